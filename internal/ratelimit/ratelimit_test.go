@@ -142,6 +142,18 @@ func leaves(t *testing.T, g *ratelimit.Group, want time.Duration) {
 	}
 }
 
+// burst returns how many calls start at once, and after which time the next one does.
+func burst(t *testing.T, g *ratelimit.Group) (calls int, next time.Duration) {
+	t.Helper()
+	for start := time.Now(); ; calls++ {
+		g.Release(acquire(t, g))
+		next = time.Since(start)
+		if next > 0 {
+			return calls, next
+		}
+	}
+}
+
 func TestPublishedRates(t *testing.T) {
 	t.Parallel()
 	for name, hourly := range map[string]int{"events.search": 720, "activity.poll": 1000, "another": 0} {
@@ -422,7 +434,7 @@ func TestWaitLimits(t *testing.T) {
 		g.Release(acquire(t, g))
 		start := time.Now()
 		if test.close > 0 {
-			g.Close(start.Add(test.close), 0)
+			g.Close(start.Add(test.close), 1) // others do not use the window: without a random delay
 		}
 		if test.timeout == 0 {
 			test.timeout = 24 * time.Hour
@@ -700,6 +712,35 @@ func TestCallInProgressHoldsItsSlot(t *testing.T) {
 		n := acquire(t, g)
 		time.AfterFunc(time.Hour, func() { g.Release(n) })
 		leaves(t, g, time.Hour+time.Second+time.Millisecond)
+	})
+}
+
+// A call that does not wait for a learned window starts after those of the program that do,
+// also if a loop waits.
+func TestImpatientCallKeepsItsPlace(t *testing.T) {
+	t.Parallel()
+	table.Bubbles(t, map[string]ratelimit.Class{
+		"beside a loop that was woken": ratelimit.Woken, "beside a loop at rest": ratelimit.Rest,
+	}, func(t *testing.T, class ratelimit.Class) {
+		g := ratelimit.New()
+		g.Observe(ratelimit.Call{}, 1, 1, time.Now().Add(minute))
+		g.Release(acquire(t, g))
+		var others sync.WaitGroup
+		for _, c := range []ratelimit.Class{ratelimit.Program, class} {
+			others.Go(func() {
+				if err := g.Wait(ratelimit.With(t.Context(), turn(c))); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		start := time.Now()
+		n, err := g.Acquire(t.Context(), 0, nil)
+		if err != nil || time.Since(start) != late {
+			t.Errorf("started after %s, want %s: %v", time.Since(start), late, err)
+		}
+		g.Release(n)
+		others.Wait()
 	})
 }
 

@@ -94,6 +94,119 @@ func shareWindows(t *testing.T, k kind, counts bool, clients int, seed uint64) (
 	return refusals, slowness
 }
 
+// A refused client makes three quarters of the calls that it made in a window, or of those
+// that it may make if none was its own. In the longest of several windows it makes as many
+// as before.
+func TestRefusedClientMakesFewerCalls(t *testing.T) {
+	t.Parallel()
+	brief, window := api.RateWindow{Max: 100, Size: time.Second}, api.RateWindow{Max: 20, Size: minute}
+	type row struct {
+		windows []api.RateWindow
+		own     int           // calls before the first refusal
+		refused []int         // calls under way that are refused together
+		end     time.Duration // of the window, after a refusal
+		calls   int           // that start at once after that
+		next    time.Duration // until one more starts
+	}
+	one := []api.RateWindow{window}
+	table.Bubbles(t, map[string]row{
+		"without a call":         {one, 0, []int{1}, minute, 15, late},
+		"after half of them":     {one, 10, []int{1}, minute, 7, late * 70 / 75},
+		"after three at a time":  {one, 10, []int{3}, minute, 9, late},
+		"twice":                  {one, 10, []int{1, 1}, minute, 5, 53387 * time.Millisecond},
+		"again and again":        {one, 1, []int{1, 1, 1, 1}, minute, 1, late * 2},
+		"by the longest window":  {[]api.RateWindow{brief, window}, 19, []int{1}, 10 * time.Second, 20, late},
+		"by the shortest window": {[]api.RateWindow{window, {Max: 100, Size: time.Hour / 3}}, 10, []int{1}, minute, 7, late * 70 / 75},
+	}, func(t *testing.T, test row) {
+		g := ratelimit.New(test.windows...)
+		for range test.own {
+			g.Release(acquire(t, g))
+		}
+		for _, n := range test.refused {
+			calls := make([]ratelimit.Call, n)
+			for i := range calls {
+				calls[i] = acquire(t, g)
+			}
+			for _, c := range calls {
+				g.Release(c)
+				g.Refused(c, window.Max, time.Now().Add(test.end))
+			}
+			time.Sleep(test.end + minute/100)
+		}
+		calls, next := burst(t, g)
+		if calls != test.calls || next.Round(time.Millisecond) != test.next {
+			t.Errorf("%d calls started at once and the next one after %s, want %d and %s", calls, next, test.calls, test.next)
+		}
+	})
+}
+
+// A call does not count after the announced end of its window.
+func TestCallsCountUntilTheEndOfTheirWindow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := ratelimit.New(api.RateWindow{Max: 100, Size: time.Second}, api.RateWindow{Max: 20, Size: minute})
+		c, end := acquire(t, g), time.Now().Add(minute)
+		g.Release(c)
+		g.Refused(c, 20, end)
+		time.Sleep(minute + minute/2)
+		for range 20 {
+			leaves(t, g, 0)
+		}
+		g.Observe(ratelimit.Call{}, 20, 20, end.Add(minute))
+		time.Sleep(minute/2 + 1)
+		if calls, next := burst(t, g); calls != 20 || next != late {
+			t.Errorf("%d calls started at once and the next one after %s, want 20 and %s", calls, next, late)
+		}
+	})
+}
+
+// A window whose end is announced again before a Size has passed slides: of the longest one,
+// a client then has what it had when the window was full, or a twentieth. Times are whole
+// seconds, so that two seconds prove nothing.
+func TestEarlyEndShowsASlidingWindow(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		own, more int           // calls before the first and the second refusal
+		again     time.Duration // between the two
+		end       time.Duration // announced after the one before
+		calls     int           // that start at once after that
+	}
+	const fixed = 100
+	table.Bubbles(t, map[string]row{
+		"two seconds later":                {10, 0, 0, 2 * time.Second, fixed},
+		"more than two seconds later":      {10, 0, 0, 2*time.Second + 1, 10},
+		"less than two seconds too early":  {10, 0, 0, 58 * time.Second, fixed},
+		"more than two seconds too early":  {10, 0, 0, 58*time.Second - 1, 10},
+		"with few own calls":               {3, 0, 0, 30 * time.Second, 5},
+		"with more at the second refusal":  {10, 5, 0, 30 * time.Second, 15},
+		"with fewer, half a Size later":    {10, 0, 30 * time.Second, 30 * time.Second, 10},
+		"with fewer, after more than that": {10, 0, 30*time.Second + 1, 30 * time.Second, 5},
+	}, func(t *testing.T, test row) {
+		g := ratelimit.New(api.RateWindow{Max: 1000, Size: time.Second}, api.RateWindow{Max: 100, Size: minute})
+		for range test.own {
+			g.Release(acquire(t, g))
+		}
+		time.Sleep(40 * time.Second)
+		end := time.Now().Add(minute)
+		refuse := func(own int) {
+			for range own {
+				g.Release(acquire(t, g))
+			}
+			c := acquire(t, g)
+			g.Release(c)
+			g.Refused(c, 100, end)
+		}
+		refuse(0)
+		time.Sleep(test.again)
+		refuse(test.more)
+		g.Observe(ratelimit.Call{}, 100, 50, end.Add(test.end))
+		time.Sleep(time.Hour)
+		if calls, _ := burst(t, g); calls != test.calls {
+			t.Errorf("%d calls started at once, want %d", calls, test.calls)
+		}
+	})
+}
+
 const oneWay = 40 * time.Millisecond
 
 // attempt makes a call as [internal/transport] does and reports whether it was accepted.

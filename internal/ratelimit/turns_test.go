@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -21,58 +20,79 @@ func turn(c ratelimit.Class) *ratelimit.Turn {
 	return t
 }
 
-// Callers start in the order of their classes, but at most three pass a class that waits.
+// Callers start in the order of their classes, but at most three pass a class that waits, and
+// a loop at rest starts before those that were woken more than [ratelimit.Patience] later.
 func TestClassesStartInOrder(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		g := ratelimit.New(api.RateWindow{Max: 1, Size: time.Second})
-		g.Release(acquire(t, g))
-		var mu sync.Mutex
-		var order strings.Builder
-		var all sync.WaitGroup
-		for i := range 8 {
-			for class, name := range map[ratelimit.Class]string{ratelimit.Program: "p", ratelimit.Woken: "w", ratelimit.Rest: "r"} {
-				all.Go(func() {
-					time.Sleep(time.Duration(i+1) * time.Millisecond)
-					c, err := g.Acquire(ratelimit.With(t.Context(), turn(class)), forever, nil)
-					if err != nil {
-						t.Error(err)
+	names := map[rune]ratelimit.Class{'p': ratelimit.Program, 'w': ratelimit.Woken, 'r': ratelimit.Rest}
+	for asked, want := range map[string]string{ // in this order, | is until all have started, _ is Patience
+		"rwp":       "pwr",
+		"rrrwwwppp": "ppprwwwrr",
+		"rwpppppp":  "ppprwppp",
+		"rwwwww":    "wwwrww",
+		"pppp|rwp":  "pppppwr",
+		"wwww|rw":   "wwwwwr",
+		"r_w":       "rw",
+		"r_wp":      "rpw",
+	} {
+		t.Run(asked, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g := ratelimit.New(api.RateWindow{Max: 1, Size: 10 * minute})
+				g.Release(acquire(t, g))
+				started := ""
+				var all sync.WaitGroup
+				for _, name := range asked {
+					switch name {
+					case '|':
+						all.Wait()
+						continue
+					case '_':
+						time.Sleep(ratelimit.Patience)
+						continue
 					}
-					mu.Lock()
-					order.WriteString(name)
-					mu.Unlock()
-					g.Release(c)
-				})
-			}
-		}
-		all.Wait()
-		got := order.String()
-		if first := got[:12]; strings.Count(first, "p") < 6 || strings.Count(first, "w") < 2 || strings.Count(first, "r") < 2 {
-			t.Errorf("started in the order %s", got)
-		}
-	})
+					all.Go(func() {
+						c, err := g.Acquire(ratelimit.With(t.Context(), turn(names[name])), forever, nil)
+						if err != nil {
+							t.Error(err)
+						}
+						started += string(name) // one at a time
+						g.Release(c)
+					})
+					time.Sleep(time.Millisecond)
+				}
+				all.Wait()
+				if started != want {
+					t.Errorf("started in the order %s, want %s", started, want)
+				}
+			})
+		})
+	}
 }
 
-// Two calls of loops run at a time, unless they take long: others of the program start at
+// Two calls of loops run at a time, unless they take long. Others of the program start at
 // once.
 func TestTwoLoopsRunAtATime(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	type row struct{ calls, started []int } // in seconds: how long each runs, and when it starts
+	table.Bubbles(t, map[string]row{
+		"for a while": {[]int{10, 25, 10, 10, 10, 10}, []int{0, 0, 10, 20, 25, 30}},
+		"for long":    {[]int{90, 90, 90, 90, 90}, []int{0, 0, 60, 60, 120}},
+	}, func(t *testing.T, test row) {
 		g := ratelimit.New(api.RateWindow{Max: 100, Size: time.Second})
-		var started []time.Duration
+		var started []int
 		begun := time.Now()
-		for range 3 {
-			ctx := ratelimit.With(t.Context(), turn(ratelimit.Rest))
-			c, err := g.Acquire(ctx, forever, nil)
+		for _, seconds := range test.calls {
+			c, err := g.Acquire(ratelimit.With(t.Context(), turn(ratelimit.Rest)), forever, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			started = append(started, time.Since(begun))
-			time.AfterFunc(90*time.Second, func() { g.Release(c) })
-			g.Release(acquire(t, g))
+			started = append(started, int(time.Since(begun)/time.Second))
+			time.AfterFunc(time.Duration(seconds)*time.Second, func() { g.Release(c) })
+			leaves(t, g, 0)
 		}
-		if want := []time.Duration{0, 0, time.Minute}; !slices.Equal(started, want) {
-			t.Errorf("the loops started after %v, want %v", started, want)
+		if !slices.Equal(started, test.started) {
+			t.Errorf("the loops started after %v s, want %v", started, test.started)
 		}
 		time.Sleep(3 * time.Minute)
 	})
