@@ -325,9 +325,12 @@ type line struct {
 
 	mu     sync.Mutex
 	socket bool
-	lost   bool          // drops all data without an error, like a firewall that lost its state
+	lost   bool          // drops all data and the end, like a firewall that lost its state
 	stall  chan struct{} // closed when the stall ends; nil without one
 	left   int           // bytes until the connection is cut; negative means no limit
+
+	end   sync.Once
+	ended chan struct{} // closed by Close
 }
 
 func linesOf(network *http.Client) *lines {
@@ -342,7 +345,7 @@ func (l *lines) DialContext(ctx context.Context, network, address string) (net.C
 	if err != nil {
 		return nil, err
 	}
-	c := &line{Conn: conn, left: -1}
+	c := &line{Conn: conn, left: -1, ended: make(chan struct{})}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all = append(l.all, c)
@@ -404,6 +407,7 @@ func (c *line) Read(b []byte) (int, error) {
 	for {
 		n, err := c.Conn.Read(b)
 		if err != nil {
+			c.awaitEnd()
 			return n, err
 		}
 		carried, err := c.carry(n)
@@ -417,8 +421,19 @@ func (c *line) Read(b []byte) (int, error) {
 	}
 }
 
+// awaitEnd waits until a lost line is closed here: it does not carry the end that the server
+// closes because of the loss.
+func (c *line) awaitEnd() {
+	lost := false
+	c.locked(func() { lost = c.lost })
+	if lost {
+		<-c.ended
+	}
+}
+
 func (c *line) Close() error {
 	c.goOn()
+	c.end.Do(func() { close(c.ended) })
 	return c.Conn.Close()
 }
 
