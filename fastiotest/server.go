@@ -148,6 +148,10 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) { return s.p
 // Load adds the objects of a seed file, see [seed.File].
 func (s *Server) Load(file io.Reader) error { return s.platform.Load(file) }
 
+// LoadFile adds the objects of a seed file that may name files below its folder,
+// such as "file": "pictures/logo.png" of a node.
+func (s *Server) LoadFile(name string) error { return s.platform.LoadFile(name) }
+
 // AddUser adds a user and returns it with empty fields filled in.
 func (s *Server) AddUser(u seed.User) seed.User { return s.platform.AddUser(u) }
 

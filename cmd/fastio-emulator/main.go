@@ -25,7 +25,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -197,11 +196,7 @@ func furnish(s *emulator.Server, c settings) (token, workspace string, err error
 
 // load reads a seed file. It returns the first token and workspace in the file.
 func load(s *emulator.Server, name string) (token, workspace string, err error) {
-	file, err := os.ReadFile(name) //nolint:gosec // the path is a flag
-	if err != nil {
-		return "", "", err
-	}
-	if err := s.Load(bytes.NewReader(file)); err != nil {
+	if err := s.LoadFile(name); err != nil {
 		return "", "", err
 	}
 	token, workspace = s.First()

@@ -135,12 +135,16 @@ func TestStrictRejectsUndeclaredParameters(t *testing.T) {
 
 func TestLoadsASeedFile(t *testing.T) {
 	t.Parallel()
-	name := filepath.Join(t.TempDir(), "seed.json")
+	const bytes = "%PDF\x00\xff"
+	folder := t.TempDir()
+	name := filepath.Join(folder, "seed.json")
 	file := `{"users": [{"id": "ada"}], "orgs": [{"id": "acme", "owner": "ada"}],
 		"workspaces": [{"id": "w", "org_id": "acme", "name": "Design"}],
-		"nodes": [{"id": "plan", "profile_id": "w", "name": "plan.txt", "content": "Two looms."}],
+		"nodes": [{"id": "plan", "profile_id": "w", "name": "plan.bin", "file": "files/plan.bin"}],
 		"keys": [{"token": "secret", "user_id": "ada"}]}`
-	if err := os.WriteFile(name, []byte(file), 0o600); err != nil {
+	err := errors.Join(os.WriteFile(name, []byte(file), 0o600), os.Mkdir(filepath.Join(folder, "files"), 0o700),
+		os.WriteFile(filepath.Join(folder, "files", "plan.bin"), []byte(bytes), 0o600))
+	if err != nil {
 		t.Fatal(err)
 	}
 	base, token := startEmulator(t, "-seed", name)
@@ -167,7 +171,7 @@ func TestLoadsASeedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(names) != 1 || names[0] != "plan.txt" || content.String() != "Two looms." {
+	if len(names) != 1 || names[0] != "plan.bin" || content.String() != bytes {
 		t.Errorf("%q holds %q", names, content)
 	}
 }

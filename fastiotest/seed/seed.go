@@ -25,7 +25,8 @@
 //	  "orgs":        [{"id": "acme", "domain": "acme", "name": "Acme", "owner": "ada"}],
 //	  "workspaces":  [{"id": "design", "org_id": "acme", "name": "Design"}],
 //	  "shares":      [{"id": "portal", "workspace_id": "design", "title": "Portal", "access": "Anyone with the link"}],
-//	  "nodes":       [{"id": "plan", "profile_id": "design", "name": "plan.pdf", "content": "%PDF", "creator": "ada"}],
+//	  "nodes":       [{"id": "plan", "profile_id": "design", "name": "plan.md", "content": "Two looms.", "creator": "ada"},
+//	                  {"profile_id": "design", "name": "dot.gif", "content_base64": "R0lGODlhAQABAAAAACwAAAAAAQABAAACAkQBADs="}],
 //	  "file_shares": [{"node_id": "plan", "owner": "ada", "grants": ["ada", {"email": "eve@example.test"}]}],
 //	  "members":     [{"profile_id": "design", "user_id": "4012345678901234567", "role": "guest"}],
 //	  "keys":        [{"token": "secret", "user_id": "ada", "scopes": ["org:acme:rw"]}],
@@ -39,6 +40,10 @@
 // label: a letter, then up to 23 letters, digits, _, . and -. The emulator then
 // makes an id for it. References name ids or labels of objects in the file, or
 // ids of objects that the emulator has already; their order does not matter.
+//
+// A content that is no text is content_base64, or a file beside the seed file, as
+// in "file": "pictures/logo.png": a path with slashes, below the folder of the seed
+// file, which Server.LoadFile of fastiotest and fastio-emulator -seed read.
 //
 // The tags say what is allowed: id and ref name the kinds of objects, enum the
 // values or a longer list of them. Times are those of RFC 3339. The whole file is
@@ -347,6 +352,8 @@ type Node struct {
 
 	MimeType string    `json:"mime_type,omitzero"`                // "" follows from the name
 	Content  string    `json:"content,omitzero"`                  // of the current version of a file or note
+	Bytes    []byte    `json:"content_base64,omitzero"`           // instead of Content, which is a text in JSON
+	File     string    `json:"file,omitzero"`                     // instead of Content, in a seed file: a path beside it
 	Size     int64     `json:"size,omitzero"`                     // bytes; 0 means that of the content
 	Versions []Version `json:"versions,omitzero"`                 // oldest first; the last one is current
 	Summary  string    `json:"summary,omitzero"`                  // "" means the beginning of its text
@@ -356,8 +363,10 @@ type Node struct {
 // Version is a state of the content of a file or note.
 type Version struct {
 	ID      string    `json:"id,omitzero" id:"version"`
-	Content string    `json:"content,omitzero"` // "" beside a Size and without Source is generated, see Open
-	Size    int64     `json:"size,omitzero"`    // bytes; 0 means that of the content
+	Content string    `json:"content,omitzero"`        // "" beside a Size and without Source is generated, see Open
+	Bytes   []byte    `json:"content_base64,omitzero"` // instead of Content, as for a Node
+	File    string    `json:"file,omitzero"`           // instead of Content, as for a Node
+	Size    int64     `json:"size,omitzero"`           // bytes; 0 means that of the content
 	Creator string    `json:"creator,omitzero" ref:"user"`
 	Created time.Time `json:"created,omitzero"`
 	Origin  string    `json:"origin,omitzero"` // how the content was added; "" means chunked for a file, created for a note

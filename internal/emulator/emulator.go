@@ -18,8 +18,11 @@
 package emulator
 
 import (
+	"bytes"
 	"cmp"
 	"io"
+	"os"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -180,8 +183,24 @@ func (s *Server) Credits(profileID string) int {
 const labelSpace = 1 << 61
 
 // Load adds the state that a seed file describes; see package seed. It adds nothing if there is an error.
-func (s *Server) Load(r io.Reader) error {
-	f, err := seedfile.Read(r, objects{s})
+func (s *Server) Load(r io.Reader) error { return s.load(r, nil) }
+
+// LoadFile is [Server.Load] for a file, which may name other files below its folder.
+func (s *Server) LoadFile(name string) error {
+	text, err := os.ReadFile(name) //nolint:gosec // the caller names the file
+	if err != nil {
+		return err
+	}
+	beside, err := os.OpenRoot(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = beside.Close() }()
+	return s.load(bytes.NewReader(text), beside.ReadFile)
+}
+
+func (s *Server) load(r io.Reader, open func(name string) ([]byte, error)) error {
+	f, err := seedfile.Read(r, objects{s}, open)
 	if err != nil {
 		return err
 	}

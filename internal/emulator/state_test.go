@@ -3,7 +3,6 @@ package emulator_test
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -134,13 +133,8 @@ func TestListenerAddressAndDial(t *testing.T) {
 // The sample of the format has every member.
 func TestLoadFullSample(t *testing.T) {
 	t.Parallel()
-	file, err := os.Open(filepath.Join("seedfile", "testdata", "full.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
 	p := newScript(t, "")
-	if err := p.Load(file); err != nil {
+	if err := p.LoadFile(filepath.Join("seedfile", "testdata", "full.json")); err != nil {
 		t.Fatal(err)
 	}
 	p.keys["all"] = "all"

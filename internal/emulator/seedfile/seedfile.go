@@ -4,10 +4,12 @@ package seedfile
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"reflect"
 	"regexp"
@@ -26,6 +28,7 @@ type schema struct {
 	Type       string             `json:"type,omitzero"`
 	Format     string             `json:"format,omitzero"`
 	Pattern    string             `json:"pattern,omitzero"`
+	Encoding   string             `json:"contentEncoding,omitzero"`
 	Enum       []string           `json:"enum,omitzero"`
 	Minimum    *int64             `json:"minimum,omitzero"`
 	Maximum    *int64             `json:"maximum,omitzero"`
@@ -55,6 +58,8 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) *schema {
 		return &schema{Type: "string", Format: "date-time", want: `a time such as "2026-01-31T12:00:00Z"`}
 	case t == reflect.TypeFor[seed.JSON](), t.Kind() == reflect.Interface:
 		return &schema{want: "any value"}
+	case t == reflect.TypeFor[[]byte]():
+		return &schema{Type: "string", Encoding: "base64", want: "base64 with its padding, as of RFC 4648"}
 	}
 	switch t.Kind() { //nolint:exhaustive // a seed file has no others
 	case reflect.Pointer:
@@ -176,9 +181,10 @@ type World interface {
 	Exists(kind, id string) bool
 }
 
-// Read reads a seed file, checks it and replaces labels by ids. The error holds
-// everything that is wrong, a line each, with the place in the file.
-func Read(r io.Reader, w World) (*seed.File, error) {
+// Read reads a seed file, checks it, replaces labels by ids, and files beside it by
+// their bytes, which open returns. The error holds everything that is wrong, a line
+// each, with the place in the file.
+func Read(r io.Reader, w World, open func(name string) ([]byte, error)) (*seed.File, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
 		return nil, fmt.Errorf("seed file: %w", err)
@@ -208,6 +214,7 @@ func Read(r io.Reader, w World) (*seed.File, error) {
 	walk(reflect.ValueOf(f), "", "", c.declare)
 	walk(reflect.ValueOf(f), "", "", c.refer)
 	c.rules(f)
+	c.contents(f, open)
 	return f, errors.Join(c.errs...)
 }
 
@@ -285,6 +292,10 @@ func (s *schema) admits(v any) bool {
 		if s.Format == "date-time" {
 			t, err := time.Parse(time.RFC3339, v)
 			return err == nil && !t.IsZero()
+		}
+		if s.Encoding != "" {
+			_, err := base64.StdEncoding.DecodeString(v)
+			return err == nil
 		}
 		return (s.Enum == nil || slices.Contains(s.Enum, v)) &&
 			(s.Pattern == "" || regexp.MustCompile(s.Pattern).MatchString(v))
@@ -392,6 +403,38 @@ func (c *checker) refer(v reflect.Value, tag reflect.StructTag, path string) {
 		c.fail(path, "there is no %s %q", described(strings.Replace(kinds, "any", "object", 1)), name)
 	case c.ids[name] != "":
 		v.SetString(before + c.ids[name] + after)
+	}
+}
+
+// contents checks the forms of contents, and reads those in files.
+func (c *checker) contents(f *seed.File, open func(name string) ([]byte, error)) {
+	for i := range f.Nodes {
+		n := &f.Nodes[i]
+		path := fmt.Sprintf("nodes[%d]", i)
+		c.content(path, open, n.Content, &n.Bytes, &n.File)
+		for k := range n.Versions {
+			v := &n.Versions[k]
+			c.content(fmt.Sprintf("%s.versions[%d]", path, k), open, v.Content, &v.Bytes, &v.File)
+		}
+	}
+}
+
+func (c *checker) content(path string, open func(name string) ([]byte, error), text string, b *[]byte, file *string) {
+	name := *file
+	switch {
+	case text != "" && (*b != nil || name != ""), *b != nil && name != "":
+		c.fail(path, "want one of content, content_base64 and file")
+	case name == "":
+	case open == nil:
+		c.fail(path+".file", "got %q, want content_base64: there is no folder beside this seed file", name)
+	case !fs.ValidPath(name):
+		c.fail(path+".file", "got %q, want a path below the folder of the seed file, with slashes", name)
+	default:
+		content, err := open(name)
+		if err != nil {
+			c.fail(path+".file", "got %q, want a file below the folder of the seed file: %v", name, err)
+		}
+		*b, *file = content, ""
 	}
 }
 

@@ -36,7 +36,12 @@ func (w *empty) NewID(kind string) string {
 func (*empty) Exists(string, string) bool { return false }
 
 func readSeed(text string) (*seed.File, error) {
-	return seedfile.Read(strings.NewReader(text), new(empty))
+	root, err := os.OpenRoot("testdata")
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return seedfile.Read(strings.NewReader(text), new(empty), root.ReadFile)
 }
 
 func sample(t *testing.T) string {
@@ -130,6 +135,14 @@ const wrongFiles = `{
 	nodes[0].size: got -1, want a whole number of 0 or more
 {"nodes": [{"profile_id": "a", "size": 1.5}]}
 	nodes[0].size: got 1.5, want a whole number of 0 or more
+{"nodes": [{"profile_id": "a", "content_base64": "/w"}]}
+	nodes[0].content_base64: got "/w", want base64 with its padding, as of RFC 4648
+{"orgs": [{"id": "o"}], "workspaces": [{"id": "w", "org_id": "o"}], "nodes": [
+{"profile_id": "w", "content": "a", "file": "plan.txt"}, {"profile_id": "w", "versions": [
+{"content_base64": "", "file": "plan.txt"}, {"file": "../seedfile.go"}]}]}
+	nodes[0]: want one of content, content_base64 and file
+	seed file: nodes[1].versions[0]: want one of content, content_base64 and file
+	seed file: nodes[1].versions[1].file: got "../seedfile.go", want a path below the folder of the seed file, with slashes
 {"events": [{"extra": []}]}
 	events[0].extra: got [], want an object
 {"users": [{"id": "ada"}, {"id": "ada"}]}
@@ -172,6 +185,34 @@ func TestReadNamesPlaceAndValues(t *testing.T) {
 		if err == nil || err.Error() != want {
 			t.Errorf("%sfails with\n%v, want\n%s", m[1], err, want)
 		}
+	}
+}
+
+func TestReadTakesTheBytesOfFiles(t *testing.T) {
+	t.Parallel()
+	const place = `{"orgs": [{"id": "o"}], "workspaces": [{"id": "w", "org_id": "o"}], "nodes": [`
+	f, err := readSeed(place + `{"profile_id": "w", "file": "plan.txt"},
+		{"profile_id": "w", "versions": [{"file": "plan.txt"}, {"content_base64": "/w=="}]}]}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{string(f.Nodes[0].Bytes), string(f.Nodes[1].Versions[0].Bytes), string(f.Nodes[1].Versions[1].Bytes)}
+	if diff := cmp.Diff([]string{"Two looms.\n", "Two looms.\n", "\xff"}, got); diff != "" || f.Nodes[0].File != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for text, want := range map[string]string{
+		`{"profile_id": "w", "file": "none.txt"}`: `nodes[0].file: got "none.txt", want a file below the folder of the ` +
+			`seed file: `,
+		`{"profile_id": "w", "file": "."}`: `nodes[0].file: got ".", want a file below the folder of the seed file: `,
+	} {
+		if _, err := readSeed(place + text + "]}"); err == nil || !strings.HasPrefix(err.Error(), "seed file: "+want) {
+			t.Errorf("%s: got %v, want %s", text, err, want)
+		}
+	}
+	const alone = `seed file: nodes[0].file: got "plan.txt", want content_base64: there is no folder beside this seed file`
+	_, err = seedfile.Read(strings.NewReader(place+`{"profile_id": "w", "file": "plan.txt"}]}`), new(empty), nil)
+	if err == nil || err.Error() != alone {
+		t.Errorf("without a folder: %v", err)
 	}
 }
 

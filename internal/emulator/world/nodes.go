@@ -83,18 +83,19 @@ func (w *World) KeepNode(n Node) *Node {
 
 // keepVersions fills in the defaults of versions. Content is that of the last one.
 func (w *Tree) keepVersions(n *Node) {
-	given := n.Versions
-	n.Versions = nil
+	given, text, size := n.Versions, cmp.Or(n.Content, string(n.Bytes)), n.Size
+	n.Versions, n.Bytes = nil, nil
 	if !n.HasContent() {
 		return
 	}
+	n.Content = ""
 	for _, v := range given {
 		v.Created = cmp.Or(v.Created, n.Created)
 		v.Creator = cmp.Or(v.Creator, n.Creator)
 		w.AddVersion(n, v)
 	}
-	if last := len(given) - 1; last < 0 || n.Content != "" && n.Content != given[last].Content {
-		w.AddVersion(n, Version{Content: n.Content, Size: n.Size, Creator: n.Creator, Created: n.Updated})
+	if len(given) == 0 || text != "" && text != n.Content {
+		w.AddVersion(n, Version{Content: text, Size: size, Creator: n.Creator, Created: n.Updated})
 	}
 	current := n.Current()
 	n.Content, n.Size = current.Content, current.Size
@@ -104,6 +105,7 @@ func (w *Tree) keepVersions(n *Node) {
 func (w *Tree) AddVersion(n *Node, v Version) {
 	w.versions++
 	v.ID = cmp.Or(wire.Plain(v.ID), Opaque('3', w.Options.Seed, w.versions))
+	v.Content, v.Bytes = cmp.Or(v.Content, string(v.Bytes)), nil
 	v.Size = cmp.Or(v.Size, int64(len(v.Content)))
 	n.Versions = append(n.Versions, v)
 	n.Content, n.Size = v.Content, v.Size
