@@ -1,6 +1,9 @@
 package ratelimit_test
 
 import (
+	"math"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,24 +45,62 @@ func TestLoopsOfALongWindowAreSpread(t *testing.T) {
 func TestLoopsLeaveRoomForTheProgram(t *testing.T) {
 	t.Parallel()
 	type row struct {
-		calls int // of the program
-		apart time.Duration
-		every time.Duration // between two calls of loops
+		calls        int // of the program
+		apart, quiet time.Duration
+		every        time.Duration // between two calls of loops
 	}
 	table.Bubbles(t, map[string]row{
-		"that makes none":          {0, 0, 3600 * time.Millisecond},
-		"after a burst":            {300, time.Millisecond, 5200 * time.Millisecond},
-		"that makes them steadily": {600, 6 * time.Second, 8400 * time.Millisecond},
+		"that makes no call":                {0, 0, 0, 3618 * time.Millisecond},
+		"after a burst":                     {300, time.Millisecond, 0, 5204 * time.Millisecond},
+		"that makes calls steadily":         {600, 6 * time.Second, 0, 8445 * time.Millisecond},
+		"until what it has used comes back": {995, 0, 59 * time.Minute, 30039 * time.Millisecond},
 	}, func(t *testing.T, test row) {
 		g, loop := ratelimit.New(api.RateWindow{Max: 1000, Size: time.Hour}), turn(ratelimit.Woken)
 		for range test.calls {
 			leaves(t, g, 0)
 			time.Sleep(test.apart)
 		}
+		time.Sleep(test.quiet)
 		c, err := g.Acquire(ratelimit.With(t.Context(), loop), forever, nil)
-		if every := loop.State().Every.Round(time.Second / 10); err != nil || every != test.every {
+		every := loop.State().Every.Round(time.Millisecond)
+		if err != nil || every != test.every {
 			t.Errorf("one every %s, want %s: %v", every, test.every, err)
 		}
 		g.Release(c)
+	})
+}
+
+// A loop at rest that starts before one that was woken does not delay it. The next four
+// starts are later by a quarter each.
+func TestStartAtRestIsPaidLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := ratelimit.New(api.RateWindow{Max: 1000, Size: time.Hour})
+		var started []time.Time
+		call := func(class ratelimit.Class) {
+			c, err := g.Acquire(ratelimit.With(t.Context(), turn(class)), forever, nil)
+			if err != nil {
+				t.Error(err)
+			}
+			started = append(started, c.Started)
+			g.Release(c)
+		}
+		for range 31 { // all that start at once
+			call(ratelimit.Woken)
+		}
+		var loops sync.WaitGroup
+		for range 10 {
+			loops.Go(func() { call(ratelimit.Woken) })
+			synctest.Wait()
+		}
+		loops.Go(func() { call(ratelimit.Rest) })
+		loops.Wait()
+		var quarters []int
+		for i := range started[31:] {
+			quarters = append(quarters, int(math.Round(started[31+i].Sub(started[30+i]).Seconds()/0.9)))
+		}
+		if want := []int{4, 4, 4, 4, 0, 5, 5, 5, 5, 4, 4}; !slices.Equal(quarters, want) {
+			t.Errorf("quarters of the usual time between two starts: %v, want %v", quarters, want)
+		}
 	})
 }

@@ -201,6 +201,20 @@ func TestReservedCallStartsAtOnce(t *testing.T) {
 	})
 }
 
+// A loop waits for as long as the server requires.
+func TestLoopWaitsForAClosedGroup(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, start := ratelimit.New(), time.Now()
+		g.Close(start.Add(time.Hour), 0)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+		defer cancel()
+		if err := g.Wait(ctx); err != nil || time.Since(start) != time.Hour {
+			t.Errorf("waited for %s: %v", time.Since(start), err)
+		}
+	})
+}
+
 // Loops share the calls of an hour: none of them waits for long, those of Woken have three
 // quarters, and what a class does not need goes to the other one, and to the program.
 func TestLoopsShareTheCallsOfAnHour(t *testing.T) {
