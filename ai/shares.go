@@ -3,6 +3,7 @@ package ai
 import (
 	"context"
 	"encoding/json"
+	"reflect"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -71,16 +72,26 @@ type Transaction struct {
 // transactions are an array, or an object with an array of items.
 type transactions []*Transaction
 
+type transactionItems struct {
+	Items []*Transaction `json:"items"`
+}
+
 func (t *transactions) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if dec.PeekKind() != '{' {
 		return jsonv2.UnmarshalDecode(dec, (*[]*Transaction)(t))
 	}
-	var w struct {
-		Items []*Transaction `json:"items"`
-	}
+	var w transactionItems
 	err := jsonv2.UnmarshalDecode(dec, &w)
 	*t = w.Items
 	return err
+}
+
+// JSONType returns the type as which a value of a kind is decoded.
+func (*transactions) JSONType(kind jsontext.Kind) reflect.Type {
+	if kind == '{' {
+		return reflect.TypeFor[transactionItems]()
+	}
+	return reflect.TypeFor[[]*Transaction]()
 }
 
 // List returns the latest transactions of a workspace, at most 40.

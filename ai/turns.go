@@ -322,11 +322,14 @@ type turnResult struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
+// turnQuery is a question, which may be a text.
+type turnQuery struct {
+	Text string `json:"text" scalar:"true"`
+}
+
 // The result of a turn is an object of its own; its question may be one.
 var _ = decode.Fix(func(t *Turn) {
-	var query struct {
-		Text string `json:"text"`
-	}
+	var query turnQuery
 	if !decode.Take(t.Extra, &t.Question, "query") && decode.Take(t.Extra, &query, "query") {
 		t.Question = query.Text
 	}
@@ -348,7 +351,7 @@ var _ = decode.Fix(func(t *Turn) {
 			t.Clarification = &c
 		}
 	}
-})
+}, decode.Takes[turnQuery]("query"), decode.Takes[turnResult]("result"))
 
 func (t *Turn) take(r *turnResult) {
 	t.Answer, t.Truncated, t.References = r.Answer, bool(r.Truncated), r.References

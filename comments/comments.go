@@ -170,24 +170,29 @@ func (s *Service) DeleteMany(ctx context.Context, comments []api.OpaqueID, opts 
 	if err != nil {
 		return nil, err
 	}
-	a, err := call.Payload[struct {
-		Members map[string]json.RawMessage `json:",embed,unknown"`
-	}](ctx, s.c, endpoint.CommentsDeleteMany(api.JSON(map[string][]string{"comment_ids": plain})), opts)
+	body := api.JSON(map[string][]string{"comment_ids": plain})
+	a, err := call.Payload[deletion](ctx, s.c, endpoint.CommentsDeleteMany(body), opts)
 	if err != nil {
 		return nil, err
 	}
-	return deletionOf(a.Members), nil
+	return a.result(), nil
 }
 
-// deletionOf takes the members that such responses usually have.
-func deletionOf(m decode.Members) *DeleteManyResult {
-	d := &DeleteManyResult{Extra: m}
-	decode.Take(m, &d.Results, "results") // (assumed name)
-	decode.Take(m, &d.Errors, "errors")   // (assumed name)
-	switch {
-	case decode.Take(m, &d.Count, "deleted"), decode.Take(m, &d.Count, "count"): // (assumed name)
-	case decode.Take(m, &d.IDs, "deleted"):
+// deletion has the members that such responses usually have. Deleted may also be the list
+// of the IDs.
+type deletion struct {
+	Count   *int              `json:"deleted" also:"count"` // (assumed name)
+	Results []json.RawMessage `json:"results"`              // (assumed name)
+	Errors  []json.RawMessage `json:"errors"`               // (assumed name)
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"`
+}
+
+func (w *deletion) result() *DeleteManyResult {
+	d := &DeleteManyResult{Count: w.Count, Results: w.Results, Errors: w.Errors}
+	if d.Count == nil && decode.Take(w.Extra, &d.IDs, "deleted") {
 		d.Count = new(len(d.IDs))
 	}
+	d.Extra = w.Extra
 	return d
 }

@@ -161,12 +161,11 @@ func (s *Service) Versions(
 	ctx context.Context, workspace api.ID, node api.OpaqueID, opts ...api.CallOption,
 ) (*VersionList, error) {
 	a, err := call.Payload[struct {
-		Members map[string]json.RawMessage `json:",embed,unknown"`
+		Versions []json.RawMessage          `json:"versions" also:"items"` // (assumed name)
+		Beside   map[string]json.RawMessage `json:",embed,unknown"`
 	}](ctx, s.c, endpoint.MetadataVersions(workspace, node, nil), opts)
 	if err != nil {
 		return nil, err
 	}
-	var versions []json.RawMessage
-	decode.Take(a.Members, &versions, "versions", "items") // (assumed name)
-	return &VersionList{versions, a.Members}, nil
+	return &VersionList{a.Versions, a.Beside}, nil
 }

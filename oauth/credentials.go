@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -221,6 +222,14 @@ func (s *secretOrRecord) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return jsonv2.UnmarshalDecode(dec, &s.secret)
 }
 
+// JSONType returns the type as which a value of a kind is decoded.
+func (*secretOrRecord) JSONType(kind jsontext.Kind) reflect.Type {
+	if kind == '{' {
+		return reflect.TypeFor[keyAnswer]()
+	}
+	return reflect.TypeFor[api.Secret]()
+}
+
 // Session is the access of a program after one consent.
 type Session struct {
 	ID         string         `json:"session_id"`
@@ -383,3 +392,6 @@ func (r *sessionRows) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	return dec.SkipValue()
 }
+
+// JSONType returns the type of the list.
+func (*sessionRows) JSONType(jsontext.Kind) reflect.Type { return reflect.TypeFor[[]*sessionRow]() }

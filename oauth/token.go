@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -173,6 +174,14 @@ func (l *lifetime) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
+// JSONType returns nil for a number, which may be a text.
+func (*lifetime) JSONType(kind jsontext.Kind) reflect.Type {
+	if kind == '"' || kind == '0' {
+		return nil
+	}
+	return reflect.TypeFor[int64]()
+}
+
 // Revoke revokes a refresh token. Its access tokens may stay valid until they
 // expire, an hour at most. It is idempotent: it succeeds for an unknown or revoked
 // token.
@@ -333,6 +342,9 @@ func (t *literalTrue) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return dec.SkipValue()
 }
 
+// JSONType returns bool: no other value is documented.
+func (*literalTrue) JSONType(jsontext.Kind) reflect.Type { return reflect.TypeFor[bool]() }
+
 // grantedScopes decodes a list of scopes, also from a string. A missing value, null
 // and a blank string are nil: the full access of old tokens. No value is an error,
 // because the token is valid without its scopes.
@@ -342,6 +354,14 @@ func (g *grantedScopes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	v, err := dec.ReadValue()
 	*g = readScopes(v)
 	return err
+}
+
+// JSONType returns nil for a string, which may hold a list.
+func (*grantedScopes) JSONType(kind jsontext.Kind) reflect.Type {
+	if kind == '"' {
+		return nil
+	}
+	return reflect.TypeFor[[]string]()
 }
 
 func readScopes(v jsontext.Value) []GrantedScope {
@@ -392,6 +412,14 @@ func (s *scopeWords) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		*s = scopeWords(text(v))
 	}
 	return err
+}
+
+// JSONType returns the type as which a value of a kind is decoded.
+func (*scopeWords) JSONType(kind jsontext.Kind) reflect.Type {
+	if kind == '[' {
+		return reflect.TypeFor[[]string]()
+	}
+	return reflect.TypeFor[string]()
 }
 
 func elements(list jsontext.Value) []jsontext.Value {

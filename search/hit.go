@@ -2,6 +2,7 @@ package search
 
 import (
 	"encoding/json"
+	"reflect"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -143,4 +144,12 @@ func (h *hits) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	_, err := dec.ReadToken()
 	return err
+}
+
+// JSONType returns the type as which a value of a kind is decoded.
+func (*hits) JSONType(kind jsontext.Kind) reflect.Type {
+	if kind == '{' {
+		return reflect.TypeFor[map[string]*Hit]()
+	}
+	return reflect.TypeFor[[]*Hit]()
 }

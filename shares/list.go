@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"reflect"
 	"strconv"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -217,19 +218,29 @@ func (s *Service) CheckName(ctx context.Context, name string, opts ...api.CallOp
 // undocumented and has no rows.
 type rows[T any] []*T
 
+type rowItems[T any] struct {
+	Items []*T `json:"items"`
+}
+
 func (r *rows[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	*r = nil
 	switch dec.PeekKind() {
 	case '[':
 		return jsonv2.UnmarshalDecode(dec, (*[]*T)(r))
 	case '{':
-		var w struct {
-			Items []*T `json:"items"`
-		}
+		var w rowItems[T]
 		err := jsonv2.UnmarshalDecode(dec, &w)
 		*r = w.Items
 		return err
 	default:
 		return dec.SkipValue()
 	}
+}
+
+// JSONType returns the type as which a value of a kind is decoded.
+func (*rows[T]) JSONType(kind jsontext.Kind) reflect.Type {
+	if kind == '{' {
+		return reflect.TypeFor[rowItems[T]]()
+	}
+	return reflect.TypeFor[[]*T]()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/url"
+	"reflect"
 	"slices"
 	"strconv"
 
@@ -102,20 +103,31 @@ func (w *pageWire) page() *Page {
 	return p
 }
 
+// nodes are an array, or an object with one.
 type nodes []*Node
+
+type nodeItems struct {
+	Count int     `json:"count"`
+	Items []*Node `json:"items"`
+}
 
 func (n *nodes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	*n = nil
 	if dec.PeekKind() != '{' {
 		return jsonv2.UnmarshalDecode(dec, (*[]*Node)(n))
 	}
-	var w struct {
-		Count int     `json:"count"`
-		Items []*Node `json:"items"`
-	}
+	var w nodeItems
 	err := jsonv2.UnmarshalDecode(dec, &w)
 	*n = w.Items
 	return err
+}
+
+// JSONType returns the type as which a value of a kind is decoded.
+func (*nodes) JSONType(kind jsontext.Kind) reflect.Type {
+	if kind == '{' {
+		return reflect.TypeFor[nodeItems]()
+	}
+	return reflect.TypeFor[[]*Node]()
 }
 
 // List returns one page of the nodes in a folder of a workspace or share, without

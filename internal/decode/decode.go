@@ -207,20 +207,27 @@ func checkSize(b []byte) error {
 
 // Value decodes a part of a response as a T.
 func Value[T any](b []byte) (*T, error) {
-	if err := checkSize(b); err != nil {
+	out := new(T)
+	if err := decodeInto(b, out); err != nil {
 		return nil, err
 	}
-	out := new(T)
+	return out, nil
+}
+
+// decodeInto decodes a part of a response into out, a pointer to an empty value.
+func decodeInto(b []byte, out any) error {
+	if err := checkSize(b); err != nil {
+		return err
+	}
 	err := jsonv2.Unmarshal(b, out, options)
 	if _, mismatch := errors.AsType[*jsonv2.SemanticError](err); mismatch {
-		*out = *new(T)
+		reflect.ValueOf(out).Elem().SetZero()
 		err = lenient(b, out, options)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		_ = Finish(nil, out, DropNulls) // never fails: only a request bounds the number of rows
 	}
-	_ = Finish(nil, out, DropNulls) // never fails: only a request bounds the number of rows
-	return out, nil
+	return err
 }
 
 // lenient decodes b into out, which is empty.

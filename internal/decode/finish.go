@@ -271,25 +271,41 @@ func dropZero(list reflect.Value) {
 	list.SetLen(n)
 }
 
-var fixes sync.Map //nolint:gochecknoglobals // a registry of func(any) by reflect.Type
+var fixes sync.Map //nolint:gochecknoglobals // a registry of fixed by reflect.Type
+
+// fixed is what is registered for a type.
+type fixed struct {
+	fix   func(pointer any)
+	takes []Taken
+}
+
+// Taken is a member whose value a function takes from an Extra.
+type Taken struct {
+	Name string
+	Type reflect.Type // that the value is decoded into
+}
+
+// Takes returns a member that a function takes as a V.
+func Takes[V any](name string) Taken { return Taken{name, reflect.TypeFor[V]()} }
 
 // Fix registers a function to complete each decoded T from its Extra, for what
 // no tag can describe. It must be called in the declaration of a package
-// variable, before any response is decoded.
-func Fix[T any](fix func(*T)) struct{} {
-	fixes.Store(reflect.TypeFor[T](), func(pointer any) {
+// variable, before any response is decoded. Takes are the members that the function
+// takes and that have members themselves.
+func Fix[T any](fix func(*T), takes ...Taken) struct{} {
+	fixes.Store(reflect.TypeFor[T](), fixed{func(pointer any) {
 		if v, ok := pointer.(*T); ok {
 			fix(v)
 		}
-	})
+	}, takes})
 	return struct{}{}
 }
 
 // fixOf returns the function registered for a type, nil if there is none.
 func fixOf(t reflect.Type) func(pointer any) {
-	fix, _ := fixes.Load(t)
-	f, _ := fix.(func(any))
-	return f
+	found, _ := fixes.Load(t)
+	f, _ := found.(fixed)
+	return f.fix
 }
 
 // Members are the members of a JSON object.

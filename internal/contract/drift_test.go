@@ -1,0 +1,137 @@
+package contract_test
+
+import (
+	"context"
+	"go/token"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/fastio-go/fastio/api"
+	responses "github.com/fastio-go/fastio/internal/decode"
+	"github.com/fastio-go/fastio/internal/drift"
+	"github.com/fastio-go/fastio/internal/stub"
+)
+
+// undocumented are the values of responses without a constant, by their member, and members
+// that unmodeled does not have, since a method returns them. None of them is documented.
+var undocumented = map[drift.Place][]string{
+	{Type: "storage.Origin", Member: "type"}:   {"created", "hash", "single"},
+	{Type: "uploads.Upload", Member: "status"}: {"assembling"},
+	{Member: "object_id"}:                      nil, // of metadata.Versions
+}
+
+// open are the ends of the paths of objects whose members have no type: of maps, and of
+// values that are not decoded, since no document shows their form.
+var open = []string{
+	// maps
+	"/capabilities", "/previews", "/reactions", "/chunks", "/properties", "/categories", "/users", "/activity",
+	"search.Files/files", "storage.Texts.Search/nodes", "/would_refuse",
+
+	// in an undocumented form
+	"/accent_color", "/owner_defined", "/link_*", "/grants_preview/*", "fileshares.Grants.Set/user", "/progress",
+	"metadata.Versions/versions/*", "metadata.Fields.Values/items/*", "/billable_members/*/workspaces/*",
+	"comments.DeleteMany/results/*", "comments.DeleteMany/results/*/error",
+	"/primary_action", "/ripley_seed", "/ripley_seed/subjects/*",
+	"/references/*", "/references/*/file_details",
+}
+
+// lookAt calls f with the result type of each request of a call and with its response.
+func lookAt(t *testing.T, e *exchange, f func(out any)) {
+	t.Helper()
+	w := e.before
+	if _, err := e.do(call{t.Context(), overCaller(&looking{body: e.answer.body, look: f}), &w}); err != nil {
+		t.Errorf("%s: %v", e.name, err)
+	}
+}
+
+// looking is a Caller that returns one body and calls look with each result.
+type looking struct {
+	stub.NotOpened
+	body []byte
+	look func(out any)
+}
+
+func (l *looking) Call(_ context.Context, _ *api.Request, out any, _ ...api.CallOption) error {
+	l.look(out)
+	if e, ok := out.(interface{ UnmarshalJSON(b []byte) error }); ok {
+		return e.UnmarshalJSON(l.body)
+	}
+	return nil
+}
+
+// The responses of the emulator have nothing that the SDK does not know, except for what is
+// in unmodeled and undocumented.
+func TestResponsesHaveNothingUnlisted(t *testing.T) {
+	t.Parallel()
+	for _, calls := range live(t) {
+		for _, e := range calls {
+			if !e.decoded() {
+				continue
+			}
+			lookAt(t, e, func(out any) {
+				for _, d := range drift.Look(out, e.answer.body).Differences {
+					if !expected(d) {
+						t.Errorf("%s: %+v", e.name, d)
+					}
+				}
+			})
+		}
+	}
+}
+
+// expected reports whether a difference is listed.
+func expected(d drift.Difference) bool {
+	switch d.Kind {
+	case drift.KindValue:
+		return slices.Contains(undocumented[d.Place], d.Got)
+	case drift.KindUnknown:
+		_, name, _ := strings.Cut(d.Type, ".")
+		ofFrame := func(at string) bool { return strings.HasSuffix(at, "/"+d.Member) }
+		_, listed := undocumented[d.Place]
+		return listed || slices.Contains(unmodeled[d.Type], d.Member) || !token.IsExported(name) && slices.ContainsFunc(unmodeled[""], ofFrame)
+	default:
+		return false
+	}
+}
+
+// Each object of each response that is decoded into a type can report a member that the type
+// does not have.
+func TestResultsReportUnknownMembers(t *testing.T) {
+	t.Parallel()
+	for _, calls := range live(t) {
+		for _, e := range calls {
+			if !e.decoded() {
+				continue
+			}
+			all := slices.DeleteFunc(mutations(e.answer.body), func(m mutation) bool { return !m.newer || m.isOpen(e.op) })
+			lookAt(t, e, func(out any) {
+				if payload, _, _ := responses.PayloadOf(out); payload == nil || payload == reflect.TypeFor[struct{}]() {
+					return
+				}
+				for _, m := range all {
+					if !m.reported(drift.Look(out, m.body)) {
+						t.Errorf("%s: %s", e.name, strings.Join(m.at, "/"))
+					}
+				}
+			})
+		}
+	}
+}
+
+// reported reports whether the unknown member of a mutation is found, or one around it.
+func (m mutation) reported(s drift.Sight) bool {
+	return slices.ContainsFunc(s.Differences, func(d drift.Difference) bool {
+		return d.Kind == drift.KindUnknown && (d.Member == unknownMember || slices.Contains(m.at, d.Member))
+	})
+}
+
+var number = regexp.MustCompile(`[0-9]+`)
+
+// isOpen reports whether a mutation adds a member to an object in open.
+func (m mutation) isOpen(op string) bool {
+	at := number.ReplaceAllString(op+"/"+strings.Join(m.at, "/"), "*")
+	return slices.ContainsFunc(open, func(end string) bool { return strings.HasSuffix(at, end) })
+}

@@ -1,0 +1,417 @@
+package drift
+
+import (
+	"bytes"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/decode"
+	"github.com/fastio-go/fastio/internal/jsonopt"
+)
+
+// A looker reads a response beside the type that it is decoded into. Its methods return the
+// errors of the syntax.
+type looker struct {
+	body []byte
+	dec  *jsontext.Decoder
+
+	seen        map[*object][]bool
+	envelope    map[string]bool // whether the response has a member of the envelope
+	known       map[Difference]bool
+	differences []Difference
+}
+
+func newLooker(body []byte) *looker {
+	return &looker{
+		body: body, dec: jsontext.NewDecoder(bytes.NewBuffer(body), jsonopt.Lenient()), // of a buffer it makes no copy
+		seen: map[*object][]bool{}, envelope: map[string]bool{}, known: map[Difference]bool{},
+	}
+}
+
+// sight returns what has been seen.
+func (l *looker) sight() Sight {
+	all := map[Place]bool{}
+	for name, seen := range l.envelope {
+		all[Place{"", name}] = seen
+	}
+	for o, seen := range l.seen {
+		for i, at := range o.places {
+			if seen[i] || !o.others[i] {
+				all[at] = all[at] || seen[i]
+			}
+		}
+	}
+	s := Sight{Differences: l.differences}
+	for _, at := range slices.SortedFunc(maps.Keys(all), Place.Compare) {
+		if all[at] {
+			s.Seen = append(s.Seen, at)
+		} else {
+			s.Missing = append(s.Missing, at)
+		}
+	}
+	return s
+}
+
+func (l *looker) differ(d Difference) {
+	if len(l.differences) < maxDifferences && !l.known[d] {
+		l.known[d] = true
+		l.differences = append(l.differences, d)
+	}
+}
+
+// response reads the response of a call with out.
+func (l *looker) response(out any) {
+	t, member, found := decode.PayloadOf(out)
+	if !found {
+		return
+	}
+	switch root := l.dec.PeekKind(); {
+	case root == '[':
+		_ = l.records(t, Place{"", member})
+	case root != '{':
+	case member != "":
+		l.envelope[member] = false
+		_ = l.named(t, member, true)
+	default:
+		_ = l.payload(t, true)
+	}
+}
+
+// inEnvelope reports whether the envelope has a member: the payload is in response, and the
+// others are those of every response.
+func inEnvelope(name string) bool {
+	return slices.Contains([]string{"result", "response", "status", "current_api_version"}, name)
+}
+
+// named reads an object with the payload in a member: the response, or its member response.
+func (l *looker) named(t reflect.Type, member string, outermost bool) error {
+	return l.members(func(name string) error {
+		at := Place{"", name}
+		switch {
+		case name == member:
+			l.envelope[name] = true
+			return l.value(t, at)
+		case !outermost || !inEnvelope(name):
+			l.differ(Difference{Place: at, Kind: KindUnknown})
+			return l.dec.SkipValue()
+		}
+		l.envelope[name] = true
+		switch {
+		case name == "response" && l.dec.PeekKind() == '{':
+			return l.named(t, member, false)
+		case name == "response" && decode.IsRecords(t):
+			return l.value(t, Place{"", member})
+		}
+		return l.dec.SkipValue()
+	})
+}
+
+// payload reads an object that is the payload: the response, with the members of the envelope,
+// or its member response.
+func (l *looker) payload(t reflect.Type, outermost bool) error {
+	if t.Kind() != reflect.Struct {
+		return l.value(t, Place{})
+	}
+	return l.object(objectOf(t, ""), func(name string, typed bool) (taken bool, err error) {
+		if !outermost || !inEnvelope(name) || typed && l.isTyped(name) {
+			return false, nil
+		}
+		l.envelope[name] = true
+		switch kind := l.dec.PeekKind(); {
+		case name == "response" && kind == '{':
+			err = l.payload(t, false)
+		case name == "response" && kind == '[':
+			err = l.records(t, Place{"", name})
+		default:
+			err = l.dec.SkipValue()
+		}
+		return true, err
+	})
+}
+
+// records reads a list that stands for a payload: t is a list of records, or a struct with
+// one.
+func (l *looker) records(t reflect.Type, at Place) error {
+	if t.Kind() == reflect.Struct {
+		o := objectOf(t, "")
+		i := slices.IndexFunc(o.types, decode.IsRecords)
+		if i < 0 {
+			return l.dec.SkipValue()
+		}
+		l.see(o)[i] = true
+		t, at = o.types[i], o.places[i]
+	}
+	return l.value(t, at)
+}
+
+// isTyped reports whether a member of the response that has both a field and a meaning in the
+// envelope is that of the field. A status "ok" is that of the envelope.
+func (l *looker) isTyped(name string) bool {
+	switch name {
+	case "result", "response":
+		return false
+	case "status":
+		return !bytes.HasPrefix(bytes.TrimLeft(l.body[l.dec.InputOffset():], ": \t\r\n"), []byte(`"ok"`))
+	}
+	return true
+}
+
+// see returns which members of an object have been seen.
+func (l *looker) see(o *object) []bool {
+	seen := l.seen[o]
+	if seen == nil {
+		seen = make([]bool, len(o.places))
+		l.seen[o] = seen
+	}
+	return seen
+}
+
+// members reads an object and calls f before each value.
+func (l *looker) members(f func(name string) error) error {
+	if _, err := l.dec.ReadToken(); err != nil {
+		return err
+	}
+	for l.dec.PeekKind() == '"' {
+		name, err := l.dec.ReadToken()
+		if err == nil {
+			err = f(name.String())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err := l.dec.ReadToken()
+	return err
+}
+
+// object reads an object. Special is called before each value and reports whether it has read
+// it; nil reads none.
+func (l *looker) object(o *object, special func(name string, typed bool) (taken bool, err error)) error {
+	begin, seen, holder := l.dec.InputOffset(), l.see(o), o.name
+	var unknown []string
+	err := l.members(func(name string) error {
+		i, typed := o.members[name]
+		if special != nil {
+			if taken, err := special(name, typed); taken {
+				return err
+			}
+		}
+		if !typed {
+			unknown = append(unknown, name)
+			return l.dec.SkipValue()
+		}
+		seen[i] = true
+		if o.places[i].Type == o.holder {
+			holder = o.holder
+		}
+		return l.value(o.types[i], o.places[i])
+	})
+	if err != nil || len(unknown) == 0 || o.typ == reflect.TypeFor[struct{}]() { // a call without a result ignores them
+		return err
+	}
+	if o.methods {
+		unknown = leftover(o.typ, bytes.TrimLeft(l.body[begin:l.dec.InputOffset()], " \t\r\n,:"), unknown)
+	}
+	for _, name := range unknown {
+		l.differ(Difference{Place: Place{holder, name}, Kind: KindUnknown})
+	}
+	return nil
+}
+
+// leftover returns those of the names that the decoding of an object leaves in its Extra.
+func leftover(t reflect.Type, object []byte, names []string) []string {
+	left := map[string]bool{}
+	if !decode.Leftover(t, object, func(name string) { left[name] = true }) {
+		return names
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !left[name] })
+}
+
+// value reads the value of a place, which is decoded as a t.
+func (l *looker) value(t reflect.Type, at Place) error {
+	kind := l.dec.PeekKind()
+	t = asDecoded(element(t), kind)
+	switch {
+	case kind == 'n':
+		return l.dec.SkipValue()
+	case decode.HasMethod(t):
+		return l.method(t, at, kind)
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		return l.structure(t, at, kind)
+	case reflect.Map:
+		return l.mapping(t, at, kind)
+	case reflect.Slice:
+		return l.list(t, at, kind)
+	case reflect.Interface:
+		return l.dec.SkipValue()
+	default:
+		return l.scalar(t, at)
+	}
+}
+
+// asDecoded returns the type as which a value of a kind is decoded into a t.
+func asDecoded(t reflect.Type, kind jsontext.Kind) reflect.Type {
+	if v, ok := reflect.Zero(reflect.PointerTo(t)).Interface().(decode.Variant); ok {
+		if as := v.JSONType(kind); as != nil {
+			return element(as)
+		}
+	}
+	return t
+}
+
+// method reads a value that is decoded by a method.
+func (l *looker) method(t reflect.Type, at Place, kind jsontext.Kind) error {
+	switch {
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8: // raw JSON
+		return l.dec.SkipValue()
+	case t.Kind() == reflect.Map && kind == '{':
+		return l.mapping(t, at, kind)
+	case t.Kind() == reflect.Struct && kind == '{':
+		if o := objectOf(t, at.within()); len(o.places) > 0 {
+			return l.object(o, nil)
+		}
+	}
+	return l.scalar(t, at)
+}
+
+// structure reads a value that is decoded as an object.
+func (l *looker) structure(t reflect.Type, at Place, kind jsontext.Kind) error {
+	if kind == '{' {
+		return l.object(objectOf(t, at.within()), nil)
+	}
+	if f, found := decode.ScalarField(t); found && kind == '"' {
+		return l.value(f.Type, at)
+	}
+	return l.shape("object", at)
+}
+
+// mapping reads a value that is decoded as a map.
+func (l *looker) mapping(t reflect.Type, at Place, kind jsontext.Kind) error {
+	if kind != '{' {
+		return l.shape("object", at)
+	}
+	at.Member += "{}"
+	n := 0
+	return l.members(func(string) error {
+		n++
+		return l.sample(n-1, t.Elem(), at)
+	})
+}
+
+// list reads a value that is decoded as a list.
+func (l *looker) list(t reflect.Type, at Place, kind jsontext.Kind) error {
+	if kind != '[' {
+		return l.shape("list", at)
+	}
+	if _, err := l.dec.ReadToken(); err != nil {
+		return err
+	}
+	at.Member += "[]"
+	for n := 0; l.dec.PeekKind() != ']'; n++ {
+		if err := l.sample(n, t.Elem(), at); err != nil {
+			return err
+		}
+	}
+	_, err := l.dec.ReadToken()
+	return err
+}
+
+// Of the elements of a list or a map the first are read, and of the others a part.
+const (
+	sampled = 100
+	every   = 100
+)
+
+// sample reads or skips the element n, from 0.
+func (l *looker) sample(n int, t reflect.Type, at Place) error {
+	if n >= sampled && n%every != 0 {
+		return l.dec.SkipValue()
+	}
+	return l.value(t, at)
+}
+
+// shape reads a value of another kind than the one that is documented.
+func (l *looker) shape(want string, at Place) error {
+	l.differ(Difference{Place: at, Kind: KindShape, Want: want, Got: kindName(l.dec.PeekKind())})
+	return l.dec.SkipValue()
+}
+
+// scalar reads a value that has no parts.
+func (l *looker) scalar(t reflect.Type, at Place) error {
+	kind := l.dec.PeekKind()
+	raw, err := l.dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	v, ok := decode.Fits(t, raw)
+	if t == reflect.TypeFor[api.Secret]() {
+		ok = kind == '"' || kind == '0' // of any other value it is empty
+	}
+	switch {
+	case !ok:
+		got, want := kindName(kind), wanted(t)
+		if got == want { // it has a fraction, or is too large
+			want = "integer"
+		}
+		l.differ(Difference{Place: at, Kind: KindShape, Want: want, Got: got})
+	case t.Kind() == reflect.String && kind == '"':
+		if value := v.String(); value != "" && !isConstant(t.String(), value) {
+			l.differ(Difference{Place: at, Kind: KindValue, Got: value})
+		}
+	}
+	return nil
+}
+
+// isConstant reports whether a type has a constant of the value, or no constants at all.
+func isConstant(typ, value string) bool {
+	all := constants(typ)
+	return all == nil || slices.Contains(all, value)
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case '"':
+		return "string"
+	case '0':
+		return "number"
+	case 't', 'f':
+		return "bool"
+	case '[':
+		return "list"
+	case '{':
+		return "object"
+	default:
+		return "null"
+	}
+}
+
+// wanted returns the JSON kind of a type.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct:
+		switch t {
+		case reflect.TypeFor[api.Time](), reflect.TypeFor[time.Time]():
+			return "time"
+		case reflect.TypeFor[api.Secret]():
+			return "string"
+		}
+		return "object"
+	case reflect.Map:
+		return "object"
+	case reflect.Slice:
+		return "list"
+	case reflect.String:
+		return "string"
+	case reflect.Bool:
+		return "bool"
+	default:
+		return "number"
+	}
+}

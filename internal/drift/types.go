@@ -1,0 +1,105 @@
+package drift
+
+import (
+	"cmp"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/fastio-go/fastio/internal/decode"
+)
+
+// object describes the objects that are decoded into a struct type.
+type object struct {
+	typ     reflect.Type
+	name    string
+	places  []Place        // of the typed members
+	types   []reflect.Type // of their values
+	others  []bool         // whether a function of [decode.Fix] takes it: another form of a member
+	members map[string]int // their names, and their other names, as indexes of places
+	holder  string         // the type that has the Extra: this one, or one that is inlined in it
+	methods bool           // a method, or a function registered by decode.Fix, may take members
+}
+
+type objectKey struct {
+	typ  reflect.Type
+	name string
+}
+
+var objects sync.Map //nolint:gochecknoglobals // a cache of *object by objectKey
+
+// objectOf returns the object of a struct type. An anonymous type has the given name.
+func objectOf(t reflect.Type, name string) *object {
+	key := objectKey{t, typeName(t, name)}
+	if cached, found := objects.Load(key); found {
+		if o, ok := cached.(*object); ok {
+			return o
+		}
+	}
+	o := &object{typ: t, name: key.name, members: map[string]int{}, methods: decode.HasMethod(t)}
+	o.add(t, key.name)
+	objects.Store(key, o)
+	return o
+}
+
+// add adds the fields of a struct, then those of the structs that are inlined in it, which
+// have lower precedence.
+func (o *object) add(t reflect.Type, name string) {
+	takes, fixed := decode.FixOf(t)
+	o.methods = o.methods || fixed
+	for f := range t.Fields() {
+		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case strings.HasSuffix(options, "unknown"):
+			o.holder = cmp.Or(o.holder, name)
+		case f.IsExported() && tag != "-" && !decode.IsInlined(f):
+			o.addMember(Place{name, cmp.Or(tag, f.Name)}, f.Type, f.Tag.Get("also"))
+		}
+	}
+	for f := range t.Fields() {
+		if inner := element(f.Type); decode.IsInlined(f) && inner.Kind() == reflect.Struct {
+			o.add(inner, typeName(inner, name))
+		}
+	}
+	for _, m := range takes {
+		o.addMember(Place{name, m.Name}, m.Type, "")
+		o.others[o.members[m.Name]] = true
+	}
+}
+
+// addMember adds a member, and its other names, separated by commas.
+func (o *object) addMember(at Place, t reflect.Type, also string) {
+	if _, shadowed := o.members[at.Member]; shadowed {
+		return
+	}
+	i := len(o.places)
+	o.members[at.Member] = i
+	o.places, o.types, o.others = append(o.places, at), append(o.types, t), append(o.others, false)
+	for name := range strings.SplitSeq(also, ",") {
+		if _, taken := o.members[name]; !taken && name != "" {
+			o.members[name] = i
+		}
+	}
+}
+
+// typeName returns the name of a type without type arguments, name for an anonymous one.
+func typeName(t reflect.Type, name string) string {
+	if t.Name() == "" {
+		return name
+	}
+	short, _, _ := strings.Cut(t.String(), "[")
+	return short
+}
+
+// within returns the name of an anonymous type in a place.
+func (p Place) within() string {
+	return strings.TrimLeft(p.Type+"."+strings.TrimRight(p.Member, "[]{}"), ".")
+}
+
+// element returns the type that a pointer type points to, and t for other types.
+func element(t reflect.Type) reflect.Type {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t
+}
