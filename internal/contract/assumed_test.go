@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	assumedFile = root + "/testdata/assumed-names.txt"
+	assumedFile = root + "/internal/facts/assumed-names.txt"
 
 	// assumedMark marks the comment of a line whose name of a field or
 	// parameter is not documented. If the line has other names as well, the

@@ -1,4 +1,4 @@
-// Package contract_test holds the SDK to testdata/endpoints.tsv.
+// Package contract_test holds the SDK to internal/facts/endpoints.tsv.
 //
 // Every area has a script: calls made in order against an emulator with its own
 // clock and seed. The request and the result of each call are compared with the

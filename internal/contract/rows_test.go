@@ -17,7 +17,7 @@ import (
 	"github.com/fastio-go/fastio/internal/endpoint"
 )
 
-const rowsFile = "../../testdata/endpoints.tsv"
+const rowsFile = "../facts/endpoints.tsv"
 
 // A row is a line of endpoints.tsv.
 type row struct{ operation, method, path, auth, encoding, replay, note string }

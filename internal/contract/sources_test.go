@@ -80,7 +80,7 @@ func sources(t *testing.T) []string {
 }
 
 // area returns the first word of the package's operations, "" if it has none.
-// The areas are the directories in testdata/endpoints.tsv.
+// The areas are the directories in internal/facts/endpoints.tsv.
 func (p *pkg) area() string {
 	if p.typeSpec("Service") == nil || strings.Contains(p.dir, "/") {
 		return ""

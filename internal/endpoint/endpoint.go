@@ -3,7 +3,7 @@
 // replay class and the rate group. [Named] gives those to a request that was made
 // without a constructor.
 //
-// The constructors are generated from testdata/endpoints.tsv.
+// The constructors are generated from internal/facts/endpoints.tsv.
 package endpoint
 
 import (
@@ -17,7 +17,7 @@ import (
 
 //go:generate go run ./gen
 
-// An entry is a row of testdata/endpoints.tsv.
+// An entry is a row of internal/facts/endpoints.tsv.
 type entry struct {
 	method, path string
 	op, group    string

@@ -140,7 +140,7 @@ type sources struct {
 
 func load(root string) (*sources, error) {
 	s := &sources{token.NewFileSet(), map[string][]name{}, map[string][]string{}}
-	table, err := os.ReadFile(filepath.Join(root, "testdata", "endpoints.tsv"))
+	table, err := os.ReadFile(filepath.Join(root, "internal", "facts", "endpoints.tsv"))
 	if err != nil {
 		return nil, err
 	}
