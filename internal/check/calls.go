@@ -1,0 +1,692 @@
+package check
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/account"
+	"github.com/fastio-go/fastio/activity"
+	"github.com/fastio-go/fastio/ai"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/assets"
+	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fileshares"
+	"github.com/fastio-go/fastio/members"
+	"github.com/fastio-go/fastio/metadata"
+	"github.com/fastio-go/fastio/orgs"
+	"github.com/fastio-go/fastio/search"
+	"github.com/fastio-go/fastio/shares"
+	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/uploads"
+	"github.com/fastio-go/fastio/workspaces"
+)
+
+// IDs and names that do not exist.
+const (
+	noUser      = "1999999999999999999"
+	noProfile   = "4999999999999999999"
+	noShare     = "5999999999999999999"
+	noFileShare = "6999999999999999999"
+	noObject    = "2n0such0n0such0n0such0n0such0"
+	noName      = "no-such-name-4711"
+	noText      = "nosuchword" // searched for where any text is right
+)
+
+// bad is a parameter that no list accepts.
+func bad(name string) url.Values { return url.Values{name: {"-1"}} }
+
+// raw calls an endpoint with parameters that its method would not send.
+func (c call) raw(query url.Values, path string, segments ...any) error {
+	return c.rec.Call(c, api.Get(path, segments...), nil, api.WithQuery(query))
+}
+
+// callerReads need nothing but a credential.
+func callerReads() []read[struct{}] {
+	type none = struct{}
+	return []read[none]{
+		{"account.Me", levels, func(c call, _ none) error {
+			me, err := c.Account.Me(c, c.opts...)
+			if err == nil {
+				c.me, c.email = me.ID, api.Person(me.EmailAddress)
+			}
+			return err
+		}},
+		{"account.Users.Get", once, func(c call, _ none) error {
+			return ignore(c.Account.Users.Get(c, api.Person(c.me)))
+		}},
+		{"account.Users.Get", byName, func(c call, _ none) error { return ignore(c.Account.Users.Get(c, c.email)) }},
+		{"account.Users.Get", unknownID, func(c call, _ none) error { return ignore(c.Account.Users.Get(c, noUser)) }},
+		{"account.Users.Search", once, func(c call, _ none) error {
+			return ignore(c.Account.Users.Search(c, string(c.email)))
+		}},
+		{"account.Profiles", once, func(c call, _ none) error { return ignore(c.Account.Profiles(c)) }},
+		{"account.Allowed", once, func(c call, _ none) error { return ignore(c.Account.Allowed(c)) }},
+		{"account.OrgLimits", once, func(c call, _ none) error { return ignore(c.Account.OrgLimits(c)) }},
+		{"account.Invitations.List", pages, func(c call, _ none) error {
+			list, err := c.Account.Invitations.List(c, &account.InvitationListOptions{Limit: c.limit, Offset: c.offset})
+			if err != nil {
+				return err
+			}
+			for _, v := range list.Invitations {
+				c.addOther("invitation", v.ID)
+			}
+			return nil
+		}},
+		{"account.Invitations.List", badParameter, func(c call, _ none) error {
+			return c.raw(bad("limit"), "/current/user/invitations/list/")
+		}},
+		{"account.Invitations.Get", unknownID, func(c call, _ none) error {
+			return ignore(c.Account.Invitations.Get(c, noObject))
+		}},
+
+		{"activity.Poll", once, func(c call, _ none) error { return ignore(c.Activity.Poll(c, nil)) }},
+		{"activity.Poll", badParameter, func(c call, _ none) error {
+			return c.raw(bad("wait"), "/current/activity/poll/")
+		}},
+		{"activity.PollProfile", once, func(c call, _ none) error {
+			return ignore(c.Activity.PollProfile(c, api.User(c.me), nil))
+		}},
+		{"activity.PollProfile", unknownID, func(c call, _ none) error {
+			return ignore(c.Activity.PollProfile(c, api.Workspace(noProfile), nil))
+		}},
+
+		{"assets.Types", once, func(c call, _ none) error { return ignore(c.Assets.Types(c, api.ProfileKindOrg)) }},
+		{"assets.Types", once, func(c call, _ none) error {
+			return ignore(c.Assets.Types(c, api.ProfileKindWorkspace))
+		}},
+		{"assets.Types", once, func(c call, _ none) error { return ignore(c.Assets.Types(c, api.ProfileKindShare)) }},
+		{"assets.Types", once, func(c call, _ none) error { return ignore(c.Assets.Types(c, api.ProfileKindUser)) }},
+		{"assets.List", once, func(c call, _ none) error { return c.pictures(api.User(c.me)) }},
+
+		{"oauth.ServerMetadata", once, func(c call, _ none) error { return ignore(c.OAuth.ServerMetadata(c)) }},
+		{"oauth.ProtectedResource", once, func(c call, _ none) error { return ignore(c.OAuth.ProtectedResource(c)) }},
+		{"oauth.TokenScopes", once, func(c call, _ none) error { return ignore(c.OAuth.TokenScopes(c)) }},
+		{"oauth.CheckToken", once, func(c call, _ none) error { return ignore(c.OAuth.CheckToken(c)) }},
+		{"oauth.TwoFactor.Status", once, func(c call, _ none) error { return ignore(c.OAuth.TwoFactor.Status(c)) }},
+		{"oauth.Sessions.List", once, func(c call, _ none) error {
+			list, err := c.OAuth.Sessions.List(c)
+			for _, s := range list {
+				c.addOther("session", s.ID)
+			}
+			return err
+		}},
+		{"oauth.Sessions.Get", unknownID, func(c call, _ none) error { return ignore(c.OAuth.Sessions.Get(c, noObject)) }},
+		{"oauth.Keys.List", once, func(c call, _ none) error {
+			list, err := c.OAuth.Keys.List(c)
+			for _, k := range list {
+				c.addOther("key", k.ID)
+			}
+			return err
+		}},
+		{"oauth.Keys.Get", unknownID, func(c call, _ none) error { return ignore(c.OAuth.Keys.Get(c, noObject)) }},
+
+		{"orgs.List", pages | levels, func(c call, _ none) error { return c.listOrgs(orgs.ScopeMember) }},
+		{"orgs.ListExternal", pages | levels, func(c call, _ none) error { return c.listOrgs(orgs.ScopeExternal) }},
+		{"orgs.ListJoinedOrInvited", pages | levels, func(c call, _ none) error {
+			return c.listOrgs(orgs.ScopeInvited)
+		}},
+		{"orgs.ListAvailable", levels, func(c call, _ none) error { return c.listOrgs(orgs.ScopeAvailable) }},
+		{"orgs.List", badParameter, func(c call, _ none) error { return c.raw(bad("limit"), "/current/orgs/list/") }},
+		{"orgs.Get", unknownID, func(c call, _ none) error { return ignore(c.Orgs.Get(c, noProfile)) }},
+		{"orgs.CheckDomain", once, func(c call, _ none) error { return ignore(c.Orgs.CheckDomain(c, noName)) }},
+		{"orgs.Industries", once, func(c call, _ none) error { return ignore(c.Orgs.Industries(c)) }},
+		{"orgs.Billing.Plans", once, func(c call, _ none) error { return ignore(c.Orgs.Billing.Plans(c)) }},
+
+		{"shares.List", pages | levels, func(c call, _ none) error { return c.listShares(shares.ScopeMember) }},
+		{"shares.ListAvailable", levels, func(c call, _ none) error { return c.listShares(shares.ScopeAvailable) }},
+		{"shares.ListOwned", pages | levels, func(c call, _ none) error { return c.listShares(shares.ScopeOwned) }},
+		{"shares.List", badParameter, func(c call, _ none) error { return c.raw(bad("limit"), "/current/shares/all/") }},
+		{"shares.Get", unknownID, func(c call, _ none) error { return ignore(c.Shares.Get(c, noShare)) }},
+		{"shares.CheckName", once, func(c call, _ none) error { return ignore(c.Shares.CheckName(c, noName)) }},
+
+		{"system.Ping", once, func(c call, _ none) error { return ignore(c.System.Ping(c)) }},
+		{"system.Status", once, func(c call, _ none) error { return ignore(c.System.Status(c)) }},
+		{"system.Docs", once, func(c call, _ none) error { return ignore(c.System.Docs(c)) }},
+		{"system.DocsFull", once, func(c call, _ none) error { return ignore(c.System.DocsFull(c)) }},
+		{"system.DocsTopic", once, func(c call, _ none) error { return ignore(c.System.DocsTopic(c, "events")) }},
+		{"system.DocsTopic", unknownID, func(c call, _ none) error { return ignore(c.System.DocsTopic(c, noName)) }},
+		{"system.Agents", once, func(c call, _ none) error { return ignore(c.System.Agents(c)) }},
+
+		{"uploads.List", once, func(c call, _ none) error {
+			list, err := c.Uploads.List(c)
+			for _, u := range list {
+				c.addOther("upload", string(u.ID))
+			}
+			return err
+		}},
+		{"uploads.Get", unknownID, func(c call, _ none) error { return ignore(c.Uploads.Get(c, noObject)) }},
+		{"uploads.Limits", once, func(c call, _ none) error { return ignore(c.Uploads.Limits(c, uploads.Target{})) }},
+		{"uploads.Extensions", once, func(c call, _ none) error { return ignore(c.Uploads.Extensions(c, "starter")) }},
+		{"uploads.Algorithms", once, func(c call, _ none) error { return ignore(c.Uploads.Algorithms(c)) }},
+		{"uploads.Web.List", pages, func(c call, _ none) error {
+			list, err := c.Uploads.Web.List(c, &uploads.WebListOptions{Limit: c.limit, Offset: c.offset})
+			if err != nil {
+				return err
+			}
+			for _, u := range list.Imports {
+				c.addOther("import", string(u.ID))
+			}
+			return nil
+		}},
+		{"uploads.Web.List", badParameter, func(c call, _ none) error { return c.raw(bad("limit"), "/current/web_upload/") }},
+		{"uploads.Web.Get", unknownID, func(c call, _ none) error { return ignore(c.Uploads.Web.Get(c, noObject)) }},
+
+		{"workspaces.List", pages | levels, func(c call, _ none) error {
+			list, err := c.Workspaces.List(c, &workspaces.ListOptions{Limit: c.limit, Offset: c.offset}, c.opts...)
+			return c.addWorkspaces(list, err)
+		}},
+		{"workspaces.ListAvailable", levels, func(c call, _ none) error {
+			return ignore(c.Workspaces.List(c, &workspaces.ListOptions{Scope: workspaces.ScopeAvailable}, c.opts...))
+		}},
+		{"workspaces.List", badParameter, func(c call, _ none) error {
+			return c.raw(bad("limit"), "/current/workspaces/all/")
+		}},
+		{"workspaces.Get", unknownID, func(c call, _ none) error { return ignore(c.Workspaces.Get(c, noProfile)) }},
+		{"workspaces.CheckName", once, func(c call, _ none) error { return ignore(c.Workspaces.CheckName(c, noName, nil)) }},
+
+		{"comments.Get", unknownID, func(c call, _ none) error { return ignore(c.Comments.Get(c, noObject)) }},
+		{"events.Get", unknownID, func(c call, _ none) error { return ignore(c.Events.Get(c, noObject)) }},
+		{"events.Search", badParameter, func(c call, _ none) error { return c.raw(bad("limit"), "/current/events/search/") }},
+		{"fileshares.Get", unknownID, func(c call, _ none) error { return ignore(c.FileShares.Get(c, noFileShare)) }},
+		{"shares.QuickShares.Get", unknownID, func(c call, _ none) error {
+			return ignore(c.Shares.QuickShares.Get(c, noObject)) //nolint:staticcheck // deprecated endpoints are checked too
+		}},
+		{"realtime.SocketToken", once, func(c call, _ none) error {
+			return ignore(c.Realtime.SocketToken(c, api.User(c.me)))
+		}},
+	}
+}
+
+func orgReads() []read[place] {
+	return []read[place]{
+		{"orgs.Get", levels, func(c call, o place) error { return ignore(c.Orgs.Get(c, o.ID, c.opts...)) }},
+		{"orgs.Get", byName, func(c call, o place) error { return ignore(c.Orgs.Get(c, api.ID(o.Name))) }},
+		{"orgs.GetPublic", levels, func(c call, o place) error { return ignore(c.Orgs.GetPublic(c, o.ID, c.opts...)) }},
+		{"orgs.Billing.Credits", once, func(c call, o place) error { return ignore(c.Orgs.Billing.Credits(c, o.ID)) }},
+		{"orgs.Billing.Meters", once, func(c call, o place) error {
+			return ignore(c.Orgs.Billing.Meters(c, o.ID, orgs.MeterQuery{Meter: orgs.MeterStorage}))
+		}},
+		{"orgs.Billing.Details", once, func(c call, o place) error { return ignore(c.Orgs.Billing.Details(c, o.ID)) }},
+		{"orgs.Billing.Invoices", once, func(c call, o place) error {
+			return ignore(c.Orgs.Billing.Invoices(c, o.ID, &orgs.InvoiceListOptions{Limit: c.limit}))
+		}},
+		{"orgs.Billing.Members", pages, func(c call, o place) error {
+			return ignore(c.Orgs.Billing.Members(c, o.ID, &orgs.PageOptions{Limit: c.limit, Offset: c.offset}))
+		}},
+		{"orgs.TransferTokens.List", pages, func(c call, o place) error {
+			return ignore(c.Orgs.TransferTokens.List(c, o.ID, &orgs.PageOptions{Limit: c.limit, Offset: c.offset}))
+		}},
+		{"workspaces.ListByOrg", pages | levels, func(c call, o place) error {
+			list, err := c.Workspaces.ListByOrg(
+				c, o.ID, &workspaces.ByOrgOptions{Limit: c.limit, Offset: c.offset}, c.opts...)
+			return c.addWorkspaces(list, err)
+		}},
+		{"events.Changes", once, func(c call, o place) error {
+			feed, err := c.Events.Changes(c, o.ID, nil)
+			if err != nil {
+				return err
+			}
+			return ignore(c.Events.Changes(c, o.ID, &events.ChangeOptions{Cursor: feed.Cursor, Limit: pageSize}))
+		}},
+		{"events.Search", cursors | levels, func(c call, o place) error { return c.searchEvents(o.Profile) }},
+		{"assets.List", once, func(c call, o place) error { return c.pictures(o.Profile) }},
+		{"activity.PollProfile", once, func(c call, o place) error {
+			return ignore(c.Activity.PollProfile(c, o.Profile, nil))
+		}},
+		{"realtime.SocketToken", once, func(c call, o place) error {
+			return ignore(c.Realtime.SocketToken(c, o.Profile))
+		}},
+	}
+}
+
+// memberReads are of organizations, workspaces and shares.
+func memberReads() []read[place] {
+	return []read[place]{
+		{"members.List", pages, func(c call, in place) error {
+			return ignore(c.Members.List(c, in.Profile, &members.ListOptions{Limit: c.limit, Offset: c.offset}))
+		}},
+		{"members.List", badParameter, func(c call, in place) error {
+			return c.raw(bad("limit"), "/current/"+string(in.Kind)+"/{"+string(in.Kind)+"_id}/members/list/", in.ID)
+		}},
+		{"members.Get", once, func(c call, in place) error {
+			return ignore(c.Members.Get(c, in.Profile, api.Person(c.me)))
+		}},
+		{"members.Get", unknownID, func(c call, in place) error {
+			return ignore(c.Members.Get(c, in.Profile, noUser))
+		}},
+		{"members.Invitations.List", once, func(c call, in place) error {
+			return ignore(c.Members.Invitations.List(c, in.Profile, nil))
+		}},
+		{"members.Invitations.List", once, func(c call, in place) error {
+			return ignore(c.Members.Invitations.List(
+				c, in.Profile, &members.InvitationListOptions{State: members.InvitationStatePending}))
+		}},
+	}
+}
+
+func workspaceReads() []read[place] {
+	return []read[place]{
+		{"workspaces.Get", levels, func(c call, w place) error { return ignore(c.Workspaces.Get(c, w.ID, c.opts...)) }},
+		{"workspaces.Get", byName, func(c call, w place) error { return ignore(c.Workspaces.Get(c, api.ID(w.Name))) }},
+		{"workspaces.Limits", once, func(c call, w place) error { return ignore(c.Workspaces.Limits(c, w.ID)) }},
+		{"activity.PollProfile", once, func(c call, w place) error {
+			return ignore(c.Activity.PollProfile(c, w.Profile, nil))
+		}},
+		{"activity.Dashboard.List", pages, func(c call, w place) error {
+			return ignore(c.Activity.Dashboard.List(
+				c, w.ID, &activity.CardListOptions{Limit: c.limit, Offset: c.offset}))
+		}},
+		{"activity.Dashboard.List", badParameter, func(c call, w place) error {
+			return c.raw(bad("limit"), "/current/workspace/{workspace_id}/dashboard/", w.ID)
+		}},
+		{"activity.Intents.List", once, func(c call, w place) error { return c.listIntents(w.ID) }},
+		{"ai.Threads.List", once, func(c call, w place) error { return c.listThreads(w.Profile) }},
+		{"ai.Threads.ListDeleted", once, func(c call, w place) error { return c.listDeletedThreads(w.Profile) }},
+		{"ai.Threads.Get", unknownID, func(c call, w place) error { return ignore(c.AI.Threads.Get(c, w.Profile, noObject)) }},
+		{"ai.Transactions.List", once, func(c call, w place) error { return ignore(c.AI.Transactions.List(c, w.ID)) }},
+		{"assets.List", once, func(c call, w place) error { return c.pictures(w.Profile) }},
+		{"comments.List", pages, func(c call, w place) error { return c.listComments(comments.On(w.Profile)) }},
+		{"comments.List", badParameter, func(c call, w place) error {
+			return c.raw(bad("limit"), "/current/comments/{entity_type}/{parent_id}/", "workspace", w.ID)
+		}},
+		{"fileshares.List", pages, func(c call, w place) error { return c.listFileShares(w.ID) }},
+		{"fileshares.List", badParameter, func(c call, w place) error {
+			return c.raw(bad("limit"), "/current/workspace/{workspace_id}/list/fileshares/", w.ID)
+		}},
+		{"metadata.Fields.List", cursors | levels, func(c call, w place) error { return c.listFields(w.ID) }},
+		{"metadata.Fields.List", badParameter, func(c call, w place) error {
+			return c.raw(bad("page_size"), "/current/workspace/{workspace_id}/metadata/fields/", w.ID)
+		}},
+		{"metadata.Fields.MergeCandidates", once, func(c call, w place) error {
+			return ignore(c.Metadata.Fields.MergeCandidates(c, w.ID, nil))
+		}},
+		{"metadata.Eligible", levels, func(c call, w place) error {
+			return ignore(c.Metadata.Eligible(c, w.ID, nil, c.opts...))
+		}},
+		{"metadata.Jobs", once, func(c call, w place) error { return ignore(c.Metadata.Jobs(c, w.ID)) }},
+		{"metadata.Filters.List", cursors, func(c call, w place) error { return c.listFilters(w.ID) }},
+		{"metadata.Filters.Get", unknownID, func(c call, w place) error {
+			return ignore(c.Metadata.Filters.Get(c, w.ID, noObject))
+		}},
+		{"realtime.SocketToken", once, func(c call, w place) error {
+			return ignore(c.Realtime.SocketToken(c, w.Profile))
+		}},
+		{"realtime.RoomToken", once, func(c call, w place) error {
+			token, err := c.Realtime.RoomToken(c, w.Profile)
+			if err != nil {
+				return err
+			}
+			return ignore(c.Realtime.ValidateRoomToken(c, token.Value))
+		}},
+		{"search.Unified", once, func(c call, w place) error {
+			return ignore(c.Search.Unified(c, w.Profile, search.UnifiedQuery{Text: w.word(), Facts: true}))
+		}},
+		{"search.Metadata", pages, func(c call, w place) error {
+			return ignore(c.Search.Metadata(
+				c, w.ID, w.word(), &search.ValuesOptions{Limit: c.limit, Offset: c.offset}))
+		}},
+		{"shares.ListByWorkspace", pages | levels, func(c call, w place) error { return c.listSharesOf(w.ID) }},
+		{"shares.ListByWorkspace", badParameter, func(c call, w place) error {
+			return c.raw(bad("limit"), "/current/workspace/{workspace_id}/list/shares/", w.ID)
+		}},
+		{"shares.QuickShares.List", pages, func(c call, w place) error { return c.listQuickShares(w.ID) }},
+		{"uploads.Limits", once, func(c call, w place) error {
+			return ignore(c.Uploads.Limits(c, uploads.Target{Profile: w.Profile}))
+		}},
+		{"events.Search", once, func(c call, w place) error {
+			if c.searched >= maxSearches {
+				return nil
+			}
+			c.searched++
+			return c.searchEvents(w.Profile)
+		}},
+	}
+}
+
+func shareReads() []read[place] {
+	return []read[place]{
+		{"shares.Get", levels, func(c call, s place) error { return c.getShare(s.ID) }},
+		{"shares.Get", byName, func(c call, s place) error { return c.getShare(api.ID(c.names[s.ID])) }},
+		{"shares.GetPublic", levels, func(c call, s place) error { return ignore(c.Shares.GetPublic(c, s.ID, c.opts...)) }},
+		{"ai.Threads.List", once, func(c call, s place) error { return c.listThreads(s.Profile) }},
+		{"ai.Threads.ListDeleted", once, func(c call, s place) error { return c.listDeletedThreads(s.Profile) }},
+		{"ai.OGImage", once, func(c call, s place) error { return closed(c.AI.OGImage(c, s.ID)) }},
+		{"assets.List", once, func(c call, s place) error { return c.pictures(s.Profile) }},
+		{"comments.List", once, func(c call, s place) error { return c.listComments(comments.On(s.Profile)) }},
+		{"search.Unified", once, func(c call, s place) error {
+			return ignore(c.Search.Unified(c, s.Profile, search.UnifiedQuery{Text: s.word()}))
+		}},
+		{"activity.PollProfile", once, func(c call, s place) error {
+			return ignore(c.Activity.PollProfile(c, s.Profile, nil))
+		}},
+		{"realtime.SocketToken", once, func(c call, s place) error {
+			return ignore(c.Realtime.SocketToken(c, s.Profile))
+		}},
+	}
+}
+
+// storageReads are of workspaces and shares.
+func storageReads() []read[place] {
+	return []read[place]{
+		{"storage.List", levels, func(c call, in place) error { return c.listNodes(in.Profile, api.Root) }},
+		{"storage.List", once, func(c call, in place) error {
+			return ignore(c.Storage.List(c, in.Profile, api.Trash, &storage.ListOptions{
+				PageSize: smallPage, SortBy: storage.SortByUpdated, Descending: true,
+			}))
+		}},
+		{"storage.List", unknownID, func(c call, in place) error {
+			return ignore(c.Storage.List(c, in.Profile, noObject, nil))
+		}},
+		{"storage.List", badParameter, func(c call, in place) error {
+			kind := string(in.Kind)
+			return c.raw(bad("page_size"), "/current/"+kind+"/{"+kind+"_id}/storage/{parent_id}/list/", in.ID, "root")
+		}},
+		{"storage.Recent", levels, func(c call, in place) error {
+			return ignore(c.Storage.Recent(c, in.Profile, nil, c.opts...))
+		}},
+		{"storage.Get", unknownID, func(c call, in place) error { return ignore(c.Storage.Get(c, in.Profile, noObject)) }},
+		{"search.Files", pages, func(c call, in place) error {
+			return ignore(c.Search.Files(
+				c, in.Profile, search.Query{Text: in.word(), Details: true, Limit: c.limit, Offset: c.offset}))
+		}},
+		{"search.Files", badParameter, func(c call, in place) error {
+			query := bad("limit")
+			query.Set("search", noText)
+			kind := string(in.Kind)
+			return c.raw(query, "/current/"+kind+"/{"+kind+"_id}/storage/search/", in.ID)
+		}},
+	}
+}
+
+const smallPage = 100 // the least page of a folder
+
+func nodeReads() []read[node] {
+	return []read[node]{
+		{"storage.Get", levels, func(c call, n node) error { return ignore(c.Storage.Get(c, n.In, n.ID, c.opts...)) }},
+		{"storage.Get", once, func(c call, n node) error {
+			return ignore(c.Storage.GetMany(c, n.In, []api.OpaqueID{n.ID, noObject}))
+		}},
+		{"storage.Locks.Get", once, func(c call, n node) error { return ignore(c.Storage.Locks.Get(c, n.In, n.ID)) }},
+		{"comments.ListOnNode", pages, func(c call, n node) error { return c.listComments(comments.OnNode(n.In, n.ID)) }},
+	}
+}
+
+// fileReads are of files and notes.
+func fileReads() []read[node] {
+	return []read[node]{
+		{"storage.Versions.List", once, func(c call, n node) error {
+			return ignore(c.Storage.Versions.List(c, n.In, n.ID))
+		}},
+		{"storage.Downloads.Token", once, func(c call, n node) error {
+			return ignore(c.Storage.Downloads.Token(c, n.In, n.ID, ""))
+		}},
+		{"storage.Downloads.Read", once, func(c call, n node) error {
+			return closed(c.Storage.Downloads.Read(c, n.In, n.ID, &storage.DownloadOptions{Range: oneByte}))
+		}},
+		{"storage.Texts.Get", levels, func(c call, n node) error {
+			return ignore(c.Storage.Texts.Get(c, n.In, n.ID, &storage.TextOptions{Limit: 1}, c.opts...))
+		}},
+	}
+}
+
+// oneByte is what is read of a file: bytes are billed.
+var oneByte = api.Range{Length: 1} //nolint:gochecknoglobals // it is a constant
+
+func noteReads() []read[node] {
+	return []read[node]{
+		{"storage.Notes.Get", levels, func(c call, n node) error {
+			return ignore(c.Storage.Notes.Get(c, n.In, n.ID, "", c.opts...))
+		}},
+		{"realtime.NoteToken", once, func(c call, n node) error {
+			token, err := c.Realtime.NoteToken(c, n.In.ID, n.ID)
+			if err != nil {
+				return err
+			}
+			return ignore(c.Realtime.ValidateNoteToken(c, token.Value))
+		}},
+	}
+}
+
+// previewReads are of files whose preview exists.
+func previewReads() []read[node] {
+	return []read[node]{
+		{"storage.Previews.Authorize", once, func(c call, n node) error {
+			access, err := c.Storage.Previews.Authorize(c, n.In, n.ID, storage.PreviewTypeThumbnail)
+			if err != nil {
+				return err
+			}
+			return closed(c.Storage.Previews.Read(c, access, ""))
+		}},
+	}
+}
+
+func pictureReads() []read[node] {
+	return []read[node]{
+		{"storage.Transforms.Token", once, func(c call, n node) error {
+			return ignore(c.Storage.Transforms.Token(c, n.In, n.ID))
+		}},
+	}
+}
+
+// factReads are of files and notes of workspaces.
+func factReads() []read[node] {
+	return []read[node]{
+		{"metadata.Facts.Get", once, func(c call, n node) error {
+			return ignore(c.Metadata.Facts.Get(c, n.In.ID, n.ID))
+		}},
+		{"metadata.Details", levels, func(c call, n node) error {
+			return ignore(c.Metadata.Details(c, n.In.ID, []api.OpaqueID{n.ID, noObject}, c.opts...))
+		}},
+		{"metadata.Versions", once, func(c call, n node) error {
+			return ignore(c.Metadata.Versions(c, n.In.ID, n.ID))
+		}},
+		{"shares.QuickShares.GetByNode", once, func(c call, n node) error {
+			return ignore(c.Shares.QuickShares.GetByNode(c, n.In.ID, n.ID)) //nolint:staticcheck // deprecated endpoints are checked too
+		}},
+		{"storage.Texts.Search", once, func(c call, n node) error {
+			return ignore(c.Storage.Texts.Search(c, n.In.ID, []api.OpaqueID{n.ID, noObject}, noText))
+		}},
+	}
+}
+
+func fileShareReads() []read[fileShare] {
+	return []read[fileShare]{
+		{"fileshares.Get", once, func(c call, f fileShare) error { return ignore(c.FileShares.Get(c, f.ID)) }},
+		{"fileshares.Grants.List", once, func(c call, f fileShare) error {
+			return ignore(c.FileShares.Grants.List(c, f.ID))
+		}},
+		{"fileshares.Metadata", once, func(c call, f fileShare) error { return ignore(c.FileShares.Metadata(c, f.ID)) }},
+		{"fileshares.Download", once, func(c call, f fileShare) error {
+			return closed(c.FileShares.Download(c, f.ID, &fileshares.DownloadOptions{Range: oneByte}))
+		}},
+		{"fileshares.Preview", once, func(c call, f fileShare) error {
+			if !f.Preview {
+				return nil
+			}
+			return closed(c.FileShares.Preview(c, f.ID, storage.PreviewTypeThumbnail))
+		}},
+		{"fileshares.Versions.List", once, func(c call, f fileShare) error {
+			list, err := c.FileShares.Versions.List(c, f.ID)
+			if err != nil || len(list) == 0 {
+				return err
+			}
+			return closed(c.FileShares.Versions.Read(
+				c, f.ID, list[0].ID, &fileshares.DownloadOptions{Range: oneByte}))
+		}},
+		{"comments.ListOnFileShare", once, func(c call, f fileShare) error {
+			return c.listComments(comments.OnNode(api.FileShare(f.ID), f.Node))
+		}},
+	}
+}
+
+//nolint:staticcheck // deprecated endpoints are checked too
+func quickShareReads() []read[quickShare] {
+	return []read[quickShare]{
+		{"shares.QuickShares.Get", levels, func(c call, q quickShare) error {
+			return ignore(c.Shares.QuickShares.Get(c, q.ID, c.opts...))
+		}},
+		{"shares.QuickShares.Download", once, func(c call, q quickShare) error {
+			return closed(c.Shares.QuickShares.Download(c, q.ID, &oneByte))
+		}},
+		{"shares.QuickShares.ReadNote", once, func(c call, q quickShare) error {
+			if !q.Note {
+				return nil
+			}
+			return ignore(c.Shares.QuickShares.ReadNote(c, q.ID))
+		}},
+		{"shares.QuickShares.Preview", once, func(c call, q quickShare) error {
+			if !q.Preview {
+				return nil
+			}
+			return closed(c.Shares.QuickShares.Preview(c, q.ID, storage.PreviewTypeThumbnail))
+		}},
+	}
+}
+
+func commentReads() []read[api.OpaqueID] {
+	return []read[api.OpaqueID]{
+		{"comments.Get", once, func(c call, id api.OpaqueID) error { return ignore(c.Comments.Get(c, id)) }},
+		{"comments.Attachments.List", once, func(c call, id api.OpaqueID) error {
+			return ignore(c.Comments.Attachments.List(c, id))
+		}},
+	}
+}
+
+func eventReads() []read[api.OpaqueID] {
+	return []read[api.OpaqueID]{
+		{"events.Get", levels, func(c call, id api.OpaqueID) error { return ignore(c.Events.Get(c, id, c.opts...)) }},
+	}
+}
+
+func threadReads() []read[thread] {
+	return []read[thread]{
+		{"ai.Threads.Get", once, func(c call, t thread) error { return ignore(c.AI.Threads.Get(c, t.In, t.ID)) }},
+		{"ai.Turns.List", once, func(c call, t thread) error { return c.listTurns(t) }},
+		{"ai.Turns.List", once, func(c call, t thread) error {
+			return ignore(c.AI.Turns.List(c, t.In, t.ID, &ai.TurnListOptions{Offset: 1}))
+		}},
+		{"ai.Turns.Get", unknownID, func(c call, t thread) error {
+			return ignore(c.AI.Turns.Get(c, t.In, t.ID, noObject))
+		}},
+	}
+}
+
+func turnReads() []read[turn] {
+	return []read[turn]{
+		{"ai.Turns.Get", once, func(c call, t turn) error { return ignore(c.AI.Turns.Get(c, t.In, t.ID, t.Turn)) }},
+		{"ai.Turns.Stream", once, func(c call, t turn) error {
+			if !t.Ended {
+				return nil
+			}
+			for _, err := range c.AI.Turns.Stream(c, t.In, t.ID, t.Turn, nil, api.WithTimeout(streamTime)) {
+				return err
+			}
+			return nil
+		}},
+	}
+}
+
+const streamTime = 10 * time.Second // for the first event of a turn that has ended
+
+// otherReads are of the objects of the caller that have only an ID.
+func otherReads() map[string][]read[string] {
+	return map[string][]read[string]{
+		"invitation": {{"account.Invitations.Get", once, func(c call, id string) error {
+			return ignore(c.Account.Invitations.Get(c, id))
+		}}},
+		"session": {{"oauth.Sessions.Get", once, func(c call, id string) error {
+			return ignore(c.OAuth.Sessions.Get(c, id))
+		}}},
+		"key": {{"oauth.Keys.Get", once, func(c call, id string) error { return ignore(c.OAuth.Keys.Get(c, id)) }}},
+		"upload": {
+			{"uploads.Get", once, func(c call, id string) error { return ignore(c.Uploads.Get(c, api.OpaqueID(id))) }},
+			{"uploads.Chunks.List", once, func(c call, id string) error {
+				return ignore(c.Uploads.Chunks.List(c, api.OpaqueID(id)))
+			}},
+		},
+		"import": {{"uploads.Web.Get", once, func(c call, id string) error {
+			return ignore(c.Uploads.Web.Get(c, api.OpaqueID(id)))
+		}}},
+	}
+}
+
+// A part is a saved filter, an intent or a field of a workspace.
+type part struct {
+	workspace api.ID
+	id        string
+}
+
+func partReads() map[string][]read[part] {
+	return map[string][]read[part]{
+		"filter": {
+			{"metadata.Filters.Get", once, func(c call, p part) error {
+				return ignore(c.Metadata.Filters.Get(c, p.workspace, api.OpaqueID(p.id)))
+			}},
+			{"metadata.Filters.Nodes", once, func(c call, p part) error {
+				return ignore(c.Metadata.Filters.Nodes(c, p.workspace, api.OpaqueID(p.id), nil))
+			}},
+		},
+		"intent": {{"activity.Intents.Get", once, func(c call, p part) error {
+			return ignore(c.Activity.Intents.Get(c, p.workspace, []api.OpaqueID{api.OpaqueID(p.id)}))
+		}}},
+		"field": {
+			{"metadata.Fields.List", byName, func(c call, p part) error {
+				return ignore(c.Metadata.Fields.Values(c, p.workspace, p.id, nil))
+			}},
+			{"search.Compound", once, func(c call, p part) error {
+				return ignore(c.Search.Compound(c, p.workspace, search.CompoundQuery{
+					Filters: []metadata.Filter{metadata.Exists(p.id)}, Limit: pageSize,
+				}))
+			}},
+			{"metadata.Fields.MergeCandidates", once, func(c call, p part) error {
+				return ignore(c.Metadata.Fields.MergeCandidates(c, p.workspace, nil))
+			}},
+		},
+	}
+}
+
+// pictureOf are the pictures of a profile.
+type pictureOf struct {
+	in   api.Profile
+	name assets.Name
+}
+
+func profilePictureReads() []read[pictureOf] {
+	return []read[pictureOf]{
+		{"assets.Read", once, func(c call, p pictureOf) error { return closed(c.Assets.Read(c, p.in, p.name)) }},
+	}
+}
+
+// word is a word that a search in a place may find.
+func (p place) word() string {
+	if word, _, _ := strings.Cut(strings.TrimSpace(p.Name), " "); len(word) > 1 {
+		return word
+	}
+	return noText
+}
+
+// probes are operations that need a credential, one for each area, called without one.
+func probes() []*api.Request {
+	get := func(path string, segments ...any) *api.Request { return api.Get(path, segments...) }
+	return []*api.Request{
+		get("/current/user/me/details/"),
+		get("/current/activity/poll/"),
+		get("/current/workspace/{workspace_id}/ai/agent/list/", noProfile),
+		get("/current/user/assets/"),
+		get("/current/comments/{comment_id}/details/", noObject),
+		get("/current/events/search/"),
+		get("/current/workspace/{workspace_id}/list/fileshares/", noProfile),
+		get("/current/workspace/{workspace_id}/members/list/", noProfile),
+		get("/current/workspace/{workspace_id}/metadata/fields/", noProfile),
+		get("/current/user/auth/check/"),
+		get("/current/orgs/list/"),
+		get("/current/websocket/auth/{profile_id}", noProfile),
+		get("/current/workspace/{workspace_id}/search/", noProfile),
+		get("/current/shares/all/"),
+		get("/current/workspace/{workspace_id}/storage/{parent_id}/list/", noProfile, "root"),
+		get("/current/upload/details/"),
+		get("/current/workspaces/all/"),
+	}
+}

@@ -1,0 +1,403 @@
+package check
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/api/codes"
+	"github.com/fastio-go/fastio/internal/drift"
+)
+
+// Compare returns what the exchanges of a run differ in from what the SDK believes. It is
+// pure: equal exchanges give equal reports.
+func Compare(exchanges []Exchange) *Report {
+	c := &comparison{words: wordsOf(exchanges), calls: map[string][]*seen{}}
+	for i := range exchanges {
+		c.add(&exchanges[i])
+	}
+	r := &Report{Operations: map[string]*Operation{}}
+	for _, read := range Reads() {
+		r.Operations[read.Key()] = c.operation(read)
+	}
+	r.Limits = limitsOf(exchanges)
+	r.Words = slices.Sorted(maps.Keys(c.words.said))
+	return r
+}
+
+// A comparison is the state of Compare.
+type comparison struct {
+	words *words
+	calls map[string][]*seen // by the key of the endpoint
+}
+
+// seen is an exchange, and what drift has found in it.
+type seen struct {
+	*Exchange
+	sight drift.Sight
+	fault *fault // of a failure
+}
+
+func (c *comparison) add(e *Exchange) {
+	read, reviewed := findRead(Reads(), e.Method, e.Path)
+	if !reviewed {
+		return
+	}
+	s := &seen{Exchange: e}
+	if e.Status/100 == 2 && e.Out != nil && !e.Stream {
+		s.sight = drift.Look(e.Out, e.Body)
+		for _, places := range [][]drift.Place{s.sight.Seen, s.sight.Missing} {
+			for _, p := range places {
+				c.words.known[strings.TrimRight(p.Member, "[]{}")] = true
+			}
+		}
+	}
+	if e.Status >= http.StatusBadRequest {
+		s.fault = faultOf(e.Body)
+	}
+	c.calls[read.Key()] = append(c.calls[read.Key()], s)
+}
+
+// operation compares the calls of an endpoint.
+func (c *comparison) operation(read Read) *Operation {
+	row := rowOf(read)
+	o := &Operation{Op: read.Op, Area: read.Area(), Source: row.Source, Forms: map[Form]*FormResult{}}
+	calls := c.calls[read.Key()]
+	found := map[Difference]bool{}
+	note := func(d Difference) { found[d] = true }
+	for _, s := range calls {
+		c.look(s, note)
+	}
+	byForm := map[Form][]*seen{}
+	for _, s := range calls {
+		byForm[s.Form] = append(byForm[s.Form], s)
+	}
+	for form, calls := range byForm {
+		o.Forms[form] = formResult(calls)
+		expect(read, form, calls, note)
+	}
+	compareLevels(calls, note)
+	comparePages(calls, note)
+	o.Names = c.assumedNames(row, calls)
+	c.settle(o, read, calls, found)
+	return o
+}
+
+// settle sets the outcome of an operation.
+func (c *comparison) settle(o *Operation, read Read, calls []*seen, found map[Difference]bool) {
+	o.Differences = slices.SortedFunc(maps.Keys(found), Difference.compare)
+	o.Never = never(calls)
+	o.Envelope = envelopes(calls)
+	o.Path = assumedPath(o.Source, calls)
+	switch {
+	case len(found) > 0:
+		o.Outcome = Different
+	case slices.ContainsFunc(calls, (*seen).succeeded):
+		o.Outcome = AsBelieved
+	default:
+		o.Outcome, o.Reason = NotReached, c.reason(read, calls)
+	}
+}
+
+func (s *seen) succeeded() bool { return s.Status/100 == 2 }
+
+// reason says why no call of an endpoint has succeeded.
+func (c *comparison) reason(read Read, calls []*seen) string {
+	statuses := map[int]bool{}
+	for _, s := range calls {
+		if s.Form == FormPlain || s.Form == FormByName {
+			statuses[s.Status] = true
+		}
+	}
+	switch {
+	case statuses[0]:
+		return "no response"
+	case len(statuses) > 0:
+		all := slices.Sorted(maps.Keys(statuses))
+		text := make([]string, len(all))
+		for i, status := range all {
+			text[i] = strconv.Itoa(status)
+		}
+		return "refused with status " + strings.Join(text, ", ")
+	case read.Needs != "":
+		return "no " + strings.TrimPrefix(strings.TrimPrefix(read.Needs, "an "), "a ") + " in the sample"
+	}
+	return "not called"
+}
+
+// look notes the differences in one response.
+func (c *comparison) look(s *seen, note func(d Difference)) {
+	for _, d := range s.sight.Differences {
+		n := Difference{Kind: Kind(d.Kind), Type: typeName(d.Type), Member: d.Member}
+		switch d.Kind {
+		case drift.KindUnknown:
+			n.Member = c.words.member(d.Member)
+		case drift.KindValue:
+			n.Got = c.words.value(d.Member, d.Got)
+		case drift.KindShape:
+			n.Want, n.Got = d.Want, d.Got
+		}
+		note(n)
+	}
+	if s.succeeded() && s.Err != nil {
+		if _, input := errors.AsType[*api.InputError](s.Err); !input {
+			note(Difference{Kind: KindDecode, Form: s.Form, Want: "a response that can be decoded", Got: "none"})
+		}
+	}
+	c.lookAtEnvelope(s, note)
+	if s.fault != nil {
+		c.lookAtFault(s, note)
+	}
+}
+
+// lookAtEnvelope compares the envelope of a JSON response.
+func (c *comparison) lookAtEnvelope(s *seen, note func(d Difference)) {
+	if !s.succeeded() || s.Out == nil || s.Stream || !strings.HasPrefix(s.Path, "/current/") {
+		return
+	}
+	if _, isText := s.Out.(*string); isText {
+		return
+	}
+	var root map[string]json.RawMessage
+	if json.Unmarshal(s.Body, &root) != nil {
+		if kindOf(s.Body) != "list" {
+			note(Difference{Kind: KindEnvelope, Want: "object", Got: kindOf(s.Body)})
+		}
+		return
+	}
+	result, has := root["result"]
+	switch text := strings.ToLower(strings.Trim(string(result), `"`)); {
+	case !has:
+		note(Difference{Kind: KindEnvelope, Member: "result", Want: "bool", Got: "none"})
+	case kindOf(result) != "bool" && text != "yes":
+		note(Difference{Kind: KindEnvelope, Member: "result", Want: "bool", Got: kindOf(result)})
+	}
+}
+
+// envelopes returns where the payloads of the responses were.
+func envelopes(calls []*seen) []string {
+	all := map[string]bool{}
+	for _, s := range calls {
+		var root map[string]json.RawMessage
+		switch {
+		case !s.succeeded() || s.Out == nil || s.Stream:
+		case kindOf(s.Body) == "list":
+			all["a list"] = true
+		case json.Unmarshal(s.Body, &root) == nil && kindOf(root["response"]) == "object":
+			all["under response"] = true
+		case kindOf(s.Body) == "object":
+			all["at the root"] = true
+		default:
+			all["a text"] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// kindOf returns the kind of a JSON value.
+func kindOf(v json.RawMessage) string {
+	switch text := strings.TrimSpace(string(v)); {
+	case text == "":
+		return "none"
+	case text == "null":
+		return "null"
+	case text == "true", text == "false":
+		return "bool"
+	case text[0] == '"':
+		return "string"
+	case text[0] == '[':
+		return "list"
+	case text[0] == '{':
+		return "object"
+	case json.Valid([]byte(text)):
+		return "number"
+	}
+	return "text"
+}
+
+// formResult returns how a form was answered.
+func formResult(calls []*seen) *FormResult {
+	statuses, failures := map[int]bool{}, map[int64]bool{}
+	for _, s := range calls {
+		statuses[s.Status] = true
+		if s.fault != nil && s.fault.code > 0 && s.fault.code < maxCode {
+			failures[s.fault.code] = true
+		}
+	}
+	return &FormResult{
+		bucket(len(calls)), slices.Sorted(maps.Keys(statuses)), slices.Sorted(maps.Keys(failures)),
+	}
+}
+
+const maxCode = 1_000_000 // codes of the platform have six digits at most
+
+// expect notes statuses and codes that are not the ones of a form.
+func expect(read Read, form Form, calls []*seen, note func(d Difference)) {
+	for _, s := range calls {
+		if s.fault != nil && s.Status == http.StatusNotFound && s.fault.code == codes.NoEndpoint {
+			note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})
+			return
+		}
+	}
+	want := wanted(read, form)
+	met := slices.ContainsFunc(calls, func(s *seen) bool { return slices.Contains(want.statuses, s.Status) })
+	for _, s := range calls {
+		asked := slices.Contains(want.statuses, s.Status)
+		switch {
+		case asked && s.fault != nil && want.codes != nil && !slices.Contains(want.codes, s.fault.code):
+			note(Difference{
+				Kind: KindError, Form: form, Member: "code", Want: numbers(want.codes), Got: codeText(s.fault.code),
+			})
+		case asked, s.Status == 0, met && denied(s.Status):
+		case form == FormPlain && denied(s.Status): // the caller has no right to it, or no such object
+		default:
+			note(Difference{Kind: KindStatus, Form: form, Want: numbers(want.statuses), Got: strconv.Itoa(s.Status)})
+		}
+	}
+}
+
+// An answer is what a form of a call gets.
+type answer struct {
+	statuses []int
+	codes    []int64 // nil if they are not published
+}
+
+func wanted(read Read, form Form) answer {
+	switch {
+	case form == FormNoToken, form == FormLimitOther:
+		return answer{[]int{http.StatusUnauthorized}, []int64{codes.DeadToken, codes.BadToken}}
+	case form == FormBad && read.Area() == "activity" && strings.Contains(read.Path, "/poll/"):
+		return answer{[]int{http.StatusBadRequest}, nil}
+	case form == FormBad:
+		return answer{[]int{http.StatusNotAcceptable, http.StatusBadRequest}, nil}
+	case form == FormUnknown && read.Op == "activity.PollProfile":
+		return answer{[]int{http.StatusBadRequest}, nil}
+	case form == FormUnknown:
+		return answer{[]int{http.StatusNotFound}, nil}
+	case strings.HasSuffix(read.Op, ".CheckName"), strings.HasSuffix(read.Op, ".CheckDomain"):
+		return answer{[]int{http.StatusOK, http.StatusAccepted}, nil}
+	case strings.HasSuffix(read.Path, "/read/"):
+		return answer{[]int{http.StatusOK, http.StatusPartialContent}, nil}
+	}
+	return answer{[]int{http.StatusOK}, nil}
+}
+
+// denied reports whether a status says that the caller, or its plan, may not do it, or that
+// there is nothing to read in this object.
+func denied(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound,
+		http.StatusBadRequest, http.StatusNotAcceptable, http.StatusConflict, http.StatusPreconditionFailed,
+		http.StatusLocked:
+		return true
+	}
+	return false
+}
+
+func numbers[N int | int64](all []N) string {
+	text := make([]string, len(all))
+	for i, n := range all {
+		text[i] = strconv.FormatInt(int64(n), 10)
+	}
+	return strings.Join(text, " or ")
+}
+
+func codeText(code int64) string {
+	if code > 0 && code < maxCode {
+		return strconv.FormatInt(code, 10)
+	}
+	return "none"
+}
+
+// never returns the typed members that no response of the operation held.
+func never(calls []*seen) []string {
+	missing := map[string]bool{}
+	for _, s := range calls {
+		for _, p := range s.sight.Missing {
+			missing[typeName(p.Type)+"."+p.Member] = true
+		}
+	}
+	for _, s := range calls {
+		for _, p := range s.sight.Seen {
+			delete(missing, typeName(p.Type)+"."+p.Member)
+		}
+	}
+	return slices.Sorted(maps.Keys(missing))
+}
+
+// compareLevels notes members that a lower level of output has and the full one has not.
+func compareLevels(calls []*seen, note func(d Difference)) {
+	full := map[int]map[drift.Place]bool{}
+	for _, s := range calls {
+		if s.Form != FormPlain || !s.succeeded() {
+			continue
+		}
+		if full[s.Group] == nil {
+			full[s.Group] = map[drift.Place]bool{}
+		}
+		for _, p := range s.sight.Seen {
+			full[s.Group][p] = true
+		}
+	}
+	for _, s := range calls {
+		if s.Form != FormStandard && s.Form != FormTerse || full[s.Group] == nil {
+			continue
+		}
+		for _, p := range s.sight.Seen {
+			if !full[s.Group][p] {
+				note(Difference{Kind: KindLevel, Form: s.Form, Type: typeName(p.Type), Member: p.Member, Want: "at full output", Got: "none"})
+			}
+		}
+	}
+}
+
+// comparePages notes pages with more rows than requested, and rows of the page before.
+func comparePages(calls []*seen, note func(d Difference)) {
+	var before *seen
+	for _, s := range calls {
+		if !s.succeeded() || s.Form != FormPage && s.Form != FormNext {
+			continue
+		}
+		rows := rowsOf(s.Body)
+		if len(rows) > pageSize {
+			note(Difference{Kind: KindPaging, Form: s.Form, Want: bucket(pageSize), Got: bucket(len(rows)) + " rows"})
+		}
+		if s.Form == FormNext && before != nil && before.Group == s.Group && len(rows) > 0 {
+			first := rowsOf(before.Body)
+			if slices.ContainsFunc(rows, func(row string) bool { return slices.Contains(first, row) }) {
+				note(Difference{Kind: KindPaging, Form: s.Form, Want: "other rows", Got: "rows of the page before"})
+			}
+		}
+		before = s
+	}
+}
+
+// rowsOf returns the records of the longest list of the payload.
+func rowsOf(body []byte) []string {
+	var root map[string]json.RawMessage
+	if json.Unmarshal(body, &root) != nil {
+		return nil
+	}
+	if nested := root["response"]; kindOf(nested) == "object" {
+		_ = json.Unmarshal(nested, &root)
+	}
+	var longest []string
+	for _, member := range root {
+		var rows []json.RawMessage
+		if kindOf(member) != "list" || json.Unmarshal(member, &rows) != nil || len(rows) <= len(longest) {
+			continue
+		}
+		longest = nil
+		for _, row := range rows {
+			if kindOf(row) == "object" {
+				longest = append(longest, string(row))
+			}
+		}
+	}
+	return longest
+}

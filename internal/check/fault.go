@@ -1,0 +1,99 @@
+package check
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/fastio-go/fastio/internal/drift"
+)
+
+// A fault is the error in a response, as the documents describe it: the envelope with a
+// result that is false and an error with a code, a text, and fields or reasons.
+type fault struct {
+	root, body map[string]json.RawMessage
+	code       int64
+}
+
+func faultOf(body []byte) *fault {
+	f := &fault{}
+	if json.Unmarshal(body, &f.root) != nil {
+		return f
+	}
+	_ = json.Unmarshal(f.root["error"], &f.body)
+	f.code, _ = strconv.ParseInt(strings.Trim(string(f.body["code"]), `"`), 10, 64)
+	return f
+}
+
+// kinds are the members of an object, and the JSON kinds that they have.
+type kinds map[string][]string
+
+// The members of errors that the documents have.
+var (
+	rootKinds = kinds{ //nolint:gochecknoglobals // it is a constant
+		"result": {"bool"}, "error": {"object"}, "status": nil, "current_api_version": nil, "response": nil,
+	}
+	errorKinds = kinds{ //nolint:gochecknoglobals // it is a constant
+		"code": {"number"}, "text": {"string"}, "message": {"string"}, "documentation_url": {"string"},
+		"resource": {"string"}, "params": {"list", "object"}, "reason": {"string"},
+	}
+	paramKinds = kinds{ //nolint:gochecknoglobals // it is a constant
+		"name": {"string"}, "kind": {"string"}, "message": {"string"}, "code": {"number"},
+		"expected_type": {"string"}, "received_alias": {"string"},
+	}
+)
+
+// lookAtFault compares an error with the documented form.
+func (c *comparison) lookAtFault(s *seen, note func(d Difference)) {
+	if s.Area() == "oauth" && !strings.HasPrefix(s.Path, "/current/") {
+		return
+	}
+	f := s.fault
+	if f.root == nil {
+		note(Difference{Kind: KindError, Form: s.Form, Want: "object", Got: kindOf(s.Body)})
+		return
+	}
+	c.compareKinds("error", f.root, rootKinds, note)
+	if f.body == nil {
+		note(Difference{Kind: KindError, Form: s.Form, Type: "error", Member: "error", Want: "object", Got: kindOf(f.root["error"])})
+		return
+	}
+	c.compareKinds("error", f.body, errorKinds, note)
+	for _, name := range []string{"code", "text"} {
+		if f.body[name] == nil {
+			note(Difference{Kind: KindError, Type: "error", Member: name, Want: errorKinds[name][0], Got: "none"})
+		}
+	}
+	var params []map[string]json.RawMessage
+	if kindOf(f.body["params"]) == "list" && json.Unmarshal(f.body["params"], &params) == nil {
+		for _, p := range params {
+			c.compareKinds("error.params", p, paramKinds, note)
+			c.compareParam(p, note)
+		}
+	}
+}
+
+// compareParam notes an unknown kind of a refused field.
+func (c *comparison) compareParam(p map[string]json.RawMessage, note func(d Difference)) {
+	var kind string
+	known := []string{"missing", "invalid", "type_mismatch"}
+	if json.Unmarshal(p["kind"], &kind) == nil && !slices.Contains(known, kind) {
+		note(Difference{Kind: KindValue, Type: "error.params", Member: "kind", Got: c.words.value("kind", kind)})
+	}
+}
+
+func (c *comparison) compareKinds(of string, object map[string]json.RawMessage, want kinds, note func(d Difference)) {
+	for name, value := range object {
+		allowed, known := want[name]
+		switch got := kindOf(value); {
+		case !known:
+			note(Difference{Kind: Kind(drift.KindUnknown), Type: of, Member: c.words.member(name)})
+		case allowed != nil && got != "null" && !slices.Contains(allowed, got):
+			note(Difference{Kind: KindShape, Type: of, Member: name, Want: strings.Join(allowed, " or "), Got: got})
+		}
+	}
+}
+
+// Area is the package of the operation.
+func (e *Exchange) Area() string { return Read{Op: e.Op}.Area() }

@@ -1,0 +1,285 @@
+package check
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/fastio-go/fastio/activity"
+	"github.com/fastio-go/fastio/ai"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fileshares"
+	"github.com/fastio-go/fastio/metadata"
+	"github.com/fastio-go/fastio/orgs"
+	"github.com/fastio-go/fastio/shares"
+	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/workspaces"
+)
+
+// This file has the calls whose results a walk goes on with.
+
+func (c call) listOrgs(scope orgs.Scope) error {
+	o := &orgs.ListOptions{Scope: scope, Limit: c.limit, Offset: c.offset}
+	list, err := c.Orgs.List(c, o, c.opts...)
+	if err != nil || scope == orgs.ScopeAvailable || scope == orgs.ScopeInvited {
+		return err // the caller may not read them
+	}
+	for _, org := range list.Orgs {
+		if c.first("org", string(org.ID), len(c.orgs) < maxOrgs) {
+			c.orgs = append(c.orgs, place{Profile: api.Org(org.ID), Name: org.Domain})
+		}
+	}
+	return nil
+}
+
+func (c call) addWorkspaces(list *workspaces.Page, err error) error {
+	if err != nil {
+		return err
+	}
+	for _, w := range list.Workspaces {
+		of := 0
+		for _, other := range c.workspaces {
+			if other.Org == w.OrgID {
+				of++
+			}
+		}
+		room := len(c.workspaces) < maxOrgs*maxWorkspaces && of < maxWorkspaces
+		if c.first("workspace", string(w.ID), room) {
+			c.workspaces = append(c.workspaces, place{api.Workspace(w.ID), cmp.Or(w.FolderName, w.Name), w.OrgID})
+		}
+	}
+	return nil
+}
+
+func (c call) listShares(scope shares.Scope) error {
+	o := &shares.ListOptions{Scope: scope}
+	if scope != shares.ScopeAvailable {
+		o.Limit, o.Offset = c.limit, c.offset
+	}
+	list, err := c.Shares.List(c, o, c.opts...)
+	if err == nil && scope != shares.ScopeAvailable {
+		c.addShares(list.Shares, maxShares)
+	}
+	return err
+}
+
+func (c call) listSharesOf(workspace api.ID) error {
+	list, err := c.Shares.ListByWorkspace(
+		c, workspace, &shares.ByWorkspaceOptions{Limit: c.limit, Offset: c.offset}, c.opts...)
+	if err == nil {
+		c.addShares(list.Shares, len(c.shares)+maxShares)
+	}
+	return err
+}
+
+func (c call) addShares(list []*shares.Share, most int) {
+	for _, s := range list {
+		if c.first("share", string(s.ID), len(c.shares) < min(most, maxAllShares)) {
+			c.shares = append(c.shares, place{Profile: api.Share(s.ID), Name: s.Title})
+		}
+	}
+}
+
+func (c call) getShare(id api.ID) error {
+	s, err := c.Shares.Get(c, id, c.opts...)
+	if err == nil && s.CustomName != "" {
+		c.names[s.ID] = s.CustomName
+	}
+	return err
+}
+
+// listNodes lists a folder, and adds one node of each kind to the sample.
+func (c call) listNodes(in api.Profile, folder api.OpaqueID) error {
+	list, err := c.Storage.List(c, in, folder, nil, c.opts...)
+	if err != nil {
+		return err
+	}
+	for _, n := range list.Nodes {
+		kind := string(in.ID) + " " + string(n.Type) + " " + n.MIMECategory
+		room := len(c.nodes) < maxAllNodes && c.kept[string(in.ID)] < maxNodes && !c.seen["kind "+kind]
+		if len(c.opts) == 0 && c.first("node", string(n.ID), room) {
+			c.seen["kind "+kind] = true
+			c.kept[string(in.ID)]++
+			c.nodes = append(c.nodes, nodeOf(in, n))
+		}
+	}
+	return nil
+}
+
+func nodeOf(in api.Profile, n *storage.Node) node {
+	return node{
+		In: in, ID: n.ID, Folder: n.Type == storage.NodeTypeFolder, Note: n.Type == storage.NodeTypeNote,
+		File: n.Type == storage.NodeTypeFile, Picture: strings.HasPrefix(n.MIMEType, "image/"), Preview: hasPreview(n),
+	}
+}
+
+// hasPreview reports whether the preview that is read exists.
+func hasPreview(n *storage.Node) bool {
+	p, ok := n.Previews[string(storage.PreviewTypeThumbnail)]
+	return ok && (p.Ready || p.State == storage.PreviewStateReady)
+}
+
+func (c call) listComments(on comments.Target) error {
+	o := &comments.ListOptions{Limit: c.limit, Offset: c.offset, IncludeTotal: true}
+	list, err := c.Comments.List(c, on, o)
+	if err != nil {
+		return err
+	}
+	for _, v := range list.Comments {
+		if c.first("comment", string(v.ID), len(c.comments) < maxComments) {
+			c.comments = append(c.comments, v.ID)
+		}
+	}
+	return nil
+}
+
+func (c call) searchEvents(in api.Profile) error {
+	page, err := c.Events.Search(c, events.Query{Profile: in, Limit: c.limit, Cursor: c.cursor}, c.opts...)
+	if err != nil {
+		return err
+	}
+	if page.Pagination != nil {
+		*c.next = page.Pagination.NextCursor
+	}
+	for _, e := range page.Events {
+		kind := "event " + string(e.Name)
+		if !c.seen[kind] && c.first("event", string(e.ID), len(c.events) < maxEvents) {
+			c.seen[kind] = true
+			c.events = append(c.events, e.ID)
+		}
+	}
+	return nil
+}
+
+func (c call) listThreads(in api.Profile) error {
+	list, err := c.AI.Threads.List(c, in, &ai.ThreadListOptions{Kind: ai.ThreadKindAll})
+	if err != nil {
+		return err
+	}
+	for _, t := range list.Threads {
+		kept := "threads of " + string(in.Kind)
+		if c.first("thread", string(t.ID), c.kept[kept] < maxThreads) {
+			c.kept[kept]++
+			c.threads = append(c.threads, thread{in, t.ID})
+		}
+	}
+	return nil
+}
+
+func (c call) listDeletedThreads(in api.Profile) error {
+	return ignore(c.AI.Threads.List(c, in, &ai.ThreadListOptions{Deleted: true}))
+}
+
+func (c call) listTurns(t thread) error {
+	list, err := c.AI.Turns.List(c, t.In, t.ID, nil)
+	if err != nil {
+		return err
+	}
+	for i, v := range list.Turns {
+		if i < maxThreads && v.ID != "" {
+			c.turns = append(c.turns, turn{t, v.ID, v.Status.Ended()})
+		}
+	}
+	return nil
+}
+
+func (c call) listFileShares(workspace api.ID) error {
+	list, err := c.FileShares.List(c, workspace, &fileshares.ListOptions{Limit: c.limit, Offset: c.offset})
+	if err != nil {
+		return err
+	}
+	for _, f := range list.FileShares {
+		if c.first("fileshare", string(f.ID), len(c.fileShares) < maxOthers) {
+			found := fileShare{ID: f.ID}
+			if f.File != nil {
+				found.Node, found.Preview = f.File.ID, hasPreview(f.File)
+			}
+			c.fileShares = append(c.fileShares, found)
+		}
+	}
+	return nil
+}
+
+//nolint:staticcheck // deprecated endpoints are checked too
+func (c call) listQuickShares(workspace api.ID) error {
+	list, err := c.Shares.QuickShares.List(
+		c, workspace, &shares.QuickShareListOptions{Limit: c.limit, Offset: c.offset})
+	if err != nil {
+		return err
+	}
+	for _, q := range list.QuickShares {
+		if c.first("quickshare", string(q.ID), len(c.quick) < maxOthers) {
+			found := quickShare{ID: q.ID}
+			if q.Node != nil {
+				found.Note, found.Preview = q.Node.Type == storage.NodeTypeNote, hasPreview(q.Node)
+			}
+			c.quick = append(c.quick, found)
+		}
+	}
+	return nil
+}
+
+func (c call) listFields(workspace api.ID) error {
+	list, err := c.Metadata.Fields.List(c, workspace, c.pageOf(), c.opts...)
+	if err != nil {
+		return err
+	}
+	*c.next = list.NextCursor
+	for _, f := range list.Fields {
+		c.addPart("field", workspace, f.Name)
+	}
+	return nil
+}
+
+func (c call) listFilters(workspace api.ID) error {
+	list, err := c.Metadata.Filters.List(c, workspace, c.pageOf())
+	if err != nil {
+		return err
+	}
+	*c.next = list.NextCursor
+	for _, f := range list.Filters {
+		c.addPart("filter", workspace, string(f.ID))
+	}
+	return nil
+}
+
+func (c call) pageOf() *metadata.ListOptions {
+	return &metadata.ListOptions{PageSize: c.limit, Cursor: c.cursor}
+}
+
+func (c call) listIntents(workspace api.ID) error {
+	list, err := c.Activity.Intents.List(c, workspace, (*activity.IntentListOptions)(nil))
+	if err != nil {
+		return err
+	}
+	for _, v := range list.Intents {
+		c.addPart("intent", workspace, string(v.ID))
+	}
+	return nil
+}
+
+func (c call) addPart(kind string, workspace api.ID, id string) {
+	if c.first(kind, string(workspace)+" "+id, id != "" && len(c.parts[kind]) < maxOthers) {
+		c.parts[kind] = append(c.parts[kind], part{workspace, id})
+	}
+}
+
+// addOther adds an object of the caller that has only an ID.
+func (c call) addOther(kind, id string) {
+	if c.first(kind, id, len(c.others[kind]) < maxOthers) {
+		c.others[kind] = append(c.others[kind], id)
+	}
+}
+
+// pictures lists the pictures of a profile.
+func (c call) pictures(in api.Profile) error {
+	list, err := c.Assets.List(c, in)
+	for _, a := range list {
+		id := string(in.Kind) + " " + string(a.Name)
+		if c.first("picture", id, a.Name != "") {
+			c.profilePictures = append(c.profilePictures, pictureOf{in, a.Name})
+		}
+	}
+	return err
+}

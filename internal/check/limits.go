@@ -1,0 +1,54 @@
+package check
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// limitsOf returns what the responses say of rate limits.
+func limitsOf(exchanges []Exchange) Limits {
+	headers, ops := map[string]bool{}, map[string]bool{}
+	for _, e := range exchanges {
+		for name := range e.Header {
+			name = http.CanonicalHeaderKey(name)
+			if strings.Contains(name, "Limit") && headerWord.MatchString(name) {
+				headers[name], ops[e.Op] = true, true
+			}
+		}
+	}
+	return Limits{slices.Sorted(maps.Keys(headers)), slices.Sorted(maps.Keys(ops)), countedBy(exchanges)}
+}
+
+// countedBy compares what is left of a limit before and after a call without the
+// credential, of which there are several trials.
+func countedBy(exchanges []Exchange) string {
+	votes := map[string]int{}
+	for i := 2; i < len(exchanges); i++ {
+		before, between, after := exchanges[i-2], exchanges[i-1], exchanges[i]
+		trial := before.Form == FormLimit && between.Form == FormLimitOther && after.Form == FormLimit
+		if !trial || before.Rate.Limit == 0 || after.Rate.Limit == 0 {
+			continue
+		}
+		if before.Attempts+between.Attempts+after.Attempts > 3 { // others were counted too
+			continue
+		}
+		switch before.Rate.Remaining - after.Rate.Remaining {
+		case 1:
+			votes["credential"]++
+		case 2:
+			votes["address"]++
+		default: // another program, or a new window
+		}
+	}
+	switch {
+	case len(votes) == 0:
+		return "not seen"
+	case len(votes) > 1:
+		return "unclear"
+	case votes["credential"] > 0:
+		return "credential"
+	}
+	return "address"
+}

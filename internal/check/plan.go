@@ -1,0 +1,67 @@
+package check
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Plan writes what a run calls, without calling anything.
+func Plan(w io.Writer) error {
+	forms := plannedForms()
+	area, text := "", &strings.Builder{}
+	for _, r := range Reads() {
+		if r.Area() != area {
+			area = r.Area()
+			fmt.Fprintf(text, "\n%s\n", area)
+		}
+		fmt.Fprintf(text, "  %-4s %s\n", r.Method, r.Path)
+		if also := forms[r.Op]; len(also) > 0 {
+			fmt.Fprintf(text, "       also %s\n", strings.Join(also, ", "))
+		}
+	}
+	fmt.Fprintf(text, "\n%d endpoints, for a sample of at most %d organizations, %d workspaces, %d shares and %d files,\n",
+		len(Reads()), maxOrgs, maxOrgs*maxWorkspaces, maxAllShares, maxAllNodes)
+	fmt.Fprintf(text, "and %d calls without a token. Nothing is created, changed or deleted.\n", len(probes()))
+	refused := Refused()
+	fmt.Fprintf(text, "\nNever called, although they are GETs:\n")
+	for _, op := range sortedKeys(refused) {
+		fmt.Fprintf(text, "  %-28s %s\n", op, refused[op])
+	}
+	_, err := io.WriteString(w, strings.TrimPrefix(text.String(), "\n"))
+	return err
+}
+
+// plannedForms returns the forms of each operation beyond the plain one.
+func plannedForms() map[string][]string {
+	all := map[string][]string{}
+	add := func(op string, f forms) {
+		for _, form := range f.list() {
+			if form != FormPlain && !slices.Contains(all[op], string(form)) {
+				all[op] = append(all[op], string(form))
+			}
+		}
+	}
+	addAll(add, callerReads())
+	addAll(add, orgReads())
+	addAll(add, memberReads())
+	addAll(add, workspaceReads())
+	addAll(add, shareReads())
+	addAll(add, storageReads())
+	addAll(add, nodeReads())
+	addAll(add, fileReads())
+	addAll(add, noteReads())
+	addAll(add, factReads())
+	addAll(add, quickShareReads())
+	addAll(add, eventReads())
+	addAll(add, threadReads())
+	addAll(add, partReads()["field"])
+	return all
+}
+
+func addAll[S any](add func(op string, f forms), reads []read[S]) {
+	for _, r := range reads {
+		add(r.op, r.forms)
+	}
+}

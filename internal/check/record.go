@@ -1,0 +1,172 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"reflect"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/endpoint"
+)
+
+// An Exchange is a call and its response, as [Compare] needs them. It is the only thing in
+// the program that holds values of the platform, and it is never written.
+type Exchange struct {
+	Op     string
+	Method string
+	Path   string // the template
+	Form   Form
+	Group  int // calls of one object have the same number
+
+	Out    any // a pointer to a value of the type of the result; nil if there is none
+	Stream bool
+
+	Status int // 0 without a response
+	Header http.Header
+	Body   []byte // nil for a stream
+	Err    error
+
+	Rate     api.RateLimit
+	Attempts int // how often the request was sent
+}
+
+// A Form is one of the ways in which an operation is called.
+type Form string
+
+// The forms of a call.
+const (
+	FormPlain    Form = ""
+	FormStandard Form = "standard output"
+	FormTerse    Form = "terse output"
+	FormByName   Form = "by name"
+	FormPage     Form = "page of 2"
+	FormNext     Form = "next page"
+	FormUnknown  Form = "unknown ID"
+	FormBad      Form = "bad parameter"
+	FormNoToken  Form = "without a token"
+
+	FormLimit      Form = "limit"       // before and after FormLimitOther
+	FormLimitOther Form = "limit other" // without the credential
+)
+
+// A recorder is the client of all areas: it sends calls on, and records them.
+type recorder struct {
+	next   api.Client
+	wait   func(ctx context.Context, d time.Duration) error
+	record func(e Exchange)
+	form   Form
+	group  int
+}
+
+const (
+	moreTries  = 6               // of a call that fails for a passing reason, beyond those of the client
+	firstPause = 2 * time.Second // before the first of them; it doubles
+)
+
+// Call sends a request and records the response, after a passing failure that of another
+// try.
+func (r *recorder) Call(ctx context.Context, q *api.Request, out any, opts ...api.CallOption) error {
+	x, fresh := r.exchange(q), blank(out)
+	if out != nil {
+		x.Out = fresh()
+	}
+	o := api.Resolve(opts)
+	theirs := o.Response
+	err := r.try(ctx, func() error {
+		var raw api.Response
+		o.Response = &raw
+		err := r.next.Call(ctx, q, out, api.WithOptions(o))
+		x.Status, x.Header, x.Body, x.Rate = raw.Status, raw.Header, raw.Body, raw.Rate
+		x.Attempts += raw.Attempts
+		if theirs != nil {
+			*theirs = raw
+		}
+		return err
+	})
+	r.finish(x, err)
+	return err
+}
+
+// Open is Call for a response whose body is not recorded.
+func (r *recorder) Open(
+	ctx context.Context, q *api.Request, opts ...api.CallOption,
+) (resp *http.Response, err error) {
+	x := r.exchange(q)
+	x.Stream = true
+	o := api.Resolve(opts)
+	err = r.try(ctx, func() error {
+		var raw api.Response
+		o.Response = &raw
+		resp, err = r.next.Open(ctx, q, api.WithOptions(o)) //nolint:bodyclose // the caller closes it
+		x.Status, x.Header, x.Body = raw.Status, raw.Header, nil
+		x.Rate, x.Attempts = raw.Rate, x.Attempts+raw.Attempts
+		if err != nil {
+			x.Body = raw.Body
+		}
+		return err
+	})
+	r.finish(x, err)
+	return resp, err
+}
+
+func (r *recorder) exchange(q *api.Request) *Exchange {
+	op := q.Op
+	if op == "" {
+		op = endpoint.Named(q).Op
+	}
+	return &Exchange{Op: op, Method: q.Method, Path: q.Path.Template(), Form: r.form, Group: r.group}
+}
+
+// finish records an exchange unless the request was never made: the guard or the input
+// check refused it, or the run has ended.
+func (r *recorder) finish(x *Exchange, err error) {
+	x.Err = err
+	_, refused := errors.AsType[*RefusedError](err)
+	_, input := errors.AsType[*api.InputError](err)
+	if x.Status == 0 && (refused || input || errors.Is(err, context.Canceled)) {
+		return
+	}
+	r.record(*x)
+}
+
+// try repeats a call that failed for a passing reason: a reset, a 5xx, a rate limit.
+func (r *recorder) try(ctx context.Context, do func() error) error {
+	pause := firstPause
+	for n := 0; ; n++ {
+		err := do()
+		if err == nil || n == moreTries || !passing(err) || ctx.Err() != nil {
+			return err
+		}
+		if err := r.wait(ctx, pause); err != nil {
+			return err
+		}
+		pause *= 2
+	}
+}
+
+// passing reports whether another try may succeed.
+func passing(err error) bool {
+	if _, refused := errors.AsType[*RefusedError](err); refused {
+		return false
+	}
+	if _, input := errors.AsType[*api.InputError](err); input {
+		return false
+	}
+	if _, answered := errors.AsType[*api.Error](err); answered {
+		return errors.Is(err, api.ErrRateLimited) || errors.Is(err, api.ErrUnavailable)
+	}
+	var network interface{ Timeout() bool }
+	return errors.As(err, &network) // a reset, a timeout, a failed connection
+}
+
+// blank returns a function that makes a copy of what out is before the call.
+func blank(out any) func() any {
+	v := reflect.ValueOf(out)
+	return func() any {
+		fresh := reflect.New(v.Type().Elem())
+		fresh.Elem().Set(v.Elem())
+		return fresh.Interface()
+	}
+}

@@ -1,0 +1,229 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
+
+// Show writes a report for the screen: a table by area, the differences, worst first, what
+// was not reached and why, and the words of responses that the report holds.
+func Show(w io.Writer, r *Report) error {
+	text := &strings.Builder{}
+	r.showTable(text)
+	r.showDifferences(text)
+	r.showAssumed(text)
+	r.showNotReached(text)
+	r.showRest(text)
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func (r *Report) showTable(w *strings.Builder) {
+	row := func(name string, counts ...any) {
+		fmt.Fprintf(w, "%-12s", name)
+		for _, n := range counts {
+			if n == 0 {
+				n = "-" // so that the other numbers stand out
+			}
+			fmt.Fprintf(w, "%13v", n)
+		}
+		w.WriteByte('\n')
+	}
+	counts := func(area string) []any {
+		all := r.count(area, "")
+		return []any{
+			all, all - r.count(area, NotReached), r.count(area, AsBelieved), r.count(area, Different),
+			r.count(area, NotReached),
+		}
+	}
+	row("area", "endpoints", "reached", "as believed", "different", "not reached")
+	for _, area := range r.Areas() {
+		row(area, counts(area)...)
+	}
+	row("all", counts("")...)
+}
+
+func (r *Report) showDifferences(w *strings.Builder) {
+	if r.Different() == 0 {
+		fmt.Fprintln(w, "\nNo differences: all responses are as this version believes.")
+		return
+	}
+	found := r.Found()
+	for _, kind := range Kinds() {
+		if len(found[kind]) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "\n%s\n", kind.title())
+		for _, f := range found[kind] {
+			fmt.Fprintf(w, "  %s\n", f.Text)
+			fmt.Fprintf(w, "      %s\n", list(f.Ops, 4))
+		}
+	}
+}
+
+// A Finding is a difference, and the operations that have it.
+type Finding struct {
+	Text string
+	Ops  []string
+}
+
+// Found returns the differences by kind, each once.
+func (r *Report) Found() map[Kind][]Finding {
+	found := map[Kind][]Finding{}
+	for _, key := range r.Keys() {
+		o := r.Operations[key]
+		for _, d := range o.Differences {
+			text, all := d.text(), found[d.Kind]
+			i := slices.IndexFunc(all, func(f Finding) bool { return f.Text == text })
+			if i < 0 {
+				found[d.Kind] = append(all, Finding{text, []string{o.Op}})
+			} else if !slices.Contains(all[i].Ops, o.Op) {
+				all[i].Ops = append(all[i].Ops, o.Op)
+			}
+		}
+	}
+	return found
+}
+
+// title is the heading of a kind of differences.
+func (k Kind) title() string {
+	switch k {
+	case KindPath:
+		return "Endpoints that the platform does not have"
+	case KindStatus:
+		return "Other statuses"
+	case KindDecode:
+		return "Responses that cannot be decoded"
+	case KindEnvelope:
+		return "Other envelopes"
+	case KindError:
+		return "Other errors"
+	case KindShape:
+		return "Values of another kind"
+	case KindPaging:
+		return "Other pages"
+	case KindLevel:
+		return "Members that only a lower level of output has"
+	case KindValue:
+		return "Values without a constant"
+	case KindUnknown:
+		return "Members without a field"
+	}
+	return string(k)
+}
+
+// text is a difference on one line.
+func (d Difference) text() string {
+	place := strings.Trim(d.Type+"."+d.Member, ".")
+	if place == "" {
+		place = "the response"
+	}
+	s := place
+	if d.Kind == KindUnknown && d.Member == hidden {
+		s = d.Type + ": a name that may be a value, and is not shown"
+	}
+	if d.Form != "" {
+		s += " (" + string(d.Form) + ")"
+	}
+	switch {
+	case d.Want != "" && d.Got != "":
+		s += ": believed " + d.Want + ", got " + d.Got
+	case d.Got != "":
+		s += ": " + d.Got
+	}
+	return s
+}
+
+// list joins the first of some names.
+func list(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+func (r *Report) showAssumed(w *strings.Builder) {
+	count, paths := map[string]int{}, map[string]int{}
+	var wrong []string
+	for _, key := range r.Keys() {
+		o := r.Operations[key]
+		paths[o.Path]++
+		if o.Names == nil {
+			continue
+		}
+		count[confirmed] += len(o.Names.Confirmed)
+		count[refuted] += len(o.Names.Refuted)
+		count[notSeen] += len(o.Names.NotSeen)
+		for _, name := range o.Names.Refuted {
+			wrong = append(wrong, fmt.Sprintf("%s of %s", name, o.Op))
+		}
+	}
+	fmt.Fprintf(w, "\nAssumed names: %d confirmed, %d refuted, %d not seen.", count[confirmed], count[refuted], count[notSeen])
+	fmt.Fprintf(w, " Assumed paths: %d confirmed, %d refuted, %d not seen.\n", paths[confirmed], paths[refuted], paths[notSeen])
+	for _, name := range wrong {
+		fmt.Fprintf(w, "  refuted: %s\n", name)
+	}
+}
+
+func (r *Report) showNotReached(w *strings.Builder) {
+	reasons := map[string][]string{}
+	for _, key := range r.Keys() {
+		if o := r.Operations[key]; o.Outcome == NotReached {
+			reasons[o.Reason] = append(reasons[o.Reason], o.Op)
+		}
+	}
+	if len(reasons) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nNot reached")
+	for _, reason := range sortedKeys(reasons) {
+		fmt.Fprintf(w, "  %s\n      %s\n", reason, list(slices.Compact(reasons[reason]), 4))
+	}
+}
+
+func (r *Report) showRest(w *strings.Builder) {
+	never := 0
+	for _, o := range r.Operations {
+		never += len(o.Never)
+	}
+	fmt.Fprintf(w, "\nMembers that no response held: %d; the report lists them. They are no differences.\n", never)
+	fmt.Fprintf(w, "Rate limits: headers of %d operations; counted by: %s.\n", len(r.Limits.Operations), r.Limits.CountedBy)
+}
+
+// ShowWords writes the words of responses that a report holds, for a person to read before
+// the report is written.
+func ShowWords(w io.Writer, r *Report) error {
+	text := "\nThe report holds no word of your data: only names and kinds."
+	if len(r.Words) > 0 {
+		text = "\nThese words of responses are in the report. They look like words of the platform;\n" +
+			"do not send the report if one of them is yours:\n  " + wrap(r.Words)
+	}
+	_, err := io.WriteString(w, text+"\n")
+	return err
+}
+
+// wrap joins words with blanks to lines of at most 90 columns.
+func wrap(words []string) string {
+	const width = 90
+	var b strings.Builder
+	column := 0
+	for i, word := range words {
+		switch {
+		case i > 0 && column+len(word) > width:
+			b.WriteString("\n  ")
+			column = 0
+		case i > 0:
+			b.WriteString("  ")
+			column += 2
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
+}

@@ -1,0 +1,386 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// The sample of a walk: what of each kind is looked at, at most.
+const (
+	maxOrgs       = 3
+	maxWorkspaces = 3 // of each organization
+	maxShares     = 3 // of each workspace
+	maxAllShares  = 6
+	maxNodes      = 5 // of each workspace and share: one of each kind
+	maxAllNodes   = 20
+	maxFolders    = 2 // below the root, in each workspace and share
+	maxComments   = 5
+	maxEvents     = 5
+	maxThreads    = 3
+	maxOthers     = 3 // File Shares, QuickShares, sessions, keys, invitations, filters, uploads, intents
+	maxFormsOf    = 2 // objects of a kind that operations are called for in all forms
+	maxSearches   = 4 // workspaces whose events are searched: 15 searches in 30 s are allowed
+	pageSize      = 2
+	limitTrials   = 3 // whether a limit is counted by the credential or by the address
+)
+
+// Options are the settings of a [Walk].
+type Options struct {
+	Client    api.Client // signed with the credential to check
+	Anonymous api.Client // without a credential; nil skips the probes without a token
+
+	OnCall func(op string, calls int)                       // after each recorded call
+	Wait   func(ctx context.Context, d time.Duration) error // between tries; nil waits
+}
+
+// A Run is what [Walk] has recorded.
+type Run struct {
+	Exchanges []Exchange
+	Err       error // why it ended early; nil if it is complete
+}
+
+// Walk calls the operations of [Reads], beginning at the caller, for a bounded sample of
+// what it finds. It returns what it has when ctx ends.
+func Walk(ctx context.Context, o Options) *Run {
+	run := &Run{}
+	w := &walk{
+		ctx: ctx, run: run, anonymous: o.Anonymous, names: map[api.ID]string{}, others: map[string][]string{},
+		parts: map[string][]part{}, seen: map[string]bool{}, kept: map[string]int{}, forms: map[string]int{},
+	}
+	w.rec = &recorder{next: o.Client, wait: o.Wait, record: func(e Exchange) {
+		run.Exchanges = append(run.Exchanges, e)
+		if o.OnCall != nil {
+			o.OnCall(e.Op, len(run.Exchanges))
+		}
+	}}
+	if w.rec.wait == nil {
+		w.rec.wait = pause
+	}
+	w.areas = areasOver(w.rec)
+	w.all() //nolint:contextcheck // a walk has the context
+	run.Err = cmpErr(context.Cause(ctx), w.failed)
+	return run
+}
+
+func cmpErr(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// A walk is a run that is under way, and what it has found.
+type walk struct {
+	*areas
+	ctx       context.Context //nolint:containedctx // the one of Walk
+	run       *Run
+	rec       *recorder
+	anonymous api.Client
+	failed    error
+
+	me         api.ID
+	email      api.Person
+	orgs       []place
+	workspaces []place
+	shares     []place
+	nodes      []node
+	fileShares []fileShare
+	quick      []quickShare
+	comments   []api.OpaqueID
+	events     []api.OpaqueID
+	threads    []thread
+	turns      []turn
+	others     map[string][]string // IDs of the caller's, by kind
+	parts      map[string][]part   // of workspaces, by kind
+	searched   int                 // workspaces whose events were searched
+
+	profilePictures []pictureOf
+	names           map[api.ID]string // of shares, accepted in place of the ID
+
+	seen  map[string]bool // objects of the sample
+	kept  map[string]int  // objects of the sample, by kind
+	forms map[string]int  // objects that were called in all forms, by kind
+}
+
+// A place is an organization, workspace or share.
+type place struct {
+	api.Profile
+
+	Name string // accepted in place of the ID
+	Org  api.ID
+}
+
+// A node is a file, folder, note or link of a workspace or share.
+type node struct {
+	In      api.Profile
+	ID      api.OpaqueID
+	Folder  bool
+	File    bool
+	Note    bool
+	Picture bool
+	Preview bool // of the type thumbnail, which exists: a new one might cost credits
+}
+
+type fileShare struct {
+	ID      api.ID
+	Node    api.OpaqueID
+	Preview bool
+}
+
+type quickShare struct {
+	ID      api.OpaqueID
+	Note    bool
+	Preview bool
+}
+
+type thread struct {
+	In api.Profile
+	ID api.OpaqueID
+}
+
+type turn struct {
+	thread
+
+	Turn  api.OpaqueID
+	Ended bool // its stream ends at once
+}
+
+// A call is the input of a read: the context, the areas, and the form of the call.
+type call struct {
+	context.Context
+	*walk
+
+	opts   []api.CallOption // the level of output
+	limit  int              // rows a page; 0 means the default
+	offset int
+	cursor string
+	next   *string // set by a read whose pages have cursors
+}
+
+// A read is a call of an operation for a subject.
+type read[S any] struct {
+	op    string // the operation, or the first of several calls
+	forms forms
+	do    func(c call, s S) error
+}
+
+// forms are the forms of a call beyond the plain one. A bad parameter, an unknown ID, a
+// name and a probe without a token are reads of their own.
+type forms uint8
+
+const (
+	levels  forms = 1 << iota // of output
+	pages                     // by offset
+	cursors                   // pages by cursor
+
+	byName
+	unknownID
+	badParameter
+
+	once forms = 0
+)
+
+// list returns the forms in their order.
+func (f forms) list() []Form {
+	switch {
+	case f&byName != 0:
+		return []Form{FormByName}
+	case f&unknownID != 0:
+		return []Form{FormUnknown}
+	case f&badParameter != 0:
+		return []Form{FormBad}
+	}
+	all := []Form{FormPlain}
+	if f&levels != 0 {
+		all = append(all, FormStandard, FormTerse)
+	}
+	if f&(pages|cursors) != 0 {
+		all = append(all, FormPage, FormNext)
+	}
+	return all
+}
+
+// visit makes the reads of a subject. Only the first subjects of a kind get all forms.
+func visit[S any](w *walk, kind string, reads []read[S], s S) {
+	w.rec.group++
+	full := w.forms[kind] < maxFormsOf
+	w.forms[kind]++
+	for _, r := range reads {
+		next := ""
+		for i, form := range r.forms.list() {
+			if w.ended() || i > 0 && !full || form == FormNext && r.forms&cursors != 0 && next == "" {
+				break
+			}
+			w.rec.form = form
+			w.note(r.op, r.do(w.call(form, r.forms, &next), s))
+		}
+	}
+	w.rec.form = FormPlain
+}
+
+// call returns the input of a read in a form. Next is where a cursor is kept for the next
+// page.
+func (w *walk) call(form Form, of forms, next *string) call {
+	c := call{Context: w.ctx, walk: w, next: next}
+	switch form {
+	case FormStandard:
+		c.opts = []api.CallOption{api.WithOutput(api.Standard)}
+	case FormTerse:
+		c.opts = []api.CallOption{api.WithOutput(api.Terse)}
+	case FormPage:
+		c.limit = pageSize
+	case FormNext:
+		c.limit = pageSize
+		if of&cursors != 0 {
+			c.cursor = *next
+		} else {
+			c.offset = pageSize
+		}
+	default:
+	}
+	return c
+}
+
+// note ends the walk if the first call has failed: no other can succeed.
+func (w *walk) note(op string, err error) {
+	if op != "account.Me" || w.rec.form != FormPlain || err == nil {
+		return
+	}
+	var refusal *api.Error
+	switch {
+	case errors.Is(err, api.ErrUnauthenticated):
+		w.failed = errors.New("the platform does not accept the credential")
+	case !errors.As(err, &refusal):
+		w.failed = err
+	}
+}
+
+func (w *walk) ended() bool { return w.ctx.Err() != nil || w.failed != nil }
+
+// ignore returns the error of a call whose result is not needed.
+func ignore[T any](_ T, err error) error { return err }
+
+// closed closes a download whose content is not needed.
+func closed(d *api.Download, err error) error {
+	if d != nil {
+		_ = d.Close()
+	}
+	return err
+}
+
+// first reports whether an object is new in the sample, which has room for it.
+func (w *walk) first(kind, id string, room bool) bool {
+	if id == "" || !room || w.seen[kind+" "+id] {
+		return false
+	}
+	w.seen[kind+" "+id] = true
+	return true
+}
+
+// all makes all reads, each for the objects that the ones before have found.
+func (w *walk) all() {
+	visit(w, "caller", callerReads(), struct{}{})
+	each(w, "org", w.orgs, orgReads(), memberReads())
+	each(w, "workspace", w.workspaces, workspaceReads(), memberReads(), storageReads())
+	each(w, "share", w.shares, shareReads(), memberReads(), storageReads())
+	w.openFolders()
+	for _, n := range w.nodes {
+		w.visitNode(n)
+	}
+	each(w, "file share", w.fileShares, fileShareReads())
+	each(w, "quickshare", w.quick, quickShareReads())
+	each(w, "comment", w.comments, commentReads())
+	each(w, "event", w.events, eventReads())
+	each(w, "thread", w.threads, threadReads())
+	each(w, "turn", w.turns, turnReads())
+	each(w, "picture", w.profilePictures, profilePictureReads())
+	for _, kind := range []string{"invitation", "session", "key", "upload", "import"} {
+		each(w, kind, w.others[kind], otherReads()[kind])
+	}
+	for _, kind := range []string{"field", "filter", "intent"} {
+		each(w, kind, w.parts[kind], partReads()[kind])
+	}
+	w.probe()
+}
+
+// each visits all subjects of a kind.
+func each[S any](w *walk, kind string, subjects []S, reads ...[]read[S]) {
+	for _, s := range subjects {
+		visit(w, kind, slices.Concat(reads...), s)
+	}
+}
+
+// visitNode makes the reads that are for nodes like n.
+func (w *walk) visitNode(n node) {
+	reads := nodeReads()
+	add := func(is bool, more []read[node]) {
+		if is {
+			reads = append(reads, more...)
+		}
+	}
+	add(n.File || n.Note, fileReads())
+	add((n.File || n.Note) && n.In.Kind == api.ProfileKindWorkspace, factReads())
+	add(n.Note, noteReads())
+	add(n.Preview, previewReads())
+	add(n.Picture, pictureReads())
+	visit(w, "node of a "+string(n.In.Kind), reads, n)
+}
+
+// openFolders lists the first folders of each workspace and share for nodes of kinds that
+// the root does not have.
+func (w *walk) openFolders() {
+	opened := map[api.Profile]int{}
+	for _, n := range w.nodes {
+		if n.Folder && opened[n.In] < maxFolders && !w.ended() {
+			opened[n.In]++
+			w.rec.group++
+			_ = call{Context: w.ctx, walk: w}.listNodes(n.In, n.ID)
+		}
+	}
+}
+
+// probe calls one operation of each area without a credential, and then compares how limits
+// are counted.
+func (w *walk) probe() {
+	if w.anonymous == nil {
+		return
+	}
+	signed := w.rec.next
+	w.rec.next, w.rec.form = w.anonymous, FormNoToken
+	for _, r := range probes() {
+		if w.ended() {
+			break
+		}
+		w.rec.group++
+		_ = w.rec.Call(w.ctx, r, nil)
+	}
+	for range limitTrials {
+		for _, form := range []Form{FormLimit, FormLimitOther, FormLimit} {
+			w.rec.next, w.rec.form = signed, form
+			if form == FormLimitOther {
+				w.rec.next = w.anonymous
+			}
+			if !w.ended() {
+				_ = w.rec.Call(w.ctx, api.Get("/current/user/me/details/"), nil)
+			}
+		}
+	}
+	w.rec.next, w.rec.form = signed, FormPlain
+}

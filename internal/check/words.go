@@ -1,0 +1,134 @@
+package check
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// This file decides which words of responses a report may hold. Nothing else of a response
+// is written: not a value, not a key of a map, not a name that a person may have given.
+
+var (
+	enumWord   = regexp.MustCompile(`^[a-z][a-z0-9_.:-]{1,31}$`)
+	memberWord = regexp.MustCompile(`^[a-z_][A-Za-z0-9_-]{0,39}$`)
+	typeWord   = regexp.MustCompile(`^[a-z]+\.[A-Za-z]+$`)
+	headerWord = regexp.MustCompile(`^[A-Za-z][A-Za-z-]{0,39}$`)
+	fiveDigits = regexp.MustCompile(`[0-9]{5}`)
+)
+
+// hidden stands for the name of a member that may be a value, such as a key of a map.
+const hidden = "*"
+
+// A text is a string of a response, or a key of one of its objects.
+type text struct {
+	member string // of which it is the value; "" of a key
+	value  string
+}
+
+// words are the texts of a run, against which a word is checked.
+type words struct {
+	texts []text
+	keys  map[string]bool // of objects
+	known map[string]bool // names of members that the SDK has, so that they are of no person
+	said  map[string]bool // those that the report holds
+}
+
+// wordsOf collects the texts of all exchanges.
+func wordsOf(exchanges []Exchange) *words {
+	w := &words{keys: map[string]bool{}, known: map[string]bool{}, said: map[string]bool{}}
+	seen := map[text]bool{}
+	add := func(t text) {
+		if !seen[t] && t.value != "" {
+			seen[t] = true
+			w.texts = append(w.texts, t)
+		}
+	}
+	for _, e := range exchanges {
+		var root any
+		if json.Unmarshal(e.Body, &root) != nil {
+			add(text{value: string(e.Body)})
+			continue
+		}
+		eachText(root, "", add, w.keys)
+	}
+	return w
+}
+
+// eachText calls add for the strings below v, which is the value of a member.
+func eachText(v any, member string, add func(t text), keys map[string]bool) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, value := range v {
+			keys[name] = true
+			eachText(value, name, add, keys)
+		}
+	case []any:
+		for _, value := range v {
+			eachText(value, member, add, keys)
+		}
+	case string:
+		add(text{member, v})
+	}
+}
+
+// value returns an unknown value of an enumeration if it can only be a word of the
+// platform, else how long it is.
+func (w *words) value(member, value string) string {
+	if enumWord.MatchString(value) && !fiveDigits.MatchString(value) && !w.occurs(member, value) {
+		w.said[value] = true
+		return value
+	}
+	return strconv.Itoa(len([]rune(value))) + " characters"
+}
+
+// occurs reports whether a value is part of another text of the run. The value of the same
+// member in other records is no other text.
+func (w *words) occurs(member, value string) bool {
+	for key := range w.keys {
+		if strings.Contains(key, value) && !w.known[key] {
+			return true
+		}
+	}
+	return slices.ContainsFunc(w.texts, func(t text) bool {
+		return strings.Contains(t.value, value) && (t.value != value || t.member != member)
+	})
+}
+
+// member returns the name of an unknown member if it looks like one, and no person can have
+// chosen it: it is a name that the SDK has elsewhere, or no text of the run.
+func (w *words) member(name string) string {
+	name = strings.TrimRight(name, "[]{}")
+	if !memberWord.MatchString(name) || fiveDigits.MatchString(name) {
+		return hidden
+	}
+	same := func(t text) bool { return strings.EqualFold(t.value, name) }
+	if !w.known[name] && slices.ContainsFunc(w.texts, same) {
+		return hidden
+	}
+	w.said[name] = true
+	return name
+}
+
+// typeName returns the name of a Go type, which a response has no part in.
+func typeName(name string) string {
+	if name == "" || typeWord.MatchString(name) {
+		return name
+	}
+	return "(unnamed)"
+}
+
+// bucket returns how many there are, roughly.
+func bucket(n int) string {
+	switch {
+	case n < 2:
+		return strconv.Itoa(n)
+	case n < 10:
+		return "2-9"
+	case n < 100:
+		return "10-99"
+	}
+	return "100+"
+}

@@ -1,0 +1,75 @@
+package check
+
+import (
+	_ "embed"
+	"encoding/json"
+	"html/template"
+	"io"
+)
+
+// WriteJSON writes a report for an issue.
+func WriteJSON(w io.Writer, r *Report) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
+}
+
+//go:embed report.html
+var page string
+
+// WriteHTML writes a report as one page for reading.
+func WriteHTML(w io.Writer, r *Report) error {
+	t, err := template.New("report").Parse(page)
+	if err != nil {
+		return err
+	}
+	return t.Execute(w, pageOf(r))
+}
+
+// A pageData is what the page shows.
+type pageData struct {
+	*Report
+
+	Rows   []areaRow
+	Kinds  []kindRow
+	Sorted []*operationRow
+}
+
+type areaRow struct {
+	Area                                      string
+	All, Reached, AsBelieved, Different, Lost int
+}
+
+type kindRow struct {
+	Title    string
+	Findings []Finding
+}
+
+type operationRow struct {
+	*Operation
+
+	Key string
+}
+
+func pageOf(r *Report) pageData {
+	p := pageData{Report: r}
+	row := func(name, area string) areaRow {
+		all, lost := r.count(area, ""), r.count(area, NotReached)
+		return areaRow{name, all, all - lost, r.count(area, AsBelieved), r.count(area, Different), lost}
+	}
+	for _, area := range r.Areas() {
+		p.Rows = append(p.Rows, row(area, area))
+	}
+	p.Rows = append(p.Rows, row("all", ""))
+	found := r.Found()
+	for _, k := range Kinds() {
+		if len(found[k]) > 0 {
+			p.Kinds = append(p.Kinds, kindRow{k.title(), found[k]})
+		}
+	}
+	for _, key := range r.Keys() {
+		p.Sorted = append(p.Sorted, &operationRow{r.Operations[key], key})
+	}
+	return p
+}

@@ -1,0 +1,218 @@
+// Package checktest has an emulated platform with one of everything, for the tests of
+// package check.
+package checktest
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/activity"
+	"github.com/fastio-go/fastio/ai"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/assets"
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/metadata"
+	"github.com/fastio-go/fastio/oauth"
+	"github.com/fastio-go/fastio/uploads"
+)
+
+const (
+	orgID     = "4210987654321098765"
+	workspace = "4219876543210987654"
+	share     = "5217654321098765432"
+	fileShare = "6217654321098765432"
+	other     = "1912345678901234567"
+
+	file    = "2f11e0fdr4w1ngs0fth3m111b3ta1"
+	note    = "2n0te0fth3m111b3ta12345678901"
+	picture = "2p1ctur30fth3m111b3ta12345678"
+	folder  = "2f01d3r0fth3m111b3ta123456789"
+	comment = "caqu35t10n0nth3m111b3ta123456"
+
+	source = "https://loom.test/Card.txt?signature=s1gn"
+)
+
+// Epoch is when the clock of the world starts.
+func Epoch() time.Time { return time.Date(2026, time.March, 2, 9, 30, 0, 0, time.UTC) }
+
+// New returns a platform with one of everything. It must be called in a bubble of
+// testing/synctest: what the platform does in the background takes virtual time.
+func New(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
+	tb.Helper()
+	start := time.Now()
+	s := fastiotest.New(append([]func(o *seed.Options){func(o *seed.Options) {
+		o.Seed = 1815
+		o.Clock = func() time.Time { return Epoch().Add(time.Since(start)) }
+		o.Comments.Properties = true
+		o.AI.TurnPace = -1
+		o.Uploads.Web = map[string]string{source: "A card."}
+	}}, change...)...)
+	addPlaces(s)
+	addContent(tb, s)
+	addHistory(s)
+	act(tb, s)
+	time.Sleep(time.Hour) //nolint:forbidigo // virtual time, until the limits are as new, and the uploads are stored
+	return s
+}
+
+func addPlaces(s *fastiotest.Server) {
+	me := s.User()
+	s.AddUser(seed.User{ID: other, FirstName: "Charles", LastName: "Babbage", Email: "charles@example.test"})
+	s.AddOrg(seed.Org{ID: orgID, Domain: "difference", Name: "Difference Works", Description: "Engines", Owner: me.ID})
+	s.AddWorkspace(seed.Workspace{
+		ID: workspace, Org: orgID, Name: "Design", FolderName: "design", Description: "Drawings and notes",
+	})
+	s.SetMember(workspace, other, seed.Member)
+	s.SetMember(orgID, other, seed.Member)
+	open := s.AddOrg(seed.Org{Domain: "royal", Name: "Royal Society", Owner: other, Joinable: true})
+	s.AddInvitation(seed.Invitation{Profile: open.ID, Email: me.Email, Inviter: other, Created: Epoch()})
+	guild := s.AddOrg(seed.Org{Domain: "guild", Name: "Guild of Weavers", Owner: other})
+	looms := s.AddWorkspace(seed.Workspace{Org: guild.ID, Name: "Looms"})
+	s.SetMember(looms.ID, me.ID, seed.Member)
+	for _, in := range []string{orgID, workspace, share} {
+		if in == share {
+			s.AddShare(seed.Share{
+				ID: share, Org: orgID, Workspace: workspace, Title: "Engines", CustomName: "engines7", Creator: me.ID,
+				Description: "They grind numbers.", Access: "Anyone with the link", Invite: "guests",
+				Expires: Epoch().AddDate(1, 0, 0), ExternalInvites: "allowed",
+			})
+			s.SetMember(share, other, seed.Member)
+		}
+		s.AddInvitation(seed.Invitation{
+			Profile: in, Email: "jacquard@example.test", Inviter: me.ID, Role: seed.Guest, Created: Epoch(),
+			Expires: Epoch().AddDate(0, 1, 0),
+		})
+	}
+}
+
+func addContent(tb testing.TB, s *fastiotest.Server) {
+	tb.Helper()
+	me, at := s.User().ID, Epoch().Add(-time.Hour)
+	for _, in := range []string{workspace, share} {
+		id := func(id string) string {
+			if in == share {
+				return id[:len(id)-1] + "0"
+			}
+			return id
+		}
+		add := func(n seed.Node) {
+			n.Profile, n.Creator, n.Created, n.Updated = in, me, at, at
+			s.AddNode(n)
+		}
+		add(seed.Node{ID: id(folder), Kind: "folder", Name: "Drawings"})
+		add(seed.Node{
+			ID: id(file), Name: "Mill.pdf", Summary: "How the mill works.",
+			Content: "The mill grinds numbers.\n\nIts wheels are of brass.\fThe store holds a thousand numbers.",
+		})
+		add(seed.Node{ID: id(picture), Name: "Mill.png", Content: "A mill."})
+		add(seed.Node{ID: id(note), Kind: "note", Name: "Mill.md", Content: "# The mill\n\nIt needs oil."})
+		add(seed.Node{Name: "Old.pdf", Trashed: true})
+	}
+	s.AddNode(seed.Node{Profile: workspace, Creator: me, Kind: "link", Name: "Elsewhere", Created: at, Updated: at})
+	for _, f := range []seed.Fact{
+		{Node: file, Field: "wheels", Value: 25000, Confidence: "high", Rationale: "Page 1 says so."},
+		{Node: file, Field: "material", Value: "brass", Source: "user", Confidence: "certain"},
+		{Node: file, Field: "category", Value: "Engineering"},
+		{Node: note, Field: "wheels", Value: "many"},
+		{Node: note, Field: "ma-terial", Value: "brass"},
+	} {
+		if err := s.AddFact(f); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	s.AddFileShare(seed.FileShare{
+		ID: fileShare, Node: file, Owner: me, Title: "The mill", Access: "any_registered", CommentsEnabled: true,
+		Expires: Epoch().AddDate(1, 0, 0), Grants: []seed.Grant{{Email: "later@example.test", Capability: "view"}},
+	})
+	s.AddQuickShare(seed.QuickShare{Node: file, Creator: me, Created: at, Expires: at.AddDate(0, 1, 0)})
+	s.AddQuickShare(seed.QuickShare{Node: note, Creator: me, Created: at, Expires: at.AddDate(0, 1, 0)})
+}
+
+func addHistory(s *fastiotest.Server) {
+	me, at := s.User().ID, Epoch().Add(-30*time.Minute)
+	s.AddComment(seed.Comment{
+		ID: comment, Profile: workspace, Node: file, User: me, Created: at, Body: "@[user:" + other + ":Charles] Why?",
+		Properties: map[string]any{"pinned": true}, Reference: map[string]any{"type": "document", "page": 7},
+		Targets: []string{file},
+	})
+	s.AddComment(seed.Comment{
+		Profile: workspace, Node: file, User: other, Parent: comment, Created: at.Add(time.Minute), Body: "No rust.",
+		Edited: at.Add(2 * time.Minute),
+	})
+	s.AddComment(seed.Comment{Profile: workspace, User: other, Body: "The room is cold.", Created: at})
+	s.AddComment(seed.Comment{Profile: share, User: other, Body: "A portal.", Created: at})
+	s.AddComment(seed.Comment{FileShare: fileShare, User: other, Body: "May I copy this?", Created: at})
+	s.AddEvent(seed.Event{
+		Name: "org_updated", Org: orgID, CallingUser: me, Created: at,
+		Extra: map[string]any{"policy_changes": []any{map[string]any{"policy": "sharing", "to": "members"}}},
+	})
+	s.AddEvent(seed.Event{
+		Name: "user_login", Org: orgID, User: me, CallingUser: me, Created: at, IP: "192.0.2.7", Country: "GB",
+	})
+	s.AddEvent(seed.Event{
+		Name: "workspace_storage_file_added", Workspace: workspace, CallingUser: me, Created: at.Add(time.Second),
+		Object: file, ObjectName: "Mill.pdf", Actor: &seed.Actor{
+			User: me, Kind: "agent", AgentName: "Notator", NameSource: "self_declared", CredentialType: "api_key",
+		},
+	})
+}
+
+// act makes what only calls can make.
+func act(tb testing.TB, s *fastiotest.Server) {
+	tb.Helper()
+	ctx := tb.Context()
+	c := s.Client(tb)
+	must := func(err error) {
+		tb.Helper()
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for _, in := range []api.Profile{api.Workspace(workspace), api.Share(share)} {
+		for _, text := range []string{"What does the mill grind?", "And who turns it?"} {
+			_, err := c.AI.Threads.Create(ctx, in, ai.CreateThreadRequest{
+				Name: text, Question: ai.Question{Text: text, IdempotencyKey: string(in.Kind) + text[:4]},
+			})
+			must(err)
+		}
+	}
+	for in, name := range map[api.Profile]assets.Name{
+		api.Org(orgID): assets.NameLogo, api.Workspace(workspace): assets.NameBanner,
+		api.Share(share): assets.NameLogo, api.User(api.ID(s.User().ID)): assets.NameProfilePic,
+	} {
+		must(c.Assets.Upload(ctx, in, name, "mill.svg", strings.NewReader("<svg/>")))
+	}
+	_, err := c.Metadata.Filters.Create(ctx, workspace, metadata.FilterRequest{
+		Name: "Brass", Description: "What does not rust",
+		Predicate: []metadata.Filter{metadata.Equals("material", "brass")},
+	})
+	must(err)
+	intent, err := c.Activity.Intents.Allocate(ctx, workspace, &activity.AllocateOptions{NodeID: picture, Kind: "reading"})
+	must(err)
+	_, err = c.Activity.Intents.Fill(ctx, workspace, intent.ID, activity.FillRequest{Topic: "The wheels", Message: "I count."})
+	must(err)
+	_, err = c.Metadata.ExtractAll(ctx, workspace, folder)
+	must(err)
+	addUploads(ctx, tb, c)
+	_, err = c.OAuth.Keys.Create(ctx, oauth.CreateKeyRequest{Memo: "Looms", AgentName: "Weaver", Expires: Epoch().AddDate(1, 0, 0)})
+	must(err)
+}
+
+func addUploads(ctx context.Context, tb testing.TB, c *fastio.Client) {
+	tb.Helper()
+	root := uploads.Target{Profile: api.Workspace(workspace)}
+	u, err := c.Uploads.Start(ctx, uploads.StartRequest{Target: root, Name: "Open.txt", Size: 16})
+	if err == nil {
+		err = c.Uploads.Chunks.Send(ctx, u.ID, uploads.Chunk{Order: 1, Content: []byte("Brass ")})
+	}
+	if err == nil {
+		_, err = c.Uploads.Web.Start(ctx, uploads.WebRequest{Source: api.NewSecret(source), Profile: root.Profile})
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
