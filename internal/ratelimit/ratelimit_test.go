@@ -638,6 +638,19 @@ func TestLearnedWindows(t *testing.T) {
 	})
 }
 
+// A client that learns of the calls of others in another way learns the window only.
+func TestLearnedWithoutTheCallsOfOthers(t *testing.T) {
+	t.Parallel()
+	for limit, want := range map[int]time.Duration{1: late, 0: 0, -1: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			g := ratelimit.New()
+			g.Learn(limit, time.Now().Add(minute))
+			leaves(t, g, 0)
+			leaves(t, g, want)
+		})
+	}
+}
+
 // A window is full if other clients have used more than all own calls,
 // including those in progress.
 func TestWindowFilledByOthers(t *testing.T) {

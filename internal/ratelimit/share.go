@@ -105,12 +105,9 @@ func (w *window) ends(reset time.Time) {
 func (g *Group) grow(now time.Time) {
 	for i := range g.windows {
 		w := &g.windows[i]
-		switch {
-		case w.share >= float64(w.Max):
-			continue
-		case now.Sub(w.full) > time.Duration(recovery*float64(w.Size)):
+		if now.Sub(w.full) > time.Duration(recovery*float64(w.Size)) {
 			w.share++
-		default:
+		} else {
 			w.share += increase / max(1, w.share)
 		}
 		w.share = min(w.share, float64(w.Max))

@@ -99,7 +99,8 @@ func shareWindows(t *testing.T, k kind, counts bool, clients int, seed uint64) (
 // as before.
 func TestRefusedClientMakesFewerCalls(t *testing.T) {
 	t.Parallel()
-	brief, window := api.RateWindow{Max: 100, Size: time.Second}, api.RateWindow{Max: 20, Size: minute}
+	brief, window, long := api.RateWindow{Max: 100, Size: time.Second}, api.RateWindow{Max: 20, Size: minute},
+		api.RateWindow{Max: 100, Size: 20 * minute}
 	type row struct {
 		windows []api.RateWindow
 		own     int           // calls before the first refusal
@@ -116,7 +117,7 @@ func TestRefusedClientMakesFewerCalls(t *testing.T) {
 		"twice":                  {one, 10, []int{1, 1}, minute, 5, 53387 * time.Millisecond},
 		"again and again":        {one, 1, []int{1, 1, 1, 1}, minute, 1, late * 2},
 		"by the longest window":  {[]api.RateWindow{brief, window}, 19, []int{1}, 10 * time.Second, 20, late},
-		"by the shortest window": {[]api.RateWindow{window, {Max: 100, Size: time.Hour / 3}}, 10, []int{1}, minute, 7, late * 70 / 75},
+		"by the shortest window": {[]api.RateWindow{window, long}, 10, []int{1}, minute, 7, late * 70 / 75},
 	}, func(t *testing.T, test row) {
 		g := ratelimit.New(test.windows...)
 		for range test.own {
@@ -136,6 +137,36 @@ func TestRefusedClientMakesFewerCalls(t *testing.T) {
 		calls, next := burst(t, g)
 		if calls != test.calls || next.Round(time.Millisecond) != test.next {
 			t.Errorf("%d calls started at once and the next one after %s, want %d and %s", calls, next, test.calls, test.next)
+		}
+	})
+}
+
+// Each accepted call lets a refused client make a little more of them, and one more after
+// more than 1.3 windows without a report that one is full.
+func TestAcceptedCallsRestoreTheShare(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		after    time.Duration // the refusal
+		accepted int
+		calls    int // that start at once after that, 15 after the refusal
+	}
+	table.Bubbles(t, map[string]row{
+		"slowly":                {0, 150, 15},
+		"slowly, by one":        {0, 160, 16},
+		"slowly for 1.3 Sizes":  {78 * time.Second, 150, 15},
+		"soon after that":       {78*time.Second + 1, 1, 16},
+		"up to the whole share": {78*time.Second + 1, 6, 20},
+	}, func(t *testing.T, test row) {
+		g := ratelimit.New(api.RateWindow{Max: 20, Size: minute})
+		c, end := acquire(t, g), time.Now().Add(minute)
+		g.Release(c)
+		g.Refused(c, 20, end)
+		time.Sleep(test.after)
+		for range test.accepted {
+			g.Observe(ratelimit.Call{}, 20, 20, end)
+		}
+		if calls, next := burst(t, g); calls != test.calls {
+			t.Errorf("%d calls started at once and the next one after %s, want %d", calls, next, test.calls)
 		}
 	})
 }

@@ -40,6 +40,22 @@ func TestLoopsOfALongWindowAreSpread(t *testing.T) {
 	}
 }
 
+// In a long window, a call counts from its end, or from ten seconds after its start if it
+// takes longer: it has reached the server by then.
+func TestLongCallCountsFromItsArrival(t *testing.T) {
+	t.Parallel()
+	const free = time.Hour + time.Hour/1000
+	table.Bubbles(t, map[string][2]time.Duration{ // how long it runs, and when the next one starts
+		"a call":     {4 * time.Second, 4*time.Second + free},
+		"a long one": {90 * time.Second, 10*time.Second + free},
+	}, func(t *testing.T, test [2]time.Duration) {
+		g := ratelimit.New(api.RateWindow{Max: 1, Size: time.Hour})
+		c := acquire(t, g)
+		time.AfterFunc(test[0], func() { g.Release(c) })
+		leaves(t, g, test[1])
+	})
+}
+
 // The calls of loops are spread over what the program leaves if it goes on as before. Many
 // of its calls at a time are not a habit.
 func TestLoopsLeaveRoomForTheProgram(t *testing.T) {
