@@ -50,6 +50,26 @@ func ExampleServer_Fail() {
 	// Output: fastio: workspaces.List: Not today. (status 403)
 }
 
+// A Server may differ from what the SDK believes.
+func ExampleServer_Disagree() {
+	s := fastiotest.New()
+	s.AddWorkspace(seed.Workspace{Name: "Design"})
+	s.Disagree(seed.Disagreement{Op: op.WorkspacesList, Edits: []string{"mv /workspaces/*/name /workspaces/*/title"}})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	page, err := client.Workspaces.List(context.Background(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	first := page.Workspaces[0]
+	fmt.Printf("%q %s\n", first.Name, first.Extra["title"])
+	// Output: "" "Design"
+}
+
 // Responses are recorded once, without secrets. Here a Server stands in for the
 // platform.
 func ExampleRecord() {

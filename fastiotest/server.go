@@ -279,13 +279,18 @@ func (s *Server) Script(script seed.Script) { s.platform.Script(script) }
 // It panics for an unknown operation.
 func (s *Server) Fail(f seed.Fault) { s.platform.Fail(f) }
 
+// Disagree adds a rule by which s differs from what the SDK believes, for tests of what a
+// program does then. It panics for an unknown operation or edit, and for a path without
+// the parameters of the endpoint.
+func (s *Server) Disagree(d seed.Disagreement) { s.platform.Disagree(d) }
+
 // FailSockets adds a rule that makes WebSockets fail. The first rule that matches a
 // message applies; rules with an age all apply. [Server.Heal] removes them.
 func (s *Server) FailSockets(f seed.SocketFault) {
 	s.platform.FailSockets(f)
 }
 
-// Heal removes all faults.
+// Heal removes all faults and disagreements.
 func (s *Server) Heal() { s.platform.Heal() }
 
 // Sockets returns the number of open WebSockets.

@@ -306,6 +306,36 @@ const (
 	AfterHeader  Reset = "after"
 )
 
+// Disagreement is a rule by which the platform differs from its documents, and so from
+// what the SDK believes: a member has another name, an endpoint another path. All rules
+// of an operation apply, in their order. The platform with
+//
+//	seed.Disagreement{Op: op.CommentsList, Edits: []string{"mv /comments/*/body /comments/*/text"}}
+//	seed.Disagreement{Op: op.CommentsCreate, Names: map[string]string{"body": "text"}}
+//
+// returns the text of comments as text, and takes it under that name only.
+//
+// An edit changes each response of the operation that has a place for it, errors and the
+// events of streams included. Pointers are JSON pointers, in which * is every element
+// of a list or map:
+//
+//	mv POINTER TO           renames a member to the end of the pointer TO, or moves it
+//	rm POINTER ...          removes members
+//	set POINTER ... JSON    sets or adds members of objects that are there
+//	kind POINTER ... KIND   makes values string, number, bool, list, object or null
+//	nest NAME               puts the payload of a success under a name
+//	lift POINTER ...        puts the members of an object into the one around it
+//	status [FROM] TO        changes the status, or only that from
+//	header NAME [VALUE]     sets or removes a header
+//	replace "OLD" "NEW"     replaces a text in the body
+//	text "BODY"             replaces the body
+type Disagreement struct {
+	Op    Op                // "" means every operation; an unknown one is an error
+	Edits []string          // of responses
+	Names map[string]string // in requests: other names of query parameters and body fields, "" means none; slashes lead into JSON
+	Path  string            // of the endpoint, such as "/current/comments/{comment_id}/read/", instead of its own
+}
+
 // SocketFault is a rule that changes the messages sent by WebSockets or, with Age,
 // applies to open sockets. The effects from Delay on occur in the order of the fields.
 // A [Fault] of realtime.Socket applies to handshakes.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/internal/emulator/edit"
 	"github.com/fastio-go/fastio/internal/table"
 )
 
@@ -201,10 +202,9 @@ func TestGoldensAreExplained(t *testing.T) {
 			t.Errorf("%s does not have the example\n%s", goldenFile(area), example)
 		}
 	}
-	edits := regexp.MustCompile(`\tcase "([a-z]+)":`)
-	for _, edit := range edits.FindAllStringSubmatch(readFile(t, "shapes_test.go"), -1) {
-		if !strings.Contains(page, "`"+edit[1]+" ") {
-			t.Errorf("README.md does not explain %s", edit[1])
+	for _, verb := range edit.Verbs() {
+		if !strings.Contains(page, "`"+verb+" ") {
+			t.Errorf("README.md does not explain %s", verb)
 		}
 	}
 }

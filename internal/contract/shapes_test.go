@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/fastio-go/fastio/internal/emulator/edit"
 )
 
 // A shape is another form of a response; testdata/README.md of the emulator explains the notation.
@@ -90,103 +92,17 @@ func gone(at string, left map[string]string) string {
 }
 
 // with returns an edited response.
-func (a answer) with(t *testing.T, edit string) answer {
+func (a answer) with(t *testing.T, text string) answer {
 	t.Helper()
-	defer func() {
-		if p := recover(); p != nil {
-			t.Fatalf("%s: %v", edit, p)
-		}
-	}()
-	verb, rest, _ := strings.Cut(edit, " ")
-	first, second, _ := strings.Cut(rest, " ")
-	switch verb {
-	case "status":
-		a.status, _ = strconv.Atoi(rest)
-	case "header":
-		a.header.Del(first)
-		if second != "" {
-			a.header.Set(first, second)
-		}
-	case "text":
-		a.body = []byte(unquote(t, rest))
-	case "replace":
-		first, _ := strconv.QuotedPrefix(rest)
-		before := string(a.body)
-		a.body = []byte(strings.ReplaceAll(before, unquote(t, first), unquote(t, strings.TrimSpace(rest[len(first):]))))
-		if string(a.body) == before {
-			t.Fatalf("%s: the response does not contain it", edit)
-		}
-	default:
-		root, pointers := decode(a.body), []string{first}
-		for verb != "mv" && strings.HasPrefix(second, "/") {
-			first, second, _ = strings.Cut(second, " ")
-			pointers = append(pointers, first)
-		}
-		for _, at := range pointers {
-			for i := range elements(root, at) {
-				to := second
-				if verb == "mv" {
-					to = strings.Replace(second, "*", i, 1)
-				}
-				root = alter(root, verb, strings.Replace(at, "*", i, 1), to)
-			}
-		}
-		a.body = []byte(encode(root))
+	e, err := edit.Parse(text)
+	r := edit.Response{Status: a.status, Header: a.header, Body: a.body}
+	if err == nil {
+		err = e.Apply(&r)
 	}
-	return a
-}
-
-func unquote(t *testing.T, text string) string {
-	t.Helper()
-	s, err := strconv.Unquote(text)
 	if err != nil {
-		t.Fatalf("%s: %v", text, err)
+		t.Fatal(err)
 	}
-	return s
-}
-
-// elements returns the indexes that the * of a pointer matches.
-func elements(root any, p string) map[string]bool {
-	before, _, wild := strings.Cut(p, "/*")
-	if !wild {
-		return map[string]bool{"": true}
-	}
-	all := map[string]bool{}
-	for _, name := range pointer(before) {
-		root = root.(map[string]any)[name]
-	}
-	for i := range root.([]any) {
-		all[strconv.Itoa(i)] = true
-	}
-	return all
-}
-
-// alter applies one edit to a JSON value.
-func alter(root any, verb, first, second string) any {
-	switch verb {
-	case "set":
-		return put(root, pointer(first), decode([]byte(second)))
-	case "rm":
-		root, _ = cutMember(root, pointer(first))
-		return root
-	case "mv":
-		root, moved := cutMember(root, pointer(first))
-		return put(root, pointer(second), moved)
-	case "lift":
-		root, object := cutMember(root, pointer(first))
-		for name, member := range object.(map[string]any) {
-			root = put(root, append(pointer(first[:strings.LastIndex(first, "/")]), name), member)
-		}
-		return root
-	case "nest":
-		inner := root.(map[string]any)
-		outer := map[string]any{"result": inner["result"], first: inner}
-		delete(inner, "result")
-		delete(inner, "current_api_version")
-		return outer
-	default:
-		panic("unknown edit " + verb)
-	}
+	return answer{r.Status, r.Header, r.Body}
 }
 
 func decode(text []byte) any {

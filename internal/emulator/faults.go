@@ -24,6 +24,8 @@ type faults struct {
 	mu      sync.Mutex
 	rules   []*rule
 	sockets []*socketRule
+
+	disagreements []*disagreement
 }
 
 type fault world.Fault
@@ -79,7 +81,7 @@ func (s *Server) checkOps(field string, ops ...seed.Op) error {
 func (s *Server) Heal() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
-	s.faults.rules, s.faults.sockets = nil, nil
+	s.faults.rules, s.faults.sockets, s.faults.disagreements = nil, nil, nil
 }
 
 func (f *faults) pick(op string) *fault {

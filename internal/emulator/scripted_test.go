@@ -154,6 +154,8 @@ func (p *scripted) perform(text string) error {
 		return given(p, rest, p.Fail)
 	case "script":
 		return given(p, rest, p.Script)
+	case "disagree":
+		return given(p, rest, p.Disagree)
 	case "disturb":
 		return given(p, rest, p.FailSockets)
 	case "role", "code", "listen":

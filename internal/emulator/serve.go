@@ -83,12 +83,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := &wire.Call{Query: r.URL.Query(), Now: s.Now()}
-	c.Out = wire.ParseOutput(c.Value("output"))
 	err := s.match(c, r)
 	op := s.operation(c)
 
 	s.readBody(c, r)
 	entry := s.record.begin(op, r, c.Body, c.Now)
+	rules := s.faults.disagree(op)
+	rename(c, rules)
+	c.Out = wire.ParseOutput(c.Value("output"))
 	status := 0
 	defer func() {
 		if status == http.StatusTooManyRequests {
@@ -101,7 +103,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.Stream = f.Stream
 	f.wait(r.Context(), f.Delay)
 	c.Now = s.Now()
-	out := s.respond(c, f, err)
+	out := s.respond(c, f, rules, err)
 	out.Header.Set("Date", s.Now().Add(s.Options.ClockSkew).UTC().Format(http.TimeFormat))
 	if out.Stream == nil {
 		s.record.end(entry, out.Status) // a client can have all of a long body before it is delivered
@@ -171,7 +173,7 @@ func (s *Server) readBody(c *wire.Call, r *http.Request) {
 	c.Body = b.Bytes()
 }
 
-func (s *Server) respond(c *wire.Call, f *fault, unknown error) wire.Reply {
+func (s *Server) respond(c *wire.Call, f *fault, rules []*disagreement, unknown error) wire.Reply {
 	header := http.Header{}
 	var payload wire.Object
 	var err error
@@ -181,17 +183,26 @@ func (s *Server) respond(c *wire.Call, f *fault, unknown error) wire.Reply {
 	if f.Reset == seed.BeforeHeader {
 		panic(http.ErrAbortHandler)
 	}
-	var out wire.Reply
 	switch {
 	case f.Status != 0 && f.Body != "":
-		out = *wire.NewReply(f.Status, f.contentType(), []byte(f.Body))
+		return *wire.NewReply(f.Status, f.contentType(), []byte(f.Body))
 	case f.Status != 0:
 		c.Status, c.Reply = 0, nil
-		out = s.render(c, nil, f.refusal())
+		err, header = f.refusal(), nil
+	}
+	out := s.render(c, payload, rejected(err, rules))
+	if f.Status != 0 {
 		out.Status = f.Status
-	default:
-		out = s.render(c, payload, err)
-		maps.Copy(out.Header, header)
+	}
+	maps.Copy(out.Header, header)
+	return inMarkdown(disagreeing(out, rules))
+}
+
+// inMarkdown returns a response whose body is written as Markdown if that was requested.
+func inMarkdown(out wire.Reply) wire.Reply {
+	if out.Markdown {
+		out.Header.Set("Content-Type", wire.MarkdownType)
+		out.Body = wire.Markdown(out.Body)
 	}
 	return out
 }
@@ -268,10 +279,17 @@ func (s *Server) match(c *wire.Call, r *http.Request) error {
 		return wire.UnknownRoute()
 	}
 	c.Request = inner
+	c.Route = s.faults.movedTo(inner)
+	if c.Route != nil {
+		return nil
+	}
 	if s.routeOf(inner) != nil {
 		s.mux.ServeHTTP(&matched{call: c, routes: s.routes}, muxed(inner))
 		c.Request.URL = inner.URL
-		return nil
+		if !s.faults.movedFrom(c.Route) {
+			return nil
+		}
+		c.Route = nil
 	}
 	allowed := s.methodsOf(inner)
 	switch {
@@ -335,7 +353,10 @@ func muxed(r *http.Request) *http.Request {
 func (s *Server) methodsOf(r *http.Request) []string {
 	return wire.Filter(
 		[]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
-		func(method string) bool { return s.routeOf(withMethod(r, method)) != nil })
+		func(method string) bool {
+			route := s.routeOf(withMethod(r, method))
+			return route != nil && !s.faults.movedFrom(route)
+		})
 }
 
 func withMethod(r *http.Request, method string) *http.Request {
@@ -486,11 +507,9 @@ func (s *Server) renderRefusal(c *wire.Call, f *wire.Refusal) wire.Reply {
 }
 
 func (s *Server) encode(c *wire.Call, status int, envelope wire.Object) wire.Reply {
-	body := wire.AppendValue(nil, envelope, s.Options.NumericIDs)
-	if c.Out.Markdown {
-		return *wire.NewReply(status, wire.MarkdownType, wire.Markdown(body))
-	}
-	return *wire.NewReply(status, wire.JSONType, body)
+	out := *wire.NewReply(status, wire.JSONType, wire.AppendValue(nil, envelope, s.Options.NumericIDs))
+	out.Markdown = c.Out.Markdown
+	return out
 }
 
 const (

@@ -118,6 +118,8 @@ type Reply struct {
 
 	Content io.Reader // a body that is too long to be held
 	Length  int64     // of content
+
+	Markdown bool // the body is JSON, and sent as Markdown
 }
 
 // NewReply returns a response with a body of a media type.

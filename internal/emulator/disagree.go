@@ -1,0 +1,304 @@
+package emulator
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator/edit"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+)
+
+// disagreement is a checked [seed.Disagreement].
+type disagreement struct {
+	op          string
+	edits       []edit.Edit
+	names       map[string]string // in requests
+	from, moved *wire.Route       // nil without another path
+}
+
+// Disagree adds a rule. It panics for one that [seed.Disagreement] does not allow.
+func (s *Server) Disagree(d seed.Disagreement) {
+	rule, err := s.newDisagreement(d)
+	if err != nil {
+		panic(err)
+	}
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	s.faults.disagreements = append(s.faults.disagreements, rule)
+}
+
+func (s *Server) newDisagreement(d seed.Disagreement) (*disagreement, error) {
+	if err := s.checkOps("Disagreement.Op", d.Op); err != nil {
+		return nil, err
+	}
+	edits, err := edit.ParseAll(d.Edits...)
+	if err != nil {
+		return nil, fmt.Errorf("emulator: Disagreement.Edits: %w", err)
+	}
+	rule := &disagreement{op: string(d.Op), edits: edits, names: maps.Clone(d.Names)}
+	if d.Path == "" {
+		return rule, nil
+	}
+	same := func(r *wire.Route) bool {
+		return r.Op == rule.op && slices.Equal(wildcards(r.Pattern), wildcards(d.Path))
+	}
+	i := slices.IndexFunc(s.routes, same)
+	if i < 0 || !strings.HasPrefix(d.Path, "/") {
+		return nil, fmt.Errorf("emulator: Disagreement.Path must have the parameters of %s, got %q", d.Op, d.Path)
+	}
+	moved := *s.routes[i]
+	moved.Pattern = d.Path
+	rule.from, rule.moved = s.routes[i], &moved
+	return rule, nil
+}
+
+// wildcards returns the parameters of a pattern, sorted.
+func wildcards(pattern string) []string {
+	all := wire.Filter(strings.Split(pattern, "/"), isWildcard)
+	slices.Sort(all)
+	return all
+}
+
+func isWildcard(segment string) bool { return strings.HasPrefix(segment, "{") }
+
+// disagree returns the rules of an operation.
+func (f *faults) disagree(op string) []*disagreement {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.disagreements) == 0 {
+		return nil
+	}
+	return wire.Filter(f.disagreements, func(d *disagreement) bool { return d.op == "" || d.op == op })
+}
+
+// movedTo returns the endpoint that a rule has put at the path of a request, and sets the values of
+// its parameters.
+func (f *faults) movedTo(r *http.Request) *wire.Route {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, d := range f.disagreements {
+		if d.moved != nil && d.moved.Method == r.Method && bind(r, d.moved.Pattern) {
+			return d.moved
+		}
+	}
+	return nil
+}
+
+// movedFrom reports whether a rule has put an endpoint at another path.
+func (f *faults) movedFrom(route *wire.Route) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.ContainsFunc(f.disagreements, func(d *disagreement) bool { return d.from == route })
+}
+
+// bind sets the path values of a request if its path matches a pattern.
+func bind(r *http.Request, pattern string) bool {
+	path, segments := strings.Split(r.URL.EscapedPath(), "/"), strings.Split(pattern, "/")
+	if len(path) != len(segments) {
+		return false
+	}
+	values := map[string]string{}
+	for i, segment := range segments {
+		value, err := url.PathUnescape(path[i])
+		switch {
+		case err != nil:
+			return false
+		case isWildcard(segment):
+			values[strings.Trim(segment, "{}")] = value
+		case value != segment:
+			return false
+		}
+	}
+	for name, value := range values {
+		r.SetPathValue(name, value)
+	}
+	return true
+}
+
+// unknownName is the prefix of a name in requests that is taken by no other one.
+const unknownName = "-"
+
+// rename gives the parameters and fields of a request the names that handlers know, and
+// those that they would know other names.
+func rename(c *wire.Call, rules []*disagreement) {
+	for _, d := range rules {
+		for name, other := range d.names {
+			if other == "" {
+				other = unknownName + name
+			}
+			swapValues(c.Query, name, other)
+			c.Body = swapFields(c, name, other)
+		}
+	}
+}
+
+func swapValues(values url.Values, name, other string) {
+	first, second := values[name], values[other]
+	delete(values, name)
+	delete(values, other)
+	if first != nil {
+		values[other] = first
+	}
+	if second != nil {
+		values[name] = second
+	}
+}
+
+// swapFields returns the body of a call with two names exchanged.
+func swapFields(c *wire.Call, name, other string) []byte {
+	kind, params, _ := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
+	switch {
+	case len(c.Body) == 0 || c.Route == nil || c.Route.Kept:
+	case kind == wire.FormType:
+		if form, err := url.ParseQuery(string(c.Body)); err == nil {
+			swapValues(form, name, other)
+			return []byte(form.Encode())
+		}
+	case kind == "multipart/form-data":
+		if body, err := swapParts(c.Body, params["boundary"], name, other); err == nil {
+			return body
+		}
+	case kind == wire.JSONType, kind == "":
+		return edit.Swap(c.Body, name, other)
+	}
+	return c.Body
+}
+
+func swapParts(body []byte, boundary, name, other string) ([]byte, error) {
+	var out bytes.Buffer
+	w := multipart.NewWriter(&out)
+	if err := w.SetBoundary(boundary); err != nil {
+		return nil, err
+	}
+	for parts := multipart.NewReader(bytes.NewReader(body), boundary); ; {
+		part, err := parts.NextRawPart()
+		if err == io.EOF { //nolint:errorlint // as documented
+			return out.Bytes(), w.Close()
+		}
+		if err != nil {
+			return nil, err
+		}
+		kind, params, err := mime.ParseMediaType(part.Header.Get("Content-Disposition"))
+		if err != nil {
+			return nil, err
+		}
+		params["name"] = swapped(params["name"], name, other)
+		part.Header.Set("Content-Disposition", mime.FormatMediaType(kind, params))
+		to, err := w.CreatePart(part.Header)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := io.Copy(to, part); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func swapped(s, name, other string) string {
+	switch s {
+	case name:
+		return other
+	case other:
+		return name
+	}
+	return s
+}
+
+// rejected gives the parameters that a refusal names the names of the request.
+func rejected(err error, rules []*disagreement) error {
+	if err == nil || len(rules) == 0 {
+		return err
+	}
+	f := wire.RefusalOf(err)
+	rows, named := f.Params.([]wire.Object)
+	if !named {
+		return err
+	}
+	own := *f
+	renamed := make([]wire.Object, len(rows))
+	for i, row := range rows {
+		renamed[i] = slices.Clone(row)
+		for j, m := range renamed[i] {
+			if text, isText := m.Value.(string); isText && m.Key == "name" {
+				renamed[i][j].Value = requestName(text, rules)
+			}
+		}
+	}
+	own.Params = renamed
+	return &own
+}
+
+// requestName returns the name in the request of what handlers know by another one.
+func requestName(name string, rules []*disagreement) string {
+	for _, d := range slices.Backward(rules) {
+		for sent, other := range d.names {
+			if other == "" {
+				other = unknownName + sent
+			}
+			if renamed := swapped(name, sent, other); renamed != name {
+				name = renamed
+				break
+			}
+		}
+	}
+	return name
+}
+
+// disagreeing changes a response. An edit that it does not have a place for has no effect.
+func disagreeing(out wire.Reply, rules []*disagreement) wire.Reply {
+	edits := editsOf(rules)
+	if len(edits) == 0 {
+		return out
+	}
+	if stream := out.Stream; stream != nil && wire.MediaType(out.Header) == eventStream {
+		out.Stream = func(ctx context.Context, write func(string) bool) {
+			stream(ctx, func(text string) bool { return write(editEvents(text, edits)) })
+		}
+	}
+	r := edit.Response{Status: out.Status, Header: out.Header, Body: out.Body}
+	for _, e := range edits {
+		_ = e.Apply(&r)
+	}
+	out.Status, out.Body = r.Status, r.Body
+	return out
+}
+
+func editsOf(rules []*disagreement) (all []edit.Edit) {
+	for _, d := range rules {
+		all = append(all, d.edits...)
+	}
+	return all
+}
+
+const (
+	eventStream = "text/event-stream"
+	eventData   = "data: "
+)
+
+// editEvents changes the data of events.
+func editEvents(text string, edits []edit.Edit) string {
+	lines := strings.SplitAfter(text, "\n")
+	for i, line := range lines {
+		data, isData := strings.CutPrefix(line, eventData)
+		if !isData {
+			continue
+		}
+		end := data[len(strings.TrimRight(data, "\r\n")):]
+		r := edit.Response{Header: http.Header{}, Body: []byte(strings.TrimSuffix(data, end))}
+		for _, e := range edits {
+			_ = e.Apply(&r)
+		}
+		lines[i] = eventData + string(r.Body) + end
+	}
+	return strings.Join(lines, "")
+}

@@ -1,0 +1,257 @@
+package edit
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+var (
+	errNoName    = errors.New("needs a name")
+	errNoPayload = errors.New("the body is no success")
+	errNoPointer = errors.New("needs a JSON pointer, which begins with a slash")
+	errNotJSON   = errors.New("not one JSON value")
+)
+
+// star stands for every element of a list or map in a pointer.
+const star = "*"
+
+// A node is a JSON value.
+type node struct {
+	kind  byte     // '{', '[' or, for another value, 0
+	text  string   // of another value
+	names []string // of the members of an object
+	items []*node
+}
+
+func parseNode(text []byte) (*node, error) {
+	if !json.Valid(text) {
+		return nil, errNotJSON
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	first, err := d.Token()
+	if err != nil {
+		return nil, err
+	}
+	delim, nested := first.(json.Delim)
+	if !nested {
+		return &node{text: string(bytes.TrimSpace(text))}, nil
+	}
+	n := &node{kind: '['}
+	if delim == '{' {
+		n.kind = '{'
+	}
+	for d.More() {
+		if n.kind == '{' {
+			name, err := d.Token()
+			if err != nil {
+				return nil, err
+			}
+			text, _ := name.(string)
+			n.names = append(n.names, text)
+		}
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return nil, err
+		}
+		item, err := parseNode(raw)
+		if err != nil {
+			return nil, err
+		}
+		n.items = append(n.items, item)
+	}
+	return n, nil
+}
+
+// append appends the JSON of a value.
+func (n *node) append(b []byte) []byte {
+	if n.kind == 0 {
+		return append(b, n.text...)
+	}
+	b = append(b, n.kind)
+	for i, item := range n.items {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if n.kind == '{' {
+			b = append(append(b, quote(n.names[i])...), ':')
+		}
+		b = item.append(b)
+	}
+	return append(b, n.kind+2) // the closing bracket
+}
+
+func quote(s string) string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return `""`
+	}
+	return string(text)
+}
+
+// index returns the index of a member or element, -1 if there is none.
+func (n *node) index(name string) int {
+	if n.kind == '{' {
+		return slices.Index(n.names, name)
+	}
+	i, err := strconv.Atoi(name)
+	if n.kind != '[' || err != nil || i < 0 || i >= len(n.items) {
+		return -1
+	}
+	return i
+}
+
+// keys returns the names of the members, or the indexes of the elements.
+func (n *node) keys() []string {
+	if n.kind == '{' {
+		return slices.Clone(n.names)
+	}
+	keys := make([]string, len(n.items))
+	for i := range keys {
+		keys[i] = strconv.Itoa(i)
+	}
+	return keys
+}
+
+func (n *node) get(name string) *node {
+	if i := n.index(name); i >= 0 {
+		return n.items[i]
+	}
+	return nil
+}
+
+// set sets a member, or an element, which may be the next one of the list.
+func (n *node) set(name string, value *node) bool {
+	switch i := n.index(name); {
+	case i >= 0:
+		n.items[i] = value
+		return true
+	case n.kind == '{':
+		n.names = append(n.names, name)
+	case n.kind != '[' || name != strconv.Itoa(len(n.items)):
+		return false
+	}
+	n.items = append(n.items, value)
+	return true
+}
+
+// put sets what a pointer leads to, and adds the objects around it.
+func (n *node) put(pointer []string, value *node) bool {
+	if len(pointer) == 1 {
+		return n.set(pointer[0], value)
+	}
+	inner := n.get(pointer[0])
+	if inner == nil {
+		inner = &node{kind: '{'}
+		n.set(pointer[0], inner)
+	}
+	return inner.put(pointer[1:], value)
+}
+
+// holds reports whether a member is of a kind.
+func (n *node) holds(name string, kind byte) bool {
+	member := n.get(name)
+	return member != nil && member.kind == kind
+}
+
+// cut removes a member or element and returns it.
+func (n *node) cut(name string) *node {
+	i := n.index(name)
+	if i < 0 {
+		return nil
+	}
+	value := n.items[i]
+	n.items = slices.Delete(n.items, i, i+1)
+	if n.kind == '{' {
+		n.names = slices.Delete(n.names, i, i+1)
+	}
+	return value
+}
+
+// rename gives a member another name, which no other member keeps.
+func (n *node) rename(name, other string) bool {
+	if n.kind != '{' || n.index(name) < 0 {
+		return false
+	}
+	if name != other {
+		n.cut(other)
+		n.names[n.index(name)] = other
+	}
+	return true
+}
+
+// swap exchanges two names.
+func (n *node) swap(name, other string) {
+	for i, each := range n.names {
+		switch each {
+		case name:
+			n.names[i] = other
+		case other:
+			n.names[i] = name
+		}
+	}
+}
+
+// A place is where a pointer leads to. The name may be that of no member yet.
+type place struct {
+	holder *node
+	name   string
+	stars  []string // what each * of the pointer stands for
+}
+
+// find returns the places that a pointer leads to.
+func (n *node) find(pointer []string) []place {
+	var all []place
+	var visit func(n *node, pointer, stars []string)
+	visit = func(n *node, pointer, stars []string) {
+		names := pointer[:1]
+		if names[0] == star {
+			names = n.keys()
+		}
+		for _, name := range names {
+			within := stars
+			if pointer[0] == star {
+				within = append(slices.Clip(stars), name)
+			}
+			if len(pointer) == 1 {
+				all = append(all, place{n, name, within})
+			} else if item := n.get(name); item != nil {
+				visit(item, pointer[1:], within)
+			}
+		}
+	}
+	visit(n, pointer, nil)
+	return all
+}
+
+// as returns a value of another kind, which resembles n where that is possible.
+func (n *node) as(kind string) *node {
+	switch kind {
+	case "list":
+		return &node{kind: '[', items: []*node{n}}
+	case "object":
+		return &node{kind: '{', names: []string{"value"}, items: []*node{n}}
+	}
+	text := "null"
+	plain := strings.Trim(n.text, `"`)
+	switch kind {
+	case "bool":
+		text = strconv.FormatBool(!slices.Contains([]string{"", "0", "false", "null", "no"}, plain))
+	case "string":
+		text = n.text
+		if !strings.HasPrefix(text, `"`) {
+			text = quote(plain)
+		}
+	case "number":
+		text = "1"
+		if plain != "" && strings.Contains("-0123456789", plain[:1]) && json.Valid([]byte(plain)) {
+			text = plain
+		} else if plain == "false" || plain == "null" {
+			text = "0"
+		}
+	}
+	return &node{text: text}
+}
