@@ -67,17 +67,17 @@ const (
 
 // Call sends a request and records the response, after a passing failure that of another
 // try.
-func (r *recorder) Call(ctx context.Context, q *api.Request, out any, opts ...api.CallOption) error {
-	x, fresh := r.exchange(q), blank(out)
+func (c *recorder) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
+	x, fresh := c.exchange(r), blank(out)
 	if out != nil {
 		x.Out = fresh()
 	}
 	o := api.Resolve(opts)
 	theirs := o.Response
-	err := r.try(ctx, func() error {
+	err := c.try(ctx, func() error {
 		var raw api.Response
 		o.Response = &raw
-		err := r.next.Call(ctx, q, out, api.WithOptions(o))
+		err := c.next.Call(ctx, r, out, api.WithOptions(o))
 		x.Status, x.Header, x.Body, x.Rate = raw.Status, raw.Header, raw.Body, raw.Rate
 		x.Attempts += raw.Attempts
 		if theirs != nil {
@@ -85,21 +85,21 @@ func (r *recorder) Call(ctx context.Context, q *api.Request, out any, opts ...ap
 		}
 		return err
 	})
-	r.finish(x, err)
+	c.finish(x, err)
 	return err
 }
 
 // Open is Call for a response whose body is not recorded.
-func (r *recorder) Open(
-	ctx context.Context, q *api.Request, opts ...api.CallOption,
+func (c *recorder) Open(
+	ctx context.Context, r *api.Request, opts ...api.CallOption,
 ) (resp *http.Response, err error) {
-	x := r.exchange(q)
+	x := c.exchange(r)
 	x.Stream = true
 	o := api.Resolve(opts)
-	err = r.try(ctx, func() error {
+	err = c.try(ctx, func() error {
 		var raw api.Response
 		o.Response = &raw
-		resp, err = r.next.Open(ctx, q, api.WithOptions(o)) //nolint:bodyclose // the caller closes it
+		resp, err = c.next.Open(ctx, r, api.WithOptions(o)) //nolint:bodyclose // the caller closes it
 		x.Status, x.Header, x.Body = raw.Status, raw.Header, nil
 		x.Rate, x.Attempts = raw.Rate, x.Attempts+raw.Attempts
 		if err != nil {
@@ -107,39 +107,39 @@ func (r *recorder) Open(
 		}
 		return err
 	})
-	r.finish(x, err)
+	c.finish(x, err)
 	return resp, err
 }
 
-func (r *recorder) exchange(q *api.Request) *Exchange {
-	op := q.Op
+func (c *recorder) exchange(r *api.Request) *Exchange {
+	op := r.Op
 	if op == "" {
-		op = endpoint.Named(q).Op
+		op = endpoint.Named(r).Op
 	}
-	return &Exchange{Op: op, Method: q.Method, Path: q.Path.Template(), Form: r.form, Group: r.group}
+	return &Exchange{Op: op, Method: r.Method, Path: r.Path.Template(), Form: c.form, Group: c.group}
 }
 
 // finish records an exchange unless the request was never made: the guard or the input
 // check refused it, or the run has ended.
-func (r *recorder) finish(x *Exchange, err error) {
+func (c *recorder) finish(x *Exchange, err error) {
 	x.Err = err
 	_, refused := errors.AsType[*RefusedError](err)
 	_, input := errors.AsType[*api.InputError](err)
 	if x.Status == 0 && (refused || input || errors.Is(err, context.Canceled)) {
 		return
 	}
-	r.record(*x)
+	c.record(*x)
 }
 
 // try repeats a call that failed for a passing reason: a reset, a 5xx, a rate limit.
-func (r *recorder) try(ctx context.Context, do func() error) error {
+func (c *recorder) try(ctx context.Context, do func() error) error {
 	pause := firstPause
 	for n := 0; ; n++ {
 		err := do()
 		if err == nil || n == moreTries || !passing(err) || ctx.Err() != nil {
 			return err
 		}
-		if err := r.wait(ctx, pause); err != nil {
+		if err := c.wait(ctx, pause); err != nil {
 			return err
 		}
 		pause *= 2
