@@ -36,8 +36,13 @@ BIN := $(CURDIR)/.bin
 each = for module in $(or $(2),$(MODULES)); do echo "[$$module] "$(call quote,$(1)); (cd "$$module" && $(1)); done
 quote = '$(subst ','\'',$(1))'
 
+# Two at a time, so that a step that waits or links leaves no core idle: the tests of programs,
+# which mostly wait, beside the linters, and the race detector beside what is short.
+CHECKS = test-programs fmt-check vet lint test-race api tidy-check bench-check $(ALSO)
+
 .PHONY: all
-all: fmt-check vet lint api tidy-check generate-check readme-test test bench-check
+all: generate-check readme-test # before the others, since it writes files that they read
+	@$(MAKE) --no-print-directory -j2 --output-sync=target $(CHECKS)
 
 # One build serves all tools and all modules.
 $(BIN)/.built: tools/go.mod tools/go.sum tools/vet/main.go tools/vet/style.go
