@@ -192,8 +192,7 @@ func TestLiveStreamCutAtEveryByte(t *testing.T) {
 		o := openOffice(t, func(o *seed.Options) {
 			o.AI.Stream, o.AI.TurnPace, o.Limits.Rules = style, 300*time.Millisecond, []seed.Limit{}
 		})
-		const step = 7 // each cut needs its own stream
-		size := 2000
+		step, size := 28/table.Rounds(4, 4), 2000 // each cut needs its own stream
 		for at := 1; at < size; at += step {
 			o.Heal()
 			turn := o.ask(t)

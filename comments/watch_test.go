@@ -124,7 +124,7 @@ func TestWatchYieldsEachNewCommentOnce(t *testing.T) {
 		if _, err := w.comments.Delete(t.Context(), api.OpaqueID(first)); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(24 * time.Hour)
+		time.Sleep(time.Duration(table.Rounds(24, 24)) * time.Hour)
 		for range 120 {
 			w.say("more", "")
 		}

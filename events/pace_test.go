@@ -116,6 +116,9 @@ func TestFollowManyLogs(t *testing.T) {
 		"sliding windows":      {seed.Sliding, 0, 2 * time.Second, 10 * time.Second},
 		"events that are late": {seed.FixedFromFirst, 4 * time.Second, 8 * time.Second, 90 * time.Second},
 	}, func(t *testing.T, row row) {
+		if row.kind != seed.FixedFromFirst {
+			table.Large(t)
+		}
 		n := table.Rounds(40, 100)
 		l := newLogs(t, n, func(o *seed.Options) { o.Limits.Windows = row.kind })
 		l.Fail(seed.Fault{Op: search, Delay: 80 * time.Millisecond})

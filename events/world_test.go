@@ -94,10 +94,13 @@ var orders = map[string]seed.Order{
 }
 
 // eachOrder runs a test in a bubble for each order of a log. Walk and Follow make
-// the same guarantees in every order.
+// the same guarantees in every order, and have the same goroutines.
 func eachOrder(t *testing.T, test func(t *testing.T, w *world), change ...func(o *seed.Options)) {
 	t.Helper()
 	table.Bubbles(t, orders, func(t *testing.T, order seed.Order) {
+		if order != seed.Unordered {
+			table.Large(t)
+		}
 		test(t, newWorld(append(change, ordered(order))...))
 	})
 }
