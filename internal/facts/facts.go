@@ -4,7 +4,9 @@ package facts
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed endpoints.tsv
@@ -22,7 +24,9 @@ type Endpoint struct {
 }
 
 // Endpoints returns the rows of endpoints.tsv.
-func Endpoints() []Endpoint {
+func Endpoints() []Endpoint { return slices.Clone(table()) }
+
+var table = sync.OnceValue(func() []Endpoint { //nolint:gochecknoglobals // parsed once
 	lines := strings.Split(strings.TrimSpace(endpoints), "\n")
 	all := make([]Endpoint, 0, len(lines))
 	for _, line := range lines[1:] {
@@ -30,7 +34,7 @@ func Endpoints() []Endpoint {
 		all = append(all, Endpoint{Area: f[0], Op: f[1], Method: f[2], Path: f[3], Source: f[8], Note: f[9]})
 	}
 	return all
-}
+})
 
 // MethodName returns the operation as the name of a method: several rows may be one.
 func (e Endpoint) MethodName() string {

@@ -31,18 +31,17 @@ func parseNode(text []byte) (*node, error) {
 	if !json.Valid(text) {
 		return nil, errNotJSON
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	first, err := d.Token()
-	if err != nil {
+	return parseValid(text)
+}
+
+func parseValid(text []byte) (*node, error) {
+	text = bytes.TrimSpace(text)
+	if text[0] != '{' && text[0] != '[' {
+		return &node{text: string(text)}, nil
+	}
+	n, d := &node{kind: text[0]}, json.NewDecoder(bytes.NewReader(text))
+	if _, err := d.Token(); err != nil {
 		return nil, err
-	}
-	delim, nested := first.(json.Delim)
-	if !nested {
-		return &node{text: string(bytes.TrimSpace(text))}, nil
-	}
-	n := &node{kind: '['}
-	if delim == '{' {
-		n.kind = '{'
 	}
 	for d.More() {
 		if n.kind == '{' {
@@ -57,7 +56,7 @@ func parseNode(text []byte) (*node, error) {
 		if err := d.Decode(&raw); err != nil {
 			return nil, err
 		}
-		item, err := parseNode(raw)
+		item, err := parseValid(raw)
 		if err != nil {
 			return nil, err
 		}
