@@ -203,7 +203,9 @@ func (c *counter) hasEnded(r *record) bool {
 	return ended != nil && r.Token != nil && r.Token.AccessToken.Secret == *ended
 }
 
-// key identifies an account of a store.
+// key returns a hash of a store and an account: it refers to no store, which may have
+// secrets. Copies of a FileStore have the same key, and so have all stores of a type whose
+// values cannot be compared. A sign-in that is counted for several stores costs them a read.
 func (r *registry) key(store Store, account string) uint64 {
 	id := struct {
 		store   any

@@ -58,7 +58,7 @@ func answerType(err error) string {
 		if e.Status >= http.StatusBadRequest {
 			return strconv.Itoa(e.Status)
 		}
-		return "refused"
+		return "refused" // by the body of a response with a status of success
 	}
 	if e, ok := errors.AsType[*realtime.HandshakeError](err); ok {
 		return strconv.Itoa(e.Status)

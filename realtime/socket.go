@@ -77,8 +77,8 @@ func brokenNetwork(err error) bool {
 	return !refused && !answered && !errors.Is(err, errBadToken)
 }
 
-// pause returns the delay before the next attempt. It is longer if the server
-// seems not to support sockets, or so many.
+// pause returns the delay before the next attempt. It is longer if the server seems
+// not to support sockets, or refuses more of them.
 func (k *dialLoop) pause(err error) time.Duration {
 	pause := wait.For(k.failures, retryAfter(err))
 	refusal, ok := errors.AsType[*HandshakeError](err)
@@ -88,8 +88,8 @@ func (k *dialLoop) pause(err error) time.Duration {
 	switch refusal.Status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusUpgradeRequired,
 		http.StatusTooManyRequests, http.StatusNotImplemented:
-		const about, spread = 48 * time.Second, 24 * time.Second // 48 to 72 seconds
-		return max(pause, about+rand.N(spread))                  //nolint:gosec // spreading load needs no secrecy
+		const least, spread = 48 * time.Second, 24 * time.Second
+		return max(pause, least+rand.N(spread)) //nolint:gosec // spreading load needs no secrecy
 	}
 	return pause
 }

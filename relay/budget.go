@@ -379,8 +379,9 @@ func (b *budget) encode(now time.Time) ([]byte, error) {
 
 var errFormat = errors.New("the record has an unknown format")
 
-// decodeBudget returns the budget of a value that was written at a time, or later than that.
-// The times are then too late by the difference, which delays calls and admits none.
+// decodeBudget returns the budget of a value, whose times are relative to the time when it
+// was written. If written is later than that, all times are too late: calls then wait
+// longer than necessary, but none starts too early.
 func decodeBudget(value []byte, published []api.RateWindow, written time.Time) (budget, error) {
 	b := budget{published: published}
 	if len(value) == 0 {

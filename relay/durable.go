@@ -75,9 +75,10 @@ func (c *consumer[T]) adjust(
 	ctx context.Context, found jetstream.Consumer, want jetstream.ConsumerConfig,
 ) (jetstream.Consumer, error) {
 	has := found.CachedInfo().Config
+	group := has.Metadata[metadataGroup] // "" if another program made the consumer
 	switch {
-	case cmp.Or(has.Metadata[metadataGroup], c.Name) != c.Name:
-		return nil, refuseOption("Name", "is that of a consumer of group "+has.Metadata[metadataGroup], has.Durable)
+	case group != "" && group != c.Name:
+		return nil, refuseOption("Name", "is that of a consumer of group "+group, has.Durable)
 	case has.AckPolicy != jetstream.AckExplicitPolicy:
 		return nil, refuseOption("Name", "is that of a consumer with acknowledgement "+has.AckPolicy.String(), has.Durable)
 	case c.Ordered != (has.MaxAckPending == 1):
@@ -89,11 +90,11 @@ func (c *consumer[T]) adjust(
 	if c.AckWait == 0 {
 		want.AckWait = has.AckWait
 	}
-	if has.AckWait == want.AckWait && has.Metadata[metadataGroup] == c.Name && sameFilter(has, want) {
+	if has.AckWait == want.AckWait && group == c.Name && sameFilter(has, want) {
 		return found, nil
 	}
-	has.AckWait, has.FilterSubject, has.FilterSubjects = want.AckWait, "", want.FilterSubjects
-	has.Metadata = want.Metadata
+	has.AckWait, has.Metadata = want.AckWait, want.Metadata
+	has.FilterSubject, has.FilterSubjects = "", want.FilterSubjects // the server accepts only one of the two
 	updated, err := c.stream.UpdateConsumer(ctx, has)
 	if err != nil {
 		return nil, c.wrap(has.Durable, err)

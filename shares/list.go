@@ -118,10 +118,10 @@ func (s *Service) List(ctx context.Context, list *ListOptions, opts ...api.CallO
 // is unarchived not at all.
 func (s *Service) All(ctx context.Context, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Share, error] {
 	o := *cmp.Or(list, &ListOptions{})
-	split := o.Archived == ArchivedAlso && o.Offset == 0 && o.Scope == ScopeOwned // otherwise List rejects it
-	return both(split, o.Archived, func(archived Archived) iter.Seq2[*Share, error] {
+	both := o.Archived == ArchivedAlso && o.Offset == 0 && o.Scope == ScopeOwned // otherwise List rejects ArchivedAlso
+	return oneOrBoth(both, o.Archived, func(archived Archived) iter.Seq2[*Share, error] {
 		fetch := func(ctx context.Context, limit, offset int, opts []api.CallOption) (*Page, error) {
-			if o.Scope == ScopeAvailable {
+			if o.Scope == ScopeAvailable { // has no pages: List accepts no limit and offset
 				limit, offset = o.Limit, o.Offset
 			}
 			return s.List(ctx, &ListOptions{o.Scope, archived, limit, offset}, opts...)
@@ -167,8 +167,8 @@ func (s *Service) AllByWorkspace(
 	ctx context.Context, workspace api.ID, list *ByWorkspaceOptions, opts ...api.CallOption,
 ) iter.Seq2[*Share, error] {
 	o := *cmp.Or(list, &ByWorkspaceOptions{})
-	split := o.Archived == ArchivedAlso && o.Offset == 0
-	return both(split, o.Archived, func(archived Archived) iter.Seq2[*Share, error] {
+	both := o.Archived == ArchivedAlso && o.Offset == 0 // otherwise ListByWorkspace rejects ArchivedAlso
+	return oneOrBoth(both, o.Archived, func(archived Archived) iter.Seq2[*Share, error] {
 		fetch := func(ctx context.Context, limit, offset int, opts []api.CallOption) (*Page, error) {
 			return s.ListByWorkspace(ctx, workspace, &ByWorkspaceOptions{archived, limit, offset}, opts...)
 		}
@@ -178,10 +178,10 @@ func (s *Service) AllByWorkspace(
 
 func sharesOf(p *Page) ([]*Share, *api.Pagination) { return p.Shares, p.Pagination }
 
-// both iterates over a list or, if it is split, over the shares that are not archived and
-// then those that are.
-func both(split bool, archived Archived, list func(Archived) iter.Seq2[*Share, error]) iter.Seq2[*Share, error] {
-	if !split {
+// oneOrBoth iterates over the list of archived or, with both, over the list of shares that
+// are not archived and then that of those that are.
+func oneOrBoth(both bool, archived Archived, list func(Archived) iter.Seq2[*Share, error]) iter.Seq2[*Share, error] {
+	if !both {
 		return list(archived)
 	}
 	return func(yield func(*Share, error) bool) {

@@ -62,7 +62,7 @@ func demonstrate(ctx context.Context, out, screen io.Writer) (err error) {
 	return nil
 }
 
-// runProcess runs the program, until it ends or is to be killed.
+// runProcess runs this program as another process, and kills it once kill returns true.
 func runProcess(ctx context.Context, demo *show.Emulator, screen io.Writer, args []string, kill func() bool) error {
 	program, err := os.Executable()
 	if err != nil {
@@ -77,15 +77,12 @@ func runProcess(ctx context.Context, demo *show.Emulator, screen io.Writer, args
 	if err := process.Start(); err != nil {
 		return err
 	}
-	ended := make(chan struct{})
-	go func() {
-		err = process.Wait()
-		close(ended)
-	}()
+	ended := make(chan error, 1)
+	go func() { ended <- process.Wait() }()
 	for !kill() {
 		select {
-		case <-ended:
-			return fmt.Errorf("it has ended before it was killed: %w", err)
+		case err := <-ended:
+			return errors.Join(errors.New("the process ended before it was killed"), err)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -93,7 +90,7 @@ func runProcess(ctx context.Context, demo *show.Emulator, screen io.Writer, args
 		return err
 	}
 	<-ended
-	fmt.Fprintln(screen)
+	fmt.Fprintln(screen) // ends the line of its progress
 	return nil
 }
 

@@ -232,7 +232,7 @@ func decodeInto(b []byte, out any) error {
 
 // lenient decodes b into out, which is empty.
 func lenient(b []byte, out any, opts jsonv2.Options) error {
-	c := converter{advisory: true, scalars: converting(), frames: make([]reflect.Value, 4)}
+	c := converter{tolerant: true, scalars: converting(), frames: make([]reflect.Value, 4)}
 	return jsonv2.Unmarshal(b, out, opts, jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(c.value)))
 }
 

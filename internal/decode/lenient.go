@@ -21,12 +21,12 @@ import (
 // numbers to text, text to numbers, words to booleans, and empty lists to empty
 // objects.
 //
-// A value that cannot be converted is an error, unless advisory is set and the
+// A value that cannot be converted is an error, unless tolerant is set and the
 // value is not required: then it is left zero and kept in the Extra map of the
 // enclosing struct, if there is one. Required are the IDs of records, the members
 // that control paging, and the records and lists of records that the call returns.
 type converter struct {
-	advisory bool
+	tolerant bool
 	scalars  jsonv2.Options  // converts scalars only
 	frames   []reflect.Value // the enclosing structs by depth; invalid for other containers
 }
@@ -36,11 +36,11 @@ var errUnreadable = errors.New("a value does not have the documented type")
 func (c *converter) value(dec *jsontext.Decoder, v any) error {
 	kind := dec.PeekKind()
 	to := reflect.ValueOf(v).Elem()
-	if c.advisory && (kind == '{' || kind == '[') {
+	if c.tolerant && (kind == '{' || kind == '[') {
 		c.enter(dec.StackDepth()+1, to)
 	}
 	t := traitsOf(element(to.Type()))
-	if kind == 'n' || kind == jsontext.KindInvalid || t.own && !c.advisory || c.fits(to, t, kind) {
+	if kind == 'n' || kind == jsontext.KindInvalid || t.own && !c.tolerant || c.fits(to, t, kind) {
 		return errSkip // use the default decoding
 	}
 	if t.kind == reflect.Map && t.own && kind == '{' { // its own method would not use c
@@ -97,7 +97,7 @@ func (c *converter) fits(to reflect.Value, t *traits, kind jsontext.Kind) bool {
 	case reflect.Map:
 		return kind == '{' && (!t.own || to.Kind() == reflect.Pointer)
 	case reflect.Slice:
-		return kind == '[' || kind == '{' && t.own || !c.advisory
+		return kind == '[' || kind == '{' && t.own || !c.tolerant
 	case reflect.String:
 		return kind == '"' && !t.own
 	case reflect.Bool:
@@ -120,10 +120,11 @@ func (c *converter) enter(depth int, to reflect.Value) {
 	}
 }
 
-// unreadable stores raw, the value that was read last, in Extra, unless it is
-// required.
+// unreadable handles raw, the value that was read last, which cannot be converted.
+// What says nothing, an empty list, and what must not be printed, a secret, is not
+// kept in Extra.
 func (c *converter) unreadable(dec *jsontext.Decoder, to reflect.Value, raw jsontext.Value) error {
-	if !c.advisory || c.required(dec, element(to.Type())) {
+	if !c.tolerant || c.required(dec, element(to.Type())) {
 		return errUnreadable
 	}
 	to.SetZero()

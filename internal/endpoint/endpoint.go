@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/fastio-go/fastio/api"
@@ -105,15 +106,15 @@ func pathByKind(in api.Profile, templates []string, segments ...string) api.Rout
 			return api.Path(template)
 		}
 		if kind == in.Kind && strings.TrimSpace(string(in.ID)) != "" {
-			r := api.Path(template, append(append(make([]string, 0, 4), string(in.ID)), segments...)...)
+			r := api.Path(template, slices.Concat([]string{string(in.ID)}, segments)...)
 			if e, ok := errors.AsType[*api.InputError](r.Err()); ok && e.Wire == name+"_id" {
-				e.Field = "in"
+				e.Field = "in" // the argument that the ID comes from
 			}
 			return r
 		}
 		kinds = append(kinds, kind)
 	}
-	return refused(templates[0], in.OneOf("", "in", kinds...))
+	return refused(templates[0], in.OneOf("", "in", kinds...)) // the call fills in its name
 }
 
 // refused returns an invalid Route with the error of a profile.

@@ -125,23 +125,26 @@ func (v view) unescape() view {
 // blanks replaces plus by blank, as in a form.
 func blanks(s string) string { return strings.ReplaceAll(s, "+", " ") }
 
-// unescape returns the length and the meaning of the escape at the start of s.
-// Otherwise it returns the first byte.
+// unescape returns the length and the meaning of the escape at the start of s, which is
+// not empty. Without one it returns the first byte.
 func unescape(s string) (n int, meaning string) {
 	switch {
 	case len(s) < 2:
 	case s[0] == '%':
 		if c, ok := hex(s, 1, 2); ok {
-			return 3, string([]byte{byte(c & 0xff)})
+			return 3, oneByte(c)
 		}
 	case s[0] == '&':
-		if end := strings.IndexByte(s[:min(len(s), 10)], ';'); end > 0 {
+		const longest = 10 // bytes of an entity that stands for a character of ASCII
+		if end := strings.IndexByte(s[:min(len(s), longest)], ';'); end > 0 {
 			if u := html.UnescapeString(s[:end+1]); u != s[:end+1] {
 				return end + 1, u
 			}
 		}
-	case s[0] == '~' && (s[1] == '0' || s[1] == '1'): // of a JSON pointer
-		return 2, string("~/"[s[1]-'0'])
+	case strings.HasPrefix(s, "~0"): // of a JSON pointer
+		return 2, "~"
+	case strings.HasPrefix(s, "~1"):
+		return 2, "/"
 	case s[0] == '\\':
 		return unescapeBackslash(s)
 	}
@@ -152,7 +155,7 @@ func unescapeBackslash(s string) (n int, meaning string) {
 	switch s[1] {
 	case 'x':
 		if c, ok := hex(s, 2, 2); ok {
-			return 4, string([]byte{byte(c & 0xff)})
+			return 4, oneByte(c)
 		}
 	case 'u':
 		c, ok := hex(s, 2, 4)
@@ -172,6 +175,9 @@ func unescapeBackslash(s string) (n int, meaning string) {
 	}
 	return 1, s[:1]
 }
+
+// oneByte returns the byte of two hexadecimal digits, which need not be UTF-8.
+func oneByte(c rune) string { return string([]byte{byte(c & 0xff)}) } // the mask is for the linter: c is not larger
 
 // hex parses some hexadecimal digits of s.
 func hex(s string, from, digits int) (rune, bool) {

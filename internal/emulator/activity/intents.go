@@ -96,7 +96,7 @@ func (h *Handlers) allocateIntent(c *wire.Call, id string) (wire.Object, error) 
 		at, h.intents = 0, append(h.intents, own[0])
 	}
 	own[at].expires = h.w.Now().Add(intentLife)
-	return own[at].object(true), nil
+	return own[at].object(withMessage), nil
 }
 
 // readIntentKind reads a word of a closed set, which is not published: any word.
@@ -106,7 +106,13 @@ func readIntentKind(c *wire.Call) string {
 	return kind
 }
 
-func (it *intent) object(whole bool) wire.Object {
+// What the response for an intent has: lists leave the message out.
+const (
+	withMessage    = true
+	withoutMessage = false
+)
+
+func (it *intent) object(message bool) wire.Object {
 	state := "allocated"
 	if it.topic+it.message != "" {
 		state = "filled"
@@ -118,7 +124,7 @@ func (it *intent) object(whole bool) wire.Object {
 		{"sequence", strconv.FormatUint(it.sequence, 36)},
 		{"topic", wire.Optional(it.topic)},
 	}
-	return append(o.With(whole, "message", wire.Optional(it.message)),
+	return append(o.With(message, "message", wire.Optional(it.message)),
 		wire.Member{"expires_at", wire.Stamp(it.expires.Unix())})
 }
 
@@ -135,7 +141,7 @@ func (h *Handlers) listIntents(c *wire.Call, id string) (wire.Object, error) {
 	if len(rows) > 0 {
 		cursor = h.w.Cursor(world.Position{Key: rows[len(rows)-1].sequence}, binding)
 	}
-	items := wire.Rows(rows, func(it *intent) wire.Object { return it.object(false) })
+	items := wire.Rows(rows, func(it *intent) wire.Object { return it.object(withoutMessage) })
 	return wire.Object{{"items", items}, {"cursor", cursor}}, c.Check.Refusal()
 }
 
@@ -151,8 +157,8 @@ func (h *Handlers) getIntents(c *wire.Call, id string) (wire.Object, error) {
 	if len(found) == 0 {
 		return nil, wire.NoSuch(codeNoIntent, "intent")
 	}
-	return wire.Object{{"items", wire.Rows(found, func(it *intent) wire.Object { return it.object(true) })}},
-		c.Check.Refusal()
+	items := wire.Rows(found, func(it *intent) wire.Object { return it.object(withMessage) })
+	return wire.Object{{"items", items}}, c.Check.Refusal()
 }
 
 func indexOfIntent(all []*intent, id string) int {
@@ -206,7 +212,7 @@ func (h *Handlers) fillIntent(c *wire.Call, it *intent) (wire.Object, error) {
 		it.version++
 	}
 	it.expires = h.w.Now().Add(intentLife)
-	return it.object(true), nil
+	return it.object(withMessage), nil
 }
 
 func (h *Handlers) releaseIntent(c *wire.Call, it *intent) (wire.Object, error) {

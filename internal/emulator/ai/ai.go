@@ -185,8 +185,9 @@ const (
 // finder finds the workspace or share of a call.
 type finder = func(*wire.Call) (string, error)
 
-// visited returns the share that a user visits as a guest; members are not limited.
-func (h *Handlers) visited(place, userID string) world.Share {
+// guestShare returns the share that a user visits as a guest; for a member, or in a
+// workspace, it is empty and limits nothing.
+func (h *Handlers) guestShare(place, userID string) world.Share {
 	share := h.w.Share(place)
 	if share == nil || h.w.AtLeast(place, userID, world.Member) {
 		return world.Share{}
@@ -201,7 +202,7 @@ func (h *Handlers) aiPlace(least wire.Mode) finder {
 		if err != nil {
 			return "", err
 		}
-		if h.visited(id, c.Key.User).NoGuestChat {
+		if h.guestShare(id, c.Key.User).NoGuestChat {
 			return "", wire.Denied("guests may not chat here.")
 		}
 		return id, h.w.Lacks(world.FeatureAI)

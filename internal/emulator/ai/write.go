@@ -337,7 +337,7 @@ func (h *Handlers) resolve(c *wire.Call, place string, q *question) error {
 		switch {
 		case ref.folder != (n.Kind == world.KindFolder), !ref.folder && !n.HasContent():
 			c.Check.Invalid("references", "Not the kind of node it is said to be.")
-		case ref.folder && h.visited(place, c.Key.User).RestrictGuests:
+		case ref.folder && h.guestShare(place, c.Key.User).RestrictGuests:
 			return wire.Denied("you may not attach folders.")
 		case ref.folder:
 		case !found:
@@ -394,7 +394,7 @@ type export struct {
 }
 
 func (h *Handlers) exportFiles(c *wire.Call, place string) (wire.Object, error) {
-	if h.visited(place, c.Key.User).NoGuestDownloads {
+	if h.guestShare(place, c.Key.User).NoGuestDownloads {
 		return nil, wire.Denied("you may not download here.")
 	}
 	if err := h.agentDenied(place); err != nil {

@@ -36,7 +36,8 @@ func visible(body string) int {
 	return n
 }
 
-// usersMentioned lists the mentioned users who have access to the venue.
+// usersMentioned lists the mentioned users who have access to the venue. A mention calls
+// a user "user" or "profile".
 func (h *Handlers) usersMentioned(cm *Comment) []string {
 	var users []string
 	for _, m := range mentionsIn(cm.Body) {

@@ -219,21 +219,23 @@ func (h *Handlers) page(v *Viewer, q *Query, start *world.Position) (rows []uint
 	return rows, false
 }
 
+// matcher is a query in the terms of the log.
 type matcher struct {
 	log            *world.Log
-	kinds          []bool
-	caller, object uint32
+	kinds          []bool // for each kind of event of the log: whether it matches
+	caller, object uint32 // 0: any
 	from, to, now  int64
-	acked          map[uint32]bool
-	want           string // acknowledged
-	never          bool   // a filter names what the log has never seen
+	acked          map[uint32]bool // the rows that the user has acknowledged
+	wantAcked      string          // "true", "false" or "" for both
+	none           bool            // a filter names what the log has never seen: nothing matches
 }
 
+// matcher prepares the filters of a query, which [matcher.matches] applies to each row.
 func (v *Viewer) matcher(q *Query) *matcher {
 	l := &v.h.w.Log
 	m := &matcher{
 		log: l, from: q.from, to: q.to, now: v.now.UnixNano(),
-		acked: v.h.acked[v.key.User], want: q.acked,
+		acked: v.h.acked[v.key.User], wantAcked: q.acked,
 		kinds: make([]bool, len(l.Kinds.Values)),
 	}
 	for i, k := range l.Kinds.Values {
@@ -245,22 +247,22 @@ func (v *Viewer) matcher(q *Query) *matcher {
 	}
 	if q.caller != "" {
 		n, found := l.Names.Find(q.caller)
-		m.caller, m.never = n, !found
+		m.caller, m.none = n, !found
 	}
 	if q.object != "" {
 		n, found := l.FindThing(q.object)
-		m.object, m.never = n, m.never || !found
+		m.object, m.none = n, m.none || !found
 	}
 	return m
 }
 
 func (m *matcher) matches(n uint32) bool {
 	e := &m.log.Entries[n]
-	return !m.never && m.kinds[e.Kind] && e.Shown <= m.now &&
+	return !m.none && m.kinds[e.Kind] && e.Shown <= m.now &&
 		e.Created >= m.from && e.Created <= m.to &&
 		(m.caller == 0 || m.caller == e.Caller) &&
 		(m.object == 0 || m.object == e.Object) &&
-		(m.want == "" || m.want == "true" == m.acked[n])
+		(m.wantAcked == "" || m.wantAcked == "true" == m.acked[n])
 }
 
 // Viewer decides what a caller sees.

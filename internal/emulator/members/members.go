@@ -271,14 +271,15 @@ func (h *Handlers) updateMember(c *wire.Call, id string) (wire.Object, error) {
 	}
 }
 
-// change updates a membership. Members set notifications, those who manage members all else.
+// change updates a membership. Members may set their own notifications; all else requires
+// the role to manage members.
 func (h *Handlers) change(c *wire.Call, id, user string, t conditions) error {
 	m, caller := h.w.Membership(id, user), h.w.Role(id, c.Key.User)
-	private := user == c.Key.User && t.role == "" && t.expires == nil
+	ownNotify := user == c.Key.User && t.role == "" && t.expires == nil
 	switch {
-	case world.Rank(caller) < world.Rank(h.managers(id)) && !private, world.Rank(caller) < world.Rank(m.Role):
+	case world.Rank(caller) < world.Rank(h.managers(id)) && !ownNotify, world.Rank(caller) < world.Rank(m.Role):
 		return roleTooLow()
-	case m.Role == world.Owner && !private:
+	case m.Role == world.Owner && !ownNotify:
 		return ownerStays("The owner stays until the ownership is transferred.")
 	}
 	if err := h.refuseRole(id, c.Key.User, t.role, codeRoleAbove); err != nil {

@@ -318,7 +318,7 @@ func (h *Handlers) openSession(form url.Values, k *code) *session {
 	k.session = at.id
 	h.oauth.sessions[at.id] = at
 	h.oauth.sessionList = append(h.oauth.sessionList, at.id)
-	h.signin.LogIn(at.userID, "oauth")
+	h.signin.RecordLogin(at.userID, "oauth")
 	return at
 }
 

@@ -264,7 +264,8 @@ func allows(hosts []string, origin string) bool {
 	return slices.Contains(hosts, host) || slices.Contains(hosts, "*."+parent)
 }
 
-// ticket reads the token of a handshake. CloseOnBadToken delays its errors.
+// ticket reads the token of a handshake, which is the whole query: it has no name unless
+// NamedToken is set. With CloseOnBadToken any token opens a socket, and enlist ends it.
 func (h *Handlers) ticket(r *http.Request) (t world.Token, status int, why string) {
 	token := r.URL.RawQuery
 	if h.w.Options.Realtime.NamedToken {

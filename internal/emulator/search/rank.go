@@ -25,12 +25,12 @@ const (
 type found struct {
 	hits         []*hit
 	intelligence bool   // the contents are indexed
-	semantic     bool   // the leg that goes by meaning could run
-	hybrid       bool   // it did
+	semantic     bool   // a search by meaning was possible
+	hybrid       bool   // it was made, beside that by words
 	reason       string // why contents were not searched at all
 }
 
-// hit is a matching node with the score of each leg; 0 means no match.
+// hit is a matching node with its scores; 0 means no match.
 type hit struct {
 	node           *world.Node
 	byName, byWord float64 // the name, and what the platform's agent says of the file
@@ -62,8 +62,8 @@ func (h *hit) source() (name string, raw any) {
 	return inNames, nil
 }
 
-// findFiles ranks the nodes of a storage by two legs: names and summaries, and
-// indexed excerpts, which alone are limited to a scope.
+// findFiles searches the nodes of a storage by words, in names and summaries, and
+// by meaning, in indexed excerpts. Only the latter are limited to a scope.
 func (h *Handlers) findFiles(in world.Store, q *fileQuery) *found {
 	f := &found{intelligence: h.w.Intelligent(in.Profile)}
 	f.semantic = f.intelligence && !h.w.Options.Search.NoSemantic && h.w.IntelligenceDenied(in.Profile) == nil
@@ -105,16 +105,16 @@ func (f *found) whyNot(anyIndexed bool) string {
 	return ""
 }
 
-// rank sorts hits by their ranks in the legs. One leg alone has no scores.
+// rank sorts hits by reciprocal rank fusion: a hit gets 1/(60+n) for being number n by
+// words, and the same by meaning. The relevance of the best hit is then 1.
 func (f *found) rank() {
-	legs := []func(*hit) float64{(*hit).keyword, func(h *hit) float64 { return h.byMeaning }}
 	const damping = 60
 	best := 0.0
-	for _, leg := range legs {
+	for _, score := range []func(*hit) float64{(*hit).keyword, func(h *hit) float64 { return h.byMeaning }} {
 		order := slices.Clone(f.hits)
-		slices.SortStableFunc(order, func(a, b *hit) int { return cmp.Compare(leg(b), leg(a)) })
+		slices.SortStableFunc(order, func(a, b *hit) int { return cmp.Compare(score(b), score(a)) })
 		for i, h := range order {
-			if leg(h) > 0 {
+			if score(h) > 0 {
 				h.relevance += 1 / float64(damping+i+1)
 				best = max(best, h.relevance)
 			}

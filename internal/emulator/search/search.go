@@ -174,7 +174,7 @@ func (h *Handlers) filterOf(c *wire.Call, in world.Store) *metadata.NodeFilter {
 	return h.metadata.ReadFilter(c, in.Profile, metadata.ParamFilters)
 }
 
-// entry renders a hit, without semantic fields if that leg did not run.
+// entry renders a hit, without semantic fields if nothing was searched by meaning.
 func (f *found) entry(in world.Store, h *hit, lv wire.Level) wire.Object {
 	n := h.node
 	o := wire.Object{
@@ -381,7 +381,7 @@ const (
 	scopeDepthMost = 10
 )
 
-// searchScope limits the semantic leg of a search.
+// searchScope limits a search by meaning.
 type searchScope struct {
 	versions   map[string][]string // of files, by node
 	folders    map[string]bool     // their files, without what is in folders inside

@@ -58,13 +58,13 @@ func (h *Handlers) StartSession(userID string, kind wire.CredentialKind, now tim
 		Key: world.Key{Token: token, User: userID, Expires: now.Add(life)}, Kind: kind, Created: now.Unix(),
 	})
 	if kind == wire.SessionToken {
-		h.LogIn(userID, "password")
+		h.RecordLogin(userID, "password")
 	}
 	return wire.Object{{"auth_token", token}, {"expires_in", int64(life / time.Second)}}
 }
 
-// LogIn writes a sign-in to the audit logs of the user's organizations.
-func (h *Handlers) LogIn(userID, method string) {
+// RecordLogin writes a sign-in to the audit logs of the user's organizations.
+func (h *Handlers) RecordLogin(userID, method string) {
 	for _, id := range h.w.OrgIDs() {
 		if h.w.Role(id, userID) != "" {
 			h.w.WriteEvent(world.Event{
@@ -316,7 +316,7 @@ func (h *Handlers) OneTimeCode(userID string) string {
 
 func (f factors) latest() *factor { return cmp.Or(f.pending, f.Active) }
 
-// twoFactorStatus returns the state; "pending" is assumed.
+// twoFactorStatus returns the state. No document shows the name "pending": it is assumed.
 func (h *Handlers) twoFactorStatus(c *wire.Call) (wire.Object, error) {
 	f := h.Auth.Factors[c.Key.User]
 	state := "disabled"

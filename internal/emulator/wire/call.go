@@ -302,7 +302,8 @@ func (c *Call) fieldNames() []string {
 // Members are the members of a JSON body. Numbers are json.Number.
 type Members map[string]any
 
-// ReadJSON reads the body of a call, an object. Nothing but JSON is taken, which is what a form is rejected for.
+// ReadJSON reads the body of a call, a JSON object. A body of another type, such as a
+// form, is rejected.
 func (c *Call) ReadJSON() (Members, error) {
 	if c.Request.Header.Get("Content-Type") != "" && MediaType(c.Request.Header) != JSONType {
 		return nil, notJSON("The body must be JSON.")

@@ -87,11 +87,11 @@ type sample struct {
 
 type count struct {
 	here     bool
-	messages uint64 // stored since the profile is held here, or that are in the stream
+	messages uint64 // here: stored since the profile is held here; otherwise: in the stream
 }
 
 const (
-	looks         = 15 // at the state in the time of patience
+	looks         = 15 // number of samples in the time of patience
 	watchTimeout  = 2 * time.Second
 	ratePeriod    = time.Minute
 	mostConsumers = 900 // of the stream, of 1,000 that NATS allows
@@ -268,11 +268,13 @@ func (s *site) newest(ctx context.Context, stream jetstream.Stream, row *profile
 	return err
 }
 
-// rates computes the rates of the last minute. Messages that expire lower the number of
-// those in the stream, so what is stored here counts for a profile that is held here.
+// rates computes the rates of the last minute, from the oldest sample that compares with
+// counts: one of the same kind that is not larger, as the number of messages in the stream
+// falls when messages expire.
 func (s *site) rates(now *status, counts []count) {
 	s.history = append(s.history, sample{now.Time, counts})
-	for now.Time.Sub(s.history[0].time) > ratePeriod+s.patience/looks {
+	interval := s.patience / looks
+	for now.Time.Sub(s.history[0].time) > ratePeriod+interval {
 		s.history = s.history[1:]
 	}
 	for i := range now.Profiles {
