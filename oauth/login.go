@@ -332,6 +332,12 @@ func identified[T any](ctx context.Context, s *signIn, request func() (T, error)
 	return request()
 }
 
+// How the code of an authorization arrives: the user copies one that is displayed.
+const (
+	withRedirect    = false
+	withDisplayCode = true
+)
+
 // authorize starts an authorization and returns the login URL.
 func (s *signIn) authorize(ctx context.Context, pkce PKCE, redirectURI string, displayCode bool) (string, error) {
 	address, err := identified(ctx, s, func() (string, error) { return s.request(ctx, pkce, redirectURI, displayCode) })
@@ -424,7 +430,7 @@ func outcomeOf(err error) outcome {
 func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE) (*Token, error) {
 	waiting, cancel := context.WithTimeout(ctx, consentTime)
 	defer cancel()
-	address, err := s.authorize(waiting, pkce, r.redirectURI(), false)
+	address, err := s.authorize(waiting, pkce, r.redirectURI(), withRedirect)
 	if err != nil {
 		return nil, err
 	}
@@ -580,7 +586,7 @@ func (s *signIn) withCode(ctx context.Context) (*Grant, error) {
 	pkce, redirectURI := NewPKCE(), s.loopbackURI()
 	waiting, cancel := context.WithTimeout(ctx, consentTime)
 	defer cancel()
-	address, err := s.authorize(waiting, pkce, redirectURI, true)
+	address, err := s.authorize(waiting, pkce, redirectURI, withDisplayCode)
 	if err != nil {
 		return nil, err
 	}

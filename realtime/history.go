@@ -98,7 +98,7 @@ func (s *Subscription) readLog(ctx context.Context, from time.Time) error {
 
 // pollFailed shows a failure of a call that is retried after a pause.
 func (s *Subscription) pollFailed(failures int, err error, pause time.Duration) {
-	s.notify(func(st *Status) { st.fail(true, failures, err, pause) })
+	s.notify(func(st *Status) { st.fail(ofPoll, failures, err, pause) })
 }
 
 func (s *Subscription) walkLog(ctx context.Context, q events.Query) error {

@@ -86,7 +86,7 @@ func (s *Subscription) begun(ctx context.Context) (live bool, now context.Contex
 		}
 	}
 	if now.Err() == nil {
-		s.connState.poll(true)
+		s.connState.setPolling(true)
 		if _, dated := s.clock.Age(); !s.s.crowded() || s.polled.cursor == "" && !dated {
 			err = s.baseline(now)
 		}
@@ -168,7 +168,7 @@ func (s *Subscription) watching() *activity.WatchOptions {
 		Cursor: s.polled.cursor, Overlap: s.o.Overlap, Sweep: s.o.Sweep,
 		OnRetry: func(_ context.Context, e api.RetryEvent) {
 			s.suspect(e.Err)
-			s.notify(func(st *Status) { st.fail(true, st.Failures+1, e.Err, e.Wait) })
+			s.notify(func(st *Status) { st.fail(ofPoll, st.Failures+1, e.Err, e.Wait) })
 		},
 	}
 }
@@ -336,7 +336,7 @@ func (s *Subscription) lag(at time.Time) {
 // answered records the response of a poll.
 func (s *Subscription) answered(h http.Header) {
 	if st := s.Status(); st.polling && st.Err != nil {
-		s.notify(func(st *Status) { st.clearError(true) })
+		s.notify(func(st *Status) { st.clearError(ofPoll) })
 	}
 	s.heard(h)
 }

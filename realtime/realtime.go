@@ -140,10 +140,18 @@ type Status struct {
 	polling bool // Err is of a poll
 }
 
+// What the Err of a Status is of.
+const (
+	ofPoll   = true
+	ofSocket = false
+)
+
+// fail records the error of a poll or a socket, and the pause before the next one.
 func (s *Status) fail(polling bool, failures int, err error, wait time.Duration) {
 	s.polling, s.Failures, s.Err, s.Retry = polling, failures, err, wait
 }
 
+// clearError removes an error that is of the given kind.
 func (s *Status) clearError(polling bool) {
 	if polling == s.polling {
 		s.Failures, s.Err, s.Retry = 0, nil, 0

@@ -51,8 +51,8 @@ func newShared() *shared {
 	}
 }
 
-// poll records whether a subscription polls for lack of a socket.
-func (s *shared) poll(t *ratelimit.Turn, polling bool) {
+// setPolling records whether a subscription polls for lack of a socket.
+func (s *shared) setPolling(t *ratelimit.Turn, polling bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if polling {

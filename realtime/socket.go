@@ -63,7 +63,7 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 				pause = s.s.broke(k.failures)
 			}
 		}
-		s.switchTo(ModePoll, func(st *Status) { st.fail(false, k.failures, err, pause) })
+		s.switchTo(ModePoll, func(st *Status) { st.fail(ofSocket, k.failures, err, pause) })
 		if err := wait.Sleep(ctx, pause); err != nil {
 			return err
 		}
@@ -181,7 +181,7 @@ func (k *dialLoop) serve(ctx context.Context, n *session) error {
 		if err != nil { // the old socket is still open
 			failures++
 			pause := wait.For(failures, retryAfter(err))
-			k.notify(func(st *Status) { st.fail(false, failures, err, pause) })
+			k.notify(func(st *Status) { st.fail(ofSocket, failures, err, pause) })
 			renew.Reset(pause)
 			continue
 		}
@@ -195,12 +195,12 @@ func (k *dialLoop) serve(ctx context.Context, n *session) error {
 // connected reports an open socket after a time without one, which starts a sweep.
 func (k *dialLoop) connected() {
 	k.heard(nil)
-	k.connState.set(true)
+	k.connState.setLive(true)
 	k.opened()
 }
 
 func (k *dialLoop) opened() {
-	k.switchTo(ModeSocket, func(st *Status) { st.Sockets++; st.clearError(false) })
+	k.switchTo(ModeSocket, func(st *Status) { st.Sockets++; st.clearError(ofSocket) })
 }
 
 // disconnect ends a session that failed and returns its error.
@@ -210,7 +210,7 @@ func (k *dialLoop) disconnect(n *session) error {
 		k.s.closeIdle()
 	}
 	k.history.enqueueGap(k.clock.last())
-	k.connState.set(false)
+	k.connState.setLive(false)
 	if time.Since(n.began) >= steady {
 		k.failures, k.tokenFailures = 0, 0
 	} else {
@@ -273,7 +273,7 @@ func (n *session) read() error {
 			n.s.lag(f.event.Triggered.Time)
 		}
 		if n.s.wake != nil {
-			n.s.wake(true)
+			n.s.wake(watched)
 			continue
 		}
 		n.s.pending.frame(n.number, f)

@@ -268,7 +268,7 @@ func (s *Subscription) run(tasks ...func(context.Context) error) {
 
 func (s *Subscription) end() {
 	if s.connState.shared != nil {
-		s.connState.poll(false)
+		s.connState.setPolling(false)
 		s.s.open.Add(-1)
 	}
 	close(s.done)
@@ -426,8 +426,8 @@ func newConnState(ctx context.Context) *connState {
 	return l
 }
 
-// set records a change. The replacement of a socket is one too.
-func (l *connState) set(live bool) {
+// setLive records whether a socket is open. The replacement of a socket is a change, too.
+func (l *connState) setLive(live bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.live = live
@@ -436,8 +436,8 @@ func (l *connState) set(live bool) {
 	l.now, l.end = context.WithCancel(l.ctx)
 }
 
-// poll records that the subscription starts or ends to poll for lack of a socket.
-func (l *connState) poll(polling bool) {
+// setPolling records that the subscription starts or ends to poll for lack of a socket.
+func (l *connState) setPolling(polling bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.counted(polling && !l.live)
@@ -445,7 +445,7 @@ func (l *connState) poll(polling bool) {
 
 func (l *connState) counted(polling bool) {
 	if l.shared != nil {
-		l.shared.poll(l.turn, polling)
+		l.shared.setPolling(l.turn, polling)
 	}
 }
 

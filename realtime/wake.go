@@ -37,20 +37,26 @@ func (s *Service) Wake(
 	return sub.over()
 }
 
+// What the program is told when something may have changed: whether that is being watched.
+const (
+	watched   = true
+	unwatched = false
+)
+
 // keepWaking watches without a socket while none is open.
 func (s *Subscription) keepWaking(ctx context.Context) error {
 	live, now := false, s.polled.now
 	for {
 		switch {
 		case live:
-			s.wake(true)
+			s.wake(watched)
 			<-now.Done()
 		case s.dial == nil || wait.Sleep(now, grace) == nil: //nolint:contextcheck // now is derived from ctx
 			if err := s.pollToWake(now); err != nil && now.Err() == nil { //nolint:contextcheck // as above
 				return err
 			}
 		}
-		s.wake(false)
+		s.wake(unwatched)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -66,15 +72,15 @@ func (s *Subscription) pollToWake(now context.Context) error {
 	case <-now.Done():
 		return now.Err()
 	}
-	s.s.poll(&s.turn, true)
-	defer s.s.poll(&s.turn, false)
+	s.s.setPolling(&s.turn, true)
+	defer s.s.setPolling(&s.turn, false)
 	began := false
 	for r, err := range s.s.polls.Watch(ratelimit.With(now, &s.turn), s.profile, nil, s.opts...) {
 		if err != nil {
 			return err
 		}
 		if !began || len(r.Activity) > 0 {
-			s.wake(true)
+			s.wake(watched)
 		}
 		began = true
 	}

@@ -185,7 +185,7 @@ func consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.C
 
 // persist is [persist] with reports to OnError.
 func (c *consumer[T]) persist(ctx context.Context, f func() error) error {
-	return persist(ctx, func(err error) { c.failed(ctx, "", err, false) }, f)
+	return persist(ctx, func(err error) { c.failed(ctx, "", err) }, f)
 }
 
 // group runs functions until one has failed.
@@ -227,7 +227,7 @@ func (c *consumer[T]) runOrdered(ctx context.Context) error {
 		for err == nil {
 			if err = sleep(ctx, lookEvery); err == nil {
 				if e := c.startFound(ctx, profiles, started); e != nil && ctx.Err() == nil { // the next one may succeed
-					c.failed(ctx, "", e, false)
+					c.failed(ctx, "", e)
 				}
 			}
 		}
@@ -400,12 +400,12 @@ type handled[T any] struct {
 func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.Msg) (h handled[T], ok bool) {
 	meta, err := msg.Metadata()
 	if err != nil { // of a server of another kind
-		c.failed(ctx, msg.Subject(), err, false)
+		c.failed(ctx, msg.Subject(), err)
 		return h, false
 	}
 	h.delivery = delivery{msg, meta}
 	if c.Ordered && meta.Sequence.Stream <= from.settled {
-		c.failed(ctx, msg.Subject(), errors.Join(errSettled, h.confirm(ctx)), false)
+		c.failed(ctx, msg.Subject(), errors.Join(errSettled, h.confirm(ctx)))
 		return h, false
 	}
 	h.message, err = decode[T](h.delivery)
@@ -469,7 +469,7 @@ func decode[T any](d delivery) (m Message[T], err error) {
 // refuse keeps a message for programs that can decode it, or stores it as a dead letter.
 func (c *consumer[T]) refuse(ctx context.Context, from *durable, d delivery, err error) {
 	if errors.Is(err, errNewer) {
-		c.failed(ctx, d.Subject(), errors.Join(err, d.NakWithDelay(formatPause)), false)
+		c.failed(ctx, d.Subject(), errors.Join(err, d.NakWithDelay(formatPause)))
 		return
 	}
 	c.bury(ctx, from, d, err)
@@ -489,7 +489,7 @@ func (c *consumer[T]) settle(ctx context.Context, from *durable, d delivery, err
 		err = errors.Join(err, d.NakWithDelay(backoff{c.Backoff, c.Longest}.pause(d.try())))
 	}
 	if err != nil {
-		c.failed(ctx, d.Subject(), err, false)
+		c.failed(ctx, d.Subject(), err)
 	}
 }
 
@@ -526,9 +526,17 @@ func (c *consumer[T]) subjects() []string {
 	return all
 }
 
-func (c *consumer[T]) failed(ctx context.Context, subject string, err error, dead bool) {
+// failed reports an error after which the message is handled again.
+func (c *consumer[T]) failed(ctx context.Context, subject string, err error) {
 	if c.OnError != nil {
-		c.OnError(ctx, subject, err, dead)
+		c.OnError(ctx, subject, err, false)
+	}
+}
+
+// failedForGood reports the error of a message that has become a dead letter.
+func (c *consumer[T]) failedForGood(ctx context.Context, subject string, err error) {
+	if c.OnError != nil {
+		c.OnError(ctx, subject, err, true)
 	}
 }
 
@@ -543,8 +551,8 @@ func (c *consumer[T]) bury(ctx context.Context, from *durable, d delivery, cause
 		HeaderEpoch:    d.Headers()[HeaderEpoch],
 	}}
 	if err := c.Stream.storeDead(ctx, letter, jetstream.WithMsgID(c.Name+"-"+sequence)); err != nil {
-		c.failed(ctx, d.Subject(), errors.Join(cause, err, d.NakWithDelay(c.Longest)), false)
+		c.failed(ctx, d.Subject(), errors.Join(cause, err, d.NakWithDelay(c.Longest)))
 		return
 	}
-	c.failed(ctx, d.Subject(), errors.Join(cause, c.acknowledge(ctx, from, d)), true)
+	c.failedForGood(ctx, d.Subject(), errors.Join(cause, c.acknowledge(ctx, from, d)))
 }

@@ -146,7 +146,7 @@ func (l *Limits) listen(watcher jetstream.KeyWatcher, known chan struct{}) {
 			case entry == nil:
 				close(known)
 			default:
-				l.group(entry.Key()).hear(entry, false)
+				l.group(entry.Key()).hear(entry, watched)
 			}
 		}
 	}
@@ -336,13 +336,19 @@ func (g *limitGroup) notify() {
 	}
 }
 
-// hear applies a value of the bucket. One with a lower revision is ignored unless it is
-// the response to a request: the bucket may be a new one.
-func (g *limitGroup) hear(entry jetstream.KeyValueEntry, requested bool) {
+// How a value of the bucket arrives.
+const (
+	watched   = false
+	requested = true
+)
+
+// hear applies a value of the bucket. One with a lower revision is ignored unless it was
+// requested: the bucket may be a new one.
+func (g *limitGroup) hear(entry jetstream.KeyValueEntry, how bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	newer := entry.Revision() > g.revision
-	if !newer && !requested {
+	if !newer && how != requested {
 		return
 	}
 	value := entry.Value()
@@ -410,7 +416,7 @@ func (g *limitGroup) refresh() time.Duration {
 	entry, err := g.kv.Get(ctx, g.key)
 	switch {
 	case err == nil:
-		g.hear(entry, true)
+		g.hear(entry, requested)
 	case errors.Is(err, jetstream.ErrKeyNotFound):
 		g.mu.Lock()
 		g.budget, g.revision, g.stale = budget{published: g.budget.published}, 0, time.Time{}

@@ -287,10 +287,11 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 	if err := p.recall(ctx); err != nil {
 		return 0, err
 	}
-	done = p.leading(batch, true)
+	const known, unknown = true, false
+	done = p.leading(batch, known)
 	p.duplicates.Add(uint64(done)) //nolint:gosec // not negative
 	batch = batch[done:]
-	size, stored := min(p.leading(batch, false), p.size), 0
+	size, stored := min(p.leading(batch, unknown), p.size), 0
 	switch {
 	case size == 0:
 		return done, nil
@@ -322,8 +323,8 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 	return done + stored, err
 }
 
-// leading returns how many messages at the start of a batch the stream is known to have, or
-// not to have.
+// leading returns the length of the start of a batch whose messages are all in the stream,
+// as far as is known, or are all not known to be.
 func (p *publisher) leading(batch []message, known bool) int {
 	n := slices.IndexFunc(batch, func(m message) bool { return p.known[m.id] != known })
 	if n < 0 {

@@ -57,7 +57,7 @@ func (s *session) run(ctx context.Context) error {
 	o.Name = s.key
 	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
 	o.OnRetry = s.retry
-	o.OnCaughtUp = func(context.Context) { s.succeeded(s.key, true) }
+	o.OnCaughtUp = func(context.Context) { s.storedAll(s.key) }
 	if s.OnGap != nil {
 		o.OnGap = func(ctx context.Context, g events.Gap) error { return s.OnGap(ctx, s.profile, g) }
 	}
@@ -185,7 +185,7 @@ func (s *sessionStore) Save(ctx context.Context, name string, c events.Checkpoin
 	c.Data = append([]byte(strconv.FormatUint(s.pub.last.Load(), 10)+"\n"), c.Data...)
 	revision, err := s.CheckpointStore.Save(ctx, name, c)
 	if err == nil {
-		s.session.succeeded(s.session.key, false)
+		s.session.storedRead(s.session.key)
 	}
 	return revision, err
 }

@@ -78,14 +78,19 @@ func (f *Follower) change(key string, change func(p *progress)) {
 	f.progress[key] = p
 }
 
-// succeeded records that all events that were read are stored: all visible ones if end.
-func (f *Follower) succeeded(key string, end bool) {
+// storedRead records that all events that were read are stored.
+func (f *Follower) storedRead(key string) { f.change(key, (*progress).succeed) }
+
+// storedAll records that all events that are visible now are stored.
+func (f *Follower) storedAll(key string) {
 	f.change(key, func(p *progress) {
-		p.success, p.err, p.op, p.since = time.Now(), nil, "", time.Time{}
-		if end {
-			p.caughtUp = p.success
-		}
+		p.succeed()
+		p.caughtUp = p.success
 	})
+}
+
+func (p *progress) succeed() {
+	p.success, p.err, p.op, p.since = time.Now(), nil, "", time.Time{}
 }
 
 // failed records a failure.

@@ -103,28 +103,29 @@ func (w *resultWire) result(q *Query) *Result {
 	return r
 }
 
-// gaps returns the parts of a search that were not done according to m.
+// gaps returns the parts of a search that were not done according to m; within reports
+// whether it was limited to folders.
 func gaps(m *Metadata, target Target, within bool) []Gap {
 	if m == nil {
 		return nil
 	}
 	var all []Gap
-	if is(m.SemanticAvailable, false) && target != TargetFilename {
+	if isFalse(m.SemanticAvailable) && target != TargetFilename {
 		all = append(all, GapSemantic)
 	}
-	if is(m.ContentSearchAvailable, false) && target != TargetFilename {
+	if isFalse(m.ContentSearchAvailable) && target != TargetFilename {
 		all = append(all, GapContent)
 	}
 	if m.ScopeIncomplete {
 		all = append(all, GapScope)
 	}
-	if within && is(m.Scoped, false) {
+	if within && isFalse(m.Scoped) {
 		all = append(all, GapUnscoped)
 	}
 	return all
 }
 
-func is(flag *bool, value bool) bool { return flag != nil && *flag == value }
+func isFalse(flag *bool) bool { return flag != nil && !*flag }
 
 // Files searches the files, folders and notes of a workspace or share.
 //

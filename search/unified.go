@@ -114,7 +114,8 @@ func (s *Service) Unified(
 		return nil, err
 	}
 	if b.Files != nil {
-		b.Files.Gaps = gaps(b.Files.Metadata, q.Target, false)
+		const within = false // this search has no such limit
+		b.Files.Gaps = gaps(b.Files.Metadata, q.Target, within)
 	}
 	return b, nil
 }

@@ -18,7 +18,7 @@ import (
 func (d *dir) send(ctx context.Context) error {
 	var calls []func()
 	for _, files := range d.batches() {
-		calls = append(calls, func() { d.batch(ctx, files, true) })
+		calls = append(calls, func() { d.batch(ctx, files, resendFailed) })
 	}
 	d.root.empty(func(f *folder) { calls = append(calls, func() { d.create(ctx, f) }) })
 	d.root.pending(func(e *entry) {
@@ -245,7 +245,9 @@ func (d *dir) look(ctx context.Context, id api.OpaqueID, u *Upload, e *entry) (e
 	return true, nil
 }
 
-// batch sends small files in one call. Those that are refused are sent once more.
+const resendFailed = true // in batch: files that fail are sent once more
+
+// batch sends small files in one call. Those that fail are sent once more if again is set.
 func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
 	entries, result, err := d.sendBatch(ctx, entries)
 	switch {
@@ -260,7 +262,7 @@ func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
 	unknown, failed := d.results(ctx, entries, result)
 	d.find(ctx, unknown, err)
 	if again && len(failed) > 0 && d.refusal.Load() == nil {
-		d.batch(ctx, failed, false)
+		d.batch(ctx, failed, !resendFailed)
 		return
 	}
 	for _, e := range failed {

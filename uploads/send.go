@@ -331,7 +331,8 @@ func (f *file) sendChunks(ctx context.Context, arrived api.Map[int64]) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if err := f.chunk(ctx, last, false, sums, f.verify); err != nil {
+	const has = false // the last one is sent in any case
+	if err := f.chunk(ctx, last, has, sums, f.verify); err != nil {
 		return err
 	}
 	return f.complete(ctx)

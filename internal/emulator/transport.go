@@ -290,14 +290,14 @@ func opError(op string, err error) error {
 
 // Close lets the peer read buffered data and fails its further writes.
 func (c *conn) Close() error {
-	c.out.finish(false)
+	c.out.finish(complete)
 	c.in.abandon()
 	return nil
 }
 
 // Reset closes the connection with an error for the peer and drops buffered data.
 func (c *conn) Reset() {
-	c.out.finish(true)
+	c.out.finish(lost)
 	c.in.abandon()
 }
 
@@ -401,11 +401,18 @@ func (s *stream) write(p []byte) (int, error) {
 	}
 }
 
-func (s *stream) finish(lost bool) {
+// What the peer can still read of a stream that has ended.
+const (
+	complete = false // all that was written
+	lost     = true  // nothing
+)
+
+// finish ends the writing.
+func (s *stream) finish(how bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.finished = true
-	if lost {
+	if how == lost {
 		s.lost, s.buffer, s.taken = true, nil, 0
 	}
 	s.writes.stop()

@@ -131,7 +131,8 @@ func (w *Words) JSON(b []byte) []byte {
 	var out bytes.Buffer
 	opts := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 	dec, enc := jsontext.NewDecoder(bytes.NewReader(b), opts...), jsontext.NewEncoder(&out, opts...)
-	if w.value(dec, enc, false) != nil {
+	const inError = false
+	if w.value(dec, enc, inError) != nil {
 		complete(enc)
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
@@ -152,16 +153,16 @@ func complete(enc *jsontext.Encoder) {
 }
 
 // value masks the next value. In an error object, a code is not a secret.
-func (w *Words) value(dec *jsontext.Decoder, enc *jsontext.Encoder, fault bool) error {
+func (w *Words) value(dec *jsontext.Decoder, enc *jsontext.Encoder, inError bool) error {
 	kind, err := w.token(dec, enc)
 	if err != nil || kind != '{' && kind != '[' {
 		return err
 	}
 	for next := dec.PeekKind(); next != '}' && next != ']'; next = dec.PeekKind() {
 		if kind == '{' {
-			err = w.member(dec, enc, fault)
+			err = w.member(dec, enc, inError)
 		} else {
-			err = w.value(dec, enc, fault)
+			err = w.value(dec, enc, inError)
 		}
 		if err != nil {
 			return err
@@ -187,7 +188,7 @@ func (w *Words) token(dec *jsontext.Decoder, enc *jsontext.Encoder) (jsontext.Ki
 	return kind, enc.WriteToken(t)
 }
 
-func (w *Words) member(dec *jsontext.Decoder, enc *jsontext.Encoder, fault bool) error {
+func (w *Words) member(dec *jsontext.Decoder, enc *jsontext.Encoder, inError bool) error {
 	name, err := dec.ReadToken()
 	if err != nil {
 		return err
@@ -197,13 +198,13 @@ func (w *Words) member(dec *jsontext.Decoder, enc *jsontext.Encoder, fault bool)
 		return err
 	}
 	if !isSecretMember(key) || dec.PeekKind() == 'n' {
-		return w.value(dec, enc, fault || strings.HasPrefix(key, "error"))
+		return w.value(dec, enc, inError || strings.HasPrefix(key, "error"))
 	}
 	v, err := dec.ReadValue()
 	if err != nil {
 		return err
 	}
-	if fault && strings.EqualFold(key, "code") && isNumber(v) {
+	if inError && strings.EqualFold(key, "code") && isNumber(v) {
 		return enc.WriteValue(v)
 	}
 	return enc.WriteToken(jsontext.String(Mask))

@@ -97,24 +97,25 @@ func (w *Words) AddJSON(content []byte) {
 func (w *Words) addJSON(content []byte, secret func(name string) bool) {
 	var v any
 	if json.Unmarshal(content, &v) == nil {
-		w.addValue(v, false, secret)
+		const isSecret = false // only members are, by their names
+		w.addValue(v, isSecret, secret)
 	}
 }
 
-// addValue adds the strings of a decoded JSON value that is a secret, or the
-// secrets in it.
-func (w *Words) addValue(v any, all bool, secret func(name string) bool) {
+// addValue adds the strings of a decoded JSON value: all of them if it is a secret, else
+// those of members whose name is secret.
+func (w *Words) addValue(v any, isSecret bool, secret func(name string) bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, member := range v {
-			w.addValue(member, all || secret(name), secret)
+			w.addValue(member, isSecret || secret(name), secret)
 		}
 	case []any:
 		for _, row := range v {
-			w.addValue(row, all, secret)
+			w.addValue(row, isSecret, secret)
 		}
 	case string:
-		if all {
+		if isSecret {
 			w.Add(v)
 		}
 	}

@@ -146,8 +146,8 @@ func (h *Handlers) Routes() []*wire.Route {
 		routes = append(routes,
 			wire.Post("ai.Threads.Create", agent, wire.With(writer, h.createThread),
 				wire.Form(questionFields+" kind privacy name")),
-			wire.Get("ai.Threads.List", agent+"list/", wire.With(reader, h.threads(false)), wire.Query("kind limit offset")),
-			wire.Get("ai.Threads.ListDeleted", agent+"list/deleted/", wire.With(reader, h.threads(true)), wire.Bare,
+			wire.Get("ai.Threads.List", agent+"list/", wire.With(reader, h.threads(liveThreads)), wire.Query("kind limit offset")),
+			wire.Get("ai.Threads.ListDeleted", agent+"list/deleted/", wire.With(reader, h.threads(deletedThreads)), wire.Bare,
 				wire.Query("kind limit offset")),
 			wire.Get("ai.Threads.Get", chat+"details/", wire.With(read, h.threadDetails)),
 			wire.Post("ai.Threads.Update", chat+"update/", wire.With(changed, h.updateThread), wire.Form("name")),
@@ -292,6 +292,11 @@ func (h *Handlers) turnOfPath(c *wire.Call) (*turn, error) {
 }
 
 const transactionsMost = 40
+
+const (
+	liveThreads    = false
+	deletedThreads = true
+)
 
 // threads returns the caller's conversations, the last updated first.
 func (h *Handlers) threads(deleted bool) func(*wire.Call, string) (wire.Object, error) {

@@ -457,7 +457,7 @@ func (y *streamStyle) render(e *streamEvent, id int, answer string) string {
 	if !y.Unnamed {
 		b.WriteString("event: " + e.name + "\n")
 	}
-	text := string(wire.AppendValue(nil, data, false))
+	text := string(wire.Encode(data))
 	if y.SplitData { // as a pretty printer would
 		text = "{\ndata: " + text[1:len(text)-1] + "\ndata: }"
 	}

@@ -142,6 +142,8 @@ func only(is bool, value any) any {
 	return omitted{}
 }
 
+const inVenue = true // in comment: it is shown in its own venue
+
 // comment renders a comment; inside reports whether it is shown in its own venue.
 // Recipients of a File Share do not see its workspace.
 func (v view) comment(cm *Comment, inside bool) wire.Object {

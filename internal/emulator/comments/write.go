@@ -60,7 +60,7 @@ func (h *Handlers) parsePost(c *wire.Call, f wire.Members, tooLong int64) (*post
 		unanchor:   hasReference && !f.Has("reference"),
 	}
 	if p.id == "" && tooLong == codeBodyOnCreate {
-		p.targets = targets(f, c, false)
+		p.targets = targets(f, c, optional)
 	}
 	var err error
 	p.body, err = h.bodyOf(c, f, tooLong)
@@ -86,7 +86,7 @@ func (h *Handlers) create(c *wire.Call, at world.Venue, p *post) (wire.Object, e
 	h.announceNew(cm)
 	v := h.view(c)
 	return wire.Object{
-		{"comment", v.comment(cm, true)},
+		{"comment", v.comment(cm, inVenue)},
 		{"attachments", v.attachments(cm)},
 		{"attachment_count", len(cm.Targets)},
 	}, nil
@@ -389,7 +389,14 @@ func (h *Handlers) setReaction(c *wire.Call, cm *Comment, emoji string) (wire.Ob
 
 const attachmentsMost = 25
 
-func targets(f wire.Members, c *wire.Call, required bool) []string {
+// Whether a call must name objects to attach.
+const (
+	required = true
+	optional = false
+)
+
+// targets reads the IDs of the objects to attach.
+func targets(f wire.Members, c *wire.Call, must bool) []string {
 	var ids []string
 	one, many := f.Has("target_id"), c.JSON.Has("target_ids")
 	switch {
@@ -399,7 +406,7 @@ func targets(f wire.Members, c *wire.Call, required bool) []string {
 		ids = []string{f.Text(c, "target_id")}
 	case many:
 		ids = f.Texts(c, "target_ids", attachmentsMost)
-	case required:
+	case must:
 		c.Check.Missing("target_id", "Name what to attach.")
 	}
 	name := "target_ids"
@@ -444,7 +451,7 @@ func (h *Handlers) attachments(c *wire.Call, cm *Comment) (wire.Object, error) {
 
 // attach adds objects to a comment and skips attached ones.
 func (h *Handlers) attach(c *wire.Call, cm *Comment) (wire.Object, error) {
-	ids := targets(c.JSON, c, true)
+	ids := targets(c.JSON, c, required)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -462,7 +469,7 @@ func (h *Handlers) attach(c *wire.Call, cm *Comment) (wire.Object, error) {
 // detach removes an object from a comment. It is idempotent.
 func (h *Handlers) detach(c *wire.Call, cm *Comment) (wire.Object, error) {
 	delete(c.JSON, "target_ids") // only one object at a time
-	ids := targets(c.JSON, c, true)
+	ids := targets(c.JSON, c, required)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -487,5 +494,5 @@ func (h *Handlers) unlinkComment(c *wire.Call, cm *Comment) (wire.Object, error)
 	}
 	v := h.view(c)
 	v.nulls = true
-	return wire.Object{{"comment", v.comment(cm, true)}}, nil
+	return wire.Object{{"comment", v.comment(cm, inVenue)}}, nil
 }

@@ -50,7 +50,7 @@ func (h *Handlers) Routes() []*wire.Route {
 func (h *Handlers) createFileShare(c *wire.Call, id string) (wire.Object, error) {
 	c.Check.Status = h.w.Options.FileShares.InvalidStatus
 	f := world.SeedFileShare{Workspace: id, Owner: c.Key.User}
-	h.readFileShare(c, &f, true)
+	h.readFileShare(c, &f, creating)
 	node, _ := c.Field("node")
 	n := h.w.Node(id, wire.Plain(node))
 	switch {
@@ -82,6 +82,13 @@ func sameSettings(a, b *world.SeedFileShare) bool {
 
 const fileShareFields = "title access_option password comments_enabled expires expires_at"
 
+// Whether the fields are those of a new File Share, which must have some of them.
+const (
+	creating = true
+	updating = false
+)
+
+// readFileShare reads the fields of a File Share.
 func (h *Handlers) readFileShare(c *wire.Call, f *world.SeedFileShare, isNew bool) {
 	if title, given := c.Field("title"); given {
 		f.Title = title
@@ -137,7 +144,7 @@ func (h *Handlers) readExpiry(c *wire.Call) *time.Time {
 func (h *Handlers) updateFileShare(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	c.Check.Status = h.w.Options.FileShares.InvalidStatus
 	changed := f.SeedFileShare
-	h.readFileShare(c, &changed, false)
+	h.readFileShare(c, &changed, updating)
 	if _, given := c.Field("node"); given {
 		c.Check.Invalid("node", "A File Share keeps its file.")
 	}

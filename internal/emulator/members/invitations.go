@@ -48,7 +48,7 @@ func (h *Handlers) refuseTarget(where, caller, user string) error {
 }
 
 func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, error) {
-	t := h.readTerms(c, id, true)
+	t := h.readTerms(c, id, clearsExpiry)
 	force, _ := c.Field("notification")
 	c.Check.InvalidIf(force != "" && force != "force", "notification", "force.")
 	if err := c.Check.Refusal(); err != nil {
@@ -144,6 +144,12 @@ type conditions struct {
 	notify  string
 	expires *time.Time // nil is not said, zero is without end
 }
+
+// What null and "" do to the expiry.
+const (
+	clearsExpiry = true
+	keepsExpiry  = false
+)
 
 // readTerms reads the terms. null and "" clear the expiry if the call allows it.
 func (h *Handlers) readTerms(c *wire.Call, id string, clears bool) conditions {
@@ -326,7 +332,7 @@ func (h *Handlers) decline(v *world.Invitation, by world.Joiner) {
 // changeInvitation accepts or declines for the guest, which requires an admin,
 // sends again, or changes the terms, atomically.
 func (h *Handlers) changeInvitation(c *wire.Call, v *world.Invitation) (wire.Object, error) {
-	t := h.readTerms(c, v.Profile, false)
+	t := h.readTerms(c, v.Profile, keepsExpiry)
 	state, _ := c.Field("state")
 	c.Check.InvalidIf(state != "" && !slices.Contains(world.InviteStates(), state),
 		"state", strings.Join(world.InviteStates(), ", ")+".")

@@ -250,7 +250,7 @@ func (h *Handlers) memberNamed(where string, c *wire.Call) string {
 func noMember() error { return wire.NoSuch(codeNoMember, "member") }
 
 func (h *Handlers) updateMember(c *wire.Call, id string) (wire.Object, error) {
-	t := h.readTerms(c, id, true)
+	t := h.readTerms(c, id, clearsExpiry)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}

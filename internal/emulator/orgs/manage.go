@@ -48,7 +48,7 @@ func (h *Handlers) manageRoutes() []*wire.Route {
 // createOrg creates an organization without a plan.
 func (h *Handlers) createOrg(c *wire.Call) (wire.Object, error) {
 	made := world.Org{Owner: c.Key.User, Unsubscribed: true, BillingEmail: h.w.User(c.Key.User).Value.Email}
-	h.readOrg(c, &made, true)
+	h.readOrg(c, &made, creating)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (h *Handlers) createOrg(c *wire.Call) (wire.Object, error) {
 // updateOrg changes the given fields. Some are cleared by null or an empty text.
 func (h *Handlers) updateOrg(c *wire.Call, id string) (wire.Object, error) {
 	changed := h.w.Org(id).Value
-	h.readOrg(c, &changed, false)
+	h.readOrg(c, &changed, updating)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -78,18 +78,25 @@ func (h *Handlers) updateOrg(c *wire.Call, id string) (wire.Object, error) {
 	return nil, nil
 }
 
-func (h *Handlers) readOrg(c *wire.Call, o *world.Org, create bool) {
-	if domain, given := c.Field("domain"); given || create {
+// Whether the fields are those of a new organization, which must have some of them.
+const (
+	creating = true
+	updating = false
+)
+
+// readOrg reads the fields of an organization.
+func (h *Handlers) readOrg(c *wire.Call, o *world.Org, isNew bool) {
+	if domain, given := c.Field("domain"); given || isNew {
 		readDomain(c, domain)
 		o.Domain = domain
 	}
-	if name, given := c.Field("name"); given || create {
+	if name, given := c.Field("name"); given || isNew {
 		c.Check.Text("name", name, 3, 100)
 		o.Name = name
 	}
 	if text, given := c.Field("description"); given {
 		o.Description = text
-		if !create && wire.Cleared(text) {
+		if !isNew && wire.Cleared(text) {
 			o.Description = ""
 		} else {
 			c.Check.Text("description", text, 10, 1000)
@@ -102,7 +109,7 @@ func (h *Handlers) readOrg(c *wire.Call, o *world.Org, create bool) {
 	if _, given := c.Field("billing_email"); given {
 		o.BillingEmail = wire.Address(c, "billing_email")
 	}
-	if !create {
+	if !isNew {
 		readAppearance(c, o)
 	}
 }

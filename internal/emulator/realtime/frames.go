@@ -118,7 +118,7 @@ func (h *Handlers) hidesComment(shareID, guest string, row uint32) bool {
 }
 
 func activityFrame(fields []string) frame {
-	text := wire.AppendValue(nil, wire.Object{{"response", "activity"}, {"activity", slices.Clone(fields)}}, false)
+	text := wire.Encode(wire.Object{{"response", "activity"}, {"activity", slices.Clone(fields)}})
 	return frame{text: func(time.Time) []byte { return text }}
 }
 
@@ -143,7 +143,7 @@ func (h *Handlers) eventFrame(n news) frame {
 	}
 	return frame{text: func(sent time.Time) []byte {
 		head := wire.Object{{"result", true}, {"response", "event"}, {"time", sentAt(sent)}}
-		return wire.AppendValue(nil, slices.Concat(head, rest), false)
+		return wire.Encode(slices.Concat(head, rest))
 	}}
 }
 
@@ -163,7 +163,7 @@ func (h *Handlers) eventData(row uint32) wire.Object {
 	if d := l.Detail(row); d != nil {
 		data = append(data, wire.FromMap(maps.Clone(d.Extra))...)
 	}
-	if len(wire.AppendValue(nil, data, false)) > eventData {
+	if len(wire.Encode(data)) > eventData {
 		return nil
 	}
 	return data

@@ -100,7 +100,7 @@ func (d *draft) readStorage() (makesFolder bool) {
 		c.Check.Missing("folder_node_id", "A folder, or create_folder=true.")
 	}
 	if name, given := c.Field("folder_name"); given && makesFolder {
-		d.text("folder_name", &name, 1, folderNameMost, false)
+		d.text("folder_name", &name, 1, folderNameMost, notClearable)
 		c.Check.InvalidIf(strings.Contains(name, "/"), "folder_name", "No slashes.")
 	}
 	return makesFolder
@@ -186,9 +186,9 @@ func (d *draft) readShare() {
 	c := d.c
 	mayClear := !d.creating && !d.h.w.Options.Shares.TitleRequired
 	d.text("title", &d.Title, titleLeast, world.TitleMost, mayClear)
-	d.text("description", &d.Description, descriptionLeast, descriptionMost, true)
-	d.text("custom_url", &d.CustomURL, customURLLeast, customURLMost, true)
-	d.text("password", &d.Password, linkPasswordLeast, linkPasswordMost, true)
+	d.text("description", &d.Description, descriptionLeast, descriptionMost, clearable)
+	d.text("custom_url", &d.CustomURL, customURLLeast, customURLMost, clearable)
+	d.text("password", &d.Password, linkPasswordLeast, linkPasswordMost, clearable)
 	d.customName()
 	wire.OneOf(c, "share_type", &d.Type, world.ShareSend, world.ShareReceive, world.ShareExchange)
 	wire.OneOf(c, "access_options", &d.Access, world.AccessMembers, world.AccessOrg, world.AccessRegistered,
@@ -243,6 +243,13 @@ func (d *draft) intelligence(on bool) {
 	d.NoIntelligence = !on || d.ShowsFolder()
 }
 
+// Whether null and "" clear a text.
+const (
+	clearable    = true
+	notClearable = false
+)
+
+// text reads a text of least to most characters, if it is given.
 func (d *draft) text(name string, into *string, least, most int, clears bool) {
 	value, given := d.c.Field(name)
 	switch {

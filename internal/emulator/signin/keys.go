@@ -55,7 +55,7 @@ func (h *Handlers) ownKey(c *wire.Call) (*wire.Credential, error) {
 func object(k *wire.Credential) wire.Object {
 	var scopes any
 	if len(k.Scopes) > 0 {
-		scopes = string(wire.AppendValue(nil, k.Scopes, false))
+		scopes = string(wire.Encode(k.Scopes))
 	}
 	administers := func(scope string) bool {
 		_, _, access := wire.SplitScope(scope)

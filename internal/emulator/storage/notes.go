@@ -52,7 +52,7 @@ func (h *notes) createNote(c *wire.Call, in world.Store) (wire.Object, error) {
 	}
 	parent := c.Segment("parent_id")
 	c.Check.MistypedIf(parent != world.RootFolder && !wire.IsOpaque(wire.Plain(parent)), "parent_id", "opaque_id or root")
-	name, content := noteName(c, true), noteContent(c, true)
+	name, content := noteName(c, required), noteContent(c, required)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -76,10 +76,10 @@ func event(in world.Store, h *Handlers, what string) string {
 	return h.w.KindOf(in.Owner) + "_storage_" + what
 }
 
-func noteName(c *wire.Call, required bool) string {
+func noteName(c *wire.Call, must bool) string {
 	name, given := c.Field("name")
 	switch {
-	case !given && !required:
+	case !given && !must:
 	case strings.TrimSpace(name) == "":
 		c.Check.Missing("name", "A name that ends in .md.")
 	case !strings.HasSuffix(name, ".md") || name == ".md" || strings.Contains(name, "/") || !utf8.ValidString(name):
@@ -91,10 +91,10 @@ func noteName(c *wire.Call, required bool) string {
 }
 
 // noteContent reads the text of a note and removes invalid characters.
-func noteContent(c *wire.Call, required bool) string {
+func noteContent(c *wire.Call, must bool) string {
 	content, given := c.Field("content")
 	switch {
-	case !given && !required:
+	case !given && !must:
 	case !given:
 		c.Check.Missing("content", "Markdown.")
 	case strings.TrimSpace(content) == "":
@@ -124,7 +124,7 @@ func (h *notes) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire.Ob
 	_, renames := c.Field("name")
 	_, rewrites := c.Field("content")
 	expected, checks := c.Field("if_version_id")
-	name, content := noteName(c, false), noteContent(c, false)
+	name, content := noteName(c, optional), noteContent(c, optional)
 	switch {
 	case !renames && !rewrites:
 		c.Check.Missing("content", "At least one of name and content.")

@@ -68,10 +68,11 @@ func readSelection(c *wire.Call) selection {
 	return s
 }
 
-func checkWords(c *wire.Call, given bool) {
+// checkWords checks the words to search for, which a call must have or leaves out.
+func checkWords(c *wire.Call, must bool) {
 	const most = 512
 	length := utf8.RuneCountInString(c.Value("q"))
-	c.Check.InvalidIf(given && (length == 0 || length > most), "q", "1 to 512 characters.")
+	c.Check.InvalidIf(must && (length == 0 || length > most), "q", "1 to 512 characters.")
 }
 
 // matches reports whether a selection has a chunk.
@@ -156,7 +157,7 @@ func (h *contents) searchTexts(c *wire.Call, in world.Store) (wire.Object, error
 	const most = 10
 	ids := strings.Split(c.Value("nodes"), ",")
 	c.Check.InvalidIf(c.Value("nodes") == "" || len(ids) > most, "nodes", "1 to 10 ids.")
-	checkWords(c, true)
+	checkWords(c, required)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}

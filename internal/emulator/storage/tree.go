@@ -136,10 +136,16 @@ func (h *Handlers) folderNamed(c *wire.Call, in world.Store, name, value string)
 	return id, c.Check.Refusal()
 }
 
+// Whether a call must have a field.
+const (
+	required = true
+	optional = false
+)
+
 // treeName reads the name of a node.
-func treeName(c *wire.Call, required bool) string {
+func treeName(c *wire.Call, must bool) string {
 	name, given := c.Field("name")
-	if !given && !required {
+	if !given && !must {
 		return ""
 	}
 	last, _ := utf8.DecodeLastRuneInString(name)
@@ -173,7 +179,7 @@ func (h *Handlers) treeEvent(c *wire.Call, in world.Store, n *world.Node, what s
 }
 
 func (h *Handlers) createFolder(c *wire.Call, in world.Store) (wire.Object, error) {
-	name := treeName(c, true)
+	name := treeName(c, required)
 	force, forced := c.Field("force")
 	c.Check.InvalidIf(forced && force != "true", "force", "true.")
 	if err := c.Check.Refusal(); err != nil {
@@ -333,6 +339,8 @@ func (h *Handlers) erase(in world.Store, n *world.Node) {
 	h.w.Touch(h.w.Now(), in.Owner, world.FieldsFor(world.FieldStorage, n.ID, world.FieldStorage)...)
 }
 
+const byHash = true // in content: a call may name a hash
+
 // content reads the content that a call refers to: an upload or, if it may, a hash.
 func (h *Handlers) content(c *wire.Call, hashes bool) (world.Version, error) {
 	text, given := c.Field("from")
@@ -376,7 +384,7 @@ func (h *Handlers) content(c *wire.Call, hashes bool) (world.Version, error) {
 }
 
 func (h *Handlers) addFile(c *wire.Call, in world.Store) (wire.Object, error) {
-	name := treeName(c, true)
+	name := treeName(c, required)
 	content, err := h.content(c, h.w.KindOf(in.Profile) == wire.KindShare)
 	if err != nil {
 		return nil, err
@@ -399,7 +407,7 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 	}
 	c.Check.MistypedIf(compares && !wire.IsOpaque(wire.Plain(version)), "if_version_id", "opaque_id")
 	replaces := checkUpdate(c)
-	name := cmp.Or(treeName(c, false), n.Name)
+	name := cmp.Or(treeName(c, optional), n.Name)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -409,7 +417,7 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 	var content world.Version
 	if replaces {
 		var err error
-		content, err = h.content(c, true)
+		content, err = h.content(c, byHash)
 		if err != nil {
 			return nil, err
 		}

@@ -135,7 +135,10 @@ func (p *Reply) Open() (io.Reader, int64) {
 	return bytes.NewReader(p.Body), int64(len(p.Body))
 }
 
-// AppendValue appends the JSON of a value. An empty map is written as [].
+// Encode returns the JSON of a value. An empty map is written as [].
+func Encode(v any) []byte { return AppendValue(nil, v, false) }
+
+// AppendValue appends the JSON of a value as Encode does. IDs are numbers if numeric is set.
 func AppendValue(b []byte, v any, numeric bool) []byte {
 	switch v := v.(type) {
 	case nil:

@@ -174,7 +174,7 @@ func (w *markdown) row(columns []string, text func(column string) string) {
 // fencedJSON writes a value as JSON. Its indent is assumed.
 func (w *markdown) fencedJSON(v any) {
 	var text bytes.Buffer
-	_ = json.Indent(&text, AppendValue(nil, v, false), "", "  ")
+	_ = json.Indent(&text, Encode(v), "", "  ")
 	w.WriteString("```json\n" + text.String() + "\n```\n")
 }
 
@@ -205,7 +205,7 @@ func inline(v any) string {
 		}
 		return v
 	case Object, []any:
-		return inCode(string(AppendValue(nil, v, false)))
+		return inCode(string(Encode(v)))
 	}
 	return fmt.Sprint(v)
 }
@@ -219,7 +219,7 @@ func cell(v any) string {
 		}
 		return escapeCell(v)
 	case Object, []any:
-		return escapeCell(string(AppendValue(nil, v, false)))
+		return escapeCell(string(Encode(v)))
 	}
 	return inline(v)
 }

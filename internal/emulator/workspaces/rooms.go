@@ -15,9 +15,9 @@ func (h *Handlers) roomRoutes() []*wire.Route {
 	return []*wire.Route{
 		wire.Delete("workspaces.Delete", workspace+"delete/", wire.With(h.ownRoom, h.deleteRoom),
 			wire.Query("confirm"), wire.Archived),
-		wire.Post("workspaces.Archive", workspace+"archive/", h.archive(true), wire.BlankForm(""),
+		wire.Post("workspaces.Archive", workspace+"archive/", h.setArchived(true), wire.BlankForm(""),
 			wire.Archived),
-		wire.Post("workspaces.Unarchive", workspace+"unarchive/", h.archive(false), wire.BlankForm(""),
+		wire.Post("workspaces.Unarchive", workspace+"unarchive/", h.setArchived(false), wire.BlankForm(""),
 			wire.Archived),
 		wire.Get("workspaces.Limits", workspace+"limits/", wire.With(h.w.WorkspaceOfPath, h.roomLimits)),
 	}
@@ -67,8 +67,8 @@ func (h *Handlers) roomEvent(c *wire.Call, id, event string) {
 	h.w.WriteEvent(world.Event{Name: event, Workspace: id, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 }
 
-// archive makes a workspace read-only, or ends that. A repetition changes nothing.
-func (h *Handlers) archive(archived bool) func(*wire.Call) (wire.Object, error) {
+// setArchived makes a workspace read-only, or ends that. A repetition changes nothing.
+func (h *Handlers) setArchived(archived bool) func(*wire.Call) (wire.Object, error) {
 	event := map[bool]string{true: "workspace_archived", false: "workspace_unarchived"}[archived]
 	return wire.With(h.adminRoom, func(c *wire.Call, id string) (wire.Object, error) {
 		if w := &h.w.Workspace(id).Value; w.Archived != archived {

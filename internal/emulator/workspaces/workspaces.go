@@ -160,7 +160,7 @@ func folderTaken() *wire.Refusal {
 // createWorkspace creates a workspace and returns it (assumed).
 func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error) {
 	made := world.Workspace{Org: org, NoIntelligence: h.w.NoIntelligence()}
-	h.readWorkspace(c, &made, true)
+	h.readWorkspace(c, &made, creating)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -186,7 +186,7 @@ func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error
 func (h *Handlers) updateWorkspace(c *wire.Call, id string) (wire.Object, error) {
 	w := h.w.Workspace(id)
 	changed := w.Value
-	h.readWorkspace(c, &changed, false)
+	h.readWorkspace(c, &changed, updating)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -206,20 +206,27 @@ const folderLeast, folderMost = 4, 80
 const workspaceFields = "folder_name name description intelligence metadata_extraction perm_join perm_member_manage " +
 	"accent_color background_color1 background_color2"
 
-func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, create bool) {
-	if name, given := c.Field("folder_name"); given || create {
+// Whether the fields are those of a new workspace, which must have some of them.
+const (
+	creating = true
+	updating = false
+)
+
+// readWorkspace reads the fields of a workspace.
+func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, isNew bool) {
+	if name, given := c.Field("folder_name"); given || isNew {
 		h.checkFolderName(c, "folder_name", name)
 		c.Check.InvalidIf(name == wire.Null, "folder_name", "It cannot be cleared.")
 		w.FolderName = name
 	}
-	if name, given := c.Field("name"); given || create {
+	if name, given := c.Field("name"); given || isNew {
 		c.Check.Text("name", name, 2, 100)
 		c.Check.InvalidIf(name == wire.Null, "name", "It cannot be cleared.")
 		w.Name = name
 	}
 	if text, given := c.Field("description"); given {
 		w.Description = text
-		if !create && wire.Cleared(text) {
+		if !isNew && wire.Cleared(text) {
 			w.Description = ""
 		} else {
 			c.Check.Text("description", text, 10, 1000)
@@ -227,7 +234,7 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, create bool) 
 	}
 	h.readFeatures(c, w)
 	for _, name := range [...]string{"perm_join", "perm_member_manage"} { // there is no default
-		if _, given := c.Field(name); create && !given {
+		if _, given := c.Field(name); isNew && !given {
 			c.Check.Missing(name, "Who may.")
 		}
 	}
@@ -236,7 +243,7 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, create bool) 
 	wire.JSONText(c, "accent_color", &w.AccentColor)
 	wire.JSONText(c, "background_color1", &w.BackgroundColor1)
 	wire.JSONText(c, "background_color2", &w.BackgroundColor2)
-	if !create {
+	if !isNew {
 		wire.JSONText(c, "owner_defined", &w.OwnerDefined)
 	}
 }

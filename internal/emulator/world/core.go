@@ -292,7 +292,7 @@ func (w *Core) Sign(text string) []byte {
 // JWT returns a signed token in the compact form.
 func (w *Core) JWT(claims wire.Object) string {
 	encode := base64.RawURLEncoding.EncodeToString
-	text := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(wire.AppendValue(nil, claims, false))
+	text := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(wire.Encode(claims))
 	return text + "." + encode(w.Sign(text))
 }
 
