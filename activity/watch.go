@@ -173,8 +173,9 @@ func (w *watch) poll(ctx context.Context) (*Report, error) {
 	return w.s.PollProfile(ctx, w.profile, o, w.opts...)
 }
 
-// sweeps reports whether a poll goes back. None has to if another one has, and the cursor
-// has not moved since: then no change from before the cursor can be late any more.
+// sweeps reports whether a poll goes back, for changes that became visible late. It does so
+// at intervals, until one has gone back a whole Overlap after the cursor has last moved: no
+// change from before the cursor can be late any more.
 func (w *watch) sweeps() bool {
 	if w.o.Overlap == 0 || w.cursor == w.settled || time.Since(w.swept) < w.o.Sweep {
 		return false
@@ -213,7 +214,9 @@ func (w *watch) classify(fresh bool, held time.Duration) {
 	}
 }
 
-// take advances to a response and keeps only the changes in it.
+// take moves the cursor to that of a response, sets the pause before the next poll, and
+// removes from the response the changes that the one before had as well. A response that
+// repeats changes without moving the cursor sets again: the next poll begins after them.
 func (w *watch) take(r *Report, held time.Duration) {
 	fresh, reported := w.fresh(r), maps.Clone(r.Activity)
 	maps.DeleteFunc(r.Activity, func(field string, at api.Time) bool {

@@ -40,7 +40,7 @@ func (m *Map[V]) UnmarshalJSON(b []byte) error {
 		return nil
 	default:
 		err := jsonv2.Unmarshal(b, (*map[string]V)(m), jsonopt.Lenient())
-		flags, ok := any(m).(*Map[bool])
+		flags, ok := any(m).(*Map[bool]) // null is decoded as false, but means unknown
 		if ok && err == nil && bytes.Contains(b, []byte("null")) {
 			return dropNull(*flags, b)
 		}
@@ -48,7 +48,7 @@ func (m *Map[V]) UnmarshalJSON(b []byte) error {
 	}
 }
 
-// dropNull removes the members that are null in b: they are unknown, and not false.
+// dropNull removes the members that are null in b.
 func dropNull(m Map[bool], b []byte) error {
 	var members map[string]jsontext.Value
 	err := jsonv2.Unmarshal(b, &members, jsonopt.Lenient())

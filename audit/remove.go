@@ -68,8 +68,8 @@ func (e *LeftError) Error() string {
 // At the end it looks again. If anything is left, or a place could not be read, it ends with
 // a [*LeftError]; so an iteration that ends without an error has removed all that the caller
 // can see. Links that anyone may open stay open to the person, as do those to any registered
-// user. By an ID, an invitation to an address that no other row shows for the user is not
-// found: remove by the address as well. A loop that is left removes no more.
+// user. An invitation to an address that no other row shows for the user is found by the
+// address only, and not by the ID: remove by both. Leaving the loop ends the removal.
 //
 // Errors: [*api.InputError] for the caller, who leaves with Leave of package members, and
 // for what is neither ID nor address; an error, before anything is removed, if several users

@@ -152,6 +152,7 @@ func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error
 
 func final(err error) bool { return errors.Is(err, errLeft) || call.Final(err) }
 
+// changed is what the Waker calls.
 func (w *watch) changed(watched bool) {
 	w.watched.Store(watched)
 	if watched {
@@ -186,7 +187,8 @@ func (w *watch) await(ctx context.Context) error {
 	}
 }
 
-// list returns the new comments, oldest first.
+// list returns the new comments, oldest first. It reads the list, which begins with the
+// newest, until oldRows comments in a row are from before the time to look back to.
 func (w *watch) list(ctx context.Context) ([]*Comment, error) {
 	from := w.from()
 	answer := api.Resolve(w.opts).Response
@@ -205,7 +207,7 @@ func (w *watch) list(ctx context.Context) ([]*Comment, error) {
 			w.observed = date
 			w.clock.Observe(answer.Header)
 		}
-		if at := w.plausible(c); from.IsZero() && !w.began && !at.IsZero() {
+		if at := w.plausible(c); from.IsZero() && !w.began && !at.IsZero() { // the first list has no such time
 			from = at.Add(-lateness)
 		}
 		if c.Created.IsZero() || !c.Created.Before(from) {

@@ -71,12 +71,12 @@ type pace struct {
 	wake     func()    // ends the wait for the next round
 
 	began  time.Time // the last round
-	paid   time.Time // until then the rounds so far have used their gaps
+	paid   time.Time // when the gaps of all rounds so far are over
 	ended  time.Time
 	found  bool // events
 	urgent bool // the round was woken, or is again
 	busy   bool // the round followed another one soon, or covers several changes
-	again  bool // the next round repeats a woken one
+	again  bool // the next round repeats a woken one, for events that become visible late
 	repeat bool // the round is such a one
 }
 
@@ -87,6 +87,8 @@ func (p *pace) Call(ctx context.Context, r *api.Request, out any, opts ...api.Ca
 	return p.Client.Call(ctx, r, out, opts...)
 }
 
+// changed is what the Waker calls: the profile has changed or, if it is not watched any
+// more, may change without a report.
 func (p *pace) changed(watched bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,9 +106,9 @@ func (p *pace) changed(watched bool) {
 	}
 }
 
-// begin waits until the first search of a round may start, as a round covers the time until
-// then, and records its beginning. Reports of the last moments before are not covered:
-// another round follows them.
+// begin waits until the first search of a round may start, and records its beginning. What
+// was reported less than settle before that is not covered, so that woken stays set and
+// another round follows.
 func (p *pace) begin(ctx context.Context) error {
 	p.mu.Lock()
 	p.urgent = p.woken || p.again

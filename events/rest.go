@@ -67,9 +67,9 @@ func (r *rest) shrink(s seen, from, to time.Time) bool {
 }
 
 // next moves on from a slice that has ended after count events. It reports whether there
-// is another one. Slices become larger while they have few events.
+// is another one. A slice with a quarter of the events that fit doubles the width.
 func (r *rest) next(count int) bool {
-	if r.Width == 0 {
+	if r.Width == 0 { // the slice was all that is left of this part
 		older := r.Older
 		*r = rest{High: older, Fit: r.Fit}
 		return older > 0
@@ -82,7 +82,7 @@ func (r *rest) next(count int) bool {
 	if 4*count <= r.Fit {
 		r.Width *= 2
 	}
-	r.Fit += r.Fit/8 + 1
+	r.Fit += r.Fit/8 + 1 // more may fit than were seen when a slice was refused
 	if r.Width > r.High-r.Low {
 		r.Width = 0
 	}
@@ -91,7 +91,8 @@ func (r *rest) next(count int) bool {
 
 var errRest = errors.New("invalid rest of a pass")
 
-// check returns an error for what no pass can have left.
+// check returns an error for values that no pass can have saved: the rest was read from
+// a checkpoint.
 func (r *rest) check() error {
 	const latest = 1 << 40
 	low, high := r.slice()
@@ -177,7 +178,8 @@ func newIDs(all hashes) ids {
 	return s
 }
 
-// add reports whether id was not in the set.
+// add adds id, in place of the oldest one if the set is full. It reports whether id was
+// not in the set.
 func (s *ids) add(id uint64) bool {
 	if _, known := s.set[id]; known {
 		return false

@@ -111,11 +111,12 @@ func (f *Fields) Preflight(
 func (f *Fields) Merge(
 	ctx context.Context, workspace api.ID, source, target string, opts ...api.CallOption,
 ) (*Merging, error) {
-	r, err := mergeRequest(workspace, mergeBody{source, target, true})
+	const confirmed = true
+	r, err := mergeRequest(workspace, mergeBody{source, target, confirmed})
 	if err != nil {
 		return nil, err
 	}
-	return f.merge(ctx, r, true, opts)
+	return f.merge(ctx, r, confirmed, opts)
 }
 
 type mergeBody struct {
@@ -146,6 +147,7 @@ func mergeRequest(workspace api.ID, body mergeBody) (*api.Request, error) {
 	return endpoint.MetadataFieldsMerge(workspace, api.JSON(body)), nil
 }
 
+// merge sends a merge or, unless it is confirmed, its preflight.
 func (f *Fields) merge(ctx context.Context, r *api.Request, confirmed bool, opts []api.CallOption) (*Merging, error) {
 	a, err := call.Payload[mergeWire](ctx, f.c, r, opts)
 	if err != nil {

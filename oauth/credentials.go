@@ -194,6 +194,7 @@ type keyAnswer struct {
 	APIKey secretOrRecord `json:"api_key"`
 }
 
+// key returns the key of either form.
 func (a *keyAnswer) key() *Key {
 	if a.APIKey.record != nil {
 		return a.APIKey.record.key()

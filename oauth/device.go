@@ -135,9 +135,9 @@ func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) 
 	return d, nil
 }
 
-// poll requests the token until the user has answered or the code has expired. An order
-// to slow down holds until then; after a failure that may pass, the pause doubles until
-// the next answer.
+// poll requests the token until the user has answered or the code has expired. Each
+// response slow_down makes the interval longer for good. After a temporary failure the pause
+// doubles, until the server answers.
 func (s *signIn) poll(ctx context.Context, d *deviceAuthorization) (*Token, error) {
 	service, done, err := s.at(s.server.Token)
 	if err != nil {

@@ -160,6 +160,8 @@ func (s *shared) wait(ctx context.Context, refused api.Secret) (*asking, error) 
 	}
 }
 
+// answer calls the source, for all that wait for a. A source that returns the refused token
+// again is replaced.
 func (s *shared) answer(a *asking) {
 	a.token, a.err = fromOAuth2(s.src.Token())
 	if a.err == nil && a.token.AccessToken == a.refused {

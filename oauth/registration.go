@@ -297,6 +297,7 @@ func (s *signIn) recall(r *record, refused string) bool {
 	return true
 }
 
+// register registers the program with the server.
 func (s *signIn) register(ctx context.Context) (clientRecord, error) {
 	service, done, err := s.at(s.server.Register)
 	if err != nil {

@@ -181,6 +181,8 @@ func (s *Source) wait(ctx context.Context) (api.Token, error) {
 	}
 }
 
+// join returns the running refreshCall, a new one if there is none, or the answer of one
+// that has just ended.
 func (s *Source) join(ctx context.Context) (*refreshCall, *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -205,6 +207,7 @@ func (s *Source) leave(c *refreshCall) {
 	}
 }
 
+// do fetches the token for all that wait for c, which is abandoned when none is left.
 func (s *Source) do(ctx context.Context, c *refreshCall, refused api.Secret) {
 	defer c.abandon()
 	a := s.fetch(ctx, refused)
@@ -224,13 +227,13 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 	a := &answer{signIns: s.signIns.Load()}
 	r, err := s.load(ctx)
 	if err == nil {
-		if s.signIns.stored.Load() && s.signIns.hasEnded(r) { // else it was saved again
+		if s.signIns.stored.Load() && s.signIns.hasEnded(r) { // signed out, but still in the store
 			r = &record{}
 		}
 		r, err = s.renew(ctx, r, refused)
 		s.last = r
 	}
-	_, cheap := s.config.Store.(versioned)
+	_, cheap := s.config.Store.(versioned) // to find out whether its records have changed
 	now := time.Now()
 	a.until = now.Add(recheck)
 	if err == nil {
@@ -426,7 +429,8 @@ type pendingWrite struct {
 }
 
 // refresh replaces the token with the lock held, unless another process has already
-// done so. It returns the new record, nil if the lock was not acquired.
+// done so. It returns the new record, nil if the lock was not acquired. A token that was
+// renewed before, but could not be saved, is saved first.
 func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Duration) (*record, error) {
 	locking, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -453,7 +457,7 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Dura
 	case err == nil:
 		err = s.exchange(ctx, r)
 	case r.diesOf(refused):
-		r.Refresh.Dead = true // for the next process
+		r.Refresh.Dead = true // so that no other process tries
 		err = errors.Join(err, r.save(ctx))
 	}
 	return r.record, err
@@ -511,7 +515,8 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 func (s *Source) commit(ctx context.Context, r *lockedRecord, w *pendingWrite) error {
 	s.unwritten = w
 	before := *r.record
-	r.Token, r.Refresh = w.token, r.Refresh.succeeded(w.token.RefreshToken == w.used)
+	sameRefreshToken := w.token.RefreshToken == w.used
+	r.Token, r.Refresh = w.token, r.Refresh.succeeded(sameRefreshToken)
 	if err := r.save(ctx); err != nil {
 		*r.record = before
 		return err
@@ -596,7 +601,7 @@ func (t *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp, err := t.send(req, req.Body, token)
-	if err != nil || !proven(resp) || req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
+	if err != nil || !provesTokenInvalid(resp) || req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
 		return resp, err
 	}
 	_ = resp.Body.Close()
@@ -625,9 +630,9 @@ func (t *signer) send(req *http.Request, body io.ReadCloser, token api.Token) (*
 	return resp, err
 }
 
-// proven reports whether a response proves that the token is invalid. It reads the
-// start of the body of a 401, which can still be read as a whole.
-func proven(resp *http.Response) bool {
+// provesTokenInvalid reports whether a response proves that the token is invalid. It reads
+// the start of the body of a 401, which can still be read as a whole.
+func provesTokenInvalid(resp *http.Response) bool {
 	const most = 64 << 10
 	if resp.StatusCode != http.StatusUnauthorized {
 		return false

@@ -402,6 +402,8 @@ func storeError(err error) error {
 	return fmt.Errorf("fastio: oauth: %w", err)
 }
 
+// file returns the file of the store. A file of another user is rejected; of one that
+// begins as a store does, reading removes the access of others.
 func (s FileStore) file() *durable.File {
 	return durable.Open(s.Path).Restrict(durable.OwnedAccess, func(content []byte) bool {
 		return bytes.HasPrefix(content, []byte(headerName))

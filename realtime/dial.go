@@ -174,8 +174,8 @@ func (s *socket) ReadMessage() ([]byte, bool, error) {
 
 func (s *socket) Ping(ctx context.Context) error { return s.ws.Ping(ctx) }
 
-// Close sends a close frame. Without cut, the library would wait five seconds for
-// a peer that does not answer.
+// Close sends a close frame. The library would wait five seconds for a peer that does not
+// answer; cut closes the connection sooner.
 func (s *socket) Close() error {
 	t := time.AfterFunc(closeTimeout, s.cut)
 	defer t.Stop()

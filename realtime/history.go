@@ -88,7 +88,8 @@ func (s *Subscription) keepHistory(ctx context.Context) error {
 func (s *Subscription) readLog(ctx context.Context, from time.Time) error {
 	q := events.Query{Profile: s.profile, CreatedMin: from.Add(-late)}
 	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
-		return true, 0, s.walkLog(ctx, q)
+		const done, pause = true, 0 // only a failure is repeated
+		return done, pause, s.walkLog(ctx, q)
 	})
 	if err != nil && ctx.Err() == nil {
 		s.pending.requestResync(ResyncReasonLog, err)
@@ -101,6 +102,7 @@ func (s *Subscription) pollFailed(failures int, err error, pause time.Duration) 
 	s.notify(func(st *Status) { st.fail(ofPoll, failures, err, pause) })
 }
 
+// walkLog queues the events of a query, up to maxBacklog.
 func (s *Subscription) walkLog(ctx context.Context, q events.Query) error {
 	n := 0
 	for e, err := range s.s.log.Walk(q, "", s.opts...).Events(ctx) {

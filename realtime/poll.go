@@ -199,7 +199,7 @@ func (s *Subscription) follow(ctx, now context.Context) error {
 }
 
 // sweep polls from [SubscribeOptions.Overlap] before the cursor, for changes that were lost
-// or became visible late.
+// or became visible late. The first poll of a subscription also checks where it starts.
 func (s *Subscription) sweep(ctx context.Context) error {
 	first := !s.polled.start.began.IsZero()
 	r, err := s.ask(ctx, s.polled.cursor)
@@ -272,7 +272,8 @@ func (s *Subscription) suspect(err error) {
 	}
 }
 
-// accept queues the changes of a response and advances the cursor.
+// accept queues the new changes of a response, advances the cursor, and notes how late the
+// latest of them is.
 func (s *Subscription) accept(r *activity.Report) {
 	fresh := s.news(r)
 	s.advance(r.Cursor)

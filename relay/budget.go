@@ -137,7 +137,7 @@ func (b *budget) used(w api.RateWindow, at time.Time) int {
 	return n
 }
 
-// record makes the calls of a process in the budget equal to what it knows.
+// record writes into the budget which calls of a process run, and which have ended.
 func (b *budget) record(c processCalls, now time.Time) {
 	for _, e := range c.ended {
 		b.end(e.at, 1)

@@ -187,7 +187,7 @@ func (l *lease) keep(ctx context.Context) error {
 			return ctx.Err()
 		case errors.Is(err, errLost) || err != nil && !l.valid():
 			return errLost
-		case err != nil || l.latest == before:
+		case err != nil || l.latest == before: // not renewed
 			timer.Reset(pause / 10)
 		default:
 			timer.Reset(pause)

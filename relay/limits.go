@@ -292,11 +292,11 @@ func (g *limitGroup) enqueue(name string, published []api.RateWindow) (*waiter, 
 	return w, nil
 }
 
-// abandon gives up a call, which may have been admitted meanwhile.
+// abandon ends the wait of a call whose context is done.
 func (g *limitGroup) abandon(w *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if w.done {
+	if w.done { // it was admitted meanwhile, and counts as started
 		g.started = g.started[:len(g.started)-1]
 	}
 	g.waiters = slices.DeleteFunc(g.waiters, func(o *waiter) bool { return o == w })

@@ -100,7 +100,8 @@ func (t *tree) find(op, name string) (*entry, error) {
 	return at, nil
 }
 
-// list returns the nodes of a folder by name.
+// list returns the nodes of a folder by name, without links and those that a path of
+// package fs cannot name. Of nodes with one name it returns the first.
 func (t *tree) list(op, name string, folder api.OpaqueID) ([]fs.DirEntry, error) {
 	var all []fs.DirEntry
 	for n, err := range t.s.All(t.ctx, t.in, folder, nil, t.opts...) {

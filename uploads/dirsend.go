@@ -96,7 +96,7 @@ func (d *dir) fail(ctx context.Context, e *entry, err error) {
 	d.refusal.CompareAndSwap(nil, refusal)
 }
 
-// large sends a file in chunks.
+// large sends a file in chunks, when one of the sessions allowed at a time is free.
 func (d *dir) large(ctx context.Context, e *entry) {
 	select {
 	case d.sessions <- struct{}{}:

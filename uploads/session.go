@@ -164,7 +164,8 @@ func (f *file) runFrom(ctx context.Context, from Session) (*storage.Node, error)
 	return f.run(ctx, func(ctx context.Context) error { return f.resume(ctx, from) })
 }
 
-// resume sends the chunks that have not arrived.
+// resume sends the chunks that have not arrived. The upload starts over if the content is
+// not that of the session.
 func (f *file) resume(ctx context.Context, from Session) error {
 	f.claim(from.ID)
 	f.ID = from.ID
@@ -266,8 +267,8 @@ func (f *file) forget(ctx context.Context) {
 	}
 }
 
-// claim reports whether no other upload continues a session, which the others leave alone
-// until release.
+// claim reserves a session until release, so that no two uploads of this Service continue
+// it. It returns false if another one has it.
 func (f *file) claim(id api.OpaqueID) bool {
 	_, taken := f.s.sending.LoadOrStore(id.Plain(), nil)
 	if !taken {

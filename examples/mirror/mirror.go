@@ -155,6 +155,9 @@ func find[T any](all map[string]T, at string) *T {
 	return nil
 }
 
+// compare lists both sides and decides what each path needs that either side has, or had
+// when the two were last the same. Paths that cannot be mirrored, and the folder for work,
+// are left out.
 func (m *mirror) compare(ctx context.Context) (*comparison, error) {
 	local, skipped, err := m.scan()
 	if err != nil {

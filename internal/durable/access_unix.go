@@ -40,12 +40,13 @@ func (a Access) checkLink(path string, info fs.FileInfo) error {
 	return owned(path, "it is a symbolic link that", info, os.Geteuid(), 0)
 }
 
-func owned(path, what string, info fs.FileInfo, by ...int) error {
+// owned returns an error, which begins with what, unless the file belongs to one of the users.
+func owned(path, what string, info fs.FileInfo, users ...int) error {
 	s, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || slices.Contains(by, int(s.Uid)) {
+	if !ok || slices.Contains(users, int(s.Uid)) {
 		return nil
 	}
-	return &FileError{path, fmt.Sprintf("%s belongs to another user (uid %d, not %d)", what, s.Uid, by[0])}
+	return &FileError{path, fmt.Sprintf("%s belongs to another user (uid %d, not %d)", what, s.Uid, users[0])}
 }
 
 // tighten removes the access of other users.

@@ -40,6 +40,7 @@ type mux struct {
 // The device flow is the only option that changes the table.
 var plain, withDevices mux //nolint:gochecknoglobals // written once
 
+// register adds the routes of the first server; those of later ones must be the same.
 func (m *mux) register(table []*wire.Route) {
 	m.once.Do(func() {
 		m.size = len(table)
@@ -78,7 +79,7 @@ type matched struct {
 
 // ServeHTTP answers one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if inner, found := s.below(r); found && inner.URL.Path == "/websocket/" {
+	if inner, found := s.withoutPrefix(r); found && inner.URL.Path == "/websocket/" {
 		s.serveSocket(w, r)
 		return
 	}
@@ -150,8 +151,8 @@ const (
 	largeLimit = 128 << 20
 )
 
-// readBody reads the body of a request. Of one that breaks off what has arrived is
-// recorded.
+// readBody reads the body of a request up to a limit. If reading fails, it keeps what has
+// arrived, for the record of requests.
 func (s *Server) readBody(c *wire.Call, r *http.Request) {
 	if r.Body == nil {
 		return
@@ -272,9 +273,11 @@ func (s *Server) frozen(c *wire.Call) error {
 	return s.RefuseArchived(id)
 }
 
+// match finds the route of a request. It returns the error of an unknown path or method; an
+// OPTIONS request gets the first route of its path.
 func (s *Server) match(c *wire.Call, r *http.Request) error {
 	c.Request = r
-	inner, found := s.below(r)
+	inner, found := s.withoutPrefix(r)
 	if !found {
 		return wire.UnknownRoute()
 	}
@@ -304,8 +307,9 @@ func (s *Server) match(c *wire.Call, r *http.Request) error {
 	return a
 }
 
-// below removes the prefix of a path and protects empty segments from cleaning.
-func (s *Server) below(r *http.Request) (*http.Request, bool) {
+// withoutPrefix removes the prefix of a path. It replaces empty segments, which
+// http.ServeMux would remove.
+func (s *Server) withoutPrefix(r *http.Request) (*http.Request, bool) {
 	p := r.URL.EscapedPath()
 	if !atRoot(p) {
 		below, found := strings.CutPrefix(p, s.Prefix())
@@ -365,8 +369,8 @@ func withMethod(r *http.Request, method string) *http.Request {
 	return &probe
 }
 
-// meant reports whether a token is for this server, its API or any resource.
-func (s *Server) meant(k *wire.Credential, r *http.Request) bool {
+// isAudience reports whether a token is for this server, its API or any resource.
+func (s *Server) isAudience(k *wire.Credential, r *http.Request) bool {
 	here := wire.Issuer(r)
 	switch strings.TrimSuffix(k.Resource, "/") {
 	case "", here, here + s.Prefix(), here + s.Prefix() + "/current":
@@ -375,6 +379,7 @@ func (s *Server) meant(k *wire.Credential, r *http.Request) bool {
 	return false
 }
 
+// authenticate returns the credential of a request.
 func (s *Server) authenticate(r *http.Request) (*wire.Credential, error) {
 	header := r.Header.Get("Authorization")
 	if header == "" {
@@ -387,7 +392,7 @@ func (s *Server) authenticate(r *http.Request) (*wire.Credential, error) {
 	s.RLock()
 	defer s.RUnlock()
 	k := s.Credential(token)
-	if k == nil || k.Revoked || !s.Enabled(k.User) || expired(k, s.Now()) || !s.meant(k, r) {
+	if k == nil || k.Revoked || !s.Enabled(k.User) || expired(k, s.Now()) || !s.isAudience(k, r) {
 		return nil, wire.BadCredential()
 	}
 	return k, nil

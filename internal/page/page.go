@@ -239,8 +239,8 @@ func (r *reader[P, T]) read() (got result[P]) {
 	return got
 }
 
-// pause returns the time before the next request, so that an iteration over pages
-// without new rows does not run hot.
+// pause returns the time before the next request: pages without new rows are read more
+// and more slowly.
 func (r *reader[P, T]) pause() time.Duration {
 	if r.empty < 2 {
 		return 0

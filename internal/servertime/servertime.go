@@ -23,7 +23,7 @@ type date struct{ server, local time.Time }
 // no Date.
 const unknown = 24 * time.Hour
 
-// Observe records the Date of a response, if it has one.
+// Observe records the Date of a response, if it has one. The last two are kept.
 func (c *Clock) Observe(h http.Header) {
 	server, err := http.ParseTime(h.Get("Date"))
 	if err != nil {

@@ -207,8 +207,8 @@ func named(line []byte, name string) (value []byte, ok bool) {
 	return value, true
 }
 
-// data adds a line to the data of the event. It was the last line read, so the
-// place between what there is and the line is free.
+// data adds a line to the data of the event. All lines between the two have been used, so
+// the line moves up to the data.
 func (r *Reader) data(line []byte) {
 	if !r.hasData {
 		r.hasData, r.to = true, r.pos-1 // where the line ended
@@ -236,6 +236,7 @@ func (r *Reader) setRetry(value []byte) {
 	r.retry = time.Duration(n) * time.Millisecond
 }
 
+// line returns the next line without its end, which is LF, CR or both.
 func (r *Reader) line() ([]byte, error) {
 	for {
 		if r.skipLF && r.pos < r.end {
@@ -273,6 +274,7 @@ func (r *Reader) held() int {
 	return n
 }
 
+// fill reads more into the buffer.
 func (r *Reader) fill() error {
 	if r.err != nil {
 		return r.err
@@ -295,8 +297,8 @@ func (r *Reader) fill() error {
 	return r.err
 }
 
-// makeRoom moves what is still needed to the front of the buffer, or of a larger
-// one when that gains next to nothing. An event moves at most once in a buffer.
+// makeRoom moves what is still needed to the front of the buffer, or of one that is twice
+// as large if less than leastRoom would be free. An event moves at most once in a buffer.
 func (r *Reader) makeRoom() {
 	var data []byte
 	if r.hasData {

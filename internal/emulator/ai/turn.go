@@ -293,11 +293,11 @@ func sentences(text string) (list []string) {
 
 // terms lists the distinct significant words of a text, in the singular.
 func terms(text string) []string {
-	const empty = " about and are can did does for from has have how not our that the there this was what when where " +
+	const ignored = " about and are can did does for from has have how not our that the there this was what when where " +
 		"which who will with you your "
 	var words []string
 	for _, word := range wire.InWords(text) {
-		if len(word) < 3 || strings.Contains(empty, " "+word+" ") {
+		if len(word) < 3 || strings.Contains(ignored, " "+word+" ") {
 			continue
 		}
 		word = strings.TrimSuffix(word, "s")

@@ -67,8 +67,9 @@ func (h *Handlers) parsePost(c *wire.Call, f wire.Members, tooLong int64) (*post
 	return p, err
 }
 
+// create stores a comment and returns it.
 func (h *Handlers) create(c *wire.Call, at world.Venue, p *post) (wire.Object, error) {
-	parent, err := h.top(at, p.parent)
+	parent, err := h.threadOf(at, p.parent)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +93,9 @@ func (h *Handlers) create(c *wire.Call, at world.Venue, p *post) (wire.Object, e
 	}, nil
 }
 
-// top finds the first comment of the thread of a reply. Threads have one level.
-func (h *Handlers) top(at world.Venue, id string) (string, error) {
+// threadOf returns the id of the first comment of the thread of a reply, "" for a comment
+// that is none. Threads have one level.
+func (h *Handlers) threadOf(at world.Venue, id string) (string, error) {
 	if id == "" {
 		return "", nil
 	}

@@ -301,7 +301,8 @@ func (h *Handlers) previewFileShare(c *wire.Call) (wire.Object, error) {
 	return h.Preview(c, n, kind, "fileshare/"+f.ID, f.ID)
 }
 
-// Preview returns a preview of a file, or a redirect to one of several files.
+// Preview returns a preview of a file, or a redirect if that kind of preview is several
+// files: link begins their path, and id is that of the link.
 func (h *Handlers) Preview(c *wire.Call, n *world.Node, kind, link, id string) (wire.Object, error) {
 	if err := storage.CheckPreview(c, n, kind); err != nil {
 		return nil, err

@@ -344,6 +344,8 @@ func (h *Handlers) decide(q *authorization, d world.Decision) (world.Outcome, er
 	return h.outcome(q, url.Values{"code": {text}}), nil
 }
 
+// outcome returns the redirect with a result; a code that is displayed, and a device, have
+// none.
 func (h *Handlers) outcome(q *authorization, result url.Values) world.Outcome {
 	if q.display || q.device != nil {
 		return world.Outcome{}

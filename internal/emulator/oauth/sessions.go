@@ -435,7 +435,8 @@ func (h *Handlers) issue(c *wire.Call, at *session, refresh string) wire.Object 
 		wire.Member{"scope", at.word}, wire.Member{"scopes", h.scopesValue(at.scopes)})
 }
 
-// scopesValue returns granted scopes as JSON text.
+// scopesValue returns granted scopes as JSON text. By an option they are a list, or left out
+// if they are all that a user has, as by older servers.
 func (h *Handlers) scopesValue(scopes []string) any {
 	switch {
 	case h.w.Options.OAuth.LegacyScopes && len(scopes) == 1 && strings.HasPrefix(scopes[0], wire.KindUser+":*:rw"):

@@ -133,7 +133,8 @@ func (h *Handlers) tokenAnswer(name string, life time.Duration, c world.Claims) 
 	return wire.Object{{"expires_in", int64(life / time.Second)}, {name, h.w.SignClaims(c, life)}}
 }
 
-// noRealtime returns why a caller may not listen. No code asks for a new token.
+// noRealtime returns why a caller may not listen. None of the errors has a code by which a
+// client would renew its token.
 func (h *Handlers) noRealtime(k *wire.Credential, profileID string) error {
 	switch kind := h.w.KindOf(profileID); {
 	case kind != "" && h.w.Covers(k, profileID) < wire.Read:
@@ -217,7 +218,7 @@ func (h *Handlers) acceptable(r *http.Request) (status int, why string) {
 		return http.StatusMethodNotAllowed, "A handshake is a GET."
 	case r.ProtoMajor != 1 || r.ProtoMinor != 1:
 		return http.StatusBadRequest, "A handshake is HTTP/1.1."
-	case !names(header, "Upgrade", "websocket"), !names(header, "Connection", "upgrade"):
+	case !listHas(header, "Upgrade", "websocket"), !listHas(header, "Connection", "upgrade"):
 		return http.StatusUpgradeRequired, "The Upgrade header must be provided."
 	case header.Get("Sec-Websocket-Version") != "13":
 		return http.StatusUpgradeRequired, "The version of the protocol is 13."
@@ -242,7 +243,8 @@ func headerSize(r *http.Request) int {
 	return n
 }
 
-func names(h http.Header, header, token string) bool {
+// listHas reports whether a header that is a list of words has one of them.
+func listHas(h http.Header, header, token string) bool {
 	for _, line := range h.Values(header) {
 		for word := range strings.SplitSeq(line, ",") {
 			if strings.EqualFold(strings.TrimSpace(word), token) {

@@ -192,7 +192,7 @@ func (k *socket) watch() {
 	k.end(closing{code: closeGoingAway, reason: "the server is closing"})
 }
 
-// hasten unblocks a writer of an ending socket.
+// hasten ends writes of an ending socket that wait for the peer, now or after closeGrace.
 func (k *socket) hasten() {
 	if k.closing().reset {
 		k.line.reset()

@@ -231,6 +231,7 @@ func (c *checker) fail(path, format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf("seed file: %s: %s", cmp.Or(path, "the whole file"), fmt.Sprintf(format, args...)))
 }
 
+// value checks a value and all that is in it.
 func (c *checker) value(s *schema, path string, v any) {
 	if s.AnyOf != nil {
 		i := slices.IndexFunc(s.AnyOf, func(one *schema) bool { return one.Type == typeOf(v) })
@@ -259,6 +260,7 @@ func (c *checker) value(s *schema, path string, v any) {
 	}
 }
 
+// wrong reports a value that does not fit.
 func (c *checker) wrong(s *schema, path string, v any) {
 	text, err := json.Marshal(v)
 	if err != nil || len(text) > 60 {
@@ -267,6 +269,7 @@ func (c *checker) wrong(s *schema, path string, v any) {
 	c.fail(path, "got %s, want %s", text, s.want)
 }
 
+// object checks the names and values of members, and that none is missing.
 func (c *checker) object(s *schema, path string, members map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		at := strings.TrimPrefix(path+"."+name, ".")
@@ -283,6 +286,8 @@ func (c *checker) object(s *schema, path string, members map[string]any) {
 	}
 }
 
+// admits reports whether a value that is neither list nor object fits. Integers always
+// have a minimum.
 func (s *schema) admits(v any) bool {
 	if typeOf(v) != s.Type {
 		return false

@@ -39,7 +39,8 @@ func (h *Handlers) createShare(c *wire.Call, room string) (wire.Object, error) {
 	return h.makeShare(c, d, makesFolder)
 }
 
-// createRefusal returns the error of failed fields, as newer or older servers do.
+// createRefusal returns the error of failed fields. Some versions of the server have a
+// status of their own if only intelligence is missing: Options.Shares.IntelligenceStatus.
 func (h *Handlers) createRefusal(c *wire.Call) error {
 	err := c.Check.Refusal()
 	if err == nil || h.w.Options.Shares.IntelligenceStatus == 0 || len(c.Check.Failed) != 1 {
@@ -173,7 +174,7 @@ type draft struct {
 	c *wire.Call
 	world.Share
 
-	comments, uploads bool // the form turns them on
+	comments, uploads bool // the form turns comments on, and uploads by anyone
 	creating          bool
 }
 
@@ -214,6 +215,7 @@ func (d *draft) readShare() {
 	d.background()
 }
 
+// flags reads the switches of a share.
 func (d *draft) flags() {
 	if on, given := d.flag("comments_enabled"); given {
 		d.NoComments, d.comments = !on, on

@@ -145,7 +145,8 @@ func (h *contents) readPreview(c *wire.Call) (wire.Object, error) {
 	return world.ServeVersion(c, n, n.Current())
 }
 
-// pictureOf returns the picture in a file, or one in the color of its name.
+// pictureOf returns the picture in a file. Of another file it draws one, whose color
+// depends on the name.
 func pictureOf(n *world.Node) image.Image {
 	if picture, _, err := image.Decode(n.Current().Open()); err == nil {
 		return picture

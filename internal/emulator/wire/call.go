@@ -154,6 +154,7 @@ func (c *Call) ReadForm() error {
 	return Refuse(http.StatusNotAcceptable, codeNoForm, "The body must be a form, be it empty.")
 }
 
+// readBlankForm is ReadForm for a call without fields, which may also send {} as JSON.
 func (c *Call) readBlankForm() error {
 	if MediaType(c.Request.Header) == JSONType && string(bytes.TrimSpace(c.Body)) == "{}" {
 		c.Form = url.Values{}
@@ -162,6 +163,7 @@ func (c *Call) readBlankForm() error {
 	return c.ReadForm()
 }
 
+// readOptionalForm is readBlankForm for a call that may also have no body.
 func (c *Call) readOptionalForm() error {
 	err := c.readBlankForm()
 	if len(c.Body) > 0 {

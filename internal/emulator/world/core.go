@@ -166,9 +166,8 @@ func (w *Core) Settle() {
 	}
 }
 
-// Mix is a bijection of 64-bit words without a visible pattern, and unmix its
-// inverse: an id is converted back into its serial, so that no map of ids is
-// needed.
+// Mix is a bijection of 64-bit words without a visible pattern. It has an inverse, so
+// that an id is converted back into its serial, and no map of ids is needed.
 func Mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
@@ -177,6 +176,7 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
+// unmix is the inverse of [Mix].
 func unmix(x uint64) uint64 {
 	x ^= x>>31 ^ x>>62
 	x *= 0x319642b2d24d8ec3
@@ -253,6 +253,7 @@ func (w *Core) Seal(b []byte, binding string) string {
 	return base64.StdEncoding.EncodeToString(append(b, w.proof(b, binding)...))
 }
 
+// proof returns the MAC of b and its purpose, by the seed of the world.
 func (w *Core) proof(b []byte, binding string) []byte {
 	h := sha256.New()
 	h.Write(binary.BigEndian.AppendUint64(nil, w.Options.Seed))

@@ -203,7 +203,8 @@ func (k *EventKind) hints() {
 	}
 }
 
-func tokens(template string) []string {
+// placeholders returns the names in double braces.
+func placeholders(template string) []string {
 	var names []string
 	for {
 		_, rest, found := strings.Cut(template, "{{")

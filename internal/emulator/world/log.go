@@ -258,6 +258,7 @@ func (l *Log) add(e Event, now time.Time) uint32 {
 	return n
 }
 
+// kind returns the index of the kind of an event, a new one if there is none.
 func (l *Log) kind(e Event) uint16 {
 	k := kindOf(e.Name)
 	k.Category, k.Sub, k.Visibility, k.Permission = e.Category, e.SubCategory, e.Visibility, e.Permission
@@ -265,7 +266,8 @@ func (l *Log) kind(e Event) uint16 {
 	return narrow(l.Kinds.Intern(k))
 }
 
-// Named interns the default kind of a name, for generated histories.
+// Named returns the index of the kind of events that have this name and are otherwise
+// usual, for generated histories.
 func (l *Log) Named(event string) uint16 {
 	n, found := l.known[event]
 	if !found {
@@ -282,6 +284,7 @@ func narrow(n uint32) uint16 {
 	return uint16(n)
 }
 
+// keep stores what few events have, beside the entry of row n.
 func (l *Log) keep(n uint32, e Event) {
 	d := Detail{
 		id:          wire.Plain(e.ID),
@@ -319,7 +322,7 @@ func (l *Log) ByPosition(a, b uint32) int { return l.Position(a).Compare(l.Posit
 // ByShown compares rows in the order of the change feed.
 func (l *Log) ByShown(a, b uint32) int { return l.ShownAt(a).Compare(l.ShownAt(b)) }
 
-// Position returns where search meets a row.
+// Position returns the place of a row in the order of a search, which is an option.
 func (l *Log) Position(n uint32) Position {
 	switch l.order {
 	case seed.NewestFirst:
@@ -477,7 +480,7 @@ func (w *World) TemplateOf(n uint32) (text string, names, values []string) {
 		return d.description, nil, nil
 	}
 	text = l.Kinds.Values[e.Kind].template
-	names = tokens(text)
+	names = placeholders(text)
 	for _, name := range names {
 		values = append(values, w.tokenValue(n, name))
 	}

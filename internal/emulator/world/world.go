@@ -287,6 +287,7 @@ func (w *Directory) OrgOfPath(c *wire.Call) (string, error) {
 	return "", wire.NoProfile()
 }
 
+// orgNamed returns the id of the organization with an id or a domain, "" if there is none.
 func (w *Directory) orgNamed(name string) string {
 	for _, id := range w.orgList {
 		if id == name || strings.EqualFold(w.orgs[id].Value.Domain, name) {
