@@ -396,7 +396,8 @@ func (f *follower) begin() {
 	if e, ok := errors.AsType[*api.InputError](f.walk.err); ok && e.Field == "cursor" { // of another version
 		f.From = f.pollStart(f.o.Overlap, f.o.Overlap)
 		q.CreatedMin = f.From
-		f.walk = f.s.Walk(q, "", f.opts...)
+		const noCursor = ""
+		f.walk = f.s.Walk(q, noCursor, f.opts...)
 	}
 	f.walk.keepLast = false // lookback covers more than Last
 	f.walk.onRefusal = f.onRefusal

@@ -216,7 +216,7 @@ func (w *Walk) pass(ctx context.Context, yield func(*Event, error) bool) error {
 		w.advance(next)
 	}
 	if next != "" { // the page there was the same
-		w.advance("")
+		w.advance(noPage)
 	}
 	return nil
 }
@@ -341,7 +341,10 @@ func (w *Walk) nack(id api.OpaqueID) {
 	w.state.Passed = slices.DeleteFunc(w.state.Passed, func(passed uint64) bool { return passed == hash(id) })
 }
 
-// advance moves to the page at next, or, if next is "", to the next slice or to the end.
+const noPage = "" // in advance
+
+// advance moves to the page at next, or, after the last page, to the next slice or to the
+// end.
 func (w *Walk) advance(next string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -402,7 +405,7 @@ func (w *Walk) rewind(err error) error {
 }
 
 // skip leaves out the current slice.
-func (w *Walk) skip() { w.advance("") }
+func (w *Walk) skip() { w.advance(noPage) }
 
 // unreadableError says that the events of a slice cannot be read to the end.
 type unreadableError struct {

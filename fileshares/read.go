@@ -71,7 +71,8 @@ func (s *Service) DownloadTo(
 	if err != nil {
 		return Received{}, err
 	}
-	download.Check(op, d, src.Size, "", "")
+	const algorithm, noHash = "", "" // only the size is known
+	download.Check(op, d, src.Size, algorithm, noHash)
 	got.Name = cmp.Or(got.Name, d.Name)
 	got.Bytes, err = download.Copy(ctx, w, d, src.Report)
 	return got, err

@@ -87,7 +87,8 @@ func (f *Fields) Preflight(
 		return nil, err
 	}
 	r.Replay = api.ReplaySafe
-	return f.merge(ctx, r, false, opts)
+	const confirmed = false
+	return f.merge(ctx, r, confirmed, opts)
 }
 
 // Merge folds the source field into the target. It cannot be undone. The name of

@@ -188,10 +188,11 @@ func (*lifetime) JSONType(kind jsontext.Kind) reflect.Type {
 //
 // It calls POST /current/oauth/revoke/.
 func (s *Service) Revoke(ctx context.Context, refreshToken api.Secret, opts ...api.CallOption) error {
-	return s.revoke(ctx, refreshToken, "", opts)
+	const noClientID = ""
+	return s.revoke(ctx, refreshToken, noClientID, opts)
 }
 
-// revoke also sends the client id, unless it is "". The platform does not require
+// revoke also sends the client id, unless it is empty. The platform does not require
 // it; other servers do (RFC 7009, section 2.1). A 2xx status is success with any
 // body (section 2.2), unless the body is an error.
 func (s *Service) revoke(ctx context.Context, refreshToken api.Secret, clientID string, opts []api.CallOption) error {

@@ -105,7 +105,7 @@ func (s *Subscription) pollFailed(failures int, err error, pause time.Duration) 
 // walkLog queues the events of a query, up to maxBacklog.
 func (s *Subscription) walkLog(ctx context.Context, q events.Query) error {
 	n := 0
-	for e, err := range s.s.log.Walk(q, "", s.opts...).Events(ctx) {
+	for e, err := range s.s.log.Walk(q, noCursor, s.opts...).Events(ctx) {
 		if err != nil {
 			return err
 		}

@@ -225,7 +225,7 @@ func (s *Subscription) correct(ctx context.Context, r *activity.Report) (*activi
 	defer s.turn.Set(ratelimit.Rest)
 	from, cursor := s.polled.start, r.Cursor
 	if len(r.Activity) > 0 { // then the cursor may be that of the latest change, and not of now
-		now, err := s.ask(ctx, "")
+		now, err := s.ask(ctx, noCursor)
 		if err != nil {
 			return nil, err
 		}
@@ -244,6 +244,8 @@ func (s *Subscription) correct(ctx context.Context, r *activity.Report) (*activi
 	s.polled.cursor = activity.CursorAt(at)
 	return s.ask(ctx, s.polled.cursor)
 }
+
+const noCursor = ""
 
 // ask polls from [SubscribeOptions.Overlap] before a cursor; without one it returns that of now.
 func (s *Subscription) ask(ctx context.Context, cursor activity.Cursor) (*activity.Report, error) {

@@ -67,9 +67,12 @@ func (p *Previews) Get(
 	if err != nil {
 		return nil, err
 	}
-	return p.open(ctx, access, "", unlinked(opts))
+	return p.open(ctx, access, mainFile, unlinked(opts))
 }
 
+const mainFile = "" // of a preview of several files
+
+// open reads a file of a preview.
 func (p *Previews) open(
 	ctx context.Context, access *PreviewAccess, file string, opts []api.CallOption,
 ) (*api.Download, error) {

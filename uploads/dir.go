@@ -203,7 +203,7 @@ func (d *dir) scanFolder(ctx context.Context, f *folder) error {
 	case err != nil && f == d.root:
 		return err
 	case err != nil:
-		d.ended(ctx, f, "", api.DirFailed, err)
+		d.ended(ctx, f, itself, api.DirFailed, err)
 	}
 	used := dirs.Names{}
 	for _, e := range entries {
@@ -244,7 +244,9 @@ func (d *dir) scanEntry(ctx context.Context, f *folder, found found, used dirs.N
 	return nil
 }
 
-// ended adds an entry that is not sent.
+const itself = "" // in ended: the folder
+
+// ended adds an entry for what a folder has under a name, which is not sent.
 func (d *dir) ended(ctx context.Context, f *folder, name string, state api.DirState, err error) {
 	e := &api.DirEntry{Path: path.Join(f.path, name), Target: path.Join(f.target, name)}
 	d.Add(e)

@@ -79,7 +79,7 @@ func (d *dir) removeSession(ctx context.Context, e *entry) {
 // give the folder another name.
 func (d *dir) taken(ctx context.Context, f *folder) {
 	f.pending(func(e *entry) { d.Fail(ctx, e.DirEntry, api.ErrNameTaken) })
-	f.empty(func(f *folder) { d.ended(ctx, f, "", api.DirFailed, api.ErrNameTaken) })
+	f.empty(func(f *folder) { d.ended(ctx, f, itself, api.DirFailed, api.ErrNameTaken) })
 	f.taken = true
 }
 

@@ -173,7 +173,7 @@ func (f *File) Edit(ctx context.Context, fn func(old []byte, save func(content [
 	case <-ctx.Done():
 		return notLocked(f.path, ctx.Err())
 	}
-	return f.locked(ctx, "", func(path string) error {
+	return f.locked(ctx, contentLock, func(path string) error {
 		old, err := f.read(ctx, path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -200,7 +200,7 @@ func (f *File) Lock(ctx context.Context, name string) (unlock func(), err error)
 // Remove deletes the file. It is idempotent. The context bounds the wait for the
 // lock.
 func (f *File) Remove(ctx context.Context) error {
-	return f.locked(ctx, "", func(path string) error {
+	return f.locked(ctx, contentLock, func(path string) error {
 		info, err := os.Lstat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -217,7 +217,9 @@ func (f *File) Remove(ctx context.Context) error {
 	})
 }
 
-// locked calls fn with the resolved path and the lock held.
+const contentLock = "" // the name of the lock of the file itself
+
+// locked calls fn with the resolved path and the lock of that name held.
 func (f *File) locked(ctx context.Context, name string, fn func(path string) error) (err error) {
 	path, lock, err := f.acquire(ctx, name)
 	if err != nil {

@@ -169,7 +169,7 @@ func Partials(dir *os.Root) (names []string, err error) {
 // RemovePartials removes those of the named partials that belong to a file and are not
 // open. Errors: [ErrInUse] if one is open elsewhere.
 func RemovePartials(dir *os.Root, file string, names []string) error {
-	return removePartials(dir, file, names, "")
+	return removePartials(dir, file, names, noneKept)
 }
 
 // RemoveOthers is [RemovePartials] for the file of p, without p.
@@ -177,6 +177,10 @@ func (p *Partial) RemoveOthers(names []string) error {
 	return removePartials(p.dir, p.file, names, p.name)
 }
 
+const noneKept = "" // in removePartials
+
+// removePartials removes those of the named files that are partial files of a file, except
+// one of them.
 func removePartials(dir *os.Root, file string, names []string, except string) error {
 	prefix := partialPrefix(file)
 	for _, name := range names {

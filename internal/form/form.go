@@ -173,7 +173,8 @@ func Change[T any](f *Fields, field string, o api.Opt[T], set func(field string,
 	if o.IsNull() {
 		f.Refuse(field, "must not be cleared", "null")
 	} else {
-		Optional(f, field, "", o, set)
+		const cleared = "" // not used: o is not null
+		Optional(f, field, cleared, o, set)
 	}
 }
 

@@ -152,7 +152,7 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Get("ai.Threads.Get", chat+"details/", wire.With(read, h.threadDetails)),
 			wire.Post("ai.Threads.Update", chat+"update/", wire.With(changed, h.updateThread), wire.Form("name")),
 			wire.Delete("ai.Threads.Delete", chat, wire.With(deleted, h.deleteThread)),
-			wire.Post("ai.Threads.Publish", chat+"publish/", wire.With(changed, publishThread), wire.BlankForm("")),
+			wire.Post("ai.Threads.Publish", chat+"publish/", wire.With(changed, publishThread), wire.BlankForm(wire.NoFields)),
 			wire.Post("ai.Turns.Send", chat+"message/", wire.With(writer, h.sendTurn), wire.Form(questionFields)),
 			wire.Post("ai.Turns.Cancel", chat+"cancel/", h.cancelTurn),
 			wire.Get("ai.Turns.List", chat+"messages/list/", wire.With(read, h.listTurns)),

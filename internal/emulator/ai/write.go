@@ -406,7 +406,7 @@ func (h *Handlers) exportFiles(c *wire.Call, place string) (wire.Object, error) 
 	}
 	title := h.w.ProfileName(place)
 	if len(files) > exportedLinks {
-		return wire.Object{{"markdown", exportText(title, files, "")}}, nil
+		return wire.Object{{"markdown", exportText(title, files, withoutLinks)}}, nil
 	}
 	token := h.w.Secret()[:40]
 	e := &export{profile: place, reads: make([]int, len(files)), expires: h.w.Now().Add(exportedFor)}
@@ -457,11 +457,14 @@ func (h *Handlers) filesToExport(c *wire.Call, place string) ([]*world.Node, err
 	return files, c.Check.Refusal()
 }
 
+const withoutLinks = "" // in exportText
+
+// exportText returns an export as Markdown. Link begins the addresses of the files.
 func exportText(title string, files []*world.Node, link string) string {
 	var b strings.Builder
 	b.WriteString("# Files of " + title + "\n")
 	for i, n := range files {
-		if link == "" {
+		if link == withoutLinks {
 			b.WriteString("\n- " + n.Name)
 			continue
 		}

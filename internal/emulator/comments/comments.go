@@ -178,7 +178,7 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.JSON("target_id target_ids")),
 		wire.Post("comments.Attachments.Detach", one+"attachments/detach/", wire.With(h.ownComment, h.detach),
 			wire.JSON("target_id")),
-		wire.Post("comments.Unlink", one+"unlink/", wire.With(h.ownComment, h.unlinkComment), wire.JSON("")),
+		wire.Post("comments.Unlink", one+"unlink/", wire.With(h.ownComment, h.unlinkComment), wire.JSON(wire.NoFields)),
 	}
 }
 

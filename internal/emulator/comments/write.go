@@ -136,7 +136,7 @@ func (h *Handlers) edit(c *wire.Call, cm *Comment, p *post) (wire.Object, error)
 	cm.mentions = h.usersMentioned(cm)
 	h.announceChange(cm, "comment_updated", cm.User)
 	h.announceMentions(cm, before, time.Time{})
-	return wire.Object{{"comment", h.view(c).comment(cm, true)}}, nil
+	return wire.Object{{"comment", h.view(c).comment(cm, inVenue)}}, nil
 }
 
 const (
@@ -386,7 +386,7 @@ func (h *Handlers) setReaction(c *wire.Call, cm *Comment, emoji string) (wire.Ob
 	if h.w.Options.Comments.BareReactions {
 		return wire.Object{{"reactions", cm.tally()}, {"user_reaction", wire.Optional(emoji)}}, nil
 	}
-	return wire.Object{{"comment", h.view(c).comment(cm, true)}}, nil
+	return wire.Object{{"comment", h.view(c).comment(cm, inVenue)}}, nil
 }
 
 const attachmentsMost = 25

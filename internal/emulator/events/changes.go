@@ -82,7 +82,8 @@ func (h *Handlers) bootstrap(c *wire.Call, orgID, binding string, readable []str
 	}
 	items := wire.Rows(readable,
 		func(id string) wire.Object { return wire.Object{{"id", wire.ProfileID(id)}, {"type", h.w.KindOf(id)}} })
-	return feedAnswer([]wire.Object{}, h.w.Cursor(head, binding), false, readable, items)
+	const more = false
+	return feedAnswer([]wire.Object{}, h.w.Cursor(head, binding), more, readable, items)
 }
 
 func feedAnswer(

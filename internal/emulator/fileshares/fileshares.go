@@ -76,7 +76,7 @@ func (h *Handlers) watchExpiry(f *world.FileShare) {
 	})
 	h.w.Later(ends.Truncate(time.Hour).Add(time.Hour), func() {
 		if still() {
-			h.dropFileShare(f, "")
+			h.dropFileShare(f, world.Platform)
 		}
 	})
 }

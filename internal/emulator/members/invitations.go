@@ -393,7 +393,7 @@ func (h *Handlers) settleInvitation(c *wire.Call, v *world.Invitation, state str
 		if user != "" {
 			return h.w.Redeem(v, user, by)
 		}
-		if err := h.w.Redeemable(v, ""); err != nil {
+		if err := h.w.Redeemable(v, world.AnyUser); err != nil {
 			return err
 		}
 		v.State = world.InviteAccepted // the account that is still to come is a member at once

@@ -88,7 +88,7 @@ func (h *Handlers) routesOf(k kind) []*wire.Route {
 	members, member := k.path+"members/", k.path+"member/"
 	list, one := members+"invitations/list/", members+"invitation/{invitation_id}/"
 	self, manager, reached := h.managed(anyone), h.managed(h.managers), h.reached(wire.Write)
-	join, query, offered := wire.BlankForm(""), "", k.settings
+	join, query, offered := wire.BlankForm(wire.NoFields), "", k.settings
 	switch k.path {
 	case "/current/share/{share_id}/":
 		join = wire.OptionalForm("notify_options")

@@ -106,7 +106,7 @@ func (h *Handlers) devicePage(c *wire.Call) (wire.Object, error) {
 	if text != "" {
 		p.Problem = "The code is unknown, or it has expired."
 	}
-	return c.Send(h.show(http.StatusOK, p, ""))
+	return c.Send(h.show(http.StatusOK, p, nowhere))
 }
 
 // poll answers a token request of the device flow.

@@ -69,6 +69,8 @@ func pageHeader() http.Header {
 	}
 }
 
+const nowhere = "" // in show: the form leads to no other site
+
 // show renders a page. Its policy also applies to redirects of the form.
 func (h *Handlers) show(status int, p page, leadsTo string) *wire.Reply {
 	p.Style, p.Path = template.CSS(pagesCSS), ConnectPath //nolint:gosec // our own style sheet
@@ -98,7 +100,7 @@ func source(redirect string) string {
 }
 
 func (h *Handlers) notice(status int, title, text string) *wire.Reply {
-	return h.show(status, page{Body: "notice", Title: title, Text: text}, "")
+	return h.show(status, page{Body: "notice", Title: title, Text: text}, nowhere)
 }
 
 func (h *Handlers) over() *wire.Reply {
@@ -152,10 +154,10 @@ func (h *Handlers) step(status int, q *authorization, cookie string, b *browser,
 	switch {
 	case b.halfID != "":
 		p.Body, p.Title = "code", "One-time code"
-		return h.show(status, p, "")
+		return h.show(status, p, nowhere)
 	case h.w.User(b.userID) == nil:
 		p.Body, p.Title = "sign-in", "Sign in"
-		return h.show(status, p, "")
+		return h.show(status, p, nowhere)
 	}
 	u := h.w.User(b.userID).Value
 	p.Body, p.Title, p.User = "consent", "Allow access?", h.w.ProfileName(u.ID)+" ("+u.Email+")"
@@ -271,5 +273,6 @@ func (h *Handlers) decidePage(q *authorization, cookie string, b *browser, form 
 	case d.Deny:
 		return h.notice(http.StatusOK, "Access denied", "You can close this window. The application gets no access.")
 	}
-	return h.show(http.StatusOK, page{Body: "shown", Title: "Your code", Client: q.clientName, Code: outcome.Code}, "")
+	shown := page{Body: "shown", Title: "Your code", Client: q.clientName, Code: outcome.Code}
+	return h.show(http.StatusOK, shown, nowhere)
 }

@@ -30,7 +30,8 @@ func (h *Handlers) billingRoutes() []*wire.Route {
 		wire.Get("orgs.Billing.Members", billing+"usage/members/list/", wire.With(h.orgForBilling, h.billableMembers),
 			wire.Paged("org_id")),
 		wire.Delete("orgs.Billing.Cancel", billing, wire.With(h.ownedSubscription, h.cancelPlan)),
-		wire.Put("orgs.Billing.Reactivate", billing, wire.With(h.ownedSubscription, h.reactivatePlan), wire.JSON("")),
+		wire.Put("orgs.Billing.Reactivate", billing, wire.With(h.ownedSubscription, h.reactivatePlan),
+			wire.JSON(wire.NoFields)),
 	}
 }
 

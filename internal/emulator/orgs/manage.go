@@ -37,7 +37,8 @@ func (h *Handlers) manageRoutes() []*wire.Route {
 		wire.Post("orgs.Delete", org+"close/", wire.With(owner, h.closeOrg), wire.Form("confirm")),
 		wire.Get("orgs.CheckDomain", "/current/orgs/check/domain/{domain}/", h.checkDomain),
 		wire.Get("orgs.Industries", "/current/orgs/industries/", wire.Checked(h.industries)),
-		wire.Post("orgs.TransferTokens.Create", handover+"create/", wire.With(owner, h.createToken), wire.Form("")),
+		wire.Post("orgs.TransferTokens.Create", handover+"create/", wire.With(owner, h.createToken),
+			wire.Form(wire.NoFields)),
 		wire.Get("orgs.TransferTokens.List", handover+"list/", wire.With(owner, h.listTokens),
 			wire.Query("limit offset")),
 		wire.Delete("orgs.TransferTokens.Delete", handover+"{token_id}/", wire.With(owner, h.deleteToken)),
@@ -55,7 +56,7 @@ func (h *Handlers) createOrg(c *wire.Call) (wire.Object, error) {
 	if h.w.Options.Account.CountryBlocked {
 		return nil, wire.Refuse(http.StatusForbidden, codeCountry, "Organizations cannot be created from here.")
 	}
-	if h.domainTaken(made.Domain, "") {
+	if h.domainTaken(made.Domain, byAny) {
 		return nil, domainTaken()
 	}
 	made = h.w.NewOrg(made)
@@ -167,7 +168,10 @@ func readDomain(c *wire.Call, domain string) {
 	c.Check.InvalidIf(c.Check.Text("domain", domain, 2, 63) && wrong, "domain", "a-z, 0-9 and hyphens inside.")
 }
 
-// domainTaken reports whether a domain is in use, also by a closed organization, or reserved.
+const byAny = "" // in domainTaken: no organization is excepted
+
+// domainTaken reports whether a domain is reserved or in use, also by a closed organization,
+// except one of them.
 func (h *Handlers) domainTaken(domain, except string) bool {
 	reserved := slices.Contains([]string{"create", "transfer", "billing", "assets", "www", "api", "go"}, domain)
 	return reserved || slices.ContainsFunc(h.w.OrgIDs(), func(id string) bool {
@@ -186,7 +190,7 @@ func (h *Handlers) checkDomain(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if h.domainTaken(domain, "") {
+	if h.domainTaken(domain, byAny) {
 		return nil, domainTaken()
 	}
 	return c.Accepted(nil)

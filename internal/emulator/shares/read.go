@@ -133,7 +133,7 @@ func (h *Handlers) checkShareName(c *wire.Call) (wire.Object, error) {
 	switch {
 	case !isCustomName(name):
 		c.Check.Invalid("name", "4 to 80 letters and digits.")
-	case h.nameTaken(name, ""):
+	case h.nameTaken(name, byAny):
 		c.Check.Add("name", "invalid", "The name is in use.", codeNameTaken)
 	}
 	if err := c.Check.Refusal(); err != nil {

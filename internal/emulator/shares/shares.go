@@ -49,7 +49,7 @@ const notifyNever = "never"
 // Routes returns the routes of shares.
 func (h *Handlers) Routes() []*wire.Route {
 	const share, workspace = "/current/share/{share_id}/", "/current/workspace/{workspace_id}/"
-	admin, none := h.shareOfPath(world.Admin), wire.BlankForm("")
+	admin, none := h.shareOfPath(world.Admin), wire.BlankForm(wire.NoFields)
 	return []*wire.Route{
 		wire.Post("shares.Create", workspace+"create/share/", wire.With(h.roomOfPath(world.Member), h.createShare),
 			wire.Form(shareFields+" storage_mode create_folder folder_node_id folder_name")),
@@ -232,6 +232,7 @@ func (h *Handlers) mayRead(c *wire.Call, id string, code int64) error {
 	return nil
 }
 
+// linkToken issues a token for a link; mark is that of the password it was exchanged for.
 func (h *Handlers) linkToken(it *world.Share, scope, mark string) (wire.Object, error) {
 	now := h.w.Now()
 	token := h.w.JWT(wire.Object{
@@ -267,7 +268,8 @@ func (h *Handlers) authGuest(c *wire.Call, share *world.Share) (wire.Object, err
 	if share.Access != world.AccessAnyone {
 		return nil, world.Unseen(codeNoPublicView)
 	}
-	return h.linkToken(share, world.GuestScope, "")
+	const noPassword = ""
+	return h.linkToken(share, world.GuestScope, noPassword)
 }
 
 func (h *Handlers) linkOfPath(c *wire.Call) (*world.Share, error) {

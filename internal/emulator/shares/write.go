@@ -286,9 +286,12 @@ func isCustomName(name string) bool {
 		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 }
 
-func (h *Handlers) nameTaken(name, shareID string) bool {
+const byAny = "" // in nameTaken: no share is excepted
+
+// nameTaken reports whether a share has a custom name, except one of them.
+func (h *Handlers) nameTaken(name, except string) bool {
 	id := h.w.ShareNamed(name)
-	return id != "" && id != shareID
+	return id != "" && id != except
 }
 
 func (d *draft) flag(name string) (on, given bool) {

@@ -120,10 +120,11 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Post("oauth.Keys.Update", key, wire.With(h.ownKey, h.updateKey), wire.Form(keyFields)),
 		wire.Delete("oauth.Keys.Delete", key, h.deleteKey, wire.Query("token")),
 		wire.Get("oauth.TwoFactor.Status", twoFactor, h.twoFactorStatus),
-		wire.Post("oauth.TwoFactor.Enable", twoFactor+"{channel}/", h.enableTwoFactor, wire.Form("")),
-		wire.Post("oauth.TwoFactor.VerifySetup", twoFactor+"verify/{token}/", h.verifyTwoFactor, wire.Form("")),
+		wire.Post("oauth.TwoFactor.Enable", twoFactor+"{channel}/", h.enableTwoFactor, wire.Form(wire.NoFields)),
+		wire.Post("oauth.TwoFactor.VerifySetup", twoFactor+"verify/{token}/", h.verifyTwoFactor, wire.Form(wire.NoFields)),
 		wire.Get("oauth.TwoFactor.Send", twoFactor+"send/{channel}/", h.sendCode, wire.Limited, wire.Writes),
-		wire.Post("oauth.TwoFactor.Complete", twoFactor+"auth/{token}/", h.completeSignIn, wire.Limited, wire.Form("")),
+		wire.Post("oauth.TwoFactor.Complete", twoFactor+"auth/{token}/", h.completeSignIn, wire.Limited,
+			wire.Form(wire.NoFields)),
 		wire.Delete("oauth.TwoFactor.Disable", twoFactor+"{token}/", h.disableTwoFactor),
 	}
 }

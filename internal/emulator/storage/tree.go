@@ -57,7 +57,8 @@ func (h *Handlers) treeRoutes() []*wire.Route {
 				wire.Form("name from metadata_title metadata_short if_version_id")),
 			wire.Delete("storage.Delete", base+one+"delete/", changed(h.deleteNode)),
 			wire.Delete("storage.EmptyTrash", base+"trash/delete/", folder(h.emptyTrash)),
-			wire.Post("storage.Restore", base+one+"restore/", wire.With2(h.trashedNode, h.restoreNode), wire.Form("")),
+			wire.Post("storage.Restore", base+one+"restore/", wire.With2(h.trashedNode, h.restoreNode),
+				wire.Form(wire.NoFields)),
 			wire.Delete("storage.Purge", base+one+"purge/", wire.With2(h.trashedNode, h.purgeNode)),
 		)
 	}

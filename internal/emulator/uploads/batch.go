@@ -149,7 +149,7 @@ func (h *Handlers) batchFile(
 	kept = u.from(kept)
 	var node any
 	if h.w.Options.Uploads.LateBatches {
-		h.moveUpload(u, uploadStoring, "")
+		h.moveUpload(u, uploadStoring, noMessage)
 		h.next(u, func() { h.store(u, kept) })
 	} else {
 		h.store(u, kept)

@@ -42,7 +42,7 @@ func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	if err := h.keep(u, order, chunk); err != nil {
 		return nil, err
 	}
-	h.moveUpload(u, uploadOpen, "")
+	h.moveUpload(u, uploadOpen, noMessage)
 	return nil, nil
 }
 

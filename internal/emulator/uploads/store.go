@@ -14,7 +14,7 @@ import (
 
 // assembleLater assembles the file, then stores it, each after its delay.
 func (h *Handlers) assembleLater(u *upload) {
-	h.moveUpload(u, uploadAssembling, "")
+	h.moveUpload(u, uploadAssembling, noMessage)
 	h.next(u, func() { h.assembled(u) })
 }
 
@@ -43,12 +43,12 @@ func (h *Handlers) assembled(u *upload) {
 	case u.to.fileShare != "":
 		h.moveUpload(h.replaceShared(u, whole))
 		if u.status == uploadComplete {
-			h.next(u, func() { h.moveUpload(u, uploadStored, "") })
+			h.next(u, func() { h.moveUpload(u, uploadStored, noMessage) })
 		}
 	case u.to.In.Profile == "":
-		h.moveUpload(u, uploadComplete, "")
+		h.moveUpload(u, uploadComplete, noMessage)
 	default:
-		h.moveUpload(u, uploadStoring, "")
+		h.moveUpload(u, uploadStoring, noMessage)
 		h.next(u, func() { h.store(u, whole) })
 	}
 }
@@ -120,5 +120,5 @@ func (h *Handlers) store(u *upload, content world.Version) {
 	}
 	u.chunks = nil
 	u.node = h.storage.PutFile(u.to.Place, u.name, content, u.user).ID
-	h.moveUpload(u, uploadStored, "")
+	h.moveUpload(u, uploadStored, noMessage)
 }

@@ -97,7 +97,7 @@ func (h *Handlers) Routes() []*wire.Route {
 				"creator hash hash_algo stream max_size chunk")),
 		wire.Post("uploads.Chunks.Send", one+"chunk/", session(h.uploadChunk), wire.Visit, wire.Large,
 			wire.Fields("chunk"), wire.Query("order size hash_algo hash file_crc32c")),
-		wire.Post("uploads.Complete", one+"complete/", session(h.completeUpload), wire.Visit, wire.Form("")),
+		wire.Post("uploads.Complete", one+"complete/", session(h.completeUpload), wire.Visit, wire.Form(wire.NoFields)),
 		wire.Post("uploads.Stream", one+"stream/", session(h.streamUpload), wire.Visit, wire.Kept,
 			wire.Query("hash_algo hash")),
 		wire.Get("uploads.Get", one+"details/", h.getUpload, wire.Visit, wire.Unlocked, wire.Query("wait")),
@@ -289,7 +289,7 @@ func (h *Handlers) addUpload(u *upload) {
 	u.id = world.Opaque('5', h.w.Options.Seed, h.w.NextSerial())
 	u.changed, u.created = make(chan struct{}), h.w.Now()
 	h.uploads[u.id] = u
-	h.moveUpload(u, uploadReady, "")
+	h.moveUpload(u, uploadReady, noMessage)
 }
 
 func (h *Handlers) removeUpload(u *upload) {
@@ -338,6 +338,9 @@ func isCreator(tag string) bool {
 	})
 }
 
+const noMessage = ""
+
+// moveUpload changes the status of an upload, with the message of a failure.
 func (h *Handlers) moveUpload(u *upload, status, message string) {
 	if status != u.status {
 		close(u.changed)

@@ -244,7 +244,7 @@ func MediaType(h http.Header) string {
 
 // PlainJSON returns a response without the envelope.
 func PlainJSON(status int, body Object) *Reply {
-	return NewReply(status, JSONType, AppendValue(nil, body, false))
+	return NewReply(status, JSONType, Encode(body))
 }
 
 // Past reports whether a time has been reached.

@@ -147,6 +147,9 @@ func Writes(r *Route) { r.Writes = true }
 // Fields declares the body fields that the handler reads.
 func Fields(names string) RouteOption { return func(r *Route) { r.fields = names } }
 
+// NoFields declares that a body has no fields.
+const NoFields = ""
+
 // Form requires a form with these fields, which may be empty.
 func Form(fields string) RouteOption { return body((*Call).ReadForm, fields) }
 

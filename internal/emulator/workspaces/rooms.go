@@ -15,9 +15,9 @@ func (h *Handlers) roomRoutes() []*wire.Route {
 	return []*wire.Route{
 		wire.Delete("workspaces.Delete", workspace+"delete/", wire.With(h.ownRoom, h.deleteRoom),
 			wire.Query("confirm"), wire.Archived),
-		wire.Post("workspaces.Archive", workspace+"archive/", h.setArchived(true), wire.BlankForm(""),
+		wire.Post("workspaces.Archive", workspace+"archive/", h.setArchived(true), wire.BlankForm(wire.NoFields),
 			wire.Archived),
-		wire.Post("workspaces.Unarchive", workspace+"unarchive/", h.setArchived(false), wire.BlankForm(""),
+		wire.Post("workspaces.Unarchive", workspace+"unarchive/", h.setArchived(false), wire.BlankForm(wire.NoFields),
 			wire.Archived),
 		wire.Get("workspaces.Limits", workspace+"limits/", wire.With(h.w.WorkspaceOfPath, h.roomLimits)),
 	}

@@ -50,7 +50,7 @@ func (h *Handlers) Routes() []*wire.Route {
 }
 
 func (h *Handlers) workspacesAll(c *wire.Call) (wire.Object, error) {
-	return h.w.List(c, "workspaces", h.spacesOf(c.Key, ""), h.workspaceObject)
+	return h.w.List(c, "workspaces", h.spacesOf(c.Key, ofAllOrgs), h.workspaceObject)
 }
 
 func (h *Handlers) workspacesOfOrg(c *wire.Call, id string) (wire.Object, error) {
@@ -60,9 +60,13 @@ func (h *Handlers) workspacesOfOrg(c *wire.Call, id string) (wire.Object, error)
 	return h.w.List(c, "workspaces", ids, h.workspaceObject)
 }
 
+const ofAllOrgs = "" // in spacesOf
+
+// spacesOf returns the workspaces of an organization that a credential covers and its user
+// is a member of.
 func (h *Handlers) spacesOf(k *wire.Credential, orgID string) []string {
 	return wire.Filter(h.w.WorkspaceIDs(), func(id string) bool {
-		inside := orgID == "" || h.w.Workspace(id).Value.Org == orgID
+		inside := orgID == ofAllOrgs || h.w.Workspace(id).Value.Org == orgID
 		return inside && h.w.Role(id, k.User) != "" && h.w.Covers(k, id) != wire.NoAccess
 	})
 }
@@ -128,7 +132,7 @@ func (h *Handlers) checkWorkspaceName(c *wire.Call) (wire.Object, error) {
 		suggestion = wire.Object{{"suggestion", h.suggestFolder(org + "-" + name)}}
 		taken.Params = suggestion
 	}
-	if h.folderTaken(name, "") {
+	if h.folderTaken(name, byAny) {
 		return nil, taken
 	}
 	return c.Accepted(suggestion)
@@ -141,12 +145,15 @@ func (h *Handlers) suggestFolder(name string) string {
 			tail = "-" + strconv.Itoa(n)
 		}
 		runes := []rune(name)
-		if free := string(runes[:min(len(runes), folderMost-len(tail))]) + tail; !h.folderTaken(free, "") {
+		if free := string(runes[:min(len(runes), folderMost-len(tail))]) + tail; !h.folderTaken(free, byAny) {
 			return free
 		}
 	}
 }
 
+const byAny = "" // in folderTaken: no workspace is excepted
+
+// folderTaken reports whether a workspace has a folder name, except one of them.
 func (h *Handlers) folderTaken(name, except string) bool {
 	return slices.ContainsFunc(h.w.WorkspaceIDs(), func(id string) bool {
 		return id != except && strings.EqualFold(h.w.Workspace(id).Value.FolderName, name)
@@ -164,7 +171,7 @@ func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if h.folderTaken(made.FolderName, "") {
+	if h.folderTaken(made.FolderName, byAny) {
 		return nil, folderTaken()
 	}
 	if err := h.orgs.Subscribed(org); err != nil {

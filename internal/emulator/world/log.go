@@ -208,11 +208,14 @@ func (w *World) fill(e *Event, now time.Time) {
 	}
 }
 
-// Actor returns the attribution to a user, or to the platform itself.
+// Platform is the caller of what the platform does by itself.
+const Platform = ""
+
+// Actor returns the attribution to a user, or to [Platform].
 func (w *Directory) Actor(userID string) *Actor {
 	u := w.users[userID]
 	switch {
-	case userID == "":
+	case userID == Platform:
 		return &Actor{Kind: "system"}
 	case u == nil:
 		return &Actor{User: userID, Kind: "unknown"}

@@ -94,14 +94,15 @@ func (w *World) EndAt(profileID, userID string, at time.Time) {
 	}
 	w.Later(at, func() {
 		if w.members[profileID][userID] == m && m.Expires.Equal(at) {
-			w.EndMembership(profileID, userID, "", w.Actor(""))
+			w.EndMembership(profileID, userID, Platform, w.Actor(Platform))
 		}
 	})
 }
 
 // EndMembership removes a user from a profile and writes the event.
 func (w *World) EndMembership(profileID, userID, caller string, actor *Actor) {
-	w.PutMember(profileID, userID, "")
+	const noRole = ""
+	w.PutMember(profileID, userID, noRole)
 	w.WriteMembership("removed_member_from_"+w.KindOf(profileID), profileID, userID, caller, actor)
 }
 
@@ -350,6 +351,9 @@ func (w *World) WriteInvitation(event string, v *Invitation, by Joiner) {
 	guest := cmp.Or(v.AcceptedBy, w.UserNamed(v.Email))
 	w.EventIn(v.Profile, Event{Name: event, User: guest, CallingUser: by.caller, Actor: by.actor})
 }
+
+// AnyUser, in Redeemable, means one who is not yet known.
+const AnyUser = ""
 
 // Redeemable rejects an answered, expired or forbidden invitation.
 func (w *World) Redeemable(v *Invitation, userID string) error {
