@@ -20,6 +20,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/internal/emulator/blob"
+	"github.com/fastio-go/fastio/internal/emulator/pdf"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
@@ -146,8 +147,15 @@ func SameContent(v Version) Version {
 	return same
 }
 
-// Text returns the text of a version, "" if it has none.
+// written is the source of a short content that knows its text.
+type written interface{ Text() string }
+
+// Text returns the text of a version, "" if it has none: that of its Source, if that
+// knows it, or of its content.
 func Text(v Version) string {
+	if source, is := v.Source.(written); is {
+		return source.Text()
+	}
 	text := v.Content
 	if text == "" && v.Source != nil && v.Size <= textMost {
 		content, err := io.ReadAll(v.Open())
@@ -156,23 +164,29 @@ func Text(v Version) string {
 		}
 		text = string(content)
 	}
+	if pdf.Is(text) {
+		return pdf.Text(text)
+	}
 	if !utf8.ValidString(text) {
 		return ""
 	}
 	return text
 }
 
-// Sum returns the SHA-256 of a version in hexadecimal, "" of one that is neither
-// uploaded nor a text.
+// Sum returns the SHA-256 of a version in hexadecimal, "" of one whose bytes are
+// generated from its id.
 func Sum(v Version) string {
 	if content, uploaded := v.Source.(*blob.Blob); uploaded {
 		return content.Sum()
 	}
-	if v.Content == "" {
+	if _, is := v.Source.(written); v.Content == "" && !is {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(v.Content))
-	return hex.EncodeToString(sum[:])
+	hash := sha256.New()
+	if _, err := io.Copy(hash, v.Open()); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(hash.Sum(nil))
 }
 
 // HasContent reports whether a node has versions.

@@ -1,0 +1,201 @@
+// Package pdf writes documents of text in the Portable Document Format, and reads
+// the text of documents whose fonts have a standard encoding.
+package pdf
+
+import (
+	"bytes"
+	"compress/zlib"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// The page is A4. Sizes are in points.
+const (
+	width, height = 595, 842
+	margin        = 64
+	leading       = 16
+	lineMost      = 84 // characters
+	linesMost     = (height - 2*margin) / leading
+)
+
+// Write returns a document. A form feed in the text ends a page, and a line that
+// begins with "# " is a heading. Characters outside of ASCII become question marks.
+func Write(text string) []byte {
+	var pages [][]string
+	for page := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\f") {
+		lines := wrapped(page)
+		for len(lines) > linesMost {
+			pages, lines = append(pages, lines[:linesMost]), lines[linesMost:]
+		}
+		pages = append(pages, lines)
+	}
+	var kids strings.Builder
+	for i := range pages {
+		fmt.Fprintf(&kids, "%d 0 R ", 5+2*i)
+	}
+	objects := []string{
+		"<< /Type /Catalog /Pages 2 0 R >>",
+		fmt.Sprintf("<< /Type /Pages /Kids [%s] /Count %d >>", strings.TrimSpace(kids.String()), len(pages)),
+		"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
+		"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold /Encoding /WinAnsiEncoding >>",
+	}
+	for i, lines := range pages {
+		content := contentOf(lines)
+		objects = append(objects,
+			fmt.Sprintf("<< /Type /Page /Parent 2 0 R /MediaBox [0 0 %d %d] /Contents %d 0 R "+
+				"/Resources << /Font << /F1 3 0 R /F2 4 0 R >> >> >>", width, height, 6+2*i),
+			fmt.Sprintf("<< /Length %d >>\nstream\n%s\nendstream", len(content), content))
+	}
+	return assemble(objects)
+}
+
+// wrapped returns the lines of a page, none longer than the page is wide.
+func wrapped(page string) (lines []string) {
+	for line := range strings.SplitSeq(strings.Trim(page, "\n"), "\n") {
+		for len(line) > lineMost {
+			at := strings.LastIndexByte(line[:lineMost], ' ')
+			if at <= 0 {
+				at = lineMost
+			}
+			lines, line = append(lines, line[:at]), strings.TrimLeft(line[at:], " ")
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func contentOf(lines []string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "BT /F1 11 Tf %d TL %d %d Td", leading, margin, height-margin)
+	for _, line := range lines {
+		heading, is := strings.CutPrefix(line, "# ")
+		switch {
+		case is:
+			fmt.Fprintf(&b, "\n/F2 15 Tf (%s) Tj /F1 11 Tf T*", escaped(heading))
+		case line == "":
+			b.WriteString("\nT*")
+		default:
+			fmt.Fprintf(&b, "\n(%s) Tj T*", escaped(line))
+		}
+	}
+	b.WriteString("\nET")
+	return b.String()
+}
+
+func escaped(line string) string {
+	line = strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, line)
+	return strings.NewReplacer(`\`, `\\`, "(", `\(`, ")", `\)`).Replace(line)
+}
+
+// assemble writes objects, numbered from 1, and the table of their places.
+func assemble(objects []string) []byte {
+	var b bytes.Buffer
+	b.WriteString("%PDF-1.4\n%\xe2\xe3\xcf\xd3\n") // the second line marks the file as binary
+	places := make([]int, 0, len(objects))
+	for i, object := range objects {
+		places = append(places, b.Len())
+		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, object)
+	}
+	table := b.Len()
+	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(objects)+1)
+	for _, at := range places {
+		fmt.Fprintf(&b, "%010d 00000 n \n", at)
+	}
+	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(objects)+1, table)
+	return b.Bytes()
+}
+
+var (
+	streams = regexp.MustCompile(`(?s)(<<[^\n]*?>>)\s*stream\r?\n(.*?)\r?\nendstream`)
+	tokens  = regexp.MustCompile(`(?s)\((?:[^()\\]|\\.)*\)|<[0-9A-Fa-f\s]*>|[A-Za-z*'"]+`)
+	escapes = regexp.MustCompile(`(?s)\\(\r?\n|[0-7]{1,3}|.)`)
+)
+
+// streamMost is how much of a stream is read, in bytes.
+const streamMost = 4 << 20
+
+// Is reports whether a content is a document.
+func Is(content string) bool {
+	return strings.HasPrefix(content, "%PDF-") && strings.Contains(content, "endobj")
+}
+
+// Text returns the text of a document, with a form feed between pages. What is in a
+// font with an encoding of its own, as of many programs, is left out.
+func Text(content string) string {
+	var pages []string
+	for _, m := range streams.FindAllStringSubmatch(content, -1) {
+		body := m[2]
+		if strings.Contains(m[1], "/FlateDecode") {
+			body = inflated(body)
+		}
+		if strings.Contains(body, "BT") && strings.Contains(body, "Tj") || strings.Contains(body, "TJ") {
+			pages = append(pages, shown(body))
+		}
+	}
+	return strings.Join(pages, "\f")
+}
+
+func inflated(body string) string {
+	r, err := zlib.NewReader(strings.NewReader(body))
+	if err != nil {
+		return ""
+	}
+	text, err := io.ReadAll(io.LimitReader(r, streamMost))
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// shown returns the text that the operators of a page show.
+func shown(body string) string {
+	var b strings.Builder
+	var operands strings.Builder
+	for _, token := range tokens.FindAllString(body, -1) {
+		switch {
+		case token[0] == '(':
+			operands.WriteString(unescaped(token[1 : len(token)-1]))
+			continue
+		case token[0] == '<':
+			continue // numbers of glyphs
+		case token == "Tj", token == "TJ":
+			b.WriteString(operands.String())
+		case token == "'", token == `"`:
+			b.WriteString("\n" + operands.String())
+		case token == "T*", token == "Td", token == "TD", token == "ET":
+			b.WriteByte('\n')
+		}
+		operands.Reset()
+	}
+	return strings.Trim(b.String(), "\n")
+}
+
+func unescaped(text string) string {
+	text = escapes.ReplaceAllStringFunc(text, func(m string) string {
+		if code, err := strconv.ParseUint(m[1:], 8, 8); err == nil {
+			return string(rune(code))
+		}
+		switch m[1] {
+		case 'n', 'r':
+			return "\n"
+		case 't':
+			return "\t"
+		case '\r', '\n':
+			return ""
+		}
+		return m[1:]
+	})
+	if !utf8.ValidString(text) {
+		return strings.ToValidUTF8(text, "?")
+	}
+	return text
+}
