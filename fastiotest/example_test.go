@@ -9,9 +9,11 @@ import (
 	"testing"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/search"
 )
 
 // Outside of a test, ClientOptions takes the place of Client.
@@ -34,6 +36,29 @@ func Example() {
 	// Design: 2
 	// Empty: 0
 	// <nil> 3 requests
+}
+
+// GenerateWorld fills a Server with an organization whose parts agree with each other.
+func ExampleServer_GenerateWorld() {
+	s := fastiotest.New()
+	world := s.GenerateWorld(seed.World{Size: seed.Small, Number: 7})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, project := context.Background(), world.Workspaces[1]
+	in := api.Workspace(api.ID(project.ID))
+	found, err := client.Search.Files(ctx, in, search.Query{Text: "who prints it, and on which material?"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(world.Nodes), "files and folders;", project.Name)
+	fmt.Println(found.Hits[0].Name)
+	// Output:
+	// 50 files and folders; Tamberlin Spices
+	// Print specification.pdf
 }
 
 // A Server injects failures.

@@ -256,6 +256,15 @@ func (s *Server) AddKey(k seed.Key) seed.Key { return s.platform.AddKey(k) }
 // AddEvent adds an event to the log and returns it with empty fields filled in.
 func (s *Server) AddEvent(e seed.Event) seed.Event { return s.platform.AddEvent(e) }
 
+// GenerateWorld invents an organization with people, files and events, and returns
+// its objects apart from the events. It belongs to the initial user unless w names
+// another owner. The same world, number, options and clock give the same objects.
+// It panics if the size is unknown.
+func (s *Server) GenerateWorld(w seed.World) seed.File {
+	w.Owner = cmp.Or(w.Owner, s.user.ID)
+	return s.platform.GenerateWorld(w)
+}
+
 // Generate adds plausible events to the log of a workspace.
 func (s *Server) Generate(h seed.History) { s.platform.Generate(h) }
 

@@ -1,15 +1,25 @@
 // Command fastio-emulator serves the emulated platform over HTTP, for clients in
 // any language.
 //
-//	fastio-emulator -addr 127.0.0.1:8080 -events 10000 -live 2s -fault 'op=events.Search,count=3,status=503'
+//	fastio-emulator -addr 127.0.0.1:8080 -size medium -live 2s -fault 'op=events.Search,count=3,status=503'
 //
 // It prints the base URL and a token as the variables FASTIO_BASE_URL and FASTIO_API_KEY,
 // which the SDK and its examples read, and stops on an interrupt. Without -seed it
-// generates an organization with workspaces full of history, whose owner signs in
-// as owner@example.test with the password "correct horse battery staple".
+// invents an organization, whose owner signs in as owner@example.test with the
+// password "correct horse battery staple": a design studio with a workspace for each
+// client, with files that can be read, versions, comments, facts, conversations with
+// the agent, shares, invitations, and events about them.
+//
+//	-size small    50 nodes, 500 events (the default)
+//	-size medium   2,000 nodes, 50,000 events
+//	-size large    100,000 nodes, 1,000,000 events
+//	-number 7      another studio, with other clients and sums
+//
+// With the same -number and -set Clock the objects and their IDs are the same in each
+// run; the clock stands until the first request can be served.
 //
 // A seed file describes other objects. Package fastiotest/seed documents its
-// format, and -schema prints its JSON Schema.
+// format, and -schema prints its JSON Schema. It may name files below its folder.
 //
 // Every option of fastiotest/seed.Options has a name for -set; -h lists them. The
 // default is that of the emulator, except for DropUndeclared:
@@ -37,6 +47,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -60,14 +71,13 @@ func main() {
 }
 
 type settings struct {
-	addr       string
-	seed       string
-	events     int
-	workspaces int
-	live       time.Duration
-	options    seed.Options
-	faults     []seed.Fault
-	schema     bool
+	addr    string
+	seed    string
+	world   seed.World
+	live    time.Duration
+	options seed.Options
+	faults  []seed.Fault
+	schema  bool
 }
 
 func parse(args []string, stderr io.Writer) (settings, error) {
@@ -76,8 +86,10 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.SetOutput(stderr)
 	f.StringVar(&c.addr, "addr", "127.0.0.1:8787", "address to listen on; port 0 picks a free one")
 	f.StringVar(&c.seed, "seed", "", "seed `file` to load instead of inventing an organization")
-	f.IntVar(&c.events, "events", 1000, "events to invent in each workspace")
-	f.IntVar(&c.workspaces, "workspaces", 1, "workspaces to invent")
+	f.Func("size", "`size` of the organization to invent: small, medium or large (default small)", func(v string) error {
+		return set(&c.world, "Size="+v)
+	})
+	f.Uint64Var(&c.world.Number, "number", 0, "number of the organization to invent: another one for each `number`")
 	f.DurationVar(&c.live, "live", 0, "add an event each so often, 0 is never")
 	f.BoolVar(&c.schema, "schema", false, "print the JSON Schema of seed files")
 	f.Func("set", "option `name=value`, such as OAuth.RotateRefreshTokens=true; may be repeated", func(v string) error {
@@ -140,11 +152,13 @@ func emulate(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err := emulator.Check(c.options, c.faults...); err != nil {
 		return err
 	}
+	release := hold(&c.options)
 	s := emulator.New(c.options)
 	token, workspace, err := furnish(s, c)
 	if err != nil {
 		return err
 	}
+	release()
 	for _, f := range c.faults {
 		s.Fail(f)
 	}
@@ -179,19 +193,30 @@ func serve(ctx context.Context, s *emulator.Server, l net.Listener, live time.Du
 	return err
 }
 
+// hold makes a clock that is set stand still, so that what is invented does not
+// depend on the time that this takes, and returns a function that releases it.
+func hold(o *seed.Options) (release func()) {
+	clock := o.Clock
+	if clock == nil {
+		return func() {}
+	}
+	first, released := clock().Truncate(time.Second), new(atomic.Bool)
+	o.Clock = func() time.Time {
+		if released.Load() {
+			return clock()
+		}
+		return first
+	}
+	return func() { released.Store(true) }
+}
+
 // furnish adds the initial objects. It returns a token and a workspace.
 func furnish(s *emulator.Server, c settings) (token, workspace string, err error) {
 	if c.seed != "" {
 		return load(s, c.seed)
 	}
-	owner := s.AddUser(world.User{Email: "owner@example.test", FirstName: "Olive", LastName: "Owner"})
-	org := s.AddOrg(world.Org{Domain: "example", Name: "Example", Owner: owner.ID})
-	for range c.workspaces {
-		w := s.AddWorkspace(world.Workspace{Org: org.ID})
-		s.Generate(world.History{Workspace: w.ID, Events: c.events})
-		workspace = w.ID
-	}
-	return s.AddKey(world.Key{User: owner.ID}).Token, workspace, nil
+	all := s.GenerateWorld(c.world)
+	return all.Keys[0].Token, all.Workspaces[1].ID, nil // the latest project
 }
 
 // load reads a seed file. It returns the first token and workspace in the file.
@@ -215,7 +240,7 @@ func grow(ctx context.Context, s *emulator.Server, workspace string, each time.D
 	for {
 		select {
 		case <-t.C:
-			s.Generate(world.History{Workspace: workspace, Events: 1, From: time.Now().Add(-time.Second)})
+			s.Generate(world.History{Workspace: workspace, Events: 1, From: s.Now().Add(-time.Second)})
 		case <-ctx.Done():
 			return
 		}

@@ -80,6 +80,7 @@ type File struct {
 	Comments    []Comment     `json:"comments,omitzero"`
 	Fields      []Field       `json:"fields,omitzero"`
 	Facts       []Fact        `json:"facts,omitzero"`
+	Threads     []Thread      `json:"threads,omitzero"`
 }
 
 // JSON is a JSON text, such as a color of a profile.
@@ -108,6 +109,8 @@ type User struct {
 	TwoFactor   string `json:"two_factor,omitzero" enum:"totp|sms|whatsapp"` // channel of the second factor; "" means none
 	Unverified  bool   `json:"unverified,omitzero"`                          // the e-mail address is not confirmed
 	Disabled    bool   `json:"disabled,omitzero"`                            // the account has no access
+
+	Created time.Time `json:"created,omitzero"` // zero means now
 }
 
 // Org is an organization.
@@ -144,6 +147,8 @@ type Org struct {
 	BackgroundMode  string `json:"background_mode,omitzero"`
 	UseBackground   bool   `json:"use_background,omitzero"`
 	OwnerDefined    JSON   `json:"owner_defined,omitzero"`
+
+	Created time.Time `json:"created,omitzero"` // zero means now
 }
 
 // AIPolicy is what an organization denies its people.
@@ -172,6 +177,8 @@ type Workspace struct {
 	BackgroundColor1 JSON `json:"background_color1,omitzero"`
 	BackgroundColor2 JSON `json:"background_color2,omitzero"`
 	OwnerDefined     JSON `json:"owner_defined,omitzero"`
+
+	Created time.Time `json:"created,omitzero"` // zero means now
 }
 
 // Share is a portal for guests.
@@ -221,6 +228,8 @@ type Share struct {
 	NoGuestChat       bool `json:"no_guest_chat,omitzero"`       // guests may not ask the agent
 	NoGuestDownloads  bool `json:"no_guest_downloads,omitzero"`  // guests may view and not download
 	RestrictGuests    bool `json:"restrict_guests,omitzero"`     // guests may not give the agent whole folders
+
+	Created time.Time `json:"created,omitzero"` // zero means now
 }
 
 // Role is what a user may do in a profile.
@@ -501,3 +510,46 @@ type Fact struct {
 	Rationale  string    `json:"rationale,omitzero"`
 	Updated    time.Time `json:"updated,omitzero"` // zero means now
 }
+
+// Thread is a conversation with the agent of the platform, whose answers are
+// complete. Nothing is billed for it.
+type Thread struct {
+	Profile string `json:"profile_id,omitzero" ref:"workspace share" required:"true"`
+	User    string `json:"user_id,omitzero" ref:"user" required:"true"` // who asks, and alone sees it
+	Name    string `json:"name,omitzero"`                               // "" means the first question
+	Turns   []Turn `json:"turns,omitzero" required:"true"`
+}
+
+// Turn is a question in a [Thread] and its answer.
+type Turn struct {
+	Question  string     `json:"question,omitzero" required:"true"`
+	Answer    string     `json:"answer,omitzero" required:"true"` // "[1]" names the first of the citations
+	Citations []Citation `json:"citations,omitzero"`
+	Created   time.Time  `json:"created,omitzero"` // zero means now
+}
+
+// Citation is a passage of a file or note that an answer is taken from.
+type Citation struct {
+	Node    string `json:"node_id,omitzero" ref:"node" required:"true"`
+	Snippet string `json:"snippet,omitzero"`
+	Page    int    `json:"page,omitzero"` // 0 means 1
+}
+
+// World is an organization to invent: a small design studio with people, a workspace
+// for each client, files with versions, comments, facts, conversations, shares,
+// invitations, and a log of events about them.
+type World struct {
+	Size   Size   `enum:"small|medium|large"` // "" means Small
+	Number uint64 // another number is another studio, with other clients and sums
+	Owner  string // the user who owns it; "" means a new one, owner@example.test
+}
+
+// Size is how much a [World] holds.
+type Size string
+
+// Sizes of a [World].
+const (
+	Small  Size = "small"  // 50 nodes in 2 workspaces, 500 events
+	Medium Size = "medium" // 2,000 nodes in 9 workspaces, 50,000 events
+	Large  Size = "large"  // 100,000 nodes in 25 workspaces, 1,000,000 events
+)

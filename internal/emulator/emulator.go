@@ -23,6 +23,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"sync/atomic"
 	"time"
 
@@ -35,6 +36,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/events"
 	"github.com/fastio-go/fastio/internal/emulator/fileshares"
 	"github.com/fastio-go/fastio/internal/emulator/howto"
+	"github.com/fastio-go/fastio/internal/emulator/invent"
 	"github.com/fastio-go/fastio/internal/emulator/members"
 	"github.com/fastio-go/fastio/internal/emulator/metadata"
 	"github.com/fastio-go/fastio/internal/emulator/oauth"
@@ -204,6 +206,11 @@ func (s *Server) load(r io.Reader, open func(name string) ([]byte, error)) error
 	if err != nil {
 		return err
 	}
+	return s.add(f)
+}
+
+// add adds checked objects, and fills in their defaults.
+func (s *Server) add(f *seed.File) error {
 	addAll(f.Users, s.AddUser)
 	addAll(f.Orgs, s.AddOrg)
 	addAll(f.Workspaces, s.AddWorkspace)
@@ -226,12 +233,45 @@ func (s *Server) load(r io.Reader, open func(name string) ([]byte, error)) error
 			return err
 		}
 	}
+	addAll(f.Threads, s.AddThread)
 	return nil
 }
 
+// GenerateWorld invents an organization, and returns its objects apart from the
+// events. It panics if the size is unknown.
+func (s *Server) GenerateWorld(w seed.World) seed.File {
+	var all seed.File
+	extent, err := invent.ExtentOf(w.Size)
+	if err == nil {
+		err = invent.World(w, s.Now(), objects{s}, func(f *seed.File) error {
+			err := s.add(f)
+			join(&all, f)
+			return err
+		})
+	}
+	if err != nil {
+		panic("emulator: " + err.Error())
+	}
+	ids := make([]string, 0, len(all.Workspaces))
+	for _, w := range all.Workspaces {
+		ids = append(ids, w.ID)
+	}
+	s.Remember(extent.Events, w.Number, ids...)
+	return all
+}
+
+// join appends the lists of a file to those of another one.
+func join(all, f *seed.File) {
+	to := reflect.ValueOf(all).Elem()
+	for field, list := range reflect.ValueOf(f).Elem().Fields() {
+		joined := to.FieldByIndex(field.Index)
+		joined.Set(reflect.AppendSlice(joined, list))
+	}
+}
+
 func addAll[T any](list []T, add func(T) T) {
-	for _, it := range list {
-		add(it)
+	for i, it := range list {
+		list[i] = add(it)
 	}
 }
 

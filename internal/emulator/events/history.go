@@ -79,6 +79,27 @@ func habits() [4][]weight {
 	}
 }
 
+// reads chooses an event that changes nothing, for a person or an agent.
+func reads(dice *rand.Rand, habits []weight) string {
+	quiet := [...]weight{
+		{"workspace_storage_download_token_created", 78},
+		{"user_login", 10},
+		{"workspace_storage_file_moved", 2},
+		{"metadata_kv_extract", 10},
+	}
+	if habits[0].event == "ai_chat_new_message" { // of an agent
+		quiet[0].weight, quiet[3].weight = 18, 70
+	}
+	roll := dice.IntN(100)
+	for _, kind := range quiet {
+		roll -= kind.weight
+		if roll < 0 {
+			return kind.event
+		}
+	}
+	return quiet[0].event
+}
+
 // Generate generates the history of a workspace: users with working hours and
 // preferences; files that are added, changed and discussed. It is deterministic
 // for a seed and state. A workspace without members gets some.
@@ -104,6 +125,7 @@ func (h *Handlers) Generate(history world.History) {
 		now:   now.UnixNano(),
 		owner: h.w.Log.Names.Intern(h.w.OwnerOf(history.Workspace)),
 		files: h.recent[history.Workspace],
+		quiet: h.quiet[history.Workspace],
 	}
 	g.people = h.crew(history.Workspace, dice)
 	first := len(h.w.Log.Entries)
@@ -163,23 +185,16 @@ type generator struct {
 	owner  uint32
 	files  []uint32
 	hours  [24][]int // who works at an hour, as often as their weight
+	begins []int64   // when the files were added; nil means before everything else
+	quiet  bool      // only events that change nothing
 }
 
 func (g *generator) run(h world.History) {
-	for hour := range g.hours {
-		for i, p := range g.people {
-			if hour >= p.from && hour < p.to {
-				g.hours[hour] = append(g.hours[hour], slices.Repeat([]int{i}, p.weight)...)
-			}
-		}
-	}
+	g.working()
 	l := &g.state.w.Log
 	here, above := l.Places.Intern(g.at), l.Places.Intern(world.Scope{Org: g.at.Org})
 	first := world.Number(len(l.Entries))
-	g.state.w.RecordNames(first, g.at.Org, g.at.Workspace)
-	for _, p := range g.people {
-		g.state.w.RecordNames(first, p.id)
-	}
+	g.named(first)
 	l.Entries = slices.Grow(l.Entries, h.Events)
 	for created := range g.times(h) {
 		for found := false; !found; {
@@ -188,6 +203,25 @@ func (g *generator) run(h world.History) {
 		}
 	}
 	adopt(l, first)
+}
+
+// working fills in who works when.
+func (g *generator) working() {
+	for hour := range g.hours {
+		for i, p := range g.people {
+			if hour >= p.from && hour < p.to {
+				g.hours[hour] = append(g.hours[hour], slices.Repeat([]int{i}, p.weight)...)
+			}
+		}
+	}
+}
+
+// named records the names that events from a row on show.
+func (g *generator) named(row uint32) {
+	g.state.w.RecordNames(row, g.at.Org, g.at.Workspace)
+	for _, p := range g.people {
+		g.state.w.RecordNames(row, p.id)
+	}
 }
 
 // found reports whether a search of the workspace by its owner finds an event.
@@ -233,6 +267,9 @@ func (g *generator) event(created int64, here, above uint32) {
 	l := &g.state.w.Log
 	p := g.who(created)
 	name := p.does(g.dice)
+	if g.quiet {
+		name = reads(g.dice, p.habits)
+	}
 	if len(g.files) == 0 {
 		name = firstEvent // what else could people work on
 	}
@@ -265,8 +302,12 @@ func (g *generator) event(created int64, here, above uint32) {
 		e.Actor = l.Actors.Intern(world.Actor{Kind: "system"})
 	}
 	if e.Object == 0 && name != "user_login" && name != "org_updated" {
+		known := len(g.files)
+		if g.begins != nil {
+			known, _ = slices.BinarySearch(g.begins, created+1)
+		}
 		back := int(g.dice.ExpFloat64() * 12) // what was touched lately comes first, as people do
-		e.Object = g.files[max(0, len(g.files)-1-back)]
+		e.Object = g.files[max(0, known-1-back)]
 	}
 	l.Entries = append(l.Entries, e)
 }

@@ -377,6 +377,9 @@ func (l *Log) Find(id string) (uint32, bool) {
 	return row, l.ID(row) == id
 }
 
+// Thing returns the number of a node as the object of an event.
+func (l *Log) Thing(row uint32, id, name string) uint32 { return l.thing(row, id, name) }
+
 // thing returns the number of the object of an event, and records its name.
 func (l *Log) thing(row uint32, id, name string) uint32 {
 	if id == "" {

@@ -40,6 +40,7 @@ type (
 	Comment        = seed.Comment
 	Field          = seed.Field
 	Fact           = seed.Fact
+	SeedThread     = seed.Thread
 )
 
 // Roles, highest first.

@@ -33,7 +33,8 @@ func (w *World) NewUser(u User) User {
 	u.AccountType = cmp.Or(u.AccountType, "human")
 	u.Email = cmp.Or(u.Email, "user"+strconv.Itoa(len(w.users)+1)+"@example.test")
 	u.Password = cmp.Or(u.Password, seed.DefaultPassword)
-	w.users[u.ID] = &Record[User]{u, w.Now().Unix()}
+	u.Created = cmp.Or(u.Created, w.Now())
+	w.users[u.ID] = &Record[User]{u, u.Created.Unix()}
 	w.Touch(w.Now(), u.ID, FieldSettings)
 	w.activateGrants(u)
 	w.OnUser(u)
@@ -57,7 +58,8 @@ func (w *World) NewOrg(o Org) Org {
 	if w.orgs[o.ID] == nil {
 		w.orgList = append(w.orgList, o.ID)
 	}
-	w.orgs[o.ID] = &Record[Org]{o, w.Now().Unix()}
+	o.Created = cmp.Or(o.Created, w.Now())
+	w.orgs[o.ID] = &Record[Org]{o, o.Created.Unix()}
 	w.Touch(w.Now(), o.ID, FieldSettings)
 	if o.Owner != "" {
 		w.PutMember(o.ID, o.Owner, Owner)
@@ -80,7 +82,8 @@ func (w *World) NewWorkspace(workspace Workspace) Workspace {
 	if w.workspaces[workspace.ID] == nil {
 		w.workspaceList = append(w.workspaceList, workspace.ID)
 	}
-	w.workspaces[workspace.ID] = &Record[Workspace]{workspace, w.Now().Unix()}
+	workspace.Created = cmp.Or(workspace.Created, w.Now())
+	w.workspaces[workspace.ID] = &Record[Workspace]{workspace, workspace.Created.Unix()}
 	w.Touch(w.Now(), workspace.ID, FieldSettings)
 	return workspace
 }
@@ -101,7 +104,8 @@ func (w *World) AddShare(h SeedShare) SeedShare {
 	if w.shares[h.ID] == nil {
 		w.shareList = append(w.shareList, h.ID)
 	}
-	w.shares[h.ID] = &Record[Share]{Share(h), w.Now().Unix()}
+	h.Created = cmp.Or(h.Created, w.Now())
+	w.shares[h.ID] = &Record[Share]{Share(h), h.Created.Unix()}
 	w.Touch(w.Now(), h.ID, FieldSettings)
 	if h.Creator != "" {
 		w.PutMember(h.ID, h.Creator, Owner)

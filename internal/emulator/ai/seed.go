@@ -1,0 +1,44 @@
+package ai
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// AddThread adds a conversation whose questions are answered, with its events, and
+// returns it with defaults. Citations of unknown nodes are left out.
+func (h *Handlers) AddThread(it world.SeedThread) world.SeedThread {
+	h.w.Lock()
+	defer h.w.Unlock()
+	if len(it.Turns) == 0 {
+		return it
+	}
+	th := &thread{profile: it.Profile, creator: it.User, name: it.Name, kind: "user"}
+	h.keepThread(th, &question{text: it.Turns[0].Question})
+	th.created = cmp.Or(it.Turns[0].Created, th.created)
+	event := "ai_chat_created"
+	for _, given := range it.Turns {
+		t := h.keepTurn(th, &question{text: given.Question}, askKey{user: it.User, place: th.id})
+		t.created = cmp.Or(given.Created, t.created)
+		for _, c := range given.Citations {
+			if n := h.w.AnyNode(wire.Plain(c.Node)); n != nil {
+				t.sources = append(t.sources, passage{
+					node: n, version: n.Current().ID, text: c.Snippet, page: max(1, c.Page),
+				})
+			}
+		}
+		t.course(strings.TrimSpace(given.Answer), h.w.ProfileName(it.Profile))
+		for _, do := range t.plan {
+			do(t.created)
+		}
+		h.w.EventIn(it.Profile, world.Event{
+			Name: event, CallingUser: it.User, Object: th.id, ObjectName: th.name, Created: t.created,
+		})
+		event = "ai_chat_new_message"
+	}
+	it.Name = th.name
+	return it
+}

@@ -1,0 +1,124 @@
+package events
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// Remember writes the past of workspaces from what is in them: when their nodes were
+// added, changed and deleted. Other events, which change nothing, fill the log up to
+// a number of events. The same seed and state give the same log.
+func (h *Handlers) Remember(events int, seed uint64, workspaces ...string) {
+	h.w.Lock()
+	defer h.w.Unlock()
+	now := h.w.Now()
+	first := len(h.w.Log.Entries)
+	pasts := make([]*past, 0, len(workspaces))
+	nodes := 0
+	for i, id := range workspaces {
+		p := h.pastOf(id, rand.New(rand.NewPCG(seed, world.Mix(h.w.Options.Seed)+uint64(i)))) //nolint:gosec // repeatable on purpose
+		p.write()
+		pasts = append(pasts, p)
+		nodes += len(p.nodes)
+	}
+	left := events - len(h.w.Log.Entries)
+	h.w.Log.Entries = slices.Grow(h.w.Log.Entries, max(0, left))
+	for _, p := range pasts {
+		if nodes == 0 || left <= 0 {
+			break
+		}
+		share := left * len(p.nodes) / nodes
+		left, nodes = left-share, nodes-len(p.nodes)
+		p.visit(share)
+		h.recent[p.at.Workspace] = slices.Clone(p.files[max(0, len(p.files)-world.Remembered):])
+		h.quiet[p.at.Workspace] = true
+	}
+	if len(h.w.Log.Entries) > first {
+		adopt(&h.w.Log, world.Number(first))
+	}
+	h.touchTail(now, first)
+}
+
+// past is the generator of a workspace with nodes.
+type past struct {
+	generator
+
+	nodes []*world.Node // by creation
+	from  time.Time
+	here  uint32
+	above uint32
+}
+
+func (h *Handlers) pastOf(workspaceID string, dice *rand.Rand) *past {
+	org, now := h.w.OrgOf(workspaceID), h.w.Now()
+	p := &past{generator: generator{
+		state: h, dice: dice, at: world.Scope{Org: org, Workspace: workspaceID}, now: now.UnixNano(), quiet: true,
+	}, from: now}
+	p.people = h.crew(workspaceID, dice)
+	for n := range h.w.AllNodes() {
+		if n.Profile == workspaceID {
+			p.nodes = append(p.nodes, n)
+			if n.Created.Before(p.from) {
+				p.from = n.Created
+			}
+		}
+	}
+	slices.SortFunc(p.nodes, func(a, b *world.Node) int {
+		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+	})
+	l := &h.w.Log
+	p.here, p.above = l.Places.Intern(p.at), l.Places.Intern(world.Scope{Org: org})
+	p.named(world.Number(len(l.Entries)))
+	p.working()
+	return p
+}
+
+// write adds the events of the nodes.
+func (p *past) write() {
+	for _, n := range p.nodes {
+		l := &p.state.w.Log
+		object := l.Thing(world.Number(len(l.Entries)), n.ID, n.Name)
+		if n.Kind == world.KindFolder {
+			p.add("workspace_storage_folder_created", n.Creator, n.Created, object)
+			continue
+		}
+		for i, v := range n.Versions {
+			name := "workspace_storage_file_updated"
+			if i == 0 {
+				name = firstEvent
+			}
+			p.add(name, v.Creator, v.Created, object)
+		}
+		if n.Trashed {
+			p.add("workspace_storage_file_deleted", n.Creator, n.Updated.Add(time.Hour), object)
+			continue
+		}
+		p.add("node_ai_summary_created", "", n.Updated.Add(time.Minute), object)
+		p.files = append(p.files, object)
+		p.begins = append(p.begins, n.Created.Unix())
+	}
+}
+
+func (p *past) add(name, user string, at time.Time, object uint32) {
+	l := &p.state.w.Log
+	p.state.w.RecordNames(world.Number(len(l.Entries)), user)
+	l.Entries = append(l.Entries, world.Entry{
+		Created: at.Unix(), Shown: max(at.UnixNano(), p.now), Place: p.here, Object: object, Kind: l.Named(name),
+		Caller: l.Names.Intern(user), Actor: l.Actors.Intern(*p.state.w.Actor(user)),
+	})
+}
+
+// visit adds events that change nothing, such as downloads.
+func (p *past) visit(events int) {
+	if len(p.files) == 0 || events == 0 {
+		return
+	}
+	to := time.Unix(0, p.now)
+	for created := range p.times(world.History{Events: events, From: p.from, To: to}) {
+		p.event(created, p.here, p.above)
+	}
+}

@@ -1,0 +1,227 @@
+package invent
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator/pdf"
+)
+
+// An archive holds what a project leaves behind: folders of minutes, hours, invoices,
+// pictures and orders, which all follow from a number each.
+const (
+	perFolder    = 40  // files
+	archiveDays  = 60  // before the day of the project
+	perComment   = 20  // files
+	pictures     = 16  // that all archives share
+	minutesOfDay = 480 // of work
+)
+
+// kind is a kind of document in an archive.
+type kind uint8
+
+const (
+	minutes kind = iota
+	hours
+	invoice
+	feedback
+	order
+	photo
+	kinds
+)
+
+// document is a text that is made when it is read. It is the source of a version.
+type document struct {
+	kind   kind
+	number uint64
+	client string
+	day    time.Time
+}
+
+// Text returns what search and agent read.
+func (d *document) Text() string {
+	dice := rand.New(rand.NewPCG(d.number, uint64(d.kind))) //nolint:gosec // repeatable on purpose
+	var b strings.Builder
+	switch d.kind {
+	case minutes:
+		d.minutes(&b, dice)
+	case hours:
+		d.hours(&b, dice)
+	case invoice:
+		fmt.Fprintf(&b, "# Invoice %s\n\n%s, %s\n\n%s\n\nTotal: %d EUR\n\nPlease pay within 14 days.\n",
+			d.reference(), d.client, d.day.Format("2 January 2006"), pick(dice, works), d.amount())
+	case feedback:
+		fmt.Fprintf(&b, "# Feedback of a shop\n\n%s, about %s.\n\n%s\n\n%s\n", d.day.Format("2 January 2006"), d.client,
+			pick(dice, remarks), pick(dice, remarks))
+	case order:
+		fmt.Fprintf(&b, "Item,Pieces,Shop\n")
+		for range 3 + dice.IntN(5) {
+			fmt.Fprintf(&b, "%s %s,%d,%s\n", d.client, pick(dice, sorts), 10*(1+dice.IntN(30)), pick(dice, shops))
+		}
+	case photo, kinds:
+	}
+	return b.String()
+}
+
+func (d *document) minutes(b *strings.Builder, dice *rand.Rand) {
+	fmt.Fprintf(b, "# Minutes: %s\n\n%s. Present: %s, %s.\n\n", d.client, d.day.Format("2 January 2006"),
+		pick(dice, people), pick(dice, people))
+	for range 3 + dice.IntN(4) {
+		fmt.Fprintf(b, "- %s\n", pick(dice, decisions))
+	}
+	fmt.Fprintf(b, "\nNext meeting: %s.\n", d.day.AddDate(0, 0, 7).Format("2 January 2006"))
+}
+
+func (d *document) hours(b *strings.Builder, dice *rand.Rand) {
+	total := 0
+	b.WriteString("Day,Who,Work,Hours\n")
+	for i := range 5 {
+		n := 1 + dice.IntN(8)
+		total += n
+		fmt.Fprintf(b, "%s,%s,%s,%d\n", d.day.AddDate(0, 0, i-4).Format(time.DateOnly), pick(dice, people), pick(dice, works), n)
+	}
+	fmt.Fprintf(b, "Total,,,%d\n", total)
+}
+
+func (d *document) reference() string { return fmt.Sprintf("%d-%05d", d.day.Year(), d.number%100_000) }
+
+// amount is the sum of an invoice in euros.
+func (d *document) amount() int { return 200 + 10*int(d.number*7919%480) } //nolint:gosec // below 5000
+
+func (d *document) name() string {
+	number := strconv.FormatUint(d.number%100_000, 10)
+	switch d.kind {
+	case minutes:
+		return "Minutes " + number + ".md"
+	case hours:
+		return "Hours " + number + ".csv"
+	case invoice:
+		return "Invoice " + d.reference() + ".pdf"
+	case feedback:
+		return "Feedback " + number + ".md"
+	case order:
+		return "Order " + number + ".csv"
+	case photo, kinds:
+	}
+	return "Photo " + number + ".png"
+}
+
+func (d *document) bytes() []byte {
+	if d.kind == invoice {
+		return pdf.Write(d.Text())
+	}
+	return []byte(d.Text())
+}
+
+// ReadAt implements [io.ReaderAt].
+func (d *document) ReadAt(p []byte, off int64) (int, error) {
+	return strings.NewReader(string(d.bytes())).ReadAt(p, off)
+}
+
+// archive adds so many nodes to a part, which has one workspace, with comments and facts on them.
+func (s *studio) archive(f *seed.File, client string, from time.Time, nodes int, dice *rand.Rand) {
+	if nodes <= 0 {
+		return
+	}
+	workspace := f.Workspaces[0].ID
+	begin := from.AddDate(0, 0, -archiveDays)
+	first := uint64(1 + dice.IntN(1000)) //nolint:gosec // small
+	folder := func(name, parent string, at time.Time) string {
+		id := s.world.NewID("node")
+		f.Nodes = append(f.Nodes, seed.Node{
+			ID: id, Profile: workspace, Parent: parent, Kind: "folder", Name: name, Creator: s.values["priya"], Created: at,
+		})
+		return id
+	}
+	root := folder("Archive", "", begin)
+	f.Nodes, f.Facts = slices.Grow(f.Nodes, nodes), slices.Grow(f.Facts, nodes/int(kinds))
+	inside := ""
+	for i, files := 1, 0; i < nodes; i++ {
+		day := begin.AddDate(0, 0, (archiveDays-1)*i/nodes).Truncate(24 * time.Hour)
+		at := day.Add(9*time.Hour + time.Duration(dice.IntN(minutesOfDay))*time.Minute)
+		if files%perFolder == 0 && i+1 < nodes && (inside == "" || files > 0) {
+			inside = folder(fmt.Sprintf("%s to %s", day.Format("02 Jan"), day.AddDate(0, 0, 7).Format("02 Jan")), root, day)
+			files = 1
+			continue
+		}
+		files++
+		d := &document{kind(dice.IntN(int(kinds))), first + uint64(i), client, day} //nolint:gosec // small
+		n := s.file(d, dice)
+		n.Profile, n.Parent, n.Created = workspace, inside, at
+		f.Nodes = append(f.Nodes, n)
+		s.discuss(f, &n, d, dice)
+	}
+}
+
+// file returns the node of a document.
+func (s *studio) file(d *document, dice *rand.Rand) seed.Node {
+	n := seed.Node{ID: s.world.NewID("node"), Name: d.name(), Creator: s.values[staff[dice.IntN(6)]]}
+	if d.kind != photo {
+		n.Versions = []seed.Version{{Source: d, Size: int64(len(d.bytes()))}}
+		return n
+	}
+	scene := &s.scenes[d.number%pictures]
+	if *scene == "" {
+		picture, err := draw("scene.png", "#5b6f6a", strconv.FormatUint(s.number*pictures+d.number%pictures, 10))
+		if err != nil {
+			panic(err) // the color is right
+		}
+		*scene = string(picture)
+	}
+	n.Content = *scene // which all of its nodes share
+	return n
+}
+
+// discuss adds what is known and said about a document.
+func (s *studio) discuss(f *seed.File, n *seed.Node, d *document, dice *rand.Rand) {
+	if d.kind == invoice {
+		f.Facts = append(f.Facts, seed.Fact{
+			Node: n.ID, Field: "amount_eur", Value: d.amount(), Confidence: "certain", Rationale: "The line Total.",
+			Updated: n.Created.Add(time.Minute),
+		})
+	}
+	if d.number%perComment != 0 {
+		return
+	}
+	texts := [...]string{
+		minutes: "I added who does what. Please correct me until tomorrow.", hours: "Checked against the calendar.",
+		invoice:  "Sent. The total is " + strconv.Itoa(d.amount()) + " EUR.",
+		feedback: "This is the third shop that says so.", order: "All pieces are on their way.",
+		photo: "The light is good. Can we use it for the page?",
+	}
+	f.Comments = append(f.Comments, seed.Comment{
+		Profile: n.Profile, Node: n.ID, User: s.values[staff[dice.IntN(5)]], Body: texts[d.kind],
+		Created: n.Created.Add(time.Duration(5+dice.IntN(100)) * time.Minute),
+	})
+}
+
+func pick(dice *rand.Rand, from []string) string { return from[dice.IntN(len(from))] }
+
+var (
+	people = []string{"Mara", "Jonas", "Priya", "Tomas", "Aiko"}
+	works  = []string{
+		"Drawing the package", "Writing texts", "Review with the client", "Preparing files for print", "Building the page",
+		"Retouching pictures", "Reading proofs", "Planning the next step",
+	}
+	decisions = []string{
+		"The proofs are fine. The green is a little too dark.", "Tomas cuts the texts on the back by a third.",
+		"The lid opens too easily. Jonas asks the printer for a second sample.", "The shops get three boxes each to try.",
+		"Photography moves by a week, because the studio is taken.", "Nothing new about the barcode.",
+		"Mara shows two more shades on Thursday.", "Priya asks the client for the list of ingredients again.",
+		"The page loads in under a second on an old phone.", "We keep the matt board. Gloss shows every finger.",
+		"The small size waits until after the launch.", "Aiko orders samples of recycled board.",
+	}
+	remarks = []string{
+		"The package stands well, also alone.", "Two customers asked whether the old one is still to be had.",
+		"The lid of one in twenty was loose.", "People pick it up, and turn it around less often than before.",
+		"The price tag does not stick to matt board.", "We would like a display for the counter.",
+		"The mild one was sold out after four days.", "No one has asked for the leaf.",
+	}
+	sorts = []string{"plain", "mild", "strong"}
+	shops = []string{"Market hall", "Station", "Old town", "Harbor", "West end"}
+)

@@ -1,0 +1,129 @@
+package invent
+
+import (
+	"bytes"
+	"fmt"
+	"hash/fnv"
+	"image"
+	"image/color"
+	"image/png"
+	"math/rand/v2"
+	"strings"
+)
+
+// Indices of the palette of a picture.
+const (
+	paper = iota
+	ink
+	light
+	dark
+	accent
+)
+
+type canvas struct{ *image.Paletted }
+
+func (c canvas) rect(x, y, w, h int, shade uint8) {
+	for j := max(0, y); j < min(y+h, c.Rect.Dy()); j++ {
+		for i := max(0, x); i < min(x+w, c.Rect.Dx()); i++ {
+			c.Pix[j*c.Stride+i] = shade
+		}
+	}
+}
+
+func (c canvas) circle(x, y, radius int, shade uint8) {
+	for j := -radius; j <= radius; j++ {
+		for i := -radius; i <= radius; i++ {
+			if i*i+j*j <= radius*radius && image.Pt(x+i, y+j).In(c.Rect) {
+				c.Pix[(y+j)*c.Stride+x+i] = shade
+			}
+		}
+	}
+}
+
+// draw returns a picture in a color, such as "#22456b". What is on it follows from
+// its file name, and its details from the client.
+func draw(name, hex, client string) ([]byte, error) {
+	var r, g, b uint8
+	if _, err := fmt.Sscanf(hex, "#%02x%02x%02x", &r, &g, &b); err != nil {
+		return nil, fmt.Errorf("the color %q: %w", hex, err)
+	}
+	mixed := func(with, parts uint8) color.RGBA {
+		mix := func(v uint8) uint8 { return uint8((int(v)*int(10-parts) + int(with)*int(parts)) / 10) } //nolint:gosec // below 256
+		return color.RGBA{mix(r), mix(g), mix(b), 0xff}
+	}
+	c := canvas{image.NewPaletted(image.Rect(0, 0, 480, 320), color.Palette{
+		color.RGBA{0xfa, 0xf7, 0xf0, 0xff}, color.RGBA{r, g, b, 0xff}, mixed(0xff, 6), mixed(0, 5), mixed(0xff, 8),
+	})}
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(client))
+	dice := rand.New(rand.NewPCG(hash.Sum64(), uint64(len(name)))) //nolint:gosec // repeatable on purpose
+	kind, _, _ := strings.Cut(strings.TrimSuffix(name, ".png"), "-")
+	switch kind {
+	case "logo", "draft":
+		c.logo(name)
+	case "palette":
+		for i, shade := range []uint8{dark, ink, light, accent, paper} {
+			c.rect(96*i, 0, 96, 320, shade)
+		}
+	case "front", "back":
+		c.pack(name)
+	case "shelf":
+		for i := range 6 {
+			c.rect(20+75*i, 120-dice.IntN(40), 60, 200, []uint8{light, accent, ink, dark}[dice.IntN(4)])
+		}
+		c.rect(0, 270, 480, 50, dark)
+	default:
+		c.scene(dice)
+	}
+	var out bytes.Buffer
+	err := png.Encode(&out, c)
+	return out.Bytes(), err
+}
+
+func (c canvas) logo(name string) {
+	ground, front := uint8(paper), uint8(ink)
+	if strings.Contains(name, "dark") {
+		ground, front = dark, paper
+	}
+	c.rect(0, 0, 480, 320, ground)
+	c.circle(240, 140, 80, front)
+	switch name {
+	case "logo-1.png": // a thin ring, which does not read well when it is small
+		c.circle(240, 140, 72, ground)
+	case "logo-2.png":
+		c.rect(228, 60, 24, 160, ground)
+	case "draft.png":
+		c.circle(300, 90, 40, light)
+	default:
+		c.circle(240, 140, 34, ground)
+	}
+	c.rect(140, 250, 200, 18, front)
+}
+
+func (c canvas) pack(name string) {
+	c.rect(0, 0, 480, 320, accent)
+	c.rect(140, 20, 200, 280, ink)
+	width := 90
+	switch name {
+	case "back.png":
+		for i := range 6 {
+			c.rect(165, 70+24*i, 150-12*(i%3), 8, paper)
+		}
+		c.rect(260, 230, 60, 50, paper)
+		return
+	case "front-2.png": // the name is half as large again
+		width = 135
+	}
+	c.circle(240, 110, 50, paper)
+	c.rect(240-width/2, 190, width, width/5, paper)
+}
+
+// scene is a photograph: hills under a sun.
+func (c canvas) scene(dice *rand.Rand) {
+	c.rect(0, 0, 480, 320, accent)
+	c.circle(60+dice.IntN(360), 60+dice.IntN(60), 20+dice.IntN(20), paper)
+	for _, shade := range []uint8{light, ink, dark} {
+		c.circle(dice.IntN(480), 380, 150+dice.IntN(60), shade)
+	}
+	c.rect(0, 290, 480, 30, dark)
+}

@@ -1,0 +1,236 @@
+// Package invent makes up the organization of a small design studio: its people,
+// and a workspace for each client with files, versions, comments, facts,
+// conversations, shares and invitations that belong together.
+//
+// The studio and a project are seed files with documents beside them, in which
+// {name} stands for what differs from world to world. The text of a PDF stands for
+// the PDF, and a PNG is drawn. Larger worlds have more projects, each with an
+// archive of documents that are made when they are read.
+package invent
+
+import (
+	"embed"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator/pdf"
+	"github.com/fastio-go/fastio/internal/emulator/seedfile"
+)
+
+//go:embed studio project
+var templates embed.FS
+
+// Extent is how much a world holds.
+type Extent struct {
+	projects int
+	Nodes    int // without the roots
+	Events   int // in the log
+}
+
+// ExtentOf returns the extent of a size.
+func ExtentOf(size seed.Size) (Extent, error) {
+	switch size {
+	case "", seed.Small:
+		return Extent{1, 50, 500}, nil
+	case seed.Medium:
+		return Extent{8, 2000, 50_000}, nil
+	case seed.Large:
+		return Extent{24, 100_000, 1_000_000}, nil
+	}
+	return Extent{}, fmt.Errorf("size: got %q, want one of %s, %s, %s", size, seed.Small, seed.Medium, seed.Large)
+}
+
+// staff are the people of the studio apart from its owner.
+var staff = []string{"mara", "jonas", "priya", "tomas", "aiko", "lena", "scout"}
+
+// studio makes the parts of a world.
+type studio struct {
+	number uint64
+	now    time.Time
+	world  seedfile.World
+	values map[string]string // of placeholders
+	scenes [pictures]string  // photographs, drawn when they are needed
+}
+
+// World makes up a world, of which it passes each part to add in turn. The times in
+// it are before now, apart from plans.
+func World(w seed.World, now time.Time, in seedfile.World, add func(*seed.File) error) error {
+	extent, err := ExtentOf(w.Size)
+	if err != nil {
+		return err
+	}
+	s := &studio{number: w.Number, now: now.UTC().Truncate(time.Second), world: in, values: map[string]string{}}
+	for _, name := range append([]string{"org"}, staff...) {
+		kind := "user"
+		if name == "org" {
+			kind = name
+		}
+		s.values[name] = in.NewID(kind)
+	}
+	names := [...]string{"Merrowby", "Brackenfold", "Ottersley", "Pellamoor", "Quillhaven"}
+	name := names[w.Number%uint64(len(names))]
+	s.values["studio"], s.values["domain"] = name+" Studio", strings.ToLower(name)
+	owner := w.Owner
+	if owner == "" {
+		owner = in.NewID("user")
+		err := add(&seed.File{Users: []seed.User{{
+			ID: owner, Email: "owner@example.test", FirstName: "Olive", LastName: "Hartwell", Created: s.now.AddDate(0, 0, -701),
+		}}})
+		if err != nil {
+			return err
+		}
+	}
+	s.values["owner"] = owner
+	if err := s.part("studio", s.now, s.values, add); err != nil {
+		return err
+	}
+	left := extent.Nodes - studioNodes
+	for i := range extent.projects {
+		share := left / (extent.projects - i)
+		left -= share
+		if err := s.project(i, share, add); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// The nodes of the two seed files.
+const (
+	studioNodes  = 10
+	projectNodes = 40
+)
+
+// part adds a seed file, in which days count from a day.
+func (s *studio) part(folder string, from time.Time, values map[string]string, add func(*seed.File) error) error {
+	f, err := s.read(folder, from, values)
+	if err != nil {
+		return err
+	}
+	return add(f)
+}
+
+func (s *studio) read(folder string, from time.Time, values map[string]string) (*seed.File, error) {
+	filled := func(name string) (string, error) {
+		text, err := templates.ReadFile(path.Join(folder, name))
+		return fill(string(text), from, values), err
+	}
+	text, err := filled("seed.json")
+	if err != nil {
+		return nil, err
+	}
+	return seedfile.Read(strings.NewReader(text), s.world, func(name string) ([]byte, error) {
+		if path.Ext(name) == ".png" {
+			return draw(name, values["color"], values["client"])
+		}
+		text, err := filled(name)
+		if path.Ext(name) == ".pdf" {
+			return pdf.Write(text), err
+		}
+		return []byte(text), err
+	})
+}
+
+var placeholder = regexp.MustCompile(`\{([a-z][a-z0-9_]*)([+-]\d+)?( \d\d:\d\d)?\}`)
+
+// fill replaces the placeholders of a text: {at-3 10:15} is a time in RFC 3339,
+// {day-3} and {iso-3} are dates, and others are values.
+func fill(text string, from time.Time, values map[string]string) string {
+	return placeholder.ReplaceAllStringFunc(text, func(m string) string {
+		part := placeholder.FindStringSubmatch(m)
+		days, _ := strconv.Atoi(part[2])
+		date := time.Date(from.Year(), from.Month(), from.Day()+days, 0, 0, 0, 0, time.UTC)
+		switch part[1] {
+		case "at":
+			return date.Format(time.DateOnly) + "T" + part[3][1:] + ":00Z"
+		case "day":
+			return date.Format("2 January 2006")
+		case "iso":
+			return date.Format(time.DateOnly)
+		}
+		value, known := values[part[1]]
+		if !known {
+			panic("invent: unknown placeholder " + m)
+		}
+		return value
+	})
+}
+
+// pace is how many days after one project the next one begins.
+const pace = 12
+
+// project adds the i-th project, counted from the latest one, with so many nodes.
+func (s *studio) project(i, nodes int, add func(*seed.File) error) error {
+	from := s.now.AddDate(0, 0, -pace*i)
+	dice := rand.New(rand.NewPCG(s.number, uint64(i))) //nolint:gosec // repeatable on purpose
+	values := maps.Clone(s.values)
+	s.describe(values, i, dice)
+	f, err := s.read("project", from, values)
+	if err != nil {
+		return err
+	}
+	s.archive(f, values["client"], from, nodes-projectNodes, dice)
+	return add(f)
+}
+
+// describe chooses what is particular about a project.
+func (s *studio) describe(v map[string]string, i int, dice *rand.Rand) {
+	clients := [...]string{
+		"Vellinor", "Hobbleton", "Pomerly", "Asterwick", "Dunmarrow", "Kessing", "Oakrill", "Tamberlin", "Wrenfold",
+		"Ludbrook", "Marrowby", "Fennimoor", "Corvale", "Ishmoor", "Pelwyn", "Sundrick", "Tolverne", "Garrowin",
+		"Ellisbeck", "Hartlow", "Nimbry", "Ostrell", "Quindle", "Yarrowmere",
+	}
+	goods := [...][2]string{
+		{"Tea", "tea tins"},
+		{"Soap", "soap boxes"},
+		{"Seeds", "seed packets"},
+		{"Candles", "candle boxes"},
+		{"Coffee", "coffee bags"},
+		{"Honey", "honey jars"},
+		{"Spices", "spice jars"},
+		{"Pencils", "pencil boxes"},
+	}
+	colors := [...][2]string{
+		{"brick red", "#a8442e"}, {"deep blue", "#22456b"}, {"mustard", "#c79a2b"}, {"plum", "#6b2f55"}, {"slate", "#4a5a63"},
+	}
+	first := [...]string{"Edda", "Ruben", "Salma", "Nils", "Carla", "Otto"}
+	last := [...]string{"Winther", "Adeyemi", "Castell", "Lindqvist", "Moreau", "Falk"}
+	at := uint64(i) + s.number //nolint:gosec // a small number
+	name, good := clients[at%uint64(len(clients))], goods[dice.IntN(len(goods))]
+	color := colors[dice.IntN(len(colors))]
+	v["client_name"], v["client"], v["client_domain"] = name, name+" "+good[0], strings.ToLower(name)
+	v["goods"], v["goods_title"] = good[1], strings.ToUpper(good[1][:1])+good[1][1:]
+	v["color_name"], v["color"] = color[0], color[1]
+	v["sort"] = "The plain one"
+	v["contact_first"], v["contact_last"] = first[dice.IntN(len(first))], last[dice.IntN(len(last))]
+	v["contact_mail"] = strings.ToLower(v["contact_first"]) + "@" + v["client_domain"] + ".example.test"
+	v["invoice_number"] = fmt.Sprintf("%d-%03d", s.now.AddDate(0, 0, -pace*i-58).Year(), 101+dice.IntN(800))
+	sums := map[string]int{
+		"design": 14_000 + 400*dice.IntN(20), "copy": 2400 + 100*dice.IntN(12), "photo": 1800,
+		"print": 9000 + 300*dice.IntN(20), "web": 6000 + 200*dice.IntN(15), "units": 8000 + 500*dice.IntN(12),
+	}
+	sums["budget"] = sums["design"] + sums["copy"] + sums["photo"] + sums["print"] + sums["web"]
+	sums["deposit"] = sums["budget"] * 30 / 100
+	sums["print2"], sums["print3"] = sums["print"]+1150, sums["print"]+2300
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		v[name], v[name+"_raw"] = thousands(sums[name]), strconv.Itoa(sums[name])
+	}
+	design, text, web := sums["design"]*3/4, sums["copy"]/2, sums["web"]/4
+	v["design_spent"], v["copy_spent"], v["web_spent"] = strconv.Itoa(design), strconv.Itoa(text), strconv.Itoa(web)
+	v["spent"] = strconv.Itoa(design + text + web)
+}
+
+func thousands(n int) string {
+	if n < 1000 {
+		return strconv.Itoa(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
+}
