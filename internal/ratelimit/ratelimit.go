@@ -304,16 +304,6 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	}
 }
 
-// Learn records the announcement of a limit and of the start of the next window, as
-// Observe does, for a client that learns of the calls of others in another way.
-func (g *Group) Learn(limit int, reset time.Time) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if limit > 0 {
-		g.announced(limit, reset, time.Now())
-	}
-}
-
 // announced returns the window of the given limit, which it learns from its
 // reset unless it is known. It is nil if the limit is too large to track.
 func (g *Group) announced(limit int, reset, now time.Time) *window {

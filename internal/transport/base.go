@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -18,7 +19,7 @@ type Base struct {
 const root = "/current"
 
 // ParseBase parses an address with or without a scheme, a trailing slash, /api or
-// /current.
+// /current. The default scheme is https, of this machine http.
 //
 // Dedicated API hosts, whose first label is api, have no prefix; on any other host
 // paths start with /api. Another prefix is kept before it.
@@ -27,8 +28,9 @@ func ParseBase(address string) (Base, error) {
 	if address == "" {
 		return Base{}, errors.New("the address is empty")
 	}
-	if !strings.Contains(address, "://") {
-		address = guessScheme(address) + "://" + strings.TrimPrefix(address, "//")
+	hasScheme := strings.Contains(address, "://")
+	if !hasScheme {
+		address = "https://" + strings.TrimPrefix(address, "//")
 	}
 	u, err := url.Parse(address)
 	if err != nil { // the error of url.Parse contains the address, which may have a password
@@ -36,6 +38,9 @@ func ParseBase(address string) (Base, error) {
 	}
 	if err := checkAddress(u); err != nil {
 		return Base{}, err
+	}
+	if !hasScheme && loopback(u.Hostname()) {
+		u.Scheme = "http"
 	}
 	b := Base{Scheme: u.Scheme, Host: strings.ToLower(u.Host)}
 	b.Prefix, err = cleanPrefix(u.Path)
@@ -74,10 +79,8 @@ func checkAddress(u *url.URL) error {
 
 // cleanPrefix returns p with one slash before each segment.
 func cleanPrefix(p string) (string, error) {
-	for segment := range strings.SplitSeq(p, "/") {
-		if segment == "." || segment == ".." {
-			return "", errors.New("the path must not hold dot segments")
-		}
+	if segments := strings.Split(p, "/"); slices.Contains(segments, ".") || slices.Contains(segments, "..") {
+		return "", errors.New("the path must not hold dot segments")
 	}
 	return strings.TrimSuffix(path.Clean("/"+p), "/"), nil
 }
@@ -97,18 +100,6 @@ func ParsePrefix(prefix string) (string, error) {
 		return "", errors.New("the prefix must be a plain path")
 	}
 	return cleanPrefix(prefix)
-}
-
-// guessScheme returns http for this machine, else https.
-func guessScheme(address string) string {
-	host, _, _ := strings.Cut(strings.TrimPrefix(address, "//"), "/")
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
-	if loopback(strings.Trim(host, "[]")) {
-		return "http"
-	}
-	return "https"
 }
 
 // loopback reports whether a host is this machine: a loopback address, localhost, or a

@@ -153,54 +153,34 @@ func (c *Client) Markdown(ctx context.Context, r *api.Request, opts ...api.CallO
 }
 
 // Open sends r and returns a successful response with an unread body.
-func (c *Client) Open(
-	ctx context.Context, r *api.Request, opts ...api.CallOption,
-) (resp *http.Response, err error) {
+func (c *Client) Open(ctx context.Context, r *api.Request, opts ...api.CallOption) (_ *http.Response, err error) {
 	x, err := c.accept(ctx, r, opts)
 	if err != nil {
 		return nil, err
 	}
 	x.stream = true
-	if len(c.cfg.Hooks) == 0 {
-		return x.open(ctx)
-	}
 	ctx, end := c.observeCall(ctx, x.request, true)
-	err = errPanicked
-	defer func() {
-		if err != nil {
-			end(err)
-		}
-	}()
-	resp, err = x.open(ctx)
-	if err == nil {
-		resp.Body = &observedBody{ReadCloser: resp.Body, end: end}
-	}
-	return resp, err
-}
-
-// open returns a successful response, whose body ends the timeout of the call.
-func (x *exchange) open(ctx context.Context) (*http.Response, error) {
-	var cancel context.CancelFunc
+	var cancel context.CancelFunc // by the body of the response, if there is one
 	if x.options.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, x.options.Timeout)
 	} else {
 		ctx, cancel = context.WithCancel(ctx)
 	}
-	opened := false
+	err = errPanicked
 	defer func() {
-		if !opened {
+		if err != nil {
 			cancel()
+			end(err)
 		}
 	}()
-	err := x.do(ctx)
+	err = x.do(ctx)
 	if err != nil && x.away != nil {
 		err = x.hop(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
-	opened = true
-	x.response.Body = &stream{x.response.Body, cancel}
+	x.response.Body = &observedBody{ReadCloser: &stream{x.response.Body, cancel}, end: end}
 	x.response.Request = unsigned(x.response.Request)
 	return x.response, nil
 }
@@ -254,12 +234,9 @@ func (x *exchange) do(ctx context.Context) error {
 		return x.fail(err)
 	case x.failure != nil:
 		return x.failure
-	case err != nil:
-		return x.fail(err)
 	}
-	spent := &x.client.budget.spent
-	for n := spent.Load(); n > 0 && !spent.CompareAndSwap(n, n-1); {
-		n = spent.Load()
+	if spent := &x.client.spent; spent.Load() > 0 {
+		spent.Add(-1)
 	}
 	return nil
 }
@@ -402,9 +379,9 @@ func (s *sender) sendIn(slot ratelimit.Call, x *exchange, req *http.Request) (re
 	defer x.group.Release(slot)
 	shared := x.client.cfg.Limiter
 	if shared != nil {
-		short := x.logLimiter(req.Context())
+		wait := x.logLimiter(req.Context())
 		err = shared.Acquire(req.Context(), x.group.name)
-		short()
+		wait.Stop()
 		if err != nil {
 			return nil, refuse(req, err)
 		}
@@ -570,49 +547,30 @@ func newRetry(client *http.Client) *retryablehttp.Client {
 	}
 }
 
-// An outcome classifies the failure of an attempt for retries.
-type outcome uint8
-
-const (
-	final       outcome = iota // a retry would fail as well
-	notSent                    // no byte of the request was sent
-	rateLimited                // refused before processing
-	ambiguous                  // the request may have been processed
-)
-
-// mayRepeat reports whether a request may be retried.
-func mayRepeat(r api.Replay, o outcome) bool {
-	switch o {
-	case notSent, rateLimited:
-		return true
-	case ambiguous:
-		return r == api.ReplaySafe || r == api.ReplayKeyed
-	default:
-		return false
-	}
-}
-
-// outcome classifies the failure of the last attempt: e, or one without a response
-// if e is nil.
-func (x *exchange) outcome(e *api.Error) outcome {
-	if e == nil {
-		_, badCertificate := errors.AsType[*tls.CertificateVerificationError](x.failure)
-		switch {
-		case badCertificate, errors.Is(x.failure, http.ErrSchemeMismatch), errors.Is(x.failure, api.ErrTooLarge):
-			return final
-		case x.lost != nil && x.lost.unsent && x.unsettled.Load() == 0:
-			return notSent
-		}
-		return ambiguous
-	}
+// mayRepeat reports whether the request may be retried after the failure of an attempt:
+// e, or one without a response if e is nil. A request that may have been processed is
+// retried only if that is safe, or if its body has a key.
+func (x *exchange) mayRepeat(e *api.Error) bool {
+	replayable := x.request.Replay == api.ReplaySafe || x.request.Replay == api.ReplayKeyed
+	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](x.failure)
 	switch {
+	case e == nil && (badCertificate || errors.Is(x.failure, http.ErrSchemeMismatch) || errors.Is(x.failure, api.ErrTooLarge)):
+		return false // a retry would fail as well
+	case e == nil:
+		unsent := x.lost != nil && x.lost.unsent && x.unsettled.Load() == 0
+		return unsent || replayable
 	case e.Is(api.ErrUnavailable), e.Status == http.StatusInternalServerError:
-		return ambiguous
-	case e.Status == http.StatusTooManyRequests && wait.Windowed(e.Code):
-		return rateLimited
+		return replayable
 	}
-	return final
+	return e.Status == http.StatusTooManyRequests && wait.Windowed(e.Code) // refused before processing
 }
+
+// A retry costs retryCost of retryTokens, a successful call returns one. In an outage
+// retries are a small share of all calls, and do not multiply the load.
+const (
+	retryTokens = 500
+	retryCost   = 14
+)
 
 // retries decides whether to retry the failed attempt, and sets the delay. A retry with
 // a new token is free, and so is one after a refusal until a known time: with several
@@ -622,11 +580,11 @@ func (x *exchange) retries(ctx context.Context) bool {
 	if answered && e.Unauthenticated {
 		return x.refresh(ctx)
 	}
-	if x.most > 1 && answered && x.outcome(e) == rateLimited && wait.OnWindow(e) {
+	if x.most > 1 && answered && wait.OnWindow(e) && !e.Is(api.ErrUnavailable) {
 		return x.pause(ctx, e) && x.reopen()
 	}
 	x.counted++
-	if x.counted >= x.most || !mayRepeat(x.request.Replay, x.outcome(e)) {
+	if x.counted >= x.most || !x.mayRepeat(e) {
 		return false
 	}
 	if x.lost != nil && x.lost.stale {
@@ -635,7 +593,11 @@ func (x *exchange) retries(ctx context.Context) bool {
 	if !x.pause(ctx, e) || !x.reopen() {
 		return false
 	}
-	return x.client.budget.spend()
+	if spent := &x.client.spent; spent.Add(retryCost) > retryTokens {
+		spent.Add(-retryCost)
+		return false
+	}
+	return true
 }
 
 // pause sets the delay of the next attempt. It returns false if the waits that the
@@ -709,11 +671,9 @@ func again(req *http.Request) error {
 	ctx := req.Context()
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
 	x.attempt, x.started = x.attempt+1, time.Time{}
-	e, _ := x.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
-	closed := e != nil && e.Status == http.StatusTooManyRequests && e.Rate.RetryAfter > 0
-	if x.wait > 0 && !closed {
+	if x.wait > 0 && x.own == 0 {
 		reason := api.WaitReasonBackoff
-		if e != nil && e.Rate.RetryAfter == x.wait {
+		if wait.Ordered(x.failure) == x.wait {
 			reason = api.WaitReasonServer
 		}
 		x.observeWait(ctx, reason, 0, x.wait)
@@ -814,8 +774,12 @@ func (x *exchange) hop(ctx context.Context) error {
 		Header: http.Header{"Accept-Encoding": {"identity"}},
 	}
 	resp, err := client.Do(req.WithContext(ctx))
-	if err != nil {
-		return &hopError{x.request.Op, redact.Cause(err)}
+	if err != nil { // which may contain the address
+		text := "no response to the request after the redirect"
+		if ctx.Err() != nil {
+			text = ctx.Err().Error()
+		}
+		return &callError{op: x.request.Op, text: text, err: redact.Cause(err)}
 	}
 	if resp.StatusCode != http.StatusOK {
 		_ = resp.Body.Close()

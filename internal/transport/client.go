@@ -64,7 +64,7 @@ type Client struct {
 	network   http.RoundTripper     // last step
 	closeIdle func()                // nil for a client of the caller
 	agent     []string
-	budget    budget
+	spent     atomic.Int64     // by retries: see retryCost
 	clock     servertime.Clock // from the Date of responses
 	bearer    atomic.Pointer[bearer]
 	watchdogs sync.Pool
@@ -166,22 +166,4 @@ func (c *Client) Network() (*url.URL, *http.Client) {
 		Transport:     c.network,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-}
-
-// budget limits retries to a small share of all calls during an outage, so that they
-// do not multiply the load. A retry costs 14 of 500 tokens; a successful call
-// returns one.
-type budget struct{ spent atomic.Int64 }
-
-const (
-	budgetTokens = 500
-	retryCost    = 14
-)
-
-func (b *budget) spend() bool {
-	if b.spent.Add(retryCost) > budgetTokens {
-		b.spent.Add(-retryCost)
-		return false
-	}
-	return true
 }

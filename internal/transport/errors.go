@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -19,12 +20,13 @@ import (
 // callError adds the operation to an error and wraps it.
 type callError struct {
 	op   string
+	text string // in place of that of err, which may contain a secret; "" if it may be shown
 	err  error
 	last error // error of the attempt before; may be nil
 }
 
 func (e *callError) Error() string {
-	s := "fastio: " + e.op + ": " + call.Within(e.op, e.err)
+	s := "fastio: " + e.op + ": " + cmp.Or(e.text, call.Within(e.op, e.err))
 	if e.last != nil {
 		s += " (after " + call.Within(e.op, e.last) + ")"
 	}
@@ -82,25 +84,6 @@ func lostBy(err error) *lostError {
 	lost, _ := err.(*lostError) //nolint:errorlint // as above
 	return lost
 }
-
-// hopError does not print the address, which its cause may contain.
-type hopError struct {
-	op  string
-	err error
-}
-
-// Error returns the operation, and the cause if it is the end of the context.
-func (e *hopError) Error() string {
-	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
-		if errors.Is(e.err, end) {
-			return "fastio: " + e.op + ": " + end.Error()
-		}
-	}
-	return "fastio: " + e.op + ": no response to the request after the redirect"
-}
-
-// Unwrap returns the cause.
-func (e *hopError) Unwrap() error { return e.err }
 
 // refusal returns the response as an error.
 func (x *exchange) refusal() *api.Error {

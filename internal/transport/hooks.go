@@ -23,8 +23,13 @@ func (c *Client) observeCall(ctx context.Context, r *api.Request, stream bool) (
 		if h.OnCall == nil {
 			continue
 		}
-		var own func(error)
-		ctx, own = begin(ctx, h.OnCall, e) //nolint:fatcontext // each hook may add a value
+		inner, own := ctx, (func(error))(nil)
+		runHook(ctx, func(ctx context.Context, e api.CallEvent) {
+			inner, own = h.OnCall(ctx, e) //nolint:fatcontext // each hook may add a value
+		}, e)
+		if inner != nil {
+			ctx = inner
+		}
 		if own != nil {
 			outer := end
 			end = func(err error) {
@@ -38,19 +43,6 @@ func (c *Client) observeCall(ctx context.Context, r *api.Request, stream bool) (
 
 // errPanicked is the result of a call that middleware or a transport ends by a panic.
 var errPanicked = errors.New("fastio: the call panicked")
-
-// begin calls a hook and recovers its panics.
-func begin(
-	ctx context.Context, hook func(context.Context, api.CallEvent) (context.Context, func(error)), e api.CallEvent,
-) (inner context.Context, end func(error)) {
-	defer func() {
-		_ = recover()
-		if inner == nil {
-			inner = ctx
-		}
-	}()
-	return hook(ctx, e)
-}
 
 // observedBody is the body of a stream, whose end is the end of the call.
 type observedBody struct {
@@ -78,7 +70,7 @@ func (b *observedBody) Close() error {
 
 func (x *exchange) observeRetry(ctx context.Context) {
 	r := api.RetryEvent{Op: x.request.Op, Attempt: x.attempt, Wait: x.wait, Err: x.failure}
-	x.client.log(ctx, slog.LevelWarn, "fastio retry", slog.String("op", r.Op), slog.Int("attempt", r.Attempt),
+	x.client.Logger().LogAttrs(ctx, slog.LevelWarn, "fastio retry", slog.String("op", r.Op), slog.Int("attempt", r.Attempt),
 		slog.Duration("wait", r.Wait), slog.Any("err", r.Err))
 	for _, h := range x.client.cfg.Hooks {
 		runHook(ctx, h.OnRetry, r)
@@ -107,7 +99,7 @@ func (x *exchange) observeWait(ctx context.Context, reason api.WaitReason, queue
 	if queued+wait >= longWait {
 		level = slog.LevelInfo
 	}
-	x.client.log(ctx, level, "fastio wait", slog.String("op", w.Op), slog.String("group", w.Group),
+	x.client.Logger().LogAttrs(ctx, level, "fastio wait", slog.String("op", w.Op), slog.String("group", w.Group),
 		slog.String("reason", string(reason)), slog.Duration("wait", queued+wait))
 	for _, h := range x.client.cfg.Hooks {
 		runHook(ctx, h.OnWait, w)
@@ -115,29 +107,19 @@ func (x *exchange) observeWait(ctx context.Context, reason api.WaitReason, queue
 }
 
 // logLimiter logs a wait for the Limiter of [Config], whose length is not known before,
-// when it has become long. It returns a function that ends the wait.
-func (x *exchange) logLimiter(ctx context.Context) (end func()) {
-	if x.client.cfg.Logger == nil {
-		return func() {}
-	}
-	timer := time.AfterFunc(longWait, func() {
-		x.client.log(ctx, slog.LevelInfo, "fastio wait", slog.String("op", x.request.Op), slog.String("group", x.group.name),
-			slog.String("reason", "limiter"), slog.Duration("wait", longWait))
+// when it has become long, unless the timer that it returns is stopped.
+func (x *exchange) logLimiter(ctx context.Context) *time.Timer {
+	return time.AfterFunc(longWait, func() {
+		x.client.Logger().LogAttrs(ctx, slog.LevelInfo, "fastio wait", slog.String("op", x.request.Op),
+			slog.String("group", x.group.name), slog.String("reason", "limiter"), slog.Duration("wait", longWait))
 	})
-	return func() { timer.Stop() }
 }
 
 func (x *exchange) observeRefresh(ctx context.Context, err error) {
 	r := api.RefreshEvent{Op: x.request.Op, Err: err}
-	x.client.log(ctx, slog.LevelWarn, "fastio refresh", slog.String("op", r.Op), slog.Any("err", err))
+	x.client.Logger().LogAttrs(ctx, slog.LevelWarn, "fastio refresh", slog.String("op", r.Op), slog.Any("err", err))
 	for _, h := range x.client.cfg.Hooks {
 		runHook(ctx, h.OnRefresh, r)
-	}
-}
-
-func (c *Client) log(ctx context.Context, level slog.Level, msg string, attrs ...slog.Attr) {
-	if c.cfg.Logger != nil {
-		c.cfg.Logger.LogAttrs(ctx, level, msg, attrs...) //nolint:sloglint // each caller's message is constant
 	}
 }
 

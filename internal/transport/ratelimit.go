@@ -2,6 +2,7 @@ package transport
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -29,15 +30,13 @@ func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
 		x.slot = slot
 		return
 	}
-	switch r := x.rate; {
-	case r.Reset.IsZero():
-	case shared != nil: // it knows the calls of the others, and divides the windows
-		x.group.Learn(r.Limit, r.Reset)
-	default:
-		x.group.Observe(slot, r.Limit, r.Remaining, r.Reset)
-	}
-	if shared != nil {
+	remaining := x.rate.Remaining
+	if shared != nil { // it knows the calls of the others, and divides the windows
 		shared.Observe(x.group.name, x.rate)
+		remaining = math.MaxInt
+	}
+	if !x.rate.Reset.IsZero() {
+		x.group.Observe(slot, x.rate.Limit, remaining, x.rate.Reset)
 	}
 }
 
@@ -115,47 +114,38 @@ const (
 // clock.
 func rateOf(announced string, h http.Header, clock *servertime.Clock) api.RateLimit {
 	limit, err := strconv.Atoi(strings.TrimSpace(announced))
-	if err != nil || limit <= 0 {
-		return api.RateLimit{}
-	}
-	remaining, err := strconv.Atoi(strings.TrimSpace(cmp.Or(h.Get(headerAvail), h.Get(headerAvailOld))))
-	if err != nil {
+	remaining, failed := strconv.Atoi(strings.TrimSpace(cmp.Or(h.Get(headerAvail), h.Get(headerAvailOld))))
+	if err != nil || failed != nil || limit <= 0 {
 		return api.RateLimit{}
 	}
 	r := api.RateLimit{Limit: limit, Remaining: max(0, remaining)}
-	if left, ok := untilExpiry(h, clock); ok && left <= longestWindow {
+	if left := untilExpiry(h, clock); left > 0 && left <= longestWindow {
 		r.Reset = time.Now().Add(left)
 	}
 	return r
 }
 
-// untilExpiry returns the remaining time of the announced window.
-func untilExpiry(h http.Header, clock *servertime.Clock) (time.Duration, bool) {
+// untilExpiry returns the remaining time of the announced window, 0 if it is unknown.
+func untilExpiry(h http.Header, clock *servertime.Clock) time.Duration {
 	v := strings.TrimSpace(cmp.Or(h.Get(headerExpires), h.Get(headerExpiresOld)))
-	if v == "" {
-		return 0, false
+	unix, err := strconv.ParseInt(v, 10, 64)
+	at := api.Time{Time: time.Unix(unix, 0)}
+	if err != nil {
+		at, err = api.ParseTime(v)
 	}
-	var at time.Time
-	if unix, err := strconv.ParseInt(v, 10, 64); err == nil {
-		at = time.Unix(unix, 0)
-	} else if t, err := api.ParseTime(v); err == nil {
-		at = t.Time
-	} else {
-		return 0, false
+	left := clock.Until(at.Time, h)
+	if err != nil || left <= 0 || left >= longestWait {
+		return 0
 	}
-	left := clock.Until(at, h)
-	return left, left > 0 && left < longestWait
+	return left
 }
 
 // retryAfter returns the delay in the headers of a response: Retry-After, or for a
 // 429 the remaining time of its window.
 func retryAfter(resp *http.Response, clock *servertime.Clock) time.Duration {
-	if ordered := wait.RetryAfter(resp.Header, clock); ordered > 0 || resp.StatusCode != http.StatusTooManyRequests {
-		return ordered
+	ordered := wait.RetryAfter(resp.Header, clock)
+	if ordered == 0 && resp.StatusCode == http.StatusTooManyRequests {
+		ordered = untilExpiry(resp.Header, clock)
 	}
-	left, ok := untilExpiry(resp.Header, clock)
-	if !ok {
-		return 0
-	}
-	return left
+	return ordered
 }
