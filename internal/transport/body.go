@@ -106,12 +106,10 @@ func newWatchdog() any {
 	return w
 }
 
-// readAll reads a body into one buffer of the right size. A body over the limit is an
-// error. A large buffer that is filled by half at most is not returned.
+// readAll reads a body into one buffer of the right size. Of a body over the limit it
+// returns the beginning and an error. A large buffer that is filled by half at most is
+// not returned.
 func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
-	if resp.ContentLength > limit && limit != maxError {
-		return nil, api.ErrTooLarge
-	}
 	size := int64(4 << 10)
 	if resp.ContentLength >= 0 {
 		size = min(resp.ContentLength, limit)
@@ -121,14 +119,11 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 		n, err := resp.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
-		case int64(len(buf)) > limit && limit != maxError:
-			c.keep(buf)
-			return nil, api.ErrTooLarge
 		case int64(len(buf)) > limit:
+			c.keep(buf)
 			return buf[:limit], api.ErrTooLarge
 		case err != nil:
-			if int64(cap(buf)) > limit && limit != maxError && len(buf) <= cap(buf)/2 {
-				full := buf
+			if full := buf; int64(cap(full)) > limit && len(full) <= cap(full)/2 {
 				buf = bytes.Clone(full)
 				c.keep(full)
 			}

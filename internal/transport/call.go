@@ -481,7 +481,7 @@ func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 		x.stopped = ctx.Err()
 	case err != nil:
 		x.lost = lostBy(err)
-		x.failure = &callError{op: x.request.Op, err: x.secrets().Error(redact.Cause(err))}
+		x.failure = x.masked(redact.Cause(err))
 	default:
 		x.failure = x.read(ctx, resp)
 	}
@@ -511,9 +511,12 @@ func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 	w.body = resp.Body
 	w.timer.Reset(bodyTimeout)
 	var err error
-	if success {
+	switch {
+	case success && resp.ContentLength > x.limit:
+		err = api.ErrTooLarge
+	case success:
 		x.body, err = x.client.readAll(resp, x.limit)
-	} else {
+	default:
 		body, _ := x.client.readAll(resp, maxError) // a partial body is kept
 		x.body = bytes.TrimPrefix(body, []byte(byteOrderMark))
 		w.timer.Reset(drainTimeout)
@@ -530,7 +533,10 @@ func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 	if !success || err == nil {
 		return err
 	}
-	return &callError{op: x.request.Op, err: x.secrets().Error(err)}
+	if errors.Is(err, api.ErrTooLarge) {
+		x.body = nil
+	}
+	return x.masked(err)
 }
 
 // newRetry returns the loop over the attempts of a call, which calls [decide] after each
@@ -713,7 +719,7 @@ func (x *exchange) decode(out any) error {
 	case refused:
 		return x.refusal()
 	case err != nil:
-		return x.decodeError(err)
+		return x.masked(decode.Masked(err))
 	}
 	return nil
 }
@@ -756,7 +762,7 @@ func (x *exchange) decodePlain(out any) error {
 	}
 	reset := func() { reflect.ValueOf(out).Elem().SetZero() }
 	if err := decode.Plain(payload, out, reset, jsonv2.MatchCaseInsensitiveNames(true)); err != nil {
-		return x.decodeError(err)
+		return x.masked(decode.Masked(err))
 	}
 	return nil
 }

@@ -91,8 +91,9 @@ func (x *exchange) refusal() *api.Error {
 	secrets.Cut = len(x.body) >= maxError
 	body := secrets.JSON(x.body[:min(len(x.body), maxError)])
 	e := decode.Error(x.response.Header.Get("Content-Type"), body)
-	ordered := e.Rate.RetryAfter
+	ordered := cmp.Or(e.Rate.RetryAfter, retryAfter(x.response, &x.client.clock)) // the body has precedence
 	e.Op, e.Status, e.Attempts, e.Rate = x.request.Op, x.response.StatusCode, x.attempt, x.rate
+	e.Rate.RetryAfter = ordered
 	e.RequestID = secrets.Text(x.response.Header.Get("X-Request-Id"))
 	e.Body = bytes.Clone(body[:min(len(body), maxError)]) // masks may be longer
 	if e.Status < http.StatusMultipleChoices && e.Text == "" && e.Name == "" {
@@ -102,14 +103,10 @@ func (x *exchange) refusal() *api.Error {
 		none := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()
 		e.Unauthenticated = none || proves(e) || x.token.Expired()
 	}
-	e.Rate.RetryAfter = ordered
-	if ordered == 0 { // the body has precedence
-		e.Rate.RetryAfter = retryAfter(x.response, &x.client.clock)
-	}
 	if e.Status == http.StatusTooManyRequests {
 		limit, shared := x.rate, x.client.cfg.Limiter
-		if wait.Windowed(e.Code) && e.Rate.RetryAfter > 0 {
-			limit.RetryAfter = e.Rate.RetryAfter
+		if wait.Windowed(e.Code) && ordered > 0 {
+			limit.RetryAfter = ordered
 			if shared == nil {
 				x.group.Refused(x.slot, x.rate.Limit, x.rate.Reset)
 			}
@@ -171,7 +168,7 @@ func TokenInvalid(contentType string, body []byte) bool {
 	return proves(decode.Error(contentType, body))
 }
 
-// decodeError returns the error of a decoder without content of the response.
-func (x *exchange) decodeError(err error) error {
-	return &callError{op: x.request.Op, err: x.secrets().Error(decode.Masked(err))}
+// masked adds the operation to an error, whose text may contain secrets.
+func (x *exchange) masked(err error) error {
+	return &callError{op: x.request.Op, err: x.secrets().Error(err)}
 }

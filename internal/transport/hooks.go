@@ -28,7 +28,7 @@ func (c *Client) observeCall(ctx context.Context, r *api.Request, stream bool) (
 			inner, own = h.OnCall(ctx, e) //nolint:fatcontext // each hook may add a value
 		}, e)
 		if inner != nil {
-			ctx = inner
+			ctx = inner //nolint:fatcontext // as above
 		}
 		if own != nil {
 			outer := end

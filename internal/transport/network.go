@@ -30,9 +30,9 @@ import (
 // [watcher] prevents the retry.
 type sender struct {
 	network http.RoundTripper
-	timeout time.Duration // of an attempt, including its body; 0 means none
-	traced  bool          // network is a transport of net/http, with httptrace
-	h2c     bool          // network uses HTTP/2 without TLS
+	traced  *http.Transport // network, if it is of net/http, with httptrace
+	h2c     bool            // network uses HTTP/2 without TLS
+	timeout time.Duration   // of an attempt, including its body; 0 means none
 
 	emptyBody io.ReadCloser
 	identity  []string
@@ -41,11 +41,8 @@ type sender struct {
 // newSender returns the step for attempts with a timeout.
 func newSender(network http.RoundTripper, timeout time.Duration) *sender {
 	s := &sender{network: network, timeout: timeout, emptyBody: io.NopCloser(http.NoBody), identity: []string{"identity"}}
-	var t *http.Transport
-	t, s.traced = network.(*http.Transport)
-	if s.traced && t.Protocols != nil {
-		s.h2c = t.Protocols.UnencryptedHTTP2()
-	}
+	s.traced, _ = network.(*http.Transport)
+	s.h2c = s.traced != nil && s.traced.Protocols != nil && s.traced.Protocols.UnencryptedHTTP2()
 	return s
 }
 
@@ -56,8 +53,7 @@ var (
 
 // sendOnce sends a request, and counts it as long as the server may have processed it.
 func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error) {
-	redirected := req.Response != nil
-	if x.unsettled.Add(1) > 1 && x.request.Replay == api.ReplayOnce && !redirected {
+	if x.unsettled.Add(1) > 1 && x.request.Replay == api.ReplayOnce && req.Response == nil { // it follows no redirect
 		x.unsettled.Add(-1)
 		closeBody(req)
 		return nil, errSentBefore
@@ -67,8 +63,10 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 		defer x.reader.endWith(req.Context())()
 	}
 	network := s.network
-	if own, ok := network.(*http.Transport); ok && x.unpooled {
-		network = unpooled(own)
+	if x.unpooled && s.traced != nil { // uses and keeps no idle connections
+		t := s.traced.Clone()
+		t.DisableKeepAlives = true
+		network = t
 	}
 	resp, err := network.RoundTrip(req)
 	unsent := false
@@ -102,14 +100,14 @@ func (s *sender) guard(x *exchange, req *http.Request) (_ *http.Request, w *watc
 	timeout := cmp.Or(x.request.Attempt, s.timeout)
 	empty := req.Body == nil || req.Body == http.NoBody
 	mayBeHTTP2 := s.h2c || req.URL.Scheme == "https"
-	stops := empty && x.request.Replay != api.ReplayOnce && s.traced && mayBeHTTP2
+	stops := empty && x.request.Replay != api.ReplayOnce && s.traced != nil && mayBeHTTP2
 	ctx := req.Context()
 	if timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 	} else if stops {
 		ctx, cancel = context.WithCancel(ctx)
 	}
-	if s.traced {
+	if s.traced != nil {
 		w = &watcher{cancel: cancel, h2c: s.h2c, harmless: empty || req.Body == x.memory}
 		w.trace.GetConn, w.trace.GotConn = w.getConn, w.gotConn
 		if stops {
@@ -128,13 +126,6 @@ func (s *sender) guard(x *exchange, req *http.Request) (_ *http.Request, w *watc
 		}
 	}
 	return req, w, cancel
-}
-
-// unpooled returns a copy of a transport that uses and keeps no idle connections.
-func unpooled(t *http.Transport) *http.Transport {
-	t = t.Clone()
-	t.DisableKeepAlives = true
-	return t
 }
 
 // watcher records the connection of a request, and cancels the attempt if net/http
