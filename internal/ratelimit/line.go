@@ -30,14 +30,6 @@ type caller struct {
 	err      error
 }
 
-// enter adds a caller.
-func (g *Group) enter(w *caller, now time.Time) {
-	g.waiting[w.class] = append(g.waiting[w.class], w)
-	if !g.give(w, g.ordered(now), now) {
-		g.advance()
-	}
-}
-
 // leave ends a wait with an error, unless it has ended.
 func (g *Group) leave(w *caller, err error) {
 	g.mu.Lock()
@@ -96,16 +88,15 @@ func (g *Group) close() {
 func (g *Group) advance() {
 	for {
 		now := time.Now()
-		class, at := g.choose(now)
-		if len(g.waiting[class]) == 0 {
+		w, at := g.choose(now)
+		if w == nil {
 			return
 		}
-		w := g.waiting[class][0]
 		if !at.After(now) {
 			w.next = cmp.Or(w.next, now)
-			c, o := g.admit(w.turn, class, now, w.next, w.maxWait)
+			c, o := g.admit(w.turn, w.class, now, w.next, w.maxWait)
 			if !o.at.After(now) {
-				g.pass(class)
+				g.pass(w.class)
 				g.finish(w, c, nil)
 				continue
 			}
@@ -143,7 +134,7 @@ func (g *Group) overdue(c Class) bool {
 // start beside them.
 func (g *Group) pass(c Class) {
 	g.passed[c] = 0
-	if c == Program && g.long > 0 {
+	if c == Program && g.long != nil {
 		return
 	}
 	for other := c + 1; other < classes; other++ {
@@ -166,16 +157,15 @@ func (g *Group) wakeAfter(d time.Duration) {
 	})
 }
 
-// choose returns the class of the next caller, and when it may start. Without callers it
-// returns a class that has none.
-func (g *Group) choose(now time.Time) (next Class, at time.Time) {
+// choose returns the next caller, nil if there is none, and when it may start.
+func (g *Group) choose(now time.Time) (next *caller, at time.Time) {
 	for c := range Class(classes) {
 		if len(g.waiting[c]) == 0 {
 			continue
 		}
 		due := g.due(c, now)
-		if len(g.waiting[next]) == 0 || g.overdue(c) && !due.After(now) || due.Before(at) && at.After(now) {
-			next, at = c, due
+		if next == nil || g.overdue(c) && !due.After(now) || due.Before(at) && at.After(now) {
+			next, at = g.waiting[c][0], due
 		}
 	}
 	return next, at
@@ -185,8 +175,8 @@ func (g *Group) choose(now time.Time) (next Class, at time.Time) {
 func (g *Group) due(c Class, now time.Time) time.Time {
 	switch last := len(g.running) - mostRunning; {
 	case c == Program:
-	case g.long > 0:
-		return g.paid.Add((1 - burst) * g.windows[g.long-1].shortest())
+	case g.long != nil:
+		return g.paid.Add((1 - burst) * g.long.shortest())
 	case last >= 0:
 		return g.running[last].Started.Add(longestRun)
 	}
@@ -197,12 +187,15 @@ func (g *Group) due(c Class, now time.Time) time.Time {
 func (g *Group) begin(c Call, class Class) {
 	var every time.Duration // between two calls of Woken and Rest, if they are spread
 	switch {
-	case g.long > 0:
-		every = g.pay(class, &g.windows[g.long-1], c.Started)
+	case g.long != nil:
+		every = g.pay(class, c.Started)
 	case class != Program:
 		g.running = append(g.running, c)
 	}
-	c.turn.start(c.Started, every)
+	c.turn.change(func(t *Turn) {
+		t.state = State{t.state.Class, c.Started.Sub(t.asked), c.Started, true, every}
+		t.asked = time.Time{}
+	})
 }
 
 // end records the end of a call of a loop.

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,7 +34,7 @@ type Group struct {
 	spread
 	next     uint64
 	underway int
-	windows  []window
+	windows  []*window
 	refused  time.Time // the end of the last Retry-After: no call starts before
 	opens    time.Time // refused with a random delay
 	full     claim     // that others have used up a window
@@ -59,10 +61,9 @@ type Call struct {
 // A claim is an announcement that a window is used up. It may be wrong, so it
 // is trusted for a limited time, after which a call is sent to check.
 type claim struct {
-	limit    int
-	until    time.Time // the announced start of the next window
-	opens    time.Time // until with a random delay
-	believed time.Time
+	limit int
+	until time.Time // the announced start of the next window
+	opens time.Time // until with a random delay, or when it is not trusted any longer
 }
 
 // believed is how long a claim is trusted.
@@ -74,17 +75,28 @@ var busy = time.Unix(1<<40, 0) //nolint:gochecknoglobals // a constant
 // New returns a Group with the given windows. Observe adds others.
 func New(windows ...api.RateWindow) *Group {
 	g := new(Group)
-	for _, w := range windows {
-		g.windows = append(g.windows, newWindow(w))
+	for _, known := range windows {
+		w := newWindow(known)
+		g.windows = append(g.windows, w)
 		if w.Size >= longWindow {
-			g.long = len(g.windows)
+			g.long = w
 		}
 	}
 	return g
 }
 
-func newWindow(w api.RateWindow) window {
-	return window{RateWindow: w, slots: make([]time.Time, w.Max), sharing: sharing{share: float64(w.Max)}}
+func newWindow(w api.RateWindow) *window {
+	return &window{RateWindow: w, slots: make([]time.Time, w.Max), sharing: sharing{share: float64(w.Max)}}
+}
+
+// window returns the window of a limit, nil if there is none.
+func (g *Group) window(limit int) *window {
+	for _, w := range g.windows {
+		if w.Max == limit {
+			return w
+		}
+	}
+	return nil
 }
 
 // Waiting is called with the length of a wait and whether it is a Retry-After.
@@ -107,7 +119,7 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Wait
 		if c, ok := turn.take(g); ok {
 			return c, nil
 		}
-		class = turn.ask()
+		turn.change(func(t *Turn) { t.asked, class = time.Now(), t.state.Class })
 	}
 	g.mu.Lock()
 	now := time.Now()
@@ -120,7 +132,9 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Wait
 	}
 	w := &caller{turn: turn, class: class, maxWait: maxWait, asked: now, expected: make(chan opening, 1)}
 	w.deadline, _ = ctx.Deadline()
-	g.enter(w, now)
+	g.waiting[class] = append(g.waiting[class], w)
+	g.give(w, g.ordered(now), now)
+	g.advance()
 	g.mu.Unlock()
 	return g.wait(ctx, w, waiting)
 }
@@ -164,24 +178,23 @@ type opening struct {
 // ordered returns the opening that the server requires.
 func (g *Group) ordered(now time.Time) opening {
 	o := opening{g.opens, g.refused, true}
-	if !now.Before(g.full.believed) {
-		return o
+	if now.Before(g.full.opens) {
+		o.ordered = times.Later(o.ordered, g.full.until)
+		if g.full.opens.After(o.at) {
+			o.at, o.refused = g.full.opens, false
+		}
 	}
-	if until := times.Earlier(g.full.opens, g.full.believed); until.After(o.at) {
-		o.at, o.refused = until, false
-	}
-	o.ordered = times.Later(o.ordered, g.full.until)
 	return o
 }
 
 // admit starts the next call if every window has room. Otherwise it returns when there will
 // be room. The caller is the next one since a time.
 func (g *Group) admit(turn *Turn, class Class, now, since time.Time, maxWait time.Duration) (c Call, o opening) {
-	if now.Before(g.opens) || now.Before(g.full.believed) {
+	if now.Before(g.opens) || now.Before(g.full.opens) {
 		o = g.ordered(now)
 	}
-	for i := range g.windows {
-		if free := g.windows[i].free(g.next, since, maxWait); free.After(o.at) {
+	for _, w := range g.windows {
+		if free := w.free(g.next, since, maxWait); free.After(o.at) {
 			o.at, o.refused = free, false
 		}
 	}
@@ -191,10 +204,12 @@ func (g *Group) admit(turn *Turn, class Class, now, since time.Time, maxWait tim
 	c = Call{number: g.next, turn: turn, Started: now}
 	g.next++
 	g.underway++
-	for i := range g.windows {
-		*g.windows[i].slot(c.number) = busy
+	for _, w := range g.windows {
+		*w.slot(c.number) = busy
 	}
-	g.begin(c, class)
+	if turn != nil || g.long != nil { // most calls have neither
+		g.begin(c, class)
+	}
 	return c, o
 }
 
@@ -230,11 +245,11 @@ func (g *Group) Release(c Call) {
 	defer g.mu.Unlock()
 	g.underway--
 	now := time.Now()
-	for i := range g.windows {
-		*g.windows[i].slot(c.number) = now
+	for _, w := range g.windows {
+		*w.slot(c.number) = now
 	}
-	if g.long > 0 {
-		*g.windows[g.long-1].slot(c.number) = times.Earlier(now, c.Started.Add(arrival))
+	if g.long != nil {
+		*g.long.slot(c.number) = times.Earlier(now, c.Started.Add(arrival))
 	}
 	if c.turn != nil {
 		g.end(c)
@@ -248,10 +263,8 @@ func (g *Group) Close(until time.Time, limit int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.refused = times.Later(g.refused, until)
-	for i := range g.windows {
-		if w := &g.windows[i]; w.Max == limit {
-			until = until.Add(w.spread())
-		}
+	if w := g.window(limit); w != nil {
+		until = until.Add(w.spread())
 	}
 	g.opens = times.Later(g.opens, until)
 	g.close()
@@ -299,19 +312,18 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 			g.fill(w, c, reset, now)
 			opens = reset.Add(w.spread())
 		}
-		g.full = claim{limit, reset, opens, now.Add(believed)}
+		g.full = claim{limit, reset, times.Earlier(opens, now.Add(believed))}
 		g.close()
 	}
 }
 
+// Learn is Observe for a client that learns of the calls of others in another way.
+func (g *Group) Learn(limit int, reset time.Time) { g.Observe(Call{}, limit, math.MaxInt, reset) }
+
 // announced returns the window of the given limit, which it learns from its
 // reset unless it is known. It is nil if the limit is too large to track.
 func (g *Group) announced(limit int, reset, now time.Time) *window {
-	for i := range g.windows {
-		w := &g.windows[i]
-		if w.Max != limit {
-			continue
-		}
+	if w := g.window(limit); w != nil {
 		if w.learned && w.learn(reset, now) {
 			g.advance()
 		}
@@ -321,19 +333,14 @@ func (g *Group) announced(limit int, reset, now time.Time) *window {
 	if limit > maxLearned || left <= 0 {
 		return nil
 	}
-	learned := newWindow(api.RateWindow{Max: limit, Size: left})
-	learned.learned, learned.until = true, reset
-	for i := range min(g.next, uint64(len(learned.slots))) { // assume that the calls before count against it
-		*learned.slot(g.next - 1 - i) = now
+	w := newWindow(api.RateWindow{Max: limit, Size: left})
+	w.learned, w.until = true, reset
+	for i := range min(g.next, uint64(len(w.slots))) { // assume that the calls before count against it
+		*w.slot(g.next - 1 - i) = now
 	}
-	for i := range g.windows {
-		if g.windows[i].learned { // the limit has changed
-			g.windows[i] = learned
-			return &g.windows[i]
-		}
-	}
-	g.windows = append(g.windows, learned)
-	return &g.windows[len(g.windows)-1]
+	g.windows = slices.DeleteFunc(g.windows, func(w *window) bool { return w.learned }) // the limit has changed
+	g.windows = append(g.windows, w)
+	return w
 }
 
 // learn corrects the size of a window by the announced reset. It reports

@@ -3,7 +3,6 @@ package ratelimit
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/fastio-go/fastio/internal/times"
@@ -41,24 +40,20 @@ const (
 func (g *Group) Refused(c Call, limit int, reset time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	named := slices.IndexFunc(g.windows, func(w window) bool { return w.Max == limit })
-	if named < 0 {
+	refused := g.window(limit)
+	if refused == nil {
 		return
 	}
 	now := time.Now()
-	for i := range g.windows {
-		w := &g.windows[i]
-		slot := w.slot(c.number)
-		if !slot.Equal(busy) { // by a later call
+	for _, w := range g.windows {
+		if slot := w.slot(c.number); !slot.Equal(busy) { // by a later call
 			*slot = time.Time{}
 		}
-		if i != named {
-			continue
-		}
-		g.fill(w, c, reset, now)
-		if w.sliding {
-			*slot = times.Later(*slot, now)
-		}
+	}
+	g.fill(refused, c, reset, now)
+	if refused.sliding {
+		slot := refused.slot(c.number)
+		*slot = times.Later(*slot, now)
 	}
 	g.advance()
 }
@@ -74,7 +69,7 @@ func (g *Group) fill(w *window, c Call, reset, now time.Time) {
 		w.held = own
 	}
 	w.full = now
-	longest := len(g.windows) > 1 && w == &g.windows[len(g.windows)-1]
+	longest := len(g.windows) > 1 && w == g.windows[len(g.windows)-1]
 	switch {
 	case longest && w.sliding:
 		w.share = min(w.share, max(1, w.share*0.8, own))
@@ -103,8 +98,7 @@ func (w *window) ends(reset time.Time) {
 
 // grow increases the shares after an accepted call.
 func (g *Group) grow(now time.Time) {
-	for i := range g.windows {
-		w := &g.windows[i]
+	for _, w := range g.windows {
 		if now.Sub(w.full) > time.Duration(recovery*float64(w.Size)) {
 			w.share++
 		} else {
@@ -123,26 +117,21 @@ func (w *window) spread() time.Duration {
 	return rand.N(min(time.Duration(float64(w.Size)/w.share), maxSpread)) //nolint:gosec // needs no secrecy
 }
 
-// turn returns when call n may start within share.
+// turn returns when call n may start within share: some time after the k-th of the calls
+// before it that count has ended. It is zero if there are fewer.
 func (w *window) turn(n uint64) time.Time {
-	k := max(1, math.Floor(w.share))
-	last := w.counted(n, int(k))
-	if last.IsZero() || last.Equal(busy) {
-		return last
-	}
-	return last.Add(time.Duration(float64(w.Size+w.Size/1000) * k / w.share))
-}
-
-// counted returns when the k-th of the calls before n that count ended. It is zero if
-// there are fewer.
-func (w *window) counted(n uint64, k int) time.Time {
-	for range min(n, uint64(len(w.slots))) {
-		n--
-		if ended := *w.slot(n); !ended.IsZero() {
-			k--
-			if k == 0 {
-				return ended
-			}
+	k, counted := max(1, math.Floor(w.share)), 0.0
+	for i := range min(n, uint64(len(w.slots))) {
+		ended := *w.slot(n - 1 - i)
+		if !ended.IsZero() {
+			counted++
+		}
+		switch {
+		case counted < k:
+		case ended.Equal(busy):
+			return busy
+		default:
+			return ended.Add(time.Duration(float64(w.Size+w.Size/1000) * k / w.share))
 		}
 	}
 	return time.Time{}

@@ -13,7 +13,7 @@ import (
 // these leave, so that no loop uses up the window, after which all would stop until the hour
 // is over. Loops of a class that always wait get equal parts.
 type spread struct {
-	long   int           // 1 + the index of the window over which calls are spread; 0 means none
+	long   *window       // over which calls are spread; nil means none
 	paid   time.Time     // until then the starts of Woken and Rest have used up their part
 	debt   time.Duration // for starts of Rest before one of Woken, which later ones pay
 	latest time.Time     // start of Program
@@ -33,11 +33,11 @@ const (
 )
 
 // pay records the start of a call, and returns the time between two of Woken and Rest.
-func (g *Group) pay(c Class, w *window, now time.Time) (every time.Duration) {
-	every = g.every(w, now)
+func (g *Group) pay(c Class, now time.Time) (every time.Duration) {
+	every = g.every(now)
 	switch {
 	case c == Program:
-		part := min(1, float64(now.Sub(g.latest))/float64(w.shortest()))
+		part := min(1, float64(now.Sub(g.latest))/float64(g.long.shortest()))
 		g.steady, g.latest = g.rate(now)+part/float64(memory), now
 	case c == Rest && len(g.waiting[Woken]) > 0: // one of Woken follows at once
 		g.debt += every
@@ -55,9 +55,9 @@ func (s *spread) rate(now time.Time) float64 {
 }
 
 // every returns the time between two calls of Woken and Rest with which none waits long for a
-// slot of w, if the program goes on as before.
-func (g *Group) every(w *window, now time.Time) time.Duration {
-	rate, every := g.rate(now), w.shortest()
+// slot, if the program goes on as before.
+func (g *Group) every(now time.Time) time.Duration {
+	w, rate, every := g.long, g.rate(now), g.long.shortest()
 	for i := range w.slots {
 		at := *w.slot(g.next + uint64(i))
 		if at.IsZero() {

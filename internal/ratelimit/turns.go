@@ -83,20 +83,6 @@ func (t *Turn) change(f func(t *Turn)) {
 	}
 }
 
-// ask records that the loop asks for the start of a call, and returns its class.
-func (t *Turn) ask() (c Class) {
-	t.change(func(t *Turn) { t.asked, c = time.Now(), t.state.Class })
-	return c
-}
-
-// start records that the call has started.
-func (t *Turn) start(now time.Time, every time.Duration) {
-	t.change(func(t *Turn) {
-		t.state = State{t.state.Class, now.Sub(t.asked), now, true, every}
-		t.asked = time.Time{}
-	})
-}
-
 // Reserve waits until a call of g may start, or until ctx is done. The next call of the loop
 // then starts at once. A nil Group has no limits.
 func (t *Turn) Reserve(ctx context.Context, g *Group) error {

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"cmp"
-	"math"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -30,13 +29,15 @@ func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
 		x.slot = slot
 		return
 	}
-	remaining := x.rate.Remaining
-	if shared != nil { // it knows the calls of the others, and divides the windows
+	if shared != nil {
 		shared.Observe(x.group.name, x.rate)
-		remaining = math.MaxInt
 	}
-	if !x.rate.Reset.IsZero() {
-		x.group.Observe(slot, x.rate.Limit, remaining, x.rate.Reset)
+	switch r := x.rate; {
+	case r.Reset.IsZero():
+	case shared != nil: // it knows the calls of the others, and divides the windows
+		x.group.Learn(r.Limit, r.Reset)
+	default:
+		x.group.Observe(slot, r.Limit, r.Remaining, r.Reset)
 	}
 }
 
