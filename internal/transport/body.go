@@ -148,12 +148,8 @@ func (c *Client) grow(buf []byte, limit int64) []byte {
 	if size > limit/4 {
 		size = limit + 1
 	}
-	if size > maxText {
-		c.mu.Lock()
-		whole := c.kept.Value()
-		c.kept = weak.Pointer[text]{}
-		c.mu.Unlock()
-		if whole != nil {
+	if kept := c.kept.Load(); size > maxText && kept != nil && c.kept.CompareAndSwap(kept, nil) {
+		if whole := kept.Value(); whole != nil {
 			return append(whole[:0], buf...)
 		}
 	}
@@ -166,19 +162,33 @@ type text [maxText + 1]byte
 // keep lets grow reuse a buffer for the longest text, until the next garbage collection.
 func (c *Client) keep(buf []byte) {
 	if cap(buf) > maxText {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.kept = weak.Make((*text)(buf[:maxText+1]))
+		whole := weak.Make((*text)(buf[:maxText+1]))
+		c.kept.Store(&whole)
 	}
 }
 
-// stream is the body of an opened response.
+// stream is the body of a response with something to end: the timeout of its attempt, or
+// the call that has opened it. It calls end once, with the error of a Read, or nil at its
+// end and when it is closed.
 type stream struct {
 	io.ReadCloser
-	cancel context.CancelFunc
+	once sync.Once // Close may be called during a Read
+	end  func(error)
+}
+
+func (s *stream) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	switch err {
+	case nil:
+	case io.EOF:
+		s.once.Do(func() { s.end(nil) })
+	default:
+		s.once.Do(func() { s.end(err) })
+	}
+	return n, err
 }
 
 func (s *stream) Close() error {
-	defer s.cancel()
+	defer s.once.Do(func() { s.end(nil) })
 	return s.ReadCloser.Close()
 }

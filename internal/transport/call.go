@@ -159,17 +159,20 @@ func (c *Client) Open(ctx context.Context, r *api.Request, opts ...api.CallOptio
 		return nil, err
 	}
 	x.stream = true
-	ctx, end := c.observeCall(ctx, x.request, true)
-	var cancel context.CancelFunc // by the body of the response, if there is one
+	ctx, report := c.observeCall(ctx, x.request, true)
+	var cancel context.CancelFunc
 	if x.options.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, x.options.Timeout)
 	} else {
 		ctx, cancel = context.WithCancel(ctx)
 	}
+	end := func(err error) {
+		cancel()
+		report(err)
+	}
 	err = errPanicked
 	defer func() {
 		if err != nil {
-			cancel()
 			end(err)
 		}
 	}()
@@ -180,7 +183,7 @@ func (c *Client) Open(ctx context.Context, r *api.Request, opts ...api.CallOptio
 	if err != nil {
 		return nil, err
 	}
-	x.response.Body = &observedBody{ReadCloser: &stream{x.response.Body, cancel}, end: end}
+	x.response.Body = &stream{ReadCloser: x.response.Body, end: end}
 	x.response.Request = unsigned(x.response.Request)
 	return x.response, nil
 }

@@ -71,9 +71,9 @@ type Client struct {
 
 	mu     sync.RWMutex
 	groups map[string]*group
-	kept   weak.Pointer[text]
 
-	invalid error // invalid configuration
+	kept    atomic.Pointer[weak.Pointer[text]] // for the next text that is as long
+	invalid error                              // invalid configuration
 }
 
 var (
@@ -94,27 +94,23 @@ func New(cfg Config) *Client {
 		own := newNetwork()
 		c.network, c.closeIdle = own, own.CloseIdleConnections
 	}
-	c.pipeline(client)
-	return c
-}
-
-// pipeline builds the steps that an attempt passes as a RoundTripper: the middleware, which
-// sees every attempt and no credential, and the sender. call.go shows the order of all.
-func (c *Client) pipeline(client *http.Client) {
 	c.retry = newRetry(client) // and redirects, by client
 	client.CheckRedirect = checkRedirect
+	// An attempt passes the middleware, which sees every attempt and no credential, and
+	// then the sender. call.go shows the order of all steps.
 	client.Transport = newSender(c.network, client.Timeout)
 	client.Timeout = 0 // it would include the wait for the rate limit
-	for _, step := range slices.Backward(c.cfg.Middleware) {
+	for _, step := range slices.Backward(cfg.Middleware) {
 		client.Transport = step(client.Transport)
 		if client.Transport == nil {
 			c.invalid = errors.New("fastio: WithMiddleware: a function returned nil")
-			return
+			return c
 		}
 	}
-	if len(c.cfg.Middleware) > 0 {
+	if len(cfg.Middleware) > 0 {
 		client.Transport = entrance(client.Transport)
 	}
+	return c
 }
 
 // entrance hides all methods of middleware except RoundTrip, because retryablehttp would

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -43,30 +41,6 @@ func (c *Client) observeCall(ctx context.Context, r *api.Request, stream bool) (
 
 // errPanicked is the result of a call that middleware or a transport ends by a panic.
 var errPanicked = errors.New("fastio: the call panicked")
-
-// observedBody is the body of a stream, whose end is the end of the call.
-type observedBody struct {
-	io.ReadCloser
-	once sync.Once // Close may be called during a Read
-	end  func(error)
-}
-
-func (b *observedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	switch err {
-	case nil:
-	case io.EOF:
-		b.once.Do(func() { b.end(nil) })
-	default:
-		b.once.Do(func() { b.end(err) })
-	}
-	return n, err
-}
-
-func (b *observedBody) Close() error {
-	defer b.once.Do(func() { b.end(nil) })
-	return b.ReadCloser.Close()
-}
 
 func (x *exchange) observeRetry(ctx context.Context) {
 	r := api.RetryEvent{Op: x.request.Op, Attempt: x.attempt, Wait: x.wait, Err: x.failure}

@@ -84,7 +84,7 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 	}
 	if err == nil && resp.Body != nil {
 		if cancel != nil {
-			resp.Body = &stream{resp.Body, cancel}
+			resp.Body = &stream{ReadCloser: resp.Body, end: func(error) { cancel() }}
 		}
 		x.received = resp.Body
 	} else if cancel != nil {
