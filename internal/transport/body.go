@@ -13,6 +13,7 @@ import (
 	"weak"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/wait"
 )
 
 const (
@@ -25,58 +26,48 @@ const (
 	drainTimeout = time.Second // longer than a new connection takes
 )
 
-// A reader is a body whose Read returns when its context ends, also while that of its
-// content blocks, for which net/http would wait. Content is read by a goroutine, which
-// remains until that Read returns. Close closes content also during a Read, as net/http
-// requires of a body.
+// A reader is a body whose Read returns when its context ends or it is closed, also while
+// that of its content blocks, for which net/http would wait. The goroutine of such a Read
+// remains until it returns. Close closes content also during a Read, as net/http requires
+// of a body.
 type reader struct {
-	*io.PipeReader // of what the goroutine reads
-
-	ctx     context.Context //nolint:containedctx // of the call
 	content io.ReadCloser
-	writer  *io.PipeWriter
-	begin   sync.Once
-	reading atomic.Bool // the goroutine runs
+	ctx     context.Context         //nolint:containedctx // of the call
+	end     context.CancelCauseFunc // of ctx
+	buf     []byte                  // of a Read of content, which may end after that of the body
+	reading atomic.Bool             // content
 	closed  atomic.Bool
-	release func() bool // ctx
 }
 
 func newReader(ctx context.Context, content io.ReadCloser) *reader {
-	pipe, writer := io.Pipe()
-	r := &reader{PipeReader: pipe, ctx: ctx, content: content, writer: writer}
-	r.release = r.endWith(ctx)
+	ctx, end := context.WithCancelCause(ctx)
+	r := &reader{content: content, ctx: ctx, end: end, buf: make([]byte, 32<<10)}
+	context.AfterFunc(ctx, r.closeContent)
 	return r
 }
 
 // endWith ends the body with another context, too. It returns how to undo that.
 func (r *reader) endWith(ctx context.Context) (undo func() bool) {
-	return context.AfterFunc(ctx, func() {
-		_ = r.writer.CloseWithError(ctx.Err())
-		r.closeContent()
-	})
+	return context.AfterFunc(ctx, func() { r.end(ctx.Err()) })
 }
 
-func (r *reader) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, r.ctx.Err()
-	}
-	r.begin.Do(func() {
+func (r *reader) Read(p []byte) (n int, err error) {
+	if r.ctx.Err() == nil {
 		r.reading.Store(true)
-		go r.readContent()
-	})
-	return r.PipeReader.Read(p)
-}
-
-func (r *reader) readContent() {
-	_, err := io.Copy(r.writer, r.content)
-	r.reading.Store(false)
-	_ = r.writer.CloseWithError(err)
+		n, err = wait.Call(r.ctx, func() (int, error) {
+			defer r.reading.Store(false)
+			return r.content.Read(r.buf[:min(len(p), len(r.buf))])
+		})
+	}
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return copy(p, r.buf[:n]), err
 }
 
 func (r *reader) Close() error {
-	r.release()
-	_ = r.PipeReader.Close()
 	r.closeContent()
+	r.end(io.ErrClosedPipe)
 	return nil
 }
 

@@ -491,16 +491,15 @@ func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if x.client.cfg.Logger != nil {
 		x.logAttempt(ctx)
 	}
-	switch {
-	case x.stopped != nil, x.failure == nil:
+	if x.stopped != nil || x.failure == nil {
 		return false, x.stopped
-	case ctx.Err() != nil:
-		x.stopped = ctx.Err()
-	case x.retries(ctx):
-		x.observeRetry(ctx)
-		return true, nil
 	}
-	return false, x.stopped
+	x.stopped = ctx.Err()
+	if x.stopped != nil || !x.retries(ctx) {
+		return false, x.stopped
+	}
+	x.observeRetry(ctx)
+	return true, nil
 }
 
 // read reads the response of an attempt and returns the error it reports, if any.

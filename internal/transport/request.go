@@ -150,10 +150,8 @@ func withOutput(r *api.Request, output []api.Output) (url.Values, error) {
 	if levels > 1 {
 		return nil, &api.InputError{Field: "WithOutput", Wire: "output", Rule: "must name one level", Got: strings.Join(words, ",")}
 	}
-	q := maps.Clone(r.Query)
-	if q == nil {
-		q = url.Values{}
-	}
+	q := url.Values{}
+	maps.Copy(q, r.Query)
 	q.Set("output", strings.Join(words, ","))
 	return q, nil
 }
