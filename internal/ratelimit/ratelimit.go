@@ -207,7 +207,7 @@ func (g *Group) admit(turn *Turn, class Class, now, since time.Time, maxWait tim
 	for _, w := range g.windows {
 		*w.slot(c.number) = busy
 	}
-	if turn != nil || g.long != nil { // most calls have neither
+	if turn != nil || g.long != nil { // others have nothing to record
 		g.begin(c, class)
 	}
 	return c, o
@@ -254,7 +254,9 @@ func (g *Group) Release(c Call) {
 	if c.turn != nil {
 		g.end(c)
 	}
-	g.advance()
+	if len(g.waiting[Program])+len(g.waiting[Woken])+len(g.waiting[Rest]) > 0 {
+		g.advance()
+	}
 }
 
 // Close starts no call before until, the end of a Retry-After. If the window of the
