@@ -31,7 +31,8 @@ const (
 	noFileShare = "6999999999999999999"
 	noObject    = "2n0such0n0such0n0such0n0such0"
 	noName      = "no-such-name-4711"
-	noText      = "nosuchword" // searched for where any text is right
+	freeName    = "nosuchname4711" // of a share: letters and digits
+	noText      = "nosuchword"     // searched for where any text is right
 )
 
 // bad is a parameter that no list accepts.
@@ -48,7 +49,7 @@ func callerReads() []read[struct{}] {
 	return []read[none]{
 		{"account.Me", levels, func(c call, _ none) error {
 			me, err := c.Account.Me(c, c.opts...)
-			if err == nil {
+			if err == nil && len(c.opts) == 0 {
 				c.me, c.email = me.ID, api.Person(me.EmailAddress)
 			}
 			return err
@@ -139,7 +140,7 @@ func callerReads() []read[struct{}] {
 		{"shares.ListOwned", pages | levels, func(c call, _ none) error { return c.listShares(shares.ScopeOwned) }},
 		{"shares.List", badParameter, func(c call, _ none) error { return c.raw(bad("limit"), "/current/shares/all/") }},
 		{"shares.Get", unknownID, func(c call, _ none) error { return ignore(c.Shares.Get(c, noShare)) }},
-		{"shares.CheckName", once, func(c call, _ none) error { return ignore(c.Shares.CheckName(c, noName)) }},
+		{"shares.CheckName", once, func(c call, _ none) error { return ignore(c.Shares.CheckName(c, freeName)) }},
 
 		{"system.Ping", once, func(c call, _ none) error { return ignore(c.System.Ping(c)) }},
 		{"system.Status", once, func(c call, _ none) error { return ignore(c.System.Status(c)) }},
@@ -502,7 +503,7 @@ func fileShareReads() []read[fileShare] {
 			return closed(c.FileShares.Download(c, f.ID, &fileshares.DownloadOptions{Range: oneByte}))
 		}},
 		{"fileshares.Preview", once, func(c call, f fileShare) error {
-			if !f.Preview {
+			if !f.Preview && !c.seen["preview "+string(f.Node)] {
 				return nil
 			}
 			return closed(c.FileShares.Preview(c, f.ID, storage.PreviewTypeThumbnail))
@@ -537,7 +538,7 @@ func quickShareReads() []read[quickShare] {
 			return ignore(c.Shares.QuickShares.ReadNote(c, q.ID))
 		}},
 		{"shares.QuickShares.Preview", once, func(c call, q quickShare) error {
-			if !q.Preview {
+			if !q.Preview && !c.seen["preview "+string(q.Node)] {
 				return nil
 			}
 			return closed(c.Shares.QuickShares.Preview(c, q.ID, storage.PreviewTypeThumbnail))
@@ -588,7 +589,7 @@ func turnReads() []read[turn] {
 	}
 }
 
-const streamTime = 10 * time.Second // for the first event of a turn that has ended
+const streamTime = 5 * time.Minute // for the first event of a turn that has ended
 
 // otherReads are of the objects of the caller that have only an ID.
 func otherReads() map[string][]read[string] {

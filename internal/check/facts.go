@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fastio-go/fastio/api/codes"
+	"github.com/fastio-go/fastio/internal/drift"
 	"github.com/fastio-go/fastio/internal/facts"
 )
 
@@ -43,25 +44,30 @@ func assumedPath(source string, calls []*seen) string {
 }
 
 // assumedNames says which assumed names of an operation its responses hold. One is refuted
-// if its object came without it and with a member that no field takes.
+// if its object came without it, and with a member that no field takes and whose name has a
+// word of the assumed one.
 func (c *comparison) assumedNames(row facts.Endpoint, calls []*seen) *Names {
 	request, response := facts.Assumed(row.MethodName())
 	if len(request)+len(response) == 0 {
 		return nil
 	}
-	held, without, strange := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	held, without := map[string]bool{}, map[string]bool{}
+	strange := map[string][]string{} // members without a field, by type
 	name := func(member string) string { return strings.TrimRight(member, "[]{}") }
 	for _, s := range calls {
 		for _, p := range s.sight.Seen {
 			held[name(p.Member)] = true
 		}
 		for _, d := range s.sight.Differences {
-			strange[d.Type] = strange[d.Type] || Kind(d.Kind) == KindUnknown
+			if d.Kind == drift.KindUnknown {
+				strange[d.Type] = append(strange[d.Type], d.Member)
+			}
 		}
 	}
 	for _, s := range calls {
 		for _, p := range s.sight.Missing {
-			without[name(p.Member)] = without[name(p.Member)] || strange[p.Type]
+			alike := func(other string) bool { return shareWord(name(p.Member), other) }
+			without[name(p.Member)] = without[name(p.Member)] || slices.ContainsFunc(strange[p.Type], alike)
 		}
 	}
 	n := &Names{NotSeen: request}
@@ -76,4 +82,26 @@ func (c *comparison) assumedNames(row facts.Endpoint, calls []*seen) *Names {
 		}
 	}
 	return n
+}
+
+// shareWord reports whether two names have a word in common.
+func shareWord(a, b string) bool {
+	const least = 4 // letters; shorter ones, such as id, are in too many names
+	words := strings.Split(b, "_")
+	return slices.ContainsFunc(strings.Split(a, "_"), func(word string) bool {
+		return len(word) >= least && slices.Contains(words, word)
+	})
+}
+
+// vocabulary are the words of the table of endpoints: no person has chosen them.
+func vocabulary() map[string]bool {
+	all := map[string]bool{}
+	for _, e := range facts.Endpoints() {
+		for _, word := range strings.FieldsFunc(e.Path+" "+strings.ToLower(e.Op), func(r rune) bool {
+			return strings.ContainsRune("/{}.- ", r)
+		}) {
+			all[word] = true
+		}
+	}
+	return all
 }

@@ -101,7 +101,9 @@ func (c call) listNodes(in api.Profile, folder api.OpaqueID) error {
 		if len(c.opts) == 0 && c.first("node", string(n.ID), room) {
 			c.seen["kind "+kind] = true
 			c.kept[string(in.ID)]++
-			c.nodes = append(c.nodes, nodeOf(in, n))
+			found := nodeOf(in, n)
+			c.nodes = append(c.nodes, found)
+			c.seen["preview "+string(n.ID)] = found.Preview
 		}
 	}
 	return nil
@@ -212,7 +214,7 @@ func (c call) listQuickShares(workspace api.ID) error {
 		if c.first("quickshare", string(q.ID), len(c.quick) < maxOthers) {
 			found := quickShare{ID: q.ID}
 			if q.Node != nil {
-				found.Note, found.Preview = q.Node.Type == storage.NodeTypeNote, hasPreview(q.Node)
+				found.Node, found.Note, found.Preview = q.Node.ID, q.Node.Type == storage.NodeTypeNote, hasPreview(q.Node)
 			}
 			c.quick = append(c.quick, found)
 		}

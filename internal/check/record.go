@@ -2,7 +2,10 @@ package check
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"reflect"
 	"time"
@@ -61,7 +64,7 @@ type recorder struct {
 }
 
 const (
-	moreTries  = 6               // of a call that fails for a passing reason, beyond those of the client
+	moreTries  = 5               // of a call that fails for a passing reason, beyond those of the client
 	firstPause = 2 * time.Second // before the first of them; it doubles
 )
 
@@ -74,7 +77,7 @@ func (c *recorder) Call(ctx context.Context, r *api.Request, out any, opts ...ap
 	}
 	o := api.Resolve(opts)
 	theirs := o.Response
-	err := c.try(ctx, func() error {
+	err := c.try(ctx, x, func() error {
 		var raw api.Response
 		o.Response = &raw
 		err := c.next.Call(ctx, r, out, api.WithOptions(o))
@@ -96,7 +99,7 @@ func (c *recorder) Open(
 	x := c.exchange(r)
 	x.Stream = true
 	o := api.Resolve(opts)
-	err = c.try(ctx, func() error {
+	err = c.try(ctx, x, func() error {
 		var raw api.Response
 		o.Response = &raw
 		resp, err = c.next.Open(ctx, r, api.WithOptions(o)) //nolint:bodyclose // the caller closes it
@@ -125,6 +128,9 @@ func (c *recorder) finish(x *Exchange, err error) {
 	x.Err = err
 	_, refused := errors.AsType[*RefusedError](err)
 	_, input := errors.AsType[*api.InputError](err)
+	if _, answered := errors.AsType[*api.Error](err); err != nil && !answered && passing(err, x.Body) {
+		x.Status, x.Body = 0, nil // the response was cut off, or none came
+	}
 	if x.Status == 0 && (refused || input || errors.Is(err, context.Canceled)) {
 		return
 	}
@@ -132,11 +138,11 @@ func (c *recorder) finish(x *Exchange, err error) {
 }
 
 // try repeats a call that failed for a passing reason: a reset, a 5xx, a rate limit.
-func (c *recorder) try(ctx context.Context, do func() error) error {
+func (c *recorder) try(ctx context.Context, x *Exchange, do func() error) error {
 	pause := firstPause
 	for n := 0; ; n++ {
 		err := do()
-		if err == nil || n == moreTries || !passing(err) || ctx.Err() != nil {
+		if err == nil || n == moreTries || !passing(err, x.Body) || ctx.Err() != nil {
 			return err
 		}
 		if err := c.wait(ctx, pause); err != nil {
@@ -146,8 +152,10 @@ func (c *recorder) try(ctx context.Context, do func() error) error {
 	}
 }
 
-// passing reports whether another try may succeed.
-func passing(err error) bool {
+// passing reports whether another try may succeed: after a reset, a timeout, a failed
+// connection, a body that was cut off, a rate limit or a server that is not available. A
+// response that cannot be decoded stays what it is.
+func passing(err error, body []byte) bool {
 	if _, refused := errors.AsType[*RefusedError](err); refused {
 		return false
 	}
@@ -155,10 +163,11 @@ func passing(err error) bool {
 		return false
 	}
 	if _, answered := errors.AsType[*api.Error](err); answered {
-		return errors.Is(err, api.ErrRateLimited) || errors.Is(err, api.ErrUnavailable)
+		cut := len(body) == 0 || body[0] == '{' && !json.Valid(body)
+		return cut || errors.Is(err, api.ErrRateLimited) || errors.Is(err, api.ErrUnavailable)
 	}
-	var network interface{ Timeout() bool }
-	return errors.As(err, &network) // a reset, a timeout, a failed connection
+	_, network := errors.AsType[net.Error](err)
+	return body == nil || network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }
 
 // blank returns a function that makes a copy of what out is before the call.

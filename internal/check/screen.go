@@ -183,7 +183,7 @@ func (r *Report) showNotReached(w *strings.Builder) {
 	}
 	fmt.Fprintln(w, "\nNot reached")
 	for _, reason := range sortedKeys(reasons) {
-		fmt.Fprintf(w, "  %s\n      %s\n", reason, list(slices.Compact(reasons[reason]), 4))
+		fmt.Fprintf(w, "  %s\n      %s\n", reason, list(slices.Compact(slices.Sorted(slices.Values(reasons[reason]))), 4))
 	}
 }
 

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"errors"
+	"net/url"
 	"slices"
 	"time"
 
@@ -15,8 +16,8 @@ const (
 	maxWorkspaces = 3 // of each organization
 	maxShares     = 3 // of each workspace
 	maxAllShares  = 6
-	maxNodes      = 5 // of each workspace and share: one of each kind
-	maxAllNodes   = 20
+	maxNodes      = 8 // of each workspace and share: one of each kind
+	maxAllNodes   = 24
 	maxFolders    = 2 // below the root, in each workspace and share
 	maxComments   = 5
 	maxEvents     = 5
@@ -25,7 +26,7 @@ const (
 	maxFormsOf    = 2 // objects of a kind that operations are called for in all forms
 	maxSearches   = 4 // workspaces whose events are searched: 15 searches in 30 s are allowed
 	pageSize      = 2
-	limitTrials   = 3 // whether a limit is counted by the credential or by the address
+	limitTrials   = 2 // whether a limit is counted by the credential or by the address
 )
 
 // Options are the settings of a [Walk].
@@ -49,10 +50,11 @@ func Walk(ctx context.Context, o Options) *Run {
 	run := &Run{}
 	w := &walk{
 		ctx: ctx, run: run, anonymous: o.Anonymous, names: map[api.ID]string{}, others: map[string][]string{},
-		parts: map[string][]part{}, seen: map[string]bool{}, kept: map[string]int{}, forms: map[string]int{},
+		parts: map[string][]part{}, limited: map[string]bool{}, seen: map[string]bool{}, kept: map[string]int{}, forms: map[string]int{},
 	}
 	w.rec = &recorder{next: o.Client, wait: o.Wait, record: func(e Exchange) {
 		run.Exchanges = append(run.Exchanges, e)
+		w.limited[e.Op] = w.limited[e.Op] || e.Rate.Limit > 0
 		if o.OnCall != nil {
 			o.OnCall(e.Op, len(run.Exchanges))
 		}
@@ -114,6 +116,8 @@ type walk struct {
 	profilePictures []pictureOf
 	names           map[api.ID]string // of shares, accepted in place of the ID
 
+	limited map[string]bool // operations whose responses have the headers of a limit
+
 	seen  map[string]bool // objects of the sample
 	kept  map[string]int  // objects of the sample, by kind
 	forms map[string]int  // objects that were called in all forms, by kind
@@ -146,6 +150,7 @@ type fileShare struct {
 
 type quickShare struct {
 	ID      api.OpaqueID
+	Node    api.OpaqueID
 	Note    bool
 	Preview bool
 }
@@ -378,9 +383,19 @@ func (w *walk) probe() {
 				w.rec.next = w.anonymous
 			}
 			if !w.ended() {
-				_ = w.rec.Call(w.ctx, api.Get("/current/user/me/details/"), nil)
+				w.trial()
 			}
 		}
 	}
 	w.rec.next, w.rec.form = signed, FormPlain
+}
+
+// trial is a call whose response says what is left of a limit, if any does.
+func (w *walk) trial() {
+	request, opts := api.Get("/current/user/me/details/"), []api.CallOption(nil)
+	if !w.limited["account.Me"] {
+		request = api.Get("/current/events/search/")
+		opts = append(opts, api.WithQuery(url.Values{"user_id": {string(w.me)}, "limit": {"1"}}))
+	}
+	_ = w.rec.Call(w.ctx, request, nil, opts...)
 }

@@ -38,7 +38,7 @@ type words struct {
 
 // wordsOf collects the texts of all exchanges.
 func wordsOf(exchanges []Exchange) *words {
-	w := &words{keys: map[string]bool{}, known: map[string]bool{}, said: map[string]bool{}}
+	w := &words{keys: map[string]bool{}, known: vocabulary(), said: map[string]bool{}}
 	seen := map[text]bool{}
 	add := func(t text) {
 		if !seen[t] && t.value != "" {

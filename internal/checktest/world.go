@@ -3,7 +3,6 @@
 package checktest
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -33,8 +32,12 @@ const (
 	folder  = "2f01d3r0fth3m111b3ta123456789"
 	comment = "caqu35t10n0nth3m111b3ta123456"
 
-	source = "https://loom.test/Card.txt?signature=s1gn"
+	source = "https://zqcanary.test/Zqcanary.txt?signature=zqcanary"
 )
+
+// Canary is in every text of the world that a person chooses: each name, title, body, key and
+// address. No output may hold it, in any case.
+const Canary = "zqcanary"
 
 // Epoch is when the clock of the world starts.
 func Epoch() time.Time { return time.Date(2026, time.March, 2, 9, 30, 0, 0, time.UTC) }
@@ -49,41 +52,42 @@ func New(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
 		o.Clock = func() time.Time { return Epoch().Add(time.Since(start)) }
 		o.Comments.Properties = true
 		o.AI.TurnPace = -1
-		o.Uploads.Web = map[string]string{source: "A card."}
+		o.Uploads.Web = map[string]string{source: "A zqcanary."}
 	}}, change...)...)
 	addPlaces(s)
 	addContent(tb, s)
 	addHistory(s)
 	act(tb, s)
 	time.Sleep(time.Hour) //nolint:forbidigo // virtual time, until the limits are as new, and the uploads are stored
+	announce(tb, s)
 	return s
 }
 
 func addPlaces(s *fastiotest.Server) {
 	me := s.User()
-	s.AddUser(seed.User{ID: other, FirstName: "Charles", LastName: "Babbage", Email: "charles@example.test"})
-	s.AddOrg(seed.Org{ID: orgID, Domain: "difference", Name: "Difference Works", Description: "Engines", Owner: me.ID})
+	s.AddUser(seed.User{ID: other, FirstName: "Zqcanary Charles", LastName: "Zqcanary", Email: "charles@zqcanary.test"})
+	s.AddOrg(seed.Org{ID: orgID, Domain: "zqcanary", Name: "Zqcanary Works", Description: "Zqcanary engines", Owner: me.ID})
 	s.AddWorkspace(seed.Workspace{
-		ID: workspace, Org: orgID, Name: "Design", FolderName: "design", Description: "Drawings and notes",
+		ID: workspace, Org: orgID, Name: "Zqcanary Design", FolderName: "zqcanary-design", Description: "Zqcanary drawings",
 	})
 	s.SetMember(workspace, other, seed.Member)
 	s.SetMember(orgID, other, seed.Member)
-	open := s.AddOrg(seed.Org{Domain: "royal", Name: "Royal Society", Owner: other, Joinable: true})
+	open := s.AddOrg(seed.Org{Domain: "zqcanaryroyal", Name: "Zqcanary Society", Owner: other, Joinable: true})
 	s.AddInvitation(seed.Invitation{Profile: open.ID, Email: me.Email, Inviter: other, Created: Epoch()})
-	guild := s.AddOrg(seed.Org{Domain: "guild", Name: "Guild of Weavers", Owner: other})
-	looms := s.AddWorkspace(seed.Workspace{Org: guild.ID, Name: "Looms"})
+	guild := s.AddOrg(seed.Org{Domain: "zqcanaryguild", Name: "Zqcanary Weavers", Owner: other})
+	looms := s.AddWorkspace(seed.Workspace{Org: guild.ID, Name: "Zqcanary Looms"})
 	s.SetMember(looms.ID, me.ID, seed.Member)
 	for _, in := range []string{orgID, workspace, share} {
 		if in == share {
 			s.AddShare(seed.Share{
-				ID: share, Org: orgID, Workspace: workspace, Title: "Engines", CustomName: "engines7", Creator: me.ID,
-				Description: "They grind numbers.", Access: "Anyone with the link", Invite: "guests",
+				ID: share, Org: orgID, Workspace: workspace, Title: "Zqcanary Engines", CustomName: "zqcanary7", Creator: me.ID,
+				Description: "Zqcanary numbers.", Access: "Anyone with the link", Invite: "guests",
 				Expires: Epoch().AddDate(1, 0, 0), ExternalInvites: "allowed",
 			})
 			s.SetMember(share, other, seed.Member)
 		}
 		s.AddInvitation(seed.Invitation{
-			Profile: in, Email: "jacquard@example.test", Inviter: me.ID, Role: seed.Guest, Created: Epoch(),
+			Profile: in, Email: "jacquard@zqcanary.test", Inviter: me.ID, Role: seed.Guest, Created: Epoch(),
 			Expires: Epoch().AddDate(0, 1, 0),
 		})
 	}
@@ -103,30 +107,30 @@ func addContent(tb testing.TB, s *fastiotest.Server) {
 			n.Profile, n.Creator, n.Created, n.Updated = in, me, at, at
 			s.AddNode(n)
 		}
-		add(seed.Node{ID: id(folder), Kind: "folder", Name: "Drawings"})
+		add(seed.Node{ID: id(folder), Kind: "folder", Name: "Zqcanary drawings"})
 		add(seed.Node{
-			ID: id(file), Name: "Mill.pdf", Summary: "How the mill works.",
-			Content: "The mill grinds numbers.\n\nIts wheels are of brass.\fThe store holds a thousand numbers.",
+			ID: id(file), Name: "Zqcanary mill.pdf", Summary: "How the zqcanary works.",
+			Content: "The zqcanary grinds numbers.\n\nIts wheels are of brass.\fThe store holds a zqcanary.",
 		})
-		add(seed.Node{ID: id(picture), Name: "Mill.png", Content: "A mill."})
-		add(seed.Node{ID: id(note), Kind: "note", Name: "Mill.md", Content: "# The mill\n\nIt needs oil."})
-		add(seed.Node{Name: "Old.pdf", Trashed: true})
+		add(seed.Node{ID: id(picture), Name: "Zqcanary mill.png", Content: "A zqcanary."})
+		add(seed.Node{ID: id(note), Kind: "note", Name: "Zqcanary mill.md", Content: "# The zqcanary\n\nIt needs oil."})
+		add(seed.Node{Name: "Zqcanary old.pdf", Trashed: true})
 	}
-	s.AddNode(seed.Node{Profile: workspace, Creator: me, Kind: "link", Name: "Elsewhere", Created: at, Updated: at})
+	s.AddNode(seed.Node{Profile: workspace, Creator: me, Kind: "link", Name: "Zqcanary elsewhere", Created: at, Updated: at})
 	for _, f := range []seed.Fact{
-		{Node: file, Field: "wheels", Value: 25000, Confidence: "high", Rationale: "Page 1 says so."},
-		{Node: file, Field: "material", Value: "brass", Source: "user", Confidence: "certain"},
+		{Node: file, Field: "zqcanary_wheels", Value: 25000, Confidence: "high", Rationale: "Zqcanary says so."},
+		{Node: file, Field: "zqcanary_material", Value: "zqcanary", Source: "user", Confidence: "certain"},
 		{Node: file, Field: "category", Value: "Engineering"},
-		{Node: note, Field: "wheels", Value: "many"},
-		{Node: note, Field: "ma-terial", Value: "brass"},
+		{Node: note, Field: "zqcanary_wheels", Value: "zqcanary many"},
+		{Node: note, Field: "zqcanary_ma-terial", Value: "zqcanary"},
 	} {
 		if err := s.AddFact(f); err != nil {
 			tb.Fatal(err)
 		}
 	}
 	s.AddFileShare(seed.FileShare{
-		ID: fileShare, Node: file, Owner: me, Title: "The mill", Access: "any_registered", CommentsEnabled: true,
-		Expires: Epoch().AddDate(1, 0, 0), Grants: []seed.Grant{{Email: "later@example.test", Capability: "view"}},
+		ID: fileShare, Node: file, Owner: me, Title: "The zqcanary", Access: "any_registered", CommentsEnabled: true,
+		Expires: Epoch().AddDate(1, 0, 0), Grants: []seed.Grant{{Email: "later@zqcanary.test", Capability: "view"}},
 	})
 	s.AddQuickShare(seed.QuickShare{Node: file, Creator: me, Created: at, Expires: at.AddDate(0, 1, 0)})
 	s.AddQuickShare(seed.QuickShare{Node: note, Creator: me, Created: at, Expires: at.AddDate(0, 1, 0)})
@@ -135,28 +139,28 @@ func addContent(tb testing.TB, s *fastiotest.Server) {
 func addHistory(s *fastiotest.Server) {
 	me, at := s.User().ID, Epoch().Add(-30*time.Minute)
 	s.AddComment(seed.Comment{
-		ID: comment, Profile: workspace, Node: file, User: me, Created: at, Body: "@[user:" + other + ":Charles] Why?",
-		Properties: map[string]any{"pinned": true}, Reference: map[string]any{"type": "document", "page": 7},
+		ID: comment, Profile: workspace, Node: file, User: me, Created: at, Body: "@[user:" + other + ":Zqcanary] Why?",
+		Properties: map[string]any{"zqcanary_pinned": true}, Reference: map[string]any{"type": "document", "page": 7},
 		Targets: []string{file},
 	})
 	s.AddComment(seed.Comment{
-		Profile: workspace, Node: file, User: other, Parent: comment, Created: at.Add(time.Minute), Body: "No rust.",
+		Profile: workspace, Node: file, User: other, Parent: comment, Created: at.Add(time.Minute), Body: "No zqcanary.",
 		Edited: at.Add(2 * time.Minute),
 	})
-	s.AddComment(seed.Comment{Profile: workspace, User: other, Body: "The room is cold.", Created: at})
-	s.AddComment(seed.Comment{Profile: share, User: other, Body: "A portal.", Created: at})
-	s.AddComment(seed.Comment{FileShare: fileShare, User: other, Body: "May I copy this?", Created: at})
+	s.AddComment(seed.Comment{Profile: workspace, User: other, Body: "The zqcanary is cold.", Created: at})
+	s.AddComment(seed.Comment{Profile: share, User: other, Body: "A zqcanary.", Created: at})
+	s.AddComment(seed.Comment{FileShare: fileShare, User: other, Body: "May I copy zqcanary?", Created: at})
 	s.AddEvent(seed.Event{
 		Name: "org_updated", Org: orgID, CallingUser: me, Created: at,
-		Extra: map[string]any{"policy_changes": []any{map[string]any{"policy": "sharing", "to": "members"}}},
+		Extra: map[string]any{"policy_changes": []any{map[string]any{"zqcanary_policy": "zqcanary"}}},
 	})
 	s.AddEvent(seed.Event{
 		Name: "user_login", Org: orgID, User: me, CallingUser: me, Created: at, IP: "192.0.2.7", Country: "GB",
 	})
 	s.AddEvent(seed.Event{
 		Name: "workspace_storage_file_added", Workspace: workspace, CallingUser: me, Created: at.Add(time.Second),
-		Object: file, ObjectName: "Mill.pdf", Actor: &seed.Actor{
-			User: me, Kind: "agent", AgentName: "Notator", NameSource: "self_declared", CredentialType: "api_key",
+		Object: file, ObjectName: "Zqcanary mill.pdf", Actor: &seed.Actor{
+			User: me, Kind: "agent", AgentName: "Zqcanary Notator", NameSource: "self_declared", CredentialType: "api_key",
 		},
 	})
 }
@@ -173,7 +177,7 @@ func act(tb testing.TB, s *fastiotest.Server) {
 		}
 	}
 	for _, in := range []api.Profile{api.Workspace(workspace), api.Share(share)} {
-		for _, text := range []string{"What does the mill grind?", "And who turns it?"} {
+		for _, text := range []string{"What does the zqcanary grind?", "And who turns a zqcanary?"} {
 			_, err := c.AI.Threads.Create(ctx, in, ai.CreateThreadRequest{
 				Name: text, Question: ai.Question{Text: text, IdempotencyKey: string(in.Kind) + text[:4]},
 			})
@@ -184,28 +188,42 @@ func act(tb testing.TB, s *fastiotest.Server) {
 		api.Org(orgID): assets.NameLogo, api.Workspace(workspace): assets.NameBanner,
 		api.Share(share): assets.NameLogo, api.User(api.ID(s.User().ID)): assets.NameProfilePic,
 	} {
-		must(c.Assets.Upload(ctx, in, name, "mill.svg", strings.NewReader("<svg/>")))
+		must(c.Assets.Upload(ctx, in, name, "zqcanary.svg", strings.NewReader("<svg/>")))
 	}
 	_, err := c.Metadata.Filters.Create(ctx, workspace, metadata.FilterRequest{
-		Name: "Brass", Description: "What does not rust",
-		Predicate: []metadata.Filter{metadata.Equals("material", "brass")},
+		Name: "Zqcanary", Description: "What does not zqcanary",
+		Predicate: []metadata.Filter{metadata.Equals("zqcanary_material", "zqcanary")},
 	})
-	must(err)
-	intent, err := c.Activity.Intents.Allocate(ctx, workspace, &activity.AllocateOptions{NodeID: picture, Kind: "reading"})
-	must(err)
-	_, err = c.Activity.Intents.Fill(ctx, workspace, intent.ID, activity.FillRequest{Topic: "The wheels", Message: "I count."})
 	must(err)
 	_, err = c.Metadata.ExtractAll(ctx, workspace, folder)
 	must(err)
-	addUploads(ctx, tb, c)
-	_, err = c.OAuth.Keys.Create(ctx, oauth.CreateKeyRequest{Memo: "Looms", AgentName: "Weaver", Expires: Epoch().AddDate(1, 0, 0)})
+	addUploads(tb, c)
+	_, err = c.OAuth.Keys.Create(ctx, oauth.CreateKeyRequest{
+		Memo: "Zqcanary", AgentName: "Zqcanary", Expires: Epoch().AddDate(1, 0, 0),
+	})
 	must(err)
 }
 
-func addUploads(ctx context.Context, tb testing.TB, c *fastio.Client) {
+// announce makes an intent, which expires within the hour.
+func announce(tb testing.TB, s *fastiotest.Server) {
 	tb.Helper()
+	ctx, c := tb.Context(), s.Client(tb)
+	intent, err := c.Activity.Intents.Allocate(ctx, workspace, &activity.AllocateOptions{NodeID: picture, Kind: "reading"})
+	if err == nil {
+		_, err = c.Activity.Intents.Fill(ctx, workspace, intent.ID, activity.FillRequest{
+			Topic: "The zqcanary", Message: "I count zqcanary.",
+		})
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func addUploads(tb testing.TB, c *fastio.Client) {
+	tb.Helper()
+	ctx := tb.Context()
 	root := uploads.Target{Profile: api.Workspace(workspace)}
-	u, err := c.Uploads.Start(ctx, uploads.StartRequest{Target: root, Name: "Open.txt", Size: 16})
+	u, err := c.Uploads.Start(ctx, uploads.StartRequest{Target: root, Name: "Zqcanary.txt", Size: 16})
 	if err == nil {
 		err = c.Uploads.Chunks.Send(ctx, u.ID, uploads.Chunk{Order: 1, Content: []byte("Brass ")})
 	}
