@@ -79,7 +79,7 @@ func TestPollsAreDividedByUse(t *testing.T) {
 		"15 busy, uploads and turns":   {15, 15, 15 * time.Second, true, 150 * time.Second, 42, 0},
 		"1 of 15 busy, uploads, turns": {15, 1, 2 * time.Second, true, 12 * time.Second, 600, 0},
 	}, func(t *testing.T, test row) {
-		if test.n > 15 {
+		if test.n > 2 && (!test.beside || test.busy == 1) {
 			table.Large(t)
 		}
 		s := fastiotest.New(func(o *seed.Options) { o.AI.TurnPace = 10 * time.Second })

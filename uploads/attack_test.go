@@ -133,6 +133,9 @@ func TestResetConnectionsStoreNothingTwice(t *testing.T) {
 					name := fmt.Sprintf("%s/%s/%s/HTTP %d", send, path, moment, major)
 					t.Run(name, func(t *testing.T) {
 						t.Parallel()
+						if moment == beforeBody || moment == afterBody {
+							table.Large(t)
+						}
 						synctest.Test(t, func(t *testing.T) { test(t, false) })
 					})
 					if table.Rounds(1, 2) == 2 {

@@ -71,9 +71,9 @@ func (w *world) holds(t *testing.T, node *storage.Node, content []byte) {
 		t.Fatal(err)
 	}
 	defer func() { _ = d.Close() }()
-	got, err := io.ReadAll(d)
-	if err != nil || !bytes.Equal(got, content) {
-		t.Fatalf("the node has %d bytes, want the %d that were sent: %v", len(got), len(content), err)
+	got := bytes.NewBuffer(make([]byte, 0, len(content)+bytes.MinRead))
+	if _, err := got.ReadFrom(d); err != nil || !bytes.Equal(got.Bytes(), content) {
+		t.Fatalf("the node has %d bytes, want the %d that were sent: %v", got.Len(), len(content), err)
 	}
 	if n := w.count(op.EventsSearch); n > 0 {
 		t.Errorf("%d searches", n)

@@ -148,6 +148,9 @@ func TestInterruptedUploadContinues(t *testing.T) {
 		for name, test := range rows {
 			t.Run(way+"/"+name, func(t *testing.T) {
 				t.Parallel()
+				if test.over && name != "no session" {
+					table.Large(t)
+				}
 				path, _ := localFile(t, chunks)
 				store := uploads.FileStore(filepath.Join(t.TempDir(), "state"))
 				synctest.Test(t, func(t *testing.T) {
