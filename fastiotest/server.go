@@ -291,7 +291,11 @@ func (s *Server) Fail(f seed.Fault) { s.platform.Fail(f) }
 // Disagree adds a rule by which s differs from what the SDK believes, for tests of what a
 // program does then. It panics for an unknown operation or edit, and for a path without
 // the parameters of the endpoint.
-func (s *Server) Disagree(d seed.Disagreement) { s.platform.Disagree(d) }
+func (s *Server) Disagree(d seed.Disagreement) {
+	if err := s.platform.Disagree(d); err != nil {
+		panic(err)
+	}
+}
 
 // FailSockets adds a rule that makes WebSockets fail. The first rule that matches a
 // message applies; rules with an age all apply. [Server.Heal] removes them.

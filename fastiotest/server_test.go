@@ -26,7 +26,9 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/facts"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/oauth"
 )
@@ -434,9 +436,9 @@ func TestUnknownOperations(t *testing.T) {
 		f()
 		return nil
 	}
-	for _, op := range operations(t) {
-		if with := panics(func() { fastiotest.New().Fail(seed.Fault{Op: op}) }); with != nil {
-			t.Errorf("%s: %v", op, with)
+	for _, name := range operations(t) {
+		if with := panics(func() { fastiotest.New().Fail(seed.Fault{Op: name}) }); with != nil {
+			t.Errorf("%s: %v", name, with)
 		}
 	}
 	const want = `emulator: %s must be an operation of the platform, got "workspaces.All"`
@@ -449,6 +451,47 @@ func TestUnknownOperations(t *testing.T) {
 	})
 	if fmt.Sprint(fault) != fmt.Sprintf(want, "Fault.Op") || fmt.Sprint(limit) != fmt.Sprintf(want, "Limits.Rules") {
 		t.Errorf("a fault ends with %v, a limit with %v", fault, limit)
+	}
+}
+
+// Every endpoint can have another path, with the parameters that the SDK knows.
+func TestDisagreementsMoveEveryEndpoint(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	for _, e := range facts.Endpoints() {
+		if e.Op == "system.Introspect" || e.Op == "account.CheckPhone" { // any path, and two parameters in one segment
+			continue
+		}
+		s.Disagree(seed.Disagreement{Op: seed.Op(e.Op), Path: strings.Replace(e.Path, "/current/", "/current/moved/", 1)})
+	}
+	client := s.Client(t)
+	if _, err := client.Account.Me(t.Context()); !errors.Is(err, api.ErrNotFound) {
+		t.Errorf("the old path: %v", err)
+	}
+	var got struct{ User struct{ ID api.ID } }
+	me := api.Get("/current/moved/user/{user_id}/details/", "me")
+	if err := client.Call(t.Context(), me, &got); err != nil || string(got.User.ID) != s.User().ID {
+		t.Errorf("the new path: %+v, %v", got, err)
+	}
+}
+
+func TestDisagreementsAreChecked(t *testing.T) {
+	t.Parallel()
+	for _, d := range []seed.Disagreement{
+		{Op: "workspaces.All"},
+		{Edits: []string{"turn /user"}},
+		{Path: "/current/user/{user_id}/"},
+		{Op: op.AccountMe, Path: "/current/user/{id}/"},
+		{Op: op.WorkspacesList, Path: "current/rooms/"},
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%+v is taken", d)
+				}
+			}()
+			fastiotest.New().Disagree(d)
+		}()
 	}
 }
 

@@ -31,7 +31,10 @@
 //
 // A fault is a list of name=value, or JSON, with the fields of
 // fastiotest/seed.Fault, and header.NAME. The op of the handshake of a WebSocket
-// is realtime.Socket.
+// is realtime.Socket. A disagreement is JSON with the fields of
+// fastiotest/seed.Disagreement:
+//
+//	-disagree '{"Op": "account.Me", "Edits": ["mv /user/first_name /user/given_name"]}'
 package main
 
 import (
@@ -77,6 +80,7 @@ type settings struct {
 	live    time.Duration
 	options seed.Options
 	faults  []seed.Fault
+	rules   []seed.Disagreement
 	schema  bool
 }
 
@@ -98,6 +102,12 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.Func("fault", "fault `rule`, such as op=events.Search,count=3,status=503; may be repeated", func(v string) error {
 		fault, err := parseFault(v)
 		c.faults = append(c.faults, fault)
+		return err
+	})
+	f.Func("disagree", "`rule` by which the platform differs from its documents, as JSON; may be repeated", func(v string) error {
+		var d seed.Disagreement
+		err := assign(reflect.ValueOf(&d).Elem(), "", v)
+		c.rules = append(c.rules, d)
 		return err
 	})
 	f.BoolFunc("strict", "short for -set DropUndeclared=false", func(string) error {
@@ -161,6 +171,11 @@ func emulate(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	release()
 	for _, f := range c.faults {
 		s.Fail(f)
+	}
+	for _, d := range c.rules {
+		if err := s.Disagree(d); err != nil {
+			return err
+		}
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", c.addr)
 	if err != nil {

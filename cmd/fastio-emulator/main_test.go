@@ -207,6 +207,9 @@ func TestRejectsBadFlags(t *testing.T) {
 		"unknown name in fault":  {"-fault", "shape=round"},
 		"number of a fault":      {"-fault", "status=many"},
 		"reset of a fault":       {"-fault", "reset=never"},
+		"disagreement in words":  {"-disagree", "op=account.Me"},
+		"unknown edit":           {"-disagree", `{"Edits": ["turn /user"]}`},
+		"unknown path":           {"-disagree", `{"Op": "account.Me", "Path": "/current/{user_id}/"}`},
 		"argument":               {"now"},
 		"missing file":           {"-seed", filepath.Join(t.TempDir(), "none.json")},
 		"seed file without keys": {"-seed", empty},
@@ -217,6 +220,20 @@ func TestRejectsBadFlags(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+func TestDisagrees(t *testing.T) {
+	t.Parallel()
+	base, token := startEmulator(t,
+		"-disagree", `{"Op": "workspaces.List", "Path": "/current/rooms/all/"}`,
+		"-disagree", `{"Op": "workspaces.List", "Edits": ["mv /pagination /page", "set /page/total 7"]}`)
+	var got struct{ Page struct{ Total int } }
+	if status := get(t, base, token, "/rooms/all/", &got); status != http.StatusOK || got.Page.Total != 7 {
+		t.Errorf("%d %+v", status, got)
+	}
+	if status := get(t, base, token, "/workspaces/all/", new(any)); status != http.StatusNotFound {
+		t.Errorf("the old path has status %d", status)
+	}
 }
 
 func TestParseFault(t *testing.T) {

@@ -316,7 +316,7 @@ const (
 // returns the text of comments as text, and takes it under that name only.
 //
 // An edit changes each response of the operation that has a place for it, errors and the
-// events of streams included. Pointers are JSON pointers, in which * is every element
+// events of streams included, or the messages of realtime.Socket. Pointers are JSON pointers, in which * is every element
 // of a list or map:
 //
 //	mv POINTER TO           renames a member to the end of the pointer TO, or moves it

@@ -3,6 +3,8 @@
 package check_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -46,7 +48,7 @@ func TestReportsOfRunsNameMutants(t *testing.T) {
 	all.require(t, renamed, retyped, dropped)
 }
 
-// report returns the report of a run against a platform that has the mutant.
+// report returns the written report of a run against a platform that has the mutant.
 func (m mutant) report(t *testing.T) *check.Report {
 	t.Helper()
 	d := seed.Disagreement{Op: seed.Op(m.op), Edits: m.edits}
@@ -56,7 +58,15 @@ func (m mutant) report(t *testing.T) *check.Report {
 	}
 	s := checktest.New(t)
 	s.Disagree(d)
-	return check.Compare(walk(t, s).Exchanges)
+	var written bytes.Buffer
+	if err := check.WriteJSON(&written, check.Compare(walk(t, s).Exchanges)); err != nil {
+		t.Fatal(err)
+	}
+	report := new(check.Report)
+	if err := json.Unmarshal(written.Bytes(), report); err != nil {
+		t.Fatal(err)
+	}
+	return report
 }
 
 // compareOthers requires that a report says nothing new of other operations, except that

@@ -26,15 +26,16 @@ type disagreement struct {
 	from, moved *wire.Route       // nil without another path
 }
 
-// Disagree adds a rule. It panics for one that [seed.Disagreement] does not allow.
-func (s *Server) Disagree(d seed.Disagreement) {
+// Disagree adds a rule. It returns an error for one that [seed.Disagreement] does not allow.
+func (s *Server) Disagree(d seed.Disagreement) error {
 	rule, err := s.newDisagreement(d)
 	if err != nil {
-		panic(err)
+		return err
 	}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.faults.disagreements = append(s.faults.disagreements, rule)
+	return nil
 }
 
 func (s *Server) newDisagreement(d seed.Disagreement) (*disagreement, error) {
@@ -79,6 +80,12 @@ func (f *faults) disagree(op string) []*disagreement {
 		return nil
 	}
 	return wire.Filter(f.disagreements, func(d *disagreement) bool { return d.op == "" || d.op == op })
+}
+
+// Message returns a message of a socket as the rules of realtime.Socket change it.
+func (f *faults) Message(text []byte) []byte {
+	own := wire.Filter(f.disagree(opSocket), func(d *disagreement) bool { return d.op != "" }) // a message has no envelope
+	return edited(text, editsOf(own))
 }
 
 // movedTo returns the endpoint that a rule has put at the path of a request, and sets the values of
@@ -285,6 +292,15 @@ const (
 	eventData   = "data: "
 )
 
+// edited returns a JSON text that is no response.
+func edited(text []byte, edits []edit.Edit) []byte {
+	r := edit.Response{Header: http.Header{}, Body: text}
+	for _, e := range edits {
+		_ = e.Apply(&r)
+	}
+	return r.Body
+}
+
 // editEvents changes the data of events.
 func editEvents(text string, edits []edit.Edit) string {
 	lines := strings.SplitAfter(text, "\n")
@@ -294,11 +310,7 @@ func editEvents(text string, edits []edit.Edit) string {
 			continue
 		}
 		end := data[len(strings.TrimRight(data, "\r\n")):]
-		r := edit.Response{Header: http.Header{}, Body: []byte(strings.TrimSuffix(data, end))}
-		for _, e := range edits {
-			_ = e.Apply(&r)
-		}
-		lines[i] = eventData + string(r.Body) + end
+		lines[i] = eventData + string(edited([]byte(strings.TrimSuffix(data, end)), edits)) + end
 	}
 	return strings.Join(lines, "")
 }

@@ -155,7 +155,11 @@ func (p *scripted) perform(text string) error {
 	case "script":
 		return given(p, rest, p.Script)
 	case "disagree":
-		return given(p, rest, p.Disagree)
+		var d seed.Disagreement
+		if err := p.decode(rest, &d); err != nil {
+			return err
+		}
+		return p.Disagree(d)
 	case "disturb":
 		return given(p, rest, p.FailSockets)
 	case "role", "code", "listen":

@@ -37,6 +37,8 @@ type messageFaults interface {
 	Aged(profileID string) []*world.SocketFault
 	// Next returns the fault of the next message, or the zero one.
 	Next(profileID string) *world.SocketFault
+	// Message returns the message of a platform that disagrees with the SDK.
+	Message(text []byte) []byte
 }
 
 type socket struct {
@@ -346,7 +348,7 @@ func (k *socket) deliver(f frame, fault *world.SocketFault) {
 	}
 	if f.text != nil && !fault.Lose && !fault.Drop {
 		for range 1 + fault.Copies {
-			k.send(websocket.MessageText, f.text(k.h.w.Now()))
+			k.send(websocket.MessageText, k.h.messageFaults.Message(f.text(k.h.w.Now())))
 		}
 	}
 	switch {
