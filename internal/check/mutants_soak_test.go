@@ -24,7 +24,8 @@ const drawn = 150
 // they say at most why they were not reached.
 func TestReportsOfRunsNameMutants(t *testing.T) {
 	t.Parallel()
-	exchanges, before := unchanged(t)
+	exchanges := recorded(t)
+	before := check.Compare(exchanges)
 	mutants := mutantsOf(exchanges)
 	dice := rand.New(rand.NewPCG(1815, drawn))
 	dice.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
