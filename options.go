@@ -195,6 +195,28 @@ func WithHooks(hooks api.Hooks) Option {
 	return func(c *config) error { c.Hooks = append(c.Hooks, hooks); return nil }
 }
 
+// WithDrift reports what responses have and this version of the SDK does not know: members
+// without a field, values of enumerations without a constant, and JSON values of another
+// kind than the documented ones. Calls succeed in spite of it; a new member is in Extra.
+//
+// Each kind of difference of a member is reported once, for at most 1,000 members of a client.
+// Report runs in the goroutine of the call, which blocks until it returns, and may run
+// concurrently. Its panics are recovered. A further use of the option adds to it.
+//
+// Successful responses in JSON that a method decodes are compared, which takes about as long
+// as the decoding; of a list with more than 100 elements the first 100, and then one of 100.
+// Not compared are errors, texts, streams, messages of sockets, and the results of
+// [Client.Call].
+func WithDrift(report func(e api.DriftEvent)) Option {
+	return func(c *config) error {
+		if report == nil {
+			return errors.New("fastio: WithDrift: the function is nil")
+		}
+		c.Drift = append(c.Drift, report)
+		return nil
+	}
+}
+
 // WithLogger logs retries and refreshes at warn level, waits for a rate limit or before a
 // retry at info level if they take 2 seconds or longer, and shorter waits and all attempts
 // at debug level. With slog.Default() a program so shows on stderr why it does not go on.

@@ -65,6 +65,31 @@ type RefreshEvent struct {
 	Err error // nil on success
 }
 
+// DriftEvent is what a response has and this version of the SDK does not know: see
+// fastio.WithDrift. It has names only, no values of the response.
+type DriftEvent struct {
+	Op     string
+	Type   string // the Go type that has no such member: "comments.Comment"; "" is the envelope
+	Member string // its name; "links[]" and "options{}" are the elements of a list and a map; "*" may be no name
+	Kind   DriftKind
+
+	// Want and Got are the JSON kinds of a [DriftKindShape]: "string", "number", "integer",
+	// "bool", "list", "object" or "time". Of a [DriftKindValue], Got is the value if it looks
+	// like one of an enumeration: 2 to 32 of a-z, 0-9, and "_.:-", the first one a letter, without
+	// five digits in a row; else it is "".
+	Want, Got string
+}
+
+// DriftKind is the kind of a [DriftEvent].
+type DriftKind string
+
+// Kinds of what is not known.
+const (
+	DriftKindUnknown DriftKind = "unknown" // a member without a field
+	DriftKindValue   DriftKind = "value"   // a value of an enumeration without a constant
+	DriftKindShape   DriftKind = "shape"   // a JSON value of another kind
+)
+
 // A Limiter shares rate limits between clients, for example all processes with one
 // credential: see fastio.WithLimiter. It must be safe for concurrent use.
 type Limiter interface {

@@ -125,3 +125,9 @@ func (t *Telemetry) onRefresh(ctx context.Context, e api.RefreshEvent) {
 	span.End(trace.WithTimestamp(now))
 	t.refreshes.Add(ctx, 1, withError(e.Err, operation))
 }
+
+// onDrift counts a member of responses that this version does not know.
+func (t *Telemetry) onDrift(e api.DriftEvent) {
+	t.drifts.Add(context.Background(), 1, metric.WithAttributes(operationKey.String(e.Op),
+		typeKey.String(e.Type), memberKey.String(e.Member), kindKey.String(string(e.Kind))))
+}

@@ -26,6 +26,7 @@
 //	fastio.client.wait.duration               waits, by reason
 //	fastio.client.retries                     retries
 //	fastio.client.refreshes                   refreshes of tokens
+//	fastio.drift                              members of responses that this version does not know, see [fastio.WithDrift]
 //	fastio.client.subscription.active         subscriptions, by mode
 //	fastio.client.subscription.sockets        sockets that were opened
 //	fastio.client.subscription.failures       failures of sockets and polls
@@ -39,8 +40,9 @@
 // Attributes of HTTP follow the semantic conventions 1.43.0, with one exception: there is no
 // url.full, because addresses hold identifiers and may hold secrets. The others are
 // fastio.operation, fastio.stream, fastio.wait.reason, fastio.rate_group,
-// fastio.retry.attempt, fastio.error.code, fastio.request_id and
-// fastio.subscription.mode. Metrics have those with few values only.
+// fastio.retry.attempt, fastio.error.code, fastio.request_id,
+// fastio.subscription.mode, fastio.drift.type, fastio.drift.member and fastio.drift.kind.
+// Metrics have those with few values only.
 //
 // An error is a status and an error.type: the HTTP status of a refusal, or one of
 // "canceled", "timeout", "invalid_input", "dns", "tls", "dial", "connection", "eof", "refused"
@@ -108,6 +110,7 @@ func (t *Telemetry) Option() fastio.Option {
 	return join(
 		fastio.WithHooks(api.Hooks{OnCall: t.onCall, OnRetry: t.OnRetry, OnWait: t.onWait, OnRefresh: t.onRefresh}),
 		fastio.WithMiddleware(t.Transport),
+		fastio.WithDrift(t.onDrift),
 	)
 }
 
@@ -128,7 +131,7 @@ func join[C any](opts ...func(C) error) func(C) error {
 type metrics struct {
 	requests, calls, streams, waits metric.Float64Histogram
 	openStreams, subscriptions      metric.Int64UpDownCounter
-	retries, refreshes              metric.Int64Counter
+	retries, refreshes, drifts      metric.Int64Counter
 	sockets, failures, discarded    metric.Int64Counter
 }
 
@@ -156,6 +159,7 @@ func newMetrics(m metric.Meter) metrics {
 
 		retries:   counter("fastio.client.retries", "{retry}", "retries"),
 		refreshes: counter("fastio.client.refreshes", "{refresh}", "replaced tokens"),
+		drifts:    counter("fastio.drift", "{member}", "members of responses that the version does not know"),
 		sockets:   counter(subscription+"sockets", "{socket}", "sockets that were opened"),
 		failures:  counter(subscription+"failures", "{failure}", "failures of sockets and polls"),
 		discarded: counter(subscription+"discarded", "{message}", "invalid messages"),
@@ -179,6 +183,9 @@ const (
 	codeKey      = attribute.Key("fastio.error.code")
 	requestIDKey = attribute.Key("fastio.request_id")
 	modeKey      = attribute.Key("fastio.subscription.mode")
+	typeKey      = attribute.Key("fastio.drift.type")
+	memberKey    = attribute.Key("fastio.drift.member")
+	kindKey      = attribute.Key("fastio.drift.kind")
 )
 
 // inject writes the context of a span into the header of a request.

@@ -3,8 +3,10 @@ package otelfastio_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -339,4 +341,24 @@ func TestGlobalProviders(t *testing.T) {
 	if n := len(r.spans.Ended()) - before; n != 2 || header.Get("Traceparent") == "" {
 		t.Errorf("%d spans, header %v", n, header)
 	}
+}
+
+// What responses have and the SDK does not know is counted, by its names.
+func TestDriftIsCounted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRecorder()
+		c := r.client(t, answers(status(200, `{"result":true,"user":{"id":5,"newer":"secret"}}`)))
+		for range 2 {
+			if _, err := c.Account.Me(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		const user = "fastio.drift fastio.drift.kind=%s fastio.drift.member=%s fastio.drift.type=account.User fastio.operation=account.Me 1"
+		for _, want := range []string{fmt.Sprintf(user, "shape", "id"), fmt.Sprintf(user, "unknown", "newer")} {
+			if got := r.collect(t); !slices.Contains(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		}
+	})
 }

@@ -2,7 +2,10 @@
 // have and the types have not.
 package drift
 
-import "cmp"
+import (
+	"cmp"
+	"strings"
+)
 
 //go:generate go run ./gen
 
@@ -36,6 +39,45 @@ type Difference struct {
 	// "integer", "bool", "list", "object", or "time" for a text that is one. Of a
 	// [KindValue], Got is the value.
 	Want, Got string
+}
+
+// Named returns d without what may be no name. The value of a [KindValue] is "" unless it
+// matches ^[a-z][a-z0-9_.:-]{1,31}$ and has no five digits in a row. An unknown member is "*",
+// since it may be the key of a map, unless it consists of at most 64 letters, digits and
+// "_.:-", without five digits in a row.
+func (d Difference) Named() Difference {
+	switch d.Kind {
+	case KindValue:
+		lower := d.Got != "" && 'a' <= d.Got[0] && d.Got[0] <= 'z' && d.Got == strings.ToLower(d.Got)
+		if !lower || len(d.Got) < 2 || !isName(d.Got, 32) {
+			d.Got = ""
+		}
+	case KindUnknown:
+		if !isName(d.Member, 64) {
+			d.Member = "*"
+		}
+	default:
+	}
+	return d
+}
+
+func isName(text string, most int) bool {
+	digits := 0
+	for _, c := range text {
+		switch {
+		case '0' <= c && c <= '9':
+			digits++
+			if digits == 5 {
+				return false
+			}
+			continue
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', strings.ContainsRune("_.:-", c):
+		default:
+			return false
+		}
+		digits = 0
+	}
+	return text != "" && len(text) <= most
 }
 
 // Sight is what a response has.

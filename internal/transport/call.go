@@ -138,7 +138,13 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any, opts ...api.
 	if err := x.do(ctx); err != nil {
 		return err
 	}
-	return x.decode(out)
+	if err := x.decode(out); err != nil {
+		return err
+	}
+	if len(c.cfg.Drift) > 0 {
+		x.observeDrift(out)
+	}
+	return nil
 }
 
 const markdown api.Output = "markdown"

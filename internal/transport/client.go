@@ -28,6 +28,7 @@ type Config struct {
 	Tokens     api.TokenSource // nil sends no token
 	Middleware []func(http.RoundTripper) http.RoundTripper
 	Hooks      []api.Hooks
+	Drift      []func(api.DriftEvent)
 	Limiter    api.Limiter  // nil shares no limits
 	Logger     *slog.Logger // nil logs nothing
 	Retry      Retry
@@ -66,6 +67,7 @@ type Client struct {
 	agent     []string
 	spent     atomic.Int64     // by retries: see retryCost
 	clock     servertime.Clock // from the Date of responses
+	drifts    drifts
 	bearer    atomic.Pointer[bearer]
 	watchdogs sync.Pool
 
