@@ -330,8 +330,8 @@ func (m mutant) isNamed(before, after *check.Operation) bool {
 		return slices.ContainsFunc(after.Never, func(name string) bool {
 			return strings.HasSuffix(name, "."+m.names[0]) && !slices.Contains(before.Never, name)
 		})
-	case assumed:
-		return slices.Contains(after.Names.Refuted, m.names[0])
+	case assumed: // refuted or not seen: another type may have a member of the same name
+		return !slices.Contains(after.Names.Confirmed, m.names[0])
 	}
 	return slices.ContainsFunc(after.Differences, func(d check.Difference) bool {
 		name := strings.TrimRight(d.Member, "[]{}")
