@@ -102,6 +102,7 @@ type watch struct {
 	pause    time.Duration // before the next poll
 }
 
+// newWatch checks the options of a watch.
 func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.CallOption) (*watch, error) {
 	w := &watch{s: s, profile: profile, swept: time.Now(), moved: time.Now()}
 	if o != nil {

@@ -95,6 +95,7 @@ func successor(key string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
+// begin sends the question, in a new thread if none is given.
 func (s *Service) begin(
 	ctx context.Context, in api.Profile, q Question, o *AskOptions, opts []api.CallOption,
 ) (*Turn, error) {
@@ -137,6 +138,8 @@ func (s *Service) Resume(
 	return t, err
 }
 
+// show reports the events of a turn and writes its text, and returns the turn as it has
+// ended.
 func (s *Service) show(
 	ctx context.Context, in api.Profile, thread, turn api.OpaqueID, o *AskOptions, opts []api.CallOption,
 ) (*Turn, error) {

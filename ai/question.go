@@ -118,6 +118,7 @@ const (
 	maxKey         = 64
 )
 
+// form checks a question and returns it with its idempotency key.
 func (q Question) form(args input.Args) (form url.Values, key string, err error) {
 	form = url.Values{}
 	if err := q.checkText(args); err != nil {

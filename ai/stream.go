@@ -176,6 +176,7 @@ const (
 	unable                // the turn has no stream
 )
 
+// connect reads one stream of events until it ends, and returns how.
 func (f *following) connect(ctx context.Context) (ending, error) {
 	o := api.Resolve(f.opts)
 	if o.Header == nil {

@@ -221,6 +221,7 @@ func (e *Error) Is(target error) bool {
 	return target == ErrInvalid && len(e.Params) > 0
 }
 
+// kind returns the error of this package for the status, nil without one.
 func (e *Error) kind() error {
 	if e.ofEdge() {
 		return ErrUnavailable

@@ -154,6 +154,7 @@ func (w *walk) failed(a Access, err error) error {
 	return w.add(a)
 }
 
+// org yields who has access to the organization, then to all in it.
 func (w *walk) org(id api.ID) error {
 	if err := call.Check(w.ctx, w.s.c, opAccess); err != nil {
 		return err
@@ -183,6 +184,7 @@ func (w *walk) org(id api.ID) error {
 	return nil
 }
 
+// workspace yields who has access to a workspace, its shares and its File Shares.
 func (w *walk) workspace(room *workspaces.Workspace) error {
 	place := Access{Place: api.Workspace(room.ID), Title: room.Name, Archived: room.Archived}
 	if err := w.members(place); err != nil {
@@ -223,6 +225,7 @@ func (w *walk) share(share *shares.Share, archived bool) error {
 	return w.members(place)
 }
 
+// fileShare yields the grants of a File Share, and whom its link lets in.
 func (w *walk) fileShare(link *fileshares.FileShare) error {
 	place := Access{Place: api.FileShare(link.ID), Title: link.Title}
 	if link.Access != fileshares.AccessNamedPeople {

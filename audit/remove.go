@@ -85,6 +85,7 @@ func (s *Service) RemovePerson(
 	}
 }
 
+// removePerson removes what accessOf finds, in the opposite order, and looks again.
 func (s *Service) removePerson(
 	ctx context.Context, org api.ID, person api.Person, dry bool, opts []api.CallOption, yield func(Removal) bool,
 ) error {

@@ -124,6 +124,7 @@ type reacted struct {
 	Own       string        `json:"user_reaction"` // (assumed name)
 }
 
+// react sends a change of a reaction. If the response has no reactions, they are read.
 func (s *Service) react(
 	ctx context.Context, comment api.OpaqueID, r *api.Request, opts []api.CallOption,
 ) (*Reactions, error) {

@@ -105,6 +105,7 @@ type watch struct {
 // seen is when a listed comment was created, and, by the local clock, listed.
 type seen struct{ created, listed time.Time }
 
+// run lists comments whenever something may have changed, and yields those that are new.
 func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error {
 	if err := cmp.Or(call.Check(ctx, w.s.c, opWatch), w.on.check(opWatch)); err != nil {
 		return err

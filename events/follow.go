@@ -454,6 +454,7 @@ func (f *follower) onRefusal(ctx context.Context, n int, pause time.Duration, er
 	}
 }
 
+// reportGaps reports the gaps that were found, and forgets each that was reported.
 func (f *follower) reportGaps(ctx context.Context) error {
 	for len(f.Gaps) > 0 {
 		g := f.Gaps[0]

@@ -56,6 +56,7 @@ func (q Query) fingerprint() string {
 	return hex.EncodeToString(sum[:12])
 }
 
+// load reads the checkpoint, or begins without one.
 func (f *follower) load(ctx context.Context) error {
 	query := f.query.fingerprint()
 	if f.o.Name == "" {
@@ -105,6 +106,7 @@ func (f *follower) restore(data []byte, query string) error {
 	return err
 }
 
+// save saves a checkpoint, if there is anything new.
 func (f *follower) save(ctx context.Context) error {
 	if f.unsaved+f.skipped == 0 {
 		return nil

@@ -142,6 +142,7 @@ func (q Query) checkProfile(args input.Args) error {
 	return nil
 }
 
+// checkChildren rejects filters that a search for the events of a batch does not have.
 func (q Query) checkChildren(args input.Args) error {
 	for _, f := range []struct{ name, got string }{
 		{"Profile", string(q.Profile.Kind)},

@@ -109,6 +109,7 @@ type seen struct {
 	first, last, least, most int64 // creation of events
 }
 
+// add counts an event.
 func (s *seen) add(e *Event) {
 	at := unix(e.Created.Time)
 	s.count++

@@ -113,6 +113,8 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 	return w
 }
 
+// resume returns the state in a cursor of a walk. One that had ended goes on shortly
+// before its end, as events may have become visible late.
 func (q Query) resume(cursor string) (cursorState, error) {
 	refuse := func(rule string) error { return &api.InputError{Op: opWalk, Field: "cursor", Rule: rule} }
 	if q.Cursor != "" {

@@ -104,6 +104,8 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
+// keep writes a fixture of a request and its response, without secrets, unless it is the
+// same as the last one of this request.
 func (r *recorder) keep(req *http.Request, body []byte, resp *http.Response, answer []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

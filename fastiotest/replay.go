@@ -195,6 +195,7 @@ func (u *unanswered) end() {
 	u.ended = true
 }
 
+// respond fails the test, once for each request.
 func (u *unanswered) respond(r *http.Request) (*http.Response, error) {
 	u.tb.Helper()
 	asked := incoming(r)

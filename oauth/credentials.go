@@ -363,6 +363,7 @@ type sessionAnswer struct {
 	sessionRow
 }
 
+// session returns the session of either form, nil without one.
 func (a *sessionAnswer) session() *Session {
 	switch {
 	case a.Named != nil:

@@ -54,6 +54,8 @@ type deviceAuthorization struct {
 	interval time.Duration
 }
 
+// withDevice shows a code, which the user enters on another device, and waits for the
+// token.
 func (s *signIn) withDevice(ctx context.Context) (*Grant, error) {
 	d, err := identified(ctx, s, func() (*deviceAuthorization, error) { return s.startDevice(ctx) })
 	if err != nil {
@@ -72,7 +74,7 @@ func (s *signIn) withDevice(ctx context.Context) (*Grant, error) {
 	stop(nil)
 	select {
 	case <-shown:
-	case <-time.After(hurry): // it ignores its context
+	case <-time.After(hurry): // ShowDeviceCode ignores its context
 	}
 	token, err = s.keep(ctx, token, err)
 	return s.finish(ctx, token, err)
@@ -175,6 +177,7 @@ func (s *signIn) poll(ctx context.Context, d *deviceAuthorization) (*Token, erro
 	}
 }
 
+// pollOnce requests the token once.
 func (s *signIn) pollOnce(
 	ctx context.Context, service *Service, d *deviceAuthorization, opts ...api.CallOption,
 ) (*Token, error) {

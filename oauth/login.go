@@ -99,6 +99,8 @@ func LoginIfNeeded(ctx context.Context, c Config) (*Source, *Grant, error) {
 	return loginIfNeeded(ctx, c, machine{listenLoopback, systemOpener()})
 }
 
+// loginIfNeeded returns the source of a stored token that is still good, else that of a
+// login.
 func loginIfNeeded(ctx context.Context, c Config, m machine) (*Source, *Grant, error) {
 	const op = "oauth.LoginIfNeeded"
 	if c.Store == nil {
@@ -131,6 +133,8 @@ type machine struct {
 	browser *opener
 }
 
+// login opens the browser or, where that is not possible, uses a code: of a device, or
+// one that is pasted.
 func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	const op = "oauth.Login"
 	if _, err := c.validate(op); err != nil {
@@ -350,6 +354,7 @@ func (s *signIn) authorize(ctx context.Context, pkce PKCE, redirectURI string, d
 	return address, nil
 }
 
+// request builds the login URL, or asks the platform for it.
 func (s *signIn) request(ctx context.Context, pkce PKCE, redirectURI string, displayCode bool) (string, error) {
 	r := s.authorization()
 	r.RedirectURI, r.PKCE, r.DisplayCode = redirectURI, pkce, displayCode
@@ -392,6 +397,8 @@ func (r AuthorizationRequest) address(op, endpoint string) (string, error) {
 	return u.String(), nil
 }
 
+// withBrowser sends the user to the login page, and receives the code by a redirect to
+// this machine.
 func (s *signIn) withBrowser(ctx context.Context, ln net.Listener, b *opener) (*Grant, error) {
 	pkce := NewPKCE()
 	x := expected{pkce.State, s.server.Issuer, s.server.NamesIssuer}
@@ -427,6 +434,7 @@ func outcomeOf(err error) outcome {
 	return o
 }
 
+// receive shows the login URL, opens the browser and waits for the redirect.
 func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE) (*Token, error) {
 	waiting, cancel := context.WithTimeout(ctx, consentTime)
 	defer cancel()
@@ -504,6 +512,7 @@ func (s *signIn) unanswered(ctx context.Context, denial *Error) error {
 	return s.fail(fmt.Errorf(text, ctx.Err(), call.Part(s.op, denial)))
 }
 
+// exchange exchanges the code for tokens and stores them.
 func (s *signIn) exchange(ctx context.Context, pkce PKCE, code api.Secret, redirectURI string) (*Token, error) {
 	service, done, err := s.at(s.server.Token)
 	if err != nil {
@@ -582,6 +591,7 @@ func (s *signIn) administers(ctx context.Context, t *Token) bool {
 	})
 }
 
+// withCode shows the login URL and asks for the code that the page then displays.
 func (s *signIn) withCode(ctx context.Context) (*Grant, error) {
 	pkce, redirectURI := NewPKCE(), s.loopbackURI()
 	waiting, cancel := context.WithTimeout(ctx, consentTime)

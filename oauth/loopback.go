@@ -166,6 +166,8 @@ func (r *receiver) enter(w http.ResponseWriter, e *entry) {
 	close(e.visited)
 }
 
+// receive handles a redirect. Only the first that belongs to this login counts; a denial
+// without its state is kept, in case nothing else arrives.
 func (r *receiver) receive(w http.ResponseWriter, req *http.Request) {
 	b, genuine := r.read(req.URL.RawQuery)
 	switch {
@@ -570,6 +572,7 @@ func (p *pages) longestHold() time.Duration {
 	return holdTime
 }
 
+// show writes a page: that of the program for this state, if it has one and that works.
 func (p *pages) show(w http.ResponseWriter, status int, o outcome) {
 	var page bytes.Buffer
 	policy := ownPolicy

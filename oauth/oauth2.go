@@ -78,6 +78,8 @@ func (a adapted) Refresh(ctx context.Context, refused api.Token) (api.Token, err
 
 func (f oauth2Func) Token() (*oauth2.Token, error) { return f() }
 
+// fromOAuth2 converts a token, or an error, whose text must not show the body of the
+// response.
 func fromOAuth2(t *oauth2.Token, err error) (api.Token, error) {
 	switch refusal, refused := errors.AsType[*oauth2.RetrieveError](err); {
 	case refused:
@@ -130,6 +132,7 @@ func (s *shared) get(ctx context.Context) (api.Token, error) {
 	return a.token, err
 }
 
+// refresh returns a token other than the refused one.
 func (s *shared) refresh(ctx context.Context, refused api.Token) (api.Token, error) {
 	for {
 		a, err := s.wait(ctx, refused.AccessToken)

@@ -55,6 +55,8 @@ func (c *Config) end(ctx context.Context, op string, request ending) error {
 	return aside(ctx, func() error { return c.endStored(ctx, op, request) })
 }
 
+// endStored ends the session of the stored token and removes it from the store, also if
+// the platform fails.
 func (c *Config) endStored(ctx context.Context, op string, request ending) error {
 	locking, cancel := lockContext(ctx)
 	defer cancel()
@@ -96,6 +98,7 @@ func (c *Config) endUnlocked(ctx context.Context, op string, request ending, unl
 	}
 }
 
+// endAtPlatform ends a session at the platform that has issued its token.
 func (c *Config) endAtPlatform(ctx context.Context, r *record, request ending) error {
 	signIns.end(c.Store, c.account(), r.Token.AccessToken.Secret)
 	u, err := url.Parse(r.Address)

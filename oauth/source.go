@@ -198,6 +198,7 @@ func (s *Source) join(ctx context.Context) (*refreshCall, *answer) {
 	return s.running, nil
 }
 
+// leave ends the wait of a caller. The last one cancels the call.
 func (s *Source) leave(c *refreshCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

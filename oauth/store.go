@@ -569,6 +569,7 @@ func (s FileStore) Reset(ctx context.Context) error {
 	return nil
 }
 
+// check returns an error for a store that cannot be used.
 func (s FileStore) check(account string) error {
 	args := input.Fields[FileStore]("")
 	for _, keys := range []KeyStore{s.Keys, s.Former} {

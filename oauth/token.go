@@ -365,6 +365,8 @@ func (*grantedScopes) JSONType(kind jsontext.Kind) reflect.Type {
 	return reflect.TypeFor[[]string]()
 }
 
+// readScopes reads the scopes of a token, which are a list or a text: JSON in a text, or
+// words. Nil means that there are none in the response.
 func readScopes(v jsontext.Value) []GrantedScope {
 	switch v.Kind() {
 	case 0, 'n':

@@ -110,6 +110,7 @@ func (d *dial) use(n *Network, maxMessage int64) {
 
 var errBadToken = errors.New("the token has characters that an address cannot hold")
 
+// address returns the URL and the header of a socket, with the token in one of them.
 func (d *dial) address(token api.Secret) (string, http.Header, error) {
 	if strings.ContainsFunc(token.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' || r == '#' }) {
 		return "", nil, errBadToken
@@ -132,6 +133,7 @@ func (d *dial) address(token api.Secret) (string, http.Header, error) {
 
 const dialTime = 10 * time.Second
 
+// open opens a socket. Its errors do not contain the token.
 func (d *dial) open(ctx context.Context, token api.Secret) (Conn, error) {
 	address, header, err := d.address(token)
 	if err != nil {

@@ -22,6 +22,7 @@ type dialer struct {
 	limit  int64
 }
 
+// Dial opens a socket through the transport of the client, without following redirects.
 func (d *dialer) Dial(ctx context.Context, address string, header http.Header) (Conn, error) {
 	network := d.client.Transport
 	if network == nil {
@@ -50,6 +51,7 @@ type line struct {
 	conn io.Closer
 }
 
+// RoundTrip keeps the connection of the socket, for cut.
 func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := l.next.RoundTrip(r)
 	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {

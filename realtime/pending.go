@@ -213,6 +213,7 @@ func (p *pending) entry(ctx context.Context, e *events.Event) error {
 	return nil
 }
 
+// admit adds an entry of the log, unless there are too many.
 func (p *pending) admit(e *events.Event) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -322,6 +323,7 @@ func (p *pending) requeue(delivered, rest []*Change) {
 	p.waiting = append(p.waiting, later...)
 }
 
+// release makes room for as many entries as were delivered.
 func (p *pending) release(delivered []*Change) {
 	for _, c := range delivered {
 		if c.Entry != nil {

@@ -240,6 +240,7 @@ func (n *session) start(ctx context.Context) {
 	n.work.Go(func() { n.fail(n.ping(n.ctx)) })
 }
 
+// fail ends the session with its first error.
 func (n *session) fail(err error) {
 	n.once.Do(func() {
 		n.err = err
@@ -282,6 +283,8 @@ func (n *session) read() error {
 
 var errSilent = errors.New("the server did not answer a ping in time")
 
+// ping sends pings, and returns an error once one has no response in half of the
+// interval.
 func (n *session) ping(ctx context.Context) error {
 	for {
 		if err := wait.Sleep(ctx, n.s.o.PingInterval); err != nil {

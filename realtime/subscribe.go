@@ -172,6 +172,7 @@ func refuse(field, rule string) error {
 	return input.Fields[SubscribeOptions](opSubscribe).Refuse(field, rule, "")
 }
 
+// check rejects options that a subscription cannot have.
 func (s *Subscription) check(opts []api.CallOption) error {
 	o := &s.o
 	shortest, longest := min(o.Sweep, o.Overlap, o.PingInterval), max(o.Sweep, o.Overlap, o.PingInterval, o.Coalesce)
@@ -399,6 +400,7 @@ func (s *Subscription) note(change func(*Status)) {
 	change(&s.status)
 }
 
+// switchTo changes the status, and its mode.
 func (s *Subscription) switchTo(mode Mode, change func(*Status)) {
 	s.notify(func(st *Status) {
 		if st.Mode != mode {

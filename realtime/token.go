@@ -120,8 +120,8 @@ const longestLife = 366 * 24 * time.Hour
 // one. It counts from the issue of the token, or else from the request.
 func claimedLife(token api.Secret, asked time.Time) time.Duration {
 	parts := strings.Split(token.Reveal(), ".")
-	const header, claims, signature = 0, 1, 3
-	if len(parts) != signature || parts[header] == "" {
+	const header, claims, all = 0, 1, 3
+	if len(parts) != all || parts[header] == "" {
 		return 0
 	}
 	b, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[claims], "="))

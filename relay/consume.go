@@ -156,6 +156,7 @@ type consumer[T any] struct {
 	free   chan struct{} // holds a value for each call of handle
 }
 
+// consume handles the messages of a group until ctx is done or something fails for good.
 func consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.Context, []Message[T]) error) error {
 	if err := o.check(); err != nil {
 		return err

@@ -102,6 +102,7 @@ func (c *consumer[T]) adjust(
 	return updated, nil
 }
 
+// sameFilter reports whether two consumers have the same subjects.
 func sameFilter(a, b jetstream.ConsumerConfig) bool {
 	subjects := func(c jetstream.ConsumerConfig) []string {
 		if c.FilterSubject != "" {

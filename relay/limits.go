@@ -103,6 +103,7 @@ func NewLimits(ctx context.Context, o LimitsOptions) (*Limits, error) {
 	return newLimits(ctx, kv, stream.CachedInfo().TimeStamp, api.RateWindows, o)
 }
 
+// newLimits watches the bucket, and returns when its present values are known.
 func newLimits(
 	ctx context.Context, kv jetstream.KeyValue, began time.Time,
 	published func(string) []api.RateWindow, o LimitsOptions,
@@ -538,6 +539,8 @@ func (g *limitGroup) write(c *change) time.Duration {
 	return 0
 }
 
+// put writes a budget, unless another process has changed it since it was read. It
+// returns the new revision.
 func (g *limitGroup) put(c *change) (uint64, error) {
 	g.mu.Lock()
 	broken := g.broken

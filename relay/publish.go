@@ -175,6 +175,8 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// count adds to the number of events that are not yet stored; n is negative for those
+// that are now.
 func (p *publisher) count(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -374,6 +376,7 @@ func (p *publisher) require(m *nats.Msg) {
 	m.Header[jetstream.ExpectedLastSubjSeqSubjHeader] = []string{p.subject}
 }
 
+// sendOne stores a message that is not part of a batch.
 func (p *publisher) sendOne(ctx context.Context, m message) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -206,6 +206,7 @@ func (d *dir) create(local string) error {
 	return err
 }
 
+// listed adds a node of a folder or, if it is a folder, what it contains.
 func (d *dir) listed(ctx context.Context, f *remoteFolder, n *Node, used dirs.Names) error {
 	if n.Type == NodeTypeLink {
 		d.ended(ctx, f, n, api.DirSkipped, api.ErrNotFile)
@@ -271,6 +272,7 @@ func (d *dir) file(ctx context.Context, f *remoteFile) {
 	d.End(ctx, f.DirEntry, api.DirDone, nil)
 }
 
+// download downloads a file, within the rate of all of them.
 func (d *dir) download(ctx context.Context, f *remoteFile, local string) error {
 	folder, err := d.local.OpenRoot(filepath.Dir(local))
 	if err != nil {

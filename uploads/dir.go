@@ -171,6 +171,7 @@ func (f *folder) relative() string {
 	return f.target + "/"
 }
 
+// check rejects options and targets that a folder cannot have.
 func (d *dir) check(t Target) error {
 	args, target := input.Fields[DirOptions](opDir), input.Fields[Target](opDir)
 	switch {
@@ -194,6 +195,8 @@ func (d *dir) scan(ctx context.Context) error {
 	return d.scanFolder(ctx, d.root)
 }
 
+// scanFolder adds what a folder contains. A folder that cannot be read is a failed entry,
+// except the root.
 func (d *dir) scanFolder(ctx context.Context, f *folder) error {
 	entries, filtered, err := d.list(ctx, f.path)
 	f.filtered = f.filtered || filtered || err != nil
@@ -214,6 +217,7 @@ func (d *dir) scanFolder(ctx context.Context, f *folder) error {
 	return nil
 }
 
+// scanEntry adds a file, or a folder and what it contains.
 func (d *dir) scanEntry(ctx context.Context, f *folder, found found, used dirs.Names) error {
 	name, err := found.name, found.err
 	if err == nil && !found.folder && durable.IsPartial(name) {

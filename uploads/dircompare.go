@@ -32,6 +32,8 @@ func (d *dir) compare(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// compareFolder finds the folders that the target already has, and ends files that are
+// the same there or whose name is taken.
 func (d *dir) compareFolder(ctx context.Context, f *folder) error {
 	if f.id == "" {
 		return nil

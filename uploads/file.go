@@ -216,6 +216,7 @@ type file struct {
 	state Upload
 }
 
+// newFile prepares an upload. Content that is a file can be checked for changes.
 func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts []api.CallOption) *file {
 	f := &file{
 		s: s, op: op, args: input.Parameters(op), content: content, opts: opts,

@@ -90,6 +90,7 @@ func (l *limits) of(ctx context.Context, t Target, opts []api.CallOption) (*Limi
 // mostTargets is of how many targets the limits are kept.
 const mostTargets = 1000
 
+// entry returns what is known of the limits of a target.
 func (l *limits) entry(t Target) *limitsOf {
 	l.mu.Lock()
 	defer l.mu.Unlock()

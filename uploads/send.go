@@ -230,6 +230,7 @@ func (s *source) endRead() {
 	s.reading = false
 }
 
+// Close interrupts a read that is waiting, if the content can be closed.
 func (s *source) Close() error {
 	s.mu.Lock()
 	s.closed = true

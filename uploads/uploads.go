@@ -115,6 +115,7 @@ type answer struct {
 	Bare    Upload  `json:",embed,inline"`
 }
 
+// upload returns the upload of either form.
 func (a *answer) upload() *Upload {
 	if a.Session != nil {
 		return a.Session
@@ -176,6 +177,7 @@ func (r *StartRequest) check(args, target input.Args) error {
 	return r.Target.check(target)
 }
 
+// check rejects combinations of fields that no call accepts.
 func (t *Target) check(target input.Args) error {
 	link := t.Profile.Kind == api.ProfileKindFileShare
 	switch {

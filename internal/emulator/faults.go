@@ -266,6 +266,7 @@ func (s *Server) newAim(skip, count int, probability float64, seed uint64) aim {
 	return aim{skip: skip, count: count, probability: probability, dice: dice}
 }
 
+// strikes counts a match, and reports whether the rule applies to it.
 func (a *aim) strikes() bool {
 	if a.count > 0 && a.struck >= a.count {
 		return false
@@ -278,8 +279,8 @@ func (a *aim) strikes() bool {
 	return true
 }
 
-// FailSockets adds a rule. The first rule that matches a message and has uses
-// left applies; rules with an age all do. [Server.Heal] removes them, too.
+// FailSockets adds a rule. To a message the first rule applies that matches and has uses
+// left; rules for the age of a socket all apply. [Server.Heal] removes them, too.
 func (s *Server) FailSockets(f world.SocketFault) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()

@@ -90,7 +90,8 @@ func (l List[P, T]) All(ctx context.Context, opts []api.CallOption) iter.Seq2[T,
 	}
 }
 
-// Pages is [List.All] for the pages.
+// Pages is [List.All] for the pages. The next page is fetched ahead once the loop has asked
+// for a second one.
 func (l List[P, T]) Pages(ctx context.Context, opts []api.CallOption) iter.Seq2[P, error] {
 	return func(yield func(P, error) bool) {
 		begun := false

@@ -343,6 +343,7 @@ type streamEvent struct {
 // heartbeat is the default interval of keep-alive events of a stream.
 const heartbeat = 15 * time.Second
 
+// streamTurn sends the events of a turn, as they come.
 func (h *Handlers) streamTurn(c *wire.Call, t *turn) (wire.Object, error) {
 	if accept := c.Request.Header.Get("Accept"); !strings.Contains(accept, "text/event-stream") {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotStreamed, "Send Accept: text/event-stream.")
@@ -362,6 +363,8 @@ func (h *Handlers) streamTurn(c *wire.Call, t *turn) (wire.Object, error) {
 	return c.Send(&wire.Reply{Status: http.StatusOK, Header: header, Stream: stream})
 }
 
+// first returns the index of the event at which a stream begins: behind the one that the
+// client has read last, if it names one.
 func (y *streamStyle) first(t *turn, lastID string) int {
 	last := len(t.events)
 	if t.ended() {

@@ -78,7 +78,7 @@ func (s *Store) Keep(content []byte) (*Blob, error) {
 	if s.held+size <= s.most {
 		p.text = string(content)
 		s.held += size
-		runtime.AddCleanup(p, s.forget, size)
+		runtime.AddCleanup(p, s.release, size)
 		return of(p), nil
 	}
 	if err := s.open(); err != nil {
@@ -207,7 +207,8 @@ func (p *part) readAt(b []byte, off int64) (int, error) {
 	return n, err
 }
 
-func (s *Store) forget(size int64) {
+// release subtracts the size of a text that is garbage now.
+func (s *Store) release(size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.held -= size

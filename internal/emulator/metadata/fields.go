@@ -213,7 +213,7 @@ func (h *Handlers) declareField(c *wire.Call, id string) (wire.Object, error) {
 	name, _ := c.Field("name")
 	name = strings.TrimSpace(name)
 	kind, _ := c.Field("declared_type")
-	nameOf(&c.Check, "name", name)
+	checkFieldName(&c.Check, "name", name)
 	c.Check.InvalidIf(!isFieldName(name), "name", "Not acceptable as the name of a field.")
 	switch {
 	case kind == "":
@@ -314,8 +314,8 @@ func readMerging(c *wire.Call) (merging, error) {
 		}
 	}
 	if len(c.Check.Failed) == 0 {
-		nameOf(&c.Check, "source", m.source)
-		nameOf(&c.Check, "target", m.target)
+		checkFieldName(&c.Check, "source", m.source)
+		checkFieldName(&c.Check, "target", m.target)
 	}
 	return m, c.Check.Refusal()
 }

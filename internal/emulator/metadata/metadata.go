@@ -247,8 +247,8 @@ func clamped(c *wire.Call, name string, fallback, most int) int {
 	return max(1, min(c.Integer(name, fallback, -unbounded, unbounded), most))
 }
 
-// nameOf reads the name of a field from a form, of any length.
-func nameOf(k *wire.Check, param, name string) {
+// checkFieldName checks the name of a field.
+func checkFieldName(k *wire.Check, param, name string) {
 	switch {
 	case strings.TrimSpace(name) == "":
 		k.Missing(param, "1 to 64 characters.")

@@ -46,6 +46,8 @@ const (
 	matchesMost  = 3 // chunks of a file that match
 )
 
+// readSelection reads which part of a text is asked for: chunks with words, of a page, or
+// from a position on.
 func readSelection(c *wire.Call) selection {
 	s := selection{words: c.Value("q"), cursor: c.Value("cursor"), to: lastPosition}
 	asked := 0
@@ -81,6 +83,8 @@ func (s *selection) matches(k Chunk) bool {
 		strings.Contains(strings.ToLower(k.Text), strings.ToLower(s.words))
 }
 
+// readText returns the selected chunks of a text. A cursor is bound to the selection;
+// that of a file that was replaced since returns none.
 func (h *contents) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
 	s := readSelection(c)
 	if err := c.Check.Refusal(); err != nil {

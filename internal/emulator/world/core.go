@@ -197,6 +197,7 @@ func Opaque(kind byte, seed, n uint64) string {
 	return string(append(b, digit(sum/36), digit(sum%36)))
 }
 
+// serial returns n of an id of [Opaque], and whether it is one.
 func serial(id string, kind byte, seed uint64) (uint64, bool) {
 	if len(id) != wire.OpaqueLen || id[0] != kind {
 		return 0, false

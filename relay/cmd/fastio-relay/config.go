@@ -217,6 +217,7 @@ func (c *config) setProfiles(list string) error {
 	return nil
 }
 
+// stream returns the stream of the flags.
 func (c *config) stream(nc *nats.Conn) (relay.Stream, error) {
 	js, err := jetstream.New(nc)
 	s := relay.Stream{

@@ -130,8 +130,7 @@ type prober struct {
 	failed         error
 }
 
-// run writes if the follower and this have not. Confirmed is the latest write of the
-// follower.
+// run writes if neither the follower, at confirmed, nor the prober has written lately.
 func (p *prober) run(ctx context.Context, confirmed, now time.Time) {
 	if now.Sub(later(confirmed, p.tried)) < p.every {
 		return

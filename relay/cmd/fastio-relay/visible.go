@@ -73,6 +73,7 @@ func (v *visibility) next(held []api.Profile, before time.Time) (oldest api.Prof
 	return oldest
 }
 
+// record stores whether a profile was visible. Other errors say nothing about that.
 func (v *visibility) record(p api.Profile, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
