@@ -146,10 +146,11 @@ func (p *pace) await(ctx context.Context) error {
 	defer wake()
 	due, idle := p.next(wake)
 	err := wait.Sleep(uncalled, time.Until(due))
+	// Each search of a round at rest takes a turn among all followers.
 	for n := 0; n < p.searches && err == nil && idle; n++ {
 		err = p.rests.group.Wait(uncalled)
 	}
-	if err != nil {
+	if err != nil { // woken, or ctx is done
 		err = wait.Sleep(ctx, time.Until(p.wakeAt()))
 	}
 	return err

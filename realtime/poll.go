@@ -111,7 +111,8 @@ func (s *Subscription) beginNow() {
 	s.pending.start(s.from.cursor)
 }
 
-// awaitSweep sleeps until the next sweep, or until now is done.
+// awaitSweep sleeps until the next sweep, or until now is done. Subscriptions that begin
+// together have their first sweeps at different times, by their phase.
 func (s *Subscription) awaitSweep(now context.Context) {
 	for {
 		pause := max(s.o.Sweep, s.s.spread())

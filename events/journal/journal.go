@@ -467,6 +467,7 @@ func hash(id api.OpaqueID) uint64 {
 // checkpoint counts as handled is on the disk before it.
 type store struct{ j *Journal }
 
+// Load returns the checkpoint without what Save has put before it.
 func (s store) Load(ctx context.Context, name string) (events.Checkpoint, error) {
 	c, err := s.j.store.Load(ctx, name)
 	if err != nil || c.Revision == 0 {
@@ -476,6 +477,7 @@ func (s store) Load(ctx context.Context, name string) (events.Checkpoint, error)
 	return c, err
 }
 
+// Save makes the rows durable, and saves their number and size before the checkpoint.
 func (s store) Save(ctx context.Context, name string, c events.Checkpoint) (uint64, error) {
 	s.j.saving.Lock()
 	defer s.j.saving.Unlock()
@@ -518,6 +520,7 @@ func (p position) before(data []byte) []byte {
 	return append(fmt.Appendf(nil, positionFormat, p.Size, p.Rows), data...)
 }
 
+// split is the inverse of [position.before].
 func split(b []byte) (p position, data []byte, err error) {
 	head, data, _ := bytes.Cut(b, []byte("\n"))
 	if n, _ := fmt.Sscanf(string(head)+"\n", positionFormat, &p.Size, &p.Rows); n < 2 || p.Size < 0 || p.Rows < 0 {

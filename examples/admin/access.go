@@ -34,7 +34,7 @@ func (p *program) audit(ctx context.Context) error {
 	return errors.Join(append(unread, table.Flush())...)
 }
 
-// placeOf returns a place for people.
+// placeOf returns the kind and the title of a place, for the output.
 func placeOf(a *audit.Access) string {
 	text := fmt.Sprintf("%s %s", a.Place.Kind, a.Title)
 	if a.Archived {

@@ -262,6 +262,7 @@ func (h *Handlers) threadOfPath(find finder, status int) func(*wire.Call) (*thre
 	}
 }
 
+// threadIn finds a chat of the caller. Any other has an error with the status.
 func (h *Handlers) threadIn(c *wire.Call, place string, status int) (*thread, error) {
 	id := c.OpaqueSegment("chat_id")
 	if err := c.Check.Refusal(); err != nil {
@@ -413,6 +414,7 @@ func (t *turn) object() wire.Object {
 	}
 }
 
+// failure returns why a turn has failed, nil for one that has not.
 func (t *turn) failure() any {
 	switch t.status {
 	case turnFailed, turnErrored:
@@ -432,6 +434,7 @@ func (t *turn) detailed() wire.Object {
 	return append(t.object(), wire.Member{"result", t.result()}, wire.Member{"actions", actions})
 }
 
+// result returns the answer of a turn, or its question to the user.
 func (t *turn) result() any {
 	switch t.status {
 	case turnComplete:

@@ -18,6 +18,8 @@ import (
 // turnPace is the default pause between the steps of a turn.
 const turnPace = 20 * time.Millisecond
 
+// begin plans the steps of a turn: its text is that of a script, or quotes what was found
+// in files.
 func (h *Handlers) begin(t *turn) {
 	t.script = h.chats.pick(t.query)
 	text := t.script.Text
@@ -33,6 +35,7 @@ func (h *Handlers) begin(t *turn) {
 	h.goOnTurn(t, t.created)
 }
 
+// pick returns the first script that matches a question and may still be used.
 func (ch *chatState) pick(query string) world.Script {
 	for _, sc := range ch.scripts {
 		if strings.Contains(query, sc.Match) && (sc.Count == 0 || sc.used < sc.Count) {
@@ -76,6 +79,7 @@ func (t *turn) course(text, place string) {
 
 func (t *turn) then(do func(at time.Time)) { t.plan = append(t.plan, do) }
 
+// goOnTurn schedules the next step of a turn, one pace after the last.
 func (h *Handlers) goOnTurn(t *turn, at time.Time) {
 	if len(t.plan) == 0 {
 		return
@@ -90,7 +94,7 @@ func (h *Handlers) goOnTurn(t *turn, at time.Time) {
 		t.plan = t.plan[1:]
 		do(at)
 		if t.status != before {
-			h.moved(t)
+			h.statusChanged(t)
 		}
 		t.wake()
 		h.goOnTurn(t, at)
@@ -103,7 +107,8 @@ func (t *turn) wake() {
 	t.change = make(chan struct{})
 }
 
-func (h *Handlers) moved(t *turn) {
+// statusChanged reports that a turn has another status, and charges for one that has ended.
+func (h *Handlers) statusChanged(t *turn) {
 	place := t.thread.profile
 	h.w.Touch(h.w.Now(), place, world.FieldsFor("ai_chat", t.thread.id, "ai_chat")...)
 	if !t.ended() {
@@ -119,12 +124,13 @@ func (h *Handlers) moved(t *turn) {
 	})
 }
 
+// cancel ends a turn. It reports false for one that has ended already.
 func (h *Handlers) cancel(t *turn) bool {
 	if t.ended() {
 		return false
 	}
 	t.move(turnCancelled, h.w.Now())
-	h.moved(t)
+	h.statusChanged(t)
 	t.wake()
 	return true
 }
@@ -153,6 +159,7 @@ func (t *turn) move(status string, at time.Time) {
 	t.emit(event, t.ending())
 }
 
+// ending renders how a turn has ended.
 func (t *turn) ending() wire.Object {
 	data := wire.Object{{"turn_id", wire.Hyphenated(t.id)}, {"status", t.status}}
 	data = data.With(t.status == turnNeedsInput, "clarification", t.clarification())
@@ -162,6 +169,7 @@ func (t *turn) ending() wire.Object {
 	return data
 }
 
+// act begins an action on the files of the answer.
 func (t *turn) act(label string, at time.Time) {
 	a := &action{label: label, state: turnRunning, started: at}
 	for _, src := range t.sources {
@@ -308,6 +316,7 @@ func terms(text string) []string {
 	return words
 }
 
+// compose quotes the passages that were found.
 func (h *Handlers) compose(t *turn) string {
 	place := h.w.ProfileName(t.thread.profile)
 	if len(t.sources) == 0 {
@@ -420,6 +429,7 @@ func (h *Handlers) follow(ctx context.Context, t *turn, from int, style *streamS
 	}
 }
 
+// opening returns what the stream begins with, before any event.
 func (y *streamStyle) opening() string {
 	text := ""
 	if y.BOM {

@@ -14,6 +14,8 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
+// createThread starts a chat with a question. The same idempotency key returns the same
+// chat.
 func (h *Handlers) createThread(c *wire.Call, place string) (wire.Object, error) {
 	if err := h.mayAsk(place); err != nil {
 		return nil, err
@@ -53,6 +55,7 @@ func (h *Handlers) createdThread(t *turn) (wire.Object, error) {
 
 const generatedName = 60 // characters
 
+// keepThread stores a chat, which gets its name from the question if it has none.
 func (h *Handlers) keepThread(th *thread, q *question) {
 	th.id = world.Opaque('9', h.w.Options.Seed, h.w.NextSerial())
 	th.created = h.w.Now()
@@ -85,6 +88,7 @@ func (h *Handlers) keepTurn(th *thread, q *question, key askKey) *turn {
 	return t
 }
 
+// sendTurn asks another question in a chat, unless one is being answered.
 func (h *Handlers) sendTurn(c *wire.Call, place string) (wire.Object, error) {
 	if err := h.mayAsk(place); err != nil {
 		return nil, err
@@ -244,6 +248,7 @@ func readQuestion(c *wire.Call) question {
 	return q
 }
 
+// limits rejects a question about too many files.
 func (q *question) limits(c *wire.Call) {
 	files := 0
 	for _, ref := range q.refs {
@@ -293,6 +298,7 @@ func objectField(c *wire.Call, name string) {
 	}
 }
 
+// jsonField reads a field with JSON, nil if it is not valid.
 func jsonField(c *wire.Call, name string) any {
 	text, _ := c.Field(name)
 	var value any
@@ -302,6 +308,7 @@ func jsonField(c *wire.Call, name string) any {
 	return value
 }
 
+// readReference adds a file or folder that a question is about.
 func readReference(c *wire.Call, q *question, name string, item any) {
 	m, _ := item.(map[string]any)
 	kind, _ := m["type"].(string)
@@ -490,6 +497,7 @@ func (h *Handlers) readExport(c *wire.Call) (wire.Object, error) {
 	return world.ServeVersion(c, n, n.Current())
 }
 
+// autoTitle names a share by a text of the caller or its first file, and describes it.
 func (h *Handlers) autoTitle(c *wire.Call, id string) (wire.Object, error) {
 	if !h.w.AtLeast(id, c.Key.User, world.Admin) {
 		return nil, wire.Denied("only admins may rename a share.")
@@ -513,6 +521,8 @@ func (h *Handlers) autoTitle(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"title", share.Title}, {"description", share.Description}}, nil
 }
 
+// shareImage draws the picture for links to a share, without the title where the caller
+// may not see it.
 func (h *Handlers) shareImage(c *wire.Call) (wire.Object, error) {
 	id := h.w.ShareNamed(c.Segment("share_id"))
 	share := h.w.Share(id)

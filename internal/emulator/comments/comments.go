@@ -86,6 +86,7 @@ func (h *Handlers) AddComment(it world.Comment) world.Comment {
 	return it
 }
 
+// keepComment stores a comment in order of creation.
 func (h *Handlers) keepComment(it world.Comment) *Comment {
 	list := &h.Comments
 	// Two letters begin the IDs of comments.
@@ -195,6 +196,7 @@ const (
 	codeAttachedLimit = 199319
 )
 
+// venueOfPath returns what the comments of a path are on, if the caller may look at it.
 func (h *Handlers) venueOfPath(c *wire.Call) (world.Venue, error) {
 	kind, id, node := c.Segment("entity_type"), c.Segment("parent_id"), wire.Plain(c.Segment("node_id"))
 	checkVenue(c, kind, id, node)
@@ -217,6 +219,7 @@ func (h *Handlers) venueOfPath(c *wire.Call) (world.Venue, error) {
 	return at, nil
 }
 
+// checkVenue checks the segments of a path to comments.
 func checkVenue(c *wire.Call, kind, id, node string) {
 	switch kind {
 	case wire.KindWorkspace, wire.KindShare, wire.KindFileShare:
@@ -239,6 +242,7 @@ func checkVenue(c *wire.Call, kind, id, node string) {
 	}
 }
 
+// venueOfFileShare is venueOfPath for a File Share, which has comments on its file only.
 func (h *Handlers) venueOfFileShare(c *wire.Call, id, node string) (world.Venue, error) {
 	f := h.w.FileShareNamed(id)
 	if !f.Open(h.w) {
@@ -306,6 +310,7 @@ func (h *Handlers) commentOfPath(c *wire.Call) (*Comment, error) {
 	return h.commentFor(c.Key, id)
 }
 
+// commentFor finds a comment that a credential may see.
 func (h *Handlers) commentFor(k *wire.Credential, id string) (*Comment, error) {
 	cm := h.Comments.byID[id]
 	if cm == nil {

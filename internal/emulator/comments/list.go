@@ -198,6 +198,7 @@ func (cm *Comment) entity() any {
 	return wire.ProfileID(cm.Profile)
 }
 
+// tally counts the reactions by emoji.
 func (cm *Comment) tally() wire.Object {
 	counts := map[string]any{}
 	for _, emoji := range cm.reactions {

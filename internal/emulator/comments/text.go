@@ -17,6 +17,7 @@ const (
 
 type mention struct{ markup, kind, id string }
 
+// mentionsIn lists the mentions in a body, such as @[user:ID:Name], outside of code.
 func mentionsIn(body string) []mention {
 	markup := regexp.MustCompile(`@\[(user|profile|file|folder|workspace|share):([0-9A-Za-z-]+)(?::[^\]\r\n]*)?\]`)
 	var found []mention
@@ -28,6 +29,7 @@ func mentionsIn(body string) []mention {
 	return found
 }
 
+// visible returns the number of characters without mentions.
 func visible(body string) int {
 	n := utf8.RuneCountInString(body)
 	for _, m := range mentionsIn(body) {
@@ -48,6 +50,7 @@ func (h *Handlers) usersMentioned(cm *Comment) []string {
 	return users
 }
 
+// reaches reports whether a user has access to a venue.
 func (h *Handlers) reaches(userID string, at world.Venue) bool {
 	if f := h.w.FileShare(at.FileShare); f != nil {
 		// An open tier alone makes no user a recipient.
@@ -58,6 +61,7 @@ func (h *Handlers) reaches(userID string, at world.Venue) bool {
 	return h.w.Role(at.Profile, userID) != ""
 }
 
+// clean removes control characters.
 func clean(body string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' {

@@ -26,6 +26,7 @@ type post struct {
 
 const commentFields = "body comment_id parent_id properties reference target_id target_ids"
 
+// postComment creates a comment or, with its id, changes one.
 func (h *Handlers) postComment(c *wire.Call, at world.Venue) (wire.Object, error) {
 	if err := h.mayPost(c.Key, at); err != nil {
 		return nil, err
@@ -50,6 +51,7 @@ func (h *Handlers) postComment(c *wire.Call, at world.Venue) (wire.Object, error
 	return h.create(c, at, p)
 }
 
+// parsePost reads a comment. A body that is too long has the given code.
 func (h *Handlers) parsePost(c *wire.Call, f wire.Members, tooLong int64) (*post, error) {
 	_, hasReference := f["reference"]
 	p := &post{
@@ -175,6 +177,8 @@ func reference(f wire.Members, c *wire.Call) map[string]any {
 	return r
 }
 
+// anchorRules returns what the members of a reference must be: the place in a file that a
+// comment is on.
 func anchorRules() map[string]func(any) bool {
 	upTo := func(most int) func(any) bool {
 		return func(v any) bool {
@@ -273,6 +277,7 @@ func (h *Handlers) bodyOf(c *wire.Call, f wire.Members, tooLong int64) (string, 
 
 const bulkMost = 100
 
+// deleteComment deletes a comment and the replies to it.
 func (h *Handlers) deleteComment(c *wire.Call, cm *Comment) (wire.Object, error) {
 	if err := h.refuseDelete(c.Key, cm); err != nil {
 		return nil, err

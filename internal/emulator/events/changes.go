@@ -70,6 +70,8 @@ func (h *Handlers) refuseFeedCursor(c *wire.Call, orgID, text string) error {
 	return wire.Refuse(http.StatusNotAcceptable, codeFeedCursor, "The cursor is not valid.")
 }
 
+// bootstrap returns the cursor for changes from now on, with the profiles that the caller
+// can read.
 func (h *Handlers) bootstrap(c *wire.Call, orgID, binding string, readable []string) (wire.Object, error) {
 	l := &h.w.Log
 	var head world.Position
@@ -86,6 +88,8 @@ func (h *Handlers) bootstrap(c *wire.Call, orgID, binding string, readable []str
 	return feedAnswer([]wire.Object{}, h.w.Cursor(head, binding), more, readable, items)
 }
 
+// feedAnswer renders a page of the feed. The version of profiles changes with those that
+// are readable.
 func feedAnswer(
 	rows []wire.Object, cursor string, more bool, readable []string, items []wire.Object,
 ) (wire.Object, error) {
@@ -101,6 +105,7 @@ func feedAnswer(
 	}, nil
 }
 
+// feedPage returns the readable changes behind a position, and whether there are more.
 func feedPage(
 	l *world.Log, orgID string, start world.Position, limit int, now int64, readable []string,
 ) (page []uint32, more bool) {

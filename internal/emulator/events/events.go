@@ -119,6 +119,7 @@ func (q *Query) readTimes(c *wire.Call, exclusive bool) {
 	c.Check.InvalidIf(!from.IsZero() && !to.IsZero() && to.Before(from), "created-max", "Not earlier than created-min.")
 }
 
+// readProfiles reads the profile of a search: the highest one that is named.
 func (h *Handlers) readProfiles(c *wire.Call, q *Query) {
 	for _, kind := range [...]string{wire.KindUser, wire.KindOrg, wire.KindWorkspace, wire.KindShare} {
 		name := kind + "_id"
@@ -143,6 +144,7 @@ func (h *Handlers) readProfiles(c *wire.Call, q *Query) {
 	c.Check.MissingIf(q.profile == "" && q.parent == "", "org_id", "Name a profile or a parent event.")
 }
 
+// readParent checks that a search for the events of a batch has no other filters.
 func (q *Query) readParent(c *wire.Call) {
 	if q.parent == "" {
 		c.Check.InvalidIf(q.cursor != "" && q.offset > 0, "offset", "Not with a cursor.")
@@ -359,6 +361,7 @@ func (v *Viewer) Sees(n uint32) bool {
 	return world.Rank(v.role(profileID)) >= world.Rank(least)
 }
 
+// row renders an event at a level of detail.
 func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
 	l := &v.h.w.Log
 	e := &l.Entries[n]
@@ -403,6 +406,7 @@ func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
+// putRest adds the members that only some events have.
 func (v *Viewer) putRest(r *wire.Row, e *world.Entry, k *world.EventKind, d *world.Detail) {
 	r.Put(wire.Full, "event_profile", wire.OptionalProfile(v.h.w.Log.ProfileID(e)))
 	if k.NodeType != "" {
@@ -458,6 +462,7 @@ func (v *Viewer) mayAck(n uint32) bool {
 	return v.Sees(n)
 }
 
+// event finds the event of a path, which the caller must be allowed to use.
 func (v *Viewer) event(c *wire.Call, may func(uint32) bool) (uint32, error) {
 	id := wire.Plain(c.Segment("event_id"))
 	switch {

@@ -108,6 +108,7 @@ func (h *Handlers) summaryText(rows []uint32, context string) string {
 	return b.String()
 }
 
+// pills describes an event, with what it is about as mentions.
 func (h *Handlers) pills(n uint32) string {
 	e := &h.w.Log.Entries[n]
 	text, names, values := h.w.TemplateOf(n)
@@ -120,6 +121,7 @@ func (h *Handlers) pills(n uint32) string {
 	return world.RenderText(text, names, values)
 }
 
+// mentioned returns what a placeholder of a template stands for.
 func (h *Handlers) mentioned(e *world.Entry, token string) (kind, id string) {
 	l := &h.w.Log
 	switch token {

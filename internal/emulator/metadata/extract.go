@@ -128,6 +128,7 @@ func (h *extractor) extractAll(c *wire.Call, id string) (wire.Object, error) {
 	})
 }
 
+// queueExtraction starts a job, which finishes later.
 func (h *extractor) queueExtraction(c *wire.Call, n *world.Node, kind string, fields []string) *extraction {
 	j := &extraction{
 		id: world.Opaque('9', h.w.Options.Seed, h.w.NextSerial()), workspace: n.Profile, user: c.Key.User, node: n,
@@ -218,6 +219,7 @@ func statement(line string) (label string, value any, said bool) {
 	return label, readText(text), said
 }
 
+// sortOf returns the category of a file by words in it.
 func sortOf(n *world.Node, text string) (category, sub string) {
 	words := strings.ToLower(n.Name + " " + text)
 	for _, sort := range [...][3]string{

@@ -320,6 +320,7 @@ func readMerging(c *wire.Call) (merging, error) {
 	return m, c.Check.Refusal()
 }
 
+// merge merges a field into another or, without confirmation, returns what that would do.
 func (h *Handlers) merge(c *wire.Call, workspaceID string, m merging) (wire.Object, error) {
 	v := h.vocabularyOf(workspaceID)
 	source, target := v.byKey[fieldKey(m.source)], v.governing(m.target)
@@ -397,6 +398,8 @@ func (h *Handlers) refuseMerge(workspaceID string, v *vocabulary, source, target
 	return nil
 }
 
+// hides reports whether a merge would hide a value: a file has values of a user for both
+// that differ.
 func (h *Handlers) hides(workspaceID string, a, b []*metaField) bool {
 	for _, n := range h.holders(workspaceID, a...) {
 		for _, f := range a {
@@ -480,6 +483,7 @@ func alike(a, b string) string {
 	return ""
 }
 
+// foldName returns a name without case, blanks, underscores and hyphens.
 func foldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" _-", r) {
@@ -489,6 +493,7 @@ func foldName(name string) string {
 	}, strings.ToLower(name))
 }
 
+// concept returns a name with synonyms replaced by one of them.
 func concept(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune(fieldSpacers, r) })
 	for i, word := range words {

@@ -445,6 +445,7 @@ func (h *Handlers) compareFacts(field string, a, b *world.Node) int {
 	return strings.Compare(valueText(x), valueText(y))
 }
 
+// jsonTexts reads a field with a JSON list of texts, nil if it is left out.
 func jsonTexts(c *wire.Call, name string, most int) []string {
 	text, sent := c.Field(name)
 	if !sent {

@@ -270,6 +270,7 @@ func (h *Handlers) parentOf(n *world.Node) string {
 	return cmp.Or(wire.Hyphenated(n.Parent), world.RootFolder)
 }
 
+// identity renders a node beside its metadata.
 func (h *Handlers) identity(n *world.Node, lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "id", wire.Hyphenated(n.ID))

@@ -299,6 +299,8 @@ func (h *Handlers) findClient(ctx context.Context, id string) (*client, error) {
 	return k, nil
 }
 
+// knownClient returns a client that is registered, or whose metadata document was fetched
+// lately.
 func (h *Handlers) knownClient(id string) *client {
 	h.w.RLock()
 	defer h.w.RUnlock()
@@ -311,6 +313,7 @@ func (h *Handlers) knownClient(id string) *client {
 	return nil
 }
 
+// fetch reads the metadata document of a client, whose id is its address.
 func (h *Handlers) fetch(ctx context.Context, id string) (*client, error) {
 	u, err := url.Parse(id)
 	if err != nil || u.Scheme != "https" || u.Host == "" {

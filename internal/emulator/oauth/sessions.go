@@ -223,6 +223,7 @@ func badRequest(code, description string) error {
 	return wire.RFCError(http.StatusBadRequest, code, description)
 }
 
+// token responds to a token request, with the headers that OAuth requires.
 func (h *Handlers) token(c *wire.Call) (wire.Object, error) {
 	body, err := h.grant(c)
 	out := wire.PlainJSON(http.StatusOK, body)
@@ -242,6 +243,7 @@ func (h *Handlers) token(c *wire.Call) (wire.Object, error) {
 	return c.Send(out)
 }
 
+// grant returns the tokens of a request, by its type.
 func (h *Handlers) grant(c *wire.Call) (wire.Object, error) {
 	form, err := tokenForm(c)
 	if err != nil {
@@ -282,6 +284,7 @@ func tokenForm(c *wire.Call) (url.Values, error) {
 	return c.Form, nil
 }
 
+// lacks returns the error of a missing field.
 func lacks(form url.Values, names ...string) error {
 	for _, name := range names {
 		if form.Get(name) == "" {
@@ -322,6 +325,8 @@ func (h *Handlers) openSession(form url.Values, k *code) *session {
 	return at
 }
 
+// mayExchange rejects a code that cannot be exchanged. One that is used twice ends its
+// session.
 func (h *Handlers) mayExchange(k *code, form url.Values) error {
 	verifier := form.Get("code_verifier")
 	switch {
@@ -407,6 +412,8 @@ func (h *Handlers) renew(c *wire.Call, form url.Values) (wire.Object, error) {
 	return h.issue(c, at, token), nil
 }
 
+// issue returns the response with a new access token, and a refresh token if there is
+// one.
 func (h *Handlers) issue(c *wire.Call, at *session, refresh string) wire.Object {
 	now := h.w.Now()
 	at.used = now.Unix()

@@ -258,6 +258,8 @@ func stem(w string) string {
 	return w
 }
 
+// isFiller reports whether a word says nothing. Words come without a final s: "doe" is
+// does.
 func isFiller(w string) bool {
 	const fillers = " a an and are as at by do doe for from how in is it of on or our that the thi this to was we what " +
 		"when where which who why with "

@@ -11,6 +11,8 @@ func (h *Handlers) shareDetails(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"share", h.ShareObject(id, c.UserID(), c.Out.Level)}}, nil
 }
 
+// readableShare finds the share of a path, if the caller may read it; code is that of the
+// refusal.
 func (h *Handlers) readableShare(code int64) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		if err := c.Check.Refusal(); err != nil {
@@ -270,6 +272,7 @@ func look(h *world.Share, r *wire.Row, role world.Role) {
 	r.Put(wire.Full, "assets", wire.Object{})
 }
 
+// shareLevel returns what a user is to a share.
 func (h *Handlers) shareLevel(it *world.Share, viewer string) string {
 	switch role := h.w.Role(it.ID, viewer); {
 	case world.Rank(role) >= world.Rank(world.Admin):

@@ -156,6 +156,7 @@ func (h *Handlers) setArchived(archived bool, event string) func(*wire.Call) (wi
 	})
 }
 
+// importShare moves a share of the caller into a workspace.
 func (h *Handlers) importShare(c *wire.Call, room string) (wire.Object, error) {
 	share, err := h.shareOfPath("")(c)
 	if err != nil {
@@ -188,6 +189,7 @@ func sharingDisabled() error {
 		"The policy allows no new shares.")
 }
 
+// shareQuota rejects another share if the plan has no more.
 func (h *Handlers) shareQuota(workspaceID string) error {
 	org, n := h.w.OrgOf(workspaceID), 0
 	for _, share := range h.w.AllShares() {
@@ -248,6 +250,7 @@ func (h *Handlers) linkToken(it *world.Share, scope, mark string) (wire.Object, 
 	return payload, nil
 }
 
+// authPassword exchanges the password of a link for a token.
 func (h *Handlers) authPassword(c *wire.Call, share *world.Share) (wire.Object, error) {
 	password, _ := c.Field("password")
 	c.Check.MissingIf(password == "", "password", "The password of the link.")
@@ -272,6 +275,7 @@ func (h *Handlers) authGuest(c *wire.Call, share *world.Share) (wire.Object, err
 	return h.linkToken(share, world.GuestScope, noPassword)
 }
 
+// linkOfPath finds the share of a link, without a credential.
 func (h *Handlers) linkOfPath(c *wire.Call) (*world.Share, error) {
 	id := h.w.ShareNamed(c.Segment("share_id"))
 	switch {

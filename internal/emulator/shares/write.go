@@ -53,6 +53,7 @@ func (h *Handlers) createRefusal(c *wire.Call) error {
 	return err
 }
 
+// makeShare stores a share that was checked, with its folder if it makes one.
 func (h *Handlers) makeShare(c *wire.Call, d *draft, makesFolder bool) (wire.Object, error) {
 	if makesFolder {
 		folder, _ := c.Field("folder_name")
@@ -183,6 +184,7 @@ const shareFields = "title description custom_url custom_name password share_typ
 	"anonymous_uploads_enabled intelligence accent_color background_color1 background_color2 " +
 	"link_1 link_2 link_3 owner_defined background_image"
 
+// readShare reads all fields of a share.
 func (d *draft) readShare() {
 	c := d.c
 	mayClear := !d.creating && !d.h.w.Options.Shares.TitleRequired

@@ -152,6 +152,7 @@ func kindOf(event string) EventKind {
 	return k
 }
 
+// classify returns the usual category of a name of events.
 func classify(event string) (category, sub string) {
 	first, _, _ := strings.Cut(event, "_")
 	switch first {
@@ -177,6 +178,7 @@ func classify(event string) (category, sub string) {
 	return category, "settings"
 }
 
+// hints sets what the name says: severity, notification, and what is done to a node.
 func (k *EventKind) hints() {
 	switch {
 	case strings.Contains(k.Event, "alert"), strings.HasSuffix(k.Event, "_failed"):

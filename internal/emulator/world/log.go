@@ -118,6 +118,7 @@ func newTable[T comparable]() table[T] {
 	return table[T]{Values: []T{zero}, numbers: map[T]uint32{zero: 0}}
 }
 
+// Intern returns the index of a value, which it adds if it is new.
 func (t *table[T]) Intern(v T) uint32 {
 	n, found := t.numbers[v]
 	if !found {
@@ -186,6 +187,7 @@ func (w *World) WriteEvent(e Event) Event {
 	return e
 }
 
+// fill sets the defaults of an event.
 func (w *World) fill(e *Event, now time.Time) {
 	e.Name = cmp.Or(e.Name, "workspace_updated")
 	k := kindOf(e.Name)
@@ -228,6 +230,7 @@ func (w *Directory) Actor(userID string) *Actor {
 	return &Actor{User: userID, Kind: "human", CredentialType: "session"}
 }
 
+// add stores an event, and returns its row.
 func (l *Log) add(e Event, now time.Time) uint32 {
 	n := Number(len(l.Entries))
 	at := Scope{e.Org, e.Workspace, e.Share}
@@ -311,6 +314,7 @@ func (l *Log) keep(n uint32, e Event) {
 	}
 }
 
+// insertSorted inserts a row, mostly at the end.
 func insertSorted(rows []uint32, n uint32, compare func(a, b uint32) int) []uint32 {
 	if len(rows) == 0 || compare(rows[len(rows)-1], n) <= 0 {
 		return append(rows, n)
@@ -410,6 +414,8 @@ func (w *World) RecordNames(row uint32, ids ...string) {
 	}
 }
 
+// formerName returns the name that an object had at the time of a row, if it has another
+// one now.
 func (l *Log) formerName(row uint32, id string) (name string, renamed bool) {
 	for _, was := range l.formerly[id] {
 		if row < was.until {
@@ -493,6 +499,7 @@ func (w *World) TemplateOf(n uint32) (text string, names, values []string) {
 	return text, names, values
 }
 
+// tokenValue returns the text for a placeholder of a template.
 func (w *World) tokenValue(n uint32, token string) string {
 	l := &w.Log
 	e := &l.Entries[n]
@@ -551,6 +558,7 @@ func ActorObject(a Actor) wire.Object {
 	}
 }
 
+// mergeSorted inserts rows, mostly at the end.
 func mergeSorted(rows, more []uint32, compare func(a, b uint32) int) []uint32 {
 	sorted := len(rows) == 0 || compare(rows[len(rows)-1], more[0]) <= 0
 	rows = append(rows, more...)

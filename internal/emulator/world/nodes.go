@@ -366,6 +366,7 @@ func (w *Directory) Intelligent(profileID string) bool {
 	return workspace != nil && !workspace.Value.NoIntelligence
 }
 
+// goal returns the state that indexing ends in, "" for a node without content.
 func (w *World) goal(n *Node) string {
 	switch {
 	case !n.HasContent():
@@ -403,6 +404,7 @@ func (w *World) goOn(n *Node) {
 	})
 }
 
+// nextState returns the next state of indexing, "" at the end.
 func (w *World) nextState(n *Node) string {
 	goal := w.goal(n)
 	switch {

@@ -184,7 +184,8 @@ func (w *World) FileShareEvent(f *FileShare, e Event) {
 	w.WriteEvent(e)
 }
 
-// GrantIsFor reports whether a grant belongs to a user, or to an unknown address.
+// GrantIsFor reports whether a grant belongs to a user or, if neither has an account, to an
+// e-mail address.
 func GrantIsFor(g *Grant, userID, email string) bool {
 	if g.User != "" || userID != "" {
 		return g.User == userID
