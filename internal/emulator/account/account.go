@@ -98,6 +98,7 @@ func (h *Handlers) searchUsers(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"users", found}}, nil
 }
 
+// contactsOf returns the users who share a profile with the caller.
 func (h *Handlers) contactsOf(k *wire.Credential) map[string]bool {
 	met := map[string]bool{}
 	for _, id := range h.reached(k) {

@@ -270,6 +270,7 @@ func (h *Handlers) dashboard(c *wire.Call, id string) (wire.Object, error) {
 	}, c.Check.Refusal()
 }
 
+// cardsOf returns the recent events that the caller sees as cards, the latest first.
 func (h *Handlers) cardsOf(c *wire.Call, workspaceID string) []uint32 {
 	l := &h.w.Log
 	v := h.events.Viewer(c, &events.Query{})
@@ -287,6 +288,7 @@ func (h *Handlers) cardsOf(c *wire.Call, workspaceID string) []uint32 {
 	return rows
 }
 
+// card renders the card of an event.
 func (h *Handlers) card(n uint32) wire.Object {
 	l := &h.w.Log
 	e := &l.Entries[n]
@@ -317,6 +319,7 @@ func (h *Handlers) card(n uint32) wire.Object {
 	}
 }
 
+// cardOfPath returns the key of a card that the caller has.
 func (h *Handlers) cardOfPath(c *wire.Call) (string, error) {
 	id, err := h.w.WorkspaceOfPath(c)
 	if err != nil {

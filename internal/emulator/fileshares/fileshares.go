@@ -88,6 +88,7 @@ func (h *Handlers) dropFileShare(f *world.FileShare, caller string) {
 	h.w.DropFileShare(f.ID)
 }
 
+// give adds a grant, or replaces that of the same person. It ends by itself.
 func (h *Handlers) give(f *world.FileShare, g world.Grant) world.Grant {
 	g.Capability = cmp.Or(g.Capability, world.CanDownload.String())
 	if u := h.w.UserOf(g.Email); g.User == "" && u != "" {
@@ -137,6 +138,7 @@ func (h *Handlers) fileShareToManage(need wire.Mode) func(*wire.Call) (*world.Fi
 	}
 }
 
+// mayManage rejects a credential that may not manage the File Shares of a workspace.
 func (h *Handlers) mayManage(c *wire.Call, workspaceID string, need wire.Mode) error {
 	switch covered := h.w.Covers(c.Key, workspaceID); {
 	case covered < wire.Read:

@@ -17,6 +17,7 @@ const (
 	mailPause                 = time.Minute // between two mails about one membership
 )
 
+// addMember adds a user who is named by an id, and invites others by mail.
 func (h *Handlers) addMember(c *wire.Call, id string) (wire.Object, error) {
 	target := c.Segment("email_or_user")
 	user := h.w.UserNamed(target)
@@ -35,6 +36,7 @@ func (h *Handlers) addMember(c *wire.Call, id string) (wire.Object, error) {
 	return h.invite(c, id, target, user)
 }
 
+// refuseTarget rejects the caller and the owner.
 func (h *Handlers) refuseTarget(where, caller, user string) error {
 	switch {
 	case user == "":
@@ -47,6 +49,7 @@ func (h *Handlers) refuseTarget(where, caller, user string) error {
 	return nil
 }
 
+// addDirectly adds a user, or changes the terms of a member.
 func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, error) {
 	t := h.readTerms(c, id, clearsExpiry)
 	force, _ := c.Field("notification")
@@ -358,6 +361,7 @@ func (h *Handlers) changeInvitation(c *wire.Call, v *world.Invitation) (wire.Obj
 	return wire.Object{{"invitation", h.w.InvitationObject(v)}}, nil
 }
 
+// revise changes the terms of an invitation.
 func (h *Handlers) revise(c *wire.Call, v *world.Invitation, t conditions) error {
 	if err := h.refuseRole(v.Profile, c.Key.User, t.role, codeInviteRole); err != nil {
 		return err

@@ -249,6 +249,7 @@ func (h *Handlers) memberNamed(where string, c *wire.Call) string {
 
 func noMember() error { return wire.NoSuch(codeNoMember, "member") }
 
+// updateMember changes the terms of a member or of a pending one.
 func (h *Handlers) updateMember(c *wire.Call, id string) (wire.Object, error) {
 	t := h.readTerms(c, id, clearsExpiry)
 	if err := c.Check.Refusal(); err != nil {

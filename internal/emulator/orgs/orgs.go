@@ -222,8 +222,8 @@ func plans() []Plan {
 	}
 }
 
-// planByID returns the plan of an id, such as solo_monthly_v2, and whether there is one. No
-// document shows the ids of yearly plans: they are assumed.
+// planByID returns the plan of an id, such as business_v2_monthly, and whether there is
+// one. No document shows the ids of yearly plans: they are assumed.
 func planByID(id string) (Plan, bool) {
 	name, period, _ := strings.Cut(strings.Replace(id, "_v2", "", 1), "_")
 	if name == "solo" {

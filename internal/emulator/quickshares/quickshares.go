@@ -200,6 +200,7 @@ func (h *Handlers) previewQuickFile(c *wire.Call) (wire.Object, error) {
 		func(q *world.QuickShare, _ *world.Node) (wire.Object, error) { return h.fileshares.FirstFile(c, q.ID) })
 }
 
+// previewed shows a preview, and counts its bytes: a link has a limited number.
 func (h *Handlers) previewed(
 	c *wire.Call, show func(*world.QuickShare, *world.Node) (wire.Object, error),
 ) (wire.Object, error) {

@@ -232,6 +232,7 @@ func (h *Handlers) acceptable(r *http.Request) (status int, why string) {
 	return 0, ""
 }
 
+// headerSize returns the bytes of a handshake.
 func headerSize(r *http.Request) int {
 	const line = len(": \r\n")
 	n := len(r.Method) + len(r.URL.RequestURI()) + len("  HTTP/1.1\r\n\r\n") + len("Host") + len(r.Host) + line
@@ -313,6 +314,7 @@ func (h *Handlers) mayListen(c *world.Claims) bool {
 	return h.w.MayPoll(&wire.Credential{Key: world.Key{User: c.User}}, c.Profile)
 }
 
+// upgradable reports whether the connection can become a WebSocket.
 func upgradable(w http.ResponseWriter) bool {
 	for {
 		if _, can := w.(http.Hijacker); can {

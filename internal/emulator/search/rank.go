@@ -126,6 +126,7 @@ func (f *found) rank() {
 	slices.SortStableFunc(f.hits, func(a, b *hit) int { return cmp.Compare(b.relevance, a.relevance) })
 }
 
+// rateNames sets the scores of names: by words, or 1 for each that matches a pattern.
 func rateNames(hits []*hit, q *fileQuery) {
 	if q.match == matchAuto {
 		c := newCorpus(len(hits), func(i int) string { return hits[i].node.Name })
@@ -204,6 +205,7 @@ type corpus struct {
 	documents map[string]float64 // in how many texts a word is
 }
 
+// newCorpus counts the words of n texts.
 func newCorpus(n int, text func(i int) string) *corpus {
 	c := &corpus{documents: map[string]float64{}}
 	for i := range n {
@@ -248,6 +250,7 @@ func words(text string) []string {
 	return fields
 }
 
+// stem returns a word without its ending, if enough is left.
 func stem(w string) string {
 	const least = 3
 	for _, ending := range [...]string{"ing", "ed", "es", "s"} {
@@ -258,8 +261,7 @@ func stem(w string) string {
 	return w
 }
 
-// isFiller reports whether a word says nothing. Words come without a final s: "doe" is
-// does.
+// isFiller reports whether the stem of a word says nothing: "doe" is that of does.
 func isFiller(w string) bool {
 	const fillers = " a an and are as at by do doe for from how in is it of on or our that the thi this to was we what " +
 		"when where which who why with "

@@ -213,6 +213,7 @@ func (h *hit) bestChunk(lv wire.Level) wire.Object {
 	}
 }
 
+// whereabouts returns where in a file the excerpt is: a page, or a time.
 func (h *hit) whereabouts() wire.Object {
 	const seconds = 10 // of speech in a paragraph
 	switch p := h.excerpt; {
@@ -229,6 +230,7 @@ func (h *hit) whereabouts() wire.Object {
 	return nil
 }
 
+// trim shortens an excerpt to a level of detail.
 func trim(text string, lv wire.Level) string {
 	most := len(text)
 	switch lv {
@@ -247,6 +249,7 @@ func trim(text string, lv wire.Level) string {
 	return text[:most] + "…"
 }
 
+// metadata renders which parts of a search were done.
 func (f *found) metadata(q *fileQuery) wire.Object {
 	o := wire.Object{
 		{"intelligence_enabled", f.intelligence},
@@ -299,6 +302,7 @@ func (h *Handlers) fill(b bucket, rows []wire.Object) wire.Object {
 	}
 }
 
+// searchAll searches files, comments and facts, each in a bucket of its own.
 func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) {
 	q := readFileQuery(c, metadata.QueryMost)
 	byFiles, byComments, byFacts := readBucket(c, "files"), readBucket(c, "comments"), readBucket(c, "metadata")
@@ -393,6 +397,7 @@ func (sc *searchScope) has(n *world.Node) bool {
 	return sc == nil || sc.folders[n.Parent] || slices.Contains(sc.versions[n.ID], n.Current().ID)
 }
 
+// take adds a folder. It returns false once there are too many.
 func (sc *searchScope) take(folder string) bool {
 	if sc.folders[folder] {
 		return true
@@ -442,6 +447,7 @@ func entries(c *wire.Call, name string) []string {
 	return strings.Split(text, ",")
 }
 
+// addFile adds the version of a file, as node:version, to a scope.
 func (h *Handlers) addFile(c *wire.Call, in world.Store, sc *searchScope, entry string) {
 	id, version, paired := strings.Cut(entry, ":")
 	id, version = wire.Plain(strings.TrimSpace(id)), wire.Plain(strings.TrimSpace(version))
@@ -464,6 +470,7 @@ func (h *Handlers) addFile(c *wire.Call, in world.Store, sc *searchScope, entry 
 	sc.versions[id] = append(sc.versions[id], version)
 }
 
+// folderOf reads a folder of a scope and the number of levels below it, as folder:depth.
 func (h *Handlers) folderOf(c *wire.Call, in world.Store, entry string) (string, int) {
 	id, levels, paired := strings.Cut(entry, ":")
 	id = wire.Plain(strings.TrimSpace(id))

@@ -205,6 +205,8 @@ func (h *Handlers) CheckSecondFactor(userID, code string) bool {
 	return active == nil || active.accepts(code, h.w.Now())
 }
 
+// signIn checks a password. With a second factor, the token is limited to sending its
+// code.
 func (h *Handlers) signIn(c *wire.Call) (wire.Object, error) {
 	email, password, found := c.Request.BasicAuth()
 	if !found { // no account, and so no attempts to count
@@ -346,6 +348,7 @@ func (h *Handlers) enableTwoFactor(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"binding_uri", f.pending.uri(h.w.User(c.Key.User).Value.Email)}}, nil
 }
 
+// uri returns what an authenticator app reads from a QR code.
 func (f *factor) uri(account string) string {
 	return "otpauth://totp/" + url.PathEscape("Fast.io:"+account) + "?" + url.Values{
 		"secret":    {base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(f.secret)},
@@ -390,6 +393,7 @@ func (h *Handlers) sendCode(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
+// completeSignIn exchanges a limited token and a code for a session.
 func (h *Handlers) completeSignIn(c *wire.Call) (wire.Object, error) {
 	if c.Key.Kind != wire.LimitedToken {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeComplete, "The token needs no second factor.")

@@ -154,6 +154,7 @@ func pictureOf(n *world.Node) image.Image {
 	return world.Picture(n.Name)
 }
 
+// show responds with an encoded picture.
 func show(c *wire.Call, picture image.Image, format string) (wire.Object, error) {
 	var b bytes.Buffer
 	encode := png.Encode
@@ -212,6 +213,8 @@ func sides() map[string]int {
 	return map[string]int{"IconTiny": 16, "IconSmall": 32, "IconMedium": 64, "Preview": 1024}
 }
 
+// readTransform responds with a picture that is cropped, turned and resized, in this
+// order.
 func (h *contents) readTransform(c *wire.Call) (wire.Object, error) {
 	n, err := h.nodeOfToken(c, c.Value("token"), transformScope)
 	if err != nil {

@@ -215,6 +215,8 @@ func (q *keyset) compare(a, b keysetPlace) int {
 	return way
 }
 
+// nodePage returns a page of nodes. A cursor is the place of the last node in their
+// order, bound to the list that about names.
 func (h *Handlers) nodePage(
 	c *wire.Call, in world.Store, q keyset, found []*world.Node, about string,
 ) (wire.Object, error) {
@@ -242,6 +244,7 @@ func (h *Handlers) nodePage(
 	}, nil
 }
 
+// openKeyset reads a cursor of nodePage.
 func (h *Handlers) openKeyset(text, binding string) (keysetPlace, bool) {
 	b, sealed := h.w.Unseal(text, binding)
 	length, rest, _ := strings.Cut(string(b), " ")

@@ -179,6 +179,7 @@ func (h *Handlers) treeEvent(c *wire.Call, in world.Store, n *world.Node, what s
 	h.w.NodeEvent(n, world.Event{Name: event(in, h, kind+"_"+what), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 }
 
+// createFolder creates a folder, or returns the one of that name unless force is given.
 func (h *Handlers) createFolder(c *wire.Call, in world.Store) (wire.Object, error) {
 	name := treeName(c, required)
 	force, forced := c.Field("force")
@@ -457,6 +458,7 @@ func checkUpdate(c *wire.Call) (replaces bool) {
 	return replaces
 }
 
+// updateTexts changes the title and the description of a node.
 func (h *Handlers) updateTexts(c *wire.Call, n *world.Node) {
 	d := h.detailsOf(n)
 	for text, at := range map[string]*string{"metadata_title": &d.title, "metadata_short": &d.short} {

@@ -62,6 +62,7 @@ func (h *Handlers) checkChunk(c *wire.Call, u *upload, chunk []byte) (order int)
 	return order
 }
 
+// keep stores a chunk.
 func (h *Handlers) keep(u *upload, order int, content []byte) error {
 	kept, err := h.w.Blobs.Keep(content)
 	if err != nil {
@@ -109,6 +110,7 @@ func (u *upload) received() int64 {
 	return n
 }
 
+// closed returns the error of a call that the state of an upload does not allow.
 func (u *upload) closed() error {
 	if u.size < 0 {
 		return wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is a stream.")
@@ -140,6 +142,7 @@ func (h *Handlers) deleteChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	return nil, nil
 }
 
+// completeUpload stores the file, once all its bytes have arrived.
 func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) {
 	small := 0
 	for _, chunk := range u.chunks {
@@ -165,6 +168,7 @@ func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) 
 	return h.uploadDetails(u), nil
 }
 
+// gapless reports whether the numbers of the chunks are 1 to n.
 func (u *upload) gapless() bool {
 	for order := range len(u.chunks) {
 		if _, found := u.chunks[order+1]; !found {

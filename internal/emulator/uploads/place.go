@@ -20,6 +20,7 @@ type place struct {
 	base      string // the version that is expected, "" is any
 }
 
+// uploadPlace reads where the file is to be stored; nowhere, if that is said later.
 func (h *Handlers) uploadPlace(c *wire.Call) (place, error) {
 	id, given := c.Field("instance_id")
 	kind := h.w.KindOf(id)
@@ -132,6 +133,7 @@ func isRelative(path string) bool {
 	return true
 }
 
+// editor finds a File Share whose file the caller may replace.
 func (h *Handlers) editor(c *wire.Call, id string) (*world.FileShare, error) {
 	f, n, err := h.w.Recipient(c, id, world.CanEdit)
 	if err != nil && wire.RefusalOf(err).Code == world.CodeTooLittle && c.Key == nil {

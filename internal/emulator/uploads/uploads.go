@@ -305,6 +305,7 @@ func (h *Handlers) started(u *upload) (wire.Object, error) {
 	return wire.Object{{"id", wire.Hyphenated(u.id)}}.With(u.node != "", "new_file_id", wire.Hyphenated(u.node)), nil
 }
 
+// newUpload reads an upload of known size, or of a stream.
 func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 	u := &upload{user: c.UserID(), to: to, origin: storage.OriginChunked, chunks: map[int]*blob.Blob{}, size: -1}
 	u.name, _ = c.Field("name")
@@ -397,6 +398,7 @@ func (h *Handlers) uploadDetails(u *upload) wire.Object {
 	return wire.Object{{"session", h.session(u)}}
 }
 
+// session renders an upload. That of a File Share shows less.
 func (h *Handlers) session(u *upload) wire.Object {
 	chunks := wire.Object{}
 	for _, order := range u.orders() {
@@ -431,6 +433,7 @@ func (h *Handlers) uploadOfPath(c *wire.Call) (*upload, error) {
 	return u, h.mayContinue(c, u)
 }
 
+// mayContinue rejects a caller who has lost the right to store the file.
 func (h *Handlers) mayContinue(c *wire.Call, u *upload) error {
 	switch {
 	case u.to.fileShare != "":

@@ -46,6 +46,7 @@ func (h *Handlers) webRoutes() []*wire.Route {
 	}
 }
 
+// startImport begins to fetch a file from an address.
 func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 	source, given := c.Field("source_url")
 	at, err := url.Parse(source)
