@@ -355,7 +355,8 @@ func (d delivery) confirm(ctx context.Context) error {
 	return d.DoubleAck(ctx)
 }
 
-// deliver calls the handler with the messages that can be decoded, and settles all.
+// deliver calls the handler with the messages that can be decoded, and settles all. Those
+// of a batch are handled one by one in their last two tries.
 func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstream.Msg) {
 	stop := from.keep(ctx, all)
 	defer stop()
@@ -380,7 +381,8 @@ func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstrea
 		}
 	}
 	c.call(ctx, from, batch)
-	// If one of these ends the program, those before it are settled in one of the two tries.
+	// The last try has the opposite order of the one before: if a message ends the program,
+	// each of the others comes before it in one of the two.
 	for i := range last {
 		c.call(ctx, from, last[i:i+1])
 	}

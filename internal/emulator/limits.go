@@ -128,6 +128,8 @@ func (l *limits) count(w *window, rule world.Limit, now time.Time) {
 	}
 }
 
+// quota returns what is left in a window, and when it ends; a sliding one has room again
+// when its oldest call leaves it.
 func (l *limits) quota(w *window, rule world.Limit, now time.Time) quota {
 	q := quota{avail: max(0, rule.Max-w.used), most: rule.Max, expires: w.start.Add(rule.Size)}
 	switch {
