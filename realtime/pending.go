@@ -301,8 +301,8 @@ func (p *pending) requeue(delivered, rest []*Change) {
 		key := c.Field.Plain()
 		switch again := p.fields[key]; {
 		case p.resync && c.Entry == nil: // the Resync replaces this one too
-		case again != nil && c.Field != "":
-			if size := c.size(); p.bytes+size <= p.room {
+		case again != nil && c.Field != "": // the field has changed again: one change has the events of both
+			if size := c.size(); p.bytes+size <= p.room { // else its events are dropped
 				again.Events = append(c.Events, again.Events...)
 				p.events += len(c.Events)
 				p.bytes += size

@@ -161,7 +161,8 @@ func (cl clause) matches(f *fact) bool {
 	}
 }
 
-// compareValues compares two numbers, or two texts, as dates are.
+// compareValues compares two numbers or two texts, which dates are. It reports false for
+// values that have no order.
 func compareValues(a, b any) (order int, ordered bool) {
 	if x, isNumber := a.(json.Number); isNumber {
 		y, _ := b.(json.Number)

@@ -198,8 +198,8 @@ func (k *socket) write() {
 	}
 }
 
-// send writes one message. What it waits for is not canceled when the socket ends, but
-// [socket.hasten] then sets a deadline.
+// send writes one message. The end of the socket does not cancel the write:
+// [socket.hasten] sets a deadline then.
 func (k *socket) send(kind websocket.MessageType, text []byte) {
 	if err := k.ws.Write(context.WithoutCancel(k.ctx), kind, text); err != nil {
 		k.end(closing{reason: "the client has gone"})
