@@ -141,6 +141,36 @@ func TestRefusedClientMakesFewerCalls(t *testing.T) {
 	})
 }
 
+// Clients of a full window start apart: each within the time between two of its calls, but of
+// a minute at most.
+func TestClientsStartApartAfterAFullWindow(t *testing.T) {
+	t.Parallel()
+	for window, most := range map[api.RateWindow]time.Duration{
+		{Max: 20, Size: minute}:     4 * time.Second, // 15 are left
+		{Max: 2, Size: 20 * minute}: minute,
+	} {
+		latest := time.Duration(0)
+		for range 50 {
+			synctest.Test(t, func(t *testing.T) {
+				g, end := ratelimit.New(window), time.Now().Add(minute)
+				c := acquire(t, g)
+				g.Release(c)
+				g.Refused(c, window.Max, end)
+				g.Close(end, window.Max)
+				g.Release(acquire(t, g))
+				after := time.Since(end)
+				if after < 0 || after > most {
+					t.Errorf("%v: started %s after the end, want at most %s", window, after, most)
+				}
+				latest = max(latest, after)
+			})
+		}
+		if latest < most/2 {
+			t.Errorf("%v: fifty clients started within %s, want up to %s", window, latest, most)
+		}
+	}
+}
+
 // Each accepted call lets a refused client make a little more of them, and one more after
 // more than 1.3 windows without a report that one is full.
 func TestAcceptedCallsRestoreTheShare(t *testing.T) {
