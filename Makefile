@@ -98,8 +98,8 @@ test-jsonv2: # where the JSON package is the standard library's, as it will be e
 	GOEXPERIMENT=jsonv2 go test -vet=off ./api ./account ./members ./orgs ./workspaces ./internal/call ./internal/decode ./internal/transport
 
 .PHONY: conformance
-conformance: $(PEER)/node_modules/.package-lock.json
-	go -C internal/conformance test -race -shuffle=on -count=1 ./...
+conformance: $(PEER)/node_modules/.package-lock.json # without the race detector, for which the browser's library compiles long
+	go -C internal/conformance test $(RACE) -shuffle=on -count=1 ./...
 
 $(PEER)/node_modules/.package-lock.json: $(PEER)/package-lock.json
 	if command -v npm >/dev/null; then npm --prefix $(PEER) ci; fi # without npm the tests say what they miss
@@ -134,6 +134,7 @@ soak:
 	@$(call each,GOOS=darwin go vet ./...,. keyring)
 	@$(MAKE) --no-print-directory test-jsonv2
 	@$(call each,go test -race -tags=soak -timeout=60m ./...,$(PLAIN))
+	@$(MAKE) --no-print-directory conformance RACE=-race
 
 .PHONY: size
 size: # how large the repository is, by kind of lines and by package
