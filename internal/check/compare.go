@@ -12,17 +12,18 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/internal/drift"
+	"github.com/fastio-go/fastio/internal/facts"
 )
 
 // Compare returns what the exchanges of a run differ in from what the SDK believes. It is
 // pure: equal exchanges give equal reports.
 func Compare(exchanges []Exchange) *Report {
-	c := &comparison{words: wordsOf(exchanges), calls: map[string][]*seen{}}
+	c := &comparison{reads: Reads(), rows: rowsByKey(), words: wordsOf(exchanges), calls: map[string][]*seen{}}
 	for i := range exchanges {
 		c.add(&exchanges[i])
 	}
 	r := &Report{Operations: map[string]*Operation{}}
-	for _, read := range Reads() {
+	for _, read := range c.reads {
 		r.Operations[read.Key()] = c.operation(read)
 	}
 	r.Limits = limitsOf(exchanges)
@@ -32,8 +33,10 @@ func Compare(exchanges []Exchange) *Report {
 
 // A comparison is the state of Compare.
 type comparison struct {
+	reads []Read
+	rows  map[string]facts.Endpoint // by the key of the endpoint, as calls
 	words *words
-	calls map[string][]*seen // by the key of the endpoint
+	calls map[string][]*seen
 }
 
 // seen is an exchange, and what drift has found in it.
@@ -44,7 +47,7 @@ type seen struct {
 }
 
 func (c *comparison) add(e *Exchange) {
-	read, reviewed := findRead(Reads(), e.Method, e.Path)
+	read, reviewed := findRead(c.reads, e.Method, e.Path)
 	if !reviewed {
 		return
 	}
@@ -53,7 +56,7 @@ func (c *comparison) add(e *Exchange) {
 		s.sight = drift.Look(e.Out, e.Body)
 		for _, places := range [][]drift.Place{s.sight.Seen, s.sight.Missing} {
 			for _, p := range places {
-				c.words.known[strings.TrimRight(p.Member, "[]{}")] = true
+				c.words.known[bare(p.Member)] = true
 			}
 		}
 	}
@@ -65,7 +68,7 @@ func (c *comparison) add(e *Exchange) {
 
 // operation compares the calls of an endpoint.
 func (c *comparison) operation(read Read) *Operation {
-	row := rowOf(read)
+	row := c.rows[read.Key()]
 	o := &Operation{Op: read.Op, Area: read.Area(), Source: row.Source, Forms: map[Form]*FormResult{}}
 	calls := c.calls[read.Key()]
 	found := map[Difference]bool{}
@@ -83,7 +86,7 @@ func (c *comparison) operation(read Read) *Operation {
 	}
 	compareLevels(calls, note)
 	comparePages(calls, note)
-	o.Names = c.assumedNames(row, calls)
+	o.Names = assumedNames(row, calls)
 	c.settle(o, read, calls, found)
 	return o
 }

@@ -10,14 +10,13 @@ import (
 	"github.com/fastio-go/fastio/internal/facts"
 )
 
-// rowOf returns the row of an endpoint.
-func rowOf(r Read) facts.Endpoint {
+// rowsByKey returns the rows of the table of endpoints, by method and path.
+func rowsByKey() map[string]facts.Endpoint {
+	all := map[string]facts.Endpoint{}
 	for _, e := range facts.Endpoints() {
-		if e.Method == r.Method && e.Path == r.Path {
-			return e
-		}
+		all[e.Method+" "+e.Path] = e
 	}
-	return facts.Endpoint{Op: r.Op}
+	return all
 }
 
 const (
@@ -44,19 +43,18 @@ func assumedPath(source string, calls []*seen) string {
 }
 
 // assumedNames says which assumed names of an operation its responses hold. One is refuted
-// if its object came without it, and with a member that no field takes and whose name has a
-// word of the assumed one.
-func (c *comparison) assumedNames(row facts.Endpoint, calls []*seen) *Names {
+// if its object came without it, and with a member that no field takes and that has a name
+// like it.
+func assumedNames(row facts.Endpoint, calls []*seen) *Names {
 	request, response := facts.Assumed(row.MethodName())
 	if len(request)+len(response) == 0 {
 		return nil
 	}
-	held, without := map[string]bool{}, map[string]bool{}
+	held, names := map[drift.Place]bool{}, map[string]bool{}
 	strange := map[string][]string{} // members without a field, by type
-	name := func(member string) string { return strings.TrimRight(member, "[]{}") }
 	for _, s := range calls {
 		for _, p := range s.sight.Seen {
-			held[name(p.Member)] = true
+			held[p], names[bare(p.Member)] = true, true
 		}
 		for _, d := range s.sight.Differences {
 			if d.Kind == drift.KindUnknown {
@@ -64,19 +62,22 @@ func (c *comparison) assumedNames(row facts.Endpoint, calls []*seen) *Names {
 			}
 		}
 	}
+	without := map[string]bool{}
 	for _, s := range calls {
 		for _, p := range s.sight.Missing {
-			alike := func(other string) bool { return shareWord(name(p.Member), other) }
-			without[name(p.Member)] = without[name(p.Member)] || slices.ContainsFunc(strange[p.Type], alike)
+			like := func(other string) bool { return alike(bare(p.Member), other) }
+			if !held[p] && slices.ContainsFunc(strange[p.Type], like) {
+				without[bare(p.Member)] = true
+			}
 		}
 	}
 	n := &Names{NotSeen: request}
 	for _, assumed := range response {
 		switch {
-		case held[assumed]:
-			n.Confirmed = append(n.Confirmed, assumed)
 		case without[assumed]:
 			n.Refuted = append(n.Refuted, assumed)
+		case names[assumed]:
+			n.Confirmed = append(n.Confirmed, assumed)
 		default:
 			n.NotSeen = append(n.NotSeen, assumed)
 		}
@@ -84,13 +85,17 @@ func (c *comparison) assumedNames(row facts.Endpoint, calls []*seen) *Names {
 	return n
 }
 
-// shareWord reports whether two names have a word in common.
-func shareWord(a, b string) bool {
+// bare returns the name of a member without the marks of elements.
+func bare(member string) string { return strings.TrimRight(member, "[]{}") }
+
+// alike reports whether an unknown name begins with an assumed one, or has a word of it.
+func alike(assumed, unknown string) bool {
 	const least = 4 // letters; shorter ones, such as id, are in too many names
-	words := strings.Split(b, "_")
-	return slices.ContainsFunc(strings.Split(a, "_"), func(word string) bool {
-		return len(word) >= least && slices.Contains(words, word)
-	})
+	words := strings.Split(unknown, "_")
+	return strings.HasPrefix(unknown, assumed) ||
+		slices.ContainsFunc(strings.Split(assumed, "_"), func(word string) bool {
+			return len(word) >= least && slices.Contains(words, word)
+		})
 }
 
 // vocabulary are the words of the table of endpoints: no person has chosen them.

@@ -100,7 +100,7 @@ func (w *words) occurs(member, value string) bool {
 // member returns the name of an unknown member if it looks like one, and no person can have
 // chosen it: it is a name that the SDK has elsewhere, or no text of the run.
 func (w *words) member(name string) string {
-	name = strings.TrimRight(name, "[]{}")
+	name = bare(name)
 	if !memberWord.MatchString(name) || fiveDigits.MatchString(name) {
 		return hidden
 	}
