@@ -76,13 +76,14 @@ func (c *comparison) operation(read Read) *Operation {
 	for _, s := range calls {
 		c.look(s, note)
 	}
-	byForm := map[Form][]*seen{}
+	byForm, reached := map[Form][]*seen{}, map[int]bool{}
 	for _, s := range calls {
 		byForm[s.Form] = append(byForm[s.Form], s)
+		reached[s.Group] = reached[s.Group] || s.succeeded()
 	}
 	for form, calls := range byForm {
 		o.Forms[form] = formResult(calls)
-		expect(read, form, calls, note)
+		expect(read, form, calls, reached, note)
 	}
 	compareLevels(calls, note)
 	comparePages(calls, note)
@@ -240,7 +241,7 @@ func formResult(calls []*seen) *FormResult {
 const maxCode = 1_000_000 // codes of the platform have six digits at most
 
 // expect notes statuses and codes that are not the ones of a form.
-func expect(read Read, form Form, calls []*seen, note func(d Difference)) {
+func expect(read Read, form Form, calls []*seen, reached map[int]bool, note func(d Difference)) {
 	for _, s := range calls {
 		if s.fault != nil && s.Status == http.StatusNotFound && s.fault.code == codes.NoEndpoint {
 			note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})
@@ -257,7 +258,8 @@ func expect(read Read, form Form, calls []*seen, note func(d Difference)) {
 				Kind: KindError, Form: form, Member: "code", Want: numbers(want.codes), Got: codeText(s.fault.code),
 			})
 		case asked, s.Status == 0, met && denied(s.Status):
-		case form == FormPlain && denied(s.Status): // the caller has no right to it, or no such object
+		case want.success() && denied(s.Status) && (form == FormPlain || !reached[s.Group]):
+			// the caller has no right to it, or there is no such object
 		default:
 			note(Difference{Kind: KindStatus, Form: form, Want: numbers(want.statuses), Got: strconv.Itoa(s.Status)})
 		}
@@ -269,6 +271,8 @@ type answer struct {
 	statuses []int
 	codes    []int64 // nil if they are not published
 }
+
+func (a answer) success() bool { return a.statuses[0] == http.StatusOK }
 
 func wanted(read Read, form Form) answer {
 	switch {

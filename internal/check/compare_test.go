@@ -1,0 +1,45 @@
+package check_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/internal/check"
+	"github.com/fastio-go/fastio/storage"
+)
+
+// An object that the platform refuses in each form was not reached. One that it has in one
+// form only is a difference.
+func TestRefusedObjectsAreNotReached(t *testing.T) {
+	t.Parallel()
+	const path = "/current/workspace/{workspace_id}/storage/{node_id}/details/"
+	with := func(group int, form check.Form, status int, body string) check.Exchange {
+		return check.Exchange{
+			Op: "storage.Get", Method: http.MethodGet, Path: path, Form: form, Group: group, Status: status,
+			Out: new(storage.Node), Body: []byte(body),
+		}
+	}
+	const (
+		refused = `{"result":false,"error":{"code":10023,"text":"No."}}`
+		several = `{"result":true,"format":"multi","nodes":[],"errors":[{"code":10023}]}`
+	)
+	exchanges := []check.Exchange{
+		with(1, check.FormPlain, http.StatusNotAcceptable, refused),
+		with(1, check.FormTerse, http.StatusNotAcceptable, refused),
+		with(1, check.FormPlain, http.StatusNotFound, several),
+	}
+	o := check.Compare(exchanges).Operations["GET "+path]
+	if o.Outcome != check.NotReached || o.Reason == "" || len(o.Differences) > 0 {
+		t.Errorf("refused: %+v", o)
+	}
+	exchanges = append(exchanges,
+		with(2, check.FormPlain, http.StatusOK, `{"result":true}`),
+		with(2, check.FormTerse, http.StatusNotAcceptable, refused))
+	o = check.Compare(exchanges).Operations["GET "+path]
+	want := []check.Difference{{Kind: check.KindStatus, Form: check.FormTerse, Want: "200", Got: "406"}}
+	if diff := cmp.Diff(want, o.Differences); diff != "" {
+		t.Errorf("reached in one form (-want +got):\n%s", diff)
+	}
+}
