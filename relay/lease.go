@@ -81,6 +81,7 @@ func (l *lease) acquire(ctx context.Context, late *sync.WaitGroup) error {
 	}
 }
 
+// create acquires the lease. It returns errHeld if another replica has it.
 func (l *lease) create(ctx context.Context) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)

@@ -345,11 +345,11 @@ const (
 
 // hear applies a value of the bucket. One with a lower revision is ignored unless it was
 // requested: the bucket may be a new one.
-func (g *limitGroup) hear(entry jetstream.KeyValueEntry, how bool) {
+func (g *limitGroup) hear(entry jetstream.KeyValueEntry, isRequested bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	newer := entry.Revision() > g.revision
-	if !newer && how != requested {
+	if !newer && !isRequested {
 		return
 	}
 	value := entry.Value()

@@ -408,11 +408,11 @@ const (
 )
 
 // finish ends the writing.
-func (s *stream) finish(how bool) {
+func (s *stream) finish(isLost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.finished = true
-	if how == lost {
+	if isLost {
 		s.lost, s.buffer, s.taken = true, nil, 0
 	}
 	s.writes.stop()
