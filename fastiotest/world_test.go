@@ -201,8 +201,8 @@ func TestWorldHasAnswersWithCitations(t *testing.T) {
 					}
 					text.WriteString(strings.Join(strings.Fields(chunk.Text), " ") + " ")
 				}
-				if !strings.Contains(text.String(), cited.Snippet) {
-					t.Errorf("%s does not hold %q", cited.Name, cited.Snippet)
+				if !strings.Contains(text.String(), cited.Snippet) || cited.Version == "" {
+					t.Errorf("%s, version %s, does not hold %q", cited.Name, cited.Version, cited.Snippet)
 				}
 			}
 		}
@@ -294,7 +294,8 @@ func TestWorldIsRepeatable(t *testing.T) {
 				t.Errorf("%s: %s", path, response.Body)
 			}
 		}
-		return append(answers, content(t, c, in, "03 Design/Logo/Logo usage.pdf"), content(t, c, in, "03 Design/Logo/Logo.png"))
+		const logo = "03 Design/Logo/"
+		return append(answers, content(t, c, in, logo+"Logo usage.pdf"), content(t, c, in, logo+"Logo.png"))
 	}
 	if diff := cmp.Diff(read(1), read(1)); diff != "" {
 		t.Errorf("the same world twice:\n%s", diff)

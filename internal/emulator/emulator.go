@@ -241,6 +241,9 @@ func (s *Server) add(f *seed.File) error {
 // events. It panics if the size is unknown.
 func (s *Server) GenerateWorld(w seed.World) seed.File {
 	var all seed.File
+	s.RLock()
+	before := len(s.Log.Entries)
+	s.RUnlock()
 	extent, err := invent.ExtentOf(w.Size)
 	if err == nil {
 		err = invent.World(w, s.Now(), objects{s}, func(f *seed.File) error {
@@ -256,7 +259,7 @@ func (s *Server) GenerateWorld(w seed.World) seed.File {
 	for _, w := range all.Workspaces {
 		ids = append(ids, w.ID)
 	}
-	s.Remember(extent.Events, w.Number, ids...)
+	s.Remember(before+extent.Events, w.Number, ids...)
 	return all
 }
 

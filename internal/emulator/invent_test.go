@@ -46,7 +46,9 @@ func TestWorldHasTheExtentOfItsSize(t *testing.T) {
 		"medium":  {seed.Medium, 2000, 9, 50_000, 200, 300, 25},
 	}, func(t *testing.T, e extent) {
 		s := emulator.New(seed.Options{})
+		s.AddEvent(seed.Event{})
 		w := s.GenerateWorld(seed.World{Size: e.size})
+		e.events++
 		e.check(t, s, &w)
 	})
 }
@@ -116,9 +118,9 @@ func TestWorldGoesOnWithItsFiles(t *testing.T) {
 	t.Parallel()
 	s := emulator.New(seed.Options{})
 	w := s.GenerateWorld(seed.World{})
-	s.Generate(seed.History{Workspace: w.Workspaces[1].ID, Events: 20, From: s.Now().Add(-time.Hour)})
+	s.Generate(seed.History{Workspace: w.Workspaces[1].ID, Events: 200, From: s.Now().Add(-24 * time.Hour)})
 	extent{"small", 50, 2, len(s.Log.Entries), 20, 9, 4}.check(t, s, &w)
-	if n := len(s.Log.Entries); n < 520 {
+	if n := len(s.Log.Entries); n < 700 {
 		t.Errorf("%d events", n)
 	}
 }

@@ -30,7 +30,8 @@ type Handlers struct {
 // New returns the handlers of a world.
 func New(w *world.World) *Handlers {
 	return &Handlers{
-		w: w, acked: map[string]map[uint32]bool{}, blocked: map[string]bool{}, recent: map[string][]uint32{}, quiet: map[string]bool{},
+		w: w, acked: map[string]map[uint32]bool{}, blocked: map[string]bool{}, recent: map[string][]uint32{},
+		quiet: map[string]bool{},
 	}
 }
 

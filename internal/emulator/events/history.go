@@ -27,6 +27,7 @@ type person struct {
 	weight int
 	habits []weight
 	total  int
+	agent  bool
 }
 
 const (
@@ -79,15 +80,15 @@ func habits() [4][]weight {
 	}
 }
 
-// reads chooses an event that changes nothing, for a person or an agent.
-func reads(dice *rand.Rand, habits []weight) string {
+// reads chooses an event that changes nothing.
+func (p *person) reads(dice *rand.Rand) string {
 	quiet := [...]weight{
 		{"workspace_storage_download_token_created", 78},
 		{"user_login", 10},
 		{"workspace_storage_file_moved", 2},
 		{"metadata_kv_extract", 10},
 	}
-	if habits[0].event == "ai_chat_new_message" { // of an agent
+	if p.agent {
 		quiet[0].weight, quiet[3].weight = 18, 70
 	}
 	roll := dice.IntN(100)
@@ -166,7 +167,7 @@ func (h *Handlers) person(id string, i int, dice *rand.Rand) person {
 	p.to = p.from + 8
 	switch u := h.w.User(id); {
 	case u != nil && u.Value.AccountType == "agent":
-		p.habits, p.from, p.to = habits()[3], 0, 24
+		p.habits, p.from, p.to, p.agent = habits()[3], 0, 24, true
 	default:
 		p.habits = habits()[i%3]
 	}
@@ -268,7 +269,7 @@ func (g *generator) event(created int64, here, above uint32) {
 	p := g.who(created)
 	name := p.does(g.dice)
 	if g.quiet {
-		name = reads(g.dice, p.habits)
+		name = p.reads(g.dice)
 	}
 	if len(g.files) == 0 {
 		name = firstEvent // what else could people work on

@@ -18,9 +18,15 @@ func (h *Handlers) Remember(events int, seed uint64, workspaces ...string) {
 	now := h.w.Now()
 	first := len(h.w.Log.Entries)
 	pasts := make([]*past, 0, len(workspaces))
+	byProfile := map[string][]*world.Node{}
+	for _, id := range h.w.NodeIDs() {
+		n := h.w.AnyNode(id)
+		byProfile[n.Profile] = append(byProfile[n.Profile], n)
+	}
 	nodes := 0
 	for i, id := range workspaces {
-		p := h.pastOf(id, rand.New(rand.NewPCG(seed, world.Mix(h.w.Options.Seed)+uint64(i)))) //nolint:gosec // repeatable on purpose
+		source := rand.NewPCG(seed, world.Mix(h.w.Options.Seed)+uint64(i)) //nolint:gosec // a small number
+		p := h.pastOf(id, byProfile[id], rand.New(source))                 //nolint:gosec // repeatable on purpose
 		p.write()
 		pasts = append(pasts, p)
 		nodes += len(p.nodes)
@@ -53,23 +59,18 @@ type past struct {
 	above uint32
 }
 
-func (h *Handlers) pastOf(workspaceID string, dice *rand.Rand) *past {
+func (h *Handlers) pastOf(workspaceID string, nodes []*world.Node, dice *rand.Rand) *past {
 	org, now := h.w.OrgOf(workspaceID), h.w.Now()
 	p := &past{generator: generator{
 		state: h, dice: dice, at: world.Scope{Org: org, Workspace: workspaceID}, now: now.UnixNano(), quiet: true,
-	}, from: now}
+	}, nodes: nodes, from: now}
 	p.people = h.crew(workspaceID, dice)
-	for n := range h.w.AllNodes() {
-		if n.Profile == workspaceID {
-			p.nodes = append(p.nodes, n)
-			if n.Created.Before(p.from) {
-				p.from = n.Created
-			}
-		}
-	}
 	slices.SortFunc(p.nodes, func(a, b *world.Node) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 	})
+	if len(p.nodes) > 0 {
+		p.from = p.nodes[0].Created
+	}
 	l := &h.w.Log
 	p.here, p.above = l.Places.Intern(p.at), l.Places.Intern(world.Scope{Org: org})
 	p.named(world.Number(len(l.Entries)))

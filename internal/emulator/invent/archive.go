@@ -54,14 +54,14 @@ func (d *document) Text() string {
 		d.hours(&b, dice)
 	case invoice:
 		fmt.Fprintf(&b, "# Invoice %s\n\n%s, %s\n\n%s\n\nTotal: %d EUR\n\nPlease pay within 14 days.\n",
-			d.reference(), d.client, d.day.Format("2 January 2006"), pick(dice, works), d.amount())
+			d.reference(), d.client, d.day.Format("2 January 2006"), pick(dice, works()), d.amount())
 	case feedback:
 		fmt.Fprintf(&b, "# Feedback of a shop\n\n%s, about %s.\n\n%s\n\n%s\n", d.day.Format("2 January 2006"), d.client,
-			pick(dice, remarks), pick(dice, remarks))
+			pick(dice, remarks()), pick(dice, remarks()))
 	case order:
 		fmt.Fprintf(&b, "Item,Pieces,Shop\n")
 		for range 3 + dice.IntN(5) {
-			fmt.Fprintf(&b, "%s %s,%d,%s\n", d.client, pick(dice, sorts), 10*(1+dice.IntN(30)), pick(dice, shops))
+			fmt.Fprintf(&b, "%s %s,%d,%s\n", d.client, pick(dice, sorts()), 10*(1+dice.IntN(30)), pick(dice, shops()))
 		}
 	case photo, kinds:
 	}
@@ -70,9 +70,9 @@ func (d *document) Text() string {
 
 func (d *document) minutes(b *strings.Builder, dice *rand.Rand) {
 	fmt.Fprintf(b, "# Minutes: %s\n\n%s. Present: %s, %s.\n\n", d.client, d.day.Format("2 January 2006"),
-		pick(dice, people), pick(dice, people))
+		pick(dice, people()), pick(dice, people()))
 	for range 3 + dice.IntN(4) {
-		fmt.Fprintf(b, "- %s\n", pick(dice, decisions))
+		fmt.Fprintf(b, "- %s\n", pick(dice, decisions()))
 	}
 	fmt.Fprintf(b, "\nNext meeting: %s.\n", d.day.AddDate(0, 0, 7).Format("2 January 2006"))
 }
@@ -83,7 +83,8 @@ func (d *document) hours(b *strings.Builder, dice *rand.Rand) {
 	for i := range 5 {
 		n := 1 + dice.IntN(8)
 		total += n
-		fmt.Fprintf(b, "%s,%s,%s,%d\n", d.day.AddDate(0, 0, i-4).Format(time.DateOnly), pick(dice, people), pick(dice, works), n)
+		date := d.day.AddDate(0, 0, i-4).Format(time.DateOnly)
+		fmt.Fprintf(b, "%s,%s,%s,%d\n", date, pick(dice, people()), pick(dice, works()), n)
 	}
 	fmt.Fprintf(b, "Total,,,%d\n", total)
 }
@@ -160,7 +161,7 @@ func (s *studio) archive(f *seed.File, client string, from time.Time, nodes int,
 
 // file returns the node of a document.
 func (s *studio) file(d *document, dice *rand.Rand) seed.Node {
-	n := seed.Node{ID: s.world.NewID("node"), Name: d.name(), Creator: s.values[staff[dice.IntN(6)]]}
+	n := seed.Node{ID: s.world.NewID("node"), Name: d.name(), Creator: s.values[staff()[dice.IntN(6)]]}
 	if d.kind != photo {
 		n.Versions = []seed.Version{{Source: d, Size: int64(len(d.bytes()))}}
 		return n
@@ -195,20 +196,27 @@ func (s *studio) discuss(f *seed.File, n *seed.Node, d *document, dice *rand.Ran
 		photo: "The light is good. Can we use it for the page?",
 	}
 	f.Comments = append(f.Comments, seed.Comment{
-		Profile: n.Profile, Node: n.ID, User: s.values[staff[dice.IntN(5)]], Body: texts[d.kind],
+		Profile: n.Profile, Node: n.ID, User: s.values[staff()[dice.IntN(5)]], Body: texts[d.kind],
 		Created: n.Created.Add(time.Duration(5+dice.IntN(100)) * time.Minute),
 	})
 }
 
 func pick(dice *rand.Rand, from []string) string { return from[dice.IntN(len(from))] }
 
-var (
-	people = []string{"Mara", "Jonas", "Priya", "Tomas", "Aiko"}
-	works  = []string{
+// people and the functions after it return the phrases that documents are made of.
+func people() []string {
+	return []string{"Mara", "Jonas", "Priya", "Tomas", "Aiko"}
+}
+
+func works() []string {
+	return []string{
 		"Drawing the package", "Writing texts", "Review with the client", "Preparing files for print", "Building the page",
 		"Retouching pictures", "Reading proofs", "Planning the next step",
 	}
-	decisions = []string{
+}
+
+func decisions() []string {
+	return []string{
 		"The proofs are fine. The green is a little too dark.", "Tomas cuts the texts on the back by a third.",
 		"The lid opens too easily. Jonas asks the printer for a second sample.", "The shops get three boxes each to try.",
 		"Photography moves by a week, because the studio is taken.", "Nothing new about the barcode.",
@@ -216,12 +224,21 @@ var (
 		"The page loads in under a second on an old phone.", "We keep the matt board. Gloss shows every finger.",
 		"The small size waits until after the launch.", "Aiko orders samples of recycled board.",
 	}
-	remarks = []string{
+}
+
+func remarks() []string {
+	return []string{
 		"The package stands well, also alone.", "Two customers asked whether the old one is still to be had.",
 		"The lid of one in twenty was loose.", "People pick it up, and turn it around less often than before.",
 		"The price tag does not stick to matt board.", "We would like a display for the counter.",
 		"The mild one was sold out after four days.", "No one has asked for the leaf.",
 	}
-	sorts = []string{"plain", "mild", "strong"}
-	shops = []string{"Market hall", "Station", "Old town", "Harbor", "West end"}
-)
+}
+
+func sorts() []string {
+	return []string{"plain", "mild", "strong"}
+}
+
+func shops() []string {
+	return []string{"Market hall", "Station", "Old town", "Harbor", "West end"}
+}

@@ -48,7 +48,9 @@ func draw(name, hex, client string) ([]byte, error) {
 		return nil, fmt.Errorf("the color %q: %w", hex, err)
 	}
 	mixed := func(with, parts uint8) color.RGBA {
-		mix := func(v uint8) uint8 { return uint8((int(v)*int(10-parts) + int(with)*int(parts)) / 10) } //nolint:gosec // below 256
+		mix := func(v uint8) uint8 {
+			return uint8((int(v)*int(10-parts) + int(with)*int(parts)) / 10) //nolint:gosec // below 256
+		}
 		return color.RGBA{mix(r), mix(g), mix(b), 0xff}
 	}
 	c := canvas{image.NewPaletted(image.Rect(0, 0, 480, 320), color.Palette{

@@ -49,7 +49,7 @@ func ExtentOf(size seed.Size) (Extent, error) {
 }
 
 // staff are the people of the studio apart from its owner.
-var staff = []string{"mara", "jonas", "priya", "tomas", "aiko", "lena", "scout"}
+func staff() []string { return []string{"mara", "jonas", "priya", "tomas", "aiko", "lena", "scout"} }
 
 // studio makes the parts of a world.
 type studio struct {
@@ -68,27 +68,12 @@ func World(w seed.World, now time.Time, in seedfile.World, add func(*seed.File) 
 		return err
 	}
 	s := &studio{number: w.Number, now: now.UTC().Truncate(time.Second), world: in, values: map[string]string{}}
-	for _, name := range append([]string{"org"}, staff...) {
-		kind := "user"
-		if name == "org" {
-			kind = name
-		}
-		s.values[name] = in.NewID(kind)
-	}
-	names := [...]string{"Merrowby", "Brackenfold", "Ottersley", "Pellamoor", "Quillhaven"}
-	name := names[w.Number%uint64(len(names))]
-	s.values["studio"], s.values["domain"] = name+" Studio", strings.ToLower(name)
-	owner := w.Owner
-	if owner == "" {
-		owner = in.NewID("user")
-		err := add(&seed.File{Users: []seed.User{{
-			ID: owner, Email: "owner@example.test", FirstName: "Olive", LastName: "Hartwell", Created: s.now.AddDate(0, 0, -701),
-		}}})
-		if err != nil {
+	owner := s.found(w.Owner)
+	if w.Owner == "" {
+		if err := add(&seed.File{Users: []seed.User{owner}}); err != nil {
 			return err
 		}
 	}
-	s.values["owner"] = owner
 	if err := s.part("studio", s.now, s.values, add); err != nil {
 		return err
 	}
@@ -101,6 +86,25 @@ func World(w seed.World, now time.Time, in seedfile.World, add func(*seed.File) 
 		}
 	}
 	return nil
+}
+
+// found chooses the name of the studio and the ids of its people. It returns its
+// owner, who is new without an id.
+func (s *studio) found(owner string) seed.User {
+	s.values["org"] = s.world.NewID("org")
+	for _, name := range staff() {
+		s.values[name] = s.world.NewID("user")
+	}
+	names := [...]string{"Merrowby", "Brackenfold", "Ottersley", "Pellamoor", "Quillhaven"}
+	name := names[s.number%uint64(len(names))]
+	s.values["studio"], s.values["domain"] = name+" Studio", strings.ToLower(name)
+	if owner == "" {
+		owner = s.world.NewID("user")
+	}
+	s.values["owner"] = owner
+	return seed.User{
+		ID: owner, Email: "owner@example.test", FirstName: "Olive", LastName: "Hartwell", Created: s.now.AddDate(0, 0, -701),
+	}
 }
 
 // The nodes of the two seed files.
@@ -213,6 +217,11 @@ func (s *studio) describe(v map[string]string, i int, dice *rand.Rand) {
 	v["contact_first"], v["contact_last"] = first[dice.IntN(len(first))], last[dice.IntN(len(last))]
 	v["contact_mail"] = strings.ToLower(v["contact_first"]) + "@" + v["client_domain"] + ".example.test"
 	v["invoice_number"] = fmt.Sprintf("%d-%03d", s.now.AddDate(0, 0, -pace*i-58).Year(), 101+dice.IntN(800))
+	price(v, dice)
+}
+
+// price chooses the sums of a project, which add up.
+func price(v map[string]string, dice *rand.Rand) {
 	sums := map[string]int{
 		"design": 14_000 + 400*dice.IntN(20), "copy": 2400 + 100*dice.IntN(12), "photo": 1800,
 		"print": 9000 + 300*dice.IntN(20), "web": 6000 + 200*dice.IntN(15), "units": 8000 + 500*dice.IntN(12),

@@ -70,30 +70,31 @@ func wrapped(page string) (lines []string) {
 
 func contentOf(lines []string) string {
 	var b strings.Builder
+	special := strings.NewReplacer(`\`, `\\`, "(", `\(`, ")", `\)`)
 	fmt.Fprintf(&b, "BT /F1 11 Tf %d TL %d %d Td", leading, margin, height-margin)
 	for _, line := range lines {
 		heading, is := strings.CutPrefix(line, "# ")
 		switch {
 		case is:
-			fmt.Fprintf(&b, "\n/F2 15 Tf (%s) Tj /F1 11 Tf T*", escaped(heading))
+			fmt.Fprintf(&b, "\n/F2 15 Tf (%s) Tj /F1 11 Tf T*", escaped(special, heading))
 		case line == "":
 			b.WriteString("\nT*")
 		default:
-			fmt.Fprintf(&b, "\n(%s) Tj T*", escaped(line))
+			fmt.Fprintf(&b, "\n(%s) Tj T*", escaped(special, line))
 		}
 	}
 	b.WriteString("\nET")
 	return b.String()
 }
 
-func escaped(line string) string {
+func escaped(special *strings.Replacer, line string) string {
 	line = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'
 		}
 		return r
 	}, line)
-	return strings.NewReplacer(`\`, `\\`, "(", `\(`, ")", `\)`).Replace(line)
+	return special.Replace(line)
 }
 
 // assemble writes objects, numbered from 1, and the table of their places.

@@ -38,7 +38,15 @@ type schema struct {
 	Required   []string           `json:"required,omitzero"`
 	Additional *bool              `json:"additionalProperties,omitzero"`
 
-	want string // the values, in words
+	want string         // the values, in words
+	form *regexp.Regexp // of Pattern, once it was used
+}
+
+func (s *schema) pattern() *regexp.Regexp {
+	if s.form == nil {
+		s.form = regexp.MustCompile(s.Pattern)
+	}
+	return s.form
 }
 
 // Schema returns the JSON Schema of seed files.
@@ -303,7 +311,7 @@ func (s *schema) admits(v any) bool {
 			return err == nil
 		}
 		return (s.Enum == nil || slices.Contains(s.Enum, v)) &&
-			(s.Pattern == "" || regexp.MustCompile(s.Pattern).MatchString(v))
+			(s.Pattern == "" || s.pattern().MatchString(v))
 	case json.Number:
 		n, err := v.Int64()
 		return err == nil && n >= *s.Minimum && (s.Maximum == nil || n <= *s.Maximum)
