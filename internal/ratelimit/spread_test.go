@@ -92,12 +92,15 @@ func TestStartAtRestIsPaidLater(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := ratelimit.New(api.RateWindow{Max: 1000, Size: time.Hour})
+		var mu sync.Mutex
 		var started []time.Time
 		call := func(class ratelimit.Class) {
 			c, err := g.Acquire(ratelimit.With(t.Context(), turn(class)), forever, nil)
 			if err != nil {
 				t.Error(err)
 			}
+			mu.Lock()
+			defer mu.Unlock()
 			started = append(started, c.Started)
 			g.Release(c)
 		}
