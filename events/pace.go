@@ -151,16 +151,12 @@ func (p *pace) await(ctx context.Context) error {
 		err = p.rests.group.Wait(uncalled)
 	}
 	if err != nil { // woken, or ctx is done
-		err = wait.Sleep(ctx, time.Until(p.wakeAt()))
+		p.mu.Lock()
+		at := times.Later(p.reported.Add(settle), p.paid.Add(-p.gap))
+		p.mu.Unlock()
+		err = wait.Sleep(ctx, time.Until(at))
 	}
 	return err
-}
-
-// wakeAt returns when the round after a report begins.
-func (p *pace) wakeAt() time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return times.Later(p.reported.Add(settle), p.paid.Add(-p.gap))
 }
 
 // next returns when the next round is due unless wake is called, and whether it counts

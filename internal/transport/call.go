@@ -701,7 +701,9 @@ func again(req *http.Request) error {
 
 // decode decodes the answer into out.
 func (x *exchange) decode(out any) error {
-	if len(x.body) == 0 && mayBeEmpty(x.response.StatusCode, out) {
+	// A page without a body must not be treated as a page without rows.
+	bodiless := []int{http.StatusAccepted, http.StatusNoContent, http.StatusResetContent}
+	if len(x.body) == 0 && (out == nil || slices.Contains(bodiless, x.response.StatusCode)) {
 		return nil
 	}
 	switch out := out.(type) {
@@ -750,16 +752,6 @@ func (x *exchange) decodeText(out *string) error {
 
 // byteOrderMark may precede JSON (RFC 8259, section 8.1).
 const byteOrderMark = "\ufeff"
-
-// mayBeEmpty reports whether a response may have no body. A page without a body must
-// not be treated as a page without rows.
-func mayBeEmpty(status int, out any) bool {
-	switch status {
-	case http.StatusAccepted, http.StatusNoContent, http.StatusResetContent:
-		return true
-	}
-	return out == nil
-}
 
 // decodePlain decodes into a type of the caller, without an envelope. As with
 // encoding/json, the names of fields are not case-sensitive.

@@ -136,11 +136,10 @@ type watcher struct {
 	h2c      bool
 	harmless bool // reading the body cannot fail
 
-	asked     bool // for a connection; a protocol of RegisterProtocol does not
-	connected bool
-	conn      httptrace.GotConnInfo // the first
-	wrote     atomic.Bool           // a header was written
-	stopped   bool
+	asked   bool                  // for a connection; a protocol of RegisterProtocol does not
+	conn    httptrace.GotConnInfo // the first; without a Conn until then
+	wrote   atomic.Bool           // a header was written
+	stopped bool
 }
 
 func (w *watcher) getConn(string) { w.asked = true }
@@ -150,7 +149,7 @@ func (w *watcher) getConn(string) { w.asked = true }
 // shared, and closing it prevents the request.
 func (w *watcher) gotConn(info httptrace.GotConnInfo) {
 	if !w.wrote.Load() {
-		w.connected, w.conn = true, info
+		w.conn = info
 		return
 	}
 	w.stopped = true
@@ -185,7 +184,7 @@ func (w *watcher) explain(err error) *lostError {
 	op, isOp := errors.AsType[*net.OpError](err)
 	text := err.Error()
 	switch {
-	case !w.connected:
+	case w.conn.Conn == nil:
 		lost.unsent = w.asked
 	case w.stopped && http1:
 		lost.err, lost.stale = errClosed, reused
