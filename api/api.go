@@ -29,6 +29,7 @@ package api
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 )
@@ -95,4 +96,6 @@ type Pagination struct {
 	Limit   int  `json:"limit"` // requested rows; a page may have fewer
 	Offset  int  `json:"offset"`
 	HasMore bool `json:"has_more"` // reports whether there is another page
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }

@@ -3,6 +3,7 @@ package events
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"iter"
 	"net/url"
@@ -31,18 +32,24 @@ type Change struct {
 	ProfileType api.ProfileKind `json:"profile_type"` // a workspace or share
 	ObjectID    api.OpaqueID    `json:"object_id"`
 	Created     api.Time        `json:"created"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // ReadableProfiles lists the workspaces and shares that a feed covers.
 type ReadableProfiles struct {
 	Version string            `json:"version"` // assumed to change with the set
 	Items   []ReadableProfile `json:"items"`   // set on the first page, may be empty later
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // ReadableProfile is a workspace or share covered by the feed.
 type ReadableProfile struct {
 	ID   api.ID          `json:"id"`
 	Kind api.ProfileKind `json:"type"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // ChangeOptions selects a page of a feed. Nil starts the feed.

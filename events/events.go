@@ -74,6 +74,8 @@ type Pagination struct {
 	HasMore    bool   `json:"has_more"`    // whether there is another page
 	NextCursor string `json:"next_cursor"` // "" if there is none, and always with a ParentEventID: page by offset
 	PageSize   int    `json:"page_size"`   // the requested limit
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Search returns one page of the events that q finds. Most programs want
@@ -171,6 +173,8 @@ type Summary struct {
 type Digest struct {
 	Text    string  `json:"text"` // with mentions: see [api.Mentions]
 	Metrics Metrics `json:"metrics"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Metrics are the figures of a summary.
@@ -179,12 +183,16 @@ type Metrics struct {
 	UniqueActors int          `json:"unique_actors"`
 	DateRange    DateRange    `json:"date_range"`
 	Categories   api.Map[int] `json:"categories"` // events by category
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // DateRange is the time the summarized events span.
 type DateRange struct {
 	Start api.Time `json:"start"`
 	End   api.Time `json:"end"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // SummaryReason is the reason of a missing summary. Unknown values are kept.
@@ -313,4 +321,6 @@ type Audit struct {
 type Template struct {
 	Description string            `json:"description"`
 	Params      []json.RawMessage `json:"params"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }

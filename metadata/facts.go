@@ -30,6 +30,8 @@ type FactSet struct {
 	NodeID api.OpaqueID    `json:"object_id"`
 	Count  int             `json:"count"`
 	Facts  []*storage.Fact `json:"items"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Fact returns the fact of a field, without regard to case; nil if there is none.

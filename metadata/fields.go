@@ -137,6 +137,8 @@ type Declaration struct {
 	// Created reports whether the last attempt created the field. It is also false
 	// if an earlier attempt created it and the response was lost.
 	Created bool `json:"field_created"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Declare adds a field to the vocabulary of a workspace, permanently. The name has

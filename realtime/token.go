@@ -3,6 +3,7 @@ package realtime
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -145,6 +146,8 @@ func claimedLife(token api.Secret, asked time.Time) time.Duration {
 // Room is the room that a token is valid for.
 type Room struct {
 	ID api.ID `json:"room_id"` // of the workspace or share
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // ValidateRoomToken returns the room that a token is valid for. It is for servers
@@ -178,6 +181,8 @@ type Note struct {
 	NodeID      api.OpaqueID   `json:"node"`
 	Permission  NotePermission `json:"perm"`
 	FileShareID api.ID         `json:"file_share_id"` // "" unless the token was minted for a File Share
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // ValidateNoteToken returns what the token of a note allows. It is for servers that

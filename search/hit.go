@@ -79,12 +79,16 @@ type Chunk struct {
 type PageRange struct {
 	Start int `json:"start_page"`
 	End   int `json:"end_page"`
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // MediaSegment is the position of a passage in audio or video.
 type MediaSegment struct {
 	Start float64 `json:"start_seconds"` // in seconds from the beginning
 	End   float64 `json:"end_seconds"`   // as Start
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 var _ = decode.Fix(func(h *Hit) {

@@ -2,6 +2,7 @@ package uploads
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -47,6 +48,8 @@ type BatchUpload struct {
 	Node    api.OpaqueID `json:"node_id"` // "" if the file is not stored yet
 	Code    int64        `json:"error_code"`
 	Message string       `json:"error_message"` // why it was refused
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // OK reports whether the platform has accepted the file.

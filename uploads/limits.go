@@ -2,6 +2,7 @@ package uploads
 
 import (
 	"context"
+	"encoding/json"
 	"net/url"
 	"strconv"
 	"sync"
@@ -20,6 +21,8 @@ type Limits struct {
 	Chunks          int64 `json:"chunks"`            // of an upload
 	Sessions        int64 `json:"sessions"`          // uploads at a time
 	SessionsSizeMax int64 `json:"sessions_size_max"` // bytes of all uploads at a time
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Limits returns the limits for a target; the zero Target asks for those of the caller.
@@ -113,6 +116,8 @@ type Extensions struct {
 	Enforced   bool     `json:"enforcement_enabled"`
 	Plan       string   `json:"plan"`
 	CacheTTL   int64    `json:"cache_ttl"` // in seconds
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // Extensions returns the restricted extensions of a plan, "" for that of the caller.

@@ -93,6 +93,8 @@ type Upload struct {
 type IntegrityFailure struct {
 	Expected string `json:"expected_crc32c"` // as it was sent
 	Computed string `json:"computed_crc32c"` // of what has arrived
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // conflicting begins the status message of a version conflict. The current version

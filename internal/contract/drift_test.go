@@ -148,3 +148,62 @@ func (m mutation) isOpen(op string) bool {
 	at := number.ReplaceAllString(op+"/"+strings.Join(m.at, "/"), "*")
 	return slices.ContainsFunc(open, func(end string) bool { return strings.HasSuffix(at, end) })
 }
+
+// frames are result types without an Extra. Their unknown members are reported by
+// [fastio.WithDrift] only: an Extra would hold credentials.
+var frames = []string{
+	"oauth.Authorization", "oauth.CompletedAuthorization", "oauth.Registration", "oauth.Token", "oauth.TwoFactorSetup",
+}
+
+// Each object of a result has an Extra, unless it is a page: a list of objects that have one.
+func TestResultsKeepUnknownMembers(t *testing.T) {
+	t.Parallel()
+	looked := map[reflect.Type]bool{}
+	for _, calls := range live(t) {
+		for _, e := range calls {
+			if e.result.value != nil {
+				requireExtra(t, looked, reflect.TypeOf(e.result.value), e.name)
+			}
+		}
+	}
+}
+
+// requireExtra checks the types in t that responses are decoded into: those with tags.
+func requireExtra(t *testing.T, looked map[reflect.Type]bool, of reflect.Type, name string) {
+	t.Helper()
+	if looked[of] {
+		return
+	}
+	looked[of] = true
+	switch of.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		requireExtra(t, looked, of.Elem(), name)
+	case reflect.Struct:
+		tagged := false
+		for f := range of.Fields() {
+			tagged = tagged || f.Tag.Get("json") != ""
+			if f.IsExported() && !responses.IsInlined(f) {
+				requireExtra(t, looked, f.Type, name)
+			}
+		}
+		if tagged && !keeps(of) && !slices.Contains(frames, of.String()) {
+			t.Errorf("%s: %s has no Extra", name, of)
+		}
+	default:
+	}
+}
+
+// keeps reports whether a struct, or one that is inlined in it, has an Extra or a list of
+// objects.
+func keeps(of reflect.Type) bool {
+	for f := range of.Fields() {
+		inner := f.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		if f.Name == "Extra" || responses.IsRecords(inner) || responses.IsInlined(f) && inner.Kind() == reflect.Struct && keeps(inner) {
+			return true
+		}
+	}
+	return false
+}

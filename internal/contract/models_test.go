@@ -74,6 +74,13 @@ var unmodeled = map[string][]string{
 
 	// Responses without a payload member have the members of the envelope, too.
 	"ai.AutoTitle":            {"current_api_version", "status"},
+	"activity.Report":         {"current_api_version", "status"},
+	"metadata.Declaration":    {"current_api_version", "status"},
+	"metadata.FactSet":        {"current_api_version", "status"},
+	"realtime.Note":           {"current_api_version", "status"},
+	"realtime.Room":           {"current_api_version", "status"},
+	"uploads.Limits":          {"current_api_version", "status"},
+	"uploads.Extensions":      {"current_api_version", "status"},
 	"metadata.Extraction":     {"current_api_version"},
 	"metadata.FilteredNodes":  {"current_api_version", "status"},
 	"oauth.AuthorizationInfo": {"current_api_version", "status"},
