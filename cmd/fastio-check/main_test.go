@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"go.uber.org/goleak"
+
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/check"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A result is what a run of the program has printed, written and returned.
+type result struct {
+	status        int
+	out, progress string
+	report        *check.Report // nil if it wrote none
+}
+
+// A network is the transport below the program.
+type network func(r *http.Request) (*http.Response, error)
+
+func (n network) RoundTrip(r *http.Request) (*http.Response, error) { return n(r) }
+
+// runProgram runs the program against a platform, nil for none. It must be called in a bubble.
+func runProgram(ctx context.Context, t *testing.T, s *fastiotest.Server, args ...string) result {
+	t.Helper()
+	if s == nil {
+		return runOver(ctx, t, nil, "", args...)
+	}
+	return runOver(ctx, t, s.StartInMemory(t).Transport, s.Token(), args...)
+}
+
+func runOver(ctx context.Context, t *testing.T, n http.RoundTripper, key string, args ...string) result {
+	t.Helper()
+	var out, progress bytes.Buffer
+	dir := t.TempDir()
+	env := map[string]string{"FASTIO_BASE_URL": "http://localhost", "FASTIO_API_KEY": key}
+	p := &program{out: &out, progress: &progress, getenv: func(name string) string { return env[name] }, network: n}
+	r := result{status: p.main(ctx, append([]string{"-o", dir}, args...))}
+	r.out, r.progress = out.String(), progress.String()
+	file, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	if err != nil {
+		return r
+	}
+	r.report = new(check.Report)
+	if err := json.Unmarshal(file, r.report); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "report.html")); err != nil {
+		t.Error(err)
+	}
+	return r
+}
+
+func TestRunWritesReports(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := runProgram(t.Context(), t, fastiotest.New())
+		if r.status == unfinished || r.report == nil || !r.report.Header.Finished {
+			t.Fatalf("status %d, %+v\n%s\n%s", r.status, r.report, r.out, r.progress)
+		}
+		if want := min(r.report.Different(), differs); r.status != want {
+			t.Errorf("status %d, want %d", r.status, want)
+		}
+		for _, want := range []string{"as believed", "delete it now", "report.json"} {
+			if !strings.Contains(r.out, want) {
+				t.Errorf("the output does not say %q:\n%s", want, r.out)
+			}
+		}
+		if at := strings.Index(r.out, "Written"); strings.Index(r.out, "words of responses") > at {
+			t.Error("the words of the report come after it was written")
+		}
+	})
+}
+
+func TestPlanCallsNothing(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	r := runProgram(t.Context(), t, s, "-n")
+	if r.status != same || len(s.Requests()) > 0 || r.report != nil {
+		t.Errorf("status %d, %d requests", r.status, len(s.Requests()))
+	}
+	for _, read := range check.Reads() {
+		if !strings.Contains(r.out, read.Path) {
+			t.Errorf("the plan does not have %s", read.Key())
+		}
+	}
+}
+
+func TestRunWithoutAKeyIsUnfinished(t *testing.T) {
+	t.Parallel()
+	if r := runProgram(t.Context(), t, nil); r.status != unfinished || !strings.Contains(r.progress, "FASTIO_API_KEY") {
+		t.Errorf("status %d: %s", r.status, r.progress)
+	}
+}
+
+func TestRunWithARefusedKeyIsUnfinished(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := fastiotest.New()
+		s.Fail(seed.Fault{Op: op.AccountMe, Status: http.StatusUnauthorized, Code: 10011, Text: "Invalid."})
+		if r := runProgram(t.Context(), t, s); r.status != unfinished || !strings.Contains(r.progress, "does not accept") {
+			t.Errorf("status %d: %s", r.status, r.progress)
+		}
+	})
+}
+
+// An interrupt ends the run after the call, with a report of what was called.
+func TestInterruptedRunWritesWhatItHas(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, interrupt := context.WithCancel(t.Context())
+		defer interrupt()
+		s := fastiotest.New()
+		platform := s.StartInMemory(t).Transport
+		r := runOver(ctx, t, network(func(r *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(r.URL.Path, "/orgs/industries/") {
+				interrupt()
+			}
+			return platform.RoundTrip(r)
+		}), s.Token())
+		if r.status != unfinished || r.report == nil || r.report.Header.Finished {
+			t.Fatalf("status %d, report %v\n%s", r.status, r.report, r.progress)
+		}
+		if o := r.report.Operations["GET /current/user/me/details/"]; o.Outcome == check.NotReached {
+			t.Error("what was called before is not in the report")
+		}
+	})
+}
