@@ -66,6 +66,10 @@ func constants(name string) []string {
 		return []string{
 			"agent", "api_key", "app", "human", "system", "unknown",
 		}
+	case "api.DriftKind":
+		return []string{
+			"shape", "unknown", "value",
+		}
 	case "api.MentionKind":
 		return []string{
 			"file", "folder", "profile", "share", "user", "workspace",
