@@ -304,3 +304,21 @@ func TestWorldIsRepeatable(t *testing.T) {
 		t.Error("two numbers give one world")
 	}
 }
+
+// The agent answers from the files.
+func TestWorldIsKnownToTheAgent(t *testing.T) {
+	t.Parallel()
+	_, c, in := invented(t)
+	question := ai.Question{Text: "Which material is it printed on, how many grams does the board have?"}
+	turn, err := c.AI.Ask(t.Context(), in, question, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make([]string, 0, len(turn.Citations))
+	for _, cited := range turn.Citations {
+		names = append(names, cited.Name)
+	}
+	if !slices.Contains(names, "Print specification.pdf") || !strings.Contains(turn.Answer, "300 grams") {
+		t.Errorf("%s\n%q", turn.Answer, names)
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/pdf"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 	"github.com/fastio-go/fastio/internal/table"
 )
@@ -70,6 +71,9 @@ func TestWorldMakesContentsWhenTheyAreRead(t *testing.T) {
 		if err != nil || int64(len(b)) != n.Size || len(n.Text()) < 30 || !strings.HasSuffix(n.Name, ".pdf") &&
 			string(b) != n.Text() {
 			t.Errorf("%s has %d bytes of %d, %v and the text %q", n.Name, len(b), n.Size, err, n.Text())
+		}
+		if strings.HasSuffix(n.Name, ".pdf") && strings.TrimSpace(pdf.Text(string(b))) != strings.TrimSpace(n.Text()) {
+			t.Errorf("%s shows %q, its text is %q", n.Name, pdf.Text(string(b)), n.Text())
 		}
 		half := make([]byte, 20)
 		if _, err := n.Current().Open().ReadAt(half, 10); err != nil || string(half) != string(b[10:30]) {

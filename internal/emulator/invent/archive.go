@@ -53,7 +53,7 @@ func (d *document) Text() string {
 	case hours:
 		d.hours(&b, dice)
 	case invoice:
-		fmt.Fprintf(&b, "# Invoice %s\n\n%s, %s\n\n%s\n\nTotal: %d EUR\n\nPlease pay within 14 days.\n",
+		fmt.Fprintf(&b, "Invoice %s\n\n%s, %s\n\n%s\n\nTotal: %d EUR\n\nPlease pay within 14 days.\n",
 			d.reference(), d.client, d.day.Format("2 January 2006"), pick(dice, works()), d.amount())
 	case feedback:
 		fmt.Fprintf(&b, "# Feedback of a shop\n\n%s, about %s.\n\n%s\n\n%s\n", d.day.Format("2 January 2006"), d.client,
@@ -114,7 +114,7 @@ func (d *document) name() string {
 
 func (d *document) bytes() []byte {
 	if d.kind == invoice {
-		return pdf.Write(d.Text())
+		return pdf.Write("# " + d.Text()) // the first line is a heading
 	}
 	return []byte(d.Text())
 }
@@ -139,24 +139,37 @@ func (s *studio) archive(f *seed.File, client string, from time.Time, nodes int,
 		})
 		return id
 	}
-	root := folder("Archive", "", begin)
+	root := folder("Archive", "", begin.AddDate(0, 0, -4))
 	f.Nodes, f.Facts = slices.Grow(f.Nodes, nodes), slices.Grow(f.Facts, nodes/int(kinds))
-	inside := ""
+	inside, boxes := root, 0
 	for i, files := 1, 0; i < nodes; i++ {
-		day := begin.AddDate(0, 0, (archiveDays-1)*i/nodes).Truncate(24 * time.Hour)
+		day := workday(begin.AddDate(0, 0, (archiveDays-1)*i/nodes))
 		at := day.Add(9*time.Hour + time.Duration(dice.IntN(minutesOfDay))*time.Minute)
-		if files%perFolder == 0 && i+1 < nodes && (inside == "" || files > 0) {
-			inside = folder(fmt.Sprintf("%s to %s", day.Format("02 Jan"), day.AddDate(0, 0, 7).Format("02 Jan")), root, day)
-			files = 1
+		if files == 0 && i+1 < nodes {
+			boxes++
+			inside, files = folder(fmt.Sprintf("Box %03d", boxes), root, day.Add(8*time.Hour)), perFolder
 			continue
 		}
-		files++
+		files--
 		d := &document{kind(dice.IntN(int(kinds))), first + uint64(i), client, day} //nolint:gosec // small
 		n := s.file(d, dice)
 		n.Profile, n.Parent, n.Created = workspace, inside, at
 		f.Nodes = append(f.Nodes, n)
 		s.discuss(f, &n, d, dice)
 	}
+}
+
+// workday returns a day, or the Friday before it.
+func workday(day time.Time) time.Time {
+	day = day.Truncate(24 * time.Hour)
+	switch day.Weekday() {
+	case time.Saturday:
+		return day.AddDate(0, 0, -1)
+	case time.Sunday:
+		return day.AddDate(0, 0, -2)
+	case time.Monday, time.Tuesday, time.Wednesday, time.Thursday, time.Friday:
+	}
+	return day
 }
 
 // file returns the node of a document.
@@ -190,7 +203,7 @@ func (s *studio) discuss(f *seed.File, n *seed.Node, d *document, dice *rand.Ran
 		return
 	}
 	texts := [...]string{
-		minutes: "I added who does what. Please correct me until tomorrow.", hours: "Checked against the calendar.",
+		minutes: "I added who does what. Please correct me by tomorrow.", hours: "Checked against the calendar.",
 		invoice:  "Sent. The total is " + strconv.Itoa(d.amount()) + " EUR.",
 		feedback: "This is the third shop that says so.", order: "All pieces are on their way.",
 		photo: "The light is good. Can we use it for the page?",
