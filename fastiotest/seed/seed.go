@@ -32,7 +32,9 @@
 //	  "keys":        [{"token": "secret", "user_id": "ada", "scopes": ["org:acme:rw"]}],
 //	  "events":      [{"event": "workspace_updated", "workspace_id": "design", "created": "2026-01-01T00:00:00Z"}],
 //	  "histories":   [{"workspace_id": "design", "events": 1000}],
-//	  "comments":    [{"profile_id": "design", "node_id": "plan", "user_id": "ada", "body": "Looks good."}]
+//	  "comments":    [{"profile_id": "design", "node_id": "plan", "user_id": "ada", "body": "Looks good."}],
+//	  "threads":     [{"profile_id": "design", "user_id": "ada", "turns": [{"question": "How many looms?",
+//	                   "answer": "Two [1].", "citations": [{"node_id": "plan", "snippet": "Two looms."}]}]}]
 //	}
 //
 // An id is 19 digits for a profile, and 29 or 30 letters and digits, with or
