@@ -76,14 +76,14 @@ func (c *comparison) operation(read Read) *Operation {
 	for _, s := range calls {
 		c.look(s, note)
 	}
-	byForm, reached := map[Form][]*seen{}, map[int]bool{}
+	byForm, objects := map[Form][]*seen{}, map[int]object{}
 	for _, s := range calls {
 		byForm[s.Form] = append(byForm[s.Form], s)
-		reached[s.Group] = reached[s.Group] || s.succeeded()
+		objects[s.Group] = objects[s.Group].after(s)
 	}
 	for form, calls := range byForm {
 		o.Forms[form] = formResult(calls)
-		expect(read, form, calls, reached, note)
+		expect(read, form, calls, objects, note)
 	}
 	compareLevels(calls, note)
 	comparePages(calls, note)
@@ -240,8 +240,22 @@ func formResult(calls []*seen) *FormResult {
 
 const maxCode = 1_000_000 // codes of the platform have six digits at most
 
+// An object is what became of the calls of one object.
+type object struct {
+	reached bool
+	refused int // the status of its plain call, unless that succeeded
+}
+
+func (o object) after(s *seen) object {
+	o.reached = o.reached || s.succeeded()
+	if s.Form == FormPlain && !s.succeeded() {
+		o.refused = s.Status
+	}
+	return o
+}
+
 // expect notes statuses and codes that are not the ones of a form.
-func expect(read Read, form Form, calls []*seen, reached map[int]bool, note func(d Difference)) {
+func expect(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
 	for _, s := range calls {
 		if s.fault != nil && s.Status == http.StatusNotFound && s.fault.code == codes.NoEndpoint {
 			note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})
@@ -258,7 +272,8 @@ func expect(read Read, form Form, calls []*seen, reached map[int]bool, note func
 				Kind: KindError, Form: form, Member: "code", Want: numbers(want.codes), Got: codeText(s.fault.code),
 			})
 		case asked, s.Status == 0, met && denied(s.Status):
-		case want.success() && denied(s.Status) && (form == FormPlain || !reached[s.Group]):
+		case want.success() && denied(s.Status) && (form == FormPlain || !objects[s.Group].reached),
+			denied(s.Status) && objects[s.Group].refused == s.Status:
 			// the caller has no right to it, or there is no such object
 		default:
 			note(Difference{Kind: KindStatus, Form: form, Want: numbers(want.statuses), Got: strconv.Itoa(s.Status)})

@@ -43,3 +43,25 @@ func TestRefusedObjectsAreNotReached(t *testing.T) {
 		t.Errorf("reached in one form (-want +got):\n%s", diff)
 	}
 }
+
+// An object whose plain call is refused says nothing of a bad parameter: the platform refuses
+// both for the same reason.
+func TestRefusedObjectHasNoOtherStatusForABadParameter(t *testing.T) {
+	t.Parallel()
+	const path = "/current/share/{share_id}/storage/search/"
+	called := func(form check.Form, status, group int) check.Exchange {
+		return check.Exchange{
+			Op: "search.Files", Method: "GET", Path: path, Form: form, Group: group, Status: status,
+			Body: []byte(`{"result": false, "error": {"code": 139420, "text": "No."}}`),
+		}
+	}
+	found := func(exchanges ...check.Exchange) int {
+		return len(check.Compare(exchanges).Operations["GET "+path].Differences)
+	}
+	if n := found(called(check.FormPlain, 404, 1), called(check.FormBad, 404, 1)); n > 0 {
+		t.Errorf("%d differences of an object that is refused", n)
+	}
+	if n := found(called(check.FormPlain, 404, 1), called(check.FormBad, 404, 2)); n != 1 {
+		t.Errorf("%d differences of another object, want 1", n)
+	}
+}

@@ -88,7 +88,26 @@ func (r *Report) Found() map[Kind][]Finding {
 			}
 		}
 	}
+	found[KindUnknown] = joined(found[KindUnknown])
 	return found
+}
+
+// joined returns the unknown members of one type and the same operations as one finding.
+func joined(all []Finding) []Finding {
+	var short []Finding
+	for _, f := range all {
+		i := strings.LastIndexByte(f.Text, '.') + 1
+		of, member := f.Text[:i], f.Text[i:]
+		same := func(other Finding) bool {
+			return of != "" && strings.HasPrefix(other.Text, of) && slices.Equal(other.Ops, f.Ops)
+		}
+		if at := slices.IndexFunc(short, same); at >= 0 {
+			short[at].Text += ", " + member
+		} else {
+			short = append(short, f)
+		}
+	}
+	return short
 }
 
 // title is the heading of a kind of differences.
