@@ -210,7 +210,7 @@ func TestLocksOfOtherNamesAreIndependent(t *testing.T) {
 		unlock()
 	}
 	for name, f := range files {
-		next, err := lock(f, "a")
+		next, err := f.Lock(t.Context(), "a")
 		if err != nil {
 			t.Errorf("%s, unlocked: %v", name, err)
 			continue
