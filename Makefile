@@ -46,7 +46,7 @@ all: generate-check readme-test # before the others, since it writes files that 
 
 # One build serves all tools and all modules.
 $(BIN)/.built: tools/go.mod tools/go.sum tools/vet/main.go tools/vet/style.go
-	go -C tools build -o $(BIN)/ tool ./vet
+	go -C tools build -ldflags="-s -w" -o $(BIN)/ tool ./vet
 	touch $@
 
 .PHONY: fmt-check
