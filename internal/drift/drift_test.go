@@ -262,3 +262,57 @@ func TestLookIsBounded(t *testing.T) {
 		t.Errorf("a list: %d differences", got)
 	}
 }
+
+// What a function takes is another form of a member, and is not missing.
+func TestLookDoesNotMissOtherForms(t *testing.T) {
+	t.Parallel()
+	out := &decode.Envelope[fixed]{Member: "row"}
+	got := drift.Look(out, []byte(`{"row":{}}`))
+	want := []drift.Place{{"drift_test.fixed", "state"}}
+	if diff := cmp.Diff(want, got.Missing); diff != "" {
+		t.Error(diff)
+	}
+	got = drift.Look(out, []byte(`{"row":{"progress":{"done":1}}}`))
+	if !slices.Contains(got.Seen, drift.Place{"drift_test.fixed", "progress"}) {
+		t.Errorf("saw %v", got.Seen)
+	}
+}
+
+// A member of the envelope is one of the response only, not of an object in it.
+func TestLookKnowsTheEnvelopeOfTheResponseOnly(t *testing.T) {
+	t.Parallel()
+	row := &decode.Envelope[record]{Member: "row"}
+	checkDifferences(t, row, `{"response":{"row":{},"current_api_version":"1"}}`, "unknown .current_api_version")
+	bare := new(decode.Envelope[record])
+	checkDifferences(t, bare, `{"response":{"id":"a","current_api_version":"1"}}`, "unknown record.current_api_version")
+}
+
+// A record beside the members of the envelope may have a status too.
+func TestLookDistinguishesTheStatusOfARecord(t *testing.T) {
+	t.Parallel()
+	type upload struct {
+		Status storage.NodeType `json:"status"`
+	}
+	out := new(decode.Envelope[upload])
+	checkDifferences(t, out, `{"status":"ok"}`, "")
+	checkDifferences(t, out, `{"status": "later"}`, "value upload.status later")
+	checkDifferences(t, out, `{"response":{"status":"ok"}}`, "value upload.status ok")
+}
+
+// The field of a struct has precedence over one of the same name in an inlined struct.
+func TestLookUsesTheOuterField(t *testing.T) {
+	t.Parallel()
+	type inner struct {
+		Number string `json:"number"`
+	}
+	type outer struct {
+		inner
+		Number int `json:"number"`
+	}
+	out := &decode.Envelope[outer]{Member: "row"}
+	checkDifferences(t, out, `{"row":{"number":1}}`, "")
+	got := drift.Look(out, []byte(`{"row":{"number":1}}`))
+	if want := []drift.Place{{"", "row"}, {"drift_test.outer", "number"}}; !cmp.Equal(got.Seen, want) || got.Missing != nil {
+		t.Errorf("saw %v, missed %v", got.Seen, got.Missing)
+	}
+}
