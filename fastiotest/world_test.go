@@ -145,9 +145,9 @@ func TestWorldIsFoundBySearch(t *testing.T) {
 	if err != nil || len(page.Comments.Items) == 0 {
 		t.Errorf("comments: %v, %v", page, err)
 	}
-	print := node(t, &w, "Print specification.pdf")
+	printed := node(t, &w, "Print specification.pdf")
 	var text strings.Builder
-	for chunk, err := range c.Storage.Texts.All(t.Context(), in, api.OpaqueID(print.ID), nil) {
+	for chunk, err := range c.Storage.Texts.All(t.Context(), in, api.OpaqueID(printed.ID), nil) {
 		if err != nil {
 			t.Fatal(err)
 		}

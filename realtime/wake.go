@@ -37,7 +37,7 @@ func (s *Service) Wake(
 	return sub.over()
 }
 
-// What the program is told when something may have changed: whether that is being watched.
+// Whether the profile is being watched: what the program learns when something may have changed.
 const (
 	watched   = true
 	unwatched = false

@@ -89,7 +89,7 @@ func runProcess(ctx context.Context, demo *show.Emulator, screen io.Writer, args
 	if err := process.Process.Kill(); err != nil {
 		return err
 	}
-	<-ended
+	_ = <-ended          // an error: it was killed
 	fmt.Fprintln(screen) // ends the line of its progress
 	return nil
 }

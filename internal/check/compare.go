@@ -256,11 +256,9 @@ func (o object) after(s *seen) object {
 
 // expect notes statuses and codes that are not the ones of a form.
 func expect(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
-	for _, s := range calls {
-		if s.fault != nil && s.Status == http.StatusNotFound && s.fault.code == codes.NoEndpoint {
-			note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})
-			return
-		}
+	if slices.ContainsFunc(calls, (*seen).withoutEndpoint) {
+		note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})
+		return
 	}
 	want := wanted(read, form)
 	met := slices.ContainsFunc(calls, func(s *seen) bool { return slices.Contains(want.statuses, s.Status) })
@@ -279,6 +277,11 @@ func expect(read Read, form Form, calls []*seen, objects map[int]object, note fu
 			note(Difference{Kind: KindStatus, Form: form, Want: numbers(want.statuses), Got: strconv.Itoa(s.Status)})
 		}
 	}
+}
+
+// withoutEndpoint reports whether the platform has no endpoint of that path.
+func (s *seen) withoutEndpoint() bool {
+	return s.fault != nil && s.Status == http.StatusNotFound && s.fault.code == codes.NoEndpoint
 }
 
 // An answer is what a form of a call gets.

@@ -325,12 +325,12 @@ func (m mutant) change(e check.Exchange) check.Exchange {
 // isNamed reports whether the report of an operation names the mutant, and that of the
 // unchanged platform does not.
 func (m mutant) isNamed(before, after *check.Operation) bool {
-	switch m.kind {
-	case dropped:
+	if m.kind == dropped {
 		return slices.ContainsFunc(after.Never, func(name string) bool {
 			return strings.HasSuffix(name, "."+m.names[0]) && !slices.Contains(before.Never, name)
 		})
-	case assumed: // refuted or not seen: another type may have a member of the same name
+	}
+	if m.kind == assumed { // refuted or not seen: another type may have a member of the same name
 		return !slices.Contains(after.Names.Confirmed, m.names[0])
 	}
 	return slices.ContainsFunc(after.Differences, func(d check.Difference) bool {

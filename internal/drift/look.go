@@ -258,7 +258,7 @@ func (l *looker) value(t reflect.Type, at Place) error {
 
 // asDecoded returns the type as which a value of a kind is decoded into a t.
 func asDecoded(t reflect.Type, kind jsontext.Kind) reflect.Type {
-	if v, ok := reflect.Zero(reflect.PointerTo(t)).Interface().(decode.Variant); ok {
+	if v, ok := reflect.TypeAssert[decode.Variant](reflect.Zero(reflect.PointerTo(t))); ok {
 		if as := v.JSONType(kind); as != nil {
 			return element(as)
 		}

@@ -25,8 +25,8 @@ func (h *Handlers) Remember(events int, seed uint64, workspaces ...string) {
 	}
 	nodes := 0
 	for i, id := range workspaces {
-		source := rand.NewPCG(seed, world.Mix(h.w.Options.Seed)+uint64(i)) //nolint:gosec // a small number
-		p := h.pastOf(id, byProfile[id], rand.New(source))                 //nolint:gosec // repeatable on purpose
+		source := rand.NewPCG(seed, world.Mix(h.w.Options.Seed)+uint64(i))
+		p := h.pastOf(id, byProfile[id], rand.New(source)) //nolint:gosec // repeatable on purpose
 		p.write()
 		pasts = append(pasts, p)
 		nodes += len(p.nodes)

@@ -352,7 +352,7 @@ func (w *World) WriteInvitation(event string, v *Invitation, by Joiner) {
 	w.EventIn(v.Profile, Event{Name: event, User: guest, CallingUser: by.caller, Actor: by.actor})
 }
 
-// AnyUser, in Redeemable, means one who is not yet known.
+// AnyUser is the user of [World.Redeemable] who is not known yet.
 const AnyUser = ""
 
 // Redeemable rejects an answered, expired or forbidden invitation.
