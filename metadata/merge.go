@@ -206,11 +206,14 @@ const (
 	CandidateReasonConcept  CandidateReason = "semantic_same_concept"     // a suggestion only
 )
 
+// candidateField is a field that a candidate names.
+type candidateField struct {
+	Name string `json:"name"`
+}
+
 // The response may name the two in fields.
 var _ = decode.Fix(func(c *Candidate) {
-	var field struct {
-		Name string `json:"name"`
-	}
+	var field candidateField
 	if decode.Take(c.Extra, &field, "source", "source_field") {
 		c.Source = field.Name
 	}
@@ -218,7 +221,10 @@ var _ = decode.Fix(func(c *Candidate) {
 	if decode.Take(c.Extra, &field, "target", "target_field") {
 		c.Target = field.Name
 	}
-})
+},
+	decode.Takes[candidateField]("source"), decode.Takes[candidateField]("source_field"),
+	decode.Takes[candidateField]("target"), decode.Takes[candidateField]("target_field"),
+)
 
 // CandidatePage is one page of candidates, the least destructive first.
 //

@@ -208,7 +208,7 @@ var (
 	_ = decode.Fix(func(ai *NodeAI) {
 		var text string
 		ai.Summary = ai.Summary || decode.Take(ai.Extra, &text, "summary")
-	})
+	}, decode.Takes[string]("summary"))
 )
 
 // NodeError is the error of one node in a call for several nodes. It matches

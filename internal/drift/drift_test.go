@@ -66,7 +66,9 @@ var _ = decode.Fix(func(f *fixed) {
 	decode.Take(f.Extra, &f.State, "status_word")
 	var p progress
 	decode.Take(f.Extra, &p, "progress")
-}, decode.Takes[progress]("progress"))
+	var words []string
+	decode.Take(f.Extra, &words, "state")
+}, decode.Takes[progress]("progress"), decode.Takes[[]string]("state"))
 
 type page struct {
 	Rows []*part `json:"rows"`
@@ -183,6 +185,9 @@ func TestLookKnowsWhatAFixTakes(t *testing.T) {
 	out := &decode.Envelope[fixed]{Member: "row"}
 	checkDifferences(t, out, `{"row":{"status_word":"on"}}`, "")
 	checkDifferences(t, out, `{"row":{"status_word":"on","new":1}}`, "unknown fixed.new")
+	checkDifferences(t, out, `{"row":{"state":["on"]}}`, "")
+	checkDifferences(t, out, `{"row":{"state":[1]}}`, "shape fixed.state[] string number")
+	checkDifferences(t, out, `{"row":{"state":5}}`, "shape fixed.state string number")
 	checkDifferences(t, out, `{"row":{"progress":{"done":"1","new":1}}}`, "shape progress.done number string; unknown progress.new")
 }
 

@@ -209,7 +209,7 @@ func (l *looker) object(o *object, special func(name string, typed bool) (taken 
 		if o.places[i].Type == o.holder {
 			holder = o.holder
 		}
-		return l.value(o.types[i], o.places[i])
+		return l.value(o.typeOf(i, l.dec.PeekKind()), o.places[i])
 	})
 	if err != nil || len(unknown) == 0 || o.typ == reflect.TypeFor[struct{}]() { // a call without a result ignores them
 		return err
@@ -356,7 +356,7 @@ func (l *looker) scalar(t reflect.Type, at Place) error {
 	}
 	switch {
 	case !ok:
-		got, want := kindName(kind), wanted(t)
+		got, want := kindName(kind), kindOf(t)
 		if got == want { // it has a fraction, or is too large
 			want = "integer"
 		}
@@ -392,8 +392,9 @@ func kindName(k jsontext.Kind) string {
 	}
 }
 
-// wanted returns the JSON kind of a type.
-func wanted(t reflect.Type) string {
+// kindOf returns the JSON kind of a type.
+func kindOf(t reflect.Type) string {
+	t = element(t)
 	switch t.Kind() {
 	case reflect.Struct:
 		switch t {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/fastio-go/fastio/internal/decode"
 )
 
@@ -13,12 +15,13 @@ import (
 type object struct {
 	typ     reflect.Type
 	name    string
-	places  []Place        // of the typed members
-	types   []reflect.Type // of their values
-	others  []bool         // whether a function of [decode.Fix] takes it: another form of a member
-	members map[string]int // their names, and their other names, as indexes of places
-	holder  string         // the type that has the Extra: this one, or one that is inlined in it
-	methods bool           // a method, or a function registered by decode.Fix, may take members
+	places  []Place              // of the typed members
+	types   []reflect.Type       // of their values
+	others  []bool               // whether a function of [decode.Fix] takes it: another form of a member
+	forms   map[int]reflect.Type // what a function of [decode.Fix] takes under the name of a field
+	members map[string]int       // their names, and their other names, as indexes of places
+	holder  string               // the type that has the Extra: this one, or one that is inlined in it
+	methods bool                 // a method, or a function registered by decode.Fix, may take members
 }
 
 type objectKey struct {
@@ -36,7 +39,7 @@ func objectOf(t reflect.Type, name string) *object {
 			return o
 		}
 	}
-	o := &object{typ: t, name: key.name, members: map[string]int{}, methods: decode.HasMethod(t)}
+	o := &object{typ: t, name: key.name, members: map[string]int{}, forms: map[int]reflect.Type{}, methods: decode.HasMethod(t)}
 	o.add(t, key.name)
 	objects.Store(key, o)
 	return o
@@ -62,6 +65,10 @@ func (o *object) add(t reflect.Type, name string) {
 		}
 	}
 	for _, m := range takes {
+		if i, typed := o.members[m.Name]; typed {
+			o.forms[i] = m.Type
+			continue
+		}
 		o.addMember(Place{name, m.Name}, m.Type, "")
 		o.others[o.members[m.Name]] = true
 	}
@@ -80,6 +87,15 @@ func (o *object) addMember(at Place, t reflect.Type, also string) {
 			o.members[name] = i
 		}
 	}
+}
+
+// typeOf returns the type of a member for a value of a JSON kind.
+func (o *object) typeOf(i int, kind jsontext.Kind) reflect.Type {
+	form, found := o.forms[i]
+	if found && kindOf(form) == kindName(kind) && kindOf(o.types[i]) != kindName(kind) {
+		return form
+	}
+	return o.types[i]
 }
 
 // typeName returns the name of a type without type arguments, name for an anonymous one.
