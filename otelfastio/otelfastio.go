@@ -26,7 +26,7 @@
 //	fastio.client.wait.duration               waits, by reason
 //	fastio.client.retries                     retries
 //	fastio.client.refreshes                   refreshes of tokens
-//	fastio.drift                              members of responses that this version does not know, see [fastio.WithDrift]
+//	fastio.drift                              members of responses that are not known, see [fastio.WithDrift]
 //	fastio.client.subscription.active         subscriptions, by mode
 //	fastio.client.subscription.sockets        sockets that were opened
 //	fastio.client.subscription.failures       failures of sockets and polls

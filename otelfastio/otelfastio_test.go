@@ -354,7 +354,8 @@ func TestDriftIsCounted(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		const user = "fastio.drift fastio.drift.kind=%s fastio.drift.member=%s fastio.drift.type=account.User fastio.operation=account.Me 1"
+		const user = "fastio.drift fastio.drift.kind=%s fastio.drift.member=%s " +
+			"fastio.drift.type=account.User fastio.operation=account.Me 1"
 		for _, want := range []string{fmt.Sprintf(user, "shape", "id"), fmt.Sprintf(user, "unknown", "newer")} {
 			if got := r.collect(t); !slices.Contains(got, want) {
 				t.Errorf("got %q, want %q", got, want)

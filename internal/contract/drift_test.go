@@ -104,7 +104,8 @@ func expected(d api.DriftEvent) bool {
 		_, name, _ := strings.Cut(d.Type, ".")
 		ofFrame := func(at string) bool { return strings.HasSuffix(at, "/"+d.Member) }
 		_, listed := undocumented[at]
-		return listed || slices.Contains(unmodeled[d.Type], d.Member) || !token.IsExported(name) && slices.ContainsFunc(unmodeled[""], ofFrame)
+		return listed || slices.Contains(unmodeled[d.Type], d.Member) ||
+			!token.IsExported(name) && slices.ContainsFunc(unmodeled[""], ofFrame)
 	default:
 		return false
 	}
@@ -201,7 +202,8 @@ func keeps(of reflect.Type) bool {
 		if inner.Kind() == reflect.Pointer {
 			inner = inner.Elem()
 		}
-		if f.Name == "Extra" || responses.IsRecords(inner) || responses.IsInlined(f) && inner.Kind() == reflect.Struct && keeps(inner) {
+		if f.Name == "Extra" || responses.IsRecords(inner) ||
+			responses.IsInlined(f) && inner.Kind() == reflect.Struct && keeps(inner) {
 			return true
 		}
 	}

@@ -39,7 +39,8 @@ func objectOf(t reflect.Type, name string) *object {
 			return o
 		}
 	}
-	o := &object{typ: t, name: key.name, members: map[string]int{}, forms: map[int]reflect.Type{}, methods: decode.HasMethod(t)}
+	o := &object{typ: t, name: key.name, methods: decode.HasMethod(t)}
+	o.members, o.forms = map[string]int{}, map[int]reflect.Type{}
 	o.add(t, key.name)
 	objects.Store(key, o)
 	return o
