@@ -22,46 +22,44 @@ import (
 // One sends r with opts and returns the record in the member of the response. A
 // response without that member is an error.
 func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) (*T, error) {
+	if path, _ := r.Path.Split(); ctx == nil || c == nil || path == "" {
+		return nil, CheckRequest(ctx, c, r)
+	}
 	e := &decode.Envelope[T]{Member: member}
-	if err := receive(ctx, c, r, e, opts); err != nil {
+	if err := c.Call(ctx, r, e, opts...); err != nil {
 		return nil, err
 	}
-	if !e.Found {
+	if member != beside && !e.Found {
 		return nil, missing(r.Op, member)
+	}
+	if err := decode.Finish(r, &e.Data, decode.DropNulls); err != nil {
+		return nil, err
 	}
 	return &e.Data, nil
 }
+
+// beside is the member of a record whose members stand beside those of the envelope.
+const beside = ""
 
 // Payload is One for a record whose members stand beside those of the envelope. T must
 // have no JSON methods and no members called result or response.
 func Payload[T any](ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) (*T, error) {
-	e := new(decode.Envelope[T])
-	if err := receive(ctx, c, r, e, opts); err != nil {
-		return nil, err
-	}
-	return &e.Data, nil
+	return One[T](ctx, c, r, beside, opts)
 }
 
 // List is One for a list of records, which may be missing.
 func List[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) ([]T, error) {
+	if err := CheckRequest(ctx, c, r); err != nil {
+		return nil, err
+	}
 	e := &decode.Envelope[[]T]{Member: member}
-	if err := receive(ctx, c, r, e, opts); err != nil {
+	if err := c.Call(ctx, r, e, opts...); err != nil {
+		return nil, err
+	}
+	if err := decode.Finish(r, &e.Data, decode.DropNulls); err != nil {
 		return nil, err
 	}
 	return e.Data, nil
-}
-
-// receive sends r with opts and decodes the response into e.
-func receive[T any](
-	ctx context.Context, c api.Caller, r *api.Request, e *decode.Envelope[T], opts []api.CallOption,
-) error {
-	if err := CheckRequest(ctx, c, r); err != nil {
-		return err
-	}
-	if err := c.Call(ctx, r, e, opts...); err != nil {
-		return err
-	}
-	return decode.Finish(r, &e.Data, decode.DropNulls)
 }
 
 // Page is Payload for a page of a list. query checks the parameters and returns them.
