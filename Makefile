@@ -24,8 +24,8 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := all
 
-# Every module is tested alone, as its users get it. In the workspace run readme-test, as
-# a reader of the README does, and vet and lint, which read what modules share once.
+# Every module is tested alone, as its users get it. In the workspace runs readme-test, as
+# a reader of the README does; vet and lint have one of their own.
 export GOWORK := off
 # A clone that belongs to somebody else has no version control status to stamp.
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
@@ -54,20 +54,25 @@ fmt-check: $(BIN)/.built
 	@found=$$($(BIN)/gofumpt -extra=group_params,clothe_returns -l .); \
 	[ -z "$$found" ] || { echo "$$found"; exit 1; }
 
+# A workspace of all modules, so that vet and lint read once what these share. go.work leaves
+# internal/conformance out: a reader who runs tests needs no library for a browser.
+$(BIN)/go.work: Makefile go.work.sum | $(BIN)/.built
+	rm -f $@
+	GOWORK=$@ go work init $(MODULES)
+	cp go.work.sum $(BIN)
+
 WINDOWS := GOOS=windows GOARCH=386 GOFLAGS="$(GOFLAGS) -tags=soak"
 .PHONY: vet
-vet: $(BIN)/.built # for other systems: Windows, where int has 32 bits here, with the long tests, and a browser
-	GOWORK=$(CURDIR)/go.work $(WINDOWS) $(BIN)/vet work # all modules at once, with one copy of what they import
-	cd internal/conformance && $(WINDOWS) $(BIN)/vet ./... # which is not in the workspace
+vet: $(BIN)/.built $(BIN)/go.work # for other systems: Windows, where int has 32 bits here, with the long tests, and a browser
+	GOWORK=$(BIN)/go.work $(WINDOWS) $(BIN)/vet work # all modules at once, with one copy of what they import
 	GOOS=js GOARCH=wasm $(BIN)/vet -tests=false ./... # tests of sockets do not compile for it
 	$(BIN)/vet -style # the rules of this project, in all files of all modules
 	go -C tools test ./vet
 
 LINT := GOGC=400 GOMEMLIMIT=4GiB $(BIN)/golangci-lint run --allow-parallel-runners
 .PHONY: lint
-lint: $(BIN)/.built # with all analyzers of go vet and go fix
-	GOWORK=$(CURDIR)/go.work $(LINT) $(patsubst %,./%/...,$(filter-out internal/conformance,$(MODULES))) # at once
-	cd internal/conformance && $(LINT) ./...
+lint: $(BIN)/.built $(BIN)/go.work # with all analyzers of go vet and go fix
+	GOWORK=$(BIN)/go.work $(LINT) $(patsubst %,./%/...,$(MODULES)) # at once
 
 .PHONY: tidy-check
 tidy-check:
