@@ -39,7 +39,8 @@ func runProgram(ctx context.Context, t *testing.T, s *fastiotest.Server, args ..
 	if s == nil {
 		return runOver(ctx, t, nil, "", args...)
 	}
-	return runOver(ctx, t, s.StartInMemory(t).Transport, s.Token(), args...)
+	memory := s.StartInMemory(t) //nolint:contextcheck // it ends with the test
+	return runOver(ctx, t, memory.Transport, s.Token(), args...)
 }
 
 func runOver(ctx context.Context, t *testing.T, n http.RoundTripper, key string, args ...string) result {

@@ -89,7 +89,9 @@ func runProcess(ctx context.Context, demo *show.Emulator, screen io.Writer, args
 	if err := process.Process.Kill(); err != nil {
 		return err
 	}
-	_ = <-ended          // an error: it was killed
+	if err := <-ended; err == nil {
+		return errors.New("the process ended before it was killed")
+	}
 	fmt.Fprintln(screen) // ends the line of its progress
 	return nil
 }
