@@ -20,7 +20,6 @@ package activity
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/url"
 	"strconv"
 	"strings"
@@ -61,8 +60,6 @@ type Report struct {
 	Activity   api.Map[api.Time] `json:"activity"`     // when each [Field] last changed, to the microsecond
 	Cursor     Cursor            `json:"lastactivity"` // where the next poll starts
 	ServerDate string            `json:"server_date"`  // the server's clock, as received; "" if not in the response
-
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 const (

@@ -151,8 +151,10 @@ func (m mutation) isOpen(op string) bool {
 }
 
 // frames are result types without an Extra. Their unknown members are reported by
-// [fastio.WithDrift] only: an Extra would hold credentials.
+// [fastio.WithDrift] only: an Extra would hold credentials, or in a Report of activity the
+// changes that could not be read, which is an error.
 var frames = []string{
+	"activity.Report",
 	"oauth.Authorization", "oauth.CompletedAuthorization", "oauth.Registration", "oauth.Token", "oauth.TwoFactorSetup",
 }
 

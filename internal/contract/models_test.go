@@ -74,7 +74,6 @@ var unmodeled = map[string][]string{
 
 	// Responses without a payload member have the members of the envelope, too.
 	"ai.AutoTitle":            {"current_api_version", "status"},
-	"activity.Report":         {"current_api_version", "status"},
 	"metadata.Declaration":    {"current_api_version", "status"},
 	"metadata.FactSet":        {"current_api_version", "status"},
 	"realtime.Note":           {"current_api_version", "status"},
