@@ -43,8 +43,8 @@ func assign(replicas map[string][]string) map[string]string {
 	return holders
 }
 
-// mix spreads the differences of similar names over all bits (the finalizer of
-// splitmix64).
+// mix spreads the differences between the hashes of similar names over all bits. It is the
+// finalizer of splitmix64.
 func mix(x uint64) uint64 {
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
 	x = (x ^ x>>27) * 0x94d049bb133111eb

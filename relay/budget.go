@@ -32,7 +32,7 @@ type budget struct {
 	ends      []time.Time // of the latest calls, in the order of their numbers
 	next      int64       // number of the end that follows
 	running   []runningCalls
-	queue     []string  // processes with calls that wait, in order
+	queue     []string  // processes with calls that wait, in the order in which they may start them
 	pause     time.Time // ordered by the server: no call starts before
 }
 
@@ -59,18 +59,20 @@ type endedCall struct {
 	limit       api.RateLimit
 }
 
+// clone returns a copy that shares no list with b.
 func (b *budget) clone() budget {
 	c := *b
 	c.ends, c.running, c.queue = slices.Clone(b.ends), slices.Clone(b.running), slices.Clone(b.queue)
 	return c
 }
 
-// expire ends the calls of lost processes and drops what matters no more.
+// expire counts the running calls of lost processes as ended, and drops ends that no
+// window counts any more.
 func (b *budget) expire(now time.Time) {
 	b.running = slices.DeleteFunc(b.running, func(r runningCalls) bool {
 		lost := !r.since.Add(lostAfter).After(now)
 		if lost {
-			b.end(r.since.Add(lostAfter), r.calls)
+			b.addEnds(r.since.Add(lostAfter), r.calls)
 		}
 		return lost
 	})
@@ -100,16 +102,16 @@ func (b *budget) windows(yield func(api.RateWindow) bool) {
 // counted reports whether there is a window to count the calls in.
 func (b *budget) counted() bool { return len(b.published) > 0 || b.learned.Max > 0 }
 
-// end records that calls have ended.
-func (b *budget) end(at time.Time, calls int) {
+// addEnds records that so many calls ended at a time.
+func (b *budget) addEnds(at time.Time, calls int) {
 	for range calls {
 		b.ends = append(b.ends, at)
 		b.next++
 	}
 }
 
-// own returns the calls of a process that run.
-func (b *budget) own(process string) runningCalls {
+// runningOf returns the running calls of a process, zero if it has none.
+func (b *budget) runningOf(process string) runningCalls {
 	for _, r := range b.running {
 		if r.process == process {
 			return r
@@ -118,8 +120,8 @@ func (b *budget) own(process string) runningCalls {
 	return runningCalls{}
 }
 
-// runs returns the number of calls that run.
-func (b *budget) runs() (n int) {
+// countRunning returns the number of running calls of all processes.
+func (b *budget) countRunning() (n int) {
 	for _, r := range b.running {
 		n += r.calls
 	}
@@ -128,7 +130,7 @@ func (b *budget) runs() (n int) {
 
 // used returns the number of calls that the server may have counted in w at a time.
 func (b *budget) used(w api.RateWindow, at time.Time) int {
-	n := b.runs()
+	n := b.countRunning()
 	for _, end := range b.ends {
 		if end.Add(w.Size).After(at) {
 			n++
@@ -140,9 +142,9 @@ func (b *budget) used(w api.RateWindow, at time.Time) int {
 // record writes into the budget which calls of a process run, and which have ended.
 func (b *budget) record(c processCalls, now time.Time) {
 	for _, e := range c.ended {
-		b.end(e.at, 1)
+		b.addEnds(e.at, 1)
 	}
-	b.run(c, c.running, now)
+	b.setRunning(c, c.running, now)
 	for _, e := range c.ended {
 		b.observe(e)
 	}
@@ -151,15 +153,16 @@ func (b *budget) record(c processCalls, now time.Time) {
 	}
 }
 
-// run sets the number of running calls of a process.
-func (b *budget) run(c processCalls, calls int, now time.Time) {
+// setRunning sets the number of running calls of a process.
+func (b *budget) setRunning(c processCalls, calls int, now time.Time) {
 	b.running = slices.DeleteFunc(b.running, func(r runningCalls) bool { return r.process == c.process })
 	if calls > 0 {
 		b.running = append(b.running, runningCalls{c.process, calls, c.revision, now})
 	}
 }
 
-// observe records what the response to a call announces.
+// observe records what the response to an ended call announces: a pause that the server
+// requires, or a window that others have used up with calls that no process counts.
 func (b *budget) observe(e endedCall) {
 	l := e.limit
 	if l.RetryAfter > 0 {
@@ -169,23 +172,25 @@ func (b *budget) observe(e endedCall) {
 	if l.Limit <= 0 || !l.Reset.After(e.at) {
 		return
 	}
-	own := 0
+	counted := 0
 	if w, ok := b.announced(e); ok {
-		own = b.used(w, e.started)
+		counted = b.used(w, e.started)
 	}
-	if l.Remaining == 0 && own < l.Limit { // others use the credential
+	if l.Remaining == 0 && counted < l.Limit { // others use the credential
 		b.pauseUntil(earliest(l.Reset, e.at.Add(longestPause)))
 	}
 }
 
+// pauseUntil lets no call start before t, or before a later time that is already set.
 func (b *budget) pauseUntil(t time.Time) {
 	if t.After(b.pause) {
 		b.pause = t
 	}
 }
 
-// announced returns the window of the limit that a response announces, which it learns if
-// there is none. It returns false if the limit is too large to count.
+// announced returns the window of the limit that a response announces: a published one
+// with the same maximum, or else the learned one, which it creates or corrects. It returns
+// false if the limit is too large to count.
 func (b *budget) announced(e endedCall) (api.RateWindow, bool) {
 	for _, w := range b.published {
 		if w.Max == e.limit.Limit {
@@ -201,15 +206,16 @@ func (b *budget) announced(e endedCall) (api.RateWindow, bool) {
 	}
 	w := api.RateWindow{Max: e.limit.Limit, Size: sizeOf(e.limit.Reset.Sub(e.at))}
 	b.learned = learnedWindow{RateWindow: w, until: e.limit.Reset}
-	b.end(e.at, e.limit.Limit-e.limit.Remaining-b.used(w, e.at)) // calls that were not counted
+	b.addEnds(e.at, e.limit.Limit-e.limit.Remaining-b.used(w, e.at)) // calls that were not counted
 	return w, true
 }
 
-// opening returns when a call may start, and how many may if that is now. The first
-// waiting call of the process waits since a time.
+// opening returns the time from which a call may start and, if that is not after now, how
+// many calls have room. The first waiting call of the process has waited since a time,
+// after which a learned window lets one call start to verify it.
 func (b *budget) opening(now, since time.Time) (at time.Time, room int) {
 	at, room = b.pause, maxCounted
-	running := b.runs()
+	running := b.countRunning()
 	ends := slices.SortedFunc(slices.Values(b.ends), time.Time.Compare)
 	for w := range b.windows {
 		opens, free := opensAt(w, running, ends), w.Max-running
@@ -220,7 +226,7 @@ func (b *budget) opening(now, since time.Time) (at time.Time, room int) {
 			free--
 		}
 		if running >= w.Max {
-			opens = now.Add(lostAfter) // an upper bound: an end is heard of, or the process is lost
+			opens = now.Add(lostAfter) // an upper bound: by then a call has ended, or its process is lost
 		}
 		if w == b.learned.RateWindow {
 			opens = earliest(opens, since.Add(learnedWait))
@@ -234,8 +240,8 @@ func (b *budget) opening(now, since time.Time) (at time.Time, room int) {
 	return at, room
 }
 
-// opensAt returns when a window has room for a call besides those that run, zero if there
-// always was.
+// opensAt returns when a window has room for one more call, given the number of running
+// calls and the sorted ends of others. It returns the zero time if there is room already.
 func opensAt(w api.RateWindow, running int, ends []time.Time) time.Time {
 	if i := len(ends) - (w.Max - running); 0 <= i && i < len(ends) {
 		return expiry(w, ends[i])
@@ -247,10 +253,12 @@ func opensAt(w api.RateWindow, running int, ends []time.Time) time.Time {
 // added because the clock of the server may be slower.
 func expiry(w api.RateWindow, end time.Time) time.Time { return end.Add(w.Size + w.Size/1000) }
 
-// admit starts as many of the waiting calls as have room and returns their number. The
-// others make the process wait in the queue. If none is started, next is when to try again.
+// admit records as running as many of the waiting calls of a process as have room, and
+// returns their number. The others make the process wait in the queue. If no call has
+// room, next is when to try again, the zero time if none waits.
 //
-// The processes of the queue start their calls in turn. One that does not is passed over.
+// The processes of the queue start their calls in order. Each place in it adds the time
+// turn, so that a process that starts nothing is passed over.
 func (b *budget) admit(c processCalls, now time.Time) (n int, next time.Time) {
 	place := slices.Index(b.queue, c.process)
 	queued := place >= 0
@@ -282,10 +290,11 @@ func (b *budget) admit(c processCalls, now time.Time) (n int, next time.Time) {
 	if n < c.waiting {
 		b.queue = append(b.queue, c.process)
 	}
-	b.run(c, c.running+n, now)
+	b.setRunning(c, c.running+n, now)
 	return n, time.Time{}
 }
 
+// earliest returns the earlier one of two times.
 func earliest(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
@@ -301,13 +310,15 @@ type learnedWindow struct {
 	denied time.Time // an earlier end that was announced since; zero means none
 }
 
-// sizeOf returns the size of a window of which a time is left. Sizes are whole seconds.
+// sizeOf returns the time that is left in a window, rounded up to whole seconds: the size
+// of the window if it has just begun.
 func sizeOf(left time.Duration) time.Duration { return (left + time.Second - 1).Truncate(time.Second) }
 
-// learn corrects the size by an announced end, as the client does: a wrong one can make
-// it too long, and other responses then announce an earlier end. As responses may arrive
-// out of order, that counts if no response announces the later one again, or at once if
-// calls would be delayed for long.
+// learn corrects the size of the window by an end that a response announces. An end that
+// was announced wrongly can have made the window too long; other responses then announce
+// an earlier end. As responses may arrive out of order, the earlier end counts only if no
+// response announces the later one again, or at once if the window is longer than
+// learnedWait.
 func (w *learnedWindow) learn(reset, now time.Time) {
 	left, later := sizeOf(reset.Sub(now)), reset.Sub(w.until)
 	switch {
@@ -355,7 +366,7 @@ type runningRecord struct {
 	Age     int64  `json:"age"`
 }
 
-// encode returns the value for a write that begins now.
+// encode returns the value of the budget in the bucket, for a write that begins now.
 func (b *budget) encode(now time.Time) ([]byte, error) {
 	r := budgetRecord{Version: 1, Next: b.next, Queue: b.queue}
 	for _, end := range b.ends {
@@ -379,9 +390,9 @@ func (b *budget) encode(now time.Time) ([]byte, error) {
 
 var errFormat = errors.New("the record has an unknown format")
 
-// decodeBudget returns the budget of a value, whose times are relative to the time when it
-// was written. If written is later than that, all times are too late: calls then wait
-// longer than necessary, but none starts too early.
+// decodeBudget returns the budget of a value of the bucket, without a value an empty one.
+// Times in the value are relative to written. If it was in truth written earlier, all times
+// of the budget are too late: calls wait longer than necessary, but none starts too early.
 func decodeBudget(value []byte, published []api.RateWindow, written time.Time) (budget, error) {
 	b := budget{published: published}
 	if len(value) == 0 {
@@ -415,9 +426,9 @@ func decodeBudget(value []byte, published []api.RateWindow, written time.Time) (
 	return b, nil
 }
 
-// refine replaces times by earlier ones that are known from another record. A value that
-// was heard of late has times that are too late, and each process that writes them again
-// would add to that.
+// refine replaces the ends of calls and the times of running calls by earlier ones that
+// another record has for the same calls. A value that arrived late has times that are too
+// late, and each process that writes them again would add to that.
 func (b *budget) refine(known *budget) {
 	offset := b.next - int64(len(b.ends)) - (known.next - int64(len(known.ends)))
 	for i := range b.ends {

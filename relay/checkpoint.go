@@ -40,7 +40,7 @@ func (s CheckpointStore) Load(ctx context.Context, name string) (events.Checkpoi
 			return events.Checkpoint{}, events.ErrCheckpointTaken
 		}
 		revision, err = s.write(ctx, name, c.Data, revision)
-		if conflicts(err) { // a save of the holder before
+		if conflicts(err) { // an earlier holder has saved meanwhile: read again
 			continue
 		}
 		if err == nil && c.Revision > 0 {
@@ -73,8 +73,9 @@ func (s CheckpointStore) Save(ctx context.Context, name string, c events.Checkpo
 	return revision, err
 }
 
-// read returns a checkpoint, its epoch, and the revision of its key. A key that was only
-// claimed holds no checkpoint.
+// read returns a checkpoint, the epoch that has claimed or saved it, and the revision of
+// its key, all zero if there is no key. A key that was only claimed has an epoch and a
+// revision, but no checkpoint.
 func (s CheckpointStore) read(ctx context.Context, name string) (events.Checkpoint, uint64, uint64, error) {
 	entry, err := s.Bucket.Get(ctx, checkpointKey(name))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -95,7 +96,8 @@ func (s CheckpointStore) read(ctx context.Context, name string) (events.Checkpoi
 	return events.Checkpoint{Revision: entry.Revision(), Data: data}, epoch, entry.Revision(), nil
 }
 
-// write replaces the value of the key if it has that revision, 0 if there must be none.
+// write replaces the value of the key if it has that revision, or creates the key if the
+// revision is 0. It returns the new revision.
 func (s CheckpointStore) write(ctx context.Context, name string, data []byte, revision uint64) (uint64, error) {
 	value := append([]byte(checkpointVersion+formatEpoch(s.Epoch)+"\n"), data...)
 	if revision == 0 {

@@ -91,6 +91,7 @@ func (o ConsumeOptions) withDefaults() ConsumeOptions {
 	return o
 }
 
+// check returns an [*api.InputError] for the first option that is not valid.
 func (o ConsumeOptions) check() error {
 	refuse := func(field, rule, got string) error {
 		return &api.InputError{Op: opConsume, Field: "ConsumeOptions." + field, Rule: rule, Got: got}
@@ -156,7 +157,8 @@ type consumer[T any] struct {
 	free   chan struct{} // holds a value for each call of handle
 }
 
-// consume handles the messages of a group until ctx is done or something fails for good.
+// consume handles the messages of a group until ctx is done, or until something fails
+// that trying again cannot repair.
 func consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.Context, []Message[T]) error) error {
 	if err := o.check(); err != nil {
 		return err
@@ -184,7 +186,8 @@ func consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.C
 	return workers.Wait()
 }
 
-// persist is [persist] with reports to OnError.
+// persist calls f until it succeeds or has failed for good, and reports failures to
+// OnError.
 func (c *consumer[T]) persist(ctx context.Context, f func() error) error {
 	return persist(ctx, func(err error) { c.failed(ctx, "", err) }, f)
 }
@@ -218,8 +221,9 @@ func (g *group) Wait() error {
 	return context.Cause(g.ctx)
 }
 
-// runOrdered consumes each profile by itself, also those that appear later: the server
-// delivers an event of a profile when the one before it is settled.
+// runOrdered starts a consumer for each profile in the stream, also for those that
+// appear later. From such a consumer, the server delivers an event when the one before
+// it is settled.
 func (c *consumer[T]) runOrdered(ctx context.Context) error {
 	profiles := newGroup(ctx)
 	started := map[string]bool{}
@@ -237,10 +241,11 @@ func (c *consumer[T]) runOrdered(ctx context.Context) error {
 	return profiles.Wait()
 }
 
-// startFound starts to consume the profiles in the stream that are not started yet. The
-// failure of one does not delay the others.
+// startFound starts to consume the profiles in the stream that are not in started. It
+// returns an error if the profiles cannot be read, or one of them cannot be started;
+// the others are started all the same.
 func (c *consumer[T]) startFound(ctx context.Context, profiles *group, started map[string]bool) error {
-	subjects, err := c.found(ctx)
+	subjects, err := c.profileSubjects(ctx)
 	if err != nil {
 		return err
 	}
@@ -263,8 +268,9 @@ func (c *consumer[T]) startFound(ctx context.Context, profiles *group, started m
 // lookEvery is the interval of searches for new profiles.
 const lookEvery = 2 * time.Second
 
-// found returns the subject filters of the profiles in the stream.
-func (c *consumer[T]) found(ctx context.Context) ([]string, error) {
+// profileSubjects returns the subject filters of the profiles: those of the options,
+// or else of all that are in the stream.
+func (c *consumer[T]) profileSubjects(ctx context.Context) ([]string, error) {
 	if len(c.Profiles) > 0 {
 		return c.subjects(), nil
 	}
@@ -281,10 +287,12 @@ func (c *consumer[T]) found(ctx context.Context) ([]string, error) {
 	return slices.Collect(maps.Keys(found)), nil
 }
 
-// pullTime is the time of a request for messages. A missing heartbeat is noticed after it.
+// pullTime is how long the server answers a request for messages. A missing heartbeat is
+// noticed after this time.
 const pullTime = 10 * time.Second
 
-// run consumes until ctx is done. It holds no message that it does not handle.
+// run requests messages, one at a time or a batch, and handles them before it requests
+// more, until ctx is done or the consumer does not exist any more.
 func (c *consumer[T]) run(ctx context.Context, d *durable) error {
 	messages, err := d.Messages(jetstream.PullMaxMessages(1), jetstream.PullExpiry(pullTime))
 	if err != nil {
@@ -321,8 +329,8 @@ func (c *consumer[T]) run(ctx context.Context, d *durable) error {
 	}
 }
 
-// giveBack ends a subscription, and returns messages that have arrived meanwhile to the
-// server, for another program.
+// giveBack ends a subscription, and returns the messages that have arrived meanwhile
+// to the server, which delivers them to another program.
 func giveBack(messages jetstream.MessagesContext) {
 	messages.Drain()
 	for {
@@ -335,6 +343,7 @@ func giveBack(messages jetstream.MessagesContext) {
 	messages.Stop()
 }
 
+// wrap adds the name of a durable consumer to an error.
 func (c *consumer[T]) wrap(name string, err error) error {
 	return fmt.Errorf("fastio: %s: consumer %s: %w", opConsume, name, err)
 }
@@ -346,17 +355,20 @@ type delivery struct {
 	meta *jetstream.MsgMetadata
 }
 
+// try returns how often the message was delivered, this time included.
 func (d delivery) try() int { return int(min(d.meta.NumDelivered, 1<<30)) }
 
-// confirm acknowledges the message, and waits until the server has stored that.
+// confirm acknowledges the message, and waits until the server has stored the
+// acknowledgement.
 func (d delivery) confirm(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	return d.DoubleAck(ctx)
 }
 
-// deliver calls the handler with the messages that can be decoded, and settles all. Those
-// of a batch are handled one by one in their last two tries.
+// deliver calls the handler with the messages that can be decoded, and settles all
+// messages: each is acknowledged, or left for a later try, or becomes a dead letter.
+// In their last two tries, messages of a batch are handled one by one.
 func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstream.Msg) {
 	stop := from.keep(ctx, all)
 	defer stop()
@@ -398,8 +410,9 @@ type handled[T any] struct {
 	message Message[T]
 }
 
-// examine decodes a message. It settles one that the handler must not be called with, and
-// returns false.
+// examine decodes a message. It returns false for a message that the handler must not
+// be called with, and settles that: one that was handled already, cannot be decoded,
+// or has no tries left.
 func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.Msg) (h handled[T], ok bool) {
 	meta, err := msg.Metadata()
 	if err != nil { // of a server of another kind
@@ -413,7 +426,7 @@ func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.
 	}
 	h.message, err = decode[T](h.delivery)
 	if err != nil {
-		c.refuse(ctx, from, h.delivery, err)
+		c.refuseUndecodable(ctx, from, h.delivery, err)
 		return h, false
 	}
 	if h.try() > c.Tries {
@@ -426,7 +439,7 @@ func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.
 // errSettled means that NATS has delivered a message again that was settled.
 var errSettled = errors.New("the message was delivered again after a later one, and is acknowledged again")
 
-// call calls the handler with a batch, and settles it.
+// call calls the handler with a batch, and settles each message by the result.
 func (c *consumer[T]) call(ctx context.Context, from *durable, batch []handled[T]) {
 	if len(batch) == 0 {
 		return
@@ -447,7 +460,8 @@ func (c *consumer[T]) call(ctx context.Context, from *durable, batch []handled[T
 // errNewer means that a message has a newer format.
 var errNewer = errors.New("the format of the message is newer than " + strconv.Itoa(Format))
 
-// decode returns the message of a delivery. Its errors are those of any try.
+// decode returns the message of a delivery. Except for errNewer, its errors are
+// permanent: another try would fail in the same way.
 func decode[T any](d delivery) (m Message[T], err error) {
 	format, err := strconv.Atoi(cmp.Or(d.Headers().Get(HeaderFormat), "1"))
 	if err != nil {
@@ -469,8 +483,9 @@ func decode[T any](d delivery) (m Message[T], err error) {
 	return m, nil
 }
 
-// refuse keeps a message for programs that can decode it, or stores it as a dead letter.
-func (c *consumer[T]) refuse(ctx context.Context, from *durable, d delivery, err error) {
+// refuseUndecodable leaves a message of a newer format to programs that can decode it,
+// and stores any other one as a dead letter.
+func (c *consumer[T]) refuseUndecodable(ctx context.Context, from *durable, d delivery, err error) {
 	if errors.Is(err, errNewer) {
 		c.failed(ctx, d.Subject(), errors.Join(err, d.NakWithDelay(formatPause)))
 		return
@@ -478,7 +493,8 @@ func (c *consumer[T]) refuse(ctx context.Context, from *durable, d delivery, err
 	c.bury(ctx, from, d, err)
 }
 
-// settle acknowledges a message or arranges the next try, by the result of its handler.
+// settle acknowledges a message if its handler has returned nil, and otherwise
+// arranges the next try, or stores a dead letter after the last one.
 func (c *consumer[T]) settle(ctx context.Context, from *durable, d delivery, err error) {
 	switch {
 	case err == nil:
@@ -496,7 +512,8 @@ func (c *consumer[T]) settle(ctx context.Context, from *durable, d delivery, err
 	}
 }
 
-// acknowledge acknowledges a message that is handled or a dead letter.
+// acknowledge acknowledges a message. If the group is ordered, it waits until the
+// server has stored that.
 func (c *consumer[T]) acknowledge(ctx context.Context, from *durable, d delivery) error {
 	if !c.Ordered {
 		return d.Ack()
@@ -505,7 +522,8 @@ func (c *consumer[T]) acknowledge(ctx context.Context, from *durable, d delivery
 	return d.confirm(ctx)
 }
 
-// open opens the stream, and creates that of dead letters if necessary.
+// open opens the stream, creates the stream of dead letters if necessary, and checks
+// that an existing group has the same value of Ordered.
 func (c *consumer[T]) open(ctx context.Context) (err error) {
 	c.stream, err = c.Stream.open(ctx)
 	if err != nil {
@@ -529,7 +547,8 @@ func (c *consumer[T]) subjects() []string {
 	return all
 }
 
-// failed reports an error after which the message is handled again.
+// failed reports an error to OnError. The message, if there is one, is delivered
+// again.
 func (c *consumer[T]) failed(ctx context.Context, subject string, err error) {
 	if c.OnError != nil {
 		c.OnError(ctx, subject, err, false)

@@ -31,7 +31,8 @@ func tooLarge(err error) bool {
 	return errors.Is(err, nats.ErrMaxPayload) || code == jetstream.JSErrCodeStreamMessageExceedsMaximum || code == codeHeaderTooLarge
 }
 
-// openDead creates the stream of dead letters if necessary. It requires defaults.
+// openDead creates the stream of dead letters if it does not exist. The fields of s must
+// have their defaults.
 func (s Stream) openDead(ctx context.Context) error {
 	_, err := s.JetStream.CreateStream(ctx, jetstream.StreamConfig{
 		Name: s.deadName(), Description: "messages that could not be handled",
@@ -53,7 +54,8 @@ type deadLetter struct {
 	body    []byte
 }
 
-// storeDead stores a dead letter, without its body if it is too large with it.
+// storeDead stores a dead letter. If it is too large for the stream, it is stored without
+// its body, with the size of the body in a header.
 func (s Stream) storeDead(ctx context.Context, d deadLetter, o jetstream.PublishOpt) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()

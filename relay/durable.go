@@ -22,11 +22,11 @@ const defaultAckWait = 30 * time.Second
 type durable struct {
 	jetstream.Consumer
 
-	settled uint64 // sequence of the last message of an Ordered profile that was settled here
+	settled uint64 // sequence of the last message of an Ordered profile that this program has settled
 }
 
-// keep extends the time for the acknowledgement of messages until the returned function
-// is called.
+// keep extends the time in which messages must be acknowledged, again and again, until
+// stop is called.
 func (d *durable) keep(ctx context.Context, all []jetstream.Msg) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
@@ -70,7 +70,8 @@ func (c *consumer[T]) durable(ctx context.Context, name string, subjects []strin
 	return &durable{Consumer: found}, nil
 }
 
-// adjust changes an existing consumer to what c wants, or refuses that.
+// adjust gives an existing consumer the wanted settings. It returns an [*api.InputError]
+// if that would break another group or the programs that use the consumer.
 func (c *consumer[T]) adjust(
 	ctx context.Context, found jetstream.Consumer, want jetstream.ConsumerConfig,
 ) (jetstream.Consumer, error) {
@@ -113,20 +114,22 @@ func sameFilter(a, b jetstream.ConsumerConfig) bool {
 	return slices.Equal(subjects(a), subjects(b))
 }
 
-// checkOrder refuses a group that exists and is ordered in another way.
+// checkOrder returns an [*api.InputError] if the group exists with another value of
+// Ordered. A group that is not ordered has one consumer with its name; an ordered group
+// has one for each profile.
 func (c *consumer[T]) checkOrder(ctx context.Context) error {
 	_, err := c.stream.Consumer(ctx, c.Name)
 	switch {
 	case err == nil && c.Ordered:
 		return c.refuseOrder()
 	case err == nil:
-		return nil // durable looks at it
+		return nil // durable checks the settings of the consumer
 	case !errors.Is(err, jetstream.ErrConsumerNotFound):
 		return c.wrap(c.Name, err)
 	case c.Ordered:
 		return nil
 	}
-	subjects, err := c.found(ctx)
+	subjects, err := c.profileSubjects(ctx)
 	if err != nil {
 		return err
 	}
@@ -156,11 +159,13 @@ func (c *consumer[T]) profileName(subject string) string {
 	return c.Name + "-" + parts[0] + "-" + parts[1]
 }
 
+// refuseOrder returns the error for a group that exists with another value of Ordered.
 func (c *consumer[T]) refuseOrder() error {
 	rule := fmt.Sprintf("must be that of the existing group %s: delete it, or use another name", c.Name)
 	return refuseOption("Ordered", rule, strconv.FormatBool(c.Ordered))
 }
 
+// refuseOption returns the error for an option of [ConsumeOptions].
 func refuseOption(field, rule, got string) error {
 	return &api.InputError{Op: opConsume, Field: "ConsumeOptions." + field, Rule: rule, Got: strings.TrimSpace(got)}
 }

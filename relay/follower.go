@@ -48,9 +48,9 @@ type Follower struct {
 	// default: the beginning of the log.
 	Since time.Time
 
-	// Follow holds further options of [events.Service.Follow]; the default of its
-	// SaveInterval is 1 second here. Store, Name, Until, the sets of values and the hooks
-	// must be zero.
+	// Follow holds further options of [events.Service.Follow]; a Follower has a default
+	// SaveInterval of 1 second. Store, Name, Until, the sets of values and the hooks must
+	// be zero.
 	Follow events.FollowOptions
 
 	// OnError is called when a profile could not be followed, which is then tried again
@@ -174,7 +174,8 @@ func (f *Follower) Run(ctx context.Context) error {
 	return r.run(ctx)
 }
 
-// openAll opens the streams and the bucket.
+// openAll opens the stream, the stream of dead letters and the bucket, which it creates if
+// necessary, and returns an error if those that exist have other settings.
 func (r *replica) openAll(ctx context.Context) (err error) {
 	r.messages, err = r.open(ctx)
 	if err != nil {
@@ -193,6 +194,7 @@ func (r *replica) openAll(ctx context.Context) (err error) {
 	return r.Follower.Stream.verifyBucket(ctx, r.kv)
 }
 
+// check returns an [*api.InputError] for the first field that is not valid.
 func (f *Follower) check() error {
 	refuse := func(field, rule, got string) error {
 		return &api.InputError{Op: opRun, Field: "Follower." + field, Rule: rule, Got: got}
@@ -239,16 +241,17 @@ type replica struct {
 	late     sync.WaitGroup // requests for leases whose session has ended
 }
 
-// mark is the latest value of a lease.
+// mark is the latest value of the lease of a profile or of a replica, in the bucket.
 type mark struct {
 	record
 	revision uint64
-	heard    time.Time // by the local clock
+	heard    time.Time // when the value arrived, by the local clock
 }
 
+// failure is why a profile is not followed for some time.
 type failure struct {
-	count int
-	until time.Time
+	count int       // failures in a row
+	until time.Time // no session starts before
 }
 
 const (
@@ -256,37 +259,40 @@ const (
 	leasePrefix   = "lease."
 )
 
+// run keeps the replica registered and follows its share of the profiles until ctx is
+// done. If the bucket was deleted, it creates the bucket again and goes on.
 func (r *replica) run(ctx context.Context) error {
 	defer r.late.Wait()
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	registration, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	wg.Go(func() { r.register(own) })
+	wg.Go(func() { r.register(registration) })
 	err := r.watch(ctx)
 	for errors.Is(err, errWatchEnded) && !r.JetStream.Conn().IsClosed() {
 		r.report(ctx, api.Profile{}, err)
 		failed := func(err error) { r.report(ctx, api.Profile{}, err) }
-		err = persist(ctx, failed, func() error { _, err := r.bucket(ctx); return err }) // which may have been deleted
+		err = persist(ctx, failed, func() error { _, err := r.bucket(ctx); return err }) // creates a deleted bucket
 		if err == nil {
 			err = r.watch(ctx)
 		}
 	}
-	cancel() // so that the others know who is next before the leases are free
+	cancel() // first, so that other replicas divide the profiles before their leases are free
 	r.stop(ctx)
 	return err
 }
 
 var errWatchEnded = errors.New("the watch has ended: was the bucket deleted?")
 
-// register keeps the replica in the list of replicas until ctx is done.
+// register keeps a key with the name and the profiles of the replica in the bucket until
+// ctx is done. The other replicas watch these keys to divide the profiles.
 func (r *replica) register(ctx context.Context) {
 	keys := make([]string, 0, len(r.profiles))
 	for key := range r.profiles {
 		keys = append(keys, key)
 	}
 	slices.Sort(keys)
-	value := newRecord(r.name, keys) // by which a key that has not expired in time is found again
+	value := newRecord(r.name, keys) // one value for all tries: find recognizes a key of a try before by it
 	for ctx.Err() == nil {
 		l := &lease{
 			js: r.JetStream, kv: r.kv, key: replicaPrefix + token(r.name), ttl: r.ttl, value: value, confirmed: r.confirm,
@@ -318,8 +324,8 @@ func (f *Follower) confirm() {
 	f.confirmed = time.Now()
 }
 
-// recovered records that the replica is in the list of replicas, or watches the bucket again.
-// What fails all the same is reported again.
+// recovered clears the error of the replica: it is registered, or watches the bucket,
+// again. If the other one of the two still fails, that is reported again.
 func (f *Follower) recovered() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -341,7 +347,9 @@ func (r *replica) report(ctx context.Context, p api.Profile, err error) {
 	}
 }
 
-// watch starts and stops sessions until ctx is done.
+// watch reads the leases of all replicas from the bucket and, when one changes or a
+// session ends, starts and stops sessions. It returns the error of ctx when that is done,
+// and otherwise why the watch has ended.
 func (r *replica) watch(ctx context.Context) error {
 	clear(r.marks)
 	watcher, err := r.kv.WatchFiltered(ctx, []string{replicaPrefix + ">", leasePrefix + ">"})
@@ -370,7 +378,7 @@ func (r *replica) watch(ctx context.Context) error {
 				continue
 			}
 		case s := <-r.ended:
-			r.forget(ctx, s)
+			r.removeSession(ctx, s)
 			changed = true
 		case <-tick.C:
 			changed = true
@@ -385,7 +393,8 @@ func (r *replica) watch(ctx context.Context) error {
 	}
 }
 
-// apply records a change of the bucket. It reports whether that is more than a renewal.
+// apply records a change of a lease in the bucket. It returns false for a renewal, which
+// has the token of the value before.
 func (r *replica) apply(entry jetstream.KeyValueEntry) bool {
 	before := r.marks[entry.Key()]
 	m := mark{revision: entry.Revision(), heard: time.Now()}
@@ -397,37 +406,39 @@ func (r *replica) apply(entry jetstream.KeyValueEntry) bool {
 	return m.Token != before.Token
 }
 
-// balance starts sessions for the share of the replica, and stops the others.
+// balance starts sessions for the profiles that assign gives to this replica and that no
+// other one holds, and stops the sessions of the other profiles.
 func (r *replica) balance(ctx context.Context) {
 	alive := map[string][]string{}
 	for key, m := range r.marks {
-		if strings.HasPrefix(key, replicaPrefix) && !r.stale(m) {
+		if strings.HasPrefix(key, replicaPrefix) && !r.hasExpired(m) {
 			alive[m.Replica] = m.Profiles
 		}
 	}
 	if _, ok := alive[r.name]; !ok {
 		return // not registered: what is held stays until its lease is lost
 	}
-	share := assign(alive)
+	assigned := assign(alive)
 	holders := map[string]string{}
 	for key, p := range r.profiles {
 		m, held := r.marks[leasePrefix+key]
-		held = held && !r.stale(m)
+		held = held && !r.hasExpired(m)
 		if held {
 			holders[key] = m.Replica
 		}
 		switch s := r.sessions[key]; {
-		case s != nil && share[key] != r.name:
+		case s != nil && assigned[key] != r.name:
 			s.stop()
-		case s == nil && share[key] == r.name && !held && time.Now().After(r.failures[key].until):
+		case s == nil && assigned[key] == r.name && !held && time.Now().After(r.failures[key].until):
 			r.start(ctx, key, p, m.revision)
 		}
 	}
-	r.know(holders)
+	r.setHolders(holders)
 }
 
-// know records the holders of profiles.
-func (r *replica) know(holders map[string]string) {
+// setHolders records which replica holds which profile, by profileKey. Of profiles that
+// other replicas hold, only the counters of the progress are kept.
+func (r *replica) setHolders(holders map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.holders = holders
@@ -440,10 +451,11 @@ func (r *replica) know(holders map[string]string) {
 	}
 }
 
-// stale reports whether a lease must have expired, even if the bucket did not say so.
-func (r *replica) stale(m mark) bool { return time.Since(m.heard) > r.ttl+r.ttl/renewals }
+// hasExpired reports whether a lease must have expired, even if the bucket did not say so.
+func (r *replica) hasExpired(m mark) bool { return time.Since(m.heard) > r.ttl+r.ttl/renewals }
 
-// start starts a session. Expired is the revision of the lease before, 0 if there is none.
+// start starts a session, which is sent to r.ended when it has ended. Expired is the
+// revision of the expired lease of the profile, 0 if there is none.
 func (r *replica) start(ctx context.Context, key string, p api.Profile, expired uint64) {
 	ctx, stop := context.WithCancel(ctx)
 	s := &session{replica: r, key: key, profile: p, expired: expired, began: time.Now(), stop: stop}
@@ -457,8 +469,9 @@ func (r *replica) start(ctx context.Context, key string, p api.Profile, expired 
 	}()
 }
 
-// forget removes a session that has ended.
-func (r *replica) forget(ctx context.Context, s *session) {
+// removeSession removes a session that has ended. If it has failed, the profile is left
+// alone for some time: briefly if another replica holds it, and otherwise with a backoff.
+func (r *replica) removeSession(ctx context.Context, s *session) {
 	held, ok := s.held()
 	r.mu.Lock()
 	delete(r.sessions, s.key)
@@ -477,7 +490,7 @@ func (r *replica) forget(ctx context.Context, s *session) {
 		r.failures[s.key] = failure{until: time.Now().Add(tickEvery)}
 	default:
 		f, pauses := r.failures[s.key], backoff{time.Second, worstPause}
-		if !ok { // NATS has failed, and not the platform
+		if !ok { // the profile was never held: NATS has failed, and not the platform
 			pauses.longest = r.ttl / renewals
 		}
 		if time.Since(s.began) > worstPause {
@@ -496,6 +509,6 @@ func (r *replica) stop(ctx context.Context) {
 		s.stop()
 	}
 	for len(r.sessions) > 0 {
-		r.forget(ctx, <-r.ended)
+		r.removeSession(ctx, <-r.ended)
 	}
 }

@@ -83,6 +83,8 @@ func (s Stream) DeleteGroup(ctx context.Context, name string) error {
 	return nil
 }
 
+// groupOf returns the name of the group of a consumer, which is that of the consumer if
+// another program has made it.
 func groupOf(info *jetstream.ConsumerInfo) string {
 	if group := info.Config.Metadata[metadataGroup]; group != "" {
 		return group
@@ -90,7 +92,8 @@ func groupOf(info *jetstream.ConsumerInfo) string {
 	return info.Name
 }
 
-// consumers returns the durable consumers of the stream. It requires defaults.
+// consumers returns the durable consumers of the stream. The fields of s must have their
+// defaults.
 func (s Stream) consumers(ctx context.Context) (all []*jetstream.ConsumerInfo, err error) {
 	if s.JetStream == nil {
 		return nil, errNoJetStream

@@ -32,7 +32,7 @@ type lease struct {
 	key     string
 	value   []byte // differs from that of any other lease
 	ttl     time.Duration
-	expired uint64 // revision of the lease before, if it was not renewed by the local clock; 0 if unknown
+	expired uint64 // revision of a lease of the key that was not renewed in time by the local clock; 0 if unknown
 	created uint64 // revision
 	latest  uint64 // revision, of the goroutine that renews
 	until   atomic.Pointer[time.Time]
@@ -48,6 +48,8 @@ type record struct {
 	Profiles []string `json:"profiles,omitzero"` // that a replica can follow, by profileKey
 }
 
+// newRecord returns the value of a new lease. A random token makes it differ from that of
+// any other lease.
 func newRecord(replica string, profiles []string) []byte {
 	value, err := jsonv2.Marshal(record{Version: 1, Replica: replica, Token: rand.Text(), Profiles: profiles})
 	if err != nil {
@@ -56,10 +58,10 @@ func newRecord(replica string, profiles []string) []byte {
 	return value
 }
 
-// acquire creates the key. It returns errHeld if it exists and has not the revision
-// expired. When ctx is done, or the response is lost, the key may be created all the
-// same, and would be held for the whole time of a lease: it is then deleted by a goroutine
-// of late.
+// acquire creates the key. It returns errHeld if the key exists with another revision than
+// l.expired. When ctx is done, or the response is lost, the key may be created all the
+// same, and would be held for the whole time of a lease: a goroutine of late deletes it
+// then.
 func (l *lease) acquire(ctx context.Context, late *sync.WaitGroup) error {
 	created := make(chan error)
 	late.Go(func() {
@@ -81,7 +83,8 @@ func (l *lease) acquire(ctx context.Context, late *sync.WaitGroup) error {
 	}
 }
 
-// create acquires the lease. It returns errHeld if another replica has it.
+// create creates the key with one request that lasts until the response has arrived. It
+// returns errHeld if another replica has the lease.
 func (l *lease) create(ctx context.Context) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -91,9 +94,9 @@ func (l *lease) create(ctx context.Context) error {
 		revision, err = l.put(ctx, l.expired)
 	}
 	if err != nil {
-		var found error // the response may be that of a second send
-		revision, found = l.find(ctx)
-		if found != nil {
+		var missing error // the key may be ours: the library may have sent the request twice
+		revision, missing = l.find(ctx)
+		if missing != nil {
 			if conflicts(err) {
 				return errHeld
 			}
@@ -105,7 +108,7 @@ func (l *lease) create(ctx context.Context) error {
 	return nil
 }
 
-// put writes the key if it has that revision.
+// put writes the key, with a new expiry, if it has that revision. It returns the new one.
 func (l *lease) put(ctx context.Context, revision uint64) (uint64, error) {
 	msg := &nats.Msg{Subject: "$KV." + l.kv.Bucket() + "." + l.key, Header: nats.Header{}, Data: l.value}
 	ack, err := l.js.PublishMsg(ctx, msg,
@@ -116,7 +119,7 @@ func (l *lease) put(ctx context.Context, revision uint64) (uint64, error) {
 	return ack.Sequence, nil
 }
 
-// find returns the revision of the key if it is ours.
+// find returns the revision of the key if it has our value, and otherwise errLost.
 func (l *lease) find(ctx context.Context) (uint64, error) {
 	entry, err := l.kv.Get(ctx, l.key)
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -135,11 +138,11 @@ func (l *lease) find(ctx context.Context) (uint64, error) {
 func (l *lease) extend(began time.Time) {
 	until := began.Add(l.ttl)
 	l.until.Store(&until)
-	l.wrote()
+	l.reportWrite()
 }
 
-// wrote records that a write was confirmed.
-func (l *lease) wrote() {
+// reportWrite calls confirmed, if it is set, after NATS has confirmed a write.
+func (l *lease) reportWrite() {
 	if l.confirmed != nil {
 		l.confirmed()
 	}
@@ -170,7 +173,8 @@ func (l *lease) renew(ctx context.Context) error {
 	return err
 }
 
-// keep renews the lease until ctx is done or the lease is lost.
+// keep renews the lease until ctx is done, and returns the error of ctx, or until the
+// lease is lost, and returns errLost. A failed renewal is tried again soon.
 func (l *lease) keep(ctx context.Context) error {
 	pause := l.ttl / renewals
 	timer := time.NewTimer(pause)
@@ -196,9 +200,9 @@ func (l *lease) keep(ctx context.Context) error {
 	}
 }
 
-// expire returns errLost when the lease has expired by the local clock: a renewal may be
-// blocked.
-func (l *lease) expire(ctx context.Context) error {
+// waitForExpiry returns errLost when the lease has expired by the local clock, or the
+// error of ctx when that is done. It runs beside keep, whose renewal may be blocked.
+func (l *lease) waitForExpiry(ctx context.Context) error {
 	for l.valid() {
 		if err := sleep(ctx, time.Until(*l.until.Load())); err != nil {
 			return err
@@ -207,7 +211,7 @@ func (l *lease) expire(ctx context.Context) error {
 	return errLost
 }
 
-// release deletes the key if it is ours.
+// release deletes the key if it is ours. It returns nil if the lease was lost before.
 func (l *lease) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -22,7 +22,7 @@ const opLimits = "relay.NewLimits"
 const (
 	outageWait   = 5 * time.Second // without NATS, until calls start with the limits of their client alone
 	writeTimeout = 2 * time.Second
-	retryEvery   = time.Second // after a write that failed, or whose revision was stale
+	retryEvery   = time.Second // after a write that failed, or that conflicted with an unknown value
 	longestFlush = time.Second // until ended calls are recorded, if nothing else is
 	idleWait     = time.Hour
 )
@@ -134,7 +134,8 @@ func newLimits(
 }
 
 // listen applies changes of the bucket until the context of l is done. It closes known
-// when the budgets that existed at the start are known.
+// when the watcher has delivered the values that existed at the start: then it sends a
+// nil entry.
 func (l *Limits) listen(watcher jetstream.KeyWatcher, known chan struct{}) {
 	for {
 		select {
@@ -147,13 +148,13 @@ func (l *Limits) listen(watcher jetstream.KeyWatcher, known chan struct{}) {
 			case entry == nil:
 				close(known)
 			default:
-				l.group(entry.Key()).hear(entry, watched)
+				l.group(entry.Key()).apply(entry, watched)
 			}
 		}
 	}
 }
 
-// group returns the group of a key.
+// group returns the group of a key of the bucket, which it creates if necessary.
 func (l *Limits) group(key string) *limitGroup {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -259,7 +260,7 @@ type limitGroup struct {
 	waiters  []*waiter
 	since    time.Time // when the first waiter became the first
 	unsaved  time.Time // since when there are changes that can wait
-	stale    time.Time // when a write met a revision that has not been heard of; zero means none
+	stale    time.Time // when a write conflicted with a value that has not arrived yet; zero means none
 	failed   time.Time // the first of the writes that have failed since one succeeded
 	retry    time.Time // no write before
 	alone    bool      // NATS cannot be reached: calls start at once
@@ -270,7 +271,8 @@ type waiter struct {
 	done     bool
 }
 
-// enqueue starts a call, or returns a waiter for it.
+// enqueue starts a call at once and returns nil, or returns a waiter whose admitted is
+// closed when the call may start.
 func (g *limitGroup) enqueue(name string, published []api.RateWindow) (*waiter, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -293,18 +295,20 @@ func (g *limitGroup) enqueue(name string, published []api.RateWindow) (*waiter, 
 	return w, nil
 }
 
-// abandon ends the wait of a call whose context is done.
+// abandon ends the wait of a call whose context is done. If the call was admitted
+// meanwhile, it does not count as started any more.
 func (g *limitGroup) abandon(w *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if w.done { // it was admitted meanwhile, and counts as started
+	if w.done {
 		g.started = g.started[:len(g.started)-1]
 	}
 	g.waiters = slices.DeleteFunc(g.waiters, func(o *waiter) bool { return o == w })
 	g.notify()
 }
 
-// observe ends a call. It is not known which: it has started when the oldest has, or later.
+// observe records that a call of this process has ended. It is not known which one: the
+// start of the oldest running call is used, which is early rather than late.
 func (g *limitGroup) observe(limit api.RateLimit) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -321,7 +325,8 @@ func (g *limitGroup) observe(limit api.RateLimit) {
 	g.notify()
 }
 
-// notify wakes the goroutine, which it starts if necessary. The caller holds the mutex.
+// notify makes the goroutine of the group call step, and starts the goroutine if it does
+// not run. The caller holds g.mu.
 func (g *limitGroup) notify() {
 	if !g.runs {
 		g.Limits.mu.Lock()
@@ -337,15 +342,16 @@ func (g *limitGroup) notify() {
 	}
 }
 
-// How a value of the bucket arrives.
+// How a value of the bucket has arrived, for apply.
 const (
 	watched   = false
 	requested = true
 )
 
-// hear applies a value of the bucket. One with a lower revision is ignored unless it was
-// requested: the bucket may be a new one.
-func (g *limitGroup) hear(entry jetstream.KeyValueEntry, isRequested bool) {
+// apply replaces the budget by a value of the bucket. A value that is not newer is ignored
+// unless this process has requested it: the bucket may then be a new one, whose revisions
+// begin again.
+func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	newer := entry.Revision() > g.revision
@@ -387,7 +393,8 @@ func (g *limitGroup) run() {
 	}
 }
 
-// step starts what may start, with one write at most, and returns when to call it again.
+// step starts the calls that may start, with one write at most, and returns how long to
+// wait before it is called again, idleWait if nothing is left to write.
 func (g *limitGroup) step() time.Duration {
 	if wait := g.refresh(); wait > 0 {
 		return wait
@@ -399,8 +406,9 @@ func (g *limitGroup) step() time.Duration {
 	return g.write(c)
 }
 
-// refresh requests the latest value if a write met a revision that was not heard of in
-// time. It returns how long to wait for it.
+// refresh requests the latest value if a write has conflicted with one that the watcher
+// did not deliver within retryEvery. It returns 0 if the value is known, and otherwise how
+// long step must wait.
 func (g *limitGroup) refresh() time.Duration {
 	g.mu.Lock()
 	stale := g.stale
@@ -417,7 +425,7 @@ func (g *limitGroup) refresh() time.Duration {
 	entry, err := g.kv.Get(ctx, g.key)
 	switch {
 	case err == nil:
-		g.hear(entry, requested)
+		g.apply(entry, requested)
 	case errors.Is(err, jetstream.ErrKeyNotFound):
 		g.mu.Lock()
 		g.budget, g.revision, g.stale = budget{published: g.budget.published}, 0, time.Time{}
@@ -438,7 +446,8 @@ type change struct {
 	admitted int    // calls that may start when it is written
 }
 
-// plan returns the write that is due, or nil and the time until one may be.
+// plan returns the write that is due, or nil and how long to wait until plan must be
+// called again. Without a window to count in, it starts the calls without a write.
 func (g *limitGroup) plan(now time.Time) (*change, time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -451,7 +460,7 @@ func (g *limitGroup) plan(now time.Time) (*change, time.Duration) {
 	}
 	b := g.budget.clone()
 	b.expire(now)
-	ends := b.next
+	nextBefore := b.next
 	b.record(own, now)
 	n, next := b.admit(own, now)
 	if n > 0 && !b.counted() {
@@ -462,7 +471,7 @@ func (g *limitGroup) plan(now time.Time) (*change, time.Duration) {
 	if next.After(now) {
 		wait = next.Sub(now)
 	}
-	due, changed := g.due(&b, b.next > ends, now)
+	due, changed := g.due(&b, b.next > nextBefore, now)
 	if !changed {
 		g.ended, g.unsaved = nil, time.Time{}
 	}
@@ -476,15 +485,17 @@ func (g *limitGroup) plan(now time.Time) (*change, time.Duration) {
 	return nil, min(wait, due)
 }
 
-// due returns the time until b must be written, and whether it has a change by this
-// process. A change that delays no other process can wait for the next one.
+// due returns how long the write of b can wait, 0 or less for not at all, and whether b
+// has a change by this process; ended means that calls have ended. Other processes need to
+// know at once of a pause, a learned window and an entry in the queue; ended calls are
+// collected for a short time. Running calls are written again before they count as lost.
 func (g *limitGroup) due(b *budget, ended bool, now time.Time) (due time.Duration, changed bool) {
 	before := &g.budget
 	if b.pause != before.pause || b.learned != before.learned || len(b.queue) > len(before.queue) {
 		return 0, true
 	}
 	due = idleWait
-	was, is := before.own(g.process), b.own(g.process)
+	was, is := before.runningOf(g.process), b.runningOf(g.process)
 	if was.calls > 0 && is.calls > 0 {
 		due = was.since.Add(lostAfter / 3).Sub(now)
 	}
@@ -501,7 +512,7 @@ func (g *limitGroup) due(b *budget, ended bool, now time.Time) (due time.Duratio
 	return min(due, g.unsaved.Add(flush).Sub(now)), true
 }
 
-// start starts the first waiting calls. The caller holds the mutex.
+// start admits the first n waiting calls, or all if fewer wait. The caller holds g.mu.
 func (g *limitGroup) start(n int, now time.Time) {
 	n = min(n, len(g.waiters)) // some were canceled
 	for _, w := range g.waiters[:n] {
@@ -512,7 +523,10 @@ func (g *limitGroup) start(n int, now time.Time) {
 	g.waiters, g.since = g.waiters[n:], now
 }
 
-// write writes a budget and starts the calls that it admits.
+// write writes a budget and starts the calls that it admits. It returns how long to wait
+// before the next step, 0 for not at all. If another process has written since the plan,
+// nothing is started: the next step plans again with the newer value. If the watcher has
+// not delivered that yet, stale makes the next step wait for it.
 func (g *limitGroup) write(c *change) time.Duration {
 	began := time.Now()
 	revision, err := g.put(c)
@@ -522,16 +536,16 @@ func (g *limitGroup) write(c *change) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	if err != nil {
+	if err != nil { // a conflict
 		if g.revision == c.revision {
 			g.stale = now
 		}
 		return 0
 	}
 	g.failed, g.retry, g.alone = time.Time{}, time.Time{}, false
-	g.ended = g.ended[min(c.ended, len(g.ended)):]
+	g.ended = g.ended[min(c.ended, len(g.ended)):] // those of c are recorded now
 	g.start(c.admitted, now)
-	if revision < g.revision { // which was heard of before the response
+	if revision < g.revision { // a later write of another process arrived before this response
 		g.budget.refine(&c.budget)
 	} else {
 		g.budget, g.revision = c.budget, revision
@@ -539,8 +553,8 @@ func (g *limitGroup) write(c *change) time.Duration {
 	return 0
 }
 
-// put writes a budget, unless another process has changed it since it was read. It
-// returns the new revision.
+// put writes a budget and returns the new revision. It returns an error that conflicts
+// reports if another process has changed the budget since it was read.
 func (g *limitGroup) put(c *change) (uint64, error) {
 	g.mu.Lock()
 	broken := g.broken
@@ -560,8 +574,9 @@ func (g *limitGroup) put(c *change) (uint64, error) {
 	return g.kv.Update(ctx, g.key, value, c.revision)
 }
 
-// fail records that a request to NATS that began at a time has failed, and returns the
-// time until the next try. Some seconds after the first failure calls start without it.
+// fail records that a request to NATS that began at a time has failed, and returns how
+// long to wait until the next try. When requests have failed for outageWait, all waiting
+// calls start, and OnError is called once.
 func (g *limitGroup) fail(err error, began time.Time) time.Duration {
 	g.mu.Lock()
 	now := time.Now()

@@ -48,15 +48,15 @@ type fence struct {
 	sequence uint64
 }
 
-// fenceRecord is the body of that message.
+// fenceRecord is the body of the message that holds the epoch of a profile.
 type fenceRecord struct {
 	Version int    `json:"v"`
 	Epoch   uint64 `json:"epoch"`
 	Replica string `json:"replica"`
 }
 
-// read returns the epoch in the stream and the sequence of its message, 0 if there is
-// none.
+// read returns the epoch that the stream holds for the profile, and the sequence of
+// the message with it. Both are 0 if there is none.
 func (f *fence) read(ctx context.Context) (epoch, sequence uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -74,8 +74,8 @@ func (f *fence) read(ctx context.Context) (epoch, sequence uint64, err error) {
 	return r.Epoch, msg.Sequence, nil
 }
 
-// recreate creates the stream again if the error is that it does not exist, and returns
-// the error for a retry.
+// recreate creates the stream again if err says that it does not exist. It always
+// returns an error, after which the caller tries again.
 func (f *fence) recreate(ctx context.Context, err error) error {
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
@@ -86,8 +86,9 @@ func (f *fence) recreate(ctx context.Context, err error) error {
 	return fmt.Errorf("stream %s is created again: %w", f.stream.Name, err)
 }
 
-// write replaces the message if its sequence is after. From then on, the stream rejects
-// the messages of lower epochs. The message does not expire.
+// write stores the message with the epoch, unless the message before it has another
+// sequence than after (0: unless there is one). From then on, the stream rejects the
+// events of lower epochs. The message does not expire.
 func (f *fence) write(ctx context.Context, replica string, after uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -133,6 +134,8 @@ type publisher struct {
 	newest                atomic.Int64 // creation of an event, in Unix seconds
 }
 
+// newPublisher returns a publisher with an empty queue. The caller sets the fields of
+// its session.
 func newPublisher(f *fence, l *lease) *publisher {
 	p := &publisher{
 		fence: f, lease: l, queue: make(chan message, maxQueue), size: maxBatch, idle: make(chan struct{}),
@@ -141,7 +144,8 @@ func newPublisher(f *fence, l *lease) *publisher {
 	return p
 }
 
-// add queues an event. It waits while the queue is full.
+// add queues an event for run. It waits while the queue is full, and returns the error
+// of ctx when that is done.
 func (p *publisher) add(ctx context.Context, e *events.Event) error {
 	body, err := jsonv2.Marshal(e, jsonv2.Deterministic(true))
 	if err != nil {
@@ -170,6 +174,7 @@ func (p *publisher) add(ctx context.Context, e *events.Event) error {
 	}
 }
 
+// digest returns a short hash, for IDs and parts of subjects.
 func digest(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:16])
@@ -262,8 +267,10 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 	return nil
 }
 
-// verify returns errLost if the stream has a higher epoch, and otherwise the error for a
-// retry. It writes the epoch again if its message was deleted.
+// verify is called when the stream has rejected a message, with cause, because of its
+// epoch. It returns errLost if the stream has a higher epoch. If the message with the
+// epoch was deleted, it writes that again and returns nil. Otherwise it returns cause:
+// the publisher tries again.
 func (p *publisher) verify(ctx context.Context, cause error) error {
 	epoch, sequence, err := p.read(ctx)
 	switch {
@@ -284,9 +291,11 @@ func (p *publisher) verify(ctx context.Context, cause error) error {
 	return p.write(ctx, p.replica, sequence)
 }
 
-// send stores messages and returns how many of them, from the first, are stored.
+// send stores messages from the beginning of a batch, and returns how many of them the
+// stream has now, those included that it had before. If a batch is rejected as a
+// whole, the next one is half as large.
 func (p *publisher) send(ctx context.Context, batch []message) (done int, err error) {
-	if err := p.recall(ctx); err != nil {
+	if err := p.readKnownIDs(ctx); err != nil {
 		return 0, err
 	}
 	const known, unknown = true, false
@@ -325,8 +334,8 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 	return done + stored, err
 }
 
-// leading returns the length of the start of a batch whose messages are all in the stream,
-// as far as is known, or are all not known to be.
+// leading returns the length of the longest beginning of a batch whose messages are
+// all known to be in the stream or, if known is false, are all not known to be there.
 func (p *publisher) leading(batch []message, known bool) int {
 	n := slices.IndexFunc(batch, func(m message) bool { return p.known[m.id] != known })
 	if n < 0 {
@@ -335,7 +344,8 @@ func (p *publisher) leading(batch []message, known bool) int {
 	return n
 }
 
-// bury stores an event that NATS refuses because of its size as a dead letter, once.
+// bury stores an event that is too large for NATS as a dead letter, unless it is
+// stored already. It returns nil if it is stored.
 func (p *publisher) bury(ctx context.Context, m message, cause error) error {
 	cause = fmt.Errorf("profile %s: %w", p.profile, cause)
 	letter := deadLetter{subject: "event." + token(m.id), cause: cause, body: m.body, header: nats.Header{
@@ -355,13 +365,15 @@ func (p *publisher) bury(ctx context.Context, m message, cause error) error {
 	return err
 }
 
-// stored records the sequence of a stored message.
-func (p *publisher) stored(sequence uint64, n int) {
+// recordStored records that the stream has stored n messages, the last one with a
+// sequence.
+func (p *publisher) recordStored(sequence uint64, n int) {
 	p.published.Add(uint64(n)) //nolint:gosec // not negative
 	p.last.Store(sequence)
-	p.lease.wrote()
+	p.lease.reportWrite()
 }
 
+// message returns a message of NATS with the event m.
 func (p *publisher) message(m message) *nats.Msg {
 	return &nats.Msg{Subject: m.subject, Data: m.body, Header: nats.Header{
 		jetstream.MsgIDHeader: {m.id},
@@ -370,8 +382,9 @@ func (p *publisher) message(m message) *nats.Msg {
 	}}
 }
 
-// require lets the stream reject the message if it has another epoch.
-func (p *publisher) require(m *nats.Msg) {
+// requireEpoch lets the stream reject the message if another replica has written a
+// higher epoch.
+func (p *publisher) requireEpoch(m *nats.Msg) {
 	m.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(p.sequence, 10)}
 	m.Header[jetstream.ExpectedLastSubjSeqSubjHeader] = []string{p.subject}
 }
@@ -381,7 +394,7 @@ func (p *publisher) sendOne(ctx context.Context, m message) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	msg := p.message(m)
-	p.require(msg)
+	p.requireEpoch(msg)
 	ack, err := p.stream.JetStream.PublishMsg(ctx, msg)
 	switch {
 	case err != nil:
@@ -389,7 +402,7 @@ func (p *publisher) sendOne(ctx context.Context, m message) error {
 	case ack.Duplicate:
 		p.duplicates.Add(1)
 	default:
-		p.stored(ack.Sequence, 1)
+		p.recordStored(ack.Sequence, 1)
 	}
 	return nil
 }
@@ -408,8 +421,9 @@ type replies struct {
 	messages chan *nats.Msg
 }
 
-// subscribe subscribes to replies. It has room for those to every message of two batches:
-// a subscription that allocates its own has room for 65,536.
+// subscribe subscribes to an inbox for the replies to fast batches. The subscription
+// has room for the replies to every message of two batches; without its own channel it
+// would have room for 65,536.
 func subscribe(conn *nats.Conn) (*replies, error) {
 	r := &replies{messages: make(chan *nats.Msg, 2*maxBatch+2)}
 	var err error
@@ -417,9 +431,10 @@ func subscribe(conn *nats.Conn) (*replies, error) {
 	return r, err
 }
 
-// sendFast stores messages as a fast batch: each has the requirement, and none after a
-// rejected one is stored. Only a stream with one copy can do this: with several, the
-// requirements of messages under way conflict.
+// sendFast stores messages as a fast batch, and returns how many are stored. Each
+// message requires the epoch, and none after a rejected one is stored. Only a stream
+// with one copy can do this: with several copies, the requirements of messages that
+// are under way conflict.
 func (p *publisher) sendFast(ctx context.Context, batch []message) (done int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -440,18 +455,19 @@ func (p *publisher) sendFast(ctx context.Context, batch []message) (done int, er
 			operation = fastStart
 		}
 		msg := p.message(m)
-		p.require(msg)
+		p.requireEpoch(msg)
 		msg.Reply = fmt.Sprintf("%s.%d.fail.%d.%d.$FI", prefix, maxBatch, i+1, operation)
 		if err := conn.PublishMsg(msg); err != nil {
 			return 0, err
 		}
 	}
-	done, err = p.result(ctx, prefix)
+	done, err = p.waitForResult(ctx, prefix)
 	return min(done, len(batch)), err
 }
 
-// result waits for the result of a fast batch, whose replies have the prefix.
-func (p *publisher) result(ctx context.Context, prefix string) (done int, failure error) {
+// waitForResult waits for the result of a fast batch, whose replies have the prefix.
+// It returns how many of its messages, from the first, are stored.
+func (p *publisher) waitForResult(ctx context.Context, prefix string) (done int, failure error) {
 	for {
 		var reply *nats.Msg
 		select {
@@ -478,14 +494,14 @@ func (p *publisher) result(ctx context.Context, prefix string) (done int, failur
 		if ack.Sequence == 0 { // all are duplicates
 			p.duplicates.Add(ack.Count)
 		} else {
-			p.stored(ack.Sequence, n)
+			p.recordStored(ack.Sequence, n)
 		}
 		return n, failure
 	}
 }
 
-// sendAtomic stores all messages or none. The requirement of the first one is that of
-// the whole batch.
+// sendAtomic stores all messages or none, and returns their number or 0. The first
+// message requires the epoch for the whole batch.
 func (p *publisher) sendAtomic(ctx context.Context, batch []message) (done int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -495,7 +511,7 @@ func (p *publisher) sendAtomic(ctx context.Context, batch []message) (done int, 
 		msg.Header["Nats-Batch-Id"] = []string{id}
 		msg.Header["Nats-Batch-Sequence"] = []string{strconv.Itoa(i + 1)}
 		if i == 0 {
-			p.require(msg)
+			p.requireEpoch(msg)
 		}
 		if i < len(batch)-1 {
 			if err := conn.PublishMsg(msg); err != nil {
@@ -512,7 +528,7 @@ func (p *publisher) sendAtomic(ctx context.Context, batch []message) (done int, 
 		if err != nil {
 			return 0, err
 		}
-		p.stored(ack.Sequence, len(batch))
+		p.recordStored(ack.Sequence, len(batch))
 	}
 	return len(batch), nil
 }
@@ -525,6 +541,8 @@ type batchAck struct {
 	Count    uint64              `json:"count"` // of the messages of the batch that are stored
 }
 
+// parseAck decodes a response to a batch. It returns the error in the response, if
+// there is one, with the rest of the response.
 func parseAck(data []byte) (ack batchAck, err error) {
 	if err := jsonv2.Unmarshal(data, &ack); err != nil {
 		return ack, fmt.Errorf("response to a batch: %w", err)

@@ -17,11 +17,12 @@ const (
 	leastRange = 4       // sequences that are read one after the other
 )
 
-// recall reads the IDs of the messages after the last one that is known to be stored: a
-// holder before may have published them after its last checkpoint, or this one without
-// a response. It uses no consumer, of which a stream has a limited number, and asks the
-// leader: other servers may not have the latest messages yet.
-func (p *publisher) recall(ctx context.Context) error {
+// readKnownIDs reads, unless they are known, the IDs of the messages after the last one
+// that is known to be stored. An earlier holder of the profile may have published them
+// after its last checkpoint, or this one may have got no response. It uses no consumer, of
+// which a stream has a limited number, and asks the leader: other servers may not have the
+// latest messages yet.
+func (p *publisher) readKnownIDs(ctx context.Context) error {
 	if p.known != nil {
 		return nil
 	}
@@ -50,8 +51,9 @@ func (p *publisher) recall(ctx context.Context) error {
 	return nil
 }
 
-// readIDs returns the IDs of the messages of a range of sequences, or none if there are more
-// than maxKnown. Parts of the range are read at the same time.
+// readIDs returns the IDs of the messages of a range of sequences, or none if there are
+// more than maxKnown. Parts of the range are read at the same time. A part for which no
+// response arrives in time is reported to p.retry, and requested again.
 func (p *publisher) readIDs(ctx context.Context, filter string, first, last uint64) (map[string]bool, error) {
 	known := map[string]bool{}
 	if first > last {
@@ -94,8 +96,8 @@ var (
 	errLate    = errors.New("reading the stream: no response in time")
 )
 
-// readPart calls found with the IDs of the messages of a range of sequences, and late before
-// it requests one again.
+// readPart calls found with the IDs of the messages from sequence next to last. It calls
+// late when a response did not arrive in time, before it sends the request again.
 func (p *publisher) readPart(
 	ctx context.Context, filter string, next, last uint64, found func(id string), late func(),
 ) error {
@@ -126,7 +128,7 @@ func (p *publisher) readNext(ctx context.Context, filter string, sequence uint64
 	return p.messages.GetMsg(ctx, sequence, jetstream.WithGetMsgSubject(filter))
 }
 
-// startRead waits until another part may be read, or ctx is done.
+// startRead waits until another part may be read. It returns false if ctx is done first.
 func (p *publisher) startRead(ctx context.Context) bool {
 	select {
 	case p.reads <- struct{}{}:

@@ -169,6 +169,7 @@ func (s Stream) config() jetstream.StreamConfig {
 	}
 }
 
+// discard returns the policy of the stream for new messages when it is full.
 func (p FullPolicy) discard() jetstream.DiscardPolicy {
 	if p == FullDiscard {
 		return jetstream.DiscardOld
@@ -176,8 +177,9 @@ func (p FullPolicy) discard() jetstream.DiscardPolicy {
 	return jetstream.DiscardNew
 }
 
-// verify returns an [*api.InputError] if a setting differs from that of the stream. Fields
-// that are zero do not count, except for Full: events would be lost without a word.
+// verify returns an [*api.InputError] if a field of s differs from the setting of the
+// stream that exists. Fields that are zero are not compared, except for Full: with another
+// policy, events would be lost without an error.
 func (s Stream) verify(c jetstream.StreamConfig) error {
 	d := s.withDefaults()
 	if c.AllowDirect && c.Replicas > 1 {
@@ -203,7 +205,8 @@ func (s Stream) verify(c jetstream.StreamConfig) error {
 	return nil
 }
 
-// verifyBucket is verify for the bucket.
+// verifyBucket returns an [*api.InputError] if the bucket that exists has another number
+// of Replicas than s, unless that is zero.
 func (s Stream) verifyBucket(ctx context.Context, kv jetstream.KeyValue) error {
 	if s.Replicas == 0 {
 		return nil
@@ -218,12 +221,15 @@ func (s Stream) verifyBucket(ctx context.Context, kv jetstream.KeyValue) error {
 	return nil
 }
 
+// refuseSetting returns the error for a field that differs from the setting of an
+// existing stream or bucket, which of names.
 func refuseSetting(field, of string, has, got any) error {
 	rule := fmt.Sprintf("must be that of the existing %s, %v: change one of them", of, has)
 	return &api.InputError{Op: "relay", Field: "Stream." + field, Rule: rule, Got: fmt.Sprint(got)}
 }
 
-// bucket returns the bucket, which it creates if necessary. It requires defaults.
+// bucket returns the bucket, which it creates if necessary. The fields of s must have their
+// defaults.
 func (s Stream) bucket(ctx context.Context) (jetstream.KeyValue, error) {
 	if s.JetStream == nil {
 		return nil, errNoJetStream
@@ -251,13 +257,13 @@ const markerTTL = time.Minute
 
 // subject returns the subject of an event.
 func (s Stream) subject(p api.Profile, category events.Category) string {
-	if len(category) > maxToken { // of the platform: a subject of 4 kB ends the connection
+	if len(category) > maxToken { // the platform may send any text, but a subject of 4 kB ends the connection
 		category = events.Category(digest([]byte(category)))
 	}
 	return s.Prefix + "." + profileKey(p) + "." + token(string(category))
 }
 
-const maxToken = 128 // bytes of an ID or category; of longer ones there is the hash
+const maxToken = 128 // bytes of an ID or category; longer ones are replaced by their hash
 
 // epochSubject returns the subject of the message with the epoch of a profile. It has
 // one part less than those of events.
@@ -294,7 +300,8 @@ func codeOf(err error) jetstream.ErrorCode {
 	return e.APIError().ErrorCode
 }
 
-// conflicts reports whether a compare-and-set was refused because of its revision.
+// conflicts reports whether a write was refused because the key or subject does not have
+// the required revision: another process has written it.
 func conflicts(err error) bool {
 	switch codeOf(err) {
 	case jetstream.JSErrCodeStreamWrongLastSequence, jetstream.JSErrCodeStreamWrongLastSequenceConstant:
@@ -304,4 +311,5 @@ func conflicts(err error) bool {
 	}
 }
 
+// formatEpoch returns an epoch as it is written into headers and checkpoints.
 func formatEpoch(epoch uint64) string { return strconv.FormatUint(epoch, 10) }

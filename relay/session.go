@@ -29,7 +29,8 @@ type session struct {
 	released atomic.Bool               // the profile is held no more
 }
 
-// run holds the profile until ctx is done, and gives it back.
+// run acquires the profile and publishes its events until ctx is done, then saves the
+// checkpoint and gives the profile back. It returns nil if ctx has ended it.
 func (s *session) run(ctx context.Context) error {
 	l := &lease{
 		js: s.JetStream, kv: s.kv, key: leasePrefix + s.key, ttl: s.ttl, value: newRecord(s.name, nil),
@@ -50,21 +51,21 @@ func (s *session) run(ctx context.Context) error {
 	defer context.AfterFunc(alive, cancel)() // a lost lease ends Follow
 	var wg sync.WaitGroup
 	wg.Go(func() { lost(l.keep(alive)) })
-	wg.Go(func() { lost(l.expire(alive)) })
+	wg.Go(func() { lost(l.waitForExpiry(alive)) })
 	wg.Go(func() { lost(pub.run(alive)) })
 	o := s.Follow
 	o.Store = &sessionStore{CheckpointStore{s.kv, pub.epoch}, s, pub, alive}
 	o.Name = s.key
 	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
 	o.OnRetry = s.retry
-	o.OnCaughtUp = func(context.Context) { s.storedAll(s.key) }
+	o.OnCaughtUp = func(context.Context) { s.recordCaughtUp(s.key) }
 	if s.OnGap != nil {
 		o.OnGap = func(ctx context.Context, g events.Gap) error { return s.OnGap(ctx, s.profile, g) }
 	}
 	query := events.Query{Profile: s.profile, CreatedMin: s.Since, Limit: maxBatch}
 	err = s.Events.Follow(follow, query, pub.add, &o)
 	cancel()
-	cause := context.Cause(alive) // before it is canceled here
+	cause := context.Cause(alive) // why the lease was lost, nil if it is held
 	lost(nil)
 	wg.Wait()
 	s.released.Store(true)
@@ -83,9 +84,9 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// acquire takes the lease and fences the epochs before. The order matters: the stream
-// had that epoch before the lease was free, so the write fails if another replica has
-// held the profile since.
+// acquire acquires the lease and writes a higher epoch into the stream, which from then on
+// rejects events of earlier holders. The order matters: the old epoch is read before the
+// lease is acquired, so the write fails if another replica has held the profile since.
 func (s *session) acquire(ctx context.Context, l *lease) (*publisher, error) {
 	f := &fence{stream: s.Stream, messages: s.messages, subject: s.epochSubject(s.profile)}
 	epoch, sequence, err := f.read(ctx)
@@ -114,7 +115,7 @@ func (s *session) retry(ctx context.Context, e api.RetryEvent) {
 
 // dead records and reports a dead letter.
 func (s *session) dead(ctx context.Context, err error) {
-	s.change(s.key, func(p *progress) { p.deadLetters++ })
+	s.updateProgress(s.key, func(p *progress) { p.deadLetters++ })
 	if s.OnDeadLetter != nil {
 		s.OnDeadLetter(ctx, s.profile, err)
 	}
@@ -134,8 +135,8 @@ func (s *session) held() (Held, bool) {
 	return h, true
 }
 
-// sessionStore saves a checkpoint when the events before it are stored. Before its data
-// it has a line with the sequence of the last of them.
+// sessionStore saves a checkpoint when the events before it are stored. A line before the
+// data of the checkpoint holds the sequence of the last of these events in the stream.
 type sessionStore struct {
 	CheckpointStore
 	session *session
@@ -143,7 +144,8 @@ type sessionStore struct {
 	alive   context.Context //nolint:containedctx // of the lease, not of a call
 }
 
-// Load returns the checkpoint of that name.
+// Load returns the checkpoint of that name. From a line before its data, it takes the
+// sequence of the last event that is known to be stored.
 func (s *sessionStore) Load(ctx context.Context, name string) (events.Checkpoint, error) {
 	ctx, stop := s.whileAlive(ctx)
 	defer stop()
@@ -164,14 +166,15 @@ func (s *sessionStore) Load(ctx context.Context, name string) (events.Checkpoint
 	return c, nil
 }
 
-// whileAlive returns a context that also ends with the lease.
+// whileAlive returns a context that ends with ctx or with the lease, and a function that
+// releases it.
 func (s *sessionStore) whileAlive(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(s.alive, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// Save saves c under name.
+// Save waits until all events before the checkpoint are stored, and saves it.
 func (s *sessionStore) Save(ctx context.Context, name string, c events.Checkpoint) (uint64, error) {
 	ctx, stop := s.whileAlive(ctx)
 	defer stop()
@@ -185,7 +188,7 @@ func (s *sessionStore) Save(ctx context.Context, name string, c events.Checkpoin
 	c.Data = append([]byte(strconv.FormatUint(s.pub.last.Load(), 10)+"\n"), c.Data...)
 	revision, err := s.CheckpointStore.Save(ctx, name, c)
 	if err == nil {
-		s.session.storedRead(s.session.key)
+		s.session.recordSaved(s.session.key)
 	}
 	return revision, err
 }

@@ -15,8 +15,9 @@ import (
 // lost has another one within seconds.
 const startTimeout = 30 * time.Second
 
-// persist calls f until it succeeds, has failed for startTimeout, or its error is permanent.
-// It calls failed before it tries again, and returns the error of ctx when that is done.
+// persist calls f until it succeeds, has failed for startTimeout, or its error is
+// permanent, and returns the last error of f, or that of ctx when it is done. It calls
+// failed with each other error before it tries again.
 func persist(ctx context.Context, failed func(error), f func() error) error {
 	began := time.Now()
 	for n := 1; ; n++ {
@@ -34,7 +35,8 @@ func persist(ctx context.Context, failed func(error), f func() error) error {
 	}
 }
 
-// permanent reports whether NATS would refuse a request again.
+// permanent reports whether a request would fail again for the same reason: it is refused,
+// an option is wrong, or the connection is closed.
 func permanent(err error) bool {
 	if e, ok := errors.AsType[jetstream.JetStreamError](err); ok && e.APIError() != nil {
 		return e.APIError().Code < 500

@@ -69,8 +69,8 @@ type progress struct {
 // forget keeps the counters only.
 func (p *progress) forget() { *p = progress{failures: p.failures, deadLetters: p.deadLetters} }
 
-// change changes the progress of a profile.
-func (f *Follower) change(key string, change func(p *progress)) {
+// updateProgress changes the progress of a profile.
+func (f *Follower) updateProgress(key string, change func(p *progress)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	p := f.progress[key]
@@ -78,24 +78,25 @@ func (f *Follower) change(key string, change func(p *progress)) {
 	f.progress[key] = p
 }
 
-// storedRead records that all events that were read are stored.
-func (f *Follower) storedRead(key string) { f.change(key, (*progress).succeed) }
+// recordSaved records that a checkpoint is saved: all events before it are stored.
+func (f *Follower) recordSaved(key string) { f.updateProgress(key, (*progress).succeed) }
 
-// storedAll records that all events that are visible now are stored.
-func (f *Follower) storedAll(key string) {
-	f.change(key, func(p *progress) {
+// recordCaughtUp records that all events that are visible now are stored.
+func (f *Follower) recordCaughtUp(key string) {
+	f.updateProgress(key, func(p *progress) {
 		p.succeed()
 		p.caughtUp = p.success
 	})
 }
 
+// succeed records a success, which ends a failure.
 func (p *progress) succeed() {
 	p.success, p.err, p.op, p.since = time.Now(), nil, "", time.Time{}
 }
 
-// failed records a failure.
+// failed records a failure of an operation, such as [OpPublish], with a profile.
 func (f *Follower) failed(key, op string, err error) {
-	f.change(key, func(p *progress) {
+	f.updateProgress(key, func(p *progress) {
 		if p.err == nil {
 			p.since = time.Now()
 		}

@@ -76,21 +76,22 @@ type lockedRecord struct {
 	account  string
 	data     []byte
 	revision uint64
-	ended    func() error // returns why the lease has ended, nil while it is held
+	leaseErr func() error // returns why the lease has ended, nil while it is held
 	release  func()
 }
 
 // errUnlocked is the cause of the end of a lease by Unlock.
 var errUnlocked = errors.New("the record is not locked any more")
 
-// hold keeps a lease until Unlock, which it sets up.
+// hold starts two goroutines that keep the lease until Unlock, and sets leaseErr and
+// release.
 func (r *lockedRecord) hold(ctx context.Context, l *lease) {
 	detached := context.WithoutCancel(ctx)
 	alive, lost := context.WithCancelCause(detached)
 	var wg sync.WaitGroup
 	wg.Go(func() { lost(l.keep(alive)) })
-	wg.Go(func() { lost(l.expire(alive)) })
-	r.ended = func() error {
+	wg.Go(func() { lost(l.waitForExpiry(alive)) })
+	r.leaseErr = func() error {
 		err := context.Cause(alive)
 		if err == nil && !l.valid() { // the goroutines did not run yet: the process was suspended
 			err = errLost
@@ -100,14 +101,16 @@ func (r *lockedRecord) hold(ctx context.Context, l *lease) {
 	r.release = sync.OnceFunc(func() {
 		lost(errUnlocked)
 		wg.Wait()
-		_ = l.release(detached) // it expires
+		_ = l.release(detached) // after an error, the lease expires
 	})
 }
 
+// Data returns the record as it was when it was locked.
 func (r *lockedRecord) Data() []byte { return r.data }
 
+// Save replaces the record, unless the lease was lost.
 func (r *lockedRecord) Save(ctx context.Context, data []byte) error {
-	err := cmp.Or(r.ended(), ctx.Err())
+	err := cmp.Or(r.leaseErr(), ctx.Err())
 	if err != nil {
 		return fmt.Errorf("fastio: relay: account %q is not saved: %w", r.account, err)
 	}
@@ -120,9 +123,10 @@ func (r *lockedRecord) Save(ctx context.Context, data []byte) error {
 	return nil
 }
 
+// Unlock releases the lease.
 func (r *lockedRecord) Unlock() { r.release() }
 
-// open returns the bucket. It checks the account and the keys.
+// open checks that the account and the keys are valid, and returns the bucket.
 func (s Tokens) open(ctx context.Context, account string) (jetstream.KeyValue, error) {
 	if _, err := oauth.Unseal(ctx, s.Keys, account, nil); err != nil {
 		return nil, err
@@ -130,9 +134,11 @@ func (s Tokens) open(ctx context.Context, account string) (jetstream.KeyValue, e
 	return s.Stream.withDefaults().bucket(ctx)
 }
 
+// tokensKey returns the key of an account's record in the bucket.
 func tokensKey(account string) string { return "token." + token(account) }
 
-// read returns a record and the revision of its key, 0 if there is none.
+// read returns the decrypted record of an account, nil if there is none, and the
+// revision of its key, 0 if there is none.
 func (s Tokens) read(ctx context.Context, kv jetstream.KeyValue, account string) ([]byte, uint64, error) {
 	entry, err := kv.Get(ctx, tokensKey(account))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -143,13 +149,14 @@ func (s Tokens) read(ctx context.Context, kv jetstream.KeyValue, account string)
 	}
 	record, err := oauth.Unseal(ctx, s.Keys, account, entry.Value())
 	if err == nil && record == nil {
-		record = []byte{} // which is not the same as none
+		record = []byte{} // an empty record: nil would mean that there is none
 	}
 	return record, entry.Revision(), err
 }
 
-// write replaces or, if record is nil, removes the record that has a revision, and returns
-// the new revision.
+// write replaces the record that has a revision, 0 if there is none, or removes it if
+// record is nil. It returns the new revision. A write whose response was lost counts
+// as done.
 func (s Tokens) write(
 	ctx context.Context, kv jetstream.KeyValue, account string, record []byte, revision uint64,
 ) (uint64, error) {
@@ -189,19 +196,20 @@ func (s Tokens) write(
 // acquireWhenFree acquires the lease, and waits while others hold it.
 func (l *lease) acquireWhenFree(ctx context.Context) error {
 	for {
-		var late sync.WaitGroup // which deletes what is created after ctx is done, within seconds
+		var late sync.WaitGroup // not waited for: it deletes within seconds a key that is created after ctx is done
 		err := l.acquire(ctx, &late)
 		if !errors.Is(err, errHeld) {
 			return err
 		}
-		if err := l.freed(ctx); err != nil {
+		if err := l.waitUntilFree(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// freed waits until the key of a lease is deleted or has expired.
-func (l *lease) freed(ctx context.Context) error {
+// waitUntilFree waits until the key of the lease is deleted, or was not renewed for
+// the time of a lease. It returns an error if ctx is done or the watch has ended.
+func (l *lease) waitUntilFree(ctx context.Context) error {
 	watcher, err := l.kv.Watch(ctx, l.key)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ type backoff struct {
 	longest time.Duration // limit of the bound
 }
 
-// bound returns the upper bound of the pause after consecutive failures.
+// bound returns the upper bound of the pause after that many failures in a row.
 func (b backoff) bound(failures int) time.Duration {
 	d := b.first
 	for range failures - 1 {
@@ -25,7 +25,7 @@ func (b backoff) bound(failures int) time.Duration {
 	return min(d, b.longest)
 }
 
-// pause returns a random pause below the bound.
+// pause returns a random pause below the bound after that many failures in a row.
 func (b backoff) pause(failures int) time.Duration {
 	return rand.N(max(b.bound(failures), 1)) //nolint:gosec // jitter needs no secure randomness
 }

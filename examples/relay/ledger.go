@@ -19,7 +19,7 @@ type ledger struct {
 	waiting map[string]entry  // events that are not stored yet, by their IDs
 	stored  map[string]uint64 // sequences in the stream, by the IDs of events
 	counts  map[api.ID]int    // of stored events, by workspace
-	twice   int
+	twice   int // messages of events that the stream had stored before, under another sequence
 	unknown int // stored events that were never added
 }
 
@@ -28,18 +28,20 @@ type entry struct {
 	added     time.Time
 }
 
+// newLedger returns an empty ledger.
 func newLedger() *ledger {
 	return &ledger{waiting: map[string]entry{}, stored: map[string]uint64{}, counts: map[api.ID]int{}}
 }
 
-// add records the event that f adds.
+// add calls f, which adds an event to a workspace, and records the event as waiting.
 func (l *ledger) add(workspace api.ID, f func() api.OpaqueID) {
-	l.mu.Lock() // until the event is recorded, which may be stored at once
+	l.mu.Lock() // before f: the stream may store the event before it is recorded as waiting
 	defer l.mu.Unlock()
 	l.waiting[f().Plain()] = entry{workspace, time.Now()}
 }
 
-// read handles the events of the stream until ctx is done.
+// read reads the events of the stream until ctx is done, and moves each from waiting
+// to stored. It counts events that are stored more than once, or were never added.
 func (l *ledger) read(ctx context.Context, js jetstream.JetStream) error {
 	o := relay.ConsumeOptions{Stream: relay.Stream{JetStream: js}, Name: "ledger"}
 	return relay.Consume(ctx, o, func(_ context.Context, m relay.Message[events.Event]) error {
@@ -65,12 +67,14 @@ func (l *ledger) read(ctx context.Context, js jetstream.JetStream) error {
 // balance is the state of a ledger.
 type balance struct {
 	stored, waiting int
-	twice, unknown  int
+	twice, unknown  int                      // events that are stored more than once, or were never added; both must be 0
 	counts          map[api.ID]int           // stored events by workspace
 	lag             map[api.ID]time.Duration // age of the oldest event that waits, by workspace
 	oldest          time.Duration            // the largest lag
 }
 
+// balance returns how many events are stored, still wait, are stored more than once or
+// are unknown, and for how long the oldest event of each workspace has waited.
 func (l *ledger) balance(now time.Time) balance {
 	l.mu.Lock()
 	defer l.mu.Unlock()

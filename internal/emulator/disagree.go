@@ -38,6 +38,7 @@ func (s *Server) Disagree(d seed.Disagreement) error {
 	return nil
 }
 
+// newDisagreement checks a rule, and finds the route that it moves to another path.
 func (s *Server) newDisagreement(d seed.Disagreement) (*disagreement, error) {
 	if err := s.checkOps("Disagreement.Op", d.Op); err != nil {
 		return nil, err
@@ -63,17 +64,18 @@ func (s *Server) newDisagreement(d seed.Disagreement) (*disagreement, error) {
 	return rule, nil
 }
 
-// wildcards returns the parameters of a pattern, sorted.
+// wildcards returns the parameters of a pattern, such as "{id}", sorted.
 func wildcards(pattern string) []string {
 	all := wire.Filter(strings.Split(pattern, "/"), isWildcard)
 	slices.Sort(all)
 	return all
 }
 
+// isWildcard reports whether a segment of a pattern is a parameter.
 func isWildcard(segment string) bool { return strings.HasPrefix(segment, "{") }
 
-// disagree returns the rules of an operation.
-func (f *faults) disagree(op string) []*disagreement {
+// rulesOf returns the rules of an operation, and those of all operations.
+func (f *faults) rulesOf(op string) []*disagreement {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.disagreements) == 0 {
@@ -82,14 +84,14 @@ func (f *faults) disagree(op string) []*disagreement {
 	return wire.Filter(f.disagreements, func(d *disagreement) bool { return d.op == "" || d.op == op })
 }
 
-// Message returns a message of a socket as the rules of realtime.Socket change it.
+// Message returns a message of a socket, changed by the rules of realtime.Socket.
 func (f *faults) Message(text []byte) []byte {
-	own := wire.Filter(f.disagree(opSocket), func(d *disagreement) bool { return d.op != "" }) // a message has no envelope
-	return edited(text, editsOf(own))
+	own := wire.Filter(f.rulesOf(opSocket), func(d *disagreement) bool { return d.op != "" }) // a message has no envelope
+	return editJSON(text, editsOf(own))
 }
 
-// movedTo returns the endpoint that a rule has put at the path of a request, and sets the values of
-// its parameters.
+// movedTo returns the route that a rule has moved to the path of a request, nil if
+// there is none. It sets the path values of the request.
 func (f *faults) movedTo(r *http.Request) *wire.Route {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,14 +103,15 @@ func (f *faults) movedTo(r *http.Request) *wire.Route {
 	return nil
 }
 
-// movedFrom reports whether a rule has put an endpoint at another path.
+// movedFrom reports whether a rule has moved a route to another path.
 func (f *faults) movedFrom(route *wire.Route) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.ContainsFunc(f.disagreements, func(d *disagreement) bool { return d.from == route })
 }
 
-// bind sets the path values of a request if its path matches a pattern.
+// bind sets the path values of a request and returns true, if its path matches a
+// pattern.
 func bind(r *http.Request, pattern string) bool {
 	path, segments := strings.Split(r.URL.EscapedPath(), "/"), strings.Split(pattern, "/")
 	if len(path) != len(segments) {
@@ -132,11 +135,12 @@ func bind(r *http.Request, pattern string) bool {
 	return true
 }
 
-// unknownName is the prefix of a name in requests that is taken by no other one.
+// unknownName is the prefix for a name that handlers must not know; no real name has it.
 const unknownName = "-"
 
-// rename gives the parameters and fields of a request the names that handlers know, and
-// those that they would know other names.
+// rename exchanges, in the parameters and fields of a request, the names that rules
+// have invented with the names that handlers know. So a handler does not know a field
+// by the name that the rule has replaced.
 func rename(c *wire.Call, rules []*disagreement) {
 	for _, d := range rules {
 		for name, other := range d.names {
@@ -149,6 +153,7 @@ func rename(c *wire.Call, rules []*disagreement) {
 	}
 }
 
+// swapValues exchanges the values of two names.
 func swapValues(values url.Values, name, other string) {
 	first, second := values[name], values[other]
 	delete(values, name)
@@ -161,7 +166,8 @@ func swapValues(values url.Values, name, other string) {
 	}
 }
 
-// swapFields returns the body of a call with two names exchanged.
+// swapFields returns the body of a call, a form, a multipart form or JSON, with two
+// names of fields exchanged. It returns any other body as it is.
 func swapFields(c *wire.Call, name, other string) []byte {
 	kind, params, _ := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
 	switch {
@@ -181,6 +187,7 @@ func swapFields(c *wire.Call, name, other string) []byte {
 	return c.Body
 }
 
+// swapParts returns a multipart body with two names of parts exchanged.
 func swapParts(body []byte, boundary, name, other string) ([]byte, error) {
 	var out bytes.Buffer
 	w := multipart.NewWriter(&out)
@@ -211,6 +218,7 @@ func swapParts(body []byte, boundary, name, other string) ([]byte, error) {
 	}
 }
 
+// swapped returns other for name, name for other, and any other text as it is.
 func swapped(s, name, other string) string {
 	switch s {
 	case name:
@@ -221,8 +229,9 @@ func swapped(s, name, other string) string {
 	return s
 }
 
-// rejected gives the parameters that a refusal names the names of the request.
-func rejected(err error, rules []*disagreement) error {
+// withRequestNames returns a refusal whose parameters have the names that the request
+// has used, instead of those that handlers know.
+func withRequestNames(err error, rules []*disagreement) error {
 	if err == nil || len(rules) == 0 {
 		return err
 	}
@@ -245,7 +254,8 @@ func rejected(err error, rules []*disagreement) error {
 	return &own
 }
 
-// requestName returns the name in the request of what handlers know by another one.
+// requestName returns the name that the request has used for a parameter that handlers
+// know as name.
 func requestName(name string, rules []*disagreement) string {
 	for _, d := range slices.Backward(rules) {
 		for sent, other := range d.names {
@@ -261,8 +271,9 @@ func requestName(name string, rules []*disagreement) string {
 	return name
 }
 
-// disagreeing changes a response. An edit that it does not have a place for has no effect.
-func disagreeing(out wire.Reply, rules []*disagreement) wire.Reply {
+// applyRules returns a response changed by the edits of rules. An edit has no effect
+// if the response does not have the place that it changes.
+func applyRules(out wire.Reply, rules []*disagreement) wire.Reply {
 	edits := editsOf(rules)
 	if len(edits) == 0 {
 		return out
@@ -280,6 +291,7 @@ func disagreeing(out wire.Reply, rules []*disagreement) wire.Reply {
 	return out
 }
 
+// editsOf returns the edits of all rules.
 func editsOf(rules []*disagreement) (all []edit.Edit) {
 	for _, d := range rules {
 		all = append(all, d.edits...)
@@ -292,8 +304,8 @@ const (
 	eventData   = "data: "
 )
 
-// edited returns a JSON text that is no response.
-func edited(text []byte, edits []edit.Edit) []byte {
+// editJSON returns a JSON text, such as a message of a socket, changed by edits.
+func editJSON(text []byte, edits []edit.Edit) []byte {
 	r := edit.Response{Header: http.Header{}, Body: text}
 	for _, e := range edits {
 		_ = e.Apply(&r)
@@ -301,7 +313,7 @@ func edited(text []byte, edits []edit.Edit) []byte {
 	return r.Body
 }
 
-// editEvents changes the data of events.
+// editEvents changes the JSON in the data lines of server-sent events.
 func editEvents(text string, edits []edit.Edit) string {
 	lines := strings.SplitAfter(text, "\n")
 	for i, line := range lines {
@@ -310,7 +322,7 @@ func editEvents(text string, edits []edit.Edit) string {
 			continue
 		}
 		end := data[len(strings.TrimRight(data, "\r\n")):]
-		lines[i] = eventData + string(edited([]byte(strings.TrimSuffix(data, end)), edits)) + end
+		lines[i] = eventData + string(editJSON([]byte(strings.TrimSuffix(data, end)), edits)) + end
 	}
 	return strings.Join(lines, "")
 }

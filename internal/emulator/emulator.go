@@ -201,6 +201,8 @@ func (s *Server) LoadFile(name string) error {
 	return s.load(bytes.NewReader(text), beside.ReadFile)
 }
 
+// load adds the objects of a seed file. It reads other files, which the seed file
+// names, with open; nil means that it must not name any.
 func (s *Server) load(r io.Reader, open func(name string) ([]byte, error)) error {
 	f, err := seedfile.Read(r, objects{s}, open)
 	if err != nil {
@@ -209,7 +211,7 @@ func (s *Server) load(r io.Reader, open func(name string) ([]byte, error)) error
 	return s.add(f)
 }
 
-// add adds checked objects, and fills in their defaults.
+// add adds objects that are checked, and fills in their defaults.
 func (s *Server) add(f *seed.File) error {
 	addAll(f.Users, s.AddUser)
 	addAll(f.Orgs, s.AddOrg)
@@ -263,7 +265,7 @@ func (s *Server) GenerateWorld(w seed.World) seed.File {
 	return all
 }
 
-// join appends the lists of a file to those of another one.
+// join appends each list of f to that list of all.
 func join(all, f *seed.File) {
 	to := reflect.ValueOf(all).Elem()
 	for field, list := range reflect.ValueOf(f).Elem().Fields() {
@@ -272,14 +274,18 @@ func join(all, f *seed.File) {
 	}
 }
 
+// addAll adds objects, and replaces each by what add returns: the object with its
+// defaults.
 func addAll[T any](list []T, add func(T) T) {
 	for i, it := range list {
 		list[i] = add(it)
 	}
 }
 
+// objects makes IDs for the objects of seed files, and finds those that exist.
 type objects struct{ *Server }
 
+// NewID returns a new ID for an object of a kind, such as "node".
 func (o objects) NewID(kind string) string {
 	o.Lock()
 	defer o.Unlock()
@@ -296,6 +302,7 @@ func (o objects) NewID(kind string) string {
 	return id
 }
 
+// Exists reports whether there is an object of a kind with an ID.
 func (o objects) Exists(kind, id string) bool {
 	o.RLock()
 	defer o.RUnlock()

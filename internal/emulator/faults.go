@@ -20,6 +20,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
+// faults are the rules that tests have added.
 type faults struct {
 	mu      sync.Mutex
 	rules   []*rule
@@ -30,6 +31,7 @@ type faults struct {
 
 type fault world.Fault
 
+// rule is a fault and the calls that it applies to.
 type rule struct {
 	fault
 	aim
@@ -67,6 +69,8 @@ func Check(o seed.Options, faults ...seed.Fault) error {
 	return nil
 }
 
+// checkOps returns an error for a name that is no operation. The field is named in the
+// error.
 func (s *Server) checkOps(field string, ops ...seed.Op) error {
 	for _, op := range ops {
 		named := func(r *wire.Route) bool { return r.Op == string(op) }
@@ -84,6 +88,8 @@ func (s *Server) Heal() {
 	s.faults.rules, s.faults.sockets, s.faults.disagreements = nil, nil, nil
 }
 
+// pick returns the fault of the first rule that applies to a call, or one that changes
+// nothing.
 func (f *faults) pick(op string) *fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,9 +101,11 @@ func (f *faults) pick(op string) *fault {
 	return &fault{}
 }
 
-func (f *fault) runs() bool { return f.Processed || f.Status == 0 && f.Reset != seed.BeforeHeader }
+// callsHandler reports whether the handler is called although there is a fault.
+func (f *fault) callsHandler() bool { return f.Processed || f.Status == 0 && f.Reset != seed.BeforeHeader }
 
-// refusal returns the error of a rule; a status below 400 is an empty success.
+// refusal returns the refusal of a fault, nil if its status is below 400: then the
+// response is an empty success.
 func (f *fault) refusal() error {
 	if f.Status < http.StatusBadRequest {
 		return nil
@@ -109,6 +117,8 @@ func (f *fault) refusal() error {
 	return a
 }
 
+// contentType returns the media type of the body of a fault: JSON if it begins so, and
+// otherwise HTML.
 func (f *fault) contentType() string {
 	switch {
 	case f.ContentType != "":
@@ -119,6 +129,8 @@ func (f *fault) contentType() string {
 	return "text/html; charset=UTF-8"
 }
 
+// wait waits for d. It panics with http.ErrAbortHandler if ctx is done first: the
+// client has given up.
 func (f *fault) wait(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
@@ -132,7 +144,9 @@ func (f *fault) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// deliver writes a reply, with the fault, and returns its status if sent in full.
+// deliver writes a response as the fault requires: slowly, in part, damaged or not at
+// all. It returns the status of a response that was sent to its end, and panics with
+// http.ErrAbortHandler to drop the connection.
 func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out wire.Reply) int {
 	if out.Stream != nil {
 		return f.deliverStream(w, r, out)
@@ -168,6 +182,8 @@ func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out wire.Reply) 
 	return out.Status
 }
 
+// write writes length bytes of a body. A fault with Stall stops before that, until the
+// client gives up.
 func (f *fault) write(w http.ResponseWriter, r *http.Request, body io.Reader, length int64) {
 	if s := f.Stall; s > 0 && s < length {
 		f.send(w, r, body, s)
@@ -181,6 +197,8 @@ const (
 	damagedMost = 1 << 20
 )
 
+// send writes length bytes of a body; a fault with Drip sends them one by one, with a
+// pause before each.
 func (f *fault) send(w http.ResponseWriter, r *http.Request, body io.Reader, length int64) {
 	piece := make([]byte, min(length, sentAtOnce))
 	if f.Drip > 0 {
@@ -202,14 +220,16 @@ func (f *fault) send(w http.ResponseWriter, r *http.Request, body io.Reader, len
 	}
 }
 
-// stall sends nothing until the client gives up.
+// stall sends nothing more until the client gives up.
 func stall(w http.ResponseWriter, r *http.Request) {
 	flush(w)
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
 }
 
-// deliverStream writes a streamed body, with the fault applied.
+// deliverStream writes a body that a handler produces piece by piece, as the fault
+// requires. It returns the status, and panics with http.ErrAbortHandler to drop the
+// connection.
 func (f *fault) deliverStream(w http.ResponseWriter, r *http.Request, out wire.Reply) int {
 	maps.Copy(w.Header(), out.Header)
 	maps.Copy(w.Header(), f.Header)
@@ -242,18 +262,20 @@ func (f *fault) deliverStream(w http.ResponseWriter, r *http.Request, out wire.R
 	return out.Status
 }
 
+// flush sends what is buffered.
 func flush(w http.ResponseWriter) {
 	if f, found := w.(http.Flusher); found {
 		f.Flush()
 	}
 }
 
+// socketRule is a fault of sockets and the messages that it applies to.
 type socketRule struct {
 	world.SocketFault
 	aim
 }
 
-// aim selects the matches that a rule applies to.
+// aim selects those of the matching calls or messages that a rule applies to.
 type aim struct {
 	skip, count  int
 	probability  float64
@@ -261,6 +283,9 @@ type aim struct {
 	dice         *rand.Rand
 }
 
+// newAim returns an aim that leaves out the first matches (skip), applies to at most
+// count (0: all), and to each with a probability (0: always). With one seed, the
+// choice is always the same.
 func (s *Server) newAim(skip, count int, probability float64, seed uint64) aim {
 	dice := rand.New(rand.NewPCG(seed, s.Options.Seed)) //nolint:gosec // repeatable on purpose
 	return aim{skip: skip, count: count, probability: probability, dice: dice}
@@ -279,8 +304,9 @@ func (a *aim) strikes() bool {
 	return true
 }
 
-// FailSockets adds a rule. To a message the first rule applies that matches and has uses
-// left; rules for the age of a socket all apply. [Server.Heal] removes them, too.
+// FailSockets adds a rule for sockets. The first rule that matches a message and has
+// uses left applies to it; of the rules for the age of a socket, all apply.
+// [Server.Heal] removes them, too.
 func (s *Server) FailSockets(f world.SocketFault) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -288,7 +314,7 @@ func (s *Server) FailSockets(f world.SocketFault) {
 	s.faults.sockets = append(s.faults.sockets, r)
 }
 
-// Next returns the fault of the next message of a socket, or the zero one.
+// Next returns the fault of the next message of a socket, or one that changes nothing.
 func (f *faults) Next(profileID string) *world.SocketFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -300,7 +326,7 @@ func (f *faults) Next(profileID string) *world.SocketFault {
 	return &world.SocketFault{}
 }
 
-// Aged returns the faults of a newly opened socket.
+// Aged returns the faults that a new socket meets at some age.
 func (f *faults) Aged(profileID string) []*world.SocketFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -313,6 +339,7 @@ func (f *faults) Aged(profileID string) []*world.SocketFault {
 	return list
 }
 
+// concerns reports whether the rule is for the sockets of a profile.
 func (r *socketRule) concerns(profileID string) bool {
 	return r.Profile == "" || r.Profile == profileID
 }

@@ -35,6 +35,7 @@ func published() []world.Limit {
 	}
 }
 
+// limits counts calls against the rate limits of the options.
 type limits struct {
 	mu      sync.Mutex
 	kind    seed.WindowKind
@@ -55,11 +56,13 @@ type window struct {
 	calls []time.Time
 }
 
+// quota is what is left in the window of a limit: avail of most calls, until expires.
 type quota struct {
 	avail, most int
 	expires     time.Time
 }
 
+// start sets the limits of the options or, without any, the published ones.
 func (l *limits) start(o world.Options) {
 	l.kind, l.counts = o.Limits.Windows, o.Limits.CountRefused
 	l.rules, l.windows = o.Limits.Rules, map[windowKey]*window{}
@@ -68,9 +71,10 @@ func (l *limits) start(o world.Options) {
 	}
 }
 
-// take counts a call in every window of its operation unless one is full: a rejected
-// call counts nowhere, or in the full windows. It returns the quota of the tightest
-// window, zero without limits.
+// take counts a call in every window of its operation, unless one of them is full:
+// then refused is true, and the call counts nowhere or, with the option CountRefused,
+// in the full windows. It returns the quota of the tightest window, zero if the
+// operation has no limit.
 func (l *limits) take(op, user string, now time.Time) (q quota, refused bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -93,6 +97,8 @@ func (l *limits) take(op, user string, now time.Time) (q quota, refused bool) {
 	return q, refused
 }
 
+// window returns the current window of a rule for a user, from which old calls are
+// removed.
 func (l *limits) window(key windowKey, rule world.Limit, now time.Time) *window {
 	w := l.windows[key]
 	if w == nil {
@@ -115,6 +121,7 @@ func (l *limits) window(key windowKey, rule world.Limit, now time.Time) *window 
 	return w
 }
 
+// count counts a call in a window, and starts the window if it is the first one.
 func (l *limits) count(w *window, rule world.Limit, now time.Time) {
 	if w.used == 0 {
 		w.start = now
@@ -128,8 +135,8 @@ func (l *limits) count(w *window, rule world.Limit, now time.Time) {
 	}
 }
 
-// quota returns what is left in a window, and when it ends; a sliding one has room again
-// when its oldest call leaves it.
+// quota returns what is left in a window, and when it ends. A sliding window has room
+// again when its oldest call leaves it.
 func (l *limits) quota(w *window, rule world.Limit, now time.Time) quota {
 	q := quota{avail: max(0, rule.Max-w.used), most: rule.Max, expires: w.start.Add(rule.Size)}
 	switch {
@@ -141,7 +148,8 @@ func (l *limits) quota(w *window, rule world.Limit, now time.Time) quota {
 	return q
 }
 
-// tighter returns the quota with less room, or else the longer wait.
+// tighter returns the quota with less room or, with equal room, the later end. If
+// first, there is no a yet.
 func tighter(a, b quota, first bool) quota {
 	if first || b.avail < a.avail || b.avail == a.avail && b.expires.After(a.expires) {
 		return b
@@ -149,6 +157,8 @@ func tighter(a, b quota, first bool) quota {
 	return a
 }
 
+// throttle counts a call in its rate limits, announces them in header, and returns a
+// refusal if one is exceeded.
 func (s *Server) throttle(c *wire.Call, header http.Header) error {
 	user := "anonymous"
 	if c.Key != nil {
@@ -167,6 +177,7 @@ func (s *Server) throttle(c *wire.Call, header http.Header) error {
 	return a
 }
 
+// announce sets the headers that announce a quota, in the form of the options.
 func (s *Server) announce(q quota, header http.Header) {
 	if s.Options.Limits.NoHeaders {
 		return

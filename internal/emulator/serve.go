@@ -19,6 +19,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
+// table returns the routes of all areas.
 func (s *Server) table() []*wire.Route {
 	return slices.Concat(
 		s.oauthArea.Routes(), s.system.Routes(), s.signinArea.Routes(), s.eventsArea.Routes(), s.accountArea.Routes(), s.orgsArea.Routes(), s.workspaces.Routes(),
@@ -29,8 +30,8 @@ func (s *Server) table() []*wire.Route {
 	)
 }
 
-// mux has the patterns of a table. Servers share it: to register the patterns takes longer
-// than all else in [New].
+// mux matches the patterns of all routes. Servers share it, because registering the
+// patterns takes longer than all else in [New].
 type mux struct {
 	http.ServeMux
 	once sync.Once
@@ -40,7 +41,8 @@ type mux struct {
 // The device flow is the only option that changes the table.
 var plain, withDevices mux //nolint:gochecknoglobals // written once
 
-// register adds the routes of the first server; those of later ones must be the same.
+// register adds the routes of the first server. The routes of later servers must be
+// the same: it panics if their number differs.
 func (m *mux) register(table []*wire.Route) {
 	m.once.Do(func() {
 		m.size = len(table)
@@ -58,7 +60,8 @@ func (m *mux) register(table []*wire.Route) {
 // endpoint is the index of a route in the table.
 type endpoint int
 
-// ServeHTTP stores the matched call, with its path values.
+// ServeHTTP stores the matched route in the call of w, with the request, which has the
+// path values. It writes no response.
 func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m, found := w.(*matched)
 	if !found {
@@ -71,6 +74,7 @@ func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.call.Route, m.call.Request = rt, r
 }
 
+// matched is passed to a mux as the writer, to receive the route that matches.
 type matched struct {
 	http.ResponseWriter
 	call   *wire.Call
@@ -89,7 +93,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	s.readBody(c, r)
 	entry := s.record.begin(op, r, c.Body, c.Now)
-	rules := s.faults.disagree(op)
+	rules := s.faults.rulesOf(op)
 	rename(c, rules)
 	c.Out = wire.ParseOutput(c.Value("output"))
 	status := 0
@@ -135,7 +139,8 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 // Refusals returns how many calls were answered with 429 so far.
 func (s *Server) Refusals() int { return int(s.refusals.Load()) }
 
-// operation returns the name of an endpoint in endpoints.tsv, or "".
+// operation returns the name of the endpoint of a call, as in endpoints.tsv, and ""
+// for an unknown path.
 func (s *Server) operation(c *wire.Call) string {
 	switch {
 	case c.Request.Method == http.MethodOptions:
@@ -151,8 +156,8 @@ const (
 	largeLimit = 128 << 20
 )
 
-// readBody reads the body of a request up to a limit. If reading fails, it keeps what has
-// arrived, for the record of requests.
+// readBody reads the body of a request up to the limit of its route. If reading fails,
+// it keeps what has arrived, for the record of requests.
 func (s *Server) readBody(c *wire.Call, r *http.Request) {
 	if r.Body == nil {
 		return
@@ -174,11 +179,14 @@ func (s *Server) readBody(c *wire.Call, r *http.Request) {
 	c.Body = b.Bytes()
 }
 
+// respond returns the response to a call: that of its handler, or unknown if no route
+// matches, changed by a fault and by rules of [Server.Disagree]. A fault can also
+// replace the response, with or without calling the handler.
 func (s *Server) respond(c *wire.Call, f *fault, rules []*disagreement, unknown error) wire.Reply {
 	header := http.Header{}
 	var payload wire.Object
 	var err error
-	if f.runs() {
+	if f.callsHandler() {
 		payload, err = s.dispatch(c, unknown, header)
 	}
 	if f.Reset == seed.BeforeHeader {
@@ -191,15 +199,15 @@ func (s *Server) respond(c *wire.Call, f *fault, rules []*disagreement, unknown 
 		c.Status, c.Reply = 0, nil
 		err, header = f.refusal(), nil
 	}
-	out := s.render(c, payload, rejected(err, rules))
+	out := s.render(c, payload, withRequestNames(err, rules))
 	if f.Status != 0 {
 		out.Status = f.Status
 	}
 	maps.Copy(out.Header, header)
-	return inMarkdown(disagreeing(out, rules))
+	return inMarkdown(applyRules(out, rules))
 }
 
-// inMarkdown returns a response whose body is written as Markdown if that was requested.
+// inMarkdown writes the body of a response as Markdown if the call has requested that.
 func inMarkdown(out wire.Reply) wire.Reply {
 	if out.Markdown {
 		out.Header.Set("Content-Type", wire.MarkdownType)
@@ -208,6 +216,9 @@ func inMarkdown(out wire.Reply) wire.Reply {
 	return out
 }
 
+// dispatch authenticates a call, counts it in its rate limits, and calls its handler.
+// It adds the headers of the rate limits to header. If no route matches, it returns
+// unknown.
 func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire.Object, error) {
 	s.Settle()
 	if unknown != nil {
@@ -241,7 +252,8 @@ func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire
 	return s.handle(c)
 }
 
-// handle runs the handler with the lock that its route requires.
+// handle calls the handler of a call with the lock that its route requires, after
+// reading the fields of the body.
 func (s *Server) handle(c *wire.Call) (wire.Object, error) {
 	switch {
 	case c.Route.Unlocked:
@@ -255,14 +267,14 @@ func (s *Server) handle(c *wire.Call) (wire.Object, error) {
 	if err := c.Route.ReadBody(c); err != nil {
 		return nil, err
 	}
-	if err := s.frozen(c); err != nil {
+	if err := s.refuseIfArchived(c); err != nil {
 		return nil, err
 	}
 	return c.Route.Handle(c)
 }
 
-// frozen rejects a member's change of an archived workspace.
-func (s *Server) frozen(c *wire.Call) error {
+// refuseIfArchived rejects the change of an archived workspace by one of its members.
+func (s *Server) refuseIfArchived(c *wire.Call) error {
 	if c.Key == nil || c.Request.Method == http.MethodGet || c.Route.Archived {
 		return nil
 	}
@@ -307,8 +319,8 @@ func (s *Server) match(c *wire.Call, r *http.Request) error {
 	return a
 }
 
-// withoutPrefix removes the prefix of a path. It replaces empty segments, which
-// http.ServeMux would remove.
+// withoutPrefix returns the request with a path below the prefix of the platform, and
+// false for other paths. It replaces empty segments, which http.ServeMux would remove.
 func (s *Server) withoutPrefix(r *http.Request) (*http.Request, bool) {
 	p := r.URL.EscapedPath()
 	if !atRoot(p) {
@@ -329,16 +341,18 @@ func (s *Server) withoutPrefix(r *http.Request) (*http.Request, bool) {
 	return &inner, true
 }
 
-// BasePath returns the path that all calls have in common.
+// BasePath returns the beginning of the paths of all endpoints.
 func (s *Server) BasePath() string { return s.Prefix() + "/current" }
 
-// atRoot reports whether a path is at the root of the host, without the prefix.
+// atRoot reports whether a path is one of those that the platform serves at the root
+// of the host, without the prefix.
 func atRoot(path string) bool {
 	return strings.HasPrefix(path, "/.well-known/") || path == oauth.ConnectPath ||
 		strings.HasPrefix(path, oauth.ConnectPath+"/")
 }
 
-// routeOf finds the route of a request without redirects and errors of the mux.
+// routeOf returns the route of a request, nil if none matches its path and method. The
+// mux would answer such a request with a redirect or an error of its own.
 func (s *Server) routeOf(r *http.Request) *wire.Route {
 	h, _ := s.mux.Handler(muxed(r))
 	if e, found := h.(endpoint); found && s.routes[e].Method == r.Method {
@@ -347,6 +361,8 @@ func (s *Server) routeOf(r *http.Request) *wire.Route {
 	return nil
 }
 
+// muxed returns a copy of the request with a path in the form that the patterns of the
+// mux require.
 func muxed(r *http.Request) *http.Request {
 	inner, target := *r, *r.URL
 	target.Path, target.RawPath = wire.Muxed(target.Path), wire.Muxed(target.RawPath)
@@ -354,6 +370,7 @@ func muxed(r *http.Request) *http.Request {
 	return &inner
 }
 
+// methodsOf returns the methods that the path of a request accepts.
 func (s *Server) methodsOf(r *http.Request) []string {
 	return wire.Filter(
 		[]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
@@ -363,13 +380,15 @@ func (s *Server) methodsOf(r *http.Request) []string {
 		})
 }
 
+// withMethod returns a copy of the request with another method.
 func withMethod(r *http.Request, method string) *http.Request {
 	probe := *r
 	probe.Method = method
 	return &probe
 }
 
-// isAudience reports whether a token is for this server, its API or any resource.
+// isAudience reports whether a token may be used at this server: its resource is the
+// server, the API or nothing.
 func (s *Server) isAudience(k *wire.Credential, r *http.Request) bool {
 	here := wire.Issuer(r)
 	switch strings.TrimSuffix(k.Resource, "/") {
@@ -379,7 +398,8 @@ func (s *Server) isAudience(k *wire.Credential, r *http.Request) bool {
 	return false
 }
 
-// authenticate returns the credential of a request.
+// authenticate returns the credential in the header of a request, and refuses one that
+// is missing, malformed, unknown, revoked or expired, or whose user is disabled.
 func (s *Server) authenticate(r *http.Request) (*wire.Credential, error) {
 	header := r.Header.Get("Authorization")
 	if header == "" {
@@ -398,10 +418,12 @@ func (s *Server) authenticate(r *http.Request) (*wire.Credential, error) {
 	return k, nil
 }
 
+// expired reports whether a credential has expired.
 func expired(k *wire.Credential, now time.Time) bool {
 	return !k.Expires.IsZero() && !now.Before(k.Expires)
 }
 
+// introspect answers an OPTIONS request with the parameters of the endpoint.
 func (s *Server) introspect(c *wire.Call) (wire.Object, error) {
 	if c.Route.Params == nil {
 		a := wire.Refuse(http.StatusMethodNotAllowed, wire.CodeMethod, "This endpoint does not describe itself.")
@@ -423,6 +445,7 @@ func (s *Server) introspect(c *wire.Call) (wire.Object, error) {
 	}, nil
 }
 
+// record keeps the latest requests, for tests.
 type record struct {
 	mu       sync.Mutex
 	requests []*world.Request
@@ -433,6 +456,8 @@ const (
 	recordedBody = 64 << 10
 )
 
+// begin adds a request, without a status. When the record is full, it first drops the
+// older half.
 func (l *record) begin(op string, r *http.Request, body []byte, at time.Time) *world.Request {
 	q := &world.Request{
 		Op:     op,
@@ -460,13 +485,15 @@ func recordable(body []byte) []byte {
 	return body
 }
 
+// end sets the status of a recorded request, 0 if the response was not sent in full.
 func (l *record) end(q *world.Request, status int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q.Status = status
 }
 
-// Requests returns the latest calls, at least ten thousand, in order of arrival.
+// Requests returns the latest requests, at least ten thousand if so many were made, in
+// order of arrival.
 func (s *Server) Requests() []world.Request {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
@@ -484,6 +511,8 @@ func (s *Server) Forget() {
 	s.record.requests = nil
 }
 
+// render returns the response to a call with a payload or, if err is not nil, a
+// refusal.
 func (s *Server) render(c *wire.Call, payload wire.Object, err error) wire.Reply {
 	if err != nil {
 		return s.renderRefusal(c, wire.RefusalOf(err))
@@ -495,6 +524,8 @@ func (s *Server) render(c *wire.Call, payload wire.Object, err error) wire.Reply
 	return s.encode(c, status, s.envelope(c, status < http.StatusBadRequest, payload))
 }
 
+// renderRefusal returns the response for a refusal, with the headers and parameters
+// that say how long to wait, as the options require.
 func (s *Server) renderRefusal(c *wire.Call, f *wire.Refusal) wire.Reply {
 	if f.Reply != nil {
 		return *f.Reply
@@ -503,7 +534,7 @@ func (s *Server) renderRefusal(c *wire.Call, f *wire.Refusal) wire.Reply {
 		f.Params = wire.Object{{"retry_after_seconds", retrySeconds(f)}}
 	}
 	failure := wire.Object{{"result", s.result(false)}, {"error", errorObject(f, c.Resource())}}
-	r := s.encode(c, f.Status, slices.Concat(failure, s.books(c, nil)))
+	r := s.encode(c, f.Status, slices.Concat(failure, s.commonMembers(c, nil)))
 	maps.Copy(r.Header, f.Header)
 	if s.Options.Limits.RetryAfter && throttles(f) {
 		r.Header.Set("Retry-After", strconv.FormatInt(retrySeconds(f), 10))
@@ -511,6 +542,7 @@ func (s *Server) renderRefusal(c *wire.Call, f *wire.Refusal) wire.Reply {
 	return r
 }
 
+// encode returns a response with a JSON body.
 func (s *Server) encode(c *wire.Call, status int, envelope wire.Object) wire.Reply {
 	out := *wire.NewReply(status, wire.JSONType, wire.AppendValue(nil, envelope, s.Options.NumericIDs))
 	out.Markdown = c.Out.Markdown
@@ -522,17 +554,20 @@ const (
 	serverDate = "server_date"
 )
 
+// envelope returns the body of a response with a payload, in the form that the options
+// require: wrapped in a member, or beside the members that all responses have.
 func (s *Server) envelope(c *wire.Call, success bool, payload wire.Object) wire.Object {
 	head := wire.Object{{"result", s.result(success)}}
 	if s.Options.Wrapped {
-		return slices.Concat(head, wire.Object{{"response", payload}}, s.books(c, payload))
+		return slices.Concat(head, wire.Object{{"response", payload}}, s.commonMembers(c, payload))
 	}
 	if _, found := payload.Get("status"); success && !found {
 		head = append(head, wire.Member{"status", "ok"})
 	}
-	return slices.Concat(head, s.books(c, payload), payload)
+	return slices.Concat(head, s.commonMembers(c, payload), payload)
 }
 
+// result returns the value of the member "result", for success or failure.
 func (s *Server) result(success bool) any {
 	if s.Options.Wrapped {
 		return map[bool]string{true: "yes", false: "no"}[success]
@@ -540,26 +575,31 @@ func (s *Server) result(success bool) any {
 	return success
 }
 
-// books returns the members that all JSON responses have, and Markdown has not.
-func (s *Server) books(c *wire.Call, payload wire.Object) wire.Object {
+// commonMembers returns the members that all JSON responses have. Responses as
+// Markdown do not have them.
+func (s *Server) commonMembers(c *wire.Call, payload wire.Object) wire.Object {
 	if c.Out.Markdown {
 		return nil
 	}
-	books := wire.Object{{"current_api_version", apiVersion}}
+	all := wire.Object{{"current_api_version", apiVersion}}
 	if _, found := payload.Get(serverDate); s.Options.ServerDate && !found {
 		// Just before the call, so that polls from this cursor miss no change.
-		books = append(books, wire.Member{serverDate, wire.MicroStamp(c.Now.UnixMicro() - 1)})
+		all = append(all, wire.Member{serverDate, wire.MicroStamp(c.Now.UnixMicro() - 1)})
 	}
-	return books
+	return all
 }
 
 const documentation = "https://api.fast.io/llms.txt"
 
+// errorObject returns the member "error" of a refusal.
 func errorObject(f *wire.Refusal, resource string) wire.Object {
 	o := wire.Object{{"code", f.Code}, {"text", f.Text}, {"documentation_url", documentation}, {"resource", resource}}
 	return o.With(f.Params != nil, "params", f.Params)
 }
 
+// throttles reports whether a refusal is one of a rate limit.
 func throttles(f *wire.Refusal) bool { return f.Status == http.StatusTooManyRequests && f.Retry > 0 }
 
+// retrySeconds returns the time until a refused call may be sent again, rounded up to
+// seconds.
 func retrySeconds(f *wire.Refusal) int64 { return int64((f.Retry + time.Second - 1) / time.Second) }

@@ -60,6 +60,7 @@ var (
 	errBodyClosed = errors.New("emulator: the body was closed")
 )
 
+// inbound returns a request of a client as a server would receive it.
 func inbound(ctx context.Context, r *http.Request) *http.Request {
 	in := r.Clone(ctx)
 	in.RequestURI = r.URL.RequestURI()
@@ -75,13 +76,15 @@ func inbound(ctx context.Context, r *http.Request) *http.Request {
 	return in
 }
 
+// closeBody closes the body of a request, if there is one.
 func closeBody(r *http.Request) {
 	if r.Body != nil {
 		_ = r.Body.Close()
 	}
 }
 
-// serve runs the handler and returns how the body ends: nil if it is complete.
+// serve calls the handler. It returns nil if the body is complete, and an error if the
+// handler has dropped the connection.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		p := recover()
@@ -95,6 +98,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) (err error) {
 	return nil
 }
 
+// pipeWriter passes the response of a handler to the client, through a pipe.
 type pipeWriter struct {
 	header  http.Header
 	sent    http.Header
@@ -104,8 +108,10 @@ type pipeWriter struct {
 	once    sync.Once
 }
 
+// Header returns the header, for the handler to change.
 func (w *pipeWriter) Header() http.Header { return w.header }
 
+// WriteHeader sends the header to the client.
 func (w *pipeWriter) WriteHeader(status int) {
 	w.once.Do(func() {
 		w.status, w.sent = status, w.header.Clone()
@@ -113,6 +119,7 @@ func (w *pipeWriter) WriteHeader(status int) {
 	})
 }
 
+// Write writes a part of the body, and returns when the client has read it.
 func (w *pipeWriter) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	return w.body.Write(p)
@@ -121,11 +128,13 @@ func (w *pipeWriter) Write(p []byte) (int, error) {
 // Flush does nothing: writes are not buffered.
 func (w *pipeWriter) Flush() {}
 
+// end ends the body with an error, nil if it is complete.
 func (w *pipeWriter) end(err error) {
 	w.body.CloseWithError(err)
 	w.once.Do(func() { close(w.started) })
 }
 
+// response returns the response of the handler, as http.Transport would.
 func (w *pipeWriter) response(r *http.Request, body io.ReadCloser) *http.Response {
 	p := &http.Response{
 		Status:        fmt.Sprintf("%d %s", w.status, http.StatusText(w.status)),
@@ -158,6 +167,7 @@ type pipeBody struct {
 	end func()
 }
 
+// Close makes further writes of the handler fail.
 func (b *pipeBody) Close() error {
 	b.end()
 	return nil
@@ -169,6 +179,7 @@ type gzipBody struct {
 	z    *gzip.Reader
 }
 
+// Read reads decompressed bytes.
 func (b *gzipBody) Read(p []byte) (int, error) {
 	if b.z == nil {
 		z, err := gzip.NewReader(b.body)
@@ -180,6 +191,7 @@ func (b *gzipBody) Read(p []byte) (int, error) {
 	return b.z.Read(p)
 }
 
+// Close closes the compressed body.
 func (b *gzipBody) Close() error { return b.body.Close() }
 
 // Listener is an in-memory network. Unlike those of sockets, its waits are
@@ -255,32 +267,38 @@ func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, erro
 	}
 }
 
+// memoryAddr is the address of every Listener and connection.
 type memoryAddr struct{}
 
 func (memoryAddr) Network() string { return "memory" }
 
 func (memoryAddr) String() string { return "memory" }
 
+// conn is one end of a connection in memory.
 type conn struct {
 	in, out  *stream
 	listener <-chan struct{} // closed with the listener, nil on the side of the client
 }
 
+// pair returns the two ends of a connection.
 func pair() (client, server *conn) {
 	up, down := newStream(), newStream()
 	return &conn{in: down, out: up}, &conn{in: up, out: down}
 }
 
+// Read reads bytes that the other end has written.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.in.read(p)
 	return n, opError("read", err)
 }
 
+// Write writes bytes for the other end. It waits while the buffer is full.
 func (c *conn) Write(p []byte) (int, error) {
 	n, err := c.out.write(p)
 	return n, opError("write", err)
 }
 
+// opError returns an error as a socket does, with the operation.
 func opError(op string, err error) error {
 	if err == nil || err == io.EOF { //nolint:errorlint // it comes bare from the stream and callers compare it bare
 		return err
@@ -308,16 +326,19 @@ func (*conn) LocalAddr() net.Addr { return memoryAddr{} }
 
 func (*conn) RemoteAddr() net.Addr { return memoryAddr{} }
 
+// SetDeadline sets the time after which reads and writes fail; zero means none.
 func (c *conn) SetDeadline(t time.Time) error {
 	_ = c.SetReadDeadline(t)
 	return c.SetWriteDeadline(t)
 }
 
+// SetReadDeadline sets the time after which reads fail; zero means none.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.in.reads.set(c.in, t)
 	return nil
 }
 
+// SetWriteDeadline sets the time after which writes fail; zero means none.
 func (c *conn) SetWriteDeadline(t time.Time) error {
 	c.out.writes.set(c.out, t)
 	return nil
@@ -326,6 +347,7 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 // streamBuffer is the size of the buffer of a direction, as of a socket.
 const streamBuffer = 256 << 10
 
+// stream is one direction of a connection. Its reads and writes wait for a change.
 type stream struct {
 	mu       sync.Mutex
 	change   *sync.Cond
@@ -338,12 +360,15 @@ type stream struct {
 	writes   deadline
 }
 
+// newStream returns an empty stream.
 func newStream() *stream {
 	s := &stream{}
 	s.change = sync.NewCond(&s.mu)
 	return s
 }
 
+// read waits until the buffer has bytes, and returns the number of those that it has
+// copied to p. It returns an error when an end is closed, or after the deadline.
 func (s *stream) read(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -372,6 +397,8 @@ func (s *stream) read(p []byte) (int, error) {
 	}
 }
 
+// write copies p into the buffer, and waits for room. It returns the number of copied
+// bytes, and an error when an end is closed, or after the deadline.
 func (s *stream) write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -407,7 +434,7 @@ const (
 	lost     = true  // nothing
 )
 
-// finish ends the writing.
+// finish makes further writes fail. If isLost, the reader loses what it has not read.
 func (s *stream) finish(isLost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -419,6 +446,7 @@ func (s *stream) finish(isLost bool) {
 	s.change.Broadcast()
 }
 
+// abandon closes the reading end: the buffer is dropped, and further writes fail.
 func (s *stream) abandon() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -428,12 +456,14 @@ func (s *stream) abandon() {
 	s.change.Broadcast()
 }
 
+// deadline is the time after which the reads or the writes of a stream fail.
 type deadline struct {
 	timer  *time.Timer
 	passed bool
 	number int // of the current deadline; a timer that fires late belongs to an older one
 }
 
+// set replaces the deadline; zero means none.
 func (d *deadline) set(s *stream, t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -460,6 +490,7 @@ func (d *deadline) set(s *stream, t time.Time) {
 	})
 }
 
+// stop stops the timer of the deadline.
 func (d *deadline) stop() {
 	if d.timer != nil {
 		d.timer.Stop()

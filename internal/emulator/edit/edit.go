@@ -74,6 +74,8 @@ func ParseAll(texts ...string) ([]Edit, error) {
 // Verbs returns the first words of all edits.
 func Verbs() []string { return slices.Sorted(maps.Keys(verbs())) }
 
+// verbs returns the parser of each kind of edit, by the first word of the edit. A
+// parser gets the rest of the edit, and returns the function that changes a response.
 func verbs() map[string]func(rest string) (func(*Response) error, error) {
 	return map[string]func(rest string) (func(*Response) error, error){
 		"status":  parseStatus,
@@ -89,7 +91,8 @@ func verbs() map[string]func(rest string) (func(*Response) error, error) {
 	}
 }
 
-// parseStatus reads [FROM] TO.
+// parseStatus reads "[FROM] TO". The edit sets the status to TO; with FROM, it fails
+// for another status.
 func parseStatus(rest string) (func(*Response) error, error) {
 	words := strings.Fields(rest)
 	numbers := make([]int, len(words))
@@ -112,7 +115,8 @@ func parseStatus(rest string) (func(*Response) error, error) {
 	}, nil
 }
 
-// parseHeader reads NAME [VALUE].
+// parseHeader reads "NAME [VALUE]". The edit sets a header or, without a value,
+// removes it.
 func parseHeader(rest string) (func(*Response) error, error) {
 	name, value, _ := strings.Cut(rest, " ")
 	if name == "" {
@@ -127,7 +131,7 @@ func parseHeader(rest string) (func(*Response) error, error) {
 	}, nil
 }
 
-// parseText reads "BODY".
+// parseText reads a quoted "BODY". The edit replaces the whole body by it.
 func parseText(rest string) (func(*Response) error, error) {
 	body, err := strconv.Unquote(rest)
 	if err != nil {
@@ -139,7 +143,8 @@ func parseText(rest string) (func(*Response) error, error) {
 	}, nil
 }
 
-// parseReplace reads "OLD" "NEW".
+// parseReplace reads two quoted texts "OLD" "NEW". The edit replaces every OLD in the
+// body by NEW, and fails if there is none.
 func parseReplace(rest string) (func(*Response) error, error) {
 	first, err := strconv.QuotedPrefix(rest)
 	if err != nil {
@@ -162,7 +167,8 @@ func parseReplace(rest string) (func(*Response) error, error) {
 	}, nil
 }
 
-// pointers reads POINTER ... and returns what follows.
+// pointers reads one or more JSON pointers, separated by spaces, from the start of a
+// text. It returns each as a list of names, and what follows them.
 func pointers(rest string) (all [][]string, left string, err error) {
 	for strings.HasPrefix(rest, "/") {
 		first, more, _ := strings.Cut(rest, " ")
@@ -174,7 +180,7 @@ func pointers(rest string) (all [][]string, left string, err error) {
 	return all, rest, nil
 }
 
-// parsePointer splits a JSON pointer.
+// parsePointer splits a JSON pointer into names, without their escapes.
 func parsePointer(text string) []string {
 	if text == "" {
 		return nil
@@ -186,7 +192,8 @@ func parsePointer(text string) []string {
 	return parts
 }
 
-// inJSON returns a change of a response by a change of the JSON in its body.
+// inJSON returns a function that changes the JSON in the body of a response by change.
+// It fails if the body is not JSON.
 func inJSON(change func(root *node) error) func(*Response) error {
 	return func(r *Response) error {
 		root, err := parseNode(r.Body)
@@ -200,8 +207,9 @@ func inJSON(change func(root *node) error) func(*Response) error {
 	}
 }
 
-// everywhere changes what the pointers lead to, the last place first. It returns an error if
-// one of them leads nowhere.
+// everywhere returns a function that calls change for all places in the body to which
+// the pointers lead, the last place first. It fails if change returns true for no
+// place of one of them.
 func everywhere(all [][]string, change func(p place) bool) func(*Response) error {
 	return inJSON(func(root *node) error {
 		for _, at := range all {
@@ -217,7 +225,8 @@ func everywhere(all [][]string, change func(p place) bool) func(*Response) error
 	})
 }
 
-// parseSet reads POINTER ... JSON. No pointer stands for the whole body.
+// parseSet reads "POINTER ... JSON". The edit sets the members to the JSON value;
+// without a pointer, the whole body.
 func parseSet(rest string) (func(*Response) error, error) {
 	text, whole := strings.CutPrefix(rest, " ")
 	var at [][]string
@@ -243,7 +252,7 @@ func parseSet(rest string) (func(*Response) error, error) {
 	return everywhere(at, func(p place) bool { return p.holder.set(p.name, value()) }), nil
 }
 
-// parseRemove reads POINTER ...
+// parseRemove reads "POINTER ...". The edit removes the members.
 func parseRemove(rest string) (func(*Response) error, error) {
 	at, left, err := pointers(rest)
 	if err != nil || left != "" {
@@ -252,7 +261,9 @@ func parseRemove(rest string) (func(*Response) error, error) {
 	return everywhere(at, func(p place) bool { return p.holder.cut(p.name) != nil }), nil
 }
 
-// parseMove reads POINTER POINTER; the second one may be missing.
+// parseMove reads "FROM [TO]", two pointers. The edit moves each member to which FROM
+// leads; without TO, it makes the member the whole body. A * in TO stands for what the
+// * of FROM stands for.
 func parseMove(rest string) (func(*Response) error, error) {
 	first, second, _ := strings.Cut(rest, " ")
 	from, to := parsePointer(first), parsePointer(second)
@@ -271,7 +282,9 @@ func parseMove(rest string) (func(*Response) error, error) {
 	}), nil
 }
 
-// move moves a member to another place.
+// move moves a member, whose place p was found by the pointer from, to the pointer to,
+// or makes it the whole body without to. It keeps the position of a member that stays
+// in its object. It reports whether it has changed anything.
 func move(root *node, from []string, p place, to []string) bool {
 	switch value := p.holder.get(p.name); {
 	case value == nil:
@@ -287,7 +300,7 @@ func move(root *node, from []string, p place, to []string) bool {
 	}
 }
 
-// fill replaces each * of a pointer by what it stands for.
+// fill replaces the first * of a pointer by the first of stars, and so on.
 func fill(pointer, stars []string) []string {
 	filled := slices.Clone(pointer)
 	for i, part := range filled {
@@ -298,7 +311,8 @@ func fill(pointer, stars []string) []string {
 	return filled
 }
 
-// parseKind reads POINTER ... KIND.
+// parseKind reads "POINTER ... KIND". The edit converts the members to a JSON kind,
+// such as a number to a string.
 func parseKind(rest string) (func(*Response) error, error) {
 	at, kind, err := pointers(rest)
 	if err != nil {
@@ -313,7 +327,8 @@ func parseKind(rest string) (func(*Response) error, error) {
 	}), nil
 }
 
-// parseLift reads POINTER ...
+// parseLift reads "POINTER ...". The edit replaces an object by its members, which
+// move into the object around it.
 func parseLift(rest string) (func(*Response) error, error) {
 	at, left, err := pointers(rest)
 	if err != nil || left != "" {
@@ -332,7 +347,8 @@ func parseLift(rest string) (func(*Response) error, error) {
 	}), nil
 }
 
-// parseNest reads NAME.
+// parseNest reads the NAME of a new member. The edit moves all members of a successful
+// response into it, except for those of every response, such as "result".
 func parseNest(name string) (func(*Response) error, error) {
 	if name == "" {
 		return nil, errNoName
@@ -355,8 +371,9 @@ func parseNest(name string) (func(*Response) error, error) {
 	}), nil
 }
 
-// Swap exchanges the name of a member of a JSON object, whose path has slashes and may
-// have *, with another name beside it. It returns other bodies as they are.
+// Swap exchanges two names of members in a JSON body: the last name of path, which has
+// slashes and may have *, and other, in the same object. It returns a body that is not
+// JSON as it is.
 func Swap(body []byte, path, other string) []byte {
 	root, err := parseNode(body)
 	if err != nil {

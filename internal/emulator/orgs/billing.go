@@ -12,9 +12,9 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-const codeEnded = 199977 // the subscription; invented
+const codeEnded = 199977 // the subscription has ended; the number is invented
 
-// Rows of a page of invoices, which are assumed.
+// Numbers of rows of a page of invoices, which are assumed.
 const (
 	invoiceLimit   = 100
 	invoiceDefault = 10
@@ -29,13 +29,14 @@ func (h *Handlers) billingRoutes() []*wire.Route {
 			wire.Query("limit starting_after")),
 		wire.Get("orgs.Billing.Members", billing+"usage/members/list/", wire.With(h.orgForBilling, h.billableMembers),
 			wire.Paged("org_id")),
-		wire.Delete("orgs.Billing.Cancel", billing, wire.With(h.ownedSubscription, h.cancelPlan)),
-		wire.Put("orgs.Billing.Reactivate", billing, wire.With(h.ownedSubscription, h.reactivatePlan),
+		wire.Delete("orgs.Billing.Cancel", billing, wire.With(h.orgWithSubscription, h.cancelPlan)),
+		wire.Put("orgs.Billing.Reactivate", billing, wire.With(h.orgWithSubscription, h.reactivatePlan),
 			wire.JSON(wire.NoFields)),
 	}
 }
 
-// listPlans returns the plans, monthly and yearly. Their prices are ours.
+// listPlans returns each plan twice: with its price for a month and for a year. The
+// prices are invented.
 func listPlans(*wire.Call) (wire.Object, error) {
 	var rows []wire.Object
 	for _, p := range plans() {
@@ -51,12 +52,13 @@ func listPlans(*wire.Call) (wire.Object, error) {
 	return wire.Object{{"plans", rows}}, nil
 }
 
-// id is the inverse of planByID.
+// id returns the ID of the plan with a period, such as "solo_monthly". planByID is the
+// inverse.
 func (p Plan) id(period string) string {
 	return map[string]string{"starter": "solo_", "business": "business_v2_", "growth": "growth_"}[p.name] + period
 }
 
-// price returns cents.
+// price returns the price of a "monthly" or "annual" period, in cents.
 func (p Plan) price(period string) int {
 	month := map[string]int{"starter": 2900, "business": 9900, "growth": 29900}[p.name]
 	if period == "annual" {
@@ -65,8 +67,8 @@ func (p Plan) price(period string) int {
 	return month
 }
 
-// months returns the starts of the paid months of an organization, the latest first. The
-// period of every plan is a month here.
+// months returns when each paid month of an organization began, the latest first. The
+// period of every plan is assumed to be a month.
 func (h *Handlers) months(id string) []time.Time {
 	var starts []time.Time
 	begun := time.Unix(h.w.Org(id).Created, 0).UTC()
@@ -77,13 +79,14 @@ func (h *Handlers) months(id string) []time.Time {
 	return starts
 }
 
-// periodEnd returns the end of the paid month.
+// periodEnd returns the end of the latest paid month of an organization.
 func (h *Handlers) periodEnd(id string) time.Time {
 	return time.Unix(h.w.Org(id).Created, 0).UTC().AddDate(0, len(h.months(id)), 0)
 }
 
-// ownedSubscription finds the organization of a call by its owner, with a subscription.
-func (h *Handlers) ownedSubscription(c *wire.Call) (string, error) {
+// orgWithSubscription returns the organization of a call. It refuses a caller who does
+// not own the organization, and an organization without a subscription.
+func (h *Handlers) orgWithSubscription(c *wire.Call) (string, error) {
 	id, err := h.For(world.Owner, wire.Admin)(c)
 	if err := cmp.Or(err, c.Check.Refusal()); err != nil {
 		return "", err
@@ -94,10 +97,13 @@ func (h *Handlers) ownedSubscription(c *wire.Call) (string, error) {
 	return id, nil
 }
 
+// publicKey returns the invented key with which a browser would call the payment
+// provider.
 func (h *Handlers) publicKey() string { return "pk_" + hex.EncodeToString(h.w.Sign("payments"))[:16] }
 
-// billingDetails returns the subscription, or the payment that is left. The names of the
-// members other than the period are assumed.
+// billingDetails returns the subscription of an organization or, without one, the
+// payment that is still to be made. Only the names of the period are documented; the
+// others are assumed.
 func (h *Handlers) billingDetails(_ *wire.Call, id string) (wire.Object, error) {
 	unpaid, intent := h.w.Org(id).Value.Unsubscribed, h.intents[id]
 	var chosen any
@@ -119,6 +125,7 @@ func (h *Handlers) billingDetails(_ *wire.Call, id string) (wire.Object, error) 
 	}}), nil
 }
 
+// unixOrNull returns a time in Unix seconds, and nil for the zero time.
 func unixOrNull(t time.Time) any {
 	if t.IsZero() {
 		return nil
@@ -126,8 +133,8 @@ func unixOrNull(t time.Time) any {
 	return t.Unix()
 }
 
-// Pay completes the payment for the plan of an organization, as the payment provider does.
-// It reports whether there was one to pay for.
+// Pay completes the payment for the plan of an organization, as the payment provider
+// does. It returns false if no payment was started.
 func (h *Handlers) Pay(id string) bool {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -142,7 +149,8 @@ func (h *Handlers) Pay(id string) bool {
 	return true
 }
 
-// cancelPlan ends the subscription with its period. It is idempotent.
+// cancelPlan ends the subscription of an organization at the end of the paid month. A
+// second call changes nothing.
 func (h *Handlers) cancelPlan(_ *wire.Call, id string) (wire.Object, error) {
 	end := h.periodEnd(id)
 	if h.cancelled[id].IsZero() {
@@ -160,6 +168,7 @@ func (h *Handlers) cancelPlan(_ *wire.Call, id string) (wire.Object, error) {
 	}, nil
 }
 
+// reactivatePlan takes back the cancellation of a subscription that has not ended yet.
 func (h *Handlers) reactivatePlan(_ *wire.Call, id string) (wire.Object, error) {
 	delete(h.cancelled, id)
 	h.w.Touch(h.w.Now(), id, world.FieldSettings)
@@ -168,7 +177,7 @@ func (h *Handlers) reactivatePlan(_ *wire.Call, id string) (wire.Object, error) 
 	}, nil
 }
 
-// invoices returns the invoices of the paid months, the latest first.
+// invoices returns a page of invoices, one for each paid month, the latest first.
 func (h *Handlers) invoices(c *wire.Call, id string) (wire.Object, error) {
 	limit := c.Integer("limit", invoiceDefault, 1, invoiceLimit)
 	months, amount := h.months(id), PlanNamed(h.w.Org(id).Value.Plan).price("monthly")
@@ -194,8 +203,8 @@ func (h *Handlers) invoices(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"invoices", rows}, {"has_more", len(rows) < len(months)}}, c.Check.Refusal()
 }
 
-// billableMembers returns the users who are more than guests of a workspace. The names of
-// the members of a row are assumed.
+// billableMembers returns the users who are at least members of the organization or of
+// one of its workspaces, with these workspaces. The names in a row are assumed.
 func (h *Handlers) billableMembers(c *wire.Call, id string) (wire.Object, error) {
 	rooms := wire.Filter(h.w.WorkspaceIDs(), func(room string) bool { return h.w.OrgOf(room) == id })
 	in := map[string][]wire.Object{}

@@ -75,7 +75,8 @@ func (h *Handlers) RecordLogin(userID, method string) {
 	}
 }
 
-// SecondFactorMissing rejects a limited token.
+// SecondFactorMissing returns the refusal of a call with a limited token: it may only
+// complete the sign-in with the second factor.
 func (h *Handlers) SecondFactorMissing() error {
 	return wire.Refuse(cmp.Or(h.w.Options.OAuth.LimitedStatus, http.StatusForbidden), CodeLimited,
 		"The token does not reach this endpoint before the second factor.")
@@ -93,6 +94,7 @@ func (h *Handlers) signOut(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
+// invalidateAll revokes the session tokens and limited tokens of the caller.
 func (h *Handlers) invalidateAll(c *wire.Call) (wire.Object, error) {
 	h.EndSessions(c.Key.User, wire.SessionToken, wire.LimitedToken)
 	return nil, nil
@@ -166,15 +168,15 @@ type attempts struct {
 	locked time.Time // until then; zero is open
 }
 
-// CheckPassword finds the user of an e-mail address and a password. Unknown
-// addresses are counted and locked as well, so that responses do not reveal
-// accounts.
+// CheckPassword returns the user with an e-mail address and a password. After five
+// failed sign-ins to an address, it is locked for some time. Addresses without an
+// account are counted and locked as well, so that responses do not reveal accounts.
 func (h *Handlers) CheckPassword(email, password string) (userID string, err error) {
 	address := strings.ToLower(email)
 	tried, now := h.Auth.attempts[address], h.w.Now()
 	switch {
 	case now.Before(tried.locked):
-		return "", locked(tried.locked.Sub(now))
+		return "", refuseLocked(tried.locked.Sub(now))
 	case !tried.locked.IsZero():
 		tried = attempts{}
 	}
@@ -192,21 +194,25 @@ func (h *Handlers) CheckPassword(email, password string) (userID string, err err
 	return "", a
 }
 
-// locked sets Retry-After itself: the lock is not a rate window of the options.
-func locked(wait time.Duration) error {
+// refuseLocked returns the refusal of a sign-in to a locked account. It gives the time
+// to wait as retry_after_seconds: the emulator adds that only to refusals of the rate
+// limiter, which does not know of the lock.
+func refuseLocked(wait time.Duration) error {
 	a := wire.Refuse(http.StatusTooManyRequests, codeLocked, "The account is locked after too many failed sign-ins.")
 	a.Params = wire.Object{{"retry_after_seconds", int64((wait + time.Second - 1) / time.Second)}}
 	return a
 }
 
-// CheckSecondFactor checks a one-time code, if the user has a second factor.
+// CheckSecondFactor returns true if a one-time code is valid, or the user has no
+// second factor.
 func (h *Handlers) CheckSecondFactor(userID, code string) bool {
 	active := h.Auth.Factors[userID].Active
 	return active == nil || active.accepts(code, h.w.Now())
 }
 
-// signIn checks a password. With a second factor, the token is limited to sending its
-// code.
+// signIn returns a token for an e-mail address and a password. If the user has a
+// second factor, that is a limited token, with which only a code can be sent and the
+// sign-in completed.
 func (h *Handlers) signIn(c *wire.Call) (wire.Object, error) {
 	email, password, found := c.Request.BasicAuth()
 	if !found { // no account, and so no attempts to count
@@ -224,6 +230,8 @@ func (h *Handlers) signIn(c *wire.Call) (wire.Object, error) {
 	return append(h.StartSession(userID, kind, c.Now), wire.Member{"2factor", kind == wire.LimitedToken}), nil
 }
 
+// checkToken returns the ID of the caller, and refuses one whose e-mail address is not
+// verified.
 func (h *Handlers) checkToken(c *wire.Call) (wire.Object, error) {
 	if h.w.User(c.Key.User).Value.Unverified {
 		return nil, wire.Refuse(http.StatusForbidden, codeUnverified, "The e-mail address of the account is not verified.")
@@ -250,6 +258,7 @@ type factor struct {
 	until   time.Time
 }
 
+// newFactor returns a second factor with a secret that depends on the seed.
 func (h *Handlers) newFactor(channel string) *factor {
 	secret := sha256.Sum256(fmt.Append(nil, "second factor ", h.w.Options.Seed, " ", h.w.NextSerial()))
 	return &factor{channel: channel, secret: secret[:totpSecret]}
@@ -263,13 +272,16 @@ func (h *Handlers) SetFactor(u world.User) {
 	}
 }
 
-func (h *Handlers) send(f *factor, now time.Time) {
+// sendMessage replaces the code of the latest message of a factor, which is valid for
+// codeLife.
+func (h *Handlers) sendMessage(f *factor, now time.Time) {
 	n := world.Mix(h.w.NextSerial() ^ world.Mix(h.w.Options.Seed))
 	f.sent, f.until = fmt.Sprintf("%06d", n%1_000_000), now.Add(codeLife)
 }
 
-// accepts checks the latest sent code, which is used once, or the code of an app
-// within a step, which may be reused while the clock of a test stands still.
+// accepts reports whether a code is valid now. The code of the latest message can be
+// used once. Of an authenticator app, the codes of the current, the previous and the
+// next step are valid, and may be used again while the clock of a test stands still.
 func (f *factor) accepts(code string, now time.Time) bool {
 	if code != "" && code == f.sent && now.Before(f.until) {
 		f.sent = ""
@@ -279,6 +291,7 @@ func (f *factor) accepts(code string, now time.Time) bool {
 		(code == f.at(now) || code == f.at(now.Add(-totpStep)) || code == f.at(now.Add(totpStep)))
 }
 
+// at returns the code of an authenticator app at a time.
 func (f *factor) at(t time.Time) string { return TOTP(f.secret, t, totpDigits) }
 
 // TOTP returns the time-based one-time password of RFC 6238.
@@ -317,9 +330,12 @@ func (h *Handlers) OneTimeCode(userID string) string {
 	return ""
 }
 
+// latest returns the factor that is being set up, or else the active one, nil if there
+// is none.
 func (f factors) latest() *factor { return cmp.Or(f.pending, f.Active) }
 
-// twoFactorStatus returns the state. No document shows the name "pending": it is assumed.
+// twoFactorStatus returns the state of the second factor. No document shows the name
+// of the state "pending": it is assumed.
 func (h *Handlers) twoFactorStatus(c *wire.Call) (wire.Object, error) {
 	f := h.Auth.Factors[c.Key.User]
 	state := "disabled"
@@ -332,7 +348,8 @@ func (h *Handlers) twoFactorStatus(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"state", state}, {"totp", f.Active != nil && f.Active.channel == channelTOTP}}, nil
 }
 
-// enableTwoFactor starts a setup. The active factor stays until it is verified.
+// enableTwoFactor starts the setup of a second factor. The active factor stays valid
+// until the new one is verified.
 func (h *Handlers) enableTwoFactor(c *wire.Call) (wire.Object, error) {
 	channel := c.Channel(channelTOTP, "sms", "whatsapp")
 	if err := c.MayWrite(); err != nil {
@@ -342,13 +359,14 @@ func (h *Handlers) enableTwoFactor(c *wire.Call) (wire.Object, error) {
 	f.pending = h.newFactor(channel)
 	h.Auth.Factors[c.Key.User] = f
 	if channel != channelTOTP {
-		h.send(f.pending, c.Now)
+		h.sendMessage(f.pending, c.Now)
 		return nil, nil
 	}
 	return wire.Object{{"binding_uri", f.pending.uri(h.w.User(c.Key.User).Value.Email)}}, nil
 }
 
-// uri returns what an authenticator app reads from a QR code.
+// uri returns the URI with the secret, which an authenticator app reads from a QR
+// code.
 func (f *factor) uri(account string) string {
 	return "otpauth://totp/" + url.PathEscape("Fast.io:"+account) + "?" + url.Values{
 		"secret":    {base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(f.secret)},
@@ -359,6 +377,8 @@ func (f *factor) uri(account string) string {
 	}.Encode()
 }
 
+// verifyTwoFactor makes the factor that is being set up the active one, if the code is
+// right.
 func (h *Handlers) verifyTwoFactor(c *wire.Call) (wire.Object, error) {
 	code := c.OneTimeCode()
 	if err := c.MayWrite(); err != nil {
@@ -375,8 +395,9 @@ func (h *Handlers) verifyTwoFactor(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// sendCode sends a code: at sign-in that of the factor, with a full token that of
-// a setup first. Every channel works, whatever the factor.
+// sendCode sends a code. During a sign-in it is that of the active factor; with a full
+// token, it is that of the factor that is being set up, or else of the active one.
+// Every channel is accepted, whatever that of the factor.
 func (h *Handlers) sendCode(c *wire.Call) (wire.Object, error) {
 	c.Channel("sms", "call", "whatsapp")
 	if err := c.Check.Refusal(); err != nil {
@@ -389,11 +410,11 @@ func (h *Handlers) sendCode(c *wire.Call) (wire.Object, error) {
 	if f == nil {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNoFactor, "The account has no second factor.")
 	}
-	h.send(f, c.Now)
+	h.sendMessage(f, c.Now)
 	return nil, nil
 }
 
-// completeSignIn exchanges a limited token and a code for a session.
+// completeSignIn exchanges a limited token and a code for a session token.
 func (h *Handlers) completeSignIn(c *wire.Call) (wire.Object, error) {
 	if c.Key.Kind != wire.LimitedToken {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeComplete, "The token needs no second factor.")

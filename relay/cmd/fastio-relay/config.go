@@ -60,6 +60,8 @@ type config struct {
 	newClient func(opts ...fastio.Option) (*fastio.Client, error)
 }
 
+// flags returns the flags, which set c, and the value of -config, the name of a file
+// with more.
 func (c *config) flags(stderr io.Writer) (f *flag.FlagSet, file *string) {
 	f = flag.NewFlagSet("fastio-relay", flag.ContinueOnError)
 	f.SetOutput(stderr)
@@ -121,7 +123,8 @@ Environment:
 Flags:
 `
 
-// parse reads the flags, then the environment, then the file.
+// parse returns the settings of the flags, the environment and the file of -config: of
+// a setting that several of them have, the first one counts.
 func parse(args []string, getenv func(string) string, stderr io.Writer) (*config, error) {
 	c := &config{patience: 30 * time.Second, atStart: 5 * time.Second, given: map[string]bool{}}
 	c.newClient = c.client
@@ -163,7 +166,8 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (*config
 	return c, nil
 }
 
-// readFile sets the flags of a file that are not set.
+// readFile sets the flags that a JSON file names and that are not in set, to which it
+// adds them.
 func readFile(name string, f *flag.FlagSet, set map[string]bool) error {
 	content, err := os.ReadFile(name) //nolint:gosec // named by the user
 	if err != nil {
@@ -188,7 +192,8 @@ func readFile(name string, f *flag.FlagSet, set map[string]bool) error {
 	return nil
 }
 
-// textOf returns a JSON value as it is written after a flag.
+// textOf returns a JSON value as the text that would follow the flag on the command
+// line.
 func textOf(value any) string {
 	switch value := value.(type) {
 	case []any:
@@ -203,6 +208,7 @@ func textOf(value any) string {
 	return fmt.Sprint(value)
 }
 
+// setProfiles sets the profiles to those of a comma-separated list.
 func (c *config) setProfiles(list string) error {
 	c.profiles = nil
 	for text := range strings.SplitSeq(list, ",") {
@@ -240,6 +246,7 @@ func (c *config) stream(nc *nats.Conn) (relay.Stream, error) {
 	return s, err
 }
 
+// logger returns the logger of the settings, which writes to out.
 func (c *config) logger(out io.Writer) *slog.Logger {
 	o := &slog.HandlerOptions{Level: slog.LevelInfo}
 	if c.logDebug {

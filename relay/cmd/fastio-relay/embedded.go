@@ -192,7 +192,8 @@ func (e *embedded) saveURLs(dir string) error {
 	return nil
 }
 
-// replaceFile writes a file that only its owner can read.
+// replaceFile writes a file that only its owner can read. A reader sees the old
+// content or the new one, never a part.
 func replaceFile(path, content string) error {
 	tmp := path + ".new"
 	_ = os.Remove(tmp)                                                   // of a process that was killed
@@ -270,6 +271,7 @@ func (l *serverLog) Warnf(format string, v ...any) {
 // Errorf logs a failure.
 func (l *serverLog) Errorf(format string, v ...any) { l.write(slog.LevelWarn, format, v) }
 
+// write logs a message of the server.
 func (l *serverLog) write(level slog.Level, format string, v []any) {
 	l.Log(context.Background(), level, "NATS server", slog.String("message", fmt.Sprintf(format, v...)))
 }
@@ -288,6 +290,7 @@ func (e *embedded) stop() {
 	_ = e.lock.Unlock() // as the end of the process does
 }
 
+// shutdown stops the server, and waits until it has stopped.
 func (e *embedded) shutdown() {
 	e.mu.Lock()
 	ns := e.ns
@@ -314,9 +317,10 @@ func (e *embedded) access() []nats.Option {
 	return opts
 }
 
-// forgetLeases deletes the leases of the process before, which has ended: it had the lock
-// on the directory. Otherwise nothing is followed until they expire. A replica of another
-// machine that uses this server acquires its leases again.
+// forgetLeases deletes the leases of the process that has used the directory before.
+// It has ended, because this process has the lock; but nothing would be followed until
+// its leases expire. A replica on another machine that uses this server acquires its
+// leases again.
 func forgetLeases(ctx context.Context, s relay.Stream) error {
 	bucket, err := s.JetStream.Stream(ctx, "KV_"+s.Bucket)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -370,7 +374,8 @@ func (e *embedded) watch(ctx context.Context) {
 	}
 }
 
-// check starts a server that cannot write again if its disk has room.
+// check records whether the server can write. If it could not at the check before
+// either, and the disk has room, it stops the server and starts another one.
 func (e *embedded) check(ctx context.Context) {
 	e.mu.Lock()
 	ns, before := e.ns, e.problem
@@ -382,30 +387,32 @@ func (e *embedded) check(ctx context.Context) {
 	if problem != nil && before == nil {
 		e.logger.ErrorContext(ctx, "the NATS server in the process cannot write", slog.Any("error", problem))
 	}
-	e.set(problem)
+	e.setProblem(problem)
 	if problem == nil || before == nil { // the next check starts it again
 		return
 	}
 	if err := probeDisk(e.options.StoreDir); err != nil {
-		e.set(err)
+		e.setProblem(err)
 		return
 	}
 	e.shutdown()
 	if err := e.start(); err != nil {
-		e.set(err)
+		e.setProblem(err)
 		return
 	}
-	e.set(nil)
+	e.setProblem(nil)
 	e.logger.InfoContext(ctx, "the NATS server in the process was started again")
 }
 
-func (e *embedded) set(problem error) {
+// setProblem records why the server cannot write, nil if it can.
+func (e *embedded) setProblem(problem error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.problem = problem
 }
 
-// probeDisk reports whether a directory has room.
+// probeDisk returns an error if a file of diskProbe bytes cannot be written in a
+// directory.
 func probeDisk(dir string) error {
 	path := filepath.Join(dir, "fastio-relay.probe")
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // as above

@@ -11,7 +11,7 @@ import (
 	"github.com/fastio-go/fastio/relay"
 )
 
-// administer lists or deletes groups of consumers.
+// administer runs the command groups or delete-group.
 func (c *config) administer(ctx context.Context, stdout, stderr io.Writer) error {
 	name, args := c.command[0], c.command[1:]
 	switch {
@@ -34,7 +34,7 @@ func (c *config) administer(ctx context.Context, stdout, stderr io.Writer) error
 	return nc.explain(stream.DeleteGroup(ctx, args[0]))
 }
 
-// listGroups writes a table.
+// listGroups writes a table of the groups.
 func listGroups(ctx context.Context, stream relay.Stream, stdout io.Writer) error {
 	groups, err := stream.Groups(ctx)
 	if err != nil {

@@ -110,7 +110,9 @@ type program struct {
 	visible visibility
 }
 
-// prepare returns the options of the client.
+// prepare returns the options of the client, and starts the shared rate limits. With a
+// server in the process, there is only one client: it deletes the leases of the
+// process before instead.
 func (p *program) prepare(ctx context.Context) ([]fastio.Option, error) {
 	opts := []fastio.Option{fastio.WithMiddleware(p.metrics.countResponses), fastio.WithHooks(p.metrics.hooks())}
 	if p.logDebug {
@@ -172,7 +174,8 @@ func (p *program) follower() *relay.Follower {
 // logEvery is the number of retries in a row of which one is logged, besides the first.
 const logEvery = 10
 
-// follow publishes the events of the profiles until ctx is done.
+// follow serves the page and publishes the events of the profiles until ctx is done.
+// It calls started with the address of the page.
 func (p *program) follow(ctx context.Context, started func(url string)) error {
 	f := p.follower()
 	s := &site{program: p, follower: f, probe: prober{stream: p.stream, every: p.patience / 3}}
@@ -183,7 +186,7 @@ func (p *program) follow(ctx context.Context, started func(url string)) error {
 	server := &http.Server{
 		Handler: s.handler(), ReadHeaderTimeout: stopTimeout, ErrorLog: slog.NewLogLogger(p.logger.Handler(), slog.LevelDebug),
 	}
-	s.latest = s.look(status{})
+	s.latest = s.localStatus(status{})
 	watch, stopWatch := context.WithCancel(ctx)
 	defer stopWatch()
 	done := make(chan error, 3)

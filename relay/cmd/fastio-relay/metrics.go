@@ -14,7 +14,8 @@ import (
 	"github.com/fastio-go/fastio/relay"
 )
 
-// metrics are those that are counted as things happen.
+// metrics are the counters, which change as things happen. The metrics of the latest
+// status are those of state.
 type metrics struct {
 	platform  platform
 	responses *prometheus.CounterVec
@@ -30,6 +31,7 @@ type metrics struct {
 
 const namespace = "fastio_relay"
 
+// newMetrics returns counters that begin at 0 for every profile.
 func newMetrics(profiles []api.Profile) *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
@@ -63,7 +65,8 @@ func nameOf(p api.Profile) string {
 	return string(p.Kind) + ":" + string(p.ID)
 }
 
-// countResponses is a middleware of the client.
+// countResponses is a middleware of the client that counts responses by status, and
+// observes the platform.
 func (m *metrics) countResponses(next http.RoundTripper) http.RoundTripper {
 	observed := m.platform.observe(next)
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -80,7 +83,8 @@ func (m *metrics) countResponses(next http.RoundTripper) http.RoundTripper {
 // searchGroup is the rate group of searches.
 const searchGroup = "events.search"
 
-// hooks are those of the client.
+// hooks returns the hooks of the client, which count the calls that wait for a rate
+// limit, and record until when searches wait.
 func (m *metrics) hooks() api.Hooks {
 	return api.Hooks{OnWait: func(ctx context.Context, e api.WaitEvent) {
 		if e.Reason == api.WaitReasonBackoff {
@@ -139,6 +143,7 @@ type state struct {
 	held, epoch, visible, messages, newest, lag, success, pending, dead *prometheus.Desc // of a profile
 }
 
+// newState describes the metrics of the latest status of a site.
 func newState(s *site) *state {
 	desc := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc(namespace+"_"+name, help, nil, nil)

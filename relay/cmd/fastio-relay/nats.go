@@ -79,7 +79,8 @@ func (c *config) connectEmbedded(ctx context.Context, conn *connection, opts []n
 	return nil
 }
 
-// options returns those of any server, with handlers that log.
+// options returns the options for a connection to any server. Their handlers log, and
+// keep the latest errors in n.
 func (n *connection) options(ctx context.Context, c *config, logger *slog.Logger) []nats.Option {
 	return []nats.Option{
 		nats.Name("fastio-relay " + c.name), nats.MaxReconnects(-1), nats.PingInterval(natsPing),
@@ -87,40 +88,44 @@ func (n *connection) options(ctx context.Context, c *config, logger *slog.Logger
 			if nc.IsClosed() { // a normal end
 				return
 			}
-			n.failed(err)
+			n.setFailure(err)
 			logger.LogAttrs(ctx, slog.LevelWarn, "NATS is disconnected", slog.Any("error", err))
 		}),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
-			n.failed(err)
+			n.setFailure(err)
 			logger.LogAttrs(ctx, slog.LevelDebug, "NATS cannot be connected again", slog.Any("error", err))
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
-			n.failed(nil)
+			n.setFailure(nil)
 			logger.LogAttrs(ctx, slog.LevelInfo, "NATS is connected again",
 				slog.String("server", nc.ConnectedServerName()))
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
-			n.refuse(err)
+			n.setRefusal(err)
 			logger.LogAttrs(ctx, slog.LevelWarn, "NATS has failed", slog.Any("error", err))
 		}),
 	}
 }
 
-func (n *connection) failed(err error) {
+// setFailure records why the connection cannot be established again, nil if it is.
+func (n *connection) setFailure(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.why = err
 }
 
-func (n *connection) refuse(err error) {
+// setRefusal records an error of the connection, such as a denied permission, and its
+// time.
+func (n *connection) setRefusal(err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.refusal, n.refused = err, time.Now()
 }
 
-// latest returns the latest error of the connection, nil if there was none for a minute:
-// the requests behind it only time out.
-func (n *connection) latest() error {
+// latestRefusal returns the latest error of the connection, nil if there was none in
+// the last minute. A request that NATS refuses gets no response and times out: this
+// error says why.
+func (n *connection) latestRefusal() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if time.Since(n.refused) > time.Minute {
@@ -151,8 +156,8 @@ func (n *connection) health() error {
 	return n.server.health()
 }
 
-// dial connects to one of the servers. While nothing listens it tries again for some
-// seconds: servers and replicas may be started together.
+// dial connects to one of the servers. While nothing listens, it tries again for the
+// time atStart: servers and replicas may be started together.
 func (c *config) dial(ctx context.Context, opts []nats.Option) (*nats.Conn, error) {
 	d := &dialer{failed: map[string]error{}}
 	opts = append(slices.Clip(opts), nats.SetCustomDialer(d))
@@ -212,7 +217,8 @@ func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	return conn, err
 }
 
-// reason returns err, with what it hides.
+// reason returns err, the error of nats.Connect, with what it leaves out: the errors
+// of the addresses.
 func (d *dialer) reason(err error) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

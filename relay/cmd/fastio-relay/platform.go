@@ -18,10 +18,12 @@ type platform struct {
 	offset   time.Duration               // of the local clock from that of the platform
 }
 
-// observe is a middleware of the client.
+// observe is a middleware of the client that records which requests are running, and
+// their responses. It leaves out long polls and sockets, which have no response for a
+// long time.
 func (p *platform) observe(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if strings.Contains(r.URL.Path, "/activity/poll/") || r.Header.Get("Upgrade") != "" { // which take long
+		if strings.Contains(r.URL.Path, "/activity/poll/") || r.Header.Get("Upgrade") != "" {
 			return next.RoundTrip(r)
 		}
 		sent := false
@@ -41,6 +43,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// begin records that a request is sent now: no rate limit delays it any more.
 func (p *platform) begin(r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -50,7 +53,8 @@ func (p *platform) begin(r *http.Request) {
 	p.inFlight[r] = time.Now()
 }
 
-// end records the response to a request, nil if none arrived.
+// end records the response to a request, nil if none arrived: whether the platform is
+// up, whether it accepts the credential, and its clock.
 func (p *platform) end(r *http.Request, resp *http.Response) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -85,8 +89,8 @@ type platformState struct {
 	offset       time.Duration
 }
 
-// state returns the state, in which a search without a response for the time of patience
-// means that the platform is down.
+// state returns the state. The platform is not up if the latest request had no
+// response of the platform, or a request has been running for the time of patience.
 func (p *platform) state(patience time.Duration) platformState {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 )
 
 // reasons returns why the replica is not ready: it cannot publish, or the platform has
-// never accepted its credential. An outage of the platform is no reason: a rollout would
-// stop.
+// never accepted its credential. An outage of the platform is no reason, because a
+// rollout would then stop.
 func (s *site) reasons(stats relay.Stats, states []relay.ProfileStatus, p platformState, now time.Time) (all []string) {
 	if err := s.nats.problem(); err != nil {
 		all = append(all, err.Error())
@@ -40,7 +40,7 @@ func (s *site) reasons(stats relay.Stats, states []relay.ProfileStatus, p platfo
 	return all
 }
 
-// because returns a text with the first error.
+// because returns a text with the first error that is not nil.
 func because(text string, errs ...error) string {
 	for _, err := range errs {
 		if err != nil {
@@ -50,6 +50,7 @@ func because(text string, errs ...error) string {
 	return text
 }
 
+// later returns the later one of two times.
 func later(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -58,7 +59,8 @@ func later(a, b time.Time) time.Time {
 }
 
 // unpublished returns an error if the events of a profile could not be stored since a
-// time, and those of no other can.
+// time, and this replica holds no profile without a failure. Failures of the platform
+// do not count.
 func unpublished(states []relay.ProfileStatus, since time.Time) error {
 	var failure error
 	for _, p := range states {
@@ -103,24 +105,24 @@ func problems(now *status, stats relay.Stats, nats error) (all []string) {
 	return all
 }
 
-// explain adds to an error what NATS has said about it: a request without permission only
-// times out, and a closed connection has a reason of its own.
+// explain adds to an error of a request what NATS has said about it: a request without
+// permission only times out, and a closed connection has a reason of its own.
 func (n *connection) explain(err error) error {
-	latest := n.latest()
+	refusal := n.latestRefusal()
 	switch {
 	case err == nil:
 	case n.IsClosed() && n.LastError() != nil:
 		return fmt.Errorf("%w: NATS has closed the connection: %w", err, n.LastError())
-	case latest != nil && !errors.Is(err, latest):
-		return fmt.Errorf("%w: %w", err, latest)
+	case refusal != nil && !errors.Is(err, refusal):
+		return fmt.Errorf("%w: %w", err, refusal)
 	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrJetStreamNotEnabled):
 		return fmt.Errorf("%w: JetStream is turned off or has no leader", err)
 	}
 	return err
 }
 
-// prober writes into the bucket when the follower has not written for some time: its
-// leases may be long.
+// prober writes a key into the bucket when the follower has not written for some time,
+// as with long leases. So the replica notices when NATS stores nothing.
 type prober struct {
 	stream relay.Stream
 	key    string
@@ -130,7 +132,8 @@ type prober struct {
 	failed         error
 }
 
-// run writes if neither the follower, at confirmed, nor the prober has written lately.
+// run writes a key if neither the follower, whose last write was at confirmed, nor the
+// prober has tried to write for the time p.every.
 func (p *prober) run(ctx context.Context, confirmed, now time.Time) {
 	if now.Sub(later(confirmed, p.tried)) < p.every {
 		return
@@ -148,5 +151,6 @@ func (p *prober) run(ctx context.Context, confirmed, now time.Time) {
 	}
 }
 
-// result returns the latest write, and why the one after it has failed.
+// result returns when the prober last wrote, and why the latest try has failed, nil if
+// it has not.
 func (p *prober) result() (written time.Time, failed error) { return p.written, p.failed }

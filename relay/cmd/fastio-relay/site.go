@@ -56,7 +56,7 @@ type status struct {
 }
 
 // profile is the state of one profile. Its messages are those of all replicas. Lag,
-// LastSuccess, Pending and Error are known if the profile is held here or by no replica.
+// LastSuccess, Pending and Error are known if this replica or none holds the profile.
 type profile struct {
 	Profile     string    `json:"profile"`
 	Holder      string    `json:"holder"` // name of a replica; "" means none or unknown
@@ -98,7 +98,7 @@ const (
 	mostOffset    = 30 * time.Second
 )
 
-// watch collects the status until ctx is done.
+// watch collects the status several times in the time of patience, until ctx is done.
 func (s *site) watch(ctx context.Context) {
 	tick := time.NewTicker(s.patience / looks)
 	defer tick.Stop()
@@ -114,10 +114,12 @@ func (s *site) watch(ctx context.Context) {
 	}
 }
 
-// collect replaces the latest status. What NATS does not tell is left as it was.
+// collect replaces the latest status, first by what this replica knows, and then with
+// the numbers from NATS. If NATS cannot be reached, those of the status before stay,
+// and it returns an error.
 func (s *site) collect(ctx context.Context) error {
 	before := s.status()
-	now := s.look(before)
+	now := s.localStatus(before)
 	s.mu.Lock()
 	s.latest = now
 	s.mu.Unlock()
@@ -130,8 +132,9 @@ func (s *site) collect(ctx context.Context) error {
 	return err
 }
 
-// look returns what this replica knows itself.
-func (s *site) look(before status) status {
+// localStatus returns the status as far as this replica knows it without a request. It
+// takes the numbers of messages from the status before.
+func (s *site) localStatus(before status) status {
 	stats, seen := s.follower.Stats(), s.metrics.platform.state(s.patience)
 	now := status{
 		Replica: s.name, Time: time.Now().UTC(), Connected: s.nats.IsConnected(), Platform: seen.up,
@@ -155,7 +158,7 @@ func (s *site) look(before status) status {
 		}
 		if row.ours() {
 			row.began = cmp.Or(was.began, now.Time)
-			row.follow(p, s.metrics.waitingUntil(p.Profile), now.Time)
+			row.setProgress(p, s.metrics.waitingUntil(p.Profile), now.Time)
 			if err := s.visible.err(p.Profile); err != nil && row.Here {
 				row.hidden, row.Error = true, "the platform does not show it to the credential: "+err.Error()
 			}
@@ -166,7 +169,7 @@ func (s *site) look(before status) status {
 		now.Wait = max(now.Wait, p.Sub(now.Time).Seconds())
 	}
 	now.Reasons = append(now.Reasons, s.reasons(stats, states, seen, now.Time)...)
-	now.Problems = append(now.Problems, problems(&now, stats, s.nats.latest())...)
+	now.Problems = append(now.Problems, problems(&now, stats, s.nats.latestRefusal())...)
 	now.Ready = len(now.Reasons) == 0
 	return now
 }
@@ -179,8 +182,9 @@ func (s *site) held() (all []api.Profile) {
 	return all
 }
 
-// follow fills in how the following of a profile goes.
-func (p *profile) follow(s relay.ProfileStatus, waiting, now time.Time) {
+// setProgress fills in how far behind the profile is and why nothing moves. Searches
+// of the profile wait for a rate limit until the time waiting.
+func (p *profile) setProgress(s relay.ProfileStatus, waiting, now time.Time) {
 	since := func(t time.Time) float64 {
 		if t.IsZero() {
 			t = p.began
@@ -196,7 +200,7 @@ func (p *profile) follow(s relay.ProfileStatus, waiting, now time.Time) {
 	}
 }
 
-// waits returns until when searches wait for rate limits.
+// waits returns the times at which the searches that wait for rate limits may start.
 func (s *site) waits() (all []time.Time) {
 	for _, p := range s.profiles {
 		all = append(all, s.metrics.waitingUntil(p))
@@ -212,7 +216,8 @@ func (s *site) waits() (all []time.Time) {
 	return all
 }
 
-// measure reads the numbers of messages and the newest ones from the stream.
+// measure adds to a status what the stream holds: its number of consumers and, of each
+// profile, the number of messages, the newest one and the rate.
 func (s *site) measure(ctx context.Context, now *status) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
@@ -243,7 +248,7 @@ func (s *site) measure(ctx context.Context, now *status) error {
 		if row.Messages == 0 || row.Messages == was && !row.Newest.IsZero() {
 			continue
 		}
-		if err := s.newest(ctx, stream, row); err != nil {
+		if err := s.readNewest(ctx, stream, row); err != nil {
 			return err
 		}
 	}
@@ -251,8 +256,9 @@ func (s *site) measure(ctx context.Context, now *status) error {
 	return nil
 }
 
-// newest reads the creation of the newest event of a profile.
-func (s *site) newest(ctx context.Context, stream jetstream.Stream, row *profile) error {
+// readNewest sets Newest of a profile to the creation of its newest event in the
+// stream.
+func (s *site) readNewest(ctx context.Context, stream jetstream.Stream, row *profile) error {
 	msg, err := stream.GetLastMsgForSubject(ctx, s.stream.Prefix+"."+strings.Replace(row.Profile, ":", ".", 1)+".>")
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return nil
@@ -268,9 +274,9 @@ func (s *site) newest(ctx context.Context, stream jetstream.Stream, row *profile
 	return err
 }
 
-// rates computes the rates of the last minute, from the oldest sample that compares with
-// counts: one of the same kind that is not larger, as the number of messages in the stream
-// falls when messages expire.
+// rates adds counts to the history, and computes the rate of each profile in the last
+// minute: from its oldest sample of the same kind (here or not) that is not larger.
+// The number of messages in the stream falls when messages expire.
 func (s *site) rates(now *status, counts []count) {
 	s.history = append(s.history, sample{now.Time, counts})
 	interval := s.patience / looks
@@ -290,6 +296,7 @@ func (s *site) rates(now *status, counts []count) {
 	}
 }
 
+// status returns the latest status.
 func (s *site) status() status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,6 +314,8 @@ var (
 	pageSVG []byte
 )
 
+// handler returns the handler of the page, its files, the status as JSON, the metrics
+// and the checks /healthz and /readyz.
 func (s *site) handler() http.Handler {
 	mux := http.NewServeMux()
 	file := func(kind string, content []byte) http.HandlerFunc {
@@ -357,9 +366,9 @@ func secure(next http.Handler) http.Handler {
 	})
 }
 
-// onlyHosts refuses requests to other names than those of this replica: the page of
-// another site could otherwise read the status through a name of its own that it lets
-// point to this machine.
+// onlyHosts refuses requests whose Host is not a name of this replica. Otherwise the
+// page of another site could read the status, under a name that it lets point to this
+// machine.
 func (s *site) onlyHosts(next http.Handler) http.Handler {
 	names := map[string]bool{"localhost": true}
 	for name := range strings.SplitSeq(s.hosts, ",") {

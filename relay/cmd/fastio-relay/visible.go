@@ -10,8 +10,8 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// visibility knows which profiles the credential can see: a search in another one finds
-// nothing, and is no error.
+// visibility knows which profiles the credential can see. A search in a profile that
+// it cannot see finds nothing, and is no error.
 type visibility struct {
 	get func(ctx context.Context, p api.Profile) error // nil does not check
 
@@ -31,7 +31,7 @@ func getProfile(c *fastio.Client) func(ctx context.Context, p api.Profile) error
 			_, err = c.Workspaces.Get(ctx, p.ID)
 		case api.ProfileKindShare:
 			_, err = c.Shares.Get(ctx, p.ID)
-		case api.ProfileKindUser, api.ProfileKindFileShare: // which -profiles refuses
+		case api.ProfileKindUser, api.ProfileKindFileShare: // not reached: -profiles refuses them
 		}
 		return err
 	}
@@ -61,7 +61,8 @@ func (v *visibility) run(ctx context.Context, patience time.Duration, held func(
 	}
 }
 
-// next returns the profile whose check is the oldest before a time, or the zero one.
+// next returns the profile that was not checked for the longest time, if that was
+// before a time, and otherwise the zero one.
 func (v *visibility) next(held []api.Profile, before time.Time) (oldest api.Profile) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -73,7 +74,8 @@ func (v *visibility) next(held []api.Profile, before time.Time) (oldest api.Prof
 	return oldest
 }
 
-// record stores whether a profile was visible. Other errors say nothing about that.
+// record records whether a profile is visible, from the result of get. Errors other
+// than api.ErrNotFound and api.ErrForbidden say nothing about that.
 func (v *visibility) record(p api.Profile, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
