@@ -24,6 +24,7 @@ type bars struct {
 // line keeps the latest text of a bar.
 type line string
 
+// Write replaces the text of the bar.
 func (l *line) Write(text []byte) (int, error) {
 	if shown := strings.Trim(string(text), "\r\n"); shown != "" {
 		*l = line(shown)
@@ -31,6 +32,7 @@ func (l *line) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
+// newBars returns bars that are shown on out.
 func newBars(out io.Writer, label string) *bars {
 	return &bars{out: out, label: label, files: map[string]*show.Bar{}}
 }
@@ -46,6 +48,8 @@ func (b *bars) on(_ context.Context, p api.DirProgress) {
 	}
 }
 
+// bar returns the bar of a file, which it creates if necessary; "" stands for all
+// files.
 func (b *bars) bar(path string) *show.Bar {
 	if b.files[path] == nil {
 		b.lines = append(b.lines, new(line))

@@ -30,7 +30,8 @@ const (
 // settle is how long an upload may take until a listing shows it.
 const settle = time.Minute
 
-// decide compares a file with the last sync. A nil argument means that there is none.
+// decide returns what a file needs, from its states at the last sync (b), locally (l)
+// and remotely (r). A nil state means that there is or was no file.
 func decide(b *base, l *file, r *node, now time.Time) action {
 	switch {
 	case l.is(r), !b.differs(l) && b.is(r):
@@ -54,7 +55,8 @@ func decide(b *base, l *file, r *node, now time.Time) action {
 	return deletion(l)
 }
 
-// deletion returns how the deletion of one side is repeated on the other.
+// deletion returns the action that repeats a deletion on the other side: the file l is
+// nil if it was deleted locally.
 func deletion(l *file) action {
 	if l == nil {
 		return deleteRemote

@@ -23,7 +23,8 @@ const (
 
 var errBusy = errors.New("the file changed during the sync")
 
-// scan reads the local folder. What cannot be mirrored is skipped, with the reason.
+// scan returns the local files by path. What cannot be mirrored, such as a symbolic
+// link, is in skipped with the reason.
 func (m *mirror) scan() (files map[string]file, skipped map[string]error, err error) {
 	if _, err := m.root.Stat(work); err != nil { // not the folder of the state, such as before it is mounted
 		return nil, nil, fmt.Errorf("the local folder lacks what an earlier run left there: %w", err)
@@ -53,7 +54,8 @@ func (m *mirror) scan() (files map[string]file, skipped map[string]error, err er
 	return files, skipped, err
 }
 
-// read returns a local file. Its hash is known if its size and time have not changed.
+// read returns the size, time and hash of a local file. The hash is computed only if
+// the size or time has changed.
 func (m *mirror) read(at string) (file, error) {
 	info, err := m.root.Lstat(at)
 	if err != nil {
@@ -77,7 +79,8 @@ func (m *mirror) read(at string) (file, error) {
 	return now, err
 }
 
-// untouched reports whether a file is as the scan found it; nil means none.
+// untouched reports whether a file is as the scan found it. If was is nil, there must
+// be none.
 func (m *mirror) untouched(at string, was *file) bool {
 	info, err := m.root.Lstat(at)
 	if was == nil {
@@ -86,7 +89,8 @@ func (m *mirror) untouched(at string, was *file) bool {
 	return err == nil && info.Mode().IsRegular() && info.Size() == was.Size && info.ModTime().Equal(was.Modified)
 }
 
-// accept moves a download to its place.
+// accept moves a download to its place, unless the local file there has changed since
+// the scan.
 func (m *mirror) accept(at string, was *file) (file, error) {
 	got, err := m.read(path.Join(incoming, at))
 	if err != nil {

@@ -58,6 +58,7 @@ type program struct {
 	synced         func(*summary) // is called when both sides are the same; may be nil
 }
 
+// start mirrors a folder or, without a token, shows it on the emulator.
 func (p *program) start(ctx context.Context) error {
 	var err error
 	p.client, err = fastio.FromEnv(fastio.WithLogger(slog.Default()))
@@ -117,6 +118,7 @@ type summary struct {
 	failed                             map[string]error // at the latest comparison
 }
 
+// print writes the summary, with the conflicts and failures.
 func (s *summary) print(out io.Writer) {
 	fmt.Fprintf(out, "%d files sent, %d received, %d deleted, %d unchanged, %d conflicts, %d failed\n",
 		s.sent, s.received, s.deleted, s.unchanged, len(s.conflicts), len(s.failed))

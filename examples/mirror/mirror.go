@@ -27,7 +27,7 @@ type mirror struct {
 	waiting bool            // for uploads to be listed, or files that were in use
 }
 
-// once compares until both sides are the same.
+// once syncs until both sides are the same.
 func (m *mirror) once(ctx context.Context) error {
 	for {
 		if err := m.sync(ctx); err != nil || !m.waiting {
@@ -41,7 +41,8 @@ func (m *mirror) once(ctx context.Context) error {
 	}
 }
 
-// watch compares at first, after changes of either side, and at long intervals.
+// watch syncs at the start, after changes of either side, and at long intervals, until
+// ctx is done or the subscription ends.
 func (m *mirror) watch(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -148,6 +149,7 @@ type comparison struct {
 func (c *comparison) file(at string) *file { return find(c.local, at) }
 func (c *comparison) node(at string) *node { return find(c.remote, at) }
 
+// find returns the element of a path, nil if there is none.
 func find[T any](all map[string]T, at string) *T {
 	if found, ok := all[at]; ok {
 		return &found

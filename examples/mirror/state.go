@@ -94,7 +94,8 @@ func (s *state) save() error {
 	return err
 }
 
+// close lets another run use the state.
 func (s *state) close() error { return s.lock.Unlock() }
 
-// end records the sync of a file.
-func (s *state) end(path string, synced base) { s.Files[path] = synced }
+// record records the state of a file after its sync.
+func (s *state) record(path string, synced base) { s.Files[path] = synced }

@@ -13,7 +13,8 @@ import (
 	"github.com/fastio-go/fastio/uploads"
 )
 
-// sync makes both sides the same. What fails is part of the summary.
+// sync compares both sides and makes them the same. Files that fail are recorded in
+// the summary, and are no error.
 func (m *mirror) sync(ctx context.Context) (err error) {
 	c, err := m.compare(ctx)
 	if err != nil {
@@ -21,7 +22,7 @@ func (m *mirror) sync(ctx context.Context) (err error) {
 	}
 	m.sum.failed, m.sum.unchanged, m.waiting = map[string]error{}, len(c.todo[same]), len(c.todo[wait]) > 0
 	for _, at := range c.todo[same] {
-		m.state.end(at, base{file: c.local[at], Version: c.remote[at].version})
+		m.state.record(at, base{file: c.local[at], Version: c.remote[at].version})
 	}
 	for _, at := range c.todo[forget] {
 		delete(m.state.Files, at)
@@ -42,8 +43,8 @@ func (m *mirror) sync(ctx context.Context) (err error) {
 	return nil
 }
 
-// send uploads files. A file that the platform has with the same content is not sent
-// again, a session that an earlier run began is continued.
+// send uploads files. Content that the platform has already is not sent again, and
+// uploads that an earlier run has begun are continued.
 func (m *mirror) send(ctx context.Context, c *comparison) error {
 	paths := slices.Concat(c.todo[send], c.todo[conflict])
 	if len(paths) == 0 {
@@ -59,6 +60,7 @@ func (m *mirror) send(ctx context.Context, c *comparison) error {
 	return fatal(err)
 }
 
+// sentOne records the result of the upload of a file.
 func (m *mirror) sentOne(c *comparison, e api.DirEntry) {
 	local, file := c.local[e.Path]
 	switch {
@@ -70,12 +72,12 @@ func (m *mirror) sentOne(c *comparison, e api.DirEntry) {
 		if slices.Contains(c.todo[conflict], e.Path) {
 			m.sum.conflicts = append(m.sum.conflicts, e.Path)
 		}
-		m.state.end(e.Path, base{file: local, Sent: time.Now()})
+		m.state.record(e.Path, base{file: local, Sent: time.Now()})
 	}
 }
 
-// receive downloads files to a folder of their own, and moves each to its place unless
-// the local file has changed in between.
+// receive downloads files to a folder for incoming files, and moves each to its place
+// unless the local file has changed meanwhile.
 func (m *mirror) receive(ctx context.Context, c *comparison) error {
 	paths := c.todo[receive]
 	if len(paths) == 0 {
@@ -92,7 +94,7 @@ func (m *mirror) receive(ctx context.Context, c *comparison) error {
 			} else if e.State != api.DirSkipped {
 				got, err := m.accept(e.Path, c.file(e.Path))
 				m.done(e.Path, &m.sum.received, err, func() {
-					m.state.end(e.Path, base{file: got, Version: c.remote[e.Path].version})
+					m.state.record(e.Path, base{file: got, Version: c.remote[e.Path].version})
 				})
 			}
 		},
@@ -103,7 +105,7 @@ func (m *mirror) receive(ctx context.Context, c *comparison) error {
 	return err
 }
 
-// delete deletes files on one side that were deleted on the other one.
+// delete deletes on each side the files that were deleted on the other one.
 func (m *mirror) delete(ctx context.Context, c *comparison) error {
 	for _, at := range c.todo[deleteLocal] {
 		m.done(at, &m.sum.deleted, m.discard(at, c.file(at)), func() { delete(m.state.Files, at) })
@@ -118,7 +120,8 @@ func (m *mirror) delete(ctx context.Context, c *comparison) error {
 	return ctx.Err()
 }
 
-// done counts a file, or records why it has failed.
+// done counts a file and calls record or, if err is not nil, records why the file has
+// failed. A file that is in use is tried again by the next sync.
 func (m *mirror) done(at string, count *int, err error, record func()) {
 	switch {
 	case err == nil:
@@ -131,7 +134,8 @@ func (m *mirror) done(at string, count *int, err error, record func()) {
 	}
 }
 
-// fatal returns nil if only files have failed, which are in the summary.
+// fatal returns nil if only single files have failed, which are in the summary, and
+// otherwise err.
 func fatal(err error) error {
 	if _, ok := errors.AsType[*api.DirError](err); ok {
 		return nil

@@ -22,6 +22,8 @@ type board struct {
 
 const sumEvery = 5 * time.Second
 
+// newBoard returns a board that shows a table on a terminal, and lines on other
+// outputs.
 func newBoard(out io.Writer) *board {
 	b := &board{out: out}
 	if f, ok := out.(*os.File); ok {
@@ -45,11 +47,13 @@ func (b *board) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
+// print prints a line with the time.
 func (b *board) print(text string) {
 	fmt.Fprintf(b.out, "%s  %s\n", time.Now().Format(time.TimeOnly), text)
 }
 
-// draw replaces the table.
+// draw replaces the table on a terminal. On other outputs it prints the sum, every 5
+// seconds.
 func (b *board) draw(table []string, sum string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -67,6 +71,7 @@ func (b *board) draw(table []string, sum string) {
 	}
 }
 
+// erase removes the table from the terminal. The caller holds b.mu.
 func (b *board) erase() {
 	if b.drawn > 0 {
 		fmt.Fprintf(b.out, "\x1b[%dA\x1b[J", b.drawn) // up, and clear to the end of the screen

@@ -20,13 +20,15 @@ type fleet struct {
 	holders  map[api.ID]string   // the latest holder of each workspace, by name
 }
 
+// replica is the latest report of a replica.
 type replica struct {
 	report
 	heard time.Time // the latest report
 	lost  bool
 }
 
-// status says how many workspaces the replica follows, or why it follows none.
+// status returns the number of workspaces that the replica follows, or why it follows
+// none.
 func (r *replica) status() string {
 	switch {
 	case r.lost:
@@ -38,11 +40,12 @@ func (r *replica) status() string {
 	}
 }
 
+// newFleet returns a fleet without replicas.
 func newFleet() *fleet {
 	return &fleet{replicas: map[string]*replica{}, holders: map[api.ID]string{}}
 }
 
-// hear records a report, and returns what is new.
+// hear records a report, and returns lines about what is new in it.
 func (f *fleet) hear(r report, now time.Time) (news []string) {
 	before := f.replicas[r.Name]
 	switch {
@@ -57,8 +60,8 @@ func (f *fleet) hear(r report, now time.Time) (news []string) {
 	return news
 }
 
-// look returns what has happened since the last call: replicas that are lost, and
-// workspaces that have another holder.
+// look returns lines about what has happened since the last call: replicas that are
+// lost, and workspaces that have another holder.
 func (f *fleet) look(now time.Time) (news []string) {
 	for _, name := range f.names() {
 		r := f.replicas[name]
@@ -89,7 +92,8 @@ func (f *fleet) look(now time.Time) (news []string) {
 	return news
 }
 
-// current returns the holders of the workspaces that are held now.
+// current returns the name of the replica that holds each workspace now. Of several
+// reports, the one with the highest epoch counts.
 func (f *fleet) current() map[api.ID]string {
 	holders, epochs := map[api.ID]string{}, map[api.ID]uint64{}
 	for name, r := range f.replicas {
@@ -116,8 +120,10 @@ func (f *fleet) processes() map[string]int {
 	return ids
 }
 
+// names returns the names of the replicas, sorted.
 func (f *fleet) names() []string { return slices.Sorted(maps.Keys(f.replicas)) }
 
+// workspaces returns a number of workspaces as text.
 func workspaces(n int) string {
 	if n == 1 {
 		return "1 workspace"

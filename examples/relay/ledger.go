@@ -19,8 +19,8 @@ type ledger struct {
 	waiting map[string]entry  // events that are not stored yet, by their IDs
 	stored  map[string]uint64 // sequences in the stream, by the IDs of events
 	counts  map[api.ID]int    // of stored events, by workspace
-	twice   int // messages of events that the stream had stored before, under another sequence
-	unknown int // stored events that were never added
+	twice   int               // messages of events that the stream had stored before, under another sequence
+	unknown int               // stored events that were never added
 }
 
 type entry struct {

@@ -48,6 +48,7 @@ const usage = `usage:
 // the user.
 const dirEnv = "FASTIO_RELAY_DIR"
 
+// runCommand runs a command of the usage, or the replica that start starts.
 func runCommand(ctx context.Context, args []string, out io.Writer) error {
 	dir := os.Getenv(dirEnv)
 	if dir == "" {

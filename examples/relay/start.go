@@ -169,7 +169,8 @@ func (d *demo) startReplica(ctx context.Context, name string, started *sync.Wait
 	return input, nil
 }
 
-// watch adds events until ctx is done, and shows what happens until all are stored.
+// watch adds events until ctx is done, and shows what happens until all events are
+// stored, or drainTime is over.
 func (d *demo) watch(ctx context.Context, reports <-chan *nats.Msg, failed <-chan error) error {
 	add, draw := time.NewTicker(addEvery), time.NewTicker(drawEvery)
 	defer add.Stop()
@@ -213,6 +214,7 @@ func (d *demo) watch(ctx context.Context, reports <-chan *nats.Msg, failed <-cha
 	}
 }
 
+// announce prints lines about what has happened.
 func (d *demo) announce(news []string) {
 	for _, text := range news {
 		d.board.say(text)
@@ -256,7 +258,7 @@ func (d *demo) table(b balance, now time.Time) []string {
 	return append(lines, "", total(b))
 }
 
-// sum returns what the table says, in one line.
+// sum returns a line with what the table shows.
 func (d *demo) sum(b balance) string {
 	var parts []string
 	for _, name := range d.fleet.names() {
@@ -265,12 +267,13 @@ func (d *demo) sum(b balance) string {
 	return total(b) + "; " + strings.Join(parts, ", ")
 }
 
+// total returns the sums of the ledger as one line.
 func total(b balance) string {
 	return fmt.Sprintf("%d events stored, %d on their way (%.1f s at most), %d stored twice",
 		b.stored, b.waiting, b.oldest.Seconds(), b.twice)
 }
 
-// verify reports whether the stream has stored every event once.
+// verify returns an error unless the stream has stored every event exactly once.
 func (d *demo) verify() error {
 	b := d.ledger.balance(time.Now())
 	if b.waiting+b.twice+b.unknown > 0 {

@@ -102,7 +102,9 @@ func (f *faults) pick(op string) *fault {
 }
 
 // callsHandler reports whether the handler is called although there is a fault.
-func (f *fault) callsHandler() bool { return f.Processed || f.Status == 0 && f.Reset != seed.BeforeHeader }
+func (f *fault) callsHandler() bool {
+	return f.Processed || f.Status == 0 && f.Reset != seed.BeforeHeader
+}
 
 // refusal returns the refusal of a fault, nil if its status is below 400: then the
 // response is an empty success.

@@ -85,6 +85,7 @@ func New(windows ...api.RateWindow) *Group {
 	return g
 }
 
+// newWindow returns a window with a free slot for each of its calls.
 func newWindow(w api.RateWindow) *window {
 	return &window{RateWindow: w, slots: make([]time.Time, w.Max), sharing: sharing{share: float64(w.Max)}}
 }
@@ -139,7 +140,8 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Wait
 	return g.wait(ctx, w, waiting)
 }
 
-// wait returns the call of a caller when it has started.
+// wait waits until the call of w has started and returns it, or returns why it cannot
+// start. It calls waiting whenever the expected start is known anew.
 func (g *Group) wait(ctx context.Context, w *caller, waiting Waiting) (Call, error) {
 	ended := false
 	defer func() {
@@ -175,7 +177,8 @@ type opening struct {
 	refused bool      // at is the end of a Retry-After
 }
 
-// ordered returns the opening that the server requires.
+// ordered returns the time before which the server allows no call of the group: the
+// end of a Retry-After, or of a window that others have used up.
 func (g *Group) ordered(now time.Time) opening {
 	o := opening{g.opens, g.refused, true}
 	if now.Before(g.full.opens) {
@@ -187,8 +190,9 @@ func (g *Group) ordered(now time.Time) opening {
 	return o
 }
 
-// admit starts the next call if every window has room. Otherwise it returns when there will
-// be room. The caller is the next one since a time.
+// admit starts the next call if every window has room for it. Otherwise it returns
+// when there will be room. Since is the time from which on the caller has been the
+// first that waits.
 func (g *Group) admit(turn *Turn, class Class, now, since time.Time, maxWait time.Duration) (c Call, o opening) {
 	if now.Before(g.opens) || now.Before(g.full.opens) {
 		o = g.ordered(now)
@@ -207,17 +211,18 @@ func (g *Group) admit(turn *Turn, class Class, now, since time.Time, maxWait tim
 	for _, w := range g.windows {
 		*w.slot(c.number) = busy
 	}
-	if turn != nil || g.long != nil { // others have nothing to record
+	if turn != nil || g.long != nil { // otherwise there is nothing to record
 		g.begin(c, class)
 	}
 	return c, o
 }
 
-// slot returns the slot of call n.
+// slot returns the slot that call n occupies: the calls of a window use its slots in
+// turn.
 func (w *window) slot(n uint64) *time.Time { return &w.slots[n%uint64(len(w.slots))] }
 
-// free returns when call n may start, whose caller is the next one since a time. A
-// thousandth is added because the server's clock may run slower.
+// free returns when call n may start. Its caller has been the first that waits since a
+// time. A thousandth is added to the size because the server's clock may run slower.
 func (w *window) free(n uint64, since time.Time, maxWait time.Duration) time.Time {
 	at := *w.slot(n)
 	if at.Equal(busy) {
@@ -283,12 +288,11 @@ func (g *Group) Full() (limit int, until time.Time) {
 // maxLearned limits the memory of an announced window.
 const maxLearned = 4096
 
-// Observe records the announcement of the response to c, which has been
-// released: the limit of a window, the calls left in it, and the start of the next
-// one.
+// Observe records the announcement of the response to c, which has been released: the
+// limit of a window, the calls left in it, and the start of the next one.
 //
-// As own calls are counted here, it matters only if the window is not known yet, or
-// if others use it too.
+// The group counts its own calls. So an announcement matters only if its window is not
+// known yet, or if others use the window too.
 func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	if limit <= 0 {
 		return
@@ -322,8 +326,9 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 // Learn is Observe for a client that learns of the calls of others in another way.
 func (g *Group) Learn(limit int, reset time.Time) { g.Observe(Call{}, limit, math.MaxInt, reset) }
 
-// announced returns the window of the given limit, which it learns from its
-// reset unless it is known. It is nil if the limit is too large to track.
+// announced returns the window of the given limit. If the limit is not known, it
+// learns the window from the announced reset. It returns nil if the limit is too large
+// to track.
 func (g *Group) announced(limit int, reset, now time.Time) *window {
 	if w := g.window(limit); w != nil {
 		if w.learned && w.learn(reset, now) {
@@ -345,13 +350,13 @@ func (g *Group) announced(limit int, reset, now time.Time) *window {
 	return w
 }
 
-// learn corrects the size of a window by the announced reset. It reports
-// whether it did.
+// learn corrects the size of a learned window by the announced reset. It returns true
+// if the size has changed.
 //
-// The size is the longest time until a reset. A wrong Date or reset can make it
-// too long; other responses then announce an earlier reset. As responses may
-// arrive out of order, the earlier reset counts only if no response announces
-// the later one again, or at once if calls would be delayed for long.
+// The size is the longest time until a reset. A wrong Date or reset can make it too
+// long; other responses then announce an earlier reset. As responses may arrive out of
+// order, the earlier reset counts only if no response announces the later one again,
+// or at once if calls would be delayed for long.
 func (w *window) learn(reset, now time.Time) bool {
 	const slack = 2 * time.Second // times are announced in whole seconds
 	left, later := reset.Sub(now), reset.Sub(w.until)

@@ -265,7 +265,8 @@ func (x *exchange) closeAll() {
 	}
 }
 
-// prepare creates the request of the first attempt, with x in its context.
+// prepare creates the request of the first attempt, with x in its context, and sets
+// the limits of the call and its rate group.
 func (x *exchange) prepare(ctx context.Context) error {
 	c, r, o := x.client, x.request, &x.options
 	query, err := r.Query, error(nil)
@@ -307,7 +308,7 @@ func (x *exchange) prepare(ctx context.Context) error {
 	return nil
 }
 
-// openBody opens the body for the next attempt.
+// openBody opens the body of the request for the next attempt; an empty body is none.
 func (x *exchange) openBody() error {
 	content, size, err := x.request.Body.Open()
 	if err == nil && size == 0 {
@@ -318,8 +319,8 @@ func (x *exchange) openBody() error {
 }
 
 // fill sets the header and the body of an attempt. Each attempt has a new header,
-// without values of an earlier one, such as a token. There is no GetBody, so that
-// net/http does not retry the request.
+// without values of an earlier one, such as a token. The request has no GetBody, so
+// that net/http does not retry it.
 func (x *exchange) fill(req *http.Request) {
 	h := make(http.Header, 4)
 	for key, values := range x.options.Header {
@@ -330,7 +331,7 @@ func (x *exchange) fill(req *http.Request) {
 	}
 	if h["User-Agent"] == nil {
 		h["User-Agent"] = x.client.agent
-		if x.client.cfg.Middleware != nil { // which may modify it
+		if x.client.cfg.Middleware != nil { // it may modify the header
 			h["User-Agent"] = slices.Clone(x.client.agent)
 		}
 	}
@@ -350,14 +351,15 @@ func (x *exchange) fill(req *http.Request) {
 
 var errLostContext = errors.New("middleware sent a request without its context")
 
-// RoundTrip is an attempt that has passed the middleware: it waits for the rate limit,
-// signs, sends, and reads what the response says of the limit.
+// RoundTrip makes an attempt that has passed the middleware: it waits for the rate
+// limit, adds the credential, sends the request, and records what the response
+// announces about the limit.
 func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
 	if !ok {
 		return nil, refuse(req, errLostContext)
 	}
-	req.Host = req.URL.Host // http.Client copies the URL of a request that has one
+	req.Host = req.URL.Host // http.Client copies the URL of a request that has a Host
 	longest, own, began := x.maxWait, x.own, time.Now()
 	x.own = 0
 	if longest >= 0 {
@@ -382,8 +384,8 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// sendIn signs and sends an attempt in its slot, which it releases even if the network
-// panics.
+// sendIn adds the credential to an attempt and sends it in its slot of the rate limit.
+// It releases the slot even if the network panics.
 func (s *sender) sendIn(slot ratelimit.Call, x *exchange, req *http.Request) (resp *http.Response, err error) {
 	defer x.group.Release(slot)
 	shared := x.client.cfg.Limiter
@@ -415,7 +417,8 @@ func (s *sender) sendIn(slot ratelimit.Call, x *exchange, req *http.Request) (re
 	return resp, nil
 }
 
-// sign returns the request with the credential, for one origin only.
+// sign returns the request with the credential. It returns an error if middleware has
+// changed the origin of the request.
 func (x *exchange) sign(req *http.Request) (*http.Request, error) {
 	c, r, none := x.client, x.request, api.Secret{}
 	if req.URL.Scheme != c.cfg.Base.Scheme || req.URL.Host != c.cfg.Base.Host {
@@ -442,7 +445,7 @@ func (x *exchange) sign(req *http.Request) (*http.Request, error) {
 		credential = last.header
 	}
 	signed := req
-	if c.cfg.Middleware != nil { // which may retain this request
+	if c.cfg.Middleware != nil { // it may retain the request, without the credential
 		signed = req.Clone(req.Context())
 	}
 	if credential != nil {
@@ -454,8 +457,8 @@ func (x *exchange) sign(req *http.Request) (*http.Request, error) {
 	return signed, nil
 }
 
-// keepBearer makes the header of a token, none for an empty one, and keeps it for the
-// next attempt.
+// keepBearer returns the header of a token, none for an empty token, and keeps it for
+// the next attempt. It returns an error for a token with control characters.
 func (c *Client) keepBearer(token api.Secret) (*bearer, error) {
 	b := &bearer{token: token}
 	if token.IsZero() {
@@ -469,13 +472,14 @@ func (c *Client) keepBearer(token api.Secret) (*bearer, error) {
 	return b, nil
 }
 
-// bearer is the header of a token.
+// bearer is a token and the values of its Authorization header.
 type bearer struct {
 	token  api.Secret
 	header []string
 }
 
-// decide reads the response of an attempt and decides whether to retry.
+// decide reads the response of an attempt, or records why there is none. It returns
+// true if the attempt must be retried, and an error that ends the call without one.
 func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
 	x.wait, x.lost = 0, nil
@@ -508,7 +512,8 @@ func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	return true, nil
 }
 
-// read reads the response of an attempt and returns the error it reports, if any.
+// read reads the response of an attempt. It returns nil for a success, the error that
+// the platform reports, or why the body cannot be read.
 func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 	x.response, x.body = resp, nil
 	success := resp.StatusCode >= http.StatusOK && resp.StatusCode < http.StatusMultipleChoices
@@ -561,9 +566,10 @@ func newRetry(client *http.Client) *retryablehttp.Client {
 	}
 }
 
-// mayRepeat reports whether the request may be retried after the failure of an attempt:
-// e, or one without a response if e is nil. A request that may have been processed is
-// retried only if that is safe, or if its body has a key.
+// mayRepeat reports whether the request may be sent again after an attempt that the
+// platform has refused with e or, if e is nil, that had no response. A request that
+// may have been processed is retried only if that is safe, or if its body has a key by
+// which the platform recognizes it.
 func (x *exchange) mayRepeat(e *api.Error) bool {
 	replayable := x.request.Replay == api.ReplaySafe || x.request.Replay == api.ReplayKeyed
 	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](x.failure)
@@ -586,9 +592,10 @@ const (
 	retryCost   = 14
 )
 
-// retries decides whether to retry the failed attempt, and sets the delay. A retry with
-// a new token is free, and so is one after a refusal until a known time: with several
-// clients on one credential refusals are part of normal operation. Any other counts.
+// retries reports whether to retry the failed attempt, and sets x.wait. A retry with a
+// new token does not count against the attempts of the call, nor does one after a
+// refusal until a known time: with several clients on one credential, refusals are
+// part of normal operation. Any other retry counts.
 func (x *exchange) retries(ctx context.Context) bool {
 	e, answered := x.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
 	if answered && e.Unauthenticated {
@@ -614,8 +621,9 @@ func (x *exchange) retries(ctx context.Context) bool {
 	return true
 }
 
-// pause sets the delay of the next attempt. It returns false if the waits that the
-// server requires exceed the limit of the call.
+// pause sets x.wait, the delay of the next attempt. It returns false if there can be
+// no next attempt: the waits that the server has required exceed the limit of the
+// call, or the delay exceeds its deadline.
 func (x *exchange) pause(ctx context.Context, e *api.Error) bool {
 	r := x.client.cfg.Retry
 	x.wait = wait.Backoff{Base: r.Base, Cap: r.Cap}.Pause(x.attempt)
@@ -641,10 +649,11 @@ func (x *exchange) pause(ctx context.Context, e *api.Error) bool {
 	return true
 }
 
-// reconnect retries an attempt on a connection that the server closed while it was
-// idle. It needs no delay and no retry budget: each such connection has served a
-// request before, so that these retries cannot outnumber responses. The last attempt
-// does not use an idle connection, which may be closed as well.
+// reconnect prepares a retry after the server has closed an idle connection. It needs
+// no delay and no retry budget: each such connection has served a request before, so
+// that these retries cannot outnumber responses. The last attempt does not use an idle
+// connection, which may be closed as well. It returns false if the body cannot be
+// opened again.
 func (x *exchange) reconnect() bool {
 	if x.counted == x.most-1 {
 		x.client.CloseIdleConnections()
@@ -653,7 +662,8 @@ func (x *exchange) reconnect() bool {
 	return x.reopen()
 }
 
-// refresh replaces a token that the response proves invalid, once per call.
+// refresh replaces a token that the response proves invalid, once per call. It returns
+// false if there is no other token, or the body cannot be opened again.
 func (x *exchange) refresh(ctx context.Context) bool {
 	source, ok := x.client.cfg.Tokens.(api.Refresher)
 	if !ok || x.refreshed || x.token.AccessToken.IsZero() {
@@ -665,8 +675,8 @@ func (x *exchange) refresh(ctx context.Context) bool {
 	return x.stopped == nil && x.reopen()
 }
 
-// reopen opens the body for a retry. A body that can be opened only once is sent
-// once.
+// reopen opens the body for a retry. It returns false if that fails; a body that can
+// be opened only once is sent only once.
 func (x *exchange) reopen() bool {
 	if x.request.Body == nil {
 		return true
@@ -678,9 +688,9 @@ func (x *exchange) reopen() bool {
 	return err == nil
 }
 
-// again waits for the backoff and prepares the next attempt, which then passes the rate
-// limit and is signed like the first one. It does not wait for a closed group, because
-// RoundTrip does.
+// again waits for the backoff and prepares the next attempt, which RoundTrip then
+// sends like the first one. If the server has required a wait for the whole rate
+// group, only RoundTrip waits for it.
 func again(req *http.Request) error {
 	ctx := req.Context()
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
@@ -699,7 +709,8 @@ func again(req *http.Request) error {
 	return x.stopped
 }
 
-// decode decodes the answer into out.
+// decode decodes the body of a response into out, which may be nil. It returns the
+// error in the body, if there is one.
 func (x *exchange) decode(out any) error {
 	// A page without a body must not be treated as a page without rows.
 	bodiless := []int{http.StatusAccepted, http.StatusNoContent, http.StatusResetContent}
@@ -739,7 +750,8 @@ type answer interface {
 	Decode(b []byte, more ...jsonv2.Options) (refused bool, err error)
 }
 
-// decodeText returns the unchanged response, or the error in one of [Client.Markdown].
+// decodeText sets out to the unchanged body, except that it returns the error in a
+// response to [Client.Markdown].
 func (x *exchange) decodeText(out *string) error {
 	if slices.Contains(x.options.Output, markdown) {
 		if _, refused := decode.Unwrap(x.body); refused || decode.FailedMarkdown(x.body) {
@@ -767,8 +779,9 @@ func (x *exchange) decodePlain(out any) error {
 	return nil
 }
 
-// hop replaces x.response by the response at x.away. The address is a secret, and the
-// response may contain secrets: an error has only the status.
+// hop follows a redirect: it replaces x.response by the response at the address
+// x.away. The address is a secret, and the response may contain secrets: an error has
+// only the status.
 func (x *exchange) hop(ctx context.Context) error {
 	origin, client := x.client.Network()
 	to := x.away
@@ -780,7 +793,7 @@ func (x *exchange) hop(ctx context.Context) error {
 		Header: http.Header{"Accept-Encoding": {"identity"}},
 	}
 	resp, err := client.Do(req.WithContext(ctx))
-	if err != nil { // which may contain the address
+	if err != nil { // err may contain the address
 		text := "no response to the request after the redirect"
 		if ctx.Err() != nil {
 			text = ctx.Err().Error()
@@ -797,6 +810,7 @@ func (x *exchange) hop(ctx context.Context) error {
 	return nil
 }
 
+// refuseHop returns the error of a redirect that was not followed, or was refused.
 func (x *exchange) refuseHop(status int, text string) error {
 	return &api.Error{Op: x.request.Op, Status: status, Text: text, Attempts: 1}
 }

@@ -224,6 +224,7 @@ func (p printer) typeName(o *types.TypeName, add func(format string, args ...any
 	}
 }
 
+// interfaceOf returns the methods and unions of an interface, sorted.
 func (p printer) interfaceOf(i *types.Interface) string {
 	var parts []string
 	for m := range i.Methods() {
@@ -242,6 +243,7 @@ func (p printer) interfaceOf(i *types.Interface) string {
 	return strings.Join(slices.Compact(parts), "; ")
 }
 
+// typeParams returns type parameters in brackets, "" for none.
 func (p printer) typeParams(all *types.TypeParamList) string {
 	var parts []string
 	for t := range all.TypeParams() {
@@ -253,6 +255,7 @@ func (p printer) typeParams(all *types.TypeParamList) string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
+// signature returns the parameters and results of a function, without their names.
 func (p printer) signature(s *types.Signature) string {
 	var params, results []string
 	for v := range s.Params().Variables() {
@@ -278,7 +281,7 @@ func (p printer) signature(s *types.Signature) string {
 // parameterName matches the name of a parameter in a nested function type.
 var parameterName = regexp.MustCompile(`([(,] ?)[a-z]\w* ([\w.*\[\]\(]|\.\.\.|func\()`)
 
-// typ returns a type, without the names of parameters.
+// typ returns a type without the names of parameters, which are no part of the API.
 func (p printer) typ(t types.Type) string {
 	if s, ok := t.(*types.Signature); ok {
 		return "func" + p.signature(s)
@@ -290,6 +293,7 @@ func (p printer) typ(t types.Type) string {
 	return text
 }
 
+// qualifier returns the name of a package, "" for the package that is printed.
 func (p printer) qualifier(other *types.Package) string {
 	if other == p.pkg {
 		return ""

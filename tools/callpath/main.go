@@ -37,6 +37,8 @@ type function struct {
 	lines int
 }
 
+// printPath prints the functions that a coverage profile shows as called, with their
+// lengths.
 func printPath(profile string) error {
 	f, err := os.Open(profile)
 	if err != nil {
@@ -70,7 +72,8 @@ func printPath(profile string) error {
 	return nil
 }
 
-// covered parses a line of the profile and returns the start of a block that ran.
+// covered parses a line of a coverage profile. It returns the start of the block, and
+// false if the block did not run or is not of the module.
 func covered(text string) (name string, line, column int, ok bool) {
 	place, counts, _ := strings.Cut(text, " ")
 	name, span, found := strings.Cut(place, ":")
@@ -84,12 +87,14 @@ func covered(text string) (name string, line, column int, ok bool) {
 	return strings.TrimPrefix(name, module), line, column, err1 == nil && err2 == nil
 }
 
+// source is a parsed Go file.
 type source struct {
 	name string
 	fset *token.FileSet
 	file *ast.File
 }
 
+// parse parses a Go file.
 func parse(name string) (*source, error) {
 	s := &source{name: name, fset: token.NewFileSet()}
 	var err error
@@ -97,7 +102,7 @@ func parse(name string) (*source, error) {
 	return s, err
 }
 
-// at returns the innermost function at a position.
+// at returns the innermost function that contains a position.
 func (s *source) at(line, column int) function {
 	var found function
 	ast.Inspect(s.file, func(n ast.Node) bool {
@@ -115,6 +120,7 @@ func (s *source) at(line, column int) function {
 	return found
 }
 
+// holds reports whether a node contains a position.
 func (s *source) holds(n ast.Node, line, column int) bool {
 	from, to := s.fset.Position(n.Pos()), s.fset.Position(n.End())
 	after := line > from.Line || line == from.Line && column >= from.Column
@@ -122,6 +128,7 @@ func (s *source) holds(n ast.Node, line, column int) bool {
 	return after && before
 }
 
+// function returns the function of a node, with the name.
 func (s *source) function(n ast.Node, name string) function {
 	from, to := s.fset.Position(n.Pos()).Line, s.fset.Position(n.End()).Line
 	return function{s.name, from, name, to - from + 1}

@@ -40,6 +40,7 @@ type report struct {
 	Operations map[string]operation `json:"operations"`
 }
 
+// operation is what the report says about an operation.
 type operation struct {
 	Op          string       `json:"operation"`
 	Differences []difference `json:"differences"`
@@ -50,6 +51,7 @@ type operation struct {
 	} `json:"assumed_names"`
 }
 
+// difference is where a response differs from the types of the SDK.
 type difference struct {
 	Kind, Form, Type, Member, Want, Got string
 }
@@ -57,6 +59,8 @@ type difference struct {
 // A change is a row of the table: what to change, and where.
 type change struct{ what, where, why string }
 
+// learn prints what to change after a report of fastio-check. If write is true, it
+// also updates the list and the table of facts.
 func learn(w io.Writer, root, name string, write bool) error {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -84,7 +88,7 @@ func learn(w io.Writer, root, name string, write bool) error {
 	)
 }
 
-// changes returns what to change, each once.
+// changes returns what to change after a report, without repetitions.
 func (r report) changes() []change {
 	found := map[change]bool{}
 	for _, key := range slices.Sorted(maps.Keys(r.Operations)) {
@@ -110,6 +114,8 @@ func (r report) changes() []change {
 	})
 }
 
+// change returns what to change because of a difference in an operation, which the
+// table has under a key.
 func (d difference) change(op, key string) change {
 	place := strings.Trim(d.Type+"."+d.Member, ".")
 	switch d.Kind {
@@ -123,6 +129,7 @@ func (d difference) change(op, key string) change {
 	return change{"code", key, strings.TrimSpace(fmt.Sprintf("%s %s: %s, not %s", d.Kind, place, d.Got, d.Want))}
 }
 
+// printChanges prints the changes as a table.
 func printChanges(w io.Writer, all []change) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "nothing to change")
@@ -142,7 +149,8 @@ const (
 	sourceColumn, noteColumn           = 8, 9
 )
 
-// learnPaths returns the table with the paths that the platform has.
+// learnPaths returns the table of endpoints, in which the assumed paths that the
+// report confirms are no longer marked as assumed.
 func (r report) learnPaths(table string) string {
 	lines := strings.Split(table, "\n")
 	for i, line := range lines {
@@ -158,8 +166,9 @@ func (r report) learnPaths(table string) string {
 	return strings.Join(lines, "\n")
 }
 
-// learnNames returns the list without the names that responses have. A method with several
-// rows keeps a name that one of them refutes.
+// learnNames returns the list of assumed names without those that responses have
+// confirmed. If a method has several rows, a name stays that the report refutes for
+// one of them.
 func (r report) learnNames(list, table string) string {
 	confirmed, refuted := map[string]bool{}, map[string]bool{}
 	for line := range strings.Lines(table) {
@@ -190,7 +199,8 @@ func (r report) learnNames(list, table string) string {
 	return left.String()
 }
 
-// methodOf returns the name of the method of a row, which may be that of several.
+// methodOf returns the method of the SDK for a row of the table. Several rows may have
+// the same one.
 func methodOf(row []string) string {
 	if _, name, has := strings.Cut(row[noteColumn], "method = "); has {
 		name, _, _ = strings.Cut(name, ";")

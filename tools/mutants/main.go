@@ -58,14 +58,16 @@ func main() {
 // A mutant is one change, as the words of its line in the list.
 type mutant []string
 
+// String returns the line of the mutant in the list.
 func (m mutant) String() string { return strings.Join(m, " ") }
 
-// area is the directory of the area that m changes.
+// area returns the directory of the area that the mutant changes.
 func (m mutant) area() string {
 	area, _, _ := strings.Cut(m[1], ".")
 	return area
 }
 
+// readList returns the mutants of a list, one a line.
 func readList(name string) ([]mutant, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -85,7 +87,8 @@ func readList(name string) ([]mutant, error) {
 	return all, nil
 }
 
-// testMutants applies each mutant in turn and prints the result.
+// testMutants runs the tests with each mutant in turn, and prints which test package
+// has noticed it.
 func testMutants(ctx context.Context, src *sources, mutants []mutant, tests []string) error {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
@@ -114,7 +117,7 @@ func testMutants(ctx context.Context, src *sources, mutants []mutant, tests []st
 	return nil
 }
 
-// killer returns the first test package that fails, "" if none does.
+// killer returns the first test package that fails with a mutant, "" if none does.
 func killer(ctx context.Context, overlay string, m mutant, tests []string) (string, error) {
 	for _, pkg := range tests {
 		pkg = strings.ReplaceAll(pkg, "AREA", strings.Replace(m.area(), "system", ".", 1))
@@ -138,6 +141,8 @@ type sources struct {
 	rows  map[string][]string // path by operation
 }
 
+// load reads the files of the module that mutants may change, and the table of
+// endpoints.
 func load(root string) (*sources, error) {
 	s := &sources{token.NewFileSet(), map[string][]name{}, map[string][]string{}}
 	table, err := os.ReadFile(filepath.Join(root, "internal", "facts", "endpoints.tsv"))

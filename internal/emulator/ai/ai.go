@@ -106,13 +106,16 @@ const (
 	turnErrored    = "errored"
 )
 
+// ended reports whether the status of a turn is final.
 func (t *turn) ended() bool {
 	final := []string{turnComplete, turnFailed, turnCancelled, turnLost, turnNeedsInput, turnErrored}
 	return slices.Contains(final, t.status)
 }
 
+// last returns the latest turn.
 func (th *thread) last() *turn { return th.turns[len(th.turns)-1] }
 
+// size returns the length of all questions and answers of a conversation, in bytes.
 func (th *thread) size() int {
 	n := 0
 	for _, t := range th.turns {
@@ -121,7 +124,8 @@ func (th *thread) size() int {
 	return n
 }
 
-func (h *Handlers) tellChat(th *thread, event string) {
+// logThread writes an event about a conversation to the event log.
+func (h *Handlers) logThread(th *thread, event string) {
 	h.w.EventIn(th.profile, world.Event{Name: event, CallingUser: th.creator, Object: th.id, ObjectName: th.name})
 }
 
@@ -185,8 +189,8 @@ const (
 // finder finds the workspace or share of a call.
 type finder = func(*wire.Call) (string, error)
 
-// guestShare returns the share that a user visits as a guest; for a member, or in a
-// workspace, it is empty and limits nothing.
+// guestShare returns the share that a user visits as a guest. For a member, and in a
+// workspace, it returns the zero share, which limits nothing.
 func (h *Handlers) guestShare(place, userID string) world.Share {
 	share := h.w.Share(place)
 	if share == nil || h.w.AtLeast(place, userID, world.Member) {
@@ -195,7 +199,8 @@ func (h *Handlers) guestShare(place, userID string) world.Share {
 	return share.Value
 }
 
-// aiPlace is aiProfile, and requires a plan with the agent and the rights.
+// aiPlace returns a finder that also refuses a guest who may not chat, and a plan
+// without the agent.
 func (h *Handlers) aiPlace(least wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.aiProfile(least)(c)
@@ -209,7 +214,8 @@ func (h *Handlers) aiPlace(least wire.Mode) finder {
 	}
 }
 
-// aiProfile finds the workspace or share of a call that the caller may use.
+// aiProfile returns a finder of the workspace or share in the path. It refuses a
+// caller who is not in it, or whose credential does not grant the mode least.
 func (h *Handlers) aiProfile(least wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		if err := c.Check.Refusal(); err != nil {
@@ -236,6 +242,8 @@ func (h *Handlers) aiProfile(least wire.Mode) finder {
 	}
 }
 
+// mayAsk returns a refusal if the agent answers no questions in a profile: by its
+// plan, its credits, its policy, or because its files are not indexed.
 func (h *Handlers) mayAsk(profileID string) error {
 	if err := cmp.Or(h.w.Lacks(world.FeatureAgent), h.w.Spent(profileID)); err != nil {
 		return err
@@ -243,7 +251,7 @@ func (h *Handlers) mayAsk(profileID string) error {
 	return cmp.Or(h.agentDenied(profileID), h.w.IntelligenceDenied(profileID))
 }
 
-// agentDenied returns the policy error of the agent, checked before the index.
+// agentDenied returns a refusal if the policy of the organization denies the agent.
 func (h *Handlers) agentDenied(profileID string) error {
 	if !h.w.PlanOf(profileID).AIPolicy.DenyAgent {
 		return nil
@@ -251,7 +259,9 @@ func (h *Handlers) agentDenied(profileID string) error {
 	return world.Forbidden("ai_policy_denied", "agent")
 }
 
-// threadOfPath finds a thread of its creator, or fails: reads with 404, changes 406.
+// threadOfPath returns a function that finds the conversation in the path. It refuses
+// one that the caller did not create with the status, which is 404 for reads and 406
+// for changes.
 func (h *Handlers) threadOfPath(find finder, status int) func(*wire.Call) (*thread, error) {
 	return func(c *wire.Call) (*thread, error) {
 		place, err := find(c)
@@ -262,7 +272,8 @@ func (h *Handlers) threadOfPath(find finder, status int) func(*wire.Call) (*thre
 	}
 }
 
-// threadIn finds a chat of the caller. Any other has an error with the status.
+// threadIn returns the conversation in the path, if the caller has created it in this
+// place. Otherwise it returns a refusal with the status.
 func (h *Handlers) threadIn(c *wire.Call, place string, status int) (*thread, error) {
 	id := c.OpaqueSegment("chat_id")
 	if err := c.Check.Refusal(); err != nil {
@@ -275,6 +286,7 @@ func (h *Handlers) threadIn(c *wire.Call, place string, status int) (*thread, er
 	return th, nil
 }
 
+// turnOfPath returns the turn in the path, of a conversation of the caller.
 func (h *Handlers) turnOfPath(c *wire.Call) (*turn, error) {
 	th, err := h.threadOfPath(h.aiPlace(wire.Read), http.StatusNotFound)(c)
 	if err != nil {
@@ -299,7 +311,8 @@ const (
 	deletedThreads = true
 )
 
-// threads returns the caller's conversations, the last updated first.
+// threads returns a handler that lists the caller's conversations, either the deleted
+// or the other ones, the last updated first.
 func (h *Handlers) threads(deleted bool) func(*wire.Call, string) (wire.Object, error) {
 	return func(c *wire.Call, place string) (wire.Object, error) {
 		kind := cmp.Or(c.Value("kind"), "user")
@@ -319,15 +332,17 @@ func (h *Handlers) threads(deleted bool) func(*wire.Call, string) (wire.Object, 
 	}
 }
 
+// counted returns a list as the members count and items.
 func counted(items []wire.Object) wire.Object {
 	return wire.Object{{"count", len(items)}, {"items", items}}
 }
 
+// threadDetails returns a conversation with all its turns.
 func (h *Handlers) threadDetails(c *wire.Call, th *thread) (wire.Object, error) {
 	return wire.Object{{"thread", h.countedThread(th)}, {"turns", counted(wire.Rows(th.turns, (*turn).object))}}, nil
 }
 
-// listTurns returns the turns, oldest first. The offset is in the path.
+// listTurns returns turns, the oldest first, from the offset in the path on.
 func (h *Handlers) listTurns(c *wire.Call, th *thread) (wire.Object, error) {
 	offset := 0
 	if given := c.Segment("offset"); given != "" {
@@ -345,6 +360,8 @@ func (h *Handlers) listTurns(c *wire.Call, th *thread) (wire.Object, error) {
 	return wire.Object{{"messages", counted(wire.Rows(turns, (*turn).object))}}, nil
 }
 
+// turnDetails returns a turn. In a share, its member has another name than in a
+// workspace.
 func (h *Handlers) turnDetails(_ *wire.Call, t *turn) (wire.Object, error) {
 	key := "message"
 	if h.w.KindOf(t.thread.profile) == wire.KindShare {
@@ -353,6 +370,7 @@ func (h *Handlers) turnDetails(_ *wire.Call, t *turn) (wire.Object, error) {
 	return wire.Object{{key, t.detailed()}}, nil
 }
 
+// listTransactions returns what the latest turns have cost.
 func (h *Handlers) listTransactions(c *wire.Call, place string) (wire.Object, error) {
 	rows := []wire.Object{}
 	for _, cost := range slices.Backward(h.chats.costs) {
@@ -370,6 +388,7 @@ func (h *Handlers) listTransactions(c *wire.Call, place string) (wire.Object, er
 	return wire.Object{{"transactions", counted(rows)}}, nil
 }
 
+// threadObject renders a conversation.
 func (h *Handlers) threadObject(th *thread) wire.Object {
 	credits, tokens := 0, 0
 	for _, t := range th.turns {
@@ -390,6 +409,7 @@ func (h *Handlers) threadObject(th *thread) wire.Object {
 	}
 }
 
+// countedThread renders a conversation with the number of its turns.
 func (h *Handlers) countedThread(th *thread) wire.Object {
 	return append(h.threadObject(th), wire.Member{"message_count", len(th.turns)}, wire.Member{"continuable", !th.deleted})
 }
@@ -398,7 +418,7 @@ func costObject(credits, tokens int) wire.Object {
 	return wire.Object{{"credits", credits}, {"tokens", tokens}}
 }
 
-// object returns a turn without its answer.
+// object renders a turn without its answer.
 func (t *turn) object() wire.Object {
 	return wire.Object{
 		{"turn_id", wire.Hyphenated(t.id)},
@@ -425,7 +445,7 @@ func (t *turn) failure() any {
 	return nil
 }
 
-// detailed returns a turn with its result and actions.
+// detailed renders a turn with its result and actions.
 func (t *turn) detailed() wire.Object {
 	actions := make([]wire.Object, 0, len(t.actions))
 	for i, a := range t.actions {
@@ -434,7 +454,8 @@ func (t *turn) detailed() wire.Object {
 	return append(t.object(), wire.Member{"result", t.result()}, wire.Member{"actions", actions})
 }
 
-// result returns the answer of a turn, or its question to the user.
+// result renders the answer of a turn, or its question to the user; nil while there is
+// neither.
 func (t *turn) result() any {
 	switch t.status {
 	case turnComplete:
@@ -450,10 +471,12 @@ func (t *turn) result() any {
 	return nil
 }
 
+// clarification renders the question to the user.
 func (t *turn) clarification() wire.Object {
 	return wire.Object{{"type", "question"}, {"question", cmp.Or(t.script.Question, "What exactly do you mean?")}}
 }
 
+// object renders a file or folder that a question refers to.
 func (r reference) object() wire.Object {
 	kind := world.KindFile
 	if r.folder {
@@ -464,6 +487,7 @@ func (r reference) object() wire.Object {
 	return wire.Object{{"type", kind}, {"id", wire.Hyphenated(r.id)}, {kind + "_details", details}}
 }
 
+// object renders an action, which has a number in its turn.
 func (a *action) object(seq int) wire.Object {
 	affected := []string{}
 	for _, id := range a.affected {

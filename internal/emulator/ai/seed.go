@@ -30,7 +30,7 @@ func (h *Handlers) AddThread(it world.SeedThread) world.SeedThread {
 				})
 			}
 		}
-		t.course(strings.TrimSpace(given.Answer), h.w.ProfileName(it.Profile))
+		t.planSteps(strings.TrimSpace(given.Answer), h.w.ProfileName(it.Profile))
 		for _, do := range t.plan {
 			do(t.created)
 		}

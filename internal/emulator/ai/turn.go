@@ -18,8 +18,9 @@ import (
 // turnPace is the default pause between the steps of a turn.
 const turnPace = 20 * time.Millisecond
 
-// begin plans the steps of a turn: its text is that of a script, or quotes what was found
-// in files.
+// begin plans the steps of a turn and schedules the first one. The answer is that of a
+// script that matches the question, or else quotes files. Such a script can also
+// require that no sources are cited.
 func (h *Handlers) begin(t *turn) {
 	t.script = h.chats.pick(t.query)
 	text := t.script.Text
@@ -31,8 +32,8 @@ func (h *Handlers) begin(t *turn) {
 	if t.script.NoCitations {
 		t.sources = nil
 	}
-	t.course(text, h.w.ProfileName(t.thread.profile))
-	h.goOnTurn(t, t.created)
+	t.planSteps(text, h.w.ProfileName(t.thread.profile))
+	h.scheduleStep(t, t.created)
 }
 
 // pick returns the first script that matches a question and may still be used.
@@ -46,8 +47,10 @@ func (ch *chatState) pick(query string) world.Script {
 	return world.Script{}
 }
 
-// course schedules a turn: statuses, search, pieces of the answer, sources, end.
-func (t *turn) course(text, place string) {
+// planSteps plans the steps of a turn: the statuses of its script, the search, the
+// answer piece by piece, the sources and the final status. A turn that fails stops in
+// the middle of its answer, and one that needs input has none.
+func (t *turn) planSteps(text, place string) {
 	steps := t.script.Steps
 	if steps == nil {
 		steps = []string{turnRunning}
@@ -77,10 +80,12 @@ func (t *turn) course(text, place string) {
 	t.then(func(at time.Time) { t.move(end, at) })
 }
 
+// then adds a step to the plan.
 func (t *turn) then(do func(at time.Time)) { t.plan = append(t.plan, do) }
 
-// goOnTurn schedules the next step of a turn, one pace after the last.
-func (h *Handlers) goOnTurn(t *turn, at time.Time) {
+// scheduleStep schedules the next step of a turn, one pace after the last one, which
+// was at a time. It then goes on with the step after that.
+func (h *Handlers) scheduleStep(t *turn, at time.Time) {
 	if len(t.plan) == 0 {
 		return
 	}
@@ -97,17 +102,18 @@ func (h *Handlers) goOnTurn(t *turn, at time.Time) {
 			h.statusChanged(t)
 		}
 		t.wake()
-		h.goOnTurn(t, at)
+		h.scheduleStep(t, at)
 	})
 }
 
-// wake notifies the readers of the stream of a turn.
+// wake notifies those who follow the stream of a turn.
 func (t *turn) wake() {
 	close(t.change)
 	t.change = make(chan struct{})
 }
 
-// statusChanged reports that a turn has another status, and charges for one that has ended.
+// statusChanged reports a new status of a turn to those who poll, and charges credits
+// for a turn that has ended.
 func (h *Handlers) statusChanged(t *turn) {
 	place := t.thread.profile
 	h.w.Touch(h.w.Now(), place, world.FieldsFor("ai_chat", t.thread.id, "ai_chat")...)
@@ -124,7 +130,7 @@ func (h *Handlers) statusChanged(t *turn) {
 	})
 }
 
-// cancel ends a turn. It reports false for one that has ended already.
+// cancel ends a turn. It returns false if the turn has ended already.
 func (h *Handlers) cancel(t *turn) bool {
 	if t.ended() {
 		return false
@@ -135,7 +141,8 @@ func (h *Handlers) cancel(t *turn) bool {
 	return true
 }
 
-// move sets the status of a turn. A final one also ends the running action.
+// move sets the status of a turn and adds it to the stream. A final status drops the
+// steps that are left, and ends the running actions.
 func (t *turn) move(status string, at time.Time) {
 	t.status, t.updated = status, at
 	t.thread.updated = at
@@ -159,7 +166,8 @@ func (t *turn) move(status string, at time.Time) {
 	t.emit(event, t.ending())
 }
 
-// ending renders how a turn has ended.
+// ending returns the data of the last event of a stream: the status, with a question
+// to the user or an error.
 func (t *turn) ending() wire.Object {
 	data := wire.Object{{"turn_id", wire.Hyphenated(t.id)}, {"status", t.status}}
 	data = data.With(t.status == turnNeedsInput, "clarification", t.clarification())
@@ -169,7 +177,7 @@ func (t *turn) ending() wire.Object {
 	return data
 }
 
-// act begins an action on the files of the answer.
+// act begins an action on the files that the answer cites.
 func (t *turn) act(label string, at time.Time) {
 	a := &action{label: label, state: turnRunning, started: at}
 	for _, src := range t.sources {
@@ -179,6 +187,7 @@ func (t *turn) act(label string, at time.Time) {
 	t.emit("action", a.object(len(t.actions)))
 }
 
+// say adds a piece to the answer and to the stream, and ends the action before.
 func (t *turn) say(piece string, at time.Time) {
 	if a := t.actions[len(t.actions)-1]; a.state == turnRunning {
 		a.state, a.ended = "done", at
@@ -187,13 +196,15 @@ func (t *turn) say(piece string, at time.Time) {
 	t.events = append(t.events, streamEvent{name: "delta", piece: piece, upTo: len(t.text)})
 }
 
+// emit adds an event to the stream.
 func (t *turn) emit(name string, data wire.Object) {
 	t.events = append(t.events, streamEvent{name: name, data: data})
 }
 
 const fewWords = 24 // bytes, at least
 
-// split cuts a text into pieces, at words or by size, on character boundaries.
+// split cuts a text into pieces: of size bytes or, if size is 0, of a few words. It
+// cuts no character.
 func split(text string, size int) []string {
 	var pieces []string
 	for text != "" {
@@ -226,7 +237,8 @@ type passage struct {
 
 const citationsMost = 3
 
-// lookUp finds the passages for a question, in its references or in all files.
+// lookUp returns the best passages for a question: of the files that it refers to, and
+// of those that share words with it.
 func (h *Handlers) lookUp(t *turn) []passage {
 	words := terms(t.query)
 	var found []passage
@@ -242,8 +254,8 @@ func (h *Handlers) lookUp(t *turn) []passage {
 	return found[:min(citationsMost, len(found))]
 }
 
-// readable lists the files the agent may read for a question. Folders, and
-// questions without references, require the index.
+// readable returns the files that the agent may read for a question. Files in folders,
+// and all files if the question has no references, must be indexed.
 func (h *Handlers) readable(t *turn) []passage {
 	place := t.thread.profile
 	var list []passage
@@ -266,7 +278,9 @@ func (h *Handlers) readable(t *turn) []passage {
 	return list
 }
 
-// search returns the first sentence that shares the most words with a question.
+// search sets the passage to the sentence of a text that shares the most words with a
+// question, with the number of these words and its page. Without a shared word it is
+// the first sentence.
 func (src *passage) search(text string, words []string) {
 	if !utf8.ValidString(text) {
 		return
@@ -287,6 +301,7 @@ func (src *passage) search(text string, words []string) {
 	}
 }
 
+// sentences splits a text after each sentence and each line.
 func sentences(text string) (list []string) {
 	begin := 0
 	for i, r := range text {
@@ -299,7 +314,8 @@ func sentences(text string) (list []string) {
 	return append(list, text[begin:])
 }
 
-// terms lists the distinct significant words of a text, in the singular.
+// terms returns the distinct words of a text that say what it is about, in the
+// singular.
 func terms(text string) []string {
 	const ignored = " about and are can did does for from has have how not our that the there this was what when where " +
 		"which who will with you your "
@@ -316,7 +332,7 @@ func terms(text string) []string {
 	return words
 }
 
-// compose quotes the passages that were found.
+// compose returns an answer that quotes the sources of a turn.
 func (h *Handlers) compose(t *turn) string {
 	place := h.w.ProfileName(t.thread.profile)
 	if len(t.sources) == 0 {
@@ -330,6 +346,7 @@ func (h *Handlers) compose(t *turn) string {
 	return b.String()
 }
 
+// object renders a citation.
 func (src *passage) object() wire.Object {
 	return wire.Object{
 		{"node_id", wire.Hyphenated(src.node.ID)},
@@ -352,7 +369,8 @@ type streamEvent struct {
 // heartbeat is the default interval of keep-alive events of a stream.
 const heartbeat = 15 * time.Second
 
-// streamTurn sends the events of a turn, as they come.
+// streamTurn sends the events of a turn as server-sent events, while they happen. With
+// the option JSON, it returns the turn as it is.
 func (h *Handlers) streamTurn(c *wire.Call, t *turn) (wire.Object, error) {
 	if accept := c.Request.Header.Get("Accept"); !strings.Contains(accept, "text/event-stream") {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotStreamed, "Send Accept: text/event-stream.")
@@ -372,8 +390,9 @@ func (h *Handlers) streamTurn(c *wire.Call, t *turn) (wire.Object, error) {
 	return c.Send(&wire.Reply{Status: http.StatusOK, Header: header, Stream: stream})
 }
 
-// first returns the index of the event at which a stream begins: behind the one that the
-// client has read last, if it names one.
+// first returns the index of the event at which a stream begins: the one after the
+// event that the client has read last, if it names one. The last event of a turn that
+// has ended is always sent again.
 func (y *streamStyle) first(t *turn, lastID string) int {
 	last := len(t.events)
 	if t.ended() {
@@ -389,7 +408,9 @@ func (y *streamStyle) first(t *turn, lastID string) int {
 	return min(n, last)
 }
 
-// follow streams the events of a turn until it ends, without holding the lock.
+// follow streams the events of a turn from an index on, until the turn has ended or
+// write returns false. It holds the lock only while it reads them. Without events, it
+// sends heartbeats.
 func (h *Handlers) follow(ctx context.Context, t *turn, from int, style *streamStyle, write func(string) bool) {
 	pace := h.w.Options.AI.Heartbeat
 	if pace <= 0 {
@@ -429,7 +450,7 @@ func (h *Handlers) follow(ctx context.Context, t *turn, from int, style *streamS
 	}
 }
 
-// opening returns what the stream begins with, before any event.
+// opening returns the text with which the stream begins, before any event.
 func (y *streamStyle) opening() string {
 	text := ""
 	if y.BOM {
@@ -441,6 +462,7 @@ func (y *streamStyle) opening() string {
 	return y.lines(text)
 }
 
+// lines returns a text with the line ends of the style.
 func (y *streamStyle) lines(text string) string {
 	if y.Newline == "" {
 		return text
@@ -448,7 +470,8 @@ func (y *streamStyle) lines(text string) string {
 	return strings.ReplaceAll(text, "\n", y.Newline)
 }
 
-// render writes an event with its part of the answer so far.
+// render returns an event as text. The answer is the whole one so far, of which a
+// cumulative style sends all up to the end of the piece.
 func (y *streamStyle) render(e *streamEvent, id int, answer string) string {
 	data := e.data
 	switch {

@@ -44,7 +44,7 @@ func (h *Handlers) createThread(c *wire.Call, place string) (wire.Object, error)
 	}
 	h.keepThread(th, &q)
 	t := h.keepTurn(th, &q, key)
-	h.tellChat(th, "ai_chat_created")
+	h.logThread(th, "ai_chat_created")
 	h.begin(t)
 	return h.createdThread(t)
 }
@@ -118,7 +118,7 @@ func (h *Handlers) sendTurn(c *wire.Call, place string) (wire.Object, error) {
 		return nil, h.tooLarge(th.profile, codeTooLargeMessage, codeTooLargeShareMessage)
 	}
 	t := h.keepTurn(th, &q, key)
-	h.tellChat(th, "ai_chat_new_message")
+	h.logThread(th, "ai_chat_new_message")
 	h.begin(t)
 	return t.object(), nil
 }
@@ -149,7 +149,7 @@ func (h *Handlers) updateThread(c *wire.Call, th *thread) (wire.Object, error) {
 		return nil, err
 	}
 	th.name, th.updated = name, h.w.Now()
-	h.tellChat(th, "ai_chat_updated")
+	h.logThread(th, "ai_chat_updated")
 	return wire.Object{{"thread", h.threadObject(th)}}, nil
 }
 
@@ -157,7 +157,7 @@ func (h *Handlers) updateThread(c *wire.Call, th *thread) (wire.Object, error) {
 func (h *Handlers) deleteThread(c *wire.Call, th *thread) (wire.Object, error) {
 	h.cancel(th.last())
 	th.deleted, th.updated = true, h.w.Now()
-	h.tellChat(th, "ai_chat_deleted")
+	h.logThread(th, "ai_chat_deleted")
 	return nil, nil
 }
 

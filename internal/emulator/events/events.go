@@ -67,15 +67,19 @@ type Query struct {
 	cursor        string
 }
 
+// fingerprint returns a text of the filters of a query: a cursor is valid only for the
+// same ones.
 func (q *Query) fingerprint() string {
 	return fmt.Sprintf("%q", []string{
 		q.profile, q.event, q.category, q.sub, q.caller, q.object, q.visibility, q.acked, fmt.Sprint(q.from, q.to),
 	})
 }
 
+// audit reports whether a query searches the audit log.
 func (q *Query) audit() bool { return q.visibility == world.AuditLog }
 
-// parseSearch reads the parameters that search and summarize share. The caller holds the lock.
+// parseSearch reads the parameters that search and summarize share. Errors in them are
+// added to the checks of the call. The caller holds the lock.
 func (h *Handlers) parseSearch(c *wire.Call) Query {
 	q := Query{
 		parent:     wire.Plain(c.Value("parent_event_id")),
@@ -101,7 +105,8 @@ func (h *Handlers) parseSearch(c *wire.Call) Query {
 	return q
 }
 
-// readTimes converts the bounds into whole seconds, the unit of rows.
+// readTimes reads the bounds of the creation of events, and rounds them to whole
+// seconds, as events have them. If exclusive, events at the bounds are left out.
 func (q *Query) readTimes(c *wire.Call, exclusive bool) {
 	q.from, q.to = math.MinInt64, math.MaxInt64
 	from, to := c.Moment("created-min"), c.Moment("created-max")
@@ -120,7 +125,8 @@ func (q *Query) readTimes(c *wire.Call, exclusive bool) {
 	c.Check.InvalidIf(!from.IsZero() && !to.IsZero() && to.Before(from), "created-max", "Not earlier than created-min.")
 }
 
-// readProfiles reads the profile of a search: the highest one that is named.
+// readProfiles reads the profile of a search. Of several ones, the highest counts:
+// user, organization, workspace, share.
 func (h *Handlers) readProfiles(c *wire.Call, q *Query) {
 	for _, kind := range [...]string{wire.KindUser, wire.KindOrg, wire.KindWorkspace, wire.KindShare} {
 		name := kind + "_id"
@@ -145,7 +151,8 @@ func (h *Handlers) readProfiles(c *wire.Call, q *Query) {
 	c.Check.MissingIf(q.profile == "" && q.parent == "", "org_id", "Name a profile or a parent event.")
 }
 
-// readParent checks that a search for the events of a batch has no other filters.
+// readParent checks that a search for the events of a batch, whose parent is named,
+// has no other filters.
 func (q *Query) readParent(c *wire.Call) {
 	if q.parent == "" {
 		c.Check.InvalidIf(q.cursor != "" && q.offset > 0, "offset", "Not with a cursor.")
@@ -160,6 +167,8 @@ func (q *Query) readParent(c *wire.Call) {
 	}
 }
 
+// search returns a page of the events that match the filters of a call. Events that
+// the caller may not see are left out of the page, which may then be short.
 func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
 	if h.w.Options.Events.NoCursor {
 		c.Query.Del("cursor") // an older server does not know the parameter
@@ -184,6 +193,8 @@ func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"events", events}, {"pagination", pagination}}, nil
 }
 
+// start returns the position after which the page of a cursor begins, nil without a
+// cursor. It returns false for a cursor that is not valid for the query.
 func (h *Handlers) start(c *wire.Call, q *Query) (*world.Position, bool) {
 	if q.cursor == "" {
 		return nil, true
@@ -192,6 +203,7 @@ func (h *Handlers) start(c *wire.Call, q *Query) (*world.Position, bool) {
 	return &p, valid
 }
 
+// next returns the cursor of the next page, nil after the last one.
 func (h *Handlers) next(c *wire.Call, q *Query, page []uint32, more bool) any {
 	if !more || q.parent != "" || len(page) == 0 {
 		return nil
@@ -199,11 +211,14 @@ func (h *Handlers) next(c *wire.Call, q *Query, page []uint32, more bool) any {
 	return h.w.Cursor(h.w.Log.Position(page[len(page)-1]), h.searchBinding(c, q))
 }
 
+// searchBinding returns the text that a cursor is bound to: the caller and the
+// filters.
 func (h *Handlers) searchBinding(c *wire.Call, q *Query) string {
 	return fmt.Sprint("search ", h.w.Cursors, " ", c.Key.User, " ", q.fingerprint())
 }
 
-// page collects the matching rows in log order, before the visibility check.
+// page returns the matching rows in the order of the log, also those that the caller
+// may not see. It reports whether there are more.
 func (h *Handlers) page(v *Viewer, q *Query, start *world.Position) (rows []uint32, more bool) {
 	m := v.matcher(q)
 	skip := q.offset
@@ -223,7 +238,7 @@ func (h *Handlers) page(v *Viewer, q *Query, start *world.Position) (rows []uint
 	return rows, false
 }
 
-// matcher is a query in the terms of the log.
+// matcher is a query with the numbers that the log has for names.
 type matcher struct {
 	log            *world.Log
 	kinds          []bool // for each kind of event of the log: whether it matches
@@ -234,7 +249,8 @@ type matcher struct {
 	none           bool            // a filter names what the log has never seen: nothing matches
 }
 
-// matcher prepares the filters of a query, which [matcher.matches] applies to each row.
+// matcher returns the filters of a query, in the form that [matcher.matches] applies
+// to a row.
 func (v *Viewer) matcher(q *Query) *matcher {
 	l := &v.h.w.Log
 	m := &matcher{
@@ -260,6 +276,7 @@ func (v *Viewer) matcher(q *Query) *matcher {
 	return m
 }
 
+// matches reports whether row n of the log meets the filters and is visible by now.
 func (m *matcher) matches(n uint32) bool {
 	e := &m.log.Entries[n]
 	return !m.none && m.kinds[e.Kind] && e.Shown <= m.now &&
@@ -269,7 +286,8 @@ func (m *matcher) matches(n uint32) bool {
 		(m.wantAcked == "" || m.wantAcked == "true" == m.acked[n])
 }
 
-// Viewer decides what a caller sees.
+// Viewer decides which events a caller sees. It keeps the roles of the caller, so that
+// they are computed once for each profile.
 type Viewer struct {
 	h     *Handlers
 	key   *wire.Credential
@@ -287,6 +305,7 @@ func (h *Handlers) Viewer(c *wire.Call, q *Query) *Viewer {
 	}
 }
 
+// role returns the role of the caller on a profile.
 func (v *Viewer) role(profileID string) world.Role {
 	r, found := v.roles[profileID]
 	if !found {
@@ -296,6 +315,7 @@ func (v *Viewer) role(profileID string) world.Role {
 	return r
 }
 
+// covers returns what the credential of the caller grants on a profile.
 func (v *Viewer) covers(profileID string) wire.Mode {
 	m, found := v.modes[profileID]
 	if !found {
@@ -305,7 +325,8 @@ func (v *Viewer) covers(profileID string) wire.Mode {
 	return m
 }
 
-// gate rejects a search by a credential without access, or the role to audit.
+// gate refuses a search for which the credential does not cover the profile, or that
+// requires another role, as a search of the audit log does.
 func (v *Viewer) gate(q *Query) error {
 	if q.audit() && (q.kind == wire.KindUser || q.parent != "") {
 		return wire.Refuse(http.StatusUnauthorized, codeAuditAnchor,
@@ -332,7 +353,7 @@ func (v *Viewer) gate(q *Query) error {
 	return nil
 }
 
-// Sees reports whether the caller may see a row.
+// Sees reports whether the caller may see row n of the log.
 func (v *Viewer) Sees(n uint32) bool {
 	l := &v.h.w.Log
 	e := &l.Entries[n]
@@ -356,13 +377,13 @@ func (v *Viewer) Sees(n uint32) bool {
 		return true
 	}
 	least := world.Member
-	if k.Permission == world.ForAdmin || k.Category == "import" { // which members never see, whatever the row says
+	if k.Permission == world.ForAdmin || k.Category == "import" { // members never see imports, whatever the row says
 		least = world.Admin
 	}
 	return world.Rank(v.role(profileID)) >= world.Rank(least)
 }
 
-// row renders an event at a level of detail.
+// row renders row n of the log at a level of detail.
 func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
 	l := &v.h.w.Log
 	e := &l.Entries[n]
@@ -407,7 +428,7 @@ func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// putRest adds the members that only some events have.
+// putRest adds the members of the level full that only some events have.
 func (v *Viewer) putRest(r *wire.Row, e *world.Entry, k *world.EventKind, d *world.Detail) {
 	r.Put(wire.Full, "event_profile", wire.OptionalProfile(v.h.w.Log.ProfileID(e)))
 	if k.NodeType != "" {
@@ -426,6 +447,7 @@ func (v *Viewer) putRest(r *wire.Row, e *world.Entry, k *world.EventKind, d *wor
 	}
 }
 
+// eventDetails returns one event.
 func (h *Handlers) eventDetails(c *wire.Call) (wire.Object, error) {
 	v := h.Viewer(c, &Query{})
 	n, err := v.event(c, v.Sees)
@@ -435,6 +457,7 @@ func (h *Handlers) eventDetails(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"event", v.row(n, c.Out.Level)}}, nil
 }
 
+// eventAck marks an event as acknowledged by the caller.
 func (h *Handlers) eventAck(c *wire.Call) (wire.Object, error) {
 	v := h.Viewer(c, &Query{})
 	n, err := v.event(c, v.mayAck)
@@ -451,7 +474,8 @@ func (h *Handlers) eventAck(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// mayAck also lets a compliance auditor acknowledge security alerts.
+// mayAck reports whether the caller may acknowledge row n of the log: an event that
+// the caller sees or, for a compliance auditor, a security alert.
 func (v *Viewer) mayAck(n uint32) bool {
 	l := &v.h.w.Log
 	e := &l.Entries[n]
@@ -463,7 +487,8 @@ func (v *Viewer) mayAck(n uint32) bool {
 	return v.Sees(n)
 }
 
-// event finds the event of a path, which the caller must be allowed to use.
+// event returns the row of the event in the path. It refuses an event that the caller
+// may not use, as may decides.
 func (v *Viewer) event(c *wire.Call, may func(uint32) bool) (uint32, error) {
 	id := wire.Plain(c.Segment("event_id"))
 	switch {
@@ -494,6 +519,8 @@ func (v *Viewer) event(c *wire.Call, may func(uint32) bool) (uint32, error) {
 	}
 }
 
+// searchParams returns the parameters that search and summarize describe, as
+// name:type:constraint.
 func searchParams() []string {
 	return []string{
 		"user_id:profile_id:the highest of user, org, workspace and share applies",
@@ -507,6 +534,8 @@ func searchParams() []string {
 	}
 }
 
+// rows returns the rows of the profile or of the parent event of a query, in the order
+// of the log.
 func rows(l *world.Log, q *Query) []uint32 {
 	if q.parent != "" {
 		return l.ChildrenOf(q.parent)
@@ -552,7 +581,8 @@ func (h *Handlers) ExpireChanges() {
 	h.retention++
 }
 
-// candidates iterates over the rows of a query after start, within its times.
+// candidates iterates over the rows of a query that come after start and are created
+// between its times.
 func candidates(l *world.Log, q *Query, start *world.Position) iter.Seq[uint32] {
 	rows := rows(l, q)
 	first, last := l.Span(q.from, q.to)

@@ -33,6 +33,7 @@ type extraction struct {
 	created, updated    time.Time
 }
 
+// object renders a job.
 func (j *extraction) object() wire.Object {
 	var id, failure any
 	percent := 0
@@ -55,7 +56,7 @@ func (j *extraction) object() wire.Object {
 	}
 }
 
-// readExtraction reads the fields to extract; none means all.
+// readExtraction returns the names of the fields to extract; none means all.
 func (h *extractor) readExtraction(c *wire.Call, workspaceID string) ([]string, error) {
 	if err := c.ReadForm(); err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func (h *extractor) readExtraction(c *wire.Call, workspaceID string) ([]string, 
 	v := h.area.vocabularyOf(workspaceID)
 	fields := []string{}
 	for _, name := range jsonTexts(c, "fields", extractMost) {
-		f := v.governing(name)
+		f := v.liveField(name)
 		if f == nil {
 			c.Check.Invalid("fields", "There is no field "+name+".")
 			break
@@ -76,6 +77,8 @@ func (h *extractor) readExtraction(c *wire.Call, workspaceID string) ([]string, 
 	return fields, c.Check.Refusal()
 }
 
+// extract starts a job that extracts facts from a node, unless the node has facts in
+// all requested fields.
 func (h *extractor) extract(c *wire.Call, id string, n *world.Node) (wire.Object, error) {
 	fields, err := h.readExtraction(c, id)
 	if err != nil {
@@ -89,17 +92,20 @@ func (h *extractor) extract(c *wire.Call, id string, n *world.Node) (wire.Object
 	return c.Accepted(extractAnswer(wire.Hyphenated(j.id), n, fields, j.status, uri))
 }
 
+// extractAnswer renders the response of extract; without a job, job is nil.
 func extractAnswer(job any, n *world.Node, fields []string, status, uri string) wire.Object {
 	return wire.Object{{"job_id", job}, {"node_id", n.ID}, {"fields", fields}, {"status", status}, {"status_uri", uri}}
 }
 
-// allExtracted reports whether all named fields have a row on a node.
+// allExtracted reports whether a node has facts, also empty ones, in all of at least
+// one field.
 func (h *extractor) allExtracted(n *world.Node, fields []string) bool {
 	return len(fields) > 0 && !slices.ContainsFunc(fields, func(name string) bool {
 		return h.area.metadata.facts[n.ID][fieldKey(name)] == nil
 	})
 }
 
+// extractAll starts a job for each file and note in a folder and below it.
 func (h *extractor) extractAll(c *wire.Call, id string) (wire.Object, error) {
 	folder := wire.Plain(c.Segment("node_id"))
 	if folder != world.RootFolder {
@@ -128,7 +134,7 @@ func (h *extractor) extractAll(c *wire.Call, id string) (wire.Object, error) {
 	})
 }
 
-// queueExtraction starts a job, which finishes later.
+// queueExtraction adds a job, which finishes after extractTime.
 func (h *extractor) queueExtraction(c *wire.Call, n *world.Node, kind string, fields []string) *extraction {
 	j := &extraction{
 		id: world.Opaque('9', h.w.Options.Seed, h.w.NextSerial()), workspace: n.Profile, user: c.Key.User, node: n,
@@ -140,11 +146,13 @@ func (h *extractor) queueExtraction(c *wire.Call, n *world.Node, kind string, fi
 	return j
 }
 
+// extractTime returns how long a job takes.
 func (h *extractor) extractTime() time.Duration {
 	return max(0, cmp.Or(h.w.Options.Metadata.ExtractTime, extractTime))
 }
 
-// finish ends a job. The platform may retry a failed one, with another result.
+// finish ends a job. It fails as often as retries says, and is run again by itself,
+// before it can succeed.
 func (h *extractor) finish(j *extraction, retries int) {
 	j.updated = h.w.Now()
 	j.status = jobErrored
@@ -159,13 +167,14 @@ func (h *extractor) finish(j *extraction, retries int) {
 	}
 	j.status = jobCompleted
 	h.w.Charge(h.w.OrgOf(j.workspace), 1)
-	if found := h.takeDown(j, text); len(found) > 0 {
+	if found := h.storeFacts(j, text); len(found) > 0 {
 		h.area.factsChanged(j.node, world.Event{Name: eventExtracted, CallingUser: j.user}, found)
 	}
 }
 
-// takeDown stores the facts of a text. Those written by users stay.
-func (h *extractor) takeDown(j *extraction, text string) []string {
+// storeFacts stores the facts that a text states as "label: value", and a category. It
+// returns the names of their fields. Facts that users have written stay.
+func (h *extractor) storeFacts(j *extraction, text string) []string {
 	v := h.area.vocabularyOf(j.workspace)
 	var names []string
 	file := func(f *metaField, value any, rationale string) {
@@ -190,17 +199,18 @@ func (h *extractor) takeDown(j *extraction, text string) []string {
 			file(f, value, "The text says so.")
 		}
 	}
-	category, sub := sortOf(j.node, text)
-	file(v.governing(fieldCategory), category, "It reads like one.")
-	file(v.governing(fieldSub), sub, "It reads like one.")
+	category, sub := categoryOf(j.node, text)
+	file(v.liveField(fieldCategory), category, "It reads like one.")
+	file(v.liveField(fieldSub), sub, "It reads like one.")
 	return names
 }
 
-// fieldFor finds the field of a label, or creates it if allowed.
+// fieldFor returns the field of a label. If there is none, it creates one for the
+// value if mayAdd and the workspace has room, and otherwise returns nil.
 func (h *Handlers) fieldFor(v *vocabulary, label string, value any, mayAdd bool) *metaField {
 	for _, f := range v.fields {
 		if foldName(f.name) == foldName(label) {
-			return v.governing(f.name)
+			return v.liveField(f.name)
 		}
 	}
 	if !mayAdd || h.fieldRoom(v) == 0 {
@@ -209,7 +219,7 @@ func (h *Handlers) fieldFor(v *vocabulary, label string, value any, mayAdd bool)
 	return v.add(strings.ReplaceAll(strings.ToLower(label), " ", "_"), typeOf(value), originAI, h.w.Now())
 }
 
-// statement parses a line "label: value".
+// statement parses a line "label: value". It returns false for any other line.
 func statement(line string) (label string, value any, said bool) {
 	label, text, said := strings.Cut(strings.TrimLeft(strings.TrimSpace(line), "-*# "), ": ")
 	label, text = strings.Trim(label, "* "), strings.Trim(text, "* ")
@@ -219,8 +229,9 @@ func statement(line string) (label string, value any, said bool) {
 	return label, readText(text), said
 }
 
-// sortOf returns the category of a file by words in it.
-func sortOf(n *world.Node, text string) (category, sub string) {
+// categoryOf returns the category and subcategory of a file, by a word in its name or
+// text.
+func categoryOf(n *world.Node, text string) (category, sub string) {
 	words := strings.ToLower(n.Name + " " + text)
 	for _, sort := range [...][3]string{
 		{"invoice", "Finance", "Invoice"},
@@ -240,7 +251,7 @@ func sortOf(n *world.Node, text string) (category, sub string) {
 	return categoryOther, categoryOther
 }
 
-// jobs lists the jobs of a workspace. Ended ones are deleted after an hour.
+// jobs returns the jobs of a workspace that run or have ended within the last hour.
 func (h *extractor) jobs(c *wire.Call, id string) (wire.Object, error) {
 	list := wire.Filter(h.area.metadata.extractions, func(j *extraction) bool {
 		return j.workspace == id && (j.status == jobQueued || c.Now.Sub(j.updated) < jobsKept)

@@ -37,12 +37,14 @@ type fact struct {
 	updated                       time.Time
 }
 
+// factRevision is a change of the facts of a node, by a user.
 type factRevision struct {
 	event, user string
 	fields      []string
 	at          time.Time
 }
 
+// keepFact adds a fact to a node, or replaces the one in the same field.
 func (h *Handlers) keepFact(n *world.Node, f fact) {
 	if h.metadata.facts[n.ID] == nil {
 		h.metadata.facts[n.ID] = map[string]*fact{}
@@ -50,13 +52,15 @@ func (h *Handlers) keepFact(n *world.Node, f fact) {
 	h.metadata.facts[n.ID][fieldKey(f.field.name)] = &f
 }
 
+// factsChanged records a change of the facts of a node, and writes an event.
 func (h *Handlers) factsChanged(n *world.Node, e world.Event, fields []string) {
 	m := &h.metadata
 	m.revisions[n.ID] = append(m.revisions[n.ID], factRevision{e.Name, e.CallingUser, fields, h.w.Now()})
 	h.w.NodeEvent(n, e)
 }
 
-// factsOf lists the facts of a node as the platform orders them: typed ones, identifiers, the rest.
+// factsOf returns the facts of a node in the order of the platform: first those in
+// fields that are not text, then identifiers, then the rest.
 func (m *metadataState) factsOf(n *world.Node) []*fact {
 	group := func(f *fact) int {
 		name := fieldKey(f.field.name)
@@ -76,7 +80,8 @@ func (m *metadataState) factsOf(n *world.Node) []*fact {
 	})
 }
 
-// object renders a fact: its source at the level full, its value from standard on.
+// object renders a fact, with the name of its field as the member nameKey. Only the
+// level full has its source.
 func (f *fact) object(nameKey string, lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, nameKey, f.field.name)
@@ -106,18 +111,20 @@ func (h *Handlers) Facts(n *world.Node, lv wire.Level) wire.Object {
 	return append(o, wire.Member{"items", items})
 }
 
+// readFacts returns the facts of a node.
 func (h *Handlers) readFacts(c *wire.Call, _ string, n *world.Node) (wire.Object, error) {
 	items := wire.Rows(h.metadata.factsOf(n), func(f *fact) wire.Object { return f.object("field", c.Out.Level) })
 	return wire.Object{{"object_id", wire.Hyphenated(n.ID)}, {"count", len(items)}, {"items", items}}, nil
 }
 
+// written is a fact that a call writes.
 type written struct {
 	name, kind string
 	field      *metaField // nil for a name that becomes a field
 	value      any
 }
 
-// writeFacts writes the facts of a node, all or none. New names become fields.
+// writeFacts writes the facts of a node, all or none. It creates fields for new names.
 func (h *Handlers) writeFacts(c *wire.Call, id string, n *world.Node) (wire.Object, error) {
 	v := h.vocabularyOf(id)
 	entries, err := readFactEntries(c, v)
@@ -148,7 +155,8 @@ func (h *Handlers) writeFacts(c *wire.Call, id string, n *world.Node) (wire.Obje
 	return h.readFacts(c, id, n)
 }
 
-// storedType returns the type of a valid value, or of an empty text.
+// storedType returns the type of a value in a field of a kind: an empty text is a
+// string in any field.
 func storedType(kind string, value any) string {
 	if value == "" {
 		return typeString
@@ -156,7 +164,8 @@ func storedType(kind string, value any) string {
 	return kind
 }
 
-// readFactEntries reads a write and the fields of its names, without nulls.
+// readFactEntries returns the facts that a call writes, without those whose value is
+// null.
 func readFactEntries(c *wire.Call, v *vocabulary) ([]written, error) {
 	f := c.JSON
 	if f.Has("template_id") {
@@ -185,9 +194,10 @@ func readFactEntries(c *wire.Call, v *vocabulary) ([]written, error) {
 	return entries, c.Check.Refusal()
 }
 
-// readFact reads one entry and reports whether there is anything to write.
+// readFact returns one fact that a call writes, and false if there is nothing to
+// write: the value is null or not valid.
 func readFact(c *wire.Call, v *vocabulary, name string, value any) (written, bool) {
-	w := written{name: name, field: v.governing(name)}
+	w := written{name: name, field: v.liveField(name)}
 	switch {
 	case name != strings.TrimSpace(name) || name == "":
 		c.Check.Add(name, "field_name_not_canonical", "Names have no blanks around them.", wire.CodeInvalid)
@@ -215,7 +225,8 @@ func readFact(c *wire.Call, v *vocabulary, name string, value any) (written, boo
 	return w, true
 }
 
-// deleteFacts deletes the facts of a node with the given keys, or all.
+// deleteFacts deletes the facts of a node that the parameter keys names, or all
+// without it.
 func (h *Handlers) deleteFacts(c *wire.Call, id string) (wire.Object, error) {
 	var keys []string
 	if _, sent := c.Query["keys"]; sent {
@@ -263,7 +274,7 @@ func (h *Handlers) AddFact(it world.Fact) error {
 	}
 	now := h.w.Now()
 	v := h.vocabularyOf(n.Profile)
-	f := v.governing(it.Field)
+	f := v.liveField(it.Field)
 	if f == nil {
 		f = v.add(it.Field, typeOf(value), originAI, now)
 	}
@@ -291,14 +302,16 @@ const (
 	typeDatetime = "datetime"
 )
 
+// fieldTypes returns the types that a field can have.
 func fieldTypes() []string {
 	return []string{typeString, typeBool, typeInt, typeFloat, typeJSON, typeURL, typeDatetime}
 }
 
 const valueMost = 4096 // characters of a string
 
-// fitValue returns a value as stored in a field of a type: a string, a bool, a
-// json.Number, a map or a list. An empty text empties a field of any type.
+// fitValue converts a value to the form in which a field of a type stores it: a
+// string, a bool, a json.Number, a map or a list. It returns false for a value that
+// does not fit. An empty text fits every type.
 func fitValue(kind string, value any) (any, bool) {
 	text, isText := value.(string)
 	if isText && text == "" {
@@ -324,7 +337,8 @@ func fitValue(kind string, value any) (any, bool) {
 	}
 }
 
-// fitNumber accepts numbers and texts of them without separators or currency.
+// fitNumber converts a number, or the text of one without separators or currency. It
+// returns false for any other value, and for a fraction if the type is int.
 func fitNumber(kind string, value any) (any, bool) {
 	n, isNumber := value.(json.Number)
 	if text, isText := value.(string); isText {
@@ -337,8 +351,10 @@ func fitNumber(kind string, value any) (any, bool) {
 	return n, isNumber && err == nil
 }
 
+// plainNumber matches a decimal number as JSON writes it, without an exponent.
 func plainNumber() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`) }
 
+// readISO parses a time or date of ISO 8601. It returns false for any other text.
 func readISO(text string) (time.Time, bool) {
 	for _, layout := range [...]string{time.RFC3339, "2006-01-02T15:04:05", time.DateOnly} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -348,12 +364,14 @@ func readISO(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
+// isWebAddress reports whether a text is a URL with http or https.
 func isWebAddress(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" &&
 		utf8.RuneCountInString(text) <= valueMost
 }
 
+// isStructure reports whether a value is a JSON object or list.
 func isStructure(value any) bool {
 	switch value.(type) {
 	case map[string]any, []any:
@@ -362,7 +380,7 @@ func isStructure(value any) bool {
 	return false
 }
 
-// typeOf returns the type that a new field gets from a value.
+// typeOf returns the type that a new field gets from its first value.
 func typeOf(value any) string {
 	switch v := value.(type) {
 	case bool:
@@ -385,7 +403,7 @@ func typeOf(value any) string {
 	}
 }
 
-// readText returns the value of a text; texts are never numbers.
+// readText returns the bool or number that a text stands for, and otherwise the text.
 func readText(text string) any {
 	switch {
 	case text == "true", text == "false":
@@ -396,10 +414,11 @@ func readText(text string) any {
 	return text
 }
 
-// sameValue compares stored values, numbers by value.
+// sameValue reports whether two stored values are equal; numbers are compared as
+// numbers.
 func sameValue(a, b any) bool { return valueText(a) == valueText(b) }
 
-// valueText returns a value as searchable text.
+// valueText returns a value as text for searches and comparisons.
 func valueText(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -418,7 +437,8 @@ func valueText(value any) string {
 	return string(text)
 }
 
-// listed returns a word of a closed list in its spelling.
+// listed returns the word of a list that equals a value except for case. It returns
+// false if there is none.
 func listed(allowed []string, value any) (string, bool) {
 	text, isText := value.(string)
 	i := slices.IndexFunc(allowed, func(word string) bool { return isText && strings.EqualFold(word, text) })

@@ -27,6 +27,7 @@ const (
 	forbiddenInName = `<>"\{}[]`
 )
 
+// categories returns the values that the standard field category can have.
 func categories() []string {
 	return []string{
 		"Legal", "Finance", "Sales", "Marketing", "Engineering", "Product", "Operations", "People", "Research", "Media",
@@ -34,6 +35,7 @@ func categories() []string {
 	}
 }
 
+// subCategories returns the values that the standard field sub_category can have.
 func subCategories() []string {
 	return []string{
 		"Contract", "Agreement", "Invoice", "Receipt", "Statement", "Report", "Proposal", "Specification", "Policy",
@@ -58,6 +60,7 @@ type vocabulary struct {
 	byKey  map[string]*metaField
 }
 
+// fieldKey returns the key of a field: names that differ only in case are the same.
 func fieldKey(name string) string { return strings.ToLower(name) }
 
 // vocabularyOf returns the fields of a workspace, the standard ones first.
@@ -76,6 +79,7 @@ func (h *Handlers) vocabularyOf(workspaceID string) *vocabulary {
 	return v
 }
 
+// add adds a live field.
 func (v *vocabulary) add(name, kind, origin string, created time.Time) *metaField {
 	f := &metaField{name: name, kind: kind, origin: origin, revision: 1, created: created, updated: created}
 	v.fields = append(v.fields, f)
@@ -83,8 +87,9 @@ func (v *vocabulary) add(name, kind, origin string, created time.Time) *metaFiel
 	return f
 }
 
-// governing returns the live field of a name, nil if there is none.
-func (v *vocabulary) governing(name string) *metaField {
+// liveField returns the live field of a name: the field itself or, after a merge, the
+// one that it was merged into. It returns nil if there is none.
+func (v *vocabulary) liveField(name string) *metaField {
 	f := v.byKey[fieldKey(name)]
 	for f != nil && f.into != nil {
 		f = f.into
@@ -92,10 +97,12 @@ func (v *vocabulary) governing(name string) *metaField {
 	return f
 }
 
+// group returns a live field and the fields that were merged into it.
 func (v *vocabulary) group(f *metaField) []*metaField {
-	return wire.Filter(v.fields, func(g *metaField) bool { return v.governing(g.name) == f })
+	return wire.Filter(v.fields, func(g *metaField) bool { return v.liveField(g.name) == f })
 }
 
+// fieldRoom returns how many more fields a vocabulary may have.
 func (h *Handlers) fieldRoom(v *vocabulary) int {
 	if h.w.Options.Metadata.FieldLimit == 0 {
 		return math.MaxInt32
@@ -103,12 +110,14 @@ func (h *Handlers) fieldRoom(v *vocabulary) int {
 	return max(0, h.w.Options.Metadata.FieldLimit-len(v.fields))
 }
 
+// fieldLimit returns the refusal of one field too many.
 func fieldLimit() error {
 	return wire.Refuse(http.StatusRequestEntityTooLarge, codeFieldLimit,
 		"The workspace has as many fields as it may have.")
 }
 
-// holders returns the nodes, also in the trash, with a value of one of the fields.
+// holders returns the nodes that have a value of one of the fields, nodes in the trash
+// included.
 func (h *Handlers) holders(workspaceID string, group ...*metaField) []*world.Node {
 	var found []*world.Node
 	for _, id := range h.w.NodeIDs() {
@@ -121,7 +130,8 @@ func (h *Handlers) holders(workspaceID string, group ...*metaField) []*world.Nod
 	return found
 }
 
-// fact returns the value of exactly this field, nil if it has none or was emptied.
+// fact returns the fact of a node in exactly this field, without those merged into it;
+// nil if there is none or its value is empty.
 func (m *metadataState) fact(n *world.Node, f *metaField) *fact {
 	found := m.facts[n.ID][fieldKey(f.name)]
 	if found == nil || found.value == "" {
@@ -130,6 +140,7 @@ func (m *metadataState) fact(n *world.Node, f *metaField) *fact {
 	return found
 }
 
+// fieldObject renders a live field.
 func (h *Handlers) fieldObject(workspaceID string, v *vocabulary, f *metaField, lv wire.Level) wire.Object {
 	aliases, constraints := []string{}, any(nil)
 	group := v.group(f)
@@ -155,13 +166,14 @@ func (h *Handlers) fieldObject(workspaceID string, v *vocabulary, f *metaField, 
 	return r.Fields
 }
 
-// listFields returns the live fields of a workspace, or the values of a named one.
+// listFields returns a page of the live fields of a workspace or, with the parameter
+// field, of the values of that field.
 func (h *Handlers) listFields(c *wire.Call, id string) (wire.Object, error) {
 	v := h.vocabularyOf(id)
 	p := h.flatPage(c, c.Integer("page_size", fieldPage, 1, fieldPageMost), "field")
 	var named *metaField
 	if name := c.Value("field"); name != "" {
-		named = v.governing(name)
+		named = v.liveField(name)
 		if named == nil {
 			c.Check.Invalid("field", "There is no such field.")
 		}
@@ -182,12 +194,13 @@ func (h *Handlers) listFields(c *wire.Call, id string) (wire.Object, error) {
 	}), nil
 }
 
+// observation is a value of a field, and how many facts have it.
 type observation struct {
 	value any
 	count int
 }
 
-// observed lists the values of a field and their counts, most frequent first.
+// observed returns the values of a group of fields, the most frequent first.
 func (h *Handlers) observed(workspaceID string, group []*metaField) []*observation {
 	var values []*observation
 	for _, n := range h.holders(workspaceID, group...) {
@@ -208,7 +221,7 @@ func (h *Handlers) observed(workspaceID string, group []*metaField) []*observati
 	return values
 }
 
-// declareField creates a field, or returns the existing one of the name.
+// declareField creates a field, or returns the field that has the name.
 func (h *Handlers) declareField(c *wire.Call, id string) (wire.Object, error) {
 	name, _ := c.Field("name")
 	name = strings.TrimSpace(name)
@@ -228,7 +241,7 @@ func (h *Handlers) declareField(c *wire.Call, id string) (wire.Object, error) {
 		return nil, err
 	}
 	v := h.vocabularyOf(id)
-	f := v.governing(name)
+	f := v.liveField(name)
 	created := f == nil
 	if created {
 		if h.fieldRoom(v) == 0 {
@@ -240,11 +253,12 @@ func (h *Handlers) declareField(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"field", h.fieldObject(id, v, f, c.Out.Level)}, {"field_created", created}}, nil
 }
 
+// isFieldName reports whether a name has only characters that a field may have.
 func isFieldName(name string) bool {
 	return !strings.ContainsFunc(name, unicode.IsControl) && !strings.ContainsAny(name, forbiddenInName)
 }
 
-// AddField adds a field unless the name exists.
+// AddField adds a field, unless the workspace has one of the name.
 func (h *Handlers) AddField(it world.Field) world.Field {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -256,7 +270,7 @@ func (h *Handlers) AddField(it world.Field) world.Field {
 	if f == nil {
 		f = v.add(it.Name, it.Type, it.Origin, it.Created)
 	}
-	if into := v.governing(it.MergedInto); into != nil && into != f {
+	if into := v.liveField(it.MergedInto); into != nil && into != f {
 		f.into = into
 	}
 	h.w.Touch(h.w.Now(), it.Workspace, fieldMetadata)
@@ -268,12 +282,14 @@ const OpMerge = "metadata.Fields.Merge"
 
 const proposalsPage = 10
 
+// merging is a request to merge one field into another.
 type merging struct {
 	source, target string
 	confirm        bool
 }
 
-// mergeFields merges two fields, or previews it. Obstacles are no error.
+// mergeFields merges a field into another one or, without confirmation, returns what
+// that would do. A merge that is not allowed is no error: the response says why.
 func (h *Handlers) mergeFields(c *wire.Call, id string) (wire.Object, error) {
 	m, err := readMerging(c)
 	if err != nil {
@@ -289,7 +305,8 @@ func (h *Handlers) mergeFields(c *wire.Call, id string) (wire.Object, error) {
 	return h.merge(c, id, m)
 }
 
-// readMerging reads JSON or a form, not the query. Names are not normalized.
+// readMerging reads the names of two fields from JSON or a form, not from the query.
+// It does not change the names.
 func readMerging(c *wire.Call) (merging, error) {
 	var m merging
 	if wire.MediaType(c.Request.Header) == wire.FormType {
@@ -320,14 +337,15 @@ func readMerging(c *wire.Call) (merging, error) {
 	return m, c.Check.Refusal()
 }
 
-// merge merges a field into another or, without confirmation, returns what that would do.
+// merge merges a field into another one, if m is confirmed and nothing forbids it. It
+// returns what was done, or would be.
 func (h *Handlers) merge(c *wire.Call, workspaceID string, m merging) (wire.Object, error) {
 	v := h.vocabularyOf(workspaceID)
-	source, target := v.byKey[fieldKey(m.source)], v.governing(m.target)
+	source, target := v.byKey[fieldKey(m.source)], v.liveField(m.target)
 	if source != nil && source == target {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeMergeItself, "A field cannot be merged into itself.")
 	}
-	done := source != nil && source.into != nil && v.governing(source.name) == target
+	done := source != nil && source.into != nil && v.liveField(source.name) == target
 	refused := h.refuseMerge(workspaceID, v, source, target)
 	var affected, before, snapshot any = 0, 0, nil
 	if source != nil {
@@ -365,6 +383,7 @@ func (h *Handlers) merge(c *wire.Call, workspaceID string, m merging) (wire.Obje
 	}, nil
 }
 
+// orNothing returns an object, and nil without a type for a nil one.
 func orNothing(o wire.Object) any {
 	if o == nil {
 		return nil
@@ -372,7 +391,8 @@ func orNothing(o wire.Object) any {
 	return o
 }
 
-// refuseMerge returns why a merge is rejected, nil if it is allowed or done.
+// refuseMerge returns the reason why two fields cannot be merged, nil if they can be
+// or already are.
 func (h *Handlers) refuseMerge(workspaceID string, v *vocabulary, source, target *metaField) wire.Object {
 	reason := func(name, message string, more ...wire.Member) wire.Object {
 		return append(wire.Object{{"reason", name}, {"message", message}}, more...)
@@ -380,8 +400,8 @@ func (h *Handlers) refuseMerge(workspaceID string, v *vocabulary, source, target
 	switch {
 	case source == nil:
 		return reason("merge_source_unknown", "There is no such source field.")
-	case source.into != nil && v.governing(source.name) != target:
-		into := v.governing(source.name).name
+	case source.into != nil && v.liveField(source.name) != target:
+		into := v.liveField(source.name).name
 		return reason("merge_source_already_merged", "The source was merged into "+into+" before.",
 			wire.Member{"source_resolves_to", into})
 	case source.into != nil:
@@ -398,8 +418,8 @@ func (h *Handlers) refuseMerge(workspaceID string, v *vocabulary, source, target
 	return nil
 }
 
-// hides reports whether a merge would hide a value: a file has values of a user for both
-// that differ.
+// hides reports whether a merge of two groups of fields would hide a value: users have
+// written different values for both on one node.
 func (h *Handlers) hides(workspaceID string, a, b []*metaField) bool {
 	for _, n := range h.holders(workspaceID, a...) {
 		for _, f := range a {
@@ -414,13 +434,15 @@ func (h *Handlers) hides(workspaceID string, a, b []*metaField) bool {
 	return false
 }
 
+// proposal is a pair of fields that may mean the same.
 type proposal struct {
 	source, target *metaField
 	reason         string
 	affected       int
 }
 
-// mergeCandidates returns the mergeable pairs among the next similar ones.
+// mergeCandidates returns those of the next pairs of similar fields that can be
+// merged.
 func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error) {
 	offset := c.Integer("offset", 0, 0, math.MaxInt32)
 	v := h.vocabularyOf(id)
@@ -447,8 +469,9 @@ func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error)
 	}, c.Check.Refusal()
 }
 
-// proposals ranks similar pairs, those with the fewest files first. The source is
-// the field with fewer files, or else the younger.
+// proposals returns the pairs of similar fields, those with the fewest files first.
+// The source of a pair is the field with fewer files or, with as many, the younger
+// one.
 func (h *Handlers) proposals(workspaceID string, v *vocabulary) []proposal {
 	counts := map[*metaField]int{}
 	for _, f := range v.fields {
@@ -472,7 +495,7 @@ func (h *Handlers) proposals(workspaceID string, v *vocabulary) []proposal {
 	return found
 }
 
-// alike returns why two names may mean the same, "" if they do not.
+// alike returns the reason why two names may mean the same, "" if there is none.
 func alike(a, b string) string {
 	switch {
 	case foldName(a) == foldName(b):
@@ -483,7 +506,7 @@ func alike(a, b string) string {
 	return ""
 }
 
-// foldName returns a name without case, blanks, underscores and hyphens.
+// foldName returns a name in lower case without blanks, underscores and hyphens.
 func foldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" _-", r) {
@@ -493,7 +516,8 @@ func foldName(name string) string {
 	}, strings.ToLower(name))
 }
 
-// concept returns a name with synonyms replaced by one of them.
+// concept returns a name in which each word is replaced by one of its synonyms, always
+// the same.
 func concept(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune(fieldSpacers, r) })
 	for i, word := range words {

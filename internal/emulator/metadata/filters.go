@@ -42,13 +42,14 @@ const (
 	operatorConfidence = "confidence_gte"
 )
 
-// clause is one condition on the facts of a node. Several must all hold.
+// clause is a condition on the facts of a node. A node must meet all clauses of a
+// filter.
 type clause struct {
 	field, operator string
 	value           any
 }
 
-// readClauses reads conditions and checks that they can be used.
+// readClauses reads conditions. It returns false if one of them cannot be used.
 func readClauses(list []any) ([]clause, bool) {
 	clauses := make([]clause, 0, len(list))
 	for _, entry := range list {
@@ -65,8 +66,8 @@ func readClauses(list []any) ([]clause, bool) {
 	return clauses, true
 }
 
-// isUsable reports whether a condition has what its operator takes: no value, a
-// list of values, a degree of confidence, or one value.
+// isUsable reports whether a condition has the value that its operator requires: none,
+// a list of values, a degree of confidence, or one value.
 func (cl clause) isUsable() bool {
 	switch cl.operator {
 	case operatorExists, operatorNotExists:
@@ -84,9 +85,11 @@ func (cl clause) isUsable() bool {
 	return false
 }
 
+// confidences returns the degrees of confidence, the lowest first.
 func confidences() []string { return []string{"low", "medium", "high", "certain"} }
 
-// parseClauses reads the conditions of a search, at least one.
+// parseClauses parses the conditions of a search, a JSON list of 1 to 5. It returns
+// false for any other text.
 func parseClauses(text string) ([]clause, bool) {
 	var list []any
 	if err := wire.Decode([]byte(text), &list); err != nil || len(list) == 0 || len(list) > clausesMost {
@@ -95,8 +98,8 @@ func parseClauses(text string) ([]clause, bool) {
 	return readClauses(list)
 }
 
-// holds reports whether a node meets a condition. Nodes without facts are no
-// candidates, and a comparison holds for fields with a value only.
+// holds reports whether a node meets a condition. A node without any facts meets none,
+// and a comparison requires a value of the field.
 func (cl clause) holds(h *Handlers, n *world.Node) bool {
 	if len(h.metadata.facts[n.ID]) == 0 {
 		return false
@@ -108,15 +111,15 @@ func (cl clause) holds(h *Handlers, n *world.Node) bool {
 	return slices.ContainsFunc(held, cl.matches)
 }
 
-// factsNamed returns the facts of a node in a field. A retired name means the
-// field it was merged into, with the facts of both.
+// factsNamed returns the facts of a node in a field. A name that was merged into
+// another field stands for that field, with the facts of both.
 func (h *Handlers) factsNamed(n *world.Node, field string) []*fact {
 	v := h.metadata.vocabularies[n.Profile]
 	if v == nil {
 		return nil
 	}
 	var held []*fact
-	for _, g := range v.group(v.governing(field)) {
+	for _, g := range v.group(v.liveField(field)) {
 		if found := h.metadata.fact(n, g); found != nil {
 			held = append(held, found)
 		}
@@ -161,8 +164,8 @@ func (cl clause) matches(f *fact) bool {
 	}
 }
 
-// compareValues compares two numbers or two texts, which dates are. It reports false for
-// values that have no order.
+// compareValues compares two numbers or two texts; dates are texts whose order is that
+// of time. It returns false for values that have no order.
 func compareValues(a, b any) (order int, ordered bool) {
 	if x, isNumber := a.(json.Number); isNumber {
 		y, _ := b.(json.Number)
@@ -178,6 +181,7 @@ func compareValues(a, b any) (order int, ordered bool) {
 	return strings.Compare(x, y), isText && isToo
 }
 
+// allHold reports whether a node meets all conditions.
 func allHold(h *Handlers, n *world.Node, clauses []clause) bool {
 	return !slices.ContainsFunc(clauses, func(cl clause) bool { return !cl.holds(h, n) })
 }
@@ -189,7 +193,9 @@ type NodeFilter struct {
 	truncated bool
 }
 
-// ReadFilter reads the category of a call and the conditions in one of its parameters, "" if there is none.
+// ReadFilter returns the filter that a call requests: by the parameter category, and
+// by conditions in the parameter named param, if that is not "". It returns nil if the
+// call has neither.
 func (h *Handlers) ReadFilter(c *wire.Call, workspaceID, param string) *NodeFilter {
 	var clauses []clause
 	if text := c.Value(param); param != "" && text != "" {
@@ -217,7 +223,8 @@ func (h *Handlers) ReadFilter(c *wire.Call, workspaceID, param string) *NodeFilt
 	return f
 }
 
-// filter returns the files and notes that meet all conditions, up to a cap.
+// filter returns the files and notes that meet all conditions, up to a limit. If
+// truncated, there are more.
 func (h *Handlers) filter(workspaceID string, clauses []clause) (nodes []*world.Node, truncated bool) {
 	for _, id := range h.w.NodeIDs() {
 		n := h.w.AnyNode(id)
@@ -244,6 +251,7 @@ func (f *NodeFilter) Mark(o wire.Object) wire.Object {
 		wire.Member{"metadata_filter", wire.Object{{"applied", true}, {"matched", len(f.nodes)}, {"truncated", f.truncated}}})
 }
 
+// savedFilter is a filter that a user has saved in a workspace.
 type savedFilter struct {
 	id, workspace, user string
 	name, description   string
@@ -254,6 +262,7 @@ type savedFilter struct {
 	created, updated    time.Time
 }
 
+// object renders a saved filter.
 func (f *savedFilter) object(lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "id", wire.Hyphenated(f.id))
@@ -272,6 +281,7 @@ func (f *savedFilter) object(lv wire.Level) wire.Object {
 	return r.Fields
 }
 
+// listFilters returns a page of the saved filters of a workspace.
 func (h *Handlers) listFilters(c *wire.Call, id string) (wire.Object, error) {
 	p := h.flatPage(c, c.Integer("page_size", filterListSize, 1, filterListMost))
 	shown := page(h, p, h.metadata.filters, func(f *savedFilter) wire.Object {
@@ -283,6 +293,7 @@ func (h *Handlers) listFilters(c *wire.Call, id string) (wire.Object, error) {
 	return slices.DeleteFunc(shown, func(m wire.Member) bool { return m.Key == "page_size" }), c.Check.Refusal()
 }
 
+// createFilter saves a filter, unless the workspace has as many as its plan allows.
 func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
 	f, err := h.readSavedFilter(c, id, nil)
 	if err != nil {
@@ -300,8 +311,9 @@ func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
 	return h.getFilter(c, f)
 }
 
-// readSavedFilter reads a filter that replaces another one, or is new. It checks
-// the structure of the conditions, not the names of their fields.
+// readSavedFilter reads a filter from the body of a call. It replaces another one, or
+// is new if replaced is nil. The conditions are checked, but not whether their fields
+// exist.
 func (h *Handlers) readSavedFilter(c *wire.Call, workspaceID string, replaced *savedFilter) (*savedFilter, error) {
 	body := c.JSON
 	f := &savedFilter{
@@ -326,6 +338,7 @@ func (h *Handlers) readSavedFilter(c *wire.Call, workspaceID string, replaced *s
 	return f, nil
 }
 
+// filterOfPath returns a function that finds the saved filter in the path.
 func (h *Handlers) filterOfPath(find finder) func(*wire.Call) (*savedFilter, error) {
 	return func(c *wire.Call) (*savedFilter, error) {
 		workspace, err := find(c)
@@ -345,11 +358,12 @@ func (h *Handlers) filterOfPath(find finder) func(*wire.Call) (*savedFilter, err
 	}
 }
 
+// getFilter returns a saved filter.
 func (h *Handlers) getFilter(c *wire.Call, f *savedFilter) (wire.Object, error) {
 	return wire.Object{{"filter", f.object(c.Out.Level)}}, nil
 }
 
-// updateFilter replaces a saved filter. Omitted fields are cleared.
+// updateFilter replaces a saved filter. Fields that are left out are cleared.
 func (h *Handlers) updateFilter(c *wire.Call, f *savedFilter) (wire.Object, error) {
 	sent, err := h.readSavedFilter(c, f.workspace, f)
 	if err != nil {
@@ -362,7 +376,7 @@ func (h *Handlers) updateFilter(c *wire.Call, f *savedFilter) (wire.Object, erro
 	return h.getFilter(c, f)
 }
 
-// deleteFilter deletes a saved filter. It is idempotent.
+// deleteFilter deletes a saved filter. A missing one is no error.
 func (h *Handlers) deleteFilter(c *wire.Call) (wire.Object, error) {
 	f, err := h.filterOfPath(h.metadataOf(world.Member, wire.Write))(c)
 	if err != nil {
@@ -377,7 +391,8 @@ func (h *Handlers) deleteFilter(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// filterNodes returns the nodes that match a saved filter, sorted after the cap.
+// filterNodes returns the nodes that meet a saved filter. They are sorted after the
+// limit is applied, as the platform does.
 func (h *Handlers) filterNodes(c *wire.Call, f *savedFilter) (wire.Object, error) {
 	by, fact, descending := c.Value("sort_field"), c.Value("sort_metadata_field"), c.Value("sort_dir") == "desc"
 	c.Check.InvalidIf(by != "" && fact != "", "sort_field", "Not with sort_metadata_field.")
@@ -416,9 +431,10 @@ func (h *Handlers) filterNodes(c *wire.Call, f *savedFilter) (wire.Object, error
 	}, nil
 }
 
-// causes returns those that the options give to every result.
+// causes returns why a result may be incomplete, as the options say.
 func (h *Handlers) causes() []string { return append([]string{}, h.w.Options.Metadata.Causes...) }
 
+// compareNodes compares nodes by "updated", "created", "type" or else their names.
 func compareNodes(by string, a, b *world.Node) int {
 	switch by {
 	case "updated":
@@ -431,7 +447,8 @@ func compareNodes(by string, a, b *world.Node) int {
 	return strings.Compare(strings.ToLower(a.Name), strings.ToLower(b.Name))
 }
 
-// compareFacts compares the values of a field; none is the least.
+// compareFacts compares nodes by their values of a field. A node without a value comes
+// first.
 func (h *Handlers) compareFacts(field string, a, b *world.Node) int {
 	value := func(n *world.Node) any {
 		if held := h.factsNamed(n, field); len(held) > 0 {
@@ -446,7 +463,8 @@ func (h *Handlers) compareFacts(field string, a, b *world.Node) int {
 	return strings.Compare(valueText(x), valueText(y))
 }
 
-// jsonTexts reads a field with a JSON list of texts, nil if it is left out.
+// jsonTexts returns the texts of a field that holds a JSON list of 1 to most texts,
+// nil if it is left out.
 func jsonTexts(c *wire.Call, name string, most int) []string {
 	text, sent := c.Field(name)
 	if !sent {
@@ -479,7 +497,8 @@ type FactHit struct {
 	Score float64
 }
 
-// searchMetadata finds nodes by facts. The total includes nodes in the trash.
+// searchMetadata returns the nodes whose facts have the words of a query. The total
+// includes nodes in the trash, which are not returned.
 func (h *Handlers) searchMetadata(c *wire.Call, id string) (wire.Object, error) {
 	q := strings.TrimSpace(c.Value("q"))
 	switch n := utf8.RuneCountInString(q); {
@@ -504,7 +523,7 @@ func (h *Handlers) searchMetadata(c *wire.Call, id string) (wire.Object, error) 
 	}, c.Check.Refusal()
 }
 
-// FactHits ranks the nodes whose facts hold all the words, by BM25.
+// FactHits returns the nodes whose facts have all the words, ranked by BM25.
 func (h *Handlers) FactHits(c *wire.Call, workspaceID string, words []string) []FactHit {
 	type document struct {
 		node  *world.Node
@@ -556,7 +575,8 @@ func (h *Handlers) FactHits(c *wire.Call, workspaceID string, words []string) []
 	return hits
 }
 
-// timesIn counts the words that contain a token, or equal a long one.
+// timesIn returns how many words contain a token. A token of more than 64 characters
+// must equal the word.
 func timesIn(words []string, token string) int {
 	found := 0
 	for _, word := range words {
@@ -567,7 +587,8 @@ func timesIn(words []string, token string) int {
 	return found
 }
 
-// searchCompound finds nodes by conditions and an optional content query.
+// searchCompound returns the nodes that meet the conditions in a form and, if there is
+// a content query, have its words.
 func (h *Handlers) searchCompound(c *wire.Call, id string) (wire.Object, error) {
 	if err := h.w.Lacks(world.FeatureAI); err != nil {
 		return nil, err
@@ -593,7 +614,8 @@ func (h *Handlers) searchCompound(c *wire.Call, id string) (wire.Object, error) 
 	return h.compound(c, id, clauses, wire.InWords(query), asked, limit)
 }
 
-// compoundLimit reads a limit, clamps it, and returns both values.
+// compoundLimit returns the limit of a call within 1 to 100, and the limit that was
+// asked for, nil if it is the same.
 func compoundLimit(c *wire.Call) (asked any, limit int) {
 	text, sent := c.Field("limit")
 	if !sent || text == "" {
@@ -611,8 +633,9 @@ func compoundLimit(c *wire.Call) (asked any, limit int) {
 	return asked, limit
 }
 
-// compound returns the nodes that meet the conditions. With a content query the
-// count is a lower bound: it finds indexed nodes only.
+// compound returns the nodes that meet the conditions and have all words in their
+// names or contents. With words, the count is a lower bound, because only indexed
+// nodes are found. Asked is the limit that was requested, if it was too large.
 func (h *Handlers) compound(
 	c *wire.Call, workspaceID string, clauses []clause, words []string, asked any, limit int,
 ) (wire.Object, error) {

@@ -76,12 +76,14 @@ func (h *Handlers) startAuthorization(c *wire.Call) (wire.Object, error) {
 	return append(payload.With(q.agent != "", "agent_name", q.agent), wire.Member{"login_url", q.loginURL()}), nil
 }
 
+// redirectTo returns a response that redirects to a URL.
 func redirectTo(status int, target string) *wire.Reply {
 	header := pageHeader()
 	header.Set("Location", target)
 	return &wire.Reply{Status: status, Header: header}
 }
 
+// loginURL returns the URL of the login page for an authorization request.
 func (q *authorization) loginURL() string {
 	login := q.issuer + ConnectPath + "?auth_request_id=" + q.id
 	if q.display {
@@ -90,6 +92,7 @@ func (q *authorization) loginURL() string {
 	return login
 }
 
+// readAuthorization returns the authorization request of a call.
 func readAuthorization(c *wire.Call) *authorization {
 	q := &authorization{
 		clientID: c.Value("client_id"), redirect: c.Value("redirect_uri"), state: c.Value("state"),
@@ -112,7 +115,8 @@ func readAuthorization(c *wire.Call) *authorization {
 	return q
 }
 
-// readAccess reads what a client requests.
+// readAccess reads what access a client requests, with value, which returns a
+// parameter.
 func (q *authorization) readAccess(c *wire.Call, value func(name string) string) {
 	q.resource = value("resource")
 	q.sent, q.scope = resolveScope(value("scope"))
@@ -142,6 +146,7 @@ func (q *authorization) readAccess(c *wire.Call, value func(name string) string)
 	}
 }
 
+// checkChallenge checks the PKCE challenge of a request, which must be S256.
 func checkChallenge(c *wire.Call, challenge string) {
 	switch {
 	case challenge == "":
@@ -158,6 +163,7 @@ func checkChallenge(c *wire.Call, challenge string) {
 	}
 }
 
+// truncated returns a name without the characters beyond the limit.
 func truncated(name string) string {
 	if runes := []rune(name); len(runes) > wire.LabelLimit {
 		return string(runes[:wire.LabelLimit])
@@ -165,7 +171,8 @@ func truncated(name string) string {
 	return name
 }
 
-// resolveScope returns the reported scope and the word in effect, or "".
+// resolveScope returns, for the parameter scope, the scope that responses report, and
+// the one word of it that is in effect, "" if none is known.
 func resolveScope(sent string) (reported, word string) {
 	openID := []string{"openid", "profile", "email", "offline_access"}
 	words := strings.Fields(sent)
@@ -200,6 +207,7 @@ const (
 	scopeAllWorkflows  = "all_workflows" // retired: it may be asked for and is never granted
 )
 
+// pending returns an authorization request that is not decided, by its ID.
 func (h *Handlers) pending(id string) (*authorization, error) {
 	q := h.oauth.requests[id]
 	if q == nil || wire.Past(q.expires, h.w.Now()) {
@@ -209,7 +217,8 @@ func (h *Handlers) pending(id string) (*authorization, error) {
 	return q, nil
 }
 
-// authorizationInfo describes a request to a consent screen. Query and members are assumed.
+// authorizationInfo describes an authorization request, for a consent screen. The
+// names of its parameters and members are assumed.
 func (h *Handlers) authorizationInfo(c *wire.Call) (wire.Object, error) {
 	id := c.Value("auth_request_id")
 	c.Check.MissingIf(id == "", "auth_request_id", "Name an authorization request.")
@@ -308,6 +317,7 @@ func (h *Handlers) Decide(loginURL string, d world.Decision) (world.Outcome, err
 	return outcome, nil
 }
 
+// code is an authorization code.
 type code struct {
 	request *authorization
 	userID  string
@@ -317,7 +327,8 @@ type code struct {
 	session string // that it was exchanged for
 }
 
-// decide ends a request. If the decision is invalid, the request stays pending.
+// decide ends an authorization request by the decision of a user, and returns what the
+// client receives. If the decision is not valid, the request stays undecided.
 func (h *Handlers) decide(q *authorization, d world.Decision) (world.Outcome, error) {
 	if d.Deny {
 		delete(h.oauth.requests, q.id)
@@ -344,8 +355,8 @@ func (h *Handlers) decide(q *authorization, d world.Decision) (world.Outcome, er
 	return h.outcome(q, url.Values{"code": {text}}), nil
 }
 
-// outcome returns the redirect with a result; a code that is displayed, and a device, have
-// none.
+// outcome returns the redirect with the result of a request. There is none if the code
+// is displayed, or the client is a device.
 func (h *Handlers) outcome(q *authorization, result url.Values) world.Outcome {
 	if q.display || q.device != nil {
 		return world.Outcome{}
@@ -363,13 +374,14 @@ func (h *Handlers) outcome(q *authorization, result url.Values) world.Outcome {
 	return world.Outcome{Redirect: q.redirect + between + result.Encode()}
 }
 
-// granted returns the scopes that a decision grants.
+// granted returns the scopes that a decision grants, and a refusal if they are more
+// than the client has requested.
 func (h *Handlers) granted(q *authorization, d world.Decision) ([]string, error) {
 	m := q.ceiling()
 	if d.Mode != "" {
 		m = wire.ParseMode(d.Mode)
 	}
-	asked := h.asked(q, d.User)
+	asked := h.requestedScopes(q, d.User)
 	var scopes []string
 	switch {
 	case m == wire.NoAccess:
@@ -403,8 +415,8 @@ func (h *Handlers) granted(q *authorization, d world.Decision) ([]string, error)
 	return scopes, nil
 }
 
-// asked is all that a request can be granted, in scopes.
-func (h *Handlers) asked(q *authorization, userID string) []string {
+// requestedScopes returns the scopes for all that a request can be granted.
+func (h *Handlers) requestedScopes(q *authorization, userID string) []string {
 	ids := h.choices(q.scope, userID)
 	kind := map[string]string{
 		scopeUser: wire.KindUser, scopeAllOrgs: wire.KindOrg, scopeAllWorkspaces: wire.KindWorkspace,
@@ -423,7 +435,8 @@ func (h *Handlers) asked(q *authorization, userID string) []string {
 	return scopes
 }
 
-// choices lists the options of the user if the scope leaves a choice.
+// choices returns the organizations or workspaces of a user, if the scope lets the
+// user choose among them.
 func (h *Handlers) choices(scope, userID string) []string {
 	ids := map[string][]string{scopeOrg: h.w.OrgIDs(), scopeWorkspace: h.w.WorkspaceIDs()}[scope]
 	return wire.Filter(ids, func(id string) bool { return h.w.Role(id, userID) != "" })

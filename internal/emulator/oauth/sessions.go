@@ -41,12 +41,14 @@ func (h *Handlers) endSession(id string) {
 	}
 }
 
-// ofSession reports whether a credential is an access token of a session.
+// ofSession returns a function that reports whether a credential is an access token of
+// a session.
 func ofSession(id string) func(k *wire.Credential) bool {
 	return func(k *wire.Credential) bool { return k.Kind == wire.AccessToken && k.Session == id }
 }
 
-// sessionObject renders a session: session_id, names and scopes are published.
+// sessionObject renders a session for the credential k. Only the names session_id,
+// those of names and scopes are published; the others are assumed.
 func (h *Handlers) sessionObject(at *session, k *wire.Credential) wire.Object {
 	return wire.Object{
 		{"session_id", at.id},
@@ -64,19 +66,22 @@ func (h *Handlers) sessionObject(at *session, k *wire.Credential) wire.Object {
 	}
 }
 
+// sessionsList returns the sessions of the caller.
 func (h *Handlers) sessionsList(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"sessions", wire.Rows(h.sessionsOf(c.Key.User), func(id string) wire.Object {
 		return h.sessionObject(h.oauth.sessions[id], c.Key)
 	})}}, nil
 }
 
+// sessionsOf returns the IDs of the sessions of a user.
 func (h *Handlers) sessionsOf(userID string) []string {
 	return slices.DeleteFunc(slices.Clone(h.oauth.sessionList), func(id string) bool {
 		return h.oauth.sessions[id].userID != userID
 	})
 }
 
-// ownSession finds the session of a path. Those of other users do not exist.
+// ownSession returns the session in the path. A session of another user is refused as
+// missing.
 func (h *Handlers) ownSession(c *wire.Call) (*session, error) {
 	at := h.oauth.sessions[c.Segment("id")]
 	if at == nil || at.userID != c.Key.User {
@@ -85,11 +90,13 @@ func (h *Handlers) ownSession(c *wire.Call) (*session, error) {
 	return at, nil
 }
 
+// sessionDetails returns a session.
 func (h *Handlers) sessionDetails(c *wire.Call, at *session) (wire.Object, error) {
 	return wire.Object{{"session", h.sessionObject(at, c.Key)}}, nil
 }
 
-// sessionUpdate atomically changes labels, scopes or both.
+// sessionUpdate changes the labels or scopes of a session. If one of them is not
+// valid, it changes nothing.
 func (h *Handlers) sessionUpdate(c *wire.Call, at *session) (wire.Object, error) {
 	_ = c.ReadForm()
 	changed := *at
@@ -109,7 +116,7 @@ func (h *Handlers) sessionUpdate(c *wire.Call, at *session) (wire.Object, error)
 	return h.sessionDetails(c, at)
 }
 
-// relabel reads the names of a session; an empty one clears.
+// relabel sets the names of a session to those of a form. An empty name clears it.
 func relabel(c *wire.Call, at *session, form url.Values) {
 	set := func(name string, field *string) {
 		if !form.Has(name) {
@@ -126,7 +133,8 @@ func relabel(c *wire.Call, at *session, form url.Values) {
 		"device_name", "Send device_name, agent_name or scopes.")
 }
 
-// narrow reduces the scopes of the access tokens of a session immediately.
+// narrow replaces the scopes of all access tokens of a session at once. It refuses
+// scopes that exceed those of the session.
 func (h *Handlers) narrow(c *wire.Call, at *session, scopes []string) error {
 	if h.signin.Exceeds(&wire.Credential{Key: world.Key{User: at.userID, Scopes: at.scopes}}, scopes) {
 		return wire.Because(http.StatusForbidden, signin.CodeExceeds, "scope_exceeds_issuer",
@@ -145,12 +153,14 @@ func (h *Handlers) narrow(c *wire.Call, at *session, scopes []string) error {
 	return nil
 }
 
+// sessionRevoke ends a session.
 func (h *Handlers) sessionRevoke(_ *wire.Call, at *session) (wire.Object, error) {
 	h.endSession(at.id)
 	return nil, nil
 }
 
-// sessionsRevoke ends all sessions but one, which it resolves first.
+// sessionsRevoke ends all sessions of the caller, or all but the current one. It
+// refuses a session to keep that the caller does not have.
 func (h *Handlers) sessionsRevoke(c *wire.Call) (wire.Object, error) {
 	keep := ""
 	if c.Boolean("exclude_current") {
@@ -174,7 +184,8 @@ func (h *Handlers) sessionsRevoke(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// tokenScopes returns the scopes of the credential. Only admin is published.
+// tokenScopes returns what the credential of the call grants. Of the values of
+// access_mode, only that for admin is published.
 func (h *Handlers) tokenScopes(c *wire.Call) (wire.Object, error) {
 	scopes := c.Key.Scopes
 	if len(scopes) == 0 {
@@ -198,6 +209,7 @@ func (h *Handlers) tokenScopes(c *wire.Call) (wire.Object, error) {
 	}, nil
 }
 
+// entityID returns an ID as a number if it is one.
 func entityID(id string) any {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
@@ -217,8 +229,8 @@ const (
 	accessLife = time.Hour
 )
 
-// badRequest returns an error of the token endpoint. Codes and statuses are those
-// of RFC 6749, and of RFC 8707 for resources.
+// badRequest returns a refusal of the token endpoint, with a code of RFC 6749 or, for
+// resources, of RFC 8707.
 func badRequest(code, description string) error {
 	return wire.RFCError(http.StatusBadRequest, code, description)
 }
@@ -243,7 +255,8 @@ func (h *Handlers) token(c *wire.Call) (wire.Object, error) {
 	return c.Send(out)
 }
 
-// grant returns the tokens of a request, by its type.
+// grant returns the tokens for a request, which names the type of its grant: a code, a
+// refresh token or a device.
 func (h *Handlers) grant(c *wire.Call) (wire.Object, error) {
 	form, err := tokenForm(c)
 	if err != nil {
@@ -264,7 +277,8 @@ func (h *Handlers) grant(c *wire.Call) (wire.Object, error) {
 	return nil, badRequest(unsupportedGrant, "The grant types are authorization_code and refresh_token.")
 }
 
-// tokenForm reads the parameters and rejects client authentication.
+// tokenForm returns the parameters of a token request. It refuses a client that
+// authenticates, because all clients are public.
 func tokenForm(c *wire.Call) (url.Values, error) {
 	if c.Request.Header.Get("Authorization") != "" {
 		return nil, wire.RFCError(http.StatusUnauthorized, invalidClient,
@@ -284,7 +298,7 @@ func tokenForm(c *wire.Call) (url.Values, error) {
 	return c.Form, nil
 }
 
-// lacks returns the error of a missing field.
+// lacks returns a refusal if a form lacks one of the fields.
 func lacks(form url.Values, names ...string) error {
 	for _, name := range names {
 		if form.Get(name) == "" {
@@ -294,8 +308,9 @@ func lacks(form url.Values, names ...string) error {
 	return nil
 }
 
-// exchange exchanges a code for tokens. A rejected attempt does not use up the
-// code; a second valid one ends the session of the first, as the code was stolen.
+// exchange exchanges a code for tokens. A rejected attempt does not use up the code. A
+// second exchange with the right verifier ends the session of the first one, because
+// the code was stolen.
 func (h *Handlers) exchange(c *wire.Call, form url.Values) (wire.Object, error) {
 	if err := lacks(form, "code", "client_id", "redirect_uri", "code_verifier"); err != nil {
 		return nil, err
@@ -308,7 +323,7 @@ func (h *Handlers) exchange(c *wire.Call, form url.Values) (wire.Object, error) 
 	return h.issue(c, at, h.newRefreshToken(at)), nil
 }
 
-// openSession uses up a code.
+// openSession starts the session of a code, which is then used up.
 func (h *Handlers) openSession(form url.Values, k *code) *session {
 	q := k.request
 	k.used = true
@@ -325,8 +340,8 @@ func (h *Handlers) openSession(form url.Values, k *code) *session {
 	return at
 }
 
-// mayExchange rejects a code that cannot be exchanged. One that is used twice ends its
-// session.
+// mayExchange returns a refusal if a code cannot be exchanged. If the code was used
+// before, it ends the session of the code.
 func (h *Handlers) mayExchange(k *code, form url.Values) error {
 	verifier := form.Get("code_verifier")
 	switch {
@@ -352,7 +367,8 @@ func (h *Handlers) mayExchange(k *code, form url.Values) error {
 	return fits(form, k.request.resource)
 }
 
-// fits checks the resource of a token request: the authorized one or none.
+// fits returns a refusal if a token request names another resource than the authorized
+// one.
 func fits(form url.Values, resource string) error {
 	if asked := form.Get("resource"); asked != "" && asked != resource {
 		return badRequest(invalidTarget, "resource is not the one that was authorized.")
@@ -360,10 +376,12 @@ func fits(form url.Values, resource string) error {
 	return nil
 }
 
+// isVerifier reports whether a text has the form of a PKCE verifier.
 func isVerifier(s string) bool {
 	return len(s) >= 43 && len(s) <= 128 && wire.IsToken(s) && !strings.ContainsAny(s, "+/=")
 }
 
+// challengeOf returns the PKCE challenge of a verifier.
 func challengeOf(verifier string) string {
 	sum := sha256.Sum256([]byte(verifier))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
@@ -375,13 +393,15 @@ type refreshToken struct {
 	consumed bool
 }
 
+// newRefreshToken adds a refresh token to a session.
 func (h *Handlers) newRefreshToken(at *session) string {
 	token := "rt_" + h.w.Secret()
 	h.oauth.refresh[token] = &refreshToken{session: at.id}
 	return token
 }
 
-// renew issues an access token. Reuse of a rotated refresh token ends the session.
+// renew issues an access token for a refresh token. If refresh tokens rotate, it
+// issues a new one as well, and a second use of the old one ends the session.
 func (h *Handlers) renew(c *wire.Call, form url.Values) (wire.Object, error) {
 	if err := lacks(form, "refresh_token", "client_id"); err != nil {
 		return nil, err
@@ -412,8 +432,8 @@ func (h *Handlers) renew(c *wire.Call, form url.Values) (wire.Object, error) {
 	return h.issue(c, at, token), nil
 }
 
-// issue returns the response with a new access token, and a refresh token if there is
-// one.
+// issue returns the response with a new access token of a session and, unless refresh
+// is "", a refresh token.
 func (h *Handlers) issue(c *wire.Call, at *session, refresh string) wire.Object {
 	now := h.w.Now()
 	at.used = now.Unix()
@@ -442,8 +462,8 @@ func (h *Handlers) issue(c *wire.Call, at *session, refresh string) wire.Object 
 		wire.Member{"scope", at.word}, wire.Member{"scopes", h.scopesValue(at.scopes)})
 }
 
-// scopesValue returns granted scopes as JSON text. By an option they are a list, or left out
-// if they are all that a user has, as by older servers.
+// scopesValue returns granted scopes as JSON text. By an option they are a list; by
+// another, they are left out if they are all that a user has, as on older servers.
 func (h *Handlers) scopesValue(scopes []string) any {
 	switch {
 	case h.w.Options.OAuth.LegacyScopes && len(scopes) == 1 && strings.HasPrefix(scopes[0], wire.KindUser+":*:rw"):
@@ -458,7 +478,8 @@ func (h *Handlers) scopesValue(scopes []string) any {
 	return string(text)
 }
 
-// revoke revokes a session or an access token. Unknown tokens succeed.
+// revoke ends the session of a refresh token, or revokes an access token. An unknown
+// token is no error.
 func (h *Handlers) revoke(c *wire.Call) (wire.Object, error) {
 	_ = c.ReadForm() // anything else is a form without fields
 	token := c.Form.Get("token")

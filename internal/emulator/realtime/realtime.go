@@ -67,7 +67,8 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// socketToken issues the token of a profile's socket. It requires what a poll requires.
+// socketToken issues a token for the socket of a profile. It requires the access that
+// a poll of the profile requires.
 func (h *Handlers) socketToken(c *wire.Call) (wire.Object, error) {
 	id := h.w.ProfileOfPath(c)
 	if err := c.Check.Refusal(); err != nil {
@@ -88,6 +89,7 @@ func (h *Handlers) socketToken(c *wire.Call) (wire.Object, error) {
 	return payload, nil
 }
 
+// roomToken issues a token for the room of a workspace or share.
 func (h *Handlers) roomToken(c *wire.Call) (wire.Object, error) {
 	id := c.ProfileSegment("room_id")
 	if err := c.Check.Refusal(); err != nil {
@@ -102,7 +104,7 @@ func (h *Handlers) roomToken(c *wire.Call) (wire.Object, error) {
 	return h.tokenAnswer("auth_token", roomTokenLife, world.Claims{Scope: roomScope, User: c.Key.User, Profile: id}), nil
 }
 
-// noteToken issues the token of a note, with permissions fixed until it expires.
+// noteToken issues a token for a note. Its permissions do not change until it expires.
 func (h *Handlers) noteToken(c *wire.Call) (wire.Object, error) {
 	id, note := h.w.ProfileOfPath(c), c.NamedSegment("note_id", "Name a note.")
 	if err := c.Check.Refusal(); err != nil {
@@ -129,6 +131,7 @@ func (h *Handlers) noteToken(c *wire.Call) (wire.Object, error) {
 		world.Claims{Scope: world.NoteScope, User: c.Key.User, Profile: id, Node: note, Perm: perm}), nil
 }
 
+// tokenAnswer renders a new token, as the member name, and its life.
 func (h *Handlers) tokenAnswer(name string, life time.Duration, c world.Claims) wire.Object {
 	return wire.Object{{"expires_in", int64(life / time.Second)}, {name, h.w.SignClaims(c, life)}}
 }
@@ -188,7 +191,8 @@ const (
 	poweredBy   = "Ratchet/0.4.4" // the library the platform's sockets run on
 )
 
-// Handshake reads the token of a request, or rejects with the given status.
+// Handshake returns the token of a request for a socket, or the response that rejects
+// it. With a status other than 0, it rejects every request.
 func (h *Handlers) Handshake(
 	w http.ResponseWriter, r *http.Request, status int, why string,
 ) (world.Token, *wire.Reply) {
@@ -208,7 +212,8 @@ func (h *Handlers) Handshake(
 	return t, nil
 }
 
-// acceptable checks all but the token. The socket server rejects in plain HTTP.
+// acceptable checks all of a handshake but the token. It returns the status and the
+// text of a rejection, which is plain HTTP, and 0 if the handshake is valid.
 func (h *Handlers) acceptable(r *http.Request) (status int, why string) {
 	header := r.Header
 	switch {
@@ -232,7 +237,7 @@ func (h *Handlers) acceptable(r *http.Request) (status int, why string) {
 	return 0, ""
 }
 
-// headerSize returns the bytes of a handshake.
+// headerSize returns the length of a request without its body, in bytes.
 func headerSize(r *http.Request) int {
 	const line = len(": \r\n")
 	n := len(r.Method) + len(r.URL.RequestURI()) + len("  HTTP/1.1\r\n\r\n") + len("Host") + len(r.Host) + line
@@ -244,7 +249,7 @@ func headerSize(r *http.Request) int {
 	return n
 }
 
-// listHas reports whether a header that is a list of words has one of them.
+// listHas reports whether a header that is a list has a word.
 func listHas(h http.Header, header, token string) bool {
 	for _, line := range h.Values(header) {
 		for word := range strings.SplitSeq(line, ",") {
@@ -256,7 +261,8 @@ func listHas(h http.Header, header, token string) bool {
 	return false
 }
 
-// allows matches an origin against hosts; a star matches one label.
+// allows reports whether the host of an origin is one of hosts, in which a star
+// matches the first label.
 func allows(hosts []string, origin string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Hostname() == "" {
@@ -267,8 +273,10 @@ func allows(hosts []string, origin string) bool {
 	return slices.Contains(hosts, host) || slices.Contains(hosts, "*."+parent)
 }
 
-// ticket reads the token of a handshake, which is the whole query: it has no name unless
-// NamedToken is set. With CloseOnBadToken any token opens a socket, and enlist ends it.
+// ticket returns the token of a handshake, which is the whole query or, with the
+// option NamedToken, a parameter. A status other than 0 rejects the handshake. With
+// the option CloseOnBadToken, every token is accepted, and enlist ends the socket
+// later.
 func (h *Handlers) ticket(r *http.Request) (t world.Token, status int, why string) {
 	token := r.URL.RawQuery
 	if h.w.Options.Realtime.NamedToken {
@@ -310,6 +318,7 @@ func (h *Handlers) full(user string) bool {
 	return most > 0 && n >= most
 }
 
+// mayListen reports whether the user of a token may still listen to its profile.
 func (h *Handlers) mayListen(c *world.Claims) bool {
 	return h.w.MayPoll(&wire.Credential{Key: world.Key{User: c.User}}, c.Profile)
 }
@@ -328,6 +337,7 @@ func upgradable(w http.ResponseWriter) bool {
 	}
 }
 
+// turnAway returns the response that rejects a handshake.
 func (h *Handlers) turnAway(r *http.Request, status int, why string) *wire.Reply {
 	out := wire.NewReply(status, "text/plain; charset=UTF-8", []byte(why))
 	out.Header.Set("X-Powered-By", poweredBy)

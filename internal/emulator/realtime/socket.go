@@ -41,19 +41,21 @@ type messageFaults interface {
 	Message(text []byte) []byte
 }
 
+// socket is an open WebSocket.
 type socket struct {
-	h       *Handlers
-	ticket  world.Claims
-	line    *line
-	ws      *websocket.Conn
-	queue   chan frame
-	request context.Context // ends with the server that took the connection
+	h      *Handlers
+	ticket world.Claims
+	line   *line
+	ws     *websocket.Conn
+	queue  chan frame
+	server context.Context // ends with the HTTP server that took the connection
 
 	ctx  context.Context // ends with the socket, its cause is a closing
 	stop context.CancelCauseFunc
 	done chan struct{} // closed when nothing of it is left
 }
 
+// closing is why and how a socket ends.
 type closing struct {
 	code   websocket.StatusCode // of the close frame, 0 sends none
 	reason string
@@ -67,7 +69,7 @@ func (h *Handlers) BecomeSocket(w http.ResponseWriter, r *http.Request, t world.
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer stop(nil)
 	k := &socket{
-		h: h, ticket: t.Claims, queue: make(chan frame, socketQueue), request: r.Context(),
+		h: h, ticket: t.Claims, queue: make(chan frame, socketQueue), server: r.Context(),
 		ctx: ctx, stop: stop, done: make(chan struct{}),
 	}
 	// Subscribe before the response, so that the client misses no change.
@@ -77,7 +79,7 @@ func (h *Handlers) BecomeSocket(w http.ResponseWriter, r *http.Request, t world.
 	up := &upgrade{ResponseWriter: w}
 	ws, err := websocket.Accept(up, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // origins are checked before
 	if err != nil {
-		return // it has answered
+		return // Accept has sent an error response
 	}
 	k.ws, k.line = ws, up.line
 	if refused != nil {
@@ -86,6 +88,8 @@ func (h *Handlers) BecomeSocket(w http.ResponseWriter, r *http.Request, t world.
 	k.run() //nolint:contextcheck // a context that ends takes the connection with it, close frame and all
 }
 
+// enlist adds a socket to those of its profile. It returns how the socket must end if
+// its token is not genuine, or its user may not open it.
 func (h *Handlers) enlist(k *socket, genuine bool) (refused *closing) {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -106,6 +110,7 @@ func (h *Handlers) enlist(k *socket, genuine bool) (refused *closing) {
 	return nil
 }
 
+// delist removes a socket that has ended.
 func (h *Handlers) delist(k *socket) {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -113,14 +118,17 @@ func (h *Handlers) delist(k *socket) {
 	close(k.done)
 }
 
+// lostAccess returns how a socket ends whose user may not listen any more.
 func (h *Handlers) lostAccess() closing {
 	code := cmp.Or(h.w.Options.Realtime.AccessLostCode, closeAccess)
 	return closing{code: websocket.StatusCode(code), reason: "you may not listen to this profile any more"}
 }
 
-// end starts to close a socket. It does not block, and the first reason counts.
+// end starts to close a socket. It does not wait for the end. Of several reasons, the
+// first one counts.
 func (k *socket) end(c closing) { k.stop(c) }
 
+// push queues a frame. It ends the socket if too many wait.
 func (k *socket) push(f frame) {
 	select {
 	case k.queue <- f:
@@ -129,6 +137,7 @@ func (k *socket) push(f frame) {
 	}
 }
 
+// run serves a socket until it ends, and closes its connection.
 func (k *socket) run() {
 	if !k.h.w.Options.Realtime.OutliveToken {
 		t := time.AfterFunc(k.ticket.Ends().Sub(k.h.w.Now()),
@@ -161,6 +170,7 @@ func (k *socket) read() {
 	}
 }
 
+// ping sends pings, and ends a socket that does not answer one.
 func (k *socket) ping() {
 	tick := time.NewTicker(pingEach)
 	defer tick.Stop()
@@ -183,18 +193,19 @@ func (k *socket) ping() {
 	}
 }
 
-// watch ends the socket with its HTTP server.
+// watch ends the socket when its HTTP server ends.
 func (k *socket) watch() {
 	select {
 	case <-k.ctx.Done():
 		return
-	case <-k.request.Done():
+	case <-k.server.Done():
 	case <-k.line.listener():
 	}
 	k.end(closing{code: closeGoingAway, reason: "the server is closing"})
 }
 
-// hasten ends writes of an ending socket that wait for the peer, now or after closeGrace.
+// hasten limits how long an ending socket waits for the peer: not at all if the
+// connection is to be reset, and otherwise for closeGrace.
 func (k *socket) hasten() {
 	if k.closing().reset {
 		k.line.reset()
@@ -203,12 +214,14 @@ func (k *socket) hasten() {
 	_ = k.line.SetDeadline(time.Now().Add(closeGrace)) // no effect on a closed connection
 }
 
+// closing returns how the socket ends, the zero value while it does not.
 func (k *socket) closing() closing {
 	c, _ := context.Cause(k.ctx).(closing) //nolint:errorlint // set by end, never wrapped
 	return c
 }
 
-// hangUp closes the connection. It fails only if the peer has closed it.
+// hangUp closes the connection, with a close frame or a reset. Errors mean that the
+// peer has closed it before.
 func (k *socket) hangUp() {
 	switch c := k.closing(); {
 	case c.reset:
@@ -257,10 +270,12 @@ func (h *Handlers) Attach(ctx context.Context, server *http.Server) (stop func()
 		_ = server.Close() // what it may complain about is a listener that was closed before
 		cancel()
 		h.endSockets(closing{code: closeGoingAway, reason: "the server is closing"},
-			func(k *socket) bool { return k.request.Err() != nil })
+			func(k *socket) bool { return k.server.Err() != nil })
 	}
 }
 
+// endSockets ends the sockets for which a condition holds, waits until they have
+// ended, and returns their number.
 func (h *Handlers) endSockets(c closing, which func(*socket) bool) int {
 	var ending []*socket
 	h.w.Lock()
@@ -295,6 +310,7 @@ func (l *line) Read(p []byte) (int, error) {
 	}
 }
 
+// Write writes to the connection; on a silent line it only seems to.
 func (l *line) Write(p []byte) (int, error) {
 	if l.silent.Load() {
 		return len(p), nil
@@ -313,7 +329,8 @@ func (l *line) reset() {
 	_ = l.Close()
 }
 
-// listener is closed with the listener of an in-memory connection, nil for others.
+// listener returns a channel that is closed with the listener of an in-memory
+// connection. It is nil for other connections.
 func (l *line) listener() <-chan struct{} {
 	if c, found := l.Conn.(interface{ Listening() <-chan struct{} }); found {
 		return c.Listening()
@@ -321,11 +338,14 @@ func (l *line) listener() <-chan struct{} {
 	return nil
 }
 
+// upgrade is a response writer that keeps the connection of a socket, to inject faults
+// into it.
 type upgrade struct {
 	http.ResponseWriter
 	line *line
 }
 
+// Hijack takes over the connection.
 func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, both, err := http.NewResponseController(u.ResponseWriter).Hijack()
 	if err != nil {
@@ -338,6 +358,8 @@ func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // overtaking is how long a message is held back for reordering.
 const overtaking = time.Second
 
+// deliver sends a frame as its fault requires: late, after junk or the next frame,
+// several times or not at all. The fault may also end the socket.
 func (k *socket) deliver(f frame, fault *world.SocketFault) {
 	k.pause(fault.Delay)
 	if kind, junk := junkMessage(fault.Junk); junk != nil {
@@ -361,6 +383,7 @@ func (k *socket) deliver(f frame, fault *world.SocketFault) {
 	}
 }
 
+// pause waits for d, or until the socket ends.
 func (k *socket) pause(d time.Duration) {
 	if d <= 0 {
 		return
@@ -373,6 +396,7 @@ func (k *socket) pause(d time.Duration) {
 	}
 }
 
+// overtake sends the next frame first, if there is one within a second.
 func (k *socket) overtake() {
 	t := time.NewTimer(overtaking)
 	defer t.Stop()
@@ -384,6 +408,7 @@ func (k *socket) overtake() {
 	}
 }
 
+// junkMessage returns a message that no client can decode, nil for no junk.
 func junkMessage(j seed.Junk) (websocket.MessageType, []byte) {
 	switch j {
 	case seed.BrokenJSON:

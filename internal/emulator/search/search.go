@@ -80,7 +80,8 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// searchable finds the storage of a search, unless it is a workspace folder.
+// searchable returns a function that finds the storage of a search. It refuses a share
+// that shows a folder of a workspace, with orphanCode if that folder is deleted.
 func (h *Handlers) searchable(orphanCode int64) func(*wire.Call) (world.Store, error) {
 	return func(c *wire.Call) (world.Store, error) {
 		id, err := h.storage.ScopeOfPath(c)
@@ -99,6 +100,8 @@ func (h *Handlers) searchable(orphanCode int64) func(*wire.Call) (world.Store, e
 	}
 }
 
+// readFileQuery reads the parameters of a search for files, whose text has at most
+// that many characters.
 func readFileQuery(c *wire.Call, most int) fileQuery {
 	q := fileQuery{
 		text:  c.Value("search"),
@@ -137,6 +140,7 @@ const (
 		"metadata_limit metadata_offset"
 )
 
+// searchStorage returns the files that match a search by name, content or both.
 func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, error) {
 	q := readFileQuery(c, storageQueryMost)
 	detailed := c.Value("details") == "true"
@@ -164,7 +168,7 @@ func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, err
 	return q.filter.Mark(payload), nil
 }
 
-// filterOf reads the metadata filter of a search. Shares ignore it.
+// filterOf returns the metadata filter of a search, nil without one. Shares ignore it.
 func (h *Handlers) filterOf(c *wire.Call, in world.Store) *metadata.NodeFilter {
 	if h.w.KindOf(in.Profile) != wire.KindWorkspace {
 		return nil
@@ -174,7 +178,8 @@ func (h *Handlers) filterOf(c *wire.Call, in world.Store) *metadata.NodeFilter {
 	return h.metadata.ReadFilter(c, in.Profile, metadata.ParamFilters)
 }
 
-// entry renders a hit, without semantic fields if nothing was searched by meaning.
+// entry renders a hit. The members about its meaning are left out if the search was by
+// words only.
 func (f *found) entry(in world.Store, h *hit, lv wire.Level) wire.Object {
 	n := h.node
 	o := wire.Object{
@@ -195,8 +200,8 @@ func (f *found) entry(in world.Store, h *hit, lv wire.Level) wire.Object {
 	return append(o, h.whereabouts()...)
 }
 
-// bestChunk renders the chunk that the snippet of a hit is cut from. The levels
-// that cut do without its text.
+// bestChunk renders the part of the file that the snippet of a hit is cut from. Only
+// the level full has its text: the others have a shorter one as the snippet.
 func (h *hit) bestChunk(lv wire.Level) wire.Object {
 	if h.excerpt == nil {
 		return wire.Object{{"position", nil}, {"indexed_version_id", nil}, {"same_as_snippet", false}, {"text", nil}}
@@ -213,7 +218,8 @@ func (h *hit) bestChunk(lv wire.Level) wire.Object {
 	}
 }
 
-// whereabouts returns where in a file the excerpt is: a page, or a time.
+// whereabouts returns where in a file the excerpt of a hit is: a page of a PDF, or a
+// time of a recording.
 func (h *hit) whereabouts() wire.Object {
 	const seconds = 10 // of speech in a paragraph
 	switch p := h.excerpt; {
@@ -230,7 +236,7 @@ func (h *hit) whereabouts() wire.Object {
 	return nil
 }
 
-// trim shortens an excerpt to a level of detail.
+// trim shortens a text to the length that a level of detail allows.
 func trim(text string, lv wire.Level) string {
 	most := len(text)
 	switch lv {
@@ -270,17 +276,20 @@ const (
 	countedMost   = 50 // hits by metadata, of which more are not counted
 )
 
+// bucket is the page of one kind of results, of a search for several.
 type bucket struct {
 	wire.Page
 	name string
 }
 
+// readBucket reads the page of one kind of results: "files", "comments" or "metadata".
 func readBucket(c *wire.Call, name string) bucket {
 	limit := c.Integer(name+"_limit", bucketDefault, 1, bucketMost)
 	return bucket{wire.Page{Limit: limit, Offset: c.Integer(name+"_offset", 0, 0, math.MaxInt32)}, name}
 }
 
-// fill renders a bucket. A failed one is empty and does not affect others.
+// fill renders the page of one kind of results. If the options make this kind fail,
+// its page is empty and has the status degraded; the others are not affected.
 func (h *Handlers) fill(b bucket, rows []wire.Object) wire.Object {
 	status := "ok"
 	if slices.Contains(h.w.Options.Search.DegradedBuckets, b.name) {
@@ -302,7 +311,7 @@ func (h *Handlers) fill(b bucket, rows []wire.Object) wire.Object {
 	}
 }
 
-// searchAll searches files, comments and facts, each in a bucket of its own.
+// searchAll searches files, comments and facts, and returns a page of each.
 func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) {
 	q := readFileQuery(c, metadata.QueryMost)
 	byFiles, byComments, byFacts := readBucket(c, "files"), readBucket(c, "comments"), readBucket(c, "metadata")
@@ -333,6 +342,8 @@ func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) 
 	return wire.Object{{"buckets", buckets}}, nil
 }
 
+// findFacts returns the nodes whose facts have the words of a text, the best first.
+// Scores are relative to the best one.
 func (h *Handlers) findFacts(c *wire.Call, in world.Store, text string) []wire.Object {
 	rows := []wire.Object{}
 	best := 0.0
@@ -351,7 +362,8 @@ func (h *Handlers) findFacts(c *wire.Call, in world.Store, text string) []wire.O
 	return rows
 }
 
-// findComments ranks the visible comments of a profile and its File Shares.
+// findComments returns the comments that the caller sees and that have words of a
+// text, the best first. Scores are relative to the best one.
 func (h *Handlers) findComments(in world.Store, text string) []wire.Object {
 	type scored struct {
 		*comments.Comment
@@ -385,7 +397,7 @@ const (
 	scopeDepthMost = 10
 )
 
-// searchScope limits a search by meaning.
+// searchScope limits a search by meaning to files and folders.
 type searchScope struct {
 	versions   map[string][]string // of files, by node
 	folders    map[string]bool     // their files, without what is in folders inside
@@ -393,12 +405,14 @@ type searchScope struct {
 	incomplete bool // some folders are left out
 }
 
+// has reports whether a node is in the scope; nil has all nodes.
 func (sc *searchScope) has(n *world.Node) bool {
 	return sc == nil || sc.folders[n.Parent] || slices.Contains(sc.versions[n.ID], n.Current().ID)
 }
 
-// take adds a folder. It returns false once there are too many.
-func (sc *searchScope) take(folder string) bool {
+// addFolder adds a folder, and returns false if the scope has too many references
+// already.
+func (sc *searchScope) addFolder(folder string) bool {
 	if sc.folders[folder] {
 		return true
 	}
@@ -411,7 +425,8 @@ func (sc *searchScope) take(folder string) bool {
 	return true
 }
 
-// scopeOf reads the scope of a search, or nil. Deleted nodes match nothing.
+// scopeOf returns the scope of a search, nil without one. Deleted files and folders
+// match nothing, and are no error.
 func (h *Handlers) scopeOf(c *wire.Call, in world.Store) *searchScope {
 	files, folders := entries(c, "files_scope"), entries(c, "folders_scope")
 	if len(files)+len(folders) == 0 {
@@ -428,7 +443,7 @@ func (h *Handlers) scopeOf(c *wire.Call, in world.Store) *searchScope {
 	var level []string
 	depths := map[string]int{}
 	for _, e := range folders {
-		if id, depth := h.folderOf(c, in, e); id != "" && sc.take(id) {
+		if id, depth := h.folderOf(c, in, e); id != "" && sc.addFolder(id) {
 			level = append(level, id)
 			depths[id] = max(depths[id], depth)
 		}
@@ -438,7 +453,8 @@ func (h *Handlers) scopeOf(c *wire.Call, in world.Store) *searchScope {
 	return sc
 }
 
-// entries splits a scope; the parameter may be repeated.
+// entries returns the entries of a scope, which are separated by commas; the parameter
+// may be repeated.
 func entries(c *wire.Call, name string) []string {
 	text := strings.Join(c.Query[name], ",")
 	if text == "" {
@@ -447,7 +463,7 @@ func entries(c *wire.Call, name string) []string {
 	return strings.Split(text, ",")
 }
 
-// addFile adds the version of a file, as node:version, to a scope.
+// addFile adds a version of a file to a scope. The entry is node:version.
 func (h *Handlers) addFile(c *wire.Call, in world.Store, sc *searchScope, entry string) {
 	id, version, paired := strings.Cut(entry, ":")
 	id, version = wire.Plain(strings.TrimSpace(id)), wire.Plain(strings.TrimSpace(version))
@@ -470,7 +486,9 @@ func (h *Handlers) addFile(c *wire.Call, in world.Store, sc *searchScope, entry 
 	sc.versions[id] = append(sc.versions[id], version)
 }
 
-// folderOf reads a folder of a scope and the number of levels below it, as folder:depth.
+// folderOf returns the folder of an entry folder:depth, and how many levels of folders
+// it stands for. It returns "" for an entry that is not valid, and for a deleted
+// folder.
 func (h *Handlers) folderOf(c *wire.Call, in world.Store, entry string) (string, int) {
 	id, levels, paired := strings.Cut(entry, ":")
 	id = wire.Plain(strings.TrimSpace(id))
@@ -490,7 +508,8 @@ func (h *Handlers) folderOf(c *wire.Call, in world.Store, entry string) (string,
 	return id, depth
 }
 
-// expand adds the subfolders of a scope, level by level.
+// expand adds the folders inside those of a level to a scope, and so on, down to the
+// depth that each folder may have.
 func (h *Handlers) expand(in world.Store, sc *searchScope, level []string, depths map[string]int) {
 	for len(level) > 0 {
 		var next []string
@@ -502,7 +521,7 @@ func (h *Handlers) expand(in world.Store, sc *searchScope, level []string, depth
 				if n.Kind != world.KindFolder || depths[n.ID] >= depths[id]-1 {
 					continue
 				}
-				if sc.take(n.ID) {
+				if sc.addFolder(n.ID) {
 					depths[n.ID] = depths[id] - 1
 					next = append(next, n.ID)
 				}

@@ -84,6 +84,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	}, h.notes.noteRoutes(), h.contents.readRoutes(), h.versions.versionRoutes(), h.lockCalls.lockRoutes(), h.treeRoutes())
 }
 
+// listFolder returns a page of the nodes in a folder, the root or the trash.
 func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
 	q := readKeyset(c)
 	parent := c.Segment("parent_id")
@@ -127,7 +128,8 @@ func (h *Handlers) ChildrenOf(profileID, folder string) []*world.Node {
 	return slices.DeleteFunc(h.w.NodesOf(profileID), func(n *world.Node) bool { return n.Parent != folder })
 }
 
-// trashOf lists deleted nodes, without the content of deleted folders.
+// trashOf returns the deleted nodes of a storage, without those inside a deleted
+// folder.
 func (h *Handlers) trashOf(in world.Store) []*world.Node {
 	var found []*world.Node
 	for _, id := range h.w.NodeIDs() {
@@ -138,6 +140,7 @@ func (h *Handlers) trashOf(in world.Store) []*world.Node {
 	return found
 }
 
+// recentNodes returns a page of the nodes of one kind or all, the last updated first.
 func (h *Handlers) recentNodes(c *wire.Call) (wire.Object, error) {
 	q := keyset{by: "updated", descending: true, size: nodePageSize(c), cursor: c.Value("cursor")}
 	kind := c.Value("type")
@@ -155,6 +158,7 @@ func (h *Handlers) recentNodes(c *wire.Call) (wire.Object, error) {
 	return h.nodePage(c, in, q, found, "recent "+in.Profile+" "+kind)
 }
 
+// keyset is the order and the part of a list of nodes that a call requests.
 type keyset struct {
 	by         string
 	descending bool
@@ -164,6 +168,7 @@ type keyset struct {
 
 const keysetQuery = "sort_by sort_dir page_size cursor"
 
+// readKeyset returns the order and the part of a list that a call requests.
 func readKeyset(c *wire.Call) keyset {
 	q := keyset{by: cmp.Or(c.Value("sort_by"), "name"), size: nodePageSize(c), cursor: c.Value("cursor")}
 	c.Check.InvalidIf(!slices.Contains([]string{"name", "updated", "created", "type"}, q.by),
@@ -178,6 +183,7 @@ func readKeyset(c *wire.Call) keyset {
 	return q
 }
 
+// nodePageSize returns the parameter page_size, which must be 100, 250 or 500.
 func nodePageSize(c *wire.Call) int {
 	switch size := c.Integer("page_size", 100, 0, 500); size {
 	case 100, 250, 500:
@@ -188,7 +194,8 @@ func nodePageSize(c *wire.Call) int {
 	}
 }
 
-// key returns the sort key of a node; ties are ordered by id.
+// key returns the text by which a node is sorted. Nodes with the same text are sorted
+// by id.
 func (q *keyset) key(n *world.Node) string {
 	moment := func(t time.Time) string { return fmt.Sprintf("%020d", t.UnixMicro()) }
 	switch q.by {
@@ -202,11 +209,14 @@ func (q *keyset) key(n *world.Node) string {
 	return strings.ToLower(n.Name)
 }
 
-// place returns the position of a node; a cursor holds that of the last node.
+// place returns the position of a node in the order. A cursor holds that of the last
+// node of a page.
 func (q *keyset) place(n *world.Node) keysetPlace { return keysetPlace{q.key(n), n.ID} }
 
+// keysetPlace is a position in the order of a list.
 type keysetPlace struct{ key, id string }
 
+// compare compares two positions: it is negative if a comes first.
 func (q *keyset) compare(a, b keysetPlace) int {
 	way := cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.id, b.id))
 	if q.descending {
@@ -215,8 +225,9 @@ func (q *keyset) compare(a, b keysetPlace) int {
 	return way
 }
 
-// nodePage returns a page of nodes. A cursor is the place of the last node in their
-// order, bound to the list that about names.
+// nodePage returns the page of found nodes that a call requests. The cursor of the
+// next page is the position of the last node. It is valid only for the list that about
+// names.
 func (h *Handlers) nodePage(
 	c *wire.Call, in world.Store, q keyset, found []*world.Node, about string,
 ) (wire.Object, error) {
@@ -244,7 +255,8 @@ func (h *Handlers) nodePage(
 	}, nil
 }
 
-// openKeyset reads a cursor of nodePage.
+// openKeyset returns the position that a cursor of nodePage holds. It returns false
+// for a cursor of another list.
 func (h *Handlers) openKeyset(text, binding string) (keysetPlace, bool) {
 	b, sealed := h.w.Unseal(text, binding)
 	length, rest, _ := strings.Cut(string(b), " ")
@@ -255,7 +267,8 @@ func (h *Handlers) openKeyset(text, binding string) (keysetPlace, bool) {
 	return keysetPlace{key: rest[n:], id: rest[:n]}, sealed
 }
 
-// StorageOfPath finds the storage of a call and requires access.
+// StorageOfPath returns the storage of the workspace or share in the path, to which
+// the caller must have access.
 func (h *Handlers) StorageOfPath(c *wire.Call) (world.Store, error) {
 	id, err := h.ScopeOfPath(c)
 	if err != nil {
@@ -268,7 +281,8 @@ func (h *Handlers) StorageOfPath(c *wire.Call) (world.Store, error) {
 	return in, nil
 }
 
-// ScopeOfPath finds the workspace or share of a path and requires access.
+// ScopeOfPath returns the workspace or share in the path, to which the caller must
+// have access.
 func (h *Handlers) ScopeOfPath(c *wire.Call) (string, error) {
 	if name := c.Segment("share_id"); name != "" {
 		id := h.w.ShareNamed(name)
@@ -284,8 +298,9 @@ func (h *Handlers) ScopeOfPath(c *wire.Call) (string, error) {
 	return id, h.w.MayLook(c.Key, world.Venue{Profile: id})
 }
 
-// mayVisit requires access to a share. Members need no password, others no
-// membership of an open share. The header holds the token of the password.
+// mayVisit returns a refusal if the caller has no access to a share. A member needs no
+// password. Others need no role in a share that is open to them, but its password, for
+// which a header holds a token.
 func (h *Handlers) mayVisit(c *wire.Call, id string) error {
 	share := &h.w.Share(id).Value
 	if c.Key != nil {
@@ -357,7 +372,8 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 	return r.Fields
 }
 
-// putDetails adds the trash, texts and target of a node to its record.
+// putDetails adds the members of a node that say where it was deleted, its texts, and
+// what a link leads to.
 func (h *Handlers) putDetails(r *wire.Row, in world.Store, n *world.Node) {
 	d := cmp.Or(h.details[n.ID], &details{deleted: n.Updated})
 	r.PutIf(n.Trashed, wire.Standard, "deleted", wire.Stamp(d.deleted.Unix()))
@@ -368,7 +384,8 @@ func (h *Handlers) putDetails(r *wire.Row, in world.Store, n *world.Node) {
 	r.PutIf(linked, wire.Standard, "target_id", n.Content)
 }
 
-// SummaryObject renders the AI summary of a file, or nil. The title is assumed.
+// SummaryObject renders the AI summary of a file, nil if it has none. Its title is
+// assumed.
 func (h *Handlers) SummaryObject(n *world.Node, lv wire.Level) any {
 	text := n.Summarized()
 	if text == "" {
@@ -382,7 +399,7 @@ func (h *Handlers) SummaryObject(n *world.Node, lv wire.Level) any {
 	return r.Fields
 }
 
-// Parent returns the folder of a node, or a pseudo-folder.
+// Parent returns the id of the folder of a node, which may be "root" or "trash".
 func Parent(in world.Store, n *world.Node) string {
 	if n.Trashed {
 		return world.TrashFolder
@@ -390,7 +407,8 @@ func Parent(in world.Store, n *world.Node) string {
 	return folderID(in, n)
 }
 
-// folderID returns the folder of a node, also of a deleted one.
+// folderID returns the id of the folder of a node, or "root". That of a deleted node
+// is the one it was deleted from.
 func folderID(in world.Store, n *world.Node) string {
 	if n.Parent == in.Folder {
 		return world.RootFolder
@@ -398,7 +416,7 @@ func folderID(in world.Store, n *world.Node) string {
 	return wire.Hyphenated(n.Parent)
 }
 
-// nodeDetails returns one node, or those of several that exist.
+// nodeDetails returns the node in the path or, of several nodes, those that exist.
 func (h *Handlers) nodeDetails(c *wire.Call) (wire.Object, error) {
 	ids := c.Segments("node_id")
 	if len(ids) > world.DetailsMost {
@@ -424,6 +442,8 @@ func (h *Handlers) nodeDetails(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"format", "single"}, {"node", h.NodeObject(in, n, c.Out.Level)}}, nil
 }
 
+// visibleNode returns the node with an id, nil if there is none. Only members see
+// nodes in the trash.
 func (h *Handlers) visibleNode(in world.Store, id string) *world.Node {
 	if in.Insider(h.w) {
 		return h.w.NodeOrTrash(in.Profile, wire.Plain(id))
@@ -431,7 +451,7 @@ func (h *Handlers) visibleNode(in world.Store, id string) *world.Node {
 	return h.w.Node(in.Profile, wire.Plain(id))
 }
 
-// manyDetails returns several nodes, 404 if none exists.
+// manyDetails returns several nodes, with an error for each that does not exist.
 func (h *Handlers) manyDetails(c *wire.Call, in world.Store, ids []string) (wire.Object, error) {
 	rows, failed := []wire.Object{}, []wire.Object{}
 	seen := map[string]bool{}

@@ -68,7 +68,8 @@ func (h *Handlers) treeRoutes() []*wire.Route {
 	)
 }
 
-// storeToWrite finds the storage of a call and requires the right to change it.
+// storeToWrite returns the storage in the path, which the caller must be allowed to
+// change.
 func (h *Handlers) storeToWrite(c *wire.Call) (world.Store, error) {
 	in, err := h.StorageOfPath(c)
 	if err == nil {
@@ -77,8 +78,9 @@ func (h *Handlers) storeToWrite(c *wire.Call) (world.Store, error) {
 	return in, err
 }
 
-// nodeToWrite finds the node of a call, which the caller may change. The folder that a
-// share shows is not one of its nodes.
+// nodeToWrite returns the node in the path and its storage, in which the caller must
+// be allowed to write. It refuses the folder that a share shows, which is not one of
+// the nodes of the share.
 func (h *Handlers) nodeToWrite(c *wire.Call) (world.Store, *world.Node, error) {
 	in, n, err := h.NodeOfPath(c)
 	if err == nil {
@@ -90,7 +92,8 @@ func (h *Handlers) nodeToWrite(c *wire.Call) (world.Store, *world.Node, error) {
 	return in, n, err
 }
 
-// nodeToChange is [Handlers.nodeToWrite] for calls that change the node itself.
+// nodeToChange is [Handlers.nodeToWrite] for calls that change the node: it also
+// refuses a node that another user has locked.
 func (h *Handlers) nodeToChange(c *wire.Call) (world.Store, *world.Node, error) {
 	in, n, err := h.nodeToWrite(c)
 	if err == nil {
@@ -99,7 +102,8 @@ func (h *Handlers) nodeToChange(c *wire.Call) (world.Store, *world.Node, error) 
 	return in, n, err
 }
 
-// trashedNode finds a node of the trash, which the caller may change.
+// trashedNode returns the node of the trash in the path, which the caller must be
+// allowed to change.
 func (h *Handlers) trashedNode(c *wire.Call) (world.Store, *world.Node, error) {
 	id := c.OpaqueSegment("node_id")
 	if err := c.Check.Refusal(); err != nil {
@@ -119,7 +123,8 @@ func (h *Handlers) trashedNode(c *wire.Call) (world.Store, *world.Node, error) {
 	}
 }
 
-// folderNamed finds a folder by its id or root, and returns its id, "" for the root.
+// folderNamed returns the id of a folder, "" for the root of the storage. The value is
+// that of the parameter name: an id or "root".
 func (h *Handlers) folderNamed(c *wire.Call, in world.Store, name, value string) (string, error) {
 	if value == world.RootFolder {
 		return in.Folder, nil
@@ -143,7 +148,7 @@ const (
 	optional = false
 )
 
-// treeName reads the name of a node.
+// treeName returns the field with the name of a node. If must is true, it is required.
 func treeName(c *wire.Call, must bool) string {
 	name, given := c.Field("name")
 	if !given && !must {
@@ -161,7 +166,8 @@ func treeName(c *wire.Call, must bool) string {
 	return name
 }
 
-// wrote returns the response of a write: a node, or none.
+// wrote returns the response of a call that has changed a node: the node or, by an
+// option, nothing.
 func (h *Handlers) wrote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	if h.w.Options.Storage.BareWrites {
 		return nil, nil
@@ -169,8 +175,8 @@ func (h *Handlers) wrote(c *wire.Call, in world.Store, n *world.Node) (wire.Obje
 	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
 }
 
-// treeEvent writes an event about a node, whose name depends on its kind if there is one for
-// folders.
+// treeEvent writes an event about what has happened to a node, such as "moved". Some
+// events have another name for folders.
 func (h *Handlers) treeEvent(c *wire.Call, in world.Store, n *world.Node, what string) {
 	kind := "file"
 	if n.Kind == world.KindFolder && (what == "moved" || what == "deleted" || what == "created") {
@@ -179,7 +185,8 @@ func (h *Handlers) treeEvent(c *wire.Call, in world.Store, n *world.Node, what s
 	h.w.NodeEvent(n, world.Event{Name: event(in, h, kind+"_"+what), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 }
 
-// createFolder creates a folder, or returns the one of that name unless force is given.
+// createFolder creates a folder. Without the field force, it returns a folder that has
+// the name already.
 func (h *Handlers) createFolder(c *wire.Call, in world.Store) (wire.Object, error) {
 	name := treeName(c, required)
 	force, forced := c.Field("force")
@@ -202,7 +209,8 @@ func (h *Handlers) createFolder(c *wire.Call, in world.Store) (wire.Object, erro
 	return h.wrote(c, in, n)
 }
 
-// target reads the folder to which a node is moved or copied.
+// target returns the folder to which a node is moved or copied. It refuses the node
+// itself, and folders in it.
 func (h *Handlers) target(c *wire.Call, in world.Store, n *world.Node) (string, error) {
 	value, given := c.Field("parent")
 	c.Check.MissingIf(!given, "parent", "The id of a folder, or root.")
@@ -216,8 +224,9 @@ func (h *Handlers) target(c *wire.Call, in world.Store, n *world.Node) (string, 
 	return parent, err
 }
 
-// resolveConflict returns the name that a node gets in a folder. A file replaces one of its
-// name, which goes to the trash, unless another user has locked it.
+// resolveConflict returns the name that a node gets in a folder. A file or note
+// replaces one of its name, which goes to the trash, unless another user has locked
+// it. Otherwise the node gets a free name.
 func (h *Handlers) resolveConflict(c *wire.Call, in world.Store, n *world.Node, parent string) (string, error) {
 	taken := h.child(in.Owner, parent, n.Name)
 	switch {
@@ -233,12 +242,14 @@ func (h *Handlers) resolveConflict(c *wire.Call, in world.Store, n *world.Node, 
 	return n.Name, nil
 }
 
+// trash moves a node to the trash.
 func (h *Handlers) trash(c *wire.Call, in world.Store, n *world.Node) {
 	n.Trashed = true
 	h.detailsOf(n).deleted = h.w.Now()
 	h.treeEvent(c, in, n, "deleted")
 }
 
+// detailsOf returns the details of a node, which it creates if necessary.
 func (h *Handlers) detailsOf(n *world.Node) *details {
 	if h.details[n.ID] == nil {
 		h.details[n.ID] = &details{deleted: n.Updated}
@@ -246,6 +257,7 @@ func (h *Handlers) detailsOf(n *world.Node) *details {
 	return h.details[n.ID]
 }
 
+// moveNode moves a node to another folder.
 func (h *Handlers) moveNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	parent, err := h.target(c, in, n)
 	if err != nil {
@@ -260,6 +272,7 @@ func (h *Handlers) moveNode(c *wire.Call, in world.Store, n *world.Node) (wire.O
 	return h.wrote(c, in, n)
 }
 
+// copyNode copies a node to a folder. A copy in the same folder gets another name.
 func (h *Handlers) copyNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	parent, err := h.target(c, in, n)
 	if err != nil {
@@ -279,7 +292,7 @@ func (h *Handlers) copyNode(c *wire.Call, in world.Store, n *world.Node) (wire.O
 	return h.wrote(c, in, made)
 }
 
-// clone copies a node with its current version, and a folder with its nodes.
+// clone copies a node with its current version, and a folder with all that is in it.
 func (h *Handlers) clone(c *wire.Call, n *world.Node, parent, name string) *world.Node {
 	children := h.ChildrenOf(n.Profile, n.ID)
 	made := world.Node{
@@ -301,12 +314,14 @@ func (h *Handlers) clone(c *wire.Call, n *world.Node, parent, name string) *worl
 	return kept
 }
 
+// deleteNode moves a node to the trash.
 func (h *Handlers) deleteNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	h.trash(c, in, n)
 	return nil, nil
 }
 
-// restoreNode moves a node back to its folder, or to the root without that.
+// restoreNode moves a node from the trash back to its folder, or to the root if that
+// is gone.
 func (h *Handlers) restoreNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	if n.Parent != in.Folder && h.w.Node(in.Profile, n.Parent) == nil {
 		n.Parent = in.Folder
@@ -320,12 +335,13 @@ func (h *Handlers) restoreNode(c *wire.Call, in world.Store, n *world.Node) (wir
 	return h.wrote(c, in, n)
 }
 
+// purgeNode deletes a node of the trash for good.
 func (h *Handlers) purgeNode(_ *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	h.erase(in, n)
 	return nil, nil
 }
 
-// emptyTrash deletes the trash. The path has no node.
+// emptyTrash deletes all nodes of the trash for good.
 func (h *Handlers) emptyTrash(_ *wire.Call, in world.Store) (wire.Object, error) {
 	for _, n := range h.trashOf(in) {
 		h.erase(in, n)
@@ -333,7 +349,8 @@ func (h *Handlers) emptyTrash(_ *wire.Call, in world.Store) (wire.Object, error)
 	return nil, nil
 }
 
-// erase deletes a node for good, and a folder with its nodes. It has no event.
+// erase deletes a node for good, and a folder with all that is in it. The platform
+// writes no event for that.
 func (h *Handlers) erase(in world.Store, n *world.Node) {
 	for _, id := range h.w.Erase(n) {
 		delete(h.details, id)
@@ -343,7 +360,8 @@ func (h *Handlers) erase(in world.Store, n *world.Node) {
 
 const byHash = true // in content: a call may name a hash
 
-// content reads the content that a call refers to: an upload or, if it may, a hash.
+// content returns the content that the field from refers to: an upload or, if hashes
+// is true, that of any file with a hash.
 func (h *Handlers) content(c *wire.Call, hashes bool) (world.Version, error) {
 	text, given := c.Field("from")
 	var from struct {
@@ -385,6 +403,8 @@ func (h *Handlers) content(c *wire.Call, hashes bool) (world.Version, error) {
 	return world.Version{}, wire.NoSuch(codeNoSource, "content with this hash")
 }
 
+// addFile adds a file with uploaded content to a folder. In a share, the content may
+// also be named by its hash.
 func (h *Handlers) addFile(c *wire.Call, in world.Store) (wire.Object, error) {
 	name := treeName(c, required)
 	content, err := h.content(c, h.w.KindOf(in.Profile) == wire.KindShare)
@@ -401,7 +421,8 @@ func (h *Handlers) addFile(c *wire.Call, in world.Store) (wire.Object, error) {
 	return h.wrote(c, in, h.PutFile(Place{In: in, Folder: parent}, name, content, c.Key.User))
 }
 
-// updateNode changes the name, content or texts of a node.
+// updateNode changes the name, content or texts of a node. With the field
+// if_version_id, it refuses a node that has another current version.
 func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	version, compares := c.Field("if_version_id")
 	if compares && wire.Plain(version) == "" {
@@ -446,7 +467,8 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 	return h.wrote(c, in, n)
 }
 
-// checkUpdate checks the fields of an update, and reports whether it has new content.
+// checkUpdate checks that an update changes something. It returns true if it replaces
+// the content.
 func checkUpdate(c *wire.Call) (replaces bool) {
 	_, renames := c.Field("name")
 	_, replaces = c.Field("from")

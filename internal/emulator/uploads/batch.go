@@ -75,7 +75,7 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 		total += len(content)
 	}
 	if err == nil {
-		err = cmp.Or(c.Check.Refusal(), h.full(to, int64(total)))
+		err = cmp.Or(c.Check.Refusal(), h.refuseFull(to, int64(total)))
 	}
 	if err != nil {
 		return nil, err
@@ -146,11 +146,11 @@ func (h *Handlers) batchFile(
 		return append(head, wire.Object{{"status", "error"}, {"error_code", code}, {"error_message", why}}...), false
 	}
 	h.addUpload(u)
-	kept = u.from(kept)
+	kept = u.withOrigin(kept)
 	var node any
 	if h.w.Options.Uploads.LateBatches {
 		h.moveUpload(u, uploadStoring, noMessage)
-		h.next(u, func() { h.store(u, kept) })
+		h.afterDelay(u, func() { h.store(u, kept) })
 	} else {
 		h.store(u, kept)
 		node = wire.Hyphenated(u.node)

@@ -14,7 +14,8 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// uploadChunk stores a chunk, in any order, and replaces a repeated one.
+// uploadChunk stores a chunk, whose number is the parameter order. Chunks may come in
+// any order; a repeated one replaces the one before.
 func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	chunk, readable := readUpload(c)
 	if !readable {
@@ -46,7 +47,7 @@ func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	return nil, nil
 }
 
-// checkChunk checks the parameters of a chunk and returns its order.
+// checkChunk checks the parameters of a chunk and returns its number.
 func (h *Handlers) checkChunk(c *wire.Call, u *upload, chunk []byte) (order int) {
 	order, size := chunkNumber(c, "order"), chunkNumber(c, "size")
 	switch {
@@ -62,7 +63,7 @@ func (h *Handlers) checkChunk(c *wire.Call, u *upload, chunk []byte) (order int)
 	return order
 }
 
-// keep stores a chunk.
+// keep stores the content of the chunk with a number.
 func (h *Handlers) keep(u *upload, order int, content []byte) error {
 	kept, err := h.w.Blobs.Keep(content)
 	if err != nil {
@@ -72,8 +73,8 @@ func (h *Handlers) keep(u *upload, order int, content []byte) error {
 	return nil
 }
 
-// checkHash compares content with a hash of the query or form, and rejects another one
-// with a code.
+// checkHash compares content with the hash of the query or form, if there is one. If
+// they differ, it returns a refusal with the code.
 func checkHash(c *wire.Call, code int64, content io.Reader) error {
 	name, hash := c.Value("hash_algo"), c.Value("hash")
 	if c.Form != nil {
@@ -93,6 +94,8 @@ func checkHash(c *wire.Call, code int64, content io.Reader) error {
 	return c.Check.Refusal()
 }
 
+// chunkNumber returns a required parameter that is a positive whole number, 0 if it is
+// not valid.
 func chunkNumber(c *wire.Call, name string) int {
 	text := c.Value(name)
 	if text == "" {
@@ -102,6 +105,7 @@ func chunkNumber(c *wire.Call, name string) int {
 	return c.Whole(name, text, 1)
 }
 
+// received returns the number of bytes in the chunks that have arrived.
 func (u *upload) received() int64 {
 	n := int64(0)
 	for _, chunk := range u.chunks {
@@ -110,7 +114,7 @@ func (u *upload) received() int64 {
 	return n
 }
 
-// closed returns the error of a call that the state of an upload does not allow.
+// closed returns the refusal of a call that the status of an upload does not allow.
 func (u *upload) closed() error {
 	if u.size < 0 {
 		return wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is a stream.")
@@ -122,6 +126,7 @@ func (u *upload) closed() error {
 	return wire.Refuse(status, codeUploadState, "The upload is "+u.status+".")
 }
 
+// uploadChunks returns the sizes of the chunks that have arrived, by their numbers.
 func (h *Handlers) uploadChunks(_ *wire.Call, u *upload) (wire.Object, error) {
 	chunks := wire.Object{}
 	for _, order := range u.orders() {
@@ -130,6 +135,7 @@ func (h *Handlers) uploadChunks(_ *wire.Call, u *upload) (wire.Object, error) {
 	return wire.Object{{"chunks", chunks}}, nil
 }
 
+// deleteChunk removes a chunk.
 func (h *Handlers) deleteChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	order := chunkNumber(c, "order")
 	if err := c.Check.Refusal(); err != nil {
@@ -142,7 +148,7 @@ func (h *Handlers) deleteChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	return nil, nil
 }
 
-// completeUpload stores the file, once all its bytes have arrived.
+// completeUpload stores the file, if all its bytes have arrived.
 func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) {
 	small := 0
 	for _, chunk := range u.chunks {

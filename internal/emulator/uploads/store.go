@@ -12,14 +12,14 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// assembleLater assembles the file, then stores it, each after its delay.
+// assembleLater assembles the file after a delay, and stores it after another one.
 func (h *Handlers) assembleLater(u *upload) {
 	h.moveUpload(u, uploadAssembling, noMessage)
-	h.next(u, func() { h.assembled(u) })
+	h.afterDelay(u, func() { h.assemble(u) })
 }
 
-// next does the next step of an upload after its delay, unless it was removed.
-func (h *Handlers) next(u *upload, do func()) {
+// afterDelay calls do after a delay, unless the upload was removed.
+func (h *Handlers) afterDelay(u *upload, do func()) {
 	h.w.Later(h.w.Now().Add(h.uploadPace()), func() {
 		if h.uploads[u.id] == u {
 			do()
@@ -27,8 +27,9 @@ func (h *Handlers) next(u *upload, do func()) {
 	})
 }
 
-// assembled assembles the file now and stores it after its delay.
-func (h *Handlers) assembled(u *upload) {
+// assemble assembles the file now: it checks the whole content, and stores it after a
+// delay. The content of a File Share is replaced at once.
+func (h *Handlers) assemble(u *upload) {
 	whole, err := h.whole(u)
 	if err != nil {
 		h.moveUpload(u, uploadFailed, "The content cannot be kept: "+err.Error())
@@ -43,13 +44,13 @@ func (h *Handlers) assembled(u *upload) {
 	case u.to.fileShare != "":
 		h.moveUpload(h.replaceShared(u, whole))
 		if u.status == uploadComplete {
-			h.next(u, func() { h.moveUpload(u, uploadStored, noMessage) })
+			h.afterDelay(u, func() { h.moveUpload(u, uploadStored, noMessage) })
 		}
 	case u.to.In.Profile == "":
 		h.moveUpload(u, uploadComplete, noMessage)
 	default:
 		h.moveUpload(u, uploadStoring, noMessage)
-		h.next(u, func() { h.store(u, whole) })
+		h.afterDelay(u, func() { h.store(u, whole) })
 	}
 }
 
@@ -60,16 +61,16 @@ func (h *Handlers) whole(u *upload) (world.Version, error) {
 		chunks = append(chunks, u.chunks[order])
 	}
 	v, err := h.w.Keep(chunks...)
-	return u.from(v), err
+	return u.withOrigin(v), err
 }
 
-// from returns a content with the upload as its origin.
-func (u *upload) from(v world.Version) world.Version {
+// withOrigin returns a content that says how it was uploaded.
+func (u *upload) withOrigin(v world.Version) world.Version {
 	v.Origin, v.Upload = u.origin, u.id
 	return v
 }
 
-// uploaded finds the content of an upload of the caller.
+// uploaded returns the content of a complete upload of the caller, by its ID.
 func (h *Handlers) uploaded(c *wire.Call, id string) (world.Version, error) {
 	u := h.uploads[id]
 	switch {
@@ -83,17 +84,20 @@ func (h *Handlers) uploaded(c *wire.Call, id string) (world.Version, error) {
 	return world.Version{}, wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is "+u.status+".")
 }
 
+// uploadPace returns the delay before an upload is assembled, and before it is stored.
 func (h *Handlers) uploadPace() time.Duration {
 	return max(0, cmp.Or(h.w.Options.Uploads.Pace, uploadPace))
 }
 
+// failsToStore reports whether the options make storing this file fail.
 func (h *Handlers) failsToStore(u *upload) bool {
 	bad := strings.ToLower(h.w.Options.Uploads.FailStoring)
 	return bad != "" && strings.Contains(strings.ToLower(u.name), bad)
 }
 
-// replaceShared adds a version to the file behind a File Share, unless the current
-// version is not the expected one.
+// replaceShared adds a version to the file of a File Share, unless its current version
+// is not the expected one. It returns the upload with its new status and message, for
+// moveUpload.
 func (h *Handlers) replaceShared(u *upload, content world.Version) (done *upload, status, message string) {
 	f := h.w.FileShare(u.to.fileShare)
 	if !f.Open(h.w) {
@@ -112,7 +116,7 @@ func (h *Handlers) replaceShared(u *upload, content world.Version) (done *upload
 	return u, uploadComplete, ""
 }
 
-// store puts an assembled file into the tree.
+// store puts an assembled file into its folder.
 func (h *Handlers) store(u *upload, content world.Version) {
 	if h.failsToStore(u) {
 		h.moveUpload(u, uploadNotStored, "The file could not be stored.")

@@ -44,7 +44,7 @@ const (
 
 // Published limits; the options change those that plans have.
 const (
-	atOnceMost   = 4 << 20 // bytes of an upload in a single call
+	atOnceMost   = 4 << 20 // bytes of an upload in one call
 	leastChunk   = 1 << 20 // bytes of all chunks but one
 	mostChunk    = 100_000_000
 	mostChunks   = 550
@@ -116,7 +116,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	}, h.webRoutes()...)
 }
 
-// upload is a session.
+// upload is an upload session.
 type upload struct {
 	id, user string
 	number   int // in the order of creation
@@ -137,8 +137,9 @@ type upload struct {
 	changed  chan struct{} // closed when the status changes, or the upload is removed
 }
 
-// readUpload reads a form or multipart body: fields into the form of the call, and
-// the bytes of the part named chunk, nil without one.
+// readUpload reads a form or multipart body. It adds the fields to the form of the
+// call and returns the bytes of the part named chunk, nil without one. It returns
+// false for any other or incomplete body.
 func readUpload(c *wire.Call) (chunk []byte, readable bool) {
 	if wire.MediaType(c.Request.Header) == wire.FormType || c.Request.Header.Get("Content-Type") == "" {
 		return nil, c.ReadForm() == nil
@@ -147,7 +148,8 @@ func readUpload(c *wire.Call) (chunk []byte, readable bool) {
 	return files["chunk"], readable
 }
 
-// readParts reads a multipart body: fields into the form of the call, and the files.
+// readParts reads a multipart body. It adds the fields to the form of the call and
+// returns the files by name. It returns false for any other or incomplete body.
 func readParts(c *wire.Call) (files map[string][]byte, readable bool) {
 	kind, params, err := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" ||
@@ -177,11 +179,13 @@ func readParts(c *wire.Call) (files map[string][]byte, readable bool) {
 	}
 }
 
+// noUploadForm returns the refusal of a body that cannot be read.
 func noUploadForm() error {
 	return wire.Refuse(http.StatusNotAcceptable, codeUploadForm, "The body must be a form or a whole multipart body.")
 }
 
-// createUpload starts an upload, or does it if it has the bytes.
+// createUpload starts an upload. If the request has the bytes of the file, it also
+// completes it.
 func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	chunk, readable := readUpload(c)
 	if !readable {
@@ -208,7 +212,7 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The file is larger than the plan allows.")
 	}
 	locked := h.storage.RefuseLocked(c, h.storage.ReplacedBy(u.to.Place, u.name))
-	if err := cmp.Or(locked, h.full(u.to, u.size), h.busy(u)); err != nil {
+	if err := cmp.Or(locked, h.refuseFull(u.to, u.size), h.refuseBusy(u)); err != nil {
 		return nil, err
 	}
 	h.addUpload(u)
@@ -224,14 +228,15 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	if h.w.Options.Uploads.AssembleAtOnce {
-		h.assembled(u)
+		h.assemble(u)
 	} else {
 		h.assembleLater(u)
 	}
 	return h.started(u)
 }
 
-// checkSingle checks the bytes of an upload in one request.
+// checkSingle checks the bytes of a file that is uploaded in one request, which must
+// be as many as the size says.
 func checkSingle(c *wire.Call, chunk []byte, size int64) {
 	switch {
 	case chunk == nil:
@@ -243,8 +248,9 @@ func checkSingle(c *wire.Call, chunk []byte, size int64) {
 	}
 }
 
-// full refuses more bytes than a workspace or share may hold.
-func (h *Handlers) full(to place, more int64) error {
+// refuseFull returns a refusal if a workspace or share cannot hold that many more
+// bytes.
+func (h *Handlers) refuseFull(to place, more int64) error {
 	most := h.w.Options.Uploads.MaxStored
 	if to.In.Owner == "" {
 		return nil
@@ -263,8 +269,9 @@ func (h *Handlers) full(to place, more int64) error {
 	return wire.Refuse(http.StatusPaymentRequired, codeStorageFull, "Credit Limit Exceeded: the storage is full.")
 }
 
-// busy refuses more uploads, or bytes of them, at a time than a user may have.
-func (h *Handlers) busy(u *upload) error {
+// refuseBusy returns a refusal if the user of a new upload then had too many running
+// uploads, or too many bytes in them.
+func (h *Handlers) refuseBusy(u *upload) error {
 	running, size := 1, max(u.size, 0)
 	for _, other := range h.uploads {
 		if other.user == u.user && !other.ended() {
@@ -272,18 +279,19 @@ func (h *Handlers) busy(u *upload) error {
 			size += max(other.size, 0)
 		}
 	}
-	if running <= h.mostSessions() && size <= h.sessionsMost() {
+	if running <= h.mostSessions() && size <= h.mostSessionBytes() {
 		return nil
 	}
 	return wire.Refuse(http.StatusPreconditionFailed, codeSessions, "Feature Limit: no more uploads at a time.")
 }
 
-// ended reports whether the state of an upload does not change any more.
+// ended reports whether the status of an upload is final.
 func (u *upload) ended() bool {
 	return u.status == uploadComplete && u.to == (place{}) ||
 		slices.Contains([]string{uploadStored, uploadFailed, uploadNotStored}, u.status)
 }
 
+// addUpload gives an upload an ID and adds it to the uploads.
 func (h *Handlers) addUpload(u *upload) {
 	u.number = len(h.uploads) + 1
 	u.id = world.Opaque('5', h.w.Options.Seed, h.w.NextSerial())
@@ -292,12 +300,15 @@ func (h *Handlers) addUpload(u *upload) {
 	h.moveUpload(u, uploadReady, noMessage)
 }
 
+// removeUpload removes an upload, and wakes the calls that wait for a change of it.
 func (h *Handlers) removeUpload(u *upload) {
 	delete(h.uploads, u.id)
 	close(u.changed)
 }
 
-// started returns the id of a session; that of a File Share is in its details.
+// started returns the response of a call that has started an upload: its ID, and that
+// of the file if it is stored already. For a File Share, it is the details of the
+// upload.
 func (h *Handlers) started(u *upload) (wire.Object, error) {
 	if u.to.fileShare != "" {
 		return h.uploadDetails(u), nil
@@ -305,7 +316,8 @@ func (h *Handlers) started(u *upload) (wire.Object, error) {
 	return wire.Object{{"id", wire.Hyphenated(u.id)}}.With(u.node != "", "new_file_id", wire.Hyphenated(u.node)), nil
 }
 
-// newUpload reads an upload of known size, or of a stream.
+// newUpload returns an upload by the fields of a call. It has a known size, or is a
+// stream of a greatest size.
 func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 	u := &upload{user: c.UserID(), to: to, origin: storage.OriginChunked, chunks: map[int]*blob.Blob{}, size: -1}
 	u.name, _ = c.Field("name")
@@ -333,6 +345,7 @@ func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 	return u
 }
 
+// isCreator reports whether a text can name the program that uploads.
 func isCreator(tag string) bool {
 	return len(tag) <= creatorMost && !strings.ContainsFunc(tag, func(r rune) bool {
 		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
@@ -341,7 +354,8 @@ func isCreator(tag string) bool {
 
 const noMessage = ""
 
-// moveUpload changes the status of an upload, with the message of a failure.
+// moveUpload changes the status of an upload and wakes the calls that wait for it. The
+// message says why an upload has failed.
 func (h *Handlers) moveUpload(u *upload, status, message string) {
 	if status != u.status {
 		close(u.changed)
@@ -353,8 +367,9 @@ func (h *Handlers) moveUpload(u *upload, status, message string) {
 	}
 }
 
-// getUpload responds when the status changes or the wait is over, and at once if the
-// upload has ended. It does not wait with the lock held.
+// getUpload returns an upload. With the parameter wait, it responds when the status
+// changes or that time is over, and at once if the upload has ended. It does not hold
+// the lock while it waits.
 func (h *Handlers) getUpload(c *wire.Call) (wire.Object, error) {
 	wait := time.Duration(c.Integer("wait", 0, 0, longestWait)) * time.Second
 	if err := c.Check.Refusal(); err != nil {
@@ -376,8 +391,8 @@ func (h *Handlers) getUpload(c *wire.Call) (wire.Object, error) {
 	return payload, err
 }
 
-// uploadNow returns an upload as it is, and what is closed when its status changes: nil
-// after its end.
+// uploadNow returns an upload as it is, and a channel that is closed when its status
+// changes, nil if it has ended.
 func (h *Handlers) uploadNow(c *wire.Call) (payload wire.Object, changed <-chan struct{}, err error) {
 	h.w.RLock()
 	defer h.w.RUnlock()
@@ -391,6 +406,7 @@ func (h *Handlers) uploadNow(c *wire.Call) (payload wire.Object, changed <-chan 
 	return h.uploadDetails(u), changed, nil
 }
 
+// uploadDetails returns the response with an upload.
 func (h *Handlers) uploadDetails(u *upload) wire.Object {
 	if h.w.Options.Uploads.BareSessions {
 		return h.session(u)
@@ -398,7 +414,7 @@ func (h *Handlers) uploadDetails(u *upload) wire.Object {
 	return wire.Object{{"session", h.session(u)}}
 }
 
-// session renders an upload. That of a File Share shows less.
+// session renders an upload. That to a File Share shows less.
 func (h *Handlers) session(u *upload) wire.Object {
 	chunks := wire.Object{}
 	for _, order := range u.orders() {
@@ -420,11 +436,13 @@ func (h *Handlers) session(u *upload) wire.Object {
 	return o.With(u.computed != "", "integrity_failure", failure)
 }
 
+// orders returns the numbers of the chunks that have arrived, sorted.
 func (u *upload) orders() []int {
 	return slices.Sorted(maps.Keys(u.chunks))
 }
 
-// uploadOfPath finds an upload of the caller and requires access again.
+// uploadOfPath returns the upload in the path. It refuses one of another user, and a
+// caller who may not store the file any more.
 func (h *Handlers) uploadOfPath(c *wire.Call) (*upload, error) {
 	u := h.uploads[wire.Plain(c.Segment("upload_id"))]
 	if u == nil || u.user != c.UserID() {
@@ -433,7 +451,7 @@ func (h *Handlers) uploadOfPath(c *wire.Call) (*upload, error) {
 	return u, h.mayContinue(c, u)
 }
 
-// mayContinue rejects a caller who has lost the right to store the file.
+// mayContinue refuses a caller who has lost the right to store the file.
 func (h *Handlers) mayContinue(c *wire.Call, u *upload) error {
 	switch {
 	case u.to.fileShare != "":
@@ -445,7 +463,7 @@ func (h *Handlers) mayContinue(c *wire.Call, u *upload) error {
 	return nil
 }
 
-// streamUpload takes the whole content of a stream.
+// streamUpload stores the body as the whole content of a stream.
 func (h *Handlers) streamUpload(c *wire.Call, u *upload) (wire.Object, error) {
 	content := c.Content
 	switch {
@@ -462,7 +480,7 @@ func (h *Handlers) streamUpload(c *wire.Call, u *upload) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The stream is too large.")
 	}
 	err := cmp.Or(
-		h.full(u.to, content.Size()), checkHash(c, codeFileDiffers, io.NewSectionReader(content, 0, content.Size())),
+		h.refuseFull(u.to, content.Size()), checkHash(c, codeFileDiffers, io.NewSectionReader(content, 0, content.Size())),
 	)
 	if err != nil {
 		if wire.RefusalOf(err).Code == codeFileDiffers {
@@ -480,13 +498,13 @@ func (h *Handlers) streamUpload(c *wire.Call, u *upload) (wire.Object, error) {
 	return nil, nil
 }
 
-// cancelUpload ends an upload, or removes one that has ended.
+// cancelUpload removes an upload, also one that has ended.
 func (h *Handlers) cancelUpload(_ *wire.Call, u *upload) (wire.Object, error) {
 	h.removeUpload(u)
 	return nil, nil
 }
 
-// uploadsOf returns the uploads of the caller, in the order of their creation.
+// uploadsOf returns the uploads of a user, in the order of their creation.
 func (h *Handlers) uploadsOf(user string) []*upload {
 	var all []*upload
 	for _, u := range h.uploads {
@@ -498,12 +516,13 @@ func (h *Handlers) uploadsOf(user string) []*upload {
 	return all
 }
 
+// listUploads returns the uploads of the caller.
 func (h *Handlers) listUploads(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"sessions", wire.Rows(h.uploadsOf(c.UserID()), h.row)}}, nil
 }
 
-// row is a session in the list. What it has besides the state is assumed, unless the
-// option BareRows is set.
+// row renders an upload in a list. The members beside those of a session are assumed;
+// the option BareRows leaves them out.
 func (h *Handlers) row(u *upload) wire.Object {
 	o := h.session(u)
 	if h.w.Options.Uploads.BareRows {
@@ -519,6 +538,7 @@ func (h *Handlers) row(u *upload) wire.Object {
 		With(u.to.File != "", "file_id", wire.Hyphenated(u.to.File))
 }
 
+// cancelUploads removes all uploads of the caller.
 func (h *Handlers) cancelUploads(c *wire.Call) (wire.Object, error) {
 	for _, u := range h.uploadsOf(c.UserID()) {
 		h.removeUpload(u)
@@ -528,15 +548,25 @@ func (h *Handlers) cancelUploads(c *wire.Call) (wire.Object, error) {
 
 // MostUpload returns the greatest size of an upload, in bytes.
 func (h *Handlers) MostUpload() int64 { return cmp.Or(h.w.Options.Uploads.MaxSize, mostUpload) }
-func (h *Handlers) mostChunk() int64  { return cmp.Or(h.w.Options.Uploads.MaxChunk, mostChunk) }
+
+// mostChunk returns the greatest size of a chunk, in bytes.
+func (h *Handlers) mostChunk() int64 { return cmp.Or(h.w.Options.Uploads.MaxChunk, mostChunk) }
+
+// leastChunk returns the size in bytes below which only one chunk may be.
 func (h *Handlers) leastChunk() int64 { return cmp.Or(h.w.Options.Uploads.MinChunk, leastChunk) }
+
+// mostSessions returns how many uploads a user may have at a time.
 func (h *Handlers) mostSessions() int { return cmp.Or(h.w.Options.Uploads.MaxSessions, mostSessions) }
 
-func (h *Handlers) sessionsMost() int64 {
+// mostSessionBytes returns how many bytes all running uploads of a user may have.
+func (h *Handlers) mostSessionBytes() int64 {
 	return cmp.Or(h.w.Options.Uploads.MaxSessionBytes, sessionsMost)
 }
+
+// mostChunks returns how many chunks an upload may have.
 func (h *Handlers) mostChunks() int { return cmp.Or(h.w.Options.Uploads.MaxChunks, mostChunks) }
 
+// uploadLimits returns the limits of uploads, which are the same for all profiles.
 func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 	action, instance, file := c.Value("action"), c.Value("instance_id"), c.Value("file_id")
 	switch action {
@@ -561,7 +591,7 @@ func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 		{"chunk_size", h.mostChunk()},
 		{"chunks", h.mostChunks()},
 		{"sessions", h.mostSessions()},
-		{"sessions_size_max", h.sessionsMost()},
+		{"sessions_size_max", h.mostSessionBytes()},
 	}
 	if h.w.Options.Uploads.NestedLimits {
 		return wire.Object{{"limits", limits}}, nil
@@ -569,7 +599,7 @@ func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 	return limits, nil
 }
 
-// blocked returns the extensions of files that are refused.
+// blocked returns the extensions of files that are refused, without dots.
 func (h *Handlers) blocked() []string {
 	list := cmp.Or(h.w.Options.Uploads.Blocked, "exe,scr")
 	if list == "-" {
@@ -584,12 +614,15 @@ func (h *Handlers) blocks(name string) bool {
 	return slices.Contains(h.blocked(), extension)
 }
 
+// checkExtension adds an error of a field if the name in it has an extension that is
+// refused.
 func (h *Handlers) checkExtension(c *wire.Call, field, name string) {
 	if h.blocks(name) {
 		c.Check.Add(field, "invalid", "The extension is not allowed.", codeExtension)
 	}
 }
 
+// extensions returns the extensions of files that are refused, and those of archives.
 func (h *Handlers) extensions(c *wire.Call) (wire.Object, error) {
 	return wire.Object{
 		{"restricted_extensions", h.blocked()},

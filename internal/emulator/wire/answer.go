@@ -93,7 +93,8 @@ type Output struct {
 	Twice    bool // two detail levels
 }
 
-// ParseOutput reads an output parameter.
+// ParseOutput returns the parsed parameter output, a list separated by commas. Unknown
+// words have no effect.
 func ParseOutput(value string) Output {
 	var o Output
 	named := false
@@ -171,6 +172,8 @@ func AppendValue(b []byte, v any, numeric bool) []byte {
 	}
 }
 
+// appendObject appends an object with its members in their order, and [] for an empty
+// one.
 func appendObject(b []byte, o Object, numeric bool) []byte {
 	if len(o) == 0 {
 		return append(b, "[]"...)
@@ -187,6 +190,7 @@ func appendObject(b []byte, o Object, numeric bool) []byte {
 	return append(b, '}')
 }
 
+// appendList appends a list.
 func appendList[T any](b []byte, list []T, numeric bool) []byte {
 	b = append(b, '[')
 	for i, v := range list {
@@ -198,6 +202,7 @@ func appendList[T any](b []byte, list []T, numeric bool) []byte {
 	return append(b, ']')
 }
 
+// appendString appends a string with quotes.
 func appendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -209,7 +214,7 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// appendForeign appends a value set by a test, such as promoted fields.
+// appendForeign appends any other value, such as one that a test has set.
 func appendForeign(b []byte, v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -230,6 +235,7 @@ func FromMap(m map[string]any) Object {
 // Optional turns an empty string into null.
 func Optional(s string) any { return orNull(s) }
 
+// orNull returns a text, and nil for an empty one.
 func orNull[T ~string](s T) any {
 	if s == "" {
 		return nil
@@ -265,7 +271,7 @@ const (
 	KindFileShare = "fileshare"
 )
 
-// Get returns the first member with a key.
+// Get returns the value of the first member with a key, and false if there is none.
 func (o Object) Get(key string) (any, bool) {
 	for _, m := range o {
 		if m.Key == key {

@@ -74,8 +74,8 @@ func (c *Call) Segments(name string) []string {
 }
 
 // Resource returns the name of the endpoint in errors, such as "GET Org [param] Events
-// Changes". How other words than these are written is assumed, and so is the name of a
-// path without an endpoint, which is made of the path itself.
+// Changes". How words other than these are written is assumed. So is the name for an
+// unknown path, which is made of its segments.
 func (c *Call) Resource() string {
 	path := c.Request.URL.Path
 	if c.Route != nil {
@@ -92,6 +92,7 @@ func (c *Call) Resource() string {
 	return c.Request.Method + " " + strings.Join(words, " ")
 }
 
+// isSlash reports whether a rune ends a segment of a path.
 func isSlash(r rune) bool { return r == '/' || string(r) == leftOut }
 
 // leftOut replaces an empty path segment, which the mux would remove.
@@ -105,7 +106,7 @@ func (c *Call) UserID() string {
 	return c.Key.User
 }
 
-// ProfileSegment reads a profile id from the path.
+// ProfileSegment returns the id of a profile in the path.
 func (c *Call) ProfileSegment(name string) string {
 	id := c.Segment(name)
 	switch {
@@ -124,7 +125,8 @@ func (c *Call) OpaqueSegment(name string) string {
 	return id
 }
 
-// NamedSegment is [Call.OpaqueSegment] with its own error for a missing value.
+// NamedSegment returns the id of an object in the path, in its plain form. The text
+// missing is the error of an empty one.
 func (c *Call) NamedSegment(name, missing string) string {
 	if Plain(c.Segment(name)) == "" {
 		c.Check.Missing(name, missing)
@@ -172,12 +174,14 @@ func (c *Call) readOptionalForm() error {
 	return nil
 }
 
+// readMembers reads the JSON body into c.JSON.
 func (c *Call) readMembers() (err error) {
 	c.JSON, err = c.ReadJSON()
 	return err
 }
 
-// MayWrite rejects read-only credentials and invalid parameters.
+// MayWrite returns a refusal if the credential is read-only, or a parameter is not
+// valid.
 func (c *Call) MayWrite() error {
 	if err := c.Key.ReadOnly(); err != nil {
 		return err
@@ -194,14 +198,14 @@ func (c *Call) Field(name string) (value string, given bool) {
 	return values[len(values)-1], true
 }
 
-// Channel reads the channel a path names.
+// Channel returns the channel in the path, which must be a known one.
 func (c *Call) Channel(known ...string) string {
 	name := c.Segment("channel")
 	c.Check.InvalidIf(!slices.Contains(known, name), "channel", "One of "+strings.Join(known, ", ")+".")
 	return name
 }
 
-// OneTimeCode reads the code a path holds.
+// OneTimeCode returns the one-time code in the path.
 func (c *Call) OneTimeCode() string {
 	code := c.Segment("token")
 	c.Check.MissingIf(code == "", "token", "Send the one-time code.")
@@ -247,10 +251,10 @@ func PlainJSON(status int, body Object) *Reply {
 	return NewReply(status, JSONType, Encode(body))
 }
 
-// Past reports whether a time has been reached.
+// Past reports whether a moment has been reached.
 func Past(moment, now time.Time) bool { return !now.Before(moment) }
 
-// Seconds returns the seconds until a time.
+// Seconds returns the seconds from now until a moment.
 func Seconds(moment, now time.Time) int64 { return int64(moment.Sub(now) / time.Second) }
 
 // Undeclared rejects query parameters and body fields that the route does not
@@ -330,6 +334,7 @@ func Decode(text []byte, into any) error {
 	return nil
 }
 
+// notJSON returns the refusal of a body that is not JSON.
 func notJSON(text string) error {
 	return Refuse(http.StatusNotAcceptable, codeNotJSON, text)
 }
@@ -351,7 +356,7 @@ func (m Members) Opaque(c *Call, name string) string {
 	return id
 }
 
-// Texts reads a list of strings.
+// Texts returns a list of 1 to most strings.
 func (m Members) Texts(c *Call, name string, most int) []string {
 	list, isList := m[name].([]any)
 	if !isList {
@@ -371,7 +376,8 @@ func (m Members) Texts(c *Call, name string, most int) []string {
 	return texts
 }
 
-// Object reads a map; an empty list is an empty map, as on the platform.
+// Object returns an object, nil without one. An empty list is an empty object, as on
+// the platform.
 func (m Members) Object(c *Call, name string) map[string]any {
 	switch v := m[name].(type) {
 	case nil:

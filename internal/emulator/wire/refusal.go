@@ -170,7 +170,8 @@ func (k *Check) Refusal() error {
 	return a
 }
 
-// Integer reads an integer within bounds.
+// Integer returns an integer parameter from least to most, and fallback if it is
+// missing or not valid.
 func (c *Call) Integer(name string, fallback, least, most int) int {
 	value := c.Value(name)
 	if value == "" {
@@ -191,12 +192,13 @@ func (c *Call) Integer(name string, fallback, least, most int) int {
 // Page is the requested part of a list.
 type Page struct{ Limit, Offset int }
 
-// Page reads limit and offset.
+// Page returns the parameters limit and offset. The fallback is the default limit,
+// most the greatest one.
 func (c *Call) Page(fallback, most int) Page {
 	return Page{c.Integer("limit", fallback, 1, most), c.Integer("offset", 0, 0, math.MaxInt32)}
 }
 
-// Of returns the pagination of a list of n rows.
+// Of renders the pagination of a list with total rows.
 func (p Page) Of(total int) Object {
 	return Object{{"total", total}, {"limit", p.Limit}, {"offset", p.Offset}, {"has_more", p.Limit < total-p.Offset}}
 }
@@ -207,7 +209,7 @@ func Cut[T any](rows []T, p Page) []T {
 	return rows[first:min(first+p.Limit, len(rows))]
 }
 
-// Rows renders a list; an empty one is [], not null.
+// Rows renders each element of a list. An empty list is [], not null.
 func Rows[T any](list []T, render func(T) Object) []Object {
 	rows := make([]Object, 0, len(list))
 	for _, it := range list {
@@ -221,7 +223,8 @@ func Filter[T any](list []T, holds func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(it T) bool { return !holds(it) })
 }
 
-// Whole reads an integer with a lower bound.
+// Whole returns an integer that must be at least least. The value is that of the
+// parameter name.
 func (c *Call) Whole(name, value string, least int) int {
 	n, err := strconv.Atoi(value)
 	switch {
@@ -273,7 +276,8 @@ const (
 	ListDefault = 100
 )
 
-// Text checks the length of a text, and that it has no control characters.
+// Text checks a required text: it must have least to most characters and no control
+// characters. It returns true if it does.
 func (k *Check) Text(name, value string, least, most int) bool {
 	switch n := utf8.RuneCountInString(value); {
 	case value == "":
@@ -288,7 +292,7 @@ func (k *Check) Text(name, value string, least, most int) bool {
 	return false
 }
 
-// Boolean reads a flag of the query.
+// Boolean returns a flag of the query, false without it.
 func (c *Call) Boolean(name string) bool {
 	switch c.Value(name) {
 	case "true", "1":
@@ -300,7 +304,8 @@ func (c *Call) Boolean(name string) bool {
 	return false
 }
 
-// Yes reads a boolean form field.
+// Yes returns the value of a boolean form field. Any other text is an error of the
+// field.
 func (k *Check) Yes(name, text string) bool {
 	switch strings.ToLower(text) {
 	case "true", "1", "yes", "on":

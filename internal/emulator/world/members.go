@@ -72,7 +72,8 @@ func (w *Directory) PutMember(profileID, userID string, role Role) {
 	w.members[profileID][userID] = &Membership{Role: role}
 }
 
-// Direct returns the role a user has on a profile itself, "" if there is none.
+// Direct returns the role that a user was given on a profile, without roles from other
+// profiles; "" if there is none.
 func (w *Directory) Direct(profileID, userID string) Role {
 	if m := w.members[profileID][userID]; m != nil {
 		return m.Role
@@ -80,12 +81,13 @@ func (w *Directory) Direct(profileID, userID string) Role {
 	return ""
 }
 
-// MembersOf lists the users with a direct role, in the order of their ids.
+// MembersOf returns the users with a role of their own on a profile, in the order of
+// their ids.
 func (w *Directory) MembersOf(profileID string) []string {
 	return slices.Sorted(maps.Keys(w.members[profileID]))
 }
 
-// EndAt sets the expiry of a membership; the zero time removes it.
+// EndAt sets when a membership ends; with the zero time it does not.
 func (w *World) EndAt(profileID, userID string, at time.Time) {
 	m := w.members[profileID][userID]
 	m.Expires = at
@@ -126,7 +128,8 @@ func (w *World) MemberList(c *wire.Call, where string) (wire.Object, error) {
 	})
 }
 
-// MemberObject renders a member; dates and settings for the member and admins only.
+// MemberObject renders a member, or a pending one, for the viewer. Only the member and
+// admins see dates and settings.
 func (w *World) MemberObject(where, id, viewer string) wire.Object {
 	m, v := w.members[where][id], w.ExpectedAs(where, id)
 	var o wire.Object
@@ -162,6 +165,7 @@ func (w *World) MemberObject(where, id, viewer string) wire.Object {
 	return o
 }
 
+// person renders a user.
 func person(id string, u User) wire.Object {
 	return wire.Object{
 		{"id", wire.ProfileID(id)},
@@ -172,6 +176,7 @@ func person(id string, u User) wire.Object {
 	}
 }
 
+// madeAt returns the creation of a profile in Unix seconds.
 func (w *Directory) madeAt(id string) int64 {
 	switch w.KindOf(id) {
 	case wire.KindOrg:
@@ -184,7 +189,8 @@ func (w *Directory) madeAt(id string) int64 {
 	return 0
 }
 
-// zoneless returns the form of times in the invite of a member row.
+// zoneless returns a time in the form that only the invitation of a member has:
+// without a zone.
 func zoneless(t time.Time) any {
 	text, given := wire.When(t).(string)
 	if !given {
@@ -226,7 +232,8 @@ func (w *World) Mails(to string) []Mail {
 	return wire.Filter(w.outbox, func(m Mail) bool { return strings.EqualFold(m.To, to) })
 }
 
-// KeepInvitation adds an invitation and sends it.
+// KeepInvitation fills in the defaults of an invitation, adds it and sends its mail.
+// The caller holds the lock.
 func (w *World) KeepInvitation(it SeedInvitation, actor *Actor) *Invitation {
 	it.ID = wire.Plain(it.ID)
 	if it.ID == "" {
@@ -245,25 +252,26 @@ func (w *World) KeepInvitation(it SeedInvitation, actor *Actor) *Invitation {
 	return v
 }
 
-// MailInvitation sends the mail of an invitation to the outbox.
+// MailInvitation adds the mail of an invitation to the outbox, which tests read.
 func (w *World) MailInvitation(v *Invitation) {
 	w.outbox = append(w.outbox, Mail{
 		To: v.Email, Profile: v.Profile, Invitation: v.ID, Key: v.Key, Message: v.Message, At: w.Now(),
 	})
 }
 
-// TouchInvitation stamps a change of the members of a profile.
+// TouchInvitation reports a change of the members of a profile to those who poll.
 func (w *World) TouchInvitation(v *Invitation) {
 	w.Touch(w.Now(), v.Profile, Keyed("member", w.GuestID(v)), FieldMembers)
 }
 
-// Open reports whether an invitation can still be accepted. One that an admin accepted for an address
-// without an account waits for it.
+// Open reports whether an invitation can still be accepted. An invitation that an
+// admin has accepted for an address without an account is open until there is one.
 func (v *Invitation) Open() bool {
 	return v.State == InvitePending || v.State == InviteAccepted && v.AcceptedBy == ""
 }
 
-// GuestID returns the id of the pending member: of the account, if there is one.
+// GuestID returns the id of the invited user: that of the account with the address, or
+// else one that stands for it.
 func (w *Directory) GuestID(v *Invitation) string { return cmp.Or(w.UserNamed(v.Email), v.stand) }
 
 // Expected returns the pending invitations to a profile.
@@ -271,7 +279,8 @@ func (w *World) Expected(profileID string) []*Invitation {
 	return wire.Filter(w.invitations, func(v *Invitation) bool { return v.Profile == profileID && v.Open() })
 }
 
-// ExpectedAs returns the open invitation of a pending member, or nil.
+// ExpectedAs returns the open invitation of a user with the id of GuestID, nil if
+// there is none.
 func (w *World) ExpectedAs(profileID, guest string) *Invitation {
 	for _, v := range w.Expected(profileID) {
 		if w.GuestID(v) == guest {
@@ -281,7 +290,8 @@ func (w *World) ExpectedAs(profileID, guest string) *Invitation {
 	return nil
 }
 
-// InvitationNamed finds the latest invitation by id or e-mail address.
+// InvitationNamed returns the latest invitation to a profile with an id or an e-mail
+// address, nil if there is none.
 func (w *World) InvitationNamed(profileID, name string) *Invitation {
 	for _, v := range slices.Backward(w.invitations) {
 		if v.Profile == profileID && (v.ID == wire.Plain(name) || strings.EqualFold(v.Email, name)) {
@@ -291,13 +301,13 @@ func (w *World) InvitationNamed(profileID, name string) *Invitation {
 	return nil
 }
 
-// DropInvitation revokes an invitation and removes its pending member.
+// DropInvitation removes an invitation and its pending member.
 func (w *World) DropInvitation(v *Invitation) {
 	w.TouchInvitation(v)
 	w.invitations = slices.DeleteFunc(w.invitations, func(other *Invitation) bool { return other == v })
 }
 
-// UserNamed finds a user by id or e-mail address, "" if there is none.
+// UserNamed returns the id of a user by id or e-mail address, "" if there is none.
 func (w *Directory) UserNamed(name string) string {
 	if w.users[name] != nil {
 		return name
@@ -323,16 +333,17 @@ func (w *World) InvitationObject(v *Invitation) wire.Object {
 	}
 }
 
-// Joiner acts when a user becomes a member.
+// Joiner is who makes a user a member.
 type Joiner struct {
 	caller string
 	actor  *Actor
 }
 
-// Joiner returns the holder of a credential.
+// Joiner returns the user and the actor of a credential.
 func (w *Directory) Joiner(k *wire.Credential) Joiner { return Joiner{k.User, w.ActorOf(k)} }
 
-// Redeem accepts an invitation for an account, unless the policy forbids it.
+// Redeem accepts an invitation for an account, which becomes a member. It returns a
+// refusal if the invitation is not open, or a policy forbids it.
 func (w *World) Redeem(v *Invitation, userID string, by Joiner) error {
 	if err := w.Redeemable(v, userID); err != nil {
 		return err
@@ -355,7 +366,8 @@ func (w *World) WriteInvitation(event string, v *Invitation, by Joiner) {
 // AnyUser is the user of [World.Redeemable] who is not known yet.
 const AnyUser = ""
 
-// Redeemable rejects an answered, expired or forbidden invitation.
+// Redeemable returns a refusal if an invitation was answered, has expired, or a policy
+// forbids it for the user.
 func (w *World) Redeemable(v *Invitation, userID string) error {
 	switch {
 	case !v.Open():
@@ -367,13 +379,13 @@ func (w *World) Redeemable(v *Invitation, userID string) error {
 	return w.RefuseOutsider(v.Profile, userID, v.Role)
 }
 
-// Settled rejects a second answer to an invitation.
+// Settled returns the refusal of a second answer to an invitation.
 func Settled() error {
 	return wire.Refuse(http.StatusNotAcceptable, codeInvitationSettled, "The invitation has been answered.")
 }
 
-// JoinInvited accepts all invitations to the e-mail address of a new account.
-// Those against the policy stay pending.
+// JoinInvited accepts all invitations to the e-mail address of a new account. Those
+// that a policy forbids stay open.
 func (w *World) JoinInvited(userID string) {
 	email := w.users[userID].Value.Email
 	for _, v := range w.invitations {
@@ -383,8 +395,8 @@ func (w *World) JoinInvited(userID string) {
 	}
 }
 
-// Enroll makes a user a member. An existing member keeps the higher role. Other
-// invitations of the user to the profile are removed.
+// Enroll makes a user a member. A member keeps the higher one of both roles. An open
+// invitation of the user to the profile counts as accepted.
 func (w *World) Enroll(where, userID string, role Role, notify string, by Joiner) *Membership {
 	before := w.Direct(where, userID)
 	w.PutMember(where, userID, higher(before, role))
@@ -403,9 +415,10 @@ func (w *World) Enroll(where, userID string, role Role, notify string, by Joiner
 	return m
 }
 
-// RefuseOutsider rejects a wider role for a user outside the organization if a
-// policy forbids it; userID is "" for an address without an account. The
-// organization takes precedence over a share that allows external users [A].
+// RefuseOutsider returns a refusal if a user from outside the organization would get a
+// higher role on a profile, and a policy forbids it. The userID is "" for an address
+// without an account. A policy of the organization takes precedence over that of a
+// share.
 func (w *Directory) RefuseOutsider(where, userID string, role Role) error {
 	if w.AtLeast(where, userID, role) {
 		return nil
@@ -413,7 +426,8 @@ func (w *Directory) RefuseOutsider(where, userID string, role Role) error {
 	return w.OutsiderPolicy(where, userID)
 }
 
-// OutsiderPolicy is [Directory.RefuseOutsider] for other wider terms.
+// OutsiderPolicy returns a refusal if a policy forbids to give a user from outside the
+// organization more access to a profile.
 func (w *Directory) OutsiderPolicy(where, userID string) error {
 	org := w.OrgOf(where)
 	if w.Role(org, userID) != "" {
@@ -436,7 +450,8 @@ const (
 	reasonOutsidersObject = "external_invites_object_denied"
 )
 
-// DeniesOutsiders returns why a profile admits no external users, "" if it does.
+// DeniesOutsiders returns the reason why users from outside the organization cannot
+// become members of a profile, "" if they can.
 func (w *Directory) DeniesOutsiders(where string) string {
 	if o := w.orgs[w.OrgOf(where)]; o != nil && o.Value.ExternalInvites == policyDenied {
 		return reasonOutsiders

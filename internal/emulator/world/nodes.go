@@ -82,7 +82,8 @@ func (w *World) KeepNode(n Node) *Node {
 	return &n
 }
 
-// keepVersions fills in the defaults of versions. Content is that of the last one.
+// keepVersions fills in the defaults of the versions of a node. If its Content differs
+// from that of the last version, it becomes another version.
 func (w *Tree) keepVersions(n *Node) {
 	given, text, size := n.Versions, cmp.Or(n.Content, string(n.Bytes)), n.Size
 	n.Versions, n.Bytes = nil, nil
@@ -102,7 +103,7 @@ func (w *Tree) keepVersions(n *Node) {
 	n.Content, n.Size = current.Content, current.Size
 }
 
-// AddVersion makes a version the current one.
+// AddVersion adds a version, which becomes the current one.
 func (w *Tree) AddVersion(n *Node, v Version) {
 	w.versions++
 	v.ID = cmp.Or(wire.Plain(v.ID), Opaque('3', w.Options.Seed, w.versions))
@@ -115,8 +116,8 @@ func (w *Tree) AddVersion(n *Node, v Version) {
 // textMost is the longest content, in bytes, that is searched and summarized.
 const textMost = 4 << 20
 
-// Keep returns a version with the content of uploaded chunks. A short content is in
-// one piece, so that it is a text.
+// Keep returns a version with the content of uploaded chunks. A short content is
+// joined, so that it can be searched as text.
 func (w *Tree) Keep(chunks ...*blob.Blob) (Version, error) {
 	content := blob.Join(chunks...)
 	v := Version{Size: content.Size(), Source: content}
@@ -147,11 +148,11 @@ func SameContent(v Version) Version {
 	return same
 }
 
-// written is the source of a short content that knows its text.
+// written is a source of a short content that can return it as text.
 type written interface{ Text() string }
 
-// Text returns the text of a version, "" if it has none: that of its Source, if that
-// knows it, or of its content.
+// Text returns the text of a version: of a text file or a PDF. It is "" for any other
+// content, and for a long one.
 func Text(v Version) string {
 	if source, is := v.Source.(written); is {
 		return source.Text()
@@ -173,8 +174,8 @@ func Text(v Version) string {
 	return text
 }
 
-// Sum returns the SHA-256 of a version in hexadecimal, "" of one whose bytes are
-// generated from its id.
+// Sum returns the SHA-256 of a version in hexadecimal. It is "" for a version whose
+// bytes are generated from its id.
 func Sum(v Version) string {
 	if content, uploaded := v.Source.(*blob.Blob); uploaded {
 		return content.Sum()
@@ -200,7 +201,8 @@ func (n *Node) Current() Version {
 	return n.Versions[len(n.Versions)-1]
 }
 
-// Version finds a version by its id; "" is the current one.
+// Version returns the version with an id, the current one for "", and false if there
+// is none.
 func (n *Node) Version(id string) (Version, bool) {
 	if id == "" {
 		return n.Current(), len(n.Versions) > 0
@@ -221,7 +223,8 @@ func (w *Directory) storageOf(profileID string) (owner, folder string) {
 	return profileID, ""
 }
 
-// Node finds a node in the storage of a profile, without its trash.
+// Node returns the node with an id in the storage of a profile, nil if there is none
+// or it is in the trash.
 func (w *Tree) Node(profileID, id string) *Node {
 	n := w.NodeOrTrash(profileID, id)
 	if n == nil || w.Gone(n) {
@@ -230,7 +233,8 @@ func (w *Tree) Node(profileID, id string) *Node {
 	return n
 }
 
-// NodeOrTrash finds a node in the storage of a profile or its trash.
+// NodeOrTrash returns the node with an id in the storage of a profile or its trash,
+// nil if there is none.
 func (w *Tree) NodeOrTrash(profileID, id string) *Node {
 	n := w.nodes[id]
 	owner, folder := w.storageOf(profileID)
@@ -253,7 +257,7 @@ func (w *Tree) NodesOf(profileID string) []*Node {
 	return found
 }
 
-// ancestors lists the folders around a node, the nearest first.
+// ancestors returns the folders around a node, the nearest first.
 func (w *Tree) ancestors(n *Node) []*Node {
 	var found []*Node
 	for up := w.nodes[n.Parent]; up != nil && len(found) < len(w.nodes); up = w.nodes[up.Parent] {
@@ -288,6 +292,7 @@ func (n *Node) Summarized() string {
 	return cmp.Or(n.Summary, firstSentence(n.Text()))
 }
 
+// firstSentence returns the first sentence of a text that is not a heading.
 func firstSentence(text string) string {
 	for line := range strings.Lines(strings.ReplaceAll(text, "\f", "\n")) {
 		line = strings.TrimSpace(line)
@@ -301,6 +306,7 @@ func firstSentence(text string) string {
 	return ""
 }
 
+// mimeType returns the media type of a node, by its name.
 func mimeType(kind, name string) string {
 	if kind == KindNote {
 		return "text/markdown"
@@ -327,7 +333,8 @@ func (w *World) ShowsSummaries(in Store) bool {
 	return h == nil || !h.Value.NoSummaries || in.Insider(w)
 }
 
-// ManyNodes responds to a call for several nodes, with 404 if none was found.
+// ManyNodes returns the response to a call for several nodes. Its status is 404 if
+// none was found.
 func ManyNodes(c *wire.Call, key string, rows, failed []wire.Object) (wire.Object, error) {
 	if len(rows) == 0 {
 		c.Status = http.StatusNotFound
@@ -335,7 +342,8 @@ func ManyNodes(c *wire.Call, key string, rows, failed []wire.Object) (wire.Objec
 	return wire.Object{{"format", "multi"}, {key, rows}, {"errors", failed}}, nil
 }
 
-// NodeError returns the error of a node, named as the caller wrote it.
+// NodeError renders the error of one of several nodes. Its id is written as in the
+// call.
 func NodeError(id string, code int64, message string) wire.Object {
 	return wire.Object{{"node_id", id}, {"code", code}, {"message", message}}
 }
@@ -366,7 +374,8 @@ func (w *Directory) Intelligent(profileID string) bool {
 	return workspace != nil && !workspace.Value.NoIntelligence
 }
 
-// goal returns the state that indexing ends in, "" for a node without content.
+// goal returns the last state of the indexing of a node, "" for a node without
+// content.
 func (w *World) goal(n *Node) string {
 	switch {
 	case !n.HasContent():
@@ -380,15 +389,16 @@ func (w *World) goal(n *Node) string {
 	return aiReady
 }
 
-// Index sets the state of a node and schedules the next ones.
+// Index sets the state of the indexing of a node, and schedules the next states.
 func (w *World) Index(n *Node, from string) {
 	n.AIState = from
-	w.goOn(n)
+	w.scheduleIndexing(n)
 }
 
-// goOn schedules the next state of a node. Nodes that were rewritten have a
-// schedule of their own, and nodes no longer indexed have none.
-func (w *World) goOn(n *Node) {
+// scheduleIndexing schedules the next state of the indexing of a node, and so on. It
+// does nothing at that time if the node was rewritten, which has its own schedule, or
+// is not indexed any more.
+func (w *World) scheduleIndexing(n *Node) {
 	next := w.nextState(n)
 	if next == "" {
 		return
@@ -400,11 +410,11 @@ func (w *World) goOn(n *Node) {
 		}
 		n.AIState = next
 		w.announceState(n)
-		w.goOn(n)
+		w.scheduleIndexing(n)
 	})
 }
 
-// nextState returns the next state of indexing, "" at the end.
+// nextState returns the next state of the indexing of a node, "" if there is none.
 func (w *World) nextState(n *Node) string {
 	goal := w.goal(n)
 	switch {
@@ -423,8 +433,9 @@ func (w *World) nextState(n *Node) string {
 // ingestion is the price of indexing a page, file or note, in credits.
 const ingestion = 10
 
-// SetIntelligence enables or disables the index of a workspace or share. Disabling
-// deletes the embeddings; making them again is billed.
+// SetIntelligence turns the index of a workspace or share on or off. Turning it off
+// deletes the index of the contents; making it again is billed to the payer for the
+// user.
 func (w *World) SetIntelligence(profileID, userID string, on bool) {
 	if w.Intelligent(profileID) == on {
 		return
@@ -439,7 +450,7 @@ func (w *World) SetIntelligence(profileID, userID string, on bool) {
 		case n.Profile != profileID:
 		case on && n.AIState == aiReady && w.goal(n) == AIIndexed:
 			w.credits[w.Payer(profileID, userID)] += ingestion
-			w.goOn(n)
+			w.scheduleIndexing(n)
 		case !on && n.AIState == AIIndexed:
 			n.AIState = aiReady
 			w.NodeEvent(n, Event{Name: "node_ai_state_set"})
@@ -448,6 +459,7 @@ func (w *World) SetIntelligence(profileID, userID string, on bool) {
 	}
 }
 
+// announceState writes the events for a new state of indexing.
 func (w *World) announceState(n *Node) {
 	w.NodeEvent(n, Event{Name: "node_ai_state_set"})
 	switch n.AIState {
@@ -501,7 +513,8 @@ func Drawn(c *wire.Call, title string) (wire.Object, error) {
 	return c.Send(wire.NewReply(http.StatusOK, "image/png", picture.Bytes()))
 }
 
-// ServeVersion serves a version or one range of it; several ranges get the whole.
+// ServeVersion returns the content of a version or, if the call has a Range header,
+// that part. Several ranges get the whole content.
 func ServeVersion(c *wire.Call, n *Node, v Version) (wire.Object, error) {
 	asked := c.Request
 	if strings.Contains(asked.Header.Get("Range"), ",") {
@@ -526,19 +539,25 @@ func ServeVersion(c *wire.Call, n *Node, v Version) (wire.Object, error) {
 	return c.Send(&out)
 }
 
-// opening records the status and header that net/http would send.
+// opening is a response writer that records the status and header that
+// http.ServeContent would send, without the body.
 type opening struct {
 	header http.Header
 	status int
 }
 
+// Header returns the header, for http.ServeContent to change.
 func (w *opening) Header() http.Header { return w.header }
 
+// WriteHeader records the status.
 func (w *opening) WriteHeader(status int) { w.status = status }
 
+// Write drops the body.
 func (w *opening) Write(b []byte) (int, error) { return len(b), nil }
 
-// unread supports Seek only: it marks where the body begins.
+// unread lets http.ServeContent seek to the part that was requested, but read nothing
+// of it.
 type unread struct{ io.Seeker }
 
+// Read reports the end of the content.
 func (unread) Read([]byte) (int, error) { return 0, io.EOF }

@@ -74,7 +74,8 @@ func (w *World) AddWorkspace(workspace Workspace) Workspace {
 	return w.NewWorkspace(workspace)
 }
 
-// NewWorkspace is AddWorkspace with the lock held.
+// NewWorkspace adds a workspace, or replaces the one with the same id. The caller
+// holds the lock.
 func (w *World) NewWorkspace(workspace Workspace) Workspace {
 	workspace.ID = w.NewProfile(workspace.ID)
 	workspace.Name = cmp.Or(workspace.Name, "Workspace "+strconv.Itoa(len(w.workspaces)+1))
@@ -114,7 +115,8 @@ func (w *World) AddShare(h SeedShare) SeedShare {
 	return h
 }
 
-// NewProfile returns id, or a new id if it is "".
+// NewProfile returns an ID for a profile: the given one if it has the form of one, and
+// otherwise a new one.
 func (w *Directory) NewProfile(given string) string {
 	for given == "" || !wire.IsProfile(given) {
 		if id := profile(w.Options.Seed, w.NextSerial()); w.KindOf(id) == "" {
@@ -144,7 +146,8 @@ func (w *Directory) KindOf(id string) string {
 	return ""
 }
 
-// ProfileNamed finds a profile by its id, its custom name or me, "" if there is none. A File Share has no custom name.
+// ProfileNamed returns the ID of a profile by its ID, its custom name or me, which
+// stands for the user; "" if there is none. A File Share has no custom name.
 func (w *Directory) ProfileNamed(name, userID string) string {
 	switch {
 	case name == "":
@@ -172,7 +175,8 @@ func (w *Directory) OrgOf(id string) string {
 	return ""
 }
 
-// Rank returns the order of a role, the highest last.
+// Rank returns the rank of a role: 1 for the lowest one, 5 for the owner, and 0 for
+// none.
 func Rank(r Role) int { return 1 + slices.Index([]Role{View, Guest, Member, Admin, Owner}, r) }
 
 // Role returns the role of a user on a profile. Owners and admins of an
@@ -215,6 +219,7 @@ func (w *Directory) AtLeast(profileID, userID string, least Role) bool {
 	return Rank(w.Role(profileID, userID)) >= Rank(least)
 }
 
+// higher returns the higher one of two roles.
 func higher(a, b Role) Role {
 	if Rank(a) > Rank(b) {
 		return a
@@ -301,7 +306,8 @@ func (w *Directory) orgNamed(name string) string {
 	return ""
 }
 
-// WorkspaceNamed finds a workspace by id or folder name, preferring the caller's.
+// WorkspaceNamed returns the ID of a workspace by its ID or folder name, "" if there
+// is none. Of several ones, it returns one of the user.
 func (w *Directory) WorkspaceNamed(name, userID string) string {
 	found := ""
 	for _, id := range w.workspaceList {
@@ -326,7 +332,8 @@ func (w *Directory) UserOf(email string) string {
 	return ""
 }
 
-// WorkspaceOfPath finds the workspace of a path, if the caller has access.
+// WorkspaceOfPath returns the workspace in the path, and an error if the caller has no
+// access to it.
 func (w *Directory) WorkspaceOfPath(c *wire.Call) (string, error) {
 	id := w.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
 	if id == "" {
@@ -343,7 +350,8 @@ func (w *Directory) ProfileOfPath(c *wire.Call) string {
 	return c.ProfileSegment("profile_id")
 }
 
-// List returns a page of profiles.
+// List returns a page of profiles as the member key. Render renders one of them for
+// the caller, at a level of detail.
 func (w *Directory) List(
 	c *wire.Call, key string, ids []string, render func(id, viewer string, lv wire.Level) wire.Object,
 ) (wire.Object, error) {
@@ -397,7 +405,7 @@ func (w *Directory) Enabled(userID string) bool {
 	return u != nil && !u.Value.Disabled
 }
 
-// OutOfScope rejects a credential whose scopes exclude a profile.
+// OutOfScope returns the refusal of a credential whose scopes leave out a profile.
 func (w *Directory) OutOfScope(profileID string) error {
 	code := int64(wire.CodeScope)
 	if kind := w.KindOf(profileID); kind == wire.KindOrg || kind == wire.KindUser {
@@ -427,7 +435,8 @@ type Venue struct {
 // Reached returns the profile whose scopes apply to a venue.
 func (at Venue) Reached() string { return cmp.Or(at.FileShare, at.Profile) }
 
-// MayLook rejects a credential whose scopes exclude a venue.
+// MayLook returns a refusal if a credential may not read a venue: by its scopes, or
+// because its user has no access.
 func (w *Directory) MayLook(k *wire.Credential, at Venue) error {
 	switch f := w.fileShares[at.FileShare]; {
 	case w.Covers(k, at.Reached()) < wire.Read:
@@ -464,11 +473,12 @@ func (w *Directory) Closed(profileID string) bool {
 	return o != nil && o.Value.Closed
 }
 
-// ClosedOrg rejects a call for a closed organization.
+// ClosedOrg returns the refusal of a call for a closed organization.
 func ClosedOrg() error {
 	return restricted(codeClosed, "the organization is closed.")
 }
 
+// restricted returns the refusal of access, with the reason.
 func restricted(code int64, why string) error {
 	return wire.Refuse(http.StatusForbidden, code, "Access Restricted: "+why)
 }
@@ -476,7 +486,7 @@ func restricted(code int64, why string) error {
 // Payer returns the profile that is billed for a profile.
 func (w *Directory) Payer(profileID, userID string) string { return cmp.Or(w.OrgOf(profileID), userID) }
 
-// Lacks returns the error of a feature that is missing in the plan.
+// Lacks returns a refusal if the plan lacks a feature.
 func (w *Directory) Lacks(feature string) error {
 	if !slices.Contains(w.Options.Lacks, feature) {
 		return nil
@@ -484,7 +494,7 @@ func (w *Directory) Lacks(feature string) error {
 	return wire.Refuse(http.StatusPaymentRequired, codePlan, "Upgrade Required: the plan does not have "+feature+".")
 }
 
-// Spent refuses what costs credits if none are left.
+// Spent returns a refusal of what costs credits, if none are left.
 func (w *Directory) Spent(profileID string) error {
 	if !w.PlanOf(profileID).OutOfCredits {
 		return nil
@@ -492,12 +502,13 @@ func (w *Directory) Spent(profileID string) error {
 	return wire.Refuse(http.StatusPaymentRequired, codeNoCredits, "Credit Limit Exceeded: none are left.")
 }
 
-// NoIntelligence reports whether the plan lacks a feature of the index.
+// NoIntelligence reports whether the plan lacks a feature that needs the index.
 func (w *Core) NoIntelligence() bool {
 	return slices.Contains(w.Options.Lacks, FeatureAI) || slices.Contains(w.Options.Lacks, FeatureAgent)
 }
 
-// IntelligenceDenied returns the policy error of the index, if there is an index.
+// IntelligenceDenied returns a refusal if a profile has an index that the policy of
+// its organization does not allow.
 func (w *Directory) IntelligenceDenied(profileID string) error {
 	policy := w.PlanOf(profileID).AIPolicy
 	workspace := profileID
@@ -548,10 +559,10 @@ func (w *Directory) StoreFor(profileID, userID string) Store {
 	return in
 }
 
-// Insider reports whether the caller has at least the role member.
+// Insider reports whether the caller has at least the role member on the profile.
 func (in Store) Insider(w *World) bool { return w.AtLeast(in.Profile, in.User, Member) }
 
-// Orphaned reports whether the folder of a share is deleted.
+// Orphaned reports whether the folder that a share shows is deleted.
 func (w *World) Orphaned(in Store) bool {
 	return in.Folder != "" && w.Node(in.Owner, in.Folder) == nil
 }
