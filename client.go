@@ -74,6 +74,7 @@ func New(opts ...Option) (*Client, error) {
 	return connect(cfg)
 }
 
+// connect checks the configuration and returns a Client with all services.
 func connect(cfg config) (*Client, error) {
 	base, err := cfg.base()
 	if err != nil {

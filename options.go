@@ -30,6 +30,7 @@ type config struct {
 
 func defaults() config { return config{Config: transport.Defaults()} }
 
+// apply applies the options in order, up to the first that fails.
 func (c *config) apply(opts []Option) error {
 	for i, opt := range opts {
 		if opt == nil {
@@ -72,6 +73,8 @@ func (c *config) base() (transport.Base, error) {
 	return base, nil
 }
 
+// baseOf returns the base of the URLs of the platform that a source signs in
+// to.
 func baseOf(source *oauth.Source) (transport.Base, error) {
 	origin, prefix, err := source.Platform()
 	if err != nil {

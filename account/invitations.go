@@ -172,6 +172,9 @@ func (i *Invitations) GetByKey(ctx context.Context, key api.Secret, opts ...api.
 	return i.get(ctx, "key", key.Reveal(), endpoint.AccountInvitationsGetByKey(key.Reveal()), opts)
 }
 
+// get calls r and returns the invitation in its response. It rejects an idOrKey
+// that cannot be part of a path; name is the name of that argument in the
+// error.
 func (i *Invitations) get(
 	ctx context.Context, name, idOrKey string, r *api.Request, opts []api.CallOption,
 ) (*Invitation, error) {

@@ -95,6 +95,8 @@ func (s *Service) PollProfile(
 	return s.poll(ctx, endpoint.ActivityPollProfile(profile.ID, nil), o, opts)
 }
 
+// poll calls r with the query of o; nil means no options. An attempt may take
+// as long as the server may wait, and the slack of o more.
 func (s *Service) poll(ctx context.Context, r *api.Request, o *PollOptions, opts []api.CallOption) (*Report, error) {
 	if o == nil {
 		o = new(PollOptions)
@@ -107,6 +109,7 @@ func (s *Service) poll(ctx context.Context, r *api.Request, o *PollOptions, opts
 	return call.Payload[Report](ctx, s.c, r, opts)
 }
 
+// query checks the options and returns them as query parameters.
 func (o *PollOptions) query(op string) (url.Values, error) {
 	args := input.Fields[PollOptions](op)
 	if o.Slack < 0 {
@@ -134,6 +137,7 @@ func (o *PollOptions) query(op string) (url.Values, error) {
 	return q, nil
 }
 
+// joinFields checks the fields and returns them separated by commas.
 func joinFields(args input.Args, fields []Field) (string, error) {
 	if len(fields) > maxFields {
 		return "", args.Refuse("fields", "must be at most 30", strconv.Itoa(len(fields)))

@@ -102,7 +102,7 @@ type watch struct {
 	pause    time.Duration // before the next poll
 }
 
-// newWatch checks the options of a watch.
+// newWatch checks the options and returns a watch that has not polled yet.
 func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.CallOption) (*watch, error) {
 	w := &watch{s: s, profile: profile, swept: time.Now(), moved: time.Now()}
 	if o != nil {
@@ -154,7 +154,8 @@ func (w *watch) next(ctx context.Context) (*Report, error) {
 	}
 }
 
-// poll requests the changes since the cursor; the first poll gets the start.
+// poll requests the changes since the cursor. The first poll has no cursor; its
+// response gives the one to start from.
 func (w *watch) poll(ctx context.Context) (*Report, error) {
 	o := &PollOptions{Fields: w.o.Fields}
 	if w.cursor != "" {
@@ -174,9 +175,10 @@ func (w *watch) poll(ctx context.Context) (*Report, error) {
 	return w.s.PollProfile(ctx, w.profile, o, w.opts...)
 }
 
-// sweeps reports whether a poll goes back, for changes that became visible late. It does so
-// at intervals, until one has gone back a whole Overlap after the cursor has last moved: no
-// change from before the cursor can be late any more.
+// sweeps reports whether the next poll must start before the cursor, for
+// changes that became visible late. That is so at intervals, until one has
+// started a whole Overlap after the cursor has last moved: no change from
+// before the cursor can be late any more.
 func (w *watch) sweeps() bool {
 	if w.o.Overlap == 0 || w.cursor == w.settled || time.Since(w.swept) < w.o.Sweep {
 		return false
@@ -198,7 +200,8 @@ func (w *watch) fresh(r *Report) bool {
 	return false
 }
 
-// classify sets the class of the next poll: Woken if one after the other has changes.
+// classify sets the priority of the next poll: Woken if several of the last
+// polls had new changes, else Rest. Held is how long the last one took.
 func (w *watch) classify(fresh bool, held time.Duration) {
 	const most, busy = 4, 3 // one change scores 2: it is not yet busy
 	switch {
@@ -215,9 +218,11 @@ func (w *watch) classify(fresh bool, held time.Duration) {
 	}
 }
 
-// take moves the cursor to that of a response, sets the pause before the next poll, and
-// removes from the response the changes that the one before had as well. A response that
-// repeats changes without moving the cursor sets again: the next poll begins after them.
+// take moves the cursor to that of a response, sets the pause before the next
+// poll, and removes from the response the changes that the one before had as
+// well. Held is how long the server took to respond. A response that repeats
+// changes without moving the cursor sets again: the next poll begins after
+// them.
 func (w *watch) take(r *Report, held time.Duration) {
 	fresh, reported := w.fresh(r), maps.Clone(r.Activity)
 	maps.DeleteFunc(r.Activity, func(field string, at api.Time) bool {
@@ -268,7 +273,7 @@ func (w *watch) endure(ctx context.Context, err error, held time.Duration) {
 		w.failures++
 	}
 	w.settled = "" // that poll may have gone back
-	w.pause = wait.For(w.failures, wait.Ordered(err))
+	w.pause = wait.For(w.failures, wait.RetryAfterOf(err))
 	if w.o.OnRetry != nil {
 		w.o.OnRetry(ctx, api.RetryEvent{Op: opWatch, Attempt: w.failures, Wait: w.pause, Err: err})
 	}
@@ -286,7 +291,7 @@ type hold struct {
 
 func newHold(most time.Duration) hold { return hold{most: most, wait: most, enough: 1 << 3} }
 
-// steps returns the possible waits in descending order.
+// steps returns the possible waits of a long poll in descending order.
 func (h *hold) steps() []time.Duration {
 	steps := []time.Duration{h.most}
 	for _, s := range []time.Duration{55 * time.Second, 25 * time.Second} {
@@ -297,7 +302,8 @@ func (h *hold) steps() []time.Duration {
 	return steps
 }
 
-// cut reduces the wait below that of a poll that was cut.
+// cut makes the following long polls shorter than one that was cut off,
+// probably by a proxy, after the given time.
 func (h *hold) cut(after time.Duration) {
 	const most = 1 << 7
 	limit := min(after, h.wait)
@@ -309,7 +315,8 @@ func (h *hold) cut(after time.Duration) {
 	}
 }
 
-// kept increases the wait after enough completed polls.
+// kept makes long polls longer again after enough of them have lasted as long
+// as requested. Held is how long the last one took.
 func (h *hold) kept(held time.Duration) {
 	if h.wait == h.most || held < h.wait {
 		return
@@ -332,7 +339,9 @@ const (
 	longestGap  = 10 * time.Second        // for a server that responds at once without changes
 )
 
-// after returns the pause after a poll.
+// after returns the pause after a poll that took held. While polls return at
+// once, the gaps between them grow, slowly if they have changes (news); after a
+// poll that was held long enough the gap is the shortest again.
 func (t *tempo) after(held time.Duration, news bool) time.Duration {
 	switch {
 	case held >= steadyGap:

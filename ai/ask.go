@@ -162,6 +162,8 @@ func (s *Service) show(
 	return last, nil
 }
 
+// write writes the text of an event to w, if w is not nil. A text that replaces
+// the earlier ones starts after an empty line.
 func write(w io.Writer, e *StreamEvent) error {
 	if w == nil || e.Text == "" {
 		return nil
@@ -181,8 +183,9 @@ func over(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || limited && errors.Is(err, context.DeadlineExceeded)
 }
 
-// withdraw cancels the turn of a question whose answer was lost. It is found by
-// its key.
+// withdraw cancels the turn of a question whose response was lost: why is a
+// [*SendError]. It finds the turn by the idempotency key of the question. It
+// returns the turn if that has ended in time, else why.
 func (s *Service) withdraw(ctx context.Context, in api.Profile, why error) (*Turn, error) {
 	unanswered, ok := errors.AsType[*SendError](why)
 	if !ok {
@@ -202,8 +205,8 @@ func (s *Service) withdraw(ctx context.Context, in api.Profile, why error) (*Tur
 	return nil, why
 }
 
-// cancel cancels the turn on the server. If the turn has ended first its answer
-// is returned.
+// cancel cancels a turn on the server. If the turn has ended first it is
+// returned with its answer, else why, the reason for the cancellation.
 func (s *Service) cancel(ctx context.Context, in api.Profile, thread, turn api.OpaqueID, why error) (*Turn, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer stop()

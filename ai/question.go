@@ -170,6 +170,8 @@ func (q Question) form(args input.Args) (form url.Values, key string, err error)
 	return form, key, nil
 }
 
+// checkText checks the text, the effort and the role of a question. The text
+// may be empty only if there are other parts.
 func (q Question) checkText(args input.Args) error {
 	least := 1
 	if len(q.ContentParts) > 0 {
@@ -248,8 +250,9 @@ func count(n int, thing string) string {
 // question: ask in another thread. It is an [api.ErrConflict].
 var ErrThreadTooLarge = errors.New("the thread is too large")
 
-// tooLarge reports whether code says so, for the first and for further
-// questions, in workspaces and shares.
+// tooLarge reports whether an error code means that a question is too large.
+// There are four: for first and for further questions, in workspaces and in
+// shares.
 func tooLarge(code int64) bool {
 	switch code {
 	case 168116, 153795, 148135, 144657:

@@ -76,6 +76,7 @@ type transactionItems struct {
 	Items []*Transaction `json:"items"`
 }
 
+// UnmarshalJSONFrom reads a list, or an object that has one.
 func (t *transactions) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if dec.PeekKind() != '{' {
 		return jsonv2.UnmarshalDecode(dec, (*[]*Transaction)(t))

@@ -129,8 +129,9 @@ type following struct {
 	left    bool          // the caller has left the loop
 }
 
-// run connects until the turn has ended. The stream is for display only: the
-// turn itself says whether it has ended.
+// run connects until the turn has ended and yields its events, at last the
+// turn. The stream is for display only: the turn as read from the server says
+// whether it has ended.
 func (f *following) run(ctx context.Context) {
 	reconnect := wait.Backoff{Base: 500 * time.Millisecond, Cap: 10 * time.Second}
 	for drops := 0; ; {
@@ -176,7 +177,7 @@ const (
 	unable                // the turn has no stream
 )
 
-// connect reads one stream of events until it ends, and returns how.
+// connect reads one stream of events until it ends, and returns how it ended.
 func (f *following) connect(ctx context.Context) (ending, error) {
 	o := api.Resolve(f.opts)
 	if o.Header == nil {
@@ -208,8 +209,9 @@ func (f *following) connect(ctx context.Context) (ending, error) {
 
 const drained = 64 << 10
 
-// read yields the events of one connection until quiet expires: the connection
-// may be kept alive although the turn was lost.
+// read yields the events of one connection and returns how it ended. If no
+// event comes for long, the timer quiet closes the connection: it may be kept
+// alive although the turn was lost.
 func (f *following) read(events *sse.Reader, quiet *time.Timer) (ending, error) {
 	defer quiet.Stop()
 	how := dropped
@@ -298,6 +300,7 @@ func (f *Frame) read() (s saying) {
 	return s
 }
 
+// isLast reports whether a stream ends with an event of this name.
 func isLast(name string) bool {
 	switch name {
 	case "done", "complete", "completed", "needs_input", "cancelled", "canceled", "failed", "error", "errored", "lost",
@@ -329,8 +332,9 @@ type display struct {
 	full  bool // a piece was left out because it is beyond most
 }
 
-// add adds a piece and returns what is to be shown of it. A piece may include
-// all text before it.
+// add adds a piece of text and returns what is to be shown of it, and whether
+// that continues or replaces what was shown. A piece that is no delta may
+// repeat all text before it.
 func (d *display) add(piece string, delta bool) (string, StreamEventKind) {
 	if !delta && d.at > 0 && len(piece) >= d.at && piece[:d.at] == string(d.shown[:d.at]) {
 		piece = piece[d.at:]
@@ -354,7 +358,8 @@ func (d *display) add(piece string, delta bool) (string, StreamEventKind) {
 	return piece, StreamEventKindText
 }
 
-// settle returns what is to be shown to complete the answer.
+// settle returns what is to be shown so that the whole answer is, and whether
+// that continues or replaces what was shown.
 func (d *display) settle(answer string) (string, StreamEventKind) {
 	shown := string(d.shown)
 	if rest, ok := strings.CutPrefix(answer, shown); ok {

@@ -150,6 +150,8 @@ func (r CreateThreadRequest) check(args input.Args) error {
 	return characters(args, "name", r.Name, 0, maxThreadName, "must be at most 100 characters")
 }
 
+// form checks the request and returns it as a form, with the idempotency key of
+// its question.
 func (r CreateThreadRequest) form(args input.Args) (form url.Values, key string, err error) {
 	if err := r.check(args); err != nil {
 		return nil, "", err

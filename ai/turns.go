@@ -21,8 +21,8 @@ import (
 // Turns asks the questions of a thread and reads their answers, in the scope of
 // the thread.
 type Turns struct {
-	c    api.Client
-	bell *activity.Service
+	c       api.Client
+	changes *activity.Service
 }
 
 // Send asks the next question of a thread and returns the new turn, which is
@@ -353,6 +353,8 @@ var _ = decode.Fix(func(t *Turn) {
 	}
 }, decode.Takes[turnQuery]("query"), decode.Takes[turnResult]("result"))
 
+// take copies the result of a turn into the fields of t. Members without a
+// field go into Extra, as "result.NAME".
 func (t *Turn) take(r *turnResult) {
 	t.Answer, t.Truncated, t.References = r.Answer, bool(r.Truncated), r.References
 	if r.Citations != nil {

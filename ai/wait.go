@@ -72,9 +72,9 @@ type waiting struct {
 	thread, turn api.OpaqueID
 	opts         []api.CallOption
 
-	last   *Turn           // its last known state
-	cursor activity.Cursor // of the activity of the scope
-	deaf   bool            // the activity cannot be polled
+	last       *Turn           // its last known state
+	cursor     activity.Cursor // of the activity of the scope
+	noActivity bool            // the activity cannot be polled
 }
 
 const (
@@ -89,19 +89,19 @@ func (w *waiting) end(ctx context.Context) (*Turn, error) {
 	var interval wait.Interval
 	var last error
 	err := wait.Poll{Final: call.Final}.Run(ctx, func() (ended bool, pause time.Duration, err error) {
-		var heard error
-		defer func() { last = cmp.Or(err, heard) }()
+		var pollErr error
+		defer func() { last = cmp.Or(err, pollErr) }()
 		ended, err = w.look(ctx)
 		if ended || err != nil {
 			return ended, 0, err
 		}
 		began := time.Now()
-		var rung bool
-		rung, heard = w.listen(ctx)
-		if heard != nil { // the turn can still be read
-			return false, max(failurePause, wait.Ordered(heard)), nil
+		var changed bool
+		changed, pollErr = w.listen(ctx)
+		if pollErr != nil { // the turn can still be read
+			return false, max(failurePause, wait.RetryAfterOf(pollErr)), nil
 		}
-		if rung {
+		if changed {
 			interval = wait.Interval{}
 		}
 		return false, interval.Next() - time.Since(began), nil
@@ -118,8 +118,8 @@ func (w *waiting) end(ctx context.Context) (*Turn, error) {
 // listen waits for a change of the thread and reports whether there may be one.
 // The first call only takes the cursor, so that no change between two reads is
 // missed.
-func (w *waiting) listen(ctx context.Context) (rung bool, err error) {
-	if w.deaf {
+func (w *waiting) listen(ctx context.Context) (changed bool, err error) {
+	if w.noActivity {
 		return false, nil
 	}
 	first := w.cursor == ""
@@ -129,19 +129,21 @@ func (w *waiting) listen(ctx context.Context) (rung bool, err error) {
 	if !first {
 		o.Wait, o.Updated = heldPoll, true
 	}
-	r, err := w.turns.bell.PollProfile(ctx, w.in, o)
+	r, err := w.turns.changes.PollProfile(ctx, w.in, o)
 	if err != nil {
-		w.deaf = call.Final(err) // such as in a share whose guests do not see each other
-		if w.deaf {
+		w.noActivity = call.Final(err) // such as in a share whose guests do not see each other
+		if w.noActivity {
 			err = nil
 		}
 		return false, err
 	}
 	w.cursor = w.cursor.Later(r.Cursor)
-	w.deaf = w.cursor == ""
+	w.noActivity = w.cursor == ""
 	return first || len(r.Activity) > 0, nil
 }
 
+// look gets the turn once, keeps it as the last one known, and reports whether
+// it has ended.
 func (w *waiting) look(ctx context.Context) (ended bool, err error) {
 	t, err := w.turns.Get(ctx, w.in, w.thread, w.turn, w.opts...)
 	if err != nil {

@@ -190,6 +190,7 @@ func visible(s string) string {
 	return strings.NewReplacer(`\\`, `\`, `\"`, `"`).Replace(q[1 : len(q)-1])
 }
 
+// cut returns the first runes of s, with an ellipsis if there are more.
 func cut(s string, runes int) string {
 	for i := range s {
 		runes--

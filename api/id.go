@@ -85,6 +85,8 @@ func (id OpaqueID) Hyphenated() string {
 	return string(b)
 }
 
+// lowerASCII returns the lower-case letter of an upper-case one, and any other
+// byte as it is.
 func lowerASCII(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + ('a' - 'A')

@@ -139,8 +139,8 @@ func runLength(s string) int {
 	return n
 }
 
-// lineMentions visits the mentions of a line, which begins at an offset, outside its code
-// spans.
+// lineMentions calls visit with the mentions of a line outside its code spans.
+// The line begins at offset in the text.
 func lineMentions(line string, offset int, visit func(start, end int, m Mention)) {
 	start := 0 // end of the last span
 	for i := 0; i < len(line); {
@@ -178,7 +178,8 @@ func spanEnd(line string, from, n int) int {
 	return -1
 }
 
-// textMentions visits the mentions in a part of a line without code.
+// textMentions calls visit with the mentions in a part of a line without code.
+// The part begins at offset in the text.
 func textMentions(s string, offset int, visit func(start, end int, m Mention)) {
 	const begin = "@["
 	for at := 0; ; {

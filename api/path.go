@@ -122,8 +122,8 @@ func refusal(placeholder, segment string) error {
 // list ends the name of a placeholder that takes several segments.
 const list = "..."
 
-// pathOfList is [Path] for a template whose last placeholder is a list that begins with
-// segments[at].
+// pathOfList returns the route of a template whose last placeholder stands for
+// a list of values, separated by commas: the segments from index at on.
 func pathOfList(template string, segments []string, at int) Route {
 	before, after, _ := strings.Cut(template, list)
 	name := before[strings.LastIndexByte(before, '{')+1:]
@@ -136,8 +136,8 @@ func pathOfList(template string, segments []string, at int) Route {
 	return r
 }
 
-// element returns the Go path of the element of a list, from the one at index on, that e
-// is about.
+// element returns the Go path of the element of a list that e is about. It is
+// the first one, from index on, with the rejected value.
 func (e *InputError) element(name string, list []string, index int) string {
 	for strconv.Quote(list[index]) != e.Got {
 		index++

@@ -151,6 +151,7 @@ type jsonBody struct{ value any }
 
 func (jsonBody) ContentType() string { return "application/json" }
 
+// Open encodes the value and returns the JSON and its length.
 func (b jsonBody) Open() (io.ReadCloser, int64, error) {
 	content, err := jsonv2.Marshal(b.value, jsonv2.Deterministic(true))
 	if err != nil {
@@ -208,6 +209,7 @@ type streamBody struct {
 
 func (b *streamBody) ContentType() string { return b.contentType }
 
+// Open returns the content and its size, once: a stream cannot be sent again.
 func (b *streamBody) Open() (io.ReadCloser, int64, error) {
 	if b.content == nil {
 		return nil, 0, &InputError{Field: "content", Rule: "must not be nil"}
@@ -296,6 +298,7 @@ func (c *joinedContent) InMemory() bool {
 	return !slices.ContainsFunc(c.parts, func(part io.ReadCloser) bool { return !isMemory(part) })
 }
 
+// Close closes all parts.
 func (c *joinedContent) Close() (err error) {
 	for _, part := range c.parts {
 		err = errors.Join(err, part.Close())

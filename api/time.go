@@ -88,6 +88,7 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// appendJSON appends t as a JSON string, or null for the zero time.
 func (t Time) appendJSON(b []byte) ([]byte, error) {
 	if t.IsZero() {
 		return append(b, "null"...), nil
@@ -96,6 +97,8 @@ func (t Time) appendJSON(b []byte) ([]byte, error) {
 	return append(b, '"'), err
 }
 
+// appendTo appends t in the format of the platform, with microseconds unless
+// they are zero.
 func (t Time) appendTo(b []byte) []byte {
 	u := t.UTC()
 	layout := "2006-01-02 15:04:05 UTC"
@@ -107,6 +110,8 @@ func (t Time) appendTo(b []byte) []byte {
 
 var errNoTime = errors.New("fastio: a time has an unknown format")
 
+// badTime returns the error for a text in no known format. It quotes the first
+// 40 bytes.
 func badTime(text string) error {
 	const most = 40
 	if len(text) > most {
@@ -115,6 +120,8 @@ func badTime(text string) error {
 	return fmt.Errorf("fastio: %q is not a time of a known format", text)
 }
 
+// timeFromJSON reads a JSON string, a number of seconds or null (the zero
+// time). It reports false for anything else.
 func timeFromJSON(b []byte) (Time, bool) {
 	switch jsontext.Value(b).Kind() {
 	case 'n':
@@ -140,7 +147,10 @@ func timeFromJSON(b []byte) (Time, bool) {
 	}
 }
 
-// parseTime does not retain s, so that callers can convert bytes without allocation.
+// parseTime parses a time in a format of the platform: a date, maybe with a
+// time, a fraction and a zone, or seconds since 1970. "" and the date
+// 0000-00-00 are the zero time. It does not retain s, so that callers can
+// convert bytes without allocation.
 func parseTime(s string) (Time, bool) {
 	const (
 		date   = len("2006-01-02")
@@ -224,7 +234,8 @@ func unixTime(s string) (Time, bool) {
 	return Time{time.Unix(sec, int64(nano)).UTC()}, true
 }
 
-// fraction parses an optional fraction, after a point or comma, as nanoseconds.
+// fraction parses the fraction of a second at the start of s, after a point or
+// comma, as nanoseconds, and returns the rest of s. Without one it returns 0.
 func fraction(s string) (nano int, rest string, ok bool) {
 	if s == "" || s[0] != '.' && s[0] != ',' {
 		return 0, s, true
@@ -276,6 +287,7 @@ func twoDigits(s string) (n int, ok bool) {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
+// daysIn returns the number of days of a month.
 func daysIn(year, month int) int {
 	switch month {
 	case 2:

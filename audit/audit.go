@@ -118,13 +118,14 @@ const (
 func (s *Service) Access(ctx context.Context, org api.ID, opts ...api.CallOption) iter.Seq2[*Access, error] {
 	return func(yield func(*Access, error) bool) {
 		w := walk{s: s, ctx: ctx, opts: opts, yield: yield}
-		if err := w.org(org); err != nil && !errors.Is(err, errLeft) {
+		if err := w.org(org); err != nil && !errors.Is(err, errStopped) {
 			yield(nil, call.Failed(opAccess, err))
 		}
 	}
 }
 
-var errLeft = errors.New("the loop was left")
+// errStopped means that the caller has left the loop: an iteration ends without an error.
+var errStopped = errors.New("the loop was left")
 
 // walk is one iteration over all places. Its methods return an error only if the iteration
 // must end.
@@ -135,9 +136,10 @@ type walk struct {
 	yield func(*Access, error) bool
 }
 
+// add yields a row. It returns errStopped if the caller leaves the loop.
 func (w *walk) add(a Access) error {
 	if !w.yield(&a, nil) {
-		return errLeft
+		return errStopped
 	}
 	return nil
 }
@@ -145,7 +147,7 @@ func (w *walk) add(a Access) error {
 // failed adds a row for a place that cannot be read because of err, if there is one.
 func (w *walk) failed(a Access, err error) error {
 	switch {
-	case err == nil, errors.Is(err, errLeft):
+	case err == nil, errors.Is(err, errStopped):
 		return err
 	case w.ctx.Err() != nil:
 		return w.ctx.Err()
@@ -215,6 +217,8 @@ func (w *walk) workspace(room *workspaces.Workspace) error {
 	return nil
 }
 
+// share yields who has access to a share: whom its link lets in, and its
+// members.
 func (w *walk) share(share *shares.Share, archived bool) error {
 	place := Access{Place: api.Share(share.ID), Title: share.Title, Archived: archived}
 	if share.Access != shares.AccessMembers {

@@ -68,8 +68,9 @@ func (e *LeftError) Error() string {
 // At the end it looks again. If anything is left, or a place could not be read, it ends with
 // a [*LeftError]; so an iteration that ends without an error has removed all that the caller
 // can see. Links that anyone may open stay open to the person, as do those to any registered
-// user. An invitation to an address that no other row shows for the user is found by the
-// address only, and not by the ID: remove by both. Leaving the loop ends the removal.
+// user. An ID finds an invitation only if a membership or grant in the organization shows
+// its address together with that ID; otherwise call RemovePerson with the address, too.
+// Leaving the loop ends the removal.
 //
 // Errors: [*api.InputError] for the caller, who leaves with Leave of package members, and
 // for what is neither ID nor address; an error, before anything is removed, if several users
@@ -79,13 +80,15 @@ func (s *Service) RemovePerson(
 ) iter.Seq2[*Removal, error] {
 	return func(yield func(*Removal, error) bool) {
 		err := s.removePerson(ctx, org, person, o != nil && o.DryRun, opts, func(r Removal) bool { return yield(&r, nil) })
-		if err != nil && !errors.Is(err, errLeft) {
+		if err != nil && !errors.Is(err, errStopped) {
 			yield(nil, call.Failed(opRemove, err))
 		}
 	}
 }
 
-// removePerson removes what accessOf finds, in the opposite order, and looks again.
+// removePerson removes the access of a person, that to the organization last,
+// and yields each removal. Then it reads the access again, and returns a
+// [*LeftError] if there is any. With dry it removes nothing.
 func (s *Service) removePerson(
 	ctx context.Context, org api.ID, person api.Person, dry bool, opts []api.CallOption, yield func(Removal) bool,
 ) error {
@@ -103,7 +106,7 @@ func (s *Service) removePerson(
 			r.Removed = r.Err == nil
 		}
 		if !yield(r) {
-			return errLeft
+			return errStopped
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -119,7 +122,8 @@ func (s *Service) removePerson(
 	return &LeftError{left}
 }
 
-// checkPerson returns an error for the caller, and for what is neither an ID nor an address.
+// checkPerson returns an error for a person who is the caller, and for what is
+// neither an ID nor an address.
 func (s *Service) checkPerson(ctx context.Context, person api.Person, opts []api.CallOption) error {
 	if err := call.Check(ctx, s.c, opRemove); err != nil {
 		return err
@@ -142,9 +146,9 @@ func (s *Service) checkPerson(ctx context.Context, person api.Person, opts []api
 	return nil
 }
 
-// accessOf returns the access of a person, and what could not be read, the organization
-// first. Rows of a user are those with the ID; rows without an ID are those with an address
-// of the user.
+// accessOf returns the rows of [Service.Access] that belong to a person, and those of
+// places that could not be read, the organization first. A row belongs to the person by
+// its user ID, or, if it has no user ID, by an e-mail address of the person.
 func (s *Service) accessOf(ctx context.Context, org api.ID, person api.Person, opts []api.CallOption) ([]*Access, error) {
 	var all []*Access
 	for a, err := range s.Access(ctx, org, opts...) {
@@ -163,7 +167,9 @@ func (s *Service) accessOf(ctx context.Context, org api.ID, person api.Person, o
 	}), nil
 }
 
-// identify returns the ID of a person, "" if no row has it, and the addresses.
+// identify returns the user ID of a person, named by an ID or an address, and all
+// addresses that the rows of access show for that ID. For an address without a row that
+// has an ID, the ID is "".
 func identify(all []*Access, person api.Person) (user api.ID, addresses map[string]bool, err error) {
 	addresses = map[string]bool{}
 	if address := strings.ToLower(string(person)); strings.Contains(address, "@") {
@@ -188,7 +194,8 @@ func identify(all []*Access, person api.Person) (user api.ID, addresses map[stri
 	return user, addresses, nil
 }
 
-// remove ends an access. One that is gone already is a success.
+// remove removes one access: an invitation, a grant or a membership. It is no
+// error if that is gone already.
 func (s *Service) remove(ctx context.Context, a *Access, opts []api.CallOption) error {
 	who := api.Person(a.User)
 	if a.User == "" {

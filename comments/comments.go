@@ -188,6 +188,8 @@ type deletion struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"`
 }
 
+// result returns the response as a DeleteManyResult. A response without a count
+// lists the deleted comments in "deleted": they are counted.
 func (w *deletion) result() *DeleteManyResult {
 	d := &DeleteManyResult{Count: w.Count, Results: w.Results, Errors: w.Errors}
 	if d.Count == nil && decode.Take(w.Extra, &d.IDs, "deleted") {

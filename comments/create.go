@@ -102,6 +102,7 @@ func (r CreateRequest) body(op string) (b createBody, err error) {
 	return b, err
 }
 
+// checkBody returns an error for a body that is blank, too long or not UTF-8.
 func checkBody(args input.Args, body string) error {
 	refuse := func(rule, got string) error { return args.Refuse("body", rule, got) }
 	switch n := utf8.RuneCountInString(body); {
@@ -121,7 +122,8 @@ type targets struct {
 	Many []string `json:"target_ids,omitzero"`
 }
 
-// targetsOf checks ids, which may be empty.
+// targetsOf checks the IDs of attached nodes, which may be none, and returns
+// them in the form of the request.
 func targetsOf(args input.Args, ids []api.OpaqueID) (targets, error) {
 	if len(ids) > maxTargets {
 		return targets{}, args.Refuse("target_ids", "must be at most 25", strconv.Itoa(len(ids)))

@@ -33,6 +33,7 @@ const (
 	maxLimit = 200
 )
 
+// orFirst returns the options, or for nil those of the first page.
 func orFirst(o *ListOptions) ListOptions {
 	if o == nil {
 		return ListOptions{}
@@ -108,7 +109,8 @@ func On(in api.Profile) Target { return Target{in: in} }
 // password, calls require [api.WithLinkPassword].
 func OnNode(in api.Profile, node api.OpaqueID) Target { return Target{in, node, true} }
 
-// check rejects a profile without comments and a custom name.
+// check returns an error for a profile without comments, and for a custom name
+// in place of an ID.
 func (t Target) check(op string) error {
 	args := input.Parameters(op, "parent_id", "on", "node_id", "on")
 	if t.onNode && t.node.Plain() == "" {
@@ -153,6 +155,7 @@ func (s *Service) List(ctx context.Context, on Target, list *ListOptions, opts .
 	return s.list(ctx, on, orFirst(list), opts)
 }
 
+// list returns one page of the comments on a target.
 func (s *Service) list(ctx context.Context, on Target, list ListOptions, opts []api.CallOption) (*Page, error) {
 	r := on.list(nil)
 	if err := on.check(r.Op); err != nil {
@@ -223,8 +226,9 @@ type walk struct {
 	pages int
 }
 
-// next fetches a page and removes known comments. The cursors only distinguish
-// pages: the walk keeps the offset itself.
+// next fetches a page and removes the comments that earlier pages had. The
+// cursors that it returns only distinguish pages: the walk keeps the offset
+// itself.
 func (w *walk) next(ctx context.Context, _ string, opts []api.CallOption) (*Page, string, error) {
 	p, err := w.service.list(ctx, w.on, w.options, opts)
 	if err != nil {
@@ -240,6 +244,8 @@ func (w *walk) next(ctx context.Context, _ string, opts []api.CallOption) (*Page
 	return p, strconv.Itoa(w.pages), nil
 }
 
+// known reports whether the walk has met the comment before, and remembers it.
+// A comment without an ID is never known.
 func (w *walk) known(c *Comment) bool {
 	id := c.ID.Plain()
 	known := w.met[id] && id != ""
@@ -247,8 +253,10 @@ func (w *walk) known(c *Comment) bool {
 	return known
 }
 
-// advance moves the offset after a page of came comments. It reports whether
-// there may be more.
+// advance moves the offset past a page that had came comments, of which p holds
+// those that no earlier page had. It reports whether there may be more pages.
+// If the total has become smaller, comments were deleted, and it goes back by
+// as many.
 func (w *walk) advance(p *Page, came int) (more bool, err error) {
 	fresh := len(p.Comments)
 	w.found += fresh

@@ -73,13 +73,14 @@ func (s *Service) Watch(
 		if o != nil {
 			w.o = *o
 		}
-		if err := w.run(ctx, yield); err != nil && !errors.Is(err, errLeft) {
+		if err := w.run(ctx, yield); err != nil && !errors.Is(err, errStopped) {
 			yield(nil, call.Failed(opWatch, err))
 		}
 	}
 }
 
-var errLeft = errors.New("the loop was left")
+// errStopped means that the caller has left the loop: an iteration ends without an error.
+var errStopped = errors.New("the loop was left")
 
 // watch is one run of [Service.Watch].
 type watch struct {
@@ -139,7 +140,7 @@ func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error
 		}
 		for _, c := range found {
 			if !yield(c, nil) {
-				return false, 0, errLeft
+				return false, 0, errStopped
 			}
 		}
 		waits = true
@@ -151,9 +152,10 @@ func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error
 	})
 }
 
-func final(err error) bool { return errors.Is(err, errLeft) || call.Final(err) }
+func final(err error) bool { return errors.Is(err, errStopped) || call.Final(err) }
 
-// changed is what the Waker calls.
+// changed is called by the Waker: with true after each change of the profile,
+// which is watched then, with false when it is not watched any more.
 func (w *watch) changed(watched bool) {
 	w.watched.Store(watched)
 	if watched {
@@ -164,8 +166,9 @@ func (w *watch) changed(watched bool) {
 	}
 }
 
-// await waits for the next list. After a change without a new comment, which may become
-// visible later, there is one more soon.
+// await waits until it is time for the next list: shortly after the profile has
+// changed, or after a pause. After a change without a new comment, which may
+// become visible later, there is one more list soon.
 func (w *watch) await(ctx context.Context) error {
 	pause := unwatched
 	switch {
@@ -188,8 +191,9 @@ func (w *watch) await(ctx context.Context) error {
 	}
 }
 
-// list returns the new comments, oldest first. It reads the list, which begins with the
-// newest, until oldRows comments in a row are from before the time to look back to.
+// list returns the new comments, oldest first. It reads the comments from the
+// newest on, until oldRows in a row are older than the time from which there
+// may be new ones.
 func (w *watch) list(ctx context.Context) ([]*Comment, error) {
 	from := w.from()
 	answer := api.Resolve(w.opts).Response
@@ -226,8 +230,9 @@ func (w *watch) list(ctx context.Context) ([]*Comment, error) {
 	return w.fresh(listed), nil
 }
 
-// from returns the creation from which on comments are listed; zero means all, or, in the
-// first list without Since, those that are then known.
+// from returns the time of creation from which on comments may be new and are
+// listed. Zero means all, or, in the first list without Since, that it is not
+// known yet.
 func (w *watch) from() time.Time {
 	from := w.o.Since.Truncate(time.Second)
 	if w.newest.IsZero() {
@@ -236,8 +241,9 @@ func (w *watch) from() time.Time {
 	return times.Later(from, times.Earlier(w.newest, w.clock.Earliest()).Add(-lateness))
 }
 
-// plausible returns the creation of a comment, limited to the time of the server; zero if
-// it is far in its future: one wrong creation must not hide the comments that follow.
+// plausible returns when a comment was created, at most the present time of the
+// server, or zero if that is far in the future: one wrong time must not hide
+// the comments that follow.
 func (w *watch) plausible(c *Comment) time.Time {
 	now := w.clock.Earliest()
 	if c.Created.After(now.Add(slack)) {
@@ -274,6 +280,8 @@ func (w *watch) fresh(listed []*Comment) []*Comment {
 // poller is a Waker for a program that has none: it polls the activity of a profile.
 type poller struct{ s *activity.Service }
 
+// Wake implements [api.Waker] with long polls: it calls changed(true) when they
+// begin, and after each change.
 func (p poller) Wake(ctx context.Context, profile api.Profile, changed func(bool), opts ...api.CallOption) error {
 	began := false
 	for report, err := range p.s.Watch(ctx, profile, nil, append(slices.Clip(opts), api.WithResponse(nil))...) {

@@ -120,6 +120,7 @@ func (s FileStore) Save(ctx context.Context, name string, c Checkpoint) (uint64,
 // checksum of the rest. The first version had the revision alone on that line.
 const fileVersion = "v2"
 
+// encode returns the content of a checkpoint file.
 func (c Checkpoint) encode() []byte {
 	return fmt.Appendf(nil, "%s %d %016x\n%s", fileVersion, c.Revision, c.checksum(), c.Data)
 }
@@ -131,6 +132,9 @@ func (c Checkpoint) checksum() uint64 {
 	return sum.Sum64()
 }
 
+// parseCheckpoint decodes the content of a checkpoint file and verifies its
+// checksum; nil is the zero Checkpoint. In a file of the first version the
+// first line is the revision alone.
 func parseCheckpoint(b []byte) (Checkpoint, error) {
 	if b == nil { // never written
 		return Checkpoint{}, nil

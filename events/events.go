@@ -123,6 +123,7 @@ func (s *Service) Pages(ctx context.Context, q Query, opts ...api.CallOption) it
 	return s.pages(q).Pages(ctx, opts)
 }
 
+// pages returns the pages of a query, of the largest size by default.
 func (s *Service) pages(q Query) page.List[*Page, *Event] {
 	if q.Limit == 0 {
 		q.Limit = maxLimit

@@ -180,7 +180,9 @@ type follower struct {
 	done      bool      // the events created before [FollowOptions].Until are delivered
 }
 
-// split returns a follower for each value of the set, or f without one.
+// split returns a follower for each value of Events, Categories or
+// SubCategories, of which only one may be set, or f itself if none is. It
+// checks them all.
 func (f *follower) split() ([]*follower, error) {
 	var all []*follower
 	var err error
@@ -228,6 +230,8 @@ func (f *follower) split() ([]*follower, error) {
 	return all, err
 }
 
+// check returns an error for options of Follow or parts of a Query that Follow
+// cannot have.
 func (f *follower) check() error {
 	args := input.Fields[Query](opFollow)
 	switch {
@@ -315,8 +319,9 @@ type handlerError struct{ err error }
 func (e *handlerError) Error() string { return e.err.Error() }
 func (e *handlerError) Unwrap() error { return e.err }
 
-// poll delivers new events up to the end of the log. A poll that is resumed ends before
-// the events created meanwhile, so that another one follows it.
+// poll delivers new events up to the end of the log. If the checkpoint holds a
+// poll that was not finished, it finishes that, up to its own end, and then
+// polls again.
 func (f *follower) poll(ctx context.Context) error {
 	for resumed := true; resumed && !f.done; {
 		if err := f.saveDue(ctx); err != nil { // the last attempt may have failed
@@ -339,7 +344,8 @@ func (f *follower) poll(ctx context.Context) error {
 	return nil
 }
 
-// walkToEnd delivers the events of a poll and saves that it has ended.
+// walkToEnd delivers the events of the current poll and saves that it has
+// ended. A time whose events cannot be read is skipped and reported as a gap.
 func (f *follower) walkToEnd(ctx context.Context) error {
 	for !f.walk.state.Done {
 		err := f.deliverAll(ctx)
@@ -381,7 +387,9 @@ func (f *follower) deliverAll(ctx context.Context) error {
 	return nil
 }
 
-// begin prepares a poll, or resumes the one in the checkpoint.
+// begin starts a poll, or resumes the one in the checkpoint. A poll starts
+// before the end of the last one, and from time to time much earlier, for
+// events that became visible late.
 func (f *follower) begin() {
 	if f.Cursor == "" {
 		back := f.o.Overlap
@@ -403,7 +411,8 @@ func (f *follower) begin() {
 	f.walk.onRefusal = f.onRefusal
 }
 
-// deliver calls the handler with an event unless it is a duplicate.
+// deliver calls the handler with an event unless it is a duplicate, remembers
+// it, and saves the checkpoint if that is due.
 func (f *follower) deliver(ctx context.Context, e *Event) error {
 	if f.has(e.ID) {
 		f.renew(e)
@@ -454,7 +463,8 @@ func (f *follower) onRefusal(ctx context.Context, n int, pause time.Duration, er
 	}
 }
 
-// reportGaps reports the gaps that were found, and forgets each that was reported.
+// reportGaps passes each gap, a time whose events may have been missed, to
+// OnGap or else to the log, and forgets it.
 func (f *follower) reportGaps(ctx context.Context) error {
 	for len(f.Gaps) > 0 {
 		g := f.Gaps[0]

@@ -80,6 +80,8 @@ type pace struct {
 	repeat bool // the round is such a one
 }
 
+// Call makes the calls of [Service.Search] wait for their turn among all
+// searches; other calls do not wait.
 func (p *pace) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	if r.Group == searchGroup {
 		ctx = ratelimit.With(ctx, &p.turn)
@@ -106,9 +108,9 @@ func (p *pace) changed(watched bool) {
 	}
 }
 
-// begin waits until the first search of a round may start, and records its beginning. What
-// was reported less than settle before that is not covered, so that woken stays set and
-// another round follows.
+// begin waits until the first search of a round may start, and records the
+// time. A change that was reported less than settle before may not be visible
+// to the searches yet: then woken stays set, and another round follows.
 func (p *pace) begin(ctx context.Context) error {
 	p.mu.Lock()
 	p.urgent = p.woken || p.again
@@ -159,8 +161,9 @@ func (p *pace) await(ctx context.Context) error {
 	return err
 }
 
-// next returns when the next round is due unless wake is called, and whether it counts
-// as one at rest.
+// next returns when the next round is due unless wake is called before, and
+// whether the round is idle: without a known change, so that it has a low
+// priority.
 func (p *pace) next(wake func()) (due time.Time, idle bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -56,7 +56,8 @@ func (q Query) fingerprint() string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// load reads the checkpoint, or begins without one.
+// load reads the checkpoint and restores the progress in it, or begins anew if
+// there is none.
 func (f *follower) load(ctx context.Context) error {
 	query := f.query.fingerprint()
 	if f.o.Name == "" {
@@ -83,8 +84,9 @@ func (f *follower) load(ctx context.Context) error {
 	return nil
 }
 
-// restore decodes a checkpoint. That of another query still lists delivered events,
-// but not which events of this query were missed.
+// restore decodes the data of a checkpoint. If it was saved by another query,
+// its list of delivered events is kept, but events of this query may have been
+// missed before: it adds a gap.
 func (f *follower) restore(data []byte, query string) error {
 	var p progress
 	if err := jsonv2.Unmarshal(data, &p); err != nil {
@@ -106,7 +108,7 @@ func (f *follower) restore(data []byte, query string) error {
 	return err
 }
 
-// save saves a checkpoint, if there is anything new.
+// save saves a checkpoint, if there is anything new since the last one.
 func (f *follower) save(ctx context.Context) error {
 	if f.unsaved+f.skipped == 0 {
 		return nil
@@ -219,8 +221,9 @@ func (p *progress) miss(reason GapReason, from, to time.Time) {
 	g.From, g.To = times.Earlier(g.From, from), times.Later(g.To, to)
 }
 
-// checkClock resets an end of the last poll that is in the future, as after a wrong clock
-// of the server, to the newest remembered event or to the start.
+// checkClock moves the end of the last poll back if it is in the future, as
+// after a wrong clock of the server: to the newest remembered event, or to the
+// start.
 func (f *follower) checkClock(ctx context.Context) error {
 	future := func(now time.Time) bool { return times.Later(f.Searched, f.Newest).After(now.Add(clockSkew)) }
 	if !future(time.Now()) {
@@ -295,6 +298,8 @@ func pack(all []recent) []byte {
 	return b
 }
 
+// unpack decodes pairs of a time and a hash, where each time is stored as the
+// difference from the one before. It returns the times by hash.
 func unpack(b []byte) (map[uint64]int64, error) {
 	all := make(map[uint64]int64, len(b)/9)
 	for last := int64(0); len(b) > 0; {

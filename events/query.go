@@ -43,6 +43,7 @@ const (
 	maxEventName = 100
 )
 
+// values checks the query and returns it as query parameters.
 func (q Query) values(op string) (url.Values, error) {
 	if err := q.check(op); err != nil {
 		return nil, err
@@ -86,6 +87,7 @@ func (q Query) values(op string) (url.Values, error) {
 	return v, nil
 }
 
+// stamp returns a time in the format of the platform, "" for the zero time.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -93,7 +95,7 @@ func stamp(t time.Time) string {
 	return t.UTC().Format(time.DateTime)
 }
 
-// check rejects what the platform is documented to reject.
+// check returns an error for a query that the platform is documented to reject.
 func (q Query) check(op string) error {
 	args := input.Fields[Query](op)
 	switch name := utf8.RuneCountInString(string(q.Event)); {
@@ -119,6 +121,8 @@ func (q Query) check(op string) error {
 	return q.checkProfile(args)
 }
 
+// checkProfile returns an error for a profile, or a CallingUserID, that a
+// search cannot have.
 func (q Query) checkProfile(args input.Args) error {
 	switch {
 	case q.Profile == api.Profile{}:
@@ -142,7 +146,8 @@ func (q Query) checkProfile(args input.Args) error {
 	return nil
 }
 
-// checkChildren rejects filters that a search for the events of a batch does not have.
+// checkChildren returns an error for a filter that cannot be combined with
+// ParentEventID, with which a search returns the events of a batch.
 func (q Query) checkChildren(args input.Args) error {
 	for _, f := range []struct{ name, got string }{
 		{"Profile", string(q.Profile.Kind)},

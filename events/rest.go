@@ -140,6 +140,7 @@ func hash(id api.OpaqueID) uint64 {
 // hashes are those of event IDs. As JSON they are base64.
 type hashes []uint64
 
+// MarshalText encodes the hashes as base64 of 8 bytes each.
 func (h hashes) MarshalText() ([]byte, error) {
 	b := make([]byte, 0, 8*len(h))
 	for _, one := range h {
@@ -148,6 +149,7 @@ func (h hashes) MarshalText() ([]byte, error) {
 	return base64.RawStdEncoding.AppendEncode(nil, b), nil
 }
 
+// UnmarshalText decodes what MarshalText encodes.
 func (h *hashes) UnmarshalText(text []byte) error {
 	b, err := base64.RawStdEncoding.AppendDecode(nil, text)
 	if err != nil || len(b)%8 != 0 {
@@ -171,6 +173,7 @@ type ids struct {
 	next int // index of the oldest in a full ring
 }
 
+// newIDs returns a set of the given hashes.
 func newIDs(all hashes) ids {
 	s := ids{set: map[uint64]struct{}{}}
 	for _, id := range all {

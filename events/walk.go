@@ -113,8 +113,9 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 	return w
 }
 
-// resume returns the state in a cursor of a walk. One that had ended goes on shortly
-// before its end, as events may have become visible late.
+// resume returns the state that the cursor of a walk holds. If that walk had
+// ended, the new one starts shortly before its end, because events may have
+// become visible late.
 func (q Query) resume(cursor string) (cursorState, error) {
 	refuse := func(rule string) error { return &api.InputError{Op: opWalk, Field: "cursor", Rule: rule} }
 	if q.Cursor != "" {
@@ -171,7 +172,7 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 		}
 		for !w.state.Done {
 			err := w.pass(ctx, yield)
-			if errors.Is(err, errLeft) {
+			if errors.Is(err, errStopped) {
 				return
 			}
 			if w.refused(err) {
@@ -185,9 +186,10 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 	}
 }
 
-var errLeft = errors.New("the loop was stopped")
+var errStopped = errors.New("the loop was stopped")
 
-// pass delivers events from the current position to the end of the slice.
+// pass delivers events from the current position to the end of the current
+// slice of time.
 func (w *Walk) pass(ctx context.Context, yield func(*Event, error) bool) error {
 	if err := w.begin(ctx); err != nil {
 		return err
@@ -210,7 +212,7 @@ func (w *Walk) pass(ctx context.Context, yield func(*Event, error) bool) error {
 			}
 			begun = true
 			if !yield(e, nil) {
-				return errLeft
+				return errStopped
 			}
 		}
 		w.seen.pages++
@@ -265,6 +267,8 @@ type fetched struct {
 	next string
 }
 
+// pages returns the pages of the walk from its saved position. A page whose
+// list of events is missing is requested once more.
 func (w *Walk) pages() page.List[fetched, *Event] {
 	q := w.bounded()
 	fetch := func(ctx context.Context, position string, opts []api.CallOption) (fetched, string, error) {
@@ -305,7 +309,8 @@ func (s *Service) lenient(ctx context.Context, q Query, opts []api.CallOption) (
 	}
 }
 
-// dedupe records an event and reports whether it is new, and must be delivered.
+// dedupe remembers an event and reports whether it is new, so that it must be
+// delivered.
 func (w *Walk) dedupe(id api.OpaqueID) bool {
 	if id == "" {
 		return true // an event without an ID is never a duplicate
@@ -383,8 +388,10 @@ func (w *Walk) retreat(ctx context.Context, err error) error {
 	return wait.Sleep(ctx, pause)
 }
 
-// rewind makes the pass continue at the first page of a smaller slice. A cursor that was
-// resumed and is refused at once says nothing about the size of the slice.
+// rewind is called when the server refuses to read on. It makes the walk
+// continue with a smaller slice of time, or returns an error if the slice
+// cannot be smaller. A refusal at the first page of a resumed cursor says
+// nothing about the size of the slice.
 func (w *Walk) rewind(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -56,6 +56,9 @@ type recorder struct {
 	secrets redact.Words
 }
 
+// RoundTrip sends a request, reads the whole response, and records both. The
+// response of an exchange that breaks off is returned as far as it was
+// received, and not recorded.
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	body, err := readRequest(req)
 	if err != nil {
@@ -141,6 +144,8 @@ func (r *recorder) keep(req *http.Request, body []byte, resp *http.Response, ans
 	return nil
 }
 
+// write writes a file of the directory of the recorder, which it creates if it
+// is missing.
 func (r *recorder) write(name string, text []byte) error {
 	const directory, file = 0o755, 0o644
 	if err := os.MkdirAll(r.dir, directory); err != nil {
@@ -183,6 +188,8 @@ func fileName(f *fixture) string {
 	return strings.Trim(name, "-.")
 }
 
+// numbered returns the file name of exchange n with a name: "NAME.json", from
+// the second one on "NAME-N.json".
 func numbered(name string, n int) string {
 	if n > 1 {
 		name += "-" + strconv.Itoa(n)

@@ -77,7 +77,7 @@ func ReplayFS(tb testing.TB, fixtures fs.FS, o ...ReplayOption) []fastio.Option 
 	}
 }
 
-// load reads the fixtures in the order of recording.
+// load reads the fixtures in the order in which they were recorded.
 func load(fixtures fs.FS) ([]*fixture, error) {
 	names, err := fs.Glob(fixtures, "*.json")
 	if err != nil {
@@ -114,7 +114,9 @@ func splitNumber(file string) (name, number string) {
 	return name, ""
 }
 
-// replay returns a transport that responds with fixtures.
+// replay returns a transport that responds to each request with its fixtures,
+// in order. A request without a fixture fails the test; parameters in ignored
+// are not compared.
 func replay(tb testing.TB, all []*fixture, ignored map[string]bool) *httpmock.MockTransport {
 	tb.Helper()
 	byRequest := map[string]*answers{}
@@ -158,6 +160,7 @@ type answers struct {
 	next     int
 }
 
+// respond returns the next recorded response; after the last one, that again.
 func (a *answers) respond(r *http.Request) (*http.Response, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -166,6 +169,7 @@ func (a *answers) respond(r *http.Request) (*http.Response, error) {
 	return f.Response.response(r), nil
 }
 
+// response returns the recorded response to r.
 func (a *answered) response(r *http.Request) *http.Response {
 	body := a.Content.bytes()
 	resp := &http.Response{
@@ -220,7 +224,8 @@ func (u *unanswered) closest(a *asked) string {
 	return "the closest is " + best.name + " with " + best.Request.String()
 }
 
-// likeness returns the similarity of two requests, mainly of their paths.
+// likeness returns how similar two requests are, mainly by their paths: a
+// larger number is more similar.
 func (a *asked) likeness(b *asked) int {
 	n := 0
 	if a.Method == b.Method {

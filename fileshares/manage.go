@@ -132,7 +132,7 @@ func (f *fields) password(field string, password api.Secret) {
 	}
 }
 
-// common sends the fields that Create and Update share.
+// common sets the form fields that Create and Update have in common.
 func (f *fields) common(access Access, comments *bool, expires time.Duration) {
 	switch access {
 	case "":
@@ -157,6 +157,7 @@ type ListOptions struct {
 	Offset int // File Shares to skip
 }
 
+// query returns the options as query parameters; nil has none.
 func (o *ListOptions) query(op string) (url.Values, error) {
 	if o == nil {
 		return url.Values{}, nil

@@ -20,6 +20,7 @@ type DownloadOptions struct {
 	OnProgress func(ctx context.Context, p api.Progress)
 }
 
+// orAll returns the options, or for nil those of a download of the whole file.
 func orAll(o *DownloadOptions) DownloadOptions {
 	if o == nil {
 		return DownloadOptions{}
@@ -110,8 +111,9 @@ func (s *Service) DownloadFile(
 	return got, nil
 }
 
-// source looks up the current version of the file. Of the whole file its size and hash may
-// be known.
+// source returns the source for a download of the current version of the file.
+// For the whole file it has the size and the hash, if the platform knows them,
+// so that the content can be checked.
 func (s *Service) source(
 	ctx context.Context, op string, fileshare api.ID, o DownloadOptions, opts []api.CallOption,
 ) (*download.Source, Received, error) {

@@ -85,6 +85,8 @@ func (s *Service) ReplaceFile(
 
 const opReplace = "fileshares.Replace"
 
+// check returns an error for a request that the platform would reject.
+// IfVersion and Overwrite exclude each other, and one of them is required.
 func (r ReplaceRequest) check() error {
 	args := input.Fields[ReplaceRequest](opReplace)
 	switch {

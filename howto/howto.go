@@ -95,7 +95,7 @@ const (
 	maxClient  = 100
 )
 
-// check rejects a question that is not valid.
+// check returns an error for a question that the platform would reject.
 func (q *Question) check(op string) error {
 	args := input.Fields[Question](op)
 	if strings.TrimSpace(q.Text) == "" {
@@ -203,6 +203,7 @@ func (e *busyError) Error() string { return e.err.Error() }
 
 func (e *busyError) Is(target error) bool { return target == ErrBusy }
 
+// As gives errors.As the [*api.Error] of the platform.
 func (e *busyError) As(target any) bool {
 	to, ok := target.(**api.Error)
 	if ok {

@@ -100,6 +100,7 @@ func (e *entry) SaveKey(ctx context.Context, key []byte) error {
 	})
 }
 
+// load returns the key in the keyring, nil if there is none.
 func (e *entry) load() ([]byte, error) {
 	text, err := e.backend.Get(e.service, e.account)
 	if errors.Is(err, keyring.ErrNotFound) {
@@ -115,6 +116,7 @@ func (e *entry) load() ([]byte, error) {
 	return key, nil
 }
 
+// unavailable wraps an error of the keyring in ErrUnavailable; nil stays nil.
 func unavailable(err error) error {
 	if err == nil {
 		return nil
@@ -122,8 +124,9 @@ func unavailable(err error) error {
 	return fmt.Errorf("fastio: keyring: %w: %w", ErrUnavailable, err)
 }
 
-// aside runs a call of the keyring in a goroutine, which is abandoned when ctx is
-// done.
+// aside runs a call of the keyring in a goroutine and returns its error, or
+// that of ctx if ctx is done first: then the call is abandoned, and the next
+// one waits for its end.
 func (e *entry) aside(ctx context.Context, call func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -72,6 +72,7 @@ type ListOptions struct {
 	Offset int // rows to skip
 }
 
+// query returns the options as query parameters; nil has none.
 func (o *ListOptions) query(op string) (url.Values, error) {
 	if o == nil {
 		return url.Values{}, nil

@@ -109,6 +109,7 @@ func (f *Facts) Set(
 	return set, err
 }
 
+// encode checks the names and values of facts and returns the values as JSON.
 func encode(args input.Args, values map[string]any) (map[string]json.RawMessage, error) {
 	if len(values) == 0 || len(values) > maxFacts {
 		return nil, args.Refuse("facts", "must be 1 to 100", strconv.Itoa(len(values)))

@@ -84,6 +84,7 @@ func (f *Fields) Pages(
 	return f.pages(workspace, list).Pages(ctx, opts)
 }
 
+// pages returns the pages of the fields of a workspace.
 func (f *Fields) pages(workspace api.ID, list *ListOptions) page.List[*FieldPage, *Field] {
 	next := func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*FieldPage, error) {
 		return f.List(ctx, workspace, list, opts...)

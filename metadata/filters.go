@@ -71,6 +71,7 @@ type FilterRequest struct {
 	TemplateID  api.OpaqueID `json:"template_id,omitzero"` // of [Filters.Create] only; "" means none
 }
 
+// check returns an error for a request that the platform would reject.
 func (r *FilterRequest) check(args input.Args) error {
 	const maxName, maxDescription = 100, 255
 	characters := func(text string) string { return strconv.Itoa(utf8.RuneCountInString(text)) + " characters" }
@@ -186,6 +187,7 @@ type NodesOptions struct {
 	Descending bool           `wire:"sort_dir"`            // default: ascending; requires SortBy or SortByFact
 }
 
+// query checks the options and returns them as query parameters; nil has none.
 func (o *NodesOptions) query(op string) (url.Values, error) {
 	args := input.Fields[NodesOptions](op)
 	q := url.Values{}

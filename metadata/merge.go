@@ -137,6 +137,7 @@ type mergeWire struct {
 	Snapshot          *Snapshot      `json:"snapshot"`
 }
 
+// mergeRequest checks the names of both fields and returns the request.
 func mergeRequest(workspace api.ID, body mergeBody) (*api.Request, error) {
 	args := input.Parameters("metadata.Fields.Merge")
 	if err := checkName(args, "source", body.Source); err != nil {
@@ -162,7 +163,9 @@ func (f *Fields) merge(ctx context.Context, r *api.Request, confirmed bool, opts
 	return m, nil
 }
 
-// outcome distinguishes success and refusal, which have the same status.
+// outcome returns the outcome of a merge, and the refusal if it was refused:
+// both have the same status. Confirmed is false for a merge that was only
+// tried.
 func (w *mergeWire) outcome(confirmed bool) (Outcome, *Refusal) {
 	switch w.WouldRefuse.Kind() {
 	case '{':

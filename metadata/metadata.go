@@ -58,6 +58,7 @@ type ListOptions struct {
 
 const maxPageSize = 250
 
+// query checks the options and returns them as query parameters; nil has none.
 func (o *ListOptions) query(op string) (url.Values, error) {
 	q := url.Values{}
 	if o == nil {
@@ -100,7 +101,8 @@ func (r *rows[T]) next() string {
 	return r.Cursor
 }
 
-// walk returns a list in pages of 250 rows by default.
+// walk returns the list of all rows, read by fetch in pages of 250 rows by
+// default. Next returns whether there is another page, and its cursor.
 func walk[P, T any](
 	op string, list *ListOptions,
 	fetch func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error),

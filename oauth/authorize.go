@@ -71,7 +71,8 @@ func (s *Service) StartAuthorization(
 	return a, nil
 }
 
-// query returns the parameters, or an error for one that the server would refuse.
+// query returns the request as query parameters, or an error for one that the
+// server would refuse.
 func (r AuthorizationRequest) query(op string) (url.Values, error) {
 	q := url.Values{"response_type": {"code"}, "code_challenge_method": {"S256"}}
 	args := input.Fields[AuthorizationRequest](op)
@@ -90,7 +91,8 @@ func (r AuthorizationRequest) query(op string) (url.Values, error) {
 	return q, nil
 }
 
-// access adds what is requested to the parameters.
+// access checks the requested scopes, access mode and resource and adds them to
+// the parameters q.
 func (r AuthorizationRequest) access(args input.Args, q url.Values) error {
 	scope, err := joinScopes(args, r.Scopes)
 	if err := cmp.Or(

@@ -99,8 +99,9 @@ func startBrowser(ctx context.Context, goos string, command []string) error {
 // users can read its command line.
 func (o *opener) readsFiles() bool { return o.goos != "windows" && !o.inWSL() }
 
-// pageDir returns a directory whose files the browser can read, "" for that of temporary
-// files. A browser that is a snap has a /tmp of its own.
+// pageDir returns the directory for a page that the browser must be able to
+// read, "" for that of temporary files. A browser that is a snap has a /tmp of
+// its own.
 func (o *opener) pageDir(ctx context.Context) string {
 	isDir := func(path string) bool {
 		info, err := os.Stat(path)
@@ -158,8 +159,8 @@ func (o *opener) commands(url string) [][]string {
 	})
 }
 
-// preferred reads BROWSER: commands separated by colons, with %s for the URL, which
-// is otherwise appended.
+// preferred returns the commands of the variable BROWSER: they are separated by
+// colons, and have %s for the URL, which is otherwise appended.
 func (o *opener) preferred(url string) [][]string {
 	var all [][]string
 	for entry := range strings.SplitSeq(o.getenv("BROWSER"), ":") {
@@ -205,7 +206,9 @@ type startPage struct {
 	dir   string // of the file; "" without one
 }
 
-// newStartPage returns nil if the browser opens the login URL itself.
+// newStartPage returns a page that redirects the browser to the login URL, so
+// that this is not on the command line. It returns nil if the browser opens the
+// login URL directly.
 func (s *signIn) newStartPage(ctx context.Context, r *receiver, b *opener, address string) (*startPage, error) {
 	if s.OpenMode == OpenModeDirect {
 		return nil, nil
@@ -241,6 +244,7 @@ func (p *startPage) write(parent, program string) (err error) {
 
 func (p *startPage) file() string { return filepath.Join(p.dir, "sign-in.html") }
 
+// url returns the file URL of the page.
 func (p *startPage) url() string {
 	path := filepath.ToSlash(p.file())
 	if !strings.HasPrefix(path, "/") { // C:/...
@@ -256,8 +260,9 @@ func (p *startPage) remove() {
 	}
 }
 
-// show opens the file, if there is one, and then the address of the entry, if the
-// browser did not follow the file.
+// show opens the browser. With a start page it opens the file of that, if there
+// is one, and then the local address of the page if the browser did not follow
+// the file.
 func (s *signIn) show(ctx context.Context, b *opener, p *startPage, address string) error {
 	switch {
 	case p == nil:

@@ -128,7 +128,7 @@ func (c *Config) account() string { return cmp.Or(c.Account, "default") }
 func (c *Config) redirectPath() string { return cmp.Or(c.RedirectPath, "/callback") }
 
 // validate returns the address of the platform. It rejects settings that would
-// fail, or be unsafe, only after consent.
+// otherwise fail only after the consent of the user, or be unsafe.
 func (c *Config) validate(op string) (transport.Base, error) {
 	args := input.Fields[Config](op)
 	_, scopes := joinScopes(args, c.Scopes)
@@ -153,6 +153,8 @@ func (c *Config) validate(op string) (transport.Base, error) {
 	return base, c.checkEncryption(op, base)
 }
 
+// checkEncryption returns an error if tokens would be sent over a network in
+// plain text and AllowPlainHTTP is not set.
 func (c *Config) checkEncryption(op string, base transport.Base) error {
 	if c.AllowPlainHTTP || !base.Exposed() {
 		return nil
@@ -161,6 +163,7 @@ func (c *Config) checkEncryption(op string, base transport.Base) error {
 	return input.Fields[Config](op).Refuse("BaseURL", rule, base.Origin())
 }
 
+// base returns the base of the URLs of the platform from BaseURL and APIPrefix.
 func (c *Config) base() (transport.Base, error) {
 	base, err := transport.ParseBase(cmp.Or(c.BaseURL, transport.DefaultAddress))
 	if err != nil {
@@ -179,6 +182,8 @@ func (c *Config) base() (transport.Base, error) {
 // pipeline returns a client without a token. The caller must close its idle connections.
 func (c *Config) pipeline(base transport.Base) *transport.Client { return c.signedPipeline(base, nil) }
 
+// signedPipeline returns a client for base whose requests have the tokens of
+// the source; nil means none.
 func (c *Config) signedPipeline(base transport.Base, tokens api.TokenSource) *transport.Client {
 	cfg := transport.Defaults()
 	cfg.Base, cfg.HTTPClient, cfg.Logger, cfg.Tokens = base, c.HTTPClient, c.Logger, tokens

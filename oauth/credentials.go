@@ -216,6 +216,8 @@ type secretOrRecord struct {
 	record *keyAnswer
 }
 
+// UnmarshalJSONFrom decodes an object as the record, anything else as the
+// secret.
 func (s *secretOrRecord) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if dec.PeekKind() == '{' {
 		return jsonv2.UnmarshalDecode(dec, &s.record)
@@ -383,6 +385,7 @@ type sessionList struct {
 // sessionRows is nil if the value is not a list, and empty for null.
 type sessionRows []*sessionRow
 
+// UnmarshalJSONFrom decodes a list; null is an empty one, anything else nil.
 func (r *sessionRows) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	*r = nil
 	switch dec.PeekKind() {

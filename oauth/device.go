@@ -57,7 +57,7 @@ type deviceAuthorization struct {
 // withDevice shows a code, which the user enters on another device, and waits for the
 // token.
 func (s *signIn) withDevice(ctx context.Context) (*Grant, error) {
-	d, err := identified(ctx, s, func() (*deviceAuthorization, error) { return s.startDevice(ctx) })
+	d, err := withClientID(ctx, s, func() (*deviceAuthorization, error) { return s.startDevice(ctx) })
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,8 @@ func (s *signIn) withDevice(ctx context.Context) (*Grant, error) {
 	return s.finish(ctx, token, err)
 }
 
-// startDevice requests a code. It checks what is shown to the user.
+// startDevice requests a device code, and checks what of it is shown to the
+// user.
 func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) {
 	form := url.Values{"client_id": {s.clientID}}
 	if err := s.authorization().access(input.Fields[Config](s.op), form); err != nil {
@@ -137,9 +138,9 @@ func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) 
 	return d, nil
 }
 
-// poll requests the token until the user has answered or the code has expired. Each
-// response slow_down makes the interval longer for good. After a temporary failure the pause
-// doubles, until the server answers.
+// poll requests the token until the user has answered or the code has expired.
+// Each response slow_down makes the interval longer for good. After a temporary
+// failure the pause doubles, until the server answers.
 func (s *signIn) poll(ctx context.Context, d *deviceAuthorization) (*Token, error) {
 	service, done, err := s.at(s.server.Token)
 	if err != nil {
@@ -170,7 +171,7 @@ func (s *signIn) poll(ctx context.Context, d *deviceAuthorization) (*Token, erro
 			refusal.Op = s.op // as in a browser
 			return nil, refusal
 		case raw.Status == 0 && !input, raw.Status/100 == 5, raw.Status == http.StatusTooManyRequests:
-			pause = max(d.interval, min(2*pause, intervalMax), min(wait.Ordered(err), intervalMax))
+			pause = max(d.interval, min(2*pause, intervalMax), min(wait.RetryAfterOf(err), intervalMax))
 		default:
 			return nil, err
 		}

@@ -95,7 +95,7 @@ func (c *Config) issuers(ctx context.Context, base transport.Base, pipeline *tra
 	return servers[:1], nil
 }
 
-// ask returns the metadata of an issuer, nil without any.
+// ask returns the metadata of an issuer, nil if it publishes none.
 func (c *Config) ask(
 	ctx context.Context, base transport.Base, pipeline *transport.Client, issuer string,
 ) (*ServerMetadata, error) {
@@ -141,6 +141,8 @@ func outage(err error) bool {
 // empty path.
 func sameIssuer(a, b string) bool { return a == b || withoutSlash(a) == withoutSlash(b) }
 
+// withoutSlash returns an issuer without the slash at its end, if it has no
+// path otherwise; else as it is.
 func withoutSlash(issuer string) string {
 	bare := strings.TrimSuffix(issuer, "/")
 	if u, err := url.Parse(bare); err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "" {
@@ -149,7 +151,8 @@ func withoutSlash(issuer string) string {
 	return bare
 }
 
-// server returns the endpoints in the metadata of the expected issuer.
+// server returns the endpoints that the metadata name; those left out have the
+// documented paths.
 func (m *ServerMetadata) server(base transport.Base) (server, error) {
 	if len(m.CodeChallengeMethods) > 0 && !slices.Contains(m.CodeChallengeMethods, "S256") {
 		return server{}, errors.New("fastio: oauth: the authorization server does not offer the code challenge S256")

@@ -24,6 +24,8 @@ const (
 	nameMax      = 128 // code points
 )
 
+// checkVerifier returns an error for a PKCE verifier that RFC 7636 does not
+// allow.
 func checkVerifier(args input.Args, v api.Secret) error {
 	const rule = "must be 43 to 128 characters long"
 	switch n := len(v.Reveal()); {
@@ -39,6 +41,8 @@ func unreserved(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._~", r)
 }
 
+// checkChallenge returns an error for a PKCE challenge that is no SHA-256 sum
+// in base64url.
 func checkChallenge(args input.Args, c string) error {
 	other := func(r rune) bool { return !unreserved(r) || r == '.' || r == '~' }
 	if len(c) != challengeLen || strings.ContainsFunc(c, other) {
@@ -51,6 +55,7 @@ func invalid(args input.Args, field, rule, got string) error {
 	return args.Refuse(field, rule, strconv.Quote(got))
 }
 
+// joinScopes checks the scopes and returns them separated by blanks.
 func joinScopes(args input.Args, scopes []Scope) (string, error) {
 	words := make([]string, len(scopes))
 	for i, s := range scopes {
@@ -62,6 +67,8 @@ func joinScopes(args input.Args, scopes []Scope) (string, error) {
 	return strings.Join(words, " "), nil
 }
 
+// checkOneOf returns an error with the rule if got is not one of the allowed
+// values.
 func checkOneOf[T ~string](args input.Args, field, rule string, got T, allowed ...T) error {
 	if slices.Contains(allowed, got) {
 		return nil
@@ -85,6 +92,8 @@ func checkResource(args input.Args, resource string) error {
 	return nil
 }
 
+// checkIssuer returns an error for an issuer that is no URL, or has a query or
+// fragment; "" is allowed.
 func checkIssuer(args input.Args, issuer string) error {
 	if issuer == "" {
 		return nil
@@ -106,6 +115,8 @@ func checkRedirectPath(args input.Args, path string) error {
 	return nil
 }
 
+// checkRedirectPort returns an error for a number that is no port; 0 means any
+// port.
 func checkRedirectPort(args input.Args, port int) error {
 	if port < 0 || port > 0xffff {
 		return args.Refuse("RedirectPort", "must be 0 to 65535", strconv.Itoa(port))
@@ -120,7 +131,8 @@ func checkOpenMode(args input.Args, m OpenMode) error {
 
 const pageMax = 256 << 10 // bytes
 
-// parsePage parses a page of the program, and executes it once.
+// parsePage parses a page that the program provides, and executes it once to
+// find errors.
 func parsePage(args input.Args, field, text string) (*template.Template, error) {
 	if !utf8.ValidString(text) {
 		return nil, args.Refuse(field, "must be UTF-8", "")
@@ -191,8 +203,8 @@ func setText(form api.Form, field string, text api.Opt[string]) string {
 	return s
 }
 
-// setScopes puts scopes into a form unless they are nil. An empty list is rejected,
-// because it would grant nothing.
+// setScopes sets the form field for scopes; nil leaves it out. An empty list is
+// rejected, because it would grant nothing.
 func setScopes(args input.Args, form api.Form, scopes []GrantedScope) error {
 	if scopes == nil {
 		return nil

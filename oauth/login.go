@@ -99,8 +99,8 @@ func LoginIfNeeded(ctx context.Context, c Config) (*Source, *Grant, error) {
 	return loginIfNeeded(ctx, c, machine{listenLoopback, systemOpener()})
 }
 
-// loginIfNeeded returns the source of a stored token that is still good, else that of a
-// login.
+// loginIfNeeded returns the source of a stored token that is still good, else
+// that of a login, and the grant.
 func loginIfNeeded(ctx context.Context, c Config, m machine) (*Source, *Grant, error) {
 	const op = "oauth.LoginIfNeeded"
 	if c.Store == nil {
@@ -133,8 +133,9 @@ type machine struct {
 	browser *opener
 }
 
-// login opens the browser or, where that is not possible, uses a code: of a device, or
-// one that is pasted.
+// login signs the user in with the browser or, where that cannot be opened,
+// with a code: one that is entered on another device, or one that the user
+// pastes.
 func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	const op = "oauth.Login"
 	if _, err := c.validate(op); err != nil {
@@ -168,8 +169,8 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	return s.withCode(ctx)
 }
 
-// listen returns the listener of the redirect, nil if the user signs in with another
-// device.
+// listen returns the listener for the redirect, nil if the browser cannot be
+// opened on this machine and the user can sign in with another device.
 func listen(ctx context.Context, c Config, op string, m machine) (net.Listener, error) {
 	headless := c.OpenMode == OpenModeNone || c.OpenBrowser == nil && !m.browser.possible()
 	another := c.Prompt != nil || c.ShowDeviceCode != nil // device can be asked
@@ -186,7 +187,8 @@ func listen(ctx context.Context, c Config, op string, m machine) (net.Listener, 
 	return ln, nil
 }
 
-// another reports whether the user can sign in with another device.
+// another reports whether the user can sign in with another device, by pasting
+// or entering a code.
 func (s *signIn) another() bool { return s.Prompt != nil || s.offersDevices() }
 
 func (s *signIn) offersDevices() bool { return s.ShowDeviceCode != nil && s.server.Device != "" }
@@ -236,7 +238,8 @@ func newSignIn(ctx context.Context, c Config, op string, ln net.Listener) (_ *si
 	return s, nil
 }
 
-// undiscovered returns the error of a discovery. One with another text says enough.
+// undiscovered adds to the error of a discovery what it means for the sign-in.
+// An error of another kind is returned as it is.
 func (s *signIn) undiscovered(err error) error {
 	_, unnamed := errors.AsType[*IssuerError](err)
 	switch {
@@ -248,7 +251,8 @@ func (s *signIn) undiscovered(err error) error {
 	return err
 }
 
-// step limits the time of a request.
+// step makes a request with a timeout of its own. What describes the request in
+// the error of a timeout.
 func (s *signIn) step(ctx context.Context, what string, request func(ctx context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
@@ -266,7 +270,8 @@ func (s *signIn) step(ctx context.Context, what string, request func(ctx context
 const tryTime = 500 * time.Millisecond
 
 // tryStore rewrites the record, or writes an empty one, so that a store that
-// cannot be written fails before consent. One that is in use can be written.
+// cannot be written fails before the user is asked. A store that another
+// process uses counts as writable.
 func (s *signIn) tryStore(ctx context.Context) error {
 	if s.Store == nil {
 		return nil
@@ -280,7 +285,7 @@ func (s *signIn) tryStore(ctx context.Context) error {
 	return err
 }
 
-// rewrite saves the record as it is.
+// rewrite saves the stored record unchanged, or an empty one if there is none.
 func (s *signIn) rewrite(ctx context.Context) error {
 	locked, err := s.Store.Lock(ctx, s.account())
 	if err != nil {
@@ -303,8 +308,8 @@ func (s *signIn) rewrite(ctx context.Context) error {
 // graceTime is how long a store may take after the end of a context.
 const graceTime = 2 * hurry
 
-// aside uses the store in a goroutine, which is abandoned after the end of ctx: a store of
-// another package may ignore it.
+// aside calls use, which accesses the store, in a goroutine. That is abandoned
+// shortly after the end of ctx: a store of another package may ignore ctx.
 func aside(ctx context.Context, use func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- use() }()
@@ -323,9 +328,10 @@ func aside(ctx context.Context, use func() error) error {
 
 func (s *signIn) fail(err error) error { return call.Failed(s.op, err) }
 
-// identified makes a request with the client id. A stored client that the server
-// does not know is registered again, once.
-func identified[T any](ctx context.Context, s *signIn, request func() (T, error)) (T, error) {
+// withClientID calls request, which sends the client id of s, and returns its result.
+// If the server does not know a client id that came from the store, it registers the
+// program again and repeats the request once.
+func withClientID[T any](ctx context.Context, s *signIn, request func() (T, error)) (T, error) {
 	result, err := request()
 	if !s.remembered || !unknownClient(err) {
 		return result, err
@@ -336,15 +342,18 @@ func identified[T any](ctx context.Context, s *signIn, request func() (T, error)
 	return request()
 }
 
-// How the code of an authorization arrives: the user copies one that is displayed.
+// Values of the parameter displayCode: the code of an authorization arrives by a
+// redirect, or the user copies the one that the browser displays.
 const (
 	withRedirect    = false
 	withDisplayCode = true
 )
 
-// authorize starts an authorization and returns the login URL.
+// authorize starts an authorization and returns the login URL, with the present client
+// id. With displayCode the user copies the code from the browser; else it arrives by a
+// redirect.
 func (s *signIn) authorize(ctx context.Context, pkce PKCE, redirectURI string, displayCode bool) (string, error) {
-	address, err := identified(ctx, s, func() (string, error) { return s.request(ctx, pkce, redirectURI, displayCode) })
+	address, err := withClientID(ctx, s, func() (string, error) { return s.request(ctx, pkce, redirectURI, displayCode) })
 	if err != nil {
 		return "", err
 	}
@@ -354,7 +363,8 @@ func (s *signIn) authorize(ctx context.Context, pkce PKCE, redirectURI string, d
 	return address, nil
 }
 
-// request builds the login URL, or asks the platform for it.
+// request builds the login URL, or asks the platform for it. With displayCode the
+// user copies the code from the browser; else it arrives by a redirect.
 func (s *signIn) request(ctx context.Context, pkce PKCE, redirectURI string, displayCode bool) (string, error) {
 	r := s.authorization()
 	r.RedirectURI, r.PKCE, r.DisplayCode = redirectURI, pkce, displayCode
@@ -372,6 +382,8 @@ func (s *signIn) request(ctx context.Context, pkce PKCE, redirectURI string, dis
 	return a.LoginURL, nil
 }
 
+// authorization returns the request for an authorization as the Config requires
+// it. It lacks the redirect URI and PKCE.
 func (s *signIn) authorization() AuthorizationRequest {
 	return AuthorizationRequest{
 		ClientID: s.clientID, Scopes: s.Scopes, AccessMode: s.AccessMode, AccountSettings: s.AccountSettings,
@@ -414,8 +426,9 @@ func (s *signIn) withBrowser(ctx context.Context, ln net.Listener, b *opener) (*
 // codeIssuer is the code of an [IssuerError] on a page: the parameter of RFC 9207.
 const codeIssuer = "iss"
 
-// outcomeOf returns the outcome for the page, with the code and description of an OAuth
-// error.
+// outcomeOf returns what the page in the browser shows about a sign-in that
+// ended with err: success, denial or failure, with the code and description of
+// an OAuth error.
 func outcomeOf(err error) outcome {
 	if err == nil {
 		return outcome{State: stateSuccess}
@@ -434,7 +447,8 @@ func outcomeOf(err error) outcome {
 	return o
 }
 
-// receive shows the login URL, opens the browser and waits for the redirect.
+// receive shows the login URL, opens the browser, waits for the redirect and
+// exchanges its code for the token.
 func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE) (*Token, error) {
 	waiting, cancel := context.WithTimeout(ctx, consentTime)
 	defer cancel()
@@ -481,7 +495,8 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 
 var errUnopened = errors.New("the browser could not be opened")
 
-// await waits for the genuine answer. An answer has precedence over the end of ctx.
+// await waits for the genuine redirect, or until the browser could not be
+// opened or ctx is done. A redirect has precedence over the end of ctx.
 func (s *signIn) await(ctx context.Context, r *receiver, opened <-chan error) (callback, error) {
 	for {
 		select {
@@ -512,7 +527,7 @@ func (s *signIn) unanswered(ctx context.Context, denial *Error) error {
 	return s.fail(fmt.Errorf(text, ctx.Err(), call.Part(s.op, denial)))
 }
 
-// exchange exchanges the code for tokens and stores them.
+// exchange exchanges the code for a token and stores it.
 func (s *signIn) exchange(ctx context.Context, pkce PKCE, code api.Secret, redirectURI string) (*Token, error) {
 	service, done, err := s.at(s.server.Token)
 	if err != nil {
@@ -546,9 +561,10 @@ func (s *signIn) keep(ctx context.Context, t *Token, err error) (*Token, error) 
 	})
 }
 
-// finish returns the grant of a token that was stored if err is nil. That the platform
-// confirms admin access is stored then; if it cannot be, the next [LoginIfNeeded] returns
-// it as withheld. Without a token the grant is nil.
+// finish returns the grant of a token, and err; without a token the grant is
+// nil. If err is nil, the token was stored: then it also stores whether the
+// platform confirms admin access. If that cannot be stored, the next
+// [LoginIfNeeded] reports the access as withheld.
 func (s *signIn) finish(ctx context.Context, t *Token, err error) (*Grant, error) {
 	if t == nil {
 		return nil, err
@@ -591,7 +607,8 @@ func (s *signIn) administers(ctx context.Context, t *Token) bool {
 	})
 }
 
-// withCode shows the login URL and asks for the code that the page then displays.
+// withCode shows the login URL, and asks the user to paste the code that the
+// browser displays after the consent.
 func (s *signIn) withCode(ctx context.Context) (*Grant, error) {
 	pkce, redirectURI := NewPKCE(), s.loopbackURI()
 	waiting, cancel := context.WithTimeout(ctx, consentTime)
@@ -632,8 +649,8 @@ func ask(ctx context.Context, prompt Prompt, address string) (string, error) {
 	}
 }
 
-// readPasted returns the code in the input of a user: the code itself, or the
-// address of the redirect.
+// readPasted returns the code in what the user has pasted: the code itself, or
+// the address of the redirect, which is checked as a redirect is.
 func readPasted(op, pasted string, want expected) (api.Secret, error) {
 	pasted = withoutDecoration(pasted)
 	if pasted == "" {

@@ -84,7 +84,8 @@ func (r *receiver) newEntry(address string) *entry {
 
 type connKey struct{}
 
-// newReceiver serves requests for a host on ln until close.
+// newReceiver starts an HTTP server on ln for requests to a host, and returns
+// it. It serves until close.
 func newReceiver(ln net.Listener, host, path string, want expected, p *pages) *receiver {
 	_, port, _ := net.SplitHostPort(ln.Addr().String())
 	r := &receiver{
@@ -157,6 +158,7 @@ func ahead(req *http.Request) bool {
 	return false
 }
 
+// enter redirects the browser to the login URL, at the first request only.
 func (r *receiver) enter(w http.ResponseWriter, e *entry) {
 	if !e.used.CompareAndSwap(false, true) {
 		r.pages.show(w, http.StatusGone, outcome{State: stateOpened})
@@ -184,8 +186,9 @@ func (r *receiver) receive(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// showOutcome shows the outcome to the browser that brought the genuine answer, or after a
-// time the page that waits for it.
+// showOutcome responds to the redirect with a page that shows the outcome of
+// the sign-in. If that is not decided in time, the page shows that it waits,
+// and reloads.
 func (r *receiver) showOutcome(w http.ResponseWriter, req *http.Request, hold time.Duration) {
 	if c, ok := req.Context().Value(connKey{}).(*boundedConn); ok {
 		c.keep.Store(true)
@@ -269,12 +272,13 @@ type callback struct {
 	stateless bool // it has no state
 }
 
-// read decodes the answer in a query. It is genuine if it contains the state.
+// read decodes a redirect from its query. It is genuine if it contains the
+// state.
 //
-// A genuine answer of another issuer, or of none if the server announces iss, ends
-// the sign-in: RFC 9207 requires its rejection, and no other answer will follow. It
-// is not an attack vector: a program that knows the state could also end the sign-in
-// with a denial.
+// A genuine redirect of another issuer, or of none if the server announces iss,
+// ends the sign-in: RFC 9207 requires its rejection, and no other redirect will
+// follow. It is not an attack vector: a program that knows the state could also
+// end the sign-in with a denial.
 func (x *expected) read(query string) (b callback, genuine bool) {
 	q, err := url.ParseQuery(query)
 	if err != nil || q.Has("code") == q.Has("error") {
@@ -318,6 +322,7 @@ func printable(s string) string {
 	}, s)), shown)
 }
 
+// cut returns the first runes of s, with an ellipsis if there are more.
 func cut(s string, runes int) string {
 	for i := range s {
 		runes--
@@ -402,8 +407,8 @@ func (b *boundedListener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// makeRoom waits for room for a connection. It returns false if the listener was
-// closed.
+// makeRoom waits until fewer connections than allowed are open; it closes the
+// oldest one after a time. It reports false if the listener was closed.
 func (b *boundedListener) makeRoom() bool {
 	for {
 		oldest := b.oldest()
@@ -492,6 +497,7 @@ type outcome struct {
 	Code, Description string
 }
 
+// reason returns what the page says of the cause of a failure.
 func (o outcome) reason() string {
 	if o.State == stateFailed {
 		return cmp.Or(o.Description, o.Code)
@@ -517,7 +523,8 @@ type PageData struct {
 	Reason  string // the Description of the Error; of a failure without one, the Code
 }
 
-// ownPages parses the pages of the program.
+// ownPages parses the pages that the program provides, and returns them by the
+// state that they show.
 func (c *Config) ownPages(args input.Args) (map[string]*template.Template, error) {
 	own := map[string]*template.Template{}
 	for _, p := range []struct {
@@ -549,6 +556,8 @@ func (c *Config) ownPages(args input.Args) (map[string]*template.Template, error
 const ownPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 
+// newPages returns the pages that the browser shows at the end. Their policy
+// allows their own style sheet and no other content.
 func (c *Config) newPages() *pages {
 	_, style, _ := strings.Cut(pageHTML, "<style>")
 	style, _, _ = strings.Cut(style, "</style>")
@@ -572,7 +581,8 @@ func (p *pages) longestHold() time.Duration {
 	return holdTime
 }
 
-// show writes a page: that of the program for this state, if it has one and that works.
+// show writes the page for an outcome: that of the program, if it has one and
+// that works, else the built-in one.
 func (p *pages) show(w http.ResponseWriter, status int, o outcome) {
 	var page bytes.Buffer
 	policy := ownPolicy
@@ -598,6 +608,8 @@ func (p *pages) redirect(w http.ResponseWriter, address string) {
 	w.WriteHeader(http.StatusSeeOther)
 }
 
+// setHeaders sets the headers of a page of the loopback server, which forbid
+// caching, framing and scripts.
 func setHeaders(h http.Header, policy string, length int) {
 	for name, value := range map[string]string{
 		"Cache-Control":                "no-store",

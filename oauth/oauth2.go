@@ -95,6 +95,7 @@ func fromOAuth2(t *oauth2.Token, err error) (api.Token, error) {
 // retrieveError hides the response body, which oauth2.RetrieveError prints.
 type retrieveError struct{ refusal *oauth2.RetrieveError }
 
+// Error includes the error code and the status of the refusal.
 func (e *retrieveError) Error() string {
 	s := "fastio: the oauth2 source was refused a token"
 	if e.refusal.ErrorCode != "" {
@@ -142,7 +143,8 @@ func (s *shared) refresh(ctx context.Context, refused api.Token) (api.Token, err
 	}
 }
 
-// wait joins the running call, or starts one.
+// wait joins the running request for a token, or starts one, and returns it
+// when it is done.
 func (s *shared) wait(ctx context.Context, refused api.Secret) (*asking, error) {
 	if err := ctx.Err(); err != nil {
 		return new(asking), err
@@ -176,8 +178,9 @@ func (s *shared) answer(a *asking) {
 	close(a.done)
 }
 
-// renew replaces a token that src has cached. [oauth2.ReuseTokenSource] then returns a
-// source that shares the origin of src, but not its cached token.
+// renew gets a new token in place of one that the server has refused and src
+// has cached. [oauth2.ReuseTokenSource] returns a source that shares the origin
+// of src, but not its cached token.
 func (s *shared) renew(refused api.Secret) (api.Token, error) {
 	reuses := oauth2.ReuseTokenSource(nil, s.src) == s.src
 	if !reuses || s.renewed == refused {

@@ -99,6 +99,7 @@ func (r *record) issuedBy(address string, by server, token *tokenRecord) {
 	r.Address, r.Server, r.Token = address, by, token
 }
 
+// newTokenRecord returns the stored form of a token that was issued now.
 func newTokenRecord(t *Token, clientID, resource string) *tokenRecord {
 	return &tokenRecord{
 		AccessToken: stored{t.AccessToken}, RefreshToken: stored{t.RefreshToken},
@@ -147,6 +148,7 @@ func (r *tokenRecord) refused(refused api.Secret) bool {
 	return r.AccessToken.Secret == refused
 }
 
+// token returns the stored token without what only the store needs.
 func (r *tokenRecord) token() *Token {
 	return &Token{
 		AccessToken: r.AccessToken.Secret, TokenType: bearer, RefreshToken: r.RefreshToken.Secret,

@@ -49,7 +49,8 @@ func (s *Service) Register(ctx context.Context, r RegisterRequest, opts ...api.C
 	return s.register(ctx, r, loopbackHost, opts...)
 }
 
-// register is Register with a function that reports hosts that need no TLS.
+// register implements [Service.Register]. Local reports whether redirects to a
+// host need no TLS.
 func (s *Service) register(
 	ctx context.Context, r RegisterRequest, local func(host string) bool, opts ...api.CallOption,
 ) (*Registration, error) {
@@ -189,8 +190,8 @@ func checkMetadataURL(args input.Args, address string) error {
 
 const redirectsMax = 10
 
-// checkRedirects rejects redirect URIs that the server would refuse. A local host
-// needs no TLS.
+// checkRedirects returns an error for redirect URIs that the server would
+// refuse. Local reports whether a host needs no TLS.
 func checkRedirects(args input.Args, uris []string, local func(host string) bool) error {
 	if n := len(uris); n < 1 || n > redirectsMax {
 		return args.Refuse("redirect_uris", "must be 1 to 10", strconv.Itoa(n))
@@ -245,9 +246,9 @@ func redirectHost(ln net.Listener, s server) string {
 	return v6
 }
 
-// identify uses the stored client id, unless it was refused, or registers the
-// program. The account is locked meanwhile, so that only one of several processes
-// registers.
+// identify sets the client id: the stored one, unless that was refused, or that
+// of a new registration. The account is locked while it registers, so that only
+// one of several processes does.
 func (s *signIn) identify(ctx context.Context, refused string) error {
 	if s.Store == nil {
 		client, err := s.register(ctx)
@@ -269,7 +270,8 @@ func (s *signIn) identify(ctx context.Context, refused string) error {
 	})
 }
 
-// registerLocked registers the program and stores that, unless another process has.
+// registerLocked locks the record of the account, registers the program and
+// stores the client, unless another process has done so before.
 func (s *signIn) registerLocked(ctx context.Context, refused string) error {
 	r, err := s.lock(ctx)
 	if err != nil {

@@ -47,7 +47,8 @@ func (s *Service) SignIn(
 	return signedIn(ctx, s.c, endpoint.OAuthSignIn(api.NewSecret("Basic "+pair)), opts)
 }
 
-// signedIn sends a request whose response is the token of an account.
+// signedIn sends a request whose response holds a token of an account, and
+// returns that.
 func signedIn(ctx context.Context, c api.Client, r *api.Request, opts []api.CallOption) (*Token, error) {
 	sent := time.Now()
 	a, err := call.Payload[struct {

@@ -55,8 +55,8 @@ func (c *Config) end(ctx context.Context, op string, request ending) error {
 	return aside(ctx, func() error { return c.endStored(ctx, op, request) })
 }
 
-// endStored ends the session of the stored token and removes it from the store, also if
-// the platform fails.
+// endStored ends the session of the stored token at the platform, and removes
+// the token from the store even if that fails.
 func (c *Config) endStored(ctx context.Context, op string, request ending) error {
 	locking, cancel := lockContext(ctx)
 	defer cancel()
@@ -78,7 +78,9 @@ func (c *Config) endStored(ctx context.Context, op string, request ending) error
 	return errors.Join(err, unsaved)
 }
 
-// endUnlocked ends the session of a record that cannot be locked, and stays.
+// endUnlocked ends the session of the stored token when the record cannot be
+// locked, for the reason unlocked. So the token stays in the store, which is an
+// error.
 func (c *Config) endUnlocked(ctx context.Context, op string, request ending, unlocked error) error {
 	if ended := ctx.Err(); ended != nil && !errors.Is(unlocked, ended) {
 		unlocked = fmt.Errorf("%w (%w)", unlocked, ended)
@@ -120,6 +122,8 @@ func lockContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	return locking, func() { stop(); cancel() }
 }
 
+// revoke ends the session of a record at the server, if it has a refresh token.
+// Only servers with a revocation endpoint of their own get the client id.
 func (c *Config) revoke(ctx context.Context, r *record) error {
 	if r.Token.RefreshToken.IsZero() {
 		return nil

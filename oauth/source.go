@@ -159,7 +159,7 @@ func (s *Source) refuse(token api.Secret) {
 	s.refused = token
 }
 
-// wait joins the running refreshCall, or starts one.
+// wait returns the result of the running refreshCall, or of one that it starts.
 func (s *Source) wait(ctx context.Context) (api.Token, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -263,8 +263,8 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 	return a
 }
 
-// load returns the record without waiting for its lock. It reads the store only if
-// that may have changed.
+// load returns the stored record without locking it. It reads the store only if
+// the record may have changed since the last time.
 func (s *Source) load(ctx context.Context) (*record, error) {
 	if s.config.Store == nil {
 		return nil, input.Fields[Config]("").Refuse("Store", "must not be nil", "")
@@ -289,8 +289,9 @@ func (s *Source) load(ctx context.Context) (*record, error) {
 	return r, err
 }
 
-// renew returns the record with a token that is not due, or else the current record
-// and the error.
+// renew returns a record whose token is not due for a refresh, refreshed if
+// needed. If it fails it returns the current record and the error. Refused is a
+// token that the server has rejected, or zero.
 func (s *Source) renew(ctx context.Context, r *record, refused api.Secret) (*record, error) {
 	switch {
 	case r.Token != nil && !r.Token.due(refused):
@@ -339,7 +340,7 @@ func (b *backoff) lasts() bool { return b.err != nil && time.Now().Before(b.retr
 func (b *backoff) fail(err error) {
 	b.err = err
 	b.failures++
-	pause := max(shortestPause, wait.For(b.failures, min(wait.Ordered(err), retryAfterMax)))
+	pause := max(shortestPause, wait.For(b.failures, min(wait.RetryAfterOf(err), retryAfterMax)))
 	b.retry = time.Now().Add(pause)
 }
 
@@ -464,9 +465,10 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Dura
 	return r.record, err
 }
 
-// exchange sends the refresh token. It saves the record before, with the refresh
-// marked as pending, and after, with the outcome. If the process is killed in
-// between, the next one knows that the token was sent.
+// exchange sends the refresh token and stores the new token. It saves the
+// record before, with the refresh marked as pending, and after, with the
+// outcome. If the process is killed in between, the next one knows that the
+// refresh token was sent.
 func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 	service, done, err := s.config.at(r.Server.Token)
 	if err != nil {
@@ -620,6 +622,8 @@ func (t *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.send(req, body, token)
 }
 
+// send sends a copy of req with the token and the body. The response refers to
+// req, which has no token.
 func (t *signer) send(req *http.Request, body io.ReadCloser, token api.Token) (*http.Response, error) {
 	signed := req.Clone(req.Context())
 	signed.Body = body

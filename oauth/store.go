@@ -140,6 +140,7 @@ type memoryRecord struct {
 
 func (r *memoryRecord) Data() []byte { return r.data }
 
+// Save replaces the record in memory. It fails after Unlock and if ctx is done.
 func (r *memoryRecord) Save(ctx context.Context, data []byte) error {
 	switch {
 	case r.memory == nil:
@@ -153,6 +154,7 @@ func (r *memoryRecord) Save(ctx context.Context, data []byte) error {
 	return nil
 }
 
+// Unlock releases the lock, once.
 func (r *memoryRecord) Unlock() {
 	if r.memory != nil {
 		<-r.memory.lock
@@ -160,6 +162,7 @@ func (r *memoryRecord) Unlock() {
 	}
 }
 
+// load returns a copy of the record, nil if there is none.
 func (p *memory) load() []byte {
 	if p.record == nil {
 		return nil
@@ -167,6 +170,7 @@ func (p *memory) load() []byte {
 	return []byte(p.record.Reveal())
 }
 
+// save replaces the record with a copy of the given one; nil removes it.
 func (p *memory) save(record []byte) {
 	p.edits++
 	p.record = nil
@@ -240,6 +244,8 @@ func (r *registry) counter(key uint64) *counter {
 	return c
 }
 
+// leave counts one source less for a key, and drops its counter with the last
+// one.
 func (r *registry) leave(key uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -254,6 +260,8 @@ func (r *registry) drop(key uint64) {
 	}
 }
 
+// count adds an edit of the record of an account, if a source has registered
+// for it.
 func (r *registry) count(store Store, account string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -487,6 +495,8 @@ type fileRecord struct {
 
 func (r *fileRecord) Data() []byte { return r.data }
 
+// Save replaces the record in the file. It fails after Unlock, and if the
+// record was changed by others.
 func (r *fileRecord) Save(ctx context.Context, data []byte) error {
 	if r.unlock == nil {
 		return errUnlocked
@@ -498,6 +508,7 @@ func (r *fileRecord) Save(ctx context.Context, data []byte) error {
 	return err
 }
 
+// Unlock releases the lock, once.
 func (r *fileRecord) Unlock() {
 	if r.unlock != nil {
 		r.unlock()
@@ -569,7 +580,8 @@ func (s FileStore) Reset(ctx context.Context) error {
 	return nil
 }
 
-// check returns an error for a store that cannot be used.
+// check returns an error for settings of the store, or an account, that cannot
+// be used.
 func (s FileStore) check(account string) error {
 	args := input.Fields[FileStore]("")
 	for _, keys := range []KeyStore{s.Keys, s.Former} {
@@ -601,7 +613,9 @@ func samePath(a, b string) bool {
 // one, nil if it is not needed.
 type fileKeys struct{ own, former []byte }
 
-// keys returns the keys of a file, which is nil if there is none.
+// keys returns the keys that decrypt the content of the file, sealed: its own,
+// and the former one if that is needed. Nil stands for a file that does not
+// exist.
 func (s FileStore) keys(ctx context.Context, sealed []byte) (k fileKeys, err error) {
 	k.own, err = loadKey(ctx, s.Keys)
 	if err != nil || sealed == nil {
@@ -620,6 +634,8 @@ func (s FileStore) keys(ctx context.Context, sealed []byte) (k fileKeys, err err
 	return k, nil
 }
 
+// loadKey returns the key of a KeyStore, nil if there is none. It fails for a
+// key of another length.
 func loadKey(ctx context.Context, keys KeyStore) ([]byte, error) {
 	key, err := keys.LoadKey(ctx)
 	if err != nil || key == nil {
@@ -652,7 +668,8 @@ const (
 	header     = headerName + "1\n"
 )
 
-// unseal returns the records of a file, none if it does not exist.
+// unseal decrypts the content of the file with one of the keys and returns the
+// records by account, none if sealed is nil.
 func (s FileStore) unseal(keys fileKeys, sealed []byte) (map[string][]byte, error) {
 	records := map[string][]byte{}
 	if sealed == nil {
@@ -704,6 +721,7 @@ type KeyStore interface {
 
 const keyLen = 32
 
+// checkKey returns an error for a key that is not 32 bytes long.
 func checkKey(key []byte) error {
 	if n := len(key); n != keyLen {
 		return &api.InputError{Field: "key", Rule: "must be 32 bytes long", Got: strconv.Itoa(n)}
@@ -779,7 +797,7 @@ const sealedRecord = "fastio record 1\n"
 // Errors: [*api.InputError] for a blank account and a key that is not 32 bytes long,
 // and those of keys.
 func Seal(ctx context.Context, keys KeyStore, account string, record []byte) ([]byte, error) {
-	key, err := recordKey(ctx, keys, account)
+	key, err := checkAndLoadKey(ctx, keys, account)
 	if err != nil {
 		return nil, err
 	}
@@ -787,7 +805,7 @@ func Seal(ctx context.Context, keys KeyStore, account string, record []byte) ([]
 		fresh := make([]byte, keyLen)
 		_, _ = rand.Read(fresh)            // it never fails
 		failed := keys.SaveKey(ctx, fresh) // also if another program has saved one
-		key, err = recordKey(ctx, keys, account)
+		key, err = checkAndLoadKey(ctx, keys, account)
 		if err != nil {
 			return nil, err
 		}
@@ -805,7 +823,7 @@ func Seal(ctx context.Context, keys KeyStore, account string, record []byte) ([]
 // Errors: [*StoreError] if the record was sealed with another key or for another
 // account, or is damaged; [*api.InputError] and the errors of keys, as for [Seal].
 func Unseal(ctx context.Context, keys KeyStore, account string, sealed []byte) ([]byte, error) {
-	key, err := recordKey(ctx, keys, account)
+	key, err := checkAndLoadKey(ctx, keys, account)
 	if err != nil || sealed == nil {
 		return nil, err
 	}
@@ -825,8 +843,9 @@ func Unseal(ctx context.Context, keys KeyStore, account string, sealed []byte) (
 
 func of(account string) string { return "the record of " + strconv.Quote(account) }
 
-// recordKey returns the key of keys, nil if there is none.
-func recordKey(ctx context.Context, keys KeyStore, account string) ([]byte, error) {
+// checkAndLoadKey checks the arguments of [Seal] and [Unseal] and returns the key that
+// keys holds, nil if there is none. One key encrypts the records of all accounts.
+func checkAndLoadKey(ctx context.Context, keys KeyStore, account string) ([]byte, error) {
 	switch {
 	case keys == nil:
 		return nil, &api.InputError{Field: "keys", Rule: "must not be nil"}

@@ -164,6 +164,8 @@ func sendable(token api.Secret) bool {
 // decode as 0, an unknown lifetime.
 type lifetime int64
 
+// UnmarshalJSONFrom reads a number of seconds, also in a string. Anything else
+// is 0.
 func (l *lifetime) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	v, err := dec.ReadValue()
 	n, e := strconv.ParseFloat(strings.TrimSpace(strings.Trim(string(v), `"`)), 64)
@@ -299,6 +301,8 @@ func (g *GrantedScope) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// readScope parses a granted scope. A text in another format becomes its
+// EntityType.
 func readScope(s string) GrantedScope {
 	g, err := ParseGrantedScope(s)
 	if err != nil {
@@ -399,6 +403,8 @@ func readScopes(v jsontext.Value) []GrantedScope {
 // scopeWords decodes a scope member, which may be a list of words.
 type scopeWords string
 
+// UnmarshalJSONFrom reads a text, or a list of texts, which it joins with
+// blanks.
 func (s *scopeWords) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	v, err := dec.ReadValue()
 	*s = ""

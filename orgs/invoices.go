@@ -44,6 +44,7 @@ type InvoiceListOptions struct {
 	After string // the ID of the invoice before the page; "" means the first page
 }
 
+// query checks the options and returns them as query parameters; nil has none.
 func (o *InvoiceListOptions) query(op string) (url.Values, error) {
 	q := url.Values{}
 	switch {

@@ -188,6 +188,7 @@ type PageOptions struct {
 	Offset int // rows to skip
 }
 
+// query returns the options as query parameters; nil has none.
 func (o *PageOptions) query(op string) (url.Values, error) {
 	if o == nil {
 		return url.Values{}, nil

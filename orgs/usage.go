@@ -56,6 +56,7 @@ type MeterQuery struct {
 	ShareID     api.ID // only usage of this share, instead of WorkspaceID
 }
 
+// values checks the query and returns it as query parameters.
 func (q MeterQuery) values(op string) (url.Values, error) {
 	f := form.New(input.Fields[MeterQuery](op))
 	switch {

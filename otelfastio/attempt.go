@@ -35,6 +35,8 @@ type transport struct {
 	next http.RoundTripper
 }
 
+// RoundTrip sends a request in a span of its own, which ends when the body of
+// the response was read or closed.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	a := &attempt{transport: t, call: callOf(req.Context()), begin: time.Now()}
 	if a.call != nil {
@@ -74,7 +76,7 @@ type attempt struct {
 	once  sync.Once            // a body may be closed while it is read
 }
 
-// start begins the span, and returns its context.
+// start begins the span of a request, and returns a context with it.
 func (a *attempt) start(ctx context.Context, req *http.Request) context.Context {
 	info, _ := fastio.CallFromContext(ctx)
 	method, name := semconv.HTTPRequestMethodKey.String(req.Method), req.Method
@@ -106,8 +108,9 @@ func (a *attempt) start(ctx context.Context, req *http.Request) context.Context 
 	return ctx
 }
 
-// basePath returns the part of a path before that of a route, "" if the path is not one of
-// the route: after a redirect.
+// basePath returns the part of a path before that of a route, such as a prefix
+// of all paths. It returns "" if the path does not end with the route, as after
+// a redirect.
 func basePath(path, route string) string {
 	base := len(path)
 	for range strings.Count(route, "/") {
@@ -128,7 +131,8 @@ func basePath(path, route string) string {
 	return path[:base]
 }
 
-// record reports the header of the response, or the failure.
+// record sets the status and measures the duration of a request, when its
+// response header has arrived or it has failed.
 func (a *attempt) record(ctx context.Context, resp *http.Response, err error) {
 	now := time.Now()
 	info, ofClient := fastio.CallFromContext(ctx)
@@ -169,6 +173,7 @@ func status(resp *http.Response) []attribute.KeyValue {
 	return attrs
 }
 
+// version returns the HTTP version of a response, such as "1.1" or "2".
 func version(resp *http.Response) string {
 	if resp.ProtoMajor > 1 {
 		return strconv.Itoa(resp.ProtoMajor)
@@ -195,6 +200,7 @@ type body struct {
 	attempt *attempt
 }
 
+// Read ends the span of the attempt at the end of the body, or with an error.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	switch err {
@@ -212,6 +218,8 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
+// known reports whether an HTTP method is a standard one; others must not
+// become values of an attribute.
 func known(method string) bool {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,

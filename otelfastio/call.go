@@ -41,6 +41,8 @@ func callOf(ctx context.Context) *call {
 	return c
 }
 
+// onCall starts the span of a call. It returns the context for the call and a
+// function that ends the span.
 func (t *Telemetry) onCall(ctx context.Context, e api.CallEvent) (context.Context, func(error)) {
 	c := &call{Telemetry: t, event: e, begin: time.Now()}
 	ctx, c.span = t.tracer.Start(ctx, cmp.Or(e.Op, "fastio.call"), trace.WithAttributes(
@@ -69,6 +71,8 @@ func (c *call) end(err error) {
 	c.span.End()
 }
 
+// onWait begins the measurement of a wait of the call in ctx, and ends that of
+// the one before.
 func (t *Telemetry) onWait(ctx context.Context, e api.WaitEvent) {
 	if c := callOf(ctx); c != nil {
 		now := time.Now()

@@ -69,7 +69,8 @@ func answerType(err error) string {
 	return ""
 }
 
-// networkType is errorType for an error without a response.
+// networkType returns the value of the attribute error.type for an error of a
+// request without a response.
 func networkType(err error) string {
 	if _, ok := errors.AsType[*net.DNSError](err); ok {
 		return "dns"

@@ -135,6 +135,7 @@ type metrics struct {
 	sockets, failures, discarded    metric.Int64Counter
 }
 
+// newMetrics creates all instruments.
 func newMetrics(m metric.Meter) metrics {
 	brief := metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
 	long := metric.WithExplicitBucketBoundaries(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600)
@@ -166,6 +167,8 @@ func newMetrics(m metric.Meter) metrics {
 	}
 }
 
+// must returns the instrument and reports an error, if there is one, to
+// OpenTelemetry.
 func must[T any](instrument T, err error) T {
 	if err != nil {
 		otel.Handle(err)

@@ -29,6 +29,8 @@ type subscription struct {
 	last realtime.Status // its Mode is "" before the first report and after the end
 }
 
+// observe records the difference between a status of a subscription and its
+// last one.
 func (s *subscription) observe(ctx context.Context, now realtime.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,6 +72,7 @@ func (s *subscription) endMode(ctx context.Context, last realtime.Status, at tim
 	span.End(trace.WithTimestamp(at))
 }
 
+// end counts the subscription out of its last mode. Later statuses are ignored.
 func (s *subscription) end(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -71,8 +71,8 @@ func (s *Service) closeIdle() {
 	}
 }
 
-// dialing returns the settings for sockets. It returns nil if sockets are not
-// possible: without a network, or in a browser with a token in a header.
+// dialing returns the settings for sockets, nil if there can be none: with
+// PollOnly, without a network, or in a browser with a token in a header.
 func (s *Subscription) dialing() (*dial, error) {
 	if s.o.PollOnly {
 		return nil, nil
@@ -110,7 +110,8 @@ func (d *dial) use(n *Network, maxMessage int64) {
 
 var errBadToken = errors.New("the token has characters that an address cannot hold")
 
-// address returns the URL and the header of a socket, with the token in one of them.
+// address returns the URL and the header for opening a socket. One of them
+// holds the token, as the placement says.
 func (d *dial) address(token api.Secret) (string, http.Header, error) {
 	if strings.ContainsFunc(token.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' || r == '#' }) {
 		return "", nil, errBadToken

@@ -62,6 +62,7 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
+// cut closes the network connection, if there is one.
 func (l *line) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -57,8 +57,8 @@ func (h *history) ackGap(from time.Time) {
 	}
 }
 
-// keepHistory reads the log after each gap: twice, because events appear late in
-// it.
+// keepHistory reads the event log for each time in which events may have been
+// missed. It reads it twice, because events appear late in the log.
 func (s *Subscription) keepHistory(ctx context.Context) error {
 	h := &s.history
 	for {
@@ -102,7 +102,8 @@ func (s *Subscription) pollFailed(failures int, err error, pause time.Duration) 
 	s.notify(func(st *Status) { st.fail(ofPoll, failures, err, pause) })
 }
 
-// walkLog queues the events of a query, up to maxBacklog.
+// walkLog queues the events that a query finds and that were not queued before.
+// After maxBacklog events it requests a resync instead of the rest.
 func (s *Subscription) walkLog(ctx context.Context, q events.Query) error {
 	n := 0
 	for e, err := range s.s.log.Walk(q, noCursor, s.opts...).Events(ctx) {
@@ -131,7 +132,8 @@ type recent[K comparable] struct {
 	next    int
 }
 
-// add adds k and reports whether it was new.
+// add adds k to the set and reports whether it was new. If the set then has
+// more than limit members, the oldest is removed.
 func (r *recent[K]) add(k K, limit int) bool {
 	if r.members[k] {
 		return false

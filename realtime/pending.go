@@ -46,6 +46,8 @@ const (
 	maxKey     = 1 << 10  // bytes of a field or event that is deduplicated
 )
 
+// newPending returns an empty queue for limit fields and room bytes of
+// messages, which delivers changes that come within the window together.
 func newPending(limit int, room int64, window time.Duration) *pending {
 	return &pending{
 		limit: limit, room: int(max(maxBytes, room)), window: window, fields: map[activity.Field]*Change{},
@@ -76,7 +78,8 @@ func (p *pending) report(fields map[activity.Field]api.Time, reached activity.Cu
 	}
 }
 
-// frame adds a frame of a session.
+// frame queues the changes of a frame of the socket, unless the session of that
+// socket was replaced.
 func (p *pending) frame(session uint64, f frame) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,6 +132,8 @@ type eventKey struct {
 	at     int64
 }
 
+// fresh reports whether an event was not seen before, and remembers it. Events
+// without a time, and very large ones, count as fresh.
 func (p *pending) fresh(e *Event) bool {
 	if e.Triggered.IsZero() || len(e.Name)+len(e.ObjectID) > maxKey {
 		return true
@@ -143,7 +148,8 @@ func (p *pending) retire(session uint64) {
 	p.retired = max(p.retired, session)
 }
 
-// change returns the pending change of a field, nil if a Resync replaces it.
+// change returns the queued change of a field and adds it if there is none. It
+// returns nil if a Resync stands for all changes.
 func (p *pending) change(f activity.Field, at api.Time) *Change {
 	key := f.Plain()
 	c := p.fields[key]
@@ -161,8 +167,8 @@ func (p *pending) change(f activity.Field, at api.Time) *Change {
 	return c
 }
 
-// add puts a change into the queue. It reports false if a Resync replaces
-// it.
+// add puts a change into the queue. If there is no room, a Resync replaces all
+// changes. It reports false if a Resync stands for the change.
 func (p *pending) add(c *Change) bool {
 	if c.Entry == nil {
 		if p.resync {
@@ -288,8 +294,8 @@ func (p *pending) done(b batch) {
 	}
 }
 
-// requeue records that the loop was left within a batch. The rest becomes pending
-// again, before later changes.
+// requeue is called if the loop of the caller was left within a batch. The rest
+// of the batch becomes pending again, before later changes.
 func (p *pending) requeue(delivered, rest []*Change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -341,6 +347,7 @@ func (p *pending) position() (covered activity.Cursor, entries bool) {
 	return p.covered, p.entries > 0
 }
 
+// closed reports whether a channel, on which no values are sent, is closed.
 func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -350,6 +357,7 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
+// signal sends on a channel unless that would block.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -25,12 +25,12 @@ import (
 // polled is the state of the polls. Only the polling goroutine uses it and
 // advances the cursor, because frames have no times.
 type polled struct {
-	cursor activity.Cursor
-	seen   map[activity.Field]api.Time // the latest of each field, within the lookback of a sweep
-	swept  time.Time
-	start  start           // unless the cursor is from a poll
-	phase  float64         // of the first sweep; 0 after the second one
-	now    context.Context // of the first connState: canceled when it changes
+	cursor  activity.Cursor
+	seen    map[activity.Field]api.Time // the latest of each field, within the lookback of a sweep
+	swept   time.Time
+	start   start           // unless the cursor is from a poll
+	phase   float64         // of the first sweep; 0 after the second one
+	initial context.Context // canceled when a socket opens for the first time, or ctx is done
 }
 
 // start is where the changes of a subscription start.
@@ -49,61 +49,68 @@ const (
 	mostSlack  = 25 * time.Second
 )
 
-// keepPolling polls continuously while no socket is open. Otherwise it polls for
-// the changes that the socket missed.
+// keepPolling polls continuously while no socket is open. While one is open, it
+// polls at intervals (sweeps) for the changes that the socket missed. It returns
+// only with an error.
+//
+// stateCtx is canceled when the socket opens or closes. Polling begins after a
+// short grace period, in which a socket may open; not if there will be no socket.
 func (s *Subscription) keepPolling(ctx context.Context) error {
-	live, now, err := s.begun(ctx) //nolint:contextcheck // now is derived from ctx
+	socketOpen, stateCtx, err := s.findStart(ctx) //nolint:contextcheck // stateCtx is derived from ctx
 	if err != nil {
 		return err
 	}
-	s.turn.Set(ratelimit.Rest)
+	s.turn.Set(ratelimit.Rest) // from now on, its polls have the lowest priority
 	close(s.ready)
 	for {
 		switch {
-		case live:
-			s.awaitSweep(now)
-		case s.dial == nil || wait.Sleep(now, grace) == nil:
-			err = s.follow(ctx, now)
+		case socketOpen:
+			s.awaitSweep(stateCtx)
+		case s.dial == nil || wait.Sleep(stateCtx, grace) == nil:
+			err = s.pollUntilSocket(ctx, stateCtx)
 		}
 		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
-		live, now = s.connState.state() // before the sweep, which covers the time until then
+		// The state is read before the sweep: if it changes during the sweep, the next
+		// round notices and sweeps again.
+		socketOpen, stateCtx = s.connState.state()
 		if err := s.sweep(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// begun finds the start of the changes: when a socket has opened, or with polls if that
-// fails or takes long. It returns the state of the socket at the start.
-func (s *Subscription) begun(ctx context.Context) (live bool, now context.Context, err error) {
-	now = s.polled.now
+// findStart sets the cursor from which changes are reported: the server's time
+// when a socket has opened, or the result of polls if that fails or takes long. It
+// returns whether a socket is open, and a context that is canceled when that changes.
+func (s *Subscription) findStart(ctx context.Context) (socketOpen bool, stateCtx context.Context, err error) {
+	stateCtx = s.polled.initial
 	if s.dial != nil {
 		select {
-		case <-now.Done():
+		case <-stateCtx.Done():
 		case <-s.isLate:
 		}
 	}
-	if now.Err() == nil {
+	if stateCtx.Err() == nil { // no socket has opened
 		s.connState.setPolling(true)
 		if _, dated := s.clock.Age(); !s.s.crowded() || s.polled.cursor == "" && !dated {
-			err = s.baseline(now)
+			err = s.baseline(stateCtx)
 		}
 	}
-	if ctx.Err() != nil || err != nil && now.Err() == nil {
+	if ctx.Err() != nil || err != nil && stateCtx.Err() == nil {
 		return false, nil, cmp.Or(ctx.Err(), err)
 	}
 	if s.polled.cursor == "" {
-		s.beginNow()
-		live, now = s.connState.state()
+		s.startAtServerTime()
+		socketOpen, stateCtx = s.connState.state()
 	}
-	return live, now, nil
+	return socketOpen, stateCtx, nil
 }
 
-// beginNow sets the start by the Date of the latest response, less a second as that is
-// rounded.
-func (s *Subscription) beginNow() {
+// startAtServerTime starts the changes at the server's present time, as known from
+// the Date of the latest response, less a second because a Date is rounded.
+func (s *Subscription) startAtServerTime() {
 	now := time.Now()
 	s.from = start{activity.CursorAt(s.clock.Earliest().Add(-time.Second)), now.Round(0).UTC()}
 	s.polled.start, s.polled.cursor, s.polled.swept = s.from, s.from.cursor, now
@@ -111,9 +118,10 @@ func (s *Subscription) beginNow() {
 	s.pending.start(s.from.cursor)
 }
 
-// awaitSweep sleeps until the next sweep, or until now is done. Subscriptions that begin
-// together have their first sweeps at different times, by their phase.
-func (s *Subscription) awaitSweep(now context.Context) {
+// awaitSweep sleeps until the next sweep is due, or until stateCtx is done, which
+// is when the socket closes. Subscriptions that begin together have their first
+// sweeps at different times, by their phase.
+func (s *Subscription) awaitSweep(stateCtx context.Context) {
 	for {
 		pause := max(s.o.Sweep, s.s.spread())
 		switch { // the first sweep is up to three polls
@@ -126,7 +134,7 @@ func (s *Subscription) awaitSweep(now context.Context) {
 		if pause <= 0 {
 			return
 		}
-		if wait.Sleep(now, min(pause, s.o.Sweep)) != nil { // it changes with the subscriptions
+		if wait.Sleep(stateCtx, min(pause, s.o.Sweep)) != nil { // then again: spread changes
 			return
 		}
 	}
@@ -139,7 +147,7 @@ func (s *Subscription) baseline(ctx context.Context) error {
 		return s.sweep(ctx)
 	}
 	var answer api.Response
-	for r, err := range s.s.polls.Watch(ctx, s.profile, s.watching(), s.with(&answer)...) {
+	for r, err := range s.s.polls.Watch(ctx, s.profile, s.watchOptions(), s.optionsWith(&answer)...) {
 		if err != nil {
 			return err
 		}
@@ -152,19 +160,20 @@ func (s *Subscription) baseline(ctx context.Context) error {
 		s.polled.cursor = ""
 		return err
 	}
-	s.news(r)
+	s.newChanges(r)
 	s.advance(r.Cursor)
 	s.polled.swept = time.Now()
 	s.pending.start(s.polled.cursor)
 	return nil
 }
 
-// with returns the call options and one that stores the response.
-func (s *Subscription) with(answer *api.Response) []api.CallOption {
+// optionsWith returns the caller's options and one that stores the response in answer.
+func (s *Subscription) optionsWith(answer *api.Response) []api.CallOption {
 	return append(slices.Clip(s.opts), api.WithResponse(answer))
 }
 
-func (s *Subscription) watching() *activity.WatchOptions {
+// watchOptions returns the options for polls that start at the current cursor.
+func (s *Subscription) watchOptions() *activity.WatchOptions {
 	return &activity.WatchOptions{
 		Cursor: s.polled.cursor, Overlap: s.o.Overlap, Sweep: s.o.Sweep,
 		OnRetry: func(_ context.Context, e api.RetryEvent) {
@@ -174,17 +183,18 @@ func (s *Subscription) watching() *activity.WatchOptions {
 	}
 }
 
-// follow polls until a socket is open.
-func (s *Subscription) follow(ctx, now context.Context) error {
+// pollUntilSocket polls until a socket opens, which cancels stateCtx, and then
+// returns nil. It returns an error if ctx is done or the platform refuses.
+func (s *Subscription) pollUntilSocket(ctx, stateCtx context.Context) error {
 	if !s.polled.start.began.IsZero() {
 		if err := s.sweep(ctx); err != nil {
 			return err
 		}
 	}
 	var answer api.Response
-	for r, err := range s.s.polls.Watch(ratelimit.With(now, &s.turn), s.profile, s.watching(), s.with(&answer)...) {
+	for r, err := range s.s.polls.Watch(ratelimit.With(stateCtx, &s.turn), s.profile, s.watchOptions(), s.optionsWith(&answer)...) {
 		if err != nil {
-			if now.Err() != nil {
+			if stateCtx.Err() != nil {
 				return ctx.Err()
 			}
 			return err
@@ -205,7 +215,7 @@ func (s *Subscription) sweep(ctx context.Context) error {
 	first := !s.polled.start.began.IsZero()
 	r, err := s.ask(ctx, s.polled.cursor)
 	if err == nil && first {
-		r, err = s.correct(ctx, r)
+		r, err = s.correctStart(ctx, r)
 	}
 	if err != nil {
 		return err
@@ -219,18 +229,20 @@ func (s *Subscription) sweep(ctx context.Context) error {
 	return nil
 }
 
-// correct returns the first report of a subscription. If the Date of its start was ahead of
-// the times of activity, that is a report from an earlier cursor.
-func (s *Subscription) correct(ctx context.Context, r *activity.Report) (*activity.Report, error) {
-	s.turn.Set(ratelimit.Program) // the change waits for it
+// correctStart returns the first report of a subscription, which is r if it begins
+// early enough. The start was set by the Date of a response; if that clock is ahead
+// of the times of activity, changes would be missed, so it moves the cursor back and
+// polls again.
+func (s *Subscription) correctStart(ctx context.Context, r *activity.Report) (*activity.Report, error) {
+	s.turn.Set(ratelimit.Program) // a higher priority: the program waits for the change
 	defer s.turn.Set(ratelimit.Rest)
 	from, cursor := s.polled.start, r.Cursor
-	if len(r.Activity) > 0 { // then the cursor may be that of the latest change, and not of now
-		now, err := s.ask(ctx, noCursor)
+	if len(r.Activity) > 0 { // then r.Cursor may be the time of the latest change, not the present
+		present, err := s.ask(ctx, noCursor)
 		if err != nil {
 			return nil, err
 		}
-		cursor = now.Cursor
+		cursor = present.Cursor
 	}
 	now, set := s.clock.Earliest(), from.cursor.Time()
 	age := max(0, time.Since(from.began), now.Sub(set))
@@ -248,13 +260,14 @@ func (s *Subscription) correct(ctx context.Context, r *activity.Report) (*activi
 
 const noCursor = ""
 
-// ask polls from [SubscribeOptions.Overlap] before a cursor; without one it returns that of now.
+// ask polls from [SubscribeOptions.Overlap] before cursor. With noCursor the report
+// has no changes, only the cursor of the present. Failures that are not final are retried.
 func (s *Subscription) ask(ctx context.Context, cursor activity.Cursor) (*activity.Report, error) {
 	o := &activity.PollOptions{Cursor: cursor.Back(s.o.Overlap), Updated: cursor != "", Slack: leastSlack}
 	var report *activity.Report
 	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
 		var answer api.Response
-		opts := append(s.with(&answer), api.WithAttempts(1))
+		opts := append(s.optionsWith(&answer), api.WithAttempts(1))
 		r, err := s.s.polls.PollProfile(ratelimit.With(ctx, &s.turn), s.profile, o, opts...)
 		if err != nil {
 			o.Slack = min(2*o.Slack, mostSlack)
@@ -275,10 +288,10 @@ func (s *Subscription) suspect(err error) {
 	}
 }
 
-// accept queues the new changes of a response, advances the cursor, and notes how late the
-// latest of them is.
+// accept queues the new changes of a report for delivery, advances the cursor, and
+// records in the status how late the latest of them is.
 func (s *Subscription) accept(r *activity.Report) {
-	fresh := s.news(r)
+	fresh := s.newChanges(r)
 	s.advance(r.Cursor)
 	s.evict()
 	s.pending.report(fresh, s.polled.cursor)
@@ -288,21 +301,22 @@ func (s *Subscription) accept(r *activity.Report) {
 			latest = at.Time
 		}
 	}
-	s.lag(latest)
+	s.recordLag(latest)
 }
 
 // cursorSlack is how far a cursor may be ahead of the Date of its response, which
 // is in whole seconds.
 const cursorSlack = 5 * time.Second
 
-// advance moves to the cursor of a response, or to the server's time if that is
-// earlier.
+// advance moves the cursor of the subscription forward to next, the cursor of a
+// response, or to the server's time if that is earlier. It never moves backward.
 func (s *Subscription) advance(next activity.Cursor) {
 	s.polled.cursor = s.polled.cursor.Later(next.Until(s.clock.Latest(cursorSlack)))
 }
 
-// news returns the fields of a response that no response reported before.
-func (s *Subscription) news(r *activity.Report) map[activity.Field]api.Time {
+// newChanges returns the fields of a report that no earlier report had with the same
+// time, and remembers them.
+func (s *Subscription) newChanges(r *activity.Report) map[activity.Field]api.Time {
 	fresh := make(map[activity.Field]api.Time, len(r.Activity))
 	if s.polled.seen == nil {
 		s.polled.seen = map[activity.Field]api.Time{}
@@ -329,7 +343,8 @@ func (s *Subscription) evict() {
 	}
 }
 
-func (s *Subscription) lag(at time.Time) {
+// recordLag puts the time since a change into the status.
+func (s *Subscription) recordLag(at time.Time) {
 	if at.IsZero() {
 		return
 	}
@@ -337,7 +352,7 @@ func (s *Subscription) lag(at time.Time) {
 	s.note(func(st *Status) { st.Lag = lag })
 }
 
-// answered records the response of a poll.
+// answered records the response of a poll: it clears the error of earlier polls.
 func (s *Subscription) answered(h http.Header) {
 	if st := s.Status(); st.polling && st.Err != nil {
 		s.notify(func(st *Status) { st.clearError(ofPoll) })
@@ -345,7 +360,8 @@ func (s *Subscription) answered(h http.Header) {
 	s.heard(h)
 }
 
-// heard records a response. After a long silence, changes or events may have been missed.
+// heard records when the server responded. If that was long ago before, changes or
+// events may have been missed: it requests a resync or a catch-up for that time.
 func (s *Subscription) heard(h http.Header) {
 	before, silence := s.clock.answer(h)
 	if silence > longAbsent {
@@ -356,6 +372,7 @@ func (s *Subscription) heard(h http.Header) {
 	}
 }
 
+// position is the decoded form of [SubscribeOptions.Position].
 type position struct {
 	Version int             `json:"v"`
 	Profile string          `json:"profile"`
@@ -430,6 +447,7 @@ func (c *clock) alive() {
 	c.heard, c.local = c.Earliest(), time.Now().Round(0)
 }
 
+// last returns when the latest response or frame came, by the server's clock.
 func (c *clock) last() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -41,6 +41,7 @@ const (
 	dialsSecond = 10
 )
 
+// newShared returns the shared state of a Service without subscriptions.
 func newShared() *shared {
 	return &shared{
 		dials:   ratelimit.New(api.RateWindow{Max: dialsSecond, Size: time.Second}),
@@ -87,8 +88,10 @@ func (s *shared) nextPhase() float64 {
 	return 1 - s.phase
 }
 
-// interval returns [Status.Interval] without a socket. Subscriptions whose last polls had
-// changes share the polls with those at rest as [ratelimit.Class] says.
+// interval returns the time between two polls of a subscription without a
+// socket, for [Status.Interval]: 0 if it polls as fast as it wants.
+// Subscriptions whose last polls had changes get a larger share of all polls
+// than those at rest, see [ratelimit.Class].
 func (s *shared) interval(t *ratelimit.Turn) time.Duration {
 	own := t.State()
 	every := max(own.Every, pollEvery)
@@ -131,7 +134,9 @@ func (s *shared) dial(ctx context.Context, began func(), open func(context.Conte
 	}
 }
 
-// probing calls open if the network is still broken when the caller is the one to dial.
+// probing waits until the caller is the one subscription that may dial while
+// the network is broken, and then calls open. If the network is not broken any
+// more, it reports tried as false.
 func (s *shared) probing(ctx context.Context, open func(context.Context) error) (tried bool, err error) {
 	select {
 	case s.probe <- struct{}{}:

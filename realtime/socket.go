@@ -40,8 +40,9 @@ const (
 	maxTokenFailures = 2                // short sockets before a token is replaced
 )
 
-// keepSocket keeps a socket open. It returns when ctx is done or when the server
-// refuses a token.
+// keepSocket keeps a socket open: it dials, and dials again after a pause when
+// the socket closes or dialing fails. It returns when ctx is done or the server
+// refuses access.
 func (s *Subscription) keepSocket(ctx context.Context) error {
 	k := &dialLoop{Subscription: s}
 	for {
@@ -104,7 +105,8 @@ func (k *dialLoop) open(ctx context.Context) (n *session, err error) {
 	return n, err
 }
 
-// newSession dials, with a new token if the current one is too old.
+// newSession opens a socket, with a new token if the current one is too old,
+// and starts to read from it.
 func (k *dialLoop) newSession(ctx context.Context) (*session, error) {
 	if k.token == nil || !time.Now().Before(k.renew) {
 		if err := k.mint(ctx); err != nil {
@@ -127,8 +129,8 @@ func (k *dialLoop) newSession(ctx context.Context) (*session, error) {
 	return n, nil
 }
 
-// mint requests a token. It is replaced after 80 to 90 percent of its
-// lifetime.
+// mint requests a token, and sets when to replace it: after 80 to 90 percent of
+// its lifetime.
 func (k *dialLoop) mint(ctx context.Context) error {
 	asked := time.Now()
 	var answer api.Response
@@ -155,8 +157,9 @@ func (k *dialLoop) failToken() {
 	}
 }
 
-// serve waits until a session ends, and replaces it before its token expires. It
-// returns the error of the last session.
+// serve waits until the socket of n closes. Before the token expires it opens
+// another socket, with a new token, and then closes the old one. It returns the
+// error of the last socket.
 func (k *dialLoop) serve(ctx context.Context, n *session) error {
 	renew := time.NewTimer(time.Until(k.renew))
 	defer renew.Stop()
@@ -257,7 +260,8 @@ func (n *session) end() {
 	n.work.Wait()
 }
 
-// read receives frames. It never blocks on the loop over Changes.
+// read receives frames until the socket closes. It never waits for the program
+// that reads the changes.
 func (n *session) read() error {
 	for {
 		b, text, err := n.conn.ReadMessage()
@@ -271,7 +275,7 @@ func (n *session) read() error {
 			continue
 		}
 		if f.event != nil {
-			n.s.lag(f.event.Triggered.Time)
+			n.s.recordLag(f.event.Triggered.Time)
 		}
 		if n.s.wake != nil {
 			n.s.wake(watched)
@@ -283,8 +287,8 @@ func (n *session) read() error {
 
 var errSilent = errors.New("the server did not answer a ping in time")
 
-// ping sends pings, and returns an error once one has no response in half of the
-// interval.
+// ping sends a ping at each interval, and returns an error once one has no
+// response within half of the interval.
 func (n *session) ping(ctx context.Context) error {
 	for {
 		if err := wait.Sleep(ctx, n.s.o.PingInterval); err != nil {

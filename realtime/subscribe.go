@@ -99,7 +99,8 @@ func (s *Service) Subscribe(
 	}
 }
 
-// newSubscription returns a subscription that is to be run.
+// newSubscription checks the options and returns a subscription for which no
+// goroutine runs yet.
 func (s *Service) newSubscription(
 	ctx context.Context, profile api.Profile, o *SubscribeOptions, opts []api.CallOption,
 ) (*Subscription, error) {
@@ -120,13 +121,14 @@ func (s *Service) newSubscription(
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	sub.ctx, sub.stop = ctx, stop
-	if err := sub.begin(ctx); err != nil {
+	if err := sub.prepare(ctx); err != nil {
 		stop(err)
 		return nil, err
 	}
 	return sub, nil
 }
 
+// fill sets the defaults of options that are zero.
 func (o *SubscribeOptions) fill() {
 	o.Coalesce = cmp.Or(o.Coalesce, 250*time.Millisecond)
 	o.MaxPending = cmp.Or(o.MaxPending, 10_000)
@@ -172,7 +174,7 @@ func refuse(field, rule string) error {
 	return input.Fields[SubscribeOptions](opSubscribe).Refuse(field, rule, "")
 }
 
-// check rejects options that a subscription cannot have.
+// check returns an error for options that a subscription cannot have.
 func (s *Subscription) check(opts []api.CallOption) error {
 	o := &s.o
 	shortest, longest := min(o.Sweep, o.Overlap, o.PingInterval), max(o.Sweep, o.Overlap, o.PingInterval, o.Coalesce)
@@ -198,8 +200,9 @@ func (s *Subscription) check(opts []api.CallOption) error {
 	return nil
 }
 
-// begin finds the start of the changes, before any goroutine runs.
-func (s *Subscription) begin(ctx context.Context) error {
+// prepare sets up the state before any goroutine runs: the settings of the socket, the
+// ID of the caller, and the start that a Position gives.
+func (s *Subscription) prepare(ctx context.Context) error {
 	at, err := s.resume()
 	if err != nil {
 		return err
@@ -210,7 +213,7 @@ func (s *Subscription) begin(ctx context.Context) error {
 	}
 	s.pending = newPending(s.o.MaxPending, s.o.MaxMessageBytes, max(0, s.o.Coalesce))
 	s.connState = newConnState(ctx)
-	_, s.polled.now = s.connState.state()
+	_, s.polled.initial = s.connState.state()
 	s.status = Status{Mode: ModePoll, Since: time.Now()}
 	if s.o.CatchUp {
 		s.history.due = make(chan struct{}, 1)
@@ -248,7 +251,8 @@ func (s *Subscription) identify(ctx context.Context) error {
 	return err
 }
 
-// run starts the tasks, and keeps a socket open. An error ends them all.
+// run starts a goroutine for each task, and one that keeps a socket open if
+// there may be one. An error of one of them ends them all.
 func (s *Subscription) run(tasks ...func(context.Context) error) {
 	if s.dial != nil {
 		tasks = append(tasks, s.keepSocket)
@@ -267,6 +271,7 @@ func (s *Subscription) run(tasks ...func(context.Context) error) {
 	}
 }
 
+// end marks the subscription as ended, after the last of its goroutines.
 func (s *Subscription) end() {
 	if s.connState.shared != nil {
 		s.connState.setPolling(false)
@@ -275,7 +280,8 @@ func (s *Subscription) end() {
 	close(s.done)
 }
 
-// refused marks an error that permanently ends the subscription.
+// refused returns err as a [*RefusedError] if it ends the subscription for
+// good, else as it is.
 func (s *Subscription) refused(err error) error {
 	_, marked := errors.AsType[*RefusedError](err)
 	if err == nil || marked || s.ctx != nil && s.ctx.Err() != nil || !call.Final(err) {
@@ -305,8 +311,8 @@ func (s *Subscription) Changes() iter.Seq2[*Change, error] {
 	}
 }
 
-// deliver yields a batch to the loop and reports whether the loop was left.
-// Undelivered changes are queued again.
+// deliver yields a batch of changes to the loop of the caller, and reports
+// whether the loop was left. Undelivered changes are queued again.
 func (s *Subscription) deliver(b batch, yield func(*Change, error) bool) (left bool) {
 	delivered := 0
 	defer func() {
@@ -354,6 +360,7 @@ func (s *Subscription) Close() error {
 	return nil
 }
 
+// wait returns when all goroutines have ended, after closeWait at the latest.
 func (s *Subscription) wait() {
 	t := time.NewTimer(closeWait)
 	defer t.Stop()
@@ -394,13 +401,14 @@ func (s *Subscription) notify(change func(*Status)) {
 	s.o.OnStatus(s.ctx, s.Status())
 }
 
+// note changes the status without calling OnStatus.
 func (s *Subscription) note(change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.status)
 }
 
-// switchTo changes the status, and its mode.
+// switchTo sets the mode of the status, changes the rest, and calls OnStatus.
 func (s *Subscription) switchTo(mode Mode, change func(*Status)) {
 	s.notify(func(st *Status) {
 		if st.Mode != mode {
@@ -413,39 +421,44 @@ func (s *Subscription) switchTo(mode Mode, change func(*Status)) {
 // connState records whether a socket is open, for the polling goroutine.
 type connState struct {
 	ctx    context.Context
-	shared *shared         // counts it; nil for Wake
+	shared *shared         // counts the polling subscriptions; nil for Wake
 	turn   *ratelimit.Turn // of its polls
 
-	mu   sync.Mutex
-	live bool
-	now  context.Context // canceled when live is set
-	end  context.CancelFunc
+	mu       sync.Mutex
+	live     bool            // whether a socket is open
+	stateCtx context.Context // canceled when live is set
+	end      context.CancelFunc
 }
 
+// newConnState returns a connState without an open socket.
 func newConnState(ctx context.Context) *connState {
 	l := &connState{ctx: ctx}
-	l.now, l.end = context.WithCancel(ctx)
+	l.stateCtx, l.end = context.WithCancel(ctx)
 	return l
 }
 
-// setLive records whether a socket is open. The replacement of a socket is a change, too.
+// setLive records whether a socket is open, and cancels the context that state
+// returned before, also if one open socket replaces another. A subscription without
+// a socket is counted among those that poll.
 func (l *connState) setLive(live bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.live = live
-	l.counted(!live)
+	l.countAsPolling(!live)
 	l.end()
-	l.now, l.end = context.WithCancel(l.ctx)
+	l.stateCtx, l.end = context.WithCancel(l.ctx)
 }
 
-// setPolling records that the subscription starts or ends to poll for lack of a socket.
+// setPolling records whether the subscription polls because it has no socket.
 func (l *connState) setPolling(polling bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.counted(polling && !l.live)
+	l.countAsPolling(polling && !l.live)
 }
 
-func (l *connState) counted(polling bool) {
+// countAsPolling adds the subscription to those of the Service that poll because they
+// have no socket, or removes it: they share the rate of the polls.
+func (l *connState) countAsPolling(polling bool) {
 	if l.shared != nil {
 		l.shared.setPolling(l.turn, polling)
 	}
@@ -456,12 +469,13 @@ func (l *connState) counted(polling bool) {
 func (l *connState) state() (bool, context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.live, l.now
+	return l.live, l.stateCtx
 }
 
+// retryAfter returns the Retry-After of a refused handshake or call, 0 without one.
 func retryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*HandshakeError](err); ok {
 		return e.RetryAfter
 	}
-	return wait.Ordered(err)
+	return wait.RetryAfterOf(err)
 }

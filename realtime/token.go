@@ -158,7 +158,7 @@ type Room struct {
 //
 // It calls GET /current/realtime/auth/validate/.
 func (s *Service) ValidateRoomToken(ctx context.Context, token api.Secret, opts ...api.CallOption) (*Room, error) {
-	credential, err := bearer("realtime.ValidateRoomToken", token)
+	credential, err := bearerCredential("realtime.ValidateRoomToken", token)
 	if err != nil {
 		return nil, err
 	}
@@ -190,14 +190,16 @@ type Note struct {
 //
 // It calls GET /current/realtime/note-auth/validate/.
 func (s *Service) ValidateNoteToken(ctx context.Context, token api.Secret, opts ...api.CallOption) (*Note, error) {
-	credential, err := bearer("realtime.ValidateNoteToken", token)
+	credential, err := bearerCredential("realtime.ValidateNoteToken", token)
 	if err != nil {
 		return nil, err
 	}
 	return call.Payload[Note](ctx, s.c, endpoint.RealtimeValidateNoteToken(credential), opts)
 }
 
-func bearer(op string, token api.Secret) (api.Secret, error) {
+// bearerCredential returns "Bearer " and the token, for an Authorization header, or
+// an [*api.InputError] if the token is empty or not printable ASCII.
+func bearerCredential(op string, token api.Secret) (api.Secret, error) {
 	if token.IsZero() || strings.ContainsFunc(token.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return api.Secret{}, &api.InputError{Op: op, Field: "token", Rule: "must be a token: not empty, without blanks"}
 	}

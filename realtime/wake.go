@@ -43,16 +43,17 @@ const (
 	unwatched = false
 )
 
-// keepWaking watches without a socket while none is open.
+// keepWaking reports to the Waker's callback whether the profile is watched: by an
+// open socket, or by polls while none is open. It returns only with an error.
 func (s *Subscription) keepWaking(ctx context.Context) error {
-	live, now := false, s.polled.now
+	socketOpen, stateCtx := false, s.polled.initial // canceled when the socket opens or closes
 	for {
 		switch {
-		case live:
+		case socketOpen:
 			s.wake(watched)
-			<-now.Done()
-		case s.dial == nil || wait.Sleep(now, grace) == nil: //nolint:contextcheck // now is derived from ctx
-			if err := s.pollToWake(now); err != nil && now.Err() == nil { //nolint:contextcheck // as above
+			<-stateCtx.Done()
+		case s.dial == nil || wait.Sleep(stateCtx, grace) == nil: //nolint:contextcheck // stateCtx is derived from ctx
+			if err := s.pollToWake(stateCtx); err != nil && stateCtx.Err() == nil { //nolint:contextcheck // as above
 				return err
 			}
 		}
@@ -60,22 +61,23 @@ func (s *Subscription) keepWaking(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		live, now = s.connState.state()
+		socketOpen, stateCtx = s.connState.state()
 	}
 }
 
-// pollToWake polls until now is done, or the platform refuses.
-func (s *Subscription) pollToWake(now context.Context) error {
+// pollToWake polls until stateCtx is done, which is when a socket opens, or until
+// the platform refuses.
+func (s *Subscription) pollToWake(stateCtx context.Context) error {
 	select {
 	case s.s.watched <- struct{}{}:
 		defer func() { <-s.s.watched }()
-	case <-now.Done():
-		return now.Err()
+	case <-stateCtx.Done():
+		return stateCtx.Err()
 	}
 	s.s.setPolling(&s.turn, true)
 	defer s.s.setPolling(&s.turn, false)
 	began := false
-	for r, err := range s.s.polls.Watch(ratelimit.With(now, &s.turn), s.profile, nil, s.opts...) {
+	for r, err := range s.s.polls.Watch(ratelimit.With(stateCtx, &s.turn), s.profile, nil, s.opts...) {
 		if err != nil {
 			return err
 		}
@@ -84,5 +86,5 @@ func (s *Subscription) pollToWake(now context.Context) error {
 		}
 		began = true
 	}
-	return now.Err()
+	return stateCtx.Err()
 }

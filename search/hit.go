@@ -97,7 +97,7 @@ var _ = decode.Fix(func(h *Hit) {
 	}
 })
 
-// fill copies fields that the hit lacks from the node.
+// fill sets the fields that the hit lacks to those of the node.
 func (h *Hit) fill(n *storage.Node) {
 	if h.ID == "" {
 		h.ID = n.ID
@@ -125,6 +125,8 @@ func (h *Hit) fill(n *storage.Node) {
 // hits are an object by node ID, in order of rank, or an array.
 type hits []*Hit
 
+// UnmarshalJSONFrom reads a list, or an object that has the hits by their IDs;
+// the order is that of the text.
 func (h *hits) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	*h = nil
 	if dec.PeekKind() != '{' {

@@ -117,7 +117,8 @@ func (q *Query) values(op string, in api.Profile) (url.Values, error) {
 	return v, nil
 }
 
-// textValues are the parameters that Storage and Unified share.
+// textValues returns the parameters of a search for a text in files or in
+// everything. Target "" means both, names and content.
 func textValues(
 	args input.Args, text string, target Target, match NameMatch, caseSensitive bool,
 ) (url.Values, error) {
@@ -142,6 +143,8 @@ func textValues(
 	return v, nil
 }
 
+// checkPattern returns an error for a pattern of names that is too long, or
+// matches everything.
 func checkPattern(args input.Args, pattern string, match NameMatch) error {
 	if n := utf8.RuneCountInString(pattern); n > maxPattern {
 		rule := "must be at most 256 characters to match names by " + string(match)
@@ -153,7 +156,8 @@ func checkPattern(args input.Args, pattern string, match NameMatch) error {
 	return nil
 }
 
-// setScopes checks the scopes and adds them to v.
+// setScopes checks the scopes, files and folders to search in, and adds them to
+// v.
 func setScopes(args input.Args, scopes []Scope, v url.Values) error {
 	if len(scopes) > maxScopes {
 		return args.Refuse("files_scope", "must hold at most 100 files and folders", strconv.Itoa(len(scopes)))

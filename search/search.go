@@ -104,8 +104,9 @@ func (w *resultWire) result(q *Query) *Result {
 	return r
 }
 
-// gaps returns the parts of a search that were not done according to m; within reports
-// whether it was limited to folders.
+// gaps returns the parts of a search that were not done according to the
+// metadata of its response. Within reports whether the search was limited to
+// folders.
 func gaps(m *Metadata, target Target, within bool) []Gap {
 	if m == nil {
 		return nil
@@ -169,6 +170,7 @@ func (s *Service) Pages(
 	return s.pages(in, q).Pages(ctx, opts)
 }
 
+// pages returns the pages of a search, of the largest size by default.
 func (s *Service) pages(in api.Profile, q Query) page.List[*Result, *Hit] {
 	if q.Limit == 0 {
 		q.Limit = page.MaxLimit

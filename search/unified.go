@@ -120,6 +120,7 @@ func (s *Service) Unified(
 	return b, nil
 }
 
+// values checks the query and returns it as query parameters.
 func (q *UnifiedQuery) values(op string, in api.Profile) (url.Values, error) {
 	if err := in.OneOf(op, "in", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return nil, err
@@ -181,7 +182,8 @@ func (s *Service) AllComments(
 	return all(ctx, s, in, q, opts, window, func(b *Buckets) *Bucket[CommentHit] { return b.Comments })
 }
 
-// all iterates over one bucket and requests one hit of each other.
+// all returns all hits of one of the buckets of a unified search, which window
+// and bucket select. It requests a single hit of each other bucket.
 func all[T any](
 	ctx context.Context, s *Service, in api.Profile, q UnifiedQuery, opts []api.CallOption,
 	window func(q *UnifiedQuery) *Window, bucket func(b *Buckets) *Bucket[T],

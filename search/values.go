@@ -56,6 +56,7 @@ func (s *Service) Metadata(
 	return call.Payload[Values](ctx, s.c, endpoint.SearchMetadata(workspace, q), opts)
 }
 
+// query checks the text and the options and returns them as query parameters.
 func (o *ValuesOptions) query(op, text string) (url.Values, error) {
 	args := input.Fields[ValuesOptions](op)
 	text = strings.TrimSpace(text)

@@ -107,7 +107,8 @@ func (r CreateRequest) check(f *fields) {
 	checkOpen(f, r.Access, !r.Password.IsZero(), r.AnonymousUploadsEnabled, r.Type == TypeSend || !folder)
 }
 
-// checkFolder rejects fields that are invalid for a share of a workspace folder.
+// checkFolder refuses fields that are invalid for a share whose content is a
+// folder of a workspace.
 func (r CreateRequest) checkFolder(f *fields) {
 	const mode = " when StorageMode is workspace_folder"
 	switch {
@@ -155,6 +156,8 @@ func checkOpen(f *fields, access Access, password, anonymous, send bool) {
 	}
 }
 
+// describe sets the form fields for the title, the texts and the features of a
+// share.
 func (r CreateRequest) describe(f *fields) {
 	form.Given("title", r.Title, f.text(minTitle, maxTitle))
 	form.Given("description", r.Description, f.text(minDescription, maxDescription))
@@ -169,6 +172,8 @@ func (r CreateRequest) describe(f *fields) {
 	word(f, "download_security", r.DownloadSecurity)
 }
 
+// place sets the form fields for where the content of a share is and who has
+// access.
 func (r CreateRequest) place(f *fields) {
 	word(f, "share_type", r.Type)
 	word(f, "storage_mode", r.StorageMode)
@@ -188,6 +193,7 @@ func (r CreateRequest) place(f *fields) {
 	form.Given("expires", r.Expires, f.Time(form.Bare))
 }
 
+// brand sets the form fields for the appearance of a share.
 func (r CreateRequest) brand(f *fields) {
 	word(f, "display_type", r.DisplayType)
 	word(f, "workspace_style", r.WorkspaceStyle)

@@ -47,7 +47,8 @@ type ListOptions struct {
 	Offset   int      // rows to skip; not with [ArchivedAlso] and [ScopeAvailable]
 }
 
-// request returns the request for the scope.
+// request checks the options and returns the request for their scope, which has
+// an endpoint of its own.
 func (o *ListOptions) request() (*api.Request, error) {
 	args := input.Fields[ListOptions]("shares.List")
 	var r *api.Request
@@ -70,7 +71,7 @@ func (o *ListOptions) request() (*api.Request, error) {
 	return r, window(args, r, o.Archived, o.Limit, o.Offset)
 }
 
-// window sets the query of a list.
+// window checks the options of a list and sets them as the query of r.
 func window(args input.Args, r *api.Request, archived Archived, limit, offset int) error {
 	q, err := page.Window(args, limit, offset)
 	if err != nil {
@@ -222,6 +223,8 @@ type rowItems[T any] struct {
 	Items []*T `json:"items"`
 }
 
+// UnmarshalJSONFrom reads a list, or an object that has one; anything else is
+// nil.
 func (r *rows[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	*r = nil
 	switch dec.PeekKind() {

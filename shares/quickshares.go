@@ -78,6 +78,7 @@ type QuickShareListOptions struct {
 	Offset int // rows to skip
 }
 
+// query returns the options as query parameters; nil has none.
 func (o *QuickShareListOptions) query(op string) (url.Values, error) {
 	if o == nil {
 		return url.Values{}, nil

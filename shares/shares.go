@@ -71,6 +71,8 @@ type shareAnswer struct {
 	Root  Share  `json:",embed,inline"`
 }
 
+// share returns the share of a response, which is a member or the whole
+// payload; nil if there is none.
 func (a *shareAnswer) share() *Share {
 	if a.Share == nil && a.Root.ID != "" {
 		return &a.Root

@@ -70,6 +70,8 @@ func (s *Service) Update(ctx context.Context, share api.ID, r UpdateRequest, opt
 	return call.Do(ctx, s.c, endpoint.SharesUpdate(share, f.Form), opts)
 }
 
+// describe sets the form fields for the title, the texts and the features of a
+// share, as far as they change.
 func (r UpdateRequest) describe(f *fields) {
 	optional(f, "title", r.Title, f.text(minTitle, maxTitle))
 	optional(f, "description", r.Description, f.text(minDescription, maxDescription))
@@ -82,8 +84,8 @@ func (r UpdateRequest) describe(f *fields) {
 	word(f, "download_security", r.DownloadSecurity)
 }
 
-// open sets who may open the share. It rejects only contradictions within the
-// request, because the current values are unknown.
+// open sets the form fields for who may open the share. It refuses only
+// contradictions within the request, because the current values are unknown.
 func (r UpdateRequest) open(f *fields) {
 	_, password := r.Password.Get()
 	anonymous := r.AnonymousUploadsEnabled != nil && *r.AnonymousUploadsEnabled
@@ -103,6 +105,8 @@ func (r UpdateRequest) open(f *fields) {
 	}
 }
 
+// brand sets the form fields for the appearance of a share, as far as it
+// changes.
 func (r UpdateRequest) brand(f *fields) {
 	word(f, "display_type", r.DisplayType)
 	word(f, "workspace_style", r.WorkspaceStyle)

@@ -153,6 +153,8 @@ func (d *dir) visible(name string) string {
 	return name
 }
 
+// clean returns a name that is safe on this system for the server's name of a
+// node. The name of a partial file of a download is changed as a whole.
 func (d *dir) clean(name string) string {
 	if durable.IsPartial(name) {
 		return download.Name(name)

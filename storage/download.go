@@ -66,6 +66,7 @@ type DownloadOptions struct {
 	OnProgress func(ctx context.Context, p api.Progress)
 }
 
+// orAll returns the options, or for nil those of a download of the whole file.
 func orAll(o *DownloadOptions) DownloadOptions {
 	if o == nil {
 		return DownloadOptions{}
@@ -105,6 +106,8 @@ func readRequest(in api.Profile, node, version api.OpaqueID, token api.Secret) *
 	return r
 }
 
+// readQuery returns the query parameters of a download; "" and the zero token
+// are left out.
 func readQuery(version api.OpaqueID, token api.Secret) url.Values {
 	q := url.Values{}
 	if v := version.Plain(); v != "" {

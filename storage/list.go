@@ -42,6 +42,7 @@ const maxPageSize = 500
 
 func pageSizes() []int { return []int{100, 250, maxPageSize} }
 
+// query checks the options and returns them as query parameters.
 func (o *ListOptions) query(op string) (url.Values, error) {
 	args := input.Fields[ListOptions](op)
 	q, err := pageQuery(args, o.PageSize, o.Cursor)
@@ -61,6 +62,8 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 	return q, nil
 }
 
+// pageQuery returns the query parameters for a page: 0 and "" are left out. It
+// rejects a size that the platform does not offer.
 func pageQuery(args input.Args, size int, cursor string) (url.Values, error) {
 	q := url.Values{}
 	if size != 0 {
@@ -92,6 +95,8 @@ type pageWire struct {
 	} `json:"pagination"`
 }
 
+// page returns the response as a Page. HasMore follows from the cursor if the
+// response does not have it.
 func (w *pageWire) page() *Page {
 	p := &Page{Nodes: w.Nodes, PageSize: w.Pagination.PageSize, HasMore: w.Pagination.NextCursor != ""}
 	if more := w.Pagination.HasMore; more != nil {
@@ -111,6 +116,7 @@ type nodeItems struct {
 	Items []*Node `json:"items"`
 }
 
+// UnmarshalJSONFrom reads a list, or an object that has one.
 func (n *nodes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	*n = nil
 	if dec.PeekKind() != '{' {
@@ -165,6 +171,7 @@ func (s *Service) Pages(
 	return s.pages(in, parent, list).Pages(ctx, opts)
 }
 
+// pages returns the pages of a folder, of the largest size by default.
 func (s *Service) pages(in api.Profile, parent api.OpaqueID, list *ListOptions) page.List[*Page, *Node] {
 	var o ListOptions
 	if list != nil {

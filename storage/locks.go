@@ -62,6 +62,7 @@ const (
 	defaultLock = 5 * time.Minute // of the server
 )
 
+// form checks the options and returns them as a form.
 func (o *LockOptions) form(op string) (api.Body, error) {
 	form := url.Values{}
 	if d := o.Duration; d != 0 {
@@ -171,6 +172,8 @@ func (l *Locks) Release(
 	return locked(call.Remove(ctx, l.c, endpoint.StorageLocksRelease(in, node, values), opts))
 }
 
+// tokenValues returns the parameter with the token of a lock, which must not be
+// empty.
 func tokenValues(op string, token api.Secret) (url.Values, error) {
 	if token.IsZero() {
 		return nil, input.Parameters(op, fieldLockToken, "token").Refuse(fieldLockToken, "must be the token of Acquire", "")

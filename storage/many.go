@@ -117,6 +117,8 @@ func (m *many) next(ctx context.Context) (node api.OpaqueID, more bool) {
 	return node, true
 }
 
+// ended records that the call for a node has failed, if err is not nil. The
+// first error that would also fail all other calls is kept as the Cause.
 func (m *many) ended(node api.OpaqueID, err error) {
 	if err == nil {
 		return

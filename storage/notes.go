@@ -98,6 +98,7 @@ func (n *Notes) Update(
 	return changed, call.Conflict(op, err)
 }
 
+// checkNoteName returns an error for a name that a note cannot have.
 func checkNoteName(args input.Args, name string) error {
 	if !strings.HasSuffix(name, ".md") {
 		return args.Refuse("name", "must end in .md", strconv.QuoteToASCII(name))
@@ -105,6 +106,8 @@ func checkNoteName(args input.Args, name string) error {
 	return checkName(args, name)
 }
 
+// checkMarkdown returns an error for a text that cannot be the content of a
+// note.
 func checkMarkdown(args input.Args, content string) error {
 	const rule = "must be UTF-8 of 1 byte to 100 KB, and not be blank"
 	if n := len(content); n > maxNoteContent || strings.TrimSpace(content) == "" || !utf8.ValidString(content) {

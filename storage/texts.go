@@ -36,6 +36,7 @@ type ChunkRange struct {
 	Count int `wire:"chunk_to"`   // chunks, up to position 9,999; 0 means all that follow
 }
 
+// query checks the options and returns them as query parameters.
 func (o *TextOptions) query(op string) (url.Values, error) {
 	if err := o.check(input.Fields[TextOptions](op)); err != nil {
 		return nil, err
@@ -58,6 +59,8 @@ func (o *TextOptions) query(op string) (url.Values, error) {
 	return q, nil
 }
 
+// check returns an error for options that the platform would reject. At most
+// one of Query, Page and Chunks may be set.
 func (o *TextOptions) check(args input.Args) error {
 	selections := 0
 	for _, given := range []bool{o.Query != "", o.Page != 0, o.Chunks != nil} {
@@ -84,6 +87,7 @@ func (o *TextOptions) check(args input.Args) error {
 	return nil
 }
 
+// check returns an error for a range outside the positions 0 to 9999.
 func (c *ChunkRange) check(args input.Args) error {
 	const maxChunk = 10_000
 	switch {

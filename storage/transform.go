@@ -50,6 +50,8 @@ type Transform struct {
 	Crop image.Rectangle
 }
 
+// query checks the transformation and returns it as query parameters, with the
+// token.
 func (t Transform) query(op string, token api.Secret) (url.Values, error) {
 	args := input.Fields[Transform](op)
 	formats := []ImageFormat{"", ImageFormatPNG, ImageFormatJPG, ImageFormatJPEG}
@@ -132,6 +134,7 @@ func (t *Transforms) Get(
 	return t.open(ctx, in, node, token, change, unlinked(opts))
 }
 
+// open starts the download of a transformed image.
 func (t *Transforms) open(
 	ctx context.Context, in api.Profile, node api.OpaqueID, token api.Secret, change Transform, opts []api.CallOption,
 ) (*api.Download, error) {

@@ -32,7 +32,8 @@ func FromUpload(upload api.OpaqueID) Source { return Source{Upload: upload} }
 // [Service.Update] takes it everywhere.
 func FromHash(algorithm, hash string) Source { return Source{Hash: hash, HashAlgo: algorithm} }
 
-// text returns the field of a form.
+// text checks the source of new content and returns it as JSON, for the form
+// field "from".
 func (f Source) text(args input.Args) (string, error) {
 	refuse := func(rule, got string) (string, error) { return "", args.Refuse("from", rule, got) }
 	if id := f.Upload.Plain(); id != "" {
@@ -97,6 +98,8 @@ type UpdateRequest struct {
 	IfVersion api.Opt[api.OpaqueID] `wire:"if_version_id"`
 }
 
+// form checks the request, which must change something, and returns it as a
+// form.
 func (r *UpdateRequest) form(op string) (api.Form, error) {
 	args := input.Fields[UpdateRequest](op)
 	form := api.Form{}

@@ -79,7 +79,8 @@ func previewsAtRest(n *Node) bool {
 	return len(n.Previews) > 0
 }
 
-// await reads a node until it is ready or has failed.
+// await reads a node until state reports that it is ready or has failed, which
+// is a [*NotReadyError].
 func (s *Service) await(
 	ctx context.Context, op string, in api.Profile, node api.OpaqueID, opts []api.CallOption,
 	state func(n *Node) (state string, ready, failed bool),

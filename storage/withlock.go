@@ -71,7 +71,8 @@ type heldLock struct {
 	since  time.Time // start of the request that acquired or renewed it last
 }
 
-// acquire gets the lock, and waits for it if the options say so.
+// acquire gets the lock. If another user holds it, it waits if the options say
+// so.
 func (l *heldLock) acquire(ctx context.Context, o WithLockOptions) error {
 	o.Duration = cmp.Or(o.Duration, defaultLock)
 	l.length = o.Duration
@@ -83,7 +84,7 @@ func (l *heldLock) acquire(ctx context.Context, o WithLockOptions) error {
 		lock, err := l.locks.Acquire(ctx, l.in, l.node, &o.LockOptions, l.opts...)
 		if o.Wait && errors.Is(err, api.ErrLocked) {
 			held = err
-			return false, max(interval.Next(), wait.Ordered(err)), nil
+			return false, max(interval.Next(), wait.RetryAfterOf(err)), nil
 		}
 		if err == nil {
 			l.token = lock.Token
@@ -96,7 +97,9 @@ func (l *heldLock) acquire(ctx context.Context, o WithLockOptions) error {
 	return err
 }
 
-// run calls do while the lock is renewed, and releases it.
+// run calls do while a goroutine renews the lock, and then releases it. If the
+// lock is lost, the context of do is canceled and the result includes
+// [ErrLockLost].
 func (l *heldLock) run(ctx context.Context, do func(ctx context.Context) error) (err error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	renewing := make(chan error, 1)
@@ -134,8 +137,8 @@ func (l *heldLock) renew(ctx context.Context) error {
 	return nil
 }
 
-// extend renews the lock once. Each attempt has an eighth of the duration, and the
-// last one ends a margin before the lock.
+// extend renews the lock once. An attempt may take an eighth of the duration of
+// the lock. The last one ends some time before the lock does.
 func (l *heldLock) extend(ctx context.Context) error {
 	ctx, stop := context.WithDeadline(ctx, l.ends().Add(-l.margin()))
 	defer stop()

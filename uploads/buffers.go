@@ -6,6 +6,8 @@ import "context"
 // time, and are reused.
 type buffers chan []byte
 
+// newBuffers returns a pool of n buffers, which are allocated when they are
+// first used.
 func newBuffers(n int) buffers {
 	b := make(buffers, n)
 	for range n {

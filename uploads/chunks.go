@@ -39,7 +39,7 @@ func (k *Chunks) Send(ctx context.Context, upload api.OpaqueID, chunk Chunk, opt
 	return k.send(ctx, upload, chunk, crc.Sum(chunk.Content), opts)
 }
 
-// send sends a chunk whose checksum is known.
+// send sends a chunk whose checksum, sum, is known.
 func (k *Chunks) send(ctx context.Context, upload api.OpaqueID, c Chunk, sum uint32, opts []api.CallOption) error {
 	const op = "uploads.Chunks.Send"
 	args := input.Fields[Chunk](op)

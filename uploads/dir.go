@@ -171,7 +171,8 @@ func (f *folder) relative() string {
 	return f.target + "/"
 }
 
-// check rejects options and targets that a folder cannot have.
+// check returns an error for options or a target that an upload of a folder
+// cannot have.
 func (d *dir) check(t Target) error {
 	args, target := input.Fields[DirOptions](opDir), input.Fields[Target](opDir)
 	switch {
@@ -195,8 +196,9 @@ func (d *dir) scan(ctx context.Context) error {
 	return d.scanFolder(ctx, d.root)
 }
 
-// scanFolder adds what a folder contains. A folder that cannot be read is a failed entry,
-// except the root.
+// scanFolder adds all files and folders below f to the tree of what is to be
+// sent. A folder that cannot be read becomes a failed entry; for the root it is
+// an error.
 func (d *dir) scanFolder(ctx context.Context, f *folder) error {
 	entries, filtered, err := d.list(ctx, f.path)
 	f.filtered = f.filtered || filtered || err != nil
@@ -217,7 +219,9 @@ func (d *dir) scanFolder(ctx context.Context, f *folder) error {
 	return nil
 }
 
-// scanEntry adds a file, or a folder and what it contains.
+// scanEntry adds a file to the folder f, or a folder and all below it. Used
+// holds the names that f has already. What cannot be sent becomes a skipped or
+// failed entry.
 func (d *dir) scanEntry(ctx context.Context, f *folder, found found, used dirs.Names) error {
 	name, err := found.name, found.err
 	if err == nil && !found.folder && durable.IsPartial(name) {
@@ -269,7 +273,8 @@ func (f *folder) pending(visit func(e *entry)) {
 	}
 }
 
-// limit fails the files that are larger than the plan allows.
+// limit marks files that are larger than the plan allows as failed, and sets
+// how many sessions of uploads may be open at a time.
 func (d *dir) limit(ctx context.Context) error {
 	limits, err := d.s.plans.of(ctx, Target{Profile: d.in, Folder: d.base}, d.opts)
 	if err != nil {

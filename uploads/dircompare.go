@@ -12,7 +12,8 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// compare finds the files that need not be sent, level by level.
+// compare finds the files that need not be sent because the target has them. It
+// reads the folders of the target level by level.
 func (d *dir) compare(ctx context.Context) error {
 	if err := d.resolve(ctx, d.root); err != nil {
 		return call.Failed(opDir, err)
@@ -32,7 +33,8 @@ func (d *dir) compare(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// compareFolder finds the folders that the target already has, and ends files that are
+// compareFolder reads the folder of the target that corresponds to f. It sets
+// the IDs of the subfolders that exist, and ends the entries of files that are
 // the same there or whose name is taken.
 func (d *dir) compareFolder(ctx context.Context, f *folder) error {
 	if f.id == "" {

@@ -14,7 +14,8 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// send sends the files, those in chunks last, and creates the folders that hold none.
+// send sends the files, small ones in common calls and large ones in chunks,
+// last, and creates the folders without files.
 func (d *dir) send(ctx context.Context) error {
 	var calls []func()
 	for _, files := range d.batches() {
@@ -33,7 +34,7 @@ func (d *dir) send(ctx context.Context) error {
 	return nil
 }
 
-// batches returns the small files by the calls that send them.
+// batches divides the small files into batches, each for one call.
 func (d *dir) batches() (all [][]*entry) {
 	most := int64(batchBytes)
 	if d.o.BytesPerSecond > 0 {
@@ -119,7 +120,8 @@ func (d *dir) one(ctx context.Context, e *entry) {
 	d.done(ctx, e, n.ID)
 }
 
-// file sends a file in one call or in chunks.
+// file sends one file: in one call if it is small or cannot be read at random,
+// else in chunks.
 func (d *dir) file(ctx context.Context, e *entry) (*storage.Node, error) {
 	local, err := d.reader(ctx, e)
 	if err != nil {
@@ -147,6 +149,8 @@ func (d *dir) newFile(e *entry, content io.ReaderAt) *file {
 	return f
 }
 
+// fileOptions returns the options for the upload of one file. Its progress
+// counts for the entry and for the folder.
 func (d *dir) fileOptions(e *entry) *FileOptions {
 	o := &FileOptions{ChunkSize: d.o.ChunkSize, Creator: d.o.Creator, Sessions: d.o.Sessions}
 	if o.ChunkSize == 0 && d.o.BytesPerSecond > 0 {
@@ -224,8 +228,8 @@ func (d *dir) await(ctx context.Context, waiting map[string]*entry) {
 	}
 }
 
-// look ends the entry of a file if its upload has ended. It reads the upload unless that is
-// in the list.
+// look reads an upload, unless u holds it, and ends the entry of its file if
+// the upload has ended. It reports whether it has.
 func (d *dir) look(ctx context.Context, id api.OpaqueID, u *Upload, e *entry) (ended bool, err error) {
 	if u == nil {
 		u, err = d.s.Get(ctx, id, d.opts...)
@@ -247,7 +251,8 @@ func (d *dir) look(ctx context.Context, id api.OpaqueID, u *Upload, e *entry) (e
 
 const resendFailed = true // in batch: files that fail are sent once more
 
-// batch sends small files in one call. Those that fail are sent once more if again is set.
+// batch sends small files in one call. With again, those that fail are sent
+// once more.
 func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
 	entries, result, err := d.sendBatch(ctx, entries)
 	switch {
@@ -270,8 +275,9 @@ func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
 	}
 }
 
-// refused sends the files of a call that was refused in smaller calls, unless none of them
-// can be the reason.
+// refused handles a call with several files that was refused: it sends the
+// files again in smaller calls if one of them, or their size, may be the
+// reason. Otherwise they fail.
 func (d *dir) refused(ctx context.Context, entries []*entry, again bool, err error) {
 	refusal, refused := errors.AsType[*api.Error](err)
 	tooLarge := refused && refusal.Status == http.StatusRequestEntityTooLarge && errors.Is(err, api.ErrLimit)
@@ -289,8 +295,8 @@ func (d *dir) refused(ctx context.Context, entries []*entry, again bool, err err
 	}
 }
 
-// sendBatch sends small files in one call, and returns those that could be read. There are
-// none if the call was not made.
+// sendBatch sends small files in one call, and returns the entries of those
+// that it could read and has sent. There are none if the call was not made.
 func (d *dir) sendBatch(ctx context.Context, entries []*entry) (sent []*entry, _ *BatchResult, err error) {
 	room := int64(len(entries))
 	for _, e := range entries {
@@ -319,8 +325,9 @@ func (d *dir) sendBatch(ctx context.Context, entries []*entry) (sent []*entry, _
 	return sent, result, err
 }
 
-// results ends the entries that are stored, and returns those without a clear result and
-// those that were refused, which hold the reason.
+// results ends the entries of files that are stored according to the result of
+// their call. It returns those without a clear result, and those that were
+// refused, whose Err is the reason.
 func (d *dir) results(ctx context.Context, entries []*entry, result *BatchResult) (unknown, failed []*entry) {
 	found := result.byIndex(entries)
 	waiting := map[string]*entry{} // by upload

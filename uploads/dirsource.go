@@ -29,6 +29,7 @@ func (r rootFS) Open(name string) (fs.File, error) {
 
 func (r rootFS) Stat(name string) (fs.FileInfo, error) { return r.root.Stat(name) }
 
+// ReadDir returns the entries of a folder, sorted by name.
 func (r rootFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	f, err := r.root.Open(name)
 	if err != nil {
@@ -48,8 +49,8 @@ type found struct {
 	err    error       // why it cannot be sent
 }
 
-// list reads a folder, without what the filter leaves out. Filtered reports whether that is
-// anything.
+// list reads a local folder, and returns the entries that the filter selects.
+// Filtered reports whether it leaves out any.
 func (d *dir) list(ctx context.Context, folder string) (selected []found, filtered bool, err error) {
 	type listing struct {
 		selected []found
@@ -125,6 +126,8 @@ type exact struct {
 	left int64
 }
 
+// Read returns [api.ErrChanged] if the content is longer or shorter than
+// expected.
 func (c *exact) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.left -= int64(n)
@@ -152,8 +155,9 @@ func (d *dir) content(e *entry, p []byte) ([]byte, error) {
 	return p[:n], nil
 }
 
-// read reads small files into a buffer, which must be longer than all of them by a byte for
-// each. Those that cannot be read, or have changed, fail. The error is that of ctx.
+// read reads small files into a buffer, which must be longer than all of them
+// together by a byte for each. The entries of files that cannot be read, or
+// have changed, fail. The error is that of ctx.
 func (d *dir) read(ctx context.Context, buffer []byte, entries []*entry) (files []BatchFile, read []*entry, err error) {
 	type content struct {
 		bytes []byte

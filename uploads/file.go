@@ -216,7 +216,8 @@ type file struct {
 	state Upload
 }
 
-// newFile prepares an upload. Content that is a file can be checked for changes.
+// newFile returns an upload that has not begun. If content is a file, it can
+// notice that the file changes during the upload.
 func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts []api.CallOption) *file {
 	f := &file{
 		s: s, op: op, args: input.Parameters(op), content: content, opts: opts,
@@ -234,7 +235,7 @@ func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts [
 	return f
 }
 
-// run uploads the content and returns the node.
+// run uploads the content with the given function, and returns the stored node.
 func (f *file) run(ctx context.Context, upload func(context.Context) error) (*storage.Node, error) {
 	target := input.Fields[Target](f.op)
 	switch {
@@ -261,9 +262,10 @@ func (f *file) swaps() bool {
 	return f.Target.IfVersion != "" && f.Target.Profile.Kind != api.ProfileKindFileShare
 }
 
-// swap makes the assembled upload the content of the file. After a lost response, and
-// after a version conflict, which can name the version of an earlier attempt, the file
-// is read.
+// swap makes the assembled upload the content of the file, if that still has
+// the expected version. If the response is lost or reports a version conflict,
+// which may be due to an earlier attempt that was successful, it reads the file
+// to find out.
 func (f *file) swap(ctx context.Context) (*storage.Node, error) {
 	r := storage.UpdateRequest{From: storage.FromUpload(f.ID), IfVersion: api.Set(f.Target.IfVersion)}
 	n, err := f.s.nodes.Update(ctx, f.Target.Profile, f.Target.File, r, f.opts...)
@@ -359,8 +361,9 @@ func (s *Service) children(
 	return there, nil
 }
 
-// transfer uploads the content. It starts over once if the session cannot be continued
-// and the content can be read again.
+// transfer uploads the content with the given function. If the session that it
+// continues is lost, it starts over once, provided that the content can be read
+// again.
 func (f *file) transfer(ctx context.Context, upload func(context.Context) error) error {
 	if err := call.Check(ctx, f.s.c, f.op); err != nil {
 		return err
@@ -422,8 +425,9 @@ func (f *file) resumable(err error) error {
 	return err
 }
 
-// node reads the stored file. If another upload has replaced its content since, or it
-// cannot be read, the result has only what is known of this one: it is stored.
+// node returns the node of the stored file. If another upload has replaced the
+// content since, or the node cannot be read, it has only what is known without
+// reading it.
 func (f *file) node(ctx context.Context) *storage.Node {
 	known := &storage.Node{
 		ID: cmp.Or(f.state.FileID, f.Target.File), Name: f.Name, Type: storage.NodeTypeFile, Size: f.Size,
@@ -448,6 +452,8 @@ func (f *file) node(ctx context.Context) *storage.Node {
 	return known
 }
 
+// request returns the request that starts the upload. A file whose version is
+// to be compared gets its content later, by an update.
 func (f *file) request() StartRequest {
 	r := StartRequest{Target: f.Target, Name: f.Name, Size: f.Size, Creator: f.o.Creator}
 	if f.swaps() {

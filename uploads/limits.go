@@ -70,7 +70,8 @@ type limitsOf struct {
 
 const limitsLife = time.Minute
 
-// of returns the limits for a folder or file. Callers at the same time share one call.
+// of returns the limits of the plan for a folder or file. They are cached;
+// callers at the same time share one call.
 func (l *limits) of(ctx context.Context, t Target, opts []api.CallOption) (*Limits, error) {
 	o := l.entry(Target{Profile: t.Profile, Folder: t.Folder, File: t.File})
 	select {
@@ -156,7 +157,9 @@ func (l *Limits) parallel(most int, size int64) int {
 	return int(max(n, 1))
 }
 
-// chunkSize returns the size of the chunks of a file: wanted, or what the limits require.
+// chunkSize returns the size of the chunks for a file: as wanted, or 0 for the
+// default, adapted to the limits. It returns an error for a file that is too
+// large.
 func (l *Limits) chunkSize(args input.Args, size, wanted int64) (int64, error) {
 	if wanted == 0 {
 		wanted = defaultChunk

@@ -86,7 +86,7 @@ func (f *file) start(ctx context.Context, r StartRequest) (*Upload, error) {
 		if call.Final(err) || !ambiguous(err) || failed == maxTries {
 			return nil, err
 		}
-		if wait.Sleep(ctx, wait.For(failed, wait.Ordered(err))) != nil {
+		if wait.Sleep(ctx, wait.For(failed, wait.RetryAfterOf(err))) != nil {
 			return nil, err
 		}
 	}
@@ -209,6 +209,8 @@ type source struct {
 	reading, closed bool
 }
 
+// Read reads from the source, unless it is closed. Close waits for the end of a
+// Read.
 func (s *source) Read(p []byte) (int, error) {
 	if !s.beginRead() {
 		return 0, io.ErrClosedPipe
@@ -217,6 +219,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return s.Reader.Read(p)
 }
 
+// beginRead reports whether a Read may begin: the source is not closed.
 func (s *source) beginRead() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,6 +256,8 @@ type counted struct {
 	err error           // of r
 }
 
+// Read reads at the allowed rate, reports the progress, and keeps an error
+// other than io.EOF for the caller of the request.
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	if err == nil {
@@ -391,7 +396,7 @@ func (f *file) persist(ctx context.Context, c Chunk, sum uint32) error {
 		if err == nil || call.Final(err) || errors.Is(err, api.ErrConflict) || failed == maxTries {
 			return err
 		}
-		if wait.Sleep(ctx, wait.For(failed, wait.Ordered(err))) != nil {
+		if wait.Sleep(ctx, wait.For(failed, wait.RetryAfterOf(err))) != nil {
 			return err
 		}
 	}
@@ -465,6 +470,7 @@ func (f *file) verify(ctx context.Context) error {
 	return err
 }
 
+// report adds n bytes to the progress of the upload and reports it.
 func (f *file) report(ctx context.Context, n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

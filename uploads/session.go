@@ -101,6 +101,7 @@ func (s FileStore) update(ctx context.Context, change func(all map[string]Sessio
 	})
 }
 
+// parseSessions decodes the stored sessions; nil has none.
 func parseSessions(text []byte) (map[string]Session, error) {
 	all := map[string]Session{}
 	if text == nil { // never written

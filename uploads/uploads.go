@@ -216,6 +216,7 @@ func relative(path string) bool {
 	return true
 }
 
+// form returns the request as a form.
 func (r *StartRequest) form() url.Values {
 	t := &r.Target
 	form := url.Values{"name": {r.Name}, "action": {"create"}}
@@ -293,6 +294,7 @@ func (s *Service) Put(ctx context.Context, r StartRequest, content []byte, opts 
 	return s.start(ctx, q, opts)
 }
 
+// start calls r and returns the upload in its response.
 func (s *Service) start(ctx context.Context, r *api.Request, opts []api.CallOption) (*Upload, error) {
 	a, err := call.Payload[answer](ctx, s.c, r, opts)
 	if err != nil {

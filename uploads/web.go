@@ -56,6 +56,8 @@ type webAnswer struct {
 	Bare   WebImport  `json:",embed,inline"`
 }
 
+// found returns the import of a response, which is a member or the whole
+// payload.
 func (a *webAnswer) found() *WebImport {
 	w := a.Import
 	if w == nil {
@@ -67,6 +69,7 @@ func (a *webAnswer) found() *WebImport {
 	return w
 }
 
+// one calls r and returns the import in its response.
 func (w *Web) one(ctx context.Context, r *api.Request, opts []api.CallOption) (*WebImport, error) {
 	a, err := call.Payload[webAnswer](ctx, w.c, r, opts)
 	if err != nil {
@@ -83,6 +86,8 @@ type WebRequest struct {
 	Name    string       `wire:"file_name"`  // of the file, as in storage.Service.CreateFolder; default: the last segment of the address
 }
 
+// form checks the request and returns it as a form. The default name is that of
+// the path of the source.
 func (r *WebRequest) form(op string) (api.Body, error) {
 	args := input.Fields[WebRequest](op)
 	source, err := url.Parse(r.Source.Reveal())
@@ -196,6 +201,7 @@ type WebListOptions struct {
 	Offset int       // imports to skip
 }
 
+// query checks the options and returns them as query parameters; nil has none.
 func (o *WebListOptions) query(op string) (url.Values, error) {
 	if o == nil {
 		return url.Values{}, nil

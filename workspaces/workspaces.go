@@ -80,6 +80,8 @@ func (w *Workspace) NodeURL(node api.OpaqueID) string {
 	return w.page("preview/" + url.PathEscape(string(node)))
 }
 
+// page returns the address of a page of the workspace on the website, "" if the
+// names in it are not known.
 func (w *Workspace) page(path string) string {
 	if w.OrgDomain == "" || w.FolderName == "" {
 		return ""

@@ -213,6 +213,7 @@ const (
 
 type fields struct{ form.Fields }
 
+// permission checks a permission and sets the field.
 func (f *fields) permission(field string, p Permission) {
 	switch {
 	case strings.TrimSpace(string(p)) == "":
@@ -224,6 +225,7 @@ func (f *fields) permission(field string, p Permission) {
 	f.Set(field, string(p))
 }
 
+// folderName checks the name of a workspace in addresses and sets the field.
 func (f *fields) folderName(field, name string) {
 	f.Name(minFolderName, maxFolderName)(field, name)
 	if strings.ContainsFunc(name, func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {

@@ -64,6 +64,7 @@ type program struct {
 	line string // the last line of progress
 }
 
+// main parses the arguments, runs the program and returns its exit status.
 func (p *program) main(ctx context.Context, args []string) int {
 	f := flag.NewFlagSet("fastio-check", flag.ContinueOnError)
 	f.SetOutput(p.progress)
@@ -84,6 +85,9 @@ func (p *program) main(ctx context.Context, args []string) int {
 	return status
 }
 
+// run calls the reads with the key of the environment, compares the responses
+// with what this version believes, writes the report, and returns the exit
+// status.
 func (p *program) run(ctx context.Context) (int, error) {
 	key := cmp.Or(p.getenv("FASTIO_TOKEN"), p.getenv("FASTIO_API_KEY"))
 	if key == "" {
@@ -187,6 +191,8 @@ func (p *program) write(report *check.Report) error {
 	return err
 }
 
+// writeFile creates or replaces a file of the output directory with what write
+// writes.
 func (p *program) writeFile(name string, report *check.Report, write func(io.Writer, *check.Report) error) error {
 	const mode = os.O_CREATE | os.O_TRUNC | os.O_WRONLY
 	file, err := os.OpenFile(filepath.Join(p.dir, name), mode, 0o600) //nolint:gosec // the directory is a flag

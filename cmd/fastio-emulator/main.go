@@ -84,6 +84,7 @@ type settings struct {
 	schema  bool
 }
 
+// parse returns the settings that the arguments give.
 func parse(args []string, stderr io.Writer) (settings, error) {
 	c := settings{options: seed.Options{DropUndeclared: true}}
 	f := flag.NewFlagSet("fastio-emulator", flag.ContinueOnError)
@@ -150,6 +151,8 @@ func parseFault(rule string) (seed.Fault, error) {
 	return f, nil
 }
 
+// emulate starts an emulator with the settings of args, prints its address and
+// an API key as environment variables, and serves until ctx is done.
 func emulate(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parse(args, stderr)
 	if err != nil {
@@ -246,6 +249,8 @@ func load(s *emulator.Server, name string) (token, workspace string, err error) 
 	return token, workspace, nil
 }
 
+// grow adds an event to a workspace at each interval, until ctx is done. With
+// an interval of 0 or no workspace it does nothing.
 func grow(ctx context.Context, s *emulator.Server, workspace string, each time.Duration) {
 	if each <= 0 || workspace == "" {
 		return

@@ -143,6 +143,8 @@ func assign(v reflect.Value, tag reflect.StructTag, text string) error {
 	return wanted(json.Unmarshal([]byte(text), v.Addr().Interface()), text, want)
 }
 
+// wanted replaces the error of a parser, if there is one, with the text that it
+// got and what was wanted.
 func wanted(err error, text, want string) error {
 	if err != nil {
 		return fmt.Errorf("got %q, want %s", text, want)
@@ -150,6 +152,7 @@ func wanted(err error, text, want string) error {
 	return nil
 }
 
+// items splits a text at its commas and trims the parts.
 func items(text string) []any {
 	var list []any
 	for item := range strings.SplitSeq(text, ",") {

@@ -158,8 +158,9 @@ func Open(path string, o *Options) (*Journal, error) {
 	return j, nil
 }
 
-// open opens both files at the position of the last checkpoint. The index is created
-// after the file: a file without one is not of a journal.
+// open opens the journal and its index at the position of the last checkpoint.
+// The index is created after the journal: a file without an index was not
+// written by this package.
 func (j *Journal) open() error {
 	at, err := j.checkpoint()
 	if err != nil {
@@ -189,7 +190,8 @@ func (j *Journal) open() error {
 	return err
 }
 
-// check returns an error for files that are not those of a checkpoint.
+// check returns an error if the journal or the index cannot be those of a
+// checkpoint at position at.
 func (j *Journal) check(index string, at position) error {
 	info, err := statFile(j.path)
 	if err != nil {
@@ -270,7 +272,8 @@ func create(path string, size int64) (file, error) {
 	return f, nil
 }
 
-// checkpoint returns the position of the last checkpoint, of any log.
+// checkpoint returns the position of the last checkpoint in the directory,
+// whichever log it is of.
 func (j *Journal) checkpoint() (last position, err error) {
 	entries, err := os.ReadDir(j.dir)
 	if err != nil {
@@ -430,8 +433,9 @@ func (j *Journal) has(id uint64) bool {
 	return known && id != 0
 }
 
-// write writes a row unless another log has written it meanwhile. One that was not written
-// as a whole is removed, or else overwritten by the next one.
+// write appends a row and the hash of its event, and reports whether it did:
+// not if the event has a row already. A row that could not be written as a
+// whole is removed, or else overwritten by the next one.
 func (j *Journal) write(id uint64, row []byte) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

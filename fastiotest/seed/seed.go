@@ -406,6 +406,8 @@ func (v Version) Open() *io.SectionReader {
 // generated are bytes that follow from a seed.
 type generated uint64
 
+// ReadAt fills p with pseudorandom bytes, which depend on the offset and on g
+// only.
 func (g generated) ReadAt(p []byte, off int64) (int, error) {
 	for n := 0; n < len(p); {
 		at := uint64(off) + uint64(n) //nolint:gosec // a section reader has no negative offsets

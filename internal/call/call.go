@@ -170,6 +170,7 @@ type failedError struct {
 	err      error
 }
 
+// Error names the operation, what failed, and the cause.
 func (e *failedError) Error() string {
 	before := prefix + e.op + ": "
 	if e.text != "" {

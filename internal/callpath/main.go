@@ -32,6 +32,9 @@ func main() {
 	}
 }
 
+// profileCall makes the same call three times with a fresh client and writes
+// the coverage of the last one, in which all pools and caches are filled, to
+// dir.
 func profileCall(ctx context.Context, dir string) error {
 	runtime.GOMAXPROCS(1) // with it, and without garbage collection, pools keep what they get
 	debug.SetGCPercent(-1)

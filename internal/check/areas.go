@@ -44,6 +44,7 @@ type areas struct {
 	Workspaces *workspaces.Service
 }
 
+// areasOver returns the services of all areas, whose calls go to c.
 func areasOver(c api.Client) *areas {
 	return &areas{
 		Account: account.New(c), Activity: activity.New(c), AI: ai.New(c), Assets: assets.New(c),

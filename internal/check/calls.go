@@ -43,7 +43,7 @@ func (c call) raw(query url.Values, path string, segments ...any) error {
 	return c.rec.Call(c, api.Get(path, segments...), nil, api.WithQuery(query))
 }
 
-// callerReads need nothing but a credential.
+// callerReads returns the calls that need nothing but a credential.
 func callerReads() []read[struct{}] {
 	type none = struct{}
 	return []read[none]{
@@ -200,6 +200,7 @@ func callerReads() []read[struct{}] {
 	}
 }
 
+// orgReads returns the calls that are made for each organization.
 func orgReads() []read[place] {
 	return []read[place]{
 		{"orgs.Get", levels, func(c call, o place) error { return ignore(c.Orgs.Get(c, o.ID, c.opts...)) }},
@@ -242,7 +243,8 @@ func orgReads() []read[place] {
 	}
 }
 
-// memberReads are of organizations, workspaces and shares.
+// memberReads returns the calls about members that are made for each
+// organization, workspace and share.
 func memberReads() []read[place] {
 	return []read[place]{
 		{"members.List", pages, func(c call, in place) error {
@@ -267,6 +269,7 @@ func memberReads() []read[place] {
 	}
 }
 
+// workspaceReads returns the calls that are made for each workspace.
 func workspaceReads() []read[place] {
 	return []read[place]{
 		{"workspaces.Get", levels, func(c call, w place) error { return ignore(c.Workspaces.Get(c, w.ID, c.opts...)) }},
@@ -346,6 +349,7 @@ func workspaceReads() []read[place] {
 	}
 }
 
+// shareReads returns the calls that are made for each share.
 func shareReads() []read[place] {
 	return []read[place]{
 		{"shares.Get", levels, func(c call, s place) error { return c.getShare(s.ID) }},
@@ -368,7 +372,8 @@ func shareReads() []read[place] {
 	}
 }
 
-// storageReads are of workspaces and shares.
+// storageReads returns the calls about nodes that are made for each workspace
+// and share.
 func storageReads() []read[place] {
 	return []read[place]{
 		{"storage.List", levels, func(c call, in place) error { return c.listNodes(in.Profile, api.Root) }},
@@ -403,6 +408,7 @@ func storageReads() []read[place] {
 
 const smallPage = 100 // the least page of a folder
 
+// nodeReads returns the calls that are made for each node.
 func nodeReads() []read[node] {
 	return []read[node]{
 		{"storage.Get", levels, func(c call, n node) error { return ignore(c.Storage.Get(c, n.In, n.ID, c.opts...)) }},
@@ -414,7 +420,7 @@ func nodeReads() []read[node] {
 	}
 }
 
-// fileReads are of files and notes.
+// fileReads returns the calls that are made for each file and note.
 func fileReads() []read[node] {
 	return []read[node]{
 		{"storage.Versions.List", once, func(c call, n node) error {
@@ -435,6 +441,7 @@ func fileReads() []read[node] {
 // oneByte is what is read of a file: bytes are billed.
 var oneByte = api.Range{Length: 1} //nolint:gochecknoglobals // it is a constant
 
+// noteReads returns the calls that are made for each note.
 func noteReads() []read[node] {
 	return []read[node]{
 		{"storage.Notes.Get", levels, func(c call, n node) error {
@@ -463,6 +470,7 @@ func previewReads() []read[node] {
 	}
 }
 
+// pictureReads returns the calls that are made for each picture.
 func pictureReads() []read[node] {
 	return []read[node]{
 		{"storage.Transforms.Token", once, func(c call, n node) error {
@@ -471,7 +479,8 @@ func pictureReads() []read[node] {
 	}
 }
 
-// factReads are of files and notes of workspaces.
+// factReads returns the calls about metadata that are made for each file and
+// note of a workspace.
 func factReads() []read[node] {
 	return []read[node]{
 		{"metadata.Facts.Get", once, func(c call, n node) error {
@@ -492,6 +501,7 @@ func factReads() []read[node] {
 	}
 }
 
+// fileShareReads returns the calls that are made for each File Share.
 func fileShareReads() []read[fileShare] {
 	return []read[fileShare]{
 		{"fileshares.Get", once, func(c call, f fileShare) error { return ignore(c.FileShares.Get(c, f.ID)) }},
@@ -522,6 +532,8 @@ func fileShareReads() []read[fileShare] {
 	}
 }
 
+// quickShareReads returns the calls that are made for each QuickShare.
+//
 //nolint:staticcheck // deprecated endpoints are checked too
 func quickShareReads() []read[quickShare] {
 	return []read[quickShare]{
@@ -546,6 +558,7 @@ func quickShareReads() []read[quickShare] {
 	}
 }
 
+// commentReads returns the calls that are made for each comment.
 func commentReads() []read[api.OpaqueID] {
 	return []read[api.OpaqueID]{
 		{"comments.Get", once, func(c call, id api.OpaqueID) error { return ignore(c.Comments.Get(c, id)) }},
@@ -561,6 +574,7 @@ func eventReads() []read[api.OpaqueID] {
 	}
 }
 
+// threadReads returns the calls that are made for each AI thread.
 func threadReads() []read[thread] {
 	return []read[thread]{
 		{"ai.Threads.Get", once, func(c call, t thread) error { return ignore(c.AI.Threads.Get(c, t.In, t.ID)) }},
@@ -574,6 +588,7 @@ func threadReads() []read[thread] {
 	}
 }
 
+// turnReads returns the calls that are made for each turn of an AI thread.
 func turnReads() []read[turn] {
 	return []read[turn]{
 		{"ai.Turns.Get", once, func(c call, t turn) error { return ignore(c.AI.Turns.Get(c, t.In, t.ID, t.Turn)) }},
@@ -591,7 +606,8 @@ func turnReads() []read[turn] {
 
 const streamTime = 5 * time.Minute // for the first event of a turn that has ended
 
-// otherReads are of the objects of the caller that have only an ID.
+// otherReads returns, by kind, the calls that are made for objects of the
+// caller that have only an ID.
 func otherReads() map[string][]read[string] {
 	return map[string][]read[string]{
 		"invitation": {{"account.Invitations.Get", once, func(c call, id string) error {
@@ -619,6 +635,8 @@ type part struct {
 	id        string
 }
 
+// partReads returns, by kind, the calls that are made for each filter, intent
+// and field of a workspace.
 func partReads() map[string][]read[part] {
 	return map[string][]read[part]{
 		"filter": {
@@ -668,7 +686,8 @@ func (p place) word() string {
 	return noText
 }
 
-// probes are operations that need a credential, one for each area, called without one.
+// probes returns requests that need a credential, one for each area. They are
+// sent without one, and must be refused.
 func probes() []*api.Request {
 	get := func(path string, segments ...any) *api.Request { return api.Get(path, segments...) }
 	return []*api.Request{

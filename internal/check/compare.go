@@ -46,6 +46,8 @@ type seen struct {
 	fault *fault // of a failure
 }
 
+// add adds an exchange to those of its operation, with what its response shows:
+// the members of a success, or the error.
 func (c *comparison) add(e *Exchange) {
 	read, reviewed := findRead(c.reads, e.Method, e.Path)
 	if !reviewed {
@@ -66,7 +68,8 @@ func (c *comparison) add(e *Exchange) {
 	c.calls[read.Key()] = append(c.calls[read.Key()], s)
 }
 
-// operation compares the calls of an endpoint.
+// operation compares the calls of an endpoint with what this version believes,
+// and returns the result.
 func (c *comparison) operation(read Read) *Operation {
 	row := c.rows[read.Key()]
 	o := &Operation{Op: read.Op, Area: read.Area(), Source: row.Source, Forms: map[Form]*FormResult{}}
@@ -134,7 +137,7 @@ func (c *comparison) reason(read Read, calls []*seen) string {
 	return "not called"
 }
 
-// look notes the differences in one response.
+// look calls note for each difference in one response.
 func (c *comparison) look(s *seen, note func(d Difference)) {
 	for _, d := range s.sight.Differences {
 		n := Difference{Kind: Kind(d.Kind), Type: typeName(d.Type), Member: d.Member}
@@ -159,7 +162,8 @@ func (c *comparison) look(s *seen, note func(d Difference)) {
 	}
 }
 
-// lookAtEnvelope compares the envelope of a JSON response.
+// lookAtEnvelope calls note if the envelope of a JSON response, an object with
+// a member "result", is not as documented.
 func (c *comparison) lookAtEnvelope(s *seen, note func(d Difference)) {
 	if !s.succeeded() || s.Out == nil || s.Stream || !strings.HasPrefix(s.Path, "/current/") {
 		return
@@ -246,6 +250,8 @@ type object struct {
 	refused int // the status of its plain call, unless that succeeded
 }
 
+// after returns what is known of an object after another exchange: whether any
+// succeeded, and the status if a plain call was refused.
 func (o object) after(s *seen) object {
 	o.reached = o.reached || s.succeeded()
 	if s.Form == FormPlain && !s.succeeded() {
@@ -254,7 +260,9 @@ func (o object) after(s *seen) object {
 	return o
 }
 
-// expect notes statuses and codes that are not the ones of a form.
+// expect calls note for each status and error code that calls of a form should
+// not have. Objects holds, by group, what other calls of the same object have
+// shown: a refusal may be due to missing rights.
 func expect(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
 	if slices.ContainsFunc(calls, (*seen).withoutEndpoint) {
 		note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})
@@ -292,6 +300,8 @@ type answer struct {
 
 func (a answer) success() bool { return a.statuses[0] == http.StatusOK }
 
+// wanted returns the status codes and error codes that a call of a form should
+// have. No error codes means any.
 func wanted(read Read, form Form) answer {
 	switch {
 	case form == FormNoToken, form == FormLimitOther:
@@ -324,6 +334,7 @@ func denied(status int) bool {
 	return false
 }
 
+// numbers joins numbers with " or ".
 func numbers[N int | int64](all []N) string {
 	text := make([]string, len(all))
 	for i, n := range all {
@@ -332,6 +343,7 @@ func numbers[N int | int64](all []N) string {
 	return strings.Join(text, " or ")
 }
 
+// codeText returns a code as text, "none" if it is not a code of the platform.
 func codeText(code int64) string {
 	if code > 0 && code < maxCode {
 		return strconv.FormatInt(code, 10)
@@ -355,7 +367,8 @@ func never(calls []*seen) []string {
 	return slices.Sorted(maps.Keys(missing))
 }
 
-// compareLevels notes members that a lower level of output has and the full one has not.
+// compareLevels calls note for each member that a response at a lower level of
+// output has and the response at full output lacks.
 func compareLevels(calls []*seen, note func(d Difference)) {
 	full := map[int]map[drift.Place]bool{}
 	for _, s := range calls {
@@ -387,7 +400,8 @@ func onlyBelow(p drift.Place) bool {
 		p == drift.Place{Type: "storage.Facts", Member: "fields"}
 }
 
-// comparePages notes pages with more rows than requested, and rows of the page before.
+// comparePages calls note for pages with more rows than requested, and for
+// pages with rows of the page before.
 func comparePages(calls []*seen, note func(d Difference)) {
 	var before *seen
 	for _, s := range calls {

@@ -42,9 +42,9 @@ func assumedPath(source string, calls []*seen) string {
 	return notSeen
 }
 
-// assumedNames says which assumed names of an operation its responses hold. One is refuted
-// if its object came without it, and with a member that no field takes and that has a name
-// like it.
+// assumedNames returns which of the assumed names of an operation its responses
+// confirm. A name is refuted if its object came without it, and with an unknown
+// member that has a similar name.
 func assumedNames(row facts.Endpoint, calls []*seen) *Names {
 	request, response := facts.Assumed(row.MethodName())
 	if len(request)+len(response) == 0 {

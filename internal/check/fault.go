@@ -16,6 +16,8 @@ type fault struct {
 	code       int64
 }
 
+// faultOf decodes the body of a failure as far as it can: its members, the
+// object "error" and its code.
 func faultOf(body []byte) *fault {
 	f := &fault{}
 	if json.Unmarshal(body, &f.root) != nil {
@@ -44,7 +46,8 @@ var (
 	}
 )
 
-// lookAtFault compares an error with the documented form.
+// lookAtFault calls note for each difference of an error response from the
+// documented form.
 func (c *comparison) lookAtFault(s *seen, note func(d Difference)) {
 	if s.Area() == "oauth" && !strings.HasPrefix(s.Path, "/current/") {
 		return
@@ -86,6 +89,9 @@ func (c *comparison) compareParam(p map[string]json.RawMessage, note func(d Diff
 	}
 }
 
+// compareKinds calls note for each member of an object that want does not list,
+// and for each whose JSON kind is not one of those in want. The name of the
+// object is of.
 func (c *comparison) compareKinds(of string, object map[string]json.RawMessage, want kinds, note func(d Difference)) {
 	for name, value := range object {
 		allowed, known := want[name]

@@ -19,6 +19,7 @@ import (
 
 // This file has the calls whose results a walk goes on with.
 
+// listOrgs lists organizations and keeps the first ones for further calls.
 func (c call) listOrgs(scope orgs.Scope) error {
 	o := &orgs.ListOptions{Scope: scope, Limit: c.limit, Offset: c.offset}
 	list, err := c.Orgs.List(c, o, c.opts...)
@@ -33,6 +34,8 @@ func (c call) listOrgs(scope orgs.Scope) error {
 	return nil
 }
 
+// addWorkspaces keeps workspaces of a list for further calls, a few of each
+// organization. It takes the results of a call and returns its error.
 func (c call) addWorkspaces(list *workspaces.Page, err error) error {
 	if err != nil {
 		return err
@@ -52,6 +55,7 @@ func (c call) addWorkspaces(list *workspaces.Page, err error) error {
 	return nil
 }
 
+// listShares lists shares and keeps the first ones for further calls.
 func (c call) listShares(scope shares.Scope) error {
 	o := &shares.ListOptions{Scope: scope}
 	if scope != shares.ScopeAvailable {
@@ -64,6 +68,8 @@ func (c call) listShares(scope shares.Scope) error {
 	return err
 }
 
+// listSharesOf lists the shares of a workspace and keeps the first ones for
+// further calls.
 func (c call) listSharesOf(workspace api.ID) error {
 	list, err := c.Shares.ListByWorkspace(
 		c, workspace, &shares.ByWorkspaceOptions{Limit: c.limit, Offset: c.offset}, c.opts...)
@@ -73,6 +79,7 @@ func (c call) listSharesOf(workspace api.ID) error {
 	return err
 }
 
+// addShares keeps shares for further calls until there are most of them.
 func (c call) addShares(list []*shares.Share, most int) {
 	for _, s := range list {
 		if c.first("share", string(s.ID), len(c.shares) < min(most, maxAllShares)) {
@@ -81,6 +88,7 @@ func (c call) addShares(list []*shares.Share, most int) {
 	}
 }
 
+// getShare gets a share and keeps its custom name for a call by name.
 func (c call) getShare(id api.ID) error {
 	s, err := c.Shares.Get(c, id, c.opts...)
 	if err == nil && s.CustomName != "" {
@@ -89,7 +97,7 @@ func (c call) getShare(id api.ID) error {
 	return err
 }
 
-// listNodes lists a folder, and adds one node of each kind to the sample.
+// listNodes lists a folder and keeps one node of each kind for further calls.
 func (c call) listNodes(in api.Profile, folder api.OpaqueID) error {
 	list, err := c.Storage.List(c, in, folder, nil, c.opts...)
 	if err != nil {
@@ -109,6 +117,7 @@ func (c call) listNodes(in api.Profile, folder api.OpaqueID) error {
 	return nil
 }
 
+// nodeOf returns what further calls need to know of a node.
 func nodeOf(in api.Profile, n *storage.Node) node {
 	return node{
 		In: in, ID: n.ID, Folder: n.Type == storage.NodeTypeFolder, Note: n.Type == storage.NodeTypeNote,
@@ -122,6 +131,7 @@ func hasPreview(n *storage.Node) bool {
 	return ok && (p.Ready || p.State == storage.PreviewStateReady)
 }
 
+// listComments lists comments and keeps the first ones for further calls.
 func (c call) listComments(on comments.Target) error {
 	o := &comments.ListOptions{Limit: c.limit, Offset: c.offset, IncludeTotal: true}
 	list, err := c.Comments.List(c, on, o)
@@ -136,6 +146,8 @@ func (c call) listComments(on comments.Target) error {
 	return nil
 }
 
+// searchEvents searches one page of events, sets the cursor of the next one,
+// and keeps an event of each name for further calls.
 func (c call) searchEvents(in api.Profile) error {
 	page, err := c.Events.Search(c, events.Query{Profile: in, Limit: c.limit, Cursor: c.cursor}, c.opts...)
 	if err != nil {
@@ -154,6 +166,8 @@ func (c call) searchEvents(in api.Profile) error {
 	return nil
 }
 
+// listThreads lists AI threads and keeps a few of each kind of profile for
+// further calls.
 func (c call) listThreads(in api.Profile) error {
 	list, err := c.AI.Threads.List(c, in, &ai.ThreadListOptions{Kind: ai.ThreadKindAll})
 	if err != nil {
@@ -173,6 +187,8 @@ func (c call) listDeletedThreads(in api.Profile) error {
 	return ignore(c.AI.Threads.List(c, in, &ai.ThreadListOptions{Deleted: true}))
 }
 
+// listTurns lists the turns of an AI thread and keeps the first ones for
+// further calls.
 func (c call) listTurns(t thread) error {
 	list, err := c.AI.Turns.List(c, t.In, t.ID, nil)
 	if err != nil {
@@ -186,6 +202,7 @@ func (c call) listTurns(t thread) error {
 	return nil
 }
 
+// listFileShares lists File Shares and keeps the first ones for further calls.
 func (c call) listFileShares(workspace api.ID) error {
 	list, err := c.FileShares.List(c, workspace, &fileshares.ListOptions{Limit: c.limit, Offset: c.offset})
 	if err != nil {
@@ -203,6 +220,8 @@ func (c call) listFileShares(workspace api.ID) error {
 	return nil
 }
 
+// listQuickShares lists QuickShares and keeps the first ones for further calls.
+//
 //nolint:staticcheck // deprecated endpoints are checked too
 func (c call) listQuickShares(workspace api.ID) error {
 	list, err := c.Shares.QuickShares.List(
@@ -222,6 +241,8 @@ func (c call) listQuickShares(workspace api.ID) error {
 	return nil
 }
 
+// listFields lists one page of the fields of metadata, sets the cursor of the
+// next one, and keeps them for further calls.
 func (c call) listFields(workspace api.ID) error {
 	list, err := c.Metadata.Fields.List(c, workspace, c.pageOf(), c.opts...)
 	if err != nil {
@@ -234,6 +255,8 @@ func (c call) listFields(workspace api.ID) error {
 	return nil
 }
 
+// listFilters lists one page of the filters, sets the cursor of the next one,
+// and keeps them for further calls.
 func (c call) listFilters(workspace api.ID) error {
 	list, err := c.Metadata.Filters.List(c, workspace, c.pageOf())
 	if err != nil {
@@ -250,6 +273,7 @@ func (c call) pageOf() *metadata.ListOptions {
 	return &metadata.ListOptions{PageSize: c.limit, Cursor: c.cursor}
 }
 
+// listIntents lists intents and keeps them for further calls.
 func (c call) listIntents(workspace api.ID) error {
 	list, err := c.Activity.Intents.List(c, workspace, (*activity.IntentListOptions)(nil))
 	if err != nil {

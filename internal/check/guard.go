@@ -45,8 +45,8 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return g.next.RoundTrip(r)
 }
 
-// refusal returns why a request must not be sent, "" if it may. Both the path and the
-// operation that it belongs to must be allowed.
+// refusal returns why a request must not be sent, "" if it may. Both its path
+// and the operation that it was made for must be in the reviewed list.
 func (g *guard) refusal(r *http.Request) string {
 	if r.URL.Scheme != g.base.Scheme || r.URL.Host != g.base.Host || r.Host != "" && r.Host != g.base.Host {
 		return "it is for another host"

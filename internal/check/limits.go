@@ -21,8 +21,9 @@ func limitsOf(exchanges []Exchange) Limits {
 	return Limits{slices.Sorted(maps.Keys(headers)), slices.Sorted(maps.Keys(ops)), countedBy(exchanges)}
 }
 
-// countedBy compares what is left of a limit before and after a call without the
-// credential, of which there are several trials.
+// countedBy returns what a rate limit is counted by: "credential" or "address".
+// It compares what was left of the limit before and after a call without the
+// credential, in several trials.
 func countedBy(exchanges []Exchange) string {
 	votes := map[string]int{}
 	for i := 2; i < len(exchanges); i++ {

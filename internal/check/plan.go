@@ -33,7 +33,8 @@ func Plan(w io.Writer) error {
 	return err
 }
 
-// plannedForms returns the forms of each operation beyond the plain one.
+// plannedForms returns, by operation, the forms in which it is called besides
+// the plain one.
 func plannedForms() map[string][]string {
 	all := map[string][]string{}
 	add := func(op string, f forms) {

@@ -114,6 +114,7 @@ func (c *recorder) Open(
 	return resp, err
 }
 
+// exchange returns an Exchange for a request that has no response yet.
 func (c *recorder) exchange(r *api.Request) *Exchange {
 	op := r.Op
 	if op == "" {

@@ -102,6 +102,7 @@ func Kinds() []Kind {
 	}
 }
 
+// compare orders differences by kind, then by the place and what was found.
 func (d Difference) compare(other Difference) int {
 	rank := func(k Kind) int { return slices.Index(Kinds(), k) }
 	return cmp.Or(

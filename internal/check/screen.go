@@ -24,6 +24,8 @@ func Show(w io.Writer, r *Report) error {
 	return err
 }
 
+// showTable writes the number of endpoints with each outcome, a line for each
+// area and one for all.
 func (r *Report) showTable(w *strings.Builder) {
 	row := func(name string, counts ...any) {
 		fmt.Fprintf(w, "%-12s", name)
@@ -49,6 +51,8 @@ func (r *Report) showTable(w *strings.Builder) {
 	row("all", counts("")...)
 }
 
+// showDifferences writes the differences by kind, each with some of its
+// operations.
 func (r *Report) showDifferences(w *strings.Builder) {
 	if r.Different() == 0 {
 		fmt.Fprintln(w, "\nNo differences: all responses are as this version believes.")
@@ -167,6 +171,8 @@ func list(names []string, most int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
+// showAssumed writes how many assumed names and paths were confirmed, and lists
+// the names that were refuted.
 func (r *Report) showAssumed(w *strings.Builder) {
 	count, paths := map[string]int{}, map[string]int{}
 	var wrong []string
@@ -190,6 +196,7 @@ func (r *Report) showAssumed(w *strings.Builder) {
 	}
 }
 
+// showNotReached writes the operations that were not reached, by the reason.
 func (r *Report) showNotReached(w *strings.Builder) {
 	reasons := map[string][]string{}
 	for _, key := range r.Keys() {
@@ -206,6 +213,8 @@ func (r *Report) showNotReached(w *strings.Builder) {
 	}
 }
 
+// showRest writes the number of members that no response held, and what was
+// seen of rate limits.
 func (r *Report) showRest(w *strings.Builder) {
 	never := 0
 	for _, o := range r.Operations {

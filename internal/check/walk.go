@@ -68,6 +68,7 @@ func Walk(ctx context.Context, o Options) *Run {
 	return run
 }
 
+// cmpErr returns the first error that is not nil.
 func cmpErr(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -77,6 +78,7 @@ func cmpErr(errs ...error) error {
 	return nil
 }
 
+// pause waits for d. It returns the error of ctx if that is done first.
 func pause(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

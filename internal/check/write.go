@@ -52,6 +52,8 @@ type operationRow struct {
 	Key string
 }
 
+// pageOf returns the data of the HTML report: rows of the table, differences by
+// kind, and the operations in order.
 func pageOf(r *Report) pageData {
 	p := pageData{Report: r}
 	row := func(name, area string) areaRow {

@@ -63,6 +63,8 @@ func New(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
 	return s
 }
 
+// addPlaces adds users, organizations, workspaces, a share and invitations. All
+// texts contain "zqcanary", so that a test can find them in a report.
 func addPlaces(s *fastiotest.Server) {
 	me := s.User()
 	s.AddUser(seed.User{ID: other, FirstName: "Zqcanary Charles", LastName: "Zqcanary", Email: "charles@zqcanary.test"})
@@ -93,6 +95,8 @@ func addPlaces(s *fastiotest.Server) {
 	}
 }
 
+// addContent adds nodes, facts, a File Share and QuickShares to the workspace,
+// and the same nodes, with other IDs, to the share.
 func addContent(tb testing.TB, s *fastiotest.Server) {
 	tb.Helper()
 	me, at := s.User().ID, Epoch().Add(-time.Hour)
@@ -136,6 +140,7 @@ func addContent(tb testing.TB, s *fastiotest.Server) {
 	s.AddQuickShare(seed.QuickShare{Node: note, Creator: me, Created: at, Expires: at.AddDate(0, 1, 0)})
 }
 
+// addHistory adds comments and events.
 func addHistory(s *fastiotest.Server) {
 	me, at := s.User().ID, Epoch().Add(-30*time.Minute)
 	s.AddComment(seed.Comment{
@@ -165,7 +170,8 @@ func addHistory(s *fastiotest.Server) {
 	})
 }
 
-// act makes what only calls can make.
+// act creates what only calls can create: AI threads, pictures, filters,
+// uploads and keys.
 func act(tb testing.TB, s *fastiotest.Server) {
 	tb.Helper()
 	ctx := tb.Context()
@@ -219,6 +225,8 @@ func announce(tb testing.TB, s *fastiotest.Server) {
 	}
 }
 
+// addUploads starts an upload, of which one chunk is sent, and an import from
+// the web.
 func addUploads(tb testing.TB, c *fastio.Client) {
 	tb.Helper()
 	ctx := tb.Context()

@@ -169,7 +169,8 @@ const (
 )
 
 // checkSize returns an error for a response that would take far more memory
-// than its own size.
+// than its own size: one of very many objects, lists or values, or with a very
+// long name.
 func checkSize(b []byte) error {
 	if len(b) <= sparse {
 		return nil
@@ -239,6 +240,9 @@ func lenient(b []byte, out any, opts jsonv2.Options) error {
 // record is an envelope whose payload has a name.
 type record[T any] Envelope[T]
 
+// UnmarshalJSONFrom reads an object and decodes one member, which holds the
+// payload, into Data. In the outermost object it also reads the result, and the
+// member "response", in which the payload may be.
 func (e *record[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	outermost := dec.StackDepth() == 0
 	if dec.PeekKind() != '{' {
@@ -304,6 +308,9 @@ type wrapper interface{ wraps() }
 
 func (*nested[T]) wraps() {}
 
+// UnmarshalJSONFrom decodes an object into the payload, or a list into the list
+// of records that the payload has, if that is still empty. It skips any other
+// value.
 func (n *nested[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	switch dec.PeekKind() {
 	case '{':
@@ -326,6 +333,8 @@ const (
 	failed
 )
 
+// UnmarshalJSONFrom reads the member "result" of a response, which says whether
+// the call succeeded, in all its spellings.
 func (v *result) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	b, err := dec.ReadValue()
 	if err != nil {
@@ -340,7 +349,8 @@ func (v *result) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// resultOf decodes the rarer forms: any case, and any number but zero.
+// resultOf decodes the rarer forms of the member "result": words in any case,
+// and numbers, of which all but zero mean success.
 func resultOf(b jsontext.Value) result {
 	switch b.Kind() {
 	case '"':

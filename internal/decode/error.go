@@ -61,7 +61,9 @@ func parseJSONError(e *api.Error, body []byte) {
 	}
 }
 
-// parseFault parses an error. Without one it returns the member response.
+// parseFault sets the fields of e from the error in a body, in any of its
+// forms. If the body has no error object, it returns the member "response",
+// which may hold one.
 func parseFault(e *api.Error, body []byte) (response jsontext.Value) {
 	var a struct {
 		Error            jsontext.Value `json:"error"`
@@ -94,8 +96,8 @@ func parseFault(e *api.Error, body []byte) (response jsontext.Value) {
 	return nil
 }
 
-// parseParams parses params: a list of refused fields after a failed validation, an
-// object of reasons otherwise.
+// parseParams parses the member "params" of an error: a list of refused fields
+// after a failed validation, otherwise an object with reasons.
 func parseParams(e *api.Error, params jsontext.Value) {
 	switch params.Kind() {
 	case '[':
@@ -150,6 +152,7 @@ func word(v jsontext.Value) string {
 	return string(b)
 }
 
+// firstOf returns the first word that is not empty, "" if all are.
 func firstOf(words ...string) string {
 	for _, w := range words {
 		if w != "" {
@@ -192,7 +195,8 @@ func parseMarkdownError(e *api.Error, text string) {
 	}
 }
 
-// setMarkdown sets a bullet of the error, or of its params.
+// setMarkdown sets the field of e for a bullet "name: value". If param is true,
+// the bullet belongs to the params of the error.
 func setMarkdown(e *api.Error, name, value string, param bool) {
 	switch name {
 	case "reason":
@@ -247,7 +251,8 @@ func plainText(s string) string {
 	return strings.TrimSpace(code)
 }
 
-// markdownParam parses a row by the names of its columns.
+// markdownParam returns the param in a row of a table whose columns have the
+// given names. The line below the names has none.
 func markdownParam(columns, cells []string) (p api.ParamError) {
 	if strings.Trim(strings.Join(cells, ""), "-: ") == "" { // the separator below the names
 		return p

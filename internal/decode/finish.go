@@ -128,6 +128,8 @@ type alias struct {
 
 var shapes sync.Map //nolint:gochecknoglobals // a cache of *shape by reflect.Type
 
+// newShape returns what must be done after a value of type t is decoded, nil
+// for nothing. Building holds the shapes of the types that contain t.
 func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 	if s, ok := building[t]; ok {
 		return s // a recursive type
@@ -175,9 +177,9 @@ func (s *shape) add(f reflect.StructField, building map[reflect.Type]*shape) {
 	}
 }
 
-// finish fills fields from their aliases and calls the registered functions,
-// inner values first. It returns the length of the longest list that is not part
-// of a record of another list.
+// finish completes a decoded value: it fills fields from their aliases and
+// calls the functions registered by [Fix], inner values first. It returns the
+// length of the longest list that is not part of a record of another list.
 func (s *shape) finish(v reflect.Value, nulls Nulls) (longest int) {
 	switch {
 	case s == nil:
@@ -211,7 +213,9 @@ func (s *shape) finish(v reflect.Value, nulls Nulls) (longest int) {
 	return longest
 }
 
-// finishElements is finish for a list or a map, which returns the length of a list.
+// finishElements completes the elements of a list or a map. It returns the
+// length of a list as it was decoded, 0 for a map. With DropNulls it removes
+// elements that were null.
 func (s *shape) finishElements(v reflect.Value, nulls Nulls) (longest int) {
 	if s.kind == reflect.Slice {
 		longest = v.Len()

@@ -33,6 +33,9 @@ type converter struct {
 
 var errUnreadable = errors.New("a value does not have the documented type")
 
+// value decodes a JSON value whose kind does not fit the type of v, by
+// conversion, such as "1" into a number. It returns errSkip if the default
+// decoding fits.
 func (c *converter) value(dec *jsontext.Decoder, v any) error {
 	kind := dec.PeekKind()
 	to := reflect.ValueOf(v).Elem()
@@ -75,6 +78,7 @@ type traits struct {
 
 var known sync.Map //nolint:gochecknoglobals // a cache of *traits by reflect.Type
 
+// traitsOf returns what decoding needs to know of a type. It is cached.
 func traitsOf(t reflect.Type) *traits {
 	if cached, ok := known.Load(t); ok {
 		if found, ok := cached.(*traits); ok {
@@ -150,8 +154,9 @@ func (c *converter) keep(dec *jsontext.Decoder, raw jsontext.Value) {
 	}
 }
 
-// flags decodes a map of booleans. A value that is not one is left out, because false
-// would be a statement of the server, and kept in Extra unless it is null.
+// flags decodes a map of booleans. A value that is no boolean is left out,
+// because false would be a statement of the server; unless it is null, it is
+// kept in Extra.
 func (c *converter) flags(dec *jsontext.Decoder, to reflect.Value) error {
 	raw, err := dec.ReadValue()
 	if err != nil {
@@ -184,7 +189,8 @@ func (c *converter) flags(dec *jsontext.Decoder, to reflect.Value) error {
 }
 
 // required reports whether the value that was read last, of documented type t,
-// is required.
+// is one without which the response cannot be used: an ID or a cursor, or the
+// list of records itself.
 func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 	depth := dec.StackDepth()
 	if depth == 0 {

@@ -46,14 +46,16 @@ func FixOf(t reflect.Type) (takes []Taken, found bool) {
 // ScalarField returns the field of the struct t that takes a text in place of the object.
 func ScalarField(t reflect.Type) (f reflect.StructField, found bool) { return scalarField(t) }
 
-// Fits reports whether the strict decoding accepts a value as a t, and returns the value.
+// Fits decodes a JSON value strictly as a t. It returns the result, and whether the value
+// has the type.
 func Fits(t reflect.Type, value jsontext.Value) (v reflect.Value, ok bool) {
 	v = reflect.New(t)
 	return v.Elem(), jsonv2.Unmarshal(value, v.Interface(), options) == nil
 }
 
-// Leftover decodes an object as a t and calls f with the names of the members that no field
-// takes. It returns false if the object is no t, or if t has no Extra.
+// Leftover decodes an object as a t and calls f with the names of the members that are
+// put into its Extra, because no field takes them. It returns false, without calling f,
+// if the object cannot be decoded as a t, or if t has no Extra.
 func Leftover(t reflect.Type, object []byte, f func(name string)) bool {
 	v := reflect.New(t)
 	if decodeInto(object, v.Interface()) != nil {

@@ -54,7 +54,8 @@ func (t *Transfer) Run(ctx context.Context, steps ...func(context.Context) error
 	return &t.result, err
 }
 
-// summarize sorts and counts the entries, and returns those that have failed.
+// summarize sorts the entries by path, counts them by state, and returns those
+// that have failed.
 func (t *Transfer) summarize() (failed []*api.DirEntry) {
 	r := &t.result
 	slices.SortFunc(r.Entries, func(a, b *api.DirEntry) int { return cmp.Compare(a.Path, b.Path) })

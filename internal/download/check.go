@@ -52,6 +52,8 @@ type checked struct {
 	sum  string
 }
 
+// newChecked returns a checked without a reader yet. Size 0 and sum "" are not
+// known and not checked.
 func newChecked(op string, size int64, algorithm, sum string) *checked {
 	c := &checked{op: op, size: size, sum: sum}
 	if sum != "" {
@@ -60,6 +62,8 @@ func newChecked(op string, size int64, algorithm, sum string) *checked {
 	return c
 }
 
+// Read returns an error if there are more bytes than the known size, or, at the
+// end, fewer or with another sum.
 func (c *checked) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	if c.size > 0 && int64(n) > c.size-c.n {
@@ -72,6 +76,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// add counts and hashes bytes that were read.
 func (c *checked) add(p []byte) {
 	c.n += int64(len(p))
 	if c.hash != nil {

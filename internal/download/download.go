@@ -81,7 +81,7 @@ func rangeOf(first, last int64) string {
 	}
 }
 
-// take makes a Download from the first response.
+// take starts the stream with its first response, and returns it as a Download.
 func (s *stream) take(resp *http.Response) (*api.Download, error) {
 	if s.request.Hop && resp.Request.Response != nil { // the redirect led to a one-time address
 		once := *s.request
@@ -127,7 +127,8 @@ type place struct {
 	size   int64 // of the file; -1 if unknown
 }
 
-// placeOf parses the Content-Range of a partial response, such as "bytes 5-9/17".
+// placeOf returns where in the file the content of a response lies: from
+// Content-Range, such as "bytes 5-9/17", if it is partial.
 func placeOf(resp *http.Response) (place, error) {
 	if resp.StatusCode != http.StatusPartialContent {
 		return place{0, resp.ContentLength, resp.ContentLength}, nil

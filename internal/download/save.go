@@ -54,6 +54,7 @@ type reporter struct {
 	p      api.Progress
 }
 
+// Write writes p and reports the progress.
 func (t *reporter) Write(p []byte) (int, error) {
 	n, err := t.Writer.Write(p)
 	t.p.Done += int64(n)
@@ -140,6 +141,8 @@ func (s *Source) key(name string) string {
 	return strings.Join([]string{s.ID, size, strings.ToLower(s.HashAlgo), strings.ToLower(s.Hash), name}, "\x00")
 }
 
+// inUse translates the error of a file that another process writes to
+// [api.ErrInUse].
 func inUse(name string, err error) error {
 	if errors.Is(err, durable.ErrInUse) {
 		return fmt.Errorf("%s: %w", name, api.ErrInUse)
@@ -166,7 +169,9 @@ func mixed(err error) bool {
 		refused && e.Status == http.StatusRequestedRangeNotSatisfiable
 }
 
-// receive fills a partial, and returns its size.
+// receive completes a partial file and returns its size. If the content does
+// not fit what was there, because the file has changed, it starts again with an
+// empty one.
 func (s *Source) receive(ctx context.Context, p *durable.Partial) (int64, error) {
 	c, err := s.resume(ctx, p)
 	if err != nil {
@@ -186,8 +191,8 @@ func (s *Source) receive(ctx context.Context, p *durable.Partial) (int64, error)
 
 func (s *Source) checked() *checked { return newChecked(s.Op, s.Size, s.HashAlgo, s.Hash) }
 
-// resume returns the check of a content that begins with that of a partial. It empties a
-// partial that cannot be continued.
+// resume returns a check that has read the content of the partial file so far.
+// If the download cannot be resumed, it empties the file.
 func (s *Source) resume(ctx context.Context, p *durable.Partial) (*checked, error) {
 	c := s.checked()
 	info, err := p.Stat()
@@ -208,7 +213,8 @@ func (s *Source) resume(ctx context.Context, p *durable.Partial) (*checked, erro
 	return c, ctx.Err()
 }
 
-// fill appends to a partial what it lacks.
+// fill appends to the partial file what it lacks. C has checked the part that
+// is there, and checks the rest.
 func (s *Source) fill(ctx context.Context, p *durable.Partial, c *checked) error {
 	there := c.n
 	if there > 0 && there == s.Size {
@@ -234,6 +240,9 @@ func CheckPath(op, path string) error {
 	return nil
 }
 
+// target returns the path of the file to write. A path that is a directory, or
+// ends with a separator, gets the name that the server gives the file; then an
+// existing file is an error.
 func (s *Source) target(ctx context.Context, path string) (string, error) {
 	info, err := os.Stat(path)
 	directory := err == nil && info.IsDir()

@@ -113,8 +113,9 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 }
 
-// resume replaces a connection that ended with cause. It returns an error if it
-// must not or cannot.
+// resume replaces the connection, which has ended with cause, by a new one for
+// the rest of the content. It returns an error if that must not be tried or
+// fails.
 func (s *stream) resume(cause error) error {
 	_ = s.body.Close()
 	for s.request.Replay == api.ReplaySafe && (s.options.Fixed || s.etag != "") && s.failed < maxTries {
@@ -158,8 +159,9 @@ func (s *stream) keep(p []byte) {
 	s.came += int64(len(p))
 }
 
-// reopen requests the rest of the file, and bytes before it: at most half as many as the
-// last connection has brought, so that short connections make progress.
+// reopen requests the rest of the file, and some bytes before it to compare
+// them: at most half as many as the last connection has brought, so that short
+// connections make progress.
 func (s *stream) reopen() (io.ReadCloser, error) {
 	again := min(s.came/2, int64(len(s.tail)))
 	if !s.known { // all bytes may have been read, and a range that begins at the end is rejected

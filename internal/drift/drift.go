@@ -61,6 +61,9 @@ func (d Difference) Named() Difference {
 	return d
 }
 
+// isName reports whether a text can be the name of a member, and not the data
+// of a user: of letters, digits and some signs, at most most bytes long, and
+// with at most four digits in a row.
 func isName(text string, most int) bool {
 	digits := 0
 	for _, c := range text {

@@ -26,6 +26,7 @@ type looker struct {
 	differences []Difference
 }
 
+// newLooker returns a looker that has read nothing of the body yet.
 func newLooker(body []byte) *looker {
 	return &looker{
 		body: body, dec: jsontext.NewDecoder(bytes.NewBuffer(body), jsonopt.Lenient()), // of a buffer it makes no copy
@@ -33,7 +34,8 @@ func newLooker(body []byte) *looker {
 	}
 }
 
-// sight returns what has been seen.
+// sight returns the result: which members of the documented types the response had
+// and which it lacked, in order, and the differences.
 func (l *looker) sight() Sight {
 	all := map[Place]bool{}
 	for name, seen := range l.envelope {
@@ -57,6 +59,7 @@ func (l *looker) sight() Sight {
 	return s
 }
 
+// differ records a difference, once, up to maxDifferences.
 func (l *looker) differ(d Difference) {
 	if len(l.differences) < maxDifferences && !l.known[d] {
 		l.known[d] = true
@@ -64,7 +67,7 @@ func (l *looker) differ(d Difference) {
 	}
 }
 
-// response reads the response of a call with out.
+// response compares the response with out, which a call decodes its payload into.
 func (l *looker) response(out any) {
 	t, member, found := decode.PayloadOf(out)
 	if !found {
@@ -82,13 +85,14 @@ func (l *looker) response(out any) {
 	}
 }
 
-// inEnvelope reports whether the envelope has a member: the payload is in response, and the
-// others are those of every response.
+// inEnvelope reports whether a member belongs to the envelope that every response has.
+// The payload is in "response", or beside the members.
 func inEnvelope(name string) bool {
 	return slices.Contains([]string{"result", "response", "status", "current_api_version"}, name)
 }
 
-// named reads an object with the payload in a member: the response, or its member response.
+// named reads an object that has the payload in the given member. The object is the
+// whole response (outermost), or the value of its member "response".
 func (l *looker) named(t reflect.Type, member string, outermost bool) error {
 	return l.members(func(name string) error {
 		at := Place{"", name}
@@ -111,8 +115,8 @@ func (l *looker) named(t reflect.Type, member string, outermost bool) error {
 	})
 }
 
-// payload reads an object that is the payload: the response, with the members of the envelope,
-// or its member response.
+// payload reads an object that is the payload itself: the whole response (outermost),
+// among the members of the envelope, or the value of its member "response".
 func (l *looker) payload(t reflect.Type, outermost bool) error {
 	if t.Kind() != reflect.Struct {
 		return l.value(t, Place{})
@@ -149,8 +153,9 @@ func (l *looker) records(t reflect.Type, at Place) error {
 	return l.value(t, at)
 }
 
-// isTyped reports whether a member of the response that has both a field and a meaning in the
-// envelope is that of the field. A status "ok" is that of the envelope.
+// isTyped reports whether the next value of the response belongs to the field of the
+// type, and not to the envelope, if the member has a meaning in both. A status "ok"
+// belongs to the envelope.
 func (l *looker) isTyped(name string) bool {
 	switch name {
 	case "result", "response":
@@ -161,7 +166,8 @@ func (l *looker) isTyped(name string) bool {
 	return true
 }
 
-// see returns which members of an object have been seen.
+// see returns which members of an object have been seen, by the index of the field.
+// The caller sets those that it sees.
 func (l *looker) see(o *object) []bool {
 	seen := l.seen[o]
 	if seen == nil {
@@ -171,7 +177,8 @@ func (l *looker) see(o *object) []bool {
 	return seen
 }
 
-// members reads an object and calls f before each value.
+// members reads an object. It calls f with the name of each member, which must read
+// or skip the value.
 func (l *looker) members(f func(name string) error) error {
 	if _, err := l.dec.ReadToken(); err != nil {
 		return err
@@ -189,8 +196,9 @@ func (l *looker) members(f func(name string) error) error {
 	return err
 }
 
-// object reads an object. Special is called before each value and reports whether it has read
-// it; nil reads none.
+// object reads an object that has the fields of o, and records the unknown members as
+// differences. Special may be nil; it is called before each value, with whether a field
+// has the name, and reports whether it has read the value.
 func (l *looker) object(o *object, special func(name string, typed bool) (taken bool, err error)) error {
 	begin, seen, holder := l.dec.InputOffset(), l.see(o), o.name
 	var unknown []string
@@ -211,11 +219,11 @@ func (l *looker) object(o *object, special func(name string, typed bool) (taken 
 		}
 		return l.value(o.typeOf(i, l.dec.PeekKind()), o.places[i])
 	})
-	if err != nil || len(unknown) == 0 || o.typ == reflect.TypeFor[struct{}]() { // a call without a result ignores them
+	if err != nil || len(unknown) == 0 || o.typ == reflect.TypeFor[struct{}]() { // struct{}: the call ignores its result
 		return err
 	}
 	if o.methods {
-		unknown = leftover(o.typ, bytes.TrimLeft(l.body[begin:l.dec.InputOffset()], " \t\r\n,:"), unknown)
+		unknown = notDecoded(o.typ, bytes.TrimLeft(l.body[begin:l.dec.InputOffset()], " \t\r\n,:"), unknown)
 	}
 	for _, name := range unknown {
 		l.differ(Difference{Place: Place{holder, name}, Kind: KindUnknown})
@@ -223,16 +231,19 @@ func (l *looker) object(o *object, special func(name string, typed bool) (taken 
 	return nil
 }
 
-// leftover returns those of the names that the decoding of an object leaves in its Extra.
-func leftover(t reflect.Type, object []byte, names []string) []string {
-	left := map[string]bool{}
-	if !decode.Leftover(t, object, func(name string) { left[name] = true }) {
+// notDecoded returns those of the names that the decoding of an object as a t leaves in
+// its Extra: a method of t may read members that have no field. If the object cannot be
+// decoded as a t, or t has no Extra, nothing is known of the names, and it returns all.
+func notDecoded(t reflect.Type, object []byte, names []string) []string {
+	extra := map[string]bool{}
+	if known := decode.Leftover(t, object, func(name string) { extra[name] = true }); !known {
 		return names
 	}
-	return slices.DeleteFunc(names, func(name string) bool { return !left[name] })
+	return slices.DeleteFunc(names, func(name string) bool { return !extra[name] })
 }
 
-// value reads the value of a place, which is decoded as a t.
+// value reads the value at a place, which a call decodes as a t, and records its
+// differences from t.
 func (l *looker) value(t reflect.Type, at Place) error {
 	kind := l.dec.PeekKind()
 	t = asDecoded(element(t), kind)
@@ -266,7 +277,8 @@ func asDecoded(t reflect.Type, kind jsontext.Kind) reflect.Type {
 	return t
 }
 
-// method reads a value that is decoded by a method.
+// method reads a value that a method of t decodes. Objects and maps are compared member by
+// member all the same.
 func (l *looker) method(t reflect.Type, at Place, kind jsontext.Kind) error {
 	switch {
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8: // raw JSON
@@ -329,7 +341,8 @@ const (
 	every   = 100
 )
 
-// sample reads or skips the element n, from 0.
+// sample reads element n (from 0) of a list or map, or skips it: the first 100 are read,
+// then one in 100.
 func (l *looker) sample(n int, t reflect.Type, at Place) error {
 	if n >= sampled && n%every != 0 {
 		return l.dec.SkipValue()
@@ -337,13 +350,15 @@ func (l *looker) sample(n int, t reflect.Type, at Place) error {
 	return l.value(t, at)
 }
 
-// shape reads a value of another kind than the one that is documented.
+// shape skips a value of another JSON kind than the documented one, want, and records
+// the difference.
 func (l *looker) shape(want string, at Place) error {
 	l.differ(Difference{Place: at, Kind: KindShape, Want: want, Got: kindName(l.dec.PeekKind())})
 	return l.dec.SkipValue()
 }
 
-// scalar reads a value that has no parts.
+// scalar reads a value that is neither an object nor a list, and records a difference
+// if it is not of the type t, or is no constant of a type that has constants.
 func (l *looker) scalar(t reflect.Type, at Place) error {
 	kind := l.dec.PeekKind()
 	raw, err := l.dec.ReadValue()
@@ -352,7 +367,7 @@ func (l *looker) scalar(t reflect.Type, at Place) error {
 	}
 	v, ok := decode.Fits(t, raw)
 	if t == reflect.TypeFor[api.Secret]() {
-		ok = kind == '"' || kind == '0' // of any other value it is empty
+		ok = kind == '"' || kind == '0' // a Secret decodes any other value as empty
 	}
 	switch {
 	case !ok:
@@ -362,19 +377,21 @@ func (l *looker) scalar(t reflect.Type, at Place) error {
 		}
 		l.differ(Difference{Place: at, Kind: KindShape, Want: want, Got: got})
 	case t.Kind() == reflect.String && kind == '"':
-		if value := v.String(); value != "" && !isConstant(t.String(), value) {
+		if value := v.String(); value != "" && !isDocumented(t.String(), value) {
 			l.differ(Difference{Place: at, Kind: KindValue, Got: value})
 		}
 	}
 	return nil
 }
 
-// isConstant reports whether a type has a constant of the value, or no constants at all.
-func isConstant(typ, value string) bool {
+// isDocumented reports whether a value may occur in a string type: the type has a
+// constant of this value, or has no constants, as a plain string.
+func isDocumented(typ, value string) bool {
 	all := constants(typ)
 	return all == nil || slices.Contains(all, value)
 }
 
+// kindName returns the name of a JSON kind, as a Difference shows it.
 func kindName(k jsontext.Kind) string {
 	switch k {
 	case '"':

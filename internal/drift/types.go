@@ -46,8 +46,8 @@ func objectOf(t reflect.Type, name string) *object {
 	return o
 }
 
-// add adds the fields of a struct, then those of the structs that are inlined in it, which
-// have lower precedence.
+// add adds the fields of the struct type t to o, as members of an object called
+// name, and then those of inlined structs, which have lower precedence.
 func (o *object) add(t reflect.Type, name string) {
 	takes, fixed := decode.FixOf(t)
 	o.methods = o.methods || fixed

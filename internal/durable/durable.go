@@ -86,6 +86,8 @@ func (f *File) Read(ctx context.Context) ([]byte, error) {
 	return f.read(ctx, f.path)
 }
 
+// read returns the content of a file of f. On Windows it retries while the file
+// is in use.
 func (f *File) read(ctx context.Context, path string) (content []byte, err error) {
 	err = retryBusy(func() error {
 		content, err = f.readOnce(ctx, path)
@@ -94,6 +96,9 @@ func (f *File) read(ctx context.Context, path string) (content []byte, err error
 	return content, err
 }
 
+// readOnce returns the content of a regular file of at most 64 MiB whose access
+// is as f requires. A store of this user that others have access to is made
+// private.
 func (f *File) readOnce(ctx context.Context, path string) ([]byte, error) {
 	if link, err := os.Lstat(path); err == nil && link.Mode()&fs.ModeSymlink != 0 {
 		if err := f.access.checkLink(path, link); err != nil {

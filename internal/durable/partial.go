@@ -85,6 +85,7 @@ func OpenPartial(dir *os.Root, file, key string) (*Partial, error) {
 	}
 }
 
+// create creates and locks the file. It fails if the file exists.
 func (p *Partial) create() (err error) {
 	p.File, err = p.dir.OpenFile(p.name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

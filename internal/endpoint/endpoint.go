@@ -69,9 +69,11 @@ func find(method, path string) *entry {
 	return found
 }
 
-// literals returns a bit for each segment of a path, the first one highest, that is set
-// if the segment is the one of the pattern and not a value of its placeholder, or -1 if
-// the path does not match. The last slash does not count.
+// literals compares a path with a pattern, and returns -1 if it does not match.
+// Else it returns a bit for each segment, the first one highest, that is set if
+// the segment is literally that of the pattern and not a value of a
+// placeholder: of two patterns that match, the one with the larger number is
+// more specific. The last slash does not count.
 func literals(pattern, path string) int {
 	pattern, path = strings.Trim(pattern, "/"), strings.Trim(path, "/")
 	n := 0

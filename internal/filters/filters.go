@@ -33,8 +33,8 @@ func Check[F any](args input.Args, field string, all []F, of func(F) Condition) 
 	return nil
 }
 
-// brokenRule returns "" if c has what its operator requires. An unknown operator may have
-// a value or none.
+// brokenRule returns the rule that a condition breaks, "" if it has what its
+// operator requires. An unknown operator may have a value or none.
 func (c Condition) brokenRule() string {
 	if strings.TrimSpace(c.Field) == "" || c.Operator == "" {
 		return "must have a field and an operator"

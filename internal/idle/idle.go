@@ -32,6 +32,8 @@ type bounded struct {
 	silent atomic.Bool
 }
 
+// Read reads, and returns ErrSilent if that was ended because no byte came in
+// time.
 func (b *bounded) Read(p []byte) (int, error) {
 	b.timer.Reset(b.after)
 	n, err := b.ReadCloser.Read(p)

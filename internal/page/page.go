@@ -202,7 +202,8 @@ func (r *reader[P, T]) wait() {
 	}
 }
 
-// read fetches the next page.
+// read fetches the next page. An error of the page itself is in the result; one
+// that says the pages repeat or stay empty is kept for the next read.
 func (r *reader[P, T]) read() (got result[P]) {
 	if r.failed != nil {
 		return result[P]{err: r.failed}
@@ -285,6 +286,9 @@ type guard struct {
 	steps, turn int
 }
 
+// met reports whether a cursor was met before, so that the pages repeat without
+// end. It keeps only one earlier cursor, the anchor, and replaces it after ever
+// longer spans (the algorithm of Brent).
 func (g *guard) met(cursor, next string) bool {
 	if next == cursor || next == g.anchor && g.turn > 0 {
 		return true

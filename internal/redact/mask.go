@@ -75,7 +75,8 @@ func beginning(s, w string) int {
 var namedValue = regexp.MustCompile(`"([\w-]+)"\s*:\s*(?:"((?:[^"\\]|\\.)*)|([^\s",{}\[\]]+))|` +
 	`\b([\w-]+)=([^\s&"'<>;,]+)`)
 
-// named returns the span of the value in a match, if its name is that of a secret.
+// named returns the spans of the original text that are values of secret names,
+// for m, the indexes of a match of namedValue.
 func (v view) named(m []int) (spans [][2]int) {
 	for _, group := range [][2]int{{1, 2}, {1, 3}, {4, 5}} {
 		name, value := group[0]*2, group[1]*2
@@ -100,6 +101,7 @@ type view struct {
 	at   []int // where each byte of text, and its end, is in the source; nil for the same place
 }
 
+// source returns the index in the original text of byte i of the view.
 func (v view) source(i int) int {
 	if v.at == nil {
 		return i
@@ -125,8 +127,9 @@ func (v view) unescape() view {
 // blanks replaces plus by blank, as in a form.
 func blanks(s string) string { return strings.ReplaceAll(s, "+", " ") }
 
-// unescape returns the length and the meaning of the escape at the start of s, which is
-// not empty. Without one it returns the first byte.
+// unescape reads the escape sequence of a URL, HTML, a JSON pointer or a
+// backslash at the start of s, which is not empty. It returns its length and
+// the text that it stands for; without one those of the first byte.
 func unescape(s string) (n int, meaning string) {
 	switch {
 	case len(s) < 2:
@@ -151,6 +154,9 @@ func unescape(s string) (n int, meaning string) {
 	return 1, s[:1]
 }
 
+// unescapeBackslash reads the escape sequence at the start of s. It returns its
+// length and the text that it stands for; for an unknown one that of the
+// backslash alone.
 func unescapeBackslash(s string) (n int, meaning string) {
 	switch s[1] {
 	case 'x':

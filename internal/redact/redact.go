@@ -70,7 +70,8 @@ func Path(path string) string {
 	return strings.Join(segments, "/")
 }
 
-// isCode reports whether a segment after the ones before it is a secret.
+// isCode reports whether a segment of a path is a secret, such as a one-time
+// code, by the segments before it.
 func isCode(before []string, segment string) bool {
 	if len(before) < 2 {
 		return false
@@ -152,7 +153,8 @@ func complete(enc *jsontext.Encoder) {
 	}
 }
 
-// value masks the next value. In an error object, a code is not a secret.
+// value copies the next JSON value with its secrets masked. InError is true
+// inside of an error object, where a code is no secret.
 func (w *Words) value(dec *jsontext.Decoder, enc *jsontext.Encoder, inError bool) error {
 	kind, err := w.token(dec, enc)
 	if err != nil || kind != '{' && kind != '[' {
@@ -188,6 +190,8 @@ func (w *Words) token(dec *jsontext.Decoder, enc *jsontext.Encoder) (jsontext.Ki
 	return kind, enc.WriteToken(t)
 }
 
+// member copies one member of an object, with its value masked if its name is
+// that of a secret. A numeric code inside of an error is no secret.
 func (w *Words) member(dec *jsontext.Decoder, enc *jsontext.Encoder, inError bool) error {
 	name, err := dec.ReadToken()
 	if err != nil {

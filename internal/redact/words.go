@@ -94,6 +94,8 @@ func (w *Words) AddJSON(content []byte) {
 	w.addJSON(content, func(name string) bool { return isSecretMember(name) && !strings.EqualFold(name, "code") })
 }
 
+// addJSON adds the values of all members of a JSON text whose name is that of a
+// secret. A text that is no JSON has none.
 func (w *Words) addJSON(content []byte, secret func(name string) bool) {
 	var v any
 	if json.Unmarshal(content, &v) == nil {

@@ -85,6 +85,8 @@ func (c *Clock) Until(at time.Time, h http.Header) time.Duration {
 	return left
 }
 
+// earliest returns the earliest present time that the dates of the responses
+// allow, or the local time if there are none, which known reports.
 func (c *Clock) earliest() (now time.Time, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

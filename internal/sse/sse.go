@@ -113,9 +113,10 @@ func (r *Reader) Next() (*Event, error) {
 	}
 }
 
-// plain reads an event that is in the buffer to its last byte, without a CR, with one
-// line of data, and with a blank before each value, as nearly all are, in two thirds of
-// the time. It reads nothing of any other.
+// plain reads an event of the simplest form, as nearly all are, in two thirds
+// of the time: it is in the buffer to its last byte, without a CR, with one
+// line of data, and with a blank before each value. It reports false, and reads
+// nothing, for any other event.
 func (r *Reader) plain() bool {
 	if r.skipLF || r.cr.at < r.end { // there is a CR, or may be
 		return false
@@ -163,6 +164,8 @@ func (r *Reader) message() []byte {
 	return r.kept.kind
 }
 
+// field reads one line of an event: data, event, id or retry. Other fields are
+// ignored.
 func (r *Reader) field(line []byte) {
 	if line[0] == ':' { // a comment
 		return
@@ -274,7 +277,7 @@ func (r *Reader) held() int {
 	return n
 }
 
-// fill reads more into the buffer.
+// fill reads more from the source into the buffer.
 func (r *Reader) fill() error {
 	if r.err != nil {
 		return r.err

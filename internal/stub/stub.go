@@ -56,6 +56,7 @@ func Answer(text string) *Client { return &Client{Answer: text} }
 // Fail returns a Client whose calls return an error.
 func Fail(err error) *Client { return &Client{Err: err} }
 
+// take records a call, and returns the error that the test has set.
 func (c *Client) take(r *api.Request, opts []api.CallOption) error {
 	if err := r.Path.Err(); err != nil {
 		return err

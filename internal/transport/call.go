@@ -630,7 +630,7 @@ func (x *exchange) pause(ctx context.Context, e *api.Error) bool {
 	if e != nil && e.Rate.RetryAfter > 0 {
 		ordered := e.Rate.RetryAfter
 		if x.maxWait < 0 {
-			ordered = min(ordered, wait.MaxOrdered)
+			ordered = min(ordered, wait.MaxRetryAfter)
 		} else {
 			x.ordered += ordered
 			if x.ordered > x.maxWait {
@@ -697,7 +697,7 @@ func again(req *http.Request) error {
 	x.attempt, x.started = x.attempt+1, time.Time{}
 	if x.wait > 0 && x.own == 0 {
 		reason := api.WaitReasonBackoff
-		if wait.Ordered(x.failure) == x.wait {
+		if wait.RetryAfterOf(x.failure) == x.wait {
 			reason = api.WaitReasonServer
 		}
 		x.observeWait(ctx, reason, 0, x.wait)

@@ -54,34 +54,36 @@ func (i *Interval) Next() time.Duration {
 	return i.last
 }
 
-// MaxOrdered is the default limit of Retry-After: the longest rate window. A wrong
+// MaxRetryAfter is the default limit of Retry-After: the longest rate window. A wrong
 // value must not block a program forever.
-const MaxOrdered = time.Hour
+const MaxRetryAfter = time.Hour
 
 // For returns the delay after consecutive failures, the last of which had a
-// Retry-After: that of [Default], or the Retry-After up to [MaxOrdered] if it is
+// Retry-After: that of [Default], or the Retry-After up to [MaxRetryAfter] if it is
 // longer. With 0 failures there is no backoff.
 func For(failures int, retryAfter time.Duration) time.Duration {
-	retryAfter = max(0, min(retryAfter, MaxOrdered))
+	retryAfter = max(0, min(retryAfter, MaxRetryAfter))
 	if failures == 0 {
 		return retryAfter
 	}
 	return max(Default().Pause(failures), retryAfter)
 }
 
-// Ordered returns the Retry-After of an [*api.Error] in err, 0 without one.
-func Ordered(err error) time.Duration {
+// RetryAfterOf returns the Retry-After of an [*api.Error] in err, 0 without one.
+func RetryAfterOf(err error) time.Duration {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		return e.Rate.RetryAfter
 	}
 	return 0
 }
 
-// Windowed reports whether a 429 with a code means that a rate window is full.
+// Windowed reports whether a 429 with this code means that a rate window is full. Two
+// codes mean something else: a busy helper, and an account that is locked.
 func Windowed(code int64) bool { return code != codes.HowToBusy && code != codes.AccountLocked }
 
-// OnWindow reports whether e is a 429 of a rate window that opens again at a known time. A
-// shorter time than a second is none, so that no call is repeated without a pause.
+// OnWindow reports whether e is a 429 of a rate window whose Retry-After says when it
+// opens again. A Retry-After below a second does not count, so that no call is repeated
+// without a pause.
 func OnWindow(e *api.Error) bool {
 	return e.Status == http.StatusTooManyRequests && Windowed(e.Code) && e.Rate.RetryAfter >= time.Second
 }
@@ -153,7 +155,7 @@ func (p Poll) Run(ctx context.Context, step func() (done bool, pause time.Durati
 			failures = 0
 		default:
 			failures++
-			pause = For(failures, Ordered(err))
+			pause = For(failures, RetryAfterOf(err))
 			if p.Failed != nil {
 				p.Failed(failures, err, pause)
 			}

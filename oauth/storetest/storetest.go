@@ -110,6 +110,7 @@ func (f *fixture) save(store oauth.Store, account string, data []byte) {
 	f.saveRecord(r, data)
 }
 
+// saveRecord saves data in a locked record, or ends the test.
 func (f *fixture) saveRecord(r oauth.Record, data []byte) {
 	f.Helper()
 	if err := r.Save(f.Context(), data); err != nil {
@@ -160,6 +161,7 @@ func (f *fixture) isLocked(store oauth.Store) {
 // equal reports whether two records are the same. An empty one is not the same as none.
 func equal(a, b []byte) bool { return bytes.Equal(a, b) && (a == nil) == (b == nil) }
 
+// show describes data in the text of a failure.
 func show(data []byte) string {
 	const most = 40
 	switch {
@@ -179,6 +181,8 @@ func names() []string {
 	}
 }
 
+// testRecords tests that each account has its own record, of any bytes, which
+// both stores see.
 func testRecords(f *fixture) {
 	for i, name := range names() {
 		f.wants(name, nil)
@@ -200,6 +204,8 @@ func testRecords(f *fixture) {
 	f.wants("a b", []byte("record of a b"))
 }
 
+// testCopies tests that a store keeps and returns copies: changes of the
+// caller's bytes must not change a record.
 func testCopies(f *fixture) {
 	data := []byte("a record")
 	f.save(f.Store, account, data)
@@ -222,6 +228,8 @@ func testCopies(f *fixture) {
 	f.wants(account, []byte("the last"))
 }
 
+// testSaves tests several saves under one lock. Data stays what it was at the
+// time of the lock.
 func testSaves(f *fixture) {
 	f.save(f.Other(), account, []byte("before"))
 	r := f.lock(f.Store, account)
@@ -237,6 +245,7 @@ func testSaves(f *fixture) {
 	f.wants(account, []byte("three"))
 }
 
+// testContention increments counters concurrently; no increment may be lost.
 func testContention(f *fixture) {
 	const workers, rounds = 8, 5
 	accounts := []string{"one", "two"}
@@ -277,6 +286,8 @@ func (f *fixture) increment(ctx context.Context, store oauth.Store, account stri
 	return r.Save(ctx, []byte(strconv.Itoa(n+1)))
 }
 
+// testLoadDuringLock tests that a lock stops neither reads of its record nor
+// changes of another account.
 func testLoadDuringLock(f *fixture) {
 	f.save(f.Store, account, []byte("before"))
 	r := f.lock(f.Store, account)
@@ -289,6 +300,8 @@ func testLoadDuringLock(f *fixture) {
 	f.wants("other", []byte("not locked either"))
 }
 
+// testCanceledWait tests that a wait for a lock ends with its context and
+// leaves no lock.
 func testCanceledWait(f *fixture) {
 	r := f.lock(f.Store, account)
 	defer r.Unlock()
@@ -318,6 +331,8 @@ func (f *fixture) cannotLock(ctx context.Context, store oauth.Store) {
 	}
 }
 
+// testDoneContext tests that a context that is done fails each method that it
+// is passed to, and does not affect a lock that it was passed to before.
 func testDoneContext(f *fixture) {
 	done, cancel := context.WithCancel(f.Context())
 	defer cancel()
@@ -341,6 +356,8 @@ func testDoneContext(f *fixture) {
 	}
 }
 
+// testUnlockTwice tests that a second Unlock does not release the lock of
+// another caller.
 func testUnlockTwice(f *fixture) {
 	first := f.lock(f.Store, account)
 	defer first.Unlock()
@@ -362,6 +379,7 @@ func testUnlockTwice(f *fixture) {
 	f.wants(account, []byte("third"))
 }
 
+// testSaveAfterUnlock tests that Save fails after Unlock and changes nothing.
 func testSaveAfterUnlock(f *fixture) {
 	r := f.lock(f.Store, account)
 	defer r.Unlock()
@@ -375,6 +393,8 @@ func testSaveAfterUnlock(f *fixture) {
 	f.wants(account, []byte("saved"))
 }
 
+// testLostLock tests that after a lock was lost, its Save and Unlock do not
+// affect the next owner of the lock.
 func testLostLock(f *fixture) {
 	if f.Lose == nil {
 		f.Skip("locks of this store cannot be lost")
@@ -403,6 +423,8 @@ func testLostLock(f *fixture) {
 	f.wants(account, []byte("later"))
 }
 
+// testKill tests that a process that is killed while it holds a lock leaves the
+// record intact and not locked.
 func testKill(f *fixture) {
 	if f.Kill == nil {
 		f.Skip("this store has no other processes that can be killed")

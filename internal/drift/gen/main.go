@@ -56,8 +56,9 @@ func generate() error {
 	return os.WriteFile(output, formatted, 0o644) //nolint:gosec // source code
 }
 
-// addConstants adds the constants of a file that have a type and begin with its name. Other
-// constants, such as the aliases of folders, are not all values of their type.
+// addConstants adds the constants of a file that have a named type, and whose
+// name begins with that of the type. Other constants, such as the aliases of
+// folders, are not all values of their type.
 func addConstants(values map[string][]string, f *ast.File) {
 	for _, decl := range f.Decls {
 		group, ok := decl.(*ast.GenDecl)
