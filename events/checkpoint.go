@@ -125,7 +125,7 @@ func (c Checkpoint) encode() []byte {
 	return fmt.Appendf(nil, "%s %d %016x\n%s", fileVersion, c.Revision, c.checksum(), c.Data)
 }
 
-// checksum covers the revision and the data.
+// checksum returns the CRC-64 of the revision and the data.
 func (c Checkpoint) checksum() uint64 {
 	sum := crc64.New(crc64.MakeTable(crc64.ECMA))
 	_, _ = fmt.Fprintf(sum, "%d\n%s", c.Revision, c.Data)

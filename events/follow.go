@@ -282,8 +282,8 @@ func (f *follower) run(ctx context.Context, all []*follower) error {
 	})
 }
 
-// pollAll polls for all followers in turn. It reports whether all are done, and whether one
-// has found events.
+// pollAll polls the log for each follower in turn, until one fails for good. It
+// reports whether all are done, and whether one has found events.
 func pollAll(ctx context.Context, all []*follower) (done, found bool, failure error) {
 	done = true
 	for _, one := range all {
@@ -299,7 +299,8 @@ func pollAll(ctx context.Context, all []*follower) (done, found bool, failure er
 	return done, found, failure
 }
 
-// retries calls OnRetry.
+// retries calls OnRetry, if it is set, before attempt n is repeated after a
+// pause.
 func (f *follower) retries(ctx context.Context, n int, pause time.Duration, err error) {
 	if f.o.OnRetry != nil {
 		f.o.OnRetry(ctx, api.RetryEvent{Op: opFollow, Attempt: n, Wait: pause, Err: err})
@@ -371,7 +372,7 @@ func (f *follower) walkToEnd(ctx context.Context) error {
 	return err
 }
 
-// deliverAll delivers the rest of the events of a poll.
+// deliverAll delivers the remaining events of the current poll.
 func (f *follower) deliverAll(ctx context.Context) error {
 	for e, err := range f.walk.Events(ctx) {
 		if errors.Is(err, page.ErrNoCursor) || errors.Is(err, page.ErrRepeated) { // the current cursor may be unusable
@@ -435,7 +436,8 @@ func (f *follower) deliver(ctx context.Context, e *Event) error {
 	return f.saveDue(ctx)
 }
 
-// saveDue saves after saveEvery events and SaveInterval. Duplicates count, so that a
+// saveDue saves the checkpoint if at least saveEvery events have come and
+// SaveInterval has passed since the last save. Duplicates count, so that a
 // program with short runs also reaches the end of a poll.
 func (f *follower) saveDue(ctx context.Context) error {
 	if f.unsaved+f.skipped < saveEvery || time.Since(f.saved) < f.o.SaveInterval {
@@ -444,7 +446,8 @@ func (f *follower) saveDue(ctx context.Context) error {
 	return f.save(ctx)
 }
 
-// finish ends a poll that has reached the end of the log.
+// finish records that the current poll has reached the end of the log, so that
+// the next one starts from there.
 func (f *follower) finish() {
 	if f.delivered || f.Cursor != "" { // an empty response may be wrong, as one is that holds null for each event
 		f.Searched = times.Later(f.Searched, f.walk.state.Max)
@@ -454,7 +457,8 @@ func (f *follower) finish() {
 	f.walk, f.Cursor, f.From, f.skipped = nil, "", time.Time{}, 0
 }
 
-// onRefusal reports that the server has refused to continue a search.
+// onRefusal reports the n-th refusal of the server to continue a search: to
+// OnRetry, and after quickRefusals also to the log.
 func (f *follower) onRefusal(ctx context.Context, n int, pause time.Duration, err error) {
 	f.retries(ctx, n, pause, err)
 	if n > quickRefusals {

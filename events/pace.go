@@ -23,7 +23,8 @@ const (
 	soon      = 30 * time.Second
 )
 
-// idleEvery returns the time between two searches of logs at rest.
+// idleEvery returns the time between two searches of all followers at rest
+// together: a share of the rate limit.
 func idleEvery() (longest time.Duration) {
 	for _, w := range api.RateWindows(searchGroup) {
 		longest = max(longest, time.Duration(float64(w.Size)/(idleShare*float64(w.Max))))

@@ -194,9 +194,9 @@ func (f *follower) renew(e *Event) {
 	f.created[hash(e.ID)] = max(f.created[hash(e.ID)], at.Unix())
 }
 
-// creation returns the creation time of an event, limited to the end of the searched
-// range, which also replaces a missing time, so that the newest time stays in bounds.
-// A time outside the range by more than clockSkew is doubtful.
+// creation returns the time of creation of an event, but not later than the end
+// of the searched range, which also replaces a missing time. It reports a time
+// as doubtful that is outside of the range by more than clockSkew.
 func (f *follower) creation(e *Event) (at time.Time, doubtful bool) {
 	created, end := e.Created.UTC(), f.walk.state.Max
 	switch {
@@ -210,7 +210,8 @@ func (f *follower) creation(e *Event) (at time.Time, doubtful bool) {
 	return created, false
 }
 
-// miss records that events created from one time to another may have been missed.
+// miss adds a gap: events created from one time to another may have been
+// missed. It extends an earlier gap with the same reason.
 func (p *progress) miss(reason GapReason, from, to time.Time) {
 	i := slices.IndexFunc(p.Gaps, func(g Gap) bool { return g.Reason == reason })
 	if i < 0 {
@@ -247,8 +248,9 @@ func (f *follower) checkClock(ctx context.Context) error {
 	return nil
 }
 
-// inWindow reports whether an event created then may be found again: in the current
-// poll, or in the next one, which goes back from the end of the current one.
+// inWindow reports whether an event created at that Unix time may be found
+// again, so that its hash must be remembered: in the current poll, or in the
+// next one, which goes back from the end of the current one.
 func (f *follower) inWindow(created int64) bool {
 	if f.walk != nil && created >= f.walk.state.Max.Add(-f.lookback).Unix() {
 		return true
@@ -263,7 +265,8 @@ func (f *follower) evict() {
 	f.Complete = times.Later(f.Complete, f.Searched.Add(-f.lookback))
 }
 
-// snapshot returns p with the newest maxRecent delivered events.
+// snapshot returns a copy of p for a checkpoint. It lists the newest maxRecent
+// delivered events.
 func (p *progress) snapshot() progress {
 	c := *p
 	all := make([]recent, 0, len(p.created))
@@ -285,8 +288,8 @@ type recent struct {
 	created int64
 }
 
-// pack encodes events in the order of their creation: the seconds since the one before,
-// and the hash.
+// pack encodes events in the order of their creation: for each the seconds
+// since the one before, and the hash.
 func pack(all []recent) []byte {
 	b := make([]byte, 0, 10*len(all))
 	last := int64(0)

@@ -174,8 +174,9 @@ func (q Query) checkChildren(args input.Args) error {
 // offset, without pagination.
 var errIgnoredOffset = fmt.Errorf("%w: it ignores the offset and sends no pagination", api.ErrNoProgress)
 
-// repeated says what a page with the events of the one before means. Without pagination a
-// server that ignores the offset has sent all its events, unless the page is full.
+// repeated is called for a page with the same events as the page before. It
+// returns [page.ErrEnd] if that means the end: without pagination, a server
+// that ignores the offset has sent all its events, unless the page is full.
 func (q Query) repeated(p *Page) error {
 	switch {
 	case p.Pagination != nil:
@@ -192,7 +193,8 @@ var errNoPage = errors.New("fastio: events.Search: the response has no events")
 // starts with it: it is not text.
 const offsetPrefix = "\x00"
 
-// from returns q at a position returned by after; "" is the start of q.
+// from returns the query for the page at a position that after has returned; ""
+// is the first page.
 func (q Query) from(position string) Query {
 	if offset, ok := strings.CutPrefix(position, offsetPrefix); ok {
 		q.Offset, _ = strconv.Atoi(offset)

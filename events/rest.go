@@ -22,7 +22,8 @@ type rest struct {
 	Fit   int   `json:"fit,omitzero"`   // events that a slice may have, as far as known
 }
 
-// slice returns the first and the last second of the current slice; 0 is that of the pass.
+// slice returns the first and the last second of the current slice of time. 0
+// stands for the start or the end of the whole pass.
 func (r *rest) slice() (low, high int64) {
 	switch {
 	case r.Width == 0:
@@ -109,7 +110,7 @@ type seen struct {
 	first, last, least, most int64 // creation of events
 }
 
-// add counts an event.
+// add counts an event and notes its time.
 func (s *seen) add(e *Event) {
 	at := unix(e.Created.Time)
 	s.count++

@@ -244,8 +244,8 @@ func (w *Walk) begin(ctx context.Context) error {
 	return nil
 }
 
-// bounded returns the query of the current slice. Whether the bounds of a search include
-// themselves is not published: slices overlap.
+// bounded returns the query for the current slice of time. Slices overlap by a
+// second, because it is not published whether a search includes its bounds.
 func (w *Walk) bounded() Query {
 	q := w.query
 	if !w.state.Max.IsZero() {
@@ -296,8 +296,9 @@ func (w *Walk) pages() page.List[fetched, *Event] {
 	}
 }
 
-// lenient repeats Search while a rate window is full. The transport does the waiting and
-// returns such an error only because of a limit on attempts.
+// lenient calls Search, again while it fails because a rate window is full. The
+// transport waits for the window, and returns the error only because of a limit
+// on attempts.
 func (s *Service) lenient(ctx context.Context, q Query, opts []api.CallOption) (*Page, error) {
 	for {
 		p, err := s.Search(ctx, q, opts...)
@@ -329,7 +330,8 @@ func (w *Walk) dedupe(id api.OpaqueID) bool {
 	return fresh
 }
 
-// recordLast records an event that the next pass would find again.
+// recordLast remembers an event shortly before the end of the walk, which a
+// walk that continues from there finds again.
 func (w *Walk) recordLast(e *Event) {
 	if !w.keepLast || e.ID == "" || w.state.Max.IsZero() || e.Created.Before(w.state.Max.Add(-tail)) ||
 		len(w.state.Last) >= remembered || !w.ended.add(hash(e.ID)) {
@@ -340,8 +342,8 @@ func (w *Walk) recordLast(e *Event) {
 	w.state.Last = append(w.state.Last, hash(e.ID))
 }
 
-// nack makes the cursor count the event of the current iteration as not delivered.
-// The Walk must not be used afterwards.
+// nack makes the cursor count the event that is being delivered as not
+// delivered. The Walk must not be used afterwards.
 func (w *Walk) nack(id api.OpaqueID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -350,8 +352,8 @@ func (w *Walk) nack(id api.OpaqueID) {
 
 const noPage = "" // in advance
 
-// advance moves to the page at next, or, after the last page, to the next slice or to the
-// end.
+// advance moves the walk to the page at position next, or, if that is "", to
+// the next slice of time or to the end.
 func (w *Walk) advance(next string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -363,7 +365,8 @@ func (w *Walk) advance(next string) {
 	}
 }
 
-// refused reports whether err refuses a cursor, which the platform may do after a while.
+// refused reports whether err means that the server refuses the cursor, as it
+// may do when that is old.
 func (w *Walk) refused(err error) bool {
 	_, answered := errors.AsType[*api.Error](err)
 	return answered && errors.Is(err, api.ErrInvalid) && call.Final(err) &&
@@ -375,8 +378,9 @@ const (
 	maxRefusals   = 5 // of a slice of one second
 )
 
-// retreat continues after err with a smaller slice. From the third refusal in a row on it
-// waits before. It returns an [unreadableError] if the slice is a single second.
+// retreat continues the walk with a smaller slice of time after the server has
+// refused a cursor. From the third refusal in a row on it waits before. It
+// returns an [unreadableError] if the slice is a single second.
 func (w *Walk) retreat(ctx context.Context, err error) error {
 	if err := w.rewind(err); err != nil {
 		return err
@@ -451,7 +455,7 @@ func (s *Service) now(ctx context.Context, o api.CallOptions) (time.Time, error)
 	return s.clock.Earliest(), nil
 }
 
-// ping observes the Date header of a ping, also of one that is refused.
+// ping observes the Date header of a ping, also if that is refused.
 func (s *Service) ping(ctx context.Context, o api.CallOptions) error {
 	var a api.Response
 	err := call.Do(ctx, s.c, endpoint.SystemPing(), []api.CallOption{api.WithOptions(api.CallOptions{

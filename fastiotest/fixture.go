@@ -56,7 +56,8 @@ func (f *fixture) encode() ([]byte, error) {
 	return append(b, '\n'), err
 }
 
-// parseFixture decodes a file strictly: files may be written by hand.
+// parseFixture decodes the file of a fixture and rejects unknown members: files
+// may be written by hand.
 func parseFixture(name string, b []byte) (*fixture, error) {
 	f := &fixture{name: name}
 	err := jsonv2.Unmarshal(b, f, jsonopt.Lenient(), jsonv2.RejectUnknownMembers(true))
@@ -83,8 +84,9 @@ func linesOf(values url.Values) []string {
 	return strings.Split(values.Encode(), "&")
 }
 
-// requestOf returns the request of a fixture. Its secrets are added to s, which masks
-// them in the response.
+// requestOf returns a request in the form in which a fixture stores it. It adds
+// the secrets of the request to s, so that they are masked in the response,
+// too.
 func requestOf(r *http.Request, body []byte, s *redact.Words) asked {
 	path, query := platformPath(r.URL.EscapedPath()), r.URL.Query()
 	s.AddPath(path)
@@ -95,7 +97,8 @@ func requestOf(r *http.Request, body []byte, s *redact.Words) asked {
 	}
 }
 
-// ignore removes parameters of the query, named in their escaped form.
+// ignore removes the query parameters with the given names, which are escaped
+// as in a URL.
 func (a *asked) ignore(names map[string]bool) {
 	a.Query = slices.DeleteFunc(a.Query, func(line string) bool {
 		name, _, _ := strings.Cut(line, "=")
@@ -147,7 +150,7 @@ func jsonShaped(b []byte) bool {
 	return len(b) > 0 && (b[0] == '{' || b[0] == '[')
 }
 
-// bytes returns the body.
+// bytes returns the body that the fixture stores.
 func (c *content) bytes() []byte {
 	switch {
 	case c.JSON != nil:
@@ -162,7 +165,8 @@ func (c *content) bytes() []byte {
 	return c.Base64
 }
 
-// key is equal for equal requests, in any order of parameters and members.
+// key returns a text that is equal for equal requests, in any order of
+// parameters and members.
 func (a *asked) key() string {
 	body := string(a.Content.bytes())
 	if a.Content.JSON != nil {
@@ -173,7 +177,8 @@ func (a *asked) key() string {
 	return a.String() + "\n" + body
 }
 
-// pattern matches the keys of requests that differ only in masked values.
+// pattern returns an expression that matches the keys of requests that differ
+// from this one only in masked values.
 func (a *asked) pattern() *regexp.Regexp {
 	p := regexp.QuoteMeta(a.key())
 	for _, masked := range [...]string{redact.Mask, url.QueryEscape(redact.Mask)} {

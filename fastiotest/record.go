@@ -158,7 +158,8 @@ func (r *recorder) write(name string, text []byte) error {
 	return errors.Join(root.WriteFile(name, text, file), root.Close())
 }
 
-// relevant returns the headers that a client uses.
+// relevant returns the response headers that a fixture stores: those that a
+// client uses.
 func relevant(h http.Header, s *redact.Words) map[string]string {
 	out := map[string]string{}
 	for name, values := range h {

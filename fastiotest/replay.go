@@ -103,7 +103,8 @@ func load(fixtures fs.FS) ([]*fixture, error) {
 	return all, nil
 }
 
-// splitNumber splits the name of a file: events.Search and 2.
+// splitNumber splits the file name of a fixture: "events.Search" and "2" for
+// "events.Search-2.json".
 func splitNumber(file string) (name, number string) {
 	name = strings.TrimSuffix(file, ".json")
 	if i := strings.LastIndexByte(name, '-'); i >= 0 {
@@ -145,7 +146,7 @@ func replay(tb testing.TB, all []*fixture, ignored map[string]bool) *httpmock.Mo
 	return mock
 }
 
-// incoming returns a request in the form of a fixture.
+// incoming returns a request in the form in which a fixture stores it.
 func incoming(r *http.Request) asked {
 	s := new(redact.Words)
 	s.AddHeader(r.Header)
@@ -199,7 +200,8 @@ func (u *unanswered) end() {
 	u.ended = true
 }
 
-// respond fails the test, once for each request.
+// respond fails the test because no fixture answers a request, once for each
+// request.
 func (u *unanswered) respond(r *http.Request) (*http.Response, error) {
 	u.tb.Helper()
 	asked := incoming(r)
@@ -213,7 +215,7 @@ func (u *unanswered) respond(r *http.Request) (*http.Response, error) {
 	return nil, err
 }
 
-// closest returns the name of the fixture most similar to a request.
+// closest describes the fixture that is most similar to a request.
 func (u *unanswered) closest(a *asked) string {
 	best := slices.MaxFunc(u.fixtures, func(x, y *fixture) int {
 		return cmp.Compare(a.likeness(&x.Request), a.likeness(&y.Request))

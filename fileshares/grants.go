@@ -19,7 +19,8 @@ import (
 // membership of the workspace: [api.ErrForbidden] otherwise.
 type Grants struct{ c api.Client }
 
-// recipient returns the parameter that names the person of a grant, in the argument field.
+// recipient returns the parameter that names the person of a grant: the e-mail
+// address or the user. Parameter is the name of the argument in errors.
 func recipient(op, parameter string, who api.Person) (url.Values, error) {
 	if input.IsAddress(string(who)) {
 		return url.Values{"email": {string(who)}}, nil
@@ -108,7 +109,7 @@ func (g *Grants) Set(
 	}
 }
 
-// userID returns the ID of a user, which a response holds itself or in a record.
+// userID returns the ID of a user, which is the value itself or a member of it.
 func userID(user json.RawMessage) api.ID {
 	u, err := decode.Value[struct {
 		ID api.ID `json:"id"`

@@ -121,7 +121,7 @@ const (
 	cleared = "" // the word null, which clears a field elsewhere, has no effect here
 )
 
-// password sends the password. Errors do not contain it.
+// password checks a password and sets the field. Errors do not contain it.
 func (f *fields) password(field string, password api.Secret) {
 	f.Text(1, maxText)(field, password.Reveal())
 	switch {

@@ -120,7 +120,7 @@ func (q *Question) check(op string) error {
 	return nil
 }
 
-// form returns the fields of the question.
+// form returns the question as a form.
 func (q *Question) form() api.Form {
 	f := api.Form{}
 	for name, text := range map[string]string{
@@ -188,7 +188,8 @@ func (s *Service) Ask(ctx context.Context, q Question, opts ...api.CallOption) (
 	return nil, errors.New("fastio: " + op + ": the response holds neither an answer nor a question")
 }
 
-// busy returns the error of a concurrent question as [ErrBusy].
+// busy returns err, as an [ErrBusy] if another question of the user is in
+// progress.
 func busy(err error) error {
 	if e, ok := errors.AsType[*api.Error](err); ok && e.Code == codes.HowToBusy {
 		return &busyError{e}

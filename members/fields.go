@@ -43,7 +43,7 @@ func excluded(of api.ProfileKind) []Role {
 	}
 }
 
-// role sets the role of a member. "" leaves it out.
+// role checks the role of a member and sets the field; "" leaves it out.
 func (f *fields) role(role Role) {
 	switch {
 	case role == RoleOwner:
@@ -54,7 +54,7 @@ func (f *fields) role(role Role) {
 	form.Word(&f.Fields, fieldRole, role)
 }
 
-// notify sets the preference of a member. "" leaves it out.
+// notify sets the field for what a member is notified of; "" leaves it out.
 func (f *fields) notify(value Notify) {
 	name := fieldNotify
 	if f.of != api.ProfileKindShare {
@@ -72,7 +72,7 @@ func (f *fields) none(field string, given bool) {
 	}
 }
 
-// message sets a text of one or more lines.
+// message checks a text of one or more lines and sets the field.
 func (f *fields) message(field, value string) {
 	line := strings.NewReplacer("\n", " ", "\r", " ", "\t", " ").Replace(value)
 	if strings.EqualFold(strings.TrimSpace(line), form.Null) {

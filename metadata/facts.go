@@ -139,7 +139,8 @@ func encode(args input.Args, values map[string]any) (map[string]json.RawMessage,
 	return facts, nil
 }
 
-// characters returns the length of a value that is a string.
+// characters returns the number of characters of a JSON string, 0 for another
+// value or one that is short enough in any case.
 func characters(value jsontext.Value) int {
 	if value.Kind() != '"' || len(value) <= maxValue {
 		return 0

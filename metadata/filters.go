@@ -263,7 +263,8 @@ func (f *Filters) Nodes(
 	return call.Page[FilteredNodes](ctx, f.c, endpoint.MetadataFiltersNodes(workspace, filter, nil), list.query, opts)
 }
 
-// save sends a filter.
+// save sends a request that saves a filter. It reports a conflict as a name
+// that is taken.
 func (f *Filters) save(ctx context.Context, r *api.Request, opts []api.CallOption) (*SavedFilter, error) {
 	saved, err := f.one(ctx, r, opts)
 	if errors.Is(err, api.ErrConflict) {
@@ -278,7 +279,7 @@ type filterAnswer struct {
 	Bare   SavedFilter  `json:",embed,inline"`
 }
 
-// one sends a request for one filter.
+// one sends a request and returns the filter in its response.
 func (f *Filters) one(ctx context.Context, r *api.Request, opts []api.CallOption) (*SavedFilter, error) {
 	a, err := call.Payload[filterAnswer](ctx, f.c, r, opts)
 	if err != nil {

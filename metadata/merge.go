@@ -149,7 +149,8 @@ func mergeRequest(workspace api.ID, body mergeBody) (*api.Request, error) {
 	return endpoint.MetadataFieldsMerge(workspace, api.JSON(body)), nil
 }
 
-// merge sends a merge or, unless it is confirmed, its preflight.
+// merge sends a merge of two fields. If it is not confirmed, the request only
+// asks what the merge would do.
 func (f *Fields) merge(ctx context.Context, r *api.Request, confirmed bool, opts []api.CallOption) (*Merging, error) {
 	a, err := call.Payload[mergeWire](ctx, f.c, r, opts)
 	if err != nil {

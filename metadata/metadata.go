@@ -85,7 +85,8 @@ type rows[T any] struct {
 	Items    []T    `json:"items"`
 }
 
-// more reports whether there is another page.
+// more reports whether there is another page: as the response says, else by its
+// cursor.
 func (r *rows[T]) more() bool {
 	if r.HasMore != nil {
 		return *r.HasMore
@@ -132,7 +133,8 @@ func walk[P, T any](
 // maxName is the limit of the name of a field, in characters.
 const maxName = 64
 
-// checkName rejects an invalid field name. Surrounding blanks count.
+// checkName returns an error for an invalid name of a field. Blanks around a
+// name count as its characters.
 func checkName(args input.Args, field, name string) error {
 	switch n := utf8.RuneCountInString(name); {
 	case strings.TrimSpace(name) == "":

@@ -44,7 +44,8 @@ func (o *opener) open(ctx context.Context, url string) error {
 	return o.run(ctx, url)
 }
 
-// run is open without the check of the URL, for the start page.
+// run shows url in the first browser that starts. Unlike open it accepts any
+// URL, such as that of a file.
 func (o *opener) run(ctx context.Context, url string) error {
 	for _, command := range o.commands(url) {
 		switch err := o.start(ctx, o.goos, command); {
@@ -230,8 +231,9 @@ func (s *signIn) newStartPage(ctx context.Context, r *receiver, b *opener, addre
 	return p, err
 }
 
-// write creates the file with mode 0600 in a new directory with mode 0700. Its only text,
-// which a browser that follows it does not show, is the name of the program.
+// write creates the file of the page with mode 0600 in a new directory with
+// mode 0700. The page redirects to the local address; its only text is the name
+// of the program, which a browser that follows the redirect does not show.
 func (p *startPage) write(parent, program string) (err error) {
 	p.dir, err = os.MkdirTemp(parent, "fastio-sign-in-")
 	if err != nil {

@@ -163,7 +163,8 @@ func (c *Config) checkEncryption(op string, base transport.Base) error {
 	return input.Fields[Config](op).Refuse("BaseURL", rule, base.Origin())
 }
 
-// base returns the base of the URLs of the platform from BaseURL and APIPrefix.
+// base returns the base of all URLs of the platform, from BaseURL and
+// APIPrefix.
 func (c *Config) base() (transport.Base, error) {
 	base, err := transport.ParseBase(cmp.Or(c.BaseURL, transport.DefaultAddress))
 	if err != nil {

@@ -168,7 +168,8 @@ func (k *Keys) Delete(ctx context.Context, id string, o *DeleteKeyOptions, opts 
 	return call.Do(ctx, k.c, r, opts)
 }
 
-// setExpires puts the expiry of a key into a form, "" to clear it.
+// setExpires sets the form field for the expiry of a key; a zero time clears
+// it.
 func setExpires(args input.Args, form api.Form, expires api.Opt[time.Time]) error {
 	end, _ := expires.Get()
 	if end.IsZero() {
@@ -194,7 +195,7 @@ type keyAnswer struct {
 	APIKey secretOrRecord `json:"api_key"`
 }
 
-// key returns the key of either form.
+// key returns the key of a response in either of its forms.
 func (a *keyAnswer) key() *Key {
 	if a.APIKey.record != nil {
 		return a.APIKey.record.key()
@@ -365,7 +366,8 @@ type sessionAnswer struct {
 	sessionRow
 }
 
-// session returns the session of either form, nil without one.
+// session returns the session of a response in either of its forms, nil without
+// one.
 func (a *sessionAnswer) session() *Session {
 	switch {
 	case a.Named != nil:

@@ -178,7 +178,7 @@ func (s *signIn) poll(ctx context.Context, d *deviceAuthorization) (*Token, erro
 	}
 }
 
-// pollOnce requests the token once.
+// pollOnce requests the token once. Until the user has answered, that fails.
 func (s *signIn) pollOnce(
 	ctx context.Context, service *Service, d *deviceAuthorization, opts ...api.CallOption,
 ) (*Token, error) {

@@ -122,9 +122,10 @@ func (c *Config) ask(
 	return nil, nil
 }
 
-// absent reports whether a response means that the document does not exist. Servers
-// and gateways have many responses for a path that they do not know, such as 403, a
-// redirect to a page for people, or such a page. An outage is none of them.
+// absent reports whether the response to a request for metadata means that
+// there are none. Servers and gateways have many responses for a path that they
+// do not know, such as 403, a redirect to a page for people, or such a page. An
+// outage is none of them.
 func absent(err error, raw *api.Response) bool {
 	if _, refused := errors.AsType[*api.Error](err); refused {
 		return !outage(err)
@@ -192,9 +193,9 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 	return s, nil
 }
 
-// endpointURL returns the URL of an endpoint, "" for the documented path of base. An
-// endpoint that is not advertised is at that path of the server, never of another
-// server.
+// endpointURL returns the URL of an endpoint, "" if it is the documented path
+// of base. An endpoint that the server does not advertise is at that path of
+// the same server, own.
 func endpointURL(base, own transport.Base, advertised, path string) (string, error) {
 	advertised = cmp.Or(advertised, own.String()+path)
 	if _, err := parseAddress(base, advertised); err != nil {

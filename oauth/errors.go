@@ -138,8 +138,8 @@ func (w *word) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// failure returns an error with a 2xx status, without the secrets of the request
-// that it repeats.
+// failure returns the error in a response with a 2xx status. Its texts may
+// repeat the secrets of the request, sent, which are masked.
 func (b *rawError) failure(op string, sent api.Form) *Error {
 	var secrets redact.Words
 	secrets.AddValues(url.Values(sent))

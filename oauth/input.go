@@ -80,7 +80,8 @@ func checkAccessMode(args input.Args, m AccessMode) error {
 	return checkOneOf(args, "access_mode", "must be r, rw or rwa", m, "", AccessModeRead, AccessModeWrite, AccessModeAdmin)
 }
 
-// checkResource rejects a URL that is not a resource of RFC 8707.
+// checkResource returns an error for a URL that RFC 8707 does not allow as a
+// resource; "" is allowed.
 func checkResource(args input.Args, resource string) error {
 	if resource == "" {
 		return nil
@@ -106,7 +107,8 @@ func checkIssuer(args input.Args, issuer string) error {
 
 func dots(segment string) bool { return segment == "." || segment == ".." }
 
-// checkRedirectPath rejects paths that a browser might encode differently.
+// checkRedirectPath returns an error for a path that a browser might encode
+// differently.
 func checkRedirectPath(args input.Args, path string) error {
 	plain := !strings.ContainsFunc(path, func(r rune) bool { return r != '/' && !unreserved(r) })
 	if !strings.HasPrefix(path, "/") || !plain || slices.ContainsFunc(strings.Split(path, "/"), dots) {
@@ -169,7 +171,8 @@ func checkParameters(args input.Args, all url.Values) error {
 	return nil
 }
 
-// checkMost rejects a length over a limit; words is the limit with its unit.
+// checkMost returns an error if n is above a limit. Words names the limit with
+// its unit.
 func checkMost(args input.Args, field string, n, limit int, words string) error {
 	if n <= limit {
 		return nil
@@ -194,7 +197,8 @@ func setLabel(args input.Args, form api.Form, field string, label api.Opt[string
 	return checkName(args, field, setText(form, field, label))
 }
 
-// setText puts a text into an update, "" to clear it, and returns it.
+// setText sets a form field unless text is not set; "" clears it. It returns
+// the text.
 func setText(form api.Form, field string, text api.Opt[string]) string {
 	s, _ := text.Get()
 	if !text.IsZero() {
@@ -222,7 +226,7 @@ func setScopes(args input.Args, form api.Form, scopes []GrantedScope) error {
 	return err
 }
 
-// setCode puts a one-time code into a form unless it is blank.
+// setCode sets the form field for a one-time code unless that is empty.
 func setCode(args input.Args, form api.Form, code api.Secret) error {
 	if code.IsZero() {
 		return nil
@@ -234,7 +238,7 @@ func setCode(args input.Args, form api.Form, code api.Secret) error {
 
 type param struct{ name, value string }
 
-// require puts parameters into a form, and rejects an empty one.
+// require sets form fields and returns an error for one without a value.
 func require(args input.Args, form map[string][]string, params ...param) error {
 	for _, p := range params {
 		if p.value == "" {
@@ -245,7 +249,7 @@ func require(args input.Args, form map[string][]string, params ...param) error {
 	return nil
 }
 
-// offer puts the parameters that are not empty into a form.
+// offer sets the form fields that have a value.
 func offer(form map[string][]string, params ...param) {
 	for _, p := range params {
 		if p.value != "" {

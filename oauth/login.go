@@ -518,7 +518,8 @@ func (s *signIn) await(ctx context.Context, r *receiver, opened <-chan error) (c
 	}
 }
 
-// unanswered returns the error of a timeout. It includes a denial without state.
+// unanswered returns the error of a sign-in that no redirect has ended. It
+// includes a denial that came without the state, if any.
 func (s *signIn) unanswered(ctx context.Context, denial *Error) error {
 	if denial == nil {
 		return s.fail(fmt.Errorf("no response came from the browser: %w", ctx.Err()))
@@ -545,7 +546,9 @@ func (s *signIn) exchange(ctx context.Context, pkce PKCE, code api.Secret, redir
 	return s.keep(ctx, t, err)
 }
 
-// keep stores the tokens of a successful request.
+// keep stores the token of a successful request and returns it. If err is not
+// nil, it returns that, and removes the registration if the server does not
+// know the client.
 func (s *signIn) keep(ctx context.Context, t *Token, err error) (*Token, error) {
 	if err != nil {
 		s.forgetRefused(ctx, err)
@@ -583,7 +586,8 @@ func (s *signIn) finish(ctx context.Context, t *Token, err error) (*Grant, error
 	return s.grant(r), err
 }
 
-// grant compares the granted access with what c requests.
+// grant returns the Grant of a stored token, which says what of the access that
+// c requests was not granted.
 func (c *Config) grant(r *tokenRecord) *Grant {
 	settings := func(g GrantedScope) bool { return g.EntityType == EntityTypeUserDetails }
 	return &Grant{
@@ -592,8 +596,9 @@ func (c *Config) grant(r *tokenRecord) *Grant {
 	}
 }
 
-// administers asks the platform whether the token has admin access. If that fails,
-// it uses the scopes of the token; none means no access.
+// administers reports whether the token has admin access, as the platform says.
+// If that cannot be asked, the scopes of the token decide; a token without
+// scopes has none.
 func (s *signIn) administers(ctx context.Context, t *Token) bool {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
@@ -631,8 +636,8 @@ func (s *signIn) withCode(ctx context.Context) (*Grant, error) {
 	return s.finish(ctx, token, err)
 }
 
-// ask calls prompt in a goroutine, which is abandoned when ctx is done: a read from
-// a terminal cannot be canceled.
+// ask calls prompt in a goroutine and returns the code. When ctx is done, the
+// goroutine is abandoned: a read from a terminal cannot be canceled.
 func ask(ctx context.Context, prompt Prompt, address string) (string, error) {
 	var code string
 	var err error
@@ -681,7 +686,8 @@ func readPasted(op, pasted string, want expected) (api.Secret, error) {
 	return a.code, nil
 }
 
-// withoutDecoration removes what a terminal or a mail adds to a text, and a label.
+// withoutDecoration removes from a pasted text the blanks, quotes and control
+// characters that a terminal or a mail adds, and the label "code:".
 func withoutDecoration(pasted string) string {
 	pasted = strings.Map(func(r rune) rune {
 		if !unicode.IsGraphic(r) || unicode.IsSpace(r) {

@@ -144,8 +144,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// ahead reports whether a request is a prefetch. The browser sends another one when
-// the user opens the page.
+// ahead reports whether a request is a prefetch of the browser, which sends
+// another one when the user opens the page.
 func ahead(req *http.Request) bool {
 	for _, name := range []string{"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"} {
 		purpose := strings.ToLower(req.Header.Get(name))
@@ -168,8 +168,8 @@ func (r *receiver) enter(w http.ResponseWriter, e *entry) {
 	close(e.visited)
 }
 
-// receive handles a redirect. Only the first that belongs to this login counts; a denial
-// without its state is kept, in case nothing else arrives.
+// receive handles a redirect. Only the first one that belongs to this sign-in
+// counts. A denial without the state is kept, in case nothing else arrives.
 func (r *receiver) receive(w http.ResponseWriter, req *http.Request) {
 	b, genuine := r.read(req.URL.RawQuery)
 	switch {
@@ -242,7 +242,8 @@ func (r *receiver) shut(ctx context.Context) {
 	within(ctx, 2*deliveryTime, r.ln.idle())
 }
 
-// within waits for done for d at most, and for hurry after the end of ctx.
+// within waits until done is closed: for d at most, and after the end of ctx
+// for hurry at most.
 func within(ctx context.Context, d time.Duration, done <-chan struct{}) {
 	select {
 	case <-done:
@@ -311,7 +312,8 @@ func (x *expected) read(query string) (b callback, genuine bool) {
 // same compares in constant time.
 func same(got, want string) bool { return subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1 }
 
-// printable returns a text of a server without control sequences of terminals.
+// printable returns the first characters of a text from a server, without
+// control sequences of terminals.
 func printable(s string) string {
 	const shown = 300 // characters
 	return cut(strings.TrimSpace(strings.Map(func(r rune) rune {
@@ -429,7 +431,8 @@ func (b *boundedListener) makeRoom() bool {
 	}
 }
 
-// oldest returns the connection to close, nil while there is room.
+// oldest returns the connection to close to make room for another one, nil if
+// there is room or none may be closed.
 func (b *boundedListener) oldest() *boundedConn {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -455,7 +458,8 @@ func (c *boundedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// watch is for [http.Server.ConnState].
+// watch counts the connections that the HTTP server has closed, for
+// [http.Server.ConnState].
 func (b *boundedListener) watch(_ net.Conn, state http.ConnState) {
 	if state == http.StateClosed {
 		b.serving.Done()
@@ -572,8 +576,9 @@ func (c *Config) newPages() *pages {
 	}
 }
 
-// longestHold returns how long the browser waits for the outcome without a page: until the end if
-// the page would be one of this package among those of the program.
+// longestHold returns how long the browser waits for the outcome before it gets
+// a page that says so. If that page would be one of this package, and the
+// others are those of the program, it waits until the end.
 func (p *pages) longestHold() time.Duration {
 	if len(p.own) > 0 && p.own[statePending] == nil {
 		return consentTime
@@ -601,7 +606,8 @@ func (p *pages) show(w http.ResponseWriter, status int, o outcome) {
 	_, _ = w.Write(page.Bytes())
 }
 
-// redirect redirects the browser without a Referer.
+// redirect redirects the browser to an address, which does not learn the URL of
+// this page.
 func (p *pages) redirect(w http.ResponseWriter, address string) {
 	setHeaders(w.Header(), p.policy, 0)
 	w.Header().Set("Location", address)

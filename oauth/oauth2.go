@@ -78,8 +78,8 @@ func (a adapted) Refresh(ctx context.Context, refused api.Token) (api.Token, err
 
 func (f oauth2Func) Token() (*oauth2.Token, error) { return f() }
 
-// fromOAuth2 converts a token, or an error, whose text must not show the body of the
-// response.
+// fromOAuth2 converts a token or an error of package oauth2. The text of such
+// an error shows the body of the response, that of the converted one does not.
 func fromOAuth2(t *oauth2.Token, err error) (api.Token, error) {
 	switch refusal, refused := errors.AsType[*oauth2.RetrieveError](err); {
 	case refused:
@@ -112,7 +112,7 @@ func (e *retrieveError) Unwrap() error { return e.refusal }
 // shared returns each result of a source to all waiting callers.
 type shared struct {
 	mu  sync.Mutex
-	now *asking // nil without a running call
+	running *asking // nil without a running call
 
 	// Only the running call uses these.
 	src     oauth2.TokenSource
@@ -133,7 +133,7 @@ func (s *shared) get(ctx context.Context) (api.Token, error) {
 	return a.token, err
 }
 
-// refresh returns a token other than the refused one.
+// refresh returns a token other than the refused one, or an error.
 func (s *shared) refresh(ctx context.Context, refused api.Token) (api.Token, error) {
 	for {
 		a, err := s.wait(ctx, refused.AccessToken)
@@ -150,10 +150,10 @@ func (s *shared) wait(ctx context.Context, refused api.Secret) (*asking, error) 
 		return new(asking), err
 	}
 	s.mu.Lock()
-	a := s.now
+	a := s.running
 	if a == nil {
 		a = &asking{refused: refused, done: make(chan struct{})}
-		s.now = a
+		s.running = a
 		go s.answer(a)
 	}
 	s.mu.Unlock()
@@ -165,15 +165,15 @@ func (s *shared) wait(ctx context.Context, refused api.Secret) (*asking, error) 
 	}
 }
 
-// answer calls the source, for all that wait for a. A source that returns the refused token
-// again is replaced.
+// answer requests a token from the source for all callers that wait for a. If
+// the source returns the refused token again, it is replaced.
 func (s *shared) answer(a *asking) {
 	a.token, a.err = fromOAuth2(s.src.Token())
 	if a.err == nil && a.token.AccessToken == a.refused {
 		a.token, a.err = s.renew(a.refused)
 	}
 	s.mu.Lock()
-	s.now = nil
+	s.running = nil
 	s.mu.Unlock()
 	close(a.done)
 }

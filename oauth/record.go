@@ -89,8 +89,8 @@ func (h refreshHistory) succeeded(kept bool) refreshHistory {
 	return refreshHistory{Keeps: !rotates, Rotates: rotates}
 }
 
-// issuedBy sets a new token and its origin. The known properties of the same server
-// are kept.
+// issuedBy sets a new token, and the platform and the server that have issued
+// it. What is known of the behaviour of the same server is kept.
 func (r *record) issuedBy(address string, by server, token *tokenRecord) {
 	r.Refresh = r.Refresh.server()
 	if r.Address != address || r.Server.Issuer != by.Issuer {
@@ -108,7 +108,8 @@ func newTokenRecord(t *Token, clientID, resource string) *tokenRecord {
 	}
 }
 
-// renewed returns r with the response of a refresh. Members missing there are kept.
+// renewed returns the token of a refresh. What its response leaves out is that
+// of r.
 func (r *tokenRecord) renewed(t *Token) *tokenRecord {
 	next := newTokenRecord(t, r.ClientID, r.Resource)
 	next.Scope, next.Admin = cmp.Or(next.Scope, r.Scope), r.Admin
@@ -181,8 +182,8 @@ type lockedRecord struct {
 	stored Record
 }
 
-// lock locks the record of the account, unless ctx is done by then: the caller may have
-// gone.
+// lock locks and reads the record of the account. If ctx is done by then, it
+// unlocks it again and returns the error: the caller may have gone.
 func (c *Config) lock(ctx context.Context) (*lockedRecord, error) {
 	locked, err := c.Store.Lock(ctx, c.account())
 	if err != nil {
@@ -244,7 +245,7 @@ func Save(ctx context.Context, c Config, t *Token) error {
 	})
 }
 
-// replaceToken stores the token of a sign-in.
+// replaceToken stores the token of a sign-in in place of the one before.
 func (c *Config) replaceToken(ctx context.Context, address string, by server, token *tokenRecord) error {
 	defer signIns.count(c.Store, c.account())
 	r, err := c.lock(ctx)

@@ -179,7 +179,8 @@ func (m *ClientMetadata) Validate(url string) error {
 	return cmp.Or(err, checkMost(args, "", len(document), metadataMax, "10 KB"))
 }
 
-// checkMetadataURL rejects a URL that is invalid for a [ClientMetadata].
+// checkMetadataURL returns an error for a URL that cannot be that of a
+// [ClientMetadata].
 func checkMetadataURL(args input.Args, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.Contains(address, "#") {
@@ -218,8 +219,9 @@ func loopbackHost(host string) bool {
 // anyLoopbackHost is loopbackHost for servers that accept ::1 as well.
 func anyLoopbackHost(host string) bool { return host == "::1" || loopbackHost(host) }
 
-// loopbackURI is the registered redirect: servers accept any port for it.
-// If the program has a fixed port, it may have servers that do not.
+// loopbackURI returns the redirect URI that is registered. Servers accept any
+// port for it, so it has none, except for a program with a fixed port: its
+// servers may compare the port.
 func (s *signIn) loopbackURI() string {
 	port := ""
 	if s.RedirectPort != 0 {
@@ -228,9 +230,9 @@ func (s *signIn) loopbackURI() string {
 	return "http://" + s.host + port + s.redirectPath()
 }
 
-// redirectHost is the host of the redirect URI of a listener, which may be nil. The
-// platform does not register redirects to ::1, but to localhost, which resolves to
-// ::1 without a 127.0.0.1.
+// redirectHost returns the host of the redirect URI for a listener, which may
+// be nil. The platform does not register redirects to ::1, but to localhost,
+// which resolves to ::1 on a machine without a 127.0.0.1.
 func redirectHost(ln net.Listener, s server) string {
 	const v4, v6, name = "127.0.0.1", "[::1]", "localhost"
 	if ln == nil {
@@ -289,8 +291,8 @@ func (s *signIn) registerLocked(ctx context.Context, refused string) error {
 	return r.save(ctx)
 }
 
-// recall uses the client id of a record, and reports whether it is one of this program
-// that was not refused.
+// recall uses the client id of a stored record, and reports whether it could:
+// it must be one of this program and not the refused one.
 func (s *signIn) recall(r *record, refused string) bool {
 	if r.Client.ID == refused || r.Client != s.client(r.Client.ID, r.Client.RegistrationToken.Secret) {
 		return false
@@ -329,17 +331,17 @@ func (s *signIn) forgetRefused(ctx context.Context, err error) {
 	}
 }
 
-// forgetUnanswered is forgetRefused for a sign-in without an answer. A server with
-// its own authorization endpoint reports an unknown program only in the browser, so
-// that a stored registration may be invalid.
+// forgetUnanswered removes the registration from the store after a sign-in
+// without a redirect, if it may be invalid: a server with its own authorization
+// endpoint reports an unknown program only in the browser.
 func (s *signIn) forgetUnanswered(ctx context.Context) {
 	if s.remembered && s.server.Authorize != "" {
 		s.forget(ctx)
 	}
 }
 
-// forget removes the registration from the store. If that fails, the next sign-in
-// retries it.
+// forget removes the registration from the store, so that the next sign-in
+// registers the program again. If that fails, a later sign-in tries it again.
 func (s *signIn) forget(ctx context.Context) {
 	if s.Store == nil || s.ClientID != "" {
 		return
@@ -356,7 +358,8 @@ func (s *signIn) forget(ctx context.Context) {
 
 const amendTime = time.Second // timeout after the context of a sign-in is done
 
-// amend stores a detail that a sign-in can do without, unless change returns false.
+// amend changes the stored record in a detail that a sign-in can do without:
+// failures are ignored. It saves nothing if change returns false.
 func (s *signIn) amend(ctx context.Context, change func(r *record) bool) {
 	editing, cancel := context.WithTimeout(context.WithoutCancel(ctx), amendTime)
 	_ = aside(ctx, func() error {
@@ -373,7 +376,8 @@ func (s *signIn) amend(ctx context.Context, change func(r *record) bool) {
 	})
 }
 
-// client returns the record of a registration of this program.
+// client returns the record for the registration of this program with a client
+// id.
 func (s *signIn) client(id string, token api.Secret) clientRecord {
 	return clientRecord{
 		ID: id, Issuer: cmp.Or(s.server.Issuer, s.base.Origin()), Name: strings.TrimSpace(s.ClientName),

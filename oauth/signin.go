@@ -225,7 +225,8 @@ func (f *TwoFactor) Disable(ctx context.Context, code api.Secret, opts ...api.Ca
 	return call.Do(ctx, f.c, endpoint.OAuthTwoFactorDisable(plain), opts)
 }
 
-// plainCode returns a one-time code without blanks.
+// plainCode returns a one-time code without the blanks in it, or an error if it
+// is no code.
 func plainCode(args input.Args, code api.Secret) (string, error) {
 	plain := strings.Join(strings.Fields(code.Reveal()), "")
 	if plain == "" {
@@ -237,7 +238,8 @@ func plainCode(args input.Args, code api.Secret) (string, error) {
 	return plain, nil
 }
 
-// credentialOf returns the Authorization header for the token of a call.
+// credentialOf returns the value of the Authorization header for a token, or an
+// error if the token cannot be in a header.
 func credentialOf(op, field string, token api.Secret) (api.Secret, error) {
 	switch {
 	case token.IsZero():

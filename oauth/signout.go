@@ -47,7 +47,8 @@ func SignOutEverywhere(ctx context.Context, c Config) error {
 // ending ends the session of a record, with the Config of its platform.
 type ending func(ctx context.Context, own *Config, r *record) error
 
-// end removes the token of the account after its session was ended by request.
+// end ends the session of the account by request, and removes its token from
+// the store.
 func (c *Config) end(ctx context.Context, op string, request ending) error {
 	if c.Store == nil {
 		return input.Fields[Config](op).Refuse("Store", "must not be nil", "")
@@ -100,7 +101,8 @@ func (c *Config) endUnlocked(ctx context.Context, op string, request ending, unl
 	}
 }
 
-// endAtPlatform ends a session at the platform that has issued its token.
+// endAtPlatform calls request for the platform that has issued the token of r,
+// with a timeout. Sources in this process stop using the token.
 func (c *Config) endAtPlatform(ctx context.Context, r *record, request ending) error {
 	signIns.end(c.Store, c.account(), r.Token.AccessToken.Secret)
 	u, err := url.Parse(r.Address)
@@ -114,8 +116,8 @@ func (c *Config) endAtPlatform(ctx context.Context, r *record, request ending) e
 	return request(ctx, &own, r)
 }
 
-// lockContext bounds the wait for the lock of an account: by [requestTime], and soon after
-// the end of ctx.
+// lockContext returns the context for locking the record of an account: it ends
+// after requestTime, and soon after the end of ctx.
 func lockContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	locking, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
 	stop := context.AfterFunc(ctx, func() { time.AfterFunc(hurry, cancel) })

@@ -146,7 +146,8 @@ func (s *Source) Refresh(ctx context.Context, refused api.Token) (api.Token, err
 	}
 }
 
-// refuse makes the next caller read the store, unless the token was replaced.
+// refuse is called with a token that the server has refused. The next caller
+// reads the store, unless the token was replaced since.
 func (s *Source) refuse(token api.Secret) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,8 +182,8 @@ func (s *Source) wait(ctx context.Context) (api.Token, error) {
 	}
 }
 
-// join returns the running refreshCall, a new one if there is none, or the answer of one
-// that has just ended.
+// join returns the running refreshCall, a new one if there is none, or the
+// answer of one that has just ended.
 func (s *Source) join(ctx context.Context) (*refreshCall, *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,7 +199,8 @@ func (s *Source) join(ctx context.Context) (*refreshCall, *answer) {
 	return s.running, nil
 }
 
-// leave ends the wait of a caller. The last one cancels the call.
+// leave is called by a caller that does not wait for the refreshCall any more.
+// The last one cancels it.
 func (s *Source) leave(c *refreshCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +210,8 @@ func (s *Source) leave(c *refreshCall) {
 	}
 }
 
-// do fetches the token for all that wait for c, which is abandoned when none is left.
+// do fetches the token for all callers that wait for c. When none is left, ctx
+// is canceled and the result is dropped.
 func (s *Source) do(ctx context.Context, c *refreshCall, refused api.Secret) {
 	defer c.abandon()
 	a := s.fetch(ctx, refused)
@@ -336,7 +339,8 @@ const (
 
 func (b *backoff) lasts() bool { return b.err != nil && time.Now().Before(b.retry) }
 
-// fail starts a delay, of Retry-After at least.
+// fail starts a delay after a failed refresh: longer after each failure, and at
+// least the Retry-After of err.
 func (b *backoff) fail(err error) {
 	b.err = err
 	b.failures++
@@ -344,7 +348,8 @@ func (b *backoff) fail(err error) {
 	b.retry = time.Now().Add(pause)
 }
 
-// read decodes a record. One of another platform holds nothing but that.
+// read decodes a record of the store. If its token is of another platform, the
+// record only says so.
 func (c *Config) read(b []byte) (*record, error) {
 	r, err := readRecord(b)
 	if err == nil {
@@ -359,7 +364,8 @@ func (c *Config) read(b []byte) (*record, error) {
 	return r, nil
 }
 
-// owns checks that a token is of the platform of c: it must not be sent to another.
+// owns returns an error if the token of a record is of another platform than
+// that of c, to which it must not be sent.
 func (c *Config) owns(r *record) error {
 	base, err := c.base()
 	if err == nil && r.Token != nil && r.Address != base.String() {
@@ -368,7 +374,7 @@ func (c *Config) owns(r *record) error {
 	return err
 }
 
-// over returns why the token cannot be refreshed, or nil.
+// over returns why the token of a record can never be refreshed, nil if it can.
 func (r *record) over() error {
 	switch {
 	case r.foreign != nil:
@@ -514,7 +520,8 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 	return errors.Join(err, r.save(ctx))
 }
 
-// commit writes a renewed token. The record is unchanged if that fails.
+// commit writes a renewed token to the store. If that fails, the record stays
+// unchanged, and the token is kept in memory for the next attempt.
 func (s *Source) commit(ctx context.Context, r *lockedRecord, w *pendingWrite) error {
 	s.unwritten = w
 	before := *r.record
@@ -635,8 +642,9 @@ func (t *signer) send(req *http.Request, body io.ReadCloser, token api.Token) (*
 	return resp, err
 }
 
-// provesTokenInvalid reports whether a response proves that the token is invalid. It reads
-// the start of the body of a 401, which can still be read as a whole.
+// provesTokenInvalid reports whether a response with status 401 proves that the
+// token is invalid. It reads the start of the body, which the caller can still
+// read as a whole.
 func provesTokenInvalid(resp *http.Response) bool {
 	const most = 64 << 10
 	if resp.StatusCode != http.StatusUnauthorized {

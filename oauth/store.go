@@ -90,7 +90,8 @@ type memory struct {
 	edits  uint64
 }
 
-// account returns an account. The caller holds the mutex.
+// account returns the entry of an account, a new one if there is none. The
+// caller holds the mutex.
 func (s *MemoryStore) account(name string) *memory {
 	p := s.accounts[name]
 	if p == nil {
@@ -207,9 +208,10 @@ func (c *counter) hasEnded(r *record) bool {
 	return ended != nil && r.Token != nil && r.Token.AccessToken.Secret == *ended
 }
 
-// key returns a hash of a store and an account: it refers to no store, which may have
-// secrets. Copies of a FileStore have the same key, and so have all stores of a type whose
-// values cannot be compared. A sign-in that is counted for several stores costs them a read.
+// key returns a hash of a store and an account, so that the registry refers to
+// no store, which may have secrets. Copies of a FileStore have the same key,
+// and so have all stores of a type whose values cannot be compared: a sign-in
+// that is counted for several stores costs them only a read.
 func (r *registry) key(store Store, account string) uint64 {
 	id := struct {
 		store   any
@@ -234,7 +236,8 @@ func (r *registry) join(s *Source) *counter {
 	return c
 }
 
-// counter returns a counter, a new one if there is none. The caller holds the mutex.
+// counter returns the counter for a key, a new one if there is none. The caller
+// holds the mutex.
 func (r *registry) counter(key uint64) *counter {
 	c := r.counters[key]
 	if c == nil {
@@ -253,7 +256,8 @@ func (r *registry) leave(key uint64) {
 	r.drop(key)
 }
 
-// drop removes a counter that is not needed. The caller holds the mutex.
+// drop removes the counter for a key if no source needs it. The caller holds
+// the mutex.
 func (r *registry) drop(key uint64) {
 	if c := r.counters[key]; c.sources == 0 && !c.stored.Load() {
 		delete(r.counters, key)
@@ -270,8 +274,8 @@ func (r *registry) count(store Store, account string) {
 	}
 }
 
-// end has the sources of an account return a token no more, later ones included until it
-// is removed.
+// end makes all sources of an account stop returning a token, also sources that
+// are created before the token is removed from the store.
 func (r *registry) end(store Store, account string, token api.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -280,8 +284,9 @@ func (r *registry) end(store Store, account string, token api.Secret) {
 	c.stored.Store(true)
 }
 
-// replaced notes that the token of an account was replaced, by none if that is empty. A token
-// that was signed out may be saved again.
+// replaced records that another token, by, has replaced the stored one of an
+// account; a zero one means that it was removed. A token that was signed out
+// may be saved again.
 func (r *registry) replaced(store Store, account string, by api.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -309,8 +314,8 @@ type version struct {
 	file  fs.FileInfo // nil if there is no file
 }
 
-// same reports whether the content is known not to have changed between two
-// versions.
+// same reports whether two versions prove that the record has not changed
+// between them.
 func (v version) same(w version) bool {
 	switch {
 	case !v.known || !w.known:
@@ -321,7 +326,8 @@ func (v version) same(w version) bool {
 	return os.SameFile(v.file, w.file) && v.file.ModTime().Equal(w.file.ModTime()) && v.file.Size() == w.file.Size()
 }
 
-// version identifies the file, which each edit replaces by a new one.
+// version returns the version of the file: each edit replaces the file by a new
+// one.
 func (s FileStore) version(string) version {
 	info, err := os.Stat(s.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -399,7 +405,7 @@ const startAfresh = "; FileStore.Reset discards it, and all accounts must sign i
 const otherKey = "; if an earlier run had another KeyStore, set FileStore.Former to it; FileStore.Reset discards " +
 	"the file, and all accounts must sign in again"
 
-// storeError returns an error of a [durable.File].
+// storeError converts an error of a [durable.File] to one of this package.
 func storeError(err error) error {
 	if e, ok := errors.AsType[*durable.FileError](err); ok {
 		return &StoreError{e.Path, e.Reason}
@@ -410,8 +416,9 @@ func storeError(err error) error {
 	return fmt.Errorf("fastio: oauth: %w", err)
 }
 
-// file returns the file of the store. A file of another user is rejected; of one that
-// begins as a store does, reading removes the access of others.
+// file returns the file of the store. A file that another user owns is
+// rejected. If others have access to a file of this user that begins as a store
+// does, reading removes that access.
 func (s FileStore) file() *durable.File {
 	return durable.Open(s.Path).Restrict(durable.OwnedAccess, func(content []byte) bool {
 		return bytes.HasPrefix(content, []byte(headerName))
@@ -523,8 +530,9 @@ func lockName(account string) string {
 	return hex.EncodeToString(digest[:8])
 }
 
-// save replaces the last record of an account. It may have changed after a Reset or the
-// removal of the lock file, which must not be undone.
+// save replaces the record of an account. It fails if the record is not last
+// any more: after a Reset or the removal of the lock file it may have changed,
+// which must not be undone.
 func (s FileStore) save(ctx context.Context, keys fileKeys, account string, last, record []byte) error {
 	var failed error // of the content
 	err := s.file().Update(ctx, func(sealed []byte) (b []byte, _ error) {
@@ -541,7 +549,8 @@ func (s FileStore) save(ctx context.Context, keys fileKeys, account string, last
 	return cmp.Or(failed, storeError(err))
 }
 
-// seal encrypts records with one of them replaced, or removed if it is nil.
+// seal returns the encrypted content of the file, with the record of one
+// account replaced, or removed if record is nil.
 func seal(key []byte, records map[string][]byte, account string, record []byte) ([]byte, error) {
 	records[account] = record
 	if record == nil {
@@ -601,8 +610,8 @@ func (s FileStore) check(account string) error {
 	return checkAccount(account)
 }
 
-// samePath reports whether two paths, relative or not, name the same file, which
-// would deadlock on its own lock.
+// samePath reports whether two paths, relative or not, name the same file. A
+// store whose key is in the file itself would wait for its own lock forever.
 func samePath(a, b string) bool {
 	a, errA := filepath.Abs(a)
 	b, errB := filepath.Abs(b)
@@ -644,8 +653,8 @@ func loadKey(ctx context.Context, keys KeyStore) ([]byte, error) {
 	return key, checkKey(key)
 }
 
-// newKey creates the key of Keys, or returns the one that another process has created
-// concurrently.
+// newKey creates the key of the store, or returns the one that another process
+// has created at the same time.
 func (s FileStore) newKey(ctx context.Context) (key []byte, err error) {
 	var failed error // of Keys
 	err = s.file().Edit(ctx, func([]byte, func([]byte) error) error {

@@ -146,7 +146,8 @@ var _ = decode.Fix(func(d *BillingDetails) {
 
 var _ = decode.Fix(func(s *Subscription) { s.Extra = masked(s.Extra) })
 
-// masked replaces the secrets in members without a field, at any depth.
+// masked returns the members without a field, with the secrets in them masked
+// at any depth.
 func masked(extra map[string]json.RawMessage) map[string]json.RawMessage {
 	text, err := json.Marshal(extra)
 	var shown map[string]json.RawMessage

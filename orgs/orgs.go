@@ -166,7 +166,8 @@ func (s *Service) All(ctx context.Context, list *ListOptions, opts ...api.CallOp
 	return page.Rows(ctx, "orgs.List", o.Limit, o.Offset, opts, fetch, rows)
 }
 
-// request returns the request for the scope.
+// request returns the request for the scope of the options, which has an
+// endpoint of its own.
 func (o ListOptions) request() (*api.Request, error) {
 	switch o.Scope {
 	case ScopeMember:
@@ -213,7 +214,8 @@ func (s *Service) GetPublic(ctx context.Context, org api.ID, opts ...api.CallOpt
 	return s.get(ctx, endpoint.OrgsGetPublic(org, nil), opts)
 }
 
-// get reads an organization, which stands under either of two names.
+// get sends a request and returns the organization in its response, which is
+// under either of two names.
 func (s *Service) get(ctx context.Context, r *api.Request, opts []api.CallOption) (*Org, error) {
 	a, err := call.Payload[struct {
 		Org          *Org `json:"org"`          // (assumed name)

@@ -213,7 +213,7 @@ const (
 
 type fields struct{ form.Fields }
 
-// domain sets the domain of an organization.
+// domain checks the domain of an organization and sets the field.
 func (f *fields) domain(field, domain string) {
 	f.Line(minDomain, maxDomain)(field, domain)
 	other := func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9') }
@@ -230,7 +230,7 @@ func (f *fields) domain(field, domain string) {
 	}
 }
 
-// address sets an e-mail address.
+// address checks an e-mail address and sets the field.
 func (f *fields) address(field, address string) {
 	if !input.IsAddress(address) {
 		f.Refuse(field, "must be an e-mail address", "")
@@ -238,7 +238,7 @@ func (f *fields) address(field, address string) {
 	f.Set(field, address)
 }
 
-// link sets the address of a page.
+// link checks the address of a page and sets the field.
 func (f *fields) link(field, address string) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
@@ -247,7 +247,7 @@ func (f *fields) link(field, address string) {
 	f.Set(field, address)
 }
 
-// word sets a field that must not be blank.
+// word sets a field whose value must not be blank.
 func (f *fields) word(field, value string) {
 	if strings.TrimSpace(value) == "" {
 		f.Refuse(field, "must not be blank", strconv.Quote(value))

@@ -162,7 +162,7 @@ func (a *attempt) record(ctx context.Context, resp *http.Response, err error) {
 	}
 }
 
-// status returns the attributes of a response.
+// status returns the attributes for the status of a response.
 func status(resp *http.Response) []attribute.KeyValue {
 	attrs := []attribute.KeyValue{
 		semconv.HTTPResponseStatusCode(resp.StatusCode), semconv.NetworkProtocolVersion(version(resp)),
@@ -181,7 +181,7 @@ func version(resp *http.Response) string {
 	return strconv.Itoa(resp.ProtoMajor) + "." + strconv.Itoa(resp.ProtoMinor)
 }
 
-// end ends the span, once.
+// end ends the span of the attempt with an error or nil, once.
 func (a *attempt) end(err error) {
 	a.once.Do(func() {
 		fail(a.span, err)
@@ -229,7 +229,8 @@ func known(method string) bool {
 	return false
 }
 
-// port returns the port of an address, 0 if it is invalid.
+// port returns the port of a URL, by default that of its scheme, 0 if it is
+// invalid.
 func port(u *url.URL) int {
 	text := u.Port()
 	switch {

@@ -95,7 +95,7 @@ func (s *Subscription) dialing() (*dial, error) {
 	return d, nil
 }
 
-// use completes the settings with those of a network.
+// use completes the settings with the origin and the HTTP client of a network.
 func (d *dial) use(n *Network, maxMessage int64) {
 	scheme := "wss"
 	if n.Origin.Scheme == "http" {

@@ -16,6 +16,7 @@ type dialer struct {
 	limit  int64
 }
 
+// Dial opens a socket of the browser, which sends no headers of its own.
 func (d *dialer) Dial(ctx context.Context, address string, _ http.Header) (Conn, error) {
 	ws, _, err := websocket.Dial(ctx, address, nil)
 	if err != nil {

@@ -27,7 +27,8 @@ const (
 	maxSeen    = 10_000
 )
 
-// enqueueGap records that events since from may have been missed.
+// enqueueGap records that events since a time may have been missed, and starts
+// the read of the log. It does nothing without CatchUp.
 func (h *history) enqueueGap(from time.Time) {
 	if h.due == nil || from.IsZero() {
 		return
@@ -41,14 +42,16 @@ func (h *history) enqueueGap(from time.Time) {
 	signal(h.due)
 }
 
-// pendingGap returns the start of the unread range, and whether there is one.
+// pendingGap returns the time from which on the log must still be read, and
+// whether there is one.
 func (h *history) pendingGap() (from time.Time, pending bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.from, h.more
 }
 
-// ackGap records that the range from a time on was read.
+// ackGap records that the log was read from a time on, unless another gap was
+// recorded meanwhile.
 func (h *history) ackGap(from time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -84,7 +87,8 @@ func (s *Subscription) keepHistory(ctx context.Context) error {
 	}
 }
 
-// readLog queues the events since a moment. It only fails if ctx is done.
+// readLog queues the events since a time. If the log cannot be read, it
+// requests a resync; it returns an error only if ctx is done.
 func (s *Subscription) readLog(ctx context.Context, from time.Time) error {
 	q := events.Query{Profile: s.profile, CreatedMin: from.Add(-late)}
 	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {

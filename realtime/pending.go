@@ -62,7 +62,8 @@ func (p *pending) start(at activity.Cursor) {
 	p.reached, p.covered = at, at
 }
 
-// report adds the changes of a poll and its cursor.
+// report queues the changes of a poll, and records the cursor that the poll has
+// reached.
 func (p *pending) report(fields map[activity.Field]api.Time, reached activity.Cursor) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -141,7 +142,8 @@ func (p *pending) fresh(e *Event) bool {
 	return p.seen.add(eventKey{e.Name, e.ObjectID.Plain(), e.Triggered.UnixNano()}, maxEvents)
 }
 
-// retire discards later frames of a session and of all before it.
+// retire makes the queue ignore later frames of a session, and of all sessions
+// before it.
 func (p *pending) retire(session uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -207,7 +209,8 @@ func (p *pending) collapse(reason ResyncReason, err error) {
 	p.resync = true
 }
 
-// entry adds an event of the log. It blocks while too many are pending.
+// entry queues an event of the log. It blocks while too many of them are
+// pending.
 func (p *pending) entry(ctx context.Context, e *events.Event) error {
 	for !p.admit(e) {
 		select {
@@ -219,7 +222,8 @@ func (p *pending) entry(ctx context.Context, e *events.Event) error {
 	return nil
 }
 
-// admit adds an entry of the log, unless there are too many.
+// admit queues an event of the log and reports true, unless too many of them
+// are pending.
 func (p *pending) admit(e *events.Event) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -237,8 +241,8 @@ type batch struct {
 	reached activity.Cursor
 }
 
-// take waits for changes until over is closed. After that it returns pending
-// changes at once, or an empty batch.
+// take waits until changes are due, and removes and returns them. When over is
+// closed, it returns pending changes at once, or an empty batch.
 func (p *pending) take(over <-chan struct{}) batch {
 	for {
 		b, wait := p.collect(over)
@@ -264,8 +268,8 @@ func (p *pending) await(wait time.Duration, over <-chan struct{}) {
 	}
 }
 
-// collect returns the changes that are due, or the time until then; 0 without
-// changes.
+// collect removes and returns the changes that are due. If they are not due
+// yet, it returns the time until then; 0 if there are none.
 func (p *pending) collect(over <-chan struct{}) (b batch, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -282,7 +286,8 @@ func (p *pending) collect(over <-chan struct{}) (b batch, wait time.Duration) {
 	return b, 0
 }
 
-// done records that the loop has finished a batch.
+// done records that the loop of the caller has finished a batch: its changes
+// count as delivered.
 func (p *pending) done(b batch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -329,7 +334,8 @@ func (p *pending) requeue(delivered, rest []*Change) {
 	p.waiting = append(p.waiting, later...)
 }
 
-// release makes room for as many entries as were delivered.
+// release makes room in the queue for as many events of the log as were
+// delivered.
 func (p *pending) release(delivered []*Change) {
 	for _, c := range delivered {
 		if c.Entry != nil {

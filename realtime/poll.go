@@ -281,7 +281,8 @@ func (s *Subscription) ask(ctx context.Context, cursor activity.Cursor) (*activi
 	return report, err
 }
 
-// suspect closes idle connections after a timeout: they may be broken too.
+// suspect closes the idle connections of the client if err is a timeout: they
+// may be broken, too.
 func (s *Subscription) suspect(err error) {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		s.s.closeIdle()
@@ -334,7 +335,8 @@ func (s *Subscription) newChanges(r *activity.Report) map[activity.Field]api.Tim
 	return fresh
 }
 
-// evict removes the fields that no sweep will return again.
+// evict forgets the fields whose changes are so old that no sweep will return
+// them again.
 func (s *Subscription) evict() {
 	oldest := s.polled.cursor.Back(2 * s.o.Overlap).Time()
 	maps.DeleteFunc(s.polled.seen, func(_ activity.Field, at api.Time) bool { return at.Before(oldest) })
@@ -423,8 +425,8 @@ type clock struct {
 	local time.Time // the same by the local clock; zero if of an earlier subscription
 }
 
-// answer observes the Date of a response. It returns the time of the one before it, and
-// the silence since then; 0 for the first response.
+// answer observes the Date of a response. It returns the time of the response
+// or frame before it, and how long ago that was; 0 for the first response.
 func (c *clock) answer(h http.Header) (before time.Time, silence time.Duration) {
 	c.Observe(h)
 	c.mu.Lock()
@@ -440,7 +442,7 @@ func (c *clock) answer(h http.Header) (before time.Time, silence time.Duration) 
 	return before, c.local.Sub(local)
 }
 
-// alive records a frame or a pong, which have no Date.
+// alive records that a frame or a pong has come, which have no Date.
 func (c *clock) alive() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -151,7 +151,8 @@ func (s *Status) fail(polling bool, failures int, err error, wait time.Duration)
 	s.polling, s.Failures, s.Err, s.Retry = polling, failures, err, wait
 }
 
-// clearError removes an error that is of the given kind.
+// clearError removes the current error if it is one of polls (polling) or else
+// of sockets.
 func (s *Status) clearError(polling bool) {
 	if polling == s.polling {
 		s.Failures, s.Err, s.Retry = 0, nil, 0

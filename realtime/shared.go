@@ -70,7 +70,8 @@ func (s *shared) crowded() bool {
 	return len(s.polling) > few
 }
 
-// spread returns the shortest time in which all subscriptions may sweep once.
+// spread returns the shortest time in which all subscriptions of the Service
+// may sweep once, within the rate limit of polls.
 func (s *shared) spread() time.Duration {
 	each := sweepEvery
 	if s.crowded() {
@@ -79,8 +80,8 @@ func (s *shared) spread() time.Duration {
 	return time.Duration(s.open.Load()) * each
 }
 
-// nextPhase returns numbers above 0, up to 1, of which any that follow each other are
-// evenly spread.
+// nextPhase returns a number above 0, up to 1. Numbers that follow each other
+// are evenly spread.
 func (s *shared) nextPhase() float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,8 +118,9 @@ func (s *shared) interval(t *ratelimit.Turn) time.Duration {
 	return min(4*time.Duration(resting)*every, all+ratelimit.Patience)
 }
 
-// dial calls open in the order of the calls. While the network is broken, one
-// subscription at a time dials. It calls began when it is the turn of the caller.
+// dial calls open when it is the turn of the caller, in the order of the calls;
+// began is called then. While the network is broken, only one subscription at a
+// time dials.
 func (s *shared) dial(ctx context.Context, began func(), open func(context.Context) error) error {
 	for {
 		if err := s.dials.Wait(ctx); err != nil {
@@ -159,13 +161,16 @@ func (s *shared) probing(ctx context.Context, open func(context.Context) error) 
 	return true, s.dialed(open(ctx))
 }
 
+// retryAt returns when to dial again while the network is broken, zero if it is
+// not.
 func (s *shared) retryAt() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.retry
 }
 
-// dialed records the end of a dial and returns its error.
+// dialed records the result of a dial, and returns it. A response of the
+// server, also a refusal, means that the network is not broken.
 func (s *shared) dialed(err error) error {
 	if err == nil || !brokenNetwork(err) {
 		s.mu.Lock()
@@ -175,8 +180,8 @@ func (s *shared) dialed(err error) error {
 	return err
 }
 
-// broke records that the network is broken, after failures of a subscription. It returns
-// when to dial again.
+// broke records that the network is broken, after a number of failures of a
+// subscription. It returns the pause before the next dial.
 func (s *shared) broke(failures int) (pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

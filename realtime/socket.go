@@ -71,15 +71,17 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 	}
 }
 
-// brokenNetwork reports whether err concerns all sockets, and not only one profile.
+// brokenNetwork reports whether a dial failed for a reason that concerns all
+// sockets, and not only those of one profile: the server has not responded.
 func brokenNetwork(err error) bool {
 	_, refused := errors.AsType[*HandshakeError](err)
 	_, answered := errors.AsType[*api.Error](err)
 	return !refused && !answered && !errors.Is(err, errBadToken)
 }
 
-// pause returns the delay before the next attempt. It is longer if the server seems
-// not to support sockets, or refuses more of them.
+// pause returns the delay before the next dial after one that failed with err.
+// It is longer if the server seems not to support sockets, or refuses more of
+// them.
 func (k *dialLoop) pause(err error) time.Duration {
 	pause := wait.For(k.failures, retryAfter(err))
 	refusal, ok := errors.AsType[*HandshakeError](err)
@@ -95,7 +97,8 @@ func (k *dialLoop) pause(err error) time.Duration {
 	return pause
 }
 
-// open starts a session when it is the turn of the subscription.
+// open waits for the turn of the subscription among all that dial, and opens a
+// socket. If that takes long, polls begin meanwhile.
 func (k *dialLoop) open(ctx context.Context) (n *session, err error) {
 	began := func() { k.began.Do(func() { time.AfterFunc(grace, k.late) }) }
 	err = k.s.dial(ctx, began, func(ctx context.Context) error {
@@ -195,7 +198,8 @@ func (k *dialLoop) serve(ctx context.Context, n *session) error {
 	}
 }
 
-// connected reports an open socket after a time without one, which starts a sweep.
+// connected records that a socket is open after a time without one, which
+// starts a sweep.
 func (k *dialLoop) connected() {
 	k.heard(nil)
 	k.connState.setLive(true)
@@ -206,7 +210,9 @@ func (k *dialLoop) opened() {
 	k.switchTo(ModeSocket, func(st *Status) { st.Sockets++; st.clearError(ofSocket) })
 }
 
-// disconnect ends a session that failed and returns its error.
+// disconnect ends the session of a socket that has failed, and returns its
+// error. Changes may be missed from now on, until another socket is open or
+// polls begin.
 func (k *dialLoop) disconnect(n *session) error {
 	n.end()
 	if errors.Is(n.err, errSilent) {
@@ -237,13 +243,15 @@ type session struct {
 	err  error         // why
 }
 
+// start starts the goroutines that read from the socket and send pings, until
+// ctx is done or one of them fails.
 func (n *session) start(ctx context.Context) {
 	n.ctx, n.stop = context.WithCancel(ctx)
 	n.work.Go(func() { n.fail(n.read()) })
 	n.work.Go(func() { n.fail(n.ping(n.ctx)) })
 }
 
-// fail ends the session with its first error.
+// fail ends the session with err, unless it has ended before.
 func (n *session) fail(err error) {
 	n.once.Do(func() {
 		n.err = err

@@ -145,7 +145,8 @@ type remoteFile struct {
 	node *Node
 }
 
-// visible returns the name that the rules of names are applied to.
+// visible returns the part of a name that the rules for names apply to: without
+// the dot of a hidden file, if hidden files are downloaded.
 func (d *dir) visible(name string) string {
 	if rest, hidden := strings.CutPrefix(name, "."); hidden && d.o.Hidden && rest != "" && !strings.HasPrefix(rest, ".") {
 		return rest
@@ -199,7 +200,8 @@ func (d *dir) list(ctx context.Context, f *remoteFolder) error {
 	return nil
 }
 
-// create creates a local folder with those above it.
+// create creates a local folder and those above it. If a file is in the way, it
+// returns [api.ErrNameTaken].
 func (d *dir) create(local string) error {
 	err := d.local.MkdirAll(filepath.FromSlash(local), 0o750)
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -244,7 +246,7 @@ func (d *dir) listed(ctx context.Context, f *remoteFolder, n *Node, used dirs.Na
 	return d.list(ctx, &remoteFolder{n.ID, at, local, f.depth + 1})
 }
 
-// ended adds an entry that is not downloaded.
+// ended adds an entry for a node that is not downloaded, with its final state.
 func (d *dir) ended(ctx context.Context, f *remoteFolder, n *Node, state api.DirState, err error) {
 	e := &api.DirEntry{Path: below(f.path, n.Name), Target: path.Join(f.local, n.Name), Node: n.ID}
 	d.Add(e)
@@ -299,7 +301,8 @@ func (d *dir) download(ctx context.Context, f *remoteFile, local string) error {
 	return err
 }
 
-// removePartials removes what interrupted downloads of a file have left.
+// removePartials removes the partial files that interrupted downloads of a file
+// have left.
 func (d *dir) removePartials(local string) error {
 	folder, err := d.local.OpenRoot(filepath.Dir(local))
 	if err != nil {
@@ -313,7 +316,8 @@ func (d *dir) removePartials(local string) error {
 	return durable.RemovePartials(folder, filepath.Base(local), names)
 }
 
-// partials returns the partials that a local folder held at the first call.
+// partials returns the partial files in a local folder, as they were at the
+// first call for that folder.
 func (d *dir) partials(folder *os.Root) ([]string, error) {
 	d.leftMu.Lock()
 	defer d.leftMu.Unlock()
@@ -341,7 +345,8 @@ func (p *paced) Read(b []byte) (int, error) {
 	return n, cmp.Or(p.d.Pace(p.ctx, n), err)
 }
 
-// same reports whether a local file has the content of a node, as far as that is known.
+// same reports whether a local file has the content of a node, by its size and,
+// if the algorithm is known, its hash.
 func (d *dir) same(local string, n *Node) bool {
 	info, err := d.local.Stat(local)
 	return err == nil && info.Mode().IsRegular() && info.Size() == n.Size &&

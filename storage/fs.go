@@ -117,7 +117,8 @@ func (t *tree) list(op, name string, folder api.OpaqueID) ([]fs.DirEntry, error)
 	return slices.CompactFunc(all, func(a, b fs.DirEntry) bool { return a.Name() == b.Name() }), nil
 }
 
-// pathError returns err as the error of a path.
+// pathError returns err as an [*fs.PathError] that matches the errors of
+// package fs.
 func pathError(op, name string, err error) error {
 	switch {
 	case errors.Is(err, api.ErrNotFound):

@@ -245,7 +245,8 @@ func (s *Service) AllRecent(
 	return walk("storage.Recent", o.Cursor, fetch).All(ctx, opts)
 }
 
-// walk returns a list of nodes from a cursor on.
+// walk returns the list of all nodes, read by fetch page by page from the
+// cursor start on.
 func walk(
 	op, start string, fetch func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, error),
 ) page.List[*Page, *Node] {

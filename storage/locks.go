@@ -116,8 +116,8 @@ func (l *Locks) Acquire(
 	return lock, nil
 }
 
-// locked returns the error of a call about a lock. A conflict there is one with
-// another lock.
+// locked returns the error of a call about a lock, as an [api.ErrLocked] if it
+// is a conflict: that is one with another lock.
 func locked(err error) error {
 	if errors.Is(err, api.ErrConflict) {
 		return fmt.Errorf("%w: %w", api.ErrLocked, err)

@@ -102,8 +102,8 @@ type many struct {
 	result ManyError
 }
 
-// next returns the next node. It returns false at the end, and once ctx is done or a
-// failure has ended the work.
+// next returns the next node to call for. It returns false at the end, and once
+// ctx is done or a failure has ended the work.
 func (m *many) next(ctx context.Context) (node api.OpaqueID, more bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

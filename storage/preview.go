@@ -72,7 +72,7 @@ func (p *Previews) Get(
 
 const mainFile = "" // of a preview of several files
 
-// open reads a file of a preview.
+// open starts the download of a file of a preview. It may follow one redirect.
 func (p *Previews) open(
 	ctx context.Context, access *PreviewAccess, file string, opts []api.CallOption,
 ) (*api.Download, error) {

@@ -99,7 +99,7 @@ func (c *ChunkRange) check(args input.Args) error {
 	return nil
 }
 
-// checkText rejects a query that is blank or too long.
+// checkText returns an error for a query that is blank or too long.
 func checkText(args input.Args, text string) error {
 	if n := utf8.RuneCountInString(text); strings.TrimSpace(text) == "" || n > 512 {
 		const rule = "must have 1 to 512 characters and not be blank"

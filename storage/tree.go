@@ -78,7 +78,7 @@ func (s *Service) write(ctx context.Context, r *api.Request, known Node, opts []
 	return cmp.Or(a.Node, &known), nil
 }
 
-// checkName rejects a name that the platform cannot store.
+// checkName returns an error for a name that the platform cannot store.
 func checkName(args input.Args, name string) error {
 	if rule := dirs.Rule(name); rule != "" {
 		return args.Refuse("name", rule, strconv.QuoteToASCII(name))
@@ -86,7 +86,8 @@ func checkName(args input.Args, name string) error {
 	return nil
 }
 
-// checkNode rejects the aliases of folders. In some paths they name the whole trash.
+// checkNode returns an error for an alias of a folder in place of the ID of a
+// node. In some paths an alias names the whole trash.
 func checkNode(op string, node api.OpaqueID) error {
 	if node.Equal(api.Root) || node.Equal(api.Trash) {
 		const rule = "must be the ID of a node, not an alias"
@@ -95,7 +96,8 @@ func checkNode(op string, node api.OpaqueID) error {
 	return nil
 }
 
-// checkParent rejects what is no folder for nodes.
+// checkParent returns an error for an ID that cannot be that of a folder for
+// nodes.
 func checkParent(op, field string, parent api.OpaqueID) error {
 	if parent.Plain() == "" || parent.Equal(api.Trash) {
 		const rule = "must be the ID of a folder, or root"

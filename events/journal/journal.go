@@ -214,7 +214,7 @@ func (j *Journal) check(index string, at position) error {
 	return endsWithRow(j.path, at.Size)
 }
 
-// statFile returns nil for a file that does not exist.
+// statFile returns the information on a file, nil if it does not exist.
 func statFile(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -223,7 +223,7 @@ func statFile(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// size returns 0 without a file.
+// size returns the size of a file, 0 for nil.
 func size(info fs.FileInfo) int64 {
 	if info == nil {
 		return 0
@@ -231,7 +231,8 @@ func size(info fs.FileInfo) int64 {
 	return info.Size()
 }
 
-// endsWithRow returns an error unless a row ends at the size of a file: it was replaced.
+// endsWithRow returns an error unless a row ends at the given size of a file.
+// Otherwise the file is another one than the journal has written.
 func endsWithRow(path string, size int64) error {
 	if size == 0 {
 		return nil
@@ -256,7 +257,8 @@ func line(row []byte) []byte {
 	return append(bytes.Clone(row), '\n')
 }
 
-// create opens a file with a size, and creates it durably if it does not exist.
+// create opens a file and cuts it to a size. It creates the file durably if it
+// does not exist.
 func create(path string, size int64) (file, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the caller chooses the file
 	if err != nil {
@@ -376,7 +378,8 @@ func (j *Journal) Follow(
 	return cmp.Or(j.reason(), err)
 }
 
-// end makes j write nothing more. It must be called with the lock.
+// end makes the journal write nothing more, for a reason. The caller holds the
+// mutex.
 func (j *Journal) end(reason error) {
 	if j.err == nil {
 		j.err = reason
@@ -506,7 +509,8 @@ func (j *Journal) markBegun() error {
 	return err
 }
 
-// flush makes the rows durable and returns the position behind them.
+// flush syncs the rows written so far to the disk, and returns the position
+// behind them.
 func (j *Journal) flush() (position, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -524,7 +528,8 @@ func (p position) before(data []byte) []byte {
 	return append(fmt.Appendf(nil, positionFormat, p.Size, p.Rows), data...)
 }
 
-// split is the inverse of [position.before].
+// split separates the position at the start of the data of a checkpoint, as
+// [position.before] puts it, from the rest.
 func split(b []byte) (p position, data []byte, err error) {
 	head, data, _ := bytes.Cut(b, []byte("\n"))
 	if n, _ := fmt.Sscanf(string(head)+"\n", positionFormat, &p.Size, &p.Rows); n < 2 || p.Size < 0 || p.Rows < 0 {

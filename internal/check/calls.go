@@ -457,7 +457,8 @@ func noteReads() []read[node] {
 	}
 }
 
-// previewReads are of files whose preview exists.
+// previewReads returns the calls that are made for each file whose preview
+// exists.
 func previewReads() []read[node] {
 	return []read[node]{
 		{"storage.Previews.Authorize", once, func(c call, n node) error {
@@ -678,7 +679,8 @@ func profilePictureReads() []read[pictureOf] {
 	}
 }
 
-// word is a word that a search in a place may find.
+// word returns a word of the name of a place, for a search that may find
+// something.
 func (p place) word() string {
 	if word, _, _ := strings.Cut(strings.TrimSpace(p.Name), " "); len(word) > 1 {
 		return word

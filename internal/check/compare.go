@@ -95,7 +95,8 @@ func (c *comparison) operation(read Read) *Operation {
 	return o
 }
 
-// settle sets the outcome of an operation.
+// settle sets the outcome of an operation from its calls and the differences
+// found in them.
 func (c *comparison) settle(o *Operation, read Read, calls []*seen, found map[Difference]bool) {
 	o.Differences = slices.SortedFunc(maps.Keys(found), Difference.compare)
 	o.Never = never(calls)
@@ -228,7 +229,8 @@ func kindOf(v json.RawMessage) string {
 	return "text"
 }
 
-// formResult returns how a form was answered.
+// formResult returns how often a form was called, and with which statuses and
+// error codes it was answered.
 func formResult(calls []*seen) *FormResult {
 	statuses, failures := map[int]bool{}, map[int64]bool{}
 	for _, s := range calls {
@@ -322,8 +324,8 @@ func wanted(read Read, form Form) answer {
 	return answer{[]int{http.StatusOK}, nil}
 }
 
-// denied reports whether a status says that the caller, or its plan, may not do it, or that
-// there is nothing to read in this object.
+// denied reports whether a status may mean that the caller, or its plan, has no
+// right to an object, or that the object has nothing to read.
 func denied(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound,
@@ -351,7 +353,7 @@ func codeText(code int64) string {
 	return "none"
 }
 
-// never returns the typed members that no response of the operation held.
+// never returns the typed members that no response of an operation held.
 func never(calls []*seen) []string {
 	missing := map[string]bool{}
 	for _, s := range calls {

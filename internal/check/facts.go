@@ -25,7 +25,8 @@ const (
 	notSeen   = "not seen"
 )
 
-// assumedPath says whether the platform has the endpoint of a row of source A.
+// assumedPath returns whether an assumed path, of a row of source A, was
+// confirmed, refuted or not seen; "" for other rows.
 func assumedPath(source string, calls []*seen) string {
 	if source != "A" {
 		return ""
@@ -88,7 +89,8 @@ func assumedNames(row facts.Endpoint, calls []*seen) *Names {
 // bare returns the name of a member without the marks of elements.
 func bare(member string) string { return strings.TrimRight(member, "[]{}") }
 
-// alike reports whether an unknown name begins with an assumed one, or has a word of it.
+// alike reports whether an unknown name may stand for an assumed one: it begins
+// with that, or has a word of it.
 func alike(assumed, unknown string) bool {
 	const least = 4 // letters; shorter ones, such as id, are in too many names
 	words := strings.Split(unknown, "_")
@@ -98,7 +100,8 @@ func alike(assumed, unknown string) bool {
 		})
 }
 
-// vocabulary are the words of the table of endpoints: no person has chosen them.
+// vocabulary returns the words of the table of endpoints, which no person has
+// chosen, so that a report may show them.
 func vocabulary() map[string]bool {
 	all := map[string]bool{}
 	for _, e := range facts.Endpoints() {

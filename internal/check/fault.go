@@ -80,7 +80,7 @@ func (c *comparison) lookAtFault(s *seen, note func(d Difference)) {
 	}
 }
 
-// compareParam notes an unknown kind of a refused field.
+// compareParam calls note if a refused field of an error has an unknown kind.
 func (c *comparison) compareParam(p map[string]json.RawMessage, note func(d Difference)) {
 	var kind string
 	known := []string{"missing", "invalid", "type_mismatch"}

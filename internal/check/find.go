@@ -291,14 +291,14 @@ func (c call) addPart(kind string, workspace api.ID, id string) {
 	}
 }
 
-// addOther adds an object of the caller that has only an ID.
+// addOther keeps an object of the caller that has only an ID for further calls.
 func (c call) addOther(kind, id string) {
 	if c.first(kind, id, len(c.others[kind]) < maxOthers) {
 		c.others[kind] = append(c.others[kind], id)
 	}
 }
 
-// pictures lists the pictures of a profile.
+// pictures lists the pictures of a profile and keeps them for further calls.
 func (c call) pictures(in api.Profile) error {
 	list, err := c.Assets.List(c, in)
 	for _, a := range list {

@@ -243,7 +243,7 @@ func (r Read) Area() string {
 	return area
 }
 
-// matches reports whether an escaped path is one of the template.
+// matches reports whether an escaped path fits the template of r.
 func (r Read) matches(path string) bool {
 	want, got := strings.Split(r.Path, "/"), strings.Split(path, "/")
 	if len(want) != len(got) {
@@ -258,7 +258,7 @@ func (r Read) matches(path string) bool {
 	return true
 }
 
-// findRead returns the endpoint of a template, or of a path.
+// findRead returns the Read for a path, or for the template of one.
 func findRead(reads []Read, method, path string) (Read, bool) {
 	for _, r := range reads {
 		if r.Method == method && r.Path == path {

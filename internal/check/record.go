@@ -138,7 +138,8 @@ func (c *recorder) finish(x *Exchange, err error) {
 	c.record(*x)
 }
 
-// try repeats a call that failed for a passing reason: a reset, a 5xx, a rate limit.
+// try makes a call, and repeats it a few times while it fails for a reason that
+// may pass.
 func (c *recorder) try(ctx context.Context, x *Exchange, do func() error) error {
 	pause := firstPause
 	for n := 0; ; n++ {
@@ -171,7 +172,8 @@ func passing(err error, body []byte) bool {
 	return body == nil || network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }
 
-// blank returns a function that makes a copy of what out is before the call.
+// blank returns a function that returns a copy of out as it is now, before the
+// call decodes into it.
 func blank(out any) func() any {
 	v := reflect.ValueOf(out)
 	return func() any {

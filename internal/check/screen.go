@@ -163,7 +163,8 @@ func (d Difference) text() string {
 	return s
 }
 
-// list joins the first of some names.
+// list joins the first names, at most most of them, and says how many more
+// there are.
 func list(names []string, most int) string {
 	if len(names) <= most {
 		return strings.Join(names, ", ")

@@ -265,7 +265,8 @@ func (w *walk) call(form Form, of forms, next *string) call {
 	return c
 }
 
-// note ends the walk if the first call has failed: no other can succeed.
+// note sets the error that ends the walk if its first call has failed: no other
+// can succeed then.
 func (w *walk) note(op string, err error) {
 	if op != "account.Me" || w.rec.form != FormPlain || err == nil {
 		return
@@ -284,7 +285,7 @@ func (w *walk) ended() bool { return w.ctx.Err() != nil || w.failed != nil }
 // ignore returns the error of a call whose result is not needed.
 func ignore[T any](_ T, err error) error { return err }
 
-// closed closes a download whose content is not needed.
+// closed closes a download, whose content is not needed, and returns err.
 func closed(d *api.Download, err error) error {
 	if d != nil {
 		_ = d.Close()
@@ -292,7 +293,8 @@ func closed(d *api.Download, err error) error {
 	return err
 }
 
-// first reports whether an object is new in the sample, which has room for it.
+// first reports whether an object is to be added to the sample: it is not in it
+// yet, and there is room.
 func (w *walk) first(kind, id string, room bool) bool {
 	if id == "" || !room || w.seen[kind+" "+id] {
 		return false
@@ -327,7 +329,7 @@ func (w *walk) all() {
 	w.probe()
 }
 
-// each visits all subjects of a kind.
+// each makes the reads for each subject of a kind.
 func each[S any](w *walk, kind string, subjects []S, reads ...[]read[S]) {
 	for _, s := range subjects {
 		visit(w, kind, slices.Concat(reads...), s)
@@ -350,8 +352,8 @@ func (w *walk) visitNode(n node) {
 	visit(w, "node of a "+string(n.In.Kind), reads, n)
 }
 
-// openFolders lists the first folders of each workspace and share for nodes of kinds that
-// the root does not have.
+// openFolders lists the first folders of each workspace and share, to find
+// nodes of kinds that the root does not have.
 func (w *walk) openFolders() {
 	opened := map[api.Profile]int{}
 	for _, n := range w.nodes {
@@ -392,7 +394,8 @@ func (w *walk) probe() {
 	w.rec.next, w.rec.form = signed, FormPlain
 }
 
-// trial is a call whose response says what is left of a limit, if any does.
+// trial makes a call whose response says what is left of a rate limit, if any
+// does.
 func (w *walk) trial() {
 	request, opts := api.Get("/current/user/me/details/"), []api.CallOption(nil)
 	if !w.limited["account.Me"] {

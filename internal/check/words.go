@@ -57,7 +57,8 @@ func wordsOf(exchanges []Exchange) *words {
 	return w
 }
 
-// eachText calls add for the strings below v, which is the value of a member.
+// eachText calls add for each string in v, the value of a member, and adds the
+// names of all members in it to keys.
 func eachText(v any, member string, add func(t text), keys map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -74,8 +75,8 @@ func eachText(v any, member string, add func(t text), keys map[string]bool) {
 	}
 }
 
-// value returns an unknown value of an enumeration if it can only be a word of the
-// platform, else how long it is.
+// value returns an unknown value of an enumeration, as the report may show it:
+// the value if it can only be a word of the platform, else its length.
 func (w *words) value(member, value string) string {
 	if enumWord.MatchString(value) && !fiveDigits.MatchString(value) && !w.occurs(member, value) {
 		w.said[value] = true
@@ -84,8 +85,9 @@ func (w *words) value(member, value string) string {
 	return strconv.Itoa(len([]rune(value))) + " characters"
 }
 
-// occurs reports whether a value is part of another text of the run. The value of the same
-// member in other records is no other text.
+// occurs reports whether a value is part of another text of the run, so that it
+// may be the data of a user. The value of the same member in other records is
+// no other text.
 func (w *words) occurs(member, value string) bool {
 	for key := range w.keys {
 		if strings.Contains(key, value) && !w.known[key] {
@@ -97,8 +99,9 @@ func (w *words) occurs(member, value string) bool {
 	})
 }
 
-// member returns the name of an unknown member if it looks like one, and no person can have
-// chosen it: it is a name that the SDK has elsewhere, or no text of the run.
+// member returns the name of an unknown member, as the report may show it:
+// hidden unless it looks like a name, and no person can have chosen it, because
+// the SDK has it elsewhere or no text of the run equals it.
 func (w *words) member(name string) string {
 	name = bare(name)
 	if !memberWord.MatchString(name) || fiveDigits.MatchString(name) {
@@ -112,7 +115,7 @@ func (w *words) member(name string) string {
 	return name
 }
 
-// typeName returns the name of a Go type, which a response has no part in.
+// typeName returns the name of a Go type. It contains nothing from a response.
 func typeName(name string) string {
 	if name == "" || typeWord.MatchString(name) {
 		return name
@@ -120,7 +123,8 @@ func typeName(name string) string {
 	return "(unnamed)"
 }
 
-// bucket returns how many there are, roughly.
+// bucket returns a number roughly, so that a report does not show how much a
+// user has.
 func bucket(n int) string {
 	switch {
 	case n < 2:

@@ -210,7 +210,8 @@ func act(tb testing.TB, s *fastiotest.Server) {
 	must(err)
 }
 
-// announce makes an intent, which expires within the hour.
+// announce creates an intent. It is made late, because it expires within the
+// hour.
 func announce(tb testing.TB, s *fastiotest.Server) {
 	tb.Helper()
 	ctx, c := tb.Context(), s.Client(tb)

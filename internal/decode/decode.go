@@ -215,7 +215,8 @@ func Value[T any](b []byte) (*T, error) {
 	return out, nil
 }
 
-// decodeInto decodes a part of a response into out, a pointer to an empty value.
+// decodeInto decodes a part of a response into out, a pointer to an empty
+// value: strictly, or if that fails leniently.
 func decodeInto(b []byte, out any) error {
 	if err := checkSize(b); err != nil {
 		return err
@@ -277,8 +278,8 @@ func (e *record[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// response decodes the member response: an object around the record, or the
-// record itself if that is a list.
+// response decodes the member "response": an object that has the payload as a
+// member, or the payload itself if that is a list.
 func (e *record[T]) response(dec *jsontext.Decoder) error {
 	switch {
 	case dec.PeekKind() == '{':
@@ -290,7 +291,8 @@ func (e *record[T]) response(dec *jsontext.Decoder) error {
 	}
 }
 
-// skipUnknown skips a value whose name is not known.
+// skipUnknown skips the value of an unknown member. It returns an error if the
+// options of dec reject those.
 func skipUnknown(dec *jsontext.Decoder) error {
 	if reject, _ := jsonv2.GetOption(dec.Options(), jsonv2.RejectUnknownMembers); reject {
 		return &jsonv2.SemanticError{JSONPointer: dec.StackPointer(), Err: jsonv2.ErrUnknownName}

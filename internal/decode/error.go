@@ -54,7 +54,8 @@ type fault struct {
 	Reason           jsontext.Value `json:"reason"`
 }
 
-// parseJSONError parses an error at the root of a response, or in its member response.
+// parseJSONError sets the fields of e from an error at the root of a response,
+// or in its member "response".
 func parseJSONError(e *api.Error, body []byte) {
 	if response := parseFault(e, body); response.Kind() == '{' && e.Code == 0 && e.Text == "" {
 		parseFault(e, response)
@@ -223,8 +224,8 @@ func setMarkdown(e *api.Error, name, value string, param bool) {
 	}
 }
 
-// splitCells returns the cells of a table row, which bars separate. Within a cell a bar, a
-// backslash and a backtick follow a backslash.
+// splitCells returns the cells of a row of a Markdown table. A bar, a backslash
+// and a backtick in a cell are escaped by a backslash.
 func splitCells(line string) []string {
 	const backslash, bar, backtick = "\x00", "\x01", "\x02" // do not occur in text
 	line = strings.NewReplacer(`\\`, backslash, `\|`, bar, "\\`", backtick).Replace(line)
@@ -236,8 +237,8 @@ func splitCells(line string) []string {
 	return cells
 }
 
-// plainText returns the text of a value: "" for a dash, which is null, and the content
-// of one that is code as a whole.
+// plainText returns the text of a Markdown value: "" for a dash, which stands
+// for null, and the content of a value that is code as a whole.
 func plainText(s string) string {
 	s = strings.TrimSpace(s)
 	if s == "\u2014" {

@@ -164,7 +164,8 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 	return nil
 }
 
-// add adds a field of a struct.
+// add adds a field of a struct to the shape, if it must be completed or has
+// aliases, or is the one for other members.
 func (s *shape) add(f reflect.StructField, building map[reflect.Type]*shape) {
 	if inner := newShape(f.Type, building); inner != nil {
 		s.fields, s.shapes = append(s.fields, f.Index[0]), append(s.shapes, inner)

@@ -113,7 +113,8 @@ func (c *converter) fits(to reflect.Value, t *traits, kind jsontext.Kind) bool {
 	}
 }
 
-// enter records the container that begins.
+// enter records the container into which values at a depth are decoded, for
+// keep and required.
 func (c *converter) enter(depth int, to reflect.Value) {
 	for len(c.frames) <= depth {
 		c.frames = append(c.frames, reflect.Value{})
@@ -124,9 +125,10 @@ func (c *converter) enter(depth int, to reflect.Value) {
 	}
 }
 
-// unreadable handles raw, the value that was read last, which cannot be converted.
-// What says nothing, an empty list, and what must not be printed, a secret, is not
-// kept in Extra.
+// unreadable handles a value that cannot be converted to the documented type.
+// It is an error if the value is required. Otherwise the field stays zero, and
+// the value is kept in Extra, unless it is an empty list, which says nothing,
+// or a secret, which must not be printed.
 func (c *converter) unreadable(dec *jsontext.Decoder, to reflect.Value, raw jsontext.Value) error {
 	if !c.tolerant || c.required(dec, element(to.Type())) {
 		return errUnreadable
@@ -139,7 +141,8 @@ func (c *converter) unreadable(dec *jsontext.Decoder, to reflect.Value, raw json
 	return nil
 }
 
-// keep stores raw in Extra, under the name of the value that was read last.
+// keep stores raw in the Extra of the enclosing struct, under the name of the
+// value that was read last.
 func (c *converter) keep(dec *jsontext.Decoder, raw jsontext.Value) {
 	frame := c.frames[dec.StackDepth()]
 	if !frame.IsValid() {
@@ -250,7 +253,8 @@ func inlined(f reflect.StructField) bool {
 	return tag == "" && f.Anonymous || strings.HasPrefix(tag, ",embed,inline")
 }
 
-// fieldOf returns the name of the field with the given JSON name.
+// fieldOf returns the name of the field of t with the given JSON name, "" if
+// there is none.
 func fieldOf(t reflect.Type, name string) string {
 	for f := range t.Fields() {
 		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {

@@ -84,7 +84,8 @@ func (c *checked) add(p []byte) {
 	}
 }
 
-// end checks the content that was added.
+// end returns an error if the content that was added is not of the known size
+// and sum.
 func (c *checked) end() error {
 	switch {
 	case c.size > 0 && c.n != c.size:

@@ -28,7 +28,8 @@ func Copy(
 	return copyFrom(ctx, w, d, 0, report)
 }
 
-// copyFrom is [Copy] of the content after the bytes that are there, which report counts.
+// copyFrom copies d to w, as [Copy] does. The file has some bytes already
+// (there), which the reported progress includes.
 func copyFrom(
 	ctx context.Context, w io.Writer, d *api.Download, there int64, report func(context.Context, api.Progress),
 ) (n int64, err error) {
@@ -161,8 +162,8 @@ func temporary(err error) bool {
 	return !local && !mixed(err) && (call.EndsAll(err) || !call.Final(err))
 }
 
-// mixed reports whether err means that the bytes received so far may be those of another
-// content.
+// mixed reports whether err may mean that the bytes received before are those
+// of another content.
 func mixed(err error) bool {
 	e, refused := errors.AsType[*api.Error](err)
 	return errors.Is(err, api.ErrCorrupt) || errors.Is(err, api.ErrChanged) ||

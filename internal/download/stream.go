@@ -57,8 +57,8 @@ type stream struct {
 	closed bool
 }
 
-// bound gives the stream the context and the timeout of the call, which apply
-// to all connections together.
+// bound sets the context of the stream. The timeout of the call applies to all
+// connections of the stream together.
 func (s *stream) bound(ctx context.Context) {
 	if d := s.call.Timeout; d > 0 {
 		s.call.Timeout = 0
@@ -68,7 +68,8 @@ func (s *stream) bound(ctx context.Context) {
 	s.ctx, s.cancel = context.WithCancel(ctx)
 }
 
-// open requests a part, all if part is "", with condition as If-Range.
+// open requests a part of the content, all if part is "". Condition is the
+// value of If-Range.
 func (s *stream) open(part, condition string) (*http.Response, error) {
 	o := s.call
 	o.Header = maps.Clone(o.Header)
@@ -139,7 +140,8 @@ func (s *stream) resume(cause error) error {
 	return s.named(cause)
 }
 
-// renew replaces the request if err may mean that its token has expired.
+// renew replaces the request by one with a new token, if err may mean that the
+// token has expired. It reports whether it has.
 func (s *stream) renew(err error) bool {
 	if s.options.Renew == nil || !errors.Is(err, api.ErrForbidden) && !errors.Is(err, api.ErrUnauthenticated) {
 		return false
@@ -152,7 +154,8 @@ func (s *stream) renew(err error) bool {
 	return true
 }
 
-// keep keeps the last bytes that were read.
+// keep keeps the last bytes that were read, to compare them when the connection
+// is replaced.
 func (s *stream) keep(p []byte) {
 	s.tail = append(s.tail, p[max(0, len(p)-overlap):]...)
 	s.tail = s.tail[max(0, len(s.tail)-overlap):]
@@ -204,9 +207,9 @@ func (s *stream) compare(body io.Reader, n int64) error {
 	return nil
 }
 
-// changed reports whether a response has another version than the first. For a
-// fixed file it does only if both have the header and differ: partial responses
-// may lack an ETag.
+// changed reports whether a response is of another version of the file than the
+// first one. If the version was fixed by the request, both must name a version
+// for that: partial responses may lack an ETag.
 func (s *stream) changed(h http.Header) bool {
 	if !s.options.Fixed {
 		return strongTag(h) != s.etag
@@ -228,7 +231,8 @@ func skip(body io.Reader, from, to int64) error {
 	return err
 }
 
-// replace sets the connection, unless the stream was closed meanwhile.
+// replace makes body the connection of the stream. It closes body if the stream
+// was closed meanwhile.
 func (s *stream) replace(body io.ReadCloser) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

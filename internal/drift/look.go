@@ -138,8 +138,8 @@ func (l *looker) payload(t reflect.Type, outermost bool) error {
 	})
 }
 
-// records reads a list that stands for a payload: t is a list of records, or a struct with
-// one.
+// records reads a list that stands in the place of the payload. T is the type
+// of a list of records, or a struct that has one.
 func (l *looker) records(t reflect.Type, at Place) error {
 	if t.Kind() == reflect.Struct {
 		o := objectOf(t, "")

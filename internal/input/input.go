@@ -87,7 +87,8 @@ func (a Args) path(wire string) (field, sent string) {
 	return field, strings.Join(names, ".")
 }
 
-// parameter is path for the parameters of a method.
+// parameter returns the name of the parameter of a method for a name on the
+// wire, and that name without an index.
 func (a Args) parameter(wire string) (field, sent string) {
 	name, index, isElement := strings.Cut(wire, "[")
 	if isElement {
@@ -101,7 +102,8 @@ func (a Args) parameter(wire string) (field, sent string) {
 	return camel(name) + index, name
 }
 
-// fieldOf returns the field of a struct with a name on the wire, or else in Go.
+// fieldOf returns the field of a struct that has a name on the wire, or else a
+// similar name in Go.
 func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
 	if t.Kind() != reflect.Struct {
 		return reflect.StructField{}, false

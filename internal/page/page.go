@@ -174,7 +174,7 @@ type result[P any] struct {
 	err      error
 }
 
-// prefetch fetches the next page in the background.
+// prefetch starts to fetch the next page in the background.
 func (r *reader[P, T]) prefetch() {
 	if r.pending != nil || r.last {
 		return
@@ -184,7 +184,7 @@ func (r *reader[P, T]) prefetch() {
 	go func() { pending <- r.read() }()
 }
 
-// next returns the next page.
+// next returns the next page, also if it was fetched in the background.
 func (r *reader[P, T]) next() (got result[P]) {
 	if r.pending == nil {
 		got = r.read()
@@ -250,8 +250,8 @@ func (r *reader[P, T]) pause() time.Duration {
 	return wait.Backoff{Base: 500 * time.Millisecond, Cap: 8 * time.Second}.Pause(r.empty - 1)
 }
 
-// count counts a page without a new row. It reports whether the rows are those of the
-// page before.
+// count counts the pages without a new row. It reports whether the rows are the
+// same as those of the page before.
 func (r *reader[P, T]) count(rows []T) (repeated bool) {
 	if len(rows) == 0 {
 		r.empty++
@@ -268,9 +268,9 @@ func (r *reader[P, T]) count(rows []T) (repeated bool) {
 	return repeated
 }
 
-// fingerprint returns the number of rows and the first and the last row, or "" if they
-// cannot be encoded. It is taken before the caller gets the rows, because the caller may
-// change them.
+// fingerprint returns a text that identifies the rows of a page by their
+// number, the first and the last one, or "" if they cannot be encoded. It must
+// be taken before the caller gets the rows and may change them.
 func fingerprint[T any](rows []T) string {
 	b, err := json.Marshal([]any{len(rows), rows[0], rows[len(rows)-1]})
 	if err != nil {

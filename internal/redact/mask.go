@@ -60,7 +60,8 @@ func mask(s string, words []string, cut bool) string {
 	return out.String() + s[end:]
 }
 
-// beginning returns how many bytes of w, but not all, are at the end of s.
+// beginning returns how many bytes of the start of w, but not all, are at the
+// end of s.
 func beginning(s, w string) int {
 	const least = 4 // fewer bytes are no match
 	for n := min(len(w)-1, len(s)); n >= least; n-- {
@@ -109,7 +110,7 @@ func (v view) source(i int) int {
 	return v.at[i]
 }
 
-// unescape removes one level of escapes.
+// unescape returns the view with one level of escapes removed.
 func (v view) unescape() view {
 	var text []byte
 	var at []int
@@ -185,7 +186,7 @@ func unescapeBackslash(s string) (n int, meaning string) {
 // oneByte returns the byte of two hexadecimal digits, which need not be UTF-8.
 func oneByte(c rune) string { return string([]byte{byte(c & 0xff)}) } // the mask is for the linter: c is not larger
 
-// hex parses some hexadecimal digits of s.
+// hex parses a number of hexadecimal digits of s.
 func hex(s string, from, digits int) (rune, bool) {
 	if len(s) < from+digits {
 		return 0, false

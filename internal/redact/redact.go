@@ -139,7 +139,7 @@ func (w *Words) JSON(b []byte) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// complete closes all open objects and lists.
+// complete closes all open objects and lists, after input that was cut off.
 func complete(enc *jsontext.Encoder) {
 	for depth := enc.StackDepth(); depth > 0; depth-- {
 		end := jsontext.EndArray
@@ -174,7 +174,8 @@ func (w *Words) value(dec *jsontext.Decoder, enc *jsontext.Encoder, inError bool
 	return err
 }
 
-// token copies the next token, and masks a string, or any value with All.
+// token copies the next token, with the words masked in a string. With w.All it
+// masks every string and number.
 func (w *Words) token(dec *jsontext.Decoder, enc *jsontext.Encoder) (jsontext.Kind, error) {
 	t, err := dec.ReadToken()
 	if err != nil {

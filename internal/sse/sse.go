@@ -210,8 +210,8 @@ func named(line []byte, name string) (value []byte, ok bool) {
 	return value, true
 }
 
-// data adds a line to the data of the event. All lines between the two have been used, so
-// the line moves up to the data.
+// data adds a line to the data of the event. The line is in the buffer and
+// moves up to the earlier lines; what is between was read.
 func (r *Reader) data(line []byte) {
 	if !r.hasData {
 		r.hasData, r.to = true, r.pos-1 // where the line ended
@@ -223,7 +223,8 @@ func (r *Reader) data(line []byte) {
 	r.to += 1 + copy(r.buf[r.to+1:], line)
 }
 
-// setRetry takes in how many milliseconds to wait, if value is digits.
+// setRetry sets the time to wait before a reconnect, if value is a number of
+// milliseconds.
 func (r *Reader) setRetry(value []byte) {
 	const most = 9 // digits, or 11 days
 	if len(value) == 0 || len(value) > most {
@@ -268,7 +269,7 @@ func (r *Reader) line() ([]byte, error) {
 	}
 }
 
-// held is what the event has so far.
+// held returns the size of what has been read of the current event.
 func (r *Reader) held() int {
 	n := len(r.kind) + len(r.id)
 	if r.hasData {
@@ -300,8 +301,9 @@ func (r *Reader) fill() error {
 	return r.err
 }
 
-// makeRoom moves what is still needed to the front of the buffer, or of one that is twice
-// as large if less than leastRoom would be free. An event moves at most once in a buffer.
+// makeRoom moves what is still needed to the front of the buffer, or of one
+// that is twice as large if less than leastRoom would be free. So an event
+// moves at most once in a buffer.
 func (r *Reader) makeRoom() {
 	var data []byte
 	if r.hasData {
@@ -314,15 +316,16 @@ func (r *Reader) makeRoom() {
 	r.moveTo(to, data)
 }
 
-// shrink gives a large buffer back when the last event and what is unread do not
-// need it.
+// shrink replaces a large buffer by a small one when the last event and what is
+// unread do not need it.
 func (r *Reader) shrink() {
 	if len(r.buf) > keptSize && r.end-r.from < smallSize {
 		r.moveTo(make([]byte, smallSize), nil)
 	}
 }
 
-// moveTo copies the data, then what is unread, to the front of a buffer.
+// moveTo copies the data of the event, then the unread bytes, to the front of
+// buf, which becomes the buffer.
 func (r *Reader) moveTo(buf, data []byte) {
 	r.keep()
 	n := copy(buf, data)
@@ -333,8 +336,9 @@ func (r *Reader) moveTo(buf, data []byte) {
 	r.buf, r.from, r.to, r.pos, r.end = buf, 0, n, n, n+m
 }
 
-// keep copies what is in the buffer, which is about to change. The last ID goes before
-// the next, in whose place it may be.
+// keep copies the fields of the event that are in the buffer, because that is
+// about to change. The last ID is copied before the next one, which may be in
+// its place.
 func (r *Reader) keep() {
 	r.kept.kind = append(r.kept.kind[:0], r.kind...)
 	r.kept.lastID = append(r.kept.lastID[:0], r.lastID...)
@@ -348,7 +352,8 @@ type finder struct {
 	at   int // where the character is or, as long as it is not found, where to go on
 }
 
-// find returns the first place of the character in buf[from:to], else to.
+// find returns the first place of the character in buf[from:to], or to. It does
+// not search twice.
 func (f *finder) find(buf []byte, from, to int) int {
 	f.at = max(f.at, from)
 	if i := bytes.IndexByte(buf[f.at:to], f.char); i >= 0 {

@@ -51,7 +51,7 @@ func Large(t *testing.T) {
 // reduced reports whether tests are to be short.
 func reduced() bool { return setting("-race") == "true" || testing.Short() }
 
-// setting returns a setting of the build.
+// setting returns a setting of the build, "" if it is not known.
 func setting(key string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {

@@ -89,7 +89,8 @@ type fixture struct {
 	longest time.Duration // that a test waits
 }
 
-// lock locks a record until the end of the test at the latest.
+// lock locks a record, or ends the test. The lock ends with the test at the
+// latest.
 func (f *fixture) lock(store oauth.Store, account string) oauth.Record {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), f.longest)
@@ -102,7 +103,7 @@ func (f *fixture) lock(store oauth.Store, account string) oauth.Record {
 	return r
 }
 
-// save saves a record in an own lock.
+// save locks a record, saves data in it, and unlocks it.
 func (f *fixture) save(store oauth.Store, account string, data []byte) {
 	f.Helper()
 	r := f.lock(store, account)
@@ -118,7 +119,8 @@ func (f *fixture) saveRecord(r oauth.Record, data []byte) {
 	}
 }
 
-// wants compares the record of an account, in this process and in another.
+// wants fails the test unless the record of an account is want, as this process
+// and another one see it.
 func (f *fixture) wants(account string, want []byte) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), f.longest)
@@ -134,7 +136,8 @@ func (f *fixture) wants(account string, want []byte) {
 	}
 }
 
-// canLock locks a record for a moment and compares its data.
+// canLock fails the test unless the record can be locked and then has the data
+// want.
 func (f *fixture) canLock(store oauth.Store, want []byte) {
 	f.Helper()
 	r := f.lock(store, account)
@@ -144,7 +147,7 @@ func (f *fixture) canLock(store oauth.Store, want []byte) {
 	}
 }
 
-// isLocked requires that a record is locked.
+// isLocked fails the test unless the record is locked.
 func (f *fixture) isLocked(store oauth.Store) {
 	f.Helper()
 	ctx, cancel := context.WithTimeout(f.Context(), shortest)
@@ -173,7 +176,8 @@ func show(data []byte) string {
 	return strconv.Quote(string(data))
 }
 
-// names are names of accounts that a store may confuse, or take for something else.
+// names returns names of accounts that a store may confuse, or take for
+// something else.
 func names() []string {
 	return []string{
 		"default", "Default", "default ", "default.", "a b", "a/b", `a\b`, "../../etc/passwd", "CON", "a:b", "%41", "*", ">", "$1",
@@ -319,7 +323,7 @@ func testCanceledWait(f *fixture) {
 	}
 }
 
-// cannotLock requires that a lock ends because its context was canceled.
+// cannotLock fails the test unless locking ends because ctx is canceled.
 func (f *fixture) cannotLock(ctx context.Context, store oauth.Store) {
 	f.Helper()
 	r, err := store.Lock(ctx, account)

@@ -258,7 +258,7 @@ func identifier(op string) string {
 	return spelled[area] + strings.ReplaceAll(call, ".", "")
 }
 
-// title returns the Go name of a parameter: "NodeID" for "node_id".
+// title returns a name in Go spelling: "NodeID" for "node_id".
 func title(name string) string {
 	var b strings.Builder
 	for word := range strings.SplitSeq(name, "_") {
@@ -325,8 +325,8 @@ func (c *constructor) write(b *bytes.Buffer) error {
 	return nil
 }
 
-// link returns the constant for the password header of a link path, "" for
-// other paths.
+// link returns the constant for how the path with that index takes the password
+// of a link, "" if it takes none.
 func (c *constructor) link(path int) string {
 	switch {
 	case !strings.HasSuffix(c.auths[path], "+password"):
@@ -388,7 +388,8 @@ func authOf(auth string) string {
 	}
 }
 
-// content returns the field for the query or the body of the request.
+// content returns the source of the field for the query or the body of the
+// request, and the parameter for it, which has no name if there is none.
 func (c *constructor) content() (field string, p parameter) {
 	switch {
 	case c.encoding == "-", c.encoding == "empty":
