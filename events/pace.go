@@ -38,6 +38,7 @@ type rests struct {
 	followers atomic.Int64 // counted by searches
 }
 
+// newRests returns the shared rate limit of all followers at rest.
 func newRests() *rests {
 	return &rests{group: ratelimit.New(api.RateWindow{Max: 1, Size: idleEvery()})}
 }

@@ -194,6 +194,7 @@ type unanswered struct {
 	ended    bool
 }
 
+// end records that the test has ended, so that it must not fail any more.
 func (u *unanswered) end() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

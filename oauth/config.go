@@ -244,6 +244,7 @@ func withoutIdle(client *http.Client) (*http.Client, func()) {
 // closing asks for a connection that is closed after each request.
 type closing struct{ next http.RoundTripper }
 
+// RoundTrip sends a request on a connection that is closed after it.
 func (c closing) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.WithContext(req.Context()) // a copy
 	req.Close = true

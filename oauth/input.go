@@ -37,6 +37,7 @@ func checkVerifier(args input.Args, v api.Secret) error {
 	return nil
 }
 
+// unreserved reports whether a character needs no escape in a URL (RFC 3986).
 func unreserved(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._~", r)
 }
@@ -51,6 +52,8 @@ func checkChallenge(args input.Args, c string) error {
 	return nil
 }
 
+// invalid returns an error for a field that breaks a rule, with the quoted
+// value.
 func invalid(args input.Args, field, rule, got string) error {
 	return args.Refuse(field, rule, strconv.Quote(got))
 }
@@ -180,10 +183,13 @@ func checkMost(args input.Args, field string, n, limit int, words string) error 
 	return args.Refuse(field, "must be at most "+words+" long", strconv.Itoa(n))
 }
 
+// checkClientName returns an error for a name of a program that is too long.
 func checkClientName(args input.Args, name string) error {
 	return checkMost(args, "client_name", len(strings.TrimSpace(name)), nameMax, "128 bytes") // unlike other names
 }
 
+// checkDevice returns an error for a name or a type of a device that is too
+// long.
 func checkDevice(args input.Args, name, kind string) error {
 	return cmp.Or(checkName(args, "device_name", name), checkName(args, "device_type", kind))
 }

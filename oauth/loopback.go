@@ -76,6 +76,8 @@ type entry struct {
 	used    atomic.Bool
 }
 
+// newEntry returns a local page with a random path that redirects to the login
+// URL once.
 func (r *receiver) newEntry(address string) *entry {
 	e := &entry{path: "/" + rand.Text(), loginTo: address, visited: make(chan struct{})}
 	r.entry.Store(e)
@@ -236,6 +238,7 @@ func (r *receiver) close(ctx context.Context, o outcome) {
 	}()
 }
 
+// shut closes the server and waits until its connections are closed.
 func (r *receiver) shut(ctx context.Context) {
 	_ = r.server.Close()
 	<-r.served

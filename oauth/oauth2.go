@@ -111,7 +111,7 @@ func (e *retrieveError) Unwrap() error { return e.refusal }
 
 // shared returns each result of a source to all waiting callers.
 type shared struct {
-	mu  sync.Mutex
+	mu      sync.Mutex
 	running *asking // nil without a running call
 
 	// Only the running call uses these.
@@ -128,6 +128,7 @@ type asking struct {
 	err     error
 }
 
+// get returns the token of the source, whichever it is.
 func (s *shared) get(ctx context.Context) (api.Token, error) {
 	a, err := s.wait(ctx, api.Secret{})
 	return a.token, err

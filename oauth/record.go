@@ -75,15 +75,21 @@ type refreshHistory struct {
 	Dead    bool      `json:"dead,omitempty"`    // the server has refused the refresh token
 }
 
+// server returns the part of the history that is about the server, and not
+// about one token.
 func (h refreshHistory) server() refreshHistory {
 	return refreshHistory{Keeps: h.Keeps, Rotates: h.Rotates}
 }
 
+// sent returns the history after a refresh was sent whose response is pending.
+// Twice is set if the response to the one before was lost.
 func (h refreshHistory) sent() refreshHistory {
 	h.Pending, h.Twice, h.Sent = true, h.Pending, time.Now().Round(0)
 	return h
 }
 
+// succeeded returns the history after a refresh. Kept reports whether the
+// server has returned the same refresh token.
 func (h refreshHistory) succeeded(kept bool) refreshHistory {
 	rotates := h.Rotates || !kept
 	return refreshHistory{Keeps: !rotates, Rotates: rotates}
@@ -145,6 +151,8 @@ func (r *tokenRecord) good(refused api.Secret) bool {
 	return !r.refused(refused) && !r.api().Expired()
 }
 
+// refused reports whether the access token is the given one, which the server
+// has refused.
 func (r *tokenRecord) refused(refused api.Secret) bool {
 	return r.AccessToken.Secret == refused
 }

@@ -101,6 +101,8 @@ type answer struct {
 	signIns uint64 // in this process, before the store was read
 }
 
+// holds reports whether an answer can still be returned: it has not expired,
+// and nothing was changed in the store by this process since.
 func (s *Source) holds(a *answer) bool {
 	return a != nil && a.signIns == s.signIns.Load() && time.Now().Before(a.until)
 }
@@ -425,6 +427,7 @@ var errLost = errors.New(
 	"fastio: oauth: the answer to the last refresh was lost; the next refresh waits up to 30 seconds",
 )
 
+// signInAgain returns an [ErrSignInAgain] with a reason.
 func signInAgain(reason string) error {
 	return fmt.Errorf("fastio: oauth: %w: %s", ErrSignInAgain, reason)
 }
@@ -538,6 +541,7 @@ func (s *Source) commit(ctx context.Context, r *lockedRecord, w *pendingWrite) e
 // wire records how far a request got.
 type wire struct{ asked, connected atomic.Bool }
 
+// watch returns a context by which w learns whether a request got a connection.
 func (w *wire) watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		GetConn: func(string) { w.asked.Store(true) }, GotConn: func(httptrace.GotConnInfo) { w.connected.Store(true) },

@@ -336,6 +336,7 @@ func (s FileStore) version(string) version {
 	return version{known: err == nil, file: info}
 }
 
+// version returns the number of edits of the record of an account.
 func (s *MemoryStore) version(account string) version {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -288,6 +288,7 @@ func (g GrantedScope) String() string {
 	return g.join()
 }
 
+// join returns the scope as "TYPE:ID:MODE".
 func (g GrantedScope) join() string {
 	return string(g.EntityType) + ":" + string(g.EntityID) + ":" + string(g.AccessMode)
 }
@@ -431,6 +432,7 @@ func (*scopeWords) JSONType(kind jsontext.Kind) reflect.Type {
 	return reflect.TypeFor[string]()
 }
 
+// elements returns the elements of a JSON list.
 func elements(list jsontext.Value) []jsontext.Value {
 	var rows []jsontext.Value
 	_ = jsonv2.Unmarshal(list, &rows, jsonopt.Lenient()) // it is valid JSON: it was decoded before

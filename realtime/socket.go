@@ -206,6 +206,7 @@ func (k *dialLoop) connected() {
 	k.opened()
 }
 
+// opened counts another open socket in the status, and sets its mode.
 func (k *dialLoop) opened() {
 	k.switchTo(ModeSocket, func(st *Status) { st.Sockets++; st.clearError(ofSocket) })
 }

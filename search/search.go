@@ -193,6 +193,7 @@ func (s *Service) All(ctx context.Context, in api.Profile, q Query, opts ...api.
 	return s.pages(in, q).All(ctx, opts)
 }
 
+// setInt sets a query parameter unless n is 0.
 func setInt(q url.Values, name string, n int) {
 	if n != 0 {
 		q.Set(name, strconv.Itoa(n))

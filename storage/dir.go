@@ -164,7 +164,8 @@ func (d *dir) clean(name string) string {
 	return strings.TrimSuffix(name, visible) + download.Name(visible)
 }
 
-// list reads a folder and its subfolders, and creates those that hold nothing.
+// list adds the files of a folder and its subfolders to those to download, and
+// creates local folders for those without content.
 func (d *dir) list(ctx context.Context, f *remoteFolder) error {
 	var nodes []*Node
 	for n, err := range d.s.All(ctx, d.in, f.id, nil, d.opts...) {
@@ -210,7 +211,8 @@ func (d *dir) create(local string) error {
 	return err
 }
 
-// listed adds a node of a folder or, if it is a folder, what it contains.
+// listed adds a node of the folder f to the files to download or, if it is a
+// folder, what that contains. Used holds the local names in the folder.
 func (d *dir) listed(ctx context.Context, f *remoteFolder, n *Node, used dirs.Names) error {
 	if n.Type == NodeTypeLink {
 		d.ended(ctx, f, n, api.DirSkipped, api.ErrNotFile)
@@ -253,7 +255,7 @@ func (d *dir) ended(ctx context.Context, f *remoteFolder, n *Node, state api.Dir
 	d.End(ctx, e, state, err)
 }
 
-// file downloads a file.
+// file downloads a file, unless the local one is the same, and ends its entry.
 func (d *dir) file(ctx context.Context, f *remoteFile) {
 	local := filepath.FromSlash(f.Target)
 	if d.same(local, f.node) {
@@ -276,7 +278,8 @@ func (d *dir) file(ctx context.Context, f *remoteFile) {
 	d.End(ctx, f.DirEntry, api.DirDone, nil)
 }
 
-// download downloads a file, within the rate of all of them.
+// download downloads a file. All downloads of the folder together do not exceed
+// the allowed rate.
 func (d *dir) download(ctx context.Context, f *remoteFile, local string) error {
 	folder, err := d.local.OpenRoot(filepath.Dir(local))
 	if err != nil {
@@ -340,6 +343,8 @@ type paced struct {
 	d   *dir
 }
 
+// Read reads from the download, and waits so that the rate of all downloads is
+// not exceeded.
 func (p *paced) Read(b []byte) (int, error) {
 	n, err := p.ReadCloser.Read(b)
 	return n, cmp.Or(p.d.Pace(p.ctx, n), err)

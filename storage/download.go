@@ -33,7 +33,7 @@ func (d *Downloads) Token(
 	return token(ctx, d.c, endpoint.StorageDownloadsToken(in, node, readQuery(version, api.Secret{})), "token", opts)
 }
 
-// token returns the token in the member of a response.
+// token sends a request and returns the token in a member of its response.
 func token(
 	ctx context.Context, c api.Client, r *api.Request, member string, opts []api.CallOption,
 ) (api.Secret, error) {
@@ -239,8 +239,9 @@ func (s *Service) node(
 // version returns the version of a node to be downloaded, "" if it is unknown.
 func (o *DownloadOptions) version(n *Node) api.OpaqueID { return cmp.Or(o.Version, n.Version) }
 
-// source returns the content of one version of a node that was read before. Its size and
-// hash are known of the whole current version.
+// source returns the source for a download of one version of a node. For the
+// whole current version it has the size and hash of the node, so that the
+// content can be checked.
 func (s *Service) source(
 	op string, in api.Profile, n *Node, o DownloadOptions, opts []api.CallOption,
 ) *download.Source {
@@ -259,7 +260,8 @@ func (s *Service) source(
 	return src
 }
 
-// open opens one version of a node, or a part of it.
+// open opens one version of a node, or a part of it, with the token of o, or
+// else with one that it creates, and replaces when it expires.
 func (s *Service) open(
 	ctx context.Context, in api.Profile, node, version api.OpaqueID, o DownloadOptions, opts []api.CallOption,
 ) (*api.Download, error) {

@@ -65,6 +65,7 @@ func (p *Previews) Wait(
 	})
 }
 
+// failed reports whether the preview will not become ready.
 func (p Preview) failed() bool {
 	return p.State == PreviewStateNotPossible || p.State == PreviewStateError
 }

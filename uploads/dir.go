@@ -163,7 +163,8 @@ type entry struct {
 // name returns the name of the file on the platform.
 func (e *entry) name() string { return path.Base(e.Target) }
 
-// relative returns the path of a folder below the base, with a slash behind it.
+// relative returns the path of a folder below the target of the upload, with a
+// slash behind it; "" for the target itself.
 func (f *folder) relative() string {
 	if f.target == "" {
 		return ""
@@ -254,14 +255,16 @@ func (d *dir) scanEntry(ctx context.Context, f *folder, found found, used dirs.N
 
 const itself = "" // in ended: the folder
 
-// ended adds an entry for what a folder has under a name, which is not sent.
+// ended adds an entry for a name in a local folder that is not sent, with its
+// final state.
 func (d *dir) ended(ctx context.Context, f *folder, name string, state api.DirState, err error) {
 	e := &api.DirEntry{Path: path.Join(f.path, name), Target: path.Join(f.target, name)}
 	d.Add(e)
 	d.End(ctx, e, state, err)
 }
 
-// pending calls visit for each file that has not ended.
+// pending calls visit for each file in the folder and below it whose entry has
+// not ended.
 func (f *folder) pending(visit func(e *entry)) {
 	for _, e := range f.files {
 		if e.State == api.DirPending {
@@ -292,8 +295,8 @@ func (d *dir) limit(ctx context.Context) error {
 	return nil
 }
 
-// untilExhausted returns a step after whose failure by a quota or a limit of the plan the
-// files that were not sent are skipped.
+// untilExhausted returns step, with which the files that were not sent end as
+// skipped if it fails because a quota or a limit of the plan is exhausted.
 func (d *dir) untilExhausted(step func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := step(ctx)
@@ -304,7 +307,8 @@ func (d *dir) untilExhausted(step func(context.Context) error) func(context.Cont
 	}
 }
 
-// exhausted returns the refusal in err by a quota or a limit of the plan, else nil.
+// exhausted returns the error in err that says that a quota or a limit of the
+// plan is exhausted, else nil.
 func exhausted(err error) *api.Error {
 	e, refused := errors.AsType[*api.Error](err)
 	if refused && (e.Status == http.StatusPaymentRequired || e.Status == http.StatusPreconditionFailed) {

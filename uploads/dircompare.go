@@ -67,8 +67,8 @@ func (d *dir) compareFolder(ctx context.Context, f *folder) error {
 	return nil
 }
 
-// removeSession removes the session of a file that the target has: the process that began it
-// was killed before it could.
+// removeSession removes the saved session of a file that the target has
+// already: the process that began it was killed before it could.
 func (d *dir) removeSession(ctx context.Context, e *entry) {
 	f := d.newFile(e, nil)
 	defer f.release()
@@ -79,15 +79,16 @@ func (d *dir) removeSession(ctx context.Context, e *entry) {
 	}
 }
 
-// taken fails the files of a folder whose name is in use for a file: the platform would
-// give the folder another name.
+// taken marks the files of a folder as failed, because a file of the target has
+// its name: the platform would give the folder another one.
 func (d *dir) taken(ctx context.Context, f *folder) {
 	f.pending(func(e *entry) { d.Fail(ctx, e.DirEntry, api.ErrNameTaken) })
 	f.empty(func(f *folder) { d.ended(ctx, f, itself, api.DirFailed, api.ErrNameTaken) })
 	f.taken = true
 }
 
-// same reports whether a file has the content of a node, as far as that is known.
+// same reports whether a local file has the content of a node, by its size and,
+// if the algorithm is known, its hash.
 func (d *dir) same(ctx context.Context, e *entry, n *storage.Node) bool {
 	if n.Type != storage.NodeTypeFile || n.Size != e.Size {
 		return false
@@ -98,7 +99,8 @@ func (d *dir) same(ctx context.Context, e *entry, n *storage.Node) bool {
 	return err == nil && same
 }
 
-// resolve sets the ID of a folder on the platform; it remains "" if that does not exist.
+// resolve sets the ID of the folder on the platform that corresponds to f. It
+// remains "" if that does not exist.
 func (d *dir) resolve(ctx context.Context, f *folder) error {
 	if f.id != "" {
 		return nil

@@ -55,8 +55,8 @@ func (d *dir) batches() (all [][]*entry) {
 	return all
 }
 
-// empty calls visit for each folder that holds nothing, also without the filter, and may
-// not exist on the platform.
+// empty calls visit for each folder that must be created by itself: it has no
+// content, also without the filter, and may not exist on the platform.
 func (f *folder) empty(visit func(f *folder)) {
 	if f.taken {
 		return
@@ -69,7 +69,7 @@ func (f *folder) empty(visit func(f *folder)) {
 	}
 }
 
-// create creates an empty folder.
+// create creates an empty folder on the platform and adds an entry for it.
 func (d *dir) create(ctx context.Context, f *folder) {
 	if d.refusal.Load() != nil {
 		return
@@ -85,8 +85,8 @@ func (d *dir) create(ctx context.Context, f *folder) {
 	d.End(ctx, e, api.DirDone, nil)
 }
 
-// fail ends the entry of a file with an error. After one that says that a quota or a limit
-// of the plan is exhausted nothing more is sent.
+// fail ends the entry of a file with an error. If that says that a quota or a
+// limit of the plan is exhausted, nothing more is sent.
 func (d *dir) fail(ctx context.Context, e *entry, err error) {
 	refusal := exhausted(err)
 	if refusal == nil {
@@ -97,7 +97,8 @@ func (d *dir) fail(ctx context.Context, e *entry, err error) {
 	d.refusal.CompareAndSwap(nil, refusal)
 }
 
-// large sends a file in chunks, when one of the sessions allowed at a time is free.
+// large sends a file in chunks, as soon as fewer sessions are open than are
+// allowed at a time.
 func (d *dir) large(ctx context.Context, e *entry) {
 	select {
 	case d.sessions <- struct{}{}:
@@ -107,7 +108,7 @@ func (d *dir) large(ctx context.Context, e *entry) {
 	}
 }
 
-// one sends a file.
+// one sends a single file and ends its entry, unless a quota is exhausted.
 func (d *dir) one(ctx context.Context, e *entry) {
 	if d.refusal.Load() != nil {
 		return

@@ -73,7 +73,8 @@ func (d *dir) list(ctx context.Context, folder string) (selected []found, filter
 	return l.selected, l.filtered, err
 }
 
-// stat returns the information of a file or folder, and of the file of a link.
+// stat returns the information on a file or folder; for a link, on the file
+// that it leads to. What is neither is [api.ErrNotFile].
 func (d *dir) stat(e fs.DirEntry, at string) (fs.FileInfo, error) {
 	info, err := e.Info()
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -88,7 +89,8 @@ func (d *dir) stat(e fs.DirEntry, at string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// open opens a file that has not changed since the folder was read.
+// open opens a local file. It returns [api.ErrChanged] if the file has changed
+// since its folder was read.
 func (d *dir) open(e *entry) (fs.File, error) {
 	local, err := d.fsys.Open(e.Path)
 	if err != nil {
@@ -101,7 +103,8 @@ func (d *dir) open(e *entry) (fs.File, error) {
 	return local, nil
 }
 
-// reader returns the content of a file: of a small one in memory.
+// reader returns a reader of the content of a local file. A small file is read
+// into memory.
 func (d *dir) reader(ctx context.Context, e *entry) (io.ReadCloser, error) {
 	return wait.Call(ctx, func() (io.ReadCloser, error) {
 		if e.Size <= MaxSingle {
@@ -137,8 +140,8 @@ func (c *exact) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// content reads a small file into p, which is longer by at least a byte, and returns the
-// content.
+// content reads a small file into p, which must be longer by at least a byte,
+// and returns the part with the content.
 func (d *dir) content(e *entry, p []byte) ([]byte, error) {
 	local, err := d.open(e)
 	if err != nil {

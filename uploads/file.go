@@ -149,7 +149,8 @@ func (s *Service) File(
 	return f.run(ctx, f.upload)
 }
 
-// unchanged returns a function that reports whether a file is as it was.
+// unchanged returns a function that reports whether a file still has the type,
+// size and modification time of was.
 func unchanged(f fs.File, was fs.FileInfo) func() bool {
 	return func() bool {
 		now, err := f.Stat()
@@ -310,8 +311,8 @@ func (f *file) hash(ctx context.Context, algorithm string) string {
 // lostWait is after which time the platform has stored what a lost call has sent.
 const lostWait = 10 * time.Second
 
-// find returns the node of the file, nil if the target does not have it. It lists each
-// folder of the target once.
+// find returns the node of the uploaded file, nil if the target does not have
+// it with this content. It lists each folder on the path to it once.
 func (f *file) find(ctx context.Context) (*storage.Node, error) {
 	if !f.readable() {
 		return nil, errors.New("the target cannot be read")
@@ -399,7 +400,8 @@ type lostError struct{ err error }
 func (e *lostError) Error() string { return e.err.Error() }
 func (e *lostError) Unwrap() error { return e.err }
 
-// discard removes the session, which cannot be continued.
+// discard removes the session of the upload here and on the platform, because
+// it cannot be continued.
 func (f *file) discard(ctx context.Context) {
 	if f.ID == "" {
 		return
@@ -411,7 +413,8 @@ func (f *file) discard(ctx context.Context) {
 	f.ID = ""
 }
 
-// resumable returns err with the session, if that can be continued.
+// resumable returns err as an [*Error] with the session, if there is one that
+// can be continued.
 func (f *file) resumable(err error) error {
 	if err == nil || f.ID == "" || f.ChunkSize == 0 || f.Target == (Target{}) { // a single call has no chunks
 		return err

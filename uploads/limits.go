@@ -94,7 +94,8 @@ func (l *limits) of(ctx context.Context, t Target, opts []api.CallOption) (*Limi
 // mostTargets is of how many targets the limits are kept.
 const mostTargets = 1000
 
-// entry returns what is known of the limits of a target.
+// entry returns the cache entry for the limits of a target, a new one if there
+// is none.
 func (l *limits) entry(t Target) *limitsOf {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,8 +145,8 @@ const (
 	defaultChunk = 8 << 20
 )
 
-// parallel returns how many files of up to a size may be sent in chunks at a time, at
-// most a number.
+// parallel returns how many files of up to a size may be sent in chunks at a
+// time: most, or fewer if the plan requires it, but at least one.
 func (l *Limits) parallel(most int, size int64) int {
 	n := int64(most)
 	if l.Sessions > 0 {

@@ -71,8 +71,9 @@ func (f *file) begin(ctx context.Context) error {
 	return f.send(ctx, nil)
 }
 
-// start begins a session. It is repeated although it is not idempotent: a session without
-// content is harmless, and the one that a lost response has left behind is cancelled.
+// start begins a session. It is repeated although it is not idempotent: a
+// session without content is harmless, and one that a lost response has left
+// behind is canceled.
 func (f *file) start(ctx context.Context, r StartRequest) (*Upload, error) {
 	begun := time.Now()
 	for failed := 1; ; failed++ {
@@ -92,7 +93,8 @@ func (f *file) start(ctx context.Context, r StartRequest) (*Upload, error) {
 	}
 }
 
-// of reports whether an upload has no content and was begun by a request.
+// of reports whether an upload may be the one that the request r began, and has
+// no content yet.
 func (u *Upload) of(r *StartRequest) bool {
 	t := &r.Target
 	return u.Status == StatusReady && len(u.Chunks) == 0 && u.Name == r.Name && u.Size == max(r.Size, 0) &&
@@ -100,8 +102,9 @@ func (u *Upload) of(r *StartRequest) bool {
 		u.Path == t.Path && u.Replaces.Equal(t.File)
 }
 
-// cancelLost cancels the session that a lost response to r has left behind, if the list of
-// uploads shows exactly one that was begun up to a time before the given one.
+// cancelLost cancels the session that a lost response to r has left behind.
+// Begun is the session that a later call began, and before how long ago the
+// first call was made. It cancels only if exactly one upload in the list fits.
 func (s *Service) cancelLost(
 	ctx context.Context, r StartRequest, begun api.OpaqueID, before time.Duration, opts []api.CallOption,
 ) {
@@ -126,7 +129,8 @@ func (s *Service) cancelLost(
 	}
 }
 
-// single sends the content in one call.
+// single sends a small content in one call. If the response is lost, it looks
+// for the file in the target.
 func (f *file) single(ctx context.Context, r StartRequest) error {
 	content := make([]byte, f.Size)
 	if err := f.read(ctx, content, 0); err != nil {
@@ -153,8 +157,9 @@ func (f *file) single(ctx context.Context, r StartRequest) error {
 	return f.end(ctx)
 }
 
-// lost looks for the file after a single call that has failed with cause, and returns an
-// error if the target does not have it.
+// lost waits after a single call that has failed with cause, and may have been
+// successful all the same. It returns an error unless the target then has the
+// file.
 func (f *file) lost(ctx context.Context, cause error) error {
 	if err := wait.Sleep(ctx, lostWait); err != nil {
 		return &Error{Op: f.op, Err: errors.Join(cause, err)}
@@ -166,7 +171,8 @@ func (f *file) lost(ctx context.Context, cause error) error {
 	return nil
 }
 
-// stream sends content of unknown size.
+// stream sends content of unknown size, which cannot be repeated. If the
+// response is lost, it reads the state of the upload.
 func (f *file) stream(ctx context.Context, content *counted, hash *Hash) error {
 	r := f.request()
 	if err := r.check(f.args, input.Fields[Target](f.op)); err != nil {
@@ -227,6 +233,7 @@ func (s *source) beginRead() bool {
 	return s.reading
 }
 
+// endRead records that a Read has returned.
 func (s *source) endRead() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -283,8 +290,9 @@ func (f *file) length(order int) int64 { return min(f.ChunkSize, f.Size-int64(or
 // lanes is how many chunks are sent at a time.
 const lanes = 3
 
-// send sends the chunks that have not arrived, and completes the upload. A process that
-// continues the same session may have done so before.
+// send sends the chunks that have not arrived, and completes the upload. If the
+// platform refuses that, another process that continues the same session may
+// have done so before: then the upload has ended.
 func (f *file) send(ctx context.Context, arrived api.Map[int64]) error {
 	err := f.sendChunks(ctx, arrived)
 	refusal, refused := errors.AsType[*api.Error](err)
@@ -344,8 +352,9 @@ func (f *file) sendChunks(ctx context.Context, arrived api.Map[int64]) error {
 	return f.complete(ctx)
 }
 
-// chunk reads a chunk and sends it unless the server has it. The last one has a check of
-// the content, and is sent with the checksum of the file.
+// chunk reads a chunk, and sends it unless the server has it. Its checksum goes
+// into sums. Check is nil except for the last chunk, which is sent only if
+// check succeeds, and with the checksum of the file.
 func (f *file) chunk(
 	ctx context.Context, order int, has bool, sums []uint32, check func(context.Context) error,
 ) (err error) {
@@ -388,8 +397,9 @@ func (f *file) chunk(
 // maxTries is how often the calls for one chunk may fail, each with its retries.
 const maxTries = 5
 
-// persist sends a chunk, and repeats the call after failures that may be temporary: the
-// retries of calls are limited to a share of all of them.
+// persist sends a chunk, and repeats that after failures that may be temporary.
+// It does so itself, because the retries of the client are limited to a share
+// of all calls.
 func (f *file) persist(ctx context.Context, c Chunk, sum uint32) error {
 	for failed := 1; ; failed++ {
 		err := f.s.Chunks.send(ctx, f.ID, c, sum, f.opts)
@@ -409,8 +419,9 @@ func differs(err error) bool {
 	return ok && slices.Contains([]int64{codes.SizeDiffers, codes.FileDiffers, codes.ChecksumChanged}, e.Code)
 }
 
-// refusal returns err, as a lostError if the upload is to start over, or as an
-// [*api.VersionConflictError]. It is for responses that concern the whole file.
+// refusal returns err, the response to a call that concerns the whole file: as
+// a lostError if the upload is to start over, as an [*api.VersionConflictError]
+// if the version is not the expected one.
 func (f *file) refusal(err error) error {
 	if differs(err) {
 		return &lostError{err: err}
@@ -421,8 +432,9 @@ func (f *file) refusal(err error) error {
 // mostCompletes is how often an upload is completed.
 const mostCompletes = 3
 
-// complete completes the upload. After a failure the state is read, and the call is
-// repeated if that still accepts content: the failed call had no effect then.
+// complete completes the upload. If the call fails, it reads the state of the
+// upload, and repeats the call if the upload still accepts content: then the
+// failed call had no effect.
 func (f *file) complete(ctx context.Context) error {
 	for sent := 1; ; sent++ {
 		err := f.s.Complete(ctx, f.ID, f.opts...)
@@ -444,8 +456,8 @@ func (f *file) complete(ctx context.Context) error {
 	}
 }
 
-// read fills p with the content at offset at. After the end of ctx the content may still
-// write to p.
+// read fills p with the content at an offset. If ctx ends first, the content
+// may still write to p afterwards.
 func (f *file) read(ctx context.Context, p []byte, at int64) error {
 	n, err := wait.Call(ctx, func() (int, error) { return f.content.ReadAt(p, at) })
 	switch {

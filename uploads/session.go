@@ -53,6 +53,7 @@ type SessionStore interface {
 // files that are never uploaded again remain: the file may be deleted at any time.
 type FileStore string
 
+// file returns the file in the directory of the store that holds all sessions.
 func (s FileStore) file() *durable.File {
 	return durable.Open(filepath.Join(string(s), "uploads.sessions"))
 }
@@ -90,7 +91,7 @@ func (s FileStore) Delete(ctx context.Context, name string, upload api.OpaqueID)
 	})
 }
 
-// update saves the sessions if change returns true.
+// update calls change with all sessions, and saves them if it returns true.
 func (s FileStore) update(ctx context.Context, change func(all map[string]Session) bool) error {
 	return s.file().Update(ctx, func(old []byte) ([]byte, error) {
 		all, err := parseSessions(old)
@@ -152,7 +153,8 @@ func (s *Service) ResumeFile(
 	return f.runFrom(ctx, from)
 }
 
-// runFrom uploads the content, of which a session may have sent a part.
+// runFrom uploads the content, continuing a session that may have sent a part
+// of it.
 func (f *file) runFrom(ctx context.Context, from Session) (*storage.Node, error) {
 	f.args = input.Fields[Session](f.op)
 	switch {
@@ -165,7 +167,8 @@ func (f *file) runFrom(ctx context.Context, from Session) (*storage.Node, error)
 	return f.run(ctx, func(ctx context.Context) error { return f.resume(ctx, from) })
 }
 
-// resume sends the chunks that have not arrived. The upload starts over if the content is
+// resume continues a session: it sends the chunks that have not arrived. It
+// returns a lostError, after which the upload starts over, if the content is
 // not that of the session.
 func (f *file) resume(ctx context.Context, from Session) error {
 	f.claim(from.ID)
@@ -189,8 +192,9 @@ func (f *file) resume(ctx context.Context, from Session) error {
 	return f.send(ctx, u.Chunks)
 }
 
-// gone ends an upload whose session the platform does not have any more: the file is stored
-// if the target has it, otherwise the upload starts over.
+// gone is called when the platform does not have the session any more. If the
+// target has the file, the upload is complete; otherwise it returns an error
+// after which the upload starts over.
 func (f *file) gone(ctx context.Context, cause error) error {
 	found, err := f.there(ctx)
 	switch {
@@ -203,7 +207,8 @@ func (f *file) gone(ctx context.Context, cause error) error {
 	return &lostError{err: cause}
 }
 
-// there reports whether the target has the file, which is stored then.
+// there reports whether the target has the file, and then sets the upload to
+// stored.
 func (f *file) there(ctx context.Context) (bool, error) {
 	n, err := f.find(ctx)
 	if n == nil {
@@ -214,7 +219,8 @@ func (f *file) there(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// storeName is the name of the session in a store, the same for all forms of a target.
+// storeName returns the name of the session in a store. It is the same for all
+// forms of a target.
 func (s *Session) storeName() string {
 	t := &s.Target
 	place := "folder/" + cmp.Or(t.Folder, api.Root).Plain() + "/" + t.Path + s.Name
@@ -278,6 +284,7 @@ func (f *file) claim(id api.OpaqueID) bool {
 	return !taken
 }
 
+// release lets other uploads continue the sessions that this one has claimed.
 func (f *file) release() {
 	for _, id := range f.claimed {
 		f.s.sending.Delete(id)

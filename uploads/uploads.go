@@ -179,7 +179,7 @@ func (r *StartRequest) check(args, target input.Args) error {
 	return r.Target.check(target)
 }
 
-// check rejects combinations of fields that no call accepts.
+// check returns an error for a combination of fields that no call accepts.
 func (t *Target) check(target input.Args) error {
 	link := t.Profile.Kind == api.ProfileKindFileShare
 	switch {

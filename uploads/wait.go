@@ -33,8 +33,8 @@ func newEnded(polls *activity.Service) *ended {
 	return &ended{polls: polls, waiting: map[api.OpaqueID]chan struct{}{}, heard: make(chan struct{})}
 }
 
-// add returns a channel that is signaled after changes of the uploads, until they are
-// removed.
+// add returns a channel that receives a value when one of the uploads may have
+// changed, and a function that stops that.
 func (e *ended) add(uploads []api.OpaqueID) (changed <-chan struct{}, remove func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -67,7 +67,8 @@ func (e *ended) watch(ctx context.Context) {
 	}
 }
 
-// report signals the uploads that have changed, all of them when the poll begins.
+// report signals the waiting uploads that have changed according to the fields
+// of activity, or all of them.
 func (e *ended) report(all bool, fields api.Map[api.Time]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -88,8 +89,9 @@ func (e *ended) report(all bool, fields api.Map[api.Time]) {
 	}
 }
 
-// next returns when an upload is read again that waits since a time and was just read, and a
-// channel that is closed when that changes. It begins the poll if it is worth one.
+// next returns when to read an upload again that waits since a time and was
+// just read, and a channel that is closed when that may change. After a while
+// it starts to poll for activity, so that uploads need to be read less often.
 func (e *ended) next(since, read time.Time) (at time.Time, heard <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -162,7 +164,8 @@ func (f *file) unknown(causes ...error) error {
 	return &Error{Op: f.op, Upload: f.state, Err: errors.Join(causes...)}
 }
 
-// end waits until the upload has ended, and removes it.
+// end waits until the upload has ended, and removes it from the list of
+// uploads. It returns an error if it has failed.
 func (f *file) end(ctx context.Context) error {
 	if f.ID == "" {
 		return f.unknown(errors.New("the response has no upload"))

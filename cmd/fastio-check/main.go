@@ -157,6 +157,7 @@ func (p *program) options(address, key string) (check.Options, error) {
 
 const longWait = 2 * time.Second // a shorter wait is not worth a line
 
+// onWait shows a long wait for the rate limit.
 func (p *program) onWait(_ context.Context, e api.WaitEvent) {
 	if e.Wait >= longWait {
 		p.say(fmt.Sprintf("%s waits %s for the rate limit", e.Op, e.Wait.Round(time.Second)))

@@ -44,6 +44,7 @@ func field(v reflect.Value, path string) (value reflect.Value, tag reflect.Struc
 	return v, tag, true
 }
 
+// fold returns a name without case, - and _, which do not matter.
 func fold(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
 }

@@ -199,6 +199,8 @@ func (e *part) Error() string { return Within(e.op, e.err) }
 
 func (e *part) Unwrap() error { return e.err }
 
+// missing returns the error for a response without an object that it should
+// have.
 func missing(op, name string) error {
 	return errors.New(prefix + op + ": the response holds no " + name)
 }

@@ -569,6 +569,7 @@ func commentReads() []read[api.OpaqueID] {
 	}
 }
 
+// eventReads returns the calls that are made for each event.
 func eventReads() []read[api.OpaqueID] {
 	return []read[api.OpaqueID]{
 		{"events.Get", levels, func(c call, id api.OpaqueID) error { return ignore(c.Events.Get(c, id, c.opts...)) }},
@@ -673,6 +674,8 @@ type pictureOf struct {
 	name assets.Name
 }
 
+// profilePictureReads returns the calls that are made for each picture of a
+// profile.
 func profilePictureReads() []read[pictureOf] {
 	return []read[pictureOf]{
 		{"assets.Read", once, func(c call, p pictureOf) error { return closed(c.Assets.Read(c, p.in, p.name)) }},

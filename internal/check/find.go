@@ -269,6 +269,7 @@ func (c call) listFilters(workspace api.ID) error {
 	return nil
 }
 
+// pageOf returns the options for the page that the call is to read.
 func (c call) pageOf() *metadata.ListOptions {
 	return &metadata.ListOptions{PageSize: c.limit, Cursor: c.cursor}
 }
@@ -285,6 +286,7 @@ func (c call) listIntents(workspace api.ID) error {
 	return nil
 }
 
+// addPart keeps an object of a workspace for further calls.
 func (c call) addPart(kind string, workspace api.ID, id string) {
 	if c.first(kind, string(workspace)+" "+id, id != "" && len(c.parts[kind]) < maxOthers) {
 		c.parts[kind] = append(c.parts[kind], part{workspace, id})

@@ -61,6 +61,7 @@ func plannedForms() map[string][]string {
 	return all
 }
 
+// addAll calls add for each of the reads.
 func addAll[S any](add func(op string, f forms), reads []read[S]) {
 	for _, r := range reads {
 		add(r.op, r.forms)

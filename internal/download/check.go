@@ -96,6 +96,7 @@ func (c *checked) end() error {
 	return nil
 }
 
+// corrupt returns an [api.ErrCorrupt] that says why.
 func (c *checked) corrupt(why string) error {
 	return fmt.Errorf("fastio: %s: %w: %s", c.op, api.ErrCorrupt, why)
 }

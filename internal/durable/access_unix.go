@@ -17,7 +17,8 @@ func openToRead(path string) (*os.File, error) {
 
 const othersMode fs.FileMode = 0o077
 
-// check rejects a file that another user may have written or read.
+// check returns an error for a file that another user may have written or, with
+// PrivateAccess, read.
 func (a Access) check(path string, info fs.FileInfo) error {
 	if a == AnyAccess {
 		return nil
@@ -32,7 +33,8 @@ func (a Access) check(path string, info fs.FileInfo) error {
 	return nil
 }
 
-// checkLink rejects a symbolic link of another user, who chooses where it leads.
+// checkLink returns an error for a symbolic link of another user, who could
+// choose where it leads.
 func (a Access) checkLink(path string, info fs.FileInfo) error {
 	if a == AnyAccess {
 		return nil
@@ -40,7 +42,8 @@ func (a Access) checkLink(path string, info fs.FileInfo) error {
 	return owned(path, "it is a symbolic link that", info, os.Geteuid(), 0)
 }
 
-// owned returns an error, which begins with what, unless the file belongs to one of the users.
+// owned returns an error unless the file belongs to one of the users. What
+// begins the reason: it names the file or the link.
 func owned(path, what string, info fs.FileInfo, users ...int) error {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || slices.Contains(users, int(s.Uid)) {

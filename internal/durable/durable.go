@@ -224,7 +224,7 @@ func (f *File) Remove(ctx context.Context) error {
 
 const contentLock = "" // the name of the lock of the file itself
 
-// locked calls fn with the resolved path and the lock of that name held.
+// locked calls fn with the resolved path while it holds the lock of that name.
 func (f *File) locked(ctx context.Context, name string, fn func(path string) error) (err error) {
 	path, lock, err := f.acquire(ctx, name)
 	if err != nil {
@@ -239,9 +239,10 @@ func (f *File) locked(ctx context.Context, name string, fn func(path string) err
 	return fn(path)
 }
 
-// acquire returns the resolved path and the lock, held. The lock is a separate file,
-// because the file itself is replaced. The lock file is never deleted: a lock on a deleted
-// file excludes no other process.
+// acquire waits for a lock of the file and returns the resolved path and the
+// lock. The lock is on a separate file, because the file itself is replaced.
+// That is never deleted: a lock on a deleted file would exclude no other
+// process.
 func (f *File) acquire(ctx context.Context, name string) (path string, lock *flock.Flock, err error) {
 	path, err = f.resolve()
 	if err != nil {
@@ -326,7 +327,7 @@ func (f *File) makeDir(dir string) error {
 	return f.disk.syncDir(parent)
 }
 
-// target returns the target of a symbolic link.
+// target returns the path that a symbolic link leads to, for its content to.
 func target(link, to string) string {
 	if filepath.IsAbs(to) {
 		return to

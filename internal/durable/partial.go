@@ -45,7 +45,7 @@ func partialPrefix(name string) string {
 	return "." + short + longNameMark + letters(name) + "."
 }
 
-// letters returns letters that stand for a text.
+// letters returns 12 letters that identify a text, from its hash.
 func letters(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	for i := range sum {
@@ -94,7 +94,8 @@ func (p *Partial) create() (err error) {
 	return p.lock()
 }
 
-// reopen opens a Partial that exists. One that another user can change is removed.
+// reopen opens and locks a Partial that exists. One that another user can
+// change is removed, and errMoved returned.
 func (p *Partial) reopen() error {
 	info, err := p.dir.Lstat(p.name)
 	if err == nil && !info.Mode().IsRegular() {
@@ -180,8 +181,8 @@ func (p *Partial) RemoveOthers(names []string) error {
 
 const noneKept = "" // in removePartials
 
-// removePartials removes those of the named files that are partial files of a file, except
-// one of them.
+// removePartials removes the partial files of a file, as far as they are in
+// names, except one. One that is in use is an error.
 func removePartials(dir *os.Root, file string, names []string, except string) error {
 	prefix := partialPrefix(file)
 	for _, name := range names {
