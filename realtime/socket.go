@@ -137,7 +137,7 @@ func (k *dialLoop) newSession(ctx context.Context) (*session, error) {
 func (k *dialLoop) mint(ctx context.Context) error {
 	asked := time.Now()
 	var answer api.Response
-	token, err := k.s.SocketToken(ctx, k.profile, k.with(&answer)...)
+	token, err := k.s.SocketToken(ctx, k.profile, k.optionsWith(&answer)...)
 	if call.Final(err) && (errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated)) {
 		return &RefusedError{Profile: k.profile, Err: err}
 	}
