@@ -163,7 +163,7 @@ func (d Difference) text() string {
 	return s
 }
 
-// list joins the first names, at most most of them, and says how many more
+// list joins the first names, up to a number of them, and says how many more
 // there are.
 func list(names []string, most int) string {
 	if len(names) <= most {

@@ -62,7 +62,7 @@ func (d Difference) Named() Difference {
 }
 
 // isName reports whether a text can be the name of a member, and not the data
-// of a user: of letters, digits and some signs, at most most bytes long, and
+// of a user: of letters, digits and some signs, not longer than most bytes, and
 // with at most four digits in a row.
 func isName(text string, most int) bool {
 	digits := 0
