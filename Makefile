@@ -41,7 +41,7 @@ quote = '$(subst ','\'',$(1))'
 CHECKS = test-programs fmt-check vet lint test-race api tidy-check bench-check $(ALSO)
 
 .PHONY: all
-all: generate-check readme-test # before the others, since it writes files that they read
+all: generate-check readme-test $(BIN)/.built $(BIN)/go.work # which write files that the others read
 	@$(MAKE) --no-print-directory -j2 --output-sync=target $(CHECKS)
 
 # One build serves all tools and all modules.
