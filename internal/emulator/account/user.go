@@ -37,10 +37,12 @@ type mailed struct {
 	until          time.Time
 }
 
+// opens reports whether a token is the mailed one and is still valid.
 func (m mailed) opens(token string, now time.Time) bool {
 	return m.token != "" && m.token == token && now.Before(m.until)
 }
 
+// settingsOf returns a copy of the settings of a user.
 func (h *Handlers) settingsOf(userID string) settings {
 	if own := h.settings[userID]; own != nil {
 		return *own
@@ -48,6 +50,7 @@ func (h *Handlers) settingsOf(userID string) settings {
 	return settings{}
 }
 
+// ownRoutes returns the routes of the account of the caller.
 func (h *Handlers) ownRoutes() []*wire.Route {
 	const password = "/current/user/password/{code}/"
 	return []*wire.Route{
@@ -69,7 +72,8 @@ func (h *Handlers) ownRoutes() []*wire.Route {
 	}
 }
 
-// ownAccount returns the caller, whose credential must reach the account settings.
+// ownAccount returns the caller. It refuses a credential that may not change the
+// account settings.
 func (h *Handlers) ownAccount(c *wire.Call) (string, error) {
 	if err := c.Key.ReadOnly(); err != nil {
 		return "", err
@@ -81,7 +85,8 @@ func (h *Handlers) ownAccount(c *wire.Call) (string, error) {
 	return c.Key.User, nil
 }
 
-// ownSettings is ownAccount with the settings, to be changed.
+// ownSettings returns the settings of the caller, to be changed. It refuses a
+// credential that may not change them.
 func (h *Handlers) ownSettings(c *wire.Call) (*settings, error) {
 	id, err := h.ownAccount(c)
 	if err != nil {
@@ -90,6 +95,7 @@ func (h *Handlers) ownSettings(c *wire.Call) (*settings, error) {
 	return h.settingsFor(id), nil
 }
 
+// settingsFor returns the settings of a user, to be changed.
 func (h *Handlers) settingsFor(userID string) *settings {
 	if h.settings[userID] == nil {
 		h.settings[userID] = new(settings)
@@ -97,7 +103,8 @@ func (h *Handlers) settingsFor(userID string) *settings {
 	return h.settings[userID]
 }
 
-// updateUser changes the given fields. A new address only gets a mail.
+// updateUser changes the given fields of the account. A new e-mail address takes
+// effect when it is confirmed with the token in a mail.
 func (h *Handlers) updateUser(c *wire.Call, own *settings) (wire.Object, error) {
 	u := &h.w.User(c.Key.User).Value
 	password, newPassword := c.Field("password")
@@ -148,25 +155,30 @@ func readPhone(c *wire.Call) (country, number string) {
 	return country, number
 }
 
+// isNumber reports whether a text consists of digits.
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// setPassword ends all sessions, including that of the caller (assumed).
+// setPassword sets a password and ends all sessions. That this includes the session of
+// the caller is assumed.
 func (h *Handlers) setPassword(userID, password string) {
 	h.w.User(userID).Value.Password = password
 	h.Signin.EndSessions(userID, wire.SessionToken, wire.LimitedToken)
 }
 
-// mail sends a token to an address.
+// mail sends a new token, which is valid for a time, to an address.
 func (h *Handlers) mail(to string, life time.Duration) mailed {
 	m := mailed{token: h.w.Secret()[:32], address: to, until: h.w.Now().Add(life)}
 	h.w.Mail(world.Mail{To: to, Token: m.token, At: h.w.Now()})
 	return m
 }
 
+// wrongToken returns the refusal of a token from a mail that is not valid.
 func wrongToken() error {
 	return wire.Refuse(http.StatusNotAcceptable, signin.CodeWrongCode, "The code is wrong, or has been used or expired.")
 }
 
+// changeEmail changes the e-mail address of the caller to the one to which the token
+// was mailed.
 func (h *Handlers) changeEmail(c *wire.Call, own *settings) (wire.Object, error) {
 	token, _ := c.Field("token")
 	c.Check.MissingIf(token == "", "token", "Send the token of the mail.")
@@ -196,7 +208,7 @@ func (h *Handlers) requestReset(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// resetOfPath finds the user of a reset code.
+// resetOfPath returns the user to whom the reset code in the path was mailed.
 func (h *Handlers) resetOfPath(c *wire.Call) (string, error) {
 	for id, own := range h.settings {
 		if own.reset.opens(c.Segment("code"), c.Now) && h.w.Enabled(id) {
@@ -211,6 +223,7 @@ func (h *Handlers) resetDetails(c *wire.Call, userID string) (wire.Object, error
 	return wire.Object{{"email", h.w.User(userID).Value.Email}}, c.Check.Refusal()
 }
 
+// completeReset sets a new password for the user of a reset code.
 func (h *Handlers) completeReset(c *wire.Call, userID string) (wire.Object, error) {
 	password, _ := c.Field("password1")
 	again, _ := c.Field("password2")
@@ -224,7 +237,8 @@ func (h *Handlers) completeReset(c *wire.Call, userID string) (wire.Object, erro
 	return nil, nil
 }
 
-// closeAccount closes the account, for one of the two fields or both.
+// closeAccount closes the account of the caller. The address in one of two fields must
+// confirm that.
 func (h *Handlers) closeAccount(c *wire.Call, _ *settings) (wire.Object, error) {
 	u := &h.w.User(c.Key.User).Value
 	c.Check.MissingIf(!c.Form.Has("email_address") && !c.Form.Has("confirmation"), "email_address", "Confirm the address.")
@@ -265,7 +279,7 @@ func (h *Handlers) supportPIN(c *wire.Call) (wire.Object, error) {
 	}, nil
 }
 
-// autoSync has no effect that the API shows.
+// autoSync checks the state in the path. The API does not show its effect.
 func (h *Handlers) autoSync(c *wire.Call, _ string) (wire.Object, error) {
 	state := c.Segment("state")
 	c.Check.InvalidIf(state != "enable" && state != "disable", "state", "enable or disable.")

@@ -42,6 +42,7 @@ const (
 
 const codePollAccess = 199302 // invented
 
+// poll is a request for the changes of a profile.
 type poll struct {
 	profile   string
 	wait      time.Duration
@@ -51,14 +52,17 @@ type poll struct {
 	inclusive bool
 }
 
-// wants reports whether a field is selected by its key, or its name without id.
+// wants reports whether a poll selects a field, by its key or by its name without an
+// id.
 func (q *poll) wants(field string) bool {
 	name, _, _ := strings.Cut(field, ":")
 	return len(q.fields) == 0 || slices.Contains(q.fields, field) || slices.Contains(q.fields, name)
 }
 
+// pollSelf polls the changes of the caller.
 func (h *Handlers) pollSelf(c *wire.Call) (wire.Object, error) { return h.poll(c, c.Key.User) }
 
+// pollProfile polls the changes of the profile in the path.
 func (h *Handlers) pollProfile(c *wire.Call) (wire.Object, error) {
 	h.w.RLock()
 	id := h.w.ProfileOfPath(c)
@@ -66,6 +70,8 @@ func (h *Handlers) pollProfile(c *wire.Call) (wire.Object, error) {
 	return h.poll(c, id)
 }
 
+// poll returns the changes of a profile, and waits for one if the call requests that.
+// Invalid parameters have the status 400.
 func (h *Handlers) poll(c *wire.Call, profileID string) (wire.Object, error) {
 	q := h.parsePoll(c)
 	q.profile = profileID
@@ -76,6 +82,7 @@ func (h *Handlers) poll(c *wire.Call, profileID string) (wire.Object, error) {
 	return h.hold(c, &q)
 }
 
+// parsePoll reads the parameters of a poll.
 func (h *Handlers) parsePoll(c *wire.Call) poll {
 	q := poll{
 		wait:      time.Duration(c.Integer("wait", 0, 0, pollWait)) * time.Second,
@@ -99,14 +106,16 @@ func (h *Handlers) parsePoll(c *wire.Call) poll {
 	return q
 }
 
+// isField reports whether a text has the form of a field: name or name:id.
 func isField(s string) bool {
 	name, id, qualified := strings.Cut(s, ":")
 	isName := name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") == ""
 	return isName && (!qualified || wire.IsOpaque(wire.Plain(id)) || wire.IsProfile(id))
 }
 
-// hold responds immediately if there are changes, otherwise on the next change or
-// after the wait. It does not wait with the lock held.
+// hold responds at once if there are changes, and otherwise when there is one, or the
+// wait is over. It does not hold the lock while it waits. By an option, the poll is
+// cut before that, as by a proxy.
 func (h *Handlers) hold(c *wire.Call, q *poll) (wire.Object, error) {
 	wait, cut := q.wait, false
 	if h.w.Options.Activity.PollCut > 0 && h.w.Options.Activity.PollCut < wait {
@@ -134,10 +143,13 @@ func (h *Handlers) hold(c *wire.Call, q *poll) (wire.Object, error) {
 	}
 }
 
+// pollWaits are the channels that end the wait of a poll: one is closed with the next
+// change, the other by CutPolls.
 type pollWaits struct{ change, cut <-chan struct{} }
 
-// pollOnce returns the response of a poll, or the channels to wait on if there are
-// no changes yet. It checks the permissions each time: they may end during a poll.
+// pollOnce returns the response of a poll or, if there are no changes and the wait is
+// not over, the channels to wait for. It checks the permissions each time, because
+// they may end during a poll.
 func (h *Handlers) pollOnce(c *wire.Call, q *poll, over bool) (payload wire.Object, wait *pollWaits, err error) {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -166,7 +178,8 @@ func (h *Handlers) CutPolls() {
 	h.w.Activity.Cut = make(chan struct{})
 }
 
-// cutPoll ends a held poll as a proxy does.
+// cutPoll returns the response with which a proxy ends a poll, or drops the
+// connection.
 func (h *Handlers) cutPoll() *wire.Reply {
 	if h.w.Options.Activity.PollCutReset {
 		panic(http.ErrAbortHandler)
@@ -175,6 +188,7 @@ func (h *Handlers) cutPoll() *wire.Reply {
 		[]byte("<html><head><title>504 Gateway Time-out</title></head></html>\n"))
 }
 
+// pollParams describes the parameters of a poll, after those in the path.
 func pollParams(path ...string) wire.RouteOption {
 	return wire.Params(append(path,
 		"wait:integer:0 to 95 seconds, default 0",
@@ -198,9 +212,9 @@ func (h *Handlers) Routes() []*wire.Route {
 	})
 }
 
-// changed returns the selected fields of a profile and the latest time: none
-// without changes since the cursor, otherwise all, or the changed ones only if the
-// poll says so.
+// changed returns the fields of a profile that a poll selects, and the time of the
+// latest change after the cursor. Without a change, it returns no fields and 0. With
+// one, it returns all fields or, if the poll says so, the changed ones.
 func changed(a *world.Activity, profileID string, q *poll) (rows wire.Object, latest int64) {
 	all := a.Of(profileID)
 	for _, field := range slices.Sorted(maps.Keys(all)) {
@@ -232,12 +246,16 @@ const (
 // dismissal hides a card of a user until a time, or permanently.
 type dismissal struct{ at, until time.Time }
 
+// holds reports whether the card is hidden at a time.
 func (d dismissal) holds(now time.Time) bool {
 	return !d.at.IsZero() && (d.until.IsZero() || now.Before(d.until))
 }
 
+// dismissals are the hidden cards, by user and key.
 type dismissals map[[2]string]dismissal
 
+// cardTypes returns the types of cards by the names of events. Other events have no
+// card.
 func cardTypes() map[string]string {
 	return map[string]string{
 		"comment_mentioned":              "mention",
@@ -246,7 +264,7 @@ func cardTypes() map[string]string {
 	}
 }
 
-// cardKey returns the key of the card of a row, "" if it has none.
+// cardKey returns the key of the card for row n of the log, "" if its event has none.
 func (h *Handlers) cardKey(n uint32) string {
 	l := &h.w.Log
 	kind := cardTypes()[l.Kinds.Values[l.Entries[n].Kind].Event]
@@ -256,7 +274,8 @@ func (h *Handlers) cardKey(n uint32) string {
 	return kind + ":" + l.ID(n)
 }
 
-// dashboard returns the caller's cards of a workspace, newest first.
+// dashboard returns a page of the cards that the caller has in a workspace and has not
+// hidden, the latest first.
 func (h *Handlers) dashboard(c *wire.Call, id string) (wire.Object, error) {
 	page := c.Page(cardsDefault, cardsMost)
 	all := h.cardsOf(c, id)
@@ -270,7 +289,8 @@ func (h *Handlers) dashboard(c *wire.Call, id string) (wire.Object, error) {
 	}, c.Check.Refusal()
 }
 
-// cardsOf returns the recent events that the caller sees as cards, the latest first.
+// cardsOf returns the rows of the log that the caller sees as cards of a workspace,
+// the latest first: those of the last 30 days.
 func (h *Handlers) cardsOf(c *wire.Call, workspaceID string) []uint32 {
 	l := &h.w.Log
 	v := h.events.Viewer(c, &events.Query{})
@@ -288,7 +308,7 @@ func (h *Handlers) cardsOf(c *wire.Call, workspaceID string) []uint32 {
 	return rows
 }
 
-// card renders the card of an event.
+// card renders the card for row n of the log.
 func (h *Handlers) card(n uint32) wire.Object {
 	l := &h.w.Log
 	e := &l.Entries[n]
@@ -319,7 +339,7 @@ func (h *Handlers) card(n uint32) wire.Object {
 	}
 }
 
-// cardOfPath returns the key of a card that the caller has.
+// cardOfPath returns the key of the card in the path, which the caller must have.
 func (h *Handlers) cardOfPath(c *wire.Call) (string, error) {
 	id, err := h.w.WorkspaceOfPath(c)
 	if err != nil {
@@ -361,7 +381,7 @@ func (h *Handlers) dismissCard(c *wire.Call, key string) (wire.Object, error) {
 	}}}, nil
 }
 
-// restoreCard restores a card. It is idempotent.
+// restoreCard shows a hidden card again. One that is not hidden is no error.
 func (h *Handlers) restoreCard(c *wire.Call, key string) (wire.Object, error) {
 	delete(h.dismissals, [2]string{c.Key.User, key})
 	return nil, nil

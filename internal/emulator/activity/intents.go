@@ -71,7 +71,8 @@ func (h *Handlers) intentsOf(workspace, user string) []*intent {
 	})
 }
 
-// allocateIntent returns the live intent of the credential and scope, or a new one.
+// allocateIntent returns the live intent that the credential has for a node, or a new
+// one, and extends its life.
 func (h *Handlers) allocateIntent(c *wire.Call, id string) (wire.Object, error) {
 	node, given := c.Field("node_id")
 	node = wire.Plain(node)
@@ -99,7 +100,8 @@ func (h *Handlers) allocateIntent(c *wire.Call, id string) (wire.Object, error) 
 	return own[at].object(withMessage), nil
 }
 
-// readIntentKind reads a word of a closed set, which is not published: any word.
+// readIntentKind returns the kind of an intent. The kinds are not published, so it
+// accepts any word.
 func readIntentKind(c *wire.Call) string {
 	kind, given := c.Field("intent")
 	c.Check.InvalidIf(given && (kind == "" || strings.Trim(kind, "abcdefghijklmnopqrstuvwxyz_") != ""), "intent", "A word.")
@@ -112,6 +114,7 @@ const (
 	withoutMessage = false
 )
 
+// object renders an intent, with its message or, in lists, without.
 func (it *intent) object(message bool) wire.Object {
 	state := "allocated"
 	if it.topic+it.message != "" {
@@ -128,7 +131,8 @@ func (it *intent) object(message bool) wire.Object {
 		wire.Member{"expires_at", wire.Stamp(it.expires.Unix())})
 }
 
-// listIntents returns a page without messages. Only an empty one ends the list.
+// listIntents returns a page of the caller's intents, without their messages. Every
+// page that is not empty has a cursor: only an empty one ends the list.
 func (h *Handlers) listIntents(c *wire.Call, id string) (wire.Object, error) {
 	rows, binding := h.intentsOf(id, c.Key.User), "intents "+id
 	if text := c.Value("cursor"); text != "" {
@@ -145,7 +149,8 @@ func (h *Handlers) listIntents(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"items", items}, {"cursor", cursor}}, c.Check.Refusal()
 }
 
-// getIntents returns intents by their ids. Those beyond the limit are dropped.
+// getIntents returns the intents in the path that exist. Those beyond the limit are
+// ignored.
 func (h *Handlers) getIntents(c *wire.Call, id string) (wire.Object, error) {
 	var found []*intent
 	all, ids := h.intentsOf(id, c.Key.User), c.Segments("intent_ids")
@@ -161,11 +166,13 @@ func (h *Handlers) getIntents(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"items", items}}, c.Check.Refusal()
 }
 
+// indexOfIntent returns the index of the intent with an id, -1 if there is none.
 func indexOfIntent(all []*intent, id string) int {
 	return slices.IndexFunc(all, func(it *intent) bool { return it.id == wire.Plain(id) })
 }
 
-// intentOfPath finds the caller's intent of a call that writes.
+// intentOfPath returns the intent in the path, which the caller must have and be
+// allowed to change.
 func (h *Handlers) intentOfPath(c *wire.Call) (*intent, error) {
 	id, err := h.roomOfIntents(c)
 	if err != nil {
@@ -179,7 +186,8 @@ func (h *Handlers) intentOfPath(c *wire.Call) (*intent, error) {
 	return all[at], nil
 }
 
-// fillIntent changes the content of an intent; the version alone only keeps it alive.
+// fillIntent changes the topic, message or kind of an intent, if the call names its
+// version. A call with the version alone extends its life.
 func (h *Handlers) fillIntent(c *wire.Call, it *intent) (wire.Object, error) {
 	version := -1
 	if text, given := c.Field("version"); given {
@@ -215,6 +223,7 @@ func (h *Handlers) fillIntent(c *wire.Call, it *intent) (wire.Object, error) {
 	return it.object(withMessage), nil
 }
 
+// releaseIntent removes an intent.
 func (h *Handlers) releaseIntent(c *wire.Call, it *intent) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err

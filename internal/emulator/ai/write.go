@@ -49,13 +49,15 @@ func (h *Handlers) createThread(c *wire.Call, place string) (wire.Object, error)
 	return h.createdThread(t)
 }
 
+// createdThread returns the response with a new conversation and its first turn.
 func (h *Handlers) createdThread(t *turn) (wire.Object, error) {
 	return wire.Object{{"thread", h.threadObject(t.thread)}, {"turn", t.object()}}, nil
 }
 
 const generatedName = 60 // characters
 
-// keepThread stores a chat, which gets its name from the question if it has none.
+// keepThread adds a conversation. Without a name it gets the beginning of the
+// question.
 func (h *Handlers) keepThread(th *thread, q *question) {
 	th.id = world.Opaque('9', h.w.Options.Seed, h.w.NextSerial())
 	th.created = h.w.Now()
@@ -71,7 +73,8 @@ func (h *Handlers) keepThread(th *thread, q *question) {
 	chats.list = append(chats.list, th)
 }
 
-// keepTurn adds a question to a conversation. Without a key it gets a random one.
+// keepTurn adds a turn with a question to a conversation, under its key: a repeated
+// call with the key gets the same turn. A question without a key gets a random one.
 func (h *Handlers) keepTurn(th *thread, q *question, key askKey) *turn {
 	now := h.w.Now()
 	t := &turn{
@@ -88,7 +91,8 @@ func (h *Handlers) keepTurn(th *thread, q *question, key askKey) *turn {
 	return t
 }
 
-// sendTurn asks another question in a chat, unless one is being answered.
+// sendTurn asks another question in a conversation. It refuses one while another is
+// being answered.
 func (h *Handlers) sendTurn(c *wire.Call, place string) (wire.Object, error) {
 	if err := h.mayAsk(place); err != nil {
 		return nil, err
@@ -123,7 +127,8 @@ func (h *Handlers) sendTurn(c *wire.Call, place string) (wire.Object, error) {
 	return t.object(), nil
 }
 
-// committing rejects calls until the first turn of a conversation is committed.
+// committing returns a refusal while the first turn of a conversation is not yet
+// stored, which takes the time of an option.
 func (h *Handlers) committing(th *thread) error {
 	if h.w.Now().Sub(th.created) >= h.w.Options.AI.CommitTime {
 		return nil
@@ -131,6 +136,8 @@ func (h *Handlers) committing(th *thread) error {
 	return wire.Refuse(http.StatusConflict, codeCommitting, "The chat is still being created. Send the same key again.")
 }
 
+// tooLarge returns the refusal of a conversation that is too large, with the code
+// onShare in a share.
 func (h *Handlers) tooLarge(place string, code, onShare int64) error {
 	if h.w.KindOf(place) == wire.KindShare {
 		code = onShare
@@ -138,6 +145,7 @@ func (h *Handlers) tooLarge(place string, code, onShare int64) error {
 	return wire.Refuse(http.StatusConflict, code, "The conversation is too large. Start a new chat.")
 }
 
+// updateThread renames a conversation.
 func (h *Handlers) updateThread(c *wire.Call, th *thread) (wire.Object, error) {
 	name, given := c.Field("name")
 	if !given {
@@ -161,10 +169,11 @@ func (h *Handlers) deleteThread(c *wire.Call, th *thread) (wire.Object, error) {
 	return nil, nil
 }
 
-// publishThread is disabled on the platform.
+// publishThread refuses to publish a conversation, as the platform does for all.
 func publishThread(*wire.Call, *thread) (wire.Object, error) { return nil, notPublic() }
 
-// cancelTurn cancels the running turn of a conversation. It succeeds if there is none.
+// cancelTurn cancels the running turn of a conversation. It succeeds if none is
+// running. By an option, the responses are those of older servers.
 func (h *Handlers) cancelTurn(c *wire.Call) (wire.Object, error) {
 	th, err := h.threadOfPath(h.aiPlace(wire.Write), http.StatusNotAcceptable)(c)
 	if err == nil && len(c.Body) > 0 {
@@ -190,7 +199,8 @@ func (h *Handlers) cancelTurn(c *wire.Call) (wire.Object, error) {
 	return c.PlainJSON(http.StatusOK, wire.Object{{"success", true}, {"no_pending_message", true}})
 }
 
-// tokensOf counts four characters as a token.
+// tokensOf returns the number of tokens in a text: one for four characters, as an
+// assumption.
 func tokensOf(text string) int { return (utf8.RuneCountInString(text) + 3) / 4 }
 
 const (
@@ -218,6 +228,7 @@ type reference struct {
 const questionFields = "question references subjects content_parts uploads activity view " +
 	"role_in_org effort idempotency_key"
 
+// readQuestion reads a question and the files and folders that it refers to.
 func readQuestion(c *wire.Call) question {
 	q := question{}
 	q.text, _ = c.Field("question")
@@ -244,12 +255,12 @@ func readQuestion(c *wire.Call) question {
 	if utf8.RuneCountInString(q.key) > askKeyMost {
 		c.Check.Invalid("idempotency_key", "At most 64 characters.")
 	}
-	q.limits(c)
+	q.checkReferences(c)
 	return q
 }
 
-// limits rejects a question about too many files.
-func (q *question) limits(c *wire.Call) {
+// checkReferences checks that a question does not refer to too many files.
+func (q *question) checkReferences(c *wire.Call) {
 	files := 0
 	for _, ref := range q.refs {
 		if !ref.folder {
@@ -266,7 +277,8 @@ func (q *question) limits(c *wire.Call) {
 	}
 }
 
-// contentParts reads the parts of a question and returns the text.
+// contentParts reads the parts of a question: it returns the text of all, and adds the
+// references to the question.
 func contentParts(c *wire.Call, q *question) string {
 	var text strings.Builder
 	for _, item := range listField(c, "content_parts") {
@@ -282,7 +294,7 @@ func contentParts(c *wire.Call, q *question) string {
 	return text.String()
 }
 
-// listField reads a field that holds a JSON array, objectField one that holds an object.
+// listField returns a form field that holds a JSON array, nil without one.
 func listField(c *wire.Call, name string) []any {
 	list, isList := jsonField(c, name).([]any)
 	if text, _ := c.Field(name); text != "" && !isList {
@@ -291,6 +303,7 @@ func listField(c *wire.Call, name string) []any {
 	return list
 }
 
+// objectField checks that a form field, if given, holds a JSON object.
 func objectField(c *wire.Call, name string) {
 	text, _ := c.Field(name)
 	if _, isObject := jsonField(c, name).(map[string]any); text != "" && !isObject {

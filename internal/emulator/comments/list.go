@@ -25,6 +25,7 @@ type listing struct {
 
 const listingQuery = "sort limit offset page include_deleted include_total reference_type"
 
+// readListing returns which comments a call lists.
 func readListing(c *wire.Call) listing {
 	q := listing{
 		page: wire.Page{
@@ -51,11 +52,14 @@ func readListing(c *wire.Call) listing {
 	return q
 }
 
+// matches reports whether a comment has the type that is listed and, if it is deleted,
+// whether such ones are.
 func (q *listing) matches(cm *Comment) bool {
 	kind, _ := cm.Reference["type"].(string)
 	return (q.deleted || !cm.IsDeleted()) && (q.reference == "" || q.reference == kind)
 }
 
+// listComments returns a page of the comments of a venue that the caller sees.
 func (h *Handlers) listComments(c *wire.Call) (wire.Object, error) {
 	q := readListing(c)
 	at, err := h.venueOfPath(c)
@@ -83,8 +87,9 @@ func (h *Handlers) listComments(c *wire.Call) (wire.Object, error) {
 	return payload, nil
 }
 
-// shows reports whether the list of a venue includes a comment. The list of a node
-// includes those of File Share recipients; recipients see none of the workspace.
+// shows reports whether the list of a venue has a comment. The list of a node has also
+// the comments of those who got it by a File Share; they see no comments of the
+// workspace.
 func shows(at world.Venue, cm *Comment) bool {
 	switch {
 	case cm.Profile != at.Profile:
@@ -97,7 +102,8 @@ func shows(at world.Venue, cm *Comment) bool {
 	return cm.Node == at.Node
 }
 
-// room returns how many comments the plan allows, without those of File Shares.
+// room returns how many more comments the plan allows in a venue, and false if it has
+// no limit.
 func (h *Handlers) room(at world.Venue) (left int, limited bool) {
 	if h.w.Options.Comments.Limit <= 0 {
 		return 0, false
@@ -111,12 +117,15 @@ func (h *Handlers) room(at world.Venue) (left int, limited bool) {
 	return max(0, left), true
 }
 
+// commentDetails returns one comment with all its members.
 func (h *Handlers) commentDetails(c *wire.Call, cm *Comment) (wire.Object, error) {
 	v := h.view(c)
 	v.nulls, v.count, v.whole = true, true, true
 	return wire.Object{{"comment", v.comment(cm, v.inside(cm))}}, nil
 }
 
+// inside reports whether the viewer sees a comment in its own venue, and not through
+// another one.
 func (v view) inside(cm *Comment) bool { return v.h.inside(v.user, cm) }
 
 // view renders the comments of one kind of response for one user.
@@ -129,12 +138,15 @@ type view struct {
 	properties bool
 }
 
+// view returns the view for the response to a call, without the members of details.
 func (h *Handlers) view(c *wire.Call) view {
 	return view{h: h, user: c.Key.User, properties: h.w.Options.Comments.Properties}
 }
 
+// omitted is the value of a member that is left out.
 type omitted struct{}
 
+// only returns a value or, if is is false, that of a member that is left out.
 func only(is bool, value any) any {
 	if is {
 		return value
@@ -144,8 +156,8 @@ func only(is bool, value any) any {
 
 const inVenue = true // in comment: it is shown in its own venue
 
-// comment renders a comment; inside reports whether it is shown in its own venue.
-// Recipients of a File Share do not see its workspace.
+// comment renders a comment. If inside is false, the viewer sees it outside of its own
+// venue, and can change nothing. Recipients of a File Share do not see its workspace.
 func (v view) comment(cm *Comment, inside bool) wire.Object {
 	var kind, profile any
 	if cm.FileShare == "" || v.h.w.AtLeast(cm.Profile, v.user, world.Member) {
@@ -191,6 +203,8 @@ func (v view) comment(cm *Comment, inside bool) wire.Object {
 	}, func(m wire.Member) bool { return m.Value == omitted{} || m.Value == nil && !v.nulls })
 }
 
+// entity returns the ID of the node or, without one, of the profile that a comment is
+// on.
 func (cm *Comment) entity() any {
 	if cm.Node != "" {
 		return wire.Hyphenated(cm.Node)
@@ -198,7 +212,7 @@ func (cm *Comment) entity() any {
 	return wire.ProfileID(cm.Profile)
 }
 
-// tally counts the reactions by emoji.
+// tally returns how often each emoji was used in reactions.
 func (cm *Comment) tally() wire.Object {
 	counts := map[string]any{}
 	for _, emoji := range cm.reactions {
@@ -208,7 +222,8 @@ func (cm *Comment) tally() wire.Object {
 	return wire.FromMap(counts)
 }
 
-// attachments returns the objects attached to a comment, without the names of those the caller may not see.
+// attachments renders the objects that are attached to a comment, without the names of
+// those that the viewer may not see.
 func (v view) attachments(cm *Comment) []wire.Object {
 	return wire.Rows(cm.Targets, func(id string) wire.Object {
 		t := v.h.target(id, v.user)
@@ -243,6 +258,7 @@ func (h *Handlers) target(id, userID string) target {
 	return t
 }
 
+// orNull returns a map, and nil without a type for a nil one.
 func orNull(m map[string]any) any {
 	if m == nil {
 		return nil

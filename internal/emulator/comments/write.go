@@ -26,7 +26,7 @@ type post struct {
 
 const commentFields = "body comment_id parent_id properties reference target_id target_ids"
 
-// postComment creates a comment or, with its id, changes one.
+// postComment creates a comment or, if the body has an ID, changes that one.
 func (h *Handlers) postComment(c *wire.Call, at world.Venue) (wire.Object, error) {
 	if err := h.mayPost(c.Key, at); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (h *Handlers) postComment(c *wire.Call, at world.Venue) (wire.Object, error
 	return h.create(c, at, p)
 }
 
-// parsePost reads a comment. A body that is too long has the given code.
+// parsePost reads a comment. A text that is too long is refused with the code tooLong.
 func (h *Handlers) parsePost(c *wire.Call, f wire.Members, tooLong int64) (*post, error) {
 	_, hasReference := f["reference"]
 	p := &post{
@@ -69,7 +69,7 @@ func (h *Handlers) parsePost(c *wire.Call, f wire.Members, tooLong int64) (*post
 	return p, err
 }
 
-// create stores a comment and returns it.
+// create adds a comment to a venue.
 func (h *Handlers) create(c *wire.Call, at world.Venue, p *post) (wire.Object, error) {
 	parent, err := h.threadOf(at, p.parent)
 	if err != nil {
@@ -95,8 +95,8 @@ func (h *Handlers) create(c *wire.Call, at world.Venue, p *post) (wire.Object, e
 	}, nil
 }
 
-// threadOf returns the id of the first comment of the thread of a reply, "" for a comment
-// that is none. Threads have one level.
+// threadOf returns the ID of the comment that begins the thread of a reply to the
+// comment id, "" without an id. Threads have one level.
 func (h *Handlers) threadOf(at world.Venue, id string) (string, error) {
 	if id == "" {
 		return "", nil
@@ -111,6 +111,7 @@ func (h *Handlers) threadOf(at world.Venue, id string) (string, error) {
 	return parent.ID, nil
 }
 
+// updateComment changes a comment.
 func (h *Handlers) updateComment(c *wire.Call, cm *Comment) (wire.Object, error) {
 	p, err := h.parsePost(c, c.JSON, codeBodyOnUpdate)
 	if err != nil {
@@ -119,7 +120,7 @@ func (h *Handlers) updateComment(c *wire.Call, cm *Comment) (wire.Object, error)
 	return h.edit(c, cm, p)
 }
 
-// edit changes a comment; entity, scope and thread stay.
+// edit changes the text, reference and properties of a comment, but not where it is.
 func (h *Handlers) edit(c *wire.Call, cm *Comment, p *post) (wire.Object, error) {
 	before := cm.mentions
 	cm.Body = p.body
@@ -147,10 +148,12 @@ const (
 	contextMost   = 100
 )
 
-// referenceTypes returns the kinds of anchors, and what list calls may ask for.
+// referenceTypes returns the types of references: of what kind of file a comment marks
+// a place.
 func referenceTypes() []string { return []string{"video", "image", "document", "general", "audio"} }
 
-// reference reads an anchor. Unknown members are kept.
+// reference reads the place in a file that a comment is about. Unknown members are
+// kept.
 func reference(f wire.Members, c *wire.Call) map[string]any {
 	r := f.Object(c, "reference")
 	if r == nil {
@@ -177,8 +180,8 @@ func reference(f wire.Members, c *wire.Call) map[string]any {
 	return r
 }
 
-// anchorRules returns what the members of a reference must be: the place in a file that a
-// comment is on.
+// anchorRules returns a function for each member of a reference that reports whether a
+// value is valid.
 func anchorRules() map[string]func(any) bool {
 	upTo := func(most int) func(any) bool {
 		return func(v any) bool {
@@ -220,14 +223,15 @@ func isRegion(v any) bool {
 	return true
 }
 
+// isNumber reports whether a value is a JSON number from least to most.
 func isNumber(v any, least, most float64) bool {
 	n, isNumber := v.(json.Number)
 	x, err := n.Float64()
 	return isNumber && err == nil && x >= least && x <= most
 }
 
-// encodedLen returns the length of a value in the platform's encoding: 6 bytes for
-// a character beyond ASCII, 12 for a surrogate pair.
+// encodedLen returns the length of a JSON value as the platform encodes it: 6 bytes
+// for a character beyond ASCII, 12 for a surrogate pair.
 func encodedLen(v any) int {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -249,7 +253,8 @@ func encodedLen(v any) int {
 	return n
 }
 
-// bodyOf reads and checks the text of a comment. Text over the limit is rejected.
+// bodyOf returns the text of a comment without invalid characters. It refuses one that
+// is empty, spam or, with the code tooLong, too long.
 func (h *Handlers) bodyOf(c *wire.Call, f wire.Members, tooLong int64) (string, error) {
 	body := f.Text(c, "body")
 	c.Check.MissingIf(!f.Has("body"), "body", "1 to 8192 characters.")
@@ -295,6 +300,7 @@ func (h *Handlers) deleteComment(c *wire.Call, cm *Comment) (wire.Object, error)
 	return wire.Object{{"message", "The comment was deleted."}, {"comment", o}}, nil
 }
 
+// refuseDelete returns a refusal if the caller may not delete a comment.
 func (h *Handlers) refuseDelete(k *wire.Credential, cm *Comment) error {
 	switch {
 	case cm.IsDeleted():
@@ -307,13 +313,15 @@ func (h *Handlers) refuseDelete(k *wire.Credential, cm *Comment) error {
 	return nil
 }
 
+// erase marks a comment as deleted, and announces that.
 func (h *Handlers) erase(c *wire.Call, cm *Comment) {
 	cm.Deleted = h.w.Now().UTC().Truncate(time.Second)
 	cm.Updated = cm.Deleted
 	h.announceChange(cm, "comment_deleted", c.Key.User)
 }
 
-// deleteComments deletes comments, but not their replies.
+// deleteComments deletes several comments, but not the replies to them. The response
+// has a result for each.
 func (h *Handlers) deleteComments(c *wire.Call) (wire.Object, error) {
 	f := c.JSON
 	ids := f.Texts(c, "comment_ids", bulkMost)
@@ -349,6 +357,7 @@ func (h *Handlers) deleteComments(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"deleted", deleted}, {"results", rows}}, nil
 }
 
+// react sets the emoji with which the caller reacts to a comment.
 func (h *Handlers) react(c *wire.Call, cm *Comment) (wire.Object, error) {
 	f := c.JSON
 	emoji := f.Text(c, "emoji")
@@ -364,11 +373,13 @@ func (h *Handlers) react(c *wire.Call, cm *Comment) (wire.Object, error) {
 	return h.setReaction(c, cm, emoji)
 }
 
+// unreact removes the reaction of the caller to a comment.
 func (h *Handlers) unreact(c *wire.Call, cm *Comment) (wire.Object, error) {
 	return h.setReaction(c, cm, "")
 }
 
-// setReaction writes no event if nothing changes.
+// setReaction sets the emoji with which the caller reacts to a comment; "" removes it.
+// It writes an event only if that changes something.
 func (h *Handlers) setReaction(c *wire.Call, cm *Comment, emoji string) (wire.Object, error) {
 	user := c.Key.User
 	switch err := h.mayPost(c.Key, cm.venue()); {
@@ -402,7 +413,8 @@ const (
 	optional = false
 )
 
-// targets reads the IDs of the objects to attach.
+// targets returns the IDs of the objects to attach, in their plain form. If must is
+// true, there must be one.
 func targets(f wire.Members, c *wire.Call, must bool) []string {
 	var ids []string
 	one, many := f.Has("target_id"), c.JSON.Has("target_ids")
@@ -432,7 +444,8 @@ func targets(f wire.Members, c *wire.Call, must bool) []string {
 	return ids
 }
 
-// attachable adds targets. One that the author cannot see, or too many, fail all.
+// attachable returns the attachments of a comment, has, with more ones. It refuses all
+// if the author cannot see one, or they are too many.
 func (h *Handlers) attachable(userID string, has, more []string) ([]string, error) {
 	all := slices.Clone(has)
 	for _, id := range more {
@@ -452,11 +465,12 @@ func (h *Handlers) attachable(userID string, has, more []string) ([]string, erro
 	return all, nil
 }
 
+// attachments returns the objects that are attached to a comment.
 func (h *Handlers) attachments(c *wire.Call, cm *Comment) (wire.Object, error) {
 	return wire.Object{{"attachments", h.view(c).attachments(cm)}, {"attachment_count", len(cm.Targets)}}, nil
 }
 
-// attach adds objects to a comment and skips attached ones.
+// attach attaches objects to a comment. Those that are attached already are no error.
 func (h *Handlers) attach(c *wire.Call, cm *Comment) (wire.Object, error) {
 	ids := targets(c.JSON, c, required)
 	if err := c.Check.Refusal(); err != nil {
@@ -473,7 +487,7 @@ func (h *Handlers) attach(c *wire.Call, cm *Comment) (wire.Object, error) {
 	return h.attachments(c, cm)
 }
 
-// detach removes an object from a comment. It is idempotent.
+// detach removes an attachment from a comment. A missing one is no error.
 func (h *Handlers) detach(c *wire.Call, cm *Comment) (wire.Object, error) {
 	delete(c.JSON, "target_ids") // only one object at a time
 	ids := targets(c.JSON, c, required)

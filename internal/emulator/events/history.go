@@ -36,6 +36,8 @@ const (
 	crew        = 7 // people invented for a workspace that has none
 )
 
+// habits returns which events people cause and how often, for four kinds of people;
+// the last one is agents.
 func habits() [4][]weight {
 	return [4][]weight{
 		{
@@ -80,8 +82,9 @@ func habits() [4][]weight {
 	}
 }
 
-// reads chooses an event that changes nothing.
-func (p *person) reads(dice *rand.Rand) string {
+// readEvent returns the name of an event that changes no file, for histories that must
+// not change any.
+func (p *person) readEvent(dice *rand.Rand) string {
 	quiet := [...]weight{
 		{"workspace_storage_download_token_created", 78},
 		{"user_login", 10},
@@ -135,6 +138,8 @@ func (h *Handlers) Generate(history world.History) {
 	h.recent[history.Workspace] = slices.Clone(g.files[max(0, len(g.files)-world.Remembered):])
 }
 
+// crew returns the members of a workspace as people with habits. If it has no members,
+// it first adds some.
 func (h *Handlers) crew(workspaceID string, dice *rand.Rand) []person {
 	if len(h.w.MembersOf(workspaceID)) == 0 {
 		first := [...]string{"Mara", "Jonas", "Priya", "Tomas", "Aiko", "Lena", "Scout"}
@@ -156,6 +161,7 @@ func (h *Handlers) crew(workspaceID string, dice *rand.Rand) []person {
 	return people
 }
 
+// person returns the i-th member of a workspace with random hours of work and habits.
 func (h *Handlers) person(id string, i int, dice *rand.Rand) person {
 	p := person{
 		id:     id,
@@ -177,6 +183,7 @@ func (h *Handlers) person(id string, i int, dice *rand.Rand) person {
 	return p
 }
 
+// generator generates the events of a workspace.
 type generator struct {
 	state  *Handlers
 	dice   *rand.Rand
@@ -190,24 +197,26 @@ type generator struct {
 	quiet  bool      // only events that change nothing
 }
 
+// run adds events until the workspace has as many new ones, that its owner finds, as
+// the history requires.
 func (g *generator) run(h world.History) {
-	g.working()
+	g.fillHours()
 	l := &g.state.w.Log
 	here, above := l.Places.Intern(g.at), l.Places.Intern(world.Scope{Org: g.at.Org})
 	first := world.Number(len(l.Entries))
-	g.named(first)
+	g.recordNames(first)
 	l.Entries = slices.Grow(l.Entries, h.Events)
 	for created := range g.times(h) {
 		for found := false; !found; {
-			g.event(created, here, above)
+			g.addEvent(created, here, above)
 			found = g.found(&l.Entries[len(l.Entries)-1], here)
 		}
 	}
-	adopt(l, first)
+	indexRows(l, first)
 }
 
-// working fills in who works when.
-func (g *generator) working() {
+// fillHours fills in which people work in each hour of a day.
+func (g *generator) fillHours() {
 	for hour := range g.hours {
 		for i, p := range g.people {
 			if hour >= p.from && hour < p.to {
@@ -217,21 +226,25 @@ func (g *generator) working() {
 	}
 }
 
-// named records the names that events from a row on show.
-func (g *generator) named(row uint32) {
+// recordNames records the names of the people and places, which events from a row on
+// show.
+func (g *generator) recordNames(row uint32) {
 	g.state.w.RecordNames(row, g.at.Org, g.at.Workspace)
 	for _, p := range g.people {
 		g.state.w.RecordNames(row, p.id)
 	}
 }
 
-// found reports whether a search of the workspace by its owner finds an event.
+// found reports whether the owner of the workspace, whose number in the log is here,
+// finds an event by a search of it.
 func (g *generator) found(e *world.Entry, here uint32) bool {
 	kind := &g.state.w.Log.Kinds.Values[e.Kind]
 	concerned := kind.Permission != world.ForTarget || e.Caller == g.owner || e.User == g.owner
 	return e.Place == here && kind.Visibility != world.InternalOnly && concerned
 }
 
+// times yields the times of creation of the events, in Unix seconds and in order.
+// There are more when many people work, and few on weekends.
 func (g *generator) times(h world.History) func(yield func(int64) bool) {
 	from, hours := h.From.Unix(), int(h.To.Sub(h.From)/time.Hour)+1
 	busy := make([]float64, hours)
@@ -264,12 +277,14 @@ func (g *generator) times(h world.History) func(yield func(int64) bool) {
 	}
 }
 
-func (g *generator) event(created int64, here, above uint32) {
+// addEvent adds an event of a random person who works at a time. Here and above are
+// the numbers of the workspace and its organization in the log.
+func (g *generator) addEvent(created int64, here, above uint32) {
 	l := &g.state.w.Log
 	p := g.who(created)
-	name := p.does(g.dice)
+	name := p.randomEvent(g.dice)
 	if g.quiet {
-		name = p.reads(g.dice)
+		name = p.readEvent(g.dice)
 	}
 	if len(g.files) == 0 {
 		name = firstEvent // what else could people work on
@@ -313,6 +328,7 @@ func (g *generator) event(created int64, here, above uint32) {
 	l.Entries = append(l.Entries, e)
 }
 
+// login adds the details of a sign-in to row n.
 func (g *generator) login(n uint32, p *person) {
 	word := world.Mix(uint64(n) + g.dice.Uint64())
 	countries := [...]string{"DE", "US", "JP", "BR", "XX"}
@@ -328,6 +344,8 @@ func (g *generator) login(n uint32, p *person) {
 	})
 }
 
+// who returns a random person among those who work at a time, or among all if nobody
+// does.
 func (g *generator) who(created int64) *person {
 	if present := g.hours[created/3600%24]; len(present) > 0 {
 		return &g.people[present[g.dice.IntN(len(present))]]
@@ -335,7 +353,8 @@ func (g *generator) who(created int64) *person {
 	return &g.people[g.dice.IntN(len(g.people))]
 }
 
-func (p *person) does(dice *rand.Rand) string {
+// randomEvent returns the name of a random event, by the habits of the person.
+func (p *person) randomEvent(dice *rand.Rand) string {
 	roll := dice.IntN(p.total)
 	for _, h := range p.habits {
 		roll -= h.weight
@@ -346,8 +365,9 @@ func (p *person) does(dice *rand.Rand) string {
 	return p.habits[0].event
 }
 
-// adopt indexes all rows from first on at once, which is faster.
-func adopt(l *world.Log, first uint32) {
+// indexRows adds the rows from first on to the indexes of the log, all at once, which
+// is faster than one by one.
+func indexRows(l *world.Log, first uint32) {
 	added := map[string][]uint32{}
 	feeds := map[string][]uint32{}
 	for n := first; n < world.Number(len(l.Entries)); n++ {
@@ -370,7 +390,8 @@ func adopt(l *world.Log, first uint32) {
 	}
 }
 
-// touchTail stamps the fields of the latest events only, since first.
+// touchTail reports changes to those who poll, only for the latest of the events from
+// row first on.
 func (h *Handlers) touchTail(now time.Time, first int) {
 	entries := h.w.Log.Entries
 	for n := max(first, len(entries)-world.Remembered); n < len(entries); n++ {

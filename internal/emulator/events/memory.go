@@ -44,7 +44,7 @@ func (h *Handlers) Remember(events int, seed uint64, workspaces ...string) {
 		h.quiet[p.at.Workspace] = true
 	}
 	if len(h.w.Log.Entries) > first {
-		adopt(&h.w.Log, world.Number(first))
+		indexRows(&h.w.Log, world.Number(first))
 	}
 	h.touchTail(now, first)
 }
@@ -73,8 +73,8 @@ func (h *Handlers) pastOf(workspaceID string, nodes []*world.Node, dice *rand.Ra
 	}
 	l := &h.w.Log
 	p.here, p.above = l.Places.Intern(p.at), l.Places.Intern(world.Scope{Org: org})
-	p.named(world.Number(len(l.Entries)))
-	p.working()
+	p.recordNames(world.Number(len(l.Entries)))
+	p.fillHours()
 	return p
 }
 
@@ -120,6 +120,6 @@ func (p *past) visit(events int) {
 	}
 	to := time.Unix(0, p.now)
 	for created := range p.times(world.History{Events: events, From: p.from, To: to}) {
-		p.event(created, p.here, p.above)
+		p.addEvent(created, p.here, p.above)
 	}
 }

@@ -36,7 +36,8 @@ func (h *Handlers) addMember(c *wire.Call, id string) (wire.Object, error) {
 	return h.invite(c, id, target, user)
 }
 
-// refuseTarget rejects the caller and the owner.
+// refuseTarget returns a refusal if the user to add is the caller or the owner. The
+// user is "" for an address without an account.
 func (h *Handlers) refuseTarget(where, caller, user string) error {
 	switch {
 	case user == "":
@@ -49,7 +50,8 @@ func (h *Handlers) refuseTarget(where, caller, user string) error {
 	return nil
 }
 
-// addDirectly adds a user, or changes the terms of a member.
+// addDirectly makes a user a member without an invitation, or changes the role and
+// settings of a member.
 func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, error) {
 	t := h.readTerms(c, id, clearsExpiry)
 	force, _ := c.Field("notification")
@@ -85,7 +87,7 @@ func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, erro
 	return nil, nil
 }
 
-// mailMember mails a user about a membership, at most once a minute.
+// mailMember mails a user about a membership, unless it did so within the last minute.
 func (h *Handlers) mailMember(id, user string, m *world.Membership) {
 	now := h.w.Now()
 	if !m.Mailed.IsZero() && now.Sub(m.Mailed) < mailPause {
@@ -95,7 +97,8 @@ func (h *Handlers) mailMember(id, user string, m *world.Membership) {
 	h.w.Mail(world.Mail{To: h.w.User(user).Value.Email, Profile: id, At: now})
 }
 
-// invite sends an invitation, or sends a pending one again with the new terms.
+// invite sends an invitation to an address. If there is an open one, it is changed and
+// sent again.
 func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, error) {
 	t := h.readInvite(c, id)
 	message, _ := c.Field("message")
@@ -130,7 +133,8 @@ func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, er
 	return wire.Object{{"invitation", made}}, nil
 }
 
-// readInvite reads an invitation and ignores the fields of direct additions.
+// readInvite reads the role and the expiry of an invitation. Fields of members are
+// ignored.
 func (h *Handlers) readInvite(c *wire.Call, id string) conditions {
 	t := conditions{role: world.Member, expires: new(time.Time{})}
 	if value, given := c.Field("permissions"); given {
@@ -142,6 +146,7 @@ func (h *Handlers) readInvite(c *wire.Call, id string) conditions {
 	return t
 }
 
+// conditions are the role and settings that a call gives to a member.
 type conditions struct {
 	role    world.Role // "" is not said
 	notify  string
@@ -154,7 +159,8 @@ const (
 	keepsExpiry  = false
 )
 
-// readTerms reads the terms. null and "" clear the expiry if the call allows it.
+// readTerms reads the role and settings of a member. If clears is true, null and ""
+// remove the expiry.
 func (h *Handlers) readTerms(c *wire.Call, id string, clears bool) conditions {
 	var t conditions
 	if value, given := c.Field("permissions"); given {
@@ -175,7 +181,8 @@ func (h *Handlers) readTerms(c *wire.Call, id string, clears bool) conditions {
 	return t
 }
 
-// role reads a role. owner is valid, but cannot be assigned.
+// role returns the role with a name, which must be one of this kind of profile. The
+// owner is valid, but refuseRole refuses it.
 func (h *Handlers) role(c *wire.Call, id, name string) world.Role {
 	role := world.Role(name)
 	least := map[string]world.Role{wire.KindOrg: world.Member, wire.KindWorkspace: world.Guest}[h.w.KindOf(id)]
@@ -188,6 +195,7 @@ func (h *Handlers) role(c *wire.Call, id, name string) world.Role {
 	return role
 }
 
+// preference returns a field that says of what a member is notified, "" without it.
 func preference(c *wire.Call, name string) string {
 	value, _ := c.Field(name)
 	c.Check.InvalidIf(value != "" && !slices.Contains(world.NotifyOptions(), value),
@@ -195,20 +203,24 @@ func preference(c *wire.Call, name string) string {
 	return value
 }
 
+// ahead returns a time in the future that is the value of a field, zero for an empty
+// one.
 func (h *Handlers) ahead(c *wire.Call, name, value string) time.Time {
 	t := c.ReadDateTime(name, value)
 	c.Check.InvalidIf(!t.IsZero() && !t.After(h.w.Now()), name, "It has passed.")
 	return t
 }
 
-// widens reports whether terms exceed a role and an expiry; zero means none.
+// widens reports whether the conditions give more than a role with an expiry, zero for
+// none.
 func (t conditions) widens(role world.Role, expires time.Time) bool {
 	return world.Rank(t.role) > world.Rank(role) ||
 		t.expires != nil && !expires.IsZero() && (t.expires.IsZero() || t.expires.After(expires))
 }
 
-// refuseRole rejects a role that cannot be granted, and one above the caller's.
-// For an existing invitation the latter has its own code and is checked first.
+// refuseRole returns a refusal if a role cannot be granted or, with the code above, is
+// higher than that of the caller. For an existing invitation, whose code is
+// codeInviteRole, the latter is checked first.
 func (h *Handlers) refuseRole(where, caller string, role world.Role, above int64) error {
 	exceeds := world.Rank(role) > world.Rank(h.w.Role(where, caller))
 	switch {

@@ -55,6 +55,7 @@ type kind struct {
 	offer    string // the fields of an invitation, besides those of its member
 }
 
+// kinds returns the kinds of profiles with members.
 func kinds() []kind {
 	return []kind{
 		{"/current/share/{share_id}/", " notify_options expires", " notification message invitation_expires"},
@@ -84,6 +85,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	return routes
 }
 
+// routesOf returns the routes of a kind of profile.
 func (h *Handlers) routesOf(k kind) []*wire.Route {
 	members, member := k.path+"members/", k.path+"member/"
 	list, one := members+"invitations/list/", members+"invitation/{invitation_id}/"
@@ -116,6 +118,7 @@ func (h *Handlers) routesOf(k kind) []*wire.Route {
 	}
 }
 
+// membersOfOrg returns a page of the members of an organization, for its members.
 func (h *Handlers) membersOfOrg(c *wire.Call, id string) (wire.Object, error) {
 	if h.w.Role(id, c.Key.User) == "" {
 		return nil, wire.NotMember()
@@ -123,7 +126,7 @@ func (h *Handlers) membersOfOrg(c *wire.Call, id string) (wire.Object, error) {
 	return h.w.MemberList(c, id)
 }
 
-// profileOf finds the profile that a path names, "" if there is none.
+// profileOf returns the profile in the path, "" if there is none.
 func (h *Handlers) profileOf(c *wire.Call) string {
 	switch {
 	case strings.HasPrefix(c.Route.Pattern, "/current/share/"):
@@ -135,13 +138,14 @@ func (h *Handlers) profileOf(c *wire.Call) string {
 	return id
 }
 
-// membered finds a profile and requires membership.
+// membered returns the profile in the path, of which the caller must be a member.
 func (h *Handlers) membered(c *wire.Call) (string, error) {
 	id, err := h.reached(wire.Read)(c)
 	return id, cmp.Or(err, h.w.MayLook(c.Key, world.Venue{Profile: id}))
 }
 
-// reached finds a profile and requires a credential for it, not membership.
+// reached returns a function that finds the profile in the path. The credential must
+// grant the mode needed on it, but the caller need not be a member.
 func (h *Handlers) reached(needed wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id := h.profileOf(c)
@@ -164,7 +168,8 @@ func (h *Handlers) reached(needed wire.Mode) func(*wire.Call) (string, error) {
 	}
 }
 
-// managed finds the profile of a path and requires a role in it.
+// managed returns a function that finds the profile in the path. The caller must have
+// at least the role that least returns for it.
 func (h *Handlers) managed(least func(id string) world.Role) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.membered(c)
@@ -181,10 +186,10 @@ func (h *Handlers) managed(least func(id string) world.Role) func(*wire.Call) (s
 	}
 }
 
-// anyone is the role for what every member may do.
+// anyone returns the lowest role, for calls that every member may make.
 func anyone(string) world.Role { return world.View }
 
-// managers returns the role that manages the members of a profile.
+// managers returns the lowest role that may manage the members of a profile.
 func (h *Handlers) managers(id string) world.Role {
 	setting := "Admin or above"
 	switch h.w.KindOf(id) {
@@ -202,7 +207,7 @@ func (h *Handlers) managers(id string) world.Role {
 	return world.Member
 }
 
-// inviters returns the role that adds members to a profile.
+// inviters returns the lowest role that may add members to a profile.
 func (h *Handlers) inviters(id string) world.Role {
 	if share := h.w.Share(id); share != nil && share.Value.Invite == shares.InviteGuests {
 		return world.Guest
@@ -210,10 +215,13 @@ func (h *Handlers) inviters(id string) world.Role {
 	return h.managers(id)
 }
 
+// roleTooLow returns the refusal of a caller whose role is too low.
 func roleTooLow() error {
 	return wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this profile does not allow this.")
 }
 
+// member returns a member, or a pending one. By an option, the response has no member
+// around it.
 func (h *Handlers) member(c *wire.Call, id string) (wire.Object, error) {
 	user := h.memberNamed(id, c)
 	if user == "" {
@@ -227,7 +235,8 @@ func (h *Handlers) member(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{key, row}}, nil
 }
 
-// memberNamed finds an active or pending member by id, e-mail address or me, or "".
+// memberNamed returns the id of the member or pending member in the path, "" if there
+// is none. The path has an id, an e-mail address or me.
 func (h *Handlers) memberNamed(where string, c *wire.Call) string {
 	name := c.Segment("user_id")
 	if name == "me" {
@@ -247,6 +256,7 @@ func (h *Handlers) memberNamed(where string, c *wire.Call) string {
 	return ""
 }
 
+// noMember returns the refusal of a path to a user who is not a member.
 func noMember() error { return wire.NoSuch(codeNoMember, "member") }
 
 // updateMember changes the terms of a member or of a pending one.

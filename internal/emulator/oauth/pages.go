@@ -26,6 +26,7 @@ var pagesHTML string
 //go:embed pages.css
 var pagesCSS string
 
+// parsePages parses the template of all pages.
 func parsePages() *template.Template { return template.Must(template.New("page").Parse(pagesHTML)) }
 
 // browser is the state of a browser with our cookie.
@@ -58,7 +59,7 @@ type page struct {
 
 type option struct{ Value, Label string }
 
-// pageHeader forbids caches, frames and scripts.
+// pageHeader returns a header that forbids to cache a page, and to show it in a frame.
 func pageHeader() http.Header {
 	return http.Header{
 		"Cache-Control":              {"no-store"},
@@ -71,7 +72,8 @@ func pageHeader() http.Header {
 
 const nowhere = "" // in show: the form leads to no other site
 
-// show renders a page. Its policy also applies to redirects of the form.
+// show renders a page. The policy of the page allows its form to be redirected to the
+// origin of leadsTo.
 func (h *Handlers) show(status int, p page, leadsTo string) *wire.Reply {
 	p.Style, p.Path = template.CSS(pagesCSS), ConnectPath //nolint:gosec // our own style sheet
 	var body bytes.Buffer
@@ -87,7 +89,9 @@ func (h *Handlers) show(status int, p page, leadsTo string) *wire.Reply {
 	return &wire.Reply{Status: status, Header: header, Body: body.Bytes()}
 }
 
-// source returns the origin of a redirect URI as a policy source; IPv6 has none.
+// source returns the origin of a redirect URI as a source in a
+// Content-Security-Policy, after a blank. For an IPv6 address, which a policy cannot
+// have, it is only the scheme.
 func source(redirect string) string {
 	u, err := url.Parse(redirect)
 	switch {
@@ -99,15 +103,18 @@ func source(redirect string) string {
 	return " " + u.Scheme + "://" + u.Host
 }
 
+// notice renders a page with a text.
 func (h *Handlers) notice(status int, title, text string) *wire.Reply {
 	return h.show(status, page{Body: "notice", Title: title, Text: text}, nowhere)
 }
 
+// over renders the page for an authorization request that has ended.
 func (h *Handlers) over() *wire.Reply {
 	return h.notice(http.StatusNotFound, "This request has ended", "Go back to the application and start again.")
 }
 
-// connect shows the next step: sign-in, one-time code or decision.
+// connect shows the next step of an authorization request: to sign in, to send a
+// one-time code, or to decide.
 func (h *Handlers) connect(c *wire.Call) (wire.Object, error) {
 	q, err := h.pending(c.Value("auth_request_id"))
 	if err != nil {
@@ -123,6 +130,8 @@ func (h *Handlers) connect(c *wire.Call) (wire.Object, error) {
 	return c.Send(out)
 }
 
+// visitor returns the cookie and the state of the browser that has sent a request, nil
+// for an unknown one.
 func (h *Handlers) visitor(r *http.Request) (string, *browser) {
 	cookie, err := r.Cookie(browserCookie)
 	if err != nil {
@@ -131,13 +140,15 @@ func (h *Handlers) visitor(r *http.Request) (string, *browser) {
 	return cookie.Value, h.oauth.browsers[cookie.Value]
 }
 
+// remember stores the state of a browser under a new cookie.
 func (h *Handlers) remember(b *browser) (cookie string) {
 	cookie = h.w.Secret()
 	h.oauth.browsers[cookie] = b
 	return cookie
 }
 
-// setCookie sets a cookie. Lax sends it when the application opens the page.
+// setCookie returns the header that sets the cookie of a browser. Browsers send a Lax
+// cookie also when the application opens the page.
 func setCookie(r *http.Request, value string) string {
 	return (&http.Cookie{ //nolint:gosec // Secure where the connection is: a test server has no TLS
 		Name: browserCookie, Value: value, Path: ConnectPath, HttpOnly: true, Secure: r.TLS != nil,
@@ -145,10 +156,13 @@ func setCookie(r *http.Request, value string) string {
 	}).String()
 }
 
+// proof returns the value of a field that proves that a form comes from a page of
+// ours, in the browser with the cookie.
 func (h *Handlers) proof(cookie, request string) string {
 	return hex.EncodeToString(h.w.Sign("form " + cookie + " " + request))
 }
 
+// step renders the page for the next step of an authorization request in a browser.
 func (h *Handlers) step(status int, q *authorization, cookie string, b *browser, p page) *wire.Reply {
 	p.Request, p.Proof, p.Client, p.Agent = q.id, h.proof(cookie, q.id), q.clientName, q.agent
 	switch {
@@ -173,6 +187,7 @@ func (h *Handlers) step(status int, q *authorization, cookie string, b *browser,
 	return h.show(status, p, q.redirect)
 }
 
+// scopeText describes a scope to the user.
 func scopeText(scope string) string {
 	text := map[string]string{
 		scopeUser:          "your whole account",
@@ -186,12 +201,14 @@ func scopeText(scope string) string {
 	return cmp.Or(text, "nothing that can be granted any more ("+scope+")")
 }
 
+// modeText describes a mode of access to the user.
 func modeText(m wire.Mode) string {
 	return map[wire.Mode]string{
 		wire.Read: "Read only", wire.Write: "Read and change", wire.Admin: "Read, change and administer",
 	}[m]
 }
 
+// connectSubmit handles a form of a page. It refuses one that another site has sent.
 func (h *Handlers) connectSubmit(c *wire.Call) (wire.Object, error) {
 	_ = c.ReadForm() // anything else is a form without fields
 	q, err := h.pending(c.Form.Get("auth_request_id"))
@@ -206,6 +223,7 @@ func (h *Handlers) connectSubmit(c *wire.Call) (wire.Object, error) {
 	return c.Send(h.submit(c, q, cookie, b))
 }
 
+// submit handles the form of a step.
 func (h *Handlers) submit(c *wire.Call, q *authorization, cookie string, b *browser) *wire.Reply {
 	switch c.Form.Get("step") {
 	case "sign-in":
@@ -224,6 +242,7 @@ func (h *Handlers) submit(c *wire.Call, q *authorization, cookie string, b *brow
 	return h.notice(http.StatusBadRequest, "This form is unknown", "Go back to the application and start again.")
 }
 
+// signInPage handles the form with an e-mail address and a password.
 func (h *Handlers) signInPage(c *wire.Call, q *authorization, cookie string, b *browser) *wire.Reply {
 	userID, err := h.signin.CheckPassword(strings.TrimSpace(c.Form.Get("email")), c.Form.Get("password"))
 	if err != nil {
@@ -236,7 +255,8 @@ func (h *Handlers) signInPage(c *wire.Call, q *authorization, cookie string, b *
 	return h.enter(c, q, cookie, &browser{userID: userID})
 }
 
-// enter changes the state of a browser and its cookie, against session fixation.
+// enter gives a browser a new state and a new cookie: with the old one, an attacker
+// could know it before the sign-in.
 func (h *Handlers) enter(c *wire.Call, q *authorization, old string, b *browser) *wire.Reply {
 	delete(h.oauth.browsers, old)
 	out := redirectTo(http.StatusSeeOther, ConnectPath+"?auth_request_id="+q.id)
@@ -244,6 +264,7 @@ func (h *Handlers) enter(c *wire.Call, q *authorization, old string, b *browser)
 	return out
 }
 
+// decidePage handles the form with the decision of the user.
 func (h *Handlers) decidePage(q *authorization, cookie string, b *browser, form url.Values) *wire.Reply {
 	if h.w.User(b.userID) == nil {
 		return h.step(http.StatusUnauthorized, q, cookie, b, page{Problem: "Sign in first."})

@@ -51,6 +51,8 @@ const (
 	invalidClient     = "invalid_client"
 )
 
+// register registers a client, and returns its ID and the token with which it can be
+// changed.
 func (h *Handlers) register(c *wire.Call) (wire.Object, error) {
 	fields, err := registration(c)
 	if err != nil {
@@ -84,6 +86,7 @@ func (h *Handlers) register(c *wire.Call) (wire.Object, error) {
 	))
 }
 
+// record renders a registered client.
 func (k *client) record() wire.Object {
 	return wire.Object{
 		{"result", true},
@@ -125,8 +128,9 @@ func (h *Handlers) updateRegistration(c *wire.Call) (wire.Object, error) {
 	return c.PlainJSON(http.StatusOK, changed.record())
 }
 
-// managed finds the client that a registration access token may change. An unknown
-// client is rejected before the token is checked.
+// managed returns the client that a call may change: that of the field client_id,
+// whose registration access token the call has. Of clients on other hosts than
+// localhost, none may be changed.
 func (h *Handlers) managed(c *wire.Call, fields map[string]any) (*client, error) {
 	id, _ := fields["client_id"].(string)
 	if id == "" {
@@ -156,7 +160,8 @@ func (h *Handlers) managed(c *wire.Call, fields map[string]any) (*client, error)
 
 const registrationFields = "client_name redirect_uris token_endpoint_auth_method grant_types response_types"
 
-// registration reads the fields of a client from JSON or a form, where lists are JSON text.
+// registration returns the fields of a client in a JSON body or a form, in which lists
+// are JSON.
 func registration(c *wire.Call) (map[string]any, error) {
 	var fields map[string]any
 	switch wire.MediaType(c.Request.Header) {
@@ -188,6 +193,7 @@ func registration(c *wire.Call) (map[string]any, error) {
 	return fields, nil
 }
 
+// given returns a value or, if it is nil, the fallback.
 func given(value, fallback any) any {
 	if value == nil {
 		return fallback
@@ -195,7 +201,8 @@ func given(value, fallback any) any {
 	return value
 }
 
-// clientName reads the name of a client, or "". Calls count its length differently.
+// clientName returns the name of a client, "" without one. The function length counts
+// its characters or its bytes, as calls differ in that.
 func clientName(value any, length func(string) int) (string, error) {
 	name, isText := value.(string)
 	name = strings.TrimSpace(name)
@@ -212,6 +219,7 @@ func clientName(value any, length func(string) int) (string, error) {
 	return name, nil
 }
 
+// redirectList returns the redirect URIs of a client: 1 to 10 valid ones.
 func redirectList(value any) ([]string, error) {
 	list, isList := value.([]any)
 	if !isList {
@@ -249,6 +257,7 @@ func redirectFault(text string) string {
 	return ""
 }
 
+// loopback reports whether a host is on this machine.
 func loopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
 // allows reports whether a client has a redirect URI, with any port on loopback.

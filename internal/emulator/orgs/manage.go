@@ -64,7 +64,8 @@ func (h *Handlers) createOrg(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{h.orgKey(), h.orgObject(made.ID, c.Key.User, c.Out.Level)}}, nil
 }
 
-// updateOrg changes the given fields. Some are cleared by null or an empty text.
+// updateOrg changes the given fields of an organization. Some of them are cleared by
+// null or an empty text.
 func (h *Handlers) updateOrg(c *wire.Call, id string) (wire.Object, error) {
 	changed := h.w.Org(id).Value
 	h.readOrg(c, &changed, updating)
@@ -85,7 +86,8 @@ const (
 	updating = false
 )
 
-// readOrg reads the fields of an organization.
+// readOrg reads the fields of an organization. If isNew is true, some of them are
+// required.
 func (h *Handlers) readOrg(c *wire.Call, o *world.Org, isNew bool) {
 	if domain, given := c.Field("domain"); given || isNew {
 		readDomain(c, domain)
@@ -147,7 +149,7 @@ func readAppearance(c *wire.Call, o *world.Org) {
 	}
 }
 
-// clearable reads a text that null and an empty text clear.
+// clearable reads a text, which null and an empty text clear, and valid checks.
 func clearable(c *wire.Call, name string, into *string, valid func(string) bool) {
 	text, given := c.Field(name)
 	switch {
@@ -161,7 +163,8 @@ func clearable(c *wire.Call, name string, into *string, valid func(string) bool)
 	*into = text
 }
 
-// readDomain requires lower-case letters, digits and inner hyphens.
+// readDomain checks a domain: 2 to 63 lower-case letters, digits and hyphens, with no
+// hyphen at an end.
 func readDomain(c *wire.Call, domain string) {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789-"
 	wrong := strings.Trim(domain, letters) != "" || strings.Trim(domain, "-") != domain
@@ -170,8 +173,8 @@ func readDomain(c *wire.Call, domain string) {
 
 const byAny = "" // in domainTaken: no organization is excepted
 
-// domainTaken reports whether a domain is reserved or in use, also by a closed organization,
-// except one of them.
+// domainTaken reports whether a domain is reserved, or used by another organization,
+// also a closed one, than the one with the ID except.
 func (h *Handlers) domainTaken(domain, except string) bool {
 	reserved := slices.Contains([]string{"create", "transfer", "billing", "assets", "www", "api", "go"}, domain)
 	return reserved || slices.ContainsFunc(h.w.OrgIDs(), func(id string) bool {
@@ -179,6 +182,7 @@ func (h *Handlers) domainTaken(domain, except string) bool {
 	})
 }
 
+// domainTaken returns the refusal of a domain that is taken.
 func domainTaken() error {
 	return wire.Refuse(http.StatusNotAcceptable, codeDomain, "The domain is in use or reserved.")
 }
@@ -196,8 +200,8 @@ func (h *Handlers) checkDomain(c *wire.Call) (wire.Object, error) {
 	return c.Accepted(nil)
 }
 
-// closeOrg closes an organization, which its id or domain confirms. Nothing else is
-// deleted, as nothing of it can be reached any more.
+// closeOrg closes an organization, which the field confirm must name. Its objects
+// stay, but cannot be reached any more.
 func (h *Handlers) closeOrg(c *wire.Call, id string) (wire.Object, error) {
 	o := &h.w.Org(id).Value
 	confirm, _ := c.Field("confirm")
@@ -213,7 +217,7 @@ func (h *Handlers) closeOrg(c *wire.Call, id string) (wire.Object, error) {
 	return nil, nil
 }
 
-// Subscribed rejects calls for the resources of an organization without a plan.
+// Subscribed returns a refusal if an organization has no plan.
 func (h *Handlers) Subscribed(org string) error {
 	if !h.w.Org(org).Value.Unsubscribed {
 		return nil
@@ -245,6 +249,7 @@ type transferToken struct {
 	created, expires time.Time
 }
 
+// object renders a transfer token.
 func (t *transferToken) object() wire.Object {
 	return wire.Object{
 		{"id", wire.Hyphenated(t.id)},
@@ -260,6 +265,8 @@ func (h *Handlers) tokensOf(org string) []*transferToken {
 		func(t *transferToken) bool { return t.org == org && !wire.Past(t.expires, h.w.Now()) })
 }
 
+// createToken creates a token whose claimant becomes the owner of the organization.
+// Only agents may do that.
 func (h *Handlers) createToken(c *wire.Call, org string) (wire.Object, error) {
 	switch {
 	case h.w.User(c.Key.User).Value.AccountType != "agent":
@@ -279,6 +286,7 @@ func (h *Handlers) createToken(c *wire.Call, org string) (wire.Object, error) {
 	return t.object(), nil
 }
 
+// listTokens returns a page of the valid transfer tokens of an organization.
 func (h *Handlers) listTokens(c *wire.Call, org string) (wire.Object, error) {
 	page, all := c.Page(wire.ListDefault, wire.ListLimit), h.tokensOf(org)
 	return wire.Object{
@@ -286,6 +294,7 @@ func (h *Handlers) listTokens(c *wire.Call, org string) (wire.Object, error) {
 	}, c.Check.Refusal()
 }
 
+// deleteToken removes a transfer token.
 func (h *Handlers) deleteToken(c *wire.Call, org string) (wire.Object, error) {
 	id := wire.Plain(c.Segment("token_id"))
 	for _, t := range h.tokensOf(org) {
@@ -297,10 +306,11 @@ func (h *Handlers) deleteToken(c *wire.Call, org string) (wire.Object, error) {
 	return nil, noToken()
 }
 
+// noToken returns the refusal of an unknown transfer token.
 func noToken() error { return wire.NoSuch(codeNoToken, "transfer token") }
 
-// claimOrg makes the caller the owner of the organization of a token, and the owner an
-// admin. The other tokens end as well.
+// claimOrg makes the caller the owner of the organization of a transfer token. The
+// owner before becomes an admin, and all tokens of the organization end.
 func (h *Handlers) claimOrg(c *wire.Call) (wire.Object, error) {
 	token, _ := c.Field("token")
 	c.Check.MissingIf(token == "", "token", "Send the token.")

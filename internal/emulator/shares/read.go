@@ -26,7 +26,8 @@ func (h *Handlers) readableShare(code int64) func(*wire.Call) (string, error) {
 	}
 }
 
-// publicDetails returns a visitor's view: the share, its owner, its root folder.
+// publicDetails returns what a visitor sees of a share: the share, its owner, its
+// organization and the nodes in its root folder.
 func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
 	share := &h.w.Share(id).Value
 	in := h.w.StoreOf(id, c)
@@ -45,6 +46,8 @@ func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
 	}, nil
 }
 
+// shareOwner renders the first owner of a share, or its creator, nil if there is no
+// such user.
 func (h *Handlers) shareOwner(in world.Store, portal *world.Share) any {
 	id := portal.Creator
 	if owners := h.ownersOf(portal.ID); len(owners) > 0 {
@@ -58,6 +61,7 @@ func (h *Handlers) shareOwner(in world.Store, portal *world.Share) any {
 	return o
 }
 
+// shareOrg renders the organization of a share, nil if it has none.
 func (h *Handlers) shareOrg(portal *world.Share) any {
 	o := h.w.Org(portal.Org)
 	if o == nil {
@@ -68,7 +72,8 @@ func (h *Handlers) shareOrg(portal *world.Share) any {
 	}
 }
 
-// sharesAll returns a user's shares and invitations, without deleted folders.
+// sharesAll returns the shares in which the caller is, or to which the caller is
+// invited, except for those whose folder is deleted.
 func (h *Handlers) sharesAll(c *wire.Call) (wire.Object, error) {
 	return h.w.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
 		return (h.joined(it, c.Key.User) || h.w.ExpectedAs(it.ID, c.Key.User) != nil) &&
@@ -76,7 +81,8 @@ func (h *Handlers) sharesAll(c *wire.Call) (wire.Object, error) {
 	}), h.shareRow)
 }
 
-// sharesAvailable returns the shares that a user is in or may join, without pages.
+// sharesAvailable returns all shares that the caller is in or may join, in one
+// response.
 func (h *Handlers) sharesAvailable(c *wire.Call) (wire.Object, error) {
 	ids := h.sharesFor(c.Key, func(it *world.Share) bool {
 		return (h.joined(it, c.Key.User) || h.Joinable(it, c.Key.User)) && !h.w.Orphaned(h.w.StoreFor(it.ID, c.Key.User))
@@ -85,6 +91,8 @@ func (h *Handlers) sharesAvailable(c *wire.Call) (wire.Object, error) {
 		func(id string) wire.Object { return h.shareRow(id, c.Key.User, c.Out.Level) })}}, nil
 }
 
+// sharesOfWorkspace returns a page of the shares of a workspace: either the archived
+// or the other ones.
 func (h *Handlers) sharesOfWorkspace(c *wire.Call, room string) (wire.Object, error) {
 	archived := c.Boolean("archived") // one of two lists: the archived shares, or the others
 	return h.w.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
@@ -92,6 +100,8 @@ func (h *Handlers) sharesOfWorkspace(c *wire.Call, room string) (wire.Object, er
 	}), h.shareRow)
 }
 
+// sharesOfUser returns a page of the shares that the caller is in: either the archived
+// or the other ones.
 func (h *Handlers) sharesOfUser(c *wire.Call) (wire.Object, error) {
 	archived := c.Boolean("archived") // one of two lists: the archived shares, or the others
 	return h.w.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
@@ -99,11 +109,14 @@ func (h *Handlers) sharesOfUser(c *wire.Call) (wire.Object, error) {
 	}), h.shareRow)
 }
 
+// sharesFor returns the shares that a credential may read and for which a condition
+// holds.
 func (h *Handlers) sharesFor(k *wire.Credential, holds func(*world.Share) bool) []string {
 	return wire.Filter(h.w.ShareIDs(),
 		func(id string) bool { return h.w.Covers(k, id) >= wire.Read && holds(&h.w.Share(id).Value) })
 }
 
+// joined reports whether a user has a role of their own on a share.
 func (h *Handlers) joined(it *world.Share, userID string) bool {
 	return h.w.Direct(it.ID, userID) != ""
 }
@@ -120,6 +133,7 @@ func (h *Handlers) Joinable(it *world.Share, userID string) bool {
 	return false
 }
 
+// shareRow renders a share in a list, with whether the viewer has joined it.
 func (h *Handlers) shareRow(id, viewer string, lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv, Fields: h.ShareObject(id, viewer, lv)}
 	status := "available"
@@ -130,6 +144,7 @@ func (h *Handlers) shareRow(id, viewer string, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
+// checkShareName accepts a custom name that a new share could have.
 func (h *Handlers) checkShareName(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("name")
 	switch {
@@ -144,7 +159,8 @@ func (h *Handlers) checkShareName(c *wire.Call) (wire.Object, error) {
 	return c.Accepted(nil)
 }
 
-// ShareObject renders a share for a user, or "". Hidden fields are absent.
+// ShareObject renders a share for a user, "" for a visitor without an account. Members
+// that the user may not see are left out.
 func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 	held := h.w.Share(id)
 	share := &held.Value
@@ -175,13 +191,13 @@ func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 	r.Put(wire.Standard, "guest_chat_enabled", !share.NoGuestChat)
 	r.Put(wire.Standard, "anonymous_uploads_enabled", share.AnonymousUploads)
 	r.Put(wire.Standard, "intelligence", !share.NoIntelligence && !share.ShowsFolder())
-	h.rights(&r, share, viewer)
-	look(share, &r, role)
+	h.putRights(&r, share, viewer)
+	putSettings(share, &r, role)
 	return r.Fields
 }
 
-// rights returns the permission fields of the full level.
-func (h *Handlers) rights(r *wire.Row, it *world.Share, viewer string) {
+// putRights adds the members of the level full that say what a user may do.
+func (h *Handlers) putRights(r *wire.Row, it *world.Share, viewer string) {
 	role := h.w.Role(it.ID, viewer)
 	isMember := world.Rank(role) >= world.Rank(world.Member)
 	comments, owners := !it.NoComments, isMember || !it.HideTeamComments
@@ -232,8 +248,8 @@ func (h *Handlers) rights(r *wire.Row, it *world.Share, viewer string) {
 	r.Put(wire.Full, "external_invites", wire.Optional(it.ExternalInvites))
 }
 
-// look returns the other fields of the full level.
-func look(h *world.Share, r *wire.Row, role world.Role) {
+// putSettings adds the other members of the level full.
+func putSettings(h *world.Share, r *wire.Row, role world.Role) {
 	parent := wire.KindWorkspace
 	if h.Workspace == "" {
 		parent = wire.KindUser
@@ -272,7 +288,7 @@ func look(h *world.Share, r *wire.Row, role world.Role) {
 	r.Put(wire.Full, "assets", wire.Object{})
 }
 
-// shareLevel returns what a user is to a share.
+// shareLevel returns what a user is to a share, such as "guest".
 func (h *Handlers) shareLevel(it *world.Share, viewer string) string {
 	switch role := h.w.Role(it.ID, viewer); {
 	case world.Rank(role) >= world.Rank(world.Admin):
@@ -287,7 +303,7 @@ func (h *Handlers) shareLevel(it *world.Share, viewer string) string {
 	return "excluded"
 }
 
-// link returns the folder of a share in its workspace.
+// link renders the node that links to a share in its workspace, nil without one.
 func link(h *world.Share) any {
 	if h.Link == "" {
 		return nil

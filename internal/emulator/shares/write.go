@@ -15,6 +15,7 @@ import (
 
 const titleLeast = 2 // characters
 
+// createShare creates a share of a workspace.
 func (h *Handlers) createShare(c *wire.Call, room string) (wire.Object, error) {
 	if !h.w.Sharing(room) {
 		return nil, sharingDisabled()
@@ -35,12 +36,13 @@ func (h *Handlers) createShare(c *wire.Call, room string) (wire.Object, error) {
 		h.shareConflicts++
 		return nil, wire.Refuse(http.StatusConflict, codeShareBusy, "Another operation is under way.")
 	}
-	d.follow()
+	d.applyConsequences()
 	return h.makeShare(c, d, makesFolder)
 }
 
-// createRefusal returns the error of failed fields. Some versions of the server have a
-// status of their own if only intelligence is missing: Options.Shares.IntelligenceStatus.
+// createRefusal returns a refusal if fields of a new share are not valid. On some
+// versions of the server, it has another status if only the field intelligence is
+// missing: Options.Shares.IntelligenceStatus.
 func (h *Handlers) createRefusal(c *wire.Call) error {
 	err := c.Check.Refusal()
 	if err == nil || h.w.Options.Shares.IntelligenceStatus == 0 || len(c.Check.Failed) != 1 {
@@ -53,7 +55,8 @@ func (h *Handlers) createRefusal(c *wire.Call) error {
 	return err
 }
 
-// makeShare stores a share that was checked, with its folder if it makes one.
+// makeShare stores a share whose fields were checked and, if makesFolder is true, a
+// new folder that it shows.
 func (h *Handlers) makeShare(c *wire.Call, d *draft, makesFolder bool) (wire.Object, error) {
 	if makesFolder {
 		folder, _ := c.Field("folder_name")
@@ -83,7 +86,8 @@ func (h *Handlers) makeShare(c *wire.Call, d *draft, makesFolder bool) (wire.Obj
 
 const sharedFolder = "Shared Folder"
 
-// readStorage reads the storage of a share and whether it needs a new folder.
+// readStorage reads what a new share shows: files of its own, or a folder of its
+// workspace. It returns true if that folder must be created.
 func (d *draft) readStorage() (makesFolder bool) {
 	c := d.c
 	mode := world.ModeIndependent
@@ -97,7 +101,7 @@ func (d *draft) readStorage() (makesFolder bool) {
 	switch {
 	case !wire.Cleared(folder):
 		d.Folder, makesFolder = wire.Plain(folder), false
-		d.folder()
+		d.checkFolder()
 	case !makesFolder:
 		c.Check.Missing("folder_node_id", "A folder, or create_folder=true.")
 	}
@@ -110,8 +114,8 @@ func (d *draft) readStorage() (makesFolder bool) {
 
 const newFolder = "new"
 
-// folder checks the folder of a new share. A folder can be shared once.
-func (d *draft) folder() {
+// checkFolder checks the folder that a new share shows. A folder can be shared once.
+func (d *draft) checkFolder() {
 	n := d.h.w.Node(d.Workspace, d.Folder)
 	if n == nil || n.Kind != world.KindFolder {
 		d.c.Check.Invalid("folder_node_id", "The id of a folder of the workspace.")
@@ -125,6 +129,7 @@ func (d *draft) folder() {
 	}
 }
 
+// updateShare changes a share. If a field is not valid, it changes nothing.
 func (h *Handlers) updateShare(c *wire.Call, it *world.Share) (wire.Object, error) {
 	d := &draft{h: h, c: c, Share: *it}
 	d.readShare()
@@ -139,7 +144,7 @@ func (h *Handlers) updateShare(c *wire.Call, it *world.Share) (wire.Object, erro
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	d.follow()
+	d.applyConsequences()
 	if d.Share == *it {
 		return nil, nil
 	}
@@ -184,7 +189,7 @@ const shareFields = "title description custom_url custom_name password share_typ
 	"anonymous_uploads_enabled intelligence accent_color background_color1 background_color2 " +
 	"link_1 link_2 link_3 owner_defined background_image"
 
-// readShare reads all fields of a share.
+// readShare reads the fields that a new share and a changed one have in common.
 func (d *draft) readShare() {
 	c := d.c
 	mayClear := !d.creating && !d.h.w.Options.Shares.TitleRequired
@@ -206,7 +211,7 @@ func (d *draft) readShare() {
 		d.WorkspaceStyle = style
 	}
 	d.expiry()
-	d.flags()
+	d.readFlags()
 	for name, into := range map[string]*seed.JSON{
 		"accent_color": &d.AccentColor, "background_color1": &d.BackgroundColor1,
 		"background_color2": &d.BackgroundColor2,
@@ -217,8 +222,8 @@ func (d *draft) readShare() {
 	d.background()
 }
 
-// flags reads the switches of a share.
-func (d *draft) flags() {
+// readFlags reads the switches of a share.
+func (d *draft) readFlags() {
 	if on, given := d.flag("comments_enabled"); given {
 		d.NoComments, d.comments = !on, on
 	}
@@ -229,15 +234,16 @@ func (d *draft) flags() {
 		d.AnonymousUploads, d.uploads = on, on
 	}
 	if on, given := d.flag("intelligence"); given {
-		d.intelligence(on)
+		d.setIntelligence(on)
 	}
 	if _, given := d.c.Field("download_security"); given {
 		d.NoGuestDownloads = d.DownloadSecurity == world.SecurityHigh
 	}
 }
 
-// intelligence applies to portals, if in the plan. A share of a folder ignores it.
-func (d *draft) intelligence(on bool) {
+// setIntelligence turns the index of a share on or off, if the plan has one. A share
+// that shows a folder has the index of its workspace.
+func (d *draft) setIntelligence(on bool) {
 	switch {
 	case on && d.ShowsFolder() && !d.creating:
 		d.c.Check.Invalid("intelligence", "The workspace indexes the files of its folders.")
@@ -253,7 +259,8 @@ const (
 	notClearable = false
 )
 
-// text reads a text of least to most characters, if it is given.
+// text reads a text of least to most characters into a field, if it is given. If
+// clears is true, null and "" clear the field.
 func (d *draft) text(name string, into *string, least, most int, clears bool) {
 	value, given := d.c.Field(name)
 	switch {
@@ -269,6 +276,7 @@ func (d *draft) text(name string, into *string, least, most int, clears bool) {
 	*into = value
 }
 
+// customName reads the name of the share in links, which no other share may have.
 func (d *draft) customName() {
 	value, given := d.c.Field("custom_name")
 	switch {
@@ -282,6 +290,8 @@ func (d *draft) customName() {
 	}
 }
 
+// isCustomName reports whether a text has the form of a custom name: 4 to 80 letters
+// and digits.
 func isCustomName(name string) bool {
 	length := utf8.RuneCountInString(name)
 	return length >= customNameLeast && length <= customNameMost && utf8.ValidString(name) &&
@@ -290,17 +300,20 @@ func isCustomName(name string) bool {
 
 const byAny = "" // in nameTaken: no share is excepted
 
-// nameTaken reports whether a share has a custom name, except one of them.
+// nameTaken reports whether another share than the one with the ID except has a custom
+// name.
 func (h *Handlers) nameTaken(name, except string) bool {
 	id := h.w.ShareNamed(name)
 	return id != "" && id != except
 }
 
+// flag returns a boolean field, and whether it is given.
 func (d *draft) flag(name string) (on, given bool) {
 	value, given := d.c.Field(name)
 	return given && d.c.Check.Yes(name, value), given
 }
 
+// expiry reads when the share expires; null and "" mean never.
 func (d *draft) expiry() {
 	value, given := d.c.Field("expires")
 	switch {
@@ -316,6 +329,7 @@ func (d *draft) expiry() {
 	d.Expires = at
 }
 
+// background reads the number of the background image.
 func (d *draft) background() {
 	value, given := d.c.Field("background_image")
 	if !given {
@@ -331,6 +345,7 @@ func (d *draft) background() {
 	d.BackgroundImage = n
 }
 
+// exclusions checks fields that exclude each other.
 func (d *draft) exclusions() {
 	password, _ := d.c.Field("password")
 	_, typed := d.c.Field("share_type")
@@ -350,9 +365,10 @@ func (d *draft) exclusions() {
 // featureAnonymousUploads is ours: the name is not published.
 const featureAnonymousUploads = "anonymous_uploads"
 
-// follow applies dependent values: settings that require an identity restrict a
-// link for anyone to registered users and clear what only such a link may have.
-func (d *draft) follow() {
+// applyConsequences changes fields that follow from others: a link for anyone is
+// restricted to registered users if another setting requires to know the user, and
+// only a link for anyone keeps a password and anonymous uploads.
+func (d *draft) applyConsequences() {
 	notify, notified := d.c.Field("notify")
 	needsIdentity := d.comments || notified && notify != notifyNever
 	uploads := d.AnonymousUploads && d.Kind() != world.ShareSend

@@ -45,7 +45,8 @@ func (h *lockCalls) lockRoutes() []*wire.Route {
 	)
 }
 
-// fileToLock finds a file or note that the caller may change.
+// fileToLock returns the file or note in the path, which the caller must be allowed to
+// change.
 func (h *lockCalls) fileToLock(c *wire.Call) (world.Store, *world.Node, error) {
 	in, n, err := h.tree.NodeOfPath(c)
 	if err == nil {
@@ -57,7 +58,7 @@ func (h *lockCalls) fileToLock(c *wire.Call) (world.Store, *world.Node, error) {
 	return in, n, err
 }
 
-// lockOf returns the lock of a node, nil without one.
+// lockOf returns the lock of a node, nil if it has none or it has expired.
 func (h *Handlers) lockOf(n *world.Node) *lock {
 	l := h.locks[n.ID]
 	if l == nil || !h.w.Now().Before(l.ends) {
@@ -66,7 +67,7 @@ func (h *Handlers) lockOf(n *world.Node) *lock {
 	return l
 }
 
-// RefuseLocked refuses a write to a node that another user has locked.
+// RefuseLocked returns a refusal if another user has locked a node; n may be nil.
 func (h *Handlers) RefuseLocked(c *wire.Call, n *world.Node) error {
 	if n == nil {
 		return nil
@@ -77,11 +78,14 @@ func (h *Handlers) RefuseLocked(c *wire.Call, n *world.Node) error {
 	return nil
 }
 
+// lockedRefusal returns the refusal of a call for a node that is locked.
 func (h *Handlers) lockedRefusal() error {
 	status := cmp.Or(h.w.Options.Storage.LockedStatus, http.StatusLocked)
 	return wire.Refuse(status, CodeLocked, "The file is locked.")
 }
 
+// acquireLock locks a file for the field duration, and returns the token with which
+// the lock can be renewed and released.
 func (h *lockCalls) acquireLock(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	l := &lock{user: c.UserID(), length: usualLock * time.Second}
 	if text, given := c.Field("duration"); given {
@@ -108,8 +112,8 @@ func (h *lockCalls) acquireLock(c *wire.Call, in world.Store, n *world.Node) (wi
 	return wire.Object{{"lock_token", l.token}, {"lock_info", h.lockInfo(in, n)}}, nil
 }
 
-// lockInfo renders the lock of a node, nil without one. Its members are the
-// emulator's own.
+// lockInfo renders the lock of a node, nil without one. The names of its members are
+// assumed.
 func (h *lockCalls) lockInfo(in world.Store, n *world.Node) any {
 	l := h.tree.lockOf(n)
 	if l == nil {
@@ -122,11 +126,12 @@ func (h *lockCalls) lockInfo(in world.Store, n *world.Node) any {
 	return info
 }
 
+// getLock returns the lock of a node.
 func (h *lockCalls) getLock(_ *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	return wire.Object{{"lock_info", h.lockInfo(in, n)}}, nil
 }
 
-// ownLock finds the lock of a token.
+// ownLock returns the lock of a node if it has the token, and otherwise a refusal.
 func (h *lockCalls) ownLock(n *world.Node, token string) (*lock, error) {
 	l := h.tree.lockOf(n)
 	switch {
@@ -138,6 +143,7 @@ func (h *lockCalls) ownLock(n *world.Node, token string) (*lock, error) {
 	return l, nil
 }
 
+// renewLock extends a lock by its duration.
 func (h *lockCalls) renewLock(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	token, given := c.Field("lock_token")
 	c.Check.MissingIf(!given, "lock_token", "The token of the lock.")
@@ -152,7 +158,8 @@ func (h *lockCalls) renewLock(c *wire.Call, in world.Store, n *world.Node) (wire
 	return wire.Object{{"lock_info", h.lockInfo(in, n)}}, nil
 }
 
-// releaseLock unlocks a file. A token in the body is ignored.
+// releaseLock unlocks a file. The token must be in the query: one in the body is
+// ignored.
 func (h *lockCalls) releaseLock(c *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
 	token := c.Value("lock_token")
 	if token == "" {

@@ -36,7 +36,9 @@ func (h *notes) noteRoutes() []*wire.Route {
 	}
 }
 
-func (h *Handlers) mayStore(c *wire.Call, in world.Store) error {
+// mayWriteNotes returns a refusal if the caller may not write in a storage, or the
+// plan has no notes.
+func (h *Handlers) mayWriteNotes(c *wire.Call, in world.Store) error {
 	switch {
 	case h.w.Covers(c.Key, in.Profile) < wire.Write:
 		return c.Key.RefuseWrite()
@@ -46,8 +48,9 @@ func (h *Handlers) mayStore(c *wire.Call, in world.Store) error {
 	return h.w.Lacks(world.FeatureAI)
 }
 
+// createNote creates a note in a folder.
 func (h *notes) createNote(c *wire.Call, in world.Store) (wire.Object, error) {
-	if err := h.tree.mayStore(c, in); err != nil {
+	if err := h.tree.mayWriteNotes(c, in); err != nil {
 		return nil, err
 	}
 	parent := c.Segment("parent_id")
@@ -72,10 +75,14 @@ func (h *notes) createNote(c *wire.Call, in world.Store) (wire.Object, error) {
 	return wire.Object{{"node", h.tree.NodeObject(in, n, c.Out.Level)}}, nil
 }
 
+// event returns the name of a storage event, which begins with the kind of the profile
+// that owns the nodes.
 func event(in world.Store, h *Handlers, what string) string {
 	return h.w.KindOf(in.Owner) + "_storage_" + what
 }
 
+// noteName returns the field with the name of a note, which must end in .md. If must
+// is true, it is required.
 func noteName(c *wire.Call, must bool) string {
 	name, given := c.Field("name")
 	switch {
@@ -90,7 +97,8 @@ func noteName(c *wire.Call, must bool) string {
 	return name
 }
 
-// noteContent reads the text of a note and removes invalid characters.
+// noteContent returns the field with the text of a note, without invalid characters.
+// If must is true, it is required.
 func noteContent(c *wire.Call, must bool) string {
 	content, given := c.Field("content")
 	switch {
@@ -107,7 +115,7 @@ func noteContent(c *wire.Call, must bool) string {
 	return Sanitized(content)
 }
 
-// Sanitized returns the text of a note without active content.
+// Sanitized returns a text without control characters, except for tabs and line ends.
 func Sanitized(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0x7f && r < 0xa0 {
@@ -117,8 +125,10 @@ func Sanitized(text string) string {
 	}, text)
 }
 
+// updateNote changes the name or the text of a note. With the field if_version_id, it
+// refuses a note that has another current version.
 func (h *notes) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	if err := h.tree.mayStore(c, in); err != nil {
+	if err := h.tree.mayWriteNotes(c, in); err != nil {
 		return nil, err
 	}
 	_, renames := c.Field("name")
@@ -155,7 +165,8 @@ func (h *notes) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire.Ob
 	return wire.Object{{"node", h.tree.NodeObject(in, n, c.Out.Level)}}, nil
 }
 
-// overtaken rejects a write to an old version and returns the current one.
+// overtaken returns the refusal of a write to a version that is not the current one,
+// which it names.
 func overtaken(current world.Version) error {
 	a := wire.Refuse(http.StatusConflict, codeNotCurrent, "The note has another version by now.")
 	sum := sha256.Sum256([]byte(current.Content))
@@ -166,7 +177,8 @@ func overtaken(current world.Version) error {
 	return a
 }
 
-// NodeOfPath finds the node of a call that is not in the trash.
+// NodeOfPath returns the node in the path, with its storage. A node in the trash is
+// refused as missing.
 func (h *Handlers) NodeOfPath(c *wire.Call) (world.Store, *world.Node, error) {
 	id := c.OpaqueSegment("node_id")
 	if err := c.Check.Refusal(); err != nil {
@@ -183,6 +195,7 @@ func (h *Handlers) NodeOfPath(c *wire.Call) (world.Store, *world.Node, error) {
 	return in, n, nil
 }
 
+// noteOfPath returns the note in the path, with its storage.
 func (h *notes) noteOfPath(c *wire.Call) (world.Store, *world.Node, error) {
 	in, n, err := h.tree.NodeOfPath(c)
 	if err == nil && n.Kind != world.KindNote {
@@ -191,6 +204,8 @@ func (h *notes) noteOfPath(c *wire.Call) (world.Store, *world.Node, error) {
 	return in, n, err
 }
 
+// versionOfQuery returns the version of a node that the query names, the current one
+// by default.
 func versionOfQuery(c *wire.Call, n *world.Node) (world.Version, error) {
 	id := c.Value("version_id")
 	if id != "" && !wire.IsOpaque(wire.Plain(id)) {
@@ -204,6 +219,7 @@ func versionOfQuery(c *wire.Call, n *world.Node) (world.Version, error) {
 	return v, nil
 }
 
+// readNote returns the text of a note.
 func (h *notes) readNote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	v, err := versionOfQuery(c, n)
 	if err != nil {
