@@ -146,7 +146,8 @@ func (h *Handlers) view(c *wire.Call) view {
 // omitted is the value of a member that is left out.
 type omitted struct{}
 
-// only returns a value or, if is is false, that of a member that is left out.
+// only returns a value or, if the condition is false, that of a member that is left
+// out.
 func only(is bool, value any) any {
 	if is {
 		return value

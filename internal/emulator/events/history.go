@@ -235,8 +235,8 @@ func (g *generator) recordNames(row uint32) {
 	}
 }
 
-// found reports whether the owner of the workspace, whose number in the log is here,
-// finds an event by a search of it.
+// found reports whether the owner of the workspace finds an event by a search of the
+// workspace, whose number in the log is here.
 func (g *generator) found(e *world.Entry, here uint32) bool {
 	kind := &g.state.w.Log.Kinds.Values[e.Kind]
 	concerned := kind.Permission != world.ForTarget || e.Caller == g.owner || e.User == g.owner
@@ -344,8 +344,8 @@ func (g *generator) login(n uint32, p *person) {
 	})
 }
 
-// who returns a random person among those who work at a time, or among all if nobody
-// does.
+// who returns a random person among those who work at a time, or among all if none
+// works.
 func (g *generator) who(created int64) *person {
 	if present := g.hours[created/3600%24]; len(present) > 0 {
 		return &g.people[present[g.dice.IntN(len(present))]]

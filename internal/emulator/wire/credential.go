@@ -63,7 +63,7 @@ func (k *Credential) RefuseWrite() error {
 		"The credential may only read.", Member{"credential_type", k.TypeName()})
 }
 
-// KindEnvelope is a scope entity without endpoints here.
+// KindEnvelope is a scope entity for which the emulator has no endpoints.
 const KindEnvelope = "sign_envelope" // assumed: no published name
 
 // Mode is the access mode of a credential to an entity.

@@ -275,7 +275,7 @@ func (s *site) readNewest(ctx context.Context, stream jetstream.Stream, row *pro
 }
 
 // rates adds counts to the history, and computes the rate of each profile in the last
-// minute: from its oldest sample of the same kind (here or not) that is not larger.
+// minute: from its oldest sample of the same kind (held or not) that is not larger.
 // The number of messages in the stream falls when messages expire.
 func (s *site) rates(now *status, counts []count) {
 	s.history = append(s.history, sample{now.Time, counts})
