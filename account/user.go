@@ -150,7 +150,8 @@ func phone(op, country, number string) (api.Form, error) {
 	return f.Form, f.Err()
 }
 
-// confidential sets a required field. Its error does not contain the value.
+// confidential sets a form field that must have a value. Its error does not
+// contain the value.
 func confidential(f *form.Fields, field, value string) {
 	if value == "" {
 		f.Refuse(field, "must be given", "")

@@ -95,7 +95,8 @@ func successor(key string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// begin sends the question, in a new thread if none is given.
+// begin sends the question, in the thread of the options or else in a new one,
+// and returns its turn.
 func (s *Service) begin(
 	ctx context.Context, in api.Profile, q Question, o *AskOptions, opts []api.CallOption,
 ) (*Turn, error) {

@@ -142,7 +142,7 @@ func (t *Threads) Create(
 	return &ThreadTurns{thread, []*Turn{turn}, 1}, nil
 }
 
-// check rejects a name or a kind that is not valid.
+// check returns an error for a name or a kind that a thread cannot have.
 func (r CreateThreadRequest) check(args input.Args) error {
 	if r.Kind == ThreadKindAll {
 		return args.Refuse("kind", "must be user or agent", strconv.Quote(string(r.Kind)))

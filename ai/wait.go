@@ -153,7 +153,8 @@ func (w *waiting) look(ctx context.Context) (ended bool, err error) {
 	return t.Status.Ended(), nil
 }
 
-// fail adds the turn to an error. Invalid input is returned as it is.
+// fail returns err as a [*TurnError] with the last state of the turn. An error
+// of the input is returned as it is.
 func (w *waiting) fail(err error) error {
 	if _, bad := errors.AsType[*api.InputError](err); bad {
 		return err

@@ -68,7 +68,8 @@ func Path(template string, segments ...string) Route {
 	return r
 }
 
-// routeOf is [Path] for segments that are strings, identifiers or persons.
+// routeOf returns what [Path] does, for segments that are strings, identifiers
+// or persons.
 func routeOf(template string, segments []any) Route {
 	if strings.ContainsAny(template, "?#") {
 		const rule = "must have no query: see WithQuery"

@@ -144,7 +144,8 @@ func (w *walk) add(a Access) error {
 	return nil
 }
 
-// failed adds a row for a place that cannot be read because of err, if there is one.
+// failed yields a row with err for a place that cannot be read; nil yields
+// none. It returns an error only if the iteration must end.
 func (w *walk) failed(a Access, err error) error {
 	switch {
 	case err == nil, errors.Is(err, errStopped):
@@ -262,13 +263,14 @@ func (w *walk) fileShare(link *fileshares.FileShare) error {
 // errManyGrants means that a File Share may have grants that are not listed.
 var errManyGrants = fmt.Errorf("the platform lists the first %d grants only", mostGrants)
 
-// link adds who may open a place by its link.
+// link yields a row for the people who may open a place by its link.
 func (w *walk) link(place Access, who string) error {
 	place.Role, place.Via = cmp.Or(who, "unknown"), ViaLink
 	return w.add(place)
 }
 
-// members adds the members of a place, and those who are invited.
+// members yields a row for each member of a place, and for each person who is
+// invited.
 func (w *walk) members(place Access) error {
 	for m, err := range w.s.members.All(w.ctx, place.Place, nil, w.opts...) {
 		if err != nil {

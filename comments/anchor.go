@@ -225,7 +225,8 @@ func (a *Anchor) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// takeDuration takes a number of seconds. A number out of range is left in m.
+// takeDuration moves a member of m that is a number of seconds into a Duration,
+// nil if there is none. A number out of range stays in m.
 func takeDuration(m decode.Members, name string) *time.Duration {
 	var seconds *float64
 	raw := m[name]

@@ -124,7 +124,8 @@ type reacted struct {
 	Own       string        `json:"user_reaction"` // (assumed name)
 }
 
-// react sends a change of a reaction. If the response has no reactions, they are read.
+// react sends a request that changes a reaction, and returns the reactions of
+// the comment. If the response has none, it reads the comment.
 func (s *Service) react(
 	ctx context.Context, comment api.OpaqueID, r *api.Request, opts []api.CallOption,
 ) (*Reactions, error) {

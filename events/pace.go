@@ -91,8 +91,8 @@ func (p *pace) Call(ctx context.Context, r *api.Request, out any, opts ...api.Ca
 	return p.Client.Call(ctx, r, out, opts...)
 }
 
-// changed is what the Waker calls: the profile has changed or, if it is not watched any
-// more, may change without a report.
+// changed is called by the Waker: with true if the profile has changed, with
+// false if it is not watched any more and may change without a report.
 func (p *pace) changed(watched bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

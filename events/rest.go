@@ -35,12 +35,13 @@ func (r *rest) slice() (low, high int64) {
 	}
 }
 
-// shrink makes the current slice smaller, at most half as large. It reports whether that
-// is possible. The pass lasts from its time from, which may be zero, to its time to.
+// shrink makes the current slice of time smaller, at most half as large, and
+// reports whether it could. The pass lasts from one time, which may be zero, to
+// another.
 //
-// Of the first slices, what the pages have shown decides about the side on which they
-// begin, and their width: most of the events that are found again are then still
-// remembered. It does not decide what is searched.
+// What the pages have shown, s, decides on which side the first slices begin,
+// and their width: then most of the events that are found again are still
+// remembered as duplicates. It does not change what is searched.
 func (r *rest) shrink(s seen, from, to time.Time) bool {
 	if r.High == 0 {
 		r.Low, r.High = max(unix(from), 0), unix(to)
@@ -67,8 +68,9 @@ func (r *rest) shrink(s seen, from, to time.Time) bool {
 	return true
 }
 
-// next moves on from a slice that has ended after count events. It reports whether there
-// is another one. A slice with a quarter of the events that fit doubles the width.
+// next moves on from a slice of time that has ended after count events, and
+// reports whether there is another slice. If there were few events for the size
+// of the slice, the following ones are twice as wide.
 func (r *rest) next(count int) bool {
 	if r.Width == 0 { // the slice was all that is left of this part
 		older := r.Older
@@ -183,8 +185,8 @@ func newIDs(all hashes) ids {
 	return s
 }
 
-// add adds id, in place of the oldest one if the set is full. It reports whether id was
-// not in the set.
+// add adds an ID to the set, in place of the oldest one if the set is full, and
+// reports whether it is new.
 func (s *ids) add(id uint64) bool {
 	if _, known := s.set[id]; known {
 		return false

@@ -225,8 +225,8 @@ func (w *Walk) pass(ctx context.Context, yield func(*Event, error) bool) error {
 	return nil
 }
 
-// begin sets the end of the pass by the server's clock, so that all pages are cut
-// from the same set.
+// begin sets the end of the pass to the present time of the server, so that all
+// pages are cut from the same set of events.
 func (w *Walk) begin(ctx context.Context) error {
 	if !w.query.CreatedMax.IsZero() || w.query.ParentEventID != "" || !w.state.Max.IsZero() {
 		return nil

@@ -104,7 +104,7 @@ func (s *Service) Update(ctx context.Context, fileshare api.ID, r UpdateRequest,
 
 type fields struct{ form.Fields }
 
-// checked returns the first error of the fields, or of their combination.
+// checked returns the first error of a field, or of a combination of fields.
 func (f *fields) checked() error {
 	if f.Form[fieldExpires] != nil && f.Form[fieldExpiresAt] != nil {
 		f.Refuse(fieldExpires, "must be left out with ExpiresAt, even to clear that", "")

@@ -64,7 +64,7 @@ func (f *fields) notify(value Notify) {
 	form.Word(&f.Fields, name, value)
 }
 
-// none rejects a field for the members of an organization, if it is given: they
+// none refuses a field for the members of an organization, if it is given: they
 // have no such setting, and the server would ignore it.
 func (f *fields) none(field string, given bool) {
 	if given && f.of == api.ProfileKindOrg {

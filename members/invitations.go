@@ -124,7 +124,8 @@ func (i *Invitations) List(
 	return &InvitationPage{Invitations: all}, nil
 }
 
-// refuseWindow rejects the bounds of a page.
+// refuseWindow returns an error if Limit or Offset is set, for lists that have
+// no pages.
 func (o InvitationListOptions) refuseWindow(op string) error {
 	const rule = "must be left out: only invitations to an organization have pages"
 	args := input.Fields[InvitationListOptions](op)

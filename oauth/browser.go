@@ -181,8 +181,8 @@ func (o *opener) preferred(url string) [][]string {
 	return all
 }
 
-// checkWebAddress rejects an address that is not http or https. The error does not
-// contain it.
+// checkWebAddress returns an error for an address that is not an http or https
+// URL. The error does not contain it.
 func checkWebAddress(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" ||

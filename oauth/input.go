@@ -155,8 +155,8 @@ func parsePage(args input.Args, field, text string) (*template.Template, error) 
 	return page, nil
 }
 
-// checkParameters rejects parameters that would replace one of the protocol, and
-// repeated ones (RFC 6749, section 3.1).
+// checkParameters returns an error for parameters that would replace one of the
+// protocol, and for repeated ones (RFC 6749, section 3.1).
 func checkParameters(args input.Args, all url.Values) error {
 	const protocol = " client_id redirect_uri response_type response_mode response_format state code_challenge " +
 		"code_challenge_method scope access_mode account_settings resource agent_name display_code request " +

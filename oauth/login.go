@@ -191,6 +191,8 @@ func listen(ctx context.Context, c Config, op string, m machine) (net.Listener, 
 // or entering a code.
 func (s *signIn) another() bool { return s.Prompt != nil || s.offersDevices() }
 
+// offersDevices reports whether the user can sign in on another device with a
+// code that is shown.
 func (s *signIn) offersDevices() bool { return s.ShowDeviceCode != nil && s.server.Device != "" }
 
 type signIn struct {

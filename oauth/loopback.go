@@ -312,7 +312,8 @@ func (x *expected) read(query string) (b callback, genuine bool) {
 	return b, genuine
 }
 
-// same compares in constant time.
+// same reports whether two texts are equal, in a time that does not depend on
+// where they differ.
 func same(got, want string) bool { return subtle.ConstantTimeCompare([]byte(got), []byte(want)) == 1 }
 
 // printable returns the first characters of a text from a server, without

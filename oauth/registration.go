@@ -216,7 +216,8 @@ func loopbackHost(host string) bool {
 	return strings.EqualFold(host, "localhost") || net.ParseIP(host).Equal(net.IPv4(127, 0, 0, 1))
 }
 
-// anyLoopbackHost is loopbackHost for servers that accept ::1 as well.
+// anyLoopbackHost reports whether a host is this machine, by any of its names:
+// unlike the platform, some servers accept ::1.
 func anyLoopbackHost(host string) bool { return host == "::1" || loopbackHost(host) }
 
 // loopbackURI returns the redirect URI that is registered. Servers accept any

@@ -102,7 +102,7 @@ type answer struct {
 }
 
 // holds reports whether an answer can still be returned: it has not expired,
-// and nothing was changed in the store by this process since.
+// and no sign-in or sign-out in this process was recorded since.
 func (s *Source) holds(a *answer) bool {
 	return a != nil && a.signIns == s.signIns.Load() && time.Now().Before(a.until)
 }

@@ -65,7 +65,8 @@ type Record interface {
 // errUnlocked is the error of Save after Unlock.
 var errUnlocked = errors.New("fastio: oauth: the record is not locked any more")
 
-// checkAccount rejects an invalid name of an account.
+// checkAccount returns an error for a text that cannot be the name of an
+// account.
 func checkAccount(name string) error {
 	switch {
 	case strings.TrimSpace(name) == "":

@@ -19,7 +19,8 @@ import (
 	"github.com/fastio-go/fastio/realtime"
 )
 
-// fail reports an error, without its text, which may hold anything.
+// fail sets the status of a span to an error, without its text, which may hold
+// anything. Nil does nothing.
 func fail(span trace.Span, err error) {
 	if err == nil || !span.IsRecording() {
 		return
@@ -44,7 +45,8 @@ func withError(err error, attrs ...attribute.KeyValue) metric.MeasurementOption 
 	return metric.WithAttributes(attrs...)
 }
 
-// errorType returns one of few words for an error.
+// errorType returns the value of the attribute error.type for an error, one of
+// few words.
 func errorType(err error) string {
 	if text := answerType(err); text != "" {
 		return text
@@ -52,7 +54,8 @@ func errorType(err error) string {
 	return networkType(err)
 }
 
-// answerType is errorType for an error that the server or the SDK has reported, else "".
+// answerType returns the value of the attribute error.type for an error that
+// the server or the SDK has reported, "" for any other.
 func answerType(err error) string {
 	if e, ok := errors.AsType[*api.Error](err); ok {
 		if e.Status >= http.StatusBadRequest {

@@ -362,8 +362,9 @@ func (s *Subscription) answered(h http.Header) {
 	s.heard(h)
 }
 
-// heard records when the server responded. If that was long ago before, changes or
-// events may have been missed: it requests a resync or a catch-up for that time.
+// heard records a response of the server. If the response or frame before it
+// was long ago, changes or events may have been missed: then it requests a
+// resync, or a read of the event log.
 func (s *Subscription) heard(h http.Header) {
 	before, silence := s.clock.answer(h)
 	if silence > longAbsent {

@@ -213,7 +213,8 @@ func (q *Query) setFilters(args input.Args, in api.Profile, v url.Values) error 
 	return nil
 }
 
-// filtersText returns 1 to 5 filters as JSON.
+// filtersText checks the filters, of which there must be 1 to 5, and returns
+// them as JSON.
 func filtersText(args input.Args, all []metadata.Filter) (string, error) {
 	const most = 5
 	if len(all) == 0 || len(all) > most {

@@ -89,7 +89,7 @@ type resultWire struct {
 	ResponseCode json.RawMessage        `json:"response_code"`
 }
 
-// result returns the hits of either form, with what was not searched.
+// result returns the response as a Result. The hits are in one of two members.
 func (w *resultWire) result(q *Query) *Result {
 	r := &Result{
 		Hits: w.Files, Pagination: w.Pagination, Metadata: w.Metadata, Filter: w.Filter, ResponseCode: w.ResponseCode,

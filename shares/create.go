@@ -92,8 +92,8 @@ func (s *Service) Create(
 	return call.Found(op, "share", a.share())
 }
 
-// check rejects contradictory fields. Combinations that the server adjusts,
-// such as comments with AccessAnyone, are sent.
+// check refuses fields that contradict each other. Combinations that the server
+// adjusts, such as comments with AccessAnyone, are sent.
 func (r CreateRequest) check(f *fields) {
 	if r.Title == "" {
 		f.Refuse("title", "must not be empty", "")
@@ -128,7 +128,8 @@ func (r CreateRequest) checkFolder(f *fields) {
 	}
 }
 
-// checkPortal rejects fields that are valid only for a portal.
+// checkPortal refuses fields that are invalid for a portal, a share whose
+// content is not a folder of a workspace.
 func (r CreateRequest) checkPortal(f *fields) {
 	const mode = " unless StorageMode is workspace_folder"
 	switch {
@@ -143,7 +144,8 @@ func (r CreateRequest) checkPortal(f *fields) {
 	}
 }
 
-// checkOpen rejects fields that are valid only with AccessAnyone.
+// checkOpen refuses a password and anonymous uploads where they are invalid.
+// Send reports that the share does not receive files.
 func checkOpen(f *fields, access Access, password, anonymous, send bool) {
 	rule := "must be left out unless Access is " + strconv.Quote(string(AccessAnyone))
 	switch {

@@ -34,7 +34,7 @@ func (f *fields) text(least, most int) func(field, value string) {
 	}
 }
 
-// name sets a custom name.
+// name checks a custom name and sets the field.
 func (f *fields) name(field, value string) {
 	f.text(minName, maxName)(field, value)
 	if strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) }) {
@@ -42,7 +42,8 @@ func (f *fields) name(field, value string) {
 	}
 }
 
-// password sets the password of a link. Errors do not contain it.
+// password checks the password of a link and sets the field. Errors do not
+// contain it.
 func (f *fields) password(field string, value api.Secret) {
 	if strings.EqualFold(strings.TrimSpace(value.Reveal()), form.Null) {
 		f.Refuse(field, "must not be the reserved word null", "")

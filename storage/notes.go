@@ -116,7 +116,8 @@ func checkMarkdown(args input.Args, content string) error {
 	return nil
 }
 
-// write sends a request whose answer is a node, as node, note or at the root.
+// write sends a request and returns the node in its response, which is called
+// node or note, or is the whole payload.
 func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption) (*Node, error) {
 	a, err := call.Payload[struct {
 		Node  *Node                      `json:"node"` // (assumed name)

@@ -31,7 +31,8 @@ func (f *file) upload(ctx context.Context) error {
 	return f.resume(ctx, from)
 }
 
-// begin sends the content in one call, or in chunks.
+// begin begins an upload: it sends the content in one call if it is small, else
+// in chunks.
 func (f *file) begin(ctx context.Context) error {
 	r := f.request()
 	if r.Size < 0 {

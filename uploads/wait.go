@@ -29,6 +29,7 @@ const (
 	lookAgain = 30 * time.Second // without a report of a change, while the server holds the poll
 )
 
+// newEnded returns an ended without waiting uploads.
 func newEnded(polls *activity.Service) *ended {
 	return &ended{polls: polls, waiting: map[api.OpaqueID]chan struct{}{}, heard: make(chan struct{})}
 }
@@ -55,7 +56,8 @@ func (e *ended) add(uploads []api.OpaqueID) (changed <-chan struct{}, remove fun
 	}
 }
 
-// watch polls until the last upload is removed, or without permission.
+// watch polls for changes of uploads until ctx is done, which is when the last
+// upload is removed, or until the poll is refused.
 func (e *ended) watch(ctx context.Context) {
 	begun := false
 	for r, err := range e.polls.Watch(ctx, api.User(api.Me), nil) {
@@ -110,7 +112,9 @@ func (e *ended) next(since, read time.Time) (at time.Time, heard <-chan struct{}
 	return read.Add(pause), e.heard
 }
 
-// wait waits until an upload is to be read again.
+// wait waits until an upload, which waits since a time, is to be read again:
+// after a change, at a time that depends on how long it waits, or when ctx is
+// done.
 func (e *ended) wait(ctx context.Context, since time.Time, changed <-chan struct{}) {
 	for read := time.Now(); ; {
 		at, heard := e.next(since, read) //nolint:contextcheck // all uploads share the poll
@@ -128,8 +132,8 @@ func (e *ended) wait(ctx context.Context, since time.Time, changed <-chan struct
 // mostLooks is how often an upload is read that may not have been completed.
 const mostLooks = 5
 
-// completed reads the upload some times, and reports whether its content is complete. The
-// error is that of the last read.
+// completed reads the upload a few times, and reports whether it does not
+// accept content any more. The error is that of the last read.
 func (f *file) completed(ctx context.Context) (bool, error) {
 	var interval wait.Interval
 	looks := 0
@@ -143,7 +147,7 @@ func (f *file) completed(ctx context.Context) (bool, error) {
 	return err == nil && !f.open(), err
 }
 
-// look reads the state of the upload.
+// look reads the state of the upload from the platform.
 func (f *file) look(ctx context.Context) error {
 	u, err := f.s.Get(ctx, f.ID, f.opts...)
 	if err != nil {
@@ -159,7 +163,8 @@ func (f *file) open() bool {
 	return f.state.Status == StatusReady || f.state.Status == StatusUploading
 }
 
-// unknown returns the error of an upload whose result is unknown.
+// unknown returns the error of an upload of which is not known whether it has
+// ended successfully.
 func (f *file) unknown(causes ...error) error {
 	return &Error{Op: f.op, Upload: f.state, Err: errors.Join(causes...)}
 }
@@ -204,8 +209,8 @@ func (f *file) await(ctx context.Context) error {
 	})
 }
 
-// await calls read until it returns true or an error that is final: at once, after a change
-// of one of the uploads, and at intervals.
+// await calls read until it returns true or a final error: at once, after a
+// change of one of the uploads, and at intervals.
 func (s *Service) await(ctx context.Context, uploads []api.OpaqueID, read func() (bool, error)) error {
 	changed, remove := s.ended.add(uploads)
 	defer remove()

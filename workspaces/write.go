@@ -91,8 +91,8 @@ func (s *Service) Create(
 	return nil, call.NameTaken(err)
 }
 
-// checked reports whether a server that follows the documents can refuse no field of the
-// request but FolderName: the others were checked.
+// checked reports whether all fields but FolderName were checked, so that a
+// server that follows the documents can only refuse that.
 func (r *CreateRequest) checked() bool {
 	known := []Permission{"", PermissionOrgOwners, PermissionAdmins, PermissionMembers}
 	return (r.Intelligence == nil || !*r.Intelligence) &&

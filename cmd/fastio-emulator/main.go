@@ -190,7 +190,8 @@ func emulate(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	return serve(ctx, s, l, c.live, workspace)
 }
 
-// serve handles requests on the listener and adds events to the log.
+// serve handles requests on the listener until ctx is done, and adds an event
+// to the workspace at each interval.
 func serve(ctx context.Context, s *emulator.Server, l net.Listener, live time.Duration, workspace string) error {
 	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 	ctx, stop := context.WithCancel(ctx)
@@ -211,8 +212,9 @@ func serve(ctx context.Context, s *emulator.Server, l net.Listener, live time.Du
 	return err
 }
 
-// hold makes a clock that is set stand still, so that what is invented does not
-// depend on the time that this takes, and returns a function that releases it.
+// hold stops the clock of the options, if it is set, so that what is invented
+// does not depend on how long that takes. It returns a function that starts it
+// again.
 func hold(o *seed.Options) (release func()) {
 	clock := o.Clock
 	if clock == nil {
@@ -228,7 +230,8 @@ func hold(o *seed.Options) (release func()) {
 	return func() { released.Store(true) }
 }
 
-// furnish adds the initial objects. It returns a token and a workspace.
+// furnish adds the initial objects to the emulator, and returns a token and a
+// workspace of them.
 func furnish(s *emulator.Server, c settings) (token, workspace string, err error) {
 	if c.seed != "" {
 		return load(s, c.seed)

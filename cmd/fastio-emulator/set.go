@@ -162,7 +162,8 @@ func items(text string) []any {
 	return list
 }
 
-// fill sets v to a JSON value whose members are named like fields.
+// fill sets v to a decoded JSON value. The members of an object may be named
+// like fields in any case, with - and _.
 func fill(v reflect.Value, tag reflect.StructTag, tree any) error {
 	list, isList := tree.([]any)
 	members, isObject := tree.(map[string]any)

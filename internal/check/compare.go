@@ -114,7 +114,7 @@ func (c *comparison) settle(o *Operation, read Read, calls []*seen, found map[Di
 
 func (s *seen) succeeded() bool { return s.Status/100 == 2 }
 
-// reason says why no call of an endpoint has succeeded.
+// reason returns why no call of an endpoint has succeeded.
 func (c *comparison) reason(read Read, calls []*seen) string {
 	statuses := map[int]bool{}
 	for _, s := range calls {

@@ -303,7 +303,7 @@ func (w *walk) first(kind, id string, room bool) bool {
 	return true
 }
 
-// all makes all reads, each for the objects that the ones before have found.
+// all makes all reads, each for the objects that earlier reads have found.
 func (w *walk) all() {
 	visit(w, "caller", callerReads(), struct{}{})
 	each(w, "org", w.orgs, orgReads(), memberReads())
@@ -394,8 +394,7 @@ func (w *walk) probe() {
 	w.rec.next, w.rec.form = signed, FormPlain
 }
 
-// trial makes a call whose response says what is left of a rate limit, if any
-// does.
+// trial makes a call whose response says what is left of a rate limit.
 func (w *walk) trial() {
 	request, opts := api.Get("/current/user/me/details/"), []api.CallOption(nil)
 	if !w.limited["account.Me"] {

@@ -75,7 +75,8 @@ func (o *object) add(t reflect.Type, name string) {
 	}
 }
 
-// addMember adds a member, and its other names, separated by commas.
+// addMember adds a member of the object, with a field of its type, under its
+// name and its other names, which commas separate.
 func (o *object) addMember(at Place, t reflect.Type, also string) {
 	if _, shadowed := o.members[at.Member]; shadowed {
 		return

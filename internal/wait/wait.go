@@ -77,8 +77,9 @@ func RetryAfterOf(err error) time.Duration {
 	return 0
 }
 
-// Windowed reports whether a 429 with this code means that a rate window is full. Two
-// codes mean something else: a busy helper, and an account that is locked.
+// Windowed reports whether a 429 with this code means that a rate window is
+// full. Two codes mean something else: another question on the documentation is
+// in progress, or the account is locked.
 func Windowed(code int64) bool { return code != codes.HowToBusy && code != codes.AccountLocked }
 
 // OnWindow reports whether e is a 429 of a rate window whose Retry-After says when it

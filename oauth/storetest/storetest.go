@@ -49,7 +49,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	runTests(t, open, time.Minute)
 }
 
-// runTests is Run with the longest wait of a test.
+// runTests runs the tests. Longest is how long a test may wait.
 func runTests(t *testing.T, open func(t *testing.T) Fixture, longest time.Duration) {
 	t.Helper()
 	for name, test := range map[string]func(f *fixture){
