@@ -135,7 +135,7 @@ func (r *UpdateRequest) form(op string) (api.Form, error) {
 	return form, nil
 }
 
-// setText sets a form field to a text of at most most characters, if one is
+// setText sets a form field to a text, not longer than most, if one is
 // given.
 func setText(form api.Form, args input.Args, name string, given api.Opt[string], most int) error {
 	text, set := given.Get()
