@@ -48,7 +48,8 @@ func (m *Map[V]) UnmarshalJSON(b []byte) error {
 	}
 }
 
-// dropNull removes the members that are null in b.
+// dropNull removes from m the members that are null in the JSON object b, from
+// which m was decoded: null is not false.
 func dropNull(m Map[bool], b []byte) error {
 	var members map[string]jsontext.Value
 	err := jsonv2.Unmarshal(b, &members, jsonopt.Lenient())
@@ -90,7 +91,7 @@ func (b *Bool) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// foldsTo reports whether text is the lower-case word, in any letter
+// foldsTo reports whether text is word, which is in lower case, in any letter
 // case.
 func foldsTo(text []byte, word string) bool {
 	if len(text) != len(word) {

@@ -100,8 +100,9 @@ const (
 	fenceLength = 3 // the fewest marks in one
 )
 
-// fenceOf returns the fence that the line opens. The language follows the marks; with
-// a backtick there, the marks are a span instead.
+// fenceOf returns the fence of a code block that the line opens, a zero one if
+// it opens none. After the marks there may be a language; with a backtick in
+// it, the marks begin a code span instead.
 func fenceOf(line string) fence {
 	mark, length, rest := fenceMarks(line)
 	if length < fenceLength || mark == '`' && strings.Contains(rest, "`") {
@@ -118,8 +119,9 @@ func (f fence) closedBy(line string) bool {
 	return mark == f.mark && length >= f.length && strings.Trim(rest, " \t") == ""
 }
 
-// fenceMarks returns the number of equal marks at the start of the line, and the
-// rest; no marks if it is indented too far or starts otherwise.
+// fenceMarks returns the mark, a backtick or a tilde, with which the line
+// starts, how often it is repeated, and the rest of the line. The length is 0
+// if the line is indented too far or starts otherwise.
 func fenceMarks(line string) (mark byte, length int, rest string) {
 	s := strings.TrimLeft(line, " ")
 	if len(line)-len(s) > fenceIndent || s == "" || s[0] != '`' && s[0] != '~' {
@@ -160,8 +162,8 @@ func lineMentions(line string, offset int, visit func(start, end int, m Mention)
 	textMentions(line[start:], offset+start, visit)
 }
 
-// spanEnd returns the end of the next run of exactly n backticks, -1 if there is
-// none.
+// spanEnd returns the end of the next run of exactly n backticks in
+// line[from:], which ends a code span; -1 if there is none.
 func spanEnd(line string, from, n int) int {
 	for from < len(line) {
 		i := strings.IndexByte(line[from:], '`')

@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// WriteJSON writes a report for an issue.
+// WriteJSON writes a report as JSON, in the form that is attached to an issue.
 func WriteJSON(w io.Writer, r *Report) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")

@@ -315,8 +315,9 @@ func scalarField(t reflect.Type) (reflect.StructField, bool) {
 	return reflect.StructField{Index: []int{}}, false
 }
 
-// convert stores a JSON value in a Go value of another type. It reports whether
-// that is possible without loss.
+// convert stores a JSON value in a Go value of another type, such as a number
+// in a string field, or an empty list in a struct. It reports whether that is
+// possible without loss.
 func convert(to reflect.Value, raw jsontext.Value) bool {
 	kind := raw.Kind()
 	if kind == '{' || kind == '[' {

@@ -92,7 +92,7 @@ func (f *Fields) Name(least, most int) func(field, value string) {
 // Null clears a field, so it is rejected as a text.
 const Null = "null"
 
-// NotNull rejects the word null, which clears a field.
+// NotNull refuses the word null, with which the server would clear the field.
 func (f *Fields) NotNull(field, value string) {
 	if strings.EqualFold(strings.TrimSpace(value), Null) {
 		f.Refuse(field, "must not be the reserved word null", strconv.Quote(value))
@@ -152,14 +152,15 @@ func (f *Fields) Time(layout string) func(field string, value time.Time) {
 	}
 }
 
-// Given sets a field unless the value is zero.
+// Given calls set for a field unless the value is zero.
 func Given[T comparable](field string, value T, set func(field string, value T)) {
 	if value != *new(T) {
 		set(field, value)
 	}
 }
 
-// Optional leaves a field of an update out, clears it, or sets it.
+// Optional sets the field of an update according to o: it leaves the field out,
+// sets it to cleared for null, or calls set with the value.
 func Optional[T any](f *Fields, field, cleared string, o api.Opt[T], set func(field string, value T)) {
 	if o.IsNull() {
 		f.Set(field, cleared)

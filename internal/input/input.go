@@ -51,7 +51,8 @@ func (a Args) Refuse(wire, rule, got string) error {
 	return &api.InputError{Op: a.Op, Field: field, Wire: sent, Rule: rule, Got: got}
 }
 
-// path returns the Go path of an argument and its name on the wire, "" if it has none.
+// path returns the Go path of an argument, such as Request.Items[2].Name, and
+// its name on the wire, "" if that is the same.
 func (a Args) path(wire string) (field, sent string) {
 	if a.of == nil {
 		return a.parameter(wire)
