@@ -52,7 +52,7 @@ func (a Args) Refuse(wire, rule, got string) error {
 }
 
 // path returns the Go path of an argument, such as Request.Items[2].Name, and
-// its name on the wire, "" if that is the same.
+// its name on the wire, "" if it has none.
 func (a Args) path(wire string) (field, sent string) {
 	if a.of == nil {
 		return a.parameter(wire)
