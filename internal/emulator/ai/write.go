@@ -29,7 +29,7 @@ func (h *Handlers) createThread(c *wire.Call, place string) (wire.Object, error)
 	if public {
 		return nil, notPublic()
 	}
-	if err := h.resolve(c, place, &q); err != nil {
+	if err := h.checkFiles(c, place, &q); err != nil {
 		return nil, err
 	}
 	key := askKey{c.Key.User, place, q.key}
@@ -105,7 +105,7 @@ func (h *Handlers) sendTurn(c *wire.Call, place string) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if err := h.resolve(c, th.profile, &q); err != nil {
+	if err := h.checkFiles(c, th.profile, &q); err != nil {
 		return nil, err
 	}
 	key := askKey{c.Key.User, th.id, q.key}
@@ -311,7 +311,8 @@ func objectField(c *wire.Call, name string) {
 	}
 }
 
-// jsonField reads a field with JSON, nil if it is not valid.
+// jsonField returns the value of a form field that holds JSON, nil if it is missing or
+// not valid.
 func jsonField(c *wire.Call, name string) any {
 	text, _ := c.Field(name)
 	var value any
@@ -321,7 +322,8 @@ func jsonField(c *wire.Call, name string) any {
 	return value
 }
 
-// readReference adds a file or folder that a question is about.
+// readReference adds a file or folder to those that a question refers to. The field
+// name has the item.
 func readReference(c *wire.Call, q *question, name string, item any) {
 	m, _ := item.(map[string]any)
 	kind, _ := m["type"].(string)
@@ -345,8 +347,9 @@ func readReference(c *wire.Call, q *question, name string, item any) {
 	}
 }
 
-// resolve checks the references of a question. One invalid reference fails all.
-func (h *Handlers) resolve(c *wire.Call, place string, q *question) error {
+// checkFiles checks the files and folders that a question refers to. If one is not
+// valid, the question is refused.
+func (h *Handlers) checkFiles(c *wire.Call, place string, q *question) error {
 	var size int64
 	for _, ref := range q.refs {
 		n := h.w.Node(place, ref.id)
@@ -371,7 +374,8 @@ func (h *Handlers) resolve(c *wire.Call, place string, q *question) error {
 	return c.Check.Refusal()
 }
 
-// threadFields reads the fields of a new conversation, for workspaces and shares.
+// threadFields reads the fields of a new conversation. It returns true if it is to be
+// public.
 func threadFields(c *wire.Call, th *thread) (public bool) {
 	kind, hasKind := c.Field("kind")
 	privacy, hasPrivacy := c.Field("privacy")
@@ -387,12 +391,14 @@ func threadFields(c *wire.Call, th *thread) (public bool) {
 	return privacy == "public"
 }
 
+// threadName returns the name of a conversation without blanks at its ends.
 func threadName(c *wire.Call, name string) string {
 	name = strings.TrimSpace(name)
 	c.Check.InvalidIf(name == "" || utf8.RuneCountInString(name) > threadNameMost, "name", "1 to 100 characters.")
 	return name
 }
 
+// notPublic returns the refusal of a public conversation.
 func notPublic() error {
 	return wire.Refuse(http.StatusForbidden, codePublic, "Publishing chats is disabled on this platform.")
 }
@@ -413,6 +419,8 @@ type export struct {
 	expires time.Time
 }
 
+// exportFiles returns a text about files of a workspace or share. For a few files it
+// has links to their contents, which can be read a few times.
 func (h *Handlers) exportFiles(c *wire.Call, place string) (wire.Object, error) {
 	if h.guestShare(place, c.Key.User).NoGuestDownloads {
 		return nil, wire.Denied("you may not download here.")
@@ -442,6 +450,7 @@ func (h *Handlers) exportFiles(c *wire.Call, place string) (wire.Object, error) 
 	}}, nil
 }
 
+// filesToExport returns the files that a call names to be exported.
 func (h *Handlers) filesToExport(c *wire.Call, place string) ([]*world.Node, error) {
 	ids := listField(c, "files")
 	switch text, _ := c.Field("files"); {

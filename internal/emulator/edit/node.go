@@ -27,6 +27,7 @@ type node struct {
 	items []*node
 }
 
+// parseNode parses a JSON text.
 func parseNode(text []byte) (*node, error) {
 	if !json.Valid(text) {
 		return nil, errNotJSON
@@ -34,6 +35,7 @@ func parseNode(text []byte) (*node, error) {
 	return parseValid(text)
 }
 
+// parseValid parses a text that is valid JSON.
 func parseValid(text []byte) (*node, error) {
 	text = bytes.TrimSpace(text)
 	if text[0] != '{' && text[0] != '[' {
@@ -83,6 +85,7 @@ func (n *node) append(b []byte) []byte {
 	return append(b, n.kind+2) // the closing bracket
 }
 
+// quote returns a text as a JSON string.
 func quote(s string) string {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -115,6 +118,7 @@ func (n *node) keys() []string {
 	return keys
 }
 
+// get returns a member or element, nil if there is none.
 func (n *node) get(name string) *node {
 	if i := n.index(name); i >= 0 {
 		return n.items[i]
@@ -122,7 +126,8 @@ func (n *node) get(name string) *node {
 	return nil
 }
 
-// set sets a member, or an element, which may be the next one of the list.
+// set sets a member, or an element, which may be the one after the last. It returns
+// false if there can be no such one.
 func (n *node) set(name string, value *node) bool {
 	switch i := n.index(name); {
 	case i >= 0:

@@ -59,6 +59,8 @@ type past struct {
 	above uint32
 }
 
+// pastOf returns the generator of a workspace that has nodes, which writes their
+// events.
 func (h *Handlers) pastOf(workspaceID string, nodes []*world.Node, dice *rand.Rand) *past {
 	org, now := h.w.OrgOf(workspaceID), h.w.Now()
 	p := &past{generator: generator{
@@ -78,7 +80,7 @@ func (h *Handlers) pastOf(workspaceID string, nodes []*world.Node, dice *rand.Ra
 	return p
 }
 
-// write adds the events of the nodes.
+// write adds an event for each creation, change and deletion of the nodes.
 func (p *past) write() {
 	for _, n := range p.nodes {
 		l := &p.state.w.Log
@@ -104,6 +106,7 @@ func (p *past) write() {
 	}
 }
 
+// add adds an event of a user about an object, which is its number in the log.
 func (p *past) add(name, user string, at time.Time, object uint32) {
 	l := &p.state.w.Log
 	p.state.w.RecordNames(world.Number(len(l.Entries)), user)
@@ -113,7 +116,7 @@ func (p *past) add(name, user string, at time.Time, object uint32) {
 	})
 }
 
-// visit adds events that change nothing, such as downloads.
+// visit adds so many events that change nothing, such as downloads.
 func (p *past) visit(events int) {
 	if len(p.files) == 0 || events == 0 {
 		return

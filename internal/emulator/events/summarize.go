@@ -22,6 +22,8 @@ const (
 	pillsShown   = 3
 )
 
+// summarize returns the events that match the filters of a call, with a text about
+// them, which costs credits.
 func (h *Handlers) summarize(c *wire.Call) (wire.Object, error) {
 	q := h.parseSearch(c)
 	c.Check.InvalidIf(q.cursor != "" && q.parent == "", "cursor", "Summaries take limit and offset.")
@@ -43,6 +45,7 @@ func (h *Handlers) summarize(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"summary", wire.Object{{"text", text}, {"metrics", h.metrics(rows)}}}, {"events", events}}, nil
 }
 
+// checkContext checks the text with which the caller says what the summary is for.
 func checkContext(c *wire.Call) {
 	text := c.Value("user_context")
 	c.Check.InvalidIf(utf8.RuneCountInString(text) > contextLimit, "user_context", "At most 64 characters.")
@@ -52,7 +55,8 @@ func checkContext(c *wire.Call) {
 	c.Check.InvalidIf(strings.ContainsFunc(text, outside), "user_context", "Letters, digits, spaces and . , ! ? ' - only.")
 }
 
-// summaryGate is the gate of search, and requires membership.
+// summaryGate refuses a summary that the caller may not have. It requires what a
+// search requires, and a role on the profile.
 func (h *Handlers) summaryGate(v *Viewer, q *Query) error {
 	if q.profile != "" && h.w.KindOf(q.profile) == "" {
 		return wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such profile.")
@@ -70,7 +74,8 @@ func (h *Handlers) summaryGate(v *Viewer, q *Query) error {
 	return nil
 }
 
-// summaryWindow returns limit visible rows; the offset counts invisible ones, too.
+// summaryWindow returns the rows of a summary: as many as the limit that the caller
+// sees. The offset counts also rows that the caller does not see.
 func (h *Handlers) summaryWindow(v *Viewer, q *Query) []uint32 {
 	m := v.matcher(q)
 	var rows []uint32
@@ -93,6 +98,8 @@ func (h *Handlers) summaryWindow(v *Viewer, q *Query) []uint32 {
 	return rows
 }
 
+// summaryText returns an invented summary of events: their number, and the first ones
+// as sentences.
 func (h *Handlers) summaryText(rows []uint32, context string) string {
 	if len(rows) == 0 {
 		return "Nothing happened in this window."
@@ -100,7 +107,7 @@ func (h *Handlers) summaryText(rows []uint32, context string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d events.", len(rows))
 	for _, n := range rows[:min(pillsShown, len(rows))] {
-		fmt.Fprintf(&b, " %s.", h.pills(n))
+		fmt.Fprintf(&b, " %s.", h.sentence(n))
 	}
 	if context != "" {
 		fmt.Fprintf(&b, " Asked about: %s", context)
@@ -108,8 +115,9 @@ func (h *Handlers) summaryText(rows []uint32, context string) string {
 	return b.String()
 }
 
-// pills describes an event, with what it is about as mentions.
-func (h *Handlers) pills(n uint32) string {
+// sentence describes an event. Persons, files and profiles in it are written as
+// mentions, which clients show as buttons.
+func (h *Handlers) sentence(n uint32) string {
 	e := &h.w.Log.Entries[n]
 	text, names, values := h.w.TemplateOf(n)
 	for i, name := range names {
@@ -121,7 +129,8 @@ func (h *Handlers) pills(n uint32) string {
 	return world.RenderText(text, names, values)
 }
 
-// mentioned returns what a placeholder of a template stands for.
+// mentioned returns the kind and the id of what a placeholder of a template stands for
+// in an event.
 func (h *Handlers) mentioned(e *world.Entry, token string) (kind, id string) {
 	l := &h.w.Log
 	switch token {
@@ -137,6 +146,8 @@ func (h *Handlers) mentioned(e *world.Entry, token string) (kind, id string) {
 	}
 }
 
+// metrics returns how many events, persons and categories the rows have, and their
+// first and last times.
 func (h *Handlers) metrics(rows []uint32) wire.Object {
 	l := &h.w.Log
 	actors := map[uint32]bool{}
@@ -164,7 +175,8 @@ func (h *Handlers) metrics(rows []uint32) wire.Object {
 	}
 }
 
-// bill charges a credit per hundred tokens, counting four characters as a token.
+// bill charges the payer for a summary: a credit for a hundred tokens, and a token for
+// four characters. An event counts as 80 characters.
 func (h *Handlers) bill(c *wire.Call, q *Query, text string, rows int) {
 	const perEvent, perToken, perCredit = 80, 4, 100
 	tokens := (len(text) + rows*perEvent) / perToken

@@ -47,6 +47,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
+// createFileShare creates a File Share of a file of a workspace.
 func (h *Handlers) createFileShare(c *wire.Call, id string) (wire.Object, error) {
 	c.Check.Status = h.w.Options.FileShares.InvalidStatus
 	f := world.SeedFileShare{Workspace: id, Owner: c.Key.User}
@@ -88,7 +89,8 @@ const (
 	updating = false
 )
 
-// readFileShare reads the fields of a File Share.
+// readFileShare reads the fields of a File Share into f. If isNew is true, an empty
+// password is not valid.
 func (h *Handlers) readFileShare(c *wire.Call, f *world.SeedFileShare, isNew bool) {
 	if title, given := c.Field("title"); given {
 		f.Title = title
@@ -115,7 +117,8 @@ func (h *Handlers) readFileShare(c *wire.Call, f *world.SeedFileShare, isNew boo
 	}
 }
 
-// readExpiry reads seconds from now, or a time. An empty time or null clears it.
+// readExpiry returns when a File Share ends: after a number of seconds, or at a time.
+// It returns nil if neither is given, and the zero time if the expiry is cleared.
 func (h *Handlers) readExpiry(c *wire.Call) *time.Time {
 	after, relative := c.Field("expires")
 	moment, absolute := c.Field("expires_at")
@@ -161,12 +164,14 @@ func (h *Handlers) updateFileShare(c *wire.Call, f *world.FileShare) (wire.Objec
 	return wire.Object{{wire.KindFileShare, h.fileShareObject(c, f)}}, nil
 }
 
+// deleteFileShare deletes a File Share; its file stays.
 func (h *Handlers) deleteFileShare(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	h.dropFileShare(f, c.Key.User)
 	return nil, nil
 }
 
-// listFileShares lists the links to files of a workspace, including expired ones.
+// listFileShares returns a page of the File Shares of a workspace, expired ones
+// included.
 func (h *Handlers) listFileShares(c *wire.Call, id string) (wire.Object, error) {
 	c.Check.Status = h.w.Options.FileShares.InvalidStatus
 	page := c.Page(wire.ListDefault, wire.ListLimit)

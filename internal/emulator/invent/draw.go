@@ -22,6 +22,7 @@ const (
 
 type canvas struct{ *image.Paletted }
 
+// rect fills a rectangle with a color of the palette.
 func (c canvas) rect(x, y, w, h int, shade uint8) {
 	for j := max(0, y); j < min(y+h, c.Rect.Dy()); j++ {
 		for i := max(0, x); i < min(x+w, c.Rect.Dx()); i++ {
@@ -30,6 +31,7 @@ func (c canvas) rect(x, y, w, h int, shade uint8) {
 	}
 }
 
+// circle fills a circle with a color of the palette.
 func (c canvas) circle(x, y, radius int, shade uint8) {
 	for j := -radius; j <= radius; j++ {
 		for i := -radius; i <= radius; i++ {
@@ -40,8 +42,8 @@ func (c canvas) circle(x, y, radius int, shade uint8) {
 	}
 }
 
-// draw returns a picture in a color, such as "#22456b". What is on it follows from
-// its file name, and its details from the client.
+// draw returns a PNG picture in a color, such as "#22456b". The file name decides what
+// is on it, and the client its details.
 func draw(name, hex, client string) ([]byte, error) {
 	var r, g, b uint8
 	if _, err := fmt.Sscanf(hex, "#%02x%02x%02x", &r, &g, &b); err != nil {
@@ -82,6 +84,7 @@ func draw(name, hex, client string) ([]byte, error) {
 	return out.Bytes(), err
 }
 
+// logo draws a logo, whose form depends on the file name.
 func (c canvas) logo(name string) {
 	ground, front := uint8(paper), uint8(ink)
 	if strings.Contains(name, "dark") {
@@ -102,6 +105,7 @@ func (c canvas) logo(name string) {
 	c.rect(140, 250, 200, 18, front)
 }
 
+// pack draws the front or the back of a package.
 func (c canvas) pack(name string) {
 	c.rect(0, 0, 480, 320, accent)
 	c.rect(140, 20, 200, 280, ink)
@@ -120,7 +124,7 @@ func (c canvas) pack(name string) {
 	c.rect(240-width/2, 190, width, width/5, paper)
 }
 
-// scene is a photograph: hills under a sun.
+// scene draws hills under a sun, as in a photograph.
 func (c canvas) scene(dice *rand.Rand) {
 	c.rect(0, 0, 480, 320, accent)
 	c.circle(60+dice.IntN(360), 60+dice.IntN(60), 20+dice.IntN(20), paper)

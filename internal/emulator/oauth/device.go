@@ -30,7 +30,7 @@ const (
 	deviceInterval = 5 * time.Second
 )
 
-// deviceRoutes are the endpoints of the device flow, none without the option.
+// deviceRoutes returns the endpoints of the device flow, none without the option.
 func (h *Handlers) deviceRoutes() []*wire.Route {
 	if !h.w.Options.OAuth.DeviceFlow {
 		return nil
@@ -42,6 +42,8 @@ func (h *Handlers) deviceRoutes() []*wire.Route {
 	}
 }
 
+// startDevice starts an authorization for a device. It returns a secret code for the
+// device, and one that its user types on a page.
 func (h *Handlers) startDevice(c *wire.Call) (wire.Object, error) {
 	if err := c.ReadForm(); err != nil {
 		return nil, badRequest(invalidRequest, "The body must be a form.")
@@ -76,7 +78,7 @@ func (h *Handlers) startDevice(c *wire.Call) (wire.Object, error) {
 	})
 }
 
-// userCode returns a code that is easy to type, from a random one.
+// userCode returns a code of eight letters that is easy to type, from a random secret.
 func userCode(secret string) string {
 	const letters = "BCDFGHJKLMNPQRSTVWXZ"
 	random, _ := hex.DecodeString(secret[:16])
@@ -86,7 +88,8 @@ func userCode(secret string) string {
 	return string(random[:4]) + "-" + string(random[4:])
 }
 
-// deviceOf returns the pending authorization of a user code, or nil.
+// deviceOf returns the authorization request of a user code, nil if there is none that
+// is not decided.
 func (h *Handlers) deviceOf(userCode string) *authorization {
 	for _, d := range h.oauth.devices {
 		if q, err := h.pending(d.request.id); err == nil && strings.EqualFold(d.userCode, strings.TrimSpace(userCode)) {
@@ -96,7 +99,8 @@ func (h *Handlers) deviceOf(userCode string) *authorization {
 	return nil
 }
 
-// devicePage asks for a user code and leads to the consent.
+// devicePage shows a page on which a user types the code of a device, and leads to the
+// decision.
 func (h *Handlers) devicePage(c *wire.Call) (wire.Object, error) {
 	text := c.Value("user_code")
 	if q := h.deviceOf(text); q != nil {
@@ -109,7 +113,8 @@ func (h *Handlers) devicePage(c *wire.Call) (wire.Object, error) {
 	return c.Send(h.show(http.StatusOK, p, nowhere))
 }
 
-// poll answers a token request of the device flow.
+// poll answers the token request of a device, which repeats it until the user has
+// decided. A request that comes too early makes the required interval longer.
 func (h *Handlers) poll(c *wire.Call, form url.Values) (wire.Object, error) {
 	if err := lacks(form, "device_code", "client_id"); err != nil {
 		return nil, err

@@ -42,6 +42,7 @@ type schema struct {
 	form *regexp.Regexp // of Pattern, once it was used
 }
 
+// pattern returns the compiled Pattern.
 func (s *schema) pattern() *regexp.Regexp {
 	if s.form == nil {
 		s.form = regexp.MustCompile(s.Pattern)
@@ -60,6 +61,8 @@ func Schema() []byte {
 	return append(text, '\n')
 }
 
+// schemaOf returns the schema of a Go type. The tag of its field gives the kinds of
+// ids and the limits.
 func schemaOf(t reflect.Type, tag reflect.StructTag) *schema {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
@@ -91,6 +94,7 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) *schema {
 	return number(tag)
 }
 
+// object returns the schema of a struct, with a property for each field.
 func object(t reflect.Type) *schema {
 	name, _, _ := strings.Cut(t.Name(), "[")
 	s := &schema{Type: "object", Title: name, Properties: map[string]*schema{}, Additional: new(false), want: "an object"}
@@ -107,6 +111,8 @@ func object(t reflect.Type) *schema {
 	return s
 }
 
+// number returns the schema of a whole number of 0 or more, with the maximum in the
+// tag.
 func number(tag reflect.StructTag) *schema {
 	s := &schema{Type: "integer", Minimum: new(int64(0)), want: "a whole number of 0 or more"}
 	if most, err := strconv.ParseInt(tag.Get("max"), 10, 64); err == nil {
@@ -126,6 +132,8 @@ const (
 	labelWords   = "a label (a letter, then up to 23 letters, digits, _, . and -)"
 )
 
+// text returns the schema of a text: any, one of a list, or an id of the kind in the
+// tag.
 func text(tag reflect.StructTag) *schema {
 	s := &schema{Type: "string", want: "a text"}
 	kind := tag.Get("id") + tag.Get("ref")
@@ -153,8 +161,10 @@ func text(tag reflect.StructTag) *schema {
 	return s
 }
 
+// described returns a list of kinds in words.
 func described(kinds string) string { return strings.ReplaceAll(kinds, " ", " or ") }
 
+// isProfile reports whether kinds are those of profiles.
 func isProfile(kinds string) bool {
 	first, _, _ := strings.Cut(kinds, " ")
 	return slices.Contains([]string{"user", "org", "workspace", "share", "fileshare"}, first)
@@ -163,7 +173,7 @@ func isProfile(kinds string) bool {
 // isVerbatim reports whether a kind has no labels: its texts are unique.
 func isVerbatim(kind string) bool { return kind == "token" || kind == "client" || kind == "email" }
 
-// values are those of an enum tag: its own, or those of a long list.
+// values returns the values of the tag enum: the tag is a list, or the name of one.
 func values(enum string) []string {
 	long := map[string]string{
 		"access_options": "Only members of the Share or Workspace|Members of the Share, Workspace or Org|" +
@@ -319,6 +329,7 @@ func (s *schema) admits(v any) bool {
 	return true
 }
 
+// typeOf returns the JSON Schema type of a decoded value.
 func typeOf(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -363,7 +374,7 @@ func walk(v reflect.Value, tag reflect.StructTag, path string, visit func(reflec
 	}
 }
 
-// plain returns the form of an id in which it is compared.
+// plain returns an id in the form in which ids are compared.
 func plain(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
 
 // isID reports whether a text has the form of an id, as opposed to a label.
@@ -371,7 +382,7 @@ func isID(text string) bool {
 	return len(plain(text)) == 19 && text[0] <= '9' || len(plain(text)) >= 29
 }
 
-// declare records an id, and replaces a label by a new id.
+// declare records the id of an object. A label is replaced by a new id.
 func (c *checker) declare(v reflect.Value, tag reflect.StructTag, path string) {
 	kind, given := tag.Get("id"), v.String()
 	name := given
@@ -392,7 +403,8 @@ func (c *checker) declare(v reflect.Value, tag reflect.StructTag, path string) {
 	c.paths[name], c.kinds[name] = path, kind
 }
 
-// refer checks a reference, and replaces a label by its id.
+// refer checks that a reference names an object of the right kind. A label is replaced
+// by the id of its object.
 func (c *checker) refer(v reflect.Value, tag reflect.StructTag, path string) {
 	kinds, name := tag.Get("ref"), v.String()
 	before, after := "", ""
@@ -432,6 +444,8 @@ func (c *checker) contents(f *seed.File, open func(name string) ([]byte, error))
 	}
 }
 
+// content checks that a file has its content in one form only. A file that is named is
+// read with open.
 func (c *checker) content(path string, open func(name string) ([]byte, error), text string, b *[]byte, file *string) {
 	name := *file
 	switch {
@@ -451,6 +465,7 @@ func (c *checker) content(path string, open func(name string) ([]byte, error), t
 	}
 }
 
+// rules checks what a schema cannot: members that depend on others.
 func (c *checker) rules(f *seed.File) {
 	for i, it := range f.Comments {
 		if it.Profile == "" && it.FileShare == "" {

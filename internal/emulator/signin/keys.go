@@ -41,6 +41,7 @@ func (h *Handlers) keysOf(userID string) []*wire.Credential {
 	return keys
 }
 
+// ownKey returns the API key in the path, which the caller must have.
 func (h *Handlers) ownKey(c *wire.Call) (*wire.Credential, error) {
 	id := c.Segment("id")
 	for _, k := range h.keysOf(c.Key.User) {
@@ -116,6 +117,8 @@ func (h *Handlers) updateKey(c *wire.Call, k *wire.Credential) (wire.Object, err
 	return object(&changed), nil
 }
 
+// deleteKey deletes an API key of the caller. A caller with a second factor must send
+// a code.
 func (h *Handlers) deleteKey(c *wire.Call) (wire.Object, error) {
 	c.Form = c.Query // no DELETE body is read
 	h.wantsCode(c)
@@ -136,6 +139,7 @@ func (h *Handlers) deleteKey(c *wire.Call) (wire.Object, error) {
 
 const keyFields = "memo scopes agent_name expires"
 
+// readKey reads the fields of an API key into k.
 func readKey(c *wire.Call, k *world.Key) {
 	if memo, given := c.Field("memo"); given {
 		k.Memo = memo
@@ -154,7 +158,8 @@ func readKey(c *wire.Call, k *world.Key) {
 	}
 }
 
-// mayGrant also rejects scopes beyond the caller's.
+// mayGrant returns a refusal if the call may not write, or would give a key scopes
+// that the credential of the caller does not have.
 func (h *Handlers) mayGrant(c *wire.Call, scopes []string) error {
 	if err := c.MayWrite(); err != nil {
 		return err
@@ -166,7 +171,8 @@ func (h *Handlers) mayGrant(c *wire.Call, scopes []string) error {
 		"The scopes reach further than the credential that asks for them.", wire.Member{"credential_type", c.Key.TypeName()})
 }
 
-// overtaken fails as many updates of scopes as the options say, with a conflict.
+// overtaken returns a conflict for the first updates of scopes, as many as the options
+// say, and nil for later ones.
 func (h *Handlers) overtaken() error {
 	if h.Auth.conflicts >= h.w.Options.OAuth.KeyConflicts {
 		return nil
@@ -175,7 +181,8 @@ func (h *Handlers) overtaken() error {
 	return wire.Refuse(http.StatusConflict, codeOvertaken, "The scopes have changed. Read them again.")
 }
 
-// guard returns the second factor to be shown again, or nil.
+// guard returns the second factor for which a call must have a code, nil if it needs
+// none: calls with an API key need none.
 func (h *Handlers) guard(c *wire.Call) *factor {
 	if c.Key.Kind == wire.APIKey {
 		return nil
@@ -183,12 +190,14 @@ func (h *Handlers) guard(c *wire.Call) *factor {
 	return h.Auth.Factors[c.Key.User].Active
 }
 
+// wantsCode checks that a call has a one-time code, if it must.
 func (h *Handlers) wantsCode(c *wire.Call) {
 	if code, _ := c.Field("token"); code == "" && h.guard(c) != nil {
 		c.Check.Missing("token", "Send a one-time code.")
 	}
 }
 
+// confirmed reports whether the one-time code of a call is right, or it needs none.
 func (h *Handlers) confirmed(c *wire.Call) bool {
 	code, _ := c.Field("token")
 	f := h.guard(c)
@@ -208,7 +217,8 @@ func (h *Handlers) AddKey(k world.Key) world.Key {
 	return k
 }
 
-// ReadScopes reads scopes from a JSON array. An empty one is rejected.
+// ReadScopes returns the scopes in a JSON array, which is the value of a field and
+// must not be empty.
 func ReadScopes(c *wire.Call, name, text string) []string {
 	var scopes []string
 	switch err := json.Unmarshal([]byte(text), &scopes); {
@@ -235,7 +245,8 @@ func isScope(scope string) bool {
 	return scope == world.UserDetails
 }
 
-// Exceeds reports whether scopes, none meaning all, exceed those of a credential.
+// Exceeds reports whether scopes grant more than those of a credential. No scopes mean
+// the whole account.
 func (h *Handlers) Exceeds(k *wire.Credential, scopes []string) bool {
 	if len(k.Scopes) == 0 {
 		return false
@@ -243,6 +254,8 @@ func (h *Handlers) Exceeds(k *wire.Credential, scopes []string) bool {
 	return len(scopes) == 0 || slices.ContainsFunc(scopes, func(scope string) bool { return !h.grants(k, scope) })
 }
 
+// grants reports whether one of the scopes of a credential grants all that a scope
+// does.
 func (h *Handlers) grants(k *wire.Credential, scope string) bool {
 	_, _, access := wire.SplitScope(scope)
 	return slices.ContainsFunc(k.Scopes, func(own string) bool {

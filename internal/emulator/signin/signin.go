@@ -165,7 +165,7 @@ type authState struct {
 // attempts counts failed sign-ins to an address since the last success.
 type attempts struct {
 	failed int
-	locked time.Time // until then; zero is open
+	locked time.Time // no sign-in until then; zero means not locked
 }
 
 // CheckPassword returns the user with an e-mail address and a password. After five

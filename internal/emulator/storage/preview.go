@@ -107,6 +107,8 @@ func primary(kind string) string {
 	}[kind]
 }
 
+// newPreviewToken returns a token and the path with which the first file of a preview
+// can be read.
 func (h *contents) newPreviewToken(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	kind := c.Segment("type")
 	if err := CheckPreview(c, n, kind); err != nil {
@@ -122,6 +124,7 @@ func (h *contents) newPreviewToken(c *wire.Call, in world.Store, n *world.Node) 
 
 const thumbnail = 96 // pixels
 
+// readPreview returns a file of a preview, for a token in the path.
 func (h *contents) readPreview(c *wire.Call) (wire.Object, error) {
 	n, err := h.nodeOfToken(c, c.Segment("download_token"), previewScope)
 	kind, file := c.Segment("type"), c.Segment("filename")
@@ -138,9 +141,9 @@ func (h *contents) readPreview(c *wire.Call) (wire.Object, error) {
 	case kind == "hlsstream", kind == "spreadsheet":
 		return FirstFile(c, kind)
 	case kind == "thumbnail":
-		return show(c, resize(pictureOf(n), thumbnail, 0), "png")
+		return sendPicture(c, resize(pictureOf(n), thumbnail, 0), "png")
 	case kind == "image":
-		return show(c, pictureOf(n), "png")
+		return sendPicture(c, pictureOf(n), "png")
 	}
 	return world.ServeVersion(c, n, n.Current())
 }
@@ -154,8 +157,8 @@ func pictureOf(n *world.Node) image.Image {
 	return world.Picture(n.Name)
 }
 
-// show responds with an encoded picture.
-func show(c *wire.Call, picture image.Image, format string) (wire.Object, error) {
+// sendPicture responds with a picture, encoded as png or jpeg.
+func sendPicture(c *wire.Call, picture image.Image, format string) (wire.Object, error) {
 	var b bytes.Buffer
 	encode := png.Encode
 	if format != "png" {
@@ -168,7 +171,8 @@ func show(c *wire.Call, picture image.Image, format string) (wire.Object, error)
 	return c.Send(wire.NewReply(http.StatusOK, "image/"+format, b.Bytes()))
 }
 
-// mapped is a picture whose points are those of another.
+// mapped is a picture whose points are those of another one: from returns the place of
+// a point in that.
 type mapped struct {
 	image.Image
 
@@ -176,8 +180,10 @@ type mapped struct {
 	from   func(x, y int) (int, int)
 }
 
+// Bounds returns the size of the picture.
 func (m *mapped) Bounds() image.Rectangle { return m.bounds }
 
+// At returns the color of a point.
 func (m *mapped) At(x, y int) color.Color { return m.Image.At(m.from(x, y)) }
 
 // resize returns a picture of another size; a side of 0 keeps the proportions.
@@ -196,7 +202,7 @@ func resize(m image.Image, width, height int) image.Image {
 	}}
 }
 
-// turned returns a picture turned clockwise by a quarter.
+// turned returns a picture that is turned clockwise by a quarter.
 func turned(m image.Image) image.Image {
 	from := m.Bounds()
 	return &mapped{m, image.Rect(0, 0, from.Dy(), from.Dx()), func(x, y int) (int, int) {
@@ -204,6 +210,8 @@ func turned(m image.Image) image.Image {
 	}}
 }
 
+// newTransformToken returns a token with which a changed picture of a file can be
+// read.
 func (h *contents) newTransformToken(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	return wire.Object{{"token", h.readToken(c, in, n, transformScope)}}, nil
 }
@@ -213,8 +221,8 @@ func sides() map[string]int {
 	return map[string]int{"IconTiny": 16, "IconSmall": 32, "IconMedium": 64, "Preview": 1024}
 }
 
-// readTransform responds with a picture that is cropped, turned and resized, in this
-// order.
+// readTransform responds with the picture in a file, cropped, turned and resized in
+// this order.
 func (h *contents) readTransform(c *wire.Call) (wire.Object, error) {
 	n, err := h.nodeOfToken(c, c.Value("token"), transformScope)
 	if err != nil {
@@ -254,5 +262,5 @@ func (h *contents) readTransform(c *wire.Call) (wire.Object, error) {
 	if width == 0 && height == 0 {
 		width = sides()[size]
 	}
-	return show(c, resize(picture, width, height), cmp.Or(format, "png"))
+	return sendPicture(c, resize(picture, width, height), cmp.Or(format, "png"))
 }

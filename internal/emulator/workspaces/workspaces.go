@@ -49,10 +49,13 @@ func (h *Handlers) Routes() []*wire.Route {
 	)
 }
 
+// workspacesAll returns a page of the workspaces of the caller in all organizations.
 func (h *Handlers) workspacesAll(c *wire.Call) (wire.Object, error) {
 	return h.w.List(c, "workspaces", h.spacesOf(c.Key, ofAllOrgs), h.workspaceObject)
 }
 
+// workspacesOfOrg returns a page of the caller's workspaces in an organization: either
+// the archived or the other ones.
 func (h *Handlers) workspacesOfOrg(c *wire.Call, id string) (wire.Object, error) {
 	archived := c.Boolean("archived") // one of two lists: the archived workspaces, or the others
 	ids := slices.DeleteFunc(h.spacesOf(c.Key, id),
@@ -71,6 +74,7 @@ func (h *Handlers) spacesOf(k *wire.Credential, orgID string) []string {
 	})
 }
 
+// workspaceObject renders a workspace for a user.
 func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object {
 	w := h.w.Workspace(id)
 	role := h.w.Role(id, viewer)
@@ -101,6 +105,7 @@ func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object
 	return r.Fields
 }
 
+// workspaceDetails returns a workspace.
 func (h *Handlers) workspaceDetails(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"workspace", h.workspaceObject(id, c.Key.User, c.Out.Level)}}, nil
 }
@@ -115,9 +120,9 @@ func (h *Handlers) workspacesAvailable(c *wire.Call) (wire.Object, error) {
 	return h.w.List(c, "workspaces", ids, h.workspaceObject)
 }
 
-// checkWorkspaceName returns 202 for a free folder name, as for shares (assumed),
-// or else suggests one (assumed). For an organization the suggestion begins with
-// its id.
+// checkWorkspaceName accepts a folder name that a new workspace could have. For an
+// organization, it suggests one that begins with the ID of the organization. The form
+// of the responses is assumed.
 func (h *Handlers) checkWorkspaceName(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("name")
 	h.checkFolderName(c, "name", name)
@@ -138,6 +143,8 @@ func (h *Handlers) checkWorkspaceName(c *wire.Call) (wire.Object, error) {
 	return c.Accepted(suggestion)
 }
 
+// suggestFolder returns a free folder name: the given one or, if that is taken, with a
+// number.
 func (h *Handlers) suggestFolder(name string) string {
 	for n := 1; ; n++ {
 		tail := ""
@@ -153,18 +160,21 @@ func (h *Handlers) suggestFolder(name string) string {
 
 const byAny = "" // in folderTaken: no workspace is excepted
 
-// folderTaken reports whether a workspace has a folder name, except one of them.
+// folderTaken reports whether another workspace than the one with the ID except has a
+// folder name.
 func (h *Handlers) folderTaken(name, except string) bool {
 	return slices.ContainsFunc(h.w.WorkspaceIDs(), func(id string) bool {
 		return id != except && strings.EqualFold(h.w.Workspace(id).Value.FolderName, name)
 	})
 }
 
+// folderTaken returns the refusal of a folder name that is taken.
 func folderTaken() *wire.Refusal {
 	return wire.Refuse(http.StatusNotAcceptable, codeFolderName, "The folder name is in use.")
 }
 
-// createWorkspace creates a workspace and returns it (assumed).
+// createWorkspace creates a workspace of an organization. That the response has the
+// workspace is assumed.
 func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error) {
 	made := world.Workspace{Org: org, NoIntelligence: h.w.NoIntelligence()}
 	h.readWorkspace(c, &made, creating)
@@ -188,8 +198,8 @@ func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error
 	return wire.Object{{"workspace", h.workspaceObject(made.ID, c.Key.User, c.Out.Level)}}, nil
 }
 
-// updateWorkspace changes the given fields; a null or empty description is
-// cleared. Without intelligence the embeddings of files are deleted.
+// updateWorkspace changes the given fields of a workspace. If intelligence is turned
+// off, the index of its files is deleted.
 func (h *Handlers) updateWorkspace(c *wire.Call, id string) (wire.Object, error) {
 	w := h.w.Workspace(id)
 	changed := w.Value
@@ -219,7 +229,8 @@ const (
 	updating = false
 )
 
-// readWorkspace reads the fields of a workspace.
+// readWorkspace reads the fields of a workspace into w. If isNew is true, some of them
+// are required.
 func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, isNew bool) {
 	if name, given := c.Field("folder_name"); given || isNew {
 		h.checkFolderName(c, "folder_name", name)
