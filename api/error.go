@@ -324,7 +324,7 @@ type VersionConflictError struct {
 	Err     error    // the response of the server, or the error of the upload; may be nil
 }
 
-// Error returns the version of the file.
+// Error says that the file has another version, and which one if it is known.
 func (e *VersionConflictError) Error() string {
 	s := "fastio: " + e.Op + ": the file has another version by now"
 	if e.Current != "" {

@@ -342,7 +342,7 @@ const (
 func (b *backoff) lasts() bool { return b.err != nil && time.Now().Before(b.retry) }
 
 // fail starts a delay after a failed refresh: longer after each failure, and at
-// least the Retry-After of err.
+// least the Retry-After of err, but of that at most retryAfterMax.
 func (b *backoff) fail(err error) {
 	b.err = err
 	b.failures++

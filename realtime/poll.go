@@ -209,8 +209,9 @@ func (s *Subscription) pollUntilSocket(ctx, stateCtx context.Context) error {
 	return ctx.Err()
 }
 
-// sweep polls from [SubscribeOptions.Overlap] before the cursor, for changes that were lost
-// or became visible late. The first poll of a subscription also checks where it starts.
+// sweep polls once for changes that were lost or became visible late: ask begins
+// [SubscribeOptions.Overlap] before the cursor. The first poll of a subscription, whose
+// start is not checked yet, also corrects where it starts.
 func (s *Subscription) sweep(ctx context.Context) error {
 	first := !s.polled.start.began.IsZero()
 	r, err := s.ask(ctx, s.polled.cursor)

@@ -255,10 +255,12 @@ func expiry(w api.RateWindow, end time.Time) time.Time { return end.Add(w.Size +
 
 // admit records as running as many of the waiting calls of a process as have room, and
 // returns their number. The others make the process wait in the queue. If no call has
-// room, next is when to try again, the zero time if none waits.
+// room, next is when to try again, the zero time if none waits. Without a known window
+// all calls start once a pause is over, and none is recorded.
 //
 // The processes of the queue start their calls in order. Each place in it adds the time
-// turn, so that a process that starts nothing is passed over.
+// turn. A process that starts a call removes those before it, which have started nothing;
+// they enter the queue again when they ask.
 func (b *budget) admit(c processCalls, now time.Time) (n int, next time.Time) {
 	place := slices.Index(b.queue, c.process)
 	queued := place >= 0

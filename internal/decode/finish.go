@@ -66,9 +66,9 @@ func askedFor(q url.Values) int {
 	return most
 }
 
-// recordsOf returns the list of records that v is, or that the struct v
-// consists of: its first, or the first of its first struct that has one. It is
-// invalid if there is none.
+// recordsOf returns v if it is a list of records, else the first such field of the
+// struct v, else that of the first of its nested structs that has one. The result is
+// invalid if there is none. A response that is a bare list is decoded into it.
 func recordsOf(v reflect.Value) reflect.Value {
 	switch {
 	case isRecords(v.Type()):

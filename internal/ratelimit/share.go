@@ -96,7 +96,8 @@ func (w *window) ends(reset time.Time) {
 	w.end = reset
 }
 
-// grow increases the shares after an accepted call.
+// grow increases the shares after an accepted call: slowly while windows become full, and by
+// a whole call once none has been full for a while, since the other clients may be gone.
 func (g *Group) grow(now time.Time) {
 	for _, w := range g.windows {
 		if now.Sub(w.full) > time.Duration(recovery*float64(w.Size)) {

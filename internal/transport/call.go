@@ -319,8 +319,9 @@ func (x *exchange) openBody() error {
 }
 
 // fill sets the header and the body of an attempt. Each attempt has a new header,
-// without values of an earlier one, such as a token. The request has no GetBody, so
-// that net/http does not retry it.
+// without values of an earlier one, such as a token. Content that is not in memory may
+// block, so a reader that ends with the context reads it. The request has no GetBody,
+// so that net/http does not retry it.
 func (x *exchange) fill(req *http.Request) {
 	h := make(http.Header, 4)
 	for key, values := range x.options.Header {

@@ -77,7 +77,8 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// shareOfPath finds the share of a call and requires a role and a mode.
+// shareOfPath returns what finds the share in the path of a call, whose credential must
+// have at least a role there and may change the share.
 func (h *Handlers) shareOfPath(least world.Role) func(*wire.Call) (*world.Share, error) {
 	return func(c *wire.Call) (*world.Share, error) {
 		if err := c.Check.Refusal(); err != nil {

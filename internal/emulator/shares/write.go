@@ -149,7 +149,7 @@ func (h *Handlers) updateShare(c *wire.Call, it *world.Share) (wire.Object, erro
 		return nil, nil
 	}
 	intelligent := !d.NoIntelligence
-	d.NoIntelligence = it.NoIntelligence
+	d.NoIntelligence = it.NoIntelligence // SetIntelligence changes it, with what follows from it
 	*it = d.Share
 	h.w.Lapse(it)
 	h.w.SetIntelligence(it.ID, c.Key.User, intelligent)

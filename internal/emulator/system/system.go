@@ -65,7 +65,8 @@ func (h *Handlers) agents(c *wire.Call) (wire.Object, error) {
 		"Read /current/llms/ for the topics and branch on the HTTP status first.\n")
 }
 
-// Topics returns the areas of the routes.
+// Topics returns the topics of the documentation: the areas of the routes, except for that
+// of the pages for browsers.
 func (h *Handlers) Topics() []string {
 	var names []string
 	for _, r := range h.AllRoutes() {
