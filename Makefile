@@ -91,8 +91,12 @@ test: # side by side: the tests of programs wait for processes most of the time
 	@$(MAKE) --no-print-directory -j2 test-race test-programs
 
 .PHONY: test-race
-test-race: # without the drivers of the contract, which make one call after another
-	@$(call each,go test -race -vet=off -shuffle=on $$(go list ./... | grep -v /internal/contract$$),$(filter-out $(PROGRAMS),$(PLAIN)))
+test-race: # the longest packages before the others, so that none runs alone at the end
+	@$(call each,go test -race -vet=off -shuffle=on $(RACED),$(filter-out . $(PROGRAMS),$(PLAIN)) .)
+
+# Without the drivers of the contract, which make one call after another. A package that is
+# named twice is tested once.
+RACED = $$(go list ./... | grep -E "/(uploads|realtime|events)$$") $$(go list ./... | grep -v /internal/contract$$)
 
 .PHONY: test-programs
 test-programs: # soak has their races; they wait most of the time, so that more can run at once
