@@ -106,7 +106,7 @@ func (s *Service) ConfirmEmail(ctx context.Context, email string, code api.Secre
 	return call.Do(ctx, s.c, endpoint.AccountValidateEmail(api.Form{"email": {email}, "email_token": {plain}}), opts)
 }
 
-// checkAddress returns an error for a text that is no e-mail address.
+// checkAddress returns an error unless a text is an e-mail address.
 func checkAddress(args input.Args, field, address string) error {
 	if input.IsAddress(address) {
 		return nil

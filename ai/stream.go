@@ -333,7 +333,7 @@ type display struct {
 }
 
 // add adds a piece of text and returns what is to be shown of it, and whether
-// that continues or replaces what was shown. A piece that is no delta may
+// that continues or replaces what was shown. A piece of another kind may
 // repeat all text before it.
 func (d *display) add(piece string, delta bool) (string, StreamEventKind) {
 	if !delta && d.at > 0 && len(piece) >= d.at && piece[:d.at] == string(d.shown[:d.at]) {

@@ -130,8 +130,13 @@ func (t *Telemetry) onRefresh(ctx context.Context, e api.RefreshEvent) {
 	t.refreshes.Add(ctx, 1, withError(e.Err, operation))
 }
 
-// onDrift counts a member of responses that this version does not know.
-func (t *Telemetry) onDrift(e api.DriftEvent) {
+// OnDrift counts a member of responses that this version of the SDK does not know. It is
+// not part of [Telemetry.Option], because each response is then read a second time:
+//
+//	client, err := fastio.New(telemetry.Option(), fastio.WithDrift(telemetry.OnDrift))
+//
+// There are at most 1,000 members of a client, so that the attributes are bounded.
+func (t *Telemetry) OnDrift(e api.DriftEvent) {
 	t.drifts.Add(context.Background(), 1, metric.WithAttributes(operationKey.String(e.Op),
 		typeKey.String(e.Type), memberKey.String(e.Member), kindKey.String(string(e.Kind))))
 }

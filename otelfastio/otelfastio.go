@@ -26,7 +26,7 @@
 //	fastio.client.wait.duration               waits, by reason
 //	fastio.client.retries                     retries
 //	fastio.client.refreshes                   refreshes of tokens
-//	fastio.drift                              members of responses that are not known, see [fastio.WithDrift]
+//	fastio.drift                              members of responses that are not known, by [Telemetry.OnDrift]
 //	fastio.client.subscription.active         subscriptions, by mode
 //	fastio.client.subscription.sockets        sockets that were opened
 //	fastio.client.subscription.failures       failures of sockets and polls
@@ -110,7 +110,6 @@ func (t *Telemetry) Option() fastio.Option {
 	return join(
 		fastio.WithHooks(api.Hooks{OnCall: t.onCall, OnRetry: t.OnRetry, OnWait: t.onWait, OnRefresh: t.onRefresh}),
 		fastio.WithMiddleware(t.Transport),
-		fastio.WithDrift(t.onDrift),
 	)
 }
 

@@ -348,7 +348,7 @@ func TestDriftIsCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRecorder()
-		c := r.client(t, answers(status(200, `{"result":true,"user":{"id":5,"newer":"secret"}}`)))
+		c := r.client(t, answers(status(200, `{"result":true,"user":{"id":5,"newer":"secret"}}`)), fastio.WithDrift(r.OnDrift))
 		for range 2 {
 			if _, err := c.Account.Me(t.Context()); err != nil {
 				t.Fatal(err)

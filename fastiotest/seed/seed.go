@@ -43,7 +43,7 @@
 // makes an id for it. References name ids or labels of objects in the file, or
 // ids of objects that the emulator has already; their order does not matter.
 //
-// A content that is no text is content_base64, or a file beside the seed file, as
+// Binary content is content_base64, or the name of a file beside the seed file, as
 // in "file": "pictures/logo.png": a path with slashes, below the folder of the seed
 // file, which Server.LoadFile of fastiotest and fastio-emulator -seed read.
 //

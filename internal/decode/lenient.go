@@ -157,9 +157,8 @@ func (c *converter) keep(dec *jsontext.Decoder, raw jsontext.Value) {
 	}
 }
 
-// flags decodes a map of booleans. A value that is no boolean is left out,
-// because false would be a statement of the server; unless it is null, it is
-// kept in Extra.
+// flags decodes a map of booleans. Any other value is left out, because false would be
+// a statement of the server; unless it is null, it is kept in Extra.
 func (c *converter) flags(dec *jsontext.Decoder, to reflect.Value) error {
 	raw, err := dec.ReadValue()
 	if err != nil {

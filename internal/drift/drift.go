@@ -101,10 +101,10 @@ const maxDifferences = 1000
 // The response is read once, whatever its size; of a list with more than 100 elements the
 // first 100, and then one of 100.
 //
-// A value that the strict decoding accepts is no difference, since that is how types document
+// What the strict decoding accepts is not reported, since that is how types document
 // their other forms: an [api.Time] of any layout, an [api.Bool] that is "yes", an empty list
 // for an [api.Map]. Nor is null, a text in place of an object whose type has a field for it,
-// or a member under another of its names. What only the lenient decoding accepts is one.
+// or a member under another of its names. What only the lenient decoding accepts is reported.
 func Look(out any, body []byte) Sight {
 	l := newLooker(body)
 	l.response(out)

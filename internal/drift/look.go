@@ -358,7 +358,7 @@ func (l *looker) shape(want string, at Place) error {
 }
 
 // scalar reads a value that is neither an object nor a list, and records a difference
-// if it is not of the type t, or is no constant of a type that has constants.
+// if it is not of the type t, or if t has constants and the value is none of them.
 func (l *looker) scalar(t reflect.Type, at Place) error {
 	kind := l.dec.PeekKind()
 	raw, err := l.dec.ReadValue()

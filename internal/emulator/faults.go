@@ -69,7 +69,7 @@ func Check(o seed.Options, faults ...seed.Fault) error {
 	return nil
 }
 
-// checkOps returns an error for a name that is no operation. The field is named in the
+// checkOps returns an error for the name of an unknown operation. The field is named in the
 // error.
 func (s *Server) checkOps(field string, ops ...seed.Op) error {
 	for _, op := range ops {

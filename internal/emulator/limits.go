@@ -148,8 +148,8 @@ func (l *limits) quota(w *window, rule world.Limit, now time.Time) quota {
 	return q
 }
 
-// tighter returns the quota with less room or, with equal room, the later end. If
-// first, there is no a yet.
+// tighter returns the quota with less room or, with equal room, the later end. For the
+// first quota there is nothing to compare with: it returns b.
 func tighter(a, b quota, first bool) quota {
 	if first || b.avail < a.avail || b.avail == a.avail && b.expires.After(a.expires) {
 		return b

@@ -22,7 +22,7 @@ type spread struct {
 
 const (
 	longWindow  = 30 * time.Minute // and longer: calls are spread over it
-	burst       = 30               // calls of loops that start at once after a quiet time
+	burst       = 30               // calls of loops, about, that start at once after a quiet time
 	reserved    = 200              // 1/reserved of the window is left
 	mostStretch = 16               // times the shortest time between two calls
 	memory      = 20 * time.Minute // of the calls of Program

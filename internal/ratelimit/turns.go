@@ -10,7 +10,7 @@ import (
 
 // Class says for whom a call is. Of the callers of a Group that wait, those of Program start
 // first, then those of Woken, then those of Rest. A class that waits is passed by three
-// starts at most.
+// starts of the classes before it at most.
 //
 // Of the calls of the classes Woken and Rest, two run at a time, so that the program finds
 // room; those of a window of half an hour or longer are spread over it instead.

@@ -243,6 +243,8 @@ func (x *exchange) do(ctx context.Context) error {
 		return x.fail(err)
 	case x.failure != nil:
 		return x.failure
+	case err != nil:
+		return x.fail(err)
 	}
 	if spent := &x.client.spent; spent.Load() > 0 {
 		spent.Add(-1)
@@ -391,9 +393,9 @@ func (s *sender) sendIn(slot ratelimit.Call, x *exchange, req *http.Request) (re
 	defer x.group.Release(slot)
 	shared := x.client.cfg.Limiter
 	if shared != nil {
-		wait := x.logLimiter(req.Context())
+		timer := x.logLimiter(req.Context())
 		err = shared.Acquire(req.Context(), x.group.name)
-		wait.Stop()
+		timer.Stop()
 		if err != nil {
 			return nil, refuse(req, err)
 		}

@@ -381,7 +381,7 @@ func (h *Handlers) dismissCard(c *wire.Call, key string) (wire.Object, error) {
 	}}}, nil
 }
 
-// restoreCard shows a hidden card again. One that is not hidden is no error.
+// restoreCard shows a hidden card again. It also succeeds if the card is not hidden.
 func (h *Handlers) restoreCard(c *wire.Call, key string) (wire.Object, error) {
 	delete(h.dismissals, [2]string{c.Key.User, key})
 	return nil, nil

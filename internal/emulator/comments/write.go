@@ -487,7 +487,7 @@ func (h *Handlers) attach(c *wire.Call, cm *Comment) (wire.Object, error) {
 	return h.attachments(c, cm)
 }
 
-// detach removes an attachment from a comment. A missing one is no error.
+// detach removes an attachment from a comment. It also succeeds if there is none.
 func (h *Handlers) detach(c *wire.Call, cm *Comment) (wire.Object, error) {
 	delete(c.JSON, "target_ids") // only one object at a time
 	ids := targets(c.JSON, c, required)

@@ -289,7 +289,7 @@ type merging struct {
 }
 
 // mergeFields merges a field into another one or, without confirmation, returns what
-// that would do. A merge that is not allowed is no error: the response says why.
+// that would do. If the merge is not allowed, the call succeeds and the response says why.
 func (h *Handlers) mergeFields(c *wire.Call, id string) (wire.Object, error) {
 	m, err := readMerging(c)
 	if err != nil {

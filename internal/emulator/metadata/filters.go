@@ -376,7 +376,7 @@ func (h *Handlers) updateFilter(c *wire.Call, f *savedFilter) (wire.Object, erro
 	return h.getFilter(c, f)
 }
 
-// deleteFilter deletes a saved filter. A missing one is no error.
+// deleteFilter deletes a saved filter. It also succeeds if there is none.
 func (h *Handlers) deleteFilter(c *wire.Call) (wire.Object, error) {
 	f, err := h.filterOfPath(h.metadataOf(world.Member, wire.Write))(c)
 	if err != nil {

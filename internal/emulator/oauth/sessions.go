@@ -478,8 +478,8 @@ func (h *Handlers) scopesValue(scopes []string) any {
 	return string(text)
 }
 
-// revoke ends the session of a refresh token, or revokes an access token. An unknown
-// token is no error.
+// revoke ends the session of a refresh token, or revokes an access token. It also
+// succeeds if the token is unknown.
 func (h *Handlers) revoke(c *wire.Call) (wire.Object, error) {
 	_ = c.ReadForm() // anything else is a form without fields
 	token := c.Form.Get("token")
