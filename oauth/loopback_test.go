@@ -312,9 +312,9 @@ func TestCrowdsOfSlowConnectionsDoNotDelayTheAnswer(t *testing.T) {
 	})
 }
 
-// A thousand requests of every hostile kind, on real sockets and at once, do not keep
+// Many requests of every hostile kind, on real sockets and at once, do not keep
 // out the answer of the person: its code is sent once, and the port is closed.
-func TestThousandHostileRequests(t *testing.T) {
+func TestHostileRequestsInParallel(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
 	addresses := make(chan string, 1)
@@ -342,10 +342,10 @@ func TestThousandHostileRequests(t *testing.T) {
 		slow = append(slow, conn)
 	}
 
-	requests := make(chan string)
+	requests, total := make(chan string), table.Rounds(200, 1000)
 	go func() {
 		defer close(requests)
-		for sent := 0; sent < 1000; {
+		for sent := 0; sent < total; {
 			for _, kind := range hostile {
 				requests <- fill(kind.request, redirect.Host, state)
 				sent++
@@ -369,7 +369,7 @@ func TestThousandHostileRequests(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if n := answered.Load(); n < 900 || len(done) > 0 {
+	if n := answered.Load(); n < int64(total)*9/10 || len(done) > 0 {
 		t.Fatalf("%d of the requests were answered; the sign-in has ended %d times", n, len(done))
 	}
 

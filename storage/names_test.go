@@ -13,6 +13,7 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/storage"
 	"github.com/fastio-go/fastio/uploads"
 )
@@ -40,13 +41,13 @@ func hostileNames(n int) []string {
 	return names
 }
 
-// A thousand hostile names write nothing outside of the folder: each file is downloaded
+// Hostile names write nothing outside of the folder: each file is downloaded
 // with its bytes, under its own name or another one, or reported.
 func TestHostileNamesOfTheServer(t *testing.T) {
 	t.Parallel()
 	for _, o := range []storage.DownloadDirOptions{{}, {Rename: true}, {Hidden: true}, {Rename: true, Hidden: true}} {
 		s := newShelf(t, seed.Node{Name: "plain", Content: "plain"})
-		names := hostileNames(1000)
+		names := hostileNames(table.Rounds(1000, 1000))
 		contents := map[api.OpaqueID]string{api.OpaqueID(s.id.Plain()): "plain"}
 		for i, name := range names {
 			id := api.OpaqueID(s.AddNode(seed.Node{Profile: string(s.room.ID), Name: name, Content: strconv.Itoa(i)}).ID)

@@ -55,7 +55,7 @@ func TestRunFindsDefects(t *testing.T) {
 		rows[defect] = [2]string{defect, test}
 	}
 	table.Each(t, rows, func(t *testing.T, row [2]string) {
-		cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestDefect$", "-test.v")
+		cmd := exec.CommandContext(t.Context(), self, "-test.run=^TestDefect$/"+row[1], "-test.v")
 		cmd.Env = append(os.Environ(), defectEnv+"="+row[0])
 		out, err := cmd.CombinedOutput()
 		found := strings.Contains(string(out), "--- FAIL: TestDefect/"+row[1]+" ")
