@@ -14,7 +14,6 @@ import (
 	"github.com/fastio-go/fastio/internal/input"
 	"github.com/fastio-go/fastio/internal/page"
 	"github.com/fastio-go/fastio/internal/times"
-	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // FollowOptions are the options of [Service.Follow]. Nil, and zero fields, mean
@@ -127,45 +126,27 @@ const (
 func (s *Service) Follow(
 	ctx context.Context, q Query, handle func(context.Context, *Event) error, o *FollowOptions, opts ...api.CallOption,
 ) error {
-	f := &follower{waker: s.o.Waker, logger: cmp.Or(s.o.Logger, slog.New(slog.DiscardHandler)), query: q, handle: handle, opts: opts}
-	if o != nil {
-		f.o = *o
-	}
-	f.o.Interval = cmp.Or(f.o.Interval, 10*time.Second)
-	f.o.Overlap = cmp.Or(f.o.Overlap, 2*time.Minute)
-	f.o.Sweep = cmp.Or(f.o.Sweep, 10*time.Minute)
-	f.pace = &pace{Client: s.c, group: s.group, rests: s.rests, interval: f.o.Interval, gap: min(f.o.Interval/2, longGap)}
-	f.s = &Service{c: f.pace, clock: s.clock}
-	all, err := f.split()
+	f, err := s.Stepper(q, handle, o, opts...)
 	if err != nil {
 		return err
 	}
-	for _, one := range all {
-		if err := one.load(ctx); err != nil {
-			return call.Failed(opFollow, err)
-		}
+	if err := f.load(ctx); err != nil {
+		return call.Failed(opFollow, err)
 	}
-	if err = f.run(ctx, all); err != nil {
+	if err = f.run(ctx); err != nil {
 		err = call.Failed(opFollow, err)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
-	defer cancel()
-	for _, one := range all {
-		err = errors.Join(err, one.save(ctx))
-	}
-	return err
+	return errors.Join(err, f.Close(ctx))
 }
 
 type follower struct {
 	s      *Service
 	query  Query
-	waker  api.Waker // may be nil
 	logger *slog.Logger
 	value  string // of the set, in query
 	handle func(context.Context, *Event) error
 	o      FollowOptions
 	opts   []api.CallOption
-	pace   *pace // shared by all values of the set
 
 	progress
 	revision uint64 // of the last saved checkpoint
@@ -250,53 +231,6 @@ func (f *follower) check() error {
 		return args.Refuse("parent_event_id", "must be left out: a batch is over; walk it", "")
 	}
 	return f.query.check(opFollow)
-}
-
-// run polls the log for all followers in turn.
-func (f *follower) run(ctx context.Context, all []*follower) error {
-	p := f.pace
-	p.searches = len(all)
-	p.rests.followers.Add(int64(len(all)))
-	defer p.rests.followers.Add(-int64(len(all)))
-	if w := f.waker; w != nil && !f.o.PollOnly && f.o.Until.IsZero() {
-		defer wait.Wake(ctx, w, f.query.Profile, p.changed, call.Final, f.opts)()
-	}
-	failed := func(n int, err error, pause time.Duration) { f.retries(ctx, n, pause, err) }
-	waits := false
-	return wait.Poll{Final: final, Failed: failed}.Run(ctx, func() (bool, time.Duration, error) {
-		if waits {
-			if err := p.await(ctx); err != nil {
-				return false, 0, err
-			}
-		}
-		if err := p.begin(ctx); err != nil {
-			return false, 0, err
-		}
-		done, found, err := pollAll(ctx, all)
-		p.end(found)
-		waits = err == nil
-		if waits && f.o.OnCaughtUp != nil {
-			f.o.OnCaughtUp(ctx)
-		}
-		return done, 0, err
-	})
-}
-
-// pollAll polls the log for each follower in turn, until one fails for good. It
-// reports whether all are done, and whether one has found events.
-func pollAll(ctx context.Context, all []*follower) (done, found bool, failure error) {
-	done = true
-	for _, one := range all {
-		if err := one.poll(ctx); err != nil {
-			failure = err
-		}
-		if failure != nil && (final(failure) || ctx.Err() != nil) {
-			break
-		}
-		done, found = done && one.done, found || one.found
-		one.found = false
-	}
-	return done, found, failure
 }
 
 // retries calls OnRetry, if it is set, before attempt n is repeated after a

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,7 +10,6 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/times"
-	"github.com/fastio-go/fastio/internal/wait"
 )
 
 // searchGroup is the rate group of searches.
@@ -34,18 +34,60 @@ func idleEvery() (longest time.Duration) {
 
 // rests paces the searches at rest of all followers of a Service.
 type rests struct {
-	group     *ratelimit.Group
-	followers atomic.Int64 // counted by searches
+	followers atomic.Int64  // counted by searches
+	every     time.Duration // between two searches
+
+	mu   sync.Mutex
+	line []*pace   // whose rounds at rest are due, in the order of their turns
+	free time.Time // the next turn
 }
 
-// newRests returns the shared rate limit of all followers at rest.
-func newRests() *rests {
-	return &rests{group: ratelimit.New(api.RateWindow{Max: 1, Size: idleEvery()})}
-}
+// newRests returns the shared pace of all followers at rest.
+func newRests() *rests { return &rests{every: idleEvery()} }
 
 // interval returns the time between two searches of each follower at rest.
-func (r *rests) interval() time.Duration {
-	return time.Duration(max(1, r.followers.Load())) * idleEvery()
+func (r *rests) interval() time.Duration { return time.Duration(max(1, r.followers.Load())) * r.every }
+
+// turn gives p the next turn if it is the first in the line, which it joins, and the turn
+// has come. Otherwise it returns when to ask again. The follower that is first then is
+// notified.
+func (r *rests) turn(p *pace, now time.Time) (at time.Time, ok bool) {
+	r.mu.Lock()
+	place := slices.Index(r.line, p)
+	if place < 0 {
+		place = len(r.line)
+		r.line = append(r.line, p)
+	}
+	at = r.free.Add(time.Duration(place) * r.every)
+	if place > 0 {
+		at = times.Later(at, now.Add(time.Second)) // those before it may be late
+	}
+	ok = !at.After(now)
+	if ok {
+		r.free = now.Add(time.Duration(p.searches) * r.every)
+	}
+	r.mu.Unlock()
+	if ok {
+		r.leave(p)
+	}
+	return at, ok
+}
+
+// leave removes p from the line, and notifies the follower that is first then.
+func (r *rests) leave(p *pace) {
+	r.mu.Lock()
+	var first *pace
+	place := slices.Index(r.line, p)
+	if place >= 0 {
+		r.line = slices.Delete(r.line, place, place+1)
+		if place == 0 && len(r.line) > 0 {
+			first = r.line[0]
+		}
+	}
+	r.mu.Unlock()
+	if first != nil {
+		first.notify()
+	}
 }
 
 // FollowInterval returns the time between two searches of each [Service.Follow] at rest:
@@ -53,7 +95,7 @@ func (r *rests) interval() time.Duration {
 // percent of the rate limits to others.
 func (s *Service) FollowInterval() time.Duration { return s.rests.interval() }
 
-// pace is the client of one Follow. It decides when to search.
+// pace is the client of one [Stepper]. It decides when to search.
 type pace struct {
 	api.Client
 
@@ -63,6 +105,7 @@ type pace struct {
 	interval time.Duration // [FollowOptions].Interval
 	gap      time.Duration // for each round that was woken; two may follow each other at once
 	turn     ratelimit.Turn
+	notify   func() // called when the next round may be due earlier than next has returned
 
 	mu       sync.Mutex
 	watched  bool      // by the Waker
@@ -70,7 +113,9 @@ type pace struct {
 	called   bool      // the same, or the watch began
 	first    time.Time // the first of these
 	reported time.Time // the latest
-	wake     func()    // ends the wait for the next round
+	due      time.Time // the next round
+	idle     bool      // which requires a turn of rests
+	waits    bool      // for the next round: a change makes it due earlier
 
 	began  time.Time // the last round
 	paid   time.Time // when the gaps of all rounds so far are over
@@ -95,19 +140,38 @@ func (p *pace) Call(ctx context.Context, r *api.Request, out any, opts ...api.Ca
 // false if it is not watched any more and may change without a report.
 func (p *pace) changed(watched bool) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.woken = p.woken || watched && p.watched
+	known := watched && p.watched
 	p.watched = watched
+	p.mu.Unlock()
 	if watched {
-		p.reported = time.Now()
-		if !p.called {
-			p.first = p.reported
-		}
-		p.called = true
+		p.report(known)
 	}
-	if p.called && p.wake != nil {
-		p.wake()
+}
+
+// report makes the next round due soon: a change was reported, or else the watch began.
+func (p *pace) report(change bool) {
+	p.mu.Lock()
+	p.woken = p.woken || change
+	p.reported = time.Now()
+	if !p.called {
+		p.first = p.reported
 	}
+	p.called = true
+	earlier := p.waits
+	if earlier {
+		p.hurry()
+	}
+	p.mu.Unlock()
+	if earlier {
+		p.rests.leave(p)
+		p.notify()
+	}
+}
+
+// hurry makes the next round due when the reported change can be found. Later reports do
+// not delay it.
+func (p *pace) hurry() {
+	p.due, p.idle, p.waits = times.Later(p.reported.Add(settle), p.paid.Add(-p.gap)), false, false
 }
 
 // begin waits until the first search of a round may start, and records the
@@ -126,6 +190,7 @@ func (p *pace) begin(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.waits = false
 	p.urgent, p.repeat, p.again = p.woken || p.again, p.again && !p.woken, false
 	now := time.Now()
 	if now.Sub(p.reported) >= settle {
@@ -143,42 +208,49 @@ func (p *pace) end(found bool) {
 	p.turn.Cancel(p.group) // if there was no search
 }
 
-// await waits for the next round: until the profile has changed, or it is time to look
-// for events that were not reported.
-func (p *pace) await(ctx context.Context) error {
-	uncalled, wake := context.WithCancel(ctx)
-	defer wake()
-	due, idle := p.next(wake)
-	err := wait.Sleep(uncalled, time.Until(due))
-	// Each search of a round at rest takes a turn among all followers.
-	for n := 0; n < p.searches && err == nil && idle; n++ {
-		err = p.rests.group.Wait(uncalled)
-	}
-	if err != nil { // woken, or ctx is done
-		p.mu.Lock()
-		at := times.Later(p.reported.Add(settle), p.paid.Add(-p.gap))
-		p.mu.Unlock()
-		err = wait.Sleep(ctx, time.Until(at))
-	}
-	return err
-}
-
-// next returns when the next round is due unless wake is called before, and
-// whether the round is idle: without a known change, so that it has a low
-// priority.
-func (p *pace) next(wake func()) (due time.Time, idle bool) {
+// rest sets when the next round is due after one that has succeeded: when a change was
+// reported, or when it is time to look for events that were not. Without a known change it
+// is idle: it has a low priority, and requires a turn among all followers at rest.
+func (p *pace) rest() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.wake = wake
-	if p.called {
-		wake()
-	}
+	p.waits = true
 	switch {
+	case p.called:
+		p.hurry()
 	case p.found && !p.watched:
-		return p.ended.Add(p.interval), false
+		p.due, p.idle = p.ended.Add(p.interval), false
 	case p.urgent && (!p.found || p.busy): // an event may become visible after the change
 		p.again = !p.repeat
-		return p.ended.Add(p.gap), p.repeat
+		p.due, p.idle = p.ended.Add(p.gap), p.repeat
+	default:
+		p.due, p.idle = p.ended.Add(max(p.interval, p.rests.interval())), true
 	}
-	return p.ended.Add(max(p.interval, p.rests.interval())), true
+}
+
+// delay sets when the next round is due after one that has failed. Changes do not make it
+// earlier.
+func (p *pace) delay(pause time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.due, p.idle, p.waits = time.Now().Add(pause), false, false
+}
+
+// next returns when the next round may begin, or when to ask again. A round that may begin
+// has taken its turn.
+func (p *pace) next(now time.Time) time.Time {
+	p.mu.Lock()
+	at, idle := p.due, p.idle
+	p.mu.Unlock()
+	if at.After(now) || !idle {
+		return at
+	}
+	at, ok := p.rests.turn(p, now)
+	if !ok {
+		return at
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.due, p.idle = times.Earlier(p.due, now), false
+	return p.due
 }

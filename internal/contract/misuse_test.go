@@ -144,8 +144,8 @@ func TestMisuseIsRejected(t *testing.T) {
 	}
 }
 
-// A method that takes a callback, a reader or a writer rejects nil before it sends
-// anything.
+// A method with a context that takes a callback, a reader or a writer rejects nil before it
+// sends anything.
 func TestNilIsRejected(t *testing.T) {
 	t.Parallel()
 	client := overNetwork(t, func(*http.Request) (*http.Response, error) { return nil, errors.New("sent") },
@@ -172,9 +172,12 @@ func TestNilIsRejected(t *testing.T) {
 	})
 }
 
-// takesValue reports whether a method takes a function or an interface besides its
-// context.
+// takesValue reports whether a method takes a context, and a function or an interface
+// besides.
 func takesValue(method reflect.Type) bool {
+	if method.NumIn() == 0 || method.In(0) != reflect.TypeFor[context.Context]() {
+		return false
+	}
 	for i := 1; i < method.NumIn(); i++ {
 		if k := method.In(i).Kind(); k == reflect.Func || k == reflect.Interface {
 			return true

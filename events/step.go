@@ -1,0 +1,221 @@
+package events
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/wait"
+)
+
+// Stepper is a [Service.Follow] that its caller schedules, for programs that follow
+// thousands of logs. Between two steps it has no goroutine and no timer, and about 2 KiB of
+// memory besides the hashes of the events of the look-back, at 40 bytes each. Get one from
+// [Service.Stepper].
+//
+// Step must be called when it is due, and by one goroutine at a time; Wake is safe for
+// concurrent use.
+type Stepper struct {
+	waker    api.Waker // nil without one, and if the options do not admit it
+	o        FollowOptions
+	opts     []api.CallOption
+	all      []*follower // one for each value of the set
+	pace     *pace
+	loaded   bool
+	failures int // in a row
+}
+
+// Stepper returns a Stepper that delivers what [Service.Follow] does with the same
+// arguments. Call Close when it has ended.
+//
+// Errors: [*api.InputError] for a query and options that Follow refuses.
+func (s *Service) Stepper(
+	q Query, handle func(context.Context, *Event) error, o *FollowOptions, opts ...api.CallOption,
+) (*Stepper, error) {
+	step := &Stepper{opts: opts}
+	if o != nil {
+		step.o = *o
+	}
+	o = &step.o
+	o.Interval = cmp.Or(o.Interval, 10*time.Second)
+	o.Overlap = cmp.Or(o.Overlap, 2*time.Minute)
+	o.Sweep = cmp.Or(o.Sweep, 10*time.Minute)
+	step.pace = &pace{
+		Client: s.c, group: s.group, rests: s.rests, interval: o.Interval, gap: min(o.Interval/2, longGap), notify: func() {},
+	}
+	f := &follower{
+		s: &Service{c: step.pace, clock: s.clock}, logger: cmp.Or(s.o.Logger, slog.New(slog.DiscardHandler)),
+		query: q, handle: handle, o: *o, opts: opts,
+	}
+	var err error
+	step.all, err = f.split()
+	if err != nil {
+		return nil, err
+	}
+	step.pace.searches = len(step.all)
+	if !o.PollOnly && o.Until.IsZero() {
+		step.waker = s.o.Waker
+	}
+	return step, nil
+}
+
+// Step searches the log if a search is due, and delivers its events. It returns when to call
+// it again; a zero time means that Until is reached. Before that time, and after Notify was
+// called, it costs nothing. It blocks while a search waits for the rate limits and while the
+// handler runs.
+//
+// A temporary failure is reported to OnRetry, and the returned time is that of the next try.
+// The errors are those that end Follow, and that of ctx: after it, Step may be called again.
+func (s *Stepper) Step(ctx context.Context) (next time.Time, err error) {
+	if err = s.load(ctx); err == nil {
+		next, err = s.step(ctx)
+	}
+	if err != nil {
+		return time.Time{}, call.Failed(opFollow, err)
+	}
+	return next, nil
+}
+
+// Notify sets what is called, by any goroutine, when the next step may have become due
+// earlier than Step has returned: after Wake, a report to Watch, or when the turn of this
+// log among those at rest has come. It must return soon, and not call the Stepper. Set it
+// before the first step.
+func (s *Stepper) Notify(due func()) { s.pace.notify = due }
+
+// Wake reports that the log has changed: the next step is due when the change can be found.
+func (s *Stepper) Wake() { s.pace.report(true) }
+
+// Watch wakes the Stepper when the Waker of the [Options] reports a change, until ctx is
+// done. Without a Waker, and with PollOnly or Until, it returns at once.
+func (s *Stepper) Watch(ctx context.Context) {
+	if s.waker == nil {
+		return
+	}
+	stop := s.watch(ctx)
+	<-ctx.Done()
+	stop()
+}
+
+// watch is Watch in a goroutine, until the returned function is called.
+func (s *Stepper) watch(ctx context.Context) (stop func()) {
+	return wait.Wake(ctx, s.waker, s.all[0].query.Profile, s.pace.changed, call.Final, s.opts)
+}
+
+// Close saves the checkpoint, also if ctx is done, which takes 5 seconds at most. Step must
+// not be called afterwards.
+func (s *Stepper) Close(ctx context.Context) error {
+	if !s.loaded {
+		return nil
+	}
+	s.pace.rests.leave(s.pace)
+	s.pace.rests.followers.Add(-int64(len(s.all)))
+	s.loaded = false
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
+	defer cancel()
+	var err error
+	for _, one := range s.all {
+		err = errors.Join(err, one.save(ctx))
+	}
+	return err
+}
+
+// load reads the checkpoints before the first step.
+func (s *Stepper) load(ctx context.Context) error {
+	if s.loaded {
+		return nil
+	}
+	for _, one := range s.all {
+		if err := one.load(ctx); err != nil {
+			return err
+		}
+	}
+	s.loaded = true
+	s.pace.rests.followers.Add(int64(len(s.all)))
+	return nil
+}
+
+// run steps until Until is reached, a failure is permanent, or ctx is done.
+func (s *Stepper) run(ctx context.Context) error {
+	notified := make(chan struct{}, 1)
+	s.Notify(func() {
+		select {
+		case notified <- struct{}{}:
+		default:
+		}
+	})
+	if s.waker != nil {
+		defer s.watch(ctx)()
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-notified:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		next, err := s.step(ctx)
+		if err != nil || next.IsZero() {
+			return err
+		}
+		timer.Reset(time.Until(next))
+	}
+}
+
+// step does a round if one is due. It returns when the next one is, or a zero time if the
+// events created before Until are delivered.
+func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
+	now := time.Now()
+	if at := s.pace.next(now); at.After(now) {
+		return at, ctx.Err()
+	}
+	done := false
+	if err = s.pace.begin(ctx); err == nil {
+		var found bool
+		done, found, err = s.pollAll(ctx)
+		s.pace.end(found)
+	}
+	if err == nil && s.o.OnCaughtUp != nil {
+		s.o.OnCaughtUp(ctx)
+	}
+	switch {
+	case err == nil && done:
+		return time.Time{}, nil
+	case err != nil && final(err):
+		return time.Time{}, err
+	case ctx.Err() != nil:
+		s.pace.delay(0)
+		return time.Time{}, ctx.Err()
+	case err == nil:
+		s.failures = 0
+		s.pace.rest()
+	default:
+		s.failures++
+		pause := wait.For(s.failures, wait.RetryAfterOf(err))
+		s.all[0].retries(ctx, s.failures, pause, err)
+		s.pace.delay(pause)
+	}
+	return s.pace.next(now), nil // which has passed: an idle round takes no turn yet
+}
+
+// pollAll polls the log for each follower in turn, until one fails for good. It
+// reports whether all are done, and whether one has found events.
+func (s *Stepper) pollAll(ctx context.Context) (done, found bool, failure error) {
+	done = true
+	for _, one := range s.all {
+		if err := one.poll(ctx); err != nil {
+			failure = err
+		}
+		if failure != nil && (final(failure) || ctx.Err() != nil) {
+			break
+		}
+		done, found = done && one.done, found || one.found
+		one.found = false
+	}
+	return done, found, failure
+}

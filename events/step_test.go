@@ -1,0 +1,258 @@
+package events_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest/seed"
+)
+
+// stepper returns a Stepper for the log of the world, and what is sent to when it notifies.
+func (w *world) stepper(t *testing.T, handle handler, o *events.FollowOptions) (*events.Stepper, <-chan struct{}) {
+	t.Helper()
+	s, err := w.log.Stepper(w.query(), handle, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	notified := make(chan struct{}, 1000)
+	s.Notify(func() { notified <- struct{}{} })
+	return s, notified
+}
+
+// step steps, and fails the test after an error.
+func step(t *testing.T, s *events.Stepper) time.Time {
+	t.Helper()
+	next, err := s.Step(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
+// stepUntil steps whenever it is due, until a time.
+func stepUntil(t *testing.T, s *events.Stepper, end time.Time) {
+	t.Helper()
+	for next := step(t, s); ; next = step(t, s) {
+		if next.IsZero() || next.After(end) {
+			time.Sleep(time.Until(end))
+			return
+		}
+		time.Sleep(time.Until(next))
+	}
+}
+
+func TestStepperDeliversEachEventOnce(t *testing.T) {
+	t.Parallel()
+	alone(t, func(t *testing.T, w *world) {
+		want := w.fill(700)
+		store := new(events.MemoryStore)
+		var got inbox
+		for range 5 {
+			s, _ := w.stepper(t, got.handle, &events.FollowOptions{Store: store, OnGap: noGap(t), PollOnly: true})
+			for range 10 {
+				stepUntil(t, s, time.Now().Add(time.Minute))
+				want = append(want, w.add(time.Now(), 0))
+			}
+			stepUntil(t, s, time.Now().Add(time.Minute))
+			if err := s.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sameSet(t, want, got.all())
+	})
+}
+
+// Between two steps, a Stepper costs no call, no goroutine and no timer.
+func TestStepBeforeItIsDueCallsNothing(t *testing.T) {
+	t.Parallel()
+	alone(t, func(t *testing.T, w *world) {
+		var got inbox
+		s, _ := w.stepper(t, got.handle, nil)
+		next := step(t, s)
+		sent, goroutines := len(w.Requests()), runtime.NumGoroutine()
+		time.Sleep(time.Until(next) / 2)
+		if again := step(t, s); !again.Equal(next) || len(w.Requests()) != sent {
+			t.Errorf("the next step is due at %s, then at %s; %d calls", next, again, len(w.Requests())-sent)
+		}
+		if n := runtime.NumGoroutine(); n > goroutines {
+			t.Errorf("%d more goroutines", n-goroutines)
+		}
+		time.Sleep(time.Until(next))
+		step(t, s)
+		if len(w.Requests()) == sent {
+			t.Error("the step that was due has searched nothing")
+		}
+	})
+}
+
+// A change is found 1.5 seconds after it was reported, and reports that follow do not delay
+// that.
+func TestWakeMakesTheNextStepDue(t *testing.T) {
+	t.Parallel()
+	alone(t, func(t *testing.T, w *world) {
+		var got inbox
+		s, notified := w.stepper(t, got.handle, nil)
+		step(t, s)
+		time.Sleep(11 * time.Second)
+		w.add(time.Now(), 0)
+		start := time.Now()
+		for range 3 {
+			s.Wake()
+			time.Sleep(100 * time.Millisecond)
+		}
+		<-notified
+		next := step(t, s)
+		if due := next.Sub(start); due != 1500*time.Millisecond {
+			t.Errorf("the next step is due %s after the change", due)
+		}
+		time.Sleep(time.Until(next))
+		step(t, s)
+		if len(got.all()) != 1 {
+			t.Error("the event was not delivered")
+		}
+	})
+}
+
+// A failure is reported with its pause, and ends nothing unless it is permanent. A step
+// whose context is done does not end the Stepper either.
+func TestStepSurvivesFailures(t *testing.T) {
+	t.Parallel()
+	alone(t, func(t *testing.T, w *world) {
+		w.add(time.Now(), 0)
+		var got inbox
+		var pause time.Duration
+		s, _ := w.stepper(t, got.handle, &events.FollowOptions{
+			OnRetry: func(_ context.Context, e api.RetryEvent) { pause = e.Wait },
+		})
+		w.Fail(seed.Fault{Op: search, Status: http.StatusBadGateway})
+		next := step(t, s)
+		if pause <= 0 || time.Until(next) != pause {
+			t.Errorf("the next try is due in %s, and was announced in %s", time.Until(next), pause)
+		}
+		w.Heal()
+		w.Fail(seed.Fault{Op: search, Delay: time.Hour})
+		time.Sleep(time.Until(next))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for err := error(nil); !errors.Is(err, context.DeadlineExceeded); _, err = s.Step(ctx) {
+			time.Sleep(time.Second)
+		}
+		w.Heal()
+		stepUntil(t, s, time.Now().Add(time.Minute))
+		if len(got.all()) != 1 {
+			t.Errorf("%d events", len(got.all()))
+		}
+		w.Fail(seed.Fault{Op: search, Status: http.StatusForbidden})
+		s.Wake()
+		time.Sleep(2 * time.Second)
+		if _, err := s.Step(t.Context()); !errors.Is(err, api.ErrForbidden) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// Logs at rest take turns in the order in which they are due. One that is closed, or woken,
+// gives its turn to the next.
+func TestSteppersTakeTurnsAtRest(t *testing.T) {
+	t.Parallel()
+	alone(t, func(t *testing.T, w *world) {
+		type log struct {
+			*events.Stepper
+			notified <-chan struct{}
+		}
+		var got inbox
+		var all []log
+		for range 4 {
+			s, notified := w.stepper(t, got.handle, nil)
+			all = append(all, log{s, notified})
+			step(t, s)
+		}
+		every := w.log.FollowInterval() / 4
+		time.Sleep(time.Hour) // all are due
+		start := time.Now()
+		if next := step(t, all[0].Stepper); next.Sub(start) < 4*every { // it has searched
+			t.Errorf("the first is due again in %s", next.Sub(start))
+		}
+		for i, s := range all[1:] {
+			next := step(t, s.Stepper)
+			if want := start.Add(time.Duration(i+1) * every); next.Sub(want).Abs() > time.Millisecond {
+				t.Errorf("turn %d is %s after the first, want %s", i+1, next.Sub(start), want.Sub(start))
+			}
+		}
+		if err := all[1].Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		<-all[2].notified
+		if next := step(t, all[2].Stepper); next.Sub(start) != every {
+			t.Errorf("the next in the line is due %s after the first, want %s", next.Sub(start), every)
+		}
+		all[2].Wake()
+		<-all[3].notified
+		if next := step(t, all[3].Stepper); next.Sub(start) != every {
+			t.Errorf("the last is due %s after the first, want %s", next.Sub(start), every)
+		}
+	})
+}
+
+func TestStepperRefusesWhatFollowRefuses(t *testing.T) {
+	t.Parallel()
+	w := newWorld()
+	q := w.query()
+	q.Cursor = "x"
+	if _, err := w.log.Stepper(q, new(inbox).handle, nil); refusedField(err) != "cursor" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := w.log.Stepper(w.query(), nil, nil); refusedField(err) != "handle" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A log at rest takes 4 KiB at most, and no goroutine, also after some rounds.
+func TestMemoryOfLogsAtRest(t *testing.T) { //nolint:paralleltest // it measures the heap
+	const n = 10_000
+	live := func() int64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc + m.StackInuse)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		page := func(r *api.Request) string {
+			event := fmt.Sprintf(`{"event_id": "e%s", "created": "2000-01-01 00:00:00 UTC"}`, r.Query.Get("profile_id"))
+			return `{"events": [` + event + `], "pagination": {"has_more": false}}`
+		}
+		delivered := 0
+		handle := func(context.Context, *events.Event) error { delivered++; return nil }
+		before, goroutines := live(), runtime.NumGoroutine()
+		all := make([]*events.Stepper, n)
+		for i := range all {
+			log := events.New(callerFunc(page), nil) // each of an account of its own
+			var err error
+			all[i], err = log.Stepper(events.Query{Profile: api.Workspace(api.ID(fmt.Sprintf("%019d", i)))}, handle, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3 {
+			for _, s := range all {
+				step(t, s)
+			}
+			time.Sleep(time.Minute)
+		}
+		each, more := (live()-before)/n, runtime.NumGoroutine()-goroutines
+		t.Logf("%d bytes a log", each)
+		if each > 4<<10 || more != 0 || delivered != n {
+			t.Errorf("%d bytes a log, %d goroutines, %d events", each, more, delivered)
+		}
+		runtime.KeepAlive(slices.Clip(all))
+	})
+}
