@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
@@ -143,3 +144,32 @@ type noTest struct{ testing.TB }
 
 func (noTest) Helper()        {}
 func (noTest) Cleanup(func()) {}
+
+// What takes time on the platform happens at once when its clock is advanced.
+func ExampleServer_Advance() {
+	s := fastiotest.New()
+	s.Freeze(time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC))
+	design := s.AddWorkspace(seed.Workspace{Name: "Design"})
+	plan := s.AddNode(seed.Node{Profile: design.ID, Name: "plan.md", Content: "Two looms.", AIState: "pending"})
+	client, err := fastio.New(s.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, in := context.Background(), api.Workspace(api.ID(design.ID))
+	for range 3 {
+		node, err := client.Storage.Get(ctx, in, api.OpaqueID(plan.ID))
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		now, _ := s.Clock()
+		fmt.Println(now.Format(time.TimeOnly), node.AI.State)
+		s.Advance(4 * time.Second)
+	}
+	s.Unfreeze()
+	// Output:
+	// 12:00:00 pending
+	// 12:00:04 ready
+	// 12:00:08 indexed
+}

@@ -26,6 +26,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/fastiotest/seed"
@@ -347,3 +348,19 @@ func (s *Server) Requests() []seed.Request { return s.platform.Requests() }
 
 // Refusals returns the number of 429 responses of the rate limits.
 func (s *Server) Refusals() int { return s.platform.Refusals() }
+
+// Clock returns the time of the platform, and whether it is frozen.
+func (s *Server) Clock() (now time.Time, frozen bool) { return s.platform.Clock() }
+
+// Freeze sets the clock and stops it; the zero time means now. What is due until then
+// happens. The clock may be set back.
+func (s *Server) Freeze(at time.Time) { s.platform.Freeze(at) }
+
+// Unfreeze lets the clock go on from where it is.
+func (s *Server) Unfreeze() { s.platform.Unfreeze() }
+
+// Advance moves the clock forward, whether it is frozen or not: indexing, uploads,
+// turns of the agent and expiries happen in the order of time, each at its own time,
+// and held polls, and sockets whose token expires, end. It does nothing if d is not
+// positive.
+func (s *Server) Advance(d time.Duration) { s.platform.Advance(d) }

@@ -121,8 +121,8 @@ func (h *Handlers) hold(c *wire.Call, q *poll) (wire.Object, error) {
 	if h.w.Options.Activity.PollCut > 0 && h.w.Options.Activity.PollCut < wait {
 		wait, cut = h.w.Options.Activity.PollCut, true
 	}
-	end := time.NewTimer(wait)
-	defer end.Stop()
+	end, stop := h.w.After(wait)
+	defer stop()
 	for over := q.wait == 0; ; {
 		payload, wait, err := h.pollOnce(c, q, over)
 		if wait == nil {
@@ -132,11 +132,11 @@ func (h *Handlers) hold(c *wire.Call, q *poll) (wire.Object, error) {
 		case <-wait.change:
 		case <-wait.cut:
 			return c.Send(h.cutPoll())
-		case <-end.C:
+		case <-end:
 			if cut {
 				return c.Send(h.cutPoll())
 			}
-			over = true
+			over, end = true, nil
 		case <-c.Request.Context().Done():
 			panic(http.ErrAbortHandler) // the caller is gone
 		}

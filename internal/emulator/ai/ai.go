@@ -70,8 +70,8 @@ type turn struct {
 	script  world.Script
 	sources []passage
 	refs    []reference
-	plan    []func(at time.Time) // what is still to happen
-	change  chan struct{}        // closed when something happens next
+	plan    []step       // what is still to happen
+	change  world.Signal // something has happened
 
 	events  []streamEvent
 	actions []*action

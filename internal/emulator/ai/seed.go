@@ -31,8 +31,8 @@ func (h *Handlers) AddThread(it world.SeedThread) world.SeedThread {
 			}
 		}
 		t.planSteps(strings.TrimSpace(given.Answer), h.w.ProfileName(it.Profile))
-		for _, do := range t.plan {
-			do(t.created)
+		for _, next := range t.plan {
+			t.take(next, t.created)
 		}
 		h.w.EventIn(it.Profile, world.Event{
 			Name: event, CallingUser: it.User, Object: th.id, ObjectName: th.name, Created: t.created,

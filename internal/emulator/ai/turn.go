@@ -56,32 +56,60 @@ func (t *turn) planSteps(text, place string) {
 		steps = []string{turnRunning}
 	}
 	for _, status := range steps {
-		t.then(func(at time.Time) { t.move(status, at) })
+		t.then(step{do: stepMove, text: status})
 	}
 	end := cmp.Or(t.script.Status, turnComplete)
 	if end != turnNeedsInput {
-		t.then(func(at time.Time) { t.act("Searched "+place, at) })
+		t.then(step{do: stepAct, text: "Searched " + place})
 		pieces := split(text, t.script.Chunk)
 		if end != turnComplete {
 			pieces = pieces[:len(pieces)/2] // it does not get further
 		}
 		for _, piece := range pieces {
-			t.then(func(at time.Time) { t.say(piece, at) })
+			t.then(step{do: stepSay, text: piece})
 		}
 	}
 	if end == turnComplete {
 		for _, src := range t.sources {
-			t.then(func(time.Time) {
-				t.cites = append(t.cites, src.object())
-				t.emit("citation", src.object())
-			})
+			t.then(step{do: stepCite, source: src})
 		}
 	}
-	t.then(func(at time.Time) { t.move(end, at) })
+	t.then(step{do: stepMove, text: end})
 }
 
+// step is what happens next in a turn.
+type step struct {
+	do     stepKind
+	text   string  // the status, action or piece
+	source passage // to cite
+}
+
+type stepKind int
+
+const (
+	stepMove stepKind = iota // to a status
+	stepAct                  // begin an action
+	stepSay                  // a piece of the answer
+	stepCite                 // a source
+)
+
 // then adds a step to the plan.
-func (t *turn) then(do func(at time.Time)) { t.plan = append(t.plan, do) }
+func (t *turn) then(s step) { t.plan = append(t.plan, s) }
+
+// take makes a step, at a time.
+func (t *turn) take(s step, at time.Time) {
+	switch s.do {
+	case stepMove:
+		t.move(s.text, at)
+	case stepAct:
+		t.act(s.text, at)
+	case stepSay:
+		t.say(s.text, at)
+	case stepCite:
+		t.cites = append(t.cites, s.source.object())
+		t.emit("citation", s.source.object())
+	}
+}
 
 // scheduleStep schedules the next step of a turn, one pace after the last one, which
 // was at a time. It then goes on with the step after that.
@@ -90,26 +118,30 @@ func (h *Handlers) scheduleStep(t *turn, at time.Time) {
 		return
 	}
 	at = at.Add(max(0, cmp.Or(h.w.Options.AI.TurnPace, turnPace)))
-	h.w.Later(at, func() {
-		if t.ended() { // cancelled meanwhile
-			return
-		}
-		before := t.status
-		do := t.plan[0]
-		t.plan = t.plan[1:]
-		do(at)
-		if t.status != before {
-			h.statusChanged(t)
-		}
-		t.wake()
-		h.scheduleStep(t, at)
-	})
+	h.w.Later(at, nextStep{h, t, at})
 }
 
-// wake notifies those who follow the stream of a turn.
-func (t *turn) wake() {
-	close(t.change)
-	t.change = make(chan struct{})
+// nextStep is the task of [Handlers.scheduleStep].
+type nextStep struct {
+	h  *Handlers
+	t  *turn
+	at time.Time
+}
+
+// Do implements [world.Task].
+func (s nextStep) Do() {
+	h, t := s.h, s.t
+	if t.ended() { // cancelled meanwhile
+		return
+	}
+	before, next := t.status, t.plan[0]
+	t.plan = t.plan[1:]
+	t.take(next, s.at)
+	if t.status != before {
+		h.statusChanged(t)
+	}
+	t.change.Fire()
+	h.scheduleStep(t, s.at)
 }
 
 // statusChanged reports a new status of a turn to those who poll, and charges credits
@@ -137,7 +169,7 @@ func (h *Handlers) cancel(t *turn) bool {
 	}
 	t.move(turnCancelled, h.w.Now())
 	h.statusChanged(t)
-	t.wake()
+	t.change.Fire()
 	return true
 }
 
@@ -416,14 +448,13 @@ func (h *Handlers) follow(ctx context.Context, t *turn, from int, style *streamS
 	if pace <= 0 {
 		pace = heartbeat
 	}
-	beat := time.NewTicker(pace)
-	defer beat.Stop()
 	if !write(style.opening()) {
 		return
 	}
 	for {
 		h.w.RLock()
-		text, events, ended, change := t.text, t.events, t.ended(), t.change
+		text, events, ended, change := t.text, t.events, t.ended(), t.change.Next()
+		stored := h.chats.threads[t.thread.id] == t.thread
 		h.w.RUnlock()
 		for ; from < len(events); from++ {
 			if ended && from == len(events)-1 && style.NoEnd {
@@ -432,21 +463,34 @@ func (h *Handlers) follow(ctx context.Context, t *turn, from int, style *streamS
 			if !write(style.render(&events[from], from+1, text)) {
 				return
 			}
-			beat.Reset(pace)
 		}
 		if ended {
 			return
 		}
-		select {
-		case <-change:
-		case <-beat.C:
-			if !write(style.lines(": heartbeat\n\n")) {
-				return
-			}
-			h.w.Settle()
-		case <-ctx.Done():
-			panic(http.ErrAbortHandler) // the reader is gone
+		if !stored {
+			panic(http.ErrAbortHandler) // another state was restored
 		}
+		if h.awaitChange(ctx, change, pace) {
+			continue
+		}
+		if !write(style.lines(": heartbeat\n\n")) {
+			return
+		}
+		h.w.Settle()
+	}
+}
+
+// awaitChange waits for a change, and returns false if there is none for so long.
+func (h *Handlers) awaitChange(ctx context.Context, change <-chan struct{}, pace time.Duration) bool {
+	beat, stop := h.w.After(pace)
+	defer stop()
+	select {
+	case <-change:
+		return true
+	case <-beat:
+		return false
+	case <-ctx.Done():
+		panic(http.ErrAbortHandler) // the reader is gone
 	}
 }
 

@@ -79,7 +79,7 @@ func (h *Handlers) keepTurn(th *thread, q *question, key askKey) *turn {
 	now := h.w.Now()
 	t := &turn{
 		thread: th, id: world.Opaque('9', h.w.Options.Seed, h.w.NextSerial()), status: turnPending, seq: len(th.turns) + 1,
-		key: q.key, query: q.text, refs: q.refs, created: now, updated: now, change: make(chan struct{}),
+		key: q.key, query: q.text, refs: q.refs, created: now, updated: now,
 	}
 	if !q.keyed {
 		t.key = h.w.Secret()[:22]

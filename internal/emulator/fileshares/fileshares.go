@@ -68,17 +68,27 @@ func (h *Handlers) watchExpiry(f *world.FileShare) {
 	if ends.IsZero() {
 		return
 	}
-	still := func() bool { return h.w.FileShare(f.ID) == f && f.Expires.Equal(ends) }
-	h.w.Later(ends, func() {
-		if still() {
-			f.Lapsed = true
-		}
-	})
-	h.w.Later(ends.Truncate(time.Hour).Add(time.Hour), func() {
-		if still() {
-			h.dropFileShare(f, world.Platform)
-		}
-	})
+	h.w.Later(ends, expiry{h, f, ends, false})
+	h.w.Later(ends.Truncate(time.Hour).Add(time.Hour), expiry{h, f, ends, true})
+}
+
+// expiry is the end of a File Share or, with cleanup, its deletion.
+type expiry struct {
+	h       *Handlers
+	f       *world.FileShare
+	ends    time.Time
+	cleanup bool
+}
+
+// Do implements [world.Task].
+func (t expiry) Do() {
+	switch {
+	case t.h.w.FileShare(t.f.ID) != t.f || !t.f.Expires.Equal(t.ends): // it was changed
+	case t.cleanup:
+		t.h.dropFileShare(t.f, world.Platform)
+	default:
+		t.f.Lapsed = true
+	}
 }
 
 // dropFileShare deletes a link and its grants, but not the file.
@@ -106,13 +116,22 @@ func (h *Handlers) give(f *world.FileShare, g world.Grant) world.Grant {
 		f.Grants[i] = g
 	}
 	if !g.Expires.IsZero() {
-		h.w.Later(g.Expires, func() {
-			f.Grants = slices.DeleteFunc(f.Grants, func(other world.Grant) bool {
-				return world.GrantIsFor(&other, g.User, g.Email) && other.Expires.Equal(g.Expires)
-			})
-		})
+		h.w.Later(g.Expires, grantExpiry{f, g})
 	}
 	return g
+}
+
+// grantExpiry is the end of a grant, unless that was changed.
+type grantExpiry struct {
+	f *world.FileShare
+	g world.Grant
+}
+
+// Do implements [world.Task].
+func (t grantExpiry) Do() {
+	t.f.Grants = slices.DeleteFunc(t.f.Grants, func(other world.Grant) bool {
+		return world.GrantIsFor(&other, t.g.User, t.g.Email) && other.Expires.Equal(t.g.Expires)
+	})
 }
 
 // Codes of File Shares, all of them invented.

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/internal/emulator/system"
@@ -95,21 +94,27 @@ func (h *Handlers) think(c *wire.Call) bool {
 		return true
 	}
 	h.asking[c.Key.User] = true
+	h.w.Later(h.w.Now().Add(h.w.Options.HowTo.Time), answered{h, c.Key.User})
 	h.w.Unlock()
-	done := make(chan struct{})
-	time.AfterFunc(h.w.Options.HowTo.Time, func() {
-		h.w.Lock()
-		defer h.w.Unlock()
-		delete(h.asking, c.Key.User)
-		close(done)
-	})
+	done, stop := h.w.After(h.w.Options.HowTo.Time)
+	defer stop()
 	select {
 	case <-done:
+		h.w.Settle()
 		return true
 	case <-c.Request.Context().Done():
 		panic(http.ErrAbortHandler)
 	}
 }
+
+// answered lets a user ask the next question.
+type answered struct {
+	h    *Handlers
+	user string
+}
+
+// Do implements [world.Task].
+func (t answered) Do() { delete(t.h.asking, t.user) }
 
 // explain answers from the endpoints whose names share the most words with the
 // question, or else with its background. It asks back if a short question matches

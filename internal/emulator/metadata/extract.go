@@ -142,7 +142,7 @@ func (h *extractor) queueExtraction(c *wire.Call, n *world.Node, kind string, fi
 	}
 	h.area.metadata.extractions = append(h.area.metadata.extractions, j)
 	h.w.Touch(h.w.Now(), n.Profile, fieldMetadata)
-	h.w.Later(h.w.Now().Add(h.extractTime()), func() { h.finish(j, h.w.Options.Metadata.ExtractRetries) })
+	h.w.Later(h.w.Now().Add(h.extractTime()), finishJob{h.area, j, h.w.Options.Metadata.ExtractRetries})
 	return j
 }
 
@@ -151,6 +151,16 @@ func (h *extractor) extractTime() time.Duration {
 	return max(0, cmp.Or(h.w.Options.Metadata.ExtractTime, extractTime))
 }
 
+// finishJob is the task of [extractor.finish].
+type finishJob struct {
+	h       *Handlers
+	j       *extraction
+	retries int
+}
+
+// Do implements [world.Task].
+func (t finishJob) Do() { t.h.extractor.finish(t.j, t.retries) }
+
 // finish ends a job. It fails as often as retries says, and is run again by itself,
 // before it can succeed.
 func (h *extractor) finish(j *extraction, retries int) {
@@ -158,7 +168,7 @@ func (h *extractor) finish(j *extraction, retries int) {
 	j.status = jobErrored
 	h.w.Touch(j.updated, j.workspace, fieldMetadata)
 	if retries > 0 {
-		h.w.Later(j.updated.Add(h.extractTime()), func() { h.finish(j, retries-1) })
+		h.w.Later(j.updated.Add(h.extractTime()), finishJob{h.area, j, retries - 1})
 		return
 	}
 	text := j.node.Text()

@@ -156,16 +156,26 @@ func (h *Handlers) cancelPlan(_ *wire.Call, id string) (wire.Object, error) {
 	if h.cancelled[id].IsZero() {
 		h.cancelled[id] = end
 		h.w.Touch(h.w.Now(), id, world.FieldSettings)
-		h.w.Later(end, func() {
-			if h.cancelled[id].Equal(end) {
-				h.w.Org(id).Value.Unsubscribed = true
-				delete(h.cancelled, id)
-			}
-		})
+		h.w.Later(end, endPlan{h, id, end})
 	}
 	return wire.Object{
 		{"status", "scheduled_cancellation"}, {"cancel_at", end.Unix()}, {"cancel_at_period_end", true},
 	}, nil
+}
+
+// endPlan ends a cancelled subscription, unless it was reactivated.
+type endPlan struct {
+	h   *Handlers
+	org string
+	end time.Time
+}
+
+// Do implements [world.Task].
+func (t endPlan) Do() {
+	if t.h.cancelled[t.org].Equal(t.end) {
+		t.h.w.Org(t.org).Value.Unsubscribed = true
+		delete(t.h.cancelled, t.org)
+	}
 }
 
 // reactivatePlan takes back the cancellation of a subscription that has not ended yet.

@@ -106,7 +106,7 @@ func (h *Handlers) createQuickShare(*wire.Call) (wire.Object, error) {
 
 // quickFile returns the file of a QuickShare, nil if expired or deleted.
 func (h *Handlers) quickFile(q *world.QuickShare) *world.Node {
-	if q == nil || !q.Expires.IsZero() && wire.Past(q.Expires, h.w.Clock()) {
+	if q == nil || !q.Expires.IsZero() && wire.Past(q.Expires, h.w.Now()) {
 		return nil
 	}
 	return h.w.Node(q.Workspace, q.Node)

@@ -139,17 +139,15 @@ func (k *socket) push(f frame) {
 
 // run serves a socket until it ends, and closes its connection.
 func (k *socket) run() {
-	if !k.h.w.Options.Realtime.OutliveToken {
-		t := time.AfterFunc(k.ticket.Ends().Sub(k.h.w.Now()),
-			func() { k.end(closing{code: closeToken, reason: "the token has ended"}) })
-		defer t.Stop()
-	}
 	for _, f := range k.h.messageFaults.Aged(k.ticket.Profile) {
 		t := time.AfterFunc(f.Age, func() { k.push(frame{fault: f}) })
 		defer t.Stop()
 	}
 	defer context.AfterFunc(k.ctx, k.hasten)()
 	var parts sync.WaitGroup
+	if !k.h.w.Options.Realtime.OutliveToken {
+		parts.Go(k.expire)
+	}
 	parts.Go(k.read)
 	parts.Go(k.ping)
 	parts.Go(k.watch)
@@ -190,6 +188,23 @@ func (k *socket) ping() {
 			k.end(closing{reason: "the client did not answer a ping"})
 			return
 		}
+	}
+}
+
+// expire ends the socket with its token, by the clock of the platform.
+func (k *socket) expire() {
+	for k.ctx.Err() == nil {
+		left := k.ticket.Ends().Sub(k.h.w.Now())
+		if left <= 0 {
+			k.end(closing{code: closeToken, reason: "the token has ended"})
+			return
+		}
+		over, stop := k.h.w.After(left)
+		select {
+		case <-over:
+		case <-k.ctx.Done():
+		}
+		stop()
 	}
 }
 

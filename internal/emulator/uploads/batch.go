@@ -150,7 +150,7 @@ func (h *Handlers) batchFile(
 	var node any
 	if h.w.Options.Uploads.LateBatches {
 		h.moveUpload(u, uploadStoring, noMessage)
-		h.afterDelay(u, func() { h.store(u, kept) })
+		h.moveLater(u, kept)
 	} else {
 		h.store(u, kept)
 		node = wire.Hyphenated(u.node)

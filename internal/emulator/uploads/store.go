@@ -15,16 +15,34 @@ import (
 // assembleLater assembles the file after a delay, and stores it after another one.
 func (h *Handlers) assembleLater(u *upload) {
 	h.moveUpload(u, uploadAssembling, noMessage)
-	h.afterDelay(u, func() { h.assemble(u) })
+	h.moveLater(u, world.Version{})
 }
 
-// afterDelay calls do after a delay, unless the upload was removed.
-func (h *Handlers) afterDelay(u *upload, do func()) {
-	h.w.Later(h.w.Now().Add(h.uploadPace()), func() {
-		if h.uploads[u.id] == u {
-			do()
-		}
-	})
+// moveLater moves an upload to its next state after a delay. The content is that of an
+// upload that is being stored.
+func (h *Handlers) moveLater(u *upload, content world.Version) {
+	h.w.Later(h.w.Now().Add(h.uploadPace()), nextState{h, u, content})
+}
+
+// nextState is the task of [Handlers.moveLater].
+type nextState struct {
+	h       *Handlers
+	u       *upload
+	content world.Version
+}
+
+// Do implements [world.Task].
+func (t nextState) Do() {
+	h, u := t.h, t.u
+	switch {
+	case h.uploads[u.id] != u: // it was removed
+	case u.status == uploadAssembling:
+		h.assemble(u)
+	case u.status == uploadStoring:
+		h.store(u, t.content)
+	case u.status == uploadComplete:
+		h.moveUpload(u, uploadStored, noMessage)
+	}
 }
 
 // assemble assembles the file now: it checks the whole content, and stores it after a
@@ -44,13 +62,13 @@ func (h *Handlers) assemble(u *upload) {
 	case u.to.fileShare != "":
 		h.moveUpload(h.replaceShared(u, whole))
 		if u.status == uploadComplete {
-			h.afterDelay(u, func() { h.moveUpload(u, uploadStored, noMessage) })
+			h.moveLater(u, world.Version{})
 		}
 	case u.to.In.Profile == "":
 		h.moveUpload(u, uploadComplete, noMessage)
 	default:
 		h.moveUpload(u, uploadStoring, noMessage)
-		h.afterDelay(u, func() { h.store(u, whole) })
+		h.moveLater(u, whole)
 	}
 }
 

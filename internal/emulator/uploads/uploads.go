@@ -134,7 +134,7 @@ type upload struct {
 	status   string
 	message  string
 	node     string
-	changed  chan struct{} // closed when the status changes, or the upload is removed
+	changed  world.Signal // the status has changed, or the upload was removed
 }
 
 // readUpload reads a form or multipart body. It adds the fields to the form of the
@@ -295,7 +295,7 @@ func (u *upload) ended() bool {
 func (h *Handlers) addUpload(u *upload) {
 	u.number = len(h.uploads) + 1
 	u.id = world.Opaque('5', h.w.Options.Seed, h.w.NextSerial())
-	u.changed, u.created = make(chan struct{}), h.w.Now()
+	u.created = h.w.Now()
 	h.uploads[u.id] = u
 	h.moveUpload(u, uploadReady, noMessage)
 }
@@ -303,7 +303,7 @@ func (h *Handlers) addUpload(u *upload) {
 // removeUpload removes an upload, and wakes the calls that wait for a change of it.
 func (h *Handlers) removeUpload(u *upload) {
 	delete(h.uploads, u.id)
-	close(u.changed)
+	u.changed.Fire()
 }
 
 // started returns the response of a call that has started an upload: its ID, and that
@@ -358,8 +358,7 @@ const noMessage = ""
 // message says why an upload has failed.
 func (h *Handlers) moveUpload(u *upload, status, message string) {
 	if status != u.status {
-		close(u.changed)
-		u.changed = make(chan struct{})
+		u.changed.Fire()
 	}
 	u.status, u.message = status, message
 	if u.user != "" {
@@ -379,11 +378,11 @@ func (h *Handlers) getUpload(c *wire.Call) (wire.Object, error) {
 	if wait == 0 || changed == nil {
 		return payload, err
 	}
-	end := time.NewTimer(wait)
-	defer end.Stop()
+	over, stop := h.w.After(wait)
+	defer stop()
 	select {
 	case <-changed:
-	case <-end.C:
+	case <-over:
 	case <-c.Request.Context().Done():
 		panic(http.ErrAbortHandler) // the caller is gone
 	}
@@ -401,7 +400,7 @@ func (h *Handlers) uploadNow(c *wire.Call) (payload wire.Object, changed <-chan 
 		return nil, nil, err
 	}
 	if !u.ended() {
-		changed = u.changed
+		changed = u.changed.Next()
 	}
 	return h.uploadDetails(u), changed, nil
 }

@@ -91,23 +91,33 @@ func (h *Handlers) advance(w *webImport) {
 	next := map[string]string{
 		webPending: webQueued, webQueued: webDownloading, webDownloading: webUploading, webUploading: webComplete,
 	}[w.status]
-	if next == "" {
-		return
+	if next != "" {
+		h.w.Later(h.w.Now().Add(h.uploadPace()), nextImport{h, w, next})
 	}
-	h.w.Later(h.w.Now().Add(h.uploadPace()), func() {
-		content, found := h.w.Options.Uploads.Web[w.source]
-		switch {
-		case w.status == webCanceled:
-			return
-		case w.status == webDownloading && !found:
-			next = webFailed
-		case next == webComplete:
-			v := world.Version{Content: content, Size: int64(len(content)), Origin: storage.OriginWeb, Upload: w.id}
-			w.node = h.storage.PutFile(w.to.Place, w.name, v, w.user).ID
-		}
-		w.status = next
-		h.advance(w)
-	})
+}
+
+// nextImport is the task of [Handlers.advance].
+type nextImport struct {
+	h    *Handlers
+	w    *webImport
+	next string // state
+}
+
+// Do implements [world.Task].
+func (t nextImport) Do() {
+	h, w, next := t.h, t.w, t.next
+	content, found := h.w.Options.Uploads.Web[w.source]
+	switch {
+	case w.status == webCanceled:
+		return
+	case w.status == webDownloading && !found:
+		next = webFailed
+	case next == webComplete:
+		v := world.Version{Content: content, Size: int64(len(content)), Origin: storage.OriginWeb, Upload: w.id}
+		w.node = h.storage.PutFile(w.to.Place, w.name, v, w.user).ID
+	}
+	w.status = next
+	h.advance(w)
 }
 
 func importObject(w *webImport) wire.Object {

@@ -13,7 +13,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,7 +27,6 @@ type Core struct {
 	sync.RWMutex // guards the state of the world and of every area
 
 	Options  Options
-	Clock    func() time.Time
 	Activity Activity
 	Serials  uint64 // things made so far
 	Cursors  uint64 // raised to refuse the cursors handed out
@@ -36,7 +34,8 @@ type Core struct {
 	// OnChange is called with every change of activity and its event, if any.
 	OnChange func(profileID string, fields []string, row *uint32)
 
-	due []timer // by time
+	clock clock
+	due   []scheduled // by time
 }
 
 // Records holds the profiles and the credentials, in order of creation.
@@ -105,7 +104,7 @@ func newRecords(o Options) Records {
 	return Records{
 		Core: Core{
 			Options: o,
-			Clock:   o.Clock,
+			clock:   clock{source: o.Clock, sleeps: map[*sleep]bool{}},
 			Activity: Activity{
 				fields: map[string]map[string]int64{}, changes: map[string]chan struct{}{},
 				Cut: make(chan struct{}),
@@ -120,49 +119,6 @@ func newRecords(o Options) Records {
 		members:     map[string]map[string]*Membership{},
 		credentials: map[string]*wire.Credential{},
 		credits:     map[string]int{},
-	}
-}
-
-type timer struct {
-	at time.Time
-	do func()
-}
-
-// Later calls do at a time of the platform's clock, with the lock held, as the
-// caller must hold it. Every call sees the effects of the timers due before it.
-func (w *Core) Later(at time.Time, do func()) {
-	wait := at.Sub(w.Now())
-	if wait <= 0 {
-		do()
-		return
-	}
-	due := &w.due
-	i, _ := slices.BinarySearchFunc(*due, at, func(a timer, at time.Time) int {
-		if a.at.After(at) {
-			return 1
-		}
-		return -1 // behind those of the same moment
-	})
-	*due = slices.Insert(*due, i, timer{at, do})
-	time.AfterFunc(wait, w.Settle)
-}
-
-// Settle runs the timers that are due.
-func (w *Core) Settle() {
-	now := w.Now()
-	w.RLock()
-	idle := len(w.due) == 0 || w.due[0].at.After(now)
-	w.RUnlock()
-	if idle {
-		return
-	}
-	w.Lock()
-	defer w.Unlock()
-	for len(w.due) > 0 && !w.due[0].at.After(now) {
-		next := w.due[0]
-		w.due[0].do = nil // which would keep the content of a file that is purged
-		w.due = w.due[1:]
-		next.do()
 	}
 }
 

@@ -94,11 +94,22 @@ func (w *World) EndAt(profileID, userID string, at time.Time) {
 	if at.IsZero() {
 		return
 	}
-	w.Later(at, func() {
-		if w.members[profileID][userID] == m && m.Expires.Equal(at) {
-			w.EndMembership(profileID, userID, Platform, w.Actor(Platform))
-		}
-	})
+	w.Later(at, endMembership{w, profileID, userID, m, at})
+}
+
+// endMembership ends a membership, unless its end was changed.
+type endMembership struct {
+	w             *World
+	profile, user string
+	m             *Membership
+	at            time.Time
+}
+
+// Do implements [Task].
+func (t endMembership) Do() {
+	if t.w.members[t.profile][t.user] == t.m && t.m.Expires.Equal(t.at) {
+		t.w.EndMembership(t.profile, t.user, Platform, t.w.Actor(Platform))
+	}
 }
 
 // EndMembership removes a user from a profile and writes the event.

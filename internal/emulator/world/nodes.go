@@ -395,23 +395,31 @@ func (w *World) Index(n *Node, from string) {
 	w.scheduleIndexing(n)
 }
 
-// scheduleIndexing schedules the next state of the indexing of a node, and so on. It
-// does nothing at that time if the node was rewritten, which has its own schedule, or
-// is not indexed any more.
+// scheduleIndexing schedules the next state of the indexing of a node, and so on.
 func (w *World) scheduleIndexing(n *Node) {
-	next := w.nextState(n)
-	if next == "" {
+	if next := w.nextState(n); next != "" {
+		pace := max(0, cmp.Or(w.Options.Storage.IndexPace, indexPace))
+		w.Later(w.Now().Add(pace), indexing{w, n, n.AIState, next, n.Current().ID})
+	}
+}
+
+// indexing is the next state of the indexing of a node.
+type indexing struct {
+	w                     *World
+	n                     *Node
+	before, next, version string
+}
+
+// Do implements [Task]. It does nothing if the node was rewritten, which has its own
+// schedule, or is not indexed any more.
+func (t indexing) Do() {
+	w, n := t.w, t.n
+	if w.nodes[n.ID] != n || n.AIState != t.before || n.Current().ID != t.version || w.nextState(n) != t.next {
 		return
 	}
-	before, version := n.AIState, n.Current().ID
-	w.Later(w.Now().Add(max(0, cmp.Or(w.Options.Storage.IndexPace, indexPace))), func() {
-		if w.nodes[n.ID] != n || n.AIState != before || n.Current().ID != version || w.nextState(n) != next {
-			return
-		}
-		n.AIState = next
-		w.announceState(n)
-		w.scheduleIndexing(n)
-	})
+	n.AIState = t.next
+	w.announceState(n)
+	w.scheduleIndexing(n)
 }
 
 // nextState returns the next state of the indexing of a node, "" if there is none.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
@@ -72,7 +73,7 @@ func (s *Share) Security() string {
 // Shut reports whether a share is closed to guests: archived, expired, or of a closed organization.
 func (w *Directory) Shut(id string) bool {
 	h := w.shares[id]
-	return h != nil && (h.Value.Archived || w.Closed(id) || !h.Value.Expires.IsZero() && wire.Past(h.Value.Expires, w.Clock()))
+	return h != nil && (h.Value.Archived || w.Closed(id) || !h.Value.Expires.IsZero() && wire.Past(h.Value.Expires, w.Now()))
 }
 
 // ShutOut reports whether a share is closed to a user, who is at most a guest.
@@ -81,13 +82,23 @@ func (w *Directory) ShutOut(id, userID string) bool {
 }
 
 // Lapse closes the sockets of guests when a share expires.
-func (w *Directory) Lapse(h *Share) {
+func (w *World) Lapse(h *Share) {
 	if expires := h.Expires; expires.After(w.Now()) {
-		w.Later(expires, func() {
-			if now := w.shares[h.ID]; now != nil && now.Value.Expires.Equal(expires) {
-				w.Touch(w.Now(), h.ID, FieldSettings)
-			}
-		})
+		w.Later(expires, lapse{w, h.ID, expires})
+	}
+}
+
+// lapse reports the expiry of a share, unless it was changed.
+type lapse struct {
+	w       *World
+	share   string
+	expires time.Time
+}
+
+// Do implements [Task].
+func (t lapse) Do() {
+	if now := t.w.shares[t.share]; now != nil && now.Value.Expires.Equal(t.expires) {
+		t.w.Touch(t.w.Now(), t.share, FieldSettings)
 	}
 }
 

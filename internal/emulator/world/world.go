@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
@@ -125,9 +124,6 @@ func (w *Directory) NewProfile(given string) string {
 	}
 	return given
 }
-
-// Now returns the time of the platform.
-func (w *Core) Now() time.Time { return w.Options.Clock() }
 
 // KindOf returns the kind of a profile id, "" if it is unknown.
 func (w *Directory) KindOf(id string) string {

@@ -1,0 +1,235 @@
+package world
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Task is scheduled work. It is data, which a snapshot can hold: a struct of a
+// registered type, whose Do does the work with the lock held.
+type Task interface{ Do() }
+
+// scheduled is a task and its time.
+type scheduled struct {
+	at    time.Time
+	task  Task
+	alarm *time.Timer // runs Settle in time, nil while the clock is frozen
+}
+
+// clock is the time of the platform: that of a source, which may be shifted, or a
+// time at which it is frozen.
+type clock struct {
+	mu     sync.Mutex // not held while tasks run
+	source func() time.Time
+	ahead  time.Duration // of the source
+	frozen bool
+	at     time.Time // while frozen
+	sleeps map[*sleep]bool
+}
+
+// sleep is a wait for a time of the platform.
+type sleep struct {
+	until time.Time
+	end   context.CancelFunc
+}
+
+// Now returns the time of the platform.
+func (w *Core) Now() time.Time {
+	now, _ := w.clock.read()
+	return now
+}
+
+// Clock returns the time of the platform, and whether it is frozen.
+func (w *Core) Clock() (now time.Time, frozen bool) { return w.clock.read() }
+
+func (c *clock) read() (now time.Time, frozen bool) {
+	c.mu.Lock()
+	at, ahead, frozen := c.at, c.ahead, c.frozen
+	c.mu.Unlock()
+	if frozen {
+		return at, true
+	}
+	return c.source().Add(ahead), false
+}
+
+// Freeze sets the clock and stops it; the zero time means now. What is due until
+// then happens, as by [Core.Advance]. The clock may be set back.
+func (w *Core) Freeze(at time.Time) {
+	w.Lock()
+	defer w.Unlock()
+	now := w.Now()
+	if at.IsZero() {
+		at = now
+	}
+	w.runUntil(at)
+	w.clock.set(true, at, 0)
+	w.clockChanged()
+}
+
+// Unfreeze lets the clock go on from where it is.
+func (w *Core) Unfreeze() {
+	w.Lock()
+	defer w.Unlock()
+	if now, frozen := w.Clock(); frozen {
+		w.clock.set(false, time.Time{}, now.Sub(w.clock.source()))
+		w.clockChanged()
+	}
+}
+
+// Advance moves the clock forward, whether it is frozen or not. What is due until
+// then happens in the order of time, each at its own time, and calls that wait for
+// that long return. It does nothing if d is not positive.
+func (w *Core) Advance(d time.Duration) {
+	w.Lock()
+	defer w.Unlock()
+	if d <= 0 {
+		return
+	}
+	ahead := w.clock.ahead
+	now, frozen := w.Clock()
+	w.runUntil(now.Add(d))
+	if frozen {
+		w.clock.set(true, now.Add(d), 0)
+	} else {
+		w.clock.set(false, time.Time{}, ahead+d)
+	}
+	w.clockChanged()
+}
+
+// set replaces the state of the clock.
+func (c *clock) set(frozen bool, at time.Time, ahead time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.frozen, c.at, c.ahead = frozen, at, ahead
+}
+
+// runUntil runs the tasks that are due until a time, with the clock frozen at the time
+// of each.
+func (w *Core) runUntil(end time.Time) {
+	at := w.Now()
+	for len(w.due) > 0 && !w.due[0].at.After(end) {
+		if w.due[0].at.After(at) {
+			at = w.due[0].at
+		}
+		w.clock.set(true, at, 0)
+		w.runFirst()
+	}
+}
+
+// clockChanged ends the waits that are over, and sets the alarms anew.
+func (w *Core) clockChanged() {
+	now, frozen := w.Clock()
+	c := &w.clock
+	c.mu.Lock()
+	for s := range c.sleeps {
+		if !s.until.After(now) {
+			s.end()
+		}
+	}
+	c.mu.Unlock()
+	for i := range w.due {
+		w.due[i].silence()
+		if !frozen {
+			w.due[i].alarm = time.AfterFunc(w.due[i].at.Sub(now), w.Settle)
+		}
+	}
+}
+
+// silence stops the alarm of a task.
+func (t *scheduled) silence() {
+	if t.alarm != nil {
+		t.alarm.Stop()
+	}
+	t.alarm = nil
+}
+
+// After returns a channel that is closed after d, or when the clock is advanced by as
+// much. Stop must be called when the channel is not needed any more.
+func (w *Core) After(d time.Duration) (done <-chan struct{}, stop func()) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	s := &sleep{until: w.Now().Add(d), end: cancel}
+	c := &w.clock
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sleeps[s] = true
+	return ctx.Done(), func() {
+		cancel()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.sleeps, s)
+	}
+}
+
+// Later does a task at a time of the platform's clock, with the lock held, as the
+// caller must hold it. Every call sees the effects of the tasks due before it.
+func (w *Core) Later(at time.Time, task Task) {
+	now, frozen := w.Clock()
+	if !at.After(now) {
+		task.Do()
+		return
+	}
+	i, _ := slices.BinarySearchFunc(w.due, at, func(t scheduled, at time.Time) int {
+		if t.at.After(at) {
+			return 1
+		}
+		return -1 // behind those of the same moment
+	})
+	next := scheduled{at: at, task: task}
+	if !frozen {
+		next.alarm = time.AfterFunc(at.Sub(now), w.Settle)
+	}
+	w.due = slices.Insert(w.due, i, next)
+}
+
+// Settle does the tasks that are due.
+func (w *Core) Settle() {
+	now := w.Now()
+	w.RLock()
+	idle := len(w.due) == 0 || w.due[0].at.After(now)
+	w.RUnlock()
+	if idle {
+		return
+	}
+	w.Lock()
+	defer w.Unlock()
+	for len(w.due) > 0 && !w.due[0].at.After(now) {
+		w.runFirst()
+	}
+}
+
+// runFirst does the next task.
+func (w *Core) runFirst() {
+	next := w.due[0]
+	next.silence()
+	w.due[0] = scheduled{} // which would keep the content of a file that is purged
+	w.due = w.due[1:]
+	next.task.Do()
+}
+
+// Signal wakes the calls that wait for a change. Its zero value is ready for use.
+type Signal struct {
+	mu   sync.Mutex
+	next chan struct{}
+}
+
+// Next returns a channel that is closed by the next change.
+func (s *Signal) Next() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next == nil {
+		s.next = make(chan struct{})
+	}
+	return s.next
+}
+
+// Fire reports a change.
+func (s *Signal) Fire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next != nil {
+		close(s.next)
+		s.next = nil
+	}
+}
