@@ -58,10 +58,10 @@ func TestUnfrozenClockGoesOnAndTasksRunInTime(t *testing.T) {
 		p.AddNode(world.SeedNode{Profile: p.id("room"), Name: "a.txt", Content: "a", AIState: world.AIPending})
 		p.Unfreeze()
 		p.Advance(30 * time.Second)
-		before := len(p.Log.Entries)
+		before := p.events()
 		time.Sleep(29 * time.Second)
 		synctest.Wait()
-		if after := len(p.Log.Entries); after != before {
+		if after := p.events(); after != before {
 			t.Errorf("%d events too early", after-before)
 		}
 		time.Sleep(time.Second)
@@ -69,7 +69,7 @@ func TestUnfrozenClockGoesOnAndTasksRunInTime(t *testing.T) {
 		if now, frozen := p.Clock(); !now.Equal(noon.Add(time.Minute)) || frozen {
 			t.Errorf("the clock is %v, frozen %t", now, frozen)
 		}
-		if after := len(p.Log.Entries); after == before {
+		if after := p.events(); after == before {
 			t.Error("the task did not run in time")
 		}
 		p.Freeze(time.Time{})
@@ -118,4 +118,11 @@ func TestAdvanceEndsHeldPollsAndSockets(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// events returns the number of events in the log.
+func (p *scripted) events() int {
+	p.RLock()
+	defer p.RUnlock()
+	return len(p.Log.Entries)
 }
