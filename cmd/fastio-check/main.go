@@ -4,14 +4,24 @@
 //	FASTIO_API_KEY=... go run github.com/fastio-go/fastio/cmd/fastio-check@latest
 //
 // It only reads: nothing is created, changed or deleted, and nothing that costs credits is
-// called. With -n it prints what it would call. The report holds names, kinds and counts,
+// called. With -n it prints what it would call. With -login it signs in with the browser
+// instead of using an API key, and out at the end. The report holds names, kinds and counts,
 // never a value of the account; what words of responses it holds is printed before it is
 // written. FASTIO_BASE_URL is the address of another platform, such as an emulator.
+//
+// With -write -org ID it asks, creates one workspace in that organization, and creates,
+// changes and deletes things in it, but nothing else: each ID that a request names must be
+// one that the run was given for a thing it has created. At the end the workspace is deleted.
+// What was created is in a journal, a file of the directory of the report, so that
+// fastio-check -clean can delete what a killed run has left. -ai also calls what costs
+// credits, and -second-key lets the person of the API key in FASTIO_SECOND_KEY join the
+// workspace. Organizations, accounts and what gives access to them are never changed.
 //
 // The exit status is 0, 1 if there are differences, or 2 if the run has not finished.
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -45,20 +55,25 @@ func main() {
 	if own, ok := network.(*http.Transport); ok {
 		network = own.Clone()
 	}
-	p := &program{out: os.Stdout, progress: os.Stderr, getenv: os.Getenv, network: network}
+	p := &program{in: bufio.NewReader(os.Stdin), out: os.Stdout, progress: os.Stderr, getenv: os.Getenv, network: network}
 	status := p.main(ctx, os.Args[1:])
 	stop()
 	os.Exit(status)
 }
 
 type program struct {
+	in            *bufio.Reader
 	out, progress io.Writer
 	getenv        func(name string) string
 	network       http.RoundTripper
+	openBrowser   func(ctx context.Context, url string) error // nil opens the one of the system
 
-	plan bool
-	dir  string
-	live bool // the progress is a terminal
+	plan, login, write, clean, ai, second bool
+
+	org, dir string
+	address  string        // of the platform
+	signed   fastio.Option // the credential
+	live     bool          // the progress is a terminal
 
 	mu   sync.Mutex
 	line string // the last line of progress
@@ -69,15 +84,17 @@ func (p *program) main(ctx context.Context, args []string) int {
 	f := flag.NewFlagSet("fastio-check", flag.ContinueOnError)
 	f.SetOutput(p.progress)
 	f.BoolVar(&p.plan, "n", false, "print what would be called, and call nothing")
-	f.StringVar(&p.dir, "o", ".", "`directory` of report.json and report.html")
+	f.StringVar(&p.dir, "o", ".", "`directory` of report.json, report.html and the journal")
+	f.BoolVar(&p.login, "login", false, "sign in with the browser instead of FASTIO_API_KEY")
+	f.BoolVar(&p.write, "write", false, "also create, change and delete, in a workspace of its own")
+	f.StringVar(&p.org, "org", "", "`ID` of the organization in which -write creates the workspace")
+	f.BoolVar(&p.ai, "ai", false, "with -write: also call what costs credits")
+	f.BoolVar(&p.second, "second-key", false, "with -write: let the person of FASTIO_SECOND_KEY join the workspace")
+	f.BoolVar(&p.clean, "clean", false, "delete what runs with -write have left, and do nothing else")
 	if err := f.Parse(args); err != nil {
 		return unfinished
 	}
-	if p.plan {
-		_ = check.Plan(p.out)
-		return same
-	}
-	status, err := p.run(ctx)
+	status, err := p.start(ctx)
 	if err != nil {
 		_, _ = fmt.Fprintln(p.progress, "fastio-check:", err)
 		return unfinished
@@ -85,46 +102,87 @@ func (p *program) main(ctx context.Context, args []string) int {
 	return status
 }
 
-// run calls the reads with the key of the environment, compares the responses
-// with what this version believes, writes the report, and returns the exit
-// status.
-func (p *program) run(ctx context.Context) (int, error) {
-	key := cmp.Or(p.getenv("FASTIO_TOKEN"), p.getenv("FASTIO_API_KEY"))
-	if key == "" {
-		return unfinished, errors.New("set FASTIO_API_KEY to an API key; -n shows what it is used for")
+// start does what the flags say, and returns the exit status.
+func (p *program) start(ctx context.Context) (_ int, err error) {
+	switch {
+	case p.write && p.org == "":
+		return unfinished, errors.New("-write needs -org, the ID of an organization")
+	case !p.write && (p.ai || p.second):
+		return unfinished, errors.New("-ai and -second-key need -write")
+	case p.plan && p.write:
+		return same, check.Plan(p.out, check.Writes(p.flags()...)...)
+	case p.plan:
+		return same, check.Plan(p.out)
 	}
-	address := cmp.Or(p.getenv("FASTIO_BASE_URL"), fastio.DefaultBaseURL)
-	options, err := p.options(address, key)
-	if err != nil {
-		return unfinished, err
-	}
-	const text = "fastio-check of fastio %s: reads only; nothing is created, changed or deleted.\n\n"
-	_, _ = fmt.Fprintf(p.out, text, fastio.Version)
+	p.address = cmp.Or(p.getenv("FASTIO_BASE_URL"), fastio.DefaultBaseURL)
 	if file, ok := p.progress.(*os.File); ok {
 		info, err := file.Stat()
 		p.live = err == nil && info.Mode()&os.ModeCharDevice != 0
 	}
+	signOut, err := p.signIn(ctx)
+	if err != nil {
+		return unfinished, err
+	}
+	defer func() { err = errors.Join(err, signOut()) }()
+	switch {
+	case p.clean:
+		return same, p.cleanUp(ctx)
+	case p.write:
+		return p.runWithWrites(ctx)
+	}
+	const text = "fastio-check of fastio %s: reads only; nothing is created, changed or deleted.\n\n"
+	_, _ = fmt.Fprintf(p.out, text, fastio.Version)
+	return p.run(ctx, nil)
+}
+
+// flags returns those that allow more writes.
+func (p *program) flags() []check.With {
+	var all []check.With
+	if p.ai {
+		all = append(all, check.WithAI)
+	}
+	if p.second {
+		all = append(all, check.WithSecondKey)
+	}
+	return all
+}
+
+// run calls the platform, compares the responses with what this version believes,
+// writes the report, and returns the exit status.
+func (p *program) run(ctx context.Context, changes *check.Changes) (int, error) {
+	options, err := p.options(changes)
+	if err != nil {
+		return unfinished, err
+	}
 	began := time.Now()
 	run := check.Walk(ctx, options)
 	p.say("")
-	if len(run.Exchanges) == 0 && run.Err != nil {
-		return unfinished, run.Err
+	if run.Left != nil {
+		run.Left = fmt.Errorf("not all was deleted that was created; run fastio-check -clean: %w", run.Left)
 	}
-	report := check.Compare(run.Exchanges)
+	if len(run.Exchanges) == 0 && run.Err != nil {
+		return unfinished, errors.Join(run.Err, run.Left)
+	}
+	var writes []check.Write
+	if changes != nil {
+		writes = check.Writes(p.flags()...)
+	}
+	report := check.Compare(run.Exchanges, writes...)
 	report.Header = check.Header{
 		SDK: fastio.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH,
 		Platform: "another address", Day: began.UTC().Format(time.DateOnly),
 		Seconds: int(time.Since(began).Seconds()), Finished: run.Err == nil,
 	}
-	if address == fastio.DefaultBaseURL {
+	if p.address == fastio.DefaultBaseURL {
 		report.Header.Platform = "fast.io"
 	}
-	if err := p.write(report); err != nil {
-		return unfinished, err
+	err = p.writeReport(report)
+	if run.Err != nil {
+		err = errors.Join(fmt.Errorf("the run has not finished: %w", run.Err), err)
 	}
-	switch {
-	case run.Err != nil:
-		return unfinished, fmt.Errorf("the run has not finished: %w", run.Err)
+	switch err = errors.Join(err, run.Left); {
+	case err != nil:
+		return unfinished, err
 	case report.Different() > 0:
 		return differs, nil
 	}
@@ -132,27 +190,38 @@ func (p *program) run(ctx context.Context) (int, error) {
 }
 
 // options returns those of the walk, whose clients send nothing but reviewed requests.
-func (p *program) options(address, key string) (check.Options, error) {
-	guarded, err := check.Guard(p.network, address, check.Reads())
+func (p *program) options(changes *check.Changes) (check.Options, error) {
+	allowed := check.Allowed{Reads: check.Reads()}
+	if changes != nil {
+		allowed.Writes, allowed.Journal = check.Writes(p.flags()...), changes.Journal
+	}
+	anonymous, err := p.connect(allowed)
 	if err != nil {
 		return check.Options{}, err
 	}
-	settings := []fastio.Option{
-		fastio.WithBaseURL(address), fastio.WithHTTPClient(&http.Client{Transport: guarded}),
-		fastio.WithUserAgent("fastio-check/" + fastio.Version), fastio.WithMaxWait(api.NoLimit),
-		fastio.WithTimeout(time.Hour), fastio.WithHooks(api.Hooks{OnWait: p.onWait}),
+	client, err := p.connect(allowed, p.signed)
+	if err == nil && p.second {
+		changes.Second, err = p.connect(allowed, fastio.WithToken(p.getenv(secondKey)))
 	}
-	anonymous, err := fastio.New(settings...)
 	if err != nil {
 		return check.Options{}, err
 	}
-	client, err := fastio.New(append(settings, fastio.WithToken(key))...)
-	if err != nil {
-		return check.Options{}, err
-	}
-	return check.Options{Client: client, Anonymous: anonymous, OnCall: func(op string, calls int) {
+	return check.Options{Client: client, Anonymous: anonymous, Changes: changes, OnCall: func(op string, calls int) {
 		p.say(fmt.Sprintf("%4d calls  %s", calls, op))
 	}}, nil
+}
+
+// connect returns a client that sends only what is allowed.
+func (p *program) connect(allowed check.Allowed, more ...fastio.Option) (*fastio.Client, error) {
+	guarded, err := check.Guard(p.network, p.address, allowed)
+	if err != nil {
+		return nil, err
+	}
+	return fastio.New(append([]fastio.Option{
+		fastio.WithBaseURL(p.address), fastio.WithHTTPClient(&http.Client{Transport: guarded}),
+		fastio.WithUserAgent("fastio-check/" + fastio.Version), fastio.WithMaxWait(api.NoLimit),
+		fastio.WithTimeout(time.Hour), fastio.WithHooks(api.Hooks{OnWait: p.onWait}),
+	}, more...)...)
 }
 
 const longWait = 2 * time.Second // a shorter wait is not worth a line
@@ -174,8 +243,8 @@ func (p *program) say(line string) {
 	}
 }
 
-// write shows a report, and then writes its files.
-func (p *program) write(report *check.Report) error {
+// writeReport shows a report, and then writes its files.
+func (p *program) writeReport(report *check.Report) error {
 	if err := errors.Join(check.Show(p.out, report), check.ShowWords(p.out, report)); err != nil {
 		return err
 	}
@@ -187,7 +256,7 @@ func (p *program) write(report *check.Report) error {
 		}
 	}
 	_, err := fmt.Fprintf(p.out, "\nWritten: %s for an issue, %s for reading.\n"+
-		"If the API key was made for this run, delete it now.\n",
+		"If an API key was made for this run, delete it now.\n",
 		filepath.Join(p.dir, "report.json"), filepath.Join(p.dir, "report.html"))
 	return err
 }

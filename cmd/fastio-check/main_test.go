@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -17,6 +18,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/check"
+	"github.com/fastio-go/fastio/internal/checktest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -25,6 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type result struct {
 	status        int
 	out, progress string
+	dir           string
 	report        *check.Report // nil if it wrote none
 }
 
@@ -36,20 +39,51 @@ func (n network) RoundTrip(r *http.Request) (*http.Response, error) { return n(r
 // runProgram runs the program against a platform, nil for none. It must be called in a bubble.
 func runProgram(ctx context.Context, t *testing.T, s *fastiotest.Server, args ...string) result {
 	t.Helper()
-	if s == nil {
-		return runOver(ctx, t, nil, "", args...)
-	}
-	memory := s.StartInMemory(t) //nolint:contextcheck // it ends with the test
-	return runOver(ctx, t, memory.Transport, s.Token(), args...)
+	return runWith(ctx, t, s, "", args...)
 }
 
-func runOver(ctx context.Context, t *testing.T, n http.RoundTripper, key string, args ...string) result {
+// runWith is runProgram with an input.
+func runWith(ctx context.Context, t *testing.T, s *fastiotest.Server, in string, args ...string) result {
 	t.Helper()
-	var out, progress bytes.Buffer
-	dir := t.TempDir()
-	env := map[string]string{"FASTIO_BASE_URL": "http://localhost", "FASTIO_API_KEY": key}
-	p := &program{out: &out, progress: &progress, getenv: func(name string) string { return env[name] }, network: n}
-	r := result{status: p.main(ctx, append([]string{"-o", dir}, args...))}
+	if s == nil {
+		return runOver(ctx, t, nil, nil, in, args...)
+	}
+	memory := s.StartInMemory(t) //nolint:contextcheck // it ends with the test
+	return runOver(ctx, t, memory.Transport, env(s), in, args...)
+}
+
+// env returns the environment of a run against a platform.
+func env(s *fastiotest.Server) map[string]string {
+	return map[string]string{
+		"FASTIO_BASE_URL": "http://localhost", "FASTIO_API_KEY": s.Token(), secondKey: checktest.SecondKey(s),
+	}
+}
+
+func runOver(
+	ctx context.Context, t *testing.T, n http.RoundTripper, env map[string]string, in string, args ...string,
+) result {
+	t.Helper()
+	return runIn(ctx, t, t.TempDir(), n, env, in, args...)
+}
+
+// newProgram returns a program, and what it prints.
+func newProgram(n http.RoundTripper, env map[string]string, in string) (p *program, out *bytes.Buffer) {
+	out = new(bytes.Buffer)
+	return &program{
+		in: bufio.NewReader(strings.NewReader(in)), out: out, progress: out, network: n,
+		getenv: func(name string) string { return env[name] },
+	}, out
+}
+
+// runIn runs the program in a directory.
+func runIn(
+	ctx context.Context, t *testing.T, dir string, n http.RoundTripper, env map[string]string, in string, args ...string,
+) result {
+	t.Helper()
+	var progress bytes.Buffer
+	p, out := newProgram(n, env, in)
+	p.progress = &progress
+	r := result{status: p.main(ctx, append([]string{"-o", dir}, args...)), dir: dir}
 	r.out, r.progress = out.String(), progress.String()
 	file, err := os.ReadFile(filepath.Join(dir, "report.json"))
 	if err != nil {
@@ -131,7 +165,7 @@ func TestInterruptedRunWritesWhatItHas(t *testing.T) {
 				interrupt()
 			}
 			return platform.RoundTrip(r)
-		}), s.Token())
+		}), env(s), "")
 		if r.status != unfinished || r.report == nil || r.report.Header.Finished {
 			t.Fatalf("status %d, report %v\n%s", r.status, r.report, r.progress)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/fastio-go/fastio/comments"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fileshares"
+	"github.com/fastio-go/fastio/howto"
 	"github.com/fastio-go/fastio/members"
 	"github.com/fastio-go/fastio/metadata"
 	"github.com/fastio-go/fastio/oauth"
@@ -31,6 +32,7 @@ type areas struct {
 	Comments   *comments.Service
 	Events     *events.Service
 	FileShares *fileshares.Service
+	HowTo      *howto.Service
 	Members    *members.Service
 	Metadata   *metadata.Service
 	OAuth      *oauth.Service
@@ -48,7 +50,7 @@ type areas struct {
 func areasOver(c api.Client) *areas {
 	return &areas{
 		Account: account.New(c), Activity: activity.New(c), AI: ai.New(c), Assets: assets.New(c),
-		Comments: comments.New(c, nil), Events: events.New(c, nil), FileShares: fileshares.New(c),
+		Comments: comments.New(c, nil), Events: events.New(c, nil), FileShares: fileshares.New(c), HowTo: howto.New(c),
 		Members: members.New(c), Metadata: metadata.New(c), OAuth: oauth.New(c), Orgs: orgs.New(c),
 		Realtime: realtime.New(c, nil), Search: search.New(c), Shares: shares.New(c), Storage: storage.New(c),
 		System: system.New(c), Uploads: uploads.New(c), Workspaces: workspaces.New(c),

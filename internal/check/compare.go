@@ -15,10 +15,10 @@ import (
 	"github.com/fastio-go/fastio/internal/facts"
 )
 
-// Compare returns what the exchanges of a run differ in from what the SDK believes. It is
-// pure: equal exchanges give equal reports.
-func Compare(exchanges []Exchange) *Report {
-	c := &comparison{reads: Reads(), rows: rowsByKey(), words: wordsOf(exchanges), calls: map[string][]*seen{}}
+// Compare returns what the exchanges of a run differ in from what the SDK believes. Writes are
+// those that the run was allowed. It is pure: equal exchanges give equal reports.
+func Compare(exchanges []Exchange, writes ...Write) *Report {
+	c := &comparison{reads: withWrites(Reads(), writes), rows: rowsByKey(), words: wordsOf(exchanges), calls: map[string][]*seen{}}
 	for i := range exchanges {
 		c.add(&exchanges[i])
 	}
@@ -29,6 +29,16 @@ func Compare(exchanges []Exchange) *Report {
 	r.Limits = limitsOf(exchanges)
 	r.Words = slices.Sorted(maps.Keys(c.words.said))
 	return r
+}
+
+// withWrites returns the endpoints of both lists, each once.
+func withWrites(reads []Read, writes []Write) []Read {
+	for _, w := range writes {
+		if !slices.ContainsFunc(reads, func(r Read) bool { return r.Key() == w.Key() }) {
+			reads = append(reads, w.Read)
+		}
+	}
+	return reads
 }
 
 // A comparison is the state of Compare.
@@ -105,7 +115,7 @@ func (c *comparison) settle(o *Operation, read Read, calls []*seen, found map[Di
 	switch {
 	case len(found) > 0:
 		o.Outcome = Different
-	case slices.ContainsFunc(calls, (*seen).succeeded):
+	case slices.ContainsFunc(calls, func(s *seen) bool { return s.succeeded() || s.Status == removed(read.Op) }):
 		o.Outcome = AsBelieved
 	default:
 		o.Outcome, o.Reason = NotReached, c.reason(read, calls)
@@ -318,10 +328,23 @@ func wanted(read Read, form Form) answer {
 		return answer{[]int{http.StatusNotFound}, nil}
 	case strings.HasSuffix(read.Op, ".CheckName"), strings.HasSuffix(read.Op, ".CheckDomain"):
 		return answer{[]int{http.StatusOK, http.StatusAccepted}, nil}
+	case removed(read.Op) != 0:
+		return answer{[]int{removed(read.Op)}, nil}
+	case read.changes():
+		return answer{[]int{http.StatusOK, http.StatusCreated, http.StatusAccepted}, nil}
 	case strings.HasSuffix(read.Path, "/read/"):
 		return answer{[]int{http.StatusOK, http.StatusPartialContent}, nil}
 	}
 	return answer{[]int{http.StatusOK}, nil}
+}
+
+// removed returns the status with which the platform refuses an operation that it
+// has no longer, or not yet; 0 for all others.
+func removed(op string) int {
+	if op == "ai.Threads.Publish" || op == "shares.QuickShares.Create" {
+		return http.StatusForbidden
+	}
+	return 0
 }
 
 // denied reports whether a status may mean that the caller, or its plan, has no

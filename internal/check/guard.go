@@ -1,10 +1,14 @@
 package check
 
 import (
+	"bytes"
+	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
@@ -14,17 +18,29 @@ import (
 type guard struct {
 	next    http.RoundTripper
 	base    transport.Base
-	allowed []Read
+	reads   []Read
+	writes  []Write
+	journal *Journal // what writes may name; nil without writes
 }
 
-// Guard returns the transport of the program, which sends only requests of allowed
-// endpoints. Address is that of the platform, as of fastio.WithBaseURL.
-func Guard(next http.RoundTripper, address string, allowed []Read) (http.RoundTripper, error) {
+// Allowed is what a guard sends.
+type Allowed struct {
+	Reads   []Read
+	Writes  []Write  // only with IDs of the journal
+	Journal *Journal // nil if there are no Writes
+}
+
+// Guard returns the transport of the program, which sends only what is allowed. Address is
+// that of the platform, as of fastio.WithBaseURL.
+func Guard(next http.RoundTripper, address string, a Allowed) (http.RoundTripper, error) {
 	base, err := transport.ParseBase(address)
 	if err != nil {
 		return nil, err
 	}
-	return &guard{next, base, allowed}, nil
+	if a.Journal == nil {
+		a.Writes = nil
+	}
+	return &guard{next, base, a.Reads, a.Writes, a.Journal}, nil
 }
 
 // RefusedError is the error of a request that the program must not send. It has no path,
@@ -34,37 +50,201 @@ type RefusedError struct{ Method, Reason string }
 // Error returns the reason.
 func (e *RefusedError) Error() string { return "this " + e.Method + " is never sent: " + e.Reason }
 
-// RoundTrip sends a request of an allowed endpoint.
+// RoundTrip sends a request of an allowed endpoint, and shows the journal the
+// response to a create.
 func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	if reason := g.refusal(r); reason != "" {
+	checked, makes, reason := g.examine(r)
+	if reason != "" {
 		if r.Body != nil {
 			_ = r.Body.Close()
 		}
 		return nil, &RefusedError{r.Method, reason}
 	}
-	return g.next.RoundTrip(r)
+	resp, err := g.next.RoundTrip(checked)
+	if err == nil && makes != "" && resp.StatusCode/100 == 2 {
+		g.learn(resp, makes)
+	}
+	return resp, err
 }
 
-// refusal returns why a request must not be sent, "" if it may. Both its path
-// and the operation that it was made for must be in the reviewed list.
-func (g *guard) refusal(r *http.Request) string {
+// learn shows the journal a response that has the IDs of new objects.
+func (g *guard) learn(resp *http.Response, makes string) {
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{err}))
+	fields, unreadable := jsonFields("", body)
+	if unreadable == nil {
+		for kind := range strings.FieldsSeq(makes) {
+			g.journal.show(kind, fields)
+		}
+	}
+}
+
+// failing is the rest of a body that could not be read to its end.
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) {
+	if f.err != nil {
+		return 0, f.err
+	}
+	return 0, io.EOF
+}
+
+// examine returns the request to send, and the kinds of objects that it makes. It
+// returns a reason if the request must not be sent.
+func (g *guard) examine(r *http.Request) (_ *http.Request, makes, reason string) {
 	if r.URL.Scheme != g.base.Scheme || r.URL.Host != g.base.Host || r.Host != "" && r.Host != g.base.Host {
-		return "it is for another host"
+		return nil, "", "it is for another host"
+	}
+	for name := range r.Header {
+		if strings.Contains(strings.ToLower(name), "method") {
+			return nil, "", "its header names another method"
+		}
 	}
 	path, atRoot := r.URL.EscapedPath(), strings.HasPrefix(r.URL.Path, "/.well-known/")
 	if rest, prefixed := strings.CutPrefix(path, g.base.Prefix); prefixed && !atRoot {
 		path = rest
 	}
-	read, reviewed := findRead(g.allowed, r.Method, path)
-	if !reviewed {
-		return "its path is not in the reviewed list"
+	if info, known := fastio.CallFromContext(r.Context()); known && !g.lists(r.Method, info.Route) {
+		return nil, "", "its operation is not in the reviewed list"
 	}
-	info, known := fastio.CallFromContext(r.Context())
-	if _, reviewed := findRead(g.allowed, r.Method, info.Route); known && !reviewed {
-		return "its operation is not in the reviewed list"
+	checked, makes, refusal := g.examineWrite(r, path)
+	if refusal == "" {
+		return checked, makes, ""
 	}
-	if r.ContentLength != 0 && read.Method == http.MethodGet {
-		return "it has a body"
+	read, isRead := findRead(g.reads, r.Method, path)
+	switch {
+	case !isRead:
+		return nil, "", refusal
+	case r.ContentLength != 0 && read.Method == http.MethodGet:
+		return nil, "", "it has a body"
+	}
+	return r, "", ""
+}
+
+const notListed = "its path is not in the reviewed list"
+
+// lists reports whether the template of an endpoint is in the reviewed lists.
+func (g *guard) lists(method, template string) bool {
+	if _, ok := findRead(g.reads, method, template); ok {
+		return true
+	}
+	for _, w := range g.writes {
+		if _, ok := findRead([]Read{w.Read}, method, template); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// examineWrite is examine for the writes: one of those with the path of the
+// request must allow all its fields. A read that finds objects of the run is in
+// their list too; its body was not read if it is none of a write.
+func (g *guard) examineWrite(r *http.Request, path string) (_ *http.Request, makes, reason string) {
+	reason = notListed
+	var fields []field
+	for _, w := range g.writes {
+		if w.Method != r.Method || !w.matches(path) {
+			continue
+		}
+		if fields == nil {
+			all, checked, err := readFields(r)
+			if err != nil {
+				return nil, "", err.Error()
+			}
+			r, fields = checked, append(all, field{}) // not nil
+		}
+		reason = w.refusal(g.journal, path, fields[:len(fields)-1])
+		if reason == "" {
+			return r, w.Makes, ""
+		}
+	}
+	return nil, "", reason
+}
+
+// refusal returns why a request must not be sent, "" if it may: each of its fields
+// and each placeholder of its path must be listed, and the IDs must be of the run.
+func (w *Write) refusal(j *Journal, path string, fields []field) string {
+	if w.Makes == kindWorkspace && len(j.all(kindWorkspace)) > 0 {
+		return "this run has its workspace"
+	}
+	rules := w.rules()
+	given := map[string]bool{}
+	segments := strings.Split(path, "/")
+	for i, name := range strings.Split(w.Path, "/") {
+		if !strings.HasPrefix(name, "{") {
+			continue
+		}
+		value, err := url.PathUnescape(segments[i])
+		if err != nil {
+			return "its path is malformed"
+		}
+		fields = append(fields, field{name, value})
+	}
+	for _, f := range fields {
+		rule, listed := rules.of(f.name)
+		given[rule.name] = true
+		switch {
+		case !listed:
+			return "a field of it is not in the reviewed list"
+		case rule.kind != "" && !j.allows(rule.kind, f.value):
+			return "it names an object that this run has not made"
+		}
+	}
+	for _, rule := range rules {
+		if rule.required && !given[rule.name] {
+			return "a field is missing that limits it to this run"
+		}
 	}
 	return ""
+}
+
+// allows reports whether a value may stand where an object of a kind is named.
+func (j *Journal) allows(kind, value string) bool {
+	for one := range strings.SplitSeq(kind, "|") {
+		switch {
+		case one == "root" && value == string(api.Root):
+			return true
+		case strings.HasPrefix(one, ":") && value == one[1:]:
+			return true
+		case one == "address" && value == j.address():
+			return true
+		case one == "marker" && strings.HasPrefix(value, j.Marker) && j.owns(kindIntent, j.Marker):
+			return true
+		case j.owns(one, value):
+			return true
+		}
+	}
+	return false
+}
+
+// A rule is what is reviewed of a field.
+type rule struct {
+	name     string
+	kind     string // of the object that it names; "" if it names none
+	required bool
+}
+
+type rules []rule
+
+// rules returns those of the fields of w.
+func (w *Write) rules() rules {
+	var all rules
+	for text := range strings.FieldsSeq(w.Fields) {
+		name, kind, _ := strings.Cut(text, "=")
+		kind, required := strings.CutSuffix(kind, "!")
+		all = append(all, rule{name, kind, required})
+	}
+	return all
+}
+
+// of returns the rule for a field. One whose name ends with .* is for all below it.
+func (all rules) of(name string) (rule, bool) {
+	for _, r := range all {
+		prefix, tree := strings.CutSuffix(r.name, "*")
+		if r.name == name || tree && (strings.HasPrefix(name, prefix) || name+"." == prefix) {
+			return r, true
+		}
+	}
+	return rule{}, false
 }

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Plan writes what a run calls, without calling anything.
-func Plan(w io.Writer) error {
+// Plan writes what a run calls, without calling anything. Writes are those that it is
+// allowed.
+func Plan(w io.Writer, writes ...Write) error {
 	forms := plannedForms()
 	area, text := "", &strings.Builder{}
 	for _, r := range Reads() {
@@ -23,11 +24,23 @@ func Plan(w io.Writer) error {
 	}
 	fmt.Fprintf(text, "\n%d endpoints, for a sample of at most %d organizations, %d workspaces, %d shares and %d files,\n",
 		len(Reads()), maxOrgs, maxOrgs*maxWorkspaces, maxAllShares, maxAllNodes)
-	fmt.Fprintf(text, "and %d calls without a token. Nothing is created, changed or deleted.\n", len(probes()))
+	fmt.Fprintf(text, "and %d calls without a token.", len(probes()))
+	if len(writes) == 0 {
+		fmt.Fprintf(text, " Nothing is created, changed or deleted.\n")
+	} else {
+		fmt.Fprintf(text, "\n\nIn a workspace of its own, and with nothing that the run has not created:\n")
+	}
+	allowed := map[string]bool{}
+	for _, w := range writes {
+		allowed[w.Op] = true
+		fmt.Fprintf(text, "  %-6s %s\n", w.Method, w.Path)
+	}
 	refused := Refused()
 	fmt.Fprintf(text, "\nNever called, although they are GETs:\n")
 	for _, op := range sortedKeys(refused) {
-		fmt.Fprintf(text, "  %-28s %s\n", op, refused[op])
+		if !allowed[op] {
+			fmt.Fprintf(text, "  %-28s %s\n", op, refused[op])
+		}
 	}
 	_, err := io.WriteString(w, strings.TrimPrefix(text.String(), "\n"))
 	return err

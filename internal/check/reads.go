@@ -237,6 +237,9 @@ func Refused() map[string]string {
 // Key is how reports name the endpoint.
 func (r Read) Key() string { return r.Method + " " + r.Path }
 
+// changes reports whether the endpoint has an effect, as far as its method says it.
+func (r Read) changes() bool { return r.Method != http.MethodGet && r.Op != "search.Compound" }
+
 // Area is the package of the operation.
 func (r Read) Area() string {
 	area, _, _ := strings.Cut(r.Op, ".")

@@ -147,6 +147,9 @@ func (c *recorder) try(ctx context.Context, x *Exchange, do func() error) error 
 		if err == nil || n == moreTries || !passing(err, x.Body) || ctx.Err() != nil {
 			return err
 		}
+		if x.Op == "workspaces.Create" && !errors.Is(err, api.ErrRateLimited) && !errors.Is(err, api.ErrUnavailable) {
+			return err // there may be one: a run has no second
+		}
 		if err := c.wait(ctx, pause); err != nil {
 			return err
 		}

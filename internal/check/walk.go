@@ -34,6 +34,8 @@ type Options struct {
 	Client    api.Client // signed with the credential to check
 	Anonymous api.Client // without a credential; nil skips the probes without a token
 
+	Changes *Changes // nil reads only
+
 	OnCall func(op string, calls int)                       // after each recorded call
 	Wait   func(ctx context.Context, d time.Duration) error // between tries; nil waits
 }
@@ -42,6 +44,7 @@ type Options struct {
 type Run struct {
 	Exchanges []Exchange
 	Err       error // why it ended early; nil if it is complete
+	Left      error // why not all was deleted that it has created; nil if nothing is left
 }
 
 // Walk calls the operations of [Reads], beginning at the caller, for a bounded sample of
@@ -49,7 +52,8 @@ type Run struct {
 func Walk(ctx context.Context, o Options) *Run {
 	run := &Run{}
 	w := &walk{
-		ctx: ctx, run: run, anonymous: o.Anonymous, names: map[api.ID]string{}, others: map[string][]string{},
+		ctx: ctx, run: run, anonymous: o.Anonymous, changes: o.Changes,
+		things: map[thing]string{}, locks: map[api.Profile]api.Secret{}, names: map[api.ID]string{}, others: map[string][]string{},
 		parts: map[string][]part{}, limited: map[string]bool{}, seen: map[string]bool{}, kept: map[string]int{}, forms: map[string]int{},
 	}
 	w.rec = &recorder{next: o.Client, wait: o.Wait, record: func(e Exchange) {
@@ -65,6 +69,12 @@ func Walk(ctx context.Context, o Options) *Run {
 	w.areas = areasOver(w.rec)
 	w.all() //nolint:contextcheck // a walk has the context
 	run.Err = cmpErr(context.Cause(ctx), w.failed)
+	if run.Err == nil && w.unwritable {
+		run.Err = ErrNotWritable
+	}
+	if o.Changes != nil {
+		run.Left = w.leave() //nolint:contextcheck // a walk has the context
+	}
 	return run
 }
 
@@ -93,11 +103,15 @@ func pause(ctx context.Context, d time.Duration) error {
 // A walk is a run that is under way, and what it has found.
 type walk struct {
 	*areas
-	ctx       context.Context //nolint:containedctx // the one of Walk
-	run       *Run
-	rec       *recorder
-	anonymous api.Client
-	failed    error
+	ctx        context.Context //nolint:containedctx // the one of Walk
+	run        *Run
+	rec        *recorder
+	anonymous  api.Client
+	failed     error
+	unwritable bool // there is no workspace to write in
+	changes    *Changes
+	things     map[thing]string // IDs of the objects of the run
+	locks      map[api.Profile]api.Secret
 
 	me         api.ID
 	email      api.Person
@@ -306,6 +320,9 @@ func (w *walk) first(kind, id string, room bool) bool {
 // all makes all reads, each for the objects that earlier reads have found.
 func (w *walk) all() {
 	visit(w, "caller", callerReads(), struct{}{})
+	if w.changes != nil {
+		w.change()
+	}
 	each(w, "org", w.orgs, orgReads(), memberReads())
 	each(w, "workspace", w.workspaces, workspaceReads(), memberReads(), storageReads())
 	each(w, "share", w.shares, shareReads(), memberReads(), storageReads())
@@ -325,6 +342,9 @@ func (w *walk) all() {
 	}
 	for _, kind := range []string{"field", "filter", "intent"} {
 		each(w, kind, w.parts[kind], partReads()[kind])
+	}
+	if w.changes != nil {
+		w.changeLast()
 	}
 	w.probe()
 }

@@ -49,22 +49,27 @@ func walk(t *testing.T, s *fastiotest.Server) *check.Run {
 
 func optionsFor(t *testing.T, s *fastiotest.Server) check.Options {
 	t.Helper()
+	network, allowed := s.StartInMemory(t).Transport, check.Allowed{Reads: check.Reads()}
+	return check.Options{
+		Client: connect(t, network, allowed, fastio.WithToken(s.Token())), Anonymous: connect(t, network, allowed),
+	}
+}
+
+// connect returns a client above a guard.
+func connect(t *testing.T, network http.RoundTripper, a check.Allowed, more ...fastio.Option) *fastio.Client {
+	t.Helper()
 	const address = "http://fastio.test"
-	guarded, err := check.Guard(s.StartInMemory(t).Transport, address, check.Reads())
+	guarded, err := check.Guard(network, address, a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	connect := func(more ...fastio.Option) *fastio.Client {
-		c, err := fastio.New(append([]fastio.Option{
-			fastio.WithBaseURL(address), fastio.WithPlainHTTP(),
-			fastio.WithHTTPClient(&http.Client{Transport: guarded}),
-		}, more...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
+	c, err := fastio.New(append([]fastio.Option{
+		fastio.WithBaseURL(address), fastio.WithPlainHTTP(), fastio.WithHTTPClient(&http.Client{Transport: guarded}),
+	}, more...)...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return check.Options{Client: connect(fastio.WithToken(s.Token())), Anonymous: connect()}
+	return c
 }
 
 func TestWalkWithAWrongCredentialEnds(t *testing.T) {

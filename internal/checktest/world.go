@@ -19,8 +19,26 @@ import (
 	"github.com/fastio-go/fastio/uploads"
 )
 
+// Org is the organization in which a run may create a workspace.
+const Org = "4210987654321098765"
+
+// Workspace is the path of a workspace of [Org].
+const Workspace = "/current/workspace/" + workspace
+
+// SecondKey returns an API key of another person, who is a member of [Org]: the user of the
+// platform has none where that person is missing.
+func SecondKey(s *fastiotest.Server) string {
+	s.AddUser(seed.User{ID: other, FirstName: "Zqcanary Charles", LastName: "Zqcanary", Email: "charles@zqcanary.test"})
+	return s.AddKey(seed.Key{User: other}).Token
+}
+
+// AddWorkspace adds a workspace to [Org] and returns its ID.
+func AddWorkspace(s *fastiotest.Server, name string) api.ID {
+	return api.ID(s.AddWorkspace(seed.Workspace{Org: orgID, Name: name}).ID)
+}
+
 const (
-	orgID     = "4210987654321098765"
+	orgID     = Org
 	workspace = "4219876543210987654"
 	share     = "5217654321098765432"
 	fileShare = "6217654321098765432"
@@ -52,7 +70,7 @@ func New(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
 		o.Clock = func() time.Time { return Epoch().Add(time.Since(start)) }
 		o.Comments.Properties = true
 		o.AI.TurnPace = -1
-		o.Uploads.Web = map[string]string{source: "A zqcanary."}
+		o.Uploads.Web = map[string]string{source: "A zqcanary.", "https://example.com/": "A page."}
 	}}, change...)...)
 	addPlaces(s)
 	addContent(tb, s)

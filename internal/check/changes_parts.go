@@ -1,0 +1,226 @@
+package check
+
+import (
+	"hash/crc32"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/activity"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fileshares"
+	"github.com/fastio-go/fastio/members"
+	"github.com/fastio-go/fastio/metadata"
+	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/uploads"
+)
+
+// noteChanges returns the calls for notes, comments, links and what belongs to a workspace
+// alone.
+func noteChanges() []read[place] {
+	return []read[place]{
+		{"storage.Notes.Create", once, func(c call, w place) error {
+			n, err := c.Storage.Notes.Create(c, w.ID, api.Root, storage.CreateNoteRequest{Name: "note.md", Content: "# A note\n"})
+			return c.keepNode("note", n, err)
+		}},
+		{"storage.Notes.Update", once, func(c call, w place) error {
+			r := storage.UpdateNoteRequest{Content: "# A note\n\nWith two lines.\n"}
+			return ignore(c.Storage.Notes.Update(c, w.ID, c.id("note"), r))
+		}},
+		{"storage.AddLink", once, func(c call, w place) error {
+			return ignore(c.Storage.AddLink(c, w.ID, api.Root, api.ID(c.id(kindShare))))
+		}},
+		{"comments.Update", once, func(c call, w place) error {
+			return ignore(c.Comments.Update(c, c.id(in(w, "comment")), comments.UpdateRequest{Body: "Another comment."}))
+		}},
+		{"comments.React", once, func(c call, w place) error {
+			return ignore(c.Comments.React(c, c.id(in(w, "comment")), "👍"))
+		}},
+		{"comments.Unreact", once, func(c call, w place) error {
+			return ignore(c.Comments.Unreact(c, c.id(in(w, "comment"))))
+		}},
+		{"comments.Attachments.Attach", once, func(c call, w place) error {
+			return ignore(c.Comments.Attachments.Attach(c, c.id(in(w, "comment")), []api.OpaqueID{c.id("note")}))
+		}},
+		{"comments.Attachments.Detach", once, func(c call, w place) error {
+			return ignore(c.Comments.Attachments.Detach(c, c.id(in(w, "comment")), c.id("note")))
+		}},
+		{"fileshares.Create", once, func(c call, w place) error {
+			got, err := c.FileShares.Create(c, w.ID, fileshares.CreateRequest{
+				NodeID: c.id(in(w, "file")), Title: c.name("file"), Access: fileshares.AccessAnyRegistered, ExpiresIn: linkTime,
+				CommentsEnabled: new(true),
+			})
+			if err != nil {
+				return err
+			}
+			return c.keep("fileshare", "fileshare", string(got.ID))
+		}},
+		{"fileshares.Update", once, func(c call, _ place) error {
+			r := fileshares.UpdateRequest{Title: api.Set(c.name("link"))}
+			return ignore(c.FileShares.Update(c, api.ID(c.id("fileshare")), r))
+		}},
+		{"comments.CreateOnFileShare", once, func(c call, w place) error {
+			on := comments.OnNode(api.FileShare(api.ID(c.id("fileshare"))), c.id(in(w, "file")))
+			got, err := c.Comments.Create(c, on, comments.CreateRequest{Body: "A comment on a link."})
+			return c.keepComment("word", got, err)
+		}},
+		{"shares.QuickShares.Create", once, func(c call, w place) error {
+			return c.rec.Call(c, api.Post(
+				"/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", nil, w.ID, c.id(in(w, "file"))), nil)
+		}},
+		{"activity.Intents.Allocate", once, func(c call, w place) error {
+			got, err := c.Activity.Intents.Allocate(c, w.ID, &activity.AllocateOptions{NodeID: c.id("note"), Kind: "editing"})
+			if err != nil {
+				return err
+			}
+			return c.keep("intent", "intent", string(got.ID))
+		}},
+		{"activity.Intents.Fill", once, func(c call, w place) error {
+			r := activity.FillRequest{Topic: "A note", Message: "It is read."}
+			return ignore(c.Activity.Intents.Fill(c, w.ID, c.id("intent"), r))
+		}},
+		{"activity.Dashboard.List", once, func(c call, w place) error {
+			list, err := c.Activity.Dashboard.List(c, w.ID, nil)
+			if err != nil || len(list.Cards) == 0 {
+				return err
+			}
+			return c.keep("card", "card", list.Cards[0].Key)
+		}},
+		{"activity.Dashboard.Dismiss", once, func(c call, w place) error {
+			return c.Activity.Dashboard.Dismiss(c, w.ID, string(c.id("card")), time.Time{})
+		}},
+		{"activity.Dashboard.Restore", once, func(c call, w place) error {
+			return c.Activity.Dashboard.Restore(c, w.ID, string(c.id("card")))
+		}},
+		{"events.Search", once, func(c call, w place) error {
+			page, err := c.Events.Search(c, events.Query{Profile: w.Profile, Limit: pageSize})
+			if err != nil || len(page.Events) == 0 || page.Events[0].WorkspaceID != w.ID {
+				return err
+			}
+			return c.keep("event", "event", string(page.Events[0].ID))
+		}},
+		{"events.Ack", once, func(c call, _ place) error { return c.Events.Ack(c, c.id("event")) }},
+	}
+}
+
+// fieldChanges returns the calls for metadata. What is declared is permanent, but only in
+// the workspace.
+func fieldChanges() []read[place] {
+	return []read[place]{
+		{"metadata.Fields.Declare", once, func(c call, w place) error {
+			return ignore(c.Metadata.Fields.Declare(c, w.ID, factField, storage.FactTypeFloat))
+		}},
+		{"metadata.Fields.Declare", once, func(c call, w place) error {
+			return ignore(c.Metadata.Fields.Declare(c, w.ID, otherField, storage.FactTypeFloat))
+		}},
+		{"metadata.Facts.Set", once, func(c call, w place) error {
+			return ignore(c.Metadata.Facts.Set(c, w.ID, c.id("note"), map[string]any{factField: 7, "fastio_check_word": "seven"}))
+		}},
+		{"metadata.Fields.Merge", once, func(c call, w place) error {
+			return ignore(c.Metadata.Fields.Merge(c, w.ID, otherField, factField))
+		}},
+		{"metadata.Facts.Delete", once, func(c call, w place) error {
+			return c.Metadata.Facts.Delete(c, w.ID, c.id("note"), []string{"fastio_check_word"})
+		}},
+		{"metadata.Filters.Create", once, func(c call, w place) error {
+			got, err := c.Metadata.Filters.Create(c, w.ID, metadata.FilterRequest{
+				Name: "a filter", Predicate: []metadata.Filter{metadata.Exists(factField)},
+			})
+			if err != nil {
+				return err
+			}
+			return c.keep("filter", "filter", string(got.ID))
+		}},
+		{"metadata.Filters.Update", once, func(c call, w place) error {
+			return ignore(c.Metadata.Filters.Update(c, w.ID, c.id("filter"), metadata.FilterRequest{
+				Name: "another filter", Predicate: []metadata.Filter{metadata.Exists(factField)},
+			}))
+		}},
+	}
+}
+
+// uploadChanges returns the calls for uploads to the workspace.
+func uploadChanges() []read[place] {
+	const content = "One part and another."
+	start := func(c call, name thing, r uploads.StartRequest) error {
+		r.Name = c.name("upload.txt")
+		got, err := c.Uploads.Start(c, r)
+		if err != nil {
+			return err
+		}
+		return c.keep("upload", name, string(got.ID))
+	}
+	whole := crc32.Checksum([]byte(content), crc32.MakeTable(crc32.Castagnoli))
+	chunk := uploads.Chunk{Order: 1, Content: []byte(content), FileCRC: &whole}
+	return []read[place]{
+		{"uploads.Start", once, func(c call, w place) error {
+			return start(c, "chunked", uploads.StartRequest{Target: uploads.Target{Profile: w.Profile}, Size: int64(len(content))})
+		}},
+		{"uploads.Chunks.Send", once, func(c call, _ place) error { return c.Uploads.Chunks.Send(c, c.id("chunked"), chunk) }},
+		{"uploads.Chunks.Delete", once, func(c call, _ place) error {
+			return c.Uploads.Chunks.Delete(c, c.id("chunked"), chunk.Order)
+		}},
+		{"uploads.Chunks.Send", once, func(c call, _ place) error { return c.Uploads.Chunks.Send(c, c.id("chunked"), chunk) }},
+		{"uploads.Chunks.List", once, func(c call, _ place) error {
+			return ignore(c.Uploads.Chunks.List(c, c.id("chunked")))
+		}},
+		{"uploads.Complete", once, func(c call, _ place) error { return c.Uploads.Complete(c, c.id("chunked")) }},
+		{"uploads.Start", once, func(c call, w place) error {
+			return start(c, "stream", uploads.StartRequest{
+				Target: uploads.Target{Profile: w.Profile}, Size: uploads.SizeUnknown, MaxSize: int64(len(content)),
+			})
+		}},
+		{"uploads.Stream", once, func(c call, _ place) error {
+			return c.Uploads.Stream(c, c.id("stream"), strings.NewReader(content), nil)
+		}},
+		{"uploads.Start", once, func(c call, w place) error {
+			return start(c, "canceled", uploads.StartRequest{Target: uploads.Target{Profile: w.Profile}, Size: int64(len(content))})
+		}},
+		{"uploads.Cancel", once, func(c call, _ place) error { return c.Uploads.Cancel(c, c.id("canceled")) }},
+		{"uploads.Batch", once, func(c call, w place) error {
+			files := []uploads.BatchFile{{Name: c.name("batch.txt"), Content: []byte("One of a batch.")}}
+			return ignore(c.Uploads.Batch(c, uploads.Target{Profile: w.Profile}, files, "fastio-check"))
+		}},
+		{"uploads.Web.Start", once, func(c call, w place) error {
+			r := uploads.WebRequest{Source: api.NewSecret(webSource), Profile: w.Profile, Folder: api.Root, Name: c.name("web.html")}
+			got, err := c.Uploads.Web.Start(c, r)
+			if err != nil {
+				return err
+			}
+			return c.keep("import", "import", string(got.ID))
+		}},
+		{"uploads.Web.Get", once, func(c call, _ place) error { return ignore(c.Uploads.Web.Get(c, c.id("import"))) }},
+		{"uploads.Web.Cancel", once, func(c call, _ place) error { return c.Uploads.Web.Cancel(c, c.id("import")) }},
+	}
+}
+
+// inviteChanges returns the calls for an invitation to an address that does not exist,
+// for the workspace and for the share.
+func inviteChanges() []read[place] {
+	return []read[place]{
+		{"members.Add", once, func(c call, p place) error {
+			address := api.Person(c.changes.Journal.address())
+			got, err := c.Members.Add(c, p.Profile, address, members.AddRequest{Role: members.RoleGuest})
+			if err != nil || got.Invitation == nil {
+				return err
+			}
+			return c.keep("invitation", in(p, "invitation"), got.Invitation.ID)
+		}},
+		{"members.Invitations.Update", once, func(c call, p place) error {
+			r := members.UpdateInvitationRequest{Role: roleOf(p)}
+			return c.Members.Invitations.Update(c, p.Profile, string(c.id(in(p, "invitation"))), r)
+		}},
+		{"members.Invitations.Delete", once, func(c call, p place) error {
+			return c.Members.Invitations.Delete(c, p.Profile, string(c.id(in(p, "invitation"))))
+		}},
+	}
+}
+
+// roleOf returns a role beside the one of a guest that members of a place have.
+func roleOf(p place) members.Role {
+	if p.Kind == api.ProfileKindShare {
+		return members.RoleView
+	}
+	return members.RoleMember
+}

@@ -1,0 +1,205 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/durable"
+	"github.com/fastio-go/fastio/shares"
+	"github.com/fastio-go/fastio/workspaces"
+)
+
+// CleanOptions are the settings of [Clean].
+type CleanOptions struct {
+	Dir      string // of the journals
+	Platform string // whose journals are read
+
+	// Connect returns a client above a guard that allows [Deletions] of a journal, or only
+	// reads if it is nil.
+	Connect func(j *Journal) (api.Client, error)
+
+	Ask func(question string) bool // about a workspace that no journal has
+	Say func(line string)
+}
+
+// Deletions returns the writes that [Clean] needs.
+func Deletions() []Write {
+	needed := []string{"workspaces.Delete", "shares.Delete", "fileshares.Delete", "uploads.Cancel"}
+	return slices.DeleteFunc(Writes(), func(w Write) bool { return !slices.Contains(needed, w.Op) })
+}
+
+// Clean deletes what earlier runs have left: the workspaces of the journals, and after a
+// question those that only have the marker of a run in their name.
+func Clean(ctx context.Context, o CleanOptions) error {
+	var errs []error
+	for _, path := range journals(o.Dir) {
+		j, err := openJournal(path)
+		switch {
+		case errors.Is(err, durable.ErrInUse):
+			o.Say(filepath.Base(path) + ": its run has not ended, and keeps what it has")
+		case err != nil:
+			errs = append(errs, err)
+		case len(j.all(kindPlatform)) > 0 && !j.owns(kindPlatform, o.Platform):
+			o.Say(filepath.Base(path) + " is of another platform")
+			errs = append(errs, j.Close())
+		default:
+			errs = append(errs, o.cleanRun(ctx, j))
+		}
+	}
+	return errors.Join(append(errs, o.cleanMarked(ctx))...)
+}
+
+// cleanRun deletes what is left of the run of a journal.
+func (o *CleanOptions) cleanRun(ctx context.Context, j *Journal) error {
+	client, err := o.Connect(j)
+	if err == nil {
+		k := &cleaner{areas: areasOver(client), journal: j}
+		err = k.clean(ctx)
+		o.Say(fmt.Sprintf("%s: %d workspaces deleted", j.Marker, k.deleted))
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", j.Marker, err), j.Close())
+	}
+	return nil
+}
+
+var marked = regexp.MustCompile(`^` + markerPrefix + `[a-z2-7]{12}`)
+
+// cleanMarked deletes workspaces that have a marker and are in no journal, if the
+// user agrees.
+func (o *CleanOptions) cleanMarked(ctx context.Context) error {
+	client, err := o.Connect(nil)
+	if err != nil {
+		return err
+	}
+	running := strings.Join(journals(o.Dir), "\n")
+	for w, err := range areasOver(client).Workspaces.All(ctx, nil) {
+		if err != nil {
+			return err
+		}
+		marker := marked.FindString(w.Name)
+		if marker == "" || strings.Contains(running, marker) {
+			continue
+		}
+		const question = "Delete the workspace %s with all that is in it? Its name is that of a run, but no journal here has it."
+		if !o.Ask(fmt.Sprintf(question, w.Name)) {
+			continue
+		}
+		j, err := newJournal(o.Dir, marker, o.Platform, w.OrgID)
+		if err == nil {
+			err = errors.Join(j.write(kindWorkspace, string(w.ID)), o.cleanRun(ctx, j))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A cleaner deletes what the run of a journal has created. The workspace ends most of it;
+// shares, File Shares, uploads and imports are deleted one by one before.
+type cleaner struct {
+	*areas
+
+	journal *Journal
+	deleted int // workspaces
+	renamed int // workspaces that have lost the marker, which are kept
+}
+
+// clean deletes all that is left of the run, and then its journal. A workspace is deleted
+// if the journal has its ID or its marker, and its name has the marker still.
+func (k *cleaner) clean(ctx context.Context) error {
+	org := k.journal.all(kindOrg)
+	if len(org) == 0 || !k.journal.owns(kindIntent, k.journal.Marker) {
+		return k.journal.remove() // nothing was created
+	}
+	found, err := k.find(ctx, api.ID(org[0]))
+	if err != nil {
+		return err
+	}
+	errs := []error{k.cancel(ctx)}
+	for _, w := range found {
+		errs = append(errs, k.deleteWorkspace(ctx, w))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	if err := k.journal.remove(); err != nil || k.renamed == 0 {
+		return err
+	}
+	return errRenamed
+}
+
+var errRenamed = errors.New("the workspace of the run has another name now and is kept: delete it by hand")
+
+// find returns the workspaces of the run that are to be deleted.
+func (k *cleaner) find(ctx context.Context, org api.ID) ([]*workspaces.Workspace, error) {
+	var found []*workspaces.Workspace
+	list := &workspaces.ByOrgOptions{Archived: workspaces.ArchivedAlso}
+	for w, err := range k.Workspaces.AllByOrg(ctx, org, list) {
+		if err != nil {
+			return nil, err
+		}
+		known := k.journal.owns(kindWorkspace, string(w.ID))
+		switch marked := strings.HasPrefix(w.Name, k.journal.Marker); {
+		case marked && (known || w.FolderName == k.journal.Marker):
+			found = append(found, w)
+		case known:
+			k.renamed++
+		}
+	}
+	return found, nil
+}
+
+// deleteWorkspace deletes a workspace after its links.
+func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) error {
+	if err := k.journal.write(kindWorkspace, string(w.ID)); err != nil {
+		return err
+	}
+	for f, err := range k.FileShares.All(ctx, w.ID, nil) {
+		if err != nil {
+			break // the workspace ends them too
+		}
+		if err := errors.Join(k.journal.write(kindFileShare, string(f.ID)), gone(k.FileShares.Delete(ctx, f.ID))); err != nil {
+			return err
+		}
+	}
+	for s, err := range k.Shares.AllByWorkspace(ctx, w.ID, &shares.ByWorkspaceOptions{Archived: shares.ArchivedAlso}) {
+		if err != nil {
+			break
+		}
+		if err := errors.Join(k.journal.write(kindShare, string(s.ID)), gone(k.Shares.Delete(ctx, s.ID))); err != nil {
+			return err
+		}
+	}
+	err := gone(k.Workspaces.Delete(ctx, w.ID))
+	if err == nil {
+		k.deleted++
+	}
+	return err
+}
+
+// cancel ends the uploads and imports of the run.
+func (k *cleaner) cancel(ctx context.Context) error {
+	list, err := k.Uploads.List(ctx)
+	for _, u := range list {
+		if strings.HasPrefix(u.Name, k.journal.Marker) || k.journal.owns(kindUpload, string(u.ID)) {
+			err = errors.Join(err, k.journal.write(kindUpload, string(u.ID)), gone(k.Uploads.Cancel(ctx, u.ID)))
+		}
+	}
+	return err
+}
+
+// gone returns the error of a deletion, nil if the object was deleted before.
+func gone(err error) error {
+	if errors.Is(err, api.ErrNotFound) {
+		return nil
+	}
+	return err
+}

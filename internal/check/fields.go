@@ -1,0 +1,203 @@
+package check
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A field is a query parameter of a request or a member of its body. The name of a nested
+// member leads to it with dots: "from.upload.id". An element of a list in JSON has the name
+// of the list, and one of a list in the text of a form field ends with a dot: "files.".
+type field struct{ name, value string }
+
+const maxBody = 1 << 20 // bytes of a request that the guard reads; the program sends less
+
+// readFields returns the fields of a request, and a copy of it whose body is still to be
+// sent. It returns an error for whatever could be read in two ways: a name that is given
+// twice, a body that does not fit its type, encoded content.
+func readFields(r *http.Request) ([]field, *http.Request, error) {
+	var body []byte
+	if r.Body != nil {
+		b, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(b) > maxBody || r.ContentLength > 0 && int64(len(b)) != r.ContentLength {
+			return nil, nil, errors.New("its body is too long, or of another length than announced")
+		}
+		body = b
+	}
+	if r.Header.Get("Content-Encoding") != "" {
+		return nil, nil, errors.New("its body is encoded")
+	}
+	fields, err := formFields(r.URL.RawQuery)
+	if err != nil {
+		return nil, nil, err
+	}
+	more, err := bodyFields(r.Header.Get("Content-Type"), body)
+	if err != nil {
+		return nil, nil, err
+	}
+	inQuery := map[string]bool{}
+	for _, f := range fields {
+		inQuery[f.root()] = true
+	}
+	for _, f := range more {
+		if inQuery[f.root()] {
+			return nil, nil, errTwice
+		}
+	}
+	if len(body) > 0 {
+		r = r.WithContext(r.Context())
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return append(fields, more...), r, nil
+}
+
+var errTwice = errors.New("it has a field twice")
+
+func (f field) root() string {
+	name, _, _ := strings.Cut(f.name, ".")
+	return name
+}
+
+// bodyFields returns the fields of a body.
+func bodyFields(contentType string, body []byte) ([]field, error) {
+	if len(body) == 0 {
+		return nil, nil
+	}
+	media, params, err := mime.ParseMediaType(contentType)
+	switch {
+	case err != nil:
+		return nil, errors.New("its body has no type")
+	case media == "application/x-www-form-urlencoded":
+		return formFields(string(body))
+	case media == "application/json":
+		return jsonFields("", body)
+	case media == "multipart/form-data":
+		return partFields(multipart.NewReader(bytes.NewReader(body), params["boundary"]))
+	case media == "application/octet-stream":
+		return nil, nil
+	}
+	return nil, errors.New("its body has an unknown type")
+}
+
+// formFields returns the fields of a form or query.
+func formFields(form string) ([]field, error) {
+	values, err := url.ParseQuery(form)
+	if err != nil {
+		return nil, errors.New("its form is malformed")
+	}
+	var all []field
+	for name, v := range values {
+		if len(v) != 1 {
+			return nil, errTwice
+		}
+		all = append(all, textFields(name, v[0])...)
+	}
+	return all, nil
+}
+
+// textFields returns the field of a form, or those in it if it is the text of a
+// JSON object or list.
+func textFields(name, value string) []field {
+	if text := strings.TrimSpace(value); text != "" && (text[0] == '{' || text[0] == '[') {
+		prefix := name
+		if text[0] == '[' {
+			prefix += "."
+		}
+		if all, err := jsonFields(prefix, []byte(text)); err == nil {
+			return all
+		}
+	}
+	return []field{{name, value}}
+}
+
+// partFields returns the fields of a multipart form. A file has no value.
+func partFields(parts *multipart.Reader) ([]field, error) {
+	var all []field
+	seen := map[string]bool{}
+	for {
+		part, err := parts.NextRawPart()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, errors.New("its parts are malformed")
+		}
+		name := part.FormName()
+		if seen[name] {
+			return nil, errTwice
+		}
+		seen[name] = true
+		if part.FileName() != "" {
+			all = append(all, field{name, ""})
+			continue
+		}
+		value, err := io.ReadAll(part)
+		if err != nil {
+			return nil, errors.New("its parts are malformed")
+		}
+		all = append(all, textFields(name, string(value))...)
+	}
+}
+
+// jsonFields returns the fields of a JSON value, whose names begin with prefix.
+// Names that are given twice are an error.
+func jsonFields(prefix string, text []byte) ([]field, error) {
+	var v jsontext.Value
+	if jsonv2.Unmarshal(text, &v) != nil {
+		return nil, errors.New("its JSON is malformed")
+	}
+	switch v.Kind() { //nolint:exhaustive // the others have no values in them
+	case '{':
+		var object map[string]jsontext.Value
+		if jsonv2.Unmarshal(v, &object) != nil {
+			return nil, errTwice
+		}
+		var all []field
+		for name, value := range object {
+			more, err := jsonFields(strings.TrimPrefix(prefix+"."+name, "."), value)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, more...)
+		}
+		return orEmpty(prefix, all), nil
+	case '[':
+		var list []jsontext.Value
+		_ = jsonv2.Unmarshal(v, &list)
+		var all []field
+		for _, value := range list {
+			more, err := jsonFields(prefix, value)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, more...)
+		}
+		return orEmpty(prefix, all), nil
+	case '"':
+		var s string
+		_ = jsonv2.Unmarshal(v, &s)
+		return []field{{prefix, s}}, nil
+	}
+	return []field{{prefix, v.String()}}, nil
+}
+
+// orEmpty returns the fields of an object or list. An empty one is a field
+// without a value.
+func orEmpty(prefix string, all []field) []field {
+	if len(all) == 0 && prefix != "" {
+		return []field{{prefix, ""}}
+	}
+	return all
+}

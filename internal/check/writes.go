@@ -1,0 +1,310 @@
+package check
+
+import "net/http"
+
+// A Write is an endpoint that the program may call with -write, for objects that the run has
+// created.
+type Write struct {
+	Read
+
+	// Fields are all that a request may have: placeholders of the path, query parameters and
+	// members of the body, as the guard names them. "parent=node|root!" is one that must be
+	// given (!) and must name a node of the run or the root. A field without a kind names no
+	// object. Other kinds: "marker" is a text that begins with the marker of the run, and
+	// ":workspace" is that word.
+	Fields string
+
+	Makes string // the kinds of objects of which the response has the IDs
+	With  With   // the flag that also allows it
+}
+
+// With is a flag beside -write.
+type With string
+
+// Flags beside -write.
+const (
+	WithNothing   With = ""
+	WithAI        With = "-ai"
+	WithSecondKey With = "-second-key"
+)
+
+// Writes returns the endpoints that the program may call with -write and the flags. The
+// list is reviewed by hand. It has some reads too: those that cost credits, and those that
+// find what belongs to an object of the run.
+func Writes(flags ...With) []Write {
+	allowed := map[With]bool{WithNothing: true}
+	for _, f := range flags {
+		allowed[f] = true
+	}
+	var all []Write
+	for _, area := range [][]Write{
+		placeWrites(), nodeWrites(), uploadWrites(), commentWrites(), metadataWrites(), linkWrites(), memberWrites(), aiWrites(),
+	} {
+		for _, w := range area {
+			if allowed[w.With] {
+				all = append(all, w)
+			}
+		}
+	}
+	return all
+}
+
+const (
+	get, post, put, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete
+
+	ofWorkspace, ofShare = "/current/workspace/{workspace_id}", "/current/share/{share_id}"
+)
+
+// inWorkspace returns the write of a workspace whose path ends with tail.
+func inWorkspace(op, method, tail, fields, makes string) Write {
+	return Write{
+		Read: Read{op, method, ofWorkspace + tail, "a workspace"}, Fields: "{workspace_id}=workspace " + fields, Makes: makes,
+	}
+}
+
+// inBoth returns the writes of a workspace and of a share whose paths end with tail.
+func inBoth(op, method, tail, fields, makes string) []Write {
+	return []Write{
+		inWorkspace(op, method, tail, fields, makes),
+		{Read: Read{op, method, ofShare + tail, "a share"}, Fields: "{share_id}=share " + fields, Makes: makes},
+	}
+}
+
+// anywhere returns the write of a whole path.
+func anywhere(op, method, path, fields, makes string) Write {
+	return Write{Read: Read{Op: op, Method: method, Path: path}, Fields: fields, Makes: makes}
+}
+
+// with returns writes that need a flag.
+func with(flag With, all ...Write) []Write {
+	for i := range all {
+		all[i].With = flag
+	}
+	return all
+}
+
+// join returns the writes of all lists.
+func join(lists ...[]Write) []Write {
+	var all []Write
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+func placeWrites() []Write {
+	return join(
+		[]Write{
+			anywhere(
+				"workspaces.Create", post, "/current/org/{org_id}/create/workspace/",
+				"{org_id}=org! folder_name=marker! name=marker! description intelligence perm_join perm_member_manage",
+				kindWorkspace,
+			),
+			inWorkspace("workspaces.Update", post, "/update/", "name=marker folder_name=marker description", ""),
+			inWorkspace("workspaces.Archive", post, "/archive/", "", ""),
+			inWorkspace("workspaces.Unarchive", post, "/unarchive/", "", ""),
+			inWorkspace("workspaces.Delete", del, "/delete/", "confirm=workspace!", ""),
+
+			inWorkspace("activity.Dashboard.List", get, "/dashboard/", "limit offset", "card"),
+			inWorkspace(
+				"activity.Dashboard.Dismiss", post, "/dashboard/cards/{card_key}/dismiss/", "{card_key}=card snooze_until", ""),
+			inWorkspace("activity.Dashboard.Restore", del, "/dashboard/cards/{card_key}/dismiss/", "{card_key}=card", ""),
+			inWorkspace("activity.Intents.Allocate", post, "/intents/", "node_id=node intent", "intent"),
+			inWorkspace(
+				"activity.Intents.Fill", post, "/intents/{intent_id}/", "{intent_id}=intent topic message intent version", ""),
+			inWorkspace("activity.Intents.Release", del, "/intents/{intent_id}/", "{intent_id}=intent", ""),
+
+			anywhere("events.Search", get, "/current/events/search/", "workspace_id=workspace! limit", "event"),
+			anywhere("events.Ack", post, "/current/event/{event_id}/ack/", "{event_id}=event event_id=event", ""),
+		},
+		inBoth("assets.Upload", post, "/assets/{asset_name}/", "{asset_name} file", ""),
+		inBoth("assets.Delete", del, "/assets/{asset_name}/", "{asset_name}", ""),
+	)
+}
+
+func nodeWrites() []Write {
+	const node, folder = "{node_id}=node ", "{parent_id}=node|root "
+	return join(
+		inBoth("storage.CreateFolder", post, "/storage/{parent_id}/createfolder/", folder+"name force", "node"),
+		inBoth("storage.Move", post, "/storage/{node_id}/move/", node+"parent=node|root!", ""),
+		inBoth("storage.Copy", post, "/storage/{node_id}/copy/", node+"parent=node|root!", "node"),
+		inBoth(
+			"storage.Update", post, "/storage/{node_id}/update/",
+			node+"name from.type from.upload.id=upload if_version_id=version metadata_title metadata_short", "",
+		),
+		inBoth("storage.Delete", del, "/storage/{node_id}/delete/", node, ""),
+		inBoth("storage.EmptyTrash", del, "/storage/trash/delete/", "", ""),
+		inBoth("storage.Restore", post, "/storage/{node_id}/restore/", node, ""),
+		inBoth("storage.Purge", del, "/storage/{node_id}/purge/", node, ""),
+		inBoth(
+			"storage.AddFile", post, "/storage/{parent_id}/addfile/", folder+"name from.type from.upload.id=upload!", "node"),
+		[]Write{
+			inWorkspace("storage.AddLink", post, "/storage/{parent_id}/addlink/", folder+"type share=share!", "node"),
+			inWorkspace("storage.Notes.Create", post, "/storage/{parent_id}/createnote/", folder+"name content", "node version"),
+			inWorkspace(
+				"storage.Notes.Update", post, "/storage/{node_id}/updatenote/", node+"content if_version_id=version", "version"),
+		},
+		inBoth("storage.Versions.List", get, "/storage/{node_id}/versions/", node, "version"),
+		inBoth("storage.Versions.Restore", post, "/storage/{node_id}/restore-version/", node+"version_id=version!", ""),
+		inBoth("storage.Locks.Acquire", post, "/storage/{node_id}/lock/", node+"duration client_info.*", ""),
+		inBoth("storage.Locks.Heartbeat", post, "/storage/{node_id}/lock/heartbeat/", node+"lock_token", ""),
+		inBoth("storage.Locks.Release", del, "/storage/{node_id}/lock/", node+"lock_token", ""),
+		with(WithAI, inBoth("storage.Downloads.Zip", get, "/storage/{node_id}/zip/", "{node_id}=node", "")...),
+		with(WithAI, inBoth(
+			"storage.Transforms.Read", get, "/storage/{node_id}/transform/image/read/",
+			node+"token output-format width height size", "",
+		)...),
+	)
+}
+
+func uploadWrites() []Write {
+	const target = "instance_id=workspace|share folder_id=node|root profile_type "
+	upload := func(op, method, tail, fields, makes string) Write {
+		return anywhere(op, method, "/current/upload/{upload_id}/"+tail, "{upload_id}=upload "+fields, makes)
+	}
+	return []Write{
+		anywhere("uploads.Start", post, "/current/upload/", target+"name=marker! action size stream max_size chunk", "upload"),
+		upload("uploads.Get", get, "details/", "", "node"),
+		upload("uploads.Chunks.Send", post, "chunk/", "order size hash hash_algo file_crc32c chunk", ""),
+		upload("uploads.Chunks.Delete", del, "chunk/", "order", ""),
+		upload("uploads.Complete", post, "complete/", "", ""),
+		upload("uploads.Cancel", del, "", "", ""),
+		upload("uploads.Stream", post, "stream/", "hash hash_algo", ""),
+		anywhere(
+			"uploads.Batch", post, "/current/upload/batch/",
+			"instance_id=workspace|share! folder_id=node|root creator file_0 "+
+				"manifest..index manifest..filename=marker! manifest..hash manifest..hash_algo", "node",
+		),
+		anywhere(
+			"uploads.Web.Start", post, "/current/web_upload/",
+			"source_url profile_id=workspace! profile_type folder_id=node|root file_name=marker!", "import",
+		),
+		anywhere("uploads.Web.Cancel", del, "/current/web_upload/", "id=import!", ""),
+	}
+}
+
+func commentWrites() []Write {
+	const path, comment, text = "/current/comments/", "{comment_id}=comment ", "body target_id=node target_ids=node parent_id=comment"
+	const place = "{entity_type}=:workspace|:share {parent_id}=workspace|share "
+	return []Write{
+		anywhere("comments.Create", post, path+"{entity_type}/{parent_id}/", place+text, "comment"),
+		anywhere("comments.CreateOnNode", post, path+"{entity_type}/{parent_id}/{node_id}/", place+"{node_id}=node "+text, "comment"),
+		anywhere(
+			"comments.CreateOnFileShare", post, path+"fileshare/{fileshare_id}/{node_id}/",
+			"{fileshare_id}=fileshare {node_id}=node "+text, "comment",
+		),
+		anywhere("comments.Update", post, path+"{comment_id}/update/", comment+"body", ""),
+		anywhere("comments.Delete", del, path+"{comment_id}/delete/", comment, ""),
+		anywhere("comments.DeleteMany", post, path+"bulk/delete/", "comment_ids=comment!", ""),
+		anywhere("comments.React", post, path+"{comment_id}/reactions/", comment+"emoji", ""),
+		anywhere("comments.Unreact", del, path+"{comment_id}/reactions/", comment, ""),
+		anywhere(
+			"comments.Attachments.Attach", post, path+"{comment_id}/attachments/", comment+"target_id=node target_ids=node", ""),
+		anywhere("comments.Attachments.Detach", post, path+"{comment_id}/attachments/detach/", comment+"target_id=node!", ""),
+	}
+}
+
+func metadataWrites() []Write {
+	const predicate = "name description predicate.field predicate.operator predicate.value predicate"
+	return []Write{
+		inWorkspace("metadata.Fields.Declare", post, "/metadata/fields/", "name declared_type", ""),
+		inWorkspace("metadata.Fields.Merge", post, "/metadata/fields/merge/", "source target confirm", ""),
+		inWorkspace("metadata.Facts.Set", post, "/storage/{node_id}/metadata/facts/", "{node_id}=node facts.*", ""),
+		inWorkspace("metadata.Facts.Delete", del, "/storage/{node_id}/metadata/", "{node_id}=node keys.", ""),
+		inWorkspace("metadata.Filters.Create", post, "/metadata/filters/", predicate, "filter"),
+		inWorkspace("metadata.Filters.Update", put, "/metadata/filters/{filter_id}/", "{filter_id}=filter "+predicate, ""),
+		inWorkspace("metadata.Filters.Delete", del, "/metadata/filters/{filter_id}/", "{filter_id}=filter", ""),
+	}
+}
+
+func linkWrites() []Write {
+	share := func(op, method, tail, fields string) Write {
+		return Write{Read: Read{op, method, ofShare + tail, "a share"}, Fields: "{share_id}=share " + fields}
+	}
+	fileShare := func(op, method, tail, fields string) Write {
+		path := "/current/fileshare/{fileshare_id}" + tail
+		return Write{Read: Read{op, method, path, "a File Share"}, Fields: "{fileshare_id}=fileshare " + fields}
+	}
+	return join(
+		[]Write{
+			inWorkspace(
+				"shares.Create", post, "/create/share/", "title=marker! intelligence access_options password expires", kindShare),
+			share("shares.Update", post, "/update/", "title=marker description"),
+			share("shares.Archive", post, "/archive/", ""),
+			share("shares.Unarchive", post, "/unarchive/", ""),
+			share("shares.AuthPassword", post, "/auth/password/", "password"),
+			share("shares.AuthGuest", post, "/auth/guest/", ""),
+			share("shares.Delete", del, "/delete/", "confirm=share!"),
+			inWorkspace("shares.QuickShares.Create", post, "/storage/{node_id}/quickshare/", "{node_id}=node", ""),
+			inWorkspace(
+				"fileshares.Create", post, "/create/fileshare/", "node=node! title=marker! access_option comments_enabled expires", "fileshare"),
+			fileShare("fileshares.Update", post, "/update/", "title=marker expires_at"),
+			fileShare("fileshares.Delete", del, "/delete/", ""),
+		},
+		with(WithSecondKey,
+			fileShare("fileshares.Grants.Set", post, "/grants/", "user=person! capability"),
+			fileShare("fileshares.Grants.Revoke", del, "/grants/", "user=person!"),
+		),
+	)
+}
+
+func memberWrites() []Write {
+	const role, person = "permissions notifications notify_options", "{user_id}=person "
+	return join(
+		inBoth("members.Add", post, "/members/{email_or_user}/", "{email_or_user}=person|address "+role, "invitation"),
+		inBoth("members.Invitations.List", get, "/members/invitations/list/", "", "invitation"),
+		inBoth(
+			"members.Invitations.Update", post, "/members/invitation/{invitation_id}/", "{invitation_id}=invitation permissions", ""),
+		inBoth("members.Invitations.Delete", del, "/members/invitation/{invitation_id}/", "{invitation_id}=invitation", ""),
+		with(WithSecondKey, join(
+			inBoth("members.Update", post, "/member/{user_id}/update/", person+role, ""),
+			inBoth("members.Remove", del, "/members/{user_id}/", person, ""),
+			inBoth("members.TransferOwnership", post, "/member/{user_id}/transfer_ownership/", "{user_id}=person|me", ""),
+			inBoth("members.Leave", del, "/member/", "", ""),
+			inBoth("members.Join", post, "/members/join/", "notify_options", ""),
+		)...),
+	)
+}
+
+func aiWrites() []Write {
+	const thread, question = "{chat_id}=thread ", "question idempotency_key"
+	return with(WithAI, join(
+		inBoth("ai.Threads.Create", post, "/ai/agent/", "name "+question, "thread turn"),
+		inBoth("ai.Threads.Update", post, "/ai/agent/{chat_id}/update/", thread+"name", ""),
+		inBoth("ai.Threads.Delete", del, "/ai/agent/{chat_id}/", thread, ""),
+		inBoth("ai.Threads.Publish", post, "/ai/agent/{chat_id}/publish/", thread, ""),
+		inBoth("ai.Turns.Send", post, "/ai/agent/{chat_id}/message/", thread+question, "turn"),
+		inBoth("ai.Turns.Cancel", post, "/ai/agent/{chat_id}/cancel/", thread, ""),
+		inBoth("ai.ExportFiles", post, "/ai/share/", "files.=node", ""),
+		[]Write{
+			anywhere("ai.ReadExport", get, "/current/ai/share/{token}", "{token} file part", ""),
+			{
+				Read:   Read{"ai.AutoTitle", post, ofShare + "/ai/autotitle/", "a share"},
+				Fields: "{share_id}=share user_context",
+			},
+			anywhere("events.Summarize", get, "/current/events/search/summarize/", "workspace_id=workspace! user_context", ""),
+			anywhere("howto.Ask", post, "/current/how-to/", "question surface", ""),
+			inWorkspace("metadata.Extract", post, "/storage/{node_id}/metadata/extract/", "{node_id}=node fields.", ""),
+			inWorkspace("metadata.ExtractAll", post, "/storage/{node_id}/metadata/extract-all/", "{node_id}=node", ""),
+		},
+	)...)
+}
+
+// RefusedWrites returns the writes that the program never sends, with the reason. A key is
+// an operation, an area, or an operation and the first word of its paths.
+func RefusedWrites() map[string]string {
+	return map[string]string{
+		"account":                   "changes the account",
+		"oauth":                     "changes what gives access to the account",
+		"orgs":                      "changes the organization",
+		"members org":               "changes the organization",
+		"assets org":                "changes the organization",
+		"assets user":               "changes the account",
+		"members.JoinWithKey":       "needs the key of a mail",
+		"comments.Unlink":           "is for old comments only",
+		"shares.Import":             "needs a share that is in no workspace",
+		"shares.QuickShares.Delete": "no QuickShare can be created any more",
+		"uploads.CancelAll":         "ends the uploads of other programs",
+		"system.Introspect":         "is no operation of its own",
+	}
+}
