@@ -23,7 +23,9 @@ type Handlers struct {
 // New returns the handlers of a world.
 func New(w *world.World, s *storage.Handlers) *Handlers { return &Handlers{w: w, storage: s} }
 
-// AddFileShare adds a File Share, or replaces the one with the same id.
+// AddFileShare adds a File Share, or replaces the one with the same id. A missing
+// workspace and title are those of its file. It returns a copy that the caller may
+// change.
 func (h *Handlers) AddFileShare(f world.SeedFileShare) world.SeedFileShare {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -60,8 +62,9 @@ func (h *Handlers) keepFileShare(f world.SeedFileShare) *world.FileShare {
 	return kept
 }
 
-// watchExpiry makes a File Share expire on time and deletes it at the next hourly
-// cleanup, unless its expiry changes before.
+// watchExpiry makes a File Share expire on time, and deletes it at the next full hour,
+// when the platform cleans up. Neither happens if it is deleted or its expiry changes
+// before.
 func (h *Handlers) watchExpiry(f *world.FileShare) {
 	ends := f.Expires
 	f.Lapsed = false
@@ -98,7 +101,9 @@ func (h *Handlers) dropFileShare(f *world.FileShare, caller string) {
 	h.w.DropFileShare(f.ID)
 }
 
-// give adds a grant, or replaces that of the same person. It ends by itself.
+// give adds a grant, or replaces that of the same person, whose time of creation stays.
+// An e-mail address with an account becomes the user. The grant is removed when it
+// expires, unless its expiry changes before.
 func (h *Handlers) give(f *world.FileShare, g world.Grant) world.Grant {
 	g.Capability = cmp.Or(g.Capability, world.CanDownload.String())
 	if u := h.w.UserOf(g.Email); g.User == "" && u != "" {
@@ -140,13 +145,16 @@ const (
 	codePreviewHop = 199705
 )
 
+// recipient returns what finds the File Share in the path of a call, and its file, for
+// a caller who has the capability.
 func (h *Handlers) recipient(need world.Capability) func(*wire.Call) (*world.FileShare, *world.Node, error) {
 	return func(c *wire.Call) (*world.FileShare, *world.Node, error) {
 		return h.w.Recipient(c, c.Segment("fileshare_id"), need)
 	}
 }
 
-// fileShareToManage finds a File Share, expired or not, for workspace members.
+// fileShareToManage returns what finds the File Share in the path of a call, expired or
+// not, for a member of its workspace whose credential has at least the mode.
 func (h *Handlers) fileShareToManage(need wire.Mode) func(*wire.Call) (*world.FileShare, error) {
 	return func(c *wire.Call) (*world.FileShare, error) {
 		f := h.w.FileShareNamed(c.Segment("fileshare_id"))
@@ -170,6 +178,8 @@ func (h *Handlers) mayManage(c *wire.Call, workspaceID string, need wire.Mode) e
 	return nil
 }
 
+// workspaceToManage returns what finds the id of the workspace in the path of a call,
+// for a member whose credential has at least the mode.
 func (h *Handlers) workspaceToManage(need wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id := h.w.WorkspaceNamed(c.Segment("workspace_id"), c.UserID())
@@ -190,7 +200,8 @@ func (h *Handlers) grantRows(f *world.FileShare, most int) []wire.Object {
 	return wire.Rows(f.Grants[:min(most, len(f.Grants))], func(g world.Grant) wire.Object { return h.grantObject(f, &g) })
 }
 
-// grantObject renders a grant for members. It expires with its File Share.
+// grantObject renders a grant. It ends with its link at the latest, and is pending
+// until its e-mail address has an account.
 func (h *Handlers) grantObject(f *world.FileShare, g *world.Grant) wire.Object {
 	ends := g.Expires
 	if !f.Expires.IsZero() && (ends.IsZero() || ends.After(f.Expires)) {
@@ -211,7 +222,9 @@ func (h *Handlers) grantObject(f *world.FileShare, g *world.Grant) wire.Object {
 	}
 }
 
-// setGrant grants a File Share. The response depends on how the user is named.
+// setGrant adds or changes a grant of a File Share, and writes an event if that changes
+// anything. Its response is empty if the request names the user, has the user if it
+// names the address of an account, and else has the pending grant.
 func (h *Handlers) setGrant(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	user, _ := c.Field("user")
 	email, _ := c.Field("email")
@@ -243,6 +256,7 @@ func (h *Handlers) setGrant(c *wire.Call, f *world.FileShare) (wire.Object, erro
 	return wire.Object{{"grant", h.grantObject(f, &g)}}, nil
 }
 
+// checkGrantee checks the fields that name the person of a grant: exactly one of them.
 func (h *Handlers) checkGrantee(c *wire.Call, user, email string) {
 	c.Check.Status = h.w.Options.FileShares.InvalidStatus
 	switch {
@@ -255,12 +269,15 @@ func (h *Handlers) checkGrantee(c *wire.Call, user, email string) {
 	}
 }
 
+// tellGrant writes an event of a grant and stamps the activity of the File Share. The
+// user is "" if the person has no account.
 func (h *Handlers) tellGrant(f *world.FileShare, event, user string, c *wire.Call) {
 	h.w.FileShareEvent(f, world.Event{Name: event, User: user, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 	h.w.Touch(h.w.Now(), f.ID, world.FieldsFor("member", user, world.FieldMembers)...)
 }
 
-// revokeGrant removes the grant of the grantee in the query. It is idempotent.
+// revokeGrant removes the grant of the user or e-mail address in the query. Without
+// such a grant it does nothing.
 func (h *Handlers) revokeGrant(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	user, email := c.Value("user"), c.Value("email")
 	h.checkGrantee(c, user, email)
@@ -282,6 +299,7 @@ const (
 	previewTokenLife = time.Minute
 )
 
+// downloadFileShare serves the current version of the file, unless it is blocked.
 func (h *Handlers) downloadFileShare(c *wire.Call, _ *world.FileShare, n *world.Node) (wire.Object, error) {
 	if err := n.MayServe(); err != nil {
 		return nil, err
@@ -289,6 +307,8 @@ func (h *Handlers) downloadFileShare(c *wire.Call, _ *world.FileShare, n *world.
 	return world.ServeVersion(c, n, n.Current())
 }
 
+// listVersions returns the versions of the file, with their ids under the name that is
+// an option.
 func (h *Handlers) listVersions(c *wire.Call, _ *world.FileShare, n *world.Node) (wire.Object, error) {
 	key := "id"
 	if h.w.Options.FileShares.VersionIDKey {
@@ -297,6 +317,7 @@ func (h *Handlers) listVersions(c *wire.Call, _ *world.FileShare, n *world.Node)
 	return storage.VersionRows(n, key), nil
 }
 
+// readVersion serves the version in the path of a call, unless the file is blocked.
 func (h *Handlers) readVersion(c *wire.Call, _ *world.FileShare, n *world.Node) (wire.Object, error) {
 	if err := n.MayServe(); err != nil {
 		return nil, err
@@ -322,8 +343,9 @@ func (h *Handlers) previewFileShare(c *wire.Call) (wire.Object, error) {
 	return h.Preview(c, n, kind, "fileshare/"+f.ID, f.ID)
 }
 
-// Preview returns a preview of a file, or a redirect if that kind of preview is several
-// files: link begins their path, and id is that of the link.
+// Preview returns a preview of a file, of the given kind. A preview that consists of
+// several files is a redirect to the first: link is the start of its path, and id that
+// of the link.
 func (h *Handlers) Preview(c *wire.Call, n *world.Node, kind, link, id string) (wire.Object, error) {
 	if err := storage.CheckPreview(c, n, kind); err != nil {
 		return nil, err
@@ -337,7 +359,9 @@ func (h *Handlers) Preview(c *wire.Call, n *world.Node, kind, link, id string) (
 	return world.ServeVersion(c, n, n.Current())
 }
 
-// previewElsewhere redirects to the first file of a preview, with a token.
+// previewElsewhere redirects to the first file of a preview: link is the start of its
+// path. The token in the target is valid for a minute, and for the link with this id
+// only.
 func (h *Handlers) previewElsewhere(c *wire.Call, kind, link, id string) (wire.Object, error) {
 	token := h.w.SignClaims(world.Claims{Scope: previewScope, User: c.UserID(), Profile: id}, previewTokenLife)
 	target := h.w.Prefix() + "/current/" + link + "/storage/preview/" + kind + "/file/?download_token=" +
@@ -358,7 +382,8 @@ func (h *Handlers) previewFile(c *wire.Call) (wire.Object, error) {
 	return h.FirstFile(c, f.ID)
 }
 
-// FirstFile returns the first file of a preview.
+// FirstFile returns the first file of a preview of the link with this id. The token of
+// the redirect is the only credential that it accepts.
 func (h *Handlers) FirstFile(c *wire.Call, id string) (wire.Object, error) {
 	if c.Request.Header.Get("Authorization") != "" || c.Request.Header.Get("X-Ve-Password") != "" {
 		return nil, wire.Refuse(http.StatusBadRequest, codePreviewHop, "No credential but the token belongs here.")

@@ -47,7 +47,8 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// createFileShare creates a File Share of a file of a workspace.
+// createFileShare creates a File Share of a file in the workspace with this id, writes
+// an event and stamps the activity.
 func (h *Handlers) createFileShare(c *wire.Call, id string) (wire.Object, error) {
 	c.Check.Status = h.w.Options.FileShares.InvalidStatus
 	f := world.SeedFileShare{Workspace: id, Owner: c.Key.User}
@@ -118,7 +119,8 @@ func (h *Handlers) readFileShare(c *wire.Call, f *world.SeedFileShare, isNew boo
 }
 
 // readExpiry returns when a File Share ends: after a number of seconds, or at a time.
-// It returns nil if neither is given, and the zero time if the expiry is cleared.
+// It returns nil if neither is given, and the zero time, which means never, if
+// expires_at is empty or null.
 func (h *Handlers) readExpiry(c *wire.Call) *time.Time {
 	after, relative := c.Field("expires")
 	moment, absolute := c.Field("expires_at")
@@ -170,8 +172,8 @@ func (h *Handlers) deleteFileShare(c *wire.Call, f *world.FileShare) (wire.Objec
 	return nil, nil
 }
 
-// listFileShares returns a page of the File Shares of a workspace, expired ones
-// included.
+// listFileShares returns a page of the File Shares of the workspace with this id,
+// expired ones included. Each has the first three of its grants.
 func (h *Handlers) listFileShares(c *wire.Call, id string) (wire.Object, error) {
 	c.Check.Status = h.w.Options.FileShares.InvalidStatus
 	page := c.Page(wire.ListDefault, wire.ListLimit)
@@ -207,7 +209,8 @@ func (h *Handlers) fileShareObject(c *wire.Call, f *world.FileShare) wire.Object
 		With(manages, "creator_uid", wire.OptionalProfile(f.Owner))
 }
 
-// sharedFile renders the file of a link. Extracted data require download access.
+// sharedFile renders the file of a link, nil if it is deleted. Its summary is for
+// callers who may download the file.
 func (h *Handlers) sharedFile(n *world.Node, have world.Capability) any {
 	if n == nil {
 		return nil

@@ -183,11 +183,13 @@ func (h *extractor) finish(j *extraction, retries int) {
 }
 
 // storeFacts stores the facts that a text states as "label: value", and a category. It
-// returns the names of their fields. Facts that users have written stay.
+// returns the names of their fields. Facts that users have written stay, and a job for
+// some fields leaves the others. Fields with a list of allowed values are filled by the
+// category only.
 func (h *extractor) storeFacts(j *extraction, text string) []string {
 	v := h.area.vocabularyOf(j.workspace)
 	var names []string
-	file := func(f *metaField, value any, rationale string) {
+	store := func(f *metaField, value any, rationale string) {
 		held := h.area.metadata.facts[j.node.ID][fieldKey(f.name)]
 		fitted, fits := fitValue(f.kind, value)
 		wanted := len(j.fields) == 0 || slices.Contains(j.fields, f.name)
@@ -206,12 +208,12 @@ func (h *extractor) storeFacts(j *extraction, text string) []string {
 			continue
 		}
 		if f := h.area.fieldFor(v, label, value, len(j.fields) == 0); f != nil && f.allowed == nil {
-			file(f, value, "The text says so.")
+			store(f, value, "The text says so.")
 		}
 	}
 	category, sub := categoryOf(j.node, text)
-	file(v.liveField(fieldCategory), category, "It reads like one.")
-	file(v.liveField(fieldSub), sub, "It reads like one.")
+	store(v.liveField(fieldCategory), category, "It reads like one.")
+	store(v.liveField(fieldSub), sub, "It reads like one.")
 	return names
 }
 
@@ -229,7 +231,8 @@ func (h *Handlers) fieldFor(v *vocabulary, label string, value any, mayAdd bool)
 	return v.add(strings.ReplaceAll(strings.ToLower(label), " ", "_"), typeOf(value), originAI, h.w.Now())
 }
 
-// statement parses a line "label: value". It returns false for any other line.
+// statement parses a line "label: value", without the marks of Markdown. It returns
+// false for any other line: the label has at most four words.
 func statement(line string) (label string, value any, said bool) {
 	label, text, said := strings.Cut(strings.TrimLeft(strings.TrimSpace(line), "-*# "), ": ")
 	label, text = strings.Trim(label, "* "), strings.Trim(text, "* ")

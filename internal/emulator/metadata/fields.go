@@ -63,7 +63,8 @@ type vocabulary struct {
 // fieldKey returns the key of a field: names that differ only in case are the same.
 func fieldKey(name string) string { return strings.ToLower(name) }
 
-// vocabularyOf returns the fields of a workspace, the standard ones first.
+// vocabularyOf returns the fields of a workspace, the standard ones first. The first
+// call for a workspace creates them.
 func (h *Handlers) vocabularyOf(workspaceID string) *vocabulary {
 	v := h.metadata.vocabularies[workspaceID]
 	if v == nil {
@@ -338,14 +339,15 @@ func readMerging(c *wire.Call) (merging, error) {
 }
 
 // merge merges a field into another one, if m is confirmed and nothing forbids it. It
-// returns what was done, or would be.
+// returns what was done, or would be: how many files have each field now, and why the
+// platform would refuse.
 func (h *Handlers) merge(c *wire.Call, workspaceID string, m merging) (wire.Object, error) {
 	v := h.vocabularyOf(workspaceID)
 	source, target := v.byKey[fieldKey(m.source)], v.liveField(m.target)
 	if source != nil && source == target {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeMergeItself, "A field cannot be merged into itself.")
 	}
-	done := source != nil && source.into != nil && v.liveField(source.name) == target
+	already := source != nil && source.into != nil && v.liveField(source.name) == target
 	refused := h.refuseMerge(workspaceID, v, source, target)
 	var affected, before, snapshot any = 0, 0, nil
 	if source != nil {
@@ -356,14 +358,14 @@ func (h *Handlers) merge(c *wire.Call, workspaceID string, m merging) (wire.Obje
 		m.target = target.name
 		before = len(h.holders(workspaceID, v.group(target)...))
 	}
-	if refused == nil && !done {
+	if refused == nil && !already {
 		snapshot = wire.Object{
 			{"source_revision", source.revision},
 			{"target_revision", target.revision},
 			{"group_size", len(v.group(source)) + len(v.group(target))},
 		}
 	}
-	merged := m.confirm && refused == nil && !done
+	merged := m.confirm && refused == nil && !already
 	if merged {
 		source.into = target
 		source.revision++
@@ -378,7 +380,7 @@ func (h *Handlers) merge(c *wire.Call, workspaceID string, m merging) (wire.Obje
 		{"target_files_before", before},
 		{"would_refuse", orNothing(refused)},
 		{"merged", merged},
-		{"already_merged", done},
+		{"already_merged", already},
 		{"snapshot", snapshot},
 	}, nil
 }

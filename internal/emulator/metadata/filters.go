@@ -523,7 +523,9 @@ func (h *Handlers) searchMetadata(c *wire.Call, id string) (wire.Object, error) 
 	}, c.Check.Refusal()
 }
 
-// FactHits returns the nodes whose facts have all the words, ranked by BM25.
+// FactHits returns the nodes whose facts have all the words, ranked by BM25: a word
+// counts more the oftener a node has it, the fewer nodes have it and the fewer words
+// the node has.
 func (h *Handlers) FactHits(c *wire.Call, workspaceID string, words []string) []FactHit {
 	type document struct {
 		node  *world.Node
@@ -549,23 +551,23 @@ func (h *Handlers) FactHits(c *wire.Call, workspaceID string, words []string) []
 	}
 	hits := []FactHit{}
 	for _, d := range all {
-		const k, b = 1.2, 0.75
+		const k, b = 1.2, 0.75 // the usual parameters of BM25
 		match := FactHit{Node: d.node}
 		for _, word := range words {
-			there := float64(timesIn(d.words, word))
-			if there == 0 {
+			times := float64(timesIn(d.words, word))
+			if times == 0 {
 				match.Score = 0
 				break
 			}
-			with := 0.0
+			having := 0.0 // nodes
 			for _, other := range all {
 				if timesIn(other.words, word) > 0 {
-					with++
+					having++
 				}
 			}
-			rarity := math.Log(1 + (float64(len(all))-with+0.5)/(with+0.5))
+			rarity := math.Log(1 + (float64(len(all))-having+0.5)/(having+0.5))
 			norm := k * (1 - b + b*float64(len(d.words))*float64(len(all))/float64(length))
-			match.Score += rarity * there * (k + 1) / (there + norm)
+			match.Score += rarity * times * (k + 1) / (times + norm)
 		}
 		if match.Score > 0 {
 			hits = append(hits, match)
@@ -633,9 +635,9 @@ func compoundLimit(c *wire.Call) (asked any, limit int) {
 	return asked, limit
 }
 
-// compound returns the nodes that meet the conditions and have all words in their
-// names or contents. With words, the count is a lower bound, because only indexed
-// nodes are found. Asked is the limit that was requested, if it was too large.
+// compound returns the nodes that meet the conditions and have all words in their names
+// or contents. With words, the count is a lower bound, because only nodes with an index
+// are found. asked is the requested limit if it was out of range, else nil.
 func (h *Handlers) compound(
 	c *wire.Call, workspaceID string, clauses []clause, words []string, asked any, limit int,
 ) (wire.Object, error) {
@@ -654,7 +656,8 @@ func (h *Handlers) compound(
 		}
 		matched++
 		if len(items) < limit {
-			items = append(items, append(wire.Object{{"node_id", wire.Hyphenated(n.ID)}}, h.factNode(n, c.Out.Level)[1:]...))
+			withoutID := h.factNode(n, c.Out.Level)[1:] // which is node_id here
+			items = append(items, append(wire.Object{{"node_id", wire.Hyphenated(n.ID)}}, withoutID...))
 		}
 	}
 	relation, causes, unknown := "eq", h.causes(), any(nil)

@@ -122,7 +122,8 @@ const filterFields = "name description predicate projection"
 // finder finds the workspace of a call.
 type finder = func(*wire.Call) (string, error)
 
-// metadataOf finds the workspace and requires a role, a mode and the plan feature.
+// metadataOf returns what finds the workspace in the path of a call. The user must have
+// at least the role there, the credential the mode, and the plan the feature.
 func (h *Handlers) metadataOf(role world.Role, needed wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.w.WorkspaceOfPath(c)
@@ -141,7 +142,8 @@ func (h *Handlers) metadataOf(role world.Role, needed wire.Mode) finder {
 	}
 }
 
-// vocabularyBusy fails as many writes of fields and facts as the options say.
+// vocabularyBusy returns an error for the first writes of fields and facts: their
+// number is an option.
 func (h *Handlers) vocabularyBusy() error {
 	if h.metadata.busy >= h.w.Options.Metadata.VocabularyBusy {
 		return nil
@@ -150,7 +152,8 @@ func (h *Handlers) vocabularyBusy() error {
 	return wire.Refuse(http.StatusServiceUnavailable, codeVocabulary, "Temporarily Unavailable: the vocabulary is in use.")
 }
 
-// metadataNode finds the file or note of a path and requires the rights.
+// metadataNode returns what finds the workspace, with the checks of find, and the file
+// or note in the path of a call.
 func (h *Handlers) metadataNode(find finder) func(*wire.Call) (workspaceID string, n *world.Node, err error) {
 	return func(c *wire.Call) (workspaceID string, n *world.Node, err error) {
 		workspaceID, err = find(c)
@@ -165,6 +168,7 @@ func (h *Handlers) metadataNode(find finder) func(*wire.Call) (workspaceID strin
 	}
 }
 
+// nodeWithFacts returns the file or note in the path of a call, in the trash or not.
 func (h *Handlers) nodeWithFacts(c *wire.Call, workspaceID string) (*world.Node, error) {
 	id := c.OpaqueSegment("node_id")
 	if err := c.Check.Refusal(); err != nil {
@@ -187,7 +191,8 @@ type flatPage struct {
 	start   uint64
 }
 
-// flatPage reads the cursor of a call, which is bound to caller, path and query.
+// flatPage returns which page a call asks for: its size, and its start by the cursor. A
+// cursor is valid for the same caller, path and values of the query parameters only.
 func (h *Handlers) flatPage(c *wire.Call, size int, params ...string) flatPage {
 	p := flatPage{size: size}
 	p.binding = fmt.Sprint("flat ", h.w.Cursors, " ", c.Key.User, " ", c.Request.URL.Path)
@@ -202,7 +207,8 @@ func (h *Handlers) flatPage(c *wire.Call, size int, params ...string) flatPage {
 	return p
 }
 
-// page renders the page of a list, without elements that have no row.
+// page renders a page of a list, without the elements for which render returns nil. Its
+// cursor is the index of the next element with a row, nil at the end.
 func page[T any](h *Handlers, p flatPage, list []T, render func(T) wire.Object) wire.Object {
 	items, cursor := []wire.Object{}, any(nil)
 	for i, it := range list {
@@ -228,13 +234,13 @@ func page[T any](h *Handlers, p flatPage, list []T, render func(T) wire.Object) 
 	}
 }
 
-// pageSize reads a page size, clamps it and rounds it to one of three.
+// pageSize reads a page size, clamps it and rounds it to the nearest of three.
 func pageSize(c *wire.Call) int {
 	const few, some, many = 25, 100, 250
 	switch n := clamped(c, "page_size", some, many); {
-	case n <= 62:
+	case n <= (few+some)/2:
 		return few
-	case n < 176:
+	case n <= (some+many)/2:
 		return some
 	default:
 		return many
@@ -263,6 +269,8 @@ func (h *Handlers) factNode(n *world.Node, lv wire.Level) wire.Object {
 	return append(h.identity(n, lv), wire.Member{"metadata_facts", h.Facts(n, lv)})
 }
 
+// parentOf returns the id of the folder of a node; that of the trash if it is there,
+// and that of the root if it is in no folder.
 func (h *Handlers) parentOf(n *world.Node) string {
 	if h.w.Gone(n) {
 		return world.TrashFolder
@@ -270,7 +278,7 @@ func (h *Handlers) parentOf(n *world.Node) string {
 	return cmp.Or(wire.Hyphenated(n.Parent), world.RootFolder)
 }
 
-// identity renders a node beside its metadata.
+// identity renders the fields of a node that stand beside its metadata.
 func (h *Handlers) identity(n *world.Node, lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "id", wire.Hyphenated(n.ID))
@@ -356,6 +364,7 @@ func (h *Handlers) metadataDetails(c *wire.Call, id string) (wire.Object, error)
 	return world.ManyNodes(c, "objects", objects, failed)
 }
 
+// detailsObject renders the metadata of a node.
 func (h *Handlers) detailsObject(n *world.Node, lv wire.Level) wire.Object {
 	return wire.Object{
 		{"metadata_facts", h.Facts(n, lv)},
@@ -364,6 +373,7 @@ func (h *Handlers) detailsObject(n *world.Node, lv wire.Level) wire.Object {
 	}
 }
 
+// metadataVersions returns the changes of the facts of a node, the latest first.
 func (h *Handlers) metadataVersions(c *wire.Call, _ string, n *world.Node) (wire.Object, error) {
 	versions := []wire.Object{}
 	revisions := h.metadata.revisions[n.ID]

@@ -20,6 +20,7 @@ const (
 	invoiceDefault = 10
 )
 
+// billingRoutes returns the routes of plans, subscriptions and invoices.
 func (h *Handlers) billingRoutes() []*wire.Route {
 	const billing = "/current/org/{org_id}/billing/"
 	return []*wire.Route{
@@ -68,7 +69,7 @@ func (p Plan) price(period string) int {
 }
 
 // months returns when each paid month of an organization began, the latest first. The
-// period of every plan is assumed to be a month.
+// first began when it was created. The period of every plan is assumed to be a month.
 func (h *Handlers) months(id string) []time.Time {
 	var starts []time.Time
 	begun := time.Unix(h.w.Org(id).Created, 0).UTC()
@@ -102,8 +103,8 @@ func (h *Handlers) orgWithSubscription(c *wire.Call) (string, error) {
 func (h *Handlers) publicKey() string { return "pk_" + hex.EncodeToString(h.w.Sign("payments"))[:16] }
 
 // billingDetails returns the subscription of an organization or, without one, the
-// payment that is still to be made. Only the names of the period are documented; the
-// others are assumed.
+// payment that was started and is not made yet (setup_intent). Only the names of the
+// period are documented; the others are assumed.
 func (h *Handlers) billingDetails(_ *wire.Call, id string) (wire.Object, error) {
 	unpaid, intent := h.w.Org(id).Value.Unsubscribed, h.intents[id]
 	var chosen any
@@ -187,7 +188,8 @@ func (h *Handlers) reactivatePlan(_ *wire.Call, id string) (wire.Object, error) 
 	}, nil
 }
 
-// invoices returns a page of invoices, one for each paid month, the latest first.
+// invoices returns a page of invoices, one for each paid month, the latest first. The
+// page begins behind the invoice with the id starting_after.
 func (h *Handlers) invoices(c *wire.Call, id string) (wire.Object, error) {
 	limit := c.Integer("limit", invoiceDefault, 1, invoiceLimit)
 	months, amount := h.months(id), PlanNamed(h.w.Org(id).Value.Plan).price("monthly")
@@ -213,8 +215,9 @@ func (h *Handlers) invoices(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"invoices", rows}, {"has_more", len(rows) < len(months)}}, c.Check.Refusal()
 }
 
-// billableMembers returns the users who are at least members of the organization or of
-// one of its workspaces, with these workspaces. The names in a row are assumed.
+// billableMembers returns a page of the users who are at least members of the
+// organization or of one of its workspaces (rooms), with these workspaces. The names in
+// a row are assumed.
 func (h *Handlers) billableMembers(c *wire.Call, id string) (wire.Object, error) {
 	rooms := wire.Filter(h.w.WorkspaceIDs(), func(room string) bool { return h.w.OrgOf(room) == id })
 	in := map[string][]wire.Object{}

@@ -164,7 +164,7 @@ func clearable(c *wire.Call, name string, into *string, valid func(string) bool)
 }
 
 // readDomain checks a domain: 2 to 63 lower-case letters, digits and hyphens, with no
-// hyphen at an end.
+// hyphen at an end. A domain of another length has one error only.
 func readDomain(c *wire.Call, domain string) {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789-"
 	wrong := strings.Trim(domain, letters) != "" || strings.Trim(domain, "-") != domain
@@ -173,8 +173,8 @@ func readDomain(c *wire.Call, domain string) {
 
 const byAny = "" // in domainTaken: no organization is excepted
 
-// domainTaken reports whether a domain is reserved, or used by another organization,
-// also a closed one, than the one with the ID except.
+// domainTaken reports whether a domain is reserved, or is that of an organization,
+// closed ones included. The organization with the id except does not count.
 func (h *Handlers) domainTaken(domain, except string) bool {
 	reserved := slices.Contains([]string{"create", "transfer", "billing", "assets", "www", "api", "go"}, domain)
 	return reserved || slices.ContainsFunc(h.w.OrgIDs(), func(id string) bool {
@@ -187,7 +187,8 @@ func domainTaken() error {
 	return wire.Refuse(http.StatusNotAcceptable, codeDomain, "The domain is in use or reserved.")
 }
 
-// checkDomain returns 202 for a free domain (assumed, as for other names).
+// checkDomain returns 202 if a domain is free, and an error otherwise. The status is
+// assumed, as for other names.
 func (h *Handlers) checkDomain(c *wire.Call) (wire.Object, error) {
 	domain := c.Segment("domain")
 	readDomain(c, domain)

@@ -32,6 +32,8 @@ func (h *Handlers) Routes() []*wire.Route {
 	return slices.Concat(h.readRoutes(), h.billingRoutes(), h.manageRoutes())
 }
 
+// readRoutes returns the routes that list and show organizations, their plan and their
+// usage.
 func (h *Handlers) readRoutes() []*wire.Route {
 	const org = "/current/org/{org_id}/"
 	return []*wire.Route{
@@ -51,6 +53,8 @@ func (h *Handlers) readRoutes() []*wire.Route {
 	}
 }
 
+// orgs returns the handler of a list: a page of the organizations that the credential
+// may see and that fit the user.
 func (h *Handlers) orgs(fits func(o world.Org, userID string) bool) func(*wire.Call) (wire.Object, error) {
 	return func(c *wire.Call) (wire.Object, error) {
 		ids := wire.Filter(h.w.OrgIDs(),
@@ -87,7 +91,8 @@ func (h *Handlers) guestOf(orgID, userID string) bool {
 		func(id string) bool { return h.w.OrgOf(id) == orgID && h.w.Role(id, userID) != "" })
 }
 
-// orgObject renders an organization. Members whose form is not documented are null.
+// orgObject renders an organization for the user viewer, at the level of detail lv.
+// Members whose form is not documented are null.
 func (h *Handlers) orgObject(id, viewer string, lv wire.Level) wire.Object {
 	o := &h.w.Org(id).Value
 	role := h.w.Role(id, viewer)
@@ -137,8 +142,8 @@ func planOf(o *world.Org) string {
 	return PlanNamed(o.Plan).name
 }
 
-// putSettings renders the full level: administrators see billing and permissions, the
-// owner storage and keys.
+// putSettings adds the fields of the level full. Administrators also see billing and
+// permissions, and the owner storage and keys.
 func (h *Handlers) putSettings(r *wire.Row, o *world.Org, role world.Role) {
 	r.Put(wire.Full, "industry", cmp.Or(o.Industry, "unspecified"))
 	r.Put(wire.Full, "facebook", wire.Optional(o.Facebook))
@@ -169,6 +174,8 @@ func (h *Handlers) orgDetails(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{h.orgKey(), h.orgObject(id, c.Key.User, c.Out.Level)}}, nil
 }
 
+// orgKey returns the name under which a response has an organization, which is an
+// option.
 func (h *Handlers) orgKey() string {
 	if h.w.Options.Account.OrganizationKey {
 		return "organization"
@@ -214,6 +221,8 @@ type Plan struct {
 	metered    bool // beyond its credits; else it stops
 }
 
+// plans returns the plans of the platform with their limits, the smallest first. Zero
+// workspaces are no limit.
 func plans() []Plan {
 	return []Plan{
 		{name: "starter", credits: 300_000, storage: 1, Seats: 1, Workspaces: 10, Shares: 100},
@@ -222,8 +231,9 @@ func plans() []Plan {
 	}
 }
 
-// planByID returns the plan of an id, such as business_v2_monthly, and whether there is
-// one. No document shows the ids of yearly plans: they are assumed.
+// planByID returns the plan of an id such as business_v2_monthly, and whether there is
+// one. The version is optional, and solo is another name of starter. No document shows
+// the ids of yearly plans: they are assumed.
 func planByID(id string) (Plan, bool) {
 	name, period, _ := strings.Cut(strings.Replace(id, "_v2", "", 1), "_")
 	if name == "solo" {
@@ -233,7 +243,7 @@ func planByID(id string) (Plan, bool) {
 	return p, p.name == name && id != name && (period == "monthly" || period == "annual")
 }
 
-// PlanNamed returns the plan of a name; default: business.
+// PlanNamed returns the plan of a name; default: business, the second one.
 func PlanNamed(name string) Plan {
 	all := plans()
 	for _, p := range all {
@@ -244,8 +254,9 @@ func PlanNamed(name string) Plan {
 	return all[1]
 }
 
-// For finds the organization of a call and requires a role in it and a mode of
-// the credential. The roles of endpoints are assumed.
+// For returns what finds the organization in the path of a call. The user must have at
+// least the role there, and the credential the mode. The roles of endpoints are
+// assumed.
 func (h *Handlers) For(least world.Role, needed wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.Entered(c)
@@ -266,7 +277,9 @@ func (h *Handlers) For(least world.Role, needed wire.Mode) func(*wire.Call) (str
 	}
 }
 
-// changePlan subscribes an organization, or changes its plan (assumed response).
+// changePlan changes the plan of an organization. Without a subscription it also starts
+// the payment, which [Handlers.Pay] completes, and returns what its page needs (assumed
+// response).
 func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
 	o := &h.w.Org(id).Value
 	chosen := PlanNamed(o.Plan)
@@ -292,7 +305,8 @@ func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"setup_intent", h.intents[id]}, {"is_active", false}, {"public_key", h.publicKey()}}, nil
 }
 
-// usedCredits returns the used credits of a plan. Its member names are assumed.
+// usedCredits returns the credits of a plan and how many are used. Beyond them a
+// metered plan costs more, and another one stops. The member names are assumed.
 func (h *Handlers) usedCredits(c *wire.Call, id string) (wire.Object, error) {
 	o, used := &h.w.Org(id).Value, h.w.Charged(id)
 	p := PlanNamed(o.Plan)
@@ -308,7 +322,8 @@ func (h *Handlers) usedCredits(c *wire.Call, id string) (wire.Object, error) {
 
 const meterDays = 30 // of a time series whose start is left out
 
-// meters returns the usage per day. Members are assumed; all but storage are zero.
+// meters returns the usage of one meter per day, of the organization or of one
+// workspace or share of it. Member names are assumed; all meters but storage are zero.
 func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 	meter := c.Value("meter")
 	switch meter {
@@ -339,7 +354,8 @@ func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"meter", meter}, {"usage", points}}, c.Check.Refusal()
 }
 
-// stored returns the size of the storage of a profile at a time.
+// stored returns the size in bytes of what an organization, or one place in it if that
+// is not "", stored before a time.
 func (h *Handlers) stored(org, place string, at time.Time) int64 {
 	var size int64
 	for n := range h.w.AllNodes() {

@@ -47,7 +47,7 @@ const statusBandwidth = 450
 // Transfer limits of a QuickShare.
 const (
 	quickBytesMost   = 10 << 30
-	quickTimes       = 100 // the size of the file
+	quickTimes       = 100 // times the size of the file
 	quickPreviewsFor = 20  // times the size of the file
 )
 
@@ -56,7 +56,8 @@ type quickShares struct {
 	list []string
 }
 
-// AddQuickShare adds a QuickShare, or replaces the one with the same id.
+// AddQuickShare adds a QuickShare, or replaces the one with the same id. A missing id
+// and creation time are made, a missing workspace and creator are those of its node.
 func (h *Handlers) AddQuickShare(q world.QuickShare) world.QuickShare {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -104,7 +105,8 @@ func (h *Handlers) createQuickShare(*wire.Call) (wire.Object, error) {
 	return nil, wire.Refuse(http.StatusForbidden, codeNoQuickShares, "Quickshare Deprecated: make a File Share.")
 }
 
-// quickFile returns the file of a QuickShare, nil if expired or deleted.
+// quickFile returns the file of a QuickShare. It is nil if the link is missing or
+// expired, and if the file is deleted.
 func (h *Handlers) quickFile(q *world.QuickShare) *world.Node {
 	if q == nil || !q.Expires.IsZero() && wire.Past(q.Expires, h.w.Now()) {
 		return nil
@@ -112,6 +114,7 @@ func (h *Handlers) quickFile(q *world.QuickShare) *world.Node {
 	return h.w.Node(q.Workspace, q.Node)
 }
 
+// quickShareOfPath returns the QuickShare in the path of a call, and its file.
 func (h *Handlers) quickShareOfPath(c *wire.Call) (*world.QuickShare, *world.Node, error) {
 	id := c.OpaqueSegment("quickshare_id")
 	if err := c.Check.Refusal(); err != nil {
@@ -125,6 +128,8 @@ func (h *Handlers) quickShareOfPath(c *wire.Call) (*world.QuickShare, *world.Nod
 	return q, n, nil
 }
 
+// corrupt returns the error of a file whose content is corrupt: an option of the server
+// is a part of the names of such files.
 func (h *Handlers) corrupt(n *world.Node) error {
 	if h.w.Options.Shares.CorruptSource == "" || !strings.Contains(n.Name, h.w.Options.Shares.CorruptSource) {
 		return nil
@@ -132,6 +137,8 @@ func (h *Handlers) corrupt(n *world.Node) error {
 	return wire.Refuse(http.StatusUnprocessableEntity, codeCorrupt, "The source is corrupt.")
 }
 
+// quickShareToRead is [Handlers.quickShareOfPath], and refuses a file that is corrupt
+// or blocked.
 func (h *Handlers) quickShareToRead(c *wire.Call) (*world.QuickShare, *world.Node, error) {
 	q, n, err := h.quickShareOfPath(c)
 	if err == nil {
@@ -161,7 +168,9 @@ func (h *Handlers) quickShareObject(id, _ string, lv wire.Level) wire.Object {
 	}
 }
 
-// downloadQuickShare serves the file up to the transfer limit.
+// downloadQuickShare serves the file of a link, and counts its bytes. A link that has
+// transferred 100 times the size of the file, or 10 GiB, is refused from then on. A
+// response without the content, such as a redirect, is not counted.
 func (h *Handlers) downloadQuickShare(c *wire.Call, q *world.QuickShare, n *world.Node) (wire.Object, error) {
 	switch {
 	case !n.HasContent():
@@ -180,6 +189,7 @@ func (h *Handlers) downloadQuickShare(c *wire.Call, q *world.QuickShare, n *worl
 	return payload, nil
 }
 
+// readQuickNote returns the text of a note, and the note as a node.
 func (h *Handlers) readQuickNote(c *wire.Call, q *world.QuickShare, n *world.Node) (wire.Object, error) {
 	if n.Kind != world.KindNote {
 		return nil, wire.Refuse(http.StatusNotAcceptable, storage.CodeNotNote, "Node is not a note")
@@ -200,7 +210,9 @@ func (h *Handlers) previewQuickFile(c *wire.Call) (wire.Object, error) {
 		func(q *world.QuickShare, _ *world.Node) (wire.Object, error) { return h.fileshares.FirstFile(c, q.ID) })
 }
 
-// previewed shows a preview, and counts its bytes: a link has a limited number.
+// previewed calls show for the link in the path of a call, and counts the bytes of the
+// preview. A link whose previews had 20 times the size of the file is refused. A
+// redirect is not counted.
 func (h *Handlers) previewed(
 	c *wire.Call, show func(*world.QuickShare, *world.Node) (wire.Object, error),
 ) (wire.Object, error) {
@@ -220,6 +232,8 @@ func (h *Handlers) previewed(
 	return payload, err
 }
 
+// quickShareToManage returns the QuickShare of the node in the path of a call. Only
+// members of the workspace may have it.
 func (h *Handlers) quickShareToManage(c *wire.Call) (*world.QuickShare, error) {
 	in, n, err := h.storage.NodeOfPath(c)
 	switch {
@@ -255,6 +269,7 @@ func (h *Handlers) revokeQuickShare(c *wire.Call, q *world.QuickShare) (wire.Obj
 	return nil, nil
 }
 
+// listQuickShares returns a page of the QuickShares of a workspace, to its members.
 func (h *Handlers) listQuickShares(c *wire.Call, in world.Store) (wire.Object, error) {
 	if !in.Insider(h.w) {
 		return nil, wire.Denied("QuickShares are for members of the workspace.")

@@ -95,7 +95,8 @@ func (w *Records) KeepCredential(k *wire.Credential) { w.credentials[k.Token] = 
 // DropCredential ends a token.
 func (w *Records) DropCredential(token string) { delete(w.credentials, token) }
 
-// Credentials returns the valid credentials of some kind. They may be dropped or replaced meanwhile.
+// Credentials returns the valid credentials for which of returns true. They may be
+// dropped or replaced meanwhile.
 func (w *Records) Credentials(of func(*wire.Credential) bool) iter.Seq[*wire.Credential] {
 	return func(yield func(*wire.Credential) bool) {
 		for _, k := range w.credentials {
@@ -118,7 +119,8 @@ func (w *Tree) KeepAsset(at AssetKey, a *Asset) { w.assets[at] = a }
 // DropAsset removes a picture of a profile.
 func (w *Tree) DropAsset(at AssetKey) { delete(w.assets, at) }
 
-// Erase removes a node for good, and what is in it. It returns the ids. It has no event.
+// Erase removes a node for good and, of a folder, everything in it. It returns their
+// ids. It writes no event.
 func (w *Tree) Erase(n *Node) (gone []string) {
 	inside := func(id string) bool {
 		return id == n.ID || n.Kind == KindFolder && w.InFolder(w.nodes[id], n.ID)

@@ -143,6 +143,7 @@ func Number(n int) uint32 {
 	return uint32(n)
 }
 
+// newLog returns an empty log. Number 0 of every table means none.
 func newLog(seed uint64, order seed.Order) Log {
 	return Log{
 		seed:     seed,
@@ -187,7 +188,9 @@ func (w *World) WriteEvent(e Event) Event {
 	return e
 }
 
-// fill sets the defaults of an event.
+// fill sets the defaults of an event: those of its name, and the time, organization and
+// actor of the call. An object with a name and no id gets the id of its name, so that
+// one name is one object.
 func (w *World) fill(e *Event, now time.Time) {
 	e.Name = cmp.Or(e.Name, "workspace_updated")
 	k := kindOf(e.Name)
@@ -230,7 +233,9 @@ func (w *Directory) Actor(userID string) *Actor {
 	return &Actor{User: userID, Kind: "human", CredentialType: "session"}
 }
 
-// add stores an event, and returns its row.
+// add stores an event and returns its row, which is its index in the log. It adds the
+// row to the events of its organization, workspace, share and user, and to the change
+// feed of the organization if it changes storage.
 func (l *Log) add(e Event, now time.Time) uint32 {
 	n := Number(len(l.Entries))
 	at := Scope{e.Org, e.Workspace, e.Share}
@@ -264,7 +269,8 @@ func (l *Log) add(e Event, now time.Time) uint32 {
 	return n
 }
 
-// kind returns the index of the kind of an event, a new one if there is none.
+// kind returns the index of the kind of an event: its name with all that many events
+// have in common. A new one is added.
 func (l *Log) kind(e Event) uint16 {
 	k := kindOf(e.Name)
 	k.Category, k.Sub, k.Visibility, k.Permission = e.Category, e.SubCategory, e.Visibility, e.Permission
@@ -272,8 +278,8 @@ func (l *Log) kind(e Event) uint16 {
 	return narrow(l.Kinds.Intern(k))
 }
 
-// Named returns the index of the kind of events that have this name and are otherwise
-// usual, for generated histories.
+// Named returns the index of the kind of events that have this name and the default
+// fields. Generated histories have no other kinds, and ask often: it is kept in a map.
 func (l *Log) Named(event string) uint16 {
 	n, found := l.known[event]
 	if !found {
@@ -283,6 +289,7 @@ func (l *Log) Named(event string) uint16 {
 	return n
 }
 
+// narrow converts the index of a kind, which an [Entry] holds in 16 bits.
 func narrow(n uint32) uint16 {
 	if n > math.MaxUint16 {
 		panic("emulator: too many kinds of events")
@@ -314,7 +321,8 @@ func (l *Log) keep(n uint32, e Event) {
 	}
 }
 
-// insertSorted inserts a row, mostly at the end.
+// insertSorted inserts row n into sorted rows, by the order of compare. Most rows
+// belong at the end.
 func insertSorted(rows []uint32, n uint32, compare func(a, b uint32) int) []uint32 {
 	if len(rows) == 0 || compare(rows[len(rows)-1], n) <= 0 {
 		return append(rows, n)
@@ -329,7 +337,8 @@ func (l *Log) ByPosition(a, b uint32) int { return l.Position(a).Compare(l.Posit
 // ByShown compares rows in the order of the change feed.
 func (l *Log) ByShown(a, b uint32) int { return l.ShownAt(a).Compare(l.ShownAt(b)) }
 
-// Position returns the place of a row in the order of a search, which is an option.
+// Position returns the place of a row in the order of a search, which is an option: by
+// time or its complement, or pseudorandom.
 func (l *Log) Position(n uint32) Position {
 	switch l.order {
 	case seed.NewestFirst:
@@ -347,7 +356,8 @@ func (l *Log) ShownAt(n uint32) Position { return Position{TimeKey(l.Entries[n].
 // TimeKey maps signed times to unsigned keys of the same order.
 func TimeKey(t int64) uint64 { return uint64(t) ^ 1<<63 } //nolint:gosec // the wrap is the point
 
-// Span returns the range of positions of a range of times.
+// Span returns the first and last position of events from one time to another, in Unix
+// seconds. It is the whole log if that is not ordered by time.
 func (l *Log) Span(from, to int64) (first, last Position) {
 	first, last = Position{}, Position{math.MaxUint64, math.MaxUint32}
 	switch l.order {
@@ -360,7 +370,8 @@ func (l *Log) Span(from, to int64) (first, last Position) {
 	return first, last
 }
 
-// ID returns the plain id of a row.
+// ID returns the plain id of a row: the one that was given, or else one computed from
+// the row.
 func (l *Log) ID(n uint32) string {
 	if d := l.details[n]; d != nil && d.id != "" {
 		return d.id
@@ -368,7 +379,8 @@ func (l *Log) ID(n uint32) string {
 	return Opaque('e', l.seed, uint64(n))
 }
 
-// Find returns the row of a plain id.
+// Find returns the row of the event with a plain id, and whether there is one. The row
+// is computed from an id that was not given (see [Log.ID]).
 func (l *Log) Find(id string) (uint32, bool) {
 	if n, found := l.given[id]; found {
 		return n, true
@@ -384,7 +396,8 @@ func (l *Log) Find(id string) (uint32, bool) {
 // Thing returns the number of a node as the object of an event.
 func (l *Log) Thing(row uint32, id, name string) uint32 { return l.thing(row, id, name) }
 
-// thing returns the number of the object of an event, and records its name.
+// thing returns the number of the object of an event, 0 if it has none. It adds a new
+// object, and records another name of a known one from this row on.
 func (l *Log) thing(row uint32, id, name string) uint32 {
 	if id == "" {
 		return 0
@@ -402,7 +415,8 @@ func (l *Log) thing(row uint32, id, name string) uint32 {
 	return n
 }
 
-// RecordNames records the names of profiles at an event.
+// RecordNames records the names that profiles have at an event, so that its text keeps
+// them after a profile is renamed.
 func (w *World) RecordNames(row uint32, ids ...string) {
 	l := &w.Log
 	for _, id := range ids {
@@ -414,8 +428,9 @@ func (w *World) RecordNames(row uint32, ids ...string) {
 	}
 }
 
-// formerName returns the name that an object had at the time of a row, if it has another
-// one now.
+// formerName returns the name that an object had at the time of a row, and false if
+// that is its name of now. The names of an object are in order, each with the first row
+// of the next name.
 func (l *Log) formerName(row uint32, id string) (name string, renamed bool) {
 	for _, was := range l.formerly[id] {
 		if row < was.until {
@@ -425,6 +440,7 @@ func (l *Log) formerName(row uint32, id string) (name string, renamed bool) {
 	return "", false
 }
 
+// nameAt returns the name that a profile had at the time of a row.
 func (w *World) nameAt(row uint32, id string) string {
 	if name, renamed := w.Log.formerName(row, id); renamed {
 		return name
@@ -432,7 +448,8 @@ func (w *World) nameAt(row uint32, id string) string {
 	return w.Log.called[id]
 }
 
-// FindThing returns the number of a plain object id.
+// FindThing returns the number of a plain object id, and whether there is one. The id
+// of a generated object is computed from its number.
 func (l *Log) FindThing(id string) (uint32, bool) {
 	if n, found := l.byID[id]; found {
 		return n, true
@@ -455,7 +472,8 @@ func (l *Log) ObjectID(n uint32) string {
 	return Opaque('2', l.seed, uint64(n))
 }
 
-// ObjectName returns the name of an object at the time of an event.
+// ObjectName returns the name of an object at the time of an event. A given object
+// without a name has its id, and a generated one an invented file name.
 func (l *Log) ObjectName(row, n uint32) string {
 	if name, renamed := l.formerName(row, l.ObjectID(n)); renamed {
 		return name
@@ -471,6 +489,8 @@ func (l *Log) ObjectName(row, n uint32) string {
 	return fileName(Mix(l.seed + uint64(n)))
 }
 
+// fileName returns an invented name of a file, such as "budget 412.pdf", made of the
+// bits of a random word.
 func fileName(word uint64) string {
 	subjects := [...]string{"budget", "launch plan", "contract", "floor plan", "survey", "interview", "roadmap", "invoice"}
 	kinds := [...]string{"pdf", "docx", "xlsx", "png", "mp4", "md", "csv", "pptx"}
@@ -478,13 +498,15 @@ func fileName(word uint64) string {
 	return fmt.Sprintf("%s %d.%s", subject, word>>6%900+100, kind)
 }
 
-// ProfileID returns the narrowest profile of an event.
+// ProfileID returns the profile where an event happened: the share, the workspace in
+// its absence, then the organization, then the user.
 func (l *Log) ProfileID(e *Entry) string {
 	at := l.Places.Values[e.Place]
 	return cmp.Or(at.Share, at.Workspace, at.Org, l.Names.Values[e.User])
 }
 
-// TemplateOf returns the text of an event with its placeholders and their values.
+// TemplateOf returns the text of an event with its placeholders, their names and their
+// values. A description that was given has no placeholders.
 func (w *World) TemplateOf(n uint32) (text string, names, values []string) {
 	l := &w.Log
 	e := &l.Entries[n]
@@ -499,7 +521,8 @@ func (w *World) TemplateOf(n uint32) (text string, names, values []string) {
 	return text, names, values
 }
 
-// tokenValue returns the text for a placeholder of a template.
+// tokenValue returns the text for a placeholder in the template of an event: the caller
+// (actor), the user (subject), the object, or else the profile.
 func (w *World) tokenValue(n uint32, token string) string {
 	l := &w.Log
 	e := &l.Entries[n]
@@ -518,7 +541,8 @@ func (w *World) tokenValue(n uint32, token string) string {
 	}
 }
 
-// RenderText replaces the placeholders by their values.
+// RenderText replaces the placeholders of a template by their values, in the order of
+// the names.
 func RenderText(text string, names, values []string) string {
 	for i, name := range names {
 		text = strings.Replace(text, "{{"+name+"}}", values[i], 1)
@@ -526,7 +550,8 @@ func RenderText(text string, names, values []string) string {
 	return text
 }
 
-// ActorOf returns the attribution of a credential.
+// ActorOf returns the attribution of a credential: to an agent, an API key, an app, or
+// else the user.
 func (w *Directory) ActorOf(k *wire.Credential) *Actor {
 	a := w.Actor(k.User)
 	if a.Kind == "agent" {
@@ -558,7 +583,8 @@ func ActorObject(a Actor) wire.Object {
 	}
 }
 
-// mergeSorted inserts rows, mostly at the end.
+// mergeSorted adds rows to sorted ones, by the order of compare; more must not be
+// empty. Rows that belong at the end cost no sort.
 func mergeSorted(rows, more []uint32, compare func(a, b uint32) int) []uint32 {
 	sorted := len(rows) == 0 || compare(rows[len(rows)-1], more[0]) <= 0
 	rows = append(rows, more...)

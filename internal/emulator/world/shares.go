@@ -81,7 +81,8 @@ func (w *Directory) ShutOut(id, userID string) bool {
 	return w.Shut(id) && !w.AtLeast(id, userID, Member)
 }
 
-// Lapse closes the sockets of guests when a share expires.
+// Lapse stamps the activity of a share at its expiry, unless that changes before. The
+// stamp closes the sockets of guests.
 func (w *World) Lapse(h *Share) {
 	if expires := h.Expires; expires.After(w.Now()) {
 		w.Later(expires, lapse{w, h.ID, expires})
@@ -204,7 +205,7 @@ func GrantIsFor(g *Grant, userID, email string) bool {
 	return strings.EqualFold(g.Email, email)
 }
 
-// activateGrants assigns the grants to an e-mail address to its new account.
+// activateGrants turns the grants to an e-mail address into grants to its new account.
 func (w *Directory) activateGrants(u User) {
 	for _, f := range w.fileShares {
 		for i, g := range f.Grants {
@@ -231,7 +232,9 @@ func (w *World) Shared(f *FileShare) *Node { return w.Node(f.Workspace, f.Node) 
 // Open reports whether a link is valid.
 func (f *FileShare) Open(w *World) bool { return f != nil && !f.Lapsed && w.Shared(f) != nil }
 
-// conferred returns a user's capability by role in the workspace or by grant.
+// conferred returns what a user may do with a File Share by a role in the workspace, as
+// its owner or by a grant. The access tier of the link, which is for everyone, is not
+// considered.
 func (w *Directory) conferred(f *FileShare, userID string) Capability {
 	if userID == "" {
 		return NoCapability
@@ -251,8 +254,9 @@ func (w *Directory) conferred(f *FileShare, userID string) Capability {
 	return most
 }
 
-// Admits reports whether a user may open a File Share, "" being a caller without
-// an account. Members of the workspace may open every tier.
+// Admits reports whether a user, "" for a caller without an account, may open a File
+// Share: an expired one only as a member of the workspace, others by the access tier of
+// the link, a role or a grant.
 func (w *Directory) Admits(f *FileShare, userID string) bool {
 	switch {
 	case f.Lapsed:
@@ -265,7 +269,9 @@ func (w *Directory) Admits(f *FileShare, userID string) bool {
 	return w.conferred(f, userID) > NoCapability
 }
 
-// Capability returns what a user may do with a File Share. No tier allows edits.
+// Capability returns what a user may do with a File Share. Everyone whom the access
+// tier admits may do what an option says, by default download; only a role or grant
+// allows edits.
 func (w *Directory) Capability(f *FileShare, userID string) Capability {
 	most := w.conferred(f, userID)
 	if f.Access == AnyoneWithLink || f.Access == AnyRegistered && userID != "" {
@@ -277,8 +283,9 @@ func (w *Directory) Capability(f *FileShare, userID string) Capability {
 // TakesComments reports whether recipients may comment, never on open links.
 func (f *FileShare) TakesComments() bool { return f.CommentsEnabled && f.Access != AnyoneWithLink }
 
-// Recipient finds a File Share, and its file, for a caller with a capability.
-// Unknown, expired and revoked ones have the same error.
+// Recipient returns the File Share with a name, and its file, for a caller who may do
+// what is needed. A link that is unknown, expired or without its file has one and the
+// same error.
 func (w *World) Recipient(c *wire.Call, name string, need Capability) (*FileShare, *Node, error) {
 	f := w.FileShareNamed(name)
 	if !f.Open(w) {
@@ -294,7 +301,8 @@ func (w *World) Recipient(c *wire.Call, name string, need Capability) (*FileShar
 	return f, w.Shared(f), nil
 }
 
-// mayReceive requires access to a File Share, and its password.
+// mayReceive returns an error for a caller whom a File Share does not admit, or who
+// does not send its password. An option hides it from the former.
 func (w *Directory) mayReceive(c *wire.Call, f *FileShare) error {
 	switch {
 	case c.Key != nil && w.Covers(c.Key, f.ID) < wire.Read:
@@ -310,7 +318,8 @@ func (w *Directory) mayReceive(c *wire.Call, f *FileShare) error {
 	}
 }
 
-// Locked requires the password of the link of every caller, in the header.
+// Locked returns an error if a call has not the password of the link in its header. It
+// compares in constant time, so that the time says nothing about the password.
 func (f *FileShare) Locked(c *wire.Call) error {
 	if f.Password == "" || subtle.ConstantTimeCompare([]byte(f.Password),
 		[]byte(c.Request.Header.Get("X-Ve-Password"))) == 1 {
