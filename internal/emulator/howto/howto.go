@@ -81,8 +81,9 @@ func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 	return h.explain(question, background, surface)
 }
 
-// think waits for the duration of an answer and reports whether the user has no
-// other question running. The work continues if the caller disconnects.
+// think waits as long as an answer takes, which is an option. It returns false at once
+// if another question of the user is being answered. The wait continues after the
+// caller disconnects.
 func (h *Handlers) think(c *wire.Call) bool {
 	h.w.Lock()
 	if h.asking[c.Key.User] {
@@ -116,9 +117,9 @@ type answered struct {
 // Do implements [world.Task].
 func (t answered) Do() { delete(t.h.asking, t.user) }
 
-// explain answers from the endpoints whose names share the most words with the
-// question, or else with its background. It asks back if a short question matches
-// none.
+// explain answers with the endpoints whose names share the most words with the
+// question, or else with its background. If there is none, it asks back, provided that
+// the question is short. The surface is how the asker calls the platform.
 func (h *Handlers) explain(question, background, surface string) (wire.Object, error) {
 	const tooVague = 4
 	words := wire.InWords(question)
@@ -151,6 +152,8 @@ func (h *Handlers) explain(question, background, surface string) (wire.Object, e
 	}, nil
 }
 
+// phrase returns the sentence that says how to call a route on a surface: as a tool, in
+// code, or over HTTP.
 func phrase(rt *wire.Route, surface string) string {
 	switch surface {
 	case surfaceMCP:
@@ -161,7 +164,8 @@ func phrase(rt *wire.Route, surface string) string {
 	return "Call `" + rt.Method + " " + rt.Pattern + "`."
 }
 
-// steps returns up to three routes that share the most words with others.
+// steps returns up to three routes: those whose operation has the most of the words, in
+// the singular or plural.
 func (h *Handlers) steps(words []string) []*wire.Route {
 	const most = 3
 	var found []*wire.Route

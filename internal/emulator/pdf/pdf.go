@@ -22,8 +22,10 @@ const (
 	linesMost     = (height - 2*margin) / leading
 )
 
-// Write returns a document. A form feed in the text ends a page, and a line that
-// begins with "# " is a heading. Characters outside of ASCII become question marks.
+// Write returns a document. A form feed in the text ends a page, and a line that begins
+// with "# " is a heading. Characters outside of ASCII become question marks. Objects 1
+// to 4 are the catalog, the list of pages and two fonts; then each page has an object
+// and one for its content.
 func Write(text string) []byte {
 	var pages [][]string
 	for page := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\f") {
@@ -53,7 +55,8 @@ func Write(text string) []byte {
 	return assemble(objects)
 }
 
-// wrapped returns the lines of a page, none longer than the page is wide.
+// wrapped returns the lines of a page. A line that is wider than the page is broken at
+// its last blank that fits, or else where the width ends.
 func wrapped(page string) (lines []string) {
 	for line := range strings.SplitSeq(strings.Trim(page, "\n"), "\n") {
 		for len(line) > lineMost {
@@ -68,14 +71,17 @@ func wrapped(page string) (lines []string) {
 	return lines
 }
 
+// contentOf returns the operators that show the lines of a page from its top: Tf sets
+// the font, TL and Td the distance and the start of lines, Tj shows a text, T* begins a
+// line. Headings are in bold (F2).
 func contentOf(lines []string) string {
 	var b strings.Builder
 	special := strings.NewReplacer(`\`, `\\`, "(", `\(`, ")", `\)`)
 	fmt.Fprintf(&b, "BT /F1 11 Tf %d TL %d %d Td", leading, margin, height-margin)
 	for _, line := range lines {
-		heading, is := strings.CutPrefix(line, "# ")
+		heading, isHeading := strings.CutPrefix(line, "# ")
 		switch {
-		case is:
+		case isHeading:
 			fmt.Fprintf(&b, "\n/F2 15 Tf (%s) Tj /F1 11 Tf T*", escaped(special, heading))
 		case line == "":
 			b.WriteString("\nT*")
@@ -87,6 +93,8 @@ func contentOf(lines []string) string {
 	return b.String()
 }
 
+// escaped returns a line as the content of a PDF string, in which only printable ASCII
+// is allowed.
 func escaped(special *strings.Replacer, line string) string {
 	line = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -97,7 +105,8 @@ func escaped(special *strings.Replacer, line string) string {
 	return special.Replace(line)
 }
 
-// assemble writes objects, numbered from 1, and the table of their places.
+// assemble returns the file: objects, numbered from 1, and a table of the offsets at
+// which they begin.
 func assemble(objects []string) []byte {
 	var b bytes.Buffer
 	b.WriteString("%PDF-1.4\n%\xe2\xe3\xcf\xd3\n") // the second line marks the file as binary
@@ -138,13 +147,15 @@ func Text(content string) string {
 		if strings.Contains(m[1], "/FlateDecode") {
 			body = inflated(body)
 		}
-		if strings.Contains(body, "BT") && strings.Contains(body, "Tj") || strings.Contains(body, "TJ") {
+		showsText := strings.Contains(body, "BT") && strings.Contains(body, "Tj") || strings.Contains(body, "TJ")
+		if showsText {
 			pages = append(pages, shown(body))
 		}
 	}
 	return strings.Join(pages, "\f")
 }
 
+// inflated returns a decompressed stream, "" if it is damaged.
 func inflated(body string) string {
 	r, err := zlib.NewReader(strings.NewReader(body))
 	if err != nil {
@@ -157,7 +168,9 @@ func inflated(body string) string {
 	return string(text)
 }
 
-// shown returns the text that the operators of a page show.
+// shown returns the text that the operators of a page show. The operands of an operator
+// stand before it: strings in parentheses are collected until Tj, TJ or a quote shows
+// them.
 func shown(body string) string {
 	var b strings.Builder
 	var operands strings.Builder
@@ -180,6 +193,9 @@ func shown(body string) string {
 	return strings.Trim(b.String(), "\n")
 }
 
+// unescaped returns the text of a PDF string: a backslash stands before an octal code
+// of a character, a letter for a control character, a line break that does not count,
+// or a character that is meant as it is.
 func unescaped(text string) string {
 	text = escapes.ReplaceAllStringFunc(text, func(m string) string {
 		if code, err := strconv.ParseUint(m[1:], 8, 8); err == nil {

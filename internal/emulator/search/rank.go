@@ -41,6 +41,7 @@ type hit struct {
 
 func (h *hit) keyword() float64 { return 2*h.byName + h.byWord }
 
+// matched returns by what a hit was found: by words, by meaning or both.
 func (h *hit) matched() string {
 	switch {
 	case h.byMeaning == 0:
@@ -51,7 +52,8 @@ func (h *hit) matched() string {
 	return "both"
 }
 
-// source returns the origin of the score of a hit. Names have none.
+// source returns what the score of a hit comes from, and that score: meaning, then
+// words. A hit by its name alone has none.
 func (h *hit) source() (name string, raw any) {
 	switch {
 	case h.byMeaning > 0:
@@ -62,8 +64,9 @@ func (h *hit) source() (name string, raw any) {
 	return inNames, nil
 }
 
-// findFiles searches the nodes of a storage by words, in names and summaries, and
-// by meaning, in indexed excerpts. Only the latter are limited to a scope.
+// findFiles returns the nodes of a storage that match a search, the best first: by
+// words in names and summaries, and by meaning in indexed excerpts (hybrid). Only the
+// latter are limited to a scope.
 func (h *Handlers) findFiles(in world.Store, q *fileQuery) *found {
 	f := &found{intelligence: h.w.Intelligent(in.Profile)}
 	f.semantic = f.intelligence && !h.w.Options.Search.NoSemantic && h.w.IntelligenceDenied(in.Profile) == nil
@@ -126,7 +129,8 @@ func (f *found) rank() {
 	slices.SortStableFunc(f.hits, func(a, b *hit) int { return cmp.Compare(b.relevance, a.relevance) })
 }
 
-// rateNames sets the scores of names: by words, or 1 for each that matches a pattern.
+// rateNames sets the scores of names: by words or, if the query is a pattern, 1 for
+// each of the first nodes whose name matches.
 func rateNames(hits []*hit, q *fileQuery) {
 	if q.match == matchAuto {
 		c := newCorpus(len(hits), func(i int) string { return hits[i].node.Name })
@@ -142,6 +146,8 @@ func rateNames(hits []*hit, q *fileQuery) {
 	}
 }
 
+// nameMatches reports whether a name matches the pattern of a query. An exact pattern
+// may leave out the extension.
 func nameMatches(name string, q *fileQuery) bool {
 	pattern := q.text
 	if !q.cased {
@@ -164,6 +170,7 @@ func globMatches(name, pattern string) bool {
 	return regexp.MustCompile("(?s)^" + pattern + "$").MatchString(name)
 }
 
+// rateSummaries sets the scores of the summaries of nodes by the words of a text.
 func rateSummaries(hits []*hit, text string) {
 	c := newCorpus(len(hits), func(i int) string { return hits[i].node.Summarized() })
 	for i, score := range c.rate(text) {
@@ -177,7 +184,8 @@ type excerpt struct {
 	hit *hit
 }
 
-// rateExcerpts finds the best excerpt in the scope and whether any is indexed.
+// rateExcerpts sets the score of each hit by meaning, and its best excerpt, of the
+// nodes in the scope. It returns false if none of them is indexed.
 func (h *Handlers) rateExcerpts(hits []*hit, q *fileQuery) bool {
 	var all []excerpt
 	for _, match := range hits {
@@ -205,7 +213,8 @@ type corpus struct {
 	documents map[string]float64 // in how many texts a word is
 }
 
-// newCorpus counts the words of n texts.
+// newCorpus counts the words of n texts: how often each is in a text, and in how many
+// texts (documents) it is.
 func newCorpus(n int, text func(i int) string) *corpus {
 	c := &corpus{documents: map[string]float64{}}
 	for i := range n {
@@ -222,7 +231,9 @@ func newCorpus(n int, text func(i int) string) *corpus {
 	return c
 }
 
-// rate scores every text by the words of a query; 0 means no match.
+// rate scores every text by the words of a query; 0 means no match. A word counts more
+// in fewer texts, and less in a long text, and more occurrences of it count less and
+// less. Fillers such as "the" count only if there is no other word.
 func (c *corpus) rate(query string) []float64 {
 	scores := make([]float64, len(c.counts))
 	wanted := words(query)
@@ -242,6 +253,7 @@ func (c *corpus) rate(query string) []float64 {
 	return scores
 }
 
+// words returns the stems of the words of a text.
 func words(text string) []string {
 	fields := wire.InWords(text)
 	for i, w := range fields {

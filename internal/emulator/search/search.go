@@ -80,8 +80,8 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// searchable returns a function that finds the storage of a search. It refuses a share
-// that shows a folder of a workspace, with orphanCode if that folder is deleted.
+// searchable returns what finds the storage of a search. It refuses a share that shows
+// a folder of a workspace, with orphanCode if that folder is deleted.
 func (h *Handlers) searchable(orphanCode int64) func(*wire.Call) (world.Store, error) {
 	return func(c *wire.Call) (world.Store, error) {
 		id, err := h.storage.ScopeOfPath(c)
@@ -100,8 +100,8 @@ func (h *Handlers) searchable(orphanCode int64) func(*wire.Call) (world.Store, e
 	}
 }
 
-// readFileQuery reads the parameters of a search for files, whose text has at most
-// that many characters.
+// readFileQuery reads the parameters of a search for files, whose text has at most that
+// many characters. A search in contents has no name patterns.
 func readFileQuery(c *wire.Call, most int) fileQuery {
 	q := fileQuery{
 		text:  c.Value("search"),
@@ -236,7 +236,8 @@ func (h *hit) whereabouts() wire.Object {
 	return nil
 }
 
-// trim shortens a text to the length that a level of detail allows.
+// trim shortens a text to the bytes that a level of detail allows, without cutting a
+// character.
 func trim(text string, lv wire.Level) string {
 	most := len(text)
 	switch lv {
@@ -288,8 +289,8 @@ func readBucket(c *wire.Call, name string) bucket {
 	return bucket{wire.Page{Limit: limit, Offset: c.Integer(name+"_offset", 0, 0, math.MaxInt32)}, name}
 }
 
-// fill renders the page of one kind of results. If the options make this kind fail,
-// its page is empty and has the status degraded; the others are not affected.
+// fill renders the page of one kind of results (bucket). If the options make this kind
+// fail, its page is empty and has the status degraded; the others are not affected.
 func (h *Handlers) fill(b bucket, rows []wire.Object) wire.Object {
 	status := "ok"
 	if slices.Contains(h.w.Options.Search.DegradedBuckets, b.name) {
@@ -311,7 +312,8 @@ func (h *Handlers) fill(b bucket, rows []wire.Object) wire.Object {
 	}
 }
 
-// searchAll searches files, comments and facts, and returns a page of each.
+// searchAll searches files, comments and facts, and returns a page of each (bucket).
+// Only workspaces have facts, and some shares have no comments.
 func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) {
 	q := readFileQuery(c, metadata.QueryMost)
 	byFiles, byComments, byFacts := readBucket(c, "files"), readBucket(c, "comments"), readBucket(c, "metadata")
@@ -425,8 +427,8 @@ func (sc *searchScope) addFolder(folder string) bool {
 	return true
 }
 
-// scopeOf returns the scope of a search, nil without one. Deleted files and folders
-// match nothing, and are no error.
+// scopeOf returns the files and folders to which a search is limited, nil for all.
+// Deleted files and folders match nothing, and are no error.
 func (h *Handlers) scopeOf(c *wire.Call, in world.Store) *searchScope {
 	files, folders := entries(c, "files_scope"), entries(c, "folders_scope")
 	if len(files)+len(folders) == 0 {
@@ -508,8 +510,9 @@ func (h *Handlers) folderOf(c *wire.Call, in world.Store, entry string) (string,
 	return id, depth
 }
 
-// expand adds the folders inside those of a level to a scope, and so on, down to the
-// depth that each folder may have.
+// expand adds the folders inside those of a level to a scope, then those inside these,
+// down to the depth that each folder may have. A folder that is reached again deeper
+// than before is passed over.
 func (h *Handlers) expand(in world.Store, sc *searchScope, level []string, depths map[string]int) {
 	for len(level) > 0 {
 		var next []string

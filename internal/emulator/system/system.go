@@ -33,6 +33,7 @@ func (h *Handlers) status(*wire.Call) (wire.Object, error) {
 	return wire.Object{{"system", wire.Object{{"state", "operational"}, {"maintenance", false}}}}, nil
 }
 
+// docs returns the list of topics in Markdown.
 func (h *Handlers) docs(c *wire.Call) (wire.Object, error) {
 	var b strings.Builder
 	b.WriteString("# Documentation\n\n")
@@ -42,6 +43,7 @@ func (h *Handlers) docs(c *wire.Call) (wire.Object, error) {
 	return c.Markdown(b.String())
 }
 
+// docsFull returns all topics in one document.
 func (h *Handlers) docsFull(c *wire.Call) (wire.Object, error) {
 	var b strings.Builder
 	b.WriteString("# Documentation\n")
@@ -51,6 +53,7 @@ func (h *Handlers) docsFull(c *wire.Call) (wire.Object, error) {
 	return c.Markdown(b.String())
 }
 
+// docsTopic returns the document of the topic in the path.
 func (h *Handlers) docsTopic(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("topic")
 	if !slices.Contains(h.Topics(), name) {
@@ -59,6 +62,7 @@ func (h *Handlers) docsTopic(c *wire.Call) (wire.Object, error) {
 	return c.Markdown(h.topic(name))
 }
 
+// agents returns the guide for agents, which begins with its version.
 func (h *Handlers) agents(c *wire.Call) (wire.Object, error) {
 	return c.Markdown("Version: " + guideVersion + "\n\n# Guide for agents\n\n" +
 		"Send a key or an access token as bearer. " +
@@ -77,6 +81,7 @@ func (h *Handlers) Topics() []string {
 	return names
 }
 
+// topic returns the document of a topic: its routes with their parameters.
 func (h *Handlers) topic(name string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n", name)

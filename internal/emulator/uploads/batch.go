@@ -68,7 +68,7 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	c.Form.Set("action", "create")
+	c.Form.Set("action", "create") // treePlace requires one
 	to, err := h.treePlace(c, id, kind)
 	total := 0
 	for _, content := range files {
@@ -98,6 +98,8 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 	}, nil
 }
 
+// readManifest returns the files that a batch announces: a JSON array in the field
+// manifest. A hash requires its algorithm, and the reverse.
 func readManifest(c *wire.Call) (entries []batchEntry) {
 	manifest, _ := c.Field("manifest")
 	if wire.Decode([]byte(manifest), &entries) != nil || len(entries) == 0 || len(entries) > batchFiles {
@@ -109,28 +111,13 @@ func readManifest(c *wire.Call) (entries []batchEntry) {
 	return entries
 }
 
-// batchFile stores one file of a batch and returns its result.
+// batchFile stores file number i of a batch and returns its result, and false if the
+// file is refused. An option makes it appear in its folder only after a delay.
 func (h *Handlers) batchFile(
 	c *wire.Call, to place, i int, e batchEntry, files map[string][]byte,
 ) (result wire.Object, ok bool) {
 	content, sent := files[fmt.Sprintf("file_%d", i)]
-	why := storage.BadName(e.Filename)
-	switch {
-	case e.Index == nil || *e.Index != i:
-		why = "The index must be the position in the manifest."
-	case !sent:
-		why = "The file was not sent."
-	case len(content) > atOnceMost:
-		why = "At most 4 MiB."
-	case e.Filename == "":
-		why = "The file needs a name."
-	case e.RelativePath != "" && !isRelative(e.RelativePath):
-		why = "The relative path is not valid."
-	case !hashFits(e, content):
-		why = "The hash differs."
-	case h.blocks(e.Filename):
-		why = "extension not allowed"
-	}
+	why := h.badEntry(e, i, content, sent)
 	to.Path = e.RelativePath
 	u := &upload{user: c.UserID(), to: to, name: e.Filename, origin: storage.OriginBatch, size: int64(len(content))}
 	code := codeBadEntry
@@ -160,6 +147,28 @@ func (h *Handlers) batchFile(
 	}...), true
 }
 
+// badEntry returns why file number i of a batch is refused, "" if it is not.
+func (h *Handlers) badEntry(e batchEntry, i int, content []byte, sent bool) string {
+	switch {
+	case e.Index == nil || *e.Index != i:
+		return "The index must be the position in the manifest."
+	case !sent:
+		return "The file was not sent."
+	case len(content) > atOnceMost:
+		return "At most 4 MiB."
+	case e.Filename == "":
+		return "The file needs a name."
+	case e.RelativePath != "" && !isRelative(e.RelativePath):
+		return "The relative path is not valid."
+	case !hashFits(e, content):
+		return "The hash differs."
+	case h.blocks(e.Filename):
+		return "extension not allowed"
+	}
+	return storage.BadName(e.Filename)
+}
+
+// keepFile stores content as a version of a file.
 func (h *Handlers) keepFile(content []byte) (world.Version, error) {
 	kept, err := h.w.Blobs.Keep(content)
 	if err != nil {

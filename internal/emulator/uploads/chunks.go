@@ -28,7 +28,7 @@ func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	if int64(len(chunk)) > h.mostChunk() {
 		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The chunk is too large.")
 	}
-	if u.size < 0 || u.status != uploadReady && u.status != uploadOpen {
+	if !u.takesChunks() {
 		return nil, u.closed()
 	}
 	if err := checkHash(c, codeChunkDiffers, bytes.NewReader(chunk)); err != nil {
@@ -50,6 +50,7 @@ func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 // checkChunk checks the parameters of a chunk and returns its number.
 func (h *Handlers) checkChunk(c *wire.Call, u *upload, chunk []byte) (order int) {
 	order, size := chunkNumber(c, "order"), chunkNumber(c, "size")
+	others := u.received() - u.chunks[order].Size() // without the one that this may replace
 	switch {
 	case chunk == nil:
 		c.Check.Missing("chunk", "The bytes.")
@@ -57,7 +58,7 @@ func (h *Handlers) checkChunk(c *wire.Call, u *upload, chunk []byte) (order int)
 		c.Check.Invalid("size", "As many bytes as are sent.")
 	case order > h.mostChunks():
 		c.Check.Invalid("order", fmt.Sprintf("At most %d chunks.", h.mostChunks()))
-	case u.size >= 0 && u.received()-u.chunks[order].Size()+int64(size) > u.size:
+	case u.size >= 0 && others+int64(size) > u.size:
 		c.Check.Invalid("chunk", "More bytes than were announced.")
 	}
 	return order
@@ -114,6 +115,11 @@ func (u *upload) received() int64 {
 	return n
 }
 
+// takesChunks reports whether an upload is not a stream, and its chunks are not complete.
+func (u *upload) takesChunks() bool {
+	return u.size >= 0 && (u.status == uploadReady || u.status == uploadOpen)
+}
+
 // closed returns the refusal of a call that the status of an upload does not allow.
 func (u *upload) closed() error {
 	if u.size < 0 {
@@ -148,7 +154,8 @@ func (h *Handlers) deleteChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	return nil, nil
 }
 
-// completeUpload stores the file, if all its bytes have arrived.
+// completeUpload starts to assemble the file, if all its bytes have arrived. Only the
+// last chunk may be small.
 func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) {
 	small := 0
 	for _, chunk := range u.chunks {
@@ -157,7 +164,7 @@ func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) 
 		}
 	}
 	switch {
-	case u.size < 0 || u.status != uploadOpen && u.status != uploadReady:
+	case !u.takesChunks():
 		return nil, u.closed()
 	case u.received() != u.size && u.to.fileShare == "":
 		h.moveUpload(u, uploadFailed, "The size differs.")

@@ -20,7 +20,8 @@ type place struct {
 	base      string // the version that is expected, "" is any
 }
 
-// uploadPlace reads where the file is to be stored; nowhere, if that is said later.
+// uploadPlace reads where the file is to be stored. It is the zero place if the request
+// does not say that: a later call names it.
 func (h *Handlers) uploadPlace(c *wire.Call) (place, error) {
 	id, given := c.Field("instance_id")
 	kind := h.w.KindOf(id)
@@ -51,7 +52,8 @@ func (h *Handlers) uploadPlace(c *wire.Call) (place, error) {
 	return h.treePlace(c, id, kind)
 }
 
-// linkPlace is the file behind a File Share.
+// linkPlace returns the place of the file behind the File Share with this id, which the
+// upload replaces: only if the file still has the version if_version_id, if given.
 func (h *Handlers) linkPlace(c *wire.Call, id string) (place, error) {
 	f, err := h.editor(c, id)
 	if err != nil {
@@ -75,7 +77,8 @@ func (h *Handlers) linkPlace(c *wire.Call, id string) (place, error) {
 	return place{Place: storage.Place{File: f.Node}, fileShare: f.ID, base: wire.Plain(base)}, nil
 }
 
-// treePlace is a folder, or a file to replace, of a workspace or share.
+// treePlace returns the place in the workspace or share with this id: a folder for a
+// new file (action create), or the file that the upload replaces (update).
 func (h *Handlers) treePlace(c *wire.Call, id, kind string) (place, error) {
 	to := place{Place: storage.Place{In: h.w.StoreOf(id, c)}}
 	if err := h.storage.MayStore(c, to.In); err != nil {
@@ -114,6 +117,7 @@ func (h *Handlers) treePlace(c *wire.Call, id, kind string) (place, error) {
 	return to, nil
 }
 
+// relativePath reads the folders below folder_id in which the file is to be stored.
 func relativePath(c *wire.Call) string {
 	path, given := c.Field("relative_path")
 	c.Check.InvalidIf(given && !isRelative(path), "relative_path", "Folders, each with a slash behind it.")
@@ -133,7 +137,7 @@ func isRelative(path string) bool {
 	return true
 }
 
-// editor finds a File Share whose file the caller may replace.
+// editor returns the File Share with this id, if the caller may replace its file.
 func (h *Handlers) editor(c *wire.Call, id string) (*world.FileShare, error) {
 	f, n, err := h.w.Recipient(c, id, world.CanEdit)
 	if err != nil && wire.RefusalOf(err).Code == world.CodeTooLittle && c.Key == nil {

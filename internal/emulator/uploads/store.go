@@ -45,8 +45,9 @@ func (t nextState) Do() {
 	}
 }
 
-// assemble assembles the file now: it checks the whole content, and stores it after a
-// delay. The content of a File Share is replaced at once.
+// assemble makes the chunks one file and checks its CRC. A file with a place is stored
+// there after a delay, that of a File Share replaced at once; without a place the
+// content waits for a later call.
 func (h *Handlers) assemble(u *upload) {
 	whole, err := h.whole(u)
 	if err != nil {
@@ -114,8 +115,8 @@ func (h *Handlers) failsToStore(u *upload) bool {
 }
 
 // replaceShared adds a version to the file of a File Share, unless its current version
-// is not the expected one. It returns the upload with its new status and message, for
-// moveUpload.
+// is not the expected one. It returns its parameter u with the new status and message:
+// the arguments of moveUpload.
 func (h *Handlers) replaceShared(u *upload, content world.Version) (done *upload, status, message string) {
 	f := h.w.FileShare(u.to.fileShare)
 	if !f.Open(h.w) {

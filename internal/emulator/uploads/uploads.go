@@ -149,7 +149,8 @@ func readUpload(c *wire.Call) (chunk []byte, readable bool) {
 }
 
 // readParts reads a multipart body. It adds the fields to the form of the call and
-// returns the files by name. It returns false for any other or incomplete body.
+// returns the files by name: the parts chunk and file_N. It returns false for any other
+// body, and for one that broke off before its last boundary.
 func readParts(c *wire.Call) (files map[string][]byte, readable bool) {
 	kind, params, err := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" ||
@@ -184,8 +185,8 @@ func noUploadForm() error {
 	return wire.Refuse(http.StatusNotAcceptable, codeUploadForm, "The body must be a form or a whole multipart body.")
 }
 
-// createUpload starts an upload. If the request has the bytes of the file, it also
-// completes it.
+// createUpload starts an upload. A multipart request has the bytes of the file and also
+// completes it (single); after a form the bytes follow in other calls.
 func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	chunk, readable := readUpload(c)
 	if !readable {
@@ -317,7 +318,7 @@ func (h *Handlers) started(u *upload) (wire.Object, error) {
 }
 
 // newUpload returns an upload by the fields of a call. It has a known size, or is a
-// stream of a greatest size.
+// stream: size -1 and a greatest size.
 func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 	u := &upload{user: c.UserID(), to: to, origin: storage.OriginChunked, chunks: map[int]*blob.Blob{}, size: -1}
 	u.name, _ = c.Field("name")
@@ -366,9 +367,9 @@ func (h *Handlers) moveUpload(u *upload, status, message string) {
 	}
 }
 
-// getUpload returns an upload. With the parameter wait, it responds when the status
-// changes or that time is over, and at once if the upload has ended. It does not hold
-// the lock while it waits.
+// getUpload returns an upload. With the parameter wait it responds when the status
+// changes or after that many seconds, and at once if the upload has ended. It does not
+// hold the lock while it waits.
 func (h *Handlers) getUpload(c *wire.Call) (wire.Object, error) {
 	wait := time.Duration(c.Integer("wait", 0, 0, longestWait)) * time.Second
 	if err := c.Check.Refusal(); err != nil {
@@ -413,7 +414,8 @@ func (h *Handlers) uploadDetails(u *upload) wire.Object {
 	return wire.Object{{"session", h.session(u)}}
 }
 
-// session renders an upload. That to a File Share shows less.
+// session renders the status of an upload. That to a File Share has no more; others
+// have the sizes of their chunks by number, and both CRCs if they differ.
 func (h *Handlers) session(u *upload) wire.Object {
 	chunks := wire.Object{}
 	for _, order := range u.orders() {
@@ -462,7 +464,8 @@ func (h *Handlers) mayContinue(c *wire.Call, u *upload) error {
 	return nil
 }
 
-// streamUpload stores the body as the whole content of a stream.
+// streamUpload stores the body as the whole content of a stream. A body that is too
+// large or has another hash makes the upload fail; the other errors leave it as it is.
 func (h *Handlers) streamUpload(c *wire.Call, u *upload) (wire.Object, error) {
 	content := c.Content
 	switch {

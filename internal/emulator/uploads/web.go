@@ -35,6 +35,8 @@ type webImport struct {
 	node                   string
 }
 
+// webRoutes returns the routes of imports: files that the platform fetches from the
+// web.
 func (h *Handlers) webRoutes() []*wire.Route {
 	const all = "/current/web_upload/"
 	return []*wire.Route{
@@ -46,14 +48,14 @@ func (h *Handlers) webRoutes() []*wire.Route {
 	}
 }
 
-// startImport begins to fetch a file from an address.
+// startImport begins to fetch a file from an address into a workspace or share.
 func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 	source, given := c.Field("source_url")
-	at, err := url.Parse(source)
+	address, err := url.Parse(source)
 	switch {
 	case !given:
 		c.Check.Missing("source_url", "The address of the file.")
-	case err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "":
+	case err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "":
 		c.Check.Invalid("source_url", "An http or https address.")
 	}
 	id, _ := c.Field("profile_id")
@@ -66,7 +68,7 @@ func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	c.Form.Set("action", "create")
+	c.Form.Set("action", "create") // treePlace requires one
 	to, err := h.treePlace(c, id, kind)
 	if err == nil {
 		err = c.Check.Refusal()
@@ -86,7 +88,8 @@ func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 	return importObject(w), nil
 }
 
-// advance moves an import to its next state after a delay, until it has ended.
+// advance moves an import to its next status after a delay, and so on until it has
+// ended. The contents of addresses are an option: an import from another address fails.
 func (h *Handlers) advance(w *webImport) {
 	next := map[string]string{
 		webPending: webQueued, webQueued: webDownloading, webDownloading: webUploading, webUploading: webComplete,
@@ -124,6 +127,7 @@ func importObject(w *webImport) wire.Object {
 	return wire.Object{{"web_upload", importRow(w)}}
 }
 
+// importRow renders an import.
 func importRow(w *webImport) wire.Object {
 	return wire.Object{
 		{"id", wire.Hyphenated(w.id)},
@@ -133,6 +137,8 @@ func importRow(w *webImport) wire.Object {
 	}
 }
 
+// listImports returns a page of the imports of the caller, of one status if the
+// parameter names it.
 func (h *Handlers) listImports(c *wire.Call) (wire.Object, error) {
 	p := c.Page(wire.ListDefault, wire.ListLimit)
 	status := c.Value("status")
@@ -149,7 +155,7 @@ func (h *Handlers) listImports(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"web_uploads", wire.Rows(wire.Cut(found, p), importRow)}, {"pagination", p.Of(len(found))}}, nil
 }
 
-// importOf finds an import of the caller.
+// importOf returns the import of the caller with this id.
 func (h *Handlers) importOf(c *wire.Call, id string) (*webImport, error) {
 	for _, w := range h.imports {
 		if w.id == wire.Plain(id) && w.user == c.UserID() {
@@ -159,6 +165,7 @@ func (h *Handlers) importOf(c *wire.Call, id string) (*webImport, error) {
 	return nil, wire.NoSuch(codeNoImport, "import")
 }
 
+// importDetails returns the import in the path of a call.
 func (h *Handlers) importDetails(c *wire.Call) (wire.Object, error) {
 	w, err := h.importOf(c, c.Segment("upload_id"))
 	if err != nil {
@@ -167,6 +174,7 @@ func (h *Handlers) importDetails(c *wire.Call) (wire.Object, error) {
 	return importObject(w), nil
 }
 
+// cancelImport cancels the import in the query, unless it has ended.
 func (h *Handlers) cancelImport(c *wire.Call) (wire.Object, error) {
 	c.Check.MissingIf(c.Value("id") == "", "id", "The import to cancel.")
 	if err := c.Check.Refusal(); err != nil {
