@@ -55,7 +55,9 @@ func threads() time.Time { return time.Date(2026, time.March, 15, 0, 0, 0, 0, ti
 // Has reports whether there is a comment with a plain id. The caller holds the lock.
 func (h *Handlers) Has(id string) bool { return h.Comments.byID[id] != nil }
 
-// AddComment adds a comment with its events and returns it with defaults.
+// AddComment adds a comment with its events, and returns it with its defaults and a
+// hyphenated id. A comment on a File Share is also one on its file. Comments from
+// before the platform had threads are not in the list of a profile (indexed).
 func (h *Handlers) AddComment(it world.Comment) world.Comment {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -86,7 +88,8 @@ func (h *Handlers) AddComment(it world.Comment) world.Comment {
 	return it
 }
 
-// keepComment stores a comment in order of creation.
+// keepComment adds a comment to the list, which is sorted by time of creation and then
+// of arrival, without an event. An edited one has version 2.
 func (h *Handlers) keepComment(it world.Comment) *Comment {
 	list := &h.Comments
 	// Two letters begin the IDs of comments.
@@ -118,7 +121,8 @@ func (cm *Comment) hash() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// announceNew writes the events for the mentioned users and the parent's author.
+// announceNew writes the events of a new comment: for all, for the mentioned users and,
+// of a reply, for the author of the comment that it answers.
 func (h *Handlers) announceNew(cm *Comment) {
 	h.announce(cm, world.Event{Name: "comment_created", CallingUser: cm.User, Created: cm.Created, Actor: cm.Actor})
 	h.announceMentions(cm, nil, cm.Created)
@@ -127,7 +131,8 @@ func (h *Handlers) announceNew(cm *Comment) {
 	}
 }
 
-// announceMentions writes events for new mentions, except of the author.
+// announceMentions writes an event for each mentioned user who was not mentioned before
+// and is not the author.
 func (h *Handlers) announceMentions(cm *Comment, before []string, created time.Time) {
 	for _, user := range cm.mentions {
 		if user != cm.User && !slices.Contains(before, user) {
@@ -140,7 +145,8 @@ func (h *Handlers) announceChange(cm *Comment, event, caller string) {
 	h.announce(cm, world.Event{Name: event, CallingUser: caller})
 }
 
-// announce writes an event about a comment, for a File Share to its workspace too.
+// announce writes an event about a comment. A comment on a File Share also stamps the
+// activity of that.
 func (h *Handlers) announce(cm *Comment, e world.Event) {
 	e.Object = cm.Node
 	if n := h.w.AnyNode(cm.Node); n != nil {
@@ -261,6 +267,8 @@ func (h *Handlers) venueOfFileShare(c *wire.Call, id, node string) (world.Venue,
 	return at, nil
 }
 
+// mayPost returns an error if a credential may not write, or its user not comment,
+// where the comments are.
 func (h *Handlers) mayPost(k *wire.Credential, at world.Venue) error {
 	if h.w.Covers(k, at.Reached()) < wire.Write {
 		return k.RefuseWrite()
@@ -302,6 +310,7 @@ func (h *Handlers) Sees(userID string, cm *Comment) bool {
 	return !share.Value.HideGuestComments
 }
 
+// commentOfPath returns the comment in the path, if the caller may see it.
 func (h *Handlers) commentOfPath(c *wire.Call) (*Comment, error) {
 	id := c.NamedSegment("comment_id", "Name a comment.")
 	if err := c.Check.Refusal(); err != nil {
@@ -325,6 +334,7 @@ func (h *Handlers) commentFor(k *wire.Credential, id string) (*Comment, error) {
 	return cm, nil
 }
 
+// ownComment returns the comment in the path, if the caller may change it.
 func (h *Handlers) ownComment(c *wire.Call) (*Comment, error) {
 	cm, err := h.commentOfPath(c)
 	if err == nil {
@@ -333,6 +343,8 @@ func (h *Handlers) ownComment(c *wire.Call) (*Comment, error) {
 	return cm, err
 }
 
+// mayChange returns an error unless the user is the author of a comment that is not
+// deleted, and may still comment there.
 func (h *Handlers) mayChange(k *wire.Credential, cm *Comment) error {
 	switch {
 	case cm.User != k.User:

@@ -59,7 +59,8 @@ func (q *listing) matches(cm *Comment) bool {
 	return (q.deleted || !cm.IsDeleted()) && (q.reference == "" || q.reference == kind)
 }
 
-// listComments returns a page of the comments of a venue that the caller sees.
+// listComments returns a page of the comments in one place (a profile, node or File
+// Share) that the caller sees, and how many more the plan allows there.
 func (h *Handlers) listComments(c *wire.Call) (wire.Object, error) {
 	q := readListing(c)
 	at, err := h.venueOfPath(c)
@@ -87,9 +88,9 @@ func (h *Handlers) listComments(c *wire.Call) (wire.Object, error) {
 	return payload, nil
 }
 
-// shows reports whether the list of a venue has a comment. The list of a node has also
+// shows reports whether the list of a place has a comment. The list of a node has also
 // the comments of those who got it by a File Share; they see no comments of the
-// workspace.
+// workspace. The list of a whole profile lacks old comments.
 func shows(at world.Venue, cm *Comment) bool {
 	switch {
 	case cm.Profile != at.Profile:
@@ -157,8 +158,9 @@ func only(is bool, value any) any {
 
 const inVenue = true // in comment: it is shown in its own venue
 
-// comment renders a comment. If inside is false, the viewer sees it outside of its own
-// venue, and can change nothing. Recipients of a File Share do not see its workspace.
+// comment renders a comment for the user of the view, with the members that the view
+// asks for. If inside is false, the user sees it in another place than its own, and can
+// change nothing. Recipients of a File Share do not see its workspace.
 func (v view) comment(cm *Comment, inside bool) wire.Object {
 	var kind, profile any
 	if cm.FileShare == "" || v.h.w.AtLeast(cm.Profile, v.user, world.Member) {
@@ -241,7 +243,8 @@ type target struct {
 	available bool // to the user in question
 }
 
-// target returns the object with an id. The kind of a deleted object follows from its id.
+// target returns what is attached to a comment, by its id: a node or a profile. It is
+// available if the user may open it. The kind of a deleted object follows from its id.
 func (h *Handlers) target(id, userID string) target {
 	if !wire.IsProfile(id) {
 		t := target{id: wire.Hyphenated(id), kind: "node"}

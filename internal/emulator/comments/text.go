@@ -78,14 +78,15 @@ func proseOf(body string) []string {
 	var prose []string
 	mark, length := byte(0), 0 // of the open fence
 	for line := range strings.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		m, n, rest := fence(line)
+		character, n, rest := fence(line)
+		isSpan := character == '`' && strings.Contains(rest, "`") // on a line of its own
 		switch {
 		case length > 0:
-			if m == mark && n >= length && strings.TrimSpace(rest) == "" {
+			if character == mark && n >= length && strings.TrimSpace(rest) == "" {
 				length = 0
 			}
-		case n >= 3 && (m != '`' || !strings.Contains(rest, "`")): // else it is a span on a line of its own
-			mark, length = m, n
+		case n >= 3 && !isSpan:
+			mark, length = character, n
 		default:
 			prose = append(prose, outsideSpans(line)...)
 		}
@@ -93,7 +94,8 @@ func proseOf(body string) []string {
 	return prose
 }
 
-// fence counts the backticks or tildes that a line begins with behind three spaces at most.
+// fence returns the character with which a line begins behind up to three spaces, if it
+// is a backtick or tilde, how often it stands there, and the rest of the line.
 func fence(line string) (mark byte, n int, rest string) {
 	text := strings.TrimLeft(line, " ")
 	if len(line)-len(text) > 3 || text == "" || text[0] != '`' && text[0] != '~' {
@@ -103,12 +105,13 @@ func fence(line string) (mark byte, n int, rest string) {
 	return text[0], len(text) - len(rest), rest
 }
 
-// outsideSpans lists the parts of a line between its spans of code.
+// outsideSpans returns the parts of a line between its spans of code. A span begins and
+// ends with the same number of backticks.
 func outsideSpans(line string) []string {
 	var parts []string
 	begin := 0
 	for i := 0; i < len(line); {
-		n := ticks(line[i:])
+		n := ticks(line[i:]) // backticks at i
 		if n == 0 {
 			i++
 		} else if end := spanEnd(line, i+n, n); end > 0 {
@@ -161,6 +164,8 @@ func isEmoji(s string) bool {
 
 const joiner, variation, keycap = '\u200d', '\ufe0f', '\u20e3'
 
+// isKeycap reports whether a text is a key: a digit, # or *, then perhaps the selector
+// of the emoji form, then the enclosing keycap.
 func isKeycap(runes []rune) bool {
 	n := len(runes)
 	return n >= 2 && n <= 3 && strings.ContainsRune("0123456789#*", runes[0]) &&
@@ -174,6 +179,9 @@ func isTone(r rune) bool { return r >= 0x1f3fb && r <= 0x1f3ff }
 
 func isRegional(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
 
+// isPicture reports whether a rune is a picture by itself: a symbol, one of the arrows
+// and mathematical shapes that emoji have, or one of three punctuation marks. A half of
+// a flag and a tone of skin are not.
 func isPicture(r rune) bool {
 	if isRegional(r) || isTone(r) {
 		return false

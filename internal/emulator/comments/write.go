@@ -26,7 +26,8 @@ type post struct {
 
 const commentFields = "body comment_id parent_id properties reference target_id target_ids"
 
-// postComment creates a comment or, if the body has an ID, changes that one.
+// postComment creates a comment or, if the body has the id of one in the same place,
+// changes that.
 func (h *Handlers) postComment(c *wire.Call, at world.Venue) (wire.Object, error) {
 	if err := h.mayPost(c.Key, at); err != nil {
 		return nil, err
@@ -61,7 +62,8 @@ func (h *Handlers) parsePost(c *wire.Call, f wire.Members, tooLong int64) (*post
 		reference:  reference(f, c),
 		unanchor:   hasReference && !f.Has("reference"),
 	}
-	if p.id == "" && tooLong == codeBodyOnCreate {
+	mayAttach := p.id == "" && tooLong == codeBodyOnCreate // a new comment
+	if mayAttach {
 		p.targets = targets(f, c, optional)
 	}
 	var err error
@@ -95,8 +97,9 @@ func (h *Handlers) create(c *wire.Call, at world.Venue, p *post) (wire.Object, e
 	}, nil
 }
 
-// threadOf returns the ID of the comment that begins the thread of a reply to the
-// comment id, "" without an id. Threads have one level.
+// threadOf returns the id of the comment that begins the thread of a reply to the
+// comment id, "" without an id. Threads have one level: a reply to a reply belongs to
+// the comment that began it.
 func (h *Handlers) threadOf(at world.Venue, id string) (string, error) {
 	if id == "" {
 		return "", nil
@@ -121,6 +124,8 @@ func (h *Handlers) updateComment(c *wire.Call, cm *Comment) (wire.Object, error)
 }
 
 // edit changes the text, reference and properties of a comment, but not where it is.
+// Properties are merged, a reference is replaced or, if it is sent as null (unanchor),
+// removed.
 func (h *Handlers) edit(c *wire.Call, cm *Comment, p *post) (wire.Object, error) {
 	before := cm.mentions
 	cm.Body = p.body
@@ -153,7 +158,8 @@ const (
 func referenceTypes() []string { return []string{"video", "image", "document", "general", "audio"} }
 
 // reference reads the place in a file that a comment is about. Unknown members are
-// kept.
+// kept. The type text is another name of document, and requires the quoted text
+// (exact).
 func reference(f wire.Members, c *wire.Call) map[string]any {
 	r := f.Object(c, "reference")
 	if r == nil {
@@ -444,8 +450,8 @@ func targets(f wire.Members, c *wire.Call, must bool) []string {
 	return ids
 }
 
-// attachable returns the attachments of a comment, has, with more ones. It refuses all
-// if the author cannot see one, or they are too many.
+// attachable returns the attachments of a comment: those in has, and then more. It
+// refuses all if the user cannot see one of them, or they are too many.
 func (h *Handlers) attachable(userID string, has, more []string) ([]string, error) {
 	all := slices.Clone(has)
 	for _, id := range more {

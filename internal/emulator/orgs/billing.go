@@ -216,19 +216,19 @@ func (h *Handlers) invoices(c *wire.Call, id string) (wire.Object, error) {
 }
 
 // billableMembers returns a page of the users who are at least members of the
-// organization or of one of its workspaces (rooms), with these workspaces. The names in
+// organization or of one of its workspaces, with these workspaces. The names in
 // a row are assumed.
 func (h *Handlers) billableMembers(c *wire.Call, id string) (wire.Object, error) {
-	rooms := wire.Filter(h.w.WorkspaceIDs(), func(room string) bool { return h.w.OrgOf(room) == id })
+	workspaces := wire.Filter(h.w.WorkspaceIDs(), func(workspace string) bool { return h.w.OrgOf(workspace) == id })
 	in := map[string][]wire.Object{}
-	for _, room := range append([]string{id}, rooms...) {
-		for _, user := range h.w.MembersOf(room) {
-			if !h.w.AtLeast(room, user, world.Member) {
+	for _, profile := range append([]string{id}, workspaces...) {
+		for _, user := range h.w.MembersOf(profile) {
+			if !h.w.AtLeast(profile, user, world.Member) {
 				continue
 			}
 			var its []wire.Object
-			if room != id {
-				its = []wire.Object{{{"id", wire.ProfileID(room)}, {"name", h.w.ProfileName(room)}}}
+			if profile != id {
+				its = []wire.Object{{{"id", wire.ProfileID(profile)}, {"name", h.w.ProfileName(profile)}}}
 			}
 			in[user] = append(in[user], its...)
 		}

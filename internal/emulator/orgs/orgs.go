@@ -333,11 +333,11 @@ func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 	default:
 		c.Check.Invalid("meter", "There is no such meter.")
 	}
-	room, share := c.Value("workspace_id"), c.Value("share_id")
-	if room != "" && share != "" {
+	workspace, share := c.Value("workspace_id"), c.Value("share_id")
+	if workspace != "" && share != "" {
 		c.Check.Invalid("share_id", "Not with workspace_id.")
 	}
-	place := cmp.Or(room, share)
+	place := cmp.Or(workspace, share)
 	if place != "" && h.w.OrgOf(place) != id {
 		c.Check.Invalid(map[bool]string{true: "workspace_id", false: "share_id"}[share == ""], "Not of this organization.")
 	}

@@ -11,8 +11,8 @@ func (h *Handlers) shareDetails(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"share", h.ShareObject(id, c.UserID(), c.Out.Level)}}, nil
 }
 
-// readableShare finds the share of a path, if the caller may read it; code is that of the
-// refusal.
+// readableShare returns what finds the id of the share in the path of a call, if the
+// caller may read it; code is that of the refusal.
 func (h *Handlers) readableShare(code int64) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		if err := c.Check.Refusal(); err != nil {
@@ -27,7 +27,7 @@ func (h *Handlers) readableShare(code int64) func(*wire.Call) (string, error) {
 }
 
 // publicDetails returns what a visitor sees of a share: the share, its owner, its
-// organization and the nodes in its root folder.
+// organization and the nodes in its root folder. Insiders also see its members.
 func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
 	share := &h.w.Share(id).Value
 	in := h.w.StoreOf(id, c)
@@ -48,9 +48,9 @@ func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
 
 // shareOwner renders the first owner of a share, or its creator, nil if there is no
 // such user.
-func (h *Handlers) shareOwner(in world.Store, portal *world.Share) any {
-	id := portal.Creator
-	if owners := h.ownersOf(portal.ID); len(owners) > 0 {
+func (h *Handlers) shareOwner(in world.Store, share *world.Share) any {
+	id := share.Creator
+	if owners := h.ownersOf(share.ID); len(owners) > 0 {
 		id = owners[0]
 	}
 	if h.w.User(id) == nil {
@@ -62,13 +62,13 @@ func (h *Handlers) shareOwner(in world.Store, portal *world.Share) any {
 }
 
 // shareOrg renders the organization of a share, nil if it has none.
-func (h *Handlers) shareOrg(portal *world.Share) any {
-	o := h.w.Org(portal.Org)
+func (h *Handlers) shareOrg(share *world.Share) any {
+	o := h.w.Org(share.Org)
 	if o == nil {
 		return nil
 	}
 	return wire.Object{
-		{"id", wire.ProfileID(portal.Org)}, {"domain", o.Value.Domain}, {"name", o.Value.Name}, {"logo", nil},
+		{"id", wire.ProfileID(share.Org)}, {"domain", o.Value.Domain}, {"name", o.Value.Name}, {"logo", nil},
 	}
 }
 
@@ -93,10 +93,10 @@ func (h *Handlers) sharesAvailable(c *wire.Call) (wire.Object, error) {
 
 // sharesOfWorkspace returns a page of the shares of a workspace: either the archived
 // or the other ones.
-func (h *Handlers) sharesOfWorkspace(c *wire.Call, room string) (wire.Object, error) {
+func (h *Handlers) sharesOfWorkspace(c *wire.Call, workspaceID string) (wire.Object, error) {
 	archived := c.Boolean("archived") // one of two lists: the archived shares, or the others
 	return h.w.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
-		return it.Workspace == room && it.Archived == archived && h.w.Role(it.ID, c.Key.User) != ""
+		return it.Workspace == workspaceID && it.Archived == archived && h.w.Role(it.ID, c.Key.User) != ""
 	}), h.shareRow)
 }
 
@@ -144,7 +144,8 @@ func (h *Handlers) shareRow(id, viewer string, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// checkShareName accepts a custom name that a new share could have.
+// checkShareName returns 202 if a share could have a custom name, and an error
+// otherwise.
 func (h *Handlers) checkShareName(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("name")
 	switch {

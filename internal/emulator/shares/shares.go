@@ -51,7 +51,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	const share, workspace = "/current/share/{share_id}/", "/current/workspace/{workspace_id}/"
 	admin, none := h.shareOfPath(world.Admin), wire.BlankForm(wire.NoFields)
 	return []*wire.Route{
-		wire.Post("shares.Create", workspace+"create/share/", wire.With(h.roomOfPath(world.Member), h.createShare),
+		wire.Post("shares.Create", workspace+"create/share/", wire.With(h.workspaceOfPath(world.Member), h.createShare),
 			wire.Form(shareFields+" storage_mode create_folder folder_node_id folder_name")),
 		wire.Get("shares.Get", share+"details/", wire.With(h.readableShare(world.CodeNoView), h.shareDetails),
 			wire.Visit, wire.Detail("share_id")),
@@ -73,7 +73,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get("shares.ListOwned", "/current/user/me/list/shares/", h.sharesOfUser, wire.Query("archived"), wire.Paged()),
 		wire.Get("shares.CheckName", "/current/shares/check/name/{name}/", h.checkShareName),
 		wire.Post("shares.Import", workspace+"import/share/{share_id}/",
-			wire.With(h.roomOfPath(world.Member), h.importShare), none),
+			wire.With(h.workspaceOfPath(world.Member), h.importShare), none),
 	}
 }
 
@@ -95,7 +95,8 @@ func (h *Handlers) shareOfPath(least world.Role) func(*wire.Call) (*world.Share,
 	}
 }
 
-// mayAct requires a role on a profile and a credential that may change it.
+// mayAct returns an error unless a user has at least the role in a profile and the
+// credential may change it.
 func (h *Handlers) mayAct(k *wire.Credential, id string, least world.Role) error {
 	if err := h.w.MayLook(k, world.Venue{Profile: id}); err != nil {
 		return err
@@ -109,8 +110,9 @@ func (h *Handlers) mayAct(k *wire.Credential, id string, least world.Role) error
 	return nil
 }
 
-// roomOfPath finds the workspace of a call and requires a role and a mode.
-func (h *Handlers) roomOfPath(least world.Role) func(*wire.Call) (string, error) {
+// workspaceOfPath returns what finds the id of the workspace in the path of a call. The
+// user must have at least the role there, and the credential may change it.
+func (h *Handlers) workspaceOfPath(least world.Role) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id := h.w.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
 		if id == "" {
@@ -120,6 +122,7 @@ func (h *Handlers) roomOfPath(least world.Role) func(*wire.Call) (string, error)
 	}
 }
 
+// tellShare writes an event of a share by the caller.
 func (h *Handlers) tellShare(c *wire.Call, it *world.Share, event string) {
 	h.w.WriteEvent(world.Event{
 		Name: event, Share: it.ID, Workspace: it.Workspace, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key),
@@ -143,6 +146,8 @@ func (h *Handlers) deleteShare(c *wire.Call, share *world.Share) (wire.Object, e
 	return nil, nil
 }
 
+// setArchived returns the handler that archives a share, or takes it back, and writes
+// the event if that changes anything.
 func (h *Handlers) setArchived(archived bool, event string) func(*wire.Call) (wire.Object, error) {
 	return wire.With(h.shareOfPath(world.Admin), func(c *wire.Call, share *world.Share) (wire.Object, error) {
 		if share.ShowsFolder() {
@@ -157,8 +162,9 @@ func (h *Handlers) setArchived(archived bool, event string) func(*wire.Call) (wi
 	})
 }
 
-// importShare moves a share of the caller into a workspace.
-func (h *Handlers) importShare(c *wire.Call, room string) (wire.Object, error) {
+// importShare moves a share that the caller owns alone, and that is in no workspace,
+// into a workspace. An archived one becomes active.
+func (h *Handlers) importShare(c *wire.Call, workspaceID string) (wire.Object, error) {
 	share, err := h.shareOfPath("")(c)
 	if err != nil {
 		return nil, err
@@ -169,13 +175,13 @@ func (h *Handlers) importShare(c *wire.Call, room string) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotOwned, "The share is not yours alone.")
 	case len(owners) > 1:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeManyOwners, "The share has several owners.")
-	case !h.w.Sharing(room):
+	case !h.w.Sharing(workspaceID):
 		return nil, sharingDisabled()
 	}
-	if err := h.shareQuota(room); err != nil {
+	if err := h.shareQuota(workspaceID); err != nil {
 		return nil, err
 	}
-	share.Workspace, share.Org, share.Archived = room, h.w.OrgOf(room), false
+	share.Workspace, share.Org, share.Archived = workspaceID, h.w.OrgOf(workspaceID), false
 	h.tellShare(c, share, "share_imported_to_workspace")
 	return nil, nil
 }
@@ -190,7 +196,8 @@ func sharingDisabled() error {
 		"The policy allows no new shares.")
 }
 
-// shareQuota rejects another share if the plan has no more.
+// shareQuota returns an error if the organization of a workspace may have no more
+// shares: by an option, or else by its plan. Without either there is no limit.
 func (h *Handlers) shareQuota(workspaceID string) error {
 	org, n := h.w.OrgOf(workspaceID), 0
 	for _, share := range h.w.AllShares() {
@@ -202,7 +209,8 @@ func (h *Handlers) shareQuota(workspaceID string) error {
 	if o := h.w.Org(org); o != nil {
 		most = orgs.PlanNamed(o.Value.Plan).Shares
 	}
-	if n < cmp.Or(h.w.Options.Shares.Limit, most, n+1) {
+	unlimited := n + 1
+	if n < cmp.Or(h.w.Options.Shares.Limit, most, unlimited) {
 		return nil
 	}
 	return wire.Refuse(http.StatusPreconditionFailed, codeShareLimit, "Feature Limit: the plan has no more shares.")
@@ -211,8 +219,10 @@ func (h *Handlers) shareQuota(workspaceID string) error {
 // linkTokenLife is ours: the lifetime of such tokens is not published.
 const linkTokenLife = time.Hour
 
-// mayRead requires access to the details of a share, or fails with the code of
-// that read. All but members need the token of the link password.
+// mayRead returns an error if the caller may not see the details of a share; code is
+// that of the refusal. A user with a role and a credential for the share needs it to be
+// open to that role; all others need its link to be open to them, and the token of its
+// password if it has one.
 func (h *Handlers) mayRead(c *wire.Call, id string, code int64) error {
 	share := &h.w.Share(id).Value
 	if c.Key != nil && h.w.Role(id, c.Key.User) != "" && h.w.Covers(c.Key, id) >= wire.Read {
@@ -235,7 +245,8 @@ func (h *Handlers) mayRead(c *wire.Call, id string, code int64) error {
 	return nil
 }
 
-// linkToken issues a token for a link; mark is that of the password it was exchanged for.
+// linkToken returns the response with a token for a link. mark is that of the password
+// which the caller sent: the token is invalid after a change of the password.
 func (h *Handlers) linkToken(it *world.Share, scope, mark string) (wire.Object, error) {
 	now := h.w.Now()
 	token := h.w.JWT(wire.Object{
@@ -243,7 +254,7 @@ func (h *Handlers) linkToken(it *world.Share, scope, mark string) (wire.Object, 
 		{"profile", it.ID},
 		{"perm", mark},
 		{"iat", now.Unix()},
-		{"exp", now.Add(linkTokenLife + time.Second - 1).Unix()},
+		{"exp", now.Add(linkTokenLife + time.Second - 1).Unix()}, // rounded up
 		{"jti", h.w.Secret()[:8]},
 	})
 	payload := wire.Object{{cmp.Or(h.w.Options.Shares.LinkTokenKey, "auth_token"), token}}
@@ -264,7 +275,8 @@ func (h *Handlers) authPassword(c *wire.Call, share *world.Share) (wire.Object, 
 	return h.linkToken(share, world.PasswordScope, h.w.PasswordMark(share))
 }
 
-// authGuest issues a token without an account (assumed: it opens what is public).
+// authGuest returns a token for a link that is open to anyone, without an account. What
+// the token opens is assumed: what is public.
 func (h *Handlers) authGuest(c *wire.Call, share *world.Share) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
@@ -276,7 +288,8 @@ func (h *Handlers) authGuest(c *wire.Call, share *world.Share) (wire.Object, err
 	return h.linkToken(share, world.GuestScope, noPassword)
 }
 
-// linkOfPath finds the share of a link, without a credential.
+// linkOfPath returns the share in the path of a call without a credential, unless it is
+// closed to guests.
 func (h *Handlers) linkOfPath(c *wire.Call) (*world.Share, error) {
 	id := h.w.ShareNamed(c.Segment("share_id"))
 	switch {

@@ -15,13 +15,15 @@ import (
 
 const titleLeast = 2 // characters
 
-// createShare creates a share of a workspace.
-func (h *Handlers) createShare(c *wire.Call, room string) (wire.Object, error) {
-	if !h.w.Sharing(room) {
+// createShare creates a share of a workspace. The draft has the fields of the form,
+// which are all checked before anything changes. An option makes the first calls fail
+// with a conflict.
+func (h *Handlers) createShare(c *wire.Call, workspaceID string) (wire.Object, error) {
+	if !h.w.Sharing(workspaceID) {
 		return nil, sharingDisabled()
 	}
 	d := &draft{h: h, c: c, creating: true}
-	d.Workspace, d.Org, d.Creator = room, h.w.OrgOf(room), c.Key.User
+	d.Workspace, d.Org, d.Creator = workspaceID, h.w.OrgOf(workspaceID), c.Key.User
 	makesFolder := d.readStorage()
 	d.NoGuestChat = true
 	d.readShare()
@@ -29,7 +31,7 @@ func (h *Handlers) createShare(c *wire.Call, room string) (wire.Object, error) {
 	if _, given := c.Field("intelligence"); !given {
 		c.Check.Missing("intelligence", "true or false.")
 	}
-	if err := cmp.Or(h.createRefusal(c), h.shareQuota(room)); err != nil {
+	if err := cmp.Or(h.createRefusal(c), h.shareQuota(workspaceID)); err != nil {
 		return nil, err
 	}
 	if h.shareConflicts < h.w.Options.Shares.Conflicts {
@@ -67,27 +69,28 @@ func (h *Handlers) makeShare(c *wire.Call, d *draft, makesFolder bool) (wire.Obj
 			world.Event{Name: "workspace_storage_folder_created", CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 		d.Folder = n.ID
 	}
-	portal := d.Share
-	portal.ID = h.w.NewProfile("")
-	portal.Title = cmp.Or(portal.Title, "Share "+strconv.Itoa(len(h.w.ShareIDs())+1))
-	for portal.CustomName == "" || h.nameTaken(portal.CustomName, portal.ID) {
-		portal.CustomName = string(world.AppendWord(nil, world.Mix(h.w.NextSerial())))[:8]
+	share := d.Share
+	share.ID = h.w.NewProfile("")
+	share.Title = cmp.Or(share.Title, "Share "+strconv.Itoa(len(h.w.ShareIDs())+1))
+	for share.CustomName == "" || h.nameTaken(share.CustomName, share.ID) {
+		share.CustomName = string(world.AppendWord(nil, world.Mix(h.w.NextSerial())))[:8]
 	}
-	h.w.KeepShare(portal)
-	h.w.PutMember(portal.ID, portal.Creator, world.Owner)
-	h.w.Lapse(&portal)
-	h.tellShare(c, &portal, "share_created")
+	h.w.KeepShare(share)
+	h.w.PutMember(share.ID, share.Creator, world.Owner)
+	h.w.Lapse(&share)
+	h.tellShare(c, &share, "share_created")
 	o := wire.Object{
-		{"id", wire.ProfileID(portal.ID)}, {"custom_name", portal.CustomName}, {"storage_mode", portal.Mode()},
+		{"id", wire.ProfileID(share.ID)}, {"custom_name", share.CustomName}, {"storage_mode", share.Mode()},
 	}
-	o = o.With(portal.ShowsFolder(), "folder_node_id", wire.Hyphenated(portal.Folder))
+	o = o.With(share.ShowsFolder(), "folder_node_id", wire.Hyphenated(share.Folder))
 	return wire.Object{{"share", o}}, nil
 }
 
 const sharedFolder = "Shared Folder"
 
 // readStorage reads what a new share shows: files of its own, or a folder of its
-// workspace. It returns true if that folder must be created.
+// workspace. It returns true if that folder must be created, which the id newFolder
+// stands for until then.
 func (d *draft) readStorage() (makesFolder bool) {
 	c := d.c
 	mode := world.ModeIndependent
@@ -129,7 +132,9 @@ func (d *draft) checkFolder() {
 	}
 }
 
-// updateShare changes a share. If a field is not valid, it changes nothing.
+// updateShare changes the fields of a share that the form has. The draft is a copy with
+// these changes, and replaces the share only if all of them are valid. The link of a
+// share in its workspace (share_link_node_id) can only be removed.
 func (h *Handlers) updateShare(c *wire.Call, it *world.Share) (wire.Object, error) {
 	d := &draft{h: h, c: c, Share: *it}
 	d.readShare()
@@ -151,7 +156,7 @@ func (h *Handlers) updateShare(c *wire.Call, it *world.Share) (wire.Object, erro
 	intelligent := !d.NoIntelligence
 	d.NoIntelligence = it.NoIntelligence // SetIntelligence changes it, with what follows from it
 	*it = d.Share
-	h.w.Lapse(it)
+	h.w.Lapse(it) // at its new expiry
 	h.w.SetIntelligence(it.ID, c.Key.User, intelligent)
 	h.tellShare(c, it, "share_updated")
 	return nil, nil
@@ -345,7 +350,9 @@ func (d *draft) background() {
 	d.BackgroundImage = n
 }
 
-// exclusions checks fields that exclude each other.
+// exclusions checks fields that exclude each other: a password and uploads by anyone
+// require a link that is open to anyone, and only a share that shows a folder has
+// another type than send.
 func (d *draft) exclusions() {
 	password, _ := d.c.Field("password")
 	_, typed := d.c.Field("share_type")
