@@ -248,7 +248,8 @@ func (d *dir) listed(ctx context.Context, f *remoteFolder, n *Node, used dirs.Na
 	return d.list(ctx, &remoteFolder{n.ID, at, local, f.depth + 1})
 }
 
-// ended adds an entry for a node that is not downloaded, with its final state.
+// ended adds an entry for a node of the folder f that is not downloaded, with its final
+// state. The zero Node stands for f itself.
 func (d *dir) ended(ctx context.Context, f *remoteFolder, n *Node, state api.DirState, err error) {
 	e := &api.DirEntry{Path: below(f.path, n.Name), Target: path.Join(f.local, n.Name), Node: n.ID}
 	d.Add(e)

@@ -128,7 +128,9 @@ func (n *nodes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// JSONType returns the type as which a value of a kind is decoded.
+// JSONType returns the type that has the members of a list in JSON: of the object that
+// holds the list, or of the list itself. It is for the report of members that no type
+// has.
 func (*nodes) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '{' {
 		return reflect.TypeFor[nodeItems]()

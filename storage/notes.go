@@ -116,8 +116,9 @@ func checkMarkdown(args input.Args, content string) error {
 	return nil
 }
 
-// write sends a request and returns the node in its response, which is called
-// node or note, or is the whole payload.
+// write sends a request and returns the node in its response, which is called node or
+// note, or is the whole payload: then its members are in Extra, and are decoded again
+// as a node.
 func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption) (*Node, error) {
 	a, err := call.Payload[struct {
 		Node  *Node                      `json:"node"` // (assumed name)

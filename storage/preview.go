@@ -91,7 +91,9 @@ var previewPath = regexp.MustCompile(
 		`/preview/([^/?#]+)/read/([^/?#]+)/file/([^/?#]+)$`,
 )
 
-// request returns the request for a file of the preview.
+// request returns the request for a file of the preview, "" for the first one. The path
+// of the access has all that the request needs: kind and ID of the profile, node, type
+// of preview, token and file.
 func (a *PreviewAccess) request(filename string) (*api.Request, error) {
 	const op = "storage.Previews.Read"
 	if a == nil {

@@ -197,9 +197,9 @@ func (d *dir) scan(ctx context.Context) error {
 	return d.scanFolder(ctx, d.root)
 }
 
-// scanFolder adds all files and folders below f to the tree of what is to be
-// sent. A folder that cannot be read becomes a failed entry; for the root it is
-// an error.
+// scanFolder adds all files and folders below f to the tree of what is to be sent. A
+// folder that cannot be read becomes a failed entry; for the root it is an error. A
+// folder with entries that are not sent (filtered) is not created as an empty one.
 func (d *dir) scanFolder(ctx context.Context, f *folder) error {
 	entries, filtered, err := d.list(ctx, f.path)
 	f.filtered = f.filtered || filtered || err != nil

@@ -33,9 +33,9 @@ func (d *dir) compare(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// compareFolder reads the folder of the target that corresponds to f. It sets
-// the IDs of the subfolders that exist, and ends the entries of files that are
-// the same there or whose name is taken.
+// compareFolder reads the folder of the target that corresponds to f, if it exists
+// (ID). It sets the IDs of the subfolders that exist, and ends the entries of files
+// that are the same there or whose name is taken.
 func (d *dir) compareFolder(ctx context.Context, f *folder) error {
 	if f.id == "" {
 		return nil
@@ -122,7 +122,9 @@ func (d *dir) resolve(ctx context.Context, f *folder) error {
 	return nil
 }
 
-// nodesOf returns the entries of a folder, each of which it lists once.
+// nodesOf returns the nodes in the folder of the target that corresponds to f, by their
+// names; there are none if it does not exist. Results are kept in listed, so that each
+// folder is listed once.
 func (d *dir) nodesOf(
 	ctx context.Context, f *folder, listed map[*folder]map[string]*storage.Node,
 ) (map[string]*storage.Node, error) {

@@ -14,8 +14,9 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// send sends the files, small ones in common calls and large ones in chunks,
-// last, and creates the folders without files.
+// send sends the files, small ones in common calls and large ones in chunks, last, and
+// creates the folders without files. It returns the refusal that has stopped it because
+// a quota or a limit is exhausted.
 func (d *dir) send(ctx context.Context) error {
 	var calls []func()
 	for _, files := range d.batches() {
@@ -34,7 +35,8 @@ func (d *dir) send(ctx context.Context) error {
 	return nil
 }
 
-// batches divides the small files into batches, each for one call.
+// batches divides the small files into batches, each for one call. With a limited rate
+// a call has the bytes of a second.
 func (d *dir) batches() (all [][]*entry) {
 	most := int64(batchBytes)
 	if d.o.BytesPerSecond > 0 {
@@ -61,7 +63,9 @@ func (f *folder) empty(visit func(f *folder)) {
 	if f.taken {
 		return
 	}
-	if f.id == "" && f.path != "" && !f.filtered && len(f.files) == 0 && len(f.folders) == 0 {
+	isEmpty := len(f.files) == 0 && len(f.folders) == 0 && !f.filtered
+	isRoot := f.path == ""
+	if isEmpty && !isRoot && f.id == "" {
 		visit(f)
 	}
 	for _, sub := range f.folders {
@@ -121,8 +125,8 @@ func (d *dir) one(ctx context.Context, e *entry) {
 	d.done(ctx, e, n.ID)
 }
 
-// file sends one file: in one call if it is small or cannot be read at random,
-// else in chunks.
+// file sends one file and returns its node: in chunks, or in one call if it is small. A
+// large file that cannot be read at random is sent as a stream.
 func (d *dir) file(ctx context.Context, e *entry) (*storage.Node, error) {
 	local, err := d.reader(ctx, e)
 	if err != nil {
@@ -192,8 +196,8 @@ func (d *dir) done(ctx context.Context, e *entry, node api.OpaqueID) {
 	d.End(ctx, e.DirEntry, api.DirDone, nil)
 }
 
-// await waits until the files of a batch are stored or have failed, and ends their
-// entries.
+// await waits until the uploads of a batch, given by their IDs, have stored their files
+// or failed, and ends the entries of these.
 func (d *dir) await(ctx context.Context, waiting map[string]*entry) {
 	if len(waiting) == 0 {
 		return
@@ -299,7 +303,7 @@ func (d *dir) refused(ctx context.Context, entries []*entry, again bool, err err
 // sendBatch sends small files in one call, and returns the entries of those
 // that it could read and has sent. There are none if the call was not made.
 func (d *dir) sendBatch(ctx context.Context, entries []*entry) (sent []*entry, _ *BatchResult, err error) {
-	room := int64(len(entries))
+	room := int64(len(entries)) // read requires a byte more for each
 	for _, e := range entries {
 		room += e.Size
 	}

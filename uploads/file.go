@@ -236,7 +236,9 @@ func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts [
 	return f
 }
 
-// run uploads the content with the given function, and returns the stored node.
+// run uploads the content with the given function, and returns the stored node. To
+// compare the version of the file (swaps), it uploads the content without a target, and
+// then replaces that of the file.
 func (f *file) run(ctx context.Context, upload func(context.Context) error) (*storage.Node, error) {
 	target := input.Fields[Target](f.op)
 	switch {
@@ -362,9 +364,10 @@ func (s *Service) children(
 	return there, nil
 }
 
-// transfer uploads the content with the given function. If the session that it
-// continues is lost, it starts over once, provided that the content can be read
-// again.
+// transfer uploads the content with the given function. If that returns a lostError,
+// because the platform has not the session or other bytes, it starts over once,
+// provided that the content can be read again. A session that cannot be continued is
+// removed.
 func (f *file) transfer(ctx context.Context, upload func(context.Context) error) error {
 	if err := call.Check(ctx, f.s.c, f.op); err != nil {
 		return err

@@ -70,8 +70,8 @@ type limitsOf struct {
 
 const limitsLife = time.Minute
 
-// of returns the limits of the plan for a folder or file. They are cached;
-// callers at the same time share one call.
+// of returns the limits of the plan for a folder or file. They are cached; callers at
+// the same time share one call: turn holds a value while none of them reads.
 func (l *limits) of(ctx context.Context, t Target, opts []api.CallOption) (*Limits, error) {
 	o := l.entry(Target{Profile: t.Profile, Folder: t.Folder, File: t.File})
 	select {
@@ -94,8 +94,8 @@ func (l *limits) of(ctx context.Context, t Target, opts []api.CallOption) (*Limi
 // mostTargets is of how many targets the limits are kept.
 const mostTargets = 1000
 
-// entry returns the cache entry for the limits of a target, a new one if there
-// is none.
+// entry returns the cache entry for the limits of a target. It adds one that has
+// expired if there is none, and clears a full cache.
 func (l *limits) entry(t Target) *limitsOf {
 	l.mu.Lock()
 	defer l.mu.Unlock()

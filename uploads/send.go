@@ -292,13 +292,13 @@ func (f *file) length(order int) int64 { return min(f.ChunkSize, f.Size-int64(or
 const lanes = 3
 
 // send sends the chunks that have not arrived, and completes the upload. If the
-// platform refuses that, another process that continues the same session may
-// have done so before: then the upload has ended.
+// platform refuses that, and not because the bytes differ, another process that
+// continues the same session may have done so before: then the upload has ended.
 func (f *file) send(ctx context.Context, arrived api.Map[int64]) error {
 	err := f.sendChunks(ctx, arrived)
+	hasEnded := []int{http.StatusNotFound, http.StatusNotAcceptable, http.StatusConflict} // perhaps
 	refusal, refused := errors.AsType[*api.Error](err)
-	if !refused || !slices.Contains(
-		[]int{http.StatusNotFound, http.StatusNotAcceptable, http.StatusConflict}, refusal.Status) || differs(err) {
+	if !refused || !slices.Contains(hasEnded, refusal.Status) || differs(err) {
 		return err
 	}
 	stateErr := f.look(ctx)
@@ -313,8 +313,8 @@ func (f *file) send(ctx context.Context, arrived api.Map[int64]) error {
 	return err
 }
 
-// sendChunks sends all chunks but those that have arrived, the last one alone with the
-// checksum of the file, and completes the upload.
+// sendChunks sends all chunks but those that have arrived, some at a time (lanes), and
+// the last one alone with the checksum of the file. Then it completes the upload.
 func (f *file) sendChunks(ctx context.Context, arrived api.Map[int64]) error {
 	last := f.chunks()
 	sums := make([]uint32, last)

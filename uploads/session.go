@@ -173,8 +173,9 @@ func (f *file) runFrom(ctx context.Context, from Session) (*storage.Node, error)
 func (f *file) resume(ctx context.Context, from Session) error {
 	f.claim(from.ID)
 	f.ID = from.ID
-	moved := !from.Modified.IsZero() && !f.modified.IsZero() && !from.Modified.Equal(f.modified)
-	if moved || from.Size != f.Size || from.storeName() != f.storeName() || !from.Target.IfVersion.Equal(f.Target.IfVersion) {
+	modified := !from.Modified.IsZero() && !f.modified.IsZero() && !from.Modified.Equal(f.modified)
+	sameTarget := from.storeName() == f.storeName() && from.Target.IfVersion.Equal(f.Target.IfVersion)
+	if modified || from.Size != f.Size || !sameTarget {
 		return &lostError{err: api.ErrChanged}
 	}
 	f.Session = from

@@ -117,7 +117,8 @@ type answer struct {
 	Bare    Upload  `json:",embed,inline"`
 }
 
-// upload returns the upload of either form.
+// upload returns the upload of a response: its member session, or the whole payload,
+// whose status may be that of the envelope.
 func (a *answer) upload() *Upload {
 	if a.Session != nil {
 		return a.Session

@@ -34,8 +34,8 @@ func newEnded(polls *activity.Service) *ended {
 	return &ended{polls: polls, waiting: map[api.OpaqueID]chan struct{}{}, heard: make(chan struct{})}
 }
 
-// add returns a channel that receives a value when one of the uploads may have
-// changed, and a function that stops that.
+// add returns a channel that receives a value when one of the uploads may have changed,
+// and a function that stops that. The last one to stop ends the poll for activity.
 func (e *ended) add(uploads []api.OpaqueID) (changed <-chan struct{}, remove func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -69,8 +69,9 @@ func (e *ended) watch(ctx context.Context) {
 	}
 }
 
-// report signals the waiting uploads that have changed according to the fields
-// of activity, or all of them.
+// report signals the waiting uploads that have changed according to the fields of
+// activity, or all of them. A field without an ID concerns every upload. It also wakes
+// those that wait for a time: while the poll runs, they need not be read so often.
 func (e *ended) report(all bool, fields api.Map[api.Time]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,9 +92,11 @@ func (e *ended) report(all bool, fields api.Map[api.Time]) {
 	}
 }
 
-// next returns when to read an upload again that waits since a time and was
-// just read, and a channel that is closed when that may change. After a while
-// it starts to poll for activity, so that uploads need to be read less often.
+// next returns when to read an upload again that waits since a time and was read at
+// another, and a channel that is closed when that may change. An upload that waits
+// longer than quick starts a poll for activity, at the lowest priority. While the poll
+// runs, reads are rare (lookAgain), because it reports changes; otherwise a pause is an
+// eighth of the time waited.
 func (e *ended) next(since, read time.Time) (at time.Time, heard <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

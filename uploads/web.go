@@ -56,8 +56,8 @@ type webAnswer struct {
 	Bare   WebImport  `json:",embed,inline"`
 }
 
-// found returns the import of a response, which is a member or the whole
-// payload.
+// found returns the import of a response: its member, or the whole payload, whose
+// status may be that of the envelope.
 func (a *webAnswer) found() *WebImport {
 	w := a.Import
 	if w == nil {

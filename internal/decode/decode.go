@@ -94,8 +94,9 @@ func (e *Envelope[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// Decode decodes a response and reports whether the envelope says that the call
-// failed. Most responses have the documented types, so the first pass is strict, which is
+// Decode decodes a response and reports whether the envelope says that the call failed.
+// The payload is the member e.Member or, if that is "", the whole response, also a bare
+// list. Most responses have the documented types, so the first pass is strict, which is
 // fastest. Only after a mismatch there is a second one, which is lenient.
 func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, err error) {
 	if len(b) > sparse {

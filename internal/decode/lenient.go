@@ -43,10 +43,11 @@ func (c *converter) value(dec *jsontext.Decoder, v any) error {
 		c.enter(dec.StackDepth()+1, to)
 	}
 	t := traitsOf(element(to.Type()))
-	if kind == 'n' || kind == jsontext.KindInvalid || t.own && !c.tolerant || c.fits(to, t, kind) {
+	nothing := kind == 'n' || kind == jsontext.KindInvalid
+	if nothing || t.ownMethod && !c.tolerant || c.fits(to, t, kind) {
 		return errSkip // use the default decoding
 	}
-	if t.kind == reflect.Map && t.own && kind == '{' { // its own method would not use c
+	if t.kind == reflect.Map && t.ownMethod && kind == '{' { // its own method would not use c
 		if to.Type().Elem().Kind() == reflect.Bool {
 			return c.flags(dec, to)
 		}
@@ -62,7 +63,13 @@ func (c *converter) value(dec *jsontext.Decoder, v any) error {
 		value.Set(reflect.New(value.Type().Elem()))
 		value = value.Elem()
 	}
-	if t.own && jsonv2.Unmarshal(raw, value.Addr().Interface(), options, c.scalars) == nil || !t.own && convert(value, raw) {
+	converted := false
+	if t.ownMethod {
+		converted = jsonv2.Unmarshal(raw, value.Addr().Interface(), options, c.scalars) == nil
+	} else {
+		converted = convert(value, raw)
+	}
+	if converted {
 		return nil
 	}
 	return c.unreadable(dec, to, raw)
@@ -70,10 +77,10 @@ func (c *converter) value(dec *jsontext.Decoder, v any) error {
 
 // traits are what the decoder needs to know of a type.
 type traits struct {
-	kind  reflect.Kind
-	own   bool // has its own JSON method
-	text  bool // is a string in JSON, such as a time
-	wraps bool // is a nested of any type
+	kind      reflect.Kind
+	ownMethod bool // has its own JSON method
+	text      bool // is a string in JSON, such as a time
+	wraps     bool // is a nested of any type
 }
 
 var known sync.Map //nolint:gochecknoglobals // a cache of *traits by reflect.Type
@@ -87,7 +94,7 @@ func traitsOf(t reflect.Type) *traits {
 	}
 	p := reflect.PointerTo(t)
 	found := &traits{kind: t.Kind(), text: isText(t), wraps: p.Implements(reflect.TypeFor[wrapper]())}
-	found.own = found.text || p.Implements(reflect.TypeFor[jsonv2.UnmarshalerFrom]()) ||
+	found.ownMethod = found.text || p.Implements(reflect.TypeFor[jsonv2.UnmarshalerFrom]()) ||
 		p.Implements(reflect.TypeFor[jsonv2.Unmarshaler]())
 	known.Store(t, found)
 	return found
@@ -99,13 +106,13 @@ func (c *converter) fits(to reflect.Value, t *traits, kind jsontext.Kind) bool {
 	case reflect.Struct:
 		return kind == '{' && !t.text || t.wraps
 	case reflect.Map:
-		return kind == '{' && (!t.own || to.Kind() == reflect.Pointer)
+		return kind == '{' && (!t.ownMethod || to.Kind() == reflect.Pointer)
 	case reflect.Slice:
-		return kind == '[' || kind == '{' && t.own || !c.tolerant
+		return kind == '[' || kind == '{' && t.ownMethod || !c.tolerant
 	case reflect.String:
-		return kind == '"' && !t.own
+		return kind == '"' && !t.ownMethod
 	case reflect.Bool:
-		return (kind == 't' || kind == 'f') && !t.own
+		return (kind == 't' || kind == 'f') && !t.ownMethod
 	case reflect.Interface:
 		return true
 	default: // a number may be too large or have a fraction
@@ -190,35 +197,40 @@ func (c *converter) flags(dec *jsontext.Decoder, to reflect.Value) error {
 	return err
 }
 
-// required reports whether the value that was read last, of documented type t,
-// is one without which the response cannot be used: an ID or a cursor, or the
-// list of records itself.
+// required reports whether the value that was read last, of documented type t, is one
+// without which the response cannot be used: an ID or a cursor, or the list of records
+// itself.
 func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 	depth := dec.StackDepth()
 	if depth == 0 {
 		return true
 	}
-	frame, container := c.frames[depth], isContainer(t)
-	if kind, _ := dec.StackIndex(depth); kind == '[' { // an element is required if its list is
-		depth--
-		frame, t = c.frames[depth], reflect.SliceOf(t)
-	} else if !container {
-		field := ""
-		if frame.IsValid() {
-			field = fieldOf(frame.Type(), dec.StackPointer().LastToken())
-		}
-		return slices.Contains([]string{"ID", "HasMore", "NextCursor", "Cursor", "NextOffset"}, field)
+	switch kind, _ := dec.StackIndex(depth); {
+	case kind == '[': // an element is required if its list is
+		return isContainer(t) && c.isPayload(dec, depth-1, reflect.SliceOf(t))
+	case isContainer(t):
+		return c.isPayload(dec, depth, t)
+	case !c.frames[depth].IsValid():
+		return false
 	}
+	field := fieldOf(c.frames[depth].Type(), dec.StackPointer().LastToken())
+	return slices.Contains([]string{"ID", "HasMore", "NextCursor", "Cursor", "NextOffset"}, field)
+}
+
+// isPayload reports whether an object or list of type t, a member of the object at a depth
+// of the response, is the payload or a list of records in it. What is in a row, or in a
+// record, which has an Extra, is neither.
+func (c *converter) isPayload(dec *jsontext.Decoder, depth int, t reflect.Type) bool {
 	for i := 1; i <= depth; i++ {
 		if kind, _ := dec.StackIndex(i); kind == '[' {
 			return false // inside a row
 		}
 	}
-	if !container || frame.IsValid() && extraOf(frame).IsValid() {
+	if frame := c.frames[depth]; frame.IsValid() && extraOf(frame).IsValid() {
 		return false // inside a record
 	}
-	root := depth <= 1 || depth == 2 && strings.HasPrefix(string(dec.StackPointer()), "/response/")
-	return root || isRecords(t)
+	atRoot := depth <= 1 || depth == 2 && strings.HasPrefix(string(dec.StackPointer()), "/response/")
+	return atRoot || isRecords(t)
 }
 
 // element returns the type that a pointer type points to, and t for other types.

@@ -34,7 +34,7 @@ func IsRecords(t reflect.Type) bool { return isRecords(t) }
 func IsInlined(f reflect.StructField) bool { return inlined(f) }
 
 // HasMethod reports whether t has its own method to decode JSON, or is a text.
-func HasMethod(t reflect.Type) bool { return traitsOf(t).own }
+func HasMethod(t reflect.Type) bool { return traitsOf(t).ownMethod }
 
 // FixOf reports whether a function is registered for t by [Fix], and returns what it takes.
 func FixOf(t reflect.Type) (takes []Taken, found bool) {

@@ -119,7 +119,8 @@ func pathByKind(in api.Profile, templates []string, segments ...string) api.Rout
 	return refused(templates[0], in.OneOf("", "in", kinds...)) // the call fills in its name
 }
 
-// refused returns an invalid Route with the error of a profile.
+// refused returns an invalid Route with err, the error of a profile. Only [api.Path]
+// makes an invalid Route, so its error is replaced in place.
 func refused(template string, err error) api.Route {
 	r := api.Path(template, "") // a blank segment is an error
 	got, _ := errors.AsType[*api.InputError](r.Err())

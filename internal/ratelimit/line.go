@@ -40,7 +40,8 @@ func (g *Group) leave(w *caller, err error) {
 	}
 }
 
-// finish ends a wait.
+// finish ends a wait: the caller leaves the line and gets its call, or the error why it
+// cannot start.
 func (g *Group) finish(w *caller, c Call, err error) {
 	i := slices.Index(g.waiting[w.class], w)
 	g.waiting[w.class] = slices.Delete(g.waiting[w.class], i, i+1)
@@ -52,10 +53,11 @@ func (g *Group) finish(w *caller, c Call, err error) {
 	close(w.expected)
 }
 
-// give ends a wait with an error if it exceeds the deadline, or if the server requires it and
-// it exceeds maxWait. It reports whether it did.
-func (g *Group) give(w *caller, o opening, now time.Time) bool {
-	if !o.at.Before(busy) {
+// endLongWait ends a wait with an error if the call cannot start before its deadline,
+// or if the server requires a longer wait than the caller allows (maxWait). It reports
+// whether it did. That a slot is busy, so that its end is not known, is no reason.
+func (g *Group) endLongWait(w *caller, o opening, now time.Time) bool {
+	if !o.at.Before(busy) { // a slot whose end is not known
 		o.at = o.ordered
 	}
 	late := !w.deadline.IsZero() && w.deadline.Before(o.at)
@@ -72,19 +74,22 @@ func (g *Group) give(w *caller, o opening, now time.Time) bool {
 	return true
 }
 
-// close ends the waits that have become too long by what the server requires.
-func (g *Group) close() {
+// endLongWaits ends the waits that have become too long by what the server requires,
+// and starts the callers that may start then.
+func (g *Group) endLongWaits() {
 	now := time.Now()
 	o := g.ordered(now)
 	for _, all := range g.waiting {
 		for _, w := range slices.Clone(all) {
-			g.give(w, o, now)
+			g.endLongWait(w, o, now)
 		}
 	}
 	g.advance()
 }
 
-// advance starts the callers that may start now, and sets the alarm for the next one.
+// advance starts the callers that may start now, one after the other, and ends waits
+// that are too long. The first caller that must wait is informed, and an alarm is set
+// for its start.
 func (g *Group) advance() {
 	for {
 		now := time.Now()
@@ -100,7 +105,7 @@ func (g *Group) advance() {
 				g.finish(w, c, nil)
 				continue
 			}
-			if g.give(w, o, now) {
+			if g.endLongWait(w, o, now) {
 				continue
 			}
 			w.expect(o)
@@ -113,7 +118,8 @@ func (g *Group) advance() {
 	}
 }
 
-// expect reports to a caller when its call is expected to start, once.
+// expect reports to a caller when its call is expected to start, once. A slot whose
+// call runs has no known end: then it reports nothing.
 func (w *caller) expect(o opening) {
 	w.ordered = w.ordered || o.refused
 	if !w.reported && o.at.Before(busy) {
@@ -130,8 +136,9 @@ func (g *Group) overdue(c Class) bool {
 	return patient || g.passed[c] >= mostPassed
 }
 
-// pass counts the start of a call of a class. If loops are spread, calls of the program
-// start beside them.
+// pass counts the start of a call of a class: it has passed those that wait in the
+// classes behind. If loops are spread, calls of the program start beside them, and pass
+// none.
 func (g *Group) pass(c Class) {
 	g.passed[c] = 0
 	if c == Program && g.long != nil {
@@ -144,7 +151,7 @@ func (g *Group) pass(c Class) {
 	}
 }
 
-// wakeAfter calls advance after d.
+// wakeAfter sets the one alarm of the group, which calls advance after d.
 func (g *Group) wakeAfter(d time.Duration) {
 	if g.alarm != nil {
 		g.alarm.Reset(d)
@@ -157,25 +164,33 @@ func (g *Group) wakeAfter(d time.Duration) {
 	})
 }
 
-// choose returns the next caller, nil if there is none, and when it may start.
+// choose returns the next caller, nil if none waits, and when it may start: the first
+// one of the first class, unless a later class is overdue, or may start while that must
+// wait.
 func (g *Group) choose(now time.Time) (next *caller, at time.Time) {
 	for c := range Class(classes) {
 		if len(g.waiting[c]) == 0 {
 			continue
 		}
 		due := g.due(c, now)
-		if next == nil || g.overdue(c) && !due.After(now) || due.Before(at) && at.After(now) {
+		first := next == nil
+		goesBefore := g.overdue(c) && !due.After(now)
+		isEarlier := at.After(now) && due.Before(at) // than those of the classes before it
+		if first || goesBefore || isEarlier {
 			next, at = g.waiting[c][0], due
 		}
 	}
 	return next, at
 }
 
-// due returns when a call of a class may start.
+// due returns when a call of a class may start, apart from the windows. The program may
+// start calls at once. Loops are spread over a long window, and after a quiet time a
+// burst of their calls starts at once; without a long window two of them run at a time,
+// of which one that runs long does not count.
 func (g *Group) due(c Class, now time.Time) time.Time {
 	switch last := len(g.running) - mostRunning; {
 	case c == Program:
-	case g.long != nil:
+	case g.long != nil: // burst calls start before they are paid for
 		return g.paid.Add((1 - burst) * g.long.shortest())
 	case last >= 0:
 		return g.running[last].Started.Add(longestRun)
@@ -183,7 +198,8 @@ func (g *Group) due(c Class, now time.Time) time.Time {
 	return now
 }
 
-// begin records the start of a call: in a long window, and with its loop.
+// begin records the start of a call: in the spread over a long window, or among the
+// running calls of loops, and in the state of its loop.
 func (g *Group) begin(c Call, class Class) {
 	var every time.Duration // between two calls of Woken and Rest, if they are spread
 	switch {

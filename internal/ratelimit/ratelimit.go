@@ -134,7 +134,7 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Wait
 	w := &caller{turn: turn, class: class, maxWait: maxWait, asked: now, expected: make(chan opening, 1)}
 	w.deadline, _ = ctx.Deadline()
 	g.waiting[class] = append(g.waiting[class], w)
-	g.give(w, g.ordered(now), now)
+	g.endLongWait(w, g.ordered(now), now)
 	g.advance()
 	g.mu.Unlock()
 	return g.wait(ctx, w, waiting)
@@ -230,7 +230,8 @@ func (w *window) free(n uint64, since time.Time, maxWait time.Duration) time.Tim
 	}
 	if !at.IsZero() {
 		expiry := at.Add(w.Size + w.Size/1000)
-		if !w.sliding && !at.After(w.end) && w.Size > 2*rounding { // a shorter one may slide unnoticed
+		ends := !w.sliding && w.Size > 2*rounding // a shorter one may slide unnoticed
+		if ends && !at.After(w.end) {
 			expiry = times.Earlier(expiry, w.end)
 		}
 		at = expiry
@@ -274,7 +275,7 @@ func (g *Group) Close(until time.Time, limit int) {
 		until = until.Add(w.spread())
 	}
 	g.opens = times.Later(g.opens, until)
-	g.close()
+	g.endLongWaits()
 }
 
 // Full returns the limit of a window announced as used up, and the start of the
@@ -319,7 +320,7 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 			opens = reset.Add(w.spread())
 		}
 		g.full = claim{limit, reset, times.Earlier(opens, now.Add(believed))}
-		g.close()
+		g.endLongWaits()
 	}
 }
 

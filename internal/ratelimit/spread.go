@@ -32,7 +32,10 @@ const (
 	Patience = 200 * time.Second
 )
 
-// pay records the start of a call, and returns the time between two of Woken and Rest.
+// pay records the start of a call in the spread, and returns the time between two calls
+// of Woken and Rest. A call of Program raises its rate; those of a burst count as one.
+// A call of a loop uses up the time until paid, and pays a part of the debt: that is
+// made by calls of Rest that start before one of Woken and use up nothing.
 func (g *Group) pay(c Class, now time.Time) (every time.Duration) {
 	every = g.every(now)
 	switch {
@@ -41,7 +44,7 @@ func (g *Group) pay(c Class, now time.Time) (every time.Duration) {
 		g.steady, g.latest = g.rate(now)+part/float64(memory), now
 	case c == Rest && len(g.waiting[Woken]) > 0: // one of Woken follows at once
 		g.debt += every
-	default:
+	default: // an eighth of the debt, or a quarter of the time if that is more
 		part := min(g.debt, max(every, g.debt/2)/4)
 		g.debt -= part
 		g.paid = times.Later(g.paid, now).Add(every + part)
@@ -54,8 +57,9 @@ func (s *spread) rate(now time.Time) float64 {
 	return s.steady * math.Exp(-float64(now.Sub(s.latest))/float64(memory))
 }
 
-// every returns the time between two calls of Woken and Rest with which none waits long for a
-// slot, if the program goes on as before.
+// every returns the time between two calls of Woken and Rest with which none waits long
+// for a slot, if the program goes on as before. For each slot in use it divides the
+// time until the slot is free by the calls that loops may start until then.
 func (g *Group) every(now time.Time) time.Duration {
 	w, rate, every := g.long, g.rate(now), g.long.shortest()
 	for i := range w.slots {
@@ -64,7 +68,8 @@ func (g *Group) every(now time.Time) time.Duration {
 			continue
 		}
 		left := float64(times.Earlier(at, now).Add(w.Size).Sub(now)) // until the slot is free
-		calls := float64(max(i+1-w.Max/reserved, (i+1)/2)) - rate*left
+		mayStart := max(i+1-w.Max/reserved, (i+1)/2)                 // calls until then, without a reserve
+		calls := float64(mayStart) - rate*left                       // of loops
 		every = max(every, time.Duration(left/max(1, calls)))
 	}
 	return min(every, mostStretch*w.shortest())

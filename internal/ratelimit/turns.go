@@ -75,6 +75,7 @@ func (t *Turn) State() (s State) {
 // Set sets the class of the next call.
 func (t *Turn) Set(c Class) { t.change(func(t *Turn) { t.state.Class = c }) }
 
+// change calls f with the state locked; a nil Turn has none.
 func (t *Turn) change(f func(t *Turn)) {
 	if t != nil {
 		t.mu.Lock()

@@ -59,6 +59,8 @@ func ParseBase(address string) (Base, error) {
 	return b, nil
 }
 
+// checkAddress returns an error for a URL that has more or less than a scheme, a host,
+// and perhaps a port and a path.
 func checkAddress(u *url.URL) error {
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http":

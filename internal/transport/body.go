@@ -39,6 +39,7 @@ type reader struct {
 	closed  atomic.Bool
 }
 
+// newReader returns a body that ends with ctx.
 func newReader(ctx context.Context, content io.ReadCloser) *reader {
 	ctx, end := context.WithCancelCause(ctx)
 	r := &reader{content: content, ctx: ctx, end: end, buf: make([]byte, 32<<10)}
@@ -51,6 +52,8 @@ func (r *reader) endWith(ctx context.Context) (undo func() bool) {
 	return context.AfterFunc(ctx, func() { r.end(ctx.Err()) })
 }
 
+// Read reads content in a goroutine, and returns when ctx ends although that may still
+// be blocked. So content is read into a buffer of its own and then copied.
 func (r *reader) Read(p []byte) (n int, err error) {
 	if r.ctx.Err() == nil {
 		r.reading.Store(true)
@@ -65,13 +68,15 @@ func (r *reader) Read(p []byte) (n int, err error) {
 	return copy(p, r.buf[:n]), err
 }
 
+// Close closes the content and ends a Read that is under way.
 func (r *reader) Close() error {
 	r.closeContent()
 	r.end(io.ErrClosedPipe)
 	return nil
 }
 
-// closeContent does not wait for a Close during a Read, which may block as well.
+// closeContent closes the content once. During a Read it does not wait for that, which
+// may block as the Read does.
 func (r *reader) closeContent() {
 	switch {
 	case r.closed.Swap(true):
@@ -91,6 +96,8 @@ type watchdog struct {
 	timer *time.Timer
 }
 
+// newWatchdog returns a watchdog whose timer closes the body that the watchdog then
+// has. The pool requires the result any.
 func newWatchdog() any {
 	w := new(watchdog)
 	w.timer = time.AfterFunc(bodyTimeout, func() { _ = w.body.Close() })
@@ -167,6 +174,7 @@ type stream struct {
 	end  func(error)
 }
 
+// Read reads the body. At its end, and after an error, it calls end, once.
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
 	switch err {

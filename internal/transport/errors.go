@@ -25,6 +25,8 @@ type callError struct {
 	last error // error of the attempt before; may be nil
 }
 
+// Error returns the operation, the text of the error or the one in its place, and the
+// error of the attempt before.
 func (e *callError) Error() string {
 	s := "fastio: " + e.op + ": " + cmp.Or(e.text, call.Within(e.op, e.err))
 	if e.last != nil {
@@ -54,6 +56,7 @@ func refuse(req *http.Request, err error) error {
 	return &unsentError{err}
 }
 
+// closeBody closes the body of a request, if it has one.
 func closeBody(req *http.Request) {
 	if req.Body != nil {
 		_ = req.Body.Close()

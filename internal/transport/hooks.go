@@ -42,6 +42,7 @@ func (c *Client) observeCall(ctx context.Context, r *api.Request, stream bool) (
 // errPanicked is the result of a call that middleware or a transport ends by a panic.
 var errPanicked = errors.New("fastio: the call panicked")
 
+// observeRetry logs and reports that an attempt is followed by another one.
 func (x *exchange) observeRetry(ctx context.Context) {
 	r := api.RetryEvent{Op: x.request.Op, Attempt: x.attempt, Wait: x.wait, Err: x.failure}
 	x.client.Logger().LogAttrs(ctx, slog.LevelWarn, "fastio retry", slog.String("op", r.Op), slog.Int("attempt", r.Attempt),
@@ -89,6 +90,7 @@ func (x *exchange) logLimiter(ctx context.Context) *time.Timer {
 	})
 }
 
+// observeRefresh logs and reports that the token of the call was replaced, or why not.
 func (x *exchange) observeRefresh(ctx context.Context, err error) {
 	r := api.RefreshEvent{Op: x.request.Op, Err: err}
 	x.client.Logger().LogAttrs(ctx, slog.LevelWarn, "fastio refresh", slog.String("op", r.Op), slog.Any("err", err))

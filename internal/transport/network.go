@@ -51,7 +51,8 @@ var (
 	errSentBefore = errors.New("middleware sent a request again that must be sent once")
 )
 
-// sendOnce sends a request, and counts it as long as the server may have processed it.
+// sendOnce sends a request, and counts it as unsettled as long as the server may have
+// processed it. It refuses a second one if the request must be sent once.
 func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error) {
 	if x.unsettled.Add(1) > 1 && x.request.Replay == api.ReplayOnce && req.Response == nil { // it follows no redirect
 		x.unsettled.Add(-1)
@@ -93,9 +94,11 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 	return resp, err
 }
 
-// guard returns the request for net/http, which cannot retry it: within the timeout of an
-// attempt, and with a watcher (nil for another transport) or an empty body that cannot be
-// read again.
+// guard returns the request in a form that net/http cannot retry: it has a body that
+// cannot be read again, if need be an empty one, or a watcher that stops a second
+// connection. The context has the timeout of an attempt, and cancel ends it (nil
+// without a timeout and a watcher that stops). w is nil for another transport than that
+// of net/http.
 func (s *sender) guard(x *exchange, req *http.Request) (_ *http.Request, w *watcher, cancel context.CancelFunc) {
 	timeout := cmp.Or(x.request.Attempt, s.timeout)
 	empty := req.Body == nil || req.Body == http.NoBody
@@ -161,6 +164,8 @@ func (w *watcher) gotConn(info httptrace.GotConnInfo) {
 
 func (w *watcher) wroteHeaders() { w.wrote.Store(true) }
 
+// isHTTP1 reports whether a connection speaks HTTP/1: with TLS, both sides have agreed
+// on the protocol, and without TLS it is HTTP/1 unless the transport uses HTTP/2 there.
 func (w *watcher) isHTTP1(conn net.Conn) bool {
 	if secure, ok := conn.(*tls.Conn); ok {
 		return secure.ConnectionState().NegotiatedProtocol != "h2"
@@ -249,8 +254,8 @@ func (x *exchange) fixLocation(resp *http.Response, base *url.URL) {
 	location := resp.Header.Get("Location")
 	to, err := base.Parse(location)
 	x.away = nil
-	if err == nil && location != "" && x.request.Hop && x.request.Method == http.MethodGet &&
-		resp.StatusCode == http.StatusTemporaryRedirect {
+	mayFollow := x.request.Hop && x.request.Method == http.MethodGet && resp.StatusCode == http.StatusTemporaryRedirect
+	if err == nil && location != "" && mayFollow {
 		x.away = to
 	}
 	if err != nil || x.request.Hop {
@@ -265,9 +270,9 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	first := via[0]
 	x, _ := first.Context().Value(exchangeKey{}).(*exchange)
 	path, _ := x.request.Path.Split()
-	if len(via) >= most || first.Method != http.MethodGet || x.request.Hop ||
-		!linkSecret(&x.options).IsZero() || redact.Path(path) != path ||
-		req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host || req.URL.User != nil {
+	hasSecret := x.request.Hop || !linkSecret(&x.options).IsZero() || redact.Path(path) != path
+	leaves := req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host || req.URL.User != nil
+	if len(via) >= most || first.Method != http.MethodGet || hasSecret || leaves {
 		return http.ErrUseLastResponse
 	}
 	return nil

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// OneOf reads a field with a few values.
+// OneOf reads a field that has one of the known values into a variable, which keeps its
+// value if the field is left out.
 func OneOf(c *Call, name string, into *string, known ...string) {
 	if value, given := c.Field(name); given {
 		c.Check.InvalidIf(!slices.Contains(known, value), name, "One of "+strings.Join(known, ", ")+".")
@@ -14,7 +15,8 @@ func OneOf(c *Call, name string, into *string, known ...string) {
 	}
 }
 
-// JSONText reads a field of JSON text, which may be cleared.
+// JSONText reads a field of JSON text into a variable, which keeps its value if the
+// field is left out. null and "" clear it.
 func JSONText[T ~string](c *Call, name string, into *T) {
 	value, given := c.Field(name)
 	switch {

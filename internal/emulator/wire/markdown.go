@@ -164,6 +164,7 @@ func (w *markdown) table(rows []Object) {
 	}
 }
 
+// row writes a row of a table: the text of each column.
 func (w *markdown) row(columns []string, text func(column string) string) {
 	for _, column := range columns {
 		w.WriteString("| " + text(column) + " ")

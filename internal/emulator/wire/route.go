@@ -106,6 +106,8 @@ func Delete(op, pattern string, handle func(*Call) (Object, error), options ...R
 	return newRoute(http.MethodDelete, op, pattern, handle, options)
 }
 
+// newRoute returns a route with the defaults of its method and then the options: every
+// method but GET writes, and the body is not read.
 func newRoute(method, op, pattern string, handle func(*Call) (Object, error), options []RouteOption) *Route {
 	r := &Route{
 		Op: op, Method: method, Pattern: pattern, Handle: handle, Writes: method != http.MethodGet,
@@ -196,7 +198,8 @@ func Params(described ...string) RouteOption {
 // Detail describes the parameters of an endpoint that shows one profile.
 func Detail(name string) RouteOption { return Params("/"+name+":string:id or name", ByLevel) }
 
-// Paged describes the parameters of an endpoint that lists profiles.
+// Paged describes the parameters of an endpoint that lists profiles: those of the path,
+// then limit, offset and the level of detail.
 func Paged(path ...string) RouteOption {
 	var described []string
 	for _, name := range path {

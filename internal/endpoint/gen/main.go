@@ -296,7 +296,9 @@ func parameterOf(name string) parameter {
 	return p
 }
 
-// write adds the source of a constructor to b.
+// write adds the source of a constructor to b. The kinds of profiles may require
+// different credentials: then the source has a branch for the first kind that differs
+// (twin).
 func (c *constructor) write(b *bytes.Buffer) error {
 	fields, params, err := c.fields()
 	if err != nil {
@@ -405,7 +407,9 @@ func (c *constructor) content() (field string, p parameter) {
 	}
 }
 
-// writePath writes the field Path and returns the parameters for its placeholders.
+// writePath writes the field Path and returns the parameters for its placeholders: one
+// for each, several IDs for the last one of a list, and first a profile if the paths
+// differ by its kind.
 func (c *constructor) writePath(b *strings.Builder) []parameter {
 	var params []parameter
 	var segments []string
