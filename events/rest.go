@@ -35,12 +35,11 @@ func (r *rest) slice() (low, high int64) {
 	}
 }
 
-// shrink makes the current slice of time smaller, at most half as large, and
-// reports whether it could. The pass lasts from one time, which may be zero, to
-// another.
+// shrink makes the current slice of time smaller, at most half as large, and reports
+// whether it could. The pass lasts from one time, which may be zero, to another.
 //
-// What the pages have shown, s, decides on which side the first slices begin,
-// and their width: then most of the events that are found again are still
+// The first slices are half as wide as the time that the refused pages have covered, s,
+// and begin on their side: then most of the events that are found again are still
 // remembered as duplicates. It does not change what is searched.
 func (r *rest) shrink(s seen, from, to time.Time) bool {
 	if r.High == 0 {
@@ -49,21 +48,21 @@ func (r *rest) shrink(s seen, from, to time.Time) bool {
 	first := r.Width == 0
 	if first && s.least > r.Low && s.least < r.High {
 		r.Up = s.last > s.first
-		if r.Up && r.Low == 0 {
+		if r.Up && r.Low == 0 { // the log begins at an unknown time: what is older than s comes last
 			r.Older, r.Low = s.least-1, s.least
 		}
 	}
 	low, high := r.slice()
-	largest := (high - low + 1) / 2
-	if largest < 1 {
+	half := (high - low + 1) / 2
+	if half < 1 {
 		return false
 	}
-	r.Width, r.Fit = largest, s.count
+	r.Width, r.Fit = half, s.count
 	switch {
 	case first && r.Up:
-		r.Width = min(max((s.most-low)/2, 1), largest)
+		r.Width = min(max((s.most-low)/2, 1), half)
 	case first && s.least > 0:
-		r.Width = min(max((high-s.least)/2, 1), largest)
+		r.Width = min(max((high-s.least)/2, 1), half)
 	}
 	return true
 }
@@ -99,8 +98,10 @@ var errRest = errors.New("invalid rest of a pass")
 func (r *rest) check() error {
 	const latest = 1 << 40
 	low, high := r.slice()
-	if *r != (rest{}) && (low < 0 || high < low || high > latest || r.Older < 0 || r.Older > latest ||
-		r.Width < 0 || r.Width > r.High-r.Low+1 || r.Fit < 0) {
+	badSlice := low < 0 || high < low || high > latest
+	badOlder := r.Older < 0 || r.Older > latest
+	badWidth := r.Width < 0 || r.Width > r.High-r.Low+1
+	if *r != (rest{}) && (badSlice || badOlder || badWidth || r.Fit < 0) {
 		return errRest
 	}
 	return nil

@@ -118,26 +118,35 @@ func (s *Subscription) startAtServerTime() {
 	s.pending.start(s.from.cursor)
 }
 
-// awaitSweep sleeps until the next sweep is due, or until stateCtx is done, which
-// is when the socket closes. Subscriptions that begin together have their first
-// sweeps at different times, by their phase.
+// awaitSweep sleeps until the next sweep is due, or until stateCtx is done, which is when
+// the socket closes.
 func (s *Subscription) awaitSweep(stateCtx context.Context) {
 	for {
-		pause := max(s.o.Sweep, s.s.spread())
-		switch { // the first sweep is up to three polls
-		case !s.polled.start.began.IsZero():
-			pause = s.o.Sweep + time.Duration(s.polled.phase*float64(max(0, 3*s.s.spread()-s.o.Sweep)))
-		case s.polled.phase > 0:
-			pause = max(s.o.Sweep, 3*s.s.spread())
-		}
-		pause -= time.Since(s.polled.swept)
+		pause := s.sweepInterval() - time.Since(s.polled.swept)
 		if pause <= 0 {
 			return
 		}
-		if wait.Sleep(stateCtx, min(pause, s.o.Sweep)) != nil { // then again: spread changes
+		if wait.Sleep(stateCtx, min(pause, s.o.Sweep)) != nil { // then again: the interval changes
 			return
 		}
 	}
+}
+
+// sweepInterval returns the time from one sweep to the next: [SubscribeOptions.Sweep], or
+// longer if many subscriptions sweep within the rate limit of polls. The first sweep is up to
+// three polls, so that it and the second one have three times as long. Subscriptions that begin
+// together have their first sweeps at different times, by their phase, 0 to 1.
+func (s *Subscription) sweepInterval() time.Duration {
+	const firstPolls = 3
+	all := s.s.spread() // in which all subscriptions may sweep once
+	isFirst := !s.polled.start.began.IsZero()
+	switch {
+	case isFirst:
+		return s.o.Sweep + time.Duration(s.polled.phase*float64(max(0, firstPolls*all-s.o.Sweep)))
+	case s.polled.phase > 0: // the second one
+		return max(s.o.Sweep, firstPolls*all)
+	}
+	return max(s.o.Sweep, all)
 }
 
 // baseline finds the start with polls. Earlier changes are not reported: a list after
@@ -210,8 +219,8 @@ func (s *Subscription) pollUntilSocket(ctx, stateCtx context.Context) error {
 }
 
 // sweep polls once for changes that were lost or became visible late: ask begins
-// [SubscribeOptions.Overlap] before the cursor. The first poll of a subscription, whose
-// start is not checked yet, also corrects where it starts.
+// [SubscribeOptions.Overlap] before the cursor. The first sweep also checks where the
+// subscription starts, if that is the server's time and not the result of a poll.
 func (s *Subscription) sweep(ctx context.Context) error {
 	first := !s.polled.start.began.IsZero()
 	r, err := s.ask(ctx, s.polled.cursor)
@@ -224,7 +233,7 @@ func (s *Subscription) sweep(ctx context.Context) error {
 	s.accept(r)
 	s.polled.swept, s.polled.start = time.Now(), (start{})
 	if !first {
-		s.polled.phase = 0
+		s.polled.phase = 0 // after the second one
 	}
 	s.notify(func(*Status) {})
 	return nil

@@ -89,10 +89,14 @@ func (s *shared) nextPhase() float64 {
 	return 1 - s.phase
 }
 
-// interval returns the time between two polls of a subscription without a
-// socket, for [Status.Interval]: 0 if it polls as fast as it wants.
-// Subscriptions whose last polls had changes get a larger share of all polls
-// than those at rest, see [ratelimit.Class].
+// interval returns the time between two polls of a subscription without a socket, for
+// [Status.Interval]: 0 if it polls as fast as it wants. All polls share one rate, that
+// of a poll each time every.
+//
+// Subscriptions that a change has woken poll before those at rest, as [ratelimit.Class]
+// says: then those at rest get a quarter of the polls, or less if each needs no more
+// than a long poll, and none waits longer than with equal shares plus
+// [ratelimit.Patience].
 func (s *shared) interval(t *ratelimit.Turn) time.Duration {
 	own := t.State()
 	every := max(own.Every, pollEvery)
@@ -107,15 +111,15 @@ func (s *shared) interval(t *ratelimit.Turn) time.Duration {
 			busy++
 		}
 	}
-	resting, all := len(s.polling)-busy, time.Duration(len(s.polling))*every
+	resting, equal := len(s.polling)-busy, time.Duration(len(s.polling))*every
 	switch {
 	case busy == 0:
-		return all
+		return equal
 	case own.Class == ratelimit.Woken:
-		quarter := min(1./4, float64(resting)*every.Seconds()/longPoll.Seconds())
-		return max(time.Duration(float64(busy)*float64(every)/(1-quarter)), all-ratelimit.Patience)
+		restShare := min(1./4, float64(resting)*every.Seconds()/longPoll.Seconds()) // of all polls
+		return max(time.Duration(float64(busy)*float64(every)/(1-restShare)), equal-ratelimit.Patience)
 	}
-	return min(4*time.Duration(resting)*every, all+ratelimit.Patience)
+	return min(4*time.Duration(resting)*every, equal+ratelimit.Patience)
 }
 
 // dial calls open when it is the turn of the caller, in the order of the calls;

@@ -254,30 +254,27 @@ func opensAt(w api.RateWindow, running int, ends []time.Time) time.Time {
 func expiry(w api.RateWindow, end time.Time) time.Time { return end.Add(w.Size + w.Size/1000) }
 
 // admit records as running as many of the waiting calls of a process as have room, and
-// returns their number. The others make the process wait in the queue. If no call has
-// room, next is when to try again, the zero time if none waits. Without a known window
-// all calls start once a pause is over, and none is recorded.
+// returns their number. If none has room, the process waits in the queue, and next is
+// when to try again; it is zero if no call waits. Without a known window all calls
+// start once a pause is over, and none is recorded.
 //
 // The processes of the queue start their calls in order. Each place in it adds the time
-// turn. A process that starts a call removes those before it, which have started nothing;
-// they enter the queue again when they ask.
+// turn. A process that starts a call removes those before it, which have started
+// nothing; they enter the queue again when they ask.
 func (b *budget) admit(c processCalls, now time.Time) (n int, next time.Time) {
+	switch {
+	case c.waiting == 0:
+		b.queue = slices.DeleteFunc(b.queue, func(process string) bool { return process == c.process })
+		return 0, time.Time{}
+	case !b.counted() && b.pause.After(now):
+		return 0, b.pause
+	case !b.counted():
+		return c.waiting, time.Time{}
+	}
 	place := slices.Index(b.queue, c.process)
 	queued := place >= 0
-	if c.waiting == 0 {
-		if queued {
-			b.queue = slices.Delete(b.queue, place, place+1)
-		}
-		return 0, time.Time{}
-	}
 	if !queued {
 		place = len(b.queue)
-	}
-	if !b.counted() { // there is only a pause
-		if b.pause.After(now) {
-			return 0, b.pause
-		}
-		return c.waiting, time.Time{}
 	}
 	at, room := b.opening(now, c.since)
 	at = at.Add(time.Duration(place) * turn)

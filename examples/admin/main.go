@@ -62,6 +62,8 @@ type program struct {
 
 var errUsage = errors.New("name a command: setup, audit, or remove and an e-mail address")
 
+// start runs the command as the user of the environment or, without a token, shows all
+// commands on the emulator.
 func (p *program) start(ctx context.Context) error {
 	var err error
 	p.client, err = fastio.FromEnv(fastio.WithLogger(slog.Default()))
@@ -78,6 +80,7 @@ func (p *program) start(ctx context.Context) error {
 	return p.run(ctx)
 }
 
+// run runs the command that the arguments name.
 func (p *program) run(ctx context.Context) error {
 	p.changes = 0
 	switch {

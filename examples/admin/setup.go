@@ -36,7 +36,8 @@ func (p *program) setup(ctx context.Context) error {
 	return nil
 }
 
-// setupOrg returns the ID of the organization, "" if it would be created.
+// setupOrg returns the ID of the organization, which it creates and subscribes to a
+// plan if necessary. The ID is "" if the organization would be created.
 func (p *program) setupOrg(ctx context.Context) (api.ID, error) {
 	org, err := p.client.Orgs.Get(ctx, p.org)
 	if errors.Is(err, api.ErrNotFound) {
@@ -122,6 +123,8 @@ type place struct {
 	members map[string]*members.Member // by address
 }
 
+// setupMembers gives the people of the team their roles in the organization and in its
+// workspaces, of which those that would be created are nil.
 func (p *program) setupMembers(ctx context.Context, org api.ID, rooms []*workspaces.Workspace, t *team) error {
 	role := func(p person) members.Role { return p.org }
 	if err := p.fill(ctx, &place{Profile: api.Org(org), name: "the organization"}, t, role); err != nil {

@@ -37,6 +37,8 @@ func readTeam(name string) (*team, error) {
 	return t, nil
 }
 
+// parseTeam parses lines of an e-mail address, the role in the organization and the
+// role in each workspace. The first line names the columns.
 func parseTeam(in io.Reader) (*team, error) {
 	r := csv.NewReader(in)
 	r.TrimLeadingSpace = true

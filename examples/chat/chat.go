@@ -100,6 +100,8 @@ func (c *chat) finish(turn *ai.Turn, err error) error {
 	return nil
 }
 
+// footnotes prints what comes after an answer: a question for more details, whether the
+// answer was cut short, and its sources.
 func (c *chat) footnotes(turn *ai.Turn) {
 	if turn.Clarification != nil {
 		fmt.Fprint(c.out, turn.Clarification.Question)

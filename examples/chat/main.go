@@ -37,6 +37,8 @@ func main() {
 	}
 }
 
+// converse answers questions about a workspace or, without a token, about one of the
+// emulator.
 func converse(ctx context.Context, in io.Reader, out io.Writer, workspace api.ID, thread api.OpaqueID) error {
 	client, err := fastio.FromEnv(fastio.WithLogger(slog.Default()))
 	if errors.Is(err, fastio.ErrNoToken) {

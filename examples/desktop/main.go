@@ -44,6 +44,8 @@ type program struct {
 	client      *fastio.Client
 }
 
+// start runs the program with the service of the environment or, without its address,
+// on the emulator.
 func (p *program) start(ctx context.Context) error {
 	config := oauth.Config{
 		BaseURL: os.Getenv("FASTIO_BASE_URL"), ClientName: "Desktop example",
@@ -56,8 +58,9 @@ func (p *program) start(ctx context.Context) error {
 	return p.run(ctx, config)
 }
 
-// tokenStore returns an encrypted file, with its key in the keyring of the system or, if
-// there is none, in a second file.
+// tokenStore returns an encrypted file, with its key in the keyring of the system or,
+// if there is none, in a second file. Former is where the key was if that has changed
+// since the last run: it is moved.
 func tokenStore(ctx context.Context) oauth.FileStore {
 	store := oauth.UserStore("fastio-desktop-example")
 	ring := keyring.Open("fastio-desktop-example", "tokens")
@@ -70,6 +73,7 @@ func tokenStore(ctx context.Context) oauth.FileStore {
 	return store
 }
 
+// run signs the user in, if necessary, and lists the chosen workspace or the first one.
 func (p *program) run(ctx context.Context, config oauth.Config) error {
 	source, _, err := oauth.LoginIfNeeded(ctx, config)
 	if err != nil {

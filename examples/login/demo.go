@@ -18,6 +18,8 @@ func (p *program) demonstrate(ctx context.Context) error {
 	return p.demonstrateOn(ctx, fastiotest.New())
 }
 
+// demonstrateOn signs in to an emulator, starts again with the stored tokens, and signs
+// out.
 func (p *program) demonstrateOn(ctx context.Context, platform *fastiotest.Server) error {
 	demo := show.Emulate(p.out, "FASTIO_BASE_URL", platform)
 	defer demo.Stop()

@@ -43,6 +43,8 @@ type program struct {
 	config   oauth.Config
 }
 
+// run signs in or out at the service of the environment or, without its address, shows
+// both on the emulator.
 func (p *program) run(ctx context.Context, logout bool) error {
 	p.config.BaseURL, p.config.ClientID = os.Getenv("FASTIO_BASE_URL"), os.Getenv("FASTIO_CLIENT_ID")
 	if p.config.BaseURL == "" {
@@ -130,6 +132,7 @@ func (p *program) ask(_ context.Context, url string) (string, error) {
 	return code, err
 }
 
+// signOut revokes and deletes the stored tokens.
 func (p *program) signOut(ctx context.Context) error {
 	if err := oauth.SignOut(ctx, p.config); err != nil {
 		return err

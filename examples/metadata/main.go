@@ -49,6 +49,8 @@ type program struct {
 	merge     bool
 }
 
+// start runs the command as the user of the environment or, without a token, shows it
+// on the emulator.
 func (p *program) start(ctx context.Context, facts []string) error {
 	var err error
 	p.client, err = fastio.FromEnv(fastio.WithLogger(slog.Default()))
@@ -65,6 +67,8 @@ func (p *program) start(ctx context.Context, facts []string) error {
 	return p.run(ctx, facts)
 }
 
+// run writes facts, finds files by a value, or tidies the fields: the first of these
+// that was requested.
 func (p *program) run(ctx context.Context, facts []string) error {
 	switch {
 	case len(facts) > 0:
@@ -158,6 +162,7 @@ func (p *program) tidy(ctx context.Context) error {
 	return nil
 }
 
+// show prints what a merge of two fields has done or would do.
 func (p *program) show(c *metadata.Candidate, m *metadata.Merging) {
 	fmt.Fprintf(p.out, "%q into %q (%s): ", c.Source, c.Target, c.Reason)
 	switch m.Outcome {
@@ -170,6 +175,7 @@ func (p *program) show(c *metadata.Candidate, m *metadata.Merging) {
 	}
 }
 
+// files returns a number of files as text; nil is unknown.
 func files(n *int) string {
 	switch {
 	case n == nil:

@@ -31,7 +31,9 @@ const (
 const settle = time.Minute
 
 // decide returns what a file needs, from its states at the last sync (b), locally (l)
-// and remotely (r). A nil state means that there is or was no file.
+// and remotely (r). A nil state means that there is or was no file. A file that was
+// sent is unlisted until the platform lists it: for some time it waits, then it counts
+// as lost and is sent again.
 func decide(b *base, l *file, r *node, now time.Time) action {
 	switch {
 	case l.is(r), !b.differs(l) && b.is(r):

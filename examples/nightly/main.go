@@ -36,6 +36,8 @@ func main() {
 	show.Main(func(ctx context.Context) error { return runNightly(ctx, os.Stdout, api.ID(*workspace), *dir) })
 }
 
+// runNightly appends the events of a workspace to the file in a directory or, without a
+// token, shows that on the emulator.
 func runNightly(ctx context.Context, out io.Writer, workspace api.ID, dir string) error {
 	client, err := fastio.FromEnv(fastio.WithLogger(slog.Default()))
 	switch {

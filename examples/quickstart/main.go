@@ -42,6 +42,8 @@ type program struct {
 	client      *fastio.Client
 }
 
+// start runs the tour as the user of the environment or, without a token, on an
+// emulator.
 func (p *program) start(ctx context.Context, follow time.Duration) error {
 	var err error
 	p.client, err = fastio.FromEnv(fastio.WithLogger(slog.Default()))
@@ -57,6 +59,8 @@ func (p *program) start(ctx context.Context, follow time.Duration) error {
 	return p.run(ctx, follow)
 }
 
+// run reads the event log of the first workspace and prints a report of it, posts a
+// comment, and follows the events that come after those of the report.
 func (p *program) run(ctx context.Context, follow time.Duration) error {
 	workspace, err := p.choose(ctx)
 	if err != nil {

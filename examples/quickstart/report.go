@@ -27,6 +27,7 @@ func newReport(names map[api.ID]string) *report {
 	return &report{names: names, categories: map[string]int{}, days: map[string]int{}, actors: map[string]int{}}
 }
 
+// add counts an event by category, day and actor.
 func (r *report) add(e *events.Event) {
 	r.total++
 	if e.Created.After(r.newest) {
@@ -52,6 +53,8 @@ const (
 	barWidth  = 40
 )
 
+// print prints the counts as charts: all categories, the last days, and the most active
+// actors.
 func (r *report) print(out io.Writer, workspace string) {
 	fmt.Fprintf(out, "\n%d events in %s.\n", r.total, workspace)
 	fmt.Fprintln(out, "\nBy category")

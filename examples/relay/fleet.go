@@ -61,7 +61,7 @@ func (f *fleet) hear(r report, now time.Time) (news []string) {
 }
 
 // look returns lines about what has happened since the last call: replicas that are
-// lost, and workspaces that have another holder.
+// lost, because they report no more, and workspaces that have another holder.
 func (f *fleet) look(now time.Time) (news []string) {
 	for _, name := range f.names() {
 		r := f.replicas[name]
@@ -93,7 +93,8 @@ func (f *fleet) look(now time.Time) (news []string) {
 }
 
 // current returns the name of the replica that holds each workspace now. Of several
-// reports, the one with the highest epoch counts.
+// reports, the one with the highest epoch counts: each new holder of a workspace has a
+// higher one.
 func (f *fleet) current() map[api.ID]string {
 	holders, epochs := map[api.ID]string{}, map[api.ID]uint64{}
 	for name, r := range f.replicas {

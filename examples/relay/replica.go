@@ -141,6 +141,8 @@ func sendReports(ctx context.Context, f *relay.Follower, nc *nats.Conn, out io.W
 // demo does not have either: 5 searches in 3 seconds would make a slow table.
 type unlimited struct{ api.Client }
 
+// Call sends a request in another rate group than its own, which has no limits in the
+// demo.
 func (c unlimited) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	free := *r
 	free.Group = "demo"

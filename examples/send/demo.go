@@ -44,6 +44,7 @@ func (p *program) demonstrate(ctx context.Context) error {
 	return p.run(ctx)
 }
 
+// appendLine is the edit of the guest in the demo.
 func appendLine(_ context.Context, path string) error {
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {

@@ -46,6 +46,8 @@ type program struct {
 	edit func(ctx context.Context, path string) error // changes the file that was downloaded
 }
 
+// start shares the file of the user with the guest or, without a token, shows that on
+// the emulator.
 func (p *program) start(ctx context.Context) error {
 	var err error
 	p.sender, err = fastio.FromEnv(fastio.WithLogger(slog.Default()))

@@ -22,8 +22,9 @@ const (
 	killedAt = 24 << 20 // bytes that have been downloaded
 )
 
-// demonstrate runs the program four times in processes of their own: the first upload and
-// the first download are killed.
+// demonstrate runs the program four times in processes of their own: the first upload
+// and the first download are killed. The emulator is slow, so that there is time for
+// that.
 func demonstrate(ctx context.Context, out, screen io.Writer) (err error) {
 	platform := fastiotest.New(func(o *seed.Options) { o.Uploads.Pace = 300 * time.Millisecond })
 	platform.AddWorkspace(seed.Workspace{Name: "Design"})
@@ -117,6 +118,7 @@ func partial(dir string) int64 {
 	return 0
 }
 
+// writeRandom writes a file of a size in bytes, with the same random content each time.
 func writeRandom(name string, size int64) error {
 	f, err := os.Create(name)
 	if err != nil {

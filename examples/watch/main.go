@@ -41,6 +41,8 @@ func main() {
 	show.Main(func(ctx context.Context) error { return watchWorkspace(ctx, os.Stdin, os.Stdout, *workspace) }, context.Canceled)
 }
 
+// watchWorkspace watches a workspace of the user or, without a token, one of the
+// emulator.
 func watchWorkspace(ctx context.Context, in io.Reader, out io.Writer, workspace string) error {
 	client, err := fastio.FromEnv(fastio.WithLogger(slog.Default()))
 	if errors.Is(err, fastio.ErrNoToken) {
@@ -55,6 +57,8 @@ func watchWorkspace(ctx context.Context, in io.Reader, out io.Writer, workspace 
 	return watch(ctx, client, in, out, workspace)
 }
 
+// watch prints the changes and the comments of a workspace, side by side, until one of
+// the two fails, which ends the other.
 func watch(ctx context.Context, client *fastio.Client, in io.Reader, out io.Writer, workspace string) error {
 	defer client.CloseIdleConnections()
 	id, err := choose(ctx, client, workspace)

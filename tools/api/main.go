@@ -28,6 +28,9 @@ const root = "github.com/fastio-go/fastio"
 // modules are the directories of the modules that others import.
 var modules = []string{".", "keyring", "otelfastio", "relay"}
 
+// main compares the exported declarations of each module with those of its file in api,
+// and fails if any were removed. With -accept it writes the files; the changelog must
+// name what was removed in any case.
 func main() {
 	log.SetFlags(0)
 	accept := flag.Bool("accept", false, "write the files")
@@ -140,6 +143,7 @@ func declarations(dir string) ([]string, error) {
 // printer prints the declarations of a package.
 type printer struct{ pkg *types.Package }
 
+// declarations returns a line for each exported declaration of the package, unsorted.
 func (p printer) declarations() (lines []string) {
 	name := strings.TrimPrefix(strings.TrimPrefix(p.pkg.Path(), root), "/")
 	if name == "" {
@@ -172,6 +176,7 @@ func (p printer) declarations() (lines []string) {
 	return lines
 }
 
+// value returns the value of a constant; a string in full.
 func value(v constant.Value) string {
 	if v.Kind() == constant.String {
 		return v.ExactString()

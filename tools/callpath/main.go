@@ -102,7 +102,8 @@ func parse(name string) (*source, error) {
 	return s, err
 }
 
-// at returns the innermost function that contains a position.
+// at returns the innermost function that contains a position. A literal is called by
+// the function around it.
 func (s *source) at(line, column int) function {
 	var found function
 	ast.Inspect(s.file, func(n ast.Node) bool {

@@ -38,6 +38,7 @@ import (
 	"strings"
 )
 
+// main tests each mutant of a list with the packages that are the arguments.
 func main() {
 	log.SetFlags(0)
 	list := flag.String("list", "tools/mutants/list.txt", "file that lists the mutants")
@@ -117,7 +118,9 @@ func testMutants(ctx context.Context, src *sources, mutants []mutant, tests []st
 	return nil
 }
 
-// killer returns the first test package that fails with a mutant, "" if none does.
+// killer returns the first test package that fails with a mutant, "" if none does. AREA
+// in a package stands for that of the mutant. A package that does not compile is an
+// error.
 func killer(ctx context.Context, overlay string, m mutant, tests []string) (string, error) {
 	for _, pkg := range tests {
 		pkg = strings.ReplaceAll(pkg, "AREA", strings.Replace(m.area(), "system", ".", 1))
@@ -269,6 +272,7 @@ func names(f *ast.File) []name {
 	return all
 }
 
+// tags returns the JSON names in the tags of a struct type, which is called of.
 func tags(of string, s *ast.StructType) []name {
 	var all []name
 	for _, field := range s.Fields.List {

@@ -32,6 +32,7 @@ var engines = strings.Fields(`
 	internal/emulator/scripted_test.go internal/emulator/scripts_test.go
 `)
 
+// main counts the files that git has or would add, and prints the counts.
 func main() {
 	log.SetFlags(0)
 	out, err := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
@@ -153,6 +154,8 @@ func (r *report) methods(dir, name string, content []byte) error {
 	return nil
 }
 
+// print prints the counts, the largest five packages and the three types with the most
+// methods. With LONG in the environment it also lists the lines that are too long.
 func (r *report) print() {
 	total := r.lines["source"] + r.lines["tests"] + r.lines["testdata"]
 	fmt.Printf("lines of source, tests, testdata     %d + %d + %d = %d\n", r.lines["source"], r.lines["tests"],

@@ -17,6 +17,8 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
+// main runs the analyzers of this project on the packages that are the arguments and
+// fails if they report anything. With -style it checks the rules for all files instead.
 func main() {
 	log.SetFlags(0)
 	tests := flag.Bool("tests", true, "with the tests of the packages")

@@ -68,8 +68,9 @@ func checkStyle(f *ast.File, report func(at ast.Node, text string)) {
 	})
 }
 
-// checkHeader reports the first statement of a header unless it defines something that the condition reads, or assigns
-// only err or ok, which the condition reads.
+// checkHeader reports the first statement in the header of an if or switch, unless it
+// defines something that the condition reads, or assigns only err or ok, which the
+// condition reads.
 func checkHeader(first ast.Stmt, report func(at ast.Node, text string), condition ...ast.Node) {
 	if first == nil {
 		return

@@ -56,6 +56,8 @@ func (b *Bar) End() {
 	}
 }
 
+// print replaces the line with a bar of the progress, if the total is known, the
+// position and the rate since the start.
 func (b *Bar) print(done, total int64) {
 	const width = 30
 	var line strings.Builder
@@ -79,6 +81,7 @@ func (b *Bar) print(done, total int64) {
 	b.width = len([]rune(line.String()))
 }
 
+// amount prints a number in the unit of the bar, with a decimal if that has a scale.
 func (b *Bar) amount(out io.Writer, n int64) {
 	if b.scale == 1 {
 		fmt.Fprint(out, n)
