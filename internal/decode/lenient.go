@@ -63,7 +63,7 @@ func (c *converter) value(dec *jsontext.Decoder, v any) error {
 		value.Set(reflect.New(value.Type().Elem()))
 		value = value.Elem()
 	}
-	converted := false
+	var converted bool
 	if t.ownMethod {
 		converted = jsonv2.Unmarshal(raw, value.Addr().Interface(), options, c.scalars) == nil
 	} else {

@@ -128,7 +128,8 @@ type nextStep struct {
 	at time.Time
 }
 
-// Do implements [world.Task].
+// Do takes the next step of a turn, unless it has ended, and schedules the one after
+// it. It reports a change of the status, and wakes the calls that stream the answer.
 func (s nextStep) Do() {
 	h, t := s.h, s.t
 	if t.ended() { // cancelled meanwhile

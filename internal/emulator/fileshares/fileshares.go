@@ -62,9 +62,8 @@ func (h *Handlers) keepFileShare(f world.SeedFileShare) *world.FileShare {
 	return kept
 }
 
-// watchExpiry makes a File Share expire on time, and deletes it at the next full hour,
-// when the platform cleans up. Neither happens if it is deleted or its expiry changes
-// before.
+// watchExpiry schedules the expiry of a File Share, and its deletion at the next full
+// hour, when the platform cleans up. Zero means never.
 func (h *Handlers) watchExpiry(f *world.FileShare) {
 	ends := f.Expires
 	f.Lapsed = false
@@ -83,7 +82,8 @@ type expiry struct {
 	cleanup bool
 }
 
-// Do implements [world.Task].
+// Do makes the link expire or, at the cleanup, deletes it, unless it was deleted or its
+// expiry changed since.
 func (t expiry) Do() {
 	switch {
 	case t.h.w.FileShare(t.f.ID) != t.f || !t.f.Expires.Equal(t.ends): // it was changed
@@ -132,7 +132,7 @@ type grantExpiry struct {
 	g world.Grant
 }
 
-// Do implements [world.Task].
+// Do removes the grant, unless its expiry was changed since.
 func (t grantExpiry) Do() {
 	t.f.Grants = slices.DeleteFunc(t.f.Grants, func(other world.Grant) bool {
 		return world.GrantIsFor(&other, t.g.User, t.g.Email) && other.Expires.Equal(t.g.Expires)

@@ -171,7 +171,7 @@ type endPlan struct {
 	end time.Time
 }
 
-// Do implements [world.Task].
+// Do ends the subscription, unless its cancellation was taken back or repeated since.
 func (t endPlan) Do() {
 	if t.h.cancelled[t.org].Equal(t.end) {
 		t.h.w.Org(t.org).Value.Unsubscribed = true

@@ -31,7 +31,8 @@ type nextState struct {
 	content world.Version
 }
 
-// Do implements [world.Task].
+// Do moves the upload on from its status, unless it was removed: it assembles the
+// chunks, stores the content, or records that it is stored.
 func (t nextState) Do() {
 	h, u := t.h, t.u
 	switch {

@@ -88,8 +88,7 @@ func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 	return importObject(w), nil
 }
 
-// advance moves an import to its next status after a delay, and so on until it has
-// ended. The contents of addresses are an option: an import from another address fails.
+// advance schedules the next status of an import after a delay, unless it has ended.
 func (h *Handlers) advance(w *webImport) {
 	next := map[string]string{
 		webPending: webQueued, webQueued: webDownloading, webDownloading: webUploading, webUploading: webComplete,
@@ -106,7 +105,9 @@ type nextImport struct {
 	next string // state
 }
 
-// Do implements [world.Task].
+// Do moves the import to its next status, unless it was cancelled, and schedules the
+// one after it. An address without content makes it fail, and the last status stores
+// the file.
 func (t nextImport) Do() {
 	h, w, next := t.h, t.w, t.next
 	content, found := h.w.Options.Uploads.Web[w.source]

@@ -105,7 +105,7 @@ type endMembership struct {
 	at            time.Time
 }
 
-// Do implements [Task].
+// Do ends the membership, unless its end was changed or it ended since.
 func (t endMembership) Do() {
 	if t.w.members[t.profile][t.user] == t.m && t.m.Expires.Equal(t.at) {
 		t.w.EndMembership(t.profile, t.user, Platform, t.w.Actor(Platform))

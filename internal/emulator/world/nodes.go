@@ -410,8 +410,9 @@ type indexing struct {
 	before, next, version string
 }
 
-// Do implements [Task]. It does nothing if the node was rewritten, which has its own
-// schedule, or is not indexed any more.
+// Do sets the next state of the indexing and schedules the one after it. It does
+// nothing if the node was deleted or rewritten since, or is not indexed any more: then
+// it has another schedule or none.
 func (t indexing) Do() {
 	w, n := t.w, t.n
 	if w.nodes[n.ID] != n || n.AIState != t.before || n.Current().ID != t.version || w.nextState(n) != t.next {

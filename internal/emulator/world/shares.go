@@ -96,7 +96,7 @@ type lapse struct {
 	expires time.Time
 }
 
-// Do implements [Task].
+// Do stamps the activity of the share, unless its expiry was changed since.
 func (t lapse) Do() {
 	if now := t.w.shares[t.share]; now != nil && now.Value.Expires.Equal(t.expires) {
 		t.w.Touch(t.w.Now(), t.share, FieldSettings)
