@@ -2,6 +2,7 @@
 #
 #   make all          everything that a change must pass and that needs only Go
 #   make conformance  against a browser and a server of others; needs Chromium and npm
+#   make rclone       the backend for rclone, which takes minutes to compile
 #   make soak         the long tests, which all leaves out
 #   make fuzz         a search for new inputs; all runs the ones that are known
 #   make size         lines, packages and methods, counted
@@ -112,6 +113,10 @@ conformance: $(PEER)/node_modules/.package-lock.json # without the race detector
 
 $(PEER)/node_modules/.package-lock.json: $(PEER)/package-lock.json
 	if command -v npm >/dev/null; then npm --prefix $(PEER) ci; fi # without npm the tests say what they miss
+
+.PHONY: rclone
+rclone: $(BIN)/.built # a module with versions of its own: in the workspace it would raise those of others
+	cd rclone && go mod tidy -diff && go vet ./... && $(LINT) ./... && go test -vet=off -count=1 ./...
 
 .PHONY: readme-test
 readme-test: # the first test command that the README shows in a code block

@@ -156,7 +156,7 @@ func load(root string) (*sources, error) {
 		c := strings.Split(line, "\t")
 		s.rows[c[1]] = append(s.rows[c[1]], c[3])
 	}
-	skip := strings.Fields("testdata .git .bin examples tools emulator fastiotest cmd keyring otelfastio conformance node_modules")
+	skip := strings.Fields("testdata .git .bin examples tools emulator fastiotest cmd keyring otelfastio rclone conformance node_modules")
 	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

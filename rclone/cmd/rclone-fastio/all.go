@@ -1,0 +1,5 @@
+//go:build all
+
+package main
+
+import _ "github.com/rclone/rclone/backend/all"

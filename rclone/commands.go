@@ -1,0 +1,338 @@
+package rclone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/rclone/rclone/fs"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fileshares"
+	"github.com/fastio-go/fastio/orgs"
+	"github.com/fastio-go/fastio/storage"
+)
+
+// commandHelp returns the commands with their help.
+func commandHelp() []fs.CommandHelp {
+	return []fs.CommandHelp{{
+		Name: "lock", Short: "Lock a file.",
+		Long: "Returns the lock, whose token renews and releases it. Other users cannot change the file until then.\n\n" +
+			"    rclone backend lock fastio:WORKSPACE plan.pdf -o duration=10m",
+		Opts: map[string]string{"duration": "1m to 1h. Default: 5m."},
+	}, {
+		Name: "renew", Short: "Renew a lock.",
+		Long: "    rclone backend renew fastio:WORKSPACE plan.pdf -o token=TOKEN",
+		Opts: map[string]string{"token": "That of the lock."},
+	}, {
+		Name: "unlock", Short: "Release a lock.",
+		Long: "    rclone backend unlock fastio:WORKSPACE plan.pdf -o token=TOKEN",
+		Opts: map[string]string{"token": "That of the lock."},
+	}, {
+		Name: "trash", Short: "List the trash of a workspace or share.",
+		Long: "    rclone backend trash fastio:WORKSPACE",
+	}, {
+		Name: "restore", Short: "Restore nodes from the trash, by their IDs.",
+		Long: "    rclone backend restore fastio:WORKSPACE ID...",
+	}, {
+		Name: "delete", Short: "Delete nodes of the trash for good, by their IDs.",
+		Long: "    rclone backend delete fastio:WORKSPACE ID...",
+	}, {
+		Name: "versions", Short: "List the versions of a file, latest first.",
+		Long: "    rclone backend versions fastio:WORKSPACE plan.pdf",
+	}, {
+		Name: "restore-version", Short: "Make an earlier version of a file the current one.",
+		Long: "    rclone backend restore-version fastio:WORKSPACE plan.pdf VERSION",
+	}}
+}
+
+// Command runs a command of [commandHelp].
+func (f *Fs) Command(ctx context.Context, name string, arg []string, opt map[string]string) (any, error) {
+	run := map[string]func(context.Context, []string, map[string]string) (any, error){
+		"lock": f.commandLock, "renew": f.commandRenew, "unlock": f.commandUnlock,
+		"trash": f.commandTrash, "restore": f.commandRestore, "delete": f.commandDelete,
+		"versions": f.commandVersions, "restore-version": f.commandRestoreVersion,
+	}[name]
+	if run == nil {
+		return nil, fs.ErrorCommandNotFound
+	}
+	return run(ctx, arg, opt)
+}
+
+// file returns the file that the first of n arguments names.
+func (f *Fs) file(ctx context.Context, arg []string, n int) (*Object, error) {
+	if len(arg) != n {
+		return nil, fmt.Errorf("%d arguments are required, the first of them a file", n)
+	}
+	o, err := f.NewObject(ctx, arg[0])
+	if err != nil {
+		return nil, err
+	}
+	return o.(*Object), nil //nolint:forcetypeassert // as NewObject made it
+}
+
+func (f *Fs) commandLock(ctx context.Context, arg []string, opt map[string]string) (any, error) {
+	o, err := f.file(ctx, arg, 1)
+	if err != nil {
+		return nil, err
+	}
+	options := storage.LockOptions{}
+	if text := opt["duration"]; text != "" {
+		options.Duration, err = time.ParseDuration(text)
+		if err != nil {
+			return nil, err
+		}
+	}
+	lock, err := f.session.client.Storage.Locks.Acquire(ctx, o.in, o.id, &options)
+	if err != nil {
+		return nil, failure(err)
+	}
+	return map[string]string{"token": lock.Token.Reveal()}, nil
+}
+
+func (f *Fs) commandRenew(ctx context.Context, arg []string, opt map[string]string) (any, error) {
+	o, err := f.file(ctx, arg, 1)
+	if err != nil {
+		return nil, err
+	}
+	locks := f.session.client.Storage.Locks
+	return nil, failure(locks.Heartbeat(ctx, o.in, o.id, api.NewSecret(opt["token"])))
+}
+
+func (f *Fs) commandUnlock(ctx context.Context, arg []string, opt map[string]string) (any, error) {
+	o, err := f.file(ctx, arg, 1)
+	if err != nil {
+		return nil, err
+	}
+	return nil, failure(f.session.client.Storage.Locks.Release(ctx, o.in, o.id, api.NewSecret(opt["token"])))
+}
+
+// trashed is a node in the trash, as the command trash returns it.
+type trashed struct {
+	ID      string
+	Name    string
+	Type    string
+	Size    int64
+	Deleted time.Time
+}
+
+func (f *Fs) commandTrash(ctx context.Context, _ []string, _ map[string]string) (any, error) {
+	in, err := f.profile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := []trashed{}
+	for n, err := range f.session.client.Storage.All(ctx, in, api.Trash, nil) {
+		if err != nil {
+			return nil, failure(err)
+		}
+		list = append(list, trashed{plain(n.ID), f.leaf(n), string(n.Type), n.Size, n.Deleted.Time})
+	}
+	return list, nil
+}
+
+func (f *Fs) commandRestore(ctx context.Context, arg []string, _ map[string]string) (any, error) {
+	defer f.DirCacheFlush()
+	return nil, f.inTrash(ctx, arg, func(ctx context.Context, in api.Profile, id api.OpaqueID) error {
+		_, err := f.session.client.Storage.Restore(ctx, in, id)
+		return err
+	})
+}
+
+func (f *Fs) commandDelete(ctx context.Context, arg []string, _ map[string]string) (any, error) {
+	return nil, f.inTrash(ctx, arg, func(ctx context.Context, in api.Profile, id api.OpaqueID) error {
+		return f.session.client.Storage.Purge(ctx, in, id)
+	})
+}
+
+// inTrash calls an operation for each of several nodes in the trash.
+func (f *Fs) inTrash(
+	ctx context.Context, arg []string, do func(ctx context.Context, in api.Profile, id api.OpaqueID) error,
+) error {
+	if err := f.writable(); err != nil {
+		return err
+	}
+	in, err := f.profile(ctx)
+	if err != nil {
+		return err
+	}
+	if len(arg) == 0 {
+		return errors.New("IDs of nodes in the trash are required")
+	}
+	nodes := make([]api.OpaqueID, len(arg))
+	for i, id := range arg {
+		nodes[i] = api.OpaqueID(id)
+	}
+	return failure(storage.Many(ctx, nodes, func(ctx context.Context, id api.OpaqueID) error { return do(ctx, in, id) }))
+}
+
+// versionInfo is a version of a file, as the command versions returns it.
+type versionInfo struct {
+	ID      string
+	Current bool
+	Size    int64
+	Created time.Time
+	SHA256  string `json:",omitempty"`
+}
+
+func (f *Fs) commandVersions(ctx context.Context, arg []string, _ map[string]string) (any, error) {
+	o, err := f.file(ctx, arg, 1)
+	if err != nil {
+		return nil, err
+	}
+	all, err := o.versions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := []versionInfo{}
+	for _, v := range all {
+		at := o.at(v)
+		list = append(list, versionInfo{plain(v.ID), v.ID.Equal(o.version), at.size, at.updated, at.sha256})
+	}
+	return list, nil
+}
+
+func (f *Fs) commandRestoreVersion(ctx context.Context, arg []string, _ map[string]string) (any, error) {
+	if err := f.writable(); err != nil {
+		return nil, err
+	}
+	o, err := f.file(ctx, arg, 2) //nolint:mnd // a file and a version
+	if err != nil {
+		return nil, err
+	}
+	return nil, failure(f.session.client.Storage.Versions.Restore(ctx, o.in, o.id, api.OpaqueID(arg[1])))
+}
+
+// profile returns the workspace or share of the remote.
+func (f *Fs) profile(ctx context.Context) (api.Profile, error) {
+	root, err := f.folder(ctx, "")
+	if err != nil {
+		return api.Profile{}, err
+	}
+	if root.above() {
+		return api.Profile{}, errAbove
+	}
+	return root.in, nil
+}
+
+// CleanUp finishes what interrupted moves and copies have left, and empties the trash of
+// the workspace or share, also of what others have deleted.
+func (f *Fs) CleanUp(ctx context.Context) error {
+	if err := f.writable(); err != nil {
+		return err
+	}
+	in, err := f.profile(ctx)
+	if err != nil {
+		return err
+	}
+	// A listing finishes them.
+	if err = f.ListR(ctx, "", func(fs.DirEntries) error { return nil }); err != nil {
+		return err
+	}
+	client := f.session.client.Storage
+	err = client.EmptyTrash(ctx, in)
+	if !errors.Is(err, api.ErrUnsupported) {
+		return failure(err)
+	}
+	var nodes []api.OpaqueID
+	for n, err := range client.All(ctx, in, api.Trash, nil) {
+		if err != nil {
+			return failure(err)
+		}
+		nodes = append(nodes, n.ID)
+	}
+	return failure(storage.Many(ctx, nodes, func(ctx context.Context, id api.OpaqueID) error {
+		return client.Purge(ctx, in, id)
+	}))
+}
+
+// About returns the size of the files of the workspace or share. It requires the role
+// admin in the organization.
+func (f *Fs) About(ctx context.Context) (*fs.Usage, error) {
+	in, err := f.profile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	query := orgs.MeterQuery{Meter: orgs.MeterStorage}
+	var org api.ID
+	if in.Kind == api.ProfileKindShare {
+		query.ShareID = in.ID
+		share, err := f.session.client.Shares.Get(ctx, in.ID)
+		if err != nil {
+			return nil, failure(err)
+		}
+		org = share.ParentOrg
+	} else {
+		query.WorkspaceID = in.ID
+		room, err := f.session.client.Workspaces.Get(ctx, in.ID)
+		if err != nil {
+			return nil, failure(err)
+		}
+		org = room.OrgID
+	}
+	usage, err := f.session.client.Orgs.Billing.Meters(ctx, org, query)
+	if err != nil {
+		return nil, failure(err)
+	}
+	if len(usage.Points) == 0 {
+		return &fs.Usage{}, nil
+	}
+	return &fs.Usage{Used: fs.NewUsageValue(usage.Points[len(usage.Points)-1].Value)}, nil
+}
+
+// PublicLink returns the address of a File Share of a file, with which anybody can read
+// it until it expires. With unlink it removes those of the caller.
+func (f *Fs) PublicLink(ctx context.Context, remote string, expire fs.Duration, unlink bool) (string, error) {
+	found, err := f.NewObject(ctx, remote)
+	if errors.Is(err, fs.ErrorIsDir) {
+		return "", fs.ErrorCantShareDirectories
+	}
+	if err != nil {
+		return "", err
+	}
+	o := found.(*Object) //nolint:forcetypeassert // as NewObject made it
+	if o.in.Kind != api.ProfileKindWorkspace || o.note {
+		return "", errors.New("only a file of a workspace can have a link")
+	}
+	if unlink {
+		return "", f.unlink(ctx, o)
+	}
+	request := fileshares.CreateRequest{NodeID: o.id, Access: fileshares.AccessAnyoneWithLink}
+	if expire.IsSet() {
+		request.ExpiresIn = time.Duration(expire).Truncate(time.Second)
+	}
+	link, err := f.session.client.FileShares.Create(ctx, o.in.ID, request)
+	if err != nil {
+		return "", failure(err)
+	}
+	id := url.PathEscape(string(link.PublicID))
+	return strings.TrimSuffix(f.opt.URL, "/") + "/current/fileshare/" + id + "/storage/read/", nil
+}
+
+// unlink removes the links to a file that anybody can use and the caller has made.
+func (f *Fs) unlink(ctx context.Context, o *Object) error {
+	client := f.session.client
+	me, err := client.Account.Me(ctx)
+	if err != nil {
+		return failure(err)
+	}
+	var links []api.ID
+	for link, err := range client.FileShares.All(ctx, o.in.ID, nil) {
+		if err != nil {
+			return failure(err)
+		}
+		own := link.Creator == "" || link.Creator == me.ID
+		if own && link.Access == fileshares.AccessAnyoneWithLink && link.File != nil && link.File.ID.Equal(o.id) {
+			links = append(links, link.ID)
+		}
+	}
+	for _, id := range links {
+		if err := client.FileShares.Delete(ctx, id); err != nil {
+			return failure(err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,371 @@
+package rclone
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/rclone/rclone/backend/overview"
+	"github.com/rclone/rclone/fs"
+	"github.com/rclone/rclone/fs/config/configmap"
+	"github.com/rclone/rclone/fs/config/configstruct"
+	"github.com/rclone/rclone/fs/fshttp"
+	"github.com/rclone/rclone/lib/encoder"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/oauth"
+	"github.com/fastio-go/fastio/uploads"
+)
+
+const (
+	keyToken   = "token"     // the record of an oauth.Store
+	keySignIn  = "sign_in"   // a sign-in whose code was not pasted yet
+	clientName = "rclone"    // shown at consent
+	callback   = "/callback" // of the redirect of a sign-in
+	minChunk   = fs.Mebi     // of all chunks but the last
+	single     = fs.SizeSuffix(uploads.MaxSingle)
+)
+
+// options are the options of a remote.
+type options struct {
+	APIKey      string               `config:"api_key"`
+	Org         string               `config:"org"`
+	URL         string               `config:"url"`
+	ClientID    string               `config:"client_id"`
+	HardDelete  bool                 `config:"hard_delete"`
+	Versions    bool                 `config:"versions"`
+	VersionAt   fs.Time              `config:"version_at"`
+	Cutoff      fs.SizeSuffix        `config:"upload_cutoff"`
+	ChunkSize   fs.SizeSuffix        `config:"chunk_size"`
+	Concurrency int                  `config:"upload_concurrency"`
+	Enc         encoder.MultiEncoder `config:"encoding"`
+}
+
+// check returns an error for options that cannot be used.
+func (o *options) check() error {
+	switch {
+	case o.Versions && o.VersionAt.IsSet():
+		return errors.New("versions and version_at cannot be used together")
+	case o.Cutoff < 0 || o.Cutoff > single:
+		return fmt.Errorf("upload_cutoff must be 0 to %v, got %v", single, o.Cutoff)
+	case o.ChunkSize < minChunk:
+		return fmt.Errorf("chunk_size must be at least %v, got %v", minChunk, o.ChunkSize)
+	}
+	return nil
+}
+
+func init() { //nolint:gochecknoinits // as rclone registers backends
+	fs.Register(&fs.RegInfo{
+		Name: "fastio", Description: "Fast.io", NewFs: NewFs, Config: configure, CommandHelp: commandHelp(),
+		Options: optionList(),
+		Overview: &overview.BackendConfig{
+			Backend: "fastio", Name: "Fast.io", Tier: "Tier 4", Maintainers: "External", DataIntegrity: "Hash",
+			Docs: "Full", Remote: "TestFastio:", Hashes: []string{"sha256"}, Precision: int64(fs.ModTimeNotSupported),
+		},
+	})
+}
+
+// optionList returns the options with their help.
+func optionList() []fs.Option {
+	return []fs.Option{{
+		Name: "api_key", Sensitive: true,
+		Help: "API key of an account.\n\nLeave blank to sign in with a browser.",
+	}, {
+		Name: "org",
+		Help: "Organization: its domain or ID.\n\nPaths then begin with the name of a workspace of it, " +
+			"as they do in an account with one organization. Leave blank for all organizations.",
+	}, {
+		Name: keyToken, Advanced: true, Sensitive: true,
+		Help: "Token of a sign-in, which is refreshed in place.\n\nLeave blank normally.",
+	}, {
+		Name: "url", Advanced: true, Default: fastio.DefaultBaseURL,
+		Help: "Address of the platform.",
+	}, {
+		Name: "client_id", Advanced: true,
+		Help: "OAuth client ID.\n\nLeave blank to register rclone as a client.",
+	}, {
+		Name: "hard_delete", Advanced: true, Default: false,
+		Help: "Delete files and folders for good.\n\nDefault: they are moved to the trash. " +
+			"It requires the role of a member.",
+	}, {
+		Name: "versions", Advanced: true, Default: false,
+		Help: "Include earlier versions in listings, with their time in the name.\n\n" +
+			"They can only be read. It takes a request for each file.",
+	}, {
+		Name: "version_at", Advanced: true, Default: fs.Time{},
+		Help: "Show files as they were at a time.\n\nNothing can be changed with it. " +
+			"It takes a request for each file that has changed since.",
+	}, {
+		Name: "upload_cutoff", Advanced: true, Default: single,
+		Help: "Larger files are uploaded in chunks. At most 4 MiB.",
+	}, {
+		Name: "chunk_size", Advanced: true, Default: 8 * fs.Mebi,
+		Help: "Size of a chunk, at least 1 MiB.\n\nChunks are larger if the file would need too many. " +
+			"Each transfer holds upload_concurrency of them in memory.",
+	}, {
+		Name: "upload_concurrency", Advanced: true, Default: 3,
+		Help: "Chunks of a file that are uploaded at a time. The platform allows 3.",
+	}, {
+		Name: "encoding", Advanced: true,
+		Help: "The encoding for the backend.\n\nSee the [encoding section in the overview]" +
+			"(/overview/#encoding) for more info.",
+		Default: encoder.Display | encoder.EncodeBackSlash | encoder.EncodeLeftSpace | encoder.EncodeRightSpace |
+			encoder.EncodeRightPeriod | encoder.EncodeInvalidUtf8,
+	}}
+}
+
+// session is the connection of a remote, which all its Fs of this process share: so
+// that a token is refreshed once.
+type session struct {
+	client    *fastio.Client
+	signIn    *oauth.Config // nil with an API key
+	sizesOnly sync.Once     // of the notice about comparisons by size
+}
+
+// sessions are those of this process, by what openSession makes of their options.
+var sessions = struct { //nolint:gochecknoglobals // rclone makes an Fs for each path
+	sync.Mutex
+	open map[string]*session
+}{open: map[string]*session{}}
+
+// openSession returns the session of a remote.
+func openSession(ctx context.Context, name string, opt *options, m configmap.Mapper) (*session, error) {
+	key := strings.Join([]string{name, opt.URL, opt.ClientID, opt.APIKey}, "\n")
+	sessions.Lock()
+	defer sessions.Unlock()
+	if s := sessions.open[key]; s != nil {
+		return s, nil
+	}
+	s, err := newSession(ctx, opt, m)
+	if err == nil {
+		sessions.open[key] = s
+	}
+	return s, err
+}
+
+// newSession returns a session. It sends nothing.
+func newSession(ctx context.Context, opt *options, m configmap.Mapper) (*session, error) {
+	s := &session{}
+	client := []fastio.Option{
+		fastio.WithHTTPClient(fshttp.NewClient(ctx)), fastio.WithMaxWait(api.NoLimit),
+		fastio.WithUserAgent("rclone/" + strings.TrimPrefix(fs.Version, "v")),
+	}
+	if opt.APIKey != "" {
+		client = append(client, fastio.WithBaseURL(opt.URL), fastio.WithToken(opt.APIKey))
+	} else {
+		s.signIn = signInConfig(ctx, opt, m)
+		client = append(client, fastio.WithTokenSource(oauth.TokenSource(*s.signIn)))
+	}
+	var err error
+	s.client, err = fastio.New(client...)
+	return s, err
+}
+
+// signInConfig returns the configuration of a sign-in whose tokens are in the
+// configuration of rclone.
+func signInConfig(ctx context.Context, opt *options, m configmap.Mapper) *oauth.Config {
+	return &oauth.Config{
+		BaseURL: opt.URL, HTTPClient: fshttp.NewClient(ctx), ClientID: opt.ClientID, ClientName: clientName,
+		DeviceType: "cli", RedirectPath: callback,
+		Store: &configStore{m: m, lock: make(chan struct{}, 1)},
+		ShowURL: func(_ context.Context, address string) {
+			fs.Logf(nil, "If your browser does not open by itself, go to %s", address)
+		},
+	}
+}
+
+// configure signs in. It is the state machine of rclone config and config reconnect.
+func configure(ctx context.Context, _ string, m configmap.Mapper, in fs.ConfigIn) (*fs.ConfigOut, error) {
+	opt := options{}
+	if err := configstruct.Set(m, &opt); err != nil {
+		return nil, err
+	}
+	c := signInConfig(ctx, &opt, m)
+	switch in.State {
+	case "":
+		if opt.APIKey != "" {
+			return nil, nil //nolint:nilnil // rclone's end of a configuration
+		}
+		if token, _ := m.Get(keyToken); token != "" {
+			return fs.ConfigConfirm("again", false, "config_sign_in_again", "Signed in already. Sign in again?")
+		}
+		return fs.ConfigGoto("how")
+	case "again":
+		if in.Result == "false" {
+			return nil, nil //nolint:nilnil // as above
+		}
+		return fs.ConfigGoto("how")
+	case "how":
+		return fs.ConfigConfirm("browser", true, "config_is_local",
+			"Open a browser on this machine to sign in?\n\nOtherwise you get an address to open anywhere, "+
+				"and paste the code that is shown there.")
+	case "browser":
+		if in.Result == "false" {
+			return fs.ConfigGoto("address")
+		}
+		_, err := oauth.Login(ctx, *c)
+		return nil, err
+	case "address":
+		address, err := startSignIn(ctx, c, m)
+		if err != nil {
+			return nil, err
+		}
+		return fs.ConfigInput("code", "config_code", "Open this address, sign in, and paste the code:\n\n"+address+"\n")
+	case "code":
+		return nil, finishSignIn(ctx, c, m, in.Result)
+	}
+	return nil, fmt.Errorf("unknown state %q", in.State)
+}
+
+// pendingSignIn is a sign-in whose code was not pasted yet. It is kept in the
+// configuration, because each step may be a process of its own.
+type pendingSignIn struct {
+	ClientID string `json:"client_id"`
+	Verifier string `json:"verifier"`
+}
+
+const redirect = "http://127.0.0.1" + callback // registered; the code is shown in its place
+
+// startSignIn returns the address where a user signs in and gets a code.
+func startSignIn(ctx context.Context, c *oauth.Config, m configmap.Mapper) (address string, err error) {
+	client, err := anonymous(c)
+	if err != nil {
+		return "", err
+	}
+	pending := pendingSignIn{ClientID: c.ClientID}
+	if pending.ClientID == "" {
+		registered, err := client.OAuth.Register(ctx, oauth.RegisterRequest{
+			ClientName: c.ClientName, RedirectURIs: []string{redirect},
+		})
+		if err != nil {
+			return "", err
+		}
+		pending.ClientID = registered.ClientID
+	}
+	pkce := oauth.NewPKCE()
+	pending.Verifier = pkce.Verifier.Reveal()
+	started, err := client.OAuth.StartAuthorization(ctx, oauth.AuthorizationRequest{
+		ClientID: pending.ClientID, RedirectURI: redirect, PKCE: pkce, DisplayCode: true,
+	})
+	if err != nil {
+		return "", err
+	}
+	text, err := json.Marshal(pending)
+	if err != nil {
+		return "", err
+	}
+	m.Set(keySignIn, string(text))
+	return started.LoginURL, nil
+}
+
+// finishSignIn exchanges a pasted code for a token, and saves that.
+func finishSignIn(ctx context.Context, c *oauth.Config, m configmap.Mapper, code string) error {
+	text, _ := m.Get(keySignIn)
+	m.Set(keySignIn, "")
+	var pending pendingSignIn
+	if err := json.Unmarshal([]byte(text), &pending); err != nil {
+		return errors.New("there is no sign-in to finish: start again")
+	}
+	client, err := anonymous(c)
+	if err != nil {
+		return err
+	}
+	token, err := client.OAuth.Exchange(ctx, oauth.ExchangeRequest{
+		ClientID: pending.ClientID, RedirectURI: redirect, DeviceType: c.DeviceType,
+		Code: api.NewSecret(strings.TrimSpace(code)), CodeVerifier: api.NewSecret(pending.Verifier),
+	})
+	if err != nil {
+		return err
+	}
+	c.ClientID = pending.ClientID
+	return oauth.Save(ctx, *c, token)
+}
+
+// anonymous returns a client without a credential.
+func anonymous(c *oauth.Config) (*fastio.Client, error) {
+	return fastio.New(fastio.WithBaseURL(c.BaseURL), fastio.WithHTTPClient(c.HTTPClient))
+}
+
+// UserInfo returns the account.
+func (f *Fs) UserInfo(ctx context.Context) (map[string]string, error) {
+	me, err := f.session.client.Account.Me(ctx)
+	if err != nil {
+		return nil, failure(err)
+	}
+	return map[string]string{
+		"ID": string(me.ID), "Name": strings.TrimSpace(me.FirstName + " " + me.LastName), "Email": me.EmailAddress,
+	}, nil
+}
+
+// Disconnect ends the session of the remote and removes its token.
+func (f *Fs) Disconnect(ctx context.Context) error {
+	if f.session.signIn == nil {
+		return errors.New("the remote uses an API key: delete it in the settings of the account, and here")
+	}
+	return oauth.SignOut(ctx, *f.session.signIn)
+}
+
+// configStore is an [oauth.Store] in the configuration of rclone, which has no locks
+// between processes: its lock is one of this process.
+type configStore struct {
+	m    configmap.Mapper
+	lock chan struct{}
+}
+
+// Load returns the record.
+func (s *configStore) Load(context.Context, string) ([]byte, error) {
+	text, _ := s.m.Get(keyToken)
+	if text == "" {
+		return nil, nil
+	}
+	return []byte(text), nil
+}
+
+// Lock locks the record.
+func (s *configStore) Lock(ctx context.Context, account string) (oauth.Record, error) {
+	select {
+	case s.lock <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	data, err := s.Load(ctx, account)
+	if err != nil {
+		<-s.lock
+		return nil, err
+	}
+	return &configRecord{store: s, data: data}, nil
+}
+
+// configRecord is the locked record of a [configStore].
+type configRecord struct {
+	store    *configStore
+	data     []byte
+	unlocked bool
+}
+
+// Data returns the record as it was when it was locked.
+func (r *configRecord) Data() []byte { return r.data }
+
+// Save writes the configuration.
+func (r *configRecord) Save(ctx context.Context, data []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if r.unlocked {
+		return errors.New("the record is not locked any more")
+	}
+	r.store.m.Set(keyToken, string(data))
+	return nil
+}
+
+// Unlock releases the lock.
+func (r *configRecord) Unlock() {
+	if !r.unlocked {
+		r.unlocked = true
+		<-r.store.lock
+	}
+}

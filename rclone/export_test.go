@@ -1,0 +1,24 @@
+package rclone
+
+import "github.com/rclone/rclone/fs"
+
+// SetUploadChunkSize sets the size of chunks, for the tests of rclone.
+func (f *Fs) SetUploadChunkSize(size fs.SizeSuffix) (fs.SizeSuffix, error) {
+	return set(f, &f.opt.ChunkSize, size)
+}
+
+// SetUploadCutoff sets the size above which files are sent in chunks, for the tests of
+// rclone.
+func (f *Fs) SetUploadCutoff(size fs.SizeSuffix) (fs.SizeSuffix, error) {
+	return set(f, &f.opt.Cutoff, size)
+}
+
+// set sets an option, unless it is not valid, and returns its former value.
+func set(f *Fs, option *fs.SizeSuffix, value fs.SizeSuffix) (old fs.SizeSuffix, err error) {
+	old, *option = *option, value
+	err = f.opt.check()
+	if err != nil {
+		*option = old
+	}
+	return old, err
+}

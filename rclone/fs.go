@@ -1,0 +1,169 @@
+// Package rclone is a backend for rclone: the workspaces and shares of Fast.io.
+//
+//	import _ "github.com/fastio-go/fastio/rclone"
+//
+// An import registers the type "fastio". The paths of a remote are
+// ORG/WORKSPACE/path and shares/NAME/path, and WORKSPACE/path with the option
+// org or in an account with one organization. Command rclone-fastio is an rclone
+// with this backend.
+package rclone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rclone/rclone/fs"
+	"github.com/rclone/rclone/fs/config/configmap"
+	"github.com/rclone/rclone/fs/config/configstruct"
+	"github.com/rclone/rclone/fs/fserrors"
+	"github.com/rclone/rclone/fs/hash"
+	"github.com/rclone/rclone/lib/dircache"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/oauth"
+)
+
+// Fs is a folder of a remote.
+type Fs struct {
+	name, root string
+	opt        options
+	features   *fs.Features
+	session    *session
+	staging    *staging
+
+	// folders finds the places of paths, by their IDs as of [place.id].
+	folders *dircache.DirCache
+}
+
+// NewFs returns the folder of a remote at a path. Its error is [fs.ErrorIsFile],
+// along with the folder around it, if the path is that of a file.
+func NewFs(ctx context.Context, name, root string, m configmap.Mapper) (fs.Fs, error) {
+	opt := options{}
+	if err := configstruct.Set(m, &opt); err != nil {
+		return nil, err
+	}
+	if err := opt.check(); err != nil {
+		return nil, err
+	}
+	s, err := openSession(ctx, name, &opt, m)
+	if err != nil {
+		return nil, err
+	}
+	f := newFs(ctx, name, strings.Trim(root, "/"), opt, s)
+	err = f.folders.FindRoot(ctx, false)
+	if err == nil || !errors.Is(err, fs.ErrorDirNotFound) {
+		return f, failure(err)
+	}
+	parent, leaf := dircache.SplitPath(f.root)
+	around := newFs(ctx, name, parent, opt, s)
+	switch _, err = around.NewObject(ctx, leaf); {
+	case err == nil:
+		return around, fs.ErrorIsFile
+	case errors.Is(err, fs.ErrorObjectNotFound), errors.Is(err, fs.ErrorIsDir):
+		return f, nil
+	}
+	return nil, err
+}
+
+// newFs returns an Fs that has looked up nothing yet.
+func newFs(ctx context.Context, name, root string, opt options, s *session) *Fs {
+	f := &Fs{name: name, root: root, opt: opt, session: s, staging: &staging{}}
+	f.folders = dircache.New(root, place{}.id(), f)
+	f.features = (&fs.Features{
+		CanHaveEmptyDirectories: true,
+		ReadMimeType:            true,
+		ChunkWriterDoesntSeek:   true,
+	}).Fill(ctx, f)
+	return f
+}
+
+// Name returns the name of the remote.
+func (f *Fs) Name() string { return f.name }
+
+// Root returns the path in the remote.
+func (f *Fs) Root() string { return f.root }
+
+// String returns a description for logs.
+func (f *Fs) String() string { return fmt.Sprintf("Fast.io path %q", f.root) }
+
+// Features returns the optional features.
+func (f *Fs) Features() *fs.Features { return f.features }
+
+// Hashes returns SHA-256.
+func (f *Fs) Hashes() hash.Set { return hash.NewHashSet(hash.SHA256) }
+
+// Precision returns [fs.ModTimeNotSupported]: the platform has no call that sets
+// times. Once a session it logs what that means for comparisons.
+func (f *Fs) Precision() time.Duration {
+	ci := fs.GetConfig(context.Background())
+	if !ci.CheckSum && !ci.SizeOnly && !ci.IgnoreTimes && !ci.IgnoreExisting {
+		f.session.sizesOnly.Do(func() {
+			fs.Logf(f, "The platform keeps no modification times: files of the same size count as equal. "+
+				"Compare their content with --checksum, where the other side has SHA-256.")
+		})
+	}
+	return fs.ModTimeNotSupported
+}
+
+// DirCacheFlush forgets which folders have which ID.
+func (f *Fs) DirCacheFlush() { f.folders.ResetRoot() }
+
+// Shutdown removes the folder through which files were copied.
+func (f *Fs) Shutdown(ctx context.Context) error { return f.removeStaging(ctx) }
+
+// writable returns an error for a remote whose files cannot be changed.
+func (f *Fs) writable() error {
+	if f.opt.VersionAt.IsSet() {
+		return errVersionAt
+	}
+	return nil
+}
+
+var (
+	errVersionAt  = errors.New("files cannot be changed with version_at")
+	errOldVersion = errors.New("earlier versions cannot be changed or removed")
+)
+
+// failure returns err as rclone understands it.
+func failure(err error) error {
+	switch {
+	case err == nil, errors.Is(err, fs.ErrorPermissionDenied):
+		return err
+	case errors.Is(err, oauth.ErrSignInAgain), errors.Is(err, api.ErrUnauthenticated):
+		return fserrors.FatalError(fmt.Errorf("%w: run rclone config reconnect", err))
+	case errors.Is(err, api.ErrForbidden):
+		return fserrors.NoRetryError(fmt.Errorf("%w: %w", fs.ErrorPermissionDenied, err))
+	case errors.Is(err, api.ErrConflict), errors.Is(err, api.ErrLocked), errors.Is(err, api.ErrNameTaken),
+		errors.Is(err, api.ErrInvalid), errors.Is(err, api.ErrLimit), errors.Is(err, api.ErrPaymentRequired):
+		return fserrors.NoRetryError(err)
+	}
+	return err
+}
+
+// plain returns an ID in the form in which IDs are compared.
+func plain(id api.OpaqueID) string { return id.Plain() }
+
+var (
+	_ fs.Fs              = (*Fs)(nil)
+	_ fs.Purger          = (*Fs)(nil)
+	_ fs.Copier          = (*Fs)(nil)
+	_ fs.Mover           = (*Fs)(nil)
+	_ fs.DirMover        = (*Fs)(nil)
+	_ fs.DirCacheFlusher = (*Fs)(nil)
+	_ fs.PutStreamer     = (*Fs)(nil)
+	_ fs.OpenChunkWriter = (*Fs)(nil)
+	_ fs.ListPer         = (*Fs)(nil)
+	_ fs.ListRer         = (*Fs)(nil)
+	_ fs.Abouter         = (*Fs)(nil)
+	_ fs.CleanUpper      = (*Fs)(nil)
+	_ fs.PublicLinker    = (*Fs)(nil)
+	_ fs.ChangeNotifier  = (*Fs)(nil)
+	_ fs.UserInfoer      = (*Fs)(nil)
+	_ fs.Disconnecter    = (*Fs)(nil)
+	_ fs.Commander       = (*Fs)(nil)
+	_ fs.Shutdowner      = (*Fs)(nil)
+	_ dircache.DirCacher = (*Fs)(nil)
+)

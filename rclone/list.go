@@ -1,0 +1,190 @@
+package rclone
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"path"
+	"sync"
+
+	"github.com/rclone/rclone/fs"
+	"github.com/rclone/rclone/fs/list"
+
+	"github.com/fastio-go/fastio/storage"
+)
+
+// pages returns the files, notes and folders of a folder. Links are left out, and so
+// is what belongs to a move or copy under way.
+func (f *Fs) pages(ctx context.Context, at place) iter.Seq2[[]*storage.Node, error] {
+	return func(yield func([]*storage.Node, error) bool) {
+		for page, err := range f.session.client.Storage.Pages(ctx, at.in, at.node, nil) {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			var shown []*storage.Node
+			for _, n := range page.Nodes {
+				if n.Type == storage.NodeTypeLink {
+					continue
+				}
+				surfaced := f.surface(ctx, at, n)
+				if surfaced != nil {
+					shown = append(shown, surfaced)
+				}
+			}
+			if !yield(shown, nil) {
+				return
+			}
+		}
+	}
+}
+
+// List returns the entries of a folder.
+func (f *Fs) List(ctx context.Context, dir string) (fs.DirEntries, error) {
+	return list.WithListP(ctx, dir, f)
+}
+
+// ListP lists a folder by pages.
+func (f *Fs) ListP(ctx context.Context, dir string, callback fs.ListRCallback) error {
+	at, err := f.folder(ctx, dir)
+	if err != nil {
+		return err
+	}
+	_, err = f.list(ctx, at, dir, callback)
+	return err
+}
+
+// list lists a folder by pages, and returns the folders in it.
+func (f *Fs) list(ctx context.Context, at place, dir string, callback fs.ListRCallback) (below []fs.Directory, err error) {
+	if at.above() {
+		return f.listLevel(ctx, at, dir, callback)
+	}
+	for nodes, err := range f.pages(ctx, at) {
+		if err != nil {
+			return below, f.inFolder(dir, err)
+		}
+		var entries fs.DirEntries
+		for _, n := range nodes {
+			found, err := f.entries(ctx, at, dir, n)
+			if err != nil {
+				return below, err
+			}
+			if folder, ok := firstFolder(found); ok {
+				below = append(below, folder)
+			}
+			entries = append(entries, found...)
+		}
+		if err = callback(entries); err != nil {
+			return below, err
+		}
+	}
+	return below, nil
+}
+
+// firstFolder returns the folder of the entries of one node.
+func firstFolder(entries fs.DirEntries) (fs.Directory, bool) {
+	if len(entries) != 1 {
+		return nil, false
+	}
+	folder, ok := entries[0].(fs.Directory)
+	return folder, ok
+}
+
+// entries returns a node of a folder as entries of a listing: with the option versions
+// a file has several.
+func (f *Fs) entries(ctx context.Context, at place, dir string, n *storage.Node) (fs.DirEntries, error) {
+	remote := path.Join(dir, f.leaf(n))
+	if n.Type == storage.NodeTypeFolder {
+		f.folders.Put(remote, at.inside(n.ID).id())
+		return fs.DirEntries{fs.NewDir(remote, n.Updated.Time).SetID(plain(n.ID)).SetParentID(plain(n.ParentID))}, nil
+	}
+	return f.versionEntries(ctx, f.object(at, remote, n))
+}
+
+// listLevel lists a level above workspaces and shares. Those of one name have their ID
+// in its place.
+func (f *Fs) listLevel(ctx context.Context, at place, dir string, callback fs.ListRCallback) ([]fs.Directory, error) {
+	all, err := f.members(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	named := map[string]int{}
+	for _, m := range all {
+		named[m.name]++
+	}
+	var entries fs.DirEntries
+	var below []fs.Directory
+	for _, m := range all {
+		if named[m.name] > 1 && m.id != "" {
+			m.name = string(m.id)
+		}
+		remote := path.Join(dir, m.name)
+		f.folders.Put(remote, m.place.id())
+		folder := fs.NewDir(remote, m.time.Time).SetID(string(m.id))
+		entries, below = append(entries, folder), append(below, folder)
+	}
+	return below, callback(entries)
+}
+
+// ListR lists a folder with all that is in it, several folders at a time.
+func (f *Fs) ListR(ctx context.Context, dir string, callback fs.ListRCallback) error {
+	at, err := f.folder(ctx, dir)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var (
+		mu      sync.Mutex // of callback
+		pending sync.WaitGroup
+		slots   = make(chan struct{}, max(1, fs.GetConfig(ctx).Checkers))
+		visit   func(at place, dir string)
+	)
+	serial := func(entries fs.DirEntries) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return callback(entries)
+	}
+	visit = func(at place, dir string) {
+		slots <- struct{}{}
+		below, err := f.list(ctx, at, dir, serial)
+		<-slots
+		if err != nil {
+			cancel(err)
+			return
+		}
+		for _, folder := range below {
+			if id, ok := f.folders.Get(folder.Remote()); ok {
+				pending.Go(func() { visit(placeOf(id), folder.Remote()) })
+			}
+		}
+	}
+	pending.Go(func() { visit(at, dir) })
+	pending.Wait()
+	return context.Cause(ctx)
+}
+
+// NewObject returns the file of a path.
+func (f *Fs) NewObject(ctx context.Context, remote string) (fs.Object, error) {
+	at, leaf, err := f.locate(ctx, remote, false)
+	switch {
+	case errors.Is(err, fs.ErrorDirNotFound):
+		return nil, fs.ErrorObjectNotFound
+	case err != nil:
+		return nil, err
+	case at.above():
+		return nil, fs.ErrorObjectNotFound
+	}
+	n, err := f.node(ctx, at, leaf)
+	switch {
+	case err != nil && errors.Is(f.inFolder(path.Dir(remote), err), fs.ErrorDirNotFound):
+		return nil, fs.ErrorObjectNotFound
+	case err != nil:
+		return nil, failure(err)
+	case n == nil:
+		return f.oldObject(ctx, at, remote, leaf)
+	case n.Type == storage.NodeTypeFolder:
+		return nil, fs.ErrorIsDir
+	}
+	return f.objectAt(ctx, f.object(at, remote, n))
+}

@@ -1,0 +1,480 @@
+package rclone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/rclone/rclone/fs"
+	"github.com/rclone/rclone/fs/fserrors"
+	"github.com/rclone/rclone/lib/random"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/storage"
+)
+
+// The calls that move and copy take a folder only, and put a file of the same name there
+// in the trash. So a node gets a name that no other node has, is moved, and gets its own
+// name, which the platform refuses if it is taken. A copy is made in a folder of our own.
+//
+// Names of nodes under way begin with reserved and say what must become of the node if
+// this process ends: see transit. Listings leave them out, and finish what is older
+// than abandoned.
+const (
+	reserved  = ".rclone-fastio-"
+	abandoned = time.Hour
+	undoTime  = time.Minute
+	nameMost  = 255 // characters
+)
+
+// kind is what a reserved name is for.
+type kind string
+
+const (
+	kindMove  kind = "move"  // a node that is moved
+	kindCopy  kind = "copy"  // a copy, which can be made again
+	kindStage kind = "stage" // a folder of copies
+)
+
+// transit is the content of a reserved name.
+type transit struct {
+	kind    kind
+	started time.Time // to the second
+	random  string
+	from    string // the checksum of the folder of a move
+	old     string // the name of a move, in that folder
+	leaf    string // the name that it gets in the other one
+}
+
+// name returns the reserved name.
+func (t *transit) name() string {
+	part := []string{string(t.kind), strconv.FormatInt(t.started.Unix(), 36), t.random}
+	if t.kind == kindMove {
+		part = append(part, t.from, strconv.Itoa(len(t.old)), t.old+t.leaf)
+	}
+	return reserved + strings.Join(part, "-")
+}
+
+// parseTransit returns the content of a name, nil if it is not reserved.
+func parseTransit(name string) *transit {
+	text, ok := strings.CutPrefix(name, reserved)
+	part := strings.SplitN(text, "-", 6)
+	if !ok || len(part) < 3 {
+		return nil
+	}
+	seconds, err := strconv.ParseInt(part[1], 36, 64)
+	if err != nil {
+		return nil
+	}
+	t := &transit{kind: kind(part[0]), started: time.Unix(seconds, 0), random: part[2]}
+	switch t.kind {
+	case kindCopy, kindStage:
+		return t
+	case kindMove:
+	default:
+		return nil
+	}
+	if len(part) < 6 {
+		return nil
+	}
+	length, err := strconv.Atoi(part[4])
+	if err != nil || length < 1 || length >= len(part[5]) {
+		return nil
+	}
+	t.from, t.old, t.leaf = part[3], part[5][:length], part[5][length:]
+	return t
+}
+
+// newTransit returns a name that no other node has.
+func newTransit(k kind) *transit {
+	return &transit{kind: k, started: time.Now(), random: random.String(8)}
+}
+
+// checksum returns a short text for a folder.
+func checksum(folder api.OpaqueID) string {
+	return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(strings.ToLower(plain(folder)))))
+}
+
+// surface returns a node of a folder as listings show it, nil for one that is moved or
+// copied at this moment. What an earlier process has left is finished.
+func (f *Fs) surface(ctx context.Context, at place, n *storage.Node) *storage.Node {
+	t := parseTransit(n.Name)
+	switch {
+	case t == nil:
+		return n
+	case time.Since(t.started) < abandoned:
+		fs.Debugf(f, "%s is moved or copied at this moment", n.Name)
+		return nil
+	}
+	if f.opt.VersionAt.IsSet() {
+		return nil
+	}
+	left, err := f.finish(ctx, at, n, t)
+	if err != nil {
+		fs.Errorf(f, "%s was left by an interrupted move or copy, and stays: %v", n.Name, err)
+		return n
+	}
+	return left
+}
+
+// finish ends a move or copy of a process that does not exist any more: a node that was
+// not moved gets its old name again, one that was moved its new one, and a copy is
+// removed. It returns the node, nil for a copy.
+func (f *Fs) finish(ctx context.Context, at place, n *storage.Node, t *transit) (*storage.Node, error) {
+	client := f.session.client.Storage
+	if t.kind != kindMove {
+		return nil, client.Delete(ctx, at.in, n.ID)
+	}
+	name := t.leaf
+	if checksum(at.node) == t.from {
+		name = t.old
+	}
+	if _, err := client.Rename(ctx, at.in, n.ID, name); err != nil {
+		return nil, err
+	}
+	fs.Logf(f, "%s was left by an interrupted move, and is %s again", n.Name, name)
+	renamed := *n
+	renamed.Name = name
+	return &renamed, nil
+}
+
+// moving is a node that is moved.
+type moving struct {
+	in       api.Profile
+	id       api.OpaqueID
+	from, to api.OpaqueID // folders
+	old, new string       // names
+}
+
+var errTooLong = errors.New("the names are too long to move a node under both")
+
+// move gives a node another folder and name. It returns [api.ErrNameTaken] and leaves
+// the node where it was if the name is taken.
+func (f *Fs) move(ctx context.Context, m moving) error {
+	client := f.session.client.Storage
+	if m.from.Equal(m.to) {
+		_, err := client.Rename(ctx, m.in, m.id, m.new)
+		return err
+	}
+	t := newTransit(kindMove)
+	t.from, t.old, t.leaf = checksum(m.from), m.old, m.new
+	if utf8.RuneCountInString(t.name()) > nameMost {
+		return errTooLong
+	}
+	if _, err := client.Rename(ctx, m.in, m.id, t.name()); err != nil {
+		return err
+	}
+	_, err := client.Move(ctx, m.in, m.id, m.to)
+	if err == nil {
+		_, err = client.Rename(ctx, m.in, m.id, m.new)
+	}
+	if err == nil {
+		return nil
+	}
+	return errors.Join(err, f.undo(ctx, m))
+}
+
+// undo moves a node under a reserved name back to its folder and name.
+func (f *Fs) undo(ctx context.Context, m moving) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	client := f.session.client.Storage
+	n, err := client.Get(ctx, m.in, m.id)
+	if err == nil && !n.ParentID.Equal(m.from) {
+		_, err = client.Move(ctx, m.in, m.id, m.from)
+	}
+	if err == nil {
+		_, err = client.Rename(ctx, m.in, m.id, m.old)
+	}
+	if err != nil {
+		return fmt.Errorf("the move could not be undone, and is finished by a listing after %v: %w", abandoned, err)
+	}
+	return nil
+}
+
+// Move moves a file of the same workspace or share.
+func (f *Fs) Move(ctx context.Context, src fs.Object, remote string) (fs.Object, error) {
+	from, ok := src.(*Object)
+	if !ok || from.old {
+		return nil, fs.ErrorCantMove
+	}
+	at, leaf, err := f.locate(ctx, remote, true)
+	if err != nil {
+		return nil, err
+	}
+	if from.in != at.in || from.fs.session != f.session {
+		return nil, fs.ErrorCantMove
+	}
+	err = f.move(ctx, moving{
+		in: at.in, id: from.id, from: from.parent, to: at.node,
+		old: f.opt.Enc.FromStandardName(path.Base(from.remote)), new: f.opt.Enc.FromStandardName(leaf),
+	})
+	if errors.Is(err, errTooLong) {
+		return nil, fs.ErrorCantMove
+	}
+	if err != nil {
+		return nil, failure(err)
+	}
+	return f.reread(ctx, at, from.id, remote)
+}
+
+// reread returns the file with an ID.
+func (f *Fs) reread(ctx context.Context, at place, id api.OpaqueID, remote string) (fs.Object, error) {
+	n, err := f.session.client.Storage.Get(ctx, at.in, id)
+	if err != nil {
+		return nil, failure(err)
+	}
+	return f.object(at, remote, n), nil
+}
+
+// DirMove moves a folder of the same workspace or share.
+func (f *Fs) DirMove(ctx context.Context, src fs.Fs, srcRemote, dstRemote string) error {
+	from, ok := src.(*Fs)
+	if !ok || from.session != f.session {
+		return fs.ErrorCantDirMove
+	}
+	if err := f.writable(); err != nil {
+		return err
+	}
+	id, parent, oldLeaf, to, leaf, err := f.folders.DirMove(ctx, from.folders, from.root, srcRemote, f.root, dstRemote)
+	if err != nil {
+		return err
+	}
+	node, old, target := placeOf(id), placeOf(parent), placeOf(to)
+	if old.above() || target.above() {
+		return errAbove
+	}
+	if node.in != target.in {
+		return fs.ErrorCantDirMove
+	}
+	err = f.move(ctx, moving{
+		in: node.in, id: node.node, from: old.node, to: target.node,
+		old: f.opt.Enc.FromStandardName(oldLeaf), new: f.opt.Enc.FromStandardName(leaf),
+	})
+	switch {
+	case errors.Is(err, api.ErrNameTaken):
+		return fs.ErrorDirExists
+	case errors.Is(err, errTooLong):
+		return fs.ErrorCantDirMove
+	case err != nil:
+		return failure(err)
+	}
+	from.folders.FlushDir(srcRemote)
+	return nil
+}
+
+// Copy copies a file of the same workspace or share on the platform. A file of the path
+// gets the content as a new version.
+func (f *Fs) Copy(ctx context.Context, src fs.Object, remote string) (fs.Object, error) {
+	from, ok := src.(*Object)
+	if !ok || from.old || from.note {
+		return nil, fs.ErrorCantCopy
+	}
+	at, leaf, err := f.locate(ctx, remote, true)
+	if err != nil {
+		return nil, err
+	}
+	if from.in != at.in || from.fs.session != f.session {
+		return nil, fs.ErrorCantCopy
+	}
+	n, err := f.node(ctx, at, leaf)
+	switch {
+	case err != nil:
+		return nil, failure(err)
+	case n != nil:
+		return f.copyOver(ctx, from, f.object(at, remote, n))
+	}
+	id, err := f.copyNew(ctx, from, at, f.opt.Enc.FromStandardName(leaf))
+	if err != nil {
+		return nil, failure(err)
+	}
+	return f.reread(ctx, at, id, remote)
+}
+
+// copyOver gives a file the content of another one.
+func (f *Fs) copyOver(ctx context.Context, from, to *Object) (fs.Object, error) {
+	if from.sha256 == "" || to.note || from.id.Equal(to.id) {
+		return nil, fs.ErrorCantCopy
+	}
+	change := storage.UpdateRequest{From: storage.FromHash("sha256", from.sha256)}
+	if to.version != "" {
+		change.IfVersion = api.Set(to.version)
+	}
+	_, err := f.session.client.Storage.Update(ctx, to.in, to.id, change)
+	if errors.Is(err, api.ErrNotFound) {
+		return nil, fs.ErrorCantCopy
+	}
+	if err != nil {
+		return nil, failure(err)
+	}
+	return f.reread(ctx, place{in: to.in, node: to.parent}, to.id, to.remote)
+}
+
+// copyNew makes a copy in the staging folder, and moves it from there.
+func (f *Fs) copyNew(ctx context.Context, from *Object, at place, name string) (api.OpaqueID, error) {
+	client := f.session.client.Storage
+	made, err := f.stage(ctx, from)
+	if err != nil {
+		return "", err
+	}
+	_, err = client.Move(ctx, at.in, made, at.node)
+	if err == nil {
+		_, err = client.Rename(ctx, at.in, made, name)
+	}
+	if err != nil {
+		return "", errors.Join(err, f.discard(ctx, at.in, made))
+	}
+	return made, nil
+}
+
+// discard moves a copy to the trash.
+func (f *Fs) discard(ctx context.Context, in api.Profile, id api.OpaqueID) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	return f.remove(ctx, in, id)
+}
+
+// staging is the folder of an Fs in which copies are made.
+type staging struct {
+	mu      sync.Mutex // copies of one name are not in it at a time
+	in      api.Profile
+	folder  api.OpaqueID // "" if there is none
+	created time.Time
+}
+
+// stage copies a file to the staging folder, and gives the copy a reserved name.
+func (f *Fs) stage(ctx context.Context, from *Object) (api.OpaqueID, error) {
+	s, client := f.staging, f.session.client.Storage
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := f.openStaging(ctx, from.in); err != nil {
+		return "", err
+	}
+	made, err := client.Copy(ctx, from.in, from.id, s.folder)
+	if err != nil {
+		return "", err
+	}
+	if made.ID == "" { // the response has no node
+		made, err = client.Find(ctx, from.in, s.folder, f.opt.Enc.FromStandardName(path.Base(from.remote)))
+		if err != nil {
+			return "", err
+		}
+	}
+	if _, err = client.Rename(ctx, from.in, made.ID, newTransit(kindCopy).name()); err != nil {
+		return "", errors.Join(err, f.discard(ctx, from.in, made.ID))
+	}
+	return made.ID, nil
+}
+
+// openStaging creates the staging folder, and another one long before other processes
+// take it for abandoned.
+func (f *Fs) openStaging(ctx context.Context, in api.Profile) error {
+	s := f.staging
+	if s.folder != "" && s.in == in && time.Since(s.created) < abandoned/4 {
+		return nil
+	}
+	f.closeStaging(ctx)
+	name := newTransit(kindStage).name()
+	client := f.session.client.Storage
+	folder, err := client.CreateFolder(ctx, in, api.Root, name, &storage.CreateFolderOptions{Force: true})
+	if err != nil {
+		return err
+	}
+	if folder.ID == "" {
+		folder, err = client.Find(ctx, in, api.Root, name)
+		if err != nil {
+			return err
+		}
+	}
+	s.in, s.folder, s.created = in, folder.ID, time.Now()
+	return nil
+}
+
+// removeStaging removes the staging folder.
+func (f *Fs) removeStaging(ctx context.Context) error {
+	f.staging.mu.Lock()
+	defer f.staging.mu.Unlock()
+	f.closeStaging(ctx)
+	return nil
+}
+
+// closeStaging removes the staging folder. One that stays is removed by a later listing
+// of the root.
+func (f *Fs) closeStaging(ctx context.Context) {
+	if f.staging.folder == "" {
+		return
+	}
+	if err := f.discard(ctx, f.staging.in, f.staging.folder); err != nil {
+		fs.Debugf(f, "The folder of copies stays: %v", err)
+	}
+	f.staging.folder = ""
+}
+
+// Mkdir creates a folder.
+func (f *Fs) Mkdir(ctx context.Context, dir string) error {
+	if err := f.writable(); err != nil {
+		return err
+	}
+	_, err := f.folders.FindDir(ctx, dir, true)
+	return err
+}
+
+// Rmdir removes an empty folder.
+func (f *Fs) Rmdir(ctx context.Context, dir string) error {
+	return f.removeFolder(ctx, dir, true)
+}
+
+// Purge removes a folder with all that is in it.
+func (f *Fs) Purge(ctx context.Context, dir string) error {
+	return f.removeFolder(ctx, dir, false)
+}
+
+// removeFolder removes a folder; with empty only one without anything in it.
+func (f *Fs) removeFolder(ctx context.Context, dir string, empty bool) error {
+	if err := f.writable(); err != nil {
+		return err
+	}
+	at, err := f.folder(ctx, dir)
+	switch {
+	case err != nil:
+		return err
+	case at.above():
+		return errAbove
+	case at.node.Equal(api.Root) && !empty:
+		return fs.ErrorCantPurge
+	}
+	if empty {
+		page, err := f.session.client.Storage.List(ctx, at.in, at.node, nil)
+		if err != nil {
+			return f.inFolder(dir, err)
+		}
+		if len(page.Nodes) > 0 {
+			return fserrors.NoRetryError(fs.ErrorDirectoryNotEmpty)
+		}
+	}
+	if at.node.Equal(api.Root) {
+		return errAbove // a workspace or share
+	}
+	if err = f.remove(ctx, at.in, at.node); err != nil {
+		return f.inFolder(dir, err)
+	}
+	f.folders.FlushDir(dir)
+	return nil
+}
+
+// remove moves a node to the trash, and deletes it there by the option hard_delete.
+func (f *Fs) remove(ctx context.Context, in api.Profile, id api.OpaqueID) error {
+	client := f.session.client.Storage
+	err := client.Delete(ctx, in, id)
+	if err == nil && f.opt.HardDelete {
+		err = client.Purge(ctx, in, id)
+	}
+	return failure(err)
+}

@@ -1,0 +1,146 @@
+package rclone
+
+import (
+	"context"
+	"path"
+	"time"
+
+	"github.com/rclone/rclone/fs"
+
+	"github.com/fastio-go/fastio/activity"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/storage"
+)
+
+// ChangeNotify reports changes of a workspace or share from now on, by long
+// polls: an interval turns that on and, as zero, off. It reports nothing above workspaces
+// and shares.
+func (f *Fs) ChangeNotify(
+	ctx context.Context, notify func(remote string, kind fs.EntryType), intervals <-chan time.Duration,
+) {
+	root, err := f.folder(ctx, "")
+	if err == nil && !root.above() {
+		var now *activity.Report
+		now, err = f.session.client.Activity.PollProfile(ctx, root.in, nil)
+		if err == nil {
+			go f.watchWhile(ctx, &watch{f: f, root: root, cursor: now.Cursor, notify: notify}, intervals)
+			return
+		}
+	}
+	if err != nil {
+		fs.Errorf(f, "Changes are not reported: %v", err)
+	}
+	go func() {
+		for range intervals {
+		} // so that the sender does not block
+	}()
+}
+
+// watch reports the changes of a workspace or share.
+type watch struct {
+	f      *Fs
+	root   place
+	cursor activity.Cursor // of the last report
+	notify func(remote string, kind fs.EntryType)
+}
+
+// watchWhile watches while the last interval is not zero.
+func (f *Fs) watchWhile(ctx context.Context, w *watch, intervals <-chan time.Duration) {
+	stop := func() {}
+	for interval := range intervals {
+		stop()
+		stop = func() {}
+		if interval > 0 {
+			stop = w.start(ctx)
+		}
+	}
+	stop()
+}
+
+// start watches in a goroutine until stop is called, which waits for its end.
+func (w *watch) start(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := w.run(ctx); err != nil && ctx.Err() == nil {
+			fs.Errorf(w.f, "Changes are not reported any more: %v", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// run reports changes until ctx ends.
+func (w *watch) run(ctx context.Context) error {
+	options := &activity.WatchOptions{
+		Cursor: w.cursor, Fields: []activity.Field{activity.FieldOf(activity.NameStorage, "")},
+	}
+	for report, err := range w.f.session.client.Activity.Watch(ctx, w.root.in, options) {
+		if err != nil {
+			return err
+		}
+		var changed []api.OpaqueID
+		for field := range report.Activity {
+			if id := activity.Field(field).ID(); id != "" {
+				changed = append(changed, api.OpaqueID(id))
+			}
+		}
+		w.report(ctx, changed)
+		w.cursor = report.Cursor
+	}
+	return nil
+}
+
+const batch = 25 // nodes of a call of storage.Service.GetMany
+
+// report reports the paths of nodes, as far as their folders are known: rclone has
+// listed no other.
+func (w *watch) report(ctx context.Context, changed []api.OpaqueID) {
+	for len(changed) > 0 {
+		some := changed[:min(batch, len(changed))]
+		changed = changed[len(some):]
+		found, err := w.f.session.client.Storage.GetMany(ctx, w.root.in, some)
+		if err != nil {
+			fs.Debugf(w.f, "Changed files are not known: %v", err)
+		}
+		for _, id := range some {
+			var n *storage.Node
+			if err == nil {
+				n = found.Node(id)
+			}
+			w.reportNode(id, n)
+		}
+	}
+}
+
+// reportNode reports the path of one node, nil if it is not known any more.
+func (w *watch) reportNode(id api.OpaqueID, n *storage.Node) {
+	known, listed := w.f.folders.GetInv(w.root.inside(id).id())
+	if n == nil {
+		if listed {
+			w.notify(known, fs.EntryDirectory)
+		} else {
+			w.notify("", fs.EntryDirectory) // it may have been anywhere
+		}
+		return
+	}
+	if listed {
+		w.notify(known, fs.EntryDirectory) // under its former path
+	}
+	folder := n.ParentID
+	if folder.Equal(api.Trash) {
+		folder = n.DeletedFrom
+	}
+	dir, ok := w.f.folders.GetInv(w.root.inside(folder).id())
+	if !ok {
+		return
+	}
+	kind := fs.EntryObject
+	if n.Type == storage.NodeTypeFolder {
+		kind = fs.EntryDirectory
+	}
+	w.notify(path.Join(dir, w.f.leaf(n)), kind)
+}

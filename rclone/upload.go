@@ -1,0 +1,343 @@
+package rclone
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"time"
+
+	"github.com/rclone/rclone/fs"
+	"github.com/rclone/rclone/fs/fserrors"
+	"github.com/rclone/rclone/lib/multipart"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/uploads"
+)
+
+// Put uploads a file. A file of the path gets a new version.
+func (f *Fs) Put(ctx context.Context, in io.Reader, src fs.ObjectInfo, options ...fs.OpenOption) (fs.Object, error) {
+	at, leaf, err := f.locate(ctx, src.Remote(), true)
+	if err != nil {
+		return nil, err
+	}
+	to := target{at: at, remote: src.Remote(), name: f.opt.Enc.FromStandardName(leaf)}
+	n, err := f.upload(ctx, in, src, to, options)
+	if err != nil {
+		return nil, err
+	}
+	return f.object(at, src.Remote(), n), nil
+}
+
+// PutStream uploads a file of unknown size.
+func (f *Fs) PutStream(
+	ctx context.Context, in io.Reader, src fs.ObjectInfo, options ...fs.OpenOption,
+) (fs.Object, error) {
+	return f.Put(ctx, in, src, options...)
+}
+
+// Update uploads a new version of the file, if it has the version that was listed. Its
+// error is [fserrors.NoRetryError] if not.
+func (o *Object) Update(ctx context.Context, in io.Reader, src fs.ObjectInfo, options ...fs.OpenOption) error {
+	f := o.fs
+	if err := f.writable(); err != nil {
+		return err
+	}
+	if o.old {
+		return errOldVersion
+	}
+	to := target{at: place{in: o.in, node: o.parent}, remote: o.remote, replaces: o}
+	to.name = f.opt.Enc.FromStandardName(path.Base(o.remote))
+	upload := f.upload
+	if o.note {
+		upload = f.updateNote
+	}
+	n, err := upload(ctx, in, src, to, options)
+	if err != nil {
+		return err
+	}
+	o.set(n)
+	return nil
+}
+
+// target is where an upload is stored.
+type target struct {
+	at       place
+	remote   string
+	name     string  // on the platform
+	replaces *Object // that gets a version; nil means a new file, or any of the name
+}
+
+// sdk returns the target for package uploads.
+func (t *target) sdk() uploads.Target {
+	if t.replaces != nil {
+		return uploads.Target{Profile: t.at.in, File: t.replaces.id, IfVersion: t.replaces.version}
+	}
+	return uploads.Target{Profile: t.at.in, Folder: t.at.node}
+}
+
+// upload uploads a file, in the way that its size requires.
+func (f *Fs) upload(
+	ctx context.Context, in io.Reader, src fs.ObjectInfo, to target, options []fs.OpenOption,
+) (n *storage.Node, err error) {
+	size := src.Size()
+	switch {
+	case size < 0 && to.replaces == nil:
+		// The SDK closes what it reads if the call ends early, which is for rclone to do.
+		content := struct{ io.Reader }{in}
+		n, err = f.session.client.Uploads.Reader(ctx, to.sdk(), to.name, content, nil, nil)
+	case size < 0:
+		n, err = f.stream(ctx, in, to)
+	case size <= int64(f.opt.Cutoff):
+		n, err = f.uploadSmall(ctx, in, size, to)
+	default:
+		writer, failed := multipart.UploadMultipart(ctx, src, in, multipart.UploadMultipartOptions{
+			Open: chunkedUpload{f, to}, OpenOptions: options,
+		})
+		if failed != nil {
+			return nil, f.uploadFailure(to, failed)
+		}
+		n = writer.(*chunkWriter).node //nolint:forcetypeassert // as Open returned it
+	}
+	if err != nil {
+		return nil, f.uploadFailure(to, err)
+	}
+	return f.named(ctx, to, n)
+}
+
+// uploadFailure returns the error of an upload. The folder of a new file is looked up
+// again by the next try if it is gone.
+func (f *Fs) uploadFailure(to target, err error) error {
+	if to.replaces == nil && errors.Is(err, api.ErrNotFound) {
+		f.folders.FlushDir(path.Dir(to.remote))
+		return fserrors.RetryError(err)
+	}
+	return failure(err)
+}
+
+// uploadSmall uploads content in one call.
+func (f *Fs) uploadSmall(ctx context.Context, in io.Reader, size int64, to target) (*storage.Node, error) {
+	content := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
+	if _, err := content.ReadFrom(io.LimitReader(in, size+1)); err != nil {
+		return nil, err
+	}
+	if int64(content.Len()) != size {
+		return nil, fmt.Errorf("expected %d bytes, got %d: %w", size, content.Len(), io.ErrUnexpectedEOF)
+	}
+	return f.session.client.Uploads.ReaderAt(ctx, to.sdk(), to.name, bytes.NewReader(content.Bytes()), size, nil)
+}
+
+// named returns the node of an upload. If the name belongs to a folder or note, the
+// platform has given the file another one: it is removed then.
+func (f *Fs) named(ctx context.Context, to target, n *storage.Node) (*storage.Node, error) {
+	if n.Name == to.name || to.replaces != nil {
+		return n, nil
+	}
+	err := fmt.Errorf("%w: %q is no file, the upload became %q", api.ErrNameTaken, to.name, n.Name)
+	return nil, failure(errors.Join(err, f.remove(ctx, to.at.in, n.ID)))
+}
+
+// stream uploads a new version of a file, of unknown size.
+func (f *Fs) stream(ctx context.Context, in io.Reader, to target) (*storage.Node, error) {
+	client := f.session.client.Uploads
+	started, err := client.Start(ctx, uploads.StartRequest{Name: to.name, Size: uploads.SizeUnknown})
+	if err != nil {
+		return nil, err
+	}
+	err = client.Stream(ctx, started.ID, struct{ io.Reader }{in}, nil)
+	if err != nil {
+		return nil, errors.Join(err, client.Cancel(context.WithoutCancel(ctx), started.ID))
+	}
+	return f.store(ctx, started.ID, to)
+}
+
+// store waits until a sent upload is stored, and returns its node.
+func (f *Fs) store(ctx context.Context, upload api.OpaqueID, to target) (*storage.Node, error) {
+	session, err := f.await(ctx, upload, to.replaces == nil)
+	if err != nil {
+		return nil, err
+	}
+	client := f.session.client
+	if to.replaces == nil {
+		return client.Storage.Get(ctx, to.at.in, session.FileID)
+	}
+	change := storage.UpdateRequest{From: storage.FromUpload(upload)}
+	if v := to.replaces.version; v != "" {
+		change.IfVersion = api.Set(v)
+	}
+	if _, err = client.Storage.Update(ctx, to.at.in, to.replaces.id, change); err != nil {
+		return nil, err
+	}
+	if err = client.Uploads.Cancel(ctx, upload); err != nil && !errors.Is(err, api.ErrNotFound) {
+		fs.Debugf(to.replaces, "The session of the upload stays: %v", err)
+	}
+	return client.Storage.Get(ctx, to.at.in, to.replaces.id)
+}
+
+// await waits until an upload is stored or, without a target, assembled.
+func (f *Fs) await(ctx context.Context, upload api.OpaqueID, stored bool) (*uploads.Upload, error) {
+	const longest = 5 * time.Second
+	for pause := 100 * time.Millisecond; ; pause = min(2*pause, longest) {
+		u, err := f.session.client.Uploads.Get(ctx, upload)
+		switch {
+		case err != nil:
+			return nil, err
+		case u.Status.Failed():
+			return nil, fmt.Errorf("%w: upload %s: %s", api.ErrInvalid, u.Status, u.StatusMessage)
+		case u.FileID != "", u.Status == uploads.StatusStored, u.Status == uploads.StatusComplete && !stored:
+			return u, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+// OpenChunkWriter begins an upload in chunks. A file of the path gets a version, if it
+// is not changed until the upload is complete.
+func (f *Fs) OpenChunkWriter(
+	ctx context.Context, remote string, src fs.ObjectInfo, options ...fs.OpenOption,
+) (fs.ChunkWriterInfo, fs.ChunkWriter, error) {
+	at, leaf, err := f.locate(ctx, remote, true)
+	if err != nil {
+		return fs.ChunkWriterInfo{}, nil, err
+	}
+	to := target{at: at, remote: remote, name: f.opt.Enc.FromStandardName(leaf)}
+	n, err := f.node(ctx, at, leaf)
+	if err != nil {
+		return fs.ChunkWriterInfo{}, nil, failure(err)
+	}
+	if n != nil && n.Type == storage.NodeTypeFile {
+		to.replaces = f.object(at, remote, n)
+	}
+	return chunkedUpload{f, to}.OpenChunkWriter(ctx, remote, src, options...)
+}
+
+// chunkedUpload opens the upload in chunks of a target.
+type chunkedUpload struct {
+	f  *Fs
+	to target
+}
+
+// OpenChunkWriter begins the upload.
+func (c chunkedUpload) OpenChunkWriter(
+	ctx context.Context, _ string, src fs.ObjectInfo, options ...fs.OpenOption,
+) (info fs.ChunkWriterInfo, writer fs.ChunkWriter, err error) {
+	f, size := c.f, src.Size()
+	if size <= 0 {
+		return info, nil, fmt.Errorf("%w: a size is required", fs.ErrorFileTooSmall)
+	}
+	info = fs.ChunkWriterInfo{ChunkSize: int64(f.opt.ChunkSize), Concurrency: f.opt.Concurrency}
+	for _, option := range options {
+		if wanted, ok := option.(*fs.ChunkOption); ok {
+			info.ChunkSize = max(wanted.ChunkSize, int64(minChunk))
+		}
+	}
+	limits, err := f.session.client.Uploads.Limits(ctx, uploads.Target{Profile: c.to.at.in})
+	if err != nil {
+		return info, nil, failure(err)
+	}
+	info.ChunkSize, err = chunkSize(info.ChunkSize, size, limits)
+	if err != nil {
+		return info, nil, fserrors.NoRetryError(err)
+	}
+	request := uploads.StartRequest{Target: c.to.sdk(), Name: c.to.name, Size: size}
+	if c.to.replaces != nil {
+		request.Target = uploads.Target{} // stored by storage.Update, which compares the version
+	}
+	started, err := f.session.client.Uploads.Start(ctx, request)
+	if err != nil {
+		return info, nil, f.uploadFailure(c.to, err)
+	}
+	return info, &chunkWriter{f: f, to: c.to, upload: started.ID}, nil
+}
+
+// chunkSize returns the size of the chunks of a file: the wanted one, or what the limits
+// require, in whole MiB.
+func chunkSize(wanted, size int64, limits *uploads.Limits) (int64, error) {
+	if limits.Size > 0 && size > limits.Size {
+		return 0, fmt.Errorf("%w: files of the plan have at most %d bytes, got %d", api.ErrLimit, limits.Size, size)
+	}
+	const unit = int64(minChunk)
+	if limits.ChunkSize >= unit {
+		wanted = min(wanted, limits.ChunkSize)
+	}
+	if limits.Chunks > 0 {
+		least := (size + limits.Chunks - 1) / limits.Chunks
+		wanted = max(wanted, (least+unit-1)/unit*unit)
+	}
+	if limits.ChunkSize > 0 && wanted > limits.ChunkSize {
+		return 0, fmt.Errorf("%w: %d bytes need chunks of %d", api.ErrLimit, size, wanted)
+	}
+	return wanted, nil
+}
+
+// chunkWriter is an upload in chunks.
+type chunkWriter struct {
+	f      *Fs
+	to     target
+	upload api.OpaqueID
+	node   *storage.Node // set by Close
+}
+
+// WriteChunk sends a chunk.
+func (w *chunkWriter) WriteChunk(ctx context.Context, number int, reader io.ReadSeeker) (int64, error) {
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		return 0, err
+	}
+	err = w.f.session.client.Uploads.Chunks.Send(ctx, w.upload, uploads.Chunk{Order: number + 1, Content: content})
+	if err != nil {
+		return 0, failure(err)
+	}
+	return int64(len(content)), nil
+}
+
+// Close stores the file.
+func (w *chunkWriter) Close(ctx context.Context) error {
+	err := w.f.session.client.Uploads.Complete(ctx, w.upload)
+	if err != nil {
+		return w.f.uploadFailure(w.to, err)
+	}
+	w.node, err = w.f.store(ctx, w.upload, w.to)
+	if err != nil {
+		return w.f.uploadFailure(w.to, err)
+	}
+	w.node, err = w.f.named(ctx, w.to, w.node)
+	return err
+}
+
+// Abort removes what has arrived.
+func (w *chunkWriter) Abort(ctx context.Context) error {
+	return w.f.session.client.Uploads.Cancel(context.WithoutCancel(ctx), w.upload)
+}
+
+const noteMost = 100_000 // bytes of a note
+
+// updateNote replaces the text of a note, which takes no upload.
+func (f *Fs) updateNote(
+	ctx context.Context, in io.Reader, _ fs.ObjectInfo, to target, _ []fs.OpenOption,
+) (*storage.Node, error) {
+	if to.at.in.Kind != api.ProfileKindWorkspace {
+		return nil, errNote
+	}
+	text, err := io.ReadAll(io.LimitReader(in, noteMost+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(bytes.TrimSpace(text)) == 0 || len(text) > noteMost {
+		return nil, errNote
+	}
+	n, err := f.session.client.Storage.Notes.Update(ctx, to.at.in.ID, to.replaces.id, storage.UpdateNoteRequest{
+		Content: string(text), IfVersion: to.replaces.version,
+	})
+	return n, failure(err)
+}
+
+var errNote = fserrors.NoRetryError(
+	fmt.Errorf("a note of a workspace can be replaced by text of 1 to %d bytes, and by nothing else", noteMost))
