@@ -56,6 +56,7 @@ import (
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/control"
 	"github.com/fastio-go/fastio/internal/emulator/seedfile"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
@@ -82,6 +83,10 @@ type settings struct {
 	faults  []seed.Fault
 	rules   []seed.Disagreement
 	schema  bool
+
+	control string   // token of the control API
+	hosts   []string // more names of this machine
+	verbose bool
 }
 
 // parse returns the settings that the arguments give.
@@ -115,6 +120,14 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		c.options.DropUndeclared = false
 		return nil
 	})
+	f.StringVar(&c.control, "control", "",
+		"`token` that the control API requires; without one, it is on for loopback addresses only")
+	const allow = "`name` of this machine for the control API, beside localhost; may be repeated"
+	f.Func("allow-host", allow, func(v string) error {
+		c.hosts = append(c.hosts, v)
+		return nil
+	})
+	f.BoolVar(&c.verbose, "v", false, "log each request, and the rule that refused it")
 	f.Usage = func() {
 		_, _ = fmt.Fprintln(stderr, "Usage of fastio-emulator:")
 		f.PrintDefaults()
@@ -165,11 +178,30 @@ func emulate(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err := emulator.Check(c.options, c.faults...); err != nil {
 		return err
 	}
-	release := hold(&c.options)
-	s := emulator.New(c.options)
-	token, workspace, err := furnish(s, c)
+	s, token, workspace, err := build(c)
 	if err != nil {
 		return err
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", c.addr)
+	if err != nil {
+		return err
+	}
+	const variables = "FASTIO_BASE_URL=http://%s%s\nFASTIO_API_KEY=%s\n"
+	if _, err := fmt.Fprintf(stdout, variables, l.Addr(), s.BasePath(), token); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	introduce(stderr, c, l.Addr())
+	return serve(ctx, s, l, c, workspace, stderr)
+}
+
+// build returns an emulator with the objects, faults and disagreements of the settings,
+// and a token and a workspace of it.
+func build(c settings) (s *emulator.Server, token, workspace string, err error) {
+	release := hold(&c.options)
+	s = emulator.New(c.options)
+	token, workspace, err = furnish(s, c)
+	if err != nil {
+		return nil, "", "", err
 	}
 	release()
 	for _, f := range c.faults {
@@ -177,28 +209,25 @@ func emulate(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	}
 	for _, d := range c.rules {
 		if err := s.Disagree(d); err != nil {
-			return err
+			return nil, "", "", err
 		}
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", c.addr)
-	if err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(stdout, "FASTIO_BASE_URL=http://%s%s\nFASTIO_API_KEY=%s\n", l.Addr(), s.BasePath(), token); err != nil {
-		return errors.Join(err, l.Close())
-	}
-	return serve(ctx, s, l, c.live, workspace)
+	return s, token, workspace, nil
 }
 
 // serve handles requests on the listener until ctx is done, and adds an event
 // to the workspace at each interval.
-func serve(ctx context.Context, s *emulator.Server, l net.Listener, live time.Duration, workspace string) error {
-	server := &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
+func serve(ctx context.Context, s *emulator.Server, l net.Listener, c settings, workspace string, log io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	handler := control.New(s, controlOptions(ctx, c, l.Addr()))
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	end := s.Attach(ctx, server)
 	var others sync.WaitGroup
-	others.Go(func() { grow(ctx, s, workspace, live) })
+	others.Go(func() { grow(ctx, s, workspace, c.live) })
+	if c.verbose {
+		others.Go(func() { logRequests(ctx, s, log) })
+	}
 	others.Go(func() {
 		<-ctx.Done()
 		end()
@@ -206,6 +235,7 @@ func serve(ctx context.Context, s *emulator.Server, l net.Listener, live time.Du
 	err := server.Serve(l)
 	stop()
 	others.Wait()
+	err = errors.Join(err, handler.Close())
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,11 +35,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // command is stopped when the test ends.
 func startEmulator(t *testing.T, args ...string) (base, token string) {
 	t.Helper()
+	return startLogged(t, io.Discard, args...)
+}
+
+// startLogged is startEmulator with a writer for what the command logs.
+func startLogged(t *testing.T, stderr io.Writer, args ...string) (base, token string) {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	out, in := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- emulate(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), in, io.Discard)
+		ended <- emulate(ctx, append([]string{"-addr", "127.0.0.1:0"}, args...), in, stderr)
 		in.Close()
 	}()
 	t.Cleanup(func() {
@@ -431,4 +438,93 @@ func TestClockAdvancesFromItsStart(t *testing.T) {
 			t.Errorf("a minute later the clock is %v, want %v", o.Clock(), want)
 		}
 	})
+}
+
+// log is what the command writes for a person, while it runs.
+type log struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// eventually waits for a text in the log.
+func (l *log) eventually(t *testing.T, want string) {
+	t.Helper()
+	for begin := time.Now(); ; time.Sleep(time.Millisecond) {
+		l.mu.Lock()
+		text := l.text.String()
+		l.mu.Unlock()
+		switch {
+		case strings.Contains(text, want):
+			return
+		case time.Since(begin) > 20*time.Second:
+			t.Fatalf("%q is not in the log:\n%s", want, text)
+		}
+	}
+}
+
+func TestPrintsWhatAPersonNeeds(t *testing.T) {
+	t.Parallel()
+	lines := new(log)
+	base, token := startLogged(t, lines, "-v", "-strict", "-fault", "op=system.Ping,status=503,text=Down")
+	origin := strings.TrimSuffix(base, "/api/current")
+	for _, want := range []string{
+		"Inspector: " + origin + "/_emulator/\n", "owner@example.test", "correct horse battery staple", "Ctrl-C",
+	} {
+		lines.eventually(t, want)
+	}
+	get(t, base, token, "/workspaces/all/?colour=red", new(any))
+	lines.eventually(t, ` 406 GET /api/current/workspaces/all/ workspaces.List `)
+	lines.eventually(t, ` refused by undeclared: "colour: Undeclared: workspaces.List has no query parameter of this name."`+"\n")
+	get(t, base, token, "/ping/", new(any))
+	lines.eventually(t, ` refused by fault: "Down" (fault 1)`+"\n")
+}
+
+func TestControlNeedsATokenForOtherMachines(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		flags        []string
+		plain, token int
+	}{{nil, 403, 403}, {[]string{"-control", "sesame"}, 401, 200}} {
+		base, _ := startEmulator(t, append([]string{"-addr", "0.0.0.0:0"}, c.flags...)...)
+		control := strings.Replace(strings.TrimSuffix(base, "/api/current"), "[::]", "127.0.0.1", 1) + "/_emulator"
+		plain, withToken := get(t, control, "", "/health", new(any)), get(t, control, "sesame", "/health", new(any))
+		if plain != c.plain || withToken != c.token {
+			t.Errorf("%v: %d, and %d with the token, want %d and %d", c.flags, plain, withToken, c.plain, c.token)
+		}
+	}
+}
+
+func TestWorldsHaveTheSameSettings(t *testing.T) {
+	t.Parallel()
+	base, _ := startEmulator(t, "-set", "Clock=2026-10-01T12:00:00Z", "-fault", "op=system.Ping,count=1,status=503")
+	control := strings.TrimSuffix(base, "/api/current") + "/_emulator/worlds"
+	p, err := http.Post(control, "application/json", strings.NewReader(`{"name": "other", "port": true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Body.Close()
+	var world struct {
+		BaseURL string `json:"base_url"`
+		Key     string `json:"key"`
+	}
+	if err := json.NewDecoder(p.Body).Decode(&world); err != nil || p.StatusCode != http.StatusCreated {
+		t.Fatal(p.Status, err)
+	}
+	for _, want := range []int{503, 200} {
+		for _, base := range []string{base, world.BaseURL} {
+			if status := get(t, base, "", "/ping/", new(any)); status != want {
+				t.Errorf("%s: %d, want %d", base, status, want)
+			}
+		}
+	}
+	var spaces page
+	if status := get(t, world.BaseURL, world.Key, "/workspaces/all/", &spaces); status != 200 || len(spaces.Workspaces) != 2 {
+		t.Errorf("%d %+v", status, spaces)
+	}
 }

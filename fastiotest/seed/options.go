@@ -271,6 +271,7 @@ type HowToOptions struct {
 // Fault is a rule that changes the responses to calls. Without Status and Body, the
 // normal response is sent, modified by the other fields.
 type Fault struct {
+	ID          string  // for its removal; "" means the next number. A fault replaces the one with its ID
 	Op          Op      // "" means any; an unknown one is an error
 	Skip        int     // number of first matching calls without the fault
 	Count       int     // number of calls with the fault; 0 means all
@@ -294,6 +295,14 @@ type Fault struct {
 	Stall    int64         // send nothing more after that many bytes of the body, and keep the connection open
 	Stream   *StreamStyle  // of the stream of a turn, instead of the one in Options
 	Reset    Reset         `enum:"before|after"`
+}
+
+// ActiveFault is a [Fault] and what it has done so far.
+type ActiveFault struct {
+	Fault
+
+	Matches int // calls of its operation that it was asked about, those without the fault included
+	Hits    int // calls with the fault
 }
 
 // Reset selects when a [Fault] resets the connection.
@@ -401,6 +410,23 @@ type Outcome struct {
 	Code     string // displayed by the browser; "" if it is redirected or access was denied
 }
 
+// SignIn is a login or a device that waits for the decision of a user.
+type SignIn struct {
+	LoginURL string // of the page on which a user decides
+	UserCode string // that a device displays; "" for a login in a browser
+	Client   string // name of the application
+	Agent    string // name of the agent; "" means none
+	Scope    string // as requested
+	Expires  time.Time
+}
+
+// Item is an object in the tree of organizations, workspaces, shares and folders.
+type Item struct {
+	ID, Kind, Name string
+	Detail         string // the domain, the access, the role or the media type
+	Parent         bool   // other items may be in it
+}
+
 // Mail is an e-mail that the platform has sent about a membership or an invitation,
 // a change of the e-mail address, or a password that is forgotten.
 type Mail struct {
@@ -419,4 +445,13 @@ type Request struct {
 	Body                    []byte // at most 64 KiB
 	Status                  int    // of the response; 0 if it was not completed
 	At                      time.Time
+
+	Number  uint64        // from 1, in the order of the responses; 0 if there is none yet
+	Took    time.Duration // until the response, without its delivery, on the clock of the machine
+	Rule    string        // that refused the call, such as limit, scope or parameter; "" if it was not refused
+	Message string        // of the refusal: what is not allowed, and by which parameter
+	Fault   string        // ID of the [Fault] that applied; "" means none
+
+	ResponseHeader http.Header // only of the latest 1,000 requests, as is ResponseBody
+	ResponseBody   []byte      // at most 16 KiB; nil for streams and contents of files
 }

@@ -187,6 +187,15 @@ const labelSpace = 1 << 61
 // Load adds the state that a seed file describes; see package seed. It adds nothing if there is an error.
 func (s *Server) Load(r io.Reader) error { return s.load(r, nil) }
 
+// AddObjects is [Server.Load] that returns the objects with their IDs and defaults.
+func (s *Server) AddObjects(r io.Reader) (*seed.File, error) {
+	f, err := seedfile.Read(r, objects{s}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return f, s.add(f)
+}
+
 // LoadFile is [Server.Load] for a file, which may name other files below its folder.
 func (s *Server) LoadFile(name string) error {
 	text, err := os.ReadFile(name) //nolint:gosec // the caller names the file

@@ -24,6 +24,7 @@ import (
 type faults struct {
 	mu      sync.Mutex
 	rules   []*rule
+	added   int // faults so far, for their IDs
 	sockets []*socketRule
 
 	disagreements []*disagreement
@@ -40,8 +41,16 @@ type rule struct {
 // Fail adds a rule. The first rule that matches a call and has uses left
 // applies. It panics if [Check] rejects the rule.
 func (s *Server) Fail(f world.Fault) {
-	if err := s.checkOps("Fault.Op", f.Op); err != nil {
+	if _, err := s.AddFault(f); err != nil {
 		panic(err)
+	}
+}
+
+// AddFault adds a rule, or replaces the one with the same ID, and returns its ID. The
+// operation must be known.
+func (s *Server) AddFault(f world.Fault) (id string, err error) {
+	if err := s.checkOps("Fault.Op", f.Op); err != nil {
+		return "", err
 	}
 	f.Header, f.Params = f.Header.Clone(), maps.Clone(f.Params)
 	if f.Body != "" && f.Status == 0 {
@@ -49,8 +58,43 @@ func (s *Server) Fail(f world.Fault) {
 	}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
+	s.faults.added++
+	f.ID = cmp.Or(f.ID, strconv.Itoa(s.faults.added))
 	r := &rule{fault: fault(f), aim: s.newAim(f.Skip, f.Count, f.Probability, f.Seed)}
-	s.faults.rules = append(s.faults.rules, r)
+	if i := s.faults.index(f.ID); i >= 0 {
+		s.faults.rules[i] = r
+	} else {
+		s.faults.rules = append(s.faults.rules, r)
+	}
+	return f.ID, nil
+}
+
+// index returns the position of the rule with an ID, -1 if there is none.
+func (f *faults) index(id string) int {
+	return slices.IndexFunc(f.rules, func(r *rule) bool { return r.ID == id })
+}
+
+// Faults returns the rules for calls, in the order in which they apply.
+func (s *Server) Faults() []seed.ActiveFault {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	list := make([]seed.ActiveFault, 0, len(s.faults.rules))
+	for _, r := range s.faults.rules {
+		list = append(list, seed.ActiveFault{Fault: seed.Fault(r.fault), Matches: r.seen, Hits: r.struck})
+	}
+	return list
+}
+
+// RemoveFault removes the rule with an ID. It returns false if there is none.
+func (s *Server) RemoveFault(id string) bool {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	i := s.faults.index(id)
+	if i < 0 {
+		return false
+	}
+	s.faults.rules = slices.Delete(s.faults.rules, i, i+1)
+	return true
 }
 
 // Check returns an error for limits and faults of unknown operations.
@@ -155,7 +199,6 @@ func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out wire.Reply) 
 	}
 	body, length := out.Open()
 	if f.Gzip {
-		out.Header.Set("Content-Encoding", "gzip")
 		damaged := append([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff},
 			slices.Repeat([]byte{0xff}, max(16, int(min(length/4, damagedMost))))...)
 		body, length = bytes.NewReader(damaged), int64(len(damaged))
@@ -164,6 +207,9 @@ func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out wire.Reply) 
 		length = min(f.Truncate, length)
 	}
 	maps.Copy(w.Header(), out.Header)
+	if f.Gzip {
+		w.Header().Set("Content-Encoding", "gzip")
+	}
 	maps.Copy(w.Header(), f.Header)
 	announced := length
 	if f.Reset == seed.AfterHeader {

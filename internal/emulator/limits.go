@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -174,6 +175,7 @@ func (s *Server) throttle(c *wire.Call, header http.Header) error {
 	}
 	a := wire.Refuse(http.StatusTooManyRequests, wire.CodeThrottled, "Too many calls. Wait for the window to end.")
 	a.Retry = q.expires.Sub(c.Now)
+	a.Detail = fmt.Sprintf("%s: at most %d calls in the window, which ends in %v", c.Route.Op, q.most, a.Retry)
 	return a
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator/oauth"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
-	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
 // table returns the routes of all areas.
@@ -93,27 +92,31 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	s.readBody(c, r)
 	entry := s.record.begin(op, r, c.Body, c.Now)
+	began := time.Now()
 	rules := s.faults.rulesOf(op)
 	rename(c, rules)
 	c.Out = wire.ParseOutput(c.Value("output"))
-	status := 0
+	f := s.faults.pick(op)
+	result := outcome{fault: f.ID}
 	defer func() {
-		if status == http.StatusTooManyRequests {
+		if result.status == http.StatusTooManyRequests {
 			s.refusals.Add(1)
 		}
-		s.record.end(entry, status)
+		result.took = time.Since(began)
+		s.record.end(entry, &result)
 	}()
-
-	f := s.faults.pick(op)
 	c.Stream = f.Stream
 	f.wait(r.Context(), f.Delay)
 	c.Now = s.Now()
 	out := s.respond(c, f, rules, err)
 	out.Header.Set("Date", s.Now().Add(s.Options.ClockSkew).UTC().Format(http.TimeFormat))
-	if out.Stream == nil {
-		s.record.end(entry, out.Status) // a client can have all of a long body before it is delivered
+	result.describe(c, f, out)
+	if out.Stream == nil { // a client can have all of a long body before it is delivered
+		early := result
+		early.status, early.took = out.Status, time.Since(began)
+		s.record.end(entry, &early)
 	}
-	status = f.deliver(w, r, out)
+	result.status = f.deliver(w, r, out)
 }
 
 // opSocket is the operation of handshakes in records and faults.
@@ -122,17 +125,23 @@ const opSocket = "realtime.Socket"
 // serveSocket serves a socket until it ends, or rejects the request.
 func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	entry := s.record.begin(opSocket, r, nil, s.Now())
-	f := s.faults.pick(opSocket)
+	f, began := s.faults.pick(opSocket), time.Now()
+	result := outcome{fault: f.ID}
 	f.wait(r.Context(), f.Delay)
 	if f.Reset == seed.BeforeHeader {
+		s.record.end(entry, &result)
 		panic(http.ErrAbortHandler)
 	}
 	ticket, refusal := s.Handshake(w, r, f.Status, f.Body)
+	result.took = time.Since(began)
 	if refusal != nil {
-		s.record.end(entry, f.deliver(w, r, *refusal))
+		result.describe(&wire.Call{}, f, *refusal)
+		result.status = f.deliver(w, r, *refusal)
+		s.record.end(entry, &result)
 		return
 	}
-	s.record.end(entry, http.StatusSwitchingProtocols)
+	result.status = http.StatusSwitchingProtocols
+	s.record.end(entry, &result)
 	s.BecomeSocket(w, r, ticket)
 }
 
@@ -445,72 +454,6 @@ func (s *Server) introspect(c *wire.Call) (wire.Object, error) {
 	}, nil
 }
 
-// record keeps the latest requests, for tests.
-type record struct {
-	mu       sync.Mutex
-	requests []*world.Request
-}
-
-const (
-	recorded     = 1 << 15 // calls kept
-	recordedBody = 64 << 10
-)
-
-// begin adds a request, without a status. When the record is full, it first drops the
-// older half.
-func (l *record) begin(op string, r *http.Request, body []byte, at time.Time) *world.Request {
-	q := &world.Request{
-		Op:     op,
-		Method: r.Method,
-		Path:   r.URL.EscapedPath(),
-		Query:  r.URL.RawQuery,
-		Header: r.Header.Clone(),
-		Body:   recordable(body),
-		At:     at,
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.requests) == recorded {
-		l.requests = slices.Delete(l.requests, 0, recorded/2) // seldom, so that a call costs no move of the list
-	}
-	l.requests = append(l.requests, q)
-	return q
-}
-
-// recordable returns a copy of the beginning of a body, for the record.
-func recordable(body []byte) []byte {
-	if len(body) > recordedBody {
-		return slices.Clone(body[:recordedBody])
-	}
-	return body
-}
-
-// end sets the status of a recorded request, 0 if the response was not sent in full.
-func (l *record) end(q *world.Request, status int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	q.Status = status
-}
-
-// Requests returns the latest requests, at least ten thousand if so many were made, in
-// order of arrival.
-func (s *Server) Requests() []world.Request {
-	s.record.mu.Lock()
-	defer s.record.mu.Unlock()
-	list := make([]world.Request, 0, len(s.record.requests))
-	for _, q := range s.record.requests {
-		list = append(list, *q)
-	}
-	return list
-}
-
-// Forget clears the recorded calls.
-func (s *Server) Forget() {
-	s.record.mu.Lock()
-	defer s.record.mu.Unlock()
-	s.record.requests = nil
-}
-
 // render returns the response to a call with a payload or, if err is not nil, a
 // refusal.
 func (s *Server) render(c *wire.Call, payload wire.Object, err error) wire.Reply {
@@ -527,6 +470,7 @@ func (s *Server) render(c *wire.Call, payload wire.Object, err error) wire.Reply
 // renderRefusal returns the response for a refusal, with the headers and parameters
 // that say how long to wait, as the options require.
 func (s *Server) renderRefusal(c *wire.Call, f *wire.Refusal) wire.Reply {
+	c.Refused = f
 	if f.Reply != nil {
 		return *f.Reply
 	}

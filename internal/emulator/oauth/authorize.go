@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator/signin"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
@@ -315,6 +316,28 @@ func (h *Handlers) Decide(loginURL string, d world.Decision) (world.Outcome, err
 		return world.Outcome{}, errors.New("emulator: " + wire.RefusalOf(refusal).Text)
 	}
 	return outcome, nil
+}
+
+// SignIns returns the authorization requests that wait for the decision of a user, the
+// oldest first.
+func (h *Handlers) SignIns() []seed.SignIn {
+	h.w.RLock()
+	defer h.w.RUnlock()
+	list := []seed.SignIn{}
+	for _, q := range h.oauth.requests {
+		if wire.Past(q.expires, h.w.Now()) {
+			continue
+		}
+		waiting := seed.SignIn{
+			LoginURL: q.loginURL(), Client: q.clientName, Agent: q.agent, Scope: q.sent, Expires: q.expires,
+		}
+		if q.device != nil {
+			waiting.UserCode = q.device.userCode
+		}
+		list = append(list, waiting)
+	}
+	slices.SortFunc(list, func(a, b seed.SignIn) int { return a.Expires.Compare(b.Expires) })
+	return list
 }
 
 // code is an authorization code.

@@ -134,6 +134,14 @@ func unixOrNull(t time.Time) any {
 	return t.Unix()
 }
 
+// Unpaid returns the organizations whose payment for a plan was started and not
+// completed.
+func (h *Handlers) Unpaid() []string {
+	h.w.RLock()
+	defer h.w.RUnlock()
+	return wire.Filter(h.w.OrgIDs(), func(id string) bool { return h.intents[id] != nil })
+}
+
 // Pay completes the payment for the plan of an organization, as the payment provider
 // does. It returns false if no payment was started.
 func (h *Handlers) Pay(id string) bool {

@@ -38,8 +38,9 @@ type Call struct {
 	Check   Check
 	Now     time.Time
 
-	Status int    // of a success, 0 is 200
-	Reply  *Reply // goes out instead of the envelope
+	Status  int      // of a success, 0 is 200
+	Reply   *Reply   // goes out instead of the envelope
+	Refused *Refusal // what was sent, nil if the call was not refused
 }
 
 // Value returns the last value of a query parameter, as the platform does.
@@ -275,7 +276,12 @@ func (c *Call) Undeclared() error {
 	for _, name := range c.fieldNames() {
 		c.Check.InvalidIf(!slices.Contains(known, name), name, "Undeclared: "+c.Route.Op+" has no body field of this name.")
 	}
-	return c.Check.Refusal()
+	if len(c.Check.Failed) == 0 {
+		return nil
+	}
+	r := RefusalOf(c.Check.Refusal())
+	r.Rule = RuleUndeclared
+	return r
 }
 
 // fieldNames returns the field names of a body: of a form, a multipart body or

@@ -24,6 +24,9 @@ type Refusal struct { //nolint:errname // the word for it everywhere here
 	Header http.Header   // more headers of the answer
 
 	Reply *Reply // goes out instead of the envelope
+
+	Rule   string // that refused, for the record of requests; "" means what [Refusal.RuleName] finds
+	Detail string // of the record of requests; "" means Text and the parameters
 }
 
 func (r *Refusal) Error() string { return "emulator: " + r.Text }

@@ -236,11 +236,11 @@ func (w *World) AddInvitation(it SeedInvitation) SeedInvitation {
 	return w.KeepInvitation(it, w.Actor(it.Inviter)).SeedInvitation
 }
 
-// Mails returns the mails to an e-mail address, oldest first.
+// Mails returns the mails to an e-mail address, oldest first; "" means to any.
 func (w *World) Mails(to string) []Mail {
 	w.RLock()
 	defer w.RUnlock()
-	return wire.Filter(w.outbox, func(m Mail) bool { return strings.EqualFold(m.To, to) })
+	return wire.Filter(w.outbox, func(m Mail) bool { return to == "" || strings.EqualFold(m.To, to) })
 }
 
 // KeepInvitation fills in the defaults of an invitation, adds it and sends its mail.

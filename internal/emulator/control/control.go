@@ -1,0 +1,151 @@
+// Package control serves the control API of the emulator under /_emulator/, a path that
+// the platform does not have: the requests so far, faults, mails, codes, decisions about
+// sign-ins, and what else a test sets or looks at from outside the process.
+//
+// The table of routes in routes.go is all that the API consists of: the handler and the
+// OpenAPI document are made of it.
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/fastio-go/fastio/internal/emulator"
+)
+
+// Root is the beginning of the paths of the control API.
+const Root = "/_emulator/"
+
+// WorldHeader is the header that names the world of a request.
+const WorldHeader = "X-Emulator-World"
+
+// Options configure a Handler.
+type Options struct {
+	Off   bool     // refuses all of the control API
+	Token string   // that each control request must have; "" means none
+	Hosts []string // names by which the emulator is reached, beside localhost and addresses
+
+	// Create returns a new world; nil means that there is only one.
+	Create func() (*emulator.Server, error)
+	// Serve serves a handler of a world on a port of its own and returns its base URL and
+	// a function that stops it; nil means that worlds have no ports.
+	Serve func(s *emulator.Server, h http.Handler) (baseURL string, stop func(), err error)
+}
+
+// Handler serves the platform and the control API. It is safe for concurrent use.
+type Handler struct {
+	guard
+
+	main   *emulator.Server
+	mux    http.ServeMux
+	routes []*route
+	create func() (*emulator.Server, error)
+	serve  func(*emulator.Server, http.Handler) (string, func(), error)
+
+	mu     sync.Mutex // guards worlds
+	worlds map[string]*namedWorld
+}
+
+// New returns a handler for s, which is the world of requests that name none.
+func New(s *emulator.Server, o Options) *Handler {
+	h := &Handler{
+		guard: guard{off: o.Off, token: o.Token, hosts: o.Hosts},
+		main:  s, create: o.Create, serve: o.Serve, worlds: map[string]*namedWorld{},
+	}
+	h.routes = table()
+	for _, r := range h.routes {
+		h.mux.HandleFunc(r.method+" "+Root+r.path, func(w http.ResponseWriter, q *http.Request) { h.answer(r, w, q) })
+	}
+	h.mux.HandleFunc("GET "+Root+"{$}", servePage)
+	h.mux.HandleFunc("GET "+Root+"page.css", servePage)
+	h.mux.HandleFunc("/", h.refuse)
+	return h
+}
+
+// refuse answers a request that no route matches.
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request) {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+		probe := *r
+		probe.Method = method
+		if _, pattern := h.mux.Handler(&probe); pattern != "/" {
+			allowed = append(allowed, method)
+		}
+	}
+	if len(allowed) == 0 {
+		writeProblem(w, problemf(http.StatusNotFound, "there is no %s; %sopenapi.json lists what there is", r.URL.Path, Root))
+		return
+	}
+	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	writeProblem(w, problemf(http.StatusMethodNotAllowed, "%s takes %s", r.URL.Path, strings.Join(allowed, " and ")))
+}
+
+// ServeHTTP answers a request of the platform or of the control API.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if isControl(r) {
+		secure(w.Header())
+		if err := h.check(r); err != nil {
+			writeProblem(w, err)
+			return
+		}
+		h.mux.ServeHTTP(w, r)
+		return
+	}
+	s, err := h.World(r.Header.Get(WorldHeader))
+	if err != nil {
+		writeProblem(w, err)
+		return
+	}
+	s.ServeHTTP(w, r)
+}
+
+// isControl reports whether a request is one of the control API.
+func isControl(r *http.Request) bool {
+	return strings.HasPrefix(r.URL.Path, Root) || r.URL.Path == strings.TrimSuffix(Root, "/")
+}
+
+// secure sets the headers of each response of the control API: no other origin may read,
+// embed or keep it.
+func secure(header http.Header) {
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "+
+		"img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("X-Content-Type-Options", "nosniff")
+}
+
+// Problem is the response to a control request that failed.
+type Problem struct { //nolint:errname // its name in the document
+	Status  int    `json:"status"`
+	Message string `json:"message" doc:"what is wrong, and what is allowed"`
+}
+
+func (p *Problem) Error() string { return "emulator: " + p.Message }
+
+// writeProblem sends an error, with status 500 if it has none.
+func writeProblem(w http.ResponseWriter, err error) {
+	p, known := errors.AsType[*Problem](err)
+	if !known {
+		p = &Problem{http.StatusInternalServerError, err.Error()}
+	}
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Basic realm="fastio-emulator: any user, the token as password"`)
+	}
+	writeJSON(w, p.Status, p)
+}
+
+// writeJSON sends a value as JSON.
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n'))
+}

@@ -1,0 +1,535 @@
+package control_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/control"
+	"github.com/fastio-go/fastio/internal/table"
+)
+
+const host = "http://127.0.0.1:8787"
+
+// scene is an emulator with a user and a workspace, and its control API.
+type scene struct {
+	*control.Handler
+
+	server    *emulator.Server
+	key       string
+	ada, room string
+}
+
+func newServer() *scene {
+	s := emulator.New(seed.Options{OAuth: seed.OAuthOptions{DeviceFlow: true}})
+	ada := s.AddUser(seed.User{Email: "ada@example.test", TwoFactor: "totp"})
+	org := s.AddOrg(seed.Org{Domain: "acme", Owner: ada.ID})
+	room := s.AddWorkspace(seed.Workspace{Org: org.ID, Name: "Design"})
+	return &scene{server: s, key: s.AddKey(seed.Key{User: ada.ID}).Token, ada: ada.ID, room: room.ID}
+}
+
+func newScene(o control.Options) *scene {
+	c := newServer()
+	c.Handler = control.New(c.server, o)
+	return c
+}
+
+// send sends a request and returns the status and the body of the response. Headers are
+// pairs of a name and a value.
+func (c *scene) send(ctx context.Context, method, path, body string, header ...string) (int, string) {
+	r := httptest.NewRequestWithContext(ctx, method, host+path, strings.NewReader(body))
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	if host := r.Header.Get("Host"); host != "" {
+		r.Host = host
+	}
+	w := httptest.NewRecorder()
+	c.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// call sends a control request, which must have a status, and decodes its response.
+func (c *scene) call(t *testing.T, method, path, body string, status int, into any) {
+	t.Helper()
+	got, text := c.send(t.Context(), method, path, body)
+	if got != status {
+		t.Fatalf("%s %s: %d %s, want %d", method, path, got, text, status)
+	}
+	if into == nil {
+		return
+	}
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		t.Fatalf("%s %s: %v in %s", method, path, err, text)
+	}
+}
+
+// get sends a request to the platform, as the user.
+func (c *scene) get(t *testing.T, path string) int {
+	t.Helper()
+	status, _ := c.send(t.Context(), http.MethodGet, path, "", "Authorization", "Bearer "+c.key)
+	return status
+}
+
+func TestRequestsNameTheRuleThatRefused(t *testing.T) {
+	t.Parallel()
+	outsider := seed.User{Email: "eve@example.test"}
+	type row struct {
+		method, path, body string
+		header             []string
+		rule               string
+	}
+	c := newScene(control.Options{})
+	eve := c.server.AddKey(seed.Key{User: c.server.AddUser(outsider).ID}).Token
+	narrow := c.server.AddKey(seed.Key{User: c.ada, Scopes: []string{"workspace:4000000000000000009:r"}}).Token
+	details := "/api/current/workspace/" + c.room + "/details/"
+	bearer := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
+	if _, err := c.server.AddFault(seed.Fault{ID: "down", Op: "system.Ping", Status: 503, Text: "Down for now."}); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []row{
+		{method: "GET", path: details, header: bearer(c.key)},
+		{method: "GET", path: "/api/current/nothing/", rule: "endpoint"},
+		{method: "DELETE", path: "/api/current/user/auth/", header: bearer(c.key), rule: "method"},
+		{method: "GET", path: details, rule: "credential"},
+		{method: "GET", path: details, header: bearer("wrong"), rule: "credential"},
+		{method: "GET", path: details, header: bearer(eve), rule: "member"},
+		{method: "GET", path: details, header: bearer(narrow), rule: "scope"},
+		{method: "GET", path: details + "?colour=red", header: bearer(c.key), rule: "undeclared"},
+		{method: "GET", path: "/api/current/workspaces/all/?limit=0", header: bearer(c.key), rule: "parameter"},
+		{method: "GET", path: "/api/current/workspace/4000000000000000009/details/", header: bearer(c.key), rule: "missing"},
+		{method: "GET", path: "/api/current/ping/", rule: "fault"},
+	} {
+		c.send(t.Context(), tc.method, tc.path, tc.body, tc.header...)
+		var got control.Requests
+		c.call(t, "GET", "/_emulator/requests?limit=1", "", 200, &got)
+		q := got.Requests[0]
+		if q.Rule != tc.rule || (q.Message == "") != (tc.rule == "") || q.Number != got.Last {
+			t.Errorf("%s %s: %d is refused by %q: %q, want %q", tc.method, tc.path, q.Status, q.Rule, q.Message, tc.rule)
+		}
+	}
+	var got control.Requests
+	c.call(t, "GET", "/_emulator/requests?rule=undeclared", "", 200, &got)
+	if want := "colour: Undeclared: workspaces.Get has no query parameter of this name."; len(got.Requests) != 1 ||
+		got.Requests[0].Message != want {
+		t.Errorf("got %+v, want %q", got.Requests, want)
+	}
+	c.call(t, "GET", "/_emulator/requests?rule=fault", "", 200, &got)
+	if q := got.Requests[0]; q.Fault != "down" || q.Message != "Down for now." || q.Status != 503 {
+		t.Errorf("the fault is recorded as %+v", q)
+	}
+	c.call(t, "GET", "/_emulator/requests?rule=any", "", 200, &got)
+	if len(got.Requests) != 10 {
+		t.Errorf("%d requests were refused, want 10", len(got.Requests))
+	}
+}
+
+func TestRequestNamesTheLimit(t *testing.T) {
+	t.Parallel()
+	c := newScene(control.Options{})
+	for range 6 {
+		c.get(t, "/api/current/events/search/?workspace_id="+c.room)
+	}
+	var got control.Requests
+	c.call(t, "GET", "/_emulator/requests?rule=limit&status=429&op=events.Search", "", 200, &got)
+	if len(got.Requests) != 1 || !strings.HasPrefix(got.Requests[0].Message, "events.Search: at most 5 calls") {
+		t.Errorf("got %+v", got.Requests)
+	}
+}
+
+func TestRequestsHideCredentials(t *testing.T) {
+	t.Parallel()
+	c := newScene(control.Options{})
+	c.send(t.Context(), "POST", "/api/current/oauth/token/?code=secret-1",
+		"grant_type=refresh_token&refresh_token=secret-2&client_id=app&client_secret=secret-3",
+		"Content-Type", "application/x-www-form-urlencoded", "Cookie", "session=secret-4", "X-Ve-Password", "secret-5",
+		"Authorization", "Bearer "+strings.Repeat("x", 20)+"secret-6")
+	c.send(t.Context(), "POST", "/api/current/user/", `{"email":"eve@example.test","password":"secret-\"7","first_name":"Eve"}`,
+		"Content-Type", "application/json", "Authorization", "secret-8")
+	c.get(t, "/api/current/user/me/details/")
+	_, text := c.send(t.Context(), "GET", "/_emulator/requests", "")
+	if strings.Contains(text, "secret-") {
+		t.Errorf("a credential is shown in %s", text)
+	}
+	if strings.Contains(text, c.key) || !strings.Contains(text, "Bearer "+c.key[:8]+"…") || !strings.Contains(text, "client_id=app") {
+		t.Errorf("the key is not shortened, or too much is hidden: %s", text)
+	}
+}
+
+func TestRequestBodiesAreShownUpTo16KiB(t *testing.T) {
+	t.Parallel()
+	c := newScene(control.Options{})
+	for _, tc := range []struct{ body, text, binary string }{
+		{"short", "short", ""},
+		{strings.Repeat("x", 16<<10-1) + "é", strings.Repeat("x", 16<<10-1), ""},
+		{strings.Repeat("\xff", 3), "", "\xff\xff\xff"},
+	} {
+		c.send(t.Context(), "POST", "/api/current/user/", tc.body, "Content-Type", "text/plain")
+		var got control.Requests
+		c.call(t, "GET", "/_emulator/requests?limit=1", "", 200, &got)
+		want := control.Body{Text: tc.text, Truncated: len(tc.body) > 16<<10}
+		if tc.binary != "" {
+			want.Binary = []byte(tc.binary)
+		}
+		q := got.Requests[0]
+		if diff := cmp.Diff(want, q.RequestBody); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if !strings.Contains(q.ResponseBody.Text, `"result"`) {
+			t.Errorf("the response is %+v", q.ResponseBody)
+		}
+	}
+}
+
+func TestRequestsKeepTheLatestThousand(t *testing.T) {
+	t.Parallel()
+	c := newScene(control.Options{})
+	for range emulator.Recorded + 5 {
+		c.get(t, "/api/current/ping/")
+	}
+	var got control.Requests
+	c.call(t, "GET", "/_emulator/requests?op=system.Ping", "", 200, &got)
+	if n := len(got.Requests); n != emulator.Recorded || got.Requests[0].Number != 6 || got.Last != emulator.Recorded+5 {
+		t.Errorf("%d requests from %d to %d", n, got.Requests[0].Number, got.Last)
+	}
+	c.call(t, "GET", "/_emulator/requests/5", "", 404, nil)
+	c.call(t, "GET", "/_emulator/requests/6", "", 200, nil)
+	c.call(t, "DELETE", "/_emulator/requests", "", 204, nil)
+	c.call(t, "GET", "/_emulator/requests", "", 200, &got)
+	c.call(t, "GET", "/_emulator/requests/6", "", 404, nil)
+	if len(got.Requests) != 0 {
+		t.Errorf("%d requests after they were cleared", len(got.Requests))
+	}
+	if all := c.server.Requests(); len(all) != 0 {
+		t.Errorf("the server keeps %d requests", len(all))
+	}
+}
+
+func TestRequestsWaitForOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newScene(control.Options{})
+		c.get(t, "/api/current/ping/")
+		began := time.Now()
+		time.AfterFunc(time.Second, func() { c.get(t, "/api/current/ping/") })
+		time.AfterFunc(2*time.Second, func() { c.get(t, "/api/current/workspaces/all/") })
+		var got control.Requests
+		c.call(t, "GET", "/_emulator/requests?op=workspaces.List&wait=5s", "", 200, &got)
+		if took := time.Since(began); len(got.Requests) != 1 || took != 2*time.Second {
+			t.Errorf("%d requests after %v", len(got.Requests), took)
+		}
+		c.call(t, "GET", "/_emulator/requests?op=comments.Create&wait=5s", "", 200, &got)
+		if took := time.Since(began); len(got.Requests) != 0 || took != 7*time.Second {
+			t.Errorf("%d requests after %v", len(got.Requests), took)
+		}
+	})
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	c := newScene(control.Options{})
+	var added control.ActiveFault
+	c.call(t, "POST", "/_emulator/faults", `{"op":"system.Ping","skip":1,"count":2,"status":503,"header":{"X-A":["b"]}}`, 201, &added)
+	for i, want := range []int{200, 503, 503, 200} {
+		if got := c.get(t, "/api/current/ping/"); got != want {
+			t.Errorf("call %d: %d, want %d", i, got, want)
+		}
+	}
+	var all control.Faults
+	c.call(t, "GET", "/_emulator/faults", "", 200, &all)
+	if f := all.Faults[0]; len(all.Faults) != 1 || f.Hits != 2 || f.Matches != 3 || f.ID != added.ID || f.Header.Get("X-A") != "b" {
+		t.Errorf("got %+v", all)
+	}
+	c.call(t, "POST", "/_emulator/faults", `{"id":"slow","delay":"1m","op":"events.Search"}`, 201, nil)
+	c.call(t, "POST", "/_emulator/faults", `{"id":"slow","delay":"2m"}`, 201, nil)
+	c.call(t, "GET", "/_emulator/faults", "", 200, &all)
+	if len(all.Faults) != 2 || time.Duration(all.Faults[1].Delay) != 2*time.Minute || all.Faults[1].Op != "" {
+		t.Errorf("the fault is not replaced: %+v", all)
+	}
+	c.call(t, "DELETE", "/_emulator/faults/slow", "", 204, nil)
+	c.call(t, "DELETE", "/_emulator/faults/slow", "", 404, nil)
+	c.call(t, "DELETE", "/_emulator/faults", "", 204, nil)
+	c.call(t, "GET", "/_emulator/faults", "", 200, &all)
+	if len(all.Faults) != 0 {
+		t.Errorf("got %+v", all)
+	}
+	for _, wrong := range []string{
+		`{"op":"no.Such"}`, `{"colour":"red"}`, `{"delay":"soon"}`, `{"reset":"later"}`, `{"status":42}`, `{`, `[]`,
+	} {
+		c.call(t, "POST", "/_emulator/faults", wrong, 400, nil)
+	}
+}
+
+func TestUsersKeysAndCodes(t *testing.T) {
+	t.Parallel()
+	c := newScene(control.Options{})
+	var eve seed.User
+	c.call(t, "POST", "/_emulator/users", `{"email":"eve@example.test","password":"analytical engine"}`, 201, &eve)
+	var key seed.Key
+	c.call(t, "POST", "/_emulator/keys", `{"user_id":"`+eve.ID+`","memo":"tests"}`, 201, &key)
+	status, text := c.send(t.Context(), "GET", "/api/current/user/me/details/", "", "Authorization", "Bearer "+key.Token)
+	if status != 200 || !strings.Contains(text, eve.ID) {
+		t.Errorf("the new key gives %d %s", status, text)
+	}
+	c.call(t, "POST", "/_emulator/keys", `{}`, 201, &key)
+	if key.User != c.ada {
+		t.Errorf("a key without a user is that of %s", key.User)
+	}
+	c.call(t, "POST", "/_emulator/keys", `{"user_id":"4000000000000000009"}`, 400, nil)
+	c.call(t, "POST", "/_emulator/users", `{"two_factor":"pigeon"}`, 400, nil)
+	for _, path := range []string{"/_emulator/users", "/_emulator/keys"} {
+		_, text := c.send(t.Context(), "GET", path, "")
+		if !strings.Contains(text, eve.ID) || strings.Contains(text, "analytical") || strings.Contains(text, key.Token) {
+			t.Errorf("%s returns %s", path, text)
+		}
+	}
+	var codes control.Codes
+	c.call(t, "GET", "/_emulator/codes?user=ada@example.test", "", 200, &codes)
+	if len(codes.Codes) != 1 || codes.Codes[0].OneTime != c.server.OneTimeCode(c.ada) {
+		t.Errorf("got %+v", codes)
+	}
+	var items control.Items
+	var org control.Item
+	c.call(t, "GET", "/_emulator/items", "", 200, &items)
+	org = items.Items[0]
+	c.call(t, "GET", "/_emulator/items?in="+org.ID, "", 200, &items)
+	if got := fmt.Sprint(items.Items); org.Kind != "org" || !strings.Contains(got, c.room) || !strings.Contains(got, c.ada) {
+		t.Errorf("%+v has %s", org, got)
+	}
+}
+
+func TestObjectsAreAdded(t *testing.T) {
+	t.Parallel()
+	c := newScene(control.Options{})
+	var added seed.File
+	file := `{"nodes":[{"id":"plans","profile_id":"` + c.room + `","kind":"folder","name":"Plans"},
+		{"profile_id":"` + c.room + `","parent_id":"plans","name":"a.txt","content":"text"}]}`
+	c.call(t, "POST", "/_emulator/objects", file, 201, &added)
+	for in, want := range map[string]string{c.room: "Plans", added.Nodes[0].ID: "a.txt"} {
+		var items control.Items
+		c.call(t, "GET", "/_emulator/items?in="+in, "", 200, &items)
+		if len(items.Items) == 0 || items.Items[0].Name != want {
+			t.Errorf("in %s is %+v, want %s", in, items, want)
+		}
+	}
+	c.call(t, "POST", "/_emulator/objects", `{"nodes":[{"profile_id":"nowhere"}]}`, 400, nil)
+}
+
+func TestSignInIsDecided(t *testing.T) {
+	t.Parallel()
+	c := newScene(control.Options{})
+	c.server.AddClient(seed.OAuthClient{ID: "app", Name: "App", RedirectURIs: []string{"http://127.0.0.1/callback"}})
+	form := []string{"Content-Type", "application/x-www-form-urlencoded"}
+	device := func() string {
+		c.send(t.Context(), "POST", "/api/current/oauth/device_authorization/", "client_id=app", form...)
+		var waiting control.SignIns
+		c.call(t, "GET", "/_emulator/sign-ins", "", 200, &waiting)
+		if len(waiting.SignIns) != 1 || waiting.SignIns[0].Client != "App" {
+			t.Fatalf("waiting: %+v", waiting)
+		}
+		return waiting.SignIns[0].UserCode
+	}
+	first := device()
+	c.call(t, "POST", "/_emulator/sign-ins", `{"user_code":"`+first+`","user":"ada@example.test"}`, 200, nil)
+	c.call(t, "POST", "/_emulator/sign-ins", `{"user_code":"`+first+`"}`, 409, nil)
+	c.call(t, "POST", "/_emulator/sign-ins", `{"user_code":"`+device()+`","deny":true}`, 200, nil)
+	c.call(t, "POST", "/_emulator/sign-ins", `{"user_code":"`+device()+`","user":"4000000000000000009"}`, 409, nil)
+}
+
+func TestControlIsSafe(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		options control.Options
+		method  string // GET if empty
+		path    string // health if empty
+		header  []string
+		want    int
+	}
+	token := control.Options{Token: "open sesame"}
+	link := []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}
+	table.Each(t, map[string]row{
+		"by address":               {want: 200},
+		"as localhost":             {header: []string{"Host", "localhost:8787"}, want: 200},
+		"by IPv6":                  {header: []string{"Host", "[::1]:8787"}, want: 200},
+		"by a name of localhost":   {header: []string{"Host", "emulator.localhost"}, want: 200},
+		"by another name":          {header: []string{"Host", "attacker.example:8787"}, want: 403},
+		"by a similar name":        {header: []string{"Host", "localhost.attacker.example"}, want: 403},
+		"by an allowed name":       {options: control.Options{Hosts: []string{"emulator"}}, header: []string{"Host", "emulator:8787"}, want: 200},
+		"off":                      {options: control.Options{Off: true}, want: 403},
+		"the page of it, off":      {options: control.Options{Off: true}, path: control.Root, want: 403},
+		"without the token":        {options: token, want: 401},
+		"the page without a token": {options: token, path: control.Root, want: 401},
+		"with a wrong token":       {options: token, header: []string{"Authorization", "Bearer open"}, want: 401},
+		"with the token":           {options: token, header: []string{"Authorization", "Bearer open sesame"}, want: 200},
+		"with the password":        {options: token, header: []string{"Authorization", "Basic eDpvcGVuIHNlc2FtZQ=="}, want: 200},
+		"from its page":            {header: []string{"Sec-Fetch-Site", "same-origin", "Origin", host}, want: 200},
+		"from another origin":      {header: []string{"Sec-Fetch-Site", "cross-site"}, want: 403},
+		"from another port":        {header: []string{"Sec-Fetch-Site", "same-site"}, want: 403},
+		"from an old browser":      {method: "POST", path: "/_emulator/worlds", header: []string{"Origin", "http://127.0.0.1:9000"}, want: 403},
+		"changed by another one":   {method: "DELETE", path: "/_emulator/faults", header: []string{"Origin", "null"}, want: 403},
+		"by a link to the page":    {path: control.Root, header: link, want: 200},
+		"by a link to the rest":    {header: link, want: 403},
+		"no such path":             {path: "/_emulator/nothing", want: 404},
+		"no such method":           {method: "PUT", want: 405},
+	}, func(t *testing.T, tc row) {
+		c := newScene(tc.options)
+		method, path := tc.method, tc.path
+		if method == "" {
+			method = http.MethodGet
+		}
+		if path == "" {
+			path = "/_emulator/health"
+		}
+		r := httptest.NewRequestWithContext(t.Context(), method, host+path, http.NoBody)
+		for i := 0; i < len(tc.header); i += 2 {
+			r.Header.Set(tc.header[i], tc.header[i+1])
+		}
+		if host := r.Header.Get("Host"); host != "" {
+			r.Host = host
+		}
+		w := httptest.NewRecorder()
+		c.ServeHTTP(w, r)
+		if w.Code != tc.want {
+			t.Errorf("%d %s, want %d", w.Code, w.Body, tc.want)
+		}
+		for name := range w.Header() {
+			if strings.HasPrefix(name, "Access-Control-") {
+				t.Errorf("the response has %s", name)
+			}
+		}
+		if w.Header().Get("Cross-Origin-Resource-Policy") != "same-origin" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("the response has the header %v", w.Header())
+		}
+	})
+}
+
+func TestWorldsDoNotSeeEachOther(t *testing.T) {
+	t.Parallel()
+	c := newScene(control.Options{Create: func() (*emulator.Server, error) { return newServer().server, nil }})
+	c.call(t, "POST", "/_emulator/faults", `{"op":"system.Ping","status":503}`, 201, nil)
+	ping := func(world string) int {
+		status, _ := c.send(t.Context(), "GET", "/api/current/ping/", "", control.WorldHeader, world)
+		return status
+	}
+	if a, b := ping(""), ping("other"); a != 503 || b != 200 {
+		t.Errorf("the fault of the main world: %d there, %d in another one", a, b)
+	}
+	var list control.WorldList
+	c.call(t, "GET", "/_emulator/worlds", "", 200, &list)
+	if diff := cmp.Diff([]control.World{{Name: "other"}}, list.Worlds); diff != "" {
+		t.Error(diff)
+	}
+	_, text := c.send(t.Context(), "GET", "/_emulator/requests", "", control.WorldHeader, "other")
+	if strings.Count(text, "system.Ping") != 1 || strings.Contains(text, "503") {
+		t.Errorf("the requests of the other world: %s", text)
+	}
+	if got := ping("a b"); got != 400 {
+		t.Errorf("a malformed name: %d", got)
+	}
+	c.call(t, "DELETE", "/_emulator/worlds/other", "", 204, nil)
+	c.call(t, "DELETE", "/_emulator/worlds/other", "", 404, nil)
+	for i := range 64 {
+		if got := ping(fmt.Sprint("w", i)); got != 200 {
+			t.Fatalf("world %d: %d", i, got)
+		}
+	}
+	if got := ping("one-more"); got != 429 {
+		t.Errorf("world 65: %d", got)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := ping("one-more"); got != 200 {
+		t.Errorf("after all were closed: %d", got)
+	}
+	if got, _ := newScene(control.Options{}).send(t.Context(), "GET", "/api/current/ping/", "", control.WorldHeader, "x"); got != 404 {
+		t.Errorf("an emulator with one world: %d", got)
+	}
+}
+
+// stream opens the stream of requests over a connection in memory, and returns a function
+// that returns the next line that is not empty.
+func (c *scene) stream(t *testing.T, query string) func() string {
+	t.Helper()
+	l := c.server.Listen()
+	server := &http.Server{Handler: c}
+	go func() { _ = server.Serve(l) }()
+	network := &http.Transport{DialContext: l.DialContext}
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/_emulator/stream"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := network.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.Body.Close()
+		network.CloseIdleConnections()
+		server.Close()
+	})
+	lines := bufio.NewReader(p.Body)
+	return func() string {
+		for {
+			line, err := lines.ReadString('\n')
+			if err != nil && err != io.EOF {
+				t.Fatal(err)
+			}
+			text := strings.TrimSpace(line)
+			if text != "" || err == io.EOF {
+				return text
+			}
+		}
+	}
+}
+
+func TestStreamDropsRatherThanWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newScene(control.Options{})
+		c.get(t, "/api/current/ping/") // before the stream
+		next := c.stream(t, "")
+		if got := next(); got != ": requests follow" {
+			t.Errorf("the stream begins with %q", got)
+		}
+		c.get(t, "/api/current/workspaces/all/")
+		got := []string{next(), next(), next()}
+		if got[0] != "event: request" || got[1] != "id: 2" || !strings.Contains(got[2], `"operation":"workspaces.List"`) {
+			t.Errorf("got %q", got)
+		}
+		for range emulator.Recorded + 7 { // while the stream pauses
+			c.get(t, "/api/current/ping/")
+		}
+		got = []string{next(), next(), next(), next()}
+		if got[0] != "event: dropped" || got[1] != `data: {"count":7}` || got[3] != "id: 10" {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+func TestStreamResumes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newScene(control.Options{})
+		for range 3 {
+			c.get(t, "/api/current/ping/")
+		}
+		next := c.stream(t, "?after=1")
+		next()
+		if got := []string{next(), next()}; got[1] != "id: 2" {
+			t.Errorf("got %q", got)
+		}
+	})
+}

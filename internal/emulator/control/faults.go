@@ -1,0 +1,102 @@
+package control
+
+import (
+	"net/http"
+	"reflect"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
+)
+
+// Fault is a rule that changes the responses to calls: the fields of seed.Fault, which
+// documents them.
+type Fault struct {
+	ID          string   `json:"id,omitempty" doc:"for its removal; the next number if empty"`
+	Op          seed.Op  `json:"op,omitempty" doc:"such as events.Search; any if empty"`
+	Skip        int      `json:"skip,omitempty" doc:"number of first matching calls without the fault"`
+	Count       int      `json:"count,omitempty" doc:"number of calls with the fault; 0 means all"`
+	Probability float64  `json:"probability,omitempty" doc:"of the fault in each of them; 0 means 1"`
+	Seed        uint64   `json:"seed,omitempty" doc:"of the random numbers for probability"`
+	Delay       Duration `json:"delay,omitzero" doc:"before anything else"`
+
+	Status      int            `json:"status,omitempty" doc:"of an error, in place of the response"`
+	Code        int64          `json:"code,omitempty" doc:"of the error"`
+	Text        string         `json:"text,omitempty" doc:"of the error"`
+	Params      map[string]any `json:"params,omitempty" doc:"of the error"`
+	Header      http.Header    `json:"header,omitempty" doc:"added to the response"`
+	Body        string         `json:"body,omitempty" doc:"in place of an error"`
+	ContentType string         `json:"content_type,omitempty" doc:"of the body"`
+	Processed   bool           `json:"processed,omitempty" doc:"with status or reset: the call takes effect nevertheless"`
+
+	Cut      int64      `json:"cut,omitempty" doc:"reset the connection after that many bytes of the body"`
+	Truncate int64      `json:"truncate,omitempty" doc:"end the response after that many bytes of the body"`
+	Gzip     bool       `json:"gzip,omitempty" doc:"declare the encoding gzip for a body that is not compressed"`
+	Drip     Duration   `json:"drip,omitzero" doc:"pause before every byte of the body"`
+	Stall    int64      `json:"stall,omitempty" doc:"send nothing more after that many bytes of the body"`
+	Reset    seed.Reset `json:"reset,omitempty" enum:"before|after" doc:"the connection, before or after the header"`
+}
+
+// ActiveFault is a fault and what it has done.
+type ActiveFault struct {
+	Fault
+
+	Matches int `json:"matches" doc:"calls of its operation so far, those without the fault included"`
+	Hits    int `json:"hits" doc:"calls with the fault so far"`
+}
+
+// Faults is a list of faults, in the order in which they apply.
+type Faults struct {
+	Faults []ActiveFault `json:"faults"`
+}
+
+// copyFields sets the fields of *to to those of from with the same names.
+func copyFields(to, from any) {
+	source, target := reflect.ValueOf(from), reflect.ValueOf(to).Elem()
+	for field := range target.Type().Fields() {
+		if value := source.FieldByName(field.Name); value.IsValid() {
+			target.FieldByIndex(field.Index).Set(value.Convert(field.Type))
+		}
+	}
+}
+
+func listFaults(c *call, _ none) (Faults, error) {
+	list := []ActiveFault{}
+	for _, f := range c.server.Faults() {
+		active := ActiveFault{Matches: f.Matches, Hits: f.Hits}
+		copyFields(&active.Fault, f.Fault)
+		list = append(list, active)
+	}
+	return Faults{list}, nil
+}
+
+func addFault(c *call, in Fault) (ActiveFault, error) {
+	if in.Reset != seed.NoReset && in.Reset != seed.BeforeHeader && in.Reset != seed.AfterHeader {
+		return ActiveFault{}, problemf(http.StatusBadRequest, `reset: must be "before" or "after", got %q`, in.Reset)
+	}
+	if in.Status != 0 && (in.Status < 100 || in.Status > 599) {
+		return ActiveFault{}, problemf(http.StatusBadRequest, "status: must be 100 to 599, got %d", in.Status)
+	}
+	var f seed.Fault
+	copyFields(&f, in)
+	id, err := c.server.AddFault(f)
+	if err != nil {
+		return ActiveFault{}, problemf(http.StatusBadRequest, "%v", err)
+	}
+	in.ID = id
+	return ActiveFault{Fault: in}, nil
+}
+
+func clearFaults(c *call, _ none) (none, error) {
+	c.server.Heal()
+	return none{}, nil
+}
+
+type idInput struct {
+	ID string `path:"id"`
+}
+
+func removeFault(c *call, in idInput) (none, error) {
+	if !c.server.RemoveFault(in.ID) {
+		return none{}, problemf(http.StatusNotFound, "there is no fault %q", in.ID)
+	}
+	return none{}, nil
+}

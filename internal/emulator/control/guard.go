@@ -1,0 +1,93 @@
+package control
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// guard decides which requests may use the control API.
+type guard struct {
+	off   bool
+	token string
+	hosts []string
+}
+
+// problemf returns a Problem with a formatted message.
+func problemf(status int, format string, args ...any) *Problem {
+	return &Problem{status, fmt.Sprintf(format, args...)}
+}
+
+// check returns the reason why a request may not use the control API, nil if it may.
+func (g *guard) check(r *http.Request) error {
+	switch {
+	case g.off:
+		return problemf(http.StatusForbidden,
+			"the control API is off, because this is not a loopback address: -control=TOKEN turns it on")
+	case !g.knows(r.Host):
+		return problemf(http.StatusForbidden, "the host %q is not this machine: -allow-host adds a name", hostname(r.Host))
+	case !fromHere(r):
+		return problemf(http.StatusForbidden, "a page of another origin may not use the control API")
+	case !g.authorized(r):
+		return problemf(http.StatusUnauthorized, "the token of -control is required: Authorization: Bearer TOKEN")
+	}
+	return nil
+}
+
+// knows reports whether a Host header names this machine: by an address, as localhost, or
+// by a name that is allowed. A page that binds a name of its own to this address (DNS
+// rebinding) sends another one.
+func (g *guard) knows(host string) bool {
+	name := strings.ToLower(hostname(host))
+	if _, err := netip.ParseAddr(name); err == nil || name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return true
+	}
+	return slices.ContainsFunc(g.hosts, func(allowed string) bool { return strings.EqualFold(allowed, name) })
+}
+
+// hostname returns a host without its port and brackets.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+}
+
+// fromHere reports whether a request comes from a page of this origin, from no page, or
+// by a link to the inspector.
+func fromHere(r *http.Request) bool {
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "same-origin", "none":
+		return true
+	case "":
+		origin := r.Header.Get("Origin")
+		return origin == "" || origin == scheme(r)+"://"+r.Host
+	}
+	isLink := r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
+	return isLink && r.Method == http.MethodGet && r.URL.Path == Root
+}
+
+// scheme returns the scheme of the URL of a request.
+func scheme(r *http.Request) string {
+	if r.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
+// authorized reports whether a request has the token, as a bearer token or as the
+// password that a browser asks for.
+func (g *guard) authorized(r *http.Request) bool {
+	if g.token == "" {
+		return true
+	}
+	given, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if _, password, isBasic := r.BasicAuth(); isBasic && !isBearer {
+		given = password
+	}
+	return subtle.ConstantTimeCompare([]byte(given), []byte(g.token)) == 1
+}

@@ -1,0 +1,184 @@
+package control
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator"
+)
+
+// route is an endpoint of the control API.
+type route struct {
+	method, path string // the path is that below Root
+	summary      string
+	in, out      reflect.Type
+	file         bool // the body is a seed file, which the handler reads itself
+	stream       bool // the response is an event stream, which the handler writes itself
+	status       int  // of a success
+	handle       func(c *call) (any, error)
+}
+
+// none is the input or the output of a route that has none.
+type none struct{}
+
+// define returns a route. The fields of In are parameters of the path (tag path), of the
+// query (tag query) and members of the JSON body (tag json); Out is the body of the
+// response, or none.
+func define[In, Out any](method, path, summary string, handle func(c *call, in In) (Out, error)) *route {
+	r := &route{
+		method: method, path: path, summary: summary,
+		in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), status: http.StatusOK,
+	}
+	if r.out == reflect.TypeFor[none]() {
+		r.status = http.StatusNoContent
+	}
+	r.handle = func(c *call) (any, error) {
+		var in In
+		if err := c.read(&in); err != nil {
+			return nil, err
+		}
+		return handle(c, in)
+	}
+	return r
+}
+
+// creating returns r with the status of a success that adds something.
+func creating(r *route) *route {
+	r.status = http.StatusCreated
+	return r
+}
+
+// call is a request of the control API.
+type call struct {
+	*Handler
+
+	route  *route
+	w      http.ResponseWriter
+	r      *http.Request
+	server *emulator.Server // the world that the request names
+}
+
+// answer answers a request of a route.
+func (h *Handler) answer(r *route, w http.ResponseWriter, q *http.Request) {
+	s, err := h.World(q.Header.Get(WorldHeader))
+	if err != nil {
+		writeProblem(w, err)
+		return
+	}
+	c := &call{Handler: h, route: r, w: w, r: q, server: s}
+	out, err := r.handle(c)
+	switch {
+	case err != nil:
+		writeProblem(w, err)
+	case r.stream:
+	case r.status == http.StatusNoContent:
+		w.WriteHeader(r.status)
+	default:
+		writeJSON(w, r.status, out)
+	}
+}
+
+// bodyLimit is the greatest size of a body, in bytes.
+const bodyLimit = 256 << 20
+
+// read sets the fields of *in to the parameters and the members of the body.
+func (c *call) read(in any) error {
+	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, bodyLimit)
+	v := reflect.ValueOf(in).Elem()
+	hasBody := false
+	for field := range v.Type().Fields() {
+		source, name := sourceOf(field)
+		text := ""
+		switch source {
+		case inPath:
+			text = c.r.PathValue(name)
+		case inQuery:
+			text = c.r.URL.Query().Get(name)
+		case inBody:
+			hasBody = true
+		}
+		if text == "" {
+			continue
+		}
+		if err := parse(v.FieldByIndex(field.Index), text); err != nil {
+			return problemf(http.StatusBadRequest, "%s: %v", name, err)
+		}
+	}
+	if !hasBody || c.route.file {
+		return nil
+	}
+	d := json.NewDecoder(c.r.Body)
+	d.DisallowUnknownFields()
+	err := d.Decode(in)
+	if errors.Is(err, io.EOF) {
+		err = nil // no body is an empty one
+	}
+	if err != nil {
+		return problemf(http.StatusBadRequest, "the body: %v", err)
+	}
+	return nil
+}
+
+// Where a field of the input of a route is in the request.
+const (
+	inPath  = "path"
+	inQuery = "query"
+	inBody  = "body"
+)
+
+// sourceOf returns where a field of the input of a route is, and its name there.
+func sourceOf(field reflect.StructField) (source, name string) {
+	for _, source := range []string{inPath, inQuery} {
+		if name := field.Tag.Get(source); name != "" {
+			return source, name
+		}
+	}
+	return inBody, ""
+}
+
+// parse sets v to the value of a parameter.
+func parse(v reflect.Value, text string) error {
+	switch to := v.Addr().Interface().(type) {
+	case *Duration:
+		return to.UnmarshalText([]byte(text))
+	case *string:
+		*to = text
+		return nil
+	case *int:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return problemf(http.StatusBadRequest, "want a whole number, got %q", text)
+		}
+		*to = n
+		return nil
+	case *uint64:
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return problemf(http.StatusBadRequest, "want a whole number of 0 or more, got %q", text)
+		}
+		*to = n
+		return nil
+	}
+	panic("emulator: a parameter has the type " + v.Type().String())
+}
+
+// Duration is a duration in the notation of Go, such as 1m30s.
+type Duration time.Duration
+
+// MarshalText implements [encoding.TextMarshaler].
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (d *Duration) UnmarshalText(text []byte) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil {
+		return problemf(http.StatusBadRequest, "want a duration such as 1m30s, got %q", text)
+	}
+	*d = Duration(parsed)
+	return nil
+}

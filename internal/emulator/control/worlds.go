@@ -1,0 +1,136 @@
+package control
+
+import (
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+
+	"github.com/fastio-go/fastio/internal/emulator"
+)
+
+// worldLimit is the greatest number of named worlds.
+const worldLimit = 64
+
+// namedWorld is a world beside the main one.
+type namedWorld struct {
+	server  *emulator.Server
+	err     error         // of its creation
+	ready   chan struct{} // closed when the fields above are set
+	baseURL string        // of its own port, "" if it has none
+	stop    func()        // stops its port
+}
+
+var worldForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// World returns the world with a name, which is created if there is none; "" is the main
+// one.
+func (h *Handler) World(name string) (*emulator.Server, error) {
+	if name == "" {
+		return h.main, nil
+	}
+	w, err := h.named(name)
+	if err != nil {
+		return nil, err
+	}
+	return w.server, nil
+}
+
+// named returns the world with a name, which is created if there is none.
+func (h *Handler) named(name string) (*namedWorld, error) {
+	switch {
+	case h.create == nil:
+		return nil, problemf(http.StatusNotFound, "this emulator has one world only, without a name")
+	case !worldForm.MatchString(name):
+		return nil, problemf(http.StatusBadRequest,
+			"the name of a world must be 1 to 64 letters, digits, dots, hyphens and underscores, got %q", name)
+	}
+	w, isNew, err := h.place(name)
+	if err != nil {
+		return nil, err
+	}
+	if isNew {
+		w.server, w.err = h.create()
+		close(w.ready)
+		if w.err != nil {
+			_ = h.remove(name)
+		}
+	}
+	<-w.ready
+	return w, w.err
+}
+
+// place returns the world with a name. If isNew is true, the caller must create it.
+func (h *Handler) place(name string) (w *namedWorld, isNew bool, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	w = h.worlds[name]
+	if w != nil {
+		return w, false, nil
+	}
+	if len(h.worlds) >= worldLimit {
+		return nil, false, problemf(http.StatusTooManyRequests, "there are %d worlds: delete one", worldLimit)
+	}
+	w = &namedWorld{ready: make(chan struct{})}
+	h.worlds[name] = w
+	return w, true, nil
+}
+
+// openPort serves a world on a port of its own, unless it has one.
+func (h *Handler) openPort(name string, w *namedWorld) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case w.baseURL != "":
+		return nil
+	case h.serve == nil:
+		return problemf(http.StatusNotFound, "this emulator gives worlds no ports")
+	case h.worlds[name] != w:
+		return problemf(http.StatusNotFound, "the world %q was deleted", name)
+	}
+	own := New(w.server, Options{Off: h.off, Token: h.token, Hosts: h.hosts})
+	var err error
+	w.baseURL, w.stop, err = h.serve(w.server, own)
+	return err
+}
+
+// remove ends a world: its port, and its WebSockets.
+func (h *Handler) remove(name string) error {
+	h.mu.Lock()
+	w := h.worlds[name]
+	delete(h.worlds, name)
+	h.mu.Unlock()
+	if w == nil {
+		return problemf(http.StatusNotFound, "there is no world %q", name)
+	}
+	<-w.ready
+	if w.stop != nil {
+		w.stop()
+	}
+	if w.server == nil {
+		return nil
+	}
+	return w.server.Close()
+}
+
+// Close ends all named worlds.
+func (h *Handler) Close() error {
+	h.mu.Lock()
+	names := slices.Collect(maps.Keys(h.worlds))
+	h.mu.Unlock()
+	for _, name := range names {
+		_ = h.remove(name)
+	}
+	return nil
+}
+
+// listWorlds returns the named worlds by name.
+func (h *Handler) listWorlds() []World {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := []World{}
+	for _, name := range slices.Sorted(maps.Keys(h.worlds)) {
+		list = append(list, World{Name: name, BaseURL: h.worlds[name].baseURL})
+	}
+	return list
+}

@@ -1,0 +1,177 @@
+package emulator
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// record keeps the latest requests, for tests and for the control API.
+type record struct {
+	mu       sync.Mutex
+	requests []*world.Request // by arrival
+
+	answered [Recorded]*world.Request // by their number, of the latest responses
+	numbers  uint64                   // responses so far
+	changed  chan struct{}            // closed with the next response, nil if no goroutine waits
+}
+
+// Recorded is how many requests are kept with their responses, and listed by the control
+// API.
+const Recorded = 1000
+
+const (
+	recorded     = 1 << 15 // calls kept
+	recordedBody = 64 << 10
+	answeredBody = 16 << 10
+)
+
+// begin adds a request, without a status. When the record is full, it first drops the
+// older half.
+func (l *record) begin(op string, r *http.Request, body []byte, at time.Time) *world.Request {
+	q := &world.Request{
+		Op:     op,
+		Method: r.Method,
+		Path:   r.URL.EscapedPath(),
+		Query:  r.URL.RawQuery,
+		Header: r.Header.Clone(),
+		Body:   recordable(body, recordedBody),
+		At:     at,
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.requests) == recorded {
+		l.requests = slices.Delete(l.requests, 0, recorded/2) // seldom, so that a call costs no move of the list
+	}
+	l.requests = append(l.requests, q)
+	return q
+}
+
+// recordable returns the beginning of a body for the record: a copy, if the body is
+// longer than limit.
+func recordable(body []byte, limit int) []byte {
+	if len(body) > limit {
+		return slices.Clone(body[:limit])
+	}
+	return body
+}
+
+// outcome is what the record keeps of a response.
+type outcome struct {
+	status        int // 0 if the response was not sent in full
+	took          time.Duration
+	rule, message string
+	fault         string
+	header        http.Header
+	body          []byte
+}
+
+// describe sets what is known of a response before it is delivered.
+func (o *outcome) describe(c *wire.Call, f *fault, out wire.Reply) {
+	o.header, o.body = out.Header, recordable(out.Body, answeredBody)
+	switch {
+	case f.Status >= http.StatusBadRequest:
+		o.rule, o.message = wire.RuleFault, cmp.Or(f.Text, http.StatusText(f.Status))
+	case c.Refused != nil:
+		o.rule, o.message = c.Refused.RuleName(), c.Refused.Explain()
+	case out.Status >= http.StatusBadRequest:
+		o.rule, o.message = wire.RuleOfStatus(out.Status), http.StatusText(out.Status)
+	}
+}
+
+// end sets the outcome of a recorded request. The first time, it gives it a number.
+func (l *record) end(q *world.Request, o *outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q.Status = o.status
+	if q.Number > 0 {
+		return
+	}
+	q.Took, q.Rule, q.Message, q.Fault = o.took, o.rule, o.message, o.fault
+	q.ResponseHeader, q.ResponseBody = o.header, o.body
+	l.numbers++
+	q.Number = l.numbers
+	place := &l.answered[q.Number%Recorded]
+	if old := *place; old != nil {
+		old.ResponseHeader, old.ResponseBody = nil, nil
+	}
+	*place = q
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
+}
+
+// Requests returns the latest requests, at least ten thousand if so many were made, in
+// order of arrival.
+func (s *Server) Requests() []world.Request {
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	list := make([]world.Request, 0, len(s.record.requests))
+	for _, q := range s.record.requests {
+		list = append(list, *q)
+	}
+	return list
+}
+
+// Forget clears the recorded calls.
+func (s *Server) Forget() {
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	s.record.requests = nil
+	clear(s.record.answered[:])
+}
+
+// Answered returns the requests that were answered after the one with a number, in
+// order of their numbers, and how many of them are no longer kept. The channel is
+// closed with the next response.
+func (s *Server) Answered(after uint64) (list []world.Request, lost uint64, next <-chan struct{}) {
+	l := &s.record
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.changed == nil {
+		l.changed = make(chan struct{})
+	}
+	first := after + 1
+	if l.numbers > Recorded {
+		first = max(first, l.numbers-Recorded+1)
+	}
+	for n := first; n <= l.numbers; n++ {
+		if q := l.answered[n%Recorded]; q != nil && q.Number == n {
+			list = append(list, *q)
+		}
+	}
+	return list, first - after - 1, l.changed
+}
+
+// LastAnswered returns the number of the latest response, 0 if there is none.
+func (s *Server) LastAnswered() uint64 {
+	s.record.mu.Lock()
+	defer s.record.mu.Unlock()
+	return s.record.numbers
+}
+
+// WaitRequest returns the earliest of the latest 1,000 answered requests that matches. If
+// none does, it waits for one. It returns the error of ctx when that is done.
+func (s *Server) WaitRequest(ctx context.Context, matches func(world.Request) bool) (world.Request, error) {
+	for after := uint64(0); ; {
+		list, _, next := s.Answered(after)
+		for _, q := range list {
+			if matches(q) {
+				return q, nil
+			}
+			after = q.Number
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return world.Request{}, ctx.Err()
+		}
+	}
+}
