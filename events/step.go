@@ -90,19 +90,12 @@ func (s *Stepper) Notify(due func()) { s.pace.notify = due }
 func (s *Stepper) Wake() { s.pace.report(true) }
 
 // Watch wakes the Stepper when the Waker of the [Options] reports a change, until ctx is
-// done. Without a Waker, and with PollOnly or Until, it returns at once.
+// done or the Waker has failed for good. Without a Waker, and with PollOnly or Until, it
+// returns at once.
 func (s *Stepper) Watch(ctx context.Context) {
-	if s.waker == nil {
-		return
+	if s.waker != nil {
+		wait.Watch(ctx, s.waker, s.all[0].query.Profile, s.pace.changed, call.Final, s.opts)
 	}
-	stop := s.watch(ctx)
-	<-ctx.Done()
-	stop()
-}
-
-// watch is Watch in a goroutine, until the returned function is called.
-func (s *Stepper) watch(ctx context.Context) (stop func()) {
-	return wait.Wake(ctx, s.waker, s.all[0].query.Profile, s.pace.changed, call.Final, s.opts)
 }
 
 // Close saves the checkpoint, also if ctx is done, which takes 5 seconds at most. Step must
@@ -148,7 +141,7 @@ func (s *Stepper) run(ctx context.Context) error {
 		}
 	})
 	if s.waker != nil {
-		defer s.watch(ctx)()
+		defer wait.Wake(ctx, s.waker, s.all[0].query.Profile, s.pace.changed, call.Final, s.opts)()
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()

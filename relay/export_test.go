@@ -39,3 +39,28 @@ func NewLimitsIn(
 ) (*Limits, error) {
 	return newLimits(ctx, kv, began, published, o)
 }
+
+// Schedule, Lane and Task are those of sessions.
+type (
+	Schedule = schedule
+	Lane     = lane
+	Task     = task
+)
+
+// NewSchedule returns a schedule that runs at most so many tasks at a time.
+func NewSchedule(most int) *Schedule { return newSchedule(most) }
+
+// NewLane returns a lane of which at most so many tasks run at a time.
+func NewLane(most int) *Lane { return newLane(most) }
+
+// NewTask returns a task that runs when it is woken first.
+func NewTask(s *Schedule, l *Lane, run func() time.Time) *Task { return s.newTask(l, run) }
+
+// Wake makes the task due now.
+func (t *task) Wake() { t.wake() }
+
+// StartAt makes the task due at a time.
+func (t *task) StartAt(at time.Time) { t.startAt(at) }
+
+// Stop ends the task, and waits until it does not run.
+func (t *task) Stop() { t.stop() }

@@ -24,6 +24,7 @@ const (
 	defaultLease = 15 * time.Second
 	leastLease   = 10 * time.Second
 	worstPause   = time.Minute // before a profile that failed is followed again
+	maxSteps     = 128         // profiles that are searched or wait for a rate limit at the same time
 	tickEvery    = time.Second // between two looks at the profiles that are due for another try
 )
 
@@ -158,7 +159,7 @@ func (f *Follower) Run(ctx context.Context) error {
 		Follower: f, Stream: f.Stream.withDefaults(), name: cmp.Or(f.Name, rand.Text()),
 		ttl: cmp.Or(f.Lease, defaultLease), profiles: map[string]api.Profile{},
 		marks: map[string]mark{}, failures: map[string]failure{}, ended: make(chan *session),
-		reads: make(chan struct{}, maxReads),
+		reads: make(chan struct{}, maxReads), steps: newSchedule(maxSteps), lane: newLane(maxSteps),
 	}
 	f.mu.Lock()
 	f.sessions, f.progress = map[string]*session{}, map[string]progress{}
@@ -239,6 +240,8 @@ type replica struct {
 	ended    chan *session
 	reads    chan struct{}  // holds a value for each part of the stream that is being read
 	late     sync.WaitGroup // requests for leases whose session has ended
+	steps    *schedule      // of all sessions
+	lane     *lane
 }
 
 // mark is the latest value of the lease of a profile or of a replica, in the bucket.

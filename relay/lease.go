@@ -174,41 +174,103 @@ func (l *lease) renew(ctx context.Context) error {
 }
 
 // keep renews the lease until ctx is done, and returns the error of ctx, or until the
-// lease is lost, and returns errLost. A failed renewal is tried again soon.
+// lease is lost, and returns errLost.
 func (l *lease) keep(ctx context.Context) error {
-	pause := l.ttl / renewals
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-timer.C:
-		}
-		before := l.latest
-		err := l.renew(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(err, errLost) || err != nil && !l.valid():
-			return errLost
-		case err != nil || l.latest == before: // not renewed
-			timer.Reset(pause / 10)
-		default:
-			timer.Reset(pause)
-		}
+	alive, lost := context.WithCancelCause(ctx)
+	stop := l.hold(alive, lost)
+	<-alive.Done()
+	stop()
+	return context.Cause(alive)
+}
+
+// holding is a lease that timers renew.
+type holding struct {
+	*lease
+	ctx  context.Context //nolint:containedctx // of the renewals
+	lost func(cause error)
+
+	mu              sync.Mutex
+	ended           bool
+	renewal, expiry *time.Timer
+	renewing        sync.WaitGroup
+}
+
+// hold renews the lease until the returned function is called, which waits for the end of a
+// renewal; ctx must be done then. If the lease is lost before, or has expired by the local
+// clock, it calls lost with errLost. Between two renewals it has no goroutine.
+func (l *lease) hold(ctx context.Context, lost func(cause error)) (stop func()) {
+	h := &holding{lease: l, ctx: ctx, lost: lost}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.renewal = time.AfterFunc(l.ttl/renewals, h.renewOnce)
+	h.expiry = time.AfterFunc(time.Until(*l.until.Load()), h.expire) // also while a renewal is blocked
+	return func() {
+		h.end()
+		h.renewing.Wait()
 	}
 }
 
-// waitForExpiry returns errLost when the lease has expired by the local clock, or the
-// error of ctx when that is done. It runs beside keep, whose renewal may be blocked.
-func (l *lease) waitForExpiry(ctx context.Context) error {
-	for l.valid() {
-		if err := sleep(ctx, time.Until(*l.until.Load())); err != nil {
-			return err
-		}
+// end stops the timers. It returns false if that was done before.
+func (h *holding) end() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended {
+		return false
 	}
-	return errLost
+	h.ended = true
+	h.renewal.Stop()
+	h.expiry.Stop()
+	return true
+}
+
+// again sets one of the timers, unless the lease is not held any more.
+func (h *holding) again(timer func() *time.Timer, after time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.ended {
+		timer().Reset(after)
+	}
+}
+
+// lose ends the holding because the lease is lost.
+func (h *holding) lose() {
+	if h.end() {
+		h.lost(errLost)
+	}
+}
+
+// renewOnce renews the lease. A failed renewal is tried again soon.
+func (h *holding) renewOnce() {
+	h.mu.Lock()
+	if h.ended {
+		h.mu.Unlock()
+		return
+	}
+	h.renewing.Add(1)
+	h.mu.Unlock()
+	defer h.renewing.Done()
+	before, pause := h.latest, h.ttl/renewals
+	err := h.renew(h.ctx)
+	if h.ctx.Err() != nil {
+		return
+	}
+	if errors.Is(err, errLost) || err != nil && !h.valid() {
+		h.lose()
+		return
+	}
+	if err != nil || h.latest == before { // not renewed
+		pause /= 10
+	}
+	h.again(func() *time.Timer { return h.renewal }, pause)
+}
+
+// expire is called when the lease would expire by the local clock without a renewal.
+func (h *holding) expire() {
+	if !h.valid() {
+		h.lose()
+		return
+	}
+	h.again(func() *time.Timer { return h.expiry }, time.Until(*h.until.Load()))
 }
 
 // release deletes the key if it is ours. It returns nil if the lease was lost before.

@@ -118,8 +118,10 @@ type publisher struct {
 	dead    func(ctx context.Context, err error) // called when a dead letter is stored
 	reads   chan struct{}                        // holds a value for each part of the stream that is being read
 
-	queue chan message
-	last  atomic.Uint64 // sequence of the last message that is known to be stored
+	alive context.Context //nolint:containedctx // of the lease
+	lost  func(cause error)
+
+	last atomic.Uint64 // sequence of the last message that is known to be stored
 
 	// Of the goroutine that publishes.
 	known   map[string]bool // IDs of stored messages after last; nil means unknown
@@ -127,18 +129,25 @@ type publisher struct {
 	replies *replies        // to fast batches; nil until the first
 
 	mu      sync.Mutex
+	queue   []message
+	runs    bool // the goroutine that publishes
 	pending int
 	idle    chan struct{} // closed when pending is 0
+
+	running sync.WaitGroup
+	more    chan struct{} // holds a value if there may be messages in the queue
+	room    chan struct{} // holds a value if there may be room in it
 
 	published, duplicates atomic.Uint64
 	newest                atomic.Int64 // creation of an event, in Unix seconds
 }
 
 // newPublisher returns a publisher with an empty queue. The caller sets the fields of
-// its session.
+// its session, alive and lost.
 func newPublisher(f *fence, l *lease) *publisher {
 	p := &publisher{
-		fence: f, lease: l, queue: make(chan message, maxQueue), size: maxBatch, idle: make(chan struct{}),
+		fence: f, lease: l, size: maxBatch, idle: make(chan struct{}),
+		more: make(chan struct{}, 1), room: make(chan struct{}, 1),
 	}
 	close(p.idle)
 	return p
@@ -163,15 +172,59 @@ func (p *publisher) add(ctx context.Context, e *events.Event) error {
 		subject: p.stream.subject(p.profile, e.Category),
 		body:    body,
 	}
-	p.count(1)
-	select {
-	case p.queue <- m:
-		p.newest.Store(max(p.newest.Load(), e.Created.Unix()))
-		return nil
-	case <-ctx.Done():
-		p.count(-1)
-		return ctx.Err()
+	for !p.enqueue(m) {
+		select {
+		case <-p.room:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+	p.newest.Store(max(p.newest.Load(), e.Created.Unix()))
+	return nil
+}
+
+// enqueue adds a message to the queue, unless that is full, and starts run unless it runs.
+func (p *publisher) enqueue(m message) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.queue) >= maxQueue {
+		return false
+	}
+	p.queue = append(p.queue, m)
+	p.countLocked(1)
+	if !p.runs {
+		p.runs = true
+		p.running.Go(p.run)
+	}
+	signal(p.more)
+	return true
+}
+
+// signal stores a value in a channel that has room for one.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the queued messages.
+func (p *publisher) take() []message {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	batch := p.queue
+	p.queue = nil
+	signal(p.room)
+	return batch
+}
+
+// rest reports whether run may end, because the queue is empty: the next message starts it
+// again.
+func (p *publisher) rest() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.runs = len(p.queue) > 0
+	return !p.runs
 }
 
 // digest returns a short hash, for IDs and parts of subjects.
@@ -185,6 +238,11 @@ func digest(b []byte) string {
 func (p *publisher) count(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.countLocked(n)
+}
+
+// countLocked is count for a caller that holds p.mu.
+func (p *publisher) countLocked(n int) {
 	if p.pending == 0 {
 		p.idle = make(chan struct{})
 	}
@@ -214,28 +272,40 @@ func (p *publisher) flush(ctx context.Context) error {
 	}
 }
 
-// run stores the queued events until ctx is done or the lease is lost. What is queued
-// while a batch is sent is the next batch.
-func (p *publisher) run(ctx context.Context) error {
-	defer func() {
-		if p.replies != nil {
-			_ = p.replies.Unsubscribe()
-		}
-	}()
+// linger is how long the goroutine that publishes waits for more messages.
+const linger = time.Second
+
+// run stores the queued events, until there were none for a time, or the lease has ended.
+// What is queued while a batch is sent is the next batch.
+func (p *publisher) run() {
+	idle := time.NewTimer(linger)
+	defer idle.Stop()
 	for {
-		var batch []message
 		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case m := <-p.queue:
-			batch = append(batch, m)
+		case <-p.alive.Done():
+			p.unsubscribe()
+			return
+		case <-idle.C:
+			p.unsubscribe() // before another run may begin
+			if p.rest() {
+				return
+			}
+		case <-p.more:
 		}
-		for len(batch) < maxBatch && len(p.queue) > 0 {
-			batch = append(batch, <-p.queue)
+		if err := p.store(p.alive, p.take()); err != nil {
+			p.unsubscribe()
+			p.lost(err)
+			return
 		}
-		if err := p.store(ctx, batch); err != nil {
-			return err
-		}
+		idle.Reset(linger)
+	}
+}
+
+// unsubscribe ends the subscription to the replies to batches, if there is one.
+func (p *publisher) unsubscribe() {
+	if p.replies != nil {
+		_ = p.replies.Unsubscribe()
+		p.replies = nil
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,30 +43,16 @@ func (s *session) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.pub.Store(pub)
 	// The lease outlives ctx until the checkpoint is saved.
 	alive, lost := context.WithCancelCause(context.WithoutCancel(ctx))
-	follow, cancel := context.WithCancel(ctx)
-	defer context.AfterFunc(alive, cancel)() // a lost lease ends Follow
-	var wg sync.WaitGroup
-	wg.Go(func() { lost(l.keep(alive)) })
-	wg.Go(func() { lost(l.waitForExpiry(alive)) })
-	wg.Go(func() { lost(pub.run(alive)) })
-	o := s.Follow
-	o.Store = &sessionStore{CheckpointStore{s.kv, pub.epoch}, s, pub, alive}
-	o.Name = s.key
-	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
-	o.OnRetry = s.retry
-	o.OnCaughtUp = func(context.Context) { s.recordCaughtUp(s.key) }
-	if s.OnGap != nil {
-		o.OnGap = func(ctx context.Context, g events.Gap) error { return s.OnGap(ctx, s.profile, g) }
-	}
-	query := events.Query{Profile: s.profile, CreatedMin: s.Since, Limit: maxBatch}
-	err = s.Events.Follow(follow, query, pub.add, &o)
-	cancel()
+	pub.alive, pub.lost = alive, lost
+	s.pub.Store(pub)
+	letGo := l.hold(alive, lost)
+	err = s.follow(ctx, pub)
 	cause := context.Cause(alive) // why the lease was lost, nil if it is held
 	lost(nil)
-	wg.Wait()
+	letGo()
+	pub.running.Wait()
 	s.released.Store(true)
 	if cause == nil {
 		if e := l.release(context.WithoutCancel(ctx)); e != nil {
@@ -82,6 +67,41 @@ func (s *session) run(ctx context.Context) error {
 	default:
 		return err
 	}
+}
+
+// follow publishes events, with steps that the schedule of the replica runs, until ctx or
+// the lease has ended or a step has failed. Then it saves the checkpoint.
+func (s *session) follow(ctx context.Context, pub *publisher) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer context.AfterFunc(pub.alive, func() { end(errLost) })()
+	o := s.Follow
+	o.Store = &sessionStore{CheckpointStore{s.kv, pub.epoch}, pub, func() { s.recordSaved(s.key) }}
+	o.Name = s.key
+	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
+	o.OnRetry = s.retry
+	o.OnCaughtUp = func(context.Context) { s.recordCaughtUp(s.key) }
+	if s.OnGap != nil {
+		o.OnGap = func(ctx context.Context, g events.Gap) error { return s.OnGap(ctx, s.profile, g) }
+	}
+	query := events.Query{Profile: s.profile, CreatedMin: s.Since, Limit: maxBatch}
+	steps, err := s.Events.Stepper(query, pub.add, &o)
+	if err != nil {
+		return err
+	}
+	t := s.steps.newTask(s.lane, func() time.Time {
+		next, err := steps.Step(ctx)
+		if err != nil {
+			end(err)
+		}
+		return next
+	})
+	steps.Notify(t.wake)
+	t.wake()
+	steps.Watch(ctx)
+	<-ctx.Done()
+	t.stop()
+	return errors.Join(context.Cause(ctx), steps.Close(ctx))
 }
 
 // acquire acquires the lease and writes a higher epoch into the stream, which from then on
@@ -139,9 +159,8 @@ func (s *session) held() (Held, bool) {
 // data of the checkpoint holds the sequence of the last of these events in the stream.
 type sessionStore struct {
 	CheckpointStore
-	session *session
-	pub     *publisher
-	alive   context.Context //nolint:containedctx // of the lease, not of a call
+	pub   *publisher
+	saved func() // called after each save
 }
 
 // Load returns the checkpoint of that name. From a line before its data, it takes the
@@ -170,7 +189,7 @@ func (s *sessionStore) Load(ctx context.Context, name string) (events.Checkpoint
 // releases it.
 func (s *sessionStore) whileAlive(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(s.alive, cancel)
+	stop := context.AfterFunc(s.pub.alive, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
@@ -179,7 +198,7 @@ func (s *sessionStore) Save(ctx context.Context, name string, c events.Checkpoin
 	ctx, stop := s.whileAlive(ctx)
 	defer stop()
 	err := s.pub.flush(ctx)
-	if s.alive.Err() != nil {
+	if s.pub.alive.Err() != nil {
 		return 0, events.ErrCheckpointTaken
 	}
 	if err != nil {
@@ -188,7 +207,7 @@ func (s *sessionStore) Save(ctx context.Context, name string, c events.Checkpoin
 	c.Data = append([]byte(strconv.FormatUint(s.pub.last.Load(), 10)+"\n"), c.Data...)
 	revision, err := s.CheckpointStore.Save(ctx, name, c)
 	if err == nil {
-		s.session.recordSaved(s.session.key)
+		s.saved()
 	}
 	return revision, err
 }

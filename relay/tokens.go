@@ -69,7 +69,7 @@ func (s Tokens) Lock(ctx context.Context, account string) (oauth.Record, error) 
 	return r, nil
 }
 
-// lockedRecord is a record under a lease, which two goroutines keep until Unlock.
+// lockedRecord is a record under a lease, which timers keep until Unlock.
 type lockedRecord struct {
 	tokens   Tokens
 	kv       jetstream.KeyValue
@@ -83,24 +83,21 @@ type lockedRecord struct {
 // errUnlocked is the cause of the end of a lease by Unlock.
 var errUnlocked = errors.New("the record is not locked any more")
 
-// hold starts two goroutines that keep the lease until Unlock, and sets leaseErr and
-// release.
+// hold keeps the lease until Unlock, and sets leaseErr and release.
 func (r *lockedRecord) hold(ctx context.Context, l *lease) {
 	detached := context.WithoutCancel(ctx)
 	alive, lost := context.WithCancelCause(detached)
-	var wg sync.WaitGroup
-	wg.Go(func() { lost(l.keep(alive)) })
-	wg.Go(func() { lost(l.waitForExpiry(alive)) })
+	stop := l.hold(alive, lost)
 	r.leaseErr = func() error {
 		err := context.Cause(alive)
-		if err == nil && !l.valid() { // the goroutines did not run yet: the process was suspended
+		if err == nil && !l.valid() { // the timers did not fire yet: the process was suspended
 			err = errLost
 		}
 		return err
 	}
 	r.release = sync.OnceFunc(func() {
 		lost(errUnlocked)
-		wg.Wait()
+		stop()
 		_ = l.release(detached) // after an error, the lease expires
 	})
 }

@@ -204,9 +204,21 @@ func seconds(n float64) time.Duration {
 // wakerEnd is the time in which a Waker should end.
 const wakerEnd = 40 * time.Millisecond
 
-// Wake lets w report changes of a profile until the returned function is called, which
-// waits for the end of w for a moment. Failures that are not final are retried. Changed is
-// called with false after each failure.
+// Watch lets w report changes of a profile until ctx is done, or w has failed for good.
+// Failures that are not final are retried. Changed is called with false after each failure.
+func Watch(
+	ctx context.Context, w api.Waker, profile api.Profile, changed func(watched bool),
+	final func(err error) bool, opts []api.CallOption,
+) {
+	_ = Poll{Final: final}.Run(ctx, func() (bool, time.Duration, error) {
+		err := w.Wake(ctx, profile, changed, opts...)
+		changed(false)
+		return true, 0, err // the caller looks for changes at intervals all the same
+	})
+}
+
+// Wake is Watch in a goroutine until the returned function is called, which waits for the
+// end of w for a moment.
 func Wake(
 	ctx context.Context, w api.Waker, profile api.Profile, changed func(watched bool),
 	final func(err error) bool, opts []api.CallOption,
@@ -215,11 +227,7 @@ func Wake(
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = Poll{Final: final}.Run(ctx, func() (bool, time.Duration, error) {
-			err := w.Wake(ctx, profile, changed, opts...)
-			changed(false)
-			return true, 0, err // the caller looks for changes at intervals all the same
-		})
+		Watch(ctx, w, profile, changed, final, opts)
 	}()
 	return func() {
 		cancel()

@@ -1,0 +1,251 @@
+package relay
+
+import (
+	"container/heap"
+	"slices"
+	"sync"
+	"time"
+)
+
+// schedule runs tasks when they are due, some of them at a time. At rest it has one timer,
+// and no goroutine. Tasks that were woken go first, and both kinds always have some room.
+type schedule struct {
+	mu      sync.Mutex
+	waiting taskHeap
+	width   limits
+	ready   [kinds][]*lane // with tasks that may run
+	timer   *time.Timer
+}
+
+// lane is a share of a schedule: the tasks of an account do not take more.
+type lane struct {
+	width  limits
+	ready  [kinds][]*task
+	queued [kinds]bool // the lane is in the ready ones of the schedule
+}
+
+// Kinds of tasks that are due.
+const (
+	woken = iota // within the last promptTime
+	quiet
+	kinds
+)
+
+// promptTime is how long a task counts as woken: a woken step is followed by a search
+// seconds later, and that by another one.
+const promptTime = 10 * time.Second
+
+// limits count running tasks.
+type limits struct {
+	most    int
+	running [kinds]int
+}
+
+// admits reports whether another task may run.
+func (l *limits) admits(kind int) bool {
+	most := max(1, l.most/2)
+	if kind == woken {
+		most = max(1, l.most-l.most/4)
+	}
+	return l.running[woken]+l.running[quiet] < l.most && l.running[kind] < most
+}
+
+// newSchedule returns a schedule that runs at most so many tasks at a time.
+func newSchedule(most int) *schedule { return &schedule{width: limits{most: most}} }
+
+// newLane returns a lane of which at most so many tasks run at a time.
+func newLane(most int) *lane { return &lane{width: limits{most: most}} }
+
+// task is a function that a schedule runs, by one goroutine at a time.
+type task struct {
+	*schedule
+	lane *lane
+	run  func() (next time.Time) // a zero time ends the task
+
+	at     time.Time
+	prompt time.Time // the task counts as woken until then
+	index  int       // in waiting; -1 if it is not there
+	kind   int       // of a task that is ready or runs
+	state  taskState
+	again  bool          // it was woken while it ran
+	ended  chan struct{} // closed when a run that stop waits for has ended; nil before
+}
+
+type taskState uint8
+
+const (
+	taskNew taskState = iota // or it has ended by itself
+	taskWaiting
+	taskReady
+	taskRuns
+	taskStopped
+)
+
+// newTask returns a task that runs when it is woken first.
+func (s *schedule) newTask(l *lane, run func() (next time.Time)) *task {
+	return &task{schedule: s, lane: l, run: run, index: -1}
+}
+
+// wake makes the task due now. If it runs, it runs once more afterwards.
+func (t *task) wake() { t.schedule.wakeAt(t, time.Now(), true) }
+
+// startAt makes a new task due at a time.
+func (t *task) startAt(at time.Time) { t.schedule.wakeAt(t, at, false) }
+
+func (s *schedule) wakeAt(t *task, at time.Time, prompt bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if prompt {
+		t.prompt = at.Add(promptTime)
+	}
+	switch t.state {
+	case taskRuns:
+		t.again = true
+	case taskNew, taskWaiting:
+		s.wait(t, at)
+		s.advance()
+	case taskReady, taskStopped:
+	}
+}
+
+// stop ends the task, and waits until it does not run.
+func (t *task) stop() {
+	t.mu.Lock()
+	was := t.state
+	t.state = taskStopped
+	switch was {
+	case taskWaiting:
+		heap.Remove(&t.waiting, t.index)
+	case taskReady:
+		t.lane.ready[t.kind] = slices.DeleteFunc(t.lane.ready[t.kind], func(o *task) bool { return o == t })
+	case taskRuns:
+		t.ended = make(chan struct{})
+	case taskNew, taskStopped:
+	}
+	t.advance()
+	t.mu.Unlock()
+	if t.ended != nil {
+		<-t.ended
+	}
+}
+
+// wait puts a task among those that wait, or changes its time. The caller holds s.mu.
+func (s *schedule) wait(t *task, at time.Time) {
+	t.at = at
+	if t.state == taskWaiting {
+		heap.Fix(&s.waiting, t.index)
+		return
+	}
+	t.state = taskWaiting
+	heap.Push(&s.waiting, t)
+}
+
+// advance starts the tasks that may run, and sets the timer for the next one. The caller
+// holds s.mu.
+func (s *schedule) advance() {
+	now := time.Now()
+	for len(s.waiting) > 0 && !s.waiting[0].at.After(now) {
+		t, _ := heap.Pop(&s.waiting).(*task)
+		t.state, t.kind = taskReady, quiet
+		if now.Before(t.prompt) {
+			t.kind = woken
+		}
+		t.lane.ready[t.kind] = append(t.lane.ready[t.kind], t)
+		s.enter(t.lane)
+	}
+	for t := s.choose(); t != nil; t = s.choose() {
+		t.state, t.again = taskRuns, false
+		s.width.running[t.kind]++
+		t.lane.width.running[t.kind]++
+		s.enter(t.lane)
+		go s.call(t)
+	}
+	switch {
+	case len(s.waiting) == 0 && s.timer != nil:
+		s.timer.Stop()
+	case len(s.waiting) == 0:
+	case s.timer == nil:
+		s.timer = time.AfterFunc(time.Until(s.waiting[0].at), func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.advance()
+		})
+	default:
+		s.timer.Reset(time.Until(s.waiting[0].at))
+	}
+}
+
+// enter adds a lane to the ready ones, at their end, if one of its tasks may run.
+func (s *schedule) enter(l *lane) {
+	for kind := range kinds {
+		if len(l.ready[kind]) > 0 && !l.queued[kind] && l.width.admits(kind) {
+			l.queued[kind] = true
+			s.ready[kind] = append(s.ready[kind], l)
+		}
+	}
+}
+
+// choose removes the next task that may run from its lane, and returns it, nil if there is
+// none. Lanes take turns.
+func (s *schedule) choose() *task {
+	for kind := range kinds {
+		for s.width.admits(kind) && len(s.ready[kind]) > 0 {
+			l := s.ready[kind][0]
+			s.ready[kind] = s.ready[kind][1:]
+			l.queued[kind] = false
+			if len(l.ready[kind]) > 0 && l.width.admits(kind) {
+				t := l.ready[kind][0]
+				l.ready[kind] = l.ready[kind][1:]
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+// call runs a task, and puts it among those that wait.
+func (s *schedule) call(t *task) {
+	next := t.run()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.width.running[t.kind]--
+	t.lane.width.running[t.kind]--
+	switch {
+	case t.state == taskStopped:
+		close(t.ended)
+	case next.IsZero():
+		t.state = taskNew
+	case t.again:
+		s.wait(t, time.Now())
+	default:
+		s.wait(t, next)
+	}
+	s.enter(t.lane)
+	s.advance()
+}
+
+// taskHeap are tasks by their time.
+type taskHeap []*task
+
+func (h taskHeap) Len() int           { return len(h) }
+func (h taskHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h taskHeap) Swap(i, j int) {
+	h[i], h[j] = h[j], h[i]
+	h[i].index, h[j].index = i, j
+}
+
+// Push adds a task.
+func (h *taskHeap) Push(x any) {
+	t, _ := x.(*task)
+	t.index = len(*h)
+	*h = append(*h, t)
+}
+
+// Pop removes the last task.
+func (h *taskHeap) Pop() any {
+	last := len(*h) - 1
+	t := (*h)[last]
+	(*h)[last] = nil
+	*h, t.index = (*h)[:last], -1
+	return t
+}
