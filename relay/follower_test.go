@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -519,5 +520,21 @@ func TestAssignGivesProfilesToReplicasThatHaveThem(t *testing.T) {
 	slices.Sort(held)
 	if got["5"] != "b" || got["1"] != "a" || len(got) != 5 {
 		t.Errorf("the division is %v, want one like %v", got, want)
+	}
+}
+
+// A profile at rest has one goroutine.
+func TestProfileAtRestHasOneGoroutine(t *testing.T) { //nolint:paralleltest // it counts goroutines
+	const profiles = 200
+	p, ns := newPlatform(profiles), startServer(t)
+	for _, w := range p.profiles {
+		p.add(w, 1)
+	}
+	before := runtime.NumGoroutine()
+	f := p.start(t, ns, func(f *relay.Follower) { f.Follow.Interval = time.Hour })
+	eventually(t, "the events", func() bool { return f.Stats().Published == profiles })
+	eventually(t, "the end of other goroutines", func() bool { return runtime.NumGoroutine()-before < profiles+profiles/5 })
+	if held := len(f.Stats().Held); held != profiles {
+		t.Errorf("%d profiles are held", held)
 	}
 }

@@ -87,10 +87,10 @@ func (s *schedule) newTask(l *lane, run func() (next time.Time)) *task {
 }
 
 // wake makes the task due now. If it runs, it runs once more afterwards.
-func (t *task) wake() { t.schedule.wakeAt(t, time.Now(), true) }
+func (t *task) wake() { t.wakeAt(t, time.Now(), true) }
 
 // startAt makes a new task due at a time.
-func (t *task) startAt(at time.Time) { t.schedule.wakeAt(t, at, false) }
+func (t *task) startAt(at time.Time) { t.wakeAt(t, at, false) }
 
 func (s *schedule) wakeAt(t *task, at time.Time, prompt bool) {
 	s.mu.Lock()
@@ -227,11 +227,12 @@ func (s *schedule) call(t *task) {
 // taskHeap are tasks by their time.
 type taskHeap []*task
 
-func (h taskHeap) Len() int           { return len(h) }
-func (h taskHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
-func (h taskHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
+func (h *taskHeap) Len() int           { return len(*h) }
+func (h *taskHeap) Less(i, j int) bool { return (*h)[i].at.Before((*h)[j].at) }
+func (h *taskHeap) Swap(i, j int) {
+	all := *h
+	all[i], all[j] = all[j], all[i]
+	all[i].index, all[j].index = i, j
 }
 
 // Push adds a task.

@@ -96,7 +96,7 @@ func TestScheduleKeepsRoomForOthers(t *testing.T) {
 	})
 }
 
-// A task that is woken while it runs runs again, and one that was stopped does not.
+// A task that is woken while it runs is called again, and one that was stopped is not.
 func TestScheduleStopsTasks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -37,18 +37,17 @@ func (s *session) run(ctx context.Context) error {
 	}
 	ctx = context.WithValue(ctx, profileContext{}, s.profile)
 	pub, err := s.acquire(ctx, l)
-	if ctx.Err() != nil && err != nil {
-		return nil
-	}
 	if err != nil {
-		return err
+		return unlessDone(ctx, err)
 	}
 	// The lease outlives ctx until the checkpoint is saved.
 	alive, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	pub.alive, pub.lost = alive, lost
 	s.pub.Store(pub)
 	letGo := l.hold(alive, lost)
-	err = s.follow(ctx, pub)
+	follow, end := context.WithCancelCause(ctx)
+	defer context.AfterFunc(alive, func() { end(errLost) })() // a lost lease ends the steps
+	err = s.follow(follow, end, pub)
 	cause := context.Cause(alive) // why the lease was lost, nil if it is held
 	lost(nil)
 	letGo()
@@ -59,22 +58,24 @@ func (s *session) run(ctx context.Context) error {
 			s.report(ctx, s.profile, e)
 		}
 	}
-	switch {
-	case cause != nil:
+	if cause != nil {
 		return fmt.Errorf("epoch %d: %w", pub.epoch, cause)
-	case ctx.Err() != nil:
-		return nil
-	default:
-		return err
 	}
+	return unlessDone(ctx, err)
 }
 
-// follow publishes events, with steps that the schedule of the replica runs, until ctx or
-// the lease has ended or a step has failed. Then it saves the checkpoint.
-func (s *session) follow(ctx context.Context, pub *publisher) error {
-	ctx, end := context.WithCancelCause(ctx)
+// unlessDone returns err, or nil if ctx is done: then err follows from that.
+func unlessDone(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		err = nil
+	}
+	return err
+}
+
+// follow publishes events, with steps that the schedule of the replica runs, until ctx is
+// done, which end makes of it when a step has failed. Then it saves the checkpoint.
+func (s *session) follow(ctx context.Context, end context.CancelCauseFunc, pub *publisher) error {
 	defer end(nil)
-	defer context.AfterFunc(pub.alive, func() { end(errLost) })()
 	o := s.Follow
 	o.Store = &sessionStore{CheckpointStore{s.kv, pub.epoch}, pub, func() { s.recordSaved(s.key) }}
 	o.Name = s.key
