@@ -475,6 +475,26 @@ func TestMaxWaitLimitsTheSumOfWaits(t *testing.T) {
 	})
 }
 
+// A call waits for as long as MaxWait says: the random delays after the waits that the
+// server orders do not count.
+func TestMaxWaitIsWithoutRandomDelays(t *testing.T) {
+	t.Parallel()
+	table.Bubbles(t, map[string][]string{"one wait": {"50"}, "the wait of another call and its own": {"25", "25"}},
+		func(t *testing.T, waits []string) {
+			for range 20 {
+				var list []*answer
+				for _, seconds := range waits {
+					list = append(list, limited(seconds))
+				}
+				client := newClient(t, answers(append(list, ok())...), maxWait(50*time.Second))
+				for range len(waits) - 1 {
+					_ = client.Call(t.Context(), of("group"), nil, api.WithAttempts(1))
+				}
+				succeed(t, client, of("group"))
+			}
+		})
+}
+
 // unlimited is a limiter that admits every request.
 type unlimited struct{}
 

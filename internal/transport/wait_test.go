@@ -416,3 +416,24 @@ func TestAttemptTimeout(t *testing.T) {
 			})
 		})
 }
+
+// The timeout of the client is for a call with all its attempts, unless they have their own.
+func TestTimeoutOfTheClient(t *testing.T) {
+	t.Parallel()
+	table.Bubbles(t, map[string]time.Duration{"of the client": 0, "of the attempts": time.Minute}, func(t *testing.T, attempt time.Duration) {
+		network := roundTrip(func(r *http.Request) (*http.Response, error) {
+			select {
+			case <-r.Context().Done():
+				return nil, r.Context().Err()
+			case <-time.After(10 * time.Second):
+				return ok().response(r)
+			}
+		})
+		r := get()
+		r.Attempt = attempt
+		err := newClient(t, network, func(c *config) { c.Timeout = 5 * time.Second }).Call(t.Context(), r, nil)
+		if errors.Is(err, context.DeadlineExceeded) != (attempt == 0) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
