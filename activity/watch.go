@@ -266,7 +266,8 @@ func (w *watch) first(cursor, date Cursor) Cursor {
 // a long wait, a proxy has probably cut it: a shorter one is sent at once.
 func (w *watch) endure(ctx context.Context, err error, held time.Duration) {
 	_, answered := errors.AsType[*api.Error](err)
-	if held >= longHold && w.cursor != "" && (!answered || errors.Is(err, api.ErrUnavailable)) {
+	isCut := held >= longHold && (!answered || errors.Is(err, api.ErrUnavailable))
+	if isCut && w.cursor != "" {
 		w.hold.cut(held)
 		w.failures = 0
 	} else {

@@ -170,6 +170,7 @@ type bytesBody struct {
 
 func (b bytesBody) ContentType() string { return b.contentType }
 
+// Open returns the content and its size, each time anew.
 func (b bytesBody) Open() (io.ReadCloser, int64, error) {
 	var m memory
 	m.Reset(b.content)

@@ -147,9 +147,9 @@ func timeFromJSON(b []byte) (Time, bool) {
 	}
 }
 
-// parseTime parses a time in a format of the platform: a date, maybe with a
-// time, a fraction and a zone, or seconds since 1970. "" and the date
-// 0000-00-00 are the zero time. It does not retain s, so that callers can
+// parseTime parses a time in a format of the platform: a date, maybe with a time, a
+// fraction and a zone, or seconds since 1970. "" and the date 0000-00-00 are the zero
+// time. It returns false for any other text. It does not retain s, so that callers can
 // convert bytes without allocation.
 func parseTime(s string) (Time, bool) {
 	const (
@@ -201,8 +201,8 @@ func parseTime(s string) (Time, bool) {
 	return Time{t}, true
 }
 
-// unixTime parses seconds since 1970, with or without a fraction. A float64 would
-// lose digits.
+// unixTime parses seconds since 1970, with or without a fraction, and returns false for
+// any other text. A float64 would lose digits.
 func unixTime(s string) (Time, bool) {
 	const (
 		least = -62167219200 // the first second of year 0
@@ -234,8 +234,9 @@ func unixTime(s string) (Time, bool) {
 	return Time{time.Unix(sec, int64(nano)).UTC()}, true
 }
 
-// fraction parses the fraction of a second at the start of s, after a point or
-// comma, as nanoseconds, and returns the rest of s. Without one it returns 0.
+// fraction parses the fraction of a second at the start of s, after a point or comma,
+// as nanoseconds, and returns the rest of s. Without one it returns 0; false means that
+// the point has no digits behind it.
 func fraction(s string) (nano int, rest string, ok bool) {
 	if s == "" || s[0] != '.' && s[0] != ',' {
 		return 0, s, true
@@ -249,8 +250,8 @@ func fraction(s string) (nano int, rest string, ok bool) {
 	return nano, s[i:], i > 1
 }
 
-// zone parses a zone as seconds east of UTC: nothing, " UTC", "Z", "+02:00", "+0200"
-// or "+02", with an optional blank before it.
+// zone parses a zone as seconds east of UTC: nothing, " UTC", "Z", "+02:00", "+0200" or
+// "+02", with an optional blank before it. It returns false for any other text.
 func zone(s string) (offset int, ok bool) {
 	if s == " " {
 		return 0, false

@@ -166,9 +166,10 @@ func (w *watch) changed(watched bool) {
 	}
 }
 
-// await waits until it is time for the next list: shortly after the profile has
-// changed, or after a pause. After a change without a new comment, which may
-// become visible later, there is one more list soon.
+// await waits until it is time for the next list. After a change that is shortly
+// afterwards (settle), and later after each list that has found no new comment
+// (misses), which may become visible late; then there is one more list soon (again).
+// Without a change it is after a pause, which is long if the profile is watched.
 func (w *watch) await(ctx context.Context) error {
 	pause := unwatched
 	switch {

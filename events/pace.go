@@ -48,9 +48,9 @@ func newRests() *rests { return &rests{every: idleEvery()} }
 // interval returns the time between two searches of each follower at rest.
 func (r *rests) interval() time.Duration { return time.Duration(max(1, r.followers.Load())) * r.every }
 
-// turn gives p the next turn if it is the first in the line, which it joins, and the turn
-// has come. Otherwise it returns when to ask again. The follower that is first then is
-// notified.
+// turn gives p the next turn if it is the first in the line, which it joins, and the
+// turn has come: then it returns true, and p leaves the line, whose new first is
+// notified. Otherwise it returns when to ask again.
 func (r *rests) turn(p *pace, now time.Time) (at time.Time, ok bool) {
 	r.mu.Lock()
 	place := slices.Index(r.line, p)

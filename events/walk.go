@@ -303,8 +303,8 @@ func (s *Service) lenient(ctx context.Context, q Query, opts []api.CallOption) (
 	for {
 		p, err := s.Search(ctx, q, opts...)
 		e, refused := errors.AsType[*api.Error](err)
-		if !refused || !wait.OnWindow(e) || e.Rate.Reset.IsZero() ||
-			errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		isFull := refused && wait.OnWindow(e) && !e.Rate.Reset.IsZero()
+		if !isFull || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return p, err
 		}
 	}
@@ -333,8 +333,9 @@ func (w *Walk) dedupe(id api.OpaqueID) bool {
 // recordLast remembers an event shortly before the end of the walk, which a
 // walk that continues from there finds again.
 func (w *Walk) recordLast(e *Event) {
-	if !w.keepLast || e.ID == "" || w.state.Max.IsZero() || e.Created.Before(w.state.Max.Add(-tail)) ||
-		len(w.state.Last) >= remembered || !w.ended.add(hash(e.ID)) {
+	tooEarly := w.state.Max.IsZero() || e.Created.Before(w.state.Max.Add(-tail))
+	isFull := len(w.state.Last) >= remembered
+	if !w.keepLast || e.ID == "" || tooEarly || isFull || !w.ended.add(hash(e.ID)) {
 		return
 	}
 	w.mu.Lock()

@@ -231,9 +231,10 @@ func (s *signIn) loopbackURI() string {
 	return "http://" + s.host + port + s.redirectPath()
 }
 
-// redirectHost returns the host of the redirect URI for a listener, which may
-// be nil. The platform does not register redirects to ::1, but to localhost,
-// which resolves to ::1 on a machine without a 127.0.0.1.
+// redirectHost returns the host of the redirect URI for a listener, which may be nil. A
+// server that announces no address for registrations is the platform or like it, which
+// does not register redirects to ::1. But it registers localhost, which resolves to ::1
+// on a machine without a 127.0.0.1.
 func redirectHost(ln net.Listener, s server) string {
 	const v4, v6, name = "127.0.0.1", "[::1]", "localhost"
 	if ln == nil {

@@ -598,7 +598,8 @@ type signer struct {
 	next   http.RoundTripper
 }
 
-// RoundTrip sends a request, with a token if it is for the platform.
+// RoundTrip sends a request, with a token if it is for the platform. After a response that
+// proves the token invalid, it sends the request again with another one.
 func (t *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 	base, err := t.source.config.base()
 	if err == nil && (req.URL.Scheme != base.Scheme || req.URL.Host != base.Host) {
@@ -615,7 +616,8 @@ func (t *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp, err := t.send(req, req.Body, token)
-	if err != nil || !provesTokenInvalid(resp) || req.Body != nil && req.Body != http.NoBody && req.GetBody == nil {
+	once := req.Body != nil && req.Body != http.NoBody && req.GetBody == nil // the body cannot be sent again
+	if err != nil || !provesTokenInvalid(resp) || once {
 		return resp, err
 	}
 	_ = resp.Body.Close()

@@ -356,6 +356,7 @@ func (*literalTrue) JSONType(jsontext.Kind) reflect.Type { return reflect.TypeFo
 // because the token is valid without its scopes.
 type grantedScopes []GrantedScope
 
+// UnmarshalJSONFrom reads scopes in any form. Only invalid JSON is an error.
 func (g *grantedScopes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	v, err := dec.ReadValue()
 	*g = readScopes(v)

@@ -166,9 +166,9 @@ func (s *Service) CheckDomain(ctx context.Context, domain string, opts ...api.Ca
 	}
 	err := call.Do(ctx, s.c, endpoint.OrgsCheckDomain(domain), opts)
 	e, refused := errors.AsType[*api.Error](err)
-	about := func(p api.ParamError) bool { return p.Name != "domain" }
-	if refused && e.Status == http.StatusNotAcceptable && errors.Is(e, api.ErrInvalid) &&
-		!slices.ContainsFunc(e.Params, about) {
+	isOther := func(p api.ParamError) bool { return p.Name != "domain" }
+	isTaken := refused && e.Status == http.StatusNotAcceptable && errors.Is(e, api.ErrInvalid)
+	if isTaken && !slices.ContainsFunc(e.Params, isOther) {
 		return false, nil
 	}
 	return err == nil, err

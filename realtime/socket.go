@@ -365,8 +365,8 @@ func readFrame(b []byte) (frame, bool) {
 	return frame{raw: b}, true
 }
 
-// readFields decodes v, the fields of an activity frame: a list, a map with times,
-// or a single name.
+// readFields decodes v, the fields of an activity frame: a list, a map with times, or a
+// single name. It returns false for any other value.
 func readFields(frame []byte, v jsontext.Value) (api.Map[api.Time], bool) {
 	var names []string
 	switch v.Kind() {

@@ -284,7 +284,8 @@ func (s *Subscription) end() {
 // good, else as it is.
 func (s *Subscription) refused(err error) error {
 	_, marked := errors.AsType[*RefusedError](err)
-	if err == nil || marked || s.ctx != nil && s.ctx.Err() != nil || !call.Final(err) {
+	ended := s.ctx != nil && s.ctx.Err() != nil
+	if err == nil || marked || ended || !call.Final(err) {
 		return err
 	}
 	return &RefusedError{Profile: s.profile, Err: err}

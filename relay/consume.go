@@ -82,6 +82,7 @@ type ConsumeOptions struct {
 	OnError func(ctx context.Context, subject string, err error, dead bool)
 }
 
+// withDefaults returns the options with the defaults of those that are zero.
 func (o ConsumeOptions) withDefaults() ConsumeOptions {
 	o.Stream = o.Stream.withDefaults()
 	o.Concurrency = cmp.Or(o.Concurrency, 1)
@@ -200,6 +201,8 @@ type group struct {
 	fail context.CancelCauseFunc
 }
 
+// newGroup returns a group whose functions get a context that ends with ctx, or with
+// the first error of one of them.
 func newGroup(ctx context.Context) *group {
 	g := &group{}
 	g.ctx, g.fail = context.WithCancelCause(ctx)

@@ -233,6 +233,7 @@ func (l *Limits) Close() {
 	l.watch.Wait()
 }
 
+// isClosed reports whether Close was called.
 func (l *Limits) isClosed() bool {
 	select {
 	case <-l.closed:
@@ -446,8 +447,10 @@ type change struct {
 	admitted int    // calls that may start when it is written
 }
 
-// plan returns the write that is due, or nil and how long to wait until plan must be
-// called again. Without a window to count in, it starts the calls without a write.
+// plan returns the write of the budget that is due, or nil and how long to wait until
+// plan must be called again. The write records which calls have ended, and which
+// waiting ones may start by it: they start once it has succeeded. Without a window to
+// count in, it starts the calls without a write.
 func (g *limitGroup) plan(now time.Time) (*change, time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

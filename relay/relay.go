@@ -88,6 +88,7 @@ type Stream struct {
 	Duplicates time.Duration // duplicate window, at most MaxAge; default 2 minutes
 }
 
+// withDefaults returns the stream with the defaults of the fields that are zero.
 func (s Stream) withDefaults() Stream {
 	s.Name = cmp.Or(s.Name, "FASTIO")
 	s.Prefix = cmp.Or(s.Prefix, "fastio.events")

@@ -419,7 +419,8 @@ func (f *file) discard(ctx context.Context) {
 // resumable returns err as an [*Error] with the session, if there is one that
 // can be continued.
 func (f *file) resumable(err error) error {
-	if err == nil || f.ID == "" || f.ChunkSize == 0 || f.Target == (Target{}) { // a single call has no chunks
+	continues := f.ID != "" && f.ChunkSize != 0 && f.Target != (Target{}) // a single call has no chunks
+	if err == nil || !continues {
 		return err
 	}
 	failed, ok := errors.AsType[*Error](err)

@@ -25,7 +25,8 @@ func set(target any, setting string) error {
 	return assign(v, tag, text)
 }
 
-// field finds a field by its path and creates missing structs.
+// field returns the field of a struct by its path, with its tag, and creates missing
+// structs on the way. It returns false if there is none.
 func field(v reflect.Value, path string) (value reflect.Value, tag reflect.StructTag, found bool) {
 	for part := range strings.SplitSeq(path, ".") {
 		if v.Kind() == reflect.Pointer && v.IsNil() {

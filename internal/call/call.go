@@ -320,9 +320,9 @@ func Conflict(op string, err error) error {
 	return conflict
 }
 
-// currentVersion returns the version in the member "current" of an error, which
-// is the version itself or an object with it. The version of an object may be
-// "" if its member is called otherwise.
+// currentVersion returns the version in the member "current" of an error, which is the
+// version itself or an object with it, and false for any other value. The version of an
+// object may be "" if its member is called otherwise.
 func currentVersion(raw json.RawMessage) (version api.OpaqueID, found bool) {
 	if json.Unmarshal(raw, &version) == nil {
 		return version, version != ""

@@ -14,7 +14,8 @@ type Variant interface {
 	JSONType(kind jsontext.Kind) reflect.Type
 }
 
-// PayloadOf returns the type of the payload of an [Envelope], and its name, if out is one.
+// PayloadOf returns the type of the payload of an [Envelope], and its name. It returns
+// false if out is none.
 func PayloadOf(out any) (payload reflect.Type, member string, found bool) {
 	e, found := out.(interface{ payload() (reflect.Type, string) })
 	if found {

@@ -255,7 +255,9 @@ func withRequestNames(err error, rules []*disagreement) error {
 }
 
 // requestName returns the name that the request has used for a parameter that handlers
-// know as name.
+// know as name. Rules have exchanged names in the request one after the other, so they
+// are undone from the last one on. Handlers do not know a name whose other one is "":
+// it was replaced by an invented one.
 func requestName(name string, rules []*disagreement) string {
 	for _, d := range slices.Backward(rules) {
 		for sent, other := range d.names {

@@ -103,8 +103,8 @@ func (a Args) parameter(wire string) (field, sent string) {
 	return camel(name) + index, name
 }
 
-// fieldOf returns the field of a struct that has a name on the wire, or else a
-// similar name in Go.
+// fieldOf returns the field of a struct that has a name on the wire, or else a similar
+// name in Go, and false if there is none.
 func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
 	if t.Kind() != reflect.Struct {
 		return reflect.StructField{}, false

@@ -90,7 +90,7 @@ func newWindow(w api.RateWindow) *window {
 	return &window{RateWindow: w, slots: make([]time.Time, w.Max), sharing: sharing{share: float64(w.Max)}}
 }
 
-// window returns the window of a limit, nil if there is none.
+// window returns the window with a limit of so many calls, nil if there is none.
 func (g *Group) window(limit int) *window {
 	for _, w := range g.windows {
 		if w.Max == limit {

@@ -118,8 +118,10 @@ func (w *window) spread() time.Duration {
 	return rand.N(min(time.Duration(float64(w.Size)/w.share), maxSpread)) //nolint:gosec // needs no secrecy
 }
 
-// turn returns when call n may start within share: some time after the k-th of the calls
-// before it that count has ended. It is zero if there are fewer.
+// turn returns when call n may start, so that a window has no more than share own
+// calls. Share may have a fraction: k is the whole number of calls below it, and the
+// call starts k/share of a window after the end of the k-th call before it. It is zero
+// if there are fewer calls, and busy if that one has not ended.
 func (w *window) turn(n uint64) time.Time {
 	k, counted := max(1, math.Floor(w.share)), 0.0
 	for i := range min(n, uint64(len(w.slots))) {

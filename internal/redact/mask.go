@@ -186,7 +186,8 @@ func unescapeBackslash(s string) (n int, meaning string) {
 // oneByte returns the byte of two hexadecimal digits, which need not be UTF-8.
 func oneByte(c rune) string { return string([]byte{byte(c & 0xff)}) } // the mask is for the linter: c is not larger
 
-// hex parses a number of hexadecimal digits of s.
+// hex parses so many hexadecimal digits of s, from an index on. It returns false if
+// there are fewer.
 func hex(s string, from, digits int) (rune, bool) {
 	if len(s) < from+digits {
 		return 0, false

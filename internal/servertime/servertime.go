@@ -60,9 +60,9 @@ func (c *Clock) Latest(slack time.Duration) time.Time {
 	return now.Add(slack)
 }
 
-// Until returns how long it is until at, a time that the response with the header
-// h announces. Where its Date and the latest two do not agree, it is the shortest
-// time that has not passed. Without a Date it is by the local clock.
+// Until returns how long it is until at, a time that the response with the header h
+// announces: by its Date and by the latest two. Where these do not agree, it is the
+// shortest time that has not passed. Without a Date it is by the local clock.
 func (c *Clock) Until(at time.Time, h http.Header) time.Duration {
 	const slack = 10 * time.Second // of Dates that agree
 	left := time.Until(at)
@@ -78,7 +78,9 @@ func (c *Clock) Until(at time.Time, h http.Header) time.Duration {
 			continue
 		}
 		other := at.Sub(d.server.Add(d.age()))
-		if !dated || (left-other).Abs() > slack && other > 0 && (other < left || left <= 0) {
+		disagrees := (left - other).Abs() > slack
+		isShorter := other > 0 && (other < left || left <= 0)
+		if !dated || disagrees && isShorter {
 			left, dated = other, true
 		}
 	}

@@ -191,7 +191,8 @@ func (r *Reader) field(line []byte) {
 	}
 }
 
-// named returns the value of a line if it is the field of that name.
+// named returns the value of a line, and false if the line is not the field of that
+// name. One blank behind the colon is no part of the value.
 func named(line []byte, name string) (value []byte, ok bool) {
 	if len(line) < len(name) || string(line[:len(name)]) != name {
 		return nil, false

@@ -97,7 +97,7 @@ type Info struct {
 	Sent      time.Time
 }
 
-// InfoOf returns the Info of the call of ctx.
+// InfoOf returns the Info of the call of ctx, and false if ctx is not of a call.
 func InfoOf(ctx context.Context) (Info, bool) {
 	x, ok := ctx.Value(exchangeKey{}).(*exchange)
 	if !ok {

@@ -150,6 +150,7 @@ func (h *Handlers) signUp(c *wire.Call) (wire.Object, error) {
 	return h.Signin.StartSession(u.ID, wire.SessionToken, c.Now), nil
 }
 
+// readSignUp reads the fields of a new user.
 func readSignUp(c *wire.Call) world.User {
 	u := world.User{AccountType: "human", Unverified: true}
 	u.Email = wire.Address(c, "email_address")

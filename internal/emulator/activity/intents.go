@@ -38,6 +38,7 @@ type intent struct {
 	expires                   time.Time
 }
 
+// intentRoutes returns the routes of intents.
 func (h *Handlers) intentRoutes() []*wire.Route {
 	const all = "/current/workspace/{workspace_id}/intents/"
 	return []*wire.Route{

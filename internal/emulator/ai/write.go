@@ -551,10 +551,11 @@ func (h *Handlers) shareImage(c *wire.Call) (wire.Object, error) {
 	if share == nil {
 		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
 	}
-	title := "" // a share that not everybody may enter has a picture for its members, where the plan has it
-	if strings.HasPrefix(share.Value.Access, "Anyone") || c.Key != nil && h.w.Covers(c.Key, id) >= wire.Read &&
-		h.w.Role(id, c.Key.User) != "" && h.w.Lacks(world.FeatureAutoOG) == nil {
-		title = share.Value.Title
+	const untitled = ""
+	isOpen := strings.HasPrefix(share.Value.Access, "Anyone")
+	isMember := c.Key != nil && h.w.Covers(c.Key, id) >= wire.Read && h.w.Role(id, c.Key.User) != ""
+	if isOpen || isMember && h.w.Lacks(world.FeatureAutoOG) == nil { // the plan has it for members
+		return world.Drawn(c, share.Value.Title)
 	}
-	return world.Drawn(c, title)
+	return world.Drawn(c, untitled)
 }

@@ -46,7 +46,8 @@ func (h *Handlers) Routes() []*wire.Route {
 	return all
 }
 
-// names returns the pictures of a kind of profile; which has which is assumed.
+// names returns the names of the pictures that a kind of profile can have, which are
+// assumed.
 func names(kind string) []string {
 	if kind == wire.KindUser {
 		return []string{"profile_pic"}
@@ -84,12 +85,14 @@ func (h *Handlers) profileOfPath(kind string, need wire.Mode) func(*wire.Call) (
 	}
 }
 
+// list returns the pictures that a profile has.
 func (h *Handlers) list(_ *wire.Call, profile string) (wire.Object, error) {
 	return rows(wire.Filter(names(h.w.KindOf(profile)), func(name string) bool {
 		return h.w.Asset(world.AssetKey{Profile: profile, Name: name}) != nil
 	})), nil
 }
 
+// read serves the picture in the path.
 func (h *Handlers) read(c *wire.Call, profile string) (wire.Object, error) {
 	p := h.w.Asset(keyOf(c, profile))
 	if p == nil {
@@ -102,6 +105,7 @@ func keyOf(c *wire.Call, profile string) world.AssetKey {
 	return world.AssetKey{Profile: profile, Name: c.Segment("asset_name")}
 }
 
+// upload sets a picture of a profile to the file in the body.
 func (h *Handlers) upload(c *wire.Call, profile string) (wire.Object, error) {
 	name, kind := c.Segment("asset_name"), h.w.KindOf(profile)
 	c.Check.InvalidIf(!slices.Contains(names(kind), name), "asset_name", "One of the pictures of a "+kind+".")
@@ -139,6 +143,7 @@ func part(c *wire.Call) (name string, content []byte, err error) {
 	}
 }
 
+// remove deletes the picture in the path.
 func (h *Handlers) remove(c *wire.Call, profile string) (wire.Object, error) {
 	at := keyOf(c, profile)
 	if h.w.Asset(at) == nil {

@@ -136,6 +136,7 @@ func Join(blobs ...*Blob) *Blob {
 	return of(parts...)
 }
 
+// of returns the blob of parts, with the offset at which each ends.
 func of(parts ...*part) *Blob {
 	b := &Blob{parts: parts}
 	for _, p := range parts {
@@ -152,7 +153,8 @@ func (b *Blob) Size() int64 {
 	return b.ends[len(b.ends)-1]
 }
 
-// Text returns the content of a blob that is one piece in memory.
+// Text returns the content of a blob that is empty or one piece in memory, and false
+// for any other blob.
 func (b *Blob) Text() (text string, ok bool) {
 	if len(b.parts) != 1 || b.parts[0].file != nil {
 		return "", len(b.parts) == 0
@@ -160,7 +162,8 @@ func (b *Blob) Text() (text string, ok bool) {
 	return b.parts[0].text, true
 }
 
-// ReadAt reads a part of the content.
+// ReadAt reads a part of the content. Ends are the offsets at which the parts end, so
+// that the first part to read is the first one that ends behind off.
 func (b *Blob) ReadAt(p []byte, off int64) (n int, err error) {
 	if off < 0 {
 		return 0, fmt.Errorf("blob: negative offset %d", off)

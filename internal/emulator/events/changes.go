@@ -140,6 +140,7 @@ func (h *Handlers) readable(k *wire.Credential, orgID string) []string {
 	return ids
 }
 
+// change renders an event of the log as an element of the change feed.
 func (h *Handlers) change(n uint32) wire.Object {
 	l := &h.w.Log
 	e := &l.Entries[n]

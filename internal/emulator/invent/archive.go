@@ -68,6 +68,7 @@ func (d *document) Text() string {
 	return b.String()
 }
 
+// minutes writes the minutes of a meeting with the client, in Markdown.
 func (d *document) minutes(b *strings.Builder, dice *rand.Rand) {
 	fmt.Fprintf(b, "# Minutes: %s\n\n%s. Present: %s, %s.\n\n", d.client, d.day.Format("2 January 2006"),
 		pick(dice, people()), pick(dice, people()))
@@ -77,6 +78,7 @@ func (d *document) minutes(b *strings.Builder, dice *rand.Rand) {
 	fmt.Fprintf(b, "\nNext meeting: %s.\n", d.day.AddDate(0, 0, 7).Format("2 January 2006"))
 }
 
+// hours writes the hours of a week as CSV, with their total.
 func (d *document) hours(b *strings.Builder, dice *rand.Rand) {
 	total := 0
 	b.WriteString("Day,Who,Work,Hours\n")
@@ -94,6 +96,7 @@ func (d *document) reference() string { return fmt.Sprintf("%d-%05d", d.day.Year
 // amount is the sum of an invoice in euros.
 func (d *document) amount() int { return 200 + 10*int(d.number*7919%480) }
 
+// name returns the file name of a document.
 func (d *document) name() string {
 	number := strconv.FormatUint(d.number%100_000, 10)
 	switch d.kind {
@@ -112,6 +115,7 @@ func (d *document) name() string {
 	return "Photo " + number + ".png"
 }
 
+// bytes returns the content of a document; that of an invoice is a PDF.
 func (d *document) bytes() []byte {
 	if d.kind == invoice {
 		return pdf.Write("# " + d.Text()) // the first line is a heading
@@ -221,6 +225,7 @@ func people() []string {
 	return []string{"Mara", "Jonas", "Priya", "Tomas", "Aiko"}
 }
 
+// works returns what people do.
 func works() []string {
 	return []string{
 		"Drawing the package", "Writing texts", "Review with the client", "Preparing files for print", "Building the page",
@@ -228,6 +233,7 @@ func works() []string {
 	}
 }
 
+// decisions returns the lines of minutes.
 func decisions() []string {
 	return []string{
 		"The proofs are fine. The green is a little too dark.", "Tomas cuts the texts on the back by a third.",
@@ -239,6 +245,7 @@ func decisions() []string {
 	}
 }
 
+// remarks returns the lines of feedback.
 func remarks() []string {
 	return []string{
 		"The package stands well, also alone.", "Two customers asked whether the old one is still to be had.",

@@ -122,6 +122,9 @@ func (s *studio) part(folder string, from time.Time, values map[string]string, a
 	return add(f)
 }
 
+// read returns the seed file in a folder of templates. Its placeholders, and those of
+// the files that it names, are filled with the values and with times from a time on.
+// Pictures are drawn, and PDFs written, in place of their files.
 func (s *studio) read(folder string, from time.Time, values map[string]string) (*seed.File, error) {
 	filled := func(name string) (string, error) {
 		text, err := templates.ReadFile(path.Join(folder, name))
@@ -237,6 +240,7 @@ func price(v map[string]string, dice *rand.Rand) {
 	v["spent"] = strconv.Itoa(design + text + web)
 }
 
+// thousands returns a number with a comma before each three digits.
 func thousands(n int) string {
 	if n < 1000 {
 		return strconv.Itoa(n)

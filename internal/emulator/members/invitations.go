@@ -243,6 +243,8 @@ func (h *Handlers) readers(id string) world.Role {
 	return h.inviters(id)
 }
 
+// invitations returns the invitations to a profile, of one state if the path names it.
+// Those of an organization have pages.
 func (h *Handlers) invitations(c *wire.Call, id string) (wire.Object, error) {
 	if !h.w.AtLeast(id, c.Key.User, h.readers(id)) {
 		return nil, roleTooLow()
@@ -258,6 +260,7 @@ func (h *Handlers) invitations(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"invitations", wire.Rows(list, h.w.InvitationObject)}}, c.Check.Refusal()
 }
 
+// pageOfInvitations returns the requested page of a list of invitations.
 func (h *Handlers) pageOfInvitations(
 	c *wire.Call, list []*world.Invitation, render func(*world.Invitation) wire.Object,
 ) (wire.Object, error) {
@@ -338,6 +341,7 @@ func (h *Handlers) answer(c *wire.Call, v *world.Invitation, accept bool) error 
 	}
 }
 
+// decline marks an invitation as declined by a user, and writes the event.
 func (h *Handlers) decline(v *world.Invitation, by world.Joiner) {
 	v.State, v.Updated = world.InviteDeclined, h.w.Now()
 	h.w.TouchInvitation(v)
@@ -438,6 +442,8 @@ func (h *Handlers) answerInvitation(c *wire.Call, id string) (wire.Object, error
 	return nil, h.answer(c, h.w.AllInvitations()[i], reply == "accept")
 }
 
+// invitationsOf returns the pending invitations of a user, and the one with the key, if
+// that is not "".
 func (h *Handlers) invitationsOf(userID, key string) []*world.Invitation {
 	return wire.Filter(h.w.AllInvitations(), func(v *world.Invitation) bool {
 		isMine := h.isFor(v, userID) || key != "" && v.Key == key

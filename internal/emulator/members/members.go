@@ -329,6 +329,7 @@ func (h *Handlers) removeMember(c *wire.Call, id string) (wire.Object, error) {
 	return nil, nil
 }
 
+// leave ends the membership of the caller, who must not be the owner.
 func (h *Handlers) leave(c *wire.Call, id string) (wire.Object, error) {
 	switch user := c.Key.User; h.w.Direct(id, user) {
 	case "":
@@ -386,10 +387,11 @@ func (h *Handlers) mayJoin(id, user string) error {
 	return nil
 }
 
-// seat requires a seat of the plan of an organization for a new member. Invitations
-// take seats as well.
+// seat returns an error if the plan of an organization has no seat left for a new
+// member. Invitations take seats as well, so that a user who is invited needs no other.
 func (h *Handlers) seat(id, user string) error {
-	if h.w.KindOf(id) != wire.KindOrg || h.w.Membership(id, user) != nil || user != "" && h.w.ExpectedAs(id, user) != nil {
+	hasSeat := h.w.Membership(id, user) != nil || user != "" && h.w.ExpectedAs(id, user) != nil
+	if h.w.KindOf(id) != wire.KindOrg || hasSeat {
 		return nil
 	}
 	if err := h.orgs.Subscribed(id); err != nil {
@@ -470,6 +472,8 @@ func (h *Handlers) transfersBusy() bool {
 	return true
 }
 
+// writeTransfer writes the events of a transfer of the ownership from the caller to the
+// successor.
 func (h *Handlers) writeTransfer(c *wire.Call, id, successor string) {
 	owner, actor := c.Key.User, h.w.ActorOf(c.Key)
 	h.w.EventIn(id, world.Event{

@@ -78,6 +78,7 @@ type oauthState struct {
 	conflicts   int                      // writes of session scopes still to be lost
 }
 
+// newOAuthState returns the state of OAuth without clients and tokens.
 func newOAuthState(o world.Options) oauthState {
 	return oauthState{
 		clients:   map[string]*client{},
@@ -141,6 +142,8 @@ func (h *Handlers) serverMetadata(c *wire.Call) (wire.Object, error) {
 		body.With(h.w.Options.OAuth.AnnounceIssuer, "authorization_response_iss_parameter_supported", true))
 }
 
+// protectedResource returns the metadata of the platform as a resource (RFC 9728): the
+// server is its own authorization server.
 func (h *Handlers) protectedResource(c *wire.Call) (wire.Object, error) {
 	origin := wire.Issuer(c.Request)
 	return c.PlainJSON(http.StatusOK, wire.Object{

@@ -356,6 +356,8 @@ func (h *Handlers) fetch(ctx context.Context, id string) (*client, error) {
 
 const redirectsFollowed = 5
 
+// sameDomain follows redirects of a metadata document to the same host by https, a few
+// of them.
 func sameDomain(r *http.Request, via []*http.Request) error {
 	if first := via[0].URL; r.URL.Scheme != "https" || r.URL.Host != first.Host || len(via) > redirectsFollowed {
 		return errors.New("it redirects to another domain or without end")

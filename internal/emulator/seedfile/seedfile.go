@@ -403,8 +403,9 @@ func (c *checker) declare(v reflect.Value, tag reflect.StructTag, path string) {
 	c.paths[name], c.kinds[name] = path, kind
 }
 
-// refer checks that a reference names an object of the right kind. A label is replaced
-// by the id of its object.
+// refer checks that a reference, the text v, names an object of one of the kinds in its
+// tag: one that the file declares or that the world has. A label is replaced by the id
+// of its object. A scope has the reference in its middle, between the kind and a mode.
 func (c *checker) refer(v reflect.Value, tag reflect.StructTag, path string) {
 	kinds, name := tag.Get("ref"), v.String()
 	before, after := "", ""
@@ -421,10 +422,11 @@ func (c *checker) refer(v reflect.Value, tag reflect.StructTag, path string) {
 	}
 	kind, declared := c.kinds[key]
 	exists := func(kind string) bool { return c.world.Exists(kind, key) }
+	inWorld := !declared && isID(name) && (kinds == "any" || slices.ContainsFunc(strings.Fields(kinds), exists))
 	switch {
 	case declared && kinds != "any" && !slices.Contains(strings.Fields(kinds), kind):
 		c.fail(path, "%q is a %s (%s), want a %s", name, kind, c.paths[key], described(kinds))
-	case !declared && (!isID(name) || kinds != "any" && !slices.ContainsFunc(strings.Fields(kinds), exists)):
+	case !declared && !inWorld:
 		c.fail(path, "there is no %s %q", described(strings.Replace(kinds, "any", "object", 1)), name)
 	case c.ids[name] != "":
 		v.SetString(before + c.ids[name] + after)

@@ -33,6 +33,7 @@ type lock struct {
 	client any // as its holder describes it
 }
 
+// lockRoutes returns the routes of locks.
 func (h *lockCalls) lockRoutes() []*wire.Route {
 	return slices.Concat(
 		onNodes(wire.Post, "storage.Locks.Acquire", "lock/", wire.With2(h.fileToLock, h.acquireLock),

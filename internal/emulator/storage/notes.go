@@ -22,6 +22,7 @@ const (
 	noteNameMost = 255
 )
 
+// noteRoutes returns the routes of notes.
 func (h *notes) noteRoutes() []*wire.Route {
 	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
 	return []*wire.Route{

@@ -30,6 +30,7 @@ type Place struct {
 	File   string // the node to replace
 }
 
+// hashes returns the hash functions of contents by their names.
 func hashes() map[string]func() hash.Hash {
 	return map[string]func() hash.Hash{
 		"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384,

@@ -103,7 +103,8 @@ func (h *contents) readToken(c *wire.Call, in world.Store, n *world.Node, scope 
 	return h.w.SignClaims(claims, readTokenLife)
 }
 
-// nodeOfToken finds the node of a token. Its call has no other credential.
+// nodeOfToken returns the node of a token of a scope, if the path names the same
+// profile, node and kind of preview. The call must have no other credential.
 func (h *contents) nodeOfToken(c *wire.Call, token, scope string) (*world.Node, error) {
 	if c.Request.Header.Get("Authorization") != "" || c.Request.Header.Get("X-Ve-Password") != "" {
 		return nil, wire.Refuse(http.StatusBadRequest, codeTwoTokens, "No credential but the token belongs here.")
@@ -114,13 +115,15 @@ func (h *contents) nodeOfToken(c *wire.Call, token, scope string) (*world.Node, 
 		named = h.w.WorkspaceNamed(id, t.User)
 	}
 	n := h.w.Node(t.Profile, t.Node)
-	if !t.Genuine || t.Scope != scope || t.Profile != named || t.Node != wire.Plain(c.Segment("node_id")) ||
-		t.Perm != c.Segment("type") || n == nil {
+	isForPath := t.Profile == named && t.Node == wire.Plain(c.Segment("node_id")) && t.Perm == c.Segment("type")
+	if !t.Genuine || t.Scope != scope || !isForPath || n == nil {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeReadToken, "The token is forged, of another file, or has ended.")
 	}
 	return n, n.MayServe()
 }
 
+// newReadToken returns a token for the download of a node, also of an older version,
+// and writes its event.
 func (h *contents) newReadToken(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	if _, err := versionOfQuery(c, n); err != nil {
 		return nil, err

@@ -36,6 +36,7 @@ type details struct {
 	title, short string
 }
 
+// treeRoutes returns the routes of files and folders.
 func (h *Handlers) treeRoutes() []*wire.Route {
 	type handler = func(*wire.Call) (wire.Object, error)
 	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"

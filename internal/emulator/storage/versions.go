@@ -8,6 +8,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
+// versionRoutes returns the routes of versions.
 func (h *versions) versionRoutes() []*wire.Route {
 	return slices.Concat(
 		visited(onNodes(wire.Get, "storage.Versions.List", "versions/", wire.With2(h.tree.NodeOfPath, h.listVersions))),

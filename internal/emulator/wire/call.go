@@ -190,7 +190,8 @@ func (c *Call) MayWrite() error {
 	return c.Check.Refusal()
 }
 
-// Field returns the last value of a form field, as the platform does.
+// Field returns the last value of a form field, as the platform does, and false if the
+// form does not have it.
 func (c *Call) Field(name string) (value string, given bool) {
 	values := c.Form[name]
 	if len(values) == 0 {

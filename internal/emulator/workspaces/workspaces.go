@@ -266,6 +266,8 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, isNew bool) {
 	}
 }
 
+// readFeatures reads the fields that turn the index and the extraction of facts on or
+// off. The index requires a plan with it.
 func (h *Handlers) readFeatures(c *wire.Call, w *world.Workspace) {
 	if text, given := c.Field("intelligence"); given {
 		w.NoIntelligence = !c.Check.Yes("intelligence", text)

@@ -180,6 +180,7 @@ func ParseCapability(s string) Capability {
 	return Capability(slices.Index(capabilities(), s) + 1)
 }
 
+// String returns the name of the capability in responses.
 func (m Capability) String() string {
 	if m == NoCapability {
 		return "none"
