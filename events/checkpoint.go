@@ -62,7 +62,8 @@ func (s *MemoryStore) Load(ctx context.Context, name string) (Checkpoint, error)
 	return c, nil
 }
 
-// Save saves c under name.
+// Save saves c under name, if the stored checkpoint has the Revision of c, and returns
+// the next revision. Errors: [ErrCheckpointTaken] if it has another one.
 func (s *MemoryStore) Save(ctx context.Context, name string, c Checkpoint) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +101,8 @@ func (s FileStore) Load(ctx context.Context, name string) (Checkpoint, error) {
 	return parseCheckpoint(b)
 }
 
-// Save saves c under name.
+// Save saves c under name, if the stored checkpoint has the Revision of c, and returns
+// the next revision. Errors: [ErrCheckpointTaken] if it has another one.
 func (s FileStore) Save(ctx context.Context, name string, c Checkpoint) (uint64, error) {
 	next := Checkpoint{c.Revision + 1, c.Data}
 	err := s.file(name).Update(ctx, func(old []byte) ([]byte, error) {

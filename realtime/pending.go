@@ -169,8 +169,10 @@ func (p *pending) change(f activity.Field, at api.Time) *Change {
 	return c
 }
 
-// add puts a change into the queue. If there is no room, a Resync replaces all
-// changes. It reports false if a Resync stands for the change.
+// add puts a change into the queue. If there is no room, one Resync replaces all
+// changes but those that are events of the log (Entry), which have a limit of their
+// own. It returns false if a Resync stands for the change. The first change of an empty
+// queue is due after the window.
 func (p *pending) add(c *Change) bool {
 	if c.Entry == nil {
 		if p.resync {

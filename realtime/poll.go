@@ -149,8 +149,9 @@ func (s *Subscription) sweepInterval() time.Duration {
 	return max(s.o.Sweep, all)
 }
 
-// baseline finds the start with polls. Earlier changes are not reported: a list after
-// Subscribe includes them.
+// baseline finds the start with polls: the first one returns the cursor of the present,
+// and another from there the latest changes, which are remembered and not reported: a
+// list after Subscribe includes them. With a cursor already, it sweeps from that.
 func (s *Subscription) baseline(ctx context.Context) error {
 	if s.polled.cursor != "" {
 		return s.sweep(ctx)

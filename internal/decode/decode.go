@@ -82,8 +82,8 @@ func (e *Envelope[T]) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// UnmarshalJSONFrom does the same as UnmarshalJSON. Of the options of dec it
-// uses only [jsonv2.RejectUnknownMembers].
+// UnmarshalJSONFrom decodes a response as [Envelope.Decode] does, whose report of a
+// failure it ignores. Of the options of dec it uses only [jsonv2.RejectUnknownMembers].
 func (e *Envelope[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	b, err := dec.ReadValue()
 	if err != nil {

@@ -246,7 +246,7 @@ func (x *exchange) do(ctx context.Context) error {
 	case err != nil:
 		return x.fail(err)
 	}
-	if spent := &x.client.spent; spent.Load() > 0 {
+	if spent := &x.client.spent; spent.Load() > 0 { // a success gives a part of a retry back
 		spent.Add(-1)
 	}
 	return nil

@@ -215,7 +215,8 @@ func (g *generator) run(h world.History) {
 	indexRows(l, first)
 }
 
-// fillHours fills in which people work in each hour of a day.
+// fillHours fills in which people work in each hour of a day, each as often as the
+// weight says: events take one at random.
 func (g *generator) fillHours() {
 	for hour := range g.hours {
 		for i, p := range g.people {

@@ -281,7 +281,8 @@ func (f *savedFilter) object(lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// listFilters returns a page of the saved filters of a workspace.
+// listFilters returns a page of the saved filters of a workspace. A deleted one is nil.
+// Other than the pages of fields and nodes, this one does not have its size.
 func (h *Handlers) listFilters(c *wire.Call, id string) (wire.Object, error) {
 	p := h.flatPage(c, c.Integer("page_size", filterListSize, 1, filterListMost))
 	shown := page(h, p, h.metadata.filters, func(f *savedFilter) wire.Object {

@@ -114,7 +114,8 @@ func (h *Handlers) over() *wire.Reply {
 }
 
 // connect shows the next step of an authorization request: to sign in, to send a
-// one-time code, or to decide.
+// one-time code, or to decide. A browser without a cookie of this server gets one, by
+// which the next call knows it.
 func (h *Handlers) connect(c *wire.Call) (wire.Object, error) {
 	q, err := h.pending(c.Value("auth_request_id"))
 	if err != nil {
