@@ -118,6 +118,10 @@ $(PEER)/node_modules/.package-lock.json: $(PEER)/package-lock.json
 rclone: $(BIN)/.built # a module with versions of its own: in the workspace it would raise those of others
 	cd rclone && go mod tidy -diff && go vet ./... && $(LINT) ./... && go test -vet=off -count=1 ./...
 
+.PHONY: rclone-suites
+rclone-suites: # the suites of rclone for sync, operations, the virtual file system and bisync
+	rclone/suites
+
 .PHONY: readme-test
 readme-test: # the first test command that the README shows in a code block
 	@command=$$(sed -n '/^```/,/^```/ s/^\(\$$ \)\{0,1\}\(go test.*\)/\2/p' README.md | head -n 1); \

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/rclone/rclone/fs"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fileshares"
+	"github.com/fastio-go/fastio/oauth"
 	"github.com/fastio-go/fastio/orgs"
 	"github.com/fastio-go/fastio/storage"
 )
@@ -308,8 +308,9 @@ func (f *Fs) PublicLink(ctx context.Context, remote string, expire fs.Duration, 
 	if err != nil {
 		return "", failure(err)
 	}
-	id := url.PathEscape(string(link.PublicID))
-	return strings.TrimSuffix(f.opt.URL, "/") + "/current/fileshare/" + id + "/storage/read/", nil
+	// No document has the address of a page: this one is that of the content.
+	origin, prefix, err := oauth.TokenSource(oauth.Config{BaseURL: f.opt.URL}).Platform()
+	return origin + prefix + "/current/fileshare/" + url.PathEscape(string(link.PublicID)) + "/storage/read/", err
 }
 
 // unlink removes the links to a file that anybody can use and the caller has made.

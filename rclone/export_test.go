@@ -1,6 +1,13 @@
 package rclone
 
-import "github.com/rclone/rclone/fs"
+import (
+	"time"
+
+	"github.com/rclone/rclone/fs"
+)
+
+// SetAbandoned sets after which time the reserved names of other processes are finished.
+func (f *Fs) SetAbandoned(d time.Duration) { f.abandoned = d }
 
 // SetUploadChunkSize sets the size of chunks, for the tests of rclone.
 func (f *Fs) SetUploadChunkSize(size fs.SizeSuffix) (fs.SizeSuffix, error) {

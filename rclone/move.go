@@ -109,7 +109,7 @@ func (f *Fs) surface(ctx context.Context, at place, n *storage.Node) *storage.No
 	switch {
 	case t == nil:
 		return n
-	case time.Since(t.started) < abandoned:
+	case time.Since(t.started) < f.abandoned:
 		fs.Debugf(f, "%s is moved or copied at this moment", n.Name)
 		return nil
 	}
@@ -194,7 +194,7 @@ func (f *Fs) undo(ctx context.Context, m moving) error {
 		_, err = client.Rename(ctx, m.in, m.id, m.old)
 	}
 	if err != nil {
-		return fmt.Errorf("the move could not be undone, and is finished by a listing after %v: %w", abandoned, err)
+		return fmt.Errorf("the move could not be undone, and is finished by a listing after %v: %w", f.abandoned, err)
 	}
 	return nil
 }

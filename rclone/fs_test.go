@@ -1,0 +1,210 @@
+package rclone_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rclone/rclone/fs"
+	"github.com/rclone/rclone/fs/fserrors"
+	"github.com/rclone/rclone/fs/hash"
+	"github.com/rclone/rclone/fs/object"
+
+	"github.com/fastio-go/fastio/fastiotest/op"
+	"github.com/fastio-go/fastio/fastiotest/seed"
+)
+
+func TestPathsNameWorkspacesAndShares(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	share := p.AddShare(seed.Share{Title: "Portal", CustomName: "portal", Workspace: p.room.ID, Creator: p.User().ID})
+	p.AddNode(seed.Node{Profile: share.ID, Name: "shared.txt", Content: "x"})
+	p.add("", "a.txt", "x")
+	org := p.Org()
+	wantNames(t, p.remote(t, ""), "", "design/", "shares/")
+	wantNames(t, p.remote(t, "shares"), "", "portal/")
+	for _, root := range []string{
+		"design", p.room.ID, org.Domain + "/design", org.ID + "/" + p.room.ID,
+	} {
+		wantNames(t, p.remote(t, root), "", "a.txt")
+	}
+	for _, root := range []string{"shares/portal", "shares/" + share.ID} {
+		wantNames(t, p.remote(t, root), "", "shared.txt")
+	}
+	other := p.AddOrg(seed.Org{Name: "Other", Domain: "other", Owner: p.User().ID})
+	p.AddWorkspace(seed.Workspace{Org: other.ID, Name: "Else", FolderName: "else"})
+	wantNames(t, p.remote(t, ""), "", org.Domain+"/", "other/", "shares/")
+	wantNames(t, p.remote(t, org.Domain), "", "design/")
+	wantNames(t, p.remote(t, "", "org=other"), "", "else/", "shares/")
+	wantNames(t, p.remote(t, "else", "org="+other.ID), "")
+}
+
+func TestAmbiguousNamesListTheIDs(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	var ids []string
+	for range 2 {
+		ids = append(ids, p.AddShare(seed.Share{Title: "Portal", Workspace: p.room.ID, Creator: p.User().ID}).ID)
+	}
+	p.Disagree(seed.Disagreement{Op: op.SharesList, Edits: []string{"rm /shares/*/custom_name"}})
+	_, err := p.newFs(t, "shares/Portal")
+	if err == nil || !strings.Contains(err.Error(), ids[0]) || !strings.Contains(err.Error(), ids[1]) {
+		t.Errorf("got %v, want an error with %v", err, ids)
+	}
+	wantNames(t, p.remote(t, "shares/"+ids[0]), "")
+}
+
+func TestLevelsAboveWorkspacesAreReadOnly(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	top := p.remote(t, "")
+	_, put := put(t.Context(), top, "file", "x")
+	for name, err := range map[string]error{
+		"Put": put, "Mkdir": top.Mkdir(t.Context(), "new"), "Mkdir in shares": top.Mkdir(t.Context(), "shares/new"),
+		"Rmdir": top.Rmdir(t.Context(), "design"), "Rmdir of the shares": top.Rmdir(t.Context(), "shares"),
+		"Purge": top.Purge(t.Context(), "shares"), "DirMove": top.DirMove(t.Context(), top, "design", "moved"),
+		"CleanUp": top.CleanUp(t.Context()),
+	} {
+		if !errors.Is(err, fs.ErrorPermissionDenied) {
+			t.Errorf("%s: %v, want %v", name, err, fs.ErrorPermissionDenied)
+		}
+	}
+	if err := top.Purge(t.Context(), "design"); !errors.Is(err, fs.ErrorCantPurge) {
+		t.Errorf("Purge of a workspace: %v, want %v", err, fs.ErrorCantPurge)
+	}
+	if err := top.Mkdir(t.Context(), "design/new"); err != nil {
+		t.Errorf("Mkdir in a workspace: %v", err)
+	}
+}
+
+// A change of another user between the listing and the update is not overwritten.
+func TestUpdateRefusesAChangedFile(t *testing.T) {
+	t.Parallel()
+	for name, size := range map[string]int{"in one call": 10, "in chunks": 5 << 20, "of unknown size": -1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlatform(t)
+			p.add("", "a.txt", "first")
+			f := p.remote(t, "design")
+			listed := get(t, f, "a.txt")
+			text := strings.Repeat("x", max(size, 10))
+			src := object.NewStaticObjectInfo("a.txt", time.Now(), int64(size), true, nil, nil)
+			if err := get(t, f, "a.txt").Update(t.Context(), strings.NewReader(text), src); err != nil {
+				t.Fatal(err)
+			}
+			other := strings.NewReader(strings.Repeat("y", max(size, 10)))
+			err := listed.Update(t.Context(), other, src)
+			if !fserrors.IsNoRetryError(err) {
+				t.Errorf("got %v, want an error that is not retried", err)
+			}
+			p.wantTree(t, map[string]string{"a.txt": text})
+		})
+	}
+}
+
+func TestPutKeepsFoldersOfTheName(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	p.folder("a")
+	f := p.remote(t, "design")
+	if _, err := put(t.Context(), f, "a", "x"); err == nil {
+		t.Error("no error")
+	}
+	wantNames(t, f, "", "a/")
+}
+
+func TestOpenSkipsWithoutRanges(t *testing.T) {
+	t.Parallel()
+	for _, ignored := range []bool{false, true} {
+		p := newPlatform(t, func(o *seed.Options) { o.Storage.NoRanges = ignored })
+		p.add("", "a.txt", "0123456789")
+		o := get(t, p.remote(t, "design"), "a.txt")
+		for want, option := range map[string]fs.OpenOption{
+			"345": &fs.RangeOption{Start: 3, End: 5}, "789": &fs.RangeOption{Start: -1, End: 3},
+			"89": &fs.SeekOption{Offset: 8}, "9": &fs.RangeOption{Start: 9, End: 20}, "": &fs.SeekOption{Offset: 10},
+		} {
+			if got := content(t, o, option); got != want {
+				t.Errorf("%v: got %q, want %q", option, got, want)
+			}
+		}
+	}
+}
+
+func TestHashIsEmptyForOtherAlgorithms(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	p.add("", "a.txt", "x")
+	p.Disagree(seed.Disagreement{Op: op.StorageList, Edits: []string{`set /nodes/items/*/hash_algo "md5"`}})
+	o := get(t, p.remote(t, "design"), "a.txt")
+	sum, err := o.Hash(t.Context(), hash.SHA256)
+	if sum != "" || err != nil {
+		t.Errorf("got %q, %v, want none", sum, err)
+	}
+}
+
+func TestNotesAreReplacedByText(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	p.AddNode(seed.Node{Profile: p.room.ID, Kind: "note", Name: "a.md", Content: "old"})
+	f := p.remote(t, "design")
+	update := func(text string) error {
+		src := object.NewStaticObjectInfo("a.md", time.Now(), int64(len(text)), true, nil, nil)
+		return get(t, f, "a.md").Update(t.Context(), strings.NewReader(text), src)
+	}
+	if err := update("new"); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, get(t, f, "a.md")); got != "new" {
+		t.Errorf("got %q", got)
+	}
+	if err := update(""); !fserrors.IsNoRetryError(err) {
+		t.Errorf("an empty note: %v, want an error that is not retried", err)
+	}
+}
+
+func TestVersionsAreRead(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	first, second := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+	p.AddNode(seed.Node{
+		Profile: p.room.ID, Name: "a.txt", Created: first, Updated: second,
+		Versions: []seed.Version{{Content: "one", Created: first}, {Content: "two", Created: second}},
+	})
+	f := p.remote(t, "design", "versions=true")
+	old := "a-v2026-01-02-030405-000.txt"
+	wantNames(t, f, "", old, "a.txt")
+	if got := content(t, get(t, f, old)); got != "one" {
+		t.Errorf("the earlier version has %q", got)
+	}
+	if err := get(t, f, old).Remove(t.Context()); err == nil {
+		t.Error("an earlier version was removed")
+	}
+	at := func(at time.Time) string { return fmt.Sprintf("version_at='%s'", at.Format(time.RFC3339)) }
+	f = p.remote(t, "design", at(second.Add(-time.Hour)))
+	if got := content(t, get(t, f, "a.txt")); got != "one" {
+		t.Errorf("the file had %q at that time", got)
+	}
+	if _, err := put(t.Context(), f, "b.txt", "x"); err == nil {
+		t.Error("a file was added to the past")
+	}
+	wantNames(t, p.remote(t, "design", at(first.Add(-time.Hour))), "")
+	wantNames(t, p.remote(t, "design", at(second)), "", "a.txt")
+}
+
+func TestRemoveUsesTheTrash(t *testing.T) {
+	t.Parallel()
+	for _, hard := range []string{"false", "true"} {
+		p := newPlatform(t)
+		p.add("", "a.txt", "x")
+		f := p.remote(t, "design", "hard_delete="+hard)
+		if err := get(t, f, "a.txt").Remove(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		trash, err := f.Command(t.Context(), "trash", nil, nil)
+		if kept := strings.Contains(fmt.Sprint(trash), "a.txt"); err != nil || kept == (hard == "true") {
+			t.Errorf("hard_delete=%s: the trash has %v, %v", hard, trash, err)
+		}
+	}
+}

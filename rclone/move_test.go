@@ -1,0 +1,174 @@
+package rclone_test
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/rclone/rclone/fs"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
+	fastio "github.com/fastio-go/fastio/rclone"
+)
+
+// relocation is an operation that is killed after each of its requests.
+type relocation struct {
+	name string
+	do   func(ctx context.Context, t *testing.T, f *fastio.Fs) error
+
+	// The files of ours, before and after it, and whether those of before stay.
+	before, after map[string]string
+	stays         bool
+}
+
+// In both folders others have files of the old and the new name, as far as the operation
+// leaves these free.
+var relocations = []relocation{{
+	name: "Move", before: map[string]string{"from/old": "ours"}, after: map[string]string{"to/new": "ours"},
+	do: func(ctx context.Context, t *testing.T, f *fastio.Fs) error {
+		t.Helper()
+		o, err := f.NewObject(ctx, "from/old")
+		if err == nil {
+			_, err = f.Move(ctx, o, "to/new")
+		}
+		return err
+	},
+}, {
+	name: "Copy", before: map[string]string{"from/old": "ours"}, after: map[string]string{"to/new": "ours"}, stays: true,
+	do: func(ctx context.Context, t *testing.T, f *fastio.Fs) error {
+		t.Helper()
+		o, err := f.NewObject(ctx, "from/old")
+		if err == nil {
+			_, err = f.Copy(ctx, o, "to/new")
+		}
+		return err
+	},
+}, {
+	name: "DirMove", before: map[string]string{"from/old/a": "ours"}, after: map[string]string{"to/new/a": "ours"},
+	do: func(ctx context.Context, t *testing.T, f *fastio.Fs) error {
+		t.Helper()
+		return f.DirMove(ctx, f, "from/old", "to/new")
+	},
+}}
+
+// others adds the files of others, and ours.
+func (r *relocation) others(p *platform) map[string]string {
+	from, to := p.folder("from"), p.folder("to")
+	if r.name == "DirMove" {
+		old := p.AddNode(seed.Node{Profile: p.room.ID, Kind: "folder", Parent: from.ID, Name: "old"})
+		p.add(old.ID, "a", "ours")
+	} else {
+		p.add(from.ID, "old", "ours")
+	}
+	p.add(from.ID, "new", "1")
+	p.add(to.ID, "old", "2")
+	p.add("", "old", "3")
+	p.add("", "new", "4")
+	return map[string]string{"from/new": "1", "to/old": "2", "old": "3", "new": "4"}
+}
+
+func TestFilesOfOthersSurviveKilledMoves(t *testing.T) {
+	t.Parallel()
+	for _, r := range relocations {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			for requests := int64(0); ; requests++ {
+				if r.killed(t, requests) {
+					return
+				}
+			}
+		})
+	}
+}
+
+// killed runs the operation with a number of requests, and then a cleanup as a later
+// process does it. It reports whether the operation has succeeded.
+func (r *relocation) killed(t *testing.T, requests int64) (succeeded bool) {
+	t.Helper()
+	p := newPlatform(t)
+	others := r.others(p)
+	f := p.remote(t, "design")
+	p.gate.Store(requests)
+	err := r.do(t.Context(), t, f)
+	p.gate.Store(open)
+	for name, want := range others {
+		if got := p.tree(t)[name]; got != want {
+			t.Errorf("after %d requests %s has %q, want %q", requests, name, got, want)
+		}
+	}
+	later := p.remote(t, "design")
+	later.SetAbandoned(0)
+	if err := later.CleanUp(t.Context()); err != nil {
+		t.Fatalf("after %d requests: %v", requests, err)
+	}
+	before, after := maps.Clone(others), maps.Clone(others)
+	maps.Copy(before, r.before)
+	maps.Copy(after, r.after)
+	if r.stays {
+		maps.Copy(after, r.before)
+	}
+	tree := p.tree(t)
+	if !maps.Equal(tree, before) && !maps.Equal(tree, after) {
+		t.Errorf("after %d requests and a cleanup the workspace has %v", requests, tree)
+	}
+	if err == nil && !maps.Equal(tree, after) {
+		t.Errorf("%s has done nothing: %v", r.name, tree)
+	}
+	return err == nil
+}
+
+// A taken name is refused, and the node stays where it was.
+func TestMovesKeepTakenNames(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	from, to := p.folder("from"), p.folder("to")
+	p.add(from.ID, "old", "ours")
+	p.add(to.ID, "new", "theirs")
+	f := p.remote(t, "design")
+	if _, err := f.Move(t.Context(), get(t, f, "from/old"), "to/new"); err == nil {
+		t.Error("a file was moved over another one")
+	}
+	p.wantTree(t, map[string]string{"from/old": "ours", "to/new": "theirs"})
+}
+
+// A copy over a file is a version of that.
+func TestCopyOverAFileMakesAVersion(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	p.add("", "from", "new content")
+	to := p.add("", "to", "old content")
+	f := p.remote(t, "design")
+	o, err := f.Copy(t.Context(), get(t, f, "from"), "to")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, o); got != "new content" || o.(fs.IDer).ID() != strings.ReplaceAll(to.ID, "-", "") {
+		t.Errorf("the copy has %q and the ID %s, want that of %s", got, o.(fs.IDer).ID(), to.ID)
+	}
+	wantNames(t, f, "", "from", "to")
+}
+
+// A node that another process moves is not shown, and stays as it is.
+func TestNodesUnderWayAreHidden(t *testing.T) {
+	t.Parallel()
+	r, hidden := relocations[0], 0
+	for requests := range int64(10) {
+		p := newPlatform(t)
+		r.others(p)
+		f := p.remote(t, "design")
+		p.gate.Store(requests)
+		_ = r.do(t.Context(), t, f)
+		p.gate.Store(open)
+		before := p.tree(t)
+		other := p.remote(t, "design")
+		shown := len(names(t, other, "from")) + len(names(t, other, "to"))
+		if shown == 2 {
+			hidden++
+		}
+		p.wantTree(t, before)
+	}
+	if hidden != 2 {
+		t.Errorf("the file was hidden after %d requests, want 2: in each folder", hidden)
+	}
+}
