@@ -89,7 +89,7 @@ func (p *program) main(ctx context.Context, args []string) int {
 	f.BoolVar(&p.write, "write", false, "also create, change and delete, in a workspace of its own")
 	f.StringVar(&p.org, "org", "", "`ID` of the organization in which -write creates the workspace")
 	f.BoolVar(&p.ai, "ai", false, "with -write: also call what costs credits")
-	f.BoolVar(&p.second, "second-key", false, "with -write: let the person of FASTIO_SECOND_KEY join the workspace")
+	f.BoolVar(&p.second, "second-key", false, "with -write: let the person of FASTIO_SECOND_KEY join the workspace; with -clean: use that key too")
 	f.BoolVar(&p.clean, "clean", false, "delete what runs with -write have left, and do nothing else")
 	if err := f.Parse(args); err != nil {
 		return unfinished
@@ -107,7 +107,7 @@ func (p *program) start(ctx context.Context) (_ int, err error) {
 	switch {
 	case p.write && p.org == "":
 		return unfinished, errors.New("-write needs -org, the ID of an organization")
-	case !p.write && (p.ai || p.second):
+	case !p.write && (p.ai || p.second && !p.clean):
 		return unfinished, errors.New("-ai and -second-key need -write")
 	case p.plan && p.write:
 		return same, check.Plan(p.out, check.Writes(p.flags()...)...)

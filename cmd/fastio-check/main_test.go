@@ -21,7 +21,12 @@ import (
 	"github.com/fastio-go/fastio/internal/checktest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if arguments := os.Getenv(childEnv); arguments != "" {
+		os.Exit(child(arguments))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // A result is what a run of the program has printed, written and returned.
 type result struct {

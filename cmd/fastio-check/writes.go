@@ -97,8 +97,15 @@ func (p *program) ask(ctx context.Context, question string) bool {
 func (p *program) cleanUp(ctx context.Context) error {
 	return check.Clean(ctx, check.CleanOptions{
 		Dir: p.dir, Platform: p.address,
-		Connect: func(j *check.Journal) (api.Client, error) {
-			return p.connect(check.Allowed{Reads: check.Reads(), Writes: check.Deletions(), Journal: j}, p.signed)
+		Connect: func(j *check.Journal) (first, second api.Client, err error) {
+			allowed := check.Allowed{Reads: check.Reads(), Writes: check.Deletions(), Journal: j}
+			first, err = p.connect(allowed, p.signed)
+			if p.second {
+				var other error
+				second, other = p.connect(allowed, fastio.WithToken(p.getenv(secondKey)))
+				err = errors.Join(err, other)
+			}
+			return first, second, err
 		},
 		Ask: func(question string) bool { return p.ask(ctx, question) },
 		Say: func(line string) { _, _ = fmt.Fprintln(p.out, line) },

@@ -21,8 +21,8 @@ type CleanOptions struct {
 	Platform string // whose journals are read
 
 	// Connect returns a client above a guard that allows [Deletions] of a journal, or only
-	// reads if it is nil.
-	Connect func(j *Journal) (api.Client, error)
+	// reads if it is nil, and a client of the second person, nil without one.
+	Connect func(j *Journal) (first, second api.Client, err error)
 
 	Ask func(question string) bool // about a workspace that no journal has
 	Say func(line string)
@@ -30,8 +30,11 @@ type CleanOptions struct {
 
 // Deletions returns the writes that [Clean] needs.
 func Deletions() []Write {
-	needed := []string{"workspaces.Delete", "shares.Delete", "fileshares.Delete", "uploads.Cancel"}
-	return slices.DeleteFunc(Writes(), func(w Write) bool { return !slices.Contains(needed, w.Op) })
+	needed := []string{
+		"workspaces.Unarchive", "workspaces.Delete", "shares.Delete", "fileshares.Delete", "uploads.Cancel",
+		"members.TransferOwnership",
+	}
+	return slices.DeleteFunc(Writes(WithSecondKey), func(w Write) bool { return !slices.Contains(needed, w.Op) })
 }
 
 // Clean deletes what earlier runs have left: the workspaces of the journals, and after a
@@ -57,9 +60,9 @@ func Clean(ctx context.Context, o CleanOptions) error {
 
 // cleanRun deletes what is left of the run of a journal.
 func (o *CleanOptions) cleanRun(ctx context.Context, j *Journal) error {
-	client, err := o.Connect(j)
+	first, second, err := o.Connect(j)
 	if err == nil {
-		k := &cleaner{areas: areasOver(client), journal: j}
+		k := &cleaner{areas: areasOver(first), journal: j, second: second}
 		err = k.clean(ctx)
 		o.Say(fmt.Sprintf("%s: %d workspaces deleted", j.Marker, k.deleted))
 	}
@@ -74,7 +77,7 @@ var marked = regexp.MustCompile(`^` + markerPrefix + `[a-z2-7]{12}`)
 // cleanMarked deletes workspaces that have a marker and are in no journal, if the
 // user agrees.
 func (o *CleanOptions) cleanMarked(ctx context.Context) error {
-	client, err := o.Connect(nil)
+	client, _, err := o.Connect(nil)
 	if err != nil {
 		return err
 	}
@@ -108,8 +111,9 @@ type cleaner struct {
 	*areas
 
 	journal *Journal
-	deleted int // workspaces
-	renamed int // workspaces that have lost the marker, which are kept
+	second  api.Client // of the person who may be the owner; nil without one
+	deleted int        // workspaces
+	renamed int        // workspaces that have lost the marker, which are kept
 }
 
 // clean deletes all that is left of the run, and then its journal. A workspace is deleted
@@ -123,7 +127,14 @@ func (k *cleaner) clean(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	errs := []error{k.cancel(ctx)}
+	var errs []error
+	for _, w := range found {
+		errs = append(errs, k.journal.write(kindWorkspace, string(w.ID)))
+		if w.Archived { // what is in it could not be deleted
+			errs = append(errs, k.Workspaces.Unarchive(ctx, w.ID))
+		}
+	}
+	errs = append(errs, k.cancel(ctx))
 	for _, w := range found {
 		errs = append(errs, k.deleteWorkspace(ctx, w))
 	}
@@ -159,9 +170,6 @@ func (k *cleaner) find(ctx context.Context, org api.ID) ([]*workspaces.Workspace
 
 // deleteWorkspace deletes a workspace after its links.
 func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) error {
-	if err := k.journal.write(kindWorkspace, string(w.ID)); err != nil {
-		return err
-	}
 	for f, err := range k.FileShares.All(ctx, w.ID, nil) {
 		if err != nil {
 			break // the workspace ends them too
@@ -174,15 +182,37 @@ func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) 
 		if err != nil {
 			break
 		}
-		if err := errors.Join(k.journal.write(kindShare, string(s.ID)), gone(k.Shares.Delete(ctx, s.ID))); err != nil {
+		err := errors.Join(
+			k.journal.write(kindShare, string(s.ID)),
+			k.asOwner(ctx, api.Share(s.ID), func() error { return k.Shares.Delete(ctx, s.ID) }),
+		)
+		if err != nil {
 			return err
 		}
 	}
-	err := gone(k.Workspaces.Delete(ctx, w.ID))
+	err := k.asOwner(ctx, api.Workspace(w.ID), func() error { return k.Workspaces.Delete(ctx, w.ID) })
 	if err == nil {
 		k.deleted++
 	}
 	return err
+}
+
+// asOwner deletes a workspace or share. If the second person is its owner, that
+// person gives it back before.
+func (k *cleaner) asOwner(ctx context.Context, in api.Profile, deleteIt func() error) error {
+	err := gone(deleteIt())
+	denied := errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated)
+	me := k.journal.all(kindMe)
+	switch {
+	case !denied || len(me) == 0 || len(k.journal.all(kindPerson)) == 0:
+		return err
+	case k.second == nil:
+		return fmt.Errorf("the second person may be the owner, add -second-key: %w", err)
+	}
+	if _, back := areasOver(k.second).Members.TransferOwnership(ctx, in, api.ID(me[0])); back != nil {
+		return errors.Join(err, back)
+	}
+	return gone(deleteIt())
 }
 
 // cancel ends the uploads and imports of the run.

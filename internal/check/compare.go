@@ -18,7 +18,13 @@ import (
 // Compare returns what the exchanges of a run differ in from what the SDK believes. Writes are
 // those that the run was allowed. It is pure: equal exchanges give equal reports.
 func Compare(exchanges []Exchange, writes ...Write) *Report {
-	c := &comparison{reads: withWrites(Reads(), writes), rows: rowsByKey(), words: wordsOf(exchanges), calls: map[string][]*seen{}}
+	c := &comparison{
+		reads: withWrites(Reads(), writes), sent: map[string]rules{}, rows: rowsByKey(), words: wordsOf(exchanges),
+		calls: map[string][]*seen{},
+	}
+	for _, w := range writes {
+		c.sent[w.Key()] = w.rules()
+	}
 	for i := range exchanges {
 		c.add(&exchanges[i])
 	}
@@ -44,6 +50,7 @@ func withWrites(reads []Read, writes []Write) []Read {
 // A comparison is the state of Compare.
 type comparison struct {
 	reads []Read
+	sent  map[string]rules          // the fields of writes, by key
 	rows  map[string]facts.Endpoint // by the key of the endpoint, as calls
 	words *words
 	calls map[string][]*seen

@@ -76,6 +76,7 @@ func (c *comparison) lookAtFault(s *seen, note func(d Difference)) {
 		for _, p := range params {
 			c.compareKinds("error.params", p, paramKinds, note)
 			c.compareParam(p, note)
+			c.compareSent(s, p, note)
 		}
 	}
 }
@@ -86,6 +87,18 @@ func (c *comparison) compareParam(p map[string]json.RawMessage, note func(d Diff
 	known := []string{"missing", "invalid", "type_mismatch"}
 	if json.Unmarshal(p["kind"], &kind) == nil && !slices.Contains(known, kind) {
 		note(Difference{Kind: KindValue, Type: "error.params", Member: "kind", Got: c.words.value("kind", kind)})
+	}
+}
+
+// compareSent calls note if a write was refused for a field that it has sent, or
+// should have sent under another name.
+func (c *comparison) compareSent(s *seen, p map[string]json.RawMessage, note func(d Difference)) {
+	var name, kind string
+	if json.Unmarshal(p["name"], &name) != nil || json.Unmarshal(p["kind"], &kind) != nil || s.Form != FormPlain {
+		return
+	}
+	if _, sent := c.sent[s.Method+" "+s.Path].of(name); sent {
+		note(Difference{Kind: KindRequest, Member: name, Want: "accepted", Got: c.words.value("kind", kind)})
 	}
 }
 

@@ -95,5 +95,5 @@ func (w *walk) leave() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), leaveTime)
 	defer cancel()
 	w.rec.form = FormPlain
-	return (&cleaner{areas: w.areas, journal: w.changes.Journal}).clean(ctx)
+	return (&cleaner{areas: w.areas, journal: w.changes.Journal, second: w.changes.Second}).clean(ctx)
 }

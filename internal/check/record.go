@@ -124,9 +124,12 @@ func (c *recorder) exchange(r *api.Request) *Exchange {
 }
 
 // finish records an exchange unless the request was never made: the guard or the input
-// check refused it, or the run has ended.
+// check refused it, its body was used up, or the run has ended.
 func (c *recorder) finish(x *Exchange, err error) {
 	x.Err = err
+	if errors.Is(err, api.ErrBodyUsed) {
+		return
+	}
 	_, refused := errors.AsType[*RefusedError](err)
 	_, input := errors.AsType[*api.InputError](err)
 	if _, answered := errors.AsType[*api.Error](err); err != nil && !answered && passing(err, x.Body) {

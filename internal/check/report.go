@@ -83,6 +83,7 @@ type Kind string
 // Kinds of differences, worst first.
 const (
 	KindPath     Kind = "path"     // the platform has no such endpoint
+	KindRequest  Kind = "request"  // a field of a request is refused
 	KindStatus   Kind = "status"   // another HTTP status
 	KindDecode   Kind = "decode"   // the response cannot be decoded
 	KindEnvelope Kind = "envelope" // another envelope
@@ -97,7 +98,7 @@ const (
 // Kinds returns the kinds, worst first.
 func Kinds() []Kind {
 	return []Kind{
-		KindPath, KindStatus, KindDecode, KindEnvelope, KindError, KindShape, KindPaging, KindLevel, KindValue,
+		KindPath, KindRequest, KindStatus, KindDecode, KindEnvelope, KindError, KindShape, KindPaging, KindLevel, KindValue,
 		KindUnknown,
 	}
 }

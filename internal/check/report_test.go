@@ -10,7 +10,9 @@ import (
 	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/check"
@@ -50,6 +52,32 @@ func recorded(t *testing.T, change ...func(o *seed.Options)) []check.Exchange {
 	return all
 }
 
+// written returns the exchanges of a run with all writes.
+func written(t *testing.T, change ...func(s *fastiotest.Server)) []check.Exchange {
+	t.Helper()
+	var all []check.Exchange
+	synctest.Test(t, func(t *testing.T) {
+		s := checktest.New(t)
+		o := optionsToWrite(t, s, allFlags()...)
+		for _, c := range change {
+			c(s)
+		}
+		run := check.Walk(t.Context(), o)
+		if run.Err != nil || run.Left != nil {
+			t.Error(run.Err, run.Left)
+		}
+		all = run.Exchanges
+	})
+	return all
+}
+
+func allFlags() []check.With { return []check.With{check.WithAI, check.WithSecondKey} }
+
+// compared returns the report of a run, with all writes.
+func compared(exchanges []check.Exchange) *check.Report {
+	return check.Compare(exchanges, check.Writes(allFlags()...)...)
+}
+
 // beyond is what the emulator sends and no document shows: differences that the real
 // platform may have too.
 func beyond() []string {
@@ -57,7 +85,7 @@ func beyond() []string {
 		"account.AvailableProfiles.profiles", "account.OrgLimits.limits", "account.User.status",
 		"account.User.two_factor", "ai.transactionItems.count", ".count", ".object_id",
 		"events.Event.policy_changes", "oauth.TokenScopes.scopes_detail", ".results", "orgs.PlanOffer.features",
-		"orgs.BillingDetails.customer", "orgs.BillingDetails.plan", "orgs.Credits.credits", "search.Hit.ai",
+		"oauth.Session.current", "oauth.Session.resource", "oauth.Session.scope", "orgs.BillingDetails.customer", "orgs.BillingDetails.plan", "orgs.Credits.credits", "search.Hit.ai",
 		"search.Hit.created", "search.Hit.size", "search.Hit.version", "shares.Share.assets", "shares.Share.chat",
 		"shares.Share.deleted", "shares.Share.platform", "shares.Share.search", "storage.Origin.type", ".format",
 		"system.Health.system", "workspaces.Limits.limits",
@@ -90,7 +118,16 @@ func TestUnchangedPlatformIsAsBelieved(t *testing.T) {
 // is not also a word of the SDK.
 func TestNoValueLeavesTheProgram(t *testing.T) {
 	t.Parallel()
-	exchanges := recorded(t)
+	for name, exchanges := range map[string][]check.Exchange{"reads": recorded(t), "writes": written(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requireNoValue(t, exchanges)
+		})
+	}
+}
+
+func requireNoValue(t *testing.T, exchanges []check.Exchange) {
+	t.Helper()
 	values := map[string]bool{}
 	for _, e := range exchanges {
 		var root any
@@ -102,7 +139,7 @@ func TestNoValueLeavesTheProgram(t *testing.T) {
 	if len(values) < least {
 		t.Fatalf("only %d values", len(values))
 	}
-	for name, text := range outputs(t, check.Compare(exchanges)) {
+	for name, text := range outputs(t, compared(exchanges)) {
 		if strings.Contains(strings.ToLower(text), checktest.Canary) {
 			t.Errorf("%s holds a canary", name)
 		}
@@ -138,7 +175,7 @@ func collect(v any, to map[string]bool) {
 // every place where the platform could send one.
 func TestCanariesInEveryValueStayInside(t *testing.T) {
 	t.Parallel()
-	exchanges := recorded(t)
+	exchanges := written(t)
 	for name, plant := range map[string]func(v any) any{
 		"values": func(v any) any { return plantValues(v, func(int) string { return "Zqcanary of mine" }) },
 		"words":  func(v any) any { return plantValues(v, func(int) string { return "zqcanary" }) },
@@ -162,7 +199,7 @@ func TestCanariesInEveryValueStayInside(t *testing.T) {
 			}
 			changed[i].Err = fmt.Errorf("a text with %s", checktest.Canary)
 		}
-		for output, text := range outputs(t, check.Compare(changed)) {
+		for output, text := range outputs(t, compared(changed)) {
 			if at := strings.Index(strings.ToLower(text), checktest.Canary); at >= 0 {
 				t.Errorf("%s: %s holds a canary: ...%s", name, output, text[max(0, at-100):min(len(text), at+40)])
 			}
@@ -275,6 +312,35 @@ func TestReportDoesNotDependOnFailuresThatPass(t *testing.T) {
 		troubled = check.Walk(t.Context(), o).Exchanges
 	})
 	if diff := cmp.Diff(want, text(troubled)); diff != "" {
+		t.Errorf("a run with 429, 503 and resets differs (-want +got):\n%s", diff)
+	}
+}
+
+// So has a run with writes, whose requests are refused for such a reason, or lost before they
+// arrive.
+func TestReportOfWritesDoesNotDependOnFailuresThatPass(t *testing.T) {
+	t.Parallel()
+	want := compared(written(t))
+	if diff := cmp.Diff(want, compared(written(t))); diff != "" {
+		t.Fatalf("two runs differ (-first +other):\n%s", diff)
+	}
+	troubles := []seed.Fault{
+		{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"2"}}},
+		{Status: http.StatusServiceUnavailable},
+		{Reset: "before"},
+	}
+	troubled := written(t, func(s *fastiotest.Server) {
+		for i, w := range check.Writes(allFlags()...) {
+			f := troubles[i%len(troubles)]
+			f.Op, f.Count = seed.Op(w.Op), 2
+			if w.Method != http.MethodGet && w.Op != "workspaces.Create" {
+				s.Fail(f)
+			}
+		}
+	})
+	// what takes time, such as a summary or the end of an intent, comes sooner or later then
+	loose := cmpopts.IgnoreFields(check.Operation{}, "Never", "Forms")
+	if diff := cmp.Diff(want, compared(troubled), loose); diff != "" {
 		t.Errorf("a run with 429, 503 and resets differs (-want +got):\n%s", diff)
 	}
 }

@@ -119,6 +119,8 @@ func (k Kind) title() string {
 	switch k {
 	case KindPath:
 		return "Endpoints that the platform does not have"
+	case KindRequest:
+		return "Fields of requests that are refused"
 	case KindStatus:
 		return "Other statuses"
 	case KindDecode:

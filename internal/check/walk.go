@@ -250,7 +250,11 @@ func visit[S any](w *walk, kind string, reads []read[S], s S) {
 				break
 			}
 			w.rec.form = form
-			w.note(r.op, r.do(w.call(form, r.forms, &next), s))
+			err := r.do(w.call(form, r.forms, &next), s)
+			for n := 0; n < moreTries && errors.Is(err, api.ErrBodyUsed); n++ { // it has another body now
+				err = r.do(w.call(form, r.forms, &next), s)
+			}
+			w.note(r.op, err)
 		}
 	}
 	w.rec.form = FormPlain

@@ -17,7 +17,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // leastReached is the number of endpoints that a walk must reach where there is one of
 // everything.
-const leastReached = 145
+const leastReached = 172
 
 func TestWalkReachesReads(t *testing.T) {
 	t.Parallel()

@@ -16,8 +16,8 @@ import (
 
 // Of all endpoints, the least that a run must reach where there is one of everything.
 const (
-	leastWritten    = 265
-	leastWithSecond = 285
+	leastWritten    = 283
+	leastWithSecond = 294
 )
 
 // optionsToWrite returns the options of a run with writes, whose clients send only what its

@@ -3,6 +3,7 @@
 package checktest
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -65,9 +66,21 @@ func Epoch() time.Time { return time.Date(2026, time.March, 2, 9, 30, 0, 0, time
 func New(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
 	tb.Helper()
 	start := time.Now()
+	s := NewStill(tb, append([]func(o *seed.Options){func(o *seed.Options) {
+		o.Clock = func() time.Time { return Epoch().Add(time.Since(start)) }
+	}}, change...)...)
+	act(tb, s)
+	time.Sleep(time.Hour) //nolint:forbidigo // virtual time, until the limits are as new, and the uploads are stored
+	announce(tb, s)
+	return s
+}
+
+// NewStill returns the platform of [New] without what only calls can create, outside of a
+// bubble too.
+func NewStill(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
+	tb.Helper()
 	s := fastiotest.New(append([]func(o *seed.Options){func(o *seed.Options) {
 		o.Seed = 1815
-		o.Clock = func() time.Time { return Epoch().Add(time.Since(start)) }
 		o.Comments.Properties = true
 		o.AI.TurnPace = -1
 		o.Uploads.Web = map[string]string{source: "A zqcanary.", "https://example.com/": "A page."}
@@ -75,9 +88,6 @@ func New(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
 	addPlaces(s)
 	addContent(tb, s)
 	addHistory(s)
-	act(tb, s)
-	time.Sleep(time.Hour) //nolint:forbidigo // virtual time, until the limits are as new, and the uploads are stored
-	announce(tb, s)
 	return s
 }
 
@@ -188,44 +198,68 @@ func addHistory(s *fastiotest.Server) {
 	})
 }
 
+// addSession signs in to an application, so that there is a session.
+func addSession(tb testing.TB, s *fastiotest.Server) {
+	tb.Helper()
+	const redirect = "http://127.0.0.1:49152/callback"
+	ctx, c, pkce := tb.Context(), s.Client(tb).OAuth, oauth.NewPKCE()
+	app, err := c.Register(ctx, oauth.RegisterRequest{ClientName: "Zqcanary loom", RedirectURIs: []string{redirect}})
+	must(tb, err)
+	begun, err := c.StartAuthorization(ctx, oauth.AuthorizationRequest{
+		ClientID: app.ClientID, RedirectURI: redirect, PKCE: pkce, Scopes: []oauth.Scope{oauth.ScopeUser},
+	})
+	must(tb, err)
+	outcome, err := s.Approve(begun.LoginURL, seed.Decision{})
+	must(tb, err)
+	to, err := url.Parse(outcome.Redirect)
+	must(tb, err)
+	_, err = c.Exchange(ctx, oauth.ExchangeRequest{
+		ClientID: app.ClientID, RedirectURI: redirect, Code: api.NewSecret(to.Query().Get("code")),
+		CodeVerifier: pkce.Verifier, DeviceName: "Zqcanary", DeviceType: "cli",
+	})
+	must(tb, err)
+}
+
+func must(tb testing.TB, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
 // act creates what only calls can create: AI threads, pictures, filters,
 // uploads and keys.
 func act(tb testing.TB, s *fastiotest.Server) {
 	tb.Helper()
 	ctx := tb.Context()
 	c := s.Client(tb)
-	must := func(err error) {
-		tb.Helper()
-		if err != nil {
-			tb.Fatal(err)
-		}
-	}
 	for _, in := range []api.Profile{api.Workspace(workspace), api.Share(share)} {
 		for _, text := range []string{"What does the zqcanary grind?", "And who turns a zqcanary?"} {
 			_, err := c.AI.Threads.Create(ctx, in, ai.CreateThreadRequest{
 				Name: text, Question: ai.Question{Text: text, IdempotencyKey: string(in.Kind) + text[:4]},
 			})
-			must(err)
+			must(tb, err)
 		}
 	}
 	for in, name := range map[api.Profile]assets.Name{
 		api.Org(orgID): assets.NameLogo, api.Workspace(workspace): assets.NameBanner,
 		api.Share(share): assets.NameLogo, api.User(api.ID(s.User().ID)): assets.NameProfilePic,
 	} {
-		must(c.Assets.Upload(ctx, in, name, "zqcanary.svg", strings.NewReader("<svg/>")))
+		must(tb, c.Assets.Upload(ctx, in, name, "zqcanary.svg", strings.NewReader("<svg/>")))
 	}
 	_, err := c.Metadata.Filters.Create(ctx, workspace, metadata.FilterRequest{
 		Name: "Zqcanary", Description: "What does not zqcanary",
 		Predicate: []metadata.Filter{metadata.Equals("zqcanary_material", "zqcanary")},
 	})
-	must(err)
+	must(tb, err)
 	_, err = c.Metadata.ExtractAll(ctx, workspace, folder)
-	must(err)
+	must(tb, err)
 	addUploads(tb, c)
 	_, err = c.OAuth.Keys.Create(ctx, oauth.CreateKeyRequest{
 		Memo: "Zqcanary", AgentName: "Zqcanary", Expires: Epoch().AddDate(1, 0, 0),
 	})
-	must(err)
+	must(tb, err)
+	addSession(tb, s)
 }
 
 // announce creates an intent. It is made late, because it expires within the
