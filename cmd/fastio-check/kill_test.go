@@ -1,5 +1,3 @@
-//go:build linux
-
 package main
 
 import (
@@ -13,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
@@ -95,24 +94,27 @@ func (g *gate) run(t *testing.T, left int, at stage, environment []string, argum
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), self) //nolint:gosec // it is this test
+	cmd := exec.CommandContext(t.Context(), self)
 	cmd.Env = append(append(os.Environ(), environment...), childEnv+"="+strings.Join(arguments, "\n"))
 	var failure bytes.Buffer
 	cmd.Stderr = &failure
-	var ended sync.Once
+	var dead atomic.Bool
 	g.mu.Lock()
 	g.left, g.stage = left, at
-	g.kill = func() { ended.Do(func() { killed = true; _ = cmd.Process.Kill() }) }
+	g.kill = func() {
+		dead.Store(true)
+		_ = cmd.Process.Kill()
+	}
+	err = cmd.Start()
 	g.mu.Unlock()
-	if err := cmd.Start(); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	err = cmd.Wait()
-	ended.Do(func() {})
-	if !killed && cmd.ProcessState.ExitCode() == unfinished {
+	if !dead.Load() && cmd.ProcessState.ExitCode() == unfinished {
 		t.Fatalf("%v: %s", err, &failure)
 	}
-	return killed
+	return dead.Load()
 }
 
 // The writes of a run: those before its reads, which wait for rate limits, and all with those
@@ -150,11 +152,14 @@ func killRuns(t *testing.T, dice *rand.Rand, kills int) {
 		pairs = append(pairs, name+"="+value)
 	}
 	before := state(t.Context(), t, s.Client(t))
-	dir := t.TempDir()
-	for range kills {
+	dir, all := t.TempDir(), 0
+	for all < kills {
 		left, at := dice.IntN(table.Rounds(writesBeforeReads, writesOfRun)), stage(dice.IntN(int(stages)))
 		killed := g.run(t, left, at, pairs, append([]string{"-o", dir}, writes...)...)
 		g.disarm()
+		if killed {
+			all++
+		}
 		r := runIn(t.Context(), t, dir, http.DefaultTransport, environment, "", "-clean", "-second-key")
 		if r.status != same || len(journalsIn(t, dir)) > 0 {
 			t.Errorf("status %d: %s%s", r.status, r.out, r.progress)

@@ -30,6 +30,7 @@ const (
 	webSource    = "https://example.com/"       // of a file that the platform imports
 	factField    = "fastio_check_number"
 	otherField   = "fastio_check_numbers"
+	wordField    = "fastio_check_word"
 	lockTime     = time.Minute
 )
 

@@ -9,6 +9,7 @@ import (
 	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/howto"
 	"github.com/fastio-go/fastio/members"
+	"github.com/fastio-go/fastio/shares"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -16,7 +17,8 @@ import (
 func agentChanges() []read[place] {
 	return []read[place]{
 		{"ai.Threads.Create", once, func(c call, p place) error {
-			got, err := c.AI.Threads.Create(c, p.Profile, ai.CreateThreadRequest{Name: "A thread", Question: c.question(p, "one")})
+			r := ai.CreateThreadRequest{Name: "A thread", Question: c.question(p, "one")}
+			got, err := c.AI.Threads.Create(c, p.Profile, r)
 			if err != nil || got.Thread == nil || len(got.Turns) == 0 {
 				return err
 			}
@@ -86,8 +88,8 @@ func (c call) awaitTurn(p place) {
 }
 
 // onePixel is a PNG.
-const onePixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89" +
-	"\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"
+const onePixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00" +
+	"\x1f\x15\xc4\x89\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"
 
 // uploadPicture makes a picture of a workspace or share.
 func (c call) uploadPicture(p place) error {
@@ -140,6 +142,12 @@ func secondChanges() []read[place] {
 		}},
 		{"members.Leave", once, func(c call, p place) error {
 			return c.asSecond(func() error { return c.Members.Leave(c, p.Profile) })
+		}},
+		{"shares.Update", once, func(c call, p place) error {
+			if p.Kind != api.ProfileKindShare {
+				return nil
+			}
+			return c.Shares.Update(c, p.ID, shares.UpdateRequest{Access: shares.AccessOrg}) // so that it can be joined
 		}},
 		{"members.Join", once, func(c call, p place) error {
 			return c.asSecond(func() error { return c.Members.Join(c, p.Profile, nil) })

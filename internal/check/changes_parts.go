@@ -21,7 +21,8 @@ import (
 func noteChanges() []read[place] {
 	return []read[place]{
 		{"storage.Notes.Create", once, func(c call, w place) error {
-			n, err := c.Storage.Notes.Create(c, w.ID, api.Root, storage.CreateNoteRequest{Name: "note.md", Content: "# A note\n"})
+			r := storage.CreateNoteRequest{Name: "note.md", Content: "# A note\n"}
+			n, err := c.Storage.Notes.Create(c, w.ID, api.Root, r)
 			return c.keepNode("note", n, err)
 		}},
 		{"storage.Notes.Update", once, func(c call, w place) error {
@@ -115,13 +116,14 @@ func fieldChanges() []read[place] {
 			return ignore(c.Metadata.Fields.Declare(c, w.ID, otherField, storage.FactTypeFloat))
 		}},
 		{"metadata.Facts.Set", once, func(c call, w place) error {
-			return ignore(c.Metadata.Facts.Set(c, w.ID, c.id("note"), map[string]any{factField: 7, "fastio_check_word": "seven"}))
+			facts := map[string]any{factField: 7, wordField: "seven"}
+			return ignore(c.Metadata.Facts.Set(c, w.ID, c.id("note"), facts))
 		}},
 		{"metadata.Fields.Merge", once, func(c call, w place) error {
 			return ignore(c.Metadata.Fields.Merge(c, w.ID, otherField, factField))
 		}},
 		{"metadata.Facts.Delete", once, func(c call, w place) error {
-			return c.Metadata.Facts.Delete(c, w.ID, c.id("note"), []string{"fastio_check_word"})
+			return c.Metadata.Facts.Delete(c, w.ID, c.id("note"), []string{wordField})
 		}},
 		{"metadata.Filters.Create", once, func(c call, w place) error {
 			got, err := c.Metadata.Filters.Create(c, w.ID, metadata.FilterRequest{
@@ -143,8 +145,11 @@ func fieldChanges() []read[place] {
 // uploadChanges returns the calls for uploads to the workspace.
 func uploadChanges() []read[place] {
 	const content = "One part and another."
-	start := func(c call, name thing, r uploads.StartRequest) error {
-		r.Name = c.name("upload.txt")
+	start := func(c call, name thing, to api.Profile, size int64) error {
+		r := uploads.StartRequest{Target: uploads.Target{Profile: to}, Name: c.name("upload.txt"), Size: size}
+		if size == uploads.SizeUnknown {
+			r.MaxSize = int64(len(content))
+		}
 		got, err := c.Uploads.Start(c, r)
 		if err != nil {
 			return err
@@ -155,27 +160,29 @@ func uploadChanges() []read[place] {
 	chunk := uploads.Chunk{Order: 1, Content: []byte(content), FileCRC: &whole}
 	return []read[place]{
 		{"uploads.Start", once, func(c call, w place) error {
-			return start(c, "chunked", uploads.StartRequest{Target: uploads.Target{Profile: w.Profile}, Size: int64(len(content))})
+			return start(c, "chunked", w.Profile, int64(len(content)))
 		}},
-		{"uploads.Chunks.Send", once, func(c call, _ place) error { return c.Uploads.Chunks.Send(c, c.id("chunked"), chunk) }},
+		{"uploads.Chunks.Send", once, func(c call, _ place) error {
+			return c.Uploads.Chunks.Send(c, c.id("chunked"), chunk)
+		}},
 		{"uploads.Chunks.Delete", once, func(c call, _ place) error {
 			return c.Uploads.Chunks.Delete(c, c.id("chunked"), chunk.Order)
 		}},
-		{"uploads.Chunks.Send", once, func(c call, _ place) error { return c.Uploads.Chunks.Send(c, c.id("chunked"), chunk) }},
+		{"uploads.Chunks.Send", once, func(c call, _ place) error {
+			return c.Uploads.Chunks.Send(c, c.id("chunked"), chunk)
+		}},
 		{"uploads.Chunks.List", once, func(c call, _ place) error {
 			return ignore(c.Uploads.Chunks.List(c, c.id("chunked")))
 		}},
 		{"uploads.Complete", once, func(c call, _ place) error { return c.Uploads.Complete(c, c.id("chunked")) }},
 		{"uploads.Start", once, func(c call, w place) error {
-			return start(c, "stream", uploads.StartRequest{
-				Target: uploads.Target{Profile: w.Profile}, Size: uploads.SizeUnknown, MaxSize: int64(len(content)),
-			})
+			return start(c, "stream", w.Profile, uploads.SizeUnknown)
 		}},
 		{"uploads.Stream", once, func(c call, _ place) error {
 			return c.Uploads.Stream(c, c.id("stream"), strings.NewReader(content), nil)
 		}},
 		{"uploads.Start", once, func(c call, w place) error {
-			return start(c, "canceled", uploads.StartRequest{Target: uploads.Target{Profile: w.Profile}, Size: int64(len(content))})
+			return start(c, "canceled", w.Profile, int64(len(content)))
 		}},
 		{"uploads.Cancel", once, func(c call, _ place) error { return c.Uploads.Cancel(c, c.id("canceled")) }},
 		{"uploads.Batch", once, func(c call, w place) error {
@@ -183,8 +190,9 @@ func uploadChanges() []read[place] {
 			return ignore(c.Uploads.Batch(c, uploads.Target{Profile: w.Profile}, files, "fastio-check"))
 		}},
 		{"uploads.Web.Start", once, func(c call, w place) error {
-			r := uploads.WebRequest{Source: api.NewSecret(webSource), Profile: w.Profile, Folder: api.Root, Name: c.name("web.html")}
-			got, err := c.Uploads.Web.Start(c, r)
+			got, err := c.Uploads.Web.Start(c, uploads.WebRequest{
+				Source: api.NewSecret(webSource), Profile: w.Profile, Folder: api.Root, Name: c.name("web.html"),
+			})
 			if err != nil {
 				return err
 			}

@@ -90,7 +90,8 @@ func (o *CleanOptions) cleanMarked(ctx context.Context) error {
 		if marker == "" || strings.Contains(running, marker) {
 			continue
 		}
-		const question = "Delete the workspace %s with all that is in it? Its name is that of a run, but no journal here has it."
+		const question = "Delete the workspace %s with all that is in it? " +
+			"Its name is that of a run, but no journal here has it."
 		if !o.Ask(fmt.Sprintf(question, w.Name)) {
 			continue
 		}
@@ -174,7 +175,8 @@ func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) 
 		if err != nil {
 			break // the workspace ends them too
 		}
-		if err := errors.Join(k.journal.write(kindFileShare, string(f.ID)), gone(k.FileShares.Delete(ctx, f.ID))); err != nil {
+		err := errors.Join(k.journal.write(kindFileShare, string(f.ID)), gone(k.FileShares.Delete(ctx, f.ID)))
+		if err != nil {
 			return err
 		}
 	}

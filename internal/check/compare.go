@@ -107,9 +107,42 @@ func (c *comparison) operation(read Read) *Operation {
 	}
 	compareLevels(calls, note)
 	comparePages(calls, note)
+	if other := c.other(read); other != "" && refusedAlways(calls) {
+		text := "moved or missing, or refused; the path is one of " + other + " too"
+		note(Difference{Kind: KindPath, Want: "an endpoint", Got: text})
+	}
 	o.Names = assumedNames(row, calls)
 	c.settle(o, read, calls, found)
 	return o
+}
+
+// other returns an operation whose template of a path fits the path of an endpoint
+// too, so that the platform, if it has no longer that endpoint, takes a request for
+// another operation; "" if there is none.
+func (c *comparison) other(read Read) string {
+	for _, key := range sortedKeys(c.rows) {
+		row := c.rows[key]
+		if row.Method == read.Method && row.Op != read.Op && (Read{Path: row.Path}).matches(read.Path) {
+			return row.Op
+		}
+	}
+	return ""
+}
+
+// refusedAlways reports whether no call has succeeded and plain ones were refused
+// for what they are, and not for missing rights.
+func refusedAlways(calls []*seen) bool {
+	refused := false
+	for _, s := range calls {
+		switch s.Status {
+		case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusBadRequest, http.StatusNotAcceptable:
+			refused = refused || s.Form == FormPlain && !s.withoutEndpoint()
+		}
+		if s.succeeded() {
+			return false
+		}
+	}
+	return refused
 }
 
 // settle sets the outcome of an operation from its calls and the differences

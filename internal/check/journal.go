@@ -182,7 +182,7 @@ func (j *Journal) all(kind string) []string {
 func (j *Journal) Close() error { return j.file.Close() }
 
 // remove deletes the file: nothing of the run is left.
-func (j *Journal) remove() error { return errors.Join(os.Remove(j.path), j.file.Close()) }
+func (j *Journal) remove() error { return errors.Join(j.file.Close(), os.Remove(j.path)) }
 
 // plain returns the form in which IDs are compared: the platform returns the same one with
 // and without hyphens.

@@ -51,9 +51,10 @@ func (w *walk) change() {
 
 // ownPlaces returns the workspace of the run, and its share if there is one.
 func (w *walk) ownPlaces() []place {
-	all := []place{{Profile: api.Workspace(api.ID(w.things[kindWorkspace])), Name: w.changes.Journal.Marker, Org: w.changes.Org}}
+	marker := w.changes.Journal.Marker
+	all := []place{{api.Workspace(api.ID(w.things[kindWorkspace])), marker, w.changes.Org}}
 	if id := w.things[kindShare]; id != "" {
-		all = append(all, place{Profile: api.Share(api.ID(id)), Name: w.changes.Journal.Marker})
+		all = append(all, place{Profile: api.Share(api.ID(id)), Name: marker})
 	}
 	return all
 }

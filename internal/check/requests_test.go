@@ -85,3 +85,29 @@ func TestReportsNameFieldsThatAreRefused(t *testing.T) {
 		})
 	}
 }
+
+// An endpoint that has moved is called moved or missing, also if another one has a path of
+// the same form and gets its requests.
+func TestReportsNameMovedEndpoints(t *testing.T) {
+	t.Parallel()
+	for op, key := range map[seed.Op]string{
+		"comments.Get":    "GET /current/comments/{comment_id}/details/",
+		"comments.Update": "POST /current/comments/{comment_id}/update/",
+		"storage.Move":    "POST /current/workspace/{workspace_id}/storage/{node_id}/move/",
+		"comments.React":  "POST /current/comments/{comment_id}/reactions/",
+	} {
+		t.Run(string(op), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := checktest.New(t)
+				o := optionsToWrite(t, s)
+				_, path, _ := strings.Cut(key, " /current")
+				s.Disagree(seed.Disagreement{Op: op, Path: "/current/moved" + path})
+				r := compared(check.Walk(t.Context(), o).Exchanges).Operations[key]
+				if !slices.ContainsFunc(r.Differences, func(d check.Difference) bool { return d.Kind == check.KindPath }) {
+					t.Errorf("it is %s: %+v", r.Outcome, r)
+				}
+			})
+		})
+	}
+}

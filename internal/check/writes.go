@@ -229,7 +229,7 @@ func linkWrites() []Write {
 		[]Write{
 			inWorkspace(
 				"shares.Create", post, "/create/share/", "title=marker! intelligence access_options password expires", kindShare),
-			share("shares.Update", post, "/update/", "title=marker description"),
+			share("shares.Update", post, "/update/", "title=marker description access_options"),
 			share("shares.Archive", post, "/archive/", ""),
 			share("shares.Unarchive", post, "/unarchive/", ""),
 			share("shares.AuthPassword", post, "/auth/password/", "password"),
