@@ -1,6 +1,7 @@
 package fastiotest_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
@@ -172,4 +173,36 @@ func ExampleServer_Advance() {
 	// 12:00:00 pending
 	// 12:00:04 ready
 	// 12:00:08 indexed
+}
+
+// A snapshot takes the state to another Server, and Reset returns to it.
+func ExampleServer_Snapshot() {
+	first, second := fastiotest.New(), fastiotest.New()
+	first.AddWorkspace(seed.Workspace{Name: "Design"})
+	var file bytes.Buffer
+	err := first.Snapshot(&file)
+	if err == nil {
+		err = second.Restore(&file)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client, err := fastio.New(second.ClientOptions()...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	second.AddWorkspace(seed.Workspace{Name: "Sales"})
+	for range 2 {
+		text, err := report(context.Background(), client)
+		fmt.Print(text)
+		fmt.Println(err, second.Reset())
+	}
+	// Output:
+	// Design: 0
+	// Sales: 0
+	// <nil> <nil>
+	// Design: 0
+	// <nil> <nil>
 }

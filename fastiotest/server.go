@@ -60,6 +60,9 @@ func New(change ...func(o *seed.Options)) *Server {
 	s.user = s.AddUser(seed.User{FirstName: "Ada", LastName: "Lovelace", Email: "ada@example.test"})
 	s.org = s.AddOrg(seed.Org{Domain: "analytical", Name: "Analytical Engines", Owner: s.user.ID})
 	s.token = s.AddKey(seed.Key{User: s.user.ID, Memo: "default"}).Token
+	if err := s.platform.MarkStart(); err != nil {
+		panic(err) // a new state can be saved
+	}
 	return s
 }
 
@@ -364,3 +367,20 @@ func (s *Server) Unfreeze() { s.platform.Unfreeze() }
 // and held polls, and sockets whose token expires, end. It does nothing if d is not
 // positive.
 func (s *Server) Advance(d time.Duration) { s.platform.Advance(d) }
+
+// Snapshot writes the state as a zip file: the objects, sessions, tokens, rate windows,
+// jobs and faults, and the clock, but not the recorded requests. Calls wait until w has
+// taken the state. Its seed.json, beside the contents that it names, is a seed file for
+// [Server.LoadFile] with what a person would write: without sessions and the like, and
+// with the latest 10,000 events.
+func (s *Server) Snapshot(w io.Writer) error { return s.platform.Snapshot(w) }
+
+// Restore replaces the state by that of a snapshot, which another Server may have
+// written, also the options apart from Clock and OAuth.Fetch. The clock goes on from the
+// time of the snapshot, sockets are dropped, and held polls return. User, Org and Token
+// still return those of New. If there is an error, the state is unchanged; a snapshot of
+// another version of this package is one.
+func (s *Server) Restore(r io.Reader) error { return s.platform.Restore(r) }
+
+// Reset returns to the state of New or of the latest [Server.Restore].
+func (s *Server) Reset() error { return s.platform.Reset() }

@@ -212,7 +212,7 @@ func build(c settings) (s *emulator.Server, token, workspace string, err error) 
 			return nil, "", "", err
 		}
 	}
-	return s, token, workspace, nil
+	return s, token, workspace, s.MarkStart()
 }
 
 // serve handles requests on the listener until ctx is done, and adds an event

@@ -20,6 +20,7 @@ import (
 
 // disagreement is a checked [seed.Disagreement].
 type disagreement struct {
+	given       seed.Disagreement
 	op          string
 	edits       []edit.Edit
 	names       map[string]string // in requests
@@ -34,6 +35,7 @@ func (s *Server) Disagree(d seed.Disagreement) error {
 	}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
+	s.Changed()
 	s.faults.disagreements = append(s.faults.disagreements, rule)
 	return nil
 }
@@ -47,7 +49,8 @@ func (s *Server) newDisagreement(d seed.Disagreement) (*disagreement, error) {
 	if err != nil {
 		return nil, fmt.Errorf("emulator: Disagreement.Edits: %w", err)
 	}
-	rule := &disagreement{op: string(d.Op), edits: edits, names: maps.Clone(d.Names)}
+	d.Edits, d.Names = slices.Clone(d.Edits), maps.Clone(d.Names)
+	rule := &disagreement{given: d, op: string(d.Op), edits: edits, names: d.Names}
 	if d.Path == "" {
 		return rule, nil
 	}

@@ -105,6 +105,8 @@ type Server struct {
 	record record
 
 	refusals atomic.Int64
+
+	start saved // what Reset restores
 }
 
 // New returns an empty platform. It panics if [Check] rejects the options.
@@ -114,12 +116,24 @@ func New(o seed.Options) *Server {
 	}
 	o.Events.Order = cmp.Or(o.Events.Order, seed.OldestFirst)
 	o.Limits.Windows = cmp.Or(o.Limits.Windows, seed.FixedFromFirst)
-	s := &Server{World: world.New(o), mux: &plain}
-	if o.OAuth.DeviceFlow {
-		s.mux = &withDevices
-	}
+	s := &Server{World: world.New(o)}
 	s.connect()
 	s.limits.start(o)
+	s.route()
+	for _, rule := range o.Limits.Rules {
+		if err := s.checkOps("Limits.Rules", rule.Ops...); err != nil {
+			panic(err)
+		}
+	}
+	return s
+}
+
+// route makes the table of routes.
+func (s *Server) route() {
+	s.mux = &plain
+	if s.Options.OAuth.DeviceFlow {
+		s.mux = &withDevices
+	}
 	s.routes = s.table()
 	s.mux.register(s.routes)
 	for _, r := range s.routes {
@@ -127,12 +141,6 @@ func New(o seed.Options) *Server {
 			s.routes = append(s.routes, r.OnFileShare)
 		}
 	}
-	for _, rule := range o.Limits.Rules {
-		if err := s.checkOps("Limits.Rules", rule.Ops...); err != nil {
-			panic(err)
-		}
-	}
-	return s
 }
 
 // connect creates the areas, lower ones first.

@@ -15,3 +15,6 @@ func (s *Server) CheckSecondFactor(userID, code string) bool {
 	defer s.Unlock()
 	return s.signinArea.CheckSecondFactor(userID, code)
 }
+
+// CheckState returns what no snapshot can hold.
+func CheckState() []string { return codec().Check() }

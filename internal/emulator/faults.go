@@ -58,6 +58,7 @@ func (s *Server) AddFault(f world.Fault) (id string, err error) {
 	}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
+	s.Changed()
 	s.faults.added++
 	f.ID = cmp.Or(f.ID, strconv.Itoa(s.faults.added))
 	r := &rule{fault: fault(f), aim: s.newAim(f.Skip, f.Count, f.Probability, f.Seed)}
@@ -93,6 +94,7 @@ func (s *Server) RemoveFault(id string) bool {
 	if i < 0 {
 		return false
 	}
+	s.Changed()
 	s.faults.rules = slices.Delete(s.faults.rules, i, i+1)
 	return true
 }
@@ -129,6 +131,7 @@ func (s *Server) checkOps(field string, ops ...seed.Op) error {
 func (s *Server) Heal() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
+	s.Changed()
 	s.faults.rules, s.faults.sockets, s.faults.disagreements = nil, nil, nil
 }
 
@@ -328,15 +331,14 @@ type aim struct {
 	skip, count  int
 	probability  float64
 	seen, struck int
-	dice         *rand.Rand
+	dice         rand.PCG
 }
 
 // newAim returns an aim that leaves out the first matches (skip), applies to at most
 // count (0: all), and to each with a probability (0: always). With one seed, the
 // choice is always the same.
 func (s *Server) newAim(skip, count int, probability float64, seed uint64) aim {
-	dice := rand.New(rand.NewPCG(seed, s.Options.Seed)) //nolint:gosec // repeatable on purpose
-	return aim{skip: skip, count: count, probability: probability, dice: dice}
+	return aim{skip: skip, count: count, probability: probability, dice: *rand.NewPCG(seed, s.Options.Seed)}
 }
 
 // strikes counts a match, and reports whether the rule applies to it.
@@ -345,7 +347,8 @@ func (a *aim) strikes() bool {
 		return false
 	}
 	a.seen++
-	if a.seen <= a.skip || a.probability > 0 && a.dice.Float64() >= a.probability {
+	dice := rand.New(&a.dice) //nolint:gosec // repeatable on purpose
+	if a.seen <= a.skip || a.probability > 0 && dice.Float64() >= a.probability {
 		return false
 	}
 	a.struck++
@@ -358,6 +361,7 @@ func (a *aim) strikes() bool {
 func (s *Server) FailSockets(f world.SocketFault) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
+	s.Changed()
 	r := &socketRule{SocketFault: f, aim: s.newAim(f.Skip, f.Count, f.Probability, f.Seed)}
 	s.faults.sockets = append(s.faults.sockets, r)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
@@ -41,4 +42,25 @@ func (h *Handlers) AddThread(it world.SeedThread) world.SeedThread {
 	}
 	it.Name = th.name
 	return it
+}
+
+// Export adds the conversations to a seed file, with the turns that are complete. The
+// caller holds the lock.
+func (h *Handlers) Export(f *world.SeedFile) {
+	for _, th := range h.chats.list {
+		it := world.SeedThread{Profile: th.profile, User: th.creator, Name: th.name}
+		for _, t := range th.turns {
+			if t.status != turnComplete || t.text == "" {
+				continue
+			}
+			turn := seed.Turn{Question: t.query, Answer: t.text, Created: t.created}
+			for _, src := range t.sources {
+				turn.Citations = append(turn.Citations, seed.Citation{Node: src.node.ID, Snippet: src.text, Page: src.page})
+			}
+			it.Turns = append(it.Turns, turn)
+		}
+		if len(it.Turns) > 0 && !th.deleted {
+			f.Threads = append(f.Threads, it)
+		}
+	}
 }

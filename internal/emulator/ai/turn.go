@@ -545,3 +545,6 @@ func (y *streamStyle) render(e *streamEvent, id int, answer string) string {
 	b.WriteString("data: " + text + "\n\n")
 	return y.lines(b.String())
 }
+
+// Tasks returns a task of each kind.
+func Tasks() []world.Task { return []world.Task{nextStep{}} }

@@ -370,3 +370,10 @@ func (h *Handlers) inside(userID string, cm *Comment) bool {
 func (h *Handlers) mayDelete(userID string, cm *Comment) bool {
 	return cm.User == userID || cm.FileShare == "" && h.w.AtLeast(cm.Profile, userID, world.Admin)
 }
+
+// Export adds the comments to a seed file. The caller holds the lock.
+func (h *Handlers) Export(f *world.SeedFile) {
+	for _, cm := range h.Comments.List {
+		f.Comments = append(f.Comments, cm.Comment)
+	}
+}

@@ -397,3 +397,6 @@ func (h *Handlers) FirstFile(c *wire.Call, id string) (wire.Object, error) {
 func tokenEnded() error {
 	return wire.Refuse(http.StatusUnauthorized, world.CodeTokenEnded, "The token is forged or has ended.")
 }
+
+// Tasks returns a task of each kind.
+func Tasks() []world.Task { return []world.Task{expiry{}, grantExpiry{}} }

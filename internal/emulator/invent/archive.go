@@ -2,6 +2,7 @@ package invent
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -42,6 +43,9 @@ type document struct {
 	client string
 	day    time.Time
 }
+
+// Document returns a document, whose type is part of the state of a world.
+func Document() io.ReaderAt { return &document{} }
 
 // Text returns what search and agent read.
 func (d *document) Text() string {

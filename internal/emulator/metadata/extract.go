@@ -276,3 +276,6 @@ func (h *extractor) jobs(c *wire.Call, id string) (wire.Object, error) {
 		{"upsert_file", nil},
 	}}}, c.Check.Refusal()
 }
+
+// Tasks returns a task of each kind.
+func Tasks() []world.Task { return []world.Task{finishJob{}} }

@@ -447,3 +447,25 @@ func listed(allowed []string, value any) (string, bool) {
 	}
 	return allowed[i], true
 }
+
+// Export adds the fields and facts to a seed file. The caller holds the lock.
+func (h *Handlers) Export(f *world.SeedFile) {
+	for _, id := range slices.Sorted(maps.Keys(h.metadata.vocabularies)) {
+		for _, field := range h.metadata.vocabularies[id].fields {
+			it := world.Field{Workspace: id, Name: field.name, Type: field.kind, Origin: field.origin, Created: field.created}
+			if field.into != nil {
+				it.MergedInto = field.into.name
+			}
+			f.Fields = append(f.Fields, it)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(h.metadata.facts)) {
+		for _, key := range slices.Sorted(maps.Keys(h.metadata.facts[id])) {
+			it := h.metadata.facts[id][key]
+			f.Facts = append(f.Facts, world.Fact{
+				Node: id, Field: it.field.name, Value: it.value, Source: it.source, Confidence: it.confidence,
+				Rationale: it.rationale, Updated: it.updated,
+			})
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -395,4 +396,11 @@ func parseDocument(id string, text []byte) (*client, error) {
 	}
 	name := cmp.Or(strings.TrimSpace(d.Name), id)
 	return &client{Client: world.Client{ID: id, Name: name, RedirectURIs: redirects}}, nil
+}
+
+// Export adds the clients to a seed file. The caller holds the lock.
+func (h *Handlers) Export(f *world.SeedFile) {
+	for _, id := range slices.Sorted(maps.Keys(h.oauth.clients)) {
+		f.Clients = append(f.Clients, h.oauth.clients[id].Client)
+	}
 }

@@ -252,3 +252,6 @@ func (h *Handlers) billableMembers(c *wire.Call, id string) (wire.Object, error)
 		}
 	})
 }
+
+// Tasks returns a task of each kind.
+func Tasks() []world.Task { return []world.Task{endPlan{}} }

@@ -279,3 +279,10 @@ func (h *Handlers) listQuickShares(c *wire.Call, in world.Store) (wire.Object, e
 }
 
 const codeNoQuickShares = 10756
+
+// Export adds the QuickShares to a seed file. The caller holds the lock.
+func (h *Handlers) Export(f *world.SeedFile) {
+	for _, id := range h.quickShares.list {
+		f.QuickShares = append(f.QuickShares, *h.quickShares.byID[id])
+	}
+}

@@ -146,3 +146,6 @@ func (h *Handlers) store(u *upload, content world.Version) {
 	u.node = h.storage.PutFile(u.to.Place, u.name, content, u.user).ID
 	h.moveUpload(u, uploadStored, noMessage)
 }
+
+// Tasks returns a task of each kind.
+func Tasks() []world.Task { return []world.Task{nextState{}, nextImport{}} }

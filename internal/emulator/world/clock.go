@@ -25,7 +25,7 @@ type clock struct {
 	source func() time.Time
 	ahead  time.Duration // of the source
 	frozen bool
-	at     time.Time // while frozen
+	at     time.Time // while frozen, or of a snapshot
 	sleeps map[*sleep]bool
 }
 
@@ -208,6 +208,30 @@ func (w *Core) runFirst() {
 	next.task.Do()
 }
 
+// StopClock stores the time in the state, for a snapshot. The caller holds the lock.
+func (w *Core) StopClock() { w.clock.at = w.Now() }
+
+// Restored lets the clock go on from the time of a snapshot whose state has replaced
+// that of the world, and ends all waits. The caller holds the lock.
+func (w *Core) Restored() {
+	c := &w.clock
+	c.set(c.frozen, c.at, c.at.Sub(c.source()))
+	c.mu.Lock()
+	for s := range c.sleeps {
+		s.end()
+	}
+	c.mu.Unlock()
+	w.clockChanged()
+}
+
+// Silence stops the alarms of all tasks, before another state replaces that of the
+// world. The caller holds the lock.
+func (w *Core) Silence() {
+	for i := range w.due {
+		w.due[i].silence()
+	}
+}
+
 // Signal wakes the calls that wait for a change. Its zero value is ready for use.
 type Signal struct {
 	mu   sync.Mutex
@@ -233,3 +257,6 @@ func (s *Signal) Fire() {
 		s.next = nil
 	}
 }
+
+// Tasks returns a task of each kind.
+func Tasks() []Task { return []Task{lapse{}, endMembership{}, indexing{}} }

@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fastio-go/fastio/internal/emulator/blob"
@@ -34,8 +35,9 @@ type Core struct {
 	// OnChange is called with every change of activity and its event, if any.
 	OnChange func(profileID string, fields []string, row *uint32)
 
-	clock clock
-	due   []scheduled // by time
+	changes atomic.Uint64 // of the state
+	clock   clock
+	due     []scheduled // by time
 }
 
 // Records holds the profiles and the credentials, in order of creation.
@@ -121,6 +123,18 @@ func newRecords(o Options) Records {
 		credits:     map[string]int{},
 	}
 }
+
+// Lock locks the state for a change.
+func (w *Core) Lock() {
+	w.RWMutex.Lock()
+	w.Changed()
+}
+
+// Changed counts a change of the state.
+func (w *Core) Changed() { w.changes.Add(1) }
+
+// Changes returns how often the state may have changed so far.
+func (w *Core) Changes() uint64 { return w.changes.Load() }
 
 // Mix is a bijection of 64-bit words without a visible pattern. It has an inverse, so
 // that an id is converted back into its serial, and no map of ids is needed.

@@ -143,9 +143,20 @@ func (w *Tree) Keep(chunks ...*blob.Blob) (Version, error) {
 func SameContent(v Version) Version {
 	same := Version{Content: v.Content, Size: v.Size, Source: v.Source, Origin: v.Origin, Upload: v.Upload}
 	if v.Content == "" && v.Source == nil {
-		same.Source = v.Open() // bytes that are generated follow from the id
+		same.Source = generated{v.ID, v.Size}
 	}
 	return same
+}
+
+// generated are the bytes that follow from the id of another version.
+type generated struct {
+	version string
+	size    int64
+}
+
+// ReadAt implements [io.ReaderAt].
+func (g generated) ReadAt(p []byte, off int64) (int, error) {
+	return Version{ID: g.version, Size: g.size}.Open().ReadAt(p, off)
 }
 
 // written is a source of a short content that can return it as text.
@@ -570,3 +581,32 @@ type unread struct{ io.Seeker }
 
 // Read reports the end of the content.
 func (unread) Read([]byte) (int, error) { return 0, io.EOF }
+
+// kept is a source whose content was stored.
+type kept struct{ content *blob.Blob }
+
+// ReadAt implements [io.ReaderAt].
+func (k kept) ReadAt(p []byte, off int64) (int, error) { return k.content.ReadAt(p, off) }
+
+// KeepSources stores the contents of sources that are no data, so that a snapshot can
+// hold them. The caller holds the lock.
+func (w *Tree) KeepSources() error {
+	for _, n := range w.nodes {
+		for i := range n.Versions {
+			v := &n.Versions[i]
+			switch v.Source.(type) {
+			case nil, *blob.Blob, written, generated, kept:
+				continue
+			}
+			content, err := w.Blobs.Read(v.Open())
+			if err != nil {
+				return err
+			}
+			v.Source = kept{content}
+		}
+	}
+	return nil
+}
+
+// Sources returns a source of each kind beside contents.
+func Sources() []io.ReaderAt { return []io.ReaderAt{generated{}, kept{}} }

@@ -41,6 +41,7 @@ type (
 	Field          = seed.Field
 	Fact           = seed.Fact
 	SeedThread     = seed.Thread
+	SeedFile       = seed.File
 )
 
 // Roles, highest first.

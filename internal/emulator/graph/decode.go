@@ -1,0 +1,386 @@
+package graph
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/blob"
+)
+
+const (
+	depthMost  = 10_000    // of lists in lists
+	stringMost = 128 << 20 // bytes of a text
+)
+
+// Decode reads what Encode has written for pointers to the same types, into fresh values.
+// Pointers in these to one of them lead to that of the arguments. Commit copies the
+// encoded fields to the arguments, which are unchanged before. Open returns the content
+// with a name. Decode reads no further than the end; r should be buffered.
+func (c *Codec) Decode(
+	r *bufio.Reader, open func(name string) (*blob.Blob, error), of ...any,
+) (fresh []any, commit func(), err error) {
+	d := &decoder{Codec: c, r: r, open: open, blobs: map[string]*blob.Blob{}}
+	defer func() {
+		if failure, is := recover().(decodeError); is {
+			err = failure.error
+		}
+	}()
+	values := roots(of)
+	for _, v := range values {
+		d.seen = append(d.seen, v.Addr())
+		fresh = append(fresh, reflect.New(v.Type()).Interface())
+	}
+	made := roots(fresh)
+	d.exactly(len(made), func(i int) {
+		d.expect('\n')
+		d.value(made[i])
+	})
+	return fresh, func() {
+		for i, v := range values {
+			c.assign(v, made[i])
+		}
+	}, nil
+}
+
+// assign copies the encoded fields of a struct.
+func (c *Codec) assign(to, from reflect.Value) {
+	if to.Kind() != reflect.Struct || to.Type() == timeType {
+		to.Set(from)
+		return
+	}
+	for _, f := range c.fields[to.Type()] {
+		c.assign(f.of(to), f.of(from))
+	}
+}
+
+// decodeError is what fail panics with.
+type decodeError struct{ error }
+
+type decoder struct {
+	*Codec
+
+	r      *bufio.Reader
+	offset int64
+	depth  int
+	open   func(name string) (*blob.Blob, error)
+	blobs  map[string]*blob.Blob
+	texts  []string
+	seen   []reflect.Value // pointers and maps
+}
+
+func (d *decoder) fail(format string, args ...any) {
+	panic(decodeError{fmt.Errorf("at byte %d: "+format, append([]any{d.offset}, args...)...)})
+}
+
+func (d *decoder) peek() byte {
+	b, err := d.r.Peek(1)
+	if err != nil {
+		d.broken(err)
+	}
+	return b[0]
+}
+
+func (d *decoder) broken(err error) {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	d.fail("%w", err)
+}
+
+func (d *decoder) next() byte {
+	b, err := d.r.ReadByte()
+	if err != nil {
+		d.broken(err)
+	}
+	d.offset++
+	return b
+}
+
+func (d *decoder) expect(want byte) {
+	if got := d.next(); got != want {
+		d.fail("got %q, want %q", got, want)
+	}
+}
+
+func (d *decoder) word(want string) {
+	for i := range len(want) {
+		d.expect(want[i])
+	}
+}
+
+// null reads null, if it comes next.
+func (d *decoder) null() bool {
+	if d.peek() != 'n' {
+		return false
+	}
+	d.word("null")
+	return true
+}
+
+// literal reads a number.
+func (d *decoder) literal() string {
+	var b []byte
+	for {
+		if next := d.peek(); next == ',' || next == ']' || len(b) == 32 {
+			return string(b)
+		}
+		b = append(b, d.next())
+	}
+}
+
+// index reads the number of one of so many things.
+func (d *decoder) index(count int) int {
+	n, err := strconv.ParseUint(d.literal(), 10, 32)
+	if err != nil || n >= uint64(count) { //nolint:gosec // a count
+		d.fail("got a reference to what does not exist")
+	}
+	return int(n)
+}
+
+// list reads a list, calling part for each.
+func (d *decoder) list(part func(i int)) {
+	d.depth++
+	if d.depth > depthMost {
+		d.fail("more than %d levels", depthMost)
+	}
+	d.expect('[')
+	for i := 0; d.peek() != ']'; i++ {
+		if i > 0 {
+			d.expect(',')
+		}
+		part(i)
+	}
+	d.next()
+	d.depth--
+}
+
+// exactly reads a list of so many parts.
+func (d *decoder) exactly(count int, part func(i int)) {
+	n := 0
+	d.list(func(i int) {
+		if i >= count {
+			d.fail("more than %d parts", count)
+		}
+		n++
+		part(i)
+	})
+	if n != count {
+		d.fail("got %d parts, want %d", n, count)
+	}
+}
+
+// value reads an addressable value.
+func (d *decoder) value(v reflect.Value) {
+	t := v.Type()
+	switch t.Kind() {
+	case reflect.Bool:
+		v.SetBool(d.peek() == 't')
+		d.word(strconv.FormatBool(v.Bool()))
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		n, err := strconv.ParseInt(d.literal(), 10, t.Bits())
+		d.check(err)
+		v.SetInt(n)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		n, err := strconv.ParseUint(d.literal(), 10, t.Bits())
+		d.check(err)
+		v.SetUint(n)
+	case reflect.Float32, reflect.Float64:
+		n, err := strconv.ParseFloat(d.literal(), t.Bits())
+		d.check(err)
+		v.SetFloat(n)
+	case reflect.String:
+		v.SetString(d.text())
+	case reflect.Struct:
+		if t == timeType {
+			d.check(v.Addr().Interface().(*time.Time).UnmarshalText([]byte(d.text()))) //nolint:forcetypeassert // its type
+			return
+		}
+		fields := d.fields[t]
+		d.exactly(len(fields), func(i int) { d.value(fields[i].of(v)) })
+	case reflect.Array:
+		d.exactly(v.Len(), func(i int) { d.value(v.Index(i)) })
+	case reflect.Slice:
+		d.slice(v)
+	case reflect.Pointer:
+		d.pointer(v)
+	case reflect.Map:
+		d.maps(v)
+	case reflect.Interface:
+		d.dynamic(v)
+	default:
+		d.fail("a value of type %s cannot be held", t)
+	}
+}
+
+func (d *decoder) check(err error) {
+	if err != nil {
+		d.fail("%w", err)
+	}
+}
+
+// text reads a text, the number of one, or the name of a content.
+func (d *decoder) text() string {
+	switch d.peek() {
+	case '"':
+		s := d.quoted()
+		if s != "" {
+			d.texts = append(d.texts, s)
+		}
+		return s
+	case '[':
+		b := d.content()
+		if b.Size() > stringMost {
+			d.fail("a text of %d bytes", b.Size())
+		}
+		text, whole := b.Text()
+		if !whole {
+			bytes, err := io.ReadAll(io.NewSectionReader(b, 0, b.Size()))
+			d.check(err)
+			text = string(bytes)
+		}
+		d.texts = append(d.texts, text)
+		return text
+	}
+	return d.texts[d.index(len(d.texts))]
+}
+
+// quoted reads a string.
+func (d *decoder) quoted() string {
+	raw := []byte{d.next()}
+	plain := true
+	for {
+		b := d.next()
+		raw = append(raw, b)
+		switch {
+		case b == '"' && plain:
+			return string(raw[1 : len(raw)-1])
+		case b == '"':
+			var s string
+			d.check(json.Unmarshal(raw, &s))
+			return s
+		case b == '\\':
+			plain = false
+			raw = append(raw, d.next())
+		case b < ' ', b > '~':
+			plain = false
+		}
+		if len(raw) > TextMost*8 {
+			d.fail("a string is too long")
+		}
+	}
+}
+
+// content reads the name of a content in a list.
+func (d *decoder) content() (b *blob.Blob) {
+	d.exactly(1, func(int) {
+		name := d.quoted()
+		b = d.blobs[name]
+		if b == nil {
+			var err error
+			b, err = d.open(name)
+			d.check(err)
+			d.blobs[name] = b
+		}
+	})
+	return b
+}
+
+func (d *decoder) slice(v reflect.Value) {
+	t := v.Type()
+	switch {
+	case d.null():
+	case t.Elem().Kind() == reflect.Uint8:
+		v.Set(reflect.ValueOf([]byte(d.text())).Convert(t))
+	default:
+		v.Set(reflect.MakeSlice(t, 0, 0))
+		d.list(func(i int) {
+			v.Grow(1)
+			v.SetLen(i + 1)
+			d.value(v.Index(i))
+		})
+		if v.Cap() > v.Len()+v.Len()/8 {
+			v.Set(reflect.AppendSlice(reflect.MakeSlice(t, 0, v.Len()), v))
+		}
+	}
+}
+
+// repeated reads null, or the number of a pointer or map.
+func (d *decoder) repeated(v reflect.Value) bool {
+	switch {
+	case d.null():
+		return true
+	case d.peek() == '[':
+		return false
+	}
+	was := d.seen[d.index(len(d.seen))]
+	if was.Type() != v.Type() {
+		d.fail("got a reference to a %s, want a %s", was.Type(), v.Type())
+	}
+	v.Set(was)
+	return true
+}
+
+func (d *decoder) pointer(v reflect.Value) {
+	if d.repeated(v) {
+		return
+	}
+	if v.Type() == blobType {
+		v.Set(reflect.ValueOf(blob.Join(d.content())))
+		d.seen = append(d.seen, addressable(v))
+		return
+	}
+	v.Set(reflect.New(v.Type().Elem()))
+	d.seen = append(d.seen, addressable(v))
+	d.exactly(1, func(int) { d.value(v.Elem()) })
+}
+
+func (d *decoder) maps(v reflect.Value) {
+	if d.repeated(v) {
+		return
+	}
+	t := v.Type()
+	v.Set(reflect.MakeMap(t))
+	d.seen = append(d.seen, addressable(v))
+	key := reflect.New(t.Key()).Elem()
+	whole := true
+	d.list(func(i int) {
+		whole = i%2 == 1
+		if !whole {
+			key = reflect.New(t.Key()).Elem()
+			d.value(key)
+			return
+		}
+		value := reflect.New(t.Elem()).Elem()
+		d.value(value)
+		v.SetMapIndex(key, value)
+	})
+	if !whole {
+		d.fail("a key without a value")
+	}
+}
+
+// dynamic reads an interface.
+func (d *decoder) dynamic(v reflect.Value) {
+	if d.null() {
+		return
+	}
+	var held reflect.Value
+	d.exactly(2, func(i int) {
+		if i == 0 {
+			t := d.held[d.index(len(d.held))]
+			if !t.AssignableTo(v.Type()) {
+				d.fail("a %s is no %s", t, v.Type())
+			}
+			held = reflect.New(t).Elem()
+			return
+		}
+		d.value(held)
+	})
+	v.Set(held)
+}

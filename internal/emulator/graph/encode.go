@@ -1,0 +1,313 @@
+package graph
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/fastio-go/fastio/internal/emulator/blob"
+)
+
+// TextMost is the longest text, in bytes, that is no content.
+const TextMost = 1 << 10
+
+// Encode writes the values behind pointers. It returns the contents by name, which is
+// their SHA-256.
+func (c *Codec) Encode(w io.Writer, of ...any) (map[string]Content, error) {
+	e := &encoder{
+		Codec: c, w: bufio.NewWriterSize(w, 1<<16), contents: map[string]Content{}, texts: map[string]int{},
+		seen: map[identity]int{}, numbers: map[reflect.Type]int{},
+	}
+	for i, t := range c.held {
+		e.numbers[t] = i
+	}
+	values := roots(of)
+	for _, v := range values {
+		e.seen[identity{v.Addr().Pointer(), v.Addr().Type()}] = len(e.seen)
+	}
+	for i, v := range values {
+		e.raw([]string{"[\n", ",\n"}[min(i, 1)])
+		e.list(v.Type(), func() { e.fields(v) })
+	}
+	e.raw("]")
+	return e.contents, cmp.Or(e.err, e.w.Flush())
+}
+
+// identity is that of a pointer or map.
+type identity struct {
+	at   uintptr
+	kind reflect.Type
+}
+
+type encoder struct {
+	*Codec
+
+	w        *bufio.Writer
+	contents map[string]Content
+	texts    map[string]int
+	seen     map[identity]int
+	numbers  map[reflect.Type]int // of the types that interfaces hold
+	buffer   []byte
+	path     []string // for errors
+	err      error
+}
+
+func (e *encoder) raw(text string) { _, _ = e.w.WriteString(text) } // Flush returns the error
+
+func (e *encoder) number(n int64) {
+	e.buffer = strconv.AppendInt(e.buffer[:0], n, 10)
+	_, _ = e.w.Write(e.buffer)
+}
+
+func (e *encoder) fail(format string, args ...any) {
+	if e.err == nil {
+		e.err = fmt.Errorf("%s: %s", strings.Join(e.path, "."), fmt.Sprintf(format, args...))
+	}
+	e.raw("null")
+}
+
+// list writes a list, whose parts are in the path of errors as those of a type.
+func (e *encoder) list(t reflect.Type, parts func()) {
+	e.path = append(e.path, t.String())
+	e.raw("[")
+	parts()
+	e.raw("]")
+	e.path = e.path[:len(e.path)-1]
+}
+
+// fields writes the fields of a struct.
+func (e *encoder) fields(v reflect.Value) {
+	for i, f := range e.Codec.fields[v.Type()] {
+		if i > 0 {
+			e.raw(",")
+		}
+		e.path[len(e.path)-1] = f.name
+		e.value(f.of(v))
+	}
+}
+
+// value writes an addressable value.
+func (e *encoder) value(v reflect.Value) {
+	t := v.Type()
+	switch t.Kind() {
+	case reflect.Bool:
+		e.raw(strconv.FormatBool(v.Bool()))
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		e.number(v.Int())
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		e.buffer = strconv.AppendUint(e.buffer[:0], v.Uint(), 10)
+		_, _ = e.w.Write(e.buffer)
+	case reflect.Float32, reflect.Float64:
+		text, err := json.Marshal(v.Float())
+		if err != nil {
+			e.fail("%v", err)
+		}
+		e.raw(string(text))
+	case reflect.String:
+		e.text(v.String())
+	case reflect.Struct:
+		if t == timeType {
+			e.time(*v.Addr().Interface().(*time.Time)) //nolint:forcetypeassert // its type
+			return
+		}
+		e.list(t, func() { e.fields(v) })
+	case reflect.Slice, reflect.Array:
+		e.items(v)
+	case reflect.Pointer:
+		e.pointer(v)
+	case reflect.Map:
+		e.maps(v)
+	case reflect.Interface:
+		e.dynamic(v)
+	default:
+		e.fail("a value of type %s cannot be held", t)
+	}
+}
+
+func (e *encoder) time(t time.Time) {
+	text, err := t.MarshalText()
+	if err != nil {
+		e.fail("%v", err)
+		return
+	}
+	e.text(string(text))
+}
+
+// text writes a text: its number if it occurred before.
+func (e *encoder) text(s string) {
+	if s == "" {
+		e.raw(`""`)
+		return
+	}
+	if n, known := e.texts[s]; known {
+		e.number(int64(n))
+		return
+	}
+	e.texts[s] = len(e.texts)
+	if !IsShort(s) {
+		e.raw(`["` + e.content(strings.NewReader(s)) + `"]`)
+		return
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+		var b bytes.Buffer
+		j := json.NewEncoder(&b)
+		j.SetEscapeHTML(false)
+		if err := j.Encode(s); err != nil {
+			e.fail("%v", err)
+		}
+		e.raw(strings.TrimSuffix(b.String(), "\n"))
+		return
+	}
+	e.raw(`"` + s + `"`)
+}
+
+// content returns the name of a content.
+func (e *encoder) content(c Content) string {
+	name, err := Name(c)
+	if err != nil {
+		e.fail("%v", err)
+	}
+	e.contents[name] = c
+	return name
+}
+
+// Name returns the name of a content: its SHA-256 in hexadecimal.
+func Name(c Content) (string, error) {
+	if b, is := c.(*blob.Blob); is {
+		return b.Sum(), nil
+	}
+	h := sha256.New()
+	_, err := io.Copy(h, io.NewSectionReader(c, 0, c.Size()))
+	return hex.EncodeToString(h.Sum(nil)), err
+}
+
+// IsShort reports whether a text is written as such, and is no content.
+func IsShort(text string) bool { return len(text) <= TextMost && utf8.ValidString(text) }
+
+// items writes a slice or an array.
+func (e *encoder) items(v reflect.Value) {
+	t := v.Type()
+	switch {
+	case t.Kind() == reflect.Slice && v.IsNil():
+		e.raw("null")
+		return
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
+		e.text(string(v.Bytes()))
+		return
+	}
+	e.list(t, func() {
+		for i := range v.Len() {
+			if i > 0 {
+				e.raw(",")
+			}
+			e.value(v.Index(i))
+		}
+	})
+}
+
+// repeated writes null or the number of a pointer or map that occurred before.
+func (e *encoder) repeated(v reflect.Value) bool {
+	if v.IsNil() {
+		e.raw("null")
+		return true
+	}
+	id := identity{v.Pointer(), v.Type()}
+	n, known := e.seen[id]
+	if known {
+		e.number(int64(n))
+		return true
+	}
+	e.seen[id] = len(e.seen)
+	return false
+}
+
+func (e *encoder) pointer(v reflect.Value) {
+	switch {
+	case e.repeated(v):
+	case v.Type() == blobType:
+		e.raw(`["` + e.content(v.Interface().(*blob.Blob)) + `"]`) //nolint:forcetypeassert // its type
+	default:
+		e.list(v.Type(), func() { e.value(v.Elem()) })
+	}
+}
+
+func (e *encoder) maps(v reflect.Value) {
+	if e.repeated(v) {
+		return
+	}
+	keys := v.MapKeys()
+	slices.SortFunc(keys, compare)
+	e.list(v.Type(), func() {
+		for i, key := range keys {
+			if i > 0 {
+				e.raw(",")
+			}
+			e.value(addressable(key))
+			e.raw(",")
+			e.value(addressable(v.MapIndex(key)))
+		}
+	})
+}
+
+// dynamic writes an interface.
+func (e *encoder) dynamic(v reflect.Value) {
+	if v.IsNil() {
+		e.raw("null")
+		return
+	}
+	n, known := e.numbers[v.Elem().Type()]
+	if !known {
+		e.fail("the interface holds the type %s, which is not registered", v.Elem().Type())
+		return
+	}
+	e.list(v.Elem().Type(), func() {
+		e.number(int64(n))
+		e.raw(",")
+		e.value(addressable(v.Elem()))
+	})
+}
+
+// addressable returns a copy of a value that has an address.
+func addressable(v reflect.Value) reflect.Value {
+	p := reflect.New(v.Type()).Elem()
+	p.Set(v)
+	return p
+}
+
+// compare orders the keys of a map.
+func compare(a, b reflect.Value) int {
+	switch a.Kind() { //nolint:exhaustive // other keys do not occur, which Check tests
+	case reflect.String:
+		return strings.Compare(a.String(), b.String())
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return cmp.Compare(a.Int(), b.Int())
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return cmp.Compare(a.Uint(), b.Uint())
+	case reflect.Bool:
+		return cmp.Compare(strconv.FormatBool(a.Bool()), strconv.FormatBool(b.Bool()))
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if order := compare(a.Field(i), b.Field(i)); order != 0 {
+				return order
+			}
+		}
+	case reflect.Array:
+		for i := range a.Len() {
+			if order := compare(a.Index(i), b.Index(i)); order != 0 {
+				return order
+			}
+		}
+	}
+	return 0
+}

@@ -1,0 +1,133 @@
+package seedfile
+
+import (
+	"encoding/json"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
+)
+
+// Write writes a seed file, with an object in each line. It leaves out references to
+// objects that are not in the file, and objects that require such a reference.
+func Write(w io.Writer, f *seed.File) error {
+	all := *f
+	copyDeep(reflect.ValueOf(&all).Elem())
+	prune(reflect.ValueOf(&all).Elem())
+	out := json.NewEncoder(w)
+	out.SetEscapeHTML(false)
+	before := "{\n"
+	for field, list := range reflect.ValueOf(all).Fields() {
+		if list.Len() == 0 {
+			continue
+		}
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		next := before + `"` + name + "\": [\n"
+		for i := range list.Len() {
+			if _, err := io.WriteString(w, next); err != nil {
+				return err
+			}
+			if err := out.Encode(list.Index(i).Interface()); err != nil {
+				return err
+			}
+			next = ","
+		}
+		before = "],\n"
+	}
+	end := "]}\n"
+	if before == "{\n" {
+		end = "{}\n"
+	}
+	_, err := io.WriteString(w, end)
+	return err
+}
+
+// copyDeep replaces the slices and pointers in a value by copies.
+func copyDeep(v reflect.Value) {
+	switch v.Kind() { //nolint:exhaustive // the others are not changed
+	case reflect.Slice:
+		list := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
+		reflect.Copy(list, v)
+		if !v.IsNil() {
+			v.Set(list)
+		}
+		for i := range v.Len() {
+			copyDeep(v.Index(i))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() {
+			p := reflect.New(v.Type().Elem())
+			p.Elem().Set(v.Elem())
+			v.Set(p)
+			copyDeep(p.Elem())
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for _, field := range v.Fields() {
+			copyDeep(field)
+		}
+	}
+}
+
+// prune removes the references in a file that lead to no object of it, and the objects
+// that require such a reference, until there are none.
+func prune(file reflect.Value) {
+	for removed := true; removed; {
+		removed = false
+		kinds := map[string]string{}
+		walk(file, "", "", func(v reflect.Value, tag reflect.StructTag, _ string) {
+			if kind := tag.Get("id"); kind != "" {
+				kinds[plain(v.String())] = kind
+			}
+		})
+		for _, list := range file.Fields() {
+			kept := reflect.MakeSlice(list.Type(), 0, list.Len())
+			for i := range list.Len() {
+				if pruneObject(list.Index(i), kinds) {
+					kept = reflect.Append(kept, list.Index(i))
+				}
+			}
+			removed = removed || kept.Len() < list.Len()
+			list.Set(kept)
+		}
+	}
+}
+
+// pruneObject removes the references of an object to what has no kind, and returns false
+// if it requires one of them.
+func pruneObject(object reflect.Value, kinds map[string]string) (whole bool) {
+	whole = true
+	walk(object, "", "", func(v reflect.Value, tag reflect.StructTag, _ string) {
+		ref, name := tag.Get("ref"), v.String()
+		isScope := ref == "scope"
+		if isScope {
+			parts := strings.Split(name, ":")
+			ref, name = parts[0], parts[1]
+		}
+		known := name == "*" || slices.Contains(strings.Fields(ref), kinds[plain(name)])
+		if ref == "" || ref == "any" || known {
+			return
+		}
+		whole = whole && !isScope && tag.Get("required") == ""
+		v.SetString("")
+	})
+	removeEmpty(object)
+	return whole
+}
+
+// removeEmpty removes the empty texts from the lists of texts in a struct.
+func removeEmpty(v reflect.Value) {
+	for _, field := range v.Fields() {
+		switch list := field.Addr().Interface().(type) {
+		case *[]string:
+			*list = slices.DeleteFunc(*list, func(text string) bool { return text == "" })
+		case *seed.AIPolicy:
+			removeEmpty(field)
+		}
+	}
+}

@@ -1,0 +1,324 @@
+package emulator
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"cmp"
+	"compress/flate"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator/ai"
+	"github.com/fastio-go/fastio/internal/emulator/blob"
+	"github.com/fastio-go/fastio/internal/emulator/fileshares"
+	"github.com/fastio-go/fastio/internal/emulator/graph"
+	"github.com/fastio-go/fastio/internal/emulator/howto"
+	"github.com/fastio-go/fastio/internal/emulator/invent"
+	"github.com/fastio-go/fastio/internal/emulator/metadata"
+	"github.com/fastio-go/fastio/internal/emulator/orgs"
+	"github.com/fastio-go/fastio/internal/emulator/seedfile"
+	"github.com/fastio-go/fastio/internal/emulator/uploads"
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+	"github.com/fastio-go/fastio/internal/emulator/world"
+)
+
+// roots returns the server, the world and the areas.
+func (s *Server) roots() []any {
+	return []any{
+		s, s.World, s.accountArea, s.activityArea, s.aiArea, s.commentsArea, s.eventsArea, s.filesharesArea, s.metadataArea,
+		s.oauthArea, s.orgsArea, s.quicksharesArea, s.realtimeArea, s.signinArea, s.assets, s.howto, s.members, s.search,
+		s.shares, s.storage, s.system, s.uploads, s.workspaces,
+	}
+}
+
+// Reasons why a snapshot leaves out a field.
+const (
+	isLock   = "it has no state between calls"
+	isWiring = "New sets it"
+	isLive   = "it belongs to calls under way, which a restored server does not have"
+	isRecord = "it is for tests, and no state of the platform"
+	isMade   = "it follows from other fields"
+)
+
+// codec returns the codec of the state of servers.
+var codec = sync.OnceValue(func() *graph.Codec { //nolint:gochecknoglobals // its tables are made once
+	held := []any{wire.Object(nil), []wire.Object(nil), invent.Document()}
+	for _, source := range world.Sources() {
+		held = append(held, source)
+	}
+	for _, tasks := range [][]world.Task{
+		ai.Tasks(), fileshares.Tasks(), howto.Tasks(), metadata.Tasks(), orgs.Tasks(), uploads.Tasks(), world.Tasks(),
+	} {
+		for _, t := range tasks {
+			held = append(held, t)
+		}
+	}
+	return graph.New(held, map[string]string{
+		"sync.Mutex": isLock, "sync.RWMutex": isLock,
+		"world.Signal": isLive, "world.clock.sleeps": isLive, "world.scheduled.alarm": isLive,
+		"world.Activity.changes": isLive, "world.Activity.Cut": isLive, "realtime.Handlers.sockets": isLive,
+		"emulator.Server.mux": isWiring, "emulator.Server.routes": isWiring, "world.clock.source": isWiring,
+		"seed.Options.Clock": isWiring, "seed.OAuthOptions.Fetch": isWiring, "world.Core.OnChange": isWiring,
+		"world.World.OnUser": isWiring, "storage.Handlers.NodeFacts": isWiring, "storage.Handlers.Uploaded": isWiring,
+		"system.Handlers.AllRoutes": isWiring, "oauth.Handlers.pages": isWiring, "world.Tree.Blobs": isWiring,
+		"realtime.Handlers.messageFaults": isWiring, "realtime.Handlers.closed": isWiring,
+		"emulator.Server.record": isRecord, "emulator.Server.refusals": isRecord, "emulator.Server.start": isRecord,
+		"world.Core.changes":          isRecord,
+		"emulator.disagreement.edits": isMade, "emulator.disagreement.from": isMade, "emulator.disagreement.moved": isMade,
+		"world.clock.ahead": isMade,
+	}, New(seed.Options{}).roots()...)
+})
+
+// version returns the version of the state. The number is raised when a field has another
+// meaning and the same type.
+func version() string { return "1." + codec().Version() }
+
+// saved is a state: its JSON, and the contents in it by name.
+type saved struct {
+	state    *blob.Blob
+	contents map[string]graph.Content
+}
+
+// writeState writes the state as JSON, and returns the contents in it by name. The
+// caller holds the lock.
+func (s *Server) writeState(w io.Writer) (map[string]graph.Content, error) {
+	if err := s.KeepSources(); err != nil {
+		return nil, err
+	}
+	s.StopClock()
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	s.limits.mu.Lock()
+	defer s.limits.mu.Unlock()
+	if _, err := fmt.Fprintf(w, "{\"version\":%q,\"state\":\n", version()); err != nil {
+		return nil, err
+	}
+	contents, err := codec().Encode(w, s.roots()...)
+	if err != nil {
+		return nil, fmt.Errorf("the state cannot be saved: %w", err)
+	}
+	_, err = io.WriteString(w, "}\n")
+	return contents, err
+}
+
+// readState replaces the state by one of writeState. Open returns a content by its name.
+// If there is an error, the state is unchanged.
+func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, error)) error {
+	buffered := bufio.NewReaderSize(r, 1<<16)
+	head, err := buffered.ReadSlice('\n')
+	var theirs string
+	if _, scanned := fmt.Sscanf(string(head), `{"version":%q,"state":`, &theirs); cmp.Or(err, scanned) != nil {
+		return errors.New("this is not the state of an emulator")
+	}
+	if own := version(); theirs != own {
+		return fmt.Errorf("the snapshot has the state of version %s, this emulator reads version %s: "+
+			"unzip it and load its seed.json instead", theirs, own)
+	}
+	fresh, commit, err := codec().Decode(buffered, open, s.roots()...)
+	if err != nil {
+		return fmt.Errorf("the state is damaged: %w", err)
+	}
+	rest, err := io.ReadAll(io.LimitReader(buffered, 3))
+	if err != nil || string(rest) != "}\n" {
+		return errors.New("the state is damaged: its end is missing")
+	}
+	rules := fresh[0].(*Server).faults.disagreements //nolint:forcetypeassert // the first root
+	for i, d := range rules {
+		rules[i], err = s.newDisagreement(d.given)
+		if err != nil {
+			return err
+		}
+	}
+	s.DropSockets("")
+	s.Lock()
+	defer s.Unlock()
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	s.limits.mu.Lock()
+	defer s.limits.mu.Unlock()
+	s.Silence()
+	commit()
+	s.route()
+	s.Restored()
+	return nil
+}
+
+// MarkStart makes the present state the one that [Server.Reset] restores.
+func (s *Server) MarkStart() error {
+	var text bytes.Buffer
+	s.Lock()
+	defer s.Unlock()
+	contents, err := s.writeState(&text)
+	if err != nil {
+		return err
+	}
+	state, err := s.Blobs.Keep(text.Bytes())
+	s.start = saved{state, contents}
+	return err
+}
+
+// Reset restores the state of the latest [Server.MarkStart] or [Server.Restore].
+func (s *Server) Reset() error {
+	s.RLock()
+	start := s.start
+	s.RUnlock()
+	if start.state == nil {
+		return errors.New("emulator: no state was marked as the start")
+	}
+	return s.readState(io.NewSectionReader(start.state, 0, start.state.Size()), func(name string) (*blob.Blob, error) {
+		c := start.contents[name]
+		if b, is := c.(*blob.Blob); is {
+			return b, nil
+		}
+		return s.Blobs.Read(io.NewSectionReader(c, 0, c.Size()))
+	})
+}
+
+// Names of the files of a snapshot.
+const (
+	seedName  = "seed.json"
+	stateName = "state.json"
+	blobsName = "blobs/"
+)
+
+// Snapshot writes the state as a zip file: seed.json, a seed file with what is in it, as
+// a person would write it; state.json, the whole state; and a file for each long
+// content. Calls wait until w has taken the JSON files.
+func (s *Server) Snapshot(w io.Writer) error {
+	z := zip.NewWriter(w)
+	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(w, flate.BestSpeed)
+	})
+	contents, err := s.writeFiles(z)
+	if err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(contents)) {
+		out, err := z.Create(blobsName + name)
+		if err != nil {
+			return err
+		}
+		c := contents[name]
+		if _, err := io.Copy(out, io.NewSectionReader(c, 0, c.Size())); err != nil {
+			return err
+		}
+	}
+	return z.Close()
+}
+
+// writeFiles writes the JSON files of a snapshot, and returns the contents by name.
+func (s *Server) writeFiles(z *zip.Writer) (map[string]graph.Content, error) {
+	s.Lock()
+	defer s.Unlock()
+	contents := map[string]graph.Content{}
+	f, err := s.export(contents)
+	if err != nil {
+		return nil, err
+	}
+	out, err := z.Create(seedName)
+	if err == nil {
+		err = seedfile.Write(out, f)
+	}
+	if err == nil {
+		out, err = z.Create(stateName)
+	}
+	if err != nil {
+		return nil, err
+	}
+	more, err := s.writeState(out)
+	maps.Copy(contents, more)
+	return contents, err
+}
+
+// export returns the state as a seed file. Contents that are not short are added to
+// contents, and named in the file. The caller holds the lock.
+func (s *Server) export(contents map[string]graph.Content) (*seed.File, error) {
+	f := new(seed.File)
+	var failed error
+	s.World.Export(f, func(v *seed.Version) {
+		if err := exportContent(v, contents); err != nil {
+			failed = fmt.Errorf("the version %s cannot be saved: %w", v.ID, err)
+		}
+	})
+	s.quicksharesArea.Export(f)
+	s.oauthArea.Export(f)
+	s.commentsArea.Export(f)
+	s.metadataArea.Export(f)
+	s.aiArea.Export(f)
+	announced := []string{"comment_created", "comment_mentioned", "comment_replied", "ai_chat_created", "ai_chat_new_message"}
+	f.Events = slices.DeleteFunc(f.Events, func(e seed.Event) bool { return slices.Contains(announced, e.Name) }) // load adds them
+	return f, failed
+}
+
+// exportContent makes the content of a version a text if it is short, and otherwise a
+// file. One that follows from the version stays out.
+func exportContent(v *seed.Version, contents map[string]graph.Content) error {
+	if v.Content == "" && v.Source == nil {
+		return nil
+	}
+	var c graph.Content = v.Open()
+	if b, is := v.Source.(*blob.Blob); is {
+		c = b
+	}
+	v.Content, v.Size = "", 0
+	if c.Size() <= graph.TextMost {
+		text, err := io.ReadAll(io.NewSectionReader(c, 0, c.Size()))
+		if err != nil {
+			return err
+		}
+		if graph.IsShort(string(text)) {
+			v.Content = string(text)
+			return nil
+		}
+	}
+	name, err := graph.Name(c)
+	v.File, contents[name] = blobsName+name, c
+	return err
+}
+
+// Restore replaces the state by that of a snapshot, also the options apart from Clock and
+// OAuth.Fetch, and the clock goes on from its time. Sockets are dropped, and calls that
+// wait return. If there is an error, the state is unchanged.
+func (s *Server) Restore(r io.Reader) error {
+	file, err := s.Blobs.Read(r)
+	if err != nil {
+		return err
+	}
+	z, err := zip.NewReader(file, file.Size())
+	if err != nil {
+		return fmt.Errorf("emulator: the snapshot cannot be read: %w", err)
+	}
+	state, err := z.Open(stateName)
+	if err != nil {
+		return fmt.Errorf("emulator: this is no snapshot: %w", err)
+	}
+	defer func() { _ = state.Close() }()
+	err = s.readState(state, func(name string) (*blob.Blob, error) { return s.readContent(z, name) })
+	if err != nil {
+		return fmt.Errorf("emulator: %w", err)
+	}
+	return s.MarkStart()
+}
+
+// readContent returns a content of a snapshot, whose name must be its hash.
+func (s *Server) readContent(z *zip.Reader, name string) (*blob.Blob, error) {
+	in, err := z.Open(blobsName + name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = in.Close() }()
+	sum := sha256.New()
+	b, err := s.Blobs.Read(io.TeeReader(in, sum))
+	if err == nil && hex.EncodeToString(sum.Sum(nil)) != name {
+		err = fmt.Errorf("%s has another content", blobsName+name)
+	}
+	return b, err
+}

@@ -1,0 +1,101 @@
+package world
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/fastio-go/fastio/internal/emulator/wire"
+)
+
+// exportedEvents is how many events [World.Export] returns, the latest ones.
+const exportedEvents = 10_000
+
+// Export adds what is in the world to a seed file: profiles, nodes, members, invitations,
+// API keys and the latest events. Content moves the content of a version to a file
+// unless it is short. The caller holds the lock.
+func (w *World) Export(f *SeedFile, content func(*Version)) {
+	for _, id := range slices.Sorted(maps.Keys(w.users)) {
+		f.Users = append(f.Users, w.users[id].Value)
+	}
+	for _, id := range w.orgList {
+		f.Orgs = append(f.Orgs, w.orgs[id].Value)
+	}
+	for _, id := range w.workspaceList {
+		f.Workspaces = append(f.Workspaces, w.workspaces[id].Value)
+	}
+	for _, id := range w.shareList {
+		f.Shares = append(f.Shares, SeedShare(w.shares[id].Value))
+	}
+	for _, id := range w.nodeList {
+		n := SeedNode(*w.nodes[id])
+		n.Content, n.Size, n.Versions = "", 0, slices.Clone(n.Versions)
+		for i := range n.Versions {
+			content(&n.Versions[i])
+		}
+		f.Nodes = append(f.Nodes, n)
+	}
+	for _, id := range w.fileShareList {
+		f.FileShares = append(f.FileShares, w.fileShares[id].SeedFileShare)
+	}
+	for _, profile := range slices.Sorted(maps.Keys(w.members)) {
+		for _, user := range w.MembersOf(profile) {
+			m := w.members[profile][user]
+			kept := SeedMembership{Profile: profile, User: user, Role: m.Role, Notify: m.Notify, Expires: m.Expires}
+			if m.added != 0 {
+				kept.Added = time.Unix(m.added, 0).UTC()
+			}
+			f.Members = append(f.Members, kept)
+		}
+	}
+	for _, v := range w.invitations {
+		f.Invitations = append(f.Invitations, v.SeedInvitation)
+	}
+	for _, token := range slices.Sorted(maps.Keys(w.credentials)) {
+		if k := w.credentials[token]; k.Kind == wire.APIKey {
+			f.Keys = append(f.Keys, k.Key)
+		}
+	}
+	usual := map[string]EventKind{}
+	for n := max(0, len(w.Log.Entries)-exportedEvents); n < len(w.Log.Entries); n++ {
+		f.Events = append(f.Events, w.exportEvent(Number(n), usual))
+	}
+}
+
+// exportEvent returns an event of the log without what follows from its name.
+func (w *World) exportEvent(n uint32, usual map[string]EventKind) Event {
+	l := &w.Log
+	entry := &l.Entries[n]
+	k, at, actor := l.Kinds.Values[entry.Kind], l.Places.Values[entry.Place], l.Actors.Values[entry.Actor]
+	if _, known := usual[k.Event]; !known {
+		usual[k.Event] = kindOf(k.Event)
+	}
+	own := func(value, usual string) string {
+		if value == usual {
+			return ""
+		}
+		return value
+	}
+	u := usual[k.Event]
+	e := Event{
+		ID: l.ID(n), Name: k.Event,
+		Category: own(k.Category, u.Category), SubCategory: own(k.Sub, u.Sub), Visibility: own(k.Visibility, u.Visibility),
+		Permission: own(k.Permission, u.Permission), Severity: own(k.Severity, u.Severity),
+		Notification: own(k.Notification, u.Notification),
+		Org:          at.Org, Workspace: at.Workspace, Share: at.Share,
+		User: l.Names.Values[entry.User], CallingUser: l.Names.Values[entry.Caller],
+		Object: l.ObjectID(entry.Object), ObjectName: l.ObjectName(n, entry.Object),
+		Unattributed: actor == Actor{}, Created: time.Unix(entry.Created, 0).UTC(),
+	}
+	if !e.Unattributed {
+		e.Actor = &actor
+	}
+	if shown := time.Unix(0, entry.Shown).UTC(); shown.After(w.Now()) {
+		e.VisibleAt = shown
+	}
+	if d := l.details[n]; d != nil {
+		e.Parent, e.Description, e.AgentDelegation = d.parent, d.description, d.Delegation
+		e.Extra, e.IP, e.Country, e.Telemetry = d.Extra, d.IP, d.Country, d.Telemetry
+	}
+	return e
+}
