@@ -20,12 +20,16 @@ import (
 type CheckpointStore struct {
 	Bucket jetstream.KeyValue
 	Epoch  uint64 // of the lease of the caller; 0 without leases
+
+	scope string // part of the keys: of an account
 }
 
 // checkpointVersion begins the first line of a checkpoint, before its epoch.
 const checkpointVersion = "fastio-checkpoint-1 "
 
-func checkpointKey(name string) string { return "checkpoint." + token(name) }
+const checkpointPrefix = "checkpoint."
+
+func (s CheckpointStore) key(name string) string { return checkpointPrefix + s.scope + token(name) }
 
 // Load returns the checkpoint of that name.
 //
@@ -77,7 +81,7 @@ func (s CheckpointStore) Save(ctx context.Context, name string, c events.Checkpo
 // its key, all zero if there is no key. A key that was only claimed has an epoch and a
 // revision, but no checkpoint.
 func (s CheckpointStore) read(ctx context.Context, name string) (events.Checkpoint, uint64, uint64, error) {
-	entry, err := s.Bucket.Get(ctx, checkpointKey(name))
+	entry, err := s.Bucket.Get(ctx, s.key(name))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return events.Checkpoint{}, 0, 0, nil
 	}
@@ -101,7 +105,7 @@ func (s CheckpointStore) read(ctx context.Context, name string) (events.Checkpoi
 func (s CheckpointStore) write(ctx context.Context, name string, data []byte, revision uint64) (uint64, error) {
 	value := append([]byte(checkpointVersion+formatEpoch(s.Epoch)+"\n"), data...)
 	if revision == 0 {
-		return s.Bucket.Create(ctx, checkpointKey(name), value)
+		return s.Bucket.Create(ctx, s.key(name), value)
 	}
-	return s.Bucket.Update(ctx, checkpointKey(name), value, revision)
+	return s.Bucket.Update(ctx, s.key(name), value, revision)
 }

@@ -155,8 +155,14 @@ func (f *Follower) Run(ctx context.Context) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	return f.run(ctx, nil)
+}
+
+// run is Run without a check of the fields. Hold, unless it is nil, is called with what is
+// held, and returns when ctx is done; otherwise profiles are held and followed.
+func (f *Follower) run(ctx context.Context, hold func(ctx context.Context, what api.Profile, pub *publisher)) error {
 	r := &replica{
-		Follower: f, Stream: f.Stream.withDefaults(), name: cmp.Or(f.Name, rand.Text()),
+		Follower: f, hold: hold, Stream: f.Stream.withDefaults(), name: cmp.Or(f.Name, rand.Text()),
 		ttl: cmp.Or(f.Lease, defaultLease), profiles: map[string]api.Profile{},
 		marks: map[string]mark{}, failures: map[string]failure{}, ended: make(chan *session),
 		reads: make(chan struct{}, maxReads), steps: newSchedule(maxSteps), lane: newLane(maxSteps),
@@ -172,7 +178,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	for _, p := range f.Profiles {
 		r.profiles[profileKey(p)] = p
 	}
-	return r.run(ctx)
+	return r.keepShare(ctx)
 }
 
 // openAll opens the stream, the stream of dead letters and the bucket, which it creates if
@@ -240,7 +246,8 @@ type replica struct {
 	ended    chan *session
 	reads    chan struct{}  // holds a value for each part of the stream that is being read
 	late     sync.WaitGroup // requests for leases whose session has ended
-	steps    *schedule      // of all sessions
+	hold     func(ctx context.Context, what api.Profile, pub *publisher)
+	steps    *schedule // of all sessions
 	lane     *lane
 }
 
@@ -262,9 +269,9 @@ const (
 	leasePrefix   = "lease."
 )
 
-// run keeps the replica registered and follows its share of the profiles until ctx is
+// keepShare keeps the replica registered and follows its share of the profiles until ctx is
 // done. If the bucket was deleted, it creates the bucket again and goes on.
-func (r *replica) run(ctx context.Context) error {
+func (r *replica) keepShare(ctx context.Context) error {
 	defer r.late.Wait()
 	var wg sync.WaitGroup
 	defer wg.Wait()

@@ -178,7 +178,7 @@ func TestPausedHolderIsFenced(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "a checkpoint", func() bool {
-		c, err := relay.CheckpointStore{kv, old}.Load(t.Context(), "workspace."+string(p.profiles[0].ID))
+		c, err := relay.CheckpointStore{Bucket: kv, Epoch: old}.Load(t.Context(), "workspace."+string(p.profiles[0].ID))
 		return err == nil && c.Revision > 0
 	})
 	release := a.link.Hold()
@@ -364,7 +364,7 @@ func TestCheckpointStoreRefusesLowerEpochs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, low, high := t.Context(), relay.CheckpointStore{kv, 1}, relay.CheckpointStore{kv, 2}
+	ctx, low, high := t.Context(), relay.CheckpointStore{Bucket: kv, Epoch: 1}, relay.CheckpointStore{Bucket: kv, Epoch: 2}
 	save := func(s relay.CheckpointStore, revision uint64, data string) (uint64, error) {
 		return s.Save(ctx, "a name/with * bytes", events.Checkpoint{Revision: revision, Data: []byte(data)})
 	}

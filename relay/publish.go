@@ -45,6 +45,7 @@ type fence struct {
 	messages jetstream.Stream
 	subject  string
 	epoch    uint64
+	term     uint64 // of a profile of an account: the epoch of the lease, which is of many profiles
 	sequence uint64
 }
 
@@ -52,26 +53,46 @@ type fence struct {
 type fenceRecord struct {
 	Version int    `json:"v"`
 	Epoch   uint64 `json:"epoch"`
+	Term    uint64 `json:"term,omitzero"`
 	Replica string `json:"replica"`
 }
 
 // read returns the epoch that the stream holds for the profile, and the sequence of
 // the message with it. Both are 0 if there is none.
 func (f *fence) read(ctx context.Context) (epoch, sequence uint64, err error) {
+	r, sequence, err := f.readRecord(ctx)
+	return r.Epoch, sequence, err
+}
+
+// readRecord is read with all that the message holds.
+func (f *fence) readRecord(ctx context.Context) (r fenceRecord, sequence uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	msg, err := f.messages.GetLastMsgForSubject(ctx, f.subject)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return 0, 0, nil
+		return r, 0, nil
 	}
 	if err != nil {
-		return 0, 0, f.recreate(ctx, err)
+		return r, 0, f.recreate(ctx, err)
 	}
-	var r fenceRecord
 	if err := jsonv2.Unmarshal(msg.Data, &r); err != nil {
-		return 0, 0, fmt.Errorf("the epoch in subject %s: %w", f.subject, err)
+		return r, 0, fmt.Errorf("the epoch in subject %s: %w", f.subject, err)
 	}
-	return r.Epoch, msg.Sequence, nil
+	return r, msg.Sequence, nil
+}
+
+// claim writes the next epoch of a profile of an account, unless a lease of a later term has
+// written one, which is errLost.
+func (f *fence) claim(ctx context.Context, replica string) error {
+	r, sequence, err := f.readRecord(ctx)
+	if err != nil {
+		return err
+	}
+	if r.Term > f.term {
+		return errLost
+	}
+	f.epoch = r.Epoch + 1
+	return f.write(ctx, replica, sequence)
 }
 
 // recreate creates the stream again if err says that it does not exist. It always
@@ -92,7 +113,7 @@ func (f *fence) recreate(ctx context.Context, err error) error {
 func (f *fence) write(ctx context.Context, replica string, after uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	body, err := jsonv2.Marshal(fenceRecord{Version: 1, Epoch: f.epoch, Replica: replica})
+	body, err := jsonv2.Marshal(fenceRecord{Version: 1, Epoch: f.epoch, Term: f.term, Replica: replica})
 	if err != nil {
 		return err
 	}
@@ -114,6 +135,8 @@ type publisher struct {
 	lease   *lease
 	replica string
 	profile api.Profile
+	scope   string                          // part of subjects and IDs: of an account
+	current func(ctx context.Context) error // returns errLost if the account is another one; nil without an account
 	retry   func(ctx context.Context, e api.RetryEvent)
 	dead    func(ctx context.Context, err error) // called when a dead letter is stored
 	reads   chan struct{}                        // holds a value for each part of the stream that is being read
@@ -168,8 +191,8 @@ func (p *publisher) add(ctx context.Context, e *events.Event) error {
 		id = digest([]byte(id))
 	}
 	m := message{
-		id:      string(p.profile.Kind) + "-" + string(p.profile.ID) + "-" + id,
-		subject: p.stream.subject(p.profile, e.Category),
+		id:      p.scope + string(p.profile.Kind) + "-" + string(p.profile.ID) + "-" + id,
+		subject: p.stream.subject(p.scope, p.profile, e.Category),
 		body:    body,
 	}
 	for !p.enqueue(m) {
@@ -358,13 +381,33 @@ func (p *publisher) verify(ctx context.Context, cause error) error {
 	if _, err := p.lease.find(ctx); err != nil {
 		return err
 	}
+	if p.current != nil {
+		if err := p.current(ctx); err != nil {
+			return err
+		}
+	}
 	return p.write(ctx, p.replica, sequence)
+}
+
+// claimOnce writes the epoch of a profile of an account before its first events: at rest,
+// nothing is written for it.
+func (p *publisher) claimOnce(ctx context.Context) error {
+	if p.current == nil || p.sequence != 0 {
+		return nil
+	}
+	if err := p.current(ctx); err != nil {
+		return err
+	}
+	return p.claim(ctx, p.replica)
 }
 
 // send stores messages from the beginning of a batch, and returns how many of them the
 // stream has now, those included that it had before. If a batch is rejected as a
 // whole, the next one is half as large.
 func (p *publisher) send(ctx context.Context, batch []message) (done int, err error) {
+	if err := p.claimOnce(ctx); err != nil {
+		return 0, err
+	}
 	if err := p.readKnownIDs(ctx); err != nil {
 		return 0, err
 	}

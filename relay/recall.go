@@ -34,7 +34,7 @@ func (p *publisher) readKnownIDs(ctx context.Context) error {
 	if start > info.State.LastSeq+1 { // the stream is another one
 		start = 1
 	}
-	filter := p.stream.Prefix + "." + profileKey(p.profile) + ".*"
+	filter := p.stream.Prefix + "." + p.scope + profileKey(p.profile) + ".*"
 	newest, err := p.messages.GetLastMsgForSubject(ctx, filter)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		p.known = map[string]bool{}

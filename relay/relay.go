@@ -37,6 +37,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -256,12 +257,12 @@ func (s Stream) bucket(ctx context.Context) (jetstream.KeyValue, error) {
 // markerTTL is how long the bucket keeps the information that a key has expired.
 const markerTTL = time.Minute
 
-// subject returns the subject of an event.
-func (s Stream) subject(p api.Profile, category events.Category) string {
+// subject returns the subject of an event. Its scope is that of an account, or "".
+func (s Stream) subject(scope string, p api.Profile, category events.Category) string {
 	if len(category) > maxToken { // the platform may send any text, but a subject of 4 kB ends the connection
 		category = events.Category(digest([]byte(category)))
 	}
-	return s.Prefix + "." + profileKey(p) + "." + token(string(category))
+	return s.Prefix + "." + scope + profileKey(p) + "." + token(string(category))
 }
 
 const maxToken = 128 // bytes of an ID or category; longer ones are replaced by their hash
@@ -290,6 +291,18 @@ func token(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// untoken returns the text of a part that token has made.
+func untoken(part string) (string, error) {
+	if part == "=" {
+		return "", nil
+	}
+	text, err := url.PathUnescape(strings.ReplaceAll(part, "=", "%"))
+	if err != nil {
+		return part, fmt.Errorf("the name in %q: %w", part, err)
+	}
+	return text, nil
 }
 
 // codeOf returns the error code of the server, 0 if it sent none.

@@ -47,7 +47,12 @@ func (s *session) run(ctx context.Context) error {
 	letGo := l.hold(alive, lost)
 	follow, end := context.WithCancelCause(ctx)
 	defer context.AfterFunc(alive, func() { end(errLost) })() // a lost lease ends the steps
-	err = s.follow(follow, end, pub)
+	if s.hold == nil {
+		err = s.follow(follow, end, pub)
+	} else {
+		s.hold(follow, s.profile, pub)
+		end(nil)
+	}
 	cause := context.Cause(alive) // why the lease was lost, nil if it is held
 	lost(nil)
 	letGo()
@@ -77,7 +82,7 @@ func unlessDone(ctx context.Context, err error) error {
 func (s *session) follow(ctx context.Context, end context.CancelCauseFunc, pub *publisher) error {
 	defer end(nil)
 	o := s.Follow
-	o.Store = &sessionStore{CheckpointStore{s.kv, pub.epoch}, pub, func() { s.recordSaved(s.key) }}
+	o.Store = &sessionStore{CheckpointStore{Bucket: s.kv, Epoch: pub.epoch}, pub, func() { s.recordSaved(s.key) }}
 	o.Name = s.key
 	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
 	o.OnRetry = s.retry

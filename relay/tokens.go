@@ -22,12 +22,15 @@ const lockTime = 15 * time.Second
 //
 //	source := oauth.TokenSource(oauth.Config{Store: relay.Tokens{Stream: stream, Keys: keys}, ClientID: id})
 //
-// Records are encrypted: see [oauth.Seal]. The lock of a record is a lease, which expires
+// The name of an [Account] of a directory is the account of its record. Records are
+// encrypted: see [oauth.Seal]. The lock of a record is a lease, which expires
 // 15 seconds after its process was lost. A process that has lost the lock cannot overwrite
 // what others have saved.
 type Tokens struct {
 	Stream Stream
 	Keys   oauth.KeyStore // required; the same key in all processes, for example oauth.StaticKey
+
+	OtherKeys []oauth.KeyStore // which decrypt too, while the key is replaced: see [Accounts]
 }
 
 var _ oauth.Store = Tokens{}
@@ -144,7 +147,7 @@ func (s Tokens) read(ctx context.Context, kv jetstream.KeyValue, account string)
 	if err != nil {
 		return nil, 0, fmt.Errorf("fastio: relay: loading account %q: %w", account, err)
 	}
-	record, err := oauth.Unseal(ctx, s.Keys, account, entry.Value())
+	record, _, err := unsealAny(ctx, s.Keys, s.OtherKeys, account, entry.Value())
 	if err == nil && record == nil {
 		record = []byte{} // an empty record: nil would mean that there is none
 	}
@@ -188,6 +191,32 @@ func (s Tokens) write(
 		return entry.Revision(), nil // the response was lost
 	}
 	return revision, err
+}
+
+// reseal encrypts the record of an account again if it is encrypted with one of OtherKeys,
+// and reports whether it did.
+func (s Tokens) reseal(ctx context.Context, account string) (done bool, err error) {
+	kv, err := s.open(ctx, account)
+	if err != nil {
+		return false, err
+	}
+	entry, err := kv.Get(ctx, tokensKey(account))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("fastio: relay: loading account %q: %w", account, err)
+	}
+	_, stale, err := unsealAny(ctx, s.Keys, s.OtherKeys, account, entry.Value())
+	if err != nil || !stale {
+		return false, err
+	}
+	r, err := s.Lock(ctx, account) // so that no refresh saves meanwhile, and fails
+	if err != nil {
+		return false, err
+	}
+	defer r.Unlock()
+	return true, r.Save(ctx, r.Data())
 }
 
 // acquireWhenFree acquires the lease, and waits while others hold it.

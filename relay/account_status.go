@@ -1,0 +1,97 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// AccountState is what a replica does with an account.
+type AccountState string
+
+// States of accounts.
+const (
+	AccountNew         AccountState = "new"           // no replica has begun to follow it
+	AccountFollowing   AccountState = "following"     // all its profiles are followed
+	AccountPaused      AccountState = "paused"        // by Pause
+	AccountNeedsSignIn AccountState = "needs sign-in" // no request is sent until it has a new credential
+	AccountFailing     AccountState = "failing"       // some of its profiles are not followed, and are tried again
+)
+
+// AccountStatus is the state of an account.
+type AccountStatus struct {
+	Account  Account // without its credential
+	State    AccountState
+	Reason   string    // of [AccountFailing] and [AccountNeedsSignIn]: the text of an error
+	Since    time.Time // by the clock of the replica that has set the state; zero for AccountNew
+	Replica  string    // that has set it
+	Profiles int       // that are followed
+}
+
+// accountStatusRecord is the value of the status of an account in the bucket.
+type accountStatusRecord struct {
+	Version    int          `json:"v"`
+	ID         string       `json:"id"`         // of the account, so that a status of an earlier one does not count
+	Credential string       `json:"credential"` // with which the state was found
+	State      AccountState `json:"state"`
+	Reason     string       `json:"reason,omitzero"`
+	Since      time.Time    `json:"since"`
+	Replica    string       `json:"replica"`
+	Profiles   int          `json:"profiles"`
+}
+
+// accountStatusKey returns the key of the status of an account in the bucket.
+func accountStatusKey(name string) string { return "account-status." + token(name) }
+
+// Status returns the state of an account.
+//
+// Errors: [api.ErrNotFound] if there is no such account; those of NATS.
+func (a Accounts) Status(ctx context.Context, name string) (*AccountStatus, error) {
+	kv, err := a.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := a.read(ctx, kv, name)
+	if err != nil {
+		return nil, err
+	}
+	s := &AccountStatus{Account: r.account(), State: AccountNew}
+	found, err := readAccountStatus(ctx, kv, r)
+	if err != nil {
+		return nil, err
+	}
+	if found.State != "" {
+		s.State, s.Reason, s.Since = found.State, found.Reason, found.Since
+		s.Replica, s.Profiles = found.Replica, found.Profiles
+	}
+	if s.State == AccountNeedsSignIn && !r.isSignIn() && found.Credential != r.Credential { // not tried yet
+		s.State, s.Reason = AccountNew, ""
+	}
+	if r.Paused {
+		s.State, s.Reason = AccountPaused, ""
+	}
+	return s, nil
+}
+
+// readAccountStatus returns the status that a replica has written for an account, a zero one
+// if there is none.
+func readAccountStatus(ctx context.Context, kv jetstream.KeyValue, r *accountRecord) (s accountStatusRecord, err error) {
+	entry, err := kv.Get(ctx, accountStatusKey(r.Name))
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return s, nil
+	}
+	if err == nil {
+		err = jsonv2.Unmarshal(entry.Value(), &s)
+	}
+	if err != nil {
+		return s, fmt.Errorf("fastio: relay: the status of account %q: %w", r.Name, err)
+	}
+	if s.ID != r.ID {
+		s = accountStatusRecord{}
+	}
+	return s, nil
+}

@@ -1,0 +1,556 @@
+package relay
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/oauth"
+)
+
+// Accounts is the directory of the customers of a product, in the bucket of a [Stream].
+// An [AccountFollower] follows their logs. It is safe for concurrent use by several
+// processes.
+//
+//	accounts := relay.Accounts{Stream: stream, Keys: oauth.StaticKey(key)}
+//	err := accounts.Add(ctx, relay.Account{Name: "acme", APIKey: key})
+//
+// Credentials are encrypted with the name of the account as associated data: see
+// [oauth.Seal]. To replace the key, give all programs the new one in OtherKeys first, then
+// exchange the two. A running AccountFollower, or Reseal, encrypts everything again, after
+// which the old key can go.
+type Accounts struct {
+	Stream Stream
+	Keys   oauth.KeyStore // required; the same key in all processes, for example oauth.StaticKey
+
+	OtherKeys []oauth.KeyStore // which decrypt too, while the key is replaced
+}
+
+// Account is a customer: whose logs are followed, and with which credential.
+type Account struct {
+	// Name of the product's choice, at most 128 bytes. It is part of subjects: see
+	// [Accounts.Subject]. The name of an account is the Account of its sign-in in
+	// [oauth.Config], too. It must not be "epoch", "org", "workspace" or "share", which are
+	// parts of other subjects.
+	Name string
+
+	// APIKey is the credential. Zero means a sign-in: [Tokens] with the same Stream and Keys
+	// is the Store of an [oauth.Login] whose Account is the name. Methods that return an
+	// Account leave it zero.
+	APIKey api.Secret
+
+	// Profiles are the organizations, workspaces and shares to follow, by their IDs. None
+	// means all organizations and workspaces that the account can see, found again every
+	// hour.
+	Profiles []api.Profile
+
+	// Since is the creation of the first event of profiles without a checkpoint; default:
+	// the beginning of the log.
+	Since time.Time
+
+	Paused bool // changed by [Accounts.Pause] and [Accounts.Resume] only
+	SignIn bool // whether the credential is a sign-in; set by methods that return an Account
+}
+
+const (
+	opAccounts    = "relay.Accounts"
+	accountPrefix = "account."
+)
+
+// accountRecord is the value of an account in the bucket. It has the credential, so that no
+// program sees one without the other.
+type accountRecord struct {
+	Version    int           `json:"v"`
+	Name       string        `json:"name"`
+	ID         string        `json:"id"` // random: differs from that of an account of the same name before
+	Profiles   []api.Profile `json:"profiles,omitempty"`
+	Since      time.Time     `json:"since,omitzero"`
+	Paused     bool          `json:"paused,omitzero"`
+	Credential string        `json:"credential"`       // random, changes with the credential
+	Sealed     []byte        `json:"sealed,omitempty"` // the API key; none for a sign-in
+}
+
+const accountVersion = 1
+
+// isSignIn reports whether the credential is a sign-in.
+func (r *accountRecord) isSignIn() bool { return r.Sealed == nil }
+
+// account returns what callers see of a record.
+func (r *accountRecord) account() Account {
+	return Account{Name: r.Name, Profiles: r.Profiles, Since: r.Since, Paused: r.Paused, SignIn: r.isSignIn()}
+}
+
+// accountKey returns the key of an account in the bucket.
+func accountKey(name string) string { return accountPrefix + token(name) }
+
+// Subject returns the subject of all events of an account: the prefix of the Stream, the
+// name, and then the kind of the profile, its ID and the category of the event. In the name,
+// other bytes than letters, digits, hyphens and underscores are written as =XX.
+func (a Accounts) Subject(name string) string {
+	return a.Stream.withDefaults().Prefix + "." + token(name) + ".>"
+}
+
+// Add adds an account. Replicas begin to follow it within seconds.
+//
+// Errors: [*api.InputError] for a field; [api.ErrConflict] if the name is taken; those of
+// NATS and of the Keys.
+func (a Accounts) Add(ctx context.Context, account Account) error {
+	if err := account.check("Add"); err != nil {
+		return err
+	}
+	kv, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	r := accountRecord{
+		Version: accountVersion, Name: account.Name, ID: rand.Text(), Profiles: account.Profiles,
+		Since: account.Since.UTC(), Paused: account.Paused,
+	}
+	if err := a.seal(ctx, &r, account.APIKey); err != nil {
+		return err
+	}
+	value, err := jsonv2.Marshal(r)
+	if err != nil {
+		return err
+	}
+	_, err = kv.Create(ctx, accountKey(r.Name), value)
+	if err == nil {
+		return nil
+	}
+	if held, _, failed := a.read(ctx, kv, r.Name); failed == nil && held.ID == r.ID {
+		return nil // the response was lost
+	}
+	return a.failed("adding", r.Name, err)
+}
+
+// check returns an error for a field that is not valid.
+func (a Account) check(method string) error {
+	op := opAccounts + "." + method
+	if err := checkAccountName(op, a.Name); err != nil {
+		return err
+	}
+	for i, p := range a.Profiles {
+		field := fmt.Sprintf("Account.Profiles[%d]", i)
+		err := p.OneOf(op, field, api.ProfileKindOrg, api.ProfileKindWorkspace, api.ProfileKindShare)
+		if err != nil {
+			return err
+		}
+		if slices.Contains(a.Profiles[:i], p) {
+			return &api.InputError{Op: op, Field: field, Rule: "must not be repeated", Got: p.String()}
+		}
+	}
+	return nil
+}
+
+// checkAccountName returns an error for a name that no account can have.
+func checkAccountName(op, name string) error {
+	refuse := func(rule string) error {
+		return &api.InputError{Op: op, Field: "Account.Name", Rule: rule, Got: strconv.Quote(name)}
+	}
+	switch name {
+	case "epoch", string(api.ProfileKindOrg), string(api.ProfileKindWorkspace), string(api.ProfileKindShare):
+		return refuse("must not be part of other subjects")
+	}
+	if strings.TrimSpace(name) == "" || len(name) > maxToken {
+		return refuse("must be 1 to " + strconv.Itoa(maxToken) + " bytes, and not blank")
+	}
+	return nil
+}
+
+// Update replaces the Profiles and Since of an account, and its credential if APIKey is
+// given. A new credential ends [AccountNeedsSignIn]. To replace an API key by a sign-in, or a
+// sign-in by another, sign in with [Tokens] first; SignIn then selects it.
+//
+// Errors: [*api.InputError] for a field; [api.ErrNotFound] if there is no such account;
+// those of NATS and of the Keys.
+func (a Accounts) Update(ctx context.Context, account Account) error {
+	if err := account.check("Update"); err != nil {
+		return err
+	}
+	return a.change(ctx, account.Name, func(r *accountRecord) error {
+		r.Profiles, r.Since = account.Profiles, account.Since.UTC()
+		if account.APIKey.IsZero() && !account.SignIn {
+			return nil
+		}
+		return a.seal(ctx, r, account.APIKey)
+	})
+}
+
+// Pause stops the following of an account until Resume.
+//
+// Errors: [api.ErrNotFound] if there is no such account; those of NATS.
+func (a Accounts) Pause(ctx context.Context, name string) error {
+	return a.change(ctx, name, func(r *accountRecord) error { r.Paused = true; return nil })
+}
+
+// Resume goes on with a paused account from its checkpoints.
+//
+// Errors: [api.ErrNotFound] if there is no such account; those of NATS.
+func (a Accounts) Resume(ctx context.Context, name string) error {
+	return a.change(ctx, name, func(r *accountRecord) error { r.Paused = false; return nil })
+}
+
+// change changes the record of an account, again if another program has changed it
+// meanwhile.
+func (a Accounts) change(ctx context.Context, name string, change func(r *accountRecord) error) error {
+	kv, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	for {
+		r, revision, err := a.read(ctx, kv, name)
+		if err == nil {
+			err = change(r)
+		}
+		if err != nil {
+			return err
+		}
+		value, err := jsonv2.Marshal(r)
+		if err != nil {
+			return err
+		}
+		_, err = kv.Update(ctx, accountKey(name), value, revision)
+		if !conflicts(err) { // otherwise it is read again: the change may be done, if a response was lost
+			return a.failed("changing", name, err)
+		}
+	}
+}
+
+// RemoveOptions are the options of [Accounts.Remove]. Nil means no options.
+type RemoveOptions struct {
+	Purge bool // delete the events of the account from the stream
+}
+
+// Remove deletes an account with its credential, its sign-in and its checkpoints. Replicas
+// stop at once. An account of the same name that is added later begins anew. After an error,
+// call it again: of an account that does not exist it deletes what is left.
+//
+// Events that a replica sends at this moment may still be stored.
+//
+// Errors: those of NATS.
+func (a Accounts) Remove(ctx context.Context, name string, o *RemoveOptions) error {
+	if err := checkAccountName(opAccounts+".Remove", name); err != nil {
+		return err
+	}
+	kv, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	for _, key := range []string{accountKey(name), tokensKey(name), accountStatusKey(name)} {
+		if err := kv.Purge(ctx, key, jetstream.PurgeTTL(markerTTL)); err != nil {
+			return a.failed("removing", name, err)
+		}
+	}
+	checkpoints, err := kv.ListKeysFiltered(ctx, checkpointPrefix+token(name)+".>")
+	if err != nil {
+		return a.failed("removing", name, err)
+	}
+	for key := range checkpoints.Keys() {
+		if err := kv.Purge(ctx, key, jetstream.PurgeTTL(markerTTL)); err != nil {
+			return a.failed("removing", name, errors.Join(err, checkpoints.Stop()))
+		}
+	}
+	return a.failed("removing", name, a.purge(ctx, name, o != nil && o.Purge))
+}
+
+// purge deletes the epochs of an account, so that a replica that has not heard of its end
+// cannot store events, and, if asked, its events.
+func (a Accounts) purge(ctx context.Context, name string, events bool) error {
+	s := a.Stream.withDefaults()
+	stream, err := s.JetStream.Stream(ctx, s.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = stream.Purge(ctx, jetstream.WithPurgeSubject(s.accountEpochs(name)+".>"))
+	if err == nil && events {
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject(a.Subject(name)))
+	}
+	return err
+}
+
+// accountEpochs returns the beginning of the subjects with the epochs of the profiles of an
+// account. They have two parts more than that of a profile without an account.
+func (s Stream) accountEpochs(name string) string { return s.Prefix + ".epoch.account." + token(name) }
+
+// Get returns an account, without its credential.
+//
+// Errors: [api.ErrNotFound] if there is no such account; those of NATS.
+func (a Accounts) Get(ctx context.Context, name string) (*Account, error) {
+	kv, err := a.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := a.read(ctx, kv, name)
+	if err != nil {
+		return nil, err
+	}
+	account := r.account()
+	return &account, nil
+}
+
+// All returns the accounts, in no particular order and without their credentials. It yields an
+// error for a record that cannot be read, and goes on.
+func (a Accounts) All(ctx context.Context) iter.Seq2[*Account, error] {
+	return func(yield func(*Account, error) bool) {
+		for c, err := range a.changes(ctx, jetstream.IgnoreDeletes()) {
+			if c == nil && err == nil { // all are known
+				return
+			}
+			var account *Account
+			if err == nil {
+				account = new(c.record.account())
+			}
+			if !yield(account, err) {
+				return
+			}
+		}
+	}
+}
+
+// AccountChange is an account that was added, changed or removed.
+type AccountChange struct {
+	Name    string
+	Account *Account // without its credential; nil if it is removed
+}
+
+// Watch returns all accounts, and then each change, until ctx is done, whose error is the last
+// one. Changes that follow each other soon may be one. It yields an error for a record that
+// cannot be read, and goes on.
+func (a Accounts) Watch(ctx context.Context) iter.Seq2[AccountChange, error] {
+	return func(yield func(AccountChange, error) bool) {
+		for c, err := range a.changes(ctx) {
+			var change AccountChange
+			switch {
+			case err != nil:
+			case c == nil:
+				continue
+			case c.record == nil:
+				change.Name = c.name
+			default:
+				change = AccountChange{Name: c.name, Account: new(c.record.account())}
+			}
+			if !yield(change, err) {
+				return
+			}
+		}
+	}
+}
+
+// accountEntry is a value of the directory, as a watch has delivered it.
+type accountEntry struct {
+	name     string
+	revision uint64
+	record   *accountRecord // nil if the account is removed
+}
+
+// changes returns the entries of the directory: those that exist, then nil, then each
+// change until ctx is done.
+func (a Accounts) changes(ctx context.Context, o ...jetstream.WatchOpt) iter.Seq2[*accountEntry, error] {
+	return func(yield func(*accountEntry, error) bool) {
+		kv, err := a.open(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		watcher, err := kv.Watch(ctx, accountPrefix+"*", o...)
+		if err != nil {
+			yield(nil, fmt.Errorf("fastio: relay: the accounts: %w", err))
+			return
+		}
+		defer func() { _ = watcher.Stop() }()
+		for {
+			var entry jetstream.KeyValueEntry
+			ok := true
+			select {
+			case <-ctx.Done():
+				yield(nil, ctx.Err())
+				return
+			case entry, ok = <-watcher.Updates():
+			}
+			if !ok {
+				yield(nil, cmp.Or(ctx.Err(), errWatchEnded))
+				return
+			}
+			if entry == nil {
+				ok = yield(nil, nil)
+			} else {
+				ok = yield(decodeAccount(entry))
+			}
+			if !ok {
+				return
+			}
+		}
+	}
+}
+
+// decodeAccount decodes an entry of the bucket.
+func decodeAccount(entry jetstream.KeyValueEntry) (*accountEntry, error) {
+	name, err := untoken(strings.TrimPrefix(entry.Key(), accountPrefix))
+	e := &accountEntry{name: name, revision: entry.Revision()}
+	if err == nil && entry.Operation() == jetstream.KeyValuePut {
+		e.record = new(accountRecord)
+		err = jsonv2.Unmarshal(entry.Value(), e.record)
+		switch {
+		case err != nil:
+		case e.record.Version != accountVersion:
+			err = fmt.Errorf("it has the unknown version %d", e.record.Version)
+		case e.record.Name != name:
+			err = errors.New("it is of another account")
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fastio: relay: the record of account %q: %w", name, err)
+	}
+	return e, nil
+}
+
+// Reseal encrypts again, with the key of Keys, what is encrypted with one of the OtherKeys:
+// the credentials and the sign-ins of all accounts. It returns how many it has encrypted. An
+// [AccountFollower] calls it at its start and every hour.
+//
+// Errors: those of NATS and of the Keys. What cannot be decrypted with any key is left, and
+// is an [*oauth.StoreError].
+func (a Accounts) Reseal(ctx context.Context) (changed int, err error) {
+	if len(a.OtherKeys) == 0 {
+		return 0, nil
+	}
+	tokens := a.tokens()
+	for account, failure := range a.All(ctx) {
+		if failure == nil && account.SignIn {
+			var done bool
+			done, failure = tokens.reseal(ctx, account.Name)
+			changed += count(done)
+		} else if failure == nil {
+			failure = a.change(ctx, account.Name, func(r *accountRecord) error {
+				key, stale, err := a.unseal(ctx, r)
+				if err != nil || !stale {
+					return cmp.Or(err, errFresh)
+				}
+				changed++
+				r.Sealed, err = a.sealKey(ctx, r.Name, key)
+				return err
+			})
+		}
+		if !errors.Is(failure, errFresh) && !errors.Is(failure, api.ErrNotFound) {
+			err = errors.Join(err, failure)
+		}
+	}
+	return changed, err
+}
+
+// errFresh says that a record is encrypted with the present key.
+var errFresh = errors.New("it is encrypted with the present key")
+
+// count returns 1 for true.
+func count(done bool) int {
+	if done {
+		return 1
+	}
+	return 0
+}
+
+// tokens returns the store of the sign-ins.
+func (a Accounts) tokens() Tokens {
+	return Tokens{Stream: a.Stream, Keys: a.Keys, OtherKeys: a.OtherKeys}
+}
+
+// open checks that there is a key, and returns the bucket.
+func (a Accounts) open(ctx context.Context) (jetstream.KeyValue, error) {
+	if a.Keys == nil {
+		return nil, &api.InputError{Op: opAccounts, Field: "Accounts.Keys", Rule: "must not be nil"}
+	}
+	return a.Stream.withDefaults().bucket(ctx)
+}
+
+// read returns the record of an account and its revision.
+func (a Accounts) read(ctx context.Context, kv jetstream.KeyValue, name string) (*accountRecord, uint64, error) {
+	entry, err := kv.Get(ctx, accountKey(name))
+	if err != nil {
+		return nil, 0, a.failed("reading", name, err)
+	}
+	e, err := decodeAccount(entry)
+	if err != nil {
+		return nil, 0, err
+	}
+	return e.record, e.revision, nil
+}
+
+// failed returns an error with the name of the account, nil for nil.
+func (a Accounts) failed(doing, name string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, jetstream.ErrKeyNotFound):
+		err = fmt.Errorf("%w: %w", api.ErrNotFound, err)
+	case conflicts(err):
+		err = fmt.Errorf("%w: %w", api.ErrConflict, err)
+	}
+	return fmt.Errorf("fastio: relay: %s account %q: %w", doing, name, err)
+}
+
+// accountSecret is what is sealed of an account.
+type accountSecret struct {
+	APIKey string `json:"api_key"`
+}
+
+// seal sets the credential of a record; a zero key means a sign-in.
+func (a Accounts) seal(ctx context.Context, r *accountRecord, key api.Secret) (err error) {
+	r.Credential, r.Sealed = rand.Text(), nil
+	if !key.IsZero() {
+		r.Sealed, err = a.sealKey(ctx, r.Name, key)
+	}
+	return err
+}
+
+// sealKey returns the encrypted API key of an account.
+func (a Accounts) sealKey(ctx context.Context, name string, key api.Secret) ([]byte, error) {
+	plain, err := jsonv2.Marshal(accountSecret{key.Reveal()})
+	if err != nil {
+		return nil, err
+	}
+	return oauth.Seal(ctx, a.Keys, name, plain)
+}
+
+// unseal returns the API key of a record. It is stale if it is encrypted with one of OtherKeys.
+func (a Accounts) unseal(ctx context.Context, r *accountRecord) (key api.Secret, stale bool, err error) {
+	plain, stale, err := unsealAny(ctx, a.Keys, a.OtherKeys, r.Name, r.Sealed)
+	if err != nil {
+		return key, false, err
+	}
+	var s accountSecret
+	if err := jsonv2.Unmarshal(plain, &s); err != nil || s.APIKey == "" {
+		return key, false, &oauth.StoreError{Path: strconv.Quote(r.Name), Reason: "it is no API key"}
+	}
+	return api.NewSecret(s.APIKey), stale, nil
+}
+
+// unsealAny decrypts a record with the key of keys or another one. It is stale in the second
+// case.
+func unsealAny(
+	ctx context.Context, keys oauth.KeyStore, others []oauth.KeyStore, account string, sealed []byte,
+) (plain []byte, stale bool, err error) {
+	plain, err = oauth.Unseal(ctx, keys, account, sealed)
+	for _, other := range others {
+		if err == nil {
+			break
+		}
+		if p, failed := oauth.Unseal(ctx, other, account, sealed); failed == nil {
+			return p, true, nil
+		}
+	}
+	return plain, false, err
+}
