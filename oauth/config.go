@@ -42,8 +42,11 @@ type Config struct {
 	DeviceType      string     // such as "cli"; at most 128 characters
 	Parameters      url.Values // as of [AuthorizationRequest]
 
-	Store   Store  // stores the tokens; nil stores nothing
-	Account string // name of the stored sign-in in Store, at most 128 characters; default "default"
+	Store Store // stores the tokens; nil stores nothing
+
+	// Account is the name of the stored sign-in in Store, at most 128 characters: that of a
+	// relay.Account is the name of that account. Default: "default".
+	Account string
 
 	RedirectPath string   // of the redirect to http://127.0.0.1; default /callback
 	RedirectPort int      // of that redirect; 0 means any free port

@@ -374,7 +374,7 @@ func (a Accounts) changes(ctx context.Context, o ...jetstream.WatchOpt) iter.Seq
 		defer func() { _ = watcher.Stop() }()
 		for {
 			var entry jetstream.KeyValueEntry
-			ok := true
+			var ok bool
 			select {
 			case <-ctx.Done():
 				yield(nil, ctx.Err())
@@ -465,7 +465,7 @@ func count(done bool) int {
 
 // tokens returns the store of the sign-ins.
 func (a Accounts) tokens() Tokens {
-	return Tokens{Stream: a.Stream, Keys: a.Keys, OtherKeys: a.OtherKeys}
+	return Tokens(a)
 }
 
 // open checks that there is a key, and returns the bucket.

@@ -275,14 +275,13 @@ func TestWatchReportsChangesOfAccounts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	must(t, other.Add(ctx, relay.Account{Name: "first"}))
-	next := func() {}
 	steps := []func(){
 		func() { must(t, other.Add(ctx, relay.Account{Name: "second"})) },
 		func() { must(t, other.Pause(ctx, "first")) },
 		func() { must(t, other.Remove(ctx, "first", nil)) },
 		cancel,
 	}
-	next = func() { steps[0](); steps = steps[1:] }
+	next := func() { steps[0](); steps = steps[1:] }
 	var got []string
 	for change, err := range a.Watch(ctx) {
 		switch {

@@ -64,3 +64,6 @@ func (t *task) StartAt(at time.Time) { t.startAt(at) }
 
 // Stop ends the task, and waits until it does not run.
 func (t *task) Stop() { t.stop() }
+
+// ShortLease allows leases below the minimum.
+func (f *AccountFollower) ShortLease() { f.shortLease = true }

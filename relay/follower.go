@@ -223,12 +223,16 @@ func (f *Follower) check() error {
 	if f.Lease != 0 && f.Lease < leastLease && !f.shortLease {
 		return refuse("Lease", "must be at least 10s", f.Lease.String())
 	}
-	o := f.Follow
-	if o.Store != nil || o.Name != "" || !o.Until.IsZero() || o.OnRetry != nil || o.OnGap != nil || o.OnCaughtUp != nil ||
-		len(o.Events)+len(o.Categories)+len(o.SubCategories) > 0 {
+	if !followable(f.Follow) {
 		return refuse("Follow", "must leave out Store, Name, Until, hooks and sets of values", "")
 	}
 	return nil
+}
+
+// followable reports whether the options leave out what a replica sets.
+func followable(o events.FollowOptions) bool {
+	return o.Store == nil && o.Name == "" && o.Until.IsZero() && o.OnRetry == nil && o.OnGap == nil && o.OnCaughtUp == nil &&
+		len(o.Events)+len(o.Categories)+len(o.SubCategories) == 0
 }
 
 // replica is a Follower that runs. Its fields are used by one goroutine.

@@ -135,7 +135,8 @@ type publisher struct {
 	lease   *lease
 	replica string
 	profile api.Profile
-	scope   string                          // part of subjects and IDs: of an account
+	scope   string                          // part of subjects: of an account
+	life    string                          // beginning of the IDs of an account's messages, which differs if it is added again
 	current func(ctx context.Context) error // returns errLost if the account is another one; nil without an account
 	retry   func(ctx context.Context, e api.RetryEvent)
 	dead    func(ctx context.Context, err error) // called when a dead letter is stored
@@ -191,7 +192,7 @@ func (p *publisher) add(ctx context.Context, e *events.Event) error {
 		id = digest([]byte(id))
 	}
 	m := message{
-		id:      p.scope + string(p.profile.Kind) + "-" + string(p.profile.ID) + "-" + id,
+		id:      p.life + string(p.profile.Kind) + "-" + string(p.profile.ID) + "-" + id,
 		subject: p.stream.subject(p.scope, p.profile, e.Category),
 		body:    body,
 	}
@@ -365,6 +366,9 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 // epoch was deleted, it writes that again and returns nil. Otherwise it returns cause:
 // the publisher tries again.
 func (p *publisher) verify(ctx context.Context, cause error) error {
+	if p.current != nil {
+		return p.verifyClaim(ctx, cause)
+	}
 	epoch, sequence, err := p.read(ctx)
 	switch {
 	case err != nil:
@@ -381,12 +385,28 @@ func (p *publisher) verify(ctx context.Context, cause error) error {
 	if _, err := p.lease.find(ctx); err != nil {
 		return err
 	}
-	if p.current != nil {
-		if err := p.current(ctx); err != nil {
-			return err
-		}
-	}
 	return p.write(ctx, p.replica, sequence)
+}
+
+// verifyClaim is verify for a profile of an account, whose epochs are numbers of claims. If
+// the message with the epoch was deleted, or a replica that has lost the lease has written it,
+// the next message is preceded by another claim.
+func (p *publisher) verifyClaim(ctx context.Context, cause error) error {
+	r, sequence, err := p.readRecord(ctx)
+	switch {
+	case err != nil:
+		return err
+	case r.Term > p.term, r.Term == p.term && r.Epoch > p.epoch, !p.lease.valid():
+		return errLost
+	case r.Term == p.term && r.Epoch == p.epoch:
+		p.sequence = sequence
+		return cause
+	}
+	p.sequence = 0
+	if _, err := p.lease.find(ctx); err != nil {
+		return err
+	}
+	return cause
 }
 
 // claimOnce writes the epoch of a profile of an account before its first events: at rest,
@@ -405,10 +425,7 @@ func (p *publisher) claimOnce(ctx context.Context) error {
 // stream has now, those included that it had before. If a batch is rejected as a
 // whole, the next one is half as large.
 func (p *publisher) send(ctx context.Context, batch []message) (done int, err error) {
-	if err := p.claimOnce(ctx); err != nil {
-		return 0, err
-	}
-	if err := p.readKnownIDs(ctx); err != nil {
+	if err := p.prepare(ctx); err != nil {
 		return 0, err
 	}
 	const known, unknown = true, false
@@ -445,6 +462,15 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 		p.known = nil
 	}
 	return done + stored, err
+}
+
+// prepare writes the epoch of a profile of an account, and reads which messages are stored,
+// unless that was done.
+func (p *publisher) prepare(ctx context.Context) error {
+	if err := p.claimOnce(ctx); err != nil {
+		return err
+	}
+	return p.readKnownIDs(ctx)
 }
 
 // leading returns the length of the longest beginning of a batch whose messages are

@@ -4,7 +4,8 @@
 //	follower := relay.Follower{Stream: relay.Stream{JetStream: js}, Events: client.Events, Profiles: profiles}
 //	err := follower.Run(ctx)
 //
-// [Consume] handles the events. [Limits] keeps the rate limits of a credential over all
+// [Consume] handles the events. An [AccountFollower] follows the logs of the [Accounts] of a
+// product whose customers sign in by themselves. [Limits] keeps the rate limits of a credential over all
 // processes that use it, and [Tokens] the tokens of sign-ins.
 //
 // Any number of replicas run a [Follower] with the same profiles. Each profile has one
@@ -27,9 +28,9 @@
 // # Messages
 //
 // The subject of a message is the prefix of the [Stream], then the kind of the profile,
-// its ID and the category of the event. The body is the event as JSON, with the names of
-// the platform. The headers are Fastio-Format, the version of this format, and
-// Fastio-Epoch.
+// its ID and the category of the event. Of an account, its name stands before the kind. The
+// body is the event as JSON, with the names of the platform. The headers are Fastio-Format,
+// the version of this format, and Fastio-Epoch.
 package relay
 
 import (

@@ -135,7 +135,9 @@ func (s Tokens) open(ctx context.Context, account string) (jetstream.KeyValue, e
 }
 
 // tokensKey returns the key of an account's record in the bucket.
-func tokensKey(account string) string { return "token." + token(account) }
+func tokensKey(account string) string { return tokensPrefix + token(account) }
+
+const tokensPrefix = "token."
 
 // read returns the decrypted record of an account, nil if there is none, and the
 // revision of its key, 0 if there is none.

@@ -1,0 +1,378 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/oauth"
+)
+
+const (
+	opRunAccounts = "relay.AccountFollower.Run"
+
+	shards       = 64 // each has a lease; a constant of the bucket
+	shardKind    = api.ProfileKind("shard")
+	accountSteps = 1024                  // searches, lists and waits for a rate limit at the same time, of all accounts
+	accountWidth = 4                     // the same of one account
+	startEvery   = 20 * time.Millisecond // between the starts of two accounts
+	findEvery    = time.Hour             // between two searches for the profiles of an account
+	resealEvery  = time.Hour
+	stopAtOnce   = 32 // accounts whose checkpoints are saved at the same time
+)
+
+// AccountFollower is a replica that follows the logs of its share of the [Accounts], each
+// with a client of its own, and publishes their events. Replicas that share a [Stream] divide
+// the accounts evenly: an account belongs to one of 64 parts, and each part has a lease.
+// Each profile of an account has its own checkpoint, epoch and dead letters, and two accounts
+// that see one profile have two copies of its events, with the subjects of
+// [Accounts.Subject].
+//
+// Of one account, four searches at most are on their way, or wait for a rate limit, so that
+// no account delays others. Accounts that are added together begin one after the other, 50 a
+// second. When a credential is revoked or has expired, the account is in the state
+// [AccountNeedsSignIn]: no request is sent until it has a new one, and then it goes on from
+// its checkpoints. No sockets are opened.
+//
+// An AccountFollower must not be copied after its first use.
+type AccountFollower struct {
+	Accounts Accounts
+
+	// Name of the replica in logs and in the bucket; default: random. Two replicas
+	// that run at the same time must not have the same.
+	Name string
+
+	// Lease is the time after which the accounts of a lost replica are free; at least
+	// 10 s. Default: 15 s.
+	Lease time.Duration
+
+	// Follow holds further options of [events.Service.Follow], as in [Follower].
+	Follow events.FollowOptions
+
+	// SignIn is how the tokens of accounts without an API key are refreshed, such as the
+	// ClientID of their [oauth.Login]. Its Store and Account are set for each.
+	SignIn oauth.Config
+
+	// HTTPClient is shared by all accounts. Default: a new one.
+	HTTPClient *http.Client
+
+	// Options are further options of the client of each account, such as fastio.WithBaseURL.
+	Options []fastio.Option
+
+	// OnError is called when a profile of an account could not be followed, which is then
+	// tried again after a random pause of up to 10 minutes. The profile is zero for errors of
+	// the account, and the account is "" for those of the replica.
+	OnError func(ctx context.Context, account string, profile api.Profile, err error)
+
+	// OnRetry, OnDeadLetter and OnGap are as in [Follower].
+	OnRetry      func(ctx context.Context, account string, profile api.Profile, e api.RetryEvent)
+	OnDeadLetter func(ctx context.Context, account string, profile api.Profile, err error)
+	OnGap        func(ctx context.Context, account string, profile api.Profile, g events.Gap) error
+
+	shortLease bool // for tests
+}
+
+// Run follows the share of the replica until ctx is done. Then it saves the checkpoints
+// and gives the accounts back, and returns the error of ctx. It must not be called while it
+// runs.
+//
+// Errors: those of [Follower.Run], and of the Keys of the Accounts.
+func (f *AccountFollower) Run(ctx context.Context) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	r := &accountReplica{
+		AccountFollower: f, steps: newSchedule(accountSteps), reads: make(chan struct{}, maxReads),
+		accounts: map[string]*accountRun{}, held: map[int]*shard{}, client: f.HTTPClient,
+	}
+	if r.client == nil {
+		transport := &http.Transport{
+			Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxIdleConns: accountSteps,
+			MaxIdleConnsPerHost: accountSteps, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
+		}
+		r.client = &http.Client{Transport: transport}
+		defer transport.CloseIdleConnections()
+	}
+	leases := &Follower{
+		Stream: f.Accounts.Stream, Name: f.Name, Lease: f.Lease, shortLease: f.shortLease,
+		OnError: func(ctx context.Context, _ api.Profile, err error) { r.report(ctx, "", api.Profile{}, err) },
+	}
+	for i := range shards {
+		leases.Profiles = append(leases.Profiles, api.Profile{Kind: shardKind, ID: api.ID(strconv.Itoa(i))})
+	}
+	life, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel()
+	err := persist(ctx, func(err error) { r.report(ctx, "", api.Profile{}, err) }, func() error { return r.open(life) })
+	if err != nil {
+		return err
+	}
+	wg.Go(func() { r.watch(life) })
+	wg.Go(func() { r.watchTokens(life) })
+	wg.Go(func() { r.reseal(life) })
+	return leases.run(ctx, r.hold)
+}
+
+// check returns an [*api.InputError] for the first field that is not valid.
+func (f *AccountFollower) check() error {
+	refuse := func(field, rule, got string) error {
+		return &api.InputError{Op: opRunAccounts, Field: "AccountFollower." + field, Rule: rule, Got: got}
+	}
+	switch {
+	case f.Accounts.Keys == nil:
+		return refuse("Accounts.Keys", "must not be nil", "")
+	case f.Lease != 0 && f.Lease < leastLease && !f.shortLease:
+		return refuse("Lease", "must be at least 10s", f.Lease.String())
+	case !followable(f.Follow):
+		return refuse("Follow", "must leave out Store, Name, Until, hooks and sets of values", "")
+	}
+	return nil
+}
+
+// accountReplica is an AccountFollower that runs.
+type accountReplica struct {
+	*AccountFollower
+	stream   Stream
+	messages jetstream.Stream
+	kv       jetstream.KeyValue
+	client   *http.Client
+	steps    *schedule
+	reads    chan struct{}
+
+	mu       sync.Mutex
+	accounts map[string]*accountRun // by name
+	held     map[int]*shard         // by number
+	start    time.Time              // of the next account that begins
+}
+
+// shard is a part of the accounts that this replica holds.
+type shard struct {
+	ctx  context.Context //nolint:containedctx // of the time for which it is held
+	pub  *publisher      // with the lease, its epoch, and the time for which it is valid
+	name string          // of the replica
+}
+
+// shardOf returns the number of the shard of an account.
+func shardOf(name string) int {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name))
+	return int(mix(h.Sum64()) % shards)
+}
+
+// open opens the stream and the bucket.
+func (r *accountReplica) open(ctx context.Context) (err error) {
+	r.stream = r.Accounts.Stream.withDefaults()
+	r.messages, err = r.stream.open(ctx)
+	if err == nil {
+		r.kv, err = r.Accounts.open(ctx)
+	}
+	return err
+}
+
+// report reports an error.
+func (r *accountReplica) report(ctx context.Context, account string, p api.Profile, err error) {
+	if r.OnError != nil {
+		r.OnError(ctx, account, p, err)
+	}
+}
+
+// watch follows the directory until ctx is done, also after the bucket was deleted.
+func (r *accountReplica) watch(ctx context.Context) {
+	for failures := 1; ctx.Err() == nil; failures++ {
+		seen, complete := map[string]bool{}, false
+		for e, err := range r.Accounts.changes(ctx) {
+			switch {
+			case ctx.Err() != nil:
+				return
+			case err != nil:
+				r.report(ctx, "", api.Profile{}, err)
+			case e == nil:
+				complete, failures = true, 0
+				r.forgetOthers(seen)
+			default:
+				seen[e.name] = seen[e.name] || !complete
+				r.apply(e)
+			}
+		}
+		_ = sleep(ctx, backoff{tickEvery, maxPause}.pause(failures)) // the loop ends with ctx
+	}
+}
+
+// forgetOthers stops accounts that a new watch has not delivered: they were removed while
+// there was none.
+func (r *accountReplica) forgetOthers(seen map[string]bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, a := range r.accounts {
+		if !seen[name] {
+			a.record = nil
+			a.task.wake()
+		}
+	}
+}
+
+// apply records a change of the directory. An account that is known is changed at once, and a
+// new one begins when it is its turn.
+func (r *accountReplica) apply(e *accountEntry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.accounts[e.name]
+	switch {
+	case a == nil && e.record == nil:
+	case a == nil:
+		a = newAccountRun(r, e.name)
+		a.record = e.record
+		r.accounts[e.name] = a
+		if r.held[a.shard] != nil {
+			r.begin(a)
+		}
+	default:
+		a.record = e.record
+		a.task.wake()
+	}
+}
+
+// begin makes the task of an account due at its turn. The caller holds r.mu.
+func (r *accountReplica) begin(a *accountRun) {
+	now := time.Now()
+	if r.start.Before(now) {
+		r.start = now
+	}
+	a.task.startAt(r.start)
+	r.start = r.start.Add(startEvery)
+}
+
+// watchTokens lets accounts whose sign-in was refused try again when there is a new one.
+func (r *accountReplica) watchTokens(ctx context.Context) {
+	for failures := 1; ctx.Err() == nil; failures++ {
+		watcher, err := r.kv.Watch(ctx, tokensPrefix+"*", jetstream.UpdatesOnly(), jetstream.MetaOnly())
+		if err != nil {
+			_ = sleep(ctx, backoff{tickEvery, maxPause}.pause(failures)) // the loop ends with ctx
+			continue
+		}
+		failures = 0
+		for r.nextSignIn(ctx, watcher.Updates()) {
+		}
+		_ = watcher.Stop()
+	}
+}
+
+// nextSignIn waits for a change of a sign-in. It returns false if ctx is done or the watch has
+// ended.
+func (r *accountReplica) nextSignIn(ctx context.Context, changes <-chan jetstream.KeyValueEntry) bool {
+	var entry jetstream.KeyValueEntry
+	var ok bool
+	select {
+	case <-ctx.Done():
+		return false
+	case entry, ok = <-changes:
+	}
+	if entry == nil {
+		return ok
+	}
+	name, err := untoken(strings.TrimPrefix(entry.Key(), tokensPrefix))
+	r.mu.Lock()
+	a := r.accounts[name]
+	r.mu.Unlock()
+	if err == nil && a != nil {
+		a.signedIn()
+	}
+	return true
+}
+
+// reseal encrypts again what is encrypted with another key, now and from time to time.
+func (r *accountReplica) reseal(ctx context.Context) {
+	for ctx.Err() == nil {
+		_, err := r.Accounts.Reseal(ctx)
+		if err != nil && ctx.Err() == nil {
+			r.report(ctx, "", api.Profile{}, err)
+		}
+		_ = sleep(ctx, resealEvery) // the loop ends with ctx
+	}
+}
+
+// hold follows the accounts of a shard until ctx is done, and saves their checkpoints. The
+// lease of pub is that of the shard.
+func (r *accountReplica) hold(ctx context.Context, what api.Profile, pub *publisher) {
+	number, err := strconv.Atoi(string(what.ID))
+	if err != nil {
+		return // impossible: Run has made it
+	}
+	r.mu.Lock()
+	r.held[number] = &shard{ctx, pub, pub.replica}
+	for _, a := range r.accounts {
+		if a.shard == number {
+			r.begin(a)
+		}
+	}
+	r.mu.Unlock()
+	<-ctx.Done()
+	r.mu.Lock()
+	delete(r.held, number)
+	var all []*accountRun
+	for _, a := range r.accounts {
+		if a.shard == number {
+			all = append(all, a)
+		}
+	}
+	r.mu.Unlock()
+	var wg sync.WaitGroup
+	free := make(chan struct{}, stopAtOnce)
+	for _, a := range all {
+		free <- struct{}{}
+		wg.Go(func() {
+			a.stop()
+			<-free
+		})
+	}
+	wg.Wait()
+}
+
+// wanted returns the record of an account and the shard, nil if the account must not be
+// followed by this replica now.
+func (r *accountReplica) wanted(a *accountRun) (*accountRecord, *shard) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.held[a.shard]
+	if s == nil || s.ctx.Err() != nil || a.record == nil || a.record.Paused {
+		return nil, nil
+	}
+	return a.record, s
+}
+
+// forget removes an account that was removed from the directory, and reports whether it did.
+func (r *accountReplica) forget(a *accountRun) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if a.record != nil || r.accounts[a.name] != a {
+		return false
+	}
+	delete(r.accounts, a.name)
+	return true
+}
+
+// current returns errLost if the account of a record was removed, or removed and added again.
+func (r *accountReplica) current(ctx context.Context, record *accountRecord) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	now, _, err := r.Accounts.read(ctx, r.kv, record.Name)
+	switch {
+	case errors.Is(err, api.ErrNotFound):
+		return fmt.Errorf("account %q was removed: %w", record.Name, errLost)
+	case err == nil && now.ID != record.ID:
+		return fmt.Errorf("account %q was removed and added again: %w", record.Name, errLost)
+	}
+	return err
+}

@@ -1,0 +1,463 @@
+package relay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/oauth"
+)
+
+// accountRun is an account that a replica knows. Its task starts and stops the following of
+// its profiles, so that each account changes by one goroutine at a time.
+type accountRun struct {
+	*accountReplica
+	name   string
+	shard  int
+	lane   *lane // of its task and those of its profiles
+	task   *task
+	record *accountRecord // nil if it is removed; guarded by the mutex of the replica
+
+	refused atomic.Pointer[refusal] // why no request may be sent, nil if it may
+
+	mu   sync.Mutex
+	live *liveAccount // nil while it is not followed
+	last accountStatusRecord
+}
+
+// refusal says that the platform has refused a credential.
+type refusal struct {
+	credential string
+	err        error
+}
+
+// liveAccount is an account that is followed.
+type liveAccount struct {
+	*accountRun
+	record   *accountRecord
+	shard    *shard
+	client   *fastio.Client
+	followed map[api.Profile]*followed
+	failures map[api.Profile]failure
+	profiles []api.Profile // that were found
+	find     time.Time     // when they are searched again; zero means never searched
+	finding  failure       // of that search
+	err      error         // the latest of the account or one of its profiles
+}
+
+const worstAccountPause = 10 * time.Minute // before a profile that failed is followed again
+
+func newAccountRun(r *accountReplica, name string) *accountRun {
+	a := &accountRun{accountReplica: r, name: name, shard: shardOf(name), lane: newLane(accountWidth)}
+	a.task = r.steps.newTask(a.lane, a.step)
+	return a
+}
+
+// signedIn is called when there is a new sign-in.
+func (a *accountRun) signedIn() {
+	if a.refused.Swap(nil) != nil {
+		a.task.wake()
+	}
+}
+
+// refuse records that the credential was refused, after which no request is sent.
+func (a *accountRun) refuse(credential string, err error) {
+	if a.refused.CompareAndSwap(nil, &refusal{credential, err}) {
+		a.task.wake()
+	}
+}
+
+// stop stops the account, because its shard is not held any more.
+func (a *accountRun) stop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stopLive()
+}
+
+func (a *accountRun) stopLive() {
+	if a.live != nil {
+		a.live.stopAll()
+		a.live = nil
+	}
+}
+
+// farFuture is when a task is due that waits for a change.
+func farFuture() time.Time { return time.Now().Add(1000 * time.Hour) }
+
+// step makes the account what the directory says: it starts and stops its profiles.
+func (a *accountRun) step() (next time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	record, s := a.wanted(a)
+	if a.live != nil && !a.live.is(record, s) {
+		a.stopLive()
+	}
+	if record == nil {
+		if a.forget(a) {
+			return time.Time{}
+		}
+		return farFuture()
+	}
+	if no := a.refused.Load(); no != nil {
+		if no.credential == record.Credential {
+			a.stopLive()
+			a.save(s, record, AccountNeedsSignIn, no.err, 0)
+			return farFuture()
+		}
+		a.refused.CompareAndSwap(no, nil)
+	}
+	if a.live == nil {
+		live, err := a.begin(s.ctx, record, s)
+		if err != nil {
+			return a.failedToBegin(s, record, err)
+		}
+		a.live = live
+	}
+	next = a.live.step()
+	if a.refused.Load() != nil { // wake has made this task due again
+		return next
+	}
+	state := AccountFollowing
+	if a.live.err != nil {
+		state = AccountFailing
+	}
+	a.save(s, record, state, a.live.err, len(a.live.followed))
+	return next
+}
+
+// errRefusedBefore is why an account needs a new sign-in that another replica has tried.
+var errRefusedBefore = errors.New("the credential was refused")
+
+// begin makes the client of an account. Its error is a *refusal if another replica has
+// found that the credential is refused.
+func (a *accountRun) begin(ctx context.Context, record *accountRecord, s *shard) (*liveAccount, error) {
+	status, err := readAccountStatus(ctx, a.kv, record)
+	if err != nil {
+		return nil, err
+	}
+	a.last = status
+	if status.State == AccountNeedsSignIn && status.Credential == record.Credential && !record.isSignIn() {
+		a.refuse(record.Credential, cmp.Or(error(reasonError(status.Reason)), errRefusedBefore))
+		return nil, errRefusedBefore
+	}
+	options := append([]fastio.Option{fastio.WithHTTPClient(a.client)}, a.Options...)
+	if record.isSignIn() {
+		c := a.SignIn
+		c.Store, c.Account = a.Accounts.tokens(), record.Name
+		c.HTTPClient = cmp.Or(c.HTTPClient, a.client)
+		options = append(options, fastio.WithTokenSource(oauth.TokenSource(c)))
+	} else {
+		key, _, err := a.Accounts.unseal(ctx, record)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, fastio.WithToken(key.Reveal()))
+	}
+	client, err := fastio.New(options...)
+	if err != nil {
+		return nil, err
+	}
+	return &liveAccount{
+		accountRun: a, record: record, shard: s, client: client,
+		followed: map[api.Profile]*followed{}, failures: map[api.Profile]failure{}, profiles: record.Profiles,
+	}, nil
+}
+
+// reasonError is the text of an error that another replica has seen.
+type reasonError string
+
+func (e reasonError) Error() string { return string(e) }
+
+// failedToBegin records why an account has no client, and returns when to try again. A
+// credential that cannot be decrypted needs a new one.
+func (a *accountRun) failedToBegin(s *shard, record *accountRecord, err error) time.Time {
+	if errors.Is(err, errRefusedBefore) {
+		return farFuture() // refuse has woken the task
+	}
+	a.report(s.ctx, a.name, api.Profile{}, err)
+	if _, sealed := errors.AsType[*oauth.StoreError](err); sealed {
+		a.save(s, record, AccountFailing, err, 0)
+	}
+	return time.Now().Add(backoff{worstPause, worstAccountPause}.pause(1))
+}
+
+// save writes the state of the account, if it has changed, for [Accounts.Status].
+func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, err error, profiles int) {
+	status := accountStatusRecord{
+		Version: 1, ID: record.ID, Credential: record.Credential, State: state, Replica: s.name, Profiles: profiles,
+	}
+	if err != nil {
+		status.Reason = err.Error()
+	}
+	status.Since = a.last.Since
+	if status == a.last {
+		return
+	}
+	if state != a.last.State {
+		status.Since = time.Now().UTC()
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, requestTimeout)
+	defer cancel()
+	value, err := jsonv2.Marshal(status)
+	if err == nil {
+		_, err = a.kv.Put(ctx, accountStatusKey(a.name), value)
+	}
+	if err != nil {
+		a.report(s.ctx, a.name, api.Profile{}, fmt.Errorf("writing the status: %w", err))
+		return
+	}
+	a.last = status
+}
+
+// is reports whether l is of this record and shard, so that it can go on.
+func (l *liveAccount) is(record *accountRecord, s *shard) bool {
+	return record != nil && l.shard == s && l.record.ID == record.ID && l.record.Credential == record.Credential
+}
+
+// step starts and stops profiles, and returns when that is due again.
+func (l *liveAccount) step() (next time.Time) {
+	record, _ := l.wanted(l.accountRun)
+	if record != nil {
+		l.record = record
+	}
+	l.removeEnded()
+	next = l.findProfiles()
+	wanted := l.profiles
+	for p, f := range l.followed {
+		if !slices.Contains(wanted, p) {
+			_ = f.stop() // a checkpoint that is not saved is an older one
+			delete(l.followed, p)
+		}
+	}
+	if len(l.failures) == 0 && l.finding.count == 0 {
+		l.err = nil
+	}
+	for _, p := range wanted {
+		if l.followed[p] != nil {
+			continue
+		}
+		if until := l.failures[p].until; until.After(time.Now()) {
+			if until.Before(next) {
+				next = until
+			}
+			continue
+		}
+		if f := l.follow(p); f != nil {
+			l.followed[p] = f
+		}
+	}
+	return next
+}
+
+// removeEnded removes profiles whose following has failed.
+func (l *liveAccount) removeEnded() {
+	for p, f := range l.followed {
+		if f.ctx.Err() == nil {
+			if f.succeeded.Load() {
+				delete(l.failures, p)
+			}
+			continue
+		}
+		err := f.stop()
+		delete(l.followed, p)
+		if l.shard.ctx.Err() == nil && l.refused.Load() == nil {
+			l.failed(p, err)
+		}
+	}
+}
+
+// failed records and reports a failure of a profile.
+func (l *liveAccount) failed(p api.Profile, err error) {
+	failed := l.failures[p]
+	failed.count++
+	failed.until = time.Now().Add(backoff{time.Second, worstAccountPause}.pause(failed.count))
+	l.failures[p] = failed
+	l.err = err
+	l.report(l.shard.ctx, l.name, p, err)
+}
+
+// findProfiles finds the organizations and workspaces that the account can see, unless its
+// profiles are given, and returns when to do that again.
+func (l *liveAccount) findProfiles() (next time.Time) {
+	if len(l.record.Profiles) > 0 {
+		l.profiles = l.record.Profiles
+		return farFuture()
+	}
+	if l.find.After(time.Now()) {
+		return l.find
+	}
+	found, err := l.visible(l.shard.ctx)
+	switch {
+	case err == nil:
+		l.profiles, l.finding = found, failure{}
+		l.find = time.Now().Add(findEvery)
+	case l.shard.ctx.Err() != nil:
+	case l.isRefusal(err):
+		l.find = time.Now().Add(worstPause)
+	default:
+		l.finding.count++
+		l.find = time.Now().Add(backoff{time.Second, worstAccountPause}.pause(l.finding.count))
+		l.err = err
+		l.report(l.shard.ctx, l.name, api.Profile{}, err)
+	}
+	return l.find
+}
+
+// visible returns the organizations and workspaces that the account can see.
+func (l *liveAccount) visible(ctx context.Context) (found []api.Profile, err error) {
+	for org, err := range l.client.Orgs.All(ctx, nil) {
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, api.Org(org.ID))
+	}
+	for workspace, err := range l.client.Workspaces.All(ctx, nil) {
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, api.Workspace(workspace.ID))
+	}
+	return found, nil
+}
+
+// isRefusal reports whether err says that the account needs a new sign-in, and records that.
+func (l *liveAccount) isRefusal(err error) bool {
+	if !errors.Is(err, api.ErrUnauthenticated) && !errors.Is(err, oauth.ErrSignInAgain) {
+		return false
+	}
+	l.refuse(l.record.Credential, err)
+	return true
+}
+
+// stopAll stops all profiles and saves their checkpoints.
+func (l *liveAccount) stopAll() {
+	for _, f := range l.followed {
+		f.end(nil)
+	}
+	for p, f := range l.followed {
+		_ = f.stop() // a checkpoint that is not saved is an older one
+		delete(l.followed, p)
+	}
+}
+
+// followed is a profile of an account that is followed.
+type followed struct {
+	*liveAccount
+	profile api.Profile
+	key     string
+	ctx     context.Context //nolint:containedctx // of the following
+	end     context.CancelCauseFunc
+	lost    context.CancelCauseFunc // of pub
+	pub     *publisher
+	steps   *events.Stepper
+	task    *task
+
+	succeeded atomic.Bool
+}
+
+// follow starts to follow a profile. It returns nil after a failure, which it records.
+func (l *liveAccount) follow(p api.Profile) *followed {
+	f := &followed{liveAccount: l, profile: p, key: profileKey(p)}
+	ctx := context.WithValue(l.shard.ctx, profileContext{}, p)
+	f.ctx, f.end = context.WithCancelCause(ctx)
+	held := l.shard.pub
+	f.pub = newPublisher(&fence{
+		stream: l.stream, messages: l.messages, term: held.epoch, subject: l.stream.accountEpochs(l.name) + "." + f.key,
+	}, held.lease)
+	f.pub.alive, f.lost = context.WithCancelCause(held.alive)
+	f.pub.lost = func(err error) { f.lost(err); f.end(err); l.task.wake() }
+	f.pub.scope, f.pub.current = token(l.name)+".", f.isCurrent
+	f.pub.life = token(l.name) + "-" + l.record.ID[:min(len(l.record.ID), 8)] + "-"
+	f.pub.replica, f.pub.profile, f.pub.reads = l.shard.name, p, l.reads
+	f.pub.retry, f.pub.dead = f.retry, f.dead
+	err := f.start()
+	if err != nil {
+		f.end(err)
+		l.failed(p, err)
+		return nil
+	}
+	return f
+}
+
+// start makes the Stepper of a profile, and its task.
+func (f *followed) start() (err error) {
+	o := f.Follow
+	o.Store = &sessionStore{CheckpointStore{
+		Bucket: f.kv, Epoch: f.pub.term, scope: token(f.name) + "." + f.record.ID + ".",
+	}, f.pub, func() {}}
+	o.Name = f.key
+	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
+	o.PollOnly = true
+	o.OnRetry = f.retry
+	o.OnCaughtUp = func(context.Context) { f.succeeded.Store(true) }
+	if f.OnGap != nil {
+		o.OnGap = func(ctx context.Context, g events.Gap) error { return f.OnGap(ctx, f.name, f.profile, g) }
+	}
+	query := events.Query{Profile: f.profile, CreatedMin: f.record.Since, Limit: maxBatch}
+	f.steps, err = f.client.Events.Stepper(query, f.pub.add, &o)
+	if err != nil {
+		return err
+	}
+	f.task = f.accountReplica.steps.newTask(f.lane, f.step)
+	f.steps.Notify(f.task.wake)
+	f.task.startAt(time.Now())
+	return nil
+}
+
+// step searches the log if that is due, unless the credential was refused.
+func (f *followed) step() time.Time {
+	if f.refused.Load() != nil {
+		return time.Now().Add(worstPause) // the task of the account ends it
+	}
+	next, err := f.steps.Step(f.ctx)
+	if err == nil {
+		return next
+	}
+	f.isRefusal(err)
+	f.end(err)
+	f.liveAccount.task.wake()
+	return time.Time{}
+}
+
+// retry reports a temporary failure. A sign-in that is over is not one.
+func (f *followed) retry(ctx context.Context, e api.RetryEvent) {
+	if f.isRefusal(e.Err) {
+		return
+	}
+	if f.OnRetry != nil {
+		f.OnRetry(ctx, f.name, f.profile, e)
+	}
+}
+
+// dead reports a dead letter.
+func (f *followed) dead(ctx context.Context, err error) {
+	if f.OnDeadLetter != nil {
+		f.OnDeadLetter(ctx, f.name, f.profile, err)
+	}
+}
+
+// isCurrent returns errLost if the account was removed.
+func (f *followed) isCurrent(ctx context.Context) error {
+	return f.current(ctx, f.record)
+}
+
+// stop ends the following, saves the checkpoint, and returns why it has ended.
+func (f *followed) stop() error {
+	f.end(nil)
+	cause := context.Cause(f.ctx)
+	f.task.stop()
+	err := f.steps.Close(f.ctx)
+	f.lost(nil)
+	f.pub.running.Wait()
+	return errors.Join(cause, err)
+}
