@@ -116,7 +116,8 @@ func TestOrganizationThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := runWith(t.Context(), t, checktest.New(t), "y\n", "-write", "-org", "4999999999999999999")
-		if r.status != unfinished || r.report == nil || !strings.Contains(r.progress, "no workspace could be created") {
+		if r.status != unfinished || r.report == nil || !strings.Contains(r.progress, "no workspace could be created") ||
+			strings.Contains(r.progress, "-clean") || len(journalsIn(t, r.dir)) > 0 {
 			t.Fatalf("status %d: %s", r.status, r.progress)
 		}
 		if o := r.report.Operations["GET /current/orgs/list/"]; o.Outcome == check.NotReached {

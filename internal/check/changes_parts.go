@@ -174,6 +174,7 @@ func uploadChanges() []read[place] {
 		{"uploads.Chunks.List", once, func(c call, _ place) error {
 			return ignore(c.Uploads.Chunks.List(c, c.id("chunked")))
 		}},
+		{"uploads.Get", once, func(c call, _ place) error { return ignore(c.Uploads.Get(c, c.id("chunked"))) }},
 		{"uploads.Complete", once, func(c call, _ place) error { return c.Uploads.Complete(c, c.id("chunked")) }},
 		{"uploads.Start", once, func(c call, w place) error {
 			return start(c, "stream", w.Profile, uploads.SizeUnknown)

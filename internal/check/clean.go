@@ -153,8 +153,12 @@ var errRenamed = errors.New("the workspace of the run has another name now and i
 // find returns the workspaces of the run that are to be deleted.
 func (k *cleaner) find(ctx context.Context, org api.ID) ([]*workspaces.Workspace, error) {
 	var found []*workspaces.Workspace
-	list := &workspaces.ByOrgOptions{Archived: workspaces.ArchivedAlso}
-	for w, err := range k.Workspaces.AllByOrg(ctx, org, list) {
+	list := k.Workspaces.AllByOrg(ctx, org, &workspaces.ByOrgOptions{Archived: workspaces.ArchivedAlso})
+	_, err := k.Orgs.Get(ctx, org)
+	if errors.Is(err, api.ErrNotFound) || mayNot(err) { // not one in which the caller could create a workspace
+		list = k.Workspaces.All(ctx, nil)
+	}
+	for w, err := range list {
 		if err != nil {
 			return nil, err
 		}
@@ -203,10 +207,9 @@ func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) 
 // person gives it back before.
 func (k *cleaner) asOwner(ctx context.Context, in api.Profile, deleteIt func() error) error {
 	err := gone(deleteIt())
-	denied := errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated)
 	me := k.journal.all(kindMe)
 	switch {
-	case !denied || len(me) == 0 || len(k.journal.all(kindPerson)) == 0:
+	case !mayNot(err) || len(me) == 0 || len(k.journal.all(kindPerson)) == 0:
 		return err
 	case k.second == nil:
 		return fmt.Errorf("the second person may be the owner, add -second-key: %w", err)
@@ -215,6 +218,11 @@ func (k *cleaner) asOwner(ctx context.Context, in api.Profile, deleteIt func() e
 		return errors.Join(err, back)
 	}
 	return gone(deleteIt())
+}
+
+// mayNot reports whether the caller has no right to an object.
+func mayNot(err error) bool {
+	return errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated)
 }
 
 // cancel ends the uploads and imports of the run.

@@ -97,7 +97,8 @@ func (c *comparison) compareSent(s *seen, p map[string]json.RawMessage, note fun
 	if json.Unmarshal(p["name"], &name) != nil || json.Unmarshal(p["kind"], &kind) != nil || s.Form != FormPlain {
 		return
 	}
-	if _, sent := c.sent[s.Method+" "+s.Path].of(name); sent {
+	sent := func(r rule) bool { return (field{name: r.name}).root() == name }
+	if slices.ContainsFunc(c.sent[s.Method+" "+s.Path], sent) {
 		note(Difference{Kind: KindRequest, Member: name, Want: "accepted", Got: c.words.value("kind", kind)})
 	}
 }

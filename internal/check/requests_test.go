@@ -59,7 +59,7 @@ func sentNames(t *testing.T) []sentName {
 func TestReportsNameFieldsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	all := sentNames(t)
-	const least = 80
+	const least = 100
 	if len(all) < least {
 		t.Fatalf("only %d names are sent", len(all))
 	}
