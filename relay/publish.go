@@ -333,7 +333,8 @@ func (p *publisher) unsubscribe() {
 	}
 }
 
-// store sends messages until the stream has stored them all.
+// store sends messages until the stream has stored them all. It repeats after a pause,
+// with no limit but ctx and the loss of the lease.
 func (p *publisher) store(ctx context.Context, batch []message) error {
 	for attempt := 1; len(batch) > 0; {
 		done, err := p.send(ctx, batch)
