@@ -265,7 +265,8 @@ func (p *publisher) count(n int) {
 	p.countLocked(n)
 }
 
-// countLocked is count for a caller that holds p.mu.
+// countLocked adds n to the number of events that are not stored yet; idle is closed
+// whenever that is 0. The caller holds p.mu.
 func (p *publisher) countLocked(n int) {
 	if p.pending == 0 {
 		p.idle = make(chan struct{})

@@ -119,7 +119,8 @@ func (s *Store) Read(r io.Reader) (*Blob, error) {
 	}
 }
 
-// fill is [io.ReadFull] with the errors of the reader.
+// fill reads until b is full or the reader returns an error, which it returns
+// unchanged: [io.ReadFull] would return io.ErrUnexpectedEOF for a short end.
 func fill(r io.Reader, b []byte) (n int, err error) {
 	for n < len(b) && err == nil {
 		var got int

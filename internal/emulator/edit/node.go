@@ -175,7 +175,8 @@ func (n *node) cut(name string) *node {
 	return value
 }
 
-// rename gives a member another name, which no other member keeps.
+// rename gives a member another name, in place of a member that has it already. It
+// reports whether n is an object with the member.
 func (n *node) rename(name, other string) bool {
 	if n.kind != '{' || n.index(name) < 0 {
 		return false

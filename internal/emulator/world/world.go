@@ -26,7 +26,7 @@ func (w *World) AddUser(u User) User {
 	return w.NewUser(u)
 }
 
-// NewUser is AddUser with the lock held.
+// NewUser stores a user, with defaults for what is not set. The caller holds the lock.
 func (w *World) NewUser(u User) User {
 	u.ID = w.NewProfile(u.ID)
 	u.AccountType = cmp.Or(u.AccountType, "human")
