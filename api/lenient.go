@@ -27,8 +27,7 @@ func (m Map[V]) MarshalJSON() ([]byte, error) {
 	return jsonv2.Marshal(map[string]V(m), jsonv2.Deterministic(true), jsonopt.Lenient())
 }
 
-// UnmarshalJSON decodes an object. null and an empty array, which the platform may send
-// for an empty object, give a nil map.
+// UnmarshalJSON decodes an object, an empty array or null.
 func (m *Map[V]) UnmarshalJSON(b []byte) error {
 	*m = nil
 	switch jsontext.Value(b).Kind() {
@@ -67,8 +66,7 @@ func dropNull(m Map[bool], b []byte) error {
 // false. It encodes as true or false.
 type Bool bool
 
-// UnmarshalJSON decodes any of the forms that the comment of Bool lists, and fails for
-// others.
+// UnmarshalJSON decodes any of the forms.
 func (b *Bool) UnmarshalJSON(text []byte) error {
 	switch v := jsontext.Value(text); v.Kind() {
 	case 'n':

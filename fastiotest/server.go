@@ -31,6 +31,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/control"
 )
 
 // Server is the emulated platform. It starts with one user, the owner of one
@@ -99,10 +100,12 @@ func (s *Server) Client(tb testing.TB, opts ...fastio.Option) *fastio.Client {
 }
 
 // Start serves s on a socket until the test ends and returns its URL, for
-// [fastio.WithBaseURL] or a client in another language.
+// [fastio.WithBaseURL] or a client in another language. Below the URL, at /_emulator/, is
+// a page that shows the requests and the objects, and the control API, of which
+// /_emulator/openapi.json lists the endpoints.
 func (s *Server) Start(tb testing.TB) string {
 	tb.Helper()
-	server := httptest.NewUnstartedServer(s)
+	server := httptest.NewUnstartedServer(control.New(s.platform, control.Options{}))
 	ctx := context.Background() //nolint:usetesting // cleanups may still use the server
 	end := s.platform.Attach(ctx, server.Config)
 	server.Start()
@@ -159,6 +162,9 @@ func (s *Server) LoadFile(name string) error { return s.platform.LoadFile(name) 
 // AddUser adds a user and returns it with empty fields filled in.
 func (s *Server) AddUser(u seed.User) seed.User { return s.platform.AddUser(u) }
 
+// Users returns all users, in the order of creation.
+func (s *Server) Users() []seed.User { return s.platform.Users() }
+
 // OneTimeCode returns the valid one-time code of a user: that of the latest message,
 // or else of the authenticator app, also during the setup of a second factor. It is
 // "" if there is none.
@@ -214,13 +220,17 @@ func (s *Server) AddMembership(m seed.Membership) seed.Membership { return s.pla
 // with empty fields filled in.
 func (s *Server) AddInvitation(v seed.Invitation) seed.Invitation { return s.platform.AddInvitation(v) }
 
-// Mails lists what the platform has sent to an e-mail address, oldest first, except
+// Mails lists what the platform has sent to an e-mail address, "" for any, oldest first, except
 // for the codes of [Server.ValidationCode] and [Server.OneTimeCode].
 func (s *Server) Mails(to string) []seed.Mail { return s.platform.Mails(to) }
 
 // AddOAuthClient adds an application without registration and returns it with empty
 // fields filled in.
 func (s *Server) AddOAuthClient(c seed.OAuthClient) seed.OAuthClient { return s.platform.AddClient(c) }
+
+// SignIns returns the logins and devices that wait for [Server.Approve] or [Server.Deny],
+// the oldest first.
+func (s *Server) SignIns() []seed.SignIn { return s.platform.SignIns() }
 
 // Approve grants an application access, instead of a user at loginURL. A request to
 // the Redirect completes the login, as a browser would. It is an error if no such
@@ -256,6 +266,12 @@ func (s *Server) Deny(loginURL string) (seed.Outcome, error) {
 
 // AddKey adds a key and returns it with empty fields filled in.
 func (s *Server) AddKey(k seed.Key) seed.Key { return s.platform.AddKey(k) }
+
+// Keys returns the API keys that are not revoked, in the order of creation.
+func (s *Server) Keys() []seed.Key { return s.platform.Keys() }
+
+// Unpaid returns the organizations that have started to pay for a plan; see [Server.Pay].
+func (s *Server) Unpaid() []string { return s.platform.Unpaid() }
 
 // AddEvent adds an event to the log and returns it with empty fields filled in.
 func (s *Server) AddEvent(e seed.Event) seed.Event { return s.platform.AddEvent(e) }
@@ -307,6 +323,13 @@ func (s *Server) FailSockets(f seed.SocketFault) {
 	s.platform.FailSockets(f)
 }
 
+// Faults returns the faults for calls with their IDs and what they have done, in the order
+// in which they apply.
+func (s *Server) Faults() []seed.ActiveFault { return s.platform.Faults() }
+
+// RemoveFault removes the fault with an ID. It returns false if there is none.
+func (s *Server) RemoveFault(id string) bool { return s.platform.RemoveFault(id) }
+
 // Heal removes all faults and disagreements.
 func (s *Server) Heal() { s.platform.Heal() }
 
@@ -348,6 +371,12 @@ func (s *Server) Forget() { s.platform.Forget() }
 
 // Requests returns the received requests, oldest first.
 func (s *Server) Requests() []seed.Request { return s.platform.Requests() }
+
+// WaitRequest returns the first answered request that matches, of the latest 1,000. If
+// none does, it waits for one. It returns the error of ctx when that is done.
+func (s *Server) WaitRequest(ctx context.Context, matches func(r seed.Request) bool) (seed.Request, error) {
+	return s.platform.WaitRequest(ctx, matches)
+}
 
 // Refusals returns the number of 429 responses of the rate limits.
 func (s *Server) Refusals() int { return s.platform.Refusals() }

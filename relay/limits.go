@@ -172,19 +172,19 @@ func (l *Limits) Acquire(ctx context.Context, group string) error {
 		return err
 	}
 	g := l.group(l.prefix + token(group))
-	waiting, err := g.enqueue(group, l.published(group))
-	if waiting == nil { // the call may start, or err
+	w, err := g.enqueue(group, l.published(group))
+	if w == nil {
 		return err
 	}
 	select {
-	case <-waiting.admitted:
+	case <-w.admitted:
 		return nil
 	case <-l.closed:
 		err = errLimitsClosed
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	g.abandon(waiting)
+	g.abandon(w)
 	return err
 }
 
@@ -375,8 +375,7 @@ func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	}
 }
 
-// run writes changes until the Limits are closed, and then the last ones. step returns
-// when it must be called next.
+// run writes changes until the Limits are closed, and then the last ones.
 func (g *limitGroup) run() {
 	timer := time.NewTimer(idleWait)
 	defer timer.Stop()

@@ -131,7 +131,11 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.Usage = func() {
 		_, _ = fmt.Fprintln(stderr, "Usage of fastio-emulator:")
 		f.PrintDefaults()
-		_, _ = fmt.Fprintln(stderr, "Names for -set:\n  "+strings.Join(names(&c.options), "\n  "))
+		_, _ = fmt.Fprintln(stderr, "Names for -set:")
+		for line := range strings.Lines(explanations) {
+			name, text, _ := strings.Cut(line, "\t")
+			_, _ = fmt.Fprintf(stderr, "  %-33s %s", name, text)
+		}
 	}
 	if err := f.Parse(args); err != nil {
 		return c, err
@@ -142,8 +146,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	return c, nil
 }
 
-// parseFault reads a rule: JSON, or a list of name=value. In a list, header.X adds a
-// header to the response, and type is the content type.
+// parseFault reads a rule: a list of name=value, or JSON.
 func parseFault(rule string) (seed.Fault, error) {
 	f := seed.Fault{Header: http.Header{}}
 	if strings.HasPrefix(rule, "{") {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	_ "embed" // for explanations
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -10,6 +11,13 @@ import (
 	"strings"
 	"time"
 )
+
+//go:generate go run ./gen ../../fastiotest/seed/options.go options.txt
+
+// explanations has a line for each name for -set: the name, a tab and what it does.
+//
+//go:embed options.txt
+var explanations string
 
 // set changes the field of *target that a setting names, as in
 // OAuth.RotateRefreshTokens=true. Case, - and _ in names do not matter.
@@ -77,9 +85,7 @@ func nearest(names []string, name string) []string {
 	return names[:min(3, len(names))]
 }
 
-// distance returns the edit distance of two words: how many letters must be changed,
-// added or removed to get from one to the other. row[j] is the distance between the
-// letters of a that were read and the first j of b.
+// distance returns the edit distance of two words.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -100,8 +106,7 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// assign parses text as the type of v, and sets v. Lists and structs are given as JSON,
-// a list of texts also as words with commas between them.
+// assign parses text as the type of v.
 func assign(v reflect.Value, tag reflect.StructTag, text string) error {
 	switch to := v.Addr().Interface().(type) {
 	case *time.Duration:

@@ -248,8 +248,8 @@ type AIOptions struct {
 // platform leave open. In the default format, events have names and ids, and parts of
 // the answer are in "delta".
 type StreamStyle struct {
-	Newline    string // "" means "\n"
-	BOM        bool
+	Newline    string        // "" means "\n"
+	BOM        bool          // before the first event, a byte order mark
 	Comments   bool          // before every event
 	SplitData  bool          // the data of an event in several lines
 	Cumulative bool          // events have the whole answer so far, in "text"

@@ -1,5 +1,6 @@
 // Package conformance tests the login with a real browser and with an authorization
-// server of another project, and the page of fastio-relay with that browser. It contains
+// server of another project, the pages of fastio-relay and fastio-emulator with that
+// browser, and the control API of the emulator with an OpenAPI validator. It contains
 // only tests, in a separate module, so that their dependencies are not dependencies of
 // the SDK.
 //

@@ -86,8 +86,7 @@ func (s *stream) open(part, condition string) (*http.Response, error) {
 	return s.opener.Open(s.ctx, s.request, api.WithOptions(o))
 }
 
-// Read reads the file up to the limit, and reconnects when a connection ends too early.
-// An error that came with bytes is returned by the next call.
+// Read reads the file, and reconnects when a connection ends too early.
 func (s *stream) Read(p []byte) (int, error) {
 	for {
 		switch {

@@ -142,6 +142,7 @@ func (s *Server) Answered(after uint64) (list []world.Request, lost uint64, next
 	if l.numbers > Recorded {
 		first = max(first, l.numbers-Recorded+1)
 	}
+	list = make([]world.Request, 0, max(first, l.numbers+1)-first)
 	for n := first; n <= l.numbers; n++ {
 		if q := l.answered[n%Recorded]; q != nil && q.Number == n {
 			list = append(list, *q)

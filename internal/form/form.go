@@ -29,8 +29,7 @@ func New(args input.Args) Fields { return Fields{Form: api.Form{}, args: args} }
 // Err returns the error of the first invalid field.
 func (f *Fields) Err() error { return f.err }
 
-// Changed returns the error of the first invalid field. An update without any field is
-// invalid as well.
+// Changed is Err for an update, which requires a field.
 func (f *Fields) Changed() error {
 	if len(f.Form) == 0 {
 		f.Refuse("", "must have a field", "")
@@ -72,8 +71,7 @@ func (f *Fields) Text(least, most int) func(field, value string) {
 	}
 }
 
-// Line returns a setter for text of a limited length, in characters, without control
-// characters such as line ends.
+// Line is Text without control characters.
 func (f *Fields) Line(least, most int) func(field, value string) {
 	return func(field, value string) {
 		f.Text(least, most)(field, value)
@@ -83,8 +81,7 @@ func (f *Fields) Line(least, most int) func(field, value string) {
 	}
 }
 
-// Name returns a setter for a name: a line of a limited length, in characters, but not
-// the word null.
+// Name is Line for a name, which must not be the word null.
 func (f *Fields) Name(least, most int) func(field, value string) {
 	return func(field, value string) {
 		f.NotNull(field, value)
@@ -131,7 +128,7 @@ func (f *Fields) JSON(field string, value json.RawMessage) {
 	f.Set(field, string(value))
 }
 
-// GivenJSON checks a JSON value and sets the field, unless value is nil.
+// GivenJSON is JSON for a value that may be left out, as nil.
 func (f *Fields) GivenJSON(field string, value json.RawMessage) {
 	if value != nil {
 		f.JSON(field, value)

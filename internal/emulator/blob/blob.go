@@ -67,9 +67,7 @@ type part struct {
 // piece is how much Read takes into memory at a time.
 const piece = 1 << 20
 
-// Keep stores a content: in memory until the store holds as much as it may, and then in
-// a temporary file. Its space is free again when the garbage collector finds that the
-// blob is not used.
+// Keep stores a content.
 func (s *Store) Keep(content []byte) (*Blob, error) {
 	if len(content) == 0 {
 		return &Blob{}, nil
@@ -119,8 +117,7 @@ func (s *Store) Read(r io.Reader) (*Blob, error) {
 	}
 }
 
-// fill reads until b is full or the reader returns an error, which it returns
-// unchanged: [io.ReadFull] would return io.ErrUnexpectedEOF for a short end.
+// fill is [io.ReadFull] with the errors of the reader.
 func fill(r io.Reader, b []byte) (n int, err error) {
 	for n < len(b) && err == nil {
 		var got int
@@ -224,8 +221,7 @@ func (s *Store) release(size int64) {
 // open file.
 const deleteOnClose = 0x04000000
 
-// open creates the file, once. Its name is removed at once, or on Windows when it is
-// closed, so that nothing is left when the process ends.
+// open creates the file, which the system deletes when the process ends.
 func (s *Store) open() error {
 	if s.spill != nil {
 		return nil
@@ -260,8 +256,7 @@ func (s *Store) allocate(size int64) span {
 	return span{s.end - size, s.end}
 }
 
-// free marks a part of the file as unused. It joins the part with unused neighbours,
-// and shortens the file if nothing follows.
+// free marks a part of the file as unused.
 func (s *Store) free(at span) {
 	i, _ := slices.BinarySearchFunc(s.unused, at, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	s.unused = slices.Insert(s.unused, i, at)

@@ -60,7 +60,9 @@ func New(s *emulator.Server, o Options) *Handler {
 		h.mux.HandleFunc(r.method+" "+Root+r.path, func(w http.ResponseWriter, q *http.Request) { h.answer(r, w, q) })
 	}
 	h.mux.HandleFunc("GET "+Root+"{$}", servePage)
-	h.mux.HandleFunc("GET "+Root+"page.css", servePage)
+	for _, name := range []string{"page.css", "page.js", "page.svg"} {
+		h.mux.HandleFunc("GET "+Root+name, servePage)
+	}
 	h.mux.HandleFunc("/", h.refuse)
 	return h
 }

@@ -96,9 +96,7 @@ func TestRequestsNameTheRuleThatRefused(t *testing.T) {
 	narrow := c.server.AddKey(seed.Key{User: c.ada, Scopes: []string{"workspace:4000000000000000009:r"}}).Token
 	details := "/api/current/workspace/" + c.room + "/details/"
 	bearer := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
-	if _, err := c.server.AddFault(seed.Fault{ID: "down", Op: "system.Ping", Status: 503, Text: "Down for now."}); err != nil {
-		t.Fatal(err)
-	}
+	c.server.Fail(seed.Fault{ID: "down", Op: "system.Ping", Status: 503, Text: "Down for now."})
 	for _, tc := range []row{
 		{method: "GET", path: details, header: bearer(c.key)},
 		{method: "GET", path: "/api/current/nothing/", rule: "endpoint"},
@@ -156,14 +154,16 @@ func TestRequestsHideCredentials(t *testing.T) {
 		"grant_type=refresh_token&refresh_token=secret-2&client_id=app&client_secret=secret-3",
 		"Content-Type", "application/x-www-form-urlencoded", "Cookie", "session=secret-4", "X-Ve-Password", "secret-5",
 		"Authorization", "Bearer "+strings.Repeat("x", 20)+"secret-6")
-	c.send(t.Context(), "POST", "/api/current/user/", `{"email":"eve@example.test","password":"secret-\"7","first_name":"Eve"}`,
+	user := `{"email":"eve@example.test","password":"secret-\"7","first_name":"Eve"}`
+	c.send(t.Context(), "POST", "/api/current/user/", user,
 		"Content-Type", "application/json", "Authorization", "secret-8")
 	c.get(t, "/api/current/user/me/details/")
 	_, text := c.send(t.Context(), "GET", "/_emulator/requests", "")
 	if strings.Contains(text, "secret-") {
 		t.Errorf("a credential is shown in %s", text)
 	}
-	if strings.Contains(text, c.key) || !strings.Contains(text, "Bearer "+c.key[:8]+"…") || !strings.Contains(text, "client_id=app") {
+	if strings.Contains(text, c.key) || !strings.Contains(text, "Bearer "+c.key[:8]+"…") ||
+		!strings.Contains(text, "client_id=app") {
 		t.Errorf("the key is not shortened, or too much is hidden: %s", text)
 	}
 }
@@ -241,7 +241,8 @@ func TestFaults(t *testing.T) {
 	t.Parallel()
 	c := newScene(control.Options{})
 	var added control.ActiveFault
-	c.call(t, "POST", "/_emulator/faults", `{"op":"system.Ping","skip":1,"count":2,"status":503,"header":{"X-A":["b"]}}`, 201, &added)
+	fault := `{"op":"system.Ping","skip":1,"count":2,"status":503,"header":{"X-A":["b"]}}`
+	c.call(t, "POST", "/_emulator/faults", fault, 201, &added)
 	for i, want := range []int{200, 503, 503, 200} {
 		if got := c.get(t, "/api/current/ping/"); got != want {
 			t.Errorf("call %d: %d, want %d", i, got, want)
@@ -249,7 +250,8 @@ func TestFaults(t *testing.T) {
 	}
 	var all control.Faults
 	c.call(t, "GET", "/_emulator/faults", "", 200, &all)
-	if f := all.Faults[0]; len(all.Faults) != 1 || f.Hits != 2 || f.Matches != 3 || f.ID != added.ID || f.Header.Get("X-A") != "b" {
+	f := all.Faults[0]
+	if len(all.Faults) != 1 || f.Hits != 2 || f.Matches != 3 || f.ID != added.ID || f.Header.Get("X-A") != "b" {
 		t.Errorf("got %+v", all)
 	}
 	c.call(t, "POST", "/_emulator/faults", `{"id":"slow","delay":"1m","op":"events.Search"}`, 201, nil)
@@ -270,6 +272,59 @@ func TestFaults(t *testing.T) {
 	} {
 		c.call(t, "POST", "/_emulator/faults", wrong, 400, nil)
 	}
+}
+
+func TestStateIsResetAndRestored(t *testing.T) {
+	t.Parallel()
+	c := newScene(control.Options{})
+	if err := c.server.MarkStart(); err != nil {
+		t.Fatal(err)
+	}
+	names := func() string {
+		var names []string
+		for _, u := range c.server.Users() {
+			names = append(names, u.Email)
+		}
+		return strings.Join(names, " ")
+	}
+	c.call(t, "POST", "/_emulator/users", `{"email":"eve@example.test"}`, 201, nil)
+	_, snapshot := c.send(t.Context(), "GET", "/_emulator/snapshot", "")
+	c.call(t, "POST", "/_emulator/reset", "", 204, nil)
+	if got := names(); got != "ada@example.test" {
+		t.Errorf("after a reset: %s", got)
+	}
+	c.call(t, "POST", "/_emulator/restore", snapshot, 204, nil)
+	if got := names(); got != "ada@example.test eve@example.test" {
+		t.Errorf("after the restoration: %s", got)
+	}
+	c.call(t, "POST", "/_emulator/restore", "no snapshot", 400, nil)
+}
+
+func TestClock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newScene(control.Options{})
+		at := time.Date(2030, 1, 31, 12, 0, 0, 0, time.UTC)
+		var clock control.Clock
+		c.call(t, "POST", "/_emulator/clock/freeze", `{"at":"2030-01-31T12:00:00Z"}`, 200, nil)
+		time.Sleep(time.Minute)
+		c.call(t, "GET", "/_emulator/clock", "", 200, &clock)
+		if !clock.Frozen || !clock.Now.Equal(at) {
+			t.Errorf("frozen: %+v", clock)
+		}
+		c.call(t, "POST", "/_emulator/clock/advance", `{"by":"1h30m"}`, 200, &clock)
+		if !clock.Frozen || !clock.Now.Equal(at.Add(90*time.Minute)) {
+			t.Errorf("advanced: %+v", clock)
+		}
+		c.call(t, "POST", "/_emulator/clock/unfreeze", "", 200, nil)
+		time.Sleep(time.Minute)
+		c.call(t, "GET", "/_emulator/clock", "", 200, &clock)
+		if clock.Frozen || !clock.Now.Equal(at.Add(91*time.Minute)) {
+			t.Errorf("unfrozen: %+v", clock)
+		}
+		c.call(t, "POST", "/_emulator/clock/advance", `{"by":"-1h"}`, 400, nil)
+		c.call(t, "POST", "/_emulator/clock/freeze", `{"at":"noon"}`, 400, nil)
+	})
 }
 
 func TestUsersKeysAndCodes(t *testing.T) {
@@ -305,8 +360,9 @@ func TestUsersKeysAndCodes(t *testing.T) {
 	c.call(t, "GET", "/_emulator/items", "", 200, &items)
 	org = items.Items[0]
 	c.call(t, "GET", "/_emulator/items?in="+org.ID, "", 200, &items)
-	if got := fmt.Sprint(items.Items); org.Kind != "org" || !strings.Contains(got, c.room) || !strings.Contains(got, c.ada) {
-		t.Errorf("%+v has %s", org, got)
+	list := fmt.Sprint(items.Items)
+	if org.Kind != "org" || !strings.Contains(list, c.room) || !strings.Contains(list, c.ada) {
+		t.Errorf("%+v has %s", org, list)
 	}
 }
 
@@ -357,7 +413,8 @@ func TestControlIsSafe(t *testing.T) {
 		header  []string
 		want    int
 	}
-	token := control.Options{Token: "open sesame"}
+	token, named := control.Options{Token: "open sesame"}, control.Options{Hosts: []string{"emulator"}}
+	foreign := []string{"Origin", "http://127.0.0.1:9000"}
 	link := []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}
 	table.Each(t, map[string]row{
 		"by address":               {want: 200},
@@ -366,7 +423,7 @@ func TestControlIsSafe(t *testing.T) {
 		"by a name of localhost":   {header: []string{"Host", "emulator.localhost"}, want: 200},
 		"by another name":          {header: []string{"Host", "attacker.example:8787"}, want: 403},
 		"by a similar name":        {header: []string{"Host", "localhost.attacker.example"}, want: 403},
-		"by an allowed name":       {options: control.Options{Hosts: []string{"emulator"}}, header: []string{"Host", "emulator:8787"}, want: 200},
+		"by an allowed name":       {options: named, header: []string{"Host", "emulator:8787"}, want: 200},
 		"off":                      {options: control.Options{Off: true}, want: 403},
 		"the page of it, off":      {options: control.Options{Off: true}, path: control.Root, want: 403},
 		"without the token":        {options: token, want: 401},
@@ -377,7 +434,7 @@ func TestControlIsSafe(t *testing.T) {
 		"from its page":            {header: []string{"Sec-Fetch-Site", "same-origin", "Origin", host}, want: 200},
 		"from another origin":      {header: []string{"Sec-Fetch-Site", "cross-site"}, want: 403},
 		"from another port":        {header: []string{"Sec-Fetch-Site", "same-site"}, want: 403},
-		"from an old browser":      {method: "POST", path: "/_emulator/worlds", header: []string{"Origin", "http://127.0.0.1:9000"}, want: 403},
+		"from an old browser":      {method: "POST", path: "/_emulator/worlds", header: foreign, want: 403},
 		"changed by another one":   {method: "DELETE", path: "/_emulator/faults", header: []string{"Origin", "null"}, want: 403},
 		"by a link to the page":    {path: control.Root, header: link, want: 200},
 		"by a link to the rest":    {header: link, want: 403},
@@ -409,8 +466,9 @@ func TestControlIsSafe(t *testing.T) {
 				t.Errorf("the response has %s", name)
 			}
 		}
-		if w.Header().Get("Cross-Origin-Resource-Policy") != "same-origin" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
-			t.Errorf("the response has the header %v", w.Header())
+		h := w.Header()
+		if h.Get("Cross-Origin-Resource-Policy") != "same-origin" || h.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("the response has the header %v", h)
 		}
 	})
 }
@@ -454,7 +512,8 @@ func TestWorldsDoNotSeeEachOther(t *testing.T) {
 	if got := ping("one-more"); got != 200 {
 		t.Errorf("after all were closed: %d", got)
 	}
-	if got, _ := newScene(control.Options{}).send(t.Context(), "GET", "/api/current/ping/", "", control.WorldHeader, "x"); got != 404 {
+	single := newScene(control.Options{})
+	if got, _ := single.send(t.Context(), "GET", "/api/current/ping/", "", control.WorldHeader, "x"); got != 404 {
 		t.Errorf("an emulator with one world: %d", got)
 	}
 }

@@ -63,16 +63,22 @@ func (d *document) operation(r *route) object {
 	responses, _ := op["responses"].(object)
 	success, _ := responses[strconv.Itoa(r.status)].(object)
 	switch {
-	case r.stream:
-		success["content"] = d.content("text/event-stream", reflect.TypeFor[string]())
-		d.of(r.out, "") // the data of its events
+	case r.writes == "text/event-stream":
+		success["content"] = d.content(r.writes, reflect.TypeFor[string]())
+		success["description"] = "Events: request, whose data is a Summary, and dropped, with a count"
+		d.of(reflect.TypeFor[Summary](), "")
+	case r.writes != "":
+		success["content"] = object{r.writes: object{}}
 	case r.out != reflect.TypeFor[none]():
 		success["content"] = d.content("application/json", r.out)
 	}
 	parameters, hasBody := d.parameters(r.in)
 	op["parameters"] = parameters
-	if hasBody {
+	switch {
+	case hasBody:
 		op["requestBody"] = object{"content": d.content("application/json", r.in), "required": true}
+	case r.takes != "":
+		op["requestBody"] = object{"content": object{r.takes: object{}}, "required": true}
 	}
 	return op
 }

@@ -6,12 +6,13 @@ import (
 	"path"
 )
 
-//go:embed page.html page.css
+//go:embed page.html page.css page.js page.svg
 var pageFiles embed.FS
 
 // pageTypes are the media types of the files of the inspector, by their extension.
 var pageTypes = map[string]string{ //nolint:gochecknoglobals // a constant
 	".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
+	".svg": "image/svg+xml",
 }
 
 // servePage serves the inspector: the page, its style and its script.

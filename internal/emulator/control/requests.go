@@ -168,11 +168,12 @@ func getRequest(c *call, in numberInput) (Request, error) {
 			return requestOf(&list[0]), nil
 		}
 	}
-	return Request{}, problemf(http.StatusNotFound, "the request %d is not among the latest %d", in.Number, emulator.Recorded)
+	return Request{}, problemf(http.StatusNotFound,
+		"the request %d is not among the latest %d", in.Number, emulator.Recorded)
 }
 
 type streamInput struct {
-	After uint64 `query:"after" doc:"those with a greater number, as far as they are kept; 0 means new ones only"`
+	After uint64 `query:"after" doc:"begin with those of a greater number that are kept; new ones only without it"`
 }
 
 // pace is the time between two writes of a stream, so that a reader costs little.
@@ -186,11 +187,11 @@ const heartbeat = 15 * time.Second
 // gone. A reader that is too slow misses requests, and receives an event dropped with
 // their number; no request waits for it.
 func streamRequests(c *call, in streamInput) (none, error) {
-	after := in.After
+	after, resumes := in.After, c.r.URL.Query().Has("after")
 	if last, err := strconv.ParseUint(c.r.Header.Get("Last-Event-ID"), 10, 64); err == nil {
-		after = last
+		after, resumes = last, true
 	}
-	if newest := c.server.LastAnswered(); after == 0 || after > newest {
+	if newest := c.server.LastAnswered(); !resumes || after > newest {
 		after = newest
 	}
 	c.w.Header().Set("Content-Type", "text/event-stream")

@@ -17,9 +17,9 @@ type route struct {
 	method, path string // the path is that below Root
 	summary      string
 	in, out      reflect.Type
-	file         bool // the body is a seed file, which the handler reads itself
-	stream       bool // the response is an event stream, which the handler writes itself
-	status       int  // of a success
+	takes        string // media type of a body that the handler reads itself; "" for JSON that In describes
+	writes       string // media type of a response that the handler writes itself; "" for Out as JSON
+	status       int    // of a success
 	handle       func(c *call) (any, error)
 }
 
@@ -53,6 +53,18 @@ func creating(r *route) *route {
 	return r
 }
 
+// taking returns r with a body of a media type, which its handler reads itself.
+func taking(mediaType string, r *route) *route {
+	r.takes = mediaType
+	return r
+}
+
+// writing returns r with a response of a media type, which its handler writes itself.
+func writing(mediaType string, r *route) *route {
+	r.writes, r.status = mediaType, http.StatusOK
+	return r
+}
+
 // call is a request of the control API.
 type call struct {
 	*Handler
@@ -75,7 +87,7 @@ func (h *Handler) answer(r *route, w http.ResponseWriter, q *http.Request) {
 	switch {
 	case err != nil:
 		writeProblem(w, err)
-	case r.stream:
+	case r.writes != "":
 	case r.status == http.StatusNoContent:
 		w.WriteHeader(r.status)
 	default:
@@ -109,7 +121,7 @@ func (c *call) read(in any) error {
 			return problemf(http.StatusBadRequest, "%s: %v", name, err)
 		}
 	}
-	if !hasBody || c.route.file {
+	if !hasBody || c.route.takes != "" {
 		return nil
 	}
 	d := json.NewDecoder(c.r.Body)

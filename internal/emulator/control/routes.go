@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"reflect"
 	"time"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
@@ -12,10 +11,7 @@ import (
 
 // table returns the routes of the control API.
 func table() []*route {
-	stream := define(http.MethodGet, "stream", "Streams requests as they are answered (server-sent events)", streamRequests)
-	stream.stream, stream.out = true, reflect.TypeFor[Summary]()
-	add := creating(define(http.MethodPost, "objects", "Adds the objects of a seed file", addObjects))
-	add.file = true
+	const seedFile, zipFile, events = "application/json", "application/zip", "text/event-stream"
 	return []*route{
 		define(http.MethodGet, "health", "Reports that the process answers", getHealth),
 		define(http.MethodGet, "ready", "Reports that the world is complete", getReady),
@@ -24,7 +20,11 @@ func table() []*route {
 		define(http.MethodGet, "requests", "Lists the latest requests, or waits for one", listRequests),
 		define(http.MethodDelete, "requests", "Clears the list of requests", clearRequests),
 		define(http.MethodGet, "requests/{number}", "Returns a request", getRequest),
-		stream,
+		writing(events, define(http.MethodGet, "stream", "Streams requests as they are answered", streamRequests)),
+
+		define(http.MethodPost, "reset", "Restores the objects, options and clock of the start", reset),
+		writing(zipFile, define(http.MethodGet, "snapshot", "Returns the state of the world", snapshot)),
+		taking(zipFile, define(http.MethodPost, "restore", "Replaces the state by that of a snapshot", restore)),
 
 		define(http.MethodGet, "faults", "Lists the faults and what they have done", listFaults),
 		creating(define(http.MethodPost, "faults", "Adds a fault, or replaces the one with its ID", addFault)),
@@ -32,6 +32,9 @@ func table() []*route {
 		define(http.MethodDelete, "faults/{id}", "Removes a fault", removeFault),
 
 		define(http.MethodGet, "clock", "Returns the time of the platform", getClock),
+		define(http.MethodPost, "clock/freeze", "Stops the clock, and sets it", freeze),
+		define(http.MethodPost, "clock/unfreeze", "Lets the clock go on from where it is", unfreeze),
+		define(http.MethodPost, "clock/advance", "Moves the clock forward, and does what is due until then", advance),
 
 		define(http.MethodGet, "mails", "Lists the mails that the platform has sent", listMails),
 		define(http.MethodGet, "codes", "Lists the valid codes of users, for a second factor or an address", listCodes),
@@ -45,7 +48,7 @@ func table() []*route {
 		define(http.MethodGet, "keys", "Lists the API keys, shortened", listKeys),
 		creating(define(http.MethodPost, "keys", "Adds an API key, and returns it", addKey)),
 		define(http.MethodGet, "items", "Lists what is in an organization, workspace, share or folder", listItems),
-		add,
+		taking(seedFile, creating(define(http.MethodPost, "objects", "Adds the objects of a seed file", addObjects))),
 
 		define(http.MethodGet, "worlds", "Lists the worlds beside the main one", listWorlds),
 		creating(define(http.MethodPost, "worlds", "Adds a world, as the first request with its name does", addWorld)),
@@ -75,12 +78,63 @@ func clearRequests(c *call, _ none) (none, error) {
 	return none{}, nil
 }
 
-// Clock is the clock of the platform.
-type Clock struct {
-	Now time.Time `json:"now"`
+// reset restores the start. Faults and the list of requests stay.
+func reset(c *call, _ none) (none, error) { return none{}, c.server.Reset() }
+
+func snapshot(c *call, _ none) (none, error) {
+	c.w.Header().Set("Content-Type", c.route.writes)
+	c.w.Header().Set("Content-Disposition", `attachment; filename="snapshot.zip"`)
+	if err := c.server.Snapshot(c.w); err != nil {
+		panic(http.ErrAbortHandler) // a part of it may have been sent
+	}
+	return none{}, nil
 }
 
-func getClock(c *call, _ none) (Clock, error) { return Clock{c.server.Now().UTC()}, nil }
+func restore(c *call, _ none) (none, error) {
+	if err := c.server.Restore(c.r.Body); err != nil {
+		return none{}, problemf(http.StatusBadRequest, "%v", err)
+	}
+	return none{}, nil
+}
+
+// Clock is the clock of the platform.
+type Clock struct {
+	Now    time.Time `json:"now"`
+	Frozen bool      `json:"frozen"`
+}
+
+func getClock(c *call, _ none) (Clock, error) {
+	now, frozen := c.server.Clock()
+	return Clock{now.UTC(), frozen}, nil
+}
+
+// Freezing is what stops the clock.
+type Freezing struct {
+	At time.Time `json:"at,omitzero" doc:"now if it is not given"`
+}
+
+func freeze(c *call, in Freezing) (Clock, error) {
+	c.server.Freeze(in.At)
+	return getClock(c, none{})
+}
+
+func unfreeze(c *call, _ none) (Clock, error) {
+	c.server.Unfreeze()
+	return getClock(c, none{})
+}
+
+// Advancement is how far the clock is moved.
+type Advancement struct {
+	By Duration `json:"by" doc:"more than 0s"`
+}
+
+func advance(c *call, in Advancement) (Clock, error) {
+	if in.By <= 0 {
+		return Clock{}, problemf(http.StatusBadRequest, "by: must be more than 0s, such as 1h30m")
+	}
+	c.server.Advance(time.Duration(in.By))
+	return getClock(c, none{})
+}
 
 // Mail is an e-mail that the platform has sent.
 type Mail struct {
@@ -149,11 +203,12 @@ type Payments struct {
 
 func listPayments(c *call, _ none) (Payments, error) { return Payments{c.server.Unpaid()}, nil }
 
-type payment struct {
+// Payment is for the plan of an organization.
+type Payment struct {
 	Org string `json:"org" doc:"ID of the organization"`
 }
 
-func pay(c *call, in payment) (none, error) {
+func pay(c *call, in Payment) (none, error) {
 	if !c.server.Pay(in.Org) {
 		return none{}, problemf(http.StatusConflict, "the organization %q has not started to pay for a plan", in.Org)
 	}

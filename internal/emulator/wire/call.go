@@ -157,8 +157,7 @@ func (c *Call) ReadForm() error {
 	return Refuse(http.StatusNotAcceptable, codeNoForm, "The body must be a form, be it empty.")
 }
 
-// readBlankForm reads the form of a call without fields, which may also send {} as
-// JSON.
+// readBlankForm is ReadForm for a call without fields, which may also send {} as JSON.
 func (c *Call) readBlankForm() error {
 	if MediaType(c.Request.Header) == JSONType && string(bytes.TrimSpace(c.Body)) == "{}" {
 		c.Form = url.Values{}
@@ -167,7 +166,7 @@ func (c *Call) readBlankForm() error {
 	return c.ReadForm()
 }
 
-// readOptionalForm reads a body that need not exist, and has no fields if it does.
+// readOptionalForm is readBlankForm for a call that may also have no body.
 func (c *Call) readOptionalForm() error {
 	err := c.readBlankForm()
 	if len(c.Body) > 0 {

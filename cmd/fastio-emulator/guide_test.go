@@ -1,0 +1,138 @@
+package main
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const guide = "../../docs/emulator.md"
+
+// block returns the text of the block of the guide that begins with a line such as
+// "sh curl".
+func block(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(guide)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(text), "```"+name+"\n")
+	inner, _, ends := strings.Cut(rest, "```\n")
+	if !found || !ends {
+		t.Fatalf("%s has no block %q", guide, name)
+	}
+	return inner
+}
+
+// needs skips the test if a tool is not installed, and otherwise builds the command and
+// returns an environment whose PATH has it.
+func needs(t *testing.T, tools ...string) []string {
+	t.Helper()
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("this part of the guide needs %s", tool)
+		}
+	}
+	if testing.Short() {
+		t.Skip("it builds the command")
+	}
+	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir, ".")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+// runIn runs a program in a folder with files of the guide, and returns what it prints.
+func runIn(t *testing.T, env []string, files map[string]string, name string, args ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for file, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd.Dir, cmd.Env = dir, env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return string(out)
+}
+
+func TestGuideCurl(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("this part of the guide needs curl")
+	}
+	base, token := startEmulator(t)
+	env := append(os.Environ(), "FASTIO_BASE_URL="+base, "FASTIO_API_KEY="+token)
+	out := runIn(t, env, nil, "sh", "-euc", block(t, "sh curl"))
+	for _, want := range []string{`"workspaces":[`, `"hits":0`, `"rule":"fault"`, `"operation":"workspaces.List"`} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%s is not in\n%s", want, out)
+		}
+	}
+}
+
+func TestGuidePython(t *testing.T) {
+	t.Parallel()
+	env := needs(t, "python3", "pytest")
+	out := runIn(t, env, map[string]string{
+		"conftest.py":        block(t, "python conftest.py"),
+		"test_workspaces.py": block(t, "python test_workspaces.py"),
+	}, "python3", "-m", "pytest", "-q", "-p", "no:cacheprovider")
+	if !strings.Contains(out, "2 passed") {
+		t.Error(out)
+	}
+}
+
+func TestGuideTypeScript(t *testing.T) {
+	t.Parallel()
+	env := needs(t, "node", "vitest")
+	out := runIn(t, env, map[string]string{"workspaces.test.ts": block(t, "ts workspaces.test.ts")}, "vitest", "run")
+	if !strings.Contains(out, "2 passed") {
+		t.Error(out)
+	}
+}
+
+// The Go code of the guide is that of an example that compiles and runs.
+func TestGuideGo(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../fastiotest/control_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := "\t" + strings.ReplaceAll(strings.TrimSuffix(block(t, "go"), "\n"), "\n", "\n\t")
+	if !strings.Contains(string(text), code) {
+		t.Errorf("fastiotest/control_test.go does not have the code of the guide:\n%s", code)
+	}
+}
+
+// The commands of the job start an emulator and reach it, on another port here.
+func TestGuideJob(t *testing.T) {
+	t.Parallel()
+	env := needs(t, "curl", "sh")
+	_, script, found := strings.Cut(block(t, "yaml"), "- run: |\n")
+	if !found {
+		t.Fatal("the job has no script")
+	}
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	l.Close()
+	script = regexp.MustCompile(`(?m)^ +`).ReplaceAllString(script, "")
+	script = "trap 'kill $!' EXIT\n" + strings.ReplaceAll(script, "8787", port)
+	out := runIn(t, env, nil, "sh", "-euc", script)
+	if !strings.Contains(out, `"status":"ready"`) || !strings.Contains(out, `"workspaces":[`) {
+		t.Error(out)
+	}
+}
