@@ -153,6 +153,7 @@ soak:
 	@$(MAKE) --no-print-directory test-jsonv2
 	@$(call each,go test -race -tags=soak -timeout=60m ./...,$(PLAIN))
 	@$(MAKE) --no-print-directory conformance RACE=-race
+	go -C rclone test -tags=soak -timeout=60m ./...
 
 .PHONY: size
 size: # how large the repository is, by kind of lines and by package

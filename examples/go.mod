@@ -10,7 +10,6 @@ replace (
 require (
 	github.com/fastio-go/fastio v0.0.0-00010101000000-000000000000
 	github.com/fastio-go/fastio/keyring v0.0.0-00010101000000-000000000000
-	github.com/gofrs/flock v0.13.1
 )
 
 require (
@@ -18,6 +17,7 @@ require (
 	github.com/danieljoos/wincred v1.2.3 // indirect
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect
 	github.com/godbus/dbus/v5 v5.2.2 // indirect
+	github.com/gofrs/flock v0.13.1 // indirect
 	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
 	github.com/hashicorp/go-retryablehttp v0.7.8 // indirect
 	github.com/jarcoal/httpmock v1.4.2 // indirect

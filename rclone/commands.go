@@ -228,9 +228,14 @@ func (f *Fs) CleanUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A listing finishes them.
+	// A listing finishes them, and removes folders of copies, which are in the root.
 	if err = f.ListR(ctx, "", func(fs.DirEntries) error { return nil }); err != nil {
 		return err
+	}
+	for _, err := range f.pages(ctx, place{in: in, node: api.Root}) {
+		if err != nil {
+			return failure(err)
+		}
 	}
 	client := f.session.client.Storage
 	err = client.EmptyTrash(ctx, in)

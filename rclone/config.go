@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/rclone/rclone/backend/overview"
 	"github.com/rclone/rclone/fs"
@@ -121,9 +122,9 @@ func optionList() []fs.Option {
 // session is the connection of a remote, which all its Fs of this process share: so
 // that a token is refreshed once.
 type session struct {
-	client    *fastio.Client
-	signIn    *oauth.Config // nil with an API key
-	sizesOnly sync.Once     // of the notice about comparisons by size
+	client  *fastio.Client
+	signIn  *oauth.Config // nil with an API key
+	noticed atomic.Bool   // the notice about comparisons by size
 }
 
 // sessions are those of this process, by what openSession makes of their options.

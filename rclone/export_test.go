@@ -29,3 +29,6 @@ func set(f *Fs, option *fs.SizeSuffix, value fs.SizeSuffix) (old fs.SizeSuffix, 
 	}
 	return old, err
 }
+
+// Noticed reports whether the notice about comparisons by size was logged.
+func (f *Fs) Noticed() bool { return f.session.noticed.Load() }

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"time"
 
@@ -96,17 +97,27 @@ func (f *Fs) Features() *fs.Features { return f.features }
 // Hashes returns SHA-256.
 func (f *Fs) Hashes() hash.Set { return hash.NewHashSet(hash.SHA256) }
 
-// Precision returns [fs.ModTimeNotSupported]: the platform has no call that sets
-// times. Once a session it logs what that means for comparisons.
+// Precision returns [fs.ModTimeNotSupported]: the platform has no call that sets times.
 func (f *Fs) Precision() time.Duration {
 	ci := fs.GetConfig(context.Background())
-	if !ci.CheckSum && !ci.SizeOnly && !ci.IgnoreTimes && !ci.IgnoreExisting {
-		f.session.sizesOnly.Do(func() {
-			fs.Logf(f, "The platform keeps no modification times: files of the same size count as equal. "+
-				"Compare their content with --checksum, where the other side has SHA-256.")
-		})
+	byTime := !ci.CheckSum && !ci.SizeOnly && !ci.IgnoreTimes && !ci.IgnoreExisting
+	if byTime && !f.session.noticed.Load() && calledToCompare() && !f.session.noticed.Swap(true) {
+		fs.Logf(f, "The platform keeps no modification times: files of the same size count as equal. "+
+			"Compare their content with --checksum, where the other side has SHA-256.")
 	}
 	return fs.ModTimeNotSupported
+}
+
+// calledToCompare reports whether the caller of Precision compares files by their times.
+// Listings and features ask for the precision too, and rclone has no other sign of it.
+func calledToCompare() bool {
+	const self = 3 // this function and two others
+	callers := make([]uintptr, 1)
+	if runtime.Callers(self, callers) == 0 {
+		return false
+	}
+	caller, _ := runtime.CallersFrames(callers).Next()
+	return strings.HasSuffix(caller.Function, "/fs.GetModifyWindow")
 }
 
 // DirCacheFlush forgets which folders have which ID.

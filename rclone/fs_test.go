@@ -208,3 +208,16 @@ func TestRemoveUsesTheTrash(t *testing.T) {
 		}
 	}
 }
+
+func TestComparisonsBySizeAreNoticed(t *testing.T) {
+	t.Parallel()
+	f := newPlatform(t).remote(t, "design")
+	f.Precision()
+	if f.Noticed() {
+		t.Error("a listing was taken for a comparison")
+	}
+	fs.GetModifyWindow(t.Context(), f)
+	if !f.Noticed() {
+		t.Error("no notice")
+	}
+}

@@ -116,7 +116,7 @@ func (o *Object) Open(ctx context.Context, options ...fs.OpenOption) (io.ReadClo
 			}
 		}
 	}
-	if part.Offset >= o.size {
+	if o.size >= 0 && part.Offset >= o.size {
 		return io.NopCloser(bytes.NewReader(nil)), nil
 	}
 	d, err := o.fs.session.client.Storage.Downloads.Read(ctx, o.in, o.id, &storage.DownloadOptions{

@@ -27,16 +27,6 @@ func Main(run func(ctx context.Context) error, quiet ...error) {
 	}
 }
 
-// Terminal reports whether out is a terminal.
-func Terminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
 // First returns the first workspace of the user.
 func First(ctx context.Context, client *fastio.Client) (api.ID, error) {
 	for w, err := range client.Workspaces.All(ctx, nil) {
