@@ -134,7 +134,8 @@ func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.Call
 	return w, nil
 }
 
-// next polls until there is a response.
+// next polls until there is a response. It repeats a poll that fails, after the pause
+// that endure chooses, unless the failure is permanent.
 func (w *watch) next(ctx context.Context) (*Report, error) {
 	for {
 		if err := wait.Sleep(ctx, w.pause); err != nil {

@@ -269,7 +269,9 @@ type saying struct {
 	last  bool   // the turn has ended
 }
 
-// read returns the meaning of a frame in any of the likely forms.
+// read finds what a frame adds to the answer, and whether it is the last one. The
+// platform does not document the form: JSON objects, JSON strings, [DONE] and plain
+// text are read.
 func (f *Frame) read() (s saying) {
 	data := bytes.TrimSpace(f.Data)
 	var m decode.Members

@@ -103,7 +103,8 @@ type DirFilter struct {
 	Paths   map[string]bool // the only files, by their paths; nil means all
 }
 
-// Selects reports whether the filter selects an entry.
+// Selects reports whether the filter selects an entry, which is a path below the
+// folder. Exclude wins over the other fields; folders need only not be excluded.
 func (f *DirFilter) Selects(entry string, folder bool) bool {
 	matches := func(pattern string) bool {
 		subject := path.Base(entry)

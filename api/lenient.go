@@ -27,7 +27,8 @@ func (m Map[V]) MarshalJSON() ([]byte, error) {
 	return jsonv2.Marshal(map[string]V(m), jsonv2.Deterministic(true), jsonopt.Lenient())
 }
 
-// UnmarshalJSON decodes an object, an empty array or null.
+// UnmarshalJSON decodes an object. null and an empty array, which the platform may send
+// for an empty object, give a nil map.
 func (m *Map[V]) UnmarshalJSON(b []byte) error {
 	*m = nil
 	switch jsontext.Value(b).Kind() {
@@ -66,7 +67,8 @@ func dropNull(m Map[bool], b []byte) error {
 // false. It encodes as true or false.
 type Bool bool
 
-// UnmarshalJSON decodes any of the forms.
+// UnmarshalJSON decodes any of the forms that the comment of Bool lists, and fails for
+// others.
 func (b *Bool) UnmarshalJSON(text []byte) error {
 	switch v := jsontext.Value(text); v.Kind() {
 	case 'n':

@@ -245,7 +245,8 @@ type multipartBody struct {
 
 func (m *multipartBody) ContentType() string { return "multipart/form-data; boundary=" + m.boundary }
 
-// Open returns the encoded parts. The size is known if that of each file is.
+// Open returns the encoded parts: the fields by name, then the files. The size is -1
+// unless that of each file is known.
 func (m *multipartBody) Open() (_ io.ReadCloser, size int64, err error) {
 	if slices.ContainsFunc(m.files, func(f *FilePart) bool { return f == nil || f.Content == nil }) {
 		return nil, 0, &InputError{Field: "files", Rule: "must not be nil"}

@@ -68,7 +68,8 @@ func (t *Time) UnmarshalText(text []byte) error {
 // MarshalJSON returns a string, or null for the zero Time.
 func (t Time) MarshalJSON() ([]byte, error) { return t.appendJSON(nil) }
 
-// UnmarshalJSON decodes a string, a number or null.
+// UnmarshalJSON decodes a string, a number or null. The usual layout of the platform is
+// decoded first, because that allocates nothing.
 func (t *Time) UnmarshalJSON(b []byte) error {
 	const usual = `"2006-01-02 15:04:05 UTC"`
 	if len(b) == len(usual) && b[11] == ' ' && string(b[20:]) == usual[20:] {

@@ -157,7 +157,8 @@ func (w *walk) failed(a Access, err error) error {
 	return w.add(a)
 }
 
-// org yields who has access to the organization, then to all in it.
+// org yields the members of an organization, and then who has access to each of its
+// workspaces, also to archived ones.
 func (w *walk) org(id api.ID) error {
 	if err := call.Check(w.ctx, w.s.c, opAccess); err != nil {
 		return err
@@ -230,7 +231,9 @@ func (w *walk) share(share *shares.Share, archived bool) error {
 	return w.members(place)
 }
 
-// fileShare yields the grants of a File Share, and whom its link lets in.
+// fileShare yields the grants of a File Share, and whom its link lets in. A list of
+// grants that is as long as the platform allows may lack some: a row with an error says
+// so.
 func (w *walk) fileShare(link *fileshares.FileShare) error {
 	place := Access{Place: api.FileShare(link.ID), Title: link.Title}
 	if link.Access != fileshares.AccessNamedPeople {

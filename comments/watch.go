@@ -253,7 +253,9 @@ func (w *watch) plausible(c *Comment) time.Time {
 	return times.Earlier(c.Created.Time, now)
 }
 
-// fresh records listed comments and returns those that are new.
+// fresh records listed comments and returns those that are new. The first list of a
+// watch without Since gives only what was there before; but if an attempt to get it has
+// failed, comments that were created after the watch began are new.
 func (w *watch) fresh(listed []*Comment) []*Comment {
 	first := !w.began && w.o.Since.IsZero()
 	begin := w.clock.Earliest().Add(-time.Since(w.start))

@@ -108,7 +108,8 @@ func (f *follower) restore(data []byte, query string) error {
 	return err
 }
 
-// save saves a checkpoint, if there is anything new since the last one.
+// save saves a checkpoint, if there is anything new since the last one. After a failed
+// save, saveAgain finds out whether it has succeeded after all.
 func (f *follower) save(ctx context.Context) error {
 	if f.unsaved+f.skipped == 0 {
 		return nil

@@ -456,7 +456,8 @@ func (s *Service) now(ctx context.Context, o api.CallOptions) (time.Time, error)
 	return s.clock.Earliest(), nil
 }
 
-// ping observes the Date header of a ping, also if that is refused.
+// ping observes the Date header of a ping, also if that is refused: the time of the
+// platform must be known before the first search.
 func (s *Service) ping(ctx context.Context, o api.CallOptions) error {
 	var a api.Response
 	err := call.Do(ctx, s.c, endpoint.SystemPing(), []api.CallOption{api.WithOptions(api.CallOptions{

@@ -95,7 +95,8 @@ func (c *Config) issuers(ctx context.Context, base transport.Base, pipeline *tra
 	return servers[:1], nil
 }
 
-// ask returns the metadata of an issuer, nil if it publishes none.
+// ask returns the metadata of an issuer, nil if it publishes none. It tries the
+// addresses of OAuth and of OpenID Connect, in turn.
 func (c *Config) ask(
 	ctx context.Context, base transport.Base, pipeline *transport.Client, issuer string,
 ) (*ServerMetadata, error) {

@@ -119,7 +119,8 @@ func (r *receiver) redirectURI() string { return r.address(r.path) }
 
 func (r *receiver) address(path string) string { return "http://" + r.host + path }
 
-// ServeHTTP handles the redirect and rejects other requests.
+// ServeHTTP handles the redirect and the requests for the pages before it (enters) and
+// after it (waits). It rejects all others.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.ContentLength != 0 { // net/http would wait for the body before it answers
 		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))

@@ -598,8 +598,9 @@ type signer struct {
 	next   http.RoundTripper
 }
 
-// RoundTrip sends a request, with a token if it is for the platform. After a response that
-// proves the token invalid, it sends the request again with another one.
+// RoundTrip sends a request, with a token if it is for the platform. If the response
+// proves the token invalid, the request is sent once more with a new one, unless its
+// body can be read only once.
 func (t *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 	base, err := t.source.config.base()
 	if err == nil && (req.URL.Scheme != base.Scheme || req.URL.Host != base.Host) {

@@ -115,7 +115,8 @@ func (s *MemoryStore) Load(ctx context.Context, account string) ([]byte, error) 
 	return s.account(account).load(), nil
 }
 
-// Lock locks the record of an account.
+// Lock waits for the lock of an account, and returns its record. It fails when ctx
+// ends.
 func (s *MemoryStore) Lock(ctx context.Context, account string) (Record, error) {
 	if err := cmp.Or(checkAccount(account), ctx.Err()); err != nil {
 		return nil, err

@@ -213,7 +213,8 @@ const (
 
 type fields struct{ form.Fields }
 
-// domain checks the domain of an organization and sets the field.
+// domain checks the domain of an organization and sets the field. It refuses words that
+// cannot stand in a path.
 func (f *fields) domain(field, domain string) {
 	f.Line(minDomain, maxDomain)(field, domain)
 	other := func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9') }

@@ -565,7 +565,8 @@ func (c *consumer[T]) failedForGood(ctx context.Context, subject string, err err
 	}
 }
 
-// bury stores a dead letter and acknowledges its message.
+// bury stores a dead letter and acknowledges its message. If it cannot be stored, the
+// message comes again after the longest pause.
 func (c *consumer[T]) bury(ctx context.Context, from *durable, d delivery, cause error) {
 	sequence := strconv.FormatUint(d.meta.Sequence.Stream, 10)
 	letter := deadLetter{subject: c.Name, cause: cause, body: d.Data(), header: nats.Header{

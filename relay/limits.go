@@ -172,19 +172,19 @@ func (l *Limits) Acquire(ctx context.Context, group string) error {
 		return err
 	}
 	g := l.group(l.prefix + token(group))
-	w, err := g.enqueue(group, l.published(group))
-	if w == nil {
+	waiting, err := g.enqueue(group, l.published(group))
+	if waiting == nil { // the call may start, or err
 		return err
 	}
 	select {
-	case <-w.admitted:
+	case <-waiting.admitted:
 		return nil
 	case <-l.closed:
 		err = errLimitsClosed
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	g.abandon(w)
+	g.abandon(waiting)
 	return err
 }
 
@@ -375,7 +375,8 @@ func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	}
 }
 
-// run writes changes until the Limits are closed, and then the last ones.
+// run writes changes until the Limits are closed, and then the last ones. step returns
+// when it must be called next.
 func (g *limitGroup) run() {
 	timer := time.NewTimer(idleWait)
 	defer timer.Stop()

@@ -265,7 +265,8 @@ func (p *publisher) count(n int) {
 	p.countLocked(n)
 }
 
-// countLocked is count for a caller that holds p.mu.
+// countLocked adds n to the number of events that are not stored yet; idle is closed
+// whenever that is 0. The caller holds p.mu.
 func (p *publisher) countLocked(n int) {
 	if p.pending == 0 {
 		p.idle = make(chan struct{})
@@ -333,7 +334,8 @@ func (p *publisher) unsubscribe() {
 	}
 }
 
-// store sends messages until the stream has stored them all.
+// store sends messages until the stream has stored them all. It repeats after a pause,
+// with no limit but ctx and the loss of the lease.
 func (p *publisher) store(ctx context.Context, batch []message) error {
 	for attempt := 1; len(batch) > 0; {
 		done, err := p.send(ctx, batch)

@@ -165,8 +165,10 @@ func (s *Service) AllFiles(
 	return all(ctx, s, in, q, opts, window, func(b *Buckets) *Bucket[Hit] { return b.Files })
 }
 
-// AllMetadata returns the hits of [Buckets.Metadata], as [Service.AllFiles]. Those of
-// [Service.Metadata] are returned by [Service.AllValues].
+// AllMetadata returns the hits of [Buckets.Metadata], from q.Metadata.Offset on. Those
+// of [Service.Metadata] are returned by [Service.AllValues].
+//
+// Errors: [ErrDegraded] if the bucket could not be searched.
 func (s *Service) AllMetadata(
 	ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption,
 ) iter.Seq2[*Hit, error] {
@@ -174,7 +176,9 @@ func (s *Service) AllMetadata(
 	return all(ctx, s, in, q, opts, window, func(b *Buckets) *Bucket[Hit] { return b.Metadata })
 }
 
-// AllComments returns the hits of [Buckets.Comments], as [Service.AllFiles].
+// AllComments returns the hits of [Buckets.Comments], from q.Comments.Offset on.
+//
+// Errors: [ErrDegraded] if the bucket could not be searched.
 func (s *Service) AllComments(
 	ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption,
 ) iter.Seq2[*CommentHit, error] {

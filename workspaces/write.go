@@ -91,8 +91,10 @@ func (s *Service) Create(
 	return nil, call.NameTaken(err)
 }
 
-// checked reports whether all fields but FolderName were checked, so that a
-// server that follows the documents can only refuse that.
+// checked reports whether the request has only fields that were checked before it was
+// sent, apart from FolderName: if the server refuses a field, it can only be that one.
+// Colors, Intelligence that is true and unknown permissions are checked by the server
+// alone.
 func (r *CreateRequest) checked() bool {
 	known := []Permission{"", PermissionOrgOwners, PermissionAdmins, PermissionMembers}
 	return (r.Intelligence == nil || !*r.Intelligence) &&

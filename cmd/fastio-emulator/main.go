@@ -146,7 +146,8 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	return c, nil
 }
 
-// parseFault reads a rule: a list of name=value, or JSON.
+// parseFault reads a rule: JSON, or a list of name=value. In a list, header.X adds a
+// header to the response, and type is the content type.
 func parseFault(rule string) (seed.Fault, error) {
 	f := seed.Fault{Header: http.Header{}}
 	if strings.HasPrefix(rule, "{") {

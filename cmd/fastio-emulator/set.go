@@ -85,7 +85,9 @@ func nearest(names []string, name string) []string {
 	return names[:min(3, len(names))]
 }
 
-// distance returns the edit distance of two words.
+// distance returns the edit distance of two words: how many letters must be changed,
+// added or removed to get from one to the other. row[j] is the distance between the
+// letters of a that were read and the first j of b.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -106,7 +108,8 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// assign parses text as the type of v.
+// assign parses text as the type of v, and sets v. Lists and structs are given as JSON,
+// a list of texts also as words with commas between them.
 func assign(v reflect.Value, tag reflect.StructTag, text string) error {
 	switch to := v.Addr().Interface().(type) {
 	case *time.Duration:

@@ -394,7 +394,8 @@ func (j *Journal) reason() error {
 	return j.err
 }
 
-// load reads the index, once.
+// load reads the index, once: a hash of each event that the journal has, by which it
+// recognizes an event that comes again.
 func (j *Journal) load() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -47,7 +47,9 @@ func Payload[T any](ctx context.Context, c api.Caller, r *api.Request, opts []ap
 	return One[T](ctx, c, r, beside, opts)
 }
 
-// List is One for a list of records, which may be missing.
+// List sends a request and decodes the list of records in the given member of the
+// response. A response without the member is an empty list; records that are null are
+// left out.
 func List[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) ([]T, error) {
 	if err := CheckRequest(ctx, c, r); err != nil {
 		return nil, err
@@ -62,7 +64,7 @@ func List[T any](ctx context.Context, c api.Caller, r *api.Request, member strin
 	return e.Data, nil
 }
 
-// Page is Payload for a page of a list. query checks the parameters and returns them.
+// Page requests a page of a list. query checks the parameters and returns them.
 func Page[T any](
 	ctx context.Context, c api.Caller, r *api.Request, query func(op string) (url.Values, error), opts []api.CallOption,
 ) (_ *T, err error) {
@@ -73,7 +75,7 @@ func Page[T any](
 	return Payload[T](ctx, c, r, opts)
 }
 
-// Do is One for a response without a payload.
+// Do sends a request whose response has no payload.
 func Do(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) error {
 	if err := CheckRequest(ctx, c, r); err != nil {
 		return err
@@ -81,7 +83,8 @@ func Do(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption
 	return c.Call(ctx, r, decode.Nothing(), opts...)
 }
 
-// Remove is Do for a deletion. It succeeds if the record is already [Gone].
+// Remove sends a request that deletes a record. It succeeds if the record is already
+// [Gone].
 func Remove(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) error {
 	if err := Do(ctx, c, r, opts); !Gone(err) {
 		return err
@@ -89,7 +92,7 @@ func Remove(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOp
 	return nil
 }
 
-// Text is One for a response that is not JSON.
+// Text sends a request and returns its response, which is not JSON, as it is.
 func Text(ctx context.Context, c api.Caller, r *api.Request, opts []api.CallOption) (string, error) {
 	if err := CheckRequest(ctx, c, r); err != nil {
 		return "", err

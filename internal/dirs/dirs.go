@@ -156,7 +156,8 @@ func Same(size int64, algorithm, sum string, open func() (fs.File, error)) bool 
 	return err == nil && strings.EqualFold(hex.EncodeToString(hash.Sum(nil)), sum)
 }
 
-// Each calls f for each item, n at a time, until the context ends.
+// Each calls f for each item, n at a time, and waits for all. Once the context has
+// ended, it skips the rest.
 func Each[T any](ctx context.Context, n int, items []T, f func(T)) {
 	var group sync.WaitGroup
 	queue := make(chan T)

@@ -45,7 +45,9 @@ func invisible(r rune) bool {
 // trailing reports whether a character must not be the last one.
 func trailing(r rune) bool { return r == '.' || unicode.IsSpace(r) }
 
-// Clean returns an allowed name made from name.
+// Clean returns an allowed name made from name. Separators, invisible characters and
+// dots or blanks at the end become underscores; a name that is too long is cut before
+// its extension.
 func Clean(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r == '/' || r == '\\' || invisible(r) {

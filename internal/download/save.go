@@ -28,8 +28,8 @@ func Copy(
 	return copyFrom(ctx, w, d, 0, report)
 }
 
-// copyFrom copies d to w, as [Copy] does. The file has some bytes already
-// (there), which the reported progress includes.
+// copyFrom copies d to w and closes d. The file has some bytes already (there), which
+// the reported progress includes.
 func copyFrom(
 	ctx context.Context, w io.Writer, d *api.Download, there int64, report func(context.Context, api.Progress),
 ) (n int64, err error) {

@@ -86,7 +86,8 @@ func (s *stream) open(part, condition string) (*http.Response, error) {
 	return s.opener.Open(s.ctx, s.request, api.WithOptions(o))
 }
 
-// Read reads the file, and reconnects when a connection ends too early.
+// Read reads the file up to the limit, and reconnects when a connection ends too early.
+// An error that came with bytes is returned by the next call.
 func (s *stream) Read(p []byte) (int, error) {
 	for {
 		switch {

@@ -463,7 +463,8 @@ type deadline struct {
 	number int // of the current deadline; a timer that fires late belongs to an older one
 }
 
-// set replaces the deadline; zero means none.
+// set replaces the deadline; zero means none. The number keeps the timer of an earlier
+// deadline from ending this one.
 func (d *deadline) set(s *stream, t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

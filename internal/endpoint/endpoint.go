@@ -95,10 +95,10 @@ func literals(pattern, path string) int {
 	return n
 }
 
-// pathByKind is [api.Path] for an endpoint with a different path for each kind of profile.
-// The profile fills the first placeholder, segments those that follow. A template without
-// placeholders requires only the kind. Sending a request for a profile of another kind
-// fails with an [*api.InputError].
+// pathByKind returns the path of an endpoint that has a different one for each kind of
+// profile. The ID of the profile fills the first placeholder, segments those that
+// follow; a template without placeholders requires only the kind. Sending a request for
+// a profile of another kind fails with an [*api.InputError].
 func pathByKind(in api.Profile, templates []string, segments ...string) api.Route {
 	var kinds []api.ProfileKind
 	for _, template := range templates {

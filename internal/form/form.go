@@ -29,7 +29,8 @@ func New(args input.Args) Fields { return Fields{Form: api.Form{}, args: args} }
 // Err returns the error of the first invalid field.
 func (f *Fields) Err() error { return f.err }
 
-// Changed is Err for an update, which requires a field.
+// Changed returns the error of the first invalid field. An update without any field is
+// invalid as well.
 func (f *Fields) Changed() error {
 	if len(f.Form) == 0 {
 		f.Refuse("", "must have a field", "")
@@ -71,7 +72,8 @@ func (f *Fields) Text(least, most int) func(field, value string) {
 	}
 }
 
-// Line is Text without control characters.
+// Line returns a setter for text of a limited length, in characters, without control
+// characters such as line ends.
 func (f *Fields) Line(least, most int) func(field, value string) {
 	return func(field, value string) {
 		f.Text(least, most)(field, value)
@@ -81,7 +83,8 @@ func (f *Fields) Line(least, most int) func(field, value string) {
 	}
 }
 
-// Name is Line for a name, which must not be the word null.
+// Name returns a setter for a name: a line of a limited length, in characters, but not
+// the word null.
 func (f *Fields) Name(least, most int) func(field, value string) {
 	return func(field, value string) {
 		f.NotNull(field, value)
@@ -128,7 +131,7 @@ func (f *Fields) JSON(field string, value json.RawMessage) {
 	f.Set(field, string(value))
 }
 
-// GivenJSON is JSON for a value that may be left out, as nil.
+// GivenJSON checks a JSON value and sets the field, unless value is nil.
 func (f *Fields) GivenJSON(field string, value json.RawMessage) {
 	if value != nil {
 		f.JSON(field, value)

@@ -194,7 +194,8 @@ func (a Args) Key(wire string, key api.Secret) error {
 	return nil
 }
 
-// OneOf is [api.Profile.OneOf] for an argument.
+// OneOf requires that an argument of a call is a profile of one of the kinds. wire is
+// the name of the argument in the API, from which that of the Go field is derived.
 func (a Args) OneOf(wire string, p api.Profile, kinds ...api.ProfileKind) error {
 	err := p.OneOf(a.Op, "", kinds...)
 	if e, ok := err.(*api.InputError); ok { //nolint:errorlint // OneOf does not wrap it

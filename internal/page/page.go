@@ -90,8 +90,8 @@ func (l List[P, T]) All(ctx context.Context, opts []api.CallOption) iter.Seq2[T,
 	}
 }
 
-// Pages is [List.All] for the pages. The next page is fetched ahead once the loop has asked
-// for a second one.
+// Pages returns the pages of the list. The next page is fetched ahead once the loop has
+// asked for a second one.
 func (l List[P, T]) Pages(ctx context.Context, opts []api.CallOption) iter.Seq2[P, error] {
 	return func(yield func(P, error) bool) {
 		begun := false
@@ -113,8 +113,8 @@ type Current[P any] struct {
 	Prefetch func() // requests the next page in the background, if that has not been done
 }
 
-// Read is [List.Pages] for a loop that decides when the next page is requested: when it
-// calls Prefetch, else when it is done with the page.
+// Read returns the pages of the list for a loop that decides when the next page is
+// requested: when it calls Prefetch, else when it is done with the page.
 func (l List[P, T]) Read(ctx context.Context, opts []api.CallOption) iter.Seq2[Current[P], error] {
 	return func(yield func(Current[P], error) bool) {
 		if ctx == nil { // the call returns the error

@@ -123,7 +123,8 @@ func (g *Group) Wait(ctx context.Context) error {
 	return err
 }
 
-// await is Acquire without a limit of the wait. It does not fail before ctx is done.
+// await waits as long as it takes until a call may start. It does not fail before ctx
+// is done.
 func (g *Group) await(ctx context.Context) (Call, error) {
 	c, err := g.Acquire(ctx, -1, nil)
 	if err != nil { // also if the wait exceeds the deadline of ctx

@@ -28,7 +28,8 @@ func (w *Words) Add(secrets ...string) {
 	}
 }
 
-// AddHeader adds the credentials in a header.
+// AddHeader adds the credentials in a header: the value, the part after its scheme, the
+// password of Basic authentication, and the values of cookies.
 func (w *Words) AddHeader(h http.Header) {
 	for name, values := range h {
 		if !Header(name) {

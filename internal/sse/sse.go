@@ -241,7 +241,9 @@ func (r *Reader) setRetry(value []byte) {
 	r.retry = time.Duration(n) * time.Millisecond
 }
 
-// line returns the next line without its end, which is LF, CR or both.
+// line returns the next line without its end, which is LF, CR or both, and without a
+// byte order mark before the first one. An LF after a CR is skipped later, so that a
+// line does not wait for the next byte.
 func (r *Reader) line() ([]byte, error) {
 	for {
 		if r.skipLF && r.pos < r.end {
@@ -279,7 +281,9 @@ func (r *Reader) held() int {
 	return n
 }
 
-// fill reads more from the source into the buffer.
+// fill reads more from the source into the buffer. An error that comes with bytes is
+// returned by the next call; a source that returns neither for idleReads times has
+// failed.
 func (r *Reader) fill() error {
 	if r.err != nil {
 		return r.err

@@ -87,7 +87,7 @@ func cleanPrefix(p string) (string, error) {
 	return strings.TrimSuffix(path.Clean("/"+p), "/"), nil
 }
 
-// trimSuffixFold is [strings.TrimSuffix] for any case.
+// trimSuffixFold returns s without a suffix, which it may have in any letter case.
 func trimSuffixFold(s, suffix string) string {
 	if at := len(s) - len(suffix); at >= 0 && strings.EqualFold(s[at:], suffix) {
 		return s[:at]

@@ -217,8 +217,8 @@ func Watch(
 	})
 }
 
-// Wake is Watch in a goroutine until the returned function is called, which waits for the
-// end of w for a moment.
+// Wake lets w report changes of a profile, in a goroutine, until stop is called. stop
+// waits for its end, but not longer than wakerEnd.
 func Wake(
 	ctx context.Context, w api.Waker, profile api.Profile, changed func(watched bool),
 	final func(err error) bool, opts []api.CallOption,

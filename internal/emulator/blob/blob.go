@@ -67,7 +67,9 @@ type part struct {
 // piece is how much Read takes into memory at a time.
 const piece = 1 << 20
 
-// Keep stores a content.
+// Keep stores a content: in memory until the store holds as much as it may, and then in
+// a temporary file. Its space is free again when the garbage collector finds that the
+// blob is not used.
 func (s *Store) Keep(content []byte) (*Blob, error) {
 	if len(content) == 0 {
 		return &Blob{}, nil
@@ -117,7 +119,8 @@ func (s *Store) Read(r io.Reader) (*Blob, error) {
 	}
 }
 
-// fill is [io.ReadFull] with the errors of the reader.
+// fill reads until b is full or the reader returns an error, which it returns
+// unchanged: [io.ReadFull] would return io.ErrUnexpectedEOF for a short end.
 func fill(r io.Reader, b []byte) (n int, err error) {
 	for n < len(b) && err == nil {
 		var got int
@@ -221,7 +224,8 @@ func (s *Store) release(size int64) {
 // open file.
 const deleteOnClose = 0x04000000
 
-// open creates the file, which the system deletes when the process ends.
+// open creates the file, once. Its name is removed at once, or on Windows when it is
+// closed, so that nothing is left when the process ends.
 func (s *Store) open() error {
 	if s.spill != nil {
 		return nil
@@ -256,7 +260,8 @@ func (s *Store) allocate(size int64) span {
 	return span{s.end - size, s.end}
 }
 
-// free marks a part of the file as unused.
+// free marks a part of the file as unused. It joins the part with unused neighbours,
+// and shortens the file if nothing follows.
 func (s *Store) free(at span) {
 	i, _ := slices.BinarySearchFunc(s.unused, at, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	s.unused = slices.Insert(s.unused, i, at)

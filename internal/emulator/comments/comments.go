@@ -248,7 +248,8 @@ func checkVenue(c *wire.Call, kind, id, node string) {
 	}
 }
 
-// venueOfFileShare is venueOfPath for a File Share, which has comments on its file only.
+// venueOfFileShare returns where a call reads comments by a File Share: on its one
+// file. It refuses calls that may not see them.
 func (h *Handlers) venueOfFileShare(c *wire.Call, id, node string) (world.Venue, error) {
 	f := h.w.FileShareNamed(id)
 	if !f.Open(h.w) {

@@ -82,7 +82,7 @@ func (n *node) append(b []byte) []byte {
 		}
 		b = item.append(b)
 	}
-	return append(b, n.kind+2) // the closing bracket
+	return append(b, n.kind+2) // two after a bracket stands the one that closes it
 }
 
 // quote returns a text as a JSON string.
@@ -175,7 +175,8 @@ func (n *node) cut(name string) *node {
 	return value
 }
 
-// rename gives a member another name, which no other member keeps.
+// rename gives a member another name, in place of a member that has it already. It
+// reports whether n is an object with the member.
 func (n *node) rename(name, other string) bool {
 	if n.kind != '{' || n.index(name) < 0 {
 		return false
@@ -206,7 +207,8 @@ type place struct {
 	stars  []string // what each * of the pointer stands for
 }
 
-// find returns the places that a pointer leads to.
+// find returns the places that a pointer leads to. A star stands for every member or
+// item; a place has the names that were found for the stars.
 func (n *node) find(pointer []string) []place {
 	var all []place
 	var visit func(n *node, pointer, stars []string)

@@ -353,7 +353,10 @@ func (v *Viewer) gate(q *Query) error {
 	return nil
 }
 
-// Sees reports whether the caller may see row n of the log.
+// Sees reports whether the caller may see row n of the log. Internal rows are never
+// seen, and those of legal holds only by owners and auditors. In an audit,
+// administrators and auditors see all others; else a user sees what names the user or
+// what the role may see.
 func (v *Viewer) Sees(n uint32) bool {
 	l := &v.h.w.Log
 	e := &l.Entries[n]

@@ -17,7 +17,9 @@ const (
 	mailPause                 = time.Minute // between two mails about one membership
 )
 
-// addMember adds a user who is named by an id, and invites others by mail.
+// addMember adds a user who is named by an id, and invites others by mail. An
+// organization adds the user of an e-mail address at once, too; a membership that
+// exists is changed.
 func (h *Handlers) addMember(c *wire.Call, id string) (wire.Object, error) {
 	target := c.Segment("email_or_user")
 	user := h.w.UserNamed(target)

@@ -363,7 +363,9 @@ func (h *Handlers) join(c *wire.Call, id string) (wire.Object, error) {
 	return nil, nil
 }
 
-// mayJoin rejects a user who may not join a profile.
+// mayJoin rejects a user who may not join a profile. Its members may. An organization
+// is open by its domain or to an invitation, a workspace to a role in its organization,
+// and a share by its access option.
 func (h *Handlers) mayJoin(id, user string) error {
 	open := h.w.Membership(id, user) != nil
 	switch h.w.KindOf(id) {

@@ -438,7 +438,9 @@ func (h *Handlers) granted(q *authorization, d world.Decision) ([]string, error)
 	return scopes, nil
 }
 
-// requestedScopes returns the scopes for all that a request can be granted.
+// requestedScopes returns the scopes for all that a request can be granted, as
+// kind:id:mode: one with the id * for all of a kind, or one for each place that the
+// user may choose.
 func (h *Handlers) requestedScopes(q *authorization, userID string) []string {
 	ids := h.choices(q.scope, userID)
 	kind := map[string]string{

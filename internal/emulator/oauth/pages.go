@@ -224,7 +224,8 @@ func (h *Handlers) connectSubmit(c *wire.Call) (wire.Object, error) {
 	return c.Send(h.submit(c, q, cookie, b))
 }
 
-// submit handles the form of a step.
+// submit handles the form of a step: the sign-in, its second factor, the change to
+// another user, or the decision.
 func (h *Handlers) submit(c *wire.Call, q *authorization, cookie string, b *browser) *wire.Reply {
 	switch c.Form.Get("step") {
 	case "sign-in":

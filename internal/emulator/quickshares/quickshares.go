@@ -137,8 +137,8 @@ func (h *Handlers) corrupt(n *world.Node) error {
 	return wire.Refuse(http.StatusUnprocessableEntity, codeCorrupt, "The source is corrupt.")
 }
 
-// quickShareToRead is [Handlers.quickShareOfPath], and refuses a file that is corrupt
-// or blocked.
+// quickShareToRead returns the link in the path and its file, unless that is corrupt or
+// blocked.
 func (h *Handlers) quickShareToRead(c *wire.Call) (*world.QuickShare, *world.Node, error) {
 	q, n, err := h.quickShareOfPath(c)
 	if err == nil {

@@ -128,7 +128,7 @@ func (h *Handlers) eventFrame(n news) frame {
 	e := &l.Entries[n.row]
 	k := &l.Kinds.Values[e.Kind]
 	objectID, data := l.ObjectID(e.Object), h.eventData(n.row)
-	if n.blurred {
+	if n.blurred { // the user may know of the event, but not of its object
 		objectID, data = "", nil
 	}
 	rest := wire.Object{

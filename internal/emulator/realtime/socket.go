@@ -137,7 +137,8 @@ func (k *socket) push(f frame) {
 	}
 }
 
-// run serves a socket until it ends, and closes its connection.
+// run serves a socket until it ends, and closes its connection. Beside the writer,
+// goroutines read, send pings, and end the socket with its token or its server.
 func (k *socket) run() {
 	for _, f := range k.h.messageFaults.Aged(k.ticket.Profile) {
 		t := time.AfterFunc(f.Age, func() { k.push(frame{fault: f}) })

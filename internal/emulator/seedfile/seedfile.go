@@ -382,7 +382,8 @@ func isID(text string) bool {
 	return len(plain(text)) == 19 && text[0] <= '9' || len(plain(text)) >= 29
 }
 
-// declare records the id of an object. A label is replaced by a new id.
+// declare records the id of an object, and fails for one that another has. A label,
+// which is a word in place of an id, is replaced by a new id.
 func (c *checker) declare(v reflect.Value, tag reflect.StructTag, path string) {
 	kind, given := tag.Get("id"), v.String()
 	name := given

@@ -40,7 +40,8 @@ const (
 	limitedLife = 10 * time.Minute
 )
 
-// StartSession issues the token of a sign-in.
+// StartSession issues the token of a sign-in and returns the response with it. A
+// limited token is good only for the second factor, and is not yet recorded as a login.
 func (h *Handlers) StartSession(userID string, kind wire.CredentialKind, now time.Time) wire.Object {
 	life := sessionLife
 	if kind == wire.LimitedToken {

@@ -142,7 +142,8 @@ func (h *Handlers) ReplacedBy(to Place, name string) *world.Node {
 	return h.child(to.In.Owner, folder, name)
 }
 
-// folderAt returns the folder of a place, with those of its path.
+// folderAt returns the id of the folder of a place, and creates the folders of its path
+// that do not exist.
 func (h *Handlers) folderAt(to Place, user string) string {
 	parent := to.Folder
 	for name := range strings.SplitSeq(strings.TrimSuffix(to.Path, "/"), "/") {

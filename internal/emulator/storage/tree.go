@@ -93,8 +93,8 @@ func (h *Handlers) nodeToWrite(c *wire.Call) (world.Store, *world.Node, error) {
 	return in, n, err
 }
 
-// nodeToChange is [Handlers.nodeToWrite] for calls that change the node: it also
-// refuses a node that another user has locked.
+// nodeToChange returns the node in the path, for a call that changes it, with its
+// storage. It refuses a node that another user has locked.
 func (h *Handlers) nodeToChange(c *wire.Call) (world.Store, *world.Node, error) {
 	in, n, err := h.nodeToWrite(c)
 	if err == nil {

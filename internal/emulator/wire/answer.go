@@ -79,7 +79,8 @@ func (r *Row) Put(lowest Level, key string, value any) {
 	}
 }
 
-// PutIf is [Row.Put] if the condition holds.
+// PutIf adds a field that belongs to the levels from full down to lowest, if the
+// condition holds.
 func (r *Row) PutIf(is bool, lowest Level, key string, value any) {
 	if is {
 		r.Put(lowest, key, value)

@@ -157,7 +157,8 @@ func (c *Call) ReadForm() error {
 	return Refuse(http.StatusNotAcceptable, codeNoForm, "The body must be a form, be it empty.")
 }
 
-// readBlankForm is ReadForm for a call without fields, which may also send {} as JSON.
+// readBlankForm reads the form of a call without fields, which may also send {} as
+// JSON.
 func (c *Call) readBlankForm() error {
 	if MediaType(c.Request.Header) == JSONType && string(bytes.TrimSpace(c.Body)) == "{}" {
 		c.Form = url.Values{}
@@ -166,7 +167,7 @@ func (c *Call) readBlankForm() error {
 	return c.ReadForm()
 }
 
-// readOptionalForm is readBlankForm for a call that may also have no body.
+// readOptionalForm reads a body that need not exist, and has no fields if it does.
 func (c *Call) readOptionalForm() error {
 	err := c.readBlankForm()
 	if len(c.Body) > 0 {

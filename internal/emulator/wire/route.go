@@ -45,7 +45,8 @@ func With[T any](find func(*Call) (T, error), handle func(*Call, T) (Object, err
 	}
 }
 
-// With2 is [With] for two related objects.
+// With2 returns a handler for a call about two related objects: find finds both and
+// checks the access to them, handle does the call.
 func With2[T, U any](
 	find func(*Call) (T, U, error), handle func(*Call, T, U) (Object, error),
 ) func(*Call) (Object, error) {

@@ -40,7 +40,7 @@ func (h *Handlers) adminRoom(c *wire.Call) (string, error) {
 	return id, nil
 }
 
-// ownRoom is adminRoom for the owner.
+// ownRoom finds the workspace of a call, which the caller must own.
 func (h *Handlers) ownRoom(c *wire.Call) (string, error) {
 	id, err := h.adminRoom(c)
 	if err == nil && h.w.OwnerOf(id) != c.Key.User {

@@ -46,7 +46,8 @@ func (w *Core) Touch(now time.Time, profileID string, fields ...string) {
 	w.mark(now, profileID, fields, nil)
 }
 
-// mark is [Core.Touch] with an optional event.
+// mark gives fields of a profile a new stamp, wakes the polls that wait for it and
+// reports the change. Row is the event that caused it, nil for none.
 func (w *Core) mark(now time.Time, profileID string, fields []string, row *uint32) {
 	a := &w.Activity
 	if profileID == "" || len(fields) == 0 {

@@ -175,7 +175,8 @@ func (w *World) AddEvent(e Event) Event {
 	return w.WriteEvent(e)
 }
 
-// WriteEvent is [World.AddEvent] with the lock held. It also stamps activity.
+// WriteEvent adds an event to the log and stamps the activity of the profiles that it
+// concerns. It returns the event with its id and defaults. The caller holds the lock.
 func (w *World) WriteEvent(e Event) Event {
 	now := w.Now()
 	w.fill(&e, now)

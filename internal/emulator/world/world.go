@@ -26,7 +26,7 @@ func (w *World) AddUser(u User) User {
 	return w.NewUser(u)
 }
 
-// NewUser is AddUser with the lock held.
+// NewUser stores a user, with defaults for what is not set. The caller holds the lock.
 func (w *World) NewUser(u User) User {
 	u.ID = w.NewProfile(u.ID)
 	u.AccountType = cmp.Or(u.AccountType, "human")
@@ -47,7 +47,8 @@ func (w *World) AddOrg(o Org) Org {
 	return w.NewOrg(o)
 }
 
-// NewOrg is AddOrg with the lock held.
+// NewOrg stores an organization, with defaults for what is not set, and makes its owner
+// a member. The caller holds the lock.
 func (w *World) NewOrg(o Org) Org {
 	o.ID = w.NewProfile(o.ID)
 	o.Domain = cmp.Or(o.Domain, "org"+strconv.Itoa(len(w.orgs)+1))
@@ -372,7 +373,9 @@ func (w *Directory) Covers(k *wire.Credential, profileID string) wire.Mode {
 	return best
 }
 
-// Within reports whether a profile is in the entity of a scope.
+// Within reports whether a scope covers a profile: one of the kind entity and the id,
+// where * means all of that kind. A scope of an organization or a workspace also covers
+// what is in it.
 func (w *Directory) Within(k *wire.Credential, profileID, entity, id string) bool {
 	named := func(profile string) bool { return profile != "" && (id == "*" || id == profile) }
 	kind := w.KindOf(profileID)
