@@ -21,6 +21,14 @@
 // A seed file describes other objects. Package fastiotest/seed documents its
 // format, and -schema prints its JSON Schema. It may name files below its folder.
 //
+// A snapshot, which the control API and fastiotest write, takes the place of a seed file;
+// its options replace those of -set, apart from Clock and OAuth.Fetch.
+//
+// With -data DIR the world is kept in a folder: it is loaded at the start, and saved at
+// the end and, while it changes, every 10 seconds. A folder with a world has its objects,
+// options and faults; -seed, -size, -number, -set, -fault and -disagree are for a new one.
+// -ready-file FILE is written when requests are served, and has the two variables.
+//
 // Every option of fastiotest/seed.Options has a name for -set; -h lists them. The
 // default is that of the emulator, except for DropUndeclared:
 //
@@ -43,6 +51,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -77,6 +86,8 @@ func main() {
 type settings struct {
 	addr    string
 	seed    string
+	data    string // the folder that keeps the world
+	ready   string // the file that is written when requests are served
 	world   seed.World
 	live    time.Duration
 	options seed.Options
@@ -95,7 +106,9 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f := flag.NewFlagSet("fastio-emulator", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&c.addr, "addr", "127.0.0.1:8787", "address to listen on; port 0 picks a free one")
-	f.StringVar(&c.seed, "seed", "", "seed `file` to load instead of inventing an organization")
+	f.StringVar(&c.seed, "seed", "", "seed or snapshot `file` to load instead of inventing an organization")
+	f.StringVar(&c.data, "data", "", "`folder` that keeps the world between runs")
+	f.StringVar(&c.ready, "ready-file", "", "`file` to write the variables to when requests are served")
 	f.Func("size", "`size` of the organization to invent: small, medium or large (default small)", func(v string) error {
 		return set(&c.world, "Size="+v)
 	})
@@ -183,7 +196,26 @@ func emulate(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err := emulator.Check(c.options, c.faults...); err != nil {
 		return err
 	}
-	s, token, workspace, err := build(c)
+	if c.ready != "" {
+		err := os.Remove(c.ready) // of an earlier run
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if c.data == "" {
+		return serveWorld(ctx, c, nil, stdout, stderr)
+	}
+	kept, err := openFolder(c.data)
+	if err != nil {
+		return err
+	}
+	return errors.Join(serveWorld(ctx, c, kept, stdout, stderr), kept.close())
+}
+
+// serveWorld builds an emulator, or loads that in a folder, prints its variables and serves it.
+// Without a folder, kept is nil.
+func serveWorld(ctx context.Context, c settings, kept *folder, stdout, stderr io.Writer) error {
+	s, token, workspace, err := prepare(c, kept, stderr)
 	if err != nil {
 		return err
 	}
@@ -191,12 +223,54 @@ func emulate(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	const variables = "FASTIO_BASE_URL=http://%s%s\nFASTIO_API_KEY=%s\n"
-	if _, err := fmt.Fprintf(stdout, variables, l.Addr(), s.BasePath(), token); err != nil {
+	variables := fmt.Sprintf("FASTIO_BASE_URL=http://%s%s\nFASTIO_API_KEY=%s\n", l.Addr(), s.BasePath(), token)
+	if err := announce(c, variables, stdout); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	introduce(stderr, c, l.Addr())
-	return serve(ctx, s, l, c, workspace, stderr)
+	if kept == nil {
+		return serve(ctx, s, l, c, workspace, stderr)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	saved := make(chan error, 1)
+	go func() { saved <- kept.keep(ctx, s, stderr) }()
+	err = serve(ctx, s, l, c, workspace, stderr)
+	stop()
+	return errors.Join(err, <-saved)
+}
+
+// announce prints the variables, and writes them to the file of -ready-file: the listener
+// takes connections.
+func announce(c settings, variables string, stdout io.Writer) error {
+	if _, err := io.WriteString(stdout, variables); err != nil || c.ready == "" {
+		return err
+	}
+	return replaceFile(c.ready, func(w io.Writer) error {
+		_, err := io.WriteString(w, variables)
+		return err
+	})
+}
+
+// prepare returns the emulator of a folder or, if there is none, a new one, which it saves
+// there, with a token and a workspace.
+func prepare(c settings, kept *folder, stderr io.Writer) (s *emulator.Server, token, workspace string, err error) {
+	if kept != nil {
+		s = emulator.New(c.options)
+		found, err := kept.load(s)
+		if found {
+			_, _ = fmt.Fprintf(stderr, "World:     that of %s, with its own objects, options and faults\n", kept.dir)
+			token, workspace = s.First()
+		}
+		if found || err != nil {
+			return s, token, workspace, err
+		}
+	}
+	s, token, workspace, err = build(c)
+	if err == nil && kept != nil {
+		err = kept.save(s)
+	}
+	return s, token, workspace, err
 }
 
 // build returns an emulator with the objects, faults and disagreements of the settings,
@@ -275,9 +349,14 @@ func furnish(s *emulator.Server, c settings) (token, workspace string, err error
 	return all.Keys[0].Token, all.Workspaces[1].ID, nil // the latest project
 }
 
-// load reads a seed file. It returns the first token and workspace in the file.
+// load reads a seed file or a snapshot. It returns the first token and workspace in the
+// file.
 func load(s *emulator.Server, name string) (token, workspace string, err error) {
-	if err := s.LoadFile(name); err != nil {
+	read := s.LoadFile
+	if isZip(name) {
+		read = func(name string) error { return restore(s, name) }
+	}
+	if err := read(name); err != nil {
 		return "", "", err
 	}
 	token, workspace = s.First()
@@ -285,6 +364,18 @@ func load(s *emulator.Server, name string) (token, workspace string, err error) 
 		return "", "", errors.New("the seed file has no key")
 	}
 	return token, workspace, nil
+}
+
+// isZip reports whether a file begins as a zip file, as snapshots do.
+func isZip(name string) bool {
+	in, err := os.Open(name) //nolint:gosec // the user names the file
+	if err != nil {
+		return false
+	}
+	defer func() { _ = in.Close() }()
+	var begin [4]byte
+	_, err = io.ReadFull(in, begin[:])
+	return err == nil && string(begin[:]) == "PK\x03\x04"
 }
 
 // grow adds an event to a workspace at each interval, until ctx is done. With

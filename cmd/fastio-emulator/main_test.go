@@ -29,7 +29,13 @@ import (
 	"github.com/fastio-go/fastio/internal/table"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(savedFolder); dir != "" {
+		fmt.Fprintln(os.Stderr, saveForever(dir))
+		os.Exit(1)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // startEmulator runs the command and returns the base URL and token it prints as variables. The
 // command is stopped when the test ends.

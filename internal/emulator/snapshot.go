@@ -194,8 +194,13 @@ const (
 // content. Calls wait until w has taken the JSON files.
 func (s *Server) Snapshot(w io.Writer) error {
 	z := zip.NewWriter(w)
+	compressor, err := flate.NewWriter(nil, flate.BestSpeed)
+	if err != nil {
+		return err
+	}
 	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
-		return flate.NewWriter(w, flate.BestSpeed)
+		compressor.Reset(w) // it is that of one file after the other
+		return compressor, nil
 	})
 	contents, err := s.writeFiles(z)
 	if err != nil {
@@ -216,7 +221,7 @@ func (s *Server) Snapshot(w io.Writer) error {
 
 // writeFiles writes the JSON files of a snapshot, and returns the contents by name.
 func (s *Server) writeFiles(z *zip.Writer) (map[string]graph.Content, error) {
-	s.Lock()
+	s.RWMutex.Lock() // which counts no change
 	defer s.Unlock()
 	contents := map[string]graph.Content{}
 	f, err := s.export(contents)
