@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -291,4 +292,64 @@ func TestLoginSignsOut(t *testing.T) {
 	if after := sessions(); after != before || seen != 1 {
 		t.Errorf("%d sessions are left, %d while it ran, want 0 and 1", after-before, seen)
 	}
+}
+
+// A journal that ends anywhere after its intent is enough to delete what its run has left.
+func TestCleanReadsTornJournals(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := checktest.New(t)
+		before := state(t.Context(), t, s.Client(t))
+		platform := s.StartInMemory(t).Transport
+		for part := range 8 {
+			ctx, interrupt := context.WithCancel(t.Context())
+			r := runOver(ctx, t, network(func(r *http.Request) (*http.Response, error) {
+				if r.Method == http.MethodDelete {
+					interrupt()
+					return nil, os.ErrDeadlineExceeded
+				}
+				return platform.RoundTrip(r)
+			}), env(s), "y\n", "-write", "-org", checktest.Org)
+			interrupt()
+			path := journalsIn(t, r.dir)[0]
+			content, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, rest, _ := strings.Cut(string(content), "intent ")
+			intent := len(content) - len(rest) + strings.IndexByte(rest, '\n') + 1
+			if err := os.Truncate(path, int64(intent+part*(len(content)-intent)/8)); err != nil {
+				t.Fatal(err)
+			}
+			c := runIn(t.Context(), t, r.dir, platform, env(s), "", "-clean")
+			if c.status != same || len(journalsIn(t, r.dir)) > 0 {
+				t.Errorf("part %d: status %d: %s%s", part, c.status, c.out, c.progress)
+			}
+			compareStates(t, before, state(t.Context(), t, s.Client(t)))
+		}
+	})
+}
+
+// Two runs at once, in one directory, do not meet.
+func TestTwoRunsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := checktest.New(t)
+		before := state(t.Context(), t, s.Client(t))
+		dir, platform := t.TempDir(), s.StartInMemory(t).Transport
+		var runs sync.WaitGroup
+		for range 2 {
+			environment := env(s)
+			runs.Go(func() {
+				if r := runIn(t.Context(), t, dir, platform, environment, "y\n", "-write", "-org", checktest.Org); r.status == unfinished {
+					t.Error(r.progress)
+				}
+			})
+		}
+		runs.Wait()
+		if left := journalsIn(t, dir); len(left) > 0 {
+			t.Errorf("journals are left: %v", left)
+		}
+		compareStates(t, before, state(t.Context(), t, s.Client(t)))
+	})
 }

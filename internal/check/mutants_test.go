@@ -61,7 +61,7 @@ func keyOf(e *check.Exchange) string { return e.Method + " " + e.Path }
 // reached, and of each of its typed members that they hold, under whichever of its names.
 func mutantsOf(exchanges []check.Exchange) []mutant {
 	searches := map[string]*search{}
-	report := check.Compare(exchanges)
+	report := compared(exchanges)
 	for i := range exchanges {
 		e := &exchanges[i]
 		key := keyOf(e)
@@ -347,8 +347,13 @@ func (m mutant) isNamed(before, after *check.Operation) bool {
 func TestReportsNameMutants(t *testing.T) {
 	t.Parallel()
 	table.Large(t)
-	exchanges := recorded(t)
-	before := check.Compare(exchanges)
+	requireMutants(t, recorded(t), slices.Collect(maps.Keys(leastNamed()))...)
+}
+
+// requireMutants requires that reports name the mutants of what a run has seen.
+func requireMutants(t *testing.T, exchanges []check.Exchange, kinds ...mutantKind) {
+	t.Helper()
+	before := compared(exchanges)
 	parts := make([]map[string][]mutant, runtime.GOMAXPROCS(0))
 	for _, m := range mutantsOf(exchanges) {
 		part := &parts[len(m.key)%len(parts)]
@@ -369,7 +374,7 @@ func TestReportsNameMutants(t *testing.T) {
 		all.found = append(all.found, s.found...)
 	}
 	all.log(t)
-	all.require(t, slices.Collect(maps.Keys(leastNamed()))...)
+	all.require(t, kinds...)
 }
 
 // A score has the mutants that reports name, and those that none does.
@@ -391,7 +396,7 @@ func (s *score) addAll(exchanges []check.Exchange, left map[string][]mutant, bef
 		for i := range exchanges {
 			changed[i] = left[keyOf(&exchanges[i])][0].change(exchanges[i])
 		}
-		after := check.Compare(changed)
+		after := compared(changed)
 		for key, mutants := range left {
 			s.add(mutants[0], mutants[0].isNamed(before.Operations[key], after.Operations[key]))
 			left[key] = mutants[1:]
