@@ -89,7 +89,8 @@ func (p *program) main(ctx context.Context, args []string) int {
 	f.BoolVar(&p.write, "write", false, "also create, change and delete, in a workspace of its own")
 	f.StringVar(&p.org, "org", "", "`ID` of the organization in which -write creates the workspace")
 	f.BoolVar(&p.ai, "ai", false, "with -write: also call what costs credits")
-	f.BoolVar(&p.second, "second-key", false, "with -write: let the person of FASTIO_SECOND_KEY join; with -clean: use that key too")
+	const second = "with -write: let the person of FASTIO_SECOND_KEY join; with -clean: use that key too"
+	f.BoolVar(&p.second, "second-key", false, second)
 	f.BoolVar(&p.clean, "clean", false, "delete what runs with -write have left, and do nothing else")
 	if err := f.Parse(args); err != nil {
 		return unfinished

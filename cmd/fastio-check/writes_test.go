@@ -25,14 +25,15 @@ var writes = []string{"-write", "-org", checktest.Org, "-ai", "-second-key"}
 // state returns what the API shows of the account outside of a run.
 func state(ctx context.Context, t *testing.T, client api.Client) map[string]json.RawMessage {
 	t.Helper()
+	const org = "/current/org/" + checktest.Org
 	all := map[string]json.RawMessage{}
 	for _, path := range []string{
-		"/current/workspaces/all/", "/current/workspaces/available/", "/current/shares/all/", "/current/user/me/list/shares/",
-		"/current/upload/details/", "/current/user/me/details/", "/current/user/invitations/list/", "/current/user/auth/keys/",
-		"/current/orgs/all/", "/current/oauth/sessions/", "/current/org/" + checktest.Org + "/details/",
-		"/current/org/" + checktest.Org + "/members/list/", "/current/org/" + checktest.Org + "/members/invitations/list/",
-		"/current/org/" + checktest.Org + "/list/workspaces/", "/current/org/" + checktest.Org + "/list/workspaces/?archived=true",
-		checktest.Workspace + "/details/", checktest.Workspace + "/members/list/", checktest.Workspace + "/storage/root/list/",
+		"/current/workspaces/all/", "/current/workspaces/available/", "/current/orgs/all/",
+		"/current/shares/all/", "/current/user/me/list/shares/", "/current/upload/details/",
+		"/current/user/me/details/", "/current/user/invitations/list/", "/current/user/auth/keys/",
+		"/current/oauth/sessions/", org + "/details/", org + "/members/list/", org + "/members/invitations/list/",
+		org + "/list/workspaces/", org + "/list/workspaces/?archived=true", checktest.Workspace + "/details/",
+		checktest.Workspace + "/members/list/", checktest.Workspace + "/storage/root/list/",
 		checktest.Workspace + "/list/shares/", checktest.Workspace + "/list/fileshares/",
 		checktest.Workspace + "/metadata/fields/", checktest.Workspace + "/ai/agent/list/",
 	} {
@@ -127,6 +128,21 @@ func TestOrganizationThatCannotBeWritten(t *testing.T) {
 	})
 }
 
+// A run whose key is refused creates nothing, and leaves no journal.
+func TestWritesWithARefusedKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := checktest.New(t)
+		environment := env(s)
+		environment["FASTIO_API_KEY"] = "wrong"
+		r := runOver(t.Context(), t, s.StartInMemory(t).Transport, environment, "y\n", writes...)
+		refused := strings.Contains(r.progress, "does not accept") && !strings.Contains(r.progress, "-clean")
+		if r.status != unfinished || !refused || len(journalsIn(t, r.dir)) > 0 {
+			t.Errorf("status %d: %s", r.status, r.progress)
+		}
+	})
+}
+
 // An interrupt deletes the workspace, with a context of its own.
 func TestInterruptedRunWithWritesDeletes(t *testing.T) {
 	t.Parallel()
@@ -216,7 +232,8 @@ func TestCleanAsksAndKeeps(t *testing.T) {
 
 		renamed := checktest.AddWorkspace(s, "Zqcanary keeps")
 		before = state(t.Context(), t, s.Client(t))
-		journal := "platform http://localhost\norg " + checktest.Org + "\nintent " + marker + "\nworkspace " + string(renamed) + "\nworkspa"
+		journal := "platform http://localhost\norg " + checktest.Org + "\nintent " + marker +
+			"\nworkspace " + string(renamed) + "\nworkspa"
 		if err := os.WriteFile(filepath.Join(dir, marker+".journal"), []byte(journal), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -341,7 +358,8 @@ func TestTwoRunsAtOnce(t *testing.T) {
 		for range 2 {
 			environment := env(s)
 			runs.Go(func() {
-				if r := runIn(t.Context(), t, dir, platform, environment, "y\n", "-write", "-org", checktest.Org); r.status == unfinished {
+				r := runIn(t.Context(), t, dir, platform, environment, "y\n", "-write", "-org", checktest.Org)
+				if r.status == unfinished {
 					t.Error(r.progress)
 				}
 			})

@@ -1,20 +1,18 @@
 package check
 
 import (
+	"context"
 	"errors"
-	"strings"
+	"fmt"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/assets"
 	"github.com/fastio-go/fastio/comments"
-	"github.com/fastio-go/fastio/shares"
 	"github.com/fastio-go/fastio/storage"
-	"github.com/fastio-go/fastio/uploads"
-	"github.com/fastio-go/fastio/workspaces"
 )
 
-// This file has the calls that create objects in the workspace of the run and change them.
+// This file has the course of a run that writes: what it owns, in which order it changes that,
+// and how it ends. The calls are in the files change_*.go.
 
 // Changes are what a [Walk] with writes needs.
 type Changes struct {
@@ -24,15 +22,102 @@ type Changes struct {
 	Second  api.Client // of another person; nil without one
 }
 
-const (
-	linkPassword = "a password of fastio-check" // of objects that are deleted at the end
-	linkTime     = time.Hour                    // until a link expires if it is not deleted
-	webSource    = "https://example.com/"       // of a file that the platform imports
-	factField    = "fastio_check_number"
-	otherField   = "fastio_check_numbers"
-	wordField    = "fastio_check_word"
-	lockTime     = time.Minute
-)
+// ErrNotWritable is why a run with writes has not finished if the organization has no
+// workspace for it.
+var ErrNotWritable = errors.New("no workspace could be created in the organization")
+
+// change makes the calls that create and change objects. It ends the walk if there is no
+// workspace.
+func (w *walk) change() {
+	if w.ended() {
+		return
+	}
+	j := w.changes.Journal
+	if err := errors.Join(j.write(kindMe, string(w.me)), w.meetSecond()); err != nil {
+		w.failed = err
+		return
+	}
+	w.creates = true
+	visit(w, "change", workspaceChanges()[:1], struct{}{})
+	if w.things[kindWorkspace] == "" {
+		w.unwritable = true
+		return
+	}
+	visit(w, "change", workspaceChanges()[1:], struct{}{})
+	own := w.ownPlaces()
+	each(w, "change", own, nodeChanges(), inviteChanges())
+	each(w, "change", own[:1], noteChanges(), fieldChanges(), uploadChanges())
+	if w.changes.AI {
+		each(w, "change", own, agentChanges())
+		each(w, "change", own[:1], costlyChanges())
+	}
+	if w.changes.Second != nil {
+		each(w, "change", own, secondChanges())
+		each(w, "change", own[:1], grantChanges())
+	}
+	for _, p := range own {
+		list := &w.shares
+		if p.Kind == api.ProfileKindWorkspace {
+			list = &w.workspaces
+		}
+		if !w.seen[string(p.Kind)+" "+string(p.ID)] {
+			*list = append(*list, p)
+		}
+	}
+}
+
+// changeLast makes the calls that delete.
+func (w *walk) changeLast() {
+	if w.things[kindWorkspace] == "" {
+		return
+	}
+	own := w.ownPlaces()
+	if w.changes.AI {
+		each(w, "change", own, lastOfAgent())
+	}
+	each(w, "change", own, lastOfPlace())
+	each(w, "change", own[:1], lastChanges())
+}
+
+// ownPlaces returns the workspace of the run, and its share if there is one.
+func (w *walk) ownPlaces() []place {
+	marker := w.changes.Journal.Marker
+	all := []place{{api.Workspace(api.ID(w.things[kindWorkspace])), marker, w.changes.Org}}
+	if id := w.things[kindShare]; id != "" {
+		all = append(all, place{Profile: api.Share(api.ID(id)), Name: marker})
+	}
+	return all
+}
+
+// meetSecond learns the ID of the second person.
+func (w *walk) meetSecond() error {
+	if w.changes.Second == nil {
+		return nil
+	}
+	me, err := areasOver(w.changes.Second).Account.Me(w.ctx)
+	if err != nil {
+		return fmt.Errorf("the second key: %w", err)
+	}
+	if me.ID == w.me {
+		return errors.New("the second key is of the same person")
+	}
+	w.things["second"] = string(me.ID)
+	return w.changes.Journal.write(kindPerson, string(me.ID))
+}
+
+const leaveTime = time.Minute // in which a run deletes what it has created, also after an interrupt
+
+// leave deletes the workspace, and what is outside of it. It has a context of its
+// own: that of the walk may be done.
+func (w *walk) leave() error {
+	if !w.creates {
+		return w.changes.Journal.remove()
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), leaveTime)
+	defer cancel()
+	w.rec.form = FormPlain
+	return (&cleaner{areas: w.areas, journal: w.changes.Journal, second: w.changes.Second}).clean(ctx)
+}
 
 // A thing names an object of the run.
 type thing string
@@ -64,6 +149,14 @@ func (c call) keepNode(name thing, n *storage.Node, err error) error {
 	return c.keep("node", name, string(n.ID))
 }
 
+// keepComment is keep for a comment.
+func (c call) keepComment(name thing, got *comments.Comment, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.keep("comment", name, string(got.ID))
+}
+
 // await repeats a call that is not recorded until it returns true, for a minute at most.
 func (c call) await(done func(quiet *areas) bool) {
 	const tries, interval = 30, 2 * time.Second
@@ -80,171 +173,3 @@ func in(p place, name thing) thing { return thing(p.Kind) + " " + name }
 
 // name returns a name with the marker of the run.
 func (c call) name(of string) string { return c.changes.Journal.Marker + " " + of }
-
-// workspaceChanges returns the calls that create the workspace and its share.
-func workspaceChanges() []read[struct{}] {
-	type none = struct{}
-	return []read[none]{
-		{"workspaces.Create", once, func(c call, _ none) error {
-			r := workspaces.CreateRequest{FolderName: c.changes.Journal.Marker, Name: c.changes.Journal.Marker}
-			if !c.changes.AI {
-				r.Intelligence = new(bool)
-			}
-			got, err := c.Workspaces.Create(c, c.changes.Org, r)
-			if err != nil {
-				return err
-			}
-			return c.keep(kindWorkspace, kindWorkspace, string(got.ID))
-		}},
-		{"workspaces.Update", once, func(c call, _ none) error {
-			return c.Workspaces.Update(c, api.ID(c.id(kindWorkspace)), workspaces.UpdateRequest{
-				Name: api.Set(c.name("workspace")), Description: api.Set("It is deleted at the end of the run."),
-			})
-		}},
-		{"shares.Create", once, func(c call, _ none) error {
-			got, err := c.Shares.Create(c, api.ID(c.id(kindWorkspace)), shares.CreateRequest{
-				Title: c.name("share"), Access: shares.AccessAnyone, Password: api.NewSecret(linkPassword),
-			})
-			if err != nil {
-				return err
-			}
-			return c.keep(kindShare, kindShare, string(got.ID))
-		}},
-		{"shares.Update", once, func(c call, _ none) error {
-			return c.Shares.Update(c, api.ID(c.id(kindShare)), shares.UpdateRequest{Description: api.Set("Deleted soon.")})
-		}},
-		{"shares.AuthPassword", once, func(c call, _ none) error {
-			return ignore(c.Shares.AuthPassword(c, api.ID(c.id(kindShare)), api.NewSecret(linkPassword)))
-		}},
-		{"shares.AuthGuest", once, func(c call, _ none) error {
-			return ignore(c.Shares.AuthGuest(c, api.ID(c.id(kindShare))))
-		}},
-		{"shares.Archive", once, func(c call, _ none) error { return c.Shares.Archive(c, api.ID(c.id(kindShare))) }},
-		{"shares.Unarchive", once, func(c call, _ none) error { return c.Shares.Unarchive(c, api.ID(c.id(kindShare))) }},
-	}
-}
-
-// upload sends a small file that is not stored yet, and keeps its upload when it is complete.
-func (c call) upload(name thing, content string) error {
-	r := uploads.StartRequest{Name: c.name("file.txt")}
-	got, err := c.Uploads.Put(c, r, []byte(content))
-	if err != nil {
-		return err
-	}
-	if err := c.keep("upload", name, string(got.ID)); err != nil {
-		return err
-	}
-	c.await(func(quiet *areas) bool {
-		u, err := quiet.Uploads.Get(c, got.ID)
-		return err != nil || u.Status == uploads.StatusComplete || u.Status.Failed()
-	})
-	return nil
-}
-
-// nodeChanges returns the calls that create and change nodes, for the workspace and for
-// the share.
-func nodeChanges() []read[place] {
-	return []read[place]{
-		{"storage.CreateFolder", once, func(c call, p place) error {
-			n, err := c.Storage.CreateFolder(c, p.Profile, api.Root, "folder", nil)
-			return c.keepNode(in(p, "folder"), n, err)
-		}},
-		{"storage.CreateFolder", once, func(c call, p place) error {
-			n, err := c.Storage.CreateFolder(c, p.Profile, api.Root, "deleted", &storage.CreateFolderOptions{Force: true})
-			return c.keepNode(in(p, "deleted"), n, err)
-		}},
-		{"uploads.Put", once, func(c call, p place) error { return c.upload(in(p, "upload"), "One.") }},
-		{"storage.AddFile", once, func(c call, p place) error {
-			n, err := c.Storage.AddFile(
-				c, p.Profile, api.Root, "file.txt", storage.FromUpload(c.id(in(p, "upload"))))
-			return c.keepNode(in(p, "file"), n, err)
-		}},
-		{"uploads.Put", once, func(c call, p place) error { return c.upload(in(p, "second"), "Two, and more.") }},
-		{"storage.Update", once, func(c call, p place) error {
-			return ignore(c.Storage.Update(c, p.Profile, c.id(in(p, "file")), storage.UpdateRequest{
-				From: storage.FromUpload(c.id(in(p, "second"))), Title: api.Set("A file"), Short: api.Set("A file."),
-			}))
-		}},
-		{"storage.Rename", once, func(c call, p place) error {
-			return ignore(c.Storage.Rename(c, p.Profile, c.id(in(p, "file")), "renamed.txt"))
-		}},
-		{"storage.Versions.List", once, func(c call, p place) error {
-			list, err := c.Storage.Versions.List(c, p.Profile, c.id(in(p, "file")))
-			if err != nil || len(list) == 0 {
-				return err
-			}
-			return c.keep("version", in(p, "version"), string(list[len(list)-1].ID))
-		}},
-		{"storage.Versions.Restore", once, func(c call, p place) error {
-			return c.Storage.Versions.Restore(c, p.Profile, c.id(in(p, "file")), c.id(in(p, "version")))
-		}},
-		{"storage.Copy", once, func(c call, p place) error {
-			n, err := c.Storage.Copy(c, p.Profile, c.id(in(p, "file")), c.id(in(p, "folder")))
-			return c.keepNode(in(p, "copy"), n, err)
-		}},
-		{"storage.Move", once, func(c call, p place) error {
-			return ignore(c.Storage.Move(c, p.Profile, c.id(in(p, "copy")), c.id(in(p, "deleted"))))
-		}},
-		{"storage.Locks.Acquire", once, func(c call, p place) error {
-			o := &storage.LockOptions{Duration: lockTime, DeviceName: "fastio-check"}
-			lock, err := c.Storage.Locks.Acquire(c, p.Profile, c.id(in(p, "file")), o)
-			if err != nil {
-				return err
-			}
-			c.locks[p.Profile] = lock.Token
-			return nil
-		}},
-		{"storage.Locks.Heartbeat", once, func(c call, p place) error {
-			return c.Storage.Locks.Heartbeat(c, p.Profile, c.id(in(p, "file")), c.locks[p.Profile])
-		}},
-		{"storage.Locks.Release", once, func(c call, p place) error {
-			return c.Storage.Locks.Release(c, p.Profile, c.id(in(p, "file")), c.locks[p.Profile])
-		}},
-		{"storage.Delete", once, func(c call, p place) error {
-			return c.Storage.Delete(c, p.Profile, c.id(in(p, "copy")))
-		}},
-		{"storage.Restore", once, func(c call, p place) error {
-			return ignore(c.Storage.Restore(c, p.Profile, c.id(in(p, "copy"))))
-		}},
-		{"storage.Delete", once, func(c call, p place) error {
-			return c.Storage.Delete(c, p.Profile, c.id(in(p, "copy")))
-		}},
-		{"storage.Purge", once, func(c call, p place) error {
-			return c.Storage.Purge(c, p.Profile, c.id(in(p, "copy")))
-		}},
-		{"storage.Delete", once, func(c call, p place) error {
-			return c.Storage.Delete(c, p.Profile, c.id(in(p, "deleted")))
-		}},
-		{"storage.EmptyTrash", once, func(c call, p place) error { return c.Storage.EmptyTrash(c, p.Profile) }},
-		{"assets.Upload", once, func(c call, p place) error {
-			return c.Assets.Upload(c, p.Profile, pictureName(p), "picture.svg", strings.NewReader(picture))
-		}},
-		{"comments.Create", once, func(c call, p place) error {
-			got, err := c.Comments.Create(c, comments.On(p.Profile), comments.CreateRequest{Body: "A comment."})
-			return c.keepComment(in(p, "comment"), got, err)
-		}},
-		{"comments.CreateOnNode", once, func(c call, p place) error {
-			on := comments.OnNode(p.Profile, c.id(in(p, "file")))
-			got, err := c.Comments.Create(c, on, comments.CreateRequest{Body: "A comment on a file."})
-			return c.keepComment(in(p, "remark"), got, err)
-		}},
-	}
-}
-
-const picture = `<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>`
-
-// pictureName returns the name of a picture that a place may have.
-func pictureName(p place) assets.Name {
-	if p.Kind == api.ProfileKindWorkspace {
-		return assets.NameBanner
-	}
-	return assets.NameLogo
-}
-
-// keepComment is keep for a comment.
-func (c call) keepComment(name thing, got *comments.Comment, err error) error {
-	if err != nil {
-		return err
-	}
-	return c.keep("comment", name, string(got.ID))
-}

@@ -35,7 +35,8 @@ func owned(t *testing.T) *check.Journal {
 	for kind, id := range map[string]string{
 		"workspace": ownWorkspace, "share": ownShare, "fileshare": ownFileShare, "node": ownNode, "upload": ownUpload,
 		"comment": ownComment, "filter": ownFilter, "thread": ownThread, "invitation": ownInvitation,
-		"person": secondUser, "card": "file_added:x", "event": "e0wn", "intent": "w0wn", "import": "50wn", "version": "30wn", "turn": "u0wn",
+		"person": secondUser, "card": "file_added:x", "event": "e0wn", "intent": "w0wn", "import": "50wn",
+		"version": "30wn", "turn": "u0wn",
 	} {
 		if err := check.WriteJournal(j, kind, id); err != nil {
 			t.Fatal(err)
@@ -299,7 +300,8 @@ func TestGuardRefusesRedirects(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "https://api.fast.io"+ws+"/delete/?confirm="+ownWorkspace, nil)
+	const own = "https://api.fast.io" + ws + "/delete/?confirm=" + ownWorkspace
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, own, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,8 +357,8 @@ func TestJournalOwnsWhatCreatesReturn(t *testing.T) {
 		t.Error("it owns what was not created")
 	}
 	b := form("name", j.Marker, "folder_name", j.Marker)
-	r, err := http.NewRequestWithContext(
-		t.Context(), http.MethodPost, "https://api.fast.io/current/org/"+ownOrg+"/create/workspace/", strings.NewReader(b.content))
+	const create = "https://api.fast.io/current/org/" + ownOrg + "/create/workspace/"
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, create, strings.NewReader(b.content))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -108,7 +108,8 @@ type walk struct {
 	rec        *recorder
 	anonymous  api.Client
 	failed     error
-	unwritable bool // there is no workspace to write in
+	creates    bool // the workspace has been asked for
+	unwritable bool // there is none to write in
 	changes    *Changes
 	things     map[thing]string // IDs of the objects of the run
 	locks      map[api.Profile]api.Secret

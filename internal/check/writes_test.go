@@ -102,7 +102,8 @@ func unreached(r *check.Report) []string {
 		switch o := r.Operations[key]; {
 		case o == nil:
 			reason := reasonOf(e)
-			if reason == "" && slices.ContainsFunc(check.Writes(allFlags()...), func(w check.Write) bool { return w.Key() == key }) {
+			is := func(w check.Write) bool { return w.Key() == key }
+			if reason == "" && slices.ContainsFunc(check.Writes(allFlags()...), is) {
 				reason = "needs another flag"
 			}
 			lines = append(lines, key+": "+reason)

@@ -6,10 +6,7 @@ import (
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
-	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/howto"
-	"github.com/fastio-go/fastio/members"
-	"github.com/fastio-go/fastio/shares"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -89,7 +86,8 @@ func (c call) awaitTurn(p place) {
 
 // onePixel is a PNG.
 const onePixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00" +
-	"\x1f\x15\xc4\x89\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"
+	"\x1f\x15\xc4\x89" +
+	"\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"
 
 // uploadPicture makes a picture of a workspace or share.
 func (c call) uploadPicture(p place) error {
@@ -118,96 +116,6 @@ func costlyChanges() []read[place] {
 		{"metadata.ExtractAll", once, func(c call, w place) error {
 			return ignore(c.Metadata.ExtractAll(c, w.ID, c.id(in(w, "folder"))))
 		}},
-	}
-}
-
-// secondChanges returns the calls with a second person, for the workspace and for the share:
-// that person becomes a member and its owner, gives it back, leaves, and joins again.
-func secondChanges() []read[place] {
-	second := func(c call) api.Person { return api.Person(c.things["second"]) }
-	return []read[place]{
-		{"members.Add", once, func(c call, p place) error {
-			return ignore(c.Members.Add(c, p.Profile, second(c), members.AddRequest{Role: members.RoleGuest}))
-		}},
-		{"members.Update", once, func(c call, p place) error {
-			return c.Members.Update(c, p.Profile, second(c), members.UpdateRequest{Role: members.RoleAdmin})
-		}},
-		{"members.TransferOwnership", once, func(c call, p place) error {
-			return ignore(c.Members.TransferOwnership(c, p.Profile, api.ID(second(c))))
-		}},
-		{"members.TransferOwnership", once, func(c call, p place) error {
-			return c.asSecond(func() error {
-				return ignore(c.Members.TransferOwnership(c, p.Profile, c.me))
-			})
-		}},
-		{"members.Leave", once, func(c call, p place) error {
-			return c.asSecond(func() error { return c.Members.Leave(c, p.Profile) })
-		}},
-		{"shares.Update", once, func(c call, p place) error {
-			if p.Kind != api.ProfileKindShare {
-				return nil
-			}
-			return c.Shares.Update(c, p.ID, shares.UpdateRequest{Access: shares.AccessOrg}) // so that it can be joined
-		}},
-		{"members.Join", once, func(c call, p place) error {
-			return c.asSecond(func() error { return c.Members.Join(c, p.Profile, nil) })
-		}},
-		{"members.Add", once, func(c call, p place) error {
-			return ignore(c.Members.Add(c, p.Profile, second(c), members.AddRequest{Role: members.RoleGuest}))
-		}},
-		{"members.Remove", once, func(c call, p place) error { return c.Members.Remove(c, p.Profile, second(c)) }},
-	}
-}
-
-// asSecond makes a call with the credential of the second person.
-func (c call) asSecond(do func() error) error {
-	first := c.rec.next
-	defer func() { c.rec.next = first }()
-	c.rec.next = c.changes.Second
-	return do()
-}
-
-// grantChanges returns the calls for the access of the second person to the File Share.
-func grantChanges() []read[place] {
-	return []read[place]{
-		{"fileshares.Grants.Set", once, func(c call, _ place) error {
-			return ignore(c.FileShares.Grants.Set(
-				c, api.ID(c.id("fileshare")), api.Person(c.things["second"]), fileshares.CapabilityView))
-		}},
-		{"fileshares.Grants.Revoke", once, func(c call, _ place) error {
-			return c.FileShares.Grants.Revoke(c, api.ID(c.id("fileshare")), api.Person(c.things["second"]))
-		}},
-	}
-}
-
-// lastChanges returns the calls that delete what the others have created, except for the
-// places.
-func lastChanges() []read[place] {
-	return []read[place]{
-		{"comments.DeleteMany", once, func(c call, w place) error {
-			return ignore(c.Comments.DeleteMany(c, []api.OpaqueID{c.id(in(w, "remark"))}))
-		}},
-		{"comments.Delete", once, func(c call, w place) error {
-			return ignore(c.Comments.Delete(c, c.id(in(w, "comment"))))
-		}},
-		{"metadata.Filters.Delete", once, func(c call, w place) error {
-			return c.Metadata.Filters.Delete(c, w.ID, c.id("filter"))
-		}},
-		{"activity.Intents.Release", once, func(c call, w place) error {
-			return c.Activity.Intents.Release(c, w.ID, c.id("intent"))
-		}},
-		{"fileshares.Delete", once, func(c call, _ place) error {
-			return c.FileShares.Delete(c, api.ID(c.id("fileshare")))
-		}},
-		{"workspaces.Archive", once, func(c call, w place) error { return c.Workspaces.Archive(c, w.ID) }},
-		{"workspaces.Unarchive", once, func(c call, w place) error { return c.Workspaces.Unarchive(c, w.ID) }},
-	}
-}
-
-// lastOfPlace returns the calls that delete what both the workspace and the share have.
-func lastOfPlace() []read[place] {
-	return []read[place]{
-		{"assets.Delete", once, func(c call, p place) error { return c.Assets.Delete(c, p.Profile, pictureName(p)) }},
 	}
 }
 

@@ -233,3 +233,34 @@ func roleOf(p place) members.Role {
 	}
 	return members.RoleMember
 }
+
+// lastChanges returns the calls that delete what the others have created, except for the
+// places.
+func lastChanges() []read[place] {
+	return []read[place]{
+		{"comments.DeleteMany", once, func(c call, w place) error {
+			return ignore(c.Comments.DeleteMany(c, []api.OpaqueID{c.id(in(w, "remark"))}))
+		}},
+		{"comments.Delete", once, func(c call, w place) error {
+			return ignore(c.Comments.Delete(c, c.id(in(w, "comment"))))
+		}},
+		{"metadata.Filters.Delete", once, func(c call, w place) error {
+			return c.Metadata.Filters.Delete(c, w.ID, c.id("filter"))
+		}},
+		{"activity.Intents.Release", once, func(c call, w place) error {
+			return c.Activity.Intents.Release(c, w.ID, c.id("intent"))
+		}},
+		{"fileshares.Delete", once, func(c call, _ place) error {
+			return c.FileShares.Delete(c, api.ID(c.id("fileshare")))
+		}},
+		{"workspaces.Archive", once, func(c call, w place) error { return c.Workspaces.Archive(c, w.ID) }},
+		{"workspaces.Unarchive", once, func(c call, w place) error { return c.Workspaces.Unarchive(c, w.ID) }},
+	}
+}
+
+// lastOfPlace returns the calls that delete what both the workspace and the share have.
+func lastOfPlace() []read[place] {
+	return []read[place]{
+		{"assets.Delete", once, func(c call, p place) error { return c.Assets.Delete(c, p.Profile, pictureName(p)) }},
+	}
+}

@@ -1,0 +1,184 @@
+package check
+
+import (
+	"strings"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/assets"
+	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/shares"
+	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/uploads"
+	"github.com/fastio-go/fastio/workspaces"
+)
+
+const (
+	linkPassword = "a password of fastio-check" // of objects that are deleted at the end
+	linkTime     = time.Hour                    // until a link expires if it is not deleted
+	webSource    = "https://example.com/"       // of a file that the platform imports
+	factField    = "fastio_check_number"
+	otherField   = "fastio_check_numbers"
+	wordField    = "fastio_check_word"
+	lockTime     = time.Minute
+)
+
+// workspaceChanges returns the calls that create the workspace and its share.
+func workspaceChanges() []read[struct{}] {
+	type none = struct{}
+	return []read[none]{
+		{"workspaces.Create", once, func(c call, _ none) error {
+			r := workspaces.CreateRequest{FolderName: c.changes.Journal.Marker, Name: c.changes.Journal.Marker}
+			if !c.changes.AI {
+				r.Intelligence = new(bool)
+			}
+			got, err := c.Workspaces.Create(c, c.changes.Org, r)
+			if err != nil {
+				return err
+			}
+			return c.keep(kindWorkspace, kindWorkspace, string(got.ID))
+		}},
+		{"workspaces.Update", once, func(c call, _ none) error {
+			return c.Workspaces.Update(c, api.ID(c.id(kindWorkspace)), workspaces.UpdateRequest{
+				Name: api.Set(c.name("workspace")), Description: api.Set("It is deleted at the end of the run."),
+			})
+		}},
+		{"shares.Create", once, func(c call, _ none) error {
+			got, err := c.Shares.Create(c, api.ID(c.id(kindWorkspace)), shares.CreateRequest{
+				Title: c.name("share"), Access: shares.AccessAnyone, Password: api.NewSecret(linkPassword),
+			})
+			if err != nil {
+				return err
+			}
+			return c.keep(kindShare, kindShare, string(got.ID))
+		}},
+		{"shares.Update", once, func(c call, _ none) error {
+			return c.Shares.Update(c, api.ID(c.id(kindShare)), shares.UpdateRequest{Description: api.Set("Deleted soon.")})
+		}},
+		{"shares.AuthPassword", once, func(c call, _ none) error {
+			return ignore(c.Shares.AuthPassword(c, api.ID(c.id(kindShare)), api.NewSecret(linkPassword)))
+		}},
+		{"shares.AuthGuest", once, func(c call, _ none) error {
+			return ignore(c.Shares.AuthGuest(c, api.ID(c.id(kindShare))))
+		}},
+		{"shares.Archive", once, func(c call, _ none) error { return c.Shares.Archive(c, api.ID(c.id(kindShare))) }},
+		{"shares.Unarchive", once, func(c call, _ none) error { return c.Shares.Unarchive(c, api.ID(c.id(kindShare))) }},
+	}
+}
+
+// nodeChanges returns the calls that create and change nodes, for the workspace and for
+// the share.
+func nodeChanges() []read[place] {
+	return []read[place]{
+		{"storage.CreateFolder", once, func(c call, p place) error {
+			n, err := c.Storage.CreateFolder(c, p.Profile, api.Root, "folder", nil)
+			return c.keepNode(in(p, "folder"), n, err)
+		}},
+		{"storage.CreateFolder", once, func(c call, p place) error {
+			n, err := c.Storage.CreateFolder(c, p.Profile, api.Root, "deleted", &storage.CreateFolderOptions{Force: true})
+			return c.keepNode(in(p, "deleted"), n, err)
+		}},
+		{"uploads.Put", once, func(c call, p place) error { return c.upload(in(p, "upload"), "One.") }},
+		{"storage.AddFile", once, func(c call, p place) error {
+			n, err := c.Storage.AddFile(
+				c, p.Profile, api.Root, "file.txt", storage.FromUpload(c.id(in(p, "upload"))))
+			return c.keepNode(in(p, "file"), n, err)
+		}},
+		{"uploads.Put", once, func(c call, p place) error { return c.upload(in(p, "second"), "Two, and more.") }},
+		{"storage.Update", once, func(c call, p place) error {
+			return ignore(c.Storage.Update(c, p.Profile, c.id(in(p, "file")), storage.UpdateRequest{
+				From: storage.FromUpload(c.id(in(p, "second"))), Title: api.Set("A file"), Short: api.Set("A file."),
+			}))
+		}},
+		{"storage.Rename", once, func(c call, p place) error {
+			return ignore(c.Storage.Rename(c, p.Profile, c.id(in(p, "file")), "renamed.txt"))
+		}},
+		{"storage.Versions.List", once, func(c call, p place) error {
+			list, err := c.Storage.Versions.List(c, p.Profile, c.id(in(p, "file")))
+			if err != nil || len(list) == 0 {
+				return err
+			}
+			return c.keep("version", in(p, "version"), string(list[len(list)-1].ID))
+		}},
+		{"storage.Versions.Restore", once, func(c call, p place) error {
+			return c.Storage.Versions.Restore(c, p.Profile, c.id(in(p, "file")), c.id(in(p, "version")))
+		}},
+		{"storage.Copy", once, func(c call, p place) error {
+			n, err := c.Storage.Copy(c, p.Profile, c.id(in(p, "file")), c.id(in(p, "folder")))
+			return c.keepNode(in(p, "copy"), n, err)
+		}},
+		{"storage.Move", once, func(c call, p place) error {
+			return ignore(c.Storage.Move(c, p.Profile, c.id(in(p, "copy")), c.id(in(p, "deleted"))))
+		}},
+		{"storage.Locks.Acquire", once, func(c call, p place) error {
+			o := &storage.LockOptions{Duration: lockTime, DeviceName: "fastio-check"}
+			lock, err := c.Storage.Locks.Acquire(c, p.Profile, c.id(in(p, "file")), o)
+			if err != nil {
+				return err
+			}
+			c.locks[p.Profile] = lock.Token
+			return nil
+		}},
+		{"storage.Locks.Heartbeat", once, func(c call, p place) error {
+			return c.Storage.Locks.Heartbeat(c, p.Profile, c.id(in(p, "file")), c.locks[p.Profile])
+		}},
+		{"storage.Locks.Release", once, func(c call, p place) error {
+			return c.Storage.Locks.Release(c, p.Profile, c.id(in(p, "file")), c.locks[p.Profile])
+		}},
+		{"storage.Delete", once, func(c call, p place) error {
+			return c.Storage.Delete(c, p.Profile, c.id(in(p, "copy")))
+		}},
+		{"storage.Restore", once, func(c call, p place) error {
+			return ignore(c.Storage.Restore(c, p.Profile, c.id(in(p, "copy"))))
+		}},
+		{"storage.Delete", once, func(c call, p place) error {
+			return c.Storage.Delete(c, p.Profile, c.id(in(p, "copy")))
+		}},
+		{"storage.Purge", once, func(c call, p place) error {
+			return c.Storage.Purge(c, p.Profile, c.id(in(p, "copy")))
+		}},
+		{"storage.Delete", once, func(c call, p place) error {
+			return c.Storage.Delete(c, p.Profile, c.id(in(p, "deleted")))
+		}},
+		{"storage.EmptyTrash", once, func(c call, p place) error { return c.Storage.EmptyTrash(c, p.Profile) }},
+		{"assets.Upload", once, func(c call, p place) error {
+			return c.Assets.Upload(c, p.Profile, pictureName(p), "picture.svg", strings.NewReader(picture))
+		}},
+		{"comments.Create", once, func(c call, p place) error {
+			got, err := c.Comments.Create(c, comments.On(p.Profile), comments.CreateRequest{Body: "A comment."})
+			return c.keepComment(in(p, "comment"), got, err)
+		}},
+		{"comments.CreateOnNode", once, func(c call, p place) error {
+			on := comments.OnNode(p.Profile, c.id(in(p, "file")))
+			got, err := c.Comments.Create(c, on, comments.CreateRequest{Body: "A comment on a file."})
+			return c.keepComment(in(p, "remark"), got, err)
+		}},
+	}
+}
+
+// upload sends a small file that is not stored yet, and keeps its upload when it is complete.
+func (c call) upload(name thing, content string) error {
+	r := uploads.StartRequest{Name: c.name("file.txt")}
+	got, err := c.Uploads.Put(c, r, []byte(content))
+	if err != nil {
+		return err
+	}
+	if err := c.keep("upload", name, string(got.ID)); err != nil {
+		return err
+	}
+	c.await(func(quiet *areas) bool {
+		u, err := quiet.Uploads.Get(c, got.ID)
+		return err != nil || u.Status == uploads.StatusComplete || u.Status.Failed()
+	})
+	return nil
+}
+
+const picture = `<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>`
+
+// pictureName returns the name of a picture that a place may have.
+func pictureName(p place) assets.Name {
+	if p.Kind == api.ProfileKindWorkspace {
+		return assets.NameBanner
+	}
+	return assets.NameLogo
+}
