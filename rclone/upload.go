@@ -287,15 +287,22 @@ type chunkWriter struct {
 
 // WriteChunk sends a chunk.
 func (w *chunkWriter) WriteChunk(ctx context.Context, number int, reader io.ReadSeeker) (int64, error) {
-	content, err := io.ReadAll(reader)
+	size, err := reader.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = reader.Seek(0, io.SeekStart)
+	}
 	if err != nil {
+		return 0, err
+	}
+	content := make([]byte, size)
+	if _, err = io.ReadFull(reader, content); err != nil {
 		return 0, err
 	}
 	err = w.f.session.client.Uploads.Chunks.Send(ctx, w.upload, uploads.Chunk{Order: number + 1, Content: content})
 	if err != nil {
 		return 0, failure(err)
 	}
-	return int64(len(content)), nil
+	return size, nil
 }
 
 // Close stores the file.
