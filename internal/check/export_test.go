@@ -1,6 +1,10 @@
 package check
 
-import "net/http"
+import (
+	"maps"
+	"net/http"
+	"slices"
+)
 
 // WriteJournal makes an object one of the run.
 func WriteJournal(j *Journal, kind, id string) error { return j.write(kind, id) }
@@ -13,4 +17,17 @@ func SentNames(r *http.Request) (names []string, err error) {
 		names = append(names, f.root())
 	}
 	return names, err
+}
+
+// OwnedIDs returns the IDs of the objects of a run that the platform has created.
+func OwnedIDs(j *Journal) []string {
+	var all []string
+	for kind := range j.owned {
+		switch kind {
+		case kindOrg, kindPlatform, kindIntent, kindMe, "card": // a card is named by a key of several words
+		default:
+			all = slices.AppendSeq(all, maps.Keys(j.owned[kind])) // as requests have them
+		}
+	}
+	return all
 }

@@ -9,19 +9,30 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/fastio-go/fastio/internal/check"
+	"github.com/fastio-go/fastio/internal/checktest"
 	"github.com/fastio-go/fastio/internal/facts"
 )
 
 // What a run owns, and what belongs to others.
 const (
-	ownWorkspace, ownShare, ownFileShare = "4210000000000000001", "5210000000000000001", "6210000000000000001"
-	ownNode, ownUpload, ownComment       = "2own0n0de0000000000000000000b", "5own0up10ad00000000000000000b", "c0wnc0mm3nt000000000000000b"
-	ownFilter, ownThread, ownInvitation  = "f0wnf11t3r0000000000000000b", "t0wnthr3ad0000000000000000b", "10wn1nv1tat10n00000000000b"
-	ownOrg, secondUser, foreign          = "4110000000000000001", "1910000000000000001", "9990000000000000009"
+	ownWorkspace  = "4210000000000000001"
+	ownShare      = "5210000000000000001"
+	ownFileShare  = "6210000000000000001"
+	ownNode       = "2own0n0de0000000000000000000b"
+	ownUpload     = "5own0up10ad00000000000000000b"
+	ownComment    = "c0wnc0mm3nt000000000000000b"
+	ownFilter     = "f0wnf11t3r0000000000000000b"
+	ownThread     = "t0wnthr3ad0000000000000000b"
+	ownInvitation = "10wn1nv1tat10n00000000000b"
+	ownOrg        = "4110000000000000001"
+	secondUser    = "1910000000000000001"
+	foreign       = "9990000000000000009"
 )
 
 // owned returns a journal that has an object of each kind.
@@ -386,5 +397,68 @@ func TestJournalOwnsWhatCreatesReturn(t *testing.T) {
 	}
 	if !send(t, j, "POST", ws+"/update/", form("name", j.Marker)) {
 		t.Error("the ID is refused")
+	}
+}
+
+// A write of a real run in which one ID is another one is refused, wherever the ID stands.
+func TestGuardRefusesWritesOfTheRunWithOtherIDs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := checktest.New(t)
+		o := optionsToWrite(t, s, allFlags()...)
+		before := len(s.Requests())
+		if run := check.Walk(t.Context(), o); run.Err != nil {
+			t.Fatal(run.Err)
+		}
+		const leastSent = 100
+		costly := []string{"storage.Downloads.Zip", "storage.Transforms.Read", "events.Summarize"}
+		sent, others := 0, 0
+		for _, q := range s.Requests()[before:] {
+			if q.Method == http.MethodGet && !slices.Contains(costly, q.Op) || q.Op == "search.Compound" {
+				continue
+			}
+			path, media := strings.TrimPrefix(q.Path, "/api"), q.Header.Get("Content-Type")
+			if q.Query != "" {
+				path += "?" + q.Query
+			}
+			if q.Op != "workspaces.Create" { // of which there is one now
+				sent++
+				if !send(t, o.Changes.Journal, q.Method, path, body{media, string(q.Body)}) {
+					t.Errorf("%s %s is refused", q.Op, path)
+				}
+			}
+			for _, id := range check.OwnedIDs(o.Changes.Journal) {
+				other := strings.Repeat("9", len(id))
+				for _, changed := range eachReplaced(path, id, other) {
+					others++
+					if send(t, o.Changes.Journal, q.Method, changed, body{media, string(q.Body)}) {
+						t.Errorf("%s %s is sent", q.Op, changed)
+					}
+				}
+				for _, changed := range eachReplaced(string(q.Body), id, other) {
+					others++
+					if send(t, o.Changes.Journal, q.Method, path, body{media, changed}) {
+						t.Errorf("%s with %q is sent", q.Op, changed)
+					}
+				}
+			}
+		}
+		t.Logf("%d writes, %d with another ID", sent, others)
+		if sent < leastSent || others < leastSent {
+			t.Error("too few")
+		}
+	})
+}
+
+// eachReplaced returns a text with each occurrence of old replaced, one at a time.
+func eachReplaced(text, old, with string) []string {
+	var all []string
+	for at := 0; ; {
+		i := strings.Index(text[at:], old)
+		if i < 0 {
+			return all
+		}
+		all = append(all, text[:at+i]+with+text[at+i+len(old):])
+		at += i + len(old)
 	}
 }
