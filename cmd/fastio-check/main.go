@@ -51,6 +51,7 @@ const (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second interrupt does not wait for what the first one ends
 	network := http.DefaultTransport
 	if own, ok := network.(*http.Transport); ok {
 		network = own.Clone()

@@ -91,7 +91,7 @@ func (o *CleanOptions) cleanMarked(ctx context.Context) error {
 			continue
 		}
 		const question = "Delete the workspace %s with all that is in it? " +
-			"Its name is that of a run, but no journal here has it."
+			"Its name is that of a run, but no journal here has it: the run may be under way elsewhere."
 		if !o.Ask(fmt.Sprintf(question, w.Name)) {
 			continue
 		}
@@ -173,32 +173,40 @@ func (k *cleaner) find(ctx context.Context, org api.ID) ([]*workspaces.Workspace
 	return found, nil
 }
 
-// deleteWorkspace deletes a workspace after its links.
+// deleteWorkspace deletes a workspace after its links, which are of the run because
+// they are in its workspace.
 func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) error {
+	var errs []error
 	for f, err := range k.FileShares.All(ctx, w.ID, nil) {
 		if err != nil {
-			break // the workspace ends them too
+			errs = append(errs, unlessDenied(err))
+			break
 		}
-		err := errors.Join(k.journal.write(kindFileShare, string(f.ID)), gone(k.FileShares.Delete(ctx, f.ID)))
-		if err != nil {
-			return err
-		}
+		errs = append(errs, k.journal.write(kindFileShare, string(f.ID)), gone(k.FileShares.Delete(ctx, f.ID)))
 	}
 	for s, err := range k.Shares.AllByWorkspace(ctx, w.ID, &shares.ByWorkspaceOptions{Archived: shares.ArchivedAlso}) {
 		if err != nil {
+			errs = append(errs, unlessDenied(err))
 			break
 		}
-		err := errors.Join(
-			k.journal.write(kindShare, string(s.ID)),
-			k.asOwner(ctx, api.Share(s.ID), func() error { return k.Shares.Delete(ctx, s.ID) }),
-		)
-		if err != nil {
-			return err
-		}
+		deleteIt := func() error { return k.Shares.Delete(ctx, s.ID) }
+		errs = append(errs, k.journal.write(kindShare, string(s.ID)), k.asOwner(ctx, api.Share(s.ID), deleteIt))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	err := k.asOwner(ctx, api.Workspace(w.ID), func() error { return k.Workspaces.Delete(ctx, w.ID) })
 	if err == nil {
 		k.deleted++
+	}
+	return err
+}
+
+// unlessDenied returns the error of a list, nil if the caller or its plan has no such
+// objects.
+func unlessDenied(err error) error {
+	if mayNot(err) || errors.Is(err, api.ErrNotFound) || errors.Is(err, api.ErrPaymentRequired) {
+		return nil
 	}
 	return err
 }

@@ -142,7 +142,8 @@ func (c *recorder) finish(x *Exchange, err error) {
 }
 
 // try makes a call, and repeats it a few times while it fails for a reason that
-// may pass.
+// may pass. A write may then be done twice, but only in the workspace of the run,
+// which is not created twice.
 func (c *recorder) try(ctx context.Context, x *Exchange, do func() error) error {
 	pause := firstPause
 	for n := 0; ; n++ {
