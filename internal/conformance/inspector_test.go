@@ -14,6 +14,8 @@ import (
 
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/control"
 )
 
 // ask sends a request to the platform, with the initial key if it is asked for.
@@ -183,13 +185,46 @@ func TestInspectorChangesFaultsAndClock(t *testing.T) {
 	p.click("#tree summary")
 	p.shows("#tree ul", script)
 	p.click("#tree ul summary")
-	p.shows("#tree ul ul", "plan.md")
+	p.shows("#tree details details", "plan.md")
 	p.looksGood("inspector-objects")
 	p.click("#reset")
 	p.eventually("the start", func() bool { return !strings.Contains(p.eval("$('tree').textContent"), script) })
 	if users := len(s.Users()); users != 1 {
 		t.Errorf("%d users after a reset", users)
 	}
+}
+
+// The page shows one world at a time.
+func TestInspectorShowsAWorld(t *testing.T) {
+	t.Parallel()
+	p := openPage(t)
+	create := func() (*emulator.Server, error) { return emulator.New(seed.Options{}), nil }
+	server := httptest.NewServer(control.New(emulator.New(seed.Options{}), control.Options{Create: create}))
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	ping := func(world string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/api/current/ping/", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set(control.WorldHeader, world)
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	ping("other")
+	p.do(chromedp.Navigate(server.URL + "/_emulator/"))
+	p.shows("#worlds", "other")
+	p.shows("#count", "0 of 0")
+	p.eval(`$("worlds").value = "other", $("worlds").dispatchEvent(new Event("change")), ""`)
+	p.shows("#count", "1 of 1")
+	ping("")
+	ping("other")
+	p.shows("#count", "2 of 2")
 }
 
 // A page of another origin reads and changes nothing.

@@ -292,10 +292,11 @@ const contrast = `(() => {
 	return { ...worst, Background: background(document.body), Over: document.documentElement.scrollWidth - innerWidth };
 })()`
 
-// looksGood checks and keeps the page on a phone and on a desktop, in both color schemes.
+// looksGood checks and keeps the page on a phone, a desktop and a wide screen, in both color
+// schemes.
 func (p page) looksGood(name string) {
 	p.t.Helper()
-	for screen, size := range map[string][2]int64{"phone": {390, 844}, "desktop": {1280, 800}} {
+	for screen, size := range map[string][2]int64{"phone": {390, 844}, "desktop": {1280, 800}, "wide": {1600, 1000}} {
 		p.do(chromedp.EmulateViewport(size[0], size[1]))
 		backgrounds := map[string]bool{}
 		for _, scheme := range []string{"light", "dark"} {

@@ -59,6 +59,7 @@ func New(s *emulator.Server, o Options) *Handler {
 	for _, r := range h.routes {
 		h.mux.HandleFunc(r.method+" "+Root+r.path, func(w http.ResponseWriter, q *http.Request) { h.answer(r, w, q) })
 	}
+	h.mux.Handle("GET "+strings.TrimSuffix(Root, "/"), http.RedirectHandler(Root, http.StatusSeeOther))
 	h.mux.HandleFunc("GET "+Root+"{$}", servePage)
 	for _, name := range []string{"page.css", "page.js", "page.svg"} {
 		h.mux.HandleFunc("GET "+Root+name, servePage)

@@ -267,6 +267,21 @@ func TestFaults(t *testing.T) {
 	if len(all.Faults) != 0 {
 		t.Errorf("got %+v", all)
 	}
+	c.call(t, "POST", "/_emulator/disagreements", `{"op":"account.Me","edits":["rm /user/email_address"]}`, 201, nil)
+	c.call(t, "POST", "/_emulator/socket-faults", `{"profile":"`+c.room+`","drop":true}`, 201, nil)
+	me := func() string {
+		_, text := c.send(t.Context(), "GET", "/api/current/user/me/details/", "", "Authorization", "Bearer "+c.key)
+		return text
+	}
+	if got := me(); strings.Contains(got, "ada@") {
+		t.Errorf("the disagreement has no effect: %s", got)
+	}
+	c.call(t, "DELETE", "/_emulator/faults", "", 204, nil)
+	if got := me(); !strings.Contains(got, "ada@") {
+		t.Errorf("the disagreement is not removed: %s", got)
+	}
+	c.call(t, "POST", "/_emulator/disagreements", `{"op":"no.Such"}`, 400, nil)
+	c.call(t, "POST", "/_emulator/socket-faults", `{"junk":"mail"}`, 400, nil)
 	for _, wrong := range []string{
 		`{"op":"no.Such"}`, `{"colour":"red"}`, `{"delay":"soon"}`, `{"reset":"later"}`, `{"status":42}`, `{`, `[]`,
 	} {
@@ -438,6 +453,7 @@ func TestControlIsSafe(t *testing.T) {
 		"changed by another one":   {method: "DELETE", path: "/_emulator/faults", header: []string{"Origin", "null"}, want: 403},
 		"by a link to the page":    {path: control.Root, header: link, want: 200},
 		"by a link to the rest":    {header: link, want: 403},
+		"without the last slash":   {path: "/_emulator", want: 303},
 		"no such path":             {path: "/_emulator/nothing", want: 404},
 		"no such method":           {method: "PUT", want: 405},
 	}, func(t *testing.T, tc row) {
@@ -490,7 +506,7 @@ func TestWorldsDoNotSeeEachOther(t *testing.T) {
 		t.Error(diff)
 	}
 	_, text := c.send(t.Context(), "GET", "/_emulator/requests", "", control.WorldHeader, "other")
-	if strings.Count(text, "system.Ping") != 1 || strings.Contains(text, "503") {
+	if strings.Count(text, "system.Ping") != 1 || strings.Contains(text, `"status":503`) {
 		t.Errorf("the requests of the other world: %s", text)
 	}
 	if got := ping("a b"); got != 400 {

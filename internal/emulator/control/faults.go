@@ -100,3 +100,51 @@ func removeFault(c *call, in idInput) (none, error) {
 	}
 	return none{}, nil
 }
+
+// SocketFault is a rule that changes the messages of WebSockets or, with age, open
+// sockets: the fields of seed.SocketFault, which documents them.
+type SocketFault struct {
+	Profile     string   `json:"profile,omitempty" doc:"of the socket; any if empty"`
+	Age         Duration `json:"age,omitzero" doc:"for sockets that have been open that long; 0s means for messages"`
+	Skip        int      `json:"skip,omitempty" doc:"number of first messages, or sockets, without the fault"`
+	Count       int      `json:"count,omitempty" doc:"number of messages, or sockets, with the fault; 0 means all"`
+	Probability float64  `json:"probability,omitempty" doc:"of the fault in each of them; 0 means 1"`
+	Seed        uint64   `json:"seed,omitempty" doc:"of the random numbers for probability"`
+
+	Delay    Duration  `json:"delay,omitzero" doc:"before the message and all later ones"`
+	Junk     seed.Junk `json:"junk,omitempty" enum:"json|text|binary|huge" doc:"sent before the message"`
+	Overtake bool      `json:"overtake,omitempty" doc:"the next message is sent first"`
+	Lose     bool      `json:"lose,omitempty" doc:"the message is not sent"`
+	Copies   int       `json:"copies,omitempty" doc:"number of additional copies of the message"`
+	HalfOpen bool      `json:"half_open,omitempty" doc:"nothing more is sent or read, and the connection stays open"`
+	Close    int       `json:"close,omitempty" doc:"code of a close frame; 4001 is an expired token"`
+	Drop     bool      `json:"drop,omitempty" doc:"reset the connection, without a close frame"`
+}
+
+func addSocketFault(c *call, in SocketFault) (SocketFault, error) {
+	switch in.Junk {
+	case seed.NoJunk, seed.BrokenJSON, seed.BrokenText, seed.BinaryJunk, seed.HugeJunk:
+	default:
+		return in, problemf(http.StatusBadRequest, `junk: must be "json", "text", "binary" or "huge", got %q`, in.Junk)
+	}
+	var f seed.SocketFault
+	copyFields(&f, in)
+	c.server.FailSockets(f)
+	return in, nil
+}
+
+// Disagreement is a rule by which the platform differs from its documents: the fields of
+// seed.Disagreement, which documents them.
+type Disagreement struct {
+	Op    seed.Op           `json:"op,omitempty" doc:"such as comments.List; every operation if empty"`
+	Edits []string          `json:"edits,omitempty" doc:"of responses, such as mv /comments/*/body /comments/*/text"`
+	Names map[string]string `json:"names,omitempty" doc:"in requests: other names of parameters and fields"`
+	Path  string            `json:"path,omitempty" doc:"of the endpoint, in place of its own"`
+}
+
+func disagree(c *call, in Disagreement) (Disagreement, error) {
+	if err := c.server.Disagree(seed.Disagreement(in)); err != nil {
+		return in, problemf(http.StatusBadRequest, "%v", err)
+	}
+	return in, nil
+}
