@@ -406,9 +406,10 @@ func (s *Server) Snapshot(w io.Writer) error { return s.platform.Snapshot(w) }
 
 // Restore replaces the state by that of a snapshot, which another Server may have
 // written, also the options apart from Clock and OAuth.Fetch. The clock goes on from the
-// time of the snapshot, sockets are dropped, and held polls return. User, Org and Token
-// still return those of New. If there is an error, the state is unchanged; a snapshot of
-// another version of this package is one.
+// time of the snapshot, sockets are dropped, and held polls return. A snapshot with other
+// options requires that no call is under way. User, Org and Token still return those of
+// New. If there is an error, the state is unchanged; a snapshot of another version of this
+// package is one.
 func (s *Server) Restore(r io.Reader) error { return s.platform.Restore(r) }
 
 // Reset returns to the state of New or of the latest [Server.Restore].

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 
@@ -144,11 +145,23 @@ func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, erro
 	defer s.faults.mu.Unlock()
 	s.limits.mu.Lock()
 	defer s.limits.mu.Unlock()
-	s.Silence()
-	commit()
-	s.route()
-	s.Restored()
+	routes := s.Options.OAuth.DeviceFlow
+	keepOptions(&fresh[1].(*world.World).Options, &s.Options) //nolint:forcetypeassert // the second root
+	s.Replace(commit)
+	if s.Options.OAuth.DeviceFlow != routes {
+		s.route()
+	}
 	return nil
+}
+
+// keepOptions replaces options by those that a server has already, if they are equal: so
+// that commit does not write them, because calls read them without a lock.
+func keepOptions(fresh, own *seed.Options) {
+	has := *own
+	has.Clock, has.OAuth.Fetch = nil, nil
+	if reflect.DeepEqual(*fresh, has) {
+		*fresh = has
+	}
 }
 
 // MarkStart makes the present state the one that [Server.Reset] restores.
@@ -289,9 +302,14 @@ func exportContent(v *seed.Version, contents map[string]graph.Content) error {
 	return err
 }
 
+// ratioMost bounds the memory that a file can take: a state that is compressed more was
+// made for that.
+const ratioMost = 200
+
 // Restore replaces the state by that of a snapshot, also the options apart from Clock and
 // OAuth.Fetch, and the clock goes on from its time. Sockets are dropped, and calls that
-// wait return. If there is an error, the state is unchanged.
+// wait return. Other options than those of s require that no call is under way. If there
+// is an error, the state is unchanged.
 func (s *Server) Restore(r io.Reader) error {
 	file, err := s.Blobs.Read(r)
 	if err != nil {
@@ -306,6 +324,13 @@ func (s *Server) Restore(r io.Reader) error {
 		return fmt.Errorf("emulator: this is no snapshot: %w", err)
 	}
 	defer func() { _ = state.Close() }()
+	info, err := state.Stat()
+	if err == nil && info.Size() > ratioMost*file.Size() {
+		err = errors.New("the state is much larger than its snapshot")
+	}
+	if err != nil {
+		return fmt.Errorf("emulator: %w", err)
+	}
 	err = s.readState(state, func(name string) (*blob.Blob, error) { return s.readContent(z, name) })
 	if err != nil {
 		return fmt.Errorf("emulator: %w", err)

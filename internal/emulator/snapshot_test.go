@@ -3,7 +3,9 @@ package emulator_test
 import (
 	"archive/zip"
 	"bytes"
+	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -14,6 +16,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -281,6 +284,7 @@ func TestRestoreRefusesDamagedSnapshots(t *testing.T) {
 		"nothing":         {nil, "the snapshot cannot be read: zip: not a valid zip file"},
 		"half":            {good[:len(good)/2], "the snapshot cannot be read: zip: not a valid zip file"},
 		"no state":        {zipped(t, map[string]string{"seed.json": "{}"}), "this is no snapshot: open state.json: file does not exist"},
+		"bomb":            {zipped(t, map[string]string{"state.json": strings.Repeat(" ", 1<<20)}), "the state is much larger than its snapshot"},
 		"empty state":     {zipped(t, map[string]string{"state.json": ""}), "this is not the state of an emulator"},
 		"half a state":    {zipped(t, files, "state.json", state[:len(state)/2]), "the state is damaged: at byte N: unexpected EOF"},
 		"more state":      {zipped(t, files, "state.json", state+"1"), "the state is damaged: its end is missing"},
@@ -377,4 +381,36 @@ func TestRestoreEndsWaitsAndKeepsTasks(t *testing.T) {
 			t.Error("the tasks of the snapshot did not run in time")
 		}
 	})
+}
+
+// Calls may run beside Reset and Snapshot.
+func TestResetBesideCalls(t *testing.T) {
+	t.Parallel()
+	p := newScript(t, "")
+	if err := p.MarkStart(); err != nil {
+		t.Fatal(err)
+	}
+	var callers sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	for _, call := range []string{
+		"ada GET /workspaces/all/", "ada GET /events/search/?workspace_id={room}", "ada GET /activity/poll/{room}/?wait=1",
+		`ada POST /workspace/{room}/storage/root/createfolder/ {"name":"a"}`, "anon GET /ping/",
+	} {
+		callers.Go(func() {
+			for ctx.Err() == nil {
+				a, err := p.send(p.asked(t, call))
+				if err != nil || a.status >= 500 {
+					t.Errorf("%s: %d %s %v", call, a.status, a.body, err)
+				}
+			}
+		})
+	}
+	for range 20 {
+		if err := errors.Join(p.Reset(), p.Snapshot(io.Discard)); err != nil {
+			t.Error(err)
+		}
+		p.Advance(time.Second)
+	}
+	stop()
+	callers.Wait()
 }

@@ -48,15 +48,31 @@ func (c *Codec) Decode(
 	}, nil
 }
 
-// assign copies the encoded fields of a struct.
+// assign copies the encoded fields of a struct. It writes nothing that is equal, which
+// others may be reading.
 func (c *Codec) assign(to, from reflect.Value) {
 	if to.Kind() != reflect.Struct || to.Type() == timeType {
-		to.Set(from)
+		if !same(to, from) {
+			to.Set(from)
+		}
 		return
 	}
 	for _, f := range c.fields[to.Type()] {
 		c.assign(f.of(to), f.of(from))
 	}
+}
+
+// same reports whether two values of a type, which are no structs, are the same.
+func same(a, b reflect.Value) bool {
+	switch a.Kind() { //nolint:exhaustive // the others are written
+	case reflect.Slice:
+		return a.Pointer() == b.Pointer() && a.Len() == b.Len()
+	case reflect.Map, reflect.Pointer:
+		return a.Pointer() == b.Pointer()
+	case reflect.Struct, reflect.Interface, reflect.Array:
+		return false
+	}
+	return a.Equal(b)
 }
 
 // decodeError is what fail panics with.

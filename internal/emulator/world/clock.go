@@ -209,27 +209,28 @@ func (w *Core) runFirst() {
 }
 
 // StopClock stores the time in the state, for a snapshot. The caller holds the lock.
-func (w *Core) StopClock() { w.clock.at = w.Now() }
+func (w *Core) StopClock() {
+	now := w.Now()
+	w.clock.mu.Lock()
+	defer w.clock.mu.Unlock()
+	w.clock.at = now
+}
 
-// Restored lets the clock go on from the time of a snapshot whose state has replaced
-// that of the world, and ends all waits. The caller holds the lock.
-func (w *Core) Restored() {
+// Replace calls replace, which replaces the state by that of a snapshot. The clock then
+// goes on from the time of the snapshot, and all waits end. The caller holds the lock.
+func (w *Core) Replace(replace func()) {
+	for i := range w.due {
+		w.due[i].silence()
+	}
 	c := &w.clock
-	c.set(c.frozen, c.at, c.at.Sub(c.source()))
 	c.mu.Lock()
+	replace()
+	c.ahead = c.at.Sub(c.source())
 	for s := range c.sleeps {
 		s.end()
 	}
 	c.mu.Unlock()
 	w.clockChanged()
-}
-
-// Silence stops the alarms of all tasks, before another state replaces that of the
-// world. The caller holds the lock.
-func (w *Core) Silence() {
-	for i := range w.due {
-		w.due[i].silence()
-	}
 }
 
 // Signal wakes the calls that wait for a change. Its zero value is ready for use.
