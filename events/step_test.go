@@ -227,7 +227,7 @@ func TestMemoryOfLogsAtRest(t *testing.T) { //nolint:paralleltest // it measures
 	}
 	synctest.Test(t, func(t *testing.T) {
 		page := func(r *api.Request) string {
-			event := fmt.Sprintf(`{"event_id": "e%s", "created": "2000-01-01 00:00:00 UTC"}`, r.Query.Get("profile_id"))
+			event := fmt.Sprintf(`{"event_id": "e%s", "created": "2000-01-01 00:00:00 UTC"}`, r.Query.Get("workspace_id"))
 			return `{"events": [` + event + `], "pagination": {"has_more": false}}`
 		}
 		delivered := 0

@@ -239,6 +239,11 @@ func (l *liveAccount) step() (next time.Time) {
 			delete(l.followed, p)
 		}
 	}
+	for p := range l.failures {
+		if !slices.Contains(wanted, p) {
+			delete(l.failures, p)
+		}
+	}
 	if len(l.failures) == 0 && l.finding.count == 0 {
 		l.err = nil
 	}
@@ -362,12 +367,13 @@ type followed struct {
 	steps   *events.Stepper
 	task    *task
 
+	again     bool // after a failure
 	succeeded atomic.Bool
 }
 
 // follow starts to follow a profile. It returns nil after a failure, which it records.
 func (l *liveAccount) follow(p api.Profile) *followed {
-	f := &followed{liveAccount: l, profile: p, key: profileKey(p)}
+	f := &followed{liveAccount: l, profile: p, key: profileKey(p), again: l.failures[p].count > 0}
 	ctx := context.WithValue(l.shard.ctx, profileContext{}, p)
 	f.ctx, f.end = context.WithCancelCause(ctx)
 	held := l.shard.pub
@@ -399,7 +405,11 @@ func (f *followed) start() (err error) {
 	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
 	o.PollOnly = true
 	o.OnRetry = f.retry
-	o.OnCaughtUp = func(context.Context) { f.succeeded.Store(true) }
+	o.OnCaughtUp = func(context.Context) {
+		if !f.succeeded.Swap(true) && f.again {
+			f.liveAccount.task.wake() // it is failing no more
+		}
+	}
 	if f.OnGap != nil {
 		o.OnGap = func(ctx context.Context, g events.Gap) error { return f.OnGap(ctx, f.name, f.profile, g) }
 	}
