@@ -303,6 +303,33 @@ func TestRevokedAccountNeedsSignIn(t *testing.T) {
 	p.waitForState(t, "acme", relay.AccountFollowing)
 }
 
+// An account without an API key uses the sign-in of its name. One that is over is refused
+// without an end of requests, and a new one is found without a change of the account.
+func TestAccountUsesTheSignInOfItsName(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	ctx := t.Context()
+	config, token, _ := signInAt(t, p.Server)
+	c := customer{p.User(), "", p.AddWorkspace(seed.Workspace{Org: p.Org().ID})}
+	p.log(c, 5)
+	config.Store, config.Account = relay.Tokens{Stream: p.Stream, Keys: p.keys}, "acme"
+	over := *token
+	over.AccessToken, over.RefreshToken = api.NewSecret("over"), api.NewSecret("over")
+	must(t, oauth.Save(ctx, config, &over))
+	p.start(t, func(f *relay.AccountFollower) { f.SignIn = config })
+	must(t, p.Add(ctx, relay.Account{Name: "acme", Profiles: []api.Profile{c.profile()}}))
+	p.waitForState(t, "acme", relay.AccountNeedsSignIn)
+	time.Sleep(time.Second)
+	sent := len(p.Requests())
+	time.Sleep(2 * time.Second)
+	if more := len(p.Requests()) - sent; more > 0 {
+		t.Errorf("%d requests without a sign-in", more)
+	}
+	must(t, oauth.Save(ctx, config, token))
+	p.waitFor(t, "acme", 5)
+	p.waitForState(t, "acme", relay.AccountFollowing)
+}
+
 // Remove stops at once, and deletes what is kept of an account. One of the same name begins
 // anew.
 func TestRemovedAccountLeavesNothing(t *testing.T) {

@@ -42,6 +42,10 @@ type ConsumeOptions struct {
 	// program that starts again continues where it ended. See [Stream.Groups].
 	Name string
 
+	// Account whose events are consumed, one of [Accounts]; [AllAccounts] means every one.
+	// Default: the events of profiles that a [Follower] follows.
+	Account string
+
 	// Profiles whose events are consumed; default: all. They are those of the group:
 	// a program with other ones changes them for all its programs, from the position of
 	// the group in the stream on. With Ordered, the events of an added profile begin with
@@ -82,6 +86,22 @@ type ConsumeOptions struct {
 	OnError func(ctx context.Context, subject string, err error, dead bool)
 }
 
+// AllAccounts is the [ConsumeOptions.Account] of programs that consume the events of all
+// accounts. The first part of a subject after the prefix of the Stream is the account.
+const AllAccounts = "*"
+
+// scope returns the part of the subjects that names the account.
+func (o ConsumeOptions) scope() string {
+	switch o.Account {
+	case "":
+		return ""
+	case AllAccounts:
+		return "*."
+	default:
+		return token(o.Account) + "."
+	}
+}
+
 // withDefaults returns the options with the defaults of those that are zero.
 func (o ConsumeOptions) withDefaults() ConsumeOptions {
 	o.Stream = o.Stream.withDefaults()
@@ -100,6 +120,10 @@ func (o ConsumeOptions) check() error {
 	switch {
 	case o.Name == "" || token(o.Name) != o.Name:
 		return refuse("Name", "must be letters, digits, hyphens and underscores", strconv.Quote(o.Name))
+	case o.Account == AllAccounts && o.Ordered:
+		return refuse("Account", "must be one account if ordered: a stream has room for 1,000 consumers", o.Account)
+	case o.Account != "" && o.Account != AllAccounts && checkAccountName(opConsume, o.Account) != nil:
+		return refuse("Account", "must be the name of an account", strconv.Quote(o.Account))
 	case o.Concurrency < 0:
 		return refuse("Concurrency", "must be positive", strconv.Itoa(o.Concurrency))
 	case o.Batch < 0 || o.Ordered && o.Batch > 1:
@@ -541,11 +565,11 @@ func (c *consumer[T]) open(ctx context.Context) (err error) {
 // subjects returns the subject filters of the profiles.
 func (c *consumer[T]) subjects() []string {
 	if len(c.Profiles) == 0 {
-		return []string{c.Stream.Prefix + ".*.*.*"}
+		return []string{c.Stream.Prefix + "." + c.scope() + "*.*.*"}
 	}
 	all := make([]string, len(c.Profiles))
 	for i, p := range c.Profiles {
-		all[i] = c.Stream.Prefix + "." + profileKey(p) + ".*"
+		all[i] = c.Stream.Prefix + "." + c.scope() + profileKey(p) + ".*"
 	}
 	return all
 }

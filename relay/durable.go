@@ -156,7 +156,7 @@ const mostProbed = 20
 // profileName returns the name of the consumer of a profile, by its subject filter.
 func (c *consumer[T]) profileName(subject string) string {
 	parts := strings.Split(strings.TrimPrefix(subject, c.Stream.Prefix+"."), ".")
-	return c.Name + "-" + parts[0] + "-" + parts[1]
+	return c.Name + "-" + strings.Join(parts[:len(parts)-1], "-")
 }
 
 // refuseOrder returns the error for a group that exists with another value of Ordered.

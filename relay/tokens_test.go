@@ -103,7 +103,12 @@ func TestTokensRejectNamesAndKeys(t *testing.T) {
 // signIn returns a sign-in at an emulated platform that rotates refresh tokens.
 func signIn(t *testing.T) (oauth.Config, *oauth.Token, func() (refreshes int)) {
 	t.Helper()
-	p := fastiotest.New(func(o *seed.Options) { o.OAuth.RotateRefreshTokens = true })
+	return signInAt(t, fastiotest.New(func(o *seed.Options) { o.OAuth.RotateRefreshTokens = true }))
+}
+
+// signInAt returns a sign-in of the initial user of a platform.
+func signInAt(t *testing.T, p *fastiotest.Server) (oauth.Config, *oauth.Token, func() (refreshes int)) {
+	t.Helper()
 	service := p.Client(t).OAuth
 	const home = "https://loom.test/signed-in"
 	app, err := service.Register(t.Context(), oauth.RegisterRequest{ClientName: "Loom", RedirectURIs: []string{home}})
