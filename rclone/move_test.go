@@ -8,6 +8,7 @@ import (
 
 	"github.com/rclone/rclone/fs"
 
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	fastio "github.com/fastio-go/fastio/rclone"
 )
@@ -170,5 +171,36 @@ func TestNodesUnderWayAreHidden(t *testing.T) {
 	}
 	if hidden != 2 {
 		t.Errorf("the file was hidden after %d requests, want 2: in each folder", hidden)
+	}
+}
+
+// Responses of changes may have no node.
+func TestMovesWithoutNodesInResponses(t *testing.T) {
+	t.Parallel()
+	for _, r := range relocations {
+		p := newPlatform(t, func(o *seed.Options) { o.Storage.BareWrites = true })
+		want := r.others(p)
+		f := p.remote(t, "design")
+		if err := r.do(t.Context(), t, f); err != nil {
+			t.Errorf("%s: %v", r.name, err)
+			continue
+		}
+		if err := f.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		maps.Copy(want, r.after)
+		if r.stays {
+			maps.Copy(want, r.before)
+		}
+		p.wantTree(t, want)
+		page, err := p.Client(t).Storage.List(t.Context(), api.Workspace(api.ID(p.room.ID)), api.Root, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range page.Nodes {
+			if strings.HasPrefix(n.Name, ".") {
+				t.Errorf("%s leaves %s", r.name, n.Name)
+			}
+		}
 	}
 }
