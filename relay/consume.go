@@ -102,6 +102,19 @@ func (o ConsumeOptions) scope() string {
 	}
 }
 
+// validAccount reports whether Account is a value that the group can have. An ordered group
+// has a consumer for each profile, of which a stream has no room for all.
+func (o ConsumeOptions) validAccount() bool {
+	switch o.Account {
+	case "":
+		return true
+	case AllAccounts:
+		return !o.Ordered
+	default:
+		return checkAccountName(opConsume, o.Account) == nil
+	}
+}
+
 // withDefaults returns the options with the defaults of those that are zero.
 func (o ConsumeOptions) withDefaults() ConsumeOptions {
 	o.Stream = o.Stream.withDefaults()
@@ -120,10 +133,8 @@ func (o ConsumeOptions) check() error {
 	switch {
 	case o.Name == "" || token(o.Name) != o.Name:
 		return refuse("Name", "must be letters, digits, hyphens and underscores", strconv.Quote(o.Name))
-	case o.Account == AllAccounts && o.Ordered:
-		return refuse("Account", "must be one account if ordered: a stream has room for 1,000 consumers", o.Account)
-	case o.Account != "" && o.Account != AllAccounts && checkAccountName(opConsume, o.Account) != nil:
-		return refuse("Account", "must be the name of an account", strconv.Quote(o.Account))
+	case !o.validAccount():
+		return refuse("Account", "must be the name of an account, or AllAccounts unless Ordered", strconv.Quote(o.Account))
 	case o.Concurrency < 0:
 		return refuse("Concurrency", "must be positive", strconv.Itoa(o.Concurrency))
 	case o.Batch < 0 || o.Ordered && o.Batch > 1:
