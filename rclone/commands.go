@@ -74,6 +74,7 @@ func (f *Fs) file(ctx context.Context, arg []string, n int) (*Object, error) {
 	return o.(*Object), nil //nolint:forcetypeassert // as NewObject made it
 }
 
+// commandLock locks a file, and returns the token of the lock.
 func (f *Fs) commandLock(ctx context.Context, arg []string, opt map[string]string) (any, error) {
 	o, err := f.file(ctx, arg, 1)
 	if err != nil {
@@ -93,6 +94,7 @@ func (f *Fs) commandLock(ctx context.Context, arg []string, opt map[string]strin
 	return map[string]string{"token": lock.Token.Reveal()}, nil
 }
 
+// commandRenew renews the lock of a file, whose token is an option.
 func (f *Fs) commandRenew(ctx context.Context, arg []string, opt map[string]string) (any, error) {
 	o, err := f.file(ctx, arg, 1)
 	if err != nil {
@@ -102,6 +104,7 @@ func (f *Fs) commandRenew(ctx context.Context, arg []string, opt map[string]stri
 	return nil, failure(locks.Heartbeat(ctx, o.in, o.id, api.NewSecret(opt["token"])))
 }
 
+// commandUnlock releases the lock of a file, whose token is an option.
 func (f *Fs) commandUnlock(ctx context.Context, arg []string, opt map[string]string) (any, error) {
 	o, err := f.file(ctx, arg, 1)
 	if err != nil {
@@ -119,6 +122,7 @@ type trashed struct {
 	Deleted time.Time
 }
 
+// commandTrash returns the nodes in the trash of the workspace or share.
 func (f *Fs) commandTrash(ctx context.Context, _ []string, _ map[string]string) (any, error) {
 	in, err := f.profile(ctx)
 	if err != nil {
@@ -134,6 +138,8 @@ func (f *Fs) commandTrash(ctx context.Context, _ []string, _ map[string]string) 
 	return list, nil
 }
 
+// commandRestore restores nodes from the trash. The cached folders are forgotten,
+// because restored ones are missing there.
 func (f *Fs) commandRestore(ctx context.Context, arg []string, _ map[string]string) (any, error) {
 	defer f.DirCacheFlush()
 	return nil, f.inTrash(ctx, arg, func(ctx context.Context, in api.Profile, id api.OpaqueID) error {
@@ -142,6 +148,7 @@ func (f *Fs) commandRestore(ctx context.Context, arg []string, _ map[string]stri
 	})
 }
 
+// commandDelete deletes nodes in the trash for good.
 func (f *Fs) commandDelete(ctx context.Context, arg []string, _ map[string]string) (any, error) {
 	return nil, f.inTrash(ctx, arg, func(ctx context.Context, in api.Profile, id api.OpaqueID) error {
 		return f.session.client.Storage.Purge(ctx, in, id)
@@ -178,6 +185,7 @@ type versionInfo struct {
 	SHA256  string `json:",omitempty"`
 }
 
+// commandVersions returns the versions of a file, the latest first.
 func (f *Fs) commandVersions(ctx context.Context, arg []string, _ map[string]string) (any, error) {
 	o, err := f.file(ctx, arg, 1)
 	if err != nil {
@@ -195,6 +203,8 @@ func (f *Fs) commandVersions(ctx context.Context, arg []string, _ map[string]str
 	return list, nil
 }
 
+// commandRestoreVersion makes an earlier version of a file the current one. The
+// arguments are the file and the ID of the version.
 func (f *Fs) commandRestoreVersion(ctx context.Context, arg []string, _ map[string]string) (any, error) {
 	if err := f.writable(); err != nil {
 		return nil, err

@@ -302,7 +302,8 @@ func (f *Fs) UserInfo(ctx context.Context) (map[string]string, error) {
 	}, nil
 }
 
-// Disconnect ends the session of the remote and removes its token.
+// Disconnect ends the session of the remote and removes its token. A remote with an API
+// key has no session.
 func (f *Fs) Disconnect(ctx context.Context) error {
 	if f.session.signIn == nil {
 		return errors.New("the remote uses an API key: delete it in the settings of the account, and here")

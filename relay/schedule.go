@@ -41,7 +41,8 @@ type limits struct {
 	running [kinds]int
 }
 
-// admits reports whether another task may run.
+// admits reports whether another task of a kind may run. Woken tasks take up to three
+// quarters of the places and quiet ones up to half, so that each kind always has some.
 func (l *limits) admits(kind int) bool {
 	most := max(1, l.most/2)
 	if kind == woken {
@@ -92,6 +93,9 @@ func (t *task) wake() { t.wakeAt(t, time.Now(), true) }
 // startAt makes a new task due at a time.
 func (t *task) startAt(at time.Time) { t.wakeAt(t, at, false) }
 
+// wakeAt makes a task due at a time. A task that runs is due again when it has ended,
+// one that is ready stays so, and a stopped one is left alone. If prompt, the task
+// counts as woken for promptTime.
 func (s *schedule) wakeAt(t *task, at time.Time, prompt bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,6 +233,8 @@ type taskHeap []*task
 
 func (h *taskHeap) Len() int           { return len(*h) }
 func (h *taskHeap) Less(i, j int) bool { return (*h)[i].at.Before((*h)[j].at) }
+
+// Swap exchanges two tasks and keeps their indexes.
 func (h *taskHeap) Swap(i, j int) {
 	all := *h
 	all[i], all[j] = all[j], all[i]

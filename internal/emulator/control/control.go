@@ -68,7 +68,8 @@ func New(s *emulator.Server, o Options) *Handler {
 	return h
 }
 
-// refuse answers a request that no route matches.
+// refuse answers a request that no route matches: with 405 and the methods of its path,
+// or 404. It finds the methods by asking for the route of each.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {

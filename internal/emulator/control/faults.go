@@ -58,6 +58,8 @@ func copyFields(to, from any) {
 	}
 }
 
+// listFaults returns the faults with the numbers of requests that they have matched and
+// changed.
 func listFaults(c *call, _ none) (Faults, error) {
 	list := []ActiveFault{}
 	for _, f := range c.server.Faults() {
@@ -68,6 +70,8 @@ func listFaults(c *call, _ none) (Faults, error) {
 	return Faults{list}, nil
 }
 
+// addFault adds a fault, or replaces the one with its ID, after a check of what JSON
+// lets through.
 func addFault(c *call, in Fault) (ActiveFault, error) {
 	if in.Reset != seed.NoReset && in.Reset != seed.BeforeHeader && in.Reset != seed.AfterHeader {
 		return ActiveFault{}, problemf(http.StatusBadRequest, `reset: must be "before" or "after", got %q`, in.Reset)
@@ -94,6 +98,7 @@ type idInput struct {
 	ID string `path:"id"`
 }
 
+// removeFault removes the fault with an ID.
 func removeFault(c *call, in idInput) (none, error) {
 	if !c.server.RemoveFault(in.ID) {
 		return none{}, problemf(http.StatusNotFound, "there is no fault %q", in.ID)

@@ -58,7 +58,8 @@ func hostname(host string) string {
 }
 
 // fromHere reports whether a request comes from a page of this origin, from no page, or
-// by a link to the inspector.
+// by a link to the inspector. Browsers that do not send Sec-Fetch-Site name the origin
+// of a page in Origin.
 func fromHere(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin", "none":

@@ -49,6 +49,7 @@ type Body struct {
 // bodyShown is how much of a body is shown, in bytes.
 const bodyShown = 16 << 10
 
+// summaryOf returns what lists show of a request, without credentials.
 func summaryOf(q *seed.Request) Summary {
 	query := maskQuery(q.Query)
 	if q.Op == "realtime.Socket" && query != "" {
@@ -60,6 +61,8 @@ func summaryOf(q *seed.Request) Summary {
 	}
 }
 
+// requestOf returns a request with its headers and the beginnings of its bodies,
+// without credentials.
 func requestOf(q *seed.Request) Request {
 	return Request{
 		Summary:        summaryOf(q),
@@ -70,7 +73,8 @@ func requestOf(q *seed.Request) Request {
 	}
 }
 
-// bodyOf returns the beginning of a body of a media type.
+// bodyOf returns the beginning of a body: as text without credentials, cut between two
+// characters, or as bytes if it is not text.
 func bodyOf(contentType string, b []byte) Body {
 	isLong := len(b) >= bodyShown
 	if isLong {
@@ -104,7 +108,8 @@ func (f *filter) matches(q *seed.Request) bool {
 		(f.Rule == "" || f.Rule == q.Rule || f.Rule == "any" && q.Rule != "")
 }
 
-// select returns the requests that the filter selects.
+// selectFrom returns the requests that the filter selects, and of these the latest ones
+// up to its limit. It reuses the memory of list.
 func (f *filter) selectFrom(list []seed.Request) []seed.Request {
 	found := list[:0]
 	for _, q := range list {
@@ -127,7 +132,9 @@ type Requests struct {
 	Last     uint64    `json:"last" doc:"number of the latest request, for after"`
 }
 
-// listRequests returns the requests that a filter selects. If there are none, it waits.
+// listRequests returns the requests that a filter selects. If there are none, it waits
+// for one as long as the filter says. Last is the number from which the next call goes
+// on.
 func listRequests(c *call, f filter) (Requests, error) {
 	wait := time.Duration(f.Wait)
 	if f.Limit < 0 || wait < 0 || wait > waitLimit {

@@ -158,6 +158,7 @@ type mailFilter struct {
 	To string `query:"to" doc:"address; empty for all"`
 }
 
+// listMails returns the mails to an address, or all.
 func listMails(c *call, in mailFilter) (Mails, error) {
 	list := []Mail{}
 	for _, m := range c.server.Mails(in.To) {
@@ -186,6 +187,8 @@ type userFilter struct {
 	User string `query:"user" doc:"ID or e-mail address; empty for all"`
 }
 
+// listCodes returns the codes of a user, by ID or address, or of all users that have
+// any.
 func listCodes(c *call, in userFilter) (Codes, error) {
 	list := []Code{}
 	for _, u := range c.server.Users() {
@@ -210,6 +213,7 @@ type Payment struct {
 	Org string `json:"org" doc:"ID of the organization"`
 }
 
+// pay completes the payment for a plan that an organization has started.
 func pay(c *call, in Payment) (none, error) {
 	if !c.server.Pay(in.Org) {
 		return none{}, problemf(http.StatusConflict, "the organization %q has not started to pay for a plan", in.Org)
@@ -232,6 +236,7 @@ type SignIns struct {
 	SignIns []SignIn `json:"sign_ins"`
 }
 
+// listSignIns returns the logins and devices that wait for the decision of a user.
 func listSignIns(c *call, _ none) (SignIns, error) {
 	list := []SignIn{}
 	for _, q := range c.server.SignIns() {
@@ -258,6 +263,8 @@ type Outcome struct {
 	Code     string `json:"code,omitempty" doc:"that the browser displays"`
 }
 
+// decide allows or denies a login, which its address names, or a device, which its code
+// names. The user is given by ID or address; the first one decides if none is.
 func decide(c *call, in Decision) (Outcome, error) {
 	loginURL := in.LoginURL
 	if in.UserCode != "" {
@@ -284,6 +291,7 @@ type Users struct {
 	Users []seed.User `json:"users"`
 }
 
+// listUsers returns the users without their passwords.
 func listUsers(c *call, _ none) (Users, error) {
 	list := c.server.Users()
 	for i := range list {
@@ -292,6 +300,7 @@ func listUsers(c *call, _ none) (Users, error) {
 	return Users{list}, nil
 }
 
+// addUser adds a user, and returns the user with ID and defaults.
 func addUser(c *call, in seed.User) (seed.User, error) {
 	f, err := c.add(seed.File{Users: []seed.User{in}})
 	if err != nil {
@@ -300,7 +309,7 @@ func addUser(c *call, in seed.User) (seed.User, error) {
 	return f.Users[0], nil
 }
 
-// add adds objects, after a check of each.
+// add adds objects of a seed file. All are checked before the first is added.
 func (c *call) add(f seed.File) (*seed.File, error) {
 	text, err := json.Marshal(f)
 	if err != nil {
@@ -318,6 +327,7 @@ type Keys struct {
 	Keys []seed.Key `json:"keys"`
 }
 
+// listKeys returns the API keys, of which only the beginning is shown.
 func listKeys(c *call, _ none) (Keys, error) {
 	list := c.server.Keys()
 	for i := range list {
@@ -326,6 +336,7 @@ func listKeys(c *call, _ none) (Keys, error) {
 	return Keys{list}, nil
 }
 
+// addKey adds an API key, of the first user if none is named, and returns it in full.
 func addKey(c *call, in seed.Key) (seed.Key, error) {
 	users := c.server.Users()
 	if in.User == "" && len(users) > 0 {
@@ -361,6 +372,8 @@ type itemFilter struct {
 // itemLimit is the greatest number of items in a response.
 const itemLimit = 500
 
+// listItems returns a page of what is in an organization, workspace, share or folder,
+// with the number of all.
 func listItems(c *call, in itemFilter) (Items, error) {
 	all := c.server.Browse(in.In)
 	out := Items{Items: []Item{}, Total: len(all)}
@@ -371,6 +384,8 @@ func listItems(c *call, in itemFilter) (Items, error) {
 	return out, nil
 }
 
+// addObjects adds the objects of a seed file, which is the body, and returns them with
+// their IDs.
 func addObjects(c *call, _ seed.File) (*seed.File, error) {
 	f, err := c.server.AddObjects(c.r.Body)
 	if err != nil {
@@ -405,6 +420,8 @@ type CreatedWorld struct {
 	Key string `json:"key,omitempty" doc:"the first API key"`
 }
 
+// addWorld adds a world or finds the one with the name, on request with a port of its
+// own, and returns it with its first API key.
 func addWorld(c *call, in NewWorld) (CreatedWorld, error) {
 	if in.Name == "" {
 		return CreatedWorld{}, problemf(http.StatusBadRequest, "name: must be given")

@@ -44,6 +44,8 @@ func (w *Core) Now() time.Time {
 // Clock returns the time of the platform, and whether it is frozen.
 func (w *Core) Clock() (now time.Time, frozen bool) { return w.clock.read() }
 
+// read returns the time of the clock, and whether it stands still. A clock that runs is
+// ahead of its source by a constant.
 func (c *clock) read() (now time.Time, frozen bool) {
 	c.mu.Lock()
 	at, ahead, frozen := c.at, c.ahead, c.frozen
