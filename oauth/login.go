@@ -155,11 +155,11 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	defer s.pipeline.CloseIdleConnections()
 	switch {
 	case ln == nil:
-	case c.OpenBrowser == nil && m.browser.remote() && s.another():
+	case c.OpenBrowser == nil && m.browser.remote() && s.offersCode():
 		_ = ln.Close()
 	default:
 		g, err := s.withBrowser(ctx, ln, m.browser)
-		if !errors.Is(err, errUnopened) || !s.another() {
+		if !errors.Is(err, errUnopened) || !s.offersCode() {
 			return g, err
 		}
 	}
@@ -187,9 +187,9 @@ func listen(ctx context.Context, c Config, op string, m machine) (net.Listener, 
 	return ln, nil
 }
 
-// another reports whether the user can sign in with another device, by pasting
+// offersCode reports whether the user can sign in without a browser here, by pasting
 // or entering a code.
-func (s *signIn) another() bool { return s.Prompt != nil || s.offersDevices() }
+func (s *signIn) offersCode() bool { return s.Prompt != nil || s.offersDevices() }
 
 // offersDevices reports whether the user can sign in on another device with a
 // code that is shown.
@@ -230,7 +230,7 @@ func newSignIn(ctx context.Context, c Config, op string, ln net.Listener) (_ *si
 	}); err != nil {
 		return nil, s.undiscovered(err)
 	}
-	if ln == nil && !s.another() {
+	if ln == nil && !s.offersCode() {
 		return nil, s.fail(ErrNoDeviceFlow)
 	}
 	s.host = redirectHost(ln, s.server)
@@ -506,7 +506,7 @@ func (s *signIn) await(ctx context.Context, r *receiver, opened <-chan error) (c
 			return a, nil
 		case err := <-opened:
 			opened = nil
-			if err != nil && ctx.Err() == nil && (s.another() || s.ShowURL == nil) {
+			if err != nil && ctx.Err() == nil && (s.offersCode() || s.ShowURL == nil) {
 				return callback{}, s.fail(fmt.Errorf("%w: %w", errUnopened, err))
 			}
 		case <-ctx.Done():

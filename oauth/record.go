@@ -75,9 +75,9 @@ type refreshHistory struct {
 	Dead    bool      `json:"dead,omitempty"`    // the server has refused the refresh token
 }
 
-// server returns the part of the history that is about the server, and not
+// ofServer returns the part of the history that is about the server, and not
 // about one token.
-func (h refreshHistory) server() refreshHistory {
+func (h refreshHistory) ofServer() refreshHistory {
 	return refreshHistory{Keeps: h.Keeps, Rotates: h.Rotates}
 }
 
@@ -98,7 +98,7 @@ func (h refreshHistory) succeeded(kept bool) refreshHistory {
 // issuedBy sets a new token, and the platform and the server that have issued
 // it. What is known of the behaviour of the same server is kept.
 func (r *record) issuedBy(address string, by server, token *tokenRecord) {
-	r.Refresh = r.Refresh.server()
+	r.Refresh = r.Refresh.ofServer()
 	if r.Address != address || r.Server.Issuer != by.Issuer {
 		r.Refresh = refreshHistory{}
 	}

@@ -71,7 +71,7 @@ func (c *Config) endStored(ctx context.Context, op string, request ending) error
 		return nil
 	}
 	err = c.endAtPlatform(ctx, r.record, request)
-	r.Token, r.Refresh = nil, r.Refresh.server()
+	r.Token, r.Refresh = nil, r.Refresh.ofServer()
 	unsaved := r.save(ctx)
 	if unsaved == nil {
 		signIns.replaced(c.Store, c.account(), api.Secret{})

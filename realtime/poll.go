@@ -187,7 +187,7 @@ func (s *Subscription) watchOptions() *activity.WatchOptions {
 	return &activity.WatchOptions{
 		Cursor: s.polled.cursor, Overlap: s.o.Overlap, Sweep: s.o.Sweep,
 		OnRetry: func(_ context.Context, e api.RetryEvent) {
-			s.suspect(e.Err)
+			s.closeIdleAfterTimeout(e.Err)
 			s.notify(func(st *Status) { st.fail(ofPoll, st.Failures+1, e.Err, e.Wait) })
 		},
 	}
@@ -282,7 +282,7 @@ func (s *Subscription) ask(ctx context.Context, cursor activity.Cursor) (*activi
 		r, err := s.s.polls.PollProfile(ratelimit.With(ctx, &s.turn), s.profile, o, opts...)
 		if err != nil {
 			o.Slack = min(2*o.Slack, mostSlack)
-			s.suspect(err)
+			s.closeIdleAfterTimeout(err)
 			return false, 0, err
 		}
 		s.answered(answer.Header)
@@ -292,9 +292,9 @@ func (s *Subscription) ask(ctx context.Context, cursor activity.Cursor) (*activi
 	return report, err
 }
 
-// suspect closes the idle connections of the client if err is a timeout: they
+// closeIdleAfterTimeout closes the idle connections of the client if err is a timeout: they
 // may be broken, too.
-func (s *Subscription) suspect(err error) {
+func (s *Subscription) closeIdleAfterTimeout(err error) {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		s.s.closeIdle()
 	}

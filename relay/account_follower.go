@@ -164,7 +164,8 @@ type shard struct {
 	name string          // of the replica
 }
 
-// shardOf returns the number of the shard of an account.
+// shardOf returns the number of the shard of an account. One replica holds a shard, and
+// follows all accounts in it.
 func shardOf(name string) int {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(name))

@@ -57,6 +57,8 @@ type liveAccount struct {
 
 const worstAccountPause = 10 * time.Minute // before a profile that failed is followed again
 
+// newAccountRun returns an account that is not followed yet. Its task makes it so once
+// that is due.
 func newAccountRun(r *accountReplica, name string) *accountRun {
 	a := &accountRun{accountReplica: r, name: name, shard: shardOf(name), lane: newLane(accountWidth)}
 	a.task = r.steps.newTask(a.lane, a.step)
@@ -84,6 +86,7 @@ func (a *accountRun) stop() {
 	a.stopLive()
 }
 
+// stopLive stops the profiles of the account, if it is followed. The caller holds a.mu.
 func (a *accountRun) stopLive() {
 	if a.live != nil {
 		a.live.stopAll()
@@ -395,7 +398,8 @@ func (l *liveAccount) follow(p api.Profile) *followed {
 	return f
 }
 
-// start makes the Stepper of a profile, and its task.
+// start makes the Stepper of a profile and the task that runs its steps, and makes that
+// due now. It opens no socket, and records no times of saves.
 func (f *followed) start() (err error) {
 	o := f.Follow
 	o.Store = &sessionStore{CheckpointStore{

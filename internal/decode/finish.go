@@ -333,7 +333,8 @@ func Take[T any](m Members, to *T, names ...string) bool {
 	return false
 }
 
-// Rest returns the remaining members, nil if there are none.
+// Rest returns the members that are left, which no field has taken, nil if there are
+// none.
 func (m Members) Rest() map[string]json.RawMessage {
 	if len(m) == 0 {
 		return nil

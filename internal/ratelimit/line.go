@@ -128,8 +128,9 @@ func (w *caller) expect(o opening) {
 	}
 }
 
-// overdue reports whether the first caller of a class starts before those of the classes
-// before it: they have passed it three times, or it is of Rest and has waited for Patience.
+// overdue reports whether the first caller of a class starts before those of the
+// classes before it: they have passed it mostPassed times, or it is of Rest and came
+// Patience before the first one of Woken.
 func (g *Group) overdue(c Class) bool {
 	woken := g.waiting[Woken]
 	patient := c == Rest && len(woken) > 0 && g.waiting[c][0].asked.Add(Patience).Before(woken[0].asked)

@@ -48,8 +48,8 @@ func (c *Codec) Decode(
 	}, nil
 }
 
-// assign copies the encoded fields of a struct. It writes nothing that is equal, which
-// others may be reading.
+// assign copies the encoded fields of a struct, also of structs in it, and any other
+// value as a whole. It writes nothing that is equal, which others may be reading.
 func (c *Codec) assign(to, from reflect.Value) {
 	if to.Kind() != reflect.Struct || to.Type() == timeType {
 		if !same(to, from) {
@@ -94,6 +94,7 @@ func (d *decoder) fail(format string, args ...any) {
 	panic(decodeError{fmt.Errorf("at byte %d: "+format, append([]any{d.offset}, args...)...)})
 }
 
+// peek returns the next byte without reading it.
 func (d *decoder) peek() byte {
 	b, err := d.r.Peek(1)
 	if err != nil {
@@ -102,6 +103,7 @@ func (d *decoder) peek() byte {
 	return b[0]
 }
 
+// broken fails with an error of the reader. Here its end is always too early.
 func (d *decoder) broken(err error) {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -109,6 +111,7 @@ func (d *decoder) broken(err error) {
 	d.fail("%w", err)
 }
 
+// next reads a byte.
 func (d *decoder) next() byte {
 	b, err := d.r.ReadByte()
 	if err != nil {
@@ -118,19 +121,21 @@ func (d *decoder) next() byte {
 	return b
 }
 
+// expect reads a byte, which must be want.
 func (d *decoder) expect(want byte) {
 	if got := d.next(); got != want {
 		d.fail("got %q, want %q", got, want)
 	}
 }
 
+// word reads the bytes of want.
 func (d *decoder) word(want string) {
 	for i := range len(want) {
 		d.expect(want[i])
 	}
 }
 
-// null reads null, if it comes next.
+// null reads null if it comes next, and reports whether it did.
 func (d *decoder) null() bool {
 	if d.peek() != 'n' {
 		return false
@@ -139,7 +144,8 @@ func (d *decoder) null() bool {
 	return true
 }
 
-// literal reads a number.
+// literal reads a number, up to a comma or the end of a list. One of 32 bytes is cut,
+// and no number.
 func (d *decoder) literal() string {
 	var b []byte
 	for {
@@ -234,6 +240,7 @@ func (d *decoder) value(v reflect.Value) {
 	}
 }
 
+// check fails with err, unless that is nil.
 func (d *decoder) check(err error) {
 	if err != nil {
 		d.fail("%w", err)
@@ -307,6 +314,8 @@ func (d *decoder) content() (b *blob.Blob) {
 	return b
 }
 
+// slice reads a slice: null, bytes as a text, or a list. A list that has more than an
+// eighth of its memory to spare is copied.
 func (d *decoder) slice(v reflect.Value) {
 	t := v.Type()
 	switch {
@@ -326,7 +335,8 @@ func (d *decoder) slice(v reflect.Value) {
 	}
 }
 
-// repeated reads null, or the number of a pointer or map.
+// repeated reads null, or the number of a pointer or map that was read before, and
+// reports whether it was one of them.
 func (d *decoder) repeated(v reflect.Value) bool {
 	switch {
 	case d.null():
@@ -342,6 +352,9 @@ func (d *decoder) repeated(v reflect.Value) bool {
 	return true
 }
 
+// pointer reads a pointer: null, the number of one before, the name of a content, or a
+// list of the value that it leads to. That is known by its number before its value is
+// read, which may lead back to it.
 func (d *decoder) pointer(v reflect.Value) {
 	if d.repeated(v) {
 		return
@@ -356,6 +369,8 @@ func (d *decoder) pointer(v reflect.Value) {
 	d.exactly(1, func(int) { d.value(v.Elem()) })
 }
 
+// maps reads a map: null, the number of one before, or a list in which keys and values
+// take turns.
 func (d *decoder) maps(v reflect.Value) {
 	if d.repeated(v) {
 		return
@@ -381,7 +396,8 @@ func (d *decoder) maps(v reflect.Value) {
 	}
 }
 
-// dynamic reads an interface.
+// dynamic reads an interface: null, or a list of the number of a type and a value of
+// it.
 func (d *decoder) dynamic(v reflect.Value) {
 	if d.null() {
 		return

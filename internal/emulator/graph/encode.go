@@ -70,6 +70,8 @@ func (e *encoder) number(n int64) {
 	_, _ = e.w.Write(e.buffer)
 }
 
+// fail records an error with the path of its value, if it is the first, and writes null
+// in place of the value.
 func (e *encoder) fail(format string, args ...any) {
 	if e.err == nil {
 		e.err = fmt.Errorf("%s: %s", strings.Join(e.path, "."), fmt.Sprintf(format, args...))
@@ -135,6 +137,7 @@ func (e *encoder) value(v reflect.Value) {
 	}
 }
 
+// time writes a time as a text.
 func (e *encoder) time(t time.Time) {
 	text, err := t.MarshalText()
 	if err != nil {
@@ -144,7 +147,8 @@ func (e *encoder) time(t time.Time) {
 	e.text(string(text))
 }
 
-// text writes a text: its number if it occurred before.
+// text writes a text: the number of it if it occurred before, a string if it is short,
+// and else the name of its content in a list.
 func (e *encoder) text(s string) {
 	if s == "" {
 		e.raw(`""`)
@@ -172,7 +176,7 @@ func (e *encoder) text(s string) {
 	e.raw(`"` + s + `"`)
 }
 
-// content returns the name of a content.
+// content records a content as one that is needed, and returns its name.
 func (e *encoder) content(c Content) string {
 	name, err := Name(c)
 	if err != nil {
@@ -216,7 +220,8 @@ func (e *encoder) items(v reflect.Value) {
 	})
 }
 
-// repeated writes null or the number of a pointer or map that occurred before.
+// repeated writes null, or the number of a pointer or map that occurred before, and
+// reports whether it did. Any other gets the next number.
 func (e *encoder) repeated(v reflect.Value) bool {
 	if v.IsNil() {
 		e.raw("null")
@@ -232,6 +237,8 @@ func (e *encoder) repeated(v reflect.Value) bool {
 	return false
 }
 
+// pointer writes a pointer: null, the number of one before, the name of a content, or a
+// list of the value that it leads to.
 func (e *encoder) pointer(v reflect.Value) {
 	switch {
 	case e.repeated(v):
@@ -242,6 +249,8 @@ func (e *encoder) pointer(v reflect.Value) {
 	}
 }
 
+// maps writes a map: null, the number of one before, or a list in which keys, in their
+// order, and values take turns.
 func (e *encoder) maps(v reflect.Value) {
 	if e.repeated(v) {
 		return
@@ -260,7 +269,7 @@ func (e *encoder) maps(v reflect.Value) {
 	})
 }
 
-// dynamic writes an interface.
+// dynamic writes an interface: null, or a list of the number of its type and its value.
 func (e *encoder) dynamic(v reflect.Value) {
 	if v.IsNil() {
 		e.raw("null")
