@@ -398,10 +398,9 @@ func (s *Server) Unfreeze() { s.platform.Unfreeze() }
 func (s *Server) Advance(d time.Duration) { s.platform.Advance(d) }
 
 // Snapshot writes the state as a zip file: the objects, sessions, tokens, rate windows,
-// jobs and faults, and the clock, but not the recorded requests. Calls wait until w has
-// taken the state. Its seed.json, beside the contents that it names, is a seed file for
-// [Server.LoadFile] with what a person would write: without sessions and the like, and
-// with the latest 10,000 events.
+// jobs and faults, and the clock, but not the recorded requests. Its seed.json, beside the
+// contents that it names, is a seed file for [Server.LoadFile] with what a person would
+// write: without sessions and the like, and with the latest 10,000 events.
 func (s *Server) Snapshot(w io.Writer) error { return s.platform.Snapshot(w) }
 
 // Restore replaces the state by that of a snapshot, which another Server may have

@@ -204,9 +204,10 @@ const (
 
 // Snapshot writes the state as a zip file: seed.json, a seed file with what is in it, as
 // a person would write it; state.json, the whole state; and a file for each long
-// content. Calls wait until w has taken the JSON files.
+// content.
 func (s *Server) Snapshot(w io.Writer) error {
-	z := zip.NewWriter(w)
+	out := &delayed{}
+	z := zip.NewWriter(out)
 	compressor, err := flate.NewWriter(nil, flate.BestSpeed)
 	if err != nil {
 		return err
@@ -219,17 +220,42 @@ func (s *Server) Snapshot(w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if err := out.pass(w); err != nil {
+		return err
+	}
 	for _, name := range slices.Sorted(maps.Keys(contents)) {
-		out, err := z.Create(blobsName + name)
+		file, err := z.Create(blobsName + name)
 		if err != nil {
 			return err
 		}
 		c := contents[name]
-		if _, err := io.Copy(out, io.NewSectionReader(c, 0, c.Size())); err != nil {
+		if _, err := io.Copy(file, io.NewSectionReader(c, 0, c.Size())); err != nil {
 			return err
 		}
 	}
 	return z.Close()
+}
+
+// delayed is a writer that keeps what is written until it is passed on: a slow writer
+// must not hold the lock on the state.
+type delayed struct {
+	kept bytes.Buffer
+	to   io.Writer // nil while it keeps
+}
+
+// Write implements [io.Writer].
+func (d *delayed) Write(b []byte) (int, error) {
+	if d.to == nil {
+		return d.kept.Write(b)
+	}
+	return d.to.Write(b)
+}
+
+// pass writes what was kept, and passes on what follows.
+func (d *delayed) pass(to io.Writer) error {
+	d.to = to
+	_, err := d.kept.WriteTo(to)
+	return err
 }
 
 // writeFiles writes the JSON files of a snapshot, and returns the contents by name.

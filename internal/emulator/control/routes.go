@@ -80,7 +80,7 @@ func clearRequests(c *call, _ none) (none, error) {
 	return none{}, nil
 }
 
-// reset restores the start. Faults and the list of requests stay.
+// reset restores the start, with the faults of then. The list of requests stays.
 func reset(c *call, _ none) (none, error) { return none{}, c.server.Reset() }
 
 func snapshot(c *call, _ none) (none, error) {
