@@ -396,7 +396,8 @@ func (b *boundedListener) Close() error {
 	return b.Listener.Close()
 }
 
-// Accept must be called by one goroutine, of an [http.Server] that calls watch.
+// Accept returns the next connection, once fewer are open than allowed. It is called by
+// one goroutine, that of an [http.Server] whose ConnState is watch.
 func (b *boundedListener) Accept() (net.Conn, error) {
 	conn, err := b.Listener.Accept()
 	if err != nil {

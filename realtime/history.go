@@ -50,8 +50,9 @@ func (h *history) pendingGap() (from time.Time, pending bool) {
 	return h.from, h.more
 }
 
-// ackGap records that the log was read from a time on, unless another gap was
-// recorded meanwhile.
+// ackGap records that the log was read from a time on, so that nothing is left to read,
+// unless a read from an earlier time was requested meanwhile or another one is
+// requested still.
 func (h *history) ackGap(from time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

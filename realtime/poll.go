@@ -365,7 +365,8 @@ func (s *Subscription) recordLag(at time.Time) {
 	s.note(func(st *Status) { st.Lag = lag })
 }
 
-// answered records the response of a poll: it clears the error of earlier polls.
+// answered records the response of a poll: it clears the error of earlier polls, and
+// the server counts as heard.
 func (s *Subscription) answered(h http.Header) {
 	if st := s.Status(); st.polling && st.Err != nil {
 		s.notify(func(st *Status) { st.clearError(ofPoll) })

@@ -153,7 +153,8 @@ func (a Account) check(method string) error {
 	return nil
 }
 
-// checkAccountName returns an error for a name that no account can have.
+// checkAccountName returns an error for a name that no account can have. A name is part
+// of the subjects of the account, where epochs and profiles have words of their own.
 func checkAccountName(op, name string) error {
 	refuse := func(rule string) error {
 		return &api.InputError{Op: op, Field: "Account.Name", Rule: rule, Got: strconv.Quote(name)}

@@ -57,8 +57,9 @@ func (d *dir) batches() (all [][]*entry) {
 	return all
 }
 
-// empty calls visit for each folder that must be created by itself: it has no
-// content, also without the filter, and may not exist on the platform.
+// empty calls visit for each folder that must be created by itself: it has no content,
+// also without the filter, and may not exist on the platform. A folder whose name a
+// file has there (taken) is left out with all that is in it.
 func (f *folder) empty(visit func(f *folder)) {
 	if f.taken {
 		return

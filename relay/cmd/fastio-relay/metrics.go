@@ -109,7 +109,8 @@ type countedLimits struct {
 // noWait is how long a call takes that does not wait: it writes to NATS.
 const noWait = 500 * time.Millisecond
 
-// Acquire waits until a request of a rate group may be sent.
+// Acquire waits until a request of a rate group may be sent, and counts the wait unless
+// it was shorter than noWait.
 func (l *countedLimits) Acquire(ctx context.Context, group string) error {
 	began := time.Now()
 	err := l.Limits.Acquire(ctx, group)
