@@ -88,7 +88,7 @@ func logRequests(ctx context.Context, s *emulator.Server, w io.Writer) {
 		}
 		for _, q := range list {
 			after = q.Number
-			_, _ = fmt.Fprintln(w, logLine(&q))
+			_, _ = fmt.Fprintln(w, logLine(s, &q))
 		}
 		select {
 		case <-next:
@@ -99,9 +99,9 @@ func logRequests(ctx context.Context, s *emulator.Server, w io.Writer) {
 }
 
 // logLine returns the line of a request, without its query, which may have credentials.
-func logLine(q *seed.Request) string {
+func logLine(s *emulator.Server, q *seed.Request) string {
 	line := fmt.Sprintf("%s %d %s %s %s %v",
-		q.At.Format(time.TimeOnly), q.Status, q.Method, q.Path, q.Op, q.Took.Round(time.Microsecond))
+		q.At.Format(time.TimeOnly), q.Status, q.Method, s.MaskedPath(q, "…"), q.Op, q.Took.Round(time.Microsecond))
 	if q.Rule != "" {
 		line += fmt.Sprintf(" refused by %s: %q", q.Rule, q.Message)
 	}

@@ -68,8 +68,10 @@ func runIn(t *testing.T, env []string, files map[string]string, name string, arg
 
 func TestGuideCurl(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("curl"); err != nil {
-		t.Skip("this part of the guide needs curl")
+	for _, tool := range []string{"curl", "sh"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("this part of the guide needs " + tool)
+		}
 	}
 	base, token := startEmulator(t)
 	env := append(os.Environ(), "FASTIO_BASE_URL="+base, "FASTIO_API_KEY="+token)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +21,9 @@ type record struct {
 	answered [Recorded]*world.Request // by their number, of the latest responses
 	numbers  uint64                   // responses so far
 	changed  chan struct{}            // closed with the next response, nil if no goroutine waits
+
+	secretOnce sync.Once
+	secrets    map[string][]string // patterns of paths with credentials, by operation
 }
 
 // Recorded is how many requests are kept with their responses, and listed by the control
@@ -175,4 +179,48 @@ func (s *Server) WaitRequest(ctx context.Context, matches func(world.Request) bo
 			return world.Request{}, ctx.Err()
 		}
 	}
+}
+
+// secretWildcards are the parameters of paths that are credentials.
+const secretWildcards = "{code} {download_token} {invitation_key} {token}"
+
+// hasSecret reports whether the path of a route has a credential.
+func hasSecret(r *wire.Route) bool {
+	within := func(wildcard string) bool { return strings.Contains(r.Pattern, wildcard) }
+	return slices.ContainsFunc(strings.Fields(secretWildcards), within)
+}
+
+// MaskedPath returns the path of a recorded request with a mask in place of each
+// credential.
+func (s *Server) MaskedPath(q *world.Request, mask string) string {
+	s.record.secretOnce.Do(func() {
+		s.record.secrets = map[string][]string{}
+		for _, r := range s.routes {
+			if hasSecret(r) {
+				s.record.secrets[r.Op] = append(s.record.secrets[r.Op], r.Pattern)
+			}
+		}
+	})
+	below, found := strings.CutPrefix(q.Path, s.Prefix())
+	for _, pattern := range s.record.secrets[q.Op] {
+		if path := maskSegments(below, pattern, mask); found && path != below {
+			return s.Prefix() + path
+		}
+	}
+	return q.Path
+}
+
+// maskSegments returns a path with a mask in place of the credentials of a pattern, and as
+// it is if the pattern does not match.
+func maskSegments(path, pattern, mask string) string {
+	segments, wanted := strings.Split(path, "/"), strings.Split(pattern, "/")
+	for i := range min(len(segments), len(wanted)) {
+		switch {
+		case isWildcard(wanted[i]) && strings.Contains(secretWildcards, wanted[i]):
+			segments[i] = mask
+		case !isWildcard(wanted[i]) && wanted[i] != segments[i]:
+			return path
+		}
+	}
+	return strings.Join(segments, "/")
 }

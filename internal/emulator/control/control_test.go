@@ -158,7 +158,14 @@ func TestRequestsHideCredentials(t *testing.T) {
 	c.send(t.Context(), "POST", "/api/current/user/", user,
 		"Content-Type", "application/json", "Authorization", "secret-8")
 	c.get(t, "/api/current/user/me/details/")
+	c.send(t.Context(), "POST", "/api/current/user/auth/2factor/auth/secret-9/", "", "Authorization", "Bearer "+c.key)
+	c.send(t.Context(), "DELETE", "/api/current/user/auth/2factor/secret-10/", "", "Authorization", "Bearer "+c.key)
 	_, text := c.send(t.Context(), "GET", "/_emulator/requests", "")
+	for _, path := range []string{"auth/2factor/auth/…/", "auth/2factor/…/"} {
+		if !strings.Contains(text, path) {
+			t.Errorf("no path is %s in %s", path, text)
+		}
+	}
 	if strings.Contains(text, "secret-") {
 		t.Errorf("a credential is shown in %s", text)
 	}

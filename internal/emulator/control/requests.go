@@ -50,22 +50,23 @@ type Body struct {
 const bodyShown = 16 << 10
 
 // summaryOf returns what lists show of a request, without credentials.
-func summaryOf(q *seed.Request) Summary {
+func summaryOf(s *emulator.Server, q *seed.Request) Summary {
 	query := maskQuery(q.Query)
 	if q.Op == "realtime.Socket" && query != "" {
 		query = masked // all of it is a token
 	}
 	return Summary{
-		Number: q.Number, At: q.At.UTC(), Operation: q.Op, Method: q.Method, Path: q.Path, Query: query,
+		Number: q.Number, At: q.At.UTC(), Operation: q.Op, Method: q.Method,
+		Path: s.MaskedPath(q, masked), Query: query,
 		Status: q.Status, Took: Duration(q.Took), Rule: q.Rule, Message: q.Message, Fault: q.Fault,
 	}
 }
 
 // requestOf returns a request with its headers and the beginnings of its bodies,
 // without credentials.
-func requestOf(q *seed.Request) Request {
+func requestOf(s *emulator.Server, q *seed.Request) Request {
 	return Request{
-		Summary:        summaryOf(q),
+		Summary:        summaryOf(s, q),
 		RequestHeader:  maskHeader(q.Header),
 		RequestBody:    bodyOf(q.Header.Get("Content-Type"), q.Body),
 		ResponseHeader: maskHeader(q.ResponseHeader),
@@ -150,7 +151,7 @@ func listRequests(c *call, f filter) (Requests, error) {
 			out.Last = list[len(list)-1].Number
 		}
 		for _, q := range f.selectFrom(list) {
-			out.Requests = append(out.Requests, requestOf(&q))
+			out.Requests = append(out.Requests, requestOf(c.server, &q))
 		}
 		if len(out.Requests) > 0 || wait == 0 {
 			return out, nil
@@ -172,7 +173,7 @@ func getRequest(c *call, in numberInput) (Request, error) {
 	if in.Number > 0 {
 		list, _, _ := c.server.Answered(in.Number - 1)
 		if len(list) > 0 && list[0].Number == in.Number {
-			return requestOf(&list[0]), nil
+			return requestOf(c.server, &list[0]), nil
 		}
 	}
 	return Request{}, problemf(http.StatusNotFound,
@@ -216,7 +217,7 @@ func streamRequests(c *call, in streamInput) (none, error) {
 			text.WriteString("event: dropped\ndata: {\"count\":" + strconv.FormatUint(lost, 10) + "}\n\n")
 		}
 		for i := range list {
-			appendEvent(text, &list[i])
+			appendEvent(text, c.server, &list[i])
 			after = list[i].Number
 		}
 		if text.Len() > 0 {
@@ -232,8 +233,8 @@ func streamRequests(c *call, in streamInput) (none, error) {
 }
 
 // appendEvent appends the event of a request.
-func appendEvent(text *bytes.Buffer, q *seed.Request) {
-	data, err := json.Marshal(summaryOf(q))
+func appendEvent(text *bytes.Buffer, s *emulator.Server, q *seed.Request) {
+	data, err := json.Marshal(summaryOf(s, q))
 	if err != nil {
 		return // it holds nothing but texts, numbers and a time
 	}
