@@ -310,14 +310,22 @@ func TestStateIsResetAndRestored(t *testing.T) {
 		return strings.Join(names, " ")
 	}
 	c.call(t, "POST", "/_emulator/users", `{"email":"eve@example.test"}`, 201, nil)
+	c.call(t, "POST", "/_emulator/faults", `{"id":"down","op":"system.Ping","status":503}`, 201, nil)
+	c.get(t, "/api/current/ping/")
 	_, snapshot := c.send(t.Context(), "GET", "/_emulator/snapshot", "")
 	c.call(t, "POST", "/_emulator/reset", "", 204, nil)
-	if got := names(); got != "ada@example.test" {
-		t.Errorf("after a reset: %s", got)
+	if got, faults := names(), c.server.Faults(); got != "ada@example.test" || len(faults) > 0 {
+		t.Errorf("after a reset: %s, %v", got, faults)
+	}
+	if requests := c.server.Requests(); len(requests) != 1 {
+		t.Errorf("after a reset, the list of requests has %d, want 1", len(requests))
 	}
 	c.call(t, "POST", "/_emulator/restore", snapshot, 204, nil)
 	if got := names(); got != "ada@example.test eve@example.test" {
 		t.Errorf("after the restoration: %s", got)
+	}
+	if got := c.server.Faults(); len(got) != 1 || got[0].ID != "down" || got[0].Hits != 1 {
+		t.Errorf("after the restoration, the faults are %+v", got)
 	}
 	c.call(t, "POST", "/_emulator/restore", "no snapshot", 400, nil)
 }

@@ -22,7 +22,7 @@ func table() []*route {
 		define(http.MethodGet, "requests/{number}", "Returns a request", getRequest),
 		writing(events, define(http.MethodGet, "stream", "Streams requests as they are answered", streamRequests)),
 
-		define(http.MethodPost, "reset", "Restores the objects, options and clock of the start", reset),
+		define(http.MethodPost, "reset", "Restores the objects, options, faults and clock of the start", reset),
 		writing(zipFile, define(http.MethodGet, "snapshot", "Returns the state of the world", snapshot)),
 		taking(zipFile, define(http.MethodPost, "restore", "Replaces the state by that of a snapshot", restore)),
 
