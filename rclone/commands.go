@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
 	"github.com/rclone/rclone/fs"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/fileshares"
-	"github.com/fastio-go/fastio/oauth"
-	"github.com/fastio-go/fastio/orgs"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -226,129 +222,4 @@ func (f *Fs) profile(ctx context.Context) (api.Profile, error) {
 		return api.Profile{}, errAbove
 	}
 	return root.in, nil
-}
-
-// CleanUp finishes what interrupted moves and copies have left, and empties the trash of
-// the workspace or share, also of what others have deleted.
-func (f *Fs) CleanUp(ctx context.Context) error {
-	if err := f.writable(); err != nil {
-		return err
-	}
-	in, err := f.profile(ctx)
-	if err != nil {
-		return err
-	}
-	// A listing finishes them, and removes folders of copies, which are in the root.
-	if err = f.ListR(ctx, "", func(fs.DirEntries) error { return nil }); err != nil {
-		return err
-	}
-	for _, err := range f.pages(ctx, place{in: in, node: api.Root}) {
-		if err != nil {
-			return failure(err)
-		}
-	}
-	client := f.session.client.Storage
-	err = client.EmptyTrash(ctx, in)
-	if !errors.Is(err, api.ErrUnsupported) {
-		return failure(err)
-	}
-	var nodes []api.OpaqueID
-	for n, err := range client.All(ctx, in, api.Trash, nil) {
-		if err != nil {
-			return failure(err)
-		}
-		nodes = append(nodes, n.ID)
-	}
-	return failure(storage.Many(ctx, nodes, func(ctx context.Context, id api.OpaqueID) error {
-		return client.Purge(ctx, in, id)
-	}))
-}
-
-// About returns the size of the files of the workspace or share. It requires the role
-// admin in the organization.
-func (f *Fs) About(ctx context.Context) (*fs.Usage, error) {
-	in, err := f.profile(ctx)
-	if err != nil {
-		return nil, err
-	}
-	query := orgs.MeterQuery{Meter: orgs.MeterStorage}
-	var org api.ID
-	if in.Kind == api.ProfileKindShare {
-		query.ShareID = in.ID
-		share, err := f.session.client.Shares.Get(ctx, in.ID)
-		if err != nil {
-			return nil, failure(err)
-		}
-		org = share.ParentOrg
-	} else {
-		query.WorkspaceID = in.ID
-		room, err := f.session.client.Workspaces.Get(ctx, in.ID)
-		if err != nil {
-			return nil, failure(err)
-		}
-		org = room.OrgID
-	}
-	usage, err := f.session.client.Orgs.Billing.Meters(ctx, org, query)
-	if err != nil {
-		return nil, failure(err)
-	}
-	if len(usage.Points) == 0 {
-		return &fs.Usage{}, nil
-	}
-	return &fs.Usage{Used: fs.NewUsageValue(usage.Points[len(usage.Points)-1].Value)}, nil
-}
-
-// PublicLink returns the address of a File Share of a file, with which anybody can read
-// it until it expires. With unlink it removes those of the caller.
-func (f *Fs) PublicLink(ctx context.Context, remote string, expire fs.Duration, unlink bool) (string, error) {
-	found, err := f.NewObject(ctx, remote)
-	if errors.Is(err, fs.ErrorIsDir) {
-		return "", fs.ErrorCantShareDirectories
-	}
-	if err != nil {
-		return "", err
-	}
-	o := found.(*Object) //nolint:forcetypeassert // as NewObject made it
-	if o.in.Kind != api.ProfileKindWorkspace || o.note {
-		return "", errors.New("only a file of a workspace can have a link")
-	}
-	if unlink {
-		return "", f.unlink(ctx, o)
-	}
-	request := fileshares.CreateRequest{NodeID: o.id, Access: fileshares.AccessAnyoneWithLink}
-	if expire.IsSet() {
-		request.ExpiresIn = time.Duration(expire).Truncate(time.Second)
-	}
-	link, err := f.session.client.FileShares.Create(ctx, o.in.ID, request)
-	if err != nil {
-		return "", failure(err)
-	}
-	// No document has the address of a page: this one is that of the content.
-	origin, prefix, err := oauth.TokenSource(oauth.Config{BaseURL: f.opt.URL}).Platform()
-	return origin + prefix + "/current/fileshare/" + url.PathEscape(string(link.PublicID)) + "/storage/read/", err
-}
-
-// unlink removes the links to a file that anybody can use and the caller has made.
-func (f *Fs) unlink(ctx context.Context, o *Object) error {
-	client := f.session.client
-	me, err := client.Account.Me(ctx)
-	if err != nil {
-		return failure(err)
-	}
-	var links []api.ID
-	for link, err := range client.FileShares.All(ctx, o.in.ID, nil) {
-		if err != nil {
-			return failure(err)
-		}
-		own := link.Creator == "" || link.Creator == me.ID
-		if own && link.Access == fileshares.AccessAnyoneWithLink && link.File != nil && link.File.ID.Equal(o.id) {
-			links = append(links, link.ID)
-		}
-	}
-	for _, id := range links {
-		if err := client.FileShares.Delete(ctx, id); err != nil {
-			return failure(err)
-		}
-	}
-	return nil
 }

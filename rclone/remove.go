@@ -1,0 +1,110 @@
+package rclone
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rclone/rclone/fs"
+	"github.com/rclone/rclone/fs/fserrors"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/storage"
+)
+
+// Mkdir creates a folder.
+func (f *Fs) Mkdir(ctx context.Context, dir string) error {
+	if err := f.writable(); err != nil {
+		return err
+	}
+	_, err := f.folders.FindDir(ctx, dir, true)
+	return err
+}
+
+// Rmdir removes an empty folder.
+func (f *Fs) Rmdir(ctx context.Context, dir string) error {
+	return f.removeFolder(ctx, dir, true)
+}
+
+// Purge removes a folder with all that is in it.
+func (f *Fs) Purge(ctx context.Context, dir string) error {
+	return f.removeFolder(ctx, dir, false)
+}
+
+// removeFolder removes a folder; with empty only one without anything in it.
+func (f *Fs) removeFolder(ctx context.Context, dir string, empty bool) error {
+	if err := f.writable(); err != nil {
+		return err
+	}
+	at, err := f.folder(ctx, dir)
+	switch {
+	case err != nil:
+		return err
+	case at.above():
+		return errAbove
+	case at.node.Equal(api.Root) && !empty:
+		return fs.ErrorCantPurge
+	}
+	if empty {
+		page, err := f.session.client.Storage.List(ctx, at.in, at.node, nil)
+		if err != nil {
+			return f.inFolder(dir, err)
+		}
+		if len(page.Nodes) > 0 {
+			return fserrors.NoRetryError(fs.ErrorDirectoryNotEmpty)
+		}
+	}
+	if at.node.Equal(api.Root) {
+		return errAbove // a workspace or share
+	}
+	if err = f.remove(ctx, at.in, at.node); err != nil {
+		return f.inFolder(dir, err)
+	}
+	f.folders.FlushDir(dir)
+	return nil
+}
+
+// remove moves a node to the trash, and deletes it there by the option hard_delete.
+func (f *Fs) remove(ctx context.Context, in api.Profile, id api.OpaqueID) error {
+	client := f.session.client.Storage
+	err := client.Delete(ctx, in, id)
+	if err == nil && f.opt.HardDelete {
+		err = client.Purge(ctx, in, id)
+	}
+	return failure(err)
+}
+
+// CleanUp finishes what interrupted moves and copies have left, and empties the trash of
+// the workspace or share, also of what others have deleted.
+func (f *Fs) CleanUp(ctx context.Context) error {
+	if err := f.writable(); err != nil {
+		return err
+	}
+	in, err := f.profile(ctx)
+	if err != nil {
+		return err
+	}
+	// A listing finishes them, and removes folders of copies, which are in the root.
+	if err = f.ListR(ctx, "", func(fs.DirEntries) error { return nil }); err != nil {
+		return err
+	}
+	for _, err := range f.pages(ctx, place{in: in, node: api.Root}) {
+		if err != nil {
+			return failure(err)
+		}
+	}
+	client := f.session.client.Storage
+	err = client.EmptyTrash(ctx, in)
+	if !errors.Is(err, api.ErrUnsupported) {
+		return failure(err)
+	}
+	var nodes []api.OpaqueID
+	for n, err := range client.All(ctx, in, api.Trash, nil) {
+		if err != nil {
+			return failure(err)
+		}
+		nodes = append(nodes, n.ID)
+	}
+	return failure(storage.Many(ctx, nodes, func(ctx context.Context, id api.OpaqueID) error {
+		return client.Purge(ctx, in, id)
+	}))
+}
