@@ -24,10 +24,10 @@ const (
 
 	shards       = 64 // each has a lease; a constant of the bucket
 	shardKind    = api.ProfileKind("shard")
-	accountSteps = 1024                  // searches, lists and waits for a rate limit at the same time, of all accounts
-	accountWidth = 4                     // the same of one account
-	startEvery   = 20 * time.Millisecond // between the starts of two accounts
-	findEvery    = time.Hour             // between two searches for the profiles of an account
+	accountSteps = 1024                 // searches, lists and waits for a rate limit at the same time, of all accounts
+	accountWidth = 4                    // the same of one account
+	startEvery   = 5 * time.Millisecond // between the starts of two accounts
+	findEvery    = time.Hour            // between two searches for the profiles of an account
 	resealEvery  = time.Hour
 	stopAtOnce   = 32 // accounts whose checkpoints are saved at the same time
 )
@@ -40,7 +40,7 @@ const (
 // [Accounts.Subject].
 //
 // Of one account, four searches at most are on their way, or wait for a rate limit, so that
-// no account delays others. Accounts that are added together begin one after the other, 50 a
+// no account delays others. Accounts that are added together begin one after the other, 200 a
 // second. When a credential is revoked or has expired, the account is in the state
 // [AccountNeedsSignIn]: no request is sent until it has a new one, and then it goes on from
 // its checkpoints. No sockets are opened.
@@ -351,6 +351,14 @@ func (r *accountReplica) wanted(a *accountRun) (*accountRecord, *shard) {
 		return nil, nil
 	}
 	return a.record, s
+}
+
+// isGone reports whether the account with that ID was removed from the directory.
+func (r *accountReplica) isGone(name, id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.accounts[name]
+	return a == nil || a.record == nil || a.record.ID != id
 }
 
 // forget removes an account that was removed from the directory, and reports whether it did.

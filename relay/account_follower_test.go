@@ -330,6 +330,29 @@ func TestAccountUsesTheSignInOfItsName(t *testing.T) {
 	p.waitForState(t, "acme", relay.AccountFollowing)
 }
 
+// Changes of the profiles while events arrive lose and repeat none.
+func TestAccountChangesWhileEventsArrive(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	c := p.customer("Acme")
+	second := p.AddWorkspace(seed.Workspace{Org: c.room.Org, Name: "Second"})
+	one := c.account("acme")
+	one.APIKey = api.Secret{}
+	both := one
+	both.Profiles = append([]api.Profile{api.Workspace(api.ID(second.ID))}, one.Profiles...)
+	p.log(c, 3000)
+	p.start(t, nil)
+	must(t, p.Add(t.Context(), c.account("acme")))
+	for i := 0; p.count(t, "acme") < 3000 && i < 1000; i++ {
+		must(t, p.Update(t.Context(), both))
+		must(t, p.Update(t.Context(), one))
+		must(t, p.Pause(t.Context(), "acme"))
+		must(t, p.Resume(t.Context(), "acme"))
+		time.Sleep(time.Duration(i) * time.Millisecond)
+	}
+	p.waitFor(t, "acme", 3000)
+}
+
 // Remove stops at once, and deletes what is kept of an account. One of the same name begins
 // anew.
 func TestRemovedAccountLeavesNothing(t *testing.T) {
@@ -378,17 +401,28 @@ func TestCutOffReplicaIsFencedFromANewAccount(t *testing.T) {
 	old := p.start(t, lease)
 	must(t, p.Add(ctx, c.account("acme")))
 	p.waitFor(t, "acme", 10)
-	before := p.stored(t, "acme")[0]
-	release := old.link.Hold() // what it sends arrives late
-	p.log(c, 5)
+	before, total := p.stored(t, "acme")[0], 10
+	var release func()
+	eventually(t, "events that are not sent", func() bool {
+		release = old.link.Hold() // what it sends arrives late
+		for range 50 {            // the log is searched all the time
+			p.log(c, 1)
+			total++
+			time.Sleep(10 * time.Millisecond)
+			if old.link.Holds("fastio.events.acme.workspace") {
+				return true
+			}
+		}
+		release() // a checkpoint was held before them
+		return false
+	})
 	must(t, p.Remove(ctx, "acme", &relay.RemoveOptions{Purge: true}))
 	must(t, p.Add(ctx, c.account("acme")))
 	p.start(t, lease)
-	p.waitFor(t, "acme", 15)
-	p.log(c, 5)
 	release()
+	p.waitFor(t, "acme", total)
 	time.Sleep(time.Second)
-	p.waitFor(t, "acme", 20)
+	p.waitFor(t, "acme", total)
 	life := before[:strings.LastIndex(before, "-workspace-")]
 	for _, id := range p.stored(t, "acme") {
 		if strings.HasPrefix(id, life) {

@@ -44,7 +44,8 @@ type refusal struct {
 // liveAccount is an account that is followed.
 type liveAccount struct {
 	*accountRun
-	record   *accountRecord
+	begun    *accountRecord // when it began: its ID and Credential stay the same
+	record   *accountRecord // now; of the task of the account
 	shard    *shard
 	client   *fastio.Client
 	followed map[api.Profile]*followed
@@ -86,9 +87,13 @@ func (a *accountRun) stop() {
 	a.stopLive()
 }
 
-// stopLive stops the profiles of the account, if it is followed. The caller holds a.mu.
+// stopLive stops the profiles of the account, if it is followed. Checkpoints of an account
+// that was removed are not saved. The caller holds a.mu.
 func (a *accountRun) stopLive() {
 	if a.live != nil {
+		if a.isGone(a.name, a.live.begun.ID) {
+			a.live.drop()
+		}
 		a.live.stopAll()
 		a.live = nil
 	}
@@ -171,7 +176,7 @@ func (a *accountRun) begin(ctx context.Context, record *accountRecord, s *shard)
 		return nil, err
 	}
 	return &liveAccount{
-		accountRun: a, record: record, shard: s, client: client,
+		accountRun: a, begun: record, record: record, shard: s, client: client,
 		followed: map[api.Profile]*followed{}, failures: map[api.Profile]failure{}, profiles: record.Profiles,
 	}, nil
 }
@@ -224,7 +229,7 @@ func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, e
 
 // is reports whether l is of this record and shard, so that it can go on.
 func (l *liveAccount) is(record *accountRecord, s *shard) bool {
-	return record != nil && l.shard == s && l.record.ID == record.ID && l.record.Credential == record.Credential
+	return record != nil && l.shard == s && l.begun.ID == record.ID && l.begun.Credential == record.Credential
 }
 
 // step starts and stops profiles, and returns when that is due again.
@@ -343,8 +348,15 @@ func (l *liveAccount) isRefusal(err error) bool {
 	if !errors.Is(err, api.ErrUnauthenticated) && !errors.Is(err, oauth.ErrSignInAgain) {
 		return false
 	}
-	l.refuse(l.record.Credential, err)
+	l.refuse(l.begun.Credential, err)
 	return true
+}
+
+// drop makes stopAll save no checkpoint.
+func (l *liveAccount) drop() {
+	for _, f := range l.followed {
+		f.lost(errLost)
+	}
 }
 
 // stopAll stops all profiles and saves their checkpoints.
@@ -386,7 +398,7 @@ func (l *liveAccount) follow(p api.Profile) *followed {
 	f.pub.alive, f.lost = context.WithCancelCause(held.alive)
 	f.pub.lost = func(err error) { f.lost(err); f.end(err); l.task.wake() }
 	f.pub.scope, f.pub.current = token(l.name)+".", f.isCurrent
-	f.pub.life = token(l.name) + "-" + l.record.ID[:min(len(l.record.ID), 8)] + "-"
+	f.pub.life = token(l.name) + "-" + l.begun.ID[:min(len(l.begun.ID), 8)] + "-"
 	f.pub.replica, f.pub.profile, f.pub.reads = l.shard.name, p, l.reads
 	f.pub.retry, f.pub.dead = f.retry, f.dead
 	err := f.start()
@@ -403,7 +415,7 @@ func (l *liveAccount) follow(p api.Profile) *followed {
 func (f *followed) start() (err error) {
 	o := f.Follow
 	o.Store = &sessionStore{CheckpointStore{
-		Bucket: f.kv, Epoch: f.pub.term, scope: token(f.name) + "." + f.record.ID + ".",
+		Bucket: f.kv, Epoch: f.pub.term, scope: token(f.name) + "." + f.begun.ID + ".",
 	}, f.pub, func() {}}
 	o.Name = f.key
 	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
@@ -462,7 +474,7 @@ func (f *followed) dead(ctx context.Context, err error) {
 
 // isCurrent returns errLost if the account was removed.
 func (f *followed) isCurrent(ctx context.Context) error {
-	return f.current(ctx, f.record)
+	return f.current(ctx, f.begun)
 }
 
 // stop ends the following, saves the checkpoint, and returns why it has ended.
