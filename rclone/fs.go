@@ -79,6 +79,9 @@ func newFs(ctx context.Context, name, root string, opt options, s *session) *Fs 
 		ReadMimeType:            true,
 		ChunkWriterDoesntSeek:   true,
 	}).Fill(ctx, f)
+	if strings.HasPrefix(root+"/", sharesName+"/") {
+		f.features.PublicLink = nil // only files of workspaces have links
+	}
 	return f
 }
 

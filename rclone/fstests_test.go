@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rclone/rclone/fs"
@@ -15,13 +16,25 @@ import (
 	fastio "github.com/fastio-go/fastio/rclone"
 )
 
-// TestBackend runs the tests that rclone has for every backend.
-func TestBackend(t *testing.T) {
+func TestBackendOfAWorkspace(t *testing.T) { //nolint:paralleltest // rclone has one configuration
+	testBackend(t, "design")
+}
+
+func TestBackendOfAShare(t *testing.T) { //nolint:paralleltest // as above
+	testBackend(t, "shares/portal")
+}
+
+// testBackend runs the tests that rclone has for every backend.
+func testBackend(t *testing.T, root string) {
+	t.Helper()
 	server := fastiotest.New(func(o *seed.Options) {
 		o.Uploads.Pace, o.Storage.IndexPace = -1, -1
 		o.Limits.Rules = []seed.Limit{}
 	})
-	server.AddWorkspace(seed.Workspace{Name: "Design", FolderName: "design"})
+	room := server.AddWorkspace(seed.Workspace{Name: "Design", FolderName: "design"})
+	server.AddShare(seed.Share{
+		Title: "Portal", CustomName: "portal", Type: "exchange", Creator: server.User().ID, Workspace: room.ID,
+	})
 	dir := t.TempDir()
 	t.Chdir(dir)
 	// The tests look for the scripts that start servers of other backends.
@@ -32,9 +45,9 @@ func TestBackend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const name = "TestFastio"
+	name := "Test" + strings.ReplaceAll(root, "/", "")
 	fstests.Run(t, &fstests.Opt{
-		RemoteName: name + ":design", NilObject: (*fastio.Object)(nil),
+		RemoteName: name + ":" + root, NilObject: (*fastio.Object)(nil),
 		ChunkedUpload: fstests.ChunkedUploadConfig{MinChunkSize: fs.Mebi},
 		ExtraConfig: []fstests.ExtraConfigItem{
 			{Name: name, Key: "type", Value: "fastio"},
