@@ -108,8 +108,26 @@ func (s *schedule) wakeAt(t *task, at time.Time, prompt bool) {
 	case taskNew, taskWaiting:
 		s.wait(t, at)
 		s.advance()
-	case taskReady, taskStopped:
+	case taskReady:
+		if prompt && t.kind == quiet {
+			t.leaveLane()
+			s.enterLane(t, woken)
+			s.advance()
+		}
+	case taskStopped:
 	}
+}
+
+// leaveLane removes a task that is ready from its lane. The caller holds the mutex.
+func (t *task) leaveLane() {
+	t.lane.ready[t.kind] = slices.DeleteFunc(t.lane.ready[t.kind], func(o *task) bool { return o == t })
+}
+
+// enterLane puts a task that is ready at the end of its lane. The caller holds s.mu.
+func (s *schedule) enterLane(t *task, kind int) {
+	t.state, t.kind = taskReady, kind
+	t.lane.ready[kind] = append(t.lane.ready[kind], t)
+	s.enter(t.lane)
 }
 
 // stop ends the task, and waits until it does not run.
@@ -121,7 +139,7 @@ func (t *task) stop() {
 	case taskWaiting:
 		heap.Remove(&t.waiting, t.index)
 	case taskReady:
-		t.lane.ready[t.kind] = slices.DeleteFunc(t.lane.ready[t.kind], func(o *task) bool { return o == t })
+		t.leaveLane()
 	case taskRuns:
 		t.ended = make(chan struct{})
 	case taskNew, taskStopped:
@@ -150,12 +168,11 @@ func (s *schedule) advance() {
 	now := time.Now()
 	for len(s.waiting) > 0 && !s.waiting[0].at.After(now) {
 		t, _ := heap.Pop(&s.waiting).(*task)
-		t.state, t.kind = taskReady, quiet
+		kind := quiet
 		if now.Before(t.prompt) {
-			t.kind = woken
+			kind = woken
 		}
-		t.lane.ready[t.kind] = append(t.lane.ready[t.kind], t)
-		s.enter(t.lane)
+		s.enterLane(t, kind)
 	}
 	for t := s.choose(); t != nil; t = s.choose() {
 		t.state, t.again = taskRuns, false

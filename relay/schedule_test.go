@@ -96,6 +96,30 @@ func TestScheduleKeepsRoomForOthers(t *testing.T) {
 	})
 }
 
+// A task that waits behind others of its lane at rest passes them when it is woken.
+func TestScheduleLetsWokenTasksPass(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, l := relay.NewSchedule(8), relay.NewLane(2)
+		release, ran := make(chan struct{}), false
+		stuck := relay.NewTask(s, l, func() time.Time { <-release; return time.Time{} })
+		stuck.StartAt(time.Now())
+		task := relay.NewTask(s, l, func() time.Time { ran = true; return time.Time{} })
+		task.StartAt(time.Now())
+		synctest.Wait()
+		if ran {
+			t.Fatal("the task does not wait for the other one")
+		}
+		task.Wake()
+		synctest.Wait()
+		if !ran {
+			t.Error("the task that was woken waits")
+		}
+		close(release)
+		stuck.Stop()
+	})
+}
+
 // A task that is woken while it runs is called again, and one that was stopped is not.
 func TestScheduleStopsTasks(t *testing.T) {
 	t.Parallel()
