@@ -185,7 +185,7 @@ func TestInspectorChangesFaultsAndClock(t *testing.T) {
 	p.click("#tree summary")
 	p.shows("#tree ul", script)
 	p.click("#tree ul summary")
-	p.shows("#tree details details", "plan.md")
+	p.shows("#tree ul > li > details", "plan.md")
 	p.looksGood("inspector-objects")
 	p.click("#reset")
 	p.eventually("the start", func() bool { return !strings.Contains(p.eval("$('tree').textContent"), script) })
