@@ -107,9 +107,11 @@ func (c *comparison) operation(read Read) *Operation {
 	}
 	compareLevels(calls, note)
 	comparePages(calls, note)
-	if other := c.other(read); other != "" && refusedAlways(calls) {
-		text := "moved or missing, or refused; the path is one of " + other + " too"
-		note(Difference{Kind: KindPath, Want: "an endpoint", Got: text})
+	if refusedAlways(calls) {
+		if other := c.other(read); other != "" {
+			text := "moved or missing, or refused; the path is one of " + other + " too"
+			note(Difference{Kind: KindPath, Want: "an endpoint", Got: text})
+		}
 	}
 	o.Names = assumedNames(row, calls)
 	c.settle(o, read, calls, found)
