@@ -1,9 +1,9 @@
 // Package rclone is a backend for rclone: the workspaces and shares of Fast.io.
 //
-//	import _ "github.com/fastio-go/fastio/rclone"
+//	remote, err := fs.NewFs(ctx, "fastio:analytical/design/plans")
 //
-// An import registers the type "fastio". The paths of a remote are
-// ORG/WORKSPACE/path and shares/NAME/path, and WORKSPACE/path with the option
+// An import of this package registers the type of remotes "fastio". The paths of a remote
+// are ORG/WORKSPACE/path and shares/NAME/path, and WORKSPACE/path with the option
 // org or in an account with one organization. Command rclone-fastio is an rclone
 // with this backend.
 package rclone

@@ -39,8 +39,13 @@ func Compare(exchanges []Exchange, writes ...Write) *Report {
 
 // withWrites returns the endpoints of both lists, each once.
 func withWrites(reads []Read, writes []Write) []Read {
+	listed := map[string]bool{}
+	for _, r := range reads {
+		listed[r.Key()] = true
+	}
 	for _, w := range writes {
-		if !slices.ContainsFunc(reads, func(r Read) bool { return r.Key() == w.Key() }) {
+		if key := w.Key(); !listed[key] {
+			listed[key] = true
 			reads = append(reads, w.Read)
 		}
 	}

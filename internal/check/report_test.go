@@ -281,11 +281,7 @@ func TestReportDoesNotDependOnFailuresThatPass(t *testing.T) {
 	t.Parallel()
 	text := func(exchanges []check.Exchange) string { return outputs(t, check.Compare(exchanges))["report.json"] }
 	want := text(recorded(t))
-	runs := 9
-	if testing.Short() {
-		runs = 1
-	}
-	for range runs {
+	for range table.Rounds(4, 9) {
 		if diff := cmp.Diff(want, text(recorded(t))); diff != "" {
 			t.Fatalf("two runs differ (-first +other):\n%s", diff)
 		}
