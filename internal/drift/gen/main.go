@@ -38,7 +38,7 @@ func generate() error {
 	}
 	values := map[string][]string{} // by the name of the type
 	for _, name := range dirs {
-		if strings.HasSuffix(name, "_test.go") {
+		if strings.HasSuffix(name, "_test.go") || ofOtherModule(name) {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
@@ -54,6 +54,12 @@ func generate() error {
 		return err
 	}
 	return os.WriteFile(output, formatted, 0o644) //nolint:gosec // source code
+}
+
+// ofOtherModule reports whether the directory of a file is that of another module.
+func ofOtherModule(name string) bool {
+	_, err := os.Stat(filepath.Join(filepath.Dir(name), "go.mod"))
+	return err == nil
 }
 
 // addConstants adds the constants of a file that have a named type, and whose
