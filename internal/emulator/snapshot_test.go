@@ -137,6 +137,7 @@ var other = regexp.MustCompile(`^(listener?|later|within) `)
 
 func TestRestoredServerAnswersAsBefore(t *testing.T) { //nolint:tparallel // the calls are counted after the subtests
 	t.Parallel()
+	table.Large(t)
 	files, err := filepath.Glob("testdata/scripts/*.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -166,8 +167,8 @@ func TestRestoredServerAnswersAsBefore(t *testing.T) { //nolint:tparallel // the
 			}
 		}
 	})
-	if n, want := calls.Load(), table.Rounds[int64](1000, 1000); n < want {
-		t.Errorf("compared %d calls, want %d", n, want)
+	if n := calls.Load(); n < 1000 {
+		t.Errorf("compared %d calls, want 1000", n)
 	}
 }
 
