@@ -82,7 +82,7 @@ func (c *Config) issuers(ctx context.Context, base transport.Base, pipeline *tra
 	r, err := New(pipeline).ProtectedResource(bounded)
 	switch {
 	case ctx.Err() != nil:
-		return nil, err
+		return nil, ctx.Err()
 	case err != nil: // the document is optional
 		return []string{origin}, nil
 	}
