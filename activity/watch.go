@@ -176,10 +176,10 @@ func (w *watch) poll(ctx context.Context) (*Report, error) {
 	return w.s.PollProfile(ctx, w.profile, o, w.opts...)
 }
 
-// sweeps reports whether the next poll must start before the cursor, for
-// changes that became visible late. That is so at intervals, until one has
-// started a whole Overlap after the cursor has last moved: no change from
-// before the cursor can be late any more.
+// sweeps reports whether the next poll is a sweep, and notes that. A sweep starts
+// before the cursor, for changes that became visible late. One is due at each interval
+// of Sweep. After a sweep that is a whole Overlap later than the last move of the cursor,
+// no change from before the cursor can be late, and sweeps stop until the cursor moves.
 func (w *watch) sweeps() bool {
 	if w.o.Overlap == 0 || w.cursor == w.settled || time.Since(w.swept) < w.o.Sweep {
 		return false
@@ -253,9 +253,9 @@ func (w *watch) take(r *Report, held time.Duration) {
 // which is in whole seconds.
 const cursorSlack = 5 * time.Second
 
-// first returns the start of a watch: the cursor of the response, the server's
-// date, whose format is not documented, or the Date header less a second, as
-// that is rounded.
+// first returns the start of a watch, the first of these that is usable: the cursor of
+// the response, if it holds a time; the server's date, whose format is not documented, so
+// that it must not be in the future; the Date header less a second, as it has whole seconds.
 func (w *watch) first(cursor, date Cursor) Cursor {
 	if cursor.Time().IsZero() {
 		cursor = ""

@@ -67,8 +67,9 @@ func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *tr
 
 const resourceTime = 10 * time.Second // timeout of a document that is not required
 
-// issuers returns the candidate issuers, in order. The platform is asked first,
-// because it may itself be the issuer that the caller expects.
+// issuers returns the issuers to ask for metadata, in order. The platform is first, also
+// if Issuer is another, because its metadata may name that issuer. Without Issuer, they
+// come from the metadata of the resource, of whose servers the first is preferred.
 func (c *Config) issuers(ctx context.Context, base transport.Base, pipeline *transport.Client) ([]string, error) {
 	origin := base.Origin()
 	if c.Issuer != "" {

@@ -264,7 +264,8 @@ func (h *holding) renewOnce() {
 	h.again(func() *time.Timer { return h.renewal }, pause)
 }
 
-// expire is called when the lease would expire by the local clock without a renewal.
+// expire ends the holding if its lease has expired by the local clock. If a renewal has
+// moved the deadline, it sets the timer again.
 func (h *holding) expire() {
 	if !h.valid() {
 		h.lose()

@@ -241,7 +241,8 @@ func (o *DownloadOptions) version(n *Node) api.OpaqueID { return cmp.Or(o.Versio
 
 // source returns the source for a download of one version of a node. For the
 // whole current version it has the size and hash of the node, so that the
-// content can be checked.
+// content can be checked. Only a partial file of a known version can be continued, so
+// only that has an ID.
 func (s *Service) source(
 	op string, in api.Profile, n *Node, o DownloadOptions, opts []api.CallOption,
 ) *download.Source {

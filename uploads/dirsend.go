@@ -257,8 +257,9 @@ func (d *dir) look(ctx context.Context, id api.OpaqueID, u *Upload, e *entry) (e
 
 const resendFailed = true // in batch: files that fail are sent once more
 
-// batch sends small files in one call. With again, those that fail are sent
-// once more.
+// batch sends small files in one call. With again, those that fail are sent once more.
+// Files of which the outcome is unknown, because the response was lost or has no result of
+// them, may have been stored: find looks for them, and err is what they fail with otherwise.
 func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
 	entries, result, err := d.sendBatch(ctx, entries)
 	switch {

@@ -252,7 +252,9 @@ func (f *file) saved(ctx context.Context) (Session, error) {
 	return from, nil
 }
 
-// save saves the session of an upload that has begun.
+// save records the session of an upload that has begun: in the store of the caller, if it
+// keeps sessions, and by OnSession. An upload without a target cannot be continued, so
+// OnSession does not get it.
 func (f *file) save(ctx context.Context) error {
 	f.claim(f.ID)
 	f.Modified = f.modified

@@ -303,7 +303,8 @@ func (s *Server) export(contents map[string]graph.Content) (*seed.File, error) {
 }
 
 // exportContent makes the content of a version a text if it is short, and otherwise a
-// file. One that follows from the version stays out.
+// file. Content that the emulator makes from the size and number of the version is left
+// out. A Blob knows its hash already.
 func exportContent(v *seed.Version, contents map[string]graph.Content) error {
 	if v.Content == "" && v.Source == nil {
 		return nil

@@ -216,7 +216,8 @@ func (s *sources) apply(dir string, m mutant) (string, error) {
 	return file, os.WriteFile(file, overlay, 0o600)
 }
 
-// change returns the replacement of a name by m, "" if unchanged.
+// change returns the replacement of a name by m, "" if unchanged. A mutant is
+// {"tag", file, field, text}, {"path", row} or {"field", directory, text}.
 func (s *sources) change(m mutant, dir string, n name) string {
 	switch {
 	case m[0] == "tag" && n.field == m[2] && n.text == m[3]: // in any file

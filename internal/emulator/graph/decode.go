@@ -144,8 +144,8 @@ func (d *decoder) null() bool {
 	return true
 }
 
-// literal reads a number, up to a comma or the end of a list. One of 32 bytes is cut,
-// and no number.
+// literal reads a number, up to a comma or the end of a list. It reads at most 32 bytes,
+// which is more than any number has; what follows is then an error of the caller.
 func (d *decoder) literal() string {
 	var b []byte
 	for {

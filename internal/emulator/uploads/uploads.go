@@ -414,8 +414,9 @@ func (h *Handlers) uploadDetails(u *upload) wire.Object {
 	return wire.Object{{"session", h.session(u)}}
 }
 
-// session renders the status of an upload. That to a File Share has no more; others
-// have the sizes of their chunks by number, and both CRCs if they differ.
+// session renders an upload. An upload to a File Share has only its ID and status; others
+// have the sizes of their chunks by number, none as an empty list, and both CRCs after a
+// failed check of the content, which alone sets computed.
 func (h *Handlers) session(u *upload) wire.Object {
 	chunks := wire.Object{}
 	for _, order := range u.orders() {
