@@ -79,11 +79,11 @@ func (r *report) add(name string) error {
 	}
 	n := bytes.Count(content, []byte("\n"))
 	switch {
+	case name == "internal/facts/endpoints.tsv":
+		r.rows = n - 1
+		return nil
 	case strings.HasPrefix(name, "testdata/") || strings.Contains(name, "/testdata/"):
 		r.lines["testdata"] += n
-		if name == "internal/facts/endpoints.tsv" || strings.HasSuffix(name, "/endpoints.tsv") {
-			r.rows += n - 1
-		}
 		return nil
 	case path.Ext(name) != ".go":
 		return nil
