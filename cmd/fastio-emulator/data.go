@@ -75,28 +75,29 @@ func (f *folder) save(s *emulator.Server) error {
 	return replaceFile(f.file(), func(w io.Writer) error { return s.Snapshot(w) })
 }
 
-// replaceFile replaces a file durably by what write writes. No other process may do so.
-func replaceFile(name string, write func(w io.Writer) error) (err error) {
-	out, err := os.OpenFile(name+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // the user names the file
+// replaceFile replaces a file atomically and durably by what write writes.
+func replaceFile(name string, write func(w io.Writer) error) error {
+	dir, err := os.OpenRoot(filepath.Dir(name))
 	if err != nil {
 		return err
 	}
-	buffered := bufio.NewWriterSize(out, 1<<20)
-	err = write(buffered)
+	defer func() { _ = dir.Close() }()
+	p, err := durable.OpenPartial(dir, filepath.Base(name), "")
+	if err != nil {
+		return err
+	}
+	buffered := bufio.NewWriterSize(p, 1<<20)
+	err = p.Restart() // a killed process may have left a part
+	if err == nil {
+		err = write(buffered)
+	}
 	if err == nil {
 		err = buffered.Flush()
 	}
-	if err == nil {
-		err = out.Sync()
-	}
-	err = errors.Join(err, out.Close())
-	if err == nil {
-		err = os.Rename(name+".tmp", name)
-	}
 	if err != nil {
-		return errors.Join(err, os.Remove(name+".tmp"))
+		return errors.Join(err, p.Remove())
 	}
-	return durable.SyncDir(filepath.Dir(name))
+	return p.Commit()
 }
 
 // keep saves the world when it has changed, at most every 10 seconds, until ctx is done,

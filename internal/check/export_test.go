@@ -9,6 +9,9 @@ import (
 // WriteJournal makes an object one of the run.
 func WriteJournal(j *Journal, kind, id string) error { return j.write(kind, id) }
 
+// OpenJournal opens a journal of a run that has ended.
+func OpenJournal(path string) (*Journal, error) { return openJournal(path) }
+
 // SentNames returns the names of the query parameters and top members of the body of a
 // request.
 func SentNames(r *http.Request) (names []string, err error) {

@@ -462,3 +462,33 @@ func eachReplaced(text, old, with string) []string {
 		at += i + len(old)
 	}
 }
+
+// A journal that is opened again goes on behind its whole lines.
+func TestJournalGoesOn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	j, err := check.NewJournal(dir, "https://api.fast.io", "3000000000000000001")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, j.Marker+".journal")
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(slices.Clip(before), "share 5000"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j, err = check.OpenJournal(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = errors.Join(check.WriteJournal(j, "workspace", "4000000000000000001"), j.Close())
+	after, readErr := os.ReadFile(path)
+	if want := string(before) + "workspace 4000000000000000001\n"; errors.Join(err, readErr) != nil || string(after) != want {
+		t.Errorf("%v, the journal has\n%s, want\n%s", errors.Join(err, readErr), after, want)
+	}
+}

@@ -1,11 +1,11 @@
 package check
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -96,23 +96,30 @@ func openJournal(path string) (*Journal, error) {
 		Marker: strings.TrimSuffix(filepath.Base(path), journalSuffix), file: file, path: path,
 		owned: kindsOfIDs{}, seen: kindsOfIDs{},
 	}
-	content, err := os.ReadFile(path) //nolint:gosec // the directory is a flag
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
+	if err := j.read(); err != nil {
+		return nil, errors.Join(fmt.Errorf("the journal: %w", err), file.Close())
 	}
-	j.read(content)
 	return j, nil
 }
 
-// read adds the objects of a file. Its last line may be torn: what it would have
-// named was never used.
-func (j *Journal) read(content []byte) {
+// read adds the objects of the file, and removes a torn last line: what it would have
+// named was never used. The next object is written behind the others.
+func (j *Journal) read() error {
+	content, err := io.ReadAll(j.file)
+	if err != nil {
+		return err
+	}
 	whole := content[:bytes.LastIndexByte(content, '\n')+1]
-	for lines := bufio.NewScanner(bytes.NewReader(whole)); lines.Scan(); {
-		if kind, id, ok := strings.Cut(lines.Text(), " "); ok {
+	for line := range strings.Lines(string(whole)) {
+		if kind, id, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " "); ok {
 			j.owned.add(kind, id)
 		}
 	}
+	if err := j.file.Truncate(int64(len(whole))); err != nil {
+		return err
+	}
+	_, err = j.file.Seek(int64(len(whole)), io.SeekStart)
+	return err
 }
 
 // journals returns the paths of the journals of a directory.
