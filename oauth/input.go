@@ -42,7 +42,7 @@ func unreserved(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._~", r)
 }
 
-// checkChallenge returns an error for a PKCE challenge that is no SHA-256 sum
+// checkChallenge returns an error for a PKCE challenge that is not a SHA-256 sum
 // in base64url.
 func checkChallenge(args input.Args, c string) error {
 	other := func(r rune) bool { return !unreserved(r) || r == '.' || r == '~' }
@@ -96,7 +96,7 @@ func checkResource(args input.Args, resource string) error {
 	return nil
 }
 
-// checkIssuer returns an error for an issuer that is no URL, or has a query or
+// checkIssuer returns an error for an issuer that is not a URL, or has a query or
 // fragment; "" is allowed.
 func checkIssuer(args input.Args, issuer string) error {
 	if issuer == "" {
@@ -120,7 +120,7 @@ func checkRedirectPath(args input.Args, path string) error {
 	return nil
 }
 
-// checkRedirectPort returns an error for a number that is no port; 0 means any
+// checkRedirectPort returns an error for a number that is not a port; 0 means any
 // port.
 func checkRedirectPort(args input.Args, port int) error {
 	if port < 0 || port > 0xffff {

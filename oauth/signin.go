@@ -225,8 +225,8 @@ func (f *TwoFactor) Disable(ctx context.Context, code api.Secret, opts ...api.Ca
 	return call.Do(ctx, f.c, endpoint.OAuthTwoFactorDisable(plain), opts)
 }
 
-// plainCode returns a one-time code without the blanks in it, or an error if it
-// is no code.
+// plainCode returns a one-time code without the blanks in it, or an error if the
+// rest is not one.
 func plainCode(args input.Args, code api.Secret) (string, error) {
 	plain := strings.Join(strings.Fields(code.Reveal()), "")
 	if plain == "" {

@@ -244,7 +244,7 @@ func TestCleanAsksAndKeeps(t *testing.T) {
 	})
 }
 
-// The journal of a run that has not ended is left alone.
+// Clean does not change the journal of a running program.
 func TestCleanLeavesRunningRunsAlone(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -55,7 +55,7 @@ func (g *Group) finish(w *caller, c Call, err error) {
 
 // endLongWait ends a wait with an error if the call cannot start before its deadline,
 // or if the server requires a longer wait than the caller allows (maxWait). It reports
-// whether it did. That a slot is busy, so that its end is not known, is no reason.
+// whether it did. While a call holds the slot, only the wait that the server requires counts.
 func (g *Group) endLongWait(w *caller, o opening, now time.Time) bool {
 	if !o.at.Before(busy) { // a slot whose end is not known
 		o.at = o.ordered

@@ -155,7 +155,7 @@ func complete(enc *jsontext.Encoder) {
 }
 
 // value copies the next JSON value with its secrets masked. InError is true
-// inside of an error object, where a code is no secret.
+// inside of an error object, where a code is shown.
 func (w *Words) value(dec *jsontext.Decoder, enc *jsontext.Encoder, inError bool) error {
 	kind, err := w.token(dec, enc)
 	if err != nil || kind != '{' && kind != '[' {
@@ -193,7 +193,7 @@ func (w *Words) token(dec *jsontext.Decoder, enc *jsontext.Encoder) (jsontext.Ki
 }
 
 // member copies one member of an object, with its value masked if its name is
-// that of a secret. A numeric code inside of an error is no secret.
+// that of a secret. A numeric code inside of an error is shown.
 func (w *Words) member(dec *jsontext.Decoder, enc *jsontext.Encoder, inError bool) error {
 	name, err := dec.ReadToken()
 	if err != nil {

@@ -96,7 +96,7 @@ func (w *Words) AddJSON(content []byte) {
 }
 
 // addJSON adds the values of all members of a JSON text whose name is that of a
-// secret. A text that is no JSON has none.
+// secret. Text that is not JSON adds nothing.
 func (w *Words) addJSON(content []byte, secret func(name string) bool) {
 	var v any
 	if json.Unmarshal(content, &v) == nil {

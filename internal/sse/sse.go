@@ -192,7 +192,7 @@ func (r *Reader) field(line []byte) {
 }
 
 // named returns the value of a line, and false if the line is not the field of that
-// name. One blank behind the colon is no part of the value.
+// name. One blank after the colon does not belong to the value.
 func named(line []byte, name string) (value []byte, ok bool) {
 	if len(line) < len(name) || string(line[:len(name)]) != name {
 		return nil, false

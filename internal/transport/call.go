@@ -666,7 +666,7 @@ func (x *exchange) reconnect() bool {
 }
 
 // refresh replaces a token that the response proves invalid, once per call. It returns
-// false if there is no other token, or the body cannot be opened again.
+// false if it cannot get another token, or cannot open the body again.
 func (x *exchange) refresh(ctx context.Context) bool {
 	source, ok := x.client.cfg.Tokens.(api.Refresher)
 	if !ok || x.refreshed || x.token.AccessToken.IsZero() {

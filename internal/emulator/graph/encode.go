@@ -19,7 +19,7 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/blob"
 )
 
-// TextMost is the longest text, in bytes, that is no content.
+// TextMost is the most bytes of a text in the state; a longer one is a content, in a file.
 const TextMost = 1 << 10
 
 // Encode writes the values behind pointers. It returns the contents by name, which is
@@ -196,7 +196,7 @@ func Name(c Content) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// IsShort reports whether a text is written as such, and is no content.
+// IsShort reports whether a text is written into the state, and not as a content.
 func IsShort(text string) bool { return len(text) <= TextMost && utf8.ValidString(text) }
 
 // items writes a slice or an array.
