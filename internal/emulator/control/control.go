@@ -103,6 +103,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, err)
 		return
 	}
+	// A script in a file of the world would have the origin of the control API. Sign-in
+	// pages have a policy of their own.
+	w.Header().Set("Content-Security-Policy", "sandbox")
 	s.ServeHTTP(w, r)
 }
 

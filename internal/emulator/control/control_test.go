@@ -623,3 +623,26 @@ func TestStreamResumes(t *testing.T) {
 		}
 	})
 }
+
+// A browser that opens a file of a world gives its scripts no origin, so that they cannot use
+// the control API.
+func TestScriptsOfFilesHaveNoOrigin(t *testing.T) {
+	t.Parallel()
+	c := newScene(control.Options{})
+	file := c.server.AddNode(seed.Node{Profile: c.room, Name: "a.html", Content: "<script></script>"})
+	for path, sandboxed := range map[string]bool{
+		"/api/current/workspace/" + c.room + "/storage/" + file.ID + "/read/": true,
+		"/api/current/ping/": true,
+		"/_emulator/":        false,
+		"/connect/device":    false,
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, host+path, http.NoBody)
+		r.Header.Set("Authorization", "Bearer "+c.key)
+		w := httptest.NewRecorder()
+		c.ServeHTTP(w, r)
+		policy := w.Header().Get("Content-Security-Policy")
+		if w.Code != http.StatusOK || policy == "" || (policy == "sandbox") != sandboxed {
+			t.Errorf("%s: status %d with the policy %q", path, w.Code, policy)
+		}
+	}
+}
