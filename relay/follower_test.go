@@ -282,7 +282,7 @@ func TestFollowerReadsManyIDsOverASlowConnection(t *testing.T) {
 		}
 	}
 	<-js.PublishAsyncComplete()
-	f.link.delay.Store(int64(900 * time.Millisecond))
+	f.link.delay.Store(int64(1500 * time.Millisecond))
 	p.add(p.profiles[0], 1)
 	eventually(t, "an event", func() bool { return count(t, js) == 401 })
 	f.link.delay.Store(0)

@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func startServer(tb testing.TB) *server.Server {
 // link is a connection to a server that a test can cut and delay.
 type link struct {
 	ns    *server.Server
-	delay atomic.Int64 // of each write, in nanoseconds
+	delay atomic.Int64 // from a write to its arrival, in nanoseconds
 
 	mu    sync.Mutex
 	cut   bool
@@ -65,7 +66,8 @@ func (l *link) InProcessConn() (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn := &linkConn{Conn: c, l: l}
+	conn := &linkConn{Conn: c, l: l, arrived: make(chan struct{})}
+	close(conn.arrived)
 	l.conns = append(l.conns, conn)
 	return conn, nil
 }
@@ -116,12 +118,23 @@ func (l *link) HoldsMatch(pattern string) bool {
 
 type linkConn struct {
 	net.Conn
-	l    *link
-	held []byte
+	l       *link
+	held    []byte
+	arrived chan struct{} // closed when the last delayed write has arrived
 }
 
 func (c *linkConn) Write(b []byte) (int, error) {
-	time.Sleep(time.Duration(c.l.delay.Load()))
+	if delay := c.l.delay.Load(); delay > 0 {
+		before, done, data := c.arrived, make(chan struct{}), bytes.Clone(b)
+		c.arrived = done
+		time.AfterFunc(time.Duration(delay), func() {
+			defer close(done)
+			<-before
+			c.Conn.Write(data)
+		})
+		return len(b), nil
+	}
+	<-c.arrived
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
 	if c.l.hold {
