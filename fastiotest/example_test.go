@@ -147,9 +147,9 @@ func (noTest) Helper()        {}
 func (noTest) Cleanup(func()) {}
 
 // What takes time on the platform happens at once when its clock is advanced.
-func ExampleServer_Advance() {
+func ExampleClock_Advance() {
 	s := fastiotest.New()
-	s.Freeze(time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC))
+	s.Clock.Freeze(time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC))
 	design := s.AddWorkspace(seed.Workspace{Name: "Design"})
 	plan := s.AddNode(seed.Node{Profile: design.ID, Name: "plan.md", Content: "Two looms.", AIState: "pending"})
 	client, err := fastio.New(s.ClientOptions()...)
@@ -164,11 +164,11 @@ func ExampleServer_Advance() {
 			fmt.Println(err)
 			return
 		}
-		now, _ := s.Clock()
+		now := s.Clock.Now()
 		fmt.Println(now.Format(time.TimeOnly), node.AI.State)
-		s.Advance(4 * time.Second)
+		s.Clock.Advance(4 * time.Second)
 	}
-	s.Unfreeze()
+	s.Clock.Unfreeze()
 	// Output:
 	// 12:00:00 pending
 	// 12:00:04 ready

@@ -26,7 +26,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/fastiotest/seed"
@@ -41,6 +40,9 @@ type Server struct {
 	user     seed.User
 	org      seed.Org
 	token    string
+
+	Clock   Clock   // the time of the platform
+	SignIns SignIns // the decisions of its users on applications
 }
 
 var _ interface {
@@ -61,6 +63,8 @@ func New(change ...func(o *seed.Options)) *Server {
 	s.user = s.AddUser(seed.User{FirstName: "Ada", LastName: "Lovelace", Email: "ada@example.test"})
 	s.org = s.AddOrg(seed.Org{Domain: "analytical", Name: "Analytical Engines", Owner: s.user.ID})
 	s.token = s.AddKey(seed.Key{User: s.user.ID, Memo: "default"}).Token
+	s.Clock = Clock{s.platform}
+	s.SignIns = SignIns{s.platform, s.user.ID}
 	if err := s.platform.MarkStart(); err != nil {
 		panic(err) // a new state can be saved
 	}
@@ -228,42 +232,6 @@ func (s *Server) Mails(to string) []seed.Mail { return s.platform.Mails(to) }
 // fields filled in.
 func (s *Server) AddOAuthClient(c seed.OAuthClient) seed.OAuthClient { return s.platform.AddClient(c) }
 
-// SignIns returns the logins and devices that wait for [Server.Approve] or [Server.Deny],
-// the oldest first.
-func (s *Server) SignIns() []seed.SignIn { return s.platform.SignIns() }
-
-// Approve grants an application access, instead of a user at loginURL. A request to
-// the Redirect completes the login, as a browser would. It is an error if no such
-// login is pending, or if d exceeds the requested access.
-func (s *Server) Approve(loginURL string, d seed.Decision) (seed.Outcome, error) {
-	d.User = cmp.Or(d.User, s.user.ID)
-	return s.platform.Decide(loginURL, d)
-}
-
-// OpenBrowser is the OpenBrowser of an oauth.Config in a test: it plays the first user of
-// the Server, who grants everything requested, and the browser, which is then redirected
-// to the application.
-func (s *Server) OpenBrowser(ctx context.Context, loginURL string) error {
-	outcome, err := s.Approve(loginURL, seed.Decision{})
-	if err != nil {
-		return err
-	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, outcome.Redirect, http.NoBody)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		return err
-	}
-	return resp.Body.Close()
-}
-
-// Deny denies an application access, instead of a user at loginURL.
-func (s *Server) Deny(loginURL string) (seed.Outcome, error) {
-	return s.Approve(loginURL, seed.Decision{Deny: true})
-}
-
 // AddKey adds a key and returns it with empty fields filled in.
 func (s *Server) AddKey(k seed.Key) seed.Key { return s.platform.AddKey(k) }
 
@@ -380,22 +348,6 @@ func (s *Server) WaitRequest(ctx context.Context, matches func(r seed.Request) b
 
 // Refusals returns the number of 429 responses of the rate limits.
 func (s *Server) Refusals() int { return s.platform.Refusals() }
-
-// Clock returns the time of the platform, and whether it is frozen.
-func (s *Server) Clock() (now time.Time, frozen bool) { return s.platform.Clock() }
-
-// Freeze sets the clock and stops it; the zero time means now. What is due until then
-// happens. The clock may be set back.
-func (s *Server) Freeze(at time.Time) { s.platform.Freeze(at) }
-
-// Unfreeze lets the clock go on from where it is.
-func (s *Server) Unfreeze() { s.platform.Unfreeze() }
-
-// Advance moves the clock forward, whether it is frozen or not: indexing, uploads,
-// turns of the agent and expiries happen in the order of time, each at its own time,
-// and held polls, and sockets whose token expires, end. It does nothing if d is not
-// positive.
-func (s *Server) Advance(d time.Duration) { s.platform.Advance(d) }
 
 // Snapshot writes the state as a zip file: the objects, sessions, tokens, rate windows,
 // jobs and faults, and the clock, but not the recorded requests. Its seed.json, beside the

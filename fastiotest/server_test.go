@@ -204,7 +204,7 @@ func TestApprove(t *testing.T) {
 		"user:*:rwa userdetails:*:rw": {AccountSettings: true},
 		org:                           {Scopes: []string{org}},
 	} {
-		outcome, err := s.Approve(begin(), decision)
+		outcome, err := s.SignIns.Approve(begin(), decision)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,11 +223,11 @@ func TestApprove(t *testing.T) {
 		}
 	}
 	denied := begin()
-	outcome, err := s.Deny(denied)
+	outcome, err := s.SignIns.Deny(denied)
 	if !strings.HasPrefix(outcome.Redirect, back+"?error=access_denied") || err != nil {
 		t.Errorf("a denial leads to %+v, %v", outcome, err)
 	}
-	if _, err := s.Approve(denied, seed.Decision{}); err == nil {
+	if _, err := s.SignIns.Approve(denied, seed.Decision{}); err == nil {
 		t.Error("a login that was denied can be approved")
 	}
 }

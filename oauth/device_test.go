@@ -47,7 +47,7 @@ func (s *deviceScene) shows(show func(ctx context.Context, d oauth.DeviceCode) e
 
 func (s *deviceScene) decides(with seed.Decision) {
 	s.shows(func(_ context.Context, d oauth.DeviceCode) error {
-		time.AfterFunc(12*time.Second, func() { _, _ = s.Approve(d.VerificationURIComplete, with) })
+		time.AfterFunc(12*time.Second, func() { _, _ = s.SignIns.Approve(d.VerificationURIComplete, with) })
 		return nil
 	})
 }

@@ -34,7 +34,7 @@ func ExampleLoginIfNeeded() {
 	config.Store = oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(dir, "key"))}
 	config.OpenBrowser = func(ctx context.Context, address string) error {
 		fmt.Println("the browser opens")
-		return platform.OpenBrowser(ctx, address)
+		return platform.SignIns.OpenBrowser(ctx, address)
 	}
 	for run := range 2 {
 		me, err := whoAmI(ctx, config)

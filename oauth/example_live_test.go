@@ -36,7 +36,7 @@ func Example_live() {
 	defer cancel()
 	in := api.Workspace(api.ID(room.ID))
 	config := oauth.Config{
-		BaseURL: server.URL, ClientName: "Acme Watch", OpenBrowser: platform.OpenBrowser,
+		BaseURL: server.URL, ClientName: "Acme Watch", OpenBrowser: platform.SignIns.OpenBrowser,
 		Store: oauth.FileStore{Path: filepath.Join(dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(dir, "key"))},
 	}
 	source, _, err := oauth.LoginIfNeeded(ctx, config)

@@ -61,7 +61,7 @@ func Example() {
 // visit approves of a login in the name of the platform's user and returns what
 // comes back to the application.
 func visit(platform *fastiotest.Server, loginURL string) url.Values {
-	outcome, err := platform.Approve(loginURL, seed.Decision{})
+	outcome, err := platform.SignIns.Approve(loginURL, seed.Decision{})
 	if err != nil {
 		return url.Values{"error": {err.Error()}}
 	}

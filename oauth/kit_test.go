@@ -102,7 +102,7 @@ func (s *scene) answer(r *http.Request) (*http.Response, error) {
 
 func (s *scene) decide(r *http.Request) *http.Response {
 	s.visited = r.URL.String()
-	outcome, err := s.Approve(s.visited, seed.Decision{})
+	outcome, err := s.SignIns.Approve(s.visited, seed.Decision{})
 	if err != nil || outcome.Redirect == "" {
 		return response(r, http.StatusOK, outcome.Code)
 	}

@@ -253,7 +253,7 @@ func TestDenial(t *testing.T) {
 		"at another device": func(s *scene) {
 			s.config.OpenMode = oauth.OpenModeNone
 			s.config.ShowDeviceCode = func(_ context.Context, d oauth.DeviceCode) error {
-				_, err := s.Approve(d.VerificationURIComplete, seed.Decision{Deny: true})
+				_, err := s.SignIns.Approve(d.VerificationURIComplete, seed.Decision{Deny: true})
 				return err
 			}
 		},

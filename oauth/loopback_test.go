@@ -373,7 +373,7 @@ func TestHostileRequestsInParallel(t *testing.T) {
 		t.Fatalf("%d of the requests were answered; the sign-in has ended %d times", n, len(done))
 	}
 
-	outcome, err := s.Approve(address, seed.Decision{})
+	outcome, err := s.SignIns.Approve(address, seed.Decision{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -614,7 +614,7 @@ func TestRedirectPort(t *testing.T) { //nolint:paralleltest // another test coul
 	c := oauth.Config{
 		BaseURL: origin, Store: new(oauth.MemoryStore), HTTPClient: &http.Client{Transport: s},
 		RedirectPort: blocker.Addr().(*net.TCPAddr).Port,
-		OpenBrowser:  s.OpenBrowser,
+		OpenBrowser:  s.SignIns.OpenBrowser,
 	}
 	_, err = oauth.Login(t.Context(), c)
 	busy, ok := errors.AsType[*oauth.PortError](err)

@@ -80,7 +80,7 @@ func signIn(t *testing.T, p *platform) *configuration {
 	out := c.answer(t, "browser", "false")
 	_, help, _ := strings.Cut(out.Option.Help, "http")
 	address, _, _ := strings.Cut("http"+help, "\n")
-	outcome, err := p.Approve(address, seed.Decision{})
+	outcome, err := p.SignIns.Approve(address, seed.Decision{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -122,7 +122,7 @@ func signInAt(t *testing.T, p *fastiotest.Server) (oauth.Config, *oauth.Token, f
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcome, err := p.Approve(consent.LoginURL, seed.Decision{})
+	outcome, err := p.SignIns.Approve(consent.LoginURL, seed.Decision{})
 	if err != nil {
 		t.Fatal(err)
 	}

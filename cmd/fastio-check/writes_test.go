@@ -296,7 +296,7 @@ func TestLoginSignsOut(t *testing.T) {
 	before := sessions()
 	seen := 0
 	p, out := newProgram(http.DefaultTransport, map[string]string{"FASTIO_BASE_URL": address}, "")
-	p.openBrowser = s.OpenBrowser
+	p.openBrowser = s.SignIns.OpenBrowser
 	p.network = network(func(r *http.Request) (*http.Response, error) {
 		if strings.HasSuffix(r.URL.Path, "/workspaces/all/") {
 			seen = sessions() - before

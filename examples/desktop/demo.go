@@ -33,7 +33,7 @@ func (p *program) demonstrate(ctx context.Context, config oauth.Config) error {
 	fmt.Fprint(p.out, "The demo plays the browser too, and deletes what it has saved when it ends.\n\n")
 	config.BaseURL = demo.URL
 	config.Store = oauth.FileStore{Path: filepath.Join(p.dir, "tokens"), Keys: oauth.KeyFile(filepath.Join(p.dir, "key"))}
-	config.OpenBrowser = platform.OpenBrowser
+	config.OpenBrowser = platform.SignIns.OpenBrowser
 	if err := p.run(ctx, config); err != nil {
 		return err
 	}

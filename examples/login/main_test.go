@@ -18,7 +18,7 @@ import (
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	platform := fastiotest.New()
-	approve := func(url string) (seed.Outcome, error) { return platform.Approve(url, seed.Decision{}) }
+	approve := func(url string) (seed.Outcome, error) { return platform.SignIns.Approve(url, seed.Decision{}) }
 	tests := map[string]struct {
 		headless bool
 		answer   func(loginURL string) (seed.Outcome, error)
@@ -34,7 +34,7 @@ func TestLogin(t *testing.T) {
 			answer:   approve,
 			says:     []string{"Open this address in any browser", "Signed in as Ada Lovelace", "Signed out"},
 		},
-		"and is denied": {answer: platform.Deny, fails: "you denied access"},
+		"and is denied": {answer: platform.SignIns.Deny, fails: "you denied access"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

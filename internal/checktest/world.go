@@ -209,7 +209,7 @@ func addSession(tb testing.TB, s *fastiotest.Server) {
 		ClientID: app.ClientID, RedirectURI: redirect, PKCE: pkce, Scopes: []oauth.Scope{oauth.ScopeUser},
 	})
 	must(tb, err)
-	outcome, err := s.Approve(begun.LoginURL, seed.Decision{})
+	outcome, err := s.SignIns.Approve(begun.LoginURL, seed.Decision{})
 	must(tb, err)
 	to, err := url.Parse(outcome.Redirect)
 	must(tb, err)

@@ -186,7 +186,7 @@ func (w *world) readCode() { w.learn("code", w.server.OneTimeCode(w.server.User(
 
 // approve approves the authorization as a user in the browser.
 func (w *world) approve() {
-	outcome, err := w.server.Approve(w.known["login"], seed.Decision{})
+	outcome, err := w.server.SignIns.Approve(w.known["login"], seed.Decision{})
 	if err != nil {
 		panic(err)
 	}

@@ -2,13 +2,11 @@ package emulator
 
 import (
 	"bytes"
-	"cmp"
 	"io"
 	"maps"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -208,7 +206,7 @@ func (s *Server) respond(c *wire.Call, f *fault, rules []*disagreement, unknown 
 		c.Status, c.Reply = 0, nil
 		err, header = f.refusal(), nil
 	}
-	out := s.render(c, payload, withRequestNames(err, rules))
+	out := renderer{&s.Options}.render(c, payload, withRequestNames(err, rules))
 	if f.Status != 0 {
 		out.Status = f.Status
 	}
@@ -453,97 +451,3 @@ func (s *Server) introspect(c *wire.Call) (wire.Object, error) {
 		{"parameters", rows},
 	}, nil
 }
-
-// render returns the response to a call with a payload or, if err is not nil, a
-// refusal.
-func (s *Server) render(c *wire.Call, payload wire.Object, err error) wire.Reply {
-	if err != nil {
-		return s.renderRefusal(c, wire.RefusalOf(err))
-	}
-	if c.Reply != nil {
-		return *c.Reply
-	}
-	status := cmp.Or(c.Status, http.StatusOK)
-	return s.encode(c, status, s.envelope(c, status < http.StatusBadRequest, payload))
-}
-
-// renderRefusal returns the response for a refusal, with the headers and parameters
-// that say how long to wait, as the options require.
-func (s *Server) renderRefusal(c *wire.Call, f *wire.Refusal) wire.Reply {
-	c.Refused = f
-	if f.Reply != nil {
-		return *f.Reply
-	}
-	if s.Options.Limits.BodyRetryAfter && throttles(f) {
-		f.Params = wire.Object{{"retry_after_seconds", retrySeconds(f)}}
-	}
-	failure := wire.Object{{"result", s.result(false)}, {"error", errorObject(f, c.Resource())}}
-	r := s.encode(c, f.Status, slices.Concat(failure, s.commonMembers(c, nil)))
-	maps.Copy(r.Header, f.Header)
-	if s.Options.Limits.RetryAfter && throttles(f) {
-		r.Header.Set("Retry-After", strconv.FormatInt(retrySeconds(f), 10))
-	}
-	return r
-}
-
-// encode returns a response with a JSON body.
-func (s *Server) encode(c *wire.Call, status int, envelope wire.Object) wire.Reply {
-	out := *wire.NewReply(status, wire.JSONType, wire.AppendValue(nil, envelope, s.Options.NumericIDs))
-	out.Markdown = c.Out.Markdown
-	return out
-}
-
-const (
-	apiVersion = "1.0"
-	serverDate = "server_date"
-)
-
-// envelope returns the body of a response with a payload, in the form that the options
-// require: wrapped in a member, or beside the members that all responses have.
-func (s *Server) envelope(c *wire.Call, success bool, payload wire.Object) wire.Object {
-	head := wire.Object{{"result", s.result(success)}}
-	if s.Options.Wrapped {
-		return slices.Concat(head, wire.Object{{"response", payload}}, s.commonMembers(c, payload))
-	}
-	if _, found := payload.Get("status"); success && !found {
-		head = append(head, wire.Member{"status", "ok"})
-	}
-	return slices.Concat(head, s.commonMembers(c, payload), payload)
-}
-
-// result returns the value of the member "result", for success or failure.
-func (s *Server) result(success bool) any {
-	if s.Options.Wrapped {
-		return map[bool]string{true: "yes", false: "no"}[success]
-	}
-	return success
-}
-
-// commonMembers returns the members that all JSON responses have. Responses as
-// Markdown do not have them.
-func (s *Server) commonMembers(c *wire.Call, payload wire.Object) wire.Object {
-	if c.Out.Markdown {
-		return nil
-	}
-	all := wire.Object{{"current_api_version", apiVersion}}
-	if _, found := payload.Get(serverDate); s.Options.ServerDate && !found {
-		// Just before the call, so that polls from this cursor miss no change.
-		all = append(all, wire.Member{serverDate, wire.MicroStamp(c.Now.UnixMicro() - 1)})
-	}
-	return all
-}
-
-const documentation = "https://api.fast.io/llms.txt"
-
-// errorObject returns the member "error" of a refusal.
-func errorObject(f *wire.Refusal, resource string) wire.Object {
-	o := wire.Object{{"code", f.Code}, {"text", f.Text}, {"documentation_url", documentation}, {"resource", resource}}
-	return o.With(f.Params != nil, "params", f.Params)
-}
-
-// throttles reports whether a refusal is one of a rate limit.
-func throttles(f *wire.Refusal) bool { return f.Status == http.StatusTooManyRequests && f.Retry > 0 }
-
-// retrySeconds returns the time until a refused call may be sent again, rounded up to
-// seconds.
-func retrySeconds(f *wire.Refusal) int64 { return int64((f.Retry + time.Second - 1) / time.Second) }
