@@ -5,6 +5,7 @@
 #   make rclone       the backend for rclone, which takes minutes to compile
 #   make soak         the long tests, which all leaves out
 #   make fuzz         a search for new inputs; all runs the ones that are known
+#   make site         the pages of docs as a site in .bin/site; needs Python 3
 #   make size         lines, packages and methods, counted
 #   make mutants      whether tests notice wrong names on the wire
 #   make bench        benchmarks; compare two outputs with .bin/benchstat
@@ -187,3 +188,9 @@ mutants: # renames names on the wire, one at a time, and counts the changes that
 .PHONY: clean
 clean:
 	rm -rf $(BIN)
+
+.PHONY: site
+site: # with the versions and hashes of requirements.txt, from PyPI
+	test -d $(BIN)/python || python3 -m venv $(BIN)/python
+	$(BIN)/python/bin/pip install -q --require-hashes -r tools/site/requirements.txt
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python/bin/mkdocs build -q

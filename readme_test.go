@@ -36,19 +36,23 @@ import (
 	"github.com/fastio-go/fastio/uploads"
 )
 
-// Every Go snippet of the README is in a file that is compiled and run.
-func TestReadmeSnippetsAreCompiled(t *testing.T) {
+// Every Go snippet of the README and the pages in docs is in a file that is compiled and run.
+// Those with a title are written from their source by internal/pages.
+func TestSnippetsOfThePagesAreCompiled(t *testing.T) {
 	t.Parallel()
 	var compiled []string
 	for _, file := range []string{
 		"example_test.go", "readme_test.go", "fastiotest/example_test.go", "fastiotest/example_suite_test.go",
 		"examples/hello/main.go",
 		"events/journal/example_test.go", "keyring/example_test.go", "oauth/example_desktop_test.go",
-		"relay/example_test.go",
+		"relay/example_test.go", "fastiotest/control_test.go",
 	} {
 		compiled = append(compiled, unindented(readFile(t, file)))
 	}
-	snippets := strings.Split(readFile(t, "README.md"), "```go\n")[1:]
+	var snippets []string
+	for _, page := range pages(t) {
+		snippets = append(snippets, strings.Split(readFile(t, page), "```go\n")[1:]...)
+	}
 	const fewest = 8
 	if len(snippets) < fewest {
 		t.Fatalf("found %d snippets, want %d or more", len(snippets), fewest)
@@ -63,6 +67,53 @@ func TestReadmeSnippetsAreCompiled(t *testing.T) {
 			t.Errorf("this snippet is compiled nowhere:\n%s", s)
 		}
 	}
+}
+
+// pages returns the README and the pages in docs.
+func pages(t *testing.T) []string {
+	t.Helper()
+	all := []string{"README.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, found...)
+	}
+	return all
+}
+
+// Every link of the pages to a file, and to a heading of a page, has a target.
+func TestLinksOfThePages(t *testing.T) {
+	t.Parallel()
+	link, code := regexp.MustCompile(`\]\(([^)#:]*)(?:#([^)]*))?\)`), regexp.MustCompile("(?ms)^```.*?^```|^    .*?$")
+	checked := 0
+	for _, page := range pages(t) {
+		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(readFile(t, page), ""), -1) {
+			checked++
+			target := filepath.Join(filepath.Dir(page), m[1])
+			if m[1] == "" {
+				target = page
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: %v", page, err)
+			} else if m[2] != "" && !slices.Contains(headings(readFile(t, target)), m[2]) {
+				t.Errorf("%s: %s has no heading %q", page, target, m[2])
+			}
+		}
+	}
+	if checked < 50 {
+		t.Errorf("found %d links", checked)
+	}
+}
+
+// headings returns the headings of a page as they are in links.
+func headings(page string) (all []string) {
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(page, -1) {
+		text := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		all = append(all, strings.ReplaceAll(text, " ", "-"))
+	}
+	return all
 }
 
 // The README lists the variables that the examples read, and which programs read no key.

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// block is a code block with a title that names its source: a Go file, or a file and a
+// function.
+var block = regexp.MustCompile("(?ms)^```(go|output) title=\"([^\" ]+)(?: (\\w+))?\"\n.*?^```$")
+
+// fill replaces the content of the code blocks of a page that name a source. A block of Go
+// is the file, from its package clause on, or the body of the function. A block of output is
+// what the comment at the end of an example says.
+func fill(root, page string) (string, error) {
+	var failed error
+	page = block.ReplaceAllStringFunc(page, func(old string) string {
+		m := block.FindStringSubmatch(old)
+		kind, file, function := m[1], m[2], m[3]
+		content, err := source(filepath.Join(root, filepath.FromSlash(file)), function)
+		if err != nil {
+			failed = err
+		}
+		code, output, _ := strings.Cut(content, "// Output:\n")
+		if kind == "output" {
+			code = strings.ReplaceAll(strings.ReplaceAll(output, "// ", ""), "//\n", "\n")
+		}
+		opening, _, _ := strings.Cut(old, "\n")
+		return opening + "\n" + strings.TrimRight(code, "\n") + "\n```"
+	})
+	return page, failed
+}
+
+// source returns a file without what stands before its package clause, or the body of one
+// of its functions without the indentation.
+func source(name, function string) (string, error) {
+	text, err := os.ReadFile(name) //nolint:gosec // of the repository
+	if err != nil {
+		return "", err
+	}
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, name, text, parser.ParseComments)
+	if err != nil {
+		return "", err
+	}
+	if function == "" {
+		return string(text[files.Position(file.Package).Offset:]), nil
+	}
+	for _, d := range file.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if ok && f.Name.Name == function {
+			body := text[files.Position(f.Body.Lbrace).Offset+2 : files.Position(f.Body.Rbrace).Offset]
+			return unindent(string(body)), nil
+		}
+	}
+	return "", fmt.Errorf("%s has no function %s", name, function)
+}
+
+// unindent removes one tab from each line.
+func unindent(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(strings.TrimPrefix(line, "\t"))
+	}
+	return b.String()
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/doc"
+	"go/doc/comment"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fastio-go/fastio/internal/facts"
+)
+
+// reference has the generated pages by their names.
+var reference = map[string]func(root string) (string, error){ //nolint:gochecknoglobals // never written
+	"endpoints": endpoints, "errors": errorsPage, "options": options, "commands": commands, "assumptions": assumptions,
+}
+
+// evidence is what a source of a row of endpoints.tsv means.
+var evidence = map[string]string{"S": "documents", "W": "client", "A": "assumed"} //nolint:gochecknoglobals // never written
+
+func endpoints(string) (string, error) {
+	var b strings.Builder
+	rows := facts.Endpoints()
+	fmt.Fprintf(&b, `# Endpoints
+
+The SDK has a method for %d endpoints of the platform. The column *Evidence* says what
+shows the endpoint: the *documents* of the platform, its own *client*, or nothing yet
+(*assumed*). An endpoint that is not here is reached by `+"`client.Call`"+`. The credential and
+what a repetition does are in the documentation of each method.
+`, len(rows))
+	slices.SortStableFunc(rows, func(a, b facts.Endpoint) int { return cmp.Compare(a.Area, b.Area) })
+	area := ""
+	for _, e := range rows {
+		if e.Area != area {
+			area = e.Area
+			fmt.Fprintf(&b, "\n## %s\n\n| Method | Endpoint | Evidence |\n|---|---|---|\n", area)
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s %s` | %s |\n", e.MethodName(), e.Method, e.Path, evidence[e.Source])
+	}
+	return b.String(), nil
+}
+
+func errorsPage(root string) (string, error) {
+	var b strings.Builder
+	b.WriteString("# Errors\n\nDecide by the kind first, with `errors.Is`. Then, for a few cases, by the code of an\n" +
+		"`*api.Error`, which package `api/codes` names.\n\n## Kinds\n\n| Kind | When |\n|---|---|\n")
+	kinds, err := variables(filepath.Join(root, "api"), "Err")
+	if err != nil {
+		return "", err
+	}
+	for _, k := range kinds {
+		fmt.Fprintf(&b, "| `api.%s` | %s |\n", k.name, cell(strings.TrimPrefix(k.text, k.name+" ")))
+	}
+	b.WriteString("\n## Codes\n\n")
+	codes, err := parse(filepath.Join(root, "api/codes"))
+	if err != nil {
+		return "", err
+	}
+	b.WriteString(paragraphs(codes.Doc[strings.Index(codes.Doc, "Decide by"):]))
+	for _, group := range codes.Consts {
+		if group.Doc != "" {
+			fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(paragraphs(group.Doc)))
+		}
+		b.WriteString("\n| Code | Name | Meaning, and what to do |\n|---:|---|---|\n")
+		for _, s := range group.Decl.Specs {
+			v := s.(*ast.ValueSpec) //nolint:forcetypeassert // of a group of constants
+			text := cmp.Or(v.Comment.Text(), group.Doc)
+			fmt.Fprintf(&b, "| %s | `codes.%s` | %s |\n", v.Values[0].(*ast.BasicLit).Value, v.Names[0].Name, cell(text)) //nolint:forcetypeassert // a number
+		}
+	}
+	return b.String(), nil
+}
+
+func options(root string) (string, error) {
+	var b strings.Builder
+	b.WriteString("# Options and defaults\n")
+	client, err := parse(root)
+	if err != nil {
+		return "", err
+	}
+	call, err := parse(filepath.Join(root, "api"))
+	if err != nil {
+		return "", err
+	}
+	table := func(title, prefix string, p *doc.Package, result string) {
+		fmt.Fprintf(&b, "\n## %s\n\n| Option | Effect |\n|---|---|\n", title)
+		for _, t := range p.Types {
+			if t.Name != result {
+				continue
+			}
+			for _, f := range t.Funcs {
+				fmt.Fprintf(&b, "| `%s.%s` | %s |\n", prefix, f.Name, cell(strings.TrimPrefix(f.Doc, f.Name+" ")))
+			}
+		}
+	}
+	table("Of a client", "fastio", client, "Option")
+	table("Of one call", "api", call, "CallOption")
+	_, defaults, _ := strings.Cut(client.Doc, "# Defaults\n")
+	b.WriteString("\n## Defaults\n")
+	b.WriteString(paragraphs(defaults))
+	return b.String(), nil
+}
+
+func commands(root string) (string, error) {
+	var b strings.Builder
+	b.WriteString("# Commands\n\n`-h` of each lists its flags.\n")
+	for _, dir := range []string{"cmd/fastio-check", "cmd/fastio-emulator", "relay/cmd/fastio-relay", "rclone/cmd/rclone-fastio"} {
+		p, err := parse(filepath.Join(root, dir))
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s", filepath.Base(dir), paragraphs(p.Doc))
+	}
+	return b.String(), nil
+}
+
+func assumptions(string) (string, error) {
+	var b strings.Builder
+	b.WriteString(`# Open assumptions
+
+The platform publishes no description of some requests and responses. What the SDK
+assumes there is listed here; comments of fields say "(assumed name)". If a value of these
+is missing, look in ` + "`Extra`" + ` of the result, run [` + "`fastio-check`" + `](commands.md#fastio-check) and report what it
+finds.
+
+## Endpoints
+
+`)
+	for _, e := range facts.Endpoints() {
+		if e.Source == "A" {
+			fmt.Fprintf(&b, "- `%s`: `%s %s`\n", e.MethodName(), e.Method, e.Path)
+		}
+	}
+	b.WriteString("\n## Names\n\n| Method | In the request | In the response |\n|---|---|---|\n")
+	seen := map[string]bool{}
+	for _, e := range facts.Endpoints() {
+		name := e.MethodName()
+		request, response := facts.Assumed(name)
+		if seen[name] || len(request)+len(response) == 0 {
+			continue
+		}
+		seen[name] = true
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, names(request), names(response))
+	}
+	return b.String(), nil
+}
+
+// names returns names of the wire as a cell of a table.
+func names(all []string) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return "`" + strings.Join(all, "` `") + "`"
+}
+
+// A variable is a documented variable of a package.
+type variable struct{ name, text string }
+
+// variables returns the exported variables of a package whose names begin with prefix.
+func variables(dir, prefix string) (all []variable, err error) {
+	p, err := parse(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, group := range p.Vars {
+		for _, s := range group.Decl.Specs {
+			v := s.(*ast.ValueSpec) //nolint:forcetypeassert // of a group of variables
+			if strings.HasPrefix(v.Names[0].Name, prefix) {
+				all = append(all, variable{v.Names[0].Name, cmp.Or(v.Doc.Text(), v.Comment.Text(), group.Doc)})
+			}
+		}
+	}
+	return all, nil
+}
+
+// parse returns the documentation of the package in a directory.
+func parse(dir string) (*doc.Package, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []*ast.File
+	set := token.NewFileSet()
+	for _, e := range entries {
+		if !strings.HasSuffix(e.Name(), ".go") || strings.HasSuffix(e.Name(), "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, filepath.Join(dir, e.Name()), nil, parser.ParseComments)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return doc.NewFromFiles(set, files, "github.com/fastio-go/fastio")
+}
+
+// cell returns the first paragraph of a comment as a cell of a table.
+func cell(comment string) string {
+	first, _, _ := strings.Cut(comment, "\n\n")
+	return strings.ReplaceAll(plain(strings.Join(strings.Fields(first), " ")), "|", "\\|")
+}
+
+// paragraphs returns a comment as Markdown, with headings of the third level.
+func paragraphs(text string) string {
+	p := comment.Printer{HeadingLevel: 3, HeadingID: func(*comment.Heading) string { return "" }}
+	return plain(string(p.Markdown(new(comment.Parser).Parse(text))))
+}
+
+// link is a link to a symbol in a comment.
+var link = regexp.MustCompile(`\\?\[([*\w./]+)\]`)
+
+// plain writes links to symbols as code, without the path of their package.
+func plain(text string) string {
+	return link.ReplaceAllStringFunc(text, func(l string) string {
+		name := link.FindStringSubmatch(l)[1]
+		return "`" + name[strings.LastIndex(name, "/")+1:] + "`"
+	})
+}
