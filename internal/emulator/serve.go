@@ -172,7 +172,7 @@ func (s *Server) readBody(c *wire.Call, r *http.Request) {
 	limit := int64(bodyLimit)
 	switch {
 	case c.Route != nil && c.Route.Kept:
-		content, err := s.Blobs.Read(io.LimitReader(r.Body, s.uploads.MostUpload()+1))
+		content, err := s.Blobs.Read(io.LimitReader(r.Body, s.uploads.Limits().MaxSize+1))
 		if err == nil {
 			c.Content = content
 			c.Body, _ = io.ReadAll(io.NewSectionReader(content, 0, recordedBody))

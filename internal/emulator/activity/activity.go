@@ -314,7 +314,7 @@ func (h *Handlers) card(n uint32) wire.Object {
 	e := &l.Entries[n]
 	key := h.cardKey(n)
 	kind, _, _ := strings.Cut(key, ":")
-	text, names, values := h.w.TemplateOf(n)
+	text, names, values := h.w.Log.TemplateOf(n)
 	name, objectID := l.ObjectName(n, e.Object), l.ObjectID(e.Object)
 	return wire.Object{
 		{"card_key", key},

@@ -413,7 +413,7 @@ func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
 	r.Put(wire.Standard, "share_id", wire.OptionalProfile(at.Share))
 	r.PutIf(e.User != 0, wire.Standard, "user_id", wire.ProfileID(l.Names.Values[e.User]))
 	r.Put(wire.Standard, "acknowledged", v.h.acked[v.key.User][n])
-	text, names, values := v.h.w.TemplateOf(n)
+	text, names, values := v.h.w.Log.TemplateOf(n)
 	r.Put(wire.Standard, "template", wire.Object{{"description", text}, {"params", values}})
 	r.Put(wire.Standard, "severity", k.Severity)
 	r.Put(wire.Standard, "visibility", k.Visibility)

@@ -119,7 +119,7 @@ func (h *Handlers) summaryText(rows []uint32, context string) string {
 // mentions, which clients show as buttons.
 func (h *Handlers) sentence(n uint32) string {
 	e := &h.w.Log.Entries[n]
-	text, names, values := h.w.TemplateOf(n)
+	text, names, values := h.w.Log.TemplateOf(n)
 	for i, name := range names {
 		// Organizations have no pill.
 		if kind, id := h.mentioned(e, name); id != "" && kind != "" && kind != wire.KindOrg {

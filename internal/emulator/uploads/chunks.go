@@ -25,7 +25,7 @@ func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if int64(len(chunk)) > h.mostChunk() {
+	if int64(len(chunk)) > h.Limits().MaxChunk {
 		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The chunk is too large.")
 	}
 	if !u.takesChunks() {
@@ -56,8 +56,8 @@ func (h *Handlers) checkChunk(c *wire.Call, u *upload, chunk []byte) (order int)
 		c.Check.Missing("chunk", "The bytes.")
 	case len(chunk) != size:
 		c.Check.Invalid("size", "As many bytes as are sent.")
-	case order > h.mostChunks():
-		c.Check.Invalid("order", fmt.Sprintf("At most %d chunks.", h.mostChunks()))
+	case order > h.Limits().MaxChunks:
+		c.Check.Invalid("order", fmt.Sprintf("At most %d chunks.", h.Limits().MaxChunks))
 	case u.size >= 0 && others+int64(size) > u.size:
 		c.Check.Invalid("chunk", "More bytes than were announced.")
 	}
@@ -159,7 +159,7 @@ func (h *Handlers) deleteChunk(c *wire.Call, u *upload) (wire.Object, error) {
 func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) {
 	small := 0
 	for _, chunk := range u.chunks {
-		if chunk.Size() < h.leastChunk() {
+		if chunk.Size() < h.Limits().MinChunk {
 			small++
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator/blob"
 	"github.com/fastio-go/fastio/internal/emulator/storage"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
@@ -209,7 +210,7 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	if u.size > h.MostUpload() {
+	if u.size > h.Limits().MaxSize {
 		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The file is larger than the plan allows.")
 	}
 	locked := h.storage.RefuseLocked(c, h.storage.ReplacedBy(u.to.Place, u.name))
@@ -280,7 +281,7 @@ func (h *Handlers) refuseBusy(u *upload) error {
 			size += max(other.size, 0)
 		}
 	}
-	if running <= h.mostSessions() && size <= h.mostSessionBytes() {
+	if o := h.Limits(); running <= o.MaxSessions && size <= o.MaxSessionBytes {
 		return nil
 	}
 	return wire.Refuse(http.StatusPreconditionFailed, codeSessions, "Feature Limit: no more uploads at a time.")
@@ -334,7 +335,7 @@ func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 	if stream, given := c.Field("stream"); given {
 		c.Check.InvalidIf(stream != "true", "stream", "true.")
 		c.Check.InvalidIf(sized, "size", "Not for a stream.")
-		u.origin, u.most = storage.OriginStream, h.MostUpload()
+		u.origin, u.most = storage.OriginStream, h.Limits().MaxSize
 		if most, given := c.Field("max_size"); given {
 			u.most = min(u.most, int64(c.Whole("max_size", most, 1)))
 		}
@@ -549,25 +550,15 @@ func (h *Handlers) cancelUploads(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// MostUpload returns the greatest size of an upload, in bytes.
-func (h *Handlers) MostUpload() int64 { return cmp.Or(h.w.Options.Uploads.MaxSize, mostUpload) }
-
-// mostChunk returns the greatest size of a chunk, in bytes.
-func (h *Handlers) mostChunk() int64 { return cmp.Or(h.w.Options.Uploads.MaxChunk, mostChunk) }
-
-// leastChunk returns the size in bytes below which only one chunk may be.
-func (h *Handlers) leastChunk() int64 { return cmp.Or(h.w.Options.Uploads.MinChunk, leastChunk) }
-
-// mostSessions returns how many uploads a user may have at a time.
-func (h *Handlers) mostSessions() int { return cmp.Or(h.w.Options.Uploads.MaxSessions, mostSessions) }
-
-// mostSessionBytes returns how many bytes all running uploads of a user may have.
-func (h *Handlers) mostSessionBytes() int64 {
-	return cmp.Or(h.w.Options.Uploads.MaxSessionBytes, sessionsMost)
+// Limits returns the options of uploads, with the published limits in place of zero.
+func (h *Handlers) Limits() seed.UploadOptions {
+	o := h.w.Options.Uploads
+	o.MaxSize = cmp.Or(o.MaxSize, mostUpload)
+	o.MinChunk, o.MaxChunk = cmp.Or(o.MinChunk, leastChunk), cmp.Or(o.MaxChunk, mostChunk)
+	o.MaxChunks = cmp.Or(o.MaxChunks, mostChunks)
+	o.MaxSessions, o.MaxSessionBytes = cmp.Or(o.MaxSessions, mostSessions), cmp.Or(o.MaxSessionBytes, sessionsMost)
+	return o
 }
-
-// mostChunks returns how many chunks an upload may have.
-func (h *Handlers) mostChunks() int { return cmp.Or(h.w.Options.Uploads.MaxChunks, mostChunks) }
 
 // uploadLimits returns the limits of uploads, which are the same for all profiles.
 func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
@@ -589,14 +580,15 @@ func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 			return nil, wire.NoProfile()
 		}
 	}
+	o := h.Limits()
 	limits := wire.Object{
-		{"size", h.MostUpload()},
-		{"chunk_size", h.mostChunk()},
-		{"chunks", h.mostChunks()},
-		{"sessions", h.mostSessions()},
-		{"sessions_size_max", h.mostSessionBytes()},
+		{"size", o.MaxSize},
+		{"chunk_size", o.MaxChunk},
+		{"chunks", o.MaxChunks},
+		{"sessions", o.MaxSessions},
+		{"sessions_size_max", o.MaxSessionBytes},
 	}
-	if h.w.Options.Uploads.NestedLimits {
+	if o.NestedLimits {
 		return wire.Object{{"limits", limits}}, nil
 	}
 	return limits, nil

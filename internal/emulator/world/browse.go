@@ -69,12 +69,12 @@ func (w *World) Browse(id string) []seed.Item {
 }
 
 // profileItem returns the item of a profile.
-func (w *World) profileItem(id, detail string) seed.Item {
+func (w *Directory) profileItem(id, detail string) seed.Item {
 	return seed.Item{ID: id, Kind: w.KindOf(id), Name: w.ProfileName(id), Detail: detail, Parent: true}
 }
 
 // sharesIn returns the shares for which a condition holds.
-func (w *World) sharesIn(holds func(*Share) bool) (list []seed.Item) {
+func (w *Directory) sharesIn(holds func(*Share) bool) (list []seed.Item) {
 	for _, id := range w.shareList {
 		if h := w.shares[id]; holds(&h.Value) {
 			list = append(list, w.profileItem(id, h.Value.Access))
@@ -84,7 +84,7 @@ func (w *World) sharesIn(holds func(*Share) bool) (list []seed.Item) {
 }
 
 // memberItems returns the members of a profile.
-func (w *World) memberItems(profileID string) (list []seed.Item) {
+func (w *Directory) memberItems(profileID string) (list []seed.Item) {
 	for _, id := range w.MembersOf(profileID) {
 		detail := string(w.Direct(profileID, id))
 		list = append(list, seed.Item{ID: id, Kind: wire.KindUser, Name: w.ProfileName(id), Detail: detail})
@@ -93,7 +93,7 @@ func (w *World) memberItems(profileID string) (list []seed.Item) {
 }
 
 // nodeItems returns the nodes in a folder of a profile, folders first; "" is the root.
-func (w *World) nodeItems(owner, folder string) []seed.Item {
+func (w *Tree) nodeItems(owner, folder string) []seed.Item {
 	list := []seed.Item{}
 	for _, id := range w.nodeList {
 		n := w.nodes[id]

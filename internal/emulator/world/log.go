@@ -442,11 +442,11 @@ func (l *Log) formerName(row uint32, id string) (name string, renamed bool) {
 }
 
 // nameAt returns the name that a profile had at the time of a row.
-func (w *World) nameAt(row uint32, id string) string {
-	if name, renamed := w.Log.formerName(row, id); renamed {
+func (l *Log) nameAt(row uint32, id string) string {
+	if name, renamed := l.formerName(row, id); renamed {
 		return name
 	}
-	return w.Log.called[id]
+	return l.called[id]
 }
 
 // FindThing returns the number of a plain object id, and whether there is one. The id
@@ -508,8 +508,7 @@ func (l *Log) ProfileID(e *Entry) string {
 
 // TemplateOf returns the text of an event with its placeholders, their names and their
 // values. A description that was given has no placeholders.
-func (w *World) TemplateOf(n uint32) (text string, names, values []string) {
-	l := &w.Log
+func (l *Log) TemplateOf(n uint32) (text string, names, values []string) {
 	e := &l.Entries[n]
 	if d := l.details[n]; d != nil && d.description != "" {
 		return d.description, nil, nil
@@ -517,28 +516,27 @@ func (w *World) TemplateOf(n uint32) (text string, names, values []string) {
 	text = l.Kinds.Values[e.Kind].template
 	names = placeholders(text)
 	for _, name := range names {
-		values = append(values, w.tokenValue(n, name))
+		values = append(values, l.tokenValue(n, name))
 	}
 	return text, names, values
 }
 
 // tokenValue returns the text for a placeholder in the template of an event: the caller
 // (actor), the user (subject), the object, or else the profile.
-func (w *World) tokenValue(n uint32, token string) string {
-	l := &w.Log
+func (l *Log) tokenValue(n uint32, token string) string {
 	e := &l.Entries[n]
 	switch token {
 	case "actor":
-		return cmp.Or(w.nameAt(n, l.Names.Values[e.Caller]), "The platform")
+		return cmp.Or(l.nameAt(n, l.Names.Values[e.Caller]), "The platform")
 	case "subject":
-		return cmp.Or(w.nameAt(n, l.Names.Values[e.User]), "a person")
+		return cmp.Or(l.nameAt(n, l.Names.Values[e.User]), "a person")
 	case "object":
 		if e.Object == 0 && l.Kinds.Values[e.Kind].Sub == "comments" { // one on the profile as a whole
-			return cmp.Or(w.nameAt(n, l.ProfileID(e)), "a profile")
+			return cmp.Or(l.nameAt(n, l.ProfileID(e)), "a profile")
 		}
 		return cmp.Or(l.ObjectName(n, e.Object), "an item")
 	default:
-		return cmp.Or(w.nameAt(n, l.ProfileID(e)), "a profile")
+		return cmp.Or(l.nameAt(n, l.ProfileID(e)), "a profile")
 	}
 }
 
