@@ -51,12 +51,17 @@ func errorsPage(root string) (string, error) {
 	var b strings.Builder
 	b.WriteString("# Errors\n\nDecide by the kind first, with `errors.Is`. Then, for a few cases, by the code of an\n" +
 		"`*api.Error`, which package `api/codes` names.\n\n## Kinds\n\n| Kind | When |\n|---|---|\n")
-	kinds, err := variables(filepath.Join(root, "api"), "Err")
-	if err != nil {
-		return "", err
-	}
-	for _, k := range kinds {
-		fmt.Fprintf(&b, "| `api.%s` | %s |\n", k.name, cell(strings.TrimPrefix(k.text, k.name+" ")))
+	for _, dir := range []string{
+		"api", "ai", "audit", "events", "events/journal", "howto", "keyring", "metadata", "oauth", "search", "storage",
+	} {
+		kinds, err := errorVariables(filepath.Join(root, dir))
+		if err != nil {
+			return "", err
+		}
+		for _, k := range kinds {
+			text := strings.TrimPrefix(strings.TrimPrefix(k.text, k.name+" "), "is ")
+			fmt.Fprintf(&b, "| `%s.%s` | %s |\n", filepath.Base(dir), k.name, cell(text))
+		}
 	}
 	b.WriteString("\n## Codes\n\n")
 	codes, err := parse(filepath.Join(root, "api/codes"))
@@ -163,8 +168,8 @@ func names(all []string) string {
 // A variable is a documented variable of a package.
 type variable struct{ name, text string }
 
-// variables returns the exported variables of a package whose names begin with prefix.
-func variables(dir, prefix string) (all []variable, err error) {
+// errorVariables returns the exported errors of a package.
+func errorVariables(dir string) (all []variable, err error) {
 	p, err := parse(dir)
 	if err != nil {
 		return nil, err
@@ -172,8 +177,8 @@ func variables(dir, prefix string) (all []variable, err error) {
 	for _, group := range p.Vars {
 		for _, s := range group.Decl.Specs {
 			v := s.(*ast.ValueSpec) //nolint:forcetypeassert // of a group of variables
-			if strings.HasPrefix(v.Names[0].Name, prefix) {
-				all = append(all, variable{v.Names[0].Name, cmp.Or(v.Doc.Text(), v.Comment.Text(), group.Doc)})
+			if name := v.Names[0].Name; strings.HasPrefix(name, "Err") {
+				all = append(all, variable{name, cmp.Or(v.Doc.Text(), v.Comment.Text(), group.Doc)})
 			}
 		}
 	}
