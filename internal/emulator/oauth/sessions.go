@@ -58,7 +58,7 @@ func (h *Handlers) sessionObject(at *session, k *wire.Credential) wire.Object {
 		{"device_type", wire.Optional(at.deviceType)},
 		{"agent_name", wire.Optional(at.agent)},
 		{"scope", at.word},
-		{"scopes", h.scopesValue(at.scopes)},
+		{"scopes", scopesValue(&h.w.Options, at.scopes)},
 		{"resource", wire.Optional(at.resource)},
 		{"created", wire.Stamp(at.created)},
 		{"last_used", wire.Stamp(at.used)},
@@ -459,16 +459,16 @@ func (h *Handlers) issue(c *wire.Call, at *session, refresh string) wire.Object 
 		{"access_token", access}, {"token_type", "Bearer"}, {"expires_in", int64(accessLife / time.Second)},
 	}
 	return append(body.With(refresh != "", "refresh_token", refresh),
-		wire.Member{"scope", at.word}, wire.Member{"scopes", h.scopesValue(at.scopes)})
+		wire.Member{"scope", at.word}, wire.Member{"scopes", scopesValue(&h.w.Options, at.scopes)})
 }
 
 // scopesValue returns granted scopes as JSON text. By an option they are a list; by
 // another, they are left out if they are all that a user has, as on older servers.
-func (h *Handlers) scopesValue(scopes []string) any {
+func scopesValue(o *world.Options, scopes []string) any {
 	switch {
-	case h.w.Options.OAuth.LegacyScopes && len(scopes) == 1 && strings.HasPrefix(scopes[0], wire.KindUser+":*:rw"):
+	case o.OAuth.LegacyScopes && len(scopes) == 1 && strings.HasPrefix(scopes[0], wire.KindUser+":*:rw"):
 		return nil
-	case h.w.Options.OAuth.ScopesAsArray:
+	case o.OAuth.ScopesAsArray:
 		return scopes
 	}
 	text, err := json.Marshal(scopes)

@@ -17,7 +17,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator/blob"
 	"github.com/fastio-go/fastio/internal/emulator/storage"
 	"github.com/fastio-go/fastio/internal/emulator/wire"
@@ -551,7 +550,7 @@ func (h *Handlers) cancelUploads(c *wire.Call) (wire.Object, error) {
 }
 
 // Limits returns the options of uploads, with the published limits in place of zero.
-func (h *Handlers) Limits() seed.UploadOptions {
+func (h *Handlers) Limits() world.UploadOptions {
 	o := h.w.Options.Uploads
 	o.MaxSize = cmp.Or(o.MaxSize, mostUpload)
 	o.MinChunk, o.MaxChunk = cmp.Or(o.MinChunk, leastChunk), cmp.Or(o.MaxChunk, mostChunk)

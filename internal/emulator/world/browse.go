@@ -74,7 +74,7 @@ func (w *Directory) profileItem(id, detail string) seed.Item {
 }
 
 // sharesIn returns the shares for which a condition holds.
-func (w *Directory) sharesIn(holds func(*Share) bool) (list []seed.Item) {
+func (w *Tree) sharesIn(holds func(*Share) bool) (list []seed.Item) {
 	for _, id := range w.shareList {
 		if h := w.shares[id]; holds(&h.Value) {
 			list = append(list, w.profileItem(id, h.Value.Access))
@@ -84,7 +84,7 @@ func (w *Directory) sharesIn(holds func(*Share) bool) (list []seed.Item) {
 }
 
 // memberItems returns the members of a profile.
-func (w *Directory) memberItems(profileID string) (list []seed.Item) {
+func (w *Tree) memberItems(profileID string) (list []seed.Item) {
 	for _, id := range w.MembersOf(profileID) {
 		detail := string(w.Direct(profileID, id))
 		list = append(list, seed.Item{ID: id, Kind: wire.KindUser, Name: w.ProfileName(id), Detail: detail})

@@ -10,6 +10,7 @@ import (
 
 type (
 	Options        = seed.Options
+	UploadOptions  = seed.UploadOptions
 	Fault          = seed.Fault
 	SocketFault    = seed.SocketFault
 	Key            = seed.Key
