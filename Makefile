@@ -29,14 +29,32 @@ SHELL := bash
 # Every module is tested alone, as its users get it. In the workspace runs readme-test, as
 # a reader of the README does; vet and lint have one of their own.
 export GOWORK := off
+# Those that others install, which require their siblings at the next version.
+INSTALLED := keyring otelfastio relay rclone examples examples/relay
 # A clone that belongs to somebody else has no version control status to stamp.
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 BIN := $(CURDIR)/.bin
 
 # $(call each,command) runs a command in every module, $(call each,command,modules) in some.
-each = for module in $(or $(2),$(MODULES)); do echo "[$$module] "$(call quote,$(1)); (cd "$$module" && $(1)); done
+each = for module in $(or $(2),$(MODULES)); do \
+	echo "[$$module] "$(call quote,$(1)); (cd "$$module" && $(alone) && $(1)); done
 quote = '$(subst ','\'',$(1))'
+# The go command reads the copy of the go.mod of $$module that has replaces, if there is one.
+alone = export GOFLAGS="$(GOFLAGS) $$(ls $(BIN)/alone/$$module/go.mod 2>/dev/null | sed s/^/-modfile=/)"
+
+# A module alone needs what go.work has for the workspace: folders in place of the next version
+# of its siblings. They are in copies of go.mod, because an installed module has no replaces, and
+# because go mod tidy reads no go.work. The copies of go.sum lack the sums that a release adds.
+include $(BIN)/alone/.made
+$(BIN)/alone/.made: Makefile go.work $(INSTALLED:%=%/go.mod) $(INSTALLED:%=%/go.sum)
+	@for module in $(INSTALLED); do \
+		copy=$(@D)/$$module; mkdir -p $$copy; cp $$module/go.mod $$copy; \
+		sed '\#^github.com/fastio-go/fastio#d' $$module/go.sum >$$copy/go.sum; \
+		go mod edit $$(awk -v self=./$$module '$$3 == "=>" && $$4 != self { sub("/$$", "", $$4); \
+			print "-replace=" $$1 "@" $$2 "=$(CURDIR)" substr($$4, 2) }' go.work) $$copy/go.mod; \
+	done
+	@touch $@
 
 # Two at a time, so that a step that waits or links leaves no core idle: the tests of programs,
 # which mostly wait, beside the linters, and the race detector beside what is short.
@@ -58,9 +76,9 @@ fmt-check: $(BIN)/.built
 
 # A workspace of all modules, so that vet and lint read once what these share. go.work leaves
 # internal/conformance out: a reader who runs tests needs no library for a browser.
-$(BIN)/go.work: Makefile go.work.sum | $(BIN)/.built
-	rm -f $@
-	GOWORK=$@ go work init $(MODULES)
+$(BIN)/go.work: Makefile go.work go.work.sum | $(BIN)/.built
+	sed -E 's#^\t\.$$#\t..#; s#(^\t|=> )\./#\1../#' go.work >$@
+	go work edit -use=../internal/conformance $@
 	cp go.work.sum $(BIN)
 
 WINDOWS := GOOS=windows GOARCH=386 GOFLAGS="$(GOFLAGS) -tags=soak"
@@ -80,6 +98,15 @@ lint: $(BIN)/.built $(BIN)/go.work # with all analyzers of go vet and go fix
 tidy-check:
 	@$(call each,go mod tidy -diff)
 	go -C tools mod tidy -diff
+
+.PHONY: tidy
+tidy: # go mod tidy, whose results come back without the replaces
+	@$(call each,go mod tidy,$(MODULES) rclone)
+	@for module in $(INSTALLED); do \
+		cp $(BIN)/alone/$$module/go.{mod,sum} $$module; \
+		go mod edit $$(awk '$$3 == "=>" { print "-dropreplace=" $$1 "@" $$2 }' go.work) $$module/go.mod; \
+	done
+	go -C tools mod tidy
 
 .PHONY: generate-check
 generate-check:
@@ -117,7 +144,8 @@ $(PEER)/node_modules/.package-lock.json: $(PEER)/package-lock.json
 
 .PHONY: rclone
 rclone: $(BIN)/.built # a module with versions of its own: in the workspace it would raise those of others
-	cd rclone && go mod tidy -diff && go vet ./... && $(LINT) ./... && go test -vet=off -count=1 ./...
+	@$(call each,go mod tidy -diff && go vet ./... && go test -vet=off -count=1 ./...,rclone)
+	cd rclone && GOWORK=$(CURDIR)/rclone/go.work $(LINT) ./... # which reads no -modfile
 
 .PHONY: rclone-suites
 rclone-suites: # the suites of rclone for sync, operations, the virtual file system and bisync
@@ -146,7 +174,8 @@ bench:
 .PHONY: bench-check
 bench-check: # that every benchmark still runs; its numbers mean nothing
 	@for dir in $$(git grep -l --untracked '^func Benchmark' | xargs -n1 dirname | sort -u); do \
-		go -C "$$dir" test -vet=off -run='^$$' -bench=. -benchtime=1x; done
+		module=$$dir; until [ -e $$module/go.mod ]; do module=$$(dirname $$module); done; \
+		(cd $$dir && $(alone) && go test -vet=off -run='^$$' -bench=. -benchtime=1x); done
 
 .PHONY: soak
 soak:
@@ -154,7 +183,7 @@ soak:
 	@$(MAKE) --no-print-directory test-jsonv2
 	@$(call each,go test -race -tags=soak -timeout=60m ./...,$(PLAIN))
 	@$(MAKE) --no-print-directory conformance RACE=-race
-	go -C rclone test -tags=soak -timeout=60m ./...
+	@$(call each,go test -tags=soak -timeout=60m ./...,rclone)
 
 .PHONY: size
 size: # how large the repository is, by kind of lines and by package

@@ -2,14 +2,9 @@ module github.com/fastio-go/fastio/examples
 
 go 1.26.0
 
-replace (
-	github.com/fastio-go/fastio => ../
-	github.com/fastio-go/fastio/keyring => ../keyring
-)
-
 require (
-	github.com/fastio-go/fastio v0.0.0-00010101000000-000000000000
-	github.com/fastio-go/fastio/keyring v0.0.0-00010101000000-000000000000
+	github.com/fastio-go/fastio v0.1.0
+	github.com/fastio-go/fastio/keyring v0.1.0
 )
 
 require (

@@ -2,10 +2,8 @@ module github.com/fastio-go/fastio/keyring
 
 go 1.26.0
 
-replace github.com/fastio-go/fastio => ../
-
 require (
-	github.com/fastio-go/fastio v0.0.0-00010101000000-000000000000
+	github.com/fastio-go/fastio v0.1.0
 	github.com/zalando/go-keyring v0.2.8
 	go.uber.org/goleak v1.3.0
 )

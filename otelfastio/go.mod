@@ -2,10 +2,8 @@ module github.com/fastio-go/fastio/otelfastio
 
 go 1.26.0
 
-replace github.com/fastio-go/fastio => ../
-
 require (
-	github.com/fastio-go/fastio v0.0.0-00010101000000-000000000000
+	github.com/fastio-go/fastio v0.1.0
 	github.com/google/go-cmp v0.7.0
 	go.opentelemetry.io/otel v1.47.0
 	go.opentelemetry.io/otel/metric v1.47.0

@@ -3,7 +3,7 @@ module github.com/fastio-go/fastio/rclone
 go 1.26.0
 
 require (
-	github.com/fastio-go/fastio v0.0.0-00010101000000-000000000000
+	github.com/fastio-go/fastio v0.1.0
 	github.com/rclone/rclone v1.76.0
 )
 
@@ -267,5 +267,3 @@ require (
 	storj.io/picobuf v0.0.4 // indirect
 	storj.io/uplink v1.14.5 // indirect
 )
-
-replace github.com/fastio-go/fastio => ../

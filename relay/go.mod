@@ -2,10 +2,8 @@ module github.com/fastio-go/fastio/relay
 
 go 1.26.0
 
-replace github.com/fastio-go/fastio => ../
-
 require (
-	github.com/fastio-go/fastio v0.0.0-00010101000000-000000000000
+	github.com/fastio-go/fastio v0.1.0
 	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/gofrs/flock v0.13.1
 	github.com/google/go-cmp v0.7.0

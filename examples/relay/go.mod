@@ -2,14 +2,9 @@ module github.com/fastio-go/fastio/examples/relay
 
 go 1.26.0
 
-replace (
-	github.com/fastio-go/fastio => ../../
-	github.com/fastio-go/fastio/relay => ../../relay
-)
-
 require (
-	github.com/fastio-go/fastio v0.0.0-00010101000000-000000000000
-	github.com/fastio-go/fastio/relay v0.0.0-00010101000000-000000000000
+	github.com/fastio-go/fastio v0.1.0
+	github.com/fastio-go/fastio/relay v0.1.0
 	github.com/nats-io/nats-server/v2 v2.15.2
 	github.com/nats-io/nats.go v1.55.0
 	go.uber.org/goleak v1.3.0

@@ -94,6 +94,7 @@ func startRelay(t *testing.T, s *fastiotest.Server, profiles []string) *relayPro
 	program, dir := filepath.Join(t.TempDir(), "fastio-relay"), t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/fastio-relay")
 	build.Dir = filepath.Join("..", "..", "relay")
+	build.Env = append(os.Environ(), "GOWORK=") // the workspace replaces what the module requires of this repository
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

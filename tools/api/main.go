@@ -118,10 +118,19 @@ func announced(removed []string) error {
 
 // declarations returns the exported declarations of a module, sorted.
 func declarations(dir string) ([]string, error) {
+	var flags []string
+	if dir != "." {
+		modfile, err := filepath.Abs(filepath.Join(".bin", "alone", dir, "go.mod"))
+		if err != nil {
+			return nil, err
+		}
+		flags = []string{"-modfile=" + modfile}
+	}
 	cfg := &packages.Config{
-		Dir:  dir,
-		Env:  append(os.Environ(), "GOWORK=off"),
-		Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedExportFile,
+		Dir:        dir,
+		Env:        append(os.Environ(), "GOWORK=off"),
+		BuildFlags: flags,
+		Mode:       packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedExportFile,
 	}
 	all, err := packages.Load(cfg, "./...")
 	if err != nil {
