@@ -71,15 +71,16 @@ func (s *Service) closeIdle() {
 	}
 }
 
-// dialing returns the settings for sockets, nil if there can be none: with
-// PollOnly, without a network, or in a browser with a token in a header.
-func (s *Subscription) dialing() (*dial, error) {
+// dialSettings returns the settings for opening sockets, nil if there can be none: with
+// PollOnly, without a network, or in a browser with a token in a header. It refuses an
+// Address that does not become a ws or wss URL.
+func (s *Subscription) dialSettings() (*dial, error) {
 	if s.o.PollOnly {
 		return nil, nil
 	}
 	d := &dial{dialer: s.o.Dialer, template: s.o.Address, placement: s.o.Placement, header: http.Header{}}
 	if s.s.net != nil {
-		d.use(s.s.net, s.o.MaxMessageBytes)
+		d.fillFrom(s.s.net, s.o.MaxMessageBytes)
 	}
 	if s.o.Origin != "" {
 		d.header.Set("Origin", s.o.Origin)
@@ -87,16 +88,17 @@ func (s *Subscription) dialing() (*dial, error) {
 	if d.dialer == nil || strings.Contains(d.template, "{host}") || strings.Contains(d.template, "{ws}") {
 		return nil, nil // without a network
 	}
-	address, _, err := d.address(api.NewSecret("token"))
-	u, bad := url.Parse(address)
-	if err != nil || bad != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
+	address, _, err := d.urlAndHeader(api.NewSecret("token"))
+	u, errParse := url.Parse(address)
+	if err != nil || errParse != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
 		return nil, refuse("Address", "must be a ws or wss URL, with a known placement")
 	}
 	return d, nil
 }
 
-// use completes the settings with the origin and the HTTP client of a network.
-func (d *dial) use(n *Network, maxMessage int64) {
+// fillFrom completes settings with the origin and the HTTP client of a network. A
+// browser sends no header with a token: then d.dialer stays nil.
+func (d *dial) fillFrom(n *Network, maxMessage int64) {
 	scheme := "wss"
 	if n.Origin.Scheme == "http" {
 		scheme = "ws"
@@ -110,9 +112,9 @@ func (d *dial) use(n *Network, maxMessage int64) {
 
 var errBadToken = errors.New("the token has characters that an address cannot hold")
 
-// address returns the URL and the header for opening a socket. One of them
-// holds the token, as the placement says.
-func (d *dial) address(token api.Secret) (string, http.Header, error) {
+// urlAndHeader returns the URL and the header for opening a socket. The placement
+// decides which of them holds the token, and in what form.
+func (d *dial) urlAndHeader(token api.Secret) (string, http.Header, error) {
 	if strings.ContainsFunc(token.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' || r == '#' }) {
 		return "", nil, errBadToken
 	}
@@ -136,7 +138,7 @@ const dialTime = 10 * time.Second
 
 // open opens a socket. Its errors do not contain the token.
 func (d *dial) open(ctx context.Context, token api.Secret) (Conn, error) {
-	address, header, err := d.address(token)
+	address, header, err := d.urlAndHeader(token)
 	if err != nil {
 		return nil, err
 	}

@@ -51,7 +51,7 @@ type line struct {
 	conn io.Closer
 }
 
-// RoundTrip keeps the connection of the socket, for cut.
+// RoundTrip keeps the connection that becomes the socket, so that cut can close it.
 func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := l.next.RoundTrip(r)
 	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {

@@ -13,33 +13,33 @@ import (
 
 // history is the unread range of the event log.
 type history struct {
-	mu   sync.Mutex
-	from time.Time     // start of the range, by the server's clock
-	more bool          // the range is not empty
-	due  chan struct{} // signaled by enqueueGap; nil without CatchUp
-	seen recent[api.OpaqueID]
+	mu        sync.Mutex
+	gapStart  time.Time     // start of the range, by the server's clock
+	gapOpen   bool          // the range is not empty
+	gapSignal chan struct{} // signaled by enqueueGap; nil without CatchUp
+	seen      recent[api.OpaqueID]
 }
 
 const (
-	late       = 2 * time.Minute  // maximum delay of an event in the log
-	secondRead = 15 * time.Second // after the first read, for delayed events
-	maxBacklog = 5_000            // events that are read at most; they take two minutes
-	maxSeen    = 10_000
+	appearsLate = 2 * time.Minute  // maximum delay of an event in the log
+	secondRead  = 15 * time.Second // after the first read, for delayed events
+	maxBacklog  = 5_000            // events that are read at most; they take two minutes
+	maxSeen     = 10_000
 )
 
 // enqueueGap records that events since a time may have been missed, and starts
 // the read of the log. It does nothing without CatchUp.
 func (h *history) enqueueGap(from time.Time) {
-	if h.due == nil || from.IsZero() {
+	if h.gapSignal == nil || from.IsZero() {
 		return
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.more || from.Before(h.from) {
-		h.from = from
+	if !h.gapOpen || from.Before(h.gapStart) {
+		h.gapStart = from
 	}
-	h.more = true
-	signal(h.due)
+	h.gapOpen = true
+	signal(h.gapSignal)
 }
 
 // pendingGap returns the time from which on the log must still be read, and
@@ -47,17 +47,17 @@ func (h *history) enqueueGap(from time.Time) {
 func (h *history) pendingGap() (from time.Time, pending bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.from, h.more
+	return h.gapStart, h.gapOpen
 }
 
-// ackGap records that the log was read from a time on, so that nothing is left to read,
-// unless a read from an earlier time was requested meanwhile or another one is
-// requested still.
+// ackGap records that the log was read from a time on, so that the gap is closed,
+// unless a read from an earlier time was requested meanwhile or another one is still
+// queued.
 func (h *history) ackGap(from time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.from.Equal(from) && len(h.due) == 0 {
-		h.more = false
+	if h.gapStart.Equal(from) && len(h.gapSignal) == 0 {
+		h.gapOpen = false
 	}
 }
 
@@ -67,7 +67,7 @@ func (s *Subscription) keepHistory(ctx context.Context) error {
 	h := &s.history
 	for {
 		select {
-		case <-h.due:
+		case <-h.gapSignal:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -88,10 +88,10 @@ func (s *Subscription) keepHistory(ctx context.Context) error {
 	}
 }
 
-// readLog queues the events since a time. If the log cannot be read, it
-// requests a resync; it returns an error only if ctx is done.
+// readLog queues the events since appearsLate before a time. If the log cannot be read,
+// it requests a resync; it returns an error only if ctx is done.
 func (s *Subscription) readLog(ctx context.Context, from time.Time) error {
-	q := events.Query{Profile: s.profile, CreatedMin: from.Add(-late)}
+	q := events.Query{Profile: s.profile, CreatedMin: from.Add(-appearsLate)}
 	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
 		const done, pause = true, 0 // only a failure is repeated
 		return done, pause, s.walkLog(ctx, q)
@@ -104,7 +104,7 @@ func (s *Subscription) readLog(ctx context.Context, from time.Time) error {
 
 // pollFailed shows a failure of a call that is retried after a pause.
 func (s *Subscription) pollFailed(failures int, err error, pause time.Duration) {
-	s.notify(func(st *Status) { st.fail(ofPoll, failures, err, pause) })
+	s.notify(func(st *Status) { st.setError(ofPoll, failures, err, pause) })
 }
 
 // walkLog queues the events that a query finds and that were not queued before.
@@ -123,7 +123,7 @@ func (s *Subscription) walkLog(ctx context.Context, q events.Query) error {
 		if id := api.OpaqueID(e.ID.Plain()); id != "" && !s.history.seen.add(id, maxSeen) {
 			continue
 		}
-		if err := s.pending.entry(ctx, e); err != nil {
+		if err := s.pending.enqueueEntry(ctx, e); err != nil {
 			return err
 		}
 	}

@@ -16,24 +16,24 @@ import (
 // pending holds the undelivered changes. They are a set of fields and not a queue,
 // so that adding to it never blocks on the loop over Changes.
 type pending struct {
-	limit  int           // of undelivered changes; beyond, one Resync replaces them all
-	room   int           // the same in bytes, without entries of the log
-	window time.Duration // how long changes are collected before delivery
+	limit    int           // of undelivered changes; beyond, one Resync replaces them all
+	maxBytes int           // the same in bytes, without entries of the log
+	window   time.Duration // how long changes are collected before delivery
 
-	mu      sync.Mutex
-	waiting []*Change                  // in order of arrival
-	fields  map[activity.Field]*Change // the fields of waiting, by plain spelling
-	events  int                        // of the socket, in waiting
-	bytes   int                        // in waiting, about
-	entries int                        // of the log, in waiting or in the current batch
-	resync  bool                       // a Resync is waiting that replaces every field
-	due     time.Time                  // when the first of waiting is delivered
-	seen    recent[eventKey]           // events of the socket
-	retired uint64                     // the latest session whose frames are ignored
+	mu          sync.Mutex
+	waiting     []*Change                  // in order of arrival
+	fields      map[activity.Field]*Change // the fields of waiting, by plain spelling
+	events      int                        // of the socket, in waiting
+	bytes       int                        // in waiting, about
+	entries     int                        // of the log, in waiting or in the current batch
+	resync      bool                       // a Resync is waiting that replaces every field
+	due         time.Time                  // when the first of waiting is delivered
+	seen        recent[eventKey]           // events of the socket
+	lastRetired uint64                     // the latest session whose frames are ignored
 
-	reached activity.Cursor // cursor of the latest poll
-	covered activity.Cursor // cursor up to which all changes were delivered
-	looping bool            // the loop has a batch
+	polledTo    activity.Cursor // cursor of the latest poll
+	deliveredTo activity.Cursor // cursor up to which all changes were delivered
+	delivering  bool            // the loop has a batch
 
 	wake  chan struct{} // signaled when waiting is no longer empty
 	space chan struct{} // signaled when the loop is done with entries
@@ -50,7 +50,7 @@ const (
 // messages, which delivers changes that come within the window together.
 func newPending(limit int, room int64, window time.Duration) *pending {
 	return &pending{
-		limit: limit, room: int(max(maxBytes, room)), window: window, fields: map[activity.Field]*Change{},
+		limit: limit, maxBytes: int(max(maxBytes, room)), window: window, fields: map[activity.Field]*Change{},
 		wake: make(chan struct{}, 1), space: make(chan struct{}, 1),
 	}
 }
@@ -59,32 +59,33 @@ func newPending(limit int, room int64, window time.Duration) *pending {
 func (p *pending) start(at activity.Cursor) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.reached, p.covered = at, at
+	p.polledTo, p.deliveredTo = at, at
 }
 
-// report queues the changes of a poll, and records the cursor that the poll has
-// reached.
-func (p *pending) report(fields map[activity.Field]api.Time, reached activity.Cursor) {
+// enqueuePoll queues the changes of a poll, the earliest first, and records the cursor
+// that the poll has reached.
+func (p *pending) enqueuePoll(fields map[activity.Field]api.Time, cursor activity.Cursor) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	earlier := func(a, b activity.Field) int {
+	byTime := func(a, b activity.Field) int {
 		return cmp.Or(fields[a].Compare(fields[b].Time), cmp.Compare(a, b))
 	}
-	for _, f := range slices.SortedFunc(maps.Keys(fields), earlier) {
+	for _, f := range slices.SortedFunc(maps.Keys(fields), byTime) {
 		p.change(f, fields[f])
 	}
-	p.reached = reached
-	if len(p.waiting) == 0 && !p.looping {
-		p.covered = reached
+	p.polledTo = cursor
+	if len(p.waiting) == 0 && !p.delivering {
+		p.deliveredTo = cursor
 	}
 }
 
-// frame queues the changes of a frame of the socket, unless the session of that
-// socket was replaced.
-func (p *pending) frame(session uint64, f frame) {
+// enqueueFrame queues the changes of a frame of the socket, unless the session of that
+// socket was replaced by a Resync. An event is dropped if it is a duplicate or there is
+// no room for it; its field is reported nevertheless.
+func (p *pending) enqueueFrame(session uint64, f frame) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if session <= p.retired {
+	if session <= p.lastRetired {
 		return
 	}
 	for name, at := range f.fields {
@@ -93,12 +94,12 @@ func (p *pending) frame(session uint64, f frame) {
 	switch {
 	case f.raw != nil:
 		p.add(&Change{Frame: f.raw})
-	case f.event == nil || !p.fresh(f.event):
+	case f.event == nil || !p.isNew(f.event):
 	case f.event.Field == "":
 		p.add(&Change{Events: []*Event{f.event}})
 	default:
 		size := f.event.size()
-		if c := p.change(f.event.Field, api.Time{}); c != nil && p.events < maxEvents && p.bytes+size <= p.room {
+		if c := p.change(f.event.Field, api.Time{}); c != nil && p.events < maxEvents && p.bytes+size <= p.maxBytes {
 			c.Events = append(c.Events, f.event)
 			p.events++
 			p.bytes += size
@@ -115,7 +116,7 @@ func (c *Change) size() int {
 	return n
 }
 
-// size returns the approximate variable size of an event in bytes.
+// size returns the approximate size of the variable parts of an event, in bytes.
 func (e *Event) size() int {
 	const member = 128 // of a map, empty
 	n := len(e.Name) + len(e.Category) + len(e.SubCategory) + len(e.ObjectID)
@@ -133,9 +134,9 @@ type eventKey struct {
 	at     int64
 }
 
-// fresh reports whether an event was not seen before, and remembers it. Events
-// without a time, and very large ones, count as fresh.
-func (p *pending) fresh(e *Event) bool {
+// isNew reports whether an event of the socket was not seen before, and remembers it.
+// Events without a time, and very large ones, always count as new.
+func (p *pending) isNew(e *Event) bool {
 	if e.Triggered.IsZero() || len(e.Name)+len(e.ObjectID) > maxKey {
 		return true
 	}
@@ -147,11 +148,12 @@ func (p *pending) fresh(e *Event) bool {
 func (p *pending) retire(session uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.retired = max(p.retired, session)
+	p.lastRetired = max(p.lastRetired, session)
 }
 
-// change returns the queued change of a field and adds it if there is none. It
-// returns nil if a Resync stands for all changes.
+// change returns the queued change of a field, with the later one of its time and at.
+// It adds the change if there is none, and returns nil if a Resync replaces all
+// changes.
 func (p *pending) change(f activity.Field, at api.Time) *Change {
 	key := f.Plain()
 	c := p.fields[key]
@@ -169,17 +171,17 @@ func (p *pending) change(f activity.Field, at api.Time) *Change {
 	return c
 }
 
-// add puts a change into the queue. If there is no room, one Resync replaces all
-// changes but those that are events of the log (Entry), which have a limit of their
-// own. It returns false if a Resync stands for the change. The first change of an empty
-// queue is due after the window.
+// add appends a change to the queue. If there is no room, one Resync replaces all
+// changes except events of the log (Entry), which have a limit of their own. It returns
+// false if a Resync replaces the change. The first change of an empty queue is due
+// after the window of Coalesce.
 func (p *pending) add(c *Change) bool {
 	if c.Entry == nil {
 		if p.resync {
 			return false
 		}
 		size := c.size()
-		if len(p.waiting)-p.entries >= p.limit || p.bytes+size > p.room {
+		if len(p.waiting)-p.entries >= p.limit || p.bytes+size > p.maxBytes {
 			p.collapse(ResyncReasonOverflow, nil)
 			return false
 		}
@@ -211,10 +213,10 @@ func (p *pending) collapse(reason ResyncReason, err error) {
 	p.resync = true
 }
 
-// entry queues an event of the log. It blocks while too many of them are
+// enqueueEntry queues an event of the log. It blocks while too many of them are
 // pending.
-func (p *pending) entry(ctx context.Context, e *events.Event) error {
-	for !p.admit(e) {
+func (p *pending) enqueueEntry(ctx context.Context, e *events.Event) error {
+	for !p.tryEnqueue(e) {
 		select {
 		case <-p.space:
 		case <-ctx.Done():
@@ -224,9 +226,9 @@ func (p *pending) entry(ctx context.Context, e *events.Event) error {
 	return nil
 }
 
-// admit queues an event of the log and reports true, unless too many of them
-// are pending.
-func (p *pending) admit(e *events.Event) bool {
+// tryEnqueue queues an event of the log, unless maxEntries of them are pending. It
+// reports whether it did.
+func (p *pending) tryEnqueue(e *events.Event) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.entries >= maxEntries {
@@ -239,8 +241,8 @@ func (p *pending) admit(e *events.Event) bool {
 
 // batch is a list of changes for the loop, and the cursor of the polls then.
 type batch struct {
-	changes []*Change
-	reached activity.Cursor
+	changes  []*Change
+	polledTo activity.Cursor
 }
 
 // take waits until changes are due, and removes and returns them. When over is
@@ -255,7 +257,8 @@ func (p *pending) take(over <-chan struct{}) batch {
 	}
 }
 
-// await returns after wait, when a change arrives, or when over is closed.
+// await returns after a wait (0 means no limit), when the first change arrives in an
+// empty queue, or when over is closed.
 func (p *pending) await(wait time.Duration, over <-chan struct{}) {
 	var due <-chan time.Time
 	if wait > 0 {
@@ -270,8 +273,8 @@ func (p *pending) await(wait time.Duration, over <-chan struct{}) {
 	}
 }
 
-// collect removes and returns the changes that are due. If they are not due
-// yet, it returns the time until then; 0 if there are none.
+// collect removes and returns the changes if they are due, or if over is closed.
+// Otherwise it returns the time until they are due, 0 if there are none.
 func (p *pending) collect(over <-chan struct{}) (b batch, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -282,31 +285,32 @@ func (p *pending) collect(over <-chan struct{}) (b batch, wait time.Duration) {
 	if wait > 0 && !closed(over) {
 		return batch{}, wait
 	}
-	b = batch{p.waiting, p.reached}
-	p.waiting, p.events, p.bytes, p.resync, p.looping = nil, 0, 0, false, true
+	b = batch{p.waiting, p.polledTo}
+	p.waiting, p.events, p.bytes, p.resync, p.delivering = nil, 0, 0, false, true
 	clear(p.fields)
 	return b, 0
 }
 
-// done records that the loop of the caller has finished a batch: its changes
-// count as delivered.
-func (p *pending) done(b batch) {
+// markDelivered records that the loop of the caller has finished a batch: its changes
+// count as delivered, up to the cursor of the polls at that time, or up to the latest
+// one if nothing else is queued.
+func (p *pending) markDelivered(b batch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.looping = false
+	p.delivering = false
 	p.release(b.changes)
-	p.covered = b.reached
+	p.deliveredTo = b.polledTo
 	if len(p.waiting) == 0 {
-		p.covered = p.reached
+		p.deliveredTo = p.polledTo
 	}
 }
 
-// requeue is called if the loop of the caller was left within a batch. The rest
-// of the batch becomes pending again, before later changes.
+// requeue queues the rest of a batch again, before later changes, if the loop of the
+// caller was left within the batch.
 func (p *pending) requeue(delivered, rest []*Change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.looping = false
+	p.delivering = false
 	p.release(delivered)
 	later := p.waiting
 	p.waiting = nil
@@ -315,7 +319,7 @@ func (p *pending) requeue(delivered, rest []*Change) {
 		switch again := p.fields[key]; {
 		case p.resync && c.Entry == nil: // the Resync replaces this one too
 		case again != nil && c.Field != "": // the field has changed again: one change has the events of both
-			if size := c.size(); p.bytes+size <= p.room { // else its events are dropped
+			if size := c.size(); p.bytes+size <= p.maxBytes { // else its events are dropped
 				again.Events = append(c.Events, again.Events...)
 				p.events += len(c.Events)
 				p.bytes += size
@@ -352,7 +356,7 @@ func (p *pending) release(delivered []*Change) {
 func (p *pending) position() (covered activity.Cursor, entries bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.covered, p.entries > 0
+	return p.deliveredTo, p.entries > 0
 }
 
 // closed reports whether a channel, on which no values are sent, is closed.

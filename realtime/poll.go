@@ -25,18 +25,18 @@ import (
 // polled is the state of the polls. Only the polling goroutine uses it and
 // advances the cursor, because frames have no times.
 type polled struct {
-	cursor  activity.Cursor
-	seen    map[activity.Field]api.Time // the latest of each field, within the lookback of a sweep
-	swept   time.Time
-	start   start           // unless the cursor is from a poll
-	phase   float64         // of the first sweep; 0 after the second one
-	initial context.Context // canceled when a socket opens for the first time, or ctx is done
+	cursor            activity.Cursor
+	seen              map[activity.Field]api.Time // the latest of each field, within the lookback of a sweep
+	lastSweep         time.Time
+	unconfirmed       start           // unless the cursor is from a poll
+	phase             float64         // of the first sweep; 0 after the second one
+	beforeFirstSocket context.Context // canceled when a socket opens for the first time, or ctx is done
 }
 
 // start is where the changes of a subscription start.
 type start struct {
-	cursor activity.Cursor
-	began  time.Time // by the local clock, if the cursor is the Date of a response
+	cursor    activity.Cursor
+	localTime time.Time // by the local clock, if the cursor is the Date of a response
 }
 
 const (
@@ -49,12 +49,13 @@ const (
 	mostSlack  = 25 * time.Second
 )
 
-// keepPolling polls continuously while no socket is open. While one is open, it
-// polls at intervals (sweeps) for the changes that the socket missed. It returns
-// only with an error.
+// keepPolling polls continuously while no socket is open. While one is open, it polls
+// at intervals (sweeps) for changes that the socket missed. It returns only with an
+// error.
 //
-// stateCtx is canceled when the socket opens or closes. Polling begins after a
-// short grace period, in which a socket may open; not if there will be no socket.
+// stateCtx is canceled when the socket opens or closes. After a socket has closed,
+// polling begins after a short grace period, in which another may open; at once if
+// there can be no socket.
 func (s *Subscription) keepPolling(ctx context.Context) error {
 	socketOpen, stateCtx, err := s.findStart(ctx) //nolint:contextcheck // stateCtx is derived from ctx
 	if err != nil {
@@ -81,15 +82,16 @@ func (s *Subscription) keepPolling(ctx context.Context) error {
 	}
 }
 
-// findStart sets the cursor from which changes are reported: the server's time
-// when a socket has opened, or the result of polls if that fails or takes long. It
-// returns whether a socket is open, and a context that is canceled when that changes.
+// findStart sets the cursor from which changes are reported: the server's time once a
+// socket has opened, or the result of polls if opening fails or takes long. Subscribers
+// beyond the first few do not poll for it if the server's time is known. It returns
+// whether a socket is open, and a context that is canceled when that changes.
 func (s *Subscription) findStart(ctx context.Context) (socketOpen bool, stateCtx context.Context, err error) {
-	stateCtx = s.polled.initial
+	stateCtx = s.polled.beforeFirstSocket
 	if s.dial != nil {
 		select {
 		case <-stateCtx.Done():
-		case <-s.isLate:
+		case <-s.waitedEnough:
 		}
 	}
 	if stateCtx.Err() == nil { // no socket has opened
@@ -113,45 +115,48 @@ func (s *Subscription) findStart(ctx context.Context) (socketOpen bool, stateCtx
 func (s *Subscription) startAtServerTime() {
 	now := time.Now()
 	s.from = start{activity.CursorAt(s.clock.Earliest().Add(-time.Second)), now.Round(0).UTC()}
-	s.polled.start, s.polled.cursor, s.polled.swept = s.from, s.from.cursor, now
+	s.polled.unconfirmed, s.polled.cursor, s.polled.lastSweep = s.from, s.from.cursor, now
 	s.polled.phase = s.s.nextPhase()
 	s.pending.start(s.from.cursor)
 }
 
-// awaitSweep sleeps until the next sweep is due, or until stateCtx is done, which is when
-// the socket closes.
+// awaitSweep sleeps until the next sweep is due, or until stateCtx is done because the
+// socket has closed. It sleeps for at most Sweep at a time, because the interval
+// changes with the number of subscriptions.
 func (s *Subscription) awaitSweep(stateCtx context.Context) {
 	for {
-		pause := s.sweepInterval() - time.Since(s.polled.swept)
+		pause := s.sweepInterval() - time.Since(s.polled.lastSweep)
 		if pause <= 0 {
 			return
 		}
-		if wait.Sleep(stateCtx, min(pause, s.o.Sweep)) != nil { // then again: the interval changes
+		if wait.Sleep(stateCtx, min(pause, s.o.Sweep)) != nil {
 			return
 		}
 	}
 }
 
-// sweepInterval returns the time from one sweep to the next: [SubscribeOptions.Sweep], or
-// longer if many subscriptions sweep within the rate limit of polls. The first sweep is up to
-// three polls, so that it and the second one have three times as long. Subscriptions that begin
-// together have their first sweeps at different times, by their phase, 0 to 1.
+// sweepInterval returns the time from one sweep to the next: [SubscribeOptions.Sweep],
+// or longer if many subscriptions sweep within the rate limit of polls. As the first
+// sweep is up to three polls, it and the second one have three times as long. The first
+// sweeps of subscriptions that begin together are spread over that time by their phase,
+// 0 to 1.
 func (s *Subscription) sweepInterval() time.Duration {
 	const firstPolls = 3
-	all := s.s.spread() // in which all subscriptions may sweep once
-	isFirst := !s.polled.start.began.IsZero()
+	roundTime := s.s.spread() // in which each subscription may sweep once
+	isFirst := !s.polled.unconfirmed.localTime.IsZero()
 	switch {
 	case isFirst:
-		return s.o.Sweep + time.Duration(s.polled.phase*float64(max(0, firstPolls*all-s.o.Sweep)))
+		return s.o.Sweep + time.Duration(s.polled.phase*float64(max(0, firstPolls*roundTime-s.o.Sweep)))
 	case s.polled.phase > 0: // the second one
-		return max(s.o.Sweep, firstPolls*all)
+		return max(s.o.Sweep, firstPolls*roundTime)
 	}
-	return max(s.o.Sweep, all)
+	return max(s.o.Sweep, roundTime)
 }
 
-// baseline finds the start with polls: the first one returns the cursor of the present,
-// and another from there the latest changes, which are remembered and not reported: a
-// list after Subscribe includes them. With a cursor already, it sweeps from that.
+// baseline finds the cursor to start from by two polls: the first one returns that of
+// the present, and the second one the latest changes before it, which are remembered
+// and not reported, because a list after Subscribe includes them. If there is a cursor
+// already, from a Position, it sweeps from that.
 func (s *Subscription) baseline(ctx context.Context) error {
 	if s.polled.cursor != "" {
 		return s.sweep(ctx)
@@ -161,18 +166,18 @@ func (s *Subscription) baseline(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.heard(answer.Header)
+		s.noticeSilence(answer.Header)
 		s.polled.cursor = r.Cursor
 		break
 	}
-	r, err := s.ask(ctx, s.polled.cursor)
+	r, err := s.pollOnce(ctx, s.polled.cursor)
 	if err != nil {
 		s.polled.cursor = ""
 		return err
 	}
 	s.newChanges(r)
 	s.advance(r.Cursor)
-	s.polled.swept = time.Now()
+	s.polled.lastSweep = time.Now()
 	s.pending.start(s.polled.cursor)
 	return nil
 }
@@ -188,15 +193,16 @@ func (s *Subscription) watchOptions() *activity.WatchOptions {
 		Cursor: s.polled.cursor, Overlap: s.o.Overlap, Sweep: s.o.Sweep,
 		OnRetry: func(_ context.Context, e api.RetryEvent) {
 			s.closeIdleAfterTimeout(e.Err)
-			s.notify(func(st *Status) { st.fail(ofPoll, st.Failures+1, e.Err, e.Wait) })
+			s.notify(func(st *Status) { st.setError(ofPoll, st.Failures+1, e.Err, e.Wait) })
 		},
 	}
 }
 
-// pollUntilSocket polls until a socket opens, which cancels stateCtx, and then
-// returns nil. It returns an error if ctx is done or the platform refuses.
+// pollUntilSocket polls until a socket opens, which cancels stateCtx, and then returns
+// nil. It returns an error if ctx is done or the platform refuses. A start that no poll
+// has confirmed is checked by a sweep first.
 func (s *Subscription) pollUntilSocket(ctx, stateCtx context.Context) error {
-	if !s.polled.start.began.IsZero() {
+	if !s.polled.unconfirmed.localTime.IsZero() {
 		if err := s.sweep(ctx); err != nil {
 			return err
 		}
@@ -209,30 +215,30 @@ func (s *Subscription) pollUntilSocket(ctx, stateCtx context.Context) error {
 			}
 			return err
 		}
-		s.answered(answer.Header)
-		s.accept(r)
-		if time.Since(s.polled.swept) >= s.o.Sweep {
-			s.polled.swept = time.Now()
+		s.pollSucceeded(answer.Header)
+		s.deliverReport(r)
+		if time.Since(s.polled.lastSweep) >= s.o.Sweep {
+			s.polled.lastSweep = time.Now()
 			s.notify(func(*Status) {})
 		}
 	}
 	return ctx.Err()
 }
 
-// sweep polls once for changes that were lost or became visible late: ask begins
-// [SubscribeOptions.Overlap] before the cursor. The first sweep also checks where the
-// subscription starts, if that is the server's time and not the result of a poll.
+// sweep polls once for changes that were lost or became visible late, from
+// [SubscribeOptions.Overlap] before the cursor on. The first sweep also confirms where
+// the subscription starts, if that is the server's time and not the result of a poll.
 func (s *Subscription) sweep(ctx context.Context) error {
-	first := !s.polled.start.began.IsZero()
-	r, err := s.ask(ctx, s.polled.cursor)
+	first := !s.polled.unconfirmed.localTime.IsZero()
+	r, err := s.pollOnce(ctx, s.polled.cursor)
 	if err == nil && first {
 		r, err = s.correctStart(ctx, r)
 	}
 	if err != nil {
 		return err
 	}
-	s.accept(r)
-	s.polled.swept, s.polled.start = time.Now(), (start{})
+	s.deliverReport(r)
+	s.polled.lastSweep, s.polled.unconfirmed = time.Now(), (start{})
 	if !first {
 		s.polled.phase = 0 // after the second one
 	}
@@ -241,39 +247,44 @@ func (s *Subscription) sweep(ctx context.Context) error {
 }
 
 // correctStart returns the first report of a subscription, which is r if it begins
-// early enough. The start was set by the Date of a response; if that clock is ahead
-// of the times of activity, changes would be missed, so it moves the cursor back and
+// early enough. The start was set to the Date of a response. If that clock is ahead of
+// the times of activity, changes would be missed: then it moves the cursor back and
 // polls again.
+//
+// The true start is the server's present less the age of the subscription, by the clock
+// that makes it earliest, and a second for rounding.
 func (s *Subscription) correctStart(ctx context.Context, r *activity.Report) (*activity.Report, error) {
 	s.turn.Set(ratelimit.Program) // a higher priority: the program waits for the change
 	defer s.turn.Set(ratelimit.Rest)
-	from, cursor := s.polled.start, r.Cursor
+	assumed, cursor := s.polled.unconfirmed, r.Cursor
 	if len(r.Activity) > 0 { // then r.Cursor may be the time of the latest change, not the present
-		present, err := s.ask(ctx, noCursor)
+		present, err := s.pollOnce(ctx, noCursor)
 		if err != nil {
 			return nil, err
 		}
 		cursor = present.Cursor
 	}
-	now, set := s.clock.Earliest(), from.cursor.Time()
-	age := max(0, time.Since(from.began), now.Sub(set))
-	if at := cursor.Time(); !at.IsZero() && at.Before(now) {
-		now = at
+	now, assumedTime := s.clock.Earliest(), assumed.cursor.Time()
+	age := max(0, time.Since(assumed.localTime), now.Sub(assumedTime))
+	if trueStart := cursor.Time(); !trueStart.IsZero() && trueStart.Before(now) {
+		now = trueStart
 	}
 	const rounding = 2 * time.Second
-	at := now.Add(-age - time.Second)
-	if at.After(set.Add(-rounding)) {
+	trueStart := now.Add(-age - time.Second)
+	if trueStart.After(assumedTime.Add(-rounding)) {
 		return r, nil
 	}
-	s.polled.cursor = activity.CursorAt(at)
-	return s.ask(ctx, s.polled.cursor)
+	s.polled.cursor = activity.CursorAt(trueStart)
+	return s.pollOnce(ctx, s.polled.cursor)
 }
 
 const noCursor = ""
 
-// ask polls from [SubscribeOptions.Overlap] before cursor. With noCursor the report
-// has no changes, only the cursor of the present. Failures that are not final are retried.
-func (s *Subscription) ask(ctx context.Context, cursor activity.Cursor) (*activity.Report, error) {
+// pollOnce sends a short poll for changes since [SubscribeOptions.Overlap] before a
+// cursor. With noCursor the report has no changes, only the cursor of the present.
+// Failures that are not final are retried, each time with twice the slack (how far the
+// report may be behind).
+func (s *Subscription) pollOnce(ctx context.Context, cursor activity.Cursor) (*activity.Report, error) {
 	o := &activity.PollOptions{Cursor: cursor.Back(s.o.Overlap), Updated: cursor != "", Slack: leastSlack}
 	var report *activity.Report
 	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
@@ -285,7 +296,7 @@ func (s *Subscription) ask(ctx context.Context, cursor activity.Cursor) (*activi
 			s.closeIdleAfterTimeout(err)
 			return false, 0, err
 		}
-		s.answered(answer.Header)
+		s.pollSucceeded(answer.Header)
 		report = r
 		return true, 0, nil
 	})
@@ -300,13 +311,13 @@ func (s *Subscription) closeIdleAfterTimeout(err error) {
 	}
 }
 
-// accept queues the new changes of a report for delivery, advances the cursor, and
+// deliverReport queues the new changes of a report for delivery, advances the cursor, and
 // records in the status how late the latest of them is.
-func (s *Subscription) accept(r *activity.Report) {
+func (s *Subscription) deliverReport(r *activity.Report) {
 	fresh := s.newChanges(r)
 	s.advance(r.Cursor)
 	s.evict()
-	s.pending.report(fresh, s.polled.cursor)
+	s.pending.enqueuePoll(fresh, s.polled.cursor)
 	var latest time.Time
 	for _, at := range fresh {
 		if at.After(latest) {
@@ -327,7 +338,7 @@ func (s *Subscription) advance(next activity.Cursor) {
 }
 
 // newChanges returns the fields of a report that no earlier report had with the same
-// time, and remembers them.
+// time, and remembers them unless their name is very long.
 func (s *Subscription) newChanges(r *activity.Report) map[activity.Field]api.Time {
 	fresh := make(map[activity.Field]api.Time, len(r.Activity))
 	if s.polled.seen == nil {
@@ -362,23 +373,23 @@ func (s *Subscription) recordLag(at time.Time) {
 		return
 	}
 	lag := s.clock.since(at)
-	s.note(func(st *Status) { st.Lag = lag })
+	s.changeStatus(func(st *Status) { st.Lag = lag })
 }
 
-// answered records the response of a poll: it clears the error of earlier polls, and
-// the server counts as heard.
-func (s *Subscription) answered(h http.Header) {
+// pollSucceeded records a response to a poll: the error of earlier polls is over, and a
+// long silence before it may require a resync.
+func (s *Subscription) pollSucceeded(h http.Header) {
 	if st := s.Status(); st.polling && st.Err != nil {
 		s.notify(func(st *Status) { st.clearError(ofPoll) })
 	}
-	s.heard(h)
+	s.noticeSilence(h)
 }
 
-// heard records a response of the server. If the response or frame before it
-// was long ago, changes or events may have been missed: then it requests a
-// resync, or a read of the event log.
-func (s *Subscription) heard(h http.Header) {
-	before, silence := s.clock.answer(h)
+// noticeSilence records a response of the server. If the response or frame before it
+// was long ago, changes or events may have been missed: it requests a resync after
+// longAbsent, and a read of the event log after longSilent.
+func (s *Subscription) noticeSilence(h http.Header) {
+	before, silence := s.clock.observeResponse(h)
 	if silence > longAbsent {
 		s.pending.requestResync(ResyncReasonAbsence, nil)
 	}
@@ -398,13 +409,13 @@ type position struct {
 
 const positionVersion = 1
 
-// Position returns a value for [SubscribeOptions.Position]. The current change of the loop
-// over Changes, and maybe a few before it, are delivered again.
+// Position returns a value for [SubscribeOptions.Position]. With it, the current change
+// of the loop over Changes, and maybe a few before it, are delivered again.
 func (s *Subscription) Position() string {
 	covered, entries := s.pending.position()
 	p := position{Version: positionVersion, Profile: s.profile.String(), Cursor: covered, Heard: s.clock.last()}
-	if covered == s.from.cursor {
-		p.Began = s.from.began
+	if covered == s.from.cursor { // nothing was delivered since the start
+		p.Began = s.from.localTime
 	}
 	if from, missed := s.history.pendingGap(); missed || entries {
 		p.Heard = from
@@ -416,8 +427,9 @@ func (s *Subscription) Position() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// resume reads the position to start from; it is zero without one.
-func (s *Subscription) resume() (position, error) {
+// decodePosition decodes the position of the options to start from; it is zero without
+// one.
+func (s *Subscription) decodePosition() (position, error) {
 	if s.o.Position == "" {
 		return position{}, nil
 	}
@@ -433,40 +445,41 @@ func (s *Subscription) resume() (position, error) {
 type clock struct {
 	*servertime.Clock // of the Service
 
-	mu    sync.Mutex
-	heard time.Time // the latest response or frame, by the server's clock
-	local time.Time // the same by the local clock; zero if of an earlier subscription
+	mu             sync.Mutex
+	lastHeard      time.Time // the latest response or frame, by the server's clock
+	lastHeardLocal time.Time // the same by the local clock; zero if of an earlier subscription
 }
 
-// answer observes the Date of a response. It returns the time of the response
-// or frame before it, and how long ago that was; 0 for the first response.
-func (c *clock) answer(h http.Header) (before time.Time, silence time.Duration) {
+// observeResponse observes the Date of a response. It returns the server's time of the
+// response or frame before it, and how long ago that was; 0 for the first response.
+// After a resumed position only the server's clock can tell that.
+func (c *clock) observeResponse(h http.Header) (previous time.Time, silence time.Duration) {
 	c.Observe(h)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	before, local := c.heard, c.local
-	c.heard, c.local = c.Earliest(), time.Now().Round(0)
+	previous, previousLocal := c.lastHeard, c.lastHeardLocal
+	c.lastHeard, c.lastHeardLocal = c.Earliest(), time.Now().Round(0)
 	switch {
-	case before.IsZero():
-		return before, 0
-	case local.IsZero():
-		return before, c.heard.Sub(before)
+	case previous.IsZero():
+		return previous, 0
+	case previousLocal.IsZero():
+		return previous, c.lastHeard.Sub(previous)
 	}
-	return before, c.local.Sub(local)
+	return previous, c.lastHeardLocal.Sub(previousLocal)
 }
 
 // alive records that a frame or a pong has come, which have no Date.
 func (c *clock) alive() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.heard, c.local = c.Earliest(), time.Now().Round(0)
+	c.lastHeard, c.lastHeardLocal = c.Earliest(), time.Now().Round(0)
 }
 
 // last returns when the latest response or frame came, by the server's clock.
 func (c *clock) last() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.heard
+	return c.lastHeard
 }
 
 // since returns the time since a moment of the server's clock, 0 if it is in the

@@ -146,8 +146,8 @@ const (
 	ofSocket = false
 )
 
-// fail records the error of a poll or a socket, and the pause before the next one.
-func (s *Status) fail(polling bool, failures int, err error, wait time.Duration) {
+// setError records the error of a poll or a socket, and the pause before the next one.
+func (s *Status) setError(polling bool, failures int, err error, wait time.Duration) {
 	s.polling, s.Failures, s.Err, s.Retry = polling, failures, err, wait
 }
 

@@ -17,17 +17,17 @@ import (
 // shared is what the subscriptions of a Service share: the load of their polls, and the
 // queue of their new sockets.
 type shared struct {
-	clock   servertime.Clock
-	open    atomic.Int64 // subscriptions
-	dials   *ratelimit.Group
-	probe   chan struct{} // held by the subscription that dials while the network is broken
-	watched chan struct{} // filled by Wake while it polls
+	clock     servertime.Clock
+	open      atomic.Int64 // subscriptions
+	dials     *ratelimit.Group
+	probeLock chan struct{} // held by the subscription that dials while the network is broken
+	watched   chan struct{} // filled by Wake while it polls
 
-	mu      sync.Mutex
-	polling map[*ratelimit.Turn]bool // of subscriptions and Wake that poll for lack of a socket
-	phase   float64                  // 0 to 1
-	retry   time.Time                // of a dial while the network is broken; zero if it is not
-	probes  int                      // since it is broken
+	mu        sync.Mutex
+	polling   map[*ratelimit.Turn]bool // of subscriptions and Wake that poll for lack of a socket
+	phase     float64                  // 0 to 1
+	retryTime time.Time                // of a dial while the network is broken; zero if it is not
+	probes    int                      // since it is broken
 }
 
 // The platform accepts 1,000 polls an hour.
@@ -41,14 +41,15 @@ const (
 	dialsSecond = 10
 )
 
-// newShared returns the shared state of a Service without subscriptions.
+// newShared returns the state that the subscriptions of a Service share, before there
+// are any.
 func newShared() *shared {
 	return &shared{
-		dials:   ratelimit.New(api.RateWindow{Max: dialsSecond, Size: time.Second}),
-		probe:   make(chan struct{}, 1),
-		watched: make(chan struct{}, mostWatched),
-		polling: map[*ratelimit.Turn]bool{},
-		phase:   rand.Float64(), //nolint:gosec // spreading load needs no secrecy
+		dials:     ratelimit.New(api.RateWindow{Max: dialsSecond, Size: time.Second}),
+		probeLock: make(chan struct{}, 1),
+		watched:   make(chan struct{}, mostWatched),
+		polling:   map[*ratelimit.Turn]bool{},
+		phase:     rand.Float64(), //nolint:gosec // spreading load needs no secrecy
 	}
 }
 
@@ -90,13 +91,12 @@ func (s *shared) nextPhase() float64 {
 }
 
 // interval returns the time between two polls of a subscription without a socket, for
-// [Status.Interval]: 0 if it polls as fast as it wants. All polls share one rate, that
-// of a poll each time every.
+// [Status.Interval]: 0 if it polls as fast as it wants. The polls of all subscriptions
+// share one rate: one poll in each `every`.
 //
 // Subscriptions that a change has woken poll before those at rest, as [ratelimit.Class]
-// says: then those at rest get a quarter of the polls, or less if each needs no more
-// than a long poll, and none waits longer than with equal shares plus
-// [ratelimit.Patience].
+// says. Those at rest then get a quarter of the polls, or less if each needs no more
+// than a long poll; none waits longer than with equal shares plus [ratelimit.Patience].
 func (s *shared) interval(t *ratelimit.Turn) time.Duration {
 	own := t.State()
 	every := max(own.Every, pollEvery)
@@ -122,9 +122,9 @@ func (s *shared) interval(t *ratelimit.Turn) time.Duration {
 	return min(4*time.Duration(resting)*every, equal+ratelimit.Patience)
 }
 
-// dial calls open when it is the turn of the caller, in the order of the calls;
-// began is called then. While the network is broken, only one subscription at a
-// time dials.
+// dial calls open when it is the turn of the caller among all that dial, and began just
+// before. While the network is broken, only one subscription at a time dials; the
+// others wait until the network works again or it is their turn to try.
 func (s *shared) dial(ctx context.Context, began func(), open func(context.Context) error) error {
 	for {
 		if err := s.dials.Wait(ctx); err != nil {
@@ -132,24 +132,24 @@ func (s *shared) dial(ctx context.Context, began func(), open func(context.Conte
 		}
 		began()
 		if s.retryAt().IsZero() {
-			return s.dialed(open(ctx))
+			return s.noteDial(open(ctx))
 		}
-		if tried, err := s.probing(ctx, open); tried || err != nil {
+		if tried, err := s.probeAlone(ctx, open); tried || err != nil {
 			return err
 		}
 	}
 }
 
-// probing waits until the caller is the one subscription that may dial while
-// the network is broken, and then calls open. If the network is not broken any
-// more, it reports tried as false.
-func (s *shared) probing(ctx context.Context, open func(context.Context) error) (tried bool, err error) {
+// probeAlone waits until the caller is the one subscription that may dial while the
+// network is broken, and then calls open. If the network is not broken any more, it
+// returns tried as false without calling open.
+func (s *shared) probeAlone(ctx context.Context, open func(context.Context) error) (tried bool, err error) {
 	select {
-	case s.probe <- struct{}{}:
+	case s.probeLock <- struct{}{}:
 	case <-ctx.Done():
 		return false, ctx.Err()
 	}
-	defer func() { <-s.probe }()
+	defer func() { <-s.probeLock }()
 	retry := s.retryAt()
 	if retry.IsZero() {
 		return false, nil
@@ -162,7 +162,7 @@ func (s *shared) probing(ctx context.Context, open func(context.Context) error) 
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, mintTimeout+dialTime) // others wait for it
 	defer cancel()
-	return true, s.dialed(open(ctx))
+	return true, s.noteDial(open(ctx))
 }
 
 // retryAt returns when to dial again while the network is broken, zero if it is
@@ -170,26 +170,26 @@ func (s *shared) probing(ctx context.Context, open func(context.Context) error) 
 func (s *shared) retryAt() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.retry
+	return s.retryTime
 }
 
-// dialed records the result of a dial, and returns it. A response of the
-// server, also a refusal, means that the network is not broken.
-func (s *shared) dialed(err error) error {
+// noteDial records the result of a dial, and returns it. Success, and any response of
+// the server including a refusal, mean that the network is not broken.
+func (s *shared) noteDial(err error) error {
 	if err == nil || !brokenNetwork(err) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.retry, s.probes = time.Time{}, 0
+		s.retryTime, s.probes = time.Time{}, 0
 	}
 	return err
 }
 
-// broke records that the network is broken, after a number of failures of a
+// networkBroken records that the network is broken, after a number of failures of a
 // subscription. It returns the pause before the next dial.
-func (s *shared) broke(failures int) (pause time.Duration) {
+func (s *shared) networkBroken(failures int) (pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pause = wait.For(max(failures, s.probes), 0)
-	s.retry = time.Now().Add(pause)
+	s.retryTime = time.Now().Add(pause)
 	return pause
 }

@@ -31,11 +31,11 @@ type dialLoop struct {
 	tokenFailures int       // consecutive short sockets with this token
 	failures      int       // consecutive ones to open or keep a socket
 	sessions      uint64    // started so far
-	began         sync.Once
+	firstDial     sync.Once
 }
 
 const (
-	steady           = 30 * time.Second // a socket that was open for longer is not a failure
+	stableAfter      = 30 * time.Second // a socket that was open for longer is not a failure
 	leastLife        = 10 * time.Second // minimum before a token is replaced
 	maxTokenFailures = 2                // short sockets before a token is replaced
 )
@@ -48,7 +48,7 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 	for {
 		n, err := k.open(ctx)
 		if err == nil {
-			err = k.serve(ctx, n)
+			err = k.holdOpen(ctx, n)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -57,14 +57,14 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 			return refusal
 		}
 		k.failures++
-		pause := k.pause(err)
+		pause := k.dialPause(err)
 		if n == nil {
-			s.late()
+			s.stopWaiting()
 			if brokenNetwork(err) {
-				pause = s.s.broke(k.failures)
+				pause = s.s.networkBroken(k.failures)
 			}
 		}
-		s.switchTo(ModePoll, func(st *Status) { st.fail(ofSocket, k.failures, err, pause) })
+		s.switchTo(ModePoll, func(st *Status) { st.setError(ofSocket, k.failures, err, pause) })
 		if err := wait.Sleep(ctx, pause); err != nil {
 			return err
 		}
@@ -79,10 +79,10 @@ func brokenNetwork(err error) bool {
 	return !refused && !answered && !errors.Is(err, errBadToken)
 }
 
-// pause returns the delay before the next dial after one that failed with err.
-// It is longer if the server seems not to support sockets, or refuses more of
-// them.
-func (k *dialLoop) pause(err error) time.Duration {
+// dialPause returns the delay before the next dial after one that failed with err: the
+// backoff, and 48 to 72 seconds at least if the status says that the server does not
+// support sockets or refuses more of them.
+func (k *dialLoop) dialPause(err error) time.Duration {
 	pause := wait.For(k.failures, retryAfter(err))
 	refusal, ok := errors.AsType[*HandshakeError](err)
 	if !ok {
@@ -97,10 +97,10 @@ func (k *dialLoop) pause(err error) time.Duration {
 	return pause
 }
 
-// open waits for the turn of the subscription among all that dial, and opens a
-// socket. If that takes long, polls begin meanwhile.
+// open waits for the turn of the subscription among all that dial, and opens a socket.
+// If the first one takes longer than grace, polls begin meanwhile.
 func (k *dialLoop) open(ctx context.Context) (n *session, err error) {
-	began := func() { k.began.Do(func() { time.AfterFunc(grace, k.late) }) }
+	began := func() { k.firstDial.Do(func() { time.AfterFunc(grace, k.stopWaiting) }) }
 	err = k.s.dial(ctx, began, func(ctx context.Context) error {
 		n, err = k.newSession(ctx)
 		return err
@@ -108,8 +108,9 @@ func (k *dialLoop) open(ctx context.Context) (n *session, err error) {
 	return n, err
 }
 
-// newSession opens a socket, with a new token if the current one is too old,
-// and starts to read from it.
+// newSession opens a socket, with a new token if the current one is too old, and starts
+// to read from it. A refused handshake counts against the token, and a token that
+// cannot be sent is dropped.
 func (k *dialLoop) newSession(ctx context.Context) (*session, error) {
 	if k.token == nil || !time.Now().Before(k.renew) {
 		if err := k.mint(ctx); err != nil {
@@ -127,13 +128,13 @@ func (k *dialLoop) newSession(ctx context.Context) (*session, error) {
 		return nil, err
 	}
 	k.sessions++
-	n := &session{s: k.Subscription, number: k.sessions, conn: conn, began: time.Now(), over: make(chan struct{})}
+	n := &session{s: k.Subscription, number: k.sessions, conn: conn, opened: time.Now(), failed: make(chan struct{})}
 	n.start(k.ctx) //nolint:contextcheck // ctx may be of the socket that this one replaces
 	return n, nil
 }
 
-// mint requests a token, and sets when to replace it: after 80 to 90 percent of
-// its lifetime.
+// mint requests a token, and sets when to replace it: after 80 to 90 percent of its
+// lifetime. It returns a [*RefusedError] if the platform refuses access for good.
 func (k *dialLoop) mint(ctx context.Context) error {
 	asked := time.Now()
 	var answer api.Response
@@ -160,10 +161,9 @@ func (k *dialLoop) failToken() {
 	}
 }
 
-// serve waits until the socket of n closes. Before the token expires it opens
-// another socket, with a new token, and then closes the old one. It returns the
-// error of the last socket.
-func (k *dialLoop) serve(ctx context.Context, n *session) error {
+// holdOpen waits until the socket of n closes, and returns why. Before the token
+// expires it opens another socket, with a new token, and then closes the old one.
+func (k *dialLoop) holdOpen(ctx context.Context, n *session) error {
 	renew := time.NewTimer(time.Until(k.renew))
 	defer renew.Stop()
 	k.connected()
@@ -172,7 +172,7 @@ func (k *dialLoop) serve(ctx context.Context, n *session) error {
 		case <-ctx.Done():
 			n.end()
 			return ctx.Err()
-		case <-n.over:
+		case <-n.failed:
 			return k.disconnect(n)
 		case <-renew.C:
 		}
@@ -187,7 +187,7 @@ func (k *dialLoop) serve(ctx context.Context, n *session) error {
 		if err != nil { // the old socket is still open
 			failures++
 			pause := wait.For(failures, retryAfter(err))
-			k.notify(func(st *Status) { st.fail(ofSocket, failures, err, pause) })
+			k.notify(func(st *Status) { st.setError(ofSocket, failures, err, pause) })
 			renew.Reset(pause)
 			continue
 		}
@@ -201,7 +201,7 @@ func (k *dialLoop) serve(ctx context.Context, n *session) error {
 // connected records that a socket is open after a time without one, which
 // starts a sweep.
 func (k *dialLoop) connected() {
-	k.heard(nil)
+	k.noticeSilence(nil)
 	k.connState.setLive(true)
 	k.opened()
 }
@@ -211,22 +211,23 @@ func (k *dialLoop) opened() {
 	k.switchTo(ModeSocket, func(st *Status) { st.Sockets++; st.clearError(ofSocket) })
 }
 
-// disconnect ends the session of a socket that has failed, and returns its
-// error. Changes may be missed from now on, until another socket is open or
-// polls begin.
+// disconnect ends the session of a socket that has failed, and returns its error.
+// Changes may be missed from now on, until another socket is open or polls begin. A
+// socket that was open for long resets the failures; a short one counts against its
+// token, which may be the cause.
 func (k *dialLoop) disconnect(n *session) error {
 	n.end()
-	if errors.Is(n.err, errSilent) {
+	if errors.Is(n.failure, errSilent) {
 		k.s.closeIdle()
 	}
 	k.history.enqueueGap(k.clock.last())
 	k.connState.setLive(false)
-	if time.Since(n.began) >= steady {
+	if time.Since(n.opened) >= stableAfter {
 		k.failures, k.tokenFailures = 0, 0
 	} else {
 		k.failToken()
 	}
-	return n.err
+	return n.failure
 }
 
 // session is one socket. Frames after its end are ignored.
@@ -234,14 +235,14 @@ type session struct {
 	s      *Subscription
 	number uint64
 	conn   Conn
-	began  time.Time
+	opened time.Time
 
-	ctx  context.Context // ends when it failed
-	stop context.CancelFunc
-	work sync.WaitGroup
-	once sync.Once
-	over chan struct{} // closed when it failed
-	err  error         // why
+	ctx     context.Context // ends when it failed
+	stop    context.CancelFunc
+	work    sync.WaitGroup
+	once    sync.Once
+	failed  chan struct{} // closed when it failed
+	failure error         // why
 }
 
 // start starts the goroutines that read from the socket and send pings, until
@@ -255,8 +256,8 @@ func (n *session) start(ctx context.Context) {
 // fail ends the session with err, unless it has ended before.
 func (n *session) fail(err error) {
 	n.once.Do(func() {
-		n.err = err
-		close(n.over)
+		n.failure = err
+		close(n.failed)
 		n.stop()
 	})
 }
@@ -280,24 +281,24 @@ func (n *session) read() error {
 		n.s.clock.alive()
 		f, ok := readFrame(b)
 		if !text || !ok {
-			n.s.note(func(st *Status) { st.Discarded++ })
+			n.s.changeStatus(func(st *Status) { st.Discarded++ })
 			continue
 		}
 		if f.event != nil {
 			n.s.recordLag(f.event.Triggered.Time)
 		}
-		if n.s.wake != nil {
+		if n.s.wake != nil { // a subscription of Wake only reports that something has changed
 			n.s.wake(watched)
 			continue
 		}
-		n.s.pending.frame(n.number, f)
+		n.s.pending.enqueueFrame(n.number, f)
 	}
 }
 
 var errSilent = errors.New("the server did not answer a ping in time")
 
-// ping sends a ping at each interval, and returns an error once one has no
-// response within half of the interval.
+// ping sends a ping at each interval, and returns errSilent once one has no response
+// within half of the interval, or the error of the socket.
 func (n *session) ping(ctx context.Context) error {
 	for {
 		if err := wait.Sleep(ctx, n.s.o.PingInterval); err != nil {
@@ -340,8 +341,8 @@ type frame struct {
 	raw    json.RawMessage
 }
 
-// readFrame decodes a text message. It reports false if the message is not a
-// frame.
+// readFrame decodes a message of the socket. It reports false if the message is not a
+// JSON object; a frame of an unknown kind keeps the whole message.
 func readFrame(b []byte) (frame, bool) {
 	var head struct {
 		Response jsontext.Value `json:"response"`
@@ -365,8 +366,9 @@ func readFrame(b []byte) (frame, bool) {
 	return frame{raw: b}, true
 }
 
-// readFields decodes v, the fields of an activity frame: a list, a map with times, or a
-// single name. It returns false for any other value.
+// readFields decodes v, the member with the fields of an activity frame: a list of
+// names, an object with times, or a single name. It returns false for any other value.
+// The frame is the whole message.
 func readFields(frame []byte, v jsontext.Value) (api.Map[api.Time], bool) {
 	var names []string
 	switch v.Kind() {

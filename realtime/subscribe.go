@@ -108,8 +108,8 @@ func (s *Service) newSubscription(
 		return nil, err
 	}
 	sub := &Subscription{s: s, profile: profile, observe: make(chan struct{}, 1)}
-	sub.done, sub.ready, sub.isLate = make(chan struct{}), make(chan struct{}), make(chan struct{})
-	sub.late = sync.OnceFunc(func() { close(sub.isLate) })
+	sub.done, sub.ready, sub.waitedEnough = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	sub.stopWaiting = sync.OnceFunc(func() { close(sub.waitedEnough) })
 	sub.clock.Clock = &s.clock
 	if o != nil {
 		sub.o = *o
@@ -153,15 +153,15 @@ type Subscription struct {
 	stop context.CancelCauseFunc
 	done chan struct{} // closed when all goroutines have returned
 
-	pending   *pending
-	connState *connState
-	late      func()        // polls, if no socket is open
-	isLate    chan struct{} // closed by late
-	ready     chan struct{} // closed when changes are reported
-	polled    polled
-	turn      ratelimit.Turn // of its polls
-	from      start          // set before ready
-	history   history
+	pending      *pending
+	connState    *connState
+	stopWaiting  func()        // polls, if no socket is open
+	waitedEnough chan struct{} // closed by late
+	ready        chan struct{} // closed when changes are reported
+	polled       polled
+	turn         ratelimit.Turn // of its polls
+	from         start          // set before ready
+	history      history
 
 	clock   clock
 	mu      sync.Mutex
@@ -174,7 +174,8 @@ func refuse(field, rule string) error {
 	return input.Fields[SubscribeOptions](opSubscribe).Refuse(field, rule, "")
 }
 
-// check returns an error for options that a subscription cannot have.
+// check returns an error for options that a subscription cannot have. CatchUp requires
+// an ID, because searches of the log accept no custom name.
 func (s *Subscription) check(opts []api.CallOption) error {
 	o := &s.o
 	shortest, longest := min(o.Sweep, o.Overlap, o.PingInterval), max(o.Sweep, o.Overlap, o.PingInterval, o.Coalesce)
@@ -194,7 +195,7 @@ func (s *Subscription) check(opts []api.CallOption) error {
 		api.ProfileKindWorkspace, api.ProfileKindShare, api.ProfileKindFileShare); err != nil {
 		return err
 	}
-	if o.CatchUp && s.profile != api.User(api.Me) { // searches of the log accept no custom name
+	if o.CatchUp && s.profile != api.User(api.Me) {
 		return input.Parameters(opSubscribe).NumericID("profile_id", s.profile.ID)
 	}
 	return nil
@@ -203,20 +204,20 @@ func (s *Subscription) check(opts []api.CallOption) error {
 // prepare sets up the state before any goroutine runs: the settings of the socket, the
 // ID of the caller, and the start that a Position gives.
 func (s *Subscription) prepare(ctx context.Context) error {
-	at, err := s.resume()
+	at, err := s.decodePosition()
 	if err != nil {
 		return err
 	}
-	s.dial, err = s.dialing()
+	s.dial, err = s.dialSettings()
 	if err != nil {
 		return err
 	}
 	s.pending = newPending(s.o.MaxPending, s.o.MaxMessageBytes, max(0, s.o.Coalesce))
 	s.connState = newConnState(ctx)
-	_, s.polled.initial = s.connState.state()
+	_, s.polled.beforeFirstSocket = s.connState.state()
 	s.status = Status{Mode: ModePoll, Since: time.Now()}
 	if s.o.CatchUp {
-		s.history.due = make(chan struct{}, 1)
+		s.history.gapSignal = make(chan struct{}, 1)
 	}
 	if err := s.identify(ctx); err != nil {
 		return s.refused(err)
@@ -229,13 +230,14 @@ func (s *Subscription) prepare(ctx context.Context) error {
 		return refuse("Position", "must come from a subscription to the same profile")
 	}
 	s.from = start{at.Cursor, at.Began}
-	s.polled.start, s.polled.cursor, s.clock.heard = s.from, at.Cursor, at.Heard
+	s.polled.unconfirmed, s.polled.cursor, s.clock.lastHeard = s.from, at.Cursor, at.Heard
 	s.pending.start(at.Cursor)
 	s.history.enqueueGap(at.Heard)
 	return nil
 }
 
-// identify finds the ID of the caller, which the socket requires.
+// identify replaces the profile "me" by the ID of the caller, which the socket
+// requires.
 func (s *Subscription) identify(ctx context.Context) error {
 	if s.profile != api.User(api.Me) {
 		return nil
@@ -251,8 +253,8 @@ func (s *Subscription) identify(ctx context.Context) error {
 	return err
 }
 
-// run starts a goroutine for each task, and one that keeps a socket open if
-// there may be one. An error of one of them ends them all.
+// run starts a goroutine for each task, and one that keeps a socket open if there may
+// be one. The first error ends all of them; after the last one the subscription ends.
 func (s *Subscription) run(tasks ...func(context.Context) error) {
 	if s.dial != nil {
 		tasks = append(tasks, s.keepSocket)
@@ -291,20 +293,21 @@ func (s *Subscription) refused(err error) error {
 	return &RefusedError{Profile: s.profile, Err: err}
 }
 
-// Changes returns the changes as they arrive. It ends with an error when the context
-// is done or the platform refuses, and without one after Close. It can be resumed.
+// Changes returns the changes as they arrive. It ends with an error when the context is
+// done or the platform refuses, and without one after Close. A loop that was left can
+// be followed by another, which goes on where it ended.
 func (s *Subscription) Changes() iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
 		for {
 			b := s.pending.take(s.ctx.Done())
-			if len(b.changes) > 0 && !s.interrupted() {
+			if len(b.changes) > 0 && !s.isStopped() {
 				if s.deliver(b, yield) {
 					return
 				}
 				continue
 			}
 			s.pending.requeue(nil, b.changes)
-			if err := s.over(); !errors.Is(err, errClosed) {
+			if err := s.result(); !errors.Is(err, errClosed) {
 				yield(nil, err)
 			}
 			return
@@ -312,19 +315,19 @@ func (s *Subscription) Changes() iter.Seq2[*Change, error] {
 	}
 }
 
-// deliver yields a batch of changes to the loop of the caller, and reports
-// whether the loop was left. Undelivered changes are queued again.
+// deliver yields a batch of changes to the loop of the caller, and reports whether the
+// loop was left. Undelivered changes are queued again, also if the loop panics.
 func (s *Subscription) deliver(b batch, yield func(*Change, error) bool) (left bool) {
 	delivered := 0
 	defer func() {
 		if delivered == len(b.changes) && !left {
-			s.pending.done(b)
+			s.pending.markDelivered(b)
 		} else {
 			s.pending.requeue(b.changes[:delivered], b.changes[delivered:])
 		}
 	}()
 	left = true // if the loop panics
-	for delivered < len(b.changes) && !s.interrupted() {
+	for delivered < len(b.changes) && !s.isStopped() {
 		delivered++
 		if !yield(b.changes[delivered-1], nil) {
 			return true
@@ -333,17 +336,17 @@ func (s *Subscription) deliver(b batch, yield func(*Change, error) bool) (left b
 	return false
 }
 
-// interrupted reports whether the program has ended the stream, which stops
+// isStopped reports whether the program has ended the stream, which stops
 // delivery. After a refusal, earlier changes are still delivered.
-func (s *Subscription) interrupted() bool {
-	_, refused := errors.AsType[*RefusedError](s.over())
+func (s *Subscription) isStopped() bool {
+	_, refused := errors.AsType[*RefusedError](s.result())
 	return s.ctx.Err() != nil && !refused
 }
 
 var errClosed = errors.New("fastio: the subscription was closed")
 
-// over returns why the stream has ended, nil while it is open.
-func (s *Subscription) over() error {
+// result returns why the stream has ended, nil while it is open.
+func (s *Subscription) result() error {
 	if s.ctx.Err() == nil {
 		return nil
 	}
@@ -384,9 +387,9 @@ func (s *Subscription) Status() Status {
 	return st
 }
 
-// notify changes the status and calls OnStatus.
+// notify changes the status and calls OnStatus, one call at a time.
 func (s *Subscription) notify(change func(*Status)) {
-	s.note(change)
+	s.changeStatus(change)
 	if s.o.OnStatus == nil {
 		return
 	}
@@ -402,14 +405,15 @@ func (s *Subscription) notify(change func(*Status)) {
 	s.o.OnStatus(s.ctx, s.Status())
 }
 
-// note changes the status without calling OnStatus.
-func (s *Subscription) note(change func(*Status)) {
+// changeStatus changes the status without calling OnStatus.
+func (s *Subscription) changeStatus(change func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	change(&s.status)
 }
 
-// switchTo sets the mode of the status, changes the rest, and calls OnStatus.
+// switchTo sets the mode of the status and the time of the switch, applies another
+// change to it, and calls OnStatus.
 func (s *Subscription) switchTo(mode Mode, change func(*Status)) {
 	s.notify(func(st *Status) {
 		if st.Mode != mode {
@@ -425,29 +429,29 @@ type connState struct {
 	shared *shared         // counts the polling subscriptions; nil for Wake
 	turn   *ratelimit.Turn // of its polls
 
-	mu       sync.Mutex
-	live     bool            // whether a socket is open
-	stateCtx context.Context // canceled when live is set
-	end      context.CancelFunc
+	mu          sync.Mutex
+	live        bool            // whether a socket is open
+	stateCtx    context.Context // canceled when live is set
+	cancelState context.CancelFunc
 }
 
 // newConnState returns a connState without an open socket.
 func newConnState(ctx context.Context) *connState {
 	l := &connState{ctx: ctx}
-	l.stateCtx, l.end = context.WithCancel(ctx)
+	l.stateCtx, l.cancelState = context.WithCancel(ctx)
 	return l
 }
 
-// setLive records whether a socket is open, and cancels the context that state
-// returned before, also if one open socket replaces another. A subscription without
-// a socket is counted among those that poll.
+// setLive records whether a socket is open, and cancels the context that state returned
+// before, also if one open socket replaces another. A subscription without a socket is
+// counted among those that poll.
 func (l *connState) setLive(live bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.live = live
 	l.countAsPolling(!live)
-	l.end()
-	l.stateCtx, l.end = context.WithCancel(l.ctx)
+	l.cancelState()
+	l.stateCtx, l.cancelState = context.WithCancel(l.ctx)
 }
 
 // setPolling records whether the subscription polls because it has no socket.

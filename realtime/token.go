@@ -46,7 +46,7 @@ func (s *Service) SocketToken(ctx context.Context, profile api.Profile, opts ...
 	if profile.Kind == api.ProfileKindShare {
 		life = shortLife
 	}
-	return s.mint(ctx, life, endpoint.RealtimeSocketToken(profile.ID), opts)
+	return s.requestToken(ctx, life, endpoint.RealtimeSocketToken(profile.ID), opts)
 }
 
 // RoomToken creates a token for the collaboration room of a workspace or share. It
@@ -64,7 +64,7 @@ func (s *Service) RoomToken(ctx context.Context, room api.Profile, opts ...api.C
 	if err := input.Parameters(op).NumericID("room_id", room.ID); err != nil {
 		return nil, err
 	}
-	return s.mint(ctx, longLife, endpoint.RealtimeRoomToken(room.ID), opts)
+	return s.requestToken(ctx, longLife, endpoint.RealtimeRoomToken(room.ID), opts)
 }
 
 // NoteToken creates a token to edit a note with others, valid for 15 minutes. The profile
@@ -77,15 +77,16 @@ func (s *Service) RoomToken(ctx context.Context, room api.Profile, opts ...api.C
 func (s *Service) NoteToken(
 	ctx context.Context, profile api.ID, note api.OpaqueID, opts ...api.CallOption,
 ) (*SocketToken, error) {
-	return s.mint(ctx, shortLife, endpoint.RealtimeNoteToken(profile, note), opts)
+	return s.requestToken(ctx, shortLife, endpoint.RealtimeNoteToken(profile, note), opts)
 }
 
 // mintTimeout bounds an attempt, so that a broken connection does not keep a
 // socket from being opened.
 const mintTimeout = 15 * time.Second
 
-// mint requests a token; life is its default lifetime.
-func (s *Service) mint(
+// requestToken requests a token. Its lifetime is that of the response, else that in the
+// token itself, else life.
+func (s *Service) requestToken(
 	ctx context.Context, life time.Duration, r *api.Request, opts []api.CallOption,
 ) (*SocketToken, error) {
 	asked := time.Now()
@@ -117,8 +118,9 @@ func (s *Service) mint(
 // longestLife is the longest lifetime that is accepted.
 const longestLife = 366 * 24 * time.Hour
 
-// claimedLife returns the lifetime in the claims of a JSON Web Token, 0 without
-// one. It counts from the issue of the token, or else from the request.
+// claimedLife returns the lifetime that the claims of a JSON Web Token state, 0 for
+// another token. It is from its issue to its expiry, or from the request if the issue
+// is missing.
 func claimedLife(token api.Secret, asked time.Time) time.Duration {
 	parts := strings.Split(token.Reveal(), ".")
 	const header, claims, all = 0, 1, 3

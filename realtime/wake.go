@@ -34,7 +34,7 @@ func (s *Service) Wake(
 	sub.wake = changed
 	sub.run(sub.keepWaking)
 	<-sub.done
-	return sub.over()
+	return sub.result()
 }
 
 // Whether the profile is being watched: what the program learns when something may have changed.
@@ -43,10 +43,11 @@ const (
 	unwatched = false
 )
 
-// keepWaking reports to the Waker's callback whether the profile is watched: by an
-// open socket, or by polls while none is open. It returns only with an error.
+// keepWaking reports to the callback of Wake whether the profile is watched: by an open
+// socket, or by polls while none is open. It returns only with an error. stateCtx is
+// canceled when the socket opens or closes.
 func (s *Subscription) keepWaking(ctx context.Context) error {
-	socketOpen, stateCtx := false, s.polled.initial // canceled when the socket opens or closes
+	socketOpen, stateCtx := false, s.polled.beforeFirstSocket
 	for {
 		switch {
 		case socketOpen:
@@ -65,8 +66,9 @@ func (s *Subscription) keepWaking(ctx context.Context) error {
 	}
 }
 
-// pollToWake polls until stateCtx is done, which is when a socket opens, or until
-// the platform refuses.
+// pollToWake polls until stateCtx is done because a socket opens, or until the platform
+// refuses. Only mostWatched profiles of a client poll at a time: it waits for a place
+// among them.
 func (s *Subscription) pollToWake(stateCtx context.Context) error {
 	select {
 	case s.s.watched <- struct{}{}:

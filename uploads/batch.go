@@ -71,9 +71,9 @@ func (u *BatchUpload) Err() error {
 // Of t, Profile and Folder are used: a workspace or share. Creator is that of a
 // [StartRequest].
 //
-// Errors: [api.ErrNotFound] for a missing folder; [api.ErrForbidden] without the right to
-// add files; [api.ErrLimit] and [api.ErrPaymentRequired] for a limit of the plan. A name
-// that the platform refuses is in the result of its file.
+// Errors: [api.ErrNotFound] for a missing folder; [api.ErrForbidden] without the right
+// to add files; [api.ErrLimit] and [api.ErrPaymentRequired] for a limit of the plan. A
+// name that the platform refuses is in the result of its file.
 //
 // It calls POST /current/upload/batch/.
 func (s *Service) Batch(
@@ -99,12 +99,12 @@ func (s *Service) Batch(
 	total := 0
 	for i, f := range files {
 		r := StartRequest{Target: Target{Profile: t.Profile, Path: f.Path}, Name: f.Name}
-		at := input.Element[BatchFile](op, "files", i)
-		if err := r.check(at, at); err != nil {
+		element := input.Element[BatchFile](op, "files", i)
+		if err := r.check(element, element); err != nil {
 			return nil, err
 		}
 		if len(f.Content) > MaxSingle {
-			return nil, at.Refuse("Content", "must be at most 4194304 bytes", strconv.Itoa(len(f.Content)))
+			return nil, element.Refuse("Content", "must be at most 4194304 bytes", strconv.Itoa(len(f.Content)))
 		}
 		total += len(f.Content)
 		manifest = append(manifest, entry{i, f.Name, f.Path, "crc32c", hexadecimal(crc.Sum(f.Content))})
@@ -131,6 +131,6 @@ func (s *Service) Batch(
 		form.Set("creator", creator)
 	}
 	r := endpoint.UploadsBatch(api.Multipart(form, parts...))
-	r.Attempt = sending(total)
+	r.Attempt = attemptTimeout(total)
 	return call.Payload[BatchResult](ctx, s.c, r, opts)
 }

@@ -16,7 +16,8 @@ func newBuffers(n int) buffers {
 	return b
 }
 
-// take waits for a free buffer and returns it with a length in bytes.
+// take waits for a free buffer and returns it with a length in bytes. A buffer that is
+// too short is replaced.
 func (b buffers) take(ctx context.Context, length int64) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -39,7 +39,7 @@ func (k *Chunks) Send(ctx context.Context, upload api.OpaqueID, chunk Chunk, opt
 	return k.send(ctx, upload, chunk, crc.Sum(chunk.Content), opts)
 }
 
-// send sends a chunk whose checksum, sum, is known.
+// send sends a chunk whose CRC-32C, sum, is known.
 func (k *Chunks) send(ctx context.Context, upload api.OpaqueID, c Chunk, sum uint32, opts []api.CallOption) error {
 	const op = "uploads.Chunks.Send"
 	args := input.Fields[Chunk](op)
@@ -58,7 +58,7 @@ func (k *Chunks) send(ctx context.Context, upload api.OpaqueID, c Chunk, sum uin
 	if c.FileCRC != nil {
 		r.Query.Set("file_crc32c", hexadecimal(*c.FileCRC))
 	}
-	r.Attempt = sending(len(c.Content))
+	r.Attempt = attemptTimeout(len(c.Content))
 	return call.Do(ctx, k.c, r, opts)
 }
 

@@ -93,7 +93,7 @@ func (s *Service) FS(
 	if err := call.Check(ctx, s.c, opDir); err != nil {
 		return nil, err
 	}
-	d := &dir{s: s, in: t.Profile, base: t.Folder, fsys: fsys, opts: opts, rules: dirs.Rules{Allowed: dirs.Allowed}}
+	d := &dir{s: s, profile: t.Profile, base: t.Folder, fsys: fsys, opts: opts, rules: dirs.Rules{Allowed: dirs.Allowed}}
 	if o != nil {
 		d.o = *o
 	}
@@ -112,31 +112,32 @@ func (s *Service) FS(
 	d.buffers = newBuffers(d.o.Parallel)
 	d.Transfer = dirs.Transfer{BytesPerSecond: d.o.BytesPerSecond, OnProgress: d.o.OnProgress, OnEntry: d.o.OnEntry}
 	d.root = &folder{id: d.base}
+	// The path of the target is made of folders above the root.
 	for name := range strings.SplitSeq(strings.TrimSuffix(t.Path, "/"), "/") {
 		if name != "" {
 			d.root = &folder{target: path.Join(d.root.target, name), parent: d.root}
 		}
 	}
-	return d.Run(ctx, d.scan, d.untilExhausted(d.limit), d.untilExhausted(d.compare), d.untilExhausted(d.send))
+	return d.Run(ctx, d.scan, d.untilExhausted(d.applyLimits), d.untilExhausted(d.compare), d.untilExhausted(d.send))
 }
 
 // dir is an upload of a folder.
 type dir struct {
 	dirs.Transfer
 
-	s     *Service
-	in    api.Profile
-	base  api.OpaqueID // the folder of the target
-	root  *folder
-	fsys  fs.FS
-	o     DirOptions
-	opts  []api.CallOption
-	rules dirs.Rules
+	s       *Service
+	profile api.Profile
+	base    api.OpaqueID // the folder of the target
+	root    *folder
+	fsys    fs.FS
+	o       DirOptions
+	opts    []api.CallOption
+	rules   dirs.Rules
 
 	buffers  buffers
 	sessions chan struct{} // has a value for each file that may be sent in chunks at a time
 
-	refusal atomic.Pointer[api.Error] // by a quota or a limit of the plan, after which nothing more is sent
+	quotaError atomic.Pointer[api.Error] // by a quota or a limit of the plan, after which nothing more is sent
 }
 
 // folder is a local folder.
@@ -146,10 +147,10 @@ type folder struct {
 	parent *folder
 	id     api.OpaqueID // on the platform; "" if unknown
 
-	files    []*entry
-	folders  []*folder
-	filtered bool // it is left out if it holds no file: the filter or an error may be the reason
-	taken    bool // the name is in use for a file
+	files     []*entry
+	folders   []*folder
+	hasUnsent bool // it is left out if it holds no file: the filter or an error may be the reason
+	nameTaken bool // the name is in use for a file
 }
 
 // entry is a local file.
@@ -163,9 +164,9 @@ type entry struct {
 // name returns the name of the file on the platform.
 func (e *entry) name() string { return path.Base(e.Target) }
 
-// relative returns the path of a folder below the target of the upload, with a
-// slash behind it; "" for the target itself.
-func (f *folder) relative() string {
+// pathWithSlash returns the path of a folder below the target of the upload, with a
+// slash behind it as the platform requires; "" for the target itself.
+func (f *folder) pathWithSlash() string {
 	if f.target == "" {
 		return ""
 	}
@@ -181,7 +182,7 @@ func (d *dir) check(t Target) error {
 		return &api.InputError{Op: opDir, Field: "fsys", Rule: "must not be nil"}
 	case t != Target{Profile: t.Profile, Folder: t.Folder, Path: t.Path}:
 		return target.Refuse("", "must be a folder", "")
-	case t.Path != "" && !relative(t.Path):
+	case t.Path != "" && !isFolderPath(t.Path):
 		return target.Refuse("relative_path", "must be names of folders, each with a slash behind it", strconv.Quote(t.Path))
 	case d.o.Parallel < 0, d.o.BytesPerSecond < 0, d.o.ChunkSize < 0:
 		return args.Refuse("", "must have no negative number", "")
@@ -199,17 +200,17 @@ func (d *dir) scan(ctx context.Context) error {
 
 // scanFolder adds all files and folders below f to the tree of what is to be sent. A
 // folder that cannot be read becomes a failed entry; for the root it is an error. A
-// folder with entries that are not sent (filtered) is not created as an empty one.
+// folder with content that is not sent (hasUnsent) is not created as an empty one.
 func (d *dir) scanFolder(ctx context.Context, f *folder) error {
 	entries, filtered, err := d.list(ctx, f.path)
-	f.filtered = f.filtered || filtered || err != nil
+	f.hasUnsent = f.hasUnsent || filtered || err != nil
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil && f == d.root:
 		return err
 	case err != nil:
-		d.ended(ctx, f, itself, api.DirFailed, err)
+		d.addEnded(ctx, f, itself, api.DirFailed, err)
 	}
 	used := dirs.Names{}
 	for _, e := range entries {
@@ -220,9 +221,9 @@ func (d *dir) scanFolder(ctx context.Context, f *folder) error {
 	return nil
 }
 
-// scanEntry adds a file to the folder f, or a folder and all below it. Used
-// holds the names that f has already. What cannot be sent becomes a skipped or
-// failed entry.
+// scanEntry adds a found file to the folder f, or a folder and all below it. Used holds
+// the names that f has already. What cannot be sent becomes a skipped entry (not a
+// file, or a partial download) or a failed one.
 func (d *dir) scanEntry(ctx context.Context, f *folder, found found, used dirs.Names) error {
 	name, err := found.name, found.err
 	if err == nil && !found.folder && durable.IsPartial(name) {
@@ -237,12 +238,12 @@ func (d *dir) scanEntry(ctx context.Context, f *folder, found found, used dirs.N
 	}
 	switch {
 	case errors.Is(err, api.ErrNotFile), errors.Is(err, api.ErrPartial):
-		d.ended(ctx, f, found.name, api.DirSkipped, err)
+		d.addEnded(ctx, f, found.name, api.DirSkipped, err)
 	case err != nil:
-		d.ended(ctx, f, found.name, api.DirFailed, err)
+		d.addEnded(ctx, f, found.name, api.DirFailed, err)
 	case found.folder:
 		selects := len(d.o.Filter.Include) > 0 || d.o.Filter.Paths != nil
-		sub := &folder{path: at, target: target, parent: f, filtered: selects}
+		sub := &folder{path: at, target: target, parent: f, hasUnsent: selects}
 		f.folders = append(f.folders, sub)
 		return d.scanFolder(ctx, sub)
 	default:
@@ -255,36 +256,36 @@ func (d *dir) scanEntry(ctx context.Context, f *folder, found found, used dirs.N
 
 const itself = "" // in ended: the folder
 
-// ended adds an entry for a name in a local folder that is not sent, with its
+// addEnded adds an entry for a name in a local folder that is not sent, with its
 // final state.
-func (d *dir) ended(ctx context.Context, f *folder, name string, state api.DirState, err error) {
+func (d *dir) addEnded(ctx context.Context, f *folder, name string, state api.DirState, err error) {
 	e := &api.DirEntry{Path: path.Join(f.path, name), Target: path.Join(f.target, name)}
 	d.Add(e)
 	d.End(ctx, e, state, err)
 }
 
-// pending calls visit for each file in the folder and below it whose entry has
-// not ended.
-func (f *folder) pending(visit func(e *entry)) {
+// eachPending calls visit for each file in the folder and below it whose entry has not
+// ended.
+func (f *folder) eachPending(visit func(e *entry)) {
 	for _, e := range f.files {
 		if e.State == api.DirPending {
 			visit(e)
 		}
 	}
 	for _, sub := range f.folders {
-		sub.pending(visit)
+		sub.eachPending(visit)
 	}
 }
 
-// limit marks files that are larger than the plan allows as failed, and sets
-// how many sessions of uploads may be open at a time.
-func (d *dir) limit(ctx context.Context) error {
-	limits, err := d.s.plans.of(ctx, Target{Profile: d.in, Folder: d.base}, d.opts)
+// applyLimits marks files that are larger than the plan allows as failed, and makes
+// room for as many sessions of uploads as may be open at a time.
+func (d *dir) applyLimits(ctx context.Context) error {
+	limits, err := d.s.plans.get(ctx, Target{Profile: d.profile, Folder: d.base}, d.opts)
 	if err != nil {
 		return err
 	}
 	largest := int64(0)
-	d.root.pending(func(e *entry) {
+	d.root.eachPending(func(e *entry) {
 		if _, err := limits.chunkSize(input.Parameters(opDir), e.Size, d.o.ChunkSize); err != nil {
 			d.End(ctx, e.DirEntry, api.DirFailed, err)
 			return
@@ -295,21 +296,21 @@ func (d *dir) limit(ctx context.Context) error {
 	return nil
 }
 
-// untilExhausted returns step, with which the files that were not sent end as
-// skipped if it fails because a quota or a limit of the plan is exhausted.
+// untilExhausted returns a step that ends all files that were not sent as skipped, if
+// the given step fails because a quota or a limit of the plan is exhausted.
 func (d *dir) untilExhausted(step func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := step(ctx)
-		if exhausted(err) != nil {
-			d.root.pending(func(e *entry) { d.End(ctx, e.DirEntry, api.DirSkipped, err) })
+		if quotaErrorIn(err) != nil {
+			d.root.eachPending(func(e *entry) { d.End(ctx, e.DirEntry, api.DirSkipped, err) })
 		}
 		return err
 	}
 }
 
-// exhausted returns the error in err that says that a quota or a limit of the
-// plan is exhausted, else nil.
-func exhausted(err error) *api.Error {
+// quotaErrorIn returns the error in err that says that a quota or a limit of the plan
+// is exhausted (status 402 or 412), else nil.
+func quotaErrorIn(err error) *api.Error {
 	e, refused := errors.AsType[*api.Error](err)
 	if refused && (e.Status == http.StatusPaymentRequired || e.Status == http.StatusPreconditionFailed) {
 		return e

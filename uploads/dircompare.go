@@ -12,10 +12,11 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// compare finds the files that need not be sent because the target has them. It
-// reads the folders of the target level by level.
+// compare finds the files that need not be sent because the target has them. It reads
+// the folders of the target level by level, because those of a level know the IDs of
+// the next one.
 func (d *dir) compare(ctx context.Context) error {
-	if err := d.resolve(ctx, d.root); err != nil {
+	if err := d.findTargetFolder(ctx, d.root); err != nil {
 		return call.Failed(opDir, err)
 	}
 	for level := []*folder{d.root}; len(level) > 0 && ctx.Err() == nil; {
@@ -33,32 +34,32 @@ func (d *dir) compare(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// compareFolder reads the folder of the target that corresponds to f, if it exists
-// (ID). It sets the IDs of the subfolders that exist, and ends the entries of files
-// that are the same there or whose name is taken.
+// compareFolder reads the folder of the target that corresponds to f, if it exists (has
+// an ID). It sets the IDs of the subfolders that exist, and ends the entries of files
+// that are the same there or whose name is taken by a folder.
 func (d *dir) compareFolder(ctx context.Context, f *folder) error {
 	if f.id == "" {
 		return nil
 	}
-	there, err := d.s.children(ctx, d.in, f.id, d.opts)
+	nodes, err := d.s.children(ctx, d.profile, f.id, d.opts)
 	if err != nil {
 		return err
 	}
 	for _, sub := range f.folders {
-		switch n := there[path.Base(sub.target)]; {
+		switch n := nodes[path.Base(sub.target)]; {
 		case n == nil:
 		case n.Type == storage.NodeTypeFolder:
 			sub.id = n.ID
 		default:
-			d.taken(ctx, sub)
+			d.nameTaken(ctx, sub)
 		}
 	}
 	for _, e := range f.files {
-		switch n := there[e.name()]; {
+		switch n := nodes[e.name()]; {
 		case n == nil || e.State != api.DirPending:
 		case n.Type == storage.NodeTypeFolder:
 			d.Fail(ctx, e.DirEntry, api.ErrNameTaken)
-		case !d.o.Overwrite && d.same(ctx, e, n):
+		case !d.o.Overwrite && d.sameContent(ctx, e, n):
 			e.Node = n.ID
 			d.removeSession(ctx, e)
 			d.End(ctx, e.DirEntry, api.DirUnchanged, nil)
@@ -67,29 +68,30 @@ func (d *dir) compareFolder(ctx context.Context, f *folder) error {
 	return nil
 }
 
-// removeSession removes the saved session of a file that the target has
-// already: the process that began it was killed before it could.
+// removeSession removes the saved session of a file that the target has already: an
+// earlier process has uploaded it, and was killed before it could remove the session.
+// Without success, the session expires by itself.
 func (d *dir) removeSession(ctx context.Context, e *entry) {
 	f := d.newFile(e, nil)
 	defer f.release()
-	from, err := f.saved(ctx)
-	if err == nil && from.ID != "" { // else it ends by itself
+	from, err := f.claimSavedSession(ctx)
+	if err == nil && from.ID != "" {
 		f.Session = from
-		f.discard(ctx)
+		f.discardSession(ctx)
 	}
 }
 
-// taken marks the files of a folder as failed, because a file of the target has
+// nameTaken marks the files of a folder as failed, because a file of the target has
 // its name: the platform would give the folder another one.
-func (d *dir) taken(ctx context.Context, f *folder) {
-	f.pending(func(e *entry) { d.Fail(ctx, e.DirEntry, api.ErrNameTaken) })
-	f.empty(func(f *folder) { d.ended(ctx, f, itself, api.DirFailed, api.ErrNameTaken) })
-	f.taken = true
+func (d *dir) nameTaken(ctx context.Context, f *folder) {
+	f.eachPending(func(e *entry) { d.Fail(ctx, e.DirEntry, api.ErrNameTaken) })
+	f.eachEmpty(func(f *folder) { d.addEnded(ctx, f, itself, api.DirFailed, api.ErrNameTaken) })
+	f.nameTaken = true
 }
 
-// same reports whether a local file has the content of a node, by its size and,
+// sameContent reports whether a local file has the content of a node, by its size and,
 // if the algorithm is known, its hash.
-func (d *dir) same(ctx context.Context, e *entry, n *storage.Node) bool {
+func (d *dir) sameContent(ctx context.Context, e *entry, n *storage.Node) bool {
 	if n.Type != storage.NodeTypeFile || n.Size != e.Size {
 		return false
 	}
@@ -99,20 +101,20 @@ func (d *dir) same(ctx context.Context, e *entry, n *storage.Node) bool {
 	return err == nil && same
 }
 
-// resolve sets the ID of the folder on the platform that corresponds to f. It
+// findTargetFolder sets the ID of the folder on the platform that corresponds to f. It
 // remains "" if that does not exist.
-func (d *dir) resolve(ctx context.Context, f *folder) error {
+func (d *dir) findTargetFolder(ctx context.Context, f *folder) error {
 	if f.id != "" {
 		return nil
 	}
-	if err := d.resolve(ctx, f.parent); err != nil || f.parent.id == "" {
+	if err := d.findTargetFolder(ctx, f.parent); err != nil || f.parent.id == "" {
 		return err
 	}
-	there, err := d.s.children(ctx, d.in, f.parent.id, d.opts)
+	nodes, err := d.s.children(ctx, d.profile, f.parent.id, d.opts)
 	if err != nil {
 		return err
 	}
-	switch n := there[path.Base(f.target)]; {
+	switch n := nodes[path.Base(f.target)]; {
 	case n == nil:
 	case n.Type == storage.NodeTypeFolder:
 		f.id = n.ID
@@ -124,13 +126,14 @@ func (d *dir) resolve(ctx context.Context, f *folder) error {
 
 // nodesOf returns the nodes in the folder of the target that corresponds to f, by their
 // names; there are none if it does not exist. Results are kept in listed, so that each
-// folder is listed once.
+// folder is listed once. A folder that was created meanwhile has no ID here: it is
+// looked for in its parent.
 func (d *dir) nodesOf(
 	ctx context.Context, f *folder, listed map[*folder]map[string]*storage.Node,
 ) (map[string]*storage.Node, error) {
-	there, ok := listed[f]
+	nodes, ok := listed[f]
 	if ok {
-		return there, nil
+		return nodes, nil
 	}
 	id := f.id
 	if id == "" {
@@ -144,11 +147,11 @@ func (d *dir) nodesOf(
 	}
 	if id != "" {
 		var err error
-		there, err = d.s.children(ctx, d.in, id, d.opts)
+		nodes, err = d.s.children(ctx, d.profile, id, d.opts)
 		if err != nil {
 			return nil, err
 		}
 	}
-	listed[f] = there
-	return there, nil
+	listed[f] = nodes
+	return nodes, nil
 }

@@ -14,36 +14,36 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// send sends the files, small ones in common calls and large ones in chunks, last, and
-// creates the folders without files. It returns the refusal that has stopped it because
-// a quota or a limit is exhausted.
+// send sends the files: small ones in common calls, then the folders without files, and
+// last the large ones in chunks. It returns the error that has stopped it because a
+// quota or a limit is exhausted.
 func (d *dir) send(ctx context.Context) error {
 	var calls []func()
 	for _, files := range d.batches() {
-		calls = append(calls, func() { d.batch(ctx, files, resendFailed) })
+		calls = append(calls, func() { d.sendBatchOnce(ctx, files, resendFailed) })
 	}
-	d.root.empty(func(f *folder) { calls = append(calls, func() { d.create(ctx, f) }) })
-	d.root.pending(func(e *entry) {
+	d.root.eachEmpty(func(f *folder) { calls = append(calls, func() { d.createFolder(ctx, f) }) })
+	d.root.eachPending(func(e *entry) {
 		if e.Size > MaxSingle {
-			calls = append(calls, func() { d.large(ctx, e) })
+			calls = append(calls, func() { d.sendLarge(ctx, e) })
 		}
 	})
-	dirs.Each(ctx, d.o.Parallel, calls, func(do func()) { do() })
-	if refusal := d.refusal.Load(); refusal != nil {
+	dirs.Each(ctx, d.o.Parallel, calls, func(run func()) { run() })
+	if refusal := d.quotaError.Load(); refusal != nil {
 		return refusal
 	}
 	return nil
 }
 
 // batches divides the small files into batches, each for one call. With a limited rate
-// a call has the bytes of a second.
+// a call has at most the bytes of a second, or one file.
 func (d *dir) batches() (all [][]*entry) {
 	most := int64(batchBytes)
 	if d.o.BytesPerSecond > 0 {
 		most = min(most, max(d.o.BytesPerSecond, MaxSingle))
 	}
 	bytes := int64(0)
-	d.root.pending(func(e *entry) {
+	d.root.eachPending(func(e *entry) {
 		last := len(all) - 1
 		switch {
 		case e.Size > MaxSingle:
@@ -57,31 +57,32 @@ func (d *dir) batches() (all [][]*entry) {
 	return all
 }
 
-// empty calls visit for each folder that must be created by itself: it has no content,
-// also without the filter, and may not exist on the platform. A folder whose name a
-// file has there (taken) is left out with all that is in it.
-func (f *folder) empty(visit func(f *folder)) {
-	if f.taken {
+// eachEmpty calls visit for each folder that must be created by itself: it has no
+// content, also without the filter, and may not exist on the platform. A folder whose
+// name a file has there (nameTaken) is left out with all that is in it.
+func (f *folder) eachEmpty(visit func(f *folder)) {
+	if f.nameTaken {
 		return
 	}
-	isEmpty := len(f.files) == 0 && len(f.folders) == 0 && !f.filtered
+	isEmpty := len(f.files) == 0 && len(f.folders) == 0 && !f.hasUnsent
 	isRoot := f.path == ""
 	if isEmpty && !isRoot && f.id == "" {
 		visit(f)
 	}
 	for _, sub := range f.folders {
-		sub.empty(visit)
+		sub.eachEmpty(visit)
 	}
 }
 
-// create creates an empty folder on the platform and adds an entry for it.
-func (d *dir) create(ctx context.Context, f *folder) {
-	if d.refusal.Load() != nil {
+// createFolder creates an empty folder on the platform and adds an entry for it. Once a
+// quota is exhausted it does nothing.
+func (d *dir) createFolder(ctx context.Context, f *folder) {
+	if d.quotaError.Load() != nil {
 		return
 	}
 	e := &api.DirEntry{Path: f.path, Target: f.target}
 	d.Add(e)
-	n, err := d.s.nodes.EnsurePath(ctx, d.in, d.base, f.target, d.opts...)
+	n, err := d.s.nodes.EnsurePath(ctx, d.profile, d.base, f.target, d.opts...)
 	if err != nil {
 		d.fail(ctx, &entry{DirEntry: e}, err)
 		return
@@ -90,57 +91,58 @@ func (d *dir) create(ctx context.Context, f *folder) {
 	d.End(ctx, e, api.DirDone, nil)
 }
 
-// fail ends the entry of a file with an error. If that says that a quota or a
-// limit of the plan is exhausted, nothing more is sent.
+// fail ends the entry of a file with an error. If that says that a quota or a limit of
+// the plan is exhausted, it is kept in quotaError, and nothing more is sent.
 func (d *dir) fail(ctx context.Context, e *entry, err error) {
-	refusal := exhausted(err)
+	refusal := quotaErrorIn(err)
 	if refusal == nil {
 		d.Fail(ctx, e.DirEntry, err)
 		return
 	}
 	d.End(ctx, e.DirEntry, api.DirFailed, err)
-	d.refusal.CompareAndSwap(nil, refusal)
+	d.quotaError.CompareAndSwap(nil, refusal)
 }
 
-// large sends a file in chunks, as soon as fewer sessions are open than are
-// allowed at a time.
-func (d *dir) large(ctx context.Context, e *entry) {
+// sendLarge sends a file in chunks, as soon as fewer sessions are open than the plan
+// allows at a time.
+func (d *dir) sendLarge(ctx context.Context, e *entry) {
 	select {
 	case d.sessions <- struct{}{}:
-		d.one(ctx, e)
+		d.sendOne(ctx, e)
 		<-d.sessions
 	case <-ctx.Done():
 	}
 }
 
-// one sends a single file and ends its entry, unless a quota is exhausted.
-func (d *dir) one(ctx context.Context, e *entry) {
-	if d.refusal.Load() != nil {
+// sendOne sends a single file and ends its entry. Once a quota is exhausted it does
+// nothing.
+func (d *dir) sendOne(ctx context.Context, e *entry) {
+	if d.quotaError.Load() != nil {
 		return
 	}
-	n, err := d.file(ctx, e)
+	n, err := d.sendFile(ctx, e)
 	if err != nil {
 		d.fail(ctx, e, err)
 		return
 	}
-	d.done(ctx, e, n.ID)
+	d.endStored(ctx, e, n.ID)
 }
 
-// file sends one file and returns its node: in chunks, or in one call if it is small. A
-// large file that cannot be read at random is sent as a stream.
-func (d *dir) file(ctx context.Context, e *entry) (*storage.Node, error) {
-	local, err := d.reader(ctx, e)
+// sendFile sends one file and returns its node: in chunks, or in one call if it is
+// small. A large file that cannot be read at any offset is sent as a stream.
+func (d *dir) sendFile(ctx context.Context, e *entry) (*storage.Node, error) {
+	local, err := d.openContent(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = local.Close() }()
-	content, random := local.(io.ReaderAt)
+	content, readsAnywhere := local.(io.ReaderAt)
 	f := d.newFile(e, content)
-	if !random {
+	if !readsAnywhere {
 		f.Size, f.content = SizeUnknown, nil
 		return f.run(ctx, func(ctx context.Context) error {
 			in := &source{Reader: &exact{local, e.Size}}
-			return f.stream(ctx, &counted{Closer: in, r: in, f: f, ctx: ctx}, nil)
+			return f.sendStream(ctx, &counted{Closer: in, r: in, f: f, ctx: ctx}, nil)
 		})
 	}
 	return f.run(ctx, f.upload)
@@ -149,56 +151,59 @@ func (d *dir) file(ctx context.Context, e *entry) (*storage.Node, error) {
 // newFile returns the upload of a file.
 func (d *dir) newFile(e *entry, content io.ReaderAt) *file {
 	f := d.s.newFile(opDir, content, d.fileOptions(e), d.opts)
-	f.Target = Target{Profile: d.in, Folder: d.base, Path: e.in.relative()}
+	f.Target = Target{Profile: d.profile, Folder: d.base, Path: e.in.pathWithSlash()}
 	f.Name, f.Size = e.name(), e.Size
-	f.pace, f.buffers = d.Pace, d.buffers
+	f.waitForRate, f.buffers = d.Pace, d.buffers
 	return f
 }
 
-// fileOptions returns the options for the upload of one file. Its progress
-// counts for the entry and for the folder.
+// fileOptions returns the options for the upload of one file. Its progress is added to
+// the entry and to the folder. With a limited rate, a chunk has at most the bytes of a
+// second.
 func (d *dir) fileOptions(e *entry) *FileOptions {
 	o := &FileOptions{ChunkSize: d.o.ChunkSize, Creator: d.o.Creator, Sessions: d.o.Sessions}
 	if o.ChunkSize == 0 && d.o.BytesPerSecond > 0 {
 		o.ChunkSize = min(defaultChunk, d.o.BytesPerSecond)
 	}
-	var done int64
+	var reported int64 // Progress takes the bytes since the last report
 	o.OnProgress = func(ctx context.Context, p api.Progress) {
-		d.Progress(ctx, e.DirEntry, p.Done-done, api.Progress{Done: p.Done, Total: e.Size})
-		done = p.Done
+		d.Progress(ctx, e.DirEntry, p.Done-reported, api.Progress{Done: p.Done, Total: e.Size})
+		reported = p.Done
 	}
 	return o
 }
 
-// find ends the entries of files whose result is unknown because of cause: those that the
-// target has are done, the others fail. It lists each folder once. No file is sent again: the
-// platform may store what it has received at any later time, and a second version then.
-func (d *dir) find(ctx context.Context, entries []*entry, cause error) {
+// endUnknown ends the entries of files whose result is unknown because of cause: after
+// a while, those that the target has are done and the others fail. It lists each folder
+// once. No file is sent again: the platform may store what it has received at any later
+// time, which would make that a second version.
+func (d *dir) endUnknown(ctx context.Context, entries []*entry, cause error) {
 	if len(entries) == 0 || wait.Sleep(ctx, lostWait) != nil {
 		return
 	}
 	listed := map[*folder]map[string]*storage.Node{}
 	for _, e := range entries {
-		there, err := d.nodesOf(ctx, e.in, listed)
-		switch n := there[e.name()]; {
+		nodes, err := d.nodesOf(ctx, e.in, listed)
+		switch n := nodes[e.name()]; {
 		case err != nil:
 			d.fail(ctx, e, &Error{Op: opDir, Err: errors.Join(cause, err)})
-		case n != nil && d.same(ctx, e, n):
-			d.done(ctx, e, n.ID)
+		case n != nil && d.sameContent(ctx, e, n):
+			d.endStored(ctx, e, n.ID)
 		default:
 			d.fail(ctx, e, &Error{Op: opDir, Err: cause})
 		}
 	}
 }
 
-// done ends the entry of a file that is stored.
-func (d *dir) done(ctx context.Context, e *entry, node api.OpaqueID) {
+// endStored ends the entry of a file that is stored.
+func (d *dir) endStored(ctx context.Context, e *entry, node api.OpaqueID) {
 	e.Node = node
 	d.End(ctx, e.DirEntry, api.DirDone, nil)
 }
 
-// await waits until the uploads of a batch, given by their IDs, have stored their files
-// or failed, and ends the entries of these.
+// await waits until the uploads of a batch have stored their files or failed, and ends
+// the entries of these. Waiting has the entries by upload ID. Entries whose upload has
+// not ended when the wait fails end with its error.
 func (d *dir) await(ctx context.Context, waiting map[string]*entry) {
 	if len(waiting) == 0 {
 		return
@@ -219,7 +224,7 @@ func (d *dir) await(ctx context.Context, waiting map[string]*entry) {
 			}
 		}
 		for id, e := range waiting {
-			ended, err := d.look(ctx, api.OpaqueID(id), listed[id], e)
+			ended, err := d.endIfDone(ctx, api.OpaqueID(id), listed[id], e)
 			if err != nil {
 				return false, err
 			}
@@ -234,9 +239,10 @@ func (d *dir) await(ctx context.Context, waiting map[string]*entry) {
 	}
 }
 
-// look reads an upload, unless u holds it, and ends the entry of its file if
-// the upload has ended. It reports whether it has.
-func (d *dir) look(ctx context.Context, id api.OpaqueID, u *Upload, e *entry) (ended bool, err error) {
+// endIfDone reads an upload, unless the caller has read it as u, and ends the entry of
+// its file if the upload has stored the file or failed. It reports whether the entry
+// has ended. Errors that are temporary or concern all files are returned.
+func (d *dir) endIfDone(ctx context.Context, id api.OpaqueID, u *Upload, e *entry) (ended bool, err error) {
 	if u == nil {
 		u, err = d.s.Get(ctx, id, d.opts...)
 	}
@@ -245,22 +251,23 @@ func (d *dir) look(ctx context.Context, id api.OpaqueID, u *Upload, e *entry) (e
 		return false, err
 	case err != nil:
 		d.fail(ctx, e, &Error{Op: opDir, Upload: Upload{ID: id}, Err: err})
-	case !u.stored():
+	case !u.hasEnded():
 		return false, nil
 	case u.Status.Failed():
 		d.Fail(ctx, e.DirEntry, &Error{Op: opDir, Upload: *u})
 	default:
-		d.done(ctx, e, u.FileID)
+		d.endStored(ctx, e, u.FileID)
 	}
 	return true, nil
 }
 
 const resendFailed = true // in batch: files that fail are sent once more
 
-// batch sends small files in one call. With again, those that fail are sent once more.
-// Files of which the outcome is unknown, because the response was lost or has no result of
-// them, may have been stored: find looks for them, and err is what they fail with otherwise.
-func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
+// sendBatchOnce sends small files in one call. With again, those that fail are sent
+// once more. Files of which the outcome is unknown, because the response was lost or
+// has no result for them, may have been stored: endUnknown looks for them, and err is
+// what they fail with if they are not found.
+func (d *dir) sendBatchOnce(ctx context.Context, entries []*entry, again bool) {
 	entries, result, err := d.sendBatch(ctx, entries)
 	switch {
 	case len(entries) == 0:
@@ -268,13 +275,13 @@ func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
 	case err == nil:
 		err = errors.New("the response has no result of the file")
 	case !ambiguous(err):
-		d.refused(ctx, entries, again, err)
+		d.splitRefused(ctx, entries, again, err)
 		return
 	}
-	unknown, failed := d.results(ctx, entries, result)
-	d.find(ctx, unknown, err)
-	if again && len(failed) > 0 && d.refusal.Load() == nil {
-		d.batch(ctx, failed, !resendFailed)
+	unknown, failed := d.endResults(ctx, entries, result)
+	d.endUnknown(ctx, unknown, err)
+	if again && len(failed) > 0 && d.quotaError.Load() == nil {
+		d.sendBatchOnce(ctx, failed, !resendFailed)
 		return
 	}
 	for _, e := range failed {
@@ -282,19 +289,18 @@ func (d *dir) batch(ctx context.Context, entries []*entry, again bool) {
 	}
 }
 
-// refused handles a call with several files that was refused: it sends the
-// files again in smaller calls if one of them, or their size, may be the
-// reason. Otherwise they fail.
-func (d *dir) refused(ctx context.Context, entries []*entry, again bool, err error) {
+// splitRefused handles a batch that was refused: it sends the files again in two
+// smaller calls if one of them, or their size, may be the reason. Otherwise they fail.
+func (d *dir) splitRefused(ctx context.Context, entries []*entry, again bool, err error) {
 	refusal, refused := errors.AsType[*api.Error](err)
 	tooLarge := refused && refusal.Status == http.StatusRequestEntityTooLarge && errors.Is(err, api.ErrLimit)
 	invalid := refused && errors.Is(err, api.ErrInvalid)
 	switch half := len(entries) / 2; {
 	case half > 0 && (tooLarge || invalid):
-		d.batch(ctx, entries[:half], again)
-		d.batch(ctx, entries[half:], again)
+		d.sendBatchOnce(ctx, entries[:half], again)
+		d.sendBatchOnce(ctx, entries[half:], again)
 	case invalid:
-		d.one(ctx, entries[0])
+		d.sendOne(ctx, entries[0])
 	default:
 		for _, e := range entries {
 			d.fail(ctx, e, err)
@@ -302,8 +308,9 @@ func (d *dir) refused(ctx context.Context, entries []*entry, again bool, err err
 	}
 }
 
-// sendBatch sends small files in one call, and returns the entries of those
-// that it could read and has sent. There are none if the call was not made.
+// sendBatch sends small files in one call, and returns the entries of those that it
+// could read and has sent. There are none if the call was not made: a quota is
+// exhausted, or no file could be read.
 func (d *dir) sendBatch(ctx context.Context, entries []*entry) (sent []*entry, _ *BatchResult, err error) {
 	room := int64(len(entries)) // read requires a byte more for each
 	for _, e := range entries {
@@ -314,10 +321,10 @@ func (d *dir) sendBatch(ctx context.Context, entries []*entry) (sent []*entry, _
 		return nil, nil, err
 	}
 	defer func() { d.buffers.give(buffer, err) }()
-	if d.refusal.Load() != nil {
+	if d.quotaError.Load() != nil {
 		return nil, nil, nil
 	}
-	files, sent, err := d.read(ctx, buffer, entries)
+	files, sent, err := d.readFiles(ctx, buffer, entries)
 	if err != nil || len(files) == 0 {
 		return nil, nil, err
 	}
@@ -328,14 +335,14 @@ func (d *dir) sendBatch(ctx context.Context, entries []*entry) (sent []*entry, _
 	if err := d.Pace(ctx, bytes); err != nil {
 		return nil, nil, err
 	}
-	result, err := d.s.Batch(ctx, Target{Profile: d.in, Folder: d.base}, files, d.o.Creator, d.opts...)
+	result, err := d.s.Batch(ctx, Target{Profile: d.profile, Folder: d.base}, files, d.o.Creator, d.opts...)
 	return sent, result, err
 }
 
-// results ends the entries of files that are stored according to the result of
-// their call. It returns those without a clear result, and those that were
-// refused, whose Err is the reason.
-func (d *dir) results(ctx context.Context, entries []*entry, result *BatchResult) (unknown, failed []*entry) {
+// endResults ends the entries of files that are stored according to the result of their
+// call, after waiting for those that are still being stored. It returns the files
+// without a clear result, and those that were refused, whose Err is the reason.
+func (d *dir) endResults(ctx context.Context, entries []*entry, result *BatchResult) (unknown, failed []*entry) {
 	found := result.byIndex(entries)
 	waiting := map[string]*entry{} // by upload
 	for i, e := range entries {
@@ -347,7 +354,7 @@ func (d *dir) results(ctx context.Context, entries []*entry, result *BatchResult
 			if u.Node == "" {
 				waiting[u.Upload.Plain()] = e
 			} else {
-				d.done(ctx, e, u.Node)
+				d.endStored(ctx, e, u.Node)
 			}
 		default:
 			e.Err = u.Err()
@@ -358,13 +365,13 @@ func (d *dir) results(ctx context.Context, entries []*entry, result *BatchResult
 	return unknown, failed
 }
 
-// byIndex returns the results by their indexes, without those that contradict themselves:
-// two of one index, upload or node, one with the name of another file, or a success
-// without an ID.
+// byIndex returns the results of a batch by their index in entries, without results
+// that contradict each other or the request: several with one index, upload or node,
+// one with the name of another file, or a success without an ID.
 func (r *BatchResult) byIndex(entries []*entry) map[int]*BatchUpload {
-	found := map[int]*BatchUpload{}
+	valid := map[int]*BatchUpload{}
 	if r == nil {
-		return found
+		return valid
 	}
 	names, indexes, ids := map[string]bool{}, map[int]int{}, map[string]int{}
 	for _, e := range entries {
@@ -380,12 +387,12 @@ func (r *BatchResult) byIndex(entries []*entry) map[int]*BatchUpload {
 		if u == nil || u.Index < 0 || u.Index >= len(entries) || indexes[u.Index] > 1 {
 			continue
 		}
-		other := u.Name != entries[u.Index].name() && names[u.Name]
-		if !other && (!u.OK() || u.id() != "" && ids[u.id()] == 1) {
-			found[u.Index] = u
+		ofOtherFile := u.Name != entries[u.Index].name() && names[u.Name]
+		if !ofOtherFile && (!u.OK() || u.id() != "" && ids[u.id()] == 1) {
+			valid[u.Index] = u
 		}
 	}
-	return found
+	return valid
 }
 
 // id returns the ID of the file that is stored, else of the upload.

@@ -18,7 +18,7 @@ import (
 // rootFS is a local folder. Its names need not be UTF-8, as those of [os.Root.FS] must be.
 type rootFS struct{ root *os.Root }
 
-// Open opens a file or folder. It does not wait for the writer of a pipe.
+// Open opens a file or folder. For a named pipe it does not wait for a writer.
 func (r rootFS) Open(name string) (fs.File, error) {
 	f, err := r.root.OpenFile(name, os.O_RDONLY|nonblocking, 0)
 	if err != nil {
@@ -49,8 +49,8 @@ type found struct {
 	err    error       // why it cannot be sent
 }
 
-// list reads a local folder, and returns the entries that the filter selects.
-// Filtered reports whether it leaves out any.
+// list reads a local folder, and returns the entries that the filter selects, and
+// whether it leaves out any. A blocked file system ends the wait when ctx is done.
 func (d *dir) list(ctx context.Context, folder string) (selected []found, filtered bool, err error) {
 	type listing struct {
 		selected []found
@@ -73,8 +73,9 @@ func (d *dir) list(ctx context.Context, folder string) (selected []found, filter
 	return l.selected, l.filtered, err
 }
 
-// stat returns the information on a file or folder; for a link, on the file
-// that it leads to. What is neither is [api.ErrNotFile].
+// stat returns the information on a file or folder, of a link on the file that it leads
+// to. It returns [api.ErrNotFile] for anything else, such as a pipe, a broken link or
+// one to a folder.
 func (d *dir) stat(e fs.DirEntry, at string) (fs.FileInfo, error) {
 	info, err := e.Info()
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {
@@ -96,19 +97,19 @@ func (d *dir) open(e *entry) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !unchanged(local, e.info)() {
+	if !changeDetector(local, e.info)() {
 		_ = local.Close()
 		return nil, api.ErrChanged
 	}
 	return local, nil
 }
 
-// reader returns a reader of the content of a local file. A small file is read
-// into memory.
-func (d *dir) reader(ctx context.Context, e *entry) (io.ReadCloser, error) {
+// openContent returns a reader of the content of a local file. A small file is read
+// into memory, a large one is opened.
+func (d *dir) openContent(ctx context.Context, e *entry) (io.ReadCloser, error) {
 	return wait.Call(ctx, func() (io.ReadCloser, error) {
 		if e.Size <= MaxSingle {
-			content, err := d.content(e, make([]byte, e.Size+1))
+			content, err := d.readContent(e, make([]byte, e.Size+1))
 			return memory{bytes.NewReader(content)}, err
 		}
 		local, err := d.open(e)
@@ -129,8 +130,8 @@ type exact struct {
 	left int64
 }
 
-// Read returns [api.ErrChanged] if the content is longer or shorter than
-// expected.
+// Read returns [api.ErrChanged] if the content is longer or shorter than expected; left
+// is what is still to be read.
 func (c *exact) Read(p []byte) (int, error) {
 	n, err := c.Reader.Read(p)
 	c.left -= int64(n)
@@ -140,9 +141,9 @@ func (c *exact) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// content reads a small file into p, which must be longer by at least a byte,
-// and returns the part with the content.
-func (d *dir) content(e *entry, p []byte) ([]byte, error) {
+// readContent reads a small file into p, which must be longer by at least a byte to
+// notice a file that has grown, and returns the part with the content.
+func (d *dir) readContent(e *entry, p []byte) ([]byte, error) {
 	local, err := d.open(e)
 	if err != nil {
 		return nil, err
@@ -152,16 +153,16 @@ func (d *dir) content(e *entry, p []byte) ([]byte, error) {
 	switch {
 	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, err
-	case int64(n) != e.Size || !unchanged(local, e.info)():
+	case int64(n) != e.Size || !changeDetector(local, e.info)():
 		return nil, api.ErrChanged
 	}
 	return p[:n], nil
 }
 
-// read reads small files into a buffer, which must be longer than all of them
-// together by a byte for each. The entries of files that cannot be read, or
-// have changed, fail. The error is that of ctx.
-func (d *dir) read(ctx context.Context, buffer []byte, entries []*entry) (files []BatchFile, read []*entry, err error) {
+// readFiles reads small files into a buffer, which must be longer than all of them
+// together by a byte for each. It returns the content and the entries of the files that
+// it could read; the entries of the others fail. The error is that of ctx.
+func (d *dir) readFiles(ctx context.Context, buffer []byte, entries []*entry) (files []BatchFile, read []*entry, err error) {
 	type content struct {
 		bytes []byte
 		err   error
@@ -172,7 +173,7 @@ func (d *dir) read(ctx context.Context, buffer []byte, entries []*entry) (files 
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
-			all[i].bytes, all[i].err = d.content(e, buffer)
+			all[i].bytes, all[i].err = d.readContent(e, buffer)
 			buffer = buffer[len(all[i].bytes):]
 		}
 		return all, nil
@@ -185,7 +186,7 @@ func (d *dir) read(ctx context.Context, buffer []byte, entries []*entry) (files 
 			d.fail(ctx, e, err)
 			continue
 		}
-		files = append(files, BatchFile{Name: e.name(), Path: e.in.relative(), Content: all[i].bytes})
+		files = append(files, BatchFile{Name: e.name(), Path: e.in.pathWithSlash(), Content: all[i].bytes})
 		read = append(read, e)
 	}
 	return files, read, nil

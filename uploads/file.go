@@ -149,9 +149,9 @@ func (s *Service) File(
 	return f.run(ctx, f.upload)
 }
 
-// unchanged returns a function that reports whether a file still has the type,
+// changeDetector returns a function that reports whether a file still has the type,
 // size and modification time of was.
-func unchanged(f fs.File, was fs.FileInfo) func() bool {
+func changeDetector(f fs.File, was fs.FileInfo) func() bool {
 	return func() bool {
 		now, err := f.Stat()
 		return err == nil && now.Size() == was.Size() && now.ModTime().Equal(was.ModTime()) &&
@@ -192,7 +192,7 @@ func (s *Service) Reader(
 	f.content, f.Size = nil, SizeUnknown
 	return f.run(ctx, func(ctx context.Context) error {
 		all := io.MultiReader(bytes.NewReader(head), in)
-		return f.stream(ctx, &counted{Closer: in, r: all, f: f, ctx: ctx}, hash)
+		return f.sendStream(ctx, &counted{Closer: in, r: all, f: f, ctx: ctx}, hash)
 	})
 }
 
@@ -200,34 +200,34 @@ func (s *Service) Reader(
 type file struct {
 	Session
 
-	s         *Service
-	op        string
-	args      input.Args  // what the name and the size come from
-	content   io.ReaderAt // nil for a stream
-	modified  time.Time   // of a local file
-	claimed   []string    // IDs of sessions
-	unchanged func() bool
-	pace      func(ctx context.Context, bytes int) error // waits until so many bytes may be sent
-	buffers   buffers                                    // of chunks; nil before the first one
-	o         FileOptions
-	opts      []api.CallOption
+	x           *Service
+	op          string
+	args        input.Args  // what the name and the size come from
+	content     io.ReaderAt // nil for a stream
+	modified    time.Time   // of a local file
+	claimed     []string    // IDs of sessions
+	unchanged   func() bool
+	waitForRate func(ctx context.Context, bytes int) error // waits until so many bytes may be sent
+	buffers     buffers                                    // of chunks; nil before the first one
+	o           FileOptions
+	opts        []api.CallOption
 
-	mu    sync.Mutex
-	done  int64 // bytes that have arrived
-	state Upload
+	mu        sync.Mutex
+	sentBytes int64 // bytes that have arrived
+	state     Upload
 }
 
-// newFile returns an upload that has not begun. If content is a file, it can
-// notice that the file changes during the upload.
+// newFile returns an upload that has not begun. If content is an [io/fs.File], the
+// upload notices changes of its size and modification time.
 func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts []api.CallOption) *file {
 	f := &file{
-		s: s, op: op, args: input.Parameters(op), content: content, opts: opts,
-		unchanged: func() bool { return true },
-		pace:      func(context.Context, int) error { return nil },
+		x: s, op: op, args: input.Parameters(op), content: content, opts: opts,
+		unchanged:   func() bool { return true },
+		waitForRate: func(context.Context, int) error { return nil },
 	}
 	if local, ok := content.(fs.File); ok {
 		if info, err := local.Stat(); err == nil {
-			f.unchanged, f.modified = unchanged(local, info), info.ModTime().UTC()
+			f.unchanged, f.modified = changeDetector(local, info), info.ModTime().UTC()
 		}
 	}
 	if o != nil {
@@ -236,64 +236,64 @@ func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts [
 	return f
 }
 
-// run uploads the content with the given function, and returns the stored node. To
-// compare the version of the file (swaps), it uploads the content without a target, and
-// then replaces that of the file.
+// run uploads the content with the given function, and returns the stored node. If the
+// version of the file must be compared (comparesVersion), it uploads the content
+// without a target, and then replaces that of the file.
 func (f *file) run(ctx context.Context, upload func(context.Context) error) (*storage.Node, error) {
 	target := input.Fields[Target](f.op)
 	switch {
 	case f.Target.Profile == api.Profile{}:
 		return nil, target.Refuse("instance_id", "must be a workspace, share or File Share", "")
-	case f.swaps() && f.Target.File.Plain() == "":
+	case f.comparesVersion() && f.Target.File.Plain() == "":
 		return nil, target.Refuse("file_id", "must be a file, to compare its version", "")
 	}
 	defer f.release()
 	if err := f.transfer(ctx, upload); err != nil {
 		return nil, err
 	}
-	if f.swaps() {
-		return f.swap(ctx)
+	if f.comparesVersion() {
+		return f.replaceContent(ctx)
 	}
-	n := f.node(ctx)
-	f.forget(ctx)
+	n := f.storedNode(ctx)
+	f.forgetSession(ctx)
 	return n, nil
 }
 
-// swaps reports whether the upload replaces a version of a file that is not behind a File
+// comparesVersion reports whether the upload replaces a version of a file that is not behind a File
 // Share. It is assembled without a target then.
-func (f *file) swaps() bool {
+func (f *file) comparesVersion() bool {
 	return f.Target.IfVersion != "" && f.Target.Profile.Kind != api.ProfileKindFileShare
 }
 
-// swap makes the assembled upload the content of the file, if that still has
-// the expected version. If the response is lost or reports a version conflict,
-// which may be due to an earlier attempt that was successful, it reads the file
-// to find out.
-func (f *file) swap(ctx context.Context) (*storage.Node, error) {
+// replaceContent makes the assembled upload the content of the file, if that still has
+// the expected version. If the response is lost or reports a version conflict, which
+// may be due to an earlier attempt that was successful, it reads the file to find out.
+func (f *file) replaceContent(ctx context.Context) (*storage.Node, error) {
 	r := storage.UpdateRequest{From: storage.FromUpload(f.ID), IfVersion: api.Set(f.Target.IfVersion)}
-	n, err := f.s.nodes.Update(ctx, f.Target.Profile, f.Target.File, r, f.opts...)
+	n, err := f.x.nodes.Update(ctx, f.Target.Profile, f.Target.File, r, f.opts...)
 	_, conflict := errors.AsType[*api.VersionConflictError](err)
 	unknown := err != nil && ambiguous(err)
 	if conflict || unknown {
-		now, readErr := f.s.nodes.Get(ctx, f.Target.Profile, f.Target.File, f.opts...)
-		if readErr == nil && f.is(ctx, now) {
+		now, readErr := f.x.nodes.Get(ctx, f.Target.Profile, f.Target.File, f.opts...)
+		if readErr == nil && f.hasContent(ctx, now) {
 			n, err = now, nil
 		} else if unknown {
 			err = &Error{Op: f.op, Upload: f.state, Err: err}
 		}
 	}
 	if err == nil || conflict || f.ChunkSize == 0 {
-		f.discard(ctx)
+		f.discardSession(ctx)
 	}
 	return n, f.resumable(err)
 }
 
-// is reports whether a node has the content, by its hash.
-func (f *file) is(ctx context.Context, n *storage.Node) bool {
+// hasContent reports whether a node has the content, by its hash.
+func (f *file) hasContent(ctx context.Context, n *storage.Node) bool {
 	return n.Size == f.Size && n.Hash != "" && strings.EqualFold(f.hash(ctx, n.HashAlgo), n.Hash)
 }
 
-// hash returns the hash of the content in hexadecimal, "" if it cannot be computed.
+// hash returns the hash of the content in hexadecimal, "" if the algorithm is unknown
+// or the content cannot be read again.
 func (f *file) hash(ctx context.Context, algorithm string) string {
 	hash := download.Hash(algorithm)
 	if hash == nil || f.content == nil {
@@ -313,39 +313,40 @@ func (f *file) hash(ctx context.Context, algorithm string) string {
 // lostWait is after which time the platform has stored what a lost call has sent.
 const lostWait = 10 * time.Second
 
-// find returns the node of the uploaded file, nil if the target does not have
-// it with this content. It lists each folder on the path to it once.
-func (f *file) find(ctx context.Context) (*storage.Node, error) {
-	if !f.readable() {
+// findNode returns the node of the uploaded file, nil if the target does not have it
+// with this content. For a file to replace it reads that node; otherwise it lists each
+// folder on the path to the file once.
+func (f *file) findNode(ctx context.Context) (*storage.Node, error) {
+	if !f.targetIsReadable() {
 		return nil, errors.New("the target cannot be read")
 	}
 	n := &storage.Node{ID: cmp.Or(f.Target.Folder, api.Root)}
 	if f.Target.File != "" {
 		var err error
-		n, err = f.s.nodes.Get(ctx, f.Target.Profile, f.Target.File, f.opts...)
+		n, err = f.x.nodes.Get(ctx, f.Target.Profile, f.Target.File, f.opts...)
 		if err != nil {
 			return nil, err
 		}
 	} else {
 		for name := range strings.SplitSeq(f.Target.Path+f.Name, "/") {
-			there, err := f.s.children(ctx, f.Target.Profile, n.ID, f.opts)
+			children, err := f.x.children(ctx, f.Target.Profile, n.ID, f.opts)
 			if err != nil {
 				return nil, err
 			}
-			n = there[name]
+			n = children[name]
 			if n == nil {
 				return nil, nil //nolint:nilnil // documented
 			}
 		}
 	}
-	if !f.is(ctx, n) {
+	if !f.hasContent(ctx, n) {
 		return nil, nil //nolint:nilnil // documented
 	}
 	return n, nil
 }
 
-// readable reports whether the target can be read.
-func (f *file) readable() bool {
+// targetIsReadable reports whether the target can be read.
+func (f *file) targetIsReadable() bool {
 	kind := f.Target.Profile.Kind
 	return kind == api.ProfileKindWorkspace || kind == api.ProfileKindShare
 }
@@ -365,11 +366,11 @@ func (s *Service) children(
 }
 
 // transfer uploads the content with the given function. If that returns a lostError,
-// because the platform has not the session or other bytes, it starts over once,
-// provided that the content can be read again. A session that cannot be continued is
-// removed.
+// because the platform does not have the session or has other bytes, it starts over
+// once, provided that the content can be read again. A session that cannot be continued
+// is removed.
 func (f *file) transfer(ctx context.Context, upload func(context.Context) error) error {
-	if err := call.Check(ctx, f.s.c, f.op); err != nil {
+	if err := call.Check(ctx, f.x.c, f.op); err != nil {
 		return err
 	}
 	switch {
@@ -379,19 +380,19 @@ func (f *file) transfer(ctx context.Context, upload func(context.Context) error)
 		return input.Fields[FileOptions](f.op).Refuse("ChunkSize", "must be 0 or more", strconv.FormatInt(f.o.ChunkSize, 10))
 	}
 	err := upload(ctx)
-	lost, again := errors.AsType[*lostError](err)
-	if again && f.content != nil {
-		f.discard(ctx)
-		f.done, f.state = 0, Upload{}
+	lost, mustRestart := errors.AsType[*lostError](err)
+	if mustRestart && f.content != nil {
+		f.discardSession(ctx)
+		f.sentBytes, f.state = 0, Upload{}
 		err = f.begin(ctx)
-		lost, again = errors.AsType[*lostError](err)
+		lost, mustRestart = errors.AsType[*lostError](err)
 	}
-	if again {
+	if mustRestart {
 		err = lost.err
 	}
 	_, conflict := errors.AsType[*api.VersionConflictError](err)
-	if again || conflict || errors.Is(err, api.ErrChanged) || f.state.Status.Failed() {
-		f.discard(ctx)
+	if mustRestart || conflict || errors.Is(err, api.ErrChanged) || f.state.Status.Failed() {
+		f.discardSession(ctx)
 	}
 	return f.resumable(err)
 }
@@ -403,23 +404,24 @@ type lostError struct{ err error }
 func (e *lostError) Error() string { return e.err.Error() }
 func (e *lostError) Unwrap() error { return e.err }
 
-// discard removes the session of the upload here and on the platform, because
+// discardSession removes the session of the upload here and on the platform, because
 // it cannot be continued.
-func (f *file) discard(ctx context.Context) {
+func (f *file) discardSession(ctx context.Context) {
 	if f.ID == "" {
 		return
 	}
 	if !f.state.Status.Failed() {
-		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it ends by itself
+		_ = f.x.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it ends by itself
 	}
-	f.forget(ctx)
+	f.forgetSession(ctx)
 	f.ID = ""
 }
 
-// resumable returns err as an [*Error] with the session, if there is one that
-// can be continued.
+// resumable returns err as an [*Error] with the session, if there is a session that can
+// be continued. A single call has no chunks, and an upload without a target is not
+// resumed.
 func (f *file) resumable(err error) error {
-	continues := f.ID != "" && f.ChunkSize != 0 && f.Target != (Target{}) // a single call has no chunks
+	continues := f.ID != "" && f.ChunkSize != 0 && f.Target != (Target{})
 	if err == nil || !continues {
 		return err
 	}
@@ -432,17 +434,17 @@ func (f *file) resumable(err error) error {
 	return err
 }
 
-// node returns the node of the stored file. If another upload has replaced the
-// content since, or the node cannot be read, it has only what is known without
-// reading it.
-func (f *file) node(ctx context.Context) *storage.Node {
+// storedNode returns the node of the stored file. If another upload has replaced the
+// content since, or the node cannot be read, it has only what is known without reading
+// it. The node is known to be of this upload by its ID, or by size and hash.
+func (f *file) storedNode(ctx context.Context) *storage.Node {
 	known := &storage.Node{
 		ID: cmp.Or(f.state.FileID, f.Target.File), Name: f.Name, Type: storage.NodeTypeFile, Size: f.Size,
 	}
-	if known.ID == "" || !f.readable() {
+	if known.ID == "" || !f.targetIsReadable() {
 		return known
 	}
-	n, err := f.s.nodes.Get(ctx, f.Target.Profile, known.ID, f.opts...)
+	n, err := f.x.nodes.Get(ctx, f.Target.Profile, known.ID, f.opts...)
 	switch {
 	case err != nil:
 		return known
@@ -463,7 +465,7 @@ func (f *file) node(ctx context.Context) *storage.Node {
 // to be compared gets its content later, by an update.
 func (f *file) request() StartRequest {
 	r := StartRequest{Target: f.Target, Name: f.Name, Size: f.Size, Creator: f.o.Creator}
-	if f.swaps() {
+	if f.comparesVersion() {
 		r.Target = Target{}
 	}
 	return r

@@ -25,7 +25,8 @@ type Limits struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Limits returns the limits for a target; the zero Target asks for those of the caller.
+// Limits returns the limits for an upload to a target: for a new file in its folder, or
+// for a replaced File. The zero Target asks for those of the caller.
 //
 // It calls GET /current/upload/limits/.
 func (s *Service) Limits(ctx context.Context, t Target, opts ...api.CallOption) (*Limits, error) {
@@ -70,10 +71,10 @@ type limitsOf struct {
 
 const limitsLife = time.Minute
 
-// of returns the limits of the plan for a folder or file. They are cached; callers at
+// get returns the limits of the plan for a folder or file. They are cached; callers at
 // the same time share one call: turn holds a value while none of them reads.
-func (l *limits) of(ctx context.Context, t Target, opts []api.CallOption) (*Limits, error) {
-	o := l.entry(Target{Profile: t.Profile, Folder: t.Folder, File: t.File})
+func (l *limits) get(ctx context.Context, t Target, opts []api.CallOption) (*Limits, error) {
+	o := l.cacheEntry(Target{Profile: t.Profile, Folder: t.Folder, File: t.File})
 	select {
 	case <-o.turn:
 	case <-ctx.Done():
@@ -94,9 +95,9 @@ func (l *limits) of(ctx context.Context, t Target, opts []api.CallOption) (*Limi
 // mostTargets is of how many targets the limits are kept.
 const mostTargets = 1000
 
-// entry returns the cache entry for the limits of a target. It adds one that has
-// expired if there is none, and clears a full cache.
-func (l *limits) entry(t Target) *limitsOf {
+// cacheEntry returns the cache entry for the limits of a target. A new one has expired,
+// so that the caller reads the limits. A full cache is cleared first.
+func (l *limits) cacheEntry(t Target) *limitsOf {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o := l.all[t]
@@ -145,8 +146,8 @@ const (
 	defaultChunk = 8 << 20
 )
 
-// parallel returns how many files of up to a size may be sent in chunks at a
-// time: most, or fewer if the plan requires it, but at least one.
+// parallel returns how many files of up to size bytes may be sent in chunks at a time:
+// most, or fewer if the plan limits sessions or their bytes in total, but at least one.
 func (l *Limits) parallel(most int, size int64) int {
 	n := int64(most)
 	if l.Sessions > 0 {
@@ -158,18 +159,18 @@ func (l *Limits) parallel(most int, size int64) int {
 	return int(max(n, 1))
 }
 
-// chunkSize returns the size of the chunks for a file: as wanted, or 0 for the
-// default, adapted to the limits. It returns an error for a file that is too
-// large.
+// chunkSize returns the size of the chunks for a file, a multiple of minChunk: the
+// wanted one, or the default if that is 0, adapted to the limits. It returns an error
+// for a file that is too large.
 func (l *Limits) chunkSize(args input.Args, size, wanted int64) (int64, error) {
 	if wanted == 0 {
 		wanted = defaultChunk
 	}
 	chunk := max(min(wanted, size), minChunk)
 	if l.Chunks > 0 {
-		chunk = max(chunk, (size-1)/l.Chunks+1)
+		chunk = max(chunk, (size-1)/l.Chunks+1) // size / Chunks, rounded up
 	}
-	chunk = (chunk + minChunk - 1) / minChunk * minChunk
+	chunk = (chunk + minChunk - 1) / minChunk * minChunk // rounded up
 	if l.ChunkSize > 0 {
 		chunk = min(chunk, max(l.ChunkSize, minChunk))
 	}

@@ -21,7 +21,7 @@ import (
 
 // upload continues the session that an earlier upload has saved, or begins one.
 func (f *file) upload(ctx context.Context) error {
-	from, err := f.saved(ctx)
+	from, err := f.claimSavedSession(ctx)
 	if err != nil {
 		return err
 	}
@@ -31,8 +31,8 @@ func (f *file) upload(ctx context.Context) error {
 	return f.resume(ctx, from)
 }
 
-// begin begins an upload: it sends the content in one call if it is small, else
-// in chunks.
+// begin begins an upload: it sends the content in one call if it is small, else it
+// starts a session, saves it, and sends chunks.
 func (f *file) begin(ctx context.Context) error {
 	r := f.request()
 	if r.Size < 0 {
@@ -42,12 +42,12 @@ func (f *file) begin(ctx context.Context) error {
 		return err
 	}
 	if f.Size <= MaxSingle {
-		return f.single(ctx, r)
+		return f.sendSingle(ctx, r)
 	}
 	limits := &Limits{}
 	if f.Target.Profile.Kind != api.ProfileKindFileShare {
 		var err error
-		limits, err = f.s.plans.of(ctx, f.Target, f.opts)
+		limits, err = f.x.plans.get(ctx, f.Target, f.opts)
 		if err != nil {
 			return err
 		}
@@ -57,31 +57,31 @@ func (f *file) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u, err := f.start(ctx, r)
+	u, err := f.startSession(ctx, r)
 	if err != nil {
-		return f.refusal(err)
+		return f.fromRefusal(err)
 	}
 	f.ID = u.ID
 	if f.ID == "" {
 		return errors.New("fastio: " + f.op + ": the response has no upload")
 	}
-	if err := f.save(ctx); err != nil {
-		f.discard(ctx)
+	if err := f.saveSession(ctx); err != nil {
+		f.discardSession(ctx)
 		return call.FailedWith(f.op, "saving the session", err)
 	}
-	return f.send(ctx, nil)
+	return f.sendRest(ctx, nil)
 }
 
-// start begins a session. It is repeated although it is not idempotent: a
-// session without content is harmless, and one that a lost response has left
-// behind is canceled.
-func (f *file) start(ctx context.Context, r StartRequest) (*Upload, error) {
+// startSession begins a session. It is repeated although it is not idempotent: a
+// session without content is harmless, and one that a lost response has left behind is
+// canceled.
+func (f *file) startSession(ctx context.Context, r StartRequest) (*Upload, error) {
 	begun := time.Now()
 	for failed := 1; ; failed++ {
-		u, err := f.s.Start(ctx, r, f.opts...)
+		u, err := f.x.Start(ctx, r, f.opts...)
 		if err == nil {
 			if failed > 1 {
-				f.s.cancelLost(ctx, r, u.ID, time.Since(begun), f.opts)
+				f.x.cancelLost(ctx, r, u.ID, time.Since(begun), f.opts)
 			}
 			return u, nil
 		}
@@ -94,117 +94,119 @@ func (f *file) start(ctx context.Context, r StartRequest) (*Upload, error) {
 	}
 }
 
-// of reports whether an upload may be the one that the request r began, and has
+// mayBeFrom reports whether an upload may be the one that the request r began, and has
 // no content yet.
-func (u *Upload) of(r *StartRequest) bool {
+func (u *Upload) mayBeFrom(r *StartRequest) bool {
 	t := &r.Target
 	return u.Status == StatusReady && len(u.Chunks) == 0 && u.Name == r.Name && u.Size == max(r.Size, 0) &&
 		u.Profile == t.Profile.ID && cmp.Or(u.Folder, api.Root).Equal(cmp.Or(t.Folder, api.Root)) &&
 		u.Path == t.Path && u.Replaces.Equal(t.File)
 }
 
-// cancelLost cancels the session that a lost response to r has left behind.
-// Begun is the session that a later call began, and before how long ago the
-// first call was made. It cancels only if exactly one upload in the list fits.
+// cancelLost cancels the session that a lost response to r has left behind. Begun is
+// the session that a later call began, and before is how much earlier the first call
+// was made. It cancels only if exactly one other upload in the list fits r and was
+// created since the first call, by the server's clock; in doubt the session expires by
+// itself.
 func (s *Service) cancelLost(
 	ctx context.Context, r StartRequest, begun api.OpaqueID, before time.Duration, opts []api.CallOption,
 ) {
 	all, err := s.List(ctx, opts...)
 	if err != nil {
-		return // the session ends by itself
+		return
 	}
-	var like []*Upload
+	var candidates []*Upload
 	var first time.Time
 	for _, u := range all {
 		switch {
-		case u == nil || !u.of(&r):
+		case u == nil || !u.mayBeFrom(&r):
 		case u.ID.Equal(begun):
-			first = u.Created.Add(-before - time.Second) // by the clock of the server
+			first = u.Created.Add(-before - time.Second) // a second for rounding
 		default:
-			like = append(like, u)
+			candidates = append(candidates, u)
 		}
 	}
-	like = slices.DeleteFunc(like, func(u *Upload) bool { return u.Created.Before(first) })
-	if len(like) == 1 && !first.IsZero() && !like[0].Created.IsZero() {
-		_ = s.Cancel(ctx, like[0].ID, opts...)
+	candidates = slices.DeleteFunc(candidates, func(u *Upload) bool { return u.Created.Before(first) })
+	if len(candidates) == 1 && !first.IsZero() && !candidates[0].Created.IsZero() {
+		_ = s.Cancel(ctx, candidates[0].ID, opts...)
 	}
 }
 
-// single sends a small content in one call. If the response is lost, it looks
-// for the file in the target.
-func (f *file) single(ctx context.Context, r StartRequest) error {
+// sendSingle sends a small content in one call. If the response is lost, it looks for
+// the file in the target.
+func (f *file) sendSingle(ctx context.Context, r StartRequest) error {
 	content := make([]byte, f.Size)
 	if err := f.read(ctx, content, 0); err != nil {
 		return err
 	}
-	if err := f.verify(ctx); err != nil {
+	if err := f.checkUnchanged(ctx); err != nil {
 		return err
 	}
-	if err := f.pace(ctx, len(content)); err != nil {
+	if err := f.waitForRate(ctx, len(content)); err != nil {
 		return err
 	}
-	u, err := f.s.Put(ctx, r, content, f.opts...)
+	u, err := f.x.Put(ctx, r, content, f.opts...)
 	if err != nil {
 		if ambiguous(err) {
-			return f.lost(ctx, err)
+			return f.lookAfterLostResponse(ctx, err)
 		}
-		return f.refusal(err)
+		return f.fromRefusal(err)
 	}
 	f.state, f.ID = *u, u.ID
-	f.report(ctx, f.Size)
+	f.addProgress(ctx, f.Size)
 	if u.FileID != "" && !u.Status.Failed() {
 		return nil
 	}
-	return f.end(ctx)
+	return f.awaitEnd(ctx)
 }
 
-// lost waits after a single call that has failed with cause, and may have been
-// successful all the same. It returns an error unless the target then has the
+// lookAfterLostResponse waits after a single call that has failed with cause, and may
+// have been successful all the same. It returns an error unless the target then has the
 // file.
-func (f *file) lost(ctx context.Context, cause error) error {
+func (f *file) lookAfterLostResponse(ctx context.Context, cause error) error {
 	if err := wait.Sleep(ctx, lostWait); err != nil {
 		return &Error{Op: f.op, Err: errors.Join(cause, err)}
 	}
-	found, err := f.there(ctx)
+	found, err := f.targetHasFile(ctx)
 	if !found {
 		return &Error{Op: f.op, Err: errors.Join(cause, err)}
 	}
 	return nil
 }
 
-// stream sends content of unknown size, which cannot be repeated. If the
-// response is lost, it reads the state of the upload.
-func (f *file) stream(ctx context.Context, content *counted, hash *Hash) error {
+// sendStream sends content of unknown size, which cannot be repeated. If the response
+// is lost, it reads the state of the upload.
+func (f *file) sendStream(ctx context.Context, content *counted, hash *Hash) error {
 	r := f.request()
 	if err := r.check(f.args, input.Fields[Target](f.op)); err != nil {
 		return err
 	}
-	u, err := f.start(ctx, r)
+	u, err := f.startSession(ctx, r)
 	if err != nil {
-		return f.refusal(err)
+		return f.fromRefusal(err)
 	}
 	f.ID = u.ID
 	if f.ID == "" {
 		return errors.New("fastio: " + f.op + ": the response has no upload")
 	}
-	err = f.s.Stream(ctx, f.ID, content, hash, f.opts...)
+	err = f.x.Stream(ctx, f.ID, content, hash, f.opts...)
 	f.mu.Lock() // the connection may still read
-	failed := content.err
-	f.Size = f.done
+	contentErr := content.err
+	f.Size = f.sentBytes
 	f.mu.Unlock()
 	switch {
-	case failed != nil, err != nil && !ambiguous(err):
-		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it cannot be continued
-		return errors.Join(failed, err)
+	case contentErr != nil, err != nil && !ambiguous(err):
+		_ = f.x.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it cannot be continued
+		return errors.Join(contentErr, err)
 	case err != nil && ctx.Err() != nil:
-		return f.unknown(err)
+		return f.unknownResult(err)
 	case err != nil:
-		done, readErr := f.completed(ctx)
+		done, readErr := f.hasLeftContent(ctx)
 		if !done {
-			return f.unknown(err, readErr)
+			return f.unknownResult(err, readErr)
 		}
 	}
-	return f.end(ctx)
+	return f.awaitEnd(ctx)
 }
 
 // source is content of the caller. Close interrupts a Read if the content is an
@@ -216,8 +218,8 @@ type source struct {
 	reading, closed bool
 }
 
-// Read reads from the source, unless it is closed. Close waits for the end of a
-// Read.
+// Read reads from the source, or returns io.ErrClosedPipe after Close. Reads and Close
+// share a lock, so that Close knows of a Read.
 func (s *source) Read(p []byte) (int, error) {
 	if !s.beginRead() {
 		return 0, io.ErrClosedPipe
@@ -241,7 +243,8 @@ func (s *source) endRead() {
 	s.reading = false
 }
 
-// Close interrupts a read that is waiting, if the content can be closed.
+// Close closes the content if a Read is waiting and the content can be closed.
+// Otherwise the caller closes it. No Read begins afterwards.
 func (s *source) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -264,12 +267,12 @@ type counted struct {
 	err error           // of r
 }
 
-// Read reads at the allowed rate, reports the progress, and keeps an error
-// other than io.EOF for the caller of the request.
+// Read reads at the allowed rate, adds to the progress, and keeps an error other than
+// io.EOF for the caller of the request, which does not get it from net/http unchanged.
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	if err == nil {
-		err = c.f.pace(c.ctx, n)
+		err = c.f.waitForRate(c.ctx, n)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		c.f.mu.Lock()
@@ -277,7 +280,7 @@ func (c *counted) Read(p []byte) (int, error) {
 		c.f.mu.Unlock()
 	}
 	if n > 0 {
-		c.f.report(c.ctx, int64(n))
+		c.f.addProgress(c.ctx, int64(n))
 	}
 	return n, err
 }
@@ -288,33 +291,35 @@ func (f *file) chunks() int { return int((f.Size + f.ChunkSize - 1) / f.ChunkSiz
 // length returns the bytes of a chunk.
 func (f *file) length(order int) int64 { return min(f.ChunkSize, f.Size-int64(order-1)*f.ChunkSize) }
 
-// lanes is how many chunks are sent at a time.
-const lanes = 3
+// parallelChunks is how many chunks are sent at a time.
+const parallelChunks = 3
 
-// send sends the chunks that have not arrived, and completes the upload. If the
+// sendRest sends the chunks that have not arrived, and completes the upload. If the
 // platform refuses that, and not because the bytes differ, another process that
-// continues the same session may have done so before: then the upload has ended.
-func (f *file) send(ctx context.Context, arrived api.Map[int64]) error {
+// continues the same session may have done so before: then the upload has ended, or the
+// target has the file.
+func (f *file) sendRest(ctx context.Context, arrived api.Map[int64]) error {
 	err := f.sendChunks(ctx, arrived)
-	hasEnded := []int{http.StatusNotFound, http.StatusNotAcceptable, http.StatusConflict} // perhaps
+	mayHaveEnded := []int{http.StatusNotFound, http.StatusNotAcceptable, http.StatusConflict}
 	refusal, refused := errors.AsType[*api.Error](err)
-	if !refused || !slices.Contains(hasEnded, refusal.Status) || differs(err) {
+	if !refused || !slices.Contains(mayHaveEnded, refusal.Status) || bytesDiffer(err) {
 		return err
 	}
-	stateErr := f.look(ctx)
-	if stateErr == nil && !f.open() {
-		return f.end(ctx)
+	stateErr := f.readState(ctx)
+	if stateErr == nil && !f.acceptsContent() {
+		return f.awaitEnd(ctx)
 	}
 	if errors.Is(stateErr, api.ErrNotFound) {
-		if found, _ := f.there(ctx); found {
+		if found, _ := f.targetHasFile(ctx); found {
 			return nil
 		}
 	}
 	return err
 }
 
-// sendChunks sends all chunks but those that have arrived, some at a time (lanes), and
-// the last one alone with the checksum of the file. Then it completes the upload.
+// sendChunks sends all chunks except those that have arrived, parallelChunks at a time,
+// and the last one alone with the checksum of the file. Then it completes the upload.
+// Arrived has the sizes of chunks by their number.
 func (f *file) sendChunks(ctx context.Context, arrived api.Map[int64]) error {
 	last := f.chunks()
 	sums := make([]uint32, last)
@@ -323,13 +328,13 @@ func (f *file) sendChunks(ctx context.Context, arrived api.Map[int64]) error {
 	var sending sync.WaitGroup
 	orders := make(chan int)
 	if f.buffers == nil {
-		f.buffers = newBuffers(min(lanes, last))
+		f.buffers = newBuffers(min(parallelChunks, last))
 	}
-	for range min(lanes, last-1) {
+	for range min(parallelChunks, last-1) {
 		sending.Go(func() {
 			for order := range orders {
 				has := arrived[strconv.Itoa(order)] == f.length(order)
-				if err := f.chunk(ctx, order, has, sums, nil); err != nil {
+				if err := f.readAndSend(ctx, order, has, sums, nil); err != nil {
 					stop(err)
 				}
 			}
@@ -347,16 +352,16 @@ func (f *file) sendChunks(ctx context.Context, arrived api.Map[int64]) error {
 		return context.Cause(ctx)
 	}
 	const has = false // the last one is sent in any case
-	if err := f.chunk(ctx, last, has, sums, f.verify); err != nil {
+	if err := f.readAndSend(ctx, last, has, sums, f.checkUnchanged); err != nil {
 		return err
 	}
 	return f.complete(ctx)
 }
 
-// chunk reads a chunk, and sends it unless the server has it. Its checksum goes
-// into sums. Check is nil except for the last chunk, which is sent only if
-// check succeeds, and with the checksum of the file.
-func (f *file) chunk(
+// readAndSend reads chunk number order (from 1), and sends it unless the server has it.
+// Its checksum goes into sums. Check is nil except for the last chunk, which is sent
+// only if check succeeds, and with the checksum of the file, combined from sums.
+func (f *file) readAndSend(
 	ctx context.Context, order int, has bool, sums []uint32, check func(context.Context) error,
 ) (err error) {
 	buffer, err := f.buffers.take(ctx, f.ChunkSize)
@@ -380,30 +385,30 @@ func (f *file) chunk(
 		c.FileCRC = &whole
 	}
 	if !has {
-		if err := f.pace(ctx, len(c.Content)); err != nil {
+		if err := f.waitForRate(ctx, len(c.Content)); err != nil {
 			return err
 		}
-		err := f.persist(ctx, c, sums[order-1])
+		err := f.sendChunk(ctx, c, sums[order-1])
 		if err != nil && c.FileCRC != nil {
-			return f.refusal(err)
+			return f.fromRefusal(err)
 		}
 		if err != nil {
 			return call.Conflict(f.op, err)
 		}
 	}
-	f.report(ctx, int64(len(c.Content)))
+	f.addProgress(ctx, int64(len(c.Content)))
 	return nil
 }
 
 // maxTries is how often the calls for one chunk may fail, each with its retries.
 const maxTries = 5
 
-// persist sends a chunk, and repeats that after failures that may be temporary.
-// It does so itself, because the retries of the client are limited to a share
-// of all calls.
-func (f *file) persist(ctx context.Context, c Chunk, sum uint32) error {
+// sendChunk sends a chunk with its checksum, and repeats that up to maxTries times
+// after failures that may be temporary. It repeats itself because the retries of the
+// client are limited to a share of all calls.
+func (f *file) sendChunk(ctx context.Context, c Chunk, sum uint32) error {
 	for failed := 1; ; failed++ {
-		err := f.s.Chunks.send(ctx, f.ID, c, sum, f.opts)
+		err := f.x.Chunks.send(ctx, f.ID, c, sum, f.opts)
 		if err == nil || call.Final(err) || errors.Is(err, api.ErrConflict) || failed == maxTries {
 			return err
 		}
@@ -413,18 +418,18 @@ func (f *file) persist(ctx context.Context, c Chunk, sum uint32) error {
 	}
 }
 
-// differs reports whether an upload is to start over after err: the file arrived with other
+// bytesDiffer reports whether an upload is to start over after err: the file arrived with other
 // bytes than were sent, or has another checksum than in an earlier call.
-func differs(err error) bool {
+func bytesDiffer(err error) bool {
 	e, ok := errors.AsType[*api.Error](err)
 	return ok && slices.Contains([]int64{codes.SizeDiffers, codes.FileDiffers, codes.ChecksumChanged}, e.Code)
 }
 
-// refusal returns err, the response to a call that concerns the whole file: as
-// a lostError if the upload is to start over, as an [*api.VersionConflictError]
-// if the version is not the expected one.
-func (f *file) refusal(err error) error {
-	if differs(err) {
+// fromRefusal returns the error for a refused call that concerns the whole file: a
+// lostError if the upload must start over because the server has other bytes, an
+// [*api.VersionConflictError] if the version is not the expected one.
+func (f *file) fromRefusal(err error) error {
+	if bytesDiffer(err) {
 		return &lostError{err: err}
 	}
 	return call.Conflict(f.op, err)
@@ -433,32 +438,32 @@ func (f *file) refusal(err error) error {
 // mostCompletes is how often an upload is completed.
 const mostCompletes = 3
 
-// complete completes the upload. If the call fails, it reads the state of the
-// upload, and repeats the call if the upload still accepts content: then the
-// failed call had no effect.
+// complete completes the upload. If the call fails, it reads the state of the upload,
+// and repeats the call if the upload still accepts content: then the failed call had no
+// effect. A refusal is returned only if no earlier call may have been successful.
 func (f *file) complete(ctx context.Context) error {
 	for sent := 1; ; sent++ {
-		err := f.s.Complete(ctx, f.ID, f.opts...)
+		err := f.x.Complete(ctx, f.ID, f.opts...)
 		switch {
 		case err == nil:
-			return f.end(ctx)
-		case !ambiguous(err) && (sent == 1 || differs(err)):
-			return f.refusal(err)
+			return f.awaitEnd(ctx)
+		case !ambiguous(err) && (sent == 1 || bytesDiffer(err)):
+			return f.fromRefusal(err)
 		}
-		done, readErr := f.completed(ctx)
+		done, readErr := f.hasLeftContent(ctx)
 		switch {
 		case done:
-			return f.end(ctx)
+			return f.awaitEnd(ctx)
 		case readErr == nil && !ambiguous(err):
-			return f.refusal(err)
+			return f.fromRefusal(err)
 		case readErr != nil || sent == mostCompletes:
-			return f.unknown(err, readErr)
+			return f.unknownResult(err, readErr)
 		}
 	}
 }
 
-// read fills p with the content at an offset. If ctx ends first, the content
-// may still write to p afterwards.
+// read fills p with the content at an offset. If ctx ends first, the content may still
+// write to p afterwards.
 func (f *file) read(ctx context.Context, p []byte, at int64) error {
 	n, err := wait.Call(ctx, func() (int, error) { return f.content.ReadAt(p, at) })
 	switch {
@@ -470,8 +475,9 @@ func (f *file) read(ctx context.Context, p []byte, at int64) error {
 	return call.FailedWith(f.op, "reading the content", err)
 }
 
-// verify returns an error if the content is longer than the upload, or has changed.
-func (f *file) verify(ctx context.Context) error {
+// checkUnchanged returns [api.ErrChanged] if the content is longer than the upload, or
+// is a file that has changed.
+func (f *file) checkUnchanged(ctx context.Context) error {
 	same, err := wait.Call(ctx, func() (bool, error) {
 		var more [1]byte
 		n, _ := f.content.ReadAt(more[:], f.Size)
@@ -483,13 +489,13 @@ func (f *file) verify(ctx context.Context) error {
 	return err
 }
 
-// report adds n bytes to the progress of the upload and reports it.
-func (f *file) report(ctx context.Context, n int64) {
+// addProgress adds n bytes to the progress of the upload and reports it.
+func (f *file) addProgress(ctx context.Context, n int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.done += n
+	f.sentBytes += n
 	if f.o.OnProgress != nil {
-		f.o.OnProgress(ctx, api.Progress{Done: f.done, Total: f.Size}) // of a stream: SizeUnknown
+		f.o.OnProgress(ctx, api.Progress{Done: f.sentBytes, Total: f.Size}) // of a stream: SizeUnknown
 	}
 }
 

@@ -58,7 +58,7 @@ func (s FileStore) file() *durable.File {
 	return durable.Open(filepath.Join(string(s), "uploads.sessions"))
 }
 
-// Load returns the session of that name.
+// Load returns the session of that name, a zero Session if there is none.
 func (s FileStore) Load(ctx context.Context, name string) (Session, error) {
 	text, err := s.file().Read(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -79,7 +79,8 @@ func (s FileStore) Save(ctx context.Context, name string, session Session) error
 	})
 }
 
-// Delete deletes the session of that name if it has that ID.
+// Delete deletes the session of that name if it has that ID; another upload may have
+// replaced it.
 func (s FileStore) Delete(ctx context.Context, name string, upload api.OpaqueID) error {
 	return s.update(ctx, func(all map[string]Session) bool {
 		held, found := all[name]
@@ -91,7 +92,8 @@ func (s FileStore) Delete(ctx context.Context, name string, upload api.OpaqueID)
 	})
 }
 
-// update calls change with all sessions, and saves them if it returns true.
+// update calls change with all sessions, and saves them if it returns true. Processes
+// that share the file take turns.
 func (s FileStore) update(ctx context.Context, change func(all map[string]Session) bool) error {
 	return s.file().Update(ctx, func(old []byte) ([]byte, error) {
 		all, err := parseSessions(old)
@@ -167,11 +169,11 @@ func (f *file) runFrom(ctx context.Context, from Session) (*storage.Node, error)
 	return f.run(ctx, func(ctx context.Context) error { return f.resume(ctx, from) })
 }
 
-// resume continues a session: it sends the chunks that have not arrived. It
-// returns a lostError, after which the upload starts over, if the content is
-// not that of the session.
+// resume continues a session: it sends the chunks that have not arrived. It returns a
+// lostError, after which the upload starts over, if the content or the target is not
+// that of the session.
 func (f *file) resume(ctx context.Context, from Session) error {
-	f.claim(from.ID)
+	f.claimSession(from.ID)
 	f.ID = from.ID
 	modified := !from.Modified.IsZero() && !f.modified.IsZero() && !from.Modified.Equal(f.modified)
 	sameTarget := from.storeName() == f.storeName() && from.Target.IfVersion.Equal(f.Target.IfVersion)
@@ -179,44 +181,44 @@ func (f *file) resume(ctx context.Context, from Session) error {
 		return &lostError{err: api.ErrChanged}
 	}
 	f.Session = from
-	u, err := f.s.Get(ctx, f.ID, f.opts...)
+	u, err := f.x.Get(ctx, f.ID, f.opts...)
 	if errors.Is(err, api.ErrNotFound) {
-		return f.gone(ctx, err)
+		return f.sessionGone(ctx, err)
 	}
 	if err != nil {
 		return err
 	}
 	f.state = *u
-	if !f.open() {
-		return f.end(ctx)
+	if !f.acceptsContent() {
+		return f.awaitEnd(ctx)
 	}
-	return f.send(ctx, u.Chunks)
+	return f.sendRest(ctx, u.Chunks)
 }
 
-// gone is called when the platform does not have the session any more. If the
-// target has the file, the upload is complete; otherwise it returns an error
-// after which the upload starts over.
-func (f *file) gone(ctx context.Context, cause error) error {
-	found, err := f.there(ctx)
+// sessionGone is called when the platform does not have the session any more, with its
+// error as cause. If the target has the file, the upload is complete; otherwise it
+// returns an error after which the upload starts over.
+func (f *file) sessionGone(ctx context.Context, cause error) error {
+	found, err := f.targetHasFile(ctx)
 	switch {
 	case found:
 		return nil
-	case err != nil && !call.Final(err) && f.readable():
+	case err != nil && !call.Final(err) && f.targetIsReadable():
 		return err
 	}
 	f.ID = ""
 	return &lostError{err: cause}
 }
 
-// there reports whether the target has the file, and then sets the upload to
-// stored.
-func (f *file) there(ctx context.Context) (bool, error) {
-	n, err := f.find(ctx)
+// targetHasFile reports whether the target has the file with this content. If so, the
+// upload counts as stored.
+func (f *file) targetHasFile(ctx context.Context) (bool, error) {
+	n, err := f.findNode(ctx)
 	if n == nil {
 		return false, err
 	}
 	f.state = Upload{Status: StatusStored, FileID: n.ID}
-	f.report(ctx, f.Size-f.done)
+	f.addProgress(ctx, f.Size-f.sentBytes)
 	return true, nil
 }
 
@@ -231,34 +233,35 @@ func (s *Session) storeName() string {
 	return string(t.Profile.Kind) + "/" + string(t.Profile.ID) + "/" + place
 }
 
-// keeps reports whether the session of the upload is saved.
-func (f *file) keeps() bool {
+// keepsSessions reports whether the session of the upload is saved.
+func (f *file) keepsSessions() bool {
 	return f.o.Sessions != nil && f.Target != (Target{}) && f.Size > MaxSingle
 }
 
-// saved returns the session that an earlier upload of the file has saved, unless another
-// upload of this Service continues it.
-func (f *file) saved(ctx context.Context) (Session, error) {
-	if !f.keeps() {
+// claimSavedSession returns the session that an earlier upload of the file has saved,
+// and claims it. It returns a zero Session if there is none, or if another upload of
+// this Service continues it.
+func (f *file) claimSavedSession(ctx context.Context) (Session, error) {
+	if !f.keepsSessions() {
 		return Session{}, nil
 	}
 	from, err := f.o.Sessions.Load(ctx, f.storeName())
 	if err != nil {
 		return Session{}, call.FailedWith(f.op, "loading the session", err)
 	}
-	if from.ID == "" || !f.claim(from.ID) {
+	if from.ID == "" || !f.claimSession(from.ID) {
 		return Session{}, nil
 	}
 	return from, nil
 }
 
-// save records the session of an upload that has begun: in the store of the caller, if it
+// saveSession records the session of an upload that has begun: in the store of the caller, if it
 // keeps sessions, and by OnSession. An upload without a target cannot be continued, so
 // OnSession does not get it.
-func (f *file) save(ctx context.Context) error {
-	f.claim(f.ID)
+func (f *file) saveSession(ctx context.Context) error {
+	f.claimSession(f.ID)
 	f.Modified = f.modified
-	if f.keeps() {
+	if f.keepsSessions() {
 		if err := f.o.Sessions.Save(ctx, f.storeName(), f.Session); err != nil {
 			return err
 		}
@@ -269,18 +272,18 @@ func (f *file) save(ctx context.Context) error {
 	return nil
 }
 
-// forget deletes the saved session. An error is ignored: the next upload finds that the
+// forgetSession deletes the saved session. An error is ignored: the next upload finds that the
 // platform does not have it.
-func (f *file) forget(ctx context.Context) {
-	if f.keeps() {
+func (f *file) forgetSession(ctx context.Context) {
+	if f.keepsSessions() {
 		_ = f.o.Sessions.Delete(ctx, f.storeName(), f.ID)
 	}
 }
 
-// claim reserves a session until release, so that no two uploads of this Service continue
+// claimSession reserves a session until release, so that no two uploads of this Service continue
 // it. It returns false if another one has it.
-func (f *file) claim(id api.OpaqueID) bool {
-	_, taken := f.s.sending.LoadOrStore(id.Plain(), nil)
+func (f *file) claimSession(id api.OpaqueID) bool {
+	_, taken := f.x.sending.LoadOrStore(id.Plain(), nil)
 	if !taken {
 		f.claimed = append(f.claimed, id.Plain())
 	}
@@ -290,6 +293,6 @@ func (f *file) claim(id api.OpaqueID) bool {
 // release lets other uploads continue the sessions that this one has claimed.
 func (f *file) release() {
 	for _, id := range f.claimed {
-		f.s.sending.Delete(id)
+		f.x.sending.Delete(id)
 	}
 }

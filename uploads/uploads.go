@@ -102,7 +102,7 @@ type IntegrityFailure struct {
 const conflicting = "CONFLICT_VERSION_MISMATCH:"
 
 // Conflict returns the current version of the file if the upload failed because that is
-// not the expected one, else "".
+// not the expected one, else "". The status message of the platform has the version.
 func (u *Upload) Conflict() api.OpaqueID {
 	current, ok := strings.CutPrefix(strings.TrimSpace(u.StatusMessage), conflicting)
 	if !ok || u.Status != StatusAssemblyFailed {
@@ -117,8 +117,9 @@ type answer struct {
 	Bare    Upload  `json:",embed,inline"`
 }
 
-// upload returns the upload of a response: its member session, or the whole payload,
-// whose status may be that of the envelope.
+// upload returns the upload of a response: its member session, or else the whole
+// payload. The payload can hold the status of the envelope, which is not that of the
+// upload.
 func (a *answer) upload() *Upload {
 	if a.Session != nil {
 		return a.Session
@@ -165,7 +166,8 @@ const SizeUnknown = -1
 
 const longestPath = 8192 // characters
 
-// check returns an error for an argument in args, or for a field of the target.
+// check returns an error for a field that no call accepts. Args and target name the
+// fields of the request and of its target in the error.
 func (r *StartRequest) check(args, target input.Args) error {
 	switch {
 	case strings.TrimSpace(r.Name) == "" || utf8.RuneCountInString(r.Name) > 255:
@@ -180,19 +182,20 @@ func (r *StartRequest) check(args, target input.Args) error {
 	return r.Target.check(target)
 }
 
-// check returns an error for a combination of fields that no call accepts.
+// check returns an error for a combination of fields that no call accepts. Target is
+// for the errors.
 func (t *Target) check(target input.Args) error {
-	link := t.Profile.Kind == api.ProfileKindFileShare
+	isFileShare := t.Profile.Kind == api.ProfileKindFileShare
 	switch {
-	case t.Path != "" && !relative(t.Path):
+	case t.Path != "" && !isFolderPath(t.Path):
 		return target.Refuse("relative_path", "must be names of folders, each with a slash behind it", strconv.Quote(t.Path))
 	case t.Path != "" && t.File != "":
 		return target.Refuse("relative_path", "must be left out with a file to replace", strconv.Quote(t.Path))
-	case link && t.File.Plain() == "":
+	case isFileShare && t.File.Plain() == "":
 		return target.Refuse("file_id", "must be the ID of the file of the File Share", "")
-	case link && (t.Folder != "" || t.Path != ""):
+	case isFileShare && (t.Folder != "" || t.Path != ""):
 		return target.Refuse("folder_id", "must be left out, as Path, for a File Share", string(t.Folder))
-	case !link && t.IfVersion != "":
+	case !isFileShare && t.IfVersion != "":
 		const rule = "must be left out, unless the target is a File Share; see Service.File"
 		return target.Refuse("if_version_id", rule, string(t.IfVersion))
 	case t.Profile == api.Profile{}:
@@ -204,8 +207,9 @@ func (t *Target) check(target input.Args) error {
 	return target.OneOf("instance_id", t.Profile, api.ProfileKindWorkspace, api.ProfileKindShare, api.ProfileKindFileShare)
 }
 
-// relative reports whether a path names folders below another one.
-func relative(path string) bool {
+// isFolderPath reports whether a path is names of folders, each with a slash behind it,
+// as the platform requires.
+func isFolderPath(path string) bool {
 	if utf8.RuneCountInString(path) > longestPath || !strings.HasSuffix(path, "/") {
 		return false
 	}
@@ -217,7 +221,8 @@ func relative(path string) bool {
 	return true
 }
 
-// form returns the request as a form.
+// form returns the request as a form, without empty fields. The action is update for a
+// file to replace, else create.
 func (r *StartRequest) form() url.Values {
 	t := &r.Target
 	form := url.Values{"name": {r.Name}, "action": {"create"}}
@@ -291,7 +296,7 @@ func (s *Service) Put(ctx context.Context, r StartRequest, content []byte, opts 
 	}
 	file := &api.FilePart{Field: "chunk", Name: r.Name, Content: api.Bytes("", content)}
 	q := endpoint.UploadsPut(api.Multipart(r.form(), file))
-	q.Attempt = sending(len(content))
+	q.Attempt = attemptTimeout(len(content))
 	return s.start(ctx, q, opts)
 }
 
@@ -304,9 +309,9 @@ func (s *Service) start(ctx context.Context, r *api.Request, opts []api.CallOpti
 	return a.upload(), nil
 }
 
-// sending returns the timeout of an attempt that sends so many bytes; 0 means the
-// default. A connection that accepts no bytes must not block forever.
-func sending(bytes int) time.Duration {
+// attemptTimeout returns the timeout of an attempt that sends so many bytes; 0 means
+// the default. A connection that accepts no bytes must not block forever.
+func attemptTimeout(bytes int) time.Duration {
 	const (
 		response = 2 * time.Minute
 		slowest  = 16 << 10 // bytes a second

@@ -17,11 +17,11 @@ import (
 type ended struct {
 	polls *activity.Service
 
-	mu      sync.Mutex
-	waiting map[api.OpaqueID]chan struct{} // signaled after a change
-	turn    *ratelimit.Turn                // of the poll; nil without one
-	stop    context.CancelFunc             // the same
-	heard   chan struct{}                  // closed by the next response
+	mu               sync.Mutex
+	waiting          map[api.OpaqueID]chan struct{} // signaled after a change
+	pollTurn         *ratelimit.Turn                // of the poll; nil without one
+	stop             context.CancelFunc             // the same
+	pollStateChanged chan struct{}                  // closed by the next response
 }
 
 const (
@@ -31,12 +31,13 @@ const (
 
 // newEnded returns an ended without waiting uploads.
 func newEnded(polls *activity.Service) *ended {
-	return &ended{polls: polls, waiting: map[api.OpaqueID]chan struct{}{}, heard: make(chan struct{})}
+	return &ended{polls: polls, waiting: map[api.OpaqueID]chan struct{}{}, pollStateChanged: make(chan struct{})}
 }
 
-// add returns a channel that receives a value when one of the uploads may have changed,
-// and a function that stops that. The last one to stop ends the poll for activity.
-func (e *ended) add(uploads []api.OpaqueID) (changed <-chan struct{}, remove func()) {
+// subscribe returns a channel that receives a value when one of the uploads may have
+// changed, and a function that ends that. When the last upload is removed, the poll for
+// activity ends.
+func (e *ended) subscribe(uploads []api.OpaqueID) (changed <-chan struct{}, remove func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	signal := make(chan struct{}, 1)
@@ -49,34 +50,34 @@ func (e *ended) add(uploads []api.OpaqueID) (changed <-chan struct{}, remove fun
 		for _, id := range uploads {
 			delete(e.waiting, api.OpaqueID(id.Plain()))
 		}
-		if len(e.waiting) == 0 && e.turn != nil {
+		if len(e.waiting) == 0 && e.pollTurn != nil {
 			e.stop()
-			e.turn = nil
+			e.pollTurn = nil
 		}
 	}
 }
 
-// watch polls for changes of uploads until ctx is done, which is when the last
+// pollActivity polls for changes of uploads until ctx is done, which is when the last
 // upload is removed, or until the poll is refused.
-func (e *ended) watch(ctx context.Context) {
+func (e *ended) pollActivity(ctx context.Context) {
 	begun := false
 	for r, err := range e.polls.Watch(ctx, api.User(api.Me), nil) {
 		if err != nil {
 			return
 		}
-		e.report(!begun, r.Activity)
+		e.signalChanges(!begun, r.Activity)
 		begun = true
 	}
 }
 
-// report signals the waiting uploads that have changed according to the fields of
+// signalChanges signals the uploads that have changed according to the fields of
 // activity, or all of them. A field without an ID concerns every upload. It also wakes
-// those that wait for a time: while the poll runs, they need not be read so often.
-func (e *ended) report(all bool, fields api.Map[api.Time]) {
+// those that wait for a time, which is later while the poll runs.
+func (e *ended) signalChanges(all bool, fields api.Map[api.Time]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	close(e.heard)
-	e.heard = make(chan struct{})
+	close(e.pollStateChanged)
+	e.pollStateChanged = make(chan struct{})
 	for id, signal := range e.waiting {
 		changed := all
 		for name := range fields {
@@ -92,35 +93,34 @@ func (e *ended) report(all bool, fields api.Map[api.Time]) {
 	}
 }
 
-// next returns when to read an upload again that waits since a time and was read at
-// another, and a channel that is closed when that may change. An upload that waits
-// longer than quick starts a poll for activity, at the lowest priority. While the poll
-// runs, reads are rare (lookAgain), because it reports changes; otherwise a pause is an
-// eighth of the time waited.
-func (e *ended) next(since, read time.Time) (at time.Time, heard <-chan struct{}) {
+// nextRead returns when to read an upload again that waits since a time and was read
+// last at another, and a channel that is closed when that time may change. An upload
+// that waits longer than quick starts a poll for activity, with the lowest priority.
+// While the poll runs, reads are rare (lookAgain), because it reports changes;
+// otherwise a pause is an eighth of the time waited, 0.5 to 10 s.
+func (e *ended) nextRead(since, read time.Time) (at time.Time, heard <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.turn == nil && time.Since(since) >= quick {
+	if e.pollTurn == nil && time.Since(since) >= quick {
 		var ctx context.Context
 		ctx, e.stop = context.WithCancel(context.Background())
-		e.turn = new(ratelimit.Turn)
-		e.turn.Set(ratelimit.Rest)
-		go e.watch(ratelimit.With(ctx, e.turn))
+		e.pollTurn = new(ratelimit.Turn)
+		e.pollTurn.Set(ratelimit.Rest)
+		go e.pollActivity(ratelimit.With(ctx, e.pollTurn))
 	}
 	pause := lookAgain
-	if !e.turn.State().Running {
+	if !e.pollTurn.State().Running {
 		const least, most, part = 500 * time.Millisecond, 10 * time.Second, 8
 		pause = min(max(read.Sub(since)/part, least), most)
 	}
-	return read.Add(pause), e.heard
+	return read.Add(pause), e.pollStateChanged
 }
 
-// wait waits until an upload, which waits since a time, is to be read again:
-// after a change, at a time that depends on how long it waits, or when ctx is
-// done.
-func (e *ended) wait(ctx context.Context, since time.Time, changed <-chan struct{}) {
+// awaitChange waits until an upload, which waits since a time, must be read again:
+// after a change, at the time of nextRead, or when ctx is done.
+func (e *ended) awaitChange(ctx context.Context, since time.Time, changed <-chan struct{}) {
 	for read := time.Now(); ; {
-		at, heard := e.next(since, read) //nolint:contextcheck // all uploads share the poll
+		at, heard := e.nextRead(since, read) //nolint:contextcheck // all uploads share the poll
 		select {
 		case <-heard:
 			continue
@@ -135,24 +135,25 @@ func (e *ended) wait(ctx context.Context, since time.Time, changed <-chan struct
 // mostLooks is how often an upload is read that may not have been completed.
 const mostLooks = 5
 
-// completed reads the upload a few times, and reports whether it does not
-// accept content any more. The error is that of the last read.
-func (f *file) completed(ctx context.Context) (bool, error) {
+// hasLeftContent reads the upload up to mostLooks times, and reports whether it does
+// not accept content any more: complete was successful. The error is that of the last
+// read.
+func (f *file) hasLeftContent(ctx context.Context) (bool, error) {
 	var interval wait.Interval
-	looks := 0
+	reads := 0
 	err := wait.Poll{Final: call.Final}.Run(ctx, func() (bool, time.Duration, error) {
-		err := f.look(ctx)
+		err := f.readState(ctx)
 		if err == nil {
-			looks++
+			reads++
 		}
-		return !f.open() || looks == mostLooks, interval.Next(), err
+		return !f.acceptsContent() || reads == mostLooks, interval.Next(), err
 	})
-	return err == nil && !f.open(), err
+	return err == nil && !f.acceptsContent(), err
 }
 
-// look reads the state of the upload from the platform.
-func (f *file) look(ctx context.Context) error {
-	u, err := f.s.Get(ctx, f.ID, f.opts...)
+// readState reads the state of the upload from the platform.
+func (f *file) readState(ctx context.Context) error {
+	u, err := f.x.Get(ctx, f.ID, f.opts...)
 	if err != nil {
 		return err
 	}
@@ -161,35 +162,36 @@ func (f *file) look(ctx context.Context) error {
 	return nil
 }
 
-// open reports whether the upload accepts content.
-func (f *file) open() bool {
+// acceptsContent reports whether the upload accepts content.
+func (f *file) acceptsContent() bool {
 	return f.state.Status == StatusReady || f.state.Status == StatusUploading
 }
 
-// unknown returns the error of an upload of which is not known whether it has
+// unknownResult returns the error of an upload of which is not known whether it has
 // ended successfully.
-func (f *file) unknown(causes ...error) error {
+func (f *file) unknownResult(causes ...error) error {
 	return &Error{Op: f.op, Upload: f.state, Err: errors.Join(causes...)}
 }
 
-// end waits until the upload has ended, and removes it from the list of
-// uploads. It returns an error if it has failed.
-func (f *file) end(ctx context.Context) error {
+// awaitEnd waits until the upload has ended, and removes it from the list of uploads.
+// It returns an error if it has failed: a lostError if the bytes differ, so that the
+// upload starts over.
+func (f *file) awaitEnd(ctx context.Context) error {
 	if f.ID == "" {
-		return f.unknown(errors.New("the response has no upload"))
+		return f.unknownResult(errors.New("the response has no upload"))
 	}
-	if !f.over() {
+	if !f.hasEnded() {
 		if err := f.await(ctx); err != nil {
 			if errors.Is(err, api.ErrNotFound) { // another process may have removed it
-				if found, _ := f.there(ctx); found {
+				if found, _ := f.targetHasFile(ctx); found {
 					return nil
 				}
 			}
-			return f.unknown(err)
+			return f.unknownResult(err)
 		}
 	}
 	if f.state.Status != StatusComplete {
-		_ = f.s.Cancel(ctx, f.ID, f.opts...) // it has ended; another program may have removed it
+		_ = f.x.Cancel(ctx, f.ID, f.opts...) // it has ended; another program may have removed it
 	}
 	if !f.state.Status.Failed() {
 		return nil
@@ -206,31 +208,31 @@ func (f *file) end(ctx context.Context) error {
 
 // await reads the state of the upload until it has ended.
 func (f *file) await(ctx context.Context) error {
-	return f.s.await(ctx, []api.OpaqueID{f.ID}, func() (bool, error) {
-		err := f.look(ctx)
-		return err == nil && f.over(), err
+	return f.x.await(ctx, []api.OpaqueID{f.ID}, func() (bool, error) {
+		err := f.readState(ctx)
+		return err == nil && f.hasEnded(), err
 	})
 }
 
-// await calls read until it returns true or a final error: at once, after a
-// change of one of the uploads, and at intervals.
+// await calls read until it returns true or a final error: at once, after a change of
+// one of the uploads, and at intervals.
 func (s *Service) await(ctx context.Context, uploads []api.OpaqueID, read func() (bool, error)) error {
-	changed, remove := s.ended.add(uploads)
+	changed, remove := s.ended.subscribe(uploads)
 	defer remove()
 	since := time.Now()
 	return wait.Poll{Final: call.Final}.Run(ctx, func() (bool, time.Duration, error) {
 		done, err := read()
 		if !done && err == nil {
-			s.ended.wait(ctx, since, changed)
+			s.ended.awaitChange(ctx, since, changed)
 		}
 		return done, 0, err
 	})
 }
 
-// over reports whether the upload has ended: with a target it must be stored.
-func (f *file) over() bool {
-	return f.state.stored() || f.state.Status == StatusComplete && f.request().Target == Target{}
+// hasEnded reports whether the upload has ended: with a target it must be stored.
+func (f *file) hasEnded() bool {
+	return f.state.hasEnded() || f.state.Status == StatusComplete && f.request().Target == Target{}
 }
 
-// stored reports whether an upload with a target has ended.
-func (u *Upload) stored() bool { return u.Status == StatusStored || u.Status.Failed() }
+// hasEnded reports whether an upload with a target has ended.
+func (u *Upload) hasEnded() bool { return u.Status == StatusStored || u.Status.Failed() }

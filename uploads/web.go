@@ -56,8 +56,8 @@ type webAnswer struct {
 	Bare   WebImport  `json:",embed,inline"`
 }
 
-// found returns the import of a response: its member, or the whole payload, whose
-// status may be that of the envelope.
+// found returns the import of a response: its member, or else the whole payload. The
+// payload can hold the status of the envelope, which is not that of the import.
 func (a *webAnswer) found() *WebImport {
 	w := a.Import
 	if w == nil {
@@ -86,8 +86,8 @@ type WebRequest struct {
 	Name    string       `wire:"file_name"`  // of the file, as in storage.Service.CreateFolder; default: the last segment of the address
 }
 
-// form checks the request and returns it as a form. The default name is that of
-// the path of the source.
+// form checks the request and returns it as a form. The default name is the last
+// element of the path of the source.
 func (r *WebRequest) form(op string) (api.Body, error) {
 	args := input.Fields[WebRequest](op)
 	source, err := url.Parse(r.Source.Reveal())

@@ -9,40 +9,40 @@ import (
 
 // line is the callers of a Group that wait.
 type line struct {
-	waiting [classes][]*caller
-	passed  [classes]int // starts of the classes before it while a caller of the class waits
-	running []Call       // of Woken and Rest, unless they are spread
-	alarm   *time.Timer  // for the next start
+	waiting   [classes][]*caller
+	passed    [classes]int // starts of the classes before it while a caller of the class waits
+	loopCalls []Call       // of Woken and Rest, unless they are spread
+	alarm     *time.Timer  // for the next start
 }
 
 // caller is a call that waits for its start.
 type caller struct {
-	turn     *Turn
-	class    Class
-	maxWait  time.Duration
-	deadline time.Time // zero means none
-	asked    time.Time
-	next     time.Time    // since then it is the next one that starts; zero before
-	reported bool         // the opening that is expected
-	ordered  bool         // one of its openings was the end of a Retry-After
-	expected chan opening // closed when the wait has ended: call or err is set
-	call     Call
-	err      error
+	turn       *Turn
+	class      Class
+	maxWait    time.Duration
+	deadline   time.Time // zero means none
+	asked      time.Time
+	firstSince time.Time    // since then it is the next one that starts; zero before
+	reported   bool         // the opening that is expected
+	ordered    bool         // one of its openings was the end of a Retry-After
+	openings   chan opening // closed when the wait has ended: call or err is set
+	call       Call
+	err        error
 }
 
-// leave ends a wait with an error, unless it has ended.
-func (g *Group) leave(w *caller, err error) {
+// abandon ends the wait of a caller with an error, unless it has ended.
+func (g *Group) abandon(w *caller, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if slices.Contains(g.waiting[w.class], w) {
-		g.finish(w, Call{}, err)
+		g.endWait(w, Call{}, err)
 		g.advance()
 	}
 }
 
-// finish ends a wait: the caller leaves the line and gets its call, or the error why it
+// endWait ends a wait: the caller leaves the line and gets its call, or the error why it
 // cannot start.
-func (g *Group) finish(w *caller, c Call, err error) {
+func (g *Group) endWait(w *caller, c Call, err error) {
 	i := slices.Index(g.waiting[w.class], w)
 	g.waiting[w.class] = slices.Delete(g.waiting[w.class], i, i+1)
 	c.Ordered = w.ordered
@@ -50,35 +50,36 @@ func (g *Group) finish(w *caller, c Call, err error) {
 	if err != nil {
 		w.turn.change(func(t *Turn) { t.asked = time.Time{} })
 	}
-	close(w.expected)
+	close(w.openings)
 }
 
-// endLongWait ends a wait with an error if the call cannot start before its deadline,
-// or if the server requires a longer wait than the caller allows (maxWait). It reports
-// whether it did. While a call holds the slot, only the wait that the server requires counts.
+// endLongWait ends the wait of a caller whose call cannot start before its deadline, or
+// for which the server requires a longer wait than the caller allows (maxWait; negative
+// allows any). It reports whether it did. While a running call holds the slot, only the
+// wait that the server requires counts.
 func (g *Group) endLongWait(w *caller, o opening, now time.Time) bool {
 	if !o.at.Before(busy) { // a slot whose end is not known
 		o.at = o.ordered
 	}
-	late := !w.deadline.IsZero() && w.deadline.Before(o.at)
+	tooLate := !w.deadline.IsZero() && w.deadline.Before(o.at)
 	switch {
-	case late && o.ordered.After(now):
-		g.finish(w, Call{}, errLate)
-	case late:
-		g.finish(w, Call{}, context.DeadlineExceeded)
+	case tooLate && o.ordered.After(now):
+		g.endWait(w, Call{}, errLate)
+	case tooLate:
+		g.endWait(w, Call{}, context.DeadlineExceeded)
 	case w.maxWait >= 0 && o.ordered.Sub(now) > w.maxWait:
-		g.finish(w, Call{}, ErrClosed)
+		g.endWait(w, Call{}, ErrClosed)
 	default:
 		return false
 	}
 	return true
 }
 
-// endLongWaits ends the waits that have become too long by what the server requires,
-// and starts the callers that may start then.
+// endLongWaits ends all waits that have become too long because the server requires a
+// longer one than before, and starts the callers that may start then.
 func (g *Group) endLongWaits() {
 	now := time.Now()
-	o := g.ordered(now)
+	o := g.requiredWait(now)
 	for _, all := range g.waiting {
 		for _, w := range slices.Clone(all) {
 			g.endLongWait(w, o, now)
@@ -88,21 +89,22 @@ func (g *Group) endLongWaits() {
 }
 
 // advance starts the callers that may start now, one after the other, and ends waits
-// that are too long. The first caller that must wait is informed, and an alarm is set
-// for its start.
+// that are too long. The first caller that must wait is informed of its expected start,
+// at which an alarm calls advance again. A start of busy is unknown, as a running call
+// holds the slot: its Release calls advance.
 func (g *Group) advance() {
 	for {
 		now := time.Now()
-		w, at := g.choose(now)
+		w, at := g.nextCaller(now)
 		if w == nil {
 			return
 		}
-		if !at.After(now) {
-			w.next = cmp.Or(w.next, now)
-			c, o := g.admit(w.turn, w.class, now, w.next, w.maxWait)
+		if !at.After(now) { // the class may start; tryStart asks the windows
+			w.firstSince = cmp.Or(w.firstSince, now)
+			c, o := g.tryStart(w.turn, w.class, now, w.firstSince, w.maxWait)
 			if !o.at.After(now) {
-				g.pass(w.class)
-				g.finish(w, c, nil)
+				g.countPassed(w.class)
+				g.endWait(w, c, nil)
 				continue
 			}
 			if g.endLongWait(w, o, now) {
@@ -118,31 +120,31 @@ func (g *Group) advance() {
 	}
 }
 
-// expect reports to a caller when its call is expected to start, once. A slot whose
-// call runs has no known end: then it reports nothing.
+// expect sends a caller the expected start of its call, once. While a running call
+// holds the slot, the start is not known and nothing is sent.
 func (w *caller) expect(o opening) {
 	w.ordered = w.ordered || o.refused
 	if !w.reported && o.at.Before(busy) {
 		w.reported = true
-		w.expected <- o
+		w.openings <- o
 	}
 }
 
-// overdue reports whether the first caller of a class starts before those of the
-// classes before it: they have passed it mostPassed times, or it is of Rest and came
-// Patience before the first one of Woken.
+// overdue reports whether the first caller of a class must start before those of the
+// classes before it: they have passed it mostPassed times, or it is of Rest and asked
+// more than Patience before the first one of Woken.
 func (g *Group) overdue(c Class) bool {
 	woken := g.waiting[Woken]
 	patient := c == Rest && len(woken) > 0 && g.waiting[c][0].asked.Add(Patience).Before(woken[0].asked)
 	return patient || g.passed[c] >= mostPassed
 }
 
-// pass counts the start of a call of a class: it has passed those that wait in the
-// classes behind. If loops are spread, calls of the program start beside them, and pass
-// none.
-func (g *Group) pass(c Class) {
+// countPassed counts, for each later class with a waiting caller, that a call of class
+// c has started before it. Where loops are spread over a long window, calls of the
+// program start beside them and pass none.
+func (g *Group) countPassed(c Class) {
 	g.passed[c] = 0
-	if c == Program && g.long != nil {
+	if c == Program && g.spreadOver != nil {
 		return
 	}
 	for other := c + 1; other < classes; other++ {
@@ -165,52 +167,53 @@ func (g *Group) wakeAfter(d time.Duration) {
 	})
 }
 
-// choose returns the next caller, nil if none waits, and when it may start: the first
-// one of the first class, unless a later class is overdue, or may start while that must
-// wait.
-func (g *Group) choose(now time.Time) (next *caller, at time.Time) {
+// nextCaller returns the caller that starts next, nil if none waits, and when its class
+// may start: the first caller of the first class, unless a later class is overdue, or
+// may start while that one must wait.
+func (g *Group) nextCaller(now time.Time) (next *caller, at time.Time) {
 	for c := range Class(classes) {
 		if len(g.waiting[c]) == 0 {
 			continue
 		}
-		due := g.due(c, now)
+		due := g.classDue(c, now)
 		first := next == nil
-		goesBefore := g.overdue(c) && !due.After(now)
+		mustGoBefore := g.overdue(c) && !due.After(now)
 		isEarlier := at.After(now) && due.Before(at) // than those of the classes before it
-		if first || goesBefore || isEarlier {
+		if first || mustGoBefore || isEarlier {
 			next, at = g.waiting[c][0], due
 		}
 	}
 	return next, at
 }
 
-// due returns when a call of a class may start, apart from the windows. The program may
-// start calls at once. Loops are spread over a long window, and after a quiet time a
-// burst of their calls starts at once; without a long window two of them run at a time,
-// of which one that runs long does not count.
-func (g *Group) due(c Class, now time.Time) time.Time {
-	switch last := len(g.running) - mostRunning; {
+// classDue returns when a call of a class may start, apart from the windows. The
+// program may start calls at once. The starts of loops are spread over a long window;
+// after a quiet time about burstCalls of them start at once. Without a long window at
+// most mostRunning calls of loops run at a time; one that runs for longer than
+// longestRun no longer counts.
+func (g *Group) classDue(c Class, now time.Time) time.Time {
+	switch oldest := len(g.loopCalls) - mostRunning; { // the call that must end first
 	case c == Program:
-	case g.long != nil: // burst calls start before they are paid for
-		return g.paid.Add((1 - burst) * g.long.shortest())
-	case last >= 0:
-		return g.running[last].Started.Add(longestRun)
+	case g.spreadOver != nil: // paidUntil may be this far ahead of the start
+		return g.paidUntil.Add((1 - burst) * g.spreadOver.leastInterval())
+	case oldest >= 0:
+		return g.loopCalls[oldest].Started.Add(longestRun)
 	}
 	return now
 }
 
-// begin records the start of a call: in the spread over a long window, or among the
-// running calls of loops, and in the state of its loop.
-func (g *Group) begin(c Call, class Class) {
+// recordStart records the start of a call: in the spread over a long window, if there
+// is one, else among the running calls of loops, and in the State of its loop.
+func (g *Group) recordStart(c Call, class Class) {
 	var every time.Duration // between two calls of Woken and Rest, if they are spread
 	switch {
-	case g.long != nil:
-		every = g.pay(class, c.Started)
+	case g.spreadOver != nil:
+		every = g.spreadStart(class, c.Started)
 	case class != Program:
-		g.running = append(g.running, c)
+		g.loopCalls = append(g.loopCalls, c)
 	}
 	c.turn.change(func(t *Turn) {
-		t.state = State{t.state.Class, c.Started.Sub(t.asked), c.Started, true, every}
+		t.state = State{Class: t.state.Class, Waited: c.Started.Sub(t.asked), Started: c.Started, Running: true, Every: every}
 		t.asked = time.Time{}
 	})
 }
@@ -218,5 +221,5 @@ func (g *Group) begin(c Call, class Class) {
 // end records the end of a call of a loop.
 func (g *Group) end(c Call) {
 	c.turn.change(func(t *Turn) { t.state.Running = false })
-	g.running = slices.DeleteFunc(g.running, func(other Call) bool { return other.number == c.number })
+	g.loopCalls = slices.DeleteFunc(g.loopCalls, func(other Call) bool { return other.number == c.number })
 }

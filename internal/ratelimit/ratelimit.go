@@ -32,12 +32,12 @@ type Group struct {
 	mu sync.Mutex
 	line
 	spread
-	next     uint64
-	underway int
-	windows  []*window
-	refused  time.Time // the end of the last Retry-After: no call starts before
-	opens    time.Time // refused with a random delay
-	full     claim     // that others have used up a window
+	nextCall     uint64
+	underway     int
+	windows      []*window
+	refusedUntil time.Time // the end of the last Retry-After: no call starts before
+	opensAt      time.Time // refused with a random delay
+	usedUp       claim     // that others have used up a window
 }
 
 type window struct {
@@ -45,9 +45,9 @@ type window struct {
 	slots []time.Time // when the last call in a slot ended; busy while it runs; zero if free
 
 	sharing
-	learned bool
-	until   time.Time // the announced end that Size was learned from
-	denied  time.Time // an earlier end that was announced since; zero means none
+	learned    bool
+	sizeFrom   time.Time // the announced end that Size was learned from
+	earlierEnd time.Time // an earlier end that was announced since; zero means none
 }
 
 // Call is a call that may start. Release must be called when it has ended.
@@ -66,8 +66,8 @@ type claim struct {
 	opens time.Time // until with a random delay, or when it is not trusted any longer
 }
 
-// believed is how long a claim is trusted.
-const believed = time.Minute
+// trustTime is how long a claim is trusted.
+const trustTime = time.Minute
 
 // busy marks a slot in use: it is later than any time.
 var busy = time.Unix(1<<40, 0) //nolint:gochecknoglobals // a constant
@@ -79,7 +79,7 @@ func New(windows ...api.RateWindow) *Group {
 		w := newWindow(known)
 		g.windows = append(g.windows, w)
 		if w.Size >= longWindow {
-			g.long = w
+			g.spreadOver = w
 		}
 	}
 	return g
@@ -117,7 +117,7 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Wait
 	class := Program
 	turn, _ := ctx.Value(turnKey{}).(*Turn)
 	if turn != nil {
-		if c, ok := turn.take(g); ok {
+		if c, ok := turn.take(g); ok { // reserved before
 			return c, nil
 		}
 		turn.change(func(t *Turn) { t.asked, class = time.Now(), t.state.Class })
@@ -125,28 +125,28 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Wait
 	g.mu.Lock()
 	now := time.Now()
 	if class == Program && len(g.waiting[Program])+len(g.waiting[Woken])+len(g.waiting[Rest]) == 0 {
-		c, o := g.admit(turn, class, now, now, maxWait)
+		c, o := g.tryStart(turn, class, now, now, maxWait)
 		if !o.at.After(now) {
 			g.mu.Unlock()
 			return c, nil
 		}
 	}
-	w := &caller{turn: turn, class: class, maxWait: maxWait, asked: now, expected: make(chan opening, 1)}
+	w := &caller{turn: turn, class: class, maxWait: maxWait, asked: now, openings: make(chan opening, 1)}
 	w.deadline, _ = ctx.Deadline()
 	g.waiting[class] = append(g.waiting[class], w)
-	g.endLongWait(w, g.ordered(now), now)
+	g.endLongWait(w, g.requiredWait(now), now)
 	g.advance()
 	g.mu.Unlock()
 	return g.wait(ctx, w, waiting)
 }
 
-// wait waits until the call of w has started and returns it, or returns why it cannot
-// start. It calls waiting whenever the expected start is known anew.
+// wait returns the call of w once it has started, or why it cannot start. Whenever the
+// expected start becomes known, it calls waiting.
 func (g *Group) wait(ctx context.Context, w *caller, waiting Waiting) (Call, error) {
 	ended := false
 	defer func() {
 		if !ended { // waiting has panicked
-			g.leave(w, context.Canceled)
+			g.abandon(w, context.Canceled)
 			if w.err == nil {
 				g.Release(w.call)
 			}
@@ -154,8 +154,8 @@ func (g *Group) wait(ctx context.Context, w *caller, waiting Waiting) (Call, err
 	}()
 	for done := ctx.Done(); ; {
 		select {
-		case o, waits := <-w.expected:
-			if !waits {
+		case o, waits := <-w.openings:
+			if !waits { // closed by endWait
 				ended = true
 				w.call.Started = time.Now() // waiting may have taken long
 				return w.call, w.err
@@ -165,7 +165,7 @@ func (g *Group) wait(ctx context.Context, w *caller, waiting Waiting) (Call, err
 			}
 		case <-done:
 			done = nil
-			g.leave(w, ctx.Err())
+			g.abandon(w, ctx.Err())
 		}
 	}
 }
@@ -177,42 +177,42 @@ type opening struct {
 	refused bool      // at is the end of a Retry-After
 }
 
-// ordered returns the time before which the server allows no call of the group: the
-// end of a Retry-After, or of a window that others have used up.
-func (g *Group) ordered(now time.Time) opening {
-	o := opening{g.opens, g.refused, true}
-	if now.Before(g.full.opens) {
-		o.ordered = times.Later(o.ordered, g.full.until)
-		if g.full.opens.After(o.at) {
-			o.at, o.refused = g.full.opens, false
+// requiredWait returns until when the server allows no call of the group: the end of a
+// Retry-After, or of a window that others have used up.
+func (g *Group) requiredWait(now time.Time) opening {
+	o := opening{at: g.opensAt, ordered: g.refusedUntil, refused: true}
+	if now.Before(g.usedUp.opens) {
+		o.ordered = times.Later(o.ordered, g.usedUp.until)
+		if g.usedUp.opens.After(o.at) {
+			o.at, o.refused = g.usedUp.opens, false
 		}
 	}
 	return o
 }
 
-// admit starts the next call if every window has room for it. Otherwise it returns
-// when there will be room. Since is the time from which on the caller has been the
-// first that waits.
-func (g *Group) admit(turn *Turn, class Class, now, since time.Time, maxWait time.Duration) (c Call, o opening) {
-	if now.Before(g.opens) || now.Before(g.full.opens) {
-		o = g.ordered(now)
+// tryStart starts the next call if every window has room for it. Otherwise it returns
+// an opening: when there will be room, as far as is known. Since when the caller has
+// been the first that waits, bounds how long a learned window delays it.
+func (g *Group) tryStart(turn *Turn, class Class, now, firstSince time.Time, maxWait time.Duration) (c Call, o opening) {
+	if now.Before(g.opensAt) || now.Before(g.usedUp.opens) {
+		o = g.requiredWait(now)
 	}
 	for _, w := range g.windows {
-		if free := w.free(g.next, since, maxWait); free.After(o.at) {
+		if free := w.mayStart(g.nextCall, firstSince, maxWait); free.After(o.at) {
 			o.at, o.refused = free, false
 		}
 	}
 	if o.at.After(now) {
 		return Call{}, o
 	}
-	c = Call{number: g.next, turn: turn, Started: now}
-	g.next++
+	c = Call{number: g.nextCall, turn: turn, Started: now}
+	g.nextCall++
 	g.underway++
 	for _, w := range g.windows {
 		*w.slot(c.number) = busy
 	}
-	if turn != nil || g.long != nil { // otherwise there is nothing to record
-		g.begin(c, class)
+	if turn != nil || g.spreadOver != nil { // otherwise there is nothing to record
+		g.recordStart(c, class)
 	}
 	return c, o
 }
@@ -221,26 +221,28 @@ func (g *Group) admit(turn *Turn, class Class, now, since time.Time, maxWait tim
 // turn.
 func (w *window) slot(n uint64) *time.Time { return &w.slots[n%uint64(len(w.slots))] }
 
-// free returns when call n may start. Its caller has been the first that waits since a
-// time. A thousandth is added to the size because the server's clock may run slower.
-func (w *window) free(n uint64, since time.Time, maxWait time.Duration) time.Time {
+// mayStart returns when call n may start, busy if a running call holds its slot. A
+// thousandth is added to the size because the server's clock may run slower. A window
+// that was only learned delays a caller by maxWait at most, from when it was the first
+// that waits.
+func (w *window) mayStart(n uint64, firstSince time.Time, maxWait time.Duration) time.Time {
 	at := *w.slot(n)
 	if at.Equal(busy) {
 		return busy
 	}
 	if !at.IsZero() {
 		expiry := at.Add(w.Size + w.Size/1000)
-		ends := !w.sliding && w.Size > 2*rounding // a shorter one may slide unnoticed
-		if ends && !at.After(w.end) {
-			expiry = times.Earlier(expiry, w.end)
+		hasEnd := !w.sliding && w.Size > 2*rounding // a shorter one may slide unnoticed
+		if hasEnd && !at.After(w.announcedEnd) {
+			expiry = times.Earlier(expiry, w.announcedEnd)
 		}
 		at = expiry
 	}
 	if w.share < float64(w.Max) {
-		at = times.Later(at, w.turn(n))
+		at = times.Later(at, w.shareAllows(n))
 	}
 	if w.learned && maxWait >= 0 {
-		at = times.Earlier(at, since.Add(maxWait))
+		at = times.Earlier(at, firstSince.Add(maxWait))
 	}
 	return at
 }
@@ -254,8 +256,9 @@ func (g *Group) Release(c Call) {
 	for _, w := range g.windows {
 		*w.slot(c.number) = now
 	}
-	if g.long != nil {
-		*g.long.slot(c.number) = times.Earlier(now, c.Started.Add(arrival))
+	if g.spreadOver != nil {
+		// A long poll has reached the server long before it ends.
+		*g.spreadOver.slot(c.number) = times.Earlier(now, c.Started.Add(arrival))
 	}
 	if c.turn != nil {
 		g.end(c)
@@ -265,16 +268,17 @@ func (g *Group) Release(c Call) {
 	}
 }
 
-// Close starts no call before until, the end of a Retry-After. If the window of the
-// given limit is shared with other clients, a random delay follows.
+// Close starts no call before until, the end of a Retry-After. If the window with the
+// given limit is shared with other clients, a random delay is added, so that they do
+// not start together.
 func (g *Group) Close(until time.Time, limit int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.refused = times.Later(g.refused, until)
+	g.refusedUntil = times.Later(g.refusedUntil, until)
 	if w := g.window(limit); w != nil {
-		until = until.Add(w.spread())
+		until = until.Add(w.randomDelay())
 	}
-	g.opens = times.Later(g.opens, until)
+	g.opensAt = times.Later(g.opensAt, until)
 	g.endLongWaits()
 }
 
@@ -283,17 +287,17 @@ func (g *Group) Close(until time.Time, limit int) {
 func (g *Group) Full() (limit int, until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.full.limit, g.full.until
+	return g.usedUp.limit, g.usedUp.until
 }
 
 // maxLearned limits the memory of an announced window.
 const maxLearned = 4096
 
-// Observe records the announcement of the response to c, which has been released: the
-// limit of a window, the calls left in it, and the start of the next one.
+// Observe records what the response to c announces: the limit of a window, the calls
+// remaining in it, and when the next one starts. c has been released.
 //
-// The group counts its own calls. So an announcement matters only if its window is not
-// known yet, or if others use the window too.
+// As the group counts its own calls, an announcement matters only if its window is not
+// known yet, or if other clients use the window too.
 func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	if limit <= 0 {
 		return
@@ -301,25 +305,26 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	g.grow(now)
-	w := g.announced(limit, reset, now)
-	if w != nil && !w.end.IsZero() {
-		w.ends(reset)
+	g.growShares(now)
+	w := g.learnedWindow(limit, reset, now)
+	if w != nil && !w.announcedEnd.IsZero() {
+		w.observeEnd(reset)
 	}
-	if remaining > g.underway {
+	if remaining > g.underway { // there is room for all calls that run
 		return
 	}
 	own := 0
 	if w != nil {
-		own = w.used(c.Started)
+		own = w.ownCalls(c.Started)
 	}
-	if limit-remaining > own && (limit == g.full.limit || reset.After(g.full.until)) {
+	usedByOthers := limit-remaining > own
+	if usedByOthers && (limit == g.usedUp.limit || reset.After(g.usedUp.until)) {
 		opens := reset
 		if w != nil {
-			g.fill(w, c, reset, now)
-			opens = reset.Add(w.spread())
+			g.recordFull(w, c, reset, now)
+			opens = reset.Add(w.randomDelay())
 		}
-		g.full = claim{limit, reset, times.Earlier(opens, now.Add(believed))}
+		g.usedUp = claim{limit, reset, times.Earlier(opens, now.Add(trustTime))}
 		g.endLongWaits()
 	}
 }
@@ -327,10 +332,10 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 // Learn is Observe for a client that learns of the calls of others in another way.
 func (g *Group) Learn(limit int, reset time.Time) { g.Observe(Call{}, limit, math.MaxInt, reset) }
 
-// announced returns the window of the given limit. If the limit is not known, it
-// learns the window from the announced reset. It returns nil if the limit is too large
-// to track.
-func (g *Group) announced(limit int, reset, now time.Time) *window {
+// learnedWindow returns the window of the given limit. If that is not known, it adds a
+// window that ends at the announced reset, in place of other learned ones. It returns
+// nil if the limit is too large to track.
+func (g *Group) learnedWindow(limit int, reset, now time.Time) *window {
 	if w := g.window(limit); w != nil {
 		if w.learned && w.learn(reset, now) {
 			g.advance()
@@ -342,48 +347,48 @@ func (g *Group) announced(limit int, reset, now time.Time) *window {
 		return nil
 	}
 	w := newWindow(api.RateWindow{Max: limit, Size: left})
-	w.learned, w.until = true, reset
-	for i := range min(g.next, uint64(len(w.slots))) { // assume that the calls before count against it
-		*w.slot(g.next - 1 - i) = now
+	w.learned, w.sizeFrom = true, reset
+	for i := range min(g.nextCall, uint64(len(w.slots))) { // assume that the calls before count against it
+		*w.slot(g.nextCall - 1 - i) = now
 	}
 	g.windows = slices.DeleteFunc(g.windows, func(w *window) bool { return w.learned }) // the limit has changed
 	g.windows = append(g.windows, w)
 	return w
 }
 
-// learn corrects the size of a learned window by the announced reset. It returns true
-// if the size has changed.
+// learn corrects the size of a learned window by the announced reset, the start of the
+// next window. It reports whether the size has changed.
 //
 // The size is the longest time until a reset. A wrong Date or reset can make it too
 // long; other responses then announce an earlier reset. As responses may arrive out of
-// order, the earlier reset counts only if no response announces the later one again,
-// or at once if calls would be delayed for long.
+// order, the earlier reset counts only if no response announces the later one again, or
+// at once if calls would be delayed for longer than trustTime.
 func (w *window) learn(reset, now time.Time) bool {
 	const slack = 2 * time.Second // times are announced in whole seconds
-	left, later := reset.Sub(now), reset.Sub(w.until)
+	left, later := reset.Sub(now), reset.Sub(w.sizeFrom)
 	switch {
-	case left > w.Size:
-	case later.Abs() <= slack:
-		w.denied = time.Time{}
+	case left > w.Size: // the size was too small
+	case later.Abs() <= slack: // the same end as before
+		w.earlierEnd = time.Time{}
 		return false
 	case later > 0: // the next window
-		if w.denied.IsZero() && w.Size <= believed {
+		if w.earlierEnd.IsZero() && w.Size <= trustTime {
 			return false
 		}
-	case w.Size > believed:
-	case w.denied.IsZero():
-		w.denied = reset
+	case w.Size > trustTime: // an earlier end; too long a size would cost too much
+	case w.earlierEnd.IsZero(): // the first response with an earlier end
+		w.earlierEnd = reset
 		return false
-	case now.Before(w.denied.Add(slack)):
+	case now.Before(w.earlierEnd.Add(slack)): // another response may still announce the later one
 		return false
 	}
-	w.Size, w.until, w.denied = max(left, 0), reset, time.Time{}
+	w.Size, w.sizeFrom, w.earlierEnd = max(left, 0), reset, time.Time{}
 	return true
 }
 
-// used returns the largest number of own calls that the server may count in the
-// window at a time.
-func (w *window) used(at time.Time) int {
+// ownCalls returns how many own calls the server counts at most in the window of a
+// time: those that ended less than a Size before, and those that still run.
+func (w *window) ownCalls(at time.Time) int {
 	n := 0
 	for _, ended := range w.slots {
 		if at.Sub(ended) < w.Size && !ended.IsZero() {

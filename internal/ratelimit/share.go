@@ -16,12 +16,12 @@ import (
 // accepted call increases it again. In the longest of several windows share is not
 // decreased: the shorter windows divide the calls before it is full.
 type sharing struct {
-	share   float64   // own calls in a Size
-	decided uint64    // a response to an earlier call does not decrease share again
-	full    time.Time // when the window was last reported full
-	held    float64   // own calls in the window when it became full
-	end     time.Time // an announced end; calls before it do not count after it
-	sliding bool      // there is no such end: each call counts for a Size
+	share         float64   // own calls in a Size
+	decidedBefore uint64    // a response to an earlier call does not decrease share again
+	lastFull      time.Time // when the window was last reported full
+	ownWhenFull   float64   // own calls in the window when it became full
+	announcedEnd  time.Time // an announced end; calls before it do not count after it
+	sliding       bool      // there is no such end: each call counts for a Size
 }
 
 const (
@@ -34,9 +34,9 @@ const (
 	maxSpread = time.Minute
 )
 
-// Refused records that the server rejected c, which has been released, because the
-// window of the given limit is full until reset. The call does not count in the other
-// windows. In a sliding window it counts, because some servers count rejected calls.
+// Refused records that the server rejected c because the window of the given limit is
+// full until reset. c has been released. It does not count in the other windows. In a
+// sliding window it counts, because some servers count rejected calls.
 func (g *Group) Refused(c Call, limit int, reset time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -46,11 +46,11 @@ func (g *Group) Refused(c Call, limit int, reset time.Time) {
 	}
 	now := time.Now()
 	for _, w := range g.windows {
-		if slot := w.slot(c.number); !slot.Equal(busy) { // by a later call
+		if slot := w.slot(c.number); !slot.Equal(busy) { // a later call holds a busy one
 			*slot = time.Time{}
 		}
 	}
-	g.fill(refused, c, reset, now)
+	g.recordFull(refused, c, reset, now)
 	if refused.sliding {
 		slot := refused.slot(c.number)
 		*slot = times.Later(*slot, now)
@@ -58,49 +58,52 @@ func (g *Group) Refused(c Call, limit int, reset time.Time) {
 	g.advance()
 }
 
-// fill records that w is full until reset, by the response to c.
-func (g *Group) fill(w *window, c Call, reset, now time.Time) {
+// recordFull records that w is full until reset, by the response to c, and reduces the
+// share of this client: of the longest window only if it slides, of the others by
+// decrease, once for all calls that had started before.
+func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 	if w.learned { // its size is a guess
 		return
 	}
-	own := float64(w.used(c.Started))
-	w.ends(reset)
-	if own > w.held || now.Sub(w.full) > w.Size/2 {
-		w.held = own
+	own := float64(w.ownCalls(c.Started))
+	w.observeEnd(reset)
+	if own > w.ownWhenFull || now.Sub(w.lastFull) > w.Size/2 {
+		w.ownWhenFull = own
 	}
-	w.full = now
+	w.lastFull = now
 	longest := len(g.windows) > 1 && w == g.windows[len(g.windows)-1]
 	switch {
 	case longest && w.sliding:
 		w.share = min(w.share, max(1, w.share*0.8, own))
-	case !longest && c.number >= w.decided:
+	case !longest && c.number >= w.decidedBefore:
 		if own > 0 {
 			w.share = min(w.share, own)
 		}
 		w.share = max(minShare, w.share*decrease)
-		w.decided = g.next
+		w.decidedBefore = g.nextCall
 	}
 }
 
-// ends records an announced end of the window. One that is less than a Size after the
-// one before proves that the window slides.
-func (w *window) ends(reset time.Time) {
-	after := reset.Sub(w.end)
-	if after <= rounding { // the same end, or a response that is late
+// observeEnd records an announced end of the window. One that is less than a Size after
+// the previous one proves that the window slides: it has no common end, and own calls
+// beside those of others are limited at once.
+func (w *window) observeEnd(reset time.Time) {
+	sincePrevious := reset.Sub(w.announcedEnd)
+	if sincePrevious <= rounding { // the same end, or a response that arrived late
 		return
 	}
-	if after < w.Size-rounding && !w.sliding {
+	if sincePrevious < w.Size-rounding && !w.sliding {
 		w.sliding = true
-		w.share = min(w.share, max(1, w.held, float64(w.Max)/20))
+		w.share = min(w.share, max(1, w.ownWhenFull, float64(w.Max)/20))
 	}
-	w.end = reset
+	w.announcedEnd = reset
 }
 
-// grow increases the shares after an accepted call: slowly while windows become full, and by
+// growShares increases the shares after an accepted call: slowly while windows become full, and by
 // a whole call once none has been full for a while, since the other clients may be gone.
-func (g *Group) grow(now time.Time) {
+func (g *Group) growShares(now time.Time) {
 	for _, w := range g.windows {
-		if now.Sub(w.full) > time.Duration(recovery*float64(w.Size)) {
+		if now.Sub(w.lastFull) > time.Duration(recovery*float64(w.Size)) {
 			w.share++
 		} else {
 			w.share += increase / max(1, w.share)
@@ -109,20 +112,20 @@ func (g *Group) grow(now time.Time) {
 	}
 }
 
-// spread returns a random delay after the end of a full window, so that its clients
+// randomDelay returns a random delay after the end of a full window, so that its clients
 // do not start at the same time.
-func (w *window) spread() time.Duration {
+func (w *window) randomDelay() time.Duration {
 	if w.share >= float64(w.Max) {
 		return 0
 	}
 	return rand.N(min(time.Duration(float64(w.Size)/w.share), maxSpread)) //nolint:gosec // needs no secrecy
 }
 
-// turn returns when call n may start, so that a window has no more than share own
-// calls. Share may have a fraction: k is the whole number of calls below it, and the
-// call starts k/share of a window after the end of the k-th call before it. It is zero
-// if there are fewer calls, and busy if that one has not ended.
-func (w *window) turn(n uint64) time.Time {
+// shareAllows returns when call n may start so that no more than share own calls are in
+// a window. Share may have a fraction: with k the whole calls in it, call n starts
+// k/share of a window after the end of the k-th call before it. It returns the zero
+// time if fewer than k calls were made, and busy if the k-th still runs.
+func (w *window) shareAllows(n uint64) time.Time {
 	k, counted := max(1, math.Floor(w.share)), 0.0
 	for i := range min(n, uint64(len(w.slots))) {
 		ended := *w.slot(n - 1 - i)

@@ -13,11 +13,11 @@ import (
 // these leave, so that no loop uses up the window, after which all would stop until the hour
 // is over. Loops of a class that always wait get equal parts.
 type spread struct {
-	long   *window       // over which calls are spread; nil means none
-	paid   time.Time     // until then the starts of Woken and Rest have used up their part
-	debt   time.Duration // for starts of Rest before one of Woken, which later ones pay
-	latest time.Time     // start of Program
-	steady float64       // calls of Program in a nanosecond; those of a burst count as one
+	spreadOver  *window       // over which calls are spread; nil means none
+	paidUntil   time.Time     // until then the starts of Woken and Rest have used up their part
+	debt        time.Duration // for starts of Rest before one of Woken, which later ones pay
+	lastProgram time.Time     // start of Program
+	programRate float64       // calls of Program in a nanosecond; those of a burst count as one
 }
 
 const (
@@ -32,50 +32,51 @@ const (
 	Patience = 200 * time.Second
 )
 
-// pay records the start of a call in the spread, and returns the time between two calls
-// of Woken and Rest. A call of Program raises its rate; those of a burst count as one.
-// A call of a loop uses up the time until paid, and pays a part of the debt: that is
-// made by calls of Rest that start before one of Woken and use up nothing.
-func (g *Group) pay(c Class, now time.Time) (every time.Duration) {
-	every = g.every(now)
+// spreadStart records the start of a call of class c in the spread, and returns the
+// time between two calls of Woken and Rest. A call of Program raises the rate of the
+// program; those of a burst count as one. A call of a loop moves paidUntil by that
+// time, and by a part of the debt. The debt is the time of those calls of Rest that
+// started just before one of Woken, and did not move it.
+func (g *Group) spreadStart(c Class, now time.Time) (every time.Duration) {
+	every = g.loopInterval(now)
 	switch {
 	case c == Program:
-		part := min(1, float64(now.Sub(g.latest))/float64(g.long.shortest()))
-		g.steady, g.latest = g.rate(now)+part/float64(memory), now
+		part := min(1, float64(now.Sub(g.lastProgram))/float64(g.spreadOver.leastInterval()))
+		g.programRate, g.lastProgram = g.currentRate(now)+part/float64(memory), now
 	case c == Rest && len(g.waiting[Woken]) > 0: // one of Woken follows at once
 		g.debt += every
 	default: // an eighth of the debt, or a quarter of the time if that is more
 		part := min(g.debt, max(every, g.debt/2)/4)
 		g.debt -= part
-		g.paid = times.Later(g.paid, now).Add(every + part)
+		g.paidUntil = times.Later(g.paidUntil, now).Add(every + part)
 	}
 	return every
 }
 
-// rate returns the calls of Program in a nanosecond.
-func (s *spread) rate(now time.Time) float64 {
-	return s.steady * math.Exp(-float64(now.Sub(s.latest))/float64(memory))
+// currentRate returns the calls of Program in a nanosecond.
+func (s *spread) currentRate(now time.Time) float64 {
+	return s.programRate * math.Exp(-float64(now.Sub(s.lastProgram))/float64(memory))
 }
 
-// every returns the time between two calls of Woken and Rest with which none waits long
-// for a slot, if the program goes on as before. For each slot in use it divides the
-// time until the slot is free by the calls that loops may start until then.
-func (g *Group) every(now time.Time) time.Duration {
-	w, rate, every := g.long, g.rate(now), g.long.shortest()
-	for i := range w.slots {
-		at := *w.slot(g.next + uint64(i))
-		if at.IsZero() {
+// loopInterval returns the time between two calls of Woken and Rest with which none
+// waits long for a slot, if the program goes on as before. For each slot in use it
+// divides the time until the slot is free by the calls that loops may start until then.
+func (g *Group) loopInterval(now time.Time) time.Duration {
+	w, programRate, interval := g.spreadOver, g.currentRate(now), g.spreadOver.leastInterval()
+	for i := range w.slots { // slot i is needed after i other calls
+		ended := *w.slot(g.nextCall + uint64(i))
+		if ended.IsZero() {
 			continue
 		}
-		left := float64(times.Earlier(at, now).Add(w.Size).Sub(now)) // until the slot is free
-		mayStart := max(i+1-w.Max/reserved, (i+1)/2)                 // calls until then, without a reserve
-		calls := float64(mayStart) - rate*left                       // of loops
-		every = max(every, time.Duration(left/max(1, calls)))
+		left := float64(times.Earlier(ended, now).Add(w.Size).Sub(now)) // until the slot is free
+		mayStart := max(i+1-w.Max/reserved, (i+1)/2)                    // calls until then, without a reserve
+		calls := float64(mayStart) - programRate*left                   // of loops: the program makes the others
+		interval = max(interval, time.Duration(left/max(1, calls)))
 	}
-	return min(every, mostStretch*w.shortest())
+	return min(interval, mostStretch*w.leastInterval())
 }
 
-// shortest returns the time between two calls that use all of the window.
-func (w *window) shortest() time.Duration {
+// leastInterval returns the time between two calls that use all of the window.
+func (w *window) leastInterval() time.Duration {
 	return time.Duration(float64(w.Size) / min(w.share, float64(w.Max)))
 }

@@ -61,7 +61,8 @@ func TurnOf(ctx context.Context) *Turn {
 	return t
 }
 
-// State returns the state of the loop.
+// State returns the state of the loop. While a call waits, Waited includes the time
+// that it has waited so far.
 func (t *Turn) State() (s State) {
 	t.change(func(t *Turn) {
 		s = t.state
@@ -84,8 +85,8 @@ func (t *Turn) change(f func(t *Turn)) {
 	}
 }
 
-// Reserve waits until a call of g may start, or until ctx is done. The next call of the loop
-// then starts at once. A nil Group has no limits.
+// Reserve waits until a call of g may start, or until ctx is done, and keeps its place
+// for the next call of the loop, which then starts at once. A nil Group has no limits.
 func (t *Turn) Reserve(ctx context.Context, g *Group) error {
 	if g == nil {
 		return ctx.Err()
@@ -104,7 +105,7 @@ func (t *Turn) Cancel(g *Group) {
 	}
 }
 
-// take returns the reserved call of g, if there is one.
+// take returns the call of g that Reserve has kept, if there is one, and gives it up.
 func (t *Turn) take(g *Group) (c Call, ok bool) {
 	t.change(func(t *Turn) {
 		if g != nil && t.group == g {
@@ -123,8 +124,8 @@ func (g *Group) Wait(ctx context.Context) error {
 	return err
 }
 
-// await waits as long as it takes until a call may start. It does not fail before ctx
-// is done.
+// await waits as long as it takes until a call may start, and fails only when ctx is
+// done.
 func (g *Group) await(ctx context.Context) (Call, error) {
 	c, err := g.Acquire(ctx, -1, nil)
 	if err != nil { // also if the wait exceeds the deadline of ctx
@@ -134,7 +135,8 @@ func (g *Group) await(ctx context.Context) (Call, error) {
 	return c, nil
 }
 
-// Of returns the group of that name of the calls that c makes, nil if c does not tell.
+// Of returns the rate group of that name which the calls of c use, nil if c does not
+// expose its groups.
 func Of(c api.Client, name string) *Group {
 	if client, ok := c.(interface{ RateGroup(name string) *Group }); ok {
 		return client.RateGroup(name)

@@ -19,10 +19,11 @@ type Base struct {
 const root = "/current"
 
 // ParseBase parses an address with or without a scheme, a trailing slash, /api or
-// /current. The default scheme is https, of this machine http.
+// /current. The default scheme is https, for this machine http.
 //
-// Dedicated API hosts, whose first label is api, have no prefix; on any other host
-// paths start with /api. Another prefix is kept before it.
+// On dedicated API hosts, whose first label is api, paths have no prefix; on any other
+// host they start with /api. Another prefix, such as that of a proxy, is kept before
+// it.
 func ParseBase(address string) (Base, error) {
 	address = strings.TrimSpace(address)
 	if address == "" {
@@ -59,8 +60,8 @@ func ParseBase(address string) (Base, error) {
 	return b, nil
 }
 
-// checkAddress returns an error for a URL that has more or less than a scheme, a host,
-// and perhaps a port and a path.
+// checkAddress returns an error for a URL that is more than a scheme, a host, and
+// optionally a port and a path, or has no host.
 func checkAddress(u *url.URL) error {
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http":
@@ -79,7 +80,8 @@ func checkAddress(u *url.URL) error {
 	return nil
 }
 
-// cleanPrefix returns p with one slash before each segment.
+// cleanPrefix returns p with a single slash before each segment and none at its end. It
+// refuses "." and "..", which would change the path.
 func cleanPrefix(p string) (string, error) {
 	if segments := strings.Split(p, "/"); slices.Contains(segments, ".") || slices.Contains(segments, "..") {
 		return "", errors.New("the path must not hold dot segments")
@@ -87,7 +89,7 @@ func cleanPrefix(p string) (string, error) {
 	return strings.TrimSuffix(path.Clean("/"+p), "/"), nil
 }
 
-// trimSuffixFold returns s without a suffix, which it may have in any letter case.
+// trimSuffixFold returns s without a suffix, whose letter case is ignored.
 func trimSuffixFold(s, suffix string) string {
 	if at := len(s) - len(suffix); at >= 0 && strings.EqualFold(s[at:], suffix) {
 		return s[:at]

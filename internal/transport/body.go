@@ -52,8 +52,8 @@ func (r *reader) endWith(ctx context.Context) (undo func() bool) {
 	return context.AfterFunc(ctx, func() { r.end(ctx.Err()) })
 }
 
-// Read reads content in a goroutine, and returns when ctx ends although that may still
-// be blocked. So content is read into a buffer of its own and then copied.
+// Read reads content in a goroutine, and returns when ctx ends although that Read may
+// still be blocked. So content is read into a buffer of its own, which is copied to p.
 func (r *reader) Read(p []byte) (n int, err error) {
 	if r.ctx.Err() == nil {
 		r.reading.Store(true)
@@ -75,8 +75,8 @@ func (r *reader) Close() error {
 	return nil
 }
 
-// closeContent closes the content once. During a Read it does not wait for that, which
-// may block as the Read does.
+// closeContent closes the content once. During a Read it closes it in a goroutine,
+// because Close may block until that Read returns.
 func (r *reader) closeContent() {
 	switch {
 	case r.closed.Swap(true):
@@ -104,9 +104,9 @@ func newWatchdog() any {
 	return w
 }
 
-// readAll reads a body into one buffer of the right size. Of a body over the limit it
-// returns the beginning and an error. A large buffer that is filled by half at most is
-// not returned.
+// readAll reads a body into one buffer of the right size. For a body over the limit it
+// returns the beginning and api.ErrTooLarge. A buffer for the longest text that is at
+// most half full is copied and kept for reuse.
 func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 	size := int64(4 << 10)
 	if resp.ContentLength >= 0 {
@@ -118,50 +118,52 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 		buf = buf[:len(buf)+n]
 		switch {
 		case int64(len(buf)) > limit:
-			c.keep(buf)
+			c.keepBuffer(buf)
 			return buf[:limit], api.ErrTooLarge
 		case err != nil:
 			if full := buf; int64(cap(full)) > limit && len(full) <= cap(full)/2 {
 				buf = bytes.Clone(full)
-				c.keep(full)
+				c.keepBuffer(full)
 			}
 			if err == io.EOF {
 				err = nil
 			}
 			return buf, err
 		case len(buf) == cap(buf):
-			buf = c.grow(buf, limit)
+			buf = c.growBuffer(buf, limit)
 		}
 	}
 }
 
-// grow returns the content of a full buffer in one of twice the size, from a MiB on of
-// four times, or of the limit if that is near. Buffers for the longest texts are reused, so
-// that consecutive oversized responses need the memory of one.
-func (c *Client) grow(buf []byte, limit int64) []byte {
+// growBuffer returns the content of a full buffer in a larger one: of twice the size,
+// of four times from half a MiB on, or of limit+1 if four times that size would exceed
+// limit. Buffers for the longest texts are reused, so that consecutive oversized
+// responses need the memory of one.
+func (c *Client) growBuffer(buf []byte, limit int64) []byte {
 	size := 2 * int64(cap(buf))
 	if size > 1<<20 {
-		size *= 2 // unwritten pages take no memory
+		size *= 2 // pages that are never written take no memory
 	}
 	if size > limit/4 {
 		size = limit + 1
 	}
-	if kept := c.kept.Load(); size > maxText && kept != nil && c.kept.CompareAndSwap(kept, nil) {
-		if whole := kept.Value(); whole != nil {
-			return append(whole[:0], buf...)
+	if kept := c.keptBuffer.Load(); size > maxText && kept != nil && c.keptBuffer.CompareAndSwap(kept, nil) {
+		if reused := kept.Value(); reused != nil {
+			return append(reused[:0], buf...)
 		}
 	}
 	return append(make([]byte, 0, size), buf...)
 }
 
-// text is a buffer for the longest text.
-type text [maxText + 1]byte
+// textBuffer is a buffer for the longest text.
+type textBuffer [maxText + 1]byte
 
-// keep lets grow reuse a buffer for the longest text, until the next garbage collection.
-func (c *Client) keep(buf []byte) {
+// keepBuffer lets growBuffer reuse a buffer that can hold the longest text, until the
+// next garbage collection.
+func (c *Client) keepBuffer(buf []byte) {
 	if cap(buf) > maxText {
-		whole := weak.Make((*text)(buf[:maxText+1]))
-		c.kept.Store(&whole)
+		reusable := weak.Make((*textBuffer)(buf[:maxText+1]))
+		c.keptBuffer.Store(&reusable)
 	}
 }
 
@@ -174,7 +176,7 @@ type stream struct {
 	end  func(error)
 }
 
-// Read reads the body. At its end, and after an error, it calls end, once.
+// Read reads the body. After its last byte, and after an error, it calls end, once.
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
 	switch err {

@@ -46,46 +46,46 @@ import (
 // through retryablehttp, http.Client and middleware, which pass on only a context: it is
 // the value of [exchangeKey], unless middleware has replaced the context.
 type exchange struct {
-	client  *Client
-	request *api.Request
-	options api.CallOptions
-	group   *group
-	custom  bool          // the call has options
-	stream  bool          // the body of a success is not read
-	limit   int64         // of the body of a success
-	most    int           // attempts that count
-	maxWait time.Duration // of the Retry-Afters in total; negative means no limit
+	client      *Client
+	request     *api.Request
+	options     api.CallOptions
+	group       *group
+	hasOptions  bool          // the call has options
+	stream      bool          // the body of a success is not read
+	bodyLimit   int64         // of the body of a success
+	maxAttempts int           // attempts that count
+	maxWait     time.Duration // of the Retry-Afters in total; negative means no limit
 
 	wire retryablehttp.Request
 	url  url.URL
 
-	attempt   int           // the current one, from 1
-	counted   int           // failed attempts, without those whose retry is free
-	started   time.Time     // when it had passed the rate limits; zero until then
-	sent      int           // attempts that were sent
-	unsettled atomic.Int32  // sends that the server may have processed
-	content   io.ReadCloser // the body of the next attempt
-	size      int64         // of content; -1 if it is unknown
-	memory    io.ReadCloser // the body of the current attempt, if it is in memory,
-	reader    *reader       // or is read from elsewhere
-	token     api.Token     // of the last attempt
-	refreshed bool
-	unpooled  bool // the next attempt does not use an idle connection
+	attempt         int           // the current one, from 1
+	countedFailures int           // failed attempts, without those whose retry is free
+	started         time.Time     // when it had passed the rate limits; zero until then
+	sent            int           // attempts that were sent
+	unsettled       atomic.Int32  // sends that the server may have processed
+	content         io.ReadCloser // the body of the next attempt
+	size            int64         // of content; -1 if it is unknown
+	memoryBody      io.ReadCloser // the body of the current attempt, if it is in memory,
+	blockingBody    *reader       // or is read from elsewhere
+	token           api.Token     // of the last attempt
+	refreshed       bool
+	avoidsIdle      bool // the next attempt does not use an idle connection
 
-	received io.Closer      // the body of the last response
-	response *http.Response // the last
-	body     []byte         // of response, unless it is a stream
-	away     *url.URL       // where a hop goes
-	rate     api.RateLimit
-	slot     ratelimit.Call // of the attempt
-	ordered  time.Duration  // the waits that the server required, in total
-	own      time.Duration  // Retry-After of the last attempt, which the rate limit waits for
+	received      io.Closer      // the body of the last response
+	response      *http.Response // the last
+	body          []byte         // of response, unless it is a stream
+	redirectTo    *url.URL       // where a hop goes
+	rate          api.RateLimit
+	slot          ratelimit.Call // of the attempt
+	requiredWaits time.Duration  // the waits that the server required, in total
+	retryAfter    time.Duration  // Retry-After of the last attempt, which the rate limit waits for
 
-	failure error         // error of the last attempt that was sent; nil after a success
-	lost    *lostError    // of the sender, if that is its cause
-	stopped error         // ends the call in place of failure, such as the end of its context
-	wait    time.Duration // before the next attempt
-	ended   bool          // without a panic
+	failure  error         // error of the last attempt that was sent; nil after a success
+	lost     *lostError    // of the sender, if that is its cause
+	fatal    error         // ends the call in place of failure, such as the end of its context
+	wait     time.Duration // before the next attempt
+	returned bool          // without a panic
 }
 
 type exchangeKey struct{}
@@ -106,13 +106,15 @@ func InfoOf(ctx context.Context) (Info, bool) {
 	return Info{x.request.Op, x.request.Path.Template(), x.attempt, x.started}, true
 }
 
-// Call sends r and decodes the response into out.
+// Call sends r and decodes the response into out, a pointer or nil. Hooks are called
+// with the result, or with errPanicked after a panic. The response is limited to
+// maxJSON bytes, text to maxText.
 func (c *Client) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) (err error) {
 	x, err := c.accept(ctx, r, opts)
 	if err != nil {
 		return err
 	}
-	if to := reflect.ValueOf(out); out != nil && (to.Kind() != reflect.Pointer || to.IsNil()) {
+	if target := reflect.ValueOf(out); out != nil && (target.Kind() != reflect.Pointer || target.IsNil()) {
 		return &api.InputError{Op: x.request.Op, Field: "out", Rule: "must be a pointer that is not nil", Got: fmt.Sprintf("%T", out)}
 	}
 	if len(c.cfg.Hooks) > 0 {
@@ -130,10 +132,10 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any, opts ...api.
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	x.limit = maxJSON
+	x.bodyLimit = maxJSON
 	switch out.(type) {
 	case *string, *[]byte:
-		x.limit = maxText
+		x.bodyLimit = maxText
 	}
 	if err := x.do(ctx); err != nil {
 		return err
@@ -158,7 +160,10 @@ func (c *Client) Markdown(ctx context.Context, r *api.Request, opts ...api.CallO
 	return text, err
 }
 
-// Open sends r and returns a successful response with an unread body.
+// Open sends r and returns a successful response with an unread body. The call ends,
+// for hooks and its timeout, when the body has been read or closed. Requests of a
+// download may be redirected to another origin, which is followed without the
+// credential.
 func (c *Client) Open(ctx context.Context, r *api.Request, opts ...api.CallOption) (_ *http.Response, err error) {
 	x, err := c.accept(ctx, r, opts)
 	if err != nil {
@@ -183,8 +188,8 @@ func (c *Client) Open(ctx context.Context, r *api.Request, opts ...api.CallOptio
 		}
 	}()
 	err = x.do(ctx)
-	if err != nil && x.away != nil {
-		err = x.hop(ctx)
+	if err != nil && x.redirectTo != nil {
+		err = x.followRedirect(ctx)
 	}
 	if err != nil {
 		return nil, err
@@ -194,8 +199,9 @@ func (c *Client) Open(ctx context.Context, r *api.Request, opts ...api.CallOptio
 	return x.response, nil
 }
 
-// accept returns the exchange of a call: its options, and its request with the operation.
-// It returns an error if there can be no call.
+// accept returns the exchange of a call, with its options and a request that has an
+// operation. It returns an error for a nil argument, an invalid client or options that
+// do not fit the request.
 func (c *Client) accept(ctx context.Context, r *api.Request, opts []api.CallOption) (*exchange, error) {
 	switch {
 	case r == nil:
@@ -209,11 +215,11 @@ func (c *Client) accept(ctx context.Context, r *api.Request, opts []api.CallOpti
 	}
 	x := &exchange{client: c, request: r}
 	if len(opts) > 0 {
-		x.options, x.custom = api.Resolve(opts), true
+		x.options, x.hasOptions = api.Resolve(opts), true
 	}
 	if o := &x.options; r.Op == "" || o.Query != nil || o.Replay != nil {
 		var err error
-		x.request, err = named(r, o)
+		x.request, err = withOperation(r, o)
 		if err != nil {
 			return nil, err
 		}
@@ -222,14 +228,15 @@ func (c *Client) accept(ctx context.Context, r *api.Request, opts []api.CallOpti
 }
 
 // do makes attempts until one succeeds or none may follow. It returns nil for a
-// successful response.
+// successful response. The error is, in this order: why no other attempt was made, the
+// end of the context, or the failure of the last attempt.
 func (x *exchange) do(ctx context.Context) error {
 	if err := x.prepare(ctx); err != nil {
-		return x.fail(err)
+		return x.withOp(err)
 	}
 	defer x.closeAll()
 	_, err := x.client.retry.Do(&x.wire) //nolint:bodyclose // decide closes it, unless it is a stream
-	x.ended = true
+	x.returned = true
 	if raw := x.options.Response; raw != nil {
 		*raw = api.Response{Body: x.body, Rate: x.rate, Attempts: x.sent}
 		if x.response != nil {
@@ -237,28 +244,29 @@ func (x *exchange) do(ctx context.Context) error {
 		}
 	}
 	switch {
-	case x.stopped != nil:
-		return x.fail(x.stopped)
+	case x.fatal != nil:
+		return x.withOp(x.fatal)
 	case err != nil && err == ctx.Err(): //nolint:errorlint // retryablehttp does not wrap it
-		return x.fail(err)
+		return x.withOp(err)
 	case x.failure != nil:
 		return x.failure
 	case err != nil:
-		return x.fail(err)
+		return x.withOp(err)
 	}
-	if spent := &x.client.spent; spent.Load() > 0 { // a success gives a part of a retry back
+	if spent := &x.client.retriesSpent; spent.Load() > 0 { // a success gives a part of a retry back
 		spent.Add(-1)
 	}
 	return nil
 }
 
-// closeAll closes a body that was opened for an attempt that was not made, and after a
-// panic of the program's code all bodies.
+// closeAll closes a body that was opened for an attempt that was not made. After a
+// panic of the program's code it also closes the bodies of the request and the
+// response.
 func (x *exchange) closeAll() {
 	if x.content != nil {
 		_ = x.content.Close()
 	}
-	if x.ended {
+	if x.returned {
 		return
 	}
 	closeBody(x.wire.Request)
@@ -267,12 +275,13 @@ func (x *exchange) closeAll() {
 	}
 }
 
-// prepare creates the request of the first attempt, with x in its context, and sets
-// the limits of the call and its rate group.
+// prepare creates the request of the first attempt, with x in its context, and sets the
+// limits of the call and its rate group. It checks what a request and its options can
+// have wrong.
 func (x *exchange) prepare(ctx context.Context) error {
 	c, r, o := x.client, x.request, &x.options
-	query, err := r.Query, error(nil)
-	if x.custom {
+	query, err := r.Query, error(nil) // the first error counts
+	if x.hasOptions {
 		query, err = applyOptions(r, o)
 	}
 	if err == nil && r.Method != http.MethodGet && !isToken(r.Method) {
@@ -288,7 +297,7 @@ func (x *exchange) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x.attempt, x.most = 1, cmp.Or(max(o.Attempts, 0), c.cfg.Retry.Attempts)
+	x.attempt, x.maxAttempts = 1, cmp.Or(max(o.Attempts, 0), c.cfg.Retry.Attempts)
 	x.maxWait = cmp.Or(o.MaxWait, c.cfg.MaxWait)
 	name := cmp.Or(r.Group, r.Op)
 	c.mu.RLock()
@@ -306,11 +315,12 @@ func (x *exchange) prepare(ctx context.Context) error {
 	}
 	req := http.Request{Method: r.Method, URL: &x.url, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}
 	x.wire.Request = req.WithContext(context.WithValue(ctx, exchangeKey{}, x))
-	x.fill(x.wire.Request)
+	x.fillAttempt(x.wire.Request)
 	return nil
 }
 
-// openBody opens the body of the request for the next attempt; an empty body is none.
+// openBody opens the body of the request for the next attempt: x.content, with x.size
+// bytes. An empty body is closed and becomes nil.
 func (x *exchange) openBody() error {
 	content, size, err := x.request.Body.Open()
 	if err == nil && size == 0 {
@@ -320,11 +330,11 @@ func (x *exchange) openBody() error {
 	return err
 }
 
-// fill sets the header and the body of an attempt. Each attempt has a new header,
-// without values of an earlier one, such as a token. Content that is not in memory may
-// block, so a reader that ends with the context reads it. The request has no GetBody,
-// so that net/http does not retry it.
-func (x *exchange) fill(req *http.Request) {
+// fillAttempt sets the header and the body of an attempt. Each attempt gets a new
+// header, so that no value of an earlier one, such as a token, remains. Content that is
+// not in memory may block, so a reader that ends with the context reads it. The request
+// has no GetBody, so that net/http does not retry it.
+func (x *exchange) fillAttempt(req *http.Request) {
 	h := make(http.Header, 4)
 	for key, values := range x.options.Header {
 		h[http.CanonicalHeaderKey(key)] = slices.Clone(values)
@@ -344,10 +354,10 @@ func (x *exchange) fill(req *http.Request) {
 	switch {
 	case x.content == nil:
 	case known && m.InMemory():
-		x.memory = x.content
+		x.memoryBody = x.content
 	default:
-		x.reader = newReader(req.Context(), x.content)
-		req.Body = x.reader
+		x.blockingBody = newReader(req.Context(), x.content)
+		req.Body = x.blockingBody
 	}
 	x.content = nil
 }
@@ -357,16 +367,20 @@ var errLostContext = errors.New("middleware sent a request without its context")
 // RoundTrip makes an attempt that has passed the middleware: it waits for the rate
 // limit, adds the credential, sends the request, and records what the response
 // announces about the limit.
+//
+// The wait includes the Retry-After of the attempt before (retryAfter), which is in
+// requiredWaits already and must not be counted twice. Of maxWait, only what the waits
+// before have left remains.
 func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
 	if !ok {
 		return nil, refuse(req, errLostContext)
 	}
 	req.Host = req.URL.Host // http.Client copies the URL of a request that has a Host
-	longest, own, began := x.maxWait, x.own, time.Now()
-	x.own = 0
+	longest, counted, began := x.maxWait, x.retryAfter, time.Now()
+	x.retryAfter = 0
 	if longest >= 0 {
-		longest = max(0, longest-(x.ordered-own)) + jitter // added to the Retry-After of a closed group
+		longest = max(0, longest-(x.requiredWaits-counted)) + jitter // added to the Retry-After of a closed group
 	}
 	var waiting ratelimit.Waiting
 	if len(x.client.cfg.Hooks) > 0 || x.client.cfg.Logger != nil {
@@ -377,7 +391,7 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, refuse(req, err)
 	}
 	if slot.Ordered {
-		x.ordered += max(0, time.Since(began)-own-jitter)
+		x.requiredWaits += max(0, time.Since(began)-counted-jitter)
 	}
 	resp, err := s.sendIn(slot, x, req)
 	if err != nil {
@@ -420,8 +434,10 @@ func (s *sender) sendIn(slot ratelimit.Call, x *exchange, req *http.Request) (re
 	return resp, nil
 }
 
-// sign returns the request with the credential. It returns an error if middleware has
-// changed the origin of the request.
+// sign returns the request with the credential: that of the request itself, or a token
+// of the configuration, and the password or token of a link. It returns an error if
+// middleware has changed the origin of the request, which would reveal the credential
+// to another server.
 func (x *exchange) sign(req *http.Request) (*http.Request, error) {
 	c, r, none := x.client, x.request, api.Secret{}
 	if req.URL.Scheme != c.cfg.Base.Scheme || req.URL.Host != c.cfg.Base.Host {
@@ -438,14 +454,14 @@ func (x *exchange) sign(req *http.Request) (*http.Request, error) {
 			return nil, err
 		}
 		x.token = token
-		last := c.bearer.Load()
-		if last == nil || last.token != token.AccessToken {
-			last, err = c.keepBearer(token.AccessToken)
+		cached := c.bearer.Load()
+		if cached == nil || cached.token != token.AccessToken {
+			cached, err = c.keepBearer(token.AccessToken)
 			if err != nil {
 				return nil, err
 			}
 		}
-		credential = last.header
+		credential = cached.header
 	}
 	signed := req
 	if c.cfg.Middleware != nil { // it may retain the request, without the credential
@@ -460,8 +476,9 @@ func (x *exchange) sign(req *http.Request) (*http.Request, error) {
 	return signed, nil
 }
 
-// keepBearer returns the header of a token, none for an empty token, and keeps it for
-// the next attempt. It returns an error for a token with control characters.
+// keepBearer returns a token with its Authorization header, and keeps it for the next
+// attempt with the same token. An empty token has no header. It returns an error for a
+// token with control characters.
 func (c *Client) keepBearer(token api.Secret) (*bearer, error) {
 	b := &bearer{token: token}
 	if token.IsZero() {
@@ -482,7 +499,8 @@ type bearer struct {
 }
 
 // decide reads the response of an attempt, or records why there is none. It returns
-// true if the attempt must be retried, and an error that ends the call without one.
+// true if the attempt must be retried, or false with the error that ends the call, if
+// there is one besides x.failure.
 func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
 	x.wait, x.lost = 0, nil
@@ -492,11 +510,11 @@ func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	}
 	switch {
 	case isUnsent:
-		x.stopped = unsent.err
+		x.fatal = unsent.err
 	case err != nil && ctx.Err() != nil:
-		x.stopped = ctx.Err()
+		x.fatal = ctx.Err()
 	case err != nil:
-		x.lost = lostBy(err)
+		x.lost = lostErrorOf(err)
 		x.failure = x.masked(redact.Cause(err))
 	default:
 		x.failure = x.read(ctx, resp)
@@ -504,19 +522,21 @@ func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if x.client.cfg.Logger != nil {
 		x.logAttempt(ctx)
 	}
-	if x.stopped != nil || x.failure == nil {
-		return false, x.stopped
+	if x.fatal != nil || x.failure == nil {
+		return false, x.fatal
 	}
-	x.stopped = ctx.Err()
-	if x.stopped != nil || !x.retries(ctx) {
-		return false, x.stopped
+	x.fatal = ctx.Err()
+	if x.fatal != nil || !x.mayRetry(ctx) {
+		return false, x.fatal
 	}
 	x.observeRetry(ctx)
 	return true, nil
 }
 
-// read reads the response of an attempt. It returns nil for a success, the error that
-// the platform reports, or why the body cannot be read.
+// read reads the response of an attempt within bodyTimeout. It returns nil for a
+// success, the error that the platform reports, or why the body cannot be read. Of a
+// failure, a limited rest of the body is read as well, so that the connection can be
+// reused.
 func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 	x.response, x.body = resp, nil
 	success := resp.StatusCode >= http.StatusOK && resp.StatusCode < http.StatusMultipleChoices
@@ -528,10 +548,10 @@ func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 	w.timer.Reset(bodyTimeout)
 	var err error
 	switch {
-	case success && resp.ContentLength > x.limit:
+	case success && resp.ContentLength > x.bodyLimit:
 		err = api.ErrTooLarge
 	case success:
-		x.body, err = x.client.readAll(resp, x.limit)
+		x.body, err = x.client.readAll(resp, x.bodyLimit)
 	default:
 		body, _ := x.client.readAll(resp, maxError) // a partial body is kept
 		x.body = bytes.TrimPrefix(body, []byte(byteOrderMark))
@@ -570,9 +590,9 @@ func newRetry(client *http.Client) *retryablehttp.Client {
 }
 
 // mayRepeat reports whether the request may be sent again after an attempt that the
-// platform has refused with e or, if e is nil, that had no response. A request that
-// may have been processed is retried only if that is safe, or if its body has a key by
-// which the platform recognizes it.
+// platform has refused with e or, if e is nil, that had no response. A request that may
+// have been processed is sent again only if that changes nothing (ReplaySafe), or if
+// its body has a key by which the platform recognizes it (ReplayKeyed).
 func (x *exchange) mayRepeat(e *api.Error) bool {
 	replayable := x.request.Replay == api.ReplaySafe || x.request.Replay == api.ReplayKeyed
 	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](x.failure)
@@ -595,39 +615,41 @@ const (
 	retryCost   = 14
 )
 
-// retries reports whether to retry the failed attempt, and sets x.wait. A retry with a
+// mayRetry reports whether to retry the failed attempt, and sets x.wait. A retry with a
 // new token does not count against the attempts of the call, nor does one after a
-// refusal until a known time: with several clients on one credential, refusals are
-// part of normal operation. Any other retry counts.
-func (x *exchange) retries(ctx context.Context) bool {
+// refusal until a known time: with several clients on one credential, refusals are part
+// of normal operation. Any other retry counts, and costs a part of the retry budget of
+// the client.
+func (x *exchange) mayRetry(ctx context.Context) bool {
 	e, answered := x.failure.(*api.Error) //nolint:errorlint // set by read, never wrapped
 	if answered && e.Unauthenticated {
 		return x.refresh(ctx)
 	}
-	if x.most > 1 && answered && wait.OnWindow(e) && !e.Is(api.ErrUnavailable) {
-		return x.pause(ctx, e) && x.reopen()
+	if x.maxAttempts > 1 && answered && wait.OnWindow(e) && !e.Is(api.ErrUnavailable) {
+		return x.planWait(ctx, e) && x.reopen()
 	}
-	x.counted++
-	if x.counted >= x.most || !x.mayRepeat(e) {
+	x.countedFailures++
+	if x.countedFailures >= x.maxAttempts || !x.mayRepeat(e) {
 		return false
 	}
-	if x.lost != nil && x.lost.stale {
-		return x.reconnect()
+	if x.lost != nil && x.lost.reusedConn {
+		return x.retryStaleConn()
 	}
-	if !x.pause(ctx, e) || !x.reopen() {
+	if !x.planWait(ctx, e) || !x.reopen() {
 		return false
 	}
-	if spent := &x.client.spent; spent.Add(retryCost) > retryTokens {
-		spent.Add(-retryCost)
+	if budget := &x.client.retriesSpent; budget.Add(retryCost) > retryTokens {
+		budget.Add(-retryCost)
 		return false
 	}
 	return true
 }
 
-// pause sets x.wait, the delay of the next attempt. It returns false if there can be
-// no next attempt: the waits that the server has required exceed the limit of the
-// call, or the delay exceeds its deadline.
-func (x *exchange) pause(ctx context.Context, e *api.Error) bool {
+// planWait sets x.wait, the delay of the next attempt: the longer one of the backoff
+// and a Retry-After. It returns false if there can be no next attempt: the waits that
+// the server has required exceed maxWait of the call, or the delay exceeds its
+// deadline.
+func (x *exchange) planWait(ctx context.Context, e *api.Error) bool {
 	r := x.client.cfg.Retry
 	x.wait = wait.Backoff{Base: r.Base, Cap: r.Cap}.Pause(x.attempt)
 	if e != nil && e.Rate.RetryAfter > 0 {
@@ -635,32 +657,32 @@ func (x *exchange) pause(ctx context.Context, e *api.Error) bool {
 		if x.maxWait < 0 {
 			ordered = min(ordered, wait.MaxRetryAfter)
 		} else {
-			x.ordered += ordered
-			if x.ordered > x.maxWait {
+			x.requiredWaits += ordered
+			if x.requiredWaits > x.maxWait {
 				return false
 			}
 		}
 		x.wait = max(x.wait, ordered)
 		if e.Status == http.StatusTooManyRequests {
-			x.wait, x.own = time.Until(e.Rate.Reset), ordered // when the group reopens
+			x.wait, x.retryAfter = time.Until(e.Rate.Reset), ordered // the group is closed until Reset
 		}
 	}
 	if dl, ok := ctx.Deadline(); ok && time.Until(dl) < x.wait {
-		x.stopped = context.DeadlineExceeded
+		x.fatal = context.DeadlineExceeded
 		return false
 	}
 	return true
 }
 
-// reconnect prepares a retry after the server has closed an idle connection. It needs
-// no delay and no retry budget: each such connection has served a request before, so
-// that these retries cannot outnumber responses. The last attempt does not use an idle
-// connection, which may be closed as well. It returns false if the body cannot be
+// retryStaleConn prepares a retry after the server has closed an idle connection. It
+// needs no delay and no retry budget: each such connection has served a request before,
+// so that these retries cannot outnumber responses. The last attempt does not use an
+// idle connection, which may be closed as well. It returns false if the body cannot be
 // opened again.
-func (x *exchange) reconnect() bool {
-	if x.counted == x.most-1 {
+func (x *exchange) retryStaleConn() bool {
+	if x.countedFailures == x.maxAttempts-1 {
 		x.client.CloseIdleConnections()
-		x.unpooled = true
+		x.avoidsIdle = true
 	}
 	return x.reopen()
 }
@@ -673,9 +695,9 @@ func (x *exchange) refresh(ctx context.Context) bool {
 		return false
 	}
 	x.refreshed = true
-	_, x.stopped = source.Refresh(ctx, x.token)
-	x.observeRefresh(ctx, x.stopped)
-	return x.stopped == nil && x.reopen()
+	_, x.fatal = source.Refresh(ctx, x.token)
+	x.observeRefresh(ctx, x.fatal)
+	return x.fatal == nil && x.reopen()
 }
 
 // reopen opens the body for a retry. It returns false if that fails; a body that can
@@ -686,34 +708,34 @@ func (x *exchange) reopen() bool {
 	}
 	err := x.openBody()
 	if err != nil && !errors.Is(err, api.ErrBodyUsed) {
-		x.stopped = err
+		x.fatal = err
 	}
 	return err == nil
 }
 
-// again waits for the backoff and prepares the next attempt, which RoundTrip then
-// sends like the first one. If the server has required a wait for the whole rate
-// group, only RoundTrip waits for it.
+// again waits for the backoff and prepares the next attempt, which RoundTrip then sends
+// like the first one. After a 429 it does not wait itself: the rate group is closed, so
+// RoundTrip waits (retryAfter is set).
 func again(req *http.Request) error {
 	ctx := req.Context()
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
 	x.attempt, x.started = x.attempt+1, time.Time{}
-	if x.wait > 0 && x.own == 0 {
+	if x.wait > 0 && x.retryAfter == 0 {
 		reason := api.WaitReasonBackoff
 		if wait.RetryAfterOf(x.failure) == x.wait {
 			reason = api.WaitReasonServer
 		}
 		x.observeWait(ctx, reason, 0, x.wait)
-		x.stopped = wait.Sleep(ctx, x.wait)
+		x.fatal = wait.Sleep(ctx, x.wait)
 	}
-	if x.stopped == nil {
-		x.fill(req)
+	if x.fatal == nil {
+		x.fillAttempt(req)
 	}
-	return x.stopped
+	return x.fatal
 }
 
-// decode decodes the body of a response into out, which may be nil. It returns the
-// error in the body, if there is one.
+// decode decodes the body of a response into out, which may be nil. A body that reports
+// a failure becomes the error, also if it does not match the type of out.
 func (x *exchange) decode(out any) error {
 	// A page without a body must not be treated as a page without rows.
 	bodiless := []int{http.StatusAccepted, http.StatusNoContent, http.StatusResetContent}
@@ -731,12 +753,12 @@ func (x *exchange) decode(out any) error {
 	if out == nil {
 		out = decode.Nothing()
 	}
-	to, ok := out.(answer)
+	envelope, ok := out.(answer)
 	if !ok {
 		return x.decodePlain(out)
 	}
-	refused, err := to.Decode(x.body)
-	if err != nil { // an error need not match the payload
+	refused, err := envelope.Decode(x.body)
+	if err != nil { // the body may report a failure, which need not match the payload
 		_, refused = decode.Unwrap(x.body)
 	}
 	switch {
@@ -753,8 +775,8 @@ type answer interface {
 	Decode(b []byte, more ...jsonv2.Options) (refused bool, err error)
 }
 
-// decodeText sets out to the unchanged body, except that it returns the error in a
-// response to [Client.Markdown].
+// decodeText sets out to the unchanged body. Of a response in Markdown, as WithOutput
+// requests it, it returns the error that the body reports.
 func (x *exchange) decodeText(out *string) error {
 	if slices.Contains(x.options.Output, markdown) {
 		if _, refused := decode.Unwrap(x.body); refused || decode.FailedMarkdown(x.body) {
@@ -782,14 +804,15 @@ func (x *exchange) decodePlain(out any) error {
 	return nil
 }
 
-// hop follows a redirect: it replaces x.response by the response at the address
-// x.away. The address is a secret, and the response may contain secrets: an error has
-// only the status.
-func (x *exchange) hop(ctx context.Context) error {
+// followRedirect requests the address of a redirect, x.redirectTo, without credentials,
+// and replaces x.response by its response. The address is a secret, and the response
+// may contain secrets: an error has only the status. https is required, unless the
+// platform itself uses http.
+func (x *exchange) followRedirect(ctx context.Context) error {
 	origin, client := x.client.Network()
-	to := x.away
+	to := x.redirectTo
 	if to.Host == "" || to.User != nil || to.Scheme != "https" && (to.Scheme != "http" || origin.Scheme != "http") {
-		return x.refuseHop(http.StatusTemporaryRedirect, "the redirect is to an address that is not allowed")
+		return x.refuseRedirect(http.StatusTemporaryRedirect, "the redirect is to an address that is not allowed")
 	}
 	req := &http.Request{
 		Method: http.MethodGet, URL: to, Host: to.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -805,7 +828,7 @@ func (x *exchange) hop(ctx context.Context) error {
 	}
 	if resp.StatusCode != http.StatusOK {
 		_ = resp.Body.Close()
-		return x.refuseHop(resp.StatusCode, "the request after the redirect was refused")
+		return x.refuseRedirect(resp.StatusCode, "the request after the redirect was refused")
 	}
 	resp.Request = unsigned(x.response.Request)
 	resp.Request.Response = &http.Response{StatusCode: http.StatusTemporaryRedirect}
@@ -813,7 +836,7 @@ func (x *exchange) hop(ctx context.Context) error {
 	return nil
 }
 
-// refuseHop returns the error of a redirect that was not followed, or was refused.
-func (x *exchange) refuseHop(status int, text string) error {
+// refuseRedirect returns the error of a redirect that was not followed, or was refused.
+func (x *exchange) refuseRedirect(status int, text string) error {
 	return &api.Error{Op: x.request.Op, Status: status, Text: text, Attempts: 1}
 }

@@ -60,22 +60,22 @@ type Retry struct {
 
 // Client is an [api.Caller] and an [api.Opener] over HTTP.
 type Client struct {
-	cfg       Config
-	retry     *retryablehttp.Client // first step of the pipeline
-	network   http.RoundTripper     // last step
-	closeIdle func()                // nil for a client of the caller
-	agent     []string
-	spent     atomic.Int64     // by retries: see retryCost
-	clock     servertime.Clock // from the Date of responses
-	drifts    drifts
-	bearer    atomic.Pointer[bearer]
-	watchdogs sync.Pool
+	cfg          Config
+	retry        *retryablehttp.Client // first step of the pipeline
+	network      http.RoundTripper     // last step
+	closeIdle    func()                // nil for a client of the caller
+	agent        []string
+	retriesSpent atomic.Int64     // by retries: see retryCost
+	clock        servertime.Clock // from the Date of responses
+	drifts       drifts
+	bearer       atomic.Pointer[bearer]
+	watchdogs    sync.Pool
 
 	mu     sync.RWMutex
 	groups map[string]*group
 
-	kept    atomic.Pointer[weak.Pointer[text]] // for the next text that is as long
-	invalid error                              // invalid configuration
+	keptBuffer atomic.Pointer[weak.Pointer[textBuffer]] // for the next text that is as long
+	invalid    error                                    // invalid configuration
 }
 
 var (
@@ -83,7 +83,7 @@ var (
 	_ api.Opener = (*Client)(nil)
 )
 
-// New returns a Client.
+// New returns a Client. An invalid configuration is an error of each call.
 func New(cfg Config) *Client {
 	c := &Client{cfg: cfg, agent: []string{cfg.UserAgent}, groups: map[string]*group{}}
 	c.watchdogs.New = newWatchdog
@@ -110,14 +110,15 @@ func New(cfg Config) *Client {
 		}
 	}
 	if len(cfg.Middleware) > 0 {
-		client.Transport = entrance(client.Transport)
+		client.Transport = onlyRoundTrip(client.Transport)
 	}
 	return c
 }
 
-// entrance hides all methods of middleware except RoundTrip, because retryablehttp would
-// call CloseIdleConnections after each failure.
-func entrance(next http.RoundTripper) roundTripper {
+// onlyRoundTrip hides all methods of middleware except RoundTrip, because retryablehttp
+// would call CloseIdleConnections after each failure. It sets the Host that http.Client
+// leaves empty, and refuses a result of neither a response nor an error.
+func onlyRoundTrip(next http.RoundTripper) roundTripper {
 	return func(req *http.Request) (*http.Response, error) {
 		req.Host = req.URL.Host
 		resp, err := next.RoundTrip(req)
@@ -145,16 +146,18 @@ func (c *Client) Logger() *slog.Logger {
 	return c.cfg.Logger
 }
 
-// CloseIdleConnections closes idle connections. Those of a client of the caller stay
-// open, because they may be shared.
+// CloseIdleConnections closes the idle connections of the client's own network. Those
+// of an http.Client that the program has configured stay open, because it may use them
+// elsewhere.
 func (c *Client) CloseIdleConnections() {
 	if c != nil && c.closeIdle != nil {
 		c.closeIdle()
 	}
 }
 
-// Network returns the origin of the platform and a client that uses the connections
-// of the pipeline without its steps.
+// Network returns the origin of the platform and an http.Client that uses the same
+// connections, without middleware, rate limits, credentials, retries and redirects.
+// That of a nil Client refuses all requests.
 func (c *Client) Network() (*url.URL, *http.Client) {
 	if c == nil {
 		refuse := func(*http.Request) (*http.Response, error) { return nil, errNotMade }

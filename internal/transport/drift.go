@@ -16,7 +16,9 @@ type drifts struct {
 	known map[drift.Place]map[drift.Kind]bool
 }
 
-// isNew reports whether a difference is to be reported, once.
+// isNew reports whether a difference of that kind has not been reported yet, and
+// remembers it. Each is reported once; after maxPlaces places no other place is
+// reported.
 func (s *drifts) isNew(at drift.Place, kind drift.Kind) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -24,7 +26,7 @@ func (s *drifts) isNew(at drift.Place, kind drift.Kind) bool {
 	switch {
 	case kinds[kind]:
 		return false
-	case kinds != nil:
+	case kinds != nil: // a known place, another kind
 	case len(s.known) >= maxPlaces:
 		return false
 	default:
@@ -38,7 +40,8 @@ func (s *drifts) isNew(at drift.Place, kind drift.Kind) bool {
 	return true
 }
 
-// observeDrift reports what the response has and the type of out has not.
+// observeDrift reports what the response has that the type of out has not, each
+// difference once per client.
 func (x *exchange) observeDrift(out any) {
 	for _, d := range drift.Differences(out, x.body) {
 		d = d.Named()

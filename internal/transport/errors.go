@@ -65,9 +65,9 @@ func closeBody(req *http.Request) {
 
 // lostError is an error of the transport, with what the sender knows of the request.
 type lostError struct {
-	err    error
-	unsent bool // no byte of it was sent
-	stale  bool // the connection was reused
+	err        error
+	unsent     bool // no byte of it was sent
+	reusedConn bool // the connection was reused
 }
 
 func (e *lostError) Error() string { return e.err.Error() }
@@ -78,9 +78,9 @@ var (
 	errEnded  = errors.New("the server ended the stream without a response")
 )
 
-// lostBy returns the error of the sender that http.Client returns as err, nil if
+// lostErrorOf returns the error of the sender that http.Client returns as err, nil if
 // middleware has returned another one.
-func lostBy(err error) *lostError {
+func lostErrorOf(err error) *lostError {
 	if wrapped, ok := err.(*url.Error); ok { //nolint:errorlint // http.Client does not wrap it
 		err = wrapped.Err
 	}
@@ -88,9 +88,10 @@ func lostBy(err error) *lostError {
 	return lost
 }
 
-// refusal returns the response as an error.
+// refusal returns the response as an error, with the secrets of the call masked. A 429
+// also closes the rate group for its Retry-After, or is reported to the shared Limiter.
 func (x *exchange) refusal() *api.Error {
-	secrets := x.secrets()
+	secrets := x.secretsInResponse()
 	secrets.Cut = len(x.body) >= maxError
 	body := secrets.JSON(x.body[:min(len(x.body), maxError)])
 	e := decode.Error(x.response.Header.Get("Content-Type"), body)
@@ -103,8 +104,8 @@ func (x *exchange) refusal() *api.Error {
 		e.Text = decode.FailedResult(body)
 	}
 	if e.Status == http.StatusUnauthorized && !e.Is(api.ErrUnavailable) {
-		none := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()
-		e.Unauthenticated = none || proves(e) || x.token.Expired()
+		unsigned := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()
+		e.Unauthenticated = unsigned || proves(e) || x.token.Expired()
 	}
 	if e.Status == http.StatusTooManyRequests {
 		limit, shared := x.rate, x.client.cfg.Limiter
@@ -113,7 +114,7 @@ func (x *exchange) refusal() *api.Error {
 			if shared == nil {
 				x.group.Refused(x.slot, x.rate.Limit, x.rate.Reset)
 			}
-			x.group.close(e)
+			x.group.closeFor(e)
 		}
 		if shared != nil {
 			shared.Observe(x.group.name, limit)
@@ -122,9 +123,10 @@ func (x *exchange) refusal() *api.Error {
 	return e
 }
 
-// fail adds the operation to an error, and the error of the last
-// attempt.
-func (x *exchange) fail(err error) error {
+// withOp adds the operation to an error, and the failure of the last attempt if there
+// was one. Of a closed rate group it returns the refusal that closed it, with the
+// deadline if the wait would exceed that.
+func (x *exchange) withOp(err error) error {
 	err = redact.Cause(err)
 	if e, ok := errors.AsType[*api.InputError](err); ok && e.Op == "" {
 		named := *e
@@ -133,21 +135,21 @@ func (x *exchange) fail(err error) error {
 	}
 	last := x.failure
 	if errors.Is(err, ratelimit.ErrClosed) {
-		refusal := x.group.refused(x.request.Op, x.sent)
+		refusal := x.group.refusalFor(x.request.Op, x.sent)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			return refusal
 		}
 		err, last = context.DeadlineExceeded, refusal
 	}
-	if errors.Is(last, err) { // the response was being read
+	if errors.Is(last, err) { // it ended the reading of the response: the same error twice
 		last = nil
 	}
 	return &callError{op: x.request.Op, err: err, last: last}
 }
 
-// secrets returns the secrets that are masked in the response: the credentials, and
+// secretsInResponse returns the secrets that are masked in the response: the credentials, and
 // the values of secret fields in the request.
-func (x *exchange) secrets() *redact.Words {
+func (x *exchange) secretsInResponse() *redact.Words {
 	r := x.request
 	w := new(redact.Words)
 	w.AddHeader(http.Header{headerAuthorization: {r.Credential.Reveal()}, headerPassword: {linkSecret(&x.options).Reveal()}})
@@ -173,5 +175,5 @@ func TokenInvalid(contentType string, body []byte) bool {
 
 // masked adds the operation to an error, whose text may contain secrets.
 func (x *exchange) masked(err error) error {
-	return &callError{op: x.request.Op, err: x.secrets().Error(err)}
+	return &callError{op: x.request.Op, err: x.secretsInResponse().Error(err)}
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/fastio-go/fastio/internal/redact"
 )
 
-// observeCall reports the begin of a call. It returns the context of the call, and the
-// function that reports its result, to the last hook first.
+// observeCall calls the OnCall of each hook, in their order. It returns the context of
+// the call, with the values that hooks have added, and the function that reports the
+// result to them in reverse order.
 func (c *Client) observeCall(ctx context.Context, r *api.Request, stream bool) (context.Context, func(error)) {
 	e := api.CallEvent{Op: r.Op, Method: r.Method, Route: r.Path.Template(), Stream: stream}
 	end := func(error) {}
@@ -21,17 +22,17 @@ func (c *Client) observeCall(ctx context.Context, r *api.Request, stream bool) (
 		if h.OnCall == nil {
 			continue
 		}
-		inner, own := ctx, (func(error))(nil)
+		hookCtx, hookEnd := ctx, (func(error))(nil)
 		runHook(ctx, func(ctx context.Context, e api.CallEvent) {
-			inner, own = h.OnCall(ctx, e) //nolint:fatcontext // each hook may add a value
+			hookCtx, hookEnd = h.OnCall(ctx, e) //nolint:fatcontext // each hook may add a value
 		}, e)
-		if inner != nil {
-			ctx = inner //nolint:fatcontext // as above
+		if hookCtx != nil {
+			ctx = hookCtx //nolint:fatcontext // as above
 		}
-		if own != nil {
+		if hookEnd != nil {
 			outer := end
 			end = func(err error) {
-				runHook(ctx, func(_ context.Context, err error) { own(err) }, err)
+				runHook(ctx, func(_ context.Context, err error) { hookEnd(err) }, err)
 				outer(err)
 			}
 		}
@@ -52,8 +53,8 @@ func (x *exchange) observeRetry(ctx context.Context) {
 	}
 }
 
-// waiting returns the function that reports the wait for the rate limit, which began at
-// a time.
+// waiting returns the function that reports a wait for the rate limit, for a call that
+// has been queued since began.
 func (x *exchange) waiting(ctx context.Context, began time.Time) ratelimit.Waiting {
 	return func(wait time.Duration, ordered bool) {
 		reason := api.WaitReasonPace
@@ -67,7 +68,8 @@ func (x *exchange) waiting(ctx context.Context, began time.Time) ratelimit.Waiti
 // longWait is the shortest wait that is logged at info level.
 const longWait = 2 * time.Second
 
-// observeWait reports a wait that begins. The call was queued before it.
+// observeWait reports a wait that begins now. The call has already been queued for some
+// time before; a total of longWait or more is logged at info level.
 func (x *exchange) observeWait(ctx context.Context, reason api.WaitReason, queued, wait time.Duration) {
 	w := api.WaitEvent{Op: x.request.Op, Group: x.group.name, Reason: reason, Wait: wait}
 	level := slog.LevelDebug
@@ -108,8 +110,9 @@ func runHook[T any](ctx context.Context, hook func(context.Context, T), v T) {
 	hook(ctx, v)
 }
 
-// logAttempt logs the result of an attempt without query, headers, body and the IDs in
-// the path.
+// logAttempt logs the result of an attempt at debug level: operation, method, route,
+// attempt and status (0 without a response), but no query, header, body or ID of the
+// path.
 func (x *exchange) logAttempt(ctx context.Context) {
 	log := x.client.cfg.Logger
 	if !log.Enabled(ctx, slog.LevelDebug) {
@@ -123,7 +126,7 @@ func (x *exchange) logAttempt(ctx context.Context) {
 		slog.String("op", x.request.Op), slog.String("method", x.request.Method),
 		slog.String("route", x.request.Path.Template()), slog.Int("attempt", x.attempt), slog.Int("status", status),
 	}
-	if err := cmp.Or(x.stopped, x.failure); err != nil {
+	if err := cmp.Or(x.fatal, x.failure); err != nil {
 		attrs = append(attrs, slog.Any("err", redact.Cause(err)))
 	}
 	log.LogAttrs(ctx, slog.LevelDebug, "fastio call", attrs...)

@@ -38,7 +38,8 @@ type sender struct {
 	identity  []string
 }
 
-// newSender returns the step for attempts with a timeout.
+// newSender returns the last step of the pipeline. Timeout is that of an attempt, 0
+// means none.
 func newSender(network http.RoundTripper, timeout time.Duration) *sender {
 	s := &sender{network: network, timeout: timeout, emptyBody: io.NopCloser(http.NoBody), identity: []string{"identity"}}
 	s.traced, _ = network.(*http.Transport)
@@ -51,20 +52,21 @@ var (
 	errSentBefore = errors.New("middleware sent a request again that must be sent once")
 )
 
-// sendOnce sends a request, and counts it as unsettled as long as the server may have
-// processed it. It refuses a second one if the request must be sent once.
+// sendOnce sends a request, and counts it as unsettled until it is certain that the
+// server has not processed it. It refuses a second send if the request must be sent
+// once, except to follow a redirect.
 func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error) {
 	if x.unsettled.Add(1) > 1 && x.request.Replay == api.ReplayOnce && req.Response == nil { // it follows no redirect
 		x.unsettled.Add(-1)
 		closeBody(req)
 		return nil, errSentBefore
 	}
-	req, w, cancel := s.guard(x, req)
-	if x.reader != nil {
-		defer x.reader.endWith(req.Context())()
+	req, w, cancel := s.unrepeatable(x, req)
+	if x.blockingBody != nil {
+		defer x.blockingBody.endWith(req.Context())()
 	}
 	network := s.network
-	if x.unpooled && s.traced != nil { // uses and keeps no idle connections
+	if x.avoidsIdle && s.traced != nil { // uses and keeps no idle connections
 		t := s.traced.Clone()
 		t.DisableKeepAlives = true
 		network = t
@@ -73,14 +75,14 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 	unsent := false
 	switch {
 	case err != nil:
-		lost := w.explain(err)
+		lost := w.classify(err)
 		resp, err, unsent = nil, lost, lost.unsent
 	case resp == nil:
 		err = errNoResponse
 	default:
 		unsent = resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusTooManyRequests
 	}
-	if unsent { // or refused without being processed
+	if unsent { // or refused with a status that means that it was not processed
 		x.unsettled.Add(-1)
 	}
 	if err == nil && resp.Body != nil {
@@ -94,33 +96,32 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 	return resp, err
 }
 
-// guard returns the request in a form that net/http cannot retry: it has a body that
-// cannot be read again, if need be an empty one, or a watcher that stops a second
-// connection. The context has the timeout of an attempt, and cancel ends it (nil
-// without a timeout and a watcher that stops). w is nil for another transport than that
-// of net/http.
-func (s *sender) guard(x *exchange, req *http.Request) (_ *http.Request, w *watcher, cancel context.CancelFunc) {
+// unrepeatable returns the request in a form that net/http cannot retry: it has a body
+// that cannot be read again, if need be an empty one, or a watcher that stops a second
+// connection. The context has the timeout of an attempt. cancel ends it; it is nil if
+// there is nothing to end. w is nil for another transport than that of net/http.
+func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, w *watcher, cancel context.CancelFunc) {
 	timeout := cmp.Or(x.request.Attempt, s.timeout)
 	empty := req.Body == nil || req.Body == http.NoBody
 	mayBeHTTP2 := s.h2c || req.URL.Scheme == "https"
-	stops := empty && x.request.Replay != api.ReplayOnce && s.traced != nil && mayBeHTTP2
+	watcherStops := empty && x.request.Replay != api.ReplayOnce && s.traced != nil && mayBeHTTP2
 	ctx := req.Context()
 	if timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
-	} else if stops {
+	} else if watcherStops {
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	if s.traced != nil {
-		w = &watcher{cancel: cancel, h2c: s.h2c, harmless: empty || req.Body == x.memory}
+		w = &watcher{cancel: cancel, h2c: s.h2c, harmless: empty || req.Body == x.memoryBody}
 		w.trace.GetConn, w.trace.GotConn = w.getConn, w.gotConn
-		if stops {
+		if watcherStops {
 			w.trace.WroteHeaders = w.wroteHeaders
 		}
 		ctx = httptrace.WithClientTrace(ctx, &w.trace)
 	}
 	req = req.WithContext(ctx) // net/http uses the original to follow a redirect
 	req.GetBody = nil
-	if empty && !stops { // the header is the same as without a body
+	if empty && !watcherStops { // the header is the same as without a body
 		req.Body, req.TransferEncoding = s.emptyBody, s.identity // instead of chunks
 		switch req.Method {
 		case http.MethodPost, http.MethodPut, http.MethodPatch:
@@ -139,19 +140,20 @@ type watcher struct {
 	h2c      bool
 	harmless bool // reading the body cannot fail
 
-	asked   bool                  // for a connection; a protocol of RegisterProtocol does not
-	conn    httptrace.GotConnInfo // the first; without a Conn until then
-	wrote   atomic.Bool           // a header was written
-	stopped bool
+	askedForConn bool                  // for a connection; a protocol of RegisterProtocol does not
+	conn         httptrace.GotConnInfo // the first; without a Conn until then
+	wroteHeader  atomic.Bool           // a header was written
+	stopped      bool
 }
 
-func (w *watcher) getConn(string) { w.asked = true }
+func (w *watcher) getConn(string) { w.askedForConn = true }
 
-// gotConn is called with each connection of the request. HTTP/2 checks the context
-// before it writes a request. HTTP/1 does not, but there the connection is not
-// shared, and closing it prevents the request.
+// gotConn is called with each connection of the request. The second one after a header
+// was written means that net/http retries, which must not happen: it cancels the
+// attempt. HTTP/2 checks the context before it writes a request. HTTP/1 does not, but
+// there the connection is not shared, and closing it prevents the request.
 func (w *watcher) gotConn(info httptrace.GotConnInfo) {
-	if !w.wrote.Load() {
+	if !w.wroteHeader.Load() {
 		w.conn = info
 		return
 	}
@@ -162,7 +164,7 @@ func (w *watcher) gotConn(info httptrace.GotConnInfo) {
 	}
 }
 
-func (w *watcher) wroteHeaders() { w.wrote.Store(true) }
+func (w *watcher) wroteHeaders() { w.wroteHeader.Store(true) }
 
 // isHTTP1 reports whether a connection speaks HTTP/1: with TLS, both sides have agreed
 // on the protocol, and without TLS it is HTTP/1 unless the transport uses HTTP/2 there.
@@ -173,13 +175,16 @@ func (w *watcher) isHTTP1(conn net.Conn) bool {
 	return conn != nil && !w.h2c
 }
 
-// explain classifies an error of the transport. Some of net/http's have no exported
-// type or are not wrapped. That of a body looks like one of the connection, unless the
-// body cannot fail. Of another transport than net/http's (w is nil) nothing is known.
+// classify returns an error of the network with what it proves about the request:
+// whether no byte of it was sent (unsent), and whether the connection had been used
+// before (reusedConn). Some errors of net/http have no exported type or are not
+// wrapped. An error of the body looks like one of the connection, unless the body
+// cannot fail (harmless). A nil w, of another transport than that of net/http, proves
+// nothing.
 //
 // An HTTP/2 server can report an unprocessed request (REFUSED_STREAM, GOAWAY). That is
 // no proof, because a proxy can report it as well.
-func (w *watcher) explain(err error) *lostError {
+func (w *watcher) classify(err error) *lostError {
 	lost := &lostError{err: causeOf(err)}
 	if w == nil {
 		return lost
@@ -190,24 +195,25 @@ func (w *watcher) explain(err error) *lostError {
 	text := err.Error()
 	switch {
 	case w.conn.Conn == nil:
-		lost.unsent = w.asked
+		lost.unsent = w.askedForConn
 	case w.stopped && http1:
-		lost.err, lost.stale = errClosed, reused
+		lost.err, lost.reusedConn = errClosed, reused
 	case w.stopped:
 		lost.err = errEnded
 	case text == "http: server closed idle connection": // before anything was written
-		lost.unsent, lost.stale = w.harmless, true
+		lost.unsent, lost.reusedConn = w.harmless, true
 	case isOp && op.Op == "write" && http1:
 		partly := strings.HasPrefix(text, "net/http: ")
-		lost.unsent, lost.stale = w.harmless && !partly, reused
+		lost.unsent, lost.reusedConn = w.harmless && !partly, reused
 	case isOp && !op.Timeout(), err == io.EOF: //nolint:errorlint // net/http does not wrap it
-		lost.stale = reused
+		lost.reusedConn = reused
 	}
 	return lost
 }
 
-// causeOf returns the reason for which net/http did not send a request again, or reports
-// that the server speaks no TLS, as http.Client does. It returns another error unchanged.
+// causeOf replaces two errors of net/http: one that only says that a request cannot be
+// sent again, by its cause in the text, and a reply without TLS by
+// http.ErrSchemeMismatch, as http.Client does. It returns another error unchanged.
 func causeOf(err error) error {
 	if notTLS, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(notTLS.RecordHeader[:]) == "HTTP/" {
 		return http.ErrSchemeMismatch
@@ -248,23 +254,25 @@ func newNetwork() *http.Transport {
 	}
 }
 
-// fixLocation deletes an invalid Location, so that the error does not contain it, as
-// that of net/http would. That of a hop is a secret: it is only in x.away.
+// fixLocation keeps the address of a redirect that may be followed to another origin in
+// x.redirectTo. It deletes the Location of such a call, because it is a secret, and one
+// that is invalid, because the error of net/http would contain it.
 func (x *exchange) fixLocation(resp *http.Response, base *url.URL) {
 	location := resp.Header.Get("Location")
 	to, err := base.Parse(location)
-	x.away = nil
+	x.redirectTo = nil
 	mayFollow := x.request.Hop && x.request.Method == http.MethodGet && resp.StatusCode == http.StatusTemporaryRedirect
 	if err == nil && location != "" && mayFollow {
-		x.away = to
+		x.redirectTo = to
 	}
 	if err != nil || x.request.Hop {
 		resp.Header.Del("Location")
 	}
 }
 
-// checkRedirect follows redirects within one origin, and only for requests without
-// data and without a secret in the path. Any other redirect becomes an error.
+// checkRedirect follows up to 10 redirects within one origin, and only for requests
+// without a body and without a secret in the header or path. The response of any other
+// redirect is returned and becomes an error.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]

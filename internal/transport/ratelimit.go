@@ -15,7 +15,9 @@ import (
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// observeRate records what a response announces of the rate limit.
+// observeRate records what a response announces of the rate limit: in x.rate, and in
+// the group or the shared Limiter. Of a 429 it only keeps the slot; refusal decides
+// with the body what that means.
 func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
 	h, clock, shared := resp.Header, &x.client.clock, x.client.cfg.Limiter
 	if cmp.Or(h.Get(headerExpires), h.Get(headerExpiresOld), h.Get("Retry-After")) != "" {
@@ -25,7 +27,7 @@ func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
 	if limit := cmp.Or(h.Get(headerMax), h.Get(headerMaxOld)); limit != "" {
 		x.rate = rateOf(limit, h, clock)
 	}
-	if resp.StatusCode == http.StatusTooManyRequests { // whose Retry-After counts: see refusal
+	if resp.StatusCode == http.StatusTooManyRequests { // refusal reads its Retry-After
 		x.slot = slot
 		return
 	}
@@ -70,8 +72,10 @@ const (
 	jitter    = 250 * time.Millisecond
 )
 
-// close delays the calls of the group by the Retry-After of e.
-func (g *group) close(e *api.Error) {
+// closeFor closes the group for the Retry-After of e, an hour at most, and sets
+// Rate.Reset of e to its end. A random delay keeps several clients from starting
+// together.
+func (g *group) closeFor(e *api.Error) {
 	spread := rand.N(jitter) //nolint:gosec // spreading load needs no secrecy
 	until := time.Now().Add(min(e.Rate.RetryAfter, maxClosed) + spread)
 	e.Rate.Reset = until
@@ -83,9 +87,9 @@ func (g *group) close(e *api.Error) {
 	g.Close(until, e.Rate.Limit)
 }
 
-// refused returns the error of a call to a closed group after some attempts: the
-// refusal that closed it, or one from an announced window.
-func (g *group) refused(op string, attempts int) error {
+// refusalFor returns the error of a call that a closed group does not start, after so
+// many attempts: the refusal that closed it, or one made from an announced window.
+func (g *group) refusalFor(op string, attempts int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	e := &api.Error{Status: http.StatusTooManyRequests, Text: "the rate limit is exhausted, as an earlier response announced"}
@@ -111,12 +115,13 @@ const (
 	longestWait   = 366 * 24 * time.Hour
 )
 
-// rateOf returns the rate window of a response with the announced limit, by the local
-// clock.
+// rateOf returns the rate window that a response announces, with the given limit, or a
+// zero RateLimit if a number is missing or invalid. Reset is by the local clock, zero
+// if it is unknown or later than any window ends.
 func rateOf(announced string, h http.Header, clock *servertime.Clock) api.RateLimit {
 	limit, err := strconv.Atoi(strings.TrimSpace(announced))
-	remaining, failed := strconv.Atoi(strings.TrimSpace(cmp.Or(h.Get(headerAvail), h.Get(headerAvailOld))))
-	if err != nil || failed != nil || limit <= 0 {
+	remaining, errRemaining := strconv.Atoi(strings.TrimSpace(cmp.Or(h.Get(headerAvail), h.Get(headerAvailOld))))
+	if err != nil || errRemaining != nil || limit <= 0 {
 		return api.RateLimit{}
 	}
 	r := api.RateLimit{Limit: limit, Remaining: max(0, remaining)}
@@ -126,7 +131,9 @@ func rateOf(announced string, h http.Header, clock *servertime.Clock) api.RateLi
 	return r
 }
 
-// untilExpiry returns the remaining time of the announced window, 0 if it is unknown.
+// untilExpiry returns the remaining time of the announced window, which ends at a Unix
+// time or a time of the API. It returns 0 if that is unknown, over, or more than a year
+// away.
 func untilExpiry(h http.Header, clock *servertime.Clock) time.Duration {
 	v := strings.TrimSpace(cmp.Or(h.Get(headerExpires), h.Get(headerExpiresOld)))
 	unix, err := strconv.ParseInt(v, 10, 64)

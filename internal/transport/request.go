@@ -18,8 +18,8 @@ const (
 	headerPassword      = "X-Ve-Password"
 )
 
-// applyOptions returns the query of a request with the output parameter, or an error for
-// invalid options.
+// applyOptions checks the options against the request, and returns the query with the
+// output parameter.
 func applyOptions(r *api.Request, o *api.CallOptions) (url.Values, error) {
 	if o.Err != nil {
 		return nil, o.Err
@@ -39,9 +39,10 @@ func applyOptions(r *api.Request, o *api.CallOptions) (url.Values, error) {
 	return withOutput(r, o.Output)
 }
 
-// named returns a request with the operation of its endpoint, and with the options that
-// only a request without one has.
-func named(r *api.Request, o *api.CallOptions) (*api.Request, error) {
+// withOperation returns a request that was made without an operation, with that of its
+// endpoint and with the options WithQuery and WithReplay, which are errors for a
+// request with an operation.
+func withOperation(r *api.Request, o *api.CallOptions) (*api.Request, error) {
 	if r.Op != "" {
 		field := "WithQuery"
 		if o.Replay != nil {
@@ -65,7 +66,9 @@ func named(r *api.Request, o *api.CallOptions) (*api.Request, error) {
 // linkSecret returns the secret for the link of a request.
 func linkSecret(o *api.CallOptions) api.Secret { return cmp.Or(o.Password, o.Token) }
 
-// checkLink returns an error for a secret that does not match the link of the request.
+// checkLink returns an error for a password or token of a link (option is the name of
+// its option) if the request does not take it, or if it cannot be the value of a
+// header.
 func checkLink(r *api.Request, option string, secret api.Secret, takes api.Link) error {
 	text := secret.Reveal()
 	switch {
@@ -119,8 +122,8 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// controlAt returns the place of a character in s that is invalid in a header, "" if
-// there is none.
+// controlAt returns the place of the first control character in s, which is invalid in
+// a header, as text for an InputError; "" if there is none.
 func controlAt(s string) string {
 	i := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 	if i < 0 {
@@ -129,10 +132,12 @@ func controlAt(s string) string {
 	return "one at byte " + strconv.Itoa(i)
 }
 
-// withOutput returns the query with the output parameter.
+// withOutput returns the query with the output parameter, a comma-separated list
+// without duplicates of which one member at most may be a level of detail. Endpoints
+// whose response is no record refuse it.
 func withOutput(r *api.Request, output []api.Output) (url.Values, error) {
-	for _, plain := range []string{"/oauth/", "/read/", "/download/"} {
-		if strings.Contains(r.Path.Template(), plain) {
+	for _, noRecord := range []string{"/oauth/", "/read/", "/download/"} {
+		if strings.Contains(r.Path.Template(), noRecord) {
 			return nil, &api.InputError{Field: "WithOutput", Wire: "output", Rule: "must be left out: the response is not a record"}
 		}
 	}
