@@ -110,7 +110,7 @@ func (s *Service) ChangePages(
 			return nil, "", err
 		}
 		next, err := page.Next(op, p.HasMore, p.Cursor)
-		if err == nil && p.Cursor == "" {
+		if err == nil && p.Cursor == "" { // a caller could not continue later
 			return nil, "", errNoPosition
 		}
 		return p, next, err

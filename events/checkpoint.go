@@ -89,7 +89,7 @@ func (s FileStore) file(name string) *durable.File {
 	return durable.Open(filepath.Join(string(s), url.QueryEscape(name)+".checkpoint"))
 }
 
-// Load returns the checkpoint of that name.
+// Load returns the checkpoint of that name, a zero Checkpoint if there is none.
 func (s FileStore) Load(ctx context.Context, name string) (Checkpoint, error) {
 	b, err := s.file(name).Read(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -134,9 +134,9 @@ func (c Checkpoint) checksum() uint64 {
 	return sum.Sum64()
 }
 
-// parseCheckpoint decodes the content of a checkpoint file and verifies its
-// checksum; nil is the zero Checkpoint. In a file of the first version the
-// first line is the revision alone.
+// parseCheckpoint decodes the content of a checkpoint file: a line of version, revision
+// and checksum, and the data. Nil is the zero Checkpoint. It verifies the checksum. In
+// a file of the first version the line is the revision alone.
 func parseCheckpoint(b []byte) (Checkpoint, error) {
 	if b == nil { // never written
 		return Checkpoint{}, nil

@@ -129,16 +129,16 @@ func (s *Service) pages(q Query) page.List[*Page, *Event] {
 		q.Limit = maxLimit
 	}
 	fetch := func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {
-		at := q.from(cursor)
-		p, err := s.Search(ctx, at, opts...)
+		pageQuery := q.atPosition(cursor)
+		p, err := s.Search(ctx, pageQuery, opts...)
 		if err != nil {
 			return nil, "", err
 		}
-		next, err := at.after(p)
+		next, err := pageQuery.positionAfter(p)
 		return p, next, err
 	}
 	return page.List[*Page, *Event]{
-		Op: "events.Search", Fetch: fetch, Rows: (*Page).rows, Empty: page.ManyEmpty, Repeated: q.repeated,
+		Op: "events.Search", Fetch: fetch, Rows: (*Page).rows, Empty: page.ManyEmpty, Repeated: q.onRepeatedPage,
 	}
 }
 

@@ -149,26 +149,27 @@ type follower struct {
 	opts   []api.CallOption
 
 	progress
-	revision uint64 // of the last saved checkpoint
-	unsaved  int    // events handled since
-	saved    time.Time
-	skipped  int  // duplicates found since
-	found    bool // events by the current round
+	revision     uint64 // of the last saved checkpoint
+	unsaved      int    // events handled since
+	lastSave     time.Time
+	duplicates   int  // duplicates found since
+	foundInRound bool // events by the current round
 
-	walk      *Walk     // the current poll, nil between two
-	delivered bool      // an event by the current poll
-	rescanned time.Time // when the last rescan began, by the local clock
-	done      bool      // the events created before [FollowOptions].Until are delivered
+	walk            *Walk     // the current poll, nil between two
+	deliveredInPoll bool      // an event by the current poll
+	lastRescan      time.Time // when the last rescan began, by the local clock
+	reachedUntil    bool      // the events created before [FollowOptions].Until are delivered
 }
 
-// split returns a follower for each value of Events, Categories or
-// SubCategories, of which only one may be set, or f itself if none is. It
-// checks them all.
-func (f *follower) split() ([]*follower, error) {
+// perValue returns a follower for each value of Events, Categories or SubCategories, of
+// which only one may be set, or f itself if none is. Each has its own query and, with a
+// Name, its own checkpoint. It checks them all.
+func (f *follower) perValue() ([]*follower, error) {
 	var all []*follower
 	var err error
 	args := input.Fields[FollowOptions](opFollow)
 	add := func(n int, field string, set func(q *Query, i int) (was, value string)) {
+		// set puts value i into the field of a query, which must have been empty.
 		taken := n > 0 && len(all) > 0
 		for i := range n {
 			one := *f
@@ -233,9 +234,9 @@ func (f *follower) check() error {
 	return f.query.check(opFollow)
 }
 
-// retries calls OnRetry, if it is set, before attempt n is repeated after a
-// pause.
-func (f *follower) retries(ctx context.Context, n int, pause time.Duration, err error) {
+// callOnRetry calls OnRetry, if it is set: attempt n has failed with err and is
+// repeated after a pause.
+func (f *follower) callOnRetry(ctx context.Context, n int, pause time.Duration, err error) {
 	if f.o.OnRetry != nil {
 		f.o.OnRetry(ctx, api.RetryEvent{Op: opFollow, Attempt: n, Wait: pause, Err: err})
 	}
@@ -254,38 +255,39 @@ type handlerError struct{ err error }
 func (e *handlerError) Error() string { return e.err.Error() }
 func (e *handlerError) Unwrap() error { return e.err }
 
-// poll delivers new events up to the end of the log. If the checkpoint holds a
-// poll that was not finished, it finishes that, up to its own end, and then
-// polls again.
+// poll delivers new events up to the end of the log. If the checkpoint holds a poll
+// that was not finished, it finishes that first, up to its own end, and then polls
+// again.
 func (f *follower) poll(ctx context.Context) error {
-	for resumed := true; resumed && !f.done; {
+	for wasResumed := true; wasResumed && !f.reachedUntil; {
 		if err := f.saveDue(ctx); err != nil { // the last attempt may have failed
 			return err
 		}
 		if err := f.reportGaps(ctx); err != nil {
 			return err
 		}
-		if err := f.checkClock(ctx); err != nil {
+		if err := f.moveBackFromFuture(ctx); err != nil {
 			return err
 		}
-		resumed = f.walk != nil || f.Cursor != ""
+		wasResumed = f.walk != nil || f.Cursor != ""
 		if f.walk == nil {
-			f.begin()
+			f.startWalk()
 		}
-		if err := f.walkToEnd(ctx); err != nil {
+		if err := f.deliverPoll(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// walkToEnd delivers the events of the current poll and saves that it has
-// ended. A time whose events cannot be read is skipped and reported as a gap.
-func (f *follower) walkToEnd(ctx context.Context) error {
+// deliverPoll delivers the events of the current poll and saves that it has ended. A
+// time whose events cannot be read is skipped and reported as a gap. With Until, a poll
+// that covers all before it is the last one.
+func (f *follower) deliverPoll(ctx context.Context) error {
 	for !f.walk.state.Done {
 		err := f.deliverAll(ctx)
 		if s, ok := errors.AsType[*unreadableError](err); ok {
-			f.miss(GapReasonCursor, s.From, s.To)
+			f.addGap(GapReasonCursor, s.From, s.To)
 			f.unsaved++
 			f.walk.skip()
 			err = f.reportGaps(ctx)
@@ -295,22 +297,24 @@ func (f *follower) walkToEnd(ctx context.Context) error {
 		}
 	}
 	done := !f.o.Until.IsZero() && !f.walk.state.Max.Before(f.o.Until.Truncate(time.Second))
-	f.finish()
+	f.endPoll()
 	if done {
 		if err := f.reportGaps(ctx); err != nil {
 			return err
 		}
 	}
 	err := f.save(ctx)
-	f.done = done && err == nil
+	f.reachedUntil = done && err == nil
 	return err
 }
 
-// deliverAll delivers the remaining events of the current poll.
+// deliverAll delivers the remaining events of the current poll. After a page that does
+// not lead on, it continues with a smaller slice of time, because the current cursor
+// may be unusable.
 func (f *follower) deliverAll(ctx context.Context) error {
 	for e, err := range f.walk.Events(ctx) {
-		if errors.Is(err, page.ErrNoCursor) || errors.Is(err, page.ErrRepeated) { // the current cursor may be unusable
-			return cmp.Or(f.walk.rewind(err), err)
+		if errors.Is(err, page.ErrNoCursor) || errors.Is(err, page.ErrRepeated) {
+			return cmp.Or(f.walk.shrinkSlice(err), err)
 		}
 		if err != nil {
 			return err
@@ -322,14 +326,15 @@ func (f *follower) deliverAll(ctx context.Context) error {
 	return nil
 }
 
-// begin starts a poll, or resumes the one in the checkpoint. A poll starts
-// before the end of the last one, and from time to time much earlier, for
-// events that became visible late.
-func (f *follower) begin() {
+// startWalk starts a poll, or resumes the one in the checkpoint. A poll starts an
+// overlap before the end of the last one, and every Sweep much earlier (a rescan), for
+// events that became visible late. A cursor in the checkpoint of another version of the
+// package cannot be used: then the poll starts anew.
+func (f *follower) startWalk() {
 	if f.Cursor == "" {
 		back := f.o.Overlap
-		if time.Since(f.rescanned) >= f.o.Sweep {
-			back, f.rescanned = f.lookback, time.Now()
+		if time.Since(f.lastRescan) >= f.o.Sweep {
+			back, f.lastRescan = f.lookback, time.Now()
 		}
 		f.From = f.pollStart(back, f.o.Overlap)
 	}
@@ -346,12 +351,13 @@ func (f *follower) begin() {
 	f.walk.onRefusal = f.onRefusal
 }
 
-// deliver calls the handler with an event unless it is a duplicate, remembers
-// it, and saves the checkpoint if that is due.
+// deliver calls the handler with an event unless it is a duplicate, remembers it, and
+// saves the checkpoint if that is due. An event whose handler fails is not marked as
+// delivered, so that it comes again.
 func (f *follower) deliver(ctx context.Context, e *Event) error {
-	if f.has(e.ID) {
-		f.renew(e)
-		f.skipped++
+	if f.isDelivered(e.ID) {
+		f.rememberAgain(e)
+		f.duplicates++
 		return f.saveDue(ctx)
 	}
 	err := ctx.Err()
@@ -364,9 +370,9 @@ func (f *follower) deliver(ctx context.Context, e *Event) error {
 		f.walk.nack(e.ID)
 		return err
 	}
-	f.record(e)
+	f.remember(e)
 	f.unsaved++
-	f.found, f.delivered = true, true
+	f.foundInRound, f.deliveredInPoll = true, true
 	return f.saveDue(ctx)
 }
 
@@ -374,27 +380,28 @@ func (f *follower) deliver(ctx context.Context, e *Event) error {
 // SaveInterval has passed since the last save. Duplicates count, so that a
 // program with short runs also reaches the end of a poll.
 func (f *follower) saveDue(ctx context.Context) error {
-	if f.unsaved+f.skipped < saveEvery || time.Since(f.saved) < f.o.SaveInterval {
+	if f.unsaved+f.duplicates < saveEvery || time.Since(f.lastSave) < f.o.SaveInterval {
 		return nil
 	}
 	return f.save(ctx)
 }
 
-// finish records that the current poll has reached the end of the log, so that
-// the next one starts from there.
-func (f *follower) finish() {
-	if f.delivered || f.Cursor != "" { // an empty response may be wrong, as one is that holds null for each event
+// endPoll records that the current poll has reached the end of the log, so that the
+// next one starts from there. A poll without events proves nothing, because an empty
+// response may be wrong: Searched then stays where it is.
+func (f *follower) endPoll() {
+	if f.deliveredInPoll || f.Cursor != "" {
 		f.Searched = times.Later(f.Searched, f.walk.state.Max)
 		f.unsaved++
 	}
-	f.delivered = false
-	f.walk, f.Cursor, f.From, f.skipped = nil, "", time.Time{}, 0
+	f.deliveredInPoll = false
+	f.walk, f.Cursor, f.From, f.duplicates = nil, "", time.Time{}, 0
 }
 
 // onRefusal reports the n-th refusal of the server to continue a search: to
 // OnRetry, and after quickRefusals also to the log.
 func (f *follower) onRefusal(ctx context.Context, n int, pause time.Duration, err error) {
-	f.retries(ctx, n, pause, err)
+	f.callOnRetry(ctx, n, pause, err)
 	if n > quickRefusals {
 		f.logger.LogAttrs(ctx, slog.LevelWarn, "a search cannot be continued", slog.String("op", opFollow),
 			slog.Int("refusals", n), slog.Any("error", err))

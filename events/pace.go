@@ -16,11 +16,11 @@ import (
 const searchGroup = "events.search"
 
 const (
-	idleShare = 0.3                     // of each rate window, for searches of logs at rest
-	settle    = 1500 * time.Millisecond // from a change to its search, which ends at the second that has passed
-	together  = 100 * time.Millisecond  // reports of one change
-	longGap   = 5 * time.Second         // for each round of a log that is woken again and again
-	soon      = 30 * time.Second
+	idleShare      = 0.3                     // of each rate window, for searches of logs at rest
+	visibleAfter   = 1500 * time.Millisecond // from a change to its search, which ends at the second that has passed
+	sameChange     = 100 * time.Millisecond  // reports of one change
+	longGap        = 5 * time.Second         // for each round of a log that is woken again and again
+	frequentRounds = 30 * time.Second
 )
 
 // idleEvery returns the time between two searches of all followers at rest
@@ -37,9 +37,9 @@ type rests struct {
 	followers atomic.Int64  // counted by searches
 	every     time.Duration // between two searches
 
-	mu   sync.Mutex
-	line []*pace   // whose rounds at rest are due, in the order of their turns
-	free time.Time // the next turn
+	mu       sync.Mutex
+	queue    []*pace   // whose rounds at rest are due, in the order of their turns
+	nextTurn time.Time // the next turn
 }
 
 // newRests returns the shared pace of all followers at rest.
@@ -48,40 +48,42 @@ func newRests() *rests { return &rests{every: idleEvery()} }
 // interval returns the time between two searches of each follower at rest.
 func (r *rests) interval() time.Duration { return time.Duration(max(1, r.followers.Load())) * r.every }
 
-// turn gives p the next turn if it is the first in the line, which it joins, and the
-// turn has come: then it returns true, and p leaves the line, whose new first is
-// notified. Otherwise it returns when to ask again.
-func (r *rests) turn(p *pace, now time.Time) (at time.Time, ok bool) {
+// tryTurn takes the next turn for p if p is first in the queue, which it joins, and the
+// time of the turn has come: then it returns true, p leaves the queue, and its new
+// first is notified. Otherwise it returns when to ask again: those before p may be
+// late.
+func (r *rests) tryTurn(p *pace, now time.Time) (at time.Time, ok bool) {
 	r.mu.Lock()
-	place := slices.Index(r.line, p)
+	place := slices.Index(r.queue, p)
 	if place < 0 {
-		place = len(r.line)
-		r.line = append(r.line, p)
+		place = len(r.queue)
+		r.queue = append(r.queue, p)
 	}
-	at = r.free.Add(time.Duration(place) * r.every)
+	at = r.nextTurn.Add(time.Duration(place) * r.every)
 	if place > 0 {
-		at = times.Later(at, now.Add(time.Second)) // those before it may be late
+		at = times.Later(at, now.Add(time.Second))
 	}
 	ok = !at.After(now)
 	if ok {
-		r.free = now.Add(time.Duration(p.searches) * r.every)
+		r.nextTurn = now.Add(time.Duration(p.searches) * r.every)
 	}
 	r.mu.Unlock()
 	if ok {
-		r.leave(p)
+		r.leaveLine(p)
 	}
 	return at, ok
 }
 
-// leave removes p from the line, and notifies the follower that is first then.
-func (r *rests) leave(p *pace) {
+// leaveLine removes p from the queue, and notifies the follower that is first then,
+// whose turn may have come nearer.
+func (r *rests) leaveLine(p *pace) {
 	r.mu.Lock()
 	var first *pace
-	place := slices.Index(r.line, p)
+	place := slices.Index(r.queue, p)
 	if place >= 0 {
-		r.line = slices.Delete(r.line, place, place+1)
-		if place == 0 && len(r.line) > 0 {
-			first = r.line[0]
+		r.queue = slices.Delete(r.queue, place, place+1)
+		if place == 0 && len(r.queue) > 0 {
+			first = r.queue[0]
 		}
 	}
 	r.mu.Unlock()
@@ -107,24 +109,24 @@ type pace struct {
 	turn     ratelimit.Turn
 	notify   func() // called when the next round may be due earlier than next has returned
 
-	mu       sync.Mutex
-	watched  bool      // by the Waker
-	woken    bool      // a change that no round has covered
-	called   bool      // the same, or the watch began
-	first    time.Time // the first of these
-	reported time.Time // the latest
-	due      time.Time // the next round
-	idle     bool      // which requires a turn of rests
-	waits    bool      // for the next round: a change makes it due earlier
+	mu              sync.Mutex
+	watched         bool      // by the Waker
+	uncoveredChange bool      // a change that no round has covered
+	uncoveredReport bool      // the same, or the watch began
+	firstReport     time.Time // the first of these
+	lastReport      time.Time // the latest
+	due             time.Time // the next round
+	needsTurn       bool      // which requires a turn of rests
+	awaitsRound     bool      // for the next round: a change makes it due earlier
 
-	began  time.Time // the last round
-	paid   time.Time // when the gaps of all rounds so far are over
-	ended  time.Time
-	found  bool // events
-	urgent bool // the round was woken, or is again
-	busy   bool // the round followed another one soon, or covers several changes
-	again  bool // the next round repeats a woken one, for events that become visible late
-	repeat bool // the round is such a one
+	lastBegan   time.Time // the last round
+	gapsUntil   time.Time // when the gaps of all rounds so far are over
+	ended       time.Time
+	foundEvents bool // events
+	wokenRound  bool // the round was woken, or is again
+	frequent    bool // the round followed another one soon, or covers several changes
+	repeatNext  bool // the next round repeats a woken one, for events that become visible late
+	isRepeat    bool // the round is such a one
 }
 
 // Call makes the calls of [Service.Search] wait for their turn among all
@@ -136,53 +138,56 @@ func (p *pace) Call(ctx context.Context, r *api.Request, out any, opts ...api.Ca
 	return p.Client.Call(ctx, r, out, opts...)
 }
 
-// changed is called by the Waker: with true if the profile has changed, with
-// false if it is not watched any more and may change without a report.
-func (p *pace) changed(watched bool) {
+// onWake is called by the Waker: with true if the profile has changed, or when the
+// watch begins; with false if it is not watched any more and may change without a
+// report.
+func (p *pace) onWake(watched bool) {
 	p.mu.Lock()
-	known := watched && p.watched
+	isChange := watched && p.watched
 	p.watched = watched
 	p.mu.Unlock()
 	if watched {
-		p.report(known)
+		p.report(isChange)
 	}
 }
 
-// report makes the next round due soon: a change was reported, or else the watch began.
+// report makes the next round due soon, because a change was reported or, with change
+// false, because the watch began. A follower that awaits its next round leaves the
+// queue of those at rest.
 func (p *pace) report(change bool) {
 	p.mu.Lock()
-	p.woken = p.woken || change
-	p.reported = time.Now()
-	if !p.called {
-		p.first = p.reported
+	p.uncoveredChange = p.uncoveredChange || change
+	p.lastReport = time.Now()
+	if !p.uncoveredReport {
+		p.firstReport = p.lastReport
 	}
-	p.called = true
-	earlier := p.waits
+	p.uncoveredReport = true
+	earlier := p.awaitsRound
 	if earlier {
-		p.hurry()
+		p.dueForReport()
 	}
 	p.mu.Unlock()
 	if earlier {
-		p.rests.leave(p)
+		p.rests.leaveLine(p)
 		p.notify()
 	}
 }
 
-// hurry makes the next round due when the reported change can be found. Later reports do
+// dueForReport makes the next round due when the reported change can be found. Later reports do
 // not delay it.
-func (p *pace) hurry() {
-	p.due, p.idle, p.waits = times.Later(p.reported.Add(settle), p.paid.Add(-p.gap)), false, false
+func (p *pace) dueForReport() {
+	p.due, p.needsTurn, p.awaitsRound = times.Later(p.lastReport.Add(visibleAfter), p.gapsUntil.Add(-p.gap)), false, false
 }
 
-// begin waits until the first search of a round may start, and records the
-// time. A change that was reported less than settle before may not be visible
-// to the searches yet: then woken stays set, and another round follows.
-func (p *pace) begin(ctx context.Context) error {
+// beginRound waits until the first search of a round may start, and records the time. A
+// change that was reported less than visibleAfter before may not be visible to the
+// searches yet: then it stays uncovered, and another round follows.
+func (p *pace) beginRound(ctx context.Context) error {
 	p.mu.Lock()
-	p.urgent = p.woken || p.again
+	p.wokenRound = p.uncoveredChange || p.repeatNext
 	p.mu.Unlock()
 	p.turn.Set(ratelimit.Rest)
-	if p.urgent {
+	if p.wokenRound {
 		p.turn.Set(ratelimit.Woken)
 	}
 	if err := p.turn.Reserve(ctx, p.group); err != nil {
@@ -190,41 +195,45 @@ func (p *pace) begin(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.waits = false
-	p.urgent, p.repeat, p.again = p.woken || p.again, p.again && !p.woken, false
+	p.awaitsRound = false
+	// A change during the wait makes this a woken round as well.
+	p.wokenRound, p.isRepeat, p.repeatNext = p.uncoveredChange || p.repeatNext, p.repeatNext && !p.uncoveredChange, false
 	now := time.Now()
-	if now.Sub(p.reported) >= settle {
-		p.woken, p.called = false, false
+	if now.Sub(p.lastReport) >= visibleAfter {
+		p.uncoveredChange, p.uncoveredReport = false, false
 	}
-	p.busy = now.Sub(p.began) < soon || p.reported.Sub(p.first) > together
-	p.first = p.reported
-	p.began, p.paid = now, times.Later(p.paid, now).Add(p.gap)
+	p.frequent = now.Sub(p.lastBegan) < frequentRounds || p.lastReport.Sub(p.firstReport) > sameChange
+	p.firstReport = p.lastReport
+	p.lastBegan, p.gapsUntil = now, times.Later(p.gapsUntil, now).Add(p.gap)
 	return nil
 }
 
 // end records the end of a round.
 func (p *pace) end(found bool) {
-	p.ended, p.found = time.Now(), found
+	p.ended, p.foundEvents = time.Now(), found
 	p.turn.Cancel(p.group) // if there was no search
 }
 
-// rest sets when the next round is due after one that has succeeded: when a change was
-// reported, or when it is time to look for events that were not. Without a known change it
-// is idle: it has a low priority, and requires a turn among all followers at rest.
-func (p *pace) rest() {
+// setNextRound sets when the next round is due after one that has succeeded: when a
+// change was reported, or when it is time to look for events that were not. Without a
+// known change it has a low priority, and needs a turn among all followers at rest.
+//
+// A woken round that has found nothing, or one of a log that changes often, is repeated
+// once, because an event may become visible after its report.
+func (p *pace) setNextRound() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.waits = true
+	p.awaitsRound = true
 	switch {
-	case p.called:
-		p.hurry()
-	case p.found && !p.watched:
-		p.due, p.idle = p.ended.Add(p.interval), false
-	case p.urgent && (!p.found || p.busy): // an event may become visible after the change
-		p.again = !p.repeat
-		p.due, p.idle = p.ended.Add(p.gap), p.repeat
+	case p.uncoveredReport:
+		p.dueForReport()
+	case p.foundEvents && !p.watched:
+		p.due, p.needsTurn = p.ended.Add(p.interval), false
+	case p.wokenRound && (!p.foundEvents || p.frequent):
+		p.repeatNext = !p.isRepeat
+		p.due, p.needsTurn = p.ended.Add(p.gap), p.isRepeat
 	default:
-		p.due, p.idle = p.ended.Add(max(p.interval, p.rests.interval())), true
+		p.due, p.needsTurn = p.ended.Add(max(p.interval, p.rests.interval())), true
 	}
 }
 
@@ -233,24 +242,25 @@ func (p *pace) rest() {
 func (p *pace) delay(pause time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.due, p.idle, p.waits = time.Now().Add(pause), false, false
+	p.due, p.needsTurn, p.awaitsRound = time.Now().Add(pause), false, false
 }
 
-// next returns when the next round may begin, or when to ask again. A round that may begin
-// has taken its turn.
-func (p *pace) next(now time.Time) time.Time {
+// nextRound returns when the next round may begin, or when to ask again. A round
+// without a reported change needs a turn among all followers at rest; if it is returned
+// as due, it has taken that turn.
+func (p *pace) nextRound(now time.Time) time.Time {
 	p.mu.Lock()
-	at, idle := p.due, p.idle
+	at, idle := p.due, p.needsTurn
 	p.mu.Unlock()
 	if at.After(now) || !idle {
 		return at
 	}
-	at, ok := p.rests.turn(p, now)
+	at, ok := p.rests.tryTurn(p, now)
 	if !ok {
 		return at
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.due, p.idle = times.Earlier(p.due, now), false
+	p.due, p.needsTurn = times.Earlier(p.due, now), false
 	return p.due
 }

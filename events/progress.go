@@ -35,8 +35,8 @@ type progress struct {
 	Complete time.Time `json:"complete,omitzero"` // Recent is complete from this time on
 	Recent   []byte    `json:"recent,omitempty"`  // delivered events, for the checkpoint
 
-	created  map[uint64]int64 // delivered events by the hash of their id: creation in Unix seconds
-	lookback time.Duration    // how far a poll may go back, and so events are remembered
+	deliveredAt map[uint64]int64 // delivered events by the hash of their id: creation in Unix seconds
+	lookback    time.Duration    // how far a poll may go back, and so events are remembered
 }
 
 const (
@@ -44,8 +44,8 @@ const (
 	maxRecent       = 50_000 // events in a checkpoint, which is then 0.6 MB
 )
 
-// fingerprint returns a hash of the filters of a query, without its start and its
-// page size.
+// fingerprint returns a hash of the filters of a query, by which a checkpoint of
+// another query is recognized. The start and the page size do not count.
 func (q Query) fingerprint() string {
 	q.CreatedMin, q.Limit = time.Time{}, 0
 	values, err := q.values(opFollow)
@@ -56,15 +56,15 @@ func (q Query) fingerprint() string {
 	return hex.EncodeToString(sum[:12])
 }
 
-// load reads the checkpoint and restores the progress in it, or begins anew if
-// there is none.
+// load reads the checkpoint and restores the progress in it, or begins anew if there is
+// none. The default name of the checkpoint is derived from the query.
 func (f *follower) load(ctx context.Context) error {
 	query := f.query.fingerprint()
 	if f.o.Name == "" {
 		f.o.Name = string(f.query.Profile.Kind) + "-" + string(f.query.Profile.ID) + "-" + query
 	}
 	f.progress = progress{
-		Version: progressVersion, Query: query, Start: f.query.CreatedMin.UTC(), created: map[uint64]int64{},
+		Version: progressVersion, Query: query, Start: f.query.CreatedMin.UTC(), deliveredAt: map[uint64]int64{},
 	}
 	if f.o.Store != nil {
 		c, err := f.o.Store.Load(ctx, f.o.Name)
@@ -99,24 +99,24 @@ func (f *follower) restore(data []byte, query string) error {
 		p.Query, p.Cursor, p.From = query, "", time.Time{}
 		p.Complete = times.Later(p.Complete, p.Searched) // older events of this query may be undelivered
 		if !p.Searched.IsZero() {
-			p.miss(GapReasonQuery, p.Start, p.Searched)
+			p.addGap(GapReasonQuery, p.Start, p.Searched)
 		}
 	}
 	var err error
-	p.created, err = unpack(p.Recent)
+	p.deliveredAt, err = decodeRecent(p.Recent)
 	f.progress = p
 	return err
 }
 
 // save saves a checkpoint, if there is anything new since the last one. After a failed
-// save, saveAgain finds out whether it has succeeded after all.
+// save, saveAgain finds out whether it was stored nevertheless.
 func (f *follower) save(ctx context.Context) error {
-	if f.unsaved+f.skipped == 0 {
+	if f.unsaved+f.duplicates == 0 {
 		return nil
 	}
 	f.evict()
 	if f.o.Store == nil {
-		f.unsaved, f.skipped = 0, 0
+		f.unsaved, f.duplicates = 0, 0
 		return nil
 	}
 	if f.walk != nil {
@@ -133,12 +133,14 @@ func (f *follower) save(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("saving the checkpoint: %w", err)
 	}
-	f.revision, f.unsaved, f.skipped, f.saved = revision, 0, 0, time.Now()
+	f.revision, f.unsaved, f.duplicates, f.lastSave = revision, 0, 0, time.Now()
 	return nil
 }
 
-// saveAgain loads the checkpoint after a failed save. That save, or an earlier one
-// whose write now conflicts, may have succeeded although its response was lost.
+// saveAgain loads the checkpoint after a save that failed with failure. That save, or
+// an earlier one with which it conflicts, may have been stored although its response
+// was lost: then the checkpoint has our Writer. It returns the revision that is stored,
+// or saves once more on top of it.
 func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (uint64, error) {
 	held, err := f.o.Store.Load(ctx, f.o.Name)
 	if err != nil { // failure may be a conflict with our own write
@@ -165,40 +167,41 @@ func (p *progress) pollStart(back, overlap time.Duration) time.Time {
 	return times.Later(times.Earlier(from, p.Searched.Add(-overlap)), p.Start)
 }
 
-// has reports whether the event is among the remembered delivered ones.
-func (p *progress) has(id api.OpaqueID) bool {
-	_, ok := p.created[hash(id)]
+// isDelivered reports whether the event is among the remembered delivered ones.
+func (p *progress) isDelivered(id api.OpaqueID) bool {
+	_, ok := p.deliveredAt[hash(id)]
 	return ok && id != ""
 }
 
-// record remembers a delivered event. It was late if the last poll should have
-// found it.
-func (f *follower) record(e *Event) {
-	at, doubtful := f.creation(e)
+// remember remembers a delivered event, by which its duplicates are recognized. An
+// event that the last poll should have found, because it was created before the
+// overlap, adds a gap: others like it may be missing.
+func (f *follower) remember(e *Event) {
+	at, doubtful := f.creationWithinPoll(e)
 	if doubtful {
-		f.miss(GapReasonClock, e.Created.UTC(), e.Created.UTC())
+		f.addGap(GapReasonClock, e.Created.UTC(), e.Created.UTC())
 	} else {
 		if !f.Searched.IsZero() && at.Before(f.Searched.Add(-f.o.Overlap)) {
-			f.miss(GapReasonLate, at, at)
+			f.addGap(GapReasonLate, at, at)
 		}
 		f.Newest = times.Later(f.Newest, at)
 	}
-	if e.ID != "" && f.inWindow(at.Unix()) {
-		f.created[hash(e.ID)] = at.Unix()
+	if e.ID != "" && f.mayRecur(at.Unix()) {
+		f.deliveredAt[hash(e.ID)] = at.Unix()
 	}
 }
 
-// renew keeps a duplicate from being evicted while searches return it: its creation
+// rememberAgain keeps a duplicate from being evicted while searches return it: its creation
 // time may be wrong.
-func (f *follower) renew(e *Event) {
-	at, _ := f.creation(e)
-	f.created[hash(e.ID)] = max(f.created[hash(e.ID)], at.Unix())
+func (f *follower) rememberAgain(e *Event) {
+	at, _ := f.creationWithinPoll(e)
+	f.deliveredAt[hash(e.ID)] = max(f.deliveredAt[hash(e.ID)], at.Unix())
 }
 
-// creation returns the time of creation of an event, but not later than the end
-// of the searched range, which also replaces a missing time. It reports a time
-// as doubtful that is outside of the range by more than clockSkew.
-func (f *follower) creation(e *Event) (at time.Time, doubtful bool) {
+// creationWithinPoll returns the time of creation of an event, but not later than the
+// end of the searched range, which also replaces a missing time. It reports a time as
+// doubtful that is outside of the range by more than clockSkew.
+func (f *follower) creationWithinPoll(e *Event) (at time.Time, doubtful bool) {
 	created, end := e.Created.UTC(), f.walk.state.Max
 	switch {
 	case created.IsZero():
@@ -211,9 +214,9 @@ func (f *follower) creation(e *Event) (at time.Time, doubtful bool) {
 	return created, false
 }
 
-// miss adds a gap: events created from one time to another may have been
-// missed. It extends an earlier gap with the same reason.
-func (p *progress) miss(reason GapReason, from, to time.Time) {
+// addGap adds a gap: events created from one time to another may have been missed. It
+// extends an earlier gap with the same reason that is not yet reported.
+func (p *progress) addGap(reason GapReason, from, to time.Time) {
 	i := slices.IndexFunc(p.Gaps, func(g Gap) bool { return g.Reason == reason })
 	if i < 0 {
 		p.Gaps = append(p.Gaps, Gap{Reason: reason, From: from, To: to})
@@ -223,20 +226,20 @@ func (p *progress) miss(reason GapReason, from, to time.Time) {
 	g.From, g.To = times.Earlier(g.From, from), times.Later(g.To, to)
 }
 
-// checkClock moves the end of the last poll back if it is in the future, as
-// after a wrong clock of the server: to the newest remembered event, or to the
-// start.
-func (f *follower) checkClock(ctx context.Context) error {
+// moveBackFromFuture moves the end of the last poll back if it is in the future, as
+// after a wrong clock of the server: to the newest remembered event, or to the start.
+// It asks for the server's time only if the local clock says so.
+func (f *follower) moveBackFromFuture(ctx context.Context) error {
 	future := func(now time.Time) bool { return times.Later(f.Searched, f.Newest).After(now.Add(clockSkew)) }
 	if !future(time.Now()) {
 		return nil
 	}
-	now, err := f.s.now(ctx, api.Resolve(f.opts))
+	now, err := f.s.serverNow(ctx, api.Resolve(f.opts))
 	if err != nil || !future(now) {
 		return err
 	}
 	f.Newest = time.Time{}
-	for _, created := range f.created {
+	for _, created := range f.deliveredAt {
 		if at := time.Unix(created, 0).UTC(); !at.After(now) {
 			f.Newest = times.Later(f.Newest, at)
 		}
@@ -249,10 +252,10 @@ func (f *follower) checkClock(ctx context.Context) error {
 	return nil
 }
 
-// inWindow reports whether an event created at that Unix time may be found
-// again, so that its hash must be remembered: in the current poll, or in the
-// next one, which goes back from the end of the current one.
-func (f *follower) inWindow(created int64) bool {
+// mayRecur reports whether an event created at that Unix time may be found again, so
+// that its hash must be remembered: in the current poll, or in the next one, which goes
+// back from the end of the current one.
+func (f *follower) mayRecur(created int64) bool {
 	if f.walk != nil && created >= f.walk.state.Max.Add(-f.lookback).Unix() {
 		return true
 	}
@@ -262,16 +265,16 @@ func (f *follower) inWindow(created int64) bool {
 
 // evict forgets the events that no poll can find again.
 func (f *follower) evict() {
-	maps.DeleteFunc(f.created, func(_ uint64, created int64) bool { return !f.inWindow(created) })
+	maps.DeleteFunc(f.deliveredAt, func(_ uint64, created int64) bool { return !f.mayRecur(created) })
 	f.Complete = times.Later(f.Complete, f.Searched.Add(-f.lookback))
 }
 
 // snapshot returns a copy of p for a checkpoint. It lists the newest maxRecent
-// delivered events.
+// delivered events; Complete says from when on the list is complete.
 func (p *progress) snapshot() progress {
 	c := *p
-	all := make([]recent, 0, len(p.created))
-	for id, created := range p.created {
+	all := make([]recent, 0, len(p.deliveredAt))
+	for id, created := range p.deliveredAt {
 		all = append(all, recent{id, created})
 	}
 	slices.SortFunc(all, func(a, b recent) int { return cmp.Or(cmp.Compare(a.created, b.created), cmp.Compare(a.id, b.id)) })
@@ -279,7 +282,7 @@ func (p *progress) snapshot() progress {
 		all = all[drop:]
 		c.Complete = times.Later(c.Complete, time.Unix(all[0].created+1, 0).UTC()) // older events of its second may be missing
 	}
-	c.Recent = pack(all)
+	c.Recent = encodeRecent(all)
 	return c
 }
 
@@ -289,9 +292,9 @@ type recent struct {
 	created int64
 }
 
-// pack encodes events in the order of their creation: for each the seconds
-// since the one before, and the hash.
-func pack(all []recent) []byte {
+// encodeRecent encodes events in the order of their creation: for each the seconds
+// since the previous one as a varint, and the hash in 8 bytes.
+func encodeRecent(all []recent) []byte {
 	b := make([]byte, 0, 10*len(all))
 	last := int64(0)
 	for _, r := range all {
@@ -302,9 +305,9 @@ func pack(all []recent) []byte {
 	return b
 }
 
-// unpack decodes pairs of a time and a hash, where each time is stored as the
-// difference from the one before. It returns the times by hash.
-func unpack(b []byte) (map[uint64]int64, error) {
+// decodeRecent decodes what encodeRecent encodes. It returns the creation times of
+// events, in Unix seconds, by hash.
+func decodeRecent(b []byte) (map[uint64]int64, error) {
 	all := make(map[uint64]int64, len(b)/9)
 	for last := int64(0); len(b) > 0; {
 		since, n := binary.Varint(b)

@@ -174,10 +174,11 @@ func (q Query) checkChildren(args input.Args) error {
 // offset, without pagination.
 var errIgnoredOffset = fmt.Errorf("%w: it ignores the offset and sends no pagination", api.ErrNoProgress)
 
-// repeated is called for a page with the same events as the page before. It
-// returns [page.ErrEnd] if that means the end: without pagination, a server
-// that ignores the offset has sent all its events, unless the page is full.
-func (q Query) repeated(p *Page) error {
+// onRepeatedPage is called for a page with the same events as the previous one. It
+// returns [page.ErrEnd] if that means the end: a server that ignores the offset has
+// sent all its events, unless the page is full. With pagination nil is returned, and
+// the page counts as repeated.
+func (q Query) onRepeatedPage(p *Page) error {
 	switch {
 	case p.Pagination != nil:
 		return nil
@@ -193,9 +194,9 @@ var errNoPage = errors.New("fastio: events.Search: the response has no events")
 // starts with it: it is not text.
 const offsetPrefix = "\x00"
 
-// from returns the query for the page at a position that after has returned; ""
-// is the first page.
-func (q Query) from(position string) Query {
+// atPosition returns the query for the page at a position that positionAfter has
+// returned; "" is the first page.
+func (q Query) atPosition(position string) Query {
 	if offset, ok := strings.CutPrefix(position, offsetPrefix); ok {
 		q.Offset, _ = strconv.Atoi(offset)
 		q.Cursor = ""
@@ -205,12 +206,12 @@ func (q Query) from(position string) Query {
 	return q
 }
 
-// after returns the position behind p, "" if p is the last page.
+// positionAfter returns the position of the page after p, "" if p is the last page.
 //
-// A search pages by cursor if the server sends one. With a parent event, and on
-// older servers, it pages by offset, which includes the events that the caller may
-// not see.
-func (q Query) after(p *Page) (string, error) {
+// A search pages by cursor if the server sends one. With a parent event, and on older
+// servers, it pages by offset, which includes the events that the caller may not see,
+// so that the step is the page size and not the number of events.
+func (q Query) positionAfter(p *Page) (string, error) {
 	step := max(q.Limit, len(p.Events))
 	switch {
 	case p.Pagination == nil && (p.Events == nil || q.Cursor != ""):

@@ -36,20 +36,22 @@ func (r *rest) slice() (low, high int64) {
 }
 
 // shrink makes the current slice of time smaller, at most half as large, and reports
-// whether it could. The pass lasts from one time, which may be zero, to another.
+// whether it could: a slice of one second cannot be smaller. The pass lasts from one
+// time, which may be zero, to another.
 //
 // The first slices are half as wide as the time that the refused pages have covered, s,
-// and begin on their side: then most of the events that are found again are still
-// remembered as duplicates. It does not change what is searched.
+// and begin on the side where these began: then most of the events that are found again
+// are still remembered as duplicates. That only saves deliveries; what is searched is
+// the same.
 func (r *rest) shrink(s seen, from, to time.Time) bool {
 	if r.High == 0 {
 		r.Low, r.High = max(unix(from), 0), unix(to)
 	}
 	first := r.Width == 0
-	if first && s.least > r.Low && s.least < r.High {
+	if first && s.oldest > r.Low && s.oldest < r.High {
 		r.Up = s.last > s.first
 		if r.Up && r.Low == 0 { // the log begins at an unknown time: what is older than s comes last
-			r.Older, r.Low = s.least-1, s.least
+			r.Older, r.Low = s.oldest-1, s.oldest
 		}
 	}
 	low, high := r.slice()
@@ -60,17 +62,17 @@ func (r *rest) shrink(s seen, from, to time.Time) bool {
 	r.Width, r.Fit = half, s.count
 	switch {
 	case first && r.Up:
-		r.Width = min(max((s.most-low)/2, 1), half)
-	case first && s.least > 0:
-		r.Width = min(max((high-s.least)/2, 1), half)
+		r.Width = min(max((s.newest-low)/2, 1), half)
+	case first && s.oldest > 0:
+		r.Width = min(max((high-s.oldest)/2, 1), half)
 	}
 	return true
 }
 
-// next moves on from a slice of time that has ended after count events, and
-// reports whether there is another slice. If there were few events for the size
-// of the slice, the following ones are twice as wide.
-func (r *rest) next(count int) bool {
+// nextSlice moves on from a slice of time that has ended after count events, and
+// reports whether there is another slice. If the slice had at most a quarter of the
+// events that fit, the following ones are twice as wide.
+func (r *rest) nextSlice(count int) bool {
 	if r.Width == 0 { // the slice was all that is left of this part
 		older := r.Older
 		*r = rest{High: older, Fit: r.Fit}
@@ -93,9 +95,10 @@ func (r *rest) next(count int) bool {
 
 var errRest = errors.New("invalid rest of a pass")
 
-// check returns an error for values that no pass can have saved: the rest was read from
-// a checkpoint.
-func (r *rest) check() error {
+// checkDecoded returns an error for values that no pass can have saved: the checkpoint
+// was changed. Times must be in order and before the year 36000, so that no sum
+// overflows.
+func (r *rest) checkDecoded() error {
 	const latest = 1 << 40
 	low, high := r.slice()
 	badSlice := low < 0 || high < low || high > latest
@@ -109,18 +112,18 @@ func (r *rest) check() error {
 
 // seen is what the pages of a slice have shown. Times are Unix seconds.
 type seen struct {
-	pages, count             int
-	first, last, least, most int64 // creation of events
+	pages, count                int
+	first, last, oldest, newest int64 // creation of events
 }
 
-// add counts an event and notes its time.
+// add counts an event and notes its time of creation.
 func (s *seen) add(e *Event) {
 	at := unix(e.Created.Time)
 	s.count++
 	if s.count == 1 {
-		s.first, s.least, s.most = at, at, at
+		s.first, s.oldest, s.newest = at, at, at
 	}
-	s.last, s.least, s.most = at, min(s.least, at), max(s.most, at)
+	s.last, s.oldest, s.newest = at, min(s.oldest, at), max(s.newest, at)
 }
 
 // unix returns t in Unix seconds, 0 for the zero time.
@@ -153,7 +156,7 @@ func (h hashes) MarshalText() ([]byte, error) {
 	return base64.RawStdEncoding.AppendEncode(nil, b), nil
 }
 
-// UnmarshalText decodes what MarshalText encodes.
+// UnmarshalText decodes what MarshalText encodes: hashes of 8 bytes each, in base64.
 func (h *hashes) UnmarshalText(text []byte) error {
 	b, err := base64.RawStdEncoding.AppendDecode(nil, text)
 	if err != nil || len(b)%8 != 0 {

@@ -20,13 +20,13 @@ import (
 // Step must be called when it is due, and by one goroutine at a time; Wake is safe for
 // concurrent use.
 type Stepper struct {
-	waker    api.Waker // nil without one, and if the options do not admit it
-	o        FollowOptions
-	opts     []api.CallOption
-	all      []*follower // one for each value of the set
-	pace     *pace
-	loaded   bool
-	failures int // in a row
+	waker     api.Waker // nil without one, and if the options do not admit it
+	o         FollowOptions
+	opts      []api.CallOption
+	followers []*follower // one for each value of the set
+	pace      *pace
+	loaded    bool
+	failures  int // in a row
 }
 
 // Stepper returns a Stepper that delivers what [Service.Follow] does with the same
@@ -52,24 +52,25 @@ func (s *Service) Stepper(
 		query: q, handle: handle, o: *o, opts: opts,
 	}
 	var err error
-	step.all, err = f.split()
+	step.followers, err = f.perValue()
 	if err != nil {
 		return nil, err
 	}
-	step.pace.searches = len(step.all)
+	step.pace.searches = len(step.followers)
 	if !o.PollOnly && o.Until.IsZero() {
 		step.waker = s.o.Waker
 	}
 	return step, nil
 }
 
-// Step searches the log if a search is due, and delivers its events. It returns when to call
-// it again; a zero time means that Until is reached. Before that time, and after Notify was
-// called, it costs nothing. It blocks while a search waits for the rate limits and while the
-// handler runs.
+// Step searches the log if a search is due, and delivers its events. It returns when to
+// call it again; a zero time means that Until is reached. Before that time, and after
+// Notify was called, it costs nothing. It blocks while a search waits for the rate
+// limits and while the handler runs.
 //
-// A temporary failure is reported to OnRetry, and the returned time is that of the next try.
-// The errors are those that end Follow, and that of ctx: after it, Step may be called again.
+// A temporary failure is reported to OnRetry, and the returned time is that of the next
+// try. The errors are those that end Follow, and that of ctx: after it, Step may be
+// called again.
 func (s *Stepper) Step(ctx context.Context) (next time.Time, err error) {
 	if err = s.load(ctx); err == nil {
 		next, err = s.step(ctx)
@@ -94,7 +95,7 @@ func (s *Stepper) Wake() { s.pace.report(true) }
 // returns at once.
 func (s *Stepper) Watch(ctx context.Context) {
 	if s.waker != nil {
-		wait.Watch(ctx, s.waker, s.all[0].query.Profile, s.pace.changed, call.Final, s.opts)
+		wait.Watch(ctx, s.waker, s.followers[0].query.Profile, s.pace.onWake, call.Final, s.opts)
 	}
 }
 
@@ -104,30 +105,31 @@ func (s *Stepper) Close(ctx context.Context) error {
 	if !s.loaded {
 		return nil
 	}
-	s.pace.rests.leave(s.pace)
-	s.pace.rests.followers.Add(-int64(len(s.all)))
+	s.pace.rests.leaveLine(s.pace)
+	s.pace.rests.followers.Add(-int64(len(s.followers)))
 	s.loaded = false
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
 	var err error
-	for _, one := range s.all {
+	for _, one := range s.followers {
 		err = errors.Join(err, one.save(ctx))
 	}
 	return err
 }
 
-// load reads the checkpoints before the first step.
+// load reads the checkpoints before the first step, and counts the followers among
+// those that share the searches at rest.
 func (s *Stepper) load(ctx context.Context) error {
 	if s.loaded {
 		return nil
 	}
-	for _, one := range s.all {
+	for _, one := range s.followers {
 		if err := one.load(ctx); err != nil {
 			return err
 		}
 	}
 	s.loaded = true
-	s.pace.rests.followers.Add(int64(len(s.all)))
+	s.pace.rests.followers.Add(int64(len(s.followers)))
 	return nil
 }
 
@@ -141,7 +143,7 @@ func (s *Stepper) run(ctx context.Context) error {
 		}
 	})
 	if s.waker != nil {
-		defer wait.Wake(ctx, s.waker, s.all[0].query.Profile, s.pace.changed, call.Final, s.opts)()
+		defer wait.Wake(ctx, s.waker, s.followers[0].query.Profile, s.pace.onWake, call.Final, s.opts)()
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -160,15 +162,16 @@ func (s *Stepper) run(ctx context.Context) error {
 	}
 }
 
-// step does a round if one is due. It returns when the next one is, or a zero time if the
-// events created before Until are delivered.
+// step does a round if one is due. It returns when the next one is, or a zero time if
+// the events created before Until are delivered. After a temporary failure the next
+// round follows a pause.
 func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
 	now := time.Now()
-	if at := s.pace.next(now); at.After(now) {
+	if at := s.pace.nextRound(now); at.After(now) {
 		return at, ctx.Err()
 	}
 	done := false
-	if err = s.pace.begin(ctx); err == nil {
+	if err = s.pace.beginRound(ctx); err == nil {
 		var found bool
 		done, found, err = s.pollAll(ctx)
 		s.pace.end(found)
@@ -186,29 +189,30 @@ func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
 		return time.Time{}, ctx.Err()
 	case err == nil:
 		s.failures = 0
-		s.pace.rest()
+		s.pace.setNextRound()
 	default:
 		s.failures++
 		pause := wait.For(s.failures, wait.RetryAfterOf(err))
-		s.all[0].retries(ctx, s.failures, pause, err)
+		s.followers[0].callOnRetry(ctx, s.failures, pause, err)
 		s.pace.delay(pause)
 	}
-	return s.pace.next(now), nil // which has passed: an idle round takes no turn yet
+	return s.pace.nextRound(now), nil // a time that has passed: the round takes no turn yet
 }
 
-// pollAll polls the log for each follower in turn, until one fails for good. It
-// reports whether all are done, and whether one has found events.
+// pollAll polls the log for each follower in turn, until one fails for good. It reports
+// whether all have reached Until, and whether one has found events. A temporary failure
+// of one does not keep the others from polling; the last one is returned.
 func (s *Stepper) pollAll(ctx context.Context) (done, found bool, failure error) {
 	done = true
-	for _, one := range s.all {
+	for _, one := range s.followers {
 		if err := one.poll(ctx); err != nil {
 			failure = err
 		}
 		if failure != nil && (final(failure) || ctx.Err() != nil) {
 			break
 		}
-		done, found = done && one.done, found || one.found
-		one.found = false
+		done, found = done && one.reachedUntil, found || one.foundInRound
+		one.foundInRound = false
 	}
 	return done, found, failure
 }

@@ -34,15 +34,15 @@ type Walk struct {
 	opts  []api.CallOption
 	err   error // invalid query or cursor; returned by Events
 
-	delivered ids                                                              // the last ones that this Walk delivered, to deduplicate after a refused cursor
-	ended     ids                                                              // the last ones in state.Last
-	keepLast  bool                                                             // whether state.Last is maintained
-	unseen    hashes                                                           // delivered before the Walk resumed or restarted, not found again since
-	requested string                                                           // position of the last requested page
-	seen      seen                                                             // what the pages of the current slice have shown
-	refusals  int                                                              // refused cursors since a slice has ended
-	stuck     int                                                              // those of them that a smaller slice could not follow
-	onRefusal func(ctx context.Context, n int, pause time.Duration, err error) // may be nil
+	delivered     ids                                                              // the last ones that this Walk delivered, to deduplicate after a refused cursor
+	lastSet       ids                                                              // the last ones in state.Last
+	keepLast      bool                                                             // whether state.Last is maintained
+	notFoundAgain hashes                                                           // delivered before the Walk resumed or restarted, not found again since
+	requested     string                                                           // position of the last requested page
+	seen          seen                                                             // what the pages of the current slice have shown
+	refusals      int                                                              // refused cursors since a slice has ended
+	unshrinkable  int                                                              // those of them that a smaller slice could not follow
+	onRefusal     func(ctx context.Context, n int, pause time.Duration, err error) // may be nil
 
 	mu    sync.Mutex
 	state cursorState
@@ -67,9 +67,9 @@ type cursorState struct {
 	Last hashes    `json:"last,omitempty"`
 }
 
-// tail is the greatest delay with which an event may become visible and still be
+// resumeOverlap is the greatest delay with which an event may become visible and still be
 // found by a pass that continues a finished one.
-const tail = 2 * time.Minute
+const resumeOverlap = 2 * time.Minute
 
 const (
 	opWalk       = "events.Walk"
@@ -107,16 +107,16 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 		s: s, query: q, opts: append(slices.Clip(opts), api.WithMaxWait(api.NoLimit)),
 		keepLast: true,
 	}
-	w.state, w.err = q.resume(cursor)
+	w.state, w.err = q.decodeCursor(cursor)
 	w.delivered = newIDs(slices.Concat(w.state.Tail, w.state.Passed))
-	w.ended = newIDs(w.state.Last)
+	w.lastSet = newIDs(w.state.Last)
 	return w
 }
 
-// resume returns the state that the cursor of a walk holds. If that walk had
-// ended, the new one starts shortly before its end, because events may have
-// become visible late.
-func (q Query) resume(cursor string) (cursorState, error) {
+// decodeCursor returns the state that the cursor of a walk holds, a fresh one for "".
+// If that walk had ended, the new one starts resumeOverlap before its end, because
+// events may have become visible late.
+func (q Query) decodeCursor(cursor string) (cursorState, error) {
 	refuse := func(rule string) error { return &api.InputError{Op: opWalk, Field: "cursor", Rule: rule} }
 	if q.Cursor != "" {
 		args := input.Fields[Query](opWalk)
@@ -131,19 +131,19 @@ func (q Query) resume(cursor string) (cursorState, error) {
 	if cursor == "" {
 		return fresh, nil
 	}
-	var m cursorState
+	var saved cursorState
 	b, err := base64.RawURLEncoding.DecodeString(cursor)
-	if err != nil || jsonv2.Unmarshal(b, &m) != nil || m.Version != stateVersion || m.Rest.check() != nil {
+	if err != nil || jsonv2.Unmarshal(b, &saved) != nil || saved.Version != stateVersion || saved.Rest.checkDecoded() != nil {
 		return cursorState{}, refuse("must come from Walk.Cursor")
 	}
-	if m.Query != fresh.Query {
+	if saved.Query != fresh.Query {
 		return cursorState{}, refuse("must come from a walk of the same query")
 	}
-	if m.Done && !m.Max.IsZero() {
-		fresh.From, fresh.Tail = m.Max.Add(-tail), m.Last
+	if saved.Done && !saved.Max.IsZero() {
+		fresh.From, fresh.Tail = saved.Max.Add(-resumeOverlap), saved.Last
 		return fresh, nil
 	}
-	return m, nil
+	return saved, nil
 }
 
 // Cursor returns the position of the Walk. Pass it to [Service.Walk] with the same
@@ -171,12 +171,12 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 			return
 		}
 		for !w.state.Done {
-			err := w.pass(ctx, yield)
+			err := w.deliverSlice(ctx, yield)
 			if errors.Is(err, errStopped) {
 				return
 			}
-			if w.refused(err) {
-				err = w.retreat(ctx, err)
+			if w.cursorRefused(err) {
+				err = w.continueSmaller(ctx, err)
 			}
 			if err != nil {
 				yield(nil, call.Failed(opWalk, err))
@@ -188,65 +188,66 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 
 var errStopped = errors.New("the loop was stopped")
 
-// pass delivers events from the current position to the end of the current
-// slice of time.
-func (w *Walk) pass(ctx context.Context, yield func(*Event, error) bool) error {
-	if err := w.begin(ctx); err != nil {
+// deliverSlice delivers events from the current position to the end of the current
+// slice of time. It returns errStopped if the loop over them was left. The next page is
+// fetched while the events of a page are handled.
+func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool) error {
+	if err := w.setEnd(ctx); err != nil {
 		return err
 	}
-	w.requested, w.unseen, w.seen = w.state.At, slices.Clone(w.state.Passed), seen{}
-	begun, next := false, ""
-	for at, err := range w.pages().Read(ctx, w.opts) {
+	w.requested, w.notFoundAgain, w.seen = w.state.At, slices.Clone(w.state.Passed), seen{}
+	delivered, next := false, ""
+	for pg, err := range w.pages().Read(ctx, w.opts) {
 		if err != nil {
 			return err
 		}
-		for _, e := range at.Page.Events {
+		for _, e := range pg.Page.Events {
 			w.seen.add(e)
-			fresh := w.dedupe(e.ID)
+			fresh := w.markDelivered(e.ID)
 			w.recordLast(e)
 			if !fresh {
 				continue
 			}
-			if begun {
-				at.Prefetch()
+			if delivered {
+				pg.Prefetch()
 			}
-			begun = true
+			delivered = true
 			if !yield(e, nil) {
 				return errStopped
 			}
 		}
 		w.seen.pages++
-		next = at.Page.next
+		next = pg.Page.next
 		w.advance(next)
 	}
-	if next != "" { // the page there was the same
+	if next != "" { // the last page repeated the one before: the end
 		w.advance(noPage)
 	}
 	return nil
 }
 
-// begin sets the end of the pass to the present time of the server, so that all
+// setEnd sets the end of the pass, once, to the present time of the server, so that all
 // pages are cut from the same set of events.
-func (w *Walk) begin(ctx context.Context) error {
+func (w *Walk) setEnd(ctx context.Context) error {
 	if !w.query.CreatedMax.IsZero() || w.query.ParentEventID != "" || !w.state.Max.IsZero() {
 		return nil
 	}
-	now, err := w.s.now(ctx, api.Resolve(w.opts))
+	now, err := w.s.serverNow(ctx, api.Resolve(w.opts))
 	if err != nil {
 		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state.Max = times.Later(now.Truncate(time.Second), w.query.CreatedMin)
-	if from := w.state.From; !from.IsZero() { // the clock may be behind that of the pass before
-		w.state.Max = times.Later(w.state.Max, from.Add(tail))
+	if from := w.state.From; !from.IsZero() { // this clock may be behind the one that ended the pass before
+		w.state.Max = times.Later(w.state.Max, from.Add(resumeOverlap))
 	}
 	return nil
 }
 
-// bounded returns the query for the current slice of time. Slices overlap by a
+// sliceQuery returns the query for the current slice of time. Slices overlap by a
 // second, because it is not published whether a search includes its bounds.
-func (w *Walk) bounded() Query {
+func (w *Walk) sliceQuery() Query {
 	q := w.query
 	if !w.state.Max.IsZero() {
 		q.CreatedMax = w.state.Max
@@ -267,39 +268,39 @@ type fetched struct {
 	next string
 }
 
-// pages returns the pages of the walk from its saved position. A page whose
-// list of events is missing is requested once more.
+// pages returns the pages of the walk from its saved position. A page without a list of
+// events is requested once more: also an empty page has one.
 func (w *Walk) pages() page.List[fetched, *Event] {
-	q := w.bounded()
+	q := w.sliceQuery()
 	fetch := func(ctx context.Context, position string, opts []api.CallOption) (fetched, string, error) {
-		at := q.from(position)
+		pageQuery := q.atPosition(position)
 		answer := api.Resolve(opts).Response
 		if answer == nil {
 			answer = new(api.Response)
 			opts = append(slices.Clip(opts), api.WithResponse(answer))
 		}
-		p, err := w.s.lenient(ctx, at, opts)
-		if err == nil && p.Events == nil { // an empty page has a list as well
-			p, err = w.s.lenient(ctx, at, opts)
+		p, err := w.s.searchPatiently(ctx, pageQuery, opts)
+		if err == nil && p.Events == nil {
+			p, err = w.s.searchPatiently(ctx, pageQuery, opts)
 		}
 		w.s.clock.Observe(answer.Header)
 		if err != nil {
 			return fetched{}, "", err
 		}
-		next, err := at.after(p)
+		next, err := pageQuery.positionAfter(p)
 		return fetched{p, next}, next, err
 	}
 	rows := func(p fetched) []*Event { return p.Events }
-	repeated := func(p fetched) error { return q.repeated(p.Page) }
+	repeated := func(p fetched) error { return q.onRepeatedPage(p.Page) }
 	return page.List[fetched, *Event]{
 		Op: opWalk, Start: w.state.At, Fetch: fetch, Rows: rows, Empty: page.ManyEmpty, Repeated: repeated,
 	}
 }
 
-// lenient calls Search, again while it fails because a rate window is full. The
-// transport waits for the window, and returns the error only because of a limit
-// on attempts.
-func (s *Service) lenient(ctx context.Context, q Query, opts []api.CallOption) (*Page, error) {
+// searchPatiently calls Search, again while it fails because a rate window is full. The
+// transport waits for the window; it returns this error only because the caller limits
+// attempts.
+func (s *Service) searchPatiently(ctx context.Context, q Query, opts []api.CallOption) (*Page, error) {
 	for {
 		p, err := s.Search(ctx, q, opts...)
 		e, refused := errors.AsType[*api.Error](err)
@@ -310,17 +311,17 @@ func (s *Service) lenient(ctx context.Context, q Query, opts []api.CallOption) (
 	}
 }
 
-// dedupe remembers an event and reports whether it is new, so that it must be
-// delivered.
-func (w *Walk) dedupe(id api.OpaqueID) bool {
+// markDelivered remembers an event and reports whether it is new, so that it must be
+// delivered. An event without an ID is never a duplicate.
+func (w *Walk) markDelivered(id api.OpaqueID) bool {
 	if id == "" {
-		return true // an event without an ID is never a duplicate
+		return true
 	}
 	h := hash(id)
 	fresh := w.delivered.add(h)
 	if !fresh {
-		if i := slices.Index(w.unseen, h); i >= 0 { // in Passed already
-			w.unseen = slices.Delete(w.unseen, i, i+1)
+		if i := slices.Index(w.notFoundAgain, h); i >= 0 { // found again: it is in Passed already
+			w.notFoundAgain = slices.Delete(w.notFoundAgain, i, i+1)
 			return false
 		}
 	}
@@ -330,12 +331,12 @@ func (w *Walk) dedupe(id api.OpaqueID) bool {
 	return fresh
 }
 
-// recordLast remembers an event shortly before the end of the walk, which a
-// walk that continues from there finds again.
+// recordLast remembers an event that was created shortly before the end of the walk: a
+// walk that continues from there starts earlier and finds it again.
 func (w *Walk) recordLast(e *Event) {
-	tooEarly := w.state.Max.IsZero() || e.Created.Before(w.state.Max.Add(-tail))
+	tooEarly := w.state.Max.IsZero() || e.Created.Before(w.state.Max.Add(-resumeOverlap))
 	isFull := len(w.state.Last) >= remembered
-	if !w.keepLast || e.ID == "" || tooEarly || isFull || !w.ended.add(hash(e.ID)) {
+	if !w.keepLast || e.ID == "" || tooEarly || isFull || !w.lastSet.add(hash(e.ID)) {
 		return
 	}
 	w.mu.Lock()
@@ -353,22 +354,22 @@ func (w *Walk) nack(id api.OpaqueID) {
 
 const noPage = "" // in advance
 
-// advance moves the walk to the page at position next, or, if that is "", to
-// the next slice of time or to the end.
+// advance moves the walk to the page at position next, or, if that is "", to the next
+// slice of time or to the end of the pass.
 func (w *Walk) advance(next string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state.At, w.state.Passed = next, slices.Clone(w.unseen)
+	w.state.At, w.state.Passed = next, slices.Clone(w.notFoundAgain)
 	w.requested = next
 	if next == "" {
-		w.refusals, w.stuck = 0, 0
-		w.state.Done = !w.state.Rest.next(w.seen.count)
+		w.refusals, w.unshrinkable = 0, 0
+		w.state.Done = !w.state.Rest.nextSlice(w.seen.count)
 	}
 }
 
-// refused reports whether err means that the server refuses the cursor, as it
+// cursorRefused reports whether err means that the server refuses its own cursor, as it
 // may do when that is old.
-func (w *Walk) refused(err error) bool {
+func (w *Walk) cursorRefused(err error) bool {
 	_, answered := errors.AsType[*api.Error](err)
 	return answered && errors.Is(err, api.ErrInvalid) && call.Final(err) &&
 		w.requested != "" && !strings.HasPrefix(w.requested, offsetPrefix)
@@ -379,11 +380,11 @@ const (
 	maxRefusals   = 5 // of a slice of one second
 )
 
-// retreat continues the walk with a smaller slice of time after the server has
-// refused a cursor. From the third refusal in a row on it waits before. It
-// returns an [unreadableError] if the slice is a single second.
-func (w *Walk) retreat(ctx context.Context, err error) error {
-	if err := w.rewind(err); err != nil {
+// continueSmaller continues the walk with a smaller slice of time after the server has
+// refused a cursor. From the third refusal in a row on it waits first. It returns an
+// [unreadableError] if the slice is a single second.
+func (w *Walk) continueSmaller(ctx context.Context, err error) error {
+	if err := w.shrinkSlice(err); err != nil {
 		return err
 	}
 	pause := wait.For(max(w.refusals-quickRefusals, 0), 0)
@@ -393,11 +394,11 @@ func (w *Walk) retreat(ctx context.Context, err error) error {
 	return wait.Sleep(ctx, pause)
 }
 
-// rewind is called when the server refuses to read on. It makes the walk
-// continue with a smaller slice of time, or returns an error if the slice
-// cannot be smaller. A refusal at the first page of a resumed cursor says
-// nothing about the size of the slice.
-func (w *Walk) rewind(err error) error {
+// shrinkSlice is called when the server refuses to read on. It makes the walk continue
+// with a smaller slice of time. A slice of one second is tried maxRefusals times before
+// it returns an [unreadableError]. A refusal at the first page of a resumed cursor says
+// nothing about the size of the slice, which is then repeated from its start.
+func (w *Walk) shrinkSlice(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refusals++
@@ -405,16 +406,16 @@ func (w *Walk) rewind(err error) error {
 	if w.seen.pages == 0 {
 		return nil
 	}
-	q := w.bounded()
+	q := w.sliceQuery()
 	if w.state.Rest.shrink(w.seen, q.CreatedMin, q.CreatedMax) {
 		return nil
 	}
-	w.stuck++
-	if w.stuck < maxRefusals {
+	w.unshrinkable++
+	if w.unshrinkable < maxRefusals {
 		return nil
 	}
 	low, high := w.state.Rest.slice()
-	w.refusals, w.stuck = 0, 0 // a later loop tries it as often
+	w.refusals, w.unshrinkable = 0, 0 // a later loop tries it as often
 	return &unreadableError{From: time.Unix(low, 0).UTC(), To: time.Unix(high, 0).UTC(), err: err}
 }
 
@@ -439,16 +440,17 @@ const (
 	clockSkew = 5 * time.Minute  // between the servers that write events and those that answer
 )
 
-// now returns the server's time, from the Date header of a recent page or of a
-// ping.
-func (s *Service) now(ctx context.Context, o api.CallOptions) (time.Time, error) {
+// serverNow returns the server's time, from the Date header of a recent page or of a
+// ping. Two pings are needed if no Date is known yet, because a single wrong one must
+// not count.
+func (s *Service) serverNow(ctx context.Context, o api.CallOptions) (time.Time, error) {
 	age, known := s.clock.Age()
 	if !known || age >= maxAge {
 		if err := s.ping(ctx, o); err != nil {
 			return time.Time{}, err
 		}
 	}
-	if !known { // one wrong Date must not count
+	if !known {
 		if err := s.ping(ctx, o); err != nil {
 			return time.Time{}, err
 		}
@@ -456,8 +458,8 @@ func (s *Service) now(ctx context.Context, o api.CallOptions) (time.Time, error)
 	return s.clock.Earliest(), nil
 }
 
-// ping observes the Date header of a ping, also if that is refused: the time of the
-// platform must be known before the first search.
+// ping observes the Date header of a ping, also of one that is refused. Without a Date
+// it takes the local clock, since a time must be known before the first search.
 func (s *Service) ping(ctx context.Context, o api.CallOptions) error {
 	var a api.Response
 	err := call.Do(ctx, s.c, endpoint.SystemPing(), []api.CallOption{api.WithOptions(api.CallOptions{

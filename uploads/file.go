@@ -200,7 +200,7 @@ func (s *Service) Reader(
 type file struct {
 	Session
 
-	x           *Service
+	s           *Service
 	op          string
 	args        input.Args  // what the name and the size come from
 	content     io.ReaderAt // nil for a stream
@@ -221,7 +221,7 @@ type file struct {
 // upload notices changes of its size and modification time.
 func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts []api.CallOption) *file {
 	f := &file{
-		x: s, op: op, args: input.Parameters(op), content: content, opts: opts,
+		s: s, op: op, args: input.Parameters(op), content: content, opts: opts,
 		unchanged:   func() bool { return true },
 		waitForRate: func(context.Context, int) error { return nil },
 	}
@@ -270,11 +270,11 @@ func (f *file) comparesVersion() bool {
 // may be due to an earlier attempt that was successful, it reads the file to find out.
 func (f *file) replaceContent(ctx context.Context) (*storage.Node, error) {
 	r := storage.UpdateRequest{From: storage.FromUpload(f.ID), IfVersion: api.Set(f.Target.IfVersion)}
-	n, err := f.x.nodes.Update(ctx, f.Target.Profile, f.Target.File, r, f.opts...)
+	n, err := f.s.nodes.Update(ctx, f.Target.Profile, f.Target.File, r, f.opts...)
 	_, conflict := errors.AsType[*api.VersionConflictError](err)
 	unknown := err != nil && ambiguous(err)
 	if conflict || unknown {
-		now, readErr := f.x.nodes.Get(ctx, f.Target.Profile, f.Target.File, f.opts...)
+		now, readErr := f.s.nodes.Get(ctx, f.Target.Profile, f.Target.File, f.opts...)
 		if readErr == nil && f.hasContent(ctx, now) {
 			n, err = now, nil
 		} else if unknown {
@@ -323,13 +323,13 @@ func (f *file) findNode(ctx context.Context) (*storage.Node, error) {
 	n := &storage.Node{ID: cmp.Or(f.Target.Folder, api.Root)}
 	if f.Target.File != "" {
 		var err error
-		n, err = f.x.nodes.Get(ctx, f.Target.Profile, f.Target.File, f.opts...)
+		n, err = f.s.nodes.Get(ctx, f.Target.Profile, f.Target.File, f.opts...)
 		if err != nil {
 			return nil, err
 		}
 	} else {
 		for name := range strings.SplitSeq(f.Target.Path+f.Name, "/") {
-			children, err := f.x.children(ctx, f.Target.Profile, n.ID, f.opts)
+			children, err := f.s.children(ctx, f.Target.Profile, n.ID, f.opts)
 			if err != nil {
 				return nil, err
 			}
@@ -370,7 +370,7 @@ func (s *Service) children(
 // once, provided that the content can be read again. A session that cannot be continued
 // is removed.
 func (f *file) transfer(ctx context.Context, upload func(context.Context) error) error {
-	if err := call.Check(ctx, f.x.c, f.op); err != nil {
+	if err := call.Check(ctx, f.s.c, f.op); err != nil {
 		return err
 	}
 	switch {
@@ -411,7 +411,7 @@ func (f *file) discardSession(ctx context.Context) {
 		return
 	}
 	if !f.state.Status.Failed() {
-		_ = f.x.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it ends by itself
+		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it ends by itself
 	}
 	f.forgetSession(ctx)
 	f.ID = ""
@@ -444,7 +444,7 @@ func (f *file) storedNode(ctx context.Context) *storage.Node {
 	if known.ID == "" || !f.targetIsReadable() {
 		return known
 	}
-	n, err := f.x.nodes.Get(ctx, f.Target.Profile, known.ID, f.opts...)
+	n, err := f.s.nodes.Get(ctx, f.Target.Profile, known.ID, f.opts...)
 	switch {
 	case err != nil:
 		return known

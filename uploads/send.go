@@ -47,7 +47,7 @@ func (f *file) begin(ctx context.Context) error {
 	limits := &Limits{}
 	if f.Target.Profile.Kind != api.ProfileKindFileShare {
 		var err error
-		limits, err = f.x.plans.get(ctx, f.Target, f.opts)
+		limits, err = f.s.plans.get(ctx, f.Target, f.opts)
 		if err != nil {
 			return err
 		}
@@ -78,10 +78,10 @@ func (f *file) begin(ctx context.Context) error {
 func (f *file) startSession(ctx context.Context, r StartRequest) (*Upload, error) {
 	begun := time.Now()
 	for failed := 1; ; failed++ {
-		u, err := f.x.Start(ctx, r, f.opts...)
+		u, err := f.s.Start(ctx, r, f.opts...)
 		if err == nil {
 			if failed > 1 {
-				f.x.cancelLost(ctx, r, u.ID, time.Since(begun), f.opts)
+				f.s.cancelLost(ctx, r, u.ID, time.Since(begun), f.opts)
 			}
 			return u, nil
 		}
@@ -145,7 +145,7 @@ func (f *file) sendSingle(ctx context.Context, r StartRequest) error {
 	if err := f.waitForRate(ctx, len(content)); err != nil {
 		return err
 	}
-	u, err := f.x.Put(ctx, r, content, f.opts...)
+	u, err := f.s.Put(ctx, r, content, f.opts...)
 	if err != nil {
 		if ambiguous(err) {
 			return f.lookAfterLostResponse(ctx, err)
@@ -189,14 +189,14 @@ func (f *file) sendStream(ctx context.Context, content *counted, hash *Hash) err
 	if f.ID == "" {
 		return errors.New("fastio: " + f.op + ": the response has no upload")
 	}
-	err = f.x.Stream(ctx, f.ID, content, hash, f.opts...)
+	err = f.s.Stream(ctx, f.ID, content, hash, f.opts...)
 	f.mu.Lock() // the connection may still read
 	contentErr := content.err
 	f.Size = f.sentBytes
 	f.mu.Unlock()
 	switch {
 	case contentErr != nil, err != nil && !ambiguous(err):
-		_ = f.x.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it cannot be continued
+		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it cannot be continued
 		return errors.Join(contentErr, err)
 	case err != nil && ctx.Err() != nil:
 		return f.unknownResult(err)
@@ -408,7 +408,7 @@ const maxTries = 5
 // client are limited to a share of all calls.
 func (f *file) sendChunk(ctx context.Context, c Chunk, sum uint32) error {
 	for failed := 1; ; failed++ {
-		err := f.x.Chunks.send(ctx, f.ID, c, sum, f.opts)
+		err := f.s.Chunks.send(ctx, f.ID, c, sum, f.opts)
 		if err == nil || call.Final(err) || errors.Is(err, api.ErrConflict) || failed == maxTries {
 			return err
 		}
@@ -443,7 +443,7 @@ const mostCompletes = 3
 // effect. A refusal is returned only if no earlier call may have been successful.
 func (f *file) complete(ctx context.Context) error {
 	for sent := 1; ; sent++ {
-		err := f.x.Complete(ctx, f.ID, f.opts...)
+		err := f.s.Complete(ctx, f.ID, f.opts...)
 		switch {
 		case err == nil:
 			return f.awaitEnd(ctx)

@@ -181,7 +181,7 @@ func (f *file) resume(ctx context.Context, from Session) error {
 		return &lostError{err: api.ErrChanged}
 	}
 	f.Session = from
-	u, err := f.x.Get(ctx, f.ID, f.opts...)
+	u, err := f.s.Get(ctx, f.ID, f.opts...)
 	if errors.Is(err, api.ErrNotFound) {
 		return f.sessionGone(ctx, err)
 	}
@@ -283,7 +283,7 @@ func (f *file) forgetSession(ctx context.Context) {
 // claimSession reserves a session until release, so that no two uploads of this Service continue
 // it. It returns false if another one has it.
 func (f *file) claimSession(id api.OpaqueID) bool {
-	_, taken := f.x.sending.LoadOrStore(id.Plain(), nil)
+	_, taken := f.s.sending.LoadOrStore(id.Plain(), nil)
 	if !taken {
 		f.claimed = append(f.claimed, id.Plain())
 	}
@@ -293,6 +293,6 @@ func (f *file) claimSession(id api.OpaqueID) bool {
 // release lets other uploads continue the sessions that this one has claimed.
 func (f *file) release() {
 	for _, id := range f.claimed {
-		f.x.sending.Delete(id)
+		f.s.sending.Delete(id)
 	}
 }

@@ -153,7 +153,7 @@ func (f *file) hasLeftContent(ctx context.Context) (bool, error) {
 
 // readState reads the state of the upload from the platform.
 func (f *file) readState(ctx context.Context) error {
-	u, err := f.x.Get(ctx, f.ID, f.opts...)
+	u, err := f.s.Get(ctx, f.ID, f.opts...)
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (f *file) awaitEnd(ctx context.Context) error {
 		}
 	}
 	if f.state.Status != StatusComplete {
-		_ = f.x.Cancel(ctx, f.ID, f.opts...) // it has ended; another program may have removed it
+		_ = f.s.Cancel(ctx, f.ID, f.opts...) // it has ended; another program may have removed it
 	}
 	if !f.state.Status.Failed() {
 		return nil
@@ -208,7 +208,7 @@ func (f *file) awaitEnd(ctx context.Context) error {
 
 // await reads the state of the upload until it has ended.
 func (f *file) await(ctx context.Context) error {
-	return f.x.await(ctx, []api.OpaqueID{f.ID}, func() (bool, error) {
+	return f.s.await(ctx, []api.OpaqueID{f.ID}, func() (bool, error) {
 		err := f.readState(ctx)
 		return err == nil && f.hasEnded(), err
 	})

@@ -87,15 +87,15 @@ type Journal struct {
 
 	saving sync.Mutex // held while a checkpoint is saved; locked before mu
 
-	mu    sync.Mutex
-	file  file
-	index file // the hash of the ID of each event in file; 0 for an event without one
-	at    position
-	added bool                // since file and index were flushed
-	begun bool                // a checkpoint was saved
-	known map[uint64]struct{} // the events in the file, once one was followed
-	ended chan struct{}
-	err   error // why it has ended: Close, or a failed flush, after which the content of the disk is unknown
+	mu            sync.Mutex
+	file          file
+	index         file // the hash of the ID of each event in file; 0 for an event without one
+	end           position
+	unsynced      bool                // since file and index were flushed
+	hasCheckpoint bool                // a checkpoint was saved
+	known         map[uint64]struct{} // the events in the file, once one was followed
+	stopped       chan struct{}
+	err           error // why it has ended: Close, or a failed flush, after which the content of the disk is unknown
 }
 
 type file interface {
@@ -133,7 +133,7 @@ func Open(path string, o *Options) (*Journal, error) {
 	if path == "" {
 		return nil, &api.InputError{Op: "journal.Open", Field: "path", Rule: "must not be empty"}
 	}
-	j := &Journal{path: path, dir: path + progressSuffix, ended: make(chan struct{})}
+	j := &Journal{path: path, dir: path + progressSuffix, stopped: make(chan struct{})}
 	j.store = events.FileStore(j.dir)
 	if o != nil {
 		j.o = *o
@@ -158,41 +158,41 @@ func Open(path string, o *Options) (*Journal, error) {
 	return j, nil
 }
 
-// open opens the journal and its index at the position of the last checkpoint.
-// The index is created after the journal: a file without an index was not
-// written by this package.
+// open opens the journal and its index, cut to the position of the last checkpoint, and
+// writes the header of a new one. The index is created after the journal, so that a
+// file without an index was not written by this package.
 func (j *Journal) open() error {
-	at, err := j.checkpoint()
+	at, err := j.lastPosition()
 	if err != nil {
 		return err
 	}
 	_, err = os.Stat(filepath.Join(j.dir, begunName))
-	j.begun = err == nil
-	if j.begun && at == (position{}) {
+	j.hasCheckpoint = err == nil
+	if j.hasCheckpoint && at == (position{}) {
 		return fmt.Errorf("the checkpoints in %s are missing: restore them, or remove it and %s to begin again", j.dir, j.path)
 	}
 	index := filepath.Join(j.dir, indexName)
-	if err := j.check(index, at); err != nil {
+	if err := j.checkFiles(index, at); err != nil {
 		return err
 	}
-	j.at = at
-	j.file, err = create(j.path, at.Size)
+	j.end = at
+	j.file, err = openCut(j.path, at.Size)
 	if err != nil {
 		return err
 	}
-	j.index, err = create(index, at.Rows*hashSize)
+	j.index, err = openCut(index, at.Rows*hashSize)
 	if err != nil || at.Size > 0 || len(j.o.Header) == 0 {
 		return err
 	}
 	header := line(j.o.Header)
-	j.at.Size, j.added = int64(len(header)), true
+	j.end.Size, j.unsynced = int64(len(header)), true
 	_, err = j.file.WriteAt(header, 0)
 	return err
 }
 
-// check returns an error if the journal or the index cannot be those of a
-// checkpoint at position at.
-func (j *Journal) check(index string, at position) error {
+// checkFiles returns an error if the journal or its index cannot be the files of a
+// checkpoint at a position: one is shorter, or was written by another program.
+func (j *Journal) checkFiles(index string, at position) error {
 	info, err := statFile(j.path)
 	if err != nil {
 		return err
@@ -223,7 +223,7 @@ func statFile(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// size returns the size of a file, 0 for nil.
+// size returns the size of a file, 0 for nil, a file that does not exist.
 func size(info fs.FileInfo) int64 {
 	if info == nil {
 		return 0
@@ -231,8 +231,8 @@ func size(info fs.FileInfo) int64 {
 	return info.Size()
 }
 
-// endsWithRow returns an error unless a row ends at the given size of a file.
-// Otherwise the file is another one than the journal has written.
+// endsWithRow returns an error unless a row ends at the given size of a file, a byte
+// count. If none does, the journal has not written the file.
 func endsWithRow(path string, size int64) error {
 	if size == 0 {
 		return nil
@@ -257,9 +257,9 @@ func line(row []byte) []byte {
 	return append(bytes.Clone(row), '\n')
 }
 
-// create opens a file and cuts it to a size. It creates the file durably if it
-// does not exist.
-func create(path string, size int64) (file, error) {
+// openCut opens a file and cuts it to a size: what is behind that was not saved. It
+// creates the file durably if it does not exist.
+func openCut(path string, size int64) (file, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the caller chooses the file
 	if err != nil {
 		return nil, err
@@ -274,9 +274,9 @@ func create(path string, size int64) (file, error) {
 	return f, nil
 }
 
-// checkpoint returns the position of the last checkpoint in the directory,
-// whichever log it is of.
-func (j *Journal) checkpoint() (last position, err error) {
+// lastPosition returns the position in the file of the latest checkpoint in the
+// directory, whichever log it is of.
+func (j *Journal) lastPosition() (last position, err error) {
 	entries, err := os.ReadDir(j.dir)
 	if err != nil {
 		return position{}, err
@@ -291,7 +291,7 @@ func (j *Journal) checkpoint() (last position, err error) {
 		if err != nil {
 			return position{}, err
 		}
-		at, _, err := split(c.Data)
+		at, _, err := cutPosition(c.Data)
 		if err != nil {
 			return position{}, fmt.Errorf("checkpoint %q in %s: %w", name, j.dir, err)
 		}
@@ -306,10 +306,11 @@ func (j *Journal) checkpoint() (last position, err error) {
 func (j *Journal) Rows() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return int(j.at.Rows)
+	return int(j.end.Rows)
 }
 
-// Close closes the file. A Follow that is running ends with [os.ErrClosed].
+// Close closes the file, without rows that are not complete. A Follow that is running
+// ends with [os.ErrClosed].
 func (j *Journal) Close() error {
 	j.saving.Lock()
 	defer j.saving.Unlock()
@@ -317,12 +318,12 @@ func (j *Journal) Close() error {
 	defer j.mu.Unlock()
 	var err error
 	if j.file != nil {
-		err = errors.Join(j.file.Truncate(j.at.Size), j.file.Close())
+		err = errors.Join(j.file.Truncate(j.end.Size), j.file.Close())
 	}
 	if j.index != nil {
 		err = errors.Join(err, j.index.Close())
 	}
-	j.end(os.ErrClosed)
+	j.fail(os.ErrClosed)
 	return errors.Join(err, j.lock.Close())
 }
 
@@ -369,7 +370,7 @@ func (j *Journal) Follow(
 	defer cancel()
 	go func() {
 		select {
-		case <-j.ended:
+		case <-j.stopped:
 			cancel()
 		case <-ctx.Done():
 		}
@@ -378,12 +379,12 @@ func (j *Journal) Follow(
 	return cmp.Or(j.reason(), err)
 }
 
-// end makes the journal write nothing more, for a reason. The caller holds the
-// mutex.
-func (j *Journal) end(reason error) {
+// fail makes the journal write nothing more, for a reason. The first reason is kept.
+// The caller holds the mutex.
+func (j *Journal) fail(reason error) {
 	if j.err == nil {
 		j.err = reason
-		close(j.ended)
+		close(j.stopped)
 	}
 }
 
@@ -394,32 +395,33 @@ func (j *Journal) reason() error {
 	return j.err
 }
 
-// load reads the index, once: a hash of each event that the journal has, by which it
-// recognizes an event that comes again.
+// load reads the index, once: the hash of each event that the journal has, by which it
+// recognizes an event that is delivered again.
 func (j *Journal) load() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.known != nil || j.err != nil {
 		return j.err
 	}
-	b, err := io.ReadAll(io.NewSectionReader(j.index, 0, j.at.Rows*hashSize))
+	b, err := io.ReadAll(io.NewSectionReader(j.index, 0, j.end.Rows*hashSize))
 	if err != nil {
 		return err
 	}
-	if int64(len(b)) < j.at.Rows*hashSize {
+	if int64(len(b)) < j.end.Rows*hashSize {
 		return fmt.Errorf("the index in %s is damaged", j.dir)
 	}
-	j.known = make(map[uint64]struct{}, j.at.Rows)
+	j.known = make(map[uint64]struct{}, j.end.Rows)
 	for ; len(b) > 0; b = b[hashSize:] {
 		j.known[binary.LittleEndian.Uint64(b)] = struct{}{}
 	}
 	return nil
 }
 
-// add writes the row of an event and reports whether it is new.
+// add writes the row of an event, and reports whether it did: not for an event that the
+// file has, or one that Format leaves out by returning nil.
 func (j *Journal) add(e *events.Event) (bool, error) {
 	id := hash(e.ID)
-	if j.has(id) {
+	if j.isKnown(id) {
 		return false, nil
 	}
 	row := j.o.Format(e)
@@ -429,17 +431,18 @@ func (j *Journal) add(e *events.Event) (bool, error) {
 	return j.write(id, line(row))
 }
 
-// has reports whether the event of a hash is in the file.
-func (j *Journal) has(id uint64) bool {
+// isKnown reports whether the event of a hash is in the file.
+func (j *Journal) isKnown(id uint64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	_, known := j.known[id]
 	return known && id != 0
 }
 
-// write appends a row and the hash of its event, and reports whether it did:
-// not if the event has a row already. A row that could not be written as a
-// whole is removed, or else overwritten by the next one.
+// write appends a row and the hash of its event, and reports whether it did: not if the
+// event has a row already. A hash of 0, of an event without an ID, is never a
+// duplicate. A row that could not be written as a whole is removed, or else overwritten
+// by the next one.
 func (j *Journal) write(id uint64, row []byte) (bool, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -447,16 +450,16 @@ func (j *Journal) write(id uint64, row []byte) (bool, error) {
 	if j.err != nil || known && id != 0 {
 		return false, j.err
 	}
-	_, err := j.file.WriteAt(row, j.at.Size)
+	_, err := j.file.WriteAt(row, j.end.Size)
 	if err == nil {
-		_, err = j.index.WriteAt(binary.LittleEndian.AppendUint64(nil, id), j.at.Rows*hashSize)
+		_, err = j.index.WriteAt(binary.LittleEndian.AppendUint64(nil, id), j.end.Rows*hashSize)
 	}
 	if err != nil {
-		return false, errors.Join(err, j.file.Truncate(j.at.Size))
+		return false, errors.Join(err, j.file.Truncate(j.end.Size))
 	}
-	j.at.Size += int64(len(row))
-	j.at.Rows++
-	j.added = true
+	j.end.Size += int64(len(row))
+	j.end.Rows++
+	j.unsynced = true
 	j.known[id] = struct{}{}
 	return true, nil
 }
@@ -475,17 +478,19 @@ func hash(id api.OpaqueID) uint64 {
 // checkpoint counts as handled is on the disk before it.
 type store struct{ j *Journal }
 
-// Load returns the checkpoint without what Save has put before it.
+// Load returns a checkpoint of Follow, without the position in the file that Save puts
+// before its data.
 func (s store) Load(ctx context.Context, name string) (events.Checkpoint, error) {
 	c, err := s.j.store.Load(ctx, name)
 	if err != nil || c.Revision == 0 {
 		return events.Checkpoint{}, err
 	}
-	_, c.Data, err = split(c.Data)
+	_, c.Data, err = cutPosition(c.Data)
 	return c, err
 }
 
-// Save makes the rows durable, and saves their number and size before the checkpoint.
+// Save makes the rows durable, and saves the position behind them in the file before
+// the data of the checkpoint: no checkpoint covers an event whose row could be lost.
 func (s store) Save(ctx context.Context, name string, c events.Checkpoint) (uint64, error) {
 	s.j.saving.Lock()
 	defer s.j.saving.Unlock()
@@ -494,34 +499,37 @@ func (s store) Save(ctx context.Context, name string, c events.Checkpoint) (uint
 		return 0, err
 	}
 	revision, err := s.j.store.Save(ctx, name, events.Checkpoint{Revision: c.Revision, Data: at.before(c.Data)})
-	if err == nil && !s.j.begun {
-		err = s.j.markBegun()
+	if err == nil && !s.j.hasCheckpoint {
+		err = s.j.markHasCheckpoint()
 	}
 	return revision, err
 }
 
-// markBegun creates a file from which [Open] knows that there must be a checkpoint.
-func (j *Journal) markBegun() error {
+// markHasCheckpoint creates a file from which [Open] knows that there must be a
+// checkpoint, so that it does not cut the journal to nothing if the checkpoints were
+// deleted.
+func (j *Journal) markHasCheckpoint() error {
 	err := os.WriteFile(filepath.Join(j.dir, begunName), nil, 0o600)
 	if err == nil {
 		err = durable.SyncDir(j.dir)
 	}
-	j.begun = err == nil
+	j.hasCheckpoint = err == nil
 	return err
 }
 
-// flush syncs the rows written so far to the disk, and returns the position
-// behind them.
+// flush syncs the rows written so far to the disk, and returns the position behind
+// them. After a failed sync nothing can be known about the file, so that the journal
+// fails.
 func (j *Journal) flush() (position, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.added && j.err == nil {
-		j.added = false
+	if j.unsynced && j.err == nil {
+		j.unsynced = false
 		if err := errors.Join(j.file.Sync(), j.index.Sync()); err != nil {
-			j.end(err)
+			j.fail(err)
 		}
 	}
-	return j.at, j.err
+	return j.end, j.err
 }
 
 // before returns data behind a line with the position.
@@ -529,9 +537,9 @@ func (p position) before(data []byte) []byte {
 	return append(fmt.Appendf(nil, positionFormat, p.Size, p.Rows), data...)
 }
 
-// split separates the position at the start of the data of a checkpoint, as
-// [position.before] puts it, from the rest.
-func split(b []byte) (p position, data []byte, err error) {
+// cutPosition returns the position at the start of the data of a checkpoint, as
+// [position.before] puts it there, and the data of Follow behind it.
+func cutPosition(b []byte) (p position, data []byte, err error) {
 	head, data, _ := bytes.Cut(b, []byte("\n"))
 	if n, _ := fmt.Sscanf(string(head)+"\n", positionFormat, &p.Size, &p.Rows); n < 2 || p.Size < 0 || p.Rows < 0 {
 		return position{}, nil, errors.New("it is not of a journal")

@@ -46,8 +46,8 @@ func Response[T any](answer []byte) (*T, error) {
 	return &e.Data, nil
 }
 
-// Unwrap returns the JSON in an envelope and whether the envelope reports a
-// failure.
+// Unwrap returns the object in the member "response" of an envelope, else the whole
+// answer, and whether the envelope reports a failure.
 func Unwrap(answer []byte) (payload []byte, refused bool) {
 	var e struct {
 		Result   result         `json:"result"`
@@ -62,8 +62,9 @@ func Unwrap(answer []byte) (payload []byte, refused bool) {
 	return answer, e.Result == failed
 }
 
-// FailedResult returns what is wrong with a response that was refused for its envelope's
-// result.
+// FailedResult returns the text for a response that counts as failed because of the
+// member "result" of its envelope: that it is false, or what it is instead of true or
+// false.
 func FailedResult(answer []byte) string {
 	var e struct {
 		Result jsontext.Value `json:"result"`
@@ -82,8 +83,9 @@ func (e *Envelope[T]) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// UnmarshalJSONFrom decodes a response as [Envelope.Decode] does, whose report of a
-// failure it ignores. Of the options of dec it uses only [jsonv2.RejectUnknownMembers].
+// UnmarshalJSONFrom decodes a response as [Envelope.Decode] does, but ignores whether
+// it reports a failure. Of the options of dec it uses only
+// [jsonv2.RejectUnknownMembers].
 func (e *Envelope[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	b, err := dec.ReadValue()
 	if err != nil {
@@ -97,7 +99,7 @@ func (e *Envelope[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // Decode decodes a response and reports whether the envelope says that the call failed.
 // The payload is the member e.Member or, if that is "", the whole response, also a bare
 // list. Most responses have the documented types, so the first pass is strict, which is
-// fastest. Only after a mismatch there is a second one, which is lenient.
+// fastest. A second, lenient one follows only after a mismatch.
 func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, err error) {
 	if len(b) > sparse {
 		err = checkSize(b)
@@ -107,7 +109,7 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 	}
 	var out any = (*record[T])(e)
 	if e.Member == "" {
-		e.Payload, e.Response.to = &e.Data, &e.Data
+		e.Payload, e.Response.payload = &e.Data, &e.Data
 		out = &e.root
 	}
 	if jsontext.Value(b).Kind() == '[' && onlyRecords(reflect.TypeFor[T]()) {
@@ -134,9 +136,10 @@ const (
 	maxName       = 1 << 20 // bytes of the name of a member, of which a decoder makes several copies
 )
 
-// Plain decodes b into out, a value of a type of the program. It converts
-// scalars and empty lists but is otherwise strict: any other mismatch is an
-// error. It calls reset to empty out before a second decode.
+// Plain decodes b into out, a value of a type of the program. If a value has another
+// type, it decodes again, and then converts scalars and empty lists; any other mismatch
+// is the error of the first decode. Before the second one it calls reset, which must
+// empty out.
 func Plain(b []byte, out any, reset func(), more ...jsonv2.Options) error {
 	if err := checkSize(b); err != nil {
 		return err
@@ -160,7 +163,7 @@ var options = jsonopt.Lenient()
 
 // converting returns the option that only converts scalars and empty lists.
 func converting() jsonv2.Options {
-	return jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(new(converter).value))
+	return jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(new(converter).convertValue))
 }
 
 // Sizes of responses that cannot exceed the limits.
@@ -169,14 +172,15 @@ const (
 	shortNames = 8 * maxName // of a response with longer names that takes no more memory than others
 )
 
-// checkSize returns an error for a response that would take far more memory
-// than its own size: one of very many objects, lists or values, or with a very
-// long name.
+// checkSize returns an error for a response that would take far more memory than its
+// own size: one of very many objects, lists or values, or with a very long name.
+// Counting bytes gives an upper bound quickly, because strings may hold braces and
+// commas too; only a response above it is read token by token.
 func checkSize(b []byte) error {
 	if len(b) <= sparse {
 		return nil
 	}
-	containers := bytes.Count(b, []byte("{")) + bytes.Count(b, []byte("[")) // an upper bound: strings may contain braces
+	containers := bytes.Count(b, []byte("{")) + bytes.Count(b, []byte("["))
 	if containers <= maxContainers && bytes.Count(b, []byte(",")) <= maxValues && len(b) <= shortNames {
 		return nil
 	}
@@ -216,8 +220,8 @@ func Value[T any](b []byte) (*T, error) {
 	return out, nil
 }
 
-// decodeInto decodes a part of a response into out, a pointer to an empty
-// value: strictly, or if that fails leniently.
+// decodeInto decodes a part of a response into out, a pointer to an empty value:
+// strictly, or after a mismatch leniently.
 func decodeInto(b []byte, out any) error {
 	if err := checkSize(b); err != nil {
 		return err
@@ -236,7 +240,7 @@ func decodeInto(b []byte, out any) error {
 // lenient decodes b into out, which is empty.
 func lenient(b []byte, out any, opts jsonv2.Options) error {
 	c := converter{tolerant: true, scalars: converting(), frames: make([]reflect.Value, 4)}
-	return jsonv2.Unmarshal(b, out, opts, jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(c.value)))
+	return jsonv2.Unmarshal(b, out, opts, jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(c.convertValue)))
 }
 
 // record is an envelope whose payload has a name.
@@ -256,10 +260,10 @@ func (e *record[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		if nameErr != nil {
 			return nameErr
 		}
-		name = name[1 : len(name)-1]
+		name = name[1 : len(name)-1] // without quotes; no known name has an escape
 		switch {
 		case string(name) == e.Member:
-			e.Found = dec.PeekKind() != 'n'
+			e.Found = dec.PeekKind() != 'n' // null
 			if e.Found {
 				err = jsonv2.UnmarshalDecode(dec, &e.Data)
 			} else {
@@ -279,8 +283,9 @@ func (e *record[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// response decodes the member "response": an object that has the payload as a
-// member, or the payload itself if that is a list.
+// response decodes the member "response": an object that has the payload as a member,
+// or the payload itself if that is a list of records and was not found yet. Anything
+// else is skipped.
 func (e *record[T]) response(dec *jsontext.Decoder) error {
 	switch {
 	case dec.PeekKind() == '{':
@@ -304,22 +309,21 @@ func skipUnknown(dec *jsontext.Decoder) error {
 // nested decodes an object into the payload, and a list into the list of
 // records that is the payload. Any other value is skipped: the member of a live
 // frame holds a word.
-type nested[T any] struct{ to *T }
+type nested[T any] struct{ payload *T }
 
 // wrapper is implemented by a nested of any T.
 type wrapper interface{ wraps() }
 
 func (*nested[T]) wraps() {}
 
-// UnmarshalJSONFrom decodes an object into the payload, or a list into the list
-// of records that the payload has, if that is still empty. It skips any other
-// value.
+// UnmarshalJSONFrom decodes an object into the payload, or a list into the list of
+// records that the payload has, if that is still empty. It skips any other value.
 func (n *nested[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	switch dec.PeekKind() {
 	case '{':
-		return jsonv2.UnmarshalDecode(dec, n.to)
+		return jsonv2.UnmarshalDecode(dec, n.payload)
 	case '[':
-		if list := recordsOf(reflect.ValueOf(n.to).Elem()); list.IsValid() && list.Len() == 0 {
+		if list := recordsOf(reflect.ValueOf(n.payload).Elem()); list.IsValid() && list.Len() == 0 {
 			return jsonv2.UnmarshalDecode(dec, list.Addr().Interface())
 		}
 	default:
@@ -352,8 +356,8 @@ func (v *result) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// resultOf decodes the rarer forms of the member "result": words in any case,
-// and numbers, of which all but zero mean success.
+// resultOf decodes the rarer forms of the member "result": words in any case, and
+// numbers, of which all but zero mean success. Anything else counts as failed.
 func resultOf(b jsontext.Value) result {
 	switch b.Kind() {
 	case '"':

@@ -62,9 +62,9 @@ func parseJSONError(e *api.Error, body []byte) {
 	}
 }
 
-// parseFault sets the fields of e from the error in a body, in any of its
-// forms. If the body has no error object, it returns the member "response",
-// which may hold one.
+// parseFault sets the fields of e from the error in a body, in any of its forms: the
+// object of the platform, the name and description of OAuth, the older flat members. In
+// the last case the member "response", which may hold an error object, is returned.
 func parseFault(e *api.Error, body []byte) (response jsontext.Value) {
 	var a struct {
 		Error            jsontext.Value `json:"error"`
@@ -74,24 +74,24 @@ func parseFault(e *api.Error, body []byte) (response jsontext.Value) {
 		Message          jsontext.Value `json:"message"`
 		Response         jsontext.Value `json:"response"`
 	}
-	_ = Plain(body, &a, func() {}) // partial results are kept
-	flat := firstOf(word(a.ErrorMessage), word(a.Message))
+	_ = Plain(body, &a, func() {}) // what could be read is kept
+	flat := firstNonEmpty(parseWord(a.ErrorMessage), parseWord(a.Message))
 	switch a.Error.Kind() {
 	case '"':
-		e.Name, e.Text = word(a.Error), firstOf(word(a.ErrorDescription), flat)
+		e.Name, e.Text = parseWord(a.Error), firstNonEmpty(parseWord(a.ErrorDescription), flat)
 	case '{':
 		var f fault
 		_ = Plain(a.Error, &f, func() {})
-		e.Code, e.Name = number(f.Code), word(f.ErrorCode)
+		e.Code, e.Name = parseNumber(f.Code), parseWord(f.ErrorCode)
 		if e.Code == 0 {
-			e.Code = number(f.ErrorCode)
+			e.Code = parseNumber(f.ErrorCode)
 		}
-		e.Text = firstOf(word(f.Text), word(f.Message), flat)
-		e.DocumentationURL, e.Resource = word(f.DocumentationURL), word(f.Resource)
-		e.Reason = word(f.Reason)
+		e.Text = firstNonEmpty(parseWord(f.Text), parseWord(f.Message), flat)
+		e.DocumentationURL, e.Resource = parseWord(f.DocumentationURL), parseWord(f.Resource)
+		e.Reason = parseWord(f.Reason)
 		parseParams(e, f.Params)
 	default:
-		e.Code, e.Text = number(a.ErrorID), flat
+		e.Code, e.Text = parseNumber(a.ErrorID), flat
 		return a.Response
 	}
 	return nil
@@ -110,7 +110,7 @@ func parseParams(e *api.Error, params jsontext.Value) {
 			case '{':
 				_ = Plain(row, &p, func() { p = api.ParamError{} })
 			case '"':
-				p.Message = word(row)
+				p.Message = parseWord(row)
 			default:
 			}
 			if p != (api.ParamError{}) {
@@ -126,14 +126,13 @@ func parseParams(e *api.Error, params jsontext.Value) {
 		_ = Plain(params, &p, func() {})
 		e.Details = json.RawMessage(params)
 		e.Rate.RetryAfter = wait.ParseSeconds(string(p.RetryAfter))
-		e.Reason, e.Feature = firstOf(word(p.Reason), e.Reason), word(p.Feature)
+		e.Reason, e.Feature = firstNonEmpty(parseWord(p.Reason), e.Reason), parseWord(p.Feature)
 	default:
 	}
 }
 
-// number parses an integer, also from a string with blanks; 0 if it is not
-// one.
-func number(v jsontext.Value) int64 {
+// parseNumber parses an integer, quoted or not; 0 if it is not one.
+func parseNumber(v jsontext.Value) int64 {
 	n, err := strconv.ParseInt(strings.TrimSpace(strings.Trim(string(v), `"`)), 10, 64)
 	if err != nil {
 		return 0
@@ -141,8 +140,8 @@ func number(v jsontext.Value) int64 {
 	return n
 }
 
-// word parses a string; "" if it is not one.
-func word(v jsontext.Value) string {
+// parseWord returns the text of a JSON string; "" for any other value.
+func parseWord(v jsontext.Value) string {
 	if v.Kind() != '"' {
 		return ""
 	}
@@ -153,8 +152,8 @@ func word(v jsontext.Value) string {
 	return string(b)
 }
 
-// firstOf returns the first word that is not empty, "" if all are.
-func firstOf(words ...string) string {
+// firstNonEmpty returns the first text that is not empty, "" if all are.
+func firstNonEmpty(words ...string) string {
 	for _, w := range words {
 		if w != "" {
 			return w
@@ -163,28 +162,29 @@ func firstOf(words ...string) string {
 	return ""
 }
 
-// parseMarkdownError parses the bullets and the params table of an error in
-// Markdown. Params are indented or below a heading of their own.
+// parseMarkdownError parses the bullets and the params table of an error in Markdown.
+// Bullets that are indented or below a heading of their own are of the params. Sections
+// of other members of the response are skipped.
 func parseMarkdownError(e *api.Error, text string) {
 	var columns []string // of the current table
-	var params bool      // in the section of the params
-	var other bool       // in the section of another member of the response
+	var inParams bool    // in the section of the params
+	var inOther bool     // in the section of another member of the response
 	for line := range strings.Lines(text) {
-		param := params || strings.HasPrefix(line, " ")
+		isParam := inParams || strings.HasPrefix(line, " ")
 		line = strings.TrimSpace(line)
 		if !strings.HasPrefix(line, "|") {
 			columns = nil
 		}
 		switch {
 		case strings.HasPrefix(line, "# "):
-			other = line != errorHeading
-		case other:
+			inOther = line != errorHeading
+		case inOther:
 		case strings.HasPrefix(line, "##"):
-			params = true
+			inParams = true
 		case strings.HasPrefix(line, "- "), strings.HasPrefix(line, "* "):
 			name, value, _ := strings.Cut(line[2:], ":")
 			name = strings.ToLower(strings.Trim(name, " *`"))
-			setMarkdown(e, name, plainText(strings.TrimLeft(value, "* ")), param)
+			setMarkdown(e, name, cellText(strings.TrimLeft(value, "* ")), isParam)
 		case strings.HasPrefix(line, "|"):
 			cells := splitCells(line)
 			if columns == nil {
@@ -196,9 +196,10 @@ func parseMarkdownError(e *api.Error, text string) {
 	}
 }
 
-// setMarkdown sets the field of e for a bullet "name: value". If param is true,
-// the bullet belongs to the params of the error.
-func setMarkdown(e *api.Error, name, value string, param bool) {
+// setMarkdown sets the field of e for a bullet "name: value". A bullet of the params
+// (isParam) sets only fields that params have, since a param may have the name of a
+// member of the error.
+func setMarkdown(e *api.Error, name, value string, isParam bool) {
 	switch name {
 	case "reason":
 		e.Reason = value
@@ -207,12 +208,12 @@ func setMarkdown(e *api.Error, name, value string, param bool) {
 	case "retry_after_seconds":
 		e.Rate.RetryAfter = wait.ParseSeconds(value)
 	}
-	if param { // a param may have the name of a member of the error
+	if isParam {
 		return
 	}
 	switch name {
 	case "code":
-		e.Code = number(jsontext.Value(value))
+		e.Code = parseNumber(jsontext.Value(value))
 	case "error_code":
 		e.Name = value
 	case "text", "message":
@@ -224,22 +225,23 @@ func setMarkdown(e *api.Error, name, value string, param bool) {
 	}
 }
 
-// splitCells returns the cells of a row of a Markdown table. A bar, a backslash
-// and a backtick in a cell are escaped by a backslash.
+// splitCells returns the cells of a row of a Markdown table. A bar, a backslash and a
+// backtick in a cell are escaped by a backslash; control characters, which do not occur
+// in text, stand for them until the row is split.
 func splitCells(line string) []string {
-	const backslash, bar, backtick = "\x00", "\x01", "\x02" // do not occur in text
+	const backslash, bar, backtick = "\x00", "\x01", "\x02"
 	line = strings.NewReplacer(`\\`, backslash, `\|`, bar, "\\`", backtick).Replace(line)
 	line = strings.TrimSuffix(strings.TrimPrefix(line, "|"), "|")
 	cells := strings.Split(line, "|")
 	for i, c := range cells {
-		cells[i] = strings.NewReplacer(backslash, `\`, bar, "|", backtick, "`").Replace(plainText(c))
+		cells[i] = strings.NewReplacer(backslash, `\`, bar, "|", backtick, "`").Replace(cellText(c))
 	}
 	return cells
 }
 
-// plainText returns the text of a Markdown value: "" for a dash, which stands
-// for null, and the content of a value that is code as a whole.
-func plainText(s string) string {
+// cellText returns the text of a Markdown value: "" for a dash, which stands for null,
+// and the content of a value that is quoted as code as a whole.
+func cellText(s string) string {
 	s = strings.TrimSpace(s)
 	if s == "\u2014" {
 		return ""
@@ -252,10 +254,10 @@ func plainText(s string) string {
 	return strings.TrimSpace(code)
 }
 
-// markdownParam returns the param in a row of a table whose columns have the
-// given names. The line below the names has none.
+// markdownParam returns the refused parameter in a row of a table whose columns have
+// the given names, a zero one for the separator line below the names.
 func markdownParam(columns, cells []string) (p api.ParamError) {
-	if strings.Trim(strings.Join(cells, ""), "-: ") == "" { // the separator below the names
+	if strings.Trim(strings.Join(cells, ""), "-: ") == "" {
 		return p
 	}
 	for i, cell := range cells[:min(len(cells), len(columns))] {
@@ -267,7 +269,7 @@ func markdownParam(columns, cells []string) (p api.ParamError) {
 		case "message":
 			p.Message = cell
 		case "code":
-			p.Code = number(jsontext.Value(cell))
+			p.Code = parseNumber(jsontext.Value(cell))
 		case "expected_type":
 			p.ExpectedType = cell
 		case "received_alias":
@@ -277,7 +279,9 @@ func markdownParam(columns, cells []string) (p api.ParamError) {
 	return p
 }
 
-// Masked returns an error of a decoder without content of the response.
+// Masked removes the content of the response from an error of a decoder, which it
+// changes: values, and names in the pointer that are not those of a member. A truncated
+// body is io.ErrUnexpectedEOF.
 func Masked(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF

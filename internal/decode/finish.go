@@ -28,8 +28,9 @@ const (
 	KeepNulls Nulls = false
 )
 
-// Finish completes the decoded value at a pointer: see [shape.finish]. It returns an error
-// for a page of far more rows than r requests; a nil r requests any number.
+// Finish completes the decoded value at a pointer: see [shape.finish]. It returns an
+// error for a page of far more rows than r requests, or than any page has if r requests
+// no number. A nil r has no bound.
 func Finish(r *api.Request, pointer any, nulls Nulls) error {
 	v := reflect.ValueOf(pointer).Elem()
 	t := v.Type()
@@ -39,22 +40,23 @@ func Finish(r *api.Request, pointer any, nulls Nulls) error {
 		shapes.Store(t, found)
 	}
 	s, _ := found.(*shape)
-	most := s.finish(v, nulls)
-	if r == nil || most == 0 {
+	rows := s.finish(v, nulls)
+	if r == nil || rows == 0 {
 		return nil
 	}
 	bound := maxRows
-	if n := askedFor(r.Query); n > 0 {
+	if n := requestedRows(r.Query); n > 0 {
 		bound = n + spareRows
 	}
-	if most > bound {
-		return fmt.Errorf("fastio: %s: %w: a page of %d rows, at most %d are read", r.Op, api.ErrTooLarge, most, bound)
+	if rows > bound {
+		return fmt.Errorf("fastio: %s: %w: a page of %d rows, at most %d are read", r.Op, api.ErrTooLarge, rows, bound)
 	}
 	return nil
 }
 
-// askedFor returns the number of rows that a query requests, 0 if it sets none.
-func askedFor(q url.Values) int {
+// requestedRows returns the number of rows that a query requests, the largest one of
+// its limits, 0 if it sets none.
+func requestedRows(q url.Values) int {
 	most := 0
 	for name := range q {
 		if strings.HasSuffix(name, "limit") || strings.HasSuffix(name, "page_size") {
@@ -116,7 +118,7 @@ type shape struct {
 	shapes  []*shape
 	aliases []alias
 	extra   int               // the field for members without a field; 0 means none
-	fix     func(pointer any) // registered by [Fix]; nil means none
+	fixFunc func(pointer any) // registered by [Fix]; nil means none
 }
 
 // alias is a field that also takes its value from other members, listed in its
@@ -128,8 +130,9 @@ type alias struct {
 
 var shapes sync.Map //nolint:gochecknoglobals // a cache of *shape by reflect.Type
 
-// newShape returns what must be done after a value of type t is decoded, nil
-// for nothing. Building holds the shapes of the types that contain t.
+// newShape returns what must be done after a value of type t is decoded, nil for
+// nothing. Building holds the shapes of the types that contain t, so that a recursive
+// type ends.
 func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 	if s, ok := building[t]; ok {
 		return s // a recursive type
@@ -140,11 +143,11 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 	case reflect.Struct:
 		for f := range t.Fields() {
 			if f.IsExported() || f.Anonymous {
-				s.add(f, building)
+				s.addField(f, building)
 			}
 		}
-		s.fix = fixOf(t)
-		if s.fix != nil || s.fields != nil || s.aliases != nil {
+		s.fixFunc = fixOf(t)
+		if s.fixFunc != nil || s.fields != nil || s.aliases != nil {
 			return s
 		}
 	case reflect.Slice, reflect.Map:
@@ -164,9 +167,10 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 	return nil
 }
 
-// add adds a field of a struct to the shape, if it must be completed or has
-// aliases, or is the one for other members.
-func (s *shape) add(f reflect.StructField, building map[reflect.Type]*shape) {
+// addField adds a field of a struct to the shape, if its values must be completed, if
+// it has aliases, or if it is the map for unknown members. Building has the shapes that
+// are not complete yet.
+func (s *shape) addField(f reflect.StructField, building map[reflect.Type]*shape) {
 	if inner := newShape(f.Type, building); inner != nil {
 		s.fields, s.shapes = append(s.fields, f.Index[0]), append(s.shapes, inner)
 	}
@@ -205,8 +209,8 @@ func (s *shape) finish(v reflect.Value, nulls Nulls) (longest int) {
 	for i, f := range s.fields {
 		longest = max(longest, s.shapes[i].finish(v.Field(f), nulls))
 	}
-	if s.fix != nil {
-		s.fix(v.Addr().Interface())
+	if s.fixFunc != nil {
+		s.fixFunc(v.Addr().Interface())
 	}
 	if extra != nil && len(extra) == 0 {
 		v.Field(s.extra).SetZero()
@@ -241,8 +245,9 @@ func (s *shape) finishElements(v reflect.Value, nulls Nulls) (longest int) {
 	return 0
 }
 
-// takeAlias moves the first of the named members into a field that is zero. A
-// value that cannot be decoded stays in extra.
+// takeAlias moves the first of the named members that can be decoded from extra into a
+// field that is zero. The other ones, if they can be decoded, are removed from extra
+// too, since they say the same.
 func takeAlias(extra map[string]json.RawMessage, field reflect.Value, names []string) {
 	for _, name := range names {
 		raw, found := extra[name]
@@ -261,7 +266,7 @@ func takeAlias(extra map[string]json.RawMessage, field reflect.Value, names []st
 	}
 }
 
-// dropZero removes the zero elements of a list, which stand for null.
+// dropZero removes the zero elements of a list, which stand for null, and shortens it.
 func dropZero(list reflect.Value) {
 	n := 0
 	for i := range list.Len() {
@@ -293,10 +298,10 @@ type Taken struct {
 // Takes returns a member that a function takes as a V.
 func Takes[V any](name string) Taken { return Taken{name, reflect.TypeFor[V]()} }
 
-// Fix registers a function to complete each decoded T from its Extra, for what
-// no tag can describe. It must be called in the declaration of a package
-// variable, before any response is decoded. Takes are the members that the function
-// takes and that have members themselves.
+// Fix registers a function that completes each decoded T from its Extra, for what no
+// tag can describe. It must be called in the declaration of a package variable, before
+// any response is decoded. Takes are the members that the function takes from Extra and
+// that are objects themselves, for the reports of differences.
 func Fix[T any](fix func(*T), takes ...Taken) struct{} {
 	fixes.Store(reflect.TypeFor[T](), fixed{func(pointer any) {
 		if v, ok := pointer.(*T); ok {
@@ -316,8 +321,9 @@ func fixOf(t reflect.Type) func(pointer any) {
 // Members are the members of a JSON object.
 type Members map[string]json.RawMessage
 
-// Take moves the first of the named members whose value fits the type of to. A
-// number may be quoted. Other members are kept.
+// Take decodes the first of the named members whose value fits the type of to, removes
+// it from m, and reports whether there was one. A number may be quoted. Other members
+// are kept.
 func Take[T any](m Members, to *T, names ...string) bool {
 	for _, name := range names {
 		raw, ok := m[name]

@@ -33,23 +33,23 @@ type converter struct {
 
 var errUnreadable = errors.New("a value does not have the documented type")
 
-// value decodes a JSON value whose kind does not fit the type of v, by
-// conversion, such as "1" into a number. It returns errSkip if the default
-// decoding fits.
-func (c *converter) value(dec *jsontext.Decoder, v any) error {
+// convertValue decodes a JSON value whose kind does not fit the type that v points to,
+// by conversion, such as "1" into a number. It returns errSkip to leave the value to
+// the default decoding, if that fits or the value is null.
+func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 	kind := dec.PeekKind()
 	to := reflect.ValueOf(v).Elem()
 	if c.tolerant && (kind == '{' || kind == '[') {
-		c.enter(dec.StackDepth()+1, to)
+		c.setFrame(dec.StackDepth()+1, to)
 	}
-	t := traitsOf(element(to.Type()))
-	nothing := kind == 'n' || kind == jsontext.KindInvalid
-	if nothing || t.ownMethod && !c.tolerant || c.fits(to, t, kind) {
+	t := traitsOf(pointee(to.Type()))
+	isNull := kind == 'n' || kind == jsontext.KindInvalid
+	if isNull || t.ownMethod && !c.tolerant || c.fitsDefault(to, t, kind) {
 		return errSkip // use the default decoding
 	}
 	if t.kind == reflect.Map && t.ownMethod && kind == '{' { // its own method would not use c
 		if to.Type().Elem().Kind() == reflect.Bool {
-			return c.flags(dec, to)
+			return c.decodeFlags(dec, to)
 		}
 		plain := reflect.PointerTo(reflect.MapOf(to.Type().Key(), to.Type().Elem()))
 		return jsonv2.UnmarshalDecode(dec, to.Addr().Convert(plain).Interface())
@@ -72,7 +72,7 @@ func (c *converter) value(dec *jsontext.Decoder, v any) error {
 	if converted {
 		return nil
 	}
-	return c.unreadable(dec, to, raw)
+	return c.keepUnreadable(dec, to, raw)
 }
 
 // traits are what the decoder needs to know of a type.
@@ -85,7 +85,7 @@ type traits struct {
 
 var known sync.Map //nolint:gochecknoglobals // a cache of *traits by reflect.Type
 
-// traitsOf returns what decoding needs to know of a type. It is cached.
+// traitsOf returns what decoding needs to know of a type, from a cache if it can.
 func traitsOf(t reflect.Type) *traits {
 	if cached, ok := known.Load(t); ok {
 		if found, ok := cached.(*traits); ok {
@@ -100,8 +100,9 @@ func traitsOf(t reflect.Type) *traits {
 	return found
 }
 
-// fits reports whether the default decoding accepts a value of this JSON kind.
-func (c *converter) fits(to reflect.Value, t *traits, kind jsontext.Kind) bool {
+// fitsDefault reports whether the default decoding accepts a value of this JSON kind. A
+// number never fits, because it may be too large or have a fraction.
+func (c *converter) fitsDefault(to reflect.Value, t *traits, kind jsontext.Kind) bool {
 	switch t.kind {
 	case reflect.Struct:
 		return kind == '{' && !t.text || t.wraps
@@ -115,14 +116,14 @@ func (c *converter) fits(to reflect.Value, t *traits, kind jsontext.Kind) bool {
 		return (kind == 't' || kind == 'f') && !t.ownMethod
 	case reflect.Interface:
 		return true
-	default: // a number may be too large or have a fraction
+	default:
 		return false
 	}
 }
 
-// enter records the container into which values at a depth are decoded, for
-// keep and required.
-func (c *converter) enter(depth int, to reflect.Value) {
+// setFrame records the struct into which the values at a depth of the response are
+// decoded, for keepInExtra and required; none for a list or a map.
+func (c *converter) setFrame(depth int, to reflect.Value) {
 	for len(c.frames) <= depth {
 		c.frames = append(c.frames, reflect.Value{})
 	}
@@ -132,25 +133,25 @@ func (c *converter) enter(depth int, to reflect.Value) {
 	}
 }
 
-// unreadable handles a value that cannot be converted to the documented type.
-// It is an error if the value is required. Otherwise the field stays zero, and
-// the value is kept in Extra, unless it is an empty list, which says nothing,
-// or a secret, which must not be printed.
-func (c *converter) unreadable(dec *jsontext.Decoder, to reflect.Value, raw jsontext.Value) error {
-	if !c.tolerant || c.required(dec, element(to.Type())) {
+// keepUnreadable handles a value that cannot be converted to the documented type. It
+// returns an error if the value is required. Otherwise the field stays zero, and the
+// value is kept in Extra, unless it is an empty list, which says nothing, or a secret,
+// which must not be printed.
+func (c *converter) keepUnreadable(dec *jsontext.Decoder, to reflect.Value, raw jsontext.Value) error {
+	if !c.tolerant || c.required(dec, pointee(to.Type())) {
 		return errUnreadable
 	}
 	to.SetZero()
-	if isEmptyList(raw) || element(to.Type()) == reflect.TypeFor[api.Secret]() {
+	if isEmptyList(raw) || pointee(to.Type()) == reflect.TypeFor[api.Secret]() {
 		return nil
 	}
-	c.keep(dec, raw)
+	c.keepInExtra(dec, raw)
 	return nil
 }
 
-// keep stores raw in the Extra of the enclosing struct, under the name of the
-// value that was read last.
-func (c *converter) keep(dec *jsontext.Decoder, raw jsontext.Value) {
+// keepInExtra stores raw in the Extra of the enclosing struct, if it has one, under the
+// name of the member that was read last.
+func (c *converter) keepInExtra(dec *jsontext.Decoder, raw jsontext.Value) {
 	frame := c.frames[dec.StackDepth()]
 	if !frame.IsValid() {
 		return
@@ -164,9 +165,10 @@ func (c *converter) keep(dec *jsontext.Decoder, raw jsontext.Value) {
 	}
 }
 
-// flags decodes a map of booleans. Any other value is left out, because false would be
-// a statement of the server; unless it is null, it is kept in Extra.
-func (c *converter) flags(dec *jsontext.Decoder, to reflect.Value) error {
+// decodeFlags decodes a map of booleans. A value that is no boolean is left out,
+// because false would be a statement of the server; unless it is null, it is kept in
+// Extra.
+func (c *converter) decodeFlags(dec *jsontext.Decoder, to reflect.Value) error {
 	raw, err := dec.ReadValue()
 	if err != nil {
 		return err
@@ -192,14 +194,14 @@ func (c *converter) flags(dec *jsontext.Decoder, to reflect.Value) error {
 	}
 	rest, err := jsonv2.Marshal(members, jsonv2.Deterministic(true), options)
 	if err == nil {
-		c.keep(dec, rest)
+		c.keepInExtra(dec, rest)
 	}
 	return err
 }
 
 // required reports whether the value that was read last, of documented type t, is one
-// without which the response cannot be used: an ID or a cursor, or the list of records
-// itself.
+// without which the response cannot be used: an ID or a member that controls paging, or
+// the list of records itself.
 func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 	depth := dec.StackDepth()
 	if depth == 0 {
@@ -217,9 +219,9 @@ func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 	return slices.Contains([]string{"ID", "HasMore", "NextCursor", "Cursor", "NextOffset"}, field)
 }
 
-// isPayload reports whether an object or list of type t, a member of the object at a depth
-// of the response, is the payload or a list of records in it. What is in a row, or in a
-// record, which has an Extra, is neither.
+// isPayload reports whether an object or list of type t, a member of the object at a
+// depth of the response, is the payload or a list of records in it. What is in a row of
+// a list, or in a record (which has an Extra), is neither.
 func (c *converter) isPayload(dec *jsontext.Decoder, depth int, t reflect.Type) bool {
 	for i := 1; i <= depth; i++ {
 		if kind, _ := dec.StackIndex(i); kind == '[' {
@@ -233,8 +235,9 @@ func (c *converter) isPayload(dec *jsontext.Decoder, depth int, t reflect.Type) 
 	return atRoot || isRecords(t)
 }
 
-// element returns the type that a pointer type points to, and t for other types.
-func element(t reflect.Type) reflect.Type {
+// pointee returns the type that t points to, through any number of pointers, and t
+// itself for other types.
+func pointee(t reflect.Type) reflect.Type {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -255,7 +258,7 @@ func isContainer(t reflect.Type) bool {
 
 // isRecords reports whether t is a list of records.
 func isRecords(t reflect.Type) bool {
-	return t.Kind() == reflect.Slice && element(t.Elem()).Kind() == reflect.Struct && !isText(element(t.Elem()))
+	return t.Kind() == reflect.Slice && pointee(t.Elem()).Kind() == reflect.Struct && !isText(pointee(t.Elem()))
 }
 
 // inlined reports whether the members of f stand among those of its struct.
@@ -264,8 +267,8 @@ func inlined(f reflect.StructField) bool {
 	return tag == "" && f.Anonymous || strings.HasPrefix(tag, ",embed,inline")
 }
 
-// fieldOf returns the name of the field of t with the given JSON name, "" if
-// there is none.
+// fieldOf returns the Go name of the field of t with the given JSON name, also in
+// inlined structs; "" if there is none.
 func fieldOf(t reflect.Type, name string) string {
 	for f := range t.Fields() {
 		if tag, _, _ := strings.Cut(f.Tag.Get("json"), ","); tag == name {
@@ -274,7 +277,7 @@ func fieldOf(t reflect.Type, name string) string {
 	}
 	for f := range t.Fields() {
 		if inlined(f) {
-			if field := fieldOf(element(f.Type), name); field != "" {
+			if field := fieldOf(pointee(f.Type), name); field != "" {
 				return field
 			}
 		}
@@ -282,8 +285,8 @@ func fieldOf(t reflect.Type, name string) string {
 	return ""
 }
 
-// extraOf returns the map of a struct that holds members without a field, or an
-// invalid value if it has none.
+// extraOf returns the map of a struct that holds the members without a field (Extra),
+// also one of an inlined struct. It returns an invalid value if there is none.
 func extraOf(v reflect.Value) reflect.Value {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()
@@ -315,8 +318,9 @@ func isEmptyList(raw jsontext.Value) bool {
 	return raw.Kind() == '[' && len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0
 }
 
-// scalarField returns the field tagged scalar:"true", which takes a string in
-// place of the object.
+// scalarField returns the field of a struct tagged scalar:"true", which takes the value
+// if the response has a string in place of the object. Without one, its Index is that
+// of the struct itself.
 func scalarField(t reflect.Type) (reflect.StructField, bool) {
 	for f := range t.Fields() {
 		if f.Tag.Get("scalar") != "" {
@@ -326,9 +330,9 @@ func scalarField(t reflect.Type) (reflect.StructField, bool) {
 	return reflect.StructField{Index: []int{}}, false
 }
 
-// convert stores a JSON value in a Go value of another type, such as a number
-// in a string field, or an empty list in a struct. It reports whether that is
-// possible without loss.
+// convert stores a JSON value in a Go value of another type, such as a number in a
+// string field, or an empty list in a struct. It reports whether that is possible
+// without loss. An empty text is zero.
 func convert(to reflect.Value, raw jsontext.Value) bool {
 	kind := raw.Kind()
 	if kind == '{' || kind == '[' {
