@@ -76,11 +76,11 @@ func (s *Service) StartAuthorization(
 func (r AuthorizationRequest) query(op string) (url.Values, error) {
 	q := url.Values{"response_type": {"code"}, "code_challenge_method": {"S256"}}
 	args := input.Fields[AuthorizationRequest](op)
-	err := require(args, q, param{"client_id", r.ClientID}, param{"redirect_uri", r.RedirectURI})
+	err := setRequired(args, q, param{"client_id", r.ClientID}, param{"redirect_uri", r.RedirectURI})
 	if err == nil && r.PKCE.State.IsZero() {
 		err = args.Refuse("PKCE.state", "must be given", "")
 	}
-	if err := cmp.Or(err, checkChallenge(args, r.PKCE.Challenge), r.access(args, q)); err != nil {
+	if err := cmp.Or(err, checkChallenge(args, r.PKCE.Challenge), r.addAccess(args, q)); err != nil {
 		return nil, err
 	}
 	q.Set("state", r.PKCE.State.Reveal())
@@ -91,9 +91,9 @@ func (r AuthorizationRequest) query(op string) (url.Values, error) {
 	return q, nil
 }
 
-// access checks the requested scopes, access mode and resource and adds them to
-// the parameters q.
-func (r AuthorizationRequest) access(args input.Args, q url.Values) error {
+// addAccess checks the requested scopes, access mode, resource and further parameters,
+// and adds them to the parameters q.
+func (r AuthorizationRequest) addAccess(args input.Args, q url.Values) error {
 	scope, err := joinScopes(args, r.Scopes)
 	if err := cmp.Or(
 		err, checkAccessMode(args, r.AccessMode), checkResource(args, r.Resource), checkParameters(args, r.Parameters),
@@ -101,7 +101,7 @@ func (r AuthorizationRequest) access(args input.Args, q url.Values) error {
 		return err
 	}
 	maps.Copy(q, r.Parameters)
-	offer(
+	setGiven(
 		q, param{"scope", scope}, param{"access_mode", string(r.AccessMode)},
 		param{"resource", r.Resource}, param{"agent_name", strings.TrimSpace(r.AgentName)},
 	)
@@ -136,7 +136,7 @@ func (s *Service) AuthorizationInfo(
 	ctx context.Context, id string, opts ...api.CallOption,
 ) (*AuthorizationInfo, error) {
 	query, args := url.Values{}, input.Parameters("oauth.AuthorizationInfo", "auth_request_id", "id")
-	if err := require(args, query, param{"auth_request_id", id}); err != nil { // (assumed name)
+	if err := setRequired(args, query, param{"auth_request_id", id}); err != nil { // (assumed name)
 		return nil, err
 	}
 	return call.Payload[AuthorizationInfo](ctx, s.c, endpoint.OAuthAuthorizationInfo(query), opts)
@@ -172,10 +172,10 @@ func (s *Service) CompleteAuthorization(
 	if r.Deny {
 		decision = "deny"
 	}
-	form := api.Form{"decision": {decision}}                   // (assumed name)
-	err := require(args, form, param{"auth_request_id", r.ID}) // (assumed name)
+	form := api.Form{"decision": {decision}}                       // (assumed name)
+	err := setRequired(args, form, param{"auth_request_id", r.ID}) // (assumed name)
 	if !r.Deny {
-		offer(form, param{"access_mode", string(r.AccessMode)}) // (assumed name)
+		setGiven(form, param{"access_mode", string(r.AccessMode)}) // (assumed name)
 		if r.AccountSettings {
 			form["account_settings"] = []string{"1"} // (assumed name)
 		}

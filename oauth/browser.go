@@ -24,11 +24,11 @@ var ErrNoBrowser = errors.New("no browser could be started")
 
 // opener starts a browser of the system.
 type opener struct {
-	goos   string
-	getenv func(name string) string
-	look   func(name string) (path string, err error)                     // finds a program
-	start  func(ctx context.Context, goos string, command []string) error // [startBrowser]
-	entry  func(ctx context.Context) string                               // [defaultBrowser]
+	goos         string
+	getenv       func(name string) string
+	lookPath     func(name string) (path string, err error)                     // finds a program
+	start        func(ctx context.Context, goos string, command []string) error // [startBrowser]
+	desktopEntry func(ctx context.Context) string                               // [defaultBrowser]
 }
 
 func systemOpener() *opener {
@@ -41,12 +41,12 @@ func (o *opener) open(ctx context.Context, url string) error {
 	if err := checkWebAddress(url); err != nil {
 		return err
 	}
-	return o.run(ctx, url)
+	return o.openAny(ctx, url)
 }
 
-// run shows url in the first browser that starts. Unlike open it accepts any
-// URL, such as that of a file.
-func (o *opener) run(ctx context.Context, url string) error {
+// openAny shows url in the first browser that starts. Unlike open it accepts any URL,
+// such as that of a file.
+func (o *opener) openAny(ctx context.Context, url string) error {
 	for _, command := range o.commands(url) {
 		switch err := o.start(ctx, o.goos, command); {
 		case err == nil:
@@ -60,20 +60,21 @@ func (o *opener) run(ctx context.Context, url string) error {
 
 func (o *opener) possible() bool { return len(o.commands("")) > 0 }
 
-// remote reports whether the user is at another machine and would not see a browser of
-// this one: in an SSH session with no display, or with one that is forwarded. A program in
-// BROWSER may know how to reach the user.
-func (o *opener) remote() bool {
+// isRemoteSession reports whether the user is at another machine and would not see a
+// browser of this one: in an SSH session without a display, or with one that is
+// forwarded. A program in BROWSER may know how to reach the user.
+func (o *opener) isRemoteSession() bool {
 	set := func(name string) bool { return o.getenv(name) != "" }
-	local := strings.HasPrefix(o.getenv("DISPLAY"), ":") || set("WAYLAND_DISPLAY")
-	return (set("SSH_CONNECTION") || set("SSH_CLIENT") || set("SSH_TTY")) && !local && !set("BROWSER")
+	hasLocalDisplay := strings.HasPrefix(o.getenv("DISPLAY"), ":") || set("WAYLAND_DISPLAY")
+	return (set("SSH_CONNECTION") || set("SSH_CLIENT") || set("SSH_TTY")) && !hasLocalDisplay && !set("BROWSER")
 }
 
 // settleTime is how long a program may take to fail without a browser. One that
 // runs longer has started a browser.
 const settleTime = time.Second
 
-// startBrowser runs a command and returns when it has exited or after settleTime.
+// startBrowser runs a command and returns its error when it has exited, or nil after
+// settleTime: a browser that stays open has started.
 func startBrowser(ctx context.Context, goos string, command []string) error {
 	//nolint:gosec,noctx // the user configures the program; the browser must outlive ctx
 	cmd := exec.Command(command[0], command[1:]...) // its output is discarded
@@ -112,7 +113,7 @@ func (o *opener) pageDir(ctx context.Context) string {
 	if !filepath.IsAbs(snaps) || !isDir(snaps) || o.getenv("BROWSER") != "" {
 		return ""
 	}
-	name, _, isSnap := strings.Cut(o.entry(ctx), "_") // such as firefox_firefox.desktop
+	name, _, isSnap := strings.Cut(o.desktopEntry(ctx), "_") // such as firefox_firefox.desktop
 	dir := filepath.Join(snaps, name, "common")
 	if !isSnap || !filepath.IsLocal(name) || !isDir(dir) {
 		return ""
@@ -120,12 +121,13 @@ func (o *opener) pageDir(ctx context.Context) string {
 	return dir
 }
 
-// defaultBrowser returns the desktop entry of the user's browser, "" if it is unknown.
+// defaultBrowser returns the desktop entry of the user's browser, such as
+// firefox_firefox.desktop, "" if it is unknown.
 func defaultBrowser(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "xdg-settings", "get", "default-web-browser")
-	cmd.WaitDelay = hurry // for programs that it has started
+	cmd.WaitDelay = afterContext // for programs that it has started
 	name, err := cmd.Output()
 	if err != nil {
 		return ""
@@ -154,7 +156,7 @@ func (o *opener) commands(url string) [][]string {
 		}
 	}
 	return slices.DeleteFunc(all, func(command []string) bool {
-		path, err := o.look(command[0])
+		path, err := o.lookPath(command[0])
 		command[0] = path
 		return err != nil
 	})
@@ -181,8 +183,9 @@ func (o *opener) preferred(url string) [][]string {
 	return all
 }
 
-// checkWebAddress returns an error for an address that is not an http or https
-// URL. The error does not contain it.
+// checkWebAddress returns an error for an address that is not an http or https URL,
+// which a browser would not show. The error does not contain the address, because it
+// may hold a secret.
 func checkWebAddress(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" ||
@@ -207,9 +210,10 @@ type startPage struct {
 	dir   string // of the file; "" without one
 }
 
-// newStartPage returns a page that redirects the browser to the login URL, so
-// that this is not on the command line. It returns nil if the browser opens the
-// login URL directly.
+// newStartPage returns a page that redirects the browser to the login URL, so that this
+// is not on the command line, where other users could see it. It returns nil if the
+// browser opens the login URL directly. In automatic mode, a file that cannot be
+// written is left out: then the browser opens the local address of the page.
 func (s *signIn) newStartPage(ctx context.Context, r *receiver, b *opener, address string) (*startPage, error) {
 	if s.OpenMode == OpenModeDirect {
 		return nil, nil
@@ -262,9 +266,9 @@ func (p *startPage) remove() {
 	}
 }
 
-// show opens the browser. With a start page it opens the file of that, if there
-// is one, and then the local address of the page if the browser did not follow
-// the file.
+// show opens the browser at the login address, or at the start page if there is one: at
+// its file, if there is one, and if the browser does not follow that within followTime,
+// at its local address.
 func (s *signIn) show(ctx context.Context, b *opener, p *startPage, address string) error {
 	switch {
 	case p == nil:
@@ -272,7 +276,7 @@ func (s *signIn) show(ctx context.Context, b *opener, p *startPage, address stri
 	case p.dir == "":
 		return b.open(ctx, p.local)
 	}
-	err := b.run(ctx, p.url())
+	err := b.openAny(ctx, p.url())
 	if err == nil {
 		select {
 		case <-p.entry.visited:

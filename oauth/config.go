@@ -197,36 +197,37 @@ func (c *Config) signedPipeline(base transport.Base, tokens api.TokenSource) *tr
 	return transport.New(cfg)
 }
 
-// at returns a Service that sends all requests to an endpoint of a [server], on
+// serviceAt returns a Service that sends all requests to an endpoint of a [server], on
 // connections of its own, and a function that closes them. "" means the documented
 // address; one that differs only by a slash must be passed as "".
-func (c *Config) at(endpoint string) (*Service, func(), error) {
+func (c *Config) serviceAt(endpoint string) (*Service, func(), error) {
 	base, err := c.base()
 	if err != nil {
 		return nil, nil, err
 	}
-	to, u := base, &url.URL{}
+	target, u := base, &url.URL{}
 	if endpoint != "" {
 		u, err = parseAddress(base, endpoint)
 		if err != nil {
 			return nil, nil, err
 		}
-		to = transport.Base{Scheme: u.Scheme, Host: u.Host}
+		target = transport.Base{Scheme: u.Scheme, Host: u.Host}
 	}
 	fresh := *c
-	client, closeIdle := withoutIdle(c.HTTPClient)
+	client, closeIdle := onFreshConnections(c.HTTPClient)
 	fresh.HTTPClient = client
-	pipeline := fresh.pipeline(to)
+	pipeline := fresh.pipeline(target)
 	done := func() { pipeline.CloseIdleConnections(); closeIdle() }
 	if endpoint == "" {
 		return New(pipeline), done, nil
 	}
-	return New(elsewhere{pipeline, api.Path(cmp.Or(u.Path, "/")), u.Query()}), done, nil
+	return New(otherAddress{pipeline, api.Path(cmp.Or(u.Path, "/")), u.Query()}), done, nil
 }
 
-// withoutIdle returns a copy of a client that uses none of its idle connections, and a
-// function that closes those of the copy.
-func withoutIdle(client *http.Client) (*http.Client, func()) {
+// onFreshConnections returns a copy of a client that uses none of its idle connections,
+// and a function that closes those of the copy. Another transport than that of net/http
+// is asked to close each connection.
+func onFreshConnections(client *http.Client) (*http.Client, func()) {
 	if client == nil || client.Transport == nil { // it has no connections
 		return client, func() {}
 	}

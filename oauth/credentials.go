@@ -53,7 +53,7 @@ type CreateKeyRequest struct {
 func (k *Keys) Create(ctx context.Context, r CreateKeyRequest, opts ...api.CallOption) (*Key, error) {
 	const op = "oauth.Keys.Create"
 	form, args := api.Form{}, input.Fields[CreateKeyRequest](op)
-	offer(form, param{"memo", r.Memo}, param{"agent_name", r.AgentName})
+	setGiven(form, param{"memo", r.Memo}, param{"agent_name", r.AgentName})
 	var expires api.Opt[time.Time]
 	if !r.Expires.IsZero() {
 		expires = api.Set(r.Expires)

@@ -74,20 +74,20 @@ func (s *signIn) withDevice(ctx context.Context) (*Grant, error) {
 	stop(nil)
 	select {
 	case <-shown:
-	case <-time.After(hurry): // ShowDeviceCode ignores its context
+	case <-time.After(afterContext): // ShowDeviceCode ignores its context
 	}
-	token, err = s.keep(ctx, token, err)
-	return s.finish(ctx, token, err)
+	token, err = s.storeToken(ctx, token, err)
+	return s.grantOf(ctx, token, err)
 }
 
-// startDevice requests a device code, and checks what of it is shown to the
+// startDevice requests a device code, and checks the parts of it that are shown to the
 // user.
 func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) {
 	form := url.Values{"client_id": {s.clientID}}
-	if err := s.authorization().access(input.Fields[Config](s.op), form); err != nil {
+	if err := s.authorization().addAccess(input.Fields[Config](s.op), form); err != nil {
 		return nil, err
 	}
-	service, done, err := s.at(s.server.Device)
+	service, done, err := s.serviceAt(s.server.Device)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) 
 		Interval                lifetime   `json:"interval"`
 	}
 	var a *answer
-	err = s.step(ctx, "asking for a device code", func(ctx context.Context) (err error) {
+	err = s.requestWithin(ctx, "asking for a device code", func(ctx context.Context) (err error) {
 		a, err = call.Payload[answer](ctx, service.c, &api.Request{
 			Op: s.op, Method: http.MethodPost, Path: api.Path("/"), Body: api.Form(form),
 			Auth: api.AuthNone, Replay: api.ReplayOnce,
@@ -138,11 +138,11 @@ func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) 
 	return d, nil
 }
 
-// poll requests the token until the user has answered or the code has expired.
-// Each response slow_down makes the interval longer for good. After a temporary
-// failure the pause doubles, until the server answers.
+// poll requests the token until the user has answered or the code has expired. Each
+// response slow_down makes the interval longer for good. After a temporary failure the
+// pause doubles, until the server answers.
 func (s *signIn) poll(ctx context.Context, d *deviceAuthorization) (*Token, error) {
-	service, done, err := s.at(s.server.Token)
+	service, done, err := s.serviceAt(s.server.Token)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (s *signIn) poll(ctx context.Context, d *deviceAuthorization) (*Token, erro
 		var raw api.Response
 		t, err := s.pollOnce(ctx, service, d, api.WithResponse(&raw))
 		refusal, refused := errors.AsType[*Error](err)
-		_, input := errors.AsType[*api.InputError](err)
+		_, isInvalid := errors.AsType[*api.InputError](err)
 		switch {
 		case err == nil:
 			return t, nil
@@ -170,7 +170,7 @@ func (s *signIn) poll(ctx context.Context, d *deviceAuthorization) (*Token, erro
 		case refused && (refusal.Code == CodeAccessDenied || refusal.Code == CodeExpiredToken):
 			refusal.Op = s.op // as in a browser
 			return nil, refusal
-		case raw.Status == 0 && !input, raw.Status/100 == 5, raw.Status == http.StatusTooManyRequests:
+		case raw.Status == 0 && !isInvalid, raw.Status/100 == 5, raw.Status == http.StatusTooManyRequests:
 			pause = max(d.interval, min(2*pause, intervalMax), min(wait.RetryAfterOf(err), intervalMax))
 		default:
 			return nil, err
@@ -185,7 +185,7 @@ func (s *signIn) pollOnce(
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	form := api.Form{"grant_type": {deviceGrant}, "client_id": {s.clientID}, "device_code": {d.secret.Reveal()}}
-	offer(
+	setGiven(
 		form, param{"resource", s.Resource}, param{"device_name", s.DeviceName}, param{"device_type", s.DeviceType},
 	)
 	return service.token(ctx, endpoint.OAuthExchange(form), form, opts)

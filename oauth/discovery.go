@@ -27,7 +27,7 @@ type IssuerError struct {
 	Named string // the issuer that was named; "" if none was
 }
 
-// Error contains both names.
+// Error contains the name that was expected and the one that the server gives itself.
 func (e *IssuerError) Error() string {
 	const shown = 200 // characters
 	s := "fastio: oauth: the authorization server of " + strconv.Quote(e.Asked)
@@ -39,7 +39,8 @@ func (e *IssuerError) Error() string {
 
 // discover finds the authorization server of the platform and its endpoints, from its
 // metadata (RFC 8414), or those of OpenID Connect. Without metadata it uses the
-// documented paths.
+// documented paths, an empty server. It returns an [*IssuerError] if only metadata of
+// another issuer were found.
 func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *transport.Client) (server, error) {
 	issuers, err := c.issuers(ctx, base, pipeline)
 	if err != nil {
@@ -47,7 +48,7 @@ func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *tr
 	}
 	var mismatch error
 	for _, issuer := range issuers {
-		m, err := c.ask(ctx, base, pipeline, issuer)
+		m, err := c.metadataOf(ctx, base, pipeline, issuer)
 		if err != nil {
 			return server{}, err
 		}
@@ -67,9 +68,10 @@ func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *tr
 
 const resourceTime = 10 * time.Second // timeout of a document that is not required
 
-// issuers returns the issuers to ask for metadata, in order. The platform is first, also
-// if Issuer is another, because its metadata may name that issuer. Without Issuer, they
-// come from the metadata of the resource, of whose servers the first is preferred.
+// issuers returns the issuers whose metadata are tried, in order. The platform is
+// first, also if Issuer is another one, because its metadata may name that issuer.
+// Without Issuer, they come from the metadata of the resource, of whose servers the
+// first is preferred.
 func (c *Config) issuers(ctx context.Context, base transport.Base, pipeline *transport.Client) ([]string, error) {
 	origin := base.Origin()
 	if c.Issuer != "" {
@@ -96,9 +98,9 @@ func (c *Config) issuers(ctx context.Context, base transport.Base, pipeline *tra
 	return servers[:1], nil
 }
 
-// ask returns the metadata of an issuer, nil if it publishes none. It tries the
-// addresses of OAuth and of OpenID Connect, in turn.
-func (c *Config) ask(
+// metadataOf returns the metadata of an issuer, nil if it publishes none. It tries the
+// addresses of OAuth and of OpenID Connect, in this order.
+func (c *Config) metadataOf(
 	ctx context.Context, base transport.Base, pipeline *transport.Client, issuer string,
 ) (*ServerMetadata, error) {
 	u, err := parseAddress(base, issuer)
@@ -116,19 +118,19 @@ func (c *Config) ask(
 	}
 	for _, path := range paths {
 		var raw api.Response
-		m, err := New(elsewhere{pipeline, api.Path(path), nil}).ServerMetadata(ctx, api.WithResponse(&raw))
-		if !absent(err, &raw) {
+		m, err := New(otherAddress{pipeline, api.Path(path), nil}).ServerMetadata(ctx, api.WithResponse(&raw))
+		if !hasNoMetadata(err, &raw) {
 			return m, err
 		}
 	}
 	return nil, nil
 }
 
-// absent reports whether the response to a request for metadata means that
-// there are none. Servers and gateways have many responses for a path that they
-// do not know, such as 403, a redirect to a page for people, or such a page. An
-// outage is none of them.
-func absent(err error, raw *api.Response) bool {
+// hasNoMetadata reports whether the response to a request for metadata means that there
+// are none. Servers and gateways have many responses for a path that they do not know,
+// such as 403, a redirect to a page for people, or such a page. An outage does not mean
+// it.
+func hasNoMetadata(err error, raw *api.Response) bool {
 	if _, refused := errors.AsType[*api.Error](err); refused {
 		return !outage(err)
 	}
@@ -144,8 +146,8 @@ func outage(err error) bool {
 // empty path.
 func sameIssuer(a, b string) bool { return a == b || withoutSlash(a) == withoutSlash(b) }
 
-// withoutSlash returns an issuer without the slash at its end, if it has no
-// path otherwise; else as it is.
+// withoutSlash returns an issuer without the slash at its end if that is all of its
+// path; any other issuer is returned as it is.
 func withoutSlash(issuer string) string {
 	bare := strings.TrimSuffix(issuer, "/")
 	if u, err := url.Parse(bare); err != nil || u.Host == "" || u.Path != "" || u.RawQuery != "" {
@@ -155,7 +157,7 @@ func withoutSlash(issuer string) string {
 }
 
 // server returns the endpoints that the metadata name; those left out have the
-// documented paths.
+// documented paths. It refuses a server without the code challenge S256.
 func (m *ServerMetadata) server(base transport.Base) (server, error) {
 	if len(m.CodeChallengeMethods) > 0 && !slices.Contains(m.CodeChallengeMethods, "S256") {
 		return server{}, errors.New("fastio: oauth: the authorization server does not offer the code challenge S256")
@@ -195,9 +197,9 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 	return s, nil
 }
 
-// endpointURL returns the URL of an endpoint, "" if it is the documented path
-// of base. An endpoint that the server does not advertise is at that path of
-// the same server, own.
+// endpointURL returns the URL of an endpoint, "" if it is the documented path of base.
+// An endpoint that the server does not advertise is at that path of the authorization
+// server itself, own.
 func endpointURL(base, own transport.Base, advertised, path string) (string, error) {
 	advertised = cmp.Or(advertised, own.String()+path)
 	if _, err := parseAddress(base, advertised); err != nil {
@@ -224,17 +226,17 @@ func parseAddress(base transport.Base, address string) (*url.URL, error) {
 	return u, nil
 }
 
-// elsewhere sends the requests of one endpoint to another than the documented
+// otherAddress sends the requests of one endpoint to another than the documented
 // address.
-type elsewhere struct {
+type otherAddress struct {
 	api.Client
 
 	path  api.Route
 	query url.Values
 }
 
-// Call sends r to the other address.
-func (e elsewhere) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
+// Call sends r to the path and query of e, in place of its own path.
+func (e otherAddress) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	moved := *r
 	moved.Path = e.path
 	if len(e.query) > 0 {

@@ -128,7 +128,8 @@ type rawError struct {
 // word is a string; any other JSON value decodes as "".
 type word string
 
-// UnmarshalJSON decodes any value.
+// UnmarshalJSON decodes a string. Any other value becomes "", so that it does not hide
+// the rest of an error.
 func (w *word) UnmarshalJSON(b []byte) error {
 	var s string
 	if json.Unmarshal(b, &s) != nil {

@@ -48,7 +48,7 @@ func NewOpener(goos string, env map[string]string, dir string) Opener {
 // running one.
 func NewStarter(goos string, env map[string]string, start func(ctx context.Context, command []string) error) Opener {
 	o := NewOpener(goos, env, "")
-	o.look = func(name string) (string, error) { return name, nil }
+	o.lookPath = func(name string) (string, error) { return name, nil }
 	o.start = func(ctx context.Context, _ string, command []string) error { return start(ctx, command) }
 	return o
 }

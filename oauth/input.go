@@ -142,7 +142,7 @@ func parsePage(args input.Args, field, text string) (*template.Template, error) 
 	if !utf8.ValidString(text) {
 		return nil, args.Refuse(field, "must be UTF-8", "")
 	}
-	if err := checkMost(args, field, len(text), pageMax, "256 KB"); err != nil {
+	if err := checkLength(args, field, len(text), pageMax, "256 KB"); err != nil {
 		return nil, err
 	}
 	page, err := template.New(field).Parse(text)
@@ -174,9 +174,9 @@ func checkParameters(args input.Args, all url.Values) error {
 	return nil
 }
 
-// checkMost returns an error if n is above a limit. Words names the limit with
-// its unit.
-func checkMost(args input.Args, field string, n, limit int, words string) error {
+// checkLength returns an error if n is above a limit. Words is the limit with its unit,
+// such as "64 KB".
+func checkLength(args input.Args, field string, n, limit int, words string) error {
 	if n <= limit {
 		return nil
 	}
@@ -185,7 +185,7 @@ func checkMost(args input.Args, field string, n, limit int, words string) error 
 
 // checkClientName returns an error for a name of a program that is too long.
 func checkClientName(args input.Args, name string) error {
-	return checkMost(args, "client_name", len(strings.TrimSpace(name)), nameMax, "128 bytes") // unlike other names
+	return checkLength(args, "client_name", len(strings.TrimSpace(name)), nameMax, "128 bytes") // unlike other names
 }
 
 // checkDevice returns an error for a name or a type of a device that is too
@@ -195,7 +195,7 @@ func checkDevice(args input.Args, name, kind string) error {
 }
 
 func checkName(args input.Args, field, name string) error {
-	return checkMost(args, field, utf8.RuneCountInString(name), nameMax, "128 characters")
+	return checkLength(args, field, utf8.RuneCountInString(name), nameMax, "128 characters")
 }
 
 // setLabel puts a name into an update, "" to clear it.
@@ -244,8 +244,9 @@ func setCode(args input.Args, form api.Form, code api.Secret) error {
 
 type param struct{ name, value string }
 
-// require sets form fields and returns an error for one without a value.
-func require(args input.Args, form map[string][]string, params ...param) error {
+// setRequired sets form fields, up to the first one without a value, for which it
+// returns an error.
+func setRequired(args input.Args, form map[string][]string, params ...param) error {
 	for _, p := range params {
 		if p.value == "" {
 			return args.Refuse(p.name, "must be given", "")
@@ -255,8 +256,8 @@ func require(args input.Args, form map[string][]string, params ...param) error {
 	return nil
 }
 
-// offer sets the form fields that have a value.
-func offer(form map[string][]string, params ...param) {
+// setGiven sets the form fields that have a value, and leaves out the others.
+func setGiven(form map[string][]string, params ...param) {
 	for _, p := range params {
 		if p.value != "" {
 			form[p.name] = []string{p.value}

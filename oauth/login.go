@@ -155,7 +155,7 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	defer s.pipeline.CloseIdleConnections()
 	switch {
 	case ln == nil:
-	case c.OpenBrowser == nil && m.browser.remote() && s.offersCode():
+	case c.OpenBrowser == nil && m.browser.isRemoteSession() && s.offersCode():
 		_ = ln.Close()
 	default:
 		g, err := s.withBrowser(ctx, ln, m.browser)
@@ -169,19 +169,19 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	return s.withCode(ctx)
 }
 
-// listen returns the listener for the redirect, nil if the browser cannot be
-// opened on this machine and the user can sign in with another device.
+// listen returns the listener for the redirect, nil if the browser cannot be opened on
+// this machine and the user can sign in with a code instead.
 func listen(ctx context.Context, c Config, op string, m machine) (net.Listener, error) {
 	headless := c.OpenMode == OpenModeNone || c.OpenBrowser == nil && !m.browser.possible()
-	another := c.Prompt != nil || c.ShowDeviceCode != nil // device can be asked
+	offersCode := c.Prompt != nil || c.ShowDeviceCode != nil
 	switch {
-	case headless && another:
+	case headless && offersCode:
 		return nil, nil
-	case headless && c.ShowURL == nil: // before a client is registered
+	case headless && c.ShowURL == nil: // an error now, before a client is registered
 		return nil, fmt.Errorf("fastio: %s: %w: %w", op, errUnopened, ErrNoBrowser)
 	}
 	ln, err := m.listen(ctx, c.RedirectPort)
-	if err != nil && (!another || ctx.Err() != nil) {
+	if err != nil && (!offersCode || ctx.Err() != nil) {
 		return nil, call.Failed(op, err)
 	}
 	return ln, nil
@@ -198,13 +198,13 @@ func (s *signIn) offersDevices() bool { return s.ShowDeviceCode != nil && s.serv
 type signIn struct {
 	Config
 
-	op         string
-	base       transport.Base
-	pipeline   *transport.Client // to base
-	host       string            // of the redirect URI
-	server     server
-	clientID   string
-	remembered bool // the client id is from the store: the server may have deleted it
+	op              string
+	base            transport.Base
+	pipeline        *transport.Client // to base
+	host            string            // of the redirect URI
+	server          server
+	clientID        string
+	clientFromStore bool // the client id is from the store: the server may have deleted it
 }
 
 // newSignIn finds the authorization server and the client id. The redirect is to ln; if
@@ -224,25 +224,25 @@ func newSignIn(ctx context.Context, c Config, op string, ln net.Listener) (_ *si
 	if err := s.tryStore(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.step(ctx, "asking for the metadata of the authorization server", func(ctx context.Context) error {
+	if err := s.requestWithin(ctx, "asking for the metadata of the authorization server", func(ctx context.Context) error {
 		s.server, err = c.discover(ctx, base, s.pipeline)
 		return err
 	}); err != nil {
-		return nil, s.undiscovered(err)
+		return nil, s.explainDiscovery(err)
 	}
 	if ln == nil && !s.offersCode() {
 		return nil, s.fail(ErrNoDeviceFlow)
 	}
 	s.host = redirectHost(ln, s.server)
 	if s.clientID == "" {
-		return s, s.identify(ctx, "")
+		return s, s.findClientID(ctx, "")
 	}
 	return s, nil
 }
 
-// undiscovered adds to the error of a discovery what it means for the sign-in.
-// An error of another kind is returned as it is.
-func (s *signIn) undiscovered(err error) error {
+// explainDiscovery adds to the error of a discovery what it means for the sign-in: the
+// server has another name, or is not available. Other errors are returned unchanged.
+func (s *signIn) explainDiscovery(err error) error {
 	_, unnamed := errors.AsType[*IssuerError](err)
 	switch {
 	case unnamed:
@@ -253,9 +253,9 @@ func (s *signIn) undiscovered(err error) error {
 	return err
 }
 
-// step makes a request with a timeout of its own. What describes the request in
-// the error of a timeout.
-func (s *signIn) step(ctx context.Context, what string, request func(ctx context.Context) error) error {
+// requestWithin makes a request with a timeout of its own. What describes the request
+// in the error of a timeout.
+func (s *signIn) requestWithin(ctx context.Context, what string, request func(ctx context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	err := request(bounded)
@@ -271,24 +271,24 @@ func (s *signIn) step(ctx context.Context, what string, request func(ctx context
 // tryTime is how long tryStore waits for a store that another process uses.
 const tryTime = 500 * time.Millisecond
 
-// tryStore rewrites the record, or writes an empty one, so that a store that
-// cannot be written fails before the user is asked. A store that another
-// process uses counts as writable.
+// tryStore saves the record once, so that a store that cannot be written fails before
+// the user is asked. A store that is locked by another process counts as writable.
 func (s *signIn) tryStore(ctx context.Context) error {
 	if s.Store == nil {
 		return nil
 	}
 	locking, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
-	err := aside(locking, func() error { return s.rewrite(locking) })
+	err := abandonable(locking, func() error { return s.resaveRecord(locking) })
 	if locking.Err() != nil && ctx.Err() == nil {
 		return nil
 	}
 	return err
 }
 
-// rewrite saves the stored record unchanged, or an empty one if there is none.
-func (s *signIn) rewrite(ctx context.Context) error {
+// resaveRecord saves the stored record unchanged, or an empty one if there is none, to
+// find out whether it can be saved.
+func (s *signIn) resaveRecord(ctx context.Context) error {
 	locked, err := s.Store.Lock(ctx, s.account())
 	if err != nil {
 		return err
@@ -308,11 +308,11 @@ func (s *signIn) rewrite(ctx context.Context) error {
 }
 
 // graceTime is how long a store may take after the end of a context.
-const graceTime = 2 * hurry
+const graceTime = 2 * afterContext
 
-// aside calls use, which accesses the store, in a goroutine. That is abandoned
+// abandonable calls use, which accesses the store, in a goroutine. That is abandoned
 // shortly after the end of ctx: a store of another package may ignore ctx.
-func aside(ctx context.Context, use func() error) error {
+func abandonable(ctx context.Context, use func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- use() }()
 	select {
@@ -335,10 +335,10 @@ func (s *signIn) fail(err error) error { return call.Failed(s.op, err) }
 // program again and repeats the request once.
 func withClientID[T any](ctx context.Context, s *signIn, request func() (T, error)) (T, error) {
 	result, err := request()
-	if !s.remembered || !unknownClient(err) {
+	if !s.clientFromStore || !unknownClient(err) {
 		return result, err
 	}
-	if err := s.identify(ctx, s.clientID); err != nil {
+	if err := s.findClientID(ctx, s.clientID); err != nil {
 		return result, err
 	}
 	return request()
@@ -374,7 +374,7 @@ func (s *signIn) request(ctx context.Context, pkce PKCE, redirectURI string, dis
 		return r.address(s.op, s.server.Authorize)
 	}
 	var a *Authorization
-	err := s.step(ctx, "asking for the login URL", func(ctx context.Context) (err error) {
+	err := s.requestWithin(ctx, "asking for the login URL", func(ctx context.Context) (err error) {
 		a, err = New(s.pipeline).StartAuthorization(ctx, r)
 		return err
 	})
@@ -422,15 +422,15 @@ func (s *signIn) withBrowser(ctx context.Context, ln net.Listener, b *opener) (*
 	}
 	token, err := s.receive(ctx, r, b, pkce)
 	r.close(ctx, outcomeOf(err))
-	return s.finish(ctx, token, err)
+	return s.grantOf(ctx, token, err)
 }
 
 // codeIssuer is the code of an [IssuerError] on a page: the parameter of RFC 9207.
 const codeIssuer = "iss"
 
-// outcomeOf returns what the page in the browser shows about a sign-in that
-// ended with err: success, denial or failure, with the code and description of
-// an OAuth error.
+// outcomeOf returns what the page in the browser shows about a sign-in that ended with
+// err: success, denial or failure, with the code and description of an OAuth error.
+// Other errors are not shown there.
 func outcomeOf(err error) outcome {
 	if err == nil {
 		return outcome{State: stateSuccess}
@@ -449,8 +449,9 @@ func outcomeOf(err error) outcome {
 	return o
 }
 
-// receive shows the login URL, opens the browser, waits for the redirect and
-// exchanges its code for the token.
+// receive shows the login URL, opens the browser, waits for the redirect and exchanges
+// its code for the token. Without a redirect in time, the registration may be the
+// reason, and is removed.
 func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE) (*Token, error) {
 	waiting, cancel := context.WithTimeout(ctx, consentTime)
 	defer cancel()
@@ -464,7 +465,7 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 			defer close(shown)
 			s.ShowURL(waiting, address)
 		}()
-		within(waiting, consentTime, shown)
+		waitAtMost(waiting, consentTime, shown)
 	}
 	open := func() error { return s.OpenBrowser(ctx, address) } // it may block while the browser runs
 	if s.OpenMode == OpenModeNone {
@@ -479,7 +480,7 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 	}
 	opened := make(chan error, 1)
 	go func() { opened <- open() }()
-	a, err := s.await(waiting, r, opened)
+	a, err := s.awaitRedirect(waiting, r, opened)
 	switch {
 	case err != nil:
 		if waiting.Err() != nil {
@@ -497,9 +498,11 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 
 var errUnopened = errors.New("the browser could not be opened")
 
-// await waits for the genuine redirect, or until the browser could not be
-// opened or ctx is done. A redirect has precedence over the end of ctx.
-func (s *signIn) await(ctx context.Context, r *receiver, opened <-chan error) (callback, error) {
+// awaitRedirect waits for the genuine redirect, or until the browser could not be
+// opened or ctx is done. A redirect has precedence over the end of ctx. A browser that
+// could not be opened ends the wait only if the user has another way to sign in, or has
+// not seen the URL.
+func (s *signIn) awaitRedirect(ctx context.Context, r *receiver, opened <-chan error) (callback, error) {
 	for {
 		select {
 		case a := <-r.answers:
@@ -514,15 +517,15 @@ func (s *signIn) await(ctx context.Context, r *receiver, opened <-chan error) (c
 			case a := <-r.answers:
 				return a, nil
 			default:
-				return callback{}, s.unanswered(ctx, r.denial.Load())
+				return callback{}, s.noRedirect(ctx, r.denial.Load())
 			}
 		}
 	}
 }
 
-// unanswered returns the error of a sign-in that no redirect has ended. It
-// includes a denial that came without the state, if any.
-func (s *signIn) unanswered(ctx context.Context, denial *Error) error {
+// noRedirect returns the error of a sign-in that no redirect has ended. It includes a
+// denial that came without the state, if any.
+func (s *signIn) noRedirect(ctx context.Context, denial *Error) error {
 	if denial == nil {
 		return s.fail(fmt.Errorf("no response came from the browser: %w", ctx.Err()))
 	}
@@ -532,26 +535,26 @@ func (s *signIn) unanswered(ctx context.Context, denial *Error) error {
 
 // exchange exchanges the code for a token and stores it.
 func (s *signIn) exchange(ctx context.Context, pkce PKCE, code api.Secret, redirectURI string) (*Token, error) {
-	service, done, err := s.at(s.server.Token)
+	service, done, err := s.serviceAt(s.server.Token)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	var t *Token
-	err = s.step(ctx, "exchanging the code for tokens", func(ctx context.Context) (err error) {
+	err = s.requestWithin(ctx, "exchanging the code for tokens", func(ctx context.Context) (err error) {
 		t, err = service.Exchange(ctx, ExchangeRequest{
 			ClientID: s.clientID, RedirectURI: redirectURI, Code: code, CodeVerifier: pkce.Verifier,
 			Resource: s.Resource, DeviceName: s.DeviceName, DeviceType: s.DeviceType,
 		})
 		return err
 	})
-	return s.keep(ctx, t, err)
+	return s.storeToken(ctx, t, err)
 }
 
-// keep stores the token of a successful request and returns it. If err is not
-// nil, it returns that, and removes the registration if the server does not
-// know the client.
-func (s *signIn) keep(ctx context.Context, t *Token, err error) (*Token, error) {
+// storeToken stores the token of a successful request and returns it. If the request
+// has failed with err, it returns that, and removes the registration if the server does
+// not know the client.
+func (s *signIn) storeToken(ctx context.Context, t *Token, err error) (*Token, error) {
 	if err != nil {
 		s.forgetRefused(ctx, err)
 		return nil, err
@@ -561,23 +564,23 @@ func (s *signIn) keep(ctx context.Context, t *Token, err error) (*Token, error) 
 	}
 	locking, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
-	return t, aside(locking, func() error {
+	return t, abandonable(locking, func() error {
 		return s.replaceToken(locking, s.base.String(), s.server, newTokenRecord(t, s.clientID, s.Resource))
 	})
 }
 
-// finish returns the grant of a token, and err; without a token the grant is
-// nil. If err is nil, the token was stored: then it also stores whether the
-// platform confirms admin access. If that cannot be stored, the next
-// [LoginIfNeeded] reports the access as withheld.
-func (s *signIn) finish(ctx context.Context, t *Token, err error) (*Grant, error) {
+// grantOf returns the grant of a token, and err; without a token the grant is nil. If
+// err is nil, the token was stored: then it also stores whether the platform confirms
+// admin access. If that cannot be stored, the next [LoginIfNeeded] reports the access
+// as withheld.
+func (s *signIn) grantOf(ctx context.Context, t *Token, err error) (*Grant, error) {
 	if t == nil {
 		return nil, err
 	}
 	r := newTokenRecord(t, s.clientID, s.Resource)
-	r.Admin = s.AccessMode == AccessModeAdmin && s.administers(ctx, t)
+	r.Admin = s.AccessMode == AccessModeAdmin && s.hasAdminAccess(ctx, t)
 	if r.Admin && s.Store != nil && err == nil {
-		s.amend(ctx, func(stored *record) bool {
+		s.changeRecord(ctx, func(stored *record) bool {
 			same := stored.Token != nil && stored.Token.AccessToken == r.AccessToken
 			if same {
 				stored.Token.Admin = true
@@ -598,10 +601,10 @@ func (c *Config) grant(r *tokenRecord) *Grant {
 	}
 }
 
-// administers reports whether the token has admin access, as the platform says.
-// If that cannot be asked, the scopes of the token decide; a token without
-// scopes has none.
-func (s *signIn) administers(ctx context.Context, t *Token) bool {
+// hasAdminAccess reports whether the token has admin access, as the platform says. If
+// the platform cannot be asked, the scopes of the token decide; a token without scopes
+// has no admin access.
+func (s *signIn) hasAdminAccess(ctx context.Context, t *Token) bool {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	pipeline := s.signedPipeline(s.base, api.StaticToken(t.AccessToken))
@@ -624,7 +627,7 @@ func (s *signIn) withCode(ctx context.Context) (*Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	pasted, err := ask(waiting, s.Prompt, address)
+	pasted, err := askForCode(waiting, s.Prompt, address)
 	if err != nil {
 		s.forgetUnanswered(ctx)
 		return nil, s.fail(err)
@@ -635,12 +638,13 @@ func (s *signIn) withCode(ctx context.Context) (*Grant, error) {
 		return nil, err
 	}
 	token, err := s.exchange(ctx, pkce, code, redirectURI)
-	return s.finish(ctx, token, err)
+	return s.grantOf(ctx, token, err)
 }
 
-// ask calls prompt in a goroutine and returns the code. When ctx is done, the
-// goroutine is abandoned: a read from a terminal cannot be canceled.
-func ask(ctx context.Context, prompt Prompt, address string) (string, error) {
+// askForCode calls prompt in a goroutine and returns the code that the user has
+// entered. When ctx is done, the goroutine is abandoned: a read from a terminal cannot
+// be canceled.
+func askForCode(ctx context.Context, prompt Prompt, address string) (string, error) {
 	var code string
 	var err error
 	done := make(chan struct{})

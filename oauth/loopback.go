@@ -32,7 +32,7 @@ const (
 	answerTime   = 5 * time.Second        // to be answered
 	holdTime     = 3 * time.Second        // the browser waits for the outcome without a page
 	deliveryTime = 500 * time.Millisecond // to send the last page
-	hurry        = 15 * time.Millisecond  // instead, after the end of the context
+	afterContext = 15 * time.Millisecond  // instead, after the end of the context
 	lingerTime   = 900 * time.Millisecond // default of linger
 )
 
@@ -57,13 +57,13 @@ type receiver struct {
 
 	entry atomic.Pointer[entry] // nil without one
 
-	taken     atomic.Bool   // by the genuine answer
-	answers   chan callback // the genuine one
-	result    string        // the path of its result, random
-	outcome   outcome       // set before decided is closed
-	decided   chan struct{}
-	sent      func()        // closes delivered, once
-	delivered chan struct{} // closed when the outcome was shown, or the browser has gone
+	hasRedirect   atomic.Bool   // by the genuine answer
+	answers       chan callback // the genuine one
+	result        string        // the path of its result, random
+	outcome       outcome       // set before decided is closed
+	decided       chan struct{}
+	markDelivered func()        // closes delivered, once
+	delivered     chan struct{} // closed when the outcome was shown, or the browser has gone
 
 	denial atomic.Pointer[Error] // the first without a state, which any program may have sent
 }
@@ -96,10 +96,10 @@ func newReceiver(ln net.Listener, host, path string, want expected, p *pages) *r
 		answers: make(chan callback, 1), result: "/" + rand.Text(),
 		decided: make(chan struct{}), delivered: make(chan struct{}),
 	}
-	r.sent = sync.OnceFunc(func() { close(r.delivered) })
+	r.markDelivered = sync.OnceFunc(func() { close(r.delivered) })
 	const slack = 4 << 10 // added by net/http
 	r.server = &http.Server{
-		Handler: r, ConnState: r.ln.watch,
+		Handler: r, ConnState: r.ln.countClosed,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, c)
 		},
@@ -119,28 +119,29 @@ func (r *receiver) redirectURI() string { return r.address(r.path) }
 
 func (r *receiver) address(path string) string { return "http://" + r.host + path }
 
-// ServeHTTP handles the redirect and the requests for the pages before it (enters) and
-// after it (waits). It rejects all others.
+// ServeHTTP handles the redirect, and the requests for the pages before it (the entry)
+// and after it (the result). It rejects all others, of another host, path or method,
+// and those of a prefetch.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.ContentLength != 0 { // net/http would wait for the body before it answers
 		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
 	}
 	e := r.entry.Load()
-	enters := e != nil && same(req.URL.Path, e.path)
-	waits := r.taken.Load() && same(req.URL.Path, r.result)
+	forEntry := e != nil && same(req.URL.Path, e.path)
+	forResult := r.hasRedirect.Load() && same(req.URL.Path, r.result)
 	switch {
-	case req.Host != r.host: // DNS rebinding
+	case req.Host != r.host: // a name of another site may resolve to this machine (DNS rebinding)
 		r.pages.show(w, http.StatusMisdirectedRequest, outcome{State: stateStray})
-	case req.URL.Path != r.path && !enters && !waits:
+	case req.URL.Path != r.path && !forEntry && !forResult:
 		r.pages.show(w, http.StatusNotFound, outcome{State: stateStray})
 	case req.Method != http.MethodGet:
 		w.Header().Set("Allow", http.MethodGet)
 		r.pages.show(w, http.StatusMethodNotAllowed, outcome{State: stateStray})
 	case ahead(req): // the user may never see the response
 		r.pages.show(w, http.StatusServiceUnavailable, outcome{State: stateStray})
-	case enters:
+	case forEntry:
 		r.enter(w, e)
-	case waits:
+	case forResult:
 		r.showOutcome(w, req, consentTime)
 	default:
 		r.receive(w, req)
@@ -176,9 +177,9 @@ func (r *receiver) enter(w http.ResponseWriter, e *entry) {
 func (r *receiver) receive(w http.ResponseWriter, req *http.Request) {
 	b, genuine := r.read(req.URL.RawQuery)
 	switch {
-	case genuine && r.taken.CompareAndSwap(false, true):
+	case genuine && r.hasRedirect.CompareAndSwap(false, true):
 		r.answers <- b
-		r.showOutcome(w, req, r.pages.longestHold())
+		r.showOutcome(w, req, r.pages.holdTimeOfPage())
 	case genuine:
 		r.pages.show(w, http.StatusGone, outcome{State: stateOver})
 	case b.stateless && b.refusal != nil && b.refusal.Code == CodeAccessDenied:
@@ -205,28 +206,29 @@ func (r *receiver) showOutcome(w http.ResponseWriter, req *http.Request, hold ti
 	case <-time.After(hold):
 		w.Header().Set("Refresh", "0; url="+r.result)
 	case <-req.Context().Done(): // the browser disconnected
-		r.sent()
+		r.markDelivered()
 		return
 	}
 	_ = control.SetWriteDeadline(time.Now().Add(answerTime))
 	r.pages.show(w, http.StatusOK, o)
 	_ = control.Flush()
 	if o.State != statePending {
-		r.sent()
+		r.markDelivered()
 	}
 }
 
-// close sends the outcome to a waiting browser. After an answer it returns while
-// reloads of the page are still answered. Otherwise, without time to linger, and when ctx
-// is done, the socket is closed and no goroutine remains. A connection that was
-// rejected for its size may take another half second to end.
+// close sends the outcome to a waiting browser and ends the server. If a redirect was
+// received and linger is set, the server first answers reloads of the page for that
+// time, while close returns. Without one, or when ctx is done, the socket is closed and
+// no goroutine remains. A connection that was rejected for its size may take another
+// half second to end.
 func (r *receiver) close(ctx context.Context, o outcome) {
 	r.outcome = o
 	close(r.decided)
-	if r.taken.Load() {
-		within(ctx, deliveryTime, r.delivered)
+	if r.hasRedirect.Load() {
+		waitAtMost(ctx, deliveryTime, r.delivered)
 	}
-	if !r.taken.Load() || r.linger == 0 || ctx.Err() != nil {
+	if !r.hasRedirect.Load() || r.linger == 0 || ctx.Err() != nil {
 		r.shut(ctx)
 		return
 	}
@@ -243,12 +245,12 @@ func (r *receiver) close(ctx context.Context, o outcome) {
 func (r *receiver) shut(ctx context.Context) {
 	_ = r.server.Close()
 	<-r.served
-	within(ctx, 2*deliveryTime, r.ln.idle())
+	waitAtMost(ctx, 2*deliveryTime, r.ln.closeAll())
 }
 
-// within waits until done is closed: for d at most, and after the end of ctx
-// for hurry at most.
-func within(ctx context.Context, d time.Duration, done <-chan struct{}) {
+// waitAtMost waits until done is closed: for d at most, and after that or the end of
+// ctx for afterContext more.
+func waitAtMost(ctx context.Context, d time.Duration, done <-chan struct{}) {
 	select {
 	case <-done:
 		return
@@ -257,7 +259,7 @@ func within(ctx context.Context, d time.Duration, done <-chan struct{}) {
 	}
 	select {
 	case <-done:
-	case <-time.After(hurry):
+	case <-time.After(afterContext):
 	}
 }
 
@@ -277,13 +279,13 @@ type callback struct {
 	stateless bool // it has no state
 }
 
-// read decodes a redirect from its query. It is genuine if it contains the
-// state.
+// read decodes a redirect from its query. It is genuine if it contains the state of
+// this sign-in, which no other program knows.
 //
-// A genuine redirect of another issuer, or of none if the server announces iss,
-// ends the sign-in: RFC 9207 requires its rejection, and no other redirect will
-// follow. It is not an attack vector: a program that knows the state could also
-// end the sign-in with a denial.
+// A genuine redirect of another issuer, or of none if the server announces the
+// parameter iss, ends the sign-in: RFC 9207 requires its rejection, and no other
+// redirect will follow. That gives no power to others: a program that knows the state
+// could also end the sign-in with a denial.
 func (x *expected) read(query string) (b callback, genuine bool) {
 	q, err := url.ParseQuery(query)
 	if err != nil || q.Has("code") == q.Has("error") {
@@ -345,9 +347,9 @@ const (
 	shareTime = 50 * time.Millisecond // minimum lifetime of a connection
 )
 
-// listenLoopback listens on a port of 127.0.0.1, by default a free one, or then of ::1
-// if the machine has no other loopback address. It does not use a name, which may
-// resolve to another address (RFC 8252, section 8.3).
+// listenLoopback listens on a port of 127.0.0.1; 0 means a free one. Without a fixed
+// port, ::1 is used if the machine has no other loopback address. It does not use a
+// name, which may resolve to another address (RFC 8252, section 8.3).
 func listenLoopback(ctx context.Context, port int) (net.Listener, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:"+strconv.Itoa(port))
 	switch {
@@ -419,7 +421,7 @@ func (b *boundedListener) Accept() (net.Conn, error) {
 // oldest one after a time. It reports false if the listener was closed.
 func (b *boundedListener) makeRoom() bool {
 	for {
-		oldest := b.oldest()
+		oldest := b.oldestToClose()
 		if oldest == nil {
 			return true
 		}
@@ -437,9 +439,10 @@ func (b *boundedListener) makeRoom() bool {
 	}
 }
 
-// oldest returns the connection to close to make room for another one, nil if
-// there is room or none may be closed.
-func (b *boundedListener) oldest() *boundedConn {
+// oldestToClose returns the connection to close to make room for another one, nil if
+// there is room or none may be closed. The connection that waits for the outcome (keep)
+// must not be closed.
+func (b *boundedListener) oldestToClose() *boundedConn {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.conns) < connsMax {
@@ -464,29 +467,29 @@ func (c *boundedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// watch counts the connections that the HTTP server has closed, for
+// countClosed counts the connections that the HTTP server has closed, for
 // [http.Server.ConnState].
-func (b *boundedListener) watch(_ net.Conn, state http.ConnState) {
+func (b *boundedListener) countClosed(_ net.Conn, state http.ConnState) {
 	if state == http.StateClosed {
 		b.serving.Done()
 	}
 }
 
-// idle closes the remaining connections and returns a channel that is closed when
+// closeAll closes the remaining connections and returns a channel that is closed when
 // the server is done with all of them. It must be called after the end of Accept.
-func (b *boundedListener) idle() <-chan struct{} {
+func (b *boundedListener) closeAll() <-chan struct{} {
 	b.mu.Lock()
 	left := slices.Clone(b.conns)
 	b.mu.Unlock()
 	for _, c := range left {
 		_ = c.Close()
 	}
-	idle := make(chan struct{})
+	allEnded := make(chan struct{})
 	go func() {
-		defer close(idle)
+		defer close(allEnded)
 		b.serving.Wait()
 	}()
-	return idle
+	return allEnded
 }
 
 // States of a sign-in, shown by its page.
@@ -582,10 +585,10 @@ func (c *Config) newPages() *pages {
 	}
 }
 
-// longestHold returns how long the browser waits for the outcome before it gets
-// a page that says so. If that page would be one of this package, and the
-// others are those of the program, it waits until the end.
-func (p *pages) longestHold() time.Duration {
+// holdTimeOfPage returns how long the browser waits for the outcome before it gets the
+// page that says that it must wait. If only that page is not one of the program, it is
+// never shown: the browser waits until the end.
+func (p *pages) holdTimeOfPage() time.Duration {
 	if len(p.own) > 0 && p.own[statePending] == nil {
 		return consentTime
 	}
@@ -601,7 +604,7 @@ func (p *pages) show(w http.ResponseWriter, status int, o outcome) {
 	if own == nil || own.Execute(&page, PageData{p.program, o.Code, o.reason()}) != nil {
 		policy = p.policy
 		page.Reset()
-		_ = p.template.Execute(&page, struct { // it cannot fail
+		_ = p.template.Execute(&page, struct { // it cannot fail: the text is built in
 			outcome
 
 			Program string

@@ -130,23 +130,24 @@ type asking struct {
 
 // get returns the token of the source, whichever it is.
 func (s *shared) get(ctx context.Context) (api.Token, error) {
-	a, err := s.wait(ctx, api.Secret{})
+	a, err := s.joinRequest(ctx, api.Secret{})
 	return a.token, err
 }
 
-// refresh returns a token other than the refused one, or an error.
+// refresh returns a token other than the refused one, or an error. A request that
+// started before the refusal may return the refused token: then it requests again.
 func (s *shared) refresh(ctx context.Context, refused api.Token) (api.Token, error) {
 	for {
-		a, err := s.wait(ctx, refused.AccessToken)
+		a, err := s.joinRequest(ctx, refused.AccessToken)
 		if err != nil || a.token.AccessToken != refused.AccessToken {
 			return a.token, err
 		} // a call that started before the refusal returned the token
 	}
 }
 
-// wait joins the running request for a token, or starts one, and returns it
+// joinRequest joins the running request for a token, or starts one, and returns it
 // when it is done.
-func (s *shared) wait(ctx context.Context, refused api.Secret) (*asking, error) {
+func (s *shared) joinRequest(ctx context.Context, refused api.Secret) (*asking, error) {
 	if err := ctx.Err(); err != nil {
 		return new(asking), err
 	}
@@ -155,7 +156,7 @@ func (s *shared) wait(ctx context.Context, refused api.Secret) (*asking, error) 
 	if a == nil {
 		a = &asking{refused: refused, done: make(chan struct{})}
 		s.running = a
-		go s.answer(a)
+		go s.requestToken(a)
 	}
 	s.mu.Unlock()
 	select {
@@ -166,12 +167,12 @@ func (s *shared) wait(ctx context.Context, refused api.Secret) (*asking, error) 
 	}
 }
 
-// answer requests a token from the source for all callers that wait for a. If
-// the source returns the refused token again, it is replaced.
-func (s *shared) answer(a *asking) {
+// requestToken requests a token from the source, for all callers that wait for a. If
+// the source returns the refused token again, which it has cached, it is replaced.
+func (s *shared) requestToken(a *asking) {
 	a.token, a.err = fromOAuth2(s.src.Token())
 	if a.err == nil && a.token.AccessToken == a.refused {
-		a.token, a.err = s.renew(a.refused)
+		a.token, a.err = s.replaceCached(a.refused)
 	}
 	s.mu.Lock()
 	s.running = nil
@@ -179,10 +180,11 @@ func (s *shared) answer(a *asking) {
 	close(a.done)
 }
 
-// renew gets a new token in place of one that the server has refused and src
-// has cached. [oauth2.ReuseTokenSource] returns a source that shares the origin
-// of src, but not its cached token.
-func (s *shared) renew(refused api.Secret) (api.Token, error) {
+// replaceCached gets a new token in place of one that the server has refused and src
+// has cached. [oauth2.ReuseTokenSource] returns a source that shares the origin of src,
+// but not its cached token; a src of another type cannot be replaced. After a failure
+// it waits for a backoff.
+func (s *shared) replaceCached(refused api.Secret) (api.Token, error) {
 	reuses := oauth2.ReuseTokenSource(nil, s.src) == s.src
 	if !reuses || s.renewed == refused {
 		return api.Token{}, errSameToken

@@ -67,24 +67,24 @@ type tokenRecord struct {
 // refreshHistory records the results of refreshes. Keeps and Rotates are properties
 // of the server and outlive the refresh token; the others are of the token.
 type refreshHistory struct {
-	Keeps   bool      `json:"keeps,omitempty"`   // the server returned the same refresh token: it is reusable
-	Rotates bool      `json:"rotates,omitempty"` // the server has replaced a refresh token
-	Pending bool      `json:"pending,omitempty"` // the refresh token was sent, and the outcome is unknown
-	Twice   bool      `json:"twice,omitempty"`   // that was the one further send
-	Sent    time.Time `json:"sent,omitzero"`     // time of the latest send, if pending
-	Dead    bool      `json:"dead,omitempty"`    // the server has refused the refresh token
+	KeepsToken bool      `json:"keeps,omitempty"`   // the server returned the same refresh token: it is reusable
+	Rotates    bool      `json:"rotates,omitempty"` // the server has replaced a refresh token
+	Pending    bool      `json:"pending,omitempty"` // the refresh token was sent, and the outcome is unknown
+	SentTwice  bool      `json:"twice,omitempty"`   // that was the one further send
+	Sent       time.Time `json:"sent,omitzero"`     // time of the latest send, if pending
+	Dead       bool      `json:"dead,omitempty"`    // the server has refused the refresh token
 }
 
 // ofServer returns the part of the history that is about the server, and not
 // about one token.
 func (h refreshHistory) ofServer() refreshHistory {
-	return refreshHistory{Keeps: h.Keeps, Rotates: h.Rotates}
+	return refreshHistory{KeepsToken: h.KeepsToken, Rotates: h.Rotates}
 }
 
 // sent returns the history after a refresh was sent whose response is pending.
 // Twice is set if the response to the one before was lost.
 func (h refreshHistory) sent() refreshHistory {
-	h.Pending, h.Twice, h.Sent = true, h.Pending, time.Now().Round(0)
+	h.Pending, h.SentTwice, h.Sent = true, h.Pending, time.Now().Round(0)
 	return h
 }
 
@@ -92,12 +92,12 @@ func (h refreshHistory) sent() refreshHistory {
 // server has returned the same refresh token.
 func (h refreshHistory) succeeded(kept bool) refreshHistory {
 	rotates := h.Rotates || !kept
-	return refreshHistory{Keeps: !rotates, Rotates: rotates}
+	return refreshHistory{KeepsToken: !rotates, Rotates: rotates}
 }
 
-// issuedBy sets a new token, and the platform and the server that have issued
-// it. What is known of the behaviour of the same server is kept.
-func (r *record) issuedBy(address string, by server, token *tokenRecord) {
+// replaceToken sets a new token, and the platform and the server that have issued it.
+// What is known of how the same server refreshes tokens is kept.
+func (r *record) replaceToken(address string, by server, token *tokenRecord) {
 	r.Refresh = r.Refresh.ofServer()
 	if r.Address != address || r.Server.Issuer != by.Issuer {
 		r.Refresh = refreshHistory{}
@@ -114,9 +114,9 @@ func newTokenRecord(t *Token, clientID, resource string) *tokenRecord {
 	}
 }
 
-// renewed returns the token of a refresh. What its response leaves out is that
-// of r.
-func (r *tokenRecord) renewed(t *Token) *tokenRecord {
+// refreshedBy returns the record of a token that a refresh of r has returned. Scopes
+// that its response leaves out are those of r.
+func (r *tokenRecord) refreshedBy(t *Token) *tokenRecord {
 	next := newTokenRecord(t, r.ClientID, r.Resource)
 	next.Scope, next.Admin = cmp.Or(next.Scope, r.Scope), r.Admin
 	if next.Scopes == nil {
@@ -127,9 +127,9 @@ func (r *tokenRecord) renewed(t *Token) *tokenRecord {
 
 const renewEarly = 5 * time.Minute
 
-// renewal returns when the access token should be refreshed: five minutes before it
-// expires, or after half of a short lifetime. It is zero without a known expiry.
-func (r *tokenRecord) renewal() time.Time {
+// refreshAt returns when the access token should be refreshed: five minutes before it
+// expires, or after half of a shorter lifetime. It is zero without a known expiry.
+func (r *tokenRecord) refreshAt() time.Time {
 	if r.Expiry.IsZero() {
 		return time.Time{}
 	}
@@ -142,7 +142,7 @@ func (r *tokenRecord) renewal() time.Time {
 
 // due reports whether the access token should be refreshed now.
 func (r *tokenRecord) due(refused api.Secret) bool {
-	at := r.renewal()
+	at := r.refreshAt()
 	return r.refused(refused) || !at.IsZero() && !time.Now().Before(at)
 }
 
@@ -190,8 +190,8 @@ type lockedRecord struct {
 	stored Record
 }
 
-// lock locks and reads the record of the account. If ctx is done by then, it
-// unlocks it again and returns the error: the caller may have gone.
+// lock locks and reads the record of the account. If ctx is done by then, it unlocks
+// the record and returns the error: the caller may have returned.
 func (c *Config) lock(ctx context.Context) (*lockedRecord, error) {
 	locked, err := c.Store.Lock(ctx, c.account())
 	if err != nil {
@@ -248,23 +248,23 @@ func Save(ctx context.Context, c Config, t *Token) error {
 	if err != nil {
 		return err
 	}
-	return aside(ctx, func() error {
+	return abandonable(ctx, func() error {
 		return c.replaceToken(ctx, base.String(), server{}, newTokenRecord(t, c.ClientID, c.Resource))
 	})
 }
 
-// replaceToken stores the token of a sign-in in place of the one before.
+// replaceToken stores the token of a sign-in in place of the previous one.
 func (c *Config) replaceToken(ctx context.Context, address string, by server, token *tokenRecord) error {
-	defer signIns.count(c.Store, c.account())
+	defer signIns.countEdit(c.Store, c.account())
 	r, err := c.lock(ctx)
 	if err != nil {
 		return err
 	}
 	defer r.Unlock()
-	r.issuedBy(address, by, token)
+	r.replaceToken(address, by, token)
 	err = r.save(ctx)
 	if err == nil {
-		signIns.replaced(c.Store, c.account(), token.AccessToken.Secret)
+		signIns.noteReplaced(c.Store, c.account(), token.AccessToken.Secret)
 	}
 	return err
 }

@@ -49,8 +49,8 @@ func (s *Service) Register(ctx context.Context, r RegisterRequest, opts ...api.C
 	return s.register(ctx, r, loopbackHost, opts...)
 }
 
-// register implements [Service.Register]. Local reports whether redirects to a
-// host need no TLS.
+// register implements [Service.Register]. Local reports whether redirects to a host may
+// be used without TLS.
 func (s *Service) register(
 	ctx context.Context, r RegisterRequest, local func(host string) bool, opts ...api.CallOption,
 ) (*Registration, error) {
@@ -137,7 +137,7 @@ const registrationMax = 64 << 10 // bytes of JSON
 func registrationBody(args input.Args, v any) (api.Body, error) {
 	body := api.JSON(v)
 	_, content, err := call.Encode(body)
-	return body, cmp.Or(err, checkMost(args, "", len(content), registrationMax, "64 KB"))
+	return body, cmp.Or(err, checkLength(args, "", len(content), registrationMax, "64 KB"))
 }
 
 // ClientMetadata is a document that describes a program. Its https URL is the client
@@ -176,7 +176,7 @@ func (m *ClientMetadata) Validate(url string) error {
 		return invalid(args, "token_endpoint_auth_method", "must be none", m.AuthMethod)
 	}
 	document, err := json.Marshal(m)
-	return cmp.Or(err, checkMost(args, "", len(document), metadataMax, "10 KB"))
+	return cmp.Or(err, checkLength(args, "", len(document), metadataMax, "10 KB"))
 }
 
 // checkMetadataURL returns an error for a URL that cannot be that of a
@@ -191,8 +191,8 @@ func checkMetadataURL(args input.Args, address string) error {
 
 const redirectsMax = 10
 
-// checkRedirects returns an error for redirect URIs that the server would
-// refuse. Local reports whether a host needs no TLS.
+// checkRedirects returns an error for redirect URIs that the server would refuse. Local
+// reports whether a host may be used without TLS.
 func checkRedirects(args input.Args, uris []string, local func(host string) bool) error {
 	if n := len(uris); n < 1 || n > redirectsMax {
 		return args.Refuse("redirect_uris", "must be 1 to 10", strconv.Itoa(n))
@@ -250,10 +250,10 @@ func redirectHost(ln net.Listener, s server) string {
 	return v6
 }
 
-// identify sets the client id: the stored one, unless that was refused, or that
-// of a new registration. The account is locked while it registers, so that only
-// one of several processes does.
-func (s *signIn) identify(ctx context.Context, refused string) error {
+// findClientID sets the client id: the stored one, unless that is the refused one (""
+// if none was refused), or that of a new registration. The account is locked while it
+// registers, so that only one of several processes does.
+func (s *signIn) findClientID(ctx context.Context, refused string) error {
 	if s.Store == nil {
 		client, err := s.register(ctx)
 		s.clientID = client.ID
@@ -261,13 +261,13 @@ func (s *signIn) identify(ctx context.Context, refused string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
-	return aside(ctx, func() error {
+	return abandonable(ctx, func() error {
 		b, err := s.Store.Load(ctx, s.account()) // which waits for no refresh
 		if err != nil {
 			return err
 		}
 		r, err := readRecord(b)
-		if err != nil || s.recall(r, refused) {
+		if err != nil || s.useStoredClient(r, refused) {
 			return err
 		}
 		return s.registerLocked(ctx, refused)
@@ -282,30 +282,30 @@ func (s *signIn) registerLocked(ctx context.Context, refused string) error {
 		return err
 	}
 	defer r.Unlock()
-	if s.recall(r.record, refused) {
+	if s.useStoredClient(r.record, refused) {
 		return nil
 	}
 	r.Client, err = s.register(ctx)
 	if err != nil {
 		return err
 	}
-	s.clientID, s.remembered = r.Client.ID, false
+	s.clientID, s.clientFromStore = r.Client.ID, false
 	return r.save(ctx)
 }
 
-// recall uses the client id of a stored record, and reports whether it could:
+// useStoredClient uses the client id of a stored record, and reports whether it could:
 // it must be one of this program and not the refused one.
-func (s *signIn) recall(r *record, refused string) bool {
+func (s *signIn) useStoredClient(r *record, refused string) bool {
 	if r.Client.ID == refused || r.Client != s.client(r.Client.ID, r.Client.RegistrationToken.Secret) {
 		return false
 	}
-	s.clientID, s.remembered = r.Client.ID, true
+	s.clientID, s.clientFromStore = r.Client.ID, true
 	return true
 }
 
 // register registers the program with the server.
 func (s *signIn) register(ctx context.Context) (clientRecord, error) {
-	service, done, err := s.at(s.server.Register)
+	service, done, err := s.serviceAt(s.server.Register)
 	if err != nil {
 		return clientRecord{}, err
 	}
@@ -315,7 +315,7 @@ func (s *signIn) register(ctx context.Context) (clientRecord, error) {
 		request.GrantTypes = []string{"authorization_code", "refresh_token", deviceGrant}
 	}
 	var r *Registration
-	err = s.step(ctx, "registering the program", func(ctx context.Context) error {
+	err = s.requestWithin(ctx, "registering the program", func(ctx context.Context) error {
 		r, err = service.register(ctx, request, anyLoopbackHost)
 		return err
 	})
@@ -329,7 +329,7 @@ func (s *signIn) register(ctx context.Context) (clientRecord, error) {
 // does not know the program. The next sign-in registers it again.
 func (s *signIn) forgetRefused(ctx context.Context, err error) {
 	if unknownClient(err) {
-		s.forget(ctx)
+		s.forgetClient(ctx)
 	}
 }
 
@@ -337,19 +337,20 @@ func (s *signIn) forgetRefused(ctx context.Context, err error) {
 // without a redirect, if it may be invalid: a server with its own authorization
 // endpoint reports an unknown program only in the browser.
 func (s *signIn) forgetUnanswered(ctx context.Context) {
-	if s.remembered && s.server.Authorize != "" {
-		s.forget(ctx)
+	if s.clientFromStore && s.server.Authorize != "" {
+		s.forgetClient(ctx)
 	}
 }
 
-// forget removes the registration from the store, so that the next sign-in
-// registers the program again. If that fails, a later sign-in tries it again.
-func (s *signIn) forget(ctx context.Context) {
+// forgetClient removes the registration from the store, so that the next sign-in
+// registers the program again. If that fails, a later sign-in tries it again. A client
+// id of the configuration is not in the store.
+func (s *signIn) forgetClient(ctx context.Context) {
 	if s.Store == nil || s.ClientID != "" {
 		return
 	}
 	id := s.clientID
-	s.amend(ctx, func(r *record) bool {
+	s.changeRecord(ctx, func(r *record) bool {
 		known := r.Client.ID == id
 		if known {
 			r.Client = clientRecord{}
@@ -360,11 +361,11 @@ func (s *signIn) forget(ctx context.Context) {
 
 const amendTime = time.Second // timeout after the context of a sign-in is done
 
-// amend changes the stored record in a detail that a sign-in can do without:
+// changeRecord changes the stored record in a detail that a sign-in can do without:
 // failures are ignored. It saves nothing if change returns false.
-func (s *signIn) amend(ctx context.Context, change func(r *record) bool) {
+func (s *signIn) changeRecord(ctx context.Context, change func(r *record) bool) {
 	editing, cancel := context.WithTimeout(context.WithoutCancel(ctx), amendTime)
-	_ = aside(ctx, func() error {
+	_ = abandonable(ctx, func() error {
 		defer cancel()
 		r, err := s.lock(editing)
 		if err != nil {

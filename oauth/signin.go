@@ -44,12 +44,12 @@ func (s *Service) SignIn(
 	}
 	pair := base64.StdEncoding.EncodeToString([]byte(email + ":" + password.Reveal()))
 	opts = append(slices.Clip(opts), api.WithAttempts(1))
-	return signedIn(ctx, s.c, endpoint.OAuthSignIn(api.NewSecret("Basic "+pair)), opts)
+	return requestAuthToken(ctx, s.c, endpoint.OAuthSignIn(api.NewSecret("Basic "+pair)), opts)
 }
 
-// signedIn sends a request whose response holds a token of an account, and
+// requestAuthToken sends a request whose response holds a token of an account, and
 // returns that.
-func signedIn(ctx context.Context, c api.Client, r *api.Request, opts []api.CallOption) (*Token, error) {
+func requestAuthToken(ctx context.Context, c api.Client, r *api.Request, opts []api.CallOption) (*Token, error) {
 	sent := time.Now()
 	a, err := call.Payload[struct {
 		AuthToken api.Secret `json:"auth_token"`
@@ -210,7 +210,7 @@ func (f *TwoFactor) Complete(ctx context.Context, limited, code api.Secret, opts
 	if err != nil {
 		return nil, err
 	}
-	return signedIn(ctx, f.c, endpoint.OAuthTwoFactorComplete(plain, credential), opts)
+	return requestAuthToken(ctx, f.c, endpoint.OAuthTwoFactorComplete(plain, credential), opts)
 }
 
 // Disable removes the second factor. It requires one of its codes. Blanks in the

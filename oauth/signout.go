@@ -28,7 +28,7 @@ import (
 // without a token is not an error. A token of another platform than c.BaseURL is revoked
 // there.
 func SignOut(ctx context.Context, c Config) error {
-	return c.end(ctx, "oauth.SignOut", func(ctx context.Context, own *Config, r *record) error {
+	return c.endSession(ctx, "oauth.SignOut", func(ctx context.Context, own *Config, r *record) error {
 		return own.revoke(ctx, r)
 	})
 }
@@ -39,7 +39,7 @@ func SignOut(ctx context.Context, c Config) error {
 //
 // Errors: those of SignOut; [api.ErrNotFound] from a server that has no such sign-ins.
 func SignOutEverywhere(ctx context.Context, c Config) error {
-	return c.end(ctx, "oauth.SignOutEverywhere", func(ctx context.Context, own *Config, r *record) error {
+	return c.endSession(ctx, "oauth.SignOutEverywhere", func(ctx context.Context, own *Config, r *record) error {
 		return errors.Join(own.revoke(ctx, r), own.signOutDevices(ctx, r))
 	})
 }
@@ -47,13 +47,13 @@ func SignOutEverywhere(ctx context.Context, c Config) error {
 // ending ends the session of a record, with the Config of its platform.
 type ending func(ctx context.Context, own *Config, r *record) error
 
-// end ends the session of the account by request, and removes its token from
+// endSession ends the session of the account by request, and removes its token from
 // the store.
-func (c *Config) end(ctx context.Context, op string, request ending) error {
+func (c *Config) endSession(ctx context.Context, op string, request ending) error {
 	if c.Store == nil {
 		return input.Fields[Config](op).Refuse("Store", "must not be nil", "")
 	}
-	return aside(ctx, func() error { return c.endStored(ctx, op, request) })
+	return abandonable(ctx, func() error { return c.endStored(ctx, op, request) })
 }
 
 // endStored ends the session of the stored token at the platform, and removes
@@ -61,10 +61,10 @@ func (c *Config) end(ctx context.Context, op string, request ending) error {
 func (c *Config) endStored(ctx context.Context, op string, request ending) error {
 	locking, cancel := lockContext(ctx)
 	defer cancel()
-	defer signIns.count(c.Store, c.account())
+	defer signIns.countEdit(c.Store, c.account())
 	r, err := c.lock(locking)
 	if err != nil {
-		return c.endUnlocked(ctx, op, request, err)
+		return c.endWithoutLock(ctx, op, request, err)
 	}
 	defer r.Unlock()
 	if r.Token == nil {
@@ -74,15 +74,15 @@ func (c *Config) endStored(ctx context.Context, op string, request ending) error
 	r.Token, r.Refresh = nil, r.Refresh.ofServer()
 	unsaved := r.save(ctx)
 	if unsaved == nil {
-		signIns.replaced(c.Store, c.account(), api.Secret{})
+		signIns.noteReplaced(c.Store, c.account(), api.Secret{})
 	}
 	return errors.Join(err, unsaved)
 }
 
-// endUnlocked ends the session of the stored token when the record cannot be
-// locked, for the reason unlocked. So the token stays in the store, which is an
-// error.
-func (c *Config) endUnlocked(ctx context.Context, op string, request ending, unlocked error) error {
+// endWithoutLock ends the session of the stored token when the record could not be
+// locked, for the reason unlocked. So the token stays in the store, which is an error,
+// unless the store holds no token.
+func (c *Config) endWithoutLock(ctx context.Context, op string, request ending, unlocked error) error {
 	if ended := ctx.Err(); ended != nil && !errors.Is(unlocked, ended) {
 		unlocked = fmt.Errorf("%w (%w)", unlocked, ended)
 	}
@@ -101,8 +101,8 @@ func (c *Config) endUnlocked(ctx context.Context, op string, request ending, unl
 	}
 }
 
-// endAtPlatform calls request for the platform that has issued the token of r,
-// with a timeout. Sources in this process stop using the token.
+// endAtPlatform calls request, which ends the session, for the platform that has issued
+// the token of r, with a timeout. Sources in this process stop using the token at once.
 func (c *Config) endAtPlatform(ctx context.Context, r *record, request ending) error {
 	signIns.end(c.Store, c.account(), r.Token.AccessToken.Secret)
 	u, err := url.Parse(r.Address)
@@ -120,7 +120,7 @@ func (c *Config) endAtPlatform(ctx context.Context, r *record, request ending) e
 // after requestTime, and soon after the end of ctx.
 func lockContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	locking, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
-	stop := context.AfterFunc(ctx, func() { time.AfterFunc(hurry, cancel) })
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(afterContext, cancel) })
 	return locking, func() { stop(); cancel() }
 }
 
@@ -130,7 +130,7 @@ func (c *Config) revoke(ctx context.Context, r *record) error {
 	if r.Token.RefreshToken.IsZero() {
 		return nil
 	}
-	service, done, err := c.at(r.Server.Revoke)
+	service, done, err := c.serviceAt(r.Server.Revoke)
 	if err != nil {
 		return err
 	}
@@ -142,8 +142,8 @@ func (c *Config) revoke(ctx context.Context, r *record) error {
 	return service.revoke(ctx, r.Token.RefreshToken.Secret, clientID, nil)
 }
 
-// signOutDevices ends the sign-ins of the user at the server. A token that is invalid, or
-// that may not end them, is not a failure.
+// signOutDevices ends the sign-ins of the user at the server. A token that is invalid,
+// or that may not end them, is no failure: there is nothing that it could end.
 func (c *Config) signOutDevices(ctx context.Context, r *record) error {
 	base, err := c.base()
 	if err != nil {

@@ -35,10 +35,10 @@ type Source struct {
 	refused api.Secret // the access token that the server refused last
 
 	// Only the running refreshCall uses these.
-	last      *record // the latest readable one
-	version   version // of the store when last was read
-	backoff   backoff
-	unwritten *pendingWrite
+	last         *record // the latest readable one
+	version      version // of the store when last was read
+	backoff      backoff
+	unsavedToken *pendingWrite
 }
 
 var _ api.Refresher = (*Source)(nil)
@@ -76,7 +76,7 @@ var _ api.Refresher = (*Source)(nil)
 // source. A stored token of another platform is an error.
 func TokenSource(c Config) *Source {
 	s := &Source{config: c}
-	s.signIns = signIns.join(s)
+	s.signIns = signIns.register(s)
 	return s
 }
 
@@ -110,8 +110,8 @@ func (s *Source) holds(a *answer) bool {
 // refreshCall reads the store, and refreshes the token if it is due, for all waiting
 // callers.
 type refreshCall struct {
-	waiting int    // number of callers
-	abandon func() // cancels the call unless the refresh token was sent
+	waiting     int    // number of callers
+	cancelFetch func() // cancels the call unless the refresh token was sent
 
 	done      chan struct{} // closed when the rest is set
 	answer    *answer
@@ -140,7 +140,7 @@ func (s *Source) Token(ctx context.Context) (api.Token, error) {
 // one.
 func (s *Source) Refresh(ctx context.Context, refused api.Token) (api.Token, error) {
 	for {
-		s.refuse(refused.AccessToken)
+		s.noteRefused(refused.AccessToken)
 		token, err := s.Token(ctx)
 		if err != nil || token.AccessToken != refused.AccessToken {
 			return token, err
@@ -148,9 +148,9 @@ func (s *Source) Refresh(ctx context.Context, refused api.Token) (api.Token, err
 	}
 }
 
-// refuse is called with a token that the server has refused. The next caller
-// reads the store, unless the token was replaced since.
-func (s *Source) refuse(token api.Secret) {
+// noteRefused is called with a token that the server has refused. The next caller reads
+// the store again, unless the token was replaced since.
+func (s *Source) noteRefused(token api.Secret) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := s.current.Load(); a != nil && a.err == nil {
@@ -162,13 +162,14 @@ func (s *Source) refuse(token api.Secret) {
 	s.refused = token
 }
 
-// wait returns the result of the running refreshCall, or of one that it starts.
+// wait returns the result of the running refreshCall, or of one that it starts. The
+// result of one that was canceled is not used.
 func (s *Source) wait(ctx context.Context) (api.Token, error) {
 	for {
 		if err := ctx.Err(); err != nil {
 			return api.Token{}, err
 		}
-		c, a := s.join(ctx)
+		c, a := s.joinCall(ctx)
 		if c == nil {
 			return a.token, a.err
 		}
@@ -178,15 +179,15 @@ func (s *Source) wait(ctx context.Context) (api.Token, error) {
 				return c.answer.token, c.answer.err
 			}
 		case <-ctx.Done():
-			s.leave(c)
+			s.leaveCall(c)
 			return api.Token{}, ctx.Err()
 		}
 	}
 }
 
-// join returns the running refreshCall, a new one if there is none, or the
-// answer of one that has just ended.
-func (s *Source) join(ctx context.Context) (*refreshCall, *answer) {
+// joinCall returns the running refreshCall, a new one if there is none, or the answer
+// of one that has just ended.
+func (s *Source) joinCall(ctx context.Context) (*refreshCall, *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if a := s.current.Load(); s.holds(a) { // a call has just completed
@@ -194,28 +195,28 @@ func (s *Source) join(ctx context.Context) (*refreshCall, *answer) {
 	}
 	if s.running == nil {
 		ctx, abandon := context.WithCancel(context.WithoutCancel(ctx)) // the first caller does not cancel the others
-		s.running = &refreshCall{done: make(chan struct{}), abandon: abandon}
-		go s.do(ctx, s.running, s.refused)
+		s.running = &refreshCall{done: make(chan struct{}), cancelFetch: abandon}
+		go s.fetchForCall(ctx, s.running, s.refused)
 	}
 	s.running.waiting++
 	return s.running, nil
 }
 
-// leave is called by a caller that does not wait for the refreshCall any more.
-// The last one cancels it.
-func (s *Source) leave(c *refreshCall) {
+// leaveCall is called by a caller that does not wait for the refreshCall any more. The
+// last one cancels it.
+func (s *Source) leaveCall(c *refreshCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.waiting--
 	if c.waiting == 0 {
-		c.abandon()
+		c.cancelFetch()
 	}
 }
 
-// do fetches the token for all callers that wait for c. When none is left, ctx
-// is canceled and the result is dropped.
-func (s *Source) do(ctx context.Context, c *refreshCall, refused api.Secret) {
-	defer c.abandon()
+// fetchForCall fetches the token for all callers that wait for c. When none is left,
+// ctx is canceled and the result is dropped.
+func (s *Source) fetchForCall(ctx context.Context, c *refreshCall, refused api.Secret) {
+	defer c.cancelFetch()
 	a := s.fetch(ctx, refused)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,8 +228,9 @@ func (s *Source) do(ctx context.Context, c *refreshCall, refused api.Secret) {
 	close(c.done)
 }
 
-// fetch returns the token of the store, refreshed if it is due. A token that cannot
-// be refreshed or read again is returned until it expires.
+// fetch returns the token of the store, refreshed if it is due, and until when the
+// answer is used without another look at the store. A token that cannot be refreshed or
+// read again is returned until it expires.
 func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 	a := &answer{signIns: s.signIns.Load()}
 	r, err := s.load(ctx)
@@ -236,10 +238,10 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 		if s.signIns.stored.Load() && s.signIns.hasEnded(r) { // signed out, but still in the store
 			r = &record{}
 		}
-		r, err = s.renew(ctx, r, refused)
+		r, err = s.refreshIfDue(ctx, r, refused)
 		s.last = r
 	}
-	_, cheap := s.config.Store.(versioned) // to find out whether its records have changed
+	_, cheap := s.config.Store.(versioned) // changes of its records are found without reading them
 	now := time.Now()
 	a.until = now.Add(recheck)
 	if err == nil {
@@ -247,7 +249,7 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 		if !cheap {
 			a.until = now.Add(recheckOther)
 		}
-		if at := r.Token.renewal(); at.After(now) { // else it was expired on arrival
+		if at := r.Token.refreshAt(); at.After(now) { // else it was expired on arrival
 			a.until = times.Earlier(a.until, at)
 		}
 		return a
@@ -277,7 +279,7 @@ func (s *Source) load(ctx context.Context) (*record, error) {
 	var now version
 	if v, ok := s.config.Store.(versioned); ok {
 		now = v.version(s.config.account())
-		if s.last != nil && now.same(s.version) {
+		if s.last != nil && now.provesUnchanged(s.version) {
 			return s.last, nil
 		}
 	}
@@ -287,23 +289,23 @@ func (s *Source) load(ctx context.Context) (*record, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.config.read(b)
+	r, err := s.config.decodeRecord(b)
 	if err == nil {
 		s.last, s.version = r, now
 	}
 	return r, err
 }
 
-// renew returns a record whose token is not due for a refresh, refreshed if
-// needed. If it fails it returns the current record and the error. Refused is a
-// token that the server has rejected, or zero.
-func (s *Source) renew(ctx context.Context, r *record, refused api.Secret) (*record, error) {
+// refreshIfDue returns a record whose token is not due for a refresh, refreshed if
+// needed. If it fails it returns the current record and the error. Refused is a token
+// that the server has rejected, or zero.
+func (s *Source) refreshIfDue(ctx context.Context, r *record, refused api.Secret) (*record, error) {
 	switch {
 	case r.Token != nil && !r.Token.due(refused):
 		s.backoff = backoff{}
 		return r, nil
-	case r.over() != nil && !r.diesOf(refused):
-		return r, r.over()
+	case r.cannotRefresh() != nil && !r.diesOf(refused):
+		return r, r.cannotRefresh()
 	case s.backoff.lasts():
 		return r, s.backoff.err
 	}
@@ -350,12 +352,12 @@ func (b *backoff) fail(err error) {
 	b.retry = time.Now().Add(pause)
 }
 
-// read decodes a record of the store. If its token is of another platform, the
-// record only says so.
-func (c *Config) read(b []byte) (*record, error) {
+// decodeRecord decodes a record of the store. If its token is of another platform, the
+// record holds only that error (foreign), and no token.
+func (c *Config) decodeRecord(b []byte) (*record, error) {
 	r, err := readRecord(b)
 	if err == nil {
-		err = c.owns(r)
+		err = c.checkPlatform(r)
 	}
 	if foreign, ok := errors.AsType[*PlatformError](err); ok {
 		return &record{foreign: foreign}, nil
@@ -366,9 +368,9 @@ func (c *Config) read(b []byte) (*record, error) {
 	return r, nil
 }
 
-// owns returns an error if the token of a record is of another platform than
+// checkPlatform returns an error if the token of a record is of another platform than
 // that of c, to which it must not be sent.
-func (c *Config) owns(r *record) error {
+func (c *Config) checkPlatform(r *record) error {
 	base, err := c.base()
 	if err == nil && r.Token != nil && r.Address != base.String() {
 		err = &PlatformError{c.account(), r.Address, base.String()}
@@ -376,8 +378,9 @@ func (c *Config) owns(r *record) error {
 	return err
 }
 
-// over returns why the token of a record can never be refreshed, nil if it can.
-func (r *record) over() error {
+// cannotRefresh returns why the token of a record can never be refreshed, nil if it
+// can.
+func (r *record) cannotRefresh() error {
 	switch {
 	case r.foreign != nil:
 		return r.foreign
@@ -397,23 +400,24 @@ func (r *record) diesOf(refused api.Secret) bool {
 	return r.Token != nil && r.Token.RefreshToken.IsZero() && r.Token.refused(refused) && !r.Refresh.Dead
 }
 
-// blocked returns why the refresh token must not be sent now, or nil. The caller
-// must hold the lock of the account: a pending refresh is then one whose response
-// was lost, by this process or by one that has ended.
+// mustNotRefresh returns why the refresh token must not be sent now, or nil. The caller
+// must hold the lock of the account: a pending refresh is then one whose response was
+// lost, by this process or by one that has ended.
 //
-// A lost response is harmless if the server returns the same refresh token. One that
-// rotates them treats a second use as theft and ends the session, which is lost as well
-// if the token is not sent: so one more send is allowed. It is delayed while the
-// access token is valid: in an outage, that response may be lost too.
-func (r *record) blocked(refused api.Secret) error {
-	if err := r.over(); err != nil {
+// A lost response is harmless if the server is known to return the same refresh token
+// (KeepsToken). One that rotates them treats a second use as theft and ends the
+// session, which is lost as well if the token is not sent: so one more send is allowed.
+// It is delayed while the access token is valid: in an outage, that response may be
+// lost too.
+func (r *record) mustNotRefresh(refused api.Secret) error {
+	if err := r.cannotRefresh(); err != nil {
 		return err
 	}
 	h := &r.Refresh
 	switch {
-	case !h.Pending || h.Keeps:
+	case !h.Pending || h.KeepsToken:
 		return nil
-	case h.Twice:
+	case h.SentTwice:
 		return signInAgain("the answers to two refreshes with one token were lost")
 	case r.Token.good(refused) && time.Since(h.Sent) < lostPause:
 		return errLost
@@ -440,8 +444,9 @@ type pendingWrite struct {
 }
 
 // refresh replaces the token with the lock held, unless another process has already
-// done so. It returns the new record, nil if the lock was not acquired. A token that was
-// renewed before, but could not be saved, is saved first.
+// done so. It waits for the lock for the given time, and returns nil as the record if
+// it does not get it. A token that was renewed before, but could not be saved, is saved
+// first.
 func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Duration) (*record, error) {
 	locking, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
@@ -450,20 +455,20 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Dura
 		return nil, err
 	}
 	defer r.Unlock()
-	err = s.config.owns(r.record)
+	err = s.config.checkPlatform(r.record)
 	if err != nil {
 		return nil, err
 	}
-	if w := s.unwritten; w != nil {
+	if w := s.unsavedToken; w != nil {
 		if r.Token != nil && r.Token.RefreshToken == w.used && r.Refresh.Pending {
-			return r.record, s.commit(ctx, r, w)
+			return r.record, s.saveRenewed(ctx, r, w)
 		}
-		s.unwritten = nil // replaced by a new sign-in
+		s.unsavedToken = nil // replaced by a new sign-in
 	}
 	if r.Token != nil && !r.Token.due(refused) {
 		return r.record, nil
 	}
-	err = r.blocked(refused)
+	err = r.mustNotRefresh(refused)
 	switch {
 	case err == nil:
 		err = s.exchange(ctx, r)
@@ -474,67 +479,67 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Dura
 	return r.record, err
 }
 
-// exchange sends the refresh token and stores the new token. It saves the
-// record before, with the refresh marked as pending, and after, with the
-// outcome. If the process is killed in between, the next one knows that the
-// refresh token was sent.
+// exchange sends the refresh token and stores the new token. It saves the record
+// before, with the refresh marked as pending, and after, with the outcome. If the
+// process is killed in between, the next one knows that the refresh token was sent.
+// After a lost response, which proves nothing, the refresh stays pending.
 func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
-	service, done, err := s.config.at(r.Server.Token)
+	service, done, err := s.config.serviceAt(r.Server.Token)
 	if err != nil {
 		return err
 	}
 	defer done()
-	before := r.Refresh
-	r.Refresh = before.sent()
+	previous := r.Refresh
+	r.Refresh = previous.sent()
 	if err := r.save(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime) // a canceled caller must not lose it
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime) // the response has the only new token, so that a canceled caller does not end it
 	defer cancel()
 	var w wire
 	t, err := service.Refresh(w.watch(ctx), RefreshRequest{
 		ClientID: r.Token.ClientID, RefreshToken: r.Token.RefreshToken.Secret, Resource: r.Token.Resource,
 	})
 	if err == nil {
-		return s.commit(ctx, r, &pendingWrite{r.Token.RefreshToken, r.Token.renewed(t)})
+		return s.saveRenewed(ctx, r, &pendingWrite{r.Token.RefreshToken, r.Token.refreshedBy(t)})
 	}
 	refusal, refused := errors.AsType[*Error](err)
-	unusable, odd := errors.AsType[*unusableError](err)
+	unusable, isUnusable := errors.AsType[*unusableError](err)
 	switch {
 	case refused && (refusal.Code == CodeInvalidGrant || unknownClient(refusal)):
-		r.Refresh = before
+		r.Refresh = previous
 		r.Refresh.Dead = true
 		if refusal.Code != CodeInvalidGrant && r.Client.ID == r.Token.ClientID {
 			r.Client = clientRecord{} // unknown to the server: the next Login registers it again
 		}
 		err = fmt.Errorf("%w: %w", signInAgain("the server has ended the session"), call.Part("oauth", err))
-	case odd:
+	case isUnusable: // a token was issued, but no header can hold it
 		next := *r.Token
 		if !unusable.refresh.IsZero() {
 			next.RefreshToken = stored{unusable.refresh}
 		}
-		r.Refresh = before.succeeded(next.RefreshToken == r.Token.RefreshToken)
+		r.Refresh = previous.succeeded(next.RefreshToken == r.Token.RefreshToken)
 		r.Token = &next
 	case w.notSent(err) || refusesRefresh(err):
-		r.Refresh = before
+		r.Refresh = previous
 	default: // the response was lost
 		return err
 	}
 	return errors.Join(err, r.save(ctx))
 }
 
-// commit writes a renewed token to the store. If that fails, the record stays
+// saveRenewed writes a renewed token to the store. If that fails, the record stays
 // unchanged, and the token is kept in memory for the next attempt.
-func (s *Source) commit(ctx context.Context, r *lockedRecord, w *pendingWrite) error {
-	s.unwritten = w
-	before := *r.record
+func (s *Source) saveRenewed(ctx context.Context, r *lockedRecord, w *pendingWrite) error {
+	s.unsavedToken = w
+	previous := *r.record
 	sameRefreshToken := w.token.RefreshToken == w.used
 	r.Token, r.Refresh = w.token, r.Refresh.succeeded(sameRefreshToken)
 	if err := r.save(ctx); err != nil {
-		*r.record = before
+		*r.record = previous
 		return err
 	}
-	s.unwritten = nil
+	s.unsavedToken = nil
 	return nil
 }
 

@@ -227,14 +227,14 @@ func (r *registry) key(store Store, account string) uint64 {
 	return maphash.Comparable(r.seed, id)
 }
 
-// join returns the counter of an account for the lifetime of s.
-func (r *registry) join(s *Source) *counter {
+// register returns the counter of an account, which exists until s is garbage.
+func (r *registry) register(s *Source) *counter {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := r.key(s.config.Store, s.config.account())
 	c := r.counter(key)
 	c.sources++
-	runtime.AddCleanup(s, r.leave, key)
+	runtime.AddCleanup(s, r.unregister, key)
 	return c
 }
 
@@ -249,26 +249,26 @@ func (r *registry) counter(key uint64) *counter {
 	return c
 }
 
-// leave counts one source less for a key, and drops its counter with the last
+// unregister counts one source less for a key, and drops its counter with the last
 // one.
-func (r *registry) leave(key uint64) {
+func (r *registry) unregister(key uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counters[key].sources--
-	r.drop(key)
+	r.dropUnused(key)
 }
 
-// drop removes the counter for a key if no source needs it. The caller holds
-// the mutex.
-func (r *registry) drop(key uint64) {
+// dropUnused removes the counter for a key if no source needs it. The caller holds the
+// mutex.
+func (r *registry) dropUnused(key uint64) {
 	if c := r.counters[key]; c.sources == 0 && !c.stored.Load() {
 		delete(r.counters, key)
 	}
 }
 
-// count adds an edit of the record of an account, if a source has registered
-// for it.
-func (r *registry) count(store Store, account string) {
+// countEdit counts an edit of the record of an account, so that the sources that have
+// registered for it read it again.
+func (r *registry) countEdit(store Store, account string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if c := r.counters[r.key(store, account)]; c != nil {
@@ -286,10 +286,10 @@ func (r *registry) end(store Store, account string, token api.Secret) {
 	c.stored.Store(true)
 }
 
-// replaced records that another token, by, has replaced the stored one of an
-// account; a zero one means that it was removed. A token that was signed out
-// may be saved again.
-func (r *registry) replaced(store Store, account string, by api.Secret) {
+// noteReplaced records that another token, by, has replaced the stored one of an
+// account; a zero one means that it was removed. A token that was signed out may be
+// saved again: then it is not ended any more.
+func (r *registry) noteReplaced(store Store, account string, by api.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := r.key(store, account)
@@ -301,7 +301,7 @@ func (r *registry) replaced(store Store, account string, by api.Secret) {
 		c.ended.Store(nil)
 	}
 	c.stored.Store(false)
-	r.drop(key)
+	r.dropUnused(key)
 }
 
 // versioned is a [Store] with a cheap check for changes.
@@ -316,9 +316,9 @@ type version struct {
 	file  fs.FileInfo // nil if there is no file
 }
 
-// same reports whether two versions prove that the record has not changed
+// provesUnchanged reports whether two versions prove that the record has not changed
 // between them.
-func (v version) same(w version) bool {
+func (v version) provesUnchanged(w version) bool {
 	switch {
 	case !v.known || !w.known:
 		return false
@@ -533,9 +533,9 @@ func lockName(account string) string {
 	return hex.EncodeToString(digest[:8])
 }
 
-// save replaces the record of an account. It fails if the record is not last
-// any more: after a Reset or the removal of the lock file it may have changed,
-// which must not be undone.
+// save replaces the record of an account. It fails if the record is not last, as it was
+// read or saved last: after a Reset or the removal of the lock file it may have
+// changed, which must not be undone.
 func (s FileStore) save(ctx context.Context, keys fileKeys, account string, last, record []byte) error {
 	var failed error // of the content
 	err := s.file().Update(ctx, func(sealed []byte) (b []byte, _ error) {

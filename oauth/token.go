@@ -59,7 +59,7 @@ func (s *Service) Exchange(ctx context.Context, r ExchangeRequest, opts ...api.C
 	args := input.Fields[ExchangeRequest]("oauth.Exchange")
 	form := api.Form{"grant_type": {"authorization_code"}}
 	if err := cmp.Or(
-		require(
+		setRequired(
 			args, form, param{"client_id", r.ClientID}, param{"redirect_uri", r.RedirectURI},
 			param{"code", r.Code.Reveal()}, param{"code_verifier", r.CodeVerifier.Reveal()},
 		),
@@ -67,7 +67,7 @@ func (s *Service) Exchange(ctx context.Context, r ExchangeRequest, opts ...api.C
 	); err != nil {
 		return nil, err
 	}
-	offer(form, param{"resource", r.Resource}, param{"device_name", r.DeviceName}, param{"device_type", r.DeviceType})
+	setGiven(form, param{"resource", r.Resource}, param{"device_name", r.DeviceName}, param{"device_type", r.DeviceType})
 	return s.token(ctx, endpoint.OAuthExchange(form), form, opts)
 }
 
@@ -91,13 +91,13 @@ type RefreshRequest struct {
 // It calls POST /current/oauth/token/.
 func (s *Service) Refresh(ctx context.Context, r RefreshRequest, opts ...api.CallOption) (*Token, error) {
 	form := api.Form{"grant_type": {"refresh_token"}}
-	if err := require(
+	if err := setRequired(
 		input.Fields[RefreshRequest]("oauth.Refresh"), form,
 		param{"client_id", r.ClientID}, param{"refresh_token", r.RefreshToken.Reveal()},
 	); err != nil {
 		return nil, err
 	}
-	offer(form, param{"resource", r.Resource})
+	setGiven(form, param{"resource", r.Resource})
 	t, err := s.token(ctx, endpoint.OAuthRefresh(form), form, opts)
 	if err != nil {
 		return nil, err
@@ -108,11 +108,12 @@ func (s *Service) Refresh(ctx context.Context, r RefreshRequest, opts ...api.Cal
 	return t, nil
 }
 
-// token sends a form to the token endpoint, once.
+// token sends a form to the token endpoint, once, and returns the token. A token that
+// no header can hold is an [*unusableError] with the refresh token, which may be new.
 func (s *Service) token(ctx context.Context, r *api.Request, form api.Form, opts []api.CallOption) (*Token, error) {
 	op := r.Op
 	opts = append(slices.Clip(opts), api.WithAttempts(1))
-	received := time.Now()
+	requested := time.Now()
 	a, err := call.Payload[struct {
 		AccessToken  api.Secret    `json:"access_token"`
 		TokenType    string        `json:"token_type"`
@@ -139,7 +140,7 @@ func (s *Service) token(ctx context.Context, r *api.Request, form api.Form, opts
 	}
 	return &Token{
 		AccessToken: a.AccessToken, TokenType: bearer, RefreshToken: a.RefreshToken,
-		Expiry: call.Expiry(received, int64(a.ExpiresIn)), Scope: Scope(a.Scope), Scopes: a.Scopes,
+		Expiry: call.Expiry(requested, int64(a.ExpiresIn)), Scope: Scope(a.Scope), Scopes: a.Scopes,
 	}, nil
 }
 
@@ -164,19 +165,19 @@ func sendable(token api.Secret) bool {
 // decode as 0, an unknown lifetime.
 type lifetime int64
 
-// UnmarshalJSONFrom reads a number of seconds, also in a string. Anything else
-// is 0.
+// UnmarshalJSONFrom reads a number of seconds, also in a string. Anything else, such as
+// NaN, is 0.
 func (l *lifetime) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	v, err := dec.ReadValue()
 	n, e := strconv.ParseFloat(strings.TrimSpace(strings.Trim(string(v), `"`)), 64)
-	if e != nil || !(n > 0 && n < 1<<62) { // nor is NaN
+	if e != nil || !(n > 0 && n < 1<<62) {
 		n = 0
 	}
 	*l = lifetime(n)
 	return err
 }
 
-// JSONType returns nil for a number, which may be a text.
+// JSONType returns nil for a number or a text, which the method decodes as a number.
 func (*lifetime) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '"' || kind == '0' {
 		return nil
@@ -200,10 +201,10 @@ func (s *Service) Revoke(ctx context.Context, refreshToken api.Secret, opts ...a
 func (s *Service) revoke(ctx context.Context, refreshToken api.Secret, clientID string, opts []api.CallOption) error {
 	const op = "oauth.Revoke"
 	form := api.Form{}
-	if err := require(input.Parameters(op, "token", "refreshToken"), form, param{"token", refreshToken.Reveal()}); err != nil {
+	if err := setRequired(input.Parameters(op, "token", "refreshToken"), form, param{"token", refreshToken.Reveal()}); err != nil {
 		return err
 	}
-	offer(form, param{"client_id", clientID})
+	setGiven(form, param{"client_id", clientID})
 	answer := api.Resolve(opts).Response
 	if answer == nil {
 		answer = new(api.Response)
@@ -363,7 +364,7 @@ func (g *grantedScopes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// JSONType returns nil for a string, which may hold a list.
+// JSONType returns nil for a text, which may hold a list.
 func (*grantedScopes) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '"' {
 		return nil
