@@ -164,7 +164,7 @@ func readSignUp(c *wire.Call) world.User {
 	}
 	u.FirstName, _ = c.Field("first_name")
 	u.LastName, _ = c.Field("last_name")
-	if text, given := c.Field("agent"); given && c.Check.Yes("agent", text) {
+	if text, given := c.Field("agent"); given && c.Check.ReadBoolean("agent", text) {
 		u.AccountType = "agent"
 	}
 	return u

@@ -192,7 +192,7 @@ func (h *Handlers) intentOfPath(c *wire.Call) (*intent, error) {
 func (h *Handlers) fillIntent(c *wire.Call, it *intent) (wire.Object, error) {
 	version := -1
 	if text, given := c.Field("version"); given {
-		version = c.Whole("version", text, 0)
+		version = c.ReadAtLeast("version", text, 0)
 	} else {
 		c.Check.Missing("version", "The version that was read.")
 	}

@@ -210,7 +210,7 @@ func (h *Handlers) aiPlace(least wire.Mode) finder {
 		if h.guestShare(id, c.Key.User).NoGuestChat {
 			return "", wire.Denied("guests may not chat here.")
 		}
-		return id, h.w.Lacks(world.FeatureAI)
+		return id, h.w.RefuseWithout(world.FeatureAI)
 	}
 }
 
@@ -245,7 +245,7 @@ func (h *Handlers) aiProfile(least wire.Mode) finder {
 // mayAsk returns a refusal if the agent answers no questions in a profile: by its
 // plan, its credits, its policy, or because its files are not indexed.
 func (h *Handlers) mayAsk(profileID string) error {
-	if err := cmp.Or(h.w.Lacks(world.FeatureAgent), h.w.Spent(profileID)); err != nil {
+	if err := cmp.Or(h.w.RefuseWithout(world.FeatureAgent), h.w.RefuseWithoutCredits(profileID)); err != nil {
 		return err
 	}
 	return cmp.Or(h.agentDenied(profileID), h.w.IntelligenceDenied(profileID))

@@ -524,7 +524,7 @@ func (h *Handlers) autoTitle(c *wire.Call, id string) (wire.Object, error) {
 	if !h.w.AtLeast(id, c.Key.User, world.Admin) {
 		return nil, wire.Denied("only admins may rename a share.")
 	}
-	if err := h.w.Lacks(world.FeatureAutoTitle); err != nil {
+	if err := h.w.RefuseWithout(world.FeatureAutoTitle); err != nil {
 		return nil, err
 	}
 	var names []string
@@ -554,7 +554,7 @@ func (h *Handlers) shareImage(c *wire.Call) (wire.Object, error) {
 	const untitled = ""
 	isOpen := strings.HasPrefix(share.Value.Access, "Anyone")
 	isMember := c.Key != nil && h.w.Covers(c.Key, id) >= wire.Read && h.w.Role(id, c.Key.User) != ""
-	if isOpen || isMember && h.w.Lacks(world.FeatureAutoOG) == nil { // the plan has it for members
+	if isOpen || isMember && h.w.RefuseWithout(world.FeatureAutoOG) == nil { // the plan has it for members
 		return world.Drawn(c, share.Value.Title)
 	}
 	return world.Drawn(c, untitled)

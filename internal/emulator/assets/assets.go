@@ -75,7 +75,7 @@ func (h *Handlers) profileOfPath(kind string, need wire.Mode) func(*wire.Call) (
 		case need == wire.NoAccess, need == wire.Read && kind == wire.KindUser:
 			return id, nil
 		case need == wire.Read:
-			return id, h.w.MayLook(c.Key, world.Venue{Profile: id})
+			return id, h.w.RefuseUnreadable(c.Key, world.Venue{Profile: id})
 		case !own && (kind == wire.KindUser || !h.w.AtLeast(id, c.Key.User, world.Admin)):
 			return "", wire.Denied("you may not change the pictures.")
 		case own && c.Key.ReadOnly() != nil, h.w.Covers(c.Key, id) < wire.Write:

@@ -216,7 +216,7 @@ func (h *Handlers) venueOfPath(c *wire.Call) (world.Venue, error) {
 		return world.Venue{}, wire.NoSuch(wire.CodeNotFound, kind)
 	}
 	at := world.Venue{Profile: id, Node: node}
-	if err := h.w.MayLook(c.Key, at); err != nil {
+	if err := h.w.RefuseUnreadable(c.Key, at); err != nil {
 		return world.Venue{}, err
 	}
 	if node != "" && h.w.Node(id, node) == nil {
@@ -256,7 +256,7 @@ func (h *Handlers) venueOfFileShare(c *wire.Call, id, node string) (world.Venue,
 		return world.Venue{}, wire.NoSuch(wire.CodeNotFound, "File Share")
 	}
 	at := world.Venue{Profile: f.Workspace, FileShare: f.ID, Node: node}
-	if err := cmp.Or(h.w.MayLook(c.Key, at), f.Locked(c)); err != nil {
+	if err := cmp.Or(h.w.RefuseUnreadable(c.Key, at), f.RefuseWrongPassword(c)); err != nil {
 		return world.Venue{}, err
 	}
 	if node != f.Node {
@@ -326,7 +326,7 @@ func (h *Handlers) commentFor(k *wire.Credential, id string) (*Comment, error) {
 	if cm == nil {
 		return nil, wire.NoSuch(codeNoComment, "comment")
 	}
-	if err := h.w.MayLook(k, cm.venue()); err != nil {
+	if err := h.w.RefuseUnreadable(k, cm.venue()); err != nil {
 		return nil, err
 	}
 	if !h.Sees(k.User, cm) {

@@ -34,7 +34,7 @@ func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 	}
 	readable := h.readable(c.Key, orgID)
 	switch {
-	case len(readable) == 0 && !h.w.Touches(c.Key, orgID):
+	case len(readable) == 0 && !h.w.CoversPart(c.Key, orgID):
 		return nil, h.w.OutOfScope(orgID)
 	case len(readable) == 0:
 		return nil, wire.Refuse(http.StatusForbidden, codeFeedEmpty, "Nothing in this organization is readable.")

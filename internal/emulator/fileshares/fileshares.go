@@ -149,7 +149,7 @@ const (
 // a caller who has the capability.
 func (h *Handlers) recipient(need world.Capability) func(*wire.Call) (*world.FileShare, *world.Node, error) {
 	return func(c *wire.Call) (*world.FileShare, *world.Node, error) {
-		return h.w.Recipient(c, c.Segment("fileshare_id"), need)
+		return h.w.OpenForRecipient(c, c.Segment("fileshare_id"), need)
 	}
 }
 

@@ -141,7 +141,7 @@ func (h *Handlers) profileOf(c *wire.Call) string {
 // membered returns the profile in the path, of which the caller must be a member.
 func (h *Handlers) membered(c *wire.Call) (string, error) {
 	id, err := h.reached(wire.Read)(c)
-	return id, cmp.Or(err, h.w.MayLook(c.Key, world.Venue{Profile: id}))
+	return id, cmp.Or(err, h.w.RefuseUnreadable(c.Key, world.Venue{Profile: id}))
 }
 
 // reached returns a function that finds the profile in the path. The credential must
@@ -245,7 +245,7 @@ func (h *Handlers) memberNamed(where string, c *wire.Call) string {
 	if id := h.w.UserNamed(name); id != "" {
 		name = id
 	}
-	if h.w.Membership(where, name) != nil || h.w.ExpectedAs(where, name) != nil {
+	if h.w.Membership(where, name) != nil || h.w.InvitationOfGuest(where, name) != nil {
 		return name
 	}
 	for _, v := range h.w.Expected(where) {
@@ -269,7 +269,7 @@ func (h *Handlers) updateMember(c *wire.Call, id string) (wire.Object, error) {
 		t.role = ""
 	}
 	user := h.memberNamed(id, c)
-	switch v := h.w.ExpectedAs(id, user); {
+	switch v := h.w.InvitationOfGuest(id, user); {
 	case h.w.Membership(id, user) != nil:
 		return nil, h.change(c, id, user, t)
 	case v == nil:
@@ -316,7 +316,7 @@ func ownerStays(text string) error {
 // removeMember ends a membership, or revokes the invitation of a pending member.
 func (h *Handlers) removeMember(c *wire.Call, id string) (wire.Object, error) {
 	user := h.memberNamed(id, c)
-	switch v := h.w.ExpectedAs(id, user); {
+	switch v := h.w.InvitationOfGuest(id, user); {
 	case h.w.Direct(id, user) == world.Owner:
 		return nil, ownerStays("The owner cannot be removed.")
 	case h.w.Membership(id, user) != nil:
@@ -353,7 +353,7 @@ func (h *Handlers) join(c *wire.Call, id string) (wire.Object, error) {
 		m.Notify = cmp.Or(notify, m.Notify)
 		return nil, nil
 	}
-	if v := h.w.ExpectedAs(id, c.Key.User); v != nil && h.w.KindOf(id) == wire.KindOrg {
+	if v := h.w.InvitationOfGuest(id, c.Key.User); v != nil && h.w.KindOf(id) == wire.KindOrg {
 		return nil, h.w.Redeem(v, c.Key.User, h.w.Joiner(c.Key))
 	}
 	if err := cmp.Or(h.w.RefuseOutsider(id, c.Key.User, world.Member), h.seat(id, c.Key.User)); err != nil {
@@ -371,7 +371,7 @@ func (h *Handlers) mayJoin(id, user string) error {
 	switch h.w.KindOf(id) {
 	case wire.KindOrg:
 		o := h.w.Org(id).Value
-		open = open || h.orgs.Admits(o, user) || !o.Closed && h.w.ExpectedAs(id, user) != nil
+		open = open || h.orgs.Admits(o, user) || !o.Closed && h.w.InvitationOfGuest(id, user) != nil
 	case wire.KindWorkspace:
 		w := h.w.Workspace(id).Value
 		open = open || h.w.AtLeast(w.Org, user, world.Joins(w.Join))
@@ -392,7 +392,7 @@ func (h *Handlers) mayJoin(id, user string) error {
 // seat returns an error if the plan of an organization has no seat left for a new
 // member. Invitations take seats as well, so that a user who is invited needs no other.
 func (h *Handlers) seat(id, user string) error {
-	hasSeat := h.w.Membership(id, user) != nil || user != "" && h.w.ExpectedAs(id, user) != nil
+	hasSeat := h.w.Membership(id, user) != nil || user != "" && h.w.InvitationOfGuest(id, user) != nil
 	if h.w.KindOf(id) != wire.KindOrg || hasSeat {
 		return nil
 	}

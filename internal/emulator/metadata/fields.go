@@ -317,7 +317,7 @@ func readMerging(c *wire.Call) (merging, error) {
 		m.source, _ = c.Field("source")
 		m.target, _ = c.Field("target")
 		if text, sent := c.Field("confirm"); sent {
-			m.confirm = c.Check.Yes("confirm", text)
+			m.confirm = c.Check.ReadBoolean("confirm", text)
 		}
 	} else {
 		f, err := c.ReadJSON()

@@ -593,7 +593,7 @@ func timesIn(words []string, token string) int {
 // searchCompound returns the nodes that meet the conditions in a form and, if there is
 // a content query, have its words.
 func (h *Handlers) searchCompound(c *wire.Call, id string) (wire.Object, error) {
-	if err := h.w.Lacks(world.FeatureAI); err != nil {
+	if err := h.w.RefuseWithout(world.FeatureAI); err != nil {
 		return nil, err
 	}
 	if !h.w.Intelligent(id) {

@@ -138,7 +138,7 @@ func (h *Handlers) metadataOf(role world.Role, needed wire.Mode) finder {
 		case !h.w.AtLeast(id, c.Key.User, role):
 			return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this workspace does not allow this.")
 		}
-		return id, h.w.Lacks(FeatureMetadata)
+		return id, h.w.RefuseWithout(FeatureMetadata)
 	}
 }
 

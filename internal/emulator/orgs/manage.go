@@ -139,7 +139,7 @@ func readAppearance(c *wire.Call, o *world.Org) {
 	})
 	clearable(c, "perm_auth_domains", &o.AuthDomain, func(text string) bool { return wire.IsEmail("a@" + text) })
 	if text, given := c.Field("use_background"); given {
-		o.UseBackground = c.Check.Yes("use_background", text)
+		o.UseBackground = c.Check.ReadBoolean("use_background", text)
 	}
 	wire.OneOf(c, "perm_member_manage", &o.ManageMembers, "Owner only", world.AdminOrAbove, world.MemberOrAbove)
 	for name, into := range map[string]*seed.JSON{

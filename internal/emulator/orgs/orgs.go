@@ -58,7 +58,7 @@ func (h *Handlers) readRoutes() []*wire.Route {
 func (h *Handlers) orgs(fits func(o world.Org, userID string) bool) func(*wire.Call) (wire.Object, error) {
 	return func(c *wire.Call) (wire.Object, error) {
 		ids := wire.Filter(h.w.OrgIDs(),
-			func(id string) bool { return h.w.Touches(c.Key, id) && fits(h.w.Org(id).Value, c.Key.User) })
+			func(id string) bool { return h.w.CoversPart(c.Key, id) && fits(h.w.Org(id).Value, c.Key.User) })
 		return h.w.List(c, "orgs", ids, h.orgObject)
 	}
 }
@@ -166,7 +166,7 @@ func (h *Handlers) putSettings(r *wire.Row, o *world.Org, role world.Role) {
 }
 
 func (h *Handlers) invited(profileID, userID string) bool {
-	v := h.w.ExpectedAs(profileID, userID)
+	v := h.w.InvitationOfGuest(profileID, userID)
 	return v != nil && v.State == world.InvitePending
 }
 
@@ -202,7 +202,7 @@ func (h *Handlers) Entered(c *wire.Call) (string, error) {
 		return "", err
 	case c.Route.Op != "orgs.Get" && h.w.Role(id, c.Key.User) != "" && h.w.Org(id).Value.Closed:
 		return "", world.ClosedOrg()
-	case !h.w.Touches(c.Key, id):
+	case !h.w.CoversPart(c.Key, id):
 		return "", h.w.OutOfScope(id)
 	case h.w.Role(id, c.Key.User) == "" && !h.guestOf(id, c.Key.User):
 		return "", wire.NotMember()

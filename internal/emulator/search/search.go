@@ -335,7 +335,7 @@ func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) 
 	}
 	filled := h.fill(byFiles, rows)
 	filled = filled.With(q.named, "search_metadata", f.metadata(&q))
-	hasFacts := h.w.KindOf(in.Profile) == wire.KindWorkspace && h.w.Lacks(metadata.FeatureMetadata) == nil
+	hasFacts := h.w.KindOf(in.Profile) == wire.KindWorkspace && h.w.RefuseWithout(metadata.FeatureMetadata) == nil
 	buckets := wire.Object{{byFiles.name, filled}}.
 		With(hasFacts, byFacts.name, h.fill(byFacts, h.findFacts(c, in, q.text)))
 	if share := h.w.Share(in.Profile); share == nil || !share.Value.NoComments {

@@ -76,7 +76,7 @@ func (h *Handlers) shareOrg(share *world.Share) any {
 // invited, except for those whose folder is deleted.
 func (h *Handlers) sharesAll(c *wire.Call) (wire.Object, error) {
 	return h.w.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
-		return (h.joined(it, c.Key.User) || h.w.ExpectedAs(it.ID, c.Key.User) != nil) &&
+		return (h.joined(it, c.Key.User) || h.w.InvitationOfGuest(it.ID, c.Key.User) != nil) &&
 			!h.w.Orphaned(h.w.StoreFor(it.ID, c.Key.User))
 	}), h.shareRow)
 }

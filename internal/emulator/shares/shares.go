@@ -98,7 +98,7 @@ func (h *Handlers) shareOfPath(least world.Role) func(*wire.Call) (*world.Share,
 // mayAct returns an error unless a user has at least the role in a profile and the
 // credential may change it.
 func (h *Handlers) mayAct(k *wire.Credential, id string, least world.Role) error {
-	if err := h.w.MayLook(k, world.Venue{Profile: id}); err != nil {
+	if err := h.w.RefuseUnreadable(k, world.Venue{Profile: id}); err != nil {
 		return err
 	}
 	switch {

@@ -315,7 +315,7 @@ func (h *Handlers) nameTaken(name, except string) bool {
 // flag returns a boolean field, and whether it is given.
 func (d *draft) flag(name string) (on, given bool) {
 	value, given := d.c.Field(name)
-	return given && d.c.Check.Yes(name, value), given
+	return given && d.c.Check.ReadBoolean(name, value), given
 }
 
 // expiry reads when the share expires; null and "" mean never.
@@ -364,7 +364,7 @@ func (d *draft) exclusions() {
 	case d.uploads && (d.Kind() == world.ShareSend || d.Access != world.AccessAnyone):
 		d.c.Check.Invalid("anonymous_uploads_enabled",
 			"For receive and exchange with the access option "+world.AccessAnyone+" only.")
-	case d.uploads && d.h.w.Lacks(featureAnonymousUploads) != nil:
+	case d.uploads && d.h.w.RefuseWithout(featureAnonymousUploads) != nil:
 		d.c.Check.Invalid("anonymous_uploads_enabled", "The plan does not include it.")
 	}
 }

@@ -280,5 +280,5 @@ func (h *Handlers) encloses(k *wire.Credential, outer, inner string) bool {
 	case one == "*":
 		return entity == wire.KindOrg && id == "*" && kind != wire.KindUser
 	}
-	return h.w.KindOf(one) == kind && h.w.Within(k, one, entity, id)
+	return h.w.KindOf(one) == kind && h.w.ScopeCovers(k, one, entity, id)
 }

@@ -90,7 +90,7 @@ func (h *Handlers) lockedRefusal() error {
 func (h *lockCalls) acquireLock(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	l := &lock{user: c.UserID(), length: usualLock * time.Second}
 	if text, given := c.Field("duration"); given {
-		seconds := c.Whole("duration", text, shortestLock)
+		seconds := c.ReadAtLeast("duration", text, shortestLock)
 		c.Check.InvalidIf(seconds > longestLock, "duration", "At most 3600.")
 		l.length = time.Duration(seconds) * time.Second
 	}

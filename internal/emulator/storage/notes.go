@@ -46,7 +46,7 @@ func (h *Handlers) mayWriteNotes(c *wire.Call, in world.Store) error {
 	case !in.Insider(h.w):
 		return wire.Denied("you may not write here.")
 	}
-	return h.w.Lacks(world.FeatureAI)
+	return h.w.RefuseWithout(world.FeatureAI)
 }
 
 // createNote creates a note in a folder.

@@ -295,7 +295,7 @@ func (h *Handlers) ScopeOfPath(c *wire.Call) (string, error) {
 	if id == "" {
 		return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
 	}
-	return id, h.w.MayLook(c.Key, world.Venue{Profile: id})
+	return id, h.w.RefuseUnreadable(c.Key, world.Venue{Profile: id})
 }
 
 // mayVisit returns a refusal if the caller has no access to a share. A member needs no
@@ -304,7 +304,7 @@ func (h *Handlers) ScopeOfPath(c *wire.Call) (string, error) {
 func (h *Handlers) mayVisit(c *wire.Call, id string) error {
 	share := &h.w.Share(id).Value
 	if c.Key != nil {
-		if err := h.w.MayLook(c.Key, world.Venue{Profile: id}); err == nil || !h.Open(share, c.Key.User) {
+		if err := h.w.RefuseUnreadable(c.Key, world.Venue{Profile: id}); err == nil || !h.Open(share, c.Key.User) {
 			return err
 		}
 	} else if share.Access != world.AccessAnyone {

@@ -503,7 +503,7 @@ func (h *Handlers) addLink(c *wire.Call, in world.Store) (wire.Object, error) {
 		return nil, err
 	}
 	share := h.w.Share(id)
-	if share == nil || h.w.MayLook(c.Key, world.Venue{Profile: id}) != nil {
+	if share == nil || h.w.RefuseUnreadable(c.Key, world.Venue{Profile: id}) != nil {
 		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
 	}
 	parent, err := h.folderNamed(c, in, "parent_id", c.Segment("parent_id"))

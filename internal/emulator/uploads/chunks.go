@@ -103,7 +103,7 @@ func chunkNumber(c *wire.Call, name string) int {
 		c.Check.Missing(name, "A whole number.")
 		return 0
 	}
-	return c.Whole(name, text, 1)
+	return c.ReadAtLeast(name, text, 1)
 }
 
 // received returns the number of bytes in the chunks that have arrived.

@@ -139,7 +139,7 @@ func isRelative(path string) bool {
 
 // editor returns the File Share with this id, if the caller may replace its file.
 func (h *Handlers) editor(c *wire.Call, id string) (*world.FileShare, error) {
-	f, n, err := h.w.Recipient(c, id, world.CanEdit)
+	f, n, err := h.w.OpenForRecipient(c, id, world.CanEdit)
 	if err != nil && wire.RefusalOf(err).Code == world.CodeTooLittle && c.Key == nil {
 		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "Editing the file requires a credential.")
 	}

@@ -256,7 +256,7 @@ func (h *Handlers) refuseFull(to place, more int64) error {
 	if to.In.Owner == "" {
 		return nil
 	}
-	if err := h.w.Spent(to.In.Owner); err != nil || most == 0 {
+	if err := h.w.RefuseWithoutCredits(to.In.Owner); err != nil || most == 0 {
 		return err
 	}
 	for _, n := range h.w.NodesOf(to.In.Owner) {
@@ -336,12 +336,12 @@ func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 		c.Check.InvalidIf(sized, "size", "Not for a stream.")
 		u.origin, u.most = storage.OriginStream, h.Limits().MaxSize
 		if most, given := c.Field("max_size"); given {
-			u.most = min(u.most, int64(c.Whole("max_size", most, 1)))
+			u.most = min(u.most, int64(c.ReadAtLeast("max_size", most, 1)))
 		}
 	} else if !sized {
 		c.Check.Missing("size", "How many bytes there are.")
 	} else {
-		u.size = int64(c.Whole("size", size, 0))
+		u.size = int64(c.ReadAtLeast("size", size, 0))
 	}
 	return u
 }

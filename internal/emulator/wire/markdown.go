@@ -21,7 +21,7 @@ const (
 // other member, in order.
 func Markdown(response []byte) []byte {
 	var blocks []string
-	whole, _ := ordered(json.NewDecoder(bytes.NewReader(response))).(Object)
+	whole, _ := readOrdered(json.NewDecoder(bytes.NewReader(response))).(Object)
 	for _, m := range whole {
 		var w markdown
 		content, isObject := m.Value.(Object)
@@ -44,8 +44,8 @@ func Markdown(response []byte) []byte {
 	return []byte(strings.Join(blocks, "\n\n") + "\n")
 }
 
-// ordered reads a JSON value. Objects keep the order of their members.
-func ordered(d *json.Decoder) any {
+// readOrdered reads a JSON value. Objects keep the order of their members.
+func readOrdered(d *json.Decoder) any {
 	d.UseNumber()
 	token, _ := d.Token() // what the emulator writes is valid
 	switch token {
@@ -53,14 +53,14 @@ func ordered(d *json.Decoder) any {
 		o := Object{}
 		for d.More() {
 			key, _ := d.Token()
-			o = append(o, Member{fmt.Sprint(key), ordered(d)})
+			o = append(o, Member{fmt.Sprint(key), readOrdered(d)})
 		}
 		_, _ = d.Token()
 		return o
 	case json.Delim('['):
 		list := []any{}
 		for d.More() {
-			list = append(list, ordered(d))
+			list = append(list, readOrdered(d))
 		}
 		_, _ = d.Token()
 		return list
@@ -83,11 +83,12 @@ func (w *markdown) section(v any) {
 		}
 		w.WriteString(v + "\n")
 	default:
-		w.WriteString(inline(v) + "\n")
+		w.WriteString(inlineText(v) + "\n")
 	}
 }
 
-// bullets writes a map, nested ones with an indent.
+// bullets writes an object as a list of its members, nested ones with an indent. Below
+// deepestLevel it writes JSON instead.
 func (w *markdown) bullets(o Object, level int) {
 	if level > deepestLevel {
 		w.fencedJSON(o)
@@ -107,7 +108,7 @@ func (w *markdown) bullets(o Object, level int) {
 			w.WriteString(separator)
 			w.list(v, level+1)
 		default:
-			w.WriteString(" " + inline(v) + "\n")
+			w.WriteString(" " + inlineText(v) + "\n")
 		}
 	}
 }
@@ -118,12 +119,12 @@ func (w *markdown) list(list []any, level int) {
 		w.WriteString(dash + "\n")
 		return
 	}
-	if rows := records(list); rows != nil {
+	if rows := asObjects(list); rows != nil {
 		w.table(rows)
 		return
 	}
 	for _, v := range list {
-		text := inline(v)
+		text := inlineText(v)
 		if o, isObject := v.(Object); isObject {
 			text = inlineMap(o)
 		}
@@ -131,8 +132,9 @@ func (w *markdown) list(list []any, level int) {
 	}
 }
 
-// records returns a list as objects, nil if it has other elements.
-func records(list []any) []Object {
+// asObjects returns the elements of a list as objects, nil if one of them is another
+// value.
+func asObjects(list []any) []Object {
 	rows := make([]Object, 0, len(list))
 	for _, v := range list {
 		o, isObject := v.(Object)
@@ -159,7 +161,7 @@ func (w *markdown) table(rows []Object) {
 	for _, row := range rows {
 		w.row(columns, func(column string) string {
 			v, _ := row.Get(column)
-			return cell(v)
+			return cellText(v)
 		})
 	}
 }
@@ -186,17 +188,19 @@ var numbered = regexp.MustCompile(`^(\d+)\.`)
 // keyText returns a key that does not begin like an element of a numbered list.
 func keyText(key string) string { return numbered.ReplaceAllString(key, `$1\.`) }
 
-// inlineMap returns a map for an element of a mixed list.
+// inlineMap returns an object on one line, for an element of a list that holds other
+// values too.
 func inlineMap(o Object) string {
 	var parts []string
 	for _, m := range o {
-		parts = append(parts, "**"+keyText(m.Key)+":** "+inline(m.Value))
+		parts = append(parts, "**"+keyText(m.Key)+":** "+inlineText(m.Value))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// inline returns a value for a line of its own or of a list. Text is not escaped.
-func inline(v any) string {
+// inlineText returns a value as the text of a line of its own or of an element of a
+// list. Text is not escaped; text that Markdown would change is code.
+func inlineText(v any) string {
 	switch v := v.(type) {
 	case nil:
 		return dash
@@ -211,8 +215,9 @@ func inline(v any) string {
 	return fmt.Sprint(v)
 }
 
-// cell returns a value for a table.
-func cell(v any) string {
+// cellText returns a value as the text of a cell in a table, in which a bar must be
+// escaped.
+func cellText(v any) string {
 	switch v := v.(type) {
 	case string:
 		if needsCode(v) {
@@ -222,7 +227,7 @@ func cell(v any) string {
 	case Object, []any:
 		return escapeCell(string(Encode(v)))
 	}
-	return inline(v)
+	return inlineText(v)
 }
 
 func escapeCell(s string) string {

@@ -116,7 +116,7 @@ type Check struct {
 	Status int // of the refusal, 0 is 406
 }
 
-// Add records a failed parameter.
+// Add records a failed parameter. The code of the first one is that of the refusal.
 func (k *Check) Add(name, kind, message string, code int64, more ...Member) {
 	k.code = cmp.Or(k.code, code)
 	k.Failed = append(k.Failed, append(Object{
@@ -159,7 +159,9 @@ func (k *Check) MistypedIf(is bool, name, expected string) {
 	}
 }
 
-// Refusal returns the error of the failed parameters, nil if there are none.
+// Refusal returns the error of the failed parameters, nil if there are none. Its status
+// is Status, by default 406, but Levels, if that is set, when only the level of detail
+// (output) is wrong.
 func (k *Check) Refusal() error {
 	if len(k.Failed) == 0 {
 		return nil
@@ -226,9 +228,9 @@ func Filter[T any](list []T, holds func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(it T) bool { return !holds(it) })
 }
 
-// Whole returns an integer that must be at least least. The value is that of the
-// parameter name.
-func (c *Call) Whole(name, value string, least int) int {
+// ReadAtLeast returns the integer in value, the text of the parameter name. It must be
+// least or more.
+func (c *Call) ReadAtLeast(name, value string, least int) int {
 	n, err := strconv.Atoi(value)
 	switch {
 	case err != nil:
@@ -242,7 +244,9 @@ func (c *Call) Whole(name, value string, least int) int {
 // Moment reads a time in any accepted layout; without a zone it is UTC.
 func (c *Call) Moment(name string) time.Time { return c.ReadMoment(name, c.Value(name)) }
 
-// ReadMoment reads a time in any accepted layout; without a zone it is UTC.
+// ReadMoment reads a time in any layout that the platform accepts; without a zone it is
+// UTC. The zero time stands for "" and for an invalid one, which is an error of the
+// parameter.
 func (c *Call) ReadMoment(name, value string) time.Time {
 	if value == "" {
 		return time.Time{}
@@ -307,9 +311,9 @@ func (c *Call) Boolean(name string) bool {
 	return false
 }
 
-// Yes returns the value of a boolean form field. Any other text is an error of the
-// field.
-func (k *Check) Yes(name, text string) bool {
+// ReadBoolean returns the value of a boolean form field. Any other text is an error of
+// the field.
+func (k *Check) ReadBoolean(name, text string) bool {
 	switch strings.ToLower(text) {
 	case "true", "1", "yes", "on":
 		return true

@@ -213,8 +213,9 @@ func Paged(path ...string) RouteOption {
 // OnFileShare handles paths with a File Share as the entity.
 func OnFileShare(other *Route) RouteOption { return func(r *Route) { r.OnFileShare = other } }
 
-// Patterns returns the mux patterns of a route. A final path parameter without
-// a slash may be omitted: the route handles that path as well.
+// Patterns returns the mux patterns of a route. Without a slash at its end, its last
+// path parameter may be omitted, so that the route handles that path as well. A bare
+// route handles its path with and without the slash.
 func (r *Route) Patterns() []string {
 	path, isOpen := strings.CutSuffix(Muxed(r.Pattern), "/")
 	switch {

@@ -67,7 +67,8 @@ func RuleOfStatus(status int) string {
 	return ""
 }
 
-// RuleName returns the name of the rule that has refused a call.
+// RuleName returns the name of the rule that has refused a call: the given one, the
+// reason in the parameters, or else that of the code or of the status.
 func (r *Refusal) RuleName() string {
 	reasons, _ := r.Params.(Object)
 	reason, _ := reasons.Get("reason")

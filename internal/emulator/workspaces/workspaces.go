@@ -187,8 +187,8 @@ func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error
 	if err := h.orgs.Subscribed(org); err != nil {
 		return nil, err
 	}
-	here := wire.Filter(h.w.WorkspaceIDs(), func(id string) bool { return h.w.Workspace(id).Value.Org == org })
-	if most := orgs.PlanNamed(h.w.Org(org).Value.Plan).Workspaces; most > 0 && len(here) >= most {
+	inOrg := wire.Filter(h.w.WorkspaceIDs(), func(id string) bool { return h.w.Workspace(id).Value.Org == org })
+	if most := orgs.PlanNamed(h.w.Org(org).Value.Plan).Workspaces; most > 0 && len(inOrg) >= most {
 		return nil, wire.Refuse(http.StatusPreconditionFailed, codeSpaceQuota,
 			"Feature Limit: the plan has no room for another workspace.")
 	}
@@ -270,7 +270,7 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, isNew bool) {
 // off. The index requires a plan with it.
 func (h *Handlers) readFeatures(c *wire.Call, w *world.Workspace) {
 	if text, given := c.Field("intelligence"); given {
-		w.NoIntelligence = !c.Check.Yes("intelligence", text)
+		w.NoIntelligence = !c.Check.ReadBoolean("intelligence", text)
 		if !w.NoIntelligence && h.w.NoIntelligence() {
 			c.Check.Add("intelligence", "invalid",
 				"The plan does not have "+world.FeatureAI+" and "+world.FeatureAgent+".",
@@ -278,7 +278,7 @@ func (h *Handlers) readFeatures(c *wire.Call, w *world.Workspace) {
 		}
 	}
 	if text, given := c.Field("metadata_extraction"); given {
-		w.NoExtraction = !c.Check.Yes("metadata_extraction", text)
+		w.NoExtraction = !c.Check.ReadBoolean("metadata_extraction", text)
 	}
 }
 

@@ -43,12 +43,12 @@ func (a *Activity) Next(profileID string) <-chan struct{} {
 
 // Touch stamps fields of a profile and wakes its pollers.
 func (w *Core) Touch(now time.Time, profileID string, fields ...string) {
-	w.mark(now, profileID, fields, nil)
+	w.stampFields(now, profileID, fields, nil)
 }
 
-// mark gives fields of a profile a new stamp, wakes the polls that wait for it and
-// reports the change. Row is the event that caused it, nil for none.
-func (w *Core) mark(now time.Time, profileID string, fields []string, row *uint32) {
+// stampFields gives fields of a profile a new stamp, wakes the polls that wait for it
+// and reports the change. Row is the event that caused it, nil for none.
+func (w *Core) stampFields(now time.Time, profileID string, fields []string, row *uint32) {
 	a := &w.Activity
 	if profileID == "" || len(fields) == 0 {
 		return
@@ -66,7 +66,9 @@ func (w *Core) mark(now time.Time, profileID string, fields []string, row *uint3
 	w.OnChange(profileID, fields, row)
 }
 
-// TouchEvent stamps the fields of an event in every profile that sees it.
+// TouchEvent stamps the activity fields of the event in row n in every profile that
+// sees it. An upload is seen by its user only; an event of no workspace or share by its
+// organization or user; one on a file also by the File Shares of that file.
 func (w *World) TouchEvent(now time.Time, n uint32) {
 	l := &w.Log
 	e := &l.Entries[n]
@@ -76,20 +78,20 @@ func (w *World) TouchEvent(now time.Time, n uint32) {
 	fields := fieldsOf(k, object, subject)
 	switch {
 	case k.Category == "upload": // its progress is the uploader's own affair
-		w.mark(now, cmp.Or(caller, subject), fields, &n)
+		w.stampFields(now, cmp.Or(caller, subject), fields, &n)
 		return
 	case at.Workspace == "" && at.Share == "":
-		w.mark(now, cmp.Or(at.Org, subject), fields, &n)
+		w.stampFields(now, cmp.Or(at.Org, subject), fields, &n)
 		return
 	}
-	w.mark(now, at.Workspace, fields, &n)
-	w.mark(now, at.Share, fields, &n)
+	w.stampFields(now, at.Workspace, fields, &n)
+	w.stampFields(now, at.Share, fields, &n)
 	if k.Sub != FieldStorage {
 		return
 	}
 	for id, f := range w.fileShares {
 		if f.Node == object && object != "" {
-			w.mark(now, id, fields, &n)
+			w.stampFields(now, id, fields, &n)
 		}
 	}
 }

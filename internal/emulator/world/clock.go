@@ -56,8 +56,8 @@ func (c *clock) read() (now time.Time, frozen bool) {
 	return c.source().Add(ahead), false
 }
 
-// Freeze sets the clock and stops it; the zero time means now. What is due until
-// then happens, as by [Core.Advance]. The clock may be set back.
+// Freeze sets the clock and stops it; the zero time means now. The tasks that are due
+// until then are done, as by [Core.Advance]. The clock may be set back.
 func (w *Core) Freeze(at time.Time) {
 	w.Lock()
 	defer w.Unlock()
@@ -80,9 +80,9 @@ func (w *Core) Unfreeze() {
 	}
 }
 
-// Advance moves the clock forward, whether it is frozen or not. What is due until
-// then happens in the order of time, each at its own time, and calls that wait for
-// that long return. It does nothing if d is not positive.
+// Advance moves the clock forward, whether it is frozen or not. The tasks that are due
+// until then are done in the order of time, with the clock at the time of each, and
+// calls that wait for that long return. It does nothing if d is not positive.
 func (w *Core) Advance(d time.Duration) {
 	w.Lock()
 	defer w.Unlock()
@@ -120,7 +120,8 @@ func (w *Core) runUntil(end time.Time) {
 	}
 }
 
-// clockChanged ends the waits that are over, and sets the alarms anew.
+// clockChanged ends the waits whose time has come by a change of the clock, and sets
+// the alarms of the tasks anew; a frozen clock has none.
 func (w *Core) clockChanged() {
 	now, frozen := w.Clock()
 	c := &w.clock
@@ -164,8 +165,9 @@ func (w *Core) After(d time.Duration) (done <-chan struct{}, stop func()) {
 	}
 }
 
-// Later does a task at a time of the platform's clock, with the lock held, as the
-// caller must hold it. Every call sees the effects of the tasks due before it.
+// Later does a task at a time of the platform's clock, at once if that has passed. The
+// caller holds the lock, and the task is done with it. Every call sees the effects of
+// the tasks that were due before it.
 func (w *Core) Later(at time.Time, task Task) {
 	now, frozen := w.Clock()
 	if !at.After(now) {
@@ -185,7 +187,8 @@ func (w *Core) Later(at time.Time, task Task) {
 	w.due = slices.Insert(w.due, i, next)
 }
 
-// Settle does the tasks that are due.
+// Settle does the tasks whose time has come. It takes the write lock only if there is
+// one.
 func (w *Core) Settle() {
 	now := w.Now()
 	w.RLock()
@@ -219,7 +222,8 @@ func (w *Core) StopClock() {
 }
 
 // Replace calls replace, which replaces the state by that of a snapshot. The clock then
-// goes on from the time of the snapshot, and all waits end. The caller holds the lock.
+// continues from the time of the snapshot, and all waits end, because they belong to
+// the former state. The caller holds the lock.
 func (w *Core) Replace(replace func()) {
 	for i := range w.due {
 		w.due[i].silence()

@@ -102,6 +102,8 @@ func New(o Options) *World {
 	}
 }
 
+// newRecords returns records without any profile, with the clock and the activity of an
+// empty world.
 func newRecords(o Options) Records {
 	return Records{
 		Core: Core{
@@ -155,7 +157,8 @@ func unmix(x uint64) uint64 {
 	return x ^ x>>30 ^ x>>60
 }
 
-// Opaque returns the n-th id of a kind: the kind, two words, two check characters.
+// Opaque returns the n-th id of a kind: the kind, two words, two check characters. The
+// first word is n, scrambled reversibly (see numberOf); the others depend on it.
 func Opaque(kind byte, seed, n uint64) string {
 	first := Mix(n ^ Mix(seed+uint64(kind)))
 	second := Mix(first + seed)
@@ -167,8 +170,9 @@ func Opaque(kind byte, seed, n uint64) string {
 	return string(append(b, digit(sum/36), digit(sum%36)))
 }
 
-// serial returns n of an id of [Opaque], and whether it is one.
-func serial(id string, kind byte, seed uint64) (uint64, bool) {
+// numberOf returns the number n of an id that [Opaque] has made of a kind and n, and
+// whether it is such an id.
+func numberOf(id string, kind byte, seed uint64) (uint64, bool) {
 	if len(id) != wire.OpaqueLen || id[0] != kind {
 		return 0, false
 	}
@@ -180,7 +184,7 @@ func serial(id string, kind byte, seed uint64) (uint64, bool) {
 	return n, Opaque(kind, seed, n) == id
 }
 
-// AppendWord appends a word in base 36.
+// AppendWord appends a number in base 36, padded to wire.WordLen digits.
 func AppendWord(b []byte, word uint64) []byte {
 	var digits [wire.WordLen]byte
 	for i := wire.WordLen - 1; i >= 0; i-- {
@@ -210,7 +214,9 @@ func (w *Core) Cursor(p Position, binding string) string {
 	return w.Seal(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, p.Key), p.Tie), binding)
 }
 
-// OpenCursor reads a cursor of the same search.
+// OpenCursor returns the position in a cursor of the platform, and false for another
+// text or a cursor that was made for another search. The binding is what identifies the
+// search.
 func (w *Core) OpenCursor(text, binding string) (Position, bool) {
 	b, sealed := w.Unseal(text, binding)
 	if !sealed || len(b) != positionLen {
@@ -233,7 +239,8 @@ func (w *Core) proof(b []byte, binding string) []byte {
 	return h.Sum(nil)[:sealLen]
 }
 
-// Unseal reads the result of [Core.Seal] for the same purpose.
+// Unseal returns the bytes that [Core.Seal] has sealed, and false for another text or
+// if they were sealed for another purpose (binding).
 func (w *Core) Unseal(text, binding string) ([]byte, bool) {
 	b, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(b) < sealLen {
@@ -289,10 +296,11 @@ type Token struct {
 	Genuine  bool // signed here and not expired
 }
 
-// SignClaims returns a signed token. The caller holds the lock.
+// SignClaims returns a signed token with a lifetime. It expires at a whole second, not
+// before the promised time. The caller holds the lock.
 func (w *Core) SignClaims(c Claims, life time.Duration) string {
 	now := w.Now()
-	ends := now.Add(life + time.Second - 1) // never earlier than it was promised
+	ends := now.Add(life + time.Second - 1) // rounded up
 	payload := wire.Object{{"scope", c.Scope}, {"sub", c.User}, {"profile", c.Profile}}
 	if c.Scope == NoteScope || c.Node != "" {
 		payload = append(payload, wire.Member{"node", c.Node}, wire.Member{"perm", c.Perm})
@@ -301,7 +309,9 @@ func (w *Core) SignClaims(c Claims, life time.Duration) string {
 		wire.Member{"jti", strconv.FormatUint(w.NextSerial(), 36)}))
 }
 
-// OpenToken reads a token and reports its form and validity.
+// OpenToken reads a signed token. The result says whether the text has the form of one
+// (Shaped), its claims can be read (Readable), and it is signed by the platform and not
+// expired (Genuine).
 func (w *Core) OpenToken(token string) (t Token) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {

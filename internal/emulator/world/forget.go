@@ -6,7 +6,8 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// Forget deletes a share or a workspace with what is in it. The sockets on it end.
+// Forget deletes a share or a workspace with all that is in it: nodes, shares, File
+// Shares, members, invitations. The sockets on it end.
 func (w *World) Forget(id string) {
 	if w.KindOf(id) == wire.KindWorkspace {
 		for _, share := range slices.Clone(w.shareList) {

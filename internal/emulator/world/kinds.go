@@ -134,7 +134,9 @@ legal_hold_placed org security admin external_audit_log {{actor}} placed a legal
 legal_hold_released org security admin external_audit_log {{actor}} released the legal hold on {{object}}
 `
 
-// kindOf returns the kind of an event name, by its words if it is not listed.
+// kindOf returns the kind of an event name: from the catalogue, or else derived from
+// the words of the name. A line of the catalogue is the name, four words and a
+// template.
 func kindOf(event string) EventKind {
 	k := EventKind{Event: event, Visibility: External, Permission: ForMember, Severity: "info", Notification: "none"}
 	for line := range strings.Lines(catalogue) {
@@ -148,11 +150,12 @@ func kindOf(event string) EventKind {
 		k.Category, k.Sub = classify(event)
 		k.template = "{{actor}}: " + strings.ReplaceAll(event, "_", " ")
 	}
-	k.hints()
+	k.deriveFromName()
 	return k
 }
 
-// classify returns the usual category of a name of events.
+// classify returns the category and subcategory of an event that the catalogue does not
+// list, by the words of its name.
 func classify(event string) (category, sub string) {
 	first, _, _ := strings.Cut(event, "_")
 	switch first {
@@ -178,8 +181,9 @@ func classify(event string) (category, sub string) {
 	return category, "settings"
 }
 
-// hints sets what the name says: severity, notification, and what is done to a node.
-func (k *EventKind) hints() {
+// deriveFromName sets what the name of the event implies: severity, notification and,
+// for an event on a node, what was done to it.
+func (k *EventKind) deriveFromName() {
 	switch {
 	case strings.Contains(k.Event, "alert"), strings.HasSuffix(k.Event, "_failed"):
 		k.Severity = "warning"

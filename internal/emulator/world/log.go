@@ -135,7 +135,8 @@ func (t *table[T]) Find(v T) (n uint32, found bool) {
 	return n, found
 }
 
-// Number converts a count, which cannot overflow before memory is full.
+// Number converts a count to the type of rows. It panics on overflow, which needs more
+// memory than a machine has.
 func Number(n int) uint32 {
 	if n < 0 || int64(n) > math.MaxUint32 {
 		panic("emulator: event log overflow")
@@ -179,7 +180,7 @@ func (w *World) AddEvent(e Event) Event {
 // concerns. It returns the event with its id and defaults. The caller holds the lock.
 func (w *World) WriteEvent(e Event) Event {
 	now := w.Now()
-	w.fill(&e, now)
+	w.setDefaults(&e, now)
 	l := &w.Log
 	n := l.add(e, now)
 	w.RecordNames(n, e.CallingUser, e.User, l.ProfileID(&l.Entries[n]))
@@ -189,10 +190,10 @@ func (w *World) WriteEvent(e Event) Event {
 	return e
 }
 
-// fill sets the defaults of an event: those of its name, and the time, organization and
-// actor of the call. An object with a name and no id gets the id of its name, so that
-// one name is one object.
-func (w *World) fill(e *Event, now time.Time) {
+// setDefaults sets the defaults of an event: those of its name, and the time,
+// organization and actor of the call. An object with a name and no id gets an id that
+// is derived from the name, so that one name is one object.
+func (w *World) setDefaults(e *Event, now time.Time) {
 	e.Name = cmp.Or(e.Name, "workspace_updated")
 	k := kindOf(e.Name)
 	e.Category = cmp.Or(e.Category, k.Category)
@@ -204,7 +205,7 @@ func (w *World) fill(e *Event, now time.Time) {
 	e.Org = cmp.Or(e.Org, w.OrgOf(e.Share), w.OrgOf(e.Workspace))
 	e.Created = cmp.Or(e.Created, now)
 	e.Created = e.Created.UTC().Truncate(time.Second)
-	if e.Object == "" && e.ObjectName != "" { // one name is one thing
+	if e.Object == "" && e.ObjectName != "" {
 		hash := fnv.New64a()
 		_, _ = hash.Write([]byte(e.ObjectName))
 		e.Object = Opaque('2', w.Log.seed, hash.Sum64())
@@ -255,10 +256,10 @@ func (l *Log) add(e Event, now time.Time) uint32 {
 		User:    l.Names.Intern(e.User),
 		Caller:  l.Names.Intern(e.CallingUser),
 		Actor:   l.Actors.Intern(actor),
-		Object:  l.thing(n, wire.Plain(e.Object), e.ObjectName),
+		Object:  l.objectNumber(n, wire.Plain(e.Object), e.ObjectName),
 		Kind:    l.kind(e),
 	})
-	l.keep(n, e)
+	l.storeDetail(n, e)
 	for _, profileID := range []string{at.Org, at.Workspace, at.Share, e.User} {
 		if profileID != "" {
 			l.index[profileID] = insertSorted(l.index[profileID], n, l.ByPosition)
@@ -298,8 +299,9 @@ func narrow(n uint32) uint16 {
 	return uint16(n)
 }
 
-// keep stores what few events have, beside the entry of row n.
-func (l *Log) keep(n uint32, e Event) {
+// storeDetail stores the fields of an event that few events have, beside the entry of
+// row n, if there are any, and indexes its id and its parent.
+func (l *Log) storeDetail(n uint32, e Event) {
 	d := Detail{
 		id:          wire.Plain(e.ID),
 		parent:      wire.Plain(e.Parent),
@@ -339,7 +341,7 @@ func (l *Log) ByPosition(a, b uint32) int { return l.Position(a).Compare(l.Posit
 func (l *Log) ByShown(a, b uint32) int { return l.ShownAt(a).Compare(l.ShownAt(b)) }
 
 // Position returns the place of a row in the order of a search, which is an option: by
-// time or its complement, or pseudorandom.
+// time; newest first, by the complement of the time; or pseudorandom.
 func (l *Log) Position(n uint32) Position {
 	switch l.order {
 	case seed.NewestFirst:
@@ -386,7 +388,7 @@ func (l *Log) Find(id string) (uint32, bool) {
 	if n, found := l.given[id]; found {
 		return n, true
 	}
-	n, found := serial(id, 'e', l.seed)
+	n, found := numberOf(id, 'e', l.seed)
 	if !found || n >= uint64(len(l.Entries)) {
 		return 0, false
 	}
@@ -395,11 +397,12 @@ func (l *Log) Find(id string) (uint32, bool) {
 }
 
 // Thing returns the number of a node as the object of an event.
-func (l *Log) Thing(row uint32, id, name string) uint32 { return l.thing(row, id, name) }
+func (l *Log) Thing(row uint32, id, name string) uint32 { return l.objectNumber(row, id, name) }
 
-// thing returns the number of the object of an event, 0 if it has none. It adds a new
-// object, and records another name of a known one from this row on.
-func (l *Log) thing(row uint32, id, name string) uint32 {
+// objectNumber returns the number of the object of an event, 0 if it has none. A new
+// object is added; another name of a known one is recorded as its name from this row
+// on.
+func (l *Log) objectNumber(row uint32, id, name string) uint32 {
 	if id == "" {
 		return 0
 	}
@@ -455,7 +458,7 @@ func (l *Log) FindThing(id string) (uint32, bool) {
 	if n, found := l.byID[id]; found {
 		return n, true
 	}
-	n, found := serial(id, '2', l.seed)
+	n, found := numberOf(id, '2', l.seed)
 	if !found || n == 0 || n >= uint64(len(l.Things)) || l.Things[n].id != "" {
 		return 0, false
 	}
@@ -521,8 +524,8 @@ func (l *Log) TemplateOf(n uint32) (text string, names, values []string) {
 	return text, names, values
 }
 
-// tokenValue returns the text for a placeholder in the template of an event: the caller
-// (actor), the user (subject), the object, or else the profile.
+// tokenValue returns the text for a placeholder in the template of the event in row n:
+// the caller (actor), the user (subject), the object, or else the profile.
 func (l *Log) tokenValue(n uint32, token string) string {
 	e := &l.Entries[n]
 	switch token {
@@ -531,7 +534,7 @@ func (l *Log) tokenValue(n uint32, token string) string {
 	case "subject":
 		return cmp.Or(l.nameAt(n, l.Names.Values[e.User]), "a person")
 	case "object":
-		if e.Object == 0 && l.Kinds.Values[e.Kind].Sub == "comments" { // one on the profile as a whole
+		if e.Object == 0 && l.Kinds.Values[e.Kind].Sub == "comments" { // a comment on the profile itself
 			return cmp.Or(l.nameAt(n, l.ProfileID(e)), "a profile")
 		}
 		return cmp.Or(l.ObjectName(n, e.Object), "an item")

@@ -87,7 +87,7 @@ func (w *Directory) MembersOf(profileID string) []string {
 	return slices.Sorted(maps.Keys(w.members[profileID]))
 }
 
-// EndAt sets when a membership ends; with the zero time it does not.
+// EndAt sets when a membership ends; the zero time means never.
 func (w *World) EndAt(profileID, userID string, at time.Time) {
 	m := w.members[profileID][userID]
 	m.Expires = at
@@ -139,10 +139,10 @@ func (w *World) MemberList(c *wire.Call, where string) (wire.Object, error) {
 	})
 }
 
-// MemberObject renders a member, or a pending one, for the viewer. Only the member and
-// admins see dates and settings.
+// MemberObject renders a member, or an invited user, for the viewer. Only the member
+// itself and admins see dates and settings.
 func (w *World) MemberObject(where, id, viewer string) wire.Object {
-	m, v := w.members[where][id], w.ExpectedAs(where, id)
+	m, v := w.members[where][id], w.InvitationOfGuest(where, id)
 	var o wire.Object
 	switch u := w.users[id]; {
 	case u != nil:
@@ -150,13 +150,13 @@ func (w *World) MemberObject(where, id, viewer string) wire.Object {
 	case v != nil:
 		o = person(id, User{AccountType: "human", Email: v.Email, FirstName: v.Email})
 	}
-	confided := viewer == id || w.AtLeast(where, viewer, Admin)
+	seesDetails := viewer == id || w.AtLeast(where, viewer, Admin)
 	switch {
 	case m != nil:
 		o = append(o, wire.Member{"permissions", string(m.Role)}, wire.Member{"status", "active"})
-		if confided {
+		if seesDetails {
 			o = append(o,
-				wire.Member{"member_added_at", wire.Stamp(cmp.Or(m.added, w.madeAt(where)))},
+				wire.Member{"member_added_at", wire.Stamp(cmp.Or(m.added, w.createdAt(where)))},
 				wire.Member{"notify", wire.Optional(m.Notify)},
 				wire.Member{"expires", wire.When(m.Expires)},
 				wire.Member{"invite", nil},
@@ -164,7 +164,7 @@ func (w *World) MemberObject(where, id, viewer string) wire.Object {
 		}
 	case v != nil:
 		o = append(o, wire.Member{"permissions", string(v.Role)}, wire.Member{"status", "pending"})
-		if confided {
+		if seesDetails {
 			o = append(o, wire.Member{"member_added_at", nil}, wire.Member{"notify", wire.Optional(v.Notify)},
 				wire.Member{"expires", nil}, wire.Member{"invite", wire.Object{
 					{"id", wire.Hyphenated(v.ID)},
@@ -187,8 +187,8 @@ func person(id string, u User) wire.Object {
 	}
 }
 
-// madeAt returns the creation of a profile in Unix seconds.
-func (w *Directory) madeAt(id string) int64 {
+// createdAt returns the creation of a profile in Unix seconds.
+func (w *Directory) createdAt(id string) int64 {
 	switch w.KindOf(id) {
 	case wire.KindOrg:
 		return w.orgs[id].Created
@@ -290,9 +290,9 @@ func (w *World) Expected(profileID string) []*Invitation {
 	return wire.Filter(w.invitations, func(v *Invitation) bool { return v.Profile == profileID && v.Open() })
 }
 
-// ExpectedAs returns the open invitation of a user with the id of GuestID, nil if
-// there is none.
-func (w *World) ExpectedAs(profileID, guest string) *Invitation {
+// InvitationOfGuest returns the open invitation of a user with the id of
+// [World.GuestID], nil if there is none.
+func (w *World) InvitationOfGuest(profileID, guest string) *Invitation {
 	for _, v := range w.Expected(profileID) {
 		if w.GuestID(v) == guest {
 			return v
@@ -354,14 +354,15 @@ type Joiner struct {
 func (w *Directory) Joiner(k *wire.Credential) Joiner { return Joiner{k.User, w.ActorOf(k)} }
 
 // Redeem accepts an invitation for an account, which becomes a member. It returns a
-// refusal if the invitation is not open, or a policy forbids it.
+// refusal if the invitation is not open, or a policy forbids it. An invitation that an
+// admin has already accepted, before there was an account, writes no event again.
 func (w *World) Redeem(v *Invitation, userID string, by Joiner) error {
 	if err := w.Redeemable(v, userID); err != nil {
 		return err
 	}
-	answered := v.State != InvitePending // by an admin, before there was an account
+	acceptedBefore := v.State != InvitePending
 	v.State, v.AcceptedBy, v.Updated = InviteAccepted, userID, w.Now()
-	if !answered {
+	if !acceptedBefore {
 		w.WriteInvitation("invitation_accepted", v, by)
 	}
 	w.Enroll(v.Profile, userID, v.Role, v.Notify, by)
@@ -420,7 +421,7 @@ func (w *World) Enroll(where, userID string, role Role, notify string, by Joiner
 	case before != m.Role:
 		w.WriteMembership("membership_updated", where, userID, by.caller, by.actor)
 	}
-	if v := w.ExpectedAs(where, userID); v != nil {
+	if v := w.InvitationOfGuest(where, userID); v != nil {
 		v.State, v.AcceptedBy, v.Updated = InviteAccepted, userID, w.Now()
 	}
 	return m

@@ -44,14 +44,16 @@ const (
 // nodeSpace separates the serials of nodes from those of generated objects.
 const nodeSpace = 1 << 62
 
-// AddNode adds a node, or replaces the one with the same id. Its ids are plain.
+// AddNode adds a node, or replaces the one with the same id, and sets the state of its
+// indexing: the given one, or else the final one at once. The ids of the result are
+// plain.
 func (w *World) AddNode(n SeedNode) SeedNode {
 	w.Lock()
 	defer w.Unlock()
 	given := n.AIState
 	kept := w.KeepNode(Node(n))
 	w.Touch(w.Now(), kept.Profile, Keyed(FieldStorage, kept.ID), FieldStorage)
-	w.Index(kept, cmp.Or(given, w.goal(kept)))
+	w.Index(kept, cmp.Or(given, w.finalState(kept)))
 	n = SeedNode(*kept)
 	n.Versions = slices.Clone(n.Versions)
 	return n
@@ -83,7 +85,7 @@ func (w *World) KeepNode(n Node) *Node {
 }
 
 // keepVersions fills in the defaults of the versions of a node. If its Content differs
-// from that of the last version, it becomes another version.
+// from that of the last version, that becomes another version.
 func (w *Tree) keepVersions(n *Node) {
 	given, text, size := n.Versions, cmp.Or(n.Content, string(n.Bytes)), n.Size
 	n.Versions, n.Bytes = nil, nil
@@ -244,8 +246,8 @@ func (w *Tree) Node(profileID, id string) *Node {
 	return n
 }
 
-// NodeOrTrash returns the node with an id in the storage of a profile or its trash,
-// nil if there is none.
+// NodeOrTrash returns the node with an id in the storage of a profile or its trash, nil
+// if there is none. A share of a folder has only what is in that folder.
 func (w *Tree) NodeOrTrash(profileID, id string) *Node {
 	n := w.nodes[id]
 	owner, folder := w.storageOf(profileID)
@@ -385,9 +387,9 @@ func (w *Directory) Intelligent(profileID string) bool {
 	return workspace != nil && !workspace.Value.NoIntelligence
 }
 
-// goal returns the last state of the indexing of a node, "" for a node without
-// content.
-func (w *World) goal(n *Node) string {
+// finalState returns the last state that the indexing of a node reaches, "" for a node
+// without content.
+func (w *World) finalState(n *Node) string {
 	switch {
 	case !n.HasContent():
 		return ""
@@ -436,7 +438,7 @@ func (t indexing) Do() {
 
 // nextState returns the next state of the indexing of a node, "" if there is none.
 func (w *World) nextState(n *Node) string {
-	goal := w.goal(n)
+	goal := w.finalState(n)
 	switch {
 	case n.AIState == AIPending:
 		return AIInProgress
@@ -454,8 +456,8 @@ func (w *World) nextState(n *Node) string {
 const ingestion = 10
 
 // SetIntelligence turns the index of a workspace or share on or off. Turning it off
-// deletes the index of the contents; making it again is billed to the payer for the
-// user.
+// deletes the index of the contents. Turning it on makes it again, which costs credits
+// of the payer for the user.
 func (w *World) SetIntelligence(profileID, userID string, on bool) {
 	if w.Intelligent(profileID) == on {
 		return
@@ -468,7 +470,7 @@ func (w *World) SetIntelligence(profileID, userID string, on bool) {
 	for _, id := range w.nodeList {
 		switch n := w.nodes[id]; {
 		case n.Profile != profileID:
-		case on && n.AIState == aiReady && w.goal(n) == AIIndexed:
+		case on && n.AIState == aiReady && w.finalState(n) == AIIndexed:
 			w.credits[w.Payer(profileID, userID)] += ingestion
 			w.scheduleIndexing(n)
 		case !on && n.AIState == AIIndexed:
@@ -588,8 +590,8 @@ type kept struct{ content *blob.Blob }
 // ReadAt implements [io.ReaderAt].
 func (k kept) ReadAt(p []byte, off int64) (int, error) { return k.content.ReadAt(p, off) }
 
-// KeepSources stores the contents of sources that are no data, so that a snapshot can
-// hold them. The caller holds the lock.
+// KeepSources stores the contents of versions that programs provide (other types of
+// Source), so that a snapshot can hold them. The caller holds the lock.
 func (w *Tree) KeepSources() error {
 	for _, n := range w.nodes {
 		for i := range n.Versions {

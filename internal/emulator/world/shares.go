@@ -137,7 +137,8 @@ func (w *Core) PasswordMark(h *Share) string {
 	return hex.EncodeToString(w.Sign("password of " + h.ID + " " + h.Password))[:16]
 }
 
-// RootOf returns the id of the root of the storage of a share.
+// RootOf returns the id of the root folder of a share: the folder that it shows, or
+// else one derived from its id.
 func (w *Core) RootOf(h *Share) string {
 	if h.ShowsFolder() {
 		return h.Folder
@@ -233,10 +234,10 @@ func (w *World) Shared(f *FileShare) *Node { return w.Node(f.Workspace, f.Node) 
 // Open reports whether a link is valid.
 func (f *FileShare) Open(w *World) bool { return f != nil && !f.Lapsed && w.Shared(f) != nil }
 
-// conferred returns what a user may do with a File Share by a role in the workspace, as
-// its owner or by a grant. The access tier of the link, which is for everyone, is not
-// considered.
-func (w *Directory) conferred(f *FileShare, userID string) Capability {
+// personalCapability returns what a user may do with a File Share by a role in the
+// workspace, as its owner or by a grant. The access tier of the link, which is for
+// everyone, is not considered.
+func (w *Directory) personalCapability(f *FileShare, userID string) Capability {
 	if userID == "" {
 		return NoCapability
 	}
@@ -256,8 +257,8 @@ func (w *Directory) conferred(f *FileShare, userID string) Capability {
 }
 
 // Admits reports whether a user, "" for a caller without an account, may open a File
-// Share: an expired one only as a member of the workspace, others by the access tier of
-// the link, a role or a grant.
+// Share: an expired one only as a manager of the workspace, others by the access tier
+// of the link, a role or a grant.
 func (w *Directory) Admits(f *FileShare, userID string) bool {
 	switch {
 	case f.Lapsed:
@@ -267,14 +268,14 @@ func (w *Directory) Admits(f *FileShare, userID string) bool {
 	case f.Access == AnyRegistered:
 		return userID != ""
 	}
-	return w.conferred(f, userID) > NoCapability
+	return w.personalCapability(f, userID) > NoCapability
 }
 
 // Capability returns what a user may do with a File Share. Everyone whom the access
 // tier admits may do what an option says, by default download; only a role or grant
 // allows edits.
 func (w *Directory) Capability(f *FileShare, userID string) Capability {
-	most := w.conferred(f, userID)
+	most := w.personalCapability(f, userID)
 	if f.Access == AnyoneWithLink || f.Access == AnyRegistered && userID != "" {
 		most = max(most, ParseCapability(cmp.Or(w.Options.FileShares.TierCapability, CanDownload.String())))
 	}
@@ -284,10 +285,10 @@ func (w *Directory) Capability(f *FileShare, userID string) Capability {
 // TakesComments reports whether recipients may comment, never on open links.
 func (f *FileShare) TakesComments() bool { return f.CommentsEnabled && f.Access != AnyoneWithLink }
 
-// Recipient returns the File Share with a name, and its file, for a caller who may do
-// what is needed. A link that is unknown, expired or without its file has one and the
-// same error.
-func (w *World) Recipient(c *wire.Call, name string, need Capability) (*FileShare, *Node, error) {
+// OpenForRecipient returns the File Share with a name, and its file, for a caller whose
+// capability is need or more. A link that is unknown, expired or without its file has
+// one and the same error, so that it reveals nothing.
+func (w *World) OpenForRecipient(c *wire.Call, name string, need Capability) (*FileShare, *Node, error) {
 	f := w.FileShareNamed(name)
 	if !f.Open(w) {
 		return nil, nil, wire.NoSuch(wire.CodeNotFound, "File Share")
@@ -303,13 +304,14 @@ func (w *World) Recipient(c *wire.Call, name string, need Capability) (*FileShar
 }
 
 // mayReceive returns an error for a caller whom a File Share does not admit, or who
-// does not send its password. An option hides it from the former.
+// does not send its password. With the option Hidden, a File Share that does not admit
+// the caller seems not to exist.
 func (w *Directory) mayReceive(c *wire.Call, f *FileShare) error {
 	switch {
 	case c.Key != nil && w.Covers(c.Key, f.ID) < wire.Read:
 		return w.OutOfScope(f.ID)
 	case w.Admits(f, c.UserID()):
-		return f.Locked(c)
+		return f.RefuseWrongPassword(c)
 	case w.Options.FileShares.Hidden:
 		return wire.NoSuch(wire.CodeNotFound, "File Share")
 	case c.Key == nil:
@@ -319,9 +321,10 @@ func (w *Directory) mayReceive(c *wire.Call, f *FileShare) error {
 	}
 }
 
-// Locked returns an error if a call has not the password of the link in its header. It
-// compares in constant time, so that the time says nothing about the password.
-func (f *FileShare) Locked(c *wire.Call) error {
+// RefuseWrongPassword returns an error if a call does not have the password of the link
+// in its header. It compares in constant time, so that the time says nothing about the
+// password.
+func (f *FileShare) RefuseWrongPassword(c *wire.Call) error {
 	if f.Password == "" || subtle.ConstantTimeCompare([]byte(f.Password),
 		[]byte(c.Request.Header.Get("X-Ve-Password"))) == 1 {
 		return nil

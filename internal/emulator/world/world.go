@@ -336,7 +336,7 @@ func (w *Directory) WorkspaceOfPath(c *wire.Call) (string, error) {
 	if id == "" {
 		return "", wire.NoProfile()
 	}
-	return id, w.MayLook(c.Key, Venue{Profile: id})
+	return id, w.RefuseUnreadable(c.Key, Venue{Profile: id})
 }
 
 // ProfileOfPath reads a profile from the path: its id, its custom name or me.
@@ -357,8 +357,8 @@ func (w *Directory) List(
 	return wire.Object{{key, rows}, {"pagination", page.Of(len(ids))}}, c.Check.Refusal()
 }
 
-// Covers returns the mode of a credential on a profile: a scope on an organization
-// covers its workspaces and shares. Without scopes it covers the whole account.
+// Covers returns the access that a credential has to a profile by its scopes: the
+// highest mode of those that cover it. Without scopes it has all access of the account.
 func (w *Directory) Covers(k *wire.Credential, profileID string) wire.Mode {
 	if len(k.Scopes) == 0 {
 		return wire.Admin
@@ -366,17 +366,17 @@ func (w *Directory) Covers(k *wire.Credential, profileID string) wire.Mode {
 	best := wire.NoAccess
 	for _, scope := range k.Scopes {
 		entity, id, access := wire.SplitScope(scope)
-		if w.Within(k, profileID, entity, id) {
+		if w.ScopeCovers(k, profileID, entity, id) {
 			best = max(best, wire.ParseMode(access))
 		}
 	}
 	return best
 }
 
-// Within reports whether a scope covers a profile: one of the kind entity and the id,
-// where * means all of that kind. A scope of an organization or a workspace also covers
-// what is in it.
-func (w *Directory) Within(k *wire.Credential, profileID, entity, id string) bool {
+// ScopeCovers reports whether a scope, a kind of entity and an id, covers a profile.
+// The id * means all of that kind. A scope of an organization or a workspace also
+// covers what is in it; one of a user covers the user's own profile.
+func (w *Directory) ScopeCovers(k *wire.Credential, profileID, entity, id string) bool {
 	named := func(profile string) bool { return profile != "" && (id == "*" || id == profile) }
 	kind := w.KindOf(profileID)
 	switch entity {
@@ -416,8 +416,9 @@ func (w *Directory) OutOfScope(profileID string) error {
 // UserDetails is the scope of account settings.
 const UserDetails = "userdetails:*:rw" // the account's own settings, which no other scope reaches
 
-// Touches reports whether a credential covers an organization or a part of it.
-func (w *Directory) Touches(k *wire.Credential, orgID string) bool {
+// CoversPart reports whether a credential covers an organization, or a workspace or
+// share of it.
+func (w *Directory) CoversPart(k *wire.Credential, orgID string) bool {
 	return w.Covers(k, orgID) != wire.NoAccess ||
 		slices.ContainsFunc(slices.Concat(w.workspaceList, w.shareList), func(id string) bool {
 			return w.OrgOf(id) == orgID && w.Covers(k, id) != wire.NoAccess
@@ -434,9 +435,9 @@ type Venue struct {
 // Reached returns the profile whose scopes apply to a venue.
 func (at Venue) Reached() string { return cmp.Or(at.FileShare, at.Profile) }
 
-// MayLook returns a refusal if a credential may not read a venue: by its scopes, or
-// because its user has no access.
-func (w *Directory) MayLook(k *wire.Credential, at Venue) error {
+// RefuseUnreadable returns a refusal if a credential may not read a venue: by its
+// scopes, or because its user has no access.
+func (w *Directory) RefuseUnreadable(k *wire.Credential, at Venue) error {
 	switch f := w.fileShares[at.FileShare]; {
 	case w.Covers(k, at.Reached()) < wire.Read:
 		return w.OutOfScope(at.Reached())
@@ -485,16 +486,16 @@ func restricted(code int64, why string) error {
 // Payer returns the profile that is billed for a profile.
 func (w *Directory) Payer(profileID, userID string) string { return cmp.Or(w.OrgOf(profileID), userID) }
 
-// Lacks returns a refusal if the plan lacks a feature.
-func (w *Directory) Lacks(feature string) error {
+// RefuseWithout returns a refusal if the plan does not have a feature.
+func (w *Directory) RefuseWithout(feature string) error {
 	if !slices.Contains(w.Options.Lacks, feature) {
 		return nil
 	}
 	return wire.Refuse(http.StatusPaymentRequired, codePlan, "Upgrade Required: the plan does not have "+feature+".")
 }
 
-// Spent returns a refusal of what costs credits, if none are left.
-func (w *Directory) Spent(profileID string) error {
+// RefuseWithoutCredits returns a refusal for what costs credits, if none are left.
+func (w *Directory) RefuseWithoutCredits(profileID string) error {
 	if !w.PlanOf(profileID).OutOfCredits {
 		return nil
 	}
