@@ -274,15 +274,43 @@ func prepare(c settings, kept *folder, stderr io.Writer) (s *emulator.Server, to
 }
 
 // build returns an emulator with the objects, faults and disagreements of the settings,
-// and a token and a workspace of it.
+// and a token and a workspace of it. What it invents, it invents again for a reset, which
+// takes longer and needs no memory before.
 func build(c settings) (s *emulator.Server, token, workspace string, err error) {
-	release := hold(&c.options)
+	clock := c.options.Clock
+	if clock == nil {
+		clock = time.Now
+	}
+	at := clock().Truncate(time.Second)
+	s, token, workspace, err = buildAt(c, at, clock)
+	switch {
+	case err != nil:
+		return nil, "", "", err
+	case c.seed != "":
+		return s, token, workspace, s.MarkStart()
+	}
+	s.MarkStartOf(func() (*emulator.Server, error) {
+		again, _, _, err := buildAt(c, at, func() time.Time { return at })
+		return again, err
+	})
+	return s, token, workspace, nil
+}
+
+// buildAt is build at a time: so that what is invented does not depend on how long that
+// takes, the time of the emulator is that of the clock only from the end of buildAt on.
+func buildAt(c settings, at time.Time, clock func() time.Time) (s *emulator.Server, token, workspace string, err error) {
+	built := new(atomic.Bool)
+	c.options.Clock = func() time.Time {
+		if built.Load() {
+			return clock()
+		}
+		return at
+	}
 	s = emulator.New(c.options)
 	token, workspace, err = furnish(s, c)
 	if err != nil {
 		return nil, "", "", err
 	}
-	release()
 	for _, f := range c.faults {
 		s.Fail(f)
 	}
@@ -291,7 +319,8 @@ func build(c settings) (s *emulator.Server, token, workspace string, err error) 
 			return nil, "", "", err
 		}
 	}
-	return s, token, workspace, s.MarkStart()
+	built.Store(true)
+	return s, token, workspace, nil
 }
 
 // serve handles requests on the listener until ctx is done, and adds an event
@@ -319,24 +348,6 @@ func serve(ctx context.Context, s *emulator.Server, l net.Listener, c settings, 
 		return nil
 	}
 	return err
-}
-
-// hold stops the clock of the options, if it is set, so that what is invented
-// does not depend on how long that takes. It returns a function that starts it
-// again.
-func hold(o *seed.Options) (release func()) {
-	clock := o.Clock
-	if clock == nil {
-		return func() {}
-	}
-	first, released := clock().Truncate(time.Second), new(atomic.Bool)
-	o.Clock = func() time.Time {
-		if released.Load() {
-			return clock()
-		}
-		return first
-	}
-	return func() { released.Store(true) }
 }
 
 // furnish adds the initial objects to the emulator, and returns a token and a

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -133,20 +135,62 @@ func TestServes(t *testing.T) {
 	}
 }
 
-func TestClockStandsUntilItIsReleased(t *testing.T) {
+func TestClockStandsWhileTheWorldIsMade(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 10, 1, 12, 0, 0, 5, time.UTC)
-	o := seed.Options{Clock: func() time.Time {
+	clock := func() time.Time {
 		now = now.Add(time.Minute)
 		return now
-	}}
-	release := hold(&o)
-	if first, second := o.Clock(), o.Clock(); !first.Equal(second) || first.Nanosecond() != 0 {
-		t.Errorf("%v, then %v", first, second)
 	}
-	release()
-	if first, second := o.Clock(), o.Clock(); !first.Before(second) {
-		t.Errorf("released: %v, then %v", first, second)
+	s, _, _, err := build(settings{options: seed.Options{Clock: clock}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made, want := s.Users()[0].Created.AddDate(0, 0, 701), now.Truncate(time.Second); !made.Equal(want) {
+		t.Errorf("made at %v, want %v", made, want)
+	}
+	if first, second := s.Now(), s.Now(); !first.Before(second) {
+		t.Errorf("afterwards: %v, then %v", first, second)
+	}
+}
+
+// After each reset the state is that of the start, byte for byte, whatever made it.
+func TestResetIsTheStart(t *testing.T) {
+	t.Parallel()
+	faults := []string{"-fault", "op=system.Ping,count=1,status=503", "-disagree", `{"Edits":["rm /result"]}`}
+	for name, args := range map[string][]string{
+		"small": faults, "medium": append(faults, "-size=medium", "-number=7", "-set=Clock=2026-10-01T12:00:00Z"),
+		"seed": append(faults, "-seed", writeSeed(t)),
+	} {
+		c, err := parse(args, io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, token, _, err := build(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state := func() (file bytes.Buffer) {
+			s.Freeze(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+			if err := s.Snapshot(&file); err != nil {
+				t.Fatal(err)
+			}
+			return file
+		}
+		start := state()
+		for range 2 { // the first one makes the world again
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/current/ping/", http.NoBody)
+			r.Header.Set("Authorization", "Bearer "+token)
+			s.ServeHTTP(httptest.NewRecorder(), r)
+			s.AddWorkspace(seed.Workspace{})
+			changed := state()
+			if err := s.Reset(); err != nil {
+				t.Fatal(err)
+			}
+			if got := state(); bytes.Equal(changed.Bytes(), start.Bytes()) || !bytes.Equal(got.Bytes(), start.Bytes()) {
+				t.Errorf("%s: the state after a reset differs from that of the start", name)
+			}
+		}
 	}
 }
 
@@ -190,21 +234,28 @@ func TestStrictRejectsUndeclaredParameters(t *testing.T) {
 	}
 }
 
-func TestLoadsASeedFile(t *testing.T) {
-	t.Parallel()
-	const bytes = "%PDF\x00\xff"
+const seedContent = "%PDF\x00\xff"
+
+// writeSeed writes a seed file with a file beside it, and returns its name.
+func writeSeed(t *testing.T) (name string) {
+	t.Helper()
 	folder := t.TempDir()
-	name := filepath.Join(folder, "seed.json")
+	name = filepath.Join(folder, "seed.json")
 	file := `{"users": [{"id": "ada"}], "orgs": [{"id": "acme", "owner": "ada"}],
 		"workspaces": [{"id": "w", "org_id": "acme", "name": "Design"}],
 		"nodes": [{"id": "plan", "profile_id": "w", "name": "plan.bin", "file": "files/plan.bin"}],
 		"keys": [{"token": "secret", "user_id": "ada"}]}`
 	err := errors.Join(os.WriteFile(name, []byte(file), 0o600), os.Mkdir(filepath.Join(folder, "files"), 0o700),
-		os.WriteFile(filepath.Join(folder, "files", "plan.bin"), []byte(bytes), 0o600))
+		os.WriteFile(filepath.Join(folder, "files", "plan.bin"), []byte(seedContent), 0o600))
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, token := startEmulator(t, "-seed", name)
+	return name
+}
+
+func TestLoadsASeedFile(t *testing.T) {
+	t.Parallel()
+	base, token := startEmulator(t, "-seed", writeSeed(t))
 	var p page
 	if status := get(t, base, token, "/workspaces/all/", &p); token != "secret" || status != 200 ||
 		len(p.Workspaces) != 1 {
@@ -228,7 +279,7 @@ func TestLoadsASeedFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if len(names) != 1 || names[0] != "plan.bin" || content.String() != bytes {
+	if len(names) != 1 || names[0] != "plan.bin" || content.String() != seedContent {
 		t.Errorf("%q holds %q", names, content)
 	}
 }

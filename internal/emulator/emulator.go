@@ -106,7 +106,7 @@ type Server struct {
 
 	refusals atomic.Int64
 
-	start saved // what Reset restores
+	start func() error // of Reset; nil before a state is marked
 }
 
 // New returns an empty platform. It panics if [Check] rejects the options.

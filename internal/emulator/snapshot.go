@@ -166,28 +166,73 @@ func keepOptions(fresh, own *seed.Options) {
 
 // MarkStart makes the present state the one that [Server.Reset] restores.
 func (s *Server) MarkStart() error {
-	var text bytes.Buffer
-	s.Lock()
-	defer s.Unlock()
-	contents, err := s.writeState(&text)
-	if err != nil {
-		return err
+	start, err := s.saveState()
+	if err == nil {
+		s.setStart(func() error { return s.loadState(start) })
 	}
-	state, err := s.Blobs.Keep(text.Bytes())
-	s.start = saved{state, contents}
 	return err
 }
 
-// Reset restores the state of the latest [Server.MarkStart] or [Server.Restore].
+// MarkStartOf makes the state of the server that remake returns the one that
+// [Server.Reset] restores. Remake is called by the first Reset, and must return a server
+// with the present state: so the start of a large world takes no memory before.
+func (s *Server) MarkStartOf(remake func() (*Server, error)) {
+	s.setStart(func() error {
+		start, err := stateOf(remake)
+		if err != nil {
+			return err
+		}
+		s.setStart(func() error { return s.loadState(start) })
+		return s.loadState(start)
+	})
+}
+
+// stateOf returns the state of the server that remake returns.
+func stateOf(remake func() (*Server, error)) (saved, error) {
+	fresh, err := remake()
+	if err != nil {
+		return saved{}, err
+	}
+	start, err := fresh.saveState()
+	return start, errors.Join(err, fresh.Close())
+}
+
+// setStart sets what [Server.Reset] does.
+func (s *Server) setStart(restore func() error) {
+	s.RWMutex.Lock() // which counts no change
+	defer s.Unlock()
+	s.start = restore
+}
+
+// Reset restores the state of the latest [Server.MarkStart], [Server.MarkStartOf] or
+// [Server.Restore].
 func (s *Server) Reset() error {
 	s.RLock()
-	start := s.start
+	restore := s.start
 	s.RUnlock()
-	if start.state == nil {
+	if restore == nil {
 		return errors.New("emulator: no state was marked as the start")
 	}
-	return s.readState(io.NewSectionReader(start.state, 0, start.state.Size()), func(name string) (*blob.Blob, error) {
-		c := start.contents[name]
+	return restore()
+}
+
+// saveState returns the present state.
+func (s *Server) saveState() (saved, error) {
+	var text bytes.Buffer
+	s.RWMutex.Lock() // which counts no change
+	defer s.Unlock()
+	contents, err := s.writeState(&text)
+	if err != nil {
+		return saved{}, err
+	}
+	state, err := s.Blobs.Keep(text.Bytes())
+	return saved{state, contents}, err
+}
+
+// loadState replaces the state by one of saveState.
+func (s *Server) loadState(from saved) error {
+	return s.readState(io.NewSectionReader(from.state, 0, from.state.Size()), func(name string) (*blob.Blob, error) {
+		c := from.contents[name]
 		if b, is := c.(*blob.Blob); is {
 			return b, nil
 		}
@@ -339,9 +384,17 @@ const ratioMost = 200
 // is an error, the state is unchanged.
 func (s *Server) Restore(r io.Reader) error {
 	file, err := s.Blobs.Read(r)
-	if err != nil {
-		return err
+	if err == nil {
+		err = s.restore(file)
 	}
+	if err == nil {
+		s.setStart(func() error { return s.restore(file) })
+	}
+	return err
+}
+
+// restore replaces the state by that of a snapshot.
+func (s *Server) restore(file *blob.Blob) error {
 	z, err := zip.NewReader(file, file.Size())
 	if err != nil {
 		return fmt.Errorf("emulator: the snapshot cannot be read: %w", err)
@@ -362,7 +415,7 @@ func (s *Server) Restore(r io.Reader) error {
 	if err != nil {
 		return fmt.Errorf("emulator: %w", err)
 	}
-	return s.MarkStart()
+	return nil
 }
 
 // readContent returns a content of a snapshot, whose name must be its hash.

@@ -267,12 +267,14 @@ func (h *Handlers) DropSockets(profileID string) int {
 	})
 }
 
-// Close ends all sockets, waits for them and rejects new ones only.
+// Close ends all sockets, waits for them and rejects new ones. It stops the timers of
+// scheduled tasks, and rejects no other calls.
 func (h *Handlers) Close() error {
 	h.w.Lock()
 	h.closed = true
 	h.w.Unlock()
 	h.endSockets(closing{code: closeGoingAway, reason: "the server is closing"}, func(*socket) bool { return true })
+	h.w.StopAlarms()
 	return nil
 }
 

@@ -140,6 +140,16 @@ func (w *Core) clockChanged() {
 	}
 }
 
+// StopAlarms stops the timers of the scheduled tasks, which would keep a state that is no
+// longer used in memory until they are due. Calls still do what is due.
+func (w *Core) StopAlarms() {
+	w.RWMutex.Lock() // which counts no change
+	defer w.Unlock()
+	for i := range w.due {
+		w.due[i].silence()
+	}
+}
+
 // silence stops the alarm of a task.
 func (t *scheduled) silence() {
 	if t.alarm != nil {
