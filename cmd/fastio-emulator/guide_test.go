@@ -95,15 +95,6 @@ func TestGuidePython(t *testing.T) {
 	}
 }
 
-func TestGuideTypeScript(t *testing.T) {
-	t.Parallel()
-	env := needs(t, "node", "vitest")
-	out := runIn(t, env, map[string]string{"workspaces.test.ts": block(t, "ts workspaces.test.ts")}, "vitest", "run")
-	if !strings.Contains(out, "2 passed") {
-		t.Error(out)
-	}
-}
-
 // The Go code of the guide is that of an example that compiles and runs.
 func TestGuideGo(t *testing.T) {
 	t.Parallel()

@@ -71,7 +71,11 @@ func node(t *testing.T) (path string) {
 	}
 	own, err := filepath.Glob(filepath.Join("peer", "node_modules", "node-*", "bin", "node"))
 	if err == nil && len(own) > 0 {
-		return own[0]
+		path, err = filepath.Abs(own[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
 	path, err = exec.LookPath("node")
 	if err != nil {
