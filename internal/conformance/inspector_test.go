@@ -146,7 +146,7 @@ func TestInspectorDecides(t *testing.T) {
 	p.shows("#sign-ins", "none")
 	p.click("#payments button.main")
 	p.shows("#payments", "none")
-	if waiting, unpaid := s.SignIns(), s.Unpaid(); len(waiting)+len(unpaid) > 0 {
+	if waiting, unpaid := s.SignIns.List(), s.Unpaid(); len(waiting)+len(unpaid) > 0 {
 		t.Errorf("left: %v, %v", waiting, unpaid)
 	}
 	if images := p.eval(`document.title + document.querySelectorAll("img").length`); images != "fastio-emulator0" {
