@@ -91,13 +91,19 @@ vet: $(BIN)/.built $(BIN)/go.work # for other systems: Windows, where int has 32
 
 LINT := GOGC=400 GOMEMLIMIT=4GiB $(BIN)/golangci-lint run --allow-parallel-runners
 .PHONY: lint
-lint: $(BIN)/.built $(BIN)/go.work # with all analyzers of go vet and go fix
+lint: $(BIN)/.built $(BIN)/go.work $(BIN)/actionlint # with all analyzers of go vet and go fix
+	$(BIN)/actionlint
 	GOWORK=$(BIN)/go.work $(LINT) $(patsubst %,./%/...,$(MODULES)) # at once
+
+# It is in a module of its own, because golangci-lint requires a version of a library that it cannot use.
+$(BIN)/actionlint: tools/actionlint/go.mod tools/actionlint/go.sum
+	go -C tools/actionlint build -ldflags="-s -w" -o $(BIN)/ tool
 
 .PHONY: tidy-check
 tidy-check:
 	@$(call each,go mod tidy -diff)
 	go -C tools mod tidy -diff
+	go -C tools/actionlint mod tidy -diff
 
 .PHONY: tidy
 tidy: # go mod tidy, whose results come back without the replaces

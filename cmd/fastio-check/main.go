@@ -39,6 +39,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/buildinfo"
 	"github.com/fastio-go/fastio/internal/check"
 )
 
@@ -69,7 +70,7 @@ type program struct {
 	network       http.RoundTripper
 	openBrowser   func(ctx context.Context, url string) error // nil opens the one of the system
 
-	plan, login, write, clean, ai, second bool
+	plan, login, write, clean, ai, second, version bool
 
 	org, dir string
 	address  string        // of the platform
@@ -93,8 +94,13 @@ func (p *program) main(ctx context.Context, args []string) int {
 	const second = "with -write: let the person of FASTIO_SECOND_KEY join; with -clean: use that key too"
 	f.BoolVar(&p.second, "second-key", false, second)
 	f.BoolVar(&p.clean, "clean", false, "delete what runs with -write have left, and do nothing else")
+	f.BoolVar(&p.version, "version", false, "print the version and the commit, and do nothing else")
 	if err := f.Parse(args); err != nil {
 		return unfinished
+	}
+	if p.version {
+		_, _ = fmt.Fprintln(p.out, "fastio-check", buildinfo.Text())
+		return same
 	}
 	status, err := p.start(ctx)
 	if err != nil {

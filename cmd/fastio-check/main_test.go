@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -136,6 +137,15 @@ func TestPlanCallsNothing(t *testing.T) {
 		if !strings.Contains(r.out, read.Path) {
 			t.Errorf("the plan does not have %s", read.Key())
 		}
+	}
+}
+
+func TestVersionIsPrinted(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	r := runProgram(t.Context(), t, s, "-version")
+	if r.status != same || len(s.Requests()) > 0 || !strings.HasSuffix(r.out, runtime.Version()+"\n") {
+		t.Errorf("status %d: %s", r.status, r.out)
 	}
 }
 

@@ -64,6 +64,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/internal/buildinfo"
 	"github.com/fastio-go/fastio/internal/emulator"
 	"github.com/fastio-go/fastio/internal/emulator/control"
 	"github.com/fastio-go/fastio/internal/emulator/seedfile"
@@ -94,6 +95,7 @@ type settings struct {
 	faults  []seed.Fault
 	rules   []seed.Disagreement
 	schema  bool
+	version bool
 
 	control string   // token of the control API
 	hosts   []string // more names of this machine
@@ -140,6 +142,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		c.hosts = append(c.hosts, v)
 		return nil
 	})
+	f.BoolVar(&c.version, "version", false, "print the version and the commit")
 	f.BoolVar(&c.verbose, "v", false, "log each request, and the rule that refused it")
 	f.Usage = func() {
 		_, _ = fmt.Fprintln(stderr, "Usage of fastio-emulator:")
@@ -187,6 +190,10 @@ func parseFault(rule string) (seed.Fault, error) {
 func emulate(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parse(args, stderr)
 	if err != nil {
+		return err
+	}
+	if c.version {
+		_, err := fmt.Fprintln(stdout, "fastio-emulator", buildinfo.Text())
 		return err
 	}
 	if c.schema {

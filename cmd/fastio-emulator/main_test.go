@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -374,6 +375,15 @@ func TestSchemaIsPrinted(t *testing.T) {
 	var out strings.Builder
 	if err := emulate(t.Context(), []string{"-schema"}, &out, io.Discard); err != nil ||
 		out.String() != string(seedfile.Schema()) {
+		t.Errorf("%v, %s", err, out.String())
+	}
+}
+
+func TestVersionIsPrinted(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	if err := emulate(t.Context(), []string{"-version"}, &out, io.Discard); err != nil ||
+		!strings.HasPrefix(out.String(), "fastio-emulator ") || !strings.HasSuffix(out.String(), runtime.Version()+"\n") {
 		t.Errorf("%v, %s", err, out.String())
 	}
 }

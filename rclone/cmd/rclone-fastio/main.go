@@ -10,6 +10,9 @@
 package main
 
 import (
+	"runtime/debug"
+	"strings"
+
 	_ "github.com/rclone/rclone/backend/alias"
 	_ "github.com/rclone/rclone/backend/chunker"
 	_ "github.com/rclone/rclone/backend/combine"
@@ -23,10 +26,15 @@ import (
 	_ "github.com/rclone/rclone/backend/webdav"
 	"github.com/rclone/rclone/cmd"
 	_ "github.com/rclone/rclone/cmd/all"
+	"github.com/rclone/rclone/fs"
 
 	_ "github.com/fastio-go/fastio/rclone"
 )
 
+// main runs rclone. Its version is followed by that of this module.
 func main() {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		fs.Version += "-fastio-" + strings.Trim(info.Main.Version, "()")
+	}
 	cmd.Main()
 }

@@ -111,6 +111,7 @@ const usage = `Usage:
   fastio-relay -profiles LIST [flags]    	runs a replica
   fastio-relay [flags] groups            	lists the groups of consumers
   fastio-relay [flags] delete-group NAME 	deletes one that is no longer used
+  fastio-relay -version                  	prints the version and the commit
 
 Environment:
   FASTIO_API_KEY, FASTIO_TOKEN

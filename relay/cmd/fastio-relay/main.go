@@ -30,6 +30,8 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -41,6 +43,10 @@ import (
 )
 
 func main() {
+	if len(os.Args) == 2 && slices.Contains([]string{"-version", "--version"}, os.Args[1]) {
+		_, _ = fmt.Fprintln(os.Stdout, "fastio-relay", build())
+		return
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := runCommand(ctx, os.Args[1:], os.Getenv, os.Stderr, func(string) {})
 	stop()
@@ -51,6 +57,22 @@ func main() {
 		fmt.Fprintln(os.Stderr, "fastio-relay:", err)
 		os.Exit(1)
 	}
+}
+
+// build returns the version of the module, the commit if the command was built in a clone,
+// and the version of Go.
+func build() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown version"
+	}
+	commit := ""
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			commit = ", commit " + setting.Value
+		}
+	}
+	return info.Main.Version + commit + ", " + info.GoVersion
 }
 
 const stopTimeout = 5 * time.Second // of the page, when the replica has stopped
