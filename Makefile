@@ -11,11 +11,11 @@
 #   make bench        benchmarks; compare two outputs with .bin/benchstat
 
 # The modules of this repository whose code is ours. tools only pins tools.
-MODULES := . examples examples/relay keyring otelfastio relay internal/conformance
+MODULES := . examples examples/relay examples/saas keyring otelfastio relay internal/conformance
 # Those whose tests need nothing but Go.
 PLAIN := $(filter-out internal/conformance,$(MODULES))
 # Those with programs, whose tests start processes, and a NATS server that takes long to compile.
-PROGRAMS := examples examples/relay relay
+PROGRAMS := examples examples/relay examples/saas relay
 PEER := internal/conformance/peer
 
 FUZZTIME  ?= 5s
@@ -30,7 +30,7 @@ SHELL := bash
 # a reader of the README does; vet and lint have one of their own.
 export GOWORK := off
 # Those that others install, which require their siblings at the next version.
-INSTALLED := keyring otelfastio relay rclone examples examples/relay
+INSTALLED := keyring otelfastio relay rclone examples examples/relay examples/saas
 # A clone that belongs to somebody else has no version control status to stamp.
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
