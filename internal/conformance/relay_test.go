@@ -89,15 +89,22 @@ type relayProcess struct {
 	log  strings.Builder // to be read after stop
 }
 
-func startRelay(t *testing.T, s *fastiotest.Server, profiles []string) *relayProcess {
+// buildProgram builds a program of a module of this repository, and returns its file.
+func buildProgram(t *testing.T, module, program string) string {
 	t.Helper()
-	program, dir := filepath.Join(t.TempDir(), "fastio-relay"), t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/fastio-relay")
-	build.Dir = filepath.Join("..", "..", "relay")
+	file := filepath.Join(t.TempDir(), "program")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", file, program)
+	build.Dir = filepath.Join("..", "..", filepath.FromSlash(module))
 	build.Env = append(os.Environ(), "GOWORK=") // the workspace replaces what the module requires of this repository
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	return file
+}
+
+func startRelay(t *testing.T, s *fastiotest.Server, profiles []string) *relayProcess {
+	t.Helper()
+	program, dir := buildProgram(t, "relay", "./cmd/fastio-relay"), t.TempDir()
 	cmd := exec.CommandContext(t.Context(), program, "-name", "first", "-profiles", strings.Join(profiles, ","),
 		"-listen", "127.0.0.1:0", "-data", dir, "-log-json", "-log-debug")
 	cmd.Env = append(os.Environ(), "FASTIO_BASE_URL="+s.Start(t), "FASTIO_API_KEY="+s.Token(), "FASTIO_TOKEN=")

@@ -159,10 +159,9 @@ func (p *scripted) perform(text string) error {
 		if err := p.decode(rest, &d); err != nil {
 			return err
 		}
-		_, err := p.Disagree(d)
-		return err
+		return p.Disagree(d)
 	case "disturb":
-		return given(p, rest, func(f seed.SocketFault) { p.FailSockets(f) })
+		return given(p, rest, p.FailSockets)
 	case "role", "code", "listen":
 		text, err := p.expand(rest, nil)
 		return errors.Join(err, p.words(verb, append(strings.Fields(text), "", "", "")))

@@ -143,7 +143,7 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any, opts ...api.
 	if err := x.decode(out); err != nil {
 		return err
 	}
-	if c.cfg.Drift != nil {
+	if len(c.cfg.Drift) > 0 {
 		x.observeDrift(out)
 	}
 	return nil
