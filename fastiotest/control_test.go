@@ -33,6 +33,14 @@ func TestFaultsAreListedAndRemoved(t *testing.T) {
 	if diff := cmp.Diff([]string{"1: 1 of 1", "search: 0 of 0"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	s.FailSockets(seed.SocketFault{ID: "lost", Lose: true})
+	s.Disagree(seed.Disagreement{ID: "renamed", Op: op.AccountMe, Edits: []string{"mv /user/first_name /user/given_name"}})
+	if sockets, rules := s.SocketFaults(), s.Disagreements(); sockets[0].ID != "lost" || rules[0].ID != "renamed" {
+		t.Errorf("got %+v and %+v", sockets, rules)
+	}
+	if !s.RemoveFault("lost") || !s.RemoveFault("renamed") || len(s.SocketFaults())+len(s.Disagreements()) > 0 {
+		t.Errorf("left: %+v and %+v", s.SocketFaults(), s.Disagreements())
+	}
 	if !s.RemoveFault("search") || s.RemoveFault("search") || len(s.Faults()) != 1 {
 		t.Errorf("left: %+v", s.Faults())
 	}

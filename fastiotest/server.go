@@ -280,7 +280,7 @@ func (s *Server) Fail(f seed.Fault) { s.platform.Fail(f) }
 // program does then. It panics for an unknown operation or edit, and for a path without
 // the parameters of the endpoint.
 func (s *Server) Disagree(d seed.Disagreement) {
-	if err := s.platform.Disagree(d); err != nil {
+	if _, err := s.platform.Disagree(d); err != nil {
 		panic(err)
 	}
 }
@@ -291,11 +291,20 @@ func (s *Server) FailSockets(f seed.SocketFault) {
 	s.platform.FailSockets(f)
 }
 
+// SocketFaults returns the faults of WebSockets with their IDs and what they have done, in
+// the order in which they apply.
+func (s *Server) SocketFaults() []seed.ActiveSocketFault { return s.platform.SocketFaults() }
+
+// Disagreements returns the disagreements with their IDs, in the order in which they
+// apply.
+func (s *Server) Disagreements() []seed.Disagreement { return s.platform.Disagreements() }
+
 // Faults returns the faults for calls with their IDs and what they have done, in the order
 // in which they apply.
 func (s *Server) Faults() []seed.ActiveFault { return s.platform.Faults() }
 
-// RemoveFault removes the fault with an ID. It returns false if there is none.
+// RemoveFault removes what has an ID: the fault, the fault of WebSockets or the
+// disagreement. It returns false if there is none.
 func (s *Server) RemoveFault(id string) bool { return s.platform.RemoveFault(id) }
 
 // Heal removes all faults and disagreements.

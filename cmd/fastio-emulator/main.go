@@ -322,7 +322,7 @@ func buildAt(c settings, at time.Time, clock func() time.Time) (s *emulator.Serv
 		s.Fail(f)
 	}
 	for _, d := range c.rules {
-		if err := s.Disagree(d); err != nil {
+		if _, err := s.Disagree(d); err != nil {
 			return nil, "", "", err
 		}
 	}

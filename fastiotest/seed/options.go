@@ -339,6 +339,7 @@ const (
 //	replace "OLD" "NEW"     replaces a text in the body
 //	text "BODY"             replaces the body
 type Disagreement struct {
+	ID    string            // for its removal; "" means the next number. A disagreement replaces the one with its ID
 	Op    Op                // "" means every operation; an unknown one is an error
 	Edits []string          // of responses
 	Names map[string]string // in requests: other names of query parameters and body fields, "" means none; slashes lead into JSON
@@ -349,6 +350,7 @@ type Disagreement struct {
 // applies to open sockets. The effects from Delay on occur in the order of the fields.
 // A [Fault] of realtime.Socket applies to handshakes.
 type SocketFault struct {
+	ID          string        // for its removal; "" means the next number. A fault replaces the one with its ID
 	Profile     string        // of the socket; "" means any
 	Age         time.Duration // for sockets: when they have been open that long; 0 means for messages
 	Skip        int           // number of first messages, or sockets, without the fault
@@ -364,6 +366,14 @@ type SocketFault struct {
 	HalfOpen bool          // from then on nothing is sent or read, and the connection stays open
 	Close    int           // code of a close frame; 4001 is an expired token
 	Drop     bool          // reset the connection instead of sending the message, without a close frame
+}
+
+// ActiveSocketFault is a [SocketFault] and what it has done so far.
+type ActiveSocketFault struct {
+	SocketFault
+
+	Matches int // messages, or sockets, that it was asked about, those without the fault included
+	Hits    int // messages, or sockets, with the fault
 }
 
 // Junk is a kind of frame that the platform does not define.

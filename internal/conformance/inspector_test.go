@@ -11,8 +11,10 @@ import (
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
 	"github.com/fastio-go/fastio/internal/emulator/control"
@@ -173,6 +175,32 @@ func TestInspectorChangesFaultsAndClock(t *testing.T) {
 	if left := s.Faults(); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
+	p.do(chromedp.SetValue(chromedp.CSS(`#add-socket-fault [name="effect"]`), "huge"))
+	p.do(chromedp.SendKeys(`#add-socket-fault [name="profile"]`, script))
+	p.do(chromedp.SendKeys(`#add-socket-fault [name="count"]`, "2"))
+	p.click("#add-socket-fault button")
+	p.shows("#socket-fault-list", script)
+	p.do(chromedp.SetValue(chromedp.CSS(`#add-socket-fault [name="effect"]`), "close"))
+	p.do(chromedp.SendKeys(`#add-socket-fault [name="age"]`, "1m"))
+	p.click("#add-socket-fault button")
+	p.shows("#socket-fault-list", "0 of 0 sockets")
+	if f := s.SocketFaults(); len(f) != 2 || f[0].Junk != seed.HugeJunk || f[0].Count != 2 || f[1].Close != 4001 || f[1].Age != time.Minute {
+		t.Errorf("the faults of sockets are %+v", f)
+	}
+	p.do(chromedp.SendKeys(`#add-disagreement [name="op"]`, "comments.Create"))
+	p.do(chromedp.SendKeys(`#add-disagreement [name="edit"]`, "rm /result"))
+	p.do(chromedp.SendKeys(`#add-disagreement [name="name"]`, "body=text"))
+	p.click("#add-disagreement button")
+	p.shows("#disagreement-list", "rm /result")
+	rule := seed.Disagreement{ID: "4", Op: op.CommentsCreate, Edits: []string{"rm /result"}, Names: map[string]string{"body": "text"}}
+	if diff := cmp.Diff([]seed.Disagreement{rule}, s.Disagreements()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	p.looksGood("inspector-more-faults")
+	p.click("#disagreement-list button")
+	p.shows("#disagreement-list", "none")
+	p.click("#heal")
+	p.shows("#socket-fault-list", "none")
 	p.click(`[data-tab="clock"]`)
 	p.click("#freeze")
 	p.shows("#time", "frozen")

@@ -27,22 +27,38 @@ type disagreement struct {
 	from, moved *wire.Route       // nil without another path
 }
 
-// Disagree adds a rule. It returns an error for one that [seed.Disagreement] does not allow.
-func (s *Server) Disagree(d seed.Disagreement) error {
-	rule, err := s.newDisagreement(d)
+func (d *disagreement) id() string { return d.given.ID }
+
+// Disagree adds a rule, or replaces the one with the same ID, and returns its ID. It
+// returns an error for one that [seed.Disagreement] does not allow.
+func (s *Server) Disagree(d seed.Disagreement) (id string, err error) {
+	rule, err := newDisagreement(s.routes, d)
 	if err != nil {
-		return err
+		return "", err
 	}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.Changed()
-	s.faults.disagreements = append(s.faults.disagreements, rule)
-	return nil
+	rule.given.ID = s.faults.nextID(d.ID)
+	s.faults.disagreements = put(s.faults.disagreements, rule)
+	return rule.id(), nil
 }
 
-// newDisagreement checks a rule, and finds the route that it moves to another path.
-func (s *Server) newDisagreement(d seed.Disagreement) (*disagreement, error) {
-	if err := s.checkOps("Disagreement.Op", d.Op); err != nil {
+// Disagreements returns the rules, in the order in which they apply.
+func (s *Server) Disagreements() []seed.Disagreement {
+	s.faults.mu.Lock()
+	defer s.faults.mu.Unlock()
+	list := make([]seed.Disagreement, 0, len(s.faults.disagreements))
+	for _, d := range s.faults.disagreements {
+		list = append(list, d.given)
+	}
+	return list
+}
+
+// newDisagreement checks a rule, and finds the one of the routes that it moves to another
+// path.
+func newDisagreement(routes []*wire.Route, d seed.Disagreement) (*disagreement, error) {
+	if err := checkOps(routes, "Disagreement.Op", d.Op); err != nil {
 		return nil, err
 	}
 	edits, err := edit.ParseAll(d.Edits...)
@@ -57,13 +73,13 @@ func (s *Server) newDisagreement(d seed.Disagreement) (*disagreement, error) {
 	same := func(r *wire.Route) bool {
 		return r.Op == rule.op && slices.Equal(wildcards(r.Pattern), wildcards(d.Path))
 	}
-	i := slices.IndexFunc(s.routes, same)
+	i := slices.IndexFunc(routes, same)
 	if i < 0 || !strings.HasPrefix(d.Path, "/") {
 		return nil, fmt.Errorf("emulator: Disagreement.Path must have the parameters of %s, got %q", d.Op, d.Path)
 	}
-	moved := *s.routes[i]
+	moved := *routes[i]
 	moved.Pattern = d.Path
-	rule.from, rule.moved = s.routes[i], &moved
+	rule.from, rule.moved = routes[i], &moved
 	return rule, nil
 }
 

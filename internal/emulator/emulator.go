@@ -121,7 +121,7 @@ func New(o seed.Options) *Server {
 	s.limits.start(o)
 	s.route()
 	for _, rule := range o.Limits.Rules {
-		if err := s.checkOps("Limits.Rules", rule.Ops...); err != nil {
+		if err := checkOps(s.routes, "Limits.Rules", rule.Ops...); err != nil {
 			panic(err)
 		}
 	}

@@ -38,6 +38,8 @@ type rule struct {
 	aim
 }
 
+func (r *rule) id() string { return r.ID }
+
 // Fail adds a rule. The first rule that matches a call and has uses left
 // applies. It panics if [Check] rejects the rule.
 func (s *Server) Fail(f world.Fault) {
@@ -49,7 +51,7 @@ func (s *Server) Fail(f world.Fault) {
 // AddFault adds a rule, or replaces the one with the same ID, and returns its ID. The
 // operation must be known.
 func (s *Server) AddFault(f world.Fault) (id string, err error) {
-	if err := s.checkOps("Fault.Op", f.Op); err != nil {
+	if err := checkOps(s.routes, "Fault.Op", f.Op); err != nil {
 		return "", err
 	}
 	f.Header, f.Params = f.Header.Clone(), maps.Clone(f.Params)
@@ -59,20 +61,33 @@ func (s *Server) AddFault(f world.Fault) (id string, err error) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.Changed()
-	s.faults.added++
-	f.ID = cmp.Or(f.ID, strconv.Itoa(s.faults.added))
-	r := &rule{fault: fault(f), aim: s.newAim(f.Skip, f.Count, f.Probability, f.Seed)}
-	if i := s.faults.index(f.ID); i >= 0 {
-		s.faults.rules[i] = r
-	} else {
-		s.faults.rules = append(s.faults.rules, r)
-	}
+	f.ID = s.faults.nextID(f.ID)
+	r := &rule{fault: fault(f), aim: newAim(f.Skip, f.Count, f.Probability, f.Seed, s.Options.Seed)}
+	s.faults.rules = put(s.faults.rules, r)
 	return f.ID, nil
 }
 
-// index returns the position of the rule with an ID, -1 if there is none.
-func (f *faults) index(id string) int {
-	return slices.IndexFunc(f.rules, func(r *rule) bool { return r.ID == id })
+// nextID counts an addition, and returns its number if the ID is "".
+func (f *faults) nextID(id string) string {
+	f.added++
+	return cmp.Or(id, strconv.Itoa(f.added))
+}
+
+// put appends a rule, or replaces the one with its ID.
+func put[R interface{ id() string }](list []R, r R) []R {
+	i := slices.IndexFunc(list, func(old R) bool { return old.id() == r.id() })
+	if i < 0 {
+		return append(list, r)
+	}
+	list[i] = r
+	return list
+}
+
+// remove removes the rule with an ID from a list. It returns false if there is none.
+func remove[R interface{ id() string }](list *[]R, id string) bool {
+	count := len(*list)
+	*list = slices.DeleteFunc(*list, func(r R) bool { return r.id() == id })
+	return len(*list) < count
 }
 
 // Faults returns the rules for calls, in the order in which they apply.
@@ -86,41 +101,50 @@ func (s *Server) Faults() []seed.ActiveFault {
 	return list
 }
 
-// RemoveFault removes the rule with an ID. It returns false if there is none.
-func (s *Server) RemoveFault(id string) bool {
+// SocketFaults returns the rules for sockets, in the order in which they apply.
+func (s *Server) SocketFaults() []seed.ActiveSocketFault {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
-	i := s.faults.index(id)
-	if i < 0 {
-		return false
+	list := make([]seed.ActiveSocketFault, 0, len(s.faults.sockets))
+	for _, r := range s.faults.sockets {
+		list = append(list, seed.ActiveSocketFault{SocketFault: r.SocketFault, Matches: r.seen, Hits: r.struck})
 	}
+	return list
+}
+
+// RemoveFault removes the fault, the fault of sockets or the disagreement with an ID, or
+// all of them. It returns false if there is none.
+func (s *Server) RemoveFault(id string) bool {
+	f := &s.faults
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	s.Changed()
-	s.faults.rules = slices.Delete(s.faults.rules, i, i+1)
-	return true
+	found := []bool{remove(&f.rules, id), remove(&f.sockets, id), remove(&f.disagreements, id)}
+	return slices.Contains(found, true)
 }
 
 // Check returns an error for limits and faults of unknown operations.
 func Check(o seed.Options, faults ...seed.Fault) error {
 	s := New(seed.Options{})
 	for _, rule := range o.Limits.Rules {
-		if err := s.checkOps("Limits.Rules", rule.Ops...); err != nil {
+		if err := checkOps(s.routes, "Limits.Rules", rule.Ops...); err != nil {
 			return err
 		}
 	}
 	for _, f := range faults {
-		if err := s.checkOps("Fault.Op", f.Op); err != nil {
+		if err := checkOps(s.routes, "Fault.Op", f.Op); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkOps returns an error for the name of an unknown operation. The field is named in the
-// error.
-func (s *Server) checkOps(field string, ops ...seed.Op) error {
+// checkOps returns an error for the name of an operation without a route. The field is
+// named in the error.
+func checkOps(routes []*wire.Route, field string, ops ...seed.Op) error {
 	for _, op := range ops {
 		named := func(r *wire.Route) bool { return r.Op == string(op) }
-		if op != "" && op != opSocket && !slices.ContainsFunc(s.routes, named) {
+		if op != "" && op != opSocket && !slices.ContainsFunc(routes, named) {
 			return fmt.Errorf("emulator: %s must be an operation of the platform, got %q", field, op)
 		}
 	}
@@ -326,6 +350,8 @@ type socketRule struct {
 	aim
 }
 
+func (r *socketRule) id() string { return r.ID }
+
 // aim selects those of the matching calls or messages that a rule applies to.
 type aim struct {
 	skip, count  int
@@ -335,10 +361,10 @@ type aim struct {
 }
 
 // newAim returns an aim that leaves out the first matches (skip), applies to at most
-// count (0: all), and to each with a probability (0: always). With one seed, the
-// choice is always the same.
-func (s *Server) newAim(skip, count int, probability float64, seed uint64) aim {
-	return aim{skip: skip, count: count, probability: probability, dice: *rand.NewPCG(seed, s.Options.Seed)}
+// count (0: all), and to each with a probability (0: always). With the same
+// two seeds, the choice is always the same.
+func newAim(skip, count int, probability float64, own, platform uint64) aim {
+	return aim{skip: skip, count: count, probability: probability, dice: *rand.NewPCG(own, platform)}
 }
 
 // strikes counts a match, and reports whether the rule applies to it.
@@ -355,15 +381,17 @@ func (a *aim) strikes() bool {
 	return true
 }
 
-// FailSockets adds a rule for sockets. The first rule that matches a message and has
-// uses left applies to it; of the rules for the age of a socket, all apply.
-// [Server.Heal] removes them, too.
-func (s *Server) FailSockets(f world.SocketFault) {
+// FailSockets adds a rule for sockets, or replaces the one with the same ID, and returns
+// its ID. The first rule that matches a message and has uses left applies to it; of the
+// rules for the age of a socket, all apply. [Server.Heal] removes them, too.
+func (s *Server) FailSockets(f world.SocketFault) (id string) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.Changed()
-	r := &socketRule{SocketFault: f, aim: s.newAim(f.Skip, f.Count, f.Probability, f.Seed)}
-	s.faults.sockets = append(s.faults.sockets, r)
+	f.ID = s.faults.nextID(f.ID)
+	r := &socketRule{SocketFault: f, aim: newAim(f.Skip, f.Count, f.Probability, f.Seed, s.Options.Seed)}
+	s.faults.sockets = put(s.faults.sockets, r)
+	return f.ID
 }
 
 // Next returns the fault of the next message of a socket, or one that changes nothing.

@@ -159,9 +159,10 @@ func (p *scripted) perform(text string) error {
 		if err := p.decode(rest, &d); err != nil {
 			return err
 		}
-		return p.Disagree(d)
+		_, err := p.Disagree(d)
+		return err
 	case "disturb":
-		return given(p, rest, p.FailSockets)
+		return given(p, rest, func(f seed.SocketFault) { p.FailSockets(f) })
 	case "role", "code", "listen":
 		text, err := p.expand(rest, nil)
 		return errors.Join(err, p.words(verb, append(strings.Fields(text), "", "", "")))

@@ -86,7 +86,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c := &wire.Call{Query: r.URL.Query(), Now: s.Now()}
 	err := s.match(c, r)
-	op := s.operation(c)
+	op := operation(c)
 
 	s.readBody(c, r)
 	entry := s.record.begin(op, r, c.Body, c.Now)
@@ -148,7 +148,7 @@ func (s *Server) Refusals() int { return int(s.refusals.Load()) }
 
 // operation returns the name of the endpoint of a call, as in endpoints.tsv, and ""
 // for an unknown path.
-func (s *Server) operation(c *wire.Call) string {
+func operation(c *wire.Call) string {
 	switch {
 	case c.Request.Method == http.MethodOptions:
 		return "system.Introspect"

@@ -133,7 +133,7 @@ func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, erro
 	}
 	rules := fresh[0].(*Server).faults.disagreements //nolint:forcetypeassert // the first root
 	for i, d := range rules {
-		rules[i], err = s.newDisagreement(d.given)
+		rules[i], err = newDisagreement(s.routes, d.given)
 		if err != nil {
 			return err
 		}
@@ -411,22 +411,22 @@ func (s *Server) restore(file *blob.Blob) error {
 	if err != nil {
 		return fmt.Errorf("emulator: %w", err)
 	}
-	err = s.readState(state, func(name string) (*blob.Blob, error) { return s.readContent(z, name) })
+	err = s.readState(state, func(name string) (*blob.Blob, error) { return readContent(s.Blobs, z, name) })
 	if err != nil {
 		return fmt.Errorf("emulator: %w", err)
 	}
 	return nil
 }
 
-// readContent returns a content of a snapshot, whose name must be its hash.
-func (s *Server) readContent(z *zip.Reader, name string) (*blob.Blob, error) {
+// readContent stores a content of a snapshot, whose name must be its hash.
+func readContent(store *blob.Store, z *zip.Reader, name string) (*blob.Blob, error) {
 	in, err := z.Open(blobsName + name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = in.Close() }()
 	sum := sha256.New()
-	b, err := s.Blobs.Read(io.TeeReader(in, sum))
+	b, err := store.Read(io.TeeReader(in, sum))
 	if err == nil && hex.EncodeToString(sum.Sum(nil)) != name {
 		err = fmt.Errorf("%s has another content", blobsName+name)
 	}

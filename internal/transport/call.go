@@ -143,7 +143,7 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any, opts ...api.
 	if err := x.decode(out); err != nil {
 		return err
 	}
-	if len(c.cfg.Drift) > 0 {
+	if c.cfg.Drift != nil {
 		x.observeDrift(out)
 	}
 	return nil

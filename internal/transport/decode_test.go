@@ -247,6 +247,23 @@ func TestLenientDecodeStartsFromZero(t *testing.T) {
 	}
 }
 
+func TestDriftIsReported(t *testing.T) {
+	t.Parallel()
+	var got []api.DriftEvent
+	client := clientOf(t, answering(200, `{"result":true,"name":"a","newer":1}`), func(c *config) {
+		c.Drift = append(c.Drift, func(e api.DriftEvent) { got = append(got, e) })
+	})
+	for range 2 { // it is reported once
+		if _, err := call.Payload[thing](t.Context(), client, get(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []api.DriftEvent{{Op: "things.Get", Type: "transport_test.thing", Member: "newer", Kind: api.DriftKindUnknown}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
 	const ping = "**Result:** success\n\n# status\nok\n\n# timestamp\n1776277035\n\n# service\nfast.io\n"

@@ -8,7 +8,10 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,7 +20,10 @@ import (
 	"github.com/fastio-go/fastio/internal/transport"
 )
 
-const home = "https://api.fast.io"
+const (
+	home      = "https://api.fast.io"
+	elsewhere = "https://files.test/x?signature=" + canary
+)
 
 // redirecting is a server whose first answer is a redirect.
 func redirecting(status int, location string) *script {
@@ -167,6 +173,78 @@ func TestHopsHideTheirAddress(t *testing.T) {
 				t.Errorf("%q, hops %t: %q, want %q; %v at %s", location, hops, got, want, err, w.visited())
 			}
 		}
+	}
+}
+
+// A hop follows one redirect of a status, and takes nothing of the call with it.
+func TestHopsFollowOneRedirect(t *testing.T) {
+	t.Parallel()
+	const plain = "http://api.test"
+	type row struct {
+		from          string
+		first, second *answer
+		sent          int
+		status        int // of the error, 0 if there is none
+	}
+	away := status(307, "Location", elsewhere)
+	table.Each(t, map[string]row{
+		"to a file":           {home, away, ok(), 2, 0},
+		"to no file":          {home, away, status(403), 2, 403},
+		"to another redirect": {home, away, away, 2, 307},
+		"without an address":  {home, status(307), ok(), 1, 307},
+		"to a broken address": {home, status(307, "Location", home+"/%zz"), ok(), 1, 307},
+		"to no host":          {home, status(307, "Location", "data:text/plain,x"), ok(), 1, 307},
+		"to a user":           {home, status(307, "Location", "https://me@files.test/"), ok(), 1, 307},
+		"without encryption":  {home, status(307, "Location", "http://files.test/"), ok(), 1, 307},
+		"of another status":   {home, status(302, "Location", elsewhere), ok(), 1, 302},
+		"without a redirect":  {home, ok(), ok(), 1, 0},
+		"without encryption, of a platform without": {plain, status(307, "Location", "http://files.test/"), ok(), 2, 0},
+		"to another scheme":                         {plain, status(307, "Location", "ftp://files.test/"), ok(), 1, 307},
+	}, func(t *testing.T, test row) {
+		network := answers(test.first, test.second)
+		r := get()
+		r.Hop = true
+		resp, err := clientOf(t, network, base(test.from)).Open(t.Context(), r)
+		if err == nil {
+			resp.Body.Close()
+		}
+		requests := network.requests()
+		if refused(err).Status != test.status || len(requests) != test.sent || (err == nil) != (test.status == 0) {
+			t.Fatalf("%v at %s", err, network.visited())
+		}
+		if test.sent == 2 {
+			want := http.Header{"Accept-Encoding": {"identity"}}
+			diff := cmp.Diff(want, requests[1].Header) + cmp.Diff(test.first.header[1], requests[1].URL.String())
+			if diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		}
+	})
+}
+
+// The error of a hop without a response says so, and not where it was.
+func TestHopsWithoutAResponse(t *testing.T) {
+	t.Parallel()
+	const text = "fastio: things.Get: "
+	for want, cause := range map[string]error{
+		"no response to the request after the redirect": syscall.ECONNREFUSED,
+		"context deadline exceeded":                     context.DeadlineExceeded,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := get()
+			r.Hop = true
+			network := answers(status(307, "Location", elsewhere), broken(dialError()))
+			slow := roundTrip(func(r *http.Request) (*http.Response, error) {
+				if network.sent() == 1 && errors.Is(cause, context.DeadlineExceeded) {
+					<-r.Context().Done()
+				}
+				return network.RoundTrip(r)
+			})
+			_, err := clientOf(t, slow).Open(t.Context(), r, api.WithTimeout(time.Minute)) //nolint:bodyclose // there is none
+			if !errors.Is(err, cause) || err.Error() != text+want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		})
 	}
 }
 

@@ -89,6 +89,33 @@ func TestWithQuery(t *testing.T) {
 	}
 }
 
+// One level of detail and any other words may be named, each once.
+func TestWithOutputTakesOneLevel(t *testing.T) {
+	t.Parallel()
+	output := func(words ...api.Output) (opts []api.CallOption) {
+		for _, word := range words {
+			opts = append(opts, api.WithOutput(word))
+		}
+		return opts
+	}
+	for want, opts := range map[string][]api.CallOption{
+		"terse": output(api.Terse), "standard": output(api.Standard, api.Standard), "full,x,y": output(api.Full, "x", "y", "x"),
+	} {
+		network := answers(ok())
+		succeed(t, clientOf(t, network), get(), opts...)
+		if got := network.requests()[0].URL.Query().Get("output"); got != want {
+			t.Errorf("%s is sent as %s", want, got)
+		}
+	}
+	for got, opts := range map[string][]api.CallOption{
+		"terse,standard": output(api.Terse, api.Standard), "standard,full": output(api.Standard, api.Full),
+		"terse,x,full": output(api.Terse, "x", api.Full),
+	} {
+		want := &api.InputError{Field: "WithOutput", Wire: "output", Rule: "must name one level", Got: got}
+		inputError(t, got, get(), want, opts...)
+	}
+}
+
 // Options for requests without an operation change no method of an area.
 func TestOptionsOfRequestsWithoutOperation(t *testing.T) {
 	t.Parallel()

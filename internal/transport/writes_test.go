@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/stub"
@@ -232,6 +233,47 @@ func TestRedirectedOnceIsFollowedOnce(t *testing.T) {
 		err := newClient(t, network).Call(t.Context(), request(http.MethodGet, api.ReplayOnce), nil)
 		if began != 1 || (ended == 1) != up || !up && !errors.Is(err, syscall.ECONNREFUSED) || up && err != nil {
 			t.Errorf("%d and %d requests, %v", began, ended, err)
+		}
+	})
+}
+
+// A request of middleware that is refused, because another one is under way, was not sent:
+// if that one was not sent either, the call is sent again.
+func TestRefusedSecondRequestDoesNotCount(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var dials, arrived int
+		network := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			arrived++
+			io.WriteString(w, `{"result":true}`)
+		})
+		dial := network.DialContext
+		network.DialContext = func(ctx context.Context, n, address string) (net.Conn, error) {
+			dials++
+			if dials == 1 {
+				time.Sleep(time.Second)
+				return nil, dialError()
+			}
+			return dial(ctx, n, address)
+		}
+		hedge := wrap(func(r *http.Request, next http.RoundTripper) (resp *http.Response, err error) {
+			again := replays(r)
+			first, done := again(), make(chan struct{})
+			go func() {
+				defer close(done)
+				resp, err = next.RoundTrip(first) //nolint:bodyclose // the client closes it
+			}()
+			synctest.Wait() // until it dials, or has its response
+			if second, err := next.RoundTrip(again()); err == nil {
+				second.Body.Close()
+				t.Error("a second request was sent")
+			}
+			<-done
+			return resp, err
+		})
+		succeed(t, newClient(t, network, hedge), post())
+		if dials != 2 || arrived != 1 {
+			t.Errorf("%d requests after %d dials", arrived, dials)
 		}
 	})
 }

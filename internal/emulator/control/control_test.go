@@ -275,7 +275,29 @@ func TestFaults(t *testing.T) {
 		t.Errorf("got %+v", all)
 	}
 	c.call(t, "POST", "/_emulator/disagreements", `{"op":"account.Me","edits":["rm /user/email_address"]}`, 201, nil)
-	c.call(t, "POST", "/_emulator/socket-faults", `{"profile":"`+c.room+`","drop":true}`, 201, nil)
+	var socket control.ActiveSocketFault
+	c.call(t, "POST", "/_emulator/socket-faults", `{"profile":"`+c.room+`","age":"1m","drop":true}`, 201, &socket)
+	var sockets control.SocketFaults
+	c.call(t, "GET", "/_emulator/socket-faults", "", 200, &sockets)
+	if diff := cmp.Diff([]control.ActiveSocketFault{socket}, sockets.SocketFaults); diff != "" || socket.ID == "" || !socket.Drop {
+		t.Errorf("added %+v (-added +listed):\n%s", socket, diff)
+	}
+	c.call(t, "POST", "/_emulator/socket-faults", `{"id":"`+socket.ID+`","lose":true}`, 201, nil)
+	sockets = control.SocketFaults{}
+	c.call(t, "GET", "/_emulator/socket-faults", "", 200, &sockets)
+	if len(sockets.SocketFaults) != 1 || sockets.SocketFaults[0].Drop || !sockets.SocketFaults[0].Lose {
+		t.Errorf("the fault is not replaced: %+v", sockets)
+	}
+	c.call(t, "DELETE", "/_emulator/faults/"+socket.ID, "", 204, nil)
+	c.call(t, "GET", "/_emulator/socket-faults", "", 200, &sockets)
+	if len(sockets.SocketFaults) != 0 {
+		t.Errorf("the fault is not removed: %+v", sockets)
+	}
+	var rules control.Disagreements
+	c.call(t, "GET", "/_emulator/disagreements", "", 200, &rules)
+	if len(rules.Disagreements) != 1 || rules.Disagreements[0].Op != "account.Me" {
+		t.Errorf("got %+v", rules)
+	}
 	me := func() string {
 		_, text := c.send(t.Context(), "GET", "/api/current/user/me/details/", "", "Authorization", "Bearer "+c.key)
 		return text
@@ -283,7 +305,7 @@ func TestFaults(t *testing.T) {
 	if got := me(); strings.Contains(got, "ada@") {
 		t.Errorf("the disagreement has no effect: %s", got)
 	}
-	c.call(t, "DELETE", "/_emulator/faults", "", 204, nil)
+	c.call(t, "DELETE", "/_emulator/faults/"+rules.Disagreements[0].ID, "", 204, nil)
 	if got := me(); !strings.Contains(got, "ada@") {
 		t.Errorf("the disagreement is not removed: %s", got)
 	}

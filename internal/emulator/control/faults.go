@@ -98,7 +98,7 @@ type idInput struct {
 	ID string `path:"id"`
 }
 
-// removeFault removes the fault with an ID.
+// removeFault removes the fault, socket fault or disagreement with an ID.
 func removeFault(c *call, in idInput) (none, error) {
 	if !c.server.RemoveFault(in.ID) {
 		return none{}, problemf(http.StatusNotFound, "there is no fault %q", in.ID)
@@ -109,6 +109,7 @@ func removeFault(c *call, in idInput) (none, error) {
 // SocketFault is a rule that changes the messages of WebSockets or, with age, open
 // sockets: the fields of seed.SocketFault, which documents them.
 type SocketFault struct {
+	ID          string   `json:"id,omitempty" doc:"for its removal; the next number if empty"`
 	Profile     string   `json:"profile,omitempty" doc:"of the socket; any if empty"`
 	Age         Duration `json:"age,omitzero" doc:"for sockets that have been open that long; 0s means for messages"`
 	Skip        int      `json:"skip,omitempty" doc:"number of first messages, or sockets, without the fault"`
@@ -126,30 +127,74 @@ type SocketFault struct {
 	Drop     bool      `json:"drop,omitempty" doc:"reset the connection, without a close frame"`
 }
 
-func addSocketFault(c *call, in SocketFault) (SocketFault, error) {
+// ActiveSocketFault is a fault of WebSockets and what it has done.
+type ActiveSocketFault struct {
+	SocketFault
+
+	Matches int `json:"matches" doc:"messages, or sockets, so far, those without the fault included"`
+	Hits    int `json:"hits" doc:"messages, or sockets, with the fault so far"`
+}
+
+// SocketFaults is a list of faults of WebSockets, in the order in which they apply.
+type SocketFaults struct {
+	SocketFaults []ActiveSocketFault `json:"socket_faults"`
+}
+
+// listSocketFaults returns the faults of WebSockets with the numbers of messages and
+// sockets that they have matched and changed.
+func listSocketFaults(c *call, _ none) (SocketFaults, error) {
+	list := []ActiveSocketFault{}
+	for _, f := range c.server.SocketFaults() {
+		active := ActiveSocketFault{Matches: f.Matches, Hits: f.Hits}
+		copyFields(&active.SocketFault, f.SocketFault)
+		list = append(list, active)
+	}
+	return SocketFaults{list}, nil
+}
+
+// addSocketFault adds a fault of WebSockets, or replaces the one with its ID, after a
+// check of what JSON lets through.
+func addSocketFault(c *call, in SocketFault) (ActiveSocketFault, error) {
 	switch in.Junk {
 	case seed.NoJunk, seed.BrokenJSON, seed.BrokenText, seed.BinaryJunk, seed.HugeJunk:
 	default:
-		return in, problemf(http.StatusBadRequest, `junk: must be "json", "text", "binary" or "huge", got %q`, in.Junk)
+		return ActiveSocketFault{}, problemf(http.StatusBadRequest, `junk: must be "json", "text", "binary" or "huge", got %q`, in.Junk)
 	}
 	var f seed.SocketFault
 	copyFields(&f, in)
-	c.server.FailSockets(f)
-	return in, nil
+	in.ID = c.server.FailSockets(f)
+	return ActiveSocketFault{SocketFault: in}, nil
 }
 
 // Disagreement is a rule by which the platform differs from its documents: the fields of
 // seed.Disagreement, which documents them.
 type Disagreement struct {
+	ID    string            `json:"id,omitempty" doc:"for its removal; the next number if empty"`
 	Op    seed.Op           `json:"op,omitempty" doc:"such as comments.List; every operation if empty"`
 	Edits []string          `json:"edits,omitempty" doc:"of responses, such as mv /comments/*/body /comments/*/text"`
 	Names map[string]string `json:"names,omitempty" doc:"in requests: other names of parameters and fields"`
 	Path  string            `json:"path,omitempty" doc:"of the endpoint, in place of its own"`
 }
 
+// Disagreements is a list of disagreements, in the order in which they apply.
+type Disagreements struct {
+	Disagreements []Disagreement `json:"disagreements"`
+}
+
+func listDisagreements(c *call, _ none) (Disagreements, error) {
+	list := []Disagreement{}
+	for _, d := range c.server.Disagreements() {
+		list = append(list, Disagreement(d))
+	}
+	return Disagreements{list}, nil
+}
+
+// disagree adds a disagreement, or replaces the one with its ID.
 func disagree(c *call, in Disagreement) (Disagreement, error) {
-	if err := c.server.Disagree(seed.Disagreement(in)); err != nil {
+	id, err := c.server.Disagree(seed.Disagreement(in))
+	if err != nil {
 		return in, problemf(http.StatusBadRequest, "%v", err)
 	}
+	in.ID = id
 	return in, nil
 }

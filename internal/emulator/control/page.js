@@ -316,9 +316,15 @@ const parts = {
 		fill("mails", mails.reverse().map((m) => card(m.to, [m.at, m.message, m.key && `key ${m.key}`, m.token && `token ${m.token}`])));
 	},
 	faults: async () => {
-		const { faults } = await api("GET", "faults");
+		const [{ faults }, { socket_faults }, { disagreements }] = await Promise.all(
+			["faults", "socket-faults", "disagreements"].map((path) => api("GET", path)));
+		const remove = (id) => button("Remove", () => api("DELETE", `faults/${encodeURIComponent(id)}`));
 		fill("fault-list", faults.map(({ id, op, hits, matches, ...rest }) => card(`${id}: ${op ?? "every operation"}`,
-			[JSON.stringify(rest), `${hits} of ${matches} calls`], button("Remove", () => api("DELETE", `faults/${encodeURIComponent(id)}`)))));
+			[JSON.stringify(rest), `${hits} of ${matches} calls`], remove(id))));
+		fill("socket-fault-list", socket_faults.map(({ id, profile, hits, matches, ...rest }) => card(`${id}: ${profile ?? "every profile"}`,
+			[JSON.stringify(rest), `${hits} of ${matches} ${rest.age ? "sockets" : "messages"}`], remove(id))));
+		fill("disagreement-list", disagreements.map(({ id, op, ...rest }) => card(`${id}: ${op ?? "every operation"}`,
+			[JSON.stringify(rest)], remove(id))));
 	},
 	clock: async () => {},
 };
@@ -374,16 +380,29 @@ $("worlds").addEventListener("change", () => {
 	follow();
 	show(tab);
 });
-$("add-fault").addEventListener("submit", (e) => {
-	e.preventDefault();
-	const form = new FormData(e.target), fault = {};
-	for (const name of ["op", "delay"]) if (form.get(name)) fault[name] = form.get(name);
-	for (const name of ["status", "count"]) if (form.get(name)) fault[name] = Number(form.get(name));
-	attempt(async () => {
-		await api("POST", "faults", fault);
-		e.target.reset();
-		await refresh();
+
+// adds lets a form add what it describes: its fields with a value, changed by make.
+function adds(id, path, make) {
+	$(id).addEventListener("submit", (e) => {
+		e.preventDefault();
+		const fields = {};
+		for (const { name, type, value } of e.target.elements) if (name && value) fields[name] = type === "number" ? Number(value) : value;
+		attempt(async () => {
+			await api("POST", path, make(fields));
+			e.target.reset();
+			await refresh();
+		});
 	});
+}
+adds("add-fault", "faults", (fields) => fields);
+adds("add-socket-fault", "socket-faults", ({ effect, ...fields }) => {
+	if (/^(json|text|binary|huge)$/.test(effect)) return { ...fields, junk: effect };
+	return effect ? { ...fields, [effect]: { close: 4001, copies: 1 }[effect] ?? true } : fields;
+});
+adds("add-disagreement", "disagreements", ({ edit, name, ...fields }) => {
+	if (edit) fields.edits = [edit];
+	const [known, other = ""] = (name ?? "").split("="); // without another name, the platform has none
+	return name ? { ...fields, names: { [known]: other } } : fields;
 });
 $("heal").addEventListener("click", () => attempt(async () => {
 	await api("DELETE", "faults");

@@ -29,8 +29,10 @@ func table() []*route {
 		define(http.MethodGet, "faults", "Lists the faults and what they have done", listFaults),
 		creating(define(http.MethodPost, "faults", "Adds a fault, or replaces the one with its ID", addFault)),
 		define(http.MethodDelete, "faults", "Removes all faults, socket faults and disagreements", clearFaults),
-		define(http.MethodDelete, "faults/{id}", "Removes a fault", removeFault),
-		creating(define(http.MethodPost, "socket-faults", "Adds a fault of WebSockets", addSocketFault)),
+		define(http.MethodDelete, "faults/{id}", "Removes the fault, socket fault or disagreement with an ID", removeFault),
+		define(http.MethodGet, "socket-faults", "Lists the faults of WebSockets and what they have done", listSocketFaults),
+		creating(define(http.MethodPost, "socket-faults", "Adds a fault of WebSockets, or replaces the one with its ID", addSocketFault)),
+		define(http.MethodGet, "disagreements", "Lists how the platform differs from its documents", listDisagreements),
 		creating(define(http.MethodPost, "disagreements", "Lets the platform differ from its documents", disagree)),
 
 		define(http.MethodGet, "clock", "Returns the time of the platform", getClock),
