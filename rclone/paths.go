@@ -230,7 +230,14 @@ func (f *Fs) CreateDir(ctx context.Context, parent, leaf string) (id string, err
 	if err != nil {
 		return "", failure(err)
 	}
-	return at.inside(n.ID).id(), nil
+	if n.Type == storage.NodeTypeFolder && n.Name == name {
+		return at.inside(n.ID).id(), nil
+	}
+	err = fmt.Errorf("%w: %q is no folder", api.ErrNameTaken, name)
+	if n.Type == storage.NodeTypeFolder { // the platform has given it another name
+		err = errors.Join(err, f.remove(ctx, at.in, n.ID))
+	}
+	return "", failure(err)
 }
 
 // errAbove is returned for a write above workspaces and shares.
