@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/rclone/rclone/backend/overview"
 	"github.com/rclone/rclone/fs"
@@ -15,6 +16,7 @@ import (
 	"github.com/rclone/rclone/fs/config/configstruct"
 	"github.com/rclone/rclone/fs/fshttp"
 	"github.com/rclone/rclone/lib/encoder"
+	"github.com/rclone/rclone/lib/pool"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
@@ -125,6 +127,25 @@ type session struct {
 	client  *fastio.Client
 	signIn  *oauth.Config // nil with an API key
 	noticed atomic.Bool   // the notice about comparisons by size
+
+	mu    sync.Mutex
+	pools map[int64]*pool.Pool // of buffers, by their size
+}
+
+// buffers returns the pool of buffers of a size, which the uploads of the session share.
+func (s *session) buffers(size int64) *pool.Pool {
+	const (
+		unused = 5 * time.Second // after which a free buffer is released
+		most   = 64              // free ones
+	)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pools[size]
+	if p == nil {
+		p = pool.New(unused, int(size), most, false)
+		s.pools[size] = p
+	}
+	return p
 }
 
 // sessions are those of this process, by what openSession makes of their options.
@@ -150,7 +171,7 @@ func openSession(ctx context.Context, name string, opt *options, m configmap.Map
 
 // newSession returns a session. It sends nothing.
 func newSession(ctx context.Context, opt *options, m configmap.Mapper) (*session, error) {
-	s := &session{}
+	s := &session{pools: map[int64]*pool.Pool{}}
 	client := []fastio.Option{
 		fastio.WithHTTPClient(fshttp.NewClient(ctx)), fastio.WithMaxWait(api.NoLimit),
 		fastio.WithUserAgent("rclone/" + strings.TrimPrefix(fs.Version, "v")),
@@ -172,7 +193,7 @@ func signInConfig(ctx context.Context, opt *options, m configmap.Mapper) *oauth.
 	return &oauth.Config{
 		BaseURL: opt.URL, HTTPClient: fshttp.NewClient(ctx), ClientID: opt.ClientID, ClientName: clientName,
 		DeviceType: "cli", RedirectPath: callback,
-		Store: &configStore{m: m, lock: make(chan struct{}, 1)},
+		Store: newConfigStore(m),
 		ShowURL: func(_ context.Context, address string) {
 			fs.Logf(nil, "If your browser does not open by itself, go to %s", address)
 		},
@@ -309,65 +330,4 @@ func (f *Fs) Disconnect(ctx context.Context) error {
 		return errors.New("the remote uses an API key: delete it in the settings of the account, and here")
 	}
 	return oauth.SignOut(ctx, *f.session.signIn)
-}
-
-// configStore is an [oauth.Store] in the configuration of rclone, which has no locks
-// between processes: its lock is one of this process.
-type configStore struct {
-	m    configmap.Mapper
-	lock chan struct{}
-}
-
-// Load returns the record.
-func (s *configStore) Load(context.Context, string) ([]byte, error) {
-	text, _ := s.m.Get(keyToken)
-	if text == "" {
-		return nil, nil
-	}
-	return []byte(text), nil
-}
-
-// Lock locks the record.
-func (s *configStore) Lock(ctx context.Context, account string) (oauth.Record, error) {
-	select {
-	case s.lock <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	data, err := s.Load(ctx, account)
-	if err != nil {
-		<-s.lock
-		return nil, err
-	}
-	return &configRecord{store: s, data: data}, nil
-}
-
-// configRecord is the locked record of a [configStore].
-type configRecord struct {
-	store    *configStore
-	data     []byte
-	unlocked bool
-}
-
-// Data returns the record as it was when it was locked.
-func (r *configRecord) Data() []byte { return r.data }
-
-// Save writes the configuration.
-func (r *configRecord) Save(ctx context.Context, data []byte) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if r.unlocked {
-		return errors.New("the record is not locked any more")
-	}
-	r.store.m.Set(keyToken, string(data))
-	return nil
-}
-
-// Unlock releases the lock.
-func (r *configRecord) Unlock() {
-	if !r.unlocked {
-		r.unlocked = true
-		<-r.store.lock
-	}
 }

@@ -1,6 +1,7 @@
 package rclone_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -90,10 +91,10 @@ func signIn(t *testing.T, p *platform) *configuration {
 	return c
 }
 
-// open returns an Fs with the token of the configuration.
-func (c *configuration) open(t *testing.T) *fastio.Fs {
+// open returns the Fs of a remote with the token of the configuration.
+func (c *configuration) open(t *testing.T, name string) *fastio.Fs {
 	t.Helper()
-	f, err := fastio.NewFs(t.Context(), t.Name(), "design", c.mapper(t))
+	f, err := fastio.NewFs(t.Context(), name, "design", c.mapper(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestSignInWithAPastedCode(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)
 	c := signIn(t, p)
-	f := c.open(t)
+	f := c.open(t, t.Name())
 	user, err := f.UserInfo(t.Context())
 	if err != nil || user["Email"] != p.User().Email {
 		t.Errorf("got %v, %v, want %s", user, err, p.User().Email)
@@ -120,34 +121,43 @@ func TestSignInWithAPastedCode(t *testing.T) {
 	}
 }
 
-// All Fs of a process share one refresh, and the new token is written back.
+// All Fs of a process share one refresh, and so do processes with one configuration. The
+// new token is written back.
 func TestTokenIsRefreshedOnce(t *testing.T) {
 	t.Parallel()
-	p := newPlatform(t, func(o *seed.Options) { o.OAuth.RotateRefreshTokens = true })
-	c := signIn(t, p)
-	stored, _ := c.Get("token")
-	expired := regexp.MustCompile(`"expiry":"[^"]*"`).ReplaceAllString(stored, `"expiry":"2026-01-01T00:00:00Z"`)
-	c.Set("token", expired)
-	p.Forget()
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			if _, err := c.open(t).UserInfo(t.Context()); err != nil {
-				t.Error(err)
+	for name, remote := range map[string]func(i int) string{
+		"in a process":      func(int) string { return "in a process" },
+		"between processes": func(i int) string { return fmt.Sprintf("process %d", i) }, // each has a session and a store
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlatform(t, func(o *seed.Options) { o.OAuth.RotateRefreshTokens = true })
+			c := signIn(t, p)
+			stored, _ := c.Get("token")
+			expired := regexp.MustCompile(`"expiry":"[^"]*"`).ReplaceAllString(stored, `"expiry":"2026-01-01T00:00:00Z"`)
+			c.Set("token", expired)
+			p.Forget()
+			var all sync.WaitGroup
+			for i := range 8 {
+				all.Go(func() {
+					if _, err := c.open(t, remote(i)).UserInfo(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			refreshes := 0
+			for _, r := range p.Requests() {
+				if r.Op == string(op.OAuthToken) {
+					refreshes++
+				}
+			}
+			if refreshes != 1 {
+				t.Errorf("%d refreshes, want 1", refreshes)
+			}
+			if now, _ := c.Get("token"); now == expired || now == "" {
+				t.Error("the new token was not written back")
 			}
 		})
-	}
-	all.Wait()
-	refreshes := 0
-	for _, r := range p.Requests() {
-		if r.Op == string(op.OAuthToken) {
-			refreshes++
-		}
-	}
-	if refreshes != 1 {
-		t.Errorf("%d refreshes, want 1", refreshes)
-	}
-	if now, _ := c.Get("token"); now == expired || now == "" {
-		t.Error("the new token was not written back")
 	}
 }

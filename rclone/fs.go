@@ -145,7 +145,7 @@ var (
 // failure returns err as rclone understands it.
 func failure(err error) error {
 	switch {
-	case err == nil, errors.Is(err, fs.ErrorPermissionDenied):
+	case err == nil, errors.Is(err, fs.ErrorPermissionDenied), fserrors.IsFatalError(err):
 		return err
 	case errors.Is(err, oauth.ErrSignInAgain), errors.Is(err, api.ErrUnauthenticated):
 		return fserrors.FatalError(fmt.Errorf("%w: run rclone config reconnect", err))

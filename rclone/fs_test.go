@@ -12,6 +12,7 @@ import (
 	"github.com/rclone/rclone/fs/hash"
 	"github.com/rclone/rclone/fs/object"
 
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 )
@@ -104,6 +105,26 @@ func TestUpdateRefusesAChangedFile(t *testing.T) {
 	}
 }
 
+// Content of another length than was announced is not stored, in one call or in chunks.
+func TestPutRefusesOtherLengths(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	f := p.remote(t, "design", "chunk_size=1M")
+	for _, size := range []int{10, 5 << 20} {
+		for _, announced := range []int{size - 1, size + 1} {
+			src := object.NewStaticObjectInfo("a", time.Now(), int64(announced), true, nil, nil)
+			if _, err := f.Put(t.Context(), strings.NewReader(strings.Repeat("x", size)), src); err == nil {
+				t.Errorf("%d bytes in place of %d were stored", size, announced)
+			}
+		}
+	}
+	wantNames(t, f, "")
+	uploads, err := p.Client(t).Uploads.List(t.Context())
+	if err != nil || len(uploads) > 0 {
+		t.Errorf("%d uploads are left, %v", len(uploads), err)
+	}
+}
+
 func TestPutKeepsFoldersOfTheName(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)
@@ -113,6 +134,26 @@ func TestPutKeepsFoldersOfTheName(t *testing.T) {
 		t.Error("no error")
 	}
 	wantNames(t, f, "", "a/")
+}
+
+// The platform gives a folder another name if a file has it.
+func TestMkdirKeepsFilesOfTheName(t *testing.T) {
+	t.Parallel()
+	for _, bare := range []bool{false, true} {
+		p := newPlatform(t, func(o *seed.Options) { o.Storage.BareWrites = bare })
+		p.add("", "name", "theirs")
+		f := p.remote(t, "design")
+		if err := f.Mkdir(t.Context(), "name"); !errors.Is(err, api.ErrNameTaken) {
+			t.Errorf("a folder in place of a file: %v, want %v", err, api.ErrNameTaken)
+		}
+		if _, err := put(t.Context(), f, "name/inside", "ours"); !errors.Is(err, api.ErrNameTaken) {
+			t.Errorf("a file below a file: %v, want %v", err, api.ErrNameTaken)
+		}
+		if !bare {
+			wantNames(t, f, "", "name")
+		}
+		p.wantTree(t, map[string]string{"name": "theirs"})
+	}
 }
 
 func TestOpenSkipsWithoutRanges(t *testing.T) {

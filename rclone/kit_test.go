@@ -8,7 +8,9 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -16,6 +18,7 @@ import (
 	"time"
 
 	"github.com/rclone/rclone/fs"
+	"github.com/rclone/rclone/fs/config"
 	"github.com/rclone/rclone/fs/object"
 
 	"github.com/fastio-go/fastio/api"
@@ -24,6 +27,21 @@ import (
 	fastio "github.com/fastio-go/fastio/rclone"
 	"github.com/fastio-go/fastio/storage"
 )
+
+// The lock of the configuration must not be that of the user.
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "rclone")
+	if err == nil {
+		err = config.SetConfigPath(filepath.Join(dir, "rclone.conf"))
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
 
 // platform is an emulator with one workspace, design.
 type platform struct {

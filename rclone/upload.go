@@ -11,7 +11,6 @@ import (
 
 	"github.com/rclone/rclone/fs"
 	"github.com/rclone/rclone/fs/fserrors"
-	"github.com/rclone/rclone/lib/multipart"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/storage"
@@ -94,13 +93,7 @@ func (f *Fs) upload(
 	case size <= int64(f.opt.Cutoff):
 		n, err = f.uploadSmall(ctx, in, size, to)
 	default:
-		writer, failed := multipart.UploadMultipart(ctx, src, in, multipart.UploadMultipartOptions{
-			Open: chunkedUpload{f, to}, OpenOptions: options,
-		})
-		if failed != nil {
-			return nil, f.uploadFailure(to, failed)
-		}
-		n = writer.(*chunkWriter).node //nolint:forcetypeassert // as Open returned it
+		return f.uploadChunks(ctx, in, src, to, options)
 	}
 	if err != nil {
 		return nil, f.uploadFailure(to, err)
@@ -196,132 +189,6 @@ func (f *Fs) await(ctx context.Context, upload api.OpaqueID, stored bool) (*uplo
 		case <-time.After(pause):
 		}
 	}
-}
-
-// OpenChunkWriter begins an upload in chunks. A file of the path gets a version, if it
-// is not changed until the upload is complete.
-func (f *Fs) OpenChunkWriter(
-	ctx context.Context, remote string, src fs.ObjectInfo, options ...fs.OpenOption,
-) (fs.ChunkWriterInfo, fs.ChunkWriter, error) {
-	at, leaf, err := f.locate(ctx, remote, true)
-	if err != nil {
-		return fs.ChunkWriterInfo{}, nil, err
-	}
-	to := target{at: at, remote: remote, name: f.opt.Enc.FromStandardName(leaf)}
-	n, err := f.node(ctx, at, leaf)
-	if err != nil {
-		return fs.ChunkWriterInfo{}, nil, failure(err)
-	}
-	if n != nil && n.Type == storage.NodeTypeFile {
-		to.replaces = f.object(at, remote, n)
-	}
-	return chunkedUpload{f, to}.OpenChunkWriter(ctx, remote, src, options...)
-}
-
-// chunkedUpload opens the upload in chunks of a target.
-type chunkedUpload struct {
-	f  *Fs
-	to target
-}
-
-// OpenChunkWriter begins the upload.
-func (c chunkedUpload) OpenChunkWriter(
-	ctx context.Context, _ string, src fs.ObjectInfo, options ...fs.OpenOption,
-) (info fs.ChunkWriterInfo, writer fs.ChunkWriter, err error) {
-	f, size := c.f, src.Size()
-	if size <= 0 {
-		return info, nil, fmt.Errorf("%w: a size is required", fs.ErrorFileTooSmall)
-	}
-	info = fs.ChunkWriterInfo{ChunkSize: int64(f.opt.ChunkSize), Concurrency: f.opt.Concurrency}
-	for _, option := range options {
-		if wanted, ok := option.(*fs.ChunkOption); ok {
-			info.ChunkSize = max(wanted.ChunkSize, int64(minChunk))
-		}
-	}
-	limits, err := f.session.client.Uploads.Limits(ctx, uploads.Target{Profile: c.to.at.in})
-	if err != nil {
-		return info, nil, failure(err)
-	}
-	info.ChunkSize, err = chunkSize(info.ChunkSize, size, limits)
-	if err != nil {
-		return info, nil, fserrors.NoRetryError(err)
-	}
-	request := uploads.StartRequest{Target: c.to.sdk(), Name: c.to.name, Size: size}
-	if c.to.replaces != nil {
-		request.Target = uploads.Target{} // stored by storage.Update, which compares the version
-	}
-	started, err := f.session.client.Uploads.Start(ctx, request)
-	if err != nil {
-		return info, nil, f.uploadFailure(c.to, err)
-	}
-	return info, &chunkWriter{f: f, to: c.to, upload: started.ID}, nil
-}
-
-// chunkSize returns the size of the chunks of a file: the wanted one, or what the limits
-// require, in whole MiB.
-func chunkSize(wanted, size int64, limits *uploads.Limits) (int64, error) {
-	if limits.Size > 0 && size > limits.Size {
-		return 0, fmt.Errorf("%w: files of the plan have at most %d bytes, got %d", api.ErrLimit, limits.Size, size)
-	}
-	const unit = int64(minChunk)
-	if limits.ChunkSize >= unit {
-		wanted = min(wanted, limits.ChunkSize)
-	}
-	if limits.Chunks > 0 {
-		least := (size + limits.Chunks - 1) / limits.Chunks
-		wanted = max(wanted, (least+unit-1)/unit*unit)
-	}
-	if limits.ChunkSize > 0 && wanted > limits.ChunkSize {
-		return 0, fmt.Errorf("%w: %d bytes need chunks of %d", api.ErrLimit, size, wanted)
-	}
-	return wanted, nil
-}
-
-// chunkWriter is an upload in chunks.
-type chunkWriter struct {
-	f      *Fs
-	to     target
-	upload api.OpaqueID
-	node   *storage.Node // set by Close
-}
-
-// WriteChunk sends a chunk.
-func (w *chunkWriter) WriteChunk(ctx context.Context, number int, reader io.ReadSeeker) (int64, error) {
-	size, err := reader.Seek(0, io.SeekEnd)
-	if err == nil {
-		_, err = reader.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		return 0, err
-	}
-	content := make([]byte, size)
-	if _, err = io.ReadFull(reader, content); err != nil {
-		return 0, err
-	}
-	err = w.f.session.client.Uploads.Chunks.Send(ctx, w.upload, uploads.Chunk{Order: number + 1, Content: content})
-	if err != nil {
-		return 0, failure(err)
-	}
-	return size, nil
-}
-
-// Close stores the file.
-func (w *chunkWriter) Close(ctx context.Context) error {
-	err := w.f.session.client.Uploads.Complete(ctx, w.upload)
-	if err != nil {
-		return w.f.uploadFailure(w.to, err)
-	}
-	w.node, err = w.f.store(ctx, w.upload, w.to)
-	if err != nil {
-		return w.f.uploadFailure(w.to, err)
-	}
-	w.node, err = w.f.named(ctx, w.to, w.node)
-	return err
-}
-
-// Abort removes what has arrived.
-func (w *chunkWriter) Abort(ctx context.Context) error {
-	return w.f.session.client.Uploads.Cancel(context.WithoutCancel(ctx), w.upload)
 }
 
 const noteMost = 100_000 // bytes of a note

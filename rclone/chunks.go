@@ -1,0 +1,242 @@
+package rclone
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/rclone/rclone/fs"
+	"github.com/rclone/rclone/fs/accounting"
+	"github.com/rclone/rclone/fs/fserrors"
+	"github.com/rclone/rclone/lib/atexit"
+	"github.com/rclone/rclone/lib/pool"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/storage"
+	"github.com/fastio-go/fastio/uploads"
+)
+
+// OpenChunkWriter begins an upload in chunks. A file of the path gets a version, if it
+// is not changed until the upload is complete.
+func (f *Fs) OpenChunkWriter(
+	ctx context.Context, remote string, src fs.ObjectInfo, options ...fs.OpenOption,
+) (fs.ChunkWriterInfo, fs.ChunkWriter, error) {
+	at, leaf, err := f.locate(ctx, remote, true)
+	if err != nil {
+		return fs.ChunkWriterInfo{}, nil, err
+	}
+	to := target{at: at, remote: remote, name: f.opt.Enc.FromStandardName(leaf)}
+	n, err := f.node(ctx, at, leaf)
+	if err != nil {
+		return fs.ChunkWriterInfo{}, nil, failure(err)
+	}
+	if n != nil && n.Type == storage.NodeTypeFile {
+		to.replaces = f.object(at, remote, n)
+	}
+	info, w, err := f.startChunks(ctx, src.Size(), to, options)
+	if err != nil {
+		return info, nil, err
+	}
+	return info, w, nil
+}
+
+// startChunks begins an upload in chunks.
+func (f *Fs) startChunks(
+	ctx context.Context, size int64, to target, options []fs.OpenOption,
+) (info fs.ChunkWriterInfo, w *chunkWriter, err error) {
+	if size <= 0 {
+		return info, nil, fmt.Errorf("%w: a size is required", fs.ErrorFileTooSmall)
+	}
+	info = fs.ChunkWriterInfo{ChunkSize: int64(f.opt.ChunkSize), Concurrency: f.opt.Concurrency}
+	for _, option := range options {
+		if wanted, ok := option.(*fs.ChunkOption); ok {
+			info.ChunkSize = max(wanted.ChunkSize, int64(minChunk))
+		}
+	}
+	limits, err := f.session.client.Uploads.Limits(ctx, uploads.Target{Profile: to.at.in})
+	if err != nil {
+		return info, nil, failure(err)
+	}
+	info.ChunkSize, err = chunkSize(info.ChunkSize, size, limits)
+	if err != nil {
+		return info, nil, fserrors.NoRetryError(err)
+	}
+	request := uploads.StartRequest{Target: to.sdk(), Name: to.name, Size: size}
+	if to.replaces != nil {
+		request.Target = uploads.Target{} // stored by storage.Update, which compares the version
+	}
+	started, err := f.session.client.Uploads.Start(ctx, request)
+	if err != nil {
+		return info, nil, f.uploadFailure(to, err)
+	}
+	return info, &chunkWriter{f: f, to: to, upload: started.ID, buffers: f.session.buffers(info.ChunkSize)}, nil
+}
+
+// chunkSize returns the size of the chunks of a file: the wanted one, or what the limits
+// require, in whole MiB.
+func chunkSize(wanted, size int64, limits *uploads.Limits) (int64, error) {
+	if limits.Size > 0 && size > limits.Size {
+		return 0, fmt.Errorf("%w: files of the plan have at most %d bytes, got %d", api.ErrLimit, limits.Size, size)
+	}
+	const unit = int64(minChunk)
+	if limits.ChunkSize >= unit {
+		wanted = min(wanted, limits.ChunkSize)
+	}
+	if limits.Chunks > 0 {
+		least := (size + limits.Chunks - 1) / limits.Chunks
+		wanted = max(wanted, (least+unit-1)/unit*unit)
+	}
+	if limits.ChunkSize > 0 && wanted > limits.ChunkSize {
+		return 0, fmt.Errorf("%w: %d bytes need chunks of %d", api.ErrLimit, size, wanted)
+	}
+	return wanted, nil
+}
+
+// chunkWriter is an upload in chunks.
+type chunkWriter struct {
+	f       *Fs
+	to      target
+	upload  api.OpaqueID
+	buffers *pool.Pool    // of chunks
+	node    *storage.Node // set by Close
+}
+
+// WriteChunk sends a chunk.
+func (w *chunkWriter) WriteChunk(ctx context.Context, number int, reader io.ReadSeeker) (int64, error) {
+	size, err := reader.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = reader.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return 0, err
+	}
+	c := &content{in: reader, left: size, number: number}
+	_, err = w.sendNext(ctx, c)
+	if err == nil && c.left > 0 {
+		err = fserrors.NoRetryError(fmt.Errorf("chunk %d has %d bytes more than a chunk", number, c.left))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return size, nil
+}
+
+// sendNext sends the next chunk of the content. It reports whether there was one.
+func (w *chunkWriter) sendNext(ctx context.Context, c *content) (sent bool, err error) {
+	buffer := w.buffers.Get()
+	defer func() {
+		if err != nil { // something may still read it
+			buffer = make([]byte, len(buffer))
+		}
+		w.buffers.Put(buffer)
+	}()
+	number, chunk, err := c.next(ctx, buffer)
+	if err != nil || len(chunk) == 0 {
+		return false, err
+	}
+	err = w.f.session.client.Uploads.Chunks.Send(ctx, w.upload, uploads.Chunk{Order: number + 1, Content: chunk})
+	if err != nil {
+		return false, failure(err)
+	}
+	if c.account != nil {
+		err = c.account.AccountRead(len(chunk))
+	}
+	return true, err
+}
+
+// content is read in chunks.
+type content struct {
+	in      io.Reader
+	account *accounting.Account // of bytes that were sent; nil if those that are read are accounted
+
+	mu     sync.Mutex
+	left   int64
+	number int // of the next chunk, from 0
+}
+
+// next reads the next chunk into a buffer. After the last one it has no bytes.
+func (c *content) next(ctx context.Context, buffer []byte) (number int, chunk []byte, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ctx.Err() != nil {
+		return 0, nil, ctx.Err()
+	}
+	chunk = buffer[:min(c.left, int64(len(buffer)))]
+	if _, err = io.ReadFull(c.in, chunk); err != nil {
+		return 0, nil, fmt.Errorf("reading the content: %w", err)
+	}
+	number = c.number
+	c.number, c.left = c.number+1, c.left-int64(len(chunk))
+	return number, chunk, nil
+}
+
+// ended returns an error if there is more to read.
+func (c *content) ended() error {
+	var more [1]byte
+	if n, _ := io.ReadFull(c.in, more[:]); n > 0 {
+		return errors.New("the content is longer than its size")
+	}
+	return nil
+}
+
+// uploadChunks uploads content in chunks, some at a time.
+func (f *Fs) uploadChunks(
+	ctx context.Context, in io.Reader, src fs.ObjectInfo, to target, options []fs.OpenOption,
+) (n *storage.Node, err error) {
+	info, w, err := f.startChunks(ctx, src.Size(), to, options)
+	if err != nil {
+		return nil, err
+	}
+	sendCtx, cancel := context.WithCancel(ctx)
+	defer atexit.OnError(&err, func() {
+		cancel()
+		_ = w.Abort(ctx) // it ends by itself
+	})()
+	defer cancel()
+	c := &content{left: src.Size()}
+	c.in, c.account = accounting.UnWrapAccounting(in)
+	sending, sendCtx := errgroup.WithContext(sendCtx)
+	for range info.Concurrency {
+		sending.Go(func() error {
+			for {
+				sent, err := w.sendNext(sendCtx, c)
+				if err != nil || !sent {
+					return err
+				}
+			}
+		})
+	}
+	err = sending.Wait()
+	if err == nil {
+		err = c.ended()
+	}
+	if err != nil {
+		return nil, f.uploadFailure(to, err)
+	}
+	if err = w.Close(ctx); err != nil {
+		return nil, err
+	}
+	return w.node, nil
+}
+
+// Close stores the file.
+func (w *chunkWriter) Close(ctx context.Context) error {
+	err := w.f.session.client.Uploads.Complete(ctx, w.upload)
+	if err != nil {
+		return w.f.uploadFailure(w.to, err)
+	}
+	w.node, err = w.f.store(ctx, w.upload, w.to)
+	if err != nil {
+		return w.f.uploadFailure(w.to, err)
+	}
+	w.node, err = w.f.named(ctx, w.to, w.node)
+	return err
+}
+
+// Abort removes what has arrived.
+func (w *chunkWriter) Abort(ctx context.Context) error {
+	return w.f.session.client.Uploads.Cancel(context.WithoutCancel(ctx), w.upload)
+}

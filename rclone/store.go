@@ -1,0 +1,111 @@
+package rclone
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/rclone/rclone/fs"
+	"github.com/rclone/rclone/fs/config"
+	"github.com/rclone/rclone/fs/config/configmap"
+
+	"github.com/fastio-go/fastio/oauth"
+)
+
+// configStore is an [oauth.Store] in the configuration of rclone, which has no locks
+// between processes: so a file beside that of the configuration is locked while a token
+// is refreshed. The configuration reads its file again after another process has written it.
+type configStore struct {
+	m    configmap.Mapper
+	lock chan struct{} // of this process
+	path string        // of the file that processes lock; "" for a configuration without a file
+}
+
+// newConfigStore returns the store of a remote.
+func newConfigStore(m configmap.Mapper) *configStore {
+	s := &configStore{m: m, lock: make(chan struct{}, 1)}
+	if path := config.GetConfigPath(); path != "" {
+		s.path = path + ".fastio-lock"
+	}
+	return s
+}
+
+// Load returns the record.
+func (s *configStore) Load(context.Context, string) ([]byte, error) {
+	text, _ := s.m.Get(keyToken)
+	if text == "" {
+		return nil, nil
+	}
+	return []byte(text), nil
+}
+
+// Lock locks the record.
+func (s *configStore) Lock(ctx context.Context, account string) (oauth.Record, error) {
+	select {
+	case s.lock <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	r := &configRecord{store: s, between: s.lockBetweenProcesses(ctx)}
+	var err error
+	r.data, err = s.Load(ctx, account)
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		r.Unlock()
+		return nil, err
+	}
+	return r, nil
+}
+
+// lockBetweenProcesses locks the record for other processes, and returns the lock. In a
+// folder that cannot be written, two processes may refresh a token at once.
+func (s *configStore) lockBetweenProcesses(ctx context.Context) *flock.Flock {
+	if s.path == "" {
+		return nil
+	}
+	const pause = 50 * time.Millisecond // between attempts
+	lock := flock.New(s.path)
+	if _, err := lock.TryLockContext(ctx, pause); err != nil {
+		fs.Debugf(nil, "The token of Fast.io is not locked: %v", err)
+		return nil
+	}
+	return lock
+}
+
+// configRecord is the locked record of a [configStore].
+type configRecord struct {
+	store    *configStore
+	data     []byte
+	between  *flock.Flock // of processes; may be nil
+	unlocked bool
+}
+
+// Data returns the record as it was when it was locked.
+func (r *configRecord) Data() []byte { return r.data }
+
+// Save writes the configuration.
+func (r *configRecord) Save(ctx context.Context, data []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if r.unlocked {
+		return errors.New("the record is not locked any more")
+	}
+	r.store.m.Set(keyToken, string(data))
+	return nil
+}
+
+// Unlock releases the locks.
+func (r *configRecord) Unlock() {
+	if r.unlocked {
+		return
+	}
+	r.unlocked = true
+	if r.between != nil {
+		_ = r.between.Unlock() // the end of the process unlocks it as well
+	}
+	<-r.store.lock
+}
