@@ -263,7 +263,8 @@ func settle(t *testing.T, machines []*machine) {
 	}
 }
 
-// wantOwed requires that every content is in a file, or in an earlier version of one.
+// wantOwed requires that every content is in a file, in an earlier version of one, or in
+// the trash.
 func wantOwed(t *testing.T, m *machine, owed map[string]string) {
 	t.Helper()
 	missing := maps.Clone(owed)
@@ -275,13 +276,13 @@ func wantOwed(t *testing.T, m *machine, owed map[string]string) {
 	for content := range m.earlier(t, client, in) {
 		delete(missing, content)
 	}
-	t.Logf("%d contents are in files, %d in earlier versions", inFiles, len(owed)-inFiles-len(missing))
+	t.Logf("%d contents are in files, %d in earlier versions and the trash", inFiles, len(owed)-inFiles-len(missing))
 	for content, name := range missing {
 		t.Errorf("%q, written to %s, is lost", content, name)
 	}
 }
 
-// earlier returns the contents of all versions of the files, also of those in the trash.
+// earlier restores what is in the trash, and returns the contents of all versions of all files.
 func (m *machine) earlier(t *testing.T, client *fastio.Client, in api.Profile) map[string]bool {
 	t.Helper()
 	contents := map[string]bool{}
@@ -297,6 +298,18 @@ func (m *machine) earlier(t *testing.T, client *fastio.Client, in api.Profile) m
 				t.Fatal(err)
 			}
 			contents[content.String()] = true
+		}
+	}
+	var trashed []api.OpaqueID
+	for n, err := range client.Storage.All(t.Context(), in, api.Trash, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		trashed = append(trashed, n.ID)
+	}
+	for _, id := range trashed {
+		if _, err := client.Storage.Restore(t.Context(), in, id); err != nil {
+			t.Fatal(err)
 		}
 	}
 	for e, err := range client.Storage.Walk(t.Context(), in, api.Root, nil) {

@@ -220,3 +220,18 @@ func writeRandom(t *testing.T, name string, size int, source *rand.ChaCha8) {
 		t.Fatal(err)
 	}
 }
+
+// has reports whether the platform has a file with a content.
+func (p *program) has(t *testing.T, name, content string) bool {
+	t.Helper()
+	out, err := p.command(t.Context(), "cat", "work:design/"+name).Output()
+	return err == nil && string(out) == content
+}
+
+// write writes a file.
+func write(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
