@@ -35,8 +35,9 @@ func testBackend(t *testing.T, root string) {
 	server.AddShare(seed.Share{
 		Title: "Portal", CustomName: "portal", Type: "exchange", Creator: server.User().ID, Workspace: room.ID,
 	})
-	dir := t.TempDir()
+	dir, path := t.TempDir(), config.GetConfigPath()
 	t.Chdir(dir)
+	t.Cleanup(func() { _ = config.SetConfigPath(path) })
 	// The tests look for the scripts that start servers of other backends.
 	err := errors.Join(
 		config.SetConfigPath(filepath.Join(dir, "rclone.conf")),
