@@ -1,12 +1,12 @@
 package relay
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -22,8 +22,6 @@ import (
 const (
 	opRunAccounts = "relay.AccountFollower.Run"
 
-	shards       = 64 // each has a lease; a constant of the bucket
-	shardKind    = api.ProfileKind("shard")
 	accountSteps = 1024                 // searches, lists and waits for a rate limit at the same time, of all accounts
 	accountWidth = 4                    // the same of one account
 	startEvery   = 5 * time.Millisecond // between the starts of two accounts
@@ -34,7 +32,7 @@ const (
 
 // AccountFollower is a replica that follows the logs of its share of the [Accounts], each
 // with a client of its own, and publishes their events. Replicas that share a [Stream] divide
-// the accounts evenly: an account belongs to one of 64 parts, and each part has a lease.
+// the accounts evenly: an account belongs to one of 4,096 slots, and a slot to one replica.
 // Each profile of an account has its own checkpoint, epoch and dead letters, and two accounts
 // that see one profile have two copies of its events, with the subjects of
 // [Accounts.Subject].
@@ -95,6 +93,7 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 	r := &accountReplica{
 		AccountFollower: f, steps: newSchedule(accountSteps), reads: make(chan struct{}, maxReads),
 		accounts: map[string]*accountRun{}, held: map[int]*shard{}, client: f.HTTPClient,
+		ctx: ctx, name: cmp.Or(f.Name, rand.Text()),
 	}
 	if r.client == nil {
 		transport := &http.Transport{
@@ -104,25 +103,23 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 		r.client = &http.Client{Transport: transport}
 		defer transport.CloseIdleConnections()
 	}
-	leases := &Follower{
-		Stream: f.Accounts.Stream, Name: f.Name, Lease: f.Lease, shortLease: f.shortLease,
-		OnError: func(ctx context.Context, _ api.Profile, err error) { r.report(ctx, "", api.Profile{}, err) },
-	}
-	for i := range shards {
-		leases.Profiles = append(leases.Profiles, api.Profile{Kind: shardKind, ID: api.ID(strconv.Itoa(i))})
-	}
 	life, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	err := persist(ctx, func(err error) { r.report(ctx, "", api.Profile{}, err) }, func() error { return r.open(life) })
+	failed := func(err error) { r.report(ctx, "", api.Profile{}, err) }
+	err := persist(ctx, failed, func() error { return r.open(life) })
 	if err != nil {
 		return err
 	}
 	wg.Go(func() { r.watch(life) })
 	wg.Go(func() { r.watchTokens(life) })
 	wg.Go(func() { r.reseal(life) })
-	return leases.run(ctx, r.hold)
+	return join(ctx, failed, func() (kvLedger, error) { return r.stream.ledger(ctx) }, func(l ledger) *member {
+		m := newMember(l, "accounts", r.name, cmp.Or(f.Lease, defaultLease))
+		m.division, m.report = r, failed
+		return m
+	})
 }
 
 // check returns an [*api.InputError] for the first field that is not valid.
@@ -150,26 +147,21 @@ type accountReplica struct {
 	client   *http.Client
 	steps    *schedule
 	reads    chan struct{}
+	ctx      context.Context //nolint:containedctx // of Run
+	name     string
 
 	mu       sync.Mutex
 	accounts map[string]*accountRun // by name
-	held     map[int]*shard         // by number
+	held     map[int]*shard         // by slot
 	start    time.Time              // of the next account that begins
 }
 
-// shard is a part of the accounts that this replica holds.
+// shard is a slot of accounts that this replica holds.
 type shard struct {
 	ctx  context.Context //nolint:containedctx // of the time for which it is held
-	pub  *publisher      // with the lease, its epoch, and the time for which it is valid
-	name string          // of the replica
-}
-
-// shardOf returns the number of the shard of an account. One replica holds a shard, and
-// follows all accounts in it.
-func shardOf(name string) int {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(name))
-	return int(mix(h.Sum64()) % shards)
+	stop context.CancelFunc
+	held *holding
+	term uint64 // number of the view in which it began to be held
 }
 
 // open opens the stream and the bucket.
@@ -177,7 +169,16 @@ func (r *accountReplica) open(ctx context.Context) (err error) {
 	r.stream = r.Accounts.Stream.withDefaults()
 	r.messages, err = r.stream.open(ctx)
 	if err == nil {
+		err = r.Accounts.Stream.verify(r.messages.CachedInfo().Config)
+	}
+	if err == nil {
+		err = r.stream.openDead(ctx)
+	}
+	if err == nil {
 		r.kv, err = r.Accounts.open(ctx)
+	}
+	if err == nil {
+		err = r.Accounts.Stream.verifyBucket(ctx, r.kv)
 	}
 	return err
 }
@@ -236,7 +237,7 @@ func (r *accountReplica) apply(e *accountEntry) {
 		a = newAccountRun(r, e.name)
 		a.record = e.record
 		r.accounts[e.name] = a
-		if r.held[a.shard] != nil {
+		if r.held[a.slot] != nil {
 			r.begin(a)
 		}
 	default:
@@ -304,27 +305,25 @@ func (r *accountReplica) reseal(ctx context.Context) {
 	}
 }
 
-// hold follows the accounts of a shard until ctx is done, and saves their checkpoints. The
-// lease of pub is that of the shard.
-func (r *accountReplica) hold(ctx context.Context, what api.Profile, pub *publisher) {
-	number, err := strconv.Atoi(string(what.ID))
-	if err != nil {
-		return // impossible: Run has made it
+// release stops the accounts in slots that the replica does not have in a view, and saves
+// their checkpoints.
+func (r *accountReplica) release(_ context.Context, v *view) error {
+	var holders []int
+	if v != nil {
+		holders = v.divideSlots()
 	}
+	gone := map[int]bool{}
+	var all []*accountRun
 	r.mu.Lock()
-	r.held[number] = &shard{ctx, pub, pub.replica}
-	for _, a := range r.accounts {
-		if a.shard == number {
-			r.begin(a)
+	for slot, s := range r.held {
+		if v == nil || holders[slot] < 0 || v.Members[holders[slot]].Name != r.name {
+			s.stop()
+			delete(r.held, slot)
+			gone[slot] = true
 		}
 	}
-	r.mu.Unlock()
-	<-ctx.Done()
-	r.mu.Lock()
-	delete(r.held, number)
-	var all []*accountRun
 	for _, a := range r.accounts {
-		if a.shard == number {
+		if gone[a.slot] {
 			all = append(all, a)
 		}
 	}
@@ -339,6 +338,26 @@ func (r *accountReplica) hold(ctx context.Context, what api.Profile, pub *publis
 		})
 	}
 	wg.Wait()
+	return nil
+}
+
+// hold begins the accounts in slots that are new to the share of the replica.
+func (r *accountReplica) hold(v *view, h *holding) {
+	fresh := map[int]bool{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for slot, holder := range v.divideSlots() {
+		if holder >= 0 && v.Members[holder].Name == r.name && r.held[slot] == nil {
+			s := &shard{held: h, term: v.number}
+			s.ctx, s.stop = context.WithCancel(r.ctx)
+			r.held[slot], fresh[slot] = s, true
+		}
+	}
+	for _, a := range r.accounts {
+		if fresh[a.slot] {
+			r.begin(a)
+		}
+	}
 }
 
 // wanted returns the record of an account and the shard, nil if the account must not be
@@ -346,7 +365,7 @@ func (r *accountReplica) hold(ctx context.Context, what api.Profile, pub *publis
 func (r *accountReplica) wanted(a *accountRun) (*accountRecord, *shard) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.held[a.shard]
+	s := r.held[a.slot]
 	if s == nil || s.ctx.Err() != nil || a.record == nil || a.record.Paused {
 		return nil, nil
 	}

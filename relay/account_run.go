@@ -23,7 +23,7 @@ import (
 type accountRun struct {
 	*accountReplica
 	name   string
-	shard  int
+	slot   int
 	lane   *lane // of its task and those of its profiles
 	task   *task
 	record *accountRecord // nil if it is removed; guarded by the mutex of the replica
@@ -61,7 +61,7 @@ const worstAccountPause = 10 * time.Minute // before a profile that failed is fo
 // newAccountRun returns an account that is not followed yet. Its task makes it so once
 // that is due.
 func newAccountRun(r *accountReplica, name string) *accountRun {
-	a := &accountRun{accountReplica: r, name: name, shard: shardOf(name), lane: newLane(accountWidth)}
+	a := &accountRun{accountReplica: r, name: name, slot: slotOf(name), lane: newLane(accountWidth)}
 	a.task = r.steps.newTask(a.lane, a.step)
 	return a
 }
@@ -202,7 +202,7 @@ func (a *accountRun) failedToBegin(s *shard, record *accountRecord, err error) t
 // save writes the state of the account, if it has changed, for [Accounts.Status].
 func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, err error, profiles int) {
 	status := accountStatusRecord{
-		Version: 1, ID: record.ID, Credential: record.Credential, State: state, Replica: s.name, Profiles: profiles,
+		Version: 1, ID: record.ID, Credential: record.Credential, State: state, Replica: a.accountReplica.name, Profiles: profiles,
 	}
 	if err != nil {
 		status.Reason = err.Error()
@@ -391,15 +391,15 @@ func (l *liveAccount) follow(p api.Profile) *followed {
 	f := &followed{liveAccount: l, profile: p, key: profileKey(p), again: l.failures[p].count > 0}
 	ctx := context.WithValue(l.shard.ctx, profileContext{}, p)
 	f.ctx, f.end = context.WithCancelCause(ctx)
-	held := l.shard.pub
+	held := l.shard.held
 	f.pub = newPublisher(&fence{
-		stream: l.stream, messages: l.messages, term: held.epoch, subject: l.stream.accountEpochs(l.name) + "." + f.key,
-	}, held.lease)
+		stream: l.stream, messages: l.messages, term: l.shard.term, subject: l.stream.accountEpochs(l.name) + "." + f.key,
+	}, held)
 	f.pub.alive, f.lost = context.WithCancelCause(held.alive)
 	f.pub.lost = func(err error) { f.lost(err); f.end(err); l.task.wake() }
 	f.pub.scope, f.pub.current = token(l.name)+".", f.isCurrent
 	f.pub.life = token(l.name) + "-" + l.begun.ID[:min(len(l.begun.ID), 8)] + "-"
-	f.pub.replica, f.pub.profile, f.pub.reads = l.shard.name, p, l.reads
+	f.pub.replica, f.pub.profile, f.pub.reads = l.accountReplica.name, p, l.reads
 	f.pub.retry, f.pub.dead = f.retry, f.dead
 	err := f.start()
 	if err != nil {
@@ -415,7 +415,7 @@ func (l *liveAccount) follow(p api.Profile) *followed {
 func (f *followed) start() (err error) {
 	o := f.Follow
 	o.Store = &sessionStore{CheckpointStore{
-		Bucket: f.kv, Epoch: f.pub.term, scope: token(f.name) + "." + f.begun.ID + ".",
+		Bucket: f.kv, Epoch: f.shard.term, late: true, scope: token(f.name) + "." + f.begun.ID + ".",
 	}, f.pub, func() {}}
 	o.Name = f.key
 	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)

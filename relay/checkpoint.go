@@ -22,6 +22,7 @@ type CheckpointStore struct {
 	Epoch  uint64 // of the lease of the caller; 0 without leases
 
 	scope string // part of the keys: of an account
+	late  bool   // Save claims the checkpoint, and Load writes nothing: all that was saved is stored
 }
 
 // checkpointVersion begins the first line of a checkpoint, before its epoch.
@@ -42,6 +43,9 @@ func (s CheckpointStore) Load(ctx context.Context, name string) (events.Checkpoi
 		}
 		if epoch > s.Epoch {
 			return events.Checkpoint{}, events.ErrCheckpointTaken
+		}
+		if s.late {
+			return c, nil
 		}
 		revision, err = s.write(ctx, name, c.Data, revision)
 		if conflicts(err) { // an earlier holder has saved meanwhile: read again
@@ -70,11 +74,20 @@ func (s CheckpointStore) Save(ctx context.Context, name string, c events.Checkpo
 		}
 		revision = claimed
 	}
-	revision, err := s.write(ctx, name, c.Data, revision)
-	if conflicts(err) {
-		return 0, fmt.Errorf("%w: %w", events.ErrCheckpointTaken, err)
+	for {
+		saved, err := s.write(ctx, name, c.Data, revision)
+		if !conflicts(err) {
+			return saved, err
+		}
+		held, epoch, latest, failed := s.read(ctx, name)
+		if failed == nil && (!s.late || epoch >= s.Epoch || held.Revision == 0 || latest <= revision) {
+			failed = events.ErrCheckpointTaken
+		}
+		if failed != nil {
+			return 0, fmt.Errorf("%w: %w", failed, err)
+		}
+		revision = latest // an earlier holder has saved it meanwhile
 	}
-	return revision, err
 }
 
 // read returns a checkpoint, the epoch that has claimed or saved it, and the revision of

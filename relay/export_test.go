@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,14 +23,11 @@ func Sleep(ctx context.Context, d time.Duration) error { return sleep(ctx, d) }
 // ShortLease allows leases below the minimum.
 func (f *Follower) ShortLease() { f.shortLease = true }
 
-// Assign is the division of profiles.
-func Assign(replicas map[string][]string) map[string]string { return assign(replicas) }
-
 // Acquire acquires a lease.
 func Acquire(
 	ctx context.Context, js jetstream.JetStream, kv jetstream.KeyValue, key string, ttl time.Duration, late *sync.WaitGroup,
 ) error {
-	return (&lease{js: js, kv: kv, key: key, value: newRecord("test", nil), ttl: ttl}).acquire(ctx, late)
+	return (&lease{js: js, kv: kv, key: key, value: newRecord(), ttl: ttl}).acquire(ctx, late)
 }
 
 // NewLimitsIn returns Limits with other windows, in a bucket that may be simulated.
@@ -67,3 +65,101 @@ func (t *task) Stop() { t.stop() }
 
 // ShortLease allows leases below the minimum.
 func (f *AccountFollower) ShortLease() { f.shortLease = true }
+
+// ListID returns the name of a list of profiles.
+func ListID(profiles []api.Profile) string {
+	var keys []string
+	for _, p := range profiles {
+		keys = append(keys, profileKey(p))
+	}
+	slices.Sort(keys)
+	return listID(keys)
+}
+
+// Slots is the number of slots.
+const Slots = slots
+
+// LedgerEntry is an entry of a ledger.
+type LedgerEntry = ledgerEntry
+
+// NewLedgerEntry returns an entry.
+func NewLedgerEntry(key string, value []byte, revision uint64) LedgerEntry {
+	return ledgerEntry{key, value, revision}
+}
+
+// RevisionOf returns the revision of an entry.
+func RevisionOf(e LedgerEntry) uint64 { return e.revision }
+
+// View is a list of members.
+type View struct{ *view }
+
+// NewView returns a view of replicas.
+func NewView(names ...string) View {
+	v := &view{}
+	for _, name := range names {
+		v.Members = append(v.Members, peer{Name: name, List: "1"})
+	}
+	return View{v}
+}
+
+// Number returns the number of the view.
+func (v View) Number() uint64 { return v.number }
+
+// Name returns the name of a member.
+func (v View) Name(member int) string { return v.Members[member].Name }
+
+// Divide returns the index of the member of each slot.
+func (v View) Divide() []int { return v.divideSlots() }
+
+// Ledger is what members use of a bucket.
+type Ledger interface {
+	Put(ctx context.Context, key string, value []byte, after uint64, ttl time.Duration) (revision uint64, err error)
+	Get(ctx context.Context, key string) (LedgerEntry, error)
+	Watch(ctx context.Context, keys []string, changed func(e *LedgerEntry)) error
+}
+
+type testLedger struct{ Ledger }
+
+func (l testLedger) put(ctx context.Context, key string, value []byte, after uint64, ttl time.Duration) (uint64, error) {
+	return l.Put(ctx, key, value, after, ttl)
+}
+
+func (l testLedger) remove(ctx context.Context, key string, after uint64) error {
+	_, err := l.Put(ctx, key, nil, after, 0)
+	return err
+}
+
+func (l testLedger) get(ctx context.Context, key string) (*ledgerEntry, error) {
+	e, err := l.Get(ctx, key)
+	return &e, err
+}
+
+func (l testLedger) watch(ctx context.Context, keys []string, changed func(e *ledgerEntry)) error {
+	return l.Watch(ctx, keys, changed)
+}
+
+// Division is what a member holds.
+type Division interface {
+	Release(v *View)
+	Hold(v View, alive context.Context)
+}
+
+type testDivision struct{ Division }
+
+func (d testDivision) release(_ context.Context, v *view) error {
+	if v == nil {
+		d.Release(nil)
+	} else {
+		d.Release(&View{v})
+	}
+	return nil
+}
+
+func (d testDivision) hold(v *view, h *holding) { d.Hold(View{v}, h.alive) }
+
+// RunMember keeps a replica in a group until ctx is done.
+func RunMember(ctx context.Context, l Ledger, name string, ttl time.Duration, d Division) {
+	m := newMember(testLedger{l}, "test", name, ttl)
+	m.division = testDivision{d}
+	_ = m.run(ctx)
+}

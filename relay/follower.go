@@ -6,12 +6,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 	"time"
 
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/fastio-go/fastio/api"
@@ -75,7 +75,9 @@ type Follower struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session // by profileKey
-	holders  map[string]string   // replica by profileKey
+	shares   *shares             // in the latest view that all replicas have adopted
+	next     *shares             // in the latest one that this replica has adopted
+	self     string              // name of this replica
 	progress map[string]progress // by profileKey
 	past     Counts              // of sessions that have ended
 
@@ -118,23 +120,22 @@ func (f *Follower) Stats() Stats {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := Stats{
-		Counts: f.past, Holders: make(map[string]string, len(f.holders)), Confirmed: f.confirmed, Err: f.err, Since: f.since,
+		Counts: f.past, Holders: make(map[string]string, len(f.Profiles)), Confirmed: f.confirmed, Err: f.err, Since: f.since,
 	}
 	for _, session := range f.sessions {
-		if held, ok := session.held(); ok {
-			if !session.released.Load() {
-				s.Held = append(s.Held, held)
-			}
-			s.Published += held.Published
-			s.Duplicates += held.Duplicates
+		held := session.state()
+		if !session.released.Load() {
+			s.Held = append(s.Held, held)
 		}
+		s.Published += held.Published
+		s.Duplicates += held.Duplicates
 	}
 	slices.SortFunc(s.Held, func(a, b Held) int {
 		return cmp.Compare(profileKey(a.Profile), profileKey(b.Profile))
 	})
 	for _, p := range f.Profiles {
-		if replica, ok := f.holders[profileKey(p)]; ok {
-			s.Holders[p.String()] = replica
+		if holder := f.holder(profileKey(p)); holder != "" {
+			s.Holders[p.String()] = holder
 		}
 	}
 	return s
@@ -155,28 +156,26 @@ func (f *Follower) Run(ctx context.Context) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	return f.run(ctx, nil)
-}
-
-// run is Run without a check of the fields. Hold, unless it is nil, is called with what is
-// held, and returns when ctx is done; otherwise profiles are held and followed.
-func (f *Follower) run(ctx context.Context, hold func(ctx context.Context, what api.Profile, pub *publisher)) error {
 	r := &replica{
-		Follower: f, hold: hold, Stream: f.Stream.withDefaults(), name: cmp.Or(f.Name, rand.Text()),
-		ttl: cmp.Or(f.Lease, defaultLease), profiles: map[string]api.Profile{},
-		marks: map[string]mark{}, failures: map[string]failure{}, ended: make(chan *session),
-		reads: make(chan struct{}, maxReads), steps: newSchedule(maxSteps), lane: newLane(maxSteps),
+		Follower: f, Stream: f.Stream.withDefaults(), ctx: ctx, name: cmp.Or(f.Name, rand.Text()),
+		profiles: map[string]api.Profile{}, mine: map[string]bool{}, failures: map[string]failure{},
+		lists: map[string][]string{}, reads: make(chan struct{}, maxReads),
+		steps: newSchedule(maxSteps), lane: newLane(maxSteps),
 	}
 	f.mu.Lock()
-	f.sessions, f.progress = map[string]*session{}, map[string]progress{}
+	f.sessions, f.progress, f.shares, f.next = map[string]*session{}, map[string]progress{}, nil, nil
+	f.self = r.name
 	f.confirmed, f.err, f.since = time.Time{}, nil, time.Time{}
 	f.mu.Unlock()
+	for _, p := range f.Profiles {
+		r.profiles[profileKey(p)] = p
+	}
+	keys := slices.Sorted(maps.Keys(r.profiles))
+	r.list = listID(keys)
+	r.lists[r.list] = keys
 	failed := func(err error) { r.report(ctx, api.Profile{}, err) }
 	if err := persist(ctx, failed, func() error { return r.openAll(ctx) }); err != nil {
 		return err
-	}
-	for _, p := range f.Profiles {
-		r.profiles[profileKey(p)] = p
 	}
 	return r.keepShare(ctx)
 }
@@ -235,31 +234,26 @@ func followable(o events.FollowOptions) bool {
 		len(o.Events)+len(o.Categories)+len(o.SubCategories) == 0
 }
 
-// replica is a Follower that runs. Its fields are used by one goroutine.
+// replica is a Follower that runs.
 type replica struct {
 	*Follower
 	Stream
+	ctx      context.Context //nolint:containedctx // of Run
 	name     string
-	ttl      time.Duration
 	profiles map[string]api.Profile // by profileKey
 	messages jetstream.Stream
 	kv       jetstream.KeyValue
-
-	marks    map[string]mark    // of other replicas and of profiles, by the keys of the bucket
-	failures map[string]failure // by profileKey
-	ended    chan *session
-	reads    chan struct{}  // holds a value for each part of the stream that is being read
-	late     sync.WaitGroup // requests for leases whose session has ended
-	hold     func(ctx context.Context, what api.Profile, pub *publisher)
-	steps    *schedule // of all sessions
+	reads    chan struct{} // holds a value for each part of the stream that is being read
+	steps    *schedule     // of all sessions
 	lane     *lane
-}
+	list     string              // listID of the profiles
+	lists    map[string][]string // that are known, by listID
 
-// mark is the latest value of the lease of a profile or of a replica, in the bucket.
-type mark struct {
-	record
-	revision uint64
-	heard    time.Time // when the value arrived, by the local clock
+	// Guarded by the mutex of the Follower.
+	held     *holding
+	term     uint64          // number of the latest view in which the replica holds its share
+	mine     map[string]bool // profiles that it may hold now, by profileKey
+	failures map[string]failure
 }
 
 // failure is why a profile is not followed for some time.
@@ -268,68 +262,160 @@ type failure struct {
 	until time.Time // no session starts before
 }
 
-const (
-	replicaPrefix = "replica."
-	leasePrefix   = "lease."
-)
-
-// keepShare keeps the replica registered and follows its share of the profiles until ctx is
-// done. If the bucket was deleted, it creates the bucket again and goes on.
+// keepShare keeps the replica in its group and follows its share of the profiles until ctx is
+// done.
 func (r *replica) keepShare(ctx context.Context) error {
-	defer r.late.Wait()
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	registration, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	life, cancel := context.WithCancel(ctx)
 	defer cancel()
-	wg.Go(func() { r.register(registration) })
-	err := r.watch(ctx)
-	for errors.Is(err, errWatchEnded) && !r.JetStream.Conn().IsClosed() {
-		r.report(ctx, api.Profile{}, err)
-		failed := func(err error) { r.report(ctx, api.Profile{}, err) }
-		err = persist(ctx, failed, func() error { _, err := r.bucket(ctx); return err }) // creates a deleted bucket
-		if err == nil {
-			err = r.watch(ctx)
-		}
-	}
-	cancel() // first, so that other replicas divide the profiles before their leases are free
-	r.stop(ctx)
-	return err
+	wg.Go(func() { r.restart(life) })
+	failed := func(err error) { r.report(ctx, api.Profile{}, err) }
+	return join(ctx, failed, func() (kvLedger, error) { return r.openList(ctx) }, func(l ledger) *member {
+		m := newMember(l, "profiles", r.name, cmp.Or(r.Lease, defaultLease))
+		m.list, m.division, m.report, m.healthy, m.wrote = r.list, r, failed, r.recovered, r.confirm
+		return m
+	})
 }
 
-var errWatchEnded = errors.New("the watch has ended: was the bucket deleted?")
-
-// register keeps a key with the name and the profiles of the replica in the bucket until
-// ctx is done. The other replicas watch these keys to divide the profiles.
-func (r *replica) register(ctx context.Context) {
-	keys := make([]string, 0, len(r.profiles))
-	for key := range r.profiles {
-		keys = append(keys, key)
+// openList writes the list of the profiles for replicas with other ones, and returns the
+// bucket.
+func (r *replica) openList(ctx context.Context) (kvLedger, error) {
+	l, err := r.ledger(ctx)
+	if err != nil {
+		return l, err
 	}
-	slices.Sort(keys)
-	value := newRecord(r.name, keys) // one value for all tries: find recognizes a key of a try before by it
-	for ctx.Err() == nil {
-		l := &lease{
-			js: r.JetStream, kv: r.kv, key: replicaPrefix + token(r.name), ttl: r.ttl, value: value, confirmed: r.confirm,
+	value := packList(r.lists[r.list])
+	most := r.JetStream.Conn().MaxPayload() - 1024
+	if most > 0 && int64(len(value)) > most {
+		const rule = "must fit into a message of the NATS server: raise its max_payload, or divide them"
+		return l, &api.InputError{Op: opRun, Field: "Follower.Profiles", Rule: rule, Got: strconv.Itoa(len(r.profiles))}
+	}
+	key := listKey(r.list)
+	e, err := l.get(ctx, key)
+	if err != nil {
+		return l, err
+	}
+	_, err = l.put(ctx, key, value, e.revision, listTTL)
+	if conflicts(err) { // another replica has written the same
+		err = nil
+	}
+	return l, err
+}
+
+// listTTL is the time for which the list of a replica is kept, which writes it again
+// before.
+const listTTL = 24 * time.Hour
+
+// readLists reads the lists of other members that are not known yet.
+func (r *replica) readLists(ctx context.Context, v *view) error {
+	for _, p := range v.Members {
+		if _, known := r.lists[p.List]; known {
+			continue
 		}
-		err := l.acquire(ctx, &r.late)
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		entry, err := r.kv.Get(ctx, listKey(p.List))
+		cancel()
 		if err == nil {
-			r.recovered()
-			err = l.keep(ctx)
-			if e := l.release(context.WithoutCancel(ctx)); e != nil {
-				r.report(ctx, api.Profile{}, e)
+			r.lists[p.List], err = unpackList(entry.Value())
+		}
+		if err != nil {
+			return fmt.Errorf("the list of the profiles of replica %s: %w", p.Name, err)
+		}
+	}
+	return nil
+}
+
+// release ends the sessions of profiles that the replica does not have in a view, and waits
+// for that.
+func (r *replica) release(ctx context.Context, v *view) error {
+	var next *shares
+	if v != nil {
+		if err := r.readLists(ctx, v); err != nil {
+			return err
+		}
+		next = v.divideProfiles(r.lists)
+	}
+	var ending []*session
+	r.mu.Lock()
+	r.next = next
+	for key := range r.mine {
+		if next.holder(key) == r.name {
+			continue
+		}
+		delete(r.mine, key)
+		if s := r.sessions[key]; s != nil {
+			s.stop()
+			ending = append(ending, s)
+		}
+	}
+	r.mu.Unlock()
+	for _, s := range ending {
+		<-s.ended
+	}
+	return nil
+}
+
+// hold starts sessions for the profiles that the replica has in a view.
+func (r *replica) hold(v *view, h *holding) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shares, r.held, r.term = r.next, h, v.number
+	for key := range r.profiles {
+		switch holder := r.shares.holder(key); holder {
+		case r.name:
+			r.mine[key] = true
+		default: // only the counters are kept
+			p := r.progress[key]
+			p.forget()
+			r.progress[key] = p
+		}
+	}
+	r.startDue()
+}
+
+// holder returns the name of the replica that follows a profile, as far as this one knows.
+// While replicas adopt another view, profiles that move have none. The caller holds f.mu.
+func (f *Follower) holder(key string) string {
+	holder := f.shares.holder(key)
+	if f.next != f.shares && f.next.holder(key) != holder || holder == f.self && f.sessions[key] == nil {
+		return ""
+	}
+	return holder
+}
+
+// startDue starts the sessions of the profiles that the replica holds, unless they failed a
+// short time ago. The caller holds r.mu.
+func (r *replica) startDue() {
+	now := time.Now()
+	for key := range r.mine {
+		if r.sessions[key] == nil && r.held.alive.Err() == nil && now.After(r.failures[key].until) {
+			r.start(key)
+		}
+	}
+}
+
+// restart starts sessions again that have failed, until ctx is done.
+func (r *replica) restart(ctx context.Context) {
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	for written := time.Now(); ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		r.mu.Lock()
+		r.startDue()
+		r.mu.Unlock()
+		if time.Since(written) > listTTL/4 {
+			written = time.Now()
+			if _, err := r.openList(ctx); err != nil {
+				r.report(ctx, api.Profile{}, err)
 			}
 		}
-		if errors.Is(err, errHeld) {
-			err = errName
-		}
-		if ctx.Err() == nil {
-			r.report(ctx, api.Profile{}, fmt.Errorf("replica %s: %w", r.name, err))
-			_ = sleep(ctx, r.ttl/renewals) // the loop ends with ctx
-		}
 	}
 }
-
-var errName = errors.New("another replica has the same name, or one that was killed within the time of a lease")
 
 // confirm records that a write was confirmed.
 func (f *Follower) confirm() {
@@ -361,168 +447,42 @@ func (r *replica) report(ctx context.Context, p api.Profile, err error) {
 	}
 }
 
-// watch reads the leases of all replicas from the bucket and, when one changes or a
-// session ends, starts and stops sessions. It returns the error of ctx when that is done,
-// and otherwise why the watch has ended.
-func (r *replica) watch(ctx context.Context) error {
-	clear(r.marks)
-	watcher, err := r.kv.WatchFiltered(ctx, []string{replicaPrefix + ">", leasePrefix + ">"})
-	if err != nil {
-		return fmt.Errorf("fastio: relay: bucket %s: %w", r.Bucket, err)
-	}
-	defer func() { _ = watcher.Stop() }()
-	tick := time.NewTicker(tickEvery)
-	defer tick.Stop()
-	complete, changed := false, false
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case entry, ok := <-watcher.Updates():
-			if !ok {
-				return fmt.Errorf("fastio: relay: bucket %s: %w", r.Bucket, errWatchEnded)
-			}
-			if entry == nil {
-				complete, changed = true, true // all keys are known
-				r.recovered()
-			} else {
-				changed = r.apply(entry) || changed
-			}
-			if len(watcher.Updates()) > 0 {
-				continue
-			}
-		case s := <-r.ended:
-			r.removeSession(ctx, s)
-			changed = true
-		case <-tick.C:
-			changed = true
-			if r.JetStream.Conn().IsClosed() {
-				return errors.New("fastio: relay: the connection to NATS is closed")
-			}
-		}
-		if complete && changed {
-			r.balance(ctx)
-			changed = false
-		}
-	}
-}
-
-// apply records a change of a lease in the bucket. It returns false for a renewal, which
-// has the token of the value before.
-func (r *replica) apply(entry jetstream.KeyValueEntry) bool {
-	before := r.marks[entry.Key()]
-	m := mark{revision: entry.Revision(), heard: time.Now()}
-	if entry.Operation() != jetstream.KeyValuePut || jsonv2.Unmarshal(entry.Value(), &m.record) != nil {
-		delete(r.marks, entry.Key())
-	} else {
-		r.marks[entry.Key()] = m
-	}
-	return m.Token != before.Token
-}
-
-// balance starts sessions for the profiles that assign gives to this replica and that no
-// other one holds, and stops the sessions of the other profiles.
-func (r *replica) balance(ctx context.Context) {
-	alive := map[string][]string{}
-	for key, m := range r.marks {
-		if strings.HasPrefix(key, replicaPrefix) && !r.hasExpired(m) {
-			alive[m.Replica] = m.Profiles
-		}
-	}
-	if _, ok := alive[r.name]; !ok {
-		return // not registered: what is held stays until its lease is lost
-	}
-	assigned := assign(alive)
-	holders := map[string]string{}
-	for key, p := range r.profiles {
-		m, held := r.marks[leasePrefix+key]
-		held = held && !r.hasExpired(m)
-		if held {
-			holders[key] = m.Replica
-		}
-		switch s := r.sessions[key]; {
-		case s != nil && assigned[key] != r.name:
-			s.stop()
-		case s == nil && assigned[key] == r.name && !held && time.Now().After(r.failures[key].until):
-			r.start(ctx, key, p, m.revision)
-		}
-	}
-	r.setHolders(holders)
-}
-
-// setHolders records which replica holds which profile, by profileKey. Of profiles that
-// other replicas hold, only the counters of the progress are kept.
-func (r *replica) setHolders(holders map[string]string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.holders = holders
-	for key, holder := range holders {
-		if holder != r.name {
-			p := r.progress[key]
-			p.forget()
-			r.progress[key] = p
-		}
-	}
-}
-
-// hasExpired reports whether a lease must have expired, even if the bucket did not say so.
-func (r *replica) hasExpired(m mark) bool { return time.Since(m.heard) > r.ttl+r.ttl/renewals }
-
-// start starts a session, which is sent to r.ended when it has ended. Expired is the
-// revision of the expired lease of the profile, 0 if there is none.
-func (r *replica) start(ctx context.Context, key string, p api.Profile, expired uint64) {
-	ctx, stop := context.WithCancel(ctx)
-	s := &session{replica: r, key: key, profile: p, expired: expired, began: time.Now(), stop: stop}
-	r.mu.Lock()
+// start starts a session. The caller holds r.mu.
+func (r *replica) start(key string) {
+	s := r.newSession(key, r.held, r.term)
+	var ctx context.Context
+	ctx, s.stop = context.WithCancel(r.ctx)
 	r.sessions[key] = s
-	r.mu.Unlock()
 	go func() {
-		s.err = s.run(ctx)
-		stop()
-		r.ended <- s
+		err := s.run(ctx)
+		s.stop()
+		r.removeSession(ctx, s, err)
+		close(s.ended)
 	}()
 }
 
 // removeSession removes a session that has ended. If it has failed, the profile is left
-// alone for some time: briefly if another replica holds it, and otherwise with a backoff.
-func (r *replica) removeSession(ctx context.Context, s *session) {
-	held, ok := s.held()
+// alone for some time.
+func (r *replica) removeSession(ctx context.Context, s *session, err error) {
+	held := s.state()
 	r.mu.Lock()
 	delete(r.sessions, s.key)
-	if ok {
-		r.past.Published += held.Published
-		r.past.Duplicates += held.Duplicates
-	}
-	r.mu.Unlock()
-	if s.err != nil {
-		r.failed(s.key, opRun, s.err)
-	}
-	switch {
-	case s.err == nil:
+	r.past.Published += held.Published
+	r.past.Duplicates += held.Duplicates
+	if err == nil || errors.Is(err, errLost) && s.pub.held.alive.Err() != nil {
 		delete(r.failures, s.key)
-	case errors.Is(s.err, errHeld):
-		r.failures[s.key] = failure{until: time.Now().Add(tickEvery)}
-	default:
-		f, pauses := r.failures[s.key], backoff{time.Second, worstPause}
-		if !ok { // the profile was never held: NATS has failed, and not the platform
-			pauses.longest = r.ttl / renewals
-		}
+	} else {
+		f := r.failures[s.key]
 		if time.Since(s.began) > worstPause {
 			f.count = 0
 		}
 		f.count++
-		f.until = time.Now().Add(pauses.pause(f.count))
+		f.until = time.Now().Add(backoff{time.Second, worstPause}.pause(f.count))
 		r.failures[s.key] = f
-		r.report(ctx, s.profile, s.err)
 	}
-}
-
-// stop ends all sessions and waits for them.
-func (r *replica) stop(ctx context.Context) {
-	for _, s := range r.sessions {
-		s.stop()
-	}
-	for len(r.sessions) > 0 {
-		r.removeSession(ctx, <-r.ended)
+	r.mu.Unlock()
+	if err != nil {
+		r.failed(s.key, opRun, err)
+		r.report(ctx, s.profile, err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"regexp"
 	"runtime"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -122,8 +121,9 @@ func TestFollowersTakeOverFromLostReplica(t *testing.T) {
 	checkEpochs(t, stored(t, b.js))
 }
 
-// The clock of a server that has become the leader may be behind.
-func TestFollowerTakesOverLeaseThatServerKeeps(t *testing.T) {
+// The clock of a server that has become the leader may be behind: it keeps the heartbeat of a
+// lost replica. Of another one, it has nothing left.
+func TestFollowerTakesOverFromReplicasThatTheServerKeeps(t *testing.T) {
 	t.Parallel()
 	p, ns := newPlatform(1), startServer(t)
 	js, _ := connect(t, ns)
@@ -134,9 +134,15 @@ func TestFollowerTakesOverLeaseThatServerKeeps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const lost = `{"v": 1, "replica": "lost", "token": "token"}`
-	if _, err := kv.Create(t.Context(), "lease.workspace."+string(p.profiles[0].ID), []byte(lost)); err != nil {
-		t.Fatal(err)
+	list := relay.ListID(p.profiles)
+	for key, value := range map[string]string{
+		"replica.profiles.lost": `{"v":1,"t":"token","n":2,"l":"` + list + `"}`,
+		"view.profiles": `{"v":1,"m":[{"r":"gone","t":"token","s":1,"l":"` + list + `"},
+			{"r":"lost","t":"token","s":1,"l":"` + list + `"}]}`,
+	} {
+		if _, err := kv.Create(t.Context(), key, []byte(value)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	p.add(p.profiles[0], 10)
 	f := p.start(t, ns, func(f *relay.Follower) { f.Lease = 2 * time.Second })
@@ -200,8 +206,11 @@ func TestPausedHolderIsFenced(t *testing.T) {
 		t.Errorf("%d events are stored, want 21", len(all))
 	}
 	checkEpochs(t, all)
-	if last := all[20].Header.Get(relay.HeaderEpoch); last == strconv.FormatUint(old, 10) {
+	if last := all[20].Header.Get(relay.HeaderEpoch); last == all[0].Header.Get(relay.HeaderEpoch) {
 		t.Errorf("the epoch is still %s", last)
+	}
+	if epoch := b.Stats().Held[0].Epoch; epoch <= old {
+		t.Errorf("epoch %d follows epoch %d", epoch, old)
 	}
 }
 
@@ -475,51 +484,6 @@ func TestRunRefusesInvalidFields(t *testing.T) {
 		if e, ok := errors.AsType[*api.InputError](err); !ok || e.Field != "Follower."+name {
 			t.Errorf("the error for %s is %v", name, err)
 		}
-	}
-}
-
-func TestAssignIsEvenAndMovesFewProfiles(t *testing.T) {
-	t.Parallel()
-	var profiles []string
-	for i := range 200 {
-		profiles = append(profiles, fmt.Sprintf("workspace.%019d", i))
-	}
-	replicas := map[string][]string{}
-	before := relay.Assign(replicas)
-	for n := 1; n <= 8; n++ {
-		replicas[fmt.Sprintf("replica-%d", n)] = profiles
-		after := relay.Assign(replicas)
-		load, moved := map[string]int{}, 0
-		for profile, replica := range after {
-			load[replica]++
-			if before[profile] != "" && before[profile] != replica {
-				moved++
-			}
-		}
-		share := (200 + n - 1) / n
-		for replica, held := range load {
-			if held > share {
-				t.Errorf("%s holds %d of %d replicas' profiles, want at most %d", replica, held, n, share)
-			}
-		}
-		if n > 1 && moved > 2*share {
-			t.Errorf("%d profiles move for replica %d, whose share is %d", moved, n, share)
-		}
-		before = after
-	}
-}
-
-func TestAssignGivesProfilesToReplicasThatHaveThem(t *testing.T) {
-	t.Parallel()
-	got := relay.Assign(map[string][]string{"a": {"1", "2", "3", "4"}, "b": {"4", "5"}, "c": nil})
-	want := []string{"a", "a", "a", "b", "b"}
-	var held []string
-	for _, profile := range []string{"1", "2", "3", "4", "5"} {
-		held = append(held, got[profile])
-	}
-	slices.Sort(held)
-	if got["5"] != "b" || got["1"] != "a" || len(got) != 5 {
-		t.Errorf("the division is %v, want one like %v", got, want)
 	}
 }
 

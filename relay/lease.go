@@ -15,51 +15,36 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-var (
-	errLost = errors.New("the lease was lost")
-	errHeld = errors.New("another replica holds the lease")
-)
+var errHeld = errors.New("another process holds the lease")
 
-const (
-	renewals       = 3 // in the time of a lease
-	requestTimeout = 5 * time.Second
-)
-
-// lease is a key of the bucket that expires unless it is renewed.
+// lease is a key of the bucket that expires unless it is renewed: the lock of a record.
 type lease struct {
-	js      jetstream.JetStream
-	kv      jetstream.KeyValue
-	key     string
-	value   []byte // differs from that of any other lease
-	ttl     time.Duration
-	expired uint64 // revision of a lease of the key that was not renewed in time by the local clock; 0 if unknown
-	created uint64 // revision
-	latest  uint64 // revision, of the goroutine that renews
-	until   atomic.Pointer[time.Time]
-
-	confirmed func() // called after each write; may be nil
+	js     jetstream.JetStream
+	kv     jetstream.KeyValue
+	key    string
+	value  []byte // differs from that of any other lease
+	ttl    time.Duration
+	latest uint64 // revision, of the goroutine that renews
+	until  atomic.Pointer[time.Time]
 }
 
 // record is the value of a lease.
 type record struct {
-	Version  int      `json:"v"`
-	Replica  string   `json:"replica"`
-	Token    string   `json:"token"`
-	Profiles []string `json:"profiles,omitzero"` // that a replica can follow, by profileKey
+	Version int    `json:"v"`
+	Token   string `json:"token"`
 }
 
 // newRecord returns the value of a new lease. A random token makes it differ from that of
 // any other lease.
-func newRecord(replica string, profiles []string) []byte {
-	value, err := jsonv2.Marshal(record{Version: 1, Replica: replica, Token: rand.Text(), Profiles: profiles})
+func newRecord() []byte {
+	value, err := jsonv2.Marshal(record{Version: 1, Token: rand.Text()})
 	if err != nil {
-		panic("fastio: relay: " + err.Error()) // impossible: names are checked
+		panic("fastio: relay: " + err.Error()) // impossible
 	}
 	return value
 }
 
-// acquire creates the key. It returns errHeld if the key exists with another revision than
-// l.expired. When ctx is done, or the response is lost, the key may be created all the
+// acquire creates the key. It returns errHeld if the key exists. When ctx is done, or the response is lost, the key may be created all the
 // same, and would be held for the whole time of a lease: a goroutine of late deletes it
 // then.
 func (l *lease) acquire(ctx context.Context, late *sync.WaitGroup) error {
@@ -84,15 +69,12 @@ func (l *lease) acquire(ctx context.Context, late *sync.WaitGroup) error {
 }
 
 // create creates the key with one request that lasts until the response has arrived. It
-// returns errHeld if another replica has the lease.
+// returns errHeld if another process has the lease.
 func (l *lease) create(ctx context.Context) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	revision, err := l.kv.Create(ctx, l.key, l.value, jetstream.KeyTTL(l.ttl))
-	if conflicts(err) && l.expired != 0 { // the clock of a server may delay the expiry
-		revision, err = l.put(ctx, l.expired)
-	}
 	if err != nil {
 		var missing error // the key may be ours: the library may have sent the request twice
 		revision, missing = l.find(ctx)
@@ -103,7 +85,7 @@ func (l *lease) create(ctx context.Context) error {
 			return fmt.Errorf("acquiring %s: %w", l.key, err)
 		}
 	}
-	l.created, l.latest = revision, revision
+	l.latest = revision
 	l.extend(began)
 	return nil
 }
@@ -138,14 +120,6 @@ func (l *lease) find(ctx context.Context) (uint64, error) {
 func (l *lease) extend(began time.Time) {
 	until := began.Add(l.ttl)
 	l.until.Store(&until)
-	l.reportWrite()
-}
-
-// reportWrite calls confirmed, if it is set, after NATS has confirmed a write.
-func (l *lease) reportWrite() {
-	if l.confirmed != nil {
-		l.confirmed()
-	}
 }
 
 // valid reports whether the lease has not expired by the local clock.
@@ -173,18 +147,8 @@ func (l *lease) renew(ctx context.Context) error {
 	return err
 }
 
-// keep renews the lease until ctx is done, and returns the error of ctx, or until the
-// lease is lost, and returns errLost.
-func (l *lease) keep(ctx context.Context) error {
-	alive, lost := context.WithCancelCause(ctx)
-	stop := l.hold(alive, lost)
-	<-alive.Done()
-	stop()
-	return context.Cause(alive)
-}
-
-// holding is a lease that timers renew.
-type holding struct {
+// renewing is a lease that timers renew.
+type renewing struct {
 	*lease
 	ctx  context.Context //nolint:containedctx // of the renewals
 	lost func(cause error)
@@ -192,26 +156,26 @@ type holding struct {
 	mu              sync.Mutex
 	ended           bool
 	renewal, expiry *time.Timer
-	renewing        sync.WaitGroup
+	running         sync.WaitGroup
 }
 
 // hold renews the lease until the returned function is called, which waits for the end of a
 // renewal; ctx must be done then. If the lease is lost before, or has expired by the local
 // clock, it calls lost with errLost. Between two renewals it has no goroutine.
 func (l *lease) hold(ctx context.Context, lost func(cause error)) (stop func()) {
-	h := &holding{lease: l, ctx: ctx, lost: lost}
+	h := &renewing{lease: l, ctx: ctx, lost: lost}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.renewal = time.AfterFunc(l.ttl/renewals, h.renewOnce)
 	h.expiry = time.AfterFunc(time.Until(*l.until.Load()), h.expire) // also while a renewal is blocked
 	return func() {
 		h.end()
-		h.renewing.Wait()
+		h.running.Wait()
 	}
 }
 
 // end stops the timers. It returns false if that was done before.
-func (h *holding) end() bool {
+func (h *renewing) end() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended {
@@ -224,7 +188,7 @@ func (h *holding) end() bool {
 }
 
 // again sets one of the timers, unless the lease is not held any more.
-func (h *holding) again(timer func() *time.Timer, after time.Duration) {
+func (h *renewing) again(timer func() *time.Timer, after time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.ended {
@@ -233,22 +197,22 @@ func (h *holding) again(timer func() *time.Timer, after time.Duration) {
 }
 
 // lose ends the holding because the lease is lost.
-func (h *holding) lose() {
+func (h *renewing) lose() {
 	if h.end() {
 		h.lost(errLost)
 	}
 }
 
 // renewOnce renews the lease. A failed renewal is tried again soon.
-func (h *holding) renewOnce() {
+func (h *renewing) renewOnce() {
 	h.mu.Lock()
 	if h.ended {
 		h.mu.Unlock()
 		return
 	}
-	h.renewing.Add(1)
+	h.running.Add(1)
 	h.mu.Unlock()
-	defer h.renewing.Done()
+	defer h.running.Done()
 	before, pause := h.latest, h.ttl/renewals
 	err := h.renew(h.ctx)
 	if h.ctx.Err() != nil {
@@ -266,7 +230,7 @@ func (h *holding) renewOnce() {
 
 // expire ends the holding if its lease has expired by the local clock. If a renewal has
 // moved the deadline, it sets the timer again.
-func (h *holding) expire() {
+func (h *renewing) expire() {
 	if !h.valid() {
 		h.lose()
 		return

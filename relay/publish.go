@@ -39,13 +39,14 @@ type message struct {
 	body        []byte
 }
 
-// fence is the message of the stream that holds the epoch of a profile.
+// fence is the message of the stream that holds the epoch of a profile: the number of times
+// that a holder has claimed it.
 type fence struct {
 	stream   Stream
 	messages jetstream.Stream
 	subject  string
-	epoch    uint64
-	term     uint64 // of a profile of an account: the epoch of the lease, which is of many profiles
+	epoch    uint64 // 0 until it is claimed
+	term     uint64 // number of the view in which the replica holds the profile
 	sequence uint64
 }
 
@@ -57,15 +58,8 @@ type fenceRecord struct {
 	Replica string `json:"replica"`
 }
 
-// read returns the epoch that the stream holds for the profile, and the sequence of
-// the message with it. Both are 0 if there is none.
-func (f *fence) read(ctx context.Context) (epoch, sequence uint64, err error) {
-	r, sequence, err := f.readRecord(ctx)
-	return r.Epoch, sequence, err
-}
-
-// readRecord is read with all that the message holds.
-func (f *fence) readRecord(ctx context.Context) (r fenceRecord, sequence uint64, err error) {
+// read returns what the message holds, and its sequence. Both are zero if there is none.
+func (f *fence) read(ctx context.Context) (r fenceRecord, sequence uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	msg, err := f.messages.GetLastMsgForSubject(ctx, f.subject)
@@ -81,15 +75,19 @@ func (f *fence) readRecord(ctx context.Context) (r fenceRecord, sequence uint64,
 	return r, msg.Sequence, nil
 }
 
-// claim writes the next epoch of a profile of an account, unless a lease of a later term has
-// written one, which is errLost.
-func (f *fence) claim(ctx context.Context, replica string) error {
-	r, sequence, err := f.readRecord(ctx)
+// claim writes the next epoch, unless a replica has done that in a later view. But if held
+// returns nil, there is none: then the views have begun anew, because the bucket was deleted or
+// restored.
+func (f *fence) claim(ctx context.Context, replica string, held func(ctx context.Context) error) error {
+	r, sequence, err := f.read(ctx)
 	if err != nil {
 		return err
 	}
 	if r.Term > f.term {
-		return errLost
+		if err := held(ctx); err != nil {
+			return err
+		}
+		f.term = r.Term
 	}
 	f.epoch = r.Epoch + 1
 	return f.write(ctx, replica, sequence)
@@ -132,17 +130,17 @@ func (f *fence) write(ctx context.Context, replica string, after uint64) error {
 // publisher stores the events of a profile in the stream, in order.
 type publisher struct {
 	*fence
-	lease   *lease
+	held    *holding
 	replica string
 	profile api.Profile
 	scope   string                          // part of subjects: of an account
 	life    string                          // beginning of the IDs of an account's messages, which differs if it is added again
-	current func(ctx context.Context) error // returns errLost if the account is another one; nil without an account
+	current func(ctx context.Context) error // returns errLost if the account is another one; nil: there is none
 	retry   func(ctx context.Context, e api.RetryEvent)
 	dead    func(ctx context.Context, err error) // called when a dead letter is stored
 	reads   chan struct{}                        // holds a value for each part of the stream that is being read
 
-	alive context.Context //nolint:containedctx // of the lease
+	alive context.Context //nolint:containedctx // while the profile is held
 	lost  func(cause error)
 
 	last atomic.Uint64 // sequence of the last message that is known to be stored
@@ -168,9 +166,9 @@ type publisher struct {
 
 // newPublisher returns a publisher with an empty queue. The caller sets the fields of
 // its session, alive and lost.
-func newPublisher(f *fence, l *lease) *publisher {
+func newPublisher(f *fence, held *holding) *publisher {
 	p := &publisher{
-		fence: f, lease: l, size: maxBatch, idle: make(chan struct{}),
+		fence: f, held: held, size: maxBatch, idle: make(chan struct{}),
 		more: make(chan struct{}, 1), room: make(chan struct{}, 1),
 	}
 	close(p.idle)
@@ -364,63 +362,38 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 }
 
 // verify is called when the stream has rejected a message, with cause, because of its
-// epoch. It returns errLost if the stream has a higher epoch. If the message with the
-// epoch was deleted, it writes that again and returns nil. Otherwise it returns cause:
-// the publisher tries again.
+// epoch. It returns errLost if the stream has a later one. If the message with the epoch was
+// deleted, or a replica that does not hold the profile has written it, the next message is
+// preceded by another claim. Otherwise it returns cause: the publisher tries again.
 func (p *publisher) verify(ctx context.Context, cause error) error {
-	if p.current != nil {
-		return p.verifyClaim(ctx, cause)
-	}
-	epoch, sequence, err := p.read(ctx)
+	r, sequence, err := p.read(ctx)
 	switch {
 	case err != nil:
 		return err
-	case epoch > p.epoch:
-		return errLost
-	case epoch == p.epoch:
-		p.sequence = sequence
-		return cause // the message before this one may still be under way in the cluster
-	}
-	if !p.lease.valid() {
-		return errLost
-	}
-	if _, err := p.lease.find(ctx); err != nil {
-		return err
-	}
-	return p.write(ctx, p.replica, sequence)
-}
-
-// verifyClaim is verify for a profile of an account, whose epochs are numbers of claims. If
-// the message with the epoch was deleted, or a replica that has lost the lease has written it,
-// the next message is preceded by another claim.
-func (p *publisher) verifyClaim(ctx context.Context, cause error) error {
-	r, sequence, err := p.readRecord(ctx)
-	switch {
-	case err != nil:
-		return err
-	case r.Term > p.term, r.Term == p.term && r.Epoch > p.epoch, !p.lease.valid():
-		return errLost
 	case r.Term == p.term && r.Epoch == p.epoch:
 		p.sequence = sequence
-		return cause
+		return cause // the message before this one may still be under way in the cluster
+	case r.Term == p.term && r.Epoch > p.epoch:
+		return errLost
 	}
-	p.sequence = 0
-	if _, err := p.lease.find(ctx); err != nil {
+	if err := p.held.check(ctx); err != nil {
 		return err
 	}
+	p.sequence = 0
 	return cause
 }
 
-// claimOnce writes the epoch of a profile of an account before its first events: at rest,
-// nothing is written for it.
+// claimOnce writes the epoch before the first events: at rest, nothing is written.
 func (p *publisher) claimOnce(ctx context.Context) error {
-	if p.current == nil || p.sequence != 0 {
+	if p.sequence != 0 {
 		return nil
 	}
-	if err := p.current(ctx); err != nil {
-		return err
+	if p.current != nil {
+		if err := p.current(ctx); err != nil {
+			return err
+		}
 	}
-	return p.claim(ctx, p.replica)
+	return p.claim(ctx, p.replica, p.held.check)
 }
 
 // send stores messages from the beginning of a batch, and returns how many of them the
@@ -466,7 +439,7 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 	return done + stored, err
 }
 
-// prepare writes the epoch of a profile of an account, and reads which messages are stored,
+// prepare writes the epoch, and reads which messages are stored,
 // unless that was done.
 func (p *publisher) prepare(ctx context.Context) error {
 	if err := p.claimOnce(ctx); err != nil {
@@ -511,7 +484,7 @@ func (p *publisher) bury(ctx context.Context, m message, cause error) error {
 func (p *publisher) recordStored(sequence uint64, n int) {
 	p.published.Add(uint64(n)) //nolint:gosec // not negative
 	p.last.Store(sequence)
-	p.lease.reportWrite()
+	p.held.wrote()
 }
 
 // message returns a message of NATS with the event m.

@@ -53,7 +53,7 @@ import (
 // Headers of a message.
 const (
 	HeaderFormat = "Fastio-Format" // version of the format of the message
-	HeaderEpoch  = "Fastio-Epoch"  // epoch of the lease of the holder that published it
+	HeaderEpoch  = "Fastio-Epoch"  // number of the holder that published it, of all that have published events of the profile
 )
 
 // Format is the version of the format of messages that this package writes. It reads

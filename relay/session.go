@@ -14,57 +14,46 @@ import (
 	"github.com/fastio-go/fastio/events"
 )
 
-// session is the time for which a replica holds a profile.
+// session is the time for which a replica follows a profile that it holds.
 type session struct {
 	*replica
 	key     string
 	profile api.Profile
-	expired uint64 // revision of the lease before
 	began   time.Time
-	stop    context.CancelFunc // gives the profile back
-	err     error              // why it ended; set before it is sent to ended
+	stop    context.CancelFunc // ends it
+	ended   chan struct{}      // closed when it has ended
 
-	pub      atomic.Pointer[publisher] // nil until the profile is held
-	released atomic.Bool               // the profile is held no more
+	pub      *publisher
+	term     uint64
+	released atomic.Bool // the profile is followed no more
 }
 
-// run acquires the profile and publishes its events until ctx is done, then saves the
-// checkpoint and gives the profile back. It returns nil if ctx has ended it.
+// newSession returns a session of a profile that the replica holds.
+func (r *replica) newSession(key string, h *holding, term uint64) *session {
+	s := &session{replica: r, key: key, profile: r.profiles[key], began: time.Now(), term: term, ended: make(chan struct{})}
+	f := &fence{stream: r.Stream, messages: r.messages, subject: r.epochSubject(s.profile), term: term}
+	s.pub = newPublisher(f, h)
+	s.pub.replica, s.pub.profile, s.pub.retry, s.pub.dead, s.pub.reads = r.name, s.profile, s.retry, s.dead, r.reads
+	return s
+}
+
+// run publishes the events of the profile until ctx is done, then saves the checkpoint. It
+// returns nil if ctx has ended it.
 func (s *session) run(ctx context.Context) error {
-	l := &lease{
-		js: s.JetStream, kv: s.kv, key: leasePrefix + s.key, ttl: s.ttl, value: newRecord(s.name, nil),
-		expired: s.expired, confirmed: s.confirm,
-	}
 	ctx = context.WithValue(ctx, profileContext{}, s.profile)
-	pub, err := s.acquire(ctx, l)
-	if err != nil {
-		return unlessDone(ctx, err)
-	}
-	// The lease outlives ctx until the checkpoint is saved.
+	// The publisher outlives ctx until the checkpoint is saved.
 	alive, lost := context.WithCancelCause(context.WithoutCancel(ctx))
-	pub.alive, pub.lost = alive, lost
-	s.pub.Store(pub)
-	letGo := l.hold(alive, lost)
+	defer context.AfterFunc(s.pub.held.alive, func() { lost(errLost) })()
+	s.pub.alive, s.pub.lost = alive, lost
 	follow, end := context.WithCancelCause(ctx)
 	defer context.AfterFunc(alive, func() { end(errLost) })() // a lost lease ends the steps
-	if s.hold == nil {
-		err = s.follow(follow, end, pub)
-	} else {
-		s.hold(follow, s.profile, pub)
-		end(nil)
-	}
-	cause := context.Cause(alive) // why the lease was lost, nil if it is held
+	err := s.follow(follow, end, s.pub)
+	cause := context.Cause(alive) // why the profile was lost, nil if it is held
 	lost(nil)
-	letGo()
-	pub.running.Wait()
+	s.pub.running.Wait()
 	s.released.Store(true)
-	if cause == nil {
-		if e := l.release(context.WithoutCancel(ctx)); e != nil {
-			s.report(ctx, s.profile, e)
-		}
-	}
 	if cause != nil {
-		return fmt.Errorf("epoch %d: %w", pub.epoch, cause)
+		return fmt.Errorf("epoch %d: %w", s.term, cause)
 	}
 	return unlessDone(ctx, err)
 }
@@ -82,7 +71,7 @@ func unlessDone(ctx context.Context, err error) error {
 func (s *session) follow(ctx context.Context, end context.CancelCauseFunc, pub *publisher) error {
 	defer end(nil)
 	o := s.Follow
-	o.Store = &sessionStore{CheckpointStore{Bucket: s.kv, Epoch: pub.epoch}, pub, func() { s.recordSaved(s.key) }}
+	o.Store = &sessionStore{CheckpointStore{Bucket: s.kv, Epoch: s.term, late: true}, pub, func() { s.recordSaved(s.key) }}
 	o.Name = s.key
 	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
 	o.OnRetry = s.retry
@@ -110,27 +99,6 @@ func (s *session) follow(ctx context.Context, end context.CancelCauseFunc, pub *
 	return errors.Join(context.Cause(ctx), steps.Close(ctx))
 }
 
-// acquire acquires the lease and writes a higher epoch into the stream, which from then on
-// rejects events of earlier holders. The order matters: the old epoch is read before the
-// lease is acquired, so the write fails if another replica has held the profile since.
-func (s *session) acquire(ctx context.Context, l *lease) (*publisher, error) {
-	f := &fence{stream: s.Stream, messages: s.messages, subject: s.epochSubject(s.profile)}
-	epoch, sequence, err := f.read(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := l.acquire(ctx, &s.late); err != nil {
-		return nil, err
-	}
-	f.epoch = max(epoch+1, l.created)
-	if err := f.write(ctx, s.name, sequence); err != nil {
-		return nil, errors.Join(fmt.Errorf("writing the epoch: %w", err), l.release(context.WithoutCancel(ctx)))
-	}
-	p := newPublisher(f, l)
-	p.replica, p.profile, p.retry, p.dead, p.reads = s.name, s.profile, s.retry, s.dead, s.reads
-	return p, nil
-}
-
 // retry records and reports a temporary failure.
 func (s *session) retry(ctx context.Context, e api.RetryEvent) {
 	s.failed(s.key, e.Op, e.Err)
@@ -147,18 +115,14 @@ func (s *session) dead(ctx context.Context, err error) {
 	}
 }
 
-// held returns the state of the session, and false if it has not held the profile yet.
-func (s *session) held() (Held, bool) {
-	p := s.pub.Load()
-	if p == nil {
-		return Held{}, false
-	}
-	h := Held{Profile: s.profile, Epoch: p.epoch}
-	h.Published, h.Duplicates = p.published.Load(), p.duplicates.Load()
-	if newest := p.newest.Load(); newest != 0 {
+// state returns what Stats says of the session.
+func (s *session) state() Held {
+	h := Held{Profile: s.profile, Epoch: s.term}
+	h.Published, h.Duplicates = s.pub.published.Load(), s.pub.duplicates.Load()
+	if newest := s.pub.newest.Load(); newest != 0 {
 		h.Newest = time.Unix(newest, 0).UTC()
 	}
-	return h, true
+	return h
 }
 
 // sessionStore saves a checkpoint when the events before it are stored. A line before the

@@ -38,8 +38,8 @@ func (f *Follower) Status() []ProfileStatus {
 			Profile: profile, LastSuccess: p.success, CaughtUp: p.caughtUp, Err: p.err, Op: p.op, Since: p.since,
 			Failures: p.failures, DeadLetters: p.deadLetters,
 		}
-		if s := f.sessions[key]; s != nil && s.pub.Load() != nil && !s.released.Load() {
-			all[i].Held, all[i].Pending = true, s.pub.Load().unstored()
+		if s := f.sessions[key]; s != nil && !s.released.Load() {
+			all[i].Held, all[i].Pending = true, s.pub.unstored()
 		}
 	}
 	return all

@@ -94,12 +94,12 @@ func TestFollowerCreatesDeletedBucketAgain(t *testing.T) {
 		p.add(w, 5)
 	}
 	eventually(t, "30 events", func() bool { return f.Stats().Published == 30 && count(t, f.js) == 30 })
-	eventually(t, "the leases in the new bucket", func() bool {
+	eventually(t, "the replica in the new bucket", func() bool {
 		kv, err := f.js.KeyValue(t.Context(), "fastio-relay")
 		if err != nil {
 			return false
 		}
-		_, err = kv.Get(t.Context(), "lease.workspace."+string(p.profiles[0].ID))
+		_, err = kv.Get(t.Context(), "view.profiles")
 		return err == nil && len(f.Stats().Held) == 2 && f.Stats().Err == nil
 	})
 	checkEpochs(t, stored(t, f.js))
@@ -165,16 +165,15 @@ func TestFollowerFindsItsOwnLeaseAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.link.Cut()
-	for _, key := range []string{"replica.one", "lease.workspace." + string(p.profiles[0].ID)} {
-		entry, err := kv.Get(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := kv.Put(t.Context(), key, entry.Value()); err != nil { // which does not expire
-			t.Fatal(err)
-		}
+	const key = "replica.profiles.one"
+	entry, err := kv.Get(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
 	}
-	eventually(t, "the leases are lost", func() bool { return len(f.Stats().Held) == 0 && f.Stats().Err != nil })
+	if _, err := kv.Put(t.Context(), key, entry.Value()); err != nil { // which does not expire
+		t.Fatal(err)
+	}
+	eventually(t, "the lease is lost", func() bool { return len(f.Stats().Held) == 0 && f.Stats().Err != nil })
 	f.link.Restore()
 	p.add(p.profiles[0], 1)
 	eventually(t, "an event", func() bool { return f.Stats().Published == 1 && f.Stats().Err == nil })

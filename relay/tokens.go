@@ -57,7 +57,7 @@ func (s Tokens) Lock(ctx context.Context, account string) (oauth.Record, error) 
 		return nil, err
 	}
 	l := &lease{
-		js: s.Stream.JetStream, kv: kv, key: "token-lock." + token(account), value: newRecord("", nil), ttl: lockTime,
+		js: s.Stream.JetStream, kv: kv, key: "token-lock." + token(account), value: newRecord(), ttl: lockTime,
 	}
 	if err := l.acquireWhenFree(ctx); err != nil {
 		return nil, fmt.Errorf("fastio: relay: the lock of account %q: %w", account, err)

@@ -326,10 +326,8 @@ func forgetLeases(ctx context.Context, s relay.Stream) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil
 	}
-	for _, kind := range []string{"lease", "replica"} {
-		if err == nil {
-			err = purgeKeys(ctx, bucket, "$KV."+s.Bucket+"."+kind+".>")
-		}
+	if err == nil {
+		err = purgeKeys(ctx, bucket, "$KV."+s.Bucket+".replica.>")
 	}
 	if err != nil {
 		return fmt.Errorf("the leases in bucket %s: %w", s.Bucket, err)

@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"io"
@@ -187,11 +189,7 @@ func TestProcessInTheDirectoryOfAKilledOneNeedsNotWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := strings.Replace(profile, ":", ".", 1)
-	for name, value := range map[string]string{
-		"replica.before": `{"v":1,"replica":"before","token":"x","profiles":["` + key + `"]}`,
-		"lease." + key:   `{"v":1,"replica":"before","token":"y"}`,
-	} {
+	for name, value := range lostReplica(profile) {
 		if _, err := kv.Create(t.Context(), name, []byte(value), jetstream.KeyTTL(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
@@ -199,6 +197,16 @@ func TestProcessInTheDirectoryOfAKilledOneNeedsNotWait(t *testing.T) {
 	nc.stop()
 	r := startRelay(t, s, "-data", dir, "-profiles", profile, "-lease", "1h")
 	waitFor(t, r.url, r.log, func(now status) bool { return now.Profiles[0].Here && now.Profiles[0].Messages > 0 })
+}
+
+// lostReplica returns what a replica leaves in the bucket that was killed.
+func lostReplica(profile string) map[string]string {
+	list := sha256.Sum256([]byte(strings.Replace(profile, ":", ".", 1) + "\n"))
+	id := hex.EncodeToString(list[:8])
+	return map[string]string{
+		"replica.profiles.lost": `{"v":1,"t":"x","n":7,"l":"` + id + `"}`,
+		"view.profiles":         `{"v":1,"m":[{"r":"lost","t":"x","s":1,"l":"` + id + `"}]}`,
+	}
 }
 
 func TestFirstConnectionErrorsNameTheReason(t *testing.T) {
@@ -413,7 +421,7 @@ func wantReadOnly(t *testing.T, address string) {
 	}
 	defer nc.Close()
 	for _, subject := range []string{
-		"fastio.events.workspace.1.comment", "fastio.events.epoch.workspace-1", "$KV.fastio-relay.lease.workspace.1",
+		"fastio.events.workspace.1.comment", "fastio.events.epoch.workspace-1", "$KV.fastio-relay.replica.profiles.first",
 		"$JS.API.STREAM.PURGE.FASTIO", "$JS.API.STREAM.DELETE.FASTIO", "$JS.API.STREAM.UPDATE.FASTIO",
 		"$JS.API.STREAM.MSG.DELETE.FASTIO", "$JS.API.CONSUMER.DELETE.FASTIO.search", "$JS.API.STREAM.INFO.KV_fastio-relay",
 		"$JS.API.DIRECT.GET.KV_fastio-relay.>", "$JS.API.CONSUMER.CREATE.KV_fastio-relay",

@@ -124,7 +124,7 @@ var ways = []way{
 	},
 	{
 		name: "no permission to publish", options: denied("fastio.events.>"),
-		reason: "nothing is stored", problem: `"fastio.events.`, metrics: map[string]float64{"lease_held{PROFILE}": 0},
+		reason: "nothing is stored", problem: `"fastio.events.`, metrics: map[string]float64{"lease_held{PROFILE}": 1},
 	},
 	{
 		name: "no permission to write the bucket", options: denied("$KV.>"),
@@ -193,9 +193,11 @@ var ways = []way{
 	},
 	{
 		name: "a replica is lost", before: func(w *world) {
-			w.put("lease."+strings.Replace(w.profile, ":", ".", 1), `{"v":1,"replica":"lost","token":"x"}`)
+			for key, value := range lostReplica(w.profile) {
+				w.put(key, value)
+			}
 		},
-		holder: "lost", metrics: map[string]float64{"lease_held{PROFILE}": 0},
+		metrics: map[string]float64{"lease_held{PROFILE}": 0},
 	},
 	{
 		name: "the checkpoint cannot be read", before: func(w *world) {

@@ -1,0 +1,148 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// kvLedger is a bucket, and the stream in which it is.
+type kvLedger struct {
+	js     jetstream.JetStream
+	kv     jetstream.KeyValue
+	stream jetstream.Stream
+
+	doubt *atomic.Bool // whether the bucket may have been deleted
+}
+
+// ledger returns the ledger of the bucket, which it creates if necessary.
+func (s Stream) ledger(ctx context.Context) (l kvLedger, err error) {
+	l = kvLedger{js: s.JetStream, doubt: new(atomic.Bool)}
+	l.kv, err = s.bucket(ctx)
+	if err != nil {
+		return l, err
+	}
+	l.stream, err = s.JetStream.Stream(ctx, "KV_"+s.Bucket)
+	if err != nil {
+		err = fmt.Errorf("fastio: relay: bucket %s: %w", s.Bucket, err)
+	}
+	return l, err
+}
+
+func (l kvLedger) put(
+	ctx context.Context, key string, value []byte, after uint64, ttl time.Duration,
+) (revision uint64, err error) {
+	msg := &nats.Msg{Subject: l.subject(key), Header: nats.Header{}, Data: value}
+	return l.publish(ctx, msg, after, ttl)
+}
+
+func (l kvLedger) remove(ctx context.Context, key string, after uint64) error {
+	msg := &nats.Msg{Subject: l.subject(key), Header: nats.Header{
+		jetstream.MsgRollup: {jetstream.MsgRollupSubject},
+		operationHeader:     {"PURGE"},
+	}}
+	_, err := l.publish(ctx, msg, after, markerTTL)
+	return err
+}
+
+func (l kvLedger) get(ctx context.Context, key string) (*ledgerEntry, error) {
+	msg, err := l.stream.GetLastMsgForSubject(ctx, l.subject(key)) // also the end of a key, other than Get of kv
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return &ledgerEntry{key: key}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	e := &ledgerEntry{key: key, revision: msg.Sequence}
+	if msg.Header.Get(operationHeader) == "" && msg.Header.Get(jetstream.MarkerReasonHeader) == "" {
+		e.value = msg.Data
+	}
+	return e, nil
+}
+
+func (l kvLedger) watch(ctx context.Context, keys []string, changed func(e *ledgerEntry)) error {
+	watcher, err := l.kv.WatchFiltered(ctx, keys)
+	if err != nil {
+		return fmt.Errorf("fastio: relay: bucket %s: %w", l.kv.Bucket(), err)
+	}
+	defer func() { _ = watcher.Stop() }()
+	tick := time.NewTicker(tickEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			if err := l.check(ctx); err != nil {
+				return err
+			}
+		case entry, ok := <-watcher.Updates():
+			switch {
+			case !ok:
+				return fmt.Errorf("fastio: relay: bucket %s: %w", l.kv.Bucket(), errWatchEnded)
+			case entry == nil:
+				changed(nil)
+			default:
+				changed(newLedgerEntry(entry))
+			}
+		}
+	}
+}
+
+// operationHeader is the header of an entry that ends a key.
+const operationHeader = "KV-Operation"
+
+// newLedgerEntry returns an entry of the bucket.
+func newLedgerEntry(entry jetstream.KeyValueEntry) *ledgerEntry {
+	e := &ledgerEntry{key: entry.Key(), revision: entry.Revision()}
+	if entry.Operation() == jetstream.KeyValuePut {
+		e.value = entry.Value()
+	}
+	return e
+}
+
+// subject returns the subject of a key.
+func (l kvLedger) subject(key string) string { return "$KV." + l.kv.Bucket() + "." + key }
+
+// publish stores an entry. The library has no methods with both conditions.
+func (l kvLedger) publish(ctx context.Context, msg *nats.Msg, after uint64, ttl time.Duration) (uint64, error) {
+	o := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(after)}
+	if ttl != 0 {
+		o = append(o, jetstream.WithMsgTTL(ttl))
+	}
+	ack, err := l.js.PublishMsg(ctx, msg, o...)
+	if err != nil {
+		if conflicts(err) || errors.Is(err, jetstream.ErrNoStreamResponse) {
+			l.doubt.Store(true)
+		}
+		return 0, err
+	}
+	return ack.Sequence, nil
+}
+
+// check returns an error if the connection is closed, or the bucket was deleted, also if it
+// was created again: the revisions of the new one have begun anew.
+func (l kvLedger) check(ctx context.Context) error {
+	if l.js.Conn().IsClosed() {
+		return errors.New("fastio: relay: the connection to NATS is closed")
+	}
+	if !l.doubt.Swap(false) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	before := l.stream.CachedInfo().Created
+	stream, err := l.js.Stream(ctx, l.stream.CachedInfo().Config.Name)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound), err == nil && !stream.CachedInfo().Created.Equal(before):
+		return fmt.Errorf("fastio: relay: bucket %s: %w", l.kv.Bucket(), errWatchEnded)
+	case err != nil:
+		l.doubt.Store(true)
+	}
+	return nil
+}

@@ -1,0 +1,615 @@
+package relay
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// Replicas that divide work are the members of a group. Each has a heartbeat, a key of the
+// bucket that expires unless it is renewed, and all agree on views, which are the values of
+// one key: the list of the members at its revision. In a view, each member computes what is
+// its share. It stops what is not, then says so in its heartbeat, and begins what is new to
+// its share when all members of the view have said so. So no two replicas hold the same at
+// the same time, and nothing is written for what is held.
+//
+// A member that is lost is left out of the next view, after its heartbeat has expired or was
+// deleted by the member that writes the view, which requires that it was not renewed. The
+// member itself has stopped before, by its own clock.
+const (
+	renewals       = 3 // in the time of a lease
+	requestTimeout = 5 * time.Second
+
+	stopShare  = 4                      // fifths of the lease, after which a replica that cannot renew it stops
+	viewAfter  = 100 * time.Millisecond // from a change of the members to the next view, which may have several
+	viewBehind = 500 * time.Millisecond // later for each member that is to write the view before
+)
+
+var (
+	errLost       = errors.New("the lease was lost")
+	errName       = errors.New("another replica has the same name, or one that was killed within the time of a lease")
+	errWatchEnded = errors.New("the watch has ended: was the bucket deleted?")
+)
+
+// ledger is what members use of a bucket. The revision of each write is higher than all
+// before it. The errors of writes whose condition is not met satisfy conflicts.
+type ledger interface {
+	// put writes a key, which expires after ttl unless that is 0, if the latest entry of the
+	// key has a revision, 0 for none. It returns the new revision.
+	put(ctx context.Context, key string, value []byte, after uint64, ttl time.Duration) (revision uint64, err error)
+	// remove deletes a key on the same condition.
+	remove(ctx context.Context, key string, after uint64) error
+	// get returns the latest entry of a key, with revision 0 if there is none. It may be behind.
+	get(ctx context.Context, key string) (*ledgerEntry, error)
+	// watch calls changed with the latest entries of keys, then with nil, and then with each
+	// change, in the order of their revisions. It may leave out entries that later ones have
+	// replaced. It returns the error of ctx, or why it has ended.
+	watch(ctx context.Context, keys []string, changed func(e *ledgerEntry)) error
+}
+
+// ledgerEntry is an entry of a key.
+type ledgerEntry struct {
+	key      string
+	value    []byte // nil if the key was deleted or has expired
+	revision uint64
+}
+
+// division is what a member holds.
+type division interface {
+	// release stops what the replica does not have in a view, and waits until that has
+	// stopped. With nil it stops everything. After an error it is called again.
+	release(ctx context.Context, v *view) error
+	// hold begins what the replica has in a view. It must not block.
+	hold(v *view, h *holding)
+}
+
+// view is a list of members. Its number is a revision of the bucket.
+type view struct {
+	Version int    `json:"v"`
+	Members []peer `json:"m"` // by name
+
+	number uint64
+}
+
+// peer is a member of a view.
+type peer struct {
+	Name  string `json:"r"`
+	Token string `json:"t"`          // of one life of the replica
+	Seen  uint64 `json:"s"`          // revision of a heartbeat with the token
+	List  string `json:"l,omitzero"` // of what it can follow: see listKey
+}
+
+// find returns the index of a member, -1 if there is none with that name and token.
+func (v *view) find(name, token string) int {
+	return slices.IndexFunc(v.Members, func(p peer) bool { return p.Name == name && p.Token == token })
+}
+
+// heartbeat is the value of a key of a replica, at most 100 bytes.
+type heartbeat struct {
+	Version int    `json:"v"`
+	Token   string `json:"t"`
+	View    uint64 `json:"n"` // outside of whose share it holds nothing; 0 for none yet
+	List    string `json:"l,omitzero"`
+}
+
+// beat is the latest entry of the heartbeat of a replica.
+type beat struct {
+	heartbeat
+	value    []byte // nil if it is deleted or has expired
+	revision uint64
+	heard    time.Time // when it arrived, by the local clock
+}
+
+// holding is the time for which a replica may hold its share.
+type holding struct {
+	*member
+	alive context.Context //nolint:containedctx // until the lease is lost
+	lost  context.CancelCauseFunc
+}
+
+// member is a replica in a group.
+type member struct {
+	ledger   ledger
+	group    string
+	name     string
+	list     string
+	ttl      time.Duration
+	division division
+	report   func(err error) // called with errors
+	healthy  func()          // called after each confirmed heartbeat, and when the others are known
+	wrote    func()          // called after each confirmed write
+
+	changed chan struct{} // holds a value if adopt must look again
+	due     chan struct{} // holds a value if a heartbeat is due
+
+	mu       sync.Mutex
+	complete bool            // the watch has delivered all entries
+	beats    map[string]beat // by name of the replica
+	view     *view           // the latest; nil before the first
+	viewAt   uint64          // revision of its key
+	missing  map[string]bool // keys that were found to have no entry, after the latest one that is known
+	token    string          // "" before the first, and when the replica is known to be left out
+	adopted  uint64          // number of the view that heartbeats name
+	now      *holding        // nil without a valid lease
+	began    time.Time       // of the latest confirmed write
+	expiry   *time.Timer
+	renewed  chan struct{} // closed at the next confirmed write
+}
+
+// newMember returns a member. The caller sets division and hooks.
+func newMember(l ledger, group, name string, ttl time.Duration) *member {
+	return &member{
+		ledger: l, group: group, name: name, ttl: ttl, report: func(error) {}, healthy: func() {}, wrote: func() {},
+		changed: make(chan struct{}, 1), due: make(chan struct{}, 1),
+		beats: map[string]beat{}, missing: map[string]bool{}, renewed: make(chan struct{}),
+	}
+}
+
+// beatKey returns the key of the heartbeat of a replica.
+func (m *member) beatKey(name string) string { return "replica." + m.group + "." + token(name) }
+
+// viewKey returns the key of the views.
+func (m *member) viewKey() string { return "view." + m.group }
+
+// run keeps the replica in its group until ctx is done or the watch has ended. Then it stops
+// what is held, deletes the heartbeat, and returns the error of ctx or that of the watch.
+func (m *member) run(ctx context.Context) error {
+	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopBeating()
+	watching, ended := context.WithCancelCause(ctx)
+	defer ended(nil)
+	var keeps, watches sync.WaitGroup
+	watches.Go(func() {
+		ended(m.ledger.watch(watching, []string{"replica." + m.group + ".*", m.viewKey()}, m.apply))
+	})
+	keeps.Go(func() { m.keep(beating) })
+	m.adopt(watching)
+	stopBeating()
+	keeps.Wait()
+	m.leave(ctx)
+	watches.Wait()
+	return context.Cause(watching)
+}
+
+// join keeps a replica in its group until ctx is done. Open returns the bucket. If that is
+// deleted, it is opened again, and the replica goes on as another member.
+func join(ctx context.Context, report func(error), open func() (kvLedger, error), newMember func(l ledger) *member) error {
+	for {
+		var l kvLedger
+		err := persist(ctx, report, func() (err error) { l, err = open(); return err })
+		if err != nil {
+			return err
+		}
+		err = newMember(l).run(ctx)
+		if !errors.Is(err, errWatchEnded) || l.js.Conn().IsClosed() {
+			return err
+		}
+		report(err)
+	}
+}
+
+// leave deletes the heartbeat. A deletion that fails is made up for by its expiry.
+func (m *member) leave(ctx context.Context) {
+	m.lose()
+	m.mu.Lock()
+	own := m.beats[m.name]
+	m.mu.Unlock()
+	if m.token == "" || own.value != nil && own.Token != m.token {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer cancel()
+	err := m.remove(ctx, m.name, own.revision)
+	if err != nil {
+		m.report(fmt.Errorf("giving the lease back: %w", err))
+	}
+}
+
+// put writes a key, which no other replica may have written since the entry with a revision.
+func (m *member) put(ctx context.Context, key string, value []byte, after uint64, ttl time.Duration) (uint64, error) {
+	revision, err := m.ledger.put(ctx, key, value, m.condition(key, after), ttl)
+	m.refresh(ctx, key, err)
+	return revision, err
+}
+
+// remove deletes the heartbeat of a replica on the same condition.
+func (m *member) remove(ctx context.Context, name string, after uint64) error {
+	key := m.beatKey(name)
+	err := m.ledger.remove(ctx, key, m.condition(key, after))
+	m.refresh(ctx, key, err)
+	if conflicts(err) {
+		err = nil // it is not lost, or another replica was faster
+	}
+	return err
+}
+
+// condition returns the revision that a key must have: 0 if its latest known entry is gone.
+func (m *member) condition(key string, after uint64) uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.missing[key] {
+		return 0
+	}
+	return after
+}
+
+// refresh reads a key again after a conflict: the watch may never deliver the end of an
+// entry, if that was while there was no connection.
+func (m *member) refresh(ctx context.Context, key string, err error) {
+	if !conflicts(err) {
+		return
+	}
+	e, err := m.ledger.get(ctx, key)
+	switch {
+	case err != nil:
+	case e.revision == 0:
+		m.mu.Lock()
+		m.missing[key] = true
+		m.mu.Unlock()
+	default:
+		m.apply(e)
+	}
+}
+
+// apply records an entry of the ledger; nil means that all are known.
+func (m *member) apply(e *ledgerEntry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e != nil {
+		delete(m.missing, e.key)
+	}
+	switch {
+	case e == nil:
+		m.complete = true
+		m.healthy()
+		signal(m.due)
+	case e.key == m.viewKey():
+		if e.revision > m.viewAt {
+			m.setView(e)
+		}
+	default:
+		name, err := untoken(e.key[strings.LastIndexByte(e.key, '.')+1:])
+		if err != nil || e.revision <= m.beats[name].revision || !m.setBeat(name, e) {
+			return
+		}
+	}
+	if m.complete {
+		signal(m.changed)
+	}
+}
+
+// setView records a view. The caller holds m.mu.
+func (m *member) setView(e *ledgerEntry) {
+	v := &view{number: e.revision}
+	if e.value != nil && jsonv2.Unmarshal(e.value, v) != nil {
+		v = nil // it is written again
+	}
+	m.view, m.viewAt = v, e.revision
+}
+
+// setBeat records a heartbeat, and reports whether it is more than a renewal. The caller
+// holds m.mu.
+func (m *member) setBeat(name string, e *ledgerEntry) bool {
+	before := m.beats[name]
+	b := beat{heartbeat: before.heartbeat, value: e.value, revision: e.revision, heard: time.Now()}
+	renewal := before.value != nil && bytes.Equal(before.value, e.value)
+	if !renewal {
+		b.heartbeat = heartbeat{}
+		if b.value != nil && jsonv2.Unmarshal(b.value, &b.heartbeat) != nil {
+			b.value = nil
+		}
+	}
+	m.beats[name] = b
+	if name == m.name && m.token != "" && (b.value == nil || b.Token != m.token) { // it was left out
+		m.token = ""
+		m.loseLocked()
+		signal(m.due)
+	}
+	return !renewal
+}
+
+// keep writes heartbeats until ctx is done.
+func (m *member) keep(ctx context.Context) {
+	timer := time.NewTimer(m.ttl / renewals)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.due:
+		case <-timer.C:
+		}
+		timer.Reset(m.renew())
+	}
+}
+
+// renew writes a heartbeat, and returns when the next one is due. It is called by one
+// goroutine at a time.
+func (m *member) renew() (next time.Duration) {
+	m.mu.Lock()
+	own := m.beats[m.name]
+	foreign := own.value != nil && own.Token != m.token
+	switch {
+	case !m.complete:
+		m.mu.Unlock()
+		return m.ttl / renewals
+	case foreign && !m.silent(own):
+		m.mu.Unlock()
+		m.report(fmt.Errorf("replica %s: %w", m.name, errName))
+		return m.ttl / renewals
+	case m.token == "":
+		m.token, m.adopted = rand.Text()[:16], 0
+	}
+	record := heartbeat{Version: 1, Token: m.token, View: m.adopted, List: m.list}
+	m.mu.Unlock()
+	value, err := jsonv2.Marshal(record)
+	if err != nil {
+		panic("fastio: relay: " + err.Error()) // impossible
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), min(requestTimeout, m.ttl/renewals))
+	defer cancel()
+	began := time.Now()
+	revision, err := m.put(ctx, m.beatKey(m.name), value, own.revision, m.ttl)
+	if err != nil {
+		if !conflicts(err) { // the watch delivers what is there, also one of ours whose response was lost
+			m.report(fmt.Errorf("replica %s: %w", m.name, err))
+		}
+		return m.ttl / renewals / 10
+	}
+	m.confirm(record, value, revision, began)
+	return m.ttl / renewals
+}
+
+// confirm records a confirmed heartbeat.
+func (m *member) confirm(record heartbeat, value []byte, revision uint64, began time.Time) {
+	m.wrote()
+	m.healthy()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.token != record.Token { // meanwhile it was left out
+		return
+	}
+	if revision > m.beats[m.name].revision {
+		m.beats[m.name] = beat{heartbeat: record, value: value, revision: revision, heard: time.Now()}
+	}
+	m.began = began
+	close(m.renewed)
+	m.renewed = make(chan struct{})
+	if m.now == nil && m.valid() {
+		m.now = &holding{member: m}
+		m.now.alive, m.now.lost = context.WithCancelCause(context.Background())
+	}
+	if m.expiry == nil {
+		m.expiry = time.AfterFunc(m.remains(), m.expire)
+	} else {
+		m.expiry.Reset(m.remains())
+	}
+	if m.adopted != record.View {
+		signal(m.due)
+	}
+	signal(m.changed)
+}
+
+// remains is the time for which the lease is valid. The caller holds m.mu.
+func (m *member) remains() time.Duration { return time.Until(m.began.Add(m.ttl / 5 * stopShare)) }
+
+// valid reports whether the lease is. The caller holds m.mu.
+func (m *member) valid() bool { return m.remains() > 0 }
+
+// expire ends the holding when the lease has not been renewed in time.
+func (m *member) expire() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.valid() {
+		m.expiry.Reset(m.remains())
+		return
+	}
+	m.loseLocked()
+}
+
+// lose ends the holding.
+func (m *member) lose() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.loseLocked()
+}
+
+// loseLocked is lose for a caller that holds m.mu.
+func (m *member) loseLocked() {
+	if m.now != nil {
+		m.now.lost(errLost)
+		m.now = nil
+		signal(m.changed)
+	}
+}
+
+// silent reports whether a replica must be lost by the local clock, even if the bucket does
+// not say so.
+func (m *member) silent(b beat) bool { return time.Since(b.heard) > m.ttl+m.ttl/renewals }
+
+// check returns nil if the lease was renewed after check was called, so that no other replica
+// can have begun what this one holds before. Otherwise it returns errLost, or the error of
+// ctx.
+func (h *holding) check(ctx context.Context) error {
+	called := time.Now()
+	for {
+		h.mu.Lock()
+		renewed, fresh, renewal := h.renewed, !h.began.Before(called), h.now == h
+		h.mu.Unlock()
+		if !renewal {
+			return errLost
+		}
+		if fresh {
+			return nil
+		}
+		signal(h.due)
+		select {
+		case <-renewed:
+		case <-h.alive.Done():
+			return errLost
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// adopt follows the views until ctx is done, and then stops what is held.
+func (m *member) adopt(ctx context.Context) {
+	var a adoption
+	for {
+		wait := m.step(ctx, &a)
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			_ = m.division.release(ctx, nil) // which has no error without a view
+			return
+		case <-m.changed:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// adoption is what a member has adopted.
+type adoption struct {
+	holding *holding
+	number  uint64    // of the view outside of whose share nothing is held
+	begun   uint64    // of the view whose share is held
+	write   time.Time // of the next view; zero if the members are those of the present one
+}
+
+// step adopts the latest view, and writes the next one, if that is due. It returns when to
+// look again.
+func (m *member) step(ctx context.Context, a *adoption) (wait time.Duration) {
+	wait = m.ttl / renewals
+	m.mu.Lock()
+	now, v := m.now, m.view
+	m.mu.Unlock()
+	if now != a.holding {
+		_ = m.division.release(ctx, nil)
+		*a = adoption{holding: now}
+	}
+	if now == nil {
+		return wait
+	}
+	if v != nil && v.number != a.number {
+		if err := m.division.release(ctx, v); err != nil {
+			m.report(err)
+			return tickEvery
+		}
+		a.number, a.write = v.number, time.Time{}
+		m.mu.Lock()
+		m.adopted = v.number
+		m.mu.Unlock()
+		signal(m.due)
+	}
+	if v != nil && a.begun != v.number && m.agreed(v, now) {
+		a.begun = v.number
+		m.division.hold(v, now)
+	}
+	return min(wait, m.propose(ctx, a))
+}
+
+// agreed reports whether all members of the view, which must be the latest, hold nothing
+// outside of their shares.
+func (m *member) agreed(v *view, now *holding) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.view != v || m.now != now || !m.valid() || v.find(m.name, m.token) < 0 {
+		return false
+	}
+	for _, p := range v.Members {
+		b := m.beats[p.Name]
+		if b.value == nil || b.Token != p.Token || b.View != v.number {
+			return false
+		}
+	}
+	return true
+}
+
+// propose writes the next view if the members have changed, when it is the turn of this
+// replica. It returns when to look again.
+func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) {
+	m.mu.Lock()
+	members, doubts, differs, rank := m.members()
+	after := m.viewAt
+	m.mu.Unlock()
+	if !differs && len(doubts) == 0 {
+		a.write = time.Time{}
+		return m.ttl
+	}
+	if a.write.IsZero() {
+		a.write = time.Now().Add(viewAfter + time.Duration(rank)*viewBehind)
+	}
+	if wait := time.Until(a.write); wait > 0 {
+		return wait
+	}
+	a.write = time.Time{}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	for name, revision := range doubts {
+		if err := m.remove(ctx, name, revision); err != nil {
+			m.report(err)
+		}
+	}
+	if len(doubts) > 0 { // the watch says what has become of them
+		return m.ttl / renewals
+	}
+	value, err := jsonv2.Marshal(view{Version: 1, Members: members})
+	if err == nil {
+		_, err = m.put(ctx, m.viewKey(), value, after, 0)
+	}
+	if err != nil && !conflicts(err) {
+		m.report(fmt.Errorf("the list of the replicas: %w", err))
+	}
+	return m.ttl / renewals
+}
+
+// members returns the members of the next view, whether they differ from those of the
+// present one, and the rank of this replica among them. Doubts are members of the present
+// view that may be lost, with the revisions of their heartbeats. The caller holds m.mu.
+func (m *member) members() (next []peer, doubts map[string]uint64, differs bool, rank int) {
+	doubts = map[string]uint64{}
+	stays := map[string]bool{}
+	if m.view != nil {
+		for _, p := range m.view.Members {
+			b := m.beats[p.Name]
+			if b.revision > p.Seen && (b.value == nil || b.Token != p.Token) {
+				differs = true // it is lost
+				continue
+			}
+			if b.revision < p.Seen && b.value == nil || m.silent(b) {
+				doubts[p.Name] = b.revision
+			}
+			stays[p.Name] = true
+			next = append(next, p)
+		}
+	}
+	for name, b := range m.beats {
+		if b.value != nil && !stays[name] && !m.silent(b) {
+			differs = true
+			next = append(next, peer{Name: name, Token: b.Token, Seen: b.revision, List: b.List})
+		}
+	}
+	slices.SortFunc(next, func(a, b peer) int { return cmp.Compare(a.Name, b.Name) })
+	mine := m.turn(m.name)
+	for _, p := range next {
+		if _, doubt := doubts[p.Name]; !doubt && m.turn(p.Name) < mine {
+			rank++
+		}
+	}
+	return next, doubts, differs, rank
+}
+
+// turn orders the replicas, in each view otherwise. The caller holds m.mu.
+func (m *member) turn(name string) uint64 { return mix(hash64(name) ^ m.viewAt) }

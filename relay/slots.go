@@ -1,0 +1,212 @@
+package relay
+
+import (
+	"bytes"
+	"cmp"
+	"compress/flate"
+	"crypto/sha256"
+	"encoding/hex"
+	"hash/fnv"
+	"io"
+	"slices"
+	"strings"
+)
+
+// slots is the number of parts into which work is divided: accounts, or profiles, by the
+// hashes of their names. Slots move between replicas, with all that is in them. It is a
+// constant of the bucket.
+const slots = 4096
+
+// slotOf returns the slot of a name.
+func slotOf(name string) int { return int(hash64(name) % slots) }
+
+// hash64 returns the hash of a name, which is the same in all processes.
+func hash64(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = io.WriteString(h, name)
+	return mix(h.Sum64())
+}
+
+// mix spreads the differences between the hashes of similar names over all bits. It is the
+// finalizer of splitmix64.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// unit is what one replica holds: what is in a slot and can be followed by the same replicas.
+type unit struct {
+	place
+
+	weight int
+}
+
+// divide returns the index of the replica of each unit, given the names of the replicas. All
+// replicas compute the same. A unit goes to the replica with the highest hash of both
+// (rendezvous hashing) of those that can follow it and have room for it in their share, rounded
+// up: so few units move when a replica starts or stops. If none has, it goes to the one with the
+// least. Fits reports whether a replica can follow a unit; nil means that all can.
+func divide(units []unit, replicas []string, fits func(unit, replica int) bool) []int {
+	hashes := make([]uint64, len(replicas))
+	for i, name := range replicas {
+		hashes[i] = hash64(name)
+	}
+	total := 0
+	for _, u := range units {
+		total += u.weight
+	}
+	share := (total + len(replicas) - 1) / max(1, len(replicas))
+	load, result := make([]int, len(replicas)), make([]int, len(units))
+	for i, u := range units {
+		id := mix(uint64(u.slot) + 1) //nolint:gosec // not negative
+		if u.by != "" {
+			id ^= hash64(u.by)
+		}
+		best, least, most := -1, -1, uint64(0)
+		for r := range replicas {
+			if fits != nil && !fits(i, r) {
+				continue
+			}
+			if least < 0 || load[r] < load[least] {
+				least = r
+			}
+			if score := mix(hashes[r] ^ id); load[r]+u.weight <= share && (best < 0 || score > most) {
+				best, most = r, score
+			}
+		}
+		if best < 0 {
+			best = least
+		}
+		result[i] = best
+		if best >= 0 {
+			load[best] += u.weight
+		}
+	}
+	return result
+}
+
+// names returns the names of the members of a view.
+func (v *view) names() []string {
+	names := make([]string, len(v.Members))
+	for i, p := range v.Members {
+		names[i] = p.Name
+	}
+	return names
+}
+
+// divideSlots returns the index of the member of each slot, if all members can hold all.
+func (v *view) divideSlots() []int {
+	units := make([]unit, slots)
+	for i := range units {
+		units[i] = unit{place{slot: i}, 1}
+	}
+	return divide(units, v.names(), nil)
+}
+
+// shares is the division of profiles in a view.
+type shares struct {
+	members []peer
+	by      map[string]string // which lists have a profile; nil if all members have the same
+	holders map[place]int     // indexes of members
+}
+
+// place is where a profile belongs.
+type place struct {
+	slot int
+	by   string
+}
+
+// divideProfiles divides profiles, by profileKey, given the lists of those that members can
+// follow.
+func (v *view) divideProfiles(lists map[string][]string) *shares {
+	s := &shares{members: v.Members, holders: map[place]int{}}
+	var ids []string
+	for _, p := range v.Members {
+		if !slices.Contains(ids, p.List) {
+			ids = append(ids, p.List)
+		}
+	}
+	weights := map[place]int{}
+	if len(ids) == 1 {
+		for _, profile := range lists[ids[0]] {
+			weights[place{slotOf(profile), ""}]++
+		}
+	} else {
+		slices.Sort(ids)
+		s.by = map[string]string{}
+		for _, id := range ids {
+			for _, profile := range lists[id] {
+				s.by[profile] += "." + id
+			}
+		}
+		for profile, by := range s.by {
+			weights[place{slotOf(profile), by}]++
+		}
+	}
+	units := make([]unit, 0, len(weights))
+	for at, weight := range weights {
+		units = append(units, unit{at, weight})
+	}
+	slices.SortFunc(units, func(a, b unit) int { // the heaviest first: the others fill the shares
+		return cmp.Or(b.weight-a.weight, a.slot-b.slot, strings.Compare(a.by, b.by))
+	})
+	fits := func(u, r int) bool { return strings.Contains(units[u].by, "."+v.Members[r].List) }
+	if s.by == nil {
+		fits = nil
+	}
+	for i, r := range divide(units, v.names(), fits) {
+		s.holders[units[i].place] = r
+	}
+	return s
+}
+
+// holder returns the name of the replica that has a profile, "" if none can follow it.
+func (s *shares) holder(profile string) string {
+	if s == nil {
+		return ""
+	}
+	r, ok := s.holders[place{slotOf(profile), s.by[profile]}]
+	if !ok {
+		return ""
+	}
+	return s.members[r].Name
+}
+
+// listID returns the name of a list of profiles, which is the same for equal ones.
+func listID(profiles []string) string {
+	h := sha256.New()
+	for _, p := range profiles {
+		_, _ = io.WriteString(h, p+"\n")
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// listKey returns the key of a list of profiles in the bucket, where replicas read those that
+// differ from their own.
+func listKey(id string) string { return "list." + id }
+
+// packList returns the value of a list.
+func packList(profiles []string) []byte {
+	var b bytes.Buffer
+	w, err := flate.NewWriter(&b, flate.BestSpeed)
+	if err == nil {
+		_, err = io.WriteString(w, strings.Join(profiles, "\n"))
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		panic("fastio: relay: " + err.Error()) // impossible: a buffer takes everything
+	}
+	return b.Bytes()
+}
+
+// unpackList returns the list of a value.
+func unpackList(value []byte) ([]string, error) {
+	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(value)))
+	if err != nil || len(text) == 0 {
+		return nil, err
+	}
+	return strings.Split(string(text), "\n"), nil
+}
