@@ -51,8 +51,8 @@ type AccountFollower struct {
 	// that run at the same time must not have the same.
 	Name string
 
-	// Lease is the time after which the accounts of a lost replica are free; at least
-	// 10 s. Default: 15 s.
+	// Lease is the time after which others take over the accounts of a lost replica, which
+	// has stopped after four fifths of it; at least 10 s. Default: 15 s.
 	Lease time.Duration
 
 	// Follow holds further options of [events.Service.Follow], as in [Follower].
@@ -162,6 +162,13 @@ type shard struct {
 	stop context.CancelFunc
 	held *holding
 	term uint64 // number of the view in which it began to be held
+}
+
+// newShard returns a slot that begins to be held in a view, until ctx is done.
+func newShard(ctx context.Context, v *view, h *holding) *shard {
+	s := &shard{held: h, term: v.number}
+	s.ctx, s.stop = context.WithCancel(ctx)
+	return s
 }
 
 // open opens the stream and the bucket.
@@ -348,9 +355,7 @@ func (r *accountReplica) hold(v *view, h *holding) {
 	defer r.mu.Unlock()
 	for slot, holder := range v.divideSlots() {
 		if holder >= 0 && v.Members[holder].Name == r.name && r.held[slot] == nil {
-			s := &shard{held: h, term: v.number}
-			s.ctx, s.stop = context.WithCancel(r.ctx)
-			r.held[slot], fresh[slot] = s, true
+			r.held[slot], fresh[slot] = newShard(r.ctx, v, h), true
 		}
 	}
 	for _, a := range r.accounts {

@@ -87,12 +87,12 @@ func restAccounts(tb testing.TB, accounts, profiles int, rest time.Duration) atR
 }
 
 // An account at rest takes at most 24 KiB, and each of its profiles 8 KiB. The goroutines are
-// those of the replica and its 64 leases.
+// those of the replica.
 func TestMemoryOfAccountsAtRest(t *testing.T) { //nolint:paralleltest // it measures the heap
 	const accounts, profiles = 150, 4
 	r := restAccounts(t, accounts, profiles, 4*time.Second)
 	t.Logf("%.1f KiB an account with %d profiles, %d goroutines", r.bytes/1024, profiles, r.goroutines)
-	if r.bytes > (24+8*profiles)<<10 || r.goroutines > 64+50 {
+	if r.bytes > (24+8*profiles)<<10 || r.goroutines > 50 {
 		t.Errorf("%.1f KiB an account, %d goroutines", r.bytes/1024, r.goroutines)
 	}
 }

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -141,7 +142,7 @@ func (l testLedger) watch(ctx context.Context, keys []string, changed func(e *le
 // Division is what a member holds.
 type Division interface {
 	Release(v *View)
-	Hold(v View, alive context.Context)
+	Hold(alive context.Context, v View)
 }
 
 type testDivision struct{ Division }
@@ -155,7 +156,7 @@ func (d testDivision) release(_ context.Context, v *view) error {
 	return nil
 }
 
-func (d testDivision) hold(v *view, h *holding) { d.Hold(View{v}, h.alive) }
+func (d testDivision) hold(v *view, h *holding) { d.Hold(h.alive, View{v}) }
 
 // RunMember keeps a replica in a group until ctx is done.
 func RunMember(ctx context.Context, l Ledger, name string, ttl time.Duration, d Division) {
@@ -163,3 +164,29 @@ func RunMember(ctx context.Context, l Ledger, name string, ttl time.Duration, d 
 	m.division = testDivision{d}
 	_ = m.run(ctx)
 }
+
+// Shares divides profiles that all members can follow.
+func (v View) Shares(profiles []string) { v.divideProfiles(map[string][]string{"1": profiles}) }
+
+// DivideProfiles returns the name of the member of each profile, which all can follow.
+func (v View) DivideProfiles(profiles []string) []string {
+	return v.DivideLists(map[string][]string{"1": profiles}, nil, profiles)
+}
+
+// DivideLists returns the name of the member of each profile, given the list of each member.
+func (v View) DivideLists(lists map[string][]string, of map[string]string, profiles []string) (holders []string) {
+	for i := range v.Members {
+		v.Members[i].List = cmp.Or(of[v.Members[i].Name], "1")
+	}
+	s := v.divideProfiles(lists)
+	for _, p := range profiles {
+		holders = append(holders, s.holder(p))
+	}
+	return holders
+}
+
+// PackList returns the value of a list of profiles.
+func PackList(profiles []string) []byte { return packList(profiles) }
+
+// UnpackList returns the list of a value.
+func UnpackList(value []byte) ([]string, error) { return unpackList(value) }

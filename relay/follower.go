@@ -41,8 +41,8 @@ type Follower struct {
 	// that run at the same time must not have the same.
 	Name string
 
-	// Lease is the time after which the profiles of a lost replica are free; at least
-	// 10 s. Default: 15 s.
+	// Lease is the time after which others take over the profiles of a lost replica, which
+	// has stopped after four fifths of it; at least 10 s. Default: 15 s.
 	Lease time.Duration
 
 	// Since is the creation of the first event of profiles without a checkpoint;
@@ -95,7 +95,7 @@ type Counts struct {
 // Held is a profile that a [Follower] holds.
 type Held struct {
 	Profile api.Profile
-	Epoch   uint64
+	Epoch   uint64    // grows when the profile gets another holder
 	Newest  time.Time // creation of the newest event read; zero means none yet
 	Counts
 }
@@ -145,8 +145,8 @@ func (f *Follower) Stats() Stats {
 // and gives the profiles back, which takes 10 seconds at most, and returns the error of
 // ctx. It must not be called while it runs.
 //
-// A lost connection is not an error: the profiles go to other replicas when their leases
-// have expired, and come back later. A stream or bucket that is deleted is created again,
+// A lost connection is not an error: the profiles go to other replicas when the lease of the
+// replica has expired, and come back later. A stream or bucket that is deleted is created again,
 // which is reported to OnRetry or OnError; the events that were in the stream are gone.
 //
 // Errors: [*api.InputError] for a field, also for a setting that the existing stream does not
@@ -406,7 +406,7 @@ func (r *replica) restart(ctx context.Context) {
 		case <-tick.C:
 		}
 		r.mu.Lock()
-		r.startDue()
+		r.startDue() //nolint:contextcheck // sessions have that of Run
 		r.mu.Unlock()
 		if time.Since(written) > listTTL/4 {
 			written = time.Now()

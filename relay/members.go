@@ -328,13 +328,13 @@ func (m *member) keep(ctx context.Context) {
 		case <-m.due:
 		case <-timer.C:
 		}
-		timer.Reset(m.renew())
+		timer.Reset(m.renew(ctx))
 	}
 }
 
 // renew writes a heartbeat, and returns when the next one is due. It is called by one
-// goroutine at a time.
-func (m *member) renew() (next time.Duration) {
+// goroutine at a time. When ctx is done, the write goes on: leave requires that it has ended.
+func (m *member) renew(ctx context.Context) (next time.Duration) {
 	m.mu.Lock()
 	own := m.beats[m.name]
 	foreign := own.value != nil && own.Token != m.token
@@ -355,7 +355,7 @@ func (m *member) renew() (next time.Duration) {
 	if err != nil {
 		panic("fastio: relay: " + err.Error()) // impossible
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), min(requestTimeout, m.ttl/renewals))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(requestTimeout, m.ttl/renewals))
 	defer cancel()
 	began := time.Now()
 	revision, err := m.put(ctx, m.beatKey(m.name), value, own.revision, m.ttl)
@@ -581,19 +581,17 @@ func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) 
 func (m *member) members() (next []peer, doubts map[string]uint64, differs bool, rank int) {
 	doubts = map[string]uint64{}
 	stays := map[string]bool{}
-	if m.view != nil {
-		for _, p := range m.view.Members {
-			b := m.beats[p.Name]
-			if b.revision > p.Seen && (b.value == nil || b.Token != p.Token) {
-				differs = true // it is lost
-				continue
-			}
-			if b.revision < p.Seen && b.value == nil || m.silent(b) {
-				doubts[p.Name] = b.revision
-			}
-			stays[p.Name] = true
-			next = append(next, p)
+	for _, p := range m.present() {
+		b := m.beats[p.Name]
+		if b.lost(p) {
+			differs = true
+			continue
 		}
+		if b.revision < p.Seen && b.value == nil || m.silent(b) {
+			doubts[p.Name] = b.revision
+		}
+		stays[p.Name] = true
+		next = append(next, p)
 	}
 	for name, b := range m.beats {
 		if b.value != nil && !stays[name] && !m.silent(b) {
@@ -610,6 +608,18 @@ func (m *member) members() (next []peer, doubts map[string]uint64, differs bool,
 	}
 	return next, doubts, differs, rank
 }
+
+// present returns the members of the present view. The caller holds m.mu.
+func (m *member) present() []peer {
+	if m.view == nil {
+		return nil
+	}
+	return m.view.Members
+}
+
+// lost reports whether b shows that a member has ended: a later entry than one of its
+// heartbeats is not of it.
+func (b beat) lost(p peer) bool { return b.revision > p.Seen && (b.value == nil || b.Token != p.Token) }
 
 // turn orders the replicas, in each view otherwise. The caller holds m.mu.
 func (m *member) turn(name string) uint64 { return mix(hash64(name) ^ m.viewAt) }

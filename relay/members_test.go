@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -263,7 +264,7 @@ func (s *share) Release(v *relay.View) {
 	}
 }
 
-func (s *share) Hold(v relay.View, alive context.Context) {
+func (s *share) Hold(alive context.Context, v relay.View) {
 	for _, slot := range s.divide(v) {
 		if s.mine[slot] != nil {
 			continue
@@ -313,7 +314,6 @@ type fleet struct {
 type fleetReplica struct {
 	*connection
 	stop context.CancelFunc
-	kill func()
 }
 
 func newFleet() *fleet {
@@ -365,7 +365,7 @@ func TestSlotsHaveOneHolder(t *testing.T) {
 	t.Parallel()
 	replicas, step := 200, 20
 	if testing.Short() {
-		replicas, step = 30, 5
+		replicas, step = 60, 10
 	}
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet()
@@ -400,9 +400,7 @@ func TestSlotsHaveOneHolder(t *testing.T) {
 		for _, restore := range restores {
 			restore()
 		}
-		for name, r := range lost {
-			f.running[name] = r
-		}
+		maps.Copy(f.running, lost)
 		time.Sleep(30 * time.Second)
 		f.check(t, "after the lost ones are back")
 		for name := range f.running {

@@ -12,6 +12,11 @@
 // holder, which follows its log and publishes the events to a stream. When a replica
 // stops or is lost, others take over its profiles. It needs nats-server 2.14 or later.
 //
+// Profiles belong to 4,096 slots, by the hashes of their names, which the replicas divide
+// evenly. A replica writes one heartbeat of 100 bytes three times in its lease, and nothing for
+// what it holds. One that cannot write stops after four fifths of its lease, and the others take
+// over its slots after all of it, or four thirds of it if the server does not expire it.
+//
 // # Delivery
 //
 // Every event is stored at least once, and once within the duplicate window of the
@@ -19,11 +24,11 @@
 // the ID of the event, also when the event is published again. Whatever the window, a
 // holder does not publish what the stream has after the checkpoint of the holder before.
 //
-// Each time a profile gets a holder, its epoch grows. The holder writes the epoch to a
-// message of the stream, and every message that it publishes requires that this is still
-// the latest one: the server rejects the messages of a holder that has lost its lease,
-// however late they arrive. The checkpoint of a profile cannot be saved with a lower
-// epoch either.
+// Each time another holder publishes events of a profile, its epoch grows. Before its first
+// event, the holder writes the epoch to a message of the stream, and every message that it
+// publishes requires that this is still the latest one: the server rejects the messages of a
+// holder that has lost its lease, however late they arrive. Nor can it save the checkpoint of
+// the profile after the next holder has.
 //
 // # Messages
 //
@@ -80,7 +85,7 @@ type Stream struct {
 
 	Name   string // of the stream; default "FASTIO"
 	Prefix string // of the subjects; default "fastio.events"
-	Bucket string // with leases, checkpoints, limits and tokens; default "fastio-relay"
+	Bucket string // with heartbeats, checkpoints, limits and tokens; default "fastio-relay"
 
 	Replicas   int           // of stream and bucket, 1 to 5; default 1
 	MaxAge     time.Duration // after which a message is deleted; default 7 days, negative means never
@@ -241,7 +246,7 @@ func (s Stream) bucket(ctx context.Context) (jetstream.KeyValue, error) {
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
 		kv, err = s.JetStream.CreateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket:         s.Bucket,
-			Description:    "leases, checkpoints, rate limits and tokens of github.com/fastio-go/fastio/relay",
+			Description:    "heartbeats, checkpoints, rate limits and tokens of github.com/fastio-go/fastio/relay",
 			Replicas:       s.Replicas,
 			LimitMarkerTTL: markerTTL,
 		})

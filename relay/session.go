@@ -43,7 +43,7 @@ func (s *session) run(ctx context.Context) error {
 	ctx = context.WithValue(ctx, profileContext{}, s.profile)
 	// The publisher outlives ctx until the checkpoint is saved.
 	alive, lost := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer context.AfterFunc(s.pub.held.alive, func() { lost(errLost) })()
+	defer context.AfterFunc(s.pub.held.alive, func() { lost(errLost) })() //nolint:contextcheck // of the lease
 	s.pub.alive, s.pub.lost = alive, lost
 	follow, end := context.WithCancelCause(ctx)
 	defer context.AfterFunc(alive, func() { end(errLost) })() // a lost lease ends the steps

@@ -6,7 +6,6 @@ import (
 	"compress/flate"
 	"crypto/sha256"
 	"encoding/hex"
-	"hash/fnv"
 	"io"
 	"slices"
 	"strings"
@@ -20,11 +19,13 @@ const slots = 4096
 // slotOf returns the slot of a name.
 func slotOf(name string) int { return int(hash64(name) % slots) }
 
-// hash64 returns the hash of a name, which is the same in all processes.
+// hash64 returns the FNV-1a hash of a name, mixed. It is the same in all processes.
 func hash64(name string) uint64 {
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, name)
-	return mix(h.Sum64())
+	h := uint64(14695981039346656037)
+	for i := range len(name) {
+		h = (h ^ uint64(name[i])) * 1099511628211
+	}
+	return mix(h)
 }
 
 // mix spreads the differences between the hashes of similar names over all bits. It is the
@@ -129,8 +130,14 @@ func (v *view) divideProfiles(lists map[string][]string) *shares {
 	}
 	weights := map[place]int{}
 	if len(ids) == 1 {
+		var all [slots]int
 		for _, profile := range lists[ids[0]] {
-			weights[place{slotOf(profile), ""}]++
+			all[slotOf(profile)]++
+		}
+		for slot, weight := range all {
+			if weight > 0 {
+				weights[place{slot: slot}] = weight
+			}
 		}
 	} else {
 		slices.Sort(ids)
@@ -148,8 +155,8 @@ func (v *view) divideProfiles(lists map[string][]string) *shares {
 	for at, weight := range weights {
 		units = append(units, unit{at, weight})
 	}
-	slices.SortFunc(units, func(a, b unit) int { // the heaviest first: the others fill the shares
-		return cmp.Or(b.weight-a.weight, a.slot-b.slot, strings.Compare(a.by, b.by))
+	slices.SortFunc(units, func(a, b unit) int { // what few can follow, and the heaviest, first
+		return cmp.Or(len(a.by)-len(b.by), b.weight-a.weight, a.slot-b.slot, strings.Compare(a.by, b.by))
 	})
 	fits := func(u, r int) bool { return strings.Contains(units[u].by, "."+v.Members[r].List) }
 	if s.by == nil {

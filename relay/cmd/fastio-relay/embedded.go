@@ -317,10 +317,9 @@ func (e *embedded) access() []nats.Option {
 	return opts
 }
 
-// forgetLeases deletes the leases of the process that has used the directory before.
+// forgetLeases deletes the heartbeats of the process that has used the directory before.
 // It has ended, because this process has the lock; but nothing would be followed until
-// its leases expire. A replica on another machine that uses this server acquires its
-// leases again.
+// they expire. A replica on another machine that uses this server writes another one.
 func forgetLeases(ctx context.Context, s relay.Stream) error {
 	bucket, err := s.JetStream.Stream(ctx, "KV_"+s.Bucket)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -330,12 +329,12 @@ func forgetLeases(ctx context.Context, s relay.Stream) error {
 		err = purgeKeys(ctx, bucket, "$KV."+s.Bucket+".replica.>")
 	}
 	if err != nil {
-		return fmt.Errorf("the leases in bucket %s: %w", s.Bucket, err)
+		return fmt.Errorf("the heartbeats in bucket %s: %w", s.Bucket, err)
 	}
 	return nil
 }
 
-const purges = 3 // at most: after a kill, one was seen to leave a lease
+const purges = 3 // at most: after a kill, one was seen to leave a key
 
 // purgeKeys deletes the messages of subjects.
 func purgeKeys(ctx context.Context, bucket jetstream.Stream, subjects string) error {

@@ -133,7 +133,7 @@ type program struct {
 }
 
 // prepare returns the options of the client, and starts the shared rate limits. With a
-// server in the process, there is only one client: it deletes the leases of the
+// server in the process, there is only one client: it deletes the heartbeats of the
 // process before instead.
 func (p *program) prepare(ctx context.Context) ([]fastio.Option, error) {
 	opts := []fastio.Option{fastio.WithMiddleware(p.metrics.countResponses), fastio.WithHooks(p.metrics.hooks())}
