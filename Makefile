@@ -206,6 +206,14 @@ api-accept: # writes api/*.txt
 	@go build -C tools -o $(BIN)/ ./api
 	@$(BIN)/api -accept
 
+.PHONY: release
+release: # the commit and the tags of VERSION; it pushes nothing. RELEASING.md has the steps around it
+	@tools/release/tag $(VERSION)
+
+.PHONY: release-next
+release-next: # the first commit after a release: VERSION is the next one
+	@tools/release/next $(VERSION)
+
 .PHONY: callpath
 callpath: # the functions that one call on a warm client runs
 	@go build -cover -covermode=atomic -coverpkg=./... -o $(BIN)/callpath ./internal/callpath
