@@ -210,6 +210,10 @@ api-accept: # writes api/*.txt
 release: # the commit and the tags of VERSION; it pushes nothing. RELEASING.md has the steps around it
 	@tools/release/tag $(VERSION)
 
+.PHONY: release-check
+release-check: # installs and runs what the tags of HEAD publish, or a release of HEAD would
+	@tools/release/check
+
 .PHONY: release-next
 release-next: # the first commit after a release: VERSION is the next one
 	@tools/release/next $(VERSION)
