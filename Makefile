@@ -6,6 +6,7 @@
 #   make soak         the long tests, which all leaves out
 #   make fuzz         a search for new inputs; all runs the ones that are known
 #   make site         the pages of docs as a site in .bin/site; needs Python 3
+#   make release-all  what a release must pass besides all; RELEASING.md says when
 #   make size         lines, packages and methods, counted
 #   make mutants      whether tests notice wrong names on the wire
 #   make bench        benchmarks; compare two outputs with .bin/benchstat
@@ -217,6 +218,44 @@ release-check: # installs and runs what the tags of HEAD publish, or a release o
 .PHONY: release-next
 release-next: # the first commit after a release: VERSION is the next one
 	@tools/release/next $(VERSION)
+
+$(BIN)/goreleaser: tools/release/go.mod tools/release/go.sum
+	go -C tools/release build -ldflags="-s -w" -o $(BIN)/ tool
+
+RELEASER = ALONE=$(BIN)/alone $(BIN)/goreleaser
+
+.PHONY: release-build
+release-build: $(BIN)/goreleaser # the commands: for this system as a release has them, and for some others
+	$(RELEASER) check
+	$(RELEASER) build --clean --snapshot --single-target
+	@for system in linux/arm64 darwin/arm64 windows/amd64; do \
+		export CGO_ENABLED=0 GOOS=$${system%/*} GOARCH=$${system#*/}; echo "$$system"; \
+		$(call each,go build -o /dev/null ./cmd/...,. relay rclone); \
+	done
+
+.PHONY: release-publish
+release-publish: $(BIN)/goreleaser # a draft on GitHub of the tag of HEAD, and images; needs syft, cosign and docker
+	$(RELEASER) release --clean
+	@version=$$(git describe --exact-match --match 'v*'); for command in cmd/fastio-emulator relay/cmd/fastio-relay; do \
+		image=ghcr.io/fastio-go/$${command##*/}:$$version; \
+		docker build -t $$image -f $$command/Dockerfile .; docker push $$image; \
+	done
+
+.PHONY: licences
+licences: # of all modules that the commands and packages link, on three systems
+	go -C tools/release test ./licences
+	go -C tools/release build -o $(BIN)/ ./licences
+	@for module in . $(INSTALLED); do (cd $$module; $(alone); for system in linux darwin windows; do \
+		GOOS=$$system go list -deps -f '{{with .Module}}{{.Path}} {{.Dir}}{{end}}' ./...; \
+	done); done | grep -v '^github.com/fastio-go/fastio' | sort -u | $(BIN)/licences
+
+.PHONY: alerts
+alerts: # that promtool accepts the alert rules, if there are any
+	@rules=$$(git ls-files '*alerts*.y*ml'); [ -z "$$rules" ] || promtool check rules $$rules
+
+.PHONY: release-all
+release-all: # what a release must pass besides all and conformance, and what takes too long for a change
+	@$(MAKE) --no-print-directory licences release-build release-check alerts rclone rclone-suites site
 
 .PHONY: callpath
 callpath: # the functions that one call on a warm client runs
