@@ -30,8 +30,9 @@ SHELL := bash
 # Every module is tested alone, as its users get it. In the workspace runs readme-test, as
 # a reader of the README does; vet and lint have one of their own.
 export GOWORK := off
-# Those that others install, which require their siblings at the next version.
-INSTALLED := keyring otelfastio relay rclone examples examples/relay examples/saas
+# Those that others install, which require their siblings at the next version; a release has them
+# in this order.
+export INSTALLED := keyring otelfastio relay rclone examples examples/relay examples/saas
 # A clone that belongs to somebody else has no version control status to stamp.
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
