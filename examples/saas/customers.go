@@ -124,8 +124,8 @@ func (p *product) connect(ctx context.Context, token *oauth.Token) (*account.Use
 	p.latest[customer] = slices.Clone(p.latest[customer]) // of a customer who is connected they stay
 	p.mu.Unlock()
 	err = p.accounts.Add(ctx, relay.Account{Name: customer})
-	if errors.Is(err, api.ErrConflict) {
-		err = p.accounts.Update(ctx, relay.Account{Name: customer, SignIn: true})
+	if errors.Is(err, api.ErrConflict) { // connected already: the relay finds the new token
+		err = nil
 	}
 	return user, err
 }

@@ -154,6 +154,9 @@ func (b *browser) signIn(u seed.User) answer {
 	if !strings.Contains(page.text, "Allow access?") || !strings.Contains(page.text, "<strong>Loom</strong>") {
 		b.t.Fatalf("the platform does not ask:\n%s", page.text)
 	}
+	if strings.Contains(page.text, "Read and change") {
+		b.t.Error("the program requests more than it needs")
+	}
 	return page
 }
 
@@ -301,6 +304,8 @@ func TestCustomerConnectsTwice(t *testing.T) {
 	wantText(t, second.press("/disconnect").text, "Connect Fast.io")
 	wantText(t, first.page(), "Connect Fast.io")
 	wantText(t, first.press("/disconnect").text, "Connect Fast.io") // there is nothing to disconnect
+	second.connect(d.owners[0])
+	wantText(t, first.page(), "Connect Fast.io")
 	first.connect(d.owners[0])
 	first.seeEventually("Anna added old plan.pdf") // from the beginning
 }
@@ -343,7 +348,7 @@ func TestDeniedAccessConnectsNothing(t *testing.T) {
 func TestSignInIsBoundToItsBrowser(t *testing.T) {
 	t.Parallel()
 	d := startDemo(t)
-	first, second := openBrowser(t, d), openBrowser(t, d)
+	first, second, other := openBrowser(t, d), openBrowser(t, d), openBrowser(t, d)
 	page := first.signIn(d.owners[0])
 	second.signIn(d.owners[1])
 	callback := first.withoutRedirects().submit(page, "decision", "approve").Header.Get("Location")
@@ -363,7 +368,13 @@ func TestSignInIsBoundToItsBrowser(t *testing.T) {
 	for _, try := range []struct {
 		*browser
 		address string
-	}{{first, wrong.String()}, {first, without.String()}, {second, callback}, {openBrowser(t, d), callback}} {
+	}{
+		{first, wrong.String()},
+		{first, without.String()},
+		{second, callback},
+		{other, callback},
+		{other, without.String()},
+	} {
 		page := try.send(http.MethodGet, try.address, nil)
 		wantText(t, page.text, "This sign-in was not started here")
 		if page.StatusCode != http.StatusForbidden {
@@ -378,7 +389,7 @@ func TestSignInIsBoundToItsBrowser(t *testing.T) {
 	wantText(t, second.page(), "Connect Fast.io")
 }
 
-// The form of another site is refused, and its cookie is out of the reach of scripts.
+// The form of another site is refused, also if it comes with the cookie.
 func TestFormsOfOtherSitesAreRefused(t *testing.T) {
 	t.Parallel()
 	d := startDemo(t)
@@ -394,20 +405,42 @@ func TestFormsOfOtherSitesAreRefused(t *testing.T) {
 			}
 		}
 	}
-	if page := b.send(http.MethodGet, d.product.home+"/disconnect", nil); page.StatusCode != http.StatusMethodNotAllowed {
-		t.Errorf("a link disconnects: %s", page.Status)
+	link := b.send(http.MethodGet, d.product.home+"/disconnect", nil)
+	if link.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("a link disconnects: %s", link.Status)
 	}
 	wantText(t, b.page(), "<strong>Anna</strong>")
+}
+
+// The cookie is out of the reach of scripts, and worth nothing after the next one. It survives a
+// sign-in that is started and left.
+func TestSessionCookie(t *testing.T) {
+	t.Parallel()
+	d := startDemo(t)
+	b := openBrowser(t, d)
+	b.connect(d.owners[0])
+	address, err := url.Parse(d.product.home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := b.Jar.Cookies(address)
 	started := b.withoutRedirects().press("/connect")
 	cookies := started.Cookies()
 	if len(cookies) != 1 || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteLaxMode || cookies[0].Secure {
-		t.Errorf("the cookies are %v", cookies)
+		t.Fatalf("the cookies are %v", cookies)
 	}
 	login := started.Header.Get("Location")
-	for _, parts := range []string{d.product.home, cookies[0].Value} {
-		if strings.Contains(login, parts) {
-			t.Errorf("the login URL has %s", parts)
-		}
+	if !strings.Contains(login, "/connect?") || strings.Contains(login, cookies[0].Value) {
+		t.Errorf("the login URL is %s", login)
+	}
+	wantText(t, b.page(), "<strong>Anna</strong>")
+	stolen := openBrowser(t, d)
+	stolen.Jar.SetCookies(address, before)
+	wantText(t, stolen.page(), "Connect Fast.io")
+	header := stolen.send(http.MethodGet, d.product.home, nil).Header
+	policy := header.Get("Content-Security-Policy")
+	if header.Get("Cache-Control") != "no-store" || !strings.HasPrefix(policy, "default-src 'none';") {
+		t.Errorf("the header of the page is %v", header)
 	}
 }
 
