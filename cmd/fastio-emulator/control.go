@@ -15,16 +15,21 @@ import (
 )
 
 // controlOptions returns the options of the control API at an address. Other worlds
-// begin as the main one does.
-func controlOptions(ctx context.Context, c settings, at net.Addr) control.Options {
+// begin as the main one does, and are kept in a folder unless that is nil.
+func controlOptions(ctx context.Context, c settings, at net.Addr, kept *folder) control.Options {
 	return control.Options{
-		Off:   c.control == "" && !isLoopback(at),
-		Token: c.control,
-		Hosts: c.hosts,
-		Create: func() (*emulator.Server, error) {
+		Off:    c.control == "" && !isLoopback(at),
+		Token:  c.control,
+		Hosts:  c.hosts,
+		Worlds: kept.others(),
+		Create: func(name string) (*emulator.Server, error) {
 			s, _, _, err := build(c)
+			if err == nil {
+				kept.add(name, s)
+			}
 			return s, err
 		},
+		Deleted: kept.remove,
 		Serve: func(s *emulator.Server, h http.Handler) (baseURL string, stop func(), err error) {
 			return servePort(ctx, s, h, at)
 		},

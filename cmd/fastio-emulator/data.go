@@ -7,21 +7,38 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/fastio-go/fastio/internal/durable"
 	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/control"
 )
 
-// saveEach is how often a world that changes is saved.
+// saveEach is how often worlds that change are saved.
 const saveEach = 10 * time.Second
 
-// folder keeps a world between runs. Only one process has it open.
+// folder keeps worlds between runs, each in a file. Only one process has it open.
 type folder struct {
 	dir  string
 	lock *os.File // nil once it is closed
+
+	mu      sync.Mutex            // guards what follows
+	worlds  map[string]*keptWorld // by name; the main one is ""
+	deleted map[string]bool       // names whose files are to be removed
+}
+
+// keptWorld is a world and what its file has of it.
+type keptWorld struct {
+	server *emulator.Server
+	saved  uint64 // changes that the file has
+	isNew  bool   // it has no file yet
 }
 
 // openFolder opens a folder, which it creates if it does not exist.
@@ -36,27 +53,56 @@ func openFolder(dir string) (*folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &folder{dir, lock}, nil
+	return &folder{dir: dir, lock: lock, worlds: map[string]*keptWorld{}, deleted: map[string]bool{}}, nil
 }
 
-// file returns the path of the snapshot.
-func (f *folder) file() string { return filepath.Join(f.dir, "world.zip") }
+var capital = regexp.MustCompile(`[A-Z]`)
 
-// load restores the world in the folder, whose clock then goes on from now. It returns
-// false if there is none yet.
-func (f *folder) load(s *emulator.Server) (found bool, err error) {
-	today, _ := s.Clock()
-	err = restore(s, f.file())
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+// fileOf returns the name of the file of a world. Two worlds have two files also where the
+// case of letters does not matter, and no name leads out of the folder or to a device.
+func fileOf(world string) string {
+	if world == "" {
+		return "world.zip"
 	}
+	return "world-" + capital.ReplaceAllString(world, "+$0") + ".zip"
+}
+
+// worldOf returns the world of a file, and false if it is that of none.
+func worldOf(file string) (world string, found bool) {
+	if file == fileOf("") {
+		return "", true
+	}
+	world = strings.TrimSuffix(strings.TrimPrefix(file, "world-"), ".zip")
+	world = strings.ReplaceAll(world, "+", "")
+	return world, control.IsWorldName(world) && fileOf(world) == file
+}
+
+// file returns the path of the file of a world.
+func (f *folder) file(world string) string { return filepath.Join(f.dir, fileOf(world)) }
+
+// load restores the worlds in the folder, into servers that create returns. Their clocks
+// go on from now.
+func (f *folder) load(create func() *emulator.Server) error {
+	files, err := os.ReadDir(f.dir)
 	if err != nil {
-		return false, fmt.Errorf("%s: %w", f.file(), err)
+		return err
 	}
-	if now, frozen := s.Clock(); !frozen {
-		s.Advance(today.Sub(now))
+	for _, file := range files {
+		world, found := worldOf(file.Name())
+		if !found {
+			continue
+		}
+		s := create()
+		today, _ := s.Clock()
+		if err := restore(s, f.file(world)); err != nil {
+			return fmt.Errorf("%s: %w", f.file(world), err)
+		}
+		if now, frozen := s.Clock(); !frozen {
+			s.Advance(today.Sub(now))
+		}
+		f.worlds[world] = &keptWorld{server: s, saved: s.Changes()}
 	}
-	return true, nil
+	return nil
 }
 
 // restore restores the world of a snapshot.
@@ -69,10 +115,71 @@ func restore(s *emulator.Server, name string) error {
 	return s.Restore(in)
 }
 
-// save replaces the snapshot in the folder. It is durable when save returns nil; before
-// that, the folder has the old one.
-func (f *folder) save(s *emulator.Server) error {
-	return replaceFile(f.file(), func(w io.Writer) error { return s.Snapshot(w) })
+// others returns the worlds beside the main one. Without a folder there are none.
+func (f *folder) others() map[string]*emulator.Server {
+	others := map[string]*emulator.Server{}
+	if f == nil {
+		return others
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, w := range f.worlds {
+		if name != "" {
+			others[name] = w.server
+		}
+	}
+	return others
+}
+
+// add keeps a new world. Without a folder it does nothing.
+func (f *folder) add(name string, s *emulator.Server) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.worlds[name] = &keptWorld{server: s, isNew: true}
+}
+
+// remove keeps a world no longer; its file is removed with the next save. Without a folder
+// it does nothing.
+func (f *folder) remove(name string) {
+	if f == nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.worlds, name)
+	f.deleted[name] = true
+}
+
+// save removes the files of deleted worlds, and replaces those of worlds that have changed.
+// Each is durable when save returns; before that, the folder has the old one. Only one
+// goroutine may call it.
+func (f *folder) save() error {
+	f.mu.Lock()
+	worlds, deleted := maps.Clone(f.worlds), f.deleted
+	f.deleted = map[string]bool{}
+	f.mu.Unlock()
+	var failed error
+	for name := range deleted {
+		if err := os.Remove(f.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = errors.Join(failed, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(worlds)) {
+		w := worlds[name]
+		changes := w.server.Changes()
+		if changes == w.saved && !w.isNew {
+			continue
+		}
+		if err := replaceFile(f.file(name), w.server.Snapshot); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", f.file(name), err))
+			continue
+		}
+		w.saved, w.isNew = changes, false
+	}
+	return failed
 }
 
 // replaceFile replaces a file atomically and durably by what write writes.
@@ -100,33 +207,21 @@ func replaceFile(name string, write func(w io.Writer) error) error {
 	return p.Commit()
 }
 
-// keep saves the world when it has changed, at most every 10 seconds, until ctx is done,
-// and then once more. It logs errors, apart from that of the last time.
-func (f *folder) keep(ctx context.Context, s *emulator.Server, log io.Writer) error {
-	saved := s.Changes()
-	save := func() error {
-		changes := s.Changes()
-		if changes == saved {
-			return nil
-		}
-		err := f.save(s)
-		if err == nil {
-			saved = changes
-		}
-		return err
-	}
+// keep saves the worlds at once and, while they change, every 10 seconds until ctx is
+// done, and then once more. It logs errors, apart from that of the last time.
+func (f *folder) keep(ctx context.Context, log io.Writer) error {
 	t := time.NewTicker(saveEach)
 	defer t.Stop()
-	for {
+	for ctx.Err() == nil {
+		if err := f.save(); err != nil {
+			_, _ = fmt.Fprintln(log, "fastio-emulator: a world is not saved:", err)
+		}
 		select {
 		case <-t.C:
-			if err := save(); err != nil {
-				_, _ = fmt.Fprintln(log, "fastio-emulator: the world is not saved:", err)
-			}
 		case <-ctx.Done():
-			return save()
 		}
 	}
+	return f.save()
 }
 
 // close lets other processes use the folder.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator"
+	"github.com/fastio-go/fastio/internal/emulator/control"
 	"github.com/fastio-go/fastio/internal/emulator/world"
 	"github.com/fastio-go/fastio/internal/table"
 )
@@ -24,25 +26,33 @@ import (
 // savedFolder is the variable with the folder of a child process that only saves.
 const savedFolder = "FASTIO_EMULATOR_TEST_DATA"
 
-// saveForever adds a workspace to the world in a folder, saves it and prints the number
-// of workspaces, again and again.
+// saveForever adds a workspace to each of three worlds in a folder, saves them and prints
+// the number of workspaces, again and again.
 func saveForever(dir string) error {
 	f, err := openFolder(dir)
 	if err != nil {
 		return err
 	}
-	s := emulator.New(seed.Options{})
-	if _, err := f.load(s); err != nil {
+	if err := f.load(newServer); err != nil {
 		return err
 	}
+	for _, name := range []string{"", "other", "Other"} {
+		if f.worlds[name] == nil {
+			f.add(name, newServer())
+		}
+	}
 	for {
-		s.AddWorkspace(world.Workspace{})
-		if err := f.save(s); err != nil {
+		for _, w := range f.worlds {
+			w.server.AddWorkspace(world.Workspace{})
+		}
+		if err := f.save(); err != nil {
 			return err
 		}
-		fmt.Println(workspaces(s))
+		fmt.Println(workspaces(f.worlds[""].server))
 	}
 }
+
+func newServer() *emulator.Server { return emulator.New(seed.Options{}) }
 
 func workspaces(s *emulator.Server) int {
 	s.RLock()
@@ -50,7 +60,7 @@ func workspaces(s *emulator.Server) int {
 	return len(s.WorkspaceIDs())
 }
 
-// A process that is killed leaves a world that has all that was saved.
+// A process that is killed leaves worlds that have all that was saved.
 func TestKilledProcessLeavesWhatWasSaved(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -78,14 +88,41 @@ func TestKilledProcessLeavesWhatWasSaved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := emulator.New(seed.Options{})
-		found, err := f.load(s)
-		if err := errors.Join(err, f.close()); err != nil || !found {
-			t.Fatalf("round %d: found %t, %v", round, found, err)
+		if err := errors.Join(f.load(newServer), f.close()); err != nil || len(f.worlds) != 3 {
+			t.Fatalf("round %d: %d worlds, %v", round, len(f.worlds), err)
 		}
 		want := 0
-		if _, err := fmt.Sscan(printed, &want); err != nil || workspaces(s) < want {
-			t.Errorf("round %d: %d workspaces, %q were saved", round, workspaces(s), printed)
+		if _, err := fmt.Sscan(printed, &want); err != nil {
+			t.Fatal(err)
+		}
+		for name, w := range f.worlds {
+			if got := workspaces(w.server); got < want {
+				t.Errorf("round %d: the world %q has %d workspaces, %d were saved", round, name, got, want)
+			}
+		}
+	}
+}
+
+// Every name of a world is that of a file in the folder, and of another one than others have.
+func TestFilesOfWorlds(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	for _, name := range []string{
+		"", "a", "A", "aB", "Ab", "ab", "..", ".", ".a", "-", "_", "con", "CON.zip", "world", "zip", "a.zip", strings.Repeat("Z", 64),
+	} {
+		file := fileOf(name)
+		back, found := worldOf(file)
+		if other, isTaken := seen[strings.ToLower(file)]; isTaken || !found || back != name {
+			t.Errorf("%q has the file %s, as %q, and it is read as %q, %t", name, file, other, back, found)
+		}
+		if !filepath.IsLocal(file) || filepath.Base(file) != file || len(file) > 255 {
+			t.Errorf("%q has the file %s", name, file)
+		}
+		seen[strings.ToLower(file)] = name
+	}
+	for _, file := range []string{"lock", "world.zip.part", "world-.zip", "world-a b.zip", "world-A.zip", "world-+a.zip", "other.zip", "world-a"} {
+		if name, found := worldOf(file); found {
+			t.Errorf("%s is read as the world %q", file, name)
 		}
 	}
 }
@@ -106,48 +143,54 @@ func TestFolderIsOfOneProcess(t *testing.T) {
 	}
 }
 
-// A change is saved within ten seconds, and nothing is saved without one.
-func TestWorldIsSavedWhileItChanges(t *testing.T) {
+// A world is saved at once, a change within ten seconds, and nothing without one. The file
+// of a deleted world is removed.
+func TestWorldsAreSavedWhileTheyChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		f, err := openFolder(t.TempDir())
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := emulator.New(seed.Options{})
+		s := newServer()
+		f.add("", s)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- f.keep(ctx, s, io.Discard) }()
+		go func() { ended <- f.keep(ctx, io.Discard) }()
 		synctest.Wait()
-		inFile := func() int {
-			copied := emulator.New(seed.Options{})
-			if err := restore(copied, f.file()); err != nil {
-				return -1
+		const missing = -1
+		inFile := func(name string) int {
+			copied := newServer()
+			if err := restore(copied, f.file(name)); err != nil {
+				return missing
 			}
 			return workspaces(copied)
 		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if n := inFile(); n != -1 {
-			t.Errorf("without a change %d workspaces were saved", n)
+		steps := []struct {
+			does        func()
+			wait        time.Duration
+			main, other int
+		}{
+			{func() {}, 0, 0, missing},
+			{func() { os.Remove(f.file("")) }, time.Minute, missing, missing},
+			{func() { s.AddWorkspace(world.Workspace{}) }, saveEach - time.Second, missing, missing},
+			{func() { f.add("other", newServer()) }, time.Second, 1, 0},
+			{func() { f.remove("other") }, saveEach, 1, missing},
+			{func() { f.add("other", s) }, saveEach, 1, 1},
+			{func() { f.remove("other"); f.add("other", newServer()) }, saveEach, 1, 0},
 		}
-		for _, step := range []struct {
-			wait time.Duration
-			want int
-		}{{saveEach - time.Second, -1}, {time.Second, 1}} {
-			if step.want < 0 {
-				s.AddWorkspace(world.Workspace{})
-			}
+		for i, step := range steps {
+			step.does()
 			time.Sleep(step.wait)
 			synctest.Wait()
-			if n := inFile(); n != step.want {
-				t.Errorf("%v later the file has %d workspaces, want %d", step.wait, n, step.want)
+			if a, b := inFile(""), inFile("other"); a != step.main || b != step.other {
+				t.Errorf("step %d: the files have %d and %d workspaces, want %d and %d", i, a, b, step.main, step.other)
 			}
 		}
 		s.AddWorkspace(world.Workspace{})
 		stop()
-		if err := errors.Join(<-ended, f.close()); err != nil || inFile() != 2 {
-			t.Errorf("at the end the file has %d workspaces, want 2; %v", inFile(), err)
+		if err := errors.Join(<-ended, f.close()); err != nil || inFile("") != 2 {
+			t.Errorf("at the end the file has %d workspaces, want 2; %v", inFile(""), err)
 		}
 	})
 }
@@ -177,7 +220,34 @@ func TestFailedSaveKeepsTheOldWorld(t *testing.T) {
 	}
 }
 
-// The second run has the objects, the options and the token of the first.
+// inWorld sends a request to the control API, with the name of a world.
+func inWorld(t *testing.T, variables, method, path, body string) string {
+	t.Helper()
+	var base string
+	if _, err := fmt.Sscanf(variables, "FASTIO_BASE_URL=%s", &base); err != nil {
+		t.Fatal(err)
+	}
+	target := strings.TrimSuffix(base, "/api/current") + control.Root + path
+	r, err := http.NewRequestWithContext(t.Context(), method, target, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if method != http.MethodDelete {
+		r.Header.Set(control.WorldHeader, "Other")
+	}
+	p, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Body.Close()
+	text, err := io.ReadAll(p.Body)
+	if err != nil || p.StatusCode >= 300 {
+		t.Fatalf("%s: %d %s, %v", path, p.StatusCode, text, err)
+	}
+	return string(text)
+}
+
+// The second run has the objects, the options and the token of the first, and its worlds.
 func TestDataKeepsTheWorld(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -214,11 +284,19 @@ func TestDataKeepsTheWorld(t *testing.T) {
 	}
 	variables, _, stop := start(args...)
 	want := spaces(variables)
+	inWorld(t, variables, http.MethodPost, "users", `{"email":"eve@example.test"}`)
 	stop()
 	variables, log, stop := start(append(args, "-set", "NumericIDs=false", "-number", "7")...)
 	got := spaces(variables)
 	text, err := os.ReadFile(ready)
+	if users := inWorld(t, variables, http.MethodGet, "users", ""); !strings.Contains(users, "eve@") {
+		t.Errorf("the other world is not that of the first run: %s", users)
+	}
+	inWorld(t, variables, http.MethodDelete, "worlds/Other", "")
 	stop()
+	if files, err := filepath.Glob(filepath.Join(data, "*")); len(files) != 2 || err != nil {
+		t.Errorf("the folder has %q, want a lock and a world; %v", files, err)
+	}
 	if got != want || string(text) != variables || err != nil {
 		t.Errorf("the second run has %s, want %s; -ready-file %q, %v", got, want, text, err)
 	}

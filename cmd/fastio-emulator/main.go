@@ -24,9 +24,9 @@
 // A snapshot, which the control API and fastiotest write, takes the place of a seed file;
 // its options replace those of -set, apart from Clock and OAuth.Fetch.
 //
-// With -data DIR the world is kept in a folder: it is loaded at the start, and saved at
-// the end and, while it changes, every 10 seconds. A folder with a world has its objects,
-// options and faults; -seed, -size, -number, -set, -fault and -disagree are for a new one.
+// With -data DIR the worlds are kept in a folder, each in a file: they are loaded at the
+// start, and saved at the end and, while they change, every 10 seconds. A folder with a
+// world has its objects, options and faults; -seed, -size, -number, -set, -fault and -disagree are for a new one.
 // -ready-file FILE is written when requests are served, and has the two variables.
 //
 // Every option of fastiotest/seed.Options has a name for -set; -h lists them. The
@@ -87,7 +87,7 @@ func main() {
 type settings struct {
 	addr    string
 	seed    string
-	data    string // the folder that keeps the world
+	data    string // the folder that keeps the worlds
 	ready   string // the file that is written when requests are served
 	world   seed.World
 	live    time.Duration
@@ -109,7 +109,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.SetOutput(stderr)
 	f.StringVar(&c.addr, "addr", "127.0.0.1:8787", "address to listen on; port 0 picks a free one")
 	f.StringVar(&c.seed, "seed", "", "seed or snapshot `file` to load instead of inventing an organization")
-	f.StringVar(&c.data, "data", "", "`folder` that keeps the world between runs")
+	f.StringVar(&c.data, "data", "", "`folder` that keeps the worlds between runs")
 	f.StringVar(&c.ready, "ready-file", "", "`file` to write the variables to when requests are served")
 	f.Func("size", "`size` of the organization to invent: small, medium or large (default small)", func(v string) error {
 		return set(&c.world, "Size="+v)
@@ -236,13 +236,13 @@ func serveWorld(ctx context.Context, c settings, kept *folder, stdout, stderr io
 	}
 	introduce(stderr, c, l.Addr())
 	if kept == nil {
-		return serve(ctx, s, l, c, workspace, stderr)
+		return serve(ctx, s, l, c, nil, workspace, stderr)
 	}
-	ctx, stop := context.WithCancel(ctx)
+	keeping, stop := context.WithCancel(context.WithoutCancel(ctx)) // the last request is saved, too
 	defer stop()
 	saved := make(chan error, 1)
-	go func() { saved <- kept.keep(ctx, s, stderr) }()
-	err = serve(ctx, s, l, c, workspace, stderr)
+	go func() { saved <- kept.keep(keeping, stderr) }()
+	err = serve(ctx, s, l, c, kept, workspace, stderr)
 	stop()
 	return errors.Join(err, <-saved)
 }
@@ -259,23 +259,22 @@ func announce(c settings, variables string, stdout io.Writer) error {
 	})
 }
 
-// prepare returns the emulator of a folder or, if there is none, a new one, which it saves
-// there, with a token and a workspace.
+// prepare returns the main world of a folder or, if there is none, a new one, which the
+// folder then keeps, with a token and a workspace.
 func prepare(c settings, kept *folder, stderr io.Writer) (s *emulator.Server, token, workspace string, err error) {
 	if kept != nil {
-		s = emulator.New(c.options)
-		found, err := kept.load(s)
-		if found {
-			_, _ = fmt.Fprintf(stderr, "World:     that of %s, with its own objects, options and faults\n", kept.dir)
-			token, workspace = s.First()
+		if err := kept.load(func() *emulator.Server { return emulator.New(c.options) }); err != nil {
+			return nil, "", "", err
 		}
-		if found || err != nil {
-			return s, token, workspace, err
+		if w := kept.worlds[""]; w != nil {
+			_, _ = fmt.Fprintf(stderr, "World:     that of %s, with its own objects, options and faults\n", kept.dir)
+			token, workspace = w.server.First()
+			return w.server, token, workspace, nil
 		}
 	}
 	s, token, workspace, err = build(c)
-	if err == nil && kept != nil {
-		err = kept.save(s)
+	if err == nil {
+		kept.add("", s)
 	}
 	return s, token, workspace, err
 }
@@ -331,11 +330,13 @@ func buildAt(c settings, at time.Time, clock func() time.Time) (s *emulator.Serv
 }
 
 // serve handles requests on the listener until ctx is done, and adds an event
-// to the workspace at each interval.
-func serve(ctx context.Context, s *emulator.Server, l net.Listener, c settings, workspace string, log io.Writer) error {
+// to the workspace at each interval. Without a folder, kept is nil.
+func serve(
+	ctx context.Context, s *emulator.Server, l net.Listener, c settings, kept *folder, workspace string, log io.Writer,
+) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	handler := control.New(s, controlOptions(ctx, c, l.Addr()))
+	handler := control.New(s, controlOptions(ctx, c, l.Addr(), kept))
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
 	end := s.Attach(ctx, server)
 	var others sync.WaitGroup

@@ -120,7 +120,7 @@ func newControlled(t *testing.T) *controlled {
 	if err := s.MarkStart(); err != nil {
 		t.Fatal(err)
 	}
-	create := func() (*emulator.Server, error) { return emulator.New(seed.Options{}), nil }
+	create := func(string) (*emulator.Server, error) { return emulator.New(seed.Options{}), nil }
 	return &controlled{control.New(s, control.Options{Create: create}), s, org.ID, room.ID, ada.ID, check}
 }
 

@@ -226,7 +226,7 @@ func TestInspectorChangesFaultsAndClock(t *testing.T) {
 func TestInspectorShowsAWorld(t *testing.T) {
 	t.Parallel()
 	p := openPage(t)
-	create := func() (*emulator.Server, error) { return emulator.New(seed.Options{}), nil }
+	create := func(string) (*emulator.Server, error) { return emulator.New(seed.Options{}), nil }
 	server := httptest.NewServer(control.New(emulator.New(seed.Options{}), control.Options{Create: create}))
 	t.Cleanup(func() {
 		server.CloseClientConnections()

@@ -232,7 +232,7 @@ func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire
 		return nil, unknown
 	}
 	if c.Request.Method == http.MethodOptions {
-		return s.introspect(c)
+		return introspect(c)
 	}
 	if !c.Route.Open && (!c.Route.Visit || c.Request.Header.Get("Authorization") != "") {
 		key, err := s.authenticate(c.Request)
@@ -431,7 +431,7 @@ func expired(k *wire.Credential, now time.Time) bool {
 }
 
 // introspect answers an OPTIONS request with the parameters of the endpoint.
-func (s *Server) introspect(c *wire.Call) (wire.Object, error) {
+func introspect(c *wire.Call) (wire.Object, error) {
 	if c.Route.Params == nil {
 		a := wire.Refuse(http.StatusMethodNotAllowed, wire.CodeMethod, "This endpoint does not describe itself.")
 		a.Header = http.Header{"Allow": {c.Route.Method}}

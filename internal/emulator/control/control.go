@@ -28,8 +28,13 @@ type Options struct {
 	Token string   // that each control request must have; "" means none
 	Hosts []string // names by which the emulator is reached, beside localhost and addresses
 
+	// Worlds are the named worlds at first.
+	Worlds map[string]*emulator.Server
 	// Create returns a new world; nil means that there is only one.
-	Create func() (*emulator.Server, error)
+	Create func(name string) (*emulator.Server, error)
+	// Deleted is called when a world was deleted, before another one has its name. It may
+	// be nil.
+	Deleted func(name string)
 	// Serve serves a handler of a world on a port of its own and returns its base URL and
 	// a function that stops it; nil means that worlds have no ports.
 	Serve func(s *emulator.Server, h http.Handler) (baseURL string, stop func(), err error)
@@ -42,7 +47,8 @@ type Handler struct {
 	main   *emulator.Server
 	mux    http.ServeMux
 	routes []*route
-	create func() (*emulator.Server, error)
+	create func(name string) (*emulator.Server, error)
+	forget func(name string)
 	serve  func(*emulator.Server, http.Handler) (string, func(), error)
 
 	mu     sync.Mutex // guards worlds
@@ -53,7 +59,11 @@ type Handler struct {
 func New(s *emulator.Server, o Options) *Handler {
 	h := &Handler{
 		guard: guard{off: o.Off, token: o.Token, hosts: o.Hosts},
-		main:  s, create: o.Create, serve: o.Serve, worlds: map[string]*namedWorld{},
+		main:  s, create: o.Create, forget: o.Deleted, serve: o.Serve, worlds: map[string]*namedWorld{},
+	}
+	for name, s := range o.Worlds {
+		h.worlds[name] = &namedWorld{server: s, ready: make(chan struct{})}
+		close(h.worlds[name].ready)
 	}
 	h.routes = table()
 	for _, r := range h.routes {

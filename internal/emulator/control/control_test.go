@@ -528,7 +528,7 @@ func TestControlIsSafe(t *testing.T) {
 
 func TestWorldsDoNotSeeEachOther(t *testing.T) {
 	t.Parallel()
-	c := newScene(control.Options{Create: func() (*emulator.Server, error) { return newServer().server, nil }})
+	c := newScene(control.Options{Create: func(string) (*emulator.Server, error) { return newServer().server, nil }})
 	c.call(t, "POST", "/_emulator/faults", `{"op":"system.Ping","status":503}`, 201, nil)
 	ping := func(world string) int {
 		status, _ := c.send(t.Context(), "GET", "/api/current/ping/", "", control.WorldHeader, world)

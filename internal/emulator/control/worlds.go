@@ -23,6 +23,10 @@ type namedWorld struct {
 
 var worldForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
 
+// IsWorldName reports whether a world can have a name: of 1 to 64 letters, digits, dots,
+// hyphens and underscores.
+func IsWorldName(name string) bool { return worldForm.MatchString(name) }
+
 // World returns the world with a name, which is created if there is none; "" is the main
 // one.
 func (h *Handler) World(name string) (*emulator.Server, error) {
@@ -41,7 +45,7 @@ func (h *Handler) named(name string) (*namedWorld, error) {
 	switch {
 	case h.create == nil:
 		return nil, problemf(http.StatusNotFound, "this emulator has one world only, without a name")
-	case !worldForm.MatchString(name):
+	case !IsWorldName(name):
 		return nil, problemf(http.StatusBadRequest,
 			"the name of a world must be 1 to 64 letters, digits, dots, hyphens and underscores, got %q", name)
 	}
@@ -50,10 +54,10 @@ func (h *Handler) named(name string) (*namedWorld, error) {
 		return nil, err
 	}
 	if isNew {
-		w.server, w.err = h.create()
+		w.server, w.err = h.create(name)
 		close(w.ready)
 		if w.err != nil {
-			_ = h.remove(name)
+			h.drop(name, w, nil)
 		}
 	}
 	<-w.ready
@@ -94,32 +98,55 @@ func (h *Handler) openPort(name string, w *namedWorld) error {
 	return err
 }
 
-// remove ends a world: its port, and its WebSockets.
+// remove deletes a world, after its creation.
 func (h *Handler) remove(name string) error {
 	h.mu.Lock()
 	w := h.worlds[name]
-	delete(h.worlds, name)
 	h.mu.Unlock()
-	if w == nil {
+	if w != nil {
+		<-w.ready
+	}
+	if w == nil || !h.drop(name, w, h.forget) {
 		return problemf(http.StatusNotFound, "there is no world %q", name)
 	}
-	<-w.ready
+	return w.end()
+}
+
+// drop removes a world from the list, and calls forget with its name, unless that is nil.
+// It returns false if the list has it no longer.
+func (h *Handler) drop(name string, w *namedWorld, forget func(name string)) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.worlds[name] != w {
+		return false
+	}
+	delete(h.worlds, name)
+	if forget != nil {
+		forget(name)
+	}
+	return true
+}
+
+// end ends the port of a world, and its WebSockets.
+func (w *namedWorld) end() error {
 	if w.stop != nil {
 		w.stop()
 	}
-	if w.server == nil {
+	if w.server == nil { // it was not created
 		return nil
 	}
 	return w.server.Close()
 }
 
-// Close ends all named worlds.
+// Close ends all named worlds, without deleting them.
 func (h *Handler) Close() error {
 	h.mu.Lock()
-	names := slices.Collect(maps.Keys(h.worlds))
+	worlds := h.worlds
+	h.worlds = map[string]*namedWorld{}
 	h.mu.Unlock()
-	for _, name := range names {
-		_ = h.remove(name)
+	for _, w := range worlds {
+		<-w.ready
+		_ = w.end()
 	}
 	return nil
 }
