@@ -108,7 +108,7 @@ func TestFilesOfWorlds(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	for _, name := range []string{
-		"", "a", "A", "aB", "Ab", "ab", "..", ".", ".a", "-", "_", "con", "CON.zip", "world", "zip", "a.zip", strings.Repeat("Z", 64),
+		"", "a", "A", "aB", "Ab", "ab", "a..", "-", "_", "con", "CON.zip", "world", "zip", "a.zip", strings.Repeat("Z", 64),
 	} {
 		file := fileOf(name)
 		back, found := worldOf(file)
@@ -120,7 +120,7 @@ func TestFilesOfWorlds(t *testing.T) {
 		}
 		seen[strings.ToLower(file)] = name
 	}
-	for _, file := range []string{"lock", "world.zip.part", "world-.zip", "world-a b.zip", "world-A.zip", "world-+a.zip", "other.zip", "world-a"} {
+	for _, file := range []string{"lock", "world.zip.part", "world-.zip", "world-a b.zip", "world-A.zip", "world-+a.zip", "world-...zip", "other.zip", "world-a"} {
 		if name, found := worldOf(file); found {
 			t.Errorf("%s is read as the world %q", file, name)
 		}

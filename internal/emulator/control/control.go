@@ -108,7 +108,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.mux.ServeHTTP(w, r)
 		return
 	}
-	s, err := h.World(r.Header.Get(WorldHeader))
+	s, err := h.platformOf(r)
 	if err != nil {
 		writeProblem(w, err)
 		return
@@ -117,6 +117,16 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// pages have a policy of their own.
 	w.Header().Set("Content-Security-Policy", "sandbox")
 	s.ServeHTTP(w, r)
+}
+
+// platformOf returns the world of a request of the platform. Only one that may use the
+// control API creates a world.
+func (h *Handler) platformOf(r *http.Request) (*emulator.Server, error) {
+	name := r.Header.Get(WorldHeader)
+	if name != "" && h.check(r) != nil && !h.hasWorld(name) {
+		return nil, problemf(http.StatusForbidden, "there is no world %q: POST %sworlds adds it, for who may use the control API", name, Root)
+	}
+	return h.World(name)
 }
 
 // isControl reports whether a request is one of the control API.

@@ -312,9 +312,13 @@ func TestFaults(t *testing.T) {
 	c.call(t, "POST", "/_emulator/disagreements", `{"op":"no.Such"}`, 400, nil)
 	c.call(t, "POST", "/_emulator/socket-faults", `{"junk":"mail"}`, 400, nil)
 	for _, wrong := range []string{
-		`{"op":"no.Such"}`, `{"colour":"red"}`, `{"delay":"soon"}`, `{"reset":"later"}`, `{"status":42}`, `{`, `[]`,
+		`{"op":"no.Such"}`, `{"colour":"red"}`, `{"delay":"soon"}`, `{"reset":"later"}`, `{"status":42}`, `{"status":101}`, `{`, `[]`,
+		`{"count":-1}`, `{"delay":"-1s"}`, `{"stall":-1}`, `{"probability":1.5}`, `{"probability":-1}`,
 	} {
 		c.call(t, "POST", "/_emulator/faults", wrong, 400, nil)
+	}
+	for _, wrong := range []string{`{"copies":1001}`, `{"copies":-1}`, `{"close":999}`, `{"close":5000}`, `{"age":"-1s"}`} {
+		c.call(t, "POST", "/_emulator/socket-faults", wrong, 400, nil)
 	}
 }
 
@@ -376,6 +380,12 @@ func TestClock(t *testing.T) {
 		}
 		c.call(t, "POST", "/_emulator/clock/advance", `{"by":"-1h"}`, 400, nil)
 		c.call(t, "POST", "/_emulator/clock/freeze", `{"at":"noon"}`, 400, nil)
+		for _, far := range []string{"0001-01-01T00:00:01Z", "1969-12-31T23:59:59Z", "2262-01-01T00:00:00Z", "9999-12-31T23:59:59Z"} {
+			c.call(t, "POST", "/_emulator/clock/freeze", `{"at":"`+far+`"}`, 400, nil)
+		}
+		c.call(t, "POST", "/_emulator/clock/advance", `{"by":"2562047h"}`, 400, nil)
+		c.call(t, "POST", "/_emulator/clock/freeze", `{"at":"2261-12-31T23:59:59Z"}`, 200, nil)
+		c.call(t, "POST", "/_emulator/clock/advance", `{"by":"1s"}`, 400, nil)
 	})
 }
 
@@ -462,6 +472,7 @@ func TestControlIsSafe(t *testing.T) {
 		options control.Options
 		method  string // GET if empty
 		path    string // health if empty
+		body    string
 		header  []string
 		want    int
 	}
@@ -469,30 +480,33 @@ func TestControlIsSafe(t *testing.T) {
 	foreign := []string{"Origin", "http://127.0.0.1:9000"}
 	link := []string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}
 	table.Each(t, map[string]row{
-		"by address":               {want: 200},
-		"as localhost":             {header: []string{"Host", "localhost:8787"}, want: 200},
-		"by IPv6":                  {header: []string{"Host", "[::1]:8787"}, want: 200},
-		"by a name of localhost":   {header: []string{"Host", "emulator.localhost"}, want: 200},
-		"by another name":          {header: []string{"Host", "attacker.example:8787"}, want: 403},
-		"by a similar name":        {header: []string{"Host", "localhost.attacker.example"}, want: 403},
-		"by an allowed name":       {options: named, header: []string{"Host", "emulator:8787"}, want: 200},
-		"off":                      {options: control.Options{Off: true}, want: 403},
-		"the page of it, off":      {options: control.Options{Off: true}, path: control.Root, want: 403},
-		"without the token":        {options: token, want: 401},
-		"the page without a token": {options: token, path: control.Root, want: 401},
-		"with a wrong token":       {options: token, header: []string{"Authorization", "Bearer open"}, want: 401},
-		"with the token":           {options: token, header: []string{"Authorization", "Bearer open sesame"}, want: 200},
-		"with the password":        {options: token, header: []string{"Authorization", "Basic eDpvcGVuIHNlc2FtZQ=="}, want: 200},
-		"from its page":            {header: []string{"Sec-Fetch-Site", "same-origin", "Origin", host}, want: 200},
-		"from another origin":      {header: []string{"Sec-Fetch-Site", "cross-site"}, want: 403},
-		"from another port":        {header: []string{"Sec-Fetch-Site", "same-site"}, want: 403},
-		"from an old browser":      {method: "POST", path: "/_emulator/worlds", header: foreign, want: 403},
-		"changed by another one":   {method: "DELETE", path: "/_emulator/faults", header: []string{"Origin", "null"}, want: 403},
-		"by a link to the page":    {path: control.Root, header: link, want: 200},
-		"by a link to the rest":    {header: link, want: 403},
-		"without the last slash":   {path: "/_emulator", want: 303},
-		"no such path":             {path: "/_emulator/nothing", want: 404},
-		"no such method":           {method: "PUT", want: 405},
+		"by address":                  {want: 200},
+		"as localhost":                {header: []string{"Host", "localhost:8787"}, want: 200},
+		"by IPv6":                     {header: []string{"Host", "[::1]:8787"}, want: 200},
+		"by a name of localhost":      {header: []string{"Host", "emulator.localhost"}, want: 200},
+		"by another name":             {header: []string{"Host", "attacker.example:8787"}, want: 403},
+		"by a similar name":           {header: []string{"Host", "localhost.attacker.example"}, want: 403},
+		"by an allowed name":          {options: named, header: []string{"Host", "emulator:8787"}, want: 200},
+		"off":                         {options: control.Options{Off: true}, want: 403},
+		"the page of it, off":         {options: control.Options{Off: true}, path: control.Root, want: 403},
+		"without the token":           {options: token, want: 401},
+		"the page without a token":    {options: token, path: control.Root, want: 401},
+		"with a wrong token":          {options: token, header: []string{"Authorization", "Bearer open"}, want: 401},
+		"with the token":              {options: token, header: []string{"Authorization", "Bearer open sesame"}, want: 200},
+		"with a scheme in lower case": {options: token, header: []string{"Authorization", "bearer open sesame"}, want: 200},
+		"with another scheme":         {options: token, header: []string{"Authorization", "Token open sesame"}, want: 401},
+		"with the password":           {options: token, header: []string{"Authorization", "Basic eDpvcGVuIHNlc2FtZQ=="}, want: 200},
+		"from its page":               {header: []string{"Sec-Fetch-Site", "same-origin", "Origin", host}, want: 200},
+		"from another origin":         {header: []string{"Sec-Fetch-Site", "cross-site"}, want: 403},
+		"from another port":           {header: []string{"Sec-Fetch-Site", "same-site"}, want: 403},
+		"from an old browser":         {method: "POST", path: "/_emulator/worlds", header: foreign, want: 403},
+		"changed by another one":      {method: "DELETE", path: "/_emulator/faults", header: []string{"Origin", "null"}, want: 403},
+		"by a link to the page":       {path: control.Root, header: link, want: 200},
+		"by a link to the rest":       {header: link, want: 403},
+		"without the last slash":      {path: "/_emulator", want: 303},
+		"no such path":                {path: "/_emulator/nothing", want: 404},
+		"no such method":              {method: "PUT", want: 405},
+		"a large body":                {method: "POST", path: "/_emulator/faults", body: `{"text":"` + strings.Repeat("a", 1<<20) + `"}`, want: 413},
 	}, func(t *testing.T, tc row) {
 		c := newScene(tc.options)
 		method, path := tc.method, tc.path
@@ -502,7 +516,7 @@ func TestControlIsSafe(t *testing.T) {
 		if path == "" {
 			path = "/_emulator/health"
 		}
-		r := httptest.NewRequestWithContext(t.Context(), method, host+path, http.NoBody)
+		r := httptest.NewRequestWithContext(t.Context(), method, host+path, strings.NewReader(tc.body))
 		for i := 0; i < len(tc.header); i += 2 {
 			r.Header.Set(tc.header[i], tc.header[i+1])
 		}
@@ -546,8 +560,10 @@ func TestWorldsDoNotSeeEachOther(t *testing.T) {
 	if strings.Count(text, "system.Ping") != 1 || strings.Contains(text, `"status":503`) {
 		t.Errorf("the requests of the other world: %s", text)
 	}
-	if got := ping("a b"); got != 400 {
-		t.Errorf("a malformed name: %d", got)
+	for _, name := range []string{"a b", ".", "..", "../a", "a/b", "<script>", "a\x00", strings.Repeat("a", 65)} {
+		if got := ping(name); got != 400 {
+			t.Errorf("the name %q: %d", name, got)
+		}
 	}
 	c.call(t, "DELETE", "/_emulator/worlds/other", "", 204, nil)
 	c.call(t, "DELETE", "/_emulator/worlds/other", "", 404, nil)
@@ -568,6 +584,31 @@ func TestWorldsDoNotSeeEachOther(t *testing.T) {
 	single := newScene(control.Options{})
 	if got, _ := single.send(t.Context(), "GET", "/api/current/ping/", "", control.WorldHeader, "x"); got != 404 {
 		t.Errorf("an emulator with one world: %d", got)
+	}
+}
+
+// Only what may use the control API makes a world by its name: no page that has bound its
+// name to this machine, and no other machine.
+func TestWorldsAreNotMadeByOthers(t *testing.T) {
+	t.Parallel()
+	create := func(string) (*emulator.Server, error) { return newServer().server, nil }
+	for name, row := range map[string]struct {
+		options control.Options
+		header  []string
+	}{
+		"by another name":   {header: []string{"Host", "attacker.example"}},
+		"by another origin": {header: []string{"Sec-Fetch-Site", "cross-site"}},
+		"off":               {options: control.Options{Off: true}},
+		"without the token": {options: control.Options{Token: "sesame"}, header: []string{"Authorization", "Bearer fio_key"}},
+	} {
+		row.options.Create, row.options.Worlds = create, map[string]*emulator.Server{"old": newServer().server}
+		c := newScene(row.options)
+		for world, want := range map[string]int{"old": 200, "new": 403, "": 200} {
+			got, text := c.send(t.Context(), "GET", "/api/current/ping/", "", append(row.header, control.WorldHeader, world)...)
+			if got != want {
+				t.Errorf("%s: the world %q: %d %s, want %d", name, world, got, text, want)
+			}
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package control
 import (
 	"net/http"
 	"reflect"
+	"strings"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
 )
@@ -76,8 +77,11 @@ func addFault(c *call, in Fault) (ActiveFault, error) {
 	if in.Reset != seed.NoReset && in.Reset != seed.BeforeHeader && in.Reset != seed.AfterHeader {
 		return ActiveFault{}, problemf(http.StatusBadRequest, `reset: must be "before" or "after", got %q`, in.Reset)
 	}
-	if in.Status != 0 && (in.Status < 100 || in.Status > 599) {
-		return ActiveFault{}, problemf(http.StatusBadRequest, "status: must be 100 to 599, got %d", in.Status)
+	if in.Status != 0 && (in.Status < 200 || in.Status > 599) {
+		return ActiveFault{}, problemf(http.StatusBadRequest, "status: must be 200 to 599, got %d", in.Status)
+	}
+	if err := checkNumbers(in); err != nil {
+		return ActiveFault{}, err
 	}
 	var f seed.Fault
 	copyFields(&f, in)
@@ -87,6 +91,21 @@ func addFault(c *call, in Fault) (ActiveFault, error) {
 	}
 	in.ID = id
 	return ActiveFault{Fault: in}, nil
+}
+
+// checkNumbers returns an error for a number of a fault that is below 0, and for a
+// probability above 1.
+func checkNumbers(fault any) error {
+	for field, value := range reflect.ValueOf(fault).Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case value.CanInt() && value.Int() < 0, value.CanFloat() && value.Float() < 0:
+			return problemf(http.StatusBadRequest, "%s: must be 0 or more, got %v", name, value)
+		case value.CanFloat() && value.Float() > 1:
+			return problemf(http.StatusBadRequest, "%s: must be 0 to 1, got %v", name, value)
+		}
+	}
+	return nil
 }
 
 func clearFaults(c *call, _ none) (none, error) {
@@ -159,6 +178,16 @@ func addSocketFault(c *call, in SocketFault) (ActiveSocketFault, error) {
 	case seed.NoJunk, seed.BrokenJSON, seed.BrokenText, seed.BinaryJunk, seed.HugeJunk:
 	default:
 		return ActiveSocketFault{}, problemf(http.StatusBadRequest, `junk: must be "json", "text", "binary" or "huge", got %q`, in.Junk)
+	}
+	const copiesMost, closeLeast, closeMost = 1000, 1000, 4999
+	switch {
+	case in.Copies > copiesMost:
+		return ActiveSocketFault{}, problemf(http.StatusBadRequest, "copies: must be 0 to %d, got %d", copiesMost, in.Copies)
+	case in.Close != 0 && (in.Close < closeLeast || in.Close > closeMost):
+		return ActiveSocketFault{}, problemf(http.StatusBadRequest, "close: must be %d to %d, got %d", closeLeast, closeMost, in.Close)
+	}
+	if err := checkNumbers(in); err != nil {
+		return ActiveSocketFault{}, err
 	}
 	var f seed.SocketFault
 	copyFields(&f, in)

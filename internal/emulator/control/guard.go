@@ -86,9 +86,11 @@ func (g *guard) authorized(r *http.Request) bool {
 	if g.token == "" {
 		return true
 	}
-	given, isBearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if _, password, isBasic := r.BasicAuth(); isBasic && !isBearer {
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if _, password, isBasic := r.BasicAuth(); isBasic {
 		given = password
+	} else if !strings.EqualFold(scheme, "Bearer") {
+		return false
 	}
 	return subtle.ConstantTimeCompare([]byte(given), []byte(g.token)) == 1
 }

@@ -63,7 +63,7 @@ func (d *document) operation(r *route) object {
 	responses, _ := op["responses"].(object)
 	success, _ := responses[strconv.Itoa(r.status)].(object)
 	switch {
-	case r.writes == "text/event-stream":
+	case r.writes == events:
 		success["content"] = d.content(r.writes, reflect.TypeFor[string]())
 		success["description"] = "Events: request, whose data is a Summary, and dropped, with a count"
 		d.of(reflect.TypeFor[Summary](), "")

@@ -95,12 +95,24 @@ func (h *Handler) answer(r *route, w http.ResponseWriter, q *http.Request) {
 	}
 }
 
-// bodyLimit is the greatest size of a body, in bytes.
-const bodyLimit = 256 << 20
+// The greatest sizes of bodies, in bytes: of snapshots, of seed files, which are read into
+// memory, and of others.
+const (
+	snapshotLimit = 8 << 30
+	seedLimit     = 256 << 20
+	bodyLimit     = 1 << 20
+)
 
 // read sets the fields of *in to the parameters and the members of the body.
 func (c *call) read(in any) error {
-	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, bodyLimit)
+	limit := int64(bodyLimit)
+	switch c.route.takes {
+	case zipFile:
+		limit = snapshotLimit
+	case seedFile:
+		limit = seedLimit
+	}
+	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, limit)
 	v := reflect.ValueOf(in).Elem()
 	hasBody := false
 	for field := range v.Type().Fields() {
@@ -129,6 +141,9 @@ func (c *call) read(in any) error {
 	err := d.Decode(in)
 	if errors.Is(err, io.EOF) {
 		err = nil // no body is an empty one
+	}
+	if _, isLarge := errors.AsType[*http.MaxBytesError](err); isLarge {
+		return problemf(http.StatusRequestEntityTooLarge, "the body: must be at most %d bytes long", bodyLimit)
 	}
 	if err != nil {
 		return problemf(http.StatusBadRequest, "the body: %v", err)

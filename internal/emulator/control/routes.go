@@ -9,9 +9,11 @@ import (
 	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
+// Media types of bodies that handlers read or write themselves.
+const seedFile, zipFile, events = "application/json", "application/zip", "text/event-stream"
+
 // table returns the routes of the control API.
 func table() []*route {
-	const seedFile, zipFile, events = "application/json", "application/zip", "text/event-stream"
 	return []*route{
 		define(http.MethodGet, "health", "Reports that the process answers", getHealth),
 		define(http.MethodGet, "ready", "Reports that the world is complete", getReady),
@@ -117,7 +119,21 @@ type Freezing struct {
 	At time.Time `json:"at,omitzero" doc:"now if it is not given"`
 }
 
+// inRange returns an error for a time that the platform cannot represent in nanoseconds
+// since 1970.
+func inRange(name string, at time.Time) error {
+	if at.Year() < 1970 || at.Year() > 2261 {
+		return problemf(http.StatusBadRequest, "%s: the clock must stay in the years 1970 to 2261, not %d", name, at.Year())
+	}
+	return nil
+}
+
 func freeze(c *call, in Freezing) (Clock, error) {
+	if !in.At.IsZero() {
+		if err := inRange("at", in.At); err != nil {
+			return Clock{}, err
+		}
+	}
 	c.server.Freeze(in.At)
 	return getClock(c, none{})
 }
@@ -135,6 +151,9 @@ type Advancement struct {
 func advance(c *call, in Advancement) (Clock, error) {
 	if in.By <= 0 {
 		return Clock{}, problemf(http.StatusBadRequest, "by: must be more than 0s, such as 1h30m")
+	}
+	if err := inRange("by", c.server.Now().Add(time.Duration(in.By))); err != nil {
+		return Clock{}, err
 	}
 	c.server.Advance(time.Duration(in.By))
 	return getClock(c, none{})

@@ -21,10 +21,10 @@ type namedWorld struct {
 	stop    func()        // stops its port
 }
 
-var worldForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+var worldForm = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}$`)
 
-// IsWorldName reports whether a world can have a name: of 1 to 64 letters, digits, dots,
-// hyphens and underscores.
+// IsWorldName reports whether a world can have a name: of 1 to 64 letters, digits, hyphens,
+// underscores and, behind the first character, dots.
 func IsWorldName(name string) bool { return worldForm.MatchString(name) }
 
 // World returns the world with a name, which is created if there is none; "" is the main
@@ -47,7 +47,7 @@ func (h *Handler) named(name string) (*namedWorld, error) {
 		return nil, problemf(http.StatusNotFound, "this emulator has one world only, without a name")
 	case !IsWorldName(name):
 		return nil, problemf(http.StatusBadRequest,
-			"the name of a world must be 1 to 64 letters, digits, dots, hyphens and underscores, got %q", name)
+			"the name of a world must be 1 to 64 letters, digits, hyphens, underscores and, not at its beginning, dots, got %q", name)
 	}
 	w, isNew, err := h.place(name)
 	if err != nil {
@@ -62,6 +62,13 @@ func (h *Handler) named(name string) (*namedWorld, error) {
 	}
 	<-w.ready
 	return w, w.err
+}
+
+// hasWorld reports whether there is a world with a name.
+func (h *Handler) hasWorld(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.worlds[name] != nil
 }
 
 // place returns the world with a name. If isNew is true, the caller must create it.
