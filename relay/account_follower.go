@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -79,6 +80,47 @@ type AccountFollower struct {
 	OnGap        func(ctx context.Context, account string, profile api.Profile, g events.Gap) error
 
 	shortLease bool // for tests
+
+	running atomic.Pointer[accountReplica]
+}
+
+// AccountStats is the state of an [AccountFollower]. Its size does not depend on the number
+// of accounts: [Accounts.Status] has the state of one.
+type AccountStats struct {
+	Counts                        // since Run was called
+	Slots    int                  // that the replica holds, of 4,096
+	Accounts map[AccountState]int // accounts in these slots, by their states; those that wait for their turn are new
+	Profiles int                  // that are followed
+
+	// Confirmed is when NATS has last confirmed a write, zero before the first. There are three
+	// in the time of a lease, also at rest: an older time means that the replica cannot reach NATS.
+	Confirmed time.Time
+}
+
+// Stats returns the state of the replica, zero unless Run runs.
+func (f *AccountFollower) Stats() AccountStats {
+	r := f.running.Load()
+	if r == nil {
+		return AccountStats{}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := AccountStats{Counts: r.total.counts(), Slots: len(r.held), Accounts: map[AccountState]int{}, Confirmed: r.confirmed}
+	for _, a := range r.accounts {
+		if r.held[a.slot] == nil || a.record == nil {
+			continue
+		}
+		state := AccountNew
+		if known := a.known.Load(); known != nil {
+			state = known.State
+			s.Profiles += known.Profiles
+		}
+		if a.record.Paused {
+			state = AccountPaused
+		}
+		s.Accounts[state]++
+	}
+	return s
 }
 
 // Run follows the share of the replica until ctx is done. Then it saves the checkpoints
@@ -95,6 +137,8 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 		accounts: map[string]*accountRun{}, held: map[int]*shard{}, client: f.HTTPClient,
 		ctx: ctx, name: cmp.Or(f.Name, rand.Text()),
 	}
+	f.running.Store(r)
+	defer f.running.Store(nil)
 	if r.client == nil {
 		transport := &http.Transport{
 			Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxIdleConns: accountSteps,
@@ -117,7 +161,7 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 	wg.Go(func() { r.reseal(life) })
 	return join(ctx, failed, func() (kvLedger, error) { return r.stream.ledger(ctx) }, func(l ledger) *member {
 		m := newMember(l, "accounts", r.name, cmp.Or(f.Lease, defaultLease))
-		m.division, m.report = r, failed
+		m.division, m.report, m.wrote = r, failed, r.confirm
 		return m
 	})
 }
@@ -149,11 +193,13 @@ type accountReplica struct {
 	reads    chan struct{}
 	ctx      context.Context //nolint:containedctx // of Run
 	name     string
+	total    counters
 
-	mu       sync.Mutex
-	accounts map[string]*accountRun // by name
-	held     map[int]*shard         // by slot
-	start    time.Time              // of the next account that begins
+	mu        sync.Mutex
+	accounts  map[string]*accountRun // by name
+	held      map[int]*shard         // by slot
+	confirmed time.Time              // the latest write
+	start     time.Time              // of the next account that begins
 }
 
 // shard is a slot of accounts that this replica holds.
@@ -169,6 +215,13 @@ func newShard(ctx context.Context, v *view, h *holding) *shard {
 	s := &shard{held: h, term: v.number}
 	s.ctx, s.stop = context.WithCancel(ctx)
 	return s
+}
+
+// confirm records that a write was confirmed.
+func (r *accountReplica) confirm() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.confirmed = time.Now()
 }
 
 // open opens the stream and the bucket.

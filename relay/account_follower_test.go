@@ -111,6 +111,8 @@ func (p *product) log(c customer, n int) {
 
 // accountReplica is a replica that runs.
 type accountReplica struct {
+	*relay.AccountFollower
+
 	link *link
 	stop func() // and wait
 }
@@ -141,7 +143,7 @@ func (p *product) start(t *testing.T, change func(f *relay.AccountFollower)) acc
 		}
 	})
 	t.Cleanup(stop)
-	return accountReplica{l, stop}
+	return accountReplica{f, l, stop}
 }
 
 // stored returns the IDs of the messages of an account, and fails the test if an event is
@@ -280,10 +282,18 @@ func TestRevokedAccountNeedsSignIn(t *testing.T) {
 	must(t, p.Add(ctx, c.account("acme")))
 	must(t, p.Add(ctx, other.account("other")))
 	p.waitFor(t, "acme", 10)
+	eventually(t, "the numbers of two accounts that are followed", func() bool {
+		s := first.Stats()
+		return s.Accounts[relay.AccountFollowing] == 2 && s.Profiles == 2 && s.Published == 10 && s.Slots == relay.Slots &&
+			!s.Confirmed.IsZero()
+	})
 	p.AddKey(seed.Key{Token: c.key, User: c.user.ID, Revoked: true})
 	status := p.waitForState(t, "acme", relay.AccountNeedsSignIn)
 	if status.Reason == "" || strings.Contains(status.Reason, c.key) {
 		t.Errorf("the status is %+v", status)
+	}
+	if s := first.Stats(); s.Accounts[relay.AccountNeedsSignIn] != 1 {
+		t.Errorf("the numbers are %+v", s)
 	}
 	sent := p.requests(c.key)
 	first.stop()

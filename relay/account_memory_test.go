@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,10 +19,10 @@ import (
 	"github.com/fastio-go/fastio/relay"
 )
 
-// oneEvent is a platform whose logs have one event each. It keeps nothing.
+// oneEvent is a platform whose logs have one old event each. It keeps nothing.
 func oneEvent(r *http.Request) (*http.Response, error) {
-	body := `{"result": true}`
-	if id := r.URL.Query().Get("workspace_id"); id != "" {
+	body := `{"result": true, "events": [], "pagination": {"has_more": false}}`
+	if id := r.URL.Query().Get("workspace_id"); id != "" && !r.URL.Query().Has("created-min") {
 		body = fmt.Sprintf(`{"result": true, "events": [{"event_id": "e%s", "event": "workspace_storage_file_added",
 			"category": "workspace", "created": "2026-01-01 00:00:00 UTC"}], "pagination": {"has_more": false}}`, id)
 	}
@@ -36,10 +37,13 @@ type atRest struct {
 	bytes      float64 // of an account, with its profiles
 	goroutines int
 	cpu        float64 // of a core
+	searches   float64 // a second
+	writes     float64 // to the bucket, a second
 }
 
-// restAccounts follows accounts with some profiles each, and measures that at rest for a time.
-func restAccounts(tb testing.TB, accounts, profiles int, rest time.Duration) atRest {
+// restAccounts follows accounts with some profiles each, and measures that at rest for a time,
+// after another.
+func restAccounts(tb testing.TB, accounts, profiles int, settle, rest time.Duration) atRest {
 	tb.Helper()
 	js, _ := connect(tb, startServer(tb))
 	a := relay.Accounts{Stream: relay.Stream{JetStream: js}, Keys: newKeys()}
@@ -53,8 +57,19 @@ func restAccounts(tb testing.TB, accounts, profiles int, rest time.Duration) atR
 		}
 	}
 	before := runtime.NumGoroutine()
+	var searches atomic.Int64
+	written := func() float64 {
+		bucket, err := js.Stream(tb.Context(), "KV_fastio-relay")
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return float64(bucket.CachedInfo().State.LastSeq)
+	}
 	f := &relay.AccountFollower{
-		Accounts: a, HTTPClient: &http.Client{Transport: roundTripper(oneEvent)},
+		Accounts: a, HTTPClient: &http.Client{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+			searches.Add(1)
+			return oneEvent(r)
+		})},
 		Options: []fastio.Option{fastio.WithBaseURL("http://fastio.localhost")},
 		OnError: func(_ context.Context, account string, _ api.Profile, err error) { tb.Error(account, err) },
 	}
@@ -72,10 +87,14 @@ func restAccounts(tb testing.TB, accounts, profiles int, rest time.Duration) atR
 		}
 		stored = len(info.State.Subjects)
 	}
-	time.Sleep(rest / 2)
-	used, began := cpuTime(), time.Now()
+	time.Sleep(settle)
+	r := atRest{searches: -float64(searches.Load()), writes: -written(), cpu: -cpuTime()}
+	began := time.Now()
 	time.Sleep(rest)
-	r := atRest{cpu: (cpuTime() - used) / time.Since(began).Seconds()}
+	seconds := time.Since(began).Seconds()
+	r.searches = (r.searches + float64(searches.Load())) / seconds
+	r.writes = (r.writes + written()) / seconds
+	r.cpu = (r.cpu + cpuTime()) / seconds
 	running := memory()
 	r.goroutines = runtime.NumGoroutine() - before
 	cancel()
@@ -90,7 +109,7 @@ func restAccounts(tb testing.TB, accounts, profiles int, rest time.Duration) atR
 // those of the replica.
 func TestMemoryOfAccountsAtRest(t *testing.T) { //nolint:paralleltest // it measures the heap
 	const accounts, profiles = 150, 4
-	r := restAccounts(t, accounts, profiles, 4*time.Second)
+	r := restAccounts(t, accounts, profiles, 2*time.Second, 4*time.Second)
 	t.Logf("%.1f KiB an account with %d profiles, %d goroutines", r.bytes/1024, profiles, r.goroutines)
 	if r.bytes > (24+8*profiles)<<10 || r.goroutines > 50 {
 		t.Errorf("%.1f KiB an account, %d goroutines", r.bytes/1024, r.goroutines)
@@ -101,10 +120,12 @@ func TestMemoryOfAccountsAtRest(t *testing.T) { //nolint:paralleltest // it meas
 func BenchmarkAccountsAtRest(b *testing.B) {
 	const accounts, profiles = 2000, 5
 	for range b.N {
-		r := restAccounts(b, accounts, profiles, 20*time.Second)
+		r := restAccounts(b, accounts, profiles, profiles*17*time.Second, 20*time.Second)
 		b.ReportMetric(r.bytes/1024, "KiB/account")
 		b.ReportMetric(r.bytes*accounts/(1<<20), "MiB")
 		b.ReportMetric(100*r.cpu, "cpu-%")
+		b.ReportMetric(r.searches, "searches/s")
+		b.ReportMetric(r.writes, "writes/s")
 		b.ReportMetric(float64(r.goroutines), "goroutines")
 	}
 }

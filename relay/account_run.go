@@ -28,7 +28,8 @@ type accountRun struct {
 	task   *task
 	record *accountRecord // nil if it is removed; guarded by the mutex of the replica
 
-	refused atomic.Pointer[refusal] // why no request may be sent, nil if it may
+	refused atomic.Pointer[refusal]             // why no request may be sent, nil if it may
+	known   atomic.Pointer[accountStatusRecord] // latest state, nil if it is not followed
 
 	mu   sync.Mutex
 	live *liveAccount // nil while it is not followed
@@ -97,6 +98,7 @@ func (a *accountRun) stopLive() {
 		a.live.stopAll()
 		a.live = nil
 	}
+	a.known.Store(nil)
 }
 
 // farFuture is when a task is due that waits for a change.
@@ -208,6 +210,7 @@ func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, e
 		status.Reason = err.Error()
 	}
 	status.Since = a.last.Since
+	a.known.Store(&status)
 	if status == a.last {
 		return
 	}
@@ -400,7 +403,7 @@ func (l *liveAccount) follow(p api.Profile) *followed {
 	f.pub.scope, f.pub.current = token(l.name)+".", f.isCurrent
 	f.pub.life = token(l.name) + "-" + l.begun.ID[:min(len(l.begun.ID), 8)] + "-"
 	f.pub.replica, f.pub.profile, f.pub.reads = l.accountReplica.name, p, l.reads
-	f.pub.retry, f.pub.dead = f.retry, f.dead
+	f.pub.retry, f.pub.dead, f.pub.total = f.retry, f.dead, &f.total
 	err := f.start()
 	if err != nil {
 		f.end(err)

@@ -119,14 +119,6 @@ func BenchmarkReplicas(b *testing.B) {
 	}
 }
 
-// cpuTime returns the time, in seconds, that the program and its garbage collection took.
-func cpuTime() float64 {
-	runtime.GC() // updates the numbers
-	samples := []metrics.Sample{{Name: "/cpu/classes/user:cpu-seconds"}, {Name: "/cpu/classes/gc/total:cpu-seconds"}}
-	metrics.Read(samples)
-	return samples[0].Value.Float64() + samples[1].Value.Float64()
-}
-
 // The memory of a profile at rest, with what the NATS server in the process keeps of it.
 func BenchmarkMemory(b *testing.B) {
 	const profiles = 400

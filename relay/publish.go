@@ -160,9 +160,16 @@ type publisher struct {
 	more    chan struct{} // holds a value if there may be messages in the queue
 	room    chan struct{} // holds a value if there may be room in it
 
-	published, duplicates atomic.Uint64
-	newest                atomic.Int64 // creation of an event, in Unix seconds
+	counters
+	total  *counters    // of all publishers, nil if that is not counted
+	newest atomic.Int64 // creation of an event, in Unix seconds
 }
+
+// counters count messages.
+type counters struct{ published, duplicates atomic.Uint64 }
+
+// counts returns the numbers so far.
+func (c *counters) counts() Counts { return Counts{c.published.Load(), c.duplicates.Load()} }
 
 // newPublisher returns a publisher with an empty queue. The caller sets the fields of
 // its session, alive and lost.
@@ -405,7 +412,7 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 	}
 	const known, unknown = true, false
 	done = p.leading(batch, known)
-	p.duplicates.Add(uint64(done)) //nolint:gosec // not negative
+	p.addDuplicates(uint64(done)) //nolint:gosec // not negative
 	batch = batch[done:]
 	size, stored := min(p.leading(batch, unknown), p.size), 0
 	switch {
@@ -470,7 +477,7 @@ func (p *publisher) bury(ctx context.Context, m message, cause error) error {
 	}}
 	err := p.stream.storeDead(ctx, letter, jetstream.WithExpectLastSequencePerSubject(0))
 	if conflicts(err) { // it was stored before
-		p.duplicates.Add(1)
+		p.addDuplicates(1)
 		return nil
 	}
 	if err == nil {
@@ -479,10 +486,21 @@ func (p *publisher) bury(ctx context.Context, m message, cause error) error {
 	return err
 }
 
+// addDuplicates counts events that the stream had before.
+func (p *publisher) addDuplicates(n uint64) {
+	p.duplicates.Add(n)
+	if p.total != nil {
+		p.total.duplicates.Add(n)
+	}
+}
+
 // recordStored records that the stream has stored n messages, the last one with a
 // sequence.
 func (p *publisher) recordStored(sequence uint64, n int) {
 	p.published.Add(uint64(n)) //nolint:gosec // not negative
+	if p.total != nil {
+		p.total.published.Add(uint64(n)) //nolint:gosec // not negative
+	}
 	p.last.Store(sequence)
 	p.held.wrote()
 }
@@ -514,7 +532,7 @@ func (p *publisher) sendOne(ctx context.Context, m message) error {
 	case err != nil:
 		return fmt.Errorf("message %s of %d bytes: %w", m.id, len(m.body), err)
 	case ack.Duplicate:
-		p.duplicates.Add(1)
+		p.addDuplicates(1)
 	default:
 		p.recordStored(ack.Sequence, 1)
 	}
@@ -606,7 +624,7 @@ func (p *publisher) waitForResult(ctx context.Context, prefix string) (done int,
 		}
 		n := int(min(ack.Count, maxBatch))
 		if ack.Sequence == 0 { // all are duplicates
-			p.duplicates.Add(ack.Count)
+			p.addDuplicates(ack.Count)
 		} else {
 			p.recordStored(ack.Sequence, n)
 		}

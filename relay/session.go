@@ -117,8 +117,7 @@ func (s *session) dead(ctx context.Context, err error) {
 
 // state returns what Stats says of the session.
 func (s *session) state() Held {
-	h := Held{Profile: s.profile, Epoch: s.term}
-	h.Published, h.Duplicates = s.pub.published.Load(), s.pub.duplicates.Load()
+	h := Held{Counts: s.pub.counts(), Profile: s.profile, Epoch: s.term}
 	if newest := s.pub.newest.Load(); newest != 0 {
 		h.Newest = time.Unix(newest, 0).UTC()
 	}

@@ -52,7 +52,9 @@ type config struct {
 	duplicates time.Duration
 	given      map[string]bool // names of flags that have a value of the user
 
-	command []string // after the flags; without one, a replica runs
+	command     []string // after the flags; without one, a replica runs
+	accountsKey string
+	stdin       io.Reader
 
 	// Of tests, besides parse.
 	patience  time.Duration // without a confirmed write or a response, until that is shown
@@ -76,6 +78,7 @@ func (c *config) flags(stderr io.Writer) (f *flag.FlagSet, file *string) {
 	f.StringVar(&c.hosts, "hosts", "",
 		"comma-separated `names` in URLs of the page, besides IP addresses, localhost and the name of the machine")
 	f.DurationVar(&c.lease, "lease", 15*time.Second, "time after which others take over from a lost replica, at least 10s")
+	f.StringVar(&c.accountsKey, "accounts-key", "", "`file` with the key that encrypts the credentials of accounts, 32 bytes in base64")
 	f.Func("since", "`time` of the first event of new profiles, as 2026-01-31T12:00:00Z; default: all events",
 		func(text string) (err error) {
 			c.since, err = time.Parse(time.RFC3339, text)
@@ -94,7 +97,7 @@ func (c *config) flags(stderr io.Writer) (f *flag.FlagSet, file *string) {
 			"readers, nats-reader.creds of the directory; default: it does not listen")
 	f.StringVar(&c.streamName, "stream", "FASTIO", "`name` of the stream")
 	f.StringVar(&c.prefix, "prefix", "fastio.events", "beginning of the `subjects` of the stream")
-	f.StringVar(&c.bucket, "bucket", "fastio-relay", "`name` of the bucket with leases and checkpoints")
+	f.StringVar(&c.bucket, "bucket", "fastio-relay", "`name` of the bucket with checkpoints and accounts")
 	f.IntVar(&c.replicas, "replicas", 1, "copies of the stream in the NATS cluster")
 	f.DurationVar(&c.maxAge, "max-age", 7*24*time.Hour, "time for which events are kept; negative: without limit")
 	f.Int64Var(&c.maxBytes, "max-bytes", 0, "size of the stream in `bytes`; 0: no limit")
@@ -111,6 +114,9 @@ const usage = `Usage:
   fastio-relay -profiles LIST [flags]    	runs a replica
   fastio-relay [flags] groups            	lists the groups of consumers
   fastio-relay [flags] delete-group NAME 	deletes one that is no longer used
+  fastio-relay [flags] accounts COMMAND  	changes the directory of accounts: list, add NAME [PROFILES] with the
+                                         	API key on the standard input, pause NAME, resume NAME,
+                                         	remove NAME [purge], import of JSON objects on the standard input
   fastio-relay -version                  	prints the version and the commit
 
 Environment:
@@ -128,7 +134,7 @@ Flags:
 // a setting that several of them have, the first one counts.
 func parse(args []string, getenv func(string) string, stderr io.Writer) (*config, error) {
 	c := &config{patience: 30 * time.Second, atStart: 5 * time.Second, given: map[string]bool{}}
-	c.newClient = c.client
+	c.newClient, c.stdin = c.client, os.Stdin
 	f, file := c.flags(stderr)
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -210,18 +216,23 @@ func textOf(value any) string {
 }
 
 // setProfiles sets the profiles to those of a comma-separated list.
-func (c *config) setProfiles(list string) error {
-	c.profiles = nil
+func (c *config) setProfiles(list string) (err error) {
+	c.profiles, err = parseProfiles(list)
+	return err
+}
+
+// parseProfiles returns the profiles of a comma-separated list.
+func parseProfiles(list string) (profiles []api.Profile, err error) {
 	for text := range strings.SplitSeq(list, ",") {
 		kind, id, _ := strings.Cut(strings.TrimSpace(text), ":")
 		p := api.Profile{Kind: api.ProfileKind(kind), ID: api.ID(id)}
 		err := p.OneOf("", "profiles", api.ProfileKindOrg, api.ProfileKindWorkspace, api.ProfileKindShare)
 		if err != nil || len(id) != 19 || strings.Trim(id, "0123456789") != "" {
-			return fmt.Errorf("%q is not org:ID, workspace:ID or share:ID with an ID of 19 digits", text)
+			return nil, fmt.Errorf("%q is not org:ID, workspace:ID or share:ID with an ID of 19 digits", text)
 		}
-		c.profiles = append(c.profiles, p)
+		profiles = append(profiles, p)
 	}
-	return nil
+	return profiles, nil
 }
 
 // stream returns the stream of the flags.

@@ -11,13 +11,14 @@ import (
 	"github.com/fastio-go/fastio/relay"
 )
 
-// administer runs the command groups or delete-group.
+// administer runs the command groups, delete-group or accounts.
 func (c *config) administer(ctx context.Context, stdout, stderr io.Writer) error {
 	name, args := c.command[0], c.command[1:]
 	switch {
-	case name == "groups" && len(args) == 0, name == "delete-group" && len(args) == 1:
+	case name == "groups" && len(args) == 0, name == "delete-group" && len(args) == 1, name == "accounts":
 	default:
-		return fmt.Errorf("unexpected %q: a command is groups or delete-group NAME, after the flags", strings.Join(c.command, " "))
+		return fmt.Errorf("unexpected %q: a command is groups, delete-group NAME or accounts, after the flags",
+			strings.Join(c.command, " "))
 	}
 	nc, err := c.connect(ctx, c.logger(stderr))
 	if err != nil {
@@ -28,10 +29,15 @@ func (c *config) administer(ctx context.Context, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	if name == "groups" {
-		return nc.explain(listGroups(ctx, stream, stdout))
+	switch name {
+	case "groups":
+		err = listGroups(ctx, stream, stdout)
+	case "accounts":
+		err = c.administerAccounts(ctx, stream, stdout)
+	default:
+		err = stream.DeleteGroup(ctx, args[0])
 	}
-	return nc.explain(stream.DeleteGroup(ctx, args[0]))
+	return nc.explain(err)
 }
 
 // listGroups writes a table of the groups.
