@@ -86,25 +86,25 @@ type watch struct {
 	opts    []api.CallOption
 	answer  *api.Response
 
-	turn     *ratelimit.Turn // of ctx, or its own
-	score    int             // of changes in the last responses
-	swept    time.Time       // the latest poll that went back
-	moved    time.Time       // the cursor
-	settled  Cursor          // before which no change is late
-	back     bool            // the latest poll went back
-	again    bool            // it reported a change again, with the time of its cursor
-	cursor   Cursor
-	clock    servertime.Clock
-	reported api.Map[api.Time] // by the last response
-	hold     hold
-	tempo    tempo
-	failures int
-	pause    time.Duration // before the next poll
+	turn        *ratelimit.Turn // of ctx, or its own
+	score       int             // of changes in the last responses
+	lastSweep   time.Time       // the latest poll that went back
+	cursorMoved time.Time       // the cursor
+	sweptCursor Cursor          // before which no change is late
+	wentBack    bool            // the latest poll went back
+	skipEqual   bool            // it reported a change again, with the time of its cursor
+	cursor      Cursor
+	clock       servertime.Clock
+	reported    api.Map[api.Time] // by the last response
+	hold        hold
+	tempo       tempo
+	failures    int
+	pause       time.Duration // before the next poll
 }
 
 // newWatch checks the options and returns a watch that has not polled yet.
 func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.CallOption) (*watch, error) {
-	w := &watch{s: s, profile: profile, swept: time.Now(), moved: time.Now()}
+	w := &watch{s: s, profile: profile, lastSweep: time.Now(), cursorMoved: time.Now()}
 	if o != nil {
 		w.o = *o
 	}
@@ -143,15 +143,15 @@ func (w *watch) next(ctx context.Context) (*Report, error) {
 		}
 		began := time.Now()
 		r, err := w.poll(ratelimit.With(ctx, w.turn))
-		held := time.Since(times.Later(began, w.turn.State().Started)) // without the wait for the rate limit
+		held := time.Since(times.Later(began, w.turn.State().Started)) // since it was sent: without the wait for the rate limit
 		switch {
 		case err == nil:
-			w.take(r, held)
+			w.accept(r, held)
 			return r, nil
 		case ctx.Err() != nil || call.Final(err):
 			return nil, err
 		}
-		w.endure(ctx, err, held)
+		w.retryLater(ctx, err, held)
 	}
 }
 
@@ -161,11 +161,11 @@ func (w *watch) poll(ctx context.Context) (*Report, error) {
 	o := &PollOptions{Fields: w.o.Fields}
 	if w.cursor != "" {
 		o.Cursor = w.cursor
-		w.back = w.sweeps()
+		w.wentBack = w.startsSweep()
 		switch {
-		case w.back:
+		case w.wentBack:
 			o.Cursor = w.cursor.Back(w.o.Overlap)
-		case w.again: // else it would be reported for ever, without a wait
+		case w.skipEqual: // else it would be reported for ever, without a wait
 			o.Cursor = w.cursor.Back(-time.Microsecond)
 		}
 		o.Updated, o.Wait = true, w.hold.wait
@@ -176,23 +176,24 @@ func (w *watch) poll(ctx context.Context) (*Report, error) {
 	return w.s.PollProfile(ctx, w.profile, o, w.opts...)
 }
 
-// sweeps reports whether the next poll is a sweep, and notes that. A sweep starts
+// startsSweep reports whether the next poll is a sweep, and notes that. A sweep starts
 // before the cursor, for changes that became visible late. One is due at each interval
 // of Sweep. After a sweep that is a whole Overlap later than the last move of the cursor,
 // no change from before the cursor can be late, and sweeps stop until the cursor moves.
-func (w *watch) sweeps() bool {
-	if w.o.Overlap == 0 || w.cursor == w.settled || time.Since(w.swept) < w.o.Sweep {
+func (w *watch) startsSweep() bool {
+	if w.o.Overlap == 0 || w.cursor == w.sweptCursor || time.Since(w.lastSweep) < w.o.Sweep {
 		return false
 	}
-	w.swept = time.Now()
-	if time.Since(w.moved) >= w.o.Overlap {
-		w.settled = w.cursor
+	w.lastSweep = time.Now()
+	if time.Since(w.cursorMoved) >= w.o.Overlap {
+		w.sweptCursor = w.cursor
 	}
 	return true
 }
 
-// fresh reports whether a response has changes that no earlier one can have had.
-func (w *watch) fresh(r *Report) bool {
+// hasNews reports whether a response has changes after the cursor, which no earlier
+// response can have had.
+func (w *watch) hasNews(r *Report) bool {
 	for _, at := range r.Activity {
 		if at.IsZero() || at.After(w.cursor.Time()) {
 			return true
@@ -201,9 +202,9 @@ func (w *watch) fresh(r *Report) bool {
 	return false
 }
 
-// classify sets the priority of the next poll: Woken if several of the last
-// polls had new changes, else Rest. Held is how long the last one took.
-func (w *watch) classify(fresh bool, held time.Duration) {
+// setPriority sets the priority of the next poll: Woken if several of the last polls
+// had new changes, else Rest. Held is how long the last one took.
+func (w *watch) setPriority(fresh bool, held time.Duration) {
 	const most, busy = 4, 3 // one change scores 2: it is not yet busy
 	switch {
 	case fresh:
@@ -219,32 +220,31 @@ func (w *watch) classify(fresh bool, held time.Duration) {
 	}
 }
 
-// take moves the cursor to that of a response, sets the pause before the next
-// poll, and removes from the response the changes that the one before had as
-// well. Held is how long the server took to respond. A response that repeats
-// changes without moving the cursor sets again: the next poll begins after
-// them.
-func (w *watch) take(r *Report, held time.Duration) {
-	fresh, reported := w.fresh(r), maps.Clone(r.Activity)
+// accept moves the cursor to that of a response, sets the pause before the next poll,
+// and removes from the response the changes that the previous one had as well. Held is
+// how long the server took to respond. If a response repeats changes without moving the
+// cursor, the next poll begins just after them (skipEqual).
+func (w *watch) accept(r *Report, held time.Duration) {
+	fresh, reported := w.hasNews(r), maps.Clone(r.Activity)
 	maps.DeleteFunc(r.Activity, func(field string, at api.Time) bool {
 		before, ok := w.reported[field]
 		return ok && before.Equal(at.Time) && !at.IsZero() // an invalid time is zero
 	})
 	w.failures, w.reported = 0, reported
-	w.classify(fresh, held)
+	w.setPriority(fresh, held)
 	w.clock.Observe(w.answer.Header)
 	before, next := w.cursor, r.Cursor.Until(w.clock.Latest(cursorSlack))
 	if w.cursor == "" {
-		w.cursor = w.first(next, Cursor(r.ServerDate))
+		w.cursor = w.startCursor(next, Cursor(r.ServerDate))
 	} else {
-		w.hold.kept(held)
-		w.pause = w.tempo.after(held, len(r.Activity) > 0)
+		w.hold.lengthenAfter(held)
+		w.pause = w.tempo.pauseAfter(held, len(r.Activity) > 0)
 		w.cursor = w.cursor.Later(next)
 	}
 	if w.cursor != before {
-		w.moved, w.again = time.Now(), false
-	} else if len(reported) > 0 && !fresh && !w.back {
-		w.again = true
+		w.cursorMoved, w.skipEqual = time.Now(), false
+	} else if len(reported) > 0 && !fresh && !w.wentBack {
+		w.skipEqual = true
 	}
 	r.Cursor = w.cursor
 }
@@ -253,28 +253,28 @@ func (w *watch) take(r *Report, held time.Duration) {
 // which is in whole seconds.
 const cursorSlack = 5 * time.Second
 
-// first returns the start of a watch, the first of these that is usable: the cursor of
+// startCursor returns the start of a watch, the first of these that is usable: the cursor of
 // the response, if it holds a time; the server's date, whose format is not documented, so
 // that it must not be in the future; the Date header less a second, as it has whole seconds.
-func (w *watch) first(cursor, date Cursor) Cursor {
+func (w *watch) startCursor(cursor, date Cursor) Cursor {
 	if cursor.Time().IsZero() {
 		cursor = ""
 	}
 	return cmp.Or(cursor, date.Until(w.clock.Latest(cursorSlack)), CursorAt(w.clock.Earliest().Add(-time.Second)))
 }
 
-// endure schedules the retry after a temporary failure. If a poll failed after
-// a long wait, a proxy has probably cut it: a shorter one is sent at once.
-func (w *watch) endure(ctx context.Context, err error, held time.Duration) {
+// retryLater schedules the retry after a temporary failure. If a poll failed after it
+// was held for long, a proxy has probably cut it: a shorter one is sent at once.
+func (w *watch) retryLater(ctx context.Context, err error, held time.Duration) {
 	_, answered := errors.AsType[*api.Error](err)
 	isCut := held >= longHold && (!answered || errors.Is(err, api.ErrUnavailable))
 	if isCut && w.cursor != "" {
-		w.hold.cut(held)
+		w.hold.shortenBelow(held)
 		w.failures = 0
 	} else {
 		w.failures++
 	}
-	w.settled = "" // that poll may have gone back
+	w.sweptCursor = "" // the failed poll may have been a sweep
 	w.pause = wait.For(w.failures, wait.RetryAfterOf(err))
 	if w.o.OnRetry != nil {
 		w.o.OnRetry(ctx, api.RetryEvent{Op: opWatch, Attempt: w.failures, Wait: w.pause, Err: err})
@@ -286,30 +286,31 @@ const longHold = 10 * time.Second
 
 // hold adapts the wait of polls.
 type hold struct {
-	most, wait time.Duration
-	full       int // completed polls in a row
-	enough     int // completed polls before a longer one is tried
+	longest, wait time.Duration
+	fullCount     int // completed polls in a row
+	fullNeeded    int // completed polls before a longer one is tried
 }
 
-func newHold(most time.Duration) hold { return hold{most: most, wait: most, enough: 1 << 3} }
+func newHold(most time.Duration) hold { return hold{longest: most, wait: most, fullNeeded: 1 << 3} }
 
 // steps returns the possible waits of a long poll in descending order.
 func (h *hold) steps() []time.Duration {
-	steps := []time.Duration{h.most}
+	steps := []time.Duration{h.longest}
 	for _, s := range []time.Duration{55 * time.Second, 25 * time.Second} {
-		if s < h.most {
+		if s < h.longest {
 			steps = append(steps, s)
 		}
 	}
 	return steps
 }
 
-// cut makes the following long polls shorter than one that was cut off,
-// probably by a proxy, after the given time.
-func (h *hold) cut(after time.Duration) {
+// shortenBelow makes the following long polls shorter than one that was cut off,
+// probably by a proxy, after the given time. Each cut doubles how many full polls are
+// needed before they become longer again.
+func (h *hold) shortenBelow(after time.Duration) {
 	const most = 1 << 7
 	limit := min(after, h.wait)
-	h.full, h.enough = 0, min(2*h.enough, most)
+	h.fullCount, h.fullNeeded = 0, min(2*h.fullNeeded, most)
 	for _, h.wait = range h.steps() {
 		if h.wait < limit {
 			return
@@ -317,17 +318,18 @@ func (h *hold) cut(after time.Duration) {
 	}
 }
 
-// kept makes long polls longer again after enough of them have lasted as long
-// as requested. Held is how long the last one took.
-func (h *hold) kept(held time.Duration) {
-	if h.wait == h.most || held < h.wait {
+// lengthenAfter makes long polls a step longer after fullNeeded of them have lasted as
+// long as requested. Held is how long the last one took. The steps are from the longest
+// to the shortest.
+func (h *hold) lengthenAfter(held time.Duration) {
+	if h.wait == h.longest || held < h.wait {
 		return
 	}
-	h.full++
-	if h.full < h.enough {
+	h.fullCount++
+	if h.fullCount < h.fullNeeded {
 		return
 	}
-	h.full = 0
+	h.fullCount = 0
 	steps := h.steps()
 	h.wait = steps[max(0, slices.Index(steps, h.wait)-1)]
 }
@@ -341,10 +343,11 @@ const (
 	longestGap  = 10 * time.Second        // for a server that responds at once without changes
 )
 
-// after returns the pause after a poll that took held. While polls return at
-// once, the gaps between them grow, slowly if they have changes (news); after a
-// poll that was held long enough the gap is the shortest again.
-func (t *tempo) after(held time.Duration, news bool) time.Duration {
+// pauseAfter returns the pause after a poll that the server held for some time. While
+// polls return at once, the gap between them grows, slowly if they have changes (news);
+// after a poll that was held long enough the gap is the shortest again. The gap
+// includes the time of the poll.
+func (t *tempo) pauseAfter(held time.Duration, news bool) time.Duration {
 	switch {
 	case held >= steadyGap:
 		t.gap = shortestGap

@@ -67,9 +67,9 @@ func New(c api.Client) *Service {
 	}
 }
 
-// characters returns an error for a text that is not UTF-8, or has fewer
+// checkLength returns an error for a text that is not UTF-8, or has fewer
 // characters than least or more than most. A blank text counts as empty.
-func characters(args input.Args, field, text string, least, most int, rule string) error {
+func checkLength(args input.Args, field, text string, least, most int, rule string) error {
 	n := utf8.RuneCountInString(text)
 	if n <= most && strings.TrimSpace(text) == "" {
 		n = 0

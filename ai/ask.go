@@ -63,11 +63,11 @@ func (s *Service) Ask(
 		return nil, err
 	}
 	defer stop()
-	t, err := s.begin(ctx, in, q, o, opts)
+	t, err := s.askFirst(ctx, in, q, o, opts)
 	for lost := 0; ; lost++ {
 		if err != nil {
-			if o.CancelTurn && over(ctx, err) {
-				return s.withdraw(ctx, in, err)
+			if o.CancelTurn && callerEnded(ctx, err) {
+				return s.cancelUnanswered(ctx, in, err)
 			}
 			return nil, err
 		}
@@ -95,9 +95,9 @@ func successor(key string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// begin sends the question, in the thread of the options or else in a new one,
+// askFirst sends the question, in the thread of the options or else in a new one,
 // and returns its turn.
-func (s *Service) begin(
+func (s *Service) askFirst(
 	ctx context.Context, in api.Profile, q Question, o *AskOptions, opts []api.CallOption,
 ) (*Turn, error) {
 	if o.Thread != "" {
@@ -131,17 +131,17 @@ func (s *Service) Resume(
 	if o.Text == nil && o.OnEvent == nil {
 		t, err = s.Turns.Wait(ctx, in, thread, turn, opts...)
 	} else {
-		t, err = s.show(ctx, in, thread, turn, o, opts)
+		t, err = s.streamTurn(ctx, in, thread, turn, o, opts)
 	}
-	if err != nil && o.CancelTurn && over(ctx, err) {
+	if err != nil && o.CancelTurn && callerEnded(ctx, err) {
 		return s.cancel(ctx, in, thread, turn, err)
 	}
 	return t, err
 }
 
-// show reports the events of a turn and writes its text, and returns the turn as it has
-// ended.
-func (s *Service) show(
+// streamTurn streams a turn: it reports the events and writes the text, and returns the
+// turn as it has ended.
+func (s *Service) streamTurn(
 	ctx context.Context, in api.Profile, thread, turn api.OpaqueID, o *AskOptions, opts []api.CallOption,
 ) (*Turn, error) {
 	var last *Turn
@@ -177,17 +177,17 @@ func write(w io.Writer, e *StreamEvent) error {
 	return err
 }
 
-// over reports whether a call failed with err because ctx ended, or would end
+// callerEnded reports whether a call failed with err because ctx ended, or would end
 // during the next pause.
-func over(ctx context.Context, err error) bool {
+func callerEnded(ctx context.Context, err error) bool {
 	_, limited := ctx.Deadline()
 	return ctx.Err() != nil || limited && errors.Is(err, context.DeadlineExceeded)
 }
 
-// withdraw cancels the turn of a question whose response was lost: why is a
+// cancelUnanswered cancels the turn of a question whose response was lost: why is a
 // [*SendError]. It finds the turn by the idempotency key of the question. It
 // returns the turn if that has ended in time, else why.
-func (s *Service) withdraw(ctx context.Context, in api.Profile, why error) (*Turn, error) {
+func (s *Service) cancelUnanswered(ctx context.Context, in api.Profile, why error) (*Turn, error) {
 	unanswered, ok := errors.AsType[*SendError](why)
 	if !ok {
 		return nil, why
@@ -206,8 +206,8 @@ func (s *Service) withdraw(ctx context.Context, in api.Profile, why error) (*Tur
 	return nil, why
 }
 
-// cancel cancels a turn on the server. If the turn has ended first it is
-// returned with its answer, else why, the reason for the cancellation.
+// cancel cancels a turn on the server, for the reason why. If the turn has ended before
+// that, it is returned with its answer, else why.
 func (s *Service) cancel(ctx context.Context, in api.Profile, thread, turn api.OpaqueID, why error) (*Turn, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer stop()

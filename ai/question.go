@@ -131,7 +131,7 @@ func (q Question) form(args input.Args) (form url.Values, key string, err error)
 	if q.IdempotencyKey == "" {
 		key = NewIdempotencyKey()
 	}
-	if err := characters(args, "idempotency_key", key, 1, maxKey, "must be 1 to 64 characters"); err != nil {
+	if err := checkLength(args, "idempotency_key", key, 1, maxKey, "must be 1 to 64 characters"); err != nil {
 		return nil, "", err
 	}
 	form.Set("idempotency_key", key)
@@ -177,7 +177,7 @@ func (q Question) checkText(args input.Args) error {
 	if len(q.ContentParts) > 0 {
 		least = 0
 	}
-	if err := characters(args, "question", q.Text, least, maxQuestion, "must be 1 to 32,000 characters"); err != nil {
+	if err := checkLength(args, "question", q.Text, least, maxQuestion, "must be 1 to 32,000 characters"); err != nil {
 		return err
 	}
 	switch q.Effort {
@@ -301,7 +301,8 @@ type sent struct {
 	Flat   Turn    `json:",embed,inline"`
 }
 
-// turn returns the turn, with the key of its question.
+// turn returns the turn, with the key of its question. It is the member turn of the
+// response, or the response itself.
 func (s *sent) turn(op, key string) (*Turn, error) {
 	t := s.Turn
 	if t == nil && s.Flat.ID != "" {
@@ -317,10 +318,11 @@ func (s *sent) turn(op, key string) (*Turn, error) {
 
 const conflictAttempts = 6 // whose pauses add up to 9.5 s
 
-// keyed sends a question with its key until the server accepts it. A conflict
-// usually means that the thread is still being committed, which takes less than
-// a second: a retry with the same key then finds the turn.
-func keyed(ctx context.Context, c api.Client, r *api.Request, key string, opts []api.CallOption) (*sent, error) {
+// sendWithKey sends a question with its key until the server accepts it. A conflict
+// usually means that the thread is still being committed, which takes less than a
+// second: a retry with the same key then finds the turn. Other failures are returned
+// with the key, as a [*SendError], because the question may have been sent.
+func sendWithKey(ctx context.Context, c api.Client, r *api.Request, key string, opts []api.CallOption) (*sent, error) {
 	o := api.Resolve(opts)
 	if o.Timeout > 0 { // of all attempts together
 		var cancel context.CancelFunc
@@ -338,7 +340,7 @@ func keyed(ctx context.Context, c api.Client, r *api.Request, key string, opts [
 			return a, nil
 		}
 		e, refused := errors.AsType[*api.Error](err)
-		if _, bad := errors.AsType[*api.InputError](err); bad {
+		if _, invalid := errors.AsType[*api.InputError](err); invalid {
 			return nil, err
 		}
 		if !refused || !e.Is(api.ErrConflict) || tooLarge(e.Code) || attempt == most {
@@ -346,16 +348,17 @@ func keyed(ctx context.Context, c api.Client, r *api.Request, key string, opts [
 		}
 		pause := conflict.Longest(attempt)
 		if at, ok := ctx.Deadline(); ok && time.Until(at) < pause { // the pause would exceed the deadline
-			return nil, &SendError{key, call.Failed(r.Op, joined(r.Op, context.DeadlineExceeded, err))}
+			return nil, &SendError{key, call.Failed(r.Op, withLast(r.Op, context.DeadlineExceeded, err))}
 		}
 		if ended := wait.Sleep(ctx, pause); ended != nil {
-			return nil, &SendError{key, call.Failed(r.Op, joined(r.Op, ended, err))}
+			return nil, &SendError{key, call.Failed(r.Op, withLast(r.Op, ended, err))}
 		}
 	}
 }
 
-// joined returns err with the error of the last attempt, for an error of the operation.
-func joined(op string, err, last error) error {
+// withLast returns err, an error that ends the operation, together with the error of
+// the last attempt.
+func withLast(op string, err, last error) error {
 	if last == nil || errors.Is(last, err) {
 		return err
 	}

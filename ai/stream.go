@@ -135,33 +135,33 @@ type following struct {
 func (f *following) run(ctx context.Context) {
 	reconnect := wait.Backoff{Base: 500 * time.Millisecond, Cap: 10 * time.Second}
 	for drops := 0; ; {
-		how, err := f.connect(ctx)
+		how, err := f.readConnection(ctx)
 		if f.left {
 			return
 		}
-		if how == toEnd || how == unable {
+		if how == reachedEnd || how == cannotStream {
 			break
 		}
-		if how == dropped {
+		if how == noProgress {
 			drops++
 		} else {
 			drops = 0
 		}
-		if ended, lookErr := f.look(ctx); ended || drops >= maxDrops || lookErr != nil && call.Final(lookErr) {
+		if ended, lookErr := f.readTurn(ctx); ended || drops >= maxDrops || lookErr != nil && call.Final(lookErr) {
 			break
 		}
 		pause := max(min(f.retry, heldPoll), reconnect.Longest(drops))
 		if ended := wait.Sleep(ctx, pause); ended != nil {
-			f.yield(nil, f.fail(joined(f.op, ended, err)))
+			f.yield(nil, f.fail(withLast(f.op, ended, err)))
 			return
 		}
 	}
-	t, err := f.end(ctx)
+	t, err := f.awaitEnd(ctx)
 	if err != nil {
 		f.yield(nil, err)
 		return
 	}
-	if text, kind := f.display.settle(t.Answer); text != "" && !f.yield(&StreamEvent{Kind: kind, Text: text}, nil) {
+	if text, kind := f.display.completeWith(t.Answer); text != "" && !f.yield(&StreamEvent{Kind: kind, Text: text}, nil) {
 		return
 	}
 	f.yield(&StreamEvent{Kind: StreamEventKindEnd, Turn: t}, nil)
@@ -171,14 +171,15 @@ func (f *following) run(ctx context.Context) {
 type ending uint8
 
 const (
-	dropped ending = iota // without new data
-	cut                   // with new data, before the end of the turn
-	toEnd                 // with the last event
-	unable                // the turn has no stream
+	noProgress   ending = iota // without new data
+	progressed                 // with new data, before the end of the turn
+	reachedEnd                 // with the last event
+	cannotStream               // the turn has no stream
 )
 
-// connect reads one stream of events until it ends, and returns how it ended.
-func (f *following) connect(ctx context.Context) (ending, error) {
+// readConnection reads one stream of events until it ends, and returns how it ended. A
+// stream of another media type is not read: the turn then has the answer.
+func (f *following) readConnection(ctx context.Context) (ending, error) {
 	o := api.Resolve(f.opts)
 	if o.Header == nil {
 		o.Header = http.Header{}
@@ -189,32 +190,33 @@ func (f *following) connect(ctx context.Context) (ending, error) {
 	}
 	ctx, hangUp := context.WithCancel(ctx)
 	defer hangUp()
-	late := time.AfterFunc(f.idle+orderedWait, hangUp)              // the request may be paced
+	late := time.AfterFunc(f.idle+orderedWait, hangUp)              // with the wait for the rate limit
 	resp, err := f.turns.c.Open(ctx, f.request, api.WithOptions(o)) //nolint:bodyclose // its wrapper is closed
 	late.Stop()
 	if err != nil {
 		if call.Final(err) {
-			return unable, err
+			return cannotStream, err
 		}
-		return dropped, err
+		return noProgress, err
 	}
 	body := idle.Body(resp.Body, f.idle)
 	defer func() { _ = body.Close() }()
 	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil && kind != "text/event-stream" {
 		_, _ = io.CopyN(io.Discard, body, drained) // the turn says how it ended
-		return unable, nil
+		return cannotStream, nil
 	}
-	return f.read(sse.NewReader(body, f.maxEvent), time.AfterFunc(eventless, hangUp))
+	return f.readEvents(sse.NewReader(body, f.maxEvent), time.AfterFunc(eventless, hangUp))
 }
 
 const drained = 64 << 10
 
-// read yields the events of one connection and returns how it ended. If no
-// event comes for long, the timer quiet closes the connection: it may be kept
-// alive although the turn was lost.
-func (f *following) read(events *sse.Reader, quiet *time.Timer) (ending, error) {
+// readEvents yields the events of one connection and returns how it ended: with
+// progress if there was a new event since the last connection. If no event comes for
+// long, the timer quiet closes the connection: it may be kept alive although the turn
+// was lost.
+func (f *following) readEvents(events *sse.Reader, quiet *time.Timer) (ending, error) {
 	defer quiet.Stop()
-	how := dropped
+	how := noProgress
 	before := f.lastID
 	defer func() { f.lastID, f.retry = cmp.Or(events.LastID(), before), cmp.Or(events.Retry(), f.retry) }()
 	anew := before == "" // a server without IDs can only restart
@@ -224,7 +226,7 @@ func (f *following) read(events *sse.Reader, quiet *time.Timer) (ending, error) 
 	for first := true; ; first = false {
 		e, err := events.Next()
 		if errors.Is(err, sse.ErrTooLarge) { // a retry would receive it again
-			return unable, err
+			return cannotStream, err
 		}
 		if err != nil {
 			return how, err
@@ -237,33 +239,34 @@ func (f *following) read(events *sse.Reader, quiet *time.Timer) (ending, error) 
 		}
 		f.firstID = cmp.Or(f.firstID, frame.ID)
 		said := frame.read()
-		if !f.hand(frame, said) {
+		if !f.yieldFrame(frame, said) {
 			f.left = !f.display.full
-			return unable, nil
+			return cannotStream, nil
 		}
 		if said.last {
-			return toEnd, nil
+			return reachedEnd, nil
 		}
 		if n := len(f.display.shown); n > f.most || !anew && frame.ID != "" && frame.ID != before {
-			how, f.most = cut, max(n, f.most)
+			how, f.most = progressed, max(n, f.most)
 		}
 		quiet.Reset(eventless)
 	}
 }
 
-// hand yields a frame, as text if it has any. It reports false if the caller has
-// left the loop, and for a frame that has too much text, which is not yielded.
-func (f *following) hand(frame Frame, said saying) bool {
+// yieldFrame yields a frame, as text if it has any. It reports false if the caller has
+// left the loop, and for a frame with which there is too much text, which is not
+// yielded.
+func (f *following) yieldFrame(frame Frame, said frameText) bool {
 	e := &StreamEvent{Kind: StreamEventKindFrame, Frame: frame}
 	if said.text != "" && !said.last {
-		if text, kind := f.display.add(said.text, said.delta); text != "" {
+		if text, kind := f.display.appendPiece(said.text, said.delta); text != "" {
 			e.Kind, e.Text = kind, text
 		}
 	}
 	return !f.display.full && f.yield(e, nil)
 }
 
-type saying struct {
+type frameText struct {
 	text  string // of the answer
 	delta bool   // text is an addition to the text before
 	last  bool   // the turn has ended
@@ -272,7 +275,7 @@ type saying struct {
 // read finds what a frame adds to the answer, and whether it is the last one. The
 // platform does not document the form: JSON objects, JSON strings, [DONE] and plain
 // text are read.
-func (f *Frame) read() (s saying) {
+func (f *Frame) read() (s frameText) {
 	data := bytes.TrimSpace(f.Data)
 	var m decode.Members
 	name := f.Name
@@ -296,7 +299,7 @@ func (f *Frame) read() (s saying) {
 		s.text = string(f.Data)
 	}
 	s.last = s.last || isLast(name)
-	if isAside(name) {
+	if hasNoAnswer(name) {
 		s.text = ""
 	}
 	return s
@@ -312,8 +315,9 @@ func isLast(name string) bool {
 	return false
 }
 
-// isAside reports whether an event of that name has no text of the answer.
-func isAside(name string) bool {
+// hasNoAnswer reports whether the name of an event means that it has no text of the
+// answer. The names are not documented, so parts of them are compared.
+func hasNoAnswer(name string) bool {
 	name = strings.ToLower(name)
 	for _, other := range []string{
 		"ping", "beat", "keep", "open", "start", "status", "citation", "action", "tool", "table", "data",
@@ -334,10 +338,11 @@ type display struct {
 	full  bool // a piece was left out because it is beyond most
 }
 
-// add adds a piece of text and returns what is to be shown of it, and whether
-// that continues or replaces what was shown. A piece of another kind may
-// repeat all text before it.
-func (d *display) add(piece string, delta bool) (string, StreamEventKind) {
+// appendPiece adds a piece of text and returns the part of it that is new, and whether
+// that continues or replaces what was shown. A piece that is no delta may repeat all
+// text before it. After a restart of the stream, text that was shown already is
+// compared and not shown again; where it differs, all is replaced.
+func (d *display) appendPiece(piece string, delta bool) (string, StreamEventKind) {
 	if !delta && d.at > 0 && len(piece) >= d.at && piece[:d.at] == string(d.shown[:d.at]) {
 		piece = piece[d.at:]
 	}
@@ -360,9 +365,9 @@ func (d *display) add(piece string, delta bool) (string, StreamEventKind) {
 	return piece, StreamEventKindText
 }
 
-// settle returns what is to be shown so that the whole answer is, and whether
+// completeWith returns what is to be shown so that the whole answer is, and whether
 // that continues or replaces what was shown.
-func (d *display) settle(answer string) (string, StreamEventKind) {
+func (d *display) completeWith(answer string) (string, StreamEventKind) {
 	shown := string(d.shown)
 	if rest, ok := strings.CutPrefix(answer, shown); ok {
 		return rest, StreamEventKindText

@@ -126,7 +126,7 @@ func (t *Threads) Create(
 	if err != nil {
 		return nil, err
 	}
-	a, err := keyed(ctx, t.c, endpoint.AIThreadsCreate(in, api.Form(form)), key, opts)
+	a, err := sendWithKey(ctx, t.c, endpoint.AIThreadsCreate(in, api.Form(form)), key, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (r CreateThreadRequest) check(args input.Args) error {
 	if r.Kind == ThreadKindAll {
 		return args.Refuse("kind", "must be user or agent", strconv.Quote(string(r.Kind)))
 	}
-	return characters(args, "name", r.Name, 0, maxThreadName, "must be at most 100 characters")
+	return checkLength(args, "name", r.Name, 0, maxThreadName, "must be at most 100 characters")
 }
 
 // form checks the request and returns it as a form, with the idempotency key of
@@ -280,7 +280,7 @@ func (t *Threads) Update(
 	ctx context.Context, in api.Profile, thread api.OpaqueID, name string, opts ...api.CallOption,
 ) (*Thread, error) {
 	args := input.Parameters("ai.Threads.Update")
-	if err := characters(args, "name", name, 1, maxThreadName, "must be 1 to 100 characters"); err != nil {
+	if err := checkLength(args, "name", name, 1, maxThreadName, "must be 1 to 100 characters"); err != nil {
 		return nil, err
 	}
 	a, err := call.Payload[struct {

@@ -43,7 +43,7 @@ func (t *Turns) Send(
 	if err != nil {
 		return nil, err
 	}
-	a, err := keyed(ctx, t.c, endpoint.AITurnsSend(in, thread, api.Form(form)), key, opts)
+	a, err := sendWithKey(ctx, t.c, endpoint.AITurnsSend(in, thread, api.Form(form)), key, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -336,7 +336,7 @@ var _ = decode.Fix(func(t *Turn) {
 	if raw, found := t.Extra["result"]; found {
 		delete(t.Extra, "result")
 		if r, err := decode.Value[turnResult](raw); err == nil {
-			t.take(r)
+			t.setResult(r)
 		}
 	}
 	if t.Failure != nil && reflect.ValueOf(*t.Failure).IsZero() { // an empty list stands for none
@@ -353,9 +353,9 @@ var _ = decode.Fix(func(t *Turn) {
 	}
 }, decode.Takes[turnQuery]("query"), decode.Takes[turnResult]("result"))
 
-// take copies the result of a turn into the fields of t. Members without a
+// setResult copies the result of a turn into the fields of t. Members without a
 // field go into Extra, as "result.NAME".
-func (t *Turn) take(r *turnResult) {
+func (t *Turn) setResult(r *turnResult) {
 	t.Answer, t.Truncated, t.References = r.Answer, bool(r.Truncated), r.References
 	if r.Citations != nil {
 		t.Citations = r.Citations

@@ -62,7 +62,7 @@ func (t *Turns) Wait(
 	}
 	defer stop()
 	w := waiting{turns: t, op: op, in: in, thread: thread, turn: turn, opts: opts}
-	return w.end(ctx)
+	return w.awaitEnd(ctx)
 }
 
 type waiting struct {
@@ -82,22 +82,22 @@ const (
 	failurePause = 2 * time.Second // after a poll of the activity that failed
 )
 
-// end waits for the end of the turn. It reads the turn first, and again each
+// awaitEnd waits for the end of the turn. It reads the turn first, and again each
 // time the activity of the scope reports a change of the thread. Without
 // activity reports the reads become rarer.
-func (w *waiting) end(ctx context.Context) (*Turn, error) {
+func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
 	var interval wait.Interval
 	var last error
 	err := wait.Poll{Final: call.Final}.Run(ctx, func() (ended bool, pause time.Duration, err error) {
 		var pollErr error
 		defer func() { last = cmp.Or(err, pollErr) }()
-		ended, err = w.look(ctx)
+		ended, err = w.readTurn(ctx)
 		if ended || err != nil {
 			return ended, 0, err
 		}
 		began := time.Now()
 		var changed bool
-		changed, pollErr = w.listen(ctx)
+		changed, pollErr = w.awaitActivity(ctx)
 		if pollErr != nil { // the turn can still be read
 			return false, max(failurePause, wait.RetryAfterOf(pollErr)), nil
 		}
@@ -107,7 +107,7 @@ func (w *waiting) end(ctx context.Context) (*Turn, error) {
 		return false, interval.Next() - time.Since(began), nil
 	})
 	if err != nil {
-		return nil, w.fail(joined(w.op, err, last))
+		return nil, w.fail(withLast(w.op, err, last))
 	}
 	if w.last.Status.Failed() {
 		return nil, w.fail(nil)
@@ -115,10 +115,10 @@ func (w *waiting) end(ctx context.Context) (*Turn, error) {
 	return w.last, nil
 }
 
-// listen waits for a change of the thread and reports whether there may be one.
-// The first call only takes the cursor, so that no change between two reads is
-// missed.
-func (w *waiting) listen(ctx context.Context) (changed bool, err error) {
+// awaitActivity waits for a change of the thread and reports whether there may be one.
+// The first call only takes the cursor, so that no change between two reads is missed.
+// Without access to the activity it returns at once.
+func (w *waiting) awaitActivity(ctx context.Context) (changed bool, err error) {
 	if w.noActivity {
 		return false, nil
 	}
@@ -142,9 +142,9 @@ func (w *waiting) listen(ctx context.Context) (changed bool, err error) {
 	return first || len(r.Activity) > 0, nil
 }
 
-// look gets the turn once, keeps it as the last one known, and reports whether
+// readTurn gets the turn once, keeps it as the last one known, and reports whether
 // it has ended.
-func (w *waiting) look(ctx context.Context) (ended bool, err error) {
+func (w *waiting) readTurn(ctx context.Context) (ended bool, err error) {
 	t, err := w.turns.Get(ctx, w.in, w.thread, w.turn, w.opts...)
 	if err != nil {
 		return false, err

@@ -144,9 +144,9 @@ func (w *walk) add(a Access) error {
 	return nil
 }
 
-// failed yields a row with err for a place that cannot be read; nil yields
-// none. It returns an error only if the iteration must end.
-func (w *walk) failed(a Access, err error) error {
+// addFailed yields a row with err for a place that cannot be read, none if err is nil.
+// It returns an error only if the iteration must end: it was left, or ctx is done.
+func (w *walk) addFailed(a Access, err error) error {
 	switch {
 	case err == nil, errors.Is(err, errStopped):
 		return err
@@ -175,7 +175,7 @@ func (w *walk) org(id api.ID) error {
 	both := &workspaces.ByOrgOptions{Archived: workspaces.ArchivedAlso}
 	for room, err := range w.s.workspaces.AllByOrg(w.ctx, org.ID, both, w.opts...) {
 		if err != nil {
-			return w.failed(place, err)
+			return w.addFailed(place, err)
 		}
 		if seen[room.ID] {
 			continue
@@ -203,7 +203,7 @@ func (w *walk) workspace(room *workspaces.Workspace) error {
 				seen[share.ID] = true
 				err = w.share(share, archived == shares.ArchivedOnly)
 			}
-			if err := w.failed(place, err); err != nil {
+			if err := w.addFailed(place, err); err != nil {
 				return err
 			}
 		}
@@ -212,7 +212,7 @@ func (w *walk) workspace(room *workspaces.Workspace) error {
 		if err == nil {
 			err = w.fileShare(link)
 		}
-		if err := w.failed(place, err); err != nil {
+		if err := w.addFailed(place, err); err != nil {
 			return err
 		}
 	}
@@ -231,9 +231,9 @@ func (w *walk) share(share *shares.Share, archived bool) error {
 	return w.members(place)
 }
 
-// fileShare yields the grants of a File Share, and whom its link lets in. A list of
-// grants that is as long as the platform allows may lack some: a row with an error says
-// so.
+// fileShare yields the grants of a File Share, and a row for its link if that is open
+// to others than named people. A list of grants that is as long as the platform allows
+// may be incomplete: a row with an error says so.
 func (w *walk) fileShare(link *fileshares.FileShare) error {
 	place := Access{Place: api.FileShare(link.ID), Title: link.Title}
 	if link.Access != fileshares.AccessNamedPeople {
@@ -242,11 +242,11 @@ func (w *walk) fileShare(link *fileshares.FileShare) error {
 		}
 	}
 	grants, err := w.s.fileShares.Grants.List(w.ctx, link.ID, w.opts...)
-	if err := w.failed(place, err); err != nil {
+	if err := w.addFailed(place, err); err != nil {
 		return err
 	}
 	if len(grants) >= mostGrants {
-		if err := w.failed(place, errManyGrants); err != nil {
+		if err := w.addFailed(place, errManyGrants); err != nil {
 			return err
 		}
 	}
@@ -277,7 +277,7 @@ func (w *walk) link(place Access, who string) error {
 func (w *walk) members(place Access) error {
 	for m, err := range w.s.members.All(w.ctx, place.Place, nil, w.opts...) {
 		if err != nil {
-			return w.failed(place, err)
+			return w.addFailed(place, err)
 		}
 		a := place
 		a.User, a.EmailAddress, a.Role, a.Via = m.ID, strings.ToLower(m.EmailAddress), string(m.Role), ViaMembership

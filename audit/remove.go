@@ -86,9 +86,9 @@ func (s *Service) RemovePerson(
 	}
 }
 
-// removePerson removes the access of a person, that to the organization last,
-// and yields each removal. Then it reads the access again, and returns a
-// [*LeftError] if there is any. With dry it removes nothing.
+// removePerson removes the access of a person, that to the organization last, and
+// yields each removal. Then it reads the access again, and returns a [*LeftError] if
+// there is any. With dry nothing is removed, and the rows say what would be.
 func (s *Service) removePerson(
 	ctx context.Context, org api.ID, person api.Person, dry bool, opts []api.CallOption, yield func(Removal) bool,
 ) error {
@@ -157,7 +157,7 @@ func (s *Service) accessOf(ctx context.Context, org api.ID, person api.Person, o
 		}
 		all = append(all, a)
 	}
-	user, addresses, err := identify(all, person)
+	user, addresses, err := idAndAddresses(all, person)
 	if err != nil {
 		return nil, err
 	}
@@ -167,10 +167,10 @@ func (s *Service) accessOf(ctx context.Context, org api.ID, person api.Person, o
 	}), nil
 }
 
-// identify returns the user ID of a person, named by an ID or an address, and all
+// idAndAddresses returns the user ID of a person, named by an ID or an address, and all
 // addresses that the rows of access show for that ID. For an address without a row that
 // has an ID, the ID is "".
-func identify(all []*Access, person api.Person) (user api.ID, addresses map[string]bool, err error) {
+func idAndAddresses(all []*Access, person api.Person) (user api.ID, addresses map[string]bool, err error) {
 	addresses = map[string]bool{}
 	if address := strings.ToLower(string(person)); strings.Contains(address, "@") {
 		addresses[address] = true

@@ -178,12 +178,12 @@ func (f *File) Edit(ctx context.Context, fn func(old []byte, save func(content [
 	case <-ctx.Done():
 		return notLocked(f.path, ctx.Err())
 	}
-	return f.locked(ctx, contentLock, func(path string) error {
+	return f.withLock(ctx, contentLock, func(path string) error {
 		old, err := f.read(ctx, path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		return fn(old, func(content []byte) error { return f.replace(path, content) })
+		return fn(old, func(content []byte) error { return f.writeAndRename(path, content) })
 	})
 }
 
@@ -205,7 +205,7 @@ func (f *File) Lock(ctx context.Context, name string) (unlock func(), err error)
 // Remove deletes the file. It is idempotent. The context bounds the wait for the
 // lock.
 func (f *File) Remove(ctx context.Context) error {
-	return f.locked(ctx, contentLock, func(path string) error {
+	return f.withLock(ctx, contentLock, func(path string) error {
 		info, err := os.Lstat(path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -224,8 +224,8 @@ func (f *File) Remove(ctx context.Context) error {
 
 const contentLock = "" // the name of the lock of the file itself
 
-// locked calls fn with the resolved path while it holds the lock of that name.
-func (f *File) locked(ctx context.Context, name string, fn func(path string) error) (err error) {
+// withLock calls fn with the resolved path while it holds the lock of that name.
+func (f *File) withLock(ctx context.Context, name string, fn func(path string) error) (err error) {
 	path, lock, err := f.acquire(ctx, name)
 	if err != nil {
 		return err
@@ -259,14 +259,14 @@ func notLocked(path string, err error) error {
 	return fmt.Errorf("no lock on %s: %w", path, err)
 }
 
-// replace writes a temporary file and renames it over the file. The caller must hold
+// writeAndRename writes a temporary file and renames it over the file. The caller must hold
 // the lock.
-func (f *File) replace(path string, content []byte) error {
+func (f *File) writeAndRename(path string, content []byte) error {
 	if len(content) > maxSize { // Read would reject it
 		return &FileError{path, "its content would be larger than 64 MiB"}
 	}
 	name := filepath.Base(path)
-	sweep(filepath.Dir(path), name)
+	removeTemporary(filepath.Dir(path), name)
 	tmp, err := f.disk.create(filepath.Dir(path), name+tempInfix+"*")
 	if err != nil {
 		return err
@@ -283,15 +283,15 @@ func (f *File) replace(path string, content []byte) error {
 		err = f.disk.rename(tmp.Name(), path)
 	}
 	if err != nil {
-		_ = f.disk.remove(tmp.Name()) // if that fails, sweep removes it later
+		_ = f.disk.remove(tmp.Name()) // if that fails, a later write removes it
 		return err
 	}
 	return f.disk.syncDir(filepath.Dir(path))
 }
 
-// sweep removes the temporary files of killed writers. The caller must hold the lock,
+// removeTemporary removes the temporary files of killed writers. The caller must hold the lock,
 // so that none of them is in use. Errors are ignored: the next sweep retries.
-func sweep(dir, name string) {
+func removeTemporary(dir, name string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		digits, ok := strings.CutPrefix(e.Name(), name+tempInfix)

@@ -124,7 +124,7 @@ func (p *Partial) reopen() error {
 func (p *Partial) lock() error {
 	err := lockOpen(p.File)
 	if err == nil {
-		err = p.inPlace()
+		err = p.checkName()
 	}
 	if err != nil {
 		_ = p.Close()
@@ -132,8 +132,9 @@ func (p *Partial) lock() error {
 	return err
 }
 
-// inPlace returns errMoved unless the open file still has its name.
-func (p *Partial) inPlace() error {
+// checkName returns errMoved unless the open file still has its name: another process
+// may have renamed or removed it.
+func (p *Partial) checkName() error {
 	opened, err := p.Stat()
 	if err != nil {
 		return err
@@ -181,8 +182,9 @@ func (p *Partial) RemoveOthers(names []string) error {
 
 const noneKept = "" // in removePartials
 
-// removePartials removes the partial files of a file, as far as they are in
-// names, except one. One that is in use is an error.
+// removePartials removes those partial files of a file that are in names, with the
+// exception of one. It returns ErrInUse for one that is open elsewhere; other failures
+// are left to the next call.
 func removePartials(dir *os.Root, file string, names []string, except string) error {
 	prefix := partialPrefix(file)
 	for _, name := range names {
@@ -214,7 +216,7 @@ func (p *Partial) Restart() error {
 func (p *Partial) Commit() error {
 	err := p.Sync() // before the rename, or a power failure may leave an empty file
 	if err == nil {
-		err = p.inPlace()
+		err = p.checkName()
 	}
 	if err == nil {
 		err = moveOpen(p.File, func() error { return p.dir.Rename(p.name, p.file) })
