@@ -253,23 +253,23 @@ func (w *walk) known(c *Comment) bool {
 	return known
 }
 
-// advance moves the offset past a page that had came comments, of which p holds
-// those that no earlier page had. It reports whether there may be more pages.
-// If the total has become smaller, comments were deleted, and it goes back by
-// as many.
+// advance moves the offset past a page that came with so many comments, of which p
+// holds those that no earlier page had. It reports whether there may be more pages. If
+// the total has become smaller, comments were deleted and others have moved to earlier
+// pages: then it goes back by as many.
 func (w *walk) advance(p *Page, came int) (more bool, err error) {
 	fresh := len(p.Comments)
 	w.found += fresh
 	end := w.options.Offset + came
-	if p.Total == nil { // until a page has no new comment
+	if p.Total == nil { // the end is not known: until a page has no new comment
 		w.options.Offset = end
 		return fresh > 0, nil
 	}
-	slid := w.total - *p.Total
+	deleted := w.total - *p.Total
 	w.total = *p.Total
 	switch {
-	case slid > 0: // deletions have shifted as many comments to earlier pages
-		w.options.Offset = max(w.start, w.options.Offset-slid)
+	case deleted > 0:
+		w.options.Offset = max(w.start, w.options.Offset-deleted)
 		return true, nil
 	case came == 0, end >= w.total && w.start+w.found >= w.total:
 		return false, nil

@@ -89,24 +89,26 @@ type watch struct {
 	o    WatchOptions
 	opts []api.CallOption
 
-	woken   chan struct{} // has a value after a change
-	watched atomic.Bool
-	wake    bool // a change is the reason for the current list
-	misses  int  // such lists in a row without a new comment
+	woken      chan struct{} // has a value after a change
+	watched    atomic.Bool
+	wake       bool // a change is the reason for the current list
+	emptyWakes int  // such lists in a row without a new comment
 
-	clock    servertime.Clock
-	observed string          // the Date of the latest response: one response counts once
-	start    time.Time       // by the local clock
-	failed   bool            // a list
-	began    bool            // the comments that are not new are known
-	newest   time.Time       // creation of the newest comment that was listed
-	seen     map[string]seen // listed comments that may be listed again
+	clock     servertime.Clock
+	observed  string          // the Date of the latest response: one response counts once
+	start     time.Time       // by the local clock
+	failed    bool            // a list
+	hasListed bool            // the comments that are not new are known
+	newest    time.Time       // creation of the newest comment that was listed
+	seen      map[string]seen // listed comments that may be listed again
 }
 
 // seen is when a listed comment was created, and, by the local clock, listed.
 type seen struct{ created, listed time.Time }
 
-// run lists comments whenever something may have changed, and yields those that are new.
+// run lists comments whenever something may have changed, and yields those that are
+// new. It counts the wakes without a new comment (emptyWakes), after which it waits
+// longer.
 func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error {
 	if err := cmp.Or(call.Check(ctx, w.s.c, opWatch), w.on.check(opWatch)); err != nil {
 		return err
@@ -121,21 +123,21 @@ func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error
 			w.o.OnRetry(ctx, api.RetryEvent{Op: opWatch, Attempt: n, Wait: pause, Err: err})
 		}
 	}
-	waits := false
+	mustAwait := false
 	return wait.Poll{Final: final, Failed: failed}.Run(ctx, func() (bool, time.Duration, error) {
-		if waits {
+		if mustAwait {
 			if err := w.await(ctx); err != nil {
 				return false, 0, err
 			}
 		}
-		waits = false // after a failure there is a backoff
-		begins := !w.began
-		found, err := w.list(ctx)
+		mustAwait = false // after a failure there is a backoff
+		isFirst := !w.hasListed
+		found, err := w.listNew(ctx)
 		if err != nil {
 			w.failed = true
 			return false, 0, err
 		}
-		if begins && w.o.OnBegin != nil {
+		if isFirst && w.o.OnBegin != nil {
 			w.o.OnBegin(ctx)
 		}
 		for _, c := range found {
@@ -143,10 +145,10 @@ func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error
 				return false, 0, errStopped
 			}
 		}
-		waits = true
-		w.misses++
+		mustAwait = true
+		w.emptyWakes++
 		if !w.wake || len(found) > 0 {
-			w.misses = 0
+			w.emptyWakes = 0
 		}
 		return false, 0, nil
 	})
@@ -173,7 +175,7 @@ func (w *watch) changed(watched bool) {
 func (w *watch) await(ctx context.Context) error {
 	pause := unwatched
 	switch {
-	case w.misses > 0:
+	case w.emptyWakes > 0:
 		pause = again
 	case w.watched.Load():
 		pause = watched
@@ -183,7 +185,7 @@ func (w *watch) await(ctx context.Context) error {
 	select {
 	case <-w.woken:
 		w.wake = true
-		return wait.Sleep(ctx, settle*time.Duration(min(1+w.misses, slowest)))
+		return wait.Sleep(ctx, settle*time.Duration(min(1+w.emptyWakes, slowest)))
 	case <-due.C:
 		w.wake = false
 		return nil
@@ -192,11 +194,11 @@ func (w *watch) await(ctx context.Context) error {
 	}
 }
 
-// list returns the new comments, oldest first. It reads the comments from the
+// listNew returns the new comments, oldest first. It reads the comments from the
 // newest on, until oldRows in a row are older than the time from which there
 // may be new ones.
-func (w *watch) list(ctx context.Context) ([]*Comment, error) {
-	from := w.from()
+func (w *watch) listNew(ctx context.Context) ([]*Comment, error) {
+	from := w.oldestNew()
 	answer := api.Resolve(w.opts).Response
 	if answer == nil {
 		answer = new(api.Response)
@@ -213,7 +215,7 @@ func (w *watch) list(ctx context.Context) ([]*Comment, error) {
 			w.observed = date
 			w.clock.Observe(answer.Header)
 		}
-		if at := w.plausible(c); from.IsZero() && !w.began && !at.IsZero() { // the first list has no such time
+		if at := w.plausibleTime(c); from.IsZero() && !w.hasListed && !at.IsZero() { // the first list has no such time
 			from = at.Add(-lateness)
 		}
 		if c.Created.IsZero() || !c.Created.Before(from) {
@@ -228,13 +230,13 @@ func (w *watch) list(ctx context.Context) ([]*Comment, error) {
 	}
 	slices.Reverse(listed)
 	slices.SortStableFunc(listed, func(a, b *Comment) int { return a.Created.Compare(b.Created.Time) })
-	return w.fresh(listed), nil
+	return w.newOf(listed), nil
 }
 
-// from returns the time of creation from which on comments may be new and are
+// oldestNew returns the time of creation from which on comments may be new and are
 // listed. Zero means all, or, in the first list without Since, that it is not
 // known yet.
-func (w *watch) from() time.Time {
+func (w *watch) oldestNew() time.Time {
 	from := w.o.Since.Truncate(time.Second)
 	if w.newest.IsZero() {
 		return from
@@ -242,10 +244,10 @@ func (w *watch) from() time.Time {
 	return times.Later(from, times.Earlier(w.newest, w.clock.Earliest()).Add(-lateness))
 }
 
-// plausible returns when a comment was created, at most the present time of the
+// plausibleTime returns when a comment was created, at most the present time of the
 // server, or zero if that is far in the future: one wrong time must not hide
 // the comments that follow.
-func (w *watch) plausible(c *Comment) time.Time {
+func (w *watch) plausibleTime(c *Comment) time.Time {
 	now := w.clock.Earliest()
 	if c.Created.After(now.Add(slack)) {
 		return time.Time{}
@@ -253,16 +255,16 @@ func (w *watch) plausible(c *Comment) time.Time {
 	return times.Earlier(c.Created.Time, now)
 }
 
-// fresh records listed comments and returns those that are new. The first list of a
-// watch without Since gives only what was there before; but if an attempt to get it has
-// failed, comments that were created after the watch began are new.
-func (w *watch) fresh(listed []*Comment) []*Comment {
-	first := !w.began && w.o.Since.IsZero()
+// newOf records listed comments and returns those that are new. The first list of a
+// watch without Since only records what was there before; but if an earlier attempt to
+// get it has failed, comments that were created after the watch began are new.
+func (w *watch) newOf(listed []*Comment) []*Comment {
+	first := !w.hasListed && w.o.Since.IsZero()
 	begin := w.clock.Earliest().Add(-time.Since(w.start))
-	w.began = true
+	w.hasListed = true
 	var found []*Comment
 	for _, c := range listed {
-		w.newest = times.Later(w.newest, w.plausible(c))
+		w.newest = times.Later(w.newest, w.plausibleTime(c))
 		id := c.ID.Plain()
 		_, listed := w.seen[id]
 		w.seen[id] = seen{c.Created.Time, time.Now()}
@@ -271,7 +273,7 @@ func (w *watch) fresh(listed []*Comment) []*Comment {
 			found = append(found, c)
 		}
 	}
-	from := w.from()
+	from := w.oldestNew()
 	for id, c := range w.seen {
 		if !c.created.IsZero() && c.created.Before(from) && time.Since(c.listed) > remembered {
 			delete(w.seen, id) // it is not listed again

@@ -80,7 +80,7 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, nil //nolint:nilerr // returned by the body after the received part
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(answer))
-	if err := r.keep(req, body, resp, answer); err != nil {
+	if err := r.writeFixture(req, body, resp, answer); err != nil {
 		return nil, fmt.Errorf("fastiotest: an exchange could not be recorded: %w", err)
 	}
 	return resp, nil
@@ -107,9 +107,9 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// keep writes a fixture of a request and its response, without secrets, unless it is the
+// writeFixture writes a fixture of a request and its response, without secrets, unless it is the
 // same as the last one of this request.
-func (r *recorder) keep(req *http.Request, body []byte, resp *http.Response, answer []byte) error {
+func (r *recorder) writeFixture(req *http.Request, body []byte, resp *http.Response, answer []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.secrets.AddHeader(req.Header)

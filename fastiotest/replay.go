@@ -77,7 +77,8 @@ func ReplayFS(tb testing.TB, fixtures fs.FS, o ...ReplayOption) []fastio.Option 
 	}
 }
 
-// load reads the fixtures in the order in which they were recorded.
+// load reads the fixtures in the order in which they were recorded: by name, and those
+// of one name by their number.
 func load(fixtures fs.FS) ([]*fixture, error) {
 	names, err := fs.Glob(fixtures, "*.json")
 	if err != nil {

@@ -59,7 +59,7 @@ func (s *Service) Create(
 	f.Set("node", r.NodeID.Plain())
 	form.Given(fieldTitle, r.Title, f.Text(1, maxText))
 	form.Given(fieldPassword, r.Password, f.password)
-	f.common(r.Access, r.CommentsEnabled, r.ExpiresIn)
+	f.setCommon(r.Access, r.CommentsEnabled, r.ExpiresIn)
 	if !r.ExpiresAt.IsZero() {
 		f.Time(form.Zone)(fieldExpiresAt, r.ExpiresAt)
 	}
@@ -94,7 +94,7 @@ func (s *Service) Update(ctx context.Context, fileshare api.ID, r UpdateRequest,
 	f := fields{form.New(input.Fields[UpdateRequest]("fileshares.Update"))}
 	form.Optional(&f.Fields, fieldTitle, cleared, r.Title, f.Text(1, maxText))
 	form.Optional(&f.Fields, fieldPassword, cleared, r.Password, f.password)
-	f.common(r.Access, r.CommentsEnabled, r.ExpiresIn)
+	f.setCommon(r.Access, r.CommentsEnabled, r.ExpiresIn)
 	form.Optional(&f.Fields, fieldExpiresAt, cleared, r.ExpiresAt, f.Time(form.Zone))
 	if err := cmp.Or(f.Changed(), f.checked()); err != nil {
 		return nil, err
@@ -132,8 +132,9 @@ func (f *fields) password(field string, password api.Secret) {
 	}
 }
 
-// common sets the form fields that Create and Update have in common.
-func (f *fields) common(access Access, comments *bool, expires time.Duration) {
+// setCommon sets the form fields that Create and Update have in common. Zero values are
+// left out.
+func (f *fields) setCommon(access Access, comments *bool, expires time.Duration) {
 	switch access {
 	case "":
 	case AccessAnyoneWithLink, AccessAnyRegistered, AccessNamedPeople:

@@ -164,9 +164,8 @@ func (f *Fields) merge(ctx context.Context, r *api.Request, confirmed bool, opts
 	return m, nil
 }
 
-// outcome returns the outcome of a merge, and the refusal if it was refused:
-// both have the same status. Confirmed is false for a merge that was only
-// tried.
+// outcome returns the outcome of a merge, and the refusal if it was refused: both have
+// the same status. Confirmed is false for a trial, which merges nothing.
 func (w *mergeWire) outcome(confirmed bool) (Outcome, *Refusal) {
 	switch w.WouldRefuse.Kind() {
 	case '{':

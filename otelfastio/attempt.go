@@ -131,8 +131,10 @@ func basePath(path, route string) string {
 	return path[:base]
 }
 
-// record sets the status and measures the duration of a request, when its
-// response header has arrived or it has failed.
+// record sets the status of the span and measures the duration of a request, when its
+// response header has arrived or it has failed. The duration begins when the request
+// was sent, after the waits for rate limits. A request that was not sent is not
+// measured.
 func (a *attempt) record(ctx context.Context, resp *http.Response, err error) {
 	now := time.Now()
 	info, ofClient := fastio.CallFromContext(ctx)

@@ -35,15 +35,16 @@ const (
 	noText      = "nosuchword"     // searched for where any text is right
 )
 
-// bad is a parameter that no list accepts.
-func bad(name string) url.Values { return url.Values{name: {"-1"}} }
+// invalidValue is a parameter that no list accepts.
+func invalidValue(name string) url.Values { return url.Values{name: {"-1"}} }
 
 // raw calls an endpoint with parameters that its method would not send.
 func (c call) raw(query url.Values, path string, segments ...any) error {
 	return c.rec.Call(c, api.Get(path, segments...), nil, api.WithQuery(query))
 }
 
-// callerReads returns the calls that need nothing but a credential.
+// callerReads returns the calls that need nothing but a credential. A row is an
+// operation, the forms in which it is called (see [forms]), and the call.
 func callerReads() []read[struct{}] {
 	type none = struct{}
 	return []read[none]{
@@ -54,17 +55,17 @@ func callerReads() []read[struct{}] {
 			}
 			return err
 		}},
-		{"account.Users.Get", once, func(c call, _ none) error {
-			return ignore(c.Account.Users.Get(c, api.Person(c.me)))
+		{"account.Users.Get", plainForm, func(c call, _ none) error {
+			return onlyError(c.Account.Users.Get(c, api.Person(c.me)))
 		}},
-		{"account.Users.Get", byName, func(c call, _ none) error { return ignore(c.Account.Users.Get(c, c.email)) }},
-		{"account.Users.Get", unknownID, func(c call, _ none) error { return ignore(c.Account.Users.Get(c, noUser)) }},
-		{"account.Users.Search", once, func(c call, _ none) error {
-			return ignore(c.Account.Users.Search(c, string(c.email)))
+		{"account.Users.Get", byName, func(c call, _ none) error { return onlyError(c.Account.Users.Get(c, c.email)) }},
+		{"account.Users.Get", unknownID, func(c call, _ none) error { return onlyError(c.Account.Users.Get(c, noUser)) }},
+		{"account.Users.Search", plainForm, func(c call, _ none) error {
+			return onlyError(c.Account.Users.Search(c, string(c.email)))
 		}},
-		{"account.Profiles", once, func(c call, _ none) error { return ignore(c.Account.Profiles(c)) }},
-		{"account.Allowed", once, func(c call, _ none) error { return ignore(c.Account.Allowed(c)) }},
-		{"account.OrgLimits", once, func(c call, _ none) error { return ignore(c.Account.OrgLimits(c)) }},
+		{"account.Profiles", plainForm, func(c call, _ none) error { return onlyError(c.Account.Profiles(c)) }},
+		{"account.Allowed", plainForm, func(c call, _ none) error { return onlyError(c.Account.Allowed(c)) }},
+		{"account.OrgLimits", plainForm, func(c call, _ none) error { return onlyError(c.Account.OrgLimits(c)) }},
 		{"account.Invitations.List", pages, func(c call, _ none) error {
 			list, err := c.Account.Invitations.List(c, &account.InvitationListOptions{Limit: c.limit, Offset: c.offset})
 			if err != nil {
@@ -76,52 +77,52 @@ func callerReads() []read[struct{}] {
 			return nil
 		}},
 		{"account.Invitations.List", badParameter, func(c call, _ none) error {
-			return c.raw(bad("limit"), "/current/user/invitations/list/")
+			return c.raw(invalidValue("limit"), "/current/user/invitations/list/")
 		}},
 		{"account.Invitations.Get", unknownID, func(c call, _ none) error {
-			return ignore(c.Account.Invitations.Get(c, noObject))
+			return onlyError(c.Account.Invitations.Get(c, noObject))
 		}},
 
-		{"activity.Poll", once, func(c call, _ none) error { return ignore(c.Activity.Poll(c, nil)) }},
+		{"activity.Poll", plainForm, func(c call, _ none) error { return onlyError(c.Activity.Poll(c, nil)) }},
 		{"activity.Poll", badParameter, func(c call, _ none) error {
-			return c.raw(bad("wait"), "/current/activity/poll/")
+			return c.raw(invalidValue("wait"), "/current/activity/poll/")
 		}},
-		{"activity.PollProfile", once, func(c call, _ none) error {
-			return ignore(c.Activity.PollProfile(c, api.User(c.me), nil))
+		{"activity.PollProfile", plainForm, func(c call, _ none) error {
+			return onlyError(c.Activity.PollProfile(c, api.User(c.me), nil))
 		}},
 		{"activity.PollProfile", unknownID, func(c call, _ none) error {
-			return ignore(c.Activity.PollProfile(c, api.Workspace(noProfile), nil))
+			return onlyError(c.Activity.PollProfile(c, api.Workspace(noProfile), nil))
 		}},
 
-		{"assets.Types", once, func(c call, _ none) error { return ignore(c.Assets.Types(c, api.ProfileKindOrg)) }},
-		{"assets.Types", once, func(c call, _ none) error {
-			return ignore(c.Assets.Types(c, api.ProfileKindWorkspace))
+		{"assets.Types", plainForm, func(c call, _ none) error { return onlyError(c.Assets.Types(c, api.ProfileKindOrg)) }},
+		{"assets.Types", plainForm, func(c call, _ none) error {
+			return onlyError(c.Assets.Types(c, api.ProfileKindWorkspace))
 		}},
-		{"assets.Types", once, func(c call, _ none) error { return ignore(c.Assets.Types(c, api.ProfileKindShare)) }},
-		{"assets.Types", once, func(c call, _ none) error { return ignore(c.Assets.Types(c, api.ProfileKindUser)) }},
-		{"assets.List", once, func(c call, _ none) error { return c.pictures(api.User(c.me)) }},
+		{"assets.Types", plainForm, func(c call, _ none) error { return onlyError(c.Assets.Types(c, api.ProfileKindShare)) }},
+		{"assets.Types", plainForm, func(c call, _ none) error { return onlyError(c.Assets.Types(c, api.ProfileKindUser)) }},
+		{"assets.List", plainForm, func(c call, _ none) error { return c.pictures(api.User(c.me)) }},
 
-		{"oauth.ServerMetadata", once, func(c call, _ none) error { return ignore(c.OAuth.ServerMetadata(c)) }},
-		{"oauth.ProtectedResource", once, func(c call, _ none) error { return ignore(c.OAuth.ProtectedResource(c)) }},
-		{"oauth.TokenScopes", once, func(c call, _ none) error { return ignore(c.OAuth.TokenScopes(c)) }},
-		{"oauth.CheckToken", once, func(c call, _ none) error { return ignore(c.OAuth.CheckToken(c)) }},
-		{"oauth.TwoFactor.Status", once, func(c call, _ none) error { return ignore(c.OAuth.TwoFactor.Status(c)) }},
-		{"oauth.Sessions.List", once, func(c call, _ none) error {
+		{"oauth.ServerMetadata", plainForm, func(c call, _ none) error { return onlyError(c.OAuth.ServerMetadata(c)) }},
+		{"oauth.ProtectedResource", plainForm, func(c call, _ none) error { return onlyError(c.OAuth.ProtectedResource(c)) }},
+		{"oauth.TokenScopes", plainForm, func(c call, _ none) error { return onlyError(c.OAuth.TokenScopes(c)) }},
+		{"oauth.CheckToken", plainForm, func(c call, _ none) error { return onlyError(c.OAuth.CheckToken(c)) }},
+		{"oauth.TwoFactor.Status", plainForm, func(c call, _ none) error { return onlyError(c.OAuth.TwoFactor.Status(c)) }},
+		{"oauth.Sessions.List", plainForm, func(c call, _ none) error {
 			list, err := c.OAuth.Sessions.List(c)
 			for _, s := range list {
 				c.addOther("session", s.ID)
 			}
 			return err
 		}},
-		{"oauth.Sessions.Get", unknownID, func(c call, _ none) error { return ignore(c.OAuth.Sessions.Get(c, noObject)) }},
-		{"oauth.Keys.List", once, func(c call, _ none) error {
+		{"oauth.Sessions.Get", unknownID, func(c call, _ none) error { return onlyError(c.OAuth.Sessions.Get(c, noObject)) }},
+		{"oauth.Keys.List", plainForm, func(c call, _ none) error {
 			list, err := c.OAuth.Keys.List(c)
 			for _, k := range list {
 				c.addOther("key", k.ID)
 			}
 			return err
 		}},
-		{"oauth.Keys.Get", unknownID, func(c call, _ none) error { return ignore(c.OAuth.Keys.Get(c, noObject)) }},
+		{"oauth.Keys.Get", unknownID, func(c call, _ none) error { return onlyError(c.OAuth.Keys.Get(c, noObject)) }},
 
 		{"orgs.List", pages | levels, func(c call, _ none) error { return c.listOrgs(orgs.ScopeMember) }},
 		{"orgs.ListExternal", pages | levels, func(c call, _ none) error { return c.listOrgs(orgs.ScopeExternal) }},
@@ -129,38 +130,38 @@ func callerReads() []read[struct{}] {
 			return c.listOrgs(orgs.ScopeInvited)
 		}},
 		{"orgs.ListAvailable", levels, func(c call, _ none) error { return c.listOrgs(orgs.ScopeAvailable) }},
-		{"orgs.List", badParameter, func(c call, _ none) error { return c.raw(bad("limit"), "/current/orgs/list/") }},
-		{"orgs.Get", unknownID, func(c call, _ none) error { return ignore(c.Orgs.Get(c, noProfile)) }},
-		{"orgs.CheckDomain", once, func(c call, _ none) error { return ignore(c.Orgs.CheckDomain(c, noName)) }},
-		{"orgs.Industries", once, func(c call, _ none) error { return ignore(c.Orgs.Industries(c)) }},
-		{"orgs.Billing.Plans", once, func(c call, _ none) error { return ignore(c.Orgs.Billing.Plans(c)) }},
+		{"orgs.List", badParameter, func(c call, _ none) error { return c.raw(invalidValue("limit"), "/current/orgs/list/") }},
+		{"orgs.Get", unknownID, func(c call, _ none) error { return onlyError(c.Orgs.Get(c, noProfile)) }},
+		{"orgs.CheckDomain", plainForm, func(c call, _ none) error { return onlyError(c.Orgs.CheckDomain(c, noName)) }},
+		{"orgs.Industries", plainForm, func(c call, _ none) error { return onlyError(c.Orgs.Industries(c)) }},
+		{"orgs.Billing.Plans", plainForm, func(c call, _ none) error { return onlyError(c.Orgs.Billing.Plans(c)) }},
 
 		{"shares.List", pages | levels, func(c call, _ none) error { return c.listShares(shares.ScopeMember) }},
 		{"shares.ListAvailable", levels, func(c call, _ none) error { return c.listShares(shares.ScopeAvailable) }},
 		{"shares.ListOwned", pages | levels, func(c call, _ none) error { return c.listShares(shares.ScopeOwned) }},
-		{"shares.List", badParameter, func(c call, _ none) error { return c.raw(bad("limit"), "/current/shares/all/") }},
-		{"shares.Get", unknownID, func(c call, _ none) error { return ignore(c.Shares.Get(c, noShare)) }},
-		{"shares.CheckName", once, func(c call, _ none) error { return ignore(c.Shares.CheckName(c, freeName)) }},
+		{"shares.List", badParameter, func(c call, _ none) error { return c.raw(invalidValue("limit"), "/current/shares/all/") }},
+		{"shares.Get", unknownID, func(c call, _ none) error { return onlyError(c.Shares.Get(c, noShare)) }},
+		{"shares.CheckName", plainForm, func(c call, _ none) error { return onlyError(c.Shares.CheckName(c, freeName)) }},
 
-		{"system.Ping", once, func(c call, _ none) error { return ignore(c.System.Ping(c)) }},
-		{"system.Status", once, func(c call, _ none) error { return ignore(c.System.Status(c)) }},
-		{"system.Docs", once, func(c call, _ none) error { return ignore(c.System.Docs(c)) }},
-		{"system.DocsFull", once, func(c call, _ none) error { return ignore(c.System.DocsFull(c)) }},
-		{"system.DocsTopic", once, func(c call, _ none) error { return ignore(c.System.DocsTopic(c, "events")) }},
-		{"system.DocsTopic", unknownID, func(c call, _ none) error { return ignore(c.System.DocsTopic(c, noName)) }},
-		{"system.Agents", once, func(c call, _ none) error { return ignore(c.System.Agents(c)) }},
+		{"system.Ping", plainForm, func(c call, _ none) error { return onlyError(c.System.Ping(c)) }},
+		{"system.Status", plainForm, func(c call, _ none) error { return onlyError(c.System.Status(c)) }},
+		{"system.Docs", plainForm, func(c call, _ none) error { return onlyError(c.System.Docs(c)) }},
+		{"system.DocsFull", plainForm, func(c call, _ none) error { return onlyError(c.System.DocsFull(c)) }},
+		{"system.DocsTopic", plainForm, func(c call, _ none) error { return onlyError(c.System.DocsTopic(c, "events")) }},
+		{"system.DocsTopic", unknownID, func(c call, _ none) error { return onlyError(c.System.DocsTopic(c, noName)) }},
+		{"system.Agents", plainForm, func(c call, _ none) error { return onlyError(c.System.Agents(c)) }},
 
-		{"uploads.List", once, func(c call, _ none) error {
+		{"uploads.List", plainForm, func(c call, _ none) error {
 			list, err := c.Uploads.List(c)
 			for _, u := range list {
 				c.addOther("upload", string(u.ID))
 			}
 			return err
 		}},
-		{"uploads.Get", unknownID, func(c call, _ none) error { return ignore(c.Uploads.Get(c, noObject)) }},
-		{"uploads.Limits", once, func(c call, _ none) error { return ignore(c.Uploads.Limits(c, uploads.Target{})) }},
-		{"uploads.Extensions", once, func(c call, _ none) error { return ignore(c.Uploads.Extensions(c, "starter")) }},
-		{"uploads.Algorithms", once, func(c call, _ none) error { return ignore(c.Uploads.Algorithms(c)) }},
+		{"uploads.Get", unknownID, func(c call, _ none) error { return onlyError(c.Uploads.Get(c, noObject)) }},
+		{"uploads.Limits", plainForm, func(c call, _ none) error { return onlyError(c.Uploads.Limits(c, uploads.Target{})) }},
+		{"uploads.Extensions", plainForm, func(c call, _ none) error { return onlyError(c.Uploads.Extensions(c, "starter")) }},
+		{"uploads.Algorithms", plainForm, func(c call, _ none) error { return onlyError(c.Uploads.Algorithms(c)) }},
 		{"uploads.Web.List", pages, func(c call, _ none) error {
 			list, err := c.Uploads.Web.List(c, &uploads.WebListOptions{Limit: c.limit, Offset: c.offset})
 			if err != nil {
@@ -171,175 +172,178 @@ func callerReads() []read[struct{}] {
 			}
 			return nil
 		}},
-		{"uploads.Web.List", badParameter, func(c call, _ none) error { return c.raw(bad("limit"), "/current/web_upload/") }},
-		{"uploads.Web.Get", unknownID, func(c call, _ none) error { return ignore(c.Uploads.Web.Get(c, noObject)) }},
+		{"uploads.Web.List", badParameter, func(c call, _ none) error { return c.raw(invalidValue("limit"), "/current/web_upload/") }},
+		{"uploads.Web.Get", unknownID, func(c call, _ none) error { return onlyError(c.Uploads.Web.Get(c, noObject)) }},
 
 		{"workspaces.List", pages | levels, func(c call, _ none) error {
 			list, err := c.Workspaces.List(c, &workspaces.ListOptions{Limit: c.limit, Offset: c.offset}, c.opts...)
 			return c.addWorkspaces(list, err)
 		}},
 		{"workspaces.ListAvailable", levels, func(c call, _ none) error {
-			return ignore(c.Workspaces.List(c, &workspaces.ListOptions{Scope: workspaces.ScopeAvailable}, c.opts...))
+			return onlyError(c.Workspaces.List(c, &workspaces.ListOptions{Scope: workspaces.ScopeAvailable}, c.opts...))
 		}},
 		{"workspaces.List", badParameter, func(c call, _ none) error {
-			return c.raw(bad("limit"), "/current/workspaces/all/")
+			return c.raw(invalidValue("limit"), "/current/workspaces/all/")
 		}},
-		{"workspaces.Get", unknownID, func(c call, _ none) error { return ignore(c.Workspaces.Get(c, noProfile)) }},
-		{"workspaces.CheckName", once, func(c call, _ none) error { return ignore(c.Workspaces.CheckName(c, noName, nil)) }},
+		{"workspaces.Get", unknownID, func(c call, _ none) error { return onlyError(c.Workspaces.Get(c, noProfile)) }},
+		{"workspaces.CheckName", plainForm, func(c call, _ none) error { return onlyError(c.Workspaces.CheckName(c, noName, nil)) }},
 
-		{"comments.Get", unknownID, func(c call, _ none) error { return ignore(c.Comments.Get(c, noObject)) }},
-		{"events.Get", unknownID, func(c call, _ none) error { return ignore(c.Events.Get(c, noObject)) }},
-		{"events.Search", badParameter, func(c call, _ none) error { return c.raw(bad("limit"), "/current/events/search/") }},
-		{"fileshares.Get", unknownID, func(c call, _ none) error { return ignore(c.FileShares.Get(c, noFileShare)) }},
+		{"comments.Get", unknownID, func(c call, _ none) error { return onlyError(c.Comments.Get(c, noObject)) }},
+		{"events.Get", unknownID, func(c call, _ none) error { return onlyError(c.Events.Get(c, noObject)) }},
+		{"events.Search", badParameter, func(c call, _ none) error { return c.raw(invalidValue("limit"), "/current/events/search/") }},
+		{"fileshares.Get", unknownID, func(c call, _ none) error { return onlyError(c.FileShares.Get(c, noFileShare)) }},
 		{"shares.QuickShares.Get", unknownID, func(c call, _ none) error {
-			return ignore(c.Shares.QuickShares.Get(c, noObject)) //nolint:staticcheck // deprecated endpoints are checked too
+			return onlyError(c.Shares.QuickShares.Get(c, noObject)) //nolint:staticcheck // deprecated endpoints are checked too
 		}},
-		{"realtime.SocketToken", once, func(c call, _ none) error {
-			return ignore(c.Realtime.SocketToken(c, api.User(c.me)))
+		{"realtime.SocketToken", plainForm, func(c call, _ none) error {
+			return onlyError(c.Realtime.SocketToken(c, api.User(c.me)))
 		}},
 	}
 }
 
-// orgReads returns the calls that are made for each organization.
+// orgReads returns the calls that are made for each organization. A row is an
+// operation, the forms in which it is called (see [forms]), and the call.
 func orgReads() []read[place] {
 	return []read[place]{
-		{"orgs.Get", levels, func(c call, o place) error { return ignore(c.Orgs.Get(c, o.ID, c.opts...)) }},
-		{"orgs.Get", byName, func(c call, o place) error { return ignore(c.Orgs.Get(c, api.ID(o.Name))) }},
-		{"orgs.GetPublic", levels, func(c call, o place) error { return ignore(c.Orgs.GetPublic(c, o.ID, c.opts...)) }},
-		{"orgs.Billing.Credits", once, func(c call, o place) error { return ignore(c.Orgs.Billing.Credits(c, o.ID)) }},
-		{"orgs.Billing.Meters", once, func(c call, o place) error {
-			return ignore(c.Orgs.Billing.Meters(c, o.ID, orgs.MeterQuery{Meter: orgs.MeterStorage}))
+		{"orgs.Get", levels, func(c call, o place) error { return onlyError(c.Orgs.Get(c, o.ID, c.opts...)) }},
+		{"orgs.Get", byName, func(c call, o place) error { return onlyError(c.Orgs.Get(c, api.ID(o.Name))) }},
+		{"orgs.GetPublic", levels, func(c call, o place) error { return onlyError(c.Orgs.GetPublic(c, o.ID, c.opts...)) }},
+		{"orgs.Billing.Credits", plainForm, func(c call, o place) error { return onlyError(c.Orgs.Billing.Credits(c, o.ID)) }},
+		{"orgs.Billing.Meters", plainForm, func(c call, o place) error {
+			return onlyError(c.Orgs.Billing.Meters(c, o.ID, orgs.MeterQuery{Meter: orgs.MeterStorage}))
 		}},
-		{"orgs.Billing.Details", once, func(c call, o place) error { return ignore(c.Orgs.Billing.Details(c, o.ID)) }},
-		{"orgs.Billing.Invoices", once, func(c call, o place) error {
-			return ignore(c.Orgs.Billing.Invoices(c, o.ID, &orgs.InvoiceListOptions{Limit: c.limit}))
+		{"orgs.Billing.Details", plainForm, func(c call, o place) error { return onlyError(c.Orgs.Billing.Details(c, o.ID)) }},
+		{"orgs.Billing.Invoices", plainForm, func(c call, o place) error {
+			return onlyError(c.Orgs.Billing.Invoices(c, o.ID, &orgs.InvoiceListOptions{Limit: c.limit}))
 		}},
 		{"orgs.Billing.Members", pages, func(c call, o place) error {
-			return ignore(c.Orgs.Billing.Members(c, o.ID, &orgs.PageOptions{Limit: c.limit, Offset: c.offset}))
+			return onlyError(c.Orgs.Billing.Members(c, o.ID, &orgs.PageOptions{Limit: c.limit, Offset: c.offset}))
 		}},
 		{"orgs.TransferTokens.List", pages, func(c call, o place) error {
-			return ignore(c.Orgs.TransferTokens.List(c, o.ID, &orgs.PageOptions{Limit: c.limit, Offset: c.offset}))
+			return onlyError(c.Orgs.TransferTokens.List(c, o.ID, &orgs.PageOptions{Limit: c.limit, Offset: c.offset}))
 		}},
 		{"workspaces.ListByOrg", pages | levels, func(c call, o place) error {
 			list, err := c.Workspaces.ListByOrg(
 				c, o.ID, &workspaces.ByOrgOptions{Limit: c.limit, Offset: c.offset}, c.opts...)
 			return c.addWorkspaces(list, err)
 		}},
-		{"events.Changes", once, func(c call, o place) error {
+		{"events.Changes", plainForm, func(c call, o place) error {
 			feed, err := c.Events.Changes(c, o.ID, nil)
 			if err != nil {
 				return err
 			}
-			return ignore(c.Events.Changes(c, o.ID, &events.ChangeOptions{Cursor: feed.Cursor, Limit: pageSize}))
+			return onlyError(c.Events.Changes(c, o.ID, &events.ChangeOptions{Cursor: feed.Cursor, Limit: pageSize}))
 		}},
 		{"events.Search", cursors | levels, func(c call, o place) error { return c.searchEvents(o.Profile) }},
-		{"assets.List", once, func(c call, o place) error { return c.pictures(o.Profile) }},
-		{"activity.PollProfile", once, func(c call, o place) error {
-			return ignore(c.Activity.PollProfile(c, o.Profile, nil))
+		{"assets.List", plainForm, func(c call, o place) error { return c.pictures(o.Profile) }},
+		{"activity.PollProfile", plainForm, func(c call, o place) error {
+			return onlyError(c.Activity.PollProfile(c, o.Profile, nil))
 		}},
-		{"realtime.SocketToken", once, func(c call, o place) error {
-			return ignore(c.Realtime.SocketToken(c, o.Profile))
+		{"realtime.SocketToken", plainForm, func(c call, o place) error {
+			return onlyError(c.Realtime.SocketToken(c, o.Profile))
 		}},
 	}
 }
 
-// memberReads returns the calls about members that are made for each
-// organization, workspace and share.
+// memberReads returns the calls about members that are made for each organization,
+// workspace and share. A row is an operation, the forms in which it is called (see
+// [forms]), and the call.
 func memberReads() []read[place] {
 	return []read[place]{
 		{"members.List", pages, func(c call, in place) error {
-			return ignore(c.Members.List(c, in.Profile, &members.ListOptions{Limit: c.limit, Offset: c.offset}))
+			return onlyError(c.Members.List(c, in.Profile, &members.ListOptions{Limit: c.limit, Offset: c.offset}))
 		}},
 		{"members.List", badParameter, func(c call, in place) error {
-			return c.raw(bad("limit"), "/current/"+string(in.Kind)+"/{"+string(in.Kind)+"_id}/members/list/", in.ID)
+			return c.raw(invalidValue("limit"), "/current/"+string(in.Kind)+"/{"+string(in.Kind)+"_id}/members/list/", in.ID)
 		}},
-		{"members.Get", once, func(c call, in place) error {
-			return ignore(c.Members.Get(c, in.Profile, api.Person(c.me)))
+		{"members.Get", plainForm, func(c call, in place) error {
+			return onlyError(c.Members.Get(c, in.Profile, api.Person(c.me)))
 		}},
 		{"members.Get", unknownID, func(c call, in place) error {
-			return ignore(c.Members.Get(c, in.Profile, noUser))
+			return onlyError(c.Members.Get(c, in.Profile, noUser))
 		}},
-		{"members.Invitations.List", once, func(c call, in place) error {
-			return ignore(c.Members.Invitations.List(c, in.Profile, nil))
+		{"members.Invitations.List", plainForm, func(c call, in place) error {
+			return onlyError(c.Members.Invitations.List(c, in.Profile, nil))
 		}},
-		{"members.Invitations.List", once, func(c call, in place) error {
-			return ignore(c.Members.Invitations.List(
+		{"members.Invitations.List", plainForm, func(c call, in place) error {
+			return onlyError(c.Members.Invitations.List(
 				c, in.Profile, &members.InvitationListOptions{State: members.InvitationStatePending}))
 		}},
 	}
 }
 
-// workspaceReads returns the calls that are made for each workspace.
+// workspaceReads returns the calls that are made for each workspace. A row is an
+// operation, the forms in which it is called (see [forms]), and the call.
 func workspaceReads() []read[place] {
 	return []read[place]{
-		{"workspaces.Get", levels, func(c call, w place) error { return ignore(c.Workspaces.Get(c, w.ID, c.opts...)) }},
-		{"workspaces.Get", byName, func(c call, w place) error { return ignore(c.Workspaces.Get(c, api.ID(w.Name))) }},
-		{"workspaces.Limits", once, func(c call, w place) error { return ignore(c.Workspaces.Limits(c, w.ID)) }},
-		{"activity.PollProfile", once, func(c call, w place) error {
-			return ignore(c.Activity.PollProfile(c, w.Profile, nil))
+		{"workspaces.Get", levels, func(c call, w place) error { return onlyError(c.Workspaces.Get(c, w.ID, c.opts...)) }},
+		{"workspaces.Get", byName, func(c call, w place) error { return onlyError(c.Workspaces.Get(c, api.ID(w.Name))) }},
+		{"workspaces.Limits", plainForm, func(c call, w place) error { return onlyError(c.Workspaces.Limits(c, w.ID)) }},
+		{"activity.PollProfile", plainForm, func(c call, w place) error {
+			return onlyError(c.Activity.PollProfile(c, w.Profile, nil))
 		}},
 		{"activity.Dashboard.List", pages, func(c call, w place) error {
-			return ignore(c.Activity.Dashboard.List(
+			return onlyError(c.Activity.Dashboard.List(
 				c, w.ID, &activity.CardListOptions{Limit: c.limit, Offset: c.offset}))
 		}},
 		{"activity.Dashboard.List", badParameter, func(c call, w place) error {
-			return c.raw(bad("limit"), "/current/workspace/{workspace_id}/dashboard/", w.ID)
+			return c.raw(invalidValue("limit"), "/current/workspace/{workspace_id}/dashboard/", w.ID)
 		}},
-		{"activity.Intents.List", once, func(c call, w place) error { return c.listIntents(w.ID) }},
-		{"ai.Threads.List", once, func(c call, w place) error { return c.listThreads(w.Profile) }},
-		{"ai.Threads.ListDeleted", once, func(c call, w place) error { return c.listDeletedThreads(w.Profile) }},
-		{"ai.Threads.Get", unknownID, func(c call, w place) error { return ignore(c.AI.Threads.Get(c, w.Profile, noObject)) }},
-		{"ai.Transactions.List", once, func(c call, w place) error { return ignore(c.AI.Transactions.List(c, w.ID)) }},
-		{"assets.List", once, func(c call, w place) error { return c.pictures(w.Profile) }},
+		{"activity.Intents.List", plainForm, func(c call, w place) error { return c.listIntents(w.ID) }},
+		{"ai.Threads.List", plainForm, func(c call, w place) error { return c.listThreads(w.Profile) }},
+		{"ai.Threads.ListDeleted", plainForm, func(c call, w place) error { return c.listDeletedThreads(w.Profile) }},
+		{"ai.Threads.Get", unknownID, func(c call, w place) error { return onlyError(c.AI.Threads.Get(c, w.Profile, noObject)) }},
+		{"ai.Transactions.List", plainForm, func(c call, w place) error { return onlyError(c.AI.Transactions.List(c, w.ID)) }},
+		{"assets.List", plainForm, func(c call, w place) error { return c.pictures(w.Profile) }},
 		{"comments.List", pages, func(c call, w place) error { return c.listComments(comments.On(w.Profile)) }},
 		{"comments.List", badParameter, func(c call, w place) error {
-			return c.raw(bad("limit"), "/current/comments/{entity_type}/{parent_id}/", "workspace", w.ID)
+			return c.raw(invalidValue("limit"), "/current/comments/{entity_type}/{parent_id}/", "workspace", w.ID)
 		}},
 		{"fileshares.List", pages, func(c call, w place) error { return c.listFileShares(w.ID) }},
 		{"fileshares.List", badParameter, func(c call, w place) error {
-			return c.raw(bad("limit"), "/current/workspace/{workspace_id}/list/fileshares/", w.ID)
+			return c.raw(invalidValue("limit"), "/current/workspace/{workspace_id}/list/fileshares/", w.ID)
 		}},
 		{"metadata.Fields.List", cursors | levels, func(c call, w place) error { return c.listFields(w.ID) }},
 		{"metadata.Fields.List", badParameter, func(c call, w place) error {
-			return c.raw(bad("page_size"), "/current/workspace/{workspace_id}/metadata/fields/", w.ID)
+			return c.raw(invalidValue("page_size"), "/current/workspace/{workspace_id}/metadata/fields/", w.ID)
 		}},
-		{"metadata.Fields.MergeCandidates", once, func(c call, w place) error {
-			return ignore(c.Metadata.Fields.MergeCandidates(c, w.ID, nil))
+		{"metadata.Fields.MergeCandidates", plainForm, func(c call, w place) error {
+			return onlyError(c.Metadata.Fields.MergeCandidates(c, w.ID, nil))
 		}},
 		{"metadata.Eligible", levels, func(c call, w place) error {
-			return ignore(c.Metadata.Eligible(c, w.ID, nil, c.opts...))
+			return onlyError(c.Metadata.Eligible(c, w.ID, nil, c.opts...))
 		}},
-		{"metadata.Jobs", once, func(c call, w place) error { return ignore(c.Metadata.Jobs(c, w.ID)) }},
+		{"metadata.Jobs", plainForm, func(c call, w place) error { return onlyError(c.Metadata.Jobs(c, w.ID)) }},
 		{"metadata.Filters.List", cursors, func(c call, w place) error { return c.listFilters(w.ID) }},
 		{"metadata.Filters.Get", unknownID, func(c call, w place) error {
-			return ignore(c.Metadata.Filters.Get(c, w.ID, noObject))
+			return onlyError(c.Metadata.Filters.Get(c, w.ID, noObject))
 		}},
-		{"realtime.SocketToken", once, func(c call, w place) error {
-			return ignore(c.Realtime.SocketToken(c, w.Profile))
+		{"realtime.SocketToken", plainForm, func(c call, w place) error {
+			return onlyError(c.Realtime.SocketToken(c, w.Profile))
 		}},
-		{"realtime.RoomToken", once, func(c call, w place) error {
+		{"realtime.RoomToken", plainForm, func(c call, w place) error {
 			token, err := c.Realtime.RoomToken(c, w.Profile)
 			if err != nil {
 				return err
 			}
-			return ignore(c.Realtime.ValidateRoomToken(c, token.Value))
+			return onlyError(c.Realtime.ValidateRoomToken(c, token.Value))
 		}},
-		{"search.Unified", once, func(c call, w place) error {
-			return ignore(c.Search.Unified(c, w.Profile, search.UnifiedQuery{Text: w.word(), Facts: true}))
+		{"search.Unified", plainForm, func(c call, w place) error {
+			return onlyError(c.Search.Unified(c, w.Profile, search.UnifiedQuery{Text: w.word(), Facts: true}))
 		}},
 		{"search.Metadata", pages, func(c call, w place) error {
-			return ignore(c.Search.Metadata(
+			return onlyError(c.Search.Metadata(
 				c, w.ID, w.word(), &search.ValuesOptions{Limit: c.limit, Offset: c.offset}))
 		}},
 		{"shares.ListByWorkspace", pages | levels, func(c call, w place) error { return c.listSharesOf(w.ID) }},
 		{"shares.ListByWorkspace", badParameter, func(c call, w place) error {
-			return c.raw(bad("limit"), "/current/workspace/{workspace_id}/list/shares/", w.ID)
+			return c.raw(invalidValue("limit"), "/current/workspace/{workspace_id}/list/shares/", w.ID)
 		}},
 		{"shares.QuickShares.List", pages, func(c call, w place) error { return c.listQuickShares(w.ID) }},
-		{"uploads.Limits", once, func(c call, w place) error {
-			return ignore(c.Uploads.Limits(c, uploads.Target{Profile: w.Profile}))
+		{"uploads.Limits", plainForm, func(c call, w place) error {
+			return onlyError(c.Uploads.Limits(c, uploads.Target{Profile: w.Profile}))
 		}},
-		{"events.Search", once, func(c call, w place) error {
+		{"events.Search", plainForm, func(c call, w place) error {
 			if c.searched >= maxSearches {
 				return nil
 			}
@@ -349,56 +353,58 @@ func workspaceReads() []read[place] {
 	}
 }
 
-// shareReads returns the calls that are made for each share.
+// shareReads returns the calls that are made for each share. A row is an operation, the
+// forms in which it is called (see [forms]), and the call.
 func shareReads() []read[place] {
 	return []read[place]{
 		{"shares.Get", levels, func(c call, s place) error { return c.getShare(s.ID) }},
 		{"shares.Get", byName, func(c call, s place) error { return c.getShare(api.ID(c.names[s.ID])) }},
-		{"shares.GetPublic", levels, func(c call, s place) error { return ignore(c.Shares.GetPublic(c, s.ID, c.opts...)) }},
-		{"ai.Threads.List", once, func(c call, s place) error { return c.listThreads(s.Profile) }},
-		{"ai.Threads.ListDeleted", once, func(c call, s place) error { return c.listDeletedThreads(s.Profile) }},
-		{"ai.OGImage", once, func(c call, s place) error { return closed(c.AI.OGImage(c, s.ID)) }},
-		{"assets.List", once, func(c call, s place) error { return c.pictures(s.Profile) }},
-		{"comments.List", once, func(c call, s place) error { return c.listComments(comments.On(s.Profile)) }},
-		{"search.Unified", once, func(c call, s place) error {
-			return ignore(c.Search.Unified(c, s.Profile, search.UnifiedQuery{Text: s.word()}))
+		{"shares.GetPublic", levels, func(c call, s place) error { return onlyError(c.Shares.GetPublic(c, s.ID, c.opts...)) }},
+		{"ai.Threads.List", plainForm, func(c call, s place) error { return c.listThreads(s.Profile) }},
+		{"ai.Threads.ListDeleted", plainForm, func(c call, s place) error { return c.listDeletedThreads(s.Profile) }},
+		{"ai.OGImage", plainForm, func(c call, s place) error { return closeDownload(c.AI.OGImage(c, s.ID)) }},
+		{"assets.List", plainForm, func(c call, s place) error { return c.pictures(s.Profile) }},
+		{"comments.List", plainForm, func(c call, s place) error { return c.listComments(comments.On(s.Profile)) }},
+		{"search.Unified", plainForm, func(c call, s place) error {
+			return onlyError(c.Search.Unified(c, s.Profile, search.UnifiedQuery{Text: s.word()}))
 		}},
-		{"activity.PollProfile", once, func(c call, s place) error {
-			return ignore(c.Activity.PollProfile(c, s.Profile, nil))
+		{"activity.PollProfile", plainForm, func(c call, s place) error {
+			return onlyError(c.Activity.PollProfile(c, s.Profile, nil))
 		}},
-		{"realtime.SocketToken", once, func(c call, s place) error {
-			return ignore(c.Realtime.SocketToken(c, s.Profile))
+		{"realtime.SocketToken", plainForm, func(c call, s place) error {
+			return onlyError(c.Realtime.SocketToken(c, s.Profile))
 		}},
 	}
 }
 
-// storageReads returns the calls about nodes that are made for each workspace
-// and share.
+// storageReads returns the calls about nodes that are made for each workspace and
+// share. A row is an operation, the forms in which it is called (see [forms]), and the
+// call.
 func storageReads() []read[place] {
 	return []read[place]{
 		{"storage.List", levels, func(c call, in place) error { return c.listNodes(in.Profile, api.Root) }},
-		{"storage.List", once, func(c call, in place) error {
-			return ignore(c.Storage.List(c, in.Profile, api.Trash, &storage.ListOptions{
+		{"storage.List", plainForm, func(c call, in place) error {
+			return onlyError(c.Storage.List(c, in.Profile, api.Trash, &storage.ListOptions{
 				PageSize: smallPage, SortBy: storage.SortByUpdated, Descending: true,
 			}))
 		}},
 		{"storage.List", unknownID, func(c call, in place) error {
-			return ignore(c.Storage.List(c, in.Profile, noObject, nil))
+			return onlyError(c.Storage.List(c, in.Profile, noObject, nil))
 		}},
 		{"storage.List", badParameter, func(c call, in place) error {
 			kind := string(in.Kind)
-			return c.raw(bad("page_size"), "/current/"+kind+"/{"+kind+"_id}/storage/{parent_id}/list/", in.ID, "root")
+			return c.raw(invalidValue("page_size"), "/current/"+kind+"/{"+kind+"_id}/storage/{parent_id}/list/", in.ID, "root")
 		}},
 		{"storage.Recent", levels, func(c call, in place) error {
-			return ignore(c.Storage.Recent(c, in.Profile, nil, c.opts...))
+			return onlyError(c.Storage.Recent(c, in.Profile, nil, c.opts...))
 		}},
-		{"storage.Get", unknownID, func(c call, in place) error { return ignore(c.Storage.Get(c, in.Profile, noObject)) }},
+		{"storage.Get", unknownID, func(c call, in place) error { return onlyError(c.Storage.Get(c, in.Profile, noObject)) }},
 		{"search.Files", pages, func(c call, in place) error {
-			return ignore(c.Search.Files(
+			return onlyError(c.Search.Files(
 				c, in.Profile, search.Query{Text: in.word(), Details: true, Limit: c.limit, Offset: c.offset}))
 		}},
 		{"search.Files", badParameter, func(c call, in place) error {
-			query := bad("limit")
+			query := invalidValue("limit")
 			query.Set("search", noText)
 			kind := string(in.Kind)
 			return c.raw(query, "/current/"+kind+"/{"+kind+"_id}/storage/search/", in.ID)
@@ -408,32 +414,34 @@ func storageReads() []read[place] {
 
 const smallPage = 100 // the least page of a folder
 
-// nodeReads returns the calls that are made for each node.
+// nodeReads returns the calls that are made for each node. A row is an operation, the
+// forms in which it is called (see [forms]), and the call.
 func nodeReads() []read[node] {
 	return []read[node]{
-		{"storage.Get", levels, func(c call, n node) error { return ignore(c.Storage.Get(c, n.In, n.ID, c.opts...)) }},
-		{"storage.Get", once, func(c call, n node) error {
-			return ignore(c.Storage.GetMany(c, n.In, []api.OpaqueID{n.ID, noObject}))
+		{"storage.Get", levels, func(c call, n node) error { return onlyError(c.Storage.Get(c, n.In, n.ID, c.opts...)) }},
+		{"storage.Get", plainForm, func(c call, n node) error {
+			return onlyError(c.Storage.GetMany(c, n.In, []api.OpaqueID{n.ID, noObject}))
 		}},
-		{"storage.Locks.Get", once, func(c call, n node) error { return ignore(c.Storage.Locks.Get(c, n.In, n.ID)) }},
+		{"storage.Locks.Get", plainForm, func(c call, n node) error { return onlyError(c.Storage.Locks.Get(c, n.In, n.ID)) }},
 		{"comments.ListOnNode", pages, func(c call, n node) error { return c.listComments(comments.OnNode(n.In, n.ID)) }},
 	}
 }
 
-// fileReads returns the calls that are made for each file and note.
+// fileReads returns the calls that are made for each file and note. A row is an
+// operation, the forms in which it is called (see [forms]), and the call.
 func fileReads() []read[node] {
 	return []read[node]{
-		{"storage.Versions.List", once, func(c call, n node) error {
-			return ignore(c.Storage.Versions.List(c, n.In, n.ID))
+		{"storage.Versions.List", plainForm, func(c call, n node) error {
+			return onlyError(c.Storage.Versions.List(c, n.In, n.ID))
 		}},
-		{"storage.Downloads.Token", once, func(c call, n node) error {
-			return ignore(c.Storage.Downloads.Token(c, n.In, n.ID, ""))
+		{"storage.Downloads.Token", plainForm, func(c call, n node) error {
+			return onlyError(c.Storage.Downloads.Token(c, n.In, n.ID, ""))
 		}},
-		{"storage.Downloads.Read", once, func(c call, n node) error {
-			return closed(c.Storage.Downloads.Read(c, n.In, n.ID, &storage.DownloadOptions{Range: oneByte}))
+		{"storage.Downloads.Read", plainForm, func(c call, n node) error {
+			return closeDownload(c.Storage.Downloads.Read(c, n.In, n.ID, &storage.DownloadOptions{Range: oneByte}))
 		}},
 		{"storage.Texts.Get", levels, func(c call, n node) error {
-			return ignore(c.Storage.Texts.Get(c, n.In, n.ID, &storage.TextOptions{Limit: 1}, c.opts...))
+			return onlyError(c.Storage.Texts.Get(c, n.In, n.ID, &storage.TextOptions{Limit: 1}, c.opts...))
 		}},
 	}
 }
@@ -441,160 +449,169 @@ func fileReads() []read[node] {
 // oneByte is what is read of a file: bytes are billed.
 var oneByte = api.Range{Length: 1} //nolint:gochecknoglobals // it is a constant
 
-// noteReads returns the calls that are made for each note.
+// noteReads returns the calls that are made for each note. A row is an operation, the
+// forms in which it is called (see [forms]), and the call.
 func noteReads() []read[node] {
 	return []read[node]{
 		{"storage.Notes.Get", levels, func(c call, n node) error {
-			return ignore(c.Storage.Notes.Get(c, n.In, n.ID, "", c.opts...))
+			return onlyError(c.Storage.Notes.Get(c, n.In, n.ID, "", c.opts...))
 		}},
-		{"realtime.NoteToken", once, func(c call, n node) error {
+		{"realtime.NoteToken", plainForm, func(c call, n node) error {
 			token, err := c.Realtime.NoteToken(c, n.In.ID, n.ID)
 			if err != nil {
 				return err
 			}
-			return ignore(c.Realtime.ValidateNoteToken(c, token.Value))
+			return onlyError(c.Realtime.ValidateNoteToken(c, token.Value))
 		}},
 	}
 }
 
-// previewReads returns the calls that are made for each file whose preview
-// exists.
+// previewReads returns the calls that are made for each file whose preview exists. A
+// row is an operation, the forms in which it is called (see [forms]), and the call.
 func previewReads() []read[node] {
 	return []read[node]{
-		{"storage.Previews.Authorize", once, func(c call, n node) error {
+		{"storage.Previews.Authorize", plainForm, func(c call, n node) error {
 			access, err := c.Storage.Previews.Authorize(c, n.In, n.ID, storage.PreviewTypeThumbnail)
 			if err != nil {
 				return err
 			}
-			return closed(c.Storage.Previews.Read(c, access, ""))
+			return closeDownload(c.Storage.Previews.Read(c, access, ""))
 		}},
 	}
 }
 
-// pictureReads returns the calls that are made for each picture.
+// pictureReads returns the calls that are made for each picture. A row is an operation,
+// the forms in which it is called (see [forms]), and the call.
 func pictureReads() []read[node] {
 	return []read[node]{
-		{"storage.Transforms.Token", once, func(c call, n node) error {
-			return ignore(c.Storage.Transforms.Token(c, n.In, n.ID))
+		{"storage.Transforms.Token", plainForm, func(c call, n node) error {
+			return onlyError(c.Storage.Transforms.Token(c, n.In, n.ID))
 		}},
 	}
 }
 
-// factReads returns the calls about metadata that are made for each file and
-// note of a workspace.
+// factReads returns the calls about metadata that are made for each file and note of a
+// workspace. A row is an operation, the forms in which it is called (see [forms]), and
+// the call.
 func factReads() []read[node] {
 	return []read[node]{
-		{"metadata.Facts.Get", once, func(c call, n node) error {
-			return ignore(c.Metadata.Facts.Get(c, n.In.ID, n.ID))
+		{"metadata.Facts.Get", plainForm, func(c call, n node) error {
+			return onlyError(c.Metadata.Facts.Get(c, n.In.ID, n.ID))
 		}},
 		{"metadata.Details", levels, func(c call, n node) error {
-			return ignore(c.Metadata.Details(c, n.In.ID, []api.OpaqueID{n.ID, noObject}, c.opts...))
+			return onlyError(c.Metadata.Details(c, n.In.ID, []api.OpaqueID{n.ID, noObject}, c.opts...))
 		}},
-		{"metadata.Versions", once, func(c call, n node) error {
-			return ignore(c.Metadata.Versions(c, n.In.ID, n.ID))
+		{"metadata.Versions", plainForm, func(c call, n node) error {
+			return onlyError(c.Metadata.Versions(c, n.In.ID, n.ID))
 		}},
-		{"shares.QuickShares.GetByNode", once, func(c call, n node) error {
-			return ignore(c.Shares.QuickShares.GetByNode(c, n.In.ID, n.ID)) //nolint:staticcheck // deprecated endpoints are checked too
+		{"shares.QuickShares.GetByNode", plainForm, func(c call, n node) error {
+			return onlyError(c.Shares.QuickShares.GetByNode(c, n.In.ID, n.ID)) //nolint:staticcheck // deprecated endpoints are checked too
 		}},
-		{"storage.Texts.Search", once, func(c call, n node) error {
-			return ignore(c.Storage.Texts.Search(c, n.In.ID, []api.OpaqueID{n.ID, noObject}, noText))
+		{"storage.Texts.Search", plainForm, func(c call, n node) error {
+			return onlyError(c.Storage.Texts.Search(c, n.In.ID, []api.OpaqueID{n.ID, noObject}, noText))
 		}},
 	}
 }
 
-// fileShareReads returns the calls that are made for each File Share.
+// fileShareReads returns the calls that are made for each File Share. A row is an
+// operation, the forms in which it is called (see [forms]), and the call.
 func fileShareReads() []read[fileShare] {
 	return []read[fileShare]{
-		{"fileshares.Get", once, func(c call, f fileShare) error { return ignore(c.FileShares.Get(c, f.ID)) }},
-		{"fileshares.Grants.List", once, func(c call, f fileShare) error {
-			return ignore(c.FileShares.Grants.List(c, f.ID))
+		{"fileshares.Get", plainForm, func(c call, f fileShare) error { return onlyError(c.FileShares.Get(c, f.ID)) }},
+		{"fileshares.Grants.List", plainForm, func(c call, f fileShare) error {
+			return onlyError(c.FileShares.Grants.List(c, f.ID))
 		}},
-		{"fileshares.Metadata", once, func(c call, f fileShare) error { return ignore(c.FileShares.Metadata(c, f.ID)) }},
-		{"fileshares.Download", once, func(c call, f fileShare) error {
-			return closed(c.FileShares.Download(c, f.ID, &fileshares.DownloadOptions{Range: oneByte}))
+		{"fileshares.Metadata", plainForm, func(c call, f fileShare) error { return onlyError(c.FileShares.Metadata(c, f.ID)) }},
+		{"fileshares.Download", plainForm, func(c call, f fileShare) error {
+			return closeDownload(c.FileShares.Download(c, f.ID, &fileshares.DownloadOptions{Range: oneByte}))
 		}},
-		{"fileshares.Preview", once, func(c call, f fileShare) error {
+		{"fileshares.Preview", plainForm, func(c call, f fileShare) error {
 			if !f.Preview && !c.seen["preview "+string(f.Node)] {
 				return nil
 			}
-			return closed(c.FileShares.Preview(c, f.ID, storage.PreviewTypeThumbnail))
+			return closeDownload(c.FileShares.Preview(c, f.ID, storage.PreviewTypeThumbnail))
 		}},
-		{"fileshares.Versions.List", once, func(c call, f fileShare) error {
+		{"fileshares.Versions.List", plainForm, func(c call, f fileShare) error {
 			list, err := c.FileShares.Versions.List(c, f.ID)
 			if err != nil || len(list) == 0 {
 				return err
 			}
-			return closed(c.FileShares.Versions.Read(
+			return closeDownload(c.FileShares.Versions.Read(
 				c, f.ID, list[0].ID, &fileshares.DownloadOptions{Range: oneByte}))
 		}},
-		{"comments.ListOnFileShare", once, func(c call, f fileShare) error {
+		{"comments.ListOnFileShare", plainForm, func(c call, f fileShare) error {
 			return c.listComments(comments.OnNode(api.FileShare(f.ID), f.Node))
 		}},
 	}
 }
 
-// quickShareReads returns the calls that are made for each QuickShare.
+// quickShareReads returns the calls that are made for each QuickShare. A row is an
+// operation, the forms in which it is called (see [forms]), and the call.
 //
 //nolint:staticcheck // deprecated endpoints are checked too
 func quickShareReads() []read[quickShare] {
 	return []read[quickShare]{
 		{"shares.QuickShares.Get", levels, func(c call, q quickShare) error {
-			return ignore(c.Shares.QuickShares.Get(c, q.ID, c.opts...))
+			return onlyError(c.Shares.QuickShares.Get(c, q.ID, c.opts...))
 		}},
-		{"shares.QuickShares.Download", once, func(c call, q quickShare) error {
-			return closed(c.Shares.QuickShares.Download(c, q.ID, &oneByte))
+		{"shares.QuickShares.Download", plainForm, func(c call, q quickShare) error {
+			return closeDownload(c.Shares.QuickShares.Download(c, q.ID, &oneByte))
 		}},
-		{"shares.QuickShares.ReadNote", once, func(c call, q quickShare) error {
+		{"shares.QuickShares.ReadNote", plainForm, func(c call, q quickShare) error {
 			if !q.Note {
 				return nil
 			}
-			return ignore(c.Shares.QuickShares.ReadNote(c, q.ID))
+			return onlyError(c.Shares.QuickShares.ReadNote(c, q.ID))
 		}},
-		{"shares.QuickShares.Preview", once, func(c call, q quickShare) error {
+		{"shares.QuickShares.Preview", plainForm, func(c call, q quickShare) error {
 			if !q.Preview && !c.seen["preview "+string(q.Node)] {
 				return nil
 			}
-			return closed(c.Shares.QuickShares.Preview(c, q.ID, storage.PreviewTypeThumbnail))
+			return closeDownload(c.Shares.QuickShares.Preview(c, q.ID, storage.PreviewTypeThumbnail))
 		}},
 	}
 }
 
-// commentReads returns the calls that are made for each comment.
+// commentReads returns the calls that are made for each comment. A row is an operation,
+// the forms in which it is called (see [forms]), and the call.
 func commentReads() []read[api.OpaqueID] {
 	return []read[api.OpaqueID]{
-		{"comments.Get", once, func(c call, id api.OpaqueID) error { return ignore(c.Comments.Get(c, id)) }},
-		{"comments.Attachments.List", once, func(c call, id api.OpaqueID) error {
-			return ignore(c.Comments.Attachments.List(c, id))
+		{"comments.Get", plainForm, func(c call, id api.OpaqueID) error { return onlyError(c.Comments.Get(c, id)) }},
+		{"comments.Attachments.List", plainForm, func(c call, id api.OpaqueID) error {
+			return onlyError(c.Comments.Attachments.List(c, id))
 		}},
 	}
 }
 
-// eventReads returns the calls that are made for each event.
+// eventReads returns the calls that are made for each event. A row is an operation, the
+// forms in which it is called (see [forms]), and the call.
 func eventReads() []read[api.OpaqueID] {
 	return []read[api.OpaqueID]{
-		{"events.Get", levels, func(c call, id api.OpaqueID) error { return ignore(c.Events.Get(c, id, c.opts...)) }},
+		{"events.Get", levels, func(c call, id api.OpaqueID) error { return onlyError(c.Events.Get(c, id, c.opts...)) }},
 	}
 }
 
-// threadReads returns the calls that are made for each AI thread.
+// threadReads returns the calls that are made for each AI thread. A row is an
+// operation, the forms in which it is called (see [forms]), and the call.
 func threadReads() []read[thread] {
 	return []read[thread]{
-		{"ai.Threads.Get", once, func(c call, t thread) error { return ignore(c.AI.Threads.Get(c, t.In, t.ID)) }},
-		{"ai.Turns.List", once, func(c call, t thread) error { return c.listTurns(t) }},
-		{"ai.Turns.List", once, func(c call, t thread) error {
-			return ignore(c.AI.Turns.List(c, t.In, t.ID, &ai.TurnListOptions{Offset: 1}))
+		{"ai.Threads.Get", plainForm, func(c call, t thread) error { return onlyError(c.AI.Threads.Get(c, t.In, t.ID)) }},
+		{"ai.Turns.List", plainForm, func(c call, t thread) error { return c.listTurns(t) }},
+		{"ai.Turns.List", plainForm, func(c call, t thread) error {
+			return onlyError(c.AI.Turns.List(c, t.In, t.ID, &ai.TurnListOptions{Offset: 1}))
 		}},
 		{"ai.Turns.Get", unknownID, func(c call, t thread) error {
-			return ignore(c.AI.Turns.Get(c, t.In, t.ID, noObject))
+			return onlyError(c.AI.Turns.Get(c, t.In, t.ID, noObject))
 		}},
 	}
 }
 
-// turnReads returns the calls that are made for each turn of an AI thread.
+// turnReads returns the calls that are made for each turn of an AI thread. A row is an
+// operation, the forms in which it is called (see [forms]), and the call.
 func turnReads() []read[turn] {
 	return []read[turn]{
-		{"ai.Turns.Get", once, func(c call, t turn) error { return ignore(c.AI.Turns.Get(c, t.In, t.ID, t.Turn)) }},
-		{"ai.Turns.Stream", once, func(c call, t turn) error {
+		{"ai.Turns.Get", plainForm, func(c call, t turn) error { return onlyError(c.AI.Turns.Get(c, t.In, t.ID, t.Turn)) }},
+		{"ai.Turns.Stream", plainForm, func(c call, t turn) error {
 			if !t.Ended {
 				return nil
 			}
@@ -608,25 +625,26 @@ func turnReads() []read[turn] {
 
 const streamTime = 5 * time.Minute // for the first event of a turn that has ended
 
-// otherReads returns, by kind, the calls that are made for objects of the
-// caller that have only an ID.
+// otherReads returns, by kind, the calls that are made for objects of the caller that
+// have only an ID. A row is an operation, the forms in which it is called (see
+// [forms]), and the call.
 func otherReads() map[string][]read[string] {
 	return map[string][]read[string]{
-		"invitation": {{"account.Invitations.Get", once, func(c call, id string) error {
-			return ignore(c.Account.Invitations.Get(c, id))
+		"invitation": {{"account.Invitations.Get", plainForm, func(c call, id string) error {
+			return onlyError(c.Account.Invitations.Get(c, id))
 		}}},
-		"session": {{"oauth.Sessions.Get", once, func(c call, id string) error {
-			return ignore(c.OAuth.Sessions.Get(c, id))
+		"session": {{"oauth.Sessions.Get", plainForm, func(c call, id string) error {
+			return onlyError(c.OAuth.Sessions.Get(c, id))
 		}}},
-		"key": {{"oauth.Keys.Get", once, func(c call, id string) error { return ignore(c.OAuth.Keys.Get(c, id)) }}},
+		"key": {{"oauth.Keys.Get", plainForm, func(c call, id string) error { return onlyError(c.OAuth.Keys.Get(c, id)) }}},
 		"upload": {
-			{"uploads.Get", once, func(c call, id string) error { return ignore(c.Uploads.Get(c, api.OpaqueID(id))) }},
-			{"uploads.Chunks.List", once, func(c call, id string) error {
-				return ignore(c.Uploads.Chunks.List(c, api.OpaqueID(id)))
+			{"uploads.Get", plainForm, func(c call, id string) error { return onlyError(c.Uploads.Get(c, api.OpaqueID(id))) }},
+			{"uploads.Chunks.List", plainForm, func(c call, id string) error {
+				return onlyError(c.Uploads.Chunks.List(c, api.OpaqueID(id)))
 			}},
 		},
-		"import": {{"uploads.Web.Get", once, func(c call, id string) error {
-			return ignore(c.Uploads.Web.Get(c, api.OpaqueID(id)))
+		"import": {{"uploads.Web.Get", plainForm, func(c call, id string) error {
+			return onlyError(c.Uploads.Web.Get(c, api.OpaqueID(id)))
 		}}},
 	}
 }
@@ -637,32 +655,33 @@ type part struct {
 	id        string
 }
 
-// partReads returns, by kind, the calls that are made for each filter, intent
-// and field of a workspace.
+// partReads returns, by kind, the calls that are made for each filter, intent and field
+// of a workspace. A row is an operation, the forms in which it is called (see [forms]),
+// and the call.
 func partReads() map[string][]read[part] {
 	return map[string][]read[part]{
 		"filter": {
-			{"metadata.Filters.Get", once, func(c call, p part) error {
-				return ignore(c.Metadata.Filters.Get(c, p.workspace, api.OpaqueID(p.id)))
+			{"metadata.Filters.Get", plainForm, func(c call, p part) error {
+				return onlyError(c.Metadata.Filters.Get(c, p.workspace, api.OpaqueID(p.id)))
 			}},
-			{"metadata.Filters.Nodes", once, func(c call, p part) error {
-				return ignore(c.Metadata.Filters.Nodes(c, p.workspace, api.OpaqueID(p.id), nil))
+			{"metadata.Filters.Nodes", plainForm, func(c call, p part) error {
+				return onlyError(c.Metadata.Filters.Nodes(c, p.workspace, api.OpaqueID(p.id), nil))
 			}},
 		},
-		"intent": {{"activity.Intents.Get", once, func(c call, p part) error {
-			return ignore(c.Activity.Intents.Get(c, p.workspace, []api.OpaqueID{api.OpaqueID(p.id)}))
+		"intent": {{"activity.Intents.Get", plainForm, func(c call, p part) error {
+			return onlyError(c.Activity.Intents.Get(c, p.workspace, []api.OpaqueID{api.OpaqueID(p.id)}))
 		}}},
 		"field": {
 			{"metadata.Fields.List", byName, func(c call, p part) error {
-				return ignore(c.Metadata.Fields.Values(c, p.workspace, p.id, nil))
+				return onlyError(c.Metadata.Fields.Values(c, p.workspace, p.id, nil))
 			}},
-			{"search.Compound", once, func(c call, p part) error {
-				return ignore(c.Search.Compound(c, p.workspace, search.CompoundQuery{
+			{"search.Compound", plainForm, func(c call, p part) error {
+				return onlyError(c.Search.Compound(c, p.workspace, search.CompoundQuery{
 					Filters: []metadata.Filter{metadata.Exists(p.id)}, Limit: pageSize,
 				}))
 			}},
-			{"metadata.Fields.MergeCandidates", once, func(c call, p part) error {
-				return ignore(c.Metadata.Fields.MergeCandidates(c, p.workspace, nil))
+			{"metadata.Fields.MergeCandidates", plainForm, func(c call, p part) error {
+				return onlyError(c.Metadata.Fields.MergeCandidates(c, p.workspace, nil))
 			}},
 		},
 	}
@@ -674,11 +693,11 @@ type pictureOf struct {
 	name assets.Name
 }
 
-// profilePictureReads returns the calls that are made for each picture of a
-// profile.
+// profilePictureReads returns the calls that are made for each picture of a profile. A
+// row is an operation, the forms in which it is called (see [forms]), and the call.
 func profilePictureReads() []read[pictureOf] {
 	return []read[pictureOf]{
-		{"assets.Read", once, func(c call, p pictureOf) error { return closed(c.Assets.Read(c, p.in, p.name)) }},
+		{"assets.Read", plainForm, func(c call, p pictureOf) error { return closeDownload(c.Assets.Read(c, p.in, p.name)) }},
 	}
 }
 

@@ -10,35 +10,37 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// agentChanges returns the calls that cost credits, for the workspace and for the share.
+// agentChanges returns the calls that cost credits, for the workspace and for the
+// share. A row is an operation, the forms in which it is called (see [forms]), and the
+// call.
 func agentChanges() []read[place] {
 	return []read[place]{
-		{"ai.Threads.Create", once, func(c call, p place) error {
+		{"ai.Threads.Create", plainForm, func(c call, p place) error {
 			r := ai.CreateThreadRequest{Name: "A thread", Question: c.question(p, "one")}
 			got, err := c.AI.Threads.Create(c, p.Profile, r)
 			if err != nil || got.Thread == nil || len(got.Turns) == 0 {
 				return err
 			}
-			if err := c.keep("turn", in(p, "turn"), string(got.Turns[0].ID)); err != nil {
+			if err := c.keep("turn", thingOf(p, "turn"), string(got.Turns[0].ID)); err != nil {
 				return err
 			}
-			return c.keep("thread", in(p, "thread"), string(got.Thread.ID))
+			return c.keep("thread", thingOf(p, "thread"), string(got.Thread.ID))
 		}},
-		{"ai.Threads.Update", once, func(c call, p place) error {
+		{"ai.Threads.Update", plainForm, func(c call, p place) error {
 			c.awaitTurn(p)
-			return ignore(c.AI.Threads.Update(c, p.Profile, c.id(in(p, "thread")), "Another name"))
+			return onlyError(c.AI.Threads.Update(c, p.Profile, c.id(thingOf(p, "thread")), "Another name"))
 		}},
-		{"ai.Threads.Publish", once, func(c call, p place) error {
-			return c.AI.Threads.Publish(c, p.Profile, c.id(in(p, "thread")))
+		{"ai.Threads.Publish", plainForm, func(c call, p place) error {
+			return c.AI.Threads.Publish(c, p.Profile, c.id(thingOf(p, "thread")))
 		}},
-		{"ai.Turns.Send", once, func(c call, p place) error {
-			return ignore(c.AI.Turns.Send(c, p.Profile, c.id(in(p, "thread")), c.question(p, "two")))
+		{"ai.Turns.Send", plainForm, func(c call, p place) error {
+			return onlyError(c.AI.Turns.Send(c, p.Profile, c.id(thingOf(p, "thread")), c.question(p, "two")))
 		}},
-		{"ai.Turns.Cancel", once, func(c call, p place) error {
-			return c.AI.Turns.Cancel(c, p.Profile, c.id(in(p, "thread")))
+		{"ai.Turns.Cancel", plainForm, func(c call, p place) error {
+			return c.AI.Turns.Cancel(c, p.Profile, c.id(thingOf(p, "thread")))
 		}},
-		{"ai.ExportFiles", once, func(c call, p place) error {
-			shared, err := c.AI.ExportFiles(c, p.Profile, []api.OpaqueID{c.id(in(p, "file"))})
+		{"ai.ExportFiles", plainForm, func(c call, p place) error {
+			shared, err := c.AI.ExportFiles(c, p.Profile, []api.OpaqueID{c.id(thingOf(p, "file"))})
 			if err != nil {
 				return err
 			}
@@ -47,21 +49,21 @@ func agentChanges() []read[place] {
 			if token == "" {
 				return nil
 			}
-			return closed(c.AI.ReadExport(c, api.NewSecret(token), 0, nil))
+			return closeDownload(c.AI.ReadExport(c, api.NewSecret(token), 0, nil))
 		}},
-		{"storage.Downloads.Zip", once, func(c call, p place) error {
-			return closed(c.Storage.Downloads.Zip(c, p.Profile, c.id(in(p, "folder"))))
+		{"storage.Downloads.Zip", plainForm, func(c call, p place) error {
+			return closeDownload(c.Storage.Downloads.Zip(c, p.Profile, c.id(thingOf(p, "folder"))))
 		}},
-		{"storage.Transforms.Read", once, func(c call, p place) error {
+		{"storage.Transforms.Read", plainForm, func(c call, p place) error {
 			if err := c.uploadPicture(p); err != nil {
 				return err
 			}
-			token, err := c.Storage.Transforms.Token(c, p.Profile, c.id(in(p, "picture")))
+			token, err := c.Storage.Transforms.Token(c, p.Profile, c.id(thingOf(p, "picture")))
 			if err != nil {
 				return err
 			}
-			return closed(c.Storage.Transforms.Read(
-				c, p.Profile, c.id(in(p, "picture")), token, storage.Transform{Format: storage.ImageFormatPNG, Width: 1}))
+			return closeDownload(c.Storage.Transforms.Read(
+				c, p.Profile, c.id(thingOf(p, "picture")), token, storage.Transform{Format: storage.ImageFormatPNG, Width: 1}))
 		}},
 	}
 }
@@ -79,7 +81,7 @@ func (c call) question(p place, number string) ai.Question {
 // awaitTurn waits until the first turn of the thread has ended.
 func (c call) awaitTurn(p place) {
 	c.await(func(quiet *areas) bool {
-		t, err := quiet.AI.Turns.Get(c, p.Profile, c.id(in(p, "thread")), c.id(in(p, "turn")))
+		t, err := quiet.AI.Turns.Get(c, p.Profile, c.id(thingOf(p, "thread")), c.id(thingOf(p, "turn")))
 		return err != nil || t.Status.Ended()
 	})
 }
@@ -91,39 +93,41 @@ const onePixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x0
 
 // uploadPicture makes a picture of a workspace or share.
 func (c call) uploadPicture(p place) error {
-	if err := c.upload(in(p, "pixel"), onePixel); err != nil {
+	if err := c.upload(thingOf(p, "pixel"), onePixel); err != nil {
 		return err
 	}
-	n, err := c.Storage.AddFile(c, p.Profile, api.Root, "pixel.png", storage.FromUpload(c.id(in(p, "pixel"))))
-	return c.keepNode(in(p, "picture"), n, err)
+	n, err := c.Storage.AddFile(c, p.Profile, api.Root, "pixel.png", storage.FromUpload(c.id(thingOf(p, "pixel"))))
+	return c.keepNode(thingOf(p, "picture"), n, err)
 }
 
-// costlyChanges returns the calls of a workspace that cost credits.
+// costlyChanges returns the calls of a workspace that cost credits. A row is an
+// operation, the forms in which it is called (see [forms]), and the call.
 func costlyChanges() []read[place] {
 	return []read[place]{
-		{"ai.AutoTitle", once, func(c call, _ place) error {
-			return ignore(c.AI.AutoTitle(c, api.ID(c.id(kindShare)), &ai.AutoTitleOptions{UserContext: "A test"}))
+		{"ai.AutoTitle", plainForm, func(c call, _ place) error {
+			return onlyError(c.AI.AutoTitle(c, api.ID(c.id(kindShare)), &ai.AutoTitleOptions{UserContext: "A test"}))
 		}},
-		{"events.Summarize", once, func(c call, w place) error {
-			return ignore(c.Events.Summarize(c, events.Query{Profile: w.Profile}, "files"))
+		{"events.Summarize", plainForm, func(c call, w place) error {
+			return onlyError(c.Events.Summarize(c, events.Query{Profile: w.Profile}, "files"))
 		}},
-		{"howto.Ask", once, func(c call, _ place) error {
-			return ignore(c.HowTo.Ask(c, howto.Question{Text: "How do I list the files of a workspace?"}))
+		{"howto.Ask", plainForm, func(c call, _ place) error {
+			return onlyError(c.HowTo.Ask(c, howto.Question{Text: "How do I list the files of a workspace?"}))
 		}},
-		{"metadata.Extract", once, func(c call, w place) error {
-			return ignore(c.Metadata.Extract(c, w.ID, c.id("note"), nil))
+		{"metadata.Extract", plainForm, func(c call, w place) error {
+			return onlyError(c.Metadata.Extract(c, w.ID, c.id("note"), nil))
 		}},
-		{"metadata.ExtractAll", once, func(c call, w place) error {
-			return ignore(c.Metadata.ExtractAll(c, w.ID, c.id(in(w, "folder"))))
+		{"metadata.ExtractAll", plainForm, func(c call, w place) error {
+			return onlyError(c.Metadata.ExtractAll(c, w.ID, c.id(thingOf(w, "folder"))))
 		}},
 	}
 }
 
-// lastOfAgent is lastOfPlace for what costs credits.
+// lastOfAgent is lastOfPlace for what costs credits. A row is an operation, the forms
+// in which it is called (see [forms]), and the call.
 func lastOfAgent() []read[place] {
 	return []read[place]{
-		{"ai.Threads.Delete", once, func(c call, p place) error {
-			return c.AI.Threads.Delete(c, p.Profile, c.id(in(p, "thread")))
+		{"ai.Threads.Delete", plainForm, func(c call, p place) error {
+			return c.AI.Threads.Delete(c, p.Profile, c.id(thingOf(p, "thread")))
 		}},
 	}
 }

@@ -16,40 +16,41 @@ import (
 	"github.com/fastio-go/fastio/uploads"
 )
 
-// noteChanges returns the calls for notes, comments, links and what belongs to a workspace
-// alone.
+// noteChanges returns the calls for notes, comments, links and what belongs to a
+// workspace alone. A row is an operation, the forms in which it is called (see
+// [forms]), and the call.
 func noteChanges() []read[place] {
 	return []read[place]{
-		{"storage.Notes.Create", once, func(c call, w place) error {
+		{"storage.Notes.Create", plainForm, func(c call, w place) error {
 			r := storage.CreateNoteRequest{Name: "note.md", Content: "# A note\n"}
 			n, err := c.Storage.Notes.Create(c, w.ID, api.Root, r)
 			return c.keepNode("note", n, err)
 		}},
-		{"storage.Notes.Update", once, func(c call, w place) error {
+		{"storage.Notes.Update", plainForm, func(c call, w place) error {
 			r := storage.UpdateNoteRequest{Content: "# A note\n\nWith two lines.\n"}
-			return ignore(c.Storage.Notes.Update(c, w.ID, c.id("note"), r))
+			return onlyError(c.Storage.Notes.Update(c, w.ID, c.id("note"), r))
 		}},
-		{"storage.AddLink", once, func(c call, w place) error {
-			return ignore(c.Storage.AddLink(c, w.ID, api.Root, api.ID(c.id(kindShare))))
+		{"storage.AddLink", plainForm, func(c call, w place) error {
+			return onlyError(c.Storage.AddLink(c, w.ID, api.Root, api.ID(c.id(kindShare))))
 		}},
-		{"comments.Update", once, func(c call, w place) error {
-			return ignore(c.Comments.Update(c, c.id(in(w, "comment")), comments.UpdateRequest{Body: "Another comment."}))
+		{"comments.Update", plainForm, func(c call, w place) error {
+			return onlyError(c.Comments.Update(c, c.id(thingOf(w, "comment")), comments.UpdateRequest{Body: "Another comment."}))
 		}},
-		{"comments.React", once, func(c call, w place) error {
-			return ignore(c.Comments.React(c, c.id(in(w, "comment")), "👍"))
+		{"comments.React", plainForm, func(c call, w place) error {
+			return onlyError(c.Comments.React(c, c.id(thingOf(w, "comment")), "👍"))
 		}},
-		{"comments.Unreact", once, func(c call, w place) error {
-			return ignore(c.Comments.Unreact(c, c.id(in(w, "comment"))))
+		{"comments.Unreact", plainForm, func(c call, w place) error {
+			return onlyError(c.Comments.Unreact(c, c.id(thingOf(w, "comment"))))
 		}},
-		{"comments.Attachments.Attach", once, func(c call, w place) error {
-			return ignore(c.Comments.Attachments.Attach(c, c.id(in(w, "comment")), []api.OpaqueID{c.id("note")}))
+		{"comments.Attachments.Attach", plainForm, func(c call, w place) error {
+			return onlyError(c.Comments.Attachments.Attach(c, c.id(thingOf(w, "comment")), []api.OpaqueID{c.id("note")}))
 		}},
-		{"comments.Attachments.Detach", once, func(c call, w place) error {
-			return ignore(c.Comments.Attachments.Detach(c, c.id(in(w, "comment")), c.id("note")))
+		{"comments.Attachments.Detach", plainForm, func(c call, w place) error {
+			return onlyError(c.Comments.Attachments.Detach(c, c.id(thingOf(w, "comment")), c.id("note")))
 		}},
-		{"fileshares.Create", once, func(c call, w place) error {
+		{"fileshares.Create", plainForm, func(c call, w place) error {
 			got, err := c.FileShares.Create(c, w.ID, fileshares.CreateRequest{
-				NodeID: c.id(in(w, "file")), Title: c.name("file"), Access: fileshares.AccessAnyRegistered, ExpiresIn: linkTime,
+				NodeID: c.id(thingOf(w, "file")), Title: c.name("file"), Access: fileshares.AccessAnyRegistered, ExpiresIn: linkTime,
 				CommentsEnabled: new(true),
 			})
 			if err != nil {
@@ -57,75 +58,76 @@ func noteChanges() []read[place] {
 			}
 			return c.keep("fileshare", "fileshare", string(got.ID))
 		}},
-		{"fileshares.Update", once, func(c call, _ place) error {
+		{"fileshares.Update", plainForm, func(c call, _ place) error {
 			r := fileshares.UpdateRequest{Title: api.Set(c.name("link"))}
-			return ignore(c.FileShares.Update(c, api.ID(c.id("fileshare")), r))
+			return onlyError(c.FileShares.Update(c, api.ID(c.id("fileshare")), r))
 		}},
-		{"comments.CreateOnFileShare", once, func(c call, w place) error {
-			on := comments.OnNode(api.FileShare(api.ID(c.id("fileshare"))), c.id(in(w, "file")))
+		{"comments.CreateOnFileShare", plainForm, func(c call, w place) error {
+			on := comments.OnNode(api.FileShare(api.ID(c.id("fileshare"))), c.id(thingOf(w, "file")))
 			got, err := c.Comments.Create(c, on, comments.CreateRequest{Body: "A comment on a link."})
 			return c.keepComment("word", got, err)
 		}},
-		{"shares.QuickShares.Create", once, func(c call, w place) error {
+		{"shares.QuickShares.Create", plainForm, func(c call, w place) error {
 			return c.rec.Call(c, api.Post(
-				"/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", nil, w.ID, c.id(in(w, "file"))), nil)
+				"/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", nil, w.ID, c.id(thingOf(w, "file"))), nil)
 		}},
-		{"activity.Intents.Allocate", once, func(c call, w place) error {
+		{"activity.Intents.Allocate", plainForm, func(c call, w place) error {
 			got, err := c.Activity.Intents.Allocate(c, w.ID, &activity.AllocateOptions{NodeID: c.id("note"), Kind: "editing"})
 			if err != nil {
 				return err
 			}
 			return c.keep("intent", "intent", string(got.ID))
 		}},
-		{"activity.Intents.Fill", once, func(c call, w place) error {
+		{"activity.Intents.Fill", plainForm, func(c call, w place) error {
 			r := activity.FillRequest{Topic: "A note", Message: "It is read."}
-			return ignore(c.Activity.Intents.Fill(c, w.ID, c.id("intent"), r))
+			return onlyError(c.Activity.Intents.Fill(c, w.ID, c.id("intent"), r))
 		}},
-		{"activity.Dashboard.List", once, func(c call, w place) error {
+		{"activity.Dashboard.List", plainForm, func(c call, w place) error {
 			list, err := c.Activity.Dashboard.List(c, w.ID, nil)
 			if err != nil || len(list.Cards) == 0 {
 				return err
 			}
 			return c.keep("card", "card", list.Cards[0].Key)
 		}},
-		{"activity.Dashboard.Dismiss", once, func(c call, w place) error {
+		{"activity.Dashboard.Dismiss", plainForm, func(c call, w place) error {
 			return c.Activity.Dashboard.Dismiss(c, w.ID, string(c.id("card")), time.Time{})
 		}},
-		{"activity.Dashboard.Restore", once, func(c call, w place) error {
+		{"activity.Dashboard.Restore", plainForm, func(c call, w place) error {
 			return c.Activity.Dashboard.Restore(c, w.ID, string(c.id("card")))
 		}},
-		{"events.Search", once, func(c call, w place) error {
+		{"events.Search", plainForm, func(c call, w place) error {
 			page, err := c.Events.Search(c, events.Query{Profile: w.Profile, Limit: pageSize})
 			if err != nil || len(page.Events) == 0 || page.Events[0].WorkspaceID != w.ID {
 				return err
 			}
 			return c.keep("event", "event", string(page.Events[0].ID))
 		}},
-		{"events.Ack", once, func(c call, _ place) error { return c.Events.Ack(c, c.id("event")) }},
+		{"events.Ack", plainForm, func(c call, _ place) error { return c.Events.Ack(c, c.id("event")) }},
 	}
 }
 
-// fieldChanges returns the calls for metadata. What is declared is permanent, but only in
-// the workspace.
+// fieldChanges returns the calls for metadata. What is declared is permanent, but only
+// in the workspace. A row is an operation, the forms in which it is called (see
+// [forms]), and the call.
 func fieldChanges() []read[place] {
 	return []read[place]{
-		{"metadata.Fields.Declare", once, func(c call, w place) error {
-			return ignore(c.Metadata.Fields.Declare(c, w.ID, factField, storage.FactTypeFloat))
+		{"metadata.Fields.Declare", plainForm, func(c call, w place) error {
+			return onlyError(c.Metadata.Fields.Declare(c, w.ID, factField, storage.FactTypeFloat))
 		}},
-		{"metadata.Fields.Declare", once, func(c call, w place) error {
-			return ignore(c.Metadata.Fields.Declare(c, w.ID, otherField, storage.FactTypeFloat))
+		{"metadata.Fields.Declare", plainForm, func(c call, w place) error {
+			return onlyError(c.Metadata.Fields.Declare(c, w.ID, otherField, storage.FactTypeFloat))
 		}},
-		{"metadata.Facts.Set", once, func(c call, w place) error {
+		{"metadata.Facts.Set", plainForm, func(c call, w place) error {
 			facts := map[string]any{factField: 7, wordField: "seven"}
-			return ignore(c.Metadata.Facts.Set(c, w.ID, c.id("note"), facts))
+			return onlyError(c.Metadata.Facts.Set(c, w.ID, c.id("note"), facts))
 		}},
-		{"metadata.Fields.Merge", once, func(c call, w place) error {
-			return ignore(c.Metadata.Fields.Merge(c, w.ID, otherField, factField))
+		{"metadata.Fields.Merge", plainForm, func(c call, w place) error {
+			return onlyError(c.Metadata.Fields.Merge(c, w.ID, otherField, factField))
 		}},
-		{"metadata.Facts.Delete", once, func(c call, w place) error {
+		{"metadata.Facts.Delete", plainForm, func(c call, w place) error {
 			return c.Metadata.Facts.Delete(c, w.ID, c.id("note"), []string{wordField})
 		}},
-		{"metadata.Filters.Create", once, func(c call, w place) error {
+		{"metadata.Filters.Create", plainForm, func(c call, w place) error {
 			got, err := c.Metadata.Filters.Create(c, w.ID, metadata.FilterRequest{
 				Name: "a filter", Predicate: []metadata.Filter{metadata.Exists(factField)},
 			})
@@ -134,15 +136,16 @@ func fieldChanges() []read[place] {
 			}
 			return c.keep("filter", "filter", string(got.ID))
 		}},
-		{"metadata.Filters.Update", once, func(c call, w place) error {
-			return ignore(c.Metadata.Filters.Update(c, w.ID, c.id("filter"), metadata.FilterRequest{
+		{"metadata.Filters.Update", plainForm, func(c call, w place) error {
+			return onlyError(c.Metadata.Filters.Update(c, w.ID, c.id("filter"), metadata.FilterRequest{
 				Name: "another filter", Predicate: []metadata.Filter{metadata.Exists(factField)},
 			}))
 		}},
 	}
 }
 
-// uploadChanges returns the calls for uploads to the workspace.
+// uploadChanges returns the calls for uploads to the workspace. A row is an operation,
+// the forms in which it is called (see [forms]), and the call.
 func uploadChanges() []read[place] {
 	const content = "One part and another."
 	start := func(c call, name thing, to api.Profile, size int64) error {
@@ -159,38 +162,38 @@ func uploadChanges() []read[place] {
 	whole := crc32.Checksum([]byte(content), crc32.MakeTable(crc32.Castagnoli))
 	chunk := uploads.Chunk{Order: 1, Content: []byte(content), FileCRC: &whole}
 	return []read[place]{
-		{"uploads.Start", once, func(c call, w place) error {
+		{"uploads.Start", plainForm, func(c call, w place) error {
 			return start(c, "chunked", w.Profile, int64(len(content)))
 		}},
-		{"uploads.Chunks.Send", once, func(c call, _ place) error {
+		{"uploads.Chunks.Send", plainForm, func(c call, _ place) error {
 			return c.Uploads.Chunks.Send(c, c.id("chunked"), chunk)
 		}},
-		{"uploads.Chunks.Delete", once, func(c call, _ place) error {
+		{"uploads.Chunks.Delete", plainForm, func(c call, _ place) error {
 			return c.Uploads.Chunks.Delete(c, c.id("chunked"), chunk.Order)
 		}},
-		{"uploads.Chunks.Send", once, func(c call, _ place) error {
+		{"uploads.Chunks.Send", plainForm, func(c call, _ place) error {
 			return c.Uploads.Chunks.Send(c, c.id("chunked"), chunk)
 		}},
-		{"uploads.Chunks.List", once, func(c call, _ place) error {
-			return ignore(c.Uploads.Chunks.List(c, c.id("chunked")))
+		{"uploads.Chunks.List", plainForm, func(c call, _ place) error {
+			return onlyError(c.Uploads.Chunks.List(c, c.id("chunked")))
 		}},
-		{"uploads.Get", once, func(c call, _ place) error { return ignore(c.Uploads.Get(c, c.id("chunked"))) }},
-		{"uploads.Complete", once, func(c call, _ place) error { return c.Uploads.Complete(c, c.id("chunked")) }},
-		{"uploads.Start", once, func(c call, w place) error {
+		{"uploads.Get", plainForm, func(c call, _ place) error { return onlyError(c.Uploads.Get(c, c.id("chunked"))) }},
+		{"uploads.Complete", plainForm, func(c call, _ place) error { return c.Uploads.Complete(c, c.id("chunked")) }},
+		{"uploads.Start", plainForm, func(c call, w place) error {
 			return start(c, "stream", w.Profile, uploads.SizeUnknown)
 		}},
-		{"uploads.Stream", once, func(c call, _ place) error {
+		{"uploads.Stream", plainForm, func(c call, _ place) error {
 			return c.Uploads.Stream(c, c.id("stream"), strings.NewReader(content), nil)
 		}},
-		{"uploads.Start", once, func(c call, w place) error {
+		{"uploads.Start", plainForm, func(c call, w place) error {
 			return start(c, "canceled", w.Profile, int64(len(content)))
 		}},
-		{"uploads.Cancel", once, func(c call, _ place) error { return c.Uploads.Cancel(c, c.id("canceled")) }},
-		{"uploads.Batch", once, func(c call, w place) error {
+		{"uploads.Cancel", plainForm, func(c call, _ place) error { return c.Uploads.Cancel(c, c.id("canceled")) }},
+		{"uploads.Batch", plainForm, func(c call, w place) error {
 			files := []uploads.BatchFile{{Name: c.name("batch.txt"), Content: []byte("One of a batch.")}}
-			return ignore(c.Uploads.Batch(c, uploads.Target{Profile: w.Profile}, files, "fastio-check"))
+			return onlyError(c.Uploads.Batch(c, uploads.Target{Profile: w.Profile}, files, "fastio-check"))
 		}},
-		{"uploads.Web.Start", once, func(c call, w place) error {
+		{"uploads.Web.Start", plainForm, func(c call, w place) error {
 			got, err := c.Uploads.Web.Start(c, uploads.WebRequest{
 				Source: api.NewSecret(webSource), Profile: w.Profile, Folder: api.Root, Name: c.name("web.html"),
 			})
@@ -199,29 +202,30 @@ func uploadChanges() []read[place] {
 			}
 			return c.keep("import", "import", string(got.ID))
 		}},
-		{"uploads.Web.Get", once, func(c call, _ place) error { return ignore(c.Uploads.Web.Get(c, c.id("import"))) }},
-		{"uploads.Web.Cancel", once, func(c call, _ place) error { return c.Uploads.Web.Cancel(c, c.id("import")) }},
+		{"uploads.Web.Get", plainForm, func(c call, _ place) error { return onlyError(c.Uploads.Web.Get(c, c.id("import"))) }},
+		{"uploads.Web.Cancel", plainForm, func(c call, _ place) error { return c.Uploads.Web.Cancel(c, c.id("import")) }},
 	}
 }
 
 // inviteChanges returns the calls for an invitation to an address that does not exist,
-// for the workspace and for the share.
+// for the workspace and for the share. A row is an operation, the forms in which it is
+// called (see [forms]), and the call.
 func inviteChanges() []read[place] {
 	return []read[place]{
-		{"members.Add", once, func(c call, p place) error {
+		{"members.Add", plainForm, func(c call, p place) error {
 			address := api.Person(c.changes.Journal.address())
 			got, err := c.Members.Add(c, p.Profile, address, members.AddRequest{Role: members.RoleGuest})
 			if err != nil || got.Invitation == nil {
 				return err
 			}
-			return c.keep("invitation", in(p, "invitation"), got.Invitation.ID)
+			return c.keep("invitation", thingOf(p, "invitation"), got.Invitation.ID)
 		}},
-		{"members.Invitations.Update", once, func(c call, p place) error {
+		{"members.Invitations.Update", plainForm, func(c call, p place) error {
 			r := members.UpdateInvitationRequest{Role: roleOf(p)}
-			return c.Members.Invitations.Update(c, p.Profile, string(c.id(in(p, "invitation"))), r)
+			return c.Members.Invitations.Update(c, p.Profile, string(c.id(thingOf(p, "invitation"))), r)
 		}},
-		{"members.Invitations.Delete", once, func(c call, p place) error {
-			return c.Members.Invitations.Delete(c, p.Profile, string(c.id(in(p, "invitation"))))
+		{"members.Invitations.Delete", plainForm, func(c call, p place) error {
+			return c.Members.Invitations.Delete(c, p.Profile, string(c.id(thingOf(p, "invitation"))))
 		}},
 	}
 }
@@ -234,33 +238,35 @@ func roleOf(p place) members.Role {
 	return members.RoleMember
 }
 
-// lastChanges returns the calls that delete what the others have created, except for the
-// places.
+// lastChanges returns the calls that delete what the others have created, except for
+// the places. A row is an operation, the forms in which it is called (see [forms]), and
+// the call.
 func lastChanges() []read[place] {
 	return []read[place]{
-		{"comments.DeleteMany", once, func(c call, w place) error {
-			return ignore(c.Comments.DeleteMany(c, []api.OpaqueID{c.id(in(w, "remark"))}))
+		{"comments.DeleteMany", plainForm, func(c call, w place) error {
+			return onlyError(c.Comments.DeleteMany(c, []api.OpaqueID{c.id(thingOf(w, "remark"))}))
 		}},
-		{"comments.Delete", once, func(c call, w place) error {
-			return ignore(c.Comments.Delete(c, c.id(in(w, "comment"))))
+		{"comments.Delete", plainForm, func(c call, w place) error {
+			return onlyError(c.Comments.Delete(c, c.id(thingOf(w, "comment"))))
 		}},
-		{"metadata.Filters.Delete", once, func(c call, w place) error {
+		{"metadata.Filters.Delete", plainForm, func(c call, w place) error {
 			return c.Metadata.Filters.Delete(c, w.ID, c.id("filter"))
 		}},
-		{"activity.Intents.Release", once, func(c call, w place) error {
+		{"activity.Intents.Release", plainForm, func(c call, w place) error {
 			return c.Activity.Intents.Release(c, w.ID, c.id("intent"))
 		}},
-		{"fileshares.Delete", once, func(c call, _ place) error {
+		{"fileshares.Delete", plainForm, func(c call, _ place) error {
 			return c.FileShares.Delete(c, api.ID(c.id("fileshare")))
 		}},
-		{"workspaces.Archive", once, func(c call, w place) error { return c.Workspaces.Archive(c, w.ID) }},
-		{"workspaces.Unarchive", once, func(c call, w place) error { return c.Workspaces.Unarchive(c, w.ID) }},
+		{"workspaces.Archive", plainForm, func(c call, w place) error { return c.Workspaces.Archive(c, w.ID) }},
+		{"workspaces.Unarchive", plainForm, func(c call, w place) error { return c.Workspaces.Unarchive(c, w.ID) }},
 	}
 }
 
 // lastOfPlace returns the calls that delete what both the workspace and the share have.
+// A row is an operation, the forms in which it is called (see [forms]), and the call.
 func lastOfPlace() []read[place] {
 	return []read[place]{
-		{"assets.Delete", once, func(c call, p place) error { return c.Assets.Delete(c, p.Profile, pictureName(p)) }},
+		{"assets.Delete", plainForm, func(c call, p place) error { return c.Assets.Delete(c, p.Profile, pictureName(p)) }},
 	}
 }

@@ -23,11 +23,12 @@ const (
 	lockTime     = time.Minute
 )
 
-// workspaceChanges returns the calls that create the workspace and its share.
+// workspaceChanges returns the calls that create the workspace and its share. A row is
+// an operation, the forms in which it is called (see [forms]), and the call.
 func workspaceChanges() []read[struct{}] {
 	type none = struct{}
 	return []read[none]{
-		{"workspaces.Create", once, func(c call, _ none) error {
+		{"workspaces.Create", plainForm, func(c call, _ none) error {
 			r := workspaces.CreateRequest{FolderName: c.changes.Journal.Marker, Name: c.changes.Journal.Marker}
 			if !c.changes.AI {
 				r.Intelligence = new(bool)
@@ -38,12 +39,12 @@ func workspaceChanges() []read[struct{}] {
 			}
 			return c.keep(kindWorkspace, kindWorkspace, string(got.ID))
 		}},
-		{"workspaces.Update", once, func(c call, _ none) error {
+		{"workspaces.Update", plainForm, func(c call, _ none) error {
 			return c.Workspaces.Update(c, api.ID(c.id(kindWorkspace)), workspaces.UpdateRequest{
 				Name: api.Set(c.name("workspace")), Description: api.Set("It is deleted at the end of the run."),
 			})
 		}},
-		{"shares.Create", once, func(c call, _ none) error {
+		{"shares.Create", plainForm, func(c call, _ none) error {
 			got, err := c.Shares.Create(c, api.ID(c.id(kindWorkspace)), shares.CreateRequest{
 				Title: c.name("share"), Access: shares.AccessAnyone, Password: api.NewSecret(linkPassword),
 			})
@@ -52,106 +53,107 @@ func workspaceChanges() []read[struct{}] {
 			}
 			return c.keep(kindShare, kindShare, string(got.ID))
 		}},
-		{"shares.Update", once, func(c call, _ none) error {
+		{"shares.Update", plainForm, func(c call, _ none) error {
 			return c.Shares.Update(c, api.ID(c.id(kindShare)), shares.UpdateRequest{Description: api.Set("Deleted soon.")})
 		}},
-		{"shares.AuthPassword", once, func(c call, _ none) error {
-			return ignore(c.Shares.AuthPassword(c, api.ID(c.id(kindShare)), api.NewSecret(linkPassword)))
+		{"shares.AuthPassword", plainForm, func(c call, _ none) error {
+			return onlyError(c.Shares.AuthPassword(c, api.ID(c.id(kindShare)), api.NewSecret(linkPassword)))
 		}},
-		{"shares.AuthGuest", once, func(c call, _ none) error {
-			return ignore(c.Shares.AuthGuest(c, api.ID(c.id(kindShare))))
+		{"shares.AuthGuest", plainForm, func(c call, _ none) error {
+			return onlyError(c.Shares.AuthGuest(c, api.ID(c.id(kindShare))))
 		}},
-		{"shares.Archive", once, func(c call, _ none) error { return c.Shares.Archive(c, api.ID(c.id(kindShare))) }},
-		{"shares.Unarchive", once, func(c call, _ none) error { return c.Shares.Unarchive(c, api.ID(c.id(kindShare))) }},
+		{"shares.Archive", plainForm, func(c call, _ none) error { return c.Shares.Archive(c, api.ID(c.id(kindShare))) }},
+		{"shares.Unarchive", plainForm, func(c call, _ none) error { return c.Shares.Unarchive(c, api.ID(c.id(kindShare))) }},
 	}
 }
 
 // nodeChanges returns the calls that create and change nodes, for the workspace and for
-// the share.
+// the share. A row is an operation, the forms in which it is called (see [forms]), and
+// the call.
 func nodeChanges() []read[place] {
 	return []read[place]{
-		{"storage.CreateFolder", once, func(c call, p place) error {
+		{"storage.CreateFolder", plainForm, func(c call, p place) error {
 			n, err := c.Storage.CreateFolder(c, p.Profile, api.Root, "folder", nil)
-			return c.keepNode(in(p, "folder"), n, err)
+			return c.keepNode(thingOf(p, "folder"), n, err)
 		}},
-		{"storage.CreateFolder", once, func(c call, p place) error {
+		{"storage.CreateFolder", plainForm, func(c call, p place) error {
 			n, err := c.Storage.CreateFolder(c, p.Profile, api.Root, "deleted", &storage.CreateFolderOptions{Force: true})
-			return c.keepNode(in(p, "deleted"), n, err)
+			return c.keepNode(thingOf(p, "deleted"), n, err)
 		}},
-		{"uploads.Put", once, func(c call, p place) error { return c.upload(in(p, "upload"), "One.") }},
-		{"storage.AddFile", once, func(c call, p place) error {
+		{"uploads.Put", plainForm, func(c call, p place) error { return c.upload(thingOf(p, "upload"), "One.") }},
+		{"storage.AddFile", plainForm, func(c call, p place) error {
 			n, err := c.Storage.AddFile(
-				c, p.Profile, api.Root, "file.txt", storage.FromUpload(c.id(in(p, "upload"))))
-			return c.keepNode(in(p, "file"), n, err)
+				c, p.Profile, api.Root, "file.txt", storage.FromUpload(c.id(thingOf(p, "upload"))))
+			return c.keepNode(thingOf(p, "file"), n, err)
 		}},
-		{"uploads.Put", once, func(c call, p place) error { return c.upload(in(p, "second"), "Two, and more.") }},
-		{"storage.Update", once, func(c call, p place) error {
-			return ignore(c.Storage.Update(c, p.Profile, c.id(in(p, "file")), storage.UpdateRequest{
-				From: storage.FromUpload(c.id(in(p, "second"))), Title: api.Set("A file"), Short: api.Set("A file."),
+		{"uploads.Put", plainForm, func(c call, p place) error { return c.upload(thingOf(p, "second"), "Two, and more.") }},
+		{"storage.Update", plainForm, func(c call, p place) error {
+			return onlyError(c.Storage.Update(c, p.Profile, c.id(thingOf(p, "file")), storage.UpdateRequest{
+				From: storage.FromUpload(c.id(thingOf(p, "second"))), Title: api.Set("A file"), Short: api.Set("A file."),
 			}))
 		}},
-		{"storage.Rename", once, func(c call, p place) error {
-			return ignore(c.Storage.Rename(c, p.Profile, c.id(in(p, "file")), "renamed.txt"))
+		{"storage.Rename", plainForm, func(c call, p place) error {
+			return onlyError(c.Storage.Rename(c, p.Profile, c.id(thingOf(p, "file")), "renamed.txt"))
 		}},
-		{"storage.Versions.List", once, func(c call, p place) error {
-			list, err := c.Storage.Versions.List(c, p.Profile, c.id(in(p, "file")))
+		{"storage.Versions.List", plainForm, func(c call, p place) error {
+			list, err := c.Storage.Versions.List(c, p.Profile, c.id(thingOf(p, "file")))
 			if err != nil || len(list) == 0 {
 				return err
 			}
-			return c.keep("version", in(p, "version"), string(list[len(list)-1].ID))
+			return c.keep("version", thingOf(p, "version"), string(list[len(list)-1].ID))
 		}},
-		{"storage.Versions.Restore", once, func(c call, p place) error {
-			return c.Storage.Versions.Restore(c, p.Profile, c.id(in(p, "file")), c.id(in(p, "version")))
+		{"storage.Versions.Restore", plainForm, func(c call, p place) error {
+			return c.Storage.Versions.Restore(c, p.Profile, c.id(thingOf(p, "file")), c.id(thingOf(p, "version")))
 		}},
-		{"storage.Copy", once, func(c call, p place) error {
-			n, err := c.Storage.Copy(c, p.Profile, c.id(in(p, "file")), c.id(in(p, "folder")))
-			return c.keepNode(in(p, "copy"), n, err)
+		{"storage.Copy", plainForm, func(c call, p place) error {
+			n, err := c.Storage.Copy(c, p.Profile, c.id(thingOf(p, "file")), c.id(thingOf(p, "folder")))
+			return c.keepNode(thingOf(p, "copy"), n, err)
 		}},
-		{"storage.Move", once, func(c call, p place) error {
-			return ignore(c.Storage.Move(c, p.Profile, c.id(in(p, "copy")), c.id(in(p, "deleted"))))
+		{"storage.Move", plainForm, func(c call, p place) error {
+			return onlyError(c.Storage.Move(c, p.Profile, c.id(thingOf(p, "copy")), c.id(thingOf(p, "deleted"))))
 		}},
-		{"storage.Locks.Acquire", once, func(c call, p place) error {
+		{"storage.Locks.Acquire", plainForm, func(c call, p place) error {
 			o := &storage.LockOptions{Duration: lockTime, DeviceName: "fastio-check"}
-			lock, err := c.Storage.Locks.Acquire(c, p.Profile, c.id(in(p, "file")), o)
+			lock, err := c.Storage.Locks.Acquire(c, p.Profile, c.id(thingOf(p, "file")), o)
 			if err != nil {
 				return err
 			}
 			c.locks[p.Profile] = lock.Token
 			return nil
 		}},
-		{"storage.Locks.Heartbeat", once, func(c call, p place) error {
-			return c.Storage.Locks.Heartbeat(c, p.Profile, c.id(in(p, "file")), c.locks[p.Profile])
+		{"storage.Locks.Heartbeat", plainForm, func(c call, p place) error {
+			return c.Storage.Locks.Heartbeat(c, p.Profile, c.id(thingOf(p, "file")), c.locks[p.Profile])
 		}},
-		{"storage.Locks.Release", once, func(c call, p place) error {
-			return c.Storage.Locks.Release(c, p.Profile, c.id(in(p, "file")), c.locks[p.Profile])
+		{"storage.Locks.Release", plainForm, func(c call, p place) error {
+			return c.Storage.Locks.Release(c, p.Profile, c.id(thingOf(p, "file")), c.locks[p.Profile])
 		}},
-		{"storage.Delete", once, func(c call, p place) error {
-			return c.Storage.Delete(c, p.Profile, c.id(in(p, "copy")))
+		{"storage.Delete", plainForm, func(c call, p place) error {
+			return c.Storage.Delete(c, p.Profile, c.id(thingOf(p, "copy")))
 		}},
-		{"storage.Restore", once, func(c call, p place) error {
-			return ignore(c.Storage.Restore(c, p.Profile, c.id(in(p, "copy"))))
+		{"storage.Restore", plainForm, func(c call, p place) error {
+			return onlyError(c.Storage.Restore(c, p.Profile, c.id(thingOf(p, "copy"))))
 		}},
-		{"storage.Delete", once, func(c call, p place) error {
-			return c.Storage.Delete(c, p.Profile, c.id(in(p, "copy")))
+		{"storage.Delete", plainForm, func(c call, p place) error {
+			return c.Storage.Delete(c, p.Profile, c.id(thingOf(p, "copy")))
 		}},
-		{"storage.Purge", once, func(c call, p place) error {
-			return c.Storage.Purge(c, p.Profile, c.id(in(p, "copy")))
+		{"storage.Purge", plainForm, func(c call, p place) error {
+			return c.Storage.Purge(c, p.Profile, c.id(thingOf(p, "copy")))
 		}},
-		{"storage.Delete", once, func(c call, p place) error {
-			return c.Storage.Delete(c, p.Profile, c.id(in(p, "deleted")))
+		{"storage.Delete", plainForm, func(c call, p place) error {
+			return c.Storage.Delete(c, p.Profile, c.id(thingOf(p, "deleted")))
 		}},
-		{"storage.EmptyTrash", once, func(c call, p place) error { return c.Storage.EmptyTrash(c, p.Profile) }},
-		{"assets.Upload", once, func(c call, p place) error {
+		{"storage.EmptyTrash", plainForm, func(c call, p place) error { return c.Storage.EmptyTrash(c, p.Profile) }},
+		{"assets.Upload", plainForm, func(c call, p place) error {
 			return c.Assets.Upload(c, p.Profile, pictureName(p), "picture.svg", strings.NewReader(picture))
 		}},
-		{"comments.Create", once, func(c call, p place) error {
+		{"comments.Create", plainForm, func(c call, p place) error {
 			got, err := c.Comments.Create(c, comments.On(p.Profile), comments.CreateRequest{Body: "A comment."})
-			return c.keepComment(in(p, "comment"), got, err)
+			return c.keepComment(thingOf(p, "comment"), got, err)
 		}},
-		{"comments.CreateOnNode", once, func(c call, p place) error {
-			on := comments.OnNode(p.Profile, c.id(in(p, "file")))
+		{"comments.CreateOnNode", plainForm, func(c call, p place) error {
+			on := comments.OnNode(p.Profile, c.id(thingOf(p, "file")))
 			got, err := c.Comments.Create(c, on, comments.CreateRequest{Body: "A comment on a file."})
-			return c.keepComment(in(p, "remark"), got, err)
+			return c.keepComment(thingOf(p, "remark"), got, err)
 		}},
 	}
 }

@@ -7,41 +7,43 @@ import (
 	"github.com/fastio-go/fastio/shares"
 )
 
-// secondChanges returns the calls with a second person, for the workspace and for the share:
-// that person becomes a member and its owner, gives it back, leaves, and joins again.
+// secondChanges returns the calls with a second person, for the workspace and for the
+// share: that person becomes a member and its owner, gives it back, leaves, and joins
+// again. A row is an operation, the forms in which it is called (see [forms]), and the
+// call.
 func secondChanges() []read[place] {
 	second := func(c call) api.Person { return api.Person(c.things["second"]) }
 	return []read[place]{
-		{"members.Add", once, func(c call, p place) error {
-			return ignore(c.Members.Add(c, p.Profile, second(c), members.AddRequest{Role: members.RoleGuest}))
+		{"members.Add", plainForm, func(c call, p place) error {
+			return onlyError(c.Members.Add(c, p.Profile, second(c), members.AddRequest{Role: members.RoleGuest}))
 		}},
-		{"members.Update", once, func(c call, p place) error {
+		{"members.Update", plainForm, func(c call, p place) error {
 			return c.Members.Update(c, p.Profile, second(c), members.UpdateRequest{Role: members.RoleAdmin})
 		}},
-		{"members.TransferOwnership", once, func(c call, p place) error {
-			return ignore(c.Members.TransferOwnership(c, p.Profile, api.ID(second(c))))
+		{"members.TransferOwnership", plainForm, func(c call, p place) error {
+			return onlyError(c.Members.TransferOwnership(c, p.Profile, api.ID(second(c))))
 		}},
-		{"members.TransferOwnership", once, func(c call, p place) error {
+		{"members.TransferOwnership", plainForm, func(c call, p place) error {
 			return c.asSecond(func() error {
-				return ignore(c.Members.TransferOwnership(c, p.Profile, c.me))
+				return onlyError(c.Members.TransferOwnership(c, p.Profile, c.me))
 			})
 		}},
-		{"members.Leave", once, func(c call, p place) error {
+		{"members.Leave", plainForm, func(c call, p place) error {
 			return c.asSecond(func() error { return c.Members.Leave(c, p.Profile) })
 		}},
-		{"shares.Update", once, func(c call, p place) error {
+		{"shares.Update", plainForm, func(c call, p place) error {
 			if p.Kind != api.ProfileKindShare {
 				return nil
 			}
 			return c.Shares.Update(c, p.ID, shares.UpdateRequest{Access: shares.AccessOrg}) // so that it can be joined
 		}},
-		{"members.Join", once, func(c call, p place) error {
+		{"members.Join", plainForm, func(c call, p place) error {
 			return c.asSecond(func() error { return c.Members.Join(c, p.Profile, nil) })
 		}},
-		{"members.Add", once, func(c call, p place) error {
-			return ignore(c.Members.Add(c, p.Profile, second(c), members.AddRequest{Role: members.RoleGuest}))
+		{"members.Add", plainForm, func(c call, p place) error {
+			return onlyError(c.Members.Add(c, p.Profile, second(c), members.AddRequest{Role: members.RoleGuest}))
 		}},
-		{"members.Remove", once, func(c call, p place) error { return c.Members.Remove(c, p.Profile, second(c)) }},
+		{"members.Remove", plainForm, func(c call, p place) error { return c.Members.Remove(c, p.Profile, second(c)) }},
 	}
 }
 
@@ -54,13 +56,14 @@ func (c call) asSecond(do func() error) error {
 }
 
 // grantChanges returns the calls for the access of the second person to the File Share.
+// A row is an operation, the forms in which it is called (see [forms]), and the call.
 func grantChanges() []read[place] {
 	return []read[place]{
-		{"fileshares.Grants.Set", once, func(c call, _ place) error {
-			return ignore(c.FileShares.Grants.Set(
+		{"fileshares.Grants.Set", plainForm, func(c call, _ place) error {
+			return onlyError(c.FileShares.Grants.Set(
 				c, api.ID(c.id("fileshare")), api.Person(c.things["second"]), fileshares.CapabilityView))
 		}},
-		{"fileshares.Grants.Revoke", once, func(c call, _ place) error {
+		{"fileshares.Grants.Revoke", plainForm, func(c call, _ place) error {
 			return c.FileShares.Grants.Revoke(c, api.ID(c.id("fileshare")), api.Person(c.things["second"]))
 		}},
 	}

@@ -26,10 +26,12 @@ type Changes struct {
 // workspace for it.
 var ErrNotWritable = errors.New("no workspace could be created in the organization")
 
-// change makes the calls that create and change objects. It ends the walk if there is no
-// workspace.
-func (w *walk) change() {
-	if w.ended() {
+// makeChanges makes the calls that create and change objects: first in the workspace of
+// the run and its share, its own places, and those that cost credits or need a second
+// person only if the flags allow them. Without a workspace no other write is made. At
+// last the own places are added to those that are read.
+func (w *walk) makeChanges() {
+	if w.isOver() {
 		return
 	}
 	j := w.changes.Journal
@@ -116,7 +118,7 @@ func (w *walk) leave() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), leaveTime)
 	defer cancel()
 	w.rec.form = FormPlain
-	return (&cleaner{areas: w.areas, journal: w.changes.Journal, second: w.changes.Second}).clean(ctx)
+	return (&cleaner{areas: w.areas, journal: w.changes.Journal, second: w.changes.Second}).deleteAll(ctx)
 }
 
 // A thing names an object of the run.
@@ -168,8 +170,8 @@ func (c call) await(done func(quiet *areas) bool) {
 	}
 }
 
-// in returns the name of a thing of a workspace or share.
-func in(p place, name thing) thing { return thing(p.Kind) + " " + name }
+// thingOf returns the name of a thing of a workspace or share.
+func thingOf(p place, name thing) thing { return thing(p.Kind) + " " + name }
 
 // name returns a name with the marker of the run.
 func (c call) name(of string) string { return c.changes.Journal.Marker + " " + of }

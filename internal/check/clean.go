@@ -63,7 +63,7 @@ func (o *CleanOptions) cleanRun(ctx context.Context, j *Journal) error {
 	first, second, err := o.Connect(j)
 	if err == nil {
 		k := &cleaner{areas: areasOver(first), journal: j, second: second}
-		err = k.clean(ctx)
+		err = k.deleteAll(ctx)
 		o.Say(fmt.Sprintf("%s: %d workspaces deleted", j.Marker, k.deleted))
 	}
 	if err != nil {
@@ -117,14 +117,14 @@ type cleaner struct {
 	renamed int        // workspaces that have lost the marker, which are kept
 }
 
-// clean deletes all that is left of the run, and then its journal. A workspace is deleted
+// deleteAll deletes all that is left of the run, and then its journal. A workspace is deleted
 // if the journal has its ID or its marker, and its name has the marker still.
-func (k *cleaner) clean(ctx context.Context) error {
+func (k *cleaner) deleteAll(ctx context.Context) error {
 	org := k.journal.all(kindOrg)
 	if len(org) == 0 || !k.journal.owns(kindIntent, k.journal.Marker) {
 		return k.journal.remove() // nothing was created
 	}
-	found, err := k.find(ctx, api.ID(org[0]))
+	found, err := k.workspacesOfRun(ctx, api.ID(org[0]))
 	if err != nil {
 		return err
 	}
@@ -150,8 +150,10 @@ func (k *cleaner) clean(ctx context.Context) error {
 
 var errRenamed = errors.New("the workspace of the run has another name now and is kept: delete it by hand")
 
-// find returns the workspaces of the run that are to be deleted.
-func (k *cleaner) find(ctx context.Context, org api.ID) ([]*workspaces.Workspace, error) {
+// workspacesOfRun returns the workspaces of the run that must be deleted: those whose
+// name still has the marker and whose ID is in the journal, or whose folder name is the
+// marker. A known one with another name was renamed by a person and is only counted.
+func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspaces.Workspace, error) {
 	var found []*workspaces.Workspace
 	list := k.Workspaces.AllByOrg(ctx, org, &workspaces.ByOrgOptions{Archived: workspaces.ArchivedAlso})
 	_, err := k.Orgs.Get(ctx, org)

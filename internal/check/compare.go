@@ -99,7 +99,7 @@ func (c *comparison) operation(read Read) *Operation {
 	found := map[Difference]bool{}
 	note := func(d Difference) { found[d] = true }
 	for _, s := range calls {
-		c.look(s, note)
+		c.noteDifferences(s, note)
 	}
 	byForm, objects := map[Form][]*seen{}, map[int]object{}
 	for _, s := range calls {
@@ -108,7 +108,7 @@ func (c *comparison) operation(read Read) *Operation {
 	}
 	for form, calls := range byForm {
 		o.Forms[form] = formResult(calls)
-		expect(read, form, calls, objects, note)
+		noteStatuses(read, form, calls, objects, note)
 	}
 	compareLevels(calls, note)
 	comparePages(calls, note)
@@ -119,7 +119,7 @@ func (c *comparison) operation(read Read) *Operation {
 		}
 	}
 	o.Names = assumedNames(row, calls)
-	c.settle(o, read, calls, found)
+	c.setOutcome(o, read, calls, found)
 	return o
 }
 
@@ -152,11 +152,11 @@ func refusedAlways(calls []*seen) bool {
 	return refused
 }
 
-// settle sets the outcome of an operation from its calls and the differences
-// found in them.
-func (c *comparison) settle(o *Operation, read Read, calls []*seen, found map[Difference]bool) {
+// setOutcome sets the outcome of an operation from its calls and the differences found
+// in them.
+func (c *comparison) setOutcome(o *Operation, read Read, calls []*seen, found map[Difference]bool) {
 	o.Differences = slices.SortedFunc(maps.Keys(found), Difference.compare)
-	o.Never = never(calls)
+	o.Never = neverSeen(calls)
 	o.Envelope = envelopes(calls)
 	o.Path = assumedPath(o.Source, calls)
 	switch {
@@ -165,14 +165,15 @@ func (c *comparison) settle(o *Operation, read Read, calls []*seen, found map[Di
 	case slices.ContainsFunc(calls, func(s *seen) bool { return s.succeeded() || s.Status == removed(read.Op) }):
 		o.Outcome = AsBelieved
 	default:
-		o.Outcome, o.Reason = NotReached, c.reason(read, calls)
+		o.Outcome, o.Reason = NotReached, c.whyNotReached(read, calls)
 	}
 }
 
 func (s *seen) succeeded() bool { return s.Status/100 == 2 }
 
-// reason returns why no call of an endpoint has succeeded.
-func (c *comparison) reason(read Read, calls []*seen) string {
+// whyNotReached returns why no call of an endpoint has succeeded: no response, a
+// refusal, or no object of the kind that it needs.
+func (c *comparison) whyNotReached(read Read, calls []*seen) string {
 	statuses := map[int]bool{}
 	for _, s := range calls {
 		if s.Form == FormPlain || s.Form == FormByName {
@@ -195,15 +196,15 @@ func (c *comparison) reason(read Read, calls []*seen) string {
 	return "not called"
 }
 
-// look calls note for each difference in one response.
-func (c *comparison) look(s *seen, note func(d Difference)) {
+// noteDifferences calls note for each difference in one response.
+func (c *comparison) noteDifferences(s *seen, note func(d Difference)) {
 	for _, d := range s.sight.Differences {
 		n := Difference{Kind: Kind(d.Kind), Type: typeName(d.Type), Member: d.Member}
 		switch d.Kind {
 		case drift.KindUnknown:
-			n.Member = c.words.member(d.Member)
+			n.Member = c.words.memberName(d.Member)
 		case drift.KindValue:
-			n.Got = c.words.value(d.Member, d.Got)
+			n.Got = c.words.enumValue(d.Member, d.Got)
 		case drift.KindShape:
 			n.Want, n.Got = d.Want, d.Got
 		}
@@ -319,24 +320,24 @@ func (o object) after(s *seen) object {
 	return o
 }
 
-// expect calls note for each status and error code that calls of a form should
-// not have. Objects holds, by group, what other calls of the same object have
-// shown: a refusal may be due to missing rights.
-func expect(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
+// noteStatuses calls note for each status and error code that calls of a form should
+// not have. Objects holds, by group, what other calls of the same object have shown: a
+// refusal may be due to missing rights, which is no difference.
+func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
 	if slices.ContainsFunc(calls, (*seen).withoutEndpoint) {
 		note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})
 		return
 	}
-	want := wanted(read, form)
-	met := slices.ContainsFunc(calls, func(s *seen) bool { return slices.Contains(want.statuses, s.Status) })
+	want := expectedAnswer(read, form)
+	oneAsExpected := slices.ContainsFunc(calls, func(s *seen) bool { return slices.Contains(want.statuses, s.Status) })
 	for _, s := range calls {
-		asked := slices.Contains(want.statuses, s.Status)
+		asExpected := slices.Contains(want.statuses, s.Status)
 		switch {
-		case asked && s.fault != nil && want.codes != nil && !slices.Contains(want.codes, s.fault.code):
+		case asExpected && s.fault != nil && want.codes != nil && !slices.Contains(want.codes, s.fault.code):
 			note(Difference{
 				Kind: KindError, Form: form, Member: "code", Want: numbers(want.codes), Got: codeText(s.fault.code),
 			})
-		case asked, s.Status == 0, met && denied(s.Status):
+		case asExpected, s.Status == 0, oneAsExpected && denied(s.Status):
 		case want.success() && denied(s.Status) && (form == FormPlain || !objects[s.Group].reached),
 			denied(s.Status) && objects[s.Group].refused == s.Status:
 			// the caller has no right to it, or there is no such object
@@ -359,9 +360,9 @@ type answer struct {
 
 func (a answer) success() bool { return a.statuses[0] == http.StatusOK }
 
-// wanted returns the status codes and error codes that a call of a form should
-// have. No error codes means any.
-func wanted(read Read, form Form) answer {
+// expectedAnswer returns the status codes and error codes that a call of a form should
+// have. Nil error codes mean any.
+func expectedAnswer(read Read, form Form) answer {
 	switch {
 	case form == FormNoToken, form == FormLimitOther:
 		return answer{[]int{http.StatusUnauthorized}, []int64{codes.DeadToken, codes.BadToken}}
@@ -423,8 +424,9 @@ func codeText(code int64) string {
 	return "none"
 }
 
-// never returns the typed members that no response of an operation held.
-func never(calls []*seen) []string {
+// neverSeen returns the typed members that were missing in a response of an operation
+// and that no response held.
+func neverSeen(calls []*seen) []string {
 	missing := map[string]bool{}
 	for _, s := range calls {
 		for _, p := range s.sight.Missing {
@@ -494,7 +496,7 @@ func comparePages(calls []*seen, note func(d Difference)) {
 	}
 }
 
-// rowsOf returns the records of the longest list of the payload.
+// rowsOf returns the objects in the longest list of the payload, as JSON.
 func rowsOf(body []byte) []string {
 	var root map[string]json.RawMessage
 	if json.Unmarshal(body, &root) != nil {

@@ -66,7 +66,7 @@ func assumedNames(row facts.Endpoint, calls []*seen) *Names {
 	without := map[string]bool{}
 	for _, s := range calls {
 		for _, p := range s.sight.Missing {
-			like := func(other string) bool { return alike(bare(p.Member), other) }
+			like := func(other string) bool { return mayStandFor(bare(p.Member), other) }
 			if !held[p] && slices.ContainsFunc(strange[p.Type], like) {
 				without[bare(p.Member)] = true
 			}
@@ -89,9 +89,9 @@ func assumedNames(row facts.Endpoint, calls []*seen) *Names {
 // bare returns the name of a member without the marks of elements.
 func bare(member string) string { return strings.TrimRight(member, "[]{}") }
 
-// alike reports whether an unknown name may stand for an assumed one: it begins
+// mayStandFor reports whether an unknown name may stand for an assumed one: it begins
 // with that, or has a word of it.
-func alike(assumed, unknown string) bool {
+func mayStandFor(assumed, unknown string) bool {
 	const least = 4 // letters; shorter ones, such as id, are in too many names
 	words := strings.Split(unknown, "_")
 	return strings.HasPrefix(unknown, assumed) ||

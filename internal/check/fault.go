@@ -57,7 +57,7 @@ func (c *comparison) lookAtFault(s *seen, note func(d Difference)) {
 		note(Difference{Kind: KindError, Form: s.Form, Want: "object", Got: kindOf(s.Body)})
 		return
 	}
-	if f.body == nil && kindOf(f.root["errors"]) == "list" { // of several objects, none of which is there
+	if f.body == nil && kindOf(f.root["errors"]) == "list" { // the platform sends a list of errors if none of several objects exists
 		return
 	}
 	c.compareKinds("error", f.root, rootKinds, note)
@@ -86,7 +86,7 @@ func (c *comparison) compareParam(p map[string]json.RawMessage, note func(d Diff
 	var kind string
 	known := []string{"missing", "invalid", "type_mismatch"}
 	if json.Unmarshal(p["kind"], &kind) == nil && !slices.Contains(known, kind) {
-		note(Difference{Kind: KindValue, Type: "error.params", Member: "kind", Got: c.words.value("kind", kind)})
+		note(Difference{Kind: KindValue, Type: "error.params", Member: "kind", Got: c.words.enumValue("kind", kind)})
 	}
 }
 
@@ -99,7 +99,7 @@ func (c *comparison) compareSent(s *seen, p map[string]json.RawMessage, note fun
 	}
 	sent := func(r rule) bool { return (field{name: r.name}).root() == name }
 	if slices.ContainsFunc(c.sent[s.Method+" "+s.Path], sent) {
-		note(Difference{Kind: KindRequest, Member: name, Want: "accepted", Got: c.words.value("kind", kind)})
+		note(Difference{Kind: KindRequest, Member: name, Want: "accepted", Got: c.words.enumValue("kind", kind)})
 	}
 }
 
@@ -111,7 +111,7 @@ func (c *comparison) compareKinds(of string, object map[string]json.RawMessage, 
 		allowed, known := want[name]
 		switch got := kindOf(value); {
 		case !known:
-			note(Difference{Kind: Kind(drift.KindUnknown), Type: of, Member: c.words.member(name)})
+			note(Difference{Kind: Kind(drift.KindUnknown), Type: of, Member: c.words.memberName(name)})
 		case allowed != nil && got != "null" && !slices.Contains(allowed, got):
 			note(Difference{Kind: KindShape, Type: of, Member: name, Want: strings.Join(allowed, " or "), Got: got})
 		}

@@ -27,7 +27,7 @@ func (c call) listOrgs(scope orgs.Scope) error {
 		return err // the caller may not read them
 	}
 	for _, org := range list.Orgs {
-		if c.first("org", string(org.ID), len(c.orgs) < maxOrgs) {
+		if c.addToSample("org", string(org.ID), len(c.orgs) < maxOrgs) {
 			c.orgs = append(c.orgs, place{Profile: api.Org(org.ID), Name: org.Domain})
 		}
 	}
@@ -48,7 +48,7 @@ func (c call) addWorkspaces(list *workspaces.Page, err error) error {
 			}
 		}
 		room := len(c.workspaces) < maxOrgs*maxWorkspaces && of < maxWorkspaces
-		if c.first("workspace", string(w.ID), room) {
+		if c.addToSample("workspace", string(w.ID), room) {
 			c.workspaces = append(c.workspaces, place{api.Workspace(w.ID), cmp.Or(w.FolderName, w.Name), w.OrgID})
 		}
 	}
@@ -82,7 +82,7 @@ func (c call) listSharesOf(workspace api.ID) error {
 // addShares keeps shares for further calls until there are most of them.
 func (c call) addShares(list []*shares.Share, most int) {
 	for _, s := range list {
-		if c.first("share", string(s.ID), len(c.shares) < min(most, maxAllShares)) {
+		if c.addToSample("share", string(s.ID), len(c.shares) < min(most, maxAllShares)) {
 			c.shares = append(c.shares, place{Profile: api.Share(s.ID), Name: s.Title})
 		}
 	}
@@ -97,7 +97,8 @@ func (c call) getShare(id api.ID) error {
 	return err
 }
 
-// listNodes lists a folder and keeps one node of each kind for further calls.
+// listNodes lists a folder and adds one node of each kind in a profile to the sample,
+// for further calls.
 func (c call) listNodes(in api.Profile, folder api.OpaqueID) error {
 	list, err := c.Storage.List(c, in, folder, nil, c.opts...)
 	if err != nil {
@@ -106,7 +107,7 @@ func (c call) listNodes(in api.Profile, folder api.OpaqueID) error {
 	for _, n := range list.Nodes {
 		kind := string(in.ID) + " " + string(n.Type) + " " + n.MIMECategory
 		room := len(c.nodes) < maxAllNodes && c.kept[string(in.ID)] < maxNodes && !c.seen["kind "+kind]
-		if len(c.opts) == 0 && c.first("node", string(n.ID), room) {
+		if len(c.opts) == 0 && c.addToSample("node", string(n.ID), room) {
 			c.seen["kind "+kind] = true
 			c.kept[string(in.ID)]++
 			found := nodeOf(in, n)
@@ -139,7 +140,7 @@ func (c call) listComments(on comments.Target) error {
 		return err
 	}
 	for _, v := range list.Comments {
-		if c.first("comment", string(v.ID), len(c.comments) < maxComments) {
+		if c.addToSample("comment", string(v.ID), len(c.comments) < maxComments) {
 			c.comments = append(c.comments, v.ID)
 		}
 	}
@@ -158,7 +159,7 @@ func (c call) searchEvents(in api.Profile) error {
 	}
 	for _, e := range page.Events {
 		kind := "event " + string(e.Name)
-		if !c.seen[kind] && c.first("event", string(e.ID), len(c.events) < maxEvents) {
+		if !c.seen[kind] && c.addToSample("event", string(e.ID), len(c.events) < maxEvents) {
 			c.seen[kind] = true
 			c.events = append(c.events, e.ID)
 		}
@@ -175,7 +176,7 @@ func (c call) listThreads(in api.Profile) error {
 	}
 	for _, t := range list.Threads {
 		kept := "threads of " + string(in.Kind)
-		if c.first("thread", string(t.ID), c.kept[kept] < maxThreads) {
+		if c.addToSample("thread", string(t.ID), c.kept[kept] < maxThreads) {
 			c.kept[kept]++
 			c.threads = append(c.threads, thread{in, t.ID})
 		}
@@ -184,7 +185,7 @@ func (c call) listThreads(in api.Profile) error {
 }
 
 func (c call) listDeletedThreads(in api.Profile) error {
-	return ignore(c.AI.Threads.List(c, in, &ai.ThreadListOptions{Deleted: true}))
+	return onlyError(c.AI.Threads.List(c, in, &ai.ThreadListOptions{Deleted: true}))
 }
 
 // listTurns lists the turns of an AI thread and keeps the first ones for
@@ -209,7 +210,7 @@ func (c call) listFileShares(workspace api.ID) error {
 		return err
 	}
 	for _, f := range list.FileShares {
-		if c.first("fileshare", string(f.ID), len(c.fileShares) < maxOthers) {
+		if c.addToSample("fileshare", string(f.ID), len(c.fileShares) < maxOthers) {
 			found := fileShare{ID: f.ID}
 			if f.File != nil {
 				found.Node, found.Preview = f.File.ID, hasPreview(f.File)
@@ -230,7 +231,7 @@ func (c call) listQuickShares(workspace api.ID) error {
 		return err
 	}
 	for _, q := range list.QuickShares {
-		if c.first("quickshare", string(q.ID), len(c.quick) < maxOthers) {
+		if c.addToSample("quickshare", string(q.ID), len(c.quick) < maxOthers) {
 			found := quickShare{ID: q.ID}
 			if q.Node != nil {
 				found.Node, found.Note, found.Preview = q.Node.ID, q.Node.Type == storage.NodeTypeNote, hasPreview(q.Node)
@@ -288,14 +289,14 @@ func (c call) listIntents(workspace api.ID) error {
 
 // addPart keeps an object of a workspace for further calls.
 func (c call) addPart(kind string, workspace api.ID, id string) {
-	if c.first(kind, string(workspace)+" "+id, id != "" && len(c.parts[kind]) < maxOthers) {
+	if c.addToSample(kind, string(workspace)+" "+id, id != "" && len(c.parts[kind]) < maxOthers) {
 		c.parts[kind] = append(c.parts[kind], part{workspace, id})
 	}
 }
 
 // addOther keeps an object of the caller that has only an ID for further calls.
 func (c call) addOther(kind, id string) {
-	if c.first(kind, id, len(c.others[kind]) < maxOthers) {
+	if c.addToSample(kind, id, len(c.others[kind]) < maxOthers) {
 		c.others[kind] = append(c.others[kind], id)
 	}
 }
@@ -305,7 +306,7 @@ func (c call) pictures(in api.Profile) error {
 	list, err := c.Assets.List(c, in)
 	for _, a := range list {
 		id := string(in.Kind) + " " + string(a.Name)
-		if c.first("picture", id, a.Name != "") {
+		if c.addToSample("picture", id, a.Name != "") {
 			c.profilePictures = append(c.profilePictures, pictureOf{in, a.Name})
 		}
 	}

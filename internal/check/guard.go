@@ -53,7 +53,7 @@ func (e *RefusedError) Error() string { return "this " + e.Method + " is never s
 // RoundTrip sends a request of an allowed endpoint, and shows the journal the
 // response to a create.
 func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
-	checked, makes, reason := g.examine(r)
+	checked, makes, reason := g.check(r)
 	if reason != "" {
 		if r.Body != nil {
 			_ = r.Body.Close()
@@ -90,9 +90,10 @@ func (f failing) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// examine returns the request to send, and the kinds of objects that it makes. It
-// returns a reason if the request must not be sent.
-func (g *guard) examine(r *http.Request) (_ *http.Request, makes, reason string) {
+// check returns the request to send, and the kinds of objects that it makes. It returns
+// a reason, and no request, if it must not be sent: only reviewed reads and writes are,
+// and writes only to objects of the run.
+func (g *guard) check(r *http.Request) (_ *http.Request, makes, reason string) {
 	if r.URL.Scheme != g.base.Scheme || r.URL.Host != g.base.Host || r.Host != "" && r.Host != g.base.Host {
 		return nil, "", "it is for another host"
 	}
@@ -154,7 +155,7 @@ func (g *guard) examineWrite(r *http.Request, path string) (_ *http.Request, mak
 			}
 			r, fields = checked, append(all, field{}) // not nil
 		}
-		reason = w.refusal(g.journal, path, fields[:len(fields)-1])
+		reason = w.whyRefused(g.journal, path, fields[:len(fields)-1])
 		if reason == "" {
 			return r, w.Makes, ""
 		}
@@ -162,9 +163,9 @@ func (g *guard) examineWrite(r *http.Request, path string) (_ *http.Request, mak
 	return nil, "", reason
 }
 
-// refusal returns why a request must not be sent, "" if it may: each of its fields
+// whyRefused returns why a request must not be sent, "" if it may: each of its fields
 // and each placeholder of its path must be listed, and the IDs must be of the run.
-func (w *Write) refusal(j *Journal, path string, fields []field) string {
+func (w *Write) whyRefused(j *Journal, path string, fields []field) string {
 	if w.Makes == kindWorkspace && len(j.all(kindWorkspace)) > 0 {
 		return "this run has its workspace"
 	}
@@ -182,12 +183,12 @@ func (w *Write) refusal(j *Journal, path string, fields []field) string {
 		fields = append(fields, field{name, value})
 	}
 	for _, f := range fields {
-		rule, listed := rules.of(f.name)
+		rule, listed := rules.ruleFor(f.name)
 		given[rule.name] = true
 		switch {
 		case !listed:
 			return "a field of it is not in the reviewed list"
-		case rule.kind != "" && !j.allows(rule.kind, f.value):
+		case rule.kind != "" && !j.mayName(rule.kind, f.value):
 			return "it names an object that this run has not made"
 		}
 	}
@@ -199,8 +200,9 @@ func (w *Write) refusal(j *Journal, path string, fields []field) string {
 	return ""
 }
 
-// allows reports whether a value may stand where an object of a kind is named.
-func (j *Journal) allows(kind, value string) bool {
+// mayName reports whether a value may stand where an object is named. Kind is one or
+// more of the kinds of [Write.Fields], separated by bars.
+func (j *Journal) mayName(kind, value string) bool {
 	for one := range strings.SplitSeq(kind, "|") {
 		switch {
 		case one == "root" && value == string(api.Root):
@@ -238,8 +240,9 @@ func (w *Write) rules() rules {
 	return all
 }
 
-// of returns the rule for a field. One whose name ends with .* is for all below it.
-func (all rules) of(name string) (rule, bool) {
+// ruleFor returns the rule for a field, false if none is listed. A name that ends with
+// .* stands for all fields below it.
+func (all rules) ruleFor(name string) (rule, bool) {
 	for _, r := range all {
 		prefix, tree := strings.CutSuffix(r.name, "*")
 		if r.name == name || tree && (strings.HasPrefix(name, prefix) || name+"." == prefix) {

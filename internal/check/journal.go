@@ -70,6 +70,8 @@ func NewJournal(dir, platform string, org api.ID) (*Journal, error) {
 	return newJournal(dir, markerPrefix+strings.ToLower(rand.Text())[:12], platform, org)
 }
 
+// newJournal creates the journal of a run in a directory, with the platform, the
+// organization and the marker, before anything is created on the platform.
 func newJournal(dir, marker, platform string, org api.ID) (*Journal, error) {
 	j, err := openJournal(filepath.Join(dir, marker+journalSuffix))
 	if err != nil {

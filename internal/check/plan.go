@@ -51,7 +51,7 @@ func Plan(w io.Writer, writes ...Write) error {
 func plannedForms() map[string][]string {
 	all := map[string][]string{}
 	add := func(op string, f forms) {
-		for _, form := range f.list() {
+		for _, form := range f.inOrder() {
 			if form != FormPlain && !slices.Contains(all[op], string(form)) {
 				all[op] = append(all[op], string(form))
 			}

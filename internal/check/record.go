@@ -77,7 +77,7 @@ func (c *recorder) Call(ctx context.Context, r *api.Request, out any, opts ...ap
 	}
 	o := api.Resolve(opts)
 	theirs := o.Response
-	err := c.try(ctx, x, func() error {
+	err := c.repeatWhilePassing(ctx, x, func() error {
 		var raw api.Response
 		o.Response = &raw
 		err := c.next.Call(ctx, r, out, api.WithOptions(o))
@@ -88,7 +88,7 @@ func (c *recorder) Call(ctx context.Context, r *api.Request, out any, opts ...ap
 		}
 		return err
 	})
-	c.finish(x, err)
+	c.recordUnlessUnmade(x, err)
 	return err
 }
 
@@ -99,7 +99,7 @@ func (c *recorder) Open(
 	x := c.exchange(r)
 	x.Stream = true
 	o := api.Resolve(opts)
-	err = c.try(ctx, x, func() error {
+	err = c.repeatWhilePassing(ctx, x, func() error {
 		var raw api.Response
 		o.Response = &raw
 		resp, err = c.next.Open(ctx, r, api.WithOptions(o)) //nolint:bodyclose // the caller closes it
@@ -110,7 +110,7 @@ func (c *recorder) Open(
 		}
 		return err
 	})
-	c.finish(x, err)
+	c.recordUnlessUnmade(x, err)
 	return resp, err
 }
 
@@ -123,16 +123,16 @@ func (c *recorder) exchange(r *api.Request) *Exchange {
 	return &Exchange{Op: op, Method: r.Method, Path: r.Path.Template(), Form: c.form, Group: c.group}
 }
 
-// finish records an exchange unless the request was never made: the guard or the input
+// recordUnlessUnmade records an exchange unless the request was never made: the guard or the input
 // check refused it, its body was used up, or the run has ended.
-func (c *recorder) finish(x *Exchange, err error) {
+func (c *recorder) recordUnlessUnmade(x *Exchange, err error) {
 	x.Err = err
 	if errors.Is(err, api.ErrBodyUsed) {
 		return
 	}
 	_, refused := errors.AsType[*RefusedError](err)
 	_, input := errors.AsType[*api.InputError](err)
-	if _, answered := errors.AsType[*api.Error](err); err != nil && !answered && passing(err, x.Body) {
+	if _, answered := errors.AsType[*api.Error](err); err != nil && !answered && mayPass(err, x.Body) {
 		x.Status, x.Body = 0, nil // the response was cut off, or none came
 	}
 	if x.Status == 0 && (refused || input || errors.Is(err, context.Canceled)) {
@@ -141,14 +141,14 @@ func (c *recorder) finish(x *Exchange, err error) {
 	c.record(*x)
 }
 
-// try makes a call, and repeats it a few times while it fails for a reason that
+// repeatWhilePassing makes a call, and repeats it a few times while it fails for a reason that
 // may pass. A write may then be done twice, but only in the workspace of the run,
 // which is not created twice.
-func (c *recorder) try(ctx context.Context, x *Exchange, do func() error) error {
+func (c *recorder) repeatWhilePassing(ctx context.Context, x *Exchange, do func() error) error {
 	pause := firstPause
 	for n := 0; ; n++ {
 		err := do()
-		if err == nil || n == moreTries || !passing(err, x.Body) || ctx.Err() != nil {
+		if err == nil || n == moreTries || !mayPass(err, x.Body) || ctx.Err() != nil {
 			return err
 		}
 		if x.Op == "workspaces.Create" && !errors.Is(err, api.ErrRateLimited) && !errors.Is(err, api.ErrUnavailable) {
@@ -161,10 +161,10 @@ func (c *recorder) try(ctx context.Context, x *Exchange, do func() error) error 
 	}
 }
 
-// passing reports whether another try may succeed: after a reset, a timeout, a failed
-// connection, a body that was cut off, a rate limit or a server that is not available. A
-// response that cannot be decoded stays what it is.
-func passing(err error, body []byte) bool {
+// mayPass reports whether the failure may pass, so that another try may succeed: a
+// reset, a timeout, a failed connection, a body that was cut off, a rate limit or a
+// server that is not available. A response that cannot be decoded does not pass.
+func mayPass(err error, body []byte) bool {
 	if _, refused := errors.AsType[*RefusedError](err); refused {
 		return false
 	}

@@ -92,26 +92,27 @@ func (r *Report) Found() map[Kind][]Finding {
 			}
 		}
 	}
-	found[KindUnknown] = joined(found[KindUnknown])
+	found[KindUnknown] = joinUnknown(found[KindUnknown])
 	return found
 }
 
-// joined returns the unknown members of one type and the same operations as one finding.
-func joined(all []Finding) []Finding {
-	var short []Finding
+// joinUnknown joins the findings about unknown members of one type with the same
+// operations: one finding lists all members.
+func joinUnknown(all []Finding) []Finding {
+	var result []Finding
 	for _, f := range all {
 		i := strings.LastIndexByte(f.Text, '.') + 1
-		of, member := f.Text[:i], f.Text[i:]
+		typePrefix, member := f.Text[:i], f.Text[i:]
 		same := func(other Finding) bool {
-			return of != "" && strings.HasPrefix(other.Text, of) && slices.Equal(other.Ops, f.Ops)
+			return typePrefix != "" && strings.HasPrefix(other.Text, typePrefix) && slices.Equal(other.Ops, f.Ops)
 		}
-		if at := slices.IndexFunc(short, same); at >= 0 {
-			short[at].Text += ", " + member
+		if at := slices.IndexFunc(result, same); at >= 0 {
+			result[at].Text += ", " + member
 		} else {
-			short = append(short, f)
+			result = append(result, f)
 		}
 	}
-	return short
+	return result
 }
 
 // title is the heading of a kind of differences.

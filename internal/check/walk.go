@@ -67,7 +67,7 @@ func Walk(ctx context.Context, o Options) *Run {
 		w.rec.wait = pause
 	}
 	w.areas = areasOver(w.rec)
-	w.all() //nolint:contextcheck // a walk has the context
+	w.makeAllReads() //nolint:contextcheck // a walk has the context
 	run.Err = cmpErr(context.Cause(ctx), w.failed)
 	if run.Err == nil && w.unwritable {
 		run.Err = ErrNotWritable
@@ -216,11 +216,11 @@ const (
 	unknownID
 	badParameter
 
-	once forms = 0
+	plainForm forms = 0
 )
 
-// list returns the forms in their order.
-func (f forms) list() []Form {
+// inOrder returns the forms in their order.
+func (f forms) inOrder() []Form {
 	switch {
 	case f&byName != 0:
 		return []Form{FormByName}
@@ -239,15 +239,17 @@ func (f forms) list() []Form {
 	return all
 }
 
-// visit makes the reads of a subject. Only the first subjects of a kind get all forms.
+// visit makes the reads of a subject in their forms. Only the first maxFormsOf subjects
+// of a kind get all forms, the others the first one. The form of a next page is left
+// out if there is none.
 func visit[S any](w *walk, kind string, reads []read[S], s S) {
 	w.rec.group++
 	full := w.forms[kind] < maxFormsOf
 	w.forms[kind]++
 	for _, r := range reads {
 		next := ""
-		for i, form := range r.forms.list() {
-			if w.ended() || i > 0 && !full || form == FormNext && r.forms&cursors != 0 && next == "" {
+		for i, form := range r.forms.inOrder() {
+			if w.isOver() || i > 0 && !full || form == FormNext && r.forms&cursors != 0 && next == "" {
 				break
 			}
 			w.rec.form = form
@@ -255,7 +257,7 @@ func visit[S any](w *walk, kind string, reads []read[S], s S) {
 			for n := 0; n < moreTries && errors.Is(err, api.ErrBodyUsed); n++ { // it has another body now
 				err = r.do(w.call(form, r.forms, &next), s)
 			}
-			w.note(r.op, err)
+			w.noteFirstFailure(r.op, err)
 		}
 	}
 	w.rec.form = FormPlain
@@ -284,9 +286,9 @@ func (w *walk) call(form Form, of forms, next *string) call {
 	return c
 }
 
-// note sets the error that ends the walk if its first call has failed: no other
-// can succeed then.
-func (w *walk) note(op string, err error) {
+// noteFirstFailure sets the error that ends the walk if its first call, account.Me, has
+// failed: no other can succeed then.
+func (w *walk) noteFirstFailure(op string, err error) {
 	if op != "account.Me" || w.rec.form != FormPlain || err == nil {
 		return
 	}
@@ -299,22 +301,22 @@ func (w *walk) note(op string, err error) {
 	}
 }
 
-func (w *walk) ended() bool { return w.ctx.Err() != nil || w.failed != nil }
+func (w *walk) isOver() bool { return w.ctx.Err() != nil || w.failed != nil }
 
-// ignore returns the error of a call whose result is not needed.
-func ignore[T any](_ T, err error) error { return err }
+// onlyError returns the error of a call whose result is not needed.
+func onlyError[T any](_ T, err error) error { return err }
 
-// closed closes a download, whose content is not needed, and returns err.
-func closed(d *api.Download, err error) error {
+// closeDownload closes a download, whose content is not needed, and returns err.
+func closeDownload(d *api.Download, err error) error {
 	if d != nil {
 		_ = d.Close()
 	}
 	return err
 }
 
-// first reports whether an object is to be added to the sample: it is not in it
+// addToSample reports whether an object is to be added to the sample: it is not in it
 // yet, and there is room.
-func (w *walk) first(kind, id string, room bool) bool {
+func (w *walk) addToSample(kind, id string, room bool) bool {
 	if id == "" || !room || w.seen[kind+" "+id] {
 		return false
 	}
@@ -322,11 +324,12 @@ func (w *walk) first(kind, id string, room bool) bool {
 	return true
 }
 
-// all makes all reads, each for the objects that earlier reads have found.
-func (w *walk) all() {
+// makeAllReads makes all reads, each for the objects that earlier reads have found, and
+// the changes before and after them if the run makes any.
+func (w *walk) makeAllReads() {
 	visit(w, "caller", callerReads(), struct{}{})
 	if w.changes != nil {
-		w.change()
+		w.makeChanges()
 	}
 	each(w, "org", w.orgs, orgReads(), memberReads())
 	each(w, "workspace", w.workspaces, workspaceReads(), memberReads(), storageReads())
@@ -382,7 +385,7 @@ func (w *walk) visitNode(n node) {
 func (w *walk) openFolders() {
 	opened := map[api.Profile]int{}
 	for _, n := range w.nodes {
-		if n.Folder && opened[n.In] < maxFolders && !w.ended() {
+		if n.Folder && opened[n.In] < maxFolders && !w.isOver() {
 			opened[n.In]++
 			w.rec.group++
 			_ = call{Context: w.ctx, walk: w}.listNodes(n.In, n.ID)
@@ -399,7 +402,7 @@ func (w *walk) probe() {
 	signed := w.rec.next
 	w.rec.next, w.rec.form = w.anonymous, FormNoToken
 	for _, r := range probes() {
-		if w.ended() {
+		if w.isOver() {
 			break
 		}
 		w.rec.group++
@@ -411,7 +414,7 @@ func (w *walk) probe() {
 			if form == FormLimitOther {
 				w.rec.next = w.anonymous
 			}
-			if !w.ended() {
+			if !w.isOver() {
 				w.trial()
 			}
 		}

@@ -75,20 +75,20 @@ func eachText(v any, member string, add func(t text), keys map[string]bool) {
 	}
 }
 
-// value returns an unknown value of an enumeration, as the report may show it:
-// the value if it can only be a word of the platform, else its length.
-func (w *words) value(member, value string) string {
-	if enumWord.MatchString(value) && !fiveDigits.MatchString(value) && !w.occurs(member, value) {
+// enumValue returns an unknown value of an enumeration, as the report may show it: the
+// value itself if it can only be a word of the platform, else only its length.
+func (w *words) enumValue(member, value string) string {
+	if enumWord.MatchString(value) && !fiveDigits.MatchString(value) && !w.isOtherText(member, value) {
 		w.said[value] = true
 		return value
 	}
 	return strconv.Itoa(len([]rune(value))) + " characters"
 }
 
-// occurs reports whether a value is part of another text of the run, so that it
-// may be the data of a user. The value of the same member in other records is
-// no other text.
-func (w *words) occurs(member, value string) bool {
+// isOtherText reports whether a value is part of another text of the run, so that it
+// may be the data of a user. The value of the same member in other records is no other
+// text.
+func (w *words) isOtherText(member, value string) bool {
 	for key := range w.keys {
 		if strings.Contains(key, value) && !w.known[key] {
 			return true
@@ -99,10 +99,10 @@ func (w *words) occurs(member, value string) bool {
 	})
 }
 
-// member returns the name of an unknown member, as the report may show it:
-// hidden unless it looks like a name, and no person can have chosen it, because
-// the SDK has it elsewhere or no text of the run equals it.
-func (w *words) member(name string) string {
+// memberName returns the name of an unknown member, as the report may show it. It is
+// hidden unless it looks like a name, and no person can have chosen it: the SDK has it
+// elsewhere, or no text of the run equals it.
+func (w *words) memberName(name string) string {
 	name = bare(name)
 	if !memberWord.MatchString(name) || fiveDigits.MatchString(name) {
 		return hidden

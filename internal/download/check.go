@@ -71,7 +71,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	}
 	c.add(p[:n])
 	if err == io.EOF { //nolint:errorlint // readers return io.EOF unwrapped
-		err = cmp.Or(c.end(), err)
+		err = cmp.Or(c.verify(), err)
 	}
 	return n, err
 }
@@ -84,9 +84,9 @@ func (c *checked) add(p []byte) {
 	}
 }
 
-// end returns an error if the content that was added is not of the known size
+// verify returns an error if the content that was added is not of the known size
 // and sum.
-func (c *checked) end() error {
+func (c *checked) verify() error {
 	switch {
 	case c.size > 0 && c.n != c.size:
 		return c.corrupt(fmt.Sprintf("%d bytes, not %d", c.n, c.size))

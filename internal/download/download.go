@@ -58,7 +58,7 @@ func Open(ctx context.Context, c api.Opener, r *api.Request, o Options, opts []a
 		s.cancel()
 		return nil, err
 	}
-	return s.take(resp)
+	return s.start(resp)
 }
 
 // last returns the position of the last requested byte, -1 if that is the last
@@ -82,9 +82,11 @@ func rangeOf(first, last int64) string {
 	}
 }
 
-// take starts the stream with its first response, and returns it as a Download.
-func (s *stream) take(resp *http.Response) (*api.Download, error) {
-	if s.request.Hop && resp.Request.Response != nil { // the redirect led to a one-time address
+// start starts the stream with its first response, and returns it as a Download. Bytes
+// before the requested offset are skipped. The end is known if the response says the
+// size or its length.
+func (s *stream) start(resp *http.Response) (*api.Download, error) {
+	if s.request.Hop && resp.Request.Response != nil { // the redirect led to a one-time address: the stream cannot be resumed
 		once := *s.request
 		once.Replay = api.ReplayOnce
 		s.request = &once
@@ -93,7 +95,7 @@ func (s *stream) take(resp *http.Response) (*api.Download, error) {
 	s.at = s.options.Range.Offset
 	p, err := placeOf(resp)
 	if err == nil {
-		err = skip(s.body, p.first, s.at)
+		err = skipTo(s.body, p.first, s.at)
 	}
 	if err != nil {
 		_ = s.Close()

@@ -159,12 +159,12 @@ func (s *Source) resumable() bool {
 // temporary reports whether a download that failed with err can be continued later.
 func temporary(err error) bool {
 	_, local := errors.AsType[*fs.PathError](err)
-	return !local && !mixed(err) && (call.EndsAll(err) || !call.Final(err))
+	return !local && !mayMixContents(err) && (call.EndsAll(err) || !call.Final(err))
 }
 
-// mixed reports whether err may mean that the bytes received before are those
+// mayMixContents reports whether err may mean that the bytes received before are those
 // of another content.
-func mixed(err error) bool {
+func mayMixContents(err error) bool {
 	e, refused := errors.AsType[*api.Error](err)
 	return errors.Is(err, api.ErrCorrupt) || errors.Is(err, api.ErrChanged) ||
 		refused && e.Status == http.StatusRequestedRangeNotSatisfiable
@@ -180,7 +180,7 @@ func (s *Source) receive(ctx context.Context, p *durable.Partial) (int64, error)
 	}
 	there := c.n
 	err = s.fill(ctx, p, c)
-	if there > 0 && mixed(err) {
+	if there > 0 && mayMixContents(err) {
 		c = s.checked()
 		err = p.Restart()
 		if err == nil {
@@ -222,7 +222,7 @@ func (s *Source) fill(ctx context.Context, p *durable.Partial, c *checked) error
 		if s.Report != nil {
 			s.Report(ctx, api.Progress{Done: there, Total: there})
 		}
-		return c.end()
+		return c.verify()
 	}
 	d, err := s.Open(ctx, there)
 	if err != nil {

@@ -39,13 +39,13 @@ type stream struct {
 	ctx     context.Context //nolint:containedctx // Read has no context, and a download is one call
 	cancel  context.CancelFunc
 
-	at    int64  // offset of the next byte
-	tail  []byte // the last bytes before it, overlap at most
-	came  int64  // new bytes of the current connection
-	limit int64  // offset at which the stream ends at the latest
-	known bool   // limit is the exact end
-	size  int64  // of the file, -1 if unknown
-	etag  string // strong ETag of the file, "" if it has none
+	at       int64  // offset of the next byte
+	tail     []byte // the last bytes before it, overlap at most
+	received int64  // new bytes of the current connection
+	limit    int64  // offset at which the stream ends at the latest
+	known    bool   // limit is the exact end
+	size     int64  // of the file, -1 if unknown
+	etag     string // strong ETag of the file, "" if it has none
 
 	header http.Header // of the first response
 
@@ -115,9 +115,9 @@ func (s *stream) Read(p []byte) (int, error) {
 	}
 }
 
-// resume replaces the connection, which has ended with cause, by a new one for
-// the rest of the content. It returns an error if that must not be tried or
-// fails.
+// resume replaces the connection, which has ended with cause, by a new one for the rest
+// of the content. It tries only what can be repeated and can be recognized as the same
+// file (Fixed, or an ETag). It returns an error if that must not be tried or fails.
 func (s *stream) resume(cause error) error {
 	_ = s.body.Close()
 	for s.request.Replay == api.ReplaySafe && (s.options.Fixed || s.etag != "") && s.failed < maxTries {
@@ -128,9 +128,9 @@ func (s *stream) resume(cause error) error {
 		body, err := s.reopen()
 		switch {
 		case err == nil:
-			s.came = 0
+			s.received = 0
 			return s.replace(body)
-		case s.ctx.Err() != nil, errors.Is(err, api.ErrChanged), call.Final(err) && !s.renew(err):
+		case s.ctx.Err() != nil, errors.Is(err, api.ErrChanged), call.Final(err) && !s.renewToken(err):
 			return err
 		}
 		cause = err
@@ -141,9 +141,9 @@ func (s *stream) resume(cause error) error {
 	return s.named(cause)
 }
 
-// renew replaces the request by one with a new token, if err may mean that the
-// token has expired. It reports whether it has.
-func (s *stream) renew(err error) bool {
+// renewToken replaces the request by one with a new token, if err may mean that the
+// token has expired. It reports whether it did.
+func (s *stream) renewToken(err error) bool {
 	if s.options.Renew == nil || !errors.Is(err, api.ErrForbidden) && !errors.Is(err, api.ErrUnauthenticated) {
 		return false
 	}
@@ -160,14 +160,15 @@ func (s *stream) renew(err error) bool {
 func (s *stream) keep(p []byte) {
 	s.tail = append(s.tail, p[max(0, len(p)-overlap):]...)
 	s.tail = s.tail[max(0, len(s.tail)-overlap):]
-	s.came += int64(len(p))
+	s.received += int64(len(p))
 }
 
-// reopen requests the rest of the file, and some bytes before it to compare
-// them: at most half as many as the last connection has brought, so that short
-// connections make progress.
+// reopen requests the rest of the file, and some bytes before it to compare with those
+// received (tail): at most half as many as the last connection has brought, so that
+// short connections make progress. It returns api.ErrChanged if the file is another one
+// now.
 func (s *stream) reopen() (io.ReadCloser, error) {
-	again := min(s.came/2, int64(len(s.tail)))
+	again := min(s.received/2, int64(len(s.tail)))
 	if !s.known { // all bytes may have been read, and a range that begins at the end is rejected
 		again = max(again, min(1, int64(len(s.tail))))
 	}
@@ -186,7 +187,7 @@ func (s *stream) reopen() (io.ReadCloser, error) {
 	case p.size != unknown && s.size != unknown && p.size != s.size, s.changed(resp.Header):
 		err = api.ErrChanged
 	default:
-		err = cmp.Or(skip(body, p.first, from), s.compare(body, again))
+		err = cmp.Or(skipTo(body, p.first, from), s.compare(body, again))
 	}
 	if err != nil {
 		_ = body.Close()
@@ -223,8 +224,8 @@ func (s *stream) changed(h http.Header) bool {
 	return false
 }
 
-// skip discards what the server sends before the requested part.
-func skip(body io.Reader, from, to int64) error {
+// skipTo discards what the server sends before the requested part.
+func skipTo(body io.Reader, from, to int64) error {
 	if from > to {
 		return fmt.Errorf("the server sent bytes from %d, not from %d", from, to)
 	}
