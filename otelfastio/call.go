@@ -52,11 +52,12 @@ func (t *Telemetry) onCall(ctx context.Context, e api.CallEvent) (context.Contex
 		t.openStreams.Add(ctx, 1, metric.WithAttributes(operationKey.String(e.Op)))
 	}
 	c.ctx = context.WithValue(ctx, callKey{}, c)
-	return c.ctx, c.end
+	return c.ctx, c.finish
 }
 
-// end reports the result of the call.
-func (c *call) end(err error) {
+// finish records the result and the duration of the call, and ends its span. A streamed
+// call is counted as open until then.
+func (c *call) finish(err error) {
 	now := time.Now()
 	c.endWait(now)
 	operation, duration := operationKey.String(c.event.Op), c.calls

@@ -18,7 +18,7 @@ import (
 //
 // Each subscription requires a function of its own.
 func (t *Telemetry) OnStatus() func(ctx context.Context, s realtime.Status) {
-	return (&subscription{Telemetry: t}).observe
+	return (&subscription{Telemetry: t}).recordChange
 }
 
 // subscription is what was reported of a subscription.
@@ -29,9 +29,10 @@ type subscription struct {
 	last realtime.Status // its Mode is "" before the first report and after the end
 }
 
-// observe records the difference between a status of a subscription and its
-// last one.
-func (s *subscription) observe(ctx context.Context, now realtime.Status) {
+// recordChange records the difference between a status of a subscription and its last
+// one. With the first status it arranges that the subscription is counted until ctx
+// ends.
+func (s *subscription) recordChange(ctx context.Context, now realtime.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if ctx.Err() != nil {

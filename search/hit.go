@@ -93,12 +93,12 @@ type MediaSegment struct {
 
 var _ = decode.Fix(func(h *Hit) {
 	if h.Node != nil {
-		h.fill(h.Node)
+		h.completeFrom(h.Node)
 	}
 })
 
-// fill sets the fields that the hit lacks to those of the node.
-func (h *Hit) fill(n *storage.Node) {
+// completeFrom sets the fields that the hit lacks to those of the node.
+func (h *Hit) completeFrom(n *storage.Node) {
 	if h.ID == "" {
 		h.ID = n.ID
 	}

@@ -162,7 +162,7 @@ func (s *Service) AllFiles(
 	ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption,
 ) iter.Seq2[*Hit, error] {
 	window := func(q *UnifiedQuery) *Window { return &q.Files }
-	return all(ctx, s, in, q, opts, window, func(b *Buckets) *Bucket[Hit] { return b.Files })
+	return allOfBucket(ctx, s, in, q, opts, window, func(b *Buckets) *Bucket[Hit] { return b.Files })
 }
 
 // AllMetadata returns the hits of [Buckets.Metadata], from q.Metadata.Offset on. Those
@@ -173,7 +173,7 @@ func (s *Service) AllMetadata(
 	ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption,
 ) iter.Seq2[*Hit, error] {
 	window := func(q *UnifiedQuery) *Window { return &q.Metadata }
-	return all(ctx, s, in, q, opts, window, func(b *Buckets) *Bucket[Hit] { return b.Metadata })
+	return allOfBucket(ctx, s, in, q, opts, window, func(b *Buckets) *Bucket[Hit] { return b.Metadata })
 }
 
 // AllComments returns the hits of [Buckets.Comments], from q.Comments.Offset on.
@@ -183,12 +183,13 @@ func (s *Service) AllComments(
 	ctx context.Context, in api.Profile, q UnifiedQuery, opts ...api.CallOption,
 ) iter.Seq2[*CommentHit, error] {
 	window := func(q *UnifiedQuery) *Window { return &q.Comments }
-	return all(ctx, s, in, q, opts, window, func(b *Buckets) *Bucket[CommentHit] { return b.Comments })
+	return allOfBucket(ctx, s, in, q, opts, window, func(b *Buckets) *Bucket[CommentHit] { return b.Comments })
 }
 
-// all returns all hits of one of the buckets of a unified search, which window
-// and bucket select. It requests a single hit of each other bucket.
-func all[T any](
+// allOfBucket returns all hits of one of the buckets of a unified search: window
+// selects the limits of that bucket in a query, and bucket its hits in the result. It
+// requests a single hit of each other bucket, the least that a search can request.
+func allOfBucket[T any](
 	ctx context.Context, s *Service, in api.Profile, q UnifiedQuery, opts []api.CallOption,
 	window func(q *UnifiedQuery) *Window, bucket func(b *Buckets) *Bucket[T],
 ) iter.Seq2[*T, error] {

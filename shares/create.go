@@ -80,7 +80,7 @@ func (s *Service) Create(
 	f := newFields(input.Fields[CreateRequest](op))
 	r.check(f)
 	r.describe(f)
-	r.place(f)
+	r.setPlace(f)
 	r.brand(f)
 	if err := f.Err(); err != nil {
 		return nil, err
@@ -174,9 +174,9 @@ func (r CreateRequest) describe(f *fields) {
 	word(f, "download_security", r.DownloadSecurity)
 }
 
-// place sets the form fields for where the content of a share is and who has
+// setPlace sets the form fields for where the content of a share is and who has
 // access.
-func (r CreateRequest) place(f *fields) {
+func (r CreateRequest) setPlace(f *fields) {
 	word(f, "share_type", r.Type)
 	word(f, "storage_mode", r.StorageMode)
 	if r.FolderNodeID != "" {

@@ -88,7 +88,7 @@ func (s *Service) AuthPassword(
 	if password.IsZero() {
 		return nil, input.Parameters("shares.AuthPassword").Refuse("password", "must not be empty", "")
 	}
-	return s.mint(ctx, endpoint.SharesAuthPassword(share, api.Form{"password": {password.Reveal()}}), opts)
+	return s.requestToken(ctx, endpoint.SharesAuthPassword(share, api.Form{"password": {password.Reveal()}}), opts)
 }
 
 // AuthGuest returns a guest token of a share. It requires no sign-in, and sends the
@@ -97,12 +97,12 @@ func (s *Service) AuthPassword(
 //
 // It calls POST /current/share/{share_id}/auth/guest/.
 func (s *Service) AuthGuest(ctx context.Context, share api.ID, opts ...api.CallOption) (*api.LinkToken, error) {
-	return s.mint(ctx, endpoint.SharesAuthGuest(share), opts)
+	return s.requestToken(ctx, endpoint.SharesAuthGuest(share), opts)
 }
 
-// mint sends a request for a token. The member that holds the token is not
+// requestToken sends a request for a token. The member that holds the token is not
 // documented, so the names that other endpoints use are tried.
-func (s *Service) mint(ctx context.Context, r *api.Request, opts []api.CallOption) (*api.LinkToken, error) {
+func (s *Service) requestToken(ctx context.Context, r *api.Request, opts []api.CallOption) (*api.LinkToken, error) {
 	sent := time.Now()
 	a, err := call.Payload[struct {
 		AuthToken api.Secret `json:"auth_token"` // (assumed name)

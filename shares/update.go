@@ -63,7 +63,7 @@ func (s *Service) Update(ctx context.Context, share api.ID, r UpdateRequest, opt
 	f := newFields(input.Fields[UpdateRequest]("shares.Update"))
 	r.describe(f)
 	r.open(f)
-	r.brand(f)
+	r.setAppearance(f)
 	if err := f.Changed(); err != nil {
 		return err
 	}
@@ -105,9 +105,9 @@ func (r UpdateRequest) open(f *fields) {
 	}
 }
 
-// brand sets the form fields for the appearance of a share, as far as it
+// setAppearance sets the form fields for the appearance of a share, as far as it
 // changes.
-func (r UpdateRequest) brand(f *fields) {
+func (r UpdateRequest) setAppearance(f *fields) {
 	word(f, "display_type", r.DisplayType)
 	word(f, "workspace_style", r.WorkspaceStyle)
 	if r.BackgroundImage != nil {

@@ -90,7 +90,7 @@ func (s *Service) DownloadDir(
 		d.o.Parallel = defaultParallel
 	}
 	d.rules.Allowed = func(name string) bool {
-		return download.Name(d.visible(name)) == d.visible(name) && !durable.IsPartial(name)
+		return download.Name(d.checkedName(name)) == d.checkedName(name) && !durable.IsPartial(name)
 	}
 	if d.o.Rename {
 		d.rules.Clean = d.clean
@@ -107,9 +107,9 @@ func (s *Service) DownloadDir(
 	d.Transfer = dirs.Transfer{BytesPerSecond: d.o.BytesPerSecond, OnProgress: d.o.OnProgress, OnEntry: d.o.OnEntry}
 	root := &remoteFolder{id: parent}
 	return d.Run(ctx,
-		func(ctx context.Context) error { return d.list(ctx, root) },
+		func(ctx context.Context) error { return d.listFolder(ctx, root) },
 		func(ctx context.Context) error {
-			dirs.Each(ctx, d.o.Parallel, d.files, func(f *remoteFile) { d.file(ctx, f) })
+			dirs.Each(ctx, d.o.Parallel, d.files, func(f *remoteFile) { d.downloadFile(ctx, f) })
 			return nil
 		})
 }
@@ -145,9 +145,9 @@ type remoteFile struct {
 	node *Node
 }
 
-// visible returns the part of a name that the rules for names apply to: without
+// checkedName returns the part of a name to which the rules for names apply: without
 // the dot of a hidden file, if hidden files are downloaded.
-func (d *dir) visible(name string) string {
+func (d *dir) checkedName(name string) string {
 	if rest, hidden := strings.CutPrefix(name, "."); hidden && d.o.Hidden && rest != "" && !strings.HasPrefix(rest, ".") {
 		return rest
 	}
@@ -160,13 +160,14 @@ func (d *dir) clean(name string) string {
 	if durable.IsPartial(name) {
 		return download.Name(name)
 	}
-	visible := d.visible(name)
+	visible := d.checkedName(name)
 	return strings.TrimSuffix(name, visible) + download.Name(visible)
 }
 
-// list adds the files of a folder and its subfolders to those to download, and
-// creates local folders for those without content.
-func (d *dir) list(ctx context.Context, f *remoteFolder) error {
+// listFolder adds the files of a folder and its subfolders to those to download, and
+// creates local folders for those without content, unless the filter names files. A
+// folder that cannot be listed is a failed entry; for the root it is an error.
+func (d *dir) listFolder(ctx context.Context, f *remoteFolder) error {
 	var nodes []*Node
 	for n, err := range d.s.All(ctx, d.in, f.id, nil, d.opts...) {
 		switch {
@@ -175,7 +176,7 @@ func (d *dir) list(ctx context.Context, f *remoteFolder) error {
 		case f.depth == 0 || ctx.Err() != nil:
 			return err
 		default:
-			d.ended(ctx, f, &Node{}, api.DirFailed, err)
+			d.addEnded(ctx, f, &Node{}, api.DirFailed, err)
 			return nil
 		}
 	}
@@ -189,21 +190,21 @@ func (d *dir) list(ctx context.Context, f *remoteFolder) error {
 		if !d.o.Filter.Selects(below(f.path, n.Name), n.Type == NodeTypeFolder) {
 			continue
 		}
-		if err := d.listed(ctx, f, n, used); err != nil {
+		if err := d.addNode(ctx, f, n, used); err != nil {
 			return err
 		}
 	}
 	if empty {
-		if err := d.create(f.local); err != nil {
-			d.ended(ctx, f, &Node{}, api.DirFailed, err)
+		if err := d.makeFolder(f.local); err != nil {
+			d.addEnded(ctx, f, &Node{}, api.DirFailed, err)
 		}
 	}
 	return nil
 }
 
-// create creates a local folder and those above it. If a file is in the way, it
+// makeFolder creates a local folder and those above it. If a file is in the way, it
 // returns [api.ErrNameTaken].
-func (d *dir) create(local string) error {
+func (d *dir) makeFolder(local string) error {
 	err := d.local.MkdirAll(filepath.FromSlash(local), 0o750)
 	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
 		return api.ErrNameTaken
@@ -211,11 +212,12 @@ func (d *dir) create(local string) error {
 	return err
 }
 
-// listed adds a node of the folder f to the files to download or, if it is a
-// folder, what that contains. Used holds the local names in the folder.
-func (d *dir) listed(ctx context.Context, f *remoteFolder, n *Node, used dirs.Names) error {
+// addNode adds a node of the folder f to the files to download or, if it is a folder,
+// what it contains. Used holds the local names in the folder. A link is skipped; a name
+// that is taken, and a folder that contains itself or is too deep, fail.
+func (d *dir) addNode(ctx context.Context, f *remoteFolder, n *Node, used dirs.Names) error {
 	if n.Type == NodeTypeLink {
-		d.ended(ctx, f, n, api.DirSkipped, api.ErrNotFile)
+		d.addEnded(ctx, f, n, api.DirSkipped, api.ErrNotFile)
 		return nil
 	}
 	name, err := used.Add(n.Name, d.rules)
@@ -224,7 +226,7 @@ func (d *dir) listed(ctx context.Context, f *remoteFolder, n *Node, used dirs.Na
 		err = api.ErrNameTaken
 	}
 	if err != nil {
-		d.ended(ctx, f, n, api.DirFailed, err)
+		d.addEnded(ctx, f, n, api.DirFailed, err)
 		return nil
 	}
 	d.paths[at] = true
@@ -241,30 +243,30 @@ func (d *dir) listed(ctx context.Context, f *remoteFolder, n *Node, used dirs.Na
 		err = errors.New("the folder is too deep")
 	}
 	if err != nil {
-		d.ended(ctx, f, n, api.DirFailed, err)
+		d.addEnded(ctx, f, n, api.DirFailed, err)
 		return nil
 	}
 	d.seen[n.ID] = true
-	return d.list(ctx, &remoteFolder{n.ID, at, local, f.depth + 1})
+	return d.listFolder(ctx, &remoteFolder{n.ID, at, local, f.depth + 1})
 }
 
-// ended adds an entry for a node of the folder f that is not downloaded, with its final
+// addEnded adds an entry for a node of the folder f that is not downloaded, with its final
 // state. The zero Node stands for f itself.
-func (d *dir) ended(ctx context.Context, f *remoteFolder, n *Node, state api.DirState, err error) {
+func (d *dir) addEnded(ctx context.Context, f *remoteFolder, n *Node, state api.DirState, err error) {
 	e := &api.DirEntry{Path: below(f.path, n.Name), Target: path.Join(f.local, n.Name), Node: n.ID}
 	d.Add(e)
 	d.End(ctx, e, state, err)
 }
 
-// file downloads a file, unless the local one is the same, and ends its entry.
-func (d *dir) file(ctx context.Context, f *remoteFile) {
+// downloadFile downloads a file, unless the local one is the same, and ends its entry.
+func (d *dir) downloadFile(ctx context.Context, f *remoteFile) {
 	local := filepath.FromSlash(f.Target)
-	if d.same(local, f.node) {
+	if d.hasContent(local, f.node) {
 		_ = d.removePartials(local) // the next download of the file retries
 		d.End(ctx, f.DirEntry, api.DirUnchanged, nil)
 		return
 	}
-	err := d.create(path.Dir(f.Target))
+	err := d.makeFolder(path.Dir(f.Target))
 	info, statErr := d.local.Lstat(local)
 	if err == nil && statErr == nil && info.IsDir() {
 		err = api.ErrNameTaken
@@ -351,9 +353,9 @@ func (p *paced) Read(b []byte) (int, error) {
 	return n, cmp.Or(p.d.Pace(p.ctx, n), err)
 }
 
-// same reports whether a local file has the content of a node, by its size and,
+// hasContent reports whether a local file has the content of a node, by its size and,
 // if the algorithm is known, its hash.
-func (d *dir) same(local string, n *Node) bool {
+func (d *dir) hasContent(local string, n *Node) bool {
 	info, err := d.local.Stat(local)
 	return err == nil && info.Mode().IsRegular() && info.Size() == n.Size &&
 		dirs.Same(n.Size, n.HashAlgo, n.Hash, func() (fs.File, error) { return d.local.Open(local) })

@@ -30,11 +30,11 @@ type Downloads struct{ c api.Client }
 func (d *Downloads) Token(
 	ctx context.Context, in api.Profile, node, version api.OpaqueID, opts ...api.CallOption,
 ) (api.Secret, error) {
-	return token(ctx, d.c, endpoint.StorageDownloadsToken(in, node, readQuery(version, api.Secret{})), "token", opts)
+	return requestToken(ctx, d.c, endpoint.StorageDownloadsToken(in, node, readQuery(version, api.Secret{})), "token", opts)
 }
 
-// token sends a request and returns the token in a member of its response.
-func token(
+// requestToken sends a request and returns the token in a member of its response.
+func requestToken(
 	ctx context.Context, c api.Client, r *api.Request, member string, opts []api.CallOption,
 ) (api.Secret, error) {
 	t, err := call.One[api.Secret](ctx, c, r, member, opts)

@@ -42,7 +42,7 @@ type tree struct {
 
 // Open opens a file or folder.
 func (t *tree) Open(name string) (fs.File, error) {
-	n, err := t.find("open", name)
+	n, err := t.nodeAt("open", name)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (t *tree) Open(name string) (fs.File, error) {
 
 // Stat describes a file or folder.
 func (t *tree) Stat(name string) (fs.FileInfo, error) {
-	n, err := t.find("stat", name)
+	n, err := t.nodeAt("stat", name)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (t *tree) Stat(name string) (fs.FileInfo, error) {
 
 // ReadDir lists a folder by name.
 func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
-	n, err := t.find("readdir", name)
+	n, err := t.nodeAt("readdir", name)
 	if err == nil && !n.IsDir() {
 		err = &fs.PathError{Op: "readdir", Path: name, Err: errors.New("not a directory")}
 	}
@@ -73,8 +73,8 @@ func (t *tree) ReadDir(name string) ([]fs.DirEntry, error) {
 	return t.list("readdir", name, n.node.ID)
 }
 
-// find returns the node of a path.
-func (t *tree) find(op, name string) (*entry, error) {
+// nodeAt returns the node of a path, or an error with [fs.ErrNotExist].
+func (t *tree) nodeAt(op, name string) (*entry, error) {
 	if !fs.ValidPath(name) {
 		return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrInvalid}
 	}

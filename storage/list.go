@@ -187,7 +187,7 @@ func (s *Service) pages(in api.Profile, parent api.OpaqueID, list *ListOptions) 
 		at.Cursor = cursor
 		return s.List(ctx, in, parent, &at, opts...)
 	}
-	return walk("storage.List", o.Cursor, fetch)
+	return pagesFrom("storage.List", o.Cursor, fetch)
 }
 
 // All returns the nodes of the pages of [Service.Pages].
@@ -244,12 +244,12 @@ func (s *Service) AllRecent(
 		at.Cursor = cursor
 		return s.Recent(ctx, in, &at, opts...)
 	}
-	return walk("storage.Recent", o.Cursor, fetch).All(ctx, opts)
+	return pagesFrom("storage.Recent", o.Cursor, fetch).All(ctx, opts)
 }
 
-// walk returns the list of all nodes, read by fetch page by page from the
+// pagesFrom returns the list of all nodes, read by fetch page by page from the
 // cursor start on.
-func walk(
+func pagesFrom(
 	op, start string, fetch func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, error),
 ) page.List[*Page, *Node] {
 	next := func(ctx context.Context, cursor string, opts []api.CallOption) (*Page, string, error) {

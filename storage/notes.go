@@ -62,7 +62,7 @@ func (n *Notes) Create(
 		return nil, err
 	}
 	form := api.Form{"name": {r.Name}, "content": {r.Content}}
-	return n.write(ctx, endpoint.StorageNotesCreate(workspace, parent, form), opts)
+	return n.sendNote(ctx, endpoint.StorageNotesCreate(workspace, parent, form), opts)
 }
 
 // Update changes the name or the content of a note and returns its node. A change of
@@ -94,7 +94,7 @@ func (n *Notes) Update(
 	form.Given("name", r.Name, f.Set)
 	form.Given("content", r.Content, f.Set)
 	form.Given("if_version_id", r.IfVersion.Plain(), f.Set)
-	changed, err := n.write(ctx, endpoint.StorageNotesUpdate(workspace, node, f.Form), opts)
+	changed, err := n.sendNote(ctx, endpoint.StorageNotesUpdate(workspace, node, f.Form), opts)
 	return changed, call.Conflict(op, err)
 }
 
@@ -116,10 +116,10 @@ func checkMarkdown(args input.Args, content string) error {
 	return nil
 }
 
-// write sends a request and returns the node in its response, which is called node or
+// sendNote sends a request and returns the node in its response, which is called node or
 // note, or is the whole payload: then its members are in Extra, and are decoded again
 // as a node.
-func (n *Notes) write(ctx context.Context, r *api.Request, opts []api.CallOption) (*Node, error) {
+func (n *Notes) sendNote(ctx context.Context, r *api.Request, opts []api.CallOption) (*Node, error) {
 	a, err := call.Payload[struct {
 		Node  *Node                      `json:"node"` // (assumed name)
 		Note  *Node                      `json:"note"` // (assumed name)

@@ -101,7 +101,7 @@ func (t Transform) query(op string, token api.Secret) (url.Values, error) {
 func (t *Transforms) Token(
 	ctx context.Context, in api.Profile, node api.OpaqueID, opts ...api.CallOption,
 ) (api.Secret, error) {
-	return token(ctx, t.c, endpoint.StorageTransformsToken(in, node), "token", opts)
+	return requestToken(ctx, t.c, endpoint.StorageTransformsToken(in, node), "token", opts)
 }
 
 // Read returns an image after a transform, by a token of [Transforms.Token]. It

@@ -56,7 +56,7 @@ func (s *Service) WithLock(
 	if err := l.acquire(ctx, *o); err != nil {
 		return err
 	}
-	return l.run(ctx, do)
+	return l.holdWhile(ctx, do)
 }
 
 // heldLock is a lock that is renewed.
@@ -71,8 +71,8 @@ type heldLock struct {
 	since  time.Time // start of the request that acquired or renewed it last
 }
 
-// acquire gets the lock. If another user holds it, it waits if the options say
-// so.
+// acquire gets the lock. If another user holds it, it waits for it if the options say
+// so, and fails otherwise.
 func (l *heldLock) acquire(ctx context.Context, o WithLockOptions) error {
 	o.Duration = cmp.Or(o.Duration, defaultLock)
 	l.length = o.Duration
@@ -97,10 +97,9 @@ func (l *heldLock) acquire(ctx context.Context, o WithLockOptions) error {
 	return err
 }
 
-// run calls do while a goroutine renews the lock, and then releases it. If the
-// lock is lost, the context of do is canceled and the result includes
-// [ErrLockLost].
-func (l *heldLock) run(ctx context.Context, do func(ctx context.Context) error) (err error) {
+// holdWhile calls do while a goroutine renews the lock, and then releases it. If the
+// lock is lost, the context of do is canceled and the result includes [ErrLockLost].
+func (l *heldLock) holdWhile(ctx context.Context, do func(ctx context.Context) error) (err error) {
 	inner, cancel := context.WithCancelCause(ctx)
 	renewing := make(chan error, 1)
 	go func() {

@@ -50,6 +50,8 @@ const (
 	unfinished = 2
 )
 
+// main runs the program. A second interrupt ends it without waiting for what the first
+// one ends in order.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second interrupt does not wait for what the first one ends

@@ -66,8 +66,8 @@ func servePort(ctx context.Context, s *emulator.Server, h http.Handler, at net.A
 	}, nil
 }
 
-// introduce prints what a person needs to use the emulator.
-func introduce(w io.Writer, c settings, at net.Addr) {
+// printHowToUse prints what a person needs to use the emulator.
+func printHowToUse(w io.Writer, c settings, at net.Addr) {
 	origin := "http://" + at.String()
 	if c.seed == "" {
 		_, _ = fmt.Fprintf(w, "Sign-in:   owner@example.test, password %q\n", seed.DefaultPassword)

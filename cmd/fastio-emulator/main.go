@@ -112,13 +112,13 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	f.StringVar(&c.data, "data", "", "`folder` that keeps the worlds between runs")
 	f.StringVar(&c.ready, "ready-file", "", "`file` to write the variables to when requests are served")
 	f.Func("size", "`size` of the organization to invent: small, medium or large (default small)", func(v string) error {
-		return set(&c.world, "Size="+v)
+		return setOption(&c.world, "Size="+v)
 	})
 	f.Uint64Var(&c.world.Number, "number", 0, "number of the organization to invent: another one for each `number`")
 	f.DurationVar(&c.live, "live", 0, "add an event each so often, 0 is never")
 	f.BoolVar(&c.schema, "schema", false, "print the JSON Schema of seed files")
 	f.Func("set", "option `name=value`, such as OAuth.RotateRefreshTokens=true; may be repeated", func(v string) error {
-		return set(&c.options, v)
+		return setOption(&c.options, v)
 	})
 	f.Func("fault", "fault `rule`, such as op=events.Search,count=3,status=503; may be repeated", func(v string) error {
 		fault, err := parseFault(v)
@@ -127,7 +127,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	})
 	f.Func("disagree", "`rule` by which the platform differs from its documents, as JSON; may be repeated", func(v string) error {
 		var d seed.Disagreement
-		err := assign(reflect.ValueOf(&d).Elem(), "", v)
+		err := assignText(reflect.ValueOf(&d).Elem(), "", v)
 		c.rules = append(c.rules, d)
 		return err
 	})
@@ -167,7 +167,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 func parseFault(rule string) (seed.Fault, error) {
 	f := seed.Fault{Header: http.Header{}}
 	if strings.HasPrefix(rule, "{") {
-		return f, assign(reflect.ValueOf(&f).Elem(), "", rule)
+		return f, assignText(reflect.ValueOf(&f).Elem(), "", rule)
 	}
 	for pair := range strings.SplitSeq(rule, ",") {
 		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
@@ -178,7 +178,7 @@ func parseFault(rule string) (seed.Fault, error) {
 		if rest, is := strings.CutPrefix(pair, "type="); is {
 			pair = "ContentType=" + rest
 		}
-		if err := set(&f, pair); err != nil {
+		if err := setOption(&f, pair); err != nil {
 			return f, fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -234,7 +234,7 @@ func serveWorld(ctx context.Context, c settings, kept *folder, stdout, stderr io
 	if err := announce(c, variables, stdout); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	introduce(stderr, c, l.Addr())
+	printHowToUse(stderr, c, l.Addr())
 	if kept == nil {
 		return serve(ctx, s, l, c, nil, workspace, stderr)
 	}

@@ -423,7 +423,7 @@ func TestSetReachesEveryOption(t *testing.T) {
 		v, tag, _ := field(reflect.ValueOf(&want).Elem(), name)
 		text := give(t, v, tag)
 		var got seed.Options
-		if err := set(&got, strings.ToLower(name)+"="+text); err != nil {
+		if err := setOption(&got, strings.ToLower(name)+"="+text); err != nil {
 			t.Errorf("%s=%s: %v", name, text, err)
 		}
 		if reached, _, _ := field(reflect.ValueOf(&got).Elem(), name); reached.IsZero() {
@@ -500,7 +500,7 @@ func TestSetRejects(t *testing.T) {
 		`Limits.Rules=[{"Maximum": 5}]`:     `item 0: unknown name "Maximum"`,
 		`Limits.Rules=[{"Size": true}]`:     `item 0: Size: got "true", want a value for time.Duration`,
 	} {
-		err := set(new(seed.Options), setting)
+		err := setOption(new(seed.Options), setting)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", setting, err, want)
 		}
@@ -511,7 +511,7 @@ func TestClockAdvancesFromItsStart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var o seed.Options
-		if err := set(&o, "Clock=2026-01-31T12:00:00Z"); err != nil {
+		if err := setOption(&o, "Clock=2026-01-31T12:00:00Z"); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

@@ -19,9 +19,9 @@ import (
 //go:embed options.txt
 var explanations string
 
-// set changes the field of *target that a setting names, as in
+// setOption changes the field of *target that a setting names, as in
 // OAuth.RotateRefreshTokens=true. Case, - and _ in names do not matter.
-func set(target any, setting string) error {
+func setOption(target any, setting string) error {
 	name, text, found := strings.Cut(setting, "=")
 	if !found {
 		return fmt.Errorf("%q is not name=value", setting)
@@ -30,7 +30,7 @@ func set(target any, setting string) error {
 	if !found {
 		return fmt.Errorf("unknown name, the nearest are %s", strings.Join(nearest(names(target), name), ", "))
 	}
-	return assign(v, tag, text)
+	return assignText(v, tag, text)
 }
 
 // field returns the field of a struct by its path, with its tag, and creates missing
@@ -108,24 +108,25 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// assign parses text as the type of v, and sets v. Lists and structs are given as JSON,
-// a list of texts also as words with commas between them.
-func assign(v reflect.Value, tag reflect.StructTag, text string) error {
+// assignText parses text as the type of v, and sets v. Lists and structs are given as
+// JSON, a list of texts also as words with commas between them. The tag of the field
+// has the allowed texts (enum).
+func assignText(v reflect.Value, tag reflect.StructTag, text string) error {
 	switch to := v.Addr().Interface().(type) {
 	case *time.Duration:
 		d, err := time.ParseDuration(text)
 		*to = d
-		return wanted(err, text, "a duration such as 1m30s")
+		return wantedError(err, text, "a duration such as 1m30s")
 	case *func() time.Time:
 		first, err := time.Parse(time.RFC3339, text)
 		ahead := time.Until(first)
 		*to = func() time.Time { return time.Now().Add(ahead) }
-		return wanted(err, text, "a time such as 2026-01-31T12:00:00Z, from which the clock goes on")
+		return wantedError(err, text, "a time such as 2026-01-31T12:00:00Z, from which the clock goes on")
 	case *http.RoundTripper:
-		*to = http.NewFileTransport(http.Dir(text)) // a directory instead of the network
+		*to = http.NewFileTransport(http.Dir(text)) // files of a directory answer instead of the network
 		return nil
 	case *map[string]string:
-		return wanted(json.Unmarshal([]byte(text), to), text, `a JSON object of texts such as {"a": "b"}`)
+		return wantedError(json.Unmarshal([]byte(text), to), text, `a JSON object of texts such as {"a": "b"}`)
 	}
 	want := "true or false"
 	switch v.Kind() { //nolint:exhaustive // options have only these kinds
@@ -143,7 +144,7 @@ func assign(v reflect.Value, tag reflect.StructTag, text string) error {
 			tree, err = items(text), nil
 		}
 		if err != nil {
-			return wanted(err, text, "JSON")
+			return wantedError(err, text, "JSON")
 		}
 		return fill(v, tag, tree)
 	case reflect.Int, reflect.Int64:
@@ -153,12 +154,12 @@ func assign(v reflect.Value, tag reflect.StructTag, text string) error {
 	case reflect.Float64:
 		want = "a number"
 	}
-	return wanted(json.Unmarshal([]byte(text), v.Addr().Interface()), text, want)
+	return wantedError(json.Unmarshal([]byte(text), v.Addr().Interface()), text, want)
 }
 
-// wanted replaces the error of a parser, if there is one, with the text that it
+// wantedError replaces the error of a parser, if there is one, with the text that it
 // got and what was wanted.
-func wanted(err error, text, want string) error {
+func wantedError(err error, text, want string) error {
 	if err != nil {
 		return fmt.Errorf("got %q, want %s", text, want)
 	}
@@ -201,11 +202,11 @@ func fill(v reflect.Value, tag reflect.StructTag, tree any) error {
 		}
 		return nil
 	case isText && v.Kind() != reflect.Slice:
-		return assign(v, tag, text)
+		return assignText(v, tag, text)
 	}
 	plain, err := json.Marshal(tree)
 	if err != nil {
 		return err
 	}
-	return wanted(json.Unmarshal(plain, v.Addr().Interface()), string(plain), "a value for "+v.Type().String())
+	return wantedError(json.Unmarshal(plain, v.Addr().Interface()), string(plain), "a value for "+v.Type().String())
 }

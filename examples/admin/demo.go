@@ -20,7 +20,9 @@ cleo@example.com,,guest,
 dora@example.com,member,member,guest
 `
 
-// demonstrate runs all commands against an emulator.
+// demonstrate runs all commands against an emulator, each first as a preview and then
+// with -apply. Between them, two persons act outside of the program: the owner pays,
+// and a member accepts invitations.
 func (p *program) demonstrate(ctx context.Context) (err error) {
 	platform := fastiotest.New()
 	owner := platform.AddUser(seed.User{Email: "ada@example.com", FirstName: "Ada"})

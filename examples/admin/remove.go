@@ -47,7 +47,7 @@ func (p *program) remove(ctx context.Context, email string) error {
 	fmt.Fprintf(p.out, "%s has no access any more. The events:\n", email)
 	for _, r := range removed {
 		if event := proofs[r.Place.Kind]; event != "" && r.Via == audit.ViaMembership {
-			if err := p.prove(ctx, r, event, began); err != nil {
+			if err := p.printEvent(ctx, r, event, began); err != nil {
 				return err
 			}
 		}
@@ -55,8 +55,9 @@ func (p *program) remove(ctx context.Context, email string) error {
 	return nil
 }
 
-// prove prints the event of the end of a membership.
-func (p *program) prove(ctx context.Context, r *audit.Removal, event events.Name, began time.Time) error {
+// printEvent prints the event in the log that proves the end of a membership. It waits
+// for the event, because events become visible with a delay.
+func (p *program) printEvent(ctx context.Context, r *audit.Removal, event events.Name, began time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, logDelay)
 	defer cancel()
 	q := events.Query{Profile: r.Place, Event: event, CreatedMin: began}

@@ -15,7 +15,8 @@ import (
 
 var errUnpaid = errors.New("the plan begins when it is paid for")
 
-// setup creates what is missing, in an order in which it can be interrupted and run again.
+// setup creates what is missing: the organization, its workspaces, then the members. It
+// can be interrupted and run again.
 func (p *program) setup(ctx context.Context) error {
 	t, err := readTeam(p.file)
 	if err != nil {
@@ -124,10 +125,10 @@ type place struct {
 }
 
 // setupMembers gives the people of the team their roles in the organization and in its
-// workspaces, of which those that would be created are nil.
+// workspaces. A workspace is nil if this run would only create it.
 func (p *program) setupMembers(ctx context.Context, org api.ID, rooms []*workspaces.Workspace, t *team) error {
 	role := func(p person) members.Role { return p.org }
-	if err := p.fill(ctx, &place{Profile: api.Org(org), name: "the organization"}, t, role); err != nil {
+	if err := p.assignRoles(ctx, &place{Profile: api.Org(org), name: "the organization"}, t, role); err != nil {
 		return err
 	}
 	for i, w := range rooms {
@@ -136,15 +137,16 @@ func (p *program) setupMembers(ctx context.Context, org api.ID, rooms []*workspa
 			in.Profile = api.Workspace(w.ID)
 		}
 		role := func(p person) members.Role { return p.roles[i] }
-		if err := p.fill(ctx, in, t, role); err != nil {
+		if err := p.assignRoles(ctx, in, t, role); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// fill gives the people of the team their roles in a place.
-func (p *program) fill(ctx context.Context, in *place, t *team, role func(person) members.Role) error {
+// assignRoles gives the people of the team their roles in a place. A place that would
+// only be created has no ID, and no members yet.
+func (p *program) assignRoles(ctx context.Context, in *place, t *team, role func(person) members.Role) error {
 	in.members = map[string]*members.Member{}
 	if in.ID != "" {
 		for m, err := range p.client.Members.All(ctx, in.Profile, nil) {
@@ -155,15 +157,16 @@ func (p *program) fill(ctx context.Context, in *place, t *team, role func(person
 		}
 	}
 	for _, person := range t.people {
-		if err := p.give(ctx, in, person.email, role(person)); err != nil {
+		if err := p.setRole(ctx, in, person.email, role(person)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// give adds a person, or changes the role. The owner keeps theirs.
-func (p *program) give(ctx context.Context, in *place, email string, role members.Role) error {
+// setRole adds a person to a place, or changes the person's role there. An invitation
+// that is open gets the new role. The owner stays owner.
+func (p *program) setRole(ctx context.Context, in *place, email string, role members.Role) error {
 	m := in.members[email]
 	switch {
 	case role == "", m != nil && (m.Role == role || m.Role == members.RoleOwner):

@@ -51,7 +51,8 @@ func (c *chat) run(ctx context.Context) error {
 
 func (c *chat) prompt() { fmt.Fprint(c.out, "> ") }
 
-// recall prints the earlier turns, and waits for an answer that is not complete.
+// recall prints the turns of the thread that is continued, and waits for an answer that
+// is not complete.
 func (c *chat) recall(ctx context.Context) error {
 	for turn, err := range c.client.AI.Turns.All(ctx, c.scope, c.thread, nil) {
 		if err != nil {

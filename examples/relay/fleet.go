@@ -45,8 +45,8 @@ func newFleet() *fleet {
 	return &fleet{replicas: map[string]*replica{}, holders: map[api.ID]string{}}
 }
 
-// hear records a report, and returns lines about what is new in it.
-func (f *fleet) hear(r report, now time.Time) (news []string) {
+// record records a report of a replica, and returns lines about what is new in it.
+func (f *fleet) record(r report, now time.Time) (news []string) {
 	before := f.replicas[r.Name]
 	switch {
 	case r.Stopped:
@@ -60,9 +60,9 @@ func (f *fleet) hear(r report, now time.Time) (news []string) {
 	return news
 }
 
-// look returns lines about what has happened since the last call: replicas that are
+// changes returns lines about what has happened since the last call: replicas that are
 // lost, because they report no more, and workspaces that have another holder.
-func (f *fleet) look(now time.Time) (news []string) {
+func (f *fleet) changes(now time.Time) (news []string) {
 	for _, name := range f.names() {
 		r := f.replicas[name]
 		if !r.lost && !r.Stopped && now.Sub(r.heard) > silence {

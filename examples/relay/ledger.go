@@ -40,8 +40,9 @@ func (l *ledger) add(workspace api.ID, f func() api.OpaqueID) {
 	l.waiting[f().Plain()] = entry{workspace, time.Now()}
 }
 
-// read reads the events of the stream until ctx is done, and moves each from waiting
-// to stored. It counts events that are stored more than once, or were never added.
+// read reads the events of the stream until ctx is done, and moves each from waiting to
+// stored. It counts events that are stored more than once, or were never added. A
+// message that is delivered again has the same sequence, and counts once.
 func (l *ledger) read(ctx context.Context, js jetstream.JetStream) error {
 	o := relay.ConsumeOptions{Stream: relay.Stream{JetStream: js}, Name: "ledger"}
 	return relay.Consume(ctx, o, func(_ context.Context, m relay.Message[events.Event]) error {
@@ -51,7 +52,7 @@ func (l *ledger) read(ctx context.Context, js jetstream.JetStream) error {
 		_, added := l.waiting[id]
 		sequence, stored := l.stored[id]
 		switch {
-		case stored && sequence != m.Sequence: // an equal one is the same message, delivered again
+		case stored && sequence != m.Sequence:
 			l.twice++
 		case !stored && !added:
 			l.unknown++

@@ -48,7 +48,8 @@ const usage = `usage:
 // the user.
 const dirEnv = "FASTIO_RELAY_DIR"
 
-// runCommand runs a command of the usage, or the replica that start starts.
+// runCommand runs a command of the usage. The internal command child is that of a
+// replica that start has started.
 func runCommand(ctx context.Context, args []string, out io.Writer) error {
 	dir := os.Getenv(dirEnv)
 	if dir == "" {

@@ -62,8 +62,8 @@ func join(ctx context.Context, dir, name string, out io.Writer) error {
 	return follow(ctx, dir, name, out)
 }
 
-// follow runs a replica until ctx is done. It reports until the replica has ended,
-// which is later than ctx; its searches have no rate limits, see unlimited.
+// follow runs a replica until ctx is done. Reports are sent until the replica has
+// ended, which is later than ctx. Its searches have no rate limits: see unlimited.
 func follow(ctx context.Context, dir, name string, out io.Writer) error {
 	s, err := load(ctx, dir)
 	if err != nil {

@@ -196,9 +196,9 @@ func (d *demo) watch(ctx context.Context, reports <-chan *nats.Msg, failed <-cha
 			if err := json.Unmarshal(msg.Data, &r); err != nil {
 				return err
 			}
-			d.announce(d.fleet.hear(r, time.Now()))
+			d.announce(d.fleet.record(r, time.Now()))
 		case now := <-draw.C:
-			d.announce(d.fleet.look(now))
+			d.announce(d.fleet.changes(now))
 			b := d.ledger.balance(now)
 			d.board.draw(d.table(b, now), d.sum(b))
 			if stopped == nil && b.waiting == 0 {

@@ -21,7 +21,9 @@ func startDemo(out io.Writer) *show.Emulator {
 	return demo
 }
 
-// colleague returns the steps of a colleague: the comments among them are numbered.
+// colleague returns a function that does step n of a colleague in the emulator: every
+// third step is a comment, the others change a file, and every tenth also breaks the
+// sockets.
 func colleague(p *fastiotest.Server) func(step int) {
 	room := p.AddWorkspace(seed.Workspace{Name: "Design"})
 	grace := p.AddUser(seed.User{FirstName: "Grace", LastName: "Hopper"})

@@ -146,7 +146,8 @@ func post(ctx context.Context, client *fastio.Client, room api.Profile, in io.Re
 	}
 }
 
-// statusTo prints how changes arrive, and why a connection cannot be opened.
+// statusTo returns a callback that prints how changes arrive, when that changes, and
+// why a connection cannot be opened.
 func statusTo(out io.Writer) func(context.Context, realtime.Status) {
 	var mode realtime.Mode
 	return func(_ context.Context, s realtime.Status) {
@@ -155,7 +156,7 @@ func statusTo(out io.Writer) func(context.Context, realtime.Status) {
 			fmt.Fprintf(out, "  connected: changes arrive over a socket (number %d)\n", s.Sockets)
 		case s.Mode != mode:
 			fmt.Fprintln(out, "  no connection: changes are polled until a socket is open")
-		case s.Err != nil && s.Failures > 2: // one or two are those of a broken connection
+		case s.Err != nil && s.Failures > 2: // one or two failures are usual when a connection breaks
 			fmt.Fprintf(out, "  %d failures in a row, trying again in %v: %v\n", s.Failures, s.Retry.Round(time.Second), s.Err)
 		}
 		mode = s.Mode

@@ -69,7 +69,7 @@ func New(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
 	s := NewStill(tb, append([]func(o *seed.Options){func(o *seed.Options) {
 		o.Clock = func() time.Time { return Epoch().Add(time.Since(start)) }
 	}}, change...)...)
-	act(tb, s)
+	addByCalls(tb, s)
 	time.Sleep(time.Hour) //nolint:forbidigo // virtual time, until the limits are as new, and the uploads are stored
 	announce(tb, s)
 	return s
@@ -227,9 +227,9 @@ func must(tb testing.TB, err error) {
 	}
 }
 
-// act creates what only calls can create: AI threads, pictures, filters,
-// uploads and keys.
-func act(tb testing.TB, s *fastiotest.Server) {
+// addByCalls creates in the world what only calls can create: AI threads, pictures,
+// filters, uploads and keys.
+func addByCalls(tb testing.TB, s *fastiotest.Server) {
 	tb.Helper()
 	ctx := tb.Context()
 	c := s.Client(tb)

@@ -21,8 +21,9 @@ func Combine(first, second uint32, length int64) uint32 {
 	return multiply(power, first) ^ second
 }
 
-// multiply returns the product of two polynomials modulo that of the CRC. The highest bit
-// of each is the coefficient of x^0.
+// multiply returns the product of two polynomials modulo that of the CRC. As in package
+// hash/crc32, the highest bit of each is the coefficient of x^0. For each bit of a from
+// x^0 on, it adds b, which is multiplied by x after each step.
 func multiply(a, b uint32) (product uint32) {
 	for bit := uint32(1) << 31; bit > 0; bit >>= 1 {
 		if a&bit > 0 {

@@ -108,7 +108,7 @@ const maxDifferences = 1000
 func Look(out any, body []byte) Sight {
 	l := newLooker(body)
 	l.response(out)
-	return l.sight()
+	return l.result()
 }
 
 // Differences returns those of [Look].

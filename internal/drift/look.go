@@ -34,9 +34,9 @@ func newLooker(body []byte) *looker {
 	}
 }
 
-// sight returns the result: which members of the documented types the response had
+// result returns the result: which members of the documented types the response had
 // and which it lacked, in order, and the differences.
-func (l *looker) sight() Sight {
+func (l *looker) result() Sight {
 	all := map[Place]bool{}
 	for name, seen := range l.envelope {
 		all[Place{"", name}] = seen
@@ -59,8 +59,8 @@ func (l *looker) sight() Sight {
 	return s
 }
 
-// differ records a difference, once, up to maxDifferences.
-func (l *looker) differ(d Difference) {
+// addDifference records a difference, once, up to maxDifferences.
+func (l *looker) addDifference(d Difference) {
 	if len(l.differences) < maxDifferences && !l.known[d] {
 		l.known[d] = true
 		l.differences = append(l.differences, d)
@@ -79,7 +79,7 @@ func (l *looker) response(out any) {
 	case root != '{':
 	case member != "":
 		l.envelope[member] = false
-		_ = l.named(t, member, true)
+		_ = l.namedPayload(t, member, true)
 	default:
 		_ = l.payload(t, true)
 	}
@@ -91,9 +91,9 @@ func inEnvelope(name string) bool {
 	return slices.Contains([]string{"result", "response", "status", "current_api_version"}, name)
 }
 
-// named reads an object that has the payload in the given member. The object is the
+// namedPayload reads an object that has the payload in the given member. The object is the
 // whole response (outermost), or the value of its member "response".
-func (l *looker) named(t reflect.Type, member string, outermost bool) error {
+func (l *looker) namedPayload(t reflect.Type, member string, outermost bool) error {
 	return l.members(func(name string) error {
 		at := Place{"", name}
 		switch {
@@ -101,13 +101,13 @@ func (l *looker) named(t reflect.Type, member string, outermost bool) error {
 			l.envelope[name] = true
 			return l.value(t, at)
 		case !outermost || !inEnvelope(name):
-			l.differ(Difference{Place: at, Kind: KindUnknown})
+			l.addDifference(Difference{Place: at, Kind: KindUnknown})
 			return l.dec.SkipValue()
 		}
 		l.envelope[name] = true
 		switch {
 		case name == "response" && l.dec.PeekKind() == '{':
-			return l.named(t, member, false)
+			return l.namedPayload(t, member, false)
 		case name == "response" && decode.IsRecords(t):
 			return l.value(t, Place{"", member})
 		}
@@ -147,7 +147,7 @@ func (l *looker) records(t reflect.Type, at Place) error {
 		if i < 0 {
 			return l.dec.SkipValue()
 		}
-		l.see(o)[i] = true
+		l.seenOf(o)[i] = true
 		t, at = o.types[i], o.places[i]
 	}
 	return l.value(t, at)
@@ -166,9 +166,9 @@ func (l *looker) isTyped(name string) bool {
 	return true
 }
 
-// see returns which members of an object have been seen, by the index of the field.
+// seenOf returns which members of an object have been seen, by the index of the field.
 // The caller sets those that it sees.
-func (l *looker) see(o *object) []bool {
+func (l *looker) seenOf(o *object) []bool {
 	seen := l.seen[o]
 	if seen == nil {
 		seen = make([]bool, len(o.places))
@@ -197,10 +197,11 @@ func (l *looker) members(f func(name string) error) error {
 }
 
 // object reads an object that has the fields of o, and records the unknown members as
-// differences. Special may be nil; it is called before each value, with whether a field
-// has the name, and reports whether it has read the value.
+// differences. Special may be nil; it is called before each value with whether a field
+// has the name, and reports whether it has read the value itself. A type with methods
+// may take members that have no field: it is asked which are left over.
 func (l *looker) object(o *object, special func(name string, typed bool) (taken bool, err error)) error {
-	begin, seen, holder := l.dec.InputOffset(), l.see(o), o.name
+	begin, seen, holder := l.dec.InputOffset(), l.seenOf(o), o.name
 	var unknown []string
 	err := l.members(func(name string) error {
 		i, typed := o.members[name]
@@ -226,7 +227,7 @@ func (l *looker) object(o *object, special func(name string, typed bool) (taken 
 		unknown = notDecoded(o.typ, bytes.TrimLeft(l.body[begin:l.dec.InputOffset()], " \t\r\n,:"), unknown)
 	}
 	for _, name := range unknown {
-		l.differ(Difference{Place: Place{holder, name}, Kind: KindUnknown})
+		l.addDifference(Difference{Place: Place{holder, name}, Kind: KindUnknown})
 	}
 	return nil
 }
@@ -251,7 +252,7 @@ func (l *looker) value(t reflect.Type, at Place) error {
 	case kind == 'n':
 		return l.dec.SkipValue()
 	case decode.HasMethod(t):
-		return l.method(t, at, kind)
+		return l.methodValue(t, at, kind)
 	}
 	switch t.Kind() {
 	case reflect.Struct:
@@ -277,9 +278,9 @@ func asDecoded(t reflect.Type, kind jsontext.Kind) reflect.Type {
 	return t
 }
 
-// method reads a value that a method of t decodes. Objects and maps are compared member by
+// methodValue reads a value that a method of t decodes. Objects and maps are compared member by
 // member all the same.
-func (l *looker) method(t reflect.Type, at Place, kind jsontext.Kind) error {
+func (l *looker) methodValue(t reflect.Type, at Place, kind jsontext.Kind) error {
 	switch {
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8: // raw JSON
 		return l.dec.SkipValue()
@@ -301,33 +302,33 @@ func (l *looker) structure(t reflect.Type, at Place, kind jsontext.Kind) error {
 	if f, found := decode.ScalarField(t); found && kind == '"' {
 		return l.value(f.Type, at)
 	}
-	return l.shape("object", at)
+	return l.wrongShape("object", at)
 }
 
 // mapping reads a value that is decoded as a map.
 func (l *looker) mapping(t reflect.Type, at Place, kind jsontext.Kind) error {
 	if kind != '{' {
-		return l.shape("object", at)
+		return l.wrongShape("object", at)
 	}
 	at.Member += "{}"
 	n := 0
 	return l.members(func(string) error {
 		n++
-		return l.sample(n-1, t.Elem(), at)
+		return l.sampleElement(n-1, t.Elem(), at)
 	})
 }
 
-// list reads a value that is decoded as a list.
+// list reads a value that is decoded as a list, and compares some of its elements.
 func (l *looker) list(t reflect.Type, at Place, kind jsontext.Kind) error {
 	if kind != '[' {
-		return l.shape("list", at)
+		return l.wrongShape("list", at)
 	}
 	if _, err := l.dec.ReadToken(); err != nil {
 		return err
 	}
 	at.Member += "[]"
 	for n := 0; l.dec.PeekKind() != ']'; n++ {
-		if err := l.sample(n, t.Elem(), at); err != nil {
+		if err := l.sampleElement(n, t.Elem(), at); err != nil {
 			return err
 		}
 	}
@@ -341,19 +342,19 @@ const (
 	every   = 100
 )
 
-// sample reads element n (from 0) of a list or map, or skips it: the first 100 are read,
+// sampleElement reads element n (from 0) of a list or map, or skips it: the first 100 are read,
 // then one in 100.
-func (l *looker) sample(n int, t reflect.Type, at Place) error {
+func (l *looker) sampleElement(n int, t reflect.Type, at Place) error {
 	if n >= sampled && n%every != 0 {
 		return l.dec.SkipValue()
 	}
 	return l.value(t, at)
 }
 
-// shape skips a value of another JSON kind than the documented one, want, and records
+// wrongShape skips a value of another JSON kind than the documented one, want, and records
 // the difference.
-func (l *looker) shape(want string, at Place) error {
-	l.differ(Difference{Place: at, Kind: KindShape, Want: want, Got: kindName(l.dec.PeekKind())})
+func (l *looker) wrongShape(want string, at Place) error {
+	l.addDifference(Difference{Place: at, Kind: KindShape, Want: want, Got: kindName(l.dec.PeekKind())})
 	return l.dec.SkipValue()
 }
 
@@ -375,10 +376,10 @@ func (l *looker) scalar(t reflect.Type, at Place) error {
 		if got == want { // it has a fraction, or is too large
 			want = "integer"
 		}
-		l.differ(Difference{Place: at, Kind: KindShape, Want: want, Got: got})
+		l.addDifference(Difference{Place: at, Kind: KindShape, Want: want, Got: got})
 	case t.Kind() == reflect.String && kind == '"':
 		if value := v.String(); value != "" && !isDocumented(t.String(), value) {
-			l.differ(Difference{Place: at, Kind: KindValue, Got: value})
+			l.addDifference(Difference{Place: at, Kind: KindValue, Got: value})
 		}
 	}
 	return nil

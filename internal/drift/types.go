@@ -41,14 +41,15 @@ func objectOf(t reflect.Type, name string) *object {
 	}
 	o := &object{typ: t, name: key.name, methods: decode.HasMethod(t)}
 	o.members, o.forms = map[string]int{}, map[int]reflect.Type{}
-	o.add(t, key.name)
+	o.addFields(t, key.name)
 	objects.Store(key, o)
 	return o
 }
 
-// add adds the fields of the struct type t to o, as members of an object called
-// name, and then those of inlined structs, which have lower precedence.
-func (o *object) add(t reflect.Type, name string) {
+// addFields adds the fields of the struct type t to o, as members of an object called
+// name, then those of inlined structs, which have lower precedence, and the members
+// that a registered function takes from Extra.
+func (o *object) addFields(t reflect.Type, name string) {
 	takes, fixed := decode.FixOf(t)
 	o.methods = o.methods || fixed
 	for f := range t.Fields() {
@@ -62,7 +63,7 @@ func (o *object) add(t reflect.Type, name string) {
 	}
 	for f := range t.Fields() {
 		if inner := element(f.Type); decode.IsInlined(f) && inner.Kind() == reflect.Struct {
-			o.add(inner, typeName(inner, name))
+			o.addFields(inner, typeName(inner, name))
 		}
 	}
 	for _, m := range takes {

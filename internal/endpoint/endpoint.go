@@ -62,19 +62,19 @@ func find(method, path string) *entry {
 		if e.method != method {
 			continue
 		}
-		if n := literals(e.path, path); n > most {
+		if n := specificity(e.path, path); n > most {
 			found, most = e, n
 		}
 	}
 	return found
 }
 
-// literals compares a path with a pattern, and returns -1 if it does not match.
-// Else it returns a bit for each segment, the first one highest, that is set if
-// the segment is literally that of the pattern and not a value of a
-// placeholder: of two patterns that match, the one with the larger number is
-// more specific. The last slash does not count.
-func literals(pattern, path string) int {
+// specificity compares a path with a pattern, and returns -1 if it does not match. Else
+// it returns a number with a bit for each segment, the first one highest, that is set
+// if the segment is literally that of the pattern and not a value of a placeholder: of
+// two patterns that match, the one with the larger number is more specific. The last
+// slash does not count.
+func specificity(pattern, path string) int {
 	pattern, path = strings.Trim(pattern, "/"), strings.Trim(path, "/")
 	n := 0
 	for more := true; more; {

@@ -47,13 +47,13 @@ func Parameters(op string, renamed ...string) Args { return Args{Op: op, renamed
 // A field of a field follows a dot: "reference.page", "links[2].expires". No name stands
 // for the whole struct.
 func (a Args) Refuse(wire, rule, got string) error {
-	field, sent := a.path(wire)
+	field, sent := a.goPath(wire)
 	return &api.InputError{Op: a.Op, Field: field, Wire: sent, Rule: rule, Got: got}
 }
 
-// path returns the Go path of an argument, such as Request.Items[2].Name, and
+// goPath returns the Go path of an argument, such as Request.Items[2].Name, and
 // its name on the wire, "" if it has none.
-func (a Args) path(wire string) (field, sent string) {
+func (a Args) goPath(wire string) (field, sent string) {
 	if a.of == nil {
 		return a.parameter(wire)
 	}
@@ -199,7 +199,7 @@ func (a Args) Key(wire string, key api.Secret) error {
 func (a Args) OneOf(wire string, p api.Profile, kinds ...api.ProfileKind) error {
 	err := p.OneOf(a.Op, "", kinds...)
 	if e, ok := err.(*api.InputError); ok { //nolint:errorlint // OneOf does not wrap it
-		e.Field, e.Wire = a.path(wire)
+		e.Field, e.Wire = a.goPath(wire)
 	}
 	return err
 }

@@ -181,13 +181,13 @@ func (r *reader[P, T]) prefetch() {
 	}
 	pending := make(chan result[P], 1)
 	r.pending = pending
-	go func() { pending <- r.read() }()
+	go func() { pending <- r.fetchNext() }()
 }
 
 // next returns the next page, also if it was fetched in the background.
 func (r *reader[P, T]) next() (got result[P]) {
 	if r.pending == nil {
-		got = r.read()
+		got = r.fetchNext()
 	} else {
 		got, r.pending = <-r.pending, nil
 	}
@@ -202,9 +202,10 @@ func (r *reader[P, T]) wait() {
 	}
 }
 
-// read fetches the next page. An error of the page itself is in the result; one
-// that says the pages repeat or stay empty is kept for the next read.
-func (r *reader[P, T]) read() (got result[P]) {
+// fetchNext fetches the next page. An error of the page itself is in the result. An
+// error that says that the pages repeat or stay empty is kept for the next call,
+// because this page is valid.
+func (r *reader[P, T]) fetchNext() (got result[P]) {
 	if r.failed != nil {
 		return result[P]{err: r.failed}
 	}
@@ -223,7 +224,7 @@ func (r *reader[P, T]) read() (got result[P]) {
 	}
 	got.last = next == ""
 	var repeats error
-	if r.count(r.list.Rows(got.page)) && r.list.Repeated != nil {
+	if r.countEmpty(r.list.Rows(got.page)) && r.list.Repeated != nil {
 		repeats = r.list.Repeated(got.page)
 	}
 	switch {
@@ -234,7 +235,7 @@ func (r *reader[P, T]) read() (got result[P]) {
 	case got.last:
 	case r.empty >= cmp.Or(r.list.Empty, fewEmpty):
 		r.failed = fmt.Errorf("fastio: %s: %w", r.list.Op, api.ErrNoProgress)
-	case r.guard.met(r.cursor, next):
+	case r.guard.isRepeated(r.cursor, next):
 		r.failed = fmt.Errorf("fastio: %s: %w", r.list.Op, ErrRepeated)
 	}
 	r.cursor = next
@@ -250,9 +251,9 @@ func (r *reader[P, T]) pause() time.Duration {
 	return wait.Backoff{Base: 500 * time.Millisecond, Cap: 8 * time.Second}.Pause(r.empty - 1)
 }
 
-// count counts the pages without a new row. It reports whether the rows are the
+// countEmpty counts the pages without a new row. It reports whether the rows are the
 // same as those of the page before.
-func (r *reader[P, T]) count(rows []T) (repeated bool) {
+func (r *reader[P, T]) countEmpty(rows []T) (repeated bool) {
 	if len(rows) == 0 {
 		r.empty++
 		return false
@@ -283,19 +284,19 @@ func fingerprint[T any](rows []T) string {
 // with the last one and with one stored at growing intervals.
 type guard struct {
 	anchor      string
-	steps, turn int
+	steps, span int
 }
 
-// met reports whether a cursor was met before, so that the pages repeat without
-// end. It keeps only one earlier cursor, the anchor, and replaces it after ever
-// longer spans (the algorithm of Brent).
-func (g *guard) met(cursor, next string) bool {
-	if next == cursor || next == g.anchor && g.turn > 0 {
+// isRepeated reports whether a cursor was met before, so that the pages repeat without
+// end. It keeps only one earlier cursor, the anchor, and replaces it after ever longer
+// spans (the algorithm of Brent), so that any cycle is found.
+func (g *guard) isRepeated(cursor, next string) bool {
+	if next == cursor || next == g.anchor && g.span > 0 {
 		return true
 	}
 	g.steps++
-	if g.steps >= g.turn {
-		g.anchor, g.steps, g.turn = cursor, 0, 2*g.turn+1
+	if g.steps >= g.span {
+		g.anchor, g.steps, g.span = cursor, 0, 2*g.span+1
 	}
 	return false
 }

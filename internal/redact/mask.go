@@ -14,15 +14,16 @@ import (
 // maxEscapes is the supported depth of escapes: JSON in an HTML page in JSON.
 const maxEscapes = 3
 
-// mask replaces the words in s, and the values of secret names, with any escapes of
-// JSON, Go, HTML, PHP and URLs, also nested. If s is cut, it may end with the
-// beginning of a word.
+// mask replaces the words in s, and the values of secret names, by the mask. They are
+// also found with any escapes of JSON, Go, HTML, PHP and URLs, also nested: each round
+// searches the text and then removes a level of escapes; source maps places to the
+// original text. If s is cut, it may end with the beginning of a word.
 func mask(s string, words []string, cut bool) string {
 	var spans [][2]int
-	v := view{text: blanks(s)}
+	v := view{text: withPlainBlanks(s)}
 	for range maxEscapes + 1 {
 		for _, w := range words {
-			w = blanks(w)
+			w = withPlainBlanks(w)
 			for from := 0; ; from++ {
 				i := strings.Index(v.text[from:], w)
 				if i < 0 {
@@ -31,13 +32,13 @@ func mask(s string, words []string, cut bool) string {
 				from += i
 				spans = append(spans, [2]int{v.source(from), v.source(from + len(w))})
 			}
-			if n := beginning(v.text, w); cut && n > 0 {
+			if n := cutBeginning(v.text, w); cut && n > 0 {
 				spans = append(spans, [2]int{v.source(len(v.text) - n), len(s)})
 			}
 		}
 		if strings.ContainsAny(v.text, ":=") { // fifty times faster than the search for names
 			for _, m := range namedValue.FindAllStringSubmatchIndex(v.text, -1) {
-				spans = append(spans, v.named(m)...)
+				spans = append(spans, v.valuesOfSecretNames(m)...)
 			}
 		}
 		if !strings.ContainsAny(v.text, `\%&~`) {
@@ -60,9 +61,9 @@ func mask(s string, words []string, cut bool) string {
 	return out.String() + s[end:]
 }
 
-// beginning returns how many bytes of the start of w, but not all, are at the
+// cutBeginning returns how many bytes of the start of w, but not all, are at the
 // end of s.
-func beginning(s, w string) int {
+func cutBeginning(s, w string) int {
 	const least = 4 // fewer bytes are no match
 	for n := min(len(w)-1, len(s)); n >= least; n-- {
 		if s[len(s)-n:] == w[:n] {
@@ -76,9 +77,9 @@ func beginning(s, w string) int {
 var namedValue = regexp.MustCompile(`"([\w-]+)"\s*:\s*(?:"((?:[^"\\]|\\.)*)|([^\s",{}\[\]]+))|` +
 	`\b([\w-]+)=([^\s&"'<>;,]+)`)
 
-// named returns the spans of the original text that are values of secret names,
+// valuesOfSecretNames returns the spans of the original text that are values of secret names,
 // for m, the indexes of a match of namedValue.
-func (v view) named(m []int) (spans [][2]int) {
+func (v view) valuesOfSecretNames(m []int) (spans [][2]int) {
 	for _, group := range [][2]int{{1, 2}, {1, 3}, {4, 5}} {
 		name, value := group[0]*2, group[1]*2
 		if m[name] < 0 || m[value] < 0 || !isSecretMember(v.text[m[name]:m[name+1]]) {
@@ -122,11 +123,11 @@ func (v view) unescape() view {
 		text = append(text, s...)
 		i += n
 	}
-	return view{blanks(string(text)), append(at, v.source(len(v.text)))}
+	return view{withPlainBlanks(string(text)), append(at, v.source(len(v.text)))}
 }
 
-// blanks replaces plus by blank, as in a form.
-func blanks(s string) string { return strings.ReplaceAll(s, "+", " ") }
+// withPlainBlanks replaces plus by blank, as in a form.
+func withPlainBlanks(s string) string { return strings.ReplaceAll(s, "+", " ") }
 
 // unescape reads the escape sequence of a URL, HTML, a JSON pointer or a
 // backslash at the start of s, which is not empty. It returns its length and

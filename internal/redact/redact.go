@@ -134,7 +134,7 @@ func (w *Words) JSON(b []byte) []byte {
 	opts := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 	dec, enc := jsontext.NewDecoder(bytes.NewReader(b), opts...), jsontext.NewEncoder(&out, opts...)
 	const inError = false
-	if w.value(dec, enc, inError) != nil {
+	if w.copyValue(dec, enc, inError) != nil {
 		complete(enc)
 	}
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
@@ -154,30 +154,30 @@ func complete(enc *jsontext.Encoder) {
 	}
 }
 
-// value copies the next JSON value with its secrets masked. InError is true
+// copyValue copies the next JSON value with its secrets masked. InError is true
 // inside of an error object, where a code is shown.
-func (w *Words) value(dec *jsontext.Decoder, enc *jsontext.Encoder, inError bool) error {
-	kind, err := w.token(dec, enc)
+func (w *Words) copyValue(dec *jsontext.Decoder, enc *jsontext.Encoder, inError bool) error {
+	kind, err := w.copyToken(dec, enc)
 	if err != nil || kind != '{' && kind != '[' {
 		return err
 	}
 	for next := dec.PeekKind(); next != '}' && next != ']'; next = dec.PeekKind() {
 		if kind == '{' {
-			err = w.member(dec, enc, inError)
+			err = w.copyMember(dec, enc, inError)
 		} else {
-			err = w.value(dec, enc, inError)
+			err = w.copyValue(dec, enc, inError)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	_, err = w.token(dec, enc)
+	_, err = w.copyToken(dec, enc)
 	return err
 }
 
-// token copies the next token, with the words masked in a string. With w.All it
+// copyToken copies the next token, with the words masked in a string. With w.All it
 // masks every string and number.
-func (w *Words) token(dec *jsontext.Decoder, enc *jsontext.Encoder) (jsontext.Kind, error) {
+func (w *Words) copyToken(dec *jsontext.Decoder, enc *jsontext.Encoder) (jsontext.Kind, error) {
 	t, err := dec.ReadToken()
 	if err != nil {
 		return 0, err
@@ -192,9 +192,9 @@ func (w *Words) token(dec *jsontext.Decoder, enc *jsontext.Encoder) (jsontext.Ki
 	return kind, enc.WriteToken(t)
 }
 
-// member copies one member of an object, with its value masked if its name is
+// copyMember copies one member of an object, with its value masked if its name is
 // that of a secret. A numeric code inside of an error is shown.
-func (w *Words) member(dec *jsontext.Decoder, enc *jsontext.Encoder, inError bool) error {
+func (w *Words) copyMember(dec *jsontext.Decoder, enc *jsontext.Encoder, inError bool) error {
 	name, err := dec.ReadToken()
 	if err != nil {
 		return err
@@ -204,7 +204,7 @@ func (w *Words) member(dec *jsontext.Decoder, enc *jsontext.Encoder, inError boo
 		return err
 	}
 	if !isSecretMember(key) || dec.PeekKind() == 'n' {
-		return w.value(dec, enc, inError || strings.HasPrefix(key, "error"))
+		return w.copyValue(dec, enc, inError || strings.HasPrefix(key, "error"))
 	}
 	v, err := dec.ReadValue()
 	if err != nil {

@@ -28,7 +28,7 @@ func TestPlain(t *testing.T) {
 		}
 		_, _ = slow.Next()
 		pos := fast.pos
-		if got := fast.plain(); got != want {
+		if got := fast.readPlain(); got != want {
 			t.Errorf("%q is plain: %t, want %t", text, got, want)
 		}
 		if !want {

@@ -82,11 +82,11 @@ func (r *Reader) Retry() time.Duration { return r.retry }
 func (r *Reader) Next() (*Event, error) {
 	r.kind, r.hasData = nil, false
 	r.shrink()
-	if r.plain() {
+	if r.readPlain() {
 		return &r.event, nil
 	}
 	for {
-		line, err := r.line()
+		line, err := r.nextLine()
 		if err != nil {
 			if err == io.EOF && (r.open || r.pos < r.end) { //nolint:errorlint // as readers return it
 				err = io.ErrUnexpectedEOF
@@ -94,7 +94,7 @@ func (r *Reader) Next() (*Event, error) {
 			return nil, err
 		}
 		if len(line) > 0 {
-			r.field(line)
+			r.readField(line)
 			continue
 		}
 		r.open = false
@@ -113,11 +113,11 @@ func (r *Reader) Next() (*Event, error) {
 	}
 }
 
-// plain reads an event of the simplest form, as nearly all are, in two thirds
-// of the time: it is in the buffer to its last byte, without a CR, with one
-// line of data, and with a blank before each value. It reports false, and reads
-// nothing, for any other event.
-func (r *Reader) plain() bool {
+// readPlain reads an event of the simplest form, as nearly all are, in two thirds of
+// the time: it is in the buffer to its last byte, without a CR, with one line of data,
+// and with a blank before each value. It reports false, and reads nothing, for any
+// other event.
+func (r *Reader) readPlain() bool {
 	if r.skipLF || r.cr.at < r.end { // there is a CR, or may be
 		return false
 	}
@@ -164,36 +164,36 @@ func (r *Reader) message() []byte {
 	return r.kept.kind
 }
 
-// field reads one line of an event: data, event, id or retry. Other fields are
-// ignored.
-func (r *Reader) field(line []byte) {
+// readField reads one line of an event: data, event, id or retry. Other fields and
+// comments are ignored, and so is an id with a NUL, as the standard requires.
+func (r *Reader) readField(line []byte) {
 	if line[0] == ':' { // a comment
 		return
 	}
 	r.open = true
 	switch line[0] {
 	case 'd':
-		if value, ok := named(line, "data"); ok {
+		if value, ok := fieldValue(line, "data"); ok {
 			r.data(value)
 		}
 	case 'e':
-		if value, ok := named(line, "event"); ok {
+		if value, ok := fieldValue(line, "event"); ok {
 			r.kind = value
 		}
 	case 'i':
-		if value, ok := named(line, "id"); ok && bytes.IndexByte(value, 0) < 0 {
+		if value, ok := fieldValue(line, "id"); ok && bytes.IndexByte(value, 0) < 0 {
 			r.id, r.idSet = value, true
 		}
 	case 'r':
-		if value, ok := named(line, "retry"); ok {
+		if value, ok := fieldValue(line, "retry"); ok {
 			r.setRetry(value)
 		}
 	}
 }
 
-// named returns the value of a line, and false if the line is not the field of that
+// fieldValue returns the value of a line, and false if the line is not the field of that
 // name. One blank after the colon does not belong to the value.
-func named(line []byte, name string) (value []byte, ok bool) {
+func fieldValue(line []byte, name string) (value []byte, ok bool) {
 	if len(line) < len(name) || string(line[:len(name)]) != name {
 		return nil, false
 	}
@@ -241,10 +241,10 @@ func (r *Reader) setRetry(value []byte) {
 	r.retry = time.Duration(n) * time.Millisecond
 }
 
-// line returns the next line without its end, which is LF, CR or both, and without a
+// nextLine returns the next line without its end, which is LF, CR or both, and without a
 // byte order mark before the first one. An LF after a CR is skipped later, so that a
 // line does not wait for the next byte.
-func (r *Reader) line() ([]byte, error) {
+func (r *Reader) nextLine() ([]byte, error) {
 	for {
 		if r.skipLF && r.pos < r.end {
 			if r.buf[r.pos] == '\n' {

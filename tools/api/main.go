@@ -116,7 +116,8 @@ func announced(removed []string) error {
 	return nil
 }
 
-// declarations returns the exported declarations of a module, sorted.
+// declarations returns the exported declarations of a module, sorted. A module other than
+// the root is loaded with a go.mod in .bin/alone, as a program that depends on it would.
 func declarations(dir string) ([]string, error) {
 	var flags []string
 	if dir != "." {
