@@ -115,7 +115,7 @@ func (f *faults) movedTo(r *http.Request) *wire.Route {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, d := range f.disagreements {
-		if d.moved != nil && d.moved.Method == r.Method && bind(r, d.moved.Pattern) {
+		if d.moved != nil && d.moved.Method == r.Method && bindPath(r, d.moved.Pattern) {
 			return d.moved
 		}
 	}
@@ -129,9 +129,9 @@ func (f *faults) movedFrom(route *wire.Route) bool {
 	return slices.ContainsFunc(f.disagreements, func(d *disagreement) bool { return d.from == route })
 }
 
-// bind sets the path values of a request and returns true, if its path matches a
-// pattern.
-func bind(r *http.Request, pattern string) bool {
+// bindPath sets the path values of a request by a pattern, and reports whether its path
+// matches.
+func bindPath(r *http.Request, pattern string) bool {
 	path, segments := strings.Split(r.URL.EscapedPath(), "/"), strings.Split(pattern, "/")
 	if len(path) != len(segments) {
 		return false

@@ -117,7 +117,7 @@ func New(o seed.Options) *Server {
 	o.Events.Order = cmp.Or(o.Events.Order, seed.OldestFirst)
 	o.Limits.Windows = cmp.Or(o.Limits.Windows, seed.FixedFromFirst)
 	s := &Server{World: world.New(o)}
-	s.connect()
+	s.createAreas()
 	s.limits.start(o)
 	s.route()
 	for _, rule := range o.Limits.Rules {
@@ -143,8 +143,8 @@ func (s *Server) route() {
 	}
 }
 
-// connect creates the areas, lower ones first.
-func (s *Server) connect() {
+// createAreas creates the areas, lower ones first.
+func (s *Server) createAreas() {
 	w := s.World
 	s.assets = assets.New(w)
 	s.storage = storage.New(w)
@@ -201,7 +201,7 @@ func (s *Server) AddObjects(r io.Reader) (*seed.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f, s.add(f)
+	return f, s.addObjects(f)
 }
 
 // LoadFile is [Server.Load] for a file, which may name other files below its folder.
@@ -225,11 +225,11 @@ func (s *Server) load(r io.Reader, open func(name string) ([]byte, error)) error
 	if err != nil {
 		return err
 	}
-	return s.add(f)
+	return s.addObjects(f)
 }
 
-// add adds objects that are checked, and fills in their defaults.
-func (s *Server) add(f *seed.File) error {
+// addObjects adds objects that are checked, and fills in their defaults.
+func (s *Server) addObjects(f *seed.File) error {
 	addAll(f.Users, s.AddUser)
 	addAll(f.Orgs, s.AddOrg)
 	addAll(f.Workspaces, s.AddWorkspace)
@@ -266,7 +266,7 @@ func (s *Server) GenerateWorld(w seed.World) seed.File {
 	extent, err := invent.ExtentOf(w.Size)
 	if err == nil {
 		err = invent.World(w, s.Now(), objects{s}, func(f *seed.File) error {
-			err := s.add(f)
+			err := s.addObjects(f)
 			join(&all, f)
 			return err
 		})

@@ -159,13 +159,13 @@ func (s *Server) Heal() {
 	s.faults.rules, s.faults.sockets, s.faults.disagreements = nil, nil, nil
 }
 
-// pick returns the fault of the first rule that applies to a call, or one that changes
-// nothing.
-func (f *faults) pick(op string) *fault {
+// faultFor returns the fault of the first rule that applies to a call, or one that
+// changes nothing.
+func (f *faults) faultFor(op string) *fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.rules {
-		if (r.Op == "" || string(r.Op) == op) && r.strikes() {
+		if (r.Op == "" || string(r.Op) == op) && r.countMatch() {
 			return &r.fault
 		}
 	}
@@ -226,6 +226,7 @@ func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out wire.Reply) 
 	}
 	body, length := out.Open()
 	if f.Gzip {
+		// The header of gzip, and data that is not valid.
 		damaged := append([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff},
 			slices.Repeat([]byte{0xff}, max(16, int(min(length/4, damagedMost))))...)
 		body, length = bytes.NewReader(damaged), int64(len(damaged))
@@ -240,7 +241,7 @@ func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out wire.Reply) 
 	maps.Copy(w.Header(), f.Header)
 	announced := length
 	if f.Reset == seed.AfterHeader {
-		announced = max(1, length) // a complete answer cannot be reset
+		announced = max(1, length) // a response without a body would be complete with its header
 	}
 	w.Header().Set("Content-Length", strconv.FormatInt(announced, 10))
 	w.WriteHeader(out.Status)
@@ -367,8 +368,9 @@ func newAim(skip, count int, probability float64, own, platform uint64) aim {
 	return aim{skip: skip, count: count, probability: probability, dice: *rand.NewPCG(own, platform)}
 }
 
-// strikes counts a match, and reports whether the rule applies to it.
-func (a *aim) strikes() bool {
+// countMatch counts a call that a rule matches, and reports whether the rule applies to
+// it: after the first calls (skip), by its probability, and count times at most.
+func (a *aim) countMatch() bool {
 	if a.count > 0 && a.struck >= a.count {
 		return false
 	}
@@ -399,7 +401,7 @@ func (f *faults) Next(profileID string) *world.SocketFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.sockets {
-		if r.Age == 0 && r.concerns(profileID) && r.strikes() {
+		if r.Age == 0 && r.concerns(profileID) && r.countMatch() {
 			return &r.SocketFault
 		}
 	}
@@ -412,7 +414,7 @@ func (f *faults) Aged(profileID string) []*world.SocketFault {
 	defer f.mu.Unlock()
 	var list []*world.SocketFault
 	for _, r := range f.sockets {
-		if r.Age > 0 && r.concerns(profileID) && r.strikes() {
+		if r.Age > 0 && r.concerns(profileID) && r.countMatch() {
 			list = append(list, &r.SocketFault)
 		}
 	}

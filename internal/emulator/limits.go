@@ -72,11 +72,11 @@ func (l *limits) start(o world.Options) {
 	}
 }
 
-// take counts a call in every window of its operation, unless one of them is full:
+// countCall counts a call in every window of its operation, unless one of them is full:
 // then refused is true, and the call counts nowhere or, with the option CountRefused,
 // in the full windows. It returns the quota of the tightest window, zero if the
 // operation has no limit.
-func (l *limits) take(op, user string, now time.Time) (q quota, refused bool) {
+func (l *limits) countCall(op, user string, now time.Time) (q quota, refused bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var open []*window
@@ -85,7 +85,7 @@ func (l *limits) take(op, user string, now time.Time) (q quota, refused bool) {
 		if !slices.Contains(rule.Ops, seed.Op(op)) {
 			continue
 		}
-		w := l.window(windowKey{i, user}, rule, now)
+		w := l.currentWindow(windowKey{i, user}, rule, now)
 		open, sizes = append(open, w), append(sizes, rule)
 		refused = refused || w.used >= rule.Max
 	}
@@ -98,9 +98,9 @@ func (l *limits) take(op, user string, now time.Time) (q quota, refused bool) {
 	return q, refused
 }
 
-// window returns the current window of a rule for a user, from which old calls are
+// currentWindow returns the current window of a rule for a user, from which old calls are
 // removed.
-func (l *limits) window(key windowKey, rule world.Limit, now time.Time) *window {
+func (l *limits) currentWindow(key windowKey, rule world.Limit, now time.Time) *window {
 	w := l.windows[key]
 	if w == nil {
 		w = &window{}
@@ -165,11 +165,11 @@ func (s *Server) throttle(c *wire.Call, header http.Header) error {
 	if c.Key != nil {
 		user = c.Key.User
 	}
-	q, refused := s.limits.take(c.Route.Op, user, c.Now)
+	q, refused := s.limits.countCall(c.Route.Op, user, c.Now)
 	if q.most == 0 {
 		return nil
 	}
-	s.announce(q, header)
+	s.announceQuota(q, header)
 	if !refused {
 		return nil
 	}
@@ -179,8 +179,8 @@ func (s *Server) throttle(c *wire.Call, header http.Header) error {
 	return a
 }
 
-// announce sets the headers that announce a quota, in the form of the options.
-func (s *Server) announce(q quota, header http.Header) {
+// announceQuota sets the headers that announce a quota, in the form of the options.
+func (s *Server) announceQuota(q quota, header http.Header) {
 	if s.Options.Limits.NoHeaders {
 		return
 	}

@@ -94,7 +94,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rules := s.faults.rulesOf(op)
 	rename(c, rules)
 	c.Out = wire.ParseOutput(c.Value("output"))
-	f := s.faults.pick(op)
+	f := s.faults.faultFor(op)
 	result := outcome{fault: f.ID}
 	defer func() {
 		if result.status == http.StatusTooManyRequests {
@@ -123,7 +123,7 @@ const opSocket = "realtime.Socket"
 // serveSocket serves a socket until it ends, or rejects the request.
 func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	entry := s.record.begin(opSocket, r, nil, s.Now())
-	f, began := s.faults.pick(opSocket), time.Now()
+	f, began := s.faults.faultFor(opSocket), time.Now()
 	result := outcome{fault: f.ID}
 	f.wait(r.Context(), f.Delay)
 	if f.Reset == seed.BeforeHeader {

@@ -61,8 +61,8 @@ func (h *Handlers) reaches(userID string, at world.Venue) bool {
 	return h.w.Role(at.Profile, userID) != ""
 }
 
-// clean removes control characters.
-func clean(body string) string {
+// withoutControls removes control characters.
+func withoutControls(body string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' {
 			return -1
@@ -78,7 +78,7 @@ func proseOf(body string) []string {
 	var prose []string
 	mark, length := byte(0), 0 // of the open fence
 	for line := range strings.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {
-		character, n, rest := fence(line)
+		character, n, rest := fenceMarks(line)
 		isSpan := character == '`' && strings.Contains(rest, "`") // on a line of its own
 		switch {
 		case length > 0:
@@ -94,9 +94,9 @@ func proseOf(body string) []string {
 	return prose
 }
 
-// fence returns the character with which a line begins behind up to three spaces, if it
+// fenceMarks returns the character with which a line begins behind up to three spaces, if it
 // is a backtick or tilde, how often it stands there, and the rest of the line.
-func fence(line string) (mark byte, n int, rest string) {
+func fenceMarks(line string) (mark byte, n int, rest string) {
 	text := strings.TrimLeft(line, " ")
 	if len(line)-len(text) > 3 || text == "" || text[0] != '`' && text[0] != '~' {
 		return 0, 0, ""

@@ -52,19 +52,20 @@ func (h *Handlers) postComment(c *wire.Call, at world.Venue) (wire.Object, error
 	return h.create(c, at, p)
 }
 
-// parsePost reads a comment. A text that is too long is refused with the code tooLong.
+// parsePost reads a comment. A text that is too long is refused with the code tooLong,
+// which differs between calls. Only a new comment may have attachments.
 func (h *Handlers) parsePost(c *wire.Call, f wire.Members, tooLong int64) (*post, error) {
 	_, hasReference := f["reference"]
 	p := &post{
 		id:         f.Opaque(c, "comment_id"),
 		parent:     f.Opaque(c, "parent_id"),
 		properties: f.Object(c, "properties"),
-		reference:  reference(f, c),
+		reference:  readReference(f, c),
 		unanchor:   hasReference && !f.Has("reference"),
 	}
 	mayAttach := p.id == "" && tooLong == codeBodyOnCreate // a new comment
 	if mayAttach {
-		p.targets = targets(f, c, optional)
+		p.targets = readTargets(f, c, optional)
 	}
 	var err error
 	p.body, err = h.bodyOf(c, f, tooLong)
@@ -157,10 +158,10 @@ const (
 // a place.
 func referenceTypes() []string { return []string{"video", "image", "document", "general", "audio"} }
 
-// reference reads the place in a file that a comment is about. Unknown members are
+// readReference reads the place in a file that a comment is about. Unknown members are
 // kept. The type text is another name of document, and requires the quoted text
 // (exact).
-func reference(f wire.Members, c *wire.Call) map[string]any {
+func readReference(f wire.Members, c *wire.Call) map[string]any {
 	r := f.Object(c, "reference")
 	if r == nil {
 		return nil
@@ -268,7 +269,7 @@ func (h *Handlers) bodyOf(c *wire.Call, f wire.Members, tooLong int64) (string, 
 		return "", err
 	}
 	n := utf8.RuneCountInString(body)
-	body = clean(body)
+	body = withoutControls(body)
 	switch shown := visible(body); {
 	case n > bodyMost:
 		return "", wire.Refuse(http.StatusNotAcceptable, tooLong, "The comment has more than 8192 characters.")
@@ -419,9 +420,9 @@ const (
 	optional = false
 )
 
-// targets returns the IDs of the objects to attach, in their plain form. If must is
-// true, there must be one.
-func targets(f wire.Members, c *wire.Call, must bool) []string {
+// readTargets returns the IDs of the objects to attach, in their plain form. With must
+// (required), a call without one is refused.
+func readTargets(f wire.Members, c *wire.Call, must bool) []string {
 	var ids []string
 	one, many := f.Has("target_id"), c.JSON.Has("target_ids")
 	switch {
@@ -478,7 +479,7 @@ func (h *Handlers) attachments(c *wire.Call, cm *Comment) (wire.Object, error) {
 
 // attach attaches objects to a comment. Those that are attached already are no error.
 func (h *Handlers) attach(c *wire.Call, cm *Comment) (wire.Object, error) {
-	ids := targets(c.JSON, c, required)
+	ids := readTargets(c.JSON, c, required)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -496,7 +497,7 @@ func (h *Handlers) attach(c *wire.Call, cm *Comment) (wire.Object, error) {
 // detach removes an attachment from a comment. It also succeeds if there is none.
 func (h *Handlers) detach(c *wire.Call, cm *Comment) (wire.Object, error) {
 	delete(c.JSON, "target_ids") // only one object at a time
-	ids := targets(c.JSON, c, required)
+	ids := readTargets(c.JSON, c, required)
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}

@@ -74,13 +74,13 @@ func New(s *emulator.Server, o Options) *Handler {
 	for _, name := range []string{"page.css", "page.js", "page.svg"} {
 		h.mux.HandleFunc("GET "+Root+name, servePage)
 	}
-	h.mux.HandleFunc("/", h.refuse)
+	h.mux.HandleFunc("/", h.answerUnmatched)
 	return h
 }
 
-// refuse answers a request that no route matches: with 405 and the methods of its path,
+// answerUnmatched answers a request that no route matches: with 405 and the methods of its path,
 // or 404. It finds the methods by asking for the route of each.
-func (h *Handler) refuse(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) answerUnmatched(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
 		probe := *r
@@ -101,7 +101,7 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if isControl(r) {
 		secure(w.Header())
-		if err := h.check(r); err != nil {
+		if err := h.refuse(r); err != nil {
 			writeProblem(w, err)
 			return
 		}
@@ -123,7 +123,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // control API creates a world.
 func (h *Handler) platformOf(r *http.Request) (*emulator.Server, error) {
 	name := r.Header.Get(WorldHeader)
-	if name != "" && h.check(r) != nil && !h.hasWorld(name) {
+	if name != "" && h.refuse(r) != nil && !h.hasWorld(name) {
 		return nil, problemf(http.StatusForbidden, "there is no world %q: POST %sworlds adds it, for who may use the control API", name, Root)
 	}
 	return h.World(name)

@@ -22,13 +22,13 @@ func problemf(status int, format string, args ...any) *Problem {
 	return &Problem{status, fmt.Sprintf(format, args...)}
 }
 
-// check returns the reason why a request may not use the control API, nil if it may.
-func (g *guard) check(r *http.Request) error {
+// refuse returns the reason why a request may not use the control API, nil if it may.
+func (g *guard) refuse(r *http.Request) error {
 	switch {
 	case g.off:
 		return problemf(http.StatusForbidden,
 			"the control API is off, because this is not a loopback address: -control=TOKEN turns it on")
-	case !g.knows(r.Host):
+	case !g.isThisMachine(r.Host):
 		return problemf(http.StatusForbidden, "the host %q is not this machine: -allow-host adds a name", hostname(r.Host))
 	case !fromHere(r):
 		return problemf(http.StatusForbidden, "a page of another origin may not use the control API")
@@ -38,10 +38,10 @@ func (g *guard) check(r *http.Request) error {
 	return nil
 }
 
-// knows reports whether a Host header names this machine: by an address, as localhost, or
+// isThisMachine reports whether a Host header names this machine: by an address, as localhost, or
 // by a name that is allowed. A page that binds a name of its own to this address (DNS
 // rebinding) sends another one.
-func (g *guard) knows(host string) bool {
+func (g *guard) isThisMachine(host string) bool {
 	name := strings.ToLower(hostname(host))
 	if _, err := netip.ParseAddr(name); err == nil || name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return true

@@ -51,7 +51,8 @@ func getDocument(c *call, _ none) (object, error) {
 	}, nil
 }
 
-// operation describes a route.
+// operation describes a route: its responses, parameters and body. A stream of events
+// has its types named in addition.
 func (d *document) operation(r *route) object {
 	name := strings.ToLower(r.method) + regexp.MustCompile(`[^a-z]+`).ReplaceAllString("-"+r.path, "-")
 	op := object{"operationId": strings.Trim(name, "-"), "summary": r.summary}
@@ -66,7 +67,7 @@ func (d *document) operation(r *route) object {
 	case r.writes == events:
 		success["content"] = d.content(r.writes, reflect.TypeFor[string]())
 		success["description"] = "Events: request, whose data is a Summary, and dropped, with a count"
-		d.of(reflect.TypeFor[Summary](), "")
+		d.schemaOf(reflect.TypeFor[Summary](), "")
 	case r.writes != "":
 		success["content"] = object{r.writes: object{}}
 	case r.out != reflect.TypeFor[none]():
@@ -85,7 +86,7 @@ func (d *document) operation(r *route) object {
 
 // content describes a body of a media type.
 func (d *document) content(mediaType string, t reflect.Type) object {
-	return object{mediaType: object{"schema": d.of(t, "")}}
+	return object{mediaType: object{"schema": d.schemaOf(t, "")}}
 }
 
 // parameters describes the parameters of an input, and reports whether it has a body.
@@ -102,14 +103,14 @@ func (d *document) parameters(in reflect.Type) (list []object, hasBody bool) {
 		}
 		list = append(list, object{
 			"name": name, "in": source, "required": source == inPath, "description": field.Tag.Get("doc"),
-			"schema": d.of(field.Type, field.Tag),
+			"schema": d.schemaOf(field.Type, field.Tag),
 		})
 	}
 	return list, hasBody
 }
 
-// of returns the schema of a Go type. Structs are named schemas.
-func (d *document) of(t reflect.Type, tag reflect.StructTag) object {
+// schemaOf returns the schema of a Go type. Structs are named schemas.
+func (d *document) schemaOf(t reflect.Type, tag reflect.StructTag) object {
 	switch t {
 	case reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
@@ -122,13 +123,13 @@ func (d *document) of(t reflect.Type, tag reflect.StructTag) object {
 	}
 	switch t.Kind() { //nolint:exhaustive // bodies have no others
 	case reflect.Pointer:
-		return d.of(t.Elem(), tag)
+		return d.schemaOf(t.Elem(), tag)
 	case reflect.Slice:
-		return object{"type": "array", "items": d.of(t.Elem(), "")}
+		return object{"type": "array", "items": d.schemaOf(t.Elem(), "")}
 	case reflect.Map:
-		return object{"type": "object", "additionalProperties": d.of(t.Elem(), "")}
+		return object{"type": "object", "additionalProperties": d.schemaOf(t.Elem(), "")}
 	case reflect.Struct:
-		return d.named(t)
+		return d.structSchema(t)
 	case reflect.Bool:
 		return object{"type": "boolean"}
 	case reflect.String:
@@ -150,8 +151,9 @@ func texts(tag reflect.StructTag) object {
 	return schema
 }
 
-// named adds the schema of a struct, and returns a reference to it.
-func (d *document) named(t reflect.Type) object {
+// structSchema adds the schema of a struct to the document, once, and returns a
+// reference to it.
+func (d *document) structSchema(t reflect.Type) object {
 	name := t.Name()
 	if t.PkgPath() == reflect.TypeFor[seed.User]().PkgPath() {
 		name = "Seed" + name
@@ -181,7 +183,7 @@ func (d *document) fields(t reflect.Type, properties object) (required []string)
 		case name == "-":
 			continue
 		}
-		schema := d.of(field.Type, field.Tag)
+		schema := d.schemaOf(field.Type, field.Tag)
 		if text := field.Tag.Get("doc"); text != "" {
 			schema = maps.Clone(schema)
 			schema["description"] = text

@@ -39,7 +39,7 @@ func define[In, Out any](method, path, summary string, handle func(c *call, in I
 	}
 	r.handle = func(c *call) (any, error) {
 		var in In
-		if err := c.read(&in); err != nil {
+		if err := c.readInput(&in); err != nil {
 			return nil, err
 		}
 		return handle(c, in)
@@ -103,8 +103,9 @@ const (
 	bodyLimit     = 1 << 20
 )
 
-// read sets the fields of *in to the parameters and the members of the body.
-func (c *call) read(in any) error {
+// readInput sets the fields of *in to the parameters of the path and the query, and to
+// the members of the body, if any field is of the body.
+func (c *call) readInput(in any) error {
 	limit := int64(bodyLimit)
 	switch c.route.takes {
 	case zipFile:
@@ -129,7 +130,7 @@ func (c *call) read(in any) error {
 		if text == "" {
 			continue
 		}
-		if err := parse(v.FieldByIndex(field.Index), text); err != nil {
+		if err := setParameter(v.FieldByIndex(field.Index), text); err != nil {
 			return problemf(http.StatusBadRequest, "%s: %v", name, err)
 		}
 	}
@@ -168,8 +169,8 @@ func sourceOf(field reflect.StructField) (source, name string) {
 	return inBody, ""
 }
 
-// parse sets v to the value of a parameter.
-func parse(v reflect.Value, text string) error {
+// setParameter sets v, the field for a parameter, to the value in text.
+func setParameter(v reflect.Value, text string) error {
 	switch to := v.Addr().Interface().(type) {
 	case *Duration:
 		return to.UnmarshalText([]byte(text))

@@ -87,11 +87,13 @@ func clearRequests(c *call, _ none) (none, error) {
 // reset restores the start, with the faults of then. The list of requests stays.
 func reset(c *call, _ none) (none, error) { return none{}, c.server.Reset() }
 
+// snapshot sends a snapshot of the world as a ZIP file. After a failure it drops the
+// connection, because a part may have been sent.
 func snapshot(c *call, _ none) (none, error) {
 	c.w.Header().Set("Content-Type", c.route.writes)
 	c.w.Header().Set("Content-Disposition", `attachment; filename="snapshot.zip"`)
 	if err := c.server.Snapshot(c.w); err != nil {
-		panic(http.ErrAbortHandler) // a part of it may have been sent
+		panic(http.ErrAbortHandler)
 	}
 	return none{}, nil
 }
@@ -148,6 +150,7 @@ type Advancement struct {
 	By Duration `json:"by" doc:"more than 0s"`
 }
 
+// advance moves the clock of the world forward, and returns it.
 func advance(c *call, in Advancement) (Clock, error) {
 	if in.By <= 0 {
 		return Clock{}, problemf(http.StatusBadRequest, "by: must be more than 0s, such as 1h30m")
@@ -447,7 +450,7 @@ func addWorld(c *call, in NewWorld) (CreatedWorld, error) {
 	if in.Name == "" {
 		return CreatedWorld{}, problemf(http.StatusBadRequest, "name: must be given")
 	}
-	w, err := c.named(in.Name)
+	w, err := c.worldNamed(in.Name)
 	if err == nil && in.Port {
 		err = c.openPort(in.Name, w)
 	}
@@ -462,4 +465,4 @@ type nameInput struct {
 	Name string `path:"name"`
 }
 
-func deleteWorld(c *call, in nameInput) (none, error) { return none{}, c.remove(in.Name) }
+func deleteWorld(c *call, in nameInput) (none, error) { return none{}, c.removeWorld(in.Name) }

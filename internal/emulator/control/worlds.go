@@ -33,15 +33,16 @@ func (h *Handler) World(name string) (*emulator.Server, error) {
 	if name == "" {
 		return h.main, nil
 	}
-	w, err := h.named(name)
+	w, err := h.worldNamed(name)
 	if err != nil {
 		return nil, err
 	}
 	return w.server, nil
 }
 
-// named returns the world with a name, which is created if there is none.
-func (h *Handler) named(name string) (*namedWorld, error) {
+// worldNamed returns the world with a name. The first caller creates it; others wait
+// until it is ready.
+func (h *Handler) worldNamed(name string) (*namedWorld, error) {
 	switch {
 	case h.create == nil:
 		return nil, problemf(http.StatusNotFound, "this emulator has one world only, without a name")
@@ -49,7 +50,7 @@ func (h *Handler) named(name string) (*namedWorld, error) {
 		return nil, problemf(http.StatusBadRequest,
 			"the name of a world must be 1 to 64 letters, digits, hyphens, underscores and, not at its beginning, dots, got %q", name)
 	}
-	w, isNew, err := h.place(name)
+	w, isNew, err := h.findOrReserve(name)
 	if err != nil {
 		return nil, err
 	}
@@ -71,8 +72,9 @@ func (h *Handler) hasWorld(name string) bool {
 	return h.worlds[name] != nil
 }
 
-// place returns the world with a name. If isNew is true, the caller must create it.
-func (h *Handler) place(name string) (w *namedWorld, isNew bool, err error) {
+// findOrReserve returns the world with a name, or reserves the name. If isNew is true,
+// the caller must create the world.
+func (h *Handler) findOrReserve(name string) (w *namedWorld, isNew bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	w = h.worlds[name]
@@ -87,7 +89,7 @@ func (h *Handler) place(name string) (w *namedWorld, isNew bool, err error) {
 	return w, true, nil
 }
 
-// openPort serves a world on a port of its own, unless it has one.
+// openPort serves a world on a port of its own, unless it has one already.
 func (h *Handler) openPort(name string, w *namedWorld) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -105,8 +107,8 @@ func (h *Handler) openPort(name string, w *namedWorld) error {
 	return err
 }
 
-// remove deletes a world, after its creation.
-func (h *Handler) remove(name string) error {
+// removeWorld deletes a world, after its creation.
+func (h *Handler) removeWorld(name string) error {
 	h.mu.Lock()
 	w := h.worlds[name]
 	h.mu.Unlock()

@@ -201,7 +201,7 @@ func inJSON(change func(root *node) error) func(*Response) error {
 			err = change(root)
 		}
 		if err == nil {
-			r.Body = root.append(nil)
+			r.Body = root.appendJSON(nil)
 		}
 		return err
 	}
@@ -249,7 +249,7 @@ func parseSet(rest string) (func(*Response) error, error) {
 			return nil
 		}), nil
 	}
-	return everywhere(at, func(p place) bool { return p.holder.set(p.name, value()) }), nil
+	return everywhere(at, func(p place) bool { return p.holder.setItem(p.name, value()) }), nil
 }
 
 // parseRemove reads "POINTER ...". The edit removes the members.
@@ -273,7 +273,7 @@ func parseMove(rest string) (func(*Response) error, error) {
 	return inJSON(func(root *node) error {
 		moved := false
 		for _, p := range root.find(from) {
-			moved = move(root, from, p, fill(to, p.stars)) || moved
+			moved = moveMember(root, from, p, fill(to, p.stars)) || moved
 		}
 		if !moved {
 			return fmt.Errorf("no member %s", first)
@@ -282,10 +282,10 @@ func parseMove(rest string) (func(*Response) error, error) {
 	}), nil
 }
 
-// move moves a member, whose place p was found by the pointer from, to the pointer to,
+// moveMember moves a member, whose place p was found by the pointer from, to the pointer to,
 // or makes it the whole body without to. It keeps the position of a member that stays
 // in its object. It reports whether it has changed anything.
-func move(root *node, from []string, p place, to []string) bool {
+func moveMember(root *node, from []string, p place, to []string) bool {
 	switch value := p.holder.get(p.name); {
 	case value == nil:
 		return false
@@ -323,7 +323,7 @@ func parseKind(rest string) (func(*Response) error, error) {
 	}
 	return everywhere(at, func(p place) bool {
 		value := p.holder.get(p.name)
-		return value != nil && p.holder.set(p.name, value.as(kind))
+		return value != nil && p.holder.setItem(p.name, value.converted(kind))
 	}), nil
 }
 
@@ -341,7 +341,7 @@ func parseLift(rest string) (func(*Response) error, error) {
 		}
 		p.holder.cut(p.name)
 		for i, name := range value.names {
-			p.holder.set(name, value.items[i])
+			p.holder.setItem(name, value.items[i])
 		}
 		return true
 	}), nil
@@ -363,9 +363,9 @@ func parseNest(name string) (func(*Response) error, error) {
 			if slices.Contains([]string{"result", "current_api_version", "server_date"}, member) {
 				holder = outer
 			}
-			holder.set(member, root.items[i])
+			holder.setItem(member, root.items[i])
 		}
-		outer.set(name, inner)
+		outer.setItem(name, inner)
 		*root = *outer
 		return nil
 	}), nil
@@ -382,5 +382,5 @@ func Swap(body []byte, path, other string) []byte {
 	for _, p := range root.find(strings.Split(path, "/")) {
 		p.holder.swap(p.name, other)
 	}
-	return root.append(nil)
+	return root.appendJSON(nil)
 }

@@ -67,8 +67,8 @@ func parseValid(text []byte) (*node, error) {
 	return n, nil
 }
 
-// append appends the JSON of a value.
-func (n *node) append(b []byte) []byte {
+// appendJSON appends the JSON of a value.
+func (n *node) appendJSON(b []byte) []byte {
 	if n.kind == 0 {
 		return append(b, n.text...)
 	}
@@ -80,9 +80,9 @@ func (n *node) append(b []byte) []byte {
 		if n.kind == '{' {
 			b = append(append(b, quote(n.names[i])...), ':')
 		}
-		b = item.append(b)
+		b = item.appendJSON(b)
 	}
-	return append(b, n.kind+2) // two after a bracket stands the one that closes it
+	return append(b, n.kind+2) // in ASCII, ] is two after [, and } two after {
 }
 
 // quote returns a text as a JSON string.
@@ -94,8 +94,8 @@ func quote(s string) string {
 	return string(text)
 }
 
-// index returns the index of a member or element, -1 if there is none.
-func (n *node) index(name string) int {
+// indexOf returns the index of a member or element, -1 if there is none.
+func (n *node) indexOf(name string) int {
 	if n.kind == '{' {
 		return slices.Index(n.names, name)
 	}
@@ -120,16 +120,16 @@ func (n *node) keys() []string {
 
 // get returns a member or element, nil if there is none.
 func (n *node) get(name string) *node {
-	if i := n.index(name); i >= 0 {
+	if i := n.indexOf(name); i >= 0 {
 		return n.items[i]
 	}
 	return nil
 }
 
-// set sets a member, or an element, which may be the one after the last. It returns
+// setItem sets a member, or an element, which may be the one after the last. It returns
 // false if there can be no such one.
-func (n *node) set(name string, value *node) bool {
-	switch i := n.index(name); {
+func (n *node) setItem(name string, value *node) bool {
+	switch i := n.indexOf(name); {
 	case i >= 0:
 		n.items[i] = value
 		return true
@@ -145,12 +145,12 @@ func (n *node) set(name string, value *node) bool {
 // put sets what a pointer leads to, and adds the objects around it.
 func (n *node) put(pointer []string, value *node) bool {
 	if len(pointer) == 1 {
-		return n.set(pointer[0], value)
+		return n.setItem(pointer[0], value)
 	}
 	inner := n.get(pointer[0])
 	if inner == nil {
 		inner = &node{kind: '{'}
-		n.set(pointer[0], inner)
+		n.setItem(pointer[0], inner)
 	}
 	return inner.put(pointer[1:], value)
 }
@@ -163,7 +163,7 @@ func (n *node) holds(name string, kind byte) bool {
 
 // cut removes a member or element and returns it.
 func (n *node) cut(name string) *node {
-	i := n.index(name)
+	i := n.indexOf(name)
 	if i < 0 {
 		return nil
 	}
@@ -178,12 +178,12 @@ func (n *node) cut(name string) *node {
 // rename gives a member another name, in place of a member that has it already. It
 // reports whether n is an object with the member.
 func (n *node) rename(name, other string) bool {
-	if n.kind != '{' || n.index(name) < 0 {
+	if n.kind != '{' || n.indexOf(name) < 0 {
 		return false
 	}
 	if name != other {
 		n.cut(other)
-		n.names[n.index(name)] = other
+		n.names[n.indexOf(name)] = other
 	}
 	return true
 }
@@ -233,8 +233,10 @@ func (n *node) find(pointer []string) []place {
 	return all
 }
 
-// as returns a value of another kind, which resembles n where that is possible.
-func (n *node) as(kind string) *node {
+// converted returns a value of another kind that resembles n where that is possible:
+// true for most texts, the digits of a text as a number, n as the one element of a list
+// or object.
+func (n *node) converted(kind string) *node {
 	switch kind {
 	case "list":
 		return &node{kind: '[', items: []*node{n}}

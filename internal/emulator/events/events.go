@@ -182,13 +182,13 @@ func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	v := h.Viewer(c, &q)
-	if err := v.gate(&q); err != nil {
+	if err := v.refuseSearch(&q); err != nil {
 		return nil, err
 	}
 	page, more := h.page(v, &q, start)
 	events := wire.Rows(wire.Filter(page, v.Sees), func(n uint32) wire.Object { return v.row(n, c.Out.Level) })
 	pagination := wire.Object{{"has_more", more}}
-	pagination = pagination.With(!h.w.Options.Events.NoCursor, "next_cursor", h.next(c, &q, page, more))
+	pagination = pagination.With(!h.w.Options.Events.NoCursor, "next_cursor", h.nextCursor(c, &q, page, more))
 	pagination = append(pagination, wire.Member{"page_size", q.limit})
 	return wire.Object{{"events", events}, {"pagination", pagination}}, nil
 }
@@ -203,8 +203,8 @@ func (h *Handlers) start(c *wire.Call, q *Query) (*world.Position, bool) {
 	return &p, valid
 }
 
-// next returns the cursor of the next page, nil after the last one.
-func (h *Handlers) next(c *wire.Call, q *Query, page []uint32, more bool) any {
+// nextCursor returns the cursor of the next page, nil after the last one.
+func (h *Handlers) nextCursor(c *wire.Call, q *Query, page []uint32, more bool) any {
 	if !more || q.parent != "" || len(page) == 0 {
 		return nil
 	}
@@ -325,9 +325,9 @@ func (v *Viewer) covers(profileID string) wire.Mode {
 	return m
 }
 
-// gate refuses a search for which the credential does not cover the profile, or that
-// requires another role, as a search of the audit log does.
-func (v *Viewer) gate(q *Query) error {
+// refuseSearch returns a refusal of a search if the credential does not cover the
+// profile, or if the audit log is searched by a user who is neither admin nor auditor.
+func (v *Viewer) refuseSearch(q *Query) error {
 	if q.audit() && (q.kind == wire.KindUser || q.parent != "") {
 		return wire.Refuse(http.StatusUnauthorized, codeAuditAnchor,
 			"Access Denied: audit searches need an organization, a workspace or a share.")
@@ -453,7 +453,7 @@ func (v *Viewer) putRest(r *wire.Row, e *world.Entry, k *world.EventKind, d *wor
 // eventDetails returns one event.
 func (h *Handlers) eventDetails(c *wire.Call) (wire.Object, error) {
 	v := h.Viewer(c, &Query{})
-	n, err := v.event(c, v.Sees)
+	n, err := v.eventOfPath(c, v.Sees)
 	if err != nil {
 		return nil, err
 	}
@@ -463,7 +463,7 @@ func (h *Handlers) eventDetails(c *wire.Call) (wire.Object, error) {
 // eventAck marks an event as acknowledged by the caller.
 func (h *Handlers) eventAck(c *wire.Call) (wire.Object, error) {
 	v := h.Viewer(c, &Query{})
-	n, err := v.event(c, v.mayAck)
+	n, err := v.eventOfPath(c, v.mayAck)
 	if err != nil {
 		return nil, err
 	}
@@ -490,9 +490,9 @@ func (v *Viewer) mayAck(n uint32) bool {
 	return v.Sees(n)
 }
 
-// event returns the row of the event in the path. It refuses an event that the caller
-// may not use, as may decides.
-func (v *Viewer) event(c *wire.Call, may func(uint32) bool) (uint32, error) {
+// eventOfPath returns the row of the event in the path. It refuses an event that is not
+// visible yet, that the caller may not use (as may decides), or that is blocked.
+func (v *Viewer) eventOfPath(c *wire.Call, may func(uint32) bool) (uint32, error) {
 	id := wire.Plain(c.Segment("event_id"))
 	switch {
 	case id == "":

@@ -161,7 +161,8 @@ func (h *Handlers) crew(workspaceID string, dice *rand.Rand) []person {
 	return people
 }
 
-// person returns the i-th member of a workspace with random hours of work and habits.
+// person returns the i-th member of a workspace with random hours of work and one of
+// three habits. Agents work all day.
 func (h *Handlers) person(id string, i int, dice *rand.Rand) person {
 	p := person{
 		id:     id,
@@ -206,10 +207,10 @@ func (g *generator) run(h world.History) {
 	first := world.Number(len(l.Entries))
 	g.recordNames(first)
 	l.Entries = slices.Grow(l.Entries, h.Events)
-	for created := range g.times(h) {
+	for created := range g.eventTimes(h) {
 		for found := false; !found; {
 			g.addEvent(created, here, above)
-			found = g.found(&l.Entries[len(l.Entries)-1], here)
+			found = g.isFoundByOwner(&l.Entries[len(l.Entries)-1], here)
 		}
 	}
 	indexRows(l, first)
@@ -236,17 +237,19 @@ func (g *generator) recordNames(row uint32) {
 	}
 }
 
-// found reports whether the owner of the workspace finds an event by a search of the
-// workspace, whose number in the log is here.
-func (g *generator) found(e *world.Entry, here uint32) bool {
+// isFoundByOwner reports whether the owner of the workspace finds an event by a search
+// of the workspace. Here is the number of the workspace in the log.
+func (g *generator) isFoundByOwner(e *world.Entry, here uint32) bool {
 	kind := &g.state.w.Log.Kinds.Values[e.Kind]
 	concerned := kind.Permission != world.ForTarget || e.Caller == g.owner || e.User == g.owner
 	return e.Place == here && kind.Visibility != world.InternalOnly && concerned
 }
 
-// times yields the times of creation of the events, in Unix seconds and in order.
-// There are more when many people work, and few on weekends.
-func (g *generator) times(h world.History) func(yield func(int64) bool) {
+// eventTimes yields the times of creation of the events, in Unix seconds and in order.
+// An hour has more of them the more people work in it, and a tenth on weekends: busy
+// holds the sums of the weights up to the end of each hour, and each event is placed by
+// its part of the total.
+func (g *generator) eventTimes(h world.History) func(yield func(int64) bool) {
 	from, hours := h.From.Unix(), int(h.To.Sub(h.From)/time.Hour)+1
 	busy := make([]float64, hours)
 	total := 0.0
@@ -310,7 +313,7 @@ func (g *generator) addEvent(created int64, here, above uint32) {
 		e.User = g.people[g.dice.IntN(len(g.people))].number
 	case "user_login":
 		e.Place = above
-		g.login(n, p)
+		g.addLoginDetail(n, p)
 	case "org_updated":
 		e.Place = above
 		l.SetDetail(n, &world.Detail{Extra: map[string]any{"policy_changes": map[string]any{"link_sharing": "members"}}})
@@ -329,8 +332,8 @@ func (g *generator) addEvent(created int64, here, above uint32) {
 	l.Entries = append(l.Entries, e)
 }
 
-// login adds the details of a sign-in to row n.
-func (g *generator) login(n uint32, p *person) {
+// addLoginDetail adds the details of a sign-in to row n.
+func (g *generator) addLoginDetail(n uint32, p *person) {
 	word := world.Mix(uint64(n) + g.dice.Uint64())
 	countries := [...]string{"DE", "US", "JP", "BR", "XX"}
 	g.state.w.Log.SetDetail(n, &world.Detail{

@@ -27,7 +27,7 @@ func (h *Handlers) Remember(events int, seed uint64, workspaces ...string) {
 	for i, id := range workspaces {
 		source := rand.NewPCG(seed, world.Mix(h.w.Options.Seed)+uint64(i))
 		p := h.pastOf(id, byProfile[id], rand.New(source)) //nolint:gosec // repeatable on purpose
-		p.write()
+		p.writeEvents()
 		pasts = append(pasts, p)
 		nodes += len(p.nodes)
 	}
@@ -80,8 +80,8 @@ func (h *Handlers) pastOf(workspaceID string, nodes []*world.Node, dice *rand.Ra
 	return p
 }
 
-// write adds an event for each creation, change and deletion of the nodes.
-func (p *past) write() {
+// writeEvents adds an event for each creation, change and deletion of the nodes.
+func (p *past) writeEvents() {
 	for _, n := range p.nodes {
 		l := &p.state.w.Log
 		object := l.Thing(world.Number(len(l.Entries)), n.ID, n.Name)
@@ -122,7 +122,7 @@ func (p *past) visit(events int) {
 		return
 	}
 	to := time.Unix(0, p.now)
-	for created := range p.times(world.History{Events: events, From: p.from, To: to}) {
+	for created := range p.eventTimes(world.History{Events: events, From: p.from, To: to}) {
 		p.addEvent(created, p.here, p.above)
 	}
 }

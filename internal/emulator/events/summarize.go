@@ -61,7 +61,7 @@ func (h *Handlers) summaryGate(v *Viewer, q *Query) error {
 	if q.profile != "" && h.w.KindOf(q.profile) == "" {
 		return wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such profile.")
 	}
-	if err := v.gate(q); err != nil {
+	if err := v.refuseSearch(q); err != nil {
 		return err
 	}
 	if q.profile != "" && q.kind != wire.KindUser && v.role(q.profile) == "" {

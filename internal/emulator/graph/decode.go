@@ -39,7 +39,7 @@ func (c *Codec) Decode(
 	made := roots(fresh)
 	d.exactly(len(made), func(i int) {
 		d.expect('\n')
-		d.value(made[i])
+		d.readValue(made[i])
 	})
 	return fresh, func() {
 		for i, v := range values {
@@ -165,8 +165,8 @@ func (d *decoder) index(count int) int {
 	return int(n)
 }
 
-// list reads a list, calling part for each.
-func (d *decoder) list(part func(i int)) {
+// readList reads a list, and calls part to read each element.
+func (d *decoder) readList(part func(i int)) {
 	d.depth++
 	if d.depth > depthMost {
 		d.fail("more than %d levels", depthMost)
@@ -185,7 +185,7 @@ func (d *decoder) list(part func(i int)) {
 // exactly reads a list of so many parts.
 func (d *decoder) exactly(count int, part func(i int)) {
 	n := 0
-	d.list(func(i int) {
+	d.readList(func(i int) {
 		if i >= count {
 			d.fail("more than %d parts", count)
 		}
@@ -197,8 +197,8 @@ func (d *decoder) exactly(count int, part func(i int)) {
 	}
 }
 
-// value reads an addressable value.
-func (d *decoder) value(v reflect.Value) {
+// readValue reads an addressable value.
+func (d *decoder) readValue(v reflect.Value) {
 	t := v.Type()
 	switch t.Kind() {
 	case reflect.Bool:
@@ -217,16 +217,16 @@ func (d *decoder) value(v reflect.Value) {
 		d.check(err)
 		v.SetFloat(n)
 	case reflect.String:
-		v.SetString(d.text())
+		v.SetString(d.readText())
 	case reflect.Struct:
 		if t == timeType {
-			d.check(v.Addr().Interface().(*time.Time).UnmarshalText([]byte(d.text()))) //nolint:forcetypeassert // its type
+			d.check(v.Addr().Interface().(*time.Time).UnmarshalText([]byte(d.readText()))) //nolint:forcetypeassert // its type
 			return
 		}
 		fields := d.fields[t]
-		d.exactly(len(fields), func(i int) { d.value(fields[i].of(v)) })
+		d.exactly(len(fields), func(i int) { d.readValue(fields[i].of(v)) })
 	case reflect.Array:
-		d.exactly(v.Len(), func(i int) { d.value(v.Index(i)) })
+		d.exactly(v.Len(), func(i int) { d.readValue(v.Index(i)) })
 	case reflect.Slice:
 		d.slice(v)
 	case reflect.Pointer:
@@ -234,7 +234,7 @@ func (d *decoder) value(v reflect.Value) {
 	case reflect.Map:
 		d.maps(v)
 	case reflect.Interface:
-		d.dynamic(v)
+		d.readInterface(v)
 	default:
 		d.fail("a value of type %s cannot be held", t)
 	}
@@ -247,11 +247,12 @@ func (d *decoder) check(err error) {
 	}
 }
 
-// text reads a text, the number of one, or the name of a content.
-func (d *decoder) text() string {
+// readText reads a text: as a string, as the number of one that was read before, or, in
+// a list, by the name of its content.
+func (d *decoder) readText() string {
 	switch d.peek() {
 	case '"':
-		s := d.quoted()
+		s := d.readString()
 		if s != "" {
 			d.texts = append(d.texts, s)
 		}
@@ -273,8 +274,8 @@ func (d *decoder) text() string {
 	return d.texts[d.index(len(d.texts))]
 }
 
-// quoted reads a string.
-func (d *decoder) quoted() string {
+// readString reads a string.
+func (d *decoder) readString() string {
 	raw := []byte{d.next()}
 	plain := true
 	for {
@@ -302,7 +303,7 @@ func (d *decoder) quoted() string {
 // content reads the name of a content in a list.
 func (d *decoder) content() (b *blob.Blob) {
 	d.exactly(1, func(int) {
-		name := d.quoted()
+		name := d.readString()
 		b = d.blobs[name]
 		if b == nil {
 			var err error
@@ -321,13 +322,13 @@ func (d *decoder) slice(v reflect.Value) {
 	switch {
 	case d.null():
 	case t.Elem().Kind() == reflect.Uint8:
-		v.Set(reflect.ValueOf([]byte(d.text())).Convert(t))
+		v.Set(reflect.ValueOf([]byte(d.readText())).Convert(t))
 	default:
 		v.Set(reflect.MakeSlice(t, 0, 0))
-		d.list(func(i int) {
+		d.readList(func(i int) {
 			v.Grow(1)
 			v.SetLen(i + 1)
-			d.value(v.Index(i))
+			d.readValue(v.Index(i))
 		})
 		if v.Cap() > v.Len()+v.Len()/8 {
 			v.Set(reflect.AppendSlice(reflect.MakeSlice(t, 0, v.Len()), v))
@@ -335,9 +336,9 @@ func (d *decoder) slice(v reflect.Value) {
 	}
 }
 
-// repeated reads null, or the number of a pointer or map that was read before, and
-// reports whether it was one of them.
-func (d *decoder) repeated(v reflect.Value) bool {
+// readReference reads null, or the number of a pointer or map that was read before,
+// into v, and reports whether it was one of them.
+func (d *decoder) readReference(v reflect.Value) bool {
 	switch {
 	case d.null():
 		return true
@@ -356,7 +357,7 @@ func (d *decoder) repeated(v reflect.Value) bool {
 // list of the value that it leads to. That is known by its number before its value is
 // read, which may lead back to it.
 func (d *decoder) pointer(v reflect.Value) {
-	if d.repeated(v) {
+	if d.readReference(v) {
 		return
 	}
 	if v.Type() == blobType {
@@ -366,13 +367,13 @@ func (d *decoder) pointer(v reflect.Value) {
 	}
 	v.Set(reflect.New(v.Type().Elem()))
 	d.seen = append(d.seen, addressable(v))
-	d.exactly(1, func(int) { d.value(v.Elem()) })
+	d.exactly(1, func(int) { d.readValue(v.Elem()) })
 }
 
 // maps reads a map: null, the number of one before, or a list in which keys and values
 // take turns.
 func (d *decoder) maps(v reflect.Value) {
-	if d.repeated(v) {
+	if d.readReference(v) {
 		return
 	}
 	t := v.Type()
@@ -380,15 +381,15 @@ func (d *decoder) maps(v reflect.Value) {
 	d.seen = append(d.seen, addressable(v))
 	key := reflect.New(t.Key()).Elem()
 	whole := true
-	d.list(func(i int) {
+	d.readList(func(i int) {
 		whole = i%2 == 1
 		if !whole {
 			key = reflect.New(t.Key()).Elem()
-			d.value(key)
+			d.readValue(key)
 			return
 		}
 		value := reflect.New(t.Elem()).Elem()
-		d.value(value)
+		d.readValue(value)
 		v.SetMapIndex(key, value)
 	})
 	if !whole {
@@ -396,9 +397,9 @@ func (d *decoder) maps(v reflect.Value) {
 	}
 }
 
-// dynamic reads an interface: null, or a list of the number of a type and a value of
+// readInterface reads an interface: null, or a list of the number of a type and a value of
 // it.
-func (d *decoder) dynamic(v reflect.Value) {
+func (d *decoder) readInterface(v reflect.Value) {
 	if d.null() {
 		return
 	}
@@ -412,7 +413,7 @@ func (d *decoder) dynamic(v reflect.Value) {
 			held = reflect.New(t).Elem()
 			return
 		}
-		d.value(held)
+		d.readValue(held)
 	})
 	v.Set(held)
 }

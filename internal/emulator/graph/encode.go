@@ -95,12 +95,12 @@ func (e *encoder) fields(v reflect.Value) {
 			e.raw(",")
 		}
 		e.path[len(e.path)-1] = f.name
-		e.value(f.of(v))
+		e.writeValue(f.of(v))
 	}
 }
 
-// value writes an addressable value.
-func (e *encoder) value(v reflect.Value) {
+// writeValue writes an addressable value.
+func (e *encoder) writeValue(v reflect.Value) {
 	t := v.Type()
 	switch t.Kind() {
 	case reflect.Bool:
@@ -117,7 +117,7 @@ func (e *encoder) value(v reflect.Value) {
 		}
 		e.raw(string(text))
 	case reflect.String:
-		e.text(v.String())
+		e.writeText(v.String())
 	case reflect.Struct:
 		if t == timeType {
 			e.time(*v.Addr().Interface().(*time.Time)) //nolint:forcetypeassert // its type
@@ -125,13 +125,13 @@ func (e *encoder) value(v reflect.Value) {
 		}
 		e.list(t, func() { e.fields(v) })
 	case reflect.Slice, reflect.Array:
-		e.items(v)
+		e.writeItems(v)
 	case reflect.Pointer:
 		e.pointer(v)
 	case reflect.Map:
 		e.maps(v)
 	case reflect.Interface:
-		e.dynamic(v)
+		e.writeInterface(v)
 	default:
 		e.fail("a value of type %s cannot be held", t)
 	}
@@ -144,12 +144,12 @@ func (e *encoder) time(t time.Time) {
 		e.fail("%v", err)
 		return
 	}
-	e.text(string(text))
+	e.writeText(string(text))
 }
 
-// text writes a text: the number of it if it occurred before, a string if it is short,
+// writeText writes a text: the number of it if it occurred before, a string if it is short,
 // and else the name of its content in a list.
-func (e *encoder) text(s string) {
+func (e *encoder) writeText(s string) {
 	if s == "" {
 		e.raw(`""`)
 		return
@@ -199,15 +199,15 @@ func Name(c Content) (string, error) {
 // IsShort reports whether a text is written into the state, and not as a content.
 func IsShort(text string) bool { return len(text) <= TextMost && utf8.ValidString(text) }
 
-// items writes a slice or an array.
-func (e *encoder) items(v reflect.Value) {
+// writeItems writes a slice or an array.
+func (e *encoder) writeItems(v reflect.Value) {
 	t := v.Type()
 	switch {
 	case t.Kind() == reflect.Slice && v.IsNil():
 		e.raw("null")
 		return
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		e.text(string(v.Bytes()))
+		e.writeText(string(v.Bytes()))
 		return
 	}
 	e.list(t, func() {
@@ -215,7 +215,7 @@ func (e *encoder) items(v reflect.Value) {
 			if i > 0 {
 				e.raw(",")
 			}
-			e.value(v.Index(i))
+			e.writeValue(v.Index(i))
 		}
 	})
 }
@@ -245,7 +245,7 @@ func (e *encoder) pointer(v reflect.Value) {
 	case v.Type() == blobType:
 		e.raw(`["` + e.content(v.Interface().(*blob.Blob)) + `"]`) //nolint:forcetypeassert // its type
 	default:
-		e.list(v.Type(), func() { e.value(v.Elem()) })
+		e.list(v.Type(), func() { e.writeValue(v.Elem()) })
 	}
 }
 
@@ -256,21 +256,22 @@ func (e *encoder) maps(v reflect.Value) {
 		return
 	}
 	keys := v.MapKeys()
-	slices.SortFunc(keys, compare)
+	slices.SortFunc(keys, compareKeys)
 	e.list(v.Type(), func() {
 		for i, key := range keys {
 			if i > 0 {
 				e.raw(",")
 			}
-			e.value(addressable(key))
+			e.writeValue(addressable(key))
 			e.raw(",")
-			e.value(addressable(v.MapIndex(key)))
+			e.writeValue(addressable(v.MapIndex(key)))
 		}
 	})
 }
 
-// dynamic writes an interface: null, or a list of the number of its type and its value.
-func (e *encoder) dynamic(v reflect.Value) {
+// writeInterface writes an interface: null, or a list of the number of its type and its
+// value.
+func (e *encoder) writeInterface(v reflect.Value) {
 	if v.IsNil() {
 		e.raw("null")
 		return
@@ -283,7 +284,7 @@ func (e *encoder) dynamic(v reflect.Value) {
 	e.list(v.Elem().Type(), func() {
 		e.number(int64(n))
 		e.raw(",")
-		e.value(addressable(v.Elem()))
+		e.writeValue(addressable(v.Elem()))
 	})
 }
 
@@ -294,8 +295,8 @@ func addressable(v reflect.Value) reflect.Value {
 	return p
 }
 
-// compare orders the keys of a map.
-func compare(a, b reflect.Value) int {
+// compareKeys orders the keys of a map.
+func compareKeys(a, b reflect.Value) int {
 	switch a.Kind() { //nolint:exhaustive // other keys do not occur, which Check tests
 	case reflect.String:
 		return strings.Compare(a.String(), b.String())
@@ -307,13 +308,13 @@ func compare(a, b reflect.Value) int {
 		return cmp.Compare(strconv.FormatBool(a.Bool()), strconv.FormatBool(b.Bool()))
 	case reflect.Struct:
 		for i := range a.NumField() {
-			if order := compare(a.Field(i), b.Field(i)); order != 0 {
+			if order := compareKeys(a.Field(i), b.Field(i)); order != 0 {
 				return order
 			}
 		}
 	case reflect.Array:
 		for i := range a.Len() {
-			if order := compare(a.Index(i), b.Index(i)); order != 0 {
+			if order := compareKeys(a.Index(i), b.Index(i)); order != 0 {
 				return order
 			}
 		}

@@ -51,7 +51,7 @@ func New(held []any, excluded map[string]string, roots ...any) *Codec {
 		c.held = append(c.held, reflect.TypeOf(v))
 	}
 	h := sha256.New()
-	c.walk(func(t reflect.Type, _ string) {
+	c.visitTypes(func(t reflect.Type, _ string) {
 		_, _ = fmt.Fprintln(h, t, t.Kind())
 		if t.Kind() != reflect.Struct || t == timeType {
 			return
@@ -112,7 +112,7 @@ func basic() []any {
 func (c *Codec) Check() (problems []string) {
 	seen := map[string]bool{}
 	pointers, contained := map[reflect.Type]string{}, map[reflect.Type]string{}
-	c.walk(func(t reflect.Type, path string) {
+	c.visitTypes(func(t reflect.Type, path string) {
 		seen[t.String()] = true
 		if problem := problemOf(t); problem != "" {
 			problems = append(problems, path+problem)
@@ -147,7 +147,9 @@ func (c *Codec) Check() (problems []string) {
 	return problems
 }
 
-// problemOf returns why values of a type cannot be encoded, "" if they can be.
+// problemOf returns why values of a type cannot be encoded, "" if they can be. A struct
+// of another module could change its fields, so that a snapshot could not be read any
+// more.
 func problemOf(t reflect.Type) string {
 	switch t.Kind() { //nolint:exhaustive // the others can be encoded
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.Uintptr, reflect.Complex64, reflect.Complex128:
@@ -165,7 +167,8 @@ func problemOf(t reflect.Type) string {
 	return ""
 }
 
-// isOrdered reports whether the keys of a map can be of a type.
+// isOrdered reports whether a type can be that of the keys of a map, which are written
+// in order.
 func isOrdered(t reflect.Type) bool {
 	switch t.Kind() { //nolint:exhaustive // no other keys
 	case reflect.Array:
@@ -181,8 +184,8 @@ func isOrdered(t reflect.Type) bool {
 	return t.Kind() <= reflect.Uint64 || t.Kind() == reflect.String
 }
 
-// walk visits all types that the values and interfaces can lead to, each once.
-func (c *Codec) walk(visit func(t reflect.Type, path string)) {
+// visitTypes visits all types that the values and interfaces can lead to, each once.
+func (c *Codec) visitTypes(visit func(t reflect.Type, path string)) {
 	done := map[reflect.Type]bool{}
 	var step func(t reflect.Type, path string)
 	step = func(t reflect.Type, path string) {

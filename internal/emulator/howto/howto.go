@@ -123,9 +123,9 @@ func (t answered) Do() { delete(t.h.asking, t.user) }
 func (h *Handlers) explain(question, background, surface string) (wire.Object, error) {
 	const tooVague = 4
 	words := wire.InWords(question)
-	steps := h.steps(words)
+	steps := h.matchingRoutes(words)
 	if len(steps) == 0 {
-		steps = h.steps(wire.InWords(background))
+		steps = h.matchingRoutes(wire.InWords(background))
 	}
 	if len(steps) == 0 && len(words) < tooVague {
 		return wire.Object{{"status", "needs_clarification"}, {"questions", []string{
@@ -164,9 +164,9 @@ func phrase(rt *wire.Route, surface string) string {
 	return "Call `" + rt.Method + " " + rt.Pattern + "`."
 }
 
-// steps returns up to three routes: those whose operation has the most of the words, in
+// matchingRoutes returns up to three routes: those whose operation has the most of the words, in
 // the singular or plural.
-func (h *Handlers) steps(words []string) []*wire.Route {
+func (h *Handlers) matchingRoutes(words []string) []*wire.Route {
 	const most = 3
 	var found []*wire.Route
 	best := 1

@@ -47,15 +47,16 @@ type document struct {
 // Document returns a document, whose type is part of the state of a world.
 func Document() io.ReaderAt { return &document{} }
 
-// Text returns what search and agent read.
+// Text returns the text of a document as search and agent read it, the same at each
+// call.
 func (d *document) Text() string {
 	dice := rand.New(rand.NewPCG(d.number, uint64(d.kind))) //nolint:gosec // repeatable on purpose
 	var b strings.Builder
 	switch d.kind {
 	case minutes:
-		d.minutes(&b, dice)
+		d.writeMinutes(&b, dice)
 	case hours:
-		d.hours(&b, dice)
+		d.writeHours(&b, dice)
 	case invoice:
 		fmt.Fprintf(&b, "Invoice %s\n\n%s, %s\n\n%s\n\nTotal: %d EUR\n\nPlease pay within 14 days.\n",
 			d.reference(), d.client, d.day.Format("2 January 2006"), pick(dice, works()), d.amount())
@@ -72,8 +73,8 @@ func (d *document) Text() string {
 	return b.String()
 }
 
-// minutes writes the minutes of a meeting with the client, in Markdown.
-func (d *document) minutes(b *strings.Builder, dice *rand.Rand) {
+// writeMinutes writes the minutes of a meeting with the client, in Markdown.
+func (d *document) writeMinutes(b *strings.Builder, dice *rand.Rand) {
 	fmt.Fprintf(b, "# Minutes: %s\n\n%s. Present: %s, %s.\n\n", d.client, d.day.Format("2 January 2006"),
 		pick(dice, people()), pick(dice, people()))
 	for range 3 + dice.IntN(4) {
@@ -82,8 +83,8 @@ func (d *document) minutes(b *strings.Builder, dice *rand.Rand) {
 	fmt.Fprintf(b, "\nNext meeting: %s.\n", d.day.AddDate(0, 0, 7).Format("2 January 2006"))
 }
 
-// hours writes the hours of a week as CSV, with their total.
-func (d *document) hours(b *strings.Builder, dice *rand.Rand) {
+// writeHours writes the hours of a week as CSV, with their total.
+func (d *document) writeHours(b *strings.Builder, dice *rand.Rand) {
 	total := 0
 	b.WriteString("Day,Who,Work,Hours\n")
 	for i := range 5 {
@@ -100,8 +101,8 @@ func (d *document) reference() string { return fmt.Sprintf("%d-%05d", d.day.Year
 // amount is the sum of an invoice in euros.
 func (d *document) amount() int { return 200 + 10*int(d.number*7919%480) }
 
-// name returns the file name of a document.
-func (d *document) name() string {
+// fileName returns the file name of a document.
+func (d *document) fileName() string {
 	number := strconv.FormatUint(d.number%100_000, 10)
 	switch d.kind {
 	case minutes:
@@ -132,8 +133,9 @@ func (d *document) ReadAt(p []byte, off int64) (int, error) {
 	return strings.NewReader(string(d.bytes())).ReadAt(p, off)
 }
 
-// archive adds so many nodes to a part, which has one workspace, with comments and facts on them.
-func (s *studio) archive(f *seed.File, client string, from time.Time, nodes int, dice *rand.Rand) {
+// addArchive adds an archive of so many nodes to the workspace of a part, in folders of
+// perFolder files, with comments and facts on them.
+func (s *studio) addArchive(f *seed.File, client string, from time.Time, nodes int, dice *rand.Rand) {
 	if nodes <= 0 {
 		return
 	}
@@ -160,10 +162,10 @@ func (s *studio) archive(f *seed.File, client string, from time.Time, nodes int,
 		}
 		files--
 		d := &document{kind(dice.IntN(int(kinds))), first + uint64(i), client, day} //nolint:gosec // small
-		n := s.file(d, dice)
+		n := s.nodeOf(d, dice)
 		n.Profile, n.Parent, n.Created = workspace, inside, at
 		f.Nodes = append(f.Nodes, n)
-		s.discuss(f, &n, d, dice)
+		s.addComments(f, &n, d, dice)
 	}
 }
 
@@ -180,9 +182,10 @@ func workday(day time.Time) time.Time {
 	return day
 }
 
-// file returns the node of a document.
-func (s *studio) file(d *document, dice *rand.Rand) seed.Node {
-	n := seed.Node{ID: s.world.NewID("node"), Name: d.name(), Creator: s.values[staff()[dice.IntN(6)]]}
+// nodeOf returns the node of a document. Its content is generated when it is read,
+// except for photos, which share a few pictures.
+func (s *studio) nodeOf(d *document, dice *rand.Rand) seed.Node {
+	n := seed.Node{ID: s.world.NewID("node"), Name: d.fileName(), Creator: s.values[staff()[dice.IntN(6)]]}
 	if d.kind != photo {
 		n.Versions = []seed.Version{{Source: d, Size: int64(len(d.bytes()))}}
 		return n
@@ -199,8 +202,9 @@ func (s *studio) file(d *document, dice *rand.Rand) seed.Node {
 	return n
 }
 
-// discuss adds what is known and said about a document.
-func (s *studio) discuss(f *seed.File, n *seed.Node, d *document, dice *rand.Rand) {
+// addComments adds the fact and the comment that some documents have: the amount of an
+// invoice, and a comment on every perComment-th one.
+func (s *studio) addComments(f *seed.File, n *seed.Node, d *document, dice *rand.Rand) {
 	if d.kind == invoice {
 		f.Facts = append(f.Facts, seed.Fact{
 			Node: n.ID, Field: "amount_eur", Value: d.amount(), Confidence: "certain", Rationale: "The line Total.",

@@ -179,17 +179,17 @@ func (s *studio) project(i, nodes int, add func(*seed.File) error) error {
 	from := s.now.AddDate(0, 0, -pace*i)
 	dice := rand.New(rand.NewPCG(s.number, uint64(i))) //nolint:gosec // repeatable on purpose
 	values := maps.Clone(s.values)
-	s.describe(values, i, dice)
+	s.chooseDetails(values, i, dice)
 	f, err := s.read("project", from, values)
 	if err != nil {
 		return err
 	}
-	s.archive(f, values["client"], from, nodes-projectNodes, dice)
+	s.addArchive(f, values["client"], from, nodes-projectNodes, dice)
 	return add(f)
 }
 
-// describe chooses what is particular about a project.
-func (s *studio) describe(v map[string]string, i int, dice *rand.Rand) {
+// chooseDetails chooses what is particular about a project.
+func (s *studio) chooseDetails(v map[string]string, i int, dice *rand.Rand) {
 	clients := [...]string{
 		"Vellinor", "Hobbleton", "Pomerly", "Asterwick", "Dunmarrow", "Kessing", "Oakrill", "Tamberlin", "Wrenfold",
 		"Ludbrook", "Marrowby", "Fennimoor", "Corvale", "Ishmoor", "Pelwyn", "Sundrick", "Tolverne", "Garrowin",
@@ -220,11 +220,11 @@ func (s *studio) describe(v map[string]string, i int, dice *rand.Rand) {
 	v["contact_first"], v["contact_last"] = first[dice.IntN(len(first))], last[dice.IntN(len(last))]
 	v["contact_mail"] = strings.ToLower(v["contact_first"]) + "@" + v["client_domain"] + ".example.test"
 	v["invoice_number"] = fmt.Sprintf("%d-%03d", s.now.AddDate(0, 0, -pace*i-58).Year(), 101+dice.IntN(800))
-	price(v, dice)
+	choosePrices(v, dice)
 }
 
-// price chooses the sums of a project, which add up.
-func price(v map[string]string, dice *rand.Rand) {
+// choosePrices chooses the sums of a project, which add up.
+func choosePrices(v map[string]string, dice *rand.Rand) {
 	sums := map[string]int{
 		"design": 14_000 + 400*dice.IntN(20), "copy": 2400 + 100*dice.IntN(12), "photo": 1800,
 		"print": 9000 + 300*dice.IntN(20), "web": 6000 + 200*dice.IntN(15), "units": 8000 + 500*dice.IntN(12),

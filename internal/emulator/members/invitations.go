@@ -69,7 +69,7 @@ func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, erro
 		return nil, err
 	}
 	if m == nil {
-		if err := cmp.Or(h.w.RefuseOutsider(id, user, t.role), h.seat(id, user)); err != nil {
+		if err := cmp.Or(h.w.RefuseOutsider(id, user, t.role), h.refuseWithoutSeat(id, user)); err != nil {
 			return nil, err
 		}
 		m = h.w.Enroll(id, user, t.role, t.notify, h.w.Joiner(c.Key))
@@ -80,7 +80,7 @@ func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, erro
 		h.mailMember(id, user, m)
 		return nil, nil
 	}
-	if err := h.change(c, id, user, t); err != nil {
+	if err := h.changeMembership(c, id, user, t); err != nil {
 		return nil, err
 	}
 	if force != "" {
@@ -116,7 +116,7 @@ func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, er
 			return nil, wire.Refuse(http.StatusPreconditionFailed, codeInvitationLimit,
 				"Feature Limit: the plan allows no more invitations.")
 		}
-		if err := h.seat(id, user); err != nil {
+		if err := h.refuseWithoutSeat(id, user); err != nil {
 			return nil, err
 		}
 		v = h.w.KeepInvitation(world.SeedInvitation{
@@ -295,7 +295,7 @@ func noInvitation() error { return wire.NoSuch(codeNoInvitation, "invitation") }
 
 // updateInvitation answers the invitation of the caller, or changes that of another.
 func (h *Handlers) updateInvitation(c *wire.Call) (wire.Object, error) {
-	v, accept := h.answered(c)
+	v, accept := h.answeredInvitation(c)
 	if v == nil {
 		return wire.With(h.invitationOfPath(h.inviters), h.changeInvitation)(c)
 	}
@@ -309,9 +309,10 @@ func (h *Handlers) updateInvitation(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"invitation", h.w.InvitationObject(v)}}, nil
 }
 
-// answered returns the invitation of the caller that an update accepts or declines, nil
-// for another update. That to an organization is answered by its key.
-func (h *Handlers) answered(c *wire.Call) (v *world.Invitation, accept bool) {
+// answeredInvitation returns the invitation of the caller that an update accepts or
+// declines, nil if the update changes terms or is of another user. An invitation to an
+// organization is answered by its key instead.
+func (h *Handlers) answeredInvitation(c *wire.Call) (v *world.Invitation, accept bool) {
 	id := h.profileOf(c)
 	v = h.w.InvitationNamed(id, c.Segment("invitation_id"))
 	state, _ := c.Field("state")
@@ -362,13 +363,13 @@ func (h *Handlers) changeInvitation(c *wire.Call, v *world.Invitation) (wire.Obj
 	}
 	answers := state == world.InviteAccepted || state == world.InviteDeclined
 	switch {
-	case answers && !h.w.AtLeast(v.Profile, c.Key.User, h.managers(v.Profile)):
+	case answers && !h.w.AtLeast(v.Profile, c.Key.User, h.managingRole(v.Profile)):
 		return nil, roleTooLow()
 	case v.AcceptedBy != "", v.State == world.InviteDeclined && state == "":
 		return nil, world.Settled()
 	}
 	before := *v
-	if err := h.revise(c, v, t); err != nil {
+	if err := h.setTerms(c, v, t); err != nil {
 		return nil, err
 	}
 	if err := h.settleInvitation(c, v, state); err != nil {
@@ -379,8 +380,8 @@ func (h *Handlers) changeInvitation(c *wire.Call, v *world.Invitation) (wire.Obj
 	return wire.Object{{"invitation", h.w.InvitationObject(v)}}, nil
 }
 
-// revise changes the terms of an invitation.
-func (h *Handlers) revise(c *wire.Call, v *world.Invitation, t conditions) error {
+// setTerms changes the terms of an invitation.
+func (h *Handlers) setTerms(c *wire.Call, v *world.Invitation, t conditions) error {
 	if err := h.refuseRole(v.Profile, c.Key.User, t.role, codeInviteRole); err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func (h *Handlers) Routes() []*wire.Route {
 func (h *Handlers) routesOf(k kind) []*wire.Route {
 	members, member := k.path+"members/", k.path+"member/"
 	list, one := members+"invitations/list/", members+"invitation/{invitation_id}/"
-	self, manager, reached := h.managed(anyone), h.managed(h.managers), h.reached(wire.Write)
+	self, manager, reached := h.managed(anyone), h.managed(h.managingRole), h.reached(wire.Write)
 	join, query, offered := wire.BlankForm(wire.NoFields), "", k.settings
 	switch k.path {
 	case "/current/share/{share_id}/":
@@ -113,7 +113,7 @@ func (h *Handlers) routesOf(k kind) []*wire.Route {
 		wire.Get("members.Invitations.List", list, wire.With(h.membered, h.invitations), wire.Query(query)),
 		wire.Get("members.Invitations.List", list+"{state}/", wire.With(h.membered, h.invitations), wire.Query(query)),
 		wire.Post("members.Invitations.Update", one, h.updateInvitation, wire.Form("permissions state"+offered)),
-		wire.Delete("members.Invitations.Delete", one, wire.With(h.invitationOfPath(h.managers), h.deleteInvitation),
+		wire.Delete("members.Invitations.Delete", one, wire.With(h.invitationOfPath(h.managingRole), h.deleteInvitation),
 			wire.Archived),
 	}
 }
@@ -189,8 +189,8 @@ func (h *Handlers) managed(least func(id string) world.Role) func(*wire.Call) (s
 // anyone returns the lowest role, for calls that every member may make.
 func anyone(string) world.Role { return world.View }
 
-// managers returns the lowest role that may manage the members of a profile.
-func (h *Handlers) managers(id string) world.Role {
+// managingRole returns the lowest role that may manage the members of a profile.
+func (h *Handlers) managingRole(id string) world.Role {
 	setting := "Admin or above"
 	switch h.w.KindOf(id) {
 	case wire.KindOrg:
@@ -212,7 +212,7 @@ func (h *Handlers) inviters(id string) world.Role {
 	if share := h.w.Share(id); share != nil && share.Value.Invite == shares.InviteGuests {
 		return world.Guest
 	}
-	return h.managers(id)
+	return h.managingRole(id)
 }
 
 // roleTooLow returns the refusal of a caller whose role is too low.
@@ -271,24 +271,25 @@ func (h *Handlers) updateMember(c *wire.Call, id string) (wire.Object, error) {
 	user := h.memberNamed(id, c)
 	switch v := h.w.InvitationOfGuest(id, user); {
 	case h.w.Membership(id, user) != nil:
-		return nil, h.change(c, id, user, t)
+		return nil, h.changeMembership(c, id, user, t)
 	case v == nil:
 		return nil, noMember()
-	case !h.w.AtLeast(id, c.Key.User, h.managers(id)):
+	case !h.w.AtLeast(id, c.Key.User, h.managingRole(id)):
 		return nil, roleTooLow()
 	default:
 		t.expires = nil // a membership that has not begun has no end
-		return nil, h.revise(c, v, t)
+		return nil, h.setTerms(c, v, t)
 	}
 }
 
-// change updates a membership. Members may set their own notifications; all else requires
-// the role to manage members.
-func (h *Handlers) change(c *wire.Call, id, user string, t conditions) error {
+// changeMembership updates a membership. Members may change their own notifications;
+// everything else requires the role that manages members, and a role not below the
+// member's.
+func (h *Handlers) changeMembership(c *wire.Call, id, user string, t conditions) error {
 	m, caller := h.w.Membership(id, user), h.w.Role(id, c.Key.User)
 	ownNotify := user == c.Key.User && t.role == "" && t.expires == nil
 	switch {
-	case world.Rank(caller) < world.Rank(h.managers(id)) && !ownNotify, world.Rank(caller) < world.Rank(m.Role):
+	case world.Rank(caller) < world.Rank(h.managingRole(id)) && !ownNotify, world.Rank(caller) < world.Rank(m.Role):
 		return roleTooLow()
 	case m.Role == world.Owner && !ownNotify:
 		return ownerStays("The owner stays until the ownership is transferred.")
@@ -356,7 +357,7 @@ func (h *Handlers) join(c *wire.Call, id string) (wire.Object, error) {
 	if v := h.w.InvitationOfGuest(id, c.Key.User); v != nil && h.w.KindOf(id) == wire.KindOrg {
 		return nil, h.w.Redeem(v, c.Key.User, h.w.Joiner(c.Key))
 	}
-	if err := cmp.Or(h.w.RefuseOutsider(id, c.Key.User, world.Member), h.seat(id, c.Key.User)); err != nil {
+	if err := cmp.Or(h.w.RefuseOutsider(id, c.Key.User, world.Member), h.refuseWithoutSeat(id, c.Key.User)); err != nil {
 		return nil, err
 	}
 	h.w.Enroll(id, c.Key.User, world.Member, notify, h.w.Joiner(c.Key))
@@ -389,9 +390,9 @@ func (h *Handlers) mayJoin(id, user string) error {
 	return nil
 }
 
-// seat returns an error if the plan of an organization has no seat left for a new
+// refuseWithoutSeat returns an error if the plan of an organization has no seat left for a new
 // member. Invitations take seats as well, so that a user who is invited needs no other.
-func (h *Handlers) seat(id, user string) error {
+func (h *Handlers) refuseWithoutSeat(id, user string) error {
 	hasSeat := h.w.Membership(id, user) != nil || user != "" && h.w.InvitationOfGuest(id, user) != nil
 	if h.w.KindOf(id) != wire.KindOrg || hasSeat {
 		return nil

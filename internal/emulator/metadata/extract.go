@@ -203,7 +203,7 @@ func (h *extractor) storeFacts(j *extraction, text string) []string {
 		names = append(names, f.name)
 	}
 	for line := range strings.Lines(text) {
-		label, value, said := statement(line)
+		label, value, said := parseStatement(line)
 		if !said {
 			continue
 		}
@@ -231,9 +231,9 @@ func (h *Handlers) fieldFor(v *vocabulary, label string, value any, mayAdd bool)
 	return v.add(strings.ReplaceAll(strings.ToLower(label), " ", "_"), typeOf(value), originAI, h.w.Now())
 }
 
-// statement parses a line "label: value", without the marks of Markdown. It returns
-// false for any other line: the label has at most four words.
-func statement(line string) (label string, value any, said bool) {
+// parseStatement parses a line "label: value", without the marks of Markdown. It
+// returns false for any other line; a label has at most four words.
+func parseStatement(line string) (label string, value any, said bool) {
 	label, text, said := strings.Cut(strings.TrimLeft(strings.TrimSpace(line), "-*# "), ": ")
 	label, text = strings.Trim(label, "* "), strings.Trim(text, "* ")
 	const wordsMost = 4

@@ -183,7 +183,7 @@ func (h *Handlers) listFields(c *wire.Call, id string) (wire.Object, error) {
 		return nil, err
 	}
 	if named != nil {
-		return page(h, p, h.observed(id, v.group(named)), func(v *observation) wire.Object {
+		return page(h, p, h.observedValues(id, v.group(named)), func(v *observation) wire.Object {
 			return wire.Object{{"value", v.value}, {"count", v.count}}
 		}), nil
 	}
@@ -201,8 +201,8 @@ type observation struct {
 	count int
 }
 
-// observed returns the values of a group of fields, the most frequent first.
-func (h *Handlers) observed(workspaceID string, group []*metaField) []*observation {
+// observedValues returns the values of a group of fields, the most frequent first.
+func (h *Handlers) observedValues(workspaceID string, group []*metaField) []*observation {
 	var values []*observation
 	for _, n := range h.holders(workspaceID, group...) {
 		for _, f := range group {
@@ -303,7 +303,7 @@ func (h *Handlers) mergeFields(c *wire.Call, id string) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusServiceUnavailable, codeVocabulary,
 			"Temporarily Unavailable: the counts cannot be read.")
 	}
-	return h.merge(c, id, m)
+	return h.mergeField(c, id, m)
 }
 
 // readMerging reads the names of two fields from JSON or a form, not from the query.
@@ -338,10 +338,10 @@ func readMerging(c *wire.Call) (merging, error) {
 	return m, c.Check.Refusal()
 }
 
-// merge merges a field into another one, if m is confirmed and nothing forbids it. It
+// mergeField merges a field into another one, if m is confirmed and nothing forbids it. It
 // returns what was done, or would be: how many files have each field now, and why the
 // platform would refuse.
-func (h *Handlers) merge(c *wire.Call, workspaceID string, m merging) (wire.Object, error) {
+func (h *Handlers) mergeField(c *wire.Call, workspaceID string, m merging) (wire.Object, error) {
 	v := h.vocabularyOf(workspaceID)
 	source, target := v.byKey[fieldKey(m.source)], v.liveField(m.target)
 	if source != nil && source == target {
@@ -414,15 +414,15 @@ func (h *Handlers) refuseMerge(workspaceID string, v *vocabulary, source, target
 		return reason("merge_refused_reserved_name", "category and sub_category belong to the platform.")
 	case source.kind != target.kind:
 		return reason("merge_refused_type_mismatch", "The source is "+source.kind+", the target "+target.kind+".")
-	case h.hides(workspaceID, v.group(source), v.group(target)):
+	case h.wouldHide(workspaceID, v.group(source), v.group(target)):
 		return reason("merge_refused_user_authored", "People wrote different values under the two on the same file.")
 	}
 	return nil
 }
 
-// hides reports whether a merge of two groups of fields would hide a value: users have
+// wouldHide reports whether a merge of two groups of fields would hide a value: users have
 // written different values for both on one node.
-func (h *Handlers) hides(workspaceID string, a, b []*metaField) bool {
+func (h *Handlers) wouldHide(workspaceID string, a, b []*metaField) bool {
 	for _, n := range h.holders(workspaceID, a...) {
 		for _, f := range a {
 			for _, g := range b {

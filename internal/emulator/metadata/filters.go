@@ -215,7 +215,7 @@ func (h *Handlers) ReadFilter(c *wire.Call, workspaceID, param string) *NodeFilt
 	if len(clauses) == 0 {
 		return nil
 	}
-	nodes, truncated := h.filter(workspaceID, clauses)
+	nodes, truncated := h.nodesMeeting(workspaceID, clauses)
 	f := &NodeFilter{nodes: map[string]bool{}, category: category, truncated: truncated}
 	for _, n := range nodes {
 		f.nodes[n.ID] = true
@@ -223,9 +223,9 @@ func (h *Handlers) ReadFilter(c *wire.Call, workspaceID, param string) *NodeFilt
 	return f
 }
 
-// filter returns the files and notes that meet all conditions, up to a limit. If
+// nodesMeeting returns the files and notes that meet all conditions, up to a limit. If
 // truncated, there are more.
-func (h *Handlers) filter(workspaceID string, clauses []clause) (nodes []*world.Node, truncated bool) {
+func (h *Handlers) nodesMeeting(workspaceID string, clauses []clause) (nodes []*world.Node, truncated bool) {
 	for _, id := range h.w.NodeIDs() {
 		n := h.w.AnyNode(id)
 		if n.Profile != workspaceID || !n.HasContent() || !allHold(h, n, clauses) {
@@ -403,7 +403,7 @@ func (h *Handlers) filterNodes(c *wire.Call, f *savedFilter) (wire.Object, error
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	nodes, truncated := h.filter(f.workspace, f.clauses)
+	nodes, truncated := h.nodesMeeting(f.workspace, f.clauses)
 	if by != "" || fact != "" {
 		slices.SortStableFunc(nodes, func(a, b *world.Node) int {
 			order := compareNodes(by, a, b)
@@ -614,7 +614,7 @@ func (h *Handlers) searchCompound(c *wire.Call, id string) (wire.Object, error) 
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
-	return h.compound(c, id, clauses, wire.InWords(query), asked, limit)
+	return h.compoundSearch(c, id, clauses, wire.InWords(query), asked, limit)
 }
 
 // compoundLimit returns the limit of a call within 1 to 100, and the limit that was
@@ -636,10 +636,10 @@ func compoundLimit(c *wire.Call) (asked any, limit int) {
 	return asked, limit
 }
 
-// compound returns the nodes that meet the conditions and have all words in their names
+// compoundSearch returns the nodes that meet the conditions and have all words in their names
 // or contents. With words, the count is a lower bound, because only nodes with an index
 // are found. asked is the requested limit if it was out of range, else nil.
-func (h *Handlers) compound(
+func (h *Handlers) compoundSearch(
 	c *wire.Call, workspaceID string, clauses []clause, words []string, asked any, limit int,
 ) (wire.Object, error) {
 	items, matched, missing := []wire.Object{}, 0, 0

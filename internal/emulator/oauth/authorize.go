@@ -116,8 +116,8 @@ func readAuthorization(c *wire.Call) *authorization {
 	return q
 }
 
-// readAccess reads what access a client requests, with value, which returns a
-// parameter.
+// readAccess reads what access a client requests. Value returns a parameter by its
+// name: of the query or of a form.
 func (q *authorization) readAccess(c *wire.Call, value func(name string) string) {
 	q.resource = value("resource")
 	q.sent, q.scope = resolveScope(value("scope"))
@@ -360,7 +360,7 @@ func (h *Handlers) decide(q *authorization, d world.Decision) (world.Outcome, er
 		}
 		return h.outcome(q, url.Values{"error": {"access_denied"}}), nil
 	}
-	scopes, err := h.granted(q, d)
+	scopes, err := h.grantedScopes(q, d)
 	if err != nil {
 		return world.Outcome{}, err
 	}
@@ -379,7 +379,7 @@ func (h *Handlers) decide(q *authorization, d world.Decision) (world.Outcome, er
 }
 
 // outcome returns the redirect with the result of a request. There is none if the code
-// is displayed, or the client is a device.
+// is displayed, or if the client is a device, which polls.
 func (h *Handlers) outcome(q *authorization, result url.Values) world.Outcome {
 	if q.display || q.device != nil {
 		return world.Outcome{}
@@ -397,9 +397,9 @@ func (h *Handlers) outcome(q *authorization, result url.Values) world.Outcome {
 	return world.Outcome{Redirect: q.redirect + between + result.Encode()}
 }
 
-// granted returns the scopes that a decision grants, and a refusal if they are more
+// grantedScopes returns the scopes that a decision grants, and a refusal if they are more
 // than the client has requested.
-func (h *Handlers) granted(q *authorization, d world.Decision) ([]string, error) {
+func (h *Handlers) grantedScopes(q *authorization, d world.Decision) ([]string, error) {
 	m := q.ceiling()
 	if d.Mode != "" {
 		m = wire.ParseMode(d.Mode)

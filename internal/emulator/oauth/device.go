@@ -113,9 +113,9 @@ func (h *Handlers) devicePage(c *wire.Call) (wire.Object, error) {
 	return c.Send(h.show(http.StatusOK, p, nowhere))
 }
 
-// poll answers the token request of a device, which repeats it until the user has
+// pollDevice answers the token request of a device, which repeats it until the user has
 // decided. A request that comes too early makes the required interval longer.
-func (h *Handlers) poll(c *wire.Call, form url.Values) (wire.Object, error) {
+func (h *Handlers) pollDevice(c *wire.Call, form url.Values) (wire.Object, error) {
 	if err := lacks(form, "device_code", "client_id"); err != nil {
 		return nil, err
 	}

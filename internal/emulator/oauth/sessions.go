@@ -271,7 +271,7 @@ func (h *Handlers) grant(c *wire.Call) (wire.Object, error) {
 		return h.renew(c, form)
 	case grantDevice:
 		if h.w.Options.OAuth.DeviceFlow {
-			return h.poll(c, form)
+			return h.pollDevice(c, form)
 		}
 	}
 	return nil, badRequest(unsupportedGrant, "The grant types are authorization_code and refresh_token.")
