@@ -24,7 +24,14 @@ func TestBackendOfAShare(t *testing.T) { //nolint:paralleltest // as above
 	testBackend(t, "shares/portal")
 }
 
-// testBackend runs the tests that rclone has for every backend.
+// testBackend runs the tests that rclone has for every backend. It skips those of
+//
+//   - backends that wrap others or are buckets: FsCheckWrap, ObjectCheckWrap, Bucket;
+//   - what the platform has not: FsOpenWriterAt (writes at an offset), SetTier, metadata of
+//     files and folders (six tests), FsDirSetModTime and FsDirectory (times of folders),
+//     FsNewObjectCaseInsensitive (names differ by case), FsCopyChunked (a copy is one call);
+//   - what this backend has not: FsRootCannotChangeHost (its paths are no URLs), Internal;
+//   - links to files of a share: PublicLink.
 func testBackend(t *testing.T, root string) {
 	t.Helper()
 	server := fastiotest.New(func(o *seed.Options) {

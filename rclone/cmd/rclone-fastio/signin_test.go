@@ -53,7 +53,7 @@ func (p *program) signInByCode(t *testing.T) {
 	}
 	s = p.ask(t, "update", "work", "--continue", "--state="+s.State, "--result=false")
 	address := regexp.MustCompile(`http\S+`).FindString(s.Option.Help)
-	outcome, err := p.server.Approve(address, seed.Decision{})
+	outcome, err := p.server.SignIns.Approve(address, seed.Decision{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func (p *program) signInByBrowser(t *testing.T, args ...string) {
 	for lines := bufio.NewScanner(log); lines.Scan(); {
 		text.WriteString(lines.Text() + "\n")
 		if _, address, ok := strings.Cut(lines.Text(), "go to "); ok {
-			if err = p.server.OpenBrowser(t.Context(), address); err != nil {
+			if err = p.server.SignIns.OpenBrowser(t.Context(), address); err != nil {
 				t.Fatal(err)
 			}
 		}
