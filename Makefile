@@ -155,6 +155,10 @@ rclone: $(BIN)/.built # a module with versions of its own: in the workspace it w
 	@$(call each,go mod tidy -diff && go vet ./... && go test -vet=off -count=1 ./...,rclone)
 	cd rclone && GOWORK=$(CURDIR)/rclone/go.work $(LINT) ./... # which reads no -modfile
 
+.PHONY: rclone-soak
+rclone-soak: # its long tests, with their figures: RUN=TestCPU selects some
+	@$(call each,go test -tags=soak -timeout=60m -v -run '$(RUN)' ./cmd/...,rclone)
+
 .PHONY: rclone-suites
 rclone-suites: # the suites of rclone for sync, operations, the virtual file system and bisync
 	rclone/suites

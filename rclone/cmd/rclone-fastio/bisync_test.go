@@ -30,6 +30,15 @@ type machine struct {
 	dice      *rand.Rand
 	contents  int
 	owed      map[string]string // contents that must be kept, and where they were written
+	history   []string          // changes, and what bisync logs
+}
+
+// record adds to the history.
+func (m *machine) record(format string, args ...any) {
+	at := time.Now().Format("04:05.000 ")
+	for line := range strings.SplitSeq(fmt.Sprintf(format, args...), "\n") {
+		m.history = append(m.history, at+m.name+" "+line)
+	}
 }
 
 // bisync synchronizes the machine. It is killed after a time, if that is not 0. It
@@ -50,7 +59,9 @@ func (m *machine) bisync(t *testing.T, after time.Duration, more ...string) stri
 		timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
 		defer timer.Stop()
 	}
+	m.record("begins")
 	err := cmd.Wait()
+	m.record("%s\nends: %v", log.Bytes(), err)
 	if err == nil {
 		return ""
 	}
@@ -136,10 +147,12 @@ func (m *machine) write(t *testing.T, name string) {
 		return // a file in place of the folder
 	}
 	m.owed[content] = name
+	m.record("write %s to %s", content, name)
 }
 
 func (m *machine) remove(t *testing.T, name string) {
 	t.Helper()
+	m.record("remove %s", name)
 	if err := os.Remove(filepath.Join(m.dir, name)); err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +165,8 @@ func (m *machine) rename(t *testing.T, from, to string) {
 		return
 	}
 	_ = os.MkdirAll(filepath.Dir(filepath.Join(m.dir, to)), 0o700) // fails below a file
-	_ = os.Rename(filepath.Join(m.dir, from), filepath.Join(m.dir, to))
+	err := os.Rename(filepath.Join(m.dir, from), filepath.Join(m.dir, to))
+	m.record("rename %s to %s: %v", from, to, err)
 }
 
 // Two machines with random changes and kills lose no content, and are equal at the end.
@@ -214,7 +228,7 @@ func TestTwoMachinesWithBisync(t *testing.T) {
 	t.Logf("%d runs ended, %d were killed, %d failed, %d needed a resync",
 		count[""], count["killed"], count["failed"], count["resynced"])
 	settle(t, machines)
-	wantOwed(t, machines[0], owed)
+	wantOwed(t, machines, owed)
 }
 
 // rounds returns the number of rounds, or another one by the environment variable ROUNDS.
@@ -285,8 +299,9 @@ func settle(t *testing.T, machines []*machine) {
 
 // wantOwed requires that every content is in a file, in an earlier version of one, or in
 // the trash.
-func wantOwed(t *testing.T, m *machine, owed map[string]string) {
+func wantOwed(t *testing.T, machines []*machine, owed map[string]string) {
 	t.Helper()
+	m := machines[0]
 	missing := maps.Clone(owed)
 	for _, content := range tree(t, m.dir) {
 		delete(missing, content)
@@ -298,7 +313,12 @@ func wantOwed(t *testing.T, m *machine, owed map[string]string) {
 	}
 	t.Logf("%d contents are in files, %d in earlier versions and the trash", inFiles, len(owed)-inFiles-len(missing))
 	for content, name := range missing {
-		t.Errorf("%q, written to %s, is lost", content, name)
+		history := slices.Concat(machines[0].history, machines[1].history)
+		slices.Sort(history)
+		history = slices.DeleteFunc(history, func(line string) bool {
+			return !strings.Contains(line, name) && !strings.HasSuffix(line, " begins") && !strings.Contains(line, "ends: ")
+		})
+		t.Errorf("%q, written to %s, is lost\n%s", content, name, strings.Join(history, "\n"))
 	}
 }
 

@@ -139,3 +139,32 @@ func TestRefusalsDoNotReachRclone(t *testing.T) {
 	}
 	t.Logf("%d requests, %d refused", len(requests), refused)
 }
+
+// What commands take with 10,000 small files, here and with rclone's backend for WebDAV.
+func TestTenThousandSmallFiles(t *testing.T) { //nolint:paralleltest // measures
+	const most = 8 << 10
+	p, local := newProgram(t), t.TempDir()
+	webdav := p.serve(t, "serve", "webdav", "--vfs-cache-mode=off", t.TempDir())
+	p.config = p.newConfig(t, "[dav]\ntype = webdav\nvendor = rclone\nurl = http://"+webdav+"\n")
+	dice, source := rand.New(rand.NewPCG(1, 2)), rand.NewChaCha8([32]byte{})
+	for i := range 10_000 {
+		writeRandom(t, filepath.Join(local, fmt.Sprint(i%100), fmt.Sprint(i)), dice.IntN(most), source)
+	}
+	for _, remote := range []string{"dav:", "work:design/"} {
+		for _, args := range [][]string{
+			{"copy", "--transfers=16", local, remote + "files"}, {"lsf", "-R", remote + "files"},
+			{"sync", "--checksum", local, remote + "files"},
+			{"copy", "--transfers=16", remote + "files", filepath.Join(t.TempDir(), "back")},
+			{"moveto", remote + "files", remote + "moved"}, {"purge", remote + "moved"},
+		} {
+			p.server.Forget()
+			start := time.Now()
+			_, used := p.measure(t, args...)
+			t.Logf("| %-12s | %-8s | %6.1f s | CPU %5.2f s | %3d MiB | %5d requests |", remote, args[0],
+				time.Since(start).Seconds(), used.cpu.Seconds(), used.memory, len(p.server.Requests()))
+		}
+	}
+	if out := p.run(t, "lsf", "work:design"); out != "" {
+		t.Errorf("%q is left", out)
+	}
+}
