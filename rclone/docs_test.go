@@ -81,7 +81,7 @@ func wrap(text string) string {
 	var paragraphs []string
 	for paragraph := range strings.SplitSeq(text, "\n\n") {
 		line, lines := "", []string{}
-		for _, word := range strings.FieldsSeq(paragraph) {
+		for word := range strings.FieldsSeq(paragraph) {
 			if line != "" && len(line)+1+len(word) > most {
 				lines, line = append(lines, line), ""
 			}
