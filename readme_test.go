@@ -351,8 +351,8 @@ func Example_follow() {
 	}
 	defer os.RemoveAll(dir)
 	ctx, stop := context.WithCancel(context.Background())
-	query, left := events.Query{Profile: api.Workspace(api.ID(design.ID))}, 3
-	handle := func(_ context.Context, e *events.Event) error {
+	left := 3
+	index := func(_ context.Context, e *events.Event) error {
 		fmt.Println(e.Name)
 		left--
 		if left == 0 {
@@ -360,13 +360,25 @@ func Example_follow() {
 		}
 		return nil
 	}
-	err = client.Events.Follow(ctx, query, handle, &events.FollowOptions{Store: events.FileStore(dir)})
-	fmt.Println(errors.Is(err, context.Canceled))
+	fmt.Println(errors.Is(follow(ctx, client, api.ID(design.ID), index, dir), context.Canceled))
 	// Output:
 	// workspace_storage_file_added
 	// comment_created
 	// workspace_storage_file_updated
 	// true
+}
+
+// follow calls index with each event of a workspace, and keeps its checkpoint in a folder.
+func follow(
+	ctx context.Context, client *fastio.Client, workspace api.ID,
+	index func(context.Context, *events.Event) error, dir string,
+) error {
+	query := events.Query{Profile: api.Workspace(workspace)}
+	handle := func(ctx context.Context, event *events.Event) error {
+		return index(ctx, event) // after an error, the next run gets this event again
+	}
+	store := events.FileStore(dir)
+	return client.Events.Follow(ctx, query, handle, &events.FollowOptions{Store: store})
 }
 
 // A program lists events although the server fails twice.

@@ -15,16 +15,21 @@ const (
 	otherEvents  = 97_500
 )
 
-// startDemo starts an emulator with three workspaces and 100,000 events, to which it
-// adds another twice a second.
-func startDemo(out io.Writer) *show.Emulator {
-	p := fastiotest.New()
-	design := p.AddWorkspace(seed.Workspace{Name: "Design"})
+// platform returns an emulator with three workspaces and 100,000 events.
+func platform() (p *fastiotest.Server, design seed.Workspace) {
+	p = fastiotest.New()
+	design = p.AddWorkspace(seed.Workspace{Name: "Design"})
 	p.Generate(seed.History{Workspace: design.ID, Events: walkedEvents, Seed: 1})
 	for i, name := range []string{"Research", "Sales"} {
 		w := p.AddWorkspace(seed.Workspace{Name: name})
 		p.Generate(seed.History{Workspace: w.ID, Events: otherEvents / 2, Seed: uint64(i) + 2})
 	}
+	return p, design
+}
+
+// startDemo starts an emulator, to which it adds an event twice a second.
+func startDemo(out io.Writer) *show.Emulator {
+	p, design := platform()
 	demo := show.Emulate(out, "FASTIO_API_KEY", p)
 	names := []string{
 		"workspace_storage_file_added", "comment_created", "workspace_storage_file_updated", "ai_chat_new_message",

@@ -249,28 +249,35 @@ func calls(fn *ast.FuncDecl, pkg string, visit func(name string, args []ast.Expr
 	})
 }
 
-const readmeFile = root + "/README.md"
+const callsFile = root + "/docs/guides/calls.md"
 
-// The README has a table of the areas: the fields of the Client, their
+// The guide of calls has a table of the areas: the fields of the Client, their
 // comments. Every endpoint belongs to one of them. With -update the test writes
 // it.
-func TestReadmeAreas(t *testing.T) { //nolint:paralleltest // may write the README
+func TestAreasOfTheGuide(t *testing.T) { //nolint:paralleltest // may write the guide
 	const begin, end = "<!-- areas -->\n", "<!-- end of areas -->\n"
-	readme := readFile(t, readmeFile)
-	before, rest, opened := strings.Cut(readme, begin)
+	guide := readFile(t, callsFile)
+	before, rest, opened := strings.Cut(guide, begin)
 	_, after, closed := strings.Cut(rest, end)
 	if !opened || !closed {
-		t.Fatalf("README.md has no table of areas between %q and %q", begin, end)
+		t.Fatalf("the guide has no table of areas between %q and %q", begin, end)
 	}
 	want := before + begin + areasTable(t) + end + after
-	if want == readme {
+	if want == guide {
 		return
 	}
 	if !*update {
-		t.Fatal("README.md has an old table of areas: go test ./internal/contract -run TestReadmeAreas -update")
+		t.Fatal("docs/guides/calls.md has an old table of areas: go test ./internal/contract -run TestAreasOfTheGuide -update")
 	}
-	if err := os.WriteFile(readmeFile, []byte(want), 0o600); err != nil {
+	if err := os.WriteFile(callsFile, []byte(want), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestReadmeCountsTheEndpoints(t *testing.T) {
+	t.Parallel()
+	if count := fmt.Sprintf("The %d endpoints ", len(rows(t))); !strings.Contains(readFile(t, root+"/README.md"), count) {
+		t.Errorf("README.md does not say %q", count)
 	}
 }
 

@@ -28,14 +28,14 @@ var allowed = []string{
 
 func main() {
 	log.SetFlags(0)
-	if err := check(os.Stdin, os.Stdout); err != nil {
+	if err := checkLicences(os.Stdin, os.Stdout); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// check prints how many modules have each licence, and returns an error that lists those that
+// checkLicences prints how many modules have each licence, and returns an error that lists those that
 // are not allowed.
-func check(modules io.Reader, out io.Writer) error {
+func checkLicences(modules io.Reader, out io.Writer) error {
 	known, err := assets.DefaultClassifier()
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ func TestLicenceMustBeKnownAndAllowed(t *testing.T) {
 		"example.com/gpl " + gpl:                              "example.com/gpl: ",
 	} {
 		var out strings.Builder
-		err := check(strings.NewReader(modules), &out)
+		err := checkLicences(strings.NewReader(modules), &out)
 		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", modules, err, want)
 		}
