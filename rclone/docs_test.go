@@ -57,7 +57,8 @@ func optionsPage(t *testing.T) string {
 			if o.Advanced != (kind == "Advanced") {
 				continue
 			}
-			fmt.Fprintf(&s, "\n#### --%s\n\n%s\n\nProperties:\n\n", o.FlagName(info.Prefix), wrap(o.Help))
+			fmt.Fprintf(&s, "\n#### --%s\n\n%s\n\nProperties:\n\n", o.FlagName(info.Prefix),
+				wrap(strings.ReplaceAll(o.Help, "](/", "](https://rclone.org/")))
 			fmt.Fprintf(&s, "- Config:      %s\n- Env Var:     %s\n- Type:        %s\n",
 				o.Name, o.EnvVarName(info.Prefix), o.Type())
 			switch value := o.GetValue().(type) {
