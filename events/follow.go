@@ -155,6 +155,7 @@ type follower struct {
 	duplicates   int  // duplicates found since
 	foundInRound bool // events by the current round
 
+	most            int       // pages of a poll until it pauses; 0 means all
 	walk            *Walk     // the current poll, nil between two
 	deliveredInPoll bool      // an event by the current poll
 	lastRescan      time.Time // when the last rescan began, by the local clock
@@ -255,7 +256,7 @@ type handlerError struct{ err error }
 func (e *handlerError) Error() string { return e.err.Error() }
 func (e *handlerError) Unwrap() error { return e.err }
 
-// poll delivers new events up to the end of the log. If the checkpoint holds a poll
+// poll delivers new events up to the end of the log, or pauses, with a walk. If the checkpoint holds a poll
 // that was not finished, it finishes that first, up to its own end, and then polls
 // again.
 func (f *follower) poll(ctx context.Context) error {
@@ -273,7 +274,7 @@ func (f *follower) poll(ctx context.Context) error {
 		if f.walk == nil {
 			f.startWalk()
 		}
-		if err := f.deliverPoll(ctx); err != nil {
+		if err := f.deliverPoll(ctx); err != nil || f.walk != nil {
 			return err
 		}
 	}
@@ -292,7 +293,7 @@ func (f *follower) deliverPoll(ctx context.Context) error {
 			f.walk.skip()
 			err = f.reportGaps(ctx)
 		}
-		if err != nil {
+		if err != nil || f.walk.paused {
 			return err
 		}
 	}
@@ -348,7 +349,7 @@ func (f *follower) startWalk() {
 		f.walk = f.s.Walk(q, noCursor, f.opts...)
 	}
 	f.walk.keepLast = false // lookback covers more than Last
-	f.walk.onRefusal = f.onRefusal
+	f.walk.onRefusal, f.walk.most = f.onRefusal, f.most
 }
 
 // deliver calls the handler with an event unless it is a duplicate, remembers it, and

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -26,8 +27,14 @@ type Stepper struct {
 	followers []*follower // one for each value of the set
 	pace      *pace
 	loaded    bool
-	failures  int // in a row
+	failures  int  // in a row
+	inRound   bool // the last step has ended between two pages
+	found     bool // events by the round
 }
+
+// stepPages is the number of pages after which a step ends if there are more. With one, a
+// page that repeats the one before would not be recognized.
+const stepPages = 2
 
 // Stepper returns a Stepper that delivers what [Service.Follow] does with the same
 // arguments. Call Close when it has ended.
@@ -49,7 +56,7 @@ func (s *Service) Stepper(
 	}
 	f := &follower{
 		s: &Service{c: step.pace, clock: s.clock}, logger: cmp.Or(s.o.Logger, slog.New(slog.DiscardHandler)),
-		query: q, handle: handle, o: *o, opts: opts,
+		query: q, handle: handle, o: *o, opts: opts, most: stepPages,
 	}
 	var err error
 	step.followers, err = f.perValue()
@@ -66,7 +73,8 @@ func (s *Service) Stepper(
 // Step searches the log if a search is due, and delivers its events. It returns when to
 // call it again; a zero time means that Until is reached. Before that time, and after
 // Notify was called, it costs nothing. It blocks while a search waits for the rate
-// limits and while the handler runs.
+// limits and while the handler runs. After two pages of events it returns, and the next
+// step is due at once, so that others can take their turn.
 //
 // A temporary failure is reported to OnRetry, and the returned time is that of the next
 // try. The errors are those that end Follow, and that of ctx: after it, Step may be
@@ -135,6 +143,9 @@ func (s *Stepper) load(ctx context.Context) error {
 
 // run steps until Until is reached, a failure is permanent, or ctx is done.
 func (s *Stepper) run(ctx context.Context) error {
+	for _, f := range s.followers {
+		f.most = 0
+	}
 	notified := make(chan struct{}, 1)
 	s.Notify(func() {
 		select {
@@ -166,15 +177,22 @@ func (s *Stepper) run(ctx context.Context) error {
 // the events created before Until are delivered. After a temporary failure the next
 // round follows a pause.
 func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
-	now := time.Now()
-	if at := s.pace.nextRound(now); at.After(now) {
-		return at, ctx.Err()
+	now, resumed := time.Now(), s.inRound
+	if !resumed {
+		if at := s.pace.nextRound(now); at.After(now) {
+			return at, ctx.Err()
+		}
+		err = s.pace.beginRound(ctx)
+		s.inRound, s.found = err == nil, false
 	}
 	done := false
-	if err = s.pace.beginRound(ctx); err == nil {
-		var found bool
-		done, found, err = s.pollAll(ctx)
-		s.pace.end(found)
+	if err == nil {
+		done, err = s.pollAll(ctx, resumed)
+		if err == nil && s.hasMore() {
+			return now, nil
+		}
+		s.inRound = false
+		s.pace.end(s.found)
 	}
 	if err == nil && s.o.OnCaughtUp != nil {
 		s.o.OnCaughtUp(ctx)
@@ -199,20 +217,30 @@ func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
 	return s.pace.nextRound(now), nil // a time that has passed: the round takes no turn yet
 }
 
-// pollAll polls the log for each follower in turn, until one fails for good. It reports
-// whether all have reached Until, and whether one has found events. A temporary failure
-// of one does not keep the others from polling; the last one is returned.
-func (s *Stepper) pollAll(ctx context.Context) (done, found bool, failure error) {
+// hasMore reports whether a poll has ended between two pages.
+func (s *Stepper) hasMore() bool {
+	return slices.ContainsFunc(s.followers, func(f *follower) bool { return f.walk != nil })
+}
+
+// pollAll polls the log for each follower in turn, or if resumed for those whose poll has
+// paused, until one fails for good. It reports
+// whether all have reached Until. A temporary failure of one does not keep the others from
+// polling; the last one is returned.
+func (s *Stepper) pollAll(ctx context.Context, resumed bool) (done bool, failure error) {
 	done = true
 	for _, one := range s.followers {
+		if resumed && one.walk == nil {
+			done = done && one.reachedUntil
+			continue
+		}
 		if err := one.poll(ctx); err != nil {
 			failure = err
 		}
 		if failure != nil && (final(failure) || ctx.Err() != nil) {
 			break
 		}
-		done, found = done && one.reachedUntil, found || one.foundInRound
+		done, s.found = done && one.reachedUntil, s.found || one.foundInRound
 		one.foundInRound = false
 	}
-	return done, found, failure
+	return done, failure
 }

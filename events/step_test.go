@@ -71,6 +71,33 @@ func TestStepperDeliversEachEventOnce(t *testing.T) {
 	})
 }
 
+// A step delivers at most two pages, and the next one is due at once. A change that is
+// reported meanwhile is found.
+func TestStepEndsAfterTwoPages(t *testing.T) {
+	t.Parallel()
+	alone(t, func(t *testing.T, w *world) {
+		want := w.fill(2600)
+		var got inbox
+		s, _ := w.stepper(t, got.handle, &events.FollowOptions{OnGap: noGap(t), Store: new(events.MemoryStore)})
+		steps := 0
+		for next := step(t, s); !next.After(time.Now()); next = step(t, s) {
+			steps++
+			if n := len(got.all()); n > 500*steps {
+				t.Fatalf("%d events after %d steps", n, steps)
+			}
+			if steps == 2 {
+				want = append(want, w.add(time.Now(), 0))
+				s.Wake()
+			}
+		}
+		stepUntil(t, s, time.Now().Add(time.Minute))
+		if steps < 5 {
+			t.Errorf("the log took %d steps", steps)
+		}
+		sameSet(t, want, got.all())
+	})
+}
+
 // Between two steps, a Stepper costs no call, no goroutine and no timer.
 func TestStepBeforeItIsDueCallsNothing(t *testing.T) {
 	t.Parallel()

@@ -41,6 +41,9 @@ type Walk struct {
 	requested     string                                                           // position of the last requested page
 	seen          seen                                                             // what the pages of the current slice have shown
 	refusals      int                                                              // refused cursors since a slice has ended
+	most          int                                                              // pages until a loop pauses; 0 means all
+	left          int                                                              // of these in the current loop
+	paused        bool                                                             // the last loop has paused
 	unshrinkable  int                                                              // those of them that a smaller slice could not follow
 	onRefusal     func(ctx context.Context, n int, pause time.Duration, err error) // may be nil
 
@@ -170,9 +173,10 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 			yield(nil, w.err)
 			return
 		}
+		w.left, w.paused = w.most, false
 		for !w.state.Done {
 			err := w.deliverSlice(ctx, yield)
-			if errors.Is(err, errStopped) {
+			if errors.Is(err, errStopped) || w.paused {
 				return
 			}
 			if w.cursorRefused(err) {
@@ -219,6 +223,11 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 		w.seen.pages++
 		next = pg.Page.next
 		w.advance(next)
+		w.left--
+		w.paused = w.left == 0 && !w.state.Done
+		if w.paused {
+			return nil
+		}
 	}
 	if next != "" { // the last page repeated the one before: the end
 		w.advance(noPage)
