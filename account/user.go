@@ -96,11 +96,11 @@ func (s *Service) ConfirmEmailChange(ctx context.Context, token api.Secret, opts
 	return call.Do(ctx, s.c, endpoint.AccountConfirmEmailChange(f.Form), opts)
 }
 
-// SetPhone changes the phone number of the signed-in user. Country is the country code,
-// such as "44"; both consist of digits only. The second factor of the account must be
+// SetPhone changes the phone number of the signed-in user. CountryCode is such as
+// "44"; both arguments consist of digits only. The second factor of the account must be
 // disabled. The call is retried only if it was not processed.
 //
-// Errors: [*api.InputError] for a country or number that does not consist of digits;
+// Errors: [*api.InputError] for an argument that does not consist of digits;
 // [api.ErrInvalid] if the number is not accepted or a second factor is enabled;
 // [api.ErrForbidden] if the token may not change the account.
 //

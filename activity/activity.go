@@ -165,7 +165,7 @@ const (
 	NameStorage   Name = "storage"   // of a file or folder: added, updated or removed
 	NamePreview   Name = "preview"   // of a file: a preview is ready
 	NameAIState   Name = "ai_state"  // of a file: the state of its indexing
-	NameAIChat    Name = "ai_chat"   // of a chat: a message was added or updated
+	NameAIThread    Name = "ai_chat"   // of a thread of the agent: a turn was added or updated
 	NameComments  Name = "comments"  // of a file or folder: a comment was added or updated
 	NameMember    Name = "member"    // of a user: the membership changed
 	NameMembers   Name = "members"   // without an ID
@@ -199,7 +199,7 @@ func (f Field) ID() string {
 // Fields with an unknown name are unchanged.
 func (f Field) Plain() Field {
 	switch name := f.Name(); name {
-	case NameStorage, NamePreview, NameAIState, NameAIChat, NameComments, NameMember, NameUpload:
+	case NameStorage, NamePreview, NameAIState, NameAIThread, NameComments, NameMember, NameUpload:
 		return FieldOf(name, api.OpaqueID(f.ID()).Plain())
 	default:
 		return f

@@ -62,9 +62,9 @@ type Card struct {
 
 // CardPage is one page of cards.
 type CardPage struct {
-	Cards           []*Card         `json:"cards"`
-	Pagination      *api.Pagination `json:"pagination"`             // nil if not in the response
-	DismissedLately int             `json:"dismissed_recent_count"` // cards dismissed recently
+	Cards             []*Card         `json:"cards"`
+	Pagination        *api.Pagination `json:"pagination"`             // nil if not in the response
+	DismissedRecently int             `json:"dismissed_recent_count"` // number of cards
 }
 
 // CardListOptions selects a page of a dashboard. Nil means the first.

@@ -26,9 +26,9 @@ import (
 
 // Service is the AI field of a fastio.Client. It is safe for concurrent use.
 type Service struct {
-	Threads      *Threads
-	Turns        *Turns
-	Transactions *Transactions
+	Threads      *Threads      // conversations of the caller with the agent
+	Turns        *Turns        // their questions and answers
+	Transactions *Transactions // what AI has cost a workspace
 
 	c api.Client
 }

@@ -570,9 +570,9 @@ func TestLists(t *testing.T) {
 	t.Parallel()
 	table.Bubbles(t, map[string]bool{"in pages": true, "at once": false}, func(t *testing.T, paged bool) {
 		o := openOffice(t, func(o *seed.Options) {
-			o.AI.PagedChats, o.Limits.Rules = paged, []seed.Limit{}
+			o.AI.PagedThreads, o.Limits.Rules = paged, []seed.Limit{}
 			if paged {
-				o.AI.MessagePage = 2
+				o.AI.TurnPage = 2
 			}
 		})
 		var threads []api.OpaqueID

@@ -124,7 +124,7 @@ func (w *waiting) awaitActivity(ctx context.Context) (changed bool, err error) {
 	}
 	first := w.cursor == ""
 	o := &activity.PollOptions{
-		Fields: []activity.Field{activity.FieldOf(activity.NameAIChat, w.thread.Plain())}, Cursor: w.cursor,
+		Fields: []activity.Field{activity.FieldOf(activity.NameAIThread, w.thread.Plain())}, Cursor: w.cursor,
 	}
 	if !first {
 		o.Wait, o.Updated = heldPoll, true

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// OpaqueID identifies a file, folder, note, version, event, comment, chat, upload or
-// other object.
+// OpaqueID identifies a file, folder, note, version, event, comment, thread, turn,
+// upload or other object.
 //
 // Its length and first letters have no reliable meaning. The platform returns the
 // same ID with and without hyphens: compare IDs with [OpaqueID.Equal], and use the

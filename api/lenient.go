@@ -12,7 +12,8 @@ import (
 )
 
 // Map is a map[string]V that the platform encodes as [] if it is empty. It decodes
-// [] and null as nil, and encodes as an object. A boolean that is null is left out.
+// [] and null as nil, and encodes as an object. A Map[bool] leaves out elements that are
+// null.
 //
 // Decoding replaces the content of the map.
 type Map[V any] map[string]V

@@ -18,7 +18,7 @@ type CallOptions struct {
 	Output   []Output      // at most one level
 	Header   http.Header   // added to every attempt; may be nil
 	Response *Response     // set to the last response; may be nil
-	Timeout  time.Duration // of the call with retries and waits; 0 means none
+	Timeout  time.Duration // of the call with retries and waits; 0 means the default of the client
 	Attempts int           // maximum; 0 means the default of the client
 	Password Secret        // of a link: see [WithLinkPassword]
 	Token    Secret        // of a link: see [WithLinkToken]
@@ -66,7 +66,8 @@ const (
 	Full     Output = "full"     // everything
 )
 
-// WithOutput selects how much of each record the response holds. Default: [Full].
+// WithOutput selects how much of each record the response holds. Default: [Full]. A call
+// with two different levels is an [*InputError].
 func WithOutput(v Output) CallOption {
 	return callOption(func(o *CallOptions) {
 		o.Output = append(o.Output, v)

@@ -26,8 +26,7 @@ type handle = unique.Handle[string]
 
 var _ [unsafe.Sizeof(uintptr(0))]struct{} = [unsafe.Sizeof(handle{})]struct{}{} // it is one pointer
 
-// NewSecret returns a Secret of text: the pointer in the handle of the text, which is
-// the same for equal texts.
+// NewSecret returns a Secret of text.
 func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}

@@ -114,7 +114,9 @@ const (
 // of programs act for a person and have the access of this person.
 //
 // It ends with an error only if the organization itself cannot be read, or with that of
-// ctx. Errors: [api.ErrNotFound], [api.ErrForbidden].
+// ctx.
+//
+// Errors: [api.ErrNotFound] if it does not exist; [api.ErrForbidden] without access to it.
 func (s *Service) Access(ctx context.Context, org api.ID, opts ...api.CallOption) iter.Seq2[*Access, error] {
 	return func(yield func(*Access, error) bool) {
 		w := walk{s: s, ctx: ctx, opts: opts, yield: yield}

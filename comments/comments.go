@@ -54,7 +54,7 @@ func New(c api.Client, o *Options) *Service {
 
 // Get returns one comment with its attachments, also a deleted one.
 //
-// Errors: [api.ErrNotFound], [api.ErrForbidden].
+// Errors: [api.ErrNotFound] if there is none; [api.ErrForbidden] without access to it.
 //
 // It calls GET /current/comments/{comment_id}/details/.
 func (s *Service) Get(ctx context.Context, comment api.OpaqueID, opts ...api.CallOption) (*Comment, error) {
@@ -156,9 +156,9 @@ type DeleteManyResult struct {
 
 const maxDeleted = 100
 
-// DeleteMany deletes up to 100 comments, but not their replies, whose ParentID
-// then names a deleted comment. Comments that the caller may not delete are
-// skipped without an error.
+// DeleteMany deletes up to 100 comments, which no call restores, but not their replies,
+// whose ParentID then names a deleted comment. Comments that the caller may not delete
+// are skipped without an error.
 //
 // It calls POST /current/comments/bulk/delete/.
 func (s *Service) DeleteMany(ctx context.Context, comments []api.OpaqueID, opts ...api.CallOption) (*DeleteManyResult, error) {

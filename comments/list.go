@@ -146,7 +146,8 @@ func (t Target) list(query url.Values) *api.Request {
 // Guests of a share see their own comments, and those of others if the share
 // permits it.
 //
-// Errors: [api.ErrNotFound], [api.ErrForbidden].
+// Errors: [api.ErrNotFound] if the Target does not exist; [api.ErrForbidden] without
+// access to it.
 //
 // It calls GET /current/comments/{entity_type}/{parent_id}/.
 // It calls GET /current/comments/{entity_type}/{parent_id}/{node_id}/.

@@ -63,8 +63,10 @@ const (
 // comment as Since, and skip the known comments.
 //
 // Failed connections, responses that cannot be decoded, rate limits and refusals of a
-// proxy are retried with a backoff. Errors: [api.ErrNotFound], [api.ErrForbidden]; the
-// error of ctx. The requests are those of [Service.All].
+// proxy are retried with a backoff.
+//
+// Errors: those of [Service.List]; the error of ctx. The requests are those of
+// [Service.All].
 func (s *Service) Watch(
 	ctx context.Context, on Target, o *WatchOptions, opts ...api.CallOption,
 ) iter.Seq2[*Comment, error] {

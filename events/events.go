@@ -215,7 +215,7 @@ const maxUserContext = 64
 // user or a parent event. It counts against the rate limits of a search.
 //
 // Errors: those of [Service.Search]; [api.ErrForbidden] if the caller is not a member
-// of the profile; [api.ErrNotFound]; [api.ErrUnavailable] with
+// of the profile; [api.ErrNotFound] if that does not exist; [api.ErrUnavailable] with
 // [ReasonPolicyUnavailable].
 //
 // It calls GET /current/events/search/summarize/.

@@ -162,7 +162,7 @@ const (
 	NameMetadataKVExtract Name = "metadata_kv_extract"
 )
 
-// Names of events: quick shares.
+// Names of events: QuickShares.
 const (
 	NameWorkspaceQuickshareCreated        Name = "workspace_quickshare_created"
 	NameWorkspaceQuickshareUpdated        Name = "workspace_quickshare_updated"

@@ -24,8 +24,8 @@ type Query struct {
 
 	ParentEventID api.OpaqueID // a batch; only with Acknowledged, Visibility, Limit and Offset
 	Event         Name         // at most 100 characters
-	Category      Category     //
-	SubCategory   SubCategory  //
+	Category      Category     // "" means all
+	SubCategory   SubCategory  // "" means all
 	CallingUserID api.ID       // the actor, an ID; excludes events without one, as of AI pipelines
 	ObjectID      api.OpaqueID // the affected file, comment, share...
 	Acknowledged  *bool        // default: both

@@ -245,7 +245,10 @@ func TestStepperRefusesWhatFollowRefuses(t *testing.T) {
 
 // A log at rest takes 4 KiB at most, and no goroutine, also after some rounds.
 func TestMemoryOfLogsAtRest(t *testing.T) { //nolint:paralleltest // it measures the heap
-	const n = 10_000
+	n := int64(10_000)
+	if testing.Short() {
+		n = 2500
+	}
 	live := func() int64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -257,7 +260,7 @@ func TestMemoryOfLogsAtRest(t *testing.T) { //nolint:paralleltest // it measures
 			event := fmt.Sprintf(`{"event_id": "e%s", "created": "2000-01-01 00:00:00 UTC"}`, r.Query.Get("workspace_id"))
 			return `{"events": [` + event + `], "pagination": {"has_more": false}}`
 		}
-		delivered := 0
+		delivered := int64(0)
 		handle := func(context.Context, *events.Event) error { delivered++; return nil }
 		before, goroutines := live(), runtime.NumGoroutine()
 		all := make([]*events.Stepper, n)

@@ -36,8 +36,8 @@ type Service struct {
 	c       api.Client
 	uploads *uploads.Service
 
-	Grants   *Grants
-	Versions *Versions
+	Grants   *Grants   // who has which capability
+	Versions *Versions // the versions of the file of a link
 }
 
 // New returns a Service that sends its requests through c.

@@ -100,9 +100,9 @@ func (f *Fields) Preflight(
 // and nothing was written. The source must be the name of a field; the target may
 // also be an alias. Names are not trimmed and have at most 64 characters.
 //
-// It requires the admin role in the workspace. It is retried only if the request
-// was never sent: after an error other than those below the merge may have been
-// carried out, and Preflight reports whether it was.
+// It requires the admin role in the workspace. It is retried only if it was not
+// processed: after an error other than those below the merge may have been carried
+// out, and Preflight reports whether it was.
 //
 // Errors: [api.ErrInvalid] if the server refuses without a reason, permanently;
 // [api.ErrUnavailable] with status 503 if the vocabulary is busy and nothing was

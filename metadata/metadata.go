@@ -40,9 +40,9 @@ import (
 type Service struct {
 	c api.Client
 
-	Fields  *Fields
-	Facts   *Facts
-	Filters *Filters
+	Fields  *Fields  // the vocabulary of a workspace
+	Facts   *Facts   // the values of a file or note
+	Filters *Filters // saved filters of a workspace
 }
 
 // New returns a Service that sends its requests through c.

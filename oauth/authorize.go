@@ -46,8 +46,8 @@ type Authorization struct {
 }
 
 // StartAuthorization starts an authorization. The answer of the user is sent to the
-// redirect URI with the State of the [PKCE]. It is not idempotent, so it is only
-// retried if it was never sent.
+// redirect URI with the State of the [PKCE]. It is not idempotent, so it is retried
+// only if it was not processed.
 //
 // Errors: [api.ErrInvalid], also for a reserved AgentName (status 406).
 //

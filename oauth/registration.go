@@ -40,9 +40,10 @@ type Registration struct {
 	RegistrationURI string     `json:"registration_client_uri"`   // "" in the result of an update
 }
 
-// Register registers a program as a new client. It is not idempotent, so it is only
-// retried if it was never sent. Errors: [*Error] with [CodeInvalidClientMetadata]
-// for a reserved name.
+// Register registers a program as a new client. It is not idempotent, so it is retried
+// only if it was not processed.
+//
+// Errors: [*Error] with [CodeInvalidClientMetadata] for a reserved name.
 //
 // It calls POST /current/oauth/register/.
 func (s *Service) Register(ctx context.Context, r RegisterRequest, opts ...api.CallOption) (*Registration, error) {

@@ -68,7 +68,7 @@ type Change struct {
 	Field  activity.Field  // spelled as in the latest report of it
 	At     api.Time        // when Field changed last; zero if unknown, as over a socket
 	Events []*Event        // in order of arrival; may be incomplete
-	Resync *Resync         //
+	Resync *Resync         // why all must be listed again
 	Entry  *events.Event   // delivered once
 	Frame  json.RawMessage // a JSON object
 }

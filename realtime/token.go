@@ -68,10 +68,10 @@ func (s *Service) RoomToken(ctx context.Context, room api.Profile, opts ...api.C
 }
 
 // NoteToken creates a token to edit a note with others, valid for 15 minutes. The profile
-// is the workspace of the note. It has the caller's current permission in the workspace.
+// is the workspace of the note. The token has the caller's current permission there.
 //
 // Errors: [api.ErrNotFound] for a note that does not exist or is in the trash,
-// [api.ErrInvalid] for another node, [api.ErrForbidden].
+// [api.ErrInvalid] for another node, [api.ErrForbidden] without access to the workspace.
 //
 // It calls GET /current/realtime/note-auth/{profile_id}/{note_id}.
 func (s *Service) NoteToken(

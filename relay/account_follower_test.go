@@ -375,7 +375,7 @@ func TestRemovedAccountLeavesNothing(t *testing.T) {
 	must(t, p.Add(ctx, c.account("acme")))
 	p.waitFor(t, "acme", 10)
 	p.waitForState(t, "acme", relay.AccountFollowing)
-	must(t, p.Remove(ctx, "acme", &relay.RemoveOptions{Purge: true}))
+	must(t, p.Delete(ctx, "acme", &relay.DeleteOptions{Purge: true}))
 	if n := p.count(t, "acme"); n > 0 {
 		t.Errorf("%d events are left", n)
 	}
@@ -426,7 +426,7 @@ func TestCutOffReplicaIsFencedFromANewAccount(t *testing.T) {
 		release() // a checkpoint was held before them
 		return false
 	})
-	must(t, p.Remove(ctx, "acme", &relay.RemoveOptions{Purge: true}))
+	must(t, p.Delete(ctx, "acme", &relay.DeleteOptions{Purge: true}))
 	must(t, p.Add(ctx, c.account("acme")))
 	p.start(t, lease)
 	release()

@@ -228,20 +228,20 @@ func (a Accounts) change(ctx context.Context, name string, change func(r *accoun
 	}
 }
 
-// RemoveOptions are the options of [Accounts.Remove]. Nil means no options.
-type RemoveOptions struct {
+// DeleteOptions are the options of [Accounts.Delete]. Nil means no options.
+type DeleteOptions struct {
 	Purge bool // delete the events of the account from the stream
 }
 
-// Remove deletes an account with its credential, its sign-in and its checkpoints. Replicas
+// Delete deletes an account with its credential, its sign-in and its checkpoints. Replicas
 // stop at once. An account of the same name that is added later begins anew. After an error,
 // call it again: of an account that does not exist it deletes what is left.
 //
 // Events that a replica sends at this moment may still be stored.
 //
 // Errors: those of NATS.
-func (a Accounts) Remove(ctx context.Context, name string, o *RemoveOptions) error {
-	if err := checkAccountName(opAccounts+".Remove", name); err != nil {
+func (a Accounts) Delete(ctx context.Context, name string, o *DeleteOptions) error {
+	if err := checkAccountName(opAccounts+".Delete", name); err != nil {
 		return err
 	}
 	kv, err := a.open(ctx)
@@ -250,19 +250,19 @@ func (a Accounts) Remove(ctx context.Context, name string, o *RemoveOptions) err
 	}
 	for _, key := range []string{accountKey(name), tokensKey(name), accountStatusKey(name)} {
 		if err := kv.Purge(ctx, key, jetstream.PurgeTTL(markerTTL)); err != nil {
-			return a.failed("removing", name, err)
+			return a.failed("deleting", name, err)
 		}
 	}
 	checkpoints, err := kv.ListKeysFiltered(ctx, checkpointPrefix+token(name)+".>")
 	if err != nil {
-		return a.failed("removing", name, err)
+		return a.failed("deleting", name, err)
 	}
 	for key := range checkpoints.Keys() {
 		if err := kv.Purge(ctx, key, jetstream.PurgeTTL(markerTTL)); err != nil {
-			return a.failed("removing", name, errors.Join(err, checkpoints.Stop()))
+			return a.failed("deleting", name, errors.Join(err, checkpoints.Stop()))
 		}
 	}
-	return a.failed("removing", name, a.purge(ctx, name, o != nil && o.Purge))
+	return a.failed("deleting", name, a.purge(ctx, name, o != nil && o.Purge))
 }
 
 // purge deletes the epochs of an account, so that a replica that has not heard of its end

@@ -105,8 +105,8 @@ func TestAccountsKeepWhatWasAdded(t *testing.T) {
 			t.Errorf("the credential is in clear in %s", key)
 		}
 	}
-	must(t, a.Remove(ctx, "other", nil))
-	must(t, a.Remove(ctx, "other", &relay.RemoveOptions{Purge: true})) // what is left
+	must(t, a.Delete(ctx, "other", nil))
+	must(t, a.Delete(ctx, "other", &relay.DeleteOptions{Purge: true})) // what is left
 	if _, err := a.Get(ctx, "other"); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("a removed account: %v", err)
 	}
@@ -209,7 +209,7 @@ func TestAccountsDetectDamage(t *testing.T) {
 		if _, err := a.Get(ctx, name); err == nil {
 			t.Errorf("%s is read", name)
 		}
-		must(t, a.Remove(ctx, name, nil))
+		must(t, a.Delete(ctx, name, nil))
 	}
 	foreign := bytes.Replace(good.Value(), []byte(`"good"`), []byte(`"evil"`), 1)
 	_, err = kv.Put(ctx, "account.evil", foreign)
@@ -278,7 +278,7 @@ func TestWatchReportsChangesOfAccounts(t *testing.T) {
 	steps := []func(){
 		func() { must(t, other.Add(ctx, relay.Account{Name: "second"})) },
 		func() { must(t, other.Pause(ctx, "first")) },
-		func() { must(t, other.Remove(ctx, "first", nil)) },
+		func() { must(t, other.Delete(ctx, "first", nil)) },
 		cancel,
 	}
 	next := func() { steps[0](); steps = steps[1:] }

@@ -55,8 +55,8 @@ type UpdateRequest struct {
 //
 // Errors: [api.ErrForbidden] if the caller lacks the role; [api.ErrInvalid] if
 // the share cannot have the value: a share of a workspace folder neither
-// expires nor has Intelligence, a password requires [AccessAnyone], and a CustomName
-// that is not available has no other error ([Service.CheckName] reports it).
+// expires nor has Intelligence, a password requires [AccessAnyone], and the CustomName must
+// be available ([Service.CheckName] reports it).
 //
 // It calls POST /current/share/{share_id}/update/.
 func (s *Service) Update(ctx context.Context, share api.ID, r UpdateRequest, opts ...api.CallOption) error {

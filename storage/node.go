@@ -38,7 +38,7 @@ const (
 	AIStateFailed     AIState = "failed"
 )
 
-// Usable reports whether a chat can use the node.
+// Usable reports whether the agent can use the node.
 func (s AIState) Usable() bool { return s == AIStateReady || s == AIStateIndexed }
 
 // Searchable reports whether semantic search finds the node.
@@ -68,7 +68,7 @@ func (s *AIState) UnmarshalJSON(b []byte) error {
 // NodeAI is the result of the AI processing of a node.
 type NodeAI struct {
 	State   AIState `json:"state,omitzero"`   // at standard and full output
-	Attach  bool    `json:"attach,omitzero"`  // may be attached to a chat; at full output
+	Attach  bool    `json:"attach,omitzero"`  // may be attached to a question to the agent; at full output
 	Summary bool    `json:"summary,omitzero"` // [Node].Summary exists; at full output
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for

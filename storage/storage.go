@@ -24,13 +24,13 @@ import (
 type Service struct {
 	c api.Client
 
-	Downloads  *Downloads
-	Notes      *Notes
-	Texts      *Texts
-	Previews   *Previews
-	Transforms *Transforms
-	Versions   *Versions
-	Locks      *Locks
+	Downloads  *Downloads  // the bytes of files, notes and folders
+	Notes      *Notes      // markdown documents
+	Texts      *Texts      // the text that was extracted from files
+	Previews   *Previews   // images and renderings of files
+	Transforms *Transforms // images in other sizes and formats
+	Versions   *Versions   // the versions of files
+	Locks      *Locks      // exclusive locks of files
 }
 
 // New returns a Service that sends its requests through c.

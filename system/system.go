@@ -1,5 +1,6 @@
-// Package system reads the state of the platform, its own documentation, and what its
-// endpoints say about themselves, for which alone a credential is sent if there is one.
+// Package system reads the state of the platform, its own documentation, and the
+// parameters of its endpoints. Only [Service.Introspect] sends the client's token, if
+// there is one.
 //
 //	health, err := client.System.Ping(ctx)
 //	if err != nil {
@@ -24,7 +25,7 @@ type Service struct{ c api.Client }
 // New returns a Service that sends its requests through c.
 func New(c api.Client) *Service { return &Service{c} }
 
-// Health is what the platform says about itself.
+// Health is the state of the platform.
 type Health struct {
 	Status    string   `json:"status"`             // "ok"
 	Timestamp api.Time `json:"timestamp,omitzero"` // of the server's clock; by Ping only
@@ -33,14 +34,14 @@ type Health struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Ping asks whether the platform answers. It requires no token.
+// Ping succeeds if the platform responds, and returns its time. It requires no token.
 //
 // It calls GET /current/ping/.
 func (s *Service) Ping(ctx context.Context, opts ...api.CallOption) (*Health, error) {
 	return call.Payload[Health](ctx, s.c, endpoint.SystemPing(), opts)
 }
 
-// Status asks how the platform is. It requires no token.
+// Status returns the state that the platform reports. It requires no token.
 //
 // It calls GET /current/system/status/.
 func (s *Service) Status(ctx context.Context, opts ...api.CallOption) (*Health, error) {

@@ -77,7 +77,7 @@ func (k *Chunks) List(ctx context.Context, upload api.OpaqueID, opts ...api.Call
 	return a.Chunks, nil
 }
 
-// Delete removes a chunk that has arrived.
+// Delete removes a chunk that has arrived: it must be sent again before [Service.Complete].
 //
 // It calls DELETE /current/upload/{upload_id}/chunk/.
 func (k *Chunks) Delete(ctx context.Context, upload api.OpaqueID, order int, opts ...api.CallOption) error {

@@ -25,7 +25,7 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// Service uploads files. Get one from the Uploads field of a fastio.Client. It is safe for
+// Service uploads files. It is the Uploads field of a fastio.Client, and safe for
 // concurrent use.
 type Service struct {
 	c     api.Client
@@ -36,7 +36,7 @@ type Service struct {
 	sending sync.Map // IDs of sessions that uploads continue
 
 	Chunks *Chunks // of an upload
-	Web    *Web
+	Web    *Web    // imports of files from addresses
 }
 
 // New returns a Service that sends its requests through c.
@@ -334,6 +334,8 @@ func (s *Service) Complete(ctx context.Context, upload api.OpaqueID, opts ...api
 }
 
 // Get returns the current state of an upload.
+//
+// Errors: [api.ErrNotFound] if there is none.
 //
 // It calls GET /current/upload/{upload_id}/details/.
 func (s *Service) Get(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) (*Upload, error) {

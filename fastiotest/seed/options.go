@@ -237,8 +237,8 @@ type AIOptions struct {
 	TurnPace     time.Duration // between the steps of a turn; 0 means 20 milliseconds, negative no time
 	CommitTime   time.Duration // for which a new thread rejects questions, and its own key, with 409
 	ThreadLimit  int           // bytes of questions and answers in a thread; 0 means no limit
-	PagedChats   bool          // lists of threads support limit and offset
-	MessagePage  int           // turns in one page of a thread; 0 means no limit
+	PagedThreads bool          // lists of threads support limit and offset
+	TurnPage     int           // turns in one page of a thread; 0 means no limit
 	LegacyCancel bool          // cancelling returns the older forms
 	Heartbeat    time.Duration // silence of a stream before a comment is sent; 0 means 15 seconds
 	Stream       StreamStyle

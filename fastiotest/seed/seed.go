@@ -183,7 +183,7 @@ type Workspace struct {
 	Created time.Time `json:"created,omitzero"` // zero means now
 }
 
-// Share is a portal for guests.
+// Share is a portal, or a shared folder of a workspace.
 type Share struct {
 	ID          string `json:"id,omitzero" id:"share"`
 	Org         string `json:"org_id,omitzero" ref:"org"`

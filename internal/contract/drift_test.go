@@ -121,6 +121,9 @@ func TestResultsReportUnknownMembers(t *testing.T) {
 				continue
 			}
 			all := slices.DeleteFunc(mutations(e.answer.body), func(m mutation) bool { return !m.newer || m.isOpen(e.op) })
+			if testing.Short() { // other ones in each run
+				all = all[:(len(all)+3)/4]
+			}
 			lookAt(t, e, func(out any) {
 				if payload, _, _ := responses.PayloadOf(out); payload == nil || payload == reflect.TypeFor[struct{}]() {
 					return

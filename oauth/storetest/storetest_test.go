@@ -74,11 +74,15 @@ func TestDefect(t *testing.T) {
 	if defect == "" {
 		t.Skip("only in a child")
 	}
+	longest := time.Minute
+	if defect != "none" {
+		longest = 300 * time.Millisecond // that a test waits before it fails
+	}
 	storetest.RunFor(t, func(t *testing.T) storetest.Fixture {
 		t.Helper()
 		s := newStore(defect)
 		return storetest.Fixture{Store: s, Lose: s.lose, Kill: func(account string) { s.kill(t, account) }}
-	}, 2*time.Second)
+	}, longest)
 }
 
 // store is a store in memory with a defect, or none.

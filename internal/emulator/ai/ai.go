@@ -323,7 +323,7 @@ func (h *Handlers) threads(deleted bool) func(*wire.Call, string) (wire.Object, 
 		})
 		slices.Reverse(found)
 		slices.SortStableFunc(found, func(a, b *thread) int { return b.updated.Compare(a.updated) })
-		if h.w.Options.AI.PagedChats {
+		if h.w.Options.AI.PagedThreads {
 			found = wire.Cut(found, page)
 		}
 		return wire.Object{{"chats", counted(wire.Rows(found, func(th *thread) wire.Object {
@@ -354,8 +354,8 @@ func (h *Handlers) listTurns(c *wire.Call, th *thread) (wire.Object, error) {
 		}
 	}
 	turns := th.turns[min(offset, len(th.turns)):]
-	if h.w.Options.AI.MessagePage > 0 {
-		turns = turns[:min(h.w.Options.AI.MessagePage, len(turns))]
+	if h.w.Options.AI.TurnPage > 0 {
+		turns = turns[:min(h.w.Options.AI.TurnPage, len(turns))]
 	}
 	return wire.Object{{"messages", counted(wire.Rows(turns, (*turn).object))}}, nil
 }
