@@ -165,7 +165,7 @@ const (
 	NameStorage   Name = "storage"   // of a file or folder: added, updated or removed
 	NamePreview   Name = "preview"   // of a file: a preview is ready
 	NameAIState   Name = "ai_state"  // of a file: the state of its indexing
-	NameAIThread    Name = "ai_chat"   // of a thread of the agent: a turn was added or updated
+	NameAIThread  Name = "ai_chat"   // of a thread of the agent: a turn was added or updated
 	NameComments  Name = "comments"  // of a file or folder: a comment was added or updated
 	NameMember    Name = "member"    // of a user: the membership changed
 	NameMembers   Name = "members"   // without an ID
