@@ -340,16 +340,21 @@ func (m *machine) earlier(t *testing.T, client *fastio.Client, in api.Profile) m
 			contents[content.String()] = true
 		}
 	}
-	var trashed []api.OpaqueID
-	for n, err := range client.Storage.All(t.Context(), in, api.Trash, nil) {
-		if err != nil {
-			t.Fatal(err)
+	for { // what is in a folder of the trash is there after that was restored
+		var trashed []api.OpaqueID
+		for n, err := range client.Storage.All(t.Context(), in, api.Trash, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			trashed = append(trashed, n.ID)
 		}
-		trashed = append(trashed, n.ID)
-	}
-	for _, id := range trashed {
-		if _, err := client.Storage.Restore(t.Context(), in, id); err != nil {
-			t.Fatal(err)
+		for _, id := range trashed {
+			if _, err := client.Storage.Restore(t.Context(), in, id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(trashed) == 0 {
+			break
 		}
 	}
 	for e, err := range client.Storage.Walk(t.Context(), in, api.Root, nil) {
