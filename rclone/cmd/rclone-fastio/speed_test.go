@@ -152,10 +152,12 @@ func TestTenThousandSmallFiles(t *testing.T) { //nolint:paralleltest // measures
 	}
 	for _, remote := range []string{"dav:", "work:design/"} {
 		for _, args := range [][]string{
-			{"copy", "--transfers=16", local, remote + "files"}, {"lsf", "-R", remote + "files"},
+			{"copy", "--transfers=16", local, remote + "files"},
+			{"lsf", "-R", remote + "files"},
 			{"sync", "--checksum", local, remote + "files"},
 			{"copy", "--transfers=16", remote + "files", filepath.Join(t.TempDir(), "back")},
-			{"moveto", remote + "files", remote + "moved"}, {"purge", remote + "moved"},
+			{"moveto", remote + "files", remote + "moved"},
+			{"purge", remote + "moved"},
 		} {
 			p.server.Forget()
 			start := time.Now()
