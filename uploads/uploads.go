@@ -59,7 +59,11 @@ type Status string
 const (
 	StatusReady          Status = "ready"
 	StatusUploading      Status = "uploading"
+	StatusAssemble       Status = "assemble"   // queued for assembly
+	StatusAssembling     Status = "assembling" // being assembled
 	StatusComplete       Status = "complete"
+	StatusStore          Status = "store"   // queued for storage
+	StatusStoring        Status = "storing" // being stored
 	StatusStored         Status = "stored"
 	StatusAssemblyFailed Status = "assembly_failed"
 	StatusStoreFailed    Status = "store_failed"

@@ -21,9 +21,8 @@ import (
 // undocumented are the values of responses without a constant, by their member, and members
 // that unmodeled does not have, since a method returns them. None of them is documented.
 var undocumented = map[drift.Place][]string{
-	{Type: "storage.Origin", Member: "type"}:   {"created", "hash", "single"},
-	{Type: "uploads.Upload", Member: "status"}: {"assembling"},
-	{Member: "object_id"}:                      nil, // of metadata.Versions
+	{Type: "storage.Origin", Member: "type"}: {"created", "hash", "single"},
+	{Member: "object_id"}:                    nil, // of metadata.Versions
 }
 
 // open are the ends of the paths of objects whose members have no type: of maps, and of

@@ -459,7 +459,8 @@ func constants(name string) []string {
 		}
 	case "uploads.Status":
 		return []string{
-			"assembly_failed", "complete", "ready", "store_failed", "stored", "uploading",
+			"assemble", "assembling", "assembly_failed", "complete", "ready", "store", "store_failed", "stored",
+			"storing", "uploading",
 		}
 	case "uploads.WebStatus":
 		return []string{
