@@ -44,7 +44,7 @@ type keptWorld struct {
 // openFolder opens a folder, which it creates if it does not exist.
 func openFolder(dir string) (*folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("-data: %w", err)
 	}
 	lock, err := durable.LockFile(filepath.Join(dir, "lock"))
 	if errors.Is(err, durable.ErrInUse) {

@@ -354,6 +354,12 @@ func TestStateIsResetAndRestored(t *testing.T) {
 		t.Errorf("after the restoration, the faults are %+v", got)
 	}
 	c.call(t, "POST", "/_emulator/restore", "no snapshot", 400, nil)
+	c.server.AddUser(seed.User{Created: time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)})
+	var problem control.Problem
+	c.call(t, "GET", "/_emulator/snapshot", "", 500, &problem)
+	if !strings.Contains(problem.Message, "year outside of range") {
+		t.Errorf("a state that cannot be saved: %s", problem.Message)
+	}
 }
 
 func TestClock(t *testing.T) {

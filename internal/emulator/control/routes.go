@@ -87,16 +87,29 @@ func clearRequests(c *call, _ none) (none, error) {
 // reset restores the start, with the faults of then. The list of requests stays.
 func reset(c *call, _ none) (none, error) { return none{}, c.server.Reset() }
 
-// snapshot sends a snapshot of the world as a ZIP file. After a failure it drops the
-// connection, because a part may have been sent.
+// snapshot sends the state as a file. If an error occurs when a part of it has been sent, it
+// ends the connection.
 func snapshot(c *call, _ none) (none, error) {
-	c.w.Header().Set("Content-Type", c.route.writes)
-	c.w.Header().Set("Content-Disposition", `attachment; filename="snapshot.zip"`)
-	if err := c.server.Snapshot(c.w); err != nil {
+	sent := false
+	err := c.server.Snapshot(writerFunc(func(b []byte) (int, error) {
+		if !sent {
+			c.w.Header().Set("Content-Type", c.route.writes)
+			c.w.Header().Set("Content-Disposition", `attachment; filename="snapshot.zip"`)
+		}
+		sent = true
+		return c.w.Write(b)
+	}))
+	if err != nil && sent {
 		panic(http.ErrAbortHandler)
 	}
-	return none{}, nil
+	return none{}, err
 }
+
+// writerFunc is a function that writes.
+type writerFunc func(b []byte) (int, error)
+
+// Write calls f.
+func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
 func restore(c *call, _ none) (none, error) {
 	if err := c.server.Restore(c.r.Body); err != nil {
