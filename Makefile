@@ -260,7 +260,7 @@ alerts: # that promtool accepts the alert rules, if there are any
 
 .PHONY: release-all
 release-all: # what a release must pass besides all and conformance, and what takes too long for a change
-	@$(MAKE) --no-print-directory licences release-build release-check alerts rclone rclone-suites site
+	@$(MAKE) --no-print-directory licences release-build release-check alerts rclone rclone-suites site-check
 
 .PHONY: callpath
 callpath: # the functions that one call on a warm client runs
@@ -285,3 +285,7 @@ site: # with the versions and hashes of requirements.txt, from PyPI
 	test -d $(BIN)/python || python3 -m venv $(BIN)/python
 	$(BIN)/python/bin/pip install -q --require-hashes -r tools/site/requirements.txt
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python/bin/mkdocs build -q
+
+.PHONY: site-check
+site-check: site $(PEER)/node_modules/.package-lock.json # in a browser, with the rules of axe-core
+	go -C internal/conformance test -count=1 -run='^TestSite$$' .

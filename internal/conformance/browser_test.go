@@ -30,6 +30,7 @@ func (p page) signIn(loginURL string, s *fastiotest.Server, u seed.User) {
 	p.do(chromedp.Navigate(loginURL))
 	p.do(chromedp.SendKeys("#email", u.Email))
 	p.keep("sign-in")
+	p.accessible("sign-in")
 	p.do(chromedp.SendKeys("#password", u.Password))
 	p.press("#sign-in")
 	if u.TwoFactor != "" {
@@ -39,6 +40,7 @@ func (p page) signIn(loginURL string, s *fastiotest.Server, u seed.User) {
 	}
 	p.text("#approve")
 	p.keep("consent")
+	p.accessible("consent")
 }
 
 // landed checks what the page of the login itself says in the end.

@@ -219,7 +219,7 @@ func (p page) observe(origin string) func() []string {
 		for e, err := range requests {
 			mu.Lock()
 			asked++
-			if err == nil && !strings.HasPrefix(e.Request.URL, origin+"/") {
+			if err == nil && !strings.HasPrefix(e.Request.URL, origin+"/") && !strings.HasPrefix(e.Request.URL, "data:") {
 				problems = append(problems, e.Request.URL)
 			}
 			mu.Unlock()
@@ -322,6 +322,9 @@ func (p page) looksGood(name string) {
 					screen, scheme, got.Ratio, got.Text, got.Over)
 			}
 			backgrounds[got.Background] = true
+			if screen == "desktop" {
+				p.accessible(name + ", " + scheme)
+			}
 		}
 		if len(backgrounds) != 2 {
 			p.t.Errorf("%s: the backgrounds are %v", screen, backgrounds)

@@ -20,7 +20,7 @@ def on_page_markdown(markdown, page, config, files):
         if not os.path.exists(target):
             raise FileNotFoundError(f"{page.file.src_path} links to {path}, which is not there")
         kind = "tree" if os.path.isdir(target) else "blob"
-        return f"]({config.repo_url}/{kind}/main/{path}{match[2] or ''})"
+        return f"]({config.extra['repository']}/{kind}/main/{path}{match[2] or ''})"
 
     markdown = LINK.sub(replace, markdown)
     markdown = FENCE.sub(r'```\1 title="\2"', markdown)
