@@ -121,12 +121,27 @@ type mutation struct {
 var required = []string{"has_more", "next_cursor", "cursor", "next_offset", "lastactivity", "id", "fileshare"}
 
 // mutations returns a response with each of its values replaced.
-func mutations(body []byte) []mutation {
-	var all []mutation
+func mutations(body []byte) (all []mutation) {
+	eachValue(body, func(at []string, v any, inRow bool) { all = append(all, mutationsAt(body, at, v, inRow)...) })
+	return all
+}
+
+// newer returns a response with an unknown member in each of its objects.
+func newer(body []byte) (all []mutation) {
+	eachValue(body, func(at []string, v any, _ bool) {
+		if v, ok := v.(map[string]any); ok {
+			all = append(all, newerAt(body, at, v))
+		}
+	})
+	return all
+}
+
+// eachValue calls f with each value of a response, except for its verdict.
+func eachValue(body []byte, f func(at []string, v any, inRow bool)) {
 	var visit func(at []string, v any, inRow bool)
 	visit = func(at []string, v any, inRow bool) {
 		if len(at) > 1 || len(at) == 1 && !strings.HasPrefix(at[0], "result") {
-			all = append(all, mutationsAt(body, at, v, inRow)...)
+			f(at, v, inRow)
 		}
 		switch v := v.(type) {
 		case map[string]any:
@@ -140,7 +155,18 @@ func mutations(body []byte) []mutation {
 		}
 	}
 	visit(nil, decode(body), false)
-	return all
+}
+
+// newerAt adds an unknown member to the object v of a response.
+func newerAt(body []byte, at []string, v map[string]any) mutation {
+	object := maps.Clone(v)
+	object[unknownMember] = map[string]any{"id": json.Number("4012345678901234567"), "a": []any{nil}}
+	return mutation{
+		at: at, what: fmt.Sprintf("%.60s for %s", encode(object), strings.Join(at, "/")),
+		body:    []byte(encode(put(decode(body), at, object))),
+		mayFail: len(v) == 0, // an empty list may be a map of another type
+		newer:   true,
+	}
 }
 
 // mutationsAt replaces the value v of a response.
@@ -165,10 +191,7 @@ func mutationsAt(body []byte, at []string, v any, inRow bool) []mutation {
 	switch v := v.(type) {
 	case map[string]any:
 		replace(false, empty)
-		newer := maps.Clone(v)
-		newer[unknownMember] = map[string]any{"id": json.Number("4012345678901234567"), "a": []any{nil}}
-		replace(len(v) == 0, newer) // an empty list may be a map of another type
-		all[len(all)-1].newer = true
+		all = append(all, newerAt(body, at, v))
 		replace(true, "text", []any{nil})
 	case []any:
 		replace(false, empty)
