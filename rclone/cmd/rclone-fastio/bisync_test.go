@@ -322,11 +322,13 @@ func wantOwed(t *testing.T, machines []*machine, owed map[string]string) {
 	}
 }
 
-// earlier restores what is in the trash, and returns the contents of all versions of all files.
+// earlier returns the contents of all versions of the files, also of those in the trash.
+// It restores these, which puts others of their names there.
 func (m *machine) earlier(t *testing.T, client *fastio.Client, in api.Profile) map[string]bool {
 	t.Helper()
-	contents := map[string]bool{}
+	contents, seen := map[string]bool{}, map[api.OpaqueID]bool{}
 	add := func(id api.OpaqueID) {
+		seen[id] = true
 		versions, err := client.Storage.Versions.List(t.Context(), in, id)
 		if err != nil {
 			t.Fatal(err)
@@ -340,29 +342,34 @@ func (m *machine) earlier(t *testing.T, client *fastio.Client, in api.Profile) m
 			contents[content.String()] = true
 		}
 	}
-	for { // what is in a folder of the trash is there after that was restored
-		var trashed []api.OpaqueID
+	for found := true; found; {
+		for e, err := range client.Storage.Walk(t.Context(), in, api.Root, nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Node.Type == storage.NodeTypeFile && !seen[e.Node.ID] {
+				add(e.Node.ID)
+			}
+		}
+		var trashed []*storage.Node
 		for n, err := range client.Storage.All(t.Context(), in, api.Trash, nil) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			trashed = append(trashed, n.ID)
-		}
-		for _, id := range trashed {
-			if _, err := client.Storage.Restore(t.Context(), in, id); err != nil {
-				t.Fatal(err)
+			if !seen[n.ID] {
+				trashed = append(trashed, n)
 			}
 		}
-		if len(trashed) == 0 {
-			break
-		}
-	}
-	for e, err := range client.Storage.Walk(t.Context(), in, api.Root, nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e.Node.Type == storage.NodeTypeFile {
-			add(e.Node.ID)
+		found = len(trashed) > 0
+		for _, n := range trashed {
+			if _, err := client.Storage.Restore(t.Context(), in, n.ID); err != nil {
+				t.Fatal(err)
+			}
+			if n.Type != storage.NodeTypeFile {
+				seen[n.ID] = true
+				break // its files are read before it is replaced in turn
+			}
+			add(n.ID)
 		}
 	}
 	return contents
