@@ -136,7 +136,7 @@ func (p *product) disconnect(ctx context.Context, customer string) error {
 	config := p.signIn
 	config.Account = customer
 	revoked := oauth.SignOut(ctx, config)
-	err := p.accounts.Remove(ctx, customer, &relay.RemoveOptions{Purge: true})
+	err := p.accounts.Delete(ctx, customer, &relay.DeleteOptions{Purge: true})
 	p.mu.Lock()
 	delete(p.latest, customer)
 	p.mu.Unlock()

@@ -63,7 +63,7 @@ func changeAccount(ctx context.Context, a relay.Accounts, command string, args [
 	case "resume":
 		return a.Resume(ctx, args[0])
 	case "remove":
-		return a.Remove(ctx, args[0], &relay.RemoveOptions{Purge: purge})
+		return a.Delete(ctx, args[0], &relay.DeleteOptions{Purge: purge})
 	}
 	return errAccountsCommand
 }
