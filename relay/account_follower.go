@@ -42,7 +42,7 @@ const (
 // no account delays others. Accounts that are added together begin one after the other, 200 a
 // second. When a credential is revoked or has expired, the account is in the state
 // [AccountNeedsSignIn]: no request is sent until it has a new one, and then it goes on from
-// its checkpoints. No sockets are opened.
+// its checkpoints. Sockets are opened for the busiest profiles, if asked.
 //
 // An AccountFollower must not be copied after its first use.
 type AccountFollower struct {
@@ -58,6 +58,12 @@ type AccountFollower struct {
 
 	// Follow holds further options of [events.Service.Follow], as in [Follower].
 	Follow events.FollowOptions
+
+	// Sockets is the number of profiles for which the platform reports changes to a socket:
+	// those with the most events of late, chosen again in each time of a lease. Their events
+	// arrive within seconds, and those of the others after the intervals of searches at rest.
+	// Default: none.
+	Sockets int
 
 	// SignIn is how the tokens of accounts without an API key are refreshed, such as the
 	// ClientID of their [oauth.Login]. Its Store and Account are set for each.
@@ -135,7 +141,7 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 	r := &accountReplica{
 		AccountFollower: f, steps: newSchedule(accountSteps), reads: make(chan struct{}, maxReads),
 		accounts: map[string]*accountRun{}, held: map[int]*shard{}, client: f.HTTPClient,
-		ctx: ctx, name: cmp.Or(f.Name, rand.Text()),
+		following: map[*followed]bool{}, ctx: ctx, name: cmp.Or(f.Name, rand.Text()),
 	}
 	f.running.Store(r)
 	defer f.running.Store(nil)
@@ -159,6 +165,10 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 	wg.Go(func() { r.watch(life) })
 	wg.Go(func() { r.watchTokens(life) })
 	wg.Go(func() { r.reseal(life) })
+	if f.Sockets > 0 {
+		wg.Go(func() { r.keepSockets(life, cmp.Or(f.Lease, defaultLease)) })
+		defer r.sockets.Wait()
+	}
 	return join(ctx, failed, func() (kvLedger, error) { return r.stream.ledger(ctx) }, func(l ledger) *member {
 		m := newMember(l, "accounts", r.name, cmp.Or(f.Lease, defaultLease))
 		m.division, m.report, m.wrote = r, failed, r.confirm
@@ -198,8 +208,10 @@ type accountReplica struct {
 	mu        sync.Mutex
 	accounts  map[string]*accountRun // by name
 	held      map[int]*shard         // by slot
-	confirmed time.Time              // the latest write
-	start     time.Time              // of the next account that begins
+	following map[*followed]bool
+	sockets   sync.WaitGroup
+	confirmed time.Time // the latest write
+	start     time.Time // of the next account that begins
 }
 
 // shard is a slot of accounts that this replica holds.

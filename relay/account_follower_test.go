@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -311,6 +312,32 @@ func TestRevokedAccountNeedsSignIn(t *testing.T) {
 	must(t, p.Update(ctx, fresh.account("acme")))
 	p.waitFor(t, "acme", 20)
 	p.waitForState(t, "acme", relay.AccountFollowing)
+}
+
+// The busiest profile has a socket, by which its events are found before the next search.
+func TestBusiestProfileHasASocket(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	busy, quiet := p.customer("Busy"), p.customer("Quiet")
+	web := httptest.NewServer(p.Server)
+	t.Cleanup(web.Close)
+	p.log(busy, 20)
+	p.log(quiet, 1)
+	f := p.start(t, func(f *relay.AccountFollower) {
+		f.Sockets, f.Lease, f.Follow.Interval = 1, 2*time.Second, time.Hour
+		f.HTTPClient, f.Options = nil, []fastio.Option{fastio.WithBaseURL(web.URL)}
+	})
+	must(t, p.Add(t.Context(), busy.account("busy")))
+	must(t, p.Add(t.Context(), quiet.account("quiet")))
+	p.waitFor(t, "busy", 20)
+	p.waitFor(t, "quiet", 1)
+	eventually(t, "a socket", func() bool { return p.Sockets() == 1 })
+	client := p.Client(t, fastio.WithToken(busy.key))
+	_, err := client.Storage.CreateFolder(t.Context(), busy.profile(), api.Root, "folder", nil)
+	must(t, err)
+	eventually(t, "an event of the busy profile", func() bool { return p.count(t, "busy") > 20 })
+	f.stop()
+	eventually(t, "no socket", func() bool { return p.Sockets() == 0 })
 }
 
 // An account without an API key uses the sign-in of its name. One that is over is refused

@@ -387,6 +387,11 @@ type followed struct {
 
 	again     bool // after a failure
 	succeeded atomic.Bool
+
+	// Guarded by the mutex of the replica.
+	counted     uint64  // published events that recent has
+	recent      float64 // events of late
+	closeSocket context.CancelFunc
 }
 
 // follow starts to follow a profile. It returns nil after a failure, which it records.
@@ -414,7 +419,7 @@ func (l *liveAccount) follow(p api.Profile) *followed {
 }
 
 // start makes the Stepper of a profile and the task that runs its steps, and makes that
-// due now. It opens no socket, and records no times of saves.
+// due now. It records no times of saves.
 func (f *followed) start() (err error) {
 	o := f.Follow
 	o.Store = &sessionStore{CheckpointStore{
@@ -422,7 +427,7 @@ func (f *followed) start() (err error) {
 	}, f.pub, func() {}}
 	o.Name = f.key
 	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
-	o.PollOnly = true
+	o.PollOnly = o.PollOnly || f.Sockets == 0
 	o.OnRetry = f.retry
 	o.OnCaughtUp = func(context.Context) {
 		if !f.succeeded.Swap(true) && f.again {
@@ -439,6 +444,7 @@ func (f *followed) start() (err error) {
 	}
 	f.task = f.accountReplica.steps.newTask(f.lane, f.step)
 	f.steps.Notify(f.task.wake)
+	f.setFollowing(f, true)
 	f.task.startAt(time.Now())
 	return nil
 }
@@ -484,6 +490,7 @@ func (f *followed) isCurrent(ctx context.Context) error {
 func (f *followed) stop() error {
 	f.end(nil)
 	cause := context.Cause(f.ctx)
+	f.setFollowing(f, false)
 	f.task.stop()
 	err := f.steps.Close(f.ctx)
 	f.lost(nil)

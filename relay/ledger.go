@@ -66,7 +66,8 @@ func (l kvLedger) get(ctx context.Context, key string) (*ledgerEntry, error) {
 }
 
 func (l kvLedger) watch(ctx context.Context, keys []string, changed func(e *ledgerEntry)) error {
-	watcher, err := l.kv.WatchFiltered(ctx, keys)
+	var watcher jetstream.KeyWatcher
+	err := persist(ctx, func(error) {}, func() (err error) { watcher, err = l.kv.WatchFiltered(ctx, keys); return err })
 	if err != nil {
 		return fmt.Errorf("fastio: relay: bucket %s: %w", l.kv.Bucket(), err)
 	}

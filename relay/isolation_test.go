@@ -1,0 +1,136 @@
+package relay_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/relay"
+)
+
+// longLog is a platform whose log of workspace "0" has a number of old events, in pages of
+// 250. Another one has an event each minute. A response takes a second.
+type longLog struct{ events int }
+
+func (l longLog) RoundTrip(r *http.Request) (*http.Response, error) {
+	time.Sleep(time.Second)
+	now, q := time.Now().UTC(), r.URL.Query()
+	var body bytes.Buffer
+	body.WriteString(`{"result": true, "events": [`)
+	comma := ""
+	event := func(id string, at time.Time) {
+		fmt.Fprintf(&body, `%s{"event_id": %q, "event": "workspace_storage_file_added", "category": "workspace", "created": %q}`,
+			comma, id, at.Format("2006-01-02 15:04:05")+" UTC")
+		comma = ", "
+	}
+	next := ""
+	switch {
+	case q.Get("workspace_id") != longWorkspace:
+		at := now.Truncate(time.Minute)
+		event(q.Get("workspace_id")+at.Format("-150405"), at)
+	case !q.Has("created-min"):
+		from, _ := strconv.Atoi(q.Get("cursor"))
+		for i := from; i < min(from+250, l.events); i++ {
+			event("old"+strconv.Itoa(i), now.Add(-24*time.Hour))
+		}
+		if from+250 < l.events {
+			next = strconv.Itoa(from + 250)
+		}
+	}
+	fmt.Fprintf(&body, `], "pagination": {"has_more": %t, "next_cursor": %q}}`, next != "", next)
+	return &http.Response{
+		StatusCode: http.StatusOK, Request: r, Body: io.NopCloser(strings.NewReader(body.String())),
+		Header: http.Header{"Date": {now.Format(http.TimeFormat)}, "Content-Type": {"application/json"}},
+	}, nil
+}
+
+const longWorkspace = "4012345678900000000"
+
+// meanDelay follows live accounts, and another number with a long log each, with a schedule
+// that has few places. It returns the mean time from the creation of an event of the live
+// ones to its delivery, and how many events of the long logs were delivered.
+func meanDelay(t *testing.T, l longLog, live, long int, end time.Duration) (mean time.Duration, old int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := relay.NewSchedule(16)
+	var mu sync.Mutex
+	var delay time.Duration
+	n := 0
+	var tasks []*relay.Task
+	for i := range live + long {
+		workspace := fmt.Sprintf("401234567891%07d", i)
+		if i >= live {
+			workspace = longWorkspace
+		}
+		client, err := fastio.New(fastio.WithHTTPClient(&http.Client{Transport: l}),
+			fastio.WithBaseURL("http://fastio.localhost"), fastio.WithToken("key"))
+		must(t, err)
+		steps, err := client.Events.Stepper(events.Query{Profile: api.Workspace(api.ID(workspace)), Limit: 250},
+			func(_ context.Context, e *events.Event) error {
+				time.Sleep(time.Millisecond) // it is published
+				mu.Lock()
+				defer mu.Unlock()
+				if workspace == longWorkspace {
+					old++
+				} else {
+					delay += time.Since(e.Created.Time)
+					n++
+				}
+				return nil
+			}, &events.FollowOptions{PollOnly: true})
+		must(t, err)
+		task := relay.NewTask(s, relay.NewLane(4), func() time.Time {
+			next, err := steps.Step(ctx)
+			if err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+			return next
+		})
+		steps.Notify(task.Wake)
+		tasks = append(tasks, task)
+		task.StartAt(time.Now())
+	}
+	time.Sleep(end)
+	cancel()
+	for _, task := range tasks {
+		task.Stop()
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	return delay / time.Duration(max(n, 1)), old
+}
+
+// A log of a million events does not delay the events of other accounts, and more such logs
+// than the schedule has places delay them by the turns of these logs, and not until their end.
+func TestLongLogsDoNotDelayOthers(t *testing.T) {
+	t.Parallel()
+	size, hours := 1_000_000, 9
+	if testing.Short() {
+		size, hours = 100_000, 1
+	}
+	synctest.Test(t, func(t *testing.T) {
+		l, end := longLog{size}, time.Duration(hours)*time.Hour
+		alone, _ := meanDelay(t, l, 6, 0, end)
+		beside, old := meanDelay(t, l, 6, 1, end)
+		t.Logf("events arrive after %s, and after %s beside %d old ones", alone, beside, old)
+		if beside > alone*11/10 || old != size {
+			t.Errorf("events arrive after %s, and after %s beside %d of %d old ones", alone, beside, old, size)
+		}
+		many, old := meanDelay(t, longLog{20_000}, 6, 24, 20*time.Minute)
+		t.Logf("events arrive after %s beside %d old ones of 24 logs", many, old)
+		if many > time.Minute {
+			t.Errorf("events arrive after %s beside 24 logs", many)
+		}
+	})
+}
