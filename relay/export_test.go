@@ -3,6 +3,7 @@ package relay
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -190,3 +191,35 @@ func PackList(profiles []string) []byte { return packList(profiles) }
 
 // UnpackList returns the list of a value.
 func UnpackList(value []byte) ([]string, error) { return unpackList(value) }
+
+// BucketLedger returns the ledger of a bucket.
+func BucketLedger(ctx context.Context, s Stream) (Ledger, error) {
+	l, err := s.withDefaults().ledger(ctx)
+	return bucketLedger{l}, err
+}
+
+type bucketLedger struct{ kvLedger }
+
+func (l bucketLedger) Put(ctx context.Context, key string, value []byte, after uint64, ttl time.Duration) (uint64, error) {
+	if value != nil {
+		return l.put(ctx, key, value, after, ttl)
+	}
+	err := l.remove(ctx, key, after)
+	e, failed := l.get(ctx, key)
+	return e.revision, errors.Join(err, failed)
+}
+
+func (l bucketLedger) Get(ctx context.Context, key string) (LedgerEntry, error) {
+	e, err := l.get(ctx, key)
+	return *e, err
+}
+
+func (l bucketLedger) Watch(ctx context.Context, keys []string, changed func(e *LedgerEntry)) error {
+	return l.watch(ctx, keys, changed)
+}
+
+// Conflicts reports whether a write was refused because of its condition.
+func Conflicts(err error) bool { return conflicts(err) }
+
+// ValueOf returns the value of an entry.
+func ValueOf(e LedgerEntry) []byte { return e.value }
