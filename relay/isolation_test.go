@@ -111,16 +111,13 @@ func meanDelay(t *testing.T, l longLog, live, long int, end time.Duration) (mean
 	return delay / time.Duration(max(n, 1)), old
 }
 
-// A log of a million events does not delay the events of other accounts, and more such logs
-// than the schedule has places delay them by the turns of these logs, and not until their end.
+// A long log does not delay the events of other accounts, and more such logs than the
+// schedule has places delay them by the turns of these logs, and not until their end.
 func TestLongLogsDoNotDelayOthers(t *testing.T) {
 	t.Parallel()
-	size, hours := 1_000_000, 9
-	if testing.Short() {
-		size, hours = 100_000, 1
-	}
+	const size, end = longLogSize, longLogTime
 	synctest.Test(t, func(t *testing.T) {
-		l, end := longLog{size}, time.Duration(hours)*time.Hour
+		l := longLog{size}
 		alone, _ := meanDelay(t, l, 6, 0, end)
 		beside, old := meanDelay(t, l, 6, 1, end)
 		t.Logf("events arrive after %s, and after %s beside %d old ones", alone, beside, old)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 
 	"github.com/fastio-go/fastio/relay"
@@ -19,7 +20,7 @@ func TestSimulatedLedgerIsLikeABucket(t *testing.T) {
 	gate := make(chan struct{})
 	close(gate)
 	model := &connection{newSimulatedLedger(), 0, gate}
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a script that can be repeated
+	random := rand.New(rand.NewPCG(1, 2))
 	steps := 5000
 	if testing.Short() {
 		steps = 500
@@ -37,7 +38,7 @@ func TestSimulatedLedgerIsLikeABucket(t *testing.T) {
 		if random.IntN(4) == 0 {
 			after = random.Uint64N(after + 2)
 		}
-		value := []byte(fmt.Sprint(i))
+		value := []byte(strconv.Itoa(i))
 		if random.IntN(3) == 0 {
 			value = nil
 		}

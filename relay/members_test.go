@@ -359,14 +359,11 @@ func (f *fleet) check(t *testing.T, when string) {
 	}
 }
 
-// At each time a slot has one holder, while 200 replicas start, are replaced in turn, and a
-// third of them is lost, and later is back.
+// At each time a slot has one holder, while replicas start, are replaced in turn, and a third
+// of them is lost, and later is back. The long tests have 200.
 func TestSlotsHaveOneHolder(t *testing.T) {
 	t.Parallel()
-	replicas, step := 200, 20
-	if testing.Short() {
-		replicas, step = 60, 10
-	}
+	const replicas, step = fleetSize, fleetStep
 	synctest.Test(t, func(t *testing.T) {
 		f := newFleet()
 		for i := range replicas {

@@ -1,0 +1,10 @@
+//go:build soak
+
+package relay_test
+
+import "time"
+
+const (
+	fleetSize, fleetStep     = 200, 20
+	longLogSize, longLogTime = 1_000_000, 9 * time.Hour
+)
