@@ -142,6 +142,7 @@ func (s *Service) File(
 	defer func() { _ = local.Close() }()
 	f := s.newFile(op, local, o, opts)
 	f.Target, f.Name, f.Size = t, filepath.Base(path), size
+	// An error about a field on the wire names the argument that it is from.
 	f.args = input.Parameters(op, "name", "path", "size", "path")
 	if f.o.Name != "" {
 		f.Name, f.args = f.o.Name, input.Parameters(op, "name", "FileOptions.Name", "size", "path")

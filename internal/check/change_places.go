@@ -24,7 +24,9 @@ const (
 )
 
 // workspaceChanges returns the calls that create the workspace and its share. A row is
-// an operation, the forms in which it is called (see [forms]), and the call.
+// an operation, the forms in which it is called (see [forms]), and the call: c is its
+// context, and the client. What a call creates is an object of the run, which keep
+// enters with its kind and the name by which later calls find it.
 func workspaceChanges() []read[struct{}] {
 	type none = struct{}
 	return []read[none]{

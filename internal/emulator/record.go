@@ -89,8 +89,10 @@ func (o *outcome) describe(c *wire.Call, f *fault, out wire.Reply) {
 	}
 }
 
-// end sets the outcome of a recorded request. The first time, it gives it a number.
-func (l *record) end(q *world.Request, o *outcome) {
+// setOutcome sets the outcome of a recorded request. The first time, it gives the
+// request a number, and stores it in the ring of the last ones: the request whose place
+// it takes loses its response. A later call only corrects the status.
+func (l *record) setOutcome(q *world.Request, o *outcome) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q.Status = o.status

@@ -78,7 +78,8 @@ type matched struct {
 	routes []*wire.Route
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP answers one request. The body is read and the request recorded before the
+// rules of disagreements and faults apply, so that the record has what the client sent.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if inner, found := s.withoutPrefix(r); found && inner.URL.Path == "/websocket/" {
 		s.serveSocket(w, r)
@@ -101,7 +102,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.refusals.Add(1)
 		}
 		result.took = time.Since(began)
-		s.record.end(entry, &result)
+		s.record.setOutcome(entry, &result)
 	}()
 	c.Stream = f.Stream
 	f.wait(r.Context(), f.Delay)
@@ -109,10 +110,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := s.respond(c, f, rules, err)
 	out.Header.Set("Date", s.Now().Add(s.Options.ClockSkew).UTC().Format(http.TimeFormat))
 	result.describe(c, f, out)
-	if out.Stream == nil { // a client can have all of a long body before it is delivered
+	if out.Stream == nil { // a client can have all of a long body before deliver returns
 		early := result
 		early.status, early.took = out.Status, time.Since(began)
-		s.record.end(entry, &early)
+		s.record.setOutcome(entry, &early)
 	}
 	result.status = f.deliver(w, r, out)
 }
@@ -127,7 +128,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	result := outcome{fault: f.ID}
 	f.wait(r.Context(), f.Delay)
 	if f.Reset == seed.BeforeHeader {
-		s.record.end(entry, &result)
+		s.record.setOutcome(entry, &result)
 		panic(http.ErrAbortHandler)
 	}
 	ticket, refusal := s.Handshake(w, r, f.Status, f.Body)
@@ -135,11 +136,11 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	if refusal != nil {
 		result.describe(&wire.Call{}, f, *refusal)
 		result.status = f.deliver(w, r, *refusal)
-		s.record.end(entry, &result)
+		s.record.setOutcome(entry, &result)
 		return
 	}
 	result.status = http.StatusSwitchingProtocols
-	s.record.end(entry, &result)
+	s.record.setOutcome(entry, &result)
 	s.BecomeSocket(w, r, ticket)
 }
 

@@ -112,7 +112,7 @@ func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, 
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	if s.traced != nil {
-		w = &watcher{cancel: cancel, h2c: s.h2c, harmless: empty || req.Body == x.memoryBody}
+		w = &watcher{cancel: cancel, h2c: s.h2c, bodyCannotFail: empty || req.Body == x.memoryBody}
 		w.trace.GetConn, w.trace.GotConn = w.getConn, w.gotConn
 		if watcherStops {
 			w.trace.WroteHeaders = w.wroteHeaders
@@ -135,15 +135,15 @@ func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, 
 // watcher records the connection of a request, and cancels the attempt if net/http
 // uses a second one: TestHTTP2FaultsAreNotRepeatedByTheTransport counts them.
 type watcher struct {
-	trace    httptrace.ClientTrace
-	cancel   context.CancelFunc // of the attempt
-	h2c      bool
-	harmless bool // reading the body cannot fail
+	trace          httptrace.ClientTrace
+	cancel         context.CancelFunc // of the attempt
+	h2c            bool
+	bodyCannotFail bool // reading the body cannot fail
 
 	askedForConn bool                  // for a connection; a protocol of RegisterProtocol does not
 	conn         httptrace.GotConnInfo // the first; without a Conn until then
 	wroteHeader  atomic.Bool           // a header was written
-	stopped      bool
+	stoppedRetry bool
 }
 
 func (w *watcher) getConn(string) { w.askedForConn = true }
@@ -157,7 +157,7 @@ func (w *watcher) gotConn(info httptrace.GotConnInfo) {
 		w.conn = info
 		return
 	}
-	w.stopped = true
+	w.stoppedRetry = true
 	w.cancel()
 	if w.isHTTP1(info.Conn) {
 		_ = info.Conn.Close()
@@ -179,8 +179,9 @@ func (w *watcher) isHTTP1(conn net.Conn) bool {
 // whether no byte of it was sent (unsent), and whether the connection had been used
 // before (reusedConn). Some errors of net/http have no exported type or are not
 // wrapped. An error of the body looks like one of the connection, unless the body
-// cannot fail (harmless). A nil w, of another transport than that of net/http, proves
-// nothing.
+// cannot fail. After a retry of net/http was stopped, the error is that of the stop,
+// and is replaced by what ended the first connection. A nil w, of another transport
+// than that of net/http, proves nothing.
 //
 // An HTTP/2 server can report an unprocessed request (REFUSED_STREAM, GOAWAY). That is
 // no proof, because a proxy can report it as well.
@@ -196,15 +197,15 @@ func (w *watcher) classify(err error) *lostError {
 	switch {
 	case w.conn.Conn == nil:
 		lost.unsent = w.askedForConn
-	case w.stopped && http1:
+	case w.stoppedRetry && http1:
 		lost.err, lost.reusedConn = errClosed, reused
-	case w.stopped:
+	case w.stoppedRetry:
 		lost.err = errEnded
 	case text == "http: server closed idle connection": // before anything was written
-		lost.unsent, lost.reusedConn = w.harmless, true
+		lost.unsent, lost.reusedConn = w.bodyCannotFail, true
 	case isOp && op.Op == "write" && http1:
 		partly := strings.HasPrefix(text, "net/http: ")
-		lost.unsent, lost.reusedConn = w.harmless && !partly, reused
+		lost.unsent, lost.reusedConn = w.bodyCannotFail && !partly, reused
 	case isOp && !op.Timeout(), err == io.EOF: //nolint:errorlint // net/http does not wrap it
 		lost.reusedConn = reused
 	}

@@ -285,7 +285,7 @@ func (g *generator) eventTimes(h world.History) func(yield func(int64) bool) {
 // the numbers of the workspace and its organization in the log.
 func (g *generator) addEvent(created int64, here, above uint32) {
 	l := &g.state.w.Log
-	p := g.who(created)
+	p := g.randomPerson(created)
 	name := p.randomEvent(g.dice)
 	if g.quiet {
 		name = p.readEvent(g.dice)
@@ -348,9 +348,9 @@ func (g *generator) addLoginDetail(n uint32, p *person) {
 	})
 }
 
-// who returns a random person among those who work at a time, or among all if none
-// works.
-func (g *generator) who(created int64) *person {
+// randomPerson returns a random person among those who work at a time, in Unix seconds,
+// or among all if none works then.
+func (g *generator) randomPerson(created int64) *person {
 	if present := g.hours[created/3600%24]; len(present) > 0 {
 		return &g.people[present[g.dice.IntN(len(present))]]
 	}

@@ -459,7 +459,7 @@ func (h *Handlers) myInvitations(c *wire.Call) (wire.Object, error) {
 }
 
 // received renders an invitation for its addressee, with the profile that it leads to.
-// The names of that are assumed.
+// No document shows the names of the members of that profile.
 func (h *Handlers) received(v *world.Invitation) wire.Object {
 	o, id := h.w.InvitationObject(v), wire.ProfileID(v.Profile)
 	if h.w.Options.Account.FlatInvitations {

@@ -116,7 +116,7 @@ func (h *Handlers) devicePage(c *wire.Call) (wire.Object, error) {
 // pollDevice answers the token request of a device, which repeats it until the user has
 // decided. A request that comes too early makes the required interval longer.
 func (h *Handlers) pollDevice(c *wire.Call, form url.Values) (wire.Object, error) {
-	if err := lacks(form, "device_code", "client_id"); err != nil {
+	if err := requireFields(form, "device_code", "client_id"); err != nil {
 		return nil, err
 	}
 	d, now := h.oauth.devices[form.Get("device_code")], h.w.Now()
@@ -138,7 +138,7 @@ func (h *Handlers) pollDevice(c *wire.Call, form url.Values) (wire.Object, error
 	case d.code == nil:
 		return nil, badRequest("authorization_pending", "The user has not answered.")
 	}
-	if err := fits(form, d.request.resource); err != nil {
+	if err := checkResource(form, d.request.resource); err != nil {
 		return nil, err
 	}
 	at := h.openSession(form, d.code)

@@ -44,7 +44,7 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Fields("auth_request_id decision scopes access_mode account_settings")),
 		wire.Get("oauth.AuthorizationInfo", oauth+"authorize/info/", h.authorizationInfo, wire.Open, wire.Bare,
 			wire.Query("auth_request_id")),
-		wire.Post("oauth.Token", oauth+"token/", h.token, wire.Open, wire.Bare,
+		wire.Post("oauth.Token", oauth+"token/", h.answerToken, wire.Open, wire.Bare,
 			wire.Fields("grant_type code client_id redirect_uri code_verifier refresh_token resource "+
 				"device_code device_name device_type client_secret")),
 		wire.Post("oauth.Revoke", oauth+"revoke/", h.revoke, wire.Open, wire.Bare, wire.Fields("token")),

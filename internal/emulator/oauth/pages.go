@@ -266,7 +266,9 @@ func (h *Handlers) enter(c *wire.Call, q *authorization, old string, b *browser)
 	return out
 }
 
-// decidePage handles the form with the decision of the user.
+// decidePage handles the form with the decision of the user. After it, the browser goes
+// to the redirect URI; without one, a page says that the device is connected or that
+// access is denied, or shows the code to copy.
 func (h *Handlers) decidePage(q *authorization, cookie string, b *browser, form url.Values) *wire.Reply {
 	if h.w.User(b.userID) == nil {
 		return h.step(http.StatusUnauthorized, q, cookie, b, page{Problem: "Sign in first."})

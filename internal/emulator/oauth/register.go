@@ -55,7 +55,7 @@ const (
 // register registers a client, and returns its ID and the token with which it can be
 // changed.
 func (h *Handlers) register(c *wire.Call) (wire.Object, error) {
-	fields, err := registration(c)
+	fields, err := readRegistration(c)
 	if err != nil {
 		return nil, err
 	}
@@ -102,11 +102,11 @@ func (k *client) record() wire.Object {
 
 // updateRegistration changes the name and redirect URIs of a registered client.
 func (h *Handlers) updateRegistration(c *wire.Call) (wire.Object, error) {
-	fields, err := registration(c)
+	fields, err := readRegistration(c)
 	if err != nil {
 		return nil, err
 	}
-	k, err := h.managed(c, fields)
+	k, err := h.managedClient(c, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -129,10 +129,10 @@ func (h *Handlers) updateRegistration(c *wire.Call) (wire.Object, error) {
 	return c.PlainJSON(http.StatusOK, changed.record())
 }
 
-// managed returns the client that a call may change: that of the field client_id,
+// managedClient returns the client that a call may change: that of the field client_id,
 // whose registration access token the call has. Of clients on other hosts than
 // localhost, none may be changed.
-func (h *Handlers) managed(c *wire.Call, fields map[string]any) (*client, error) {
+func (h *Handlers) managedClient(c *wire.Call, fields map[string]any) (*client, error) {
 	id, _ := fields["client_id"].(string)
 	if id == "" {
 		return nil, badRequest(invalidRequest, "client_id is missing.")
@@ -161,9 +161,9 @@ func (h *Handlers) managed(c *wire.Call, fields map[string]any) (*client, error)
 
 const registrationFields = "client_name redirect_uris token_endpoint_auth_method grant_types response_types"
 
-// registration returns the fields of a client in a JSON body or a form, in which lists
+// readRegistration returns the fields of a client in a JSON body or a form, in which lists
 // are JSON.
-func registration(c *wire.Call) (map[string]any, error) {
+func readRegistration(c *wire.Call) (map[string]any, error) {
 	var fields map[string]any
 	switch wire.MediaType(c.Request.Header) {
 	case wire.JSONType:

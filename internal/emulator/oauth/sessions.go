@@ -100,7 +100,7 @@ func (h *Handlers) sessionDetails(c *wire.Call, at *session) (wire.Object, error
 func (h *Handlers) sessionUpdate(c *wire.Call, at *session) (wire.Object, error) {
 	_ = c.ReadForm()
 	changed := *at
-	relabel(c, &changed, c.Form)
+	renameSession(c, &changed, c.Form)
 	if c.Form.Has("scopes") {
 		changed.scopes = signin.ReadScopes(c, "scopes", c.Form.Get("scopes"))
 	}
@@ -116,8 +116,9 @@ func (h *Handlers) sessionUpdate(c *wire.Call, at *session) (wire.Object, error)
 	return h.sessionDetails(c, at)
 }
 
-// relabel sets the names of a session to those of a form. An empty name clears it.
-func relabel(c *wire.Call, at *session, form url.Values) {
+// renameSession sets the names of a session to those that the form has. An empty name
+// clears it. A form with none of the names, and no scopes, is refused.
+func renameSession(c *wire.Call, at *session, form url.Values) {
 	set := func(name string, field *string) {
 		if !form.Has(name) {
 			return
@@ -235,8 +236,8 @@ func badRequest(code, description string) error {
 	return wire.RFCError(http.StatusBadRequest, code, description)
 }
 
-// token responds to a token request, with the headers that OAuth requires.
-func (h *Handlers) token(c *wire.Call) (wire.Object, error) {
+// answerToken responds to a token request, with the headers that OAuth requires.
+func (h *Handlers) answerToken(c *wire.Call) (wire.Object, error) {
 	body, err := h.grant(c)
 	out := wire.PlainJSON(http.StatusOK, body)
 	if err != nil {
@@ -268,7 +269,7 @@ func (h *Handlers) grant(c *wire.Call) (wire.Object, error) {
 	case grantCode:
 		return h.exchange(c, form)
 	case grantRefresh:
-		return h.renew(c, form)
+		return h.refreshToken(c, form)
 	case grantDevice:
 		if h.w.Options.OAuth.DeviceFlow {
 			return h.pollDevice(c, form)
@@ -298,8 +299,8 @@ func tokenForm(c *wire.Call) (url.Values, error) {
 	return c.Form, nil
 }
 
-// lacks returns a refusal if a form lacks one of the fields.
-func lacks(form url.Values, names ...string) error {
+// requireFields returns a refusal if a form lacks one of the fields.
+func requireFields(form url.Values, names ...string) error {
 	for _, name := range names {
 		if form.Get(name) == "" {
 			return badRequest(invalidRequest, name+" is missing.")
@@ -312,7 +313,7 @@ func lacks(form url.Values, names ...string) error {
 // second exchange with the right verifier ends the session of the first one, because
 // the code was stolen.
 func (h *Handlers) exchange(c *wire.Call, form url.Values) (wire.Object, error) {
-	if err := lacks(form, "code", "client_id", "redirect_uri", "code_verifier"); err != nil {
+	if err := requireFields(form, "code", "client_id", "redirect_uri", "code_verifier"); err != nil {
 		return nil, err
 	}
 	k := h.oauth.codes[form.Get("code")]
@@ -364,12 +365,12 @@ func (h *Handlers) mayExchange(k *code, form url.Values) error {
 		utf8.RuneCountInString(form.Get("device_type")) > wire.LabelLimit:
 		return badRequest(invalidRequest, "device_name or device_type is longer than 128 characters.")
 	}
-	return fits(form, k.request.resource)
+	return checkResource(form, k.request.resource)
 }
 
-// fits returns a refusal if a token request names another resource than the authorized
-// one.
-func fits(form url.Values, resource string) error {
+// checkResource returns a refusal if a token request names another resource than the
+// one that was authorized. A request without a resource is about that one.
+func checkResource(form url.Values, resource string) error {
 	if asked := form.Get("resource"); asked != "" && asked != resource {
 		return badRequest(invalidTarget, "resource is not the one that was authorized.")
 	}
@@ -400,36 +401,36 @@ func (h *Handlers) newRefreshToken(at *session) string {
 	return token
 }
 
-// renew issues an access token for a refresh token. If refresh tokens rotate, it
+// refreshToken issues an access token for a refresh token. If refresh tokens rotate, it
 // issues a new one as well, and a second use of the old one ends the session.
-func (h *Handlers) renew(c *wire.Call, form url.Values) (wire.Object, error) {
-	if err := lacks(form, "refresh_token", "client_id"); err != nil {
+func (h *Handlers) refreshToken(c *wire.Call, form url.Values) (wire.Object, error) {
+	if err := requireFields(form, "refresh_token", "client_id"); err != nil {
 		return nil, err
 	}
 	token := form.Get("refresh_token")
-	k := h.oauth.refresh[token]
-	if k == nil {
+	old := h.oauth.refresh[token]
+	if old == nil {
 		return nil, badRequest(invalidGrant, "The refresh token is unknown or has ended.")
 	}
-	at := h.oauth.sessions[k.session]
-	if form.Get("client_id") != at.clientID {
+	session := h.oauth.sessions[old.session]
+	if form.Get("client_id") != session.clientID {
 		return nil, badRequest(invalidGrant, "The refresh token is another client's.")
 	}
-	if k.consumed {
-		h.endSession(at.id)
+	if old.consumed {
+		h.endSession(session.id)
 		return nil, badRequest(invalidGrant, "The refresh token was used before.")
 	}
-	if err := fits(form, at.resource); err != nil {
+	if err := checkResource(form, session.resource); err != nil {
 		return nil, err
 	}
 	switch {
 	case h.w.Options.OAuth.RotateRefreshTokens:
-		k.consumed = true
-		token = h.newRefreshToken(at)
+		old.consumed = true
+		token = h.newRefreshToken(session)
 	case h.w.Options.OAuth.OmitRefreshToken:
 		token = ""
 	}
-	return h.issue(c, at, token), nil
+	return h.issue(c, session, token), nil
 }
 
 // issue returns the response with a new access token of a session and, unless refresh

@@ -347,16 +347,16 @@ func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 	for day := start.UTC().Truncate(24 * time.Hour); day.Before(end); day = day.AddDate(0, 0, 1) {
 		var value int64
 		if meter == "storage_bytes" {
-			value = h.stored(id, place, day.AddDate(0, 0, 1))
+			value = h.storedBytes(id, place, day.AddDate(0, 0, 1))
 		}
 		points = append(points, wire.Object{{"time", wire.Stamp(day.Unix())}, {"value", value}, {"credits", 0}, {"cost", 0}})
 	}
 	return wire.Object{{"meter", meter}, {"usage", points}}, c.Check.Refusal()
 }
 
-// stored returns the size in bytes of what an organization, or one place in it if that
+// storedBytes returns the size in bytes of what an organization, or one place in it if that
 // is not "", stored before a time.
-func (h *Handlers) stored(org, place string, at time.Time) int64 {
+func (h *Handlers) storedBytes(org, place string, at time.Time) int64 {
 	var size int64
 	for n := range h.w.AllNodes() {
 		if h.w.OrgOf(n.Profile) == org && (place == "" || n.Profile == place) && n.Created.Before(at) {

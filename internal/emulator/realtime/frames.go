@@ -34,7 +34,7 @@ type news struct {
 // Inform sends a change to the sockets of a profile. The caller holds the lock.
 func (h *Handlers) Inform(profileID string, fields []string, row *uint32) {
 	if slices.Contains(fields, world.FieldMembers) || slices.Contains(fields, world.FieldSettings) {
-		h.review()
+		h.closeWithoutAccess()
 	}
 	listeners := h.sockets[profileID]
 	if len(listeners) == 0 {
@@ -59,9 +59,9 @@ func (h *Handlers) Inform(profileID string, fields []string, row *uint32) {
 	}
 }
 
-// review closes the sockets of users who lost access. Roles are inherited, so a
+// closeWithoutAccess closes the sockets of users who lost access. Roles are inherited, so a
 // change of members or settings can affect any socket.
-func (h *Handlers) review() {
+func (h *Handlers) closeWithoutAccess() {
 	for _, listeners := range h.sockets {
 		for k := range listeners {
 			if !h.mayListen(&k.ticket) {

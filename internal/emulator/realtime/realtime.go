@@ -198,7 +198,7 @@ func (h *Handlers) Handshake(
 ) (world.Token, *wire.Reply) {
 	var t world.Token
 	if status == 0 {
-		status, why = h.acceptable(r)
+		status, why = h.checkHandshake(r)
 	}
 	if status == 0 {
 		t, status, why = h.ticket(r)
@@ -212,9 +212,10 @@ func (h *Handlers) Handshake(
 	return t, nil
 }
 
-// acceptable checks all of a handshake but the token. It returns the status and the
-// text of a rejection, which is plain HTTP, and 0 if the handshake is valid.
-func (h *Handlers) acceptable(r *http.Request) (status int, why string) {
+// checkHandshake checks all of a handshake but the token. It returns the status and the
+// text of a rejection, which is an HTTP response without JSON, and 0 if the handshake
+// is valid.
+func (h *Handlers) checkHandshake(r *http.Request) (status int, why string) {
 	header := r.Header
 	switch {
 	case headerSize(r) > headerLimit:
@@ -231,7 +232,7 @@ func (h *Handlers) acceptable(r *http.Request) (status int, why string) {
 		return http.StatusBadRequest, "The key of the handshake is malformed."
 	case header.Get("Sec-Websocket-Protocol") != "":
 		return http.StatusUpgradeRequired, "There are no sub-protocols."
-	case h.w.Options.Realtime.Origins != nil && !allows(h.w.Options.Realtime.Origins, header.Get("Origin")):
+	case h.w.Options.Realtime.Origins != nil && !allowsOrigin(h.w.Options.Realtime.Origins, header.Get("Origin")):
 		return http.StatusForbidden, "This origin is not allowed."
 	}
 	return 0, ""
@@ -261,9 +262,9 @@ func listHas(h http.Header, header, token string) bool {
 	return false
 }
 
-// allows reports whether the host of an origin is one of hosts, in which a star
+// allowsOrigin reports whether the host of an origin is one of hosts, in which a star
 // matches the first label.
-func allows(hosts []string, origin string) bool {
+func allowsOrigin(hosts []string, origin string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Hostname() == "" {
 		return false

@@ -73,8 +73,8 @@ func (h *Handlers) BecomeSocket(w http.ResponseWriter, r *http.Request, t world.
 		ctx: ctx, stop: stop, done: make(chan struct{}),
 	}
 	// Subscribe before the response, so that the client misses no change.
-	refused := h.enlist(k, t.Genuine)
-	defer h.delist(k)
+	refused := h.addSocket(k, t.Genuine)
+	defer h.removeSocket(k)
 	w.Header().Set("X-Powered-By", poweredBy)
 	up := &upgrade{ResponseWriter: w}
 	ws, err := websocket.Accept(up, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // origins are checked before
@@ -88,9 +88,10 @@ func (h *Handlers) BecomeSocket(w http.ResponseWriter, r *http.Request, t world.
 	k.run() //nolint:contextcheck // a context that ends takes the connection with it, close frame and all
 }
 
-// enlist adds a socket to those of its profile. It returns how the socket must end if
-// its token is not genuine, or its user may not open it.
-func (h *Handlers) enlist(k *socket, genuine bool) (refused *closing) {
+// addSocket adds a socket to those of its profile. It returns nil, or how the socket
+// must end if its token is not genuine, its user may not listen or has too many
+// sockets, or the server is closing.
+func (h *Handlers) addSocket(k *socket, genuine bool) (refused *closing) {
 	h.w.Lock()
 	defer h.w.Unlock()
 	switch {
@@ -110,8 +111,8 @@ func (h *Handlers) enlist(k *socket, genuine bool) (refused *closing) {
 	return nil
 }
 
-// delist removes a socket that has ended.
-func (h *Handlers) delist(k *socket) {
+// removeSocket removes a socket that has ended.
+func (h *Handlers) removeSocket(k *socket) {
 	h.w.Lock()
 	defer h.w.Unlock()
 	delete(h.sockets[k.ticket.Profile], k)
@@ -147,7 +148,7 @@ func (k *socket) run() {
 	defer context.AfterFunc(k.ctx, k.hasten)()
 	var parts sync.WaitGroup
 	if !k.h.w.Options.Realtime.OutliveToken {
-		parts.Go(k.expire)
+		parts.Go(k.endWithToken)
 	}
 	parts.Go(k.read)
 	parts.Go(k.ping)
@@ -192,8 +193,8 @@ func (k *socket) ping() {
 	}
 }
 
-// expire ends the socket with its token, by the clock of the platform.
-func (k *socket) expire() {
+// endWithToken ends the socket when its token ends, by the clock of the platform.
+func (k *socket) endWithToken() {
 	for k.ctx.Err() == nil {
 		left := k.ticket.Ends().Sub(k.h.w.Now())
 		if left <= 0 {

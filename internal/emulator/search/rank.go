@@ -134,7 +134,7 @@ func (f *found) rank() {
 func rateNames(hits []*hit, q *fileQuery) {
 	if q.match == matchAuto {
 		c := newCorpus(len(hits), func(i int) string { return hits[i].node.Name })
-		for i, score := range c.rate(q.text) {
+		for i, score := range c.scoreTexts(q.text) {
 			hits[i].byName = score
 		}
 		return
@@ -173,7 +173,7 @@ func globMatches(name, pattern string) bool {
 // rateSummaries sets the scores of the summaries of nodes by the words of a text.
 func rateSummaries(hits []*hit, text string) {
 	c := newCorpus(len(hits), func(i int) string { return hits[i].node.Summarized() })
-	for i, score := range c.rate(text) {
+	for i, score := range c.scoreTexts(text) {
 		hits[i].byWord = score
 	}
 }
@@ -198,7 +198,7 @@ func (h *Handlers) rateExcerpts(hits []*hit, q *fileQuery) bool {
 		}
 	}
 	c := newCorpus(len(all), func(i int) string { return all[i].Text })
-	for i, score := range c.rate(q.text) {
+	for i, score := range c.scoreTexts(q.text) {
 		if one := all[i].hit; score > one.byMeaning {
 			one.byMeaning, one.excerpt = score, &all[i]
 		}
@@ -231,10 +231,11 @@ func newCorpus(n int, text func(i int) string) *corpus {
 	return c
 }
 
-// rate scores every text by the words of a query; 0 means no match. A word counts more
-// in fewer texts, and less in a long text, and more occurrences of it count less and
-// less. Fillers such as "the" count only if there is no other word.
-func (c *corpus) rate(query string) []float64 {
+// scoreTexts scores every text by the words of a query, much as BM25 does; 0 means no
+// match. A word counts more in fewer texts, and less in a long text, and more
+// occurrences of it count less and less. Fillers such as "the" count only if there is
+// no other word.
+func (c *corpus) scoreTexts(query string) []float64 {
 	scores := make([]float64, len(c.counts))
 	wanted := words(query)
 	slices.Sort(wanted) // sums of floats depend on their order

@@ -378,7 +378,7 @@ func (h *Handlers) findComments(in world.Store, text string) []wire.Object {
 		}
 	}
 	best := 0.0
-	for i, score := range newCorpus(len(all), func(i int) string { return all[i].Body }).rate(text) {
+	for i, score := range newCorpus(len(all), func(i int) string { return all[i].Body }).scoreTexts(text) {
 		all[i].score = score
 		best = max(best, score)
 	}

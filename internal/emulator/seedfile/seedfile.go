@@ -80,22 +80,22 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) *schema {
 	case reflect.Map:
 		return &schema{Type: "object", want: "an object"}
 	case reflect.Struct:
-		s := object(t)
+		s := structSchema(t)
 		if tag.Get("ref") == "" {
 			return s
 		}
-		id := text(tag)
+		id := textSchema(tag)
 		return &schema{AnyOf: []*schema{id, s}, want: id.want + ", or an object"} // the object or its id alone
 	case reflect.Bool:
 		return &schema{Type: "boolean", want: "true or false"}
 	case reflect.String:
-		return text(tag)
+		return textSchema(tag)
 	}
 	return number(tag)
 }
 
-// object returns the schema of a struct, with a property for each field.
-func object(t reflect.Type) *schema {
+// structSchema returns the schema of a struct, with a property for each field.
+func structSchema(t reflect.Type) *schema {
 	name, _, _ := strings.Cut(t.Name(), "[")
 	s := &schema{Type: "object", Title: name, Properties: map[string]*schema{}, Additional: new(false), want: "an object"}
 	for field := range t.Fields() {
@@ -132,14 +132,14 @@ const (
 	labelWords   = "a label (a letter, then up to 23 letters, digits, _, . and -)"
 )
 
-// text returns the schema of a text: any, one of a list, or an id of the kind in the
+// textSchema returns the schema of a text: any, one of a list, or an id of the kind in the
 // tag.
-func text(tag reflect.StructTag) *schema {
+func textSchema(tag reflect.StructTag) *schema {
 	s := &schema{Type: "string", want: "a text"}
 	kind := tag.Get("id") + tag.Get("ref")
 	switch {
 	case tag.Get("enum") != "":
-		s.Enum = values(tag.Get("enum"))
+		s.Enum = enumValues(tag.Get("enum"))
 		s.want = `one of "` + strings.Join(s.Enum, `", "`) + `"`
 		return s
 	case kind == "" || isVerbatim(kind):
@@ -173,8 +173,8 @@ func isProfile(kinds string) bool {
 // isVerbatim reports whether a kind has no labels: its texts are unique.
 func isVerbatim(kind string) bool { return kind == "token" || kind == "client" || kind == "email" }
 
-// values returns the values of the tag enum: the tag is a list, or the name of one.
-func values(enum string) []string {
+// enumValues returns the values of the tag enum: the tag is a list, or the name of one.
+func enumValues(enum string) []string {
 	long := map[string]string{
 		"access_options": "Only members of the Share or Workspace|Members of the Share, Workspace or Org|" +
 			"Anyone with a registered account|Anyone with the link",
@@ -229,10 +229,10 @@ func Read(r io.Reader, w World, open func(name string) ([]byte, error)) (*seed.F
 	if err := json.Unmarshal(text, f); err != nil {
 		return nil, fmt.Errorf("seed file: %w", err)
 	}
-	walk(reflect.ValueOf(f), "", "", c.declare)
-	walk(reflect.ValueOf(f), "", "", c.refer)
-	c.rules(f)
-	c.contents(f, open)
+	eachTaggedText(reflect.ValueOf(f), "", "", c.declare)
+	eachTaggedText(reflect.ValueOf(f), "", "", c.checkReference)
+	c.checkDependencies(f)
+	c.checkContents(f, open)
 	return f, errors.Join(c.errs...)
 }
 
@@ -262,7 +262,7 @@ func (c *checker) value(s *schema, path string, v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		if s.Type == "object" && s.Properties != nil {
-			c.object(s, path, v)
+			c.checkObject(s, path, v)
 			return
 		}
 	case []any:
@@ -273,7 +273,7 @@ func (c *checker) value(s *schema, path string, v any) {
 			return
 		}
 	}
-	if s.Type != "" && !s.admits(v) {
+	if s.Type != "" && !s.isValidValue(v) {
 		c.wrong(s, path, v)
 	}
 }
@@ -287,8 +287,8 @@ func (c *checker) wrong(s *schema, path string, v any) {
 	c.fail(path, "got %s, want %s", text, s.want)
 }
 
-// object checks the names and values of members, and that none is missing.
-func (c *checker) object(s *schema, path string, members map[string]any) {
+// checkObject checks the names and values of members, and that none is missing.
+func (c *checker) checkObject(s *schema, path string, members map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		at := strings.TrimPrefix(path+"."+name, ".")
 		if member := s.Properties[name]; member != nil {
@@ -304,9 +304,9 @@ func (c *checker) object(s *schema, path string, members map[string]any) {
 	}
 }
 
-// admits reports whether a value that is neither list nor object fits. Integers always
-// have a minimum.
-func (s *schema) admits(v any) bool {
+// isValidValue reports whether a text, number or boolean meets the schema. The schema
+// of an integer always has a minimum.
+func (s *schema) isValidValue(v any) bool {
 	if typeOf(v) != s.Type {
 		return false
 	}
@@ -349,8 +349,9 @@ func typeOf(v any) string {
 	return "object"
 }
 
-// walk calls visit for every non-empty text in v that has a tag.
-func walk(v reflect.Value, tag reflect.StructTag, path string, visit func(reflect.Value, reflect.StructTag, string)) {
+// eachTaggedText calls visit with every text in v that is not empty and whose field has
+// a tag, and with its tag and path.
+func eachTaggedText(v reflect.Value, tag reflect.StructTag, path string, visit func(reflect.Value, reflect.StructTag, string)) {
 	switch v.Kind() { //nolint:exhaustive // the others hold no ids
 	case reflect.String:
 		if tag != "" && v.String() != "" {
@@ -358,17 +359,17 @@ func walk(v reflect.Value, tag reflect.StructTag, path string, visit func(reflec
 		}
 	case reflect.Pointer:
 		if !v.IsNil() {
-			walk(v.Elem(), tag, path, visit)
+			eachTaggedText(v.Elem(), tag, path, visit)
 		}
 	case reflect.Slice:
 		for i := range v.Len() {
-			walk(v.Index(i), tag, fmt.Sprintf("%s[%d]", path, i), visit)
+			eachTaggedText(v.Index(i), tag, fmt.Sprintf("%s[%d]", path, i), visit)
 		}
 	case reflect.Struct:
 		for field, value := range v.Fields() {
 			if field.IsExported() {
 				name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-				walk(value, field.Tag, strings.TrimPrefix(path+"."+name, "."), visit)
+				eachTaggedText(value, field.Tag, strings.TrimPrefix(path+"."+name, "."), visit)
 			}
 		}
 	}
@@ -404,10 +405,10 @@ func (c *checker) declare(v reflect.Value, tag reflect.StructTag, path string) {
 	c.paths[name], c.kinds[name] = path, kind
 }
 
-// refer checks that a reference, the text v, names an object of one of the kinds in its
+// checkReference checks that a reference, the text v, names an object of one of the kinds in its
 // tag: one that the file declares or that the world has. A label is replaced by the id
 // of its object. A scope has the reference in its middle, between the kind and a mode.
-func (c *checker) refer(v reflect.Value, tag reflect.StructTag, path string) {
+func (c *checker) checkReference(v reflect.Value, tag reflect.StructTag, path string) {
 	kinds, name := tag.Get("ref"), v.String()
 	before, after := "", ""
 	if kinds == "scope" {
@@ -434,22 +435,22 @@ func (c *checker) refer(v reflect.Value, tag reflect.StructTag, path string) {
 	}
 }
 
-// contents checks the forms of contents, and reads those in files.
-func (c *checker) contents(f *seed.File, open func(name string) ([]byte, error)) {
+// checkContents checks the forms of contents, and reads those in files.
+func (c *checker) checkContents(f *seed.File, open func(name string) ([]byte, error)) {
 	for i := range f.Nodes {
 		n := &f.Nodes[i]
 		path := fmt.Sprintf("nodes[%d]", i)
-		c.content(path, open, n.Content, &n.Bytes, &n.File)
+		c.checkContent(path, open, n.Content, &n.Bytes, &n.File)
 		for k := range n.Versions {
 			v := &n.Versions[k]
-			c.content(fmt.Sprintf("%s.versions[%d]", path, k), open, v.Content, &v.Bytes, &v.File)
+			c.checkContent(fmt.Sprintf("%s.versions[%d]", path, k), open, v.Content, &v.Bytes, &v.File)
 		}
 	}
 }
 
-// content checks that a file has its content in one form only. A file that is named is
+// checkContent checks that a file has its content in one form only. A file that is named is
 // read with open.
-func (c *checker) content(path string, open func(name string) ([]byte, error), text string, b *[]byte, file *string) {
+func (c *checker) checkContent(path string, open func(name string) ([]byte, error), text string, b *[]byte, file *string) {
 	name := *file
 	switch {
 	case text != "" && (*b != nil || name != ""), *b != nil && name != "":
@@ -468,8 +469,8 @@ func (c *checker) content(path string, open func(name string) ([]byte, error), t
 	}
 }
 
-// rules checks what a schema cannot: members that depend on others.
-func (c *checker) rules(f *seed.File) {
+// checkDependencies checks what a schema cannot: members that depend on others.
+func (c *checker) checkDependencies(f *seed.File) {
 	for i, it := range f.Comments {
 		if it.Profile == "" && it.FileShare == "" {
 			c.fail(fmt.Sprintf("comments[%d]", i), "profile_id or file_share_id is missing")

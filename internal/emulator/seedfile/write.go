@@ -80,7 +80,7 @@ func prune(file reflect.Value) {
 	for removed := true; removed; {
 		removed = false
 		kinds := map[string]string{}
-		walk(file, "", "", func(v reflect.Value, tag reflect.StructTag, _ string) {
+		eachTaggedText(file, "", "", func(v reflect.Value, tag reflect.StructTag, _ string) {
 			if kind := tag.Get("id"); kind != "" {
 				kinds[plain(v.String())] = kind
 			}
@@ -102,7 +102,7 @@ func prune(file reflect.Value) {
 // if it requires one of them.
 func pruneObject(object reflect.Value, kinds map[string]string) (whole bool) {
 	whole = true
-	walk(object, "", "", func(v reflect.Value, tag reflect.StructTag, _ string) {
+	eachTaggedText(object, "", "", func(v reflect.Value, tag reflect.StructTag, _ string) {
 		ref, name := tag.Get("ref"), v.String()
 		isScope := ref == "scope"
 		if isScope {

@@ -15,9 +15,9 @@ import (
 
 const titleLeast = 2 // characters
 
-// createShare creates a share of a workspace. The draft has the fields of the form,
-// which are all checked before anything changes. An option makes the first calls fail
-// with a conflict.
+// createShare creates a share of a workspace. The draft collects the fields of the
+// form, which are all checked before anything changes. The option Conflicts makes that
+// many calls fail with a conflict.
 func (h *Handlers) createShare(c *wire.Call, workspaceID string) (wire.Object, error) {
 	if !h.w.Sharing(workspaceID) {
 		return nil, sharingDisabled()
@@ -27,7 +27,7 @@ func (h *Handlers) createShare(c *wire.Call, workspaceID string) (wire.Object, e
 	makesFolder := d.readStorage()
 	d.NoGuestChat = true
 	d.readShare()
-	d.exclusions()
+	d.checkExclusions()
 	if _, given := c.Field("intelligence"); !given {
 		c.Check.Missing("intelligence", "true or false.")
 	}
@@ -145,7 +145,7 @@ func (h *Handlers) updateShare(c *wire.Call, it *world.Share) (wire.Object, erro
 			c.Check.Invalid("share_link_node_id", "null.")
 		}
 	}
-	d.exclusions()
+	d.checkExclusions()
 	if err := c.Check.Refusal(); err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (d *draft) readShare() {
 		c.Check.InvalidIf(strings.TrimSpace(style) == "", "workspace_style", "Not blank.")
 		d.WorkspaceStyle = style
 	}
-	d.expiry()
+	d.readExpiry()
 	d.readFlags()
 	for name, into := range map[string]*seed.JSON{
 		"accent_color": &d.AccentColor, "background_color1": &d.BackgroundColor1,
@@ -224,7 +224,7 @@ func (d *draft) readShare() {
 	} {
 		wire.JSONText(d.c, name, into)
 	}
-	d.background()
+	d.readBackground()
 }
 
 // readFlags reads the switches of a share.
@@ -318,8 +318,8 @@ func (d *draft) flag(name string) (on, given bool) {
 	return given && d.c.Check.ReadBoolean(name, value), given
 }
 
-// expiry reads when the share expires; null and "" mean never.
-func (d *draft) expiry() {
+// readExpiry reads when the share expires; null and "" mean never.
+func (d *draft) readExpiry() {
 	value, given := d.c.Field("expires")
 	switch {
 	case !given:
@@ -334,8 +334,8 @@ func (d *draft) expiry() {
 	d.Expires = at
 }
 
-// background reads the number of the background image.
-func (d *draft) background() {
+// readBackground reads the number of the background image.
+func (d *draft) readBackground() {
 	value, given := d.c.Field("background_image")
 	if !given {
 		return
@@ -350,10 +350,10 @@ func (d *draft) background() {
 	d.BackgroundImage = n
 }
 
-// exclusions checks fields that exclude each other: a password and uploads by anyone
+// checkExclusions checks fields that exclude each other: a password and uploads by anyone
 // require a link that is open to anyone, and only a share that shows a folder has
 // another type than send.
-func (d *draft) exclusions() {
+func (d *draft) checkExclusions() {
 	password, _ := d.c.Field("password")
 	_, typed := d.c.Field("share_type")
 	d.c.Check.InvalidIf(!wire.Cleared(password) && d.Access != world.AccessAnyone,

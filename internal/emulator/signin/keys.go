@@ -264,9 +264,10 @@ func (h *Handlers) grants(k *wire.Credential, scope string) bool {
 	})
 }
 
-// encloses reports whether a scope is within one of a credential. Workspaces and
-// shares are within organizations; a share may have no workspace, so workspace:*
-// does not enclose share:*.
+// encloses reports whether the scope inner is within the scope outer of a credential.
+// Workspaces and shares are within organizations; a share may have no workspace, so
+// workspace:* does not enclose share:*. The scope of the account encloses nothing but
+// itself.
 func (h *Handlers) encloses(k *wire.Credential, outer, inner string) bool {
 	entity, id, _ := wire.SplitScope(outer)
 	kind, one, _ := wire.SplitScope(inner)

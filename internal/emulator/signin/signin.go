@@ -295,7 +295,9 @@ func (f *factor) accepts(code string, now time.Time) bool {
 // at returns the code of an authenticator app at a time.
 func (f *factor) at(t time.Time) string { return TOTP(f.secret, t, totpDigits) }
 
-// TOTP returns the time-based one-time password of RFC 6238.
+// TOTP returns the time-based one-time password of RFC 6238: the last digits of 31 bits
+// of the HMAC of the number of the time step, at an offset that its last four bits give
+// (dynamic truncation).
 func TOTP(secret []byte, t time.Time, digits int) string {
 	var counter [8]byte
 	binary.BigEndian.PutUint64(counter[:],

@@ -64,7 +64,7 @@ func BadName(name string) string {
 // MayStore requires the right to add files. Visitors may have it in a share.
 func (h *Handlers) MayStore(c *wire.Call, in world.Store) error {
 	switch {
-	case c.Key == nil && h.anonymous(in.Profile):
+	case c.Key == nil && h.allowsAnonymousUploads(in.Profile):
 		return h.w.RefuseArchived(in.Owner)
 	case c.Key == nil:
 		return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "An upload requires a credential.")
@@ -76,8 +76,8 @@ func (h *Handlers) MayStore(c *wire.Call, in world.Store) error {
 	return h.w.RefuseArchived(in.Owner)
 }
 
-// anonymous reports whether visitors without a credential may add files to a share.
-func (h *Handlers) anonymous(id string) bool {
+// allowsAnonymousUploads reports whether visitors without a credential may add files to a share.
+func (h *Handlers) allowsAnonymousUploads(id string) bool {
 	share := h.w.Share(id)
 	return share != nil && share.Value.AnonymousUploads && share.Value.Access == world.AccessAnyone &&
 		share.Value.Kind() != world.ShareSend && !share.Value.Archived && !share.Value.Locked && !share.Value.Suspended

@@ -42,10 +42,10 @@ func (h *contents) readRoutes() []*wire.Route {
 		return wire.With2(h.fileToRead, handle)
 	}
 	const picture = "token output-format width height size rotate cropwidth cropheight cropx cropy"
-	all := both("storage.Downloads.Read", "read/", h.read, wire.Visit, wire.Query("version_id token"))
+	all := both("storage.Downloads.Read", "read/", h.serveVersion, wire.Visit, wire.Query("version_id token"))
 	for _, more := range [][]*wire.Route{
 		both("storage.Downloads.Token", "requestread/", file(h.newReadToken), wire.Writes, wire.Query("version_id")),
-		both("storage.Downloads.Zip", "zip/", h.zip, wire.Writes),
+		both("storage.Downloads.Zip", "zip/", h.serveArchive, wire.Writes),
 		both("storage.Texts.Get", "content/", file(h.readText),
 			wire.Query("q page chunk_from chunk_to cursor limit max_bytes")),
 		both("storage.Previews.Authorize", "preview/{type}/preauthorize/", file(h.newPreviewToken), wire.Writes),
@@ -136,8 +136,9 @@ func (h *contents) newReadToken(c *wire.Call, in world.Store, n *world.Node) (wi
 	return wire.Object{{"token", h.readToken(c, in, n, downloadScope)}}, nil
 }
 
-// read serves a version, by a token or by the credential of the call.
-func (h *contents) read(c *wire.Call) (wire.Object, error) {
+// serveVersion serves a version of a file to the holder of a token, to a visitor of a
+// share, or by the credential of the call.
+func (h *contents) serveVersion(c *wire.Call) (wire.Object, error) {
 	var n *world.Node
 	var err error
 	switch {
@@ -162,8 +163,8 @@ func (h *contents) read(c *wire.Call) (wire.Object, error) {
 	return world.ServeVersion(c, n, v)
 }
 
-// zip serves a folder as an archive of unknown length.
-func (h *contents) zip(c *wire.Call) (wire.Object, error) {
+// serveArchive serves a folder as an archive of unknown length.
+func (h *contents) serveArchive(c *wire.Call) (wire.Object, error) {
 	if c.Key == nil {
 		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "An archive asks for a credential.")
 	}
@@ -185,7 +186,7 @@ func (h *contents) zip(c *wire.Call) (wire.Object, error) {
 	}
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
-	if err := h.pack(w, in, folder, ""); err != nil {
+	if err := h.addToArchive(w, in, folder, ""); err != nil {
 		return nil, err
 	}
 	_ = w.Close() // of a buffer
@@ -198,12 +199,12 @@ func (h *contents) zip(c *wire.Call) (wire.Object, error) {
 	})
 }
 
-// pack adds the files, notes and folders in a folder to an archive.
-func (h *contents) pack(w *zip.Writer, in world.Store, folder, below string) error {
+// addToArchive adds the files, notes and folders in a folder to an archive.
+func (h *contents) addToArchive(w *zip.Writer, in world.Store, folder, below string) error {
 	for _, n := range h.tree.ChildrenOf(in.Owner, folder) {
 		name := path.Join(below, strings.ReplaceAll(n.Name, "/", "_"))
 		if n.Kind == world.KindFolder {
-			if err := h.pack(w, in, n.ID, name); err != nil {
+			if err := h.addToArchive(w, in, n.ID, name); err != nil {
 				return err
 			}
 			continue

@@ -210,9 +210,9 @@ func (h *Handlers) createFolder(c *wire.Call, in world.Store) (wire.Object, erro
 	return h.wrote(c, in, n)
 }
 
-// target returns the folder to which a node is moved or copied. It refuses the node
+// targetFolder returns the folder to which a node is moved or copied. It refuses the node
 // itself, and folders in it.
-func (h *Handlers) target(c *wire.Call, in world.Store, n *world.Node) (string, error) {
+func (h *Handlers) targetFolder(c *wire.Call, in world.Store, n *world.Node) (string, error) {
 	value, given := c.Field("parent")
 	c.Check.MissingIf(!given, "parent", "The id of a folder, or root.")
 	if !given {
@@ -260,7 +260,7 @@ func (h *Handlers) detailsOf(n *world.Node) *details {
 
 // moveNode moves a node to another folder.
 func (h *Handlers) moveNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	parent, err := h.target(c, in, n)
+	parent, err := h.targetFolder(c, in, n)
 	if err != nil {
 		return nil, err
 	}
@@ -275,7 +275,7 @@ func (h *Handlers) moveNode(c *wire.Call, in world.Store, n *world.Node) (wire.O
 
 // copyNode copies a node to a folder. A copy in the same folder gets another name.
 func (h *Handlers) copyNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	parent, err := h.target(c, in, n)
+	parent, err := h.targetFolder(c, in, n)
 	if err != nil {
 		return nil, err
 	}
@@ -288,13 +288,13 @@ func (h *Handlers) copyNode(c *wire.Call, in world.Store, n *world.Node) (wire.O
 			return nil, err
 		}
 	}
-	made := h.clone(c, n, parent, name)
+	made := h.cloneNode(c, n, parent, name)
 	h.treeEvent(c, in, made, "copied")
 	return h.wrote(c, in, made)
 }
 
-// clone copies a node with its current version, and a folder with all that is in it.
-func (h *Handlers) clone(c *wire.Call, n *world.Node, parent, name string) *world.Node {
+// cloneNode copies a node with its current version, and a folder with all that is in it.
+func (h *Handlers) cloneNode(c *wire.Call, n *world.Node, parent, name string) *world.Node {
 	children := h.ChildrenOf(n.Profile, n.ID)
 	made := world.Node{
 		Profile: n.Profile, Parent: parent, Kind: n.Kind, Name: name, Creator: c.Key.User, MimeType: n.MimeType,
@@ -309,7 +309,7 @@ func (h *Handlers) clone(c *wire.Call, n *world.Node, parent, name string) *worl
 	h.w.Index(kept, n.AIState)
 	for _, child := range children {
 		if n.Kind == world.KindFolder {
-			h.clone(c, child, kept.ID, child.Name)
+			h.cloneNode(c, child, kept.ID, child.Name)
 		}
 	}
 	return kept
@@ -361,9 +361,9 @@ func (h *Handlers) erase(in world.Store, n *world.Node) {
 
 const byHash = true // in content: a call may name a hash
 
-// content returns the content that the field from refers to: an upload or, if hashes
-// is true, that of any file with a hash.
-func (h *Handlers) content(c *wire.Call, hashes bool) (world.Version, error) {
+// sourceContent returns the content that the field from refers to: an upload or, if
+// allowHash is true, that of any file with a hash.
+func (h *Handlers) sourceContent(c *wire.Call, allowHash bool) (world.Version, error) {
 	text, given := c.Field("from")
 	var from struct {
 		Type   string `json:"type"`
@@ -385,7 +385,7 @@ func (h *Handlers) content(c *wire.Call, hashes bool) (world.Version, error) {
 	if from.Type == "upload" {
 		return h.Uploaded(c, wire.Plain(from.Upload.ID))
 	}
-	if !hashes {
+	if !allowHash {
 		return world.Version{}, wire.Refuse(http.StatusNotAcceptable, codeHash, "A workspace adds no file by its hash.")
 	}
 	c.Check.InvalidIf(!slices.Contains(Algorithms(), from.Hash.Type) || from.Hash.Type == "crc32c",
@@ -408,7 +408,7 @@ func (h *Handlers) content(c *wire.Call, hashes bool) (world.Version, error) {
 // also be named by its hash.
 func (h *Handlers) addFile(c *wire.Call, in world.Store) (wire.Object, error) {
 	name := treeName(c, required)
-	content, err := h.content(c, h.w.KindOf(in.Profile) == wire.KindShare)
+	content, err := h.sourceContent(c, h.w.KindOf(in.Profile) == wire.KindShare)
 	if err != nil {
 		return nil, err
 	}
@@ -441,7 +441,7 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 	var content world.Version
 	if replaces {
 		var err error
-		content, err = h.content(c, byHash)
+		content, err = h.sourceContent(c, byHash)
 		if err != nil {
 			return nil, err
 		}
