@@ -279,7 +279,7 @@ func (s *signIn) tryStore(ctx context.Context) error {
 	}
 	locking, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
-	err := abandonable(locking, func() error { return s.resaveRecord(locking) })
+	err := runUntilAbandoned(locking, func() error { return s.resaveRecord(locking) })
 	if locking.Err() != nil && ctx.Err() == nil {
 		return nil
 	}
@@ -310,9 +310,10 @@ func (s *signIn) resaveRecord(ctx context.Context) error {
 // graceTime is how long a store may take after the end of a context.
 const graceTime = 2 * afterContext
 
-// abandonable calls use, which accesses the store, in a goroutine. That is abandoned
-// shortly after the end of ctx: a store of another package may ignore ctx.
-func abandonable(ctx context.Context, use func() error) error {
+// runUntilAbandoned calls use, which accesses the store, in a goroutine. It returns its
+// error, or stops waiting for it shortly after the end of ctx: a store of another
+// package may ignore ctx.
+func runUntilAbandoned(ctx context.Context, use func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- use() }()
 	select {
@@ -564,7 +565,7 @@ func (s *signIn) storeToken(ctx context.Context, t *Token, err error) (*Token, e
 	}
 	locking, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
-	return t, abandonable(locking, func() error {
+	return t, runUntilAbandoned(locking, func() error {
 		return s.replaceToken(locking, s.base.String(), s.server, newTokenRecord(t, s.clientID, s.Resource))
 	})
 }

@@ -248,7 +248,7 @@ func Save(ctx context.Context, c Config, t *Token) error {
 	if err != nil {
 		return err
 	}
-	return abandonable(ctx, func() error {
+	return runUntilAbandoned(ctx, func() error {
 		return c.replaceToken(ctx, base.String(), server{}, newTokenRecord(t, c.ClientID, c.Resource))
 	})
 }

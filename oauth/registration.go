@@ -262,7 +262,7 @@ func (s *signIn) findClientID(ctx context.Context, refused string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
-	return abandonable(ctx, func() error {
+	return runUntilAbandoned(ctx, func() error {
 		b, err := s.Store.Load(ctx, s.account()) // which waits for no refresh
 		if err != nil {
 			return err
@@ -366,7 +366,7 @@ const amendTime = time.Second // timeout after the context of a sign-in is done
 // failures are ignored. It saves nothing if change returns false.
 func (s *signIn) changeRecord(ctx context.Context, change func(r *record) bool) {
 	editing, cancel := context.WithTimeout(context.WithoutCancel(ctx), amendTime)
-	_ = abandonable(ctx, func() error {
+	_ = runUntilAbandoned(ctx, func() error {
 		defer cancel()
 		r, err := s.lock(editing)
 		if err != nil {

@@ -53,7 +53,7 @@ func (c *Config) endSession(ctx context.Context, op string, request ending) erro
 	if c.Store == nil {
 		return input.Fields[Config](op).Refuse("Store", "must not be nil", "")
 	}
-	return abandonable(ctx, func() error { return c.endStored(ctx, op, request) })
+	return runUntilAbandoned(ctx, func() error { return c.endStored(ctx, op, request) })
 }
 
 // endStored ends the session of the stored token at the platform, and removes

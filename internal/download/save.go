@@ -170,32 +170,34 @@ func mayMixContents(err error) bool {
 		refused && e.Status == http.StatusRequestedRangeNotSatisfiable
 }
 
-// receive completes a partial file and returns its size. If the content does
-// not fit what was there, because the file has changed, it starts again with an
-// empty one.
+// receive completes a partial file and returns its size. The check has read what the
+// file had, and reads the rest. If the two are parts of different contents, because the
+// file has changed meanwhile, it starts again with an empty one.
 func (s *Source) receive(ctx context.Context, p *durable.Partial) (int64, error) {
-	c, err := s.resume(ctx, p)
+	check, err := s.resume(ctx, p)
 	if err != nil {
 		return 0, err
 	}
-	there := c.n
-	err = s.fill(ctx, p, c)
-	if there > 0 && mayMixContents(err) {
-		c = s.checked()
+	had := check.n
+	err = s.fill(ctx, p, check)
+	if had > 0 && mayMixContents(err) {
+		check = s.startCheck()
 		err = p.Restart()
 		if err == nil {
-			err = s.fill(ctx, p, c)
+			err = s.fill(ctx, p, check)
 		}
 	}
-	return c.n, err
+	return check.n, err
 }
 
-func (s *Source) checked() *checked { return newChecked(s.Op, s.Size, s.HashAlgo, s.Hash) }
+// startCheck returns a check of the size and the hash of the content, which has read
+// nothing yet.
+func (s *Source) startCheck() *checked { return newChecked(s.Op, s.Size, s.HashAlgo, s.Hash) }
 
 // resume returns a check that has read the content of the partial file so far.
 // If the download cannot be resumed, it empties the file.
 func (s *Source) resume(ctx context.Context, p *durable.Partial) (*checked, error) {
-	c := s.checked()
+	c := s.startCheck()
 	info, err := p.Stat()
 	if err != nil {
 		return nil, err

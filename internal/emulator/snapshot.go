@@ -265,7 +265,7 @@ func (s *Server) Snapshot(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := out.pass(w); err != nil {
+	if err := out.writeThrough(w); err != nil {
 		return err
 	}
 	for _, name := range slices.Sorted(maps.Keys(contents)) {
@@ -296,8 +296,8 @@ func (d *delayed) Write(b []byte) (int, error) {
 	return d.to.Write(b)
 }
 
-// pass writes what was kept, and passes on what follows.
-func (d *delayed) pass(to io.Writer) error {
+// writeThrough writes what was kept to a writer, and all that follows.
+func (d *delayed) writeThrough(to io.Writer) error {
 	d.to = to
 	_, err := d.kept.WriteTo(to)
 	return err

@@ -133,15 +133,16 @@ func (d *document) ReadAt(p []byte, off int64) (int, error) {
 	return strings.NewReader(string(d.bytes())).ReadAt(p, off)
 }
 
-// addArchive adds an archive of so many nodes to the workspace of a part, in folders of
-// perFolder files, with comments and facts on them.
+// addArchive adds an archive of so many nodes, documents about a client, to the first
+// workspace, in folders of perFolder files, with comments and facts on them. They are
+// of the archiveDays before from, in order.
 func (s *studio) addArchive(f *seed.File, client string, from time.Time, nodes int, dice *rand.Rand) {
 	if nodes <= 0 {
 		return
 	}
 	workspace := f.Workspaces[0].ID
 	begin := from.AddDate(0, 0, -archiveDays)
-	first := uint64(1 + dice.IntN(1000)) //nolint:gosec // small
+	number := uint64(1 + dice.IntN(1000)) //nolint:gosec // small
 	folder := func(name, parent string, at time.Time) string {
 		id := s.world.NewID("node")
 		f.Nodes = append(f.Nodes, seed.Node{
@@ -151,19 +152,19 @@ func (s *studio) addArchive(f *seed.File, client string, from time.Time, nodes i
 	}
 	root := folder("Archive", "", begin.AddDate(0, 0, -4))
 	f.Nodes, f.Facts = slices.Grow(f.Nodes, nodes), slices.Grow(f.Facts, nodes/int(kinds))
-	inside, boxes := root, 0
-	for i, files := 1, 0; i < nodes; i++ {
+	box, boxes := root, 0
+	for i, left := 1, 0; i < nodes; i++ { // left is how many files the box still takes
 		day := workday(begin.AddDate(0, 0, (archiveDays-1)*i/nodes))
 		at := day.Add(9*time.Hour + time.Duration(dice.IntN(minutesOfDay))*time.Minute)
-		if files == 0 && i+1 < nodes {
+		if left == 0 && i+1 < nodes { // the last node is a file
 			boxes++
-			inside, files = folder(fmt.Sprintf("Box %03d", boxes), root, day.Add(8*time.Hour)), perFolder
+			box, left = folder(fmt.Sprintf("Box %03d", boxes), root, day.Add(8*time.Hour)), perFolder
 			continue
 		}
-		files--
-		d := &document{kind(dice.IntN(int(kinds))), first + uint64(i), client, day} //nolint:gosec // small
+		left--
+		d := &document{kind(dice.IntN(int(kinds))), number + uint64(i), client, day} //nolint:gosec // small
 		n := s.nodeOf(d, dice)
-		n.Profile, n.Parent, n.Created = workspace, inside, at
+		n.Profile, n.Parent, n.Created = workspace, box, at
 		f.Nodes = append(f.Nodes, n)
 		s.addComments(f, &n, d, dice)
 	}

@@ -27,7 +27,7 @@ const codeBadEntry = 1605
 // the whole batch is refused is assumed.
 const codeHashPair = 196420
 
-// batchFields are the names of the parts of a batch.
+// batchFields returns the names of the parts of a batch, separated by spaces.
 func batchFields() string {
 	names := []string{"instance_id folder_id creator manifest"}
 	for i := range batchFiles {
