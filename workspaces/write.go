@@ -186,11 +186,12 @@ func (s *Service) CheckName(
 	}
 	a, err := call.Payload[suggestion](ctx, s.c, endpoint.WorkspacesCheckName(name, q), opts)
 	e, refused := errors.AsType[*api.Error](err)
-	switch about := func(p api.ParamError) bool { return p.Name != "name" }; {
+	// A name that is taken is refused as invalid, with no other invalid parameter.
+	switch isAboutOther := func(p api.ParamError) bool { return p.Name != "name" }; {
 	case err == nil:
 		return &NameCheck{Free: true, Suggestion: a.Suggestion}, nil
 	case !refused || e.Status != http.StatusNotAcceptable || !errors.Is(e, api.ErrInvalid),
-		slices.ContainsFunc(e.Params, about):
+		slices.ContainsFunc(e.Params, isAboutOther):
 		return nil, err
 	}
 	var found suggestion

@@ -244,14 +244,16 @@ func (h *Handlers) submit(c *wire.Call, q *authorization, cookie string, b *brow
 	return h.notice(http.StatusBadRequest, "This form is unknown", "Go back to the application and start again.")
 }
 
-// signInPage handles the form with an e-mail address and a password.
+// signInPage handles the form with an e-mail address and a password. The browser is
+// then signed in, or half signed in until it sends the code of the user's second
+// factor.
 func (h *Handlers) signInPage(c *wire.Call, q *authorization, cookie string, b *browser) *wire.Reply {
 	userID, err := h.signin.CheckPassword(strings.TrimSpace(c.Form.Get("email")), c.Form.Get("password"))
 	if err != nil {
 		refusal := wire.RefusalOf(err)
 		return h.step(refusal.Status, q, cookie, b, page{Problem: refusal.Text, Email: c.Form.Get("email")})
 	}
-	if !h.signin.CheckSecondFactor(userID, "") { // a user without a second factor needs no code
+	if !h.signin.CheckSecondFactor(userID, "") { // an empty code is wrong, unless the user needs none
 		return h.enter(c, q, cookie, &browser{halfID: userID})
 	}
 	return h.enter(c, q, cookie, &browser{userID: userID})

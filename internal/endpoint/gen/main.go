@@ -408,9 +408,10 @@ func (c *constructor) content() (field string, p parameter) {
 	}
 }
 
-// writePath writes the field Path and returns the parameters for its placeholders: one
-// for each, several IDs for the last one of a list, and first a profile if the paths
-// differ by its kind.
+// writePath writes the field Path of an endpoint and returns the parameters of its
+// constructor. They are, in order: a profile, if there is a path for each kind of it;
+// one for each other placeholder. If the endpoint takes a list, its last placeholder
+// takes several IDs.
 func (c *constructor) writePath(b *strings.Builder) []parameter {
 	var params []parameter
 	var segments []string
