@@ -397,6 +397,7 @@ func (s *Server) FailSockets(f world.SocketFault) (id string) {
 }
 
 // Next returns the fault of the next message of a socket, or one that changes nothing.
+// A rule with an age is not about messages: see Aged.
 func (f *faults) Next(profileID string) *world.SocketFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
