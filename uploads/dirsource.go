@@ -109,7 +109,7 @@ func (d *dir) open(e *entry) (fs.File, error) {
 func (d *dir) openContent(ctx context.Context, e *entry) (io.ReadCloser, error) {
 	return wait.Call(ctx, func() (io.ReadCloser, error) {
 		if e.Size <= MaxSingle {
-			content, err := d.readContent(e, make([]byte, e.Size+1))
+			content, err := d.readContent(e, make([]byte, e.Size+1)) // the last byte is for a file that has grown
 			return memory{bytes.NewReader(content)}, err
 		}
 		local, err := d.open(e)

@@ -197,9 +197,10 @@ func (l *looker) members(f func(name string) error) error {
 }
 
 // object reads an object that has the fields of o, and records the unknown members as
-// differences. Special may be nil; it is called before each value with whether a field
-// has the name, and reports whether it has read the value itself. A type with methods
-// may take members that have no field: it is asked which are left over.
+// differences of the type that has the Extra: o, or the one inlined in it if a field of
+// that was read. Special may be nil; it is called before each value with whether a
+// field has the name, and reports whether it has read the value itself. A type with
+// methods may take members that have no field: it is asked which are left over.
 func (l *looker) object(o *object, special func(name string, typed bool) (taken bool, err error)) error {
 	begin, seen, holder := l.dec.InputOffset(), l.seenOf(o), o.name
 	var unknown []string

@@ -92,7 +92,9 @@ func (o *object) addMember(at Place, t reflect.Type, also string) {
 	}
 }
 
-// typeOf returns the type of a member for a value of a JSON kind.
+// typeOf returns the type of a member for a value of a JSON kind. A member may have a
+// second type, which a function of decode.Fix takes: a value has that one if it has its
+// kind and not the kind of the first.
 func (o *object) typeOf(i int, kind jsontext.Kind) reflect.Type {
 	form, found := o.forms[i]
 	if found && kindOf(form) == kindName(kind) && kindOf(o.types[i]) != kindName(kind) {

@@ -302,7 +302,9 @@ func addAll[T any](list []T, add func(T) T) {
 // objects makes IDs for the objects of seed files, and finds those that exist.
 type objects struct{ *Server }
 
-// NewID returns a new ID for an object of a kind, such as "node".
+// NewID returns a new ID for an object of a kind, such as "node", or that of a profile
+// for a kind without IDs of its own. Its serial is never that of an object without a
+// label.
 func (o objects) NewID(kind string) string {
 	o.Lock()
 	defer o.Unlock()

@@ -135,8 +135,8 @@ func (d *decoder) word(want string) {
 	}
 }
 
-// null reads null if it comes next, and reports whether it did.
-func (d *decoder) null() bool {
+// readNull reads null if it comes next, and reports whether it did.
+func (d *decoder) readNull() bool {
 	if d.peek() != 'n' {
 		return false
 	}
@@ -320,7 +320,7 @@ func (d *decoder) content() (b *blob.Blob) {
 func (d *decoder) slice(v reflect.Value) {
 	t := v.Type()
 	switch {
-	case d.null():
+	case d.readNull():
 	case t.Elem().Kind() == reflect.Uint8:
 		v.Set(reflect.ValueOf([]byte(d.readText())).Convert(t))
 	default:
@@ -340,7 +340,7 @@ func (d *decoder) slice(v reflect.Value) {
 // into v, and reports whether it was one of them.
 func (d *decoder) readReference(v reflect.Value) bool {
 	switch {
-	case d.null():
+	case d.readNull():
 		return true
 	case d.peek() == '[':
 		return false
@@ -400,7 +400,7 @@ func (d *decoder) maps(v reflect.Value) {
 // readInterface reads an interface: null, or a list of the number of a type and a value of
 // it.
 func (d *decoder) readInterface(v reflect.Value) {
-	if d.null() {
+	if d.readNull() {
 		return
 	}
 	var held reflect.Value

@@ -418,7 +418,8 @@ func readText(text string) any {
 // numbers.
 func sameValue(a, b any) bool { return valueText(a) == valueText(b) }
 
-// valueText returns a value as text for searches and comparisons.
+// valueText returns a value as text for searches and comparisons. A number with a
+// fraction or an exponent has its shortest form.
 func valueText(value any) string {
 	switch v := value.(type) {
 	case string:
