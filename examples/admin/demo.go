@@ -59,11 +59,7 @@ func (p *program) demonstrate(ctx context.Context) (err error) {
 		defer c.CloseIdleConnections()
 		return c.Account.Invitations.AcceptAll(ctx, api.Secret{})
 	}
-	for _, step := range []struct {
-		apply  bool
-		args   []string
-		before func() error
-	}{
+	for _, step := range []demoStep{
 		{false, []string{"setup"}, nil},
 		{true, []string{"setup"}, nil},
 		{true, []string{"setup"}, pay},
@@ -73,18 +69,34 @@ func (p *program) demonstrate(ctx context.Context) (err error) {
 		{true, []string{"remove", ben.Email}, nil},
 		{false, []string{"audit"}, nil},
 	} {
-		if step.before != nil {
-			if err := step.before(); err != nil {
-				return err
-			}
-		}
-		p.apply, p.args = step.apply, step.args
-		fmt.Fprintf(p.out, "\nadmin -apply=%t %s\n", p.apply, strings.Join(p.args, " "))
-		if err := p.run(ctx); errors.Is(err, errUnpaid) {
-			fmt.Fprintln(p.out, err)
-		} else if err != nil {
+		if err := p.demonstrateStep(ctx, step); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// demoStep is a call of the program, after before if that is not nil.
+type demoStep struct {
+	apply  bool
+	args   []string
+	before func() error
+}
+
+// demonstrateStep prints and makes a call of the program. That the organization is not paid
+// for is no failure of the demonstration.
+func (p *program) demonstrateStep(ctx context.Context, step demoStep) error {
+	if step.before != nil {
+		if err := step.before(); err != nil {
+			return err
+		}
+	}
+	p.apply, p.args = step.apply, step.args
+	fmt.Fprintf(p.out, "\nadmin -apply=%t %s\n", p.apply, strings.Join(p.args, " "))
+	err := p.run(ctx)
+	if errors.Is(err, errUnpaid) {
+		fmt.Fprintln(p.out, err)
+		return nil
+	}
+	return err
 }

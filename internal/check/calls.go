@@ -2,6 +2,7 @@ package check
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,6 +47,11 @@ func (c call) raw(query url.Values, path string, segments ...any) error {
 // callerReads returns the calls that need nothing but a credential. A row is an
 // operation, the forms in which it is called (see [forms]), and the call.
 func callerReads() []read[struct{}] {
+	return slices.Concat(accountReads(), signInReads(), listReads(), uploadReads())
+}
+
+// accountReads returns the calls of callerReads for the account of the caller.
+func accountReads() []read[struct{}] {
 	type none = struct{}
 	return []read[none]{
 		{"account.Me", levels, func(c call, _ none) error {
@@ -101,7 +107,13 @@ func callerReads() []read[struct{}] {
 		{"assets.Types", plainForm, func(c call, _ none) error { return onlyError(c.Assets.Types(c, api.ProfileKindShare)) }},
 		{"assets.Types", plainForm, func(c call, _ none) error { return onlyError(c.Assets.Types(c, api.ProfileKindUser)) }},
 		{"assets.List", plainForm, func(c call, _ none) error { return c.pictures(api.User(c.me)) }},
+	}
+}
 
+// signInReads returns the calls of callerReads for tokens, sessions and keys.
+func signInReads() []read[struct{}] {
+	type none = struct{}
+	return []read[none]{
 		{"oauth.ServerMetadata", plainForm, func(c call, _ none) error { return onlyError(c.OAuth.ServerMetadata(c)) }},
 		{"oauth.ProtectedResource", plainForm, func(c call, _ none) error { return onlyError(c.OAuth.ProtectedResource(c)) }},
 		{"oauth.TokenScopes", plainForm, func(c call, _ none) error { return onlyError(c.OAuth.TokenScopes(c)) }},
@@ -123,7 +135,14 @@ func callerReads() []read[struct{}] {
 			return err
 		}},
 		{"oauth.Keys.Get", unknownID, func(c call, _ none) error { return onlyError(c.OAuth.Keys.Get(c, noObject)) }},
+	}
+}
 
+// listReads returns the calls of callerReads that list organizations and shares, and
+// those for the system.
+func listReads() []read[struct{}] {
+	type none = struct{}
+	return []read[none]{
 		{"orgs.List", pages | levels, func(c call, _ none) error { return c.listOrgs(orgs.ScopeMember) }},
 		{"orgs.ListExternal", pages | levels, func(c call, _ none) error { return c.listOrgs(orgs.ScopeExternal) }},
 		{"orgs.ListJoinedOrInvited", pages | levels, func(c call, _ none) error {
@@ -150,7 +169,14 @@ func callerReads() []read[struct{}] {
 		{"system.DocsTopic", plainForm, func(c call, _ none) error { return onlyError(c.System.DocsTopic(c, "events")) }},
 		{"system.DocsTopic", unknownID, func(c call, _ none) error { return onlyError(c.System.DocsTopic(c, noName)) }},
 		{"system.Agents", plainForm, func(c call, _ none) error { return onlyError(c.System.Agents(c)) }},
+	}
+}
 
+// uploadReads returns the calls of callerReads for uploads and workspaces, and those
+// with unknown IDs.
+func uploadReads() []read[struct{}] {
+	type none = struct{}
+	return []read[none]{
 		{"uploads.List", plainForm, func(c call, _ none) error {
 			list, err := c.Uploads.List(c)
 			for _, u := range list {
@@ -275,6 +301,11 @@ func memberReads() []read[place] {
 // workspaceReads returns the calls that are made for each workspace. A row is an
 // operation, the forms in which it is called (see [forms]), and the call.
 func workspaceReads() []read[place] {
+	return slices.Concat(workspacePartReads(), metadataReads(), workspaceSearchReads())
+}
+
+// workspacePartReads returns the calls of workspaceReads for its settings and its lists.
+func workspacePartReads() []read[place] {
 	return []read[place]{
 		{"workspaces.Get", levels, func(c call, w place) error { return onlyError(c.Workspaces.Get(c, w.ID, c.opts...)) }},
 		{"workspaces.Get", byName, func(c call, w place) error { return onlyError(c.Workspaces.Get(c, api.ID(w.Name))) }},
@@ -303,6 +334,12 @@ func workspaceReads() []read[place] {
 		{"fileshares.List", badParameter, func(c call, w place) error {
 			return c.raw(invalidValue("limit"), "/current/workspace/{workspace_id}/list/fileshares/", w.ID)
 		}},
+	}
+}
+
+// metadataReads returns the calls of workspaceReads for metadata.
+func metadataReads() []read[place] {
+	return []read[place]{
 		{"metadata.Fields.List", cursors | levels, func(c call, w place) error { return c.listFields(w.ID) }},
 		{"metadata.Fields.List", badParameter, func(c call, w place) error {
 			return c.raw(invalidValue("page_size"), "/current/workspace/{workspace_id}/metadata/fields/", w.ID)
@@ -318,6 +355,13 @@ func workspaceReads() []read[place] {
 		{"metadata.Filters.Get", unknownID, func(c call, w place) error {
 			return onlyError(c.Metadata.Filters.Get(c, w.ID, noObject))
 		}},
+	}
+}
+
+// workspaceSearchReads returns the calls of workspaceReads for searches, sockets, shares and
+// events.
+func workspaceSearchReads() []read[place] {
+	return []read[place]{
 		{"realtime.SocketToken", plainForm, func(c call, w place) error {
 			return onlyError(c.Realtime.SocketToken(c, w.Profile))
 		}},

@@ -71,6 +71,13 @@ func noteChanges() []read[place] {
 			return c.rec.Call(c, api.Post(
 				"/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", nil, w.ID, c.id(thingOf(w, "file"))), nil)
 		}},
+	}
+}
+
+// intentChanges returns the calls for intents, cards and events, after noteChanges. A row is
+// an operation, the forms in which it is called (see [forms]), and the call.
+func intentChanges() []read[place] {
+	return []read[place]{
 		{"activity.Intents.Allocate", plainForm, func(c call, w place) error {
 			got, err := c.Activity.Intents.Allocate(c, w.ID, &activity.AllocateOptions{NodeID: c.id("note"), Kind: "editing"})
 			if err != nil {

@@ -114,6 +114,14 @@ func nodeChanges() []read[place] {
 		{"storage.Move", plainForm, func(c call, p place) error {
 			return onlyError(c.Storage.Move(c, p.Profile, c.id(thingOf(p, "copy")), c.id(thingOf(p, "deleted"))))
 		}},
+	}
+}
+
+// trashChanges returns the calls that lock, delete and restore nodes, and those for pictures
+// and comments, after nodeChanges. A row is an operation, the forms in which it is called
+// (see [forms]), and the call.
+func trashChanges() []read[place] {
+	return []read[place]{
 		{"storage.Locks.Acquire", plainForm, func(c call, p place) error {
 			o := &storage.LockOptions{Duration: lockTime, DeviceName: "fastio-check"}
 			lock, err := c.Storage.Locks.Acquire(c, p.Profile, c.id(thingOf(p, "file")), o)

@@ -47,8 +47,8 @@ func (w *walk) makeChanges() {
 	}
 	visit(w, "change", workspaceChanges()[1:], struct{}{})
 	own := w.ownPlaces()
-	each(w, "change", own, nodeChanges(), inviteChanges())
-	each(w, "change", own[:1], noteChanges(), fieldChanges(), uploadChanges())
+	each(w, "change", own, nodeChanges(), trashChanges(), inviteChanges())
+	each(w, "change", own[:1], noteChanges(), intentChanges(), fieldChanges(), uploadChanges())
 	if w.changes.AI {
 		each(w, "change", own, agentChanges())
 		each(w, "change", own[:1], costlyChanges())

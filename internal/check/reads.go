@@ -6,6 +6,7 @@ package check
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -22,7 +23,12 @@ type Read struct {
 // and the GETs that only mint a read or socket token. It is not derived from a column of
 // the table: that a request can be repeated does not mean that it has no effect.
 func Reads() []Read {
-	const get, post = http.MethodGet, http.MethodPost
+	return slices.Concat(accountToComments(), eventsToOAuth(), orgsToShares(), storageToWorkspaces())
+}
+
+// accountToComments returns the reads of the areas from account to comments.
+func accountToComments() []Read {
+	const get = http.MethodGet
 	return []Read{
 		{"account.Me", get, "/current/user/me/details/", ""},
 		{"account.Users.Get", get, "/current/user/{user_id}/details/", ""},
@@ -74,7 +80,13 @@ func Reads() []Read {
 		{"comments.ListOnFileShare", get, "/current/comments/fileshare/{fileshare_id}/{node_id}/", "a File Share"},
 		{"comments.Get", get, "/current/comments/{comment_id}/details/", "a comment"},
 		{"comments.Attachments.List", get, "/current/comments/{comment_id}/attachments/", "a comment"},
+	}
+}
 
+// eventsToOAuth returns the reads of the areas from events to oauth.
+func eventsToOAuth() []Read {
+	const get = http.MethodGet
+	return []Read{
 		{"events.Search", get, "/current/events/search/", ""},
 		{"events.Get", get, "/current/event/{event_id}/details/", "an event"},
 		{"events.Changes", get, "/current/org/{org_id}/events/changes/", "an organization"},
@@ -121,7 +133,13 @@ func Reads() []Read {
 		{"oauth.Keys.List", get, "/current/user/auth/keys/", ""},
 		{"oauth.Keys.Get", get, "/current/user/auth/key/{id}/", "an API key"},
 		{"oauth.TwoFactor.Status", get, "/current/user/auth/2factor/", ""},
+	}
+}
 
+// orgsToShares returns the reads of the areas from orgs to shares.
+func orgsToShares() []Read {
+	const get, post = http.MethodGet, http.MethodPost
+	return []Read{
 		{"orgs.List", get, "/current/orgs/list/", ""},
 		{"orgs.ListExternal", get, "/current/orgs/list/external/", ""},
 		{"orgs.ListJoinedOrInvited", get, "/current/orgs/all/", ""},
@@ -164,7 +182,13 @@ func Reads() []Read {
 		{"shares.QuickShares.Preview", get, "/current/quickshare/{quickshare_id}/storage/preview/{type}/read/", "a QuickShare"},
 		{"shares.QuickShares.GetByNode", get, "/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", "a file"},
 		{"shares.QuickShares.List", get, "/current/workspace/{workspace_id}/quickshares/", "a workspace"},
+	}
+}
 
+// storageToWorkspaces returns the reads of the areas from storage to workspaces.
+func storageToWorkspaces() []Read {
+	const get = http.MethodGet
+	return []Read{
 		{"storage.List", get, "/current/workspace/{workspace_id}/storage/{parent_id}/list/", "a workspace"},
 		{"storage.List", get, "/current/share/{share_id}/storage/{parent_id}/list/", "a share"},
 		{"storage.Get", get, "/current/workspace/{workspace_id}/storage/{node_id}/details/", "a file"},
