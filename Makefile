@@ -1,7 +1,7 @@
 # Every check has a target, and CI calls the targets: what passes here passes there.
 #
 #   make all          everything that a change must pass and that needs only Go
-#   make conformance  against a browser and a server of others; needs Chromium and npm
+#   make conformance  against a browser and programs of others; needs Chromium, npm and pytest
 #   make rclone       the backend for rclone, which takes minutes to compile
 #   make soak         the long tests, which all leaves out
 #   make fuzz         a search for new inputs; all runs the ones that are known

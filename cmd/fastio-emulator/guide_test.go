@@ -4,7 +4,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -48,17 +47,11 @@ func needs(t *testing.T, tools ...string) []string {
 	return append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// runIn runs a program in a folder with files of the guide, and returns what it prints.
-func runIn(t *testing.T, env []string, files map[string]string, name string, args ...string) string {
+// shell runs a script in an empty folder, and returns what it prints.
+func shell(t *testing.T, env []string, script string) string {
 	t.Helper()
-	dir := t.TempDir()
-	for file, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cmd := exec.CommandContext(t.Context(), name, args...)
-	cmd.Dir, cmd.Env = dir, env
+	cmd := exec.CommandContext(t.Context(), "sh", "-euc", script)
+	cmd.Dir, cmd.Env = t.TempDir(), env
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -75,23 +68,11 @@ func TestGuideCurl(t *testing.T) {
 	}
 	base, token := startEmulator(t)
 	env := append(os.Environ(), "FASTIO_BASE_URL="+base, "FASTIO_API_KEY="+token)
-	out := runIn(t, env, nil, "sh", "-euc", block(t, "sh curl"))
+	out := shell(t, env, block(t, "sh curl"))
 	for _, want := range []string{`"workspaces":[`, `"hits":0`, `"rule":"fault"`, `"operation":"workspaces.List"`} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%s is not in\n%s", want, out)
 		}
-	}
-}
-
-func TestGuidePython(t *testing.T) {
-	t.Parallel()
-	env := needs(t, "python3", "pytest")
-	out := runIn(t, env, map[string]string{
-		"conftest.py":        block(t, "python conftest.py"),
-		"test_workspaces.py": block(t, "python test_workspaces.py"),
-	}, "python3", "-m", "pytest", "-q", "-p", "no:cacheprovider")
-	if !strings.Contains(out, "2 passed") {
-		t.Error(out)
 	}
 }
 
@@ -124,7 +105,7 @@ func TestGuideJob(t *testing.T) {
 	l.Close()
 	script = regexp.MustCompile(`(?m)^ +`).ReplaceAllString(script, "")
 	script = "trap 'kill $!' EXIT\n" + strings.ReplaceAll(script, "8787", port)
-	out := runIn(t, env, nil, "sh", "-euc", script)
+	out := shell(t, env, script)
 	if !strings.Contains(out, `"status":"ready"`) || !strings.Contains(out, `"workspaces":[`) {
 		t.Error(out)
 	}
