@@ -117,7 +117,7 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any, opts ...api.
 	if target := reflect.ValueOf(out); out != nil && (target.Kind() != reflect.Pointer || target.IsNil()) {
 		return &api.InputError{Op: x.request.Op, Field: "out", Rule: "must be a pointer that is not nil", Got: fmt.Sprintf("%T", out)}
 	}
-	if len(c.cfg.Hooks) > 0 {
+	if len(c.cfg.Hooks) != 0 {
 		var end func(error)
 		ctx, end = c.observeCall(ctx, x.request, false)
 		err = errPanicked
@@ -214,7 +214,7 @@ func (c *Client) accept(ctx context.Context, r *api.Request, opts []api.CallOpti
 		return nil, call.Check(ctx, c, r.Op)
 	}
 	x := &exchange{client: c, request: r}
-	if len(opts) > 0 {
+	if len(opts) != 0 {
 		x.options, x.hasOptions = api.Resolve(opts), true
 	}
 	if o := &x.options; r.Op == "" || o.Query != nil || o.Replay != nil {
@@ -383,7 +383,7 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 		longest = max(0, longest-(x.requiredWaits-counted)) + jitter // added to the Retry-After of a closed group
 	}
 	var waiting ratelimit.Waiting
-	if len(x.client.cfg.Hooks) > 0 || x.client.cfg.Logger != nil {
+	if len(x.client.cfg.Hooks) != 0 || x.client.cfg.Logger != nil {
 		waiting = x.waiting(req.Context(), began)
 	}
 	slot, err := x.group.Acquire(req.Context(), longest, waiting)

@@ -109,7 +109,7 @@ func New(cfg Config) *Client {
 			return c
 		}
 	}
-	if len(cfg.Middleware) > 0 {
+	if len(cfg.Middleware) != 0 {
 		client.Transport = onlyRoundTrip(client.Transport)
 	}
 	return c
