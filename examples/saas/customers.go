@@ -36,7 +36,7 @@ type product struct {
 // newProduct registers the product with the platform. A real one does that once, and
 // configures its address, its client ID and the key that encrypts the sign-ins.
 func newProduct(ctx context.Context, platform string, page net.Listener, stream relay.Stream) (*product, error) {
-	client, err := fastio.New(fastio.WithBaseURL(platform))
+	client, err := fastio.New(fastio.WithBaseURL(platform), fastio.WithLogger(slog.Default()))
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,8 @@ func (p *product) keep(_ context.Context, m relay.Message[events.Event]) error {
 // connect follows the user of a new token from now on. If the user was connected already, the
 // token replaces the one before, which is revoked.
 func (p *product) connect(ctx context.Context, token *oauth.Token) (*account.User, error) {
-	client, err := fastio.New(fastio.WithBaseURL(p.signIn.BaseURL), fastio.WithToken(token.AccessToken.Reveal()))
+	bearer := fastio.WithToken(token.AccessToken.Reveal())
+	client, err := fastio.New(fastio.WithBaseURL(p.signIn.BaseURL), bearer, fastio.WithLogger(slog.Default()))
 	if err != nil {
 		return nil, err
 	}
@@ -114,8 +115,7 @@ func (p *product) connect(ctx context.Context, token *oauth.Token) (*account.Use
 	if err != nil {
 		return nil, err
 	}
-	customer := string(user.ID)
-	config := p.signIn
+	customer, config := string(user.ID), p.signIn
 	config.Account = customer
 	if err := errors.Join(oauth.SignOut(ctx, config), oauth.Save(ctx, config, token)); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"regexp"
@@ -69,7 +70,7 @@ func startSaas(t *testing.T) (home string) {
 		cmd.Process.Signal(os.Interrupt)
 		for lines.Scan() {
 		}
-		if err := cmd.Wait(); err != nil {
+		if err := errors.Join(lines.Err(), cmd.Wait()); err != nil {
 			t.Errorf("the example ended with %v", err)
 		}
 	})
