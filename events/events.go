@@ -44,7 +44,7 @@ type Service struct {
 	c     api.Client
 	o     Options
 	clock *servertime.Clock
-	rests *rests
+	idle  *idlePace
 	group *ratelimit.Group // of the searches
 }
 
@@ -56,7 +56,7 @@ type Options struct {
 
 // New returns a Service that sends its requests through c.
 func New(c api.Client, o *Options) *Service {
-	s := &Service{c: c, clock: new(servertime.Clock), rests: newRests(), group: ratelimit.Of(c, searchGroup)}
+	s := &Service{c: c, clock: new(servertime.Clock), idle: newIdlePace(), group: ratelimit.Of(c, searchGroup)}
 	if o != nil {
 		s.o = *o
 	}

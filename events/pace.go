@@ -32,8 +32,8 @@ func idleEvery() (longest time.Duration) {
 	return longest
 }
 
-// rests paces the searches at rest of all followers of a Service.
-type rests struct {
+// idlePace paces the searches at rest of all followers of a Service.
+type idlePace struct {
 	followers atomic.Int64  // counted by searches
 	every     time.Duration // between two searches
 
@@ -42,17 +42,29 @@ type rests struct {
 	nextTurn time.Time // the next turn
 }
 
-// newRests returns the shared pace of all followers at rest.
-func newRests() *rests { return &rests{every: idleEvery()} }
+// newIdlePace returns the shared pace of all followers at rest.
+func newIdlePace() *idlePace { return &idlePace{every: idleEvery()} }
+
+// add counts the followers of p, one a search, among those that share the searches at
+// rest.
+func (r *idlePace) add(p *pace) { r.followers.Add(int64(p.searches)) }
+
+// remove undoes add, and takes p out of the queue, so that the others search more often.
+func (r *idlePace) remove(p *pace) {
+	r.leaveQueue(p)
+	r.followers.Add(-int64(p.searches))
+}
 
 // interval returns the time between two searches of each follower at rest.
-func (r *rests) interval() time.Duration { return time.Duration(max(1, r.followers.Load())) * r.every }
+func (r *idlePace) interval() time.Duration {
+	return time.Duration(max(1, r.followers.Load())) * r.every
+}
 
 // tryTurn takes the next turn for p if p is first in the queue, which it joins, and the
 // time of the turn has come: then it returns true, p leaves the queue, and its new
 // first is notified. Otherwise it returns when to ask again: those before p may be
 // late.
-func (r *rests) tryTurn(p *pace, now time.Time) (at time.Time, ok bool) {
+func (r *idlePace) tryTurn(p *pace, now time.Time) (at time.Time, ok bool) {
 	r.mu.Lock()
 	place := slices.Index(r.queue, p)
 	if place < 0 {
@@ -69,14 +81,14 @@ func (r *rests) tryTurn(p *pace, now time.Time) (at time.Time, ok bool) {
 	}
 	r.mu.Unlock()
 	if ok {
-		r.leaveLine(p)
+		r.leaveQueue(p)
 	}
 	return at, ok
 }
 
-// leaveLine removes p from the queue, and notifies the follower that is first then,
+// leaveQueue removes p from the queue, and notifies the follower that is first then,
 // whose turn may have come nearer.
-func (r *rests) leaveLine(p *pace) {
+func (r *idlePace) leaveQueue(p *pace) {
 	r.mu.Lock()
 	var first *pace
 	place := slices.Index(r.queue, p)
@@ -95,14 +107,14 @@ func (r *rests) leaveLine(p *pace) {
 // FollowInterval returns the time between two searches of each [Service.Follow] at rest:
 // 16.7 seconds for each log that is followed through this client. So they leave 70
 // percent of the rate limits to others.
-func (s *Service) FollowInterval() time.Duration { return s.rests.interval() }
+func (s *Service) FollowInterval() time.Duration { return s.idle.interval() }
 
 // pace is the client of one [Stepper]. It decides when to search.
 type pace struct {
 	api.Client
 
 	group    *ratelimit.Group // of the searches; nil for a client of another kind
-	rests    *rests
+	idle     *idlePace
 	searches int           // of each round
 	interval time.Duration // [FollowOptions].Interval
 	gap      time.Duration // for each round that was woken; two may follow each other at once
@@ -116,7 +128,7 @@ type pace struct {
 	firstReport     time.Time // the first of these
 	lastReport      time.Time // the latest
 	due             time.Time // the next round
-	needsTurn       bool      // which requires a turn of rests
+	needsTurn       bool      // which requires a turn of idlePace
 	awaitsRound     bool      // for the next round: a change makes it due earlier
 
 	lastBegan   time.Time // the last round
@@ -168,7 +180,7 @@ func (p *pace) report(change bool) {
 	}
 	p.mu.Unlock()
 	if earlier {
-		p.rests.leaveLine(p)
+		p.idle.leaveQueue(p)
 		p.notify()
 	}
 }
@@ -233,7 +245,7 @@ func (p *pace) setNextRound() {
 		p.repeatNext = !p.isRepeat
 		p.due, p.needsTurn = p.ended.Add(p.gap), p.isRepeat
 	default:
-		p.due, p.needsTurn = p.ended.Add(max(p.interval, p.rests.interval())), true
+		p.due, p.needsTurn = p.ended.Add(max(p.interval, p.idle.interval())), true
 	}
 }
 
@@ -255,7 +267,7 @@ func (p *pace) nextRound(now time.Time) time.Time {
 	if at.After(now) || !idle {
 		return at
 	}
-	at, ok := p.rests.tryTurn(p, now)
+	at, ok := p.idle.tryTurn(p, now)
 	if !ok {
 		return at
 	}

@@ -52,7 +52,7 @@ func (s *Service) Stepper(
 	o.Overlap = cmp.Or(o.Overlap, 2*time.Minute)
 	o.Sweep = cmp.Or(o.Sweep, 10*time.Minute)
 	step.pace = &pace{
-		Client: s.c, group: s.group, rests: s.rests, interval: o.Interval, gap: min(o.Interval/2, longGap), notify: func() {},
+		Client: s.c, group: s.group, idle: s.idle, interval: o.Interval, gap: min(o.Interval/2, longGap), notify: func() {},
 	}
 	f := &follower{
 		s: &Service{c: step.pace, clock: s.clock}, logger: cmp.Or(s.o.Logger, slog.New(slog.DiscardHandler)),
@@ -113,8 +113,7 @@ func (s *Stepper) Close(ctx context.Context) error {
 	if !s.loaded {
 		return nil
 	}
-	s.pace.rests.leaveLine(s.pace)
-	s.pace.rests.followers.Add(-int64(len(s.followers)))
+	s.pace.idle.remove(s.pace)
 	s.loaded = false
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
@@ -137,7 +136,7 @@ func (s *Stepper) load(ctx context.Context) error {
 		}
 	}
 	s.loaded = true
-	s.pace.rests.followers.Add(int64(len(s.followers)))
+	s.pace.idle.add(s.pace)
 	return nil
 }
 

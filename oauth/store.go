@@ -464,17 +464,17 @@ func (s FileStore) Lock(ctx context.Context, account string) (Record, error) {
 	if err != nil {
 		return nil, storeError(err)
 	}
-	keys, records, err := s.prepare(ctx)
+	keys, records, err := s.open(ctx)
 	if err != nil {
 		unlock()
 		return nil, err
 	}
-	data := records[account]
+	data := records[account] // for the caller, who may change it; last is compared by Save
 	return &fileRecord{store: s, account: account, keys: keys, data: data, last: bytes.Clone(data), unlock: unlock}, nil
 }
 
-// prepare returns the keys of the file, created if there are none, and its records.
-func (s FileStore) prepare(ctx context.Context) (keys fileKeys, records map[string][]byte, err error) {
+// open reads the file, and returns its keys, created if there are none, and its records.
+func (s FileStore) open(ctx context.Context) (keys fileKeys, records map[string][]byte, err error) {
 	sealed, err := s.read(ctx)
 	if err != nil {
 		return keys, nil, err
@@ -499,7 +499,7 @@ type fileRecord struct {
 	account string
 	keys    fileKeys
 	data    []byte
-	last    []byte // that was saved, or read
+	last    []byte // the record as it was saved or read last: another one in the file is a change by others
 	unlock  func() // nil after Unlock
 }
 

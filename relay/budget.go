@@ -76,11 +76,15 @@ func (b *budget) expire(now time.Time) {
 		}
 		return lost
 	})
+	// Twice the largest maximum is kept, because the ends are in the order of their numbers:
+	// among those before the last ones there can be later times.
 	most, longest := 0, time.Duration(0)
 	for w := range b.windows {
 		most, longest = max(most, w.Max), max(longest, w.Size)
 	}
 	b.ends = b.ends[max(0, len(b.ends)-2*most):]
+	// The thousandth is that of expiry. A call that ends now has started lostAfter before at
+	// the earliest, and observe counts what was used then.
 	old := now.Add(-longest - longest/1000 - lostAfter)
 	for len(b.ends) > 0 && b.ends[0].Before(old) {
 		b.ends = b.ends[1:]

@@ -280,7 +280,7 @@ func (f *folder) eachPending(visit func(e *entry)) {
 // applyLimits marks files that are larger than the plan allows as failed, and makes
 // room for as many sessions of uploads as may be open at a time.
 func (d *dir) applyLimits(ctx context.Context) error {
-	limits, err := d.s.plans.get(ctx, Target{Profile: d.profile, Folder: d.base}, d.opts)
+	limits, err := d.s.limits.get(ctx, Target{Profile: d.profile, Folder: d.base}, d.opts)
 	if err != nil {
 		return err
 	}

@@ -54,16 +54,16 @@ func (s *Service) Limits(ctx context.Context, t Target, opts ...api.CallOption) 
 	return &a.Bare, nil
 }
 
-// limits are those of targets, each read once a minute.
-type limits struct {
+// limitsCache has those of targets, each read once a minute.
+type limitsCache struct {
 	read func(context.Context, Target, ...api.CallOption) (*Limits, error)
 
 	mu  sync.Mutex
-	all map[Target]*limitsOf
+	all map[Target]*cachedLimits
 }
 
-// limitsOf are the limits of a target.
-type limitsOf struct {
+// cachedLimits are the limits of a target.
+type cachedLimits struct {
 	turn    chan struct{} // its one value gives the right to read or replace the others
 	limits  *Limits
 	expires time.Time
@@ -73,7 +73,7 @@ const limitsLife = time.Minute
 
 // get returns the limits of the plan for a folder or file. They are cached; callers at
 // the same time share one call: turn holds a value while none of them reads.
-func (l *limits) get(ctx context.Context, t Target, opts []api.CallOption) (*Limits, error) {
+func (l *limitsCache) get(ctx context.Context, t Target, opts []api.CallOption) (*Limits, error) {
 	o := l.cacheEntry(Target{Profile: t.Profile, Folder: t.Folder, File: t.File})
 	select {
 	case <-o.turn:
@@ -97,12 +97,12 @@ const mostTargets = 1000
 
 // cacheEntry returns the cache entry for the limits of a target. A new one has expired,
 // so that the caller reads the limits. A full cache is cleared first.
-func (l *limits) cacheEntry(t Target) *limitsOf {
+func (l *limitsCache) cacheEntry(t Target) *cachedLimits {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o := l.all[t]
 	if o == nil {
-		o = &limitsOf{turn: make(chan struct{}, 1)}
+		o = &cachedLimits{turn: make(chan struct{}, 1)}
 		o.turn <- struct{}{}
 		if len(l.all) >= mostTargets {
 			clear(l.all)

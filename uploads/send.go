@@ -47,7 +47,7 @@ func (f *file) begin(ctx context.Context) error {
 	limits := &Limits{}
 	if f.Target.Profile.Kind != api.ProfileKindFileShare {
 		var err error
-		limits, err = f.s.plans.get(ctx, f.Target, f.opts)
+		limits, err = f.s.limits.get(ctx, f.Target, f.opts)
 		if err != nil {
 			return err
 		}

@@ -28,10 +28,10 @@ import (
 // Service uploads files. It is the Uploads field of a fastio.Client, and safe for
 // concurrent use.
 type Service struct {
-	c     api.Client
-	nodes *storage.Service
-	ended *ended
-	plans *limits
+	c       api.Client
+	nodes   *storage.Service
+	changes *changeWatch
+	limits  *limitsCache
 
 	sending sync.Map // IDs of sessions that uploads continue
 
@@ -41,8 +41,8 @@ type Service struct {
 
 // New returns a Service that sends its requests through c.
 func New(c api.Client) *Service {
-	s := &Service{c: c, nodes: storage.New(c), ended: newEnded(activity.New(c)), Chunks: &Chunks{c}, Web: &Web{c}}
-	s.plans = &limits{read: s.Limits, all: map[Target]*limitsOf{}}
+	s := &Service{c: c, nodes: storage.New(c), changes: newChangeWatch(activity.New(c)), Chunks: &Chunks{c}, Web: &Web{c}}
+	s.limits = &limitsCache{read: s.Limits, all: map[Target]*cachedLimits{}}
 	return s
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// ended waits for the changes of all uploads of a Service with one long poll.
-type ended struct {
+// changeWatch waits for the changes of all uploads of a Service with one long poll.
+type changeWatch struct {
 	polls *activity.Service
 
 	mu               sync.Mutex
@@ -29,15 +29,15 @@ const (
 	lookAgain = 30 * time.Second // without a report of a change, while the server holds the poll
 )
 
-// newEnded returns an ended without waiting uploads.
-func newEnded(polls *activity.Service) *ended {
-	return &ended{polls: polls, waiting: map[api.OpaqueID]chan struct{}{}, pollStateChanged: make(chan struct{})}
+// newChangeWatch returns a changeWatch without waiting uploads.
+func newChangeWatch(polls *activity.Service) *changeWatch {
+	return &changeWatch{polls: polls, waiting: map[api.OpaqueID]chan struct{}{}, pollStateChanged: make(chan struct{})}
 }
 
 // subscribe returns a channel that receives a value when one of the uploads may have
 // changed, and a function that ends that. When the last upload is removed, the poll for
 // activity ends.
-func (e *ended) subscribe(uploads []api.OpaqueID) (changed <-chan struct{}, remove func()) {
+func (e *changeWatch) subscribe(uploads []api.OpaqueID) (changed <-chan struct{}, remove func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	signal := make(chan struct{}, 1)
@@ -59,7 +59,7 @@ func (e *ended) subscribe(uploads []api.OpaqueID) (changed <-chan struct{}, remo
 
 // pollActivity polls for changes of uploads until ctx is done, which is when the last
 // upload is removed, or until the poll is refused.
-func (e *ended) pollActivity(ctx context.Context) {
+func (e *changeWatch) pollActivity(ctx context.Context) {
 	begun := false
 	for r, err := range e.polls.Watch(ctx, api.User(api.Me), nil) {
 		if err != nil {
@@ -73,7 +73,7 @@ func (e *ended) pollActivity(ctx context.Context) {
 // signalChanges signals the uploads that have changed according to the fields of
 // activity, or all of them. A field without an ID concerns every upload. It also wakes
 // those that wait for a time, which is later while the poll runs.
-func (e *ended) signalChanges(all bool, fields api.Map[api.Time]) {
+func (e *changeWatch) signalChanges(all bool, fields api.Map[api.Time]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	close(e.pollStateChanged)
@@ -98,7 +98,7 @@ func (e *ended) signalChanges(all bool, fields api.Map[api.Time]) {
 // that waits longer than quick starts a poll for activity, with the lowest priority.
 // While the poll runs, reads are rare (lookAgain), because it reports changes;
 // otherwise a pause is an eighth of the time waited, 0.5 to 10 s.
-func (e *ended) nextRead(since, read time.Time) (at time.Time, heard <-chan struct{}) {
+func (e *changeWatch) nextRead(since, read time.Time) (at time.Time, heard <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.pollTurn == nil && time.Since(since) >= quick {
@@ -118,7 +118,7 @@ func (e *ended) nextRead(since, read time.Time) (at time.Time, heard <-chan stru
 
 // awaitChange waits until an upload, which waits since a time, must be read again:
 // after a change, at the time of nextRead, or when ctx is done.
-func (e *ended) awaitChange(ctx context.Context, since time.Time, changed <-chan struct{}) {
+func (e *changeWatch) awaitChange(ctx context.Context, since time.Time, changed <-chan struct{}) {
 	for read := time.Now(); ; {
 		at, heard := e.nextRead(since, read) //nolint:contextcheck // all uploads share the poll
 		select {
@@ -217,13 +217,13 @@ func (f *file) await(ctx context.Context) error {
 // await calls read until it returns true or a final error: at once, after a change of
 // one of the uploads, and at intervals.
 func (s *Service) await(ctx context.Context, uploads []api.OpaqueID, read func() (bool, error)) error {
-	changed, remove := s.ended.subscribe(uploads)
+	changed, remove := s.changes.subscribe(uploads)
 	defer remove()
 	since := time.Now()
 	return wait.Poll{Final: call.Final}.Run(ctx, func() (bool, time.Duration, error) {
 		done, err := read()
 		if !done && err == nil {
-			s.ended.awaitChange(ctx, since, changed)
+			s.changes.awaitChange(ctx, since, changed)
 		}
 		return done, 0, err
 	})

@@ -199,7 +199,8 @@ func (p *program) run(ctx context.Context, changes *check.Changes) (int, error) 
 	return same, nil
 }
 
-// options returns those of the walk, whose clients send nothing but reviewed requests.
+// options returns those of the walk, whose clients send nothing but reviewed requests. A
+// walk that only reads has no changes (nil), and so no second person.
 func (p *program) options(changes *check.Changes) (check.Options, error) {
 	allowed := check.Allowed{Reads: check.Reads()}
 	if changes != nil {
@@ -210,7 +211,7 @@ func (p *program) options(changes *check.Changes) (check.Options, error) {
 		return check.Options{}, err
 	}
 	client, err := p.connect(allowed, p.signed)
-	if err == nil && p.second {
+	if err == nil && changes != nil && p.second {
 		changes.Second, err = p.connect(allowed, fastio.WithToken(p.getenv(secondKey)))
 	}
 	if err != nil {

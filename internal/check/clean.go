@@ -184,7 +184,7 @@ func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) 
 			errs = append(errs, unlessDenied(err))
 			break
 		}
-		errs = append(errs, k.journal.write(kindFileShare, string(f.ID)), gone(k.FileShares.Delete(ctx, f.ID)))
+		errs = append(errs, k.journal.write(kindFileShare, string(f.ID)), unlessNotFound(k.FileShares.Delete(ctx, f.ID)))
 	}
 	for s, err := range k.Shares.AllByWorkspace(ctx, w.ID, &shares.ByWorkspaceOptions{Archived: shares.ArchivedAlso}) {
 		if err != nil {
@@ -192,12 +192,12 @@ func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) 
 			break
 		}
 		deleteIt := func() error { return k.Shares.Delete(ctx, s.ID) }
-		errs = append(errs, k.journal.write(kindShare, string(s.ID)), k.asOwner(ctx, api.Share(s.ID), deleteIt))
+		errs = append(errs, k.journal.write(kindShare, string(s.ID)), k.deleteAsOwner(ctx, api.Share(s.ID), deleteIt))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	err := k.asOwner(ctx, api.Workspace(w.ID), func() error { return k.Workspaces.Delete(ctx, w.ID) })
+	err := k.deleteAsOwner(ctx, api.Workspace(w.ID), func() error { return k.Workspaces.Delete(ctx, w.ID) })
 	if err == nil {
 		k.deleted++
 	}
@@ -213,13 +213,16 @@ func unlessDenied(err error) error {
 	return err
 }
 
-// asOwner deletes a workspace or share. If the second person is its owner, that
-// person gives it back before.
-func (k *cleaner) asOwner(ctx context.Context, in api.Profile, deleteIt func() error) error {
-	err := gone(deleteIt())
+// deleteAsOwner deletes a workspace or share. If that is refused and the second person may
+// be its owner, that person transfers it back, and it is deleted then.
+func (k *cleaner) deleteAsOwner(ctx context.Context, in api.Profile, deleteIt func() error) error {
+	err := unlessNotFound(deleteIt())
+	if !mayNot(err) { // it is deleted, or the failure is another one
+		return err
+	}
 	me := k.journal.all(kindMe)
 	switch {
-	case !mayNot(err) || len(me) == 0 || len(k.journal.all(kindPerson)) == 0:
+	case len(me) == 0, len(k.journal.all(kindPerson)) == 0: // no second person has joined
 		return err
 	case k.second == nil:
 		return fmt.Errorf("the second person may be the owner, add -second-key: %w", err)
@@ -227,7 +230,7 @@ func (k *cleaner) asOwner(ctx context.Context, in api.Profile, deleteIt func() e
 	if _, back := areasOver(k.second).Members.TransferOwnership(ctx, in, api.ID(me[0])); back != nil {
 		return errors.Join(err, back)
 	}
-	return gone(deleteIt())
+	return unlessNotFound(deleteIt())
 }
 
 // mayNot reports whether the caller has no right to an object.
@@ -240,14 +243,14 @@ func (k *cleaner) cancel(ctx context.Context) error {
 	list, err := k.Uploads.List(ctx)
 	for _, u := range list {
 		if strings.HasPrefix(u.Name, k.journal.Marker) || k.journal.owns(kindUpload, string(u.ID)) {
-			err = errors.Join(err, k.journal.write(kindUpload, string(u.ID)), gone(k.Uploads.Cancel(ctx, u.ID)))
+			err = errors.Join(err, k.journal.write(kindUpload, string(u.ID)), unlessNotFound(k.Uploads.Cancel(ctx, u.ID)))
 		}
 	}
 	return err
 }
 
-// gone returns the error of a deletion, nil if the object was deleted before.
-func gone(err error) error {
+// unlessNotFound returns the error of a deletion, nil if the object was deleted before.
+func unlessNotFound(err error) error {
 	if errors.Is(err, api.ErrNotFound) {
 		return nil
 	}

@@ -442,7 +442,7 @@ func neverSeen(calls []*seen) []string {
 }
 
 // compareLevels calls note for each member that a response at a lower level of
-// output has and the response at full output lacks.
+// output has and the response at full output, that of the plain form, lacks.
 func compareLevels(calls []*seen, note func(d Difference)) {
 	full := map[int]map[drift.Place]bool{}
 	for _, s := range calls {
@@ -461,15 +461,16 @@ func compareLevels(calls []*seen, note func(d Difference)) {
 			continue
 		}
 		for _, p := range s.sight.Seen {
-			if !full[s.Group][p] && !onlyBelow(p) {
+			if !full[s.Group][p] && !isOnlyAtLowerLevels(p) {
 				note(Difference{Kind: KindLevel, Form: s.Form, Type: typeName(p.Type), Member: p.Member, Want: "at full output", Got: "none"})
 			}
 		}
 	}
 }
 
-// onlyBelow reports whether a member is documented for the lower levels of output alone.
-func onlyBelow(p drift.Place) bool {
+// isOnlyAtLowerLevels reports whether a member is documented for the lower levels of output alone, so
+// that full output lacks it rightly.
+func isOnlyAtLowerLevels(p drift.Place) bool {
 	return p == drift.Place{Type: "storage.Preview", Member: "ready"} ||
 		p == drift.Place{Type: "storage.Facts", Member: "fields"}
 }

@@ -40,7 +40,7 @@ type Form string
 
 // The forms of a call.
 const (
-	FormPlain    Form = ""
+	FormPlain    Form = "" // full output
 	FormStandard Form = "standard output"
 	FormTerse    Form = "terse output"
 	FormByName   Form = "by name"

@@ -286,8 +286,9 @@ func (w *walk) call(form Form, of forms, next *string) call {
 	return c
 }
 
-// noteFirstFailure sets the error that ends the walk if its first call, account.Me, has
-// failed: no other can succeed then.
+// noteFirstFailure sets the error that ends the walk if its first call, account.Me, shows
+// that no other can succeed: the credential is not accepted, or there was no response. Other
+// refusals are findings, as of any call, and the walk goes on.
 func (w *walk) noteFirstFailure(op string, err error) {
 	if op != "account.Me" || w.rec.form != FormPlain || err == nil {
 		return
@@ -296,7 +297,7 @@ func (w *walk) noteFirstFailure(op string, err error) {
 	switch {
 	case errors.Is(err, api.ErrUnauthenticated):
 		w.failed = errors.New("the platform does not accept the credential")
-	case !errors.As(err, &refusal):
+	case !errors.As(err, &refusal): // no response of the platform
 		w.failed = err
 	}
 }

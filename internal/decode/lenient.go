@@ -332,14 +332,15 @@ func scalarField(t reflect.Type) (reflect.StructField, bool) {
 
 // convert stores a JSON value in a Go value of another type, such as a number in a
 // string field, or an empty list in a struct. It reports whether that is possible
-// without loss. An empty text is zero.
+// without loss; if not, to may have been changed, and the caller sets it to zero or fails. An
+// empty text is zero. The caller has handled null, and a text for a string.
 func convert(to reflect.Value, raw jsontext.Value) bool {
 	kind := raw.Kind()
 	if kind == '{' || kind == '[' {
 		return (to.Kind() == reflect.Struct || to.Kind() == reflect.Map) && isEmptyList(raw)
 	}
 	if to.Kind() == reflect.String {
-		to.SetString(string(raw))
+		to.SetString(string(raw)) // a number or boolean, as it is written
 		return true
 	}
 	if kind != '"' && kind != '0' {
@@ -349,8 +350,10 @@ func convert(to reflect.Value, raw jsontext.Value) bool {
 	switch to.Kind() {
 	case reflect.Struct:
 		f, found := scalarField(to.Type())
-		field := to.FieldByIndex(f.Index)
-		return found && kind == '"' && jsonv2.Unmarshal(raw, field.Addr().Interface(), options) == nil
+		if !found || kind != '"' { // only texts, such as an ID, are sent in place of an object
+			return false
+		}
+		return jsonv2.Unmarshal(raw, to.FieldByIndex(f.Index).Addr().Interface(), options) == nil
 	case reflect.Bool:
 		switch strings.ToLower(text) {
 		case "true", "yes", "on", "1":

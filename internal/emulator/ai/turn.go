@@ -234,22 +234,21 @@ func (t *turn) emit(name string, data wire.Object) {
 	t.events = append(t.events, streamEvent{name: name, data: data})
 }
 
-const fewWords = 24 // bytes, at least
+const leastPiece = 24 // bytes, about four words
 
-// split cuts a text into pieces: of size bytes or, if size is 0, of a few words. It
-// cuts no character.
+// split cuts a text into pieces: of size bytes or, if size is 0, of whole words with
+// leastPiece bytes or more. It cuts no character.
 func split(text string, size int) []string {
 	var pieces []string
 	for text != "" {
-		at := cmp.Or(size, fewWords)
-		if size == 0 && at < len(text) {
-			word := strings.IndexByte(text[at:], ' ') + 1
-			if word == 0 {
-				word = len(text) - at
+		at := min(cmp.Or(size, leastPiece), len(text))
+		if size == 0 {
+			rest, _, found := strings.Cut(text[at:], " ") // of the word
+			at += len(rest)
+			if found {
+				at += len(" ")
 			}
-			at += word
 		}
-		at = min(at, len(text))
 		for at < len(text) && !utf8.RuneStart(text[at]) {
 			at++
 		}

@@ -24,11 +24,11 @@ type frame struct {
 }
 
 type news struct {
-	fields  []string
-	at      int64  // the stamp of the last field
-	row     uint32 // of the event behind it
-	event   bool   // there is one that listeners may see
-	blurred bool   // without what identifies the object
+	fields        []string
+	at            int64  // the stamp of the last field
+	row           uint32 // of the event behind it
+	event         bool   // there is one that listeners may see
+	withoutObject bool   // without what identifies the object
 }
 
 // Inform sends a change to the sockets of a profile. The caller holds the lock.
@@ -77,9 +77,9 @@ func (h *Handlers) isBroadcast(row uint32) bool {
 	return k.Permission == world.ForMember && k.Visibility != world.InternalOnly && k.Category != "import"
 }
 
-// forGuest reduces a change to what a guest of a share may see: nothing of
-// members, settings and tools, visible comments, and of files elsewhere only the
-// change.
+// forGuest reduces a change to what a guest of a share may see: of the fields only those of
+// files (guestSees), no hidden comment, and of a file elsewhere, that it has changed, without
+// its ID. What follows the colon of these fields is the ID of a file, also for comments.
 func (h *Handlers) forGuest(n news, shareID, guest string, row *uint32) news {
 	if row != nil && h.hidesComment(shareID, guest, *row) {
 		return news{}
@@ -87,19 +87,30 @@ func (h *Handlers) forGuest(n news, shareID, guest string, row *uint32) news {
 	var fields []string
 	for _, field := range n.fields {
 		name, id, _ := strings.Cut(field, ":")
-		switch node := h.w.AnyNode(id); {
-		case name != world.FieldStorage && name != world.FieldComments && name != "preview" && name != "transfer":
-		case node != nil && node.Profile != shareID:
-			n.blurred = true
-			if !slices.Contains(n.fields, name) {
-				fields = append(fields, name)
-			}
-		default:
-			fields = append(fields, field)
+		if !guestSees(name) {
+			continue
 		}
+		if node := h.w.AnyNode(id); node != nil && node.Profile != shareID {
+			n.withoutObject = true
+			if slices.Contains(n.fields, name) { // it is sent in any case
+				continue
+			}
+			field = name
+		}
+		fields = append(fields, field)
 	}
 	n.fields = fields
 	return n
+}
+
+// guestSees reports whether changes of a field are sent to the guests of a share. Those of
+// members, settings and tools are not.
+func guestSees(field string) bool {
+	switch field {
+	case world.FieldStorage, world.FieldComments, "preview", "transfer":
+		return true
+	}
+	return false
 }
 
 // hidesComment reports whether a share hides the comment of an event from guests.
@@ -128,7 +139,7 @@ func (h *Handlers) eventFrame(n news) frame {
 	e := &l.Entries[n.row]
 	k := &l.Kinds.Values[e.Kind]
 	objectID, data := l.ObjectID(e.Object), h.eventData(n.row)
-	if n.blurred { // the user may know of the event, but not of its object
+	if n.withoutObject { // the user may know of the event, but not of its object
 		objectID, data = "", nil
 	}
 	rest := wire.Object{

@@ -210,13 +210,14 @@ func (k *socket) endWithToken() {
 	}
 }
 
-// watch ends the socket when its HTTP server ends.
+// watch ends the socket when the context of its HTTP server ends, or when the listener of an
+// in-memory connection is closed, which ends no context.
 func (k *socket) watch() {
 	select {
 	case <-k.ctx.Done():
 		return
 	case <-k.server.Done():
-	case <-k.line.listener():
+	case <-k.line.listenerClosed():
 	}
 	k.end(closing{code: closeGoingAway, reason: "the server is closing"})
 }
@@ -348,9 +349,9 @@ func (l *line) reset() {
 	_ = l.Close()
 }
 
-// listener returns a channel that is closed with the listener of an in-memory
+// listenerClosed returns a channel that is closed with the listener of an in-memory
 // connection. It is nil for other connections.
-func (l *line) listener() <-chan struct{} {
+func (l *line) listenerClosed() <-chan struct{} {
 	if c, found := l.Conn.(interface{ Listening() <-chan struct{} }); found {
 		return c.Listening()
 	}

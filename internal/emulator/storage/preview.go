@@ -42,14 +42,15 @@ func CheckPreview(c *wire.Call, n *world.Node, kind string) error {
 		c.Check.Invalid("type", "bin, thumbnail, image, hlsstream, pdf, spreadsheet, audio or mp4.")
 		return c.Check.Refusal()
 	}
-	if !madeOf(n, types) || previewState(n) != previewReady {
+	if !hasPreviewFrom(n, types) || previewState(n) != previewReady {
 		return wire.NoSuch(CodeNoPreview, "preview yet, or ever")
 	}
 	return nil
 }
 
-// madeOf reports whether previews of files of these types are made of a file.
-func madeOf(n *world.Node, types []string) bool {
+// hasPreviewFrom reports whether a file has one of the types of content, given by their
+// prefixes, that a kind of preview is made of.
+func hasPreviewFrom(n *world.Node, types []string) bool {
 	return slices.ContainsFunc(types, func(prefix string) bool { return strings.HasPrefix(n.MimeType, prefix) })
 }
 
@@ -69,10 +70,11 @@ func previewState(n *world.Node) string {
 	return previewReady
 }
 
-// previewsObject lists the previews of a file that the caller may read, by type.
+// previewsObject lists the previews of a file by type; none if the caller, who has opened the
+// storage, may not read the file.
 func (h *Handlers) previewsObject(in world.Store, n *world.Node, lv wire.Level) wire.Object {
 	var all wire.Object
-	if h.contents.mayRead(in, n) != nil {
+	if h.contents.checkReadable(in, n) != nil {
 		return all
 	}
 	preview := wire.Object{{"state", previewState(n)}}
@@ -80,7 +82,7 @@ func (h *Handlers) previewsObject(in world.Store, n *world.Node, lv wire.Level) 
 		preview = wire.Object{{"ready", previewState(n) == previewReady}}
 	}
 	for kind, types := range previewTypes() {
-		all = all.With(madeOf(n, types), kind, preview)
+		all = all.With(hasPreviewFrom(n, types), kind, preview)
 	}
 	slices.SortFunc(all, func(a, b wire.Member) int { return strings.Compare(a.Key, b.Key) })
 	return all

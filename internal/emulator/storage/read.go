@@ -81,13 +81,14 @@ func visited(routes []*wire.Route) []*wire.Route {
 func (h *contents) fileToRead(c *wire.Call) (world.Store, *world.Node, error) {
 	in, n, err := h.tree.NodeOfPath(c)
 	if err == nil {
-		err = h.mayRead(in, n)
+		err = h.checkReadable(in, n)
 	}
 	return in, n, err
 }
 
-// mayRead rejects downloads and previews that the caller may not have.
-func (h *contents) mayRead(in world.Store, n *world.Node) error {
+// checkReadable returns why the caller, who has opened the storage, may not have the content
+// of a node or previews of it, nil if it may.
+func (h *contents) checkReadable(in world.Store, n *world.Node) error {
 	switch share := h.w.Share(in.Profile); {
 	case !n.HasContent():
 		return wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "A "+n.Kind+" has no content.")

@@ -524,8 +524,9 @@ func (h *Handlers) listUploads(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"sessions", wire.Rows(h.uploadsOf(c.UserID()), h.row)}}, nil
 }
 
-// row renders an upload in a list. The members beside those of a session are assumed;
-// the option BareRows leaves them out.
+// row renders an upload in a list. The platform does not document the members beside those of
+// a session, so they are guesses of the emulator; the option BareRows leaves them out. As in
+// the request, instance_id is the File Share, or else the workspace or share.
 func (h *Handlers) row(u *upload) wire.Object {
 	o := h.session(u)
 	if h.w.Options.Uploads.BareRows {

@@ -242,18 +242,18 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, isNew bool) {
 		c.Check.InvalidIf(name == wire.Null, "name", "It cannot be cleared.")
 		w.Name = name
 	}
-	if text, given := c.Field("description"); given {
+	switch text, given := c.Field("description"); {
+	case !given:
+	case !isNew && wire.Cleared(text): // unlike the names, it can be cleared, by "" or "null"
+		w.Description = ""
+	default:
+		c.Check.Text("description", text, 10, 1000)
 		w.Description = text
-		if !isNew && wire.Cleared(text) {
-			w.Description = ""
-		} else {
-			c.Check.Text("description", text, 10, 1000)
-		}
 	}
 	h.readFeatures(c, w)
 	for _, name := range [...]string{"perm_join", "perm_member_manage"} { // there is no default
 		if _, given := c.Field(name); isNew && !given {
-			c.Check.Missing(name, "Who may.")
+			c.Check.Missing(name, "Name the roles that may do this.")
 		}
 	}
 	wire.OneOf(c, "perm_join", &w.Join, world.OrgOwnersOnly, world.AdminOrAbove, world.MemberOrAbove)
@@ -261,7 +261,7 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, isNew bool) {
 	wire.JSONText(c, "accent_color", &w.AccentColor)
 	wire.JSONText(c, "background_color1", &w.BackgroundColor1)
 	wire.JSONText(c, "background_color2", &w.BackgroundColor2)
-	if !isNew {
+	if !isNew { // the platform reads it in updates only
 		wire.JSONText(c, "owner_defined", &w.OwnerDefined)
 	}
 }

@@ -302,7 +302,7 @@ func (w *Core) SignClaims(c Claims, life time.Duration) string {
 	now := w.Now()
 	ends := now.Add(life + time.Second - 1) // rounded up
 	payload := wire.Object{{"scope", c.Scope}, {"sub", c.User}, {"profile", c.Profile}}
-	if c.Scope == NoteScope || c.Node != "" {
+	if c.Node != "" { // a token for one node, such as a note
 		payload = append(payload, wire.Member{"node", c.Node}, wire.Member{"perm", c.Perm})
 	}
 	return w.JWT(append(payload, wire.Member{"iat", now.Unix()}, wire.Member{"exp", ends.Unix()},

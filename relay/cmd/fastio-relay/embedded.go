@@ -317,10 +317,11 @@ func (e *embedded) access() []nats.Option {
 	return opts
 }
 
-// forgetLeases deletes the heartbeats of the process that has used the directory before.
-// It has ended, because this process has the lock; but nothing would be followed until
-// they expire. A replica on another machine that uses this server writes another one.
-func forgetLeases(ctx context.Context, s relay.Stream) error {
+// deleteHeartbeats deletes the heartbeats of the process that has used the directory before.
+// It has ended, because this process has the lock; but what it has followed would not be
+// followed until they expire. The heartbeat of a replica on another machine that uses this
+// server is deleted too, and written again by the replica.
+func deleteHeartbeats(ctx context.Context, s relay.Stream) error {
 	bucket, err := s.JetStream.Stream(ctx, "KV_"+s.Bucket)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil

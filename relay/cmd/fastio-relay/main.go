@@ -141,7 +141,7 @@ func (p *program) prepare(ctx context.Context) ([]fastio.Option, error) {
 		opts = append(opts, fastio.WithLogger(p.logger))
 	}
 	if p.nats.server != nil {
-		return opts, forgetLeases(ctx, p.stream)
+		return opts, deleteHeartbeats(ctx, p.stream)
 	}
 	var err error
 	p.limits, err = relay.NewLimits(ctx, relay.LimitsOptions{
