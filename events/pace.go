@@ -45,8 +45,8 @@ type idlePace struct {
 // newIdlePace returns the shared pace of all followers at rest.
 func newIdlePace() *idlePace { return &idlePace{every: idleEvery()} }
 
-// add counts the followers of p, one a search, among those that share the searches at
-// rest.
+// add counts the followers of p, one for each search of a round, among those that share the
+// searches at rest.
 func (r *idlePace) add(p *pace) { r.followers.Add(int64(p.searches)) }
 
 // remove undoes add, and takes p out of the queue, so that the others search more often.

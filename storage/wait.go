@@ -60,8 +60,8 @@ func (p *Previews) Wait(
 		case atRest.IsZero():
 			atRest = time.Now()
 		}
-		given := time.Since(begun) >= 10*time.Minute || !atRest.IsZero() && time.Since(atRest) >= time.Minute
-		return "not listed", false, given
+		givenUp := time.Since(begun) >= 10*time.Minute || !atRest.IsZero() && time.Since(atRest) >= time.Minute
+		return "not listed", false, givenUp
 	})
 }
 

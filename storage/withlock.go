@@ -137,7 +137,7 @@ func (l *heldLock) renew(ctx context.Context) error {
 }
 
 // extend renews the lock once. An attempt may take an eighth of the duration of
-// the lock. The last one ends some time before the lock does.
+// the lock. The last one ends before the margin of the lock begins.
 func (l *heldLock) extend(ctx context.Context) error {
 	ctx, stop := context.WithDeadline(ctx, l.ends().Add(-l.margin()))
 	defer stop()
@@ -153,7 +153,7 @@ func (l *heldLock) extend(ctx context.Context) error {
 		return last == nil, 0, last
 	})
 	if err != nil {
-		return cmp.Or(last, err)
+		return cmp.Or(last, err) // why the last attempt has failed says more than that the time is over
 	}
 	return nil
 }

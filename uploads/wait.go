@@ -119,10 +119,10 @@ func (e *changeWatch) nextRead(since, read time.Time) (at time.Time, heard <-cha
 // awaitChange waits until an upload, which waits since a time, must be read again:
 // after a change, at the time of nextRead, or when ctx is done.
 func (e *changeWatch) awaitChange(ctx context.Context, since time.Time, changed <-chan struct{}) {
-	for read := time.Now(); ; {
+	for read := time.Now(); ; { // the caller has just read the upload
 		at, heard := e.nextRead(since, read) //nolint:contextcheck // all uploads share the poll
 		select {
-		case <-heard:
+		case <-heard: // the time of the next read may be another one now
 			continue
 		case <-changed:
 		case <-ctx.Done():

@@ -196,7 +196,7 @@ func (c call) listTurns(t thread) error {
 		return err
 	}
 	for i, v := range list.Turns {
-		if i < maxThreads && v.ID != "" {
+		if i < maxTurns && v.ID != "" {
 			c.turns = append(c.turns, turn{t, v.ID, v.Status.Ended()})
 		}
 	}

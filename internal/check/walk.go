@@ -22,6 +22,7 @@ const (
 	maxComments   = 5
 	maxEvents     = 5
 	maxThreads    = 3
+	maxTurns      = 3 // of each thread
 	maxOthers     = 3 // File Shares, QuickShares, sessions, keys, invitations, filters, uploads, intents
 	maxFormsOf    = 2 // objects of a kind that operations are called for in all forms
 	maxSearches   = 4 // workspaces whose events are searched: 15 searches in 30 s are allowed

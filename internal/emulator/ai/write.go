@@ -333,7 +333,7 @@ func readReference(c *wire.Call, q *question, name string, item any) {
 	version, isText := details["version_id"].(string)
 	switch {
 	case kind != world.KindFile && kind != world.KindFolder, !wire.IsOpaque(wire.Plain(id)),
-		wire.Plain(node) != wire.Plain(id):
+		wire.Plain(node) != wire.Plain(id): // the two must name the same node
 		c.Check.Invalid(name, "A file or a folder with its node_id.")
 		return
 	case !isText && details["version_id"] != nil, kind == world.KindFolder && details["version_id"] != nil:

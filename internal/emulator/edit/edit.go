@@ -292,7 +292,7 @@ func moveMember(root *node, from []string, p place, to []string) bool {
 	case to == nil:
 		*root = *value
 		return true
-	case slices.Equal(fill(from[:len(from)-1], p.stars), to[:len(to)-1]):
+	case slices.Equal(fill(from[:len(from)-1], p.stars), to[:len(to)-1]): // in the same object
 		return p.holder.rename(p.name, to[len(to)-1])
 	default:
 		p.holder.cut(p.name)

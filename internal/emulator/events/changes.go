@@ -27,7 +27,7 @@ func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 	}
 	limit := c.Integer("limit", feedDefault, 1, feedLimit)
 	if err := c.Check.Refusal(); err != nil {
-		if name, _ := c.Check.Failed[0].Get("name"); name == "limit" {
+		if name, _ := c.Check.Failed[0].Get("name"); name == "limit" { // it has a code of its own
 			wire.RefusalOf(err).Code = codeFeedLimit
 		}
 		return nil, err

@@ -90,12 +90,13 @@ func (h *Handlers) routesOf(k kind) []*wire.Route {
 	members, member := k.path+"members/", k.path+"member/"
 	list, one := members+"invitations/list/", members+"invitation/{invitation_id}/"
 	self, manager, reached := h.managed(anyone), h.managed(h.managingRole), h.reached(wire.Write)
-	join, query, offered := wire.BlankForm(wire.NoFields), "", k.settings
+	// The fields that a call to join, the list and an update of invitations accept.
+	join, query, updatable := wire.BlankForm(wire.NoFields), "", k.settings
 	switch k.path {
 	case "/current/share/{share_id}/":
 		join = wire.OptionalForm("notify_options")
 	case "/current/org/{org_id}/":
-		query, offered = "limit offset", " expires"
+		query, updatable = "limit offset", " expires"
 	}
 	return []*wire.Route{
 		wire.Post("members.Add", members+"{email_or_user}/", wire.With(h.managed(h.inviters), h.addMember),
@@ -112,7 +113,7 @@ func (h *Handlers) routesOf(k kind) []*wire.Route {
 			wire.With(reached, h.answerInvitation)),
 		wire.Get("members.Invitations.List", list, wire.With(h.membered, h.invitations), wire.Query(query)),
 		wire.Get("members.Invitations.List", list+"{state}/", wire.With(h.membered, h.invitations), wire.Query(query)),
-		wire.Post("members.Invitations.Update", one, h.updateInvitation, wire.Form("permissions state"+offered)),
+		wire.Post("members.Invitations.Update", one, h.updateInvitation, wire.Form("permissions state"+updatable)),
 		wire.Delete("members.Invitations.Delete", one, wire.With(h.invitationOfPath(h.managingRole), h.deleteInvitation),
 			wire.Archived),
 	}

@@ -97,8 +97,8 @@ func extractAnswer(job any, n *world.Node, fields []string, status, uri string) 
 	return wire.Object{{"job_id", job}, {"node_id", n.ID}, {"fields", fields}, {"status", status}, {"status_uri", uri}}
 }
 
-// allExtracted reports whether a node has facts, also empty ones, in all of at least
-// one field.
+// allExtracted reports whether a node has facts, which may be empty, in each of the fields.
+// It reports false without fields.
 func (h *extractor) allExtracted(n *world.Node, fields []string) bool {
 	return len(fields) > 0 && !slices.ContainsFunc(fields, func(name string) bool {
 		return h.area.metadata.facts[n.ID][fieldKey(name)] == nil

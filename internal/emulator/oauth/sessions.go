@@ -428,7 +428,7 @@ func (h *Handlers) refreshToken(c *wire.Call, form url.Values) (wire.Object, err
 		old.consumed = true
 		token = h.newRefreshToken(session)
 	case h.w.Options.OAuth.OmitRefreshToken:
-		token = ""
+		token = "" // the response has none: the client keeps the one that it has
 	}
 	return h.issue(c, session, token), nil
 }
