@@ -27,7 +27,9 @@ var evidence = map[string]string{"S": "documents", "W": "client", "A": "assumed"
 
 func endpoints(string) (string, error) {
 	var b strings.Builder
-	rows := facts.Endpoints()
+	rows := slices.DeleteFunc(facts.Endpoints(), func(e facts.Endpoint) bool {
+		return slices.ContainsFunc(strings.Split(e.Note, "; "), func(n string) bool { return strings.HasPrefix(n, "removed") })
+	})
 	fmt.Fprintf(&b, `# Endpoints
 
 The SDK has a method for %d endpoints of the platform. The column *Evidence* says what
