@@ -339,7 +339,7 @@ type display struct {
 }
 
 // appendPiece adds a piece of text and returns the part of it that is new, and whether
-// that continues or replaces what was shown. A piece that is no delta may repeat all
+// that continues or replaces what was shown. Without delta, a piece may repeat all
 // text before it. After a restart of the stream, text that was shown already is
 // compared and not shown again; where it differs, all is replaced.
 func (d *display) appendPiece(piece string, delta bool) (string, StreamEventKind) {

@@ -143,7 +143,7 @@ func (c *Config) revoke(ctx context.Context, r *record) error {
 }
 
 // signOutDevices ends the sign-ins of the user at the server. A token that is invalid,
-// or that may not end them, is no failure: there is nothing that it could end.
+// or that may not end them, is ignored: there is nothing that it could end.
 func (c *Config) signOutDevices(ctx context.Context, r *record) error {
 	base, err := c.base()
 	if err != nil {

@@ -171,7 +171,7 @@ func (p *pending) change(f activity.Field, at api.Time) *Change {
 	return c
 }
 
-// add appends a change to the queue. If there is no room, one Resync replaces all
+// add appends a change to the queue. When the queue is full, one Resync replaces all
 // changes except events of the log (Entry), which have a limit of their own. It returns
 // false if a Resync replaces the change. The first change of an empty queue is due
 // after the window of Coalesce.

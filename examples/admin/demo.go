@@ -83,8 +83,8 @@ type demoStep struct {
 	before func() error
 }
 
-// demonstrateStep prints and makes a call of the program. That the organization is not paid
-// for is no failure of the demonstration.
+// demonstrateStep prints and makes a call of the program. It goes on if the organization is
+// not paid for.
 func (p *program) demonstrateStep(ctx context.Context, step demoStep) error {
 	if step.before != nil {
 		if err := step.before(); err != nil {

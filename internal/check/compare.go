@@ -322,7 +322,7 @@ func (o object) after(s *seen) object {
 
 // noteStatuses calls note for each status and error code that calls of a form should
 // not have. Objects holds, by group, what other calls of the same object have shown: a
-// refusal may be due to missing rights, which is no difference.
+// refusal may be due to missing rights, and then is not a difference.
 func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
 	if slices.ContainsFunc(calls, (*seen).withoutEndpoint) {
 		note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})

@@ -87,7 +87,7 @@ func (w *words) enumValue(member, value string) string {
 
 // isOtherText reports whether a value is part of another text of the run, so that it
 // may be the data of a user: of a key that no document names, or of the value of
-// another member. The value of the same member in other records is no other text.
+// another member. Values of the same member in other records do not count.
 func (w *words) isOtherText(member, value string) bool {
 	for key := range w.keys {
 		if strings.Contains(key, value) && !w.known[key] {

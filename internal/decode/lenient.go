@@ -165,7 +165,7 @@ func (c *converter) keepInExtra(dec *jsontext.Decoder, raw jsontext.Value) {
 	}
 }
 
-// decodeFlags decodes a map of booleans. A value that is no boolean is left out,
+// decodeFlags decodes a map of booleans. A value of another kind is left out,
 // because false would be a statement of the server; unless it is null, it is kept in
 // Extra.
 func (c *converter) decodeFlags(dec *jsontext.Decoder, to reflect.Value) error {

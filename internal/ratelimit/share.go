@@ -21,7 +21,7 @@ type sharing struct {
 	lastFull      time.Time // when the window was last reported full
 	ownWhenFull   float64   // own calls in the window when it became full
 	announcedEnd  time.Time // an announced end; calls before it do not count after it
-	sliding       bool      // there is no such end: each call counts for a Size
+	sliding       bool      // calls count for a Size each, and announcedEnd is not used
 }
 
 const (

@@ -134,7 +134,7 @@ func controlAt(s string) string {
 
 // withOutput returns the query with the output parameter, a comma-separated list
 // without duplicates of which one member at most may be a level of detail. Endpoints
-// whose response is no record refuse it.
+// whose response is a file or of OAuth refuse it.
 func withOutput(r *api.Request, output []api.Output) (url.Values, error) {
 	for _, noRecord := range []string{"/oauth/", "/read/", "/download/"} {
 		if strings.Contains(r.Path.Template(), noRecord) {

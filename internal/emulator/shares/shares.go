@@ -197,7 +197,7 @@ func sharingDisabled() error {
 }
 
 // shareQuota returns an error if the organization of a workspace may have no more
-// shares: by an option, or else by its plan. The default is no limit.
+// shares: by an option, or else by its plan. Without both it may have any number.
 func (h *Handlers) shareQuota(workspaceID string) error {
 	org, n := h.w.OrgOf(workspaceID), 0
 	for _, share := range h.w.AllShares() {
