@@ -8,7 +8,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,8 +17,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/ai"
@@ -42,8 +39,7 @@ func TestSnippetsOfThePagesAreCompiled(t *testing.T) {
 	t.Parallel()
 	var compiled []string
 	for _, file := range []string{
-		"example_test.go", "readme_test.go", "fastiotest/example_test.go", "fastiotest/example_suite_test.go",
-		"examples/hello/main.go",
+		"example_test.go", "readme_test.go", "fastiotest/example_test.go", "examples/hello/main.go",
 		"events/journal/example_test.go", "keyring/example_test.go", "oauth/example_desktop_test.go",
 		"relay/example_test.go", "fastiotest/control_test.go",
 	} {
@@ -116,40 +112,6 @@ func headings(page string) (all []string) {
 	return all
 }
 
-// The README lists the variables that the examples read, and which programs read no key.
-func TestReadmeListsTheVariablesOfTheExamples(t *testing.T) {
-	t.Parallel()
-	readme := readFile(t, "README.md")
-	read, keyless := map[string]bool{"FASTIO_TOKEN": true, "FASTIO_API_KEY": true}, []string{}
-	programs, err := filepath.Glob("examples/*/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, program := range programs {
-		text := readFile(t, program)
-		for _, variable := range regexp.MustCompile(`os\.Getenv\("(FASTIO_\w+)"\)`).FindAllStringSubmatch(text, -1) {
-			read[variable[1]] = true
-		}
-		if !strings.Contains(text, "fastio.FromEnv(") {
-			keyless = append(keyless, "`"+filepath.Base(filepath.Dir(program))+"`")
-		}
-	}
-	listed := regexp.MustCompile("`(FASTIO_\\w+)`(?: or `(FASTIO_\\w+)`)? \\|").FindAllStringSubmatch(readme, -1)
-	var variables []string
-	for _, row := range listed {
-		variables = append(variables, row[1:]...)
-	}
-	slices.Sort(variables)
-	want := append([]string{""}, slices.Sorted(maps.Keys(read))...)
-	if diff := cmp.Diff(want, slices.Compact(variables)); diff != "" {
-		t.Errorf("(-read +listed)\n%s", diff)
-	}
-	last := len(keyless) - 1
-	if sentence := "all but " + strings.Join(keyless[:last], ", ") + " and " + keyless[last]; !strings.Contains(readme, sentence) {
-		t.Errorf("the README does not say %q", sentence)
-	}
-}
-
 // The comment of every public package begins with its purpose and an example, which
 // an example of the package compiles.
 func TestPackageCommentsBeginWithAnExample(t *testing.T) {
@@ -210,7 +172,7 @@ func checkPackageComment(t *testing.T, name string) bool {
 	case "oauth":
 		compiled = "oauth/example_desktop_test.go"
 	case "fastiotest":
-		compiled = "fastiotest/example_suite_test.go"
+		compiled = "examples/guides/testing/main_test.go"
 	}
 	if kind == "Package" && !strings.Contains(unindented(readFile(t, compiled)), unindented(code.Text)) {
 		t.Errorf("%s: %s does not have the example:\n%s", name, compiled, code.Text)

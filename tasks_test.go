@@ -15,18 +15,18 @@ import (
 func TestProgramsOfTasksAreShort(t *testing.T) {
 	t.Parallel()
 	for file, most := range map[string]int{
-		"examples/nightly/main.go":          45,  // the events of a workspace in a file, over kills
-		"oauth/example_live_test.go":        70,  // a desktop login, live changes, a mention
-		"fastiotest/example_report_test.go": 28,  // a program to test
-		"fastiotest/example_suite_test.go":  74,  // its tests: a failure, a rate limit, a replay, a fake
-		"shares/example_folder_test.go":     63,  // a shared folder with a password and a guest
-		"ai/example_agent_test.go":          51,  // ask the agent, stop it, list the conversations
-		"search/example_facts_test.go":      56,  // search, metadata, a conflict
-		"examples/transfer/main.go":         56,  // a large file up and down, over kills
-		"audit/example_team_test.go":        100, // an organization with a team, an audit, a removal
-		"relay/example_replicas_test.go":    111, // three replicas of 30 logs, and the loss of one
-		"storage/example_edit_test.go":      58,  // read the text of a file, lock it, replace it
-		"system/example_call_test.go":       36,  // an endpoint without a method
+		"examples/nightly/main.go":             45,  // the events of a workspace in a file, over kills
+		"oauth/example_live_test.go":           70,  // a desktop login, live changes, a mention
+		"examples/guides/testing/main.go":      38,  // a program to test
+		"examples/guides/testing/main_test.go": 74,  // its tests: a failure, a rate limit, a replay, a fake
+		"shares/example_folder_test.go":        63,  // a shared folder with a password and a guest
+		"ai/example_agent_test.go":             51,  // ask the agent, stop it, list the conversations
+		"search/example_facts_test.go":         56,  // search, metadata, a conflict
+		"examples/transfer/main.go":            56,  // a large file up and down, over kills
+		"audit/example_team_test.go":           100, // an organization with a team, an audit, a removal
+		"relay/example_replicas_test.go":       111, // three replicas of 30 logs, and the loss of one
+		"storage/example_edit_test.go":         58,  // read the text of a file, lock it, replace it
+		"system/example_call_test.go":          36,  // an endpoint without a method
 	} {
 		fset := token.NewFileSet()
 		parsed, err := parser.ParseFile(fset, file, nil, parser.SkipObjectResolution)

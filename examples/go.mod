@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/fastio-go/fastio v0.1.0
 	github.com/fastio-go/fastio/keyring v0.1.0
+	github.com/zalando/go-keyring v0.2.8
 )
 
 require (
@@ -16,7 +17,7 @@ require (
 	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
 	github.com/hashicorp/go-retryablehttp v0.7.8 // indirect
 	github.com/jarcoal/httpmock v1.4.2 // indirect
-	github.com/zalando/go-keyring v0.2.8 // indirect
+
 	golang.org/x/oauth2 v0.37.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.43.0 // indirect

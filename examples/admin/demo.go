@@ -27,7 +27,7 @@ func (p *program) demonstrate(ctx context.Context) (err error) {
 	platform := fastiotest.New()
 	owner := platform.AddUser(seed.User{Email: "ada@example.com", FirstName: "Ada"})
 	ben := platform.AddUser(seed.User{Email: "ben@example.com", FirstName: "Ben"})
-	demo := show.Emulate(p.out, "FASTIO_API_KEY", platform)
+	demo := show.Emulate(p.out, "FASTIO_API_KEY=... go run ./examples/admin -org ID", platform)
 	defer demo.Stop()
 	p.client, err = demo.Connect(platform.AddKey(seed.Key{User: owner.ID}).Token)
 	if err != nil {

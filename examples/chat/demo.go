@@ -22,7 +22,7 @@ func startDemo(out io.Writer) *show.Emulator {
 	}
 	const plans = "# Plans\n\nWhen a lease ends, the dock is dredged."
 	p.AddNode(seed.Node{Profile: docks.ID, Kind: "note", Name: "Plans.md", Content: plans})
-	demo := show.Emulate(out, "FASTIO_API_KEY", p)
+	demo := show.Emulate(out, "FASTIO_API_KEY=... go run ./examples/chat", p)
 	fmt.Fprint(out, "Ask it about the lease of a dock.\n\n")
 	return demo
 }

@@ -28,7 +28,7 @@ func (p *program) demonstrate(ctx context.Context, config oauth.Config) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(p.dir) }()
-	demo := show.Emulate(p.out, "FASTIO_BASE_URL", platform)
+	demo := show.Emulate(p.out, "FASTIO_BASE_URL=https://api.fast.io go run ./examples/desktop", platform)
 	defer demo.Stop()
 	fmt.Fprint(p.out, "The demo plays the browser too, and deletes what it has saved when it ends.\n\n")
 	config.BaseURL = demo.URL

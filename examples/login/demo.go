@@ -21,7 +21,7 @@ func (p *program) demonstrate(ctx context.Context) error {
 // demonstrateOn signs in to an emulator, starts again with the stored tokens, and signs
 // out.
 func (p *program) demonstrateOn(ctx context.Context, platform *fastiotest.Server) error {
-	demo := show.Emulate(p.out, "FASTIO_BASE_URL", platform)
+	demo := show.Emulate(p.out, "FASTIO_BASE_URL=https://api.fast.io go run ./examples/login", platform)
 	defer demo.Stop()
 	fmt.Fprintf(p.out, "Its only user is %s, password %q\n", platform.User().Email, seed.DefaultPassword)
 	dir, err := os.MkdirTemp("", "login")

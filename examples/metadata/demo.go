@@ -15,7 +15,7 @@ import (
 // spelling.
 func (p *program) demonstrate(ctx context.Context) error {
 	fmt.Fprintln(p.out, "No FASTIO_API_KEY: running against an emulator")
-	fmt.Fprintln(p.out, "Set FASTIO_API_KEY to run it with an account of your own.")
+	fmt.Fprintln(p.out, "With an account of your own: FASTIO_API_KEY=... go run ./examples/metadata -workspace ID")
 	platform := fastiotest.New()
 	books := platform.AddWorkspace(seed.Workspace{Name: "Books"})
 	platform.AddField(seed.Field{Workspace: books.ID, Name: "Amount_Due", Type: "float"})

@@ -21,7 +21,7 @@ func Example() {
 	}
 	// Output:
 	// No FASTIO_API_KEY: running against an emulator
-	// Set FASTIO_API_KEY to run it with an account of your own.
+	// With an account of your own: FASTIO_API_KEY=... go run ./examples/metadata -workspace ID
 	//
 	// About invoice 1:
 	// declared Due-Date as datetime

@@ -23,7 +23,7 @@ func demonstrate(ctx context.Context, out io.Writer) error {
 	workspace := platform.AddWorkspace(seed.Workspace{Name: "Design"}).ID
 	before := time.Now().AddDate(0, 0, -1)
 	platform.Generate(seed.History{Workspace: workspace, Events: 500, To: before, Seed: 1})
-	demo := show.Emulate(out, "FASTIO_API_KEY", platform)
+	demo := show.Emulate(out, "FASTIO_API_KEY=... go run ./examples/nightly -workspace ID", platform)
 	defer demo.Stop()
 	dir, err := os.MkdirTemp("", "nightly")
 	if err != nil {

@@ -57,7 +57,7 @@ func runNightly(ctx context.Context, out io.Writer, workspace api.ID, dir string
 func appendEvents(
 	ctx context.Context, client *fastio.Client, out io.Writer, workspace api.ID, dir string, o *journal.Options,
 ) (err error) {
-	file, err := journal.Open(filepath.Join(dir, "events.jsonl"), o) //nolint:contextcheck // the files are local
+	file, err := journal.Open(filepath.Join(dir, "events.jsonl"), o)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func (p *program) demonstrate(ctx context.Context) error {
 	platform := fastiotest.New()
 	p.workspace = api.ID(platform.AddWorkspace(seed.Workspace{Name: "Books"}).ID)
 	p.guest = cmp.Or(p.guest, "bo@example.com")
-	demo := show.Emulate(p.out, "FASTIO_API_KEY", platform)
+	demo := show.Emulate(p.out, "FASTIO_API_KEY=... go run ./examples/portal -guest NAME@EXAMPLE.COM", platform)
 	defer demo.Stop()
 	fmt.Fprint(p.out, "The link that it prints is one of the real service, and leads nowhere.\n\n")
 	var err error

@@ -30,7 +30,7 @@ func platform() (p *fastiotest.Server, design seed.Workspace) {
 // startDemo starts an emulator, to which it adds an event twice a second.
 func startDemo(out io.Writer) *show.Emulator {
 	p, design := platform()
-	demo := show.Emulate(out, "FASTIO_API_KEY", p)
+	demo := show.Emulate(out, "FASTIO_API_KEY=... go run ./examples/quickstart", p)
 	names := []string{
 		"workspace_storage_file_added", "comment_created", "workspace_storage_file_updated", "ai_chat_new_message",
 	}

@@ -44,21 +44,15 @@ const usage = `usage:
   start NAME   starts one more replica, or one that was killed
   kill NAME    kills a replica`
 
-// dirEnv names the directory of the demo; default: fastio-relay-example in the cache directory of
-// the user.
-const dirEnv = "FASTIO_RELAY_DIR"
-
-// runCommand runs a command of the usage. The internal command child is that of a
-// replica that start has started.
+// runCommand runs a command of the usage, with the directory of the demo in the cache
+// directory of the user. The internal command child is that of a replica that start has
+// started.
 func runCommand(ctx context.Context, args []string, out io.Writer) error {
-	dir := os.Getenv(dirEnv)
-	if dir == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return err
-		}
-		dir = filepath.Join(cache, "fastio-relay-example")
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return err
 	}
+	dir := filepath.Join(cache, "fastio-relay-example")
 	switch {
 	case len(args) == 1 && args[0] == "start":
 		return startDemo(ctx, dir, out)

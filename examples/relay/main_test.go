@@ -79,7 +79,9 @@ func program(t *testing.T, args ...string) (out *screen, stop func()) {
 
 // A killed replica is replaced, starts again and stops, and no event is missing.
 func TestReplicasTakeOver(t *testing.T) {
-	t.Setenv(dirEnv, t.TempDir())
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // on Linux
+	t.Setenv("HOME", os.Getenv("XDG_CACHE_HOME"))
+	t.Setenv("LocalAppData", os.Getenv("XDG_CACHE_HOME"))
 	if err := runCommand(t.Context(), []string{"kill", "replica-2"}, &screen{}); err == nil {
 		t.Error("a replica is killed before there is one")
 	}

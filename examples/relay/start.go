@@ -156,7 +156,6 @@ func (d *demo) startReplica(ctx context.Context, name string, started *sync.Wait
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, program, child, name) //nolint:gosec // it is this program
-	cmd.Env = append(os.Environ(), dirEnv+"="+d.dir)
 	cmd.Stderr = d.board
 	input, err = cmd.StdinPipe()
 	if err != nil {

@@ -7,7 +7,7 @@
 //	go run ./examples/send -workspace ID -node ID
 //
 // Without configuration the program runs against an emulator of its own, on a socket.
-// With FASTIO_API_KEY set to the key of the sender and FASTIO_GUEST_API_KEY to that of
+// With FASTIO_API_KEY set to the key of the sender and FASTIO_SECOND_KEY to that of
 // the guest, and FASTIO_BASE_URL if need be, it runs against the real service.
 package main
 
@@ -58,9 +58,9 @@ func (p *program) start(ctx context.Context) error {
 		return err
 	}
 	defer p.sender.CloseIdleConnections()
-	key := os.Getenv("FASTIO_GUEST_API_KEY")
+	key := os.Getenv("FASTIO_SECOND_KEY")
 	if key == "" || p.workspace == "" || p.node == "" {
-		return errors.New("set FASTIO_GUEST_API_KEY, -workspace and -node: the guest, and the file to share")
+		return errors.New("set FASTIO_SECOND_KEY, -workspace and -node: the guest, and the file to share")
 	}
 	p.guest, err = fastio.FromEnv(fastio.WithToken(key), fastio.WithLogger(slog.Default()))
 	if err != nil {

@@ -43,9 +43,9 @@ func TestSendRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // i
 
 func TestGuestKeyRequired(t *testing.T) {
 	t.Setenv("FASTIO_API_KEY", "sender")
-	t.Setenv("FASTIO_GUEST_API_KEY", "")
+	t.Setenv("FASTIO_SECOND_KEY", "")
 	p := &program{out: io.Discard, workspace: "1", node: "2"}
-	if err := p.start(t.Context()); err == nil || !strings.Contains(err.Error(), "set FASTIO_GUEST_API_KEY") {
+	if err := p.start(t.Context()); err == nil || !strings.Contains(err.Error(), "set FASTIO_SECOND_KEY") {
 		t.Errorf("got %v", err)
 	}
 }

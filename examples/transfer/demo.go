@@ -30,7 +30,7 @@ func demonstrate(ctx context.Context, out, screen io.Writer) (err error) {
 	platform.AddWorkspace(seed.Workspace{Name: "Design"})
 	platform.Fail(seed.Fault{Op: op.UploadsChunksSend, Delay: 200 * time.Millisecond}) // a slow network
 	platform.Fail(seed.Fault{Op: op.StorageDownloadsRead, Stall: killedAt + 1<<20, Count: 1})
-	demo := show.Emulate(out, "FASTIO_API_KEY", platform)
+	demo := show.Emulate(out, "FASTIO_API_KEY=... go run ./examples/transfer -put FILE", platform)
 	defer demo.Stop()
 	dir, err := os.MkdirTemp("", "transfer")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 func startDemo(out io.Writer) *show.Emulator {
 	p := fastiotest.New()
 	work := colleague(p)
-	demo := show.Emulate(out, "FASTIO_API_KEY", p)
+	demo := show.Emulate(out, "FASTIO_API_KEY=... go run ./examples/watch", p)
 	fmt.Fprintln(out, "It cuts the connection every ten seconds on purpose.")
 	demo.Every(time.Second, work)
 	return demo

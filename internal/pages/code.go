@@ -15,6 +15,9 @@ import (
 // function.
 var block = regexp.MustCompile("(?ms)^```(go|output) title=\"([^\" ]+)(?: (\\w+))?\"\n.*?^```$")
 
+// outputComment begins the output of an example.
+var outputComment = regexp.MustCompile(`(?m)^// (Output|Unordered output):[ \n]`)
+
 // fill replaces the content of the code blocks of a page that name a source. A block of Go
 // is the file, from its package clause on, or the body of the function. A block of output is
 // what the comment at the end of an example says.
@@ -27,9 +30,12 @@ func fill(root, page string) (string, error) {
 		if err != nil {
 			failed = err
 		}
-		code, output, _ := strings.Cut(content, "// Output:\n")
-		if kind == "output" {
-			code = strings.ReplaceAll(strings.ReplaceAll(output, "// ", ""), "//\n", "\n")
+		code := content
+		if m := outputComment.FindStringSubmatchIndex(content); m != nil {
+			code = content[:m[0]]
+			if kind == "output" {
+				code = strings.ReplaceAll(strings.ReplaceAll(content[m[1]:], "// ", ""), "//\n", "\n")
+			}
 		}
 		opening, _, _ := strings.Cut(old, "\n")
 		return opening + "\n" + strings.TrimRight(code, "\n") + "\n```"

@@ -117,7 +117,13 @@ func options(root string) (string, error) {
 
 func commands(root string) (string, error) {
 	var b strings.Builder
-	b.WriteString("# Commands\n\n`-h` of each lists its flags.\n")
+	readme, err := os.ReadFile(filepath.Join(root, "README.md")) //nolint:gosec // of the repository
+	if err != nil {
+		return "", err
+	}
+	_, variables, _ := strings.Cut(string(readme), "| Variable |")
+	variables, _, _ = strings.Cut(variables, "\n\n")
+	b.WriteString("# Commands\n\n`-h` of each lists its flags.\n\n## Variables\n\n| Variable |" + variables + "\n")
 	for _, dir := range []string{"cmd/fastio-check", "cmd/fastio-emulator", "relay/cmd/fastio-relay", "rclone/cmd/rclone-fastio"} {
 		p, err := parse(filepath.Join(root, dir))
 		if err != nil {

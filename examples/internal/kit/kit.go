@@ -2,9 +2,15 @@
 package kit
 
 import (
+	"errors"
 	"io"
+	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/fastio-go/fastio/fastiotest"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 )
 
 // Unconfigured empties the environment.
@@ -31,4 +37,28 @@ type Keyboard func()
 func (k Keyboard) Read([]byte) (int, error) {
 	k()
 	return 0, io.EOF
+}
+
+// Studio starts an emulator with the organization that fastio-emulator invents, puts its
+// address and the key of its owner in the environment, and changes to an empty directory.
+// Stop undoes that. It is for an Example that calls the main function of a program.
+func Studio() (platform *fastiotest.Server, owner seed.User, stop func()) {
+	platform = fastiotest.New()
+	owner = platform.AddUser(seed.User{FirstName: "Olive", LastName: "Hartwell", Email: "owner@example.test"})
+	platform.GenerateWorld(seed.World{Owner: owner.ID})
+	server := httptest.NewServer(platform)
+	before, err := os.Getwd()
+	dir, made := os.MkdirTemp("", "guide")
+	err = errors.Join(err, made, os.Chdir(dir),
+		os.Unsetenv("FASTIO_TOKEN"), os.Setenv("FASTIO_BASE_URL", server.URL),
+		os.Setenv("FASTIO_API_KEY", platform.AddKey(seed.Key{User: owner.ID}).Token))
+	if err != nil {
+		panic(err)
+	}
+	return platform, owner, func() {
+		server.Close()
+		if err := errors.Join(platform.Close(), os.Chdir(before), os.RemoveAll(dir)); err != nil {
+			panic(err)
+		}
+	}
 }

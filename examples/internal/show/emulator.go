@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,12 +24,13 @@ type Emulator struct {
 	live   sync.WaitGroup
 }
 
-// Emulate starts an emulator and prints its address. Missing is the variable that would
-// configure the program.
-func Emulate(out io.Writer, missing string, platform *fastiotest.Server) *Emulator {
+// Emulate starts an emulator and prints its address. Own is the command that runs the program
+// with an account of its user instead; it begins with the variable that is missing.
+func Emulate(out io.Writer, own string, platform *fastiotest.Server) *Emulator {
 	server := httptest.NewServer(platform)
+	missing, _, _ := strings.Cut(own, "=")
 	fmt.Fprintf(out, "No %s: running against an emulator at %s\n", missing, server.URL)
-	fmt.Fprintf(out, "Set %s to run it with an account of your own.\n", missing)
+	fmt.Fprintf(out, "With an account of your own: %s\n", own)
 	return &Emulator{Server: platform, URL: server.URL, server: server, quit: make(chan struct{})}
 }
 

@@ -1,4 +1,4 @@
-package fastiotest_test
+package main
 
 import (
 	"net/http"
