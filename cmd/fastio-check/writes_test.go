@@ -36,6 +36,14 @@ func state(ctx context.Context, t *testing.T, client api.Client) map[string]json
 		checktest.Workspace + "/members/list/", checktest.Workspace + "/storage/root/list/",
 		checktest.Workspace + "/list/shares/", checktest.Workspace + "/list/fileshares/",
 		checktest.Workspace + "/metadata/fields/", checktest.Workspace + "/ai/agent/list/",
+		checktest.Workspace + "/metadata/filters/", checktest.Workspace + "/quickshares/", checktest.Workspace + "/assets/",
+		checktest.Workspace + "/storage/trash/list/", checktest.Workspace + "/storage/" + checktest.File + "/versions/",
+		"/current/share/" + checktest.Share + "/details/", "/current/share/" + checktest.Share + "/members/list/",
+		"/current/share/" + checktest.Share + "/storage/root/list/",
+		"/current/fileshare/" + checktest.FileShare + "/details/", "/current/fileshare/" + checktest.FileShare + "/grants/",
+		"/current/comments/workspace/" + checktest.WorkspaceID + "/",
+		"/current/comments/workspace/" + checktest.WorkspaceID + "/" + checktest.File + "/",
+		"/current/comments/share/" + checktest.Share + "/", "/current/comments/" + checktest.Comment + "/details/",
 	} {
 		var body json.RawMessage
 		path, query, _ := strings.Cut(path, "?")
@@ -198,7 +206,7 @@ func TestCleanDeletesWhatIsLeft(t *testing.T) {
 					t.Fatalf("status %d: %s", r.status, r.progress)
 				}
 				c := runIn(t.Context(), t, r.dir, platform, env(s), "", "-clean")
-				if c.status != same || len(journalsIn(t, r.dir)) > 0 || !strings.Contains(c.out, "1 workspaces deleted") {
+				if c.status != same || len(journalsIn(t, r.dir)) > 0 || !strings.Contains(c.out, "the workspace is deleted") {
 					t.Errorf("status %d: %s%s", c.status, c.out, c.progress)
 				}
 				compareStates(t, before, state(t.Context(), t, s.Client(t)))

@@ -56,7 +56,7 @@ func noteChanges() []read[place] {
 			if err != nil {
 				return err
 			}
-			return c.keep("fileshare", "fileshare", string(got.ID))
+			return c.keep(kindFileShare, "fileshare", string(got.ID))
 		}},
 		{"fileshares.Update", plainForm, func(c call, _ place) error {
 			r := fileshares.UpdateRequest{Title: api.Set(c.name("link"))}
@@ -64,7 +64,7 @@ func noteChanges() []read[place] {
 		}},
 		{"comments.CreateOnFileShare", plainForm, func(c call, w place) error {
 			on := comments.OnNode(api.FileShare(api.ID(c.id("fileshare"))), c.id(thingOf(w, "file")))
-			got, err := c.Comments.Create(c, on, comments.CreateRequest{Body: "A comment on a link."})
+			got, err := c.Comments.Create(c, on, comments.CreateRequest{Body: c.name("on a link")})
 			return c.keepComment("word", got, err)
 		}},
 		{"shares.QuickShares.Create", plainForm, func(c call, w place) error {
@@ -164,7 +164,7 @@ func uploadChanges() []read[place] {
 		if err != nil {
 			return err
 		}
-		return c.keep("upload", name, string(got.ID))
+		return c.keep(kindUpload, name, string(got.ID))
 	}
 	whole := crc32.Checksum([]byte(content), crc32.MakeTable(crc32.Castagnoli))
 	chunk := uploads.Chunk{Order: 1, Content: []byte(content), FileCRC: &whole}

@@ -157,12 +157,12 @@ func trashChanges() []read[place] {
 			return c.Assets.Upload(c, p.Profile, pictureName(p), "picture.svg", strings.NewReader(picture))
 		}},
 		{"comments.Create", plainForm, func(c call, p place) error {
-			got, err := c.Comments.Create(c, comments.On(p.Profile), comments.CreateRequest{Body: "A comment."})
+			got, err := c.Comments.Create(c, comments.On(p.Profile), comments.CreateRequest{Body: c.name("comment")})
 			return c.keepComment(thingOf(p, "comment"), got, err)
 		}},
 		{"comments.CreateOnNode", plainForm, func(c call, p place) error {
 			on := comments.OnNode(p.Profile, c.id(thingOf(p, "file")))
-			got, err := c.Comments.Create(c, on, comments.CreateRequest{Body: "A comment on a file."})
+			got, err := c.Comments.Create(c, on, comments.CreateRequest{Body: c.name("on a file")})
 			return c.keepComment(thingOf(p, "remark"), got, err)
 		}},
 	}
@@ -175,7 +175,7 @@ func (c call) upload(name thing, content string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.keep("upload", name, string(got.ID)); err != nil {
+	if err := c.keep(kindUpload, name, string(got.ID)); err != nil {
 		return err
 	}
 	c.await(func(quiet *areas) bool {

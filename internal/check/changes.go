@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/comments"
-	"github.com/fastio-go/fastio/storage"
 )
 
 // This file has the course of a run that writes: what it owns, in which order it changes that,
@@ -40,9 +38,10 @@ func (w *walk) makeChanges() {
 		return
 	}
 	w.creates = true
+	w.before = idsOf(w.run.Exchanges)
 	visit(w, "change", workspaceChanges()[:1], struct{}{})
 	if w.things[kindWorkspace] == "" {
-		w.unwritable = true
+		w.unwritable = cmpErr(w.unwritable, ErrNotWritable)
 		return
 	}
 	visit(w, "change", workspaceChanges()[1:], struct{}{})
@@ -96,7 +95,7 @@ func (w *walk) meetSecond() error {
 	if w.changes.Second == nil {
 		return nil
 	}
-	me, err := areasOver(w.changes.Second).Account.Me(w.ctx)
+	me, err := areasOver(plainClient{w.changes.Second}).Account.Me(w.ctx)
 	if err != nil {
 		return fmt.Errorf("the second key: %w", err)
 	}
@@ -126,38 +125,6 @@ type thing string
 
 // id returns the ID of an object of the run, "" if it was not created.
 func (c call) id(name thing) api.OpaqueID { return api.OpaqueID(c.things[name]) }
-
-// keep makes the result of a create an object of the run. An error of the journal ends
-// the walk.
-func (c call) keep(kind string, name thing, id string) error {
-	if id == "" {
-		return nil
-	}
-	if err := c.changes.Journal.Own(kind, id); err != nil {
-		if _, foreign := errors.AsType[*RefusedError](err); !foreign {
-			c.failed = err
-		}
-		return err
-	}
-	c.things[name] = id
-	return nil
-}
-
-// keepNode is keep for a node.
-func (c call) keepNode(name thing, n *storage.Node, err error) error {
-	if err != nil {
-		return err
-	}
-	return c.keep("node", name, string(n.ID))
-}
-
-// keepComment is keep for a comment.
-func (c call) keepComment(name thing, got *comments.Comment, err error) error {
-	if err != nil {
-		return err
-	}
-	return c.keep("comment", name, string(got.ID))
-}
 
 // await repeats a call that is not recorded until it returns true, for a minute at most.
 func (c call) await(done func(quiet *areas) bool) {

@@ -42,14 +42,19 @@ func Deletions() []Write {
 func Clean(ctx context.Context, o CleanOptions) error {
 	var errs []error
 	for _, path := range journals(o.Dir) {
+		name := filepath.Base(path)
+		if !isMarker(strings.TrimSuffix(name, journalSuffix)) {
+			o.Say(name + " is not the name of a journal, and is not read")
+			continue
+		}
 		j, err := openJournal(path)
 		switch {
 		case errors.Is(err, durable.ErrInUse):
-			o.Say(filepath.Base(path) + ": its run has not ended, and keeps what it has")
+			o.Say(name + ": its run has not ended, and keeps what it has")
 		case err != nil:
 			errs = append(errs, err)
-		case len(j.all(kindPlatform)) > 0 && !j.owns(kindPlatform, o.Platform):
-			o.Say(filepath.Base(path) + " is of another platform")
+		case j.owns(kindIntent, j.Marker) && !j.owns(kindPlatform, o.Platform):
+			o.Say(name + " is of another platform, and is kept")
 			errs = append(errs, j.Close())
 		default:
 			errs = append(errs, o.cleanRun(ctx, j))
@@ -62,9 +67,14 @@ func Clean(ctx context.Context, o CleanOptions) error {
 func (o *CleanOptions) cleanRun(ctx context.Context, j *Journal) error {
 	first, second, err := o.Connect(j)
 	if err == nil {
-		k := &cleaner{areas: areasOver(first), journal: j, second: second}
+		k := &cleaner{areas: areasOver(plainClient{first}), journal: j, second: second}
 		err = k.deleteAll(ctx)
-		o.Say(fmt.Sprintf("%s: %d workspaces deleted", j.Marker, k.deleted))
+		switch {
+		case k.deleted:
+			o.Say(j.Marker + ": the workspace is deleted")
+		case err == nil:
+			o.Say(j.Marker + ": nothing is left of this run")
+		}
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("%s: %w", j.Marker, err), j.Close())
@@ -74,6 +84,9 @@ func (o *CleanOptions) cleanRun(ctx context.Context, j *Journal) error {
 
 var marked = regexp.MustCompile(`^` + markerPrefix + `[a-z2-7]{12}`)
 
+// isMarker reports whether a name is a marker, and nothing else.
+func isMarker(name string) bool { return name != "" && marked.FindString(name) == name }
+
 // cleanMarked deletes workspaces that have a marker and are in no journal, if the
 // user agrees.
 func (o *CleanOptions) cleanMarked(ctx context.Context) error {
@@ -82,7 +95,7 @@ func (o *CleanOptions) cleanMarked(ctx context.Context) error {
 		return err
 	}
 	running := strings.Join(journals(o.Dir), "\n")
-	for w, err := range areasOver(client).Workspaces.All(ctx, nil) {
+	for w, err := range areasOver(plainClient{client}).Workspaces.All(ctx, nil) {
 		if err != nil {
 			return err
 		}
@@ -113,7 +126,7 @@ type cleaner struct {
 
 	journal *Journal
 	second  api.Client // of the person who may be the owner; nil without one
-	deleted int        // workspaces
+	deleted bool       // whether the workspace of the run is
 	renamed int        // workspaces that have lost the marker, which are kept
 }
 
@@ -151,10 +164,12 @@ func (k *cleaner) deleteAll(ctx context.Context) error {
 var errRenamed = errors.New("the workspace of the run has another name now and is kept: delete it by hand")
 
 // workspacesOfRun returns the workspaces of the run that must be deleted: those whose
-// name still has the marker and whose ID is in the journal, or whose folder name is the
-// marker. A known one with another name was renamed by a person and is only counted.
+// name still has the marker and whose ID is in the journal or, if the run has ended before
+// that was written, whose folder name is the marker. A known one with another name was
+// renamed by a person and is only counted.
 func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspaces.Workspace, error) {
 	var found []*workspaces.Workspace
+	isLost := len(k.journal.all(kindWorkspace)) == 0 // the ID of the workspace, if there is one
 	list := k.Workspaces.AllByOrg(ctx, org, &workspaces.ByOrgOptions{Archived: workspaces.ArchivedAlso})
 	_, err := k.Orgs.Get(ctx, org)
 	if errors.Is(err, api.ErrNotFound) || mayNot(err) { // not one in which the caller could create a workspace
@@ -166,7 +181,7 @@ func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspace
 		}
 		known := k.journal.owns(kindWorkspace, string(w.ID))
 		switch marked := strings.HasPrefix(w.Name, k.journal.Marker); {
-		case marked && (known || w.FolderName == k.journal.Marker):
+		case marked && (known || isLost && w.FolderName == k.journal.Marker):
 			found = append(found, w)
 		case known:
 			k.renamed++
@@ -199,7 +214,7 @@ func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) 
 	}
 	err := k.deleteAsOwner(ctx, api.Workspace(w.ID), func() error { return k.Workspaces.Delete(ctx, w.ID) })
 	if err == nil {
-		k.deleted++
+		k.deleted = true
 	}
 	return err
 }
@@ -220,15 +235,18 @@ func (k *cleaner) deleteAsOwner(ctx context.Context, in api.Profile, deleteIt fu
 	if !mayNot(err) { // it is deleted, or the failure is another one
 		return err
 	}
-	me := k.journal.all(kindMe)
 	switch {
-	case len(me) == 0, len(k.journal.all(kindPerson)) == 0: // no second person has joined
+	case len(k.journal.all(kindPerson)) == 0: // no second person has joined
 		return err
 	case k.second == nil:
 		return fmt.Errorf("the second person may be the owner, add -second-key: %w", err)
 	}
-	if _, back := areasOver(k.second).Members.TransferOwnership(ctx, in, api.ID(me[0])); back != nil {
-		return errors.Join(err, back)
+	me, failure := k.Account.Me(ctx)
+	if failure == nil { // to no other person, whatever is in the journal
+		_, failure = areasOver(plainClient{k.second}).Members.TransferOwnership(ctx, in, me.ID)
+	}
+	if failure != nil {
+		return errors.Join(err, failure)
 	}
 	return unlessNotFound(deleteIt())
 }
@@ -242,7 +260,8 @@ func mayNot(err error) bool {
 func (k *cleaner) cancel(ctx context.Context) error {
 	list, err := k.Uploads.List(ctx)
 	for _, u := range list {
-		if strings.HasPrefix(u.Name, k.journal.Marker) || k.journal.owns(kindUpload, string(u.ID)) {
+		unnamed := u.Name == "" && k.journal.owns(kindUpload, string(u.ID)) // the platform may not show names
+		if unnamed || strings.HasPrefix(u.Name, k.journal.Marker) {
 			err = errors.Join(err, k.journal.write(kindUpload, string(u.ID)), unlessNotFound(k.Uploads.Cancel(ctx, u.ID)))
 		}
 	}

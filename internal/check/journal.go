@@ -32,6 +32,7 @@ const (
 	kindShare     = "share"
 	kindFileShare = "fileshare"
 	kindUpload    = "upload"
+	kindComment   = "comment"
 	kindPerson    = "person" // the second one, of -second-key
 	kindMe        = "me"
 )
@@ -187,8 +188,14 @@ func (j *Journal) all(kind string) []string {
 	return slices.Sorted(maps.Values(j.owned[kind]))
 }
 
-// Close ends the lock of the journal, whose file stays.
-func (j *Journal) Close() error { return j.file.Close() }
+// Close ends the lock of the journal, whose file stays. It may be closed already.
+func (j *Journal) Close() error {
+	err := j.file.Close()
+	if errors.Is(err, os.ErrClosed) {
+		return nil
+	}
+	return err
+}
 
 // remove deletes the file: nothing of the run is left.
 func (j *Journal) remove() error { return errors.Join(j.file.Close(), os.Remove(j.path)) }

@@ -116,11 +116,15 @@ func (c *recorder) Open(
 
 // exchange returns an Exchange for a request that has no response yet.
 func (c *recorder) exchange(r *api.Request) *Exchange {
-	op := r.Op
-	if op == "" {
-		op = endpoint.Named(r).Op
+	return &Exchange{Op: opOf(r), Method: r.Method, Path: r.Path.Template(), Form: c.form, Group: c.group}
+}
+
+// opOf returns the name of the operation of a request.
+func opOf(r *api.Request) string {
+	if r.Op != "" {
+		return r.Op
 	}
-	return &Exchange{Op: op, Method: r.Method, Path: r.Path.Template(), Form: c.form, Group: c.group}
+	return endpoint.Named(r).Op
 }
 
 // recordUnlessUnmade records an exchange unless the request was never made: the guard or the input

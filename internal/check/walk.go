@@ -57,7 +57,7 @@ func Walk(ctx context.Context, o Options) *Run {
 		things: map[thing]string{}, locks: map[api.Profile]api.Secret{}, names: map[api.ID]string{}, others: map[string][]string{},
 		parts: map[string][]part{}, limited: map[string]bool{}, seen: map[string]bool{}, kept: map[string]int{}, forms: map[string]int{},
 	}
-	w.rec = &recorder{next: o.Client, wait: o.Wait, record: func(e Exchange) {
+	w.rec = &recorder{next: plainClient{o.Client}, wait: o.Wait, record: func(e Exchange) {
 		run.Exchanges = append(run.Exchanges, e)
 		w.limited[e.Op] = w.limited[e.Op] || e.Rate.Limit > 0
 		if o.OnCall != nil {
@@ -69,10 +69,7 @@ func Walk(ctx context.Context, o Options) *Run {
 	}
 	w.areas = areasOver(w.rec)
 	w.makeAllReads() //nolint:contextcheck // a walk has the context
-	run.Err = cmpErr(context.Cause(ctx), w.failed)
-	if run.Err == nil && w.unwritable {
-		run.Err = ErrNotWritable
-	}
+	run.Err = cmpErr(context.Cause(ctx), w.failed, w.unwritable)
 	if o.Changes != nil {
 		run.Left = w.leave() //nolint:contextcheck // a walk has the context
 	}
@@ -109,9 +106,10 @@ type walk struct {
 	rec        *recorder
 	anonymous  api.Client
 	failed     error
-	creates    bool // the workspace has been asked for
-	unwritable bool // there is none to write in
 	changes    *Changes
+	creates    bool            // the workspace has been asked for
+	unwritable error           // why there is none to write in; nil if there is one
+	before     map[string]bool // what may be IDs of objects that existed before
 	things     map[thing]string // IDs of the objects of the run
 	locks      map[api.Profile]api.Secret
 

@@ -26,6 +26,15 @@ const Org = "4210987654321098765"
 // Workspace is the path of a workspace of [Org].
 const Workspace = "/current/workspace/" + workspace
 
+// What the world has besides, all in [Org].
+const (
+	WorkspaceID = workspace
+	Share       = share
+	FileShare   = fileShare
+	Comment     = comment
+	File        = file
+)
+
 // SecondKey returns an API key of another person, who is a member of [Org]: the user of the
 // platform has none where that person is missing.
 func SecondKey(s *fastiotest.Server) string {

@@ -1,0 +1,126 @@
+package check
+
+import (
+	"cmp"
+	"errors"
+	"strings"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/comments"
+	"github.com/fastio-go/fastio/storage"
+)
+
+// This file decides what a run owns. That a response to a create holds an ID is not enough:
+// it might be the ID of an object that existed before.
+
+// ErrForeignWorkspace is why a run with writes has not finished if the platform has answered
+// the create of its workspace with the ID of another one, in which nothing is changed.
+var ErrForeignWorkspace = errors.New(
+	"the platform has answered the create of the workspace with the ID of another one; nothing was changed in that")
+
+// keep makes the result of a create an object of the run, unless it is of others. An error
+// of the journal ends the walk.
+func (c call) keep(kind string, name thing, id string) error {
+	if id == "" {
+		return nil
+	}
+	err := c.requireOwn(kind, id)
+	if err == nil {
+		err = c.changes.Journal.Own(kind, id)
+	}
+	if err != nil {
+		switch _, foreign := errors.AsType[*RefusedError](err); {
+		case !foreign:
+			c.failed = err
+		case kind == kindWorkspace:
+			c.unwritable = ErrForeignWorkspace
+		}
+		return err
+	}
+	c.things[name] = id
+	return nil
+}
+
+// keepNode is keep for a node.
+func (c call) keepNode(name thing, n *storage.Node, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.keep("node", name, string(n.ID))
+}
+
+// keepComment is keep for a comment.
+func (c call) keepComment(name thing, got *comments.Comment, err error) error {
+	if err != nil {
+		return err
+	}
+	return c.keep(kindComment, name, string(got.ID))
+}
+
+// requireOwn returns a [*RefusedError] for an ID that a response had before the run has
+// created anything, or whose object does not have the marker of the run.
+func (c call) requireOwn(kind, id string) error {
+	if c.before[plain(id)] {
+		return &RefusedError{"ID", "a " + kind + " had it before this run has created one"}
+	}
+	read := c.markedTexts()[kind]
+	if read == nil { // its ID is only used below that of the workspace or share, or has no text of the run
+		return nil
+	}
+	text, err := read(id)
+	if err != nil || !strings.Contains(text, c.changes.Journal.Marker) {
+		return &RefusedError{"ID", "its " + kind + " does not have the marker of this run"}
+	}
+	return nil
+}
+
+// markedTexts returns, by kind, functions that read the text of an object that has the marker
+// if the run has created it. Their calls are not recorded.
+func (c call) markedTexts() map[string]func(id string) (string, error) {
+	quiet := *c.rec
+	quiet.record = func(Exchange) {}
+	all := areasOver(&quiet)
+	return map[string]func(id string) (string, error){
+		kindWorkspace: func(id string) (string, error) {
+			got, err := all.Workspaces.Get(c, api.ID(id))
+			return textOf(got, err, func() string { return got.Name })
+		},
+		kindShare: func(id string) (string, error) {
+			got, err := all.Shares.Get(c, api.ID(id))
+			return textOf(got, err, func() string { return got.Title })
+		},
+		kindFileShare: func(id string) (string, error) {
+			got, err := all.FileShares.Get(c, api.ID(id))
+			return textOf(got, err, func() string { return got.Title })
+		},
+		kindComment: func(id string) (string, error) {
+			got, err := all.Comments.Get(c, api.OpaqueID(id))
+			return textOf(got, err, func() string { return got.Body })
+		},
+		kindUpload: func(id string) (string, error) {
+			got, err := all.Uploads.Get(c, api.OpaqueID(id))
+			return textOf(got, err, func() string { return cmp.Or(got.Name, c.changes.Journal.Marker) }) // an assumed name
+		},
+	}
+}
+
+// textOf returns the text of the result of a call, or its error.
+func textOf[T any](_ *T, err error, text func() string) (string, error) {
+	if err != nil {
+		return "", err
+	}
+	return text(), nil
+}
+
+// idsOf returns the texts and numbers of responses, any of which may be an ID, in the form
+// in which IDs are compared.
+func idsOf(exchanges []Exchange) map[string]bool {
+	all := map[string]bool{}
+	for _, e := range exchanges {
+		fields, _ := jsonFields("", e.Body) // none of a response that is not JSON
+		for _, f := range fields {
+			all[plain(f.value)] = true
+		}
+	}
+	return all
+}
