@@ -33,6 +33,11 @@ func Compare(exchanges []Exchange, writes ...Write) *Report {
 		r.Operations[read.Key()] = c.operation(read)
 	}
 	r.Limits = limitsOf(exchanges)
+	for _, name := range r.Limits.Headers {
+		if !isLimitHeader(name) { // the name may be that of a proxy
+			c.words.said[name] = true
+		}
+	}
 	r.Words = slices.Sorted(maps.Keys(c.words.said))
 	return r
 }
@@ -83,9 +88,17 @@ func (c *comparison) add(e *Exchange) {
 				c.words.known[bare(p.Member)] = true
 			}
 		}
+		for _, d := range s.sight.Differences {
+			if d.Kind == drift.KindValue {
+				c.words.enums[text{e.Op, bare(d.Member), d.Got}] = true
+			}
+		}
 	}
 	if e.Status >= http.StatusBadRequest {
 		s.fault = faultOf(e.Body)
+		for _, p := range s.fault.params() {
+			c.words.enums[text{e.Op, "kind", p.text("kind")}] = true
+		}
 	}
 	c.calls[read.Key()] = append(c.calls[read.Key()], s)
 }
@@ -204,7 +217,7 @@ func (c *comparison) noteDifferences(s *seen, note func(d Difference)) {
 		case drift.KindUnknown:
 			n.Member = c.words.memberName(d.Member)
 		case drift.KindValue:
-			n.Got = c.words.enumValue(d.Member, d.Got)
+			n.Got = c.words.enumValue(d.Got)
 		case drift.KindShape:
 			n.Want, n.Got = d.Want, d.Got
 		}

@@ -2,11 +2,14 @@ package check_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fastio-go/fastio/internal/check"
+	"github.com/fastio-go/fastio/internal/decode"
+	"github.com/fastio-go/fastio/orgs"
 	"github.com/fastio-go/fastio/storage"
 )
 
@@ -63,5 +66,65 @@ func TestRefusedObjectHasNoOtherStatusForABadParameter(t *testing.T) {
 	}
 	if n := found(called(check.FormPlain, 404, 1), called(check.FormBad, 404, 2)); n != 1 {
 		t.Errorf("%d differences of another object, want 1", n)
+	}
+}
+
+// An unknown value of an enumeration is shown only if it is no part of any other text of the
+// run: in any case, of a member of the same name elsewhere, or of a header.
+func TestValuesThatAreInOtherTextsAreNotShown(t *testing.T) {
+	t.Parallel()
+	got := func(op, path, body string, out any) check.Exchange {
+		return check.Exchange{Op: op, Method: http.MethodGet, Path: path, Status: http.StatusOK, Out: out, Body: []byte(body)}
+	}
+	nodes := func(kind string) []check.Exchange {
+		const ofWorkspace = "/current/workspace/{workspace_id}/storage/"
+		body := `{"result":true,"id":"n","type":"` + kind + `"}`
+		return []check.Exchange{
+			got("storage.Get", ofWorkspace+"{node_id}/details/", body, new(decode.Envelope[storage.Node])),
+			got("storage.Notes.Get", ofWorkspace+"{node_id}/readnote/", body, new(decode.Envelope[storage.Node])),
+		}
+	}
+	org := func(text string) check.Exchange {
+		return got("orgs.Get", "/current/org/{org_id}/details/", `{"result":true,"org":`+text+`}`, &decode.Envelope[orgs.Org]{Member: "org"})
+	}
+	file := nodes("folder")[0]
+	file.Header = http.Header{"Content-Disposition": {`attachment; filename="acme.pdf"`}}
+	for name, c := range map[string]struct {
+		kind  string
+		other check.Exchange
+		shown bool
+	}{
+		"no other text":          {"acme", org(`{"name":"Works"}`), true},
+		"of the same operations": {"acme", nodes("acme")[0], true},
+		"a part":                 {"acme", org(`{"name":"my acme works"}`), false},
+		"in capitals":            {"acme", org(`{"name":"ACME Works"}`), false},
+		"of the same member":     {"acme", org(`{"type":"acme"}`), false},
+		"a key":                  {"acme", org(`{"Acme works":1}`), false},
+		"a header":               {"acme", file, false},
+		"the public documents": {
+			"acme", check.Exchange{Op: "system.Docs", Method: http.MethodGet, Path: "/current/llms/", Status: http.StatusOK, Body: []byte("Of type acme.")},
+			true,
+		},
+		"a text of others": {
+			"acme", check.Exchange{Op: "ai.ReadExport", Method: http.MethodGet, Path: "/current/x/", Status: http.StatusOK, Body: []byte("Of type acme.")},
+			false,
+		},
+	} {
+		r := check.Compare(append(nodes(c.kind), c.other))
+		if shown := slices.Contains(r.Words, c.kind); shown != c.shown {
+			t.Errorf("%s: shown is %t, want %t", name, shown, c.shown)
+		}
+	}
+}
+
+// A header of a limit that is none of the platform's is listed among the words of the report.
+func TestHeadersOfProxiesAreWords(t *testing.T) {
+	t.Parallel()
+	r := check.Compare([]check.Exchange{{
+		Op: "system.Ping", Method: http.MethodGet, Path: "/current/ping/", Status: http.StatusOK, Body: []byte(`{"result":true}`),
+		Header: http.Header{"X-Ve-Limit-Max": {"5"}, "X-Acme-Limit": {"1"}},
+	}})
+	if diff := cmp.Diff([]string{"X-Acme-Limit"}, r.Words); diff != "" {
+		t.Errorf("the words (-want +got):\n%s", diff)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/drift"
 )
 
@@ -71,36 +72,63 @@ func (c *comparison) lookAtFault(s *seen, note func(d Difference)) {
 			note(Difference{Kind: KindError, Type: "error", Member: name, Want: errorKinds[name][0], Got: "none"})
 		}
 	}
-	var params []map[string]json.RawMessage
-	if kindOf(f.body["params"]) == "list" && json.Unmarshal(f.body["params"], &params) == nil {
-		for _, p := range params {
-			c.compareKinds("error.params", p, paramKinds, note)
-			c.compareParam(p, note)
-			c.compareSent(s, p, note)
-		}
+	for _, p := range f.params() {
+		c.compareKinds("error.params", p, paramKinds, note)
+		c.compareParam(p, note)
+		c.compareSent(s, p, note)
 	}
 }
 
-// compareParam calls note if a refused field of an error has an unknown kind.
-func (c *comparison) compareParam(p map[string]json.RawMessage, note func(d Difference)) {
-	var kind string
-	known := []string{"missing", "invalid", "type_mismatch"}
-	if json.Unmarshal(p["kind"], &kind) == nil && !slices.Contains(known, kind) {
-		note(Difference{Kind: KindValue, Type: "error.params", Member: "kind", Got: c.words.enumValue("kind", kind)})
+// A param is a field that an error names.
+type param map[string]json.RawMessage
+
+// params returns the fields that an error names, none if its params are no list.
+func (f *fault) params() []param {
+	var all []param
+	if kindOf(f.body["params"]) != "list" || json.Unmarshal(f.body["params"], &all) != nil {
+		return nil
 	}
+	return all
+}
+
+// text returns the text of a member, "" if it is none.
+func (p param) text(name string) string {
+	var text string
+	if json.Unmarshal(p[name], &text) != nil {
+		return ""
+	}
+	return text
+}
+
+// compareParam calls note if a refused field of an error has an unknown kind.
+func (c *comparison) compareParam(p param, note func(d Difference)) {
+	if kind := p.text("kind"); kind != "" && !isParamKind(kind) {
+		note(Difference{Kind: KindValue, Type: "error.params", Member: "kind", Got: c.words.enumValue(kind)})
+	}
+}
+
+// isParamKind reports whether the documents have a kind of refused fields.
+func isParamKind(kind string) bool {
+	return slices.Contains([]api.ParamKind{
+		api.ParamKindMissing, api.ParamKindInvalid, api.ParamKindTypeMismatch,
+	}, api.ParamKind(kind))
 }
 
 // compareSent calls note if a write was refused for a field that it has sent, or
 // should have sent under another name.
-func (c *comparison) compareSent(s *seen, p map[string]json.RawMessage, note func(d Difference)) {
-	var name, kind string
-	if json.Unmarshal(p["name"], &name) != nil || json.Unmarshal(p["kind"], &kind) != nil || s.Form != FormPlain {
+func (c *comparison) compareSent(s *seen, p param, note func(d Difference)) {
+	name, kind := p.text("name"), p.text("kind")
+	if name == "" || kind == "" || s.Form != FormPlain {
 		return
 	}
 	sent := func(r rule) bool { return (field{name: r.name}).root() == name }
-	if slices.ContainsFunc(c.sent[s.Method+" "+s.Path], sent) {
-		note(Difference{Kind: KindRequest, Member: name, Want: "accepted", Got: c.words.enumValue("kind", kind)})
+	if !slices.ContainsFunc(c.sent[s.Method+" "+s.Path], sent) {
+		return
 	}
+	if !isParamKind(kind) {
+		kind = c.words.enumValue(kind)
+	}
+	note(Difference{Kind: KindRequest, Member: name, Want: "accepted", Got: kind})
 }
 
 // compareKinds calls note for each member of an object that want does not list,

@@ -21,6 +21,12 @@ func limitsOf(exchanges []Exchange) Limits {
 	return Limits{slices.Sorted(maps.Keys(headers)), slices.Sorted(maps.Keys(ops)), countedBy(exchanges)}
 }
 
+// isLimitHeader reports whether a header is one of the limits of the platform, by its name.
+func isLimitHeader(name string) bool {
+	is := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+	return slices.ContainsFunc([]string{"X-Ve-Limit-", "X-Rate-Limit-", "X-Ratelimit-"}, is)
+}
+
 // countedBy returns what a rate limit is counted by: "credential" or "address".
 // It compares what was left of the limit before and after a call without the
 // credential, in several trials.

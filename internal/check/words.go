@@ -24,21 +24,25 @@ const hidden = "*"
 
 // A text is a string of a response, or a key of one of its objects.
 type text struct {
-	member string // of which it is the value; "" of a key
+	op     string // whose response has it
+	member string // of which it is the value; "" of a key and of a text that is no JSON
 	value  string
 }
 
 // words are the texts of a run, against which a word is checked.
 type words struct {
 	texts []text
+	lower []string        // the texts and the keys of objects that the SDK does not have, in lower case
 	keys  map[string]bool // of objects
 	known map[string]bool // names of members that the SDK has, so that they are of no person
+	enums map[text]bool   // values of enumerations
 	said  map[string]bool // those that the report holds
 }
 
-// wordsOf collects the texts of all exchanges.
+// wordsOf collects the texts of all exchanges. Those of public documents, which are the same
+// for all callers, are left out: they name what a value of the platform can be.
 func wordsOf(exchanges []Exchange) *words {
-	w := &words{keys: map[string]bool{}, known: vocabulary(), said: map[string]bool{}}
+	w := &words{keys: map[string]bool{}, known: vocabulary(), enums: map[text]bool{}, said: map[string]bool{}}
 	seen := map[text]bool{}
 	add := func(t text) {
 		if !seen[t] && t.value != "" {
@@ -47,56 +51,67 @@ func wordsOf(exchanges []Exchange) *words {
 		}
 	}
 	for _, e := range exchanges {
-		var root any
-		if json.Unmarshal(e.Body, &root) != nil {
-			add(text{value: string(e.Body)})
-			continue
+		for _, name := range []string{"Content-Disposition", "Location"} {
+			add(text{op: e.Op, value: e.Header.Get(name)})
 		}
-		eachText(root, "", add, w.keys)
+		var root any
+		switch {
+		case json.Unmarshal(e.Body, &root) == nil:
+			eachText(root, text{op: e.Op}, add, w.keys)
+		case !strings.HasPrefix(e.Op, "system."):
+			add(text{op: e.Op, value: string(e.Body)})
+		}
 	}
 	return w
 }
 
-// eachText calls add for each string in v, the value of a member, and adds the
+// eachText calls add for each string in v, the value of the member of a text, and adds the
 // names of all members in it to keys.
-func eachText(v any, member string, add func(t text), keys map[string]bool) {
+func eachText(v any, at text, add func(t text), keys map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, value := range v {
 			keys[name] = true
-			eachText(value, name, add, keys)
+			eachText(value, text{op: at.op, member: name}, add, keys)
 		}
 	case []any:
 		for _, value := range v {
-			eachText(value, member, add, keys)
+			eachText(value, at, add, keys)
 		}
 	case string:
-		add(text{member, v})
+		at.value = v
+		add(at)
 	}
 }
 
 // enumValue returns an unknown value of an enumeration, as the report may show it: the
 // value itself if it can only be a word of the platform, else only its length.
-func (w *words) enumValue(member, value string) string {
-	if enumWord.MatchString(value) && !fiveDigits.MatchString(value) && !w.isOtherText(member, value) {
+func (w *words) enumValue(value string) string {
+	if enumWord.MatchString(value) && !fiveDigits.MatchString(value) && !w.isOtherText(value) {
 		w.said[value] = true
 		return value
 	}
-	return strconv.Itoa(len([]rune(value))) + " characters"
+	return "a value of " + strconv.Itoa(len([]rune(value))) + " characters, which is not shown"
 }
 
-// isOtherText reports whether a value is part of another text of the run, so that it
-// may be the data of a user: of a key that no document names, or of the value of
-// another member. Values of the same member in other records do not count.
-func (w *words) isOtherText(member, value string) bool {
-	for key := range w.keys {
-		if strings.Contains(key, value) && !w.known[key] {
-			return true
+// isOtherText reports whether a value is part of another text of the run, in any case, so
+// that it may be the data of a user: of a key that no document names, of a header, or of a
+// value that is none of the same enumeration.
+func (w *words) isOtherText(value string) bool {
+	if w.lower == nil {
+		w.lower = []string{}
+		for key := range w.keys {
+			if !w.known[key] {
+				w.lower = append(w.lower, strings.ToLower(key))
+			}
+		}
+		for _, t := range w.texts {
+			if !w.enums[t] {
+				w.lower = append(w.lower, strings.ToLower(t.value))
+			}
 		}
 	}
-	return slices.ContainsFunc(w.texts, func(t text) bool {
-		return strings.Contains(t.value, value) && (t.value != value || t.member != member)
-	})
+	return slices.ContainsFunc(w.lower, func(text string) bool { return strings.Contains(text, value) })
 }
 
 // memberName returns the name of an unknown member, as the report may show it. It is
