@@ -3,8 +3,9 @@
 //
 //	FASTIO_API_KEY=... go run github.com/fastio-go/fastio/cmd/fastio-check@latest
 //
-// It only reads: nothing is created, changed or deleted, and nothing that costs credits is
-// called. With -n it prints what it would call. With -login it signs in with the browser
+// It only reads: nothing is created, changed or deleted, except for tokens of downloads and
+// sockets, which expire by themselves, and nothing that costs credits is called. With -n it
+// prints what it would call. With -login it signs in with the browser
 // instead of using an API key, and out at the end. The report holds names, kinds and counts,
 // never a value of the account; what words of responses it holds is printed before it is
 // written. FASTIO_BASE_URL is the address of another platform, such as an emulator.
@@ -140,7 +141,8 @@ func (p *program) start(ctx context.Context) (_ int, err error) {
 	case p.write:
 		return p.runWithWrites(ctx)
 	}
-	const text = "fastio-check of fastio %s: reads only; nothing is created, changed or deleted.\n\n"
+	const text = "fastio-check of fastio %s: reads only; nothing is created, changed or deleted.\n" +
+		"It makes several hundred calls, which may take some minutes. Ctrl-C ends it.\n\n"
 	_, _ = fmt.Fprintf(p.out, text, fastio.Version)
 	return p.run(ctx, nil)
 }
@@ -170,14 +172,17 @@ func (p *program) run(ctx context.Context, changes *check.Changes) (int, error) 
 	if run.Left != nil {
 		run.Left = fmt.Errorf("not all was deleted that was created; run fastio-check -clean: %w", run.Left)
 	}
-	if len(run.Exchanges) == 0 && run.Err != nil {
-		return unfinished, errors.Join(run.Err, run.Left)
+	if run.Err != nil {
+		run.Err = fmt.Errorf("the run has not finished: %w", run.Err)
 	}
 	var writes []check.Write
 	if changes != nil {
 		writes = check.Writes(p.flags()...)
 	}
 	report := check.Compare(run.Exchanges, writes...)
+	if run.Err != nil && report.Reached() == 0 { // a report would only say so
+		return unfinished, errors.Join(run.Err, run.Left)
+	}
 	report.Header = check.Header{
 		SDK: fastio.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH,
 		Platform: "another address", Day: began.UTC().Format(time.DateOnly),
@@ -186,11 +191,7 @@ func (p *program) run(ctx context.Context, changes *check.Changes) (int, error) 
 	if p.address == fastio.DefaultBaseURL {
 		report.Header.Platform = "fast.io"
 	}
-	err = p.writeReport(report)
-	if run.Err != nil {
-		err = errors.Join(fmt.Errorf("the run has not finished: %w", run.Err), err)
-	}
-	switch err = errors.Join(err, run.Left); {
+	switch err = errors.Join(run.Err, p.writeReport(report), run.Left); {
 	case err != nil:
 		return unfinished, err
 	case report.Different() > 0:
@@ -266,9 +267,11 @@ func (p *program) writeReport(report *check.Report) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(p.out, "\nWritten: %s for an issue, %s for reading.\n"+
-		"If an API key was made for this run, delete it now.\n",
-		filepath.Join(p.dir, "report.json"), filepath.Join(p.dir, "report.html"))
+	text := "\nWritten: %s for an issue, %s for reading.\n"
+	if !p.login {
+		text += "If an API key was made for this run, delete it now.\n"
+	}
+	_, err := fmt.Fprintf(p.out, text, filepath.Join(p.dir, "report.json"), filepath.Join(p.dir, "report.html"))
 	return err
 }
 

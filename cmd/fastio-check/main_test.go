@@ -161,8 +161,9 @@ func TestRunWithARefusedKeyIsUnfinished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fastiotest.New()
 		s.Fail(seed.Fault{Op: op.AccountMe, Status: http.StatusUnauthorized, Code: 10011, Text: "Invalid."})
-		if r := runProgram(t.Context(), t, s); r.status != unfinished || !strings.Contains(r.progress, "does not accept") {
-			t.Errorf("status %d: %s", r.status, r.progress)
+		r := runProgram(t.Context(), t, s)
+		if r.status != unfinished || !strings.Contains(r.progress, "does not accept") || r.report != nil {
+			t.Errorf("status %d, report %v: %s", r.status, r.report, r.progress)
 		}
 	})
 }

@@ -32,7 +32,9 @@ func TestErrorsHoldNoValues(t *testing.T) {
 		},
 		"a list cannot be read": {
 			func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/workspaces/all/") },
-			http.StatusOK, `{"result":true,"workspaces":{"zqcanary":"zqcanary"},"zqcanary`, []string{"-clean"}, "workspaces.List: ",
+			http.StatusOK, `{"result":true,"workspaces":{"zqcanary":"zqcanary"},"zqcanary`,
+			[]string{"-clean"},
+			"workspaces.List: ",
 		},
 		"the second key is refused": {
 			func(r *http.Request) bool {

@@ -55,15 +55,17 @@ func (p *program) signIn(ctx context.Context) (signOut func() error, err error) 
 
 // runWithWrites asks, and then runs in a workspace of its own.
 func (p *program) runWithWrites(ctx context.Context) (int, error) {
-	text := "fastio-check of fastio " + fastio.Version + ` reads, and then works in a workspace of its own:
-it creates one in organization ` + p.org + ` with files, notes, comments and links, changes and deletes them,
-invites an address that does not exist, and deletes the workspace at the end.
+	text := "fastio-check of fastio " + fastio.Version + ` reads a sample of what this account can see, and then works in
+a workspace of its own: it creates one in organization ` + p.org + `, with files, notes, comments and links,
+changes and deletes these, invites an address that does not exist, and deletes the workspace at the end.
+Nothing outside of that workspace is created, changed or deleted. It makes about a thousand calls, which
+may take some minutes. Ctrl-C ends it, and deletes the workspace too.
 `
 	if p.ai {
-		text += "It calls what costs credits, such as the agent of the platform: a few times.\n"
+		text += "It also calls what costs credits, such as the agent of the platform: about 20 times.\n"
 	}
 	if p.second {
-		text += "The person of the second key becomes a member of that workspace for a moment, and its owner.\n"
+		text += "The person of the second key becomes a member of the workspace, and its owner for a moment.\n"
 	}
 	if !p.ask(ctx, text+"Continue?") {
 		return unfinished, errors.New("nothing was called")
@@ -73,7 +75,8 @@ invites an address that does not exist, and deletes the workspace at the end.
 		return unfinished, err
 	}
 	defer func() { _ = journal.Close() }() // what was written is durable
-	_, _ = fmt.Fprintf(p.out, "The workspace is %s.\n\n", journal.Marker)
+	const created = "The workspace is %s. If it is left behind, fastio-check -clean -o %s deletes it.\n\n"
+	_, _ = fmt.Fprintf(p.out, created, journal.Marker, p.dir)
 	return p.run(ctx, &check.Changes{Journal: journal, Org: api.ID(p.org), AI: p.ai})
 }
 

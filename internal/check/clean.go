@@ -41,7 +41,11 @@ func Deletions() []Write {
 // question those that only have the marker of a run in their name.
 func Clean(ctx context.Context, o CleanOptions) error {
 	var errs []error
-	for _, path := range journals(o.Dir) {
+	paths := journals(o.Dir)
+	if len(paths) == 0 {
+		o.Say("The directory " + o.Dir + " has no journal of a run.")
+	}
+	for _, path := range paths {
 		name := filepath.Base(path)
 		if !isMarker(strings.TrimSuffix(name, journalSuffix)) {
 			o.Say(name + " is not the name of a journal, and is not read")

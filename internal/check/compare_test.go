@@ -102,11 +102,13 @@ func TestValuesThatAreInOtherTextsAreNotShown(t *testing.T) {
 		"a key":                  {"acme", org(`{"Acme works":1}`), false},
 		"a header":               {"acme", file, false},
 		"the public documents": {
-			"acme", check.Exchange{Op: "system.Docs", Method: http.MethodGet, Path: "/current/llms/", Status: http.StatusOK, Body: []byte("Of type acme.")},
+			"acme",
+			check.Exchange{Op: "system.Docs", Method: http.MethodGet, Path: "/current/llms/", Status: http.StatusOK, Body: []byte("Of type acme.")},
 			true,
 		},
 		"a text of others": {
-			"acme", check.Exchange{Op: "ai.ReadExport", Method: http.MethodGet, Path: "/current/x/", Status: http.StatusOK, Body: []byte("Of type acme.")},
+			"acme",
+			check.Exchange{Op: "ai.ReadExport", Method: http.MethodGet, Path: "/current/x/", Status: http.StatusOK, Body: []byte("Of type acme.")},
 			false,
 		},
 	} {

@@ -123,6 +123,9 @@ type Limits struct {
 // Different returns the number of operations that are.
 func (r *Report) Different() int { return r.count("", Different) }
 
+// Reached returns the number of operations that are different or as believed.
+func (r *Report) Reached() int { return r.count("", "") - r.count("", NotReached) }
+
 // Keys returns the endpoints by area and key.
 func (r *Report) Keys() []string {
 	return slices.SortedFunc(maps.Keys(r.Operations), func(a, b string) int {
@@ -148,4 +151,23 @@ func (r *Report) count(area string, of Outcome) int {
 		}
 	}
 	return n
+}
+
+// never returns the typed members that no response of an operation held, and these
+// operations.
+func (r *Report) never() []Finding {
+	ops := map[string][]string{}
+	for _, key := range r.Keys() {
+		o := r.Operations[key]
+		for _, member := range o.Never {
+			if !slices.Contains(ops[member], o.Op) {
+				ops[member] = append(ops[member], o.Op)
+			}
+		}
+	}
+	var all []Finding
+	for _, member := range slices.Sorted(maps.Keys(ops)) {
+		all = append(all, Finding{member, ops[member]})
+	}
+	return all
 }

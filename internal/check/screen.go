@@ -55,7 +55,7 @@ func (r *Report) showTable(w *strings.Builder) {
 // operations.
 func (r *Report) showDifferences(w *strings.Builder) {
 	if r.Different() == 0 {
-		fmt.Fprintln(w, "\nNo differences: all responses are as this version believes.")
+		fmt.Fprintln(w, "\nNo differences: what was reached is as this version believes.")
 		return
 	}
 	found := r.Found()
@@ -137,9 +137,9 @@ func (k Kind) title() string {
 	case KindLevel:
 		return "Members that only a lower level of output has"
 	case KindValue:
-		return "Values without a constant"
+		return "Values that this version has no constant for"
 	case KindUnknown:
-		return "Members without a field"
+		return "Members of responses that this version has no field for"
 	}
 	return string(k)
 }
@@ -211,7 +211,11 @@ func (r *Report) showNotReached(w *strings.Builder) {
 	if len(reasons) == 0 {
 		return
 	}
-	fmt.Fprintln(w, "\nNot reached")
+	title := "\nNot reached"
+	if !r.Header.Finished {
+		title += ", also because the run has not finished"
+	}
+	fmt.Fprintln(w, title)
 	for _, reason := range sortedKeys(reasons) {
 		fmt.Fprintf(w, "  %s\n      %s\n", reason, list(slices.Compact(slices.Sorted(slices.Values(reasons[reason]))), 4))
 	}
@@ -220,18 +224,15 @@ func (r *Report) showNotReached(w *strings.Builder) {
 // showRest writes the number of members that no response held, and what was
 // seen of rate limits.
 func (r *Report) showRest(w *strings.Builder) {
-	never := 0
-	for _, o := range r.Operations {
-		never += len(o.Never)
-	}
-	fmt.Fprintf(w, "\nMembers that no response held: %d; the report lists them. They are no differences.\n", never)
+	const never = "\nMembers that no response of an operation held: %d; the report lists them. They are no differences.\n"
+	fmt.Fprintf(w, never, len(r.never()))
 	fmt.Fprintf(w, "Rate limits: headers of %d operations; counted by: %s.\n", len(r.Limits.Operations), r.Limits.CountedBy)
 }
 
 // ShowWords writes the words of responses that a report holds, for a person to read before
 // the report is written.
 func ShowWords(w io.Writer, r *Report) error {
-	text := "\nThe report holds no word of your data: only names and kinds."
+	text := "\nThe report holds no word of your data: only names and kinds that this version has."
 	if len(r.Words) > 0 {
 		text = "\nThese words of responses are in the report. They look like words of the platform;\n" +
 			"do not send the report if one of them is yours:\n  " + wrap(r.Words)

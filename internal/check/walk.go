@@ -107,9 +107,9 @@ type walk struct {
 	anonymous  api.Client
 	failed     error
 	changes    *Changes
-	creates    bool            // the workspace has been asked for
-	unwritable error           // why there is none to write in; nil if there is one
-	before     map[string]bool // what may be IDs of objects that existed before
+	creates    bool             // the workspace has been asked for
+	unwritable error            // why there is none to write in; nil if there is one
+	before     map[string]bool  // what may be IDs of objects that existed before
 	things     map[thing]string // IDs of the objects of the run
 	locks      map[api.Profile]api.Secret
 

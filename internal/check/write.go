@@ -34,6 +34,7 @@ type pageData struct {
 	Rows   []areaRow
 	Kinds  []kindRow
 	Sorted []*operationRow
+	Never  []Finding // members that no response held
 }
 
 type areaRow struct {
@@ -70,6 +71,7 @@ func pageOf(r *Report) pageData {
 			p.Kinds = append(p.Kinds, kindRow{k.title(), found[k]})
 		}
 	}
+	p.Never = r.never()
 	for _, key := range r.Keys() {
 		p.Sorted = append(p.Sorted, &operationRow{r.Operations[key], key})
 	}
