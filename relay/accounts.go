@@ -277,10 +277,20 @@ func (a Accounts) purge(ctx context.Context, name string, events bool) error {
 		return err
 	}
 	err = stream.Purge(ctx, jetstream.WithPurgeSubject(s.accountEpochs(name)+".>"))
-	if err == nil && events {
-		err = stream.Purge(ctx, jetstream.WithPurgeSubject(a.Subject(name)))
+	if err != nil || !events {
+		return err
 	}
-	return err
+	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(a.Subject(name))); err != nil {
+		return err
+	}
+	ordered, err := s.JetStream.Stream(ctx, s.orderedName())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return ordered.Purge(ctx, jetstream.WithPurgeSubject(s.orderedPrefix()+".*."+token(name)+".>"))
 }
 
 // accountEpochs returns the beginning of the subjects with the epochs of the profiles of an

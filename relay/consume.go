@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +26,7 @@ const formatPause = time.Minute
 type Message[T any] struct {
 	Value    T // the body, usually an [events.Event]
 	Subject  string
+	Account  string // of [Accounts]; "" for profiles that a [Follower] follows
 	ID       string // Nats-Msg-Id: the same for an event that is published again
 	Epoch    uint64 // of the holder that published it
 	Sequence uint64 // in the stream
@@ -48,16 +47,18 @@ type ConsumeOptions struct {
 
 	// Profiles whose events are consumed; default: all. They are those of the group:
 	// a program with other ones changes them for all its programs, from the position of
-	// the group in the stream on. With Ordered, the events of an added profile begin with
-	// the first in the stream.
+	// the group in the stream on.
 	Profiles []api.Profile
 
 	Concurrency int // calls of the handler at the same time; default 1
 	Batch       int // messages in a call at most, of [ConsumeBatches]; default 100
 
 	// Ordered delivers an event when the one before it of the same profile is
-	// acknowledged or a dead letter, over all programs with the same name. It uses a
-	// durable consumer for each profile: their names are Name, kind and ID with hyphens.
+	// acknowledged or a dead letter, over all programs with the same name. Profiles belong to 16
+	// partitions, by their hashes: one event of a partition is handled at a time, and one that is
+	// slow or tried again delays the other profiles of its partition. Each partition has a durable
+	// consumer of a copy of the stream, which is created when it is first needed and takes as much
+	// disk: its name is that of the stream and "-ORDERED".
 	// Batch must be 0 or 1. A group that is not Ordered cannot become so, nor the reverse.
 	//
 	// A call of Consume does not handle an event again after it has settled a later one of
@@ -102,17 +103,9 @@ func (o ConsumeOptions) scope() string {
 	}
 }
 
-// validAccount reports whether Account is a value that the group can have. An ordered group
-// has a consumer for each profile, of which a stream has no room for all.
+// validAccount reports whether Account is a value that the group can have.
 func (o ConsumeOptions) validAccount() bool {
-	switch o.Account {
-	case "":
-		return true
-	case AllAccounts:
-		return !o.Ordered
-	default:
-		return checkAccountName(opConsume, o.Account) == nil
-	}
+	return o.Account == "" || o.Account == AllAccounts || checkAccountName(opConsume, o.Account) == nil
 }
 
 // withDefaults returns the options with the defaults of those that are zero.
@@ -134,7 +127,7 @@ func (o ConsumeOptions) check() error {
 	case o.Name == "" || token(o.Name) != o.Name:
 		return refuse("Name", "must be letters, digits, hyphens and underscores", strconv.Quote(o.Name))
 	case !o.validAccount():
-		return refuse("Account", "must be the name of an account, or AllAccounts unless Ordered", strconv.Quote(o.Account))
+		return refuse("Account", "must be the name of an account, or AllAccounts", strconv.Quote(o.Account))
 	case o.Concurrency < 0:
 		return refuse("Concurrency", "must be positive", strconv.Itoa(o.Concurrency))
 	case o.Batch < 0 || o.Ordered && o.Batch > 1:
@@ -189,8 +182,9 @@ type consumer[T any] struct {
 	ConsumeOptions
 
 	handle func(context.Context, []Message[T]) error
-	stream jetstream.Stream
-	free   chan struct{} // holds a value for each call of handle
+	events jetstream.Stream // of all events
+	stream jetstream.Stream // of the consumers: for an ordered group, the copy of it
+	free   chan struct{}    // holds a value for each call of handle
 }
 
 // consume handles the messages of a group until ctx is done, or until something fails
@@ -259,72 +253,6 @@ func (g *group) Wait() error {
 	return context.Cause(g.ctx)
 }
 
-// runOrdered starts a consumer for each profile in the stream, also for those that
-// appear later. From such a consumer, the server delivers an event when the one before
-// it is settled.
-func (c *consumer[T]) runOrdered(ctx context.Context) error {
-	profiles := newGroup(ctx)
-	started := map[string]bool{}
-	profiles.Go(func(ctx context.Context) error {
-		err := c.persist(ctx, func() error { return c.startFound(ctx, profiles, started) })
-		for err == nil {
-			if err = sleep(ctx, lookEvery); err == nil {
-				if e := c.startFound(ctx, profiles, started); e != nil && ctx.Err() == nil { // the next one may succeed
-					c.failed(ctx, "", e)
-				}
-			}
-		}
-		return err
-	})
-	return profiles.Wait()
-}
-
-// startFound starts to consume the profiles in the stream that are not in started. It
-// returns an error if the profiles cannot be read, or one of them cannot be started;
-// the others are started all the same.
-func (c *consumer[T]) startFound(ctx context.Context, profiles *group, started map[string]bool) error {
-	subjects, err := c.profileSubjects(ctx)
-	if err != nil {
-		return err
-	}
-	var failed error
-	for _, subject := range subjects {
-		if started[subject] {
-			continue
-		}
-		d, err := c.durable(ctx, c.profileName(subject), []string{subject})
-		if err != nil {
-			failed = err
-			continue
-		}
-		started[subject] = true
-		profiles.Go(func(ctx context.Context) error { return c.run(ctx, d) })
-	}
-	return failed
-}
-
-// lookEvery is the interval of searches for new profiles.
-const lookEvery = 2 * time.Second
-
-// profileSubjects returns the subject filters of the profiles: those of the options,
-// or else of all that are in the stream.
-func (c *consumer[T]) profileSubjects(ctx context.Context) ([]string, error) {
-	if len(c.Profiles) > 0 {
-		return c.subjects(), nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	info, err := c.stream.Info(ctx, jetstream.WithSubjectFilter(c.subjects()[0]))
-	if err != nil {
-		return nil, fmt.Errorf("fastio: %s: the profiles in the stream: %w", opConsume, err)
-	}
-	found := map[string]bool{}
-	for subject := range info.State.Subjects {
-		found[subject[:strings.LastIndexByte(subject, '.')]+".*"] = true
-	}
-	return slices.Collect(maps.Keys(found)), nil
-}
-
 // pullTime is how long the server answers a request for messages. A missing heartbeat is
 // noticed after this time.
 const pullTime = 10 * time.Second
@@ -390,7 +318,8 @@ func (c *consumer[T]) wrap(name string, err error) error {
 type delivery struct {
 	jetstream.Msg
 
-	meta *jetstream.MsgMetadata
+	meta    *jetstream.MsgMetadata
+	subject string // in the stream of all events
 }
 
 // try returns how often the message was delivered, this time included.
@@ -457,12 +386,12 @@ func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.
 		c.failed(ctx, msg.Subject(), err)
 		return h, false
 	}
-	h.delivery = delivery{msg, meta}
-	if c.Ordered && meta.Sequence.Stream <= from.settled {
-		c.failed(ctx, msg.Subject(), errors.Join(errSettled, h.confirm(ctx)))
+	h.delivery = delivery{msg, meta, c.Stream.plainSubject(msg.Subject())}
+	if c.Ordered && !c.isNext(ctx, from, h.delivery) {
 		return h, false
 	}
 	h.message, err = decode[T](h.delivery)
+	h.message.Account = c.Stream.accountOf(h.subject)
 	if err != nil {
 		c.refuseUndecodable(ctx, from, h.delivery, err)
 		return h, false
@@ -472,6 +401,25 @@ func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.
 		return h, false
 	}
 	return h, true
+}
+
+// isNext reports whether a message of an ordered group is to be handled, and settles one that
+// was handled before.
+func (c *consumer[T]) isNext(ctx context.Context, from *durable, d delivery) bool {
+	if d.meta.Sequence.Stream <= from.settled {
+		c.failed(ctx, d.subject, errors.Join(errSettled, d.confirm(ctx)))
+		return false
+	}
+	before, err := c.handledBefore(ctx, from, d)
+	switch {
+	case err != nil: // ctx is done
+		c.settle(ctx, from, d, err)
+	case before:
+		if err := d.confirm(ctx); err != nil {
+			c.failed(ctx, d.subject, err)
+		}
+	}
+	return err == nil && !before
 }
 
 // errSettled means that NATS has delivered a message again that was settled.
@@ -509,7 +457,7 @@ func decode[T any](d delivery) (m Message[T], err error) {
 		return m, errNewer
 	}
 	m = Message[T]{
-		Subject: d.Subject(), ID: d.Headers().Get(jetstream.MsgIDHeader), Sequence: d.meta.Sequence.Stream, Try: d.try(),
+		Subject: d.subject, ID: d.Headers().Get(jetstream.MsgIDHeader), Sequence: d.meta.Sequence.Stream, Try: d.try(),
 	}
 	m.Epoch, err = strconv.ParseUint(cmp.Or(d.Headers().Get(HeaderEpoch), "0"), 10, 64)
 	if err != nil {
@@ -525,7 +473,7 @@ func decode[T any](d delivery) (m Message[T], err error) {
 // and stores any other one as a dead letter.
 func (c *consumer[T]) refuseUndecodable(ctx context.Context, from *durable, d delivery, err error) {
 	if errors.Is(err, errNewer) {
-		c.failed(ctx, d.Subject(), errors.Join(err, d.NakWithDelay(formatPause)))
+		c.failed(ctx, d.subject, errors.Join(err, d.NakWithDelay(formatPause)))
 		return
 	}
 	c.bury(ctx, from, d, err)
@@ -546,7 +494,7 @@ func (c *consumer[T]) settle(ctx context.Context, from *durable, d delivery, err
 		err = errors.Join(err, d.NakWithDelay(backoff{c.Backoff, c.Longest}.pause(d.try())))
 	}
 	if err != nil {
-		c.failed(ctx, d.Subject(), err)
+		c.failed(ctx, d.subject, err)
 	}
 }
 
@@ -563,14 +511,21 @@ func (c *consumer[T]) acknowledge(ctx context.Context, from *durable, d delivery
 // open opens the stream, creates the stream of dead letters if necessary, and checks
 // that an existing group has the same value of Ordered.
 func (c *consumer[T]) open(ctx context.Context) (err error) {
-	c.stream, err = c.Stream.open(ctx)
+	c.events, err = c.Stream.open(ctx)
 	if err != nil {
 		return err
 	}
 	if err := c.Stream.openDead(ctx); err != nil {
 		return err
 	}
-	return c.checkOrder(ctx)
+	if err := c.checkOrder(ctx); err != nil {
+		return err
+	}
+	c.stream = c.events
+	if c.Ordered {
+		c.stream, err = c.Stream.openOrdered(ctx, c.events)
+	}
+	return err
 }
 
 // subjects returns the subject filters of the profiles.
@@ -605,15 +560,16 @@ func (c *consumer[T]) failedForGood(ctx context.Context, subject string, err err
 func (c *consumer[T]) bury(ctx context.Context, from *durable, d delivery, cause error) {
 	sequence := strconv.FormatUint(d.meta.Sequence.Stream, 10)
 	letter := deadLetter{subject: c.Name, cause: cause, body: d.Data(), header: nats.Header{
-		HeaderSubject:  {d.Subject()},
+		HeaderSubject:  {d.subject},
+		HeaderAccount:  accountHeader(c.Stream.accountOf(d.subject)),
 		HeaderSequence: {sequence},
 		HeaderID:       {d.Headers().Get(jetstream.MsgIDHeader)},
 		HeaderFormat:   d.Headers()[HeaderFormat],
 		HeaderEpoch:    d.Headers()[HeaderEpoch],
 	}}
 	if err := c.Stream.storeDead(ctx, letter, jetstream.WithMsgID(c.Name+"-"+sequence)); err != nil {
-		c.failed(ctx, d.Subject(), errors.Join(cause, err, d.NakWithDelay(c.Longest)))
+		c.failed(ctx, d.subject, errors.Join(cause, err, d.NakWithDelay(c.Longest)))
 		return
 	}
-	c.failedForGood(ctx, d.Subject(), errors.Join(cause, c.acknowledge(ctx, from, d)))
+	c.failedForGood(ctx, d.subject, errors.Join(cause, c.acknowledge(ctx, from, d)))
 }

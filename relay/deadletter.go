@@ -15,6 +15,7 @@ import (
 const (
 	HeaderError    = "Fastio-Error"    // text of the last error, its first 1024 bytes
 	HeaderSubject  = "Fastio-Subject"  // subject of the message
+	HeaderAccount  = "Fastio-Account"  // account of the event, as of [Message]; none for profiles without one
 	HeaderSequence = "Fastio-Sequence" // sequence of the message in the stream; none if it could not be stored there
 	HeaderID       = "Fastio-Id"       // [Message.ID]
 	HeaderSize     = "Fastio-Size"     // bytes of the body, if it is left out because it is too large
@@ -52,6 +53,14 @@ type deadLetter struct {
 	cause   error
 	header  nats.Header // of a message with a body
 	body    []byte
+}
+
+// accountHeader returns the values of [HeaderAccount].
+func accountHeader(account string) []string {
+	if account == "" {
+		return nil
+	}
+	return []string{strings.ToValidUTF8(account, "?")}
 }
 
 // storeDead stores a dead letter. If it is too large for the stream, it is stored without

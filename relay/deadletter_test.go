@@ -104,6 +104,23 @@ func TestFollowerStoresEventsWithLongValues(t *testing.T) {
 	eventually(t, "2 events", func() bool { return count(t, f.js) == 2 })
 }
 
+func TestDeadLettersNameTheAccount(t *testing.T) {
+	t.Parallel()
+	s := newStream(t, 1)
+	publish(t, s, "a=20b.workspace.1", 1)
+	for _, account := range []string{"", relay.AllAccounts} {
+		var c consumed
+		c.consume(t, relay.ConsumeOptions{Stream: s, Name: "index" + strconv.Itoa(len(account)), Account: account, Tries: 1},
+			func(relay.Message[events.Event]) error { return errors.New("no") })
+		eventually(t, "a call", func() bool { return c.len() == 1 })
+	}
+	var letters []*jetstream.RawStreamMsg
+	eventually(t, "two dead letters", func() bool { letters = deadLetters(t, s.JetStream); return len(letters) == 2 })
+	if _, has := letters[0].Header[relay.HeaderAccount]; has || letters[1].Header.Get(relay.HeaderAccount) != "a b" {
+		t.Errorf("the headers are %v and %v", letters[0].Header, letters[1].Header)
+	}
+}
+
 func TestConsumeKeepsDeadLettersThatAreTooLargeWithoutBody(t *testing.T) {
 	t.Parallel()
 	js, _ := connect(t, startServer(t))

@@ -22,7 +22,10 @@ const defaultAckWait = 30 * time.Second
 type durable struct {
 	jetstream.Consumer
 
-	settled uint64 // sequence of the last message of an Ordered profile that this program has settled
+	// Of a partition of an Ordered group.
+	settled uint64            // sequence of the last message that this program has settled
+	former  uint64            // sequence up to which programs of an earlier version may have settled messages
+	floors  map[string]uint64 // what they have settled, by profile
 }
 
 // keep extends the time in which messages must be acknowledged, again and again, until
@@ -55,7 +58,7 @@ func (c *consumer[T]) durable(ctx context.Context, name string, subjects []strin
 	}
 	found, err := c.stream.Consumer(ctx, name)
 	if errors.Is(err, jetstream.ErrConsumerNotFound) {
-		found, err = c.stream.CreateConsumer(ctx, want)
+		found, err = c.create(ctx, want)
 	}
 	if errors.Is(err, jetstream.ErrConsumerExists) { // another program was faster
 		found, err = c.stream.Consumer(ctx, name)
@@ -68,6 +71,18 @@ func (c *consumer[T]) durable(ctx context.Context, name string, subjects []strin
 		return nil, err
 	}
 	return &durable{Consumer: found}, nil
+}
+
+// create creates a consumer.
+func (c *consumer[T]) create(ctx context.Context, want jetstream.ConsumerConfig) (jetstream.Consumer, error) {
+	if c.Ordered {
+		former, err := c.formerSequence(ctx)
+		if err != nil {
+			return nil, err
+		}
+		want.Metadata[metadataFormer] = strconv.FormatUint(former, 10)
+	}
+	return c.stream.CreateConsumer(ctx, want)
 }
 
 // adjust gives an existing consumer the wanted settings. It returns an [*api.InputError]
@@ -94,6 +109,9 @@ func (c *consumer[T]) adjust(
 	if has.AckWait == want.AckWait && group == c.Name && sameFilter(has, want) {
 		return found, nil
 	}
+	if former, ok := has.Metadata[metadataFormer]; ok {
+		want.Metadata[metadataFormer] = former
+	}
 	has.AckWait, has.Metadata = want.AckWait, want.Metadata
 	has.FilterSubject, has.FilterSubjects = "", want.FilterSubjects // the server accepts only one of the two
 	updated, err := c.stream.UpdateConsumer(ctx, has)
@@ -116,47 +134,22 @@ func sameFilter(a, b jetstream.ConsumerConfig) bool {
 
 // checkOrder returns an [*api.InputError] if the group exists with another value of
 // Ordered. A group that is not ordered has one consumer with its name; an ordered group
-// has one for each profile.
+// has those of partitions, in the copy of the stream.
 func (c *consumer[T]) checkOrder(ctx context.Context) error {
-	_, err := c.stream.Consumer(ctx, c.Name)
+	stream, name := c.Stream.Name, c.Name
+	if !c.Ordered {
+		stream, name = c.Stream.orderedName(), c.partitionName(0)
+	}
+	found, err := c.Stream.JetStream.Consumer(ctx, stream, name)
 	switch {
-	case err == nil && c.Ordered:
-		return c.refuseOrder()
-	case err == nil:
-		return nil // durable checks the settings of the consumer
-	case !errors.Is(err, jetstream.ErrConsumerNotFound):
-		return c.wrap(c.Name, err)
-	case c.Ordered:
+	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
 		return nil
-	}
-	subjects, err := c.profileSubjects(ctx)
-	if err != nil {
-		return err
-	}
-	for _, subject := range subjects[:min(len(subjects), mostProbed)] {
-		name := c.profileName(subject)
-		found, err := c.stream.Consumer(ctx, name)
-		if errors.Is(err, jetstream.ErrConsumerNotFound) {
-			continue
-		}
-		if err != nil {
-			return c.wrap(name, err)
-		}
-		if found.CachedInfo().Config.Metadata[metadataGroup] == c.Name {
-			return c.refuseOrder()
-		}
+	case err != nil:
+		return c.wrap(name, err)
+	case c.Ordered || groupOf(found.CachedInfo()) == c.Name:
+		return c.refuseOrder()
 	}
 	return nil
-}
-
-// mostProbed is the number of profiles whose consumers are looked for: a program that only
-// reads may not be permitted to list consumers.
-const mostProbed = 20
-
-// profileName returns the name of the consumer of a profile, by its subject filter.
-func (c *consumer[T]) profileName(subject string) string {
-	parts := strings.Split(strings.TrimPrefix(subject, c.Stream.Prefix+"."), ".")
-	return c.Name + "-" + strings.Join(parts[:len(parts)-1], "-")
 }
 
 // refuseOrder returns the error for a group that exists with another value of Ordered.

@@ -22,6 +22,12 @@ func Pause(first, longest time.Duration, failures int) (pause, bound time.Durati
 // Sleep waits.
 func Sleep(ctx context.Context, d time.Duration) error { return sleep(ctx, d) }
 
+// Partitions is the number of partitions of an ordered group.
+const Partitions = partitions
+
+// PartitionOf returns the partition of a profile, by the part of its subject before the category.
+func PartitionOf(profile string) int { return partitionOf(profile) }
+
 // ShortLease allows leases below the minimum.
 func (f *Follower) ShortLease() { f.shortLease = true }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -58,9 +59,9 @@ func create(t *testing.T, o relay.ConsumeOptions) {
 }
 
 // lose delivers messages of a consumer to programs that are lost.
-func lose(t *testing.T, s relay.Stream, consumer string, messages, times int) {
+func lose(t *testing.T, s relay.Stream, stream, consumer string, messages, times int) {
 	t.Helper()
-	c, err := s.JetStream.Consumer(t.Context(), "FASTIO", consumer)
+	c, err := s.JetStream.Consumer(t.Context(), stream, consumer)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +77,9 @@ func lose(t *testing.T, s relay.Stream, consumer string, messages, times int) {
 		}
 	}
 }
+
+// partitionOf returns the name of the consumer of a profile of the ordered group "index".
+func partitionOf(profile string) string { return "index-" + strconv.Itoa(relay.PartitionOf(profile)) }
 
 func sequences(c *consumed) (all []uint64) {
 	c.mu.Lock()
@@ -93,11 +97,11 @@ func TestConsumeDoesNotCallTheHandlerAfterTheLastTry(t *testing.T) {
 		o := relay.ConsumeOptions{Stream: s, Name: "index", Ordered: ordered, Tries: 3, Profiles: []api.Profile{api.Workspace("1")}}
 		create(t, o)
 		publish(t, s, "workspace.1", 1)
-		name := "index"
+		stream, name := "FASTIO", "index"
 		if ordered {
-			name = "index-workspace-1"
+			stream, name = "FASTIO-ORDERED", partitionOf("workspace.1")
 		}
-		lose(t, s, name, 1, 3)
+		lose(t, s, stream, name, 1, 3)
 		publish(t, s, "workspace.1", 2)
 		var c consumed
 		c.consume(t, o, accept)
@@ -121,7 +125,7 @@ func TestConsumeBatchesHandlesMessagesAloneInTheirLastTries(t *testing.T) {
 		o := relay.ConsumeOptions{Stream: s, Name: "index", Tries: 3, Backoff: time.Millisecond}
 		create(t, o)
 		publish(t, s, "workspace.1", 5)
-		lose(t, s, "index", 5, lost)
+		lose(t, s, "FASTIO", "index", 5, lost)
 		ctx, cancel := context.WithCancel(t.Context())
 		var mu sync.Mutex
 		var handled []uint64
@@ -168,11 +172,11 @@ func TestOrderedConsumeDoesNotGoBack(t *testing.T) {
 	var c consumed
 	c.consume(t, relay.ConsumeOptions{Stream: s, Name: "index", Ordered: true}, accept)
 	eventually(t, "5 messages", func() bool { return c.len() == 5 })
-	stream, err := s.JetStream.Stream(t.Context(), "FASTIO")
+	stream, err := s.JetStream.Stream(t.Context(), "FASTIO-ORDERED")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stream.ResetConsumerToSequence(t.Context(), "index-workspace-1", 2); err != nil {
+	if _, err := stream.ResetConsumerToSequence(t.Context(), partitionOf("workspace.1"), 2); err != nil {
 		t.Fatal(err)
 	}
 	publish(t, s, "workspace.1", 2)
@@ -203,7 +207,7 @@ func TestOrderedConsumeWaitsForItsAcknowledgement(t *testing.T) {
 		return nil
 	})
 	eventually(t, "an acknowledgement that wants a response", func() bool {
-		return l.HoldsMatch(`PUB \$JS\.ACK\.FASTIO\.index-workspace-1\.\S+ _INBOX\.\S+ 4\r\n\+ACK`)
+		return l.HoldsMatch(`PUB \$JS\.ACK\.FASTIO-ORDERED\.` + partitionOf("workspace.1") + `\.\S+ _INBOX\.\S+ 4\r\n\+ACK`)
 	})
 	release()
 	stop()
@@ -215,6 +219,12 @@ func TestConsumeChangesItsGroupOrRefuses(t *testing.T) {
 	first := relay.ConsumeOptions{Stream: s, Name: "index", AckWait: 2 * time.Second, Profiles: []api.Profile{api.Workspace("1")}}
 	create(t, first)
 	create(t, relay.ConsumeOptions{Stream: s, Name: "ordered", Ordered: true, Profiles: first.Profiles})
+	_, err := s.JetStream.CreateConsumer(t.Context(), "FASTIO", jetstream.ConsumerConfig{
+		Durable: "others", AckPolicy: jetstream.AckExplicitPolicy, Metadata: map[string]string{"fastio-group": "another"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	consumer := func() jetstream.ConsumerConfig {
 		c, err := s.JetStream.Consumer(t.Context(), "FASTIO", "index")
 		if err != nil {
@@ -236,7 +246,7 @@ func TestConsumeChangesItsGroupOrRefuses(t *testing.T) {
 	}
 	for field, o := range map[string]relay.ConsumeOptions{
 		"AckWait": first,
-		"Name":    {Stream: s, Name: "ordered-workspace-1"},
+		"Name":    {Stream: s, Name: "others"},
 	} {
 		refused(t, field, o)
 	}

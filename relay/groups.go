@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,16 +16,17 @@ import (
 const (
 	metadataGroup   = "fastio-group"   // [ConsumeOptions].Name
 	metadataOrdered = "fastio-ordered" // "true" for [ConsumeOptions].Ordered
+	metadataFormer  = "fastio-former"  // sequence up to which consumers of single profiles may have been used before
 )
 
 // Group is what the programs share that call [Consume] with the same name. It stays in the
 // stream when they have ended, with its position. NATS allows 1,000 consumers of a stream
-// by default, of which an Ordered group uses one for each profile: delete those that are
-// no longer used with [Stream.DeleteGroup].
+// by default. An Ordered group uses 16, of the copy of the stream for such groups. Delete
+// groups that are no longer used with [Stream.DeleteGroup].
 type Group struct {
 	Name      string // [ConsumeOptions].Name, or that of a durable consumer of other programs
 	Ordered   bool
-	Consumers int       // durable consumers of the stream
+	Consumers int       // durable consumers of the stream, or of its copy for Ordered groups
 	Pending   uint64    // messages that were not delivered yet
 	Handling  int       // messages that were delivered, and are not acknowledged
 	Requests  int       // that wait for messages; 0 without Pending: no program uses the group
@@ -73,7 +75,7 @@ func (s Stream) DeleteGroup(ctx context.Context, name string) error {
 			continue
 		}
 		found = true
-		if err := s.JetStream.DeleteConsumer(ctx, s.Name, info.Name); err != nil {
+		if err := s.JetStream.DeleteConsumer(ctx, info.Stream, info.Name); err != nil {
 			return fmt.Errorf("fastio: relay: consumer %s: %w", info.Name, err)
 		}
 	}
@@ -92,24 +94,29 @@ func groupOf(info *jetstream.ConsumerInfo) string {
 	return info.Name
 }
 
-// consumers returns the durable consumers of the stream. The fields of s must have their
-// defaults.
+// consumers returns the durable consumers of the stream and of its copy for Ordered groups. The
+// fields of s must have their defaults.
 func (s Stream) consumers(ctx context.Context) (all []*jetstream.ConsumerInfo, err error) {
 	if s.JetStream == nil {
 		return nil, errNoJetStream
 	}
-	stream, err := s.JetStream.Stream(ctx, s.Name)
-	if err != nil {
-		return nil, fmt.Errorf("fastio: relay: stream %s: %w", s.Name, err)
-	}
-	list := stream.ListConsumers(ctx)
-	for info := range list.Info() {
-		if info.Config.Durable != "" {
-			all = append(all, info)
+	for _, name := range []string{s.Name, s.orderedName()} {
+		stream, err := s.JetStream.Stream(ctx, name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) && name == s.orderedName() {
+			continue
 		}
-	}
-	if err := list.Err(); err != nil {
-		return nil, fmt.Errorf("fastio: relay: the consumers of stream %s: %w", s.Name, err)
+		if err != nil {
+			return nil, fmt.Errorf("fastio: relay: stream %s: %w", name, err)
+		}
+		list := stream.ListConsumers(ctx)
+		for info := range list.Info() {
+			if info.Config.Durable != "" {
+				all = append(all, info)
+			}
+		}
+		if err := list.Err(); err != nil {
+			return nil, fmt.Errorf("fastio: relay: the consumers of stream %s: %w", name, err)
+		}
 	}
 	return all, nil
 }

@@ -471,6 +471,7 @@ func (p *publisher) bury(ctx context.Context, m message, cause error) error {
 	cause = fmt.Errorf("profile %s: %w", p.profile, cause)
 	letter := deadLetter{subject: "event." + token(m.id), cause: cause, body: m.body, header: nats.Header{
 		HeaderSubject: {m.subject},
+		HeaderAccount: accountHeader(p.stream.accountOf(m.subject)),
 		HeaderID:      {m.id},
 		HeaderFormat:  {strconv.Itoa(Format)},
 		HeaderEpoch:   {formatEpoch(p.epoch)},

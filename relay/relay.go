@@ -138,6 +138,11 @@ func (s Stream) open(ctx context.Context) (jetstream.Stream, error) {
 	}
 	stream, err := s.JetStream.Stream(ctx, s.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		// The sequences of a new stream begin again, which a copy of the one before would skip.
+		err = s.JetStream.DeleteStream(ctx, s.orderedName())
+		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return nil, fmt.Errorf("fastio: relay: stream %s: %w", s.orderedName(), err)
+		}
 		stream, err = s.JetStream.CreateStream(ctx, s.config())
 		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another program was faster
 			stream, err = s.JetStream.Stream(ctx, s.Name)

@@ -7,4 +7,5 @@ import "time"
 const (
 	fleetSize, fleetStep     = 200, 20
 	longLogSize, longLogTime = 1_000_000, 9 * time.Hour
+	orderRounds              = 400
 )

@@ -8,4 +8,5 @@ import "time"
 const (
 	fleetSize, fleetStep     = 60, 10
 	longLogSize, longLogTime = 100_000, time.Hour
+	orderRounds              = 20
 )

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -86,10 +85,9 @@ func (p *product) consumeAll(ctx context.Context) error {
 	return relay.Consume(ctx, o, p.keep)
 }
 
-// keep keeps an event. It may be one that is kept, or of a customer who is gone. Its subject is
-// fastio.events.CUSTOMER.KIND.ID.CATEGORY.
+// keep keeps an event. It may be one that is kept, or of a customer who is gone.
 func (p *product) keep(_ context.Context, m relay.Message[events.Event]) error {
-	customer, e := strings.Split(m.Subject, ".")[2], m.Value
+	customer, e := m.Account, m.Value
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	kept, connected := p.latest[customer]

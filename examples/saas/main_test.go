@@ -476,7 +476,7 @@ func TestKeptEvents(t *testing.T) {
 	p := &product{latest: map[string][]events.Event{"1": nil}}
 	put := func(customer, id string, second int) {
 		e := events.Event{ID: api.OpaqueID(id), Created: api.Time{Time: time.Unix(int64(second), 0)}}
-		m := relay.Message[events.Event]{Value: e, Subject: "fastio.events." + customer + ".workspace.2.workspace"}
+		m := relay.Message[events.Event]{Value: e, Account: customer}
 		if err := p.keep(t.Context(), m); err != nil {
 			t.Error(err)
 		}

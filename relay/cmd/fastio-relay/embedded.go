@@ -124,22 +124,28 @@ func (c *config) listenNATS(e *embedded) error {
 // readerPermissions are those of programs that call relay.Consume, or read the stream
 // with a client of NATS. The guide has the same for servers of their own.
 func readerPermissions(stream, prefix string) *server.Permissions {
+	ordered := stream + "-ORDERED"
+	allow := []string{
+		"$JS.API.INFO",
+		"$JS.API.STREAM.NAMES",
+		"$JS.API.STREAM.MSG.GET." + stream,
+		"$JS.API.DIRECT.GET." + stream + ".>",
+		"$JS.API.STREAM.INFO." + stream + "-DEAD",
+		"$JS.API.STREAM.CREATE." + stream + "-DEAD",
+		"$JS.API.STREAM.CREATE." + ordered,
+		prefix + "-dead.*",
+	}
+	for _, name := range []string{stream, ordered} {
+		allow = append(allow,
+			"$JS.API.STREAM.INFO."+name,
+			"$JS.API.CONSUMER.CREATE."+name+".>",
+			"$JS.API.CONSUMER.INFO."+name+".*",
+			"$JS.API.CONSUMER.MSG.NEXT."+name+".*",
+			"$JS.ACK."+name+".>",
+			"$JS.FC."+name+".>")
+	}
 	return &server.Permissions{
-		Publish: &server.SubjectPermission{Allow: []string{
-			"$JS.API.INFO",
-			"$JS.API.STREAM.NAMES",
-			"$JS.API.STREAM.INFO." + stream,
-			"$JS.API.STREAM.MSG.GET." + stream,
-			"$JS.API.DIRECT.GET." + stream + ".>",
-			"$JS.API.CONSUMER.CREATE." + stream + ".>",
-			"$JS.API.CONSUMER.INFO." + stream + ".*",
-			"$JS.API.CONSUMER.MSG.NEXT." + stream + ".*",
-			"$JS.API.STREAM.INFO." + stream + "-DEAD",
-			"$JS.API.STREAM.CREATE." + stream + "-DEAD",
-			"$JS.ACK." + stream + ".>",
-			"$JS.FC." + stream + ".>",
-			prefix + "-dead.*",
-		}},
+		Publish:   &server.SubjectPermission{Allow: allow},
 		Subscribe: &server.SubjectPermission{Allow: []string{"_INBOX.>"}},
 	}
 }

@@ -283,7 +283,8 @@ func TestServerInTheProcessListensWithCredentials(t *testing.T) {
 	if _, err := js.KeyValue(t.Context(), "fastio-relay"); err != nil {
 		t.Error(err)
 	}
-	wantGroupDeleted(t, writer.String(), "search")
+	wantGroupDeleted(t, writer.String(), "search", "false +1")
+	wantGroupDeleted(t, writer.String(), "states", "true +16")
 	_, page := get(t, r.url+"/status")
 	for _, user := range []*url.Userinfo{writer.User, reader.User} {
 		if password, _ := user.Password(); strings.Contains(page+r.log.String(), password) {
@@ -338,7 +339,7 @@ func TestServerInTheProcessListensWithTLS(t *testing.T) {
 }
 
 // wantGroupDeleted lists the groups, and deletes one that has read everything.
-func wantGroupDeleted(t *testing.T, address, name string) {
+func wantGroupDeleted(t *testing.T, address, name, kind string) {
 	t.Helper()
 	administer := func(command ...string) string {
 		c, err := parse(append([]string{"-nats", address}, command...), func(string) string { return "" }, io.Discard)
@@ -351,7 +352,7 @@ func wantGroupDeleted(t *testing.T, address, name string) {
 		}
 		return out.String()
 	}
-	if list := administer("groups"); !regexp.MustCompile(`(?m)^` + name + ` +false +1 +0 +0 `).MatchString(list) {
+	if list := administer("groups"); !regexp.MustCompile(`(?m)^` + name + ` +` + kind + ` +0 +0 `).MatchString(list) {
 		t.Errorf("the groups are\n%s", list)
 	}
 	administer("delete-group", name)
@@ -392,22 +393,27 @@ func connectTo(t *testing.T, address string) jetstream.JetStream {
 	return js
 }
 
-// wantEvents consumes a number of events with the credentials of a reader.
+// wantEvents consumes a number of events with the credentials of a reader, in a group that is
+// ordered and in one that is not.
 func wantEvents(t *testing.T, address string, n int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	got := map[string]bool{}
-	o := relay.ConsumeOptions{Stream: relay.Stream{JetStream: connectTo(t, address)}, Name: "search"}
-	err := relay.Consume(ctx, o, func(_ context.Context, m relay.Message[events.Event]) error {
-		got[m.ID] = true
-		if len(got) == n {
-			cancel()
+	for name, ordered := range map[string]bool{"search": false, "states": true} {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		got := map[string]bool{}
+		o := relay.ConsumeOptions{
+			Stream: relay.Stream{JetStream: connectTo(t, address)}, Name: name, Ordered: ordered,
 		}
-		return nil
-	})
-	if !errors.Is(err, context.Canceled) || len(got) != n {
-		t.Errorf("the reader gets %d events, %v", len(got), err)
+		err := relay.Consume(ctx, o, func(_ context.Context, m relay.Message[events.Event]) error {
+			got[m.ID] = true
+			if len(got) == n {
+				cancel()
+			}
+			return nil
+		})
+		if !errors.Is(err, context.Canceled) || len(got) != n {
+			t.Errorf("the reader gets %d events, %v", len(got), err)
+		}
 	}
 }
 

@@ -1,0 +1,216 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// Ordered groups read a copy of the stream, a mirror that NATS keeps, whose subjects have the
+// partition of the profile before the subject of the event: fastio.events-ordered.3.workspace...
+// It is the hash of the profile, as NATS computes it. Sequences are those of the stream. So a
+// group has one consumer for each partition, of which one message at a time is handled, whatever
+// the number of profiles.
+
+// partitions is the number of parts of the profiles. It is a constant of the copy.
+const partitions = 16
+
+// orderedName returns the name of the copy of the stream.
+func (s Stream) orderedName() string { return s.Name + "-ORDERED" }
+
+// orderedPrefix returns the beginning of its subjects.
+func (s Stream) orderedPrefix() string { return s.Prefix + "-ordered" }
+
+// orderedConfig returns the configuration of the copy of a stream. A stream that waits when it is
+// full bounds its copy, which must not lose what the stream has.
+func (s Stream) orderedConfig(of jetstream.StreamConfig) jetstream.StreamConfig {
+	const three = ".{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}"
+	partition := func(of string) string {
+		return fmt.Sprintf("%s.{{partition(%d,%s)}}", s.orderedPrefix(), partitions, of)
+	}
+	c := jetstream.StreamConfig{
+		Name: s.orderedName(), Description: "events of stream " + s.Name + " for ordered groups",
+		Mirror: &jetstream.StreamSource{Name: s.Name, SubjectTransforms: []jetstream.SubjectTransformConfig{
+			{Source: s.Prefix + ".*.*.*", Destination: partition("1,2") + three},
+			{Source: s.Prefix + ".*.*.*.*", Destination: partition("1,2,3") + three + ".{{wildcard(4)}}"},
+		}},
+		Replicas: of.Replicas, MaxAge: of.MaxAge, Storage: of.Storage, MaxBytes: -1, MaxMsgs: -1,
+	}
+	if of.Discard == jetstream.DiscardOld {
+		c.MaxBytes, c.MaxMsgs = of.MaxBytes, of.MaxMsgs
+	}
+	return c
+}
+
+// openOrdered returns the copy of a stream, which it creates if necessary.
+func (s Stream) openOrdered(ctx context.Context, of jetstream.Stream) (jetstream.Stream, error) {
+	stream, err := s.JetStream.Stream(ctx, s.orderedName())
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		stream, err = s.JetStream.CreateStream(ctx, s.orderedConfig(of.CachedInfo().Config))
+		if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another program was faster
+			stream, err = s.JetStream.Stream(ctx, s.orderedName())
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("fastio: relay: stream %s: %w", s.orderedName(), err)
+	}
+	now, err := of.Info(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("fastio: relay: stream %s: %w", s.Name, err)
+	}
+	if last := stream.CachedInfo().State.LastSeq; last > now.State.LastSeq {
+		const rule = "must not be behind its copy for ordered groups: delete the copy, which is created again"
+		return nil, &api.InputError{
+			Op: opConsume, Field: "ConsumeOptions.Stream", Rule: rule, Got: fmt.Sprintf("sequences %d and %d", now.State.LastSeq, last),
+		}
+	}
+	return stream, nil
+}
+
+// partitionOf returns the partition of a profile, by the part of its subject before the category.
+func partitionOf(profile string) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(strings.ReplaceAll(profile, ".", "")))
+	return int(h.Sum32() % partitions)
+}
+
+// partitionSubjects returns the subject filters of a partition.
+func (c *consumer[T]) partitionSubjects(partition int) (all []string) {
+	prefix := c.Stream.orderedPrefix() + "." + strconv.Itoa(partition) + "."
+	if len(c.Profiles) == 0 {
+		return []string{prefix + c.scope() + "*.*.*"}
+	}
+	for _, p := range c.Profiles {
+		profile := c.scope() + profileKey(p)
+		if c.Account == AllAccounts || partitionOf(profile) == partition {
+			all = append(all, prefix+profile+".*")
+		}
+	}
+	if len(all) == 0 {
+		return []string{prefix + "none"}
+	}
+	return all
+}
+
+// runOrdered handles the messages of each partition one after the other. The server delivers one
+// when that before it is settled.
+func (c *consumer[T]) runOrdered(ctx context.Context) error {
+	workers := newGroup(ctx)
+	for i := range partitions {
+		workers.Go(func(ctx context.Context) error {
+			var d *durable
+			err := c.persist(ctx, func() (err error) {
+				d, err = c.durable(ctx, c.partitionName(i), c.partitionSubjects(i))
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			d.former, _ = strconv.ParseUint(d.CachedInfo().Config.Metadata[metadataFormer], 10, 64)
+			d.floors = map[string]uint64{}
+			return c.run(ctx, d)
+		})
+	}
+	return workers.Wait()
+}
+
+// partitionName returns the name of the consumer of a partition.
+func (c *consumer[T]) partitionName(partition int) string {
+	return c.Name + "-" + strconv.Itoa(partition)
+}
+
+// plainSubject returns the subject of an event in the stream, given that in the stream or its
+// copy.
+func (s Stream) plainSubject(subject string) string {
+	_, rest, found := strings.Cut(strings.TrimPrefix(subject, s.orderedPrefix()+"."), ".")
+	if !found || !strings.HasPrefix(subject, s.orderedPrefix()+".") {
+		return subject
+	}
+	return s.Prefix + "." + rest
+}
+
+// accountOf returns the account of the subject of an event, "" if it has none.
+func (s Stream) accountOf(subject string) string {
+	parts := strings.Split(strings.TrimPrefix(subject, s.Prefix+"."), ".")
+	if len(parts) != 4 {
+		return ""
+	}
+	name, err := untoken(parts[0])
+	if err != nil {
+		return parts[0]
+	}
+	return name
+}
+
+// handledBefore reports whether a group of an earlier version, which had a consumer for each
+// profile, has settled a message. While programs of that version run, it waits.
+func (c *consumer[T]) handledBefore(ctx context.Context, from *durable, d delivery) (bool, error) {
+	if d.meta.Sequence.Stream > from.former {
+		return false, nil
+	}
+	profile := d.subject[:strings.LastIndexByte(d.subject, '.')]
+	for n := 1; ; n++ {
+		floor, known := from.floors[profile]
+		if known {
+			return d.meta.Sequence.Stream <= floor, nil
+		}
+		floor, err := c.formerFloor(ctx, strings.TrimPrefix(profile, c.Stream.Prefix+"."))
+		if err == nil {
+			from.floors[profile] = floor
+			continue
+		}
+		c.failed(ctx, d.subject, err)
+		if err := sleep(ctx, backoff{c.Backoff, maxPause}.pause(n)); err != nil {
+			return false, err
+		}
+	}
+}
+
+// formerFloor returns the sequence of the last message that the consumer of a profile has settled,
+// 0 if there is none. It lets NATS delete the consumer when messages of today have expired.
+func (c *consumer[T]) formerFloor(ctx context.Context, profile string) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	name := c.Name + "-" + strings.ReplaceAll(profile, ".", "-")
+	found, err := c.events.Consumer(ctx, name)
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, c.wrap(name, err)
+	}
+	info := found.CachedInfo()
+	if groupOf(info) != c.Name {
+		return 0, nil
+	}
+	if info.NumWaiting+info.NumAckPending > 0 {
+		return 0, c.wrap(name, errFormer)
+	}
+	if age := c.events.CachedInfo().Config.MaxAge; age > 0 && info.Config.InactiveThreshold == 0 {
+		info.Config.InactiveThreshold = age
+		if _, err := c.events.UpdateConsumer(ctx, info.Config); err != nil {
+			return 0, c.wrap(name, err)
+		}
+	}
+	return info.AckFloor.Stream, nil
+}
+
+// errFormer means that a group is in use by programs of two versions.
+var errFormer = errors.New("programs of an earlier version use the group, or have ended within its AckWait: stop them")
+
+// formerSequence returns the sequence up to which consumers of an earlier version may have handled
+// messages: the last one of the stream, 0 if the stream has no consumers.
+func (c *consumer[T]) formerSequence(ctx context.Context) (uint64, error) {
+	info, err := c.events.Info(ctx)
+	if err != nil || info.State.Consumers == 0 {
+		return 0, err
+	}
+	return info.State.LastSeq, nil
+}
