@@ -62,16 +62,16 @@ func parseFixture(name string, b []byte) (*fixture, error) {
 	f := &fixture{name: name}
 	err := jsonv2.Unmarshal(b, f, jsonopt.Lenient(), jsonv2.RejectUnknownMembers(true))
 	if err == nil {
-		f.Request.Query, err = normal(f.Request.Query)
+		f.Request.Query, err = normalLines(f.Request.Query)
 	}
 	if err == nil {
-		f.Request.Content.Form, err = normal(f.Request.Content.Form)
+		f.Request.Content.Form, err = normalLines(f.Request.Content.Form)
 	}
 	return f, err
 }
 
-// normal sorts and escapes the parameters of a query or form.
-func normal(lines []string) ([]string, error) {
+// normalLines sorts and escapes the parameters of a query or form.
+func normalLines(lines []string) ([]string, error) {
 	values, err := url.ParseQuery(strings.Join(lines, "&"))
 	return linesOf(values), err
 }
@@ -97,16 +97,17 @@ func requestOf(r *http.Request, body []byte, s *redact.Words) asked {
 	}
 }
 
-// ignore removes the query parameters with the given names, which are escaped
-// as in a URL.
-func (a *asked) ignore(names map[string]bool) {
+// ignoreQuery removes the query parameters with the given names, which are escaped
+// as in a URL, so that they are not compared.
+func (a *asked) ignoreQuery(names map[string]bool) {
 	a.Query = slices.DeleteFunc(a.Query, func(line string) bool {
 		name, _, _ := strings.Cut(line, "=")
 		return names[name]
 	})
 }
 
-// platformPath removes the prefix before the paths of the platform.
+// platformPath removes the prefix of a path, such as /api, which depends on the
+// host. A path that is not one of the platform is returned as it is.
 func platformPath(path string) string {
 	for _, root := range [...]string{"/current/", "/.well-known/"} {
 		if i := strings.Index(path, root); i >= 0 {
@@ -134,8 +135,8 @@ func contentOf(contentType string, body []byte, s *redact.Words) content {
 	case jsonShaped(body) && jsontext.Value(body).IsValid(jsonopt.Lenient()):
 		s.AddJSON(body)
 		return content{JSON: s.JSON(body)}
-	case jsonShaped(body) && strings.Contains(media, "json"): // truncated, maybe inside a secret, and replayed truncated
-		body = bytes.TrimRight(redact.JSON(body), "]}")
+	case jsonShaped(body) && strings.Contains(media, "json"): // truncated, perhaps inside a secret
+		body = bytes.TrimRight(redact.JSON(body), "]}") // without the ends that redact.JSON has added
 	}
 	text := s.Text(string(body))
 	if !utf8.ValidString(text) {
@@ -165,9 +166,9 @@ func (c *content) bytes() []byte {
 	return c.Base64
 }
 
-// key returns a text that is equal for equal requests, in any order of
+// compareKey returns a text that is equal for equal requests, in any order of
 // parameters and members.
-func (a *asked) key() string {
+func (a *asked) compareKey() string {
 	body := string(a.Content.bytes())
 	if a.Content.JSON != nil {
 		v := a.Content.JSON.Clone()
@@ -180,7 +181,7 @@ func (a *asked) key() string {
 // pattern returns an expression that matches the keys of requests that differ
 // from this one only in masked values.
 func (a *asked) pattern() *regexp.Regexp {
-	p := regexp.QuoteMeta(a.key())
+	p := regexp.QuoteMeta(a.compareKey())
 	for _, masked := range [...]string{redact.Mask, url.QueryEscape(redact.Mask)} {
 		p = strings.ReplaceAll(p, regexp.QuoteMeta(masked), `[^/&"\n]*`)
 	}

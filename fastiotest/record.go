@@ -86,7 +86,8 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// CloseIdleConnections closes those of the next transport.
+// CloseIdleConnections closes the idle connections of the transport through
+// which requests are sent, if it has that method.
 func (r *recorder) CloseIdleConnections() {
 	if c, ok := r.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -131,22 +132,22 @@ func (r *recorder) writeFixture(req *http.Request, body []byte, resp *http.Respo
 	if err != nil {
 		return err
 	}
-	key := f.Request.key()
+	key := f.Request.compareKey()
 	if r.last[key] == string(text) {
 		return nil
 	}
 	name := fileName(f)
 	n := r.names[name] + 1
-	if err := r.write(numbered(name, n), text); err != nil {
+	if err := r.writeFile(numbered(name, n), text); err != nil {
 		return err
 	}
 	r.names[name], r.last[key] = n, string(text)
 	return nil
 }
 
-// write writes a file of the directory of the recorder, which it creates if it
-// is missing.
-func (r *recorder) write(name string, text []byte) error {
+// writeFile writes a file in the directory of the recorder, which it creates if it
+// is missing. A name cannot lead out of the directory.
+func (r *recorder) writeFile(name string, text []byte) error {
 	const directory, file = 0o755, 0o644
 	if err := os.MkdirAll(r.dir, directory); err != nil {
 		return err

@@ -344,7 +344,7 @@ func (s *Server) BlockLocation(org string, blocked bool) {
 func (s *Server) Pay(org string) bool { return s.platform.Pay(org) }
 
 // Forget clears the list of requests.
-func (s *Server) Forget() { s.platform.Forget() }
+func (s *Server) Forget() { s.platform.ForgetRequests() }
 
 // Requests returns the received requests, oldest first.
 func (s *Server) Requests() []seed.Request { return s.platform.Requests() }

@@ -445,7 +445,7 @@ type Grant struct {
 	Expires    time.Time `json:"expires,omitzero"` // zero means with the File Share
 }
 
-// UnmarshalJSON reads a grant or the id of a user.
+// UnmarshalJSON reads a grant, which is an object, or only the id of a user.
 func (g *Grant) UnmarshalJSON(text []byte) error {
 	if json.Unmarshal(text, &g.User) == nil {
 		return nil

@@ -29,8 +29,9 @@ type disagreement struct {
 
 func (d *disagreement) id() string { return d.given.ID }
 
-// Disagree adds a rule, or replaces the one with the same ID, and returns its ID. It
-// returns an error for one that [seed.Disagreement] does not allow.
+// Disagree adds a rule by which the platform differs from its documents, or replaces the
+// one with the same ID, and returns its ID. It returns an error for a rule that
+// [seed.Disagreement] does not allow.
 func (s *Server) Disagree(d seed.Disagreement) (id string, err error) {
 	rule, err := newDisagreement(s.routes, d)
 	if err != nil {
@@ -40,7 +41,7 @@ func (s *Server) Disagree(d seed.Disagreement) (id string, err error) {
 	defer s.faults.mu.Unlock()
 	s.Changed()
 	rule.given.ID = s.faults.nextID(d.ID)
-	s.faults.disagreements = put(s.faults.disagreements, rule)
+	s.faults.disagreements = addOrReplace(s.faults.disagreements, rule)
 	return rule.id(), nil
 }
 
@@ -109,9 +110,9 @@ func (f *faults) Message(text []byte) []byte {
 	return editJSON(text, editsOf(own))
 }
 
-// movedTo returns the route that a rule has moved to the path of a request, nil if
-// there is none. It sets the path values of the request.
-func (f *faults) movedTo(r *http.Request) *wire.Route {
+// routeMovedTo returns the route that a disagreement has moved to the path of a request, nil
+// if there is none. It sets the path values of the request.
+func (f *faults) routeMovedTo(r *http.Request) *wire.Route {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, d := range f.disagreements {
@@ -122,15 +123,15 @@ func (f *faults) movedTo(r *http.Request) *wire.Route {
 	return nil
 }
 
-// movedFrom reports whether a rule has moved a route to another path.
-func (f *faults) movedFrom(route *wire.Route) bool {
+// isMoved reports whether a disagreement has moved a route to another path.
+func (f *faults) isMoved(route *wire.Route) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.ContainsFunc(f.disagreements, func(d *disagreement) bool { return d.from == route })
 }
 
-// bindPath sets the path values of a request by a pattern, and reports whether its path
-// matches.
+// bindPath reports whether the path of a request matches a pattern such as
+// "/node/{node_id}/". If so, it sets the path values of the request.
 func bindPath(r *http.Request, pattern string) bool {
 	path, segments := strings.Split(r.URL.EscapedPath(), "/"), strings.Split(pattern, "/")
 	if len(path) != len(segments) {
@@ -157,10 +158,10 @@ func bindPath(r *http.Request, pattern string) bool {
 // unknownName is the prefix for a name that handlers must not know; no real name has it.
 const unknownName = "-"
 
-// rename exchanges, in the parameters and fields of a request, the names that rules
+// exchangeNames exchanges, in the parameters and fields of a request, the names that rules
 // have invented with the names that handlers know. So a handler does not know a field
 // by the name that the rule has replaced.
-func rename(c *wire.Call, rules []*disagreement) {
+func exchangeNames(c *wire.Call, rules []*disagreement) {
 	for _, d := range rules {
 		for name, other := range d.names {
 			if other == "" {
@@ -190,7 +191,7 @@ func swapValues(values url.Values, name, other string) {
 func swapFields(c *wire.Call, name, other string) []byte {
 	kind, params, _ := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
 	switch {
-	case len(c.Body) == 0 || c.Route == nil || c.Route.Kept:
+	case len(c.Body) == 0 || c.Route == nil || c.Route.KeepBody: // no fields: the content of a file
 	case kind == wire.FormType:
 		if form, err := url.ParseQuery(string(c.Body)); err == nil {
 			swapValues(form, name, other)
@@ -225,7 +226,7 @@ func swapParts(body []byte, boundary, name, other string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		params["name"] = swapped(params["name"], name, other)
+		params["name"] = exchangedName(params["name"], name, other)
 		part.Header.Set("Content-Disposition", mime.FormatMediaType(kind, params))
 		to, err := w.CreatePart(part.Header)
 		if err != nil {
@@ -237,8 +238,8 @@ func swapParts(body []byte, boundary, name, other string) ([]byte, error) {
 	}
 }
 
-// swapped returns other for name, name for other, and any other text as it is.
-func swapped(s, name, other string) string {
+// exchangedName returns other for name, name for other, and any other text as it is.
+func exchangedName(s, name, other string) string {
 	switch s {
 	case name:
 		return other
@@ -259,7 +260,7 @@ func withRequestNames(err error, rules []*disagreement) error {
 	if !named {
 		return err
 	}
-	own := *f
+	changed := *f // other calls may use f
 	renamed := make([]wire.Object, len(rows))
 	for i, row := range rows {
 		renamed[i] = slices.Clone(row)
@@ -269,8 +270,8 @@ func withRequestNames(err error, rules []*disagreement) error {
 			}
 		}
 	}
-	own.Params = renamed
-	return &own
+	changed.Params = renamed
+	return &changed
 }
 
 // requestName returns the name that the request has used for a parameter that handlers
@@ -283,7 +284,7 @@ func requestName(name string, rules []*disagreement) string {
 			if other == "" {
 				other = unknownName + sent
 			}
-			if renamed := swapped(name, sent, other); renamed != name {
+			if renamed := exchangedName(name, sent, other); renamed != name {
 				name = renamed
 				break
 			}
@@ -342,8 +343,8 @@ func editEvents(text string, edits []edit.Edit) string {
 		if !isData {
 			continue
 		}
-		end := data[len(strings.TrimRight(data, "\r\n")):]
-		lines[i] = eventData + string(editJSON([]byte(strings.TrimSuffix(data, end)), edits)) + end
+		lineEnd := data[len(strings.TrimRight(data, "\r\n")):]
+		lines[i] = eventData + string(editJSON([]byte(strings.TrimSuffix(data, lineEnd)), edits)) + lineEnd
 	}
 	return strings.Join(lines, "")
 }

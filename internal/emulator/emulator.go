@@ -118,7 +118,7 @@ func New(o seed.Options) *Server {
 	o.Limits.Windows = cmp.Or(o.Limits.Windows, seed.FixedFromFirst)
 	s := &Server{World: world.New(o)}
 	s.createAreas()
-	s.limits.start(o)
+	s.limits.setRules(o)
 	s.route()
 	for _, rule := range o.Limits.Rules {
 		if err := checkOps(s.routes, "Limits.Rules", rule.Ops...); err != nil {
@@ -128,7 +128,9 @@ func New(o seed.Options) *Server {
 	return s
 }
 
-// route makes the table of routes.
+// route makes the table of routes and its mux, of which there is one with the device
+// flow of OAuth and one without. The mux cannot match the variants for File Shares
+// (OnFileShare): they are listed behind the routes that lead to them.
 func (s *Server) route() {
 	s.mux = &plain
 	if s.Options.OAuth.DeviceFlow {
@@ -143,7 +145,8 @@ func (s *Server) route() {
 	}
 }
 
-// createAreas creates the areas, lower ones first.
+// createAreas creates the areas of the API, each after those that it uses, and sets what
+// the world and the storage call in other areas.
 func (s *Server) createAreas() {
 	w := s.World
 	s.assets = assets.New(w)
@@ -172,7 +175,8 @@ func (s *Server) createAreas() {
 	s.storage.NodeFacts = s.Facts
 }
 
-// First returns the first token and the id of the first workspace, or "".
+// First returns the token of the first API key and the id of the first workspace, ""
+// without one.
 func (s *Server) First() (token, workspaceID string) {
 	s.RLock()
 	defer s.RUnlock()
@@ -256,8 +260,8 @@ func (s *Server) addObjects(f *seed.File) error {
 	return nil
 }
 
-// GenerateWorld invents an organization, and returns its objects apart from the
-// events. It panics if the size is unknown.
+// GenerateWorld invents an organization of a size with a past of events, and returns its
+// objects apart from the events. It panics if the size is unknown.
 func (s *Server) GenerateWorld(w seed.World) seed.File {
 	var all seed.File
 	s.RLock()
@@ -267,7 +271,7 @@ func (s *Server) GenerateWorld(w seed.World) seed.File {
 	if err == nil {
 		err = invent.World(w, s.Now(), objects{s}, func(f *seed.File) error {
 			err := s.addObjects(f)
-			join(&all, f)
+			appendLists(&all, f)
 			return err
 		})
 	}
@@ -278,12 +282,12 @@ func (s *Server) GenerateWorld(w seed.World) seed.File {
 	for _, w := range all.Workspaces {
 		ids = append(ids, w.ID)
 	}
-	s.Remember(before+extent.Events, w.Number, ids...)
+	s.WritePast(before+extent.Events, w.Number, ids...)
 	return all
 }
 
-// join appends each list of f to that list of all.
-func join(all, f *seed.File) {
+// appendLists appends each list of the seed file f to the list of the same name in all.
+func appendLists(all, f *seed.File) {
 	to := reflect.ValueOf(all).Elem()
 	for field, list := range reflect.ValueOf(f).Elem().Fields() {
 		joined := to.FieldByIndex(field.Index)
@@ -302,9 +306,9 @@ func addAll[T any](list []T, add func(T) T) {
 // objects makes IDs for the objects of seed files, and finds those that exist.
 type objects struct{ *Server }
 
-// NewID returns a new ID for an object of a kind, such as "node", or that of a profile
-// for a kind without IDs of its own. Its serial is never that of an object without a
-// label.
+// NewID returns a new ID for an object of a seed file that has a label, of a kind such as
+// "node". Each kind has a first letter; others are profiles, with IDs of digits. The serials
+// of objects without a label are below labelSpace, so that no two objects share an ID.
 func (o objects) NewID(kind string) string {
 	o.Lock()
 	defer o.Unlock()
@@ -312,7 +316,7 @@ func (o objects) NewID(kind string) string {
 		"node": '2', "version": '3', "comment": 'a', "event": 'e', "invitation": 'i', "quickshare": 'k', "fileshare_alt": 'q',
 	}
 	if first[kind] == 0 {
-		return o.NewProfile("")
+		return o.ProfileIDOr("")
 	}
 	id := world.Opaque(first[kind], o.Options.Seed, labelSpace+o.NextSerial())
 	if kind == "comment" {
@@ -331,7 +335,7 @@ func (o objects) Exists(kind, id string) bool {
 	case "comment":
 		return o.Has(id)
 	case "event":
-		_, found := o.Log.Find(id)
+		_, found := o.Log.FindEvent(id)
 		return found
 	}
 	return o.KindOf(id) == kind

@@ -40,16 +40,16 @@ type rule struct {
 
 func (r *rule) id() string { return r.ID }
 
-// Fail adds a rule. The first rule that matches a call and has uses left
-// applies. It panics if [Check] rejects the rule.
+// Fail adds a rule that lets calls fail. The first rule that matches a call and has uses
+// left applies. It panics if [Check] rejects the rule.
 func (s *Server) Fail(f world.Fault) {
 	if _, err := s.AddFault(f); err != nil {
 		panic(err)
 	}
 }
 
-// AddFault adds a rule, or replaces the one with the same ID, and returns its ID. The
-// operation must be known.
+// AddFault adds a rule that lets calls fail, or replaces the one with the same ID, and
+// returns its ID. It returns an error for an unknown operation.
 func (s *Server) AddFault(f world.Fault) (id string, err error) {
 	if err := checkOps(s.routes, "Fault.Op", f.Op); err != nil {
 		return "", err
@@ -63,7 +63,7 @@ func (s *Server) AddFault(f world.Fault) (id string, err error) {
 	s.Changed()
 	f.ID = s.faults.nextID(f.ID)
 	r := &rule{fault: fault(f), aim: newAim(f.Skip, f.Count, f.Probability, f.Seed, s.Options.Seed)}
-	s.faults.rules = put(s.faults.rules, r)
+	s.faults.rules = addOrReplace(s.faults.rules, r)
 	return f.ID, nil
 }
 
@@ -73,8 +73,8 @@ func (f *faults) nextID(id string) string {
 	return cmp.Or(id, strconv.Itoa(f.added))
 }
 
-// put appends a rule, or replaces the one with its ID.
-func put[R interface{ id() string }](list []R, r R) []R {
+// addOrReplace returns a list with a rule appended or, if it has one with the same ID, replaced.
+func addOrReplace[R interface{ id() string }](list []R, r R) []R {
 	i := slices.IndexFunc(list, func(old R) bool { return old.id() == r.id() })
 	if i < 0 {
 		return append(list, r)
@@ -112,8 +112,8 @@ func (s *Server) SocketFaults() []seed.ActiveSocketFault {
 	return list
 }
 
-// RemoveFault removes the fault, the fault of sockets or the disagreement with an ID, or
-// all of them. It returns false if there is none.
+// RemoveFault removes the fault, the fault of sockets and the disagreement with an ID.
+// It returns false if there is none.
 func (s *Server) RemoveFault(id string) bool {
 	f := &s.faults
 	f.mu.Lock()
@@ -151,7 +151,7 @@ func checkOps(routes []*wire.Route, field string, ops ...seed.Op) error {
 	return nil
 }
 
-// Heal removes every rule.
+// Heal removes all faults, faults of sockets and disagreements.
 func (s *Server) Heal() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
@@ -177,8 +177,8 @@ func (f *fault) callsHandler() bool {
 	return f.Processed || f.Status == 0 && f.Reset != seed.BeforeHeader
 }
 
-// refusal returns the refusal of a fault, nil if its status is below 400: then the
-// response is an empty success.
+// refusal returns the failed response that a fault requires, nil if its status is below
+// 400: then the response is an empty success.
 func (f *fault) refusal() error {
 	if f.Status < http.StatusBadRequest {
 		return nil
@@ -284,7 +284,7 @@ func (f *fault) send(w http.ResponseWriter, r *http.Request, body io.Reader, len
 		f.wait(r.Context(), f.Drip)
 		piece = piece[:min(length, int64(len(piece)))]
 		if _, err := io.ReadFull(body, piece); err != nil {
-			panic(http.ErrAbortHandler)
+			panic(http.ErrAbortHandler) // a part of the body is sent: only the connection can fail
 		}
 		if _, err := w.Write(piece); err != nil {
 			panic(http.ErrAbortHandler)
@@ -392,12 +392,12 @@ func (s *Server) FailSockets(f world.SocketFault) (id string) {
 	s.Changed()
 	f.ID = s.faults.nextID(f.ID)
 	r := &socketRule{SocketFault: f, aim: newAim(f.Skip, f.Count, f.Probability, f.Seed, s.Options.Seed)}
-	s.faults.sockets = put(s.faults.sockets, r)
+	s.faults.sockets = addOrReplace(s.faults.sockets, r)
 	return f.ID
 }
 
-// Next returns the fault of the next message of a socket, or one that changes nothing.
-// A rule with an age is not about messages: see Aged.
+// Next returns the fault of the next message on a socket of a profile, or one that
+// changes nothing. Rules with an age do not count: they are about the socket (Aged).
 func (f *faults) Next(profileID string) *world.SocketFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -409,7 +409,8 @@ func (f *faults) Next(profileID string) *world.SocketFault {
 	return &world.SocketFault{}
 }
 
-// Aged returns the faults that a new socket meets at some age.
+// Aged returns the faults that a new socket of a profile will have when it reaches their
+// age.
 func (f *faults) Aged(profileID string) []*world.SocketFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -63,8 +63,9 @@ type quota struct {
 	expires     time.Time
 }
 
-// start sets the limits of the options or, without any, the published ones.
-func (l *limits) start(o world.Options) {
+// setRules sets the limits of the options or, without any, the published ones. No call has
+// been counted yet.
+func (l *limits) setRules(o world.Options) {
 	l.kind, l.counts = o.Limits.Windows, o.Limits.CountRefused
 	l.rules, l.windows = o.Limits.Rules, map[windowKey]*window{}
 	if l.rules == nil {
@@ -98,8 +99,8 @@ func (l *limits) countCall(op, user string, now time.Time) (q quota, refused boo
 	return q, refused
 }
 
-// currentWindow returns the current window of a rule for a user, from which old calls are
-// removed.
+// currentWindow returns the window of a rule for a user, in which calls are counted. Calls
+// that are older than the size of the window are removed from it. The caller holds the lock.
 func (l *limits) currentWindow(key windowKey, rule world.Limit, now time.Time) *window {
 	w := l.windows[key]
 	if w == nil {
@@ -158,8 +159,8 @@ func tighter(a, b quota, first bool) quota {
 	return a
 }
 
-// throttle counts a call in its rate limits, announces them in header, and returns a
-// refusal if one is exceeded.
+// throttle counts a call in its rate limits, announces what is left of them in header, and
+// returns a refusal (429) if one is exceeded. Calls without a credential share a quota.
 func (s *Server) throttle(c *wire.Call, header http.Header) error {
 	user := "anonymous"
 	if c.Key != nil {

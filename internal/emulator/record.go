@@ -36,30 +36,30 @@ const (
 	answeredBody = 16 << 10
 )
 
-// begin adds a request, without a status. When the record is full, it first drops the
+// addRequest adds a request, without a status. When the record is full, it first drops the
 // older half.
-func (l *record) begin(op string, r *http.Request, body []byte, at time.Time) *world.Request {
+func (l *record) addRequest(op string, r *http.Request, body []byte, at time.Time) *world.Request {
 	q := &world.Request{
 		Op:     op,
 		Method: r.Method,
 		Path:   r.URL.EscapedPath(),
 		Query:  r.URL.RawQuery,
 		Header: r.Header.Clone(),
-		Body:   recordable(body, recordedBody),
+		Body:   clipBody(body, recordedBody),
 		At:     at,
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.requests) == recorded {
-		l.requests = slices.Delete(l.requests, 0, recorded/2) // seldom, so that a call costs no move of the list
+		l.requests = slices.Delete(l.requests, 0, recorded/2) // half, so that the list is moved seldom
 	}
 	l.requests = append(l.requests, q)
 	return q
 }
 
-// recordable returns the beginning of a body for the record: a copy, if the body is
-// longer than limit.
-func recordable(body []byte, limit int) []byte {
+// clipBody returns the first limit bytes of a body for the record. It copies them if
+// the body is longer, so that the record does not keep the whole body in memory.
+func clipBody(body []byte, limit int) []byte {
 	if len(body) > limit {
 		return slices.Clone(body[:limit])
 	}
@@ -76,9 +76,10 @@ type outcome struct {
 	body          []byte
 }
 
-// describe sets what is known of a response before it is delivered.
+// describe sets what is known of a response before it is delivered: header, beginning of
+// the body and, of a failure, the rule that has refused the call and a message.
 func (o *outcome) describe(c *wire.Call, f *fault, out wire.Reply) {
-	o.header, o.body = out.Header, recordable(out.Body, answeredBody)
+	o.header, o.body = out.Header, clipBody(out.Body, answeredBody)
 	switch {
 	case f.Status >= http.StatusBadRequest:
 		o.rule, o.message = wire.RuleFault, cmp.Or(f.Text, http.StatusText(f.Status))
@@ -103,11 +104,11 @@ func (l *record) setOutcome(q *world.Request, o *outcome) {
 	q.ResponseHeader, q.ResponseBody = o.header, o.body
 	l.numbers++
 	q.Number = l.numbers
-	place := &l.answered[q.Number%Recorded]
-	if old := *place; old != nil {
+	slot := &l.answered[q.Number%Recorded]
+	if old := *slot; old != nil {
 		old.ResponseHeader, old.ResponseBody = nil, nil
 	}
-	*place = q
+	*slot = q
 	if l.changed != nil {
 		close(l.changed)
 		l.changed = nil
@@ -126,8 +127,8 @@ func (s *Server) Requests() []world.Request {
 	return list
 }
 
-// Forget clears the recorded calls.
-func (s *Server) Forget() {
+// ForgetRequests clears the record of requests. The next request goes on with the numbers.
+func (s *Server) ForgetRequests() {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
 	s.record.requests = nil

@@ -47,7 +47,8 @@ func (r renderer) renderRefusal(c *wire.Call, f *wire.Refusal) wire.Reply {
 	return out
 }
 
-// encode returns a response with a JSON body.
+// encode returns a response with a JSON body, which is to be changed to Markdown if the
+// call has requested that. By an option, ids of profiles are numbers.
 func (r renderer) encode(c *wire.Call, status int, envelope wire.Object) wire.Reply {
 	out := *wire.NewReply(status, wire.JSONType, wire.AppendValue(nil, envelope, r.NumericIDs))
 	out.Markdown = c.Out.Markdown
@@ -72,12 +73,16 @@ func (r renderer) envelope(c *wire.Call, success bool, payload wire.Object) wire
 	return slices.Concat(head, r.commonMembers(c, payload), payload)
 }
 
-// result returns the value of the member "result", for success or failure.
+// result returns the value of the member "result", for success or failure: a boolean or,
+// in the wrapped form of older servers, "yes" or "no".
 func (r renderer) result(success bool) any {
-	if r.Wrapped {
-		return map[bool]string{true: "yes", false: "no"}[success]
+	switch {
+	case !r.Wrapped:
+		return success
+	case success:
+		return "yes"
 	}
-	return success
+	return "no"
 }
 
 // commonMembers returns the members that all JSON responses have. Responses as

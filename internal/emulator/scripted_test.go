@@ -231,7 +231,7 @@ var methods = map[string]func(s *emulator.Server, argument string) any{
 	"CutPolls":          func(s *emulator.Server, _ string) any { s.CutPolls(); return "" },
 	"DropSockets":       func(s *emulator.Server, profile string) any { return s.DropSockets(profile) },
 	"ExpireChanges":     func(s *emulator.Server, _ string) any { s.ExpireChanges(); return "" },
-	"Forget":            func(s *emulator.Server, _ string) any { s.Forget(); return "" },
+	"Forget":            func(s *emulator.Server, _ string) any { s.ForgetRequests(); return "" },
 	"Heal":              func(s *emulator.Server, _ string) any { s.Heal(); return "" },
 	"InvalidateCursors": func(s *emulator.Server, _ string) any { s.InvalidateCursors(); return "" },
 	"Sockets":           func(s *emulator.Server, _ string) any { synctest.Wait(); return s.Sockets() },

@@ -86,14 +86,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := &wire.Call{Query: r.URL.Query(), Now: s.Now()}
-	err := s.match(c, r)
+	err := s.findRoute(c, r)
 	op := operation(c)
 
 	s.readBody(c, r)
-	entry := s.record.begin(op, r, c.Body, c.Now)
+	entry := s.record.addRequest(op, r, c.Body, c.Now)
 	began := time.Now()
 	rules := s.faults.rulesOf(op)
-	rename(c, rules)
+	exchangeNames(c, rules)
 	c.Out = wire.ParseOutput(c.Value("output"))
 	f := s.faults.faultFor(op)
 	result := outcome{fault: f.ID}
@@ -123,7 +123,7 @@ const opSocket = "realtime.Socket"
 
 // serveSocket serves a socket until it ends, or rejects the request.
 func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
-	entry := s.record.begin(opSocket, r, nil, s.Now())
+	entry := s.record.addRequest(opSocket, r, nil, s.Now())
 	f, began := s.faults.faultFor(opSocket), time.Now()
 	result := outcome{fault: f.ID}
 	f.wait(r.Context(), f.Delay)
@@ -172,14 +172,14 @@ func (s *Server) readBody(c *wire.Call, r *http.Request) {
 	}
 	limit := int64(bodyLimit)
 	switch {
-	case c.Route != nil && c.Route.Kept:
+	case c.Route != nil && c.Route.KeepBody:
 		content, err := s.Blobs.Read(io.LimitReader(r.Body, s.uploads.Limits().MaxSize+1))
 		if err == nil {
 			c.Content = content
 			c.Body, _ = io.ReadAll(io.NewSectionReader(content, 0, recordedBody))
 		}
 		return
-	case c.Route != nil && c.Route.Large:
+	case c.Route != nil && c.Route.LargeBody:
 		limit = largeLimit
 	}
 	b := bytes.NewBuffer(make([]byte, 0, max(0, min(r.ContentLength, limit))+bytes.MinRead))
@@ -187,8 +187,8 @@ func (s *Server) readBody(c *wire.Call, r *http.Request) {
 	c.Body = b.Bytes()
 }
 
-// respond returns the response to a call: that of its handler, or unknown if no route
-// matches, changed by a fault and by rules of [Server.Disagree]. A fault can also
+// respond returns the response to a call: that of its handler or, if no route matches, the
+// error unknown, changed by a fault and by rules of [Server.Disagree]. A fault can also
 // replace the response, with or without calling the handler.
 func (s *Server) respond(c *wire.Call, f *fault, rules []*disagreement, unknown error) wire.Reply {
 	header := http.Header{}
@@ -203,7 +203,7 @@ func (s *Server) respond(c *wire.Call, f *fault, rules []*disagreement, unknown 
 	switch {
 	case f.Status != 0 && f.Body != "":
 		return *wire.NewReply(f.Status, f.contentType(), []byte(f.Body))
-	case f.Status != 0:
+	case f.Status != 0: // the fault replaces what the handler has returned
 		c.Status, c.Reply = 0, nil
 		err, header = f.refusal(), nil
 	}
@@ -228,19 +228,19 @@ func inMarkdown(out wire.Reply) wire.Reply {
 // It adds the headers of the rate limits to header. If no route matches, it returns
 // unknown.
 func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire.Object, error) {
-	s.Settle()
+	s.RunDueTasks()
 	if unknown != nil {
 		return nil, unknown
 	}
 	if c.Request.Method == http.MethodOptions {
 		return introspect(c)
 	}
-	if !c.Route.Open && (!c.Route.Visit || c.Request.Header.Get("Authorization") != "") {
+	if !c.Route.NoCredential && (!c.Route.OptionalCredential || c.Request.Header.Get("Authorization") != "") {
 		key, err := s.authenticate(c.Request)
 		if err != nil {
 			return nil, err
 		}
-		if key.Kind == wire.LimitedToken && !c.Route.Limited {
+		if key.Kind == wire.LimitedToken && !c.Route.WithoutSecondFactor {
 			return nil, s.SecondFactorMissing()
 		}
 		c.Key = key
@@ -249,7 +249,7 @@ func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire
 		return nil, err
 	}
 	if !s.Options.DropUndeclared {
-		if err := c.Undeclared(); err != nil {
+		if err := c.RefuseUndeclared(); err != nil {
 			return nil, err
 		}
 	}
@@ -260,12 +260,12 @@ func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire
 	return s.handle(c)
 }
 
-// handle calls the handler of a call with the lock that its route requires, after
-// reading the fields of the body.
+// handle calls the handler of a call with the lock that its route requires (for writing,
+// for reading or none), after reading the fields of the body.
 func (s *Server) handle(c *wire.Call) (wire.Object, error) {
 	switch {
-	case c.Route.Unlocked:
-	case c.Route.Writes:
+	case c.Route.TakesLock:
+	case c.Route.ChangesState:
 		s.Lock()
 		defer s.Unlock()
 	default:
@@ -281,9 +281,10 @@ func (s *Server) handle(c *wire.Call) (wire.Object, error) {
 	return c.Route.Handle(c)
 }
 
-// refuseIfArchived rejects the change of an archived workspace by one of its members.
+// refuseIfArchived rejects the change of an archived workspace by one of its members. For
+// others, the handler finds the error, so that they do not learn of the workspace.
 func (s *Server) refuseIfArchived(c *wire.Call) error {
-	if c.Key == nil || c.Request.Method == http.MethodGet || c.Route.Archived {
+	if c.Key == nil || c.Request.Method == http.MethodGet || c.Route.AllowArchived {
 		return nil
 	}
 	id := s.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
@@ -293,23 +294,23 @@ func (s *Server) refuseIfArchived(c *wire.Call) error {
 	return s.RefuseArchived(id)
 }
 
-// match finds the route of a request. It returns the error of an unknown path or method; an
+// findRoute finds the route of a request. It returns the error of an unknown path or method; an
 // OPTIONS request gets the first route of its path.
-func (s *Server) match(c *wire.Call, r *http.Request) error {
+func (s *Server) findRoute(c *wire.Call, r *http.Request) error {
 	c.Request = r
 	inner, found := s.withoutPrefix(r)
 	if !found {
 		return wire.UnknownRoute()
 	}
 	c.Request = inner
-	c.Route = s.faults.movedTo(inner)
+	c.Route = s.faults.routeMovedTo(inner)
 	if c.Route != nil {
 		return nil
 	}
 	if s.routeOf(inner) != nil {
 		s.mux.ServeHTTP(&matched{call: c, routes: s.routes}, muxed(inner))
 		c.Request.URL = inner.URL
-		if !s.faults.movedFrom(c.Route) {
+		if !s.faults.isMoved(c.Route) {
 			return nil
 		}
 		c.Route = nil
@@ -327,8 +328,9 @@ func (s *Server) match(c *wire.Call, r *http.Request) error {
 	return a
 }
 
-// withoutPrefix returns the request with a path below the prefix of the platform, and
-// false for other paths. It replaces empty segments, which http.ServeMux would remove.
+// withoutPrefix returns the request with its path below the prefix of the platform, such
+// as /api, and false for a path elsewhere. Some paths are at the root of the host. It puts
+// a zero byte into empty segments, which http.ServeMux would remove.
 func (s *Server) withoutPrefix(r *http.Request) (*http.Request, bool) {
 	p := r.URL.EscapedPath()
 	if !atRoot(p) {
@@ -384,7 +386,7 @@ func (s *Server) methodsOf(r *http.Request) []string {
 		[]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete},
 		func(method string) bool {
 			route := s.routeOf(withMethod(r, method))
-			return route != nil && !s.faults.movedFrom(route)
+			return route != nil && !s.faults.isMoved(route)
 		})
 }
 
@@ -395,8 +397,8 @@ func withMethod(r *http.Request, method string) *http.Request {
 	return &probe
 }
 
-// isAudience reports whether a token may be used at this server: its resource is the
-// server, the API or nothing.
+// isAudience reports whether a token may be used at this server: the resource for which
+// it was issued is the server, the API or nothing.
 func (s *Server) isAudience(k *wire.Credential, r *http.Request) bool {
 	here := wire.Issuer(r)
 	switch strings.TrimSuffix(k.Resource, "/") {
@@ -431,7 +433,8 @@ func expired(k *wire.Credential, now time.Time) bool {
 	return !k.Expires.IsZero() && !now.Before(k.Expires)
 }
 
-// introspect answers an OPTIONS request with the parameters of the endpoint.
+// introspect answers an OPTIONS request with the parameters of the endpoint. An endpoint
+// without a description does not allow the method (405).
 func introspect(c *wire.Call) (wire.Object, error) {
 	if c.Route.Params == nil {
 		a := wire.Refuse(http.StatusMethodNotAllowed, wire.CodeMethod, "This endpoint does not describe itself.")

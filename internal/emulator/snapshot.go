@@ -31,7 +31,8 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// roots returns the server, the world and the areas.
+// roots returns the structs that hold all state, from which a snapshot is written and into
+// which it is read: the server, the world and the areas.
 func (s *Server) roots() []any {
 	return []any{
 		s, s.World, s.accountArea, s.activityArea, s.aiArea, s.commentsArea, s.eventsArea, s.filesharesArea, s.metadataArea,
@@ -94,7 +95,7 @@ func (s *Server) writeState(w io.Writer) (map[string]graph.Content, error) {
 	if err := s.KeepSources(); err != nil {
 		return nil, err
 	}
-	s.StopClock()
+	s.SaveClock()
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
 	s.limits.mu.Lock()
@@ -110,8 +111,8 @@ func (s *Server) writeState(w io.Writer) (map[string]graph.Content, error) {
 	return contents, err
 }
 
-// readState replaces the state by one of writeState. Open returns a content by its name.
-// If there is an error, the state is unchanged.
+// readState replaces the state by one of writeState, and drops all sockets. Open returns a
+// content by its name. If there is an error, the state is unchanged. It takes the locks.
 func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, error)) error {
 	buffered := bufio.NewReaderSize(r, 1<<16)
 	head, err := buffered.ReadSlice('\n')
@@ -127,8 +128,8 @@ func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, erro
 	if err != nil {
 		return fmt.Errorf("the state is damaged: %w", err)
 	}
-	rest, err := io.ReadAll(io.LimitReader(buffered, 3))
-	if err != nil || string(rest) != "}\n" {
+	tail, err := io.ReadAll(io.LimitReader(buffered, 3)) // more than the end has
+	if err != nil || string(tail) != "}\n" {
 		return errors.New("the state is damaged: its end is missing")
 	}
 	rules := fresh[0].(*Server).faults.disagreements //nolint:forcetypeassert // the first root
@@ -147,15 +148,16 @@ func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, erro
 	defer s.limits.mu.Unlock()
 	routes := s.Options.OAuth.DeviceFlow
 	keepOptions(&fresh[1].(*world.World).Options, &s.Options) //nolint:forcetypeassert // the second root
-	s.Replace(commit)
+	s.ReplaceState(commit)
 	if s.Options.OAuth.DeviceFlow != routes {
 		s.route()
 	}
 	return nil
 }
 
-// keepOptions replaces options by those that a server has already, if they are equal: so
-// that commit does not write them, because calls read them without a lock.
+// keepOptions replaces the options of a snapshot by those that a server has already, if
+// they are equal. The commit does not write equal values, and calls read options without a
+// lock.
 func keepOptions(fresh, own *seed.Options) {
 	has := *own
 	has.Clock, has.OAuth.Fetch = nil, nil
@@ -187,7 +189,7 @@ func (s *Server) MarkStartOf(remake func() (*Server, error)) {
 	})
 }
 
-// stateOf returns the state of the server that remake returns.
+// stateOf returns the state of the server that remake returns, and closes the server.
 func stateOf(remake func() (*Server, error)) (saved, error) {
 	fresh, err := remake()
 	if err != nil {
@@ -216,7 +218,7 @@ func (s *Server) Reset() error {
 	return restore()
 }
 
-// saveState returns the present state.
+// saveState returns the present state, for loadState. It takes the lock.
 func (s *Server) saveState() (saved, error) {
 	var text bytes.Buffer
 	s.RWMutex.Lock() // which counts no change

@@ -35,7 +35,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 		if err != nil && ctx.Err() != nil {
 			err = context.Cause(ctx) // the handler gave up because the caller did
 		}
-		w.end(err)
+		w.finish(err)
 	}()
 	end := func() {
 		stop()
@@ -60,7 +60,8 @@ var (
 	errBodyClosed = errors.New("emulator: the body was closed")
 )
 
-// inbound returns a request of a client as a server would receive it.
+// inbound returns a request of a client as a server would receive it over HTTP/1.1, from
+// an address of the range for documentation.
 func inbound(ctx context.Context, r *http.Request) *http.Request {
 	in := r.Clone(ctx)
 	in.RequestURI = r.URL.RequestURI()
@@ -84,7 +85,7 @@ func closeBody(r *http.Request) {
 }
 
 // serve calls the handler. It returns nil if the body is complete, and an error if the
-// handler has dropped the connection.
+// handler has dropped the connection, which it does by a panic with http.ErrAbortHandler.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		p := recover()
@@ -111,7 +112,8 @@ type pipeWriter struct {
 // Header returns the header, for the handler to change.
 func (w *pipeWriter) Header() http.Header { return w.header }
 
-// WriteHeader sends the header to the client.
+// WriteHeader gives the status and a copy of the header to RoundTrip, which then returns.
+// Only the first call has an effect.
 func (w *pipeWriter) WriteHeader(status int) {
 	w.once.Do(func() {
 		w.status, w.sent = status, w.header.Clone()
@@ -128,8 +130,8 @@ func (w *pipeWriter) Write(p []byte) (int, error) {
 // Flush does nothing: writes are not buffered.
 func (w *pipeWriter) Flush() {}
 
-// end ends the body with an error, nil if it is complete.
-func (w *pipeWriter) end(err error) {
+// finish ends the body with an error, nil if it is complete.
+func (w *pipeWriter) finish(err error) {
 	w.body.CloseWithError(err)
 	w.once.Do(func() { close(w.started) })
 }
@@ -179,7 +181,8 @@ type gzipBody struct {
 	z    *gzip.Reader
 }
 
-// Read reads decompressed bytes.
+// Read reads decompressed bytes. The header of gzip is read first, so that a damaged one
+// is an error of Read, as with http.Transport.
 func (b *gzipBody) Read(p []byte) (int, error) {
 	if b.z == nil {
 		z, err := gzip.NewReader(b.body)
@@ -217,7 +220,8 @@ func (s *Server) Listen() *Listener {
 	return &Listener{conns: make(chan net.Conn, backlog), done: make(chan struct{})}
 }
 
-// Accept waits for the next connection.
+// Accept waits for the next call of DialContext and returns its connection, or
+// net.ErrClosed when the listener is closed.
 func (l *Listener) Accept() (net.Conn, error) {
 	select {
 	case <-l.done:
@@ -298,7 +302,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, opError("write", err)
 }
 
-// opError returns an error as a socket does, with the operation.
+// opError returns an error as a network connection does: with the operation, except for
+// io.EOF.
 func opError(op string, err error) error {
 	if err == nil || err == io.EOF { //nolint:errorlint // it comes bare from the stream and callers compare it bare
 		return err
@@ -308,15 +313,15 @@ func opError(op string, err error) error {
 
 // Close lets the peer read buffered data and fails its further writes.
 func (c *conn) Close() error {
-	c.out.finish(complete)
-	c.in.abandon()
+	c.out.closeWriting(complete)
+	c.in.closeReading()
 	return nil
 }
 
 // Reset closes the connection with an error for the peer and drops buffered data.
 func (c *conn) Reset() {
-	c.out.finish(lost)
-	c.in.abandon()
+	c.out.closeWriting(lost)
+	c.in.closeReading()
 }
 
 // Listening is closed with the listener; it is nil on the client side.
@@ -434,8 +439,9 @@ const (
 	lost     = true  // nothing
 )
 
-// finish makes further writes fail. If isLost, the reader loses what it has not read.
-func (s *stream) finish(isLost bool) {
+// closeWriting makes further writes fail. The reader can still read what is buffered or, if
+// isLost is true, gets ECONNRESET.
+func (s *stream) closeWriting(isLost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.finished = true
@@ -446,8 +452,8 @@ func (s *stream) finish(isLost bool) {
 	s.change.Broadcast()
 }
 
-// abandon closes the reading end: the buffer is dropped, and further writes fail.
-func (s *stream) abandon() {
+// closeReading closes the reading end: the buffer is dropped, and further writes fail.
+func (s *stream) closeReading() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.broken = true

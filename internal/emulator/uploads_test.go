@@ -42,16 +42,16 @@ func TestContentsBeyondTheMemory(t *testing.T) {
 		"ada GET /workspace/{room}/storage/{smallid}/details/?output=full -> 200"+
 			" node.hash=\"a5955639a52595a9ad4857647ccad4f08255e485d1ac1ac4bf336991779b77e0\"",
 	)
-	if held, spilled := p.Blobs.Held(), p.Blobs.Spilled(); held > 1<<20 || spilled < 11<<20 {
+	if held, spilled := p.Blobs.BytesInMemory(), p.Blobs.BytesInFile(); held > 1<<20 || spilled < 11<<20 {
 		t.Errorf("%d bytes are in memory and %d in the file", held, spilled)
 	}
 	for _, id := range []string{"largeid", "streamid"} {
 		p.must(t, "ada DELETE /workspace/{room}/storage/{"+id+"}/delete/ -> 200",
 			"ada DELETE /workspace/{room}/storage/{"+id+"}/purge/ -> 200")
 	}
-	for end := time.Now().Add(10 * time.Second); p.Blobs.Spilled() > 0; runtime.GC() {
+	for end := time.Now().Add(10 * time.Second); p.Blobs.BytesInFile() > 0; runtime.GC() {
 		if time.Now().After(end) {
-			t.Fatalf("%d bytes of purged files are in the file", p.Blobs.Spilled())
+			t.Fatalf("%d bytes of purged files are in the file", p.Blobs.BytesInFile())
 		}
 	}
 }

@@ -29,17 +29,17 @@ func New(w *world.World, signin *signin.Handlers) *Handlers {
 // Routes returns the routes of users.
 func (h *Handlers) Routes() []*wire.Route {
 	return append(h.ownRoutes(),
-		wire.Post("account.SignUp", "/current/user/", h.signUp, wire.Open,
+		wire.Post("account.SignUp", "/current/user/", h.signUp, wire.NoCredential,
 			wire.Form("email_address password tos_agree first_name last_name agent")),
-		wire.Post("account.ValidateEmail", "/current/user/email/validate/", h.validateEmail, wire.Visit,
+		wire.Post("account.ValidateEmail", "/current/user/email/validate/", h.validateEmail, wire.OptionalCredential,
 			wire.Form("email email_token")),
-		wire.Get("account.Me", "/current/user/me/details/", wire.Checked(h.me), wire.Params(wire.ByLevel)),
-		wire.Get("account.Me", "/current/user/details/", wire.Checked(h.me), wire.Params(wire.ByLevel)),
-		wire.Get("account.Users.Get", "/current/user/{user_id}/details/", wire.Checked(h.userDetails),
-			wire.Detail("user_id")),
-		wire.Get("account.Users.Search", "/current/users/search/", wire.Checked(h.searchUsers), wire.Query("search")),
-		wire.Get("account.Profiles", "/current/user/available_profiles/", wire.Checked(h.availableProfiles)),
-		wire.Get("account.Allowed", "/current/user/me/allowed/", wire.Checked(h.allowed)),
+		wire.Get("account.Me", "/current/user/me/details/", wire.RefuseInvalid(h.me), wire.Params(wire.OutputParam)),
+		wire.Get("account.Me", "/current/user/details/", wire.RefuseInvalid(h.me), wire.Params(wire.OutputParam)),
+		wire.Get("account.Users.Get", "/current/user/{user_id}/details/", wire.RefuseInvalid(h.userDetails),
+			wire.ProfileParams("user_id")),
+		wire.Get("account.Users.Search", "/current/users/search/", wire.RefuseInvalid(h.searchUsers), wire.Query("search")),
+		wire.Get("account.Profiles", "/current/user/available_profiles/", wire.RefuseInvalid(h.availableProfiles)),
+		wire.Get("account.Allowed", "/current/user/me/allowed/", wire.RefuseInvalid(h.allowed)),
 	)
 }
 
@@ -47,7 +47,8 @@ func (h *Handlers) me(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"user", h.UserObject(c.Key.User, c.Key.User, c.Out.Level)}}, nil
 }
 
-// userDetails returns the user of an id, an e-mail address or me.
+// userDetails returns the user of an id or e-mail address. The path of the caller, with
+// "me", has a route of its own.
 func (h *Handlers) userDetails(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("user_id")
 	for id, u := range h.w.AllUsers() {
@@ -58,7 +59,7 @@ func (h *Handlers) userDetails(c *wire.Call) (wire.Object, error) {
 	return nil, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such user.")
 }
 
-// UserObject renders a user; private fields only for the user.
+// UserObject renders a user. Phone and second factor are shown to that user only.
 func (h *Handlers) UserObject(id, viewer string, lv wire.Level) wire.Object {
 	u := h.w.User(id)
 	r := wire.Row{Level: lv}
@@ -66,23 +67,23 @@ func (h *Handlers) UserObject(id, viewer string, lv wire.Level) wire.Object {
 	r.Put(wire.Terse, "account_type", u.Value.AccountType)
 	r.Put(wire.Terse, "first_name", u.Value.FirstName)
 	r.Put(wire.Terse, "last_name", u.Value.LastName)
-	r.Put(wire.Terse, "profile_pic", h.w.AssetOf(id, "profile_pic"))
+	r.Put(wire.Terse, "profile_pic", h.w.AssetAddress(id, "profile_pic"))
 	r.Put(wire.Standard, "email_address", u.Value.Email)
 	r.Put(wire.Standard, "status", "active")
 	r.Put(wire.Standard, "created", wire.Stamp(u.Created))
-	r.Put(wire.Standard, "updated", wire.Stamp(u.Created))
+	r.Put(wire.Standard, "updated", wire.Stamp(u.Created)) // the time of a change is not kept
 	if id == viewer {
 		own := h.settingsOf(id)
-		r.Put(wire.Full, "phone_country", wire.Optional(own.country))
-		r.Put(wire.Full, "phone_number", wire.Optional(own.number))
+		r.Put(wire.Full, "phone_country", wire.TextOrNull(own.country))
+		r.Put(wire.Full, "phone_number", wire.TextOrNull(own.number))
 		r.Put(wire.Full, "two_factor", h.Signin.Auth.Factors[id].Active != nil)
 	}
 	return r.Fields
 }
 
 // searchUsers finds users who share an organization, workspace or share with the
-// caller, by a part of the name or address. It reads search only; without it, it
-// returns all. The shape of the response is assumed.
+// caller, by a part of the name or address. Without the parameter search, it returns all
+// of them. The shape of the response, which an option changes, is assumed.
 func (h *Handlers) searchUsers(c *wire.Call) (wire.Object, error) {
 	words := strings.ToLower(strings.TrimSpace(c.Value("search")))
 	found := map[string]any{}
@@ -98,10 +99,11 @@ func (h *Handlers) searchUsers(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"users", found}}, nil
 }
 
-// contactsOf returns the users who share a profile with the caller.
+// contactsOf returns the ids of the users, besides the caller, who are members of a
+// profile that the credential reaches.
 func (h *Handlers) contactsOf(k *wire.Credential) map[string]bool {
 	met := map[string]bool{}
-	for _, id := range h.reached(k) {
+	for _, id := range h.profilesOf(k) {
 		for _, other := range h.w.MembersOf(id) {
 			if other != k.User && h.w.User(other) != nil {
 				met[other] = true
@@ -111,19 +113,20 @@ func (h *Handlers) contactsOf(k *wire.Credential) map[string]bool {
 	return met
 }
 
-// availableProfiles returns the kinds of the caller's profiles (assumed members).
+// availableProfiles returns which kinds of profiles (organization, workspace, share) the
+// caller can reach. The shape of the response is assumed.
 func (h *Handlers) availableProfiles(c *wire.Call) (wire.Object, error) {
-	ids := h.reached(c.Key)
+	ids := h.profilesOf(c.Key)
 	kinds := wire.Filter([]string{wire.KindOrg, wire.KindWorkspace, wire.KindShare}, func(kind string) bool {
 		return slices.ContainsFunc(ids, func(id string) bool { return h.w.KindOf(id) == kind })
 	})
 	return wire.Object{{"profiles", kinds}}, nil
 }
 
-// reached lists the profiles that a credential covers and its user is a member of.
-func (h *Handlers) reached(k *wire.Credential) []string {
+// profilesOf lists the profiles that a credential covers and its user is a member of.
+func (h *Handlers) profilesOf(k *wire.Credential) []string {
 	return wire.Filter(slices.Concat(h.w.OrgIDs(), h.w.WorkspaceIDs(), h.w.ShareIDs()),
-		func(id string) bool { return h.w.Role(id, k.User) != "" && h.w.Covers(k, id) != wire.NoAccess })
+		func(id string) bool { return h.w.Role(id, k.User) != "" && h.w.AccessMode(k, id) != wire.NoAccess })
 }
 
 // allowed reports whether the caller's country may open organizations and shares. The member is assumed.
@@ -131,26 +134,28 @@ func (h *Handlers) allowed(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"allowed", !h.w.Options.Account.CountryBlocked}}, nil
 }
 
-// signUp creates an account and accepts its invitations. For an existing address
-// only the token is missing in the response, so as not to reveal accounts.
+// signUp creates an account, accepts the invitations that wait for its address, and
+// returns a session token. For an existing address it does nothing and succeeds without
+// a token, so as not to reveal accounts.
 func (h *Handlers) signUp(c *wire.Call) (wire.Object, error) {
 	u := readSignUp(c)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	if h.w.UserOf(u.Email) != "" {
+	if h.w.UserWithEmail(u.Email) != "" {
 		return nil, nil
 	}
 	u.ID = h.w.NewUser(u).ID
 	h.w.WriteEvent(world.Event{Name: "user_created", User: u.ID, CallingUser: u.ID})
 	h.w.JoinInvited(u.ID)
-	if h.w.Options.Account.NoSignUpToken {
+	if h.w.Options.Account.NoSignUpToken { // as older servers
 		return nil, nil
 	}
 	return h.Signin.StartSession(u.ID, wire.SessionToken, c.Now), nil
 }
 
-// readSignUp reads the fields of a new user.
+// readSignUp reads the fields of a new user, whose e-mail address is not verified yet.
+// It adds what is missing or invalid to c.Check.
 func readSignUp(c *wire.Call) world.User {
 	u := world.User{AccountType: "human", Unverified: true}
 	u.Email = wire.Address(c, "email_address")
@@ -170,20 +175,21 @@ func readSignUp(c *wire.Call) world.User {
 	return u
 }
 
-// validateEmail sends a code to the address of an account, or accepts the latest
-// code. The credential is optional; with one, the address must be the caller's own
-// (assumed). Without one the response does not reveal whether there is an account
-// (assumed).
+// validateEmail sends an eight-digit code to the address of an account or, if the call
+// has a code, verifies the address with it. A code can be used once, and a new one
+// replaces it. The credential is optional; with one, the address must be the caller's
+// own (assumed). Without one, a request for a code succeeds for unknown addresses too,
+// so as not to reveal accounts (assumed).
 func (h *Handlers) validateEmail(c *wire.Call) (wire.Object, error) {
 	email := wire.Address(c, "email")
-	id := h.w.UserOf(email)
+	id := h.w.UserWithEmail(email)
 	c.Check.InvalidIf(c.Key != nil && email != "" && id != c.Key.User, "email", "Not the address of this account.")
 	code, confirms := c.Field("email_token")
 	c.Check.MissingIf(confirms && code == "", "email_token", "Send the code.")
 	if c.Key != nil && !c.Key.Writes() {
-		return nil, c.Key.RefuseWrite()
+		return nil, c.Key.ReadOnlyRefusal()
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if !confirms {

@@ -42,7 +42,7 @@ func (m mailed) opens(token string, now time.Time) bool {
 	return m.token != "" && m.token == token && now.Before(m.until)
 }
 
-// settingsOf returns a copy of the settings of a user.
+// settingsOf returns a copy of the settings of a user, by default empty ones.
 func (h *Handlers) settingsOf(userID string) settings {
 	if own := h.settings[userID]; own != nil {
 		return *own
@@ -58,28 +58,29 @@ func (h *Handlers) ownRoutes() []*wire.Route {
 			wire.Form("first_name last_name password current_password email_address phone_country phone_number")),
 		wire.Post("account.ConfirmEmailChange", "/current/user/email/change/",
 			wire.With(h.ownSettings, h.changeEmail), wire.Form("token")),
-		wire.Post("account.PasswordReset.Request", "/current/user/email/reset/", h.requestReset, wire.Open,
+		wire.Post("account.PasswordReset.Request", "/current/user/email/reset/", h.requestReset, wire.NoCredential,
 			wire.Form("email")),
-		wire.Get("account.PasswordReset.Check", password+"details/", wire.With(h.resetOfPath, h.resetDetails), wire.Open),
-		wire.Post("account.PasswordReset.Complete", password, wire.With(h.resetOfPath, h.completeReset), wire.Open,
+		wire.Get("account.PasswordReset.Check", password+"details/", wire.With(h.resetOfPath, h.resetDetails),
+			wire.NoCredential),
+		wire.Post("account.PasswordReset.Complete", password, wire.With(h.resetOfPath, h.completeReset), wire.NoCredential,
 			wire.Form("password1 password2")),
 		wire.Post("account.Delete", "/current/user/close/", wire.With(h.ownSettings, h.closeAccount),
 			wire.Form("email_address confirmation")),
-		wire.Get("account.OrgLimits", "/current/user/me/limits/orgs/", wire.Checked(h.orgLimits)),
+		wire.Get("account.OrgLimits", "/current/user/me/limits/orgs/", wire.RefuseInvalid(h.orgLimits)),
 		wire.Get("account.CheckPhone", "/current/user/phone/{phone}/", h.checkPhone),
-		wire.Get("account.SupportPIN", "/current/user/pin/", wire.Checked(h.supportPIN)),
+		wire.Get("account.SupportPIN", "/current/user/pin/", wire.RefuseInvalid(h.supportPIN)),
 		wire.Get("account.AutoSyncPhoto", "/current/user/me/autosync/{state}/", wire.With(h.ownAccount, h.autoSync)),
 	}
 }
 
-// ownAccount returns the caller. It refuses a credential that may not change the
-// account settings.
+// ownAccount returns the id of the caller. It refuses a credential that may not change
+// account settings: one that is read-only, or has scopes without userdetails.
 func (h *Handlers) ownAccount(c *wire.Call) (string, error) {
-	if err := c.Key.ReadOnly(); err != nil {
+	if err := c.Key.RefuseReadOnly(); err != nil {
 		return "", err
 	}
 	if len(c.Key.Scopes) > 0 && !slices.Contains(c.Key.Scopes, world.UserDetails) {
-		return "", wire.Because(http.StatusForbidden, codeUserDetails, "userdetails_scope_required",
+		return "", wire.RefuseWithReason(http.StatusForbidden, codeUserDetails, "userdetails_scope_required",
 			"The credential does not reach the account settings.", wire.Member{"credential_type", c.Key.TypeName()})
 	}
 	return c.Key.User, nil
@@ -95,7 +96,8 @@ func (h *Handlers) ownSettings(c *wire.Call) (*settings, error) {
 	return h.settingsFor(id), nil
 }
 
-// settingsFor returns the settings of a user, to be changed.
+// settingsFor returns the settings of a user, to be changed. It adds empty ones if the
+// user has none.
 func (h *Handlers) settingsFor(userID string) *settings {
 	if h.settings[userID] == nil {
 		h.settings[userID] = new(settings)
@@ -103,8 +105,9 @@ func (h *Handlers) settingsFor(userID string) *settings {
 	return h.settings[userID]
 }
 
-// updateUser changes the given fields of the account. A new e-mail address takes
-// effect when it is confirmed with the token in a mail.
+// updateUser changes the given fields of the account. A new password or e-mail address
+// requires the current password. A new address takes effect when it is confirmed with
+// the token in a mail; the phone may be the second factor, which must be off for a change.
 func (h *Handlers) updateUser(c *wire.Call, own *settings) (wire.Object, error) {
 	u := &h.w.User(c.Key.User).Value
 	password, newPassword := c.Field("password")
@@ -119,7 +122,7 @@ func (h *Handlers) updateUser(c *wire.Call, own *settings) (wire.Object, error) 
 		c.Check.InvalidIf(given && current != u.Password, "current_password", "Not the password of the account.")
 	}
 	country, number := readPhone(c)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if number != "" && h.Signin.Auth.Factors[c.Key.User].Active != nil {
@@ -137,14 +140,15 @@ func (h *Handlers) updateUser(c *wire.Call, own *settings) (wire.Object, error) 
 	if newPassword {
 		h.setPassword(c.Key.User, password)
 	}
-	if email != "" && h.w.UserOf(email) == "" { // the response does not reveal accounts (assumed)
-		own.change = h.mail(email, changeLife)
+	if email != "" && h.w.UserWithEmail(email) == "" { // the response does not reveal accounts (assumed)
+		own.change = h.mailToken(email, changeLife)
 	}
-	h.w.Touch(h.w.Now(), c.Key.User, world.FieldSettings)
+	h.w.MarkChanged(h.w.Now(), c.Key.User, world.FieldSettings)
 	return nil, nil
 }
 
-// readPhone reads the country and the number, which belong together.
+// readPhone reads the country code and the number of a phone, both of digits. Each
+// requires the other.
 func readPhone(c *wire.Call) (country, number string) {
 	country, hasCountry := c.Field("phone_country")
 	number, hasNumber := c.Field("phone_number")
@@ -165,8 +169,8 @@ func (h *Handlers) setPassword(userID, password string) {
 	h.Signin.EndSessions(userID, wire.SessionToken, wire.LimitedToken)
 }
 
-// mail sends a new token, which is valid for a time, to an address.
-func (h *Handlers) mail(to string, life time.Duration) mailed {
+// mailToken sends a new token of 32 characters, which is valid for a time, to an address.
+func (h *Handlers) mailToken(to string, life time.Duration) mailed {
 	m := mailed{token: h.w.Secret()[:32], address: to, until: h.w.Now().Add(life)}
 	h.w.Mail(world.Mail{To: to, Token: m.token, At: h.w.Now()})
 	return m
@@ -182,16 +186,16 @@ func wrongToken() error {
 func (h *Handlers) changeEmail(c *wire.Call, own *settings) (wire.Object, error) {
 	token, _ := c.Field("token")
 	c.Check.MissingIf(token == "", "token", "Send the token of the mail.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	if !own.change.opens(token, c.Now) || h.w.UserOf(own.change.address) != "" {
+	if !own.change.opens(token, c.Now) || h.w.UserWithEmail(own.change.address) != "" {
 		return nil, wrongToken()
 	}
 	u := &h.w.User(c.Key.User).Value
 	u.Email, u.Unverified = own.change.address, false
 	own.change = mailed{}
-	h.w.Touch(h.w.Now(), c.Key.User, world.FieldSettings)
+	h.w.MarkChanged(h.w.Now(), c.Key.User, world.FieldSettings)
 	return nil, nil
 }
 
@@ -199,11 +203,11 @@ func (h *Handlers) changeEmail(c *wire.Call, own *settings) (wire.Object, error)
 // is one.
 func (h *Handlers) requestReset(c *wire.Call) (wire.Object, error) {
 	email := wire.Address(c, "email")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	if id := h.w.UserOf(email); h.w.Enabled(id) {
-		h.settingsFor(id).reset = h.mail(h.w.User(id).Value.Email, resetLife)
+	if id := h.w.UserWithEmail(email); h.w.Enabled(id) {
+		h.settingsFor(id).reset = h.mailToken(h.w.User(id).Value.Email, resetLife)
 	}
 	return nil, nil
 }
@@ -220,7 +224,7 @@ func (h *Handlers) resetOfPath(c *wire.Call) (string, error) {
 
 // resetDetails returns the address of the account. The name of the member is assumed.
 func (h *Handlers) resetDetails(c *wire.Call, userID string) (wire.Object, error) {
-	return wire.Object{{"email", h.w.User(userID).Value.Email}}, c.Check.Refusal()
+	return wire.Object{{"email", h.w.User(userID).Value.Email}}, c.Check.Err()
 }
 
 // completeReset sets a new password for the user of a reset code.
@@ -229,7 +233,7 @@ func (h *Handlers) completeReset(c *wire.Call, userID string) (wire.Object, erro
 	again, _ := c.Field("password2")
 	c.Check.MissingIf(password == "", "password1", "Choose a password.")
 	c.Check.InvalidIf(again != password, "password2", "Not equal to password1.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	h.settings[userID].reset = mailed{}
@@ -237,8 +241,8 @@ func (h *Handlers) completeReset(c *wire.Call, userID string) (wire.Object, erro
 	return nil, nil
 }
 
-// closeAccount closes the account of the caller. The address in one of two fields must
-// confirm that.
+// closeAccount disables the account of the caller, whose credentials are refused from
+// then on. The e-mail address in one of two fields must confirm that.
 func (h *Handlers) closeAccount(c *wire.Call, _ *settings) (wire.Object, error) {
 	u := &h.w.User(c.Key.User).Value
 	c.Check.MissingIf(!c.Form.Has("email_address") && !c.Form.Has("confirmation"), "email_address", "Confirm the address.")
@@ -246,7 +250,7 @@ func (h *Handlers) closeAccount(c *wire.Call, _ *settings) (wire.Object, error) 
 		text, given := c.Field(name)
 		c.Check.InvalidIf(given && !strings.EqualFold(text, u.Email), name, "Not the address of this account.")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	u.Disabled = true
@@ -263,14 +267,16 @@ func (h *Handlers) orgLimits(c *wire.Call) (wire.Object, error) {
 	}}}, nil
 }
 
-// checkPhone checks a phone number. The members of the response are assumed.
+// checkPhone checks the phone number in the path, which has the form country-number. The
+// members of the response are assumed.
 func (h *Handlers) checkPhone(c *wire.Call) (wire.Object, error) {
 	country, number, _ := strings.Cut(c.Segment("phone"), "-")
 	c.Check.InvalidIf(!isNumber(country) || !isNumber(number), "phone_number", "A country code, a hyphen and digits.")
-	return wire.Object{{"phone_country", country}, {"phone_number", number}}, c.Check.Refusal()
+	return wire.Object{{"phone_country", country}, {"phone_number", number}}, c.Check.Err()
 }
 
-// supportPIN returns the PIN of the caller. The members of the response are assumed.
+// supportPIN returns the PIN by which support knows the caller: six digits, always the
+// same for a user. The members of the response are assumed.
 func (h *Handlers) supportPIN(c *wire.Call) (wire.Object, error) {
 	proof := h.w.Sign("support " + c.Key.User)
 	return wire.Object{
@@ -279,9 +285,10 @@ func (h *Handlers) supportPIN(c *wire.Call) (wire.Object, error) {
 	}, nil
 }
 
-// autoSync checks the state in the path. The API does not show its effect.
+// autoSync accepts the state in the path, enable or disable. It changes nothing, because
+// no response shows the effect.
 func (h *Handlers) autoSync(c *wire.Call, _ string) (wire.Object, error) {
 	state := c.Segment("state")
 	c.Check.InvalidIf(state != "enable" && state != "disable", "state", "enable or disable.")
-	return nil, c.Check.Refusal()
+	return nil, c.Check.Err()
 }

@@ -71,18 +71,19 @@ func (h *Handlers) pollProfile(c *wire.Call) (wire.Object, error) {
 }
 
 // poll returns the changes of a profile, and waits for one if the call requests that.
-// Invalid parameters have the status 400.
+// The platform refuses invalid parameters of a poll with 400, and elsewhere with 406.
 func (h *Handlers) poll(c *wire.Call, profileID string) (wire.Object, error) {
 	q := h.parsePoll(c)
 	q.profile = profileID
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		wire.RefusalOf(err).Status = http.StatusBadRequest
 		return nil, err
 	}
-	return h.hold(c, &q)
+	return h.awaitChange(c, &q)
 }
 
-// parsePoll reads the parameters of a poll.
+// parsePoll reads the parameters of a poll: how long to wait, the time from which changes
+// count, and the fields to look at, of which the ids are changed to their plain form.
 func (h *Handlers) parsePoll(c *wire.Call) poll {
 	q := poll{
 		wait:      time.Duration(c.Integer("wait", 0, 0, pollWait)) * time.Second,
@@ -99,44 +100,45 @@ func (h *Handlers) parsePoll(c *wire.Call) poll {
 				break
 			}
 			name, id, _ := strings.Cut(name, ":")
-			q.fields = append(q.fields, strings.TrimSuffix(world.Keyed(name, id), ":"))
+			q.fields = append(q.fields, strings.TrimSuffix(world.FieldOf(name, id), ":"))
 		}
 	}
 	c.Check.InvalidIf(len(q.fields) > pollFields, "fields", "At most 30.")
 	return q
 }
 
-// isField reports whether a text has the form of a field: name or name:id.
+// isField reports whether a text has the form of a field of a poll: name or name:id,
+// with an opaque id or that of a profile.
 func isField(s string) bool {
 	name, id, qualified := strings.Cut(s, ":")
 	isName := name != "" && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") == ""
 	return isName && (!qualified || wire.IsOpaque(wire.Plain(id)) || wire.IsProfile(id))
 }
 
-// hold responds at once if there are changes, and otherwise when there is one, or the
-// wait is over. It does not hold the lock while it waits. By an option, the poll is
-// cut before that, as by a proxy.
-func (h *Handlers) hold(c *wire.Call, q *poll) (wire.Object, error) {
+// awaitChange responds at once if there are changes, and otherwise when there is one, or
+// the wait is over. It does not hold the lock while it waits. By the option PollCut, the
+// poll is cut before that, as by a proxy.
+func (h *Handlers) awaitChange(c *wire.Call, q *poll) (wire.Object, error) {
 	wait, cut := q.wait, false
 	if h.w.Options.Activity.PollCut > 0 && h.w.Options.Activity.PollCut < wait {
 		wait, cut = h.w.Options.Activity.PollCut, true
 	}
-	end, stop := h.w.After(wait)
+	timeout, stop := h.w.After(wait)
 	defer stop()
 	for over := q.wait == 0; ; {
-		payload, wait, err := h.pollOnce(c, q, over)
-		if wait == nil {
+		payload, waits, err := h.pollOnce(c, q, over)
+		if waits == nil {
 			return payload, err
 		}
 		select {
-		case <-wait.change:
-		case <-wait.cut:
+		case <-waits.change:
+		case <-waits.cut:
 			return c.Send(h.cutPoll())
-		case <-end:
+		case <-timeout:
 			if cut {
 				return c.Send(h.cutPoll())
 			}
-			over, end = true, nil
+			over, timeout = true, nil // the next pass responds without a change
 		case <-c.Request.Context().Done():
 			panic(http.ErrAbortHandler) // the caller is gone
 		}
@@ -149,8 +151,8 @@ type pollWaits struct{ change, cut <-chan struct{} }
 
 // pollOnce returns the response of a poll or, if there are no changes and the wait is
 // not over, the channels to wait for. It checks the permissions each time, because
-// they may end during a poll.
-func (h *Handlers) pollOnce(c *wire.Call, q *poll, over bool) (payload wire.Object, wait *pollWaits, err error) {
+// they may end during a poll. It takes the lock.
+func (h *Handlers) pollOnce(c *wire.Call, q *poll, over bool) (payload wire.Object, waits *pollWaits, err error) {
 	h.w.Lock()
 	defer h.w.Unlock()
 	if !h.w.MayPoll(c.Key, q.profile) {
@@ -160,7 +162,7 @@ func (h *Handlers) pollOnce(c *wire.Call, q *poll, over bool) (payload wire.Obje
 	if q.since == 0 {
 		q.since = h.w.Activity.Tick(c.Now)
 	}
-	rows, latest := changed(&h.w.Activity, q.profile, q)
+	rows, latest := selectChanges(&h.w.Activity, q.profile, q)
 	if latest == 0 {
 		if !over {
 			return nil, &pollWaits{h.w.Activity.Next(q.profile), h.w.Activity.Cut}, nil
@@ -170,7 +172,8 @@ func (h *Handlers) pollOnce(c *wire.Call, q *poll, over bool) (payload wire.Obje
 	return wire.Object{{"results", len(rows)}, {"activity", rows}, {"lastactivity", wire.MicroStamp(latest)}}, nil, nil
 }
 
-// CutPolls ends all held polls, as a proxy does: see [Options].PollCutReset.
+// CutPolls ends all polls that wait, as a proxy does: with 504 or, by the option
+// PollCutReset, with a dropped connection.
 func (h *Handlers) CutPolls() {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -178,8 +181,8 @@ func (h *Handlers) CutPolls() {
 	h.w.Activity.Cut = make(chan struct{})
 }
 
-// cutPoll returns the response with which a proxy ends a poll, or drops the
-// connection.
+// cutPoll returns the response with which a proxy ends a poll: 504 with a page of HTML.
+// By the option PollCutReset, it drops the connection instead.
 func (h *Handlers) cutPoll() *wire.Reply {
 	if h.w.Options.Activity.PollCutReset {
 		panic(http.ErrAbortHandler)
@@ -201,21 +204,21 @@ func pollParams(path ...string) wire.RouteOption {
 func (h *Handlers) Routes() []*wire.Route {
 	const card = "/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/"
 	return slices.Concat(h.intentRoutes(), []*wire.Route{
-		wire.Get(OpPoll, "/current/activity/poll/", h.pollSelf, wire.Unlocked, pollParams()),
-		wire.Get(OpPollProfile, "/current/activity/poll/{profile_id}/", h.pollProfile, wire.Unlocked,
+		wire.Get(OpPoll, "/current/activity/poll/", h.pollSelf, wire.TakesLock, pollParams()),
+		wire.Get(OpPollProfile, "/current/activity/poll/{profile_id}/", h.pollProfile, wire.TakesLock,
 			pollParams("/profile_id:profile_id:organization, workspace, share, own user")),
 		wire.Get("activity.Dashboard.List", "/current/workspace/{workspace_id}/dashboard/",
 			wire.With(h.w.WorkspaceOfPath, h.dashboard), wire.Query("limit offset")),
 		wire.Post("activity.Dashboard.Dismiss", card, wire.With(h.cardOfPath, h.dismissCard), wire.Fields("snooze_until"),
-			wire.Archived),
-		wire.Delete("activity.Dashboard.Restore", card, wire.With(h.cardOfPath, h.restoreCard), wire.Archived),
+			wire.AllowArchived),
+		wire.Delete("activity.Dashboard.Restore", card, wire.With(h.cardOfPath, h.restoreCard), wire.AllowArchived),
 	})
 }
 
-// changed returns the fields of a profile that a poll selects, and the time of the
+// selectChanges returns the fields of a profile that a poll selects, and the time of the
 // latest change after the cursor. Without a change, it returns no fields and 0. With
 // one, it returns all fields or, if the poll says so, the changed ones.
-func changed(a *world.Activity, profileID string, q *poll) (rows wire.Object, latest int64) {
+func selectChanges(a *world.Activity, profileID string, q *poll) (rows wire.Object, latest int64) {
 	all := a.Of(profileID)
 	for _, field := range slices.Sorted(maps.Keys(all)) {
 		at := all[field]
@@ -275,7 +278,7 @@ func (h *Handlers) cardKey(n uint32) string {
 }
 
 // dashboard returns a page of the cards that the caller has in a workspace and has not
-// hidden, the latest first.
+// dismissed, the latest first. A card is an event that concerns the caller.
 func (h *Handlers) dashboard(c *wire.Call, id string) (wire.Object, error) {
 	page := c.Page(cardsDefault, cardsMost)
 	all := h.cardsOf(c, id)
@@ -283,14 +286,15 @@ func (h *Handlers) dashboard(c *wire.Call, id string) (wire.Object, error) {
 		return !h.dismissals[[2]string{c.Key.User, h.cardKey(n)}].holds(c.Now)
 	})
 	return wire.Object{
-		{"cards", wire.Rows(wire.Cut(rows, page), h.card)},
-		{"pagination", page.Of(len(rows))},
+		{"cards", wire.Rows(wire.PageOf(rows, page), h.card)},
+		{"pagination", page.Pagination(len(rows))},
 		{"dismissed_recent_count", len(all) - len(rows)},
-	}, c.Check.Refusal()
+	}, c.Check.Err()
 }
 
 // cardsOf returns the rows of the log that the caller sees as cards of a workspace,
-// the latest first: those of the last 30 days.
+// the latest first: those of the last 30 days that have become visible (Shown, which may
+// be later than Created) and whose event has a card.
 func (h *Handlers) cardsOf(c *wire.Call, workspaceID string) []uint32 {
 	l := &h.w.Log
 	v := h.events.Viewer(c, &events.Query{})
@@ -308,7 +312,8 @@ func (h *Handlers) cardsOf(c *wire.Call, workspaceID string) []uint32 {
 	return rows
 }
 
-// card renders the card for row n of the log.
+// card renders the card for row n of the log. Its urgency is assumed; ripley_seed is a
+// question that the user can ask the agent.
 func (h *Handlers) card(n uint32) wire.Object {
 	l := &h.w.Log
 	e := &l.Entries[n]
@@ -339,7 +344,8 @@ func (h *Handlers) card(n uint32) wire.Object {
 	}
 }
 
-// cardOfPath returns the key of the card in the path, which the caller must have.
+// cardOfPath returns the key of the card in the path. It refuses with 406 one that the
+// caller does not have, because the platform does so for a bad key.
 func (h *Handlers) cardOfPath(c *wire.Call) (string, error) {
 	id, err := h.w.WorkspaceOfPath(c)
 	if err != nil {
@@ -355,7 +361,8 @@ func (h *Handlers) cardOfPath(c *wire.Call) (string, error) {
 	return "", wire.Refuse(http.StatusNotAcceptable, codeCardKey, "There is no such card.")
 }
 
-// dismissCard hides a card permanently, or until the time in the body.
+// dismissCard hides a card from the caller: permanently if the call has no body, or
+// until the time in its JSON body.
 func (h *Handlers) dismissCard(c *wire.Call, key string) (wire.Object, error) {
 	d := dismissal{at: c.Now}
 	if len(c.Body) > 0 {
@@ -365,19 +372,19 @@ func (h *Handlers) dismissCard(c *wire.Call, key string) (wire.Object, error) {
 			return nil, err
 		}
 		d.until = c.ReadDateTime("snooze_until", f.Text(c, "snooze_until"))
-		if err := c.Check.Refusal(); err != nil {
+		if err := c.Check.Err(); err != nil {
 			return nil, err
 		}
 		if !d.until.After(c.Now) {
 			c.Check.Invalid("snooze_until", "A time to come.")
-			return nil, c.Check.Refusal()
+			return nil, c.Check.Err()
 		}
 	}
 	h.dismissals[[2]string{c.Key.User, key}] = d
 	return wire.Object{{"card_dismiss", wire.Object{
 		{"card_key", key},
 		{"dismissed_at", wire.Stamp(d.at.Unix())},
-		{"snooze_until", wire.When(d.until)},
+		{"snooze_until", wire.StampOrNull(d.until)},
 	}}}, nil
 }
 

@@ -42,7 +42,7 @@ type intent struct {
 func (h *Handlers) intentRoutes() []*wire.Route {
 	const all = "/current/workspace/{workspace_id}/intents/"
 	return []*wire.Route{
-		wire.Post("activity.Intents.Allocate", all, wire.With(h.roomOfIntents, h.allocateIntent),
+		wire.Post("activity.Intents.Allocate", all, wire.With(h.workspaceToWrite, h.allocateIntent),
 			wire.Form("node_id intent")),
 		wire.Get("activity.Intents.List", all, wire.With(h.w.WorkspaceOfPath, h.listIntents), wire.Query("cursor")),
 		wire.Get("activity.Intents.Get", all+"{intent_ids}/", wire.With(h.w.WorkspaceOfPath, h.getIntents)),
@@ -52,19 +52,21 @@ func (h *Handlers) intentRoutes() []*wire.Route {
 	}
 }
 
-// roomOfIntents finds the workspace of a call that writes.
-func (h *Handlers) roomOfIntents(c *wire.Call) (string, error) {
+// workspaceToWrite returns the workspace in the path. It refuses a credential that may not
+// write in it.
+func (h *Handlers) workspaceToWrite(c *wire.Call) (string, error) {
 	id, err := h.w.WorkspaceOfPath(c)
 	switch {
 	case err != nil:
 		return "", err
-	case h.w.Covers(c.Key, id) < wire.Write:
-		return "", c.Key.RefuseWrite()
+	case h.w.AccessMode(c.Key, id) < wire.Write:
+		return "", c.Key.ReadOnlyRefusal()
 	}
 	return id, nil
 }
 
-// intentsOf returns the live intents of a user in a workspace.
+// intentsOf returns the intents of a user in a workspace that have not expired, the
+// oldest first.
 func (h *Handlers) intentsOf(workspace, user string) []*intent {
 	now := h.w.Now()
 	return wire.Filter(h.intents, func(it *intent) bool {
@@ -73,7 +75,8 @@ func (h *Handlers) intentsOf(workspace, user string) []*intent {
 }
 
 // allocateIntent returns the live intent that the credential has for a node, or a new
-// one, and extends its life.
+// one, and extends its life. An intent says what a client is about to do; without a
+// node, it is about the whole workspace.
 func (h *Handlers) allocateIntent(c *wire.Call, id string) (wire.Object, error) {
 	node, given := c.Field("node_id")
 	node = wire.Plain(node)
@@ -84,7 +87,7 @@ func (h *Handlers) allocateIntent(c *wire.Call, id string) (wire.Object, error) 
 		c.Check.InvalidIf(h.w.Node(id, node) == nil, "node_id", "Not a node of this workspace.")
 	}
 	kind := readIntentKind(c)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	own := h.intentsOf(id, c.Key.User)
@@ -126,9 +129,9 @@ func (it *intent) object(message bool) wire.Object {
 		{"state", state},
 		{"version", it.version},
 		{"sequence", strconv.FormatUint(it.sequence, 36)},
-		{"topic", wire.Optional(it.topic)},
+		{"topic", wire.TextOrNull(it.topic)},
 	}
-	return append(o.With(message, "message", wire.Optional(it.message)),
+	return append(o.With(message, "message", wire.TextOrNull(it.message)),
 		wire.Member{"expires_at", wire.Stamp(it.expires.Unix())})
 }
 
@@ -147,7 +150,7 @@ func (h *Handlers) listIntents(c *wire.Call, id string) (wire.Object, error) {
 		cursor = h.w.Cursor(world.Position{Key: rows[len(rows)-1].sequence}, binding)
 	}
 	items := wire.Rows(rows, func(it *intent) wire.Object { return it.object(withoutMessage) })
-	return wire.Object{{"items", items}, {"cursor", cursor}}, c.Check.Refusal()
+	return wire.Object{{"items", items}, {"cursor", cursor}}, c.Check.Err()
 }
 
 // getIntents returns the intents in the path that exist. Those beyond the limit are
@@ -164,7 +167,7 @@ func (h *Handlers) getIntents(c *wire.Call, id string) (wire.Object, error) {
 		return nil, wire.NoSuch(codeNoIntent, "intent")
 	}
 	items := wire.Rows(found, func(it *intent) wire.Object { return it.object(withMessage) })
-	return wire.Object{{"items", items}}, c.Check.Refusal()
+	return wire.Object{{"items", items}}, c.Check.Err()
 }
 
 // indexOfIntent returns the index of the intent with an id, -1 if there is none.
@@ -175,7 +178,7 @@ func indexOfIntent(all []*intent, id string) int {
 // intentOfPath returns the intent in the path, which the caller must have and be
 // allowed to change.
 func (h *Handlers) intentOfPath(c *wire.Call) (*intent, error) {
-	id, err := h.roomOfIntents(c)
+	id, err := h.workspaceToWrite(c)
 	if err != nil {
 		return nil, err
 	}
@@ -202,7 +205,7 @@ func (h *Handlers) fillIntent(c *wire.Call, it *intent) (wire.Object, error) {
 	message, hasMessage := c.Field("message")
 	c.Check.InvalidIf(utf8.RuneCountInString(message) > messageMost, "message", "At most 8192 characters.")
 	kind := readIntentKind(c)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if version != it.version {
@@ -224,9 +227,9 @@ func (h *Handlers) fillIntent(c *wire.Call, it *intent) (wire.Object, error) {
 	return it.object(withMessage), nil
 }
 
-// releaseIntent removes an intent.
+// releaseIntent removes an intent. It fails if a parameter of the call is not valid.
 func (h *Handlers) releaseIntent(c *wire.Call, it *intent) (wire.Object, error) {
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	h.intents = slices.DeleteFunc(h.intents, func(other *intent) bool { return other == it })

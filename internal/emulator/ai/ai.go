@@ -19,14 +19,15 @@ type Handlers struct {
 	chats chatState
 }
 
-// New returns the handlers of a world.
+// New returns the handlers of the agent, which keep its conversations.
 func New(w *world.World) *Handlers {
 	return &Handlers{w: w, chats: chatState{
 		threads: map[string]*thread{}, keys: map[askKey]*turn{}, exports: map[string]*export{},
 	}}
 }
 
-// Script changes the answers of the agent. The first match with uses left applies.
+// Script adds a scripted answer of the agent. The first script that matches a question
+// and has uses left applies.
 func (h *Handlers) Script(it world.Script) {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -131,15 +132,16 @@ func (h *Handlers) logThread(th *thread, event string) {
 
 // Routes returns the routes of the agent. Notes are storage.
 func (h *Handlers) Routes() []*wire.Route {
-	reader, writer := h.aiPlace(wire.Read), h.aiPlace(wire.Write)
+	reader, writer := h.chatProfile(wire.Read), h.chatProfile(wire.Write)
 	routes := []*wire.Route{
 		wire.Get("ai.Transactions.List", "/current/workspace/{workspace_id}/ai/transactions/",
 			wire.With(reader, h.listTransactions)),
-		wire.Get("ai.ReadExport", "/current/ai/share/{token}/", h.readExport, wire.Open, wire.Bare, wire.Writes,
+		wire.Get("ai.ReadExport", "/current/ai/share/{token}/", h.readExport, wire.NoCredential, wire.SlashOptional,
+			wire.ChangesState,
 			wire.Query("file")),
 		wire.Post("ai.AutoTitle", "/current/share/{share_id}/ai/autotitle/",
 			wire.With(h.aiProfile(wire.Write), h.autoTitle), wire.Form("user_context")),
-		wire.Get("ai.OGImage", "/current/share/{share_id}/ai/autoog/", h.shareImage, wire.Visit),
+		wire.Get("ai.OGImage", "/current/share/{share_id}/ai/autoog/", h.shareImage, wire.OptionalCredential),
 	}
 	read, deleted := h.threadOfPath(reader, http.StatusNotFound), h.threadOfPath(writer, http.StatusNotFound)
 	changed := h.threadOfPath(writer, http.StatusNotAcceptable)
@@ -151,7 +153,8 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Post("ai.Threads.Create", agent, wire.With(writer, h.createThread),
 				wire.Form(questionFields+" kind privacy name")),
 			wire.Get("ai.Threads.List", agent+"list/", wire.With(reader, h.threads(liveThreads)), wire.Query("kind limit offset")),
-			wire.Get("ai.Threads.ListDeleted", agent+"list/deleted/", wire.With(reader, h.threads(deletedThreads)), wire.Bare,
+			wire.Get("ai.Threads.ListDeleted", agent+"list/deleted/", wire.With(reader, h.threads(deletedThreads)),
+				wire.SlashOptional,
 				wire.Query("kind limit offset")),
 			wire.Get("ai.Threads.Get", chat+"details/", wire.With(read, h.threadDetails)),
 			wire.Post("ai.Threads.Update", chat+"update/", wire.With(changed, h.updateThread), wire.Form("name")),
@@ -160,7 +163,7 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Post("ai.Turns.Send", chat+"message/", wire.With(writer, h.sendTurn), wire.Form(questionFields)),
 			wire.Post("ai.Turns.Cancel", chat+"cancel/", h.cancelTurn),
 			wire.Get("ai.Turns.List", chat+"messages/list/", wire.With(read, h.listTurns)),
-			wire.Get("ai.Turns.List", chat+"messages/list/{offset}/", wire.With(read, h.listTurns), wire.Bare),
+			wire.Get("ai.Turns.List", chat+"messages/list/{offset}/", wire.With(read, h.listTurns), wire.SlashOptional),
 			wire.Get("ai.Turns.Get", one+"details/", wire.With(h.turnOfPath, h.turnDetails)),
 			wire.Get("ai.Turns.Stream", one+"read/", wire.With(h.turnOfPath, h.streamTurn)),
 			wire.Post("ai.ExportFiles", scope+"share/", wire.With(h.aiProfile(wire.Write), h.exportFiles), wire.Form("files")),
@@ -191,17 +194,17 @@ type finder = func(*wire.Call) (string, error)
 
 // guestShare returns the share that a user visits as a guest. For a member, and in a
 // workspace, it returns the zero share, which limits nothing.
-func (h *Handlers) guestShare(place, userID string) world.Share {
-	share := h.w.Share(place)
-	if share == nil || h.w.AtLeast(place, userID, world.Member) {
+func (h *Handlers) guestShare(profileID, userID string) world.Share {
+	share := h.w.Share(profileID)
+	if share == nil || h.w.AtLeast(profileID, userID, world.Member) {
 		return world.Share{}
 	}
 	return share.Value
 }
 
-// aiPlace returns a finder that also refuses a guest who may not chat, and a plan
-// without the agent.
-func (h *Handlers) aiPlace(least wire.Mode) finder {
+// chatProfile returns a finder like aiProfile, which also refuses a guest who may not chat,
+// and all callers if the plan of the organization does not include AI.
+func (h *Handlers) chatProfile(least wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.aiProfile(least)(c)
 		if err != nil {
@@ -218,7 +221,7 @@ func (h *Handlers) aiPlace(least wire.Mode) finder {
 // caller who is not in it, or whose credential does not grant the mode least.
 func (h *Handlers) aiProfile(least wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
-		if err := c.Check.Refusal(); err != nil {
+		if err := c.Check.Err(); err != nil {
 			return "", err
 		}
 		kind, id := wire.KindWorkspace, h.w.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
@@ -228,59 +231,60 @@ func (h *Handlers) aiProfile(least wire.Mode) finder {
 		switch {
 		case id == "":
 			return "", wire.NoSuch(wire.CodeNotFound, kind)
-		case h.w.Covers(c.Key, id) < wire.Read:
-			return "", h.w.OutOfScope(id)
+		case h.w.AccessMode(c.Key, id) < wire.Read:
+			return "", h.w.OutOfScopeRefusal(id)
 		case h.w.Role(id, c.Key.User) == "":
 			return "", wire.NotMember()
-		case h.w.ShutOut(id, c.Key.User):
-			return "", world.Unseen(world.CodeNoView)
-		case h.w.Covers(c.Key, id) < least:
-			return "", c.Key.RefuseWrite()
+		case h.w.ClosedTo(id, c.Key.User):
+			return "", world.NoShareAccess(world.CodeNoView)
+		case h.w.AccessMode(c.Key, id) < least:
+			return "", c.Key.ReadOnlyRefusal()
 		default:
 			return id, nil
 		}
 	}
 }
 
-// mayAsk returns a refusal if the agent answers no questions in a profile: by its
-// plan, its credits, its policy, or because its files are not indexed.
-func (h *Handlers) mayAsk(profileID string) error {
+// refuseQuestion returns a refusal if the agent answers no questions in a profile: by
+// its plan, its credits, its policy, or because its files are not indexed.
+func (h *Handlers) refuseQuestion(profileID string) error {
 	if err := cmp.Or(h.w.RefuseWithout(world.FeatureAgent), h.w.RefuseWithoutCredits(profileID)); err != nil {
 		return err
 	}
-	return cmp.Or(h.agentDenied(profileID), h.w.IntelligenceDenied(profileID))
+	return cmp.Or(h.refuseDeniedAgent(profileID), h.w.RefuseIntelligence(profileID))
 }
 
-// agentDenied returns a refusal if the policy of the organization denies the agent.
-func (h *Handlers) agentDenied(profileID string) error {
+// refuseDeniedAgent returns a refusal if the policy of the organization of a profile
+// denies the agent.
+func (h *Handlers) refuseDeniedAgent(profileID string) error {
 	if !h.w.PlanOf(profileID).AIPolicy.DenyAgent {
 		return nil
 	}
-	return world.Forbidden("ai_policy_denied", "agent")
+	return world.PolicyRefusal("ai_policy_denied", "agent")
 }
 
 // threadOfPath returns a function that finds the conversation in the path. It refuses
-// one that the caller did not create with the status, which is 404 for reads and 406
-// for changes.
+// one that the caller did not create with the status: the platform responds with 404 to
+// reads and deletes, and with 406 to other changes.
 func (h *Handlers) threadOfPath(find finder, status int) func(*wire.Call) (*thread, error) {
 	return func(c *wire.Call) (*thread, error) {
-		place, err := find(c)
+		profileID, err := find(c)
 		if err != nil {
 			return nil, err
 		}
-		return h.threadIn(c, place, status)
+		return h.threadIn(c, profileID, status)
 	}
 }
 
 // threadIn returns the conversation in the path, if the caller has created it in this
-// place. Otherwise it returns a refusal with the status.
-func (h *Handlers) threadIn(c *wire.Call, place string, status int) (*thread, error) {
+// workspace or share, and not deleted it. Otherwise it returns a refusal with the status.
+func (h *Handlers) threadIn(c *wire.Call, profileID string, status int) (*thread, error) {
 	id := c.OpaqueSegment("chat_id")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	th := h.chats.threads[id]
-	if th == nil || th.deleted || th.profile != place || th.creator != c.Key.User {
+	if th == nil || th.deleted || th.profile != profileID || th.creator != c.Key.User {
 		return nil, wire.Refuse(status, codeNoChat, "There is no such chat.")
 	}
 	return th, nil
@@ -288,12 +292,12 @@ func (h *Handlers) threadIn(c *wire.Call, place string, status int) (*thread, er
 
 // turnOfPath returns the turn in the path, of a conversation of the caller.
 func (h *Handlers) turnOfPath(c *wire.Call) (*turn, error) {
-	th, err := h.threadOfPath(h.aiPlace(wire.Read), http.StatusNotFound)(c)
+	th, err := h.threadOfPath(h.chatProfile(wire.Read), http.StatusNotFound)(c)
 	if err != nil {
 		return nil, err
 	}
 	id := c.OpaqueSegment("message_id")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	for _, t := range th.turns {
@@ -314,35 +318,37 @@ const (
 // threads returns a handler that lists the caller's conversations, either the deleted
 // or the other ones, the last updated first.
 func (h *Handlers) threads(deleted bool) func(*wire.Call, string) (wire.Object, error) {
-	return func(c *wire.Call, place string) (wire.Object, error) {
+	return func(c *wire.Call, profileID string) (wire.Object, error) {
 		kind := cmp.Or(c.Value("kind"), "user")
 		c.Check.InvalidIf(kind != "user" && kind != "agent" && kind != "all", "kind", "user, agent or all.")
 		page := c.Page(wire.ListLimit, wire.ListLimit)
 		found := wire.Filter(h.chats.list, func(th *thread) bool {
-			return th.profile == place && th.creator == c.Key.User && th.deleted == deleted && (kind == "all" || kind == th.kind)
+			return th.profile == profileID && th.creator == c.Key.User && th.deleted == deleted &&
+				(kind == "all" || kind == th.kind)
 		})
 		slices.Reverse(found)
 		slices.SortStableFunc(found, func(a, b *thread) int { return b.updated.Compare(a.updated) })
 		if h.w.Options.AI.PagedThreads {
-			found = wire.Cut(found, page)
+			found = wire.PageOf(found, page)
 		}
-		return wire.Object{{"chats", counted(wire.Rows(found, func(th *thread) wire.Object {
+		return wire.Object{{"chats", countedList(wire.Rows(found, func(th *thread) wire.Object {
 			return append(h.countedThread(th), wire.Member{"latest_message", th.last().object()})
-		}))}}, c.Check.Refusal()
+		}))}}, c.Check.Err()
 	}
 }
 
-// counted returns a list as the members count and items.
-func counted(items []wire.Object) wire.Object {
+// countedList returns a list as the members count and items.
+func countedList(items []wire.Object) wire.Object {
 	return wire.Object{{"count", len(items)}, {"items", items}}
 }
 
 // threadDetails returns a conversation with all its turns.
 func (h *Handlers) threadDetails(c *wire.Call, th *thread) (wire.Object, error) {
-	return wire.Object{{"thread", h.countedThread(th)}, {"turns", counted(wire.Rows(th.turns, (*turn).object))}}, nil
+	return wire.Object{{"thread", h.countedThread(th)}, {"turns", countedList(wire.Rows(th.turns, (*turn).object))}}, nil
 }
 
-// listTurns returns turns, the oldest first, from the offset in the path on.
+// listTurns returns turns, the oldest first, from the offset in the path on: all of them
+// or, by the option TurnPage, at most so many.
 func (h *Handlers) listTurns(c *wire.Call, th *thread) (wire.Object, error) {
 	offset := 0
 	if given := c.Segment("offset"); given != "" {
@@ -350,31 +356,32 @@ func (h *Handlers) listTurns(c *wire.Call, th *thread) (wire.Object, error) {
 		offset, err = strconv.Atoi(given)
 		if err != nil || offset < 0 {
 			c.Check.Mistyped("offset", "integer")
-			return nil, c.Check.Refusal()
+			return nil, c.Check.Err()
 		}
 	}
 	turns := th.turns[min(offset, len(th.turns)):]
 	if h.w.Options.AI.TurnPage > 0 {
 		turns = turns[:min(h.w.Options.AI.TurnPage, len(turns))]
 	}
-	return wire.Object{{"messages", counted(wire.Rows(turns, (*turn).object))}}, nil
+	return wire.Object{{"messages", countedList(wire.Rows(turns, (*turn).object))}}, nil
 }
 
-// turnDetails returns a turn. In a share, its member has another name than in a
-// workspace.
+// turnDetails returns a turn, in the member "message" in a workspace and "turn" in a
+// share.
 func (h *Handlers) turnDetails(_ *wire.Call, t *turn) (wire.Object, error) {
 	key := "message"
 	if h.w.KindOf(t.thread.profile) == wire.KindShare {
 		key = "turn"
 	}
-	return wire.Object{{key, t.detailed()}}, nil
+	return wire.Object{{key, t.objectWithResult()}}, nil
 }
 
-// listTransactions returns what the latest turns have cost.
-func (h *Handlers) listTransactions(c *wire.Call, place string) (wire.Object, error) {
+// listTransactions returns what the latest turns in a workspace have cost, the latest
+// first.
+func (h *Handlers) listTransactions(c *wire.Call, profileID string) (wire.Object, error) {
 	rows := []wire.Object{}
 	for _, cost := range slices.Backward(h.chats.costs) {
-		if cost.profile != place || len(rows) == transactionsMost {
+		if cost.profile != profileID || len(rows) == transactionsMost {
 			continue
 		}
 		rows = append(rows, wire.Object{
@@ -385,7 +392,7 @@ func (h *Handlers) listTransactions(c *wire.Call, place string) (wire.Object, er
 			{"created_at", wire.Stamp(cost.at.Unix())},
 		})
 	}
-	return wire.Object{{"transactions", counted(rows)}}, nil
+	return wire.Object{{"transactions", countedList(rows)}}, nil
 }
 
 // threadObject renders a conversation.
@@ -445,8 +452,8 @@ func (t *turn) failure() any {
 	return nil
 }
 
-// detailed renders a turn with its result and actions.
-func (t *turn) detailed() wire.Object {
+// objectWithResult renders a turn with its result and actions.
+func (t *turn) objectWithResult() wire.Object {
 	actions := make([]wire.Object, 0, len(t.actions))
 	for i, a := range t.actions {
 		actions = append(actions, a.object(i+1))
@@ -462,7 +469,7 @@ func (t *turn) result() any {
 		return wire.Object{
 			{"answer", t.text},
 			{"references", wire.Rows(t.refs, reference.object)},
-			{"citations", slices.Concat([]wire.Object{}, t.cites)},
+			{"citations", slices.Concat([]wire.Object{}, t.cites)}, // [] without any, not null
 			{"truncated", t.script.Truncated},
 		}
 	case turnNeedsInput:
@@ -487,7 +494,7 @@ func (r reference) object() wire.Object {
 	return wire.Object{{"type", kind}, {"id", wire.Hyphenated(r.id)}, {kind + "_details", details}}
 }
 
-// object renders an action, which has a number in its turn.
+// object renders an action of the agent, with seq as its number in the turn.
 func (a *action) object(seq int) wire.Object {
 	affected := []string{}
 	for _, id := range a.affected {
@@ -499,6 +506,6 @@ func (a *action) object(seq int) wire.Object {
 		{"state", a.state},
 		{"affected_refs", affected},
 		{"started_at", wire.Stamp(a.started.Unix())},
-		{"ended_at", wire.When(a.ended)},
+		{"ended_at", wire.StampOrNull(a.ended)},
 	}
 }

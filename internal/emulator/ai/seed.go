@@ -10,7 +10,8 @@ import (
 )
 
 // AddThread adds a conversation whose questions are answered, with its events, and
-// returns it with defaults. Citations of unknown nodes are left out.
+// returns it with defaults. Citations of unknown nodes are left out. A conversation
+// without turns is not added.
 func (h *Handlers) AddThread(it world.SeedThread) world.SeedThread {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -18,11 +19,11 @@ func (h *Handlers) AddThread(it world.SeedThread) world.SeedThread {
 		return it
 	}
 	th := &thread{profile: it.Profile, creator: it.User, name: it.Name, kind: "user"}
-	h.keepThread(th, &question{text: it.Turns[0].Question})
+	h.addThread(th, &question{text: it.Turns[0].Question})
 	th.created = cmp.Or(it.Turns[0].Created, th.created)
 	event := "ai_chat_created"
 	for _, given := range it.Turns {
-		t := h.keepTurn(th, &question{text: given.Question}, askKey{user: it.User, place: th.id})
+		t := h.addTurn(th, &question{text: given.Question}, askKey{user: it.User, place: th.id})
 		t.created = cmp.Or(given.Created, t.created)
 		for _, c := range given.Citations {
 			if n := h.w.AnyNode(wire.Plain(c.Node)); n != nil {
@@ -33,7 +34,7 @@ func (h *Handlers) AddThread(it world.SeedThread) world.SeedThread {
 		}
 		t.planSteps(strings.TrimSpace(given.Answer), h.w.ProfileName(it.Profile))
 		for _, next := range t.plan {
-			t.take(next, t.created)
+			t.applyStep(next, t.created)
 		}
 		h.w.EventIn(it.Profile, world.Event{
 			Name: event, CallingUser: it.User, Object: th.id, ObjectName: th.name, Created: t.created,
@@ -44,8 +45,8 @@ func (h *Handlers) AddThread(it world.SeedThread) world.SeedThread {
 	return it
 }
 
-// Export adds the conversations to a seed file, with the turns that are complete. The
-// caller holds the lock.
+// Export adds the conversations that are not deleted to a seed file, with the turns that
+// are complete. A conversation without such turns is left out. The caller holds the lock.
 func (h *Handlers) Export(f *world.SeedFile) {
 	for _, th := range h.chats.list {
 		it := world.SeedThread{Profile: th.profile, User: th.creator, Name: th.name}

@@ -18,16 +18,16 @@ import (
 // turnPace is the default pause between the steps of a turn.
 const turnPace = 20 * time.Millisecond
 
-// begin plans the steps of a turn and schedules the first one. The answer is that of a
-// script that matches the question, or else quotes files. Such a script can also
-// require that no sources are cited.
-func (h *Handlers) begin(t *turn) {
-	t.script = h.chats.pick(t.query)
+// planAnswer plans the steps of a turn and schedules the first one. The answer is the text of
+// the script that matches the question or, without one, a quotation of files. The turn
+// cites these files, unless the script has the option NoCitations.
+func (h *Handlers) planAnswer(t *turn) {
+	t.script = h.chats.takeScript(t.query)
 	text := t.script.Text
-	found := h.lookUp(t)
+	found := h.findPassages(t)
 	if text == "" || !t.script.NoCitations {
 		t.sources = found
-		text = cmp.Or(text, h.compose(t))
+		text = cmp.Or(text, h.quoteSources(t))
 	}
 	if t.script.NoCitations {
 		t.sources = nil
@@ -36,8 +36,9 @@ func (h *Handlers) begin(t *turn) {
 	h.scheduleStep(t, t.created)
 }
 
-// pick returns the first script that matches a question and may still be used.
-func (ch *chatState) pick(query string) world.Script {
+// takeScript returns the first script that matches a question and may still be used, and
+// counts the use. Without one, it returns a script that changes nothing.
+func (ch *chatState) takeScript(query string) world.Script {
 	for _, sc := range ch.scripts {
 		if strings.Contains(query, sc.Match) && (sc.Count == 0 || sc.used < sc.Count) {
 			sc.used++
@@ -50,31 +51,31 @@ func (ch *chatState) pick(query string) world.Script {
 // planSteps plans the steps of a turn: the statuses of its script, the search, the
 // answer piece by piece, the sources and the final status. A turn that fails stops in
 // the middle of its answer, and one that needs input has none.
-func (t *turn) planSteps(text, place string) {
+func (t *turn) planSteps(text, profileName string) {
 	steps := t.script.Steps
 	if steps == nil {
 		steps = []string{turnRunning}
 	}
 	for _, status := range steps {
-		t.then(step{do: stepMove, text: status})
+		t.addStep(step{do: stepMove, text: status})
 	}
 	end := cmp.Or(t.script.Status, turnComplete)
 	if end != turnNeedsInput {
-		t.then(step{do: stepAct, text: "Searched " + place})
-		pieces := split(text, t.script.Chunk)
+		t.addStep(step{do: stepAct, text: "Searched " + profileName})
+		pieces := splitAnswer(text, t.script.Chunk)
 		if end != turnComplete {
-			pieces = pieces[:len(pieces)/2] // it does not get further
+			pieces = pieces[:len(pieces)/2]
 		}
 		for _, piece := range pieces {
-			t.then(step{do: stepSay, text: piece})
+			t.addStep(step{do: stepSay, text: piece})
 		}
 	}
 	if end == turnComplete {
 		for _, src := range t.sources {
-			t.then(step{do: stepCite, source: src})
+			t.addStep(step{do: stepCite, source: src})
 		}
 	}
-	t.then(step{do: stepMove, text: end})
+	t.addStep(step{do: stepMove, text: end})
 }
 
 // step is what happens next in a turn.
@@ -93,32 +94,33 @@ const (
 	stepCite                 // a source
 )
 
-// then adds a step to the plan.
-func (t *turn) then(s step) { t.plan = append(t.plan, s) }
+// addStep adds a step to the plan.
+func (t *turn) addStep(s step) { t.plan = append(t.plan, s) }
 
-// take makes a step, at a time.
-func (t *turn) take(s step, at time.Time) {
+// applyStep applies a step to the turn at a time: a new status, a new action, a piece of the
+// answer or a citation.
+func (t *turn) applyStep(s step, at time.Time) {
 	switch s.do {
 	case stepMove:
-		t.move(s.text, at)
+		t.setStatus(s.text, at)
 	case stepAct:
-		t.act(s.text, at)
+		t.startAction(s.text, at)
 	case stepSay:
-		t.say(s.text, at)
+		t.addText(s.text, at)
 	case stepCite:
 		t.cites = append(t.cites, s.source.object())
-		t.emit("citation", s.source.object())
+		t.addEvent("citation", s.source.object())
 	}
 }
 
-// scheduleStep schedules the next step of a turn, one pace after the last one, which
-// was at a time. It then goes on with the step after that.
+// scheduleStep schedules the next step of a turn, if it has one, at the pace of the
+// options after the last one, which was at a time.
 func (h *Handlers) scheduleStep(t *turn, at time.Time) {
 	if len(t.plan) == 0 {
 		return
 	}
 	at = at.Add(max(0, cmp.Or(h.w.Options.AI.TurnPace, turnPace)))
-	h.w.Later(at, nextStep{h, t, at})
+	h.w.Schedule(at, nextStep{h, t, at})
 }
 
 // nextStep is the task of [Handlers.scheduleStep].
@@ -128,7 +130,7 @@ type nextStep struct {
 	at time.Time
 }
 
-// Do takes the next step of a turn, unless it has ended, and schedules the one after
+// Do applies the next step of a turn, unless it has ended, and schedules the one after
 // it. It reports a change of the status, and wakes the calls that stream the answer.
 func (s nextStep) Do() {
 	h, t := s.h, s.t
@@ -137,7 +139,7 @@ func (s nextStep) Do() {
 	}
 	before, next := t.status, t.plan[0]
 	t.plan = t.plan[1:]
-	t.take(next, s.at)
+	t.applyStep(next, s.at)
 	if t.status != before {
 		h.statusChanged(t)
 	}
@@ -145,42 +147,44 @@ func (s nextStep) Do() {
 	h.scheduleStep(t, s.at)
 }
 
-// statusChanged reports a new status of a turn to those who poll, and charges credits
-// for a turn that has ended.
+// statusChanged reports a new status of a turn to those who poll, and charges a turn that
+// has ended: one credit per 100 tokens, rounded up (assumed).
 func (h *Handlers) statusChanged(t *turn) {
-	place := t.thread.profile
-	h.w.Touch(h.w.Now(), place, world.FieldsFor("ai_chat", t.thread.id, "ai_chat")...)
+	profileID := t.thread.profile
+	h.w.MarkChanged(h.w.Now(), profileID, world.FieldsFor("ai_chat", t.thread.id, "ai_chat")...)
 	if !t.ended() {
 		return
 	}
 	const perCredit = 100
 	t.tokens = tokensOf(t.query) + tokensOf(t.text)
 	t.credits = (t.tokens + perCredit - 1) / perCredit
-	h.w.Charge(h.w.Payer(place, t.thread.creator), t.credits)
+	h.w.Charge(h.w.PayerOf(profileID, t.thread.creator), t.credits)
 	h.chats.costs = append(h.chats.costs, transaction{
-		profile: place, user: t.thread.creator, thread: t.thread.id, turn: t.id, credits: t.credits, tokens: t.tokens,
+		profile: profileID, user: t.thread.creator, thread: t.thread.id, turn: t.id, credits: t.credits, tokens: t.tokens,
 		at: t.updated,
 	})
 }
 
-// cancel ends a turn. It returns false if the turn has ended already.
+// cancel ends a turn as cancelled, and wakes the calls that stream its answer. It returns
+// false if the turn has ended already.
 func (h *Handlers) cancel(t *turn) bool {
 	if t.ended() {
 		return false
 	}
-	t.move(turnCancelled, h.w.Now())
+	t.setStatus(turnCancelled, h.w.Now())
 	h.statusChanged(t)
 	t.change.Fire()
 	return true
 }
 
-// move sets the status of a turn and adds it to the stream. A final status drops the
-// steps that are left, and ends the running actions.
-func (t *turn) move(status string, at time.Time) {
+// setStatus sets the status of a turn and adds an event with it to the stream. A final status
+// also drops the steps that are left, and ends the running actions as done, cancelled
+// or, for any other status, failed.
+func (t *turn) setStatus(status string, at time.Time) {
 	t.status, t.updated = status, at
 	t.thread.updated = at
 	if !t.ended() {
-		t.emit("status", wire.Object{{"status", status}})
+		t.addEvent("status", wire.Object{{"status", status}})
 		return
 	}
 	t.plan = nil
@@ -196,12 +200,12 @@ func (t *turn) move(status string, at time.Time) {
 			a.state, a.ended = outcome, at
 		}
 	}
-	t.emit(event, t.ending())
+	t.addEvent(event, t.finalData())
 }
 
-// ending returns the data of the last event of a stream: the status, with a question
+// finalData returns the data of the last event of a stream: the status, with a question
 // to the user or an error.
-func (t *turn) ending() wire.Object {
+func (t *turn) finalData() wire.Object {
 	data := wire.Object{{"turn_id", wire.Hyphenated(t.id)}, {"status", t.status}}
 	data = data.With(t.status == turnNeedsInput, "clarification", t.clarification())
 	if failure := t.failure(); failure != nil {
@@ -210,18 +214,18 @@ func (t *turn) ending() wire.Object {
 	return data
 }
 
-// act begins an action on the files that the answer cites.
-func (t *turn) act(label string, at time.Time) {
+// startAction begins an action on the files that the answer cites.
+func (t *turn) startAction(label string, at time.Time) {
 	a := &action{label: label, state: turnRunning, started: at}
 	for _, src := range t.sources {
 		a.affected = append(a.affected, src.node.ID)
 	}
 	t.actions = append(t.actions, a)
-	t.emit("action", a.object(len(t.actions)))
+	t.addEvent("action", a.object(len(t.actions)))
 }
 
-// say adds a piece to the answer and to the stream, and ends the action before.
-func (t *turn) say(piece string, at time.Time) {
+// addText adds a piece to the answer and to the stream, and ends the action before.
+func (t *turn) addText(piece string, at time.Time) {
 	if a := t.actions[len(t.actions)-1]; a.state == turnRunning {
 		a.state, a.ended = "done", at
 	}
@@ -229,22 +233,22 @@ func (t *turn) say(piece string, at time.Time) {
 	t.events = append(t.events, streamEvent{name: "delta", piece: piece, upTo: len(t.text)})
 }
 
-// emit adds an event to the stream.
-func (t *turn) emit(name string, data wire.Object) {
+// addEvent adds an event to the stream.
+func (t *turn) addEvent(name string, data wire.Object) {
 	t.events = append(t.events, streamEvent{name: name, data: data})
 }
 
 const leastPiece = 24 // bytes, about four words
 
-// split cuts a text into pieces: of size bytes or, if size is 0, of whole words with
+// splitAnswer cuts a text into pieces: of size bytes or, if size is 0, of whole words with
 // leastPiece bytes or more. It cuts no character.
-func split(text string, size int) []string {
+func splitAnswer(text string, size int) []string {
 	var pieces []string
 	for text != "" {
 		at := min(cmp.Or(size, leastPiece), len(text))
 		if size == 0 {
-			rest, _, found := strings.Cut(text[at:], " ") // of the word
-			at += len(rest)
+			endOfWord, _, found := strings.Cut(text[at:], " ")
+			at += len(endOfWord)
 			if found {
 				at += len(" ")
 			}
@@ -269,15 +273,15 @@ type passage struct {
 
 const citationsMost = 3
 
-// lookUp returns the best passages for a question: of the files that it refers to, and
-// of those that share words with it.
-func (h *Handlers) lookUp(t *turn) []passage {
-	words := terms(t.query)
+// findPassages returns the passages that an answer cites: one of each file that the question
+// refers to or that shares words with it, those with the most shared words first.
+func (h *Handlers) findPassages(t *turn) []passage {
+	words := searchTerms(t.query)
 	var found []passage
-	for _, src := range h.readable(t) {
+	for _, src := range h.readableFiles(t) {
 		version, _ := src.node.Version(src.version)
 		src.version = version.ID
-		src.search(world.Text(version), words)
+		src.setBestSentence(world.Text(version), words)
 		if src.text != "" && (src.attached || src.score > 0) {
 			found = append(found, src)
 		}
@@ -286,20 +290,21 @@ func (h *Handlers) lookUp(t *turn) []passage {
 	return found[:min(citationsMost, len(found))]
 }
 
-// readable returns the files that the agent may read for a question. Files in folders,
-// and all files if the question has no references, must be indexed.
-func (h *Handlers) readable(t *turn) []passage {
-	place := t.thread.profile
+// readableFiles returns the files that the agent may read for a question: those that it refers
+// to, and the indexed ones in the folders that it refers to or, if it refers to nothing,
+// in the whole workspace or share. Without an index, only the first are left.
+func (h *Handlers) readableFiles(t *turn) []passage {
+	profileID := t.thread.profile
 	var list []passage
 	for _, ref := range t.refs {
-		if n := h.w.Node(place, ref.id); n != nil && !ref.folder {
+		if n := h.w.Node(profileID, ref.id); n != nil && !ref.folder {
 			list = append(list, passage{node: n, version: ref.version, attached: true})
 		}
 	}
-	if !h.w.Intelligent(place) {
+	if !h.w.IsIndexed(profileID) {
 		return list
 	}
-	for _, n := range h.w.NodesOf(place) {
+	for _, n := range h.w.NodesOf(profileID) {
 		named := len(t.refs) == 0 || slices.ContainsFunc(t.refs,
 			func(r reference) bool { return r.folder && h.w.InFolder(n, r.id) })
 		known := slices.ContainsFunc(list, func(src passage) bool { return src.node == n })
@@ -310,19 +315,19 @@ func (h *Handlers) readable(t *turn) []passage {
 	return list
 }
 
-// search sets the passage to the sentence of a text that shares the most words with a
-// question, with the number of these words and its page. Without a shared word it is
-// the first sentence.
-func (src *passage) search(text string, words []string) {
+// setBestSentence sets the passage to the sentence of a text that shares the most words with a
+// question, with the number of these words and its page; form feeds separate pages.
+// Without a shared word it is the first sentence. Of data that is not text, it sets none.
+func (src *passage) setBestSentence(text string, words []string) {
 	if !utf8.ValidString(text) {
 		return
 	}
 	page := 1
 	for _, sentence := range sentences(text) {
 		page += strings.Count(sentence, "\f")
-		sentence = strings.TrimLeft(strings.TrimSpace(sentence), "#->*\f ")
+		sentence = strings.TrimLeft(strings.TrimSpace(sentence), "#->*\f ") // without marks of Markdown
 		score := 0
-		for _, word := range terms(sentence) {
+		for _, word := range searchTerms(sentence) {
 			if slices.Contains(words, word) {
 				score++
 			}
@@ -346,9 +351,9 @@ func sentences(text string) (list []string) {
 	return append(list, text[begin:])
 }
 
-// terms returns the distinct words of a text that say what it is about, in the
-// singular.
-func terms(text string) []string {
+// searchTerms returns the distinct words of a text that a search compares: those of three
+// letters and more that are not common ones such as "the", without a final s.
+func searchTerms(text string) []string {
 	const ignored = " about and are can did does for from has have how not our that the there this was what when where " +
 		"which who will with you your "
 	var words []string
@@ -364,14 +369,15 @@ func terms(text string) []string {
 	return words
 }
 
-// compose returns an answer that quotes the sources of a turn.
-func (h *Handlers) compose(t *turn) string {
-	place := h.w.ProfileName(t.thread.profile)
+// quoteSources returns an answer that quotes the sources of a turn, each with its number, or
+// says that there are none.
+func (h *Handlers) quoteSources(t *turn) string {
+	name := h.w.ProfileName(t.thread.profile)
 	if len(t.sources) == 0 {
-		return "Nothing in " + place + " answers that."
+		return "Nothing in " + name + " answers that."
 	}
 	var b strings.Builder
-	b.WriteString("From the files of " + place + ":")
+	b.WriteString("From the files of " + name + ":")
 	for i, src := range t.sources {
 		b.WriteString("\n\n" + src.text + " [" + strconv.Itoa(i+1) + "]")
 	}
@@ -401,8 +407,9 @@ type streamEvent struct {
 // heartbeat is the default interval of keep-alive events of a stream.
 const heartbeat = 15 * time.Second
 
-// streamTurn sends the events of a turn as server-sent events, while they happen. With
-// the option JSON, it returns the turn as it is.
+// streamTurn sends the events of a turn as server-sent events, while they happen. The
+// style of the stream is that of a fault for this call, if there is one, or of the
+// options; with JSON, it returns the turn as it is instead.
 func (h *Handlers) streamTurn(c *wire.Call, t *turn) (wire.Object, error) {
 	if accept := c.Request.Header.Get("Accept"); !strings.Contains(accept, "text/event-stream") {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotStreamed, "Send Accept: text/event-stream.")
@@ -417,18 +424,19 @@ func (h *Handlers) streamTurn(c *wire.Call, t *turn) (wire.Object, error) {
 	header := http.Header{}
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-cache")
-	from := style.first(t, c.Request.Header.Get("Last-Event-ID"))
-	stream := func(ctx context.Context, write func(string) bool) { h.follow(ctx, t, from, &style, write) }
+	from := style.firstEvent(t, c.Request.Header.Get("Last-Event-ID"))
+	stream := func(ctx context.Context, write func(string) bool) { h.sendEvents(ctx, t, from, &style, write) }
 	return c.Send(&wire.Reply{Status: http.StatusOK, Header: header, Stream: stream})
 }
 
-// first returns the index of the event at which a stream begins: the one after the
+// firstEvent returns the index of the event at which a stream begins: the one after the
 // event that the client has read last, if it names one. The last event of a turn that
-// has ended is always sent again.
-func (y *streamStyle) first(t *turn, lastID string) int {
+// has ended is always sent again, so that the client learns of the end; with LateDone, it
+// is the only one that is sent.
+func (y *streamStyle) firstEvent(t *turn, lastID string) int {
 	last := len(t.events)
 	if t.ended() {
-		last-- // the end is sent again
+		last--
 		if y.LateDone {
 			return last
 		}
@@ -440,10 +448,10 @@ func (y *streamStyle) first(t *turn, lastID string) int {
 	return min(n, last)
 }
 
-// follow streams the events of a turn from an index on, until the turn has ended or
+// sendEvents streams the events of a turn from an index on, until the turn has ended or
 // write returns false. It holds the lock only while it reads them. Without events, it
-// sends heartbeats.
-func (h *Handlers) follow(ctx context.Context, t *turn, from int, style *streamStyle, write func(string) bool) {
+// sends heartbeats. With the style NoEnd, the last event of a turn is not sent.
+func (h *Handlers) sendEvents(ctx context.Context, t *turn, from int, style *streamStyle, write func(string) bool) {
 	pace := h.w.Options.AI.Heartbeat
 	if pace <= 0 {
 		pace = heartbeat
@@ -468,19 +476,20 @@ func (h *Handlers) follow(ctx context.Context, t *turn, from int, style *streamS
 			return
 		}
 		if !stored {
-			panic(http.ErrAbortHandler) // another state was restored
+			panic(http.ErrAbortHandler) // a restored snapshot has replaced the turn
 		}
 		if h.awaitChange(ctx, change, pace) {
 			continue
 		}
-		if !write(style.lines(": heartbeat\n\n")) {
+		if !write(style.withLineEnds(": heartbeat\n\n")) {
 			return
 		}
-		h.w.Settle()
+		h.w.RunDueTasks()
 	}
 }
 
-// awaitChange waits for a change, and returns false if there is none for so long.
+// awaitChange waits for a change, and returns false if there is none for the time pace.
+// If the client is gone, it ends the request.
 func (h *Handlers) awaitChange(ctx context.Context, change <-chan struct{}, pace time.Duration) bool {
 	beat, stop := h.w.After(pace)
 	defer stop()
@@ -490,11 +499,12 @@ func (h *Handlers) awaitChange(ctx context.Context, change <-chan struct{}, pace
 	case <-beat:
 		return false
 	case <-ctx.Done():
-		panic(http.ErrAbortHandler) // the reader is gone
+		panic(http.ErrAbortHandler)
 	}
 }
 
-// opening returns the text with which the stream begins, before any event.
+// opening returns the text with which the stream begins, before any event: by the style,
+// a byte order mark and the time after which clients reconnect.
 func (y *streamStyle) opening() string {
 	text := ""
 	if y.BOM {
@@ -503,19 +513,20 @@ func (y *streamStyle) opening() string {
 	if y.Retry > 0 {
 		text += "retry: " + strconv.FormatInt(y.Retry.Milliseconds(), 10) + "\n\n"
 	}
-	return y.lines(text)
+	return y.withLineEnds(text)
 }
 
-// lines returns a text with the line ends of the style.
-func (y *streamStyle) lines(text string) string {
+// withLineEnds returns a text with the line ends of the style, by default "\n".
+func (y *streamStyle) withLineEnds(text string) string {
 	if y.Newline == "" {
 		return text
 	}
 	return strings.ReplaceAll(text, "\n", y.Newline)
 }
 
-// render returns an event as text. The answer is the whole one so far, of which a
-// cumulative style sends all up to the end of the piece.
+// render returns an event of a stream as text, in the style. The argument answer is the
+// whole one so far: a cumulative style sends it up to the end of the piece that the
+// event adds, other styles send that piece.
 func (y *streamStyle) render(e *streamEvent, id int, answer string) string {
 	data := e.data
 	switch {
@@ -538,11 +549,11 @@ func (y *streamStyle) render(e *streamEvent, id int, answer string) string {
 		b.WriteString("event: " + e.name + "\n")
 	}
 	text := string(wire.Encode(data))
-	if y.SplitData { // as a pretty printer would
+	if y.SplitData { // JSON over several data lines, as a pretty printer writes it
 		text = "{\ndata: " + text[1:len(text)-1] + "\ndata: }"
 	}
 	b.WriteString("data: " + text + "\n\n")
-	return y.lines(b.String())
+	return y.withLineEnds(b.String())
 }
 
 // Tasks returns a task of each kind.

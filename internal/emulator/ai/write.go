@@ -14,38 +14,38 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// createThread starts a chat with a question. The same idempotency key returns the same
-// chat.
-func (h *Handlers) createThread(c *wire.Call, place string) (wire.Object, error) {
-	if err := h.mayAsk(place); err != nil {
+// createThread starts a conversation with a question. A repeated call with the same
+// idempotency key returns the same conversation.
+func (h *Handlers) createThread(c *wire.Call, profileID string) (wire.Object, error) {
+	if err := h.refuseQuestion(profileID); err != nil {
 		return nil, err
 	}
-	th := &thread{profile: place, creator: c.Key.User}
+	th := &thread{profile: profileID, creator: c.Key.User}
 	q := readQuestion(c)
 	public := threadFields(c, th)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if public {
 		return nil, notPublic()
 	}
-	if err := h.checkFiles(c, place, &q); err != nil {
+	if err := h.checkFiles(c, profileID, &q); err != nil {
 		return nil, err
 	}
-	key := askKey{c.Key.User, place, q.key}
+	key := askKey{c.Key.User, profileID, q.key}
 	if t := h.chats.keys[key]; q.keyed && t != nil {
-		if err := h.committing(t.thread); err != nil {
+		if err := h.refuseWhileCommitting(t.thread); err != nil {
 			return nil, err
 		}
 		return h.createdThread(t)
 	}
 	if h.w.Options.AI.ThreadLimit > 0 && len(q.text) > h.w.Options.AI.ThreadLimit {
-		return nil, h.tooLarge(place, codeTooLargeCreate, codeTooLargeShareCreate)
+		return nil, h.tooLargeRefusal(profileID, codeTooLargeCreate, codeTooLargeShareCreate)
 	}
-	h.keepThread(th, &q)
-	t := h.keepTurn(th, &q, key)
+	h.addThread(th, &q)
+	t := h.addTurn(th, &q, key)
 	h.logThread(th, "ai_chat_created")
-	h.begin(t)
+	h.planAnswer(t)
 	return h.createdThread(t)
 }
 
@@ -56,10 +56,10 @@ func (h *Handlers) createdThread(t *turn) (wire.Object, error) {
 
 const generatedName = 60 // characters
 
-// keepThread adds a conversation. Without a name it gets the beginning of the
+// addThread adds a conversation. Without a name it gets the beginning of the
 // question.
-func (h *Handlers) keepThread(th *thread, q *question) {
-	th.id = world.Opaque('9', h.w.Options.Seed, h.w.NextSerial())
+func (h *Handlers) addThread(th *thread, q *question) {
+	th.id = world.Opaque('9', h.w.Options.Seed, h.w.NextSerial()) // 9 begins the ids of AI jobs
 	th.created = h.w.Now()
 	th.updated = th.created
 	if th.name == "" {
@@ -73,9 +73,10 @@ func (h *Handlers) keepThread(th *thread, q *question) {
 	chats.list = append(chats.list, th)
 }
 
-// keepTurn adds a turn with a question to a conversation, under its key: a repeated
-// call with the key gets the same turn. A question without a key gets a random one.
-func (h *Handlers) keepTurn(th *thread, q *question, key askKey) *turn {
+// addTurn adds a turn with a question to a conversation, under its idempotency key: a
+// repeated call with the key gets the same turn. A question without a key gets a random
+// one.
+func (h *Handlers) addTurn(th *thread, q *question, key askKey) *turn {
 	now := h.w.Now()
 	t := &turn{
 		thread: th, id: world.Opaque('9', h.w.Options.Seed, h.w.NextSerial()), status: turnPending, seq: len(th.turns) + 1,
@@ -93,16 +94,16 @@ func (h *Handlers) keepTurn(th *thread, q *question, key askKey) *turn {
 
 // sendTurn asks another question in a conversation. It refuses one while another is
 // being answered.
-func (h *Handlers) sendTurn(c *wire.Call, place string) (wire.Object, error) {
-	if err := h.mayAsk(place); err != nil {
+func (h *Handlers) sendTurn(c *wire.Call, profileID string) (wire.Object, error) {
+	if err := h.refuseQuestion(profileID); err != nil {
 		return nil, err
 	}
-	th, err := h.threadIn(c, place, http.StatusNotFound)
+	th, err := h.threadIn(c, profileID, http.StatusNotFound)
 	if err != nil {
 		return nil, err
 	}
 	q := readQuestion(c)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if err := h.checkFiles(c, th.profile, &q); err != nil {
@@ -112,34 +113,34 @@ func (h *Handlers) sendTurn(c *wire.Call, place string) (wire.Object, error) {
 	if t := h.chats.keys[key]; q.keyed && t != nil {
 		return t.object(), nil
 	}
-	if err := h.committing(th); err != nil {
+	if err := h.refuseWhileCommitting(th); err != nil {
 		return nil, err
 	}
 	switch {
 	case !th.last().ended():
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeChatLocked, "The chat is locked: a message is being answered.")
 	case h.w.Options.AI.ThreadLimit > 0 && th.size()+len(q.text) > h.w.Options.AI.ThreadLimit:
-		return nil, h.tooLarge(th.profile, codeTooLargeMessage, codeTooLargeShareMessage)
+		return nil, h.tooLargeRefusal(th.profile, codeTooLargeMessage, codeTooLargeShareMessage)
 	}
-	t := h.keepTurn(th, &q, key)
+	t := h.addTurn(th, &q, key)
 	h.logThread(th, "ai_chat_new_message")
-	h.begin(t)
+	h.planAnswer(t)
 	return t.object(), nil
 }
 
-// committing returns a refusal while the first turn of a conversation is not yet
-// stored, which takes the time of an option.
-func (h *Handlers) committing(th *thread) error {
+// refuseWhileCommitting returns a refusal while the first turn of a conversation is not yet stored:
+// for the time of the option CommitTime after it was sent.
+func (h *Handlers) refuseWhileCommitting(th *thread) error {
 	if h.w.Now().Sub(th.created) >= h.w.Options.AI.CommitTime {
 		return nil
 	}
 	return wire.Refuse(http.StatusConflict, codeCommitting, "The chat is still being created. Send the same key again.")
 }
 
-// tooLarge returns the refusal of a conversation that is too large, with the code
-// onShare in a share.
-func (h *Handlers) tooLarge(place string, code, onShare int64) error {
-	if h.w.KindOf(place) == wire.KindShare {
+// tooLargeRefusal returns the refusal of a conversation that is too large, which has one code
+// in a workspace and another, onShare, in a share.
+func (h *Handlers) tooLargeRefusal(profileID string, code, onShare int64) error {
+	if h.w.KindOf(profileID) == wire.KindShare {
 		code = onShare
 	}
 	return wire.Refuse(http.StatusConflict, code, "The conversation is too large. Start a new chat.")
@@ -153,7 +154,7 @@ func (h *Handlers) updateThread(c *wire.Call, th *thread) (wire.Object, error) {
 	} else {
 		name = threadName(c, name)
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	th.name, th.updated = name, h.w.Now()
@@ -175,7 +176,7 @@ func publishThread(*wire.Call, *thread) (wire.Object, error) { return nil, notPu
 // cancelTurn cancels the running turn of a conversation. It succeeds if none is
 // running. By an option, the responses are those of older servers.
 func (h *Handlers) cancelTurn(c *wire.Call) (wire.Object, error) {
-	th, err := h.threadOfPath(h.aiPlace(wire.Write), http.StatusNotAcceptable)(c)
+	th, err := h.threadOfPath(h.chatProfile(wire.Write), http.StatusNotAcceptable)(c)
 	if err == nil && len(c.Body) > 0 {
 		err = wire.Refuse(http.StatusNotAcceptable, codeChatBody, "The body must be empty.")
 	}
@@ -228,7 +229,8 @@ type reference struct {
 const questionFields = "question references subjects content_parts uploads activity view " +
 	"role_in_org effort idempotency_key"
 
-// readQuestion reads a question and the files and folders that it refers to.
+// readQuestion reads a question and the files and folders that it refers to. The fields
+// uploads, activity, view and effort are only checked: they do not change the answer.
 func readQuestion(c *wire.Call) question {
 	q := question{}
 	q.text, _ = c.Field("question")
@@ -259,7 +261,8 @@ func readQuestion(c *wire.Call) question {
 	return q
 }
 
-// checkReferences checks that a question does not refer to too many files.
+// checkReferences adds an error to c.Check if a question refers to too many files or
+// folders, or names them too often.
 func (q *question) checkReferences(c *wire.Call) {
 	files := 0
 	for _, ref := range q.refs {
@@ -277,8 +280,8 @@ func (q *question) checkReferences(c *wire.Call) {
 	}
 }
 
-// contentParts reads the parts of a question: it returns the text of all, and adds the
-// references to the question.
+// contentParts reads the field content_parts, in which text and references alternate: it
+// returns the text of all parts, and adds the references to the question.
 func contentParts(c *wire.Call, q *question) string {
 	var text strings.Builder
 	for _, item := range listField(c, "content_parts") {
@@ -294,7 +297,8 @@ func contentParts(c *wire.Call, q *question) string {
 	return text.String()
 }
 
-// listField returns a form field that holds a JSON array, nil without one.
+// listField returns a form field that holds a JSON array, nil without one. A field that
+// holds something else is an error of the call.
 func listField(c *wire.Call, name string) []any {
 	list, isList := jsonField(c, name).([]any)
 	if text, _ := c.Field(name); text != "" && !isList {
@@ -322,8 +326,8 @@ func jsonField(c *wire.Call, name string) any {
 	return value
 }
 
-// readReference adds a file or folder to those that a question refers to. The field
-// name has the item.
+// readReference adds the file or folder that an item describes to those that a question
+// refers to. An invalid item is an error of the field called name.
 func readReference(c *wire.Call, q *question, name string, item any) {
 	m, _ := item.(map[string]any)
 	kind, _ := m["type"].(string)
@@ -349,10 +353,10 @@ func readReference(c *wire.Call, q *question, name string, item any) {
 
 // checkFiles checks the files and folders that a question refers to. If one is not
 // valid, the question is refused.
-func (h *Handlers) checkFiles(c *wire.Call, place string, q *question) error {
+func (h *Handlers) checkFiles(c *wire.Call, profileID string, q *question) error {
 	var size int64
 	for _, ref := range q.refs {
-		n := h.w.Node(place, ref.id)
+		n := h.w.Node(profileID, ref.id)
 		if n == nil {
 			return wire.NoSuch(codeNoReference, "file or folder")
 		}
@@ -360,18 +364,18 @@ func (h *Handlers) checkFiles(c *wire.Call, place string, q *question) error {
 		switch {
 		case ref.folder != (n.Kind == world.KindFolder), !ref.folder && !n.HasContent():
 			c.Check.Invalid("references", "Not the kind of node it is said to be.")
-		case ref.folder && h.guestShare(place, c.Key.User).RestrictGuests:
+		case ref.folder && h.guestShare(profileID, c.Key.User).RestrictGuests:
 			return wire.Denied("you may not attach folders.")
-		case ref.folder:
+		case ref.folder: // it has no versions
 		case !found:
 			return wire.NoSuch(codeNoReference, "version of the file")
-		case !n.Usable():
+		case !n.IsReadable():
 			c.Check.Invalid("references", "The file is not ready for the agent.")
 		}
 		size += version.Size
 	}
 	c.Check.InvalidIf(size > attachedBytes, "references", "At most 2 GB.")
-	return c.Check.Refusal()
+	return c.Check.Err()
 }
 
 // threadFields reads the fields of a new conversation. It returns true if it is to be
@@ -419,39 +423,41 @@ type export struct {
 	expires time.Time
 }
 
-// exportFiles returns a text about files of a workspace or share. For a few files it
-// has links to their contents, which can be read a few times.
-func (h *Handlers) exportFiles(c *wire.Call, place string) (wire.Object, error) {
-	if h.guestShare(place, c.Key.User).NoGuestDownloads {
+// exportFiles returns a Markdown text about files of a workspace or share. For up to 5
+// files it has links to their contents, which work 3 times within 5 minutes; more files
+// are only named.
+func (h *Handlers) exportFiles(c *wire.Call, profileID string) (wire.Object, error) {
+	if h.guestShare(profileID, c.Key.User).NoGuestDownloads {
 		return nil, wire.Denied("you may not download here.")
 	}
-	if err := h.agentDenied(place); err != nil {
+	if err := h.refuseDeniedAgent(profileID); err != nil {
 		return nil, err
 	}
-	files, err := h.filesToExport(c, place)
+	files, err := h.filesToExport(c, profileID)
 	if err != nil {
 		return nil, err
 	}
-	title := h.w.ProfileName(place)
+	title := h.w.ProfileName(profileID)
 	if len(files) > exportedLinks {
 		return wire.Object{{"markdown", exportText(title, files, withoutLinks)}}, nil
 	}
 	token := h.w.Secret()[:40]
-	e := &export{profile: place, reads: make([]int, len(files)), expires: h.w.Now().Add(exportedFor)}
+	e := &export{profile: profileID, reads: make([]int, len(files)), expires: h.w.Now().Add(exportedFor)}
 	for _, n := range files {
 		e.files = append(e.files, n.ID)
 	}
 	h.chats.exports[token] = e
-	if h.w.KindOf(place) == wire.KindWorkspace {
-		h.w.WriteEvent(world.Event{Name: "workspace_ai_share_created", Workspace: place, CallingUser: c.Key.User})
+	if h.w.KindOf(profileID) == wire.KindWorkspace {
+		h.w.WriteEvent(world.Event{Name: "workspace_ai_share_created", Workspace: profileID, CallingUser: c.Key.User})
 	}
 	return wire.Object{{
 		"markdown", exportText(title, files, wire.Issuer(c.Request)+h.w.Prefix()+"/current/ai/share/"+token),
 	}}, nil
 }
 
-// filesToExport returns the files that a call names to be exported.
-func (h *Handlers) filesToExport(c *wire.Call, place string) ([]*world.Node, error) {
+// filesToExport returns the files that a call names to be exported. It refuses more than
+// 25 files, folders, unknown ids and files that are too large.
+func (h *Handlers) filesToExport(c *wire.Call, profileID string) ([]*world.Node, error) {
 	ids := listField(c, "files")
 	switch text, _ := c.Field("files"); {
 	case text == "":
@@ -459,7 +465,7 @@ func (h *Handlers) filesToExport(c *wire.Call, place string) ([]*world.Node, err
 	case ids != nil && (len(ids) == 0 || len(ids) > exportedMost):
 		c.Check.Invalid("files", "1 to 25 files.")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	var files []*world.Node
@@ -470,7 +476,7 @@ func (h *Handlers) filesToExport(c *wire.Call, place string) ([]*world.Node, err
 			c.Check.Mistyped("files", "array of opaque_id")
 			break
 		}
-		n := h.w.Node(place, wire.Plain(text))
+		n := h.w.Node(profileID, wire.Plain(text))
 		switch {
 		case n == nil:
 			return nil, wire.NoSuch(codeNoReference, "file")
@@ -483,12 +489,13 @@ func (h *Handlers) filesToExport(c *wire.Call, place string) ([]*world.Node, err
 		total += n.Size
 	}
 	c.Check.InvalidIf(total > exportedTotal, "files", "At most 100 MB together.")
-	return files, c.Check.Refusal()
+	return files, c.Check.Err()
 }
 
 const withoutLinks = "" // in exportText
 
-// exportText returns an export as Markdown. Link begins the addresses of the files.
+// exportText returns an export as Markdown: with withoutLinks, a list of names, otherwise
+// type, size and address of each file. The argument link begins the addresses.
 func exportText(title string, files []*world.Node, link string) string {
 	var b strings.Builder
 	b.WriteString("# Files of " + title + "\n")
@@ -503,7 +510,8 @@ func exportText(title string, files []*world.Node, link string) string {
 	return b.String()
 }
 
-// readExport serves the file of a link, to any caller with the token, a few times.
+// readExport serves the file of an export that the query names by its index, to any
+// caller with the token, until the export has expired or the file was read three times.
 func (h *Handlers) readExport(c *wire.Call) (wire.Object, error) {
 	e := h.chats.exports[c.Segment("token")]
 	i, err := strconv.Atoi(c.Value("file"))
@@ -519,7 +527,8 @@ func (h *Handlers) readExport(c *wire.Call) (wire.Object, error) {
 	return world.ServeVersion(c, n, n.Current())
 }
 
-// autoTitle names a share by a text of the caller or its first file, and describes it.
+// autoTitle gives a share a title, which is the text of the caller, the name of its first
+// file or "Files", and a description that lists its files. It costs a credit.
 func (h *Handlers) autoTitle(c *wire.Call, id string) (wire.Object, error) {
 	if !h.w.AtLeast(id, c.Key.User, world.Admin) {
 		return nil, wire.Denied("only admins may rename a share.")
@@ -538,13 +547,13 @@ func (h *Handlers) autoTitle(c *wire.Call, id string) (wire.Object, error) {
 		share.Title = string(runes[:world.TitleMost])
 	}
 	share.Description = "A share with " + strconv.Itoa(len(names)) + " items: " + strings.Join(names, ", ") + "."
-	h.w.Charge(h.w.Payer(id, c.Key.User), 1)
+	h.w.Charge(h.w.PayerOf(id, c.Key.User), 1)
 	h.w.WriteEvent(world.Event{Name: "share_updated", Share: id, CallingUser: c.Key.User})
 	return wire.Object{{"title", share.Title}, {"description", share.Description}}, nil
 }
 
-// shareImage draws the picture for links to a share, without the title where the caller
-// may not see it.
+// shareImage draws the preview picture of a link to a share. It has the title if the
+// share is open to anyone, or the caller is a member and the plan includes this feature.
 func (h *Handlers) shareImage(c *wire.Call) (wire.Object, error) {
 	id := h.w.ShareNamed(c.Segment("share_id"))
 	share := h.w.Share(id)
@@ -552,10 +561,10 @@ func (h *Handlers) shareImage(c *wire.Call) (wire.Object, error) {
 		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
 	}
 	const untitled = ""
-	isOpen := strings.HasPrefix(share.Value.Access, "Anyone")
-	isMember := c.Key != nil && h.w.Covers(c.Key, id) >= wire.Read && h.w.Role(id, c.Key.User) != ""
-	if isOpen || isMember && h.w.RefuseWithout(world.FeatureAutoOG) == nil { // the plan has it for members
-		return world.Drawn(c, share.Value.Title)
+	isOpen := strings.HasPrefix(share.Value.Access, "Anyone") // two access options begin so
+	isMember := c.Key != nil && h.w.AccessMode(c.Key, id) >= wire.Read && h.w.Role(id, c.Key.User) != ""
+	if isOpen || isMember && h.w.RefuseWithout(world.FeatureAutoOG) == nil {
+		return world.SendPicture(c, share.Value.Title)
 	}
-	return world.Drawn(c, untitled)
+	return world.SendPicture(c, untitled)
 }

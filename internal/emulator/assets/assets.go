@@ -27,7 +27,8 @@ const (
 	codeNoUpload  = 199962
 )
 
-// Routes returns the routes of assets.
+// Routes returns the routes of assets, which are the pictures of organizations,
+// workspaces, shares and users. Reading one needs a credential for users only.
 func (h *Handlers) Routes() []*wire.Route {
 	var all []*wire.Route
 	for _, kind := range []string{wire.KindOrg, wire.KindWorkspace, wire.KindShare, wire.KindUser} {
@@ -35,37 +36,38 @@ func (h *Handlers) Routes() []*wire.Route {
 		of := path + "{" + kind + "_id}/assets/"
 		change := h.profileOfPath(kind, wire.Write)
 		read := wire.Get("assets.Read", of+"{asset_name}/read/", wire.With(h.profileOfPath(kind, wire.NoAccess), h.read))
-		read.Visit = kind != wire.KindUser
+		read.OptionalCredential = kind != wire.KindUser
 		all = append(
-			all, read, wire.Get("assets.Types", path+"assets/", types(kind)),
+			all, read, wire.Get("assets.Types", path+"assets/", listNames(kind)),
 			wire.Get("assets.List", of, wire.With(h.profileOfPath(kind, wire.Read), h.list)),
-			wire.Post("assets.Upload", of+"{asset_name}/", wire.With(change, h.upload), wire.Large, wire.Fields("file")),
+			wire.Post("assets.Upload", of+"{asset_name}/", wire.With(change, h.upload), wire.LargeBody, wire.Fields("file")),
 			wire.Delete("assets.Delete", of+"{asset_name}/", wire.With(change, h.remove)),
 		)
 	}
 	return all
 }
 
-// names returns the names of the pictures that a kind of profile can have, which are
+// pictureNames returns the names of the pictures that a kind of profile can have, which are
 // assumed.
-func names(kind string) []string {
+func pictureNames(kind string) []string {
 	if kind == wire.KindUser {
 		return []string{"profile_pic"}
 	}
 	return []string{"logo", "banner"}
 }
 
-func types(kind string) func(*wire.Call) (wire.Object, error) {
-	return func(*wire.Call) (wire.Object, error) { return rows(names(kind)), nil }
+func listNames(kind string) func(*wire.Call) (wire.Object, error) {
+	return func(*wire.Call) (wire.Object, error) { return nameRows(pictureNames(kind)), nil }
 }
 
-func rows(names []string) wire.Object {
+func nameRows(names []string) wire.Object {
 	return wire.Object{{"assets", wire.Rows(names, func(name string) wire.Object { return wire.Object{{"name", name}} })}}
 }
 
-// profileOfPath finds the profile of a path and requires access. Pictures are
-// shown to all who know the profile; they are changed by its admins, or by the
-// user.
+// profileOfPath returns a function that finds the profile in a path, and checks what the
+// caller needs there: NoAccess, to show a picture, admits everyone. Read, to list the
+// pictures, requires read access, but not to a user. Write requires an admin, of a user
+// that user, with a credential that may write.
 func (h *Handlers) profileOfPath(kind string, need wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id := h.w.ProfileNamed(c.Segment(kind+"_id"), c.UserID())
@@ -78,8 +80,8 @@ func (h *Handlers) profileOfPath(kind string, need wire.Mode) func(*wire.Call) (
 			return id, h.w.RefuseUnreadable(c.Key, world.Venue{Profile: id})
 		case !own && (kind == wire.KindUser || !h.w.AtLeast(id, c.Key.User, world.Admin)):
 			return "", wire.Denied("you may not change the pictures.")
-		case own && c.Key.ReadOnly() != nil, h.w.Covers(c.Key, id) < wire.Write:
-			return "", c.Key.RefuseWrite()
+		case own && c.Key.RefuseReadOnly() != nil, h.w.AccessMode(c.Key, id) < wire.Write:
+			return "", c.Key.ReadOnlyRefusal()
 		}
 		return id, nil
 	}
@@ -87,7 +89,7 @@ func (h *Handlers) profileOfPath(kind string, need wire.Mode) func(*wire.Call) (
 
 // list returns the pictures that a profile has.
 func (h *Handlers) list(_ *wire.Call, profile string) (wire.Object, error) {
-	return rows(wire.Filter(names(h.w.KindOf(profile)), func(name string) bool {
+	return nameRows(wire.Filter(pictureNames(h.w.KindOf(profile)), func(name string) bool {
 		return h.w.Asset(world.AssetKey{Profile: profile, Name: name}) != nil
 	})), nil
 }
@@ -108,25 +110,25 @@ func keyOf(c *wire.Call, profile string) world.AssetKey {
 // upload sets a picture of a profile to the file in the body.
 func (h *Handlers) upload(c *wire.Call, profile string) (wire.Object, error) {
 	name, kind := c.Segment("asset_name"), h.w.KindOf(profile)
-	c.Check.InvalidIf(!slices.Contains(names(kind), name), "asset_name", "One of the pictures of a "+kind+".")
-	file, content, err := part(c)
+	c.Check.InvalidIf(!slices.Contains(pictureNames(kind), name), "asset_name", "One of the pictures of a "+kind+".")
+	file, content, err := readFilePart(c)
 	if err != nil {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNoUpload, "The body must be multipart, with a part named file.")
 	}
 	c.Check.InvalidIf(len(content) == 0, "file", "Not empty.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	p := &world.Node{Kind: world.KindFile, Name: file, MimeType: http.DetectContentType(content)}
 	h.w.AddVersion(p, world.Version{Content: string(content), Created: h.w.Now()})
 	at := wire.Issuer(c.Request) + h.w.Prefix() + "/current/" + kind + "/" + profile + "/assets/" + name + "/read/"
 	h.w.KeepAsset(keyOf(c, profile), &world.Asset{Node: p, Address: at})
-	h.changed(c, profile)
+	h.recordChange(c, profile)
 	return nil, nil
 }
 
-// part returns the name and the content of the file in a body.
-func part(c *wire.Call) (name string, content []byte, err error) {
+// readFilePart returns the name and the content of the part "file" of a multipart body.
+func readFilePart(c *wire.Call) (name string, content []byte, err error) {
 	kind, params, err := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" {
 		return "", nil, errors.New("not multipart")
@@ -150,13 +152,14 @@ func (h *Handlers) remove(c *wire.Call, profile string) (wire.Object, error) {
 		return nil, wire.NoSuch(codeNoPicture, "picture")
 	}
 	h.w.DropAsset(at)
-	h.changed(c, profile)
+	h.recordChange(c, profile)
 	return nil, nil
 }
 
-// changed reports a change. Only that of a user is in the event log.
-func (h *Handlers) changed(c *wire.Call, profile string) {
-	h.w.Touch(h.w.Now(), profile, world.FieldSettings)
+// recordChange reports a change of the pictures of a profile to those who poll it. Only the
+// picture of a user has an event in the log.
+func (h *Handlers) recordChange(c *wire.Call, profile string) {
+	h.w.MarkChanged(h.w.Now(), profile, world.FieldSettings)
 	if h.w.User(profile) != nil {
 		h.w.WriteEvent(world.Event{
 			Name: "user_asset_updated", User: profile, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key),

@@ -34,15 +34,15 @@ func (s span) size() int64 { return s.to - s.from }
 // New returns a store that keeps at most so many bytes in memory.
 func New(most int64) *Store { return &Store{most: most} }
 
-// Held returns the number of bytes in memory.
-func (s *Store) Held() int64 {
+// BytesInMemory returns the number of bytes in memory.
+func (s *Store) BytesInMemory() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.held
 }
 
-// Spilled returns the length of the file.
-func (s *Store) Spilled() int64 {
+// BytesInFile returns the length of the temporary file in bytes.
+func (s *Store) BytesInFile() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.end
@@ -67,9 +67,9 @@ type part struct {
 // piece is how much Read takes into memory at a time.
 const piece = 1 << 20
 
-// Keep stores a content: in memory until the store holds as much as it may, and then in
-// a temporary file. Its space is free again when the garbage collector finds that the
-// blob is not used.
+// Keep stores a copy of a content: in memory until the store holds as much as it may,
+// and then in a temporary file. Its space is free again when the garbage collector finds
+// that the blob is not used.
 func (s *Store) Keep(content []byte) (*Blob, error) {
 	if len(content) == 0 {
 		return &Blob{}, nil
@@ -81,9 +81,9 @@ func (s *Store) Keep(content []byte) (*Blob, error) {
 		p.text = string(content)
 		s.held += size
 		runtime.AddCleanup(p, s.release, size)
-		return of(p), nil
+		return newBlob(p), nil
 	}
-	if err := s.open(); err != nil {
+	if err := s.createFile(); err != nil {
 		return nil, err
 	}
 	p.file, p.at = s.spill, s.allocate(size)
@@ -96,14 +96,15 @@ func (s *Store) Keep(content []byte) (*Blob, error) {
 		defer s.mu.Unlock()
 		s.free(at)
 	}, p.at)
-	return of(p), nil
+	return newBlob(p), nil
 }
 
-// Read stores what a reader returns until its end.
+// Read stores what a reader returns until its end, in pieces of a megabyte, so that a
+// large content need not fit into the memory.
 func (s *Store) Read(r io.Reader) (*Blob, error) {
 	var pieces []*Blob
 	for buffer := make([]byte, piece); ; {
-		n, err := fill(r, buffer)
+		n, err := readUntilFull(r, buffer)
 		atEnd := errors.Is(err, io.EOF)
 		if err != nil && !atEnd {
 			return nil, err
@@ -119,9 +120,9 @@ func (s *Store) Read(r io.Reader) (*Blob, error) {
 	}
 }
 
-// fill reads until b is full or the reader returns an error, which it returns
+// readUntilFull reads until b is full or the reader returns an error, which it returns
 // unchanged: [io.ReadFull] would return io.ErrUnexpectedEOF for a short end.
-func fill(r io.Reader, b []byte) (n int, err error) {
+func readUntilFull(r io.Reader, b []byte) (n int, err error) {
 	for n < len(b) && err == nil {
 		var got int
 		got, err = r.Read(b[n:])
@@ -130,17 +131,17 @@ func fill(r io.Reader, b []byte) (n int, err error) {
 	return n, err
 }
 
-// Join returns the contents one after the other. It copies none of them.
+// Join returns a blob with the contents of blobs one after the other. It copies nothing.
 func Join(blobs ...*Blob) *Blob {
 	var parts []*part
 	for _, b := range blobs {
 		parts = append(parts, b.parts...)
 	}
-	return of(parts...)
+	return newBlob(parts...)
 }
 
-// of returns the blob of parts, with the offset at which each ends.
-func of(parts ...*part) *Blob {
+// newBlob returns the blob of parts, with the offset at which each ends.
+func newBlob(parts ...*part) *Blob {
 	b := &Blob{parts: parts}
 	for _, p := range parts {
 		b.ends = append(b.ends, b.Size()+p.size())
@@ -148,7 +149,7 @@ func of(parts ...*part) *Blob {
 	return b
 }
 
-// Size returns the number of bytes, 0 of no blob.
+// Size returns the number of bytes, 0 if b is nil.
 func (b *Blob) Size() int64 {
 	if b == nil || len(b.ends) == 0 {
 		return 0
@@ -165,8 +166,9 @@ func (b *Blob) Text() (text string, ok bool) {
 	return b.parts[0].text, true
 }
 
-// ReadAt reads a part of the content. Ends are the offsets at which the parts end, so
-// that the first part to read is the first one that ends behind off.
+// ReadAt reads the content from an offset on, as [io.ReaderAt] requires. b.ends has the
+// offsets at which the parts end: the first part to read is the first one that ends
+// behind off.
 func (b *Blob) ReadAt(p []byte, off int64) (n int, err error) {
 	if off < 0 {
 		return 0, fmt.Errorf("blob: negative offset %d", off)
@@ -189,7 +191,8 @@ func (b *Blob) ReadAt(p []byte, off int64) (n int, err error) {
 	return n, nil
 }
 
-// Sum returns the SHA-256 in hexadecimal. It is computed once.
+// Sum returns the SHA-256 of the content in hexadecimal, "" if the temporary file cannot
+// be read. It is computed once.
 func (b *Blob) Sum() string {
 	b.once.Do(func() {
 		hash := sha256.New()
@@ -202,18 +205,19 @@ func (b *Blob) Sum() string {
 
 func (p *part) size() int64 { return int64(len(p.text)) + p.at.size() }
 
-// readAt reads as much as there is.
+// readAt reads the part from an offset in it on, as much as b takes or the part has, and
+// returns no error at its end.
 func (p *part) readAt(b []byte, off int64) (int, error) {
 	if p.file == nil {
 		return copy(b, p.text[off:]), nil
 	}
 	b = b[:min(int64(len(b)), p.at.size()-off)]
 	n, err := p.file.ReadAt(b, p.at.from+off)
-	runtime.KeepAlive(p) // its place in the file is not given away before
+	runtime.KeepAlive(p) // the cleanup of p, which frees its place in the file, must not run before
 	return n, err
 }
 
-// release subtracts the size of a text that is garbage now.
+// release subtracts the size of a content in memory that was garbage collected.
 func (s *Store) release(size int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -224,9 +228,10 @@ func (s *Store) release(size int64) {
 // open file.
 const deleteOnClose = 0x04000000
 
-// open creates the file, once. Its name is removed at once, or on Windows when it is
-// closed, so that nothing is left when the process ends.
-func (s *Store) open() error {
+// createFile creates the temporary file, if there is none yet. Its name is removed at once, or
+// on Windows when it is closed, so that nothing is left when the process ends. The caller
+// holds the lock.
+func (s *Store) createFile() error {
 	if s.spill != nil {
 		return nil
 	}
@@ -245,7 +250,8 @@ func (s *Store) open() error {
 	return err
 }
 
-// allocate finds the first unused part of the file that is large enough.
+// allocate reserves a part of the file: at the start of the first unused part that is
+// large enough, or else at the end of the file. The caller holds the lock.
 func (s *Store) allocate(size int64) span {
 	for i, u := range s.unused {
 		if u.size() >= size {
@@ -261,7 +267,7 @@ func (s *Store) allocate(size int64) span {
 }
 
 // free marks a part of the file as unused. It joins the part with unused neighbours,
-// and shortens the file if nothing follows.
+// and shortens the file if nothing follows. The caller holds the lock.
 func (s *Store) free(at span) {
 	i, _ := slices.BinarySearchFunc(s.unused, at, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	s.unused = slices.Insert(s.unused, i, at)

@@ -107,9 +107,9 @@ func TestStoreFrees(t *testing.T) {
 // expect collects garbage until so much is in memory and in the file.
 func expect(t *testing.T, s *blob.Store, held, spilled int64) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); s.Held() != held || s.Spilled() != spilled; runtime.GC() {
+	for end := time.Now().Add(10 * time.Second); s.BytesInMemory() != held || s.BytesInFile() != spilled; runtime.GC() {
 		if time.Now().After(end) {
-			t.Fatalf("%d bytes in memory and %d in the file, want %d and %d", s.Held(), s.Spilled(), held, spilled)
+			t.Fatalf("%d bytes in memory and %d in the file, want %d and %d", s.BytesInMemory(), s.BytesInFile(), held, spilled)
 		}
 	}
 }

@@ -49,15 +49,15 @@ func (cm *Comment) venue() world.Venue {
 // IsDeleted reports whether a comment was deleted.
 func (cm *Comment) IsDeleted() bool { return !cm.Deleted.IsZero() }
 
-// threads is the date from which comments are in profile lists.
-func threads() time.Time { return time.Date(2026, time.March, 15, 0, 0, 0, 0, time.UTC) }
+// threadsBegan is the date from which comments are in profile lists.
+func threadsBegan() time.Time { return time.Date(2026, time.March, 15, 0, 0, 0, 0, time.UTC) }
 
 // Has reports whether there is a comment with a plain id. The caller holds the lock.
 func (h *Handlers) Has(id string) bool { return h.Comments.byID[id] != nil }
 
 // AddComment adds a comment with its events, and returns it with its defaults and a
 // hyphenated id. A comment on a File Share is also one on its file. Comments from
-// before the platform had threads are not in the list of a profile (indexed).
+// before the platform had threads are not in the list of a whole profile (indexed).
 func (h *Handlers) AddComment(it world.Comment) world.Comment {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -81,7 +81,7 @@ func (h *Handlers) AddComment(it world.Comment) world.Comment {
 		it.Actor = h.w.Actor(it.User)
 	}
 	cm := h.keepComment(it)
-	cm.indexed = given.IsZero() || given.After(threads())
+	cm.indexed = given.IsZero() || given.After(threadsBegan())
 	h.announceNew(cm)
 	it = cm.Comment
 	it.ID = wire.Hyphenated(it.ID)
@@ -92,7 +92,7 @@ func (h *Handlers) AddComment(it world.Comment) world.Comment {
 // of arrival, without an event. An edited one has version 2.
 func (h *Handlers) keepComment(it world.Comment) *Comment {
 	list := &h.Comments
-	// Two letters begin the IDs of comments.
+	// The IDs of comments begin with two letters, ca.
 	it.ID = cmp.Or(it.ID, "c"+world.Opaque('a', h.w.Options.Seed, uint64(len(list.List))))
 	it.Created = cmp.Or(it.Created, h.w.Now())
 	it.Created = it.Created.UTC().Truncate(time.Second)
@@ -112,7 +112,8 @@ func (h *Handlers) keepComment(it world.Comment) *Comment {
 	return cm
 }
 
-// hash returns a hash of the content of a comment, "" for old comments.
+// hash returns a hash of the content of a comment, 32 hexadecimal digits; "" for old
+// comments, which have no author.
 func (cm *Comment) hash() string {
 	if cm.Unattributed {
 		return ""
@@ -131,8 +132,8 @@ func (h *Handlers) announceNew(cm *Comment) {
 	}
 }
 
-// announceMentions writes an event for each mentioned user who was not mentioned before
-// and is not the author.
+// announceMentions writes an event for each mentioned user who is not in before, which
+// lists those mentioned until now, and is not the author.
 func (h *Handlers) announceMentions(cm *Comment, before []string, created time.Time) {
 	for _, user := range cm.mentions {
 		if user != cm.User && !slices.Contains(before, user) {
@@ -145,8 +146,8 @@ func (h *Handlers) announceChange(cm *Comment, event, caller string) {
 	h.announce(cm, world.Event{Name: event, CallingUser: caller})
 }
 
-// announce writes an event about a comment. A comment on a File Share also stamps the
-// activity of that.
+// announce writes an event about a comment to the profile. A comment on a File Share is
+// also a change for those who poll the File Share.
 func (h *Handlers) announce(cm *Comment, e world.Event) {
 	e.Object = cm.Node
 	if n := h.w.AnyNode(cm.Node); n != nil {
@@ -157,7 +158,7 @@ func (h *Handlers) announce(cm *Comment, e world.Event) {
 	}
 	h.w.EventIn(cm.Profile, e)
 	if cm.FileShare != "" {
-		h.w.Touch(h.w.Now(), cm.FileShare, world.FieldsFor(world.FieldComments, cm.Node, world.FieldComments)...)
+		h.w.MarkChanged(h.w.Now(), cm.FileShare, world.FieldsFor(world.FieldComments, cm.Node, world.FieldComments)...)
 	}
 }
 
@@ -202,11 +203,12 @@ const (
 	codeAttachedLimit = 199319
 )
 
-// venueOfPath returns what the comments of a path are on, if the caller may look at it.
+// venueOfPath returns what the comments of a path are on (a profile, a node in it, or the
+// file of a File Share), if the caller may read that.
 func (h *Handlers) venueOfPath(c *wire.Call) (world.Venue, error) {
 	kind, id, node := c.Segment("entity_type"), c.Segment("parent_id"), wire.Plain(c.Segment("node_id"))
 	checkVenue(c, kind, id, node)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return world.Venue{}, err
 	}
 	if kind == wire.KindFileShare {
@@ -225,7 +227,8 @@ func (h *Handlers) venueOfPath(c *wire.Call) (world.Venue, error) {
 	return at, nil
 }
 
-// checkVenue checks the segments of a path to comments.
+// checkVenue adds errors to c.Check for the segments of a path to comments: the kind and
+// id of what they are on, and perhaps a node in it.
 func checkVenue(c *wire.Call, kind, id, node string) {
 	switch kind {
 	case wire.KindWorkspace, wire.KindShare, wire.KindFileShare:
@@ -249,10 +252,11 @@ func checkVenue(c *wire.Call, kind, id, node string) {
 }
 
 // venueOfFileShare returns where a call reads comments by a File Share: on its one
-// file. It refuses calls that may not see them.
+// file, which node must name. It refuses callers who may not read the File Share, send a
+// wrong password for it, or if its comments are off.
 func (h *Handlers) venueOfFileShare(c *wire.Call, id, node string) (world.Venue, error) {
 	f := h.w.FileShareNamed(id)
-	if !f.Open(h.w) {
+	if !f.IsUsable(h.w) {
 		return world.Venue{}, wire.NoSuch(wire.CodeNotFound, "File Share")
 	}
 	at := world.Venue{Profile: f.Workspace, FileShare: f.ID, Node: node}
@@ -268,24 +272,24 @@ func (h *Handlers) venueOfFileShare(c *wire.Call, id, node string) (world.Venue,
 	return at, nil
 }
 
-// mayPost returns an error if a credential may not write, or its user not comment,
-// where the comments are.
-func (h *Handlers) mayPost(k *wire.Credential, at world.Venue) error {
-	if h.w.Covers(k, at.Reached()) < wire.Write {
-		return k.RefuseWrite()
+// refusePost returns a refusal if a credential may not write to the profile or File Share
+// of a venue, or its user may not comment there.
+func (h *Handlers) refusePost(k *wire.Credential, at world.Venue) error {
+	if h.w.AccessMode(k, at.ScopeProfile()) < wire.Write {
+		return k.ReadOnlyRefusal()
 	}
-	if !h.posts(k.User, at) {
+	if !h.mayComment(k.User, at) {
 		return wire.Denied("you may not comment here.")
 	}
 	return nil
 }
 
-// posts reports whether a user may comment in a venue: a guest if the share allows
-// it, a recipient if the owner of the File Share does.
-func (h *Handlers) posts(userID string, at world.Venue) bool {
+// mayComment reports whether a user may comment in a venue: on a File Share those whom it
+// admits, if it takes comments; elsewhere members, and guests of a share that allows it.
+func (h *Handlers) mayComment(userID string, at world.Venue) bool {
 	f := h.w.FileShare(at.FileShare)
 	if at.FileShare != "" {
-		return f != nil && f.TakesComments() && h.w.Admits(f, userID)
+		return f != nil && f.TakesComments() && h.w.AdmitsTo(f, userID)
 	}
 	role := h.w.Role(at.Profile, userID)
 	if share := h.w.Share(at.Profile); share != nil && role == world.Guest {
@@ -294,9 +298,9 @@ func (h *Handlers) posts(userID string, at world.Venue) bool {
 	return world.Rank(role) >= world.Rank(world.Member)
 }
 
-// Sees reports whether a user with access to the venue of a comment sees it:
-// members see all, guests their own and those the share shows, recipients those of
-// recipients.
+// Sees reports whether a user with access to the venue of a comment sees it: members see
+// all, and guests of a share their own and those that its settings show them. Comments on
+// a File Share are seen by all who have access to it.
 func (h *Handlers) Sees(userID string, cm *Comment) bool {
 	if cm.FileShare != "" || cm.User == userID || h.w.AtLeast(cm.Profile, userID, world.Member) {
 		return true
@@ -314,7 +318,7 @@ func (h *Handlers) Sees(userID string, cm *Comment) bool {
 // commentOfPath returns the comment in the path, if the caller may see it.
 func (h *Handlers) commentOfPath(c *wire.Call) (*Comment, error) {
 	id := c.NamedSegment("comment_id", "Name a comment.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	return h.commentFor(c.Key, id)
@@ -339,30 +343,30 @@ func (h *Handlers) commentFor(k *wire.Credential, id string) (*Comment, error) {
 func (h *Handlers) ownComment(c *wire.Call) (*Comment, error) {
 	cm, err := h.commentOfPath(c)
 	if err == nil {
-		err = h.mayChange(c.Key, cm)
+		err = h.refuseChange(c.Key, cm)
 	}
 	return cm, err
 }
 
-// mayChange returns an error unless the user is the author of a comment that is not
+// refuseChange returns a refusal unless the user is the author of a comment that is not
 // deleted, and may still comment there.
-func (h *Handlers) mayChange(k *wire.Credential, cm *Comment) error {
+func (h *Handlers) refuseChange(k *wire.Credential, cm *Comment) error {
 	switch {
 	case cm.User != k.User:
 		return wire.Denied("only the author may change a comment.")
 	case cm.IsDeleted():
-		return isDeleted()
+		return deletedRefusal()
 	}
-	return h.mayPost(k, cm.venue())
+	return h.refusePost(k, cm.venue())
 }
 
-func isDeleted() error {
+func deletedRefusal() error {
 	return wire.Refuse(http.StatusNotAcceptable, codeIsDeleted, "Comment is deleted")
 }
 
-// inside reports whether a user sees a comment in its own venue. Members of a
+// seenInVenue reports whether a user sees a comment in its own venue. Members of a
 // workspace may read the comments of File Share recipients.
-func (h *Handlers) inside(userID string, cm *Comment) bool {
+func (h *Handlers) seenInVenue(userID string, cm *Comment) bool {
 	return cm.FileShare == "" || cm.User == userID || !h.w.AtLeast(cm.Profile, userID, world.Member)
 }
 

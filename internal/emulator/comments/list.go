@@ -25,7 +25,8 @@ type listing struct {
 
 const listingQuery = "sort limit offset page include_deleted include_total reference_type"
 
-// readListing returns which comments a call lists.
+// readListing reads the parameters of a list of comments: order, page and filters. A page
+// can be given by its offset or its number, but not by both.
 func readListing(c *wire.Call) listing {
 	q := listing{
 		page: wire.Page{
@@ -59,8 +60,8 @@ func (q *listing) matches(cm *Comment) bool {
 	return (q.deleted || !cm.IsDeleted()) && (q.reference == "" || q.reference == kind)
 }
 
-// listComments returns a page of the comments in one place (a profile, node or File
-// Share) that the caller sees, and how many more the plan allows there.
+// listComments returns a page of the comments on a profile, node or File Share that the
+// caller sees, and how many more the plan allows there.
 func (h *Handlers) listComments(c *wire.Call) (wire.Object, error) {
 	q := readListing(c)
 	at, err := h.venueOfPath(c)
@@ -68,17 +69,17 @@ func (h *Handlers) listComments(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	found := wire.Filter(h.Comments.List, func(cm *Comment) bool {
-		return shows(at, cm) && q.matches(cm) && h.Sees(c.Key.User, cm)
+		return isListed(at, cm) && q.matches(cm) && h.Sees(c.Key.User, cm)
 	})
 	if q.descending {
 		slices.Reverse(found)
 	}
 	v := h.view(c)
 	v.count = true
-	rows := wire.Rows(wire.Cut(found, q.page),
+	rows := wire.Rows(wire.PageOf(found, q.page),
 		func(cm *Comment) wire.Object { return v.comment(cm, cm.FileShare == at.FileShare) })
 	payload := wire.Object{{"comments", rows}, {"count", len(rows)}}
-	left, limited := h.room(at)
+	left, limited := h.commentsLeft(at)
 	payload = append(payload, wire.Member{"allowed", !limited || left > 0})
 	payload = payload.With(limited, "remaining", left)
 	if q.total {
@@ -88,10 +89,10 @@ func (h *Handlers) listComments(c *wire.Call) (wire.Object, error) {
 	return payload, nil
 }
 
-// shows reports whether the list of a place has a comment. The list of a node has also
-// the comments of those who got it by a File Share; they see no comments of the
-// workspace. The list of a whole profile lacks old comments.
-func shows(at world.Venue, cm *Comment) bool {
+// isListed reports whether the list of comments of a venue has a comment. The list of a
+// node also has the comments on its File Shares, while that of a File Share has only its
+// own. The list of a whole profile lacks comments on File Shares and old comments.
+func isListed(at world.Venue, cm *Comment) bool {
 	switch {
 	case cm.Profile != at.Profile:
 		return false
@@ -103,9 +104,9 @@ func shows(at world.Venue, cm *Comment) bool {
 	return cm.Node == at.Node
 }
 
-// room returns how many more comments the plan allows in a venue, and false if it has
-// no limit.
-func (h *Handlers) room(at world.Venue) (left int, limited bool) {
+// commentsLeft returns how many more comments the plan allows on a profile or, by
+// itself, a File Share, and false if there is no limit. Deleted ones do not count.
+func (h *Handlers) commentsLeft(at world.Venue) (left int, limited bool) {
 	if h.w.Options.Comments.Limit <= 0 {
 		return 0, false
 	}
@@ -122,12 +123,12 @@ func (h *Handlers) room(at world.Venue) (left int, limited bool) {
 func (h *Handlers) commentDetails(c *wire.Call, cm *Comment) (wire.Object, error) {
 	v := h.view(c)
 	v.nulls, v.count, v.whole = true, true, true
-	return wire.Object{{"comment", v.comment(cm, v.inside(cm))}}, nil
+	return wire.Object{{"comment", v.comment(cm, v.inVenueOf(cm))}}, nil
 }
 
-// inside reports whether the viewer sees a comment in its own venue, and not through
+// inVenueOf reports whether the viewer sees a comment in its own venue, and not through
 // another one.
-func (v view) inside(cm *Comment) bool { return v.h.inside(v.user, cm) }
+func (v view) inVenueOf(cm *Comment) bool { return v.h.seenInVenue(v.user, cm) }
 
 // view renders the comments of one kind of response for one user.
 type view struct {
@@ -147,10 +148,10 @@ func (h *Handlers) view(c *wire.Call) view {
 // omitted is the value of a member that is left out.
 type omitted struct{}
 
-// only returns a value or, if the condition is false, that of a member that is left
-// out.
-func only(is bool, value any) any {
-	if is {
+// onlyIf returns a value or, if the condition is false, that of a member that is left
+// out of the response.
+func onlyIf(condition bool, value any) any {
+	if condition {
 		return value
 	}
 	return omitted{}
@@ -164,45 +165,45 @@ const inVenue = true // in comment: it is shown in its own venue
 func (v view) comment(cm *Comment, inside bool) wire.Object {
 	var kind, profile any
 	if cm.FileShare == "" || v.h.w.AtLeast(cm.Profile, v.user, world.Member) {
-		kind, profile = wire.Optional(v.h.w.KindOf(cm.Profile)), wire.OptionalProfile(cm.Profile)
+		kind, profile = wire.TextOrNull(v.h.w.KindOf(cm.Profile)), wire.ProfileOrNull(cm.Profile)
 	}
 	mentions := []any{}
 	for _, user := range cm.mentions {
 		mentions = append(mentions, wire.ProfileID(user))
 	}
 	alive := inside && !cm.IsDeleted()
-	posts := v.h.posts(v.user, cm.venue())
+	mayComment := v.h.mayComment(v.user, cm.venue())
 	return slices.DeleteFunc(wire.Object{
 		{"id", wire.Hyphenated(cm.ID)},
 		{"entity", cm.entity()},
 		{"user_id", wire.ProfileID(cm.User)},
 		{"actor", world.ActorObject(*cm.Actor)},
-		{"parent_id", wire.Optional(wire.Hyphenated(cm.Parent))},
+		{"parent_id", wire.TextOrNull(wire.Hyphenated(cm.Parent))},
 		{"body", cm.Body},
 		{"profile_type", kind},
 		{"profile_id", profile},
-		{"scope_id", wire.OptionalProfile(cm.FileShare)},
-		{"linked_entity_type", wire.Optional(cm.LinkedEntityType)},
-		{"linked_entity_id", wire.Optional(cm.LinkedEntity)},
-		{"external_author_email", wire.Optional(cm.ExternalAuthorEmail)},
-		{"external_author_name", wire.Optional(cm.ExternalAuthorName)},
-		{"external_author_token_id", wire.Optional(cm.ExternalAuthorTokenID)},
+		{"scope_id", wire.ProfileOrNull(cm.FileShare)},
+		{"linked_entity_type", wire.TextOrNull(cm.LinkedEntityType)},
+		{"linked_entity_id", wire.TextOrNull(cm.LinkedEntity)},
+		{"external_author_email", wire.TextOrNull(cm.ExternalAuthorEmail)},
+		{"external_author_name", wire.TextOrNull(cm.ExternalAuthorName)},
+		{"external_author_token_id", wire.TextOrNull(cm.ExternalAuthorTokenID)},
 		{"reference", orNull(cm.Reference)},
 		{"mentions", mentions},
-		{"reactions", cm.tally()},
-		{"user_reaction", wire.Optional(cm.reactions[v.user])},
-		{"version_hash", wire.Optional(cm.hash())},
+		{"reactions", cm.countReactions()},
+		{"user_reaction", wire.TextOrNull(cm.reactions[v.user])},
+		{"version_hash", wire.TextOrNull(cm.hash())},
 		{"version", cm.version},
-		{"attachment_count", only(v.count, len(cm.Targets))},
-		{"attachments", only(v.whole, v.attachments(cm))},
-		{"properties", only(v.properties, wire.FromMap(cm.Properties))},
-		{"edited_at", wire.When(cm.Edited)},
-		{"can_edit", alive && cm.User == v.user && posts},
+		{"attachment_count", onlyIf(v.count, len(cm.Targets))},
+		{"attachments", onlyIf(v.whole, v.attachments(cm))},
+		{"properties", onlyIf(v.properties, wire.FromMap(cm.Properties))},
+		{"edited_at", wire.StampOrNull(cm.Edited)},
+		{"can_edit", alive && cm.User == v.user && mayComment},
 		{"can_delete", alive && v.h.mayDelete(v.user, cm)},
-		{"can_reply", alive && cm.Parent == "" && posts},
+		{"can_reply", alive && cm.Parent == "" && mayComment},
 		{"created", wire.Stamp(cm.Created.Unix())},
 		{"updated", wire.Stamp(cm.Updated.Unix())},
-		{"deleted", only(v.whole, wire.When(cm.Deleted))},
+		{"deleted", onlyIf(v.whole, wire.StampOrNull(cm.Deleted))},
 	}, func(m wire.Member) bool { return m.Value == omitted{} || m.Value == nil && !v.nulls })
 }
 
@@ -215,8 +216,8 @@ func (cm *Comment) entity() any {
 	return wire.ProfileID(cm.Profile)
 }
 
-// tally returns how often each emoji was used in reactions.
-func (cm *Comment) tally() wire.Object {
+// countReactions returns how often each emoji was used in reactions.
+func (cm *Comment) countReactions() wire.Object {
 	counts := map[string]any{}
 	for _, emoji := range cm.reactions {
 		n, _ := counts[emoji].(int)
@@ -257,12 +258,12 @@ func (h *Handlers) target(id, userID string) target {
 	t := target{id: wire.ProfileID(id), kind: h.w.KindOf(id), name: h.w.ProfileName(id)}
 	t.available = h.w.Role(id, userID) != ""
 	if f := h.w.FileShare(id); f != nil {
-		t.available = h.w.Admits(f, userID)
+		t.available = h.w.AdmitsTo(f, userID)
 	}
 	return t
 }
 
-// orNull returns a map, and nil without a type for a nil one.
+// orNull returns a map, or nil for a nil map, so that JSON has null and not [].
 func orNull(m map[string]any) any {
 	if m == nil {
 		return nil

@@ -29,8 +29,8 @@ func mentionsIn(body string) []mention {
 	return found
 }
 
-// visible returns the number of characters without mentions.
-func visible(body string) int {
+// visibleLength returns the number of characters of a body without its mentions.
+func visibleLength(body string) int {
 	n := utf8.RuneCountInString(body)
 	for _, m := range mentionsIn(body) {
 		n -= utf8.RuneCountInString(m.markup)
@@ -38,30 +38,31 @@ func visible(body string) int {
 	return n
 }
 
-// usersMentioned lists the mentioned users who have access to the venue. A mention calls
-// a user "user" or "profile".
+// usersMentioned lists the users whom a comment mentions and who have access to its
+// venue, each once. A mention calls a user "user" or "profile".
 func (h *Handlers) usersMentioned(cm *Comment) []string {
 	var users []string
 	for _, m := range mentionsIn(cm.Body) {
-		if (m.kind == "user" || m.kind == "profile") && h.reaches(m.id, cm.venue()) && !slices.Contains(users, m.id) {
+		if (m.kind == "user" || m.kind == "profile") && h.hasAccess(m.id, cm.venue()) && !slices.Contains(users, m.id) {
 			users = append(users, m.id)
 		}
 	}
 	return users
 }
 
-// reaches reports whether a user has access to a venue.
-func (h *Handlers) reaches(userID string, at world.Venue) bool {
+// hasAccess reports whether a user has access to what comments are on: on a File Share by
+// a grant or as a manager, elsewhere by a role in the profile.
+func (h *Handlers) hasAccess(userID string, at world.Venue) bool {
 	if f := h.w.FileShare(at.FileShare); f != nil {
-		// An open tier alone makes no user a recipient.
+		// That it is open to all users makes none of them a recipient.
 		named := *f
 		named.Access = world.NamedPeople
-		return h.w.User(userID) != nil && h.w.Admits(&named, userID)
+		return h.w.User(userID) != nil && h.w.AdmitsTo(&named, userID)
 	}
 	return h.w.Role(at.Profile, userID) != ""
 }
 
-// withoutControls removes control characters.
+// withoutControls removes control characters, but not tabs and line ends.
 func withoutControls(body string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' {
@@ -186,6 +187,6 @@ func isPicture(r rune) bool {
 	if isRegional(r) || isTone(r) {
 		return false
 	}
-	return unicode.Is(unicode.So, r) || r >= 0x2190 && r <= 0x25ff && unicode.Is(unicode.Sm, r) ||
-		r == 0x203c || r == 0x2049 || r == 0x3030
+	isShape := r >= 0x2190 && r <= 0x25ff && unicode.Is(unicode.Sm, r) // the blocks of arrows to shapes
+	return unicode.Is(unicode.So, r) || isShape || r == '‼' || r == '⁉' || r == '〰'
 }

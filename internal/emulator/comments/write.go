@@ -26,10 +26,10 @@ type post struct {
 
 const commentFields = "body comment_id parent_id properties reference target_id target_ids"
 
-// postComment creates a comment or, if the body has the id of one in the same place,
-// changes that.
+// postComment creates a comment or, if the body has the id of a comment in the same
+// venue, changes that comment.
 func (h *Handlers) postComment(c *wire.Call, at world.Venue) (wire.Object, error) {
-	if err := h.mayPost(c.Key, at); err != nil {
+	if err := h.refusePost(c.Key, at); err != nil {
 		return nil, err
 	}
 	p, err := h.parsePost(c, c.JSON, codeBodyOnCreate)
@@ -44,16 +44,17 @@ func (h *Handlers) postComment(c *wire.Call, at world.Venue) (wire.Object, error
 		case cm.venue() != at:
 			return nil, wire.NoSuch(codeNoComment, "comment here")
 		}
-		if err := h.mayChange(c.Key, cm); err != nil {
+		if err := h.refuseChange(c.Key, cm); err != nil {
 			return nil, err
 		}
-		return h.edit(c, cm, p)
+		return h.editComment(c, cm, p)
 	}
-	return h.create(c, at, p)
+	return h.createComment(c, at, p)
 }
 
-// parsePost reads a comment. A text that is too long is refused with the code tooLong,
-// which differs between calls. Only a new comment may have attachments.
+// parsePost reads the body of a call that creates or changes a comment. A text that is
+// too long is refused with the code tooLong, which differs between the two calls. Only
+// for a new comment, attachments are read.
 func (h *Handlers) parsePost(c *wire.Call, f wire.Members, tooLong int64) (*post, error) {
 	_, hasReference := f["reference"]
 	p := &post{
@@ -61,7 +62,7 @@ func (h *Handlers) parsePost(c *wire.Call, f wire.Members, tooLong int64) (*post
 		parent:     f.Opaque(c, "parent_id"),
 		properties: f.Object(c, "properties"),
 		reference:  readReference(f, c),
-		unanchor:   hasReference && !f.Has("reference"),
+		unanchor:   hasReference && !f.Has("reference"), // it is null
 	}
 	mayAttach := p.id == "" && tooLong == codeBodyOnCreate // a new comment
 	if mayAttach {
@@ -72,16 +73,17 @@ func (h *Handlers) parsePost(c *wire.Call, f wire.Members, tooLong int64) (*post
 	return p, err
 }
 
-// create adds a comment to a venue.
-func (h *Handlers) create(c *wire.Call, at world.Venue, p *post) (wire.Object, error) {
+// createComment adds a comment to a venue. It refuses one whose parent is not there, whose
+// attachments the caller may not see, or that the plan does not allow.
+func (h *Handlers) createComment(c *wire.Call, at world.Venue, p *post) (wire.Object, error) {
 	parent, err := h.threadOf(at, p.parent)
 	if err != nil {
 		return nil, err
 	}
-	if left, limited := h.room(at); limited && left == 0 {
+	if left, limited := h.commentsLeft(at); limited && left == 0 {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeCommentLimit, "The plan allows no more comments here.")
 	}
-	targets, err := h.attachable(c.Key.User, nil, p.targets)
+	targets, err := h.mergeAttachments(c.Key.User, nil, p.targets)
 	if err != nil {
 		return nil, err
 	}
@@ -115,19 +117,19 @@ func (h *Handlers) threadOf(at world.Venue, id string) (string, error) {
 	return parent.ID, nil
 }
 
-// updateComment changes a comment.
+// updateComment changes the text, reference and properties of a comment.
 func (h *Handlers) updateComment(c *wire.Call, cm *Comment) (wire.Object, error) {
 	p, err := h.parsePost(c, c.JSON, codeBodyOnUpdate)
 	if err != nil {
 		return nil, err
 	}
-	return h.edit(c, cm, p)
+	return h.editComment(c, cm, p)
 }
 
-// edit changes the text, reference and properties of a comment, but not where it is.
+// editComment changes the text, reference and properties of a comment, but not where it is.
 // Properties are merged, a reference is replaced or, if it is sent as null (unanchor),
 // removed.
-func (h *Handlers) edit(c *wire.Call, cm *Comment, p *post) (wire.Object, error) {
+func (h *Handlers) editComment(c *wire.Call, cm *Comment, p *post) (wire.Object, error) {
 	before := cm.mentions
 	cm.Body = p.body
 	if p.reference != nil || p.unanchor {
@@ -158,9 +160,9 @@ const (
 // a place.
 func referenceTypes() []string { return []string{"video", "image", "document", "general", "audio"} }
 
-// readReference reads the place in a file that a comment is about. Unknown members are
-// kept. The type text is another name of document, and requires the quoted text
-// (exact).
+// readReference reads the place in a file that a comment is about, such as a page, a
+// region or a quoted text (exact), nil if the call names none. Unknown members are kept.
+// The type text is another name of document, and requires the quoted text.
 func readReference(f wire.Members, c *wire.Call) map[string]any {
 	r := f.Object(c, "reference")
 	if r == nil {
@@ -172,7 +174,7 @@ func readReference(f wire.Members, c *wire.Call) map[string]any {
 		c.Check.MissingIf(r["exact"] == nil, "reference.exact", "A text anchor quotes its text.")
 	}
 	c.Check.InvalidIf(!slices.Contains(referenceTypes(), kind), "reference.type", strings.Join(referenceTypes(), ", ")+".")
-	c.Check.InvalidIf(encodedLen(r) > referenceMost, "reference", "At most 2048 bytes.")
+	c.Check.InvalidIf(encodedLength(r) > referenceMost, "reference", "At most 2048 bytes.")
 	for name, rule := range anchorRules() {
 		if v, found := r[name]; found && !rule(v) {
 			c.Check.Invalid("reference."+name, "The value is not acceptable.")
@@ -187,8 +189,8 @@ func readReference(f wire.Members, c *wire.Call) map[string]any {
 	return r
 }
 
-// anchorRules returns a function for each member of a reference that reports whether a
-// value is valid.
+// anchorRules returns, for each member of a reference, a function that reports whether
+// its value is valid.
 func anchorRules() map[string]func(any) bool {
 	upTo := func(most int) func(any) bool {
 		return func(v any) bool {
@@ -237,9 +239,10 @@ func isNumber(v any, least, most float64) bool {
 	return isNumber && err == nil && x >= least && x <= most
 }
 
-// encodedLen returns the length of a JSON value as the platform encodes it: 6 bytes
-// for a character beyond ASCII, 12 for a surrogate pair.
-func encodedLen(v any) int {
+// encodedLength returns the length of a JSON value as the platform encodes it: 6 bytes
+// for a character beyond ASCII, 12 for a surrogate pair. A value that cannot be encoded
+// counts as too long.
+func encodedLength(v any) int {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -260,22 +263,23 @@ func encodedLen(v any) int {
 	return n
 }
 
-// bodyOf returns the text of a comment without invalid characters. It refuses one that
-// is empty, spam or, with the code tooLong, too long.
+// bodyOf returns the text of a comment without control characters. It refuses one that
+// is empty, that has the spam word of the options or that is too long: as a whole, with
+// the code tooLong, or without its mentions, which may have 500 characters.
 func (h *Handlers) bodyOf(c *wire.Call, f wire.Members, tooLong int64) (string, error) {
 	body := f.Text(c, "body")
 	c.Check.MissingIf(!f.Has("body"), "body", "1 to 8192 characters.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return "", err
 	}
 	n := utf8.RuneCountInString(body)
 	body = withoutControls(body)
-	switch shown := visible(body); {
+	switch shown := visibleLength(body); {
 	case n > bodyMost:
 		return "", wire.Refuse(http.StatusNotAcceptable, tooLong, "The comment has more than 8192 characters.")
 	case strings.TrimSpace(body) == "":
 		c.Check.Invalid("body", "1 to 8192 characters, not all of them blank.")
-		return "", c.Check.Refusal()
+		return "", c.Check.Err()
 	case shown > visibleTextMost:
 		return "", wire.Refuse(http.StatusNotAcceptable, codeVisibleText,
 			"The comment shows "+strconv.Itoa(shown)+" characters without its mentions, at most 500 are allowed.")
@@ -294,15 +298,15 @@ func (h *Handlers) deleteComment(c *wire.Call, cm *Comment) (wire.Object, error)
 	if err := h.refuseDelete(c.Key, cm); err != nil {
 		return nil, err
 	}
-	h.erase(c, cm)
+	h.markDeleted(c, cm)
 	for _, reply := range h.Comments.List {
 		if reply.Parent == cm.ID && !reply.IsDeleted() {
-			h.erase(c, reply)
+			h.markDeleted(c, reply)
 		}
 	}
 	v := h.view(c)
 	v.whole = true
-	o := v.comment(cm, v.inside(cm))
+	o := v.comment(cm, v.inVenueOf(cm))
 	o = slices.DeleteFunc(o, func(m wire.Member) bool { return m.Key == "attachments" })
 	return wire.Object{{"message", "The comment was deleted."}, {"comment", o}}, nil
 }
@@ -312,16 +316,16 @@ func (h *Handlers) refuseDelete(k *wire.Credential, cm *Comment) error {
 	switch {
 	case cm.IsDeleted():
 		return wire.NoSuch(codeNoComment, "comment")
-	case h.w.Covers(k, cm.venue().Reached()) < wire.Write:
-		return k.RefuseWrite()
+	case h.w.AccessMode(k, cm.venue().ScopeProfile()) < wire.Write:
+		return k.ReadOnlyRefusal()
 	case !h.mayDelete(k.User, cm):
 		return wire.Denied("you may not delete this comment.")
 	}
 	return nil
 }
 
-// erase marks a comment as deleted, and announces that.
-func (h *Handlers) erase(c *wire.Call, cm *Comment) {
+// markDeleted marks a comment as deleted, and writes the event of that.
+func (h *Handlers) markDeleted(c *wire.Call, cm *Comment) {
 	cm.Deleted = h.w.Now().UTC().Truncate(time.Second)
 	cm.Updated = cm.Deleted
 	h.announceChange(cm, "comment_deleted", c.Key.User)
@@ -338,7 +342,7 @@ func (h *Handlers) deleteComments(c *wire.Call) (wire.Object, error) {
 			break
 		}
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	var rows, failed []wire.Object
@@ -349,7 +353,7 @@ func (h *Handlers) deleteComments(c *wire.Call) (wire.Object, error) {
 		}
 		row := wire.Object{{"comment_id", id}, {"result", err == nil}}
 		if err == nil {
-			h.erase(c, cm)
+			h.markDeleted(c, cm)
 		} else {
 			code, text := wire.RefusalOf(err).Code, wire.RefusalOf(err).Text
 			failed = append(failed, wire.Object{{"comment_id", id}, {"code", code}, {"message", text}})
@@ -374,7 +378,7 @@ func (h *Handlers) react(c *wire.Call, cm *Comment) (wire.Object, error) {
 	case !isEmoji(emoji):
 		c.Check.Invalid("emoji", "One emoji.")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	return h.setReaction(c, cm, emoji)
@@ -386,16 +390,17 @@ func (h *Handlers) unreact(c *wire.Call, cm *Comment) (wire.Object, error) {
 }
 
 // setReaction sets the emoji with which the caller reacts to a comment; "" removes it.
-// It writes an event only if that changes something.
+// It writes an event only if that changes something. The response is the comment or, by
+// the option BareReactions, only its reactions.
 func (h *Handlers) setReaction(c *wire.Call, cm *Comment, emoji string) (wire.Object, error) {
 	user := c.Key.User
-	switch err := h.mayPost(c.Key, cm.venue()); {
+	switch err := h.refusePost(c.Key, cm.venue()); {
 	case err != nil:
 		return nil, err
-	case !h.inside(user, cm):
+	case !h.seenInVenue(user, cm):
 		return nil, wire.Denied("comments on a File Share are read-only here.")
 	case cm.IsDeleted():
-		return nil, isDeleted()
+		return nil, deletedRefusal()
 	}
 	before := cm.reactions[user]
 	if emoji == "" {
@@ -407,7 +412,7 @@ func (h *Handlers) setReaction(c *wire.Call, cm *Comment, emoji string) (wire.Ob
 		h.announceChange(cm, "comment_reaction", user)
 	}
 	if h.w.Options.Comments.BareReactions {
-		return wire.Object{{"reactions", cm.tally()}, {"user_reaction", wire.Optional(emoji)}}, nil
+		return wire.Object{{"reactions", cm.countReactions()}, {"user_reaction", wire.TextOrNull(emoji)}}, nil
 	}
 	return wire.Object{{"comment", h.view(c).comment(cm, inVenue)}}, nil
 }
@@ -451,9 +456,9 @@ func readTargets(f wire.Members, c *wire.Call, must bool) []string {
 	return ids
 }
 
-// attachable returns the attachments of a comment: those in has, and then more. It
+// mergeAttachments returns the attachments of a comment: those in has, and then more. It
 // refuses all if the user cannot see one of them, or they are too many.
-func (h *Handlers) attachable(userID string, has, more []string) ([]string, error) {
+func (h *Handlers) mergeAttachments(userID string, has, more []string) ([]string, error) {
 	all := slices.Clone(has)
 	for _, id := range more {
 		if f := h.w.FileShareNamed(id); f != nil {
@@ -480,10 +485,10 @@ func (h *Handlers) attachments(c *wire.Call, cm *Comment) (wire.Object, error) {
 // attach attaches objects to a comment. Those that are attached already are no error.
 func (h *Handlers) attach(c *wire.Call, cm *Comment) (wire.Object, error) {
 	ids := readTargets(c.JSON, c, required)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	all, err := h.attachable(c.Key.User, cm.Targets, ids)
+	all, err := h.mergeAttachments(c.Key.User, cm.Targets, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -496,9 +501,9 @@ func (h *Handlers) attach(c *wire.Call, cm *Comment) (wire.Object, error) {
 
 // detach removes an attachment from a comment. It also succeeds if there is none.
 func (h *Handlers) detach(c *wire.Call, cm *Comment) (wire.Object, error) {
-	delete(c.JSON, "target_ids") // only one object at a time
+	delete(c.JSON, "target_ids") // ignored: a call detaches one object
 	ids := readTargets(c.JSON, c, required)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	id := ids[0]

@@ -63,11 +63,11 @@ func New(s *emulator.Server, o Options) *Handler {
 	}
 	for name, s := range o.Worlds {
 		h.worlds[name] = &namedWorld{server: s, ready: make(chan struct{})}
-		close(h.worlds[name].ready)
+		close(h.worlds[name].ready) // it exists, so that no request waits for it
 	}
 	h.routes = table()
 	for _, r := range h.routes {
-		h.mux.HandleFunc(r.method+" "+Root+r.path, func(w http.ResponseWriter, q *http.Request) { h.answer(r, w, q) })
+		h.mux.HandleFunc(r.method+" "+Root+r.path, func(w http.ResponseWriter, q *http.Request) { h.callRoute(r, w, q) })
 	}
 	h.mux.Handle("GET "+strings.TrimSuffix(Root, "/"), http.RedirectHandler(Root, http.StatusSeeOther))
 	h.mux.HandleFunc("GET "+Root+"{$}", servePage)
@@ -97,11 +97,12 @@ func (h *Handler) answerUnmatched(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, problemf(http.StatusMethodNotAllowed, "%s takes %s", r.URL.Path, strings.Join(allowed, " and ")))
 }
 
-// ServeHTTP answers a request of the platform or of the control API.
+// ServeHTTP answers a request: by the control API if the path is one of it, otherwise by
+// the world that the request names.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if isControl(r) {
-		secure(w.Header())
-		if err := h.refuse(r); err != nil {
+		setSecurityHeaders(w.Header())
+		if err := h.refuseRequest(r); err != nil {
 			writeProblem(w, err)
 			return
 		}
@@ -113,8 +114,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeProblem(w, err)
 		return
 	}
-	// A script in a file of the world would have the origin of the control API. Sign-in
-	// pages have a policy of their own.
+	// Without the sandbox, a script in a file of the world would run in the origin of the
+	// control API and could call it. Sign-in pages set a policy of their own.
 	w.Header().Set("Content-Security-Policy", "sandbox")
 	s.ServeHTTP(w, r)
 }
@@ -123,7 +124,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // control API creates a world.
 func (h *Handler) platformOf(r *http.Request) (*emulator.Server, error) {
 	name := r.Header.Get(WorldHeader)
-	if name != "" && h.refuse(r) != nil && !h.hasWorld(name) {
+	if name != "" && h.refuseRequest(r) != nil && !h.hasWorld(name) {
 		return nil, problemf(http.StatusForbidden, "there is no world %q: POST %sworlds adds it, for who may use the control API", name, Root)
 	}
 	return h.World(name)
@@ -134,9 +135,9 @@ func isControl(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, Root) || r.URL.Path == strings.TrimSuffix(Root, "/")
 }
 
-// secure sets the headers of each response of the control API: no other origin may read,
+// setSecurityHeaders sets the headers of each response of the control API: no other origin may read,
 // embed or keep it.
-func secure(header http.Header) {
+func setSecurityHeaders(header http.Header) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "+
 		"img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")

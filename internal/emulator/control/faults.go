@@ -49,7 +49,8 @@ type Faults struct {
 	Faults []ActiveFault `json:"faults"`
 }
 
-// copyFields sets the fields of *to to those of from with the same names.
+// copyFields sets the fields of the struct *to to those of the struct from that have the
+// same names, with a conversion of their types. Other fields stay as they are.
 func copyFields(to, from any) {
 	source, target := reflect.ValueOf(from), reflect.ValueOf(to).Elem()
 	for field := range target.Type().Fields() {
@@ -71,8 +72,8 @@ func listFaults(c *call, _ none) (Faults, error) {
 	return Faults{list}, nil
 }
 
-// addFault adds a fault, or replaces the one with its ID, after a check of what JSON
-// lets through.
+// addFault adds a fault, or replaces the one with its ID. It refuses values that decode
+// from JSON but make no fault.
 func addFault(c *call, in Fault) (ActiveFault, error) {
 	if in.Reset != seed.NoReset && in.Reset != seed.BeforeHeader && in.Reset != seed.AfterHeader {
 		return ActiveFault{}, problemf(http.StatusBadRequest, `reset: must be "before" or "after", got %q`, in.Reset)
@@ -93,8 +94,8 @@ func addFault(c *call, in Fault) (ActiveFault, error) {
 	return ActiveFault{Fault: in}, nil
 }
 
-// checkNumbers returns an error for a number of a fault that is below 0, and for a
-// probability above 1.
+// checkNumbers returns an error for a number of a fault, which is a struct, that is below
+// 0, and for a float above 1, because the only floats are probabilities.
 func checkNumbers(fault any) error {
 	for field, value := range reflect.ValueOf(fault).Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -171,8 +172,8 @@ func listSocketFaults(c *call, _ none) (SocketFaults, error) {
 	return SocketFaults{list}, nil
 }
 
-// addSocketFault adds a fault of WebSockets, or replaces the one with its ID, after a
-// check of what JSON lets through.
+// addSocketFault adds a fault of WebSockets, or replaces the one with its ID. It refuses
+// values that decode from JSON but make no fault.
 func addSocketFault(c *call, in SocketFault) (ActiveSocketFault, error) {
 	switch in.Junk {
 	case seed.NoJunk, seed.BrokenJSON, seed.BrokenText, seed.BinaryJunk, seed.HugeJunk:
@@ -210,6 +211,7 @@ type Disagreements struct {
 	Disagreements []Disagreement `json:"disagreements"`
 }
 
+// listDisagreements returns the rules by which the platform differs from its documents.
 func listDisagreements(c *call, _ none) (Disagreements, error) {
 	list := []Disagreement{}
 	for _, d := range c.server.Disagreements() {

@@ -22,8 +22,8 @@ func problemf(status int, format string, args ...any) *Problem {
 	return &Problem{status, fmt.Sprintf(format, args...)}
 }
 
-// refuse returns the reason why a request may not use the control API, nil if it may.
-func (g *guard) refuse(r *http.Request) error {
+// refuseRequest returns the reason why a request may not use the control API, nil if it may.
+func (g *guard) refuseRequest(r *http.Request) error {
 	switch {
 	case g.off:
 		return problemf(http.StatusForbidden,

@@ -77,7 +77,7 @@ func requestOf(s *emulator.Server, q *seed.Request) Request {
 // bodyOf returns the beginning of a body: as text without credentials, cut between two
 // characters, or as bytes if it is not text.
 func bodyOf(contentType string, b []byte) Body {
-	isLong := len(b) >= bodyShown
+	isLong := len(b) >= bodyShown // what a recorded body has beyond that is not known
 	if isLong {
 		b = b[:bodyShown]
 		for cut := 0; cut < utf8.UTFMax && !utf8.Valid(b) && len(b) > 0; cut++ {
@@ -192,8 +192,10 @@ const pace = 50 * time.Millisecond
 const heartbeat = 15 * time.Second
 
 // streamRequests sends summaries of requests as they are answered, until the reader is
-// gone. A reader that is too slow misses requests, and receives an event dropped with
-// their number; no request waits for it.
+// gone. It begins after the request that Last-Event-ID or the query names, by default
+// with the next one. A reader that is too slow misses requests, and receives an event
+// dropped with their number; no request waits for it. It writes at most once per pace,
+// and a comment as a heartbeat when there are no requests.
 func streamRequests(c *call, in streamInput) (none, error) {
 	after, resumes := in.After, c.r.URL.Query().Has("after")
 	if last, err := strconv.ParseUint(c.r.Header.Get("Last-Event-ID"), 10, 64); err == nil {
@@ -232,7 +234,7 @@ func streamRequests(c *call, in streamInput) (none, error) {
 	}
 }
 
-// appendEvent appends the event of a request.
+// appendEvent appends a server-sent event with the summary of a request.
 func appendEvent(text *bytes.Buffer, s *emulator.Server, q *seed.Request) {
 	data, err := json.Marshal(summaryOf(s, q))
 	if err != nil {

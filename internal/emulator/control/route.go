@@ -75,8 +75,9 @@ type call struct {
 	server *emulator.Server // the world that the request names
 }
 
-// answer answers a request of a route.
-func (h *Handler) answer(r *route, w http.ResponseWriter, q *http.Request) {
+// callRoute calls the handler of a route for the world that the request names, and writes
+// its result as JSON, unless the handler has written the response itself.
+func (h *Handler) callRoute(r *route, w http.ResponseWriter, q *http.Request) {
 	s, err := h.World(q.Header.Get(WorldHeader))
 	if err != nil {
 		writeProblem(w, err)
@@ -87,7 +88,7 @@ func (h *Handler) answer(r *route, w http.ResponseWriter, q *http.Request) {
 	switch {
 	case err != nil:
 		writeProblem(w, err)
-	case r.writes != "":
+	case r.writes != "": // the handler has written the response
 	case r.status == http.StatusNoContent:
 		w.WriteHeader(r.status)
 	default:
@@ -104,7 +105,8 @@ const (
 )
 
 // readInput sets the fields of *in to the parameters of the path and the query, and to
-// the members of the body, if any field is of the body.
+// the members of the JSON body, if any field is of the body. It also limits how many
+// bytes of the body can be read.
 func (c *call) readInput(in any) error {
 	limit := int64(bodyLimit)
 	switch c.route.takes {

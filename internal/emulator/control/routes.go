@@ -12,7 +12,9 @@ import (
 // Media types of bodies that handlers read or write themselves.
 const seedFile, zipFile, events = "application/json", "application/zip", "text/event-stream"
 
-// table returns the routes of the control API.
+// table returns the routes of the control API. A route reads and writes JSON, unless it
+// is taking or writing another type; the status of a success is 200, of a creating one
+// 201, and 204 without a result.
 func table() []*route {
 	return []*route{
 		define(http.MethodGet, "health", "Reports that the process answers", getHealth),
@@ -80,7 +82,7 @@ func getReady(c *call, _ none) (Ready, error) {
 }
 
 func clearRequests(c *call, _ none) (none, error) {
-	c.server.Forget()
+	c.server.ForgetRequests()
 	return none{}, nil
 }
 
@@ -111,6 +113,7 @@ type writerFunc func(b []byte) (int, error)
 // Write calls f.
 func (f writerFunc) Write(b []byte) (int, error) { return f(b) }
 
+// restore replaces the state of the world by that of the snapshot in the body.
 func restore(c *call, _ none) (none, error) {
 	if err := c.server.Restore(c.r.Body); err != nil {
 		return none{}, problemf(http.StatusBadRequest, "%v", err)
@@ -134,18 +137,19 @@ type Freezing struct {
 	At time.Time `json:"at,omitzero" doc:"now if it is not given"`
 }
 
-// inRange returns an error for a time that the platform cannot represent in nanoseconds
+// checkClockYear returns an error for a time that the platform cannot represent in nanoseconds
 // since 1970.
-func inRange(name string, at time.Time) error {
+func checkClockYear(name string, at time.Time) error {
 	if at.Year() < 1970 || at.Year() > 2261 {
 		return problemf(http.StatusBadRequest, "%s: the clock must stay in the years 1970 to 2261, not %d", name, at.Year())
 	}
 	return nil
 }
 
+// freeze stops the clock of the world, at the time in the body or else where it is.
 func freeze(c *call, in Freezing) (Clock, error) {
 	if !in.At.IsZero() {
-		if err := inRange("at", in.At); err != nil {
+		if err := checkClockYear("at", in.At); err != nil {
 			return Clock{}, err
 		}
 	}
@@ -168,7 +172,7 @@ func advance(c *call, in Advancement) (Clock, error) {
 	if in.By <= 0 {
 		return Clock{}, problemf(http.StatusBadRequest, "by: must be more than 0s, such as 1h30m")
 	}
-	if err := inRange("by", c.server.Now().Add(time.Duration(in.By))); err != nil {
+	if err := checkClockYear("by", c.server.Now().Add(time.Duration(in.By))); err != nil {
 		return Clock{}, err
 	}
 	c.server.Advance(time.Duration(in.By))
@@ -457,8 +461,8 @@ type CreatedWorld struct {
 	Key string `json:"key,omitempty" doc:"the first API key"`
 }
 
-// addWorld adds a world or finds the one with the name, on request with a port of its
-// own, and returns it with its first API key.
+// addWorld adds a world, or finds it if there is one with the name, and returns it with
+// its first API key. If the request asks for a port, it also serves the world there.
 func addWorld(c *call, in NewWorld) (CreatedWorld, error) {
 	if in.Name == "" {
 		return CreatedWorld{}, problemf(http.StatusBadRequest, "name: must be given")

@@ -58,7 +58,7 @@ func (h *Handler) worldNamed(name string) (*namedWorld, error) {
 		w.server, w.err = h.create(name)
 		close(w.ready)
 		if w.err != nil {
-			h.drop(name, w, nil)
+			h.removeFromList(name, w, nil)
 		}
 	}
 	<-w.ready
@@ -101,13 +101,13 @@ func (h *Handler) openPort(name string, w *namedWorld) error {
 	case h.worlds[name] != w:
 		return problemf(http.StatusNotFound, "the world %q was deleted", name)
 	}
-	own := New(w.server, Options{Off: h.off, Token: h.token, Hosts: h.hosts})
+	handler := New(w.server, Options{Off: h.off, Token: h.token, Hosts: h.hosts})
 	var err error
-	w.baseURL, w.stop, err = h.serve(w.server, own)
+	w.baseURL, w.stop, err = h.serve(w.server, handler)
 	return err
 }
 
-// removeWorld deletes a world, after its creation.
+// removeWorld deletes a world. If it is being created, it waits until that is done.
 func (h *Handler) removeWorld(name string) error {
 	h.mu.Lock()
 	w := h.worlds[name]
@@ -115,15 +115,15 @@ func (h *Handler) removeWorld(name string) error {
 	if w != nil {
 		<-w.ready
 	}
-	if w == nil || !h.drop(name, w, h.forget) {
+	if w == nil || !h.removeFromList(name, w, h.forget) {
 		return problemf(http.StatusNotFound, "there is no world %q", name)
 	}
-	return w.end()
+	return w.shut()
 }
 
-// drop removes a world from the list, and calls forget with its name, unless that is nil.
+// removeFromList removes a world from the list, and calls forget with its name, unless that is nil.
 // It returns false if the list has it no longer.
-func (h *Handler) drop(name string, w *namedWorld, forget func(name string)) bool {
+func (h *Handler) removeFromList(name string, w *namedWorld, forget func(name string)) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.worlds[name] != w {
@@ -136,8 +136,8 @@ func (h *Handler) drop(name string, w *namedWorld, forget func(name string)) boo
 	return true
 }
 
-// end ends the port of a world, and its WebSockets.
-func (w *namedWorld) end() error {
+// shut stops to serve a world on its port, and closes its WebSockets.
+func (w *namedWorld) shut() error {
 	if w.stop != nil {
 		w.stop()
 	}
@@ -155,7 +155,7 @@ func (h *Handler) Close() error {
 	h.mu.Unlock()
 	for _, w := range worlds {
 		<-w.ready
-		_ = w.end()
+		_ = w.shut()
 	}
 	return nil
 }

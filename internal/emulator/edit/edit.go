@@ -44,7 +44,8 @@ func (e Edit) Apply(r *Response) error {
 	return nil
 }
 
-// Parse reads an edit.
+// Parse reads an edit, such as "status 404" or "rm /node/name": its kind and what it
+// concerns.
 func Parse(text string) (Edit, error) {
 	verb, rest, _ := strings.Cut(text, " ")
 	parse, known := verbs()[verb]
@@ -58,7 +59,7 @@ func Parse(text string) (Edit, error) {
 	return Edit{text, do}, nil
 }
 
-// ParseAll reads edits.
+// ParseAll reads edits, and returns the error of the first that is not valid.
 func ParseAll(texts ...string) ([]Edit, error) {
 	all := make([]Edit, len(texts))
 	for i, text := range texts {
@@ -167,9 +168,9 @@ func parseReplace(rest string) (func(*Response) error, error) {
 	}, nil
 }
 
-// pointers reads one or more JSON pointers, separated by spaces, from the start of a
+// readPointers reads one or more JSON pointers, separated by spaces, from the start of a
 // text. It returns each as a list of names, and what follows them.
-func pointers(rest string) (all [][]string, left string, err error) {
+func readPointers(rest string) (all [][]string, left string, err error) {
 	for strings.HasPrefix(rest, "/") {
 		first, more, _ := strings.Cut(rest, " ")
 		all, rest = append(all, parsePointer(first)), more
@@ -192,9 +193,9 @@ func parsePointer(text string) []string {
 	return parts
 }
 
-// inJSON returns a function that changes the JSON in the body of a response by change.
+// changeJSON returns a function that changes the JSON in the body of a response by change.
 // It fails if the body is not JSON.
-func inJSON(change func(root *node) error) func(*Response) error {
+func changeJSON(change func(root *node) error) func(*Response) error {
 	return func(r *Response) error {
 		root, err := parseNode(r.Body)
 		if err == nil {
@@ -211,7 +212,7 @@ func inJSON(change func(root *node) error) func(*Response) error {
 // the pointers lead, the last place first. It fails if change returns true for no
 // place of one of them.
 func everywhere(all [][]string, change func(p place) bool) func(*Response) error {
-	return inJSON(func(root *node) error {
+	return changeJSON(func(root *node) error {
 		for _, at := range all {
 			done := false
 			for _, p := range slices.Backward(root.find(at)) {
@@ -228,11 +229,11 @@ func everywhere(all [][]string, change func(p place) bool) func(*Response) error
 // parseSet reads "POINTER ... JSON". The edit sets the members to the JSON value;
 // without a pointer, the whole body.
 func parseSet(rest string) (func(*Response) error, error) {
-	text, whole := strings.CutPrefix(rest, " ")
+	text, whole := strings.CutPrefix(rest, " ") // an empty pointer leaves its blank
 	var at [][]string
 	var err error
 	if !whole {
-		at, text, err = pointers(rest)
+		at, text, err = readPointers(rest)
 	}
 	value := func() *node {
 		n, _ := parseNode([]byte(text)) // parsed before; each place has its own
@@ -244,7 +245,7 @@ func parseSet(rest string) (func(*Response) error, error) {
 	case value() == nil:
 		return nil, errNotJSON
 	case whole:
-		return inJSON(func(root *node) error {
+		return changeJSON(func(root *node) error {
 			*root = *value()
 			return nil
 		}), nil
@@ -254,11 +255,11 @@ func parseSet(rest string) (func(*Response) error, error) {
 
 // parseRemove reads "POINTER ...". The edit removes the members.
 func parseRemove(rest string) (func(*Response) error, error) {
-	at, left, err := pointers(rest)
+	at, left, err := readPointers(rest)
 	if err != nil || left != "" {
 		return nil, errNoPointer
 	}
-	return everywhere(at, func(p place) bool { return p.holder.cut(p.name) != nil }), nil
+	return everywhere(at, func(p place) bool { return p.holder.removeItem(p.name) != nil }), nil
 }
 
 // parseMove reads "FROM [TO]", two pointers. The edit moves each member to which FROM
@@ -270,10 +271,10 @@ func parseMove(rest string) (func(*Response) error, error) {
 	if !strings.HasPrefix(first, "/") || second != "" && !strings.HasPrefix(second, "/") {
 		return nil, errNoPointer
 	}
-	return inJSON(func(root *node) error {
+	return changeJSON(func(root *node) error {
 		moved := false
 		for _, p := range root.find(from) {
-			moved = moveMember(root, from, p, fill(to, p.stars)) || moved
+			moved = moveMember(root, from, p, fillStars(to, p.stars)) || moved
 		}
 		if !moved {
 			return fmt.Errorf("no member %s", first)
@@ -292,16 +293,16 @@ func moveMember(root *node, from []string, p place, to []string) bool {
 	case to == nil:
 		*root = *value
 		return true
-	case slices.Equal(fill(from[:len(from)-1], p.stars), to[:len(to)-1]): // in the same object
+	case slices.Equal(fillStars(from[:len(from)-1], p.stars), to[:len(to)-1]): // in the same object
 		return p.holder.rename(p.name, to[len(to)-1])
 	default:
-		p.holder.cut(p.name)
-		return root.put(to, value)
+		p.holder.removeItem(p.name)
+		return root.setAt(to, value)
 	}
 }
 
-// fill replaces the first * of a pointer by the first of stars, and so on.
-func fill(pointer, stars []string) []string {
+// fillStars returns a pointer with its first * replaced by the first of stars, and so on.
+func fillStars(pointer, stars []string) []string {
 	filled := slices.Clone(pointer)
 	for i, part := range filled {
 		if part == star && len(stars) > 0 {
@@ -314,7 +315,7 @@ func fill(pointer, stars []string) []string {
 // parseKind reads "POINTER ... KIND". The edit converts the members to a JSON kind,
 // such as a number to a string.
 func parseKind(rest string) (func(*Response) error, error) {
-	at, kind, err := pointers(rest)
+	at, kind, err := readPointers(rest)
 	if err != nil {
 		return nil, err
 	}
@@ -330,7 +331,7 @@ func parseKind(rest string) (func(*Response) error, error) {
 // parseLift reads "POINTER ...". The edit replaces an object by its members, which
 // move into the object around it.
 func parseLift(rest string) (func(*Response) error, error) {
-	at, left, err := pointers(rest)
+	at, left, err := readPointers(rest)
 	if err != nil || left != "" {
 		return nil, errNoPointer
 	}
@@ -339,7 +340,7 @@ func parseLift(rest string) (func(*Response) error, error) {
 		if value == nil || value.kind != '{' {
 			return false
 		}
-		p.holder.cut(p.name)
+		p.holder.removeItem(p.name)
 		for i, name := range value.names {
 			p.holder.setItem(name, value.items[i])
 		}
@@ -353,7 +354,7 @@ func parseNest(name string) (func(*Response) error, error) {
 	if name == "" {
 		return nil, errNoName
 	}
-	return inJSON(func(root *node) error {
+	return changeJSON(func(root *node) error {
 		if root.kind != '{' || root.holds("error", '{') {
 			return errNoPayload
 		}
@@ -380,7 +381,7 @@ func Swap(body []byte, path, other string) []byte {
 		return body
 	}
 	for _, p := range root.find(strings.Split(path, "/")) {
-		p.holder.swap(p.name, other)
+		p.holder.swapNames(p.name, other)
 	}
 	return root.appendJSON(nil)
 }

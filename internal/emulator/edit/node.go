@@ -85,7 +85,7 @@ func (n *node) appendJSON(b []byte) []byte {
 	return append(b, n.kind+2) // in ASCII, ] is two after [, and } two after {
 }
 
-// quote returns a text as a JSON string.
+// quote returns a text as a JSON string with its quotes.
 func quote(s string) string {
 	text, err := json.Marshal(s)
 	if err != nil {
@@ -94,7 +94,8 @@ func quote(s string) string {
 	return string(text)
 }
 
-// indexOf returns the index of a member or element, -1 if there is none.
+// indexOf returns the index of the member of an object with a name, or of the element of
+// a list whose index is the name. It returns -1 if there is none.
 func (n *node) indexOf(name string) int {
 	if n.kind == '{' {
 		return slices.Index(n.names, name)
@@ -142,8 +143,9 @@ func (n *node) setItem(name string, value *node) bool {
 	return true
 }
 
-// put sets what a pointer leads to, and adds the objects around it.
-func (n *node) put(pointer []string, value *node) bool {
+// setAt sets what a pointer leads to, and adds the objects around it that are missing. It
+// returns false if a value on the way has no members, or the end is no index of its list.
+func (n *node) setAt(pointer []string, value *node) bool {
 	if len(pointer) == 1 {
 		return n.setItem(pointer[0], value)
 	}
@@ -152,7 +154,7 @@ func (n *node) put(pointer []string, value *node) bool {
 		inner = &node{kind: '{'}
 		n.setItem(pointer[0], inner)
 	}
-	return inner.put(pointer[1:], value)
+	return inner.setAt(pointer[1:], value)
 }
 
 // holds reports whether a member is of a kind.
@@ -161,8 +163,8 @@ func (n *node) holds(name string, kind byte) bool {
 	return member != nil && member.kind == kind
 }
 
-// cut removes a member or element and returns it.
-func (n *node) cut(name string) *node {
+// removeItem removes a member or element and returns it, nil if there is none.
+func (n *node) removeItem(name string) *node {
 	i := n.indexOf(name)
 	if i < 0 {
 		return nil
@@ -182,14 +184,14 @@ func (n *node) rename(name, other string) bool {
 		return false
 	}
 	if name != other {
-		n.cut(other)
+		n.removeItem(other)
 		n.names[n.indexOf(name)] = other
 	}
 	return true
 }
 
-// swap exchanges two names.
-func (n *node) swap(name, other string) {
+// swapNames exchanges two names of members; their values stay where they are.
+func (n *node) swapNames(name, other string) {
 	for i, each := range n.names {
 		switch each {
 		case name:

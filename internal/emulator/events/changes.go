@@ -16,9 +16,11 @@ const (
 	feedDefault = 250
 )
 
-// changes returns the change feed of an organization, in order of visibility.
+// changes returns a page of the change feed of an organization: the events that changed
+// something, in the order in which they became visible. A call without a cursor gets no
+// changes, but the cursor for those from now on.
 func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
-	if h.w.Options.Events.NoChanges {
+	if h.w.Options.Events.NoChanges { // as servers without the feed
 		return nil, wire.UnknownRoute()
 	}
 	orgID, err := h.w.OrgOfPath(c)
@@ -26,7 +28,7 @@ func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	limit := c.Integer("limit", feedDefault, 1, feedLimit)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		if name, _ := c.Check.Failed[0].Get("name"); name == "limit" { // it has a code of its own
 			wire.RefusalOf(err).Code = codeFeedLimit
 		}
@@ -34,8 +36,8 @@ func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 	}
 	readable := h.readable(c.Key, orgID)
 	switch {
-	case len(readable) == 0 && !h.w.CoversPart(c.Key, orgID):
-		return nil, h.w.OutOfScope(orgID)
+	case len(readable) == 0 && !h.w.CoversPartOf(c.Key, orgID):
+		return nil, h.w.OutOfScopeRefusal(orgID)
 	case len(readable) == 0:
 		return nil, wire.Refuse(http.StatusForbidden, codeFeedEmpty, "Nothing in this organization is readable.")
 	}
@@ -59,11 +61,12 @@ func (h *Handlers) feedBinding(c *wire.Call, orgID string, retention uint64) str
 	return fmt.Sprint("feed ", h.w.Cursors, " ", retention, " ", orgID, " ", c.Key.Token, " ", c.Key.Scopes)
 }
 
-// refuseFeedCursor distinguishes an expired cursor from an invalid one.
+// refuseFeedCursor returns the refusal of a cursor of the feed: that of an expired one if
+// it was valid before a call of ExpireChanges, otherwise that of an invalid one.
 func (h *Handlers) refuseFeedCursor(c *wire.Call, orgID, text string) error {
 	for old := range h.retention {
 		if _, valid := h.w.OpenCursor(text, h.feedBinding(c, orgID, old)); valid {
-			return wire.Because(http.StatusNotAcceptable, codeFeedExpired, "cursor_expired",
+			return wire.RefuseWithReason(http.StatusNotAcceptable, codeFeedExpired, "cursor_expired",
 				"The cursor is older than what the feed keeps.")
 		}
 	}
@@ -88,8 +91,9 @@ func (h *Handlers) bootstrap(c *wire.Call, orgID, binding string, readable []str
 	return feedAnswer([]wire.Object{}, h.w.Cursor(head, binding), more, readable, items)
 }
 
-// feedAnswer renders a page of the feed. The version of profiles changes with those that
-// are readable.
+// feedAnswer renders a page of the feed. The version of profiles is a hash of the ids of
+// the readable ones, so that a client sees when they change; items lists them, nil if the
+// response has only the version.
 func feedAnswer(
 	rows []wire.Object, cursor string, more bool, readable []string, items []wire.Object,
 ) (wire.Object, error) {
@@ -134,7 +138,7 @@ func feedPage(
 // readable lists the workspaces and shares of an organization that a credential reads as a member.
 func (h *Handlers) readable(k *wire.Credential, orgID string) []string {
 	ids := wire.Filter(slices.Concat(h.w.WorkspaceIDs(), h.w.ShareIDs()), func(id string) bool {
-		return h.w.OrgOf(id) == orgID && h.w.AtLeast(id, k.User, world.Member) && h.w.Covers(k, id) >= wire.Read
+		return h.w.OrgOf(id) == orgID && h.w.AtLeast(id, k.User, world.Member) && h.w.AccessMode(k, id) >= wire.Read
 	})
 	slices.Sort(ids)
 	return ids
@@ -150,7 +154,7 @@ func (h *Handlers) change(n uint32) wire.Object {
 		{"event", l.Kinds.Values[e.Kind].Event},
 		{"profile_id", wire.ProfileID(id)},
 		{"profile_type", h.w.KindOf(id)},
-		{"object_id", wire.Optional(l.ObjectID(e.Object))},
+		{"object_id", wire.TextOrNull(l.ObjectID(e.Object))},
 		{"created", wire.Stamp(e.Created)},
 	}
 }

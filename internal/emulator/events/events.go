@@ -27,7 +27,7 @@ type Handlers struct {
 	quiet     map[string]bool            // workspaces whose events follow from what is in them
 }
 
-// New returns the handlers of a world.
+// New returns the handlers of the event log.
 func New(w *world.World) *Handlers {
 	return &Handlers{
 		w: w, acked: map[string]map[uint32]bool{}, blocked: map[string]bool{}, recent: map[string][]uint32{},
@@ -174,18 +174,18 @@ func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
 		c.Query.Del("cursor") // an older server does not know the parameter
 	}
 	q := h.parseSearch(c)
-	start, valid := h.start(c, &q)
+	start, valid := h.startOfPage(c, &q)
 	if !valid && q.parent == "" { // beside a parent it was rejected already
 		c.Check.Invalid("cursor", "The cursor is not valid for this search.")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	v := h.Viewer(c, &q)
 	if err := v.refuseSearch(&q); err != nil {
 		return nil, err
 	}
-	page, more := h.page(v, &q, start)
+	page, more := h.searchPage(v, &q, start)
 	events := wire.Rows(wire.Filter(page, v.Sees), func(n uint32) wire.Object { return v.row(n, c.Out.Level) })
 	pagination := wire.Object{{"has_more", more}}
 	pagination = pagination.With(!h.w.Options.Events.NoCursor, "next_cursor", h.nextCursor(c, &q, page, more))
@@ -193,9 +193,9 @@ func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"events", events}, {"pagination", pagination}}, nil
 }
 
-// start returns the position after which the page of a cursor begins, nil without a
-// cursor. It returns false for a cursor that is not valid for the query.
-func (h *Handlers) start(c *wire.Call, q *Query) (*world.Position, bool) {
+// startOfPage returns the position in the log after which the requested page begins, nil for
+// the first page. It returns false for a cursor that is not valid for the query.
+func (h *Handlers) startOfPage(c *wire.Call, q *Query) (*world.Position, bool) {
 	if q.cursor == "" {
 		return nil, true
 	}
@@ -217,9 +217,10 @@ func (h *Handlers) searchBinding(c *wire.Call, q *Query) string {
 	return fmt.Sprint("search ", h.w.Cursors, " ", c.Key.User, " ", q.fingerprint())
 }
 
-// page returns the matching rows in the order of the log, also those that the caller
-// may not see. It reports whether there are more.
-func (h *Handlers) page(v *Viewer, q *Query, start *world.Position) (rows []uint32, more bool) {
+// searchPage returns the matching rows behind start and the offset, up to the limit, in the
+// order of the log. They include rows that the caller may not see. It reports whether
+// there are more.
+func (h *Handlers) searchPage(v *Viewer, q *Query, start *world.Position) (rows []uint32, more bool) {
 	m := v.matcher(q)
 	skip := q.offset
 	for n := range candidates(&h.w.Log, q, start) {
@@ -270,7 +271,7 @@ func (v *Viewer) matcher(q *Query) *matcher {
 		m.caller, m.none = n, !found
 	}
 	if q.object != "" {
-		n, found := l.FindThing(q.object)
+		n, found := l.FindObject(q.object)
 		m.object, m.none = n, m.none || !found
 	}
 	return m
@@ -297,7 +298,7 @@ type Viewer struct {
 	modes map[string]wire.Mode
 }
 
-// Viewer returns the viewer of the caller of a query.
+// Viewer returns what decides which events the caller of a query may see.
 func (h *Handlers) Viewer(c *wire.Call, q *Query) *Viewer {
 	return &Viewer{
 		h: h, key: c.Key, now: c.Now, audit: q.audit(),
@@ -315,11 +316,11 @@ func (v *Viewer) role(profileID string) world.Role {
 	return r
 }
 
-// covers returns what the credential of the caller grants on a profile.
-func (v *Viewer) covers(profileID string) wire.Mode {
+// accessMode returns what the credential of the caller grants on a profile.
+func (v *Viewer) accessMode(profileID string) wire.Mode {
 	m, found := v.modes[profileID]
 	if !found {
-		m = v.h.w.Covers(v.key, profileID)
+		m = v.h.w.AccessMode(v.key, profileID)
 		v.modes[profileID] = m
 	}
 	return m
@@ -336,27 +337,28 @@ func (v *Viewer) refuseSearch(q *Query) error {
 		return nil
 	}
 	h := v.h
-	if v.covers(q.profile) == wire.NoAccess {
-		return h.w.OutOfScope(q.profile)
+	if v.accessMode(q.profile) == wire.NoAccess {
+		return h.w.OutOfScopeRefusal(q.profile)
 	}
 	if !q.audit() {
 		return nil
 	}
 	entitled := world.Rank(v.role(q.profile)) >= world.Rank(world.Admin) || h.w.Auditor(q.profile, v.key.User)
 	if !entitled {
-		return wire.Because(http.StatusForbidden, codeCompliance, "compliance_access_required",
+		return wire.RefuseWithReason(http.StatusForbidden, codeCompliance, "compliance_access_required",
 			"Audit searches are for administrators and compliance auditors.")
 	}
-	if v.covers(q.profile) < wire.Admin {
-		return v.key.RefuseAdmin("profile")
+	if v.accessMode(q.profile) < wire.Admin {
+		return v.key.NoAdminRefusal("profile")
 	}
 	return nil
 }
 
 // Sees reports whether the caller may see row n of the log. Internal rows are never
 // seen, and those of legal holds only by owners and auditors. In an audit,
-// administrators and auditors see all others; else a user sees what names the user or
-// what the role may see.
+// administrators and auditors see all others. Otherwise a user sees the rows that name
+// the user and those that the role may see, but of the events for one target only those
+// that name the user as this target.
 func (v *Viewer) Sees(n uint32) bool {
 	l := &v.h.w.Log
 	e := &l.Entries[n]
@@ -364,7 +366,7 @@ func (v *Viewer) Sees(n uint32) bool {
 	profileID := l.ProfileID(e)
 	orgID := l.Places.Values[e.Place].Org
 	me := v.key.User
-	if k.Visibility == world.InternalOnly || v.covers(profileID) == wire.NoAccess {
+	if k.Visibility == world.InternalOnly || v.accessMode(profileID) == wire.NoAccess {
 		return false
 	}
 	if strings.HasPrefix(k.Event, "legal_hold") && v.role(orgID) != world.Owner && !v.h.w.Auditor(orgID, me) {
@@ -400,7 +402,7 @@ func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
 	r.Put(wire.Terse, "event_id", wire.Hyphenated(l.ID(n)))
 	r.Put(wire.Terse, "event", k.Event)
 	r.Put(wire.Terse, "category", k.Category)
-	r.Put(wire.Terse, "object_id", wire.Optional(l.ObjectID(e.Object)))
+	r.Put(wire.Terse, "object_id", wire.TextOrNull(l.ObjectID(e.Object)))
 	r.Put(wire.Terse, "created", wire.Stamp(e.Created))
 	if lv == wire.Terse {
 		return r.Fields
@@ -408,9 +410,9 @@ func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
 	r.Put(wire.Standard, "sub_category", k.Sub)
 	r.PutIf(e.Caller != 0, wire.Standard, "calling_user", wire.ProfileID(l.Names.Values[e.Caller]))
 	r.PutIf(e.Actor != 0, wire.Standard, "actor", world.ActorObject(l.Actors.Values[e.Actor]))
-	r.Put(wire.Standard, "org_id", wire.OptionalProfile(at.Org))
-	r.Put(wire.Standard, "workspace_id", wire.OptionalProfile(at.Workspace))
-	r.Put(wire.Standard, "share_id", wire.OptionalProfile(at.Share))
+	r.Put(wire.Standard, "org_id", wire.ProfileOrNull(at.Org))
+	r.Put(wire.Standard, "workspace_id", wire.ProfileOrNull(at.Workspace))
+	r.Put(wire.Standard, "share_id", wire.ProfileOrNull(at.Share))
 	r.PutIf(e.User != 0, wire.Standard, "user_id", wire.ProfileID(l.Names.Values[e.User]))
 	r.Put(wire.Standard, "acknowledged", v.h.acked[v.key.User][n])
 	text, names, values := v.h.w.Log.TemplateOf(n)
@@ -419,21 +421,22 @@ func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
 	r.Put(wire.Standard, "visibility", k.Visibility)
 	r.Put(wire.Standard, "notification", k.Notification)
 	if v.audit {
-		r.Put(wire.Standard, "ip", wire.Optional(d.IP))
-		r.Put(wire.Standard, "country", wire.Optional(d.Country))
+		r.Put(wire.Standard, "ip", wire.TextOrNull(d.IP))
+		r.Put(wire.Standard, "country", wire.TextOrNull(d.Country))
 	}
 	if lv == wire.Full {
 		r.Put(wire.Full, "permission", k.Permission)
 		r.Put(wire.Full, "description", world.RenderText(text, names, values))
 		r.Put(wire.Full, "required_params", names)
-		v.putRest(&r, e, k, d)
+		v.putFullMembers(&r, e, k, d)
 	}
 	return r.Fields
 }
 
-// putRest adds the members of the level full that only some events have.
-func (v *Viewer) putRest(r *wire.Row, e *world.Entry, k *world.EventKind, d *world.Detail) {
-	r.Put(wire.Full, "event_profile", wire.OptionalProfile(v.h.w.Log.ProfileID(e)))
+// putFullMembers adds the members of the level full that only some events have: about nodes,
+// about a delegation of an agent, and extra members. Telemetry is for audits only.
+func (v *Viewer) putFullMembers(r *wire.Row, e *world.Entry, k *world.EventKind, d *world.Detail) {
+	r.Put(wire.Full, "event_profile", wire.ProfileOrNull(v.h.w.Log.ProfileID(e)))
 	if k.NodeType != "" {
 		r.Put(wire.Full, "node_type", k.NodeType)
 		r.Put(wire.Full, "operation_type", k.Operation)
@@ -450,7 +453,7 @@ func (v *Viewer) putRest(r *wire.Row, e *world.Entry, k *world.EventKind, d *wor
 	}
 }
 
-// eventDetails returns one event.
+// eventDetails returns the event in the path, if the caller may see it.
 func (h *Handlers) eventDetails(c *wire.Call) (wire.Object, error) {
 	v := h.Viewer(c, &Query{})
 	n, err := v.eventOfPath(c, v.Sees)
@@ -467,7 +470,7 @@ func (h *Handlers) eventAck(c *wire.Call) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Key.ReadOnly(); err != nil {
+	if err := c.Key.RefuseReadOnly(); err != nil {
 		return nil, err
 	}
 	if h.acked[c.Key.User] == nil {
@@ -484,7 +487,7 @@ func (v *Viewer) mayAck(n uint32) bool {
 	e := &l.Entries[n]
 	k := &l.Kinds.Values[e.Kind]
 	orgID := l.Places.Values[e.Place].Org
-	if k.Event == "org_security_alert" && v.covers(orgID) != wire.NoAccess && v.h.w.Auditor(orgID, v.key.User) {
+	if k.Event == "org_security_alert" && v.accessMode(orgID) != wire.NoAccess && v.h.w.Auditor(orgID, v.key.User) {
 		return true
 	}
 	return v.Sees(n)
@@ -500,23 +503,24 @@ func (v *Viewer) eventOfPath(c *wire.Call, may func(uint32) bool) (uint32, error
 	case !wire.IsOpaque(id):
 		c.Check.Invalid("event_id", "Not an event id.")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return 0, err
 	}
 	h := v.h
 	l := &h.w.Log
-	n, found := l.Find(id)
+	n, found := l.FindEvent(id)
 	if !found || l.Entries[n].Shown > v.now.UnixNano() {
 		return 0, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such event.")
 	}
 	profileID := l.ProfileID(&l.Entries[n])
 	switch {
-	case v.covers(profileID) == wire.NoAccess:
-		return 0, h.w.OutOfScope(profileID)
+	case v.accessMode(profileID) == wire.NoAccess:
+		return 0, h.w.OutOfScopeRefusal(profileID)
 	case !may(n):
 		return 0, wire.Refuse(http.StatusNotAcceptable, codeEventAccess, "You may not access this event.")
 	case h.blocked[l.Places.Values[l.Entries[n].Place].Org]:
-		return 0, wire.Because(http.StatusForbidden, wire.CodeGeo, "geo_restricted", "The organization blocks your location.")
+		return 0, wire.RefuseWithReason(http.StatusForbidden, wire.CodeGeo, "geo_restricted",
+			"The organization blocks your location.")
 	default:
 		return n, nil
 	}
@@ -537,9 +541,9 @@ func searchParams() []string {
 	}
 }
 
-// rows returns the rows of the profile or of the parent event of a query, in the order
+// rowsOfQuery returns the rows of the profile or of the parent event of a query, in the order
 // of the log.
-func rows(l *world.Log, q *Query) []uint32 {
+func rowsOfQuery(l *world.Log, q *Query) []uint32 {
 	if q.parent != "" {
 		return l.ChildrenOf(q.parent)
 	}
@@ -551,11 +555,11 @@ func (h *Handlers) Routes() []*wire.Route {
 	const event, id = "/current/event/{event_id}/", "/event_id:opaque_id:with or without hyphens"
 	return []*wire.Route{
 		wire.Get("events.Search", "/current/events/search/", h.search,
-			wire.Params(append(searchParams(), "cursor:string:the previous next_cursor", wire.ByLevel)...)),
-		wire.Get(OpSummarize, "/current/events/search/summarize/", h.summarize, wire.Writes,
-			wire.Params(append(searchParams(), wire.ByLevel,
+			wire.Params(append(searchParams(), "cursor:string:the previous next_cursor", wire.OutputParam)...)),
+		wire.Get(OpSummarize, "/current/events/search/summarize/", h.summarize, wire.ChangesState,
+			wire.Params(append(searchParams(), wire.OutputParam,
 				"user_context:string:at most 64 letters, digits, spaces and . , ! ? ' -")...)),
-		wire.Get("events.Get", event+"details/", h.eventDetails, wire.Params(id, wire.ByLevel)),
+		wire.Get("events.Get", event+"details/", h.eventDetails, wire.Params(id, wire.OutputParam)),
 		wire.Post("events.Ack", event+"ack/", h.eventAck, wire.Fields("event_id"), wire.Params(id)),
 		wire.Get("events.Changes", "/current/org/{org_id}/events/changes/", h.changes,
 			wire.Params("/org_id:string:id or domain", "cursor:string:omitted to begin",
@@ -563,31 +567,35 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// BlockLocation rejects reads of an organization's events by the caller's location.
+// BlockLocation lets reads of single events of an organization fail, as if the location
+// of the caller were blocked, or ends that. It takes the lock.
 func (h *Handlers) BlockLocation(orgID string, blocked bool) {
 	h.w.Lock()
 	defer h.w.Unlock()
 	h.blocked[orgID] = blocked
 }
 
-// InvalidateCursors invalidates all cursors issued so far.
+// InvalidateCursors invalidates all cursors issued so far: they are bound to the number
+// that it counts up. It takes the lock.
 func (h *Handlers) InvalidateCursors() {
 	h.w.Lock()
 	defer h.w.Unlock()
 	h.w.Cursors++
 }
 
-// ExpireChanges makes all cursors of the change feed expire with cursor_expired.
+// ExpireChanges makes all cursors of the change feed that were issued so far expire: they
+// are refused with cursor_expired. It takes the lock.
 func (h *Handlers) ExpireChanges() {
 	h.w.Lock()
 	defer h.w.Unlock()
 	h.retention++
 }
 
-// candidates iterates over the rows of a query that come after start and are created
-// between its times.
+// candidates yields the rows of the profile or parent of a query that come after start
+// and are created between its times, in the order of the log. The other filters are left
+// to the caller.
 func candidates(l *world.Log, q *Query, start *world.Position) iter.Seq[uint32] {
-	rows := rows(l, q)
+	rows := rowsOfQuery(l, q)
 	first, last := l.Span(q.from, q.to)
 	at := func(n uint32, p world.Position) int { return l.Position(n).Compare(p) }
 	from, _ := slices.BinarySearchFunc(rows, first, at)

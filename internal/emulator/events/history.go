@@ -82,8 +82,9 @@ func habits() [4][]weight {
 	}
 }
 
-// readEvent returns the name of an event that changes no file, for histories that must
-// not change any.
+// readEvent returns the name of a random event that changes no content of a file, for
+// histories that must not change any. The weights are percent; agents extract more than
+// they download.
 func (p *person) readEvent(dice *rand.Rand) string {
 	quiet := [...]weight{
 		{"workspace_storage_download_token_created", 78},
@@ -131,21 +132,21 @@ func (h *Handlers) Generate(history world.History) {
 		files: h.recent[history.Workspace],
 		quiet: h.quiet[history.Workspace],
 	}
-	g.people = h.crew(history.Workspace, dice)
+	g.people = h.peopleOf(history.Workspace, dice)
 	first := len(h.w.Log.Entries)
-	g.run(history)
-	h.touchTail(now, first)
+	g.addEvents(history)
+	h.markLatestEvents(now, first)
 	h.recent[history.Workspace] = slices.Clone(g.files[max(0, len(g.files)-world.Remembered):])
 }
 
-// crew returns the members of a workspace as people with habits. If it has no members,
-// it first adds some.
-func (h *Handlers) crew(workspaceID string, dice *rand.Rand) []person {
+// peopleOf returns the members of a workspace as people with habits. If it has no members,
+// it first adds seven users, of which the last is an agent.
+func (h *Handlers) peopleOf(workspaceID string, dice *rand.Rand) []person {
 	if len(h.w.MembersOf(workspaceID)) == 0 {
 		first := [...]string{"Mara", "Jonas", "Priya", "Tomas", "Aiko", "Lena", "Scout"}
 		last := [...]string{"Berg", "Okafor", "Rao", "Silva", "Mori", "Novak", ""}
 		for i := range crew {
-			u := world.User{ID: h.w.NewProfile(""), FirstName: first[i], LastName: last[i], AccountType: "human"}
+			u := world.User{ID: h.w.ProfileIDOr(""), FirstName: first[i], LastName: last[i], AccountType: "human"}
 			u.Email = world.Slug(u.FirstName) + u.ID[wire.ProfileLen-4:] + "@example.test"
 			if i == crew-1 {
 				u.AccountType = "agent"
@@ -161,8 +162,9 @@ func (h *Handlers) crew(workspaceID string, dice *rand.Rand) []person {
 	return people
 }
 
-// person returns the i-th member of a workspace with random hours of work and one of
-// three habits. Agents work all day.
+// person returns the i-th member of a workspace with eight hours of work that begin
+// between 6 and 10 o'clock, a random weight, by which people are chosen, and one of three
+// habits. Agents have habits of their own and work all day.
 func (h *Handlers) person(id string, i int, dice *rand.Rand) person {
 	p := person{
 		id:     id,
@@ -198,9 +200,9 @@ type generator struct {
 	quiet  bool      // only events that change nothing
 }
 
-// run adds events until the workspace has as many new ones, that its owner finds, as
-// the history requires.
-func (g *generator) run(h world.History) {
+// addEvents adds as many events as the history requires. Those that the owner of the workspace
+// does not find by a search of it are added besides, and do not count.
+func (g *generator) addEvents(h world.History) {
 	g.fillHours()
 	l := &g.state.w.Log
 	here, above := l.Places.Intern(g.at), l.Places.Intern(world.Scope{Org: g.at.Org})
@@ -246,7 +248,7 @@ func (g *generator) isFoundByOwner(e *world.Entry, here uint32) bool {
 }
 
 // eventTimes yields the times of creation of the events, in Unix seconds and in order.
-// An hour has more of them the more people work in it, and a tenth on weekends: busy
+// An hour has more of them the more people work in it, and a tenth on weekends; busy
 // holds the sums of the weights up to the end of each hour, and each event is placed by
 // its part of the total.
 func (g *generator) eventTimes(h world.History) func(yield func(int64) bool) {
@@ -299,7 +301,7 @@ func (g *generator) addEvent(created int64, here, above uint32) {
 		Place:   here,
 		Caller:  p.number,
 		Actor:   p.actor,
-		Kind:    l.Named(name),
+		Kind:    l.KindNamed(name),
 	}
 	n := world.Number(len(l.Entries))
 	switch name {
@@ -323,7 +325,7 @@ func (g *generator) addEvent(created int64, here, above uint32) {
 	}
 	if e.Object == 0 && name != "user_login" && name != "org_updated" {
 		known := len(g.files)
-		if g.begins != nil {
+		if g.begins != nil { // the times from which the files exist, in their order
 			known, _ = slices.BinarySearch(g.begins, created+1)
 		}
 		back := int(g.dice.ExpFloat64() * 12) // what was touched lately comes first, as people do
@@ -332,12 +334,13 @@ func (g *generator) addEvent(created int64, here, above uint32) {
 	l.Entries = append(l.Entries, e)
 }
 
-// addLoginDetail adds the details of a sign-in to row n.
+// addLoginDetail adds the details of a sign-in to row n: a person has four addresses, of
+// the range for documentation, and always signs in from the same country.
 func (g *generator) addLoginDetail(n uint32, p *person) {
 	word := world.Mix(uint64(n) + g.dice.Uint64())
 	countries := [...]string{"DE", "US", "JP", "BR", "XX"}
 	g.state.w.Log.SetDetail(n, &world.Detail{
-		IP:      "198.51.100." + strconv.FormatUint((uint64(p.number)<<3|word&3)%254+1, 10), // for documentation
+		IP:      "198.51.100." + strconv.FormatUint((uint64(p.number)<<3|word&3)%254+1, 10),
 		Country: countries[p.number%5],
 		Telemetry: map[string]any{
 			"method":      "password",
@@ -394,13 +397,13 @@ func indexRows(l *world.Log, first uint32) {
 	}
 }
 
-// touchTail reports changes to those who poll, only for the latest of the events from
+// markLatestEvents reports changes to those who poll, only for the latest of the events from
 // row first on.
-func (h *Handlers) touchTail(now time.Time, first int) {
+func (h *Handlers) markLatestEvents(now time.Time, first int) {
 	entries := h.w.Log.Entries
 	for n := max(first, len(entries)-world.Remembered); n < len(entries); n++ {
 		if entries[n].Shown <= now.UnixNano() {
-			h.w.TouchEvent(now, world.Number(n))
+			h.w.MarkEventFields(now, world.Number(n))
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Remember writes the past of workspaces from what is in them: when their nodes were
+// WritePast writes the past of workspaces from what is in them: when their nodes were
 // added, changed and deleted. Other events, which change nothing, fill the log up to
 // a number of events. The same seed and state give the same log.
-func (h *Handlers) Remember(events int, seed uint64, workspaces ...string) {
+func (h *Handlers) WritePast(events int, seed uint64, workspaces ...string) {
 	h.w.Lock()
 	defer h.w.Unlock()
 	now := h.w.Now()
@@ -39,14 +39,14 @@ func (h *Handlers) Remember(events int, seed uint64, workspaces ...string) {
 		}
 		share := left * len(p.nodes) / nodes
 		left, nodes = left-share, nodes-len(p.nodes)
-		p.visit(share)
+		p.addReads(share)
 		h.recent[p.at.Workspace] = slices.Clone(p.files[max(0, len(p.files)-world.Remembered):])
 		h.quiet[p.at.Workspace] = true
 	}
 	if len(h.w.Log.Entries) > first {
 		indexRows(&h.w.Log, world.Number(first))
 	}
-	h.touchTail(now, first)
+	h.markLatestEvents(now, first)
 }
 
 // past is the generator of a workspace with nodes.
@@ -66,7 +66,7 @@ func (h *Handlers) pastOf(workspaceID string, nodes []*world.Node, dice *rand.Ra
 	p := &past{generator: generator{
 		state: h, dice: dice, at: world.Scope{Org: org, Workspace: workspaceID}, now: now.UnixNano(), quiet: true,
 	}, nodes: nodes, from: now}
-	p.people = h.crew(workspaceID, dice)
+	p.people = h.peopleOf(workspaceID, dice)
 	slices.SortFunc(p.nodes, func(a, b *world.Node) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 	})
@@ -80,13 +80,15 @@ func (h *Handlers) pastOf(workspaceID string, nodes []*world.Node, dice *rand.Ra
 	return p
 }
 
-// writeEvents adds an event for each creation, change and deletion of the nodes.
+// writeEvents adds the events of each node: its creation, further versions, and its
+// deletion or, if it was not deleted, the summary that the platform wrote of it. Files
+// that still exist become those that people work on.
 func (p *past) writeEvents() {
 	for _, n := range p.nodes {
 		l := &p.state.w.Log
-		object := l.Thing(world.Number(len(l.Entries)), n.ID, n.Name)
+		object := l.ObjectNumber(world.Number(len(l.Entries)), n.ID, n.Name)
 		if n.Kind == world.KindFolder {
-			p.add("workspace_storage_folder_created", n.Creator, n.Created, object)
+			p.addEventAt("workspace_storage_folder_created", n.Creator, n.Created, object)
 			continue
 		}
 		for i, v := range n.Versions {
@@ -94,30 +96,32 @@ func (p *past) writeEvents() {
 			if i == 0 {
 				name = firstEvent
 			}
-			p.add(name, v.Creator, v.Created, object)
+			p.addEventAt(name, v.Creator, v.Created, object)
 		}
 		if n.Trashed {
-			p.add("workspace_storage_file_deleted", n.Creator, n.Updated.Add(time.Hour), object)
+			p.addEventAt("workspace_storage_file_deleted", n.Creator, n.Updated.Add(time.Hour), object)
 			continue
 		}
-		p.add("node_ai_summary_created", "", n.Updated.Add(time.Minute), object)
+		p.addEventAt("node_ai_summary_created", "", n.Updated.Add(time.Minute), object)
 		p.files = append(p.files, object)
 		p.begins = append(p.begins, n.Created.Unix())
 	}
 }
 
-// add adds an event of a user about an object, which is its number in the log.
-func (p *past) add(name, user string, at time.Time, object uint32) {
+// addEventAt adds an event of a user, or of the platform for "", about the object with this
+// number in the log. It becomes visible at once, even if it was created long ago.
+func (p *past) addEventAt(name, user string, at time.Time, object uint32) {
 	l := &p.state.w.Log
 	p.state.w.RecordNames(world.Number(len(l.Entries)), user)
 	l.Entries = append(l.Entries, world.Entry{
-		Created: at.Unix(), Shown: max(at.UnixNano(), p.now), Place: p.here, Object: object, Kind: l.Named(name),
+		Created: at.Unix(), Shown: max(at.UnixNano(), p.now), Place: p.here, Object: object, Kind: l.KindNamed(name),
 		Caller: l.Names.Intern(user), Actor: l.Actors.Intern(*p.state.w.Actor(user)),
 	})
 }
 
-// visit adds so many events that change nothing, such as downloads.
-func (p *past) visit(events int) {
+// addReads adds so many events that change nothing, such as downloads, from the first node
+// until now. Without files it adds none.
+func (p *past) addReads(events int) {
 	if len(p.files) == 0 || events == 0 {
 		return
 	}

@@ -28,11 +28,11 @@ func (h *Handlers) summarize(c *wire.Call) (wire.Object, error) {
 	q := h.parseSearch(c)
 	c.Check.InvalidIf(q.cursor != "" && q.parent == "", "cursor", "Summaries take limit and offset.")
 	checkContext(c)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	v := h.Viewer(c, &q)
-	if err := h.summaryGate(v, &q); err != nil {
+	if err := h.refuseSummary(v, &q); err != nil {
 		return nil, err
 	}
 	rows := h.summaryWindow(v, &q)
@@ -41,7 +41,7 @@ func (h *Handlers) summarize(c *wire.Call) (wire.Object, error) {
 		return wire.Object{{"summary", nil}, {"summary_reason", "ai_policy_denied"}, {"events", events}}, nil
 	}
 	text := h.summaryText(rows, c.Value("user_context"))
-	h.bill(c, &q, text, len(rows))
+	h.chargeSummary(c, &q, text, len(rows))
 	return wire.Object{{"summary", wire.Object{{"text", text}, {"metrics", h.metrics(rows)}}}, {"events", events}}, nil
 }
 
@@ -55,9 +55,9 @@ func checkContext(c *wire.Call) {
 	c.Check.InvalidIf(strings.ContainsFunc(text, outside), "user_context", "Letters, digits, spaces and . , ! ? ' - only.")
 }
 
-// summaryGate refuses a summary that the caller may not have. It requires what a
+// refuseSummary refuses a summary that the caller may not have. It requires what a
 // search requires, and a role on the profile.
-func (h *Handlers) summaryGate(v *Viewer, q *Query) error {
+func (h *Handlers) refuseSummary(v *Viewer, q *Query) error {
 	if q.profile != "" && h.w.KindOf(q.profile) == "" {
 		return wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such profile.")
 	}
@@ -68,14 +68,15 @@ func (h *Handlers) summaryGate(v *Viewer, q *Query) error {
 		return wire.NotMember()
 	}
 	if h.w.Options.Events.SummaryPolicyDown {
-		return wire.Because(http.StatusServiceUnavailable, wire.CodePolicy, "access_policy_unavailable",
+		return wire.RefuseWithReason(http.StatusServiceUnavailable, wire.CodePolicy, "access_policy_unavailable",
 			"The policy cannot be read at the moment.")
 	}
 	return nil
 }
 
-// summaryWindow returns the rows of a summary: as many as the limit that the caller
-// sees. The offset counts also rows that the caller does not see.
+// summaryWindow returns the rows of a summary: those that the caller sees, up to the
+// limit, among the summaryScan matching rows behind the offset. The offset counts also
+// rows that the caller does not see.
 func (h *Handlers) summaryWindow(v *Viewer, q *Query) []uint32 {
 	m := v.matcher(q)
 	var rows []uint32
@@ -121,7 +122,7 @@ func (h *Handlers) sentence(n uint32) string {
 	e := &h.w.Log.Entries[n]
 	text, names, values := h.w.Log.TemplateOf(n)
 	for i, name := range names {
-		// Organizations have no pill.
+		// Clients have no button for an organization.
 		if kind, id := h.mentioned(e, name); id != "" && kind != "" && kind != wire.KindOrg {
 			values[i] = fmt.Sprintf("@[%s:%s:%s]", kind, id, values[i])
 		}
@@ -175,10 +176,10 @@ func (h *Handlers) metrics(rows []uint32) wire.Object {
 	}
 }
 
-// bill charges the payer for a summary: a credit for a hundred tokens, and a token for
+// chargeSummary charges the payer for a summary: a credit for a hundred tokens, and a token for
 // four characters. An event counts as 80 characters.
-func (h *Handlers) bill(c *wire.Call, q *Query, text string, rows int) {
+func (h *Handlers) chargeSummary(c *wire.Call, q *Query, text string, rows int) {
 	const perEvent, perToken, perCredit = 80, 4, 100
 	tokens := (len(text) + rows*perEvent) / perToken
-	h.w.Charge(h.w.Payer(q.profile, c.Key.User), (tokens+perCredit-1)/perCredit)
+	h.w.Charge(h.w.PayerOf(q.profile, c.Key.User), (tokens+perCredit-1)/perCredit)
 }

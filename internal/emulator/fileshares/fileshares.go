@@ -35,7 +35,7 @@ func (h *Handlers) AddFileShare(f world.SeedFileShare) world.SeedFileShare {
 		f.Title = cmp.Or(f.Title, n.Name)
 	}
 	kept := h.keepFileShare(f)
-	h.w.Touch(h.w.Now(), kept.ID, world.FieldSettings)
+	h.w.MarkChanged(h.w.Now(), kept.ID, world.FieldSettings)
 	f = kept.SeedFileShare
 	f.Grants = slices.Clone(f.Grants)
 	return f
@@ -43,7 +43,7 @@ func (h *Handlers) AddFileShare(f world.SeedFileShare) world.SeedFileShare {
 
 // keepFileShare fills in the defaults of a File Share and stores it.
 func (h *Handlers) keepFileShare(f world.SeedFileShare) *world.FileShare {
-	f.ID = h.w.NewProfile(f.ID)
+	f.ID = h.w.ProfileIDOr(f.ID)
 	f.IDAlt = wire.Plain(f.IDAlt)
 	if f.IDAlt == "" {
 		f.IDAlt = world.Opaque('q', h.w.Options.Seed, h.w.NextSerial())
@@ -55,23 +55,23 @@ func (h *Handlers) keepFileShare(f world.SeedFileShare) *world.FileShare {
 	f.Grants = nil
 	kept := &world.FileShare{SeedFileShare: f}
 	for _, g := range given {
-		h.give(kept, g)
+		h.addGrant(kept, g)
 	}
 	h.w.KeepFileShare(kept)
-	h.watchExpiry(kept)
+	h.scheduleExpiry(kept)
 	return kept
 }
 
-// watchExpiry schedules the expiry of a File Share, and its deletion at the next full
+// scheduleExpiry schedules the expiry of a File Share, and its deletion at the next full
 // hour, when the platform cleans up. Zero means never.
-func (h *Handlers) watchExpiry(f *world.FileShare) {
+func (h *Handlers) scheduleExpiry(f *world.FileShare) {
 	ends := f.Expires
 	f.Lapsed = false
 	if ends.IsZero() {
 		return
 	}
-	h.w.Later(ends, expiry{h, f, ends, false})
-	h.w.Later(ends.Truncate(time.Hour).Add(time.Hour), expiry{h, f, ends, true})
+	h.w.Schedule(ends, expiry{h, f, ends, false})
+	h.w.Schedule(ends.Truncate(time.Hour).Add(time.Hour), expiry{h, f, ends, true})
 }
 
 // expiry is the end of a File Share or, with cleanup, its deletion.
@@ -82,8 +82,8 @@ type expiry struct {
 	cleanup bool
 }
 
-// Do makes the link expire or, at the cleanup, deletes it, unless it was deleted or its
-// expiry changed since.
+// Do makes the File Share expire or, at the cleanup, deletes it, unless it was deleted or
+// its expiry changed since.
 func (t expiry) Do() {
 	switch {
 	case t.h.w.FileShare(t.f.ID) != t.f || !t.f.Expires.Equal(t.ends): // it was changed
@@ -94,19 +94,19 @@ func (t expiry) Do() {
 	}
 }
 
-// dropFileShare deletes a link and its grants, but not the file.
+// dropFileShare deletes a File Share and its grants, but not the file.
 func (h *Handlers) dropFileShare(f *world.FileShare, caller string) {
 	h.w.FileShareEvent(f, world.Event{Name: "file_share_deleted", CallingUser: caller})
-	h.w.Touch(h.w.Now(), f.ID, world.FieldSettings)
+	h.w.MarkChanged(h.w.Now(), f.ID, world.FieldSettings)
 	h.w.DropFileShare(f.ID)
 }
 
-// give adds a grant, or replaces that of the same person, whose time of creation stays.
+// addGrant adds a grant, or replaces that of the same person, whose time of creation stays.
 // An e-mail address with an account becomes the user. The grant is removed when it
 // expires, unless its expiry changes before.
-func (h *Handlers) give(f *world.FileShare, g world.Grant) world.Grant {
+func (h *Handlers) addGrant(f *world.FileShare, g world.Grant) world.Grant {
 	g.Capability = cmp.Or(g.Capability, world.CanDownload.String())
-	if u := h.w.UserOf(g.Email); g.User == "" && u != "" {
+	if u := h.w.UserWithEmail(g.Email); g.User == "" && u != "" {
 		g.User = u
 	}
 	if g.User != "" {
@@ -121,7 +121,7 @@ func (h *Handlers) give(f *world.FileShare, g world.Grant) world.Grant {
 		f.Grants[i] = g
 	}
 	if !g.Expires.IsZero() {
-		h.w.Later(g.Expires, grantExpiry{f, g})
+		h.w.Schedule(g.Expires, grantExpiry{f, g})
 	}
 	return g
 }
@@ -145,48 +145,49 @@ const (
 	codePreviewHop = 199705
 )
 
-// recipient returns what finds the File Share in the path of a call, and its file, for
-// a caller who has the capability.
-func (h *Handlers) recipient(need world.Capability) func(*wire.Call) (*world.FileShare, *world.Node, error) {
+// openForRecipient returns a function that finds the File Share in the path of a call, and its
+// file, for a caller who has the capability.
+func (h *Handlers) openForRecipient(need world.Capability) func(*wire.Call) (*world.FileShare, *world.Node, error) {
 	return func(c *wire.Call) (*world.FileShare, *world.Node, error) {
 		return h.w.OpenForRecipient(c, c.Segment("fileshare_id"), need)
 	}
 }
 
-// fileShareToManage returns what finds the File Share in the path of a call, expired or
-// not, for a member of its workspace whose credential has at least the mode.
+// fileShareToManage returns a function that finds the File Share in the path of a call,
+// expired or not, for a member of its workspace whose credential has at least the mode.
 func (h *Handlers) fileShareToManage(need wire.Mode) func(*wire.Call) (*world.FileShare, error) {
 	return func(c *wire.Call) (*world.FileShare, error) {
 		f := h.w.FileShareNamed(c.Segment("fileshare_id"))
 		if f == nil {
 			return nil, wire.NoSuch(wire.CodeNotFound, "File Share")
 		}
-		return f, h.mayManage(c, f.Workspace, need)
+		return f, h.refuseManager(c, f.Workspace, need)
 	}
 }
 
-// mayManage rejects a credential that may not manage the File Shares of a workspace.
-func (h *Handlers) mayManage(c *wire.Call, workspaceID string, need wire.Mode) error {
-	switch covered := h.w.Covers(c.Key, workspaceID); {
+// refuseManager returns a refusal if a caller may not manage the File Shares of a
+// workspace, or the credential does not have the needed mode there.
+func (h *Handlers) refuseManager(c *wire.Call, workspaceID string, need wire.Mode) error {
+	switch covered := h.w.AccessMode(c.Key, workspaceID); {
 	case covered < wire.Read:
-		return h.w.OutOfScope(workspaceID)
-	case !h.w.Manages(workspaceID, c.Key.User):
+		return h.w.OutOfScopeRefusal(workspaceID)
+	case !h.w.ManagesFileShares(workspaceID, c.Key.User):
 		return wire.Refuse(http.StatusForbidden, codeNotManager, "Only members of the workspace manage its File Shares.")
 	case covered < need:
-		return c.Key.RefuseWrite()
+		return c.Key.ReadOnlyRefusal()
 	}
 	return nil
 }
 
-// workspaceToManage returns what finds the id of the workspace in the path of a call,
-// for a member whose credential has at least the mode.
+// workspaceToManage returns a function that finds the id of the workspace in the path of
+// a call, for a member whose credential has at least the mode.
 func (h *Handlers) workspaceToManage(need wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id := h.w.WorkspaceNamed(c.Segment("workspace_id"), c.UserID())
 		if id == "" {
 			return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
 		}
-		return id, h.mayManage(c, id, need)
+		return id, h.refuseManager(c, id, need)
 	}
 }
 
@@ -200,8 +201,8 @@ func (h *Handlers) grantRows(f *world.FileShare, most int) []wire.Object {
 	return wire.Rows(f.Grants[:min(most, len(f.Grants))], func(g world.Grant) wire.Object { return h.grantObject(f, &g) })
 }
 
-// grantObject renders a grant. It ends with its link at the latest, and is pending
-// until its e-mail address has an account.
+// grantObject renders a grant. It expires with its File Share at the latest, and is
+// pending until its e-mail address has an account.
 func (h *Handlers) grantObject(f *world.FileShare, g *world.Grant) wire.Object {
 	ends := g.Expires
 	if !f.Expires.IsZero() && (ends.IsZero() || ends.After(f.Expires)) {
@@ -212,13 +213,13 @@ func (h *Handlers) grantObject(f *world.FileShare, g *world.Grant) wire.Object {
 		email, state = u.Value.Email, "active"
 	}
 	return wire.Object{
-		{"user", wire.OptionalProfile(g.User)},
-		{"name", wire.Optional(h.w.ProfileName(g.User))},
+		{"user", wire.ProfileOrNull(g.User)},
+		{"name", wire.TextOrNull(h.w.ProfileName(g.User))},
 		{"email", email},
 		{"capability", g.Capability},
 		{"state", state},
 		{"created", wire.Stamp(g.Created.Unix())},
-		{"expires", wire.When(ends)},
+		{"expires", wire.StampOrNull(ends)},
 	}
 }
 
@@ -236,16 +237,16 @@ func (h *Handlers) setGrant(c *wire.Call, f *world.FileShare) (wire.Object, erro
 	case world.ParseCapability(level) == world.NoCapability:
 		c.Check.Invalid("capability", "view, download or edit.")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if user != "" && h.w.User(user) == nil {
 		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindUser)
 	}
 	before := slices.Clone(f.Grants)
-	g := h.give(f, world.Grant{User: user, Email: email, Capability: level})
+	g := h.addGrant(f, world.Grant{User: user, Email: email, Capability: level})
 	if !slices.Equal(before, f.Grants) {
-		h.tellGrant(f, "file_share_access_granted", g.User, c)
+		h.writeGrantEvent(f, "file_share_access_granted", g.User, c)
 	}
 	switch {
 	case user != "":
@@ -258,7 +259,7 @@ func (h *Handlers) setGrant(c *wire.Call, f *world.FileShare) (wire.Object, erro
 
 // checkGrantee checks the fields that name the person of a grant: exactly one of them.
 func (h *Handlers) checkGrantee(c *wire.Call, user, email string) {
-	c.Check.Status = h.w.Options.FileShares.InvalidStatus
+	c.Check.Status = h.w.Options.FileShares.InvalidStatus // of the refusal, 400 or 406
 	switch {
 	case (user == "") == (email == ""):
 		c.Check.Invalid("user", "Exactly one of user and email.")
@@ -269,11 +270,11 @@ func (h *Handlers) checkGrantee(c *wire.Call, user, email string) {
 	}
 }
 
-// tellGrant writes an event of a grant and stamps the activity of the File Share. The
+// writeGrantEvent writes an event of a grant and stamps the activity of the File Share. The
 // user is "" if the person has no account.
-func (h *Handlers) tellGrant(f *world.FileShare, event, user string, c *wire.Call) {
+func (h *Handlers) writeGrantEvent(f *world.FileShare, event, user string, c *wire.Call) {
 	h.w.FileShareEvent(f, world.Event{Name: event, User: user, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
-	h.w.Touch(h.w.Now(), f.ID, world.FieldsFor("member", user, world.FieldMembers)...)
+	h.w.MarkChanged(h.w.Now(), f.ID, world.FieldsFor("member", user, world.FieldMembers)...)
 }
 
 // revokeGrant removes the grant of the user or e-mail address in the query. Without
@@ -281,14 +282,14 @@ func (h *Handlers) tellGrant(f *world.FileShare, event, user string, c *wire.Cal
 func (h *Handlers) revokeGrant(c *wire.Call, f *world.FileShare) (wire.Object, error) {
 	user, email := c.Value("user"), c.Value("email")
 	h.checkGrantee(c, user, email)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	user = cmp.Or(user, h.w.UserOf(email))
+	user = cmp.Or(user, h.w.UserWithEmail(email))
 	had := len(f.Grants)
 	f.Grants = slices.DeleteFunc(f.Grants, func(g world.Grant) bool { return world.GrantIsFor(&g, user, email) })
 	if len(f.Grants) < had {
-		h.tellGrant(f, "file_share_access_revoked", user, c)
+		h.writeGrantEvent(f, "file_share_access_revoked", user, c)
 	}
 	return nil, nil
 }
@@ -299,16 +300,16 @@ const (
 	previewTokenLife = time.Minute
 )
 
-// downloadFileShare serves the current version of the file, unless it is blocked.
+// downloadFileShare serves the current version of the file, unless the file is blocked.
 func (h *Handlers) downloadFileShare(c *wire.Call, _ *world.FileShare, n *world.Node) (wire.Object, error) {
-	if err := n.MayServe(); err != nil {
+	if err := n.RefuseServe(); err != nil {
 		return nil, err
 	}
 	return world.ServeVersion(c, n, n.Current())
 }
 
-// listVersions returns the versions of the file, with their ids under the name that is
-// an option.
+// listVersions returns the versions of the file. Their ids are called id or, by an
+// option, version_id.
 func (h *Handlers) listVersions(c *wire.Call, _ *world.FileShare, n *world.Node) (wire.Object, error) {
 	key := "id"
 	if h.w.Options.FileShares.VersionIDKey {
@@ -319,7 +320,7 @@ func (h *Handlers) listVersions(c *wire.Call, _ *world.FileShare, n *world.Node)
 
 // readVersion serves the version in the path of a call, unless the file is blocked.
 func (h *Handlers) readVersion(c *wire.Call, _ *world.FileShare, n *world.Node) (wire.Object, error) {
-	if err := n.MayServe(); err != nil {
+	if err := n.RefuseServe(); err != nil {
 		return nil, err
 	}
 	v, found := n.Version(c.Segment("version_id"))
@@ -332,9 +333,9 @@ func (h *Handlers) readVersion(c *wire.Call, _ *world.FileShare, n *world.Node) 
 // previewFileShare returns a preview of the file, or redirects to one of several.
 func (h *Handlers) previewFileShare(c *wire.Call) (wire.Object, error) {
 	kind := c.Segment("type")
-	f, n, err := h.recipient(world.CanView)(c)
+	f, n, err := h.openForRecipient(world.CanView)(c)
 	if err == nil {
-		err = n.MayServe()
+		err = n.RefuseServe()
 	}
 	if err != nil {
 		return nil, err
@@ -345,24 +346,24 @@ func (h *Handlers) previewFileShare(c *wire.Call) (wire.Object, error) {
 
 // Preview returns a preview of a file, of the given kind. A preview that consists of
 // several files is a redirect to the first: link is the start of its path, and id that
-// of the link.
+// of the File Share or QuickShare.
 func (h *Handlers) Preview(c *wire.Call, n *world.Node, kind, link, id string) (wire.Object, error) {
 	if err := storage.CheckPreview(c, n, kind); err != nil {
 		return nil, err
 	}
 	switch kind {
 	case "hlsstream", "spreadsheet":
-		return h.previewElsewhere(c, kind, link, id)
+		return h.redirectToPreview(c, kind, link, id)
 	case "thumbnail", "image":
-		return world.Drawn(c, n.Name)
+		return world.SendPicture(c, n.Name)
 	}
 	return world.ServeVersion(c, n, n.Current())
 }
 
-// previewElsewhere redirects to the first file of a preview: link is the start of its
-// path. The token in the target is valid for a minute, and for the link with this id
-// only.
-func (h *Handlers) previewElsewhere(c *wire.Call, kind, link, id string) (wire.Object, error) {
+// redirectToPreview redirects to the first file of a preview: link is the start of its
+// path. The token in the address is valid for a minute, and for the File Share or
+// QuickShare with this id only.
+func (h *Handlers) redirectToPreview(c *wire.Call, kind, link, id string) (wire.Object, error) {
 	token := h.w.SignClaims(world.Claims{Scope: previewScope, User: c.UserID(), Profile: id}, previewTokenLife)
 	target := h.w.Prefix() + "/current/" + link + "/storage/preview/" + kind + "/file/?download_token=" +
 		url.QueryEscape(token)
@@ -373,17 +374,19 @@ func (h *Handlers) previewElsewhere(c *wire.Call, kind, link, id string) (wire.O
 	return c.Send(&out)
 }
 
-// previewFile serves the target of preview redirects. It requires the token only.
+// previewFile serves the first file of a preview, to which a preview redirects. It
+// requires the token in the query, and no other credential.
 func (h *Handlers) previewFile(c *wire.Call) (wire.Object, error) {
 	f := h.w.FileShareNamed(c.Segment("fileshare_id"))
-	if !f.Open(h.w) {
+	if !f.IsUsable(h.w) {
 		return nil, tokenEnded()
 	}
 	return h.FirstFile(c, f.ID)
 }
 
-// FirstFile returns the first file of a preview of the link with this id. The token of
-// the redirect is the only credential that it accepts.
+// FirstFile returns the first file of a preview of the File Share or QuickShare with this
+// id. The token of the redirect is the only credential that it accepts: clients must not
+// send others to an address that they were redirected to.
 func (h *Handlers) FirstFile(c *wire.Call, id string) (wire.Object, error) {
 	if c.Request.Header.Get("Authorization") != "" || c.Request.Header.Get("X-Ve-Password") != "" {
 		return nil, wire.Refuse(http.StatusBadRequest, codePreviewHop, "No credential but the token belongs here.")

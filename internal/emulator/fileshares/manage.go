@@ -21,14 +21,14 @@ const (
 func (h *Handlers) Routes() []*wire.Route {
 	const workspace, one = "/current/workspace/{workspace_id}/", "/current/fileshare/{fileshare_id}/"
 	const stored = one + "storage/"
-	viewer, downloader := h.recipient(world.CanView), h.recipient(world.CanDownload)
+	viewer, downloader := h.openForRecipient(world.CanView), h.openForRecipient(world.CanDownload)
 	read, write := h.fileShareToManage(wire.Read), h.fileShareToManage(wire.Write)
 	return []*wire.Route{
 		wire.Post("fileshares.Create", workspace+"create/fileshare/",
 			wire.With(h.workspaceToManage(wire.Write), h.createFileShare), wire.Form("node "+fileShareFields)),
 		wire.Get("fileshares.List", workspace+"list/fileshares/",
 			wire.With(h.workspaceToManage(wire.Read), h.listFileShares), wire.Query("limit offset")),
-		wire.Get("fileshares.Get", one+"details/", wire.With2(viewer, h.fileShareDetails), wire.Visit),
+		wire.Get("fileshares.Get", one+"details/", wire.WithTwo(viewer, h.fileShareDetails), wire.OptionalCredential),
 		wire.Post("fileshares.Update", one+"update/", wire.With(write, h.updateFileShare),
 			wire.Form("node "+fileShareFields)),
 		wire.Patch("fileshares.Update", one+"update/", wire.With(write, h.updateFileShare),
@@ -37,13 +37,17 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get("fileshares.Grants.List", one+"grants/", wire.With(read, h.listGrants)),
 		wire.Post("fileshares.Grants.Set", one+"grants/", wire.With(write, h.setGrant), wire.Form("user email capability")),
 		wire.Delete("fileshares.Grants.Revoke", one+"grants/", wire.With(write, h.revokeGrant), wire.Query("user email")),
-		wire.Get("fileshares.Download", stored+"read/", wire.With2(downloader, h.downloadFileShare), wire.Visit),
-		wire.Get("fileshares.Preview", stored+"preview/{type}/read/", h.previewFileShare, wire.Visit, wire.Writes),
-		wire.Get(opPreviewHop, stored+"preview/{type}/file/", h.previewFile, wire.Open, wire.Query("download_token")),
-		wire.Get("fileshares.Versions.List", stored+"versions/", wire.With2(viewer, h.listVersions), wire.Visit),
+		wire.Get("fileshares.Download", stored+"read/", wire.WithTwo(downloader, h.downloadFileShare),
+			wire.OptionalCredential),
+		wire.Get("fileshares.Preview", stored+"preview/{type}/read/", h.previewFileShare, wire.OptionalCredential,
+			wire.ChangesState),
+		wire.Get(opPreviewHop, stored+"preview/{type}/file/", h.previewFile, wire.NoCredential, wire.Query("download_token")),
+		wire.Get("fileshares.Versions.List", stored+"versions/", wire.WithTwo(viewer, h.listVersions),
+			wire.OptionalCredential),
 		wire.Get("fileshares.Versions.Read", stored+"versions/{version_id}/read/",
-			wire.With2(downloader, h.readVersion), wire.Visit),
-		wire.Get("fileshares.Metadata", stored+"metadata/details/", wire.With2(viewer, h.fileShareMetadata), wire.Visit),
+			wire.WithTwo(downloader, h.readVersion), wire.OptionalCredential),
+		wire.Get("fileshares.Metadata", stored+"metadata/details/", wire.WithTwo(viewer, h.fileShareMetadata),
+			wire.OptionalCredential),
 	}
 }
 
@@ -63,7 +67,7 @@ func (h *Handlers) createFileShare(c *wire.Call, id string) (wire.Object, error)
 	case n != nil && n.Kind != world.KindFile:
 		c.Check.Invalid("node", "The node is not a file.")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if n == nil {
@@ -72,7 +76,7 @@ func (h *Handlers) createFileShare(c *wire.Call, id string) (wire.Object, error)
 	f.Node = n.ID
 	kept := h.keepFileShare(f)
 	h.w.FileShareEvent(kept, world.Event{Name: "file_share_created", CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
-	h.w.Touch(h.w.Now(), kept.ID, world.FieldSettings)
+	h.w.MarkChanged(h.w.Now(), kept.ID, world.FieldSettings)
 	return wire.Object{{wire.KindFileShare, h.fileShareObject(c, kept)}}, nil
 }
 
@@ -90,8 +94,8 @@ const (
 	updating = false
 )
 
-// readFileShare reads the fields of a File Share into f. If isNew is true, an empty
-// password is not valid.
+// readFileShare reads the given fields of a File Share into f. An empty password removes
+// it, which is not valid if isNew is true.
 func (h *Handlers) readFileShare(c *wire.Call, f *world.SeedFileShare, isNew bool) {
 	if title, given := c.Field("title"); given {
 		f.Title = title
@@ -153,15 +157,15 @@ func (h *Handlers) updateFileShare(c *wire.Call, f *world.FileShare) (wire.Objec
 	if _, given := c.Field("node"); given {
 		c.Check.Invalid("node", "A File Share keeps its file.")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if !sameSettings(&changed, &f.SeedFileShare) {
 		f.SeedFileShare = changed
 		f.Updated = h.w.Now()
-		h.watchExpiry(f)
+		h.scheduleExpiry(f)
 		h.w.FileShareEvent(f, world.Event{Name: "file_share_updated", CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
-		h.w.Touch(h.w.Now(), f.ID, world.FieldSettings)
+		h.w.MarkChanged(h.w.Now(), f.ID, world.FieldSettings)
 	}
 	return wire.Object{{wire.KindFileShare, h.fileShareObject(c, f)}}, nil
 }
@@ -178,13 +182,13 @@ func (h *Handlers) listFileShares(c *wire.Call, id string) (wire.Object, error) 
 	c.Check.Status = h.w.Options.FileShares.InvalidStatus
 	page := c.Page(wire.ListDefault, wire.ListLimit)
 	links := wire.Filter(h.w.FileShareIDs(), func(link string) bool { return h.w.FileShare(link).Workspace == id })
-	payload := wire.Object{{"fileshares", wire.Rows(wire.Cut(links, page), func(link string) wire.Object {
+	payload := wire.Object{{"fileshares", wire.Rows(wire.PageOf(links, page), func(link string) wire.Object {
 		f := h.w.FileShare(link)
 		return append(h.fileShareObject(c, f),
 			wire.Member{"grant_count", len(f.Grants)}, wire.Member{"grants_preview", h.grantRows(f, previewed)})
 	})}}
-	payload = payload.With(!h.w.Options.FileShares.Unpaged, "pagination", page.Of(len(links)))
-	return payload, c.Check.Refusal()
+	payload = payload.With(!h.w.Options.FileShares.Unpaged, "pagination", page.Pagination(len(links)))
+	return payload, c.Check.Err()
 }
 
 // fileShareObject renders a File Share for the caller. Only managers see its
@@ -194,22 +198,22 @@ func (h *Handlers) fileShareObject(c *wire.Call, f *world.FileShare) wire.Object
 	o := wire.Object{
 		{wire.KindFileShare, wire.ProfileID(f.ID)},
 		{"id_alt", wire.Hyphenated(f.IDAlt)},
-		{"title", wire.Optional(f.Title)},
+		{"title", wire.TextOrNull(f.Title)},
 		{"access_option", f.Access},
 		{"has_password", f.Password != ""},
 		{"comments_enabled", f.TakesComments()},
-		{"expires", wire.When(f.Expires)},
+		{"expires", wire.StampOrNull(f.Expires)},
 		{"created", wire.Stamp(f.Created.Unix())},
 		{"updated", wire.Stamp(f.Updated.Unix())},
-		{"file", h.sharedFile(h.w.Shared(f), have)},
+		{"file", h.sharedFile(h.w.FileOfShare(f), have)},
 	}
 	o = o.With(!h.w.Options.FileShares.NoCapabilities, "effective_capability", have.String())
-	manages := h.w.Manages(f.Workspace, c.UserID())
+	manages := h.w.ManagesFileShares(f.Workspace, c.UserID())
 	return o.With(c.Key != nil, "can_manage", manages).With(manages, "workspace_id", wire.ProfileID(f.Workspace)).
-		With(manages, "creator_uid", wire.OptionalProfile(f.Owner))
+		With(manages, "creator_uid", wire.ProfileOrNull(f.Owner))
 }
 
-// sharedFile renders the file of a link, nil if it is deleted. Its summary is for
+// sharedFile renders the file of a File Share, nil if it is deleted. Its summary is for
 // callers who may download the file.
 func (h *Handlers) sharedFile(n *world.Node, have world.Capability) any {
 	if n == nil {
@@ -233,7 +237,8 @@ func (h *Handlers) fileShareDetails(c *wire.Call, f *world.FileShare, _ *world.N
 	return wire.Object{{wire.KindFileShare, h.fileShareObject(c, f)}}, nil
 }
 
-// fileShareMetadata returns the type of the file, but no metadata.
+// fileShareMetadata returns the file and whether metadata can be extracted from it, but
+// no metadata: recipients do not see them.
 func (h *Handlers) fileShareMetadata(c *wire.Call, f *world.FileShare, n *world.Node) (wire.Object, error) {
 	return wire.Object{
 		{"node_id", h.sharedFile(n, h.w.Capability(f, c.UserID()))}, {"autoextractable", n.Extractable()},

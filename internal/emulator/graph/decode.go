@@ -19,9 +19,9 @@ const (
 )
 
 // Decode reads what Encode has written for pointers to the same types, into fresh values.
-// Pointers in these to one of them lead to that of the arguments. Commit copies the
-// encoded fields to the arguments, which are unchanged before. Open returns the content
-// with a name. Decode reads no further than the end; r should be buffered.
+// Pointers in these to one of the encoded structs lead to that struct of the arguments.
+// Commit copies the encoded fields to the arguments, which are unchanged before. Open
+// returns the content with a name. Decode reads no further than the end.
 func (c *Codec) Decode(
 	r *bufio.Reader, open func(name string) (*blob.Blob, error), of ...any,
 ) (fresh []any, commit func(), err error) {
@@ -37,7 +37,7 @@ func (c *Codec) Decode(
 		fresh = append(fresh, reflect.New(v.Type()).Interface())
 	}
 	made := roots(fresh)
-	d.exactly(len(made), func(i int) {
+	d.readExactly(len(made), func(i int) {
 		d.expect('\n')
 		d.readValue(made[i])
 	})
@@ -49,7 +49,8 @@ func (c *Codec) Decode(
 }
 
 // assign copies the encoded fields of a struct, also of structs in it, and any other
-// value as a whole. It writes nothing that is equal, which others may be reading.
+// value as a whole. It does not write values that are equal, because other goroutines may
+// be reading them.
 func (c *Codec) assign(to, from reflect.Value) {
 	if to.Kind() != reflect.Struct || to.Type() == timeType {
 		if !same(to, from) {
@@ -62,7 +63,8 @@ func (c *Codec) assign(to, from reflect.Value) {
 	}
 }
 
-// same reports whether two values of a type, which are no structs, are the same.
+// same reports whether two values of a type are known to be the same: maps, slices and
+// pointers if they share their memory. Of structs, arrays and interfaces it returns false.
 func same(a, b reflect.Value) bool {
 	switch a.Kind() { //nolint:exhaustive // the others are written
 	case reflect.Slice:
@@ -98,38 +100,39 @@ func (d *decoder) fail(format string, args ...any) {
 func (d *decoder) peek() byte {
 	b, err := d.r.Peek(1)
 	if err != nil {
-		d.broken(err)
+		d.failRead(err)
 	}
 	return b[0]
 }
 
-// broken fails with an error of the reader. Here its end is always too early.
-func (d *decoder) broken(err error) {
+// failRead ends the decoding with an error of the reader. The end of the input is one, too,
+// because the decoder only reads what must follow.
+func (d *decoder) failRead(err error) {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	d.fail("%w", err)
 }
 
-// next reads a byte.
-func (d *decoder) next() byte {
+// readByte reads a byte.
+func (d *decoder) readByte() byte {
 	b, err := d.r.ReadByte()
 	if err != nil {
-		d.broken(err)
+		d.failRead(err)
 	}
 	d.offset++
 	return b
 }
 
-// expect reads a byte, which must be want.
+// expect reads a byte, and ends the decoding with an error if it is not want.
 func (d *decoder) expect(want byte) {
-	if got := d.next(); got != want {
+	if got := d.readByte(); got != want {
 		d.fail("got %q, want %q", got, want)
 	}
 }
 
-// word reads the bytes of want.
-func (d *decoder) word(want string) {
+// expectText reads the bytes of a text, and ends the decoding with an error if others come.
+func (d *decoder) expectText(want string) {
 	for i := range len(want) {
 		d.expect(want[i])
 	}
@@ -140,32 +143,34 @@ func (d *decoder) readNull() bool {
 	if d.peek() != 'n' {
 		return false
 	}
-	d.word("null")
+	d.expectText("null")
 	return true
 }
 
-// literal reads a number, up to a comma or the end of a list. It reads at most 32 bytes,
+// readLiteral reads a number, up to a comma or the end of a list. It reads at most 32 bytes,
 // which is more than any number has; what follows is then an error of the caller.
-func (d *decoder) literal() string {
+func (d *decoder) readLiteral() string {
 	var b []byte
 	for {
 		if next := d.peek(); next == ',' || next == ']' || len(b) == 32 {
 			return string(b)
 		}
-		b = append(b, d.next())
+		b = append(b, d.readByte())
 	}
 }
 
-// index reads the number of one of so many things.
-func (d *decoder) index(count int) int {
-	n, err := strconv.ParseUint(d.literal(), 10, 32)
+// readIndex reads a number below count, such as that of an earlier text, and ends the
+// decoding with an error for any other.
+func (d *decoder) readIndex(count int) int {
+	n, err := strconv.ParseUint(d.readLiteral(), 10, 32)
 	if err != nil || n >= uint64(count) { //nolint:gosec // a count
 		d.fail("got a reference to what does not exist")
 	}
 	return int(n)
 }
 
-// readList reads a list, and calls part to read each element.
+// readList reads a list, and calls part to read each element. Lists in lists are limited
+// in depth, so that no input exhausts the stack.
 func (d *decoder) readList(part func(i int)) {
 	d.depth++
 	if d.depth > depthMost {
@@ -178,12 +183,12 @@ func (d *decoder) readList(part func(i int)) {
 		}
 		part(i)
 	}
-	d.next()
+	d.readByte()
 	d.depth--
 }
 
-// exactly reads a list of so many parts.
-func (d *decoder) exactly(count int, part func(i int)) {
+// readExactly reads a list that must have so many elements, and calls part for each.
+func (d *decoder) readExactly(count int, part func(i int)) {
 	n := 0
 	d.readList(func(i int) {
 		if i >= count {
@@ -197,23 +202,23 @@ func (d *decoder) exactly(count int, part func(i int)) {
 	}
 }
 
-// readValue reads an addressable value.
+// readValue reads a value into v, which must be addressable, as its type requires.
 func (d *decoder) readValue(v reflect.Value) {
 	t := v.Type()
 	switch t.Kind() {
 	case reflect.Bool:
 		v.SetBool(d.peek() == 't')
-		d.word(strconv.FormatBool(v.Bool()))
+		d.expectText(strconv.FormatBool(v.Bool()))
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		n, err := strconv.ParseInt(d.literal(), 10, t.Bits())
+		n, err := strconv.ParseInt(d.readLiteral(), 10, t.Bits())
 		d.check(err)
 		v.SetInt(n)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		n, err := strconv.ParseUint(d.literal(), 10, t.Bits())
+		n, err := strconv.ParseUint(d.readLiteral(), 10, t.Bits())
 		d.check(err)
 		v.SetUint(n)
 	case reflect.Float32, reflect.Float64:
-		n, err := strconv.ParseFloat(d.literal(), t.Bits())
+		n, err := strconv.ParseFloat(d.readLiteral(), t.Bits())
 		d.check(err)
 		v.SetFloat(n)
 	case reflect.String:
@@ -224,15 +229,15 @@ func (d *decoder) readValue(v reflect.Value) {
 			return
 		}
 		fields := d.fields[t]
-		d.exactly(len(fields), func(i int) { d.readValue(fields[i].of(v)) })
+		d.readExactly(len(fields), func(i int) { d.readValue(fields[i].of(v)) })
 	case reflect.Array:
-		d.exactly(v.Len(), func(i int) { d.readValue(v.Index(i)) })
+		d.readExactly(v.Len(), func(i int) { d.readValue(v.Index(i)) })
 	case reflect.Slice:
-		d.slice(v)
+		d.readSlice(v)
 	case reflect.Pointer:
-		d.pointer(v)
+		d.readPointer(v)
 	case reflect.Map:
-		d.maps(v)
+		d.readMap(v)
 	case reflect.Interface:
 		d.readInterface(v)
 	default:
@@ -240,7 +245,7 @@ func (d *decoder) readValue(v reflect.Value) {
 	}
 }
 
-// check fails with err, unless that is nil.
+// check ends the decoding with err, unless that is nil.
 func (d *decoder) check(err error) {
 	if err != nil {
 		d.fail("%w", err)
@@ -258,7 +263,7 @@ func (d *decoder) readText() string {
 		}
 		return s
 	case '[':
-		b := d.content()
+		b := d.readContent()
 		if b.Size() > stringMost {
 			d.fail("a text of %d bytes", b.Size())
 		}
@@ -271,15 +276,16 @@ func (d *decoder) readText() string {
 		d.texts = append(d.texts, text)
 		return text
 	}
-	return d.texts[d.index(len(d.texts))]
+	return d.texts[d.readIndex(len(d.texts))]
 }
 
-// readString reads a string.
+// readString reads a JSON string. Most have neither escapes nor characters beyond ASCII,
+// and are not decoded any further.
 func (d *decoder) readString() string {
-	raw := []byte{d.next()}
+	raw := []byte{d.readByte()}
 	plain := true
 	for {
-		b := d.next()
+		b := d.readByte()
 		raw = append(raw, b)
 		switch {
 		case b == '"' && plain:
@@ -290,7 +296,7 @@ func (d *decoder) readString() string {
 			return s
 		case b == '\\':
 			plain = false
-			raw = append(raw, d.next())
+			raw = append(raw, d.readByte())
 		case b < ' ', b > '~':
 			plain = false
 		}
@@ -300,9 +306,10 @@ func (d *decoder) readString() string {
 	}
 }
 
-// content reads the name of a content in a list.
-func (d *decoder) content() (b *blob.Blob) {
-	d.exactly(1, func(int) {
+// readContent reads a list of the name of a content, and returns that content. Each is opened
+// once.
+func (d *decoder) readContent() (b *blob.Blob) {
+	d.readExactly(1, func(int) {
 		name := d.readString()
 		b = d.blobs[name]
 		if b == nil {
@@ -315,9 +322,9 @@ func (d *decoder) content() (b *blob.Blob) {
 	return b
 }
 
-// slice reads a slice: null, bytes as a text, or a list. A list that has more than an
+// readSlice reads a slice: null, bytes as a text, or a list. A list that has more than an
 // eighth of its memory to spare is copied.
-func (d *decoder) slice(v reflect.Value) {
+func (d *decoder) readSlice(v reflect.Value) {
 	t := v.Type()
 	switch {
 	case d.readNull():
@@ -345,34 +352,34 @@ func (d *decoder) readReference(v reflect.Value) bool {
 	case d.peek() == '[':
 		return false
 	}
-	was := d.seen[d.index(len(d.seen))]
-	if was.Type() != v.Type() {
-		d.fail("got a reference to a %s, want a %s", was.Type(), v.Type())
+	earlier := d.seen[d.readIndex(len(d.seen))]
+	if earlier.Type() != v.Type() {
+		d.fail("got a reference to a %s, want a %s", earlier.Type(), v.Type())
 	}
-	v.Set(was)
+	v.Set(earlier)
 	return true
 }
 
-// pointer reads a pointer: null, the number of one before, the name of a content, or a
+// readPointer reads a pointer: null, the number of one before, the name of a content, or a
 // list of the value that it leads to. That is known by its number before its value is
 // read, which may lead back to it.
-func (d *decoder) pointer(v reflect.Value) {
+func (d *decoder) readPointer(v reflect.Value) {
 	if d.readReference(v) {
 		return
 	}
 	if v.Type() == blobType {
-		v.Set(reflect.ValueOf(blob.Join(d.content())))
+		v.Set(reflect.ValueOf(blob.Join(d.readContent())))
 		d.seen = append(d.seen, addressable(v))
 		return
 	}
 	v.Set(reflect.New(v.Type().Elem()))
 	d.seen = append(d.seen, addressable(v))
-	d.exactly(1, func(int) { d.readValue(v.Elem()) })
+	d.readExactly(1, func(int) { d.readValue(v.Elem()) })
 }
 
-// maps reads a map: null, the number of one before, or a list in which keys and values
+// readMap reads a map: null, the number of one before, or a list in which keys and values
 // take turns.
-func (d *decoder) maps(v reflect.Value) {
+func (d *decoder) readMap(v reflect.Value) {
 	if d.readReference(v) {
 		return
 	}
@@ -404,9 +411,9 @@ func (d *decoder) readInterface(v reflect.Value) {
 		return
 	}
 	var held reflect.Value
-	d.exactly(2, func(i int) {
+	d.readExactly(2, func(i int) {
 		if i == 0 {
-			t := d.held[d.index(len(d.held))]
+			t := d.held[d.readIndex(len(d.held))]
 			if !t.AssignableTo(v.Type()) {
 				d.fail("a %s is no %s", t, v.Type())
 			}

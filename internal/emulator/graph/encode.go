@@ -22,7 +22,8 @@ import (
 // TextMost is the most bytes of a text in the state; a longer one is a content, in a file.
 const TextMost = 1 << 10
 
-// Encode writes the values behind pointers. It returns the contents by name, which is
+// Encode writes the structs behind pointers, and all that they lead to, as JSON. Long
+// texts and blobs are only named in it: Encode returns these contents by name, which is
 // their SHA-256.
 func (c *Codec) Encode(w io.Writer, of ...any) (map[string]Content, error) {
 	e := &encoder{
@@ -37,10 +38,10 @@ func (c *Codec) Encode(w io.Writer, of ...any) (map[string]Content, error) {
 		e.seen[identity{v.Addr().Pointer(), v.Addr().Type()}] = len(e.seen)
 	}
 	for i, v := range values {
-		e.raw([]string{"[\n", ",\n"}[min(i, 1)])
-		e.list(v.Type(), func() { e.fields(v) })
+		e.writeRaw([]string{"[\n", ",\n"}[min(i, 1)])
+		e.writeList(v.Type(), func() { e.writeFields(v) })
 	}
-	e.raw("]")
+	e.writeRaw("]")
 	return e.contents, cmp.Or(e.err, e.w.Flush())
 }
 
@@ -63,9 +64,9 @@ type encoder struct {
 	err      error
 }
 
-func (e *encoder) raw(text string) { _, _ = e.w.WriteString(text) } // Flush returns the error
+func (e *encoder) writeRaw(text string) { _, _ = e.w.WriteString(text) } // Flush returns the error
 
-func (e *encoder) number(n int64) {
+func (e *encoder) writeNumber(n int64) {
 	e.buffer = strconv.AppendInt(e.buffer[:0], n, 10)
 	_, _ = e.w.Write(e.buffer)
 }
@@ -76,37 +77,37 @@ func (e *encoder) fail(format string, args ...any) {
 	if e.err == nil {
 		e.err = fmt.Errorf("%s: %s", strings.Join(e.path, "."), fmt.Sprintf(format, args...))
 	}
-	e.raw("null")
+	e.writeRaw("null")
 }
 
-// list writes a list, whose parts are in the path of errors as those of a type.
-func (e *encoder) list(t reflect.Type, parts func()) {
+// writeList writes a list, whose elements parts writes. An error in it names the type t.
+func (e *encoder) writeList(t reflect.Type, parts func()) {
 	e.path = append(e.path, t.String())
-	e.raw("[")
+	e.writeRaw("[")
 	parts()
-	e.raw("]")
+	e.writeRaw("]")
 	e.path = e.path[:len(e.path)-1]
 }
 
-// fields writes the fields of a struct.
-func (e *encoder) fields(v reflect.Value) {
+// writeFields writes the encoded fields of a struct, separated by commas, without their names.
+func (e *encoder) writeFields(v reflect.Value) {
 	for i, f := range e.Codec.fields[v.Type()] {
 		if i > 0 {
-			e.raw(",")
+			e.writeRaw(",")
 		}
 		e.path[len(e.path)-1] = f.name
 		e.writeValue(f.of(v))
 	}
 }
 
-// writeValue writes an addressable value.
+// writeValue writes a value, which must be addressable, as its type requires.
 func (e *encoder) writeValue(v reflect.Value) {
 	t := v.Type()
 	switch t.Kind() {
 	case reflect.Bool:
-		e.raw(strconv.FormatBool(v.Bool()))
+		e.writeRaw(strconv.FormatBool(v.Bool()))
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		e.number(v.Int())
+		e.writeNumber(v.Int())
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		e.buffer = strconv.AppendUint(e.buffer[:0], v.Uint(), 10)
 		_, _ = e.w.Write(e.buffer)
@@ -115,21 +116,21 @@ func (e *encoder) writeValue(v reflect.Value) {
 		if err != nil {
 			e.fail("%v", err)
 		}
-		e.raw(string(text))
+		e.writeRaw(string(text))
 	case reflect.String:
 		e.writeText(v.String())
 	case reflect.Struct:
 		if t == timeType {
-			e.time(*v.Addr().Interface().(*time.Time)) //nolint:forcetypeassert // its type
+			e.writeTime(*v.Addr().Interface().(*time.Time)) //nolint:forcetypeassert // its type
 			return
 		}
-		e.list(t, func() { e.fields(v) })
+		e.writeList(t, func() { e.writeFields(v) })
 	case reflect.Slice, reflect.Array:
 		e.writeItems(v)
 	case reflect.Pointer:
-		e.pointer(v)
+		e.writePointer(v)
 	case reflect.Map:
-		e.maps(v)
+		e.writeMap(v)
 	case reflect.Interface:
 		e.writeInterface(v)
 	default:
@@ -137,8 +138,8 @@ func (e *encoder) writeValue(v reflect.Value) {
 	}
 }
 
-// time writes a time as a text.
-func (e *encoder) time(t time.Time) {
+// writeTime writes a time as a text.
+func (e *encoder) writeTime(t time.Time) {
 	text, err := t.MarshalText()
 	if err != nil {
 		e.fail("%v", err)
@@ -151,16 +152,16 @@ func (e *encoder) time(t time.Time) {
 // and else the name of its content in a list.
 func (e *encoder) writeText(s string) {
 	if s == "" {
-		e.raw(`""`)
+		e.writeRaw(`""`)
 		return
 	}
 	if n, known := e.texts[s]; known {
-		e.number(int64(n))
+		e.writeNumber(int64(n))
 		return
 	}
 	e.texts[s] = len(e.texts)
 	if !IsShort(s) {
-		e.raw(`["` + e.content(strings.NewReader(s)) + `"]`)
+		e.writeRaw(`["` + e.addContent(strings.NewReader(s)) + `"]`)
 		return
 	}
 	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
@@ -170,14 +171,14 @@ func (e *encoder) writeText(s string) {
 		if err := j.Encode(s); err != nil {
 			e.fail("%v", err)
 		}
-		e.raw(strings.TrimSuffix(b.String(), "\n"))
+		e.writeRaw(strings.TrimSuffix(b.String(), "\n"))
 		return
 	}
-	e.raw(`"` + s + `"`)
+	e.writeRaw(`"` + s + `"`)
 }
 
-// content records a content as one that is needed, and returns its name.
-func (e *encoder) content(c Content) string {
+// addContent records a content as one that is needed, and returns its name.
+func (e *encoder) addContent(c Content) string {
 	name, err := Name(c)
 	if err != nil {
 		e.fail("%v", err)
@@ -204,66 +205,67 @@ func (e *encoder) writeItems(v reflect.Value) {
 	t := v.Type()
 	switch {
 	case t.Kind() == reflect.Slice && v.IsNil():
-		e.raw("null")
+		e.writeRaw("null")
 		return
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
 		e.writeText(string(v.Bytes()))
 		return
 	}
-	e.list(t, func() {
+	e.writeList(t, func() {
 		for i := range v.Len() {
 			if i > 0 {
-				e.raw(",")
+				e.writeRaw(",")
 			}
 			e.writeValue(v.Index(i))
 		}
 	})
 }
 
-// repeated writes null, or the number of a pointer or map that occurred before, and
-// reports whether it did. Any other gets the next number.
-func (e *encoder) repeated(v reflect.Value) bool {
+// writeReference writes null for nil, or the number of a pointer or map that occurred before,
+// and reports whether it did. Any other pointer or map gets the next number, and must be
+// written by the caller.
+func (e *encoder) writeReference(v reflect.Value) bool {
 	if v.IsNil() {
-		e.raw("null")
+		e.writeRaw("null")
 		return true
 	}
 	id := identity{v.Pointer(), v.Type()}
 	n, known := e.seen[id]
 	if known {
-		e.number(int64(n))
+		e.writeNumber(int64(n))
 		return true
 	}
 	e.seen[id] = len(e.seen)
 	return false
 }
 
-// pointer writes a pointer: null, the number of one before, the name of a content, or a
+// writePointer writes a pointer: null, the number of one before, the name of a content, or a
 // list of the value that it leads to.
-func (e *encoder) pointer(v reflect.Value) {
+func (e *encoder) writePointer(v reflect.Value) {
 	switch {
-	case e.repeated(v):
+	case e.writeReference(v):
 	case v.Type() == blobType:
-		e.raw(`["` + e.content(v.Interface().(*blob.Blob)) + `"]`) //nolint:forcetypeassert // its type
+		e.writeRaw(`["` + e.addContent(v.Interface().(*blob.Blob)) + `"]`) //nolint:forcetypeassert // its type
 	default:
-		e.list(v.Type(), func() { e.writeValue(v.Elem()) })
+		e.writeList(v.Type(), func() { e.writeValue(v.Elem()) })
 	}
 }
 
-// maps writes a map: null, the number of one before, or a list in which keys, in their
+// writeMap writes a map: null, the number of one before, or a list in which keys, in their
 // order, and values take turns.
-func (e *encoder) maps(v reflect.Value) {
-	if e.repeated(v) {
+func (e *encoder) writeMap(v reflect.Value) {
+	if e.writeReference(v) {
 		return
 	}
 	keys := v.MapKeys()
 	slices.SortFunc(keys, compareKeys)
-	e.list(v.Type(), func() {
+	e.writeList(v.Type(), func() {
 		for i, key := range keys {
 			if i > 0 {
-				e.raw(",")
+				e.writeRaw(",")
 			}
 			e.writeValue(addressable(key))
-			e.raw(",")
+			e.writeRaw(",")
 			e.writeValue(addressable(v.MapIndex(key)))
 		}
 	})
@@ -273,7 +275,7 @@ func (e *encoder) maps(v reflect.Value) {
 // value.
 func (e *encoder) writeInterface(v reflect.Value) {
 	if v.IsNil() {
-		e.raw("null")
+		e.writeRaw("null")
 		return
 	}
 	n, known := e.numbers[v.Elem().Type()]
@@ -281,9 +283,9 @@ func (e *encoder) writeInterface(v reflect.Value) {
 		e.fail("the interface holds the type %s, which is not registered", v.Elem().Type())
 		return
 	}
-	e.list(v.Elem().Type(), func() {
-		e.number(int64(n))
-		e.raw(",")
+	e.writeList(v.Elem().Type(), func() {
+		e.writeNumber(int64(n))
+		e.writeRaw(",")
 		e.writeValue(addressable(v.Elem()))
 	})
 }

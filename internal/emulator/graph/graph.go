@@ -63,7 +63,7 @@ func New(held []any, excluded map[string]string, roots ...any) *Codec {
 			}
 		}
 	})
-	c.version = hex.EncodeToString(h.Sum(nil)[:6])
+	c.version = hex.EncodeToString(h.Sum(nil)[:6]) // enough to distinguish versions
 	return c
 }
 

@@ -43,11 +43,12 @@ const (
 
 // Routes returns the routes of questions.
 func (h *Handlers) Routes() []*wire.Route {
-	return []*wire.Route{wire.Post(OpHowTo, "/current/how-to/", h.howTo, wire.Unlocked,
+	return []*wire.Route{wire.Post(OpHowTo, "/current/how-to/", h.howTo, wire.TakesLock,
 		wire.Form("question context surface client"))}
 }
 
-// howTo answers a question, or asks back. A user has one question at a time.
+// howTo answers a question about the API, or asks back. A user has one question at a
+// time. Without the catalog of tools, by an option, it answers for MCP as for HTTP.
 func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 	question, _ := c.Field("question")
 	background, _ := c.Field("context")
@@ -69,10 +70,10 @@ func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 	} {
 		c.Check.InvalidIf(utf8.RuneCountInString(text.value) > text.most, text.name, "Too long.")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	if !h.think(c) {
+	if !h.waitForAnswer(c) {
 		return nil, wire.Refuse(http.StatusTooManyRequests, codeOneHowTo, "Another question of yours is being answered.")
 	}
 	if surface == surfaceMCP && h.w.Options.HowTo.NoToolCatalog {
@@ -81,10 +82,10 @@ func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 	return h.explain(question, background, surface)
 }
 
-// think waits as long as an answer takes, which is an option. It returns false at once
-// if another question of the user is being answered. The wait continues after the
-// caller disconnects.
-func (h *Handlers) think(c *wire.Call) bool {
+// waitForAnswer waits as long as an answer takes, which is an option. It returns false at once
+// if another question of the user is being answered. The user is busy for that time even
+// if the caller disconnects. It takes the lock, and does not hold it while it waits.
+func (h *Handlers) waitForAnswer(c *wire.Call) bool {
 	h.w.Lock()
 	if h.asking[c.Key.User] {
 		h.w.Unlock()
@@ -95,13 +96,13 @@ func (h *Handlers) think(c *wire.Call) bool {
 		return true
 	}
 	h.asking[c.Key.User] = true
-	h.w.Later(h.w.Now().Add(h.w.Options.HowTo.Time), answered{h, c.Key.User})
+	h.w.Schedule(h.w.Now().Add(h.w.Options.HowTo.Time), answered{h, c.Key.User})
 	h.w.Unlock()
 	done, stop := h.w.After(h.w.Options.HowTo.Time)
 	defer stop()
 	select {
 	case <-done:
-		h.w.Settle()
+		h.w.RunDueTasks()
 		return true
 	case <-c.Request.Context().Done():
 		panic(http.ErrAbortHandler)
@@ -142,7 +143,7 @@ func (h *Handlers) explain(question, background, surface string) (wire.Object, e
 		if !slices.Contains(topics, rt.Area()) {
 			topics = append(topics, rt.Area())
 		}
-		b.WriteString("- " + phrase(rt, surface) + "\n")
+		b.WriteString("- " + callSentence(rt, surface) + "\n")
 	}
 	return wire.Object{
 		{"status", "answer"},
@@ -152,9 +153,9 @@ func (h *Handlers) explain(question, background, surface string) (wire.Object, e
 	}, nil
 }
 
-// phrase returns the sentence that says how to call a route on a surface: as a tool, in
+// callSentence returns the sentence that says how to call a route on a surface: as a tool, in
 // code, or over HTTP.
-func phrase(rt *wire.Route, surface string) string {
+func callSentence(rt *wire.Route, surface string) string {
 	switch surface {
 	case surfaceMCP:
 		return "Use the tool `" + strings.ToLower(strings.ReplaceAll(rt.Op, ".", "_")) + "`."

@@ -133,9 +133,9 @@ func (d *document) ReadAt(p []byte, off int64) (int, error) {
 	return strings.NewReader(string(d.bytes())).ReadAt(p, off)
 }
 
-// addArchive adds an archive of so many nodes, documents about a client, to the first
-// workspace, in folders of perFolder files, with comments and facts on them. They are
-// of the archiveDays before from, in order.
+// addArchive adds an archive of so many nodes to the first workspace: documents about a
+// client in folders ("Box 001") of perFolder files, with comments and facts on them. They
+// are spread over the archiveDays before from, in order.
 func (s *studio) addArchive(f *seed.File, client string, from time.Time, nodes int, dice *rand.Rand) {
 	if nodes <= 0 {
 		return
@@ -170,7 +170,7 @@ func (s *studio) addArchive(f *seed.File, client string, from time.Time, nodes i
 	}
 }
 
-// workday returns a day, or the Friday before it.
+// workday returns a day or, on a weekend, the Friday before it.
 func workday(day time.Time) time.Time {
 	day = day.Truncate(24 * time.Hour)
 	switch day.Weekday() {
@@ -203,8 +203,8 @@ func (s *studio) nodeOf(d *document, dice *rand.Rand) seed.Node {
 	return n
 }
 
-// addComments adds the fact and the comment that some documents have: the amount of an
-// invoice, and a comment on every perComment-th one.
+// addComments adds the fact and the comment that some documents have: the amount as a
+// fact of an invoice, and a comment on every perComment-th document.
 func (s *studio) addComments(f *seed.File, n *seed.Node, d *document, dice *rand.Rand) {
 	if d.kind == invoice {
 		f.Facts = append(f.Facts, seed.Fact{

@@ -49,7 +49,7 @@ func draw(name, hex, client string) ([]byte, error) {
 	if _, err := fmt.Sscanf(hex, "#%02x%02x%02x", &r, &g, &b); err != nil {
 		return nil, fmt.Errorf("the color %q: %w", hex, err)
 	}
-	mixed := func(with, parts uint8) color.RGBA {
+	mixed := func(with, parts uint8) color.RGBA { // with so many tenths of a gray: 0 is black, 0xff white
 		mix := func(v uint8) uint8 {
 			return uint8((int(v)*int(10-parts) + int(with)*int(parts)) / 10) //nolint:gosec // below 256
 		}
@@ -105,7 +105,7 @@ func (c canvas) logo(name string) {
 	c.rect(140, 250, 200, 18, front)
 }
 
-// pack draws the front or the back of a package.
+// pack draws the front or, if the file name is back.png, the back of a package.
 func (c canvas) pack(name string) {
 	c.rect(0, 0, 480, 320, accent)
 	c.rect(140, 20, 200, 280, ink)
@@ -117,7 +117,7 @@ func (c canvas) pack(name string) {
 		}
 		c.rect(260, 230, 60, 50, paper)
 		return
-	case "front-2.png": // the name is half as large again
+	case "front-2.png": // the second draft has a name that is half as large again
 		width = 135
 	}
 	c.circle(240, 110, 50, paper)

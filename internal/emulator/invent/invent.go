@@ -35,7 +35,8 @@ type Extent struct {
 	Events   int // in the log
 }
 
-// ExtentOf returns the extent of a size.
+// ExtentOf returns how many projects, nodes and events a world of a size has. The default
+// is small.
 func ExtentOf(size seed.Size) (Extent, error) {
 	switch size {
 	case "", seed.Small:
@@ -60,37 +61,38 @@ type studio struct {
 	scenes [pictures]string  // photographs, drawn when they are needed
 }
 
-// World makes up a world, of which it passes each part to add in turn. The times in
-// it are before now, apart from plans.
+// World invents the organization of a design studio, its people and projects. It passes
+// the objects to add in several seed files, one after the other. The times in them are
+// before now, apart from plans.
 func World(w seed.World, now time.Time, in seedfile.World, add func(*seed.File) error) error {
 	extent, err := ExtentOf(w.Size)
 	if err != nil {
 		return err
 	}
 	s := &studio{number: w.Number, now: now.UTC().Truncate(time.Second), world: in, values: map[string]string{}}
-	owner := s.found(w.Owner)
+	owner := s.foundStudio(w.Owner)
 	if w.Owner == "" {
 		if err := add(&seed.File{Users: []seed.User{owner}}); err != nil {
 			return err
 		}
 	}
-	if err := s.part("studio", s.now, s.values, add); err != nil {
+	if err := s.addPart("studio", s.now, s.values, add); err != nil {
 		return err
 	}
 	left := extent.Nodes - studioNodes
 	for i := range extent.projects {
 		share := left / (extent.projects - i)
 		left -= share
-		if err := s.project(i, share, add); err != nil {
+		if err := s.addProject(i, share, add); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// found chooses the name of the studio and the ids of its people. It returns its
-// owner, who is new without an id.
-func (s *studio) found(owner string) seed.User {
+// foundStudio chooses the name of the studio and the ids of its people, and stores them as
+// values of placeholders. It returns its owner, who gets a new id if owner is "".
+func (s *studio) foundStudio(owner string) seed.User {
 	s.values["org"] = s.world.NewID("org")
 	for _, name := range staff() {
 		s.values[name] = s.world.NewID("user")
@@ -113,22 +115,23 @@ const (
 	projectNodes = 40
 )
 
-// part adds a seed file, in which days count from a day.
-func (s *studio) part(folder string, from time.Time, values map[string]string, add func(*seed.File) error) error {
-	f, err := s.read(folder, from, values)
+// addPart adds the seed file of a folder of templates, with the values in its placeholders;
+// its days count from a time.
+func (s *studio) addPart(folder string, from time.Time, values map[string]string, add func(*seed.File) error) error {
+	f, err := s.readTemplates(folder, from, values)
 	if err != nil {
 		return err
 	}
 	return add(f)
 }
 
-// read returns the seed file in a folder of templates. Its placeholders, and those of
+// readTemplates returns the seed file in a folder of templates. Its placeholders, and those of
 // the files that it names, are filled with the values and with times from a time on.
 // Pictures are drawn, and PDFs written, in place of their files.
-func (s *studio) read(folder string, from time.Time, values map[string]string) (*seed.File, error) {
+func (s *studio) readTemplates(folder string, from time.Time, values map[string]string) (*seed.File, error) {
 	filled := func(name string) (string, error) {
 		text, err := templates.ReadFile(path.Join(folder, name))
-		return fill(string(text), from, values), err
+		return fillPlaceholders(string(text), from, values), err
 	}
 	text, err := filled("seed.json")
 	if err != nil {
@@ -148,9 +151,9 @@ func (s *studio) read(folder string, from time.Time, values map[string]string) (
 
 var placeholder = regexp.MustCompile(`\{([a-z][a-z0-9_]*)([+-]\d+)?( \d\d:\d\d)?\}`)
 
-// fill replaces the placeholders of a text: {at-3 10:15} is a time in RFC 3339,
+// fillPlaceholders replaces the placeholders of a text: {at-3 10:15} is a time in RFC 3339,
 // {day-3} and {iso-3} are dates, and others are values.
-func fill(text string, from time.Time, values map[string]string) string {
+func fillPlaceholders(text string, from time.Time, values map[string]string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(m string) string {
 		part := placeholder.FindStringSubmatch(m)
 		days, _ := strconv.Atoi(part[2])
@@ -174,13 +177,14 @@ func fill(text string, from time.Time, values map[string]string) string {
 // pace is how many days after one project the next one begins.
 const pace = 12
 
-// project adds the i-th project, counted from the latest one, with so many nodes.
-func (s *studio) project(i, nodes int, add func(*seed.File) error) error {
+// addProject adds the i-th project, counted from the latest one, with so many nodes: those
+// of the templates, and an archive with the others.
+func (s *studio) addProject(i, nodes int, add func(*seed.File) error) error {
 	from := s.now.AddDate(0, 0, -pace*i)
 	dice := rand.New(rand.NewPCG(s.number, uint64(i))) //nolint:gosec // repeatable on purpose
 	values := maps.Clone(s.values)
 	s.chooseDetails(values, i, dice)
-	f, err := s.read("project", from, values)
+	f, err := s.readTemplates("project", from, values)
 	if err != nil {
 		return err
 	}
@@ -188,7 +192,8 @@ func (s *studio) project(i, nodes int, add func(*seed.File) error) error {
 	return add(f)
 }
 
-// chooseDetails chooses what is particular about a project.
+// chooseDetails sets the placeholders of the i-th project in v: client, goods, color,
+// contact and prices. Projects next to each other have different clients.
 func (s *studio) chooseDetails(v map[string]string, i int, dice *rand.Rand) {
 	clients := [...]string{
 		"Vellinor", "Hobbleton", "Pomerly", "Asterwick", "Dunmarrow", "Kessing", "Oakrill", "Tamberlin", "Wrenfold",
@@ -223,7 +228,8 @@ func (s *studio) chooseDetails(v map[string]string, i int, dice *rand.Rand) {
 	choosePrices(v, dice)
 }
 
-// choosePrices chooses the sums of a project, which add up.
+// choosePrices sets the placeholders of the prices of a project in v, with commas and, as
+// NAME_raw, without. They add up to the budget; a part of each is spent already.
 func choosePrices(v map[string]string, dice *rand.Rand) {
 	sums := map[string]int{
 		"design": 14_000 + 400*dice.IntN(20), "copy": 2400 + 100*dice.IntN(12), "photo": 1800,

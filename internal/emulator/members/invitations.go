@@ -17,9 +17,9 @@ const (
 	mailPause                 = time.Minute // between two mails about one membership
 )
 
-// addMember adds a user who is named by an id, and invites others by mail. An
-// organization adds the user of an e-mail address at once, too; a membership that
-// exists is changed.
+// addMember adds a user who is named by an id, and invites one who is named by an e-mail
+// address by mail. An organization also adds the user of an address at once. A membership
+// that exists is changed.
 func (h *Handlers) addMember(c *wire.Call, id string) (wire.Object, error) {
 	target := c.Segment("email_or_user")
 	user := h.w.UserNamed(target)
@@ -40,13 +40,13 @@ func (h *Handlers) addMember(c *wire.Call, id string) (wire.Object, error) {
 
 // refuseTarget returns a refusal if the user to add is the caller or the owner. The
 // user is "" for an address without an account.
-func (h *Handlers) refuseTarget(where, caller, user string) error {
+func (h *Handlers) refuseTarget(profileID, caller, user string) error {
 	switch {
 	case user == "":
 		return nil
 	case user == caller:
 		return wire.Refuse(http.StatusNotAcceptable, codeSelfTarget, "You cannot add yourself.")
-	case h.w.Direct(where, user) == world.Owner:
+	case h.w.DirectRole(profileID, user) == world.Owner:
 		return wire.Refuse(http.StatusNotAcceptable, codeOwnerTarget, "The owner cannot be added.")
 	}
 	return nil
@@ -58,7 +58,7 @@ func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, erro
 	t := h.readTerms(c, id, clearsExpiry)
 	force, _ := c.Field("notification")
 	c.Check.InvalidIf(force != "" && force != "force", "notification", "force.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	m := h.w.Membership(id, user)
@@ -75,22 +75,22 @@ func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, erro
 		m = h.w.Enroll(id, user, t.role, t.notify, h.w.Joiner(c.Key))
 		m.Role = t.role
 		if t.expires != nil {
-			h.w.EndAt(id, user, *t.expires)
+			h.w.EndMembershipAt(id, user, *t.expires)
 		}
-		h.mailMember(id, user, m)
+		h.mailAboutMembership(id, user, m)
 		return nil, nil
 	}
 	if err := h.changeMembership(c, id, user, t); err != nil {
 		return nil, err
 	}
 	if force != "" {
-		h.mailMember(id, user, m)
+		h.mailAboutMembership(id, user, m)
 	}
 	return nil, nil
 }
 
-// mailMember mails a user about a membership, unless it did so within the last minute.
-func (h *Handlers) mailMember(id, user string, m *world.Membership) {
+// mailAboutMembership mails a user about a membership, unless it did so within the last minute.
+func (h *Handlers) mailAboutMembership(id, user string, m *world.Membership) {
 	now := h.w.Now()
 	if !m.Mailed.IsZero() && now.Sub(m.Mailed) < mailPause {
 		return
@@ -107,12 +107,13 @@ func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, er
 	n := utf8.RuneCountInString(message)
 	c.Check.InvalidIf(n > 0 && (n < messageLeast || n > messageMost), "message", "10 to 255 characters.")
 	role := h.refuseRole(id, c.Key.User, t.role, codeRoleAbove)
-	if err := cmp.Or(c.Check.Refusal(), role, h.w.OutsiderPolicy(id, user)); err != nil {
+	if err := cmp.Or(c.Check.Err(), role, h.w.RefuseByOutsiderPolicy(id, user)); err != nil {
 		return nil, err
 	}
 	v := h.w.InvitationNamed(id, email)
-	if v == nil || !v.Open() {
-		if n := len(h.w.Expected(id)); h.w.Options.Shares.InvitationLimit > 0 && n >= h.w.Options.Shares.InvitationLimit {
+	if v == nil || !v.IsOpen() {
+		most := h.w.Options.Shares.InvitationLimit
+		if most > 0 && len(h.w.OpenInvitations(id)) >= most {
 			return nil, wire.Refuse(http.StatusPreconditionFailed, codeInvitationLimit,
 				"Feature Limit: the plan allows no more invitations.")
 		}
@@ -125,7 +126,7 @@ func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, er
 	} else {
 		v.Role, v.Message, v.Expires, v.Updated = t.role, message, *t.expires, h.w.Now()
 		h.w.MailInvitation(v)
-		h.w.TouchInvitation(v)
+		h.w.MarkInvitationChanged(v)
 	}
 	h.w.WriteInvitation("invitation_email_sent", v, h.w.Joiner(c.Key))
 	made := h.w.InvitationObject(v)
@@ -135,15 +136,15 @@ func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, er
 	return wire.Object{{"invitation", made}}, nil
 }
 
-// readInvite reads the role and the expiry of an invitation. Fields of members are
-// ignored.
+// readInvite reads the role of an invitation, by default member, and its expiry, by
+// default never.
 func (h *Handlers) readInvite(c *wire.Call, id string) conditions {
 	t := conditions{role: world.Member, expires: new(time.Time{})}
 	if value, given := c.Field("permissions"); given {
-		t.role = h.role(c, id, value)
+		t.role = h.readRole(c, id, value)
 	}
 	if value, _ := c.Field("invitation_expires"); value != "" {
-		*t.expires = h.ahead(c, "invitation_expires", value)
+		*t.expires = h.readFutureTime(c, "invitation_expires", value)
 	}
 	return t
 }
@@ -161,31 +162,32 @@ const (
 	keepsExpiry  = false
 )
 
-// readTerms reads the role and settings of a member. If clears is true, null and ""
-// remove the expiry.
+// readTerms reads the given ones of the role, notifications and expiry of a member. If
+// clears is true, null and "" remove the expiry; otherwise "" is ignored.
 func (h *Handlers) readTerms(c *wire.Call, id string, clears bool) conditions {
 	var t conditions
 	if value, given := c.Field("permissions"); given {
-		t.role = h.role(c, id, value)
+		t.role = h.readRole(c, id, value)
 	}
 	name := "notify_options"
 	if h.w.KindOf(id) == wire.KindWorkspace {
 		name = "notifications"
 	}
-	t.notify = preference(c, name)
+	t.notify = readNotification(c, name)
 	value, given := c.Field("expires")
 	switch {
 	case given && clears && (value == "" || value == "null"):
 		t.expires = new(time.Time{})
 	case value != "":
-		t.expires = new(h.ahead(c, "expires", value))
+		t.expires = new(h.readFutureTime(c, "expires", value))
 	}
 	return t
 }
 
-// role returns the role with a name, which must be one of this kind of profile. The
-// owner is valid, but refuseRole refuses it.
-func (h *Handlers) role(c *wire.Call, id, name string) world.Role {
+// readRole returns the role with a name, which must be one of this kind of profile: at least
+// member in an organization, guest in a workspace. The owner is valid, but refuseRole
+// refuses it.
+func (h *Handlers) readRole(c *wire.Call, id, name string) world.Role {
 	role := world.Role(name)
 	least := map[string]world.Role{wire.KindOrg: world.Member, wire.KindWorkspace: world.Guest}[h.w.KindOf(id)]
 	switch {
@@ -197,17 +199,18 @@ func (h *Handlers) role(c *wire.Call, id, name string) world.Role {
 	return role
 }
 
-// preference returns a field that says of what a member is notified, "" without it.
-func preference(c *wire.Call, name string) string {
+// readNotification returns the value of a field that says of what a member is notified, "" if
+// the call does not have it.
+func readNotification(c *wire.Call, name string) string {
 	value, _ := c.Field(name)
 	c.Check.InvalidIf(value != "" && !slices.Contains(world.NotifyOptions(), value),
 		name, "One of: "+strings.Join(world.NotifyOptions(), "; ")+".")
 	return value
 }
 
-// ahead returns a time in the future that is the value of a field, zero for an empty
-// one.
-func (h *Handlers) ahead(c *wire.Call, name, value string) time.Time {
+// readFutureTime returns the time that is the value of a field, zero for "". A time that has
+// passed is an error of the call.
+func (h *Handlers) readFutureTime(c *wire.Call, name, value string) time.Time {
 	t := c.ReadDateTime(name, value)
 	c.Check.InvalidIf(!t.IsZero() && !t.After(h.w.Now()), name, "It has passed.")
 	return t
@@ -220,11 +223,11 @@ func (t conditions) widens(role world.Role, expires time.Time) bool {
 		t.expires != nil && !expires.IsZero() && (t.expires.IsZero() || t.expires.After(expires))
 }
 
-// refuseRole returns a refusal if a role cannot be granted or, with the code above, is
-// higher than that of the caller. For an existing invitation, whose code is
-// codeInviteRole, the latter is checked first.
-func (h *Handlers) refuseRole(where, caller string, role world.Role, above int64) error {
-	exceeds := world.Rank(role) > world.Rank(h.w.Role(where, caller))
+// refuseRole returns a refusal if a role is that of the owner, which cannot be granted,
+// or, with the code above, is higher than that of the caller. For an existing invitation
+// (code codeInviteRole), the platform checks the latter first.
+func (h *Handlers) refuseRole(profileID, caller string, role world.Role, above int64) error {
+	exceeds := world.Rank(role) > world.Rank(h.w.Role(profileID, caller))
 	switch {
 	case role == world.Owner && (!exceeds || above != codeInviteRole):
 		return wire.Refuse(http.StatusNotAcceptable, codeOwnerRole, "Adding an owner is not allowed.")
@@ -234,21 +237,22 @@ func (h *Handlers) refuseRole(where, caller string, role world.Role, above int64
 	return nil
 }
 
-// readers returns the role that lists the invitations to a profile.
-func (h *Handlers) readers(id string) world.Role {
+// roleToListInvitations returns the lowest role that may list the invitations to a profile: of a share,
+// the one that may invite.
+func (h *Handlers) roleToListInvitations(id string) world.Role {
 	switch h.w.KindOf(id) {
 	case wire.KindOrg:
 		return world.Member
 	case wire.KindWorkspace:
 		return world.Admin
 	}
-	return h.inviters(id)
+	return h.roleToInvite(id)
 }
 
 // invitations returns the invitations to a profile, of one state if the path names it.
-// Those of an organization have pages.
+// The list of an organization has pages, and the other lists are whole.
 func (h *Handlers) invitations(c *wire.Call, id string) (wire.Object, error) {
-	if !h.w.AtLeast(id, c.Key.User, h.readers(id)) {
+	if !h.w.AtLeast(id, c.Key.User, h.roleToListInvitations(id)) {
 		return nil, roleTooLow()
 	}
 	state := c.Segment("state")
@@ -259,7 +263,7 @@ func (h *Handlers) invitations(c *wire.Call, id string) (wire.Object, error) {
 	if h.w.KindOf(id) == wire.KindOrg {
 		return h.pageOfInvitations(c, list, h.w.InvitationObject)
 	}
-	return wire.Object{{"invitations", wire.Rows(list, h.w.InvitationObject)}}, c.Check.Refusal()
+	return wire.Object{{"invitations", wire.Rows(list, h.w.InvitationObject)}}, c.Check.Err()
 }
 
 // pageOfInvitations returns the requested page of a list of invitations.
@@ -268,15 +272,16 @@ func (h *Handlers) pageOfInvitations(
 ) (wire.Object, error) {
 	page := c.Page(wire.ListDefault, wire.ListLimit)
 	return wire.Object{
-		{"invitations", wire.Rows(wire.Cut(list, page), render)}, {"pagination", page.Of(len(list))},
-	}, c.Check.Refusal()
+		{"invitations", wire.Rows(wire.PageOf(list, page), render)}, {"pagination", page.Pagination(len(list))},
+	}, c.Check.Err()
 }
 
-// invitationOfPath finds the invitation of a call, by id or e-mail address. It
-// requires the role, and at least that of the invitation.
+// invitationOfPath returns a function that finds the invitation in the path, by id or
+// e-mail address. The caller needs the role that least returns for the profile, and at
+// least the one that the invitation grants.
 func (h *Handlers) invitationOfPath(least func(id string) world.Role) func(*wire.Call) (*world.Invitation, error) {
 	return func(c *wire.Call) (*world.Invitation, error) {
-		id, err := h.managed(least)(c)
+		id, err := h.profileForRole(least)(c)
 		if err != nil {
 			return nil, err
 		}
@@ -297,21 +302,21 @@ func noInvitation() error { return wire.NoSuch(codeNoInvitation, "invitation") }
 func (h *Handlers) updateInvitation(c *wire.Call) (wire.Object, error) {
 	v, accept := h.answeredInvitation(c)
 	if v == nil {
-		return wire.With(h.invitationOfPath(h.inviters), h.changeInvitation)(c)
+		return wire.With(h.invitationOfPath(h.roleToInvite), h.changeInvitation)(c)
 	}
-	_, err := h.reached(wire.Write)(c)
-	if err := cmp.Or(err, c.Check.Refusal()); err != nil {
+	_, err := h.profileOfPath(wire.Write)(c)
+	if err := cmp.Or(err, c.Check.Err()); err != nil {
 		return nil, err
 	}
-	if err := h.answer(c, v, accept); err != nil {
+	if err := h.acceptOrDecline(c, v, accept); err != nil {
 		return nil, err
 	}
 	return wire.Object{{"invitation", h.w.InvitationObject(v)}}, nil
 }
 
-// answeredInvitation returns the invitation of the caller that an update accepts or
-// declines, nil if the update changes terms or is of another user. An invitation to an
-// organization is answered by its key instead.
+// answeredInvitation returns the invitation to the caller that an update accepts or
+// declines. It returns nil if the update also changes terms, or the invitation is to
+// another user or to an organization, which is answered by the key instead.
 func (h *Handlers) answeredInvitation(c *wire.Call) (v *world.Invitation, accept bool) {
 	id := h.profileOf(c)
 	v = h.w.InvitationNamed(id, c.Segment("invitation_id"))
@@ -330,14 +335,15 @@ func (h *Handlers) isFor(v *world.Invitation, userID string) bool {
 	return strings.EqualFold(v.Email, h.w.User(userID).Value.Email)
 }
 
-// answer accepts or declines an invitation for the caller.
-func (h *Handlers) answer(c *wire.Call, v *world.Invitation, accept bool) error {
+// acceptOrDecline accepts or declines an invitation for the caller. One that was answered already
+// is refused.
+func (h *Handlers) acceptOrDecline(c *wire.Call, v *world.Invitation, accept bool) error {
 	by := h.w.Joiner(c.Key)
 	switch {
 	case accept:
 		return h.w.Redeem(v, c.Key.User, by)
-	case !v.Open():
-		return world.Settled()
+	case !v.IsOpen():
+		return world.AlreadyAnswered()
 	default:
 		h.decline(v, by)
 		return nil
@@ -347,18 +353,19 @@ func (h *Handlers) answer(c *wire.Call, v *world.Invitation, accept bool) error 
 // decline marks an invitation as declined by a user, and writes the event.
 func (h *Handlers) decline(v *world.Invitation, by world.Joiner) {
 	v.State, v.Updated = world.InviteDeclined, h.w.Now()
-	h.w.TouchInvitation(v)
+	h.w.MarkInvitationChanged(v)
 	h.w.WriteInvitation("invitation_declined", v, by)
 }
 
-// changeInvitation accepts or declines for the guest, which requires an admin,
-// sends again, or changes the terms, atomically.
+// changeInvitation changes the terms of an invitation to another user, and its state:
+// pending sends it again; accepting or declining in place of the guest requires a role
+// that manages members. If the state cannot be set, the terms stay as they were.
 func (h *Handlers) changeInvitation(c *wire.Call, v *world.Invitation) (wire.Object, error) {
 	t := h.readTerms(c, v.Profile, keepsExpiry)
 	state, _ := c.Field("state")
 	c.Check.InvalidIf(state != "" && !slices.Contains(world.InviteStates(), state),
 		"state", strings.Join(world.InviteStates(), ", ")+".")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	answers := state == world.InviteAccepted || state == world.InviteDeclined
@@ -366,7 +373,7 @@ func (h *Handlers) changeInvitation(c *wire.Call, v *world.Invitation) (wire.Obj
 	case answers && !h.w.AtLeast(v.Profile, c.Key.User, h.managingRole(v.Profile)):
 		return nil, roleTooLow()
 	case v.AcceptedBy != "", v.State == world.InviteDeclined && state == "":
-		return nil, world.Settled()
+		return nil, world.AlreadyAnswered()
 	}
 	before := *v
 	if err := h.setTerms(c, v, t); err != nil {
@@ -376,17 +383,18 @@ func (h *Handlers) changeInvitation(c *wire.Call, v *world.Invitation) (wire.Obj
 		*v = before
 		return nil, err
 	}
-	h.w.TouchInvitation(v)
+	h.w.MarkInvitationChanged(v)
 	return wire.Object{{"invitation", h.w.InvitationObject(v)}}, nil
 }
 
-// setTerms changes the terms of an invitation.
+// setTerms changes the given terms of an invitation. It refuses a role above that of the
+// caller, and a wider access that the policy on outsiders denies.
 func (h *Handlers) setTerms(c *wire.Call, v *world.Invitation, t conditions) error {
 	if err := h.refuseRole(v.Profile, c.Key.User, t.role, codeInviteRole); err != nil {
 		return err
 	}
 	if t.widens(v.Role, v.Expires) {
-		if err := h.w.OutsiderPolicy(v.Profile, h.w.UserNamed(v.Email)); err != nil {
+		if err := h.w.RefuseByOutsiderPolicy(v.Profile, h.w.UserNamed(v.Email)); err != nil {
 			return err
 		}
 	}
@@ -395,18 +403,19 @@ func (h *Handlers) setTerms(c *wire.Call, v *world.Invitation, t conditions) err
 		v.Expires = *t.expires
 	}
 	v.Updated = h.w.Now()
-	h.w.TouchInvitation(v)
+	h.w.MarkInvitationChanged(v)
 	return nil
 }
 
-// settleInvitation sets the state of an invitation. Pending sends it again [A].
+// settleInvitation sets the state of an invitation, "" leaves it. Pending sends it again
+// (assumed).
 func (h *Handlers) settleInvitation(c *wire.Call, v *world.Invitation, state string) error {
 	user, by := h.w.UserNamed(v.Email), h.w.Joiner(c.Key)
 	switch state {
 	case world.InviteDeclined:
 		h.decline(v, by)
 	case world.InvitePending:
-		if err := h.w.OutsiderPolicy(v.Profile, user); err != nil {
+		if err := h.w.RefuseByOutsiderPolicy(v.Profile, user); err != nil {
 			return err
 		}
 		v.State = world.InvitePending
@@ -416,10 +425,10 @@ func (h *Handlers) settleInvitation(c *wire.Call, v *world.Invitation, state str
 		if user != "" {
 			return h.w.Redeem(v, user, by)
 		}
-		if err := h.w.Redeemable(v, world.AnyUser); err != nil {
+		if err := h.w.RefuseRedeem(v, world.AnyUser); err != nil {
 			return err
 		}
-		v.State = world.InviteAccepted // the account that is still to come is a member at once
+		v.State = world.InviteAccepted // when the address gets an account, this becomes a member
 		h.w.WriteInvitation("invitation_accepted", v, by)
 	}
 	return nil
@@ -434,7 +443,7 @@ func (h *Handlers) deleteInvitation(c *wire.Call, v *world.Invitation) (wire.Obj
 func (h *Handlers) answerInvitation(c *wire.Call, id string) (wire.Object, error) {
 	reply := c.Segment("answer")
 	c.Check.InvalidIf(reply != "accept" && reply != "decline", "answer", "accept or decline.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	key := c.Segment("invitation_key")
@@ -442,7 +451,7 @@ func (h *Handlers) answerInvitation(c *wire.Call, id string) (wire.Object, error
 	if i < 0 || h.w.AllInvitations()[i].Profile != id {
 		return nil, noInvitation()
 	}
-	return nil, h.answer(c, h.w.AllInvitations()[i], reply == "accept")
+	return nil, h.acceptOrDecline(c, h.w.AllInvitations()[i], reply == "accept")
 }
 
 // invitationsOf returns the pending invitations of a user, and the one with the key, if
@@ -455,12 +464,12 @@ func (h *Handlers) invitationsOf(userID, key string) []*world.Invitation {
 }
 
 func (h *Handlers) myInvitations(c *wire.Call) (wire.Object, error) {
-	return h.pageOfInvitations(c, h.invitationsOf(c.Key.User, c.Value("invitation_key")), h.received)
+	return h.pageOfInvitations(c, h.invitationsOf(c.Key.User, c.Value("invitation_key")), h.receivedInvitation)
 }
 
-// received renders an invitation for its addressee, with the profile that it leads to.
-// No document shows the names of the members of that profile.
-func (h *Handlers) received(v *world.Invitation) wire.Object {
+// receivedInvitation renders an invitation for its addressee, with the profile that it leads to.
+// The form of that profile is assumed; by an option, it is only the id.
+func (h *Handlers) receivedInvitation(v *world.Invitation) wire.Object {
 	o, id := h.w.InvitationObject(v), wire.ProfileID(v.Profile)
 	if h.w.Options.Account.FlatInvitations {
 		return append(o, wire.Member{"entity_id", id})
@@ -472,29 +481,31 @@ func (h *Handlers) received(v *world.Invitation) wire.Object {
 	return append(o, wire.Member{kind, wire.Object{{"id", id}, {name, h.w.ProfileName(v.Profile)}}})
 }
 
-// myInvitation returns an invitation to its addressee, or by its key.
+// myInvitation returns the invitation in the path: by its id to the addressee, by its key
+// to anyone.
 func (h *Handlers) myInvitation(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("invitation_id")
 	for _, v := range h.w.AllInvitations() {
 		isMine := v.ID == wire.Plain(name) && h.isFor(v, c.Key.User)
 		if (isMine || v.Key == name) && h.w.KindOf(v.Profile) != "" {
-			return wire.Object{{"invitation", h.received(v)}}, nil
+			return wire.Object{{"invitation", h.receivedInvitation(v)}}, nil
 		}
 	}
 	return nil, noInvitation()
 }
 
-// acceptInvitations accepts all invitations of the caller. Those that fail stay
-// pending; the error is returned if all fail [A].
+// acceptInvitations accepts all invitations of the caller, and that with the key in the
+// form. Those that the credential does not cover or that fail stay pending; the error of
+// the last one is returned if none is accepted (assumed).
 func (h *Handlers) acceptInvitations(c *wire.Call) (wire.Object, error) {
-	if err := c.MayWrite(); err != nil {
+	if err := c.CheckWrite(); err != nil {
 		return nil, err
 	}
 	key, _ := c.Field("invitation_key")
 	accepted := 0
 	var err error
 	for _, v := range h.invitationsOf(c.Key.User, key) {
-		if h.w.Covers(c.Key, v.Profile) < wire.Write {
+		if h.w.AccessMode(c.Key, v.Profile) < wire.Write {
 			continue
 		}
 		if refusal := h.w.Redeem(v, c.Key.User, h.w.Joiner(c.Key)); refusal != nil {

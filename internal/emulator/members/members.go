@@ -55,7 +55,8 @@ type kind struct {
 	offer    string // the fields of an invitation, besides those of its member
 }
 
-// kinds returns the kinds of profiles with members.
+// kinds returns the kinds of profiles with members: the path, and the form fields that
+// memberships and invitations have there, besides the role.
 func kinds() []kind {
 	return []kind{
 		{"/current/share/{share_id}/", " notify_options expires", " notification message invitation_expires"},
@@ -68,14 +69,14 @@ func kinds() []kind {
 func (h *Handlers) Routes() []*wire.Route {
 	const mine = "/current/user/invitation"
 	routes := []*wire.Route{
-		wire.Get("members.List", "/current/share/{share_id}/members/list/", wire.With(h.membered, h.w.MemberList),
-			wire.Paged("share_id")),
+		wire.Get("members.List", "/current/share/{share_id}/members/list/", wire.With(h.profileOfMember, h.w.MemberList),
+			wire.ListParams("share_id")),
 		wire.Get("members.List", "/current/workspace/{workspace_id}/members/list/",
-			wire.With(h.w.WorkspaceOfPath, h.w.MemberList), wire.Paged("workspace_id")),
-		wire.Get("members.List", "/current/org/{org_id}/members/list/", wire.With(h.orgs.Entered, h.membersOfOrg),
-			wire.Paged("org_id")),
+			wire.With(h.w.WorkspaceOfPath, h.w.MemberList), wire.ListParams("workspace_id")),
+		wire.Get("members.List", "/current/org/{org_id}/members/list/", wire.With(h.orgs.OrgOfMember, h.membersOfOrg),
+			wire.ListParams("org_id")),
 		wire.Get("account.Invitations.List", mine+"s/list/", h.myInvitations, wire.Query("invitation_key limit offset")),
-		wire.Get("account.Invitations.Get", mine+"/{invitation_id}/details/", wire.Checked(h.myInvitation)),
+		wire.Get("account.Invitations.Get", mine+"/{invitation_id}/details/", wire.RefuseInvalid(h.myInvitation)),
 		wire.Post("account.Invitations.AcceptAll", mine+"s/acceptall/", h.acceptInvitations,
 			wire.OptionalForm("invitation_key")),
 	}
@@ -85,11 +86,11 @@ func (h *Handlers) Routes() []*wire.Route {
 	return routes
 }
 
-// routesOf returns the routes of a kind of profile.
+// routesOf returns the routes of members and invitations of a kind of profile.
 func (h *Handlers) routesOf(k kind) []*wire.Route {
 	members, member := k.path+"members/", k.path+"member/"
 	list, one := members+"invitations/list/", members+"invitation/{invitation_id}/"
-	self, manager, reached := h.managed(anyone), h.managed(h.managingRole), h.reached(wire.Write)
+	self, manager, reached := h.profileForRole(anyone), h.profileForRole(h.managingRole), h.profileOfPath(wire.Write)
 	// The fields that a call to join, the list and an update of invitations accept.
 	join, query, updatable := wire.BlankForm(wire.NoFields), "", k.settings
 	switch k.path {
@@ -99,23 +100,23 @@ func (h *Handlers) routesOf(k kind) []*wire.Route {
 		query, updatable = "limit offset", " expires"
 	}
 	return []*wire.Route{
-		wire.Post("members.Add", members+"{email_or_user}/", wire.With(h.managed(h.inviters), h.addMember),
+		wire.Post("members.Add", members+"{email_or_user}/", wire.With(h.profileForRole(h.roleToInvite), h.addMember),
 			wire.Form("permissions"+k.settings+k.offer)),
-		wire.Get("members.Get", member+"{user_id}/details/", wire.With(h.membered, h.member)),
+		wire.Get("members.Get", member+"{user_id}/details/", wire.With(h.profileOfMember, h.memberDetails)),
 		wire.Post("members.Update", member+"{user_id}/update/", wire.With(self, h.updateMember),
 			wire.Form("permissions"+k.settings)),
-		wire.Delete("members.Remove", members+"{user_id}/", wire.With(manager, h.removeMember), wire.Archived),
+		wire.Delete("members.Remove", members+"{user_id}/", wire.With(manager, h.removeMember), wire.AllowArchived),
 		wire.Post("members.TransferOwnership", member+"{user_id}/transfer_ownership/",
-			wire.With(h.membered, h.transfer)),
-		wire.Delete("members.Leave", member, wire.With(self, h.leave), wire.Archived),
+			wire.With(h.profileOfMember, h.transfer)),
+		wire.Delete("members.Leave", member, wire.With(self, h.leave), wire.AllowArchived),
 		wire.Post("members.Join", members+"join/", wire.With(reached, h.join), join),
 		wire.Post("members.JoinWithKey", members+"join/{invitation_key}/{answer}/",
 			wire.With(reached, h.answerInvitation)),
-		wire.Get("members.Invitations.List", list, wire.With(h.membered, h.invitations), wire.Query(query)),
-		wire.Get("members.Invitations.List", list+"{state}/", wire.With(h.membered, h.invitations), wire.Query(query)),
+		wire.Get("members.Invitations.List", list, wire.With(h.profileOfMember, h.invitations), wire.Query(query)),
+		wire.Get("members.Invitations.List", list+"{state}/", wire.With(h.profileOfMember, h.invitations), wire.Query(query)),
 		wire.Post("members.Invitations.Update", one, h.updateInvitation, wire.Form("permissions state"+updatable)),
 		wire.Delete("members.Invitations.Delete", one, wire.With(h.invitationOfPath(h.managingRole), h.deleteInvitation),
-			wire.Archived),
+			wire.AllowArchived),
 	}
 }
 
@@ -139,29 +140,30 @@ func (h *Handlers) profileOf(c *wire.Call) string {
 	return id
 }
 
-// membered returns the profile in the path, of which the caller must be a member.
-func (h *Handlers) membered(c *wire.Call) (string, error) {
-	id, err := h.reached(wire.Read)(c)
+// profileOfMember returns the profile in the path, of which the caller must be a member.
+func (h *Handlers) profileOfMember(c *wire.Call) (string, error) {
+	id, err := h.profileOfPath(wire.Read)(c)
 	return id, cmp.Or(err, h.w.RefuseUnreadable(c.Key, world.Venue{Profile: id}))
 }
 
-// reached returns a function that finds the profile in the path. The credential must
-// grant the mode needed on it, but the caller need not be a member.
-func (h *Handlers) reached(needed wire.Mode) func(*wire.Call) (string, error) {
+// profileOfPath returns a function that finds the profile in the path. The credential must
+// grant the needed mode on it, but the caller need not be a member. It refuses what is
+// closed to the caller and, to a call that writes, an archived workspace.
+func (h *Handlers) profileOfPath(needed wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id := h.profileOf(c)
 		if id == "" {
 			return "", wire.NoProfile()
 		}
-		switch reach := h.w.Covers(c.Key, id); {
+		switch reach := h.w.AccessMode(c.Key, id); {
 		case reach < wire.Read:
-			return "", h.w.OutOfScope(id)
+			return "", h.w.OutOfScopeRefusal(id)
 		case reach < needed:
-			return "", c.Key.RefuseWrite()
-		case h.w.ShutOut(id, c.Key.User):
-			return "", world.Unseen(world.CodeNoView)
-		case h.w.Closed(id):
-			return "", world.ClosedOrg()
+			return "", c.Key.ReadOnlyRefusal()
+		case h.w.ClosedTo(id, c.Key.User):
+			return "", world.NoShareAccess(world.CodeNoView)
+		case h.w.OrgClosed(id):
+			return "", world.ClosedOrgRefusal()
 		case needed == wire.Write:
 			return id, h.w.RefuseArchived(id)
 		}
@@ -169,17 +171,17 @@ func (h *Handlers) reached(needed wire.Mode) func(*wire.Call) (string, error) {
 	}
 }
 
-// managed returns a function that finds the profile in the path. The caller must have
+// profileForRole returns a function that finds the profile in the path. The caller must have
 // at least the role that least returns for it.
-func (h *Handlers) managed(least func(id string) world.Role) func(*wire.Call) (string, error) {
+func (h *Handlers) profileForRole(least func(id string) world.Role) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
-		id, err := h.membered(c)
+		id, err := h.profileOfMember(c)
 		if err != nil {
 			return "", err
 		}
 		switch {
-		case h.w.Covers(c.Key, id) < wire.Write:
-			return "", c.Key.RefuseWrite()
+		case h.w.AccessMode(c.Key, id) < wire.Write:
+			return "", c.Key.ReadOnlyRefusal()
 		case !h.w.AtLeast(id, c.Key.User, least(id)):
 			return "", roleTooLow()
 		}
@@ -208,8 +210,8 @@ func (h *Handlers) managingRole(id string) world.Role {
 	return world.Member
 }
 
-// inviters returns the lowest role that may add members to a profile.
-func (h *Handlers) inviters(id string) world.Role {
+// roleToInvite returns the lowest role that may add members to a profile.
+func (h *Handlers) roleToInvite(id string) world.Role {
 	if share := h.w.Share(id); share != nil && share.Value.Invite == shares.InviteGuests {
 		return world.Guest
 	}
@@ -221,9 +223,9 @@ func roleTooLow() error {
 	return wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this profile does not allow this.")
 }
 
-// member returns a member, or a pending one. By an option, the response has no member
-// around it.
-func (h *Handlers) member(c *wire.Call, id string) (wire.Object, error) {
+// memberDetails returns a member of a profile, or one who is invited. The name of the JSON member
+// around it is an option; "-" means none.
+func (h *Handlers) memberDetails(c *wire.Call, id string) (wire.Object, error) {
 	user := h.memberNamed(id, c)
 	if user == "" {
 		return nil, noMember()
@@ -236,9 +238,9 @@ func (h *Handlers) member(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{key, row}}, nil
 }
 
-// memberNamed returns the id of the member or pending member in the path, "" if there
-// is none. The path has an id, an e-mail address or me.
-func (h *Handlers) memberNamed(where string, c *wire.Call) string {
+// memberNamed returns the id of the member, or the invited one, whom the path names, ""
+// if there is none. The path has an id, an e-mail address or me.
+func (h *Handlers) memberNamed(profileID string, c *wire.Call) string {
 	name := c.Segment("user_id")
 	if name == "me" {
 		name = c.Key.User
@@ -246,10 +248,10 @@ func (h *Handlers) memberNamed(where string, c *wire.Call) string {
 	if id := h.w.UserNamed(name); id != "" {
 		name = id
 	}
-	if h.w.Membership(where, name) != nil || h.w.InvitationOfGuest(where, name) != nil {
+	if h.w.Membership(profileID, name) != nil || h.w.InvitationOfGuest(profileID, name) != nil {
 		return name
 	}
-	for _, v := range h.w.Expected(where) {
+	for _, v := range h.w.OpenInvitations(profileID) {
 		if strings.EqualFold(v.Email, name) {
 			return h.w.GuestID(v)
 		}
@@ -260,10 +262,11 @@ func (h *Handlers) memberNamed(where string, c *wire.Call) string {
 // noMember returns the refusal of a path to a user who is not a member.
 func noMember() error { return wire.NoSuch(codeNoMember, "member") }
 
-// updateMember changes the terms of a member or of a pending one.
+// updateMember changes the role, notifications and expiry of a member or, apart from the
+// expiry, of one who is invited.
 func (h *Handlers) updateMember(c *wire.Call, id string) (wire.Object, error) {
 	t := h.readTerms(c, id, clearsExpiry)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if t.role == world.Owner { // ignored: ownership is transferred otherwise
@@ -299,13 +302,13 @@ func (h *Handlers) changeMembership(c *wire.Call, id, user string, t conditions)
 		return err
 	}
 	if t.widens(m.Role, m.Expires) {
-		if err := h.w.OutsiderPolicy(id, user); err != nil {
+		if err := h.w.RefuseByOutsiderPolicy(id, user); err != nil {
 			return err
 		}
 	}
 	m.Role, m.Notify = cmp.Or(t.role, m.Role), cmp.Or(t.notify, m.Notify)
 	if t.expires != nil {
-		h.w.EndAt(id, user, *t.expires)
+		h.w.EndMembershipAt(id, user, *t.expires)
 	}
 	h.w.WriteMembership("membership_updated", id, user, c.Key.User, h.w.ActorOf(c.Key))
 	return nil
@@ -319,7 +322,7 @@ func ownerStays(text string) error {
 func (h *Handlers) removeMember(c *wire.Call, id string) (wire.Object, error) {
 	user := h.memberNamed(id, c)
 	switch v := h.w.InvitationOfGuest(id, user); {
-	case h.w.Direct(id, user) == world.Owner:
+	case h.w.DirectRole(id, user) == world.Owner:
 		return nil, ownerStays("The owner cannot be removed.")
 	case h.w.Membership(id, user) != nil:
 		h.w.EndMembership(id, user, c.Key.User, h.w.ActorOf(c.Key))
@@ -333,9 +336,9 @@ func (h *Handlers) removeMember(c *wire.Call, id string) (wire.Object, error) {
 
 // leave ends the membership of the caller, who must not be the owner.
 func (h *Handlers) leave(c *wire.Call, id string) (wire.Object, error) {
-	switch user := c.Key.User; h.w.Direct(id, user) {
+	switch user := c.Key.User; h.w.DirectRole(id, user) {
 	case "":
-		return nil, wire.NotMember() // who is here by the profile above cannot leave this one alone
+		return nil, wire.NotMember() // a role that comes from the organization cannot be left here
 	case world.Owner:
 		return nil, ownerStays("Transfer the ownership before you leave.")
 	default:
@@ -347,8 +350,8 @@ func (h *Handlers) leave(c *wire.Call, id string) (wire.Object, error) {
 // join makes the caller a member of a profile that is open to the caller. Members
 // keep their role.
 func (h *Handlers) join(c *wire.Call, id string) (wire.Object, error) {
-	notify := preference(c, "notify_options")
-	if err := cmp.Or(c.Check.Refusal(), h.mayJoin(id, c.Key.User)); err != nil {
+	notify := readNotification(c, "notify_options")
+	if err := cmp.Or(c.Check.Err(), h.refuseJoin(id, c.Key.User)); err != nil {
 		return nil, err
 	}
 	if m := h.w.Membership(id, c.Key.User); m != nil {
@@ -365,18 +368,18 @@ func (h *Handlers) join(c *wire.Call, id string) (wire.Object, error) {
 	return nil, nil
 }
 
-// mayJoin rejects a user who may not join a profile. Its members may. An organization
-// is open by its domain or to an invitation, a workspace to a role in its organization,
-// and a share by its access option.
-func (h *Handlers) mayJoin(id, user string) error {
+// refuseJoin returns a refusal if a user may not join a profile. Its members may. An
+// organization is open by its domain or to an invitation, a workspace to a role in its
+// organization, and a share by its access option.
+func (h *Handlers) refuseJoin(id, user string) error {
 	open := h.w.Membership(id, user) != nil
 	switch h.w.KindOf(id) {
 	case wire.KindOrg:
 		o := h.w.Org(id).Value
-		open = open || h.orgs.Admits(o, user) || !o.Closed && h.w.InvitationOfGuest(id, user) != nil
+		open = open || h.orgs.IsOpenTo(o, user) || !o.Closed && h.w.InvitationOfGuest(id, user) != nil
 	case wire.KindWorkspace:
 		w := h.w.Workspace(id).Value
-		open = open || h.w.AtLeast(w.Org, user, world.Joins(w.Join))
+		open = open || h.w.AtLeast(w.Org, user, world.RoleToJoin(w.Join))
 	default:
 		share := &h.w.Share(id).Value
 		if access := share.AccessOption(); access != world.AccessMembers && access != world.AccessOrg {
@@ -398,26 +401,27 @@ func (h *Handlers) refuseWithoutSeat(id, user string) error {
 	if h.w.KindOf(id) != wire.KindOrg || hasSeat {
 		return nil
 	}
-	if err := h.orgs.Subscribed(id); err != nil {
+	if err := h.orgs.RefuseUnsubscribed(id); err != nil {
 		return err
 	}
-	if taken := len(h.w.MembersOf(id)) + len(h.w.Expected(id)); taken < orgs.PlanNamed(h.w.Org(id).Value.Plan).Seats {
+	taken := len(h.w.MembersOf(id)) + len(h.w.OpenInvitations(id))
+	if taken < orgs.PlanNamed(h.w.Org(id).Value.Plan).Seats {
 		return nil
 	}
 	return wire.Refuse(http.StatusPaymentRequired, codeHigherPlan, "Upgrade Required: the plan has no seat left.")
 }
 
-// transfer makes another member the owner. The successor is promoted first,
-// so that a share always has an owner; repeating the call completes an interrupted
-// transfer.
+// transfer makes another member the owner. The successor is promoted first, so that a
+// share always has an owner. By an option, the first transfers stop there; repeating the
+// call completes them.
 func (h *Handlers) transfer(c *wire.Call, id string) (wire.Object, error) {
 	owner, successor := c.Key.User, h.memberNamed(id, c)
-	if err := h.mayTransfer(c, id, successor); err != nil {
+	if err := h.refuseTransfer(c, id, successor); err != nil {
 		return nil, err
 	}
 	m := h.w.Membership(id, successor)
 	m.Role = world.Owner
-	h.w.EndAt(id, successor, time.Time{})
+	h.w.EndMembershipAt(id, successor, time.Time{})
 	if h.transfers.halved < h.w.Options.Shares.HalfTransfers && h.transfers.halfway[id] == "" {
 		h.transfers.halved++
 		h.transfers.halfway[id] = successor
@@ -443,19 +447,22 @@ type transferState struct {
 	halfway      map[string]string // who was promoted, by profile
 }
 
-// mayTransfer checks the credential, caller, running transfer and successor.
-func (h *Handlers) mayTransfer(c *wire.Call, id, successor string) error {
+// refuseTransfer returns a refusal of a transfer to a successor: if the credential lacks
+// admin mode, the caller is not the owner, another transfer is under way, or the
+// successor is the caller, no member or disabled.
+func (h *Handlers) refuseTransfer(c *wire.Call, id, successor string) error {
 	unfit := func(reason, text string) error {
-		return wire.Because(http.StatusNotAcceptable, codeSuccessor, reason, text)
+		return wire.RefuseWithReason(http.StatusNotAcceptable, codeSuccessor, reason, text)
 	}
 	halfway := h.transfers.halfway[id]
 	switch {
-	case h.w.Covers(c.Key, id) < wire.Admin:
-		return c.Key.RefuseAdmin(h.w.KindOf(id))
-	case h.w.Direct(id, c.Key.User) != world.Owner:
+	case h.w.AccessMode(c.Key, id) < wire.Admin:
+		return c.Key.NoAdminRefusal(h.w.KindOf(id))
+	case h.w.DirectRole(id, c.Key.User) != world.Owner:
 		return wire.Refuse(http.StatusUnauthorized, codeNotOwner, "You are not the owner, or not any more.")
 	case h.transfersBusy(), halfway != "" && halfway != successor:
-		return wire.Because(http.StatusConflict, codeTransferBusy, "transfer_in_progress", "Another transfer is under way.")
+		return wire.RefuseWithReason(http.StatusConflict, codeTransferBusy, "transfer_in_progress",
+			"Another transfer is under way.")
 	case successor == c.Key.User:
 		return unfit("successor_is_self", "You are the owner already.")
 	case h.w.Membership(id, successor) == nil:
@@ -466,7 +473,8 @@ func (h *Handlers) mayTransfer(c *wire.Call, id, successor string) error {
 	return nil
 }
 
-// transfersBusy counts the transfers that the options fail.
+// transfersBusy reports whether a transfer is to fail as if another one were under way.
+// By an option, that happens to the first calls, which it counts.
 func (h *Handlers) transfersBusy() bool {
 	t := &h.transfers
 	if t.busy >= h.w.Options.Shares.TransferConflicts {

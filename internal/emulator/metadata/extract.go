@@ -33,7 +33,8 @@ type extraction struct {
 	created, updated    time.Time
 }
 
-// object renders a job.
+// object renders a job. Only one that has ended has an id in it, and it has the raw id of
+// the node, without hyphens.
 func (j *extraction) object() wire.Object {
 	var id, failure any
 	percent := 0
@@ -46,7 +47,7 @@ func (j *extraction) object() wire.Object {
 	return wire.Object{
 		{"job_id", id},
 		{"kind", j.kind},
-		{"node_id", j.node.ID}, // raw, unlike elsewhere
+		{"node_id", j.node.ID},
 		{"fields", j.fields},
 		{"status", j.status},
 		{"progress", wire.Object{{"percent", percent}}}, // its form is assumed
@@ -74,11 +75,11 @@ func (h *extractor) readExtraction(c *wire.Call, workspaceID string) ([]string, 
 		}
 		fields = append(fields, f.name)
 	}
-	return fields, c.Check.Refusal()
+	return fields, c.Check.Err()
 }
 
 // extract starts a job that extracts facts from a node, unless the node has facts in
-// all requested fields.
+// all requested fields. The response says where the status of the job can be read.
 func (h *extractor) extract(c *wire.Call, id string, n *world.Node) (wire.Object, error) {
 	fields, err := h.readExtraction(c, id)
 	if err != nil {
@@ -105,7 +106,8 @@ func (h *extractor) allExtracted(n *world.Node, fields []string) bool {
 	})
 }
 
-// extractAll starts a job for each file and note in a folder and below it.
+// extractAll starts a job for each file and note in a folder and below it that does not
+// have facts in all requested fields.
 func (h *extractor) extractAll(c *wire.Call, id string) (wire.Object, error) {
 	folder := wire.Plain(c.Segment("node_id"))
 	if folder != world.RootFolder {
@@ -141,8 +143,8 @@ func (h *extractor) queueExtraction(c *wire.Call, n *world.Node, kind string, fi
 		kind: kind, status: jobQueued, fields: fields, created: c.Now, updated: c.Now,
 	}
 	h.area.metadata.extractions = append(h.area.metadata.extractions, j)
-	h.w.Touch(h.w.Now(), n.Profile, fieldMetadata)
-	h.w.Later(h.w.Now().Add(h.extractTime()), finishJob{h.area, j, h.w.Options.Metadata.ExtractRetries})
+	h.w.MarkChanged(h.w.Now(), n.Profile, fieldMetadata)
+	h.w.Schedule(h.w.Now().Add(h.extractTime()), finishJob{h.area, j, h.w.Options.Metadata.ExtractRetries})
 	return j
 }
 
@@ -166,9 +168,9 @@ func (t finishJob) Do() { t.h.extractor.finish(t.j, t.retries) }
 func (h *extractor) finish(j *extraction, retries int) {
 	j.updated = h.w.Now()
 	j.status = jobErrored
-	h.w.Touch(j.updated, j.workspace, fieldMetadata)
+	h.w.MarkChanged(j.updated, j.workspace, fieldMetadata)
 	if retries > 0 {
-		h.w.Later(j.updated.Add(h.extractTime()), finishJob{h.area, j, retries - 1})
+		h.w.Schedule(j.updated.Add(h.extractTime()), finishJob{h.area, j, retries - 1})
 		return
 	}
 	text := j.node.Text()
@@ -225,10 +227,10 @@ func (h *Handlers) fieldFor(v *vocabulary, label string, value any, mayAdd bool)
 			return v.liveField(f.name)
 		}
 	}
-	if !mayAdd || h.fieldRoom(v) == 0 {
+	if !mayAdd || h.fieldsLeft(v) == 0 {
 		return nil
 	}
-	return v.add(strings.ReplaceAll(strings.ToLower(label), " ", "_"), typeOf(value), originAI, h.w.Now())
+	return v.addField(strings.ReplaceAll(strings.ToLower(label), " ", "_"), typeOf(value), originAI, h.w.Now())
 }
 
 // parseStatement parses a line "label: value", without the marks of Markdown. It
@@ -242,8 +244,8 @@ func parseStatement(line string) (label string, value any, said bool) {
 	return label, readText(text), said
 }
 
-// categoryOf returns the category and subcategory of a file, by a word in its name or
-// text.
+// categoryOf returns the category and subcategory of a file, by the first of some words
+// that its name or text has, and Other for both without one.
 func categoryOf(n *world.Node, text string) (category, sub string) {
 	words := strings.ToLower(n.Name + " " + text)
 	for _, sort := range [...][3]string{
@@ -274,7 +276,7 @@ func (h *extractor) jobs(c *wire.Call, id string) (wire.Object, error) {
 		{"intelligence", nil},
 		{"summarize", nil},
 		{"upsert_file", nil},
-	}}}, c.Check.Refusal()
+	}}}, c.Check.Err()
 }
 
 // Tasks returns a task of each kind.

@@ -89,8 +89,8 @@ func (f *fact) object(nameKey string, lv wire.Level) wire.Object {
 	r.Put(wire.Terse, "declared_type", f.field.kind)
 	r.Put(wire.Terse, "stored_type", f.stored)
 	r.Put(wire.Full, "source", f.source)
-	r.Put(wire.Full, "confidence", wire.Optional(f.confidence))
-	r.Put(wire.Full, "rationale", wire.Optional(f.rationale))
+	r.Put(wire.Full, "confidence", wire.TextOrNull(f.confidence))
+	r.Put(wire.Full, "rationale", wire.TextOrNull(f.rationale))
 	r.Put(wire.Full, "updated", wire.Stamp(f.updated.Unix()))
 	return r.Fields
 }
@@ -124,23 +124,24 @@ type written struct {
 	value      any
 }
 
-// writeFacts writes the facts of a node, all or none. It creates fields for new names.
+// writeFacts writes the facts of a node, all or none. It creates fields for new names,
+// if the plan allows so many more.
 func (h *Handlers) writeFacts(c *wire.Call, id string, n *world.Node) (wire.Object, error) {
 	v := h.vocabularyOf(id)
 	entries, err := readFactEntries(c, v)
 	if err == nil {
-		err = h.vocabularyBusy()
+		err = h.refuseBusyVocabulary()
 	}
 	if err != nil {
 		return nil, err
 	}
-	if fresh := wire.Filter(entries, func(w written) bool { return w.field == nil }); len(fresh) > h.fieldRoom(v) {
+	if fresh := wire.Filter(entries, func(w written) bool { return w.field == nil }); len(fresh) > h.fieldsLeft(v) {
 		return nil, fieldLimit()
 	}
 	var names []string
 	for _, w := range entries {
 		if w.field == nil {
-			w.field = v.add(w.name, w.kind, originUser, c.Now)
+			w.field = v.addField(w.name, w.kind, originUser, c.Now)
 		}
 		names = append(names, w.field.name)
 		h.keepFact(n, fact{
@@ -165,7 +166,7 @@ func storedType(kind string, value any) string {
 }
 
 // readFactEntries returns the facts that a call writes, without those whose value is
-// null.
+// null, which leaves a fact as it is. Two names of the same field are an error.
 func readFactEntries(c *wire.Call, v *vocabulary) ([]written, error) {
 	f := c.JSON
 	if f.Has("template_id") {
@@ -191,7 +192,7 @@ func readFactEntries(c *wire.Call, v *vocabulary) ([]written, error) {
 			entries = append(entries, w)
 		}
 	}
-	return entries, c.Check.Refusal()
+	return entries, c.Check.Err()
 }
 
 // readFact returns one fact that a call writes, and false if there is nothing to
@@ -218,15 +219,15 @@ func readFact(c *wire.Call, v *vocabulary, name string, value any) (written, boo
 		c.Check.Mistyped(name, w.kind)
 		return w, false
 	}
-	if w.field != nil && w.field.allowed != nil && w.value != "" { // what is not on the list is Other
-		word, _ := listed(w.field.allowed, w.value)
+	if w.field != nil && w.field.allowed != nil && w.value != "" { // a value beside the list becomes Other
+		word, _ := listedWord(w.field.allowed, w.value)
 		w.value = cmp.Or(word, categoryOther)
 	}
 	return w, true
 }
 
-// deleteFacts deletes the facts of a node that the parameter keys names, or all
-// without it.
+// deleteFacts deletes the facts of a node in the fields that the parameter keys, a JSON
+// list, names, or all facts without it.
 func (h *Handlers) deleteFacts(c *wire.Call, id string) (wire.Object, error) {
 	var keys []string
 	if _, sent := c.Query["keys"]; sent {
@@ -234,7 +235,7 @@ func (h *Handlers) deleteFacts(c *wire.Call, id string) (wire.Object, error) {
 			c.Check.Mistyped("keys", "array of string")
 		}
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	n, err := h.nodeWithFacts(c, id)
@@ -276,7 +277,7 @@ func (h *Handlers) AddFact(it world.Fact) error {
 	v := h.vocabularyOf(n.Profile)
 	f := v.liveField(it.Field)
 	if f == nil {
-		f = v.add(it.Field, typeOf(value), originAI, now)
+		f = v.addField(it.Field, typeOf(value), originAI, now)
 	}
 	it.Updated = cmp.Or(it.Updated, now)
 	kept := fact{
@@ -287,7 +288,7 @@ func (h *Handlers) AddFact(it world.Fact) error {
 		kept.value, kept.stored = fitted, storedType(f.kind, fitted)
 	}
 	h.keepFact(n, kept)
-	h.w.Touch(now, n.Profile, fieldMetadata)
+	h.w.MarkChanged(now, n.Profile, fieldMetadata)
 	return nil
 }
 
@@ -438,9 +439,9 @@ func valueText(value any) string {
 	return string(text)
 }
 
-// listed returns the word of a list that equals a value except for case. It returns
+// listedWord returns the word of a list that equals a value except for case. It returns
 // false if there is none.
-func listed(allowed []string, value any) (string, bool) {
+func listedWord(allowed []string, value any) (string, bool) {
 	text, isText := value.(string)
 	i := slices.IndexFunc(allowed, func(word string) bool { return isText && strings.EqualFold(word, text) })
 	if i < 0 {

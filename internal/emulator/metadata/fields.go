@@ -63,8 +63,8 @@ type vocabulary struct {
 // fieldKey returns the key of a field: names that differ only in case are the same.
 func fieldKey(name string) string { return strings.ToLower(name) }
 
-// vocabularyOf returns the fields of a workspace, the standard ones first. The first
-// call for a workspace creates them.
+// vocabularyOf returns the metadata fields of a workspace, the two standard ones first,
+// which the first call for a workspace creates.
 func (h *Handlers) vocabularyOf(workspaceID string) *vocabulary {
 	v := h.metadata.vocabularies[workspaceID]
 	if v == nil {
@@ -74,14 +74,14 @@ func (h *Handlers) vocabularyOf(workspaceID string) *vocabulary {
 		if w := h.w.Workspace(workspaceID); w != nil {
 			created = time.Unix(w.Created, 0)
 		}
-		v.add(fieldCategory, typeString, originAI, created).allowed = categories()
-		v.add(fieldSub, typeString, originAI, created).allowed = subCategories()
+		v.addField(fieldCategory, typeString, originAI, created).allowed = categories()
+		v.addField(fieldSub, typeString, originAI, created).allowed = subCategories()
 	}
 	return v
 }
 
-// add adds a live field.
-func (v *vocabulary) add(name, kind, origin string, created time.Time) *metaField {
+// addField adds a live field, which is one that is not merged into another.
+func (v *vocabulary) addField(name, kind, origin string, created time.Time) *metaField {
 	f := &metaField{name: name, kind: kind, origin: origin, revision: 1, created: created, updated: created}
 	v.fields = append(v.fields, f)
 	v.byKey[fieldKey(name)] = f
@@ -98,13 +98,13 @@ func (v *vocabulary) liveField(name string) *metaField {
 	return f
 }
 
-// group returns a live field and the fields that were merged into it.
-func (v *vocabulary) group(f *metaField) []*metaField {
+// withMerged returns a live field and the fields that were merged into it.
+func (v *vocabulary) withMerged(f *metaField) []*metaField {
 	return wire.Filter(v.fields, func(g *metaField) bool { return v.liveField(g.name) == f })
 }
 
-// fieldRoom returns how many more fields a vocabulary may have.
-func (h *Handlers) fieldRoom(v *vocabulary) int {
+// fieldsLeft returns how many more fields a vocabulary may have.
+func (h *Handlers) fieldsLeft(v *vocabulary) int {
 	if h.w.Options.Metadata.FieldLimit == 0 {
 		return math.MaxInt32
 	}
@@ -117,9 +117,9 @@ func fieldLimit() error {
 		"The workspace has as many fields as it may have.")
 }
 
-// holders returns the nodes that have a value of one of the fields, nodes in the trash
+// nodesWithValue returns the nodes that have a value of one of the fields, nodes in the trash
 // included.
-func (h *Handlers) holders(workspaceID string, group ...*metaField) []*world.Node {
+func (h *Handlers) nodesWithValue(workspaceID string, group ...*metaField) []*world.Node {
 	var found []*world.Node
 	for _, id := range h.w.NodeIDs() {
 		n := h.w.AnyNode(id)
@@ -141,10 +141,10 @@ func (m *metadataState) fact(n *world.Node, f *metaField) *fact {
 	return found
 }
 
-// fieldObject renders a live field.
+// fieldObject renders a live field, with the names that were merged into it as aliases.
 func (h *Handlers) fieldObject(workspaceID string, v *vocabulary, f *metaField, lv wire.Level) wire.Object {
 	aliases, constraints := []string{}, any(nil)
-	group := v.group(f)
+	group := v.withMerged(f)
 	for _, g := range group {
 		if g != f {
 			aliases = append(aliases, g.name)
@@ -161,7 +161,8 @@ func (h *Handlers) fieldObject(workspaceID string, v *vocabulary, f *metaField, 
 	r.Put(wire.Terse, "provisional", false)
 	r.Put(wire.Terse, "origin", f.origin)
 	r.Put(wire.Terse, "revision", f.revision)
-	r.PutIf(!h.w.Options.Metadata.CountsUnreadable, wire.Standard, "file_count", len(h.holders(workspaceID, group...)))
+	r.PutIf(!h.w.Options.Metadata.CountsUnreadable, wire.Standard, "file_count",
+		len(h.nodesWithValue(workspaceID, group...)))
 	r.Put(wire.Terse, "created", wire.Stamp(f.created.Unix()))
 	r.Put(wire.Terse, "updated", wire.Stamp(f.updated.Unix()))
 	return r.Fields
@@ -179,15 +180,15 @@ func (h *Handlers) listFields(c *wire.Call, id string) (wire.Object, error) {
 			c.Check.Invalid("field", "There is no such field.")
 		}
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if named != nil {
-		return page(h, p, h.observedValues(id, v.group(named)), func(v *observation) wire.Object {
+		return renderPage(h, p, h.observedValues(id, v.withMerged(named)), func(v *observation) wire.Object {
 			return wire.Object{{"value", v.value}, {"count", v.count}}
 		}), nil
 	}
-	return page(h, p, v.fields, func(f *metaField) wire.Object {
+	return renderPage(h, p, v.fields, func(f *metaField) wire.Object {
 		if f.into != nil {
 			return nil
 		}
@@ -201,10 +202,11 @@ type observation struct {
 	count int
 }
 
-// observedValues returns the values of a group of fields, the most frequent first.
+// observedValues returns the values that nodes have in a group of fields (one and those
+// merged into it), with their numbers of nodes, the most frequent first.
 func (h *Handlers) observedValues(workspaceID string, group []*metaField) []*observation {
 	var values []*observation
-	for _, n := range h.holders(workspaceID, group...) {
+	for _, n := range h.nodesWithValue(workspaceID, group...) {
 		for _, f := range group {
 			held := h.metadata.fact(n, f)
 			if held == nil {
@@ -222,7 +224,8 @@ func (h *Handlers) observedValues(workspaceID string, group []*metaField) []*obs
 	return values
 }
 
-// declareField creates a field, or returns the field that has the name.
+// declareField creates a field with a name and a type, or returns the field that has the
+// name, whatever its type. The response says whether it was created.
 func (h *Handlers) declareField(c *wire.Call, id string) (wire.Object, error) {
 	name, _ := c.Field("name")
 	name = strings.TrimSpace(name)
@@ -238,18 +241,18 @@ func (h *Handlers) declareField(c *wire.Call, id string) (wire.Object, error) {
 	if _, sent := c.Field("constraints"); sent {
 		c.Check.Invalid("constraints", "Constraints cannot be set.")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	v := h.vocabularyOf(id)
 	f := v.liveField(name)
 	created := f == nil
 	if created {
-		if h.fieldRoom(v) == 0 {
+		if h.fieldsLeft(v) == 0 {
 			return nil, fieldLimit()
 		}
-		f = v.add(name, kind, originUser, c.Now)
-		h.w.Touch(h.w.Now(), id, fieldMetadata)
+		f = v.addField(name, kind, originUser, c.Now)
+		h.w.MarkChanged(h.w.Now(), id, fieldMetadata)
 	}
 	return wire.Object{{"field", h.fieldObject(id, v, f, c.Out.Level)}, {"field_created", created}}, nil
 }
@@ -259,7 +262,8 @@ func isFieldName(name string) bool {
 	return !strings.ContainsFunc(name, unicode.IsControl) && !strings.ContainsAny(name, forbiddenInName)
 }
 
-// AddField adds a field, unless the workspace has one of the name.
+// AddField adds a field, unless the workspace has one of the name, and marks it as merged
+// if it names another field for that. It returns the field with defaults.
 func (h *Handlers) AddField(it world.Field) world.Field {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -269,12 +273,12 @@ func (h *Handlers) AddField(it world.Field) world.Field {
 	it.Created = cmp.Or(it.Created, h.w.Now())
 	f := v.byKey[fieldKey(it.Name)]
 	if f == nil {
-		f = v.add(it.Name, it.Type, it.Origin, it.Created)
+		f = v.addField(it.Name, it.Type, it.Origin, it.Created)
 	}
 	if into := v.liveField(it.MergedInto); into != nil && into != f {
 		f.into = into
 	}
-	h.w.Touch(h.w.Now(), it.Workspace, fieldMetadata)
+	h.w.MarkChanged(h.w.Now(), it.Workspace, fieldMetadata)
 	return it
 }
 
@@ -296,7 +300,7 @@ func (h *Handlers) mergeFields(c *wire.Call, id string) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.vocabularyBusy(); err != nil {
+	if err := h.refuseBusyVocabulary(); err != nil {
 		return nil, err
 	}
 	if h.w.Options.Metadata.CountsUnreadable {
@@ -306,8 +310,8 @@ func (h *Handlers) mergeFields(c *wire.Call, id string) (wire.Object, error) {
 	return h.mergeField(c, id, m)
 }
 
-// readMerging reads the names of two fields from JSON or a form, not from the query.
-// It does not change the names.
+// readMerging reads the names of two fields, and whether the merge is confirmed, from a
+// body that is JSON or a form.
 func readMerging(c *wire.Call) (merging, error) {
 	var m merging
 	if wire.MediaType(c.Request.Header) == wire.FormType {
@@ -335,7 +339,7 @@ func readMerging(c *wire.Call) (merging, error) {
 		checkFieldName(&c.Check, "source", m.source)
 		checkFieldName(&c.Check, "target", m.target)
 	}
-	return m, c.Check.Refusal()
+	return m, c.Check.Err()
 }
 
 // mergeField merges a field into another one, if m is confirmed and nothing forbids it. It
@@ -352,17 +356,17 @@ func (h *Handlers) mergeField(c *wire.Call, workspaceID string, m merging) (wire
 	var affected, before, snapshot any = 0, 0, nil
 	if source != nil {
 		m.source = source.name
-		affected = len(h.holders(workspaceID, v.group(source)...))
+		affected = len(h.nodesWithValue(workspaceID, v.withMerged(source)...))
 	}
 	if target != nil {
 		m.target = target.name
-		before = len(h.holders(workspaceID, v.group(target)...))
+		before = len(h.nodesWithValue(workspaceID, v.withMerged(target)...))
 	}
 	if refused == nil && !already {
 		snapshot = wire.Object{
 			{"source_revision", source.revision},
 			{"target_revision", target.revision},
-			{"group_size", len(v.group(source)) + len(v.group(target))},
+			{"group_size", len(v.withMerged(source)) + len(v.withMerged(target))},
 		}
 	}
 	merged := m.confirm && refused == nil && !already
@@ -371,7 +375,7 @@ func (h *Handlers) mergeField(c *wire.Call, workspaceID string, m merging) (wire
 		source.revision++
 		target.revision++
 		source.updated, target.updated = c.Now, c.Now
-		h.w.Touch(h.w.Now(), workspaceID, fieldMetadata)
+		h.w.MarkChanged(h.w.Now(), workspaceID, fieldMetadata)
 	}
 	return wire.Object{
 		{"source", m.source},
@@ -385,7 +389,7 @@ func (h *Handlers) mergeField(c *wire.Call, workspaceID string, m merging) (wire
 	}, nil
 }
 
-// orNothing returns an object, and nil without a type for a nil one.
+// orNothing returns an object, or an untyped nil for a nil one, so that JSON has null.
 func orNothing(o wire.Object) any {
 	if o == nil {
 		return nil
@@ -414,7 +418,7 @@ func (h *Handlers) refuseMerge(workspaceID string, v *vocabulary, source, target
 		return reason("merge_refused_reserved_name", "category and sub_category belong to the platform.")
 	case source.kind != target.kind:
 		return reason("merge_refused_type_mismatch", "The source is "+source.kind+", the target "+target.kind+".")
-	case h.wouldHide(workspaceID, v.group(source), v.group(target)):
+	case h.wouldHide(workspaceID, v.withMerged(source), v.withMerged(target)):
 		return reason("merge_refused_user_authored", "People wrote different values under the two on the same file.")
 	}
 	return nil
@@ -423,7 +427,7 @@ func (h *Handlers) refuseMerge(workspaceID string, v *vocabulary, source, target
 // wouldHide reports whether a merge of two groups of fields would hide a value: users have
 // written different values for both on one node.
 func (h *Handlers) wouldHide(workspaceID string, a, b []*metaField) bool {
-	for _, n := range h.holders(workspaceID, a...) {
+	for _, n := range h.nodesWithValue(workspaceID, a...) {
 		for _, f := range a {
 			for _, g := range b {
 				x, y := h.metadata.fact(n, f), h.metadata.fact(n, g)
@@ -443,8 +447,8 @@ type proposal struct {
 	affected       int
 }
 
-// mergeCandidates returns those of the next pairs of similar fields that can be
-// merged.
+// mergeCandidates returns a page of the pairs of similar fields that can be merged. The
+// offset counts all similar pairs, so that a page can have less than its size.
 func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error) {
 	offset := c.Integer("offset", 0, 0, math.MaxInt32)
 	v := h.vocabularyOf(id)
@@ -468,7 +472,7 @@ func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error)
 		{"vocabulary_scanned", !h.w.Options.Metadata.VocabularyUnscanned},
 		{"proposals_examined", last},
 		{"proposals_total", len(all)},
-	}, c.Check.Refusal()
+	}, c.Check.Err()
 }
 
 // proposals returns the pairs of similar fields, those with the fewest files first.
@@ -477,12 +481,12 @@ func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error)
 func (h *Handlers) proposals(workspaceID string, v *vocabulary) []proposal {
 	counts := map[*metaField]int{}
 	for _, f := range v.fields {
-		counts[f] = len(h.holders(workspaceID, v.group(f)...))
+		counts[f] = len(h.nodesWithValue(workspaceID, v.withMerged(f)...))
 	}
 	var found []proposal
 	for i, target := range v.fields {
 		for _, source := range v.fields[i+1:] {
-			reason := alike(source.name, target.name)
+			reason := similarity(source.name, target.name)
 			if reason == "" || source.into != nil || target.into != nil {
 				continue
 			}
@@ -497,8 +501,8 @@ func (h *Handlers) proposals(workspaceID string, v *vocabulary) []proposal {
 	return found
 }
 
-// alike returns the reason why two names may mean the same, "" if there is none.
-func alike(a, b string) string {
+// similarity returns the reason why two names may mean the same, "" if there is none.
+func similarity(a, b string) string {
 	switch {
 	case foldName(a) == foldName(b):
 		return "separator_or_case_variant"

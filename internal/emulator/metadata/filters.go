@@ -49,7 +49,8 @@ type clause struct {
 	value           any
 }
 
-// readClauses reads conditions. It returns false if one of them cannot be used.
+// readClauses reads conditions: objects of a field, an operator and a value. It returns
+// false if one of them cannot be used.
 func readClauses(list []any) ([]clause, bool) {
 	clauses := make([]clause, 0, len(list))
 	for _, entry := range list {
@@ -98,9 +99,9 @@ func parseClauses(text string) ([]clause, bool) {
 	return readClauses(list)
 }
 
-// holds reports whether a node meets a condition. A node without any facts meets none,
+// isMetBy reports whether a node meets a condition. A node without any facts meets none,
 // and a comparison requires a value of the field.
-func (cl clause) holds(h *Handlers, n *world.Node) bool {
+func (cl clause) isMetBy(h *Handlers, n *world.Node) bool {
 	if len(h.metadata.facts[n.ID]) == 0 {
 		return false
 	}
@@ -119,7 +120,7 @@ func (h *Handlers) factsNamed(n *world.Node, field string) []*fact {
 		return nil
 	}
 	var held []*fact
-	for _, g := range v.group(v.liveField(field)) {
+	for _, g := range v.withMerged(v.liveField(field)) {
 		if found := h.metadata.fact(n, g); found != nil {
 			held = append(held, found)
 		}
@@ -127,7 +128,9 @@ func (h *Handlers) factsNamed(n *world.Node, field string) []*fact {
 	return held
 }
 
-// matches reports whether a fact meets a condition.
+// matches reports whether a fact meets a condition. The value of the condition is first
+// converted to the type of the fact; if that fails, it is different from the fact, and
+// neither less nor greater.
 func (cl clause) matches(f *fact) bool {
 	equals := func(value any) bool {
 		wanted, fits := fitValue(f.stored, value)
@@ -183,7 +186,7 @@ func compareValues(a, b any) (order int, ordered bool) {
 
 // allHold reports whether a node meets all conditions.
 func allHold(h *Handlers, n *world.Node, clauses []clause) bool {
-	return !slices.ContainsFunc(clauses, func(cl clause) bool { return !cl.holds(h, n) })
+	return !slices.ContainsFunc(clauses, func(cl clause) bool { return !cl.isMetBy(h, n) })
 }
 
 // NodeFilter is a filter on the facts of nodes; nil passes all.
@@ -207,7 +210,7 @@ func (h *Handlers) ReadFilter(c *wire.Call, workspaceID, param string) *NodeFilt
 	}
 	category := c.Value(paramFilterCategory)
 	if category != "" {
-		word, found := listed(categories(), category)
+		word, found := listedWord(categories(), category)
 		c.Check.InvalidIf(!found, paramFilterCategory, "One of "+strings.Join(categories(), ", ")+".")
 		clauses = append(clauses, clause{fieldCategory, operatorEquals, word})
 		category = word
@@ -242,8 +245,9 @@ func (h *Handlers) nodesMeeting(workspaceID string, clauses []clause) (nodes []*
 // Passes reports whether a node passes the filter.
 func (f *NodeFilter) Passes(n *world.Node) bool { return f == nil || f.nodes[n.ID] }
 
-// Mark reports an applied filter in the response.
-func (f *NodeFilter) Mark(o wire.Object) wire.Object {
+// Report returns a response with a member that says how many nodes the filter has found.
+// Without a filter, it returns the response as it is.
+func (f *NodeFilter) Report(o wire.Object) wire.Object {
 	if f == nil {
 		return o
 	}
@@ -267,31 +271,31 @@ func (f *savedFilter) object(lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "id", wire.Hyphenated(f.id))
 	r.Put(wire.Terse, "name", f.name)
-	r.Put(wire.Terse, "description", wire.Optional(f.description))
+	r.Put(wire.Terse, "description", wire.TextOrNull(f.description))
 	r.Put(wire.Standard, "predicate", f.predicate)
 	var projection any
 	if f.projection != nil {
 		projection = f.projection
 	}
 	r.Put(wire.Standard, "projection", projection)
-	r.Put(wire.Standard, "template_id", wire.Optional(wire.Hyphenated(f.template)))
+	r.Put(wire.Standard, "template_id", wire.TextOrNull(wire.Hyphenated(f.template)))
 	r.Put(wire.Standard, "creator", wire.ProfileID(f.user))
 	r.Put(wire.Standard, "created", wire.Stamp(f.created.Unix()))
 	r.Put(wire.Standard, "updated", wire.Stamp(f.updated.Unix()))
 	return r.Fields
 }
 
-// listFilters returns a page of the saved filters of a workspace. A deleted one is nil.
-// Other than the pages of fields and nodes, this one does not have its size.
+// listFilters returns a page of the saved filters of a workspace. Deleted ones are nil in
+// the list. The response does not have the member page_size, which other lists have.
 func (h *Handlers) listFilters(c *wire.Call, id string) (wire.Object, error) {
 	p := h.flatPage(c, c.Integer("page_size", filterListSize, 1, filterListMost))
-	shown := page(h, p, h.metadata.filters, func(f *savedFilter) wire.Object {
+	shown := renderPage(h, p, h.metadata.filters, func(f *savedFilter) wire.Object {
 		if f == nil || f.workspace != id {
 			return nil
 		}
 		return f.object(c.Out.Level)
 	})
-	return slices.DeleteFunc(shown, func(m wire.Member) bool { return m.Key == "page_size" }), c.Check.Refusal()
+	return slices.DeleteFunc(shown, func(m wire.Member) bool { return m.Key == "page_size" }), c.Check.Err()
 }
 
 // createFilter saves a filter, unless the workspace has as many as its plan allows.
@@ -308,7 +312,7 @@ func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
 	f.id, f.workspace, f.user = world.Opaque('c', h.w.Options.Seed, h.w.NextSerial()), id, c.Key.User
 	f.created, f.updated = c.Now, c.Now
 	m.filters = append(m.filters, f)
-	h.w.Touch(h.w.Now(), id, fieldMetadata)
+	h.w.MarkChanged(h.w.Now(), id, fieldMetadata)
 	return h.getFilter(c, f)
 }
 
@@ -328,7 +332,7 @@ func (h *Handlers) readSavedFilter(c *wire.Call, workspaceID string, replaced *s
 	f.predicate, isList = body["predicate"].([]any)
 	f.clauses, usable = readClauses(f.predicate)
 	c.Check.InvalidIf(!isList || !usable, "predicate", "Conditions of field, operator and value.")
-	if c.Check.Refusal() != nil { // whatever fails, the platform has one error without parameters for it
+	if c.Check.Err() != nil { // whatever fails, the platform has one error without parameters for it
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeFilterInvalid, "The filter cannot be saved.")
 	}
 	if slices.ContainsFunc(h.metadata.filters, func(other *savedFilter) bool {
@@ -339,7 +343,8 @@ func (h *Handlers) readSavedFilter(c *wire.Call, workspaceID string, replaced *s
 	return f, nil
 }
 
-// filterOfPath returns a function that finds the saved filter in the path.
+// filterOfPath returns a function that finds the saved filter in the path, in the
+// workspace that find returns.
 func (h *Handlers) filterOfPath(find finder) func(*wire.Call) (*savedFilter, error) {
 	return func(c *wire.Call) (*savedFilter, error) {
 		workspace, err := find(c)
@@ -347,7 +352,7 @@ func (h *Handlers) filterOfPath(find finder) func(*wire.Call) (*savedFilter, err
 			return nil, err
 		}
 		id := c.OpaqueSegment("filter_id")
-		if err := c.Check.Refusal(); err != nil {
+		if err := c.Check.Err(); err != nil {
 			return nil, err
 		}
 		for _, f := range h.metadata.filters {
@@ -373,13 +378,13 @@ func (h *Handlers) updateFilter(c *wire.Call, f *savedFilter) (wire.Object, erro
 	f.name, f.description, f.projection = sent.name, sent.description, sent.projection
 	f.clauses, f.predicate = sent.clauses, sent.predicate
 	f.updated = c.Now
-	h.w.Touch(h.w.Now(), f.workspace, fieldMetadata)
+	h.w.MarkChanged(h.w.Now(), f.workspace, fieldMetadata)
 	return h.getFilter(c, f)
 }
 
 // deleteFilter deletes a saved filter. It also succeeds if there is none.
 func (h *Handlers) deleteFilter(c *wire.Call) (wire.Object, error) {
-	f, err := h.filterOfPath(h.metadataOf(world.Member, wire.Write))(c)
+	f, err := h.filterOfPath(h.workspaceForMetadata(world.Member, wire.Write))(c)
 	if err != nil {
 		if wire.RefusalOf(err).Code == codeNoFilter {
 			err = nil
@@ -388,19 +393,19 @@ func (h *Handlers) deleteFilter(c *wire.Call) (wire.Object, error) {
 	}
 	filters := h.metadata.filters
 	filters[slices.Index(filters, f)] = nil // its place stays taken, so that cursors keep theirs
-	h.w.Touch(h.w.Now(), f.workspace, fieldMetadata)
+	h.w.MarkChanged(h.w.Now(), f.workspace, fieldMetadata)
 	return nil, nil
 }
 
-// filterNodes returns the nodes that meet a saved filter. They are sorted after the
-// limit is applied, as the platform does.
+// filterNodes returns the nodes that meet a saved filter, up to a limit. The platform
+// sorts them after the limit is applied, so that the first ones may be missing.
 func (h *Handlers) filterNodes(c *wire.Call, f *savedFilter) (wire.Object, error) {
 	by, fact, descending := c.Value("sort_field"), c.Value("sort_metadata_field"), c.Value("sort_dir") == "desc"
 	c.Check.InvalidIf(by != "" && fact != "", "sort_field", "Not with sort_metadata_field.")
 	c.Check.InvalidIf(!slices.Contains([]string{"", "name", "updated", "created", "type"}, by),
 		"sort_field", "name, updated, created or type.")
 	c.Check.InvalidIf(!slices.Contains([]string{"", "asc", "desc"}, c.Value("sort_dir")), "sort_dir", "asc or desc.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	nodes, truncated := h.nodesMeeting(f.workspace, f.clauses)
@@ -435,7 +440,8 @@ func (h *Handlers) filterNodes(c *wire.Call, f *savedFilter) (wire.Object, error
 // causes returns why a result may be incomplete, as the options say.
 func (h *Handlers) causes() []string { return append([]string{}, h.w.Options.Metadata.Causes...) }
 
-// compareNodes compares nodes by "updated", "created", "type" or else their names.
+// compareNodes compares nodes by "updated", "created", "type" or, for any other word,
+// their names without case.
 func compareNodes(by string, a, b *world.Node) int {
 	switch by {
 	case "updated":
@@ -514,19 +520,19 @@ func (h *Handlers) searchMetadata(c *wire.Call, id string) (wire.Object, error) 
 	c.Check.InvalidIf(page.Limit+page.Offset > windowMost,
 		"offset", "Offset and limit together reach "+strconv.Itoa(windowMost)+" at most.")
 	hits := h.FactHits(c, id, wire.InWords(q))
-	shown := wire.Filter(wire.Cut(hits, page), func(match FactHit) bool { return !h.w.Gone(match.Node) })
+	shown := wire.Filter(wire.PageOf(hits, page), func(match FactHit) bool { return !h.w.InTrash(match.Node) })
 	return wire.Object{
 		{"results", wire.Rows(shown, func(match FactHit) wire.Object {
 			n := match.Node
 			return wire.Object{{"node_id", wire.Hyphenated(n.ID)}, {"score", match.Score}, {"node", h.factNode(n, c.Out.Level)}}
 		})},
-		{"pagination", page.Of(len(hits))},
-	}, c.Check.Refusal()
+		{"pagination", page.Pagination(len(hits))},
+	}, c.Check.Err()
 }
 
-// FactHits returns the nodes whose facts have all the words, ranked by BM25: a word
-// counts more the oftener a node has it, the fewer nodes have it and the fewer words
-// the node has.
+// FactHits returns the nodes whose facts have all the words, ranked by the formula BM25: a
+// word counts more the oftener a node has it, the fewer nodes have it and the fewer words
+// the node has. Facts are found some time after they were written, which is an option.
 func (h *Handlers) FactHits(c *wire.Call, workspaceID string, words []string) []FactHit {
 	type document struct {
 		node  *world.Node
@@ -541,7 +547,7 @@ func (h *Handlers) FactHits(c *wire.Call, workspaceID string, words []string) []
 		}
 		d := document{node: n}
 		for _, f := range h.metadata.factsOf(n) {
-			if c.Now.Sub(f.updated) >= h.w.Options.Metadata.Lag { // what was written just now is not found yet
+			if c.Now.Sub(f.updated) >= h.w.Options.Metadata.Lag {
 				d.words = append(d.words, wire.InWords(valueText(f.value))...)
 			}
 		}
@@ -591,12 +597,12 @@ func timesIn(words []string, token string) int {
 }
 
 // searchCompound returns the nodes that meet the conditions in a form and, if there is
-// a content query, have its words.
+// a content query, have its words. It requires a plan with AI, and the index.
 func (h *Handlers) searchCompound(c *wire.Call, id string) (wire.Object, error) {
 	if err := h.w.RefuseWithout(world.FeatureAI); err != nil {
 		return nil, err
 	}
-	if !h.w.Intelligent(id) {
+	if !h.w.IsIndexed(id) {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeIntelligence, "Intelligence is off in this workspace.")
 	}
 	_ = c.ReadForm() // anything but a form has no filters
@@ -611,7 +617,7 @@ func (h *Handlers) searchCompound(c *wire.Call, id string) (wire.Object, error) 
 	query, _ := c.Field("content_query")
 	c.Check.InvalidIf(utf8.RuneCountInString(query) > QueryMost, "content_query", "At most 1024 characters.")
 	asked, limit := compoundLimit(c)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	return h.compoundSearch(c, id, clauses, wire.InWords(query), asked, limit)
@@ -657,7 +663,7 @@ func (h *Handlers) compoundSearch(
 		}
 		matched++
 		if len(items) < limit {
-			withoutID := h.factNode(n, c.Out.Level)[1:] // which is node_id here
+			withoutID := h.factNode(n, c.Out.Level)[1:] // its first member, id, is called node_id here
 			items = append(items, append(wire.Object{{"node_id", wire.Hyphenated(n.ID)}}, withoutID...))
 		}
 	}

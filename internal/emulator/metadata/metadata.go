@@ -28,7 +28,7 @@ type extractor struct {
 	area *Handlers
 }
 
-// New returns the handlers of a world.
+// New returns the handlers of metadata, without fields and facts.
 func New(w *world.World) *Handlers {
 	h := &Handlers{w: w, metadata: metadataState{
 		vocabularies: map[string]*vocabulary{},
@@ -80,26 +80,26 @@ func (h *Handlers) Routes() []*wire.Route {
 	const fields, filters, one = workspace +
 		"metadata/fields/", workspace + "metadata/filters/", workspace + "metadata/filters/{filter_id}/"
 	const node = workspace + "storage/{node_id}/metadata/"
-	reader, guest := h.metadataOf(world.Member, wire.Read), h.metadataOf(world.Guest, wire.Read)
-	writer, admin := h.metadataOf(world.Member, wire.Write), h.metadataOf(world.Admin, wire.Admin)
+	reader, guest := h.workspaceForMetadata(world.Member, wire.Read), h.workspaceForMetadata(world.Guest, wire.Read)
+	writer, admin := h.workspaceForMetadata(world.Member, wire.Write), h.workspaceForMetadata(world.Admin, wire.Admin)
 	x := &h.extractor
 	shown, written := h.metadataNode(guest), h.metadataNode(writer)
 	return []*wire.Route{
-		wire.Get("metadata.Fields.List", fields, wire.With(reader, h.listFields), wire.Writes,
+		wire.Get("metadata.Fields.List", fields, wire.With(reader, h.listFields), wire.ChangesState,
 			wire.Query("page_size cursor field")),
 		wire.Post("metadata.Fields.Declare", fields, wire.With(admin, h.declareField),
 			wire.Form("name declared_type constraints")),
 		wire.Post(OpMerge, fields+"merge/", wire.With(admin, h.mergeFields), wire.Fields("source target confirm")),
 		wire.Get("metadata.Fields.MergeCandidates", fields+"merge-candidates/", wire.With(admin, h.mergeCandidates),
-			wire.Writes, wire.Query("offset")),
-		wire.Get("metadata.Facts.Get", node+"facts/", wire.With2(shown, h.readFacts)),
-		wire.Post("metadata.Facts.Set", node+"facts/", wire.With2(written, h.writeFacts), wire.JSON("facts template_id")),
+			wire.ChangesState, wire.Query("offset")),
+		wire.Get("metadata.Facts.Get", node+"facts/", wire.WithTwo(shown, h.readFacts)),
+		wire.Post("metadata.Facts.Set", node+"facts/", wire.WithTwo(written, h.writeFacts), wire.JSON("facts template_id")),
 		wire.Delete("metadata.Facts.Delete", node, wire.With(writer, h.deleteFacts), wire.Query("keys")),
-		wire.Get("metadata.Eligible", workspace+"metadata/eligible/", wire.With(guest, h.eligible), wire.Writes,
+		wire.Get("metadata.Eligible", workspace+"metadata/eligible/", wire.With(guest, h.eligible), wire.ChangesState,
 			wire.Query("page_size cursor mimetype extension parent_id category")),
 		wire.Get("metadata.Details", node+"details/", wire.With(guest, h.metadataDetails)),
-		wire.Get("metadata.Versions", node+"versions/", wire.With2(shown, h.metadataVersions)),
-		wire.Post("metadata.Extract", node+"extract/", wire.With2(written, x.extract), wire.Fields("fields template_id")),
+		wire.Get("metadata.Versions", node+"versions/", wire.WithTwo(shown, h.metadataVersions)),
+		wire.Post("metadata.Extract", node+"extract/", wire.WithTwo(written, x.extract), wire.Fields("fields template_id")),
 		wire.Post("metadata.ExtractAll", node+"extract-all/", wire.With(admin, x.extractAll)),
 		wire.Get("metadata.Jobs", workspace+"jobs/status/", wire.With(h.w.WorkspaceOfPath, x.jobs)),
 		wire.Get("metadata.Filters.List", filters, wire.With(guest, h.listFilters), wire.Query("page_size cursor")),
@@ -113,7 +113,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get("search.Metadata", workspace+"metadata/search/", wire.With(guest, h.searchMetadata),
 			wire.Query("q limit offset")),
 		wire.Post("search.Compound", workspace+"metadata/compound-search/", wire.With(guest, h.searchCompound),
-			wire.Fields("filters content_query limit"), wire.Archived),
+			wire.Fields("filters content_query limit"), wire.AllowArchived),
 	}
 }
 
@@ -122,19 +122,20 @@ const filterFields = "name description predicate projection"
 // finder finds the workspace of a call.
 type finder = func(*wire.Call) (string, error)
 
-// metadataOf returns what finds the workspace in the path of a call. The user must have
-// at least the role there, the credential the mode, and the plan the feature.
-func (h *Handlers) metadataOf(role world.Role, needed wire.Mode) finder {
+// workspaceForMetadata returns a function that finds the workspace in the path of a call. The user
+// must have at least the role there, the credential the needed mode, and the plan
+// metadata.
+func (h *Handlers) workspaceForMetadata(role world.Role, needed wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.w.WorkspaceOfPath(c)
 		if err != nil {
 			return "", err
 		}
-		switch reach := h.w.Covers(c.Key, id); {
+		switch reach := h.w.AccessMode(c.Key, id); {
 		case needed == wire.Admin && reach < wire.Admin:
-			return "", c.Key.RefuseAdmin("workspace")
+			return "", c.Key.NoAdminRefusal("workspace")
 		case reach < needed:
-			return "", c.Key.RefuseWrite()
+			return "", c.Key.ReadOnlyRefusal()
 		case !h.w.AtLeast(id, c.Key.User, role):
 			return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this workspace does not allow this.")
 		}
@@ -142,9 +143,9 @@ func (h *Handlers) metadataOf(role world.Role, needed wire.Mode) finder {
 	}
 }
 
-// vocabularyBusy returns an error for the first writes of fields and facts: their
-// number is an option.
-func (h *Handlers) vocabularyBusy() error {
+// refuseBusyVocabulary returns a refusal (503) for the first writes of fields and facts, as if
+// another write were under way. How many fail is an option.
+func (h *Handlers) refuseBusyVocabulary() error {
 	if h.metadata.busy >= h.w.Options.Metadata.VocabularyBusy {
 		return nil
 	}
@@ -152,15 +153,15 @@ func (h *Handlers) vocabularyBusy() error {
 	return wire.Refuse(http.StatusServiceUnavailable, codeVocabulary, "Temporarily Unavailable: the vocabulary is in use.")
 }
 
-// metadataNode returns what finds the workspace, with the checks of find, and the file
-// or note in the path of a call.
+// metadataNode returns a function that finds the workspace, with find, and the file or
+// note in the path of a call.
 func (h *Handlers) metadataNode(find finder) func(*wire.Call) (workspaceID string, n *world.Node, err error) {
 	return func(c *wire.Call) (workspaceID string, n *world.Node, err error) {
 		workspaceID, err = find(c)
 		if err != nil {
 			return "", nil, err
 		}
-		if err = c.Check.Refusal(); err != nil {
+		if err = c.Check.Err(); err != nil {
 			return "", nil, err
 		}
 		n, err = h.nodeWithFacts(c, workspaceID)
@@ -171,7 +172,7 @@ func (h *Handlers) metadataNode(find finder) func(*wire.Call) (workspaceID strin
 // nodeWithFacts returns the file or note in the path of a call, in the trash or not.
 func (h *Handlers) nodeWithFacts(c *wire.Call, workspaceID string) (*world.Node, error) {
 	id := c.OpaqueSegment("node_id")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	n := h.w.NodeOrTrash(workspaceID, id)
@@ -207,9 +208,9 @@ func (h *Handlers) flatPage(c *wire.Call, size int, params ...string) flatPage {
 	return p
 }
 
-// page renders a page of a list, without the elements for which render returns nil. Its
+// renderPage renders a page of a list, without the elements for which render returns nil. Its
 // cursor is the index of the next element with a row, nil at the end.
-func page[T any](h *Handlers, p flatPage, list []T, render func(T) wire.Object) wire.Object {
+func renderPage[T any](h *Handlers, p flatPage, list []T, render func(T) wire.Object) wire.Object {
 	items, cursor := []wire.Object{}, any(nil)
 	for i, it := range list {
 		at := uint64(i)
@@ -234,7 +235,8 @@ func page[T any](h *Handlers, p flatPage, list []T, render func(T) wire.Object) 
 	}
 }
 
-// pageSize reads a page size, clamps it and rounds it to the nearest of three.
+// pageSize reads a page size, limits it to 1 to 250 and rounds it to the nearest of 25,
+// 100 and 250, which are the sizes that the platform has.
 func pageSize(c *wire.Call) int {
 	const few, some, many = 25, 100, 250
 	switch n := clamped(c, "page_size", some, many); {
@@ -253,7 +255,8 @@ func clamped(c *wire.Call, name string, fallback, most int) int {
 	return max(1, min(c.Integer(name, fallback, -unbounded, unbounded), most))
 }
 
-// checkFieldName checks the name of a field.
+// checkFieldName adds an error for the parameter param to k if the name of a field is
+// blank or too long.
 func checkFieldName(k *wire.Check, param, name string) {
 	switch {
 	case strings.TrimSpace(name) == "":
@@ -272,13 +275,14 @@ func (h *Handlers) factNode(n *world.Node, lv wire.Level) wire.Object {
 // parentOf returns the id of the folder of a node; that of the trash if it is there,
 // and that of the root if it is in no folder.
 func (h *Handlers) parentOf(n *world.Node) string {
-	if h.w.Gone(n) {
+	if h.w.InTrash(n) {
 		return world.TrashFolder
 	}
 	return cmp.Or(wire.Hyphenated(n.Parent), world.RootFolder)
 }
 
-// identity renders the fields of a node that stand beside its metadata.
+// identity renders what identifies a node beside its metadata: id, name and folder, and
+// from the level standard on size, version, state and times.
 func (h *Handlers) identity(n *world.Node, lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "id", wire.Hyphenated(n.ID))
@@ -294,7 +298,8 @@ func (h *Handlers) identity(n *world.Node, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// eligible lists the files and notes of a workspace, in the trash or not.
+// eligible lists the files and notes of a workspace that the filters of the call select,
+// in the trash or not.
 func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 	parent := wire.Plain(c.Value("parent_id"))
 	c.Check.MistypedIf(parent != "" && parent != world.RootFolder && parent != world.TrashFolder &&
@@ -310,12 +315,13 @@ func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 				strings.EqualFold(extension, strings.TrimPrefix(c.Value("extension"), "."))) &&
 			(parent == "" || wire.Plain(h.parentOf(n)) == parent)
 	}
-	return filter.Mark(h.listNodes(c, id, p, fits)), c.Check.Refusal()
+	return filter.Report(h.listNodes(c, id, p, fits)), c.Check.Err()
 }
 
-// listNodes returns a page of the files and notes of a workspace, in the order of their arrival.
+// listNodes returns a page of the nodes of a workspace for which fits returns true, in
+// the order in which they were added.
 func (h *Handlers) listNodes(c *wire.Call, workspaceID string, p flatPage, fits func(*world.Node) bool) wire.Object {
-	return page(h, p, h.w.NodeIDs(), func(id string) wire.Object {
+	return renderPage(h, p, h.w.NodeIDs(), func(id string) wire.Object {
 		n := h.w.AnyNode(id)
 		if n.Profile != workspaceID || !fits(n) {
 			return nil
@@ -324,9 +330,10 @@ func (h *Handlers) listNodes(c *wire.Call, workspaceID string, p flatPage, fits 
 	})
 }
 
-// metadataDetails returns the metadata of a node, or of up to 25 nodes.
+// metadataDetails returns the metadata of a node or, with several ids in the path, of up
+// to 25 nodes. A bad id among several is reported beside the others, once.
 func (h *Handlers) metadataDetails(c *wire.Call, id string) (wire.Object, error) {
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	ids := c.Segments("node_id")
@@ -361,7 +368,7 @@ func (h *Handlers) metadataDetails(c *wire.Call, id string) (wire.Object, error)
 			objects = append(objects, h.detailsObject(n, c.Out.Level))
 		}
 	}
-	return world.ManyNodes(c, "objects", objects, failed)
+	return world.NodesResponse(c, "objects", objects, failed)
 }
 
 // detailsObject renders the metadata of a node.
@@ -381,7 +388,7 @@ func (h *Handlers) metadataVersions(c *wire.Call, _ string, n *world.Node) (wire
 		versions = append(versions, wire.Object{
 			{"version", i + 1},
 			{"event", r.event},
-			{"user_id", wire.OptionalProfile(r.user)},
+			{"user_id", wire.ProfileOrNull(r.user)},
 			{"fields", r.fields},
 			{"created", wire.Stamp(r.at.Unix())},
 		})

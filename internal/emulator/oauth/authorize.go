@@ -41,28 +41,31 @@ type authorization struct {
 	device     *device // that waits for the answer, nil without one
 }
 
-// ceiling returns the greatest access that consent may grant.
-func (q *authorization) ceiling() wire.Mode {
+// maxMode returns the greatest access mode that the user may grant: the one that the
+// client has requested, by default rw.
+func (q *authorization) maxMode() wire.Mode {
 	if q.mode == wire.NoAccess {
 		return wire.Write
 	}
 	return q.mode
 }
 
-// startAuthorization stores a request and redirects to the sign-in page.
+// startAuthorization stores the authorization request of a client and redirects to the
+// sign-in page or, with response_format=json, returns the URL of that page. It takes the
+// lock.
 func (h *Handlers) startAuthorization(c *wire.Call) (wire.Object, error) {
 	q := readAuthorization(c)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	client, err := h.findClient(c.Request.Context(), q.clientID)
 	switch {
 	case err != nil:
 		c.Check.Add("client_id", "invalid", err.Error(), codeClient)
-	case !client.allows(q.redirect):
+	case !client.hasRedirect(q.redirect):
 		c.Check.Add("redirect_uri", "invalid", "Not one of the client's redirect URIs.", codeClient)
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	q.clientName, q.issuer = client.Name, wire.Issuer(c.Request)
@@ -84,7 +87,7 @@ func redirectTo(status int, target string) *wire.Reply {
 	return &wire.Reply{Status: status, Header: header}
 }
 
-// loginURL returns the URL of the login page for an authorization request.
+// loginURL returns the URL of the sign-in page for an authorization request.
 func (q *authorization) loginURL() string {
 	login := q.issuer + ConnectPath + "?auth_request_id=" + q.id
 	if q.display {
@@ -152,7 +155,7 @@ func checkChallenge(c *wire.Call, challenge string) {
 	switch {
 	case challenge == "":
 		c.Check.Missing("code_challenge", "PKCE is required.")
-	case len(challenge) != 43 || !wire.IsToken(challenge) || strings.ContainsAny(challenge, ".~+/="):
+	case len(challenge) != 43 || !wire.IsToken(challenge) || strings.ContainsAny(challenge, ".~+/="): // a SHA-256
 		c.Check.Invalid("code_challenge", "43 characters of base64url.")
 	}
 	switch c.Value("code_challenge_method") {
@@ -173,15 +176,16 @@ func truncated(name string) string {
 }
 
 // resolveScope returns, for the parameter scope, the scope that responses report, and
-// the one word of it that is in effect, "" if none is known.
+// the one word of it that is in effect, "" if none is known. The words of OpenID are
+// accepted without an effect; without others, the scope is that of the whole user.
 func resolveScope(sent string) (reported, word string) {
 	openID := []string{"openid", "profile", "email", "offline_access"}
 	words := strings.Fields(sent)
-	rest := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return slices.Contains(openID, word) })
+	access := slices.DeleteFunc(slices.Clone(words), func(word string) bool { return slices.Contains(openID, word) })
 	switch {
 	case len(words) == 0:
 		return scopeUser, scopeUser
-	case len(rest) == 0:
+	case len(access) == 0:
 		return sent, scopeUser
 	}
 	// Broadest first. The order of organizations and all workspaces is not published.
@@ -189,7 +193,7 @@ func resolveScope(sent string) (reported, word string) {
 		scopeUser, scopeAllOrgs, scopeAllWorkspaces, scopeOrg, scopeWorkspace, scopeAllShares, scopeAllEnvelopes,
 		scopeAllWorkflows,
 	} {
-		if slices.Contains(rest, word) {
+		if slices.Contains(access, word) {
 			return word, word
 		}
 	}
@@ -208,8 +212,8 @@ const (
 	scopeAllWorkflows  = "all_workflows" // retired: it may be asked for and is never granted
 )
 
-// pending returns an authorization request that is not decided, by its ID.
-func (h *Handlers) pending(id string) (*authorization, error) {
+// pendingRequest returns an authorization request that is not decided, by its ID.
+func (h *Handlers) pendingRequest(id string) (*authorization, error) {
 	q := h.oauth.requests[id]
 	if q == nil || wire.Past(q.expires, h.w.Now()) {
 		return nil, wire.Refuse(http.StatusNotFound, wire.CodeNotFound,
@@ -223,10 +227,10 @@ func (h *Handlers) pending(id string) (*authorization, error) {
 func (h *Handlers) authorizationInfo(c *wire.Call) (wire.Object, error) {
 	id := c.Value("auth_request_id")
 	c.Check.MissingIf(id == "", "auth_request_id", "Name an authorization request.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	q, err := h.pending(id)
+	q, err := h.pendingRequest(id)
 	if err != nil {
 		return nil, err
 	}
@@ -235,10 +239,10 @@ func (h *Handlers) authorizationInfo(c *wire.Call) (wire.Object, error) {
 		{"client_id", q.clientID},
 		{"client_name", q.clientName},
 		{"scope", q.sent},
-		{"access_mode", wire.Optional(q.mode.String())},
+		{"access_mode", wire.TextOrNull(q.mode.String())},
 		{"account_settings", q.account},
-		{"agent_name", wire.Optional(q.agent)},
-		{"resource", wire.Optional(q.resource)},
+		{"agent_name", wire.TextOrNull(q.agent)},
+		{"resource", wire.TextOrNull(q.resource)},
 		{"expires_in", wire.Seconds(q.expires, h.w.Now())},
 	}
 	return payload.With(q.display, "redirect_mode", "display_code"), nil
@@ -257,7 +261,7 @@ func (h *Handlers) completeAuthorization(c *wire.Call) (wire.Object, error) {
 	}
 	if err := c.ReadForm(); err != nil {
 		c.Check.Missing("auth_request_id", "The body must be a form.")
-		return nil, c.Check.Refusal()
+		return nil, c.Check.Err()
 	}
 	form := c.Form
 	d := world.Decision{
@@ -274,10 +278,10 @@ func (h *Handlers) completeAuthorization(c *wire.Call) (wire.Object, error) {
 		d.Scopes = signin.ReadScopes(c, "scopes", text)
 	}
 	c.Check.MissingIf(form.Get("auth_request_id") == "", "auth_request_id", "Name an authorization request.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	q, err := h.pending(form.Get("auth_request_id"))
+	q, err := h.pendingRequest(form.Get("auth_request_id"))
 	if err != nil {
 		return nil, err
 	}
@@ -286,13 +290,13 @@ func (h *Handlers) completeAuthorization(c *wire.Call) (wire.Object, error) {
 	case err != nil:
 		return nil, err
 	case q.display:
-		return wire.Object{{"code", wire.Optional(outcome.Code)}, {"redirect_mode", "display_code"}}, nil
+		return wire.Object{{"code", wire.TextOrNull(outcome.Code)}, {"redirect_mode", "display_code"}}, nil
 	}
 	return wire.Object{{"redirect_uri", outcome.Redirect}}, nil
 }
 
-// Decide decides the request of a login URL, or of a URL with a user code, in place of
-// a user and a browser.
+// Decide decides the request of a login URL, or of a URL with the user code of a device,
+// in place of a user and a browser. It takes the lock.
 func (h *Handlers) Decide(loginURL string, d world.Decision) (world.Outcome, error) {
 	u, err := url.Parse(loginURL)
 	if err != nil {
@@ -304,7 +308,7 @@ func (h *Handlers) Decide(loginURL string, d world.Decision) (world.Outcome, err
 	if q := h.deviceOf(u.Query().Get("user_code")); q != nil {
 		id = q.id
 	}
-	q, refusal := h.pending(id)
+	q, refusal := h.pendingRequest(id)
 	if refusal == nil && h.w.User(d.User) == nil {
 		return world.Outcome{}, fmt.Errorf("emulator: there is no user %q", d.User)
 	}
@@ -351,7 +355,8 @@ type code struct {
 }
 
 // decide ends an authorization request by the decision of a user, and returns what the
-// client receives. If the decision is not valid, the request stays undecided.
+// client receives: a redirect, a code to display or, for a device, which polls, nothing.
+// If the decision is not valid, the request stays undecided.
 func (h *Handlers) decide(q *authorization, d world.Decision) (world.Outcome, error) {
 	if d.Deny {
 		delete(h.oauth.requests, q.id)
@@ -400,7 +405,7 @@ func (h *Handlers) outcome(q *authorization, result url.Values) world.Outcome {
 // grantedScopes returns the scopes that a decision grants, and a refusal if they are more
 // than the client has requested.
 func (h *Handlers) grantedScopes(q *authorization, d world.Decision) ([]string, error) {
-	m := q.ceiling()
+	m := q.maxMode()
 	if d.Mode != "" {
 		m = wire.ParseMode(d.Mode)
 	}
@@ -409,8 +414,8 @@ func (h *Handlers) grantedScopes(q *authorization, d world.Decision) ([]string, 
 	switch {
 	case m == wire.NoAccess:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeAccessMode, "The mode is one of r, rw and rwa.")
-	case m > q.ceiling(), d.AccountSettings && !q.account:
-		return nil, wire.Because(http.StatusForbidden, signin.CodeExceeds, "access_mode_exceeds_initiate",
+	case m > q.maxMode(), d.AccountSettings && !q.account:
+		return nil, wire.RefuseWithReason(http.StatusForbidden, signin.CodeExceeds, "access_mode_exceeds_initiate",
 			"The client did not ask for as much.",
 			wire.Member{"credential_type", "session"})
 	case d.Scopes != nil:
@@ -431,7 +436,7 @@ func (h *Handlers) grantedScopes(q *authorization, d world.Decision) ([]string, 
 			"There is nothing to grant. Choose at least one.")
 	}
 	if h.signin.Exceeds(&wire.Credential{Key: world.Key{User: d.User, Scopes: asked}}, scopes) {
-		return nil, wire.Because(http.StatusForbidden, signin.CodeExceeds, "scope_exceeds_issuer",
+		return nil, wire.RefuseWithReason(http.StatusForbidden, signin.CodeExceeds, "scope_exceeds_issuer",
 			"The client did not ask for as much.",
 			wire.Member{"credential_type", "session"})
 	}
@@ -439,10 +444,10 @@ func (h *Handlers) grantedScopes(q *authorization, d world.Decision) ([]string, 
 }
 
 // requestedScopes returns the scopes for all that a request can be granted, as
-// kind:id:mode: one with the id * for all of a kind, or one for each place that the
+// kind:id:mode: one with the id * for all of a kind, or one for each profile that the
 // user may choose.
 func (h *Handlers) requestedScopes(q *authorization, userID string) []string {
-	ids := h.choices(q.scope, userID)
+	ids := h.profileChoices(q.scope, userID)
 	kind := map[string]string{
 		scopeUser: wire.KindUser, scopeAllOrgs: wire.KindOrg, scopeAllWorkspaces: wire.KindWorkspace,
 		scopeAllShares: wire.KindShare, scopeAllEnvelopes: wire.KindEnvelope,
@@ -452,7 +457,7 @@ func (h *Handlers) requestedScopes(q *authorization, userID string) []string {
 	}
 	var scopes []string
 	for _, id := range ids {
-		scopes = append(scopes, cmp.Or(kind, q.scope)+":"+id+":"+q.ceiling().String())
+		scopes = append(scopes, cmp.Or(kind, q.scope)+":"+id+":"+q.maxMode().String())
 	}
 	if q.account && len(scopes) > 0 {
 		scopes = append(scopes, world.UserDetails)
@@ -460,9 +465,9 @@ func (h *Handlers) requestedScopes(q *authorization, userID string) []string {
 	return scopes
 }
 
-// choices returns the organizations or workspaces of a user, if the scope lets the
+// profileChoices returns the organizations or workspaces of a user, if the scope lets the
 // user choose among them.
-func (h *Handlers) choices(scope, userID string) []string {
+func (h *Handlers) profileChoices(scope, userID string) []string {
 	ids := map[string][]string{scopeOrg: h.w.OrgIDs(), scopeWorkspace: h.w.WorkspaceIDs()}[scope]
 	return wire.Filter(ids, func(id string) bool { return h.w.Role(id, userID) != "" })
 }

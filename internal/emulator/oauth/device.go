@@ -36,9 +36,11 @@ func (h *Handlers) deviceRoutes() []*wire.Route {
 		return nil
 	}
 	return []*wire.Route{
-		wire.Post(wire.PageArea+".StartDevice", "/current/oauth/device_authorization/", h.startDevice, wire.Open, wire.Bare,
-			wire.Unlocked, wire.Fields("client_id scope access_mode account_settings agent_name resource")),
-		wire.Get(wire.PageArea+".Device", DevicePath+"/", h.devicePage, wire.Open, wire.Bare, wire.Query("user_code")),
+		wire.Post(wire.PageArea+".StartDevice", "/current/oauth/device_authorization/", h.startDevice, wire.NoCredential,
+			wire.SlashOptional,
+			wire.TakesLock, wire.Fields("client_id scope access_mode account_settings agent_name resource")),
+		wire.Get(wire.PageArea+".Device", DevicePath+"/", h.devicePage, wire.NoCredential, wire.SlashOptional,
+			wire.Query("user_code")),
 	}
 }
 
@@ -50,7 +52,7 @@ func (h *Handlers) startDevice(c *wire.Call) (wire.Object, error) {
 	}
 	q := &authorization{clientID: c.Form.Get("client_id")}
 	q.readAccess(c, c.Form.Get)
-	if c.Check.Refusal() != nil {
+	if c.Check.Err() != nil {
 		return nil, badRequest(invalidRequest, "A parameter is not valid.")
 	}
 	client, err := h.findClient(c.Request.Context(), q.clientID)
@@ -88,11 +90,12 @@ func userCode(secret string) string {
 	return string(random[:4]) + "-" + string(random[4:])
 }
 
-// deviceOf returns the authorization request of a user code, nil if there is none that
-// is not decided.
+// deviceOf returns the authorization request of a user code, nil if there is none or it
+// is decided already.
 func (h *Handlers) deviceOf(userCode string) *authorization {
 	for _, d := range h.oauth.devices {
-		if q, err := h.pending(d.request.id); err == nil && strings.EqualFold(d.userCode, strings.TrimSpace(userCode)) {
+		q, err := h.pendingRequest(d.request.id)
+		if err == nil && strings.EqualFold(d.userCode, strings.TrimSpace(userCode)) {
 			return q
 		}
 	}
@@ -110,7 +113,7 @@ func (h *Handlers) devicePage(c *wire.Call) (wire.Object, error) {
 	if text != "" {
 		p.Problem = "The code is unknown, or it has expired."
 	}
-	return c.Send(h.show(http.StatusOK, p, nowhere))
+	return c.Send(h.renderPage(http.StatusOK, p, nowhere))
 }
 
 // pollDevice answers the token request of a device, which repeats it until the user has
@@ -141,6 +144,6 @@ func (h *Handlers) pollDevice(c *wire.Call, form url.Values) (wire.Object, error
 	if err := checkResource(form, d.request.resource); err != nil {
 		return nil, err
 	}
-	at := h.openSession(form, d.code)
-	return h.issue(c, at, h.newRefreshToken(at)), nil
+	sess := h.openSession(form, d.code)
+	return h.issueTokens(c, sess, h.newRefreshToken(sess)), nil
 }

@@ -31,36 +31,43 @@ func New(w *world.World, signin *signin.Handlers) *Handlers {
 func (h *Handlers) Routes() []*wire.Route {
 	const oauth = "/current/oauth/"
 	return append([]*wire.Route{
-		wire.Get("oauth.ServerMetadata", "/.well-known/oauth-authorization-server/", h.serverMetadata, wire.Open, wire.Bare),
-		wire.Get("oauth.ProtectedResource", "/.well-known/oauth-protected-resource/", h.protectedResource, wire.Open,
-			wire.Bare),
-		wire.Post("oauth.Register", oauth+"register/", h.register, wire.Open, wire.Bare, wire.Fields(registrationFields)),
-		wire.Put("oauth.UpdateRegistration", oauth+"register/", h.updateRegistration, wire.Open, wire.Bare,
+		wire.Get("oauth.ServerMetadata", "/.well-known/oauth-authorization-server/", h.serverMetadata, wire.NoCredential,
+			wire.SlashOptional),
+		wire.Get("oauth.ProtectedResource", "/.well-known/oauth-protected-resource/", h.protectedResource, wire.NoCredential,
+			wire.SlashOptional),
+		wire.Post("oauth.Register", oauth+"register/", h.register, wire.NoCredential, wire.SlashOptional,
+			wire.Fields(registrationFields)),
+		wire.Put("oauth.UpdateRegistration", oauth+"register/", h.updateRegistration, wire.NoCredential, wire.SlashOptional,
 			wire.Fields(registrationFields+" client_id")),
-		wire.Get("oauth.StartAuthorization", oauth+"authorize/", h.startAuthorization, wire.Open, wire.Bare, wire.Unlocked,
+		wire.Get("oauth.StartAuthorization", oauth+"authorize/", h.startAuthorization, wire.NoCredential,
+			wire.SlashOptional, wire.TakesLock,
 			wire.Query("response_type response_format client_id redirect_uri state code_challenge code_challenge_method scope "+
 				"access_mode account_settings display_code agent_name resource")),
-		wire.Post("oauth.CompleteAuthorization", oauth+"authorize/", h.completeAuthorization, wire.Bare,
+		wire.Post("oauth.CompleteAuthorization", oauth+"authorize/", h.completeAuthorization, wire.SlashOptional,
 			wire.Fields("auth_request_id decision scopes access_mode account_settings")),
-		wire.Get("oauth.AuthorizationInfo", oauth+"authorize/info/", h.authorizationInfo, wire.Open, wire.Bare,
+		wire.Get("oauth.AuthorizationInfo", oauth+"authorize/info/", h.authorizationInfo, wire.NoCredential,
+			wire.SlashOptional,
 			wire.Query("auth_request_id")),
-		wire.Post("oauth.Token", oauth+"token/", h.answerToken, wire.Open, wire.Bare,
+		wire.Post("oauth.Token", oauth+"token/", h.answerToken, wire.NoCredential, wire.SlashOptional,
 			wire.Fields("grant_type code client_id redirect_uri code_verifier refresh_token resource "+
 				"device_code device_name device_type client_secret")),
-		wire.Post("oauth.Revoke", oauth+"revoke/", h.revoke, wire.Open, wire.Bare, wire.Fields("token")),
-		wire.Get("oauth.Sessions.List", oauth+"sessions/", wire.Checked(h.sessionsList), wire.Bare),
-		wire.Delete("oauth.Sessions.RevokeAll", oauth+"sessions/", wire.Writing(h.sessionsRevoke), wire.Bare,
+		wire.Post("oauth.Revoke", oauth+"revoke/", h.revokeToken, wire.NoCredential, wire.SlashOptional,
+			wire.Fields("token")),
+		wire.Get("oauth.Sessions.List", oauth+"sessions/", wire.RefuseInvalid(h.sessionsList), wire.SlashOptional),
+		wire.Delete("oauth.Sessions.RevokeAll", oauth+"sessions/", wire.RequireWriteAccess(h.sessionsRevoke),
+			wire.SlashOptional,
 			wire.Query("exclude_current current_session_id")),
-		wire.Get("oauth.Sessions.Get", oauth+"sessions/{id}/", wire.With(h.ownSession, h.sessionDetails), wire.Bare),
+		wire.Get("oauth.Sessions.Get", oauth+"sessions/{id}/", wire.With(h.ownSession, h.sessionDetails), wire.SlashOptional),
 		wire.Patch("oauth.Sessions.Update", oauth+"sessions/{id}/",
-			wire.Writing(wire.With(h.ownSession, h.sessionUpdate)), wire.Bare, wire.Fields("device_name agent_name scopes")),
+			wire.RequireWriteAccess(wire.With(h.ownSession,
+				h.sessionUpdate)), wire.SlashOptional, wire.Fields("device_name agent_name scopes")),
 		wire.Delete("oauth.Sessions.Revoke", oauth+"sessions/{id}/",
-			wire.Writing(wire.With(h.ownSession, h.sessionRevoke)), wire.Bare),
-		wire.Get("oauth.TokenScopes", "/current/auth/scopes/", wire.Checked(h.tokenScopes), wire.Bare),
+			wire.RequireWriteAccess(wire.With(h.ownSession, h.sessionRevoke)), wire.SlashOptional),
+		wire.Get("oauth.TokenScopes", "/current/auth/scopes/", wire.RefuseInvalid(h.tokenScopes), wire.SlashOptional),
 
-		wire.Get(wire.PageArea+".Page", ConnectPath+"/", h.connect, wire.Open, wire.Bare, wire.Writes,
+		wire.Get(wire.PageArea+".Page", ConnectPath+"/", h.connect, wire.NoCredential, wire.SlashOptional, wire.ChangesState,
 			wire.Query("auth_request_id display_code")),
-		wire.Post(wire.PageArea+".Submit", ConnectPath+"/", h.connectSubmit, wire.Open, wire.Bare,
+		wire.Post(wire.PageArea+".Submit", ConnectPath+"/", h.connectSubmit, wire.NoCredential, wire.SlashOptional,
 			wire.Fields("step proof auth_request_id email password code decision access_mode account_settings choice")),
 	}, h.deviceRoutes()...)
 }
@@ -113,7 +120,8 @@ func reserved(name string) bool {
 	return name == "fastio" || name == "fast.io"
 }
 
-// serverMetadata returns the RFC 8414 document, without the envelope.
+// serverMetadata returns the metadata of the authorization server (RFC 8414), without the
+// envelope of other responses.
 func (h *Handlers) serverMetadata(c *wire.Call) (wire.Object, error) {
 	origin := wire.Issuer(c.Request)
 	endpoint := func(name string) string { return origin + h.w.Prefix() + "/current/oauth/" + name }

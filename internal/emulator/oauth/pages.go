@@ -59,7 +59,8 @@ type page struct {
 
 type option struct{ Value, Label string }
 
-// pageHeader returns a header that forbids to cache a page, and to show it in a frame.
+// pageHeader returns a header that forbids to cache a page, to show it in a frame, and to
+// send its address, which has the id of a request, to other sites.
 func pageHeader() http.Header {
 	return http.Header{
 		"Cache-Control":              {"no-store"},
@@ -72,9 +73,9 @@ func pageHeader() http.Header {
 
 const nowhere = "" // in show: the form leads to no other site
 
-// show renders a page. The policy of the page allows its form to be redirected to the
-// origin of leadsTo.
-func (h *Handlers) show(status int, p page, leadsTo string) *wire.Reply {
+// renderPage renders a page. Its content security policy allows only the style sheet, and its
+// form only to be sent to this server and redirected to the origin of the URL leadsTo.
+func (h *Handlers) renderPage(status int, p page, leadsTo string) *wire.Reply {
 	p.Style, p.Path = template.CSS(pagesCSS), ConnectPath //nolint:gosec // our own style sheet
 	var body bytes.Buffer
 	if err := h.pages().Execute(&body, p); err != nil {
@@ -85,14 +86,14 @@ func (h *Handlers) show(status int, p page, leadsTo string) *wire.Reply {
 	header.Set("Content-Type", "text/html; charset=utf-8")
 	header.Set("Content-Security-Policy",
 		"default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(hash[:])+
-			"'; form-action 'self'"+source(leadsTo)+"; frame-ancestors 'none'; base-uri 'none'")
+			"'; form-action 'self'"+cspSource(leadsTo)+"; frame-ancestors 'none'; base-uri 'none'")
 	return &wire.Reply{Status: status, Header: header, Body: body.Bytes()}
 }
 
-// source returns the origin of a redirect URI as a source in a
+// cspSource returns the origin of a redirect URI as a source in a
 // Content-Security-Policy, after a blank. For an IPv6 address, which a policy cannot
 // have, it is only the scheme.
-func source(redirect string) string {
+func cspSource(redirect string) string {
 	u, err := url.Parse(redirect)
 	switch {
 	case err != nil || u.Host == "":
@@ -103,37 +104,37 @@ func source(redirect string) string {
 	return " " + u.Scheme + "://" + u.Host
 }
 
-// notice renders a page with a text.
-func (h *Handlers) notice(status int, title, text string) *wire.Reply {
-	return h.show(status, page{Body: "notice", Title: title, Text: text}, nowhere)
+// renderNotice renders a page with a text.
+func (h *Handlers) renderNotice(status int, title, text string) *wire.Reply {
+	return h.renderPage(status, page{Body: "notice", Title: title, Text: text}, nowhere)
 }
 
-// over renders the page for an authorization request that has ended.
-func (h *Handlers) over() *wire.Reply {
-	return h.notice(http.StatusNotFound, "This request has ended", "Go back to the application and start again.")
+// requestEndedPage renders the page for an authorization request that has ended.
+func (h *Handlers) requestEndedPage() *wire.Reply {
+	return h.renderNotice(http.StatusNotFound, "This request has ended", "Go back to the application and start again.")
 }
 
 // connect shows the next step of an authorization request: to sign in, to send a
 // one-time code, or to decide. A browser without a cookie of this server gets one, by
 // which the next call knows it.
 func (h *Handlers) connect(c *wire.Call) (wire.Object, error) {
-	q, err := h.pending(c.Value("auth_request_id"))
+	q, err := h.pendingRequest(c.Value("auth_request_id"))
 	if err != nil {
-		return c.Send(h.over())
+		return c.Send(h.requestEndedPage())
 	}
-	if cookie, b := h.visitor(c.Request); b != nil {
-		return c.Send(h.step(http.StatusOK, q, cookie, b, page{}))
+	if cookie, b := h.browserOf(c.Request); b != nil {
+		return c.Send(h.renderStep(http.StatusOK, q, cookie, b, page{}))
 	}
 	b := &browser{}
-	cookie := h.remember(b)
-	out := h.step(http.StatusOK, q, cookie, b, page{})
+	cookie := h.storeBrowser(b)
+	out := h.renderStep(http.StatusOK, q, cookie, b, page{})
 	out.Header.Set("Set-Cookie", setCookie(c.Request, cookie))
 	return c.Send(out)
 }
 
-// visitor returns the cookie and the state of the browser that has sent a request, nil
+// browserOf returns the cookie and the state of the browser that has sent a request, nil
 // for an unknown one.
-func (h *Handlers) visitor(r *http.Request) (string, *browser) {
+func (h *Handlers) browserOf(r *http.Request) (string, *browser) {
 	cookie, err := r.Cookie(browserCookie)
 	if err != nil {
 		return "", nil
@@ -141,8 +142,8 @@ func (h *Handlers) visitor(r *http.Request) (string, *browser) {
 	return cookie.Value, h.oauth.browsers[cookie.Value]
 }
 
-// remember stores the state of a browser under a new cookie.
-func (h *Handlers) remember(b *browser) (cookie string) {
+// storeBrowser stores the state of a browser under a new cookie.
+func (h *Handlers) storeBrowser(b *browser) (cookie string) {
 	cookie = h.w.Secret()
 	h.oauth.browsers[cookie] = b
 	return cookie
@@ -163,29 +164,30 @@ func (h *Handlers) proof(cookie, request string) string {
 	return hex.EncodeToString(h.w.Sign("form " + cookie + " " + request))
 }
 
-// step renders the page for the next step of an authorization request in a browser.
-func (h *Handlers) step(status int, q *authorization, cookie string, b *browser, p page) *wire.Reply {
+// renderStep renders the page for the next step of an authorization request in a browser: the
+// one-time code if a user is half signed in, the sign-in if none is, otherwise consent.
+func (h *Handlers) renderStep(status int, q *authorization, cookie string, b *browser, p page) *wire.Reply {
 	p.Request, p.Proof, p.Client, p.Agent = q.id, h.proof(cookie, q.id), q.clientName, q.agent
 	switch {
 	case b.halfID != "":
 		p.Body, p.Title = "code", "One-time code"
-		return h.show(status, p, nowhere)
+		return h.renderPage(status, p, nowhere)
 	case h.w.User(b.userID) == nil:
 		p.Body, p.Title = "sign-in", "Sign in"
-		return h.show(status, p, nowhere)
+		return h.renderPage(status, p, nowhere)
 	}
 	u := h.w.User(b.userID).Value
 	p.Body, p.Title, p.User = "consent", "Allow access?", h.w.ProfileName(u.ID)+" ("+u.Email+")"
 	p.Scope, p.Account = scopeText(q.scope), q.account
 	for _, m := range [...]wire.Mode{wire.Admin, wire.Write, wire.Read} {
-		if m <= q.ceiling() {
+		if m <= q.maxMode() {
 			p.Modes = append(p.Modes, option{m.String(), modeText(m)})
 		}
 	}
-	for _, id := range h.choices(q.scope, u.ID) {
+	for _, id := range h.profileChoices(q.scope, u.ID) {
 		p.Choices = append(p.Choices, option{id, h.w.ProfileName(id)})
 	}
-	return h.show(status, p, q.redirect)
+	return h.renderPage(status, p, q.redirect)
 }
 
 // scopeText describes a scope to the user.
@@ -209,16 +211,17 @@ func modeText(m wire.Mode) string {
 	}[m]
 }
 
-// connectSubmit handles a form of a page. It refuses one that another site has sent.
+// connectSubmit handles a form of a page. It refuses one that another site has sent: that
+// cannot know the proof, which is bound to the cookie of the browser.
 func (h *Handlers) connectSubmit(c *wire.Call) (wire.Object, error) {
-	_ = c.ReadForm() // anything else is a form without fields
-	q, err := h.pending(c.Form.Get("auth_request_id"))
+	_ = c.ReadForm() // a body of another type has no fields
+	q, err := h.pendingRequest(c.Form.Get("auth_request_id"))
 	if err != nil {
-		return c.Send(h.over())
+		return c.Send(h.requestEndedPage())
 	}
-	cookie, b := h.visitor(c.Request)
+	cookie, b := h.browserOf(c.Request)
 	if b == nil || !hmac.Equal([]byte(c.Form.Get("proof")), []byte(h.proof(cookie, q.id))) {
-		return c.Send(h.notice(http.StatusForbidden, "This form is not yours",
+		return c.Send(h.renderNotice(http.StatusForbidden, "This form is not yours",
 			"Cookies are needed here. Go back to the application and start again."))
 	}
 	return c.Send(h.submit(c, q, cookie, b))
@@ -233,15 +236,15 @@ func (h *Handlers) submit(c *wire.Call, q *authorization, cookie string, b *brow
 	case "code":
 		half := b.halfID
 		if half == "" || !h.signin.CheckSecondFactor(half, strings.TrimSpace(c.Form.Get("code"))) {
-			return h.step(http.StatusUnauthorized, q, cookie, b, page{Problem: "The code is wrong."})
+			return h.renderStep(http.StatusUnauthorized, q, cookie, b, page{Problem: "The code is wrong."})
 		}
-		return h.enter(c, q, cookie, &browser{userID: half})
+		return h.replaceBrowser(c, q, cookie, &browser{userID: half})
 	case "leave":
-		return h.enter(c, q, cookie, &browser{})
+		return h.replaceBrowser(c, q, cookie, &browser{})
 	case "decide":
 		return h.decidePage(q, cookie, b, c.Form)
 	}
-	return h.notice(http.StatusBadRequest, "This form is unknown", "Go back to the application and start again.")
+	return h.renderNotice(http.StatusBadRequest, "This form is unknown", "Go back to the application and start again.")
 }
 
 // signInPage handles the form with an e-mail address and a password. The browser is
@@ -251,20 +254,20 @@ func (h *Handlers) signInPage(c *wire.Call, q *authorization, cookie string, b *
 	userID, err := h.signin.CheckPassword(strings.TrimSpace(c.Form.Get("email")), c.Form.Get("password"))
 	if err != nil {
 		refusal := wire.RefusalOf(err)
-		return h.step(refusal.Status, q, cookie, b, page{Problem: refusal.Text, Email: c.Form.Get("email")})
+		return h.renderStep(refusal.Status, q, cookie, b, page{Problem: refusal.Text, Email: c.Form.Get("email")})
 	}
 	if !h.signin.CheckSecondFactor(userID, "") { // an empty code is wrong, unless the user needs none
-		return h.enter(c, q, cookie, &browser{halfID: userID})
+		return h.replaceBrowser(c, q, cookie, &browser{halfID: userID})
 	}
-	return h.enter(c, q, cookie, &browser{userID: userID})
+	return h.replaceBrowser(c, q, cookie, &browser{userID: userID})
 }
 
-// enter gives a browser a new state and a new cookie: with the old one, an attacker
-// could know it before the sign-in.
-func (h *Handlers) enter(c *wire.Call, q *authorization, old string, b *browser) *wire.Reply {
+// replaceBrowser gives a browser a new state and a new cookie, and redirects it to the next step.
+// An attacker could have planted the old cookie before the sign-in.
+func (h *Handlers) replaceBrowser(c *wire.Call, q *authorization, old string, b *browser) *wire.Reply {
 	delete(h.oauth.browsers, old)
 	out := redirectTo(http.StatusSeeOther, ConnectPath+"?auth_request_id="+q.id)
-	out.Header.Set("Set-Cookie", setCookie(c.Request, h.remember(b)))
+	out.Header.Set("Set-Cookie", setCookie(c.Request, h.storeBrowser(b)))
 	return out
 }
 
@@ -273,11 +276,11 @@ func (h *Handlers) enter(c *wire.Call, q *authorization, old string, b *browser)
 // access is denied, or shows the code to copy.
 func (h *Handlers) decidePage(q *authorization, cookie string, b *browser, form url.Values) *wire.Reply {
 	if h.w.User(b.userID) == nil {
-		return h.step(http.StatusUnauthorized, q, cookie, b, page{Problem: "Sign in first."})
+		return h.renderStep(http.StatusUnauthorized, q, cookie, b, page{Problem: "Sign in first."})
 	}
 	d := world.Decision{
 		User: b.userID, Deny: form.Get("decision") != "approve",
-		Mode: cmp.Or(form.Get("access_mode"), q.ceiling().String()), AccountSettings: form.Get("account_settings") == "1",
+		Mode: cmp.Or(form.Get("access_mode"), q.maxMode().String()), AccountSettings: form.Get("account_settings") == "1",
 	}
 	if !d.Deny && (q.scope == scopeOrg || q.scope == scopeWorkspace) {
 		d.Scopes = []string{}
@@ -285,21 +288,21 @@ func (h *Handlers) decidePage(q *authorization, cookie string, b *browser, form 
 			d.Scopes = append(d.Scopes, q.scope+":"+id+":"+d.Mode)
 		}
 		if len(d.Scopes) == 0 {
-			return h.step(http.StatusNotAcceptable, q, cookie, b, page{Problem: "Choose at least one."})
+			return h.renderStep(http.StatusNotAcceptable, q, cookie, b, page{Problem: "Choose at least one."})
 		}
 	}
 	outcome, err := h.decide(q, d)
 	switch {
 	case err != nil:
 		refusal := wire.RefusalOf(err)
-		return h.step(refusal.Status, q, cookie, b, page{Problem: refusal.Text})
+		return h.renderStep(refusal.Status, q, cookie, b, page{Problem: refusal.Text})
 	case outcome.Redirect != "":
 		return redirectTo(http.StatusFound, outcome.Redirect)
 	case q.device != nil && !d.Deny:
-		return h.notice(http.StatusOK, "Device connected", "You can close this window and go back to your device.")
+		return h.renderNotice(http.StatusOK, "Device connected", "You can close this window and go back to your device.")
 	case d.Deny:
-		return h.notice(http.StatusOK, "Access denied", "You can close this window. The application gets no access.")
+		return h.renderNotice(http.StatusOK, "Access denied", "You can close this window. The application gets no access.")
 	}
 	shown := page{Body: "shown", Title: "Your code", Client: q.clientName, Code: outcome.Code}
-	return h.show(http.StatusOK, shown, nowhere)
+	return h.renderPage(http.StatusOK, shown, nowhere)
 }

@@ -53,7 +53,7 @@ const (
 )
 
 // register registers a client, and returns its ID and the token with which it can be
-// changed.
+// changed. Clients are public, so that no authentication method but none is accepted.
 func (h *Handlers) register(c *wire.Call) (wire.Object, error) {
 	fields, err := readRegistration(c)
 	if err != nil {
@@ -75,8 +75,8 @@ func (h *Handlers) register(c *wire.Call) (wire.Object, error) {
 	}
 	made := &client{
 		Client:    world.Client{Name: cmp.Or(name, unknownClient), RedirectURIs: redirects},
-		grants:    given(fields["grant_types"], []string{grantCode, grantRefresh}),
-		responses: given(fields["response_types"], []string{"code"}),
+		grants:    orDefault(fields["grant_types"], []string{grantCode, grantRefresh}),
+		responses: orDefault(fields["response_types"], []string{"code"}),
 	}
 	token := h.w.Secret()
 	made.ID, made.manager = h.w.Secret()[:32], new(sha256.Sum256([]byte(token)))
@@ -130,8 +130,8 @@ func (h *Handlers) updateRegistration(c *wire.Call) (wire.Object, error) {
 }
 
 // managedClient returns the client that a call may change: that of the field client_id,
-// whose registration access token the call has. Of clients on other hosts than
-// localhost, none may be changed.
+// whose registration access token the call has. Only clients whose redirect URIs are all
+// on localhost may be changed.
 func (h *Handlers) managedClient(c *wire.Call, fields map[string]any) (*client, error) {
 	id, _ := fields["client_id"].(string)
 	if id == "" {
@@ -194,8 +194,8 @@ func readRegistration(c *wire.Call) (map[string]any, error) {
 	return fields, nil
 }
 
-// given returns a value or, if it is nil, the fallback.
-func given(value, fallback any) any {
+// orDefault returns a value or, if it is nil, the fallback.
+func orDefault(value, fallback any) any {
 	if value == nil {
 		return fallback
 	}
@@ -261,8 +261,9 @@ func redirectFault(text string) string {
 // loopback reports whether a host is on this machine.
 func loopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
-// allows reports whether a client has a redirect URI, with any port on loopback.
-func (k *client) allows(redirect string) bool {
+// hasRedirect reports whether a client has registered a redirect URI. On a loopback address,
+// the port may differ, as a native application gets one when it starts (RFC 8252).
+func (k *client) hasRedirect(redirect string) bool {
 	return slices.ContainsFunc(k.RedirectURIs, func(own string) bool {
 		return own == redirect || withoutPort(own) != "" && withoutPort(own) == withoutPort(redirect)
 	})
@@ -299,7 +300,7 @@ func (h *Handlers) findClient(ctx context.Context, id string) (*client, error) {
 	if !strings.Contains(id, "://") {
 		return nil, errors.New("there is no such client")
 	}
-	k, err := h.fetch(ctx, id)
+	k, err := h.fetchClient(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -310,7 +311,7 @@ func (h *Handlers) findClient(ctx context.Context, id string) (*client, error) {
 }
 
 // knownClient returns a client that is registered, or whose metadata document was fetched
-// lately.
+// and has not expired, nil if there is none. It takes the lock.
 func (h *Handlers) knownClient(id string) *client {
 	h.w.RLock()
 	defer h.w.RUnlock()
@@ -323,8 +324,9 @@ func (h *Handlers) knownClient(id string) *client {
 	return nil
 }
 
-// fetch reads the metadata document of a client, whose id is its address.
-func (h *Handlers) fetch(ctx context.Context, id string) (*client, error) {
+// fetchClient reads the metadata document of a client, whose id is the address of the document,
+// and checks it. It must be at most 10 KB of JSON.
+func (h *Handlers) fetchClient(ctx context.Context, id string) (*client, error) {
 	u, err := url.Parse(id)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
 		return nil, errors.New("a metadata document must be at an HTTPS URL")
@@ -357,8 +359,8 @@ func (h *Handlers) fetch(ctx context.Context, id string) (*client, error) {
 
 const redirectsFollowed = 5
 
-// sameDomain follows redirects of a metadata document to the same host by https, a few
-// of them.
+// sameDomain is the redirect policy for metadata documents: it allows a few redirects to
+// the same host by https.
 func sameDomain(r *http.Request, via []*http.Request) error {
 	if first := via[0].URL; r.URL.Scheme != "https" || r.URL.Host != first.Host || len(via) > redirectsFollowed {
 		return errors.New("it redirects to another domain or without end")
@@ -366,7 +368,8 @@ func sameDomain(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// parseDocument checks a document by the rules of registration.
+// parseDocument returns the client that a metadata document describes. It checks the
+// document by the rules of registration, and that it names id, its own address.
 func parseDocument(id string, text []byte) (*client, error) {
 	var d struct {
 		ID        string   `json:"client_id"`

@@ -31,7 +31,7 @@ type session struct {
 	created, used          int64
 }
 
-// endSession revokes the tokens of a session and forgets its used refresh tokens.
+// endSession removes a session, and revokes its access and refresh tokens.
 func (h *Handlers) endSession(id string) {
 	delete(h.oauth.sessions, id)
 	h.oauth.sessionList = slices.DeleteFunc(h.oauth.sessionList, func(other string) bool { return other == id })
@@ -49,20 +49,20 @@ func ofSession(id string) func(k *wire.Credential) bool {
 
 // sessionObject renders a session for the credential k. Only the names session_id,
 // those of names and scopes are published; the others are assumed.
-func (h *Handlers) sessionObject(at *session, k *wire.Credential) wire.Object {
+func (h *Handlers) sessionObject(sess *session, k *wire.Credential) wire.Object {
 	return wire.Object{
-		{"session_id", at.id},
-		{"client_id", at.clientID},
-		{"client_name", at.clientName},
-		{"device_name", wire.Optional(at.deviceName)},
-		{"device_type", wire.Optional(at.deviceType)},
-		{"agent_name", wire.Optional(at.agent)},
-		{"scope", at.word},
-		{"scopes", scopesValue(&h.w.Options, at.scopes)},
-		{"resource", wire.Optional(at.resource)},
-		{"created", wire.Stamp(at.created)},
-		{"last_used", wire.Stamp(at.used)},
-		{"current", k.Session == at.id},
+		{"session_id", sess.id},
+		{"client_id", sess.clientID},
+		{"client_name", sess.clientName},
+		{"device_name", wire.TextOrNull(sess.deviceName)},
+		{"device_type", wire.TextOrNull(sess.deviceType)},
+		{"agent_name", wire.TextOrNull(sess.agent)},
+		{"scope", sess.word},
+		{"scopes", scopesValue(&h.w.Options, sess.scopes)},
+		{"resource", wire.TextOrNull(sess.resource)},
+		{"created", wire.Stamp(sess.created)},
+		{"last_used", wire.Stamp(sess.used)},
+		{"current", k.Session == sess.id},
 	}
 }
 
@@ -83,42 +83,42 @@ func (h *Handlers) sessionsOf(userID string) []string {
 // ownSession returns the session in the path. A session of another user is refused as
 // missing.
 func (h *Handlers) ownSession(c *wire.Call) (*session, error) {
-	at := h.oauth.sessions[c.Segment("id")]
-	if at == nil || at.userID != c.Key.User {
+	sess := h.oauth.sessions[c.Segment("id")]
+	if sess == nil || sess.userID != c.Key.User {
 		return nil, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such session.")
 	}
-	return at, nil
+	return sess, nil
 }
 
 // sessionDetails returns a session.
-func (h *Handlers) sessionDetails(c *wire.Call, at *session) (wire.Object, error) {
-	return wire.Object{{"session", h.sessionObject(at, c.Key)}}, nil
+func (h *Handlers) sessionDetails(c *wire.Call, sess *session) (wire.Object, error) {
+	return wire.Object{{"session", h.sessionObject(sess, c.Key)}}, nil
 }
 
-// sessionUpdate changes the labels or scopes of a session. If one of them is not
-// valid, it changes nothing.
-func (h *Handlers) sessionUpdate(c *wire.Call, at *session) (wire.Object, error) {
-	_ = c.ReadForm()
-	changed := *at
+// sessionUpdate changes the names or narrows the scopes of a session. If one of them is
+// not valid, it changes nothing.
+func (h *Handlers) sessionUpdate(c *wire.Call, sess *session) (wire.Object, error) {
+	_ = c.ReadForm() // a body of another type has no fields
+	changed := *sess
 	renameSession(c, &changed, c.Form)
 	if c.Form.Has("scopes") {
 		changed.scopes = signin.ReadScopes(c, "scopes", c.Form.Get("scopes"))
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if c.Form.Has("scopes") {
-		if err := h.narrow(c, at, changed.scopes); err != nil {
+		if err := h.narrowScopes(c, sess, changed.scopes); err != nil {
 			return nil, err
 		}
 	}
-	*at = changed
-	return h.sessionDetails(c, at)
+	*sess = changed
+	return h.sessionDetails(c, sess)
 }
 
 // renameSession sets the names of a session to those that the form has. An empty name
 // clears it. A form with none of the names, and no scopes, is refused.
-func renameSession(c *wire.Call, at *session, form url.Values) {
+func renameSession(c *wire.Call, sess *session, form url.Values) {
 	set := func(name string, field *string) {
 		if !form.Has(name) {
 			return
@@ -128,17 +128,18 @@ func renameSession(c *wire.Call, at *session, form url.Values) {
 			c.Check.Add(name, "invalid", "At most 128 characters, and no reserved name.", signin.CodeLabel)
 		}
 	}
-	set("device_name", &at.deviceName)
-	set("agent_name", &at.agent)
+	set("device_name", &sess.deviceName)
+	set("agent_name", &sess.agent)
 	c.Check.MissingIf(!form.Has("device_name") && !form.Has("agent_name") && !form.Has("scopes"),
 		"device_name", "Send device_name, agent_name or scopes.")
 }
 
-// narrow replaces the scopes of all access tokens of a session at once. It refuses
-// scopes that exceed those of the session.
-func (h *Handlers) narrow(c *wire.Call, at *session, scopes []string) error {
-	if h.signin.Exceeds(&wire.Credential{Key: world.Key{User: at.userID, Scopes: at.scopes}}, scopes) {
-		return wire.Because(http.StatusForbidden, signin.CodeExceeds, "scope_exceeds_issuer",
+// narrowScopes replaces the scopes of all access tokens of a session at once. It refuses
+// scopes that exceed those of the session and, by an option, the first calls, as if the
+// scopes had changed meanwhile.
+func (h *Handlers) narrowScopes(c *wire.Call, sess *session, scopes []string) error {
+	if h.signin.Exceeds(&wire.Credential{Key: world.Key{User: sess.userID, Scopes: sess.scopes}}, scopes) {
+		return wire.RefuseWithReason(http.StatusForbidden, signin.CodeExceeds, "scope_exceeds_issuer",
 			"A session can only be narrowed.",
 			wire.Member{"credential_type", c.Key.TypeName()})
 	}
@@ -146,7 +147,7 @@ func (h *Handlers) narrow(c *wire.Call, at *session, scopes []string) error {
 		h.oauth.conflicts--
 		return wire.Refuse(http.StatusConflict, codeScopeConflict, "The scopes have changed. Read them again.")
 	}
-	for k := range h.w.Credentials(ofSession(at.id)) {
+	for k := range h.w.Credentials(ofSession(sess.id)) {
 		narrowed := *k
 		narrowed.Scopes = scopes
 		h.w.KeepCredential(&narrowed)
@@ -155,26 +156,27 @@ func (h *Handlers) narrow(c *wire.Call, at *session, scopes []string) error {
 }
 
 // sessionRevoke ends a session.
-func (h *Handlers) sessionRevoke(_ *wire.Call, at *session) (wire.Object, error) {
-	h.endSession(at.id)
+func (h *Handlers) sessionRevoke(_ *wire.Call, sess *session) (wire.Object, error) {
+	h.endSession(sess.id)
 	return nil, nil
 }
 
-// sessionsRevoke ends all sessions of the caller, or all but the current one. It
-// refuses a session to keep that the caller does not have.
+// sessionsRevoke ends all sessions of the caller or, with exclude_current, all but one:
+// the session that the query names, or that of the credential. It refuses the name of a
+// session that the caller does not have.
 func (h *Handlers) sessionsRevoke(c *wire.Call) (wire.Object, error) {
 	keep := ""
 	if c.Boolean("exclude_current") {
 		keep = cmp.Or(c.Value("current_session_id"), c.Key.Session)
-		at := h.oauth.sessions[keep]
+		sess := h.oauth.sessions[keep]
 		switch {
 		case keep == "":
 			c.Check.Missing("current_session_id", "Name the session to keep.")
-		case at == nil || at.userID != c.Key.User:
+		case sess == nil || sess.userID != c.Key.User:
 			c.Check.Invalid("current_session_id", "Not a session of yours.")
 		}
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	for _, id := range h.sessionsOf(c.Key.User) {
@@ -210,7 +212,7 @@ func (h *Handlers) tokenScopes(c *wire.Call) (wire.Object, error) {
 	}, nil
 }
 
-// entityID returns an ID as a number if it is one.
+// entityID returns an ID as a number if it is one, and otherwise, such as "*", as a text.
 func entityID(id string) any {
 	n, err := strconv.ParseInt(id, 10, 64)
 	if err != nil {
@@ -236,9 +238,10 @@ func badRequest(code, description string) error {
 	return wire.RFCError(http.StatusBadRequest, code, description)
 }
 
-// answerToken responds to a token request, with the headers that OAuth requires.
+// answerToken responds to a token request, with the headers that OAuth requires. Errors
+// have the form of the OAuth RFCs or, by an option, that of the platform.
 func (h *Handlers) answerToken(c *wire.Call) (wire.Object, error) {
-	body, err := h.grant(c)
+	body, err := h.tokensForGrant(c)
 	out := wire.PlainJSON(http.StatusOK, body)
 	if err != nil {
 		refusal := wire.RefusalOf(err)
@@ -256,9 +259,9 @@ func (h *Handlers) answerToken(c *wire.Call) (wire.Object, error) {
 	return c.Send(out)
 }
 
-// grant returns the tokens for a request, which names the type of its grant: a code, a
+// tokensForGrant returns the tokens for a request, which names the type of its grant: a code, a
 // refresh token or a device.
-func (h *Handlers) grant(c *wire.Call) (wire.Object, error) {
+func (h *Handlers) tokensForGrant(c *wire.Call) (wire.Object, error) {
 	form, err := tokenForm(c)
 	if err != nil {
 		return nil, err
@@ -267,7 +270,7 @@ func (h *Handlers) grant(c *wire.Call) (wire.Object, error) {
 	case "":
 		return nil, badRequest(invalidRequest, "grant_type is missing.")
 	case grantCode:
-		return h.exchange(c, form)
+		return h.exchangeCode(c, form)
 	case grantRefresh:
 		return h.refreshToken(c, form)
 	case grantDevice:
@@ -309,41 +312,41 @@ func requireFields(form url.Values, names ...string) error {
 	return nil
 }
 
-// exchange exchanges a code for tokens. A rejected attempt does not use up the code. A
+// exchangeCode exchanges a code for tokens. A rejected attempt does not use up the code. A
 // second exchange with the right verifier ends the session of the first one, because
 // the code was stolen.
-func (h *Handlers) exchange(c *wire.Call, form url.Values) (wire.Object, error) {
+func (h *Handlers) exchangeCode(c *wire.Call, form url.Values) (wire.Object, error) {
 	if err := requireFields(form, "code", "client_id", "redirect_uri", "code_verifier"); err != nil {
 		return nil, err
 	}
 	k := h.oauth.codes[form.Get("code")]
-	if err := h.mayExchange(k, form); err != nil {
+	if err := h.refuseExchange(k, form); err != nil {
 		return nil, err
 	}
-	at := h.openSession(form, k)
-	return h.issue(c, at, h.newRefreshToken(at)), nil
+	sess := h.openSession(form, k)
+	return h.issueTokens(c, sess, h.newRefreshToken(sess)), nil
 }
 
 // openSession starts the session of a code, which is then used up.
 func (h *Handlers) openSession(form url.Values, k *code) *session {
 	q := k.request
 	k.used = true
-	at := &session{
+	sess := &session{
 		id: world.Opaque('s', h.w.Options.Seed, h.w.NextSerial()), userID: k.userID, clientID: q.clientID,
 		clientName: q.clientName,
 		deviceName: form.Get("device_name"), deviceType: form.Get("device_type"), agent: q.agent,
 		scopes: k.scopes, word: q.scope, resource: q.resource, created: h.w.Now().Unix(),
 	}
-	k.session = at.id
-	h.oauth.sessions[at.id] = at
-	h.oauth.sessionList = append(h.oauth.sessionList, at.id)
-	h.signin.RecordLogin(at.userID, "oauth")
-	return at
+	k.session = sess.id
+	h.oauth.sessions[sess.id] = sess
+	h.oauth.sessionList = append(h.oauth.sessionList, sess.id)
+	h.signin.RecordLogin(sess.userID, "oauth")
+	return sess
 }
 
-// mayExchange returns a refusal if a code cannot be exchanged. If the code was used
+// refuseExchange returns a refusal if a code cannot be exchanged. If the code was used
 // before, it ends the session of the code.
-func (h *Handlers) mayExchange(k *code, form url.Values) error {
+func (h *Handlers) refuseExchange(k *code, form url.Values) error {
 	verifier := form.Get("code_verifier")
 	switch {
 	case k == nil:
@@ -395,9 +398,9 @@ type refreshToken struct {
 }
 
 // newRefreshToken adds a refresh token to a session.
-func (h *Handlers) newRefreshToken(at *session) string {
+func (h *Handlers) newRefreshToken(sess *session) string {
 	token := "rt_" + h.w.Secret()
-	h.oauth.refresh[token] = &refreshToken{session: at.id}
+	h.oauth.refresh[token] = &refreshToken{session: sess.id}
 	return token
 }
 
@@ -430,37 +433,41 @@ func (h *Handlers) refreshToken(c *wire.Call, form url.Values) (wire.Object, err
 	case h.w.Options.OAuth.OmitRefreshToken:
 		token = "" // the response has none: the client keeps the one that it has
 	}
-	return h.issue(c, session, token), nil
+	return h.issueTokens(c, session, token), nil
 }
 
-// issue returns the response with a new access token of a session and, unless refresh
-// is "", a refresh token.
-func (h *Handlers) issue(c *wire.Call, at *session, refresh string) wire.Object {
+// issueTokens returns the response with a new access token of a session and, unless it is "",
+// the refresh token refresh. The access token is for the resource of the session, by
+// default this server.
+func (h *Handlers) issueTokens(c *wire.Call, sess *session, refresh string) wire.Object {
 	now := h.w.Now()
-	at.used = now.Unix()
-	audience := cmp.Or(at.resource, wire.Issuer(c.Request))
+	sess.used = now.Unix()
+	audience := cmp.Or(sess.resource, wire.Issuer(c.Request))
 	access := h.w.JWT(wire.Object{
 		{"iss", wire.Issuer(c.Request)},
-		{"sub", at.userID},
+		{"sub", sess.userID},
 		{"aud", audience},
-		{"client_id", at.clientID},
-		{"sid", at.id},
+		{"client_id", sess.clientID},
+		{"sid", sess.id},
 		{"jti", h.w.Secret()[:32]},
 		{"iat", now.Unix()},
 		{"exp", now.Add(accessLife).Unix()},
 		{"version", "2.0"},
-		{"scopes", at.scopes},
-		{"agent_name", wire.Optional(at.agent)},
+		{"scopes", sess.scopes},
+		{"agent_name", wire.TextOrNull(sess.agent)},
 	})
 	h.w.KeepCredential(&wire.Credential{
-		Key:  world.Key{Token: access, User: at.userID, AgentName: at.agent, Scopes: at.scopes, Expires: now.Add(accessLife)},
-		Kind: wire.AccessToken, Created: now.Unix(), Session: at.id, Resource: at.resource,
+		Key: world.Key{
+			Token: access, User: sess.userID, AgentName: sess.agent, Scopes: sess.scopes,
+			Expires: now.Add(accessLife),
+		},
+		Kind: wire.AccessToken, Created: now.Unix(), Session: sess.id, Resource: sess.resource,
 	})
 	body := wire.Object{
 		{"access_token", access}, {"token_type", "Bearer"}, {"expires_in", int64(accessLife / time.Second)},
 	}
 	return append(body.With(refresh != "", "refresh_token", refresh),
-		wire.Member{"scope", at.word}, wire.Member{"scopes", scopesValue(&h.w.Options, at.scopes)})
+		wire.Member{"scope", sess.word}, wire.Member{"scopes", scopesValue(&h.w.Options, sess.scopes)})
 }
 
 // scopesValue returns granted scopes as JSON text. By an option they are a list; by
@@ -479,10 +486,10 @@ func scopesValue(o *world.Options, scopes []string) any {
 	return string(text)
 }
 
-// revoke ends the session of a refresh token, or revokes an access token. It also
+// revokeToken ends the session of a refresh token, or revokes an access token. It also
 // succeeds if the token is unknown.
-func (h *Handlers) revoke(c *wire.Call) (wire.Object, error) {
-	_ = c.ReadForm() // anything else is a form without fields
+func (h *Handlers) revokeToken(c *wire.Call) (wire.Object, error) {
+	_ = c.ReadForm() // a body of another type has no fields
 	token := c.Form.Get("token")
 	if token == "" {
 		return nil, wire.RFCError(http.StatusBadRequest, invalidRequest, "token is missing.")

@@ -24,12 +24,12 @@ const (
 func (h *Handlers) billingRoutes() []*wire.Route {
 	const billing = "/current/org/{org_id}/billing/"
 	return []*wire.Route{
-		wire.Get("orgs.Billing.Plans", "/current/org/billing/plan/list/", wire.Checked(listPlans)),
+		wire.Get("orgs.Billing.Plans", "/current/org/billing/plan/list/", wire.RefuseInvalid(listPlans)),
 		wire.Get("orgs.Billing.Details", billing+"details/", wire.With(h.orgForBilling, h.billingDetails)),
 		wire.Get("orgs.Billing.Invoices", billing+"invoices/", wire.With(h.orgForBilling, h.invoices),
 			wire.Query("limit starting_after")),
 		wire.Get("orgs.Billing.Members", billing+"usage/members/list/", wire.With(h.orgForBilling, h.billableMembers),
-			wire.Paged("org_id")),
+			wire.ListParams("org_id")),
 		wire.Delete("orgs.Billing.Cancel", billing, wire.With(h.orgWithSubscription, h.cancelPlan)),
 		wire.Put("orgs.Billing.Reactivate", billing, wire.With(h.orgWithSubscription, h.reactivatePlan),
 			wire.JSON(wire.NoFields)),
@@ -43,7 +43,7 @@ func listPlans(*wire.Call) (wire.Object, error) {
 	for _, p := range plans() {
 		for _, period := range [...]string{"monthly", "annual"} {
 			rows = append(rows, wire.Object{
-				{"id", p.id(period)},
+				{"id", p.periodID(period)},
 				{"name", p.name},
 				{"amount", p.price(period)},
 				{"features", wire.Object{{"credits", p.credits}, {"seats", p.Seats}, {"shares", p.Shares}}},
@@ -53,13 +53,14 @@ func listPlans(*wire.Call) (wire.Object, error) {
 	return wire.Object{{"plans", rows}}, nil
 }
 
-// id returns the ID of the plan with a period, such as "solo_monthly". planByID is the
+// periodID returns the ID of the plan with a period, such as "solo_monthly". planByID is the
 // inverse.
-func (p Plan) id(period string) string {
+func (p Plan) periodID(period string) string {
 	return map[string]string{"starter": "solo_", "business": "business_v2_", "growth": "growth_"}[p.name] + period
 }
 
-// price returns the price of a "monthly" or "annual" period, in cents.
+// price returns the price of a "monthly" or "annual" period, in cents. A year costs as
+// much as ten months (invented).
 func (p Plan) price(period string) int {
 	month := map[string]int{"starter": 2900, "business": 9900, "growth": 29900}[p.name]
 	if period == "annual" {
@@ -68,9 +69,10 @@ func (p Plan) price(period string) int {
 	return month
 }
 
-// months returns when each paid month of an organization began, the latest first. The
-// first began when it was created. The period of every plan is assumed to be a month.
-func (h *Handlers) months(id string) []time.Time {
+// paidMonths returns when each paid month of an organization began, the latest first. The
+// first month began when the organization was created. The period of every plan is
+// assumed to be a month.
+func (h *Handlers) paidMonths(id string) []time.Time {
 	var starts []time.Time
 	begun := time.Unix(h.w.Org(id).Created, 0).UTC()
 	for n := 0; !begun.AddDate(0, n, 0).After(h.w.Now()); n++ {
@@ -82,14 +84,14 @@ func (h *Handlers) months(id string) []time.Time {
 
 // periodEnd returns the end of the latest paid month of an organization.
 func (h *Handlers) periodEnd(id string) time.Time {
-	return time.Unix(h.w.Org(id).Created, 0).UTC().AddDate(0, len(h.months(id)), 0)
+	return time.Unix(h.w.Org(id).Created, 0).UTC().AddDate(0, len(h.paidMonths(id)), 0)
 }
 
 // orgWithSubscription returns the organization of a call. It refuses a caller who does
 // not own the organization, and an organization without a subscription.
 func (h *Handlers) orgWithSubscription(c *wire.Call) (string, error) {
-	id, err := h.For(world.Owner, wire.Admin)(c)
-	if err := cmp.Or(err, c.Check.Refusal()); err != nil {
+	id, err := h.OrgForRole(world.Owner, wire.Admin)(c)
+	if err := cmp.Or(err, c.Check.Err()); err != nil {
 		return "", err
 	}
 	if h.w.Org(id).Value.Unsubscribed {
@@ -110,7 +112,7 @@ func (h *Handlers) billingDetails(_ *wire.Call, id string) (wire.Object, error) 
 	var chosen any
 	plan := PlanNamed(h.w.Org(id).Value.Plan)
 	if !unpaid || intent != nil {
-		chosen = wire.Object{{"id", plan.id("monthly")}, {"name", plan.name}}
+		chosen = wire.Object{{"id", plan.periodID("monthly")}, {"name", plan.name}}
 	}
 	o := wire.Object{{"customer", wire.Object{{"id", "cus_" + id}}}, {"plan", chosen}}
 	if unpaid {
@@ -120,7 +122,7 @@ func (h *Handlers) billingDetails(_ *wire.Call, id string) (wire.Object, error) 
 	return append(o, wire.Member{"subscription", wire.Object{
 		{"id", "sub_" + id},
 		{"status", "active"},
-		{"current_period_start", h.months(id)[0].Unix()},
+		{"current_period_start", h.paidMonths(id)[0].Unix()},
 		{"current_period_end", h.periodEnd(id).Unix()},
 		{"cancel_at", unixOrNull(h.cancelled[id])},
 	}}), nil
@@ -153,7 +155,7 @@ func (h *Handlers) Pay(id string) bool {
 	delete(h.intents, id)
 	o := h.w.Org(id)
 	o.Value.Unsubscribed = false
-	h.w.Touch(h.w.Now(), id, world.FieldSettings)
+	h.w.MarkChanged(h.w.Now(), id, world.FieldSettings)
 	h.w.EventIn(id, world.Event{Name: "subscription_created", CallingUser: o.Value.Owner, Actor: h.w.Actor(o.Value.Owner)})
 	return true
 }
@@ -164,8 +166,8 @@ func (h *Handlers) cancelPlan(_ *wire.Call, id string) (wire.Object, error) {
 	end := h.periodEnd(id)
 	if h.cancelled[id].IsZero() {
 		h.cancelled[id] = end
-		h.w.Touch(h.w.Now(), id, world.FieldSettings)
-		h.w.Later(end, endPlan{h, id, end})
+		h.w.MarkChanged(h.w.Now(), id, world.FieldSettings)
+		h.w.Schedule(end, endPlan{h, id, end})
 	}
 	return wire.Object{
 		{"status", "scheduled_cancellation"}, {"cancel_at", end.Unix()}, {"cancel_at_period_end", true},
@@ -190,7 +192,7 @@ func (t endPlan) Do() {
 // reactivatePlan takes back the cancellation of a subscription that has not ended yet.
 func (h *Handlers) reactivatePlan(_ *wire.Call, id string) (wire.Object, error) {
 	delete(h.cancelled, id)
-	h.w.Touch(h.w.Now(), id, world.FieldSettings)
+	h.w.MarkChanged(h.w.Now(), id, world.FieldSettings)
 	return wire.Object{
 		{"status", "reactivated"}, {"current_period_end", h.periodEnd(id).Unix()}, {"cancel_at_period_end", false},
 	}, nil
@@ -200,7 +202,7 @@ func (h *Handlers) reactivatePlan(_ *wire.Call, id string) (wire.Object, error) 
 // page begins behind the invoice with the id starting_after.
 func (h *Handlers) invoices(c *wire.Call, id string) (wire.Object, error) {
 	limit := c.Integer("limit", invoiceDefault, 1, invoiceLimit)
-	months, amount := h.months(id), PlanNamed(h.w.Org(id).Value.Plan).price("monthly")
+	months, amount := h.paidMonths(id), PlanNamed(h.w.Org(id).Value.Plan).price("monthly")
 	name := func(begun time.Time) string { return "in_" + hex.EncodeToString(h.w.Sign(id + begun.String()))[:16] }
 	if after := c.Value("starting_after"); after != "" {
 		at := slices.IndexFunc(months, func(begun time.Time) bool { return name(begun) == after })
@@ -220,7 +222,7 @@ func (h *Handlers) invoices(c *wire.Call, id string) (wire.Object, error) {
 			{"hosted_invoice_url", "https://pay.fast.test/" + name(begun)},
 		}
 	})
-	return wire.Object{{"invoices", rows}, {"has_more", len(rows) < len(months)}}, c.Check.Refusal()
+	return wire.Object{{"invoices", rows}, {"has_more", len(rows) < len(months)}}, c.Check.Err()
 }
 
 // billableMembers returns a page of the users who are at least members of the

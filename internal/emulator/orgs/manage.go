@@ -28,36 +28,36 @@ const orgFields = "name domain description industry billing_email"
 // a word in place of an id have patterns of their own.
 func (h *Handlers) manageRoutes() []*wire.Route {
 	const org, handover = "/current/org/{org_id}/", "/current/org/{org_id}/transfer/token/"
-	owner := h.For(world.Owner, wire.Admin)
+	owner := h.OrgForRole(world.Owner, wire.Admin)
 	return []*wire.Route{
-		wire.Post("orgs.Create", "/current/org/create/", wire.Writing(h.createOrg), wire.Form(orgFields)),
-		wire.Post("orgs.Update", org+"update/", wire.With(h.For(world.Admin, wire.Admin), h.updateOrg),
+		wire.Post("orgs.Create", "/current/org/create/", wire.RequireWriteAccess(h.createOrg), wire.Form(orgFields)),
+		wire.Post("orgs.Update", org+"update/", wire.With(h.OrgForRole(world.Admin, wire.Admin), h.updateOrg),
 			wire.Form(orgFields+" homepage facebook twitter instagram youtube accent_color background_color "+
 				"background_mode use_background perm_member_manage perm_auth_domains owner_defined")),
 		wire.Post("orgs.Delete", org+"close/", wire.With(owner, h.closeOrg), wire.Form("confirm")),
 		wire.Get("orgs.CheckDomain", "/current/orgs/check/domain/{domain}/", h.checkDomain),
-		wire.Get("orgs.Industries", "/current/orgs/industries/", wire.Checked(h.industries)),
+		wire.Get("orgs.Industries", "/current/orgs/industries/", wire.RefuseInvalid(h.industries)),
 		wire.Post("orgs.TransferTokens.Create", handover+"create/", wire.With(owner, h.createToken),
 			wire.Form(wire.NoFields)),
 		wire.Get("orgs.TransferTokens.List", handover+"list/", wire.With(owner, h.listTokens),
 			wire.Query("limit offset")),
 		wire.Delete("orgs.TransferTokens.Delete", handover+"{token_id}/", wire.With(owner, h.deleteToken)),
-		wire.Post("orgs.Claim", "/current/org/transfer/claim/", wire.Writing(h.claimOrg), wire.Form("token")),
+		wire.Post("orgs.Claim", "/current/org/transfer/claim/", wire.RequireWriteAccess(h.claimOrg), wire.Form("token")),
 	}
 }
 
-// createOrg creates an organization without a plan.
+// createOrg creates an organization, without a plan, of which the caller is the owner.
 func (h *Handlers) createOrg(c *wire.Call) (wire.Object, error) {
 	made := world.Org{Owner: c.Key.User, Unsubscribed: true, BillingEmail: h.w.User(c.Key.User).Value.Email}
 	h.readOrg(c, &made, creating)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if h.w.Options.Account.CountryBlocked {
 		return nil, wire.Refuse(http.StatusForbidden, codeCountry, "Organizations cannot be created from here.")
 	}
-	if h.domainTaken(made.Domain, byAny) {
-		return nil, domainTaken()
+	if h.isDomainTaken(made.Domain, noException) {
+		return nil, domainTakenRefusal()
 	}
 	made = h.w.NewOrg(made)
 	h.w.WriteEvent(world.Event{Name: "org_created", Org: made.ID, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
@@ -69,11 +69,11 @@ func (h *Handlers) createOrg(c *wire.Call) (wire.Object, error) {
 func (h *Handlers) updateOrg(c *wire.Call, id string) (wire.Object, error) {
 	changed := h.w.Org(id).Value
 	h.readOrg(c, &changed, updating)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	if h.domainTaken(changed.Domain, id) {
-		return nil, domainTaken()
+	if h.isDomainTaken(changed.Domain, id) {
+		return nil, domainTakenRefusal()
 	}
 	h.w.Org(id).Value = changed
 	h.w.WriteEvent(world.Event{Name: "org_updated", Org: id, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
@@ -117,7 +117,8 @@ func (h *Handlers) readOrg(c *wire.Call, o *world.Org, isNew bool) {
 	}
 }
 
-// readAppearance reads the fields that only an update has.
+// readAppearance reads the fields of an organization that only an update has: links,
+// colors and background, and who may manage members or join.
 func readAppearance(c *wire.Call, o *world.Org) {
 	for _, f := range []struct {
 		name string
@@ -129,15 +130,15 @@ func readAppearance(c *wire.Call, o *world.Org) {
 		{"instagram", &o.Instagram},
 		{"youtube", &o.YouTube},
 	} {
-		clearable(c, f.name, f.into, func(text string) bool {
+		readClearable(c, f.name, f.into, func(text string) bool {
 			u, err := url.Parse(text)
 			return err == nil && u.Host != ""
 		})
 	}
-	clearable(c, "background_mode", &o.BackgroundMode, func(text string) bool {
+	readClearable(c, "background_mode", &o.BackgroundMode, func(text string) bool {
 		return text == "stretched" || text == "fixed"
 	})
-	clearable(c, "perm_auth_domains", &o.AuthDomain, func(text string) bool { return wire.IsEmail("a@" + text) })
+	readClearable(c, "perm_auth_domains", &o.AuthDomain, func(text string) bool { return wire.IsEmail("a@" + text) })
 	if text, given := c.Field("use_background"); given {
 		o.UseBackground = c.Check.ReadBoolean("use_background", text)
 	}
@@ -149,8 +150,9 @@ func readAppearance(c *wire.Call, o *world.Org) {
 	}
 }
 
-// clearable reads a text, which null and an empty text clear, and valid checks.
-func clearable(c *wire.Call, name string, into *string, valid func(string) bool) {
+// readClearable reads a text field into a variable, which stays as it is if the form does not
+// have the field. Null and an empty text clear it; valid checks any other value.
+func readClearable(c *wire.Call, name string, into *string, valid func(string) bool) {
 	text, given := c.Field(name)
 	switch {
 	case !given:
@@ -164,26 +166,26 @@ func clearable(c *wire.Call, name string, into *string, valid func(string) bool)
 }
 
 // readDomain checks a domain: 2 to 63 lower-case letters, digits and hyphens, with no
-// hyphen at an end. A domain of another length has one error only.
+// hyphen at an end. For a domain of another length, only the length is reported.
 func readDomain(c *wire.Call, domain string) {
 	const letters = "abcdefghijklmnopqrstuvwxyz0123456789-"
 	wrong := strings.Trim(domain, letters) != "" || strings.Trim(domain, "-") != domain
 	c.Check.InvalidIf(c.Check.Text("domain", domain, 2, 63) && wrong, "domain", "a-z, 0-9 and hyphens inside.")
 }
 
-const byAny = "" // in domainTaken: no organization is excepted
+const noException = "" // in domainTaken: no organization is excepted
 
-// domainTaken reports whether a domain is reserved, or is that of an organization,
+// isDomainTaken reports whether a domain is reserved, or is that of an organization,
 // closed ones included. The organization with the id except does not count.
-func (h *Handlers) domainTaken(domain, except string) bool {
+func (h *Handlers) isDomainTaken(domain, except string) bool {
 	reserved := slices.Contains([]string{"create", "transfer", "billing", "assets", "www", "api", "go"}, domain)
 	return reserved || slices.ContainsFunc(h.w.OrgIDs(), func(id string) bool {
 		return id != except && strings.EqualFold(h.w.Org(id).Value.Domain, domain)
 	})
 }
 
-// domainTaken returns the refusal of a domain that is taken.
-func domainTaken() error {
+// domainTakenRefusal returns the refusal of a domain that is taken.
+func domainTakenRefusal() error {
 	return wire.Refuse(http.StatusNotAcceptable, codeDomain, "The domain is in use or reserved.")
 }
 
@@ -192,11 +194,11 @@ func domainTaken() error {
 func (h *Handlers) checkDomain(c *wire.Call) (wire.Object, error) {
 	domain := c.Segment("domain")
 	readDomain(c, domain)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	if h.domainTaken(domain, byAny) {
-		return nil, domainTaken()
+	if h.isDomainTaken(domain, noException) {
+		return nil, domainTakenRefusal()
 	}
 	return c.Accepted(nil)
 }
@@ -209,17 +211,17 @@ func (h *Handlers) closeOrg(c *wire.Call, id string) (wire.Object, error) {
 	c.Check.MissingIf(confirm == "", "confirm", "The id or the domain.")
 	c.Check.InvalidIf(confirm != "" && confirm != id && !strings.EqualFold(confirm, o.Domain), "confirm",
 		"Not the id or the domain.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	h.w.WriteEvent(world.Event{Name: "org_closed", Org: id, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 	o.Closed = true
-	h.w.Touch(h.w.Now(), id, world.FieldSettings)
+	h.w.MarkChanged(h.w.Now(), id, world.FieldSettings)
 	return nil, nil
 }
 
-// Subscribed returns a refusal if an organization has no plan.
-func (h *Handlers) Subscribed(org string) error {
+// RefuseUnsubscribed returns a refusal if an organization has no plan.
+func (h *Handlers) RefuseUnsubscribed(org string) error {
 	if !h.w.Org(org).Value.Unsubscribed {
 		return nil
 	}
@@ -291,8 +293,11 @@ func (h *Handlers) createToken(c *wire.Call, org string) (wire.Object, error) {
 func (h *Handlers) listTokens(c *wire.Call, org string) (wire.Object, error) {
 	page, all := c.Page(wire.ListDefault, wire.ListLimit), h.tokensOf(org)
 	return wire.Object{
-		{"transfer_tokens", wire.Rows(wire.Cut(all, page), (*transferToken).object)}, {"pagination", page.Of(len(all))},
-	}, c.Check.Refusal()
+		{"transfer_tokens", wire.Rows(wire.PageOf(all, page), (*transferToken).object)}, {
+			"pagination",
+			page.Pagination(len(all)),
+		},
+	}, c.Check.Err()
 }
 
 // deleteToken removes a transfer token.
@@ -315,13 +320,13 @@ func noToken() error { return wire.NoSuch(codeNoToken, "transfer token") }
 func (h *Handlers) claimOrg(c *wire.Call) (wire.Object, error) {
 	token, _ := c.Field("token")
 	c.Check.MissingIf(token == "", "token", "Send the token.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	i := slices.IndexFunc(h.tokens, func(t *transferToken) bool {
 		return t.token == token && !wire.Past(t.expires, h.w.Now())
 	})
-	if i < 0 || h.w.Closed(h.tokens[i].org) {
+	if i < 0 || h.w.OrgClosed(h.tokens[i].org) {
 		return nil, noToken()
 	}
 	org, user := h.tokens[i].org, c.Key.User

@@ -37,16 +37,16 @@ func (h *Handlers) Routes() []*wire.Route {
 func (h *Handlers) readRoutes() []*wire.Route {
 	const org = "/current/org/{org_id}/"
 	return []*wire.Route{
-		wire.Get("orgs.List", "/current/orgs/list/", h.orgs(h.isMember), wire.Paged()),
-		wire.Get("orgs.ListExternal", "/current/orgs/list/external/", h.orgs(h.isGuest), wire.Paged()),
-		wire.Get("orgs.ListJoinedOrInvited", "/current/orgs/all/", h.orgs(h.isExpected), wire.Paged()),
-		wire.Get("orgs.ListAvailable", "/current/orgs/available/", h.orgs(h.mayJoin), wire.Paged()),
-		wire.Get("orgs.Get", org+"details/", wire.Checked(wire.With(h.Entered, h.orgDetails)),
-			wire.Detail("org_id")),
-		wire.Get("orgs.GetPublic", org+"public/details/", wire.Checked(wire.With(h.w.OrgOfPath, h.orgPublic)),
-			wire.Visit, wire.Detail("org_id")),
+		wire.Get("orgs.List", "/current/orgs/list/", h.orgs(h.isMember), wire.ListParams()),
+		wire.Get("orgs.ListExternal", "/current/orgs/list/external/", h.orgs(h.isGuest), wire.ListParams()),
+		wire.Get("orgs.ListJoinedOrInvited", "/current/orgs/all/", h.orgs(h.isExpected), wire.ListParams()),
+		wire.Get("orgs.ListAvailable", "/current/orgs/available/", h.orgs(h.mayJoin), wire.ListParams()),
+		wire.Get("orgs.Get", org+"details/", wire.RefuseInvalid(wire.With(h.OrgOfMember, h.orgDetails)),
+			wire.ProfileParams("org_id")),
+		wire.Get("orgs.GetPublic", org+"public/details/", wire.RefuseInvalid(wire.With(h.w.OrgOfPath, h.orgPublic)),
+			wire.OptionalCredential, wire.ProfileParams("org_id")),
 		wire.Post("orgs.Billing.ChangePlan", org+"billing/",
-			wire.With(h.For(world.Owner, wire.Admin), h.changePlan), wire.Form("billing_plan")),
+			wire.With(h.OrgForRole(world.Owner, wire.Admin), h.changePlan), wire.Form("billing_plan")),
 		wire.Get("orgs.Billing.Credits", org+"billing/usage/limits/credits/", wire.With(h.orgForBilling, h.usedCredits)),
 		wire.Get("orgs.Billing.Meters", org+"billing/usage/meters/list/", wire.With(h.orgForBilling, h.meters),
 			wire.Query("meter start_time end_time workspace_id share_id")),
@@ -58,7 +58,7 @@ func (h *Handlers) readRoutes() []*wire.Route {
 func (h *Handlers) orgs(fits func(o world.Org, userID string) bool) func(*wire.Call) (wire.Object, error) {
 	return func(c *wire.Call) (wire.Object, error) {
 		ids := wire.Filter(h.w.OrgIDs(),
-			func(id string) bool { return h.w.CoversPart(c.Key, id) && fits(h.w.Org(id).Value, c.Key.User) })
+			func(id string) bool { return h.w.CoversPartOf(c.Key, id) && fits(h.w.Org(id).Value, c.Key.User) })
 		return h.w.List(c, "orgs", ids, h.orgObject)
 	}
 }
@@ -76,11 +76,12 @@ func (h *Handlers) isExpected(o world.Org, userID string) bool {
 }
 
 func (h *Handlers) mayJoin(o world.Org, userID string) bool {
-	return !h.isMember(o, userID) && h.Admits(o, userID)
+	return !h.isMember(o, userID) && h.IsOpenTo(o, userID)
 }
 
-// Admits reports whether any user, or those with such an address, may join an organization.
-func (h *Handlers) Admits(o world.Org, userID string) bool {
+// IsOpenTo reports whether a user may join an organization without an invitation: one that
+// is open to any user, or to those whose e-mail address is in its domain.
+func (h *Handlers) IsOpenTo(o world.Org, userID string) bool {
 	suffix := "@" + strings.ToLower(o.AuthDomain)
 	byAddress := o.AuthDomain != "" && strings.HasSuffix(strings.ToLower(h.w.User(userID).Value.Email), suffix)
 	return !o.Closed && (o.Joinable || byAddress)
@@ -98,10 +99,10 @@ func (h *Handlers) orgObject(id, viewer string, lv wire.Level) wire.Object {
 	role := h.w.Role(id, viewer)
 	r := wire.Row{Level: lv}
 	h.putName(&r, o)
-	r.Put(wire.Standard, "description", wire.Optional(o.Description))
-	r.Put(wire.Standard, "owner", wire.OptionalProfile(o.Owner))
+	r.Put(wire.Standard, "description", wire.TextOrNull(o.Description))
+	r.Put(wire.Standard, "owner", wire.ProfileOrNull(o.Owner))
 	r.Put(wire.Standard, "member", role != "")
-	r.Put(wire.Standard, "user_permission", wire.Optional(string(role)))
+	r.Put(wire.Standard, "user_permission", wire.TextOrNull(string(role)))
 	status := cmp.Or(string(role), "none")
 	if role == "" && h.invited(id, viewer) {
 		status = "invited"
@@ -111,27 +112,27 @@ func (h *Handlers) orgObject(id, viewer string, lv wire.Level) wire.Object {
 	r.Put(wire.Standard, "locked", o.Locked)
 	r.Put(wire.Standard, "suspended", o.Suspended)
 	r.Put(wire.Standard, "parent", nil)
-	r.Put(wire.Standard, "plan", wire.Optional(planOf(o)))
+	r.Put(wire.Standard, "plan", wire.TextOrNull(planOf(o)))
 	r.Put(wire.Standard, "subscriber", !o.Unsubscribed)
 	r.Put(wire.Standard, "capabilities", wire.Object{{"can_create_workspace", world.Rank(role) >= world.Rank(world.Member)}})
 	r.Put(wire.Standard, "custom_domain", nil)
 	r.Put(wire.Standard, "accent_color", wire.Parsed(o.AccentColor))
 	r.Put(wire.Standard, "background_color", wire.Parsed(o.BackgroundColor))
-	r.Put(wire.Standard, "background_mode", wire.Optional(o.BackgroundMode))
+	r.Put(wire.Standard, "background_mode", wire.TextOrNull(o.BackgroundMode))
 	r.Put(wire.Standard, "use_background", o.UseBackground)
-	r.Put(wire.Standard, "homepage", wire.Optional(o.Homepage))
+	r.Put(wire.Standard, "homepage", wire.TextOrNull(o.Homepage))
 	r.Put(wire.Standard, "created", wire.Stamp(h.w.Org(id).Created))
-	r.Put(wire.Standard, "updated", wire.Stamp(h.w.Org(id).Created))
+	r.Put(wire.Standard, "updated", wire.Stamp(h.w.Org(id).Created)) // the time of a change is not kept
 	h.putSettings(&r, o, role)
 	return r.Fields
 }
 
-// putName renders what every viewer sees at any level.
+// putName adds what every viewer sees of an organization at any level: id, names and logo.
 func (h *Handlers) putName(r *wire.Row, o *world.Org) {
 	r.Put(wire.Terse, "id", wire.ProfileID(o.ID))
 	r.Put(wire.Terse, "domain", o.Domain)
 	r.Put(wire.Terse, "name", o.Name)
-	r.Put(wire.Terse, "logo", h.w.AssetOf(o.ID, "logo"))
+	r.Put(wire.Terse, "logo", h.w.AssetAddress(o.ID, "logo"))
 }
 
 // planOf returns the name of the plan of an organization, "" before one is paid for.
@@ -146,18 +147,18 @@ func planOf(o *world.Org) string {
 // permissions, and the owner storage and keys.
 func (h *Handlers) putSettings(r *wire.Row, o *world.Org, role world.Role) {
 	r.Put(wire.Full, "industry", cmp.Or(o.Industry, "unspecified"))
-	r.Put(wire.Full, "facebook", wire.Optional(o.Facebook))
-	r.Put(wire.Full, "twitter", wire.Optional(o.Twitter))
-	r.Put(wire.Full, "instagram", wire.Optional(o.Instagram))
-	r.Put(wire.Full, "youtube", wire.Optional(o.YouTube))
+	r.Put(wire.Full, "facebook", wire.TextOrNull(o.Facebook))
+	r.Put(wire.Full, "twitter", wire.TextOrNull(o.Twitter))
+	r.Put(wire.Full, "instagram", wire.TextOrNull(o.Instagram))
+	r.Put(wire.Full, "youtube", wire.TextOrNull(o.YouTube))
 	r.Put(wire.Full, "owner_defined", wire.Parsed(o.OwnerDefined))
 	r.Put(wire.Full, "dmca", nil)
 	r.Put(wire.Full, "platform", nil)
 	r.Put(wire.Full, "subscriber_trial_credits", nil)
 	if world.Rank(role) >= world.Rank(world.Admin) {
-		r.Put(wire.Full, "billing_email", wire.Optional(o.BillingEmail))
+		r.Put(wire.Full, "billing_email", wire.TextOrNull(o.BillingEmail))
 		r.Put(wire.Full, "perm_member_manage", cmp.Or(o.ManageMembers, world.MemberOrAbove))
-		r.Put(wire.Full, "perm_auth_domains", wire.Optional(o.AuthDomain))
+		r.Put(wire.Full, "perm_auth_domains", wire.TextOrNull(o.AuthDomain))
 	}
 	if role == world.Owner {
 		r.Put(wire.Full, "storage", nil)
@@ -188,22 +189,22 @@ func (h *Handlers) orgPublic(c *wire.Call, id string) (wire.Object, error) {
 	o := &h.w.Org(id).Value
 	r := wire.Row{Level: c.Out.Level}
 	h.putName(&r, o)
-	r.Put(wire.Standard, "description", wire.Optional(o.Description))
+	r.Put(wire.Standard, "description", wire.TextOrNull(o.Description))
 	r.Put(wire.Standard, "accent_color", wire.Parsed(o.AccentColor))
 	return wire.Object{{h.orgKey(), r.Fields}}, nil
 }
 
-// Entered finds the organization of a call, with access by credential and user. Of
-// a closed one its members can only read the details.
-func (h *Handlers) Entered(c *wire.Call) (string, error) {
+// OrgOfMember returns the organization in the path, if the credential covers a part of it and
+// the user is a member or guest. Of a closed one, members can only read the details.
+func (h *Handlers) OrgOfMember(c *wire.Call) (string, error) {
 	id, err := h.w.OrgOfPath(c)
 	switch {
 	case err != nil:
 		return "", err
 	case c.Route.Op != "orgs.Get" && h.w.Role(id, c.Key.User) != "" && h.w.Org(id).Value.Closed:
-		return "", world.ClosedOrg()
-	case !h.w.CoversPart(c.Key, id):
-		return "", h.w.OutOfScope(id)
+		return "", world.ClosedOrgRefusal()
+	case !h.w.CoversPartOf(c.Key, id):
+		return "", h.w.OutOfScopeRefusal(id)
 	case h.w.Role(id, c.Key.User) == "" && !h.guestOf(id, c.Key.User):
 		return "", wire.NotMember()
 	}
@@ -254,24 +255,24 @@ func PlanNamed(name string) Plan {
 	return all[1]
 }
 
-// For returns what finds the organization in the path of a call. The user must have at
-// least the role there, and the credential the mode. The roles of endpoints are
-// assumed.
-func (h *Handlers) For(least world.Role, needed wire.Mode) func(*wire.Call) (string, error) {
+// OrgForRole returns a function that finds the organization in the path of a call. The user must
+// have at least the role there, and the credential the needed mode. The roles that
+// endpoints require are assumed.
+func (h *Handlers) OrgForRole(least world.Role, needed wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
-		id, err := h.Entered(c)
-		switch reach := h.w.Covers(c.Key, id); {
+		id, err := h.OrgOfMember(c)
+		switch reach := h.w.AccessMode(c.Key, id); {
 		case err != nil:
 			return "", err
 		case !h.w.AtLeast(id, c.Key.User, least):
 			return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity,
 				"Your role in this organization does not allow this.")
 		case needed >= wire.Write && reach == wire.Read:
-			return "", c.Key.RefuseWrite()
+			return "", c.Key.ReadOnlyRefusal()
 		case needed == wire.Admin && reach == wire.Write:
-			return "", c.Key.RefuseAdmin("organization")
+			return "", c.Key.NoAdminRefusal("organization")
 		case reach < needed:
-			return "", h.w.OutOfScope(id)
+			return "", h.w.OutOfScopeRefusal(id)
 		}
 		return id, nil
 	}
@@ -290,11 +291,11 @@ func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
 			c.Check.Invalid("billing_plan", "The id of a plan.")
 		}
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	o.Plan = chosen.name
-	h.w.Touch(h.w.Now(), id, world.FieldSettings)
+	h.w.MarkChanged(h.w.Now(), id, world.FieldSettings)
 	if !o.Unsubscribed {
 		return wire.Object{{"is_active", true}}, nil
 	}
@@ -310,9 +311,12 @@ func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
 func (h *Handlers) usedCredits(c *wire.Call, id string) (wire.Object, error) {
 	o, used := &h.w.Org(id).Value, h.w.Charged(id)
 	p := PlanNamed(o.Plan)
-	overage := map[bool]string{true: "metered", false: "hard_stop"}[p.metered]
+	overage := "hard_stop"
+	if p.metered {
+		overage = "metered"
+	}
 	return wire.Object{{"credits", wire.Object{
-		{"plan", wire.Optional(planOf(o))},
+		{"plan", wire.TextOrNull(planOf(o))},
 		{"used", used},
 		{"limit", p.credits},
 		{"remaining", max(0, p.credits-used)},
@@ -337,29 +341,27 @@ func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 	if workspace != "" && share != "" {
 		c.Check.Invalid("share_id", "Not with workspace_id.")
 	}
-	place := cmp.Or(workspace, share)
-	if place != "" && h.w.OrgOf(place) != id {
-		c.Check.Invalid(map[bool]string{true: "workspace_id", false: "share_id"}[share == ""], "Not of this organization.")
-	}
+	c.Check.InvalidIf(workspace != "" && h.w.OrgOf(workspace) != id, "workspace_id", "Not of this organization.")
+	c.Check.InvalidIf(workspace == "" && share != "" && h.w.OrgOf(share) != id, "share_id", "Not of this organization.")
 	end := cmp.Or(c.DateTime("end_time"), h.w.Now())
 	start := cmp.Or(c.DateTime("start_time"), end.AddDate(0, 0, -meterDays))
 	points := []wire.Object{}
 	for day := start.UTC().Truncate(24 * time.Hour); day.Before(end); day = day.AddDate(0, 0, 1) {
 		var value int64
 		if meter == "storage_bytes" {
-			value = h.storedBytes(id, place, day.AddDate(0, 0, 1))
+			value = h.storedBytes(id, cmp.Or(workspace, share), day.AddDate(0, 0, 1))
 		}
 		points = append(points, wire.Object{{"time", wire.Stamp(day.Unix())}, {"value", value}, {"credits", 0}, {"cost", 0}})
 	}
-	return wire.Object{{"meter", meter}, {"usage", points}}, c.Check.Refusal()
+	return wire.Object{{"meter", meter}, {"usage", points}}, c.Check.Err()
 }
 
-// storedBytes returns the size in bytes of what an organization, or one place in it if that
-// is not "", stored before a time.
-func (h *Handlers) storedBytes(org, place string, at time.Time) int64 {
+// storedBytes returns the size in bytes of what an organization, or one workspace or share
+// of it if that is not "", stored before a time.
+func (h *Handlers) storedBytes(org, profile string, at time.Time) int64 {
 	var size int64
 	for n := range h.w.AllNodes() {
-		if h.w.OrgOf(n.Profile) == org && (place == "" || n.Profile == place) && n.Created.Before(at) {
+		if h.w.OrgOf(n.Profile) == org && (profile == "" || n.Profile == profile) && n.Created.Before(at) {
 			size += n.Size
 		}
 	}
@@ -367,6 +369,6 @@ func (h *Handlers) storedBytes(org, place string, at time.Time) int64 {
 }
 
 func (h *Handlers) orgForBilling(c *wire.Call) (string, error) {
-	id, err := h.For(world.Admin, wire.Read)(c)
-	return id, cmp.Or(err, c.Check.Refusal())
+	id, err := h.OrgForRole(world.Admin, wire.Read)(c)
+	return id, cmp.Or(err, c.Check.Err())
 }

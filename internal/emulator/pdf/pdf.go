@@ -22,14 +22,14 @@ const (
 	linesMost     = (height - 2*margin) / leading
 )
 
-// Write returns a document. A form feed in the text ends a page, and a line that begins
-// with "# " is a heading. Characters outside of ASCII become question marks. Objects 1
-// to 4 are the catalog, the list of pages and two fonts; then each page has an object
-// and one for its content.
+// Write returns a PDF document of a text. A form feed in the text ends a page, and a line
+// that begins with "# " is a heading. Characters outside of ASCII become question marks.
+// Objects 1 to 4 are the catalog, the list of pages and two fonts; then each page has an
+// object (5, 7, ...) and one for its content (6, 8, ...).
 func Write(text string) []byte {
 	var pages [][]string
 	for page := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\f") {
-		lines := wrapped(page)
+		lines := wrapLines(page)
 		for len(lines) > linesMost {
 			pages, lines = append(pages, lines[:linesMost]), lines[linesMost:]
 		}
@@ -55,9 +55,9 @@ func Write(text string) []byte {
 	return assemble(objects)
 }
 
-// wrapped returns the lines of a page. A line that is wider than the page is broken at
+// wrapLines returns the lines of a page. A line that is wider than the page is broken at
 // its last blank that fits, or else where the width ends.
-func wrapped(page string) (lines []string) {
+func wrapLines(page string) (lines []string) {
 	for line := range strings.SplitSeq(strings.Trim(page, "\n"), "\n") {
 		for len(line) > lineMost {
 			at := strings.LastIndexByte(line[:lineMost], ' ')
@@ -82,20 +82,20 @@ func contentOf(lines []string) string {
 		heading, isHeading := strings.CutPrefix(line, "# ")
 		switch {
 		case isHeading:
-			fmt.Fprintf(&b, "\n/F2 15 Tf (%s) Tj /F1 11 Tf T*", escaped(special, heading))
+			fmt.Fprintf(&b, "\n/F2 15 Tf (%s) Tj /F1 11 Tf T*", escapeLine(special, heading))
 		case line == "":
 			b.WriteString("\nT*")
 		default:
-			fmt.Fprintf(&b, "\n(%s) Tj T*", escaped(special, line))
+			fmt.Fprintf(&b, "\n(%s) Tj T*", escapeLine(special, line))
 		}
 	}
 	b.WriteString("\nET")
 	return b.String()
 }
 
-// escaped returns a line as the content of a PDF string, in which only printable ASCII
+// escapeLine returns a line as the content of a PDF string, in which only printable ASCII
 // is allowed.
-func escaped(special *strings.Replacer, line string) string {
+func escapeLine(special *strings.Replacer, line string) string {
 	line = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
 			return '?'
@@ -138,25 +138,25 @@ func Is(content string) bool {
 	return strings.HasPrefix(content, "%PDF-") && strings.Contains(content, "endobj")
 }
 
-// Text returns the text of a document, with a form feed between pages. What is in a
-// font with an encoding of its own, as of many programs, is left out.
+// Text returns the text of a PDF document, with a form feed between pages. Text that is
+// stored as numbers of glyphs, as many programs do it, is left out.
 func Text(content string) string {
 	var pages []string
 	for _, m := range streams.FindAllStringSubmatch(content, -1) {
 		body := m[2]
 		if strings.Contains(m[1], "/FlateDecode") {
-			body = inflated(body)
+			body = inflate(body)
 		}
 		showsText := strings.Contains(body, "BT") && strings.Contains(body, "Tj") || strings.Contains(body, "TJ")
 		if showsText {
-			pages = append(pages, shown(body))
+			pages = append(pages, shownText(body))
 		}
 	}
 	return strings.Join(pages, "\f")
 }
 
-// inflated returns a decompressed stream, "" if it is damaged.
-func inflated(body string) string {
+// inflate returns a decompressed stream, "" if it is damaged.
+func inflate(body string) string {
 	r, err := zlib.NewReader(strings.NewReader(body))
 	if err != nil {
 		return ""
@@ -168,16 +168,16 @@ func inflated(body string) string {
 	return string(text)
 }
 
-// shown returns the text that the operators of a page show. The operands of an operator
+// shownText returns the text that the operators of a page show. The operands of an operator
 // stand before it: strings in parentheses are collected until Tj, TJ or a quote shows
 // them.
-func shown(body string) string {
+func shownText(body string) string {
 	var b strings.Builder
 	var operands strings.Builder
 	for _, token := range tokens.FindAllString(body, -1) {
 		switch {
 		case token[0] == '(':
-			operands.WriteString(unescaped(token[1 : len(token)-1]))
+			operands.WriteString(unescape(token[1 : len(token)-1]))
 			continue
 		case token[0] == '<':
 			continue // numbers of glyphs
@@ -193,10 +193,10 @@ func shown(body string) string {
 	return strings.Trim(b.String(), "\n")
 }
 
-// unescaped returns the text of a PDF string: a backslash stands before an octal code
+// unescape returns the text of a PDF string: a backslash stands before an octal code
 // of a character, a letter for a control character, a line break that does not count,
 // or a character that is meant as it is.
-func unescaped(text string) string {
+func unescape(text string) string {
 	text = escapes.ReplaceAllStringFunc(text, func(m string) string {
 		if code, err := strconv.ParseUint(m[1:], 8, 8); err == nil {
 			return string(rune(code))

@@ -23,7 +23,7 @@ type Handlers struct {
 	quickShares quickShares
 }
 
-// New returns the handlers of a world.
+// New returns the handlers of QuickShares, of which there are none yet.
 func New(w *world.World, fileshares *fileshares.Handlers, storage *storage.Handlers) *Handlers {
 	return &Handlers{
 		w: w, fileshares: fileshares, storage: storage,
@@ -83,20 +83,22 @@ func (h *Handlers) Routes() []*wire.Route {
 	const open = "/current/quickshare/{quickshare_id}/"
 	const node = "/current/workspace/{workspace_id}/storage/{node_id}/quickshare/"
 	return []*wire.Route{
-		wire.Get("shares.QuickShares.Get", open+"details/", wire.With2(h.quickShareOfPath, h.quickShareDetails), wire.Open),
+		wire.Get("shares.QuickShares.Get", open+"details/", wire.WithTwo(h.quickShareOfPath, h.quickShareDetails),
+			wire.NoCredential),
 		wire.Get("shares.QuickShares.Download", open+"storage/read/",
-			wire.With2(h.quickShareToRead, h.downloadQuickShare), wire.Open, wire.Writes),
+			wire.WithTwo(h.quickShareToRead, h.downloadQuickShare), wire.NoCredential, wire.ChangesState),
 		wire.Get("shares.QuickShares.ReadNote", open+"storage/readnote/",
-			wire.With2(h.quickShareToRead, h.readQuickNote), wire.Open),
-		wire.Get("shares.QuickShares.Preview", open+"storage/preview/{type}/read/", h.previewQuickShare, wire.Open,
-			wire.Writes),
-		wire.Get(opQuickPreviewHop, open+"storage/preview/{type}/file/", h.previewQuickFile, wire.Open, wire.Writes,
+			wire.WithTwo(h.quickShareToRead, h.readQuickNote), wire.NoCredential),
+		wire.Get("shares.QuickShares.Preview", open+"storage/preview/{type}/read/", h.previewQuickShare, wire.NoCredential,
+			wire.ChangesState),
+		wire.Get(opQuickPreviewHop, open+"storage/preview/{type}/file/", h.previewQuickFile, wire.NoCredential,
+			wire.ChangesState,
 			wire.Query("download_token")),
 		wire.Get("shares.QuickShares.GetByNode", node, wire.With(h.quickShareToManage, h.quickShareOfNode)),
 		wire.Delete("shares.QuickShares.Delete", node, wire.With(h.quickShareToManage, h.revokeQuickShare)),
 		wire.Get("shares.QuickShares.List", "/current/workspace/{workspace_id}/quickshares/",
 			wire.With(h.storage.StorageOfPath, h.listQuickShares),
-			wire.Paged("workspace_id")),
+			wire.ListParams("workspace_id")),
 		wire.Post("shares.QuickShares.Create", node, h.createQuickShare),
 	}
 }
@@ -105,8 +107,8 @@ func (h *Handlers) createQuickShare(*wire.Call) (wire.Object, error) {
 	return nil, wire.Refuse(http.StatusForbidden, codeNoQuickShares, "Quickshare Deprecated: make a File Share.")
 }
 
-// quickFile returns the file of a QuickShare. It is nil if the link is missing or
-// expired, and if the file is deleted.
+// quickFile returns the file or note of a QuickShare, nil if the QuickShare is nil or has
+// expired, or the file is deleted.
 func (h *Handlers) quickFile(q *world.QuickShare) *world.Node {
 	if q == nil || !q.Expires.IsZero() && wire.Past(q.Expires, h.w.Now()) {
 		return nil
@@ -117,7 +119,7 @@ func (h *Handlers) quickFile(q *world.QuickShare) *world.Node {
 // quickShareOfPath returns the QuickShare in the path of a call, and its file.
 func (h *Handlers) quickShareOfPath(c *wire.Call) (*world.QuickShare, *world.Node, error) {
 	id := c.OpaqueSegment("quickshare_id")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, nil, err
 	}
 	q := h.quickShares.byID[id]
@@ -128,21 +130,21 @@ func (h *Handlers) quickShareOfPath(c *wire.Call) (*world.QuickShare, *world.Nod
 	return q, n, nil
 }
 
-// corrupt returns the error of a file whose content is corrupt: an option of the server
-// is a part of the names of such files.
-func (h *Handlers) corrupt(n *world.Node) error {
+// refuseCorrupt returns the refusal of a file whose content is corrupt, nil for others. The
+// option CorruptSource is a part of the names of such files.
+func (h *Handlers) refuseCorrupt(n *world.Node) error {
 	if h.w.Options.Shares.CorruptSource == "" || !strings.Contains(n.Name, h.w.Options.Shares.CorruptSource) {
 		return nil
 	}
 	return wire.Refuse(http.StatusUnprocessableEntity, codeCorrupt, "The source is corrupt.")
 }
 
-// quickShareToRead returns the link in the path and its file, unless that is corrupt or
-// blocked.
+// quickShareToRead returns the QuickShare in the path and its file. It refuses a file that
+// is corrupt or blocked.
 func (h *Handlers) quickShareToRead(c *wire.Call) (*world.QuickShare, *world.Node, error) {
 	q, n, err := h.quickShareOfPath(c)
 	if err == nil {
-		err = cmp.Or(h.corrupt(n), n.MayServe())
+		err = cmp.Or(h.refuseCorrupt(n), n.RefuseServe())
 	}
 	return q, n, err
 }
@@ -161,16 +163,16 @@ func (h *Handlers) quickShareObject(id, _ string, lv wire.Level) wire.Object {
 	return wire.Object{
 		{"id", wire.Hyphenated(q.ID)},
 		{"node", node},
-		{"creator_uid", wire.OptionalProfile(q.Creator)},
+		{"creator_uid", wire.ProfileOrNull(q.Creator)},
 		{"limit_exceeded", q.LimitExceeded},
-		{"expires", wire.When(q.Expires)},
+		{"expires", wire.StampOrNull(q.Expires)},
 		{"created", wire.Stamp(q.Created.Unix())},
 	}
 }
 
-// downloadQuickShare serves the file of a link, and counts its bytes. A link that has
-// transferred 100 times the size of the file, or 10 GiB, is refused from then on. A
-// response without the content, such as a redirect, is not counted.
+// downloadQuickShare serves the file of a QuickShare, and counts its bytes. When a
+// QuickShare has transferred 100 times the size of the file, or 10 GiB, it is refused from
+// then on. A response without the content, such as a redirect, is not counted.
 func (h *Handlers) downloadQuickShare(c *wire.Call, q *world.QuickShare, n *world.Node) (wire.Object, error) {
 	switch {
 	case !n.HasContent():
@@ -198,22 +200,23 @@ func (h *Handlers) readQuickNote(c *wire.Call, q *world.QuickShare, n *world.Nod
 	return wire.Object{{"content", storage.Sanitized(n.Content)}, {"note", note}}, nil
 }
 
-// previewQuickShare serves a preview up to the transfer limit.
+// previewQuickShare serves a preview of the file of a QuickShare, up to the limit for
+// previews.
 func (h *Handlers) previewQuickShare(c *wire.Call) (wire.Object, error) {
-	return h.previewed(c, func(q *world.QuickShare, n *world.Node) (wire.Object, error) {
+	return h.countPreview(c, func(q *world.QuickShare, n *world.Node) (wire.Object, error) {
 		return h.fileshares.Preview(c, n, c.Segment("type"), "quickshare/"+q.ID, q.ID)
 	})
 }
 
 func (h *Handlers) previewQuickFile(c *wire.Call) (wire.Object, error) {
-	return h.previewed(c,
+	return h.countPreview(c,
 		func(q *world.QuickShare, _ *world.Node) (wire.Object, error) { return h.fileshares.FirstFile(c, q.ID) })
 }
 
-// previewed calls show for the link in the path of a call, and counts the bytes of the
-// preview. A link whose previews had 20 times the size of the file is refused. A
-// redirect is not counted.
-func (h *Handlers) previewed(
+// countPreview calls show for the QuickShare in the path of a call, and counts the bytes of
+// the preview. When the previews had 20 times the size of the file, the QuickShare shows
+// no more of them. A redirect is not counted.
+func (h *Handlers) countPreview(
 	c *wire.Call, show func(*world.QuickShare, *world.Node) (wire.Object, error),
 ) (wire.Object, error) {
 	q, n, err := h.quickShareToRead(c)
@@ -254,14 +257,14 @@ func (h *Handlers) quickShareOfNode(c *wire.Call, q *world.QuickShare) (wire.Obj
 	return wire.Object{{"quickshare", h.quickShareObject(q.ID, c.Key.User, c.Out.Level)}}, nil
 }
 
-// revokeQuickShare deletes a link, but not the file.
+// revokeQuickShare deletes a QuickShare, but not its file.
 func (h *Handlers) revokeQuickShare(c *wire.Call, q *world.QuickShare) (wire.Object, error) {
-	if h.w.Covers(c.Key, q.Workspace) < wire.Write {
-		return nil, c.Key.RefuseWrite()
+	if h.w.AccessMode(c.Key, q.Workspace) < wire.Write {
+		return nil, c.Key.ReadOnlyRefusal()
 	}
 	delete(h.quickShares.byID, q.ID)
 	h.quickShares.list = slices.DeleteFunc(h.quickShares.list, func(id string) bool { return id == q.ID })
-	if n := h.w.AnyNode(q.Node); n != nil { // it may be purged
+	if n := h.w.AnyNode(q.Node); n != nil { // it exists no more after a purge of the trash
 		h.w.NodeEvent(n, world.Event{
 			Name: "workspace_quickshare_deleted", CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key),
 		})

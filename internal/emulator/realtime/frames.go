@@ -31,7 +31,9 @@ type news struct {
 	withoutObject bool   // without what identifies the object
 }
 
-// Inform sends a change to the sockets of a profile. The caller holds the lock.
+// Inform sends a change of fields to the sockets of a profile, and with it the event that
+// has caused it, which is a row of the log, nil for none. Guests of a share receive only
+// what they may see. The caller holds the lock.
 func (h *Handlers) Inform(profileID string, fields []string, row *uint32) {
 	if slices.Contains(fields, world.FieldMembers) || slices.Contains(fields, world.FieldSettings) {
 		h.closeWithoutAccess()
@@ -52,9 +54,9 @@ func (h *Handlers) Inform(profileID string, fields []string, row *uint32) {
 		if len(n.fields) == 0 {
 			continue
 		}
-		k.push(activityFrame(n.fields))
+		k.enqueue(activityFrame(n.fields))
 		if n.event {
-			k.push(h.eventFrame(n))
+			k.enqueue(h.eventFrame(n))
 		}
 	}
 }
@@ -65,7 +67,7 @@ func (h *Handlers) closeWithoutAccess() {
 	for _, listeners := range h.sockets {
 		for k := range listeners {
 			if !h.mayListen(&k.ticket) {
-				k.end(k.h.lostAccess())
+				k.closeWith(k.h.lostAccess())
 			}
 		}
 	}
@@ -103,8 +105,8 @@ func (h *Handlers) forGuest(n news, shareID, guest string, row *uint32) news {
 	return n
 }
 
-// guestSees reports whether changes of a field are sent to the guests of a share. Those of
-// members, settings and tools are not.
+// guestSees reports whether changes of a field are sent to the guests of a share: those
+// of files and comments, but not of members or settings.
 func guestSees(field string) bool {
 	switch field {
 	case world.FieldStorage, world.FieldComments, "preview", "transfer":
@@ -113,7 +115,8 @@ func guestSees(field string) bool {
 	return false
 }
 
-// hidesComment reports whether a share hides the comment of an event from guests.
+// hidesComment reports whether a row of the log is about a comment that the settings of a
+// share hide from a guest. Guests see the events that they cause themselves.
 func (h *Handlers) hidesComment(shareID, guest string, row uint32) bool {
 	l := &h.w.Log
 	e := &l.Entries[row]
@@ -133,7 +136,8 @@ func activityFrame(fields []string) frame {
 	return frame{text: func(time.Time) []byte { return text }}
 }
 
-// eventFrame returns an event as sent: without an id, and with a plain object id.
+// eventFrame returns the message about an event: without an id of the event, and with the
+// id of its object in plain form. Its time is set when it is sent.
 func (h *Handlers) eventFrame(n news) frame {
 	l := &h.w.Log
 	e := &l.Entries[n.row]
@@ -158,7 +162,8 @@ func (h *Handlers) eventFrame(n news) frame {
 	}}
 }
 
-// eventData returns what an event is about, and nothing when that is too much for a frame.
+// eventData returns the details of an event in the log, nil when they are too long for a
+// message.
 func (h *Handlers) eventData(row uint32) wire.Object {
 	l := &h.w.Log
 	e := &l.Entries[row]
@@ -186,7 +191,8 @@ func sentAt(t time.Time) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// microtime returns a time as PHP prints a float.
+// microtime returns a time, in microseconds, as seconds with a fraction, of which zeros at
+// the end are left out, as PHP prints a float.
 func microtime(micros int64) string {
 	const second = 1_000_000
 	fraction := strconv.FormatInt(second+micros%second, 10)[1:]
@@ -194,8 +200,9 @@ func microtime(micros int64) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// write sends queued frames until the socket ends.
-func (k *socket) write() {
+// writeQueue sends queued messages until the socket ends, each as the fault of the message or,
+// without one, the next fault of its profile requires.
+func (k *socket) writeQueue() {
 	for k.ctx.Err() == nil {
 		select {
 		case <-k.ctx.Done():
@@ -209,10 +216,10 @@ func (k *socket) write() {
 	}
 }
 
-// send writes one message. The end of the socket does not cancel the write:
-// [socket.hasten] sets a deadline then.
-func (k *socket) send(kind websocket.MessageType, text []byte) {
+// writeMessage writes one message. The end of the socket does not cancel the write:
+// [socket.limitWaits] sets a deadline then.
+func (k *socket) writeMessage(kind websocket.MessageType, text []byte) {
 	if err := k.ws.Write(context.WithoutCancel(k.ctx), kind, text); err != nil {
-		k.end(closing{reason: "the client has gone"})
+		k.closeWith(closing{reason: "the client has gone"})
 	}
 }

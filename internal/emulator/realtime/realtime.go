@@ -59,19 +59,20 @@ const (
 func (h *Handlers) Routes() []*wire.Route {
 	const room, note = "/current/realtime/auth/", "/current/realtime/note-auth/"
 	return []*wire.Route{
-		wire.Get("realtime.SocketToken", "/current/websocket/auth/{profile_id}", h.socketToken, wire.Writes),
-		wire.Get("realtime.RoomToken", room+"{room_id}", h.roomToken, wire.Writes),
-		wire.Get("realtime.NoteToken", note+"{profile_id}/{note_id}", h.noteToken, wire.Writes),
-		wire.Get("realtime.ValidateRoomToken", room+"validate/", h.validateRoomToken, wire.Open),
-		wire.Get("realtime.ValidateNoteToken", note+"validate/", h.validateNoteToken, wire.Open),
+		wire.Get("realtime.SocketToken", "/current/websocket/auth/{profile_id}", h.socketToken, wire.ChangesState),
+		wire.Get("realtime.RoomToken", room+"{room_id}", h.roomToken, wire.ChangesState),
+		wire.Get("realtime.NoteToken", note+"{profile_id}/{note_id}", h.noteToken, wire.ChangesState),
+		wire.Get("realtime.ValidateRoomToken", room+"validate/", h.validateRoomToken, wire.NoCredential),
+		wire.Get("realtime.ValidateNoteToken", note+"validate/", h.validateNoteToken, wire.NoCredential),
 	}
 }
 
 // socketToken issues a token for the socket of a profile. It requires the access that
-// a poll of the profile requires.
+// a poll of the profile requires. By an option, the response does not say how long the
+// token is valid.
 func (h *Handlers) socketToken(c *wire.Call) (wire.Object, error) {
 	id := h.w.ProfileOfPath(c)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if !h.w.MayPoll(c.Key, id) {
@@ -84,7 +85,7 @@ func (h *Handlers) socketToken(c *wire.Call) (wire.Object, error) {
 	name := cmp.Or(h.w.Options.Realtime.TokenKey, "auth_token")
 	payload := h.tokenAnswer(name, life, world.Claims{Scope: socketScope, User: c.Key.User, Profile: id})
 	if h.w.Options.Realtime.NoExpiresIn {
-		payload = payload[1:]
+		payload = payload[1:] // without expires_in, the first member
 	}
 	return payload, nil
 }
@@ -92,7 +93,7 @@ func (h *Handlers) socketToken(c *wire.Call) (wire.Object, error) {
 // roomToken issues a token for the room of a workspace or share.
 func (h *Handlers) roomToken(c *wire.Call) (wire.Object, error) {
 	id := c.ProfileSegment("room_id")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if kind := h.w.KindOf(id); kind != wire.KindWorkspace && kind != wire.KindShare {
@@ -107,7 +108,7 @@ func (h *Handlers) roomToken(c *wire.Call) (wire.Object, error) {
 // noteToken issues a token for a note. Its permissions do not change until it expires.
 func (h *Handlers) noteToken(c *wire.Call) (wire.Object, error) {
 	id, note := h.w.ProfileOfPath(c), c.NamedSegment("note_id", "Name a note.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if h.w.KindOf(id) != wire.KindWorkspace {
@@ -124,7 +125,7 @@ func (h *Handlers) noteToken(c *wire.Call) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotANote, "Not a note.")
 	}
 	perm := permView
-	if h.w.AtLeast(id, c.Key.User, world.Member) && h.w.Covers(c.Key, id) >= wire.Write {
+	if h.w.AtLeast(id, c.Key.User, world.Member) && h.w.AccessMode(c.Key, id) >= wire.Write {
 		perm = permEdit
 	}
 	return h.tokenAnswer("auth_token", noteTokenLife,
@@ -140,8 +141,8 @@ func (h *Handlers) tokenAnswer(name string, life time.Duration, c world.Claims) 
 // client would renew its token.
 func (h *Handlers) noRealtime(k *wire.Credential, profileID string) error {
 	switch kind := h.w.KindOf(profileID); {
-	case kind != "" && h.w.Covers(k, profileID) < wire.Read:
-		return h.w.OutOfScope(profileID)
+	case kind != "" && h.w.AccessMode(k, profileID) < wire.Read:
+		return h.w.OutOfScopeRefusal(profileID)
 	case kind == wire.KindFileShare:
 		return wire.Refuse(http.StatusUnauthorized, world.CodeNotGranted,
 			"Access Denied: only members of the workspace may listen to a File Share.")
@@ -151,7 +152,8 @@ func (h *Handlers) noRealtime(k *wire.Credential, profileID string) error {
 	return wire.NotMember()
 }
 
-// validateRoomToken returns the claims of a room token. The scope is checked first.
+// validateRoomToken returns the room of a room token. The platform checks the form and the
+// scope of a token before it checks the signature, and fails for a payload that is not JSON.
 func (h *Handlers) validateRoomToken(c *wire.Call) (wire.Object, error) {
 	header := c.Request.Header.Get("Authorization")
 	if header == "" {
@@ -172,7 +174,8 @@ func (h *Handlers) validateRoomToken(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"room_id", wire.ProfileID(t.Profile)}}, nil
 }
 
-// validateNoteToken returns the claims of a note token and rejects any other.
+// validateNoteToken returns the note and permission of a note token, and refuses any other
+// token.
 func (h *Handlers) validateNoteToken(c *wire.Call) (wire.Object, error) {
 	t := h.w.OpenToken(wire.Bearer(c.Request.Header.Get("Authorization")))
 	if !t.Genuine || t.Scope != world.NoteScope {
@@ -191,8 +194,9 @@ const (
 	poweredBy   = "Ratchet/0.4.4" // the library the platform's sockets run on
 )
 
-// Handshake returns the token of a request for a socket, or the response that rejects
-// it. With a status other than 0, it rejects every request.
+// Handshake checks a request for a socket. It returns the token of the request, or the
+// response that rejects it. With a status other than 0, that of a fault, it rejects every
+// request with this status and the text why.
 func (h *Handlers) Handshake(
 	w http.ResponseWriter, r *http.Request, status int, why string,
 ) (world.Token, *wire.Reply) {
@@ -201,13 +205,13 @@ func (h *Handlers) Handshake(
 		status, why = h.checkHandshake(r)
 	}
 	if status == 0 {
-		t, status, why = h.ticket(r)
+		t, status, why = h.checkToken(r)
 	}
 	if status == 0 && !upgradable(w) {
 		status, why = http.StatusNotImplemented, "This connection cannot become a WebSocket."
 	}
 	if status != 0 {
-		return t, h.turnAway(r, status, why)
+		return t, h.rejectHandshake(r, status, why)
 	}
 	return t, nil
 }
@@ -228,7 +232,7 @@ func (h *Handlers) checkHandshake(r *http.Request) (status int, why string) {
 		return http.StatusUpgradeRequired, "The Upgrade header must be provided."
 	case header.Get("Sec-Websocket-Version") != "13":
 		return http.StatusUpgradeRequired, "The version of the protocol is 13."
-	case len(header.Get("Sec-Websocket-Key")) != 24:
+	case len(header.Get("Sec-Websocket-Key")) != 24: // 16 bytes in base64
 		return http.StatusBadRequest, "The key of the handshake is malformed."
 	case header.Get("Sec-Websocket-Protocol") != "":
 		return http.StatusUpgradeRequired, "There are no sub-protocols."
@@ -238,7 +242,8 @@ func (h *Handlers) checkHandshake(r *http.Request) (status int, why string) {
 	return 0, ""
 }
 
-// headerSize returns the length of a request without its body, in bytes.
+// headerSize returns the length of a request without its body, as HTTP/1.1 sends it, in
+// bytes.
 func headerSize(r *http.Request) int {
 	const line = len(": \r\n")
 	n := len(r.Method) + len(r.URL.RequestURI()) + len("  HTTP/1.1\r\n\r\n") + len("Host") + len(r.Host) + line
@@ -262,8 +267,8 @@ func listHas(h http.Header, header, token string) bool {
 	return false
 }
 
-// allowsOrigin reports whether the host of an origin is one of hosts, in which a star
-// matches the first label.
+// allowsOrigin reports whether the host of an origin is one of hosts. An entry such as
+// "*.example.com" stands for all hosts with one more label.
 func allowsOrigin(hosts []string, origin string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Hostname() == "" {
@@ -274,11 +279,11 @@ func allowsOrigin(hosts []string, origin string) bool {
 	return slices.Contains(hosts, host) || slices.Contains(hosts, "*."+parent)
 }
 
-// ticket returns the token of a handshake, which is the whole query or, with the
-// option NamedToken, a parameter. A status other than 0 rejects the handshake. With
-// the option CloseOnBadToken, every token is accepted, and enlist ends the socket
-// later.
-func (h *Handlers) ticket(r *http.Request) (t world.Token, status int, why string) {
+// checkToken returns the token of a handshake, which is the whole query or, with the
+// option NamedToken, a parameter. A status other than 0 rejects the handshake with the
+// text why. With the option CloseOnBadToken, every token is accepted, and addSocket ends
+// the socket after the handshake.
+func (h *Handlers) checkToken(r *http.Request) (t world.Token, status int, why string) {
 	token := r.URL.RawQuery
 	if h.w.Options.Realtime.NamedToken {
 		token = r.URL.Query().Get("token")
@@ -300,14 +305,14 @@ func (h *Handlers) ticket(r *http.Request) (t world.Token, status int, why strin
 		return t, http.StatusServiceUnavailable, "The server is closing."
 	case !h.mayListen(&t.Claims):
 		return t, http.StatusForbidden, "You may not listen to this profile any more."
-	case h.full(t.User):
+	case h.hasTooManySockets(t.User):
 		return t, http.StatusTooManyRequests, "You have too many sockets."
 	}
 	return t, 0, ""
 }
 
-// full reports whether a user has as many sockets as are allowed.
-func (h *Handlers) full(user string) bool {
+// hasTooManySockets reports whether a user has as many sockets as are allowed.
+func (h *Handlers) hasTooManySockets(user string) bool {
 	most, n := h.w.Options.Realtime.MaxSockets, 0
 	for _, open := range h.sockets {
 		for k := range open {
@@ -324,7 +329,8 @@ func (h *Handlers) mayListen(c *world.Claims) bool {
 	return h.w.MayPoll(&wire.Credential{Key: world.Key{User: c.User}}, c.Profile)
 }
 
-// upgradable reports whether the connection can become a WebSocket.
+// upgradable reports whether the connection behind w can become a WebSocket. It looks
+// through the wrappers of w, as [http.ResponseController] does.
 func upgradable(w http.ResponseWriter) bool {
 	for {
 		if _, can := w.(http.Hijacker); can {
@@ -338,8 +344,9 @@ func upgradable(w http.ResponseWriter) bool {
 	}
 }
 
-// turnAway returns the response that rejects a handshake.
-func (h *Handlers) turnAway(r *http.Request, status int, why string) *wire.Reply {
+// rejectHandshake returns the response that rejects a handshake: a text with the headers that
+// HTTP requires for the status. HTTP/2 does not allow the header Connection.
+func (h *Handlers) rejectHandshake(r *http.Request, status int, why string) *wire.Reply {
 	out := wire.NewReply(status, "text/plain; charset=UTF-8", []byte(why))
 	out.Header.Set("X-Powered-By", poweredBy)
 	out.Header.Set("Date", h.w.Now().Add(h.w.Options.ClockSkew).UTC().Format(http.TimeFormat))

@@ -64,7 +64,8 @@ type closing struct {
 
 func (c closing) Error() string { return c.reason }
 
-// BecomeSocket hijacks the connection and serves the socket until it ends.
+// BecomeSocket hijacks the connection of a request and serves the socket until it ends. A
+// socket that must not be open is closed with a close frame after the handshake.
 func (h *Handlers) BecomeSocket(w http.ResponseWriter, r *http.Request, t world.Token) {
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer stop(nil)
@@ -83,9 +84,9 @@ func (h *Handlers) BecomeSocket(w http.ResponseWriter, r *http.Request, t world.
 	}
 	k.ws, k.line = ws, up.line
 	if refused != nil {
-		k.end(*refused)
+		k.closeWith(*refused)
 	}
-	k.run() //nolint:contextcheck // a context that ends takes the connection with it, close frame and all
+	k.serve() //nolint:contextcheck // a context that ends closes the connection without a close frame
 }
 
 // addSocket adds a socket to those of its profile. It returns nil, or how the socket
@@ -101,7 +102,7 @@ func (h *Handlers) addSocket(k *socket, genuine bool) (refused *closing) {
 		return &closing{code: closeGoingAway, reason: "the server is closing"}
 	case !h.mayListen(&k.ticket):
 		return new(h.lostAccess())
-	case h.full(k.ticket.User):
+	case h.hasTooManySockets(k.ticket.User):
 		return &closing{code: closePolicy, reason: "you have too many sockets"}
 	}
 	if h.sockets[k.ticket.Profile] == nil {
@@ -111,7 +112,8 @@ func (h *Handlers) addSocket(k *socket, genuine bool) (refused *closing) {
 	return nil
 }
 
-// removeSocket removes a socket that has ended.
+// removeSocket removes a socket that has ended, and closes its channel done. It takes the
+// lock.
 func (h *Handlers) removeSocket(k *socket) {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -125,53 +127,56 @@ func (h *Handlers) lostAccess() closing {
 	return closing{code: websocket.StatusCode(code), reason: "you may not listen to this profile any more"}
 }
 
-// end starts to close a socket. It does not wait for the end. Of several reasons, the
+// closeWith starts to close a socket. It does not wait for the end. Of several reasons, the
 // first one counts.
-func (k *socket) end(c closing) { k.stop(c) }
+func (k *socket) closeWith(c closing) { k.stop(c) }
 
-// push queues a frame. It ends the socket if too many wait.
-func (k *socket) push(f frame) {
+// enqueue queues a message for the writer of the socket. It does not block: it ends the
+// socket if too many wait, because the client does not read them.
+func (k *socket) enqueue(f frame) {
 	select {
 	case k.queue <- f:
 	default:
-		k.end(closing{code: closePolicy, reason: "too many messages wait to be read"})
+		k.closeWith(closing{code: closePolicy, reason: "too many messages wait to be read"})
 	}
 }
 
-// run serves a socket until it ends, and closes its connection. Beside the writer,
-// goroutines read, send pings, and end the socket with its token or its server.
-func (k *socket) run() {
+// serve writes to a socket until it ends, and closes its connection. Meanwhile goroutines
+// read, send pings, and end the socket with its token or its server; timers queue the
+// faults that the socket has at some age.
+func (k *socket) serve() {
 	for _, f := range k.h.messageFaults.Aged(k.ticket.Profile) {
-		t := time.AfterFunc(f.Age, func() { k.push(frame{fault: f}) })
+		t := time.AfterFunc(f.Age, func() { k.enqueue(frame{fault: f}) })
 		defer t.Stop()
 	}
-	defer context.AfterFunc(k.ctx, k.hasten)()
+	defer context.AfterFunc(k.ctx, k.limitWaits)()
 	var parts sync.WaitGroup
 	if !k.h.w.Options.Realtime.OutliveToken {
 		parts.Go(k.endWithToken)
 	}
-	parts.Go(k.read)
-	parts.Go(k.ping)
-	parts.Go(k.watch)
-	k.write()
-	k.hangUp()
+	parts.Go(k.readUntilEnd)
+	parts.Go(k.keepPinging)
+	parts.Go(k.endWithServer)
+	k.writeQueue()
+	k.closeConnection()
 	parts.Wait()
 }
 
-// read answers pings and discards messages until the connection ends.
-func (k *socket) read() {
+// readUntilEnd answers pings and discards messages until the connection ends.
+func (k *socket) readUntilEnd() {
 	// A cancelled context would close the connection without a close frame.
 	ctx := context.WithoutCancel(k.ctx)
 	for {
 		if _, _, err := k.ws.Read(ctx); err != nil {
-			k.end(closing{reason: "the client has gone"})
+			k.closeWith(closing{reason: "the client has gone"})
 			return
 		}
 	}
 }
 
-// ping sends pings, and ends a socket that does not answer one.
-func (k *socket) ping() {
+// keepPinging sends a ping at each interval, and ends a socket that does not answer one within
+// the next. A line that a fault has made silent is not pinged.
+func (k *socket) keepPinging() {
 	tick := time.NewTicker(pingEach)
 	defer tick.Stop()
 	for {
@@ -187,7 +192,7 @@ func (k *socket) ping() {
 		err := k.ws.Ping(ctx)
 		cancel()
 		if err != nil && !k.line.silent.Load() {
-			k.end(closing{reason: "the client did not answer a ping"})
+			k.closeWith(closing{reason: "the client did not answer a ping"})
 			return
 		}
 	}
@@ -198,7 +203,7 @@ func (k *socket) endWithToken() {
 	for k.ctx.Err() == nil {
 		left := k.ticket.Ends().Sub(k.h.w.Now())
 		if left <= 0 {
-			k.end(closing{code: closeToken, reason: "the token has ended"})
+			k.closeWith(closing{code: closeToken, reason: "the token has ended"})
 			return
 		}
 		over, stop := k.h.w.After(left)
@@ -210,21 +215,21 @@ func (k *socket) endWithToken() {
 	}
 }
 
-// watch ends the socket when the context of its HTTP server ends, or when the listener of an
+// endWithServer ends the socket when the context of its HTTP server ends, or when the listener of an
 // in-memory connection is closed, which ends no context.
-func (k *socket) watch() {
+func (k *socket) endWithServer() {
 	select {
 	case <-k.ctx.Done():
 		return
 	case <-k.server.Done():
 	case <-k.line.listenerClosed():
 	}
-	k.end(closing{code: closeGoingAway, reason: "the server is closing"})
+	k.closeWith(closing{code: closeGoingAway, reason: "the server is closing"})
 }
 
-// hasten limits how long an ending socket waits for the peer: not at all if the
-// connection is to be reset, and otherwise for closeGrace.
-func (k *socket) hasten() {
+// limitWaits limits how long reads and writes of an ending socket wait for the peer: not at
+// all if the connection is to be reset, and otherwise for closeGrace.
+func (k *socket) limitWaits() {
 	if k.closing().reset {
 		k.line.reset()
 		return
@@ -238,9 +243,9 @@ func (k *socket) closing() closing {
 	return c
 }
 
-// hangUp closes the connection, with a close frame or a reset. Errors mean that the
-// peer has closed it before.
-func (k *socket) hangUp() {
+// closeConnection closes the connection: with a reset, or with a close frame if the socket ends
+// with a code. Errors mean that the peer has closed it before.
+func (k *socket) closeConnection() {
 	switch c := k.closing(); {
 	case c.reset:
 		k.line.reset()
@@ -302,7 +307,7 @@ func (h *Handlers) endSockets(c closing, which func(*socket) bool) int {
 	for _, open := range h.sockets {
 		for k := range open {
 			if which(k) {
-				k.end(c)
+				k.closeWith(c)
 				ending = append(ending, k)
 			}
 		}
@@ -320,7 +325,8 @@ type line struct {
 	silent atomic.Bool // half-open: the connection stands and nothing passes
 }
 
-// Read discards what arrives on a silent line, but detects a closed connection.
+// Read reads from the connection. On a silent line, which seems to be dead, it discards
+// what arrives, but still detects a closed connection.
 func (l *line) Read(p []byte) (int, error) {
 	for {
 		n, err := l.Conn.Read(p)
@@ -338,7 +344,8 @@ func (l *line) Write(p []byte) (int, error) {
 	return l.Conn.Write(p)
 }
 
-// reset closes the connection with an error for the peer.
+// reset closes the connection so that the peer gets an error: with a TCP reset, or with
+// the Reset of an in-memory connection.
 func (l *line) reset() {
 	switch c := l.Conn.(type) {
 	case *net.TCPConn:
@@ -365,7 +372,7 @@ type upgrade struct {
 	line *line
 }
 
-// Hijack takes over the connection.
+// Hijack takes over the connection, and keeps it as u.line, on which faults act.
 func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, both, err := http.NewResponseController(u.ResponseWriter).Hijack()
 	if err != nil {
@@ -378,28 +385,28 @@ func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // overtaking is how long a message is held back for reordering.
 const overtaking = time.Second
 
-// deliver sends a frame as its fault requires: late, after junk or the next frame,
-// several times or not at all. The fault may also end the socket.
+// deliver sends a message as its fault requires: late, after junk or the next message,
+// several times or not at all. The fault may also end the socket, or make it silent.
 func (k *socket) deliver(f frame, fault *world.SocketFault) {
 	k.pause(fault.Delay)
 	if kind, junk := junkMessage(fault.Junk); junk != nil {
-		k.send(kind, junk)
+		k.writeMessage(kind, junk)
 	}
 	if fault.Overtake {
 		k.overtake()
 	}
 	if f.text != nil && !fault.Lose && !fault.Drop {
 		for range 1 + fault.Copies {
-			k.send(websocket.MessageText, k.h.messageFaults.Message(f.text(k.h.w.Now())))
+			k.writeMessage(websocket.MessageText, k.h.messageFaults.Message(f.text(k.h.w.Now())))
 		}
 	}
 	switch {
 	case fault.HalfOpen:
 		k.line.silent.Store(true)
 	case fault.Close != 0:
-		k.end(closing{code: websocket.StatusCode(fault.Close), reason: "closed on request"})
+		k.closeWith(closing{code: websocket.StatusCode(fault.Close), reason: "closed on request"})
 	case fault.Drop:
-		k.end(closing{reason: "dropped on request", reset: true})
+		k.closeWith(closing{reason: "dropped on request", reset: true})
 	}
 }
 
@@ -416,7 +423,7 @@ func (k *socket) pause(d time.Duration) {
 	}
 }
 
-// overtake sends the next frame first, if there is one within a second.
+// overtake sends the next message first, if there is one within a second.
 func (k *socket) overtake() {
 	t := time.NewTimer(overtaking)
 	defer t.Stop()

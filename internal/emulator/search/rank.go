@@ -41,8 +41,8 @@ type hit struct {
 
 func (h *hit) keyword() float64 { return 2*h.byName + h.byWord }
 
-// matched returns by what a hit was found: by words, by meaning or both.
-func (h *hit) matched() string {
+// matchSource returns by what a hit was found: by words, by meaning or both.
+func (h *hit) matchSource() string {
 	switch {
 	case h.byMeaning == 0:
 		return "keyword"
@@ -52,9 +52,9 @@ func (h *hit) matched() string {
 	return "both"
 }
 
-// source returns what the score of a hit comes from, and that score: meaning, then
+// scoreSource returns what the score of a hit comes from, and that score: meaning, then
 // words. A hit by its name alone has none.
-func (h *hit) source() (name string, raw any) {
+func (h *hit) scoreSource() (name string, raw any) {
 	switch {
 	case h.byMeaning > 0:
 		return "semantic", h.byMeaning
@@ -66,10 +66,10 @@ func (h *hit) source() (name string, raw any) {
 
 // findFiles returns the nodes of a storage that match a search, the best first: by
 // words in names and summaries, and by meaning in indexed excerpts (hybrid). Only the
-// latter are limited to a scope.
+// latter are limited to a scope. If contents could not be searched, the result says why.
 func (h *Handlers) findFiles(in world.Store, q *fileQuery) *found {
-	f := &found{intelligence: h.w.Intelligent(in.Profile)}
-	f.semantic = f.intelligence && !h.w.Options.Search.NoSemantic && h.w.IntelligenceDenied(in.Profile) == nil
+	f := &found{intelligence: h.w.IsIndexed(in.Profile)}
+	f.semantic = f.intelligence && !h.w.Options.Search.NoSemantic && h.w.RefuseIntelligence(in.Profile) == nil
 	f.hybrid = f.semantic && q.in != inNames
 	summaries := h.w.ShowsSummaries(in)
 	nodes := slices.DeleteFunc(h.w.NodesOf(in.Profile), func(n *world.Node) bool { return !q.filter.Passes(n) })
@@ -88,15 +88,15 @@ func (h *Handlers) findFiles(in world.Store, q *fileQuery) *found {
 		anyIndexed = h.rateExcerpts(hits, q)
 	}
 	if q.in != inNames && !summaries {
-		f.reason = f.whyNot(anyIndexed)
+		f.reason = f.reasonNotSearched(anyIndexed)
 	}
 	f.hits = slices.DeleteFunc(hits, func(match *hit) bool { return match.keyword() == 0 && match.byMeaning == 0 })
 	f.rank()
 	return f
 }
 
-// whyNot returns why contents could not be searched, "" if they could.
-func (f *found) whyNot(anyIndexed bool) string {
+// reasonNotSearched returns why contents could not be searched, "" if they could.
+func (f *found) reasonNotSearched(anyIndexed bool) string {
 	switch {
 	case !f.intelligence:
 		return "intelligence_disabled"
@@ -109,7 +109,8 @@ func (f *found) whyNot(anyIndexed bool) string {
 }
 
 // rank sorts hits by reciprocal rank fusion: a hit gets 1/(60+n) for being number n by
-// words, and the same by meaning. The relevance of the best hit is then 1.
+// words, and the same by meaning; 60 is the usual constant. The sum is divided by that of
+// the best hit, whose relevance is then 1.
 func (f *found) rank() {
 	const damping = 60
 	best := 0.0
@@ -172,7 +173,7 @@ func globMatches(name, pattern string) bool {
 
 // rateSummaries sets the scores of the summaries of nodes by the words of a text.
 func rateSummaries(hits []*hit, text string) {
-	c := newCorpus(len(hits), func(i int) string { return hits[i].node.Summarized() })
+	c := newCorpus(len(hits), func(i int) string { return hits[i].node.SummaryText() })
 	for i, score := range c.scoreTexts(text) {
 		hits[i].byWord = score
 	}
@@ -184,8 +185,8 @@ type excerpt struct {
 	hit *hit
 }
 
-// rateExcerpts sets the score of each hit by meaning, and its best excerpt, of the
-// nodes in the scope. It returns false if none of them is indexed.
+// rateExcerpts sets the score by meaning of each hit in the scope, and its best excerpt.
+// Meaning is emulated by the words of excerpts. It returns false if no node is indexed.
 func (h *Handlers) rateExcerpts(hits []*hit, q *fileQuery) bool {
 	var all []excerpt
 	for _, match := range hits {
@@ -240,8 +241,8 @@ func (c *corpus) scoreTexts(query string) []float64 {
 	wanted := words(query)
 	slices.Sort(wanted) // sums of floats depend on their order
 	wanted = slices.Compact(wanted)
-	if rest := slices.DeleteFunc(slices.Clone(wanted), isFiller); len(rest) > 0 {
-		wanted = rest
+	if telling := slices.DeleteFunc(slices.Clone(wanted), isFiller); len(telling) > 0 {
+		wanted = telling
 	}
 	for i, counts := range c.counts {
 		for _, w := range wanted {
@@ -263,7 +264,7 @@ func words(text string) []string {
 	return fields
 }
 
-// stem returns a word without its ending, if enough is left.
+// stem returns a word without the ending ing, ed, es or s, if three letters are left.
 func stem(w string) string {
 	const least = 3
 	for _, ending := range [...]string{"ing", "ed", "es", "s"} {
@@ -274,7 +275,8 @@ func stem(w string) string {
 	return w
 }
 
-// isFiller reports whether the stem of a word says nothing: "doe" is that of does.
+// isFiller reports whether a stem is that of a common word such as "the", which says
+// nothing of a text; "doe" and "thi" are those of "does" and "this".
 func isFiller(w string) bool {
 	const fillers = " a an and are as at by do doe for from how in is it of on or our that the thi this to was we what " +
 		"when where which who why with "

@@ -70,19 +70,20 @@ func (h *Handlers) Routes() []*wire.Route {
 	const workspace, share = "/current/workspace/{workspace_id}/", "/current/share/{share_id}/"
 	return []*wire.Route{
 		wire.Get("search.Files", workspace+"storage/search/",
-			wire.With(h.searchable(storage.CodeOrphanSearch), h.searchStorage), wire.Query(storageQuery)),
+			wire.With(h.storageToSearch(storage.CodeOrphanSearch), h.searchStorage), wire.Query(storageQuery)),
 		wire.Get("search.Files", share+"storage/search/",
-			wire.With(h.searchable(storage.CodeOrphanSearch), h.searchStorage), wire.Query(storageQuery)),
-		wire.Get("search.Unified", workspace+"search/", wire.With(h.searchable(codeOrphanUnified), h.searchAll),
+			wire.With(h.storageToSearch(storage.CodeOrphanSearch), h.searchStorage), wire.Query(storageQuery)),
+		wire.Get("search.Unified", workspace+"search/", wire.With(h.storageToSearch(codeOrphanUnified), h.searchAll),
 			wire.Query(unifiedQuery)),
-		wire.Get("search.Unified", share+"search/", wire.With(h.searchable(codeOrphanUnified), h.searchAll),
+		wire.Get("search.Unified", share+"search/", wire.With(h.storageToSearch(codeOrphanUnified), h.searchAll),
 			wire.Query(unifiedQuery)),
 	}
 }
 
-// searchable returns what finds the storage of a search. It refuses a share that shows
-// a folder of a workspace, with orphanCode if that folder is deleted.
-func (h *Handlers) searchable(orphanCode int64) func(*wire.Call) (world.Store, error) {
+// storageToSearch returns a function that finds the storage of a search, that of the workspace
+// or share in the path. It refuses a share that shows a folder of a workspace, with
+// orphanCode if that folder is deleted.
+func (h *Handlers) storageToSearch(orphanCode int64) func(*wire.Call) (world.Store, error) {
 	return func(c *wire.Call) (world.Store, error) {
 		id, err := h.storage.ScopeOfPath(c)
 		if err != nil {
@@ -140,7 +141,8 @@ const (
 		"metadata_limit metadata_offset"
 )
 
-// searchStorage returns the files that match a search by name, content or both.
+// searchStorage returns a page of the files that match a search by name, content or both,
+// by their ids; with details=true, each has its node. The page is smaller by default then.
 func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, error) {
 	q := readFileQuery(c, storageQueryMost)
 	detailed := c.Value("details") == "true"
@@ -153,22 +155,27 @@ func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, err
 		q.scope = h.scopeOf(c, in)
 	}
 	q.filter = h.filterOf(c, in)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	found := h.findFiles(in, &q)
 	files := wire.Object{}
-	for _, match := range wire.Cut(found.hits, page) {
-		row := found.entry(in, match, c.Out.Level)
+	for _, match := range wire.PageOf(found.hits, page) {
+		row := found.renderHit(in, match, c.Out.Level)
 		row = row.With(detailed, "node", h.storage.NodeObject(in, match.node, c.Out.Level))
 		files = append(files, wire.Member{wire.Hyphenated(match.node.ID), row})
 	}
-	payload := wire.Object{{"response_code", http.StatusOK}, {"files", files}, {"pagination", page.Of(len(found.hits))}}
+	payload := wire.Object{
+		{"response_code", http.StatusOK},
+		{"files", files},
+		{"pagination", page.Pagination(len(found.hits))},
+	}
 	payload = payload.With(q.named, "search_metadata", found.metadata(&q))
-	return q.filter.Mark(payload), nil
+	return q.filter.Report(payload), nil
 }
 
-// filterOf returns the metadata filter of a search, nil without one. Shares ignore it.
+// filterOf returns the metadata filter of a search, nil without one. Shares have no
+// metadata and ignore it.
 func (h *Handlers) filterOf(c *wire.Call, in world.Store) *metadata.NodeFilter {
 	if h.w.KindOf(in.Profile) != wire.KindWorkspace {
 		return nil
@@ -178,9 +185,9 @@ func (h *Handlers) filterOf(c *wire.Call, in world.Store) *metadata.NodeFilter {
 	return h.metadata.ReadFilter(c, in.Profile, metadata.ParamFilters)
 }
 
-// entry renders a hit. The members about its meaning are left out if the search was by
+// renderHit renders a hit. The members about its meaning are left out if the search was by
 // words only.
-func (f *found) entry(in world.Store, h *hit, lv wire.Level) wire.Object {
+func (f *found) renderHit(in world.Store, h *hit, lv wire.Level) wire.Object {
 	n := h.node
 	o := wire.Object{
 		{"name", n.Name}, {"parent_id", storage.Parent(in, n)}, {"type", n.Kind}, {"best_chunk", h.bestChunk(lv)},
@@ -189,13 +196,13 @@ func (f *found) entry(in world.Store, h *hit, lv wire.Level) wire.Object {
 		return append(o, wire.Member{"content_snippet", nil}, wire.Member{"match_source", "keyword"})
 	}
 	o = append(o, wire.Member{"relevance_score", h.relevance})
-	source, raw := h.source()
+	source, raw := h.scoreSource()
 	o = append(o, wire.Member{"raw_score", raw}, wire.Member{"score_source", source})
 	var snippet any
 	if h.excerpt != nil {
-		snippet = trim(h.excerpt.Text, lv)
+		snippet = shorten(h.excerpt.Text, lv)
 	}
-	o = append(o, wire.Member{"content_snippet", snippet}, wire.Member{"match_source", h.matched()})
+	o = append(o, wire.Member{"content_snippet", snippet}, wire.Member{"match_source", h.matchSource()})
 	o = o.With(n.HasContent(), "mimetype", n.MimeType)
 	return append(o, h.whereabouts()...)
 }
@@ -236,9 +243,9 @@ func (h *hit) whereabouts() wire.Object {
 	return nil
 }
 
-// trim shortens a text to the bytes that a level of detail allows, without cutting a
+// shorten shortens a text to the bytes that a level of detail allows, without cutting a
 // character.
-func trim(text string, lv wire.Level) string {
+func shorten(text string, lv wire.Level) string {
 	most := len(text)
 	switch lv {
 	case wire.Terse:
@@ -256,7 +263,7 @@ func trim(text string, lv wire.Level) string {
 	return text[:most] + "…"
 }
 
-// metadata renders which parts of a search were done.
+// metadata renders which parts of a search were done, and why contents were not searched.
 func (f *found) metadata(q *fileQuery) wire.Object {
 	o := wire.Object{
 		{"intelligence_enabled", f.intelligence},
@@ -289,14 +296,14 @@ func readBucket(c *wire.Call, name string) bucket {
 	return bucket{wire.Page{Limit: limit, Offset: c.Integer(name+"_offset", 0, 0, math.MaxInt32)}, name}
 }
 
-// fill renders the page of one kind of results (bucket). If the options make this kind
+// renderBucket renders the page of one kind of results (bucket). If the options make this kind
 // fail, its page is empty and has the status degraded; the others are not affected.
-func (h *Handlers) fill(b bucket, rows []wire.Object) wire.Object {
+func (h *Handlers) renderBucket(b bucket, rows []wire.Object) wire.Object {
 	status := "ok"
 	if slices.Contains(h.w.Options.Search.DegradedBuckets, b.name) {
 		status, rows = "degraded", nil
 	}
-	page := append([]wire.Object{}, wire.Cut(rows, b.Page)...)
+	page := append([]wire.Object{}, wire.PageOf(rows, b.Page)...)
 	total, relation := len(rows), "eq"
 	if b.name == "metadata" && total > countedMost {
 		total, relation = countedMost, "gte"
@@ -318,7 +325,7 @@ func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) 
 	q := readFileQuery(c, metadata.QueryMost)
 	byFiles, byComments, byFacts := readBucket(c, "files"), readBucket(c, "comments"), readBucket(c, "metadata")
 	facts := c.Value("details") == "true" && h.w.KindOf(in.Profile) == wire.KindWorkspace
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	f := h.findFiles(in, &q)
@@ -333,13 +340,13 @@ func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) 
 		row = row.With(facts && match.node.HasContent(), "metadata_facts", h.metadata.Facts(match.node, c.Out.Level))
 		rows = append(rows, row)
 	}
-	filled := h.fill(byFiles, rows)
+	filled := h.renderBucket(byFiles, rows)
 	filled = filled.With(q.named, "search_metadata", f.metadata(&q))
 	hasFacts := h.w.KindOf(in.Profile) == wire.KindWorkspace && h.w.RefuseWithout(metadata.FeatureMetadata) == nil
 	buckets := wire.Object{{byFiles.name, filled}}.
-		With(hasFacts, byFacts.name, h.fill(byFacts, h.findFacts(c, in, q.text)))
+		With(hasFacts, byFacts.name, h.renderBucket(byFacts, h.findFacts(c, in, q.text)))
 	if share := h.w.Share(in.Profile); share == nil || !share.Value.NoComments {
-		buckets = append(buckets, wire.Member{byComments.name, h.fill(byComments, h.findComments(in, q.text))})
+		buckets = append(buckets, wire.Member{byComments.name, h.renderBucket(byComments, h.findComments(in, q.text))})
 	}
 	return wire.Object{{"buckets", buckets}}, nil
 }
@@ -350,7 +357,7 @@ func (h *Handlers) findFacts(c *wire.Call, in world.Store, text string) []wire.O
 	rows := []wire.Object{}
 	best := 0.0
 	for _, match := range h.metadata.FactHits(c, in.Profile, wire.InWords(text)) {
-		if h.w.Gone(match.Node) {
+		if h.w.InTrash(match.Node) {
 			continue
 		}
 		best = max(best, match.Score)
@@ -387,7 +394,7 @@ func (h *Handlers) findComments(in world.Store, text string) []wire.Object {
 	return wire.Rows(all, func(r scored) wire.Object {
 		return wire.Object{
 			{"comment_id", wire.Hyphenated(r.ID)},
-			{"snippet", trim(r.Body, wire.Terse)},
+			{"snippet", shorten(r.Body, wire.Terse)},
 			{"relevance_score", r.score / best},
 			{"updated", wire.Stamp(r.Updated.Unix())},
 		}
@@ -430,7 +437,7 @@ func (sc *searchScope) addFolder(folder string) bool {
 // scopeOf returns the files and folders to which a search is limited, nil for all.
 // Deleted files and folders match nothing, and are no error.
 func (h *Handlers) scopeOf(c *wire.Call, in world.Store) *searchScope {
-	files, folders := entries(c, "files_scope"), entries(c, "folders_scope")
+	files, folders := scopeEntries(c, "files_scope"), scopeEntries(c, "folders_scope")
 	if len(files)+len(folders) == 0 {
 		return nil
 	}
@@ -451,13 +458,13 @@ func (h *Handlers) scopeOf(c *wire.Call, in world.Store) *searchScope {
 		}
 	}
 	sc.incomplete = sc.incomplete || h.w.Options.Search.ScopeIncomplete
-	h.expand(in, sc, level, depths)
+	h.addSubfolders(in, sc, level, depths)
 	return sc
 }
 
-// entries returns the entries of a scope, which are separated by commas; the parameter
-// may be repeated.
-func entries(c *wire.Call, name string) []string {
+// scopeEntries returns the entries of the query parameter of a scope, which are separated by
+// commas; the parameter may be repeated.
+func scopeEntries(c *wire.Call, name string) []string {
 	text := strings.Join(c.Query[name], ",")
 	if text == "" {
 		return nil
@@ -465,7 +472,8 @@ func entries(c *wire.Call, name string) []string {
 	return strings.Split(text, ",")
 }
 
-// addFile adds a version of a file to a scope. The entry is node:version.
+// addFile adds a version of a file to a scope. The entry is node:version. A deleted file
+// is left out; an entry that is not valid is an error of the call.
 func (h *Handlers) addFile(c *wire.Call, in world.Store, sc *searchScope, entry string) {
 	id, version, paired := strings.Cut(entry, ":")
 	id, version = wire.Plain(strings.TrimSpace(id)), wire.Plain(strings.TrimSpace(version))
@@ -489,8 +497,8 @@ func (h *Handlers) addFile(c *wire.Call, in world.Store, sc *searchScope, entry 
 }
 
 // folderOf returns the folder of an entry folder:depth, and how many levels of folders
-// it stands for. It returns "" for an entry that is not valid, and for a deleted
-// folder.
+// it stands for. It returns "" for a deleted folder, and for an entry that is not valid,
+// which is an error of the call.
 func (h *Handlers) folderOf(c *wire.Call, in world.Store, entry string) (string, int) {
 	id, levels, paired := strings.Cut(entry, ":")
 	id = wire.Plain(strings.TrimSpace(id))
@@ -510,10 +518,10 @@ func (h *Handlers) folderOf(c *wire.Call, in world.Store, entry string) (string,
 	return id, depth
 }
 
-// expand adds the folders inside those of a level to a scope, then those inside these,
+// addSubfolders adds the folders inside those of a level to a scope, then those inside these,
 // down to the depth that each folder may have. A folder that is reached again deeper
 // than before is passed over.
-func (h *Handlers) expand(in world.Store, sc *searchScope, level []string, depths map[string]int) {
+func (h *Handlers) addSubfolders(in world.Store, sc *searchScope, level []string, depths map[string]int) {
 	for len(level) > 0 {
 		var next []string
 		for _, id := range level {

@@ -61,8 +61,8 @@ func Schema() []byte {
 	return append(text, '\n')
 }
 
-// schemaOf returns the schema of a Go type. The tag of its field gives the kinds of
-// ids and the limits.
+// schemaOf returns the schema of a Go type in a seed file. The tag of its field gives the
+// kinds of ids and the limits.
 func schemaOf(t reflect.Type, tag reflect.StructTag) *schema {
 	switch {
 	case t == reflect.TypeFor[time.Time]():
@@ -91,7 +91,7 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) *schema {
 	case reflect.String:
 		return textSchema(tag)
 	}
-	return number(tag)
+	return integerSchema(tag)
 }
 
 // structSchema returns the schema of a struct, with a property for each field.
@@ -111,9 +111,9 @@ func structSchema(t reflect.Type) *schema {
 	return s
 }
 
-// number returns the schema of a whole number of 0 or more, with the maximum in the
+// integerSchema returns the schema of a whole number of 0 or more, with the maximum in the
 // tag.
-func number(tag reflect.StructTag) *schema {
+func integerSchema(tag reflect.StructTag) *schema {
 	s := &schema{Type: "integer", Minimum: new(int64(0)), want: "a whole number of 0 or more"}
 	if most, err := strconv.ParseInt(tag.Get("max"), 10, 64); err == nil {
 		s.Maximum, s.want = &most, "a whole number of 0 to "+tag.Get("max")
@@ -221,7 +221,7 @@ func Read(r io.Reader, w World, open func(name string) ([]byte, error)) (*seed.F
 		return nil, fmt.Errorf("seed file: %w", err)
 	}
 	c := &checker{world: w, paths: map[string]string{}, kinds: map[string]string{}, ids: map[string]string{}}
-	c.value(schemaOf(reflect.TypeFor[seed.File](), ""), "", tree)
+	c.checkValue(schemaOf(reflect.TypeFor[seed.File](), ""), "", tree)
 	if c.errs != nil {
 		return nil, errors.Join(c.errs...)
 	}
@@ -249,12 +249,13 @@ func (c *checker) fail(path, format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf("seed file: %s: %s", cmp.Or(path, "the whole file"), fmt.Sprintf(format, args...)))
 }
 
-// value checks a value and all that is in it.
-func (c *checker) value(s *schema, path string, v any) {
+// checkValue checks a value at a path of the file, and all that is in it, by a schema. Errors
+// are added to the checker.
+func (c *checker) checkValue(s *schema, path string, v any) {
 	if s.AnyOf != nil {
 		i := slices.IndexFunc(s.AnyOf, func(one *schema) bool { return one.Type == typeOf(v) })
 		if i < 0 {
-			c.wrong(s, path, v)
+			c.reportMismatch(s, path, v)
 			return
 		}
 		s = s.AnyOf[i]
@@ -268,18 +269,19 @@ func (c *checker) value(s *schema, path string, v any) {
 	case []any:
 		if s.Type == "array" {
 			for i, item := range v {
-				c.value(s.Items, fmt.Sprintf("%s[%d]", path, i), item)
+				c.checkValue(s.Items, fmt.Sprintf("%s[%d]", path, i), item)
 			}
 			return
 		}
 	}
 	if s.Type != "" && !s.isValidValue(v) {
-		c.wrong(s, path, v)
+		c.reportMismatch(s, path, v)
 	}
 }
 
-// wrong reports a value that does not fit.
-func (c *checker) wrong(s *schema, path string, v any) {
+// reportMismatch adds the error of a value that does not fit a schema. A long value is not quoted:
+// its type is named.
+func (c *checker) reportMismatch(s *schema, path string, v any) {
 	text, err := json.Marshal(v)
 	if err != nil || len(text) > 60 {
 		text = []byte(typeOf(v))
@@ -292,7 +294,7 @@ func (c *checker) checkObject(s *schema, path string, members map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		at := strings.TrimPrefix(path+"."+name, ".")
 		if member := s.Properties[name]; member != nil {
-			c.value(member, at, members[name])
+			c.checkValue(member, at, members[name])
 		} else {
 			c.fail(at, "unknown member, want one of %s", strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", "))
 		}
@@ -435,7 +437,8 @@ func (c *checker) checkReference(v reflect.Value, tag reflect.StructTag, path st
 	}
 }
 
-// checkContents checks the forms of contents, and reads those in files.
+// checkContents checks the contents of all nodes and their versions, and reads those in
+// files with open.
 func (c *checker) checkContents(f *seed.File, open func(name string) ([]byte, error)) {
 	for i := range f.Nodes {
 		n := &f.Nodes[i]
@@ -448,8 +451,8 @@ func (c *checker) checkContents(f *seed.File, open func(name string) ([]byte, er
 	}
 }
 
-// checkContent checks that a file has its content in one form only. A file that is named is
-// read with open.
+// checkContent checks that a node has its content in one form only: text, bytes or the
+// name of a file. It replaces a name by the bytes that open returns for it.
 func (c *checker) checkContent(path string, open func(name string) ([]byte, error), text string, b *[]byte, file *string) {
 	name := *file
 	switch {

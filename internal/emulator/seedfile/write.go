@@ -98,8 +98,8 @@ func prune(file reflect.Value) {
 	}
 }
 
-// pruneObject removes the references of an object to what has no kind, and returns false
-// if it requires one of them.
+// pruneObject removes the references of an object to ids that kinds does not have, and
+// returns false if the object requires one of them. A scope of a key is required.
 func pruneObject(object reflect.Value, kinds map[string]string) (whole bool) {
 	whole = true
 	eachTaggedText(object, "", "", func(v reflect.Value, tag reflect.StructTag, _ string) {

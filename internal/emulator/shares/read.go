@@ -11,18 +11,18 @@ func (h *Handlers) shareDetails(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"share", h.ShareObject(id, c.UserID(), c.Out.Level)}}, nil
 }
 
-// readableShare returns what finds the id of the share in the path of a call, if the
-// caller may read it; code is that of the refusal.
+// readableShare returns a function that finds the id of the share in the path of a call.
+// It refuses a caller who may not read the share, with the code.
 func (h *Handlers) readableShare(code int64) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
-		if err := c.Check.Refusal(); err != nil {
+		if err := c.Check.Err(); err != nil {
 			return "", err
 		}
 		id := h.w.ShareNamed(c.Segment("share_id"))
 		if id == "" {
 			return "", wire.NoSuch(wire.CodeNotFound, wire.KindShare)
 		}
-		return id, h.mayRead(c, id, code)
+		return id, h.refuseRead(c, id, code)
 	}
 }
 
@@ -41,13 +41,13 @@ func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
 		{"nodes", wire.Rows(h.storage.ChildrenOf(in.Owner, in.Folder),
 			func(n *world.Node) wire.Object { return h.storage.NodeObject(in, n, c.Out.Level) })},
 		{"users", wire.Rows(users, func(user string) wire.Object { return h.Account.UserObject(user, in.User, wire.Terse) })},
-		{"comments", []wire.Object{}},
+		{"comments", []wire.Object{}}, // no document shows what it can have
 		{"org", h.shareOrg(share)},
 	}, nil
 }
 
-// shareOwner renders the first owner of a share, or its creator, nil if there is no
-// such user.
+// shareOwner renders the first owner of a share or, without one, its creator, nil if there
+// is no such user. Only insiders see the e-mail address.
 func (h *Handlers) shareOwner(in world.Store, share *world.Share) any {
 	id := share.Creator
 	if owners := h.ownersOf(share.ID); len(owners) > 0 {
@@ -94,7 +94,7 @@ func (h *Handlers) sharesAvailable(c *wire.Call) (wire.Object, error) {
 // sharesOfWorkspace returns a page of the shares of a workspace: either the archived
 // or the other ones.
 func (h *Handlers) sharesOfWorkspace(c *wire.Call, workspaceID string) (wire.Object, error) {
-	archived := c.Boolean("archived") // one of two lists: the archived shares, or the others
+	archived := c.Boolean("archived")
 	return h.w.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
 		return it.Workspace == workspaceID && it.Archived == archived && h.w.Role(it.ID, c.Key.User) != ""
 	}), h.shareRow)
@@ -103,7 +103,7 @@ func (h *Handlers) sharesOfWorkspace(c *wire.Call, workspaceID string) (wire.Obj
 // sharesOfUser returns a page of the shares that the caller is in: either the archived
 // or the other ones.
 func (h *Handlers) sharesOfUser(c *wire.Call) (wire.Object, error) {
-	archived := c.Boolean("archived") // one of two lists: the archived shares, or the others
+	archived := c.Boolean("archived")
 	return h.w.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
 		return it.Archived == archived && h.joined(it, c.Key.User)
 	}), h.shareRow)
@@ -113,15 +113,16 @@ func (h *Handlers) sharesOfUser(c *wire.Call) (wire.Object, error) {
 // holds.
 func (h *Handlers) sharesFor(k *wire.Credential, holds func(*world.Share) bool) []string {
 	return wire.Filter(h.w.ShareIDs(),
-		func(id string) bool { return h.w.Covers(k, id) >= wire.Read && holds(&h.w.Share(id).Value) })
+		func(id string) bool { return h.w.AccessMode(k, id) >= wire.Read && holds(&h.w.Share(id).Value) })
 }
 
 // joined reports whether a user has a role of their own on a share.
 func (h *Handlers) joined(it *world.Share, userID string) bool {
-	return h.w.Direct(it.ID, userID) != ""
+	return h.w.DirectRole(it.ID, userID) != ""
 }
 
-// Joinable reports whether a user may join a share without an invitation.
+// Joinable reports whether a user may join a share without an invitation: by the access
+// option of the share, its members and those of its workspace, or of its organization.
 func (h *Handlers) Joinable(it *world.Share, userID string) bool {
 	isMember := h.w.Role(it.ID, userID) != "" || h.w.Role(it.Workspace, userID) != ""
 	switch it.AccessOption() {
@@ -144,8 +145,8 @@ func (h *Handlers) shareRow(id, viewer string, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// checkShareName returns 202 if a share could have a custom name, and an error
-// otherwise.
+// checkShareName returns 202 if the custom name in the path is valid and free, and an
+// error otherwise.
 func (h *Handlers) checkShareName(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("name")
 	switch {
@@ -154,7 +155,7 @@ func (h *Handlers) checkShareName(c *wire.Call) (wire.Object, error) {
 	case h.nameTaken(name, byAny):
 		c.Check.Add("name", "invalid", "The name is in use.", codeNameTaken)
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	return c.Accepted(nil)
@@ -169,26 +170,27 @@ func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 	isMember := world.Rank(role) >= world.Rank(world.Member)
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "id", wire.ProfileID(id))
-	r.Put(wire.Terse, "title", wire.Optional(share.Title))
+	r.Put(wire.Terse, "title", wire.TextOrNull(share.Title))
 	r.Put(wire.Terse, "share_type", share.Kind())
 	r.Put(wire.Terse, "share_level", h.shareLevel(share, viewer))
 	r.PutIf(isMember, wire.Terse, "share_root_id", wire.Hyphenated(h.w.RootOf(share)))
-	r.Put(wire.Terse, "creator", wire.OptionalProfile(share.Creator))
+	r.Put(wire.Terse, "creator", wire.ProfileOrNull(share.Creator))
 	r.Put(wire.Standard, "share_category", share.Category())
 	r.Put(wire.Standard, "storage_mode", share.Mode())
-	r.Put(wire.Standard, "folder_node_id", wire.Optional(wire.Hyphenated(share.Folder)))
-	r.Put(wire.Standard, "share_link", link(share))
+	r.Put(wire.Standard, "folder_node_id", wire.TextOrNull(wire.Hyphenated(share.Folder)))
+	r.Put(wire.Standard, "share_link", linkNode(share))
 	r.Put(wire.Standard, "closed", false)
 	r.Put(wire.Standard, "archived", share.Archived)
 	r.Put(wire.Standard, "is_orphaned", h.w.Orphaned(h.w.StoreFor(id, viewer)))
 	r.PutIf(world.Rank(role) >= world.Rank(world.Admin), wire.Standard, "locked", share.Locked)
 	r.Put(wire.Standard, "custom_name", share.CustomName)
-	r.Put(wire.Standard, "custom_url", wire.Optional(share.CustomURL))
-	r.Put(wire.Standard, "description", wire.Optional(share.Description))
+	r.Put(wire.Standard, "custom_url", wire.TextOrNull(share.CustomURL))
+	r.Put(wire.Standard, "description", wire.TextOrNull(share.Description))
 	r.Put(wire.Standard, "download_security", share.Security())
-	r.Put(wire.Standard, "expires", wire.When(share.Expires))
+	r.Put(wire.Standard, "expires", wire.StampOrNull(share.Expires))
 	r.Put(wire.Standard, "created", wire.Stamp(held.Created))
-	r.Put(wire.Standard, "updated", wire.Stamp(max(held.Created, h.w.Activity.Of(id)[world.FieldSettings]/1e6)))
+	settingsChanged := h.w.Activity.Of(id)[world.FieldSettings] / 1e6 // microseconds
+	r.Put(wire.Standard, "updated", wire.Stamp(max(held.Created, settingsChanged)))
 	r.Put(wire.Standard, "guest_chat_enabled", !share.NoGuestChat)
 	r.Put(wire.Standard, "anonymous_uploads_enabled", share.AnonymousUploads)
 	r.Put(wire.Standard, "intelligence", !share.NoIntelligence && !share.ShowsFolder())
@@ -197,7 +199,8 @@ func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// putRights adds the members of the level full that say what a user may do.
+// putRights adds the members of the level full that say what a user may do and see. A
+// share of the kind send does not receive files from guests.
 func (h *Handlers) putRights(r *wire.Row, it *world.Share, viewer string) {
 	role := h.w.Role(it.ID, viewer)
 	isMember := world.Rank(role) >= world.Rank(world.Member)
@@ -246,18 +249,19 @@ func (h *Handlers) putRights(r *wire.Row, it *world.Share, viewer string) {
 	r.Put(wire.Full, "invite", wire.Object{{"setting", cmp.Or(it.Invite, inviteOwners)}, {"can_invite", invites}})
 	r.PutIf(isMember, wire.Full, "capabilities",
 		wire.Object{{"can_invite_external", invites && h.w.DeniesOutsiders(it.ID) == ""}})
-	r.Put(wire.Full, "external_invites", wire.Optional(it.ExternalInvites))
+	r.Put(wire.Full, "external_invites", wire.TextOrNull(it.ExternalInvites))
 }
 
-// putSettings adds the other members of the level full.
+// putSettings adds the settings of a share, at the level full. Its password and whether it
+// is suspended are for admins.
 func putSettings(h *world.Share, r *wire.Row, role world.Role) {
 	parent := wire.KindWorkspace
 	if h.Workspace == "" {
 		parent = wire.KindUser
 	}
 	r.Put(wire.Full, "parent_type", parent)
-	r.Put(wire.Full, "parent_workspace", wire.OptionalProfile(h.Workspace))
-	r.Put(wire.Full, "parent_org", wire.OptionalProfile(h.Org))
+	r.Put(wire.Full, "parent_workspace", wire.ProfileOrNull(h.Workspace))
+	r.Put(wire.Full, "parent_org", wire.ProfileOrNull(h.Org))
 	parents := []any{}
 	for _, id := range []string{h.Org, h.Workspace} {
 		if id != "" {
@@ -278,7 +282,7 @@ func putSettings(h *world.Share, r *wire.Row, role world.Role) {
 	r.Put(wire.Full, "link_3", wire.Parsed(h.Link3))
 	r.Put(wire.Full, "owner_defined", wire.Parsed(h.OwnerDefined))
 	if world.Rank(role) >= world.Rank(world.Admin) {
-		r.Put(wire.Full, "password", wire.Optional(h.Password))
+		r.Put(wire.Full, "password", wire.TextOrNull(h.Password))
 		r.Put(wire.Full, "suspended", h.Suspended)
 	}
 	r.Put(wire.Full, "deleted", false)
@@ -289,7 +293,8 @@ func putSettings(h *world.Share, r *wire.Row, role world.Role) {
 	r.Put(wire.Full, "assets", wire.Object{})
 }
 
-// shareLevel returns what a user is to a share, such as "guest".
+// shareLevel returns what a user is to a share: admin, member, guest, public for a user
+// who only may open it, and excluded for all others.
 func (h *Handlers) shareLevel(it *world.Share, viewer string) string {
 	switch role := h.w.Role(it.ID, viewer); {
 	case world.Rank(role) >= world.Rank(world.Admin):
@@ -298,14 +303,14 @@ func (h *Handlers) shareLevel(it *world.Share, viewer string) string {
 		return "member"
 	case role != "":
 		return "guest"
-	case h.storage.Open(it, viewer):
+	case h.storage.AdmitsWithoutRole(it, viewer):
 		return "public"
 	}
 	return "excluded"
 }
 
-// link renders the node that links to a share in its workspace, nil without one.
-func link(h *world.Share) any {
+// linkNode renders the node that links to a share in its workspace, nil without one.
+func linkNode(h *world.Share) any {
 	if h.Link == "" {
 		return nil
 	}

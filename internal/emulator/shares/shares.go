@@ -54,82 +54,86 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Post("shares.Create", workspace+"create/share/", wire.With(h.workspaceOfPath(world.Member), h.createShare),
 			wire.Form(shareFields+" storage_mode create_folder folder_node_id folder_name")),
 		wire.Get("shares.Get", share+"details/", wire.With(h.readableShare(world.CodeNoView), h.shareDetails),
-			wire.Visit, wire.Detail("share_id")),
+			wire.OptionalCredential, wire.ProfileParams("share_id")),
 		wire.Get("shares.GetPublic", share+"public/details/",
-			wire.With(h.readableShare(codeNoPublicView), h.publicDetails), wire.Visit, wire.Detail("share_id")),
+			wire.With(h.readableShare(codeNoPublicView),
+				h.publicDetails), wire.OptionalCredential, wire.ProfileParams("share_id")),
 		wire.Post("shares.Update", share+"update/", wire.With(admin, h.updateShare),
 			wire.Form(shareFields+" external_invites share_link_node_id")),
 		wire.Delete("shares.Delete", share+"delete/", wire.With(admin, h.deleteShare), wire.Query("confirm")),
 		wire.Post("shares.Archive", share+"archive/", h.setArchived(true, "share_archived"), none),
 		wire.Post("shares.Unarchive", share+"unarchive/", h.setArchived(false, "share_unarchived"), none),
-		wire.Post("shares.AuthPassword", share+"auth/password/", wire.With(h.linkOfPath, h.authPassword), wire.Open,
+		wire.Post("shares.AuthPassword", share+"auth/password/", wire.With(h.shareForGuests, h.authPassword),
+			wire.NoCredential,
 			wire.BlankForm("password")),
-		wire.Post("shares.AuthGuest", share+"auth/guest/", wire.With(h.linkOfPath, h.authGuest), wire.Open, none),
-		wire.Get("shares.List", "/current/shares/all/", h.sharesAll, wire.Paged()),
-		wire.Get("shares.ListAvailable", "/current/shares/available/", wire.Checked(h.sharesAvailable),
-			wire.Params(wire.ByLevel)),
+		wire.Post("shares.AuthGuest", share+"auth/guest/", wire.With(h.shareForGuests, h.authGuest), wire.NoCredential, none),
+		wire.Get("shares.List", "/current/shares/all/", h.sharesAll, wire.ListParams()),
+		wire.Get("shares.ListAvailable", "/current/shares/available/", wire.RefuseInvalid(h.sharesAvailable),
+			wire.Params(wire.OutputParam)),
 		wire.Get("shares.ListByWorkspace", workspace+"list/shares/",
-			wire.With(h.storage.ScopeOfPath, h.sharesOfWorkspace), wire.Query("archived"), wire.Paged("workspace_id")),
-		wire.Get("shares.ListOwned", "/current/user/me/list/shares/", h.sharesOfUser, wire.Query("archived"), wire.Paged()),
+			wire.With(h.storage.ScopeOfPath, h.sharesOfWorkspace), wire.Query("archived"), wire.ListParams("workspace_id")),
+		wire.Get("shares.ListOwned", "/current/user/me/list/shares/", h.sharesOfUser, wire.Query("archived"),
+			wire.ListParams()),
 		wire.Get("shares.CheckName", "/current/shares/check/name/{name}/", h.checkShareName),
 		wire.Post("shares.Import", workspace+"import/share/{share_id}/",
 			wire.With(h.workspaceOfPath(world.Member), h.importShare), none),
 	}
 }
 
-// shareOfPath returns what finds the share in the path of a call, whose credential must
-// have at least a role there and may change the share.
+// shareOfPath returns a function that finds the share in the path of a call. The caller
+// must have at least the role there, and the credential may change the share.
 func (h *Handlers) shareOfPath(least world.Role) func(*wire.Call) (*world.Share, error) {
 	return func(c *wire.Call) (*world.Share, error) {
-		if err := c.Check.Refusal(); err != nil {
+		if err := c.Check.Err(); err != nil {
 			return nil, err
 		}
 		id := h.w.ShareNamed(c.Segment("share_id"))
 		if id == "" {
 			return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
 		}
-		if err := h.mayAct(c.Key, id, least); err != nil {
+		if err := h.refuseForRole(c.Key, id, least); err != nil {
 			return nil, err
 		}
 		return &h.w.Share(id).Value, nil
 	}
 }
 
-// mayAct returns an error unless a user has at least the role in a profile and the
+// refuseForRole returns a refusal unless a user has at least the role in a profile and the
 // credential may change it.
-func (h *Handlers) mayAct(k *wire.Credential, id string, least world.Role) error {
+func (h *Handlers) refuseForRole(k *wire.Credential, id string, least world.Role) error {
 	if err := h.w.RefuseUnreadable(k, world.Venue{Profile: id}); err != nil {
 		return err
 	}
 	switch {
-	case h.w.Covers(k, id) < wire.Write:
-		return k.RefuseWrite()
+	case h.w.AccessMode(k, id) < wire.Write:
+		return k.ReadOnlyRefusal()
 	case !h.w.AtLeast(id, k.User, least):
 		return wire.Denied("your role is not enough.")
 	}
 	return nil
 }
 
-// workspaceOfPath returns what finds the id of the workspace in the path of a call. The
-// user must have at least the role there, and the credential may change it.
+// workspaceOfPath returns a function that finds the id of the workspace in the path of a
+// call. The user must have at least the role there, and the credential may change it.
 func (h *Handlers) workspaceOfPath(least world.Role) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id := h.w.WorkspaceNamed(c.Segment("workspace_id"), c.Key.User)
 		if id == "" {
 			return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
 		}
-		return id, h.mayAct(c.Key, id, least)
+		return id, h.refuseForRole(c.Key, id, least)
 	}
 }
 
-// tellShare writes an event of a share by the caller.
-func (h *Handlers) tellShare(c *wire.Call, it *world.Share, event string) {
+// writeShareEvent writes an event of a share by the caller.
+func (h *Handlers) writeShareEvent(c *wire.Call, it *world.Share, event string) {
 	h.w.WriteEvent(world.Event{
 		Name: event, Share: it.ID, Workspace: it.Workspace, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key),
 	})
 }
 
-// deleteShare deletes a share. The query must repeat its id or custom name.
+// deleteShare deletes a share. The query parameter confirm must repeat its id or custom
+// name. The platform refuses a missing one with a code of its own.
 func (h *Handlers) deleteShare(c *wire.Call, share *world.Share) (wire.Object, error) {
 	switch confirm := c.Value("confirm"); {
 	case confirm == "":
@@ -138,25 +142,25 @@ func (h *Handlers) deleteShare(c *wire.Call, share *world.Share) (wire.Object, e
 	case confirm != share.ID && !strings.EqualFold(confirm, share.CustomName):
 		c.Check.Invalid("confirm", "The id or the custom name of the share.")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	h.tellShare(c, share, "share_deleted")
-	h.w.Forget(share.ID)
+	h.writeShareEvent(c, share, "share_deleted")
+	h.w.DeleteProfile(share.ID)
 	return nil, nil
 }
 
-// setArchived returns the handler that archives a share, or takes it back, and writes
-// the event if that changes anything.
+// setArchived returns the handler that archives a share or, with false, makes it active
+// again, and writes the event if that changes anything.
 func (h *Handlers) setArchived(archived bool, event string) func(*wire.Call) (wire.Object, error) {
 	return wire.With(h.shareOfPath(world.Admin), func(c *wire.Call, share *world.Share) (wire.Object, error) {
 		if share.ShowsFolder() {
 			c.Check.Invalid("share_id", "A share of a folder of its workspace cannot be archived.")
-			return nil, c.Check.Refusal()
+			return nil, c.Check.Err()
 		}
 		if share.Archived != archived {
 			share.Archived = archived
-			h.tellShare(c, share, event)
+			h.writeShareEvent(c, share, event)
 		}
 		return nil, nil
 	})
@@ -175,30 +179,30 @@ func (h *Handlers) importShare(c *wire.Call, workspaceID string) (wire.Object, e
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotOwned, "The share is not yours alone.")
 	case len(owners) > 1:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeManyOwners, "The share has several owners.")
-	case !h.w.Sharing(workspaceID):
+	case !h.w.AllowsSharing(workspaceID):
 		return nil, sharingDisabled()
 	}
-	if err := h.shareQuota(workspaceID); err != nil {
+	if err := h.refuseBeyondQuota(workspaceID); err != nil {
 		return nil, err
 	}
 	share.Workspace, share.Org, share.Archived = workspaceID, h.w.OrgOf(workspaceID), false
-	h.tellShare(c, share, "share_imported_to_workspace")
+	h.writeShareEvent(c, share, "share_imported_to_workspace")
 	return nil, nil
 }
 
 func (h *Handlers) ownersOf(profileID string) []string {
 	return slices.DeleteFunc(h.w.MembersOf(profileID),
-		func(user string) bool { return h.w.Direct(profileID, user) != world.Owner })
+		func(user string) bool { return h.w.DirectRole(profileID, user) != world.Owner })
 }
 
 func sharingDisabled() error {
-	return wire.Because(http.StatusForbidden, wire.CodePolicy, "policy_sharing_disabled",
+	return wire.RefuseWithReason(http.StatusForbidden, wire.CodePolicy, "policy_sharing_disabled",
 		"The policy allows no new shares.")
 }
 
-// shareQuota returns an error if the organization of a workspace may have no more
+// refuseBeyondQuota returns a refusal if the organization of a workspace may have no more
 // shares: by an option, or else by its plan. Without both it may have any number.
-func (h *Handlers) shareQuota(workspaceID string) error {
+func (h *Handlers) refuseBeyondQuota(workspaceID string) error {
 	org, n := h.w.OrgOf(workspaceID), 0
 	for _, share := range h.w.AllShares() {
 		if share.Value.Workspace != "" && share.Value.Org == org {
@@ -219,40 +223,40 @@ func (h *Handlers) shareQuota(workspaceID string) error {
 // linkTokenLife is ours: the lifetime of such tokens is not published.
 const linkTokenLife = time.Hour
 
-// mayRead returns an error if the caller may not see the details of a share; code is
-// that of the refusal. A user with a role and a credential for the share needs it to be
-// open to that role; all others need its link to be open to them, and the token of its
-// password if it has one.
-func (h *Handlers) mayRead(c *wire.Call, id string, code int64) error {
+// refuseRead returns a refusal, with the code, if the caller may not see the details of a
+// share. A user with a role and a credential for the share may, unless the share is closed
+// to that role. For all others, the link of the share must be open to them, and a header
+// must have the token of its password if it has one.
+func (h *Handlers) refuseRead(c *wire.Call, id string, code int64) error {
 	share := &h.w.Share(id).Value
-	if c.Key != nil && h.w.Role(id, c.Key.User) != "" && h.w.Covers(c.Key, id) >= wire.Read {
-		if h.w.ShutOut(id, c.Key.User) {
-			return world.Unseen(code)
+	if c.Key != nil && h.w.Role(id, c.Key.User) != "" && h.w.AccessMode(c.Key, id) >= wire.Read {
+		if h.w.ClosedTo(id, c.Key.User) {
+			return world.NoShareAccess(code)
 		}
 		return nil
 	}
-	switch isOpen := h.storage.Open(share, c.UserID()); {
-	case c.Key != nil && !isOpen && h.w.Covers(c.Key, id) < wire.Read:
-		return h.w.OutOfScope(id)
-	case h.w.Shut(id), !isOpen:
+	switch isOpen := h.storage.AdmitsWithoutRole(share, c.UserID()); {
+	case c.Key != nil && !isOpen && h.w.AccessMode(c.Key, id) < wire.Read:
+		return h.w.OutOfScopeRefusal(id)
+	case h.w.ClosedToGuests(id), !isOpen:
 		if c.Key == nil && code == world.CodeNoView {
 			return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The share asks for a credential.")
 		}
-		return world.Unseen(code)
-	case share.Password != "" && !h.w.OpensLink(share, c.Request.Header.Get("X-Ve-Password")):
+		return world.NoShareAccess(code)
+	case share.Password != "" && !h.w.IsLinkToken(share, c.Request.Header.Get("X-Ve-Password")):
 		return world.WrongLinkPassword()
 	}
 	return nil
 }
 
-// linkToken returns the response with a token for a link. mark is that of the password
-// which the caller sent: the token is invalid after a change of the password.
-func (h *Handlers) linkToken(it *world.Share, scope, mark string) (wire.Object, error) {
+// linkToken returns the response with a token for the link of a share. The token has a
+// mark of the password that the caller has sent, so that it ends with that password.
+func (h *Handlers) linkToken(it *world.Share, scope, passwordMark string) (wire.Object, error) {
 	now := h.w.Now()
 	token := h.w.JWT(wire.Object{
 		{"scope", scope},
 		{"profile", it.ID},
-		{"perm", mark},
+		{"perm", passwordMark},
 		{"iat", now.Unix()},
 		{"exp", now.Add(linkTokenLife + time.Second - 1).Unix()}, // rounded up
 		{"jti", h.w.Secret()[:8]},
@@ -266,7 +270,7 @@ func (h *Handlers) linkToken(it *world.Share, scope, mark string) (wire.Object, 
 func (h *Handlers) authPassword(c *wire.Call, share *world.Share) (wire.Object, error) {
 	password, _ := c.Field("password")
 	c.Check.MissingIf(password == "", "password", "The password of the link.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if share.Password == "" || subtle.ConstantTimeCompare([]byte(share.Password), []byte(password)) == 0 {
@@ -278,25 +282,25 @@ func (h *Handlers) authPassword(c *wire.Call, share *world.Share) (wire.Object, 
 // authGuest returns a token for a link that is open to anyone, without an account. What
 // the token opens is assumed: what is public.
 func (h *Handlers) authGuest(c *wire.Call, share *world.Share) (wire.Object, error) {
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if share.Access != world.AccessAnyone {
-		return nil, world.Unseen(codeNoPublicView)
+		return nil, world.NoShareAccess(codeNoPublicView)
 	}
 	const noPassword = ""
 	return h.linkToken(share, world.GuestScope, noPassword)
 }
 
-// linkOfPath returns the share in the path of a call without a credential, unless it is
-// closed to guests.
-func (h *Handlers) linkOfPath(c *wire.Call) (*world.Share, error) {
+// shareForGuests returns the share in the path of a call, for which no credential is needed,
+// unless the share is closed to guests.
+func (h *Handlers) shareForGuests(c *wire.Call) (*world.Share, error) {
 	id := h.w.ShareNamed(c.Segment("share_id"))
 	switch {
 	case id == "":
 		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
-	case h.w.Shut(id):
-		return nil, world.Unseen(codeNoPublicView)
+	case h.w.ClosedToGuests(id):
+		return nil, world.NoShareAccess(codeNoPublicView)
 	}
 	return &h.w.Share(id).Value, nil
 }

@@ -16,22 +16,22 @@ import (
 const titleLeast = 2 // characters
 
 // createShare creates a share of a workspace. The draft collects the fields of the
-// form, which are all checked before anything changes. The option Conflicts makes that
-// many calls fail with a conflict.
+// form, which are all checked before anything changes. By the option Conflicts, so many
+// calls fail with a conflict first.
 func (h *Handlers) createShare(c *wire.Call, workspaceID string) (wire.Object, error) {
-	if !h.w.Sharing(workspaceID) {
+	if !h.w.AllowsSharing(workspaceID) {
 		return nil, sharingDisabled()
 	}
 	d := &draft{h: h, c: c, creating: true}
 	d.Workspace, d.Org, d.Creator = workspaceID, h.w.OrgOf(workspaceID), c.Key.User
 	makesFolder := d.readStorage()
-	d.NoGuestChat = true
+	d.NoGuestChat = true // unless a field says otherwise
 	d.readShare()
 	d.checkExclusions()
 	if _, given := c.Field("intelligence"); !given {
 		c.Check.Missing("intelligence", "true or false.")
 	}
-	if err := cmp.Or(h.createRefusal(c), h.shareQuota(workspaceID)); err != nil {
+	if err := cmp.Or(h.createRefusal(c), h.refuseBeyondQuota(workspaceID)); err != nil {
 		return nil, err
 	}
 	if h.shareConflicts < h.w.Options.Shares.Conflicts {
@@ -46,7 +46,7 @@ func (h *Handlers) createShare(c *wire.Call, workspaceID string) (wire.Object, e
 // versions of the server, it has another status if only the field intelligence is
 // missing: Options.Shares.IntelligenceStatus.
 func (h *Handlers) createRefusal(c *wire.Call) error {
-	err := c.Check.Refusal()
+	err := c.Check.Err()
 	if err == nil || h.w.Options.Shares.IntelligenceStatus == 0 || len(c.Check.Failed) != 1 {
 		return err
 	}
@@ -57,8 +57,8 @@ func (h *Handlers) createRefusal(c *wire.Call) error {
 	return err
 }
 
-// makeShare stores a share whose fields were checked and, if makesFolder is true, a
-// new folder that it shows.
+// makeShare stores a share whose fields were checked and, if makesFolder is true, a new
+// folder that it shows. Without a custom name, it gets a random one of eight characters.
 func (h *Handlers) makeShare(c *wire.Call, d *draft, makesFolder bool) (wire.Object, error) {
 	if makesFolder {
 		folder, _ := c.Field("folder_name")
@@ -70,15 +70,15 @@ func (h *Handlers) makeShare(c *wire.Call, d *draft, makesFolder bool) (wire.Obj
 		d.Folder = n.ID
 	}
 	share := d.Share
-	share.ID = h.w.NewProfile("")
+	share.ID = h.w.ProfileIDOr("")
 	share.Title = cmp.Or(share.Title, "Share "+strconv.Itoa(len(h.w.ShareIDs())+1))
 	for share.CustomName == "" || h.nameTaken(share.CustomName, share.ID) {
 		share.CustomName = string(world.AppendWord(nil, world.Mix(h.w.NextSerial())))[:8]
 	}
 	h.w.KeepShare(share)
 	h.w.PutMember(share.ID, share.Creator, world.Owner)
-	h.w.Lapse(&share)
-	h.tellShare(c, &share, "share_created")
+	h.w.ScheduleExpiry(&share)
+	h.writeShareEvent(c, &share, "share_created")
 	o := wire.Object{
 		{"id", wire.ProfileID(share.ID)}, {"custom_name", share.CustomName}, {"storage_mode", share.Mode()},
 	}
@@ -99,7 +99,7 @@ func (d *draft) readStorage() (makesFolder bool) {
 		return false
 	}
 	d.Folder = newFolder
-	makesFolder, _ = d.flag("create_folder")
+	makesFolder, _ = d.readFlag("create_folder")
 	folder, _ := c.Field("folder_node_id")
 	switch {
 	case !wire.Cleared(folder):
@@ -109,7 +109,7 @@ func (d *draft) readStorage() (makesFolder bool) {
 		c.Check.Missing("folder_node_id", "A folder, or create_folder=true.")
 	}
 	if name, given := c.Field("folder_name"); given && makesFolder {
-		d.text("folder_name", &name, 1, folderNameMost, notClearable)
+		d.readText("folder_name", &name, 1, folderNameMost, notClearable)
 		c.Check.InvalidIf(strings.Contains(name, "/"), "folder_name", "No slashes.")
 	}
 	return makesFolder
@@ -146,7 +146,7 @@ func (h *Handlers) updateShare(c *wire.Call, it *world.Share) (wire.Object, erro
 		}
 	}
 	d.checkExclusions()
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	d.applyConsequences()
@@ -156,9 +156,9 @@ func (h *Handlers) updateShare(c *wire.Call, it *world.Share) (wire.Object, erro
 	intelligent := !d.NoIntelligence
 	d.NoIntelligence = it.NoIntelligence // SetIntelligence changes it, with what follows from it
 	*it = d.Share
-	h.w.Lapse(it) // at its new expiry
+	h.w.ScheduleExpiry(it)
 	h.w.SetIntelligence(it.ID, c.Key.User, intelligent)
-	h.tellShare(c, it, "share_updated")
+	h.writeShareEvent(c, it, "share_updated")
 	return nil, nil
 }
 
@@ -198,11 +198,11 @@ const shareFields = "title description custom_url custom_name password share_typ
 func (d *draft) readShare() {
 	c := d.c
 	mayClear := !d.creating && !d.h.w.Options.Shares.TitleRequired
-	d.text("title", &d.Title, titleLeast, world.TitleMost, mayClear)
-	d.text("description", &d.Description, descriptionLeast, descriptionMost, clearable)
-	d.text("custom_url", &d.CustomURL, customURLLeast, customURLMost, clearable)
-	d.text("password", &d.Password, linkPasswordLeast, linkPasswordMost, clearable)
-	d.customName()
+	d.readText("title", &d.Title, titleLeast, world.TitleMost, mayClear)
+	d.readText("description", &d.Description, descriptionLeast, descriptionMost, clearable)
+	d.readText("custom_url", &d.CustomURL, customURLLeast, customURLMost, clearable)
+	d.readText("password", &d.Password, linkPasswordLeast, linkPasswordMost, clearable)
+	d.readCustomName()
 	wire.OneOf(c, "share_type", &d.Type, world.ShareSend, world.ShareReceive, world.ShareExchange)
 	wire.OneOf(c, "access_options", &d.Access, world.AccessMembers, world.AccessOrg, world.AccessRegistered,
 		world.AccessAnyone)
@@ -227,18 +227,19 @@ func (d *draft) readShare() {
 	d.readBackground()
 }
 
-// readFlags reads the switches of a share.
+// readFlags reads the switches of a share. The draft also notes which of comments and
+// anonymous uploads the call turns on, as other fields depend on that.
 func (d *draft) readFlags() {
-	if on, given := d.flag("comments_enabled"); given {
+	if on, given := d.readFlag("comments_enabled"); given {
 		d.NoComments, d.comments = !on, on
 	}
-	if on, given := d.flag("guest_chat_enabled"); given {
+	if on, given := d.readFlag("guest_chat_enabled"); given {
 		d.NoGuestChat = !on
 	}
-	if on, given := d.flag("anonymous_uploads_enabled"); given {
+	if on, given := d.readFlag("anonymous_uploads_enabled"); given {
 		d.AnonymousUploads, d.uploads = on, on
 	}
-	if on, given := d.flag("intelligence"); given {
+	if on, given := d.readFlag("intelligence"); given {
 		d.setIntelligence(on)
 	}
 	if _, given := d.c.Field("download_security"); given {
@@ -252,7 +253,7 @@ func (d *draft) setIntelligence(on bool) {
 	switch {
 	case on && d.ShowsFolder() && !d.creating:
 		d.c.Check.Invalid("intelligence", "The workspace indexes the files of its folders.")
-	case on && !d.ShowsFolder() && d.h.w.NoIntelligence():
+	case on && !d.ShowsFolder() && d.h.w.LacksIntelligence():
 		d.c.Check.Invalid("intelligence", "The plan does not include it.")
 	}
 	d.NoIntelligence = !on || d.ShowsFolder()
@@ -264,9 +265,9 @@ const (
 	notClearable = false
 )
 
-// text reads a text of least to most characters into a field, if it is given. If
+// readText reads a text of least to most characters into a field, if it is given. If
 // clears is true, null and "" clear the field.
-func (d *draft) text(name string, into *string, least, most int, clears bool) {
+func (d *draft) readText(name string, into *string, least, most int, clears bool) {
 	value, given := d.c.Field(name)
 	switch {
 	case !given:
@@ -281,8 +282,8 @@ func (d *draft) text(name string, into *string, least, most int, clears bool) {
 	*into = value
 }
 
-// customName reads the name of the share in links, which no other share may have.
-func (d *draft) customName() {
+// readCustomName reads the name of the share in links, which no other share may have.
+func (d *draft) readCustomName() {
 	value, given := d.c.Field("custom_name")
 	switch {
 	case !given:
@@ -312,8 +313,8 @@ func (h *Handlers) nameTaken(name, except string) bool {
 	return id != "" && id != except
 }
 
-// flag returns a boolean field, and whether it is given.
-func (d *draft) flag(name string) (on, given bool) {
+// readFlag returns a boolean field, and whether it is given.
+func (d *draft) readFlag(name string) (on, given bool) {
 	value, given := d.c.Field(name)
 	return given && d.c.Check.ReadBoolean(name, value), given
 }

@@ -52,8 +52,9 @@ func (h *Handlers) ownKey(c *wire.Call) (*wire.Credential, error) {
 	return nil, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such key.")
 }
 
-// object renders a key without its secret. Its admin and legacy flags are assumed.
-func object(k *wire.Credential) wire.Object {
+// keyObject renders an API key without its secret. A key without scopes is one for the whole
+// account; that this makes it admin and legacy is assumed.
+func keyObject(k *wire.Credential) wire.Object {
 	var scopes any
 	if len(k.Scopes) > 0 {
 		scopes = string(wire.Encode(k.Scopes))
@@ -66,70 +67,73 @@ func object(k *wire.Credential) wire.Object {
 		{"id", k.ID},
 		{"memo", k.Memo},
 		{"scopes", scopes},
-		{"agent_name", wire.Optional(k.AgentName)},
+		{"agent_name", wire.TextOrNull(k.AgentName)},
 		{"created", wire.Stamp(k.Created)},
-		{"expires", wire.When(k.Expires)},
+		{"expires", wire.StampOrNull(k.Expires)},
 		{"admin", len(k.Scopes) == 0 || slices.ContainsFunc(k.Scopes, administers)},
 		{"legacy", len(k.Scopes) == 0},
 	}
 }
 
-// createKey issues a key and returns its secret, which no other call returns.
+// createKey issues an API key and returns its secret, which no other call returns. The
+// user of a second factor must send a code.
 func (h *Handlers) createKey(c *wire.Call) (wire.Object, error) {
 	made := world.Key{User: c.Key.User}
 	readKey(c, &made)
-	h.wantsCode(c)
-	if err := h.mayGrant(c, made.Scopes); err != nil {
+	h.requireCode(c)
+	if err := h.refuseGrant(c, made.Scopes); err != nil {
 		return nil, err
 	}
-	if !h.confirmed(c) {
+	if !h.hasRightCode(c) {
 		return nil, wrongCode()
 	}
 	made.Token = h.newKey()
-	return append(wire.Object{{"api_key", made.Token}}, object(h.issueKey(made))...), nil
+	return append(wire.Object{{"api_key", made.Token}}, keyObject(h.issueKey(made))...), nil
 }
 
-// listKeys returns the keys, null if there are none.
+// listKeys returns the API keys of the caller. Without any, the platform sends null in
+// place of an empty list.
 func (h *Handlers) listKeys(c *wire.Call) (wire.Object, error) {
 	keys := h.keysOf(c.Key.User)
 	if len(keys) == 0 {
 		return wire.Object{{"results", 0}, {"api_keys", nil}}, nil
 	}
-	return wire.Object{{"results", len(keys)}, {"api_keys", wire.Rows(keys, object)}}, nil
+	return wire.Object{{"results", len(keys)}, {"api_keys", wire.Rows(keys, keyObject)}}, nil
 }
 
-func getKey(_ *wire.Call, k *wire.Credential) (wire.Object, error) { return object(k), nil }
+func getKey(_ *wire.Call, k *wire.Credential) (wire.Object, error) { return keyObject(k), nil }
 
-// updateKey changes the given fields; scopes are replaced as a whole.
+// updateKey changes the given fields of an API key of the caller. Scopes are replaced as
+// a whole, and must not exceed those of the credential.
 func (h *Handlers) updateKey(c *wire.Call, k *wire.Credential) (wire.Object, error) {
 	changed := *k
 	readKey(c, &changed.Key)
 	var err error
 	if !c.Form.Has("scopes") {
-		err = c.MayWrite()
-	} else if err = h.mayGrant(c, changed.Scopes); err == nil {
-		err = h.overtaken()
+		err = c.CheckWrite()
+	} else if err = h.refuseGrant(c, changed.Scopes); err == nil {
+		err = h.refuseByConflict()
 	}
 	if err != nil {
 		return nil, err
 	}
 	h.w.KeepCredential(&changed)
-	return object(&changed), nil
+	return keyObject(&changed), nil
 }
 
 // deleteKey deletes an API key of the caller. A caller with a second factor must send
 // a code.
 func (h *Handlers) deleteKey(c *wire.Call) (wire.Object, error) {
-	c.Form = c.Query // no DELETE body is read
-	h.wantsCode(c)
-	if err := c.MayWrite(); err != nil {
+	c.Form = c.Query // a DELETE has its fields in the query
+	h.requireCode(c)
+	if err := c.CheckWrite(); err != nil {
 		return nil, err
 	}
 	k, err := h.ownKey(c)
 	if err != nil {
 		return nil, err
 	}
-	if !h.confirmed(c) {
+	if !h.hasRightCode(c) {
 		return nil, wrongCode()
 	}
 	h.w.DropCredential(k.Token)
@@ -158,22 +162,22 @@ func readKey(c *wire.Call, k *world.Key) {
 	}
 }
 
-// mayGrant returns a refusal if the call may not write, or would give a key scopes
+// refuseGrant returns a refusal if the call may not write, or would give a key scopes
 // that the credential of the caller does not have.
-func (h *Handlers) mayGrant(c *wire.Call, scopes []string) error {
-	if err := c.MayWrite(); err != nil {
+func (h *Handlers) refuseGrant(c *wire.Call, scopes []string) error {
+	if err := c.CheckWrite(); err != nil {
 		return err
 	}
 	if !h.Exceeds(c.Key, scopes) {
 		return nil
 	}
-	return wire.Because(http.StatusForbidden, CodeExceeds, "scope_exceeds_issuer",
+	return wire.RefuseWithReason(http.StatusForbidden, CodeExceeds, "scope_exceeds_issuer",
 		"The scopes reach further than the credential that asks for them.", wire.Member{"credential_type", c.Key.TypeName()})
 }
 
-// overtaken returns a conflict for the first updates of scopes, as many as the options
-// say, and nil for later ones.
-func (h *Handlers) overtaken() error {
+// refuseByConflict returns a conflict for the first updates of scopes, as if another update had
+// been quicker, and nil for later ones. Their number is the option KeyConflicts.
+func (h *Handlers) refuseByConflict() error {
 	if h.Auth.conflicts >= h.w.Options.OAuth.KeyConflicts {
 		return nil
 	}
@@ -181,30 +185,31 @@ func (h *Handlers) overtaken() error {
 	return wire.Refuse(http.StatusConflict, codeOvertaken, "The scopes have changed. Read them again.")
 }
 
-// guard returns the second factor for which a call must have a code, nil if it needs
-// none: calls with an API key need none.
-func (h *Handlers) guard(c *wire.Call) *factor {
+// factorToConfirm returns the second factor for which a call must have a one-time code, nil if the
+// user has none. Calls with an API key need no code.
+func (h *Handlers) factorToConfirm(c *wire.Call) *factor {
 	if c.Key.Kind == wire.APIKey {
 		return nil
 	}
 	return h.Auth.Factors[c.Key.User].Active
 }
 
-// wantsCode checks that a call has a one-time code, if it must.
-func (h *Handlers) wantsCode(c *wire.Call) {
-	if code, _ := c.Field("token"); code == "" && h.guard(c) != nil {
+// requireCode adds an error to c.Check if a call must have a one-time code and has none.
+func (h *Handlers) requireCode(c *wire.Call) {
+	if code, _ := c.Field("token"); code == "" && h.factorToConfirm(c) != nil {
 		c.Check.Missing("token", "Send a one-time code.")
 	}
 }
 
-// confirmed reports whether the one-time code of a call is right, or it needs none.
-func (h *Handlers) confirmed(c *wire.Call) bool {
+// hasRightCode reports whether the one-time code of a call is right, or it needs none.
+func (h *Handlers) hasRightCode(c *wire.Call) bool {
 	code, _ := c.Field("token")
-	f := h.guard(c)
+	f := h.factorToConfirm(c)
 	return f == nil || f.accepts(code, c.Now)
 }
 
-// AddKey adds a credential, or replaces the one with the same token, and returns it with its token.
+// AddKey adds an API key, or replaces the one with the same token, and returns it with
+// its token, which is made if it is missing. It takes the lock.
 func (h *Handlers) AddKey(k world.Key) world.Key {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -264,10 +269,10 @@ func (h *Handlers) grants(k *wire.Credential, scope string) bool {
 	})
 }
 
-// encloses reports whether the scope inner is within the scope outer of a credential.
-// Workspaces and shares are within organizations; a share may have no workspace, so
-// workspace:* does not enclose share:*. The scope of the account encloses nothing but
-// itself.
+// encloses reports whether the scope inner is within the scope outer of a credential,
+// whatever their modes. Workspaces and shares are within organizations; a share may have
+// no workspace, so workspace:* does not enclose share:*. The scope of the account settings
+// encloses only itself.
 func (h *Handlers) encloses(k *wire.Credential, outer, inner string) bool {
 	entity, id, _ := wire.SplitScope(outer)
 	kind, one, _ := wire.SplitScope(inner)

@@ -27,7 +27,7 @@ type Handlers struct {
 	FirstKey string // the token that was added first
 }
 
-// New returns the handlers of a world.
+// New returns the handlers of sign-in and API keys.
 func New(w *world.World) *Handlers {
 	return &Handlers{w: w, Auth: authState{
 		attempts: map[string]attempts{}, Factors: map[string]factors{}, Validations: map[string]string{},
@@ -84,7 +84,8 @@ func (h *Handlers) SecondFactorMissing() error {
 }
 
 // signOut revokes the session tokens of a user, but not API keys, OAuth tokens,
-// and limited tokens, which only invalidateAll revokes.
+// and limited tokens, which only invalidateAll revokes. By the option PermanentSessions it
+// revokes nothing; the key of an agent account is refused.
 func (h *Handlers) signOut(c *wire.Call) (wire.Object, error) {
 	if c.Key.Kind == wire.APIKey && h.w.User(c.Key.User).Value.AccountType == "agent" {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeAgentSignOut, "The key of an agent account cannot sign out.")
@@ -113,10 +114,10 @@ func (h *Handlers) EndSessions(userID string, kinds ...wire.CredentialKind) {
 func (h *Handlers) Routes() []*wire.Route {
 	const key, twoFactor = "/current/user/auth/key/{id}/", "/current/user/auth/2factor/"
 	return []*wire.Route{
-		wire.Get("oauth.SignIn", "/current/user/auth/", h.signIn, wire.Open, wire.Writes),
+		wire.Get("oauth.SignIn", "/current/user/auth/", h.signIn, wire.NoCredential, wire.ChangesState),
 		wire.Get("oauth.CheckToken", "/current/user/auth/check/", h.checkToken),
-		wire.Post("oauth.SignOut", "/current/user/auth/sign-out/", wire.Writing(h.signOut)),
-		wire.Post("oauth.InvalidateAll", "/current/user/auth/invalidate-all/", wire.Writing(h.invalidateAll)),
+		wire.Post("oauth.SignOut", "/current/user/auth/sign-out/", wire.RequireWriteAccess(h.signOut)),
+		wire.Post("oauth.InvalidateAll", "/current/user/auth/invalidate-all/", wire.RequireWriteAccess(h.invalidateAll)),
 		wire.Post("oauth.Keys.Create", "/current/user/auth/key/", h.createKey, wire.Form(keyFields+" token")),
 		wire.Get("oauth.Keys.List", "/current/user/auth/keys/", h.listKeys),
 		wire.Get("oauth.Keys.Get", key, wire.With(h.ownKey, getKey)),
@@ -125,8 +126,9 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Get("oauth.TwoFactor.Status", twoFactor, h.twoFactorStatus),
 		wire.Post("oauth.TwoFactor.Enable", twoFactor+"{channel}/", h.enableTwoFactor, wire.Form(wire.NoFields)),
 		wire.Post("oauth.TwoFactor.VerifySetup", twoFactor+"verify/{token}/", h.verifyTwoFactor, wire.Form(wire.NoFields)),
-		wire.Get("oauth.TwoFactor.Send", twoFactor+"send/{channel}/", h.sendCode, wire.Limited, wire.Writes),
-		wire.Post("oauth.TwoFactor.Complete", twoFactor+"auth/{token}/", h.completeSignIn, wire.Limited,
+		wire.Get("oauth.TwoFactor.Send", twoFactor+"send/{channel}/", h.sendCode, wire.WithoutSecondFactor,
+			wire.ChangesState),
+		wire.Post("oauth.TwoFactor.Complete", twoFactor+"auth/{token}/", h.completeSignIn, wire.WithoutSecondFactor,
 			wire.Form(wire.NoFields)),
 		wire.Delete("oauth.TwoFactor.Disable", twoFactor+"{token}/", h.disableTwoFactor),
 	}
@@ -181,7 +183,7 @@ func (h *Handlers) CheckPassword(email, password string) (userID string, err err
 	case !tried.locked.IsZero():
 		tried = attempts{}
 	}
-	if id := h.w.UserOf(email); h.w.Enabled(id) && h.w.User(id).Value.Password == password {
+	if id := h.w.UserWithEmail(email); h.w.Enabled(id) && h.w.User(id).Value.Password == password {
 		delete(h.Auth.attempts, address)
 		return id, nil
 	}
@@ -289,11 +291,11 @@ func (f *factor) accepts(code string, now time.Time) bool {
 		return true
 	}
 	return f.channel == channelTOTP &&
-		(code == f.at(now) || code == f.at(now.Add(-totpStep)) || code == f.at(now.Add(totpStep)))
+		(code == f.codeAt(now) || code == f.codeAt(now.Add(-totpStep)) || code == f.codeAt(now.Add(totpStep)))
 }
 
-// at returns the code of an authenticator app at a time.
-func (f *factor) at(t time.Time) string { return TOTP(f.secret, t, totpDigits) }
+// codeAt returns the code of an authenticator app at a time.
+func (f *factor) codeAt(t time.Time) string { return TOTP(f.secret, t, totpDigits) }
 
 // TOTP returns the time-based one-time password of RFC 6238: the last digits of 31 bits
 // of the HMAC of the number of the time step, at an offset that its last four bits give
@@ -328,7 +330,7 @@ func (h *Handlers) OneTimeCode(userID string) string {
 	case now.Before(f.until) && f.sent != "":
 		return f.sent
 	case f.channel == channelTOTP:
-		return f.at(now)
+		return f.codeAt(now)
 	}
 	return ""
 }
@@ -355,7 +357,7 @@ func (h *Handlers) twoFactorStatus(c *wire.Call) (wire.Object, error) {
 // until the new one is verified.
 func (h *Handlers) enableTwoFactor(c *wire.Call) (wire.Object, error) {
 	channel := c.Channel(channelTOTP, "sms", "whatsapp")
-	if err := c.MayWrite(); err != nil {
+	if err := c.CheckWrite(); err != nil {
 		return nil, err
 	}
 	f := h.Auth.Factors[c.Key.User]
@@ -365,12 +367,12 @@ func (h *Handlers) enableTwoFactor(c *wire.Call) (wire.Object, error) {
 		h.sendMessage(f.pending, c.Now)
 		return nil, nil
 	}
-	return wire.Object{{"binding_uri", f.pending.uri(h.w.User(c.Key.User).Value.Email)}}, nil
+	return wire.Object{{"binding_uri", f.pending.setupURI(h.w.User(c.Key.User).Value.Email)}}, nil
 }
 
-// uri returns the URI with the secret, which an authenticator app reads from a QR
+// setupURI returns the URI with the secret, which an authenticator app reads from a QR
 // code.
-func (f *factor) uri(account string) string {
+func (f *factor) setupURI(account string) string {
 	return "otpauth://totp/" + url.PathEscape("Fast.io:"+account) + "?" + url.Values{
 		"secret":    {base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(f.secret)},
 		"issuer":    {"Fast.io"},
@@ -384,7 +386,7 @@ func (f *factor) uri(account string) string {
 // right.
 func (h *Handlers) verifyTwoFactor(c *wire.Call) (wire.Object, error) {
 	code := c.OneTimeCode()
-	if err := c.MayWrite(); err != nil {
+	if err := c.CheckWrite(); err != nil {
 		return nil, err
 	}
 	f := h.Auth.Factors[c.Key.User]
@@ -403,7 +405,7 @@ func (h *Handlers) verifyTwoFactor(c *wire.Call) (wire.Object, error) {
 // Every channel is accepted, whatever that of the factor.
 func (h *Handlers) sendCode(c *wire.Call) (wire.Object, error) {
 	c.Channel("sms", "call", "whatsapp")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	f := h.Auth.Factors[c.Key.User].Active
@@ -423,7 +425,7 @@ func (h *Handlers) completeSignIn(c *wire.Call) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeComplete, "The token needs no second factor.")
 	}
 	code := c.OneTimeCode()
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	f := h.Auth.Factors[c.Key.User].Active
@@ -437,10 +439,11 @@ func (h *Handlers) completeSignIn(c *wire.Call) (wire.Object, error) {
 	return h.StartSession(c.Key.User, wire.SessionToken, c.Now), nil
 }
 
-// disableTwoFactor removes the second factor and a pending setup.
+// disableTwoFactor removes the second factor of the caller, and one that is being set up.
+// It requires a code of the active one.
 func (h *Handlers) disableTwoFactor(c *wire.Call) (wire.Object, error) {
 	code := c.OneTimeCode()
-	if err := c.MayWrite(); err != nil {
+	if err := c.CheckWrite(); err != nil {
 		return nil, err
 	}
 	f := h.Auth.Factors[c.Key.User].Active

@@ -36,12 +36,12 @@ type lock struct {
 // lockRoutes returns the routes of locks.
 func (h *lockCalls) lockRoutes() []*wire.Route {
 	return slices.Concat(
-		onNodes(wire.Post, "storage.Locks.Acquire", "lock/", wire.With2(h.fileToLock, h.acquireLock),
+		onNodes(wire.Post, "storage.Locks.Acquire", "lock/", wire.WithTwo(h.fileToLock, h.acquireLock),
 			wire.Form("duration client_info")),
-		onNodes(wire.Get, "storage.Locks.Get", "lock/", wire.With2(h.tree.NodeOfPath, h.getLock)),
-		onNodes(wire.Post, "storage.Locks.Heartbeat", "lock/heartbeat/", wire.With2(h.fileToLock, h.renewLock),
+		onNodes(wire.Get, "storage.Locks.Get", "lock/", wire.WithTwo(h.tree.NodeOfPath, h.getLock)),
+		onNodes(wire.Post, "storage.Locks.Heartbeat", "lock/heartbeat/", wire.WithTwo(h.fileToLock, h.renewLock),
 			wire.Form("lock_token")),
-		onNodes(wire.Delete, "storage.Locks.Release", "lock/", wire.With2(h.fileToLock, h.releaseLock),
+		onNodes(wire.Delete, "storage.Locks.Release", "lock/", wire.WithTwo(h.fileToLock, h.releaseLock),
 			wire.Query("lock_token"), wire.Fields("lock_token")),
 	)
 }
@@ -51,7 +51,7 @@ func (h *lockCalls) lockRoutes() []*wire.Route {
 func (h *lockCalls) fileToLock(c *wire.Call) (world.Store, *world.Node, error) {
 	in, n, err := h.tree.NodeOfPath(c)
 	if err == nil {
-		err = h.tree.MayStore(c, in)
+		err = h.tree.RefuseStore(c, in)
 	}
 	if err == nil && !n.HasContent() {
 		err = wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "Only files can be locked.")
@@ -68,7 +68,8 @@ func (h *Handlers) lockOf(n *world.Node) *lock {
 	return l
 }
 
-// RefuseLocked returns a refusal if another user has locked a node; n may be nil.
+// RefuseLocked returns a refusal if another user has locked a node. If n is nil, it
+// returns nil.
 func (h *Handlers) RefuseLocked(c *wire.Call, n *world.Node) error {
 	if n == nil {
 		return nil
@@ -85,8 +86,9 @@ func (h *Handlers) lockedRefusal() error {
 	return wire.Refuse(status, CodeLocked, "The file is locked.")
 }
 
-// acquireLock locks a file for the field duration, and returns the token with which
-// the lock can be renewed and released.
+// acquireLock locks a file for the field duration, in seconds, and returns the token with
+// which the lock can be renewed and released. A file that is locked already, even by the
+// caller, is refused.
 func (h *lockCalls) acquireLock(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	l := &lock{user: c.UserID(), length: usualLock * time.Second}
 	if text, given := c.Field("duration"); given {
@@ -102,7 +104,7 @@ func (h *lockCalls) acquireLock(c *wire.Call, in world.Store, n *world.Node) (wi
 		c.Check.InvalidIf(wire.Decode([]byte(text), &client) != nil, "client_info", "A JSON object.")
 		l.client = wire.Object{{"device_name", client.Device}, {"client_version", client.Version}}
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if h.tree.lockOf(n) != nil {
@@ -113,8 +115,8 @@ func (h *lockCalls) acquireLock(c *wire.Call, in world.Store, n *world.Node) (wi
 	return wire.Object{{"lock_token", l.token}, {"lock_info", h.lockInfo(in, n)}}, nil
 }
 
-// lockInfo renders the lock of a node, nil without one. The names of its members are
-// assumed.
+// lockInfo renders the lock of a node, nil without one. Only insiders see who has locked
+// it. The names of the members are assumed.
 func (h *lockCalls) lockInfo(in world.Store, n *world.Node) any {
 	l := h.tree.lockOf(n)
 	if l == nil {
@@ -144,11 +146,12 @@ func (h *lockCalls) ownLock(n *world.Node, token string) (*lock, error) {
 	return l, nil
 }
 
-// renewLock extends a lock by its duration.
+// renewLock lets a lock end after its duration, counted from now. It requires the token of
+// the lock.
 func (h *lockCalls) renewLock(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	token, given := c.Field("lock_token")
 	c.Check.MissingIf(!given, "lock_token", "The token of the lock.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	l, err := h.ownLock(n, token)

@@ -28,21 +28,22 @@ func (h *notes) noteRoutes() []*wire.Route {
 	return []*wire.Route{
 		wire.Post("storage.Notes.Create", workspace+"{parent_id}/createnote/", wire.With(h.tree.StorageOfPath, h.createNote),
 			wire.Form("name content")),
-		wire.Post("storage.Notes.Update", workspace+"{node_id}/updatenote/", wire.With2(h.noteOfPath, h.updateNote),
+		wire.Post("storage.Notes.Update", workspace+"{node_id}/updatenote/", wire.WithTwo(h.noteOfPath, h.updateNote),
 			wire.Form("name content if_version_id")),
-		wire.Get("storage.Notes.Get", workspace+"{node_id}/readnote/", wire.With2(h.noteOfPath, h.readNote),
+		wire.Get("storage.Notes.Get", workspace+"{node_id}/readnote/", wire.WithTwo(h.noteOfPath, h.readNote),
 			wire.Query("version_id")),
-		wire.Get("storage.Notes.Get", share+"{node_id}/readnote/", wire.With2(h.noteOfPath, h.readNote), wire.Visit,
+		wire.Get("storage.Notes.Get", share+"{node_id}/readnote/", wire.WithTwo(h.noteOfPath, h.readNote),
+			wire.OptionalCredential,
 			wire.Query("version_id")),
 	}
 }
 
-// mayWriteNotes returns a refusal if the caller may not write in a storage, or the
-// plan has no notes.
-func (h *Handlers) mayWriteNotes(c *wire.Call, in world.Store) error {
+// refuseNoteWrite returns a refusal if the caller may not write in a storage, or the plan
+// has no AI, which notes are a part of.
+func (h *Handlers) refuseNoteWrite(c *wire.Call, in world.Store) error {
 	switch {
-	case h.w.Covers(c.Key, in.Profile) < wire.Write:
-		return c.Key.RefuseWrite()
+	case h.w.AccessMode(c.Key, in.Profile) < wire.Write:
+		return c.Key.ReadOnlyRefusal()
 	case !in.Insider(h.w):
 		return wire.Denied("you may not write here.")
 	}
@@ -51,13 +52,13 @@ func (h *Handlers) mayWriteNotes(c *wire.Call, in world.Store) error {
 
 // createNote creates a note in a folder.
 func (h *notes) createNote(c *wire.Call, in world.Store) (wire.Object, error) {
-	if err := h.tree.mayWriteNotes(c, in); err != nil {
+	if err := h.tree.refuseNoteWrite(c, in); err != nil {
 		return nil, err
 	}
 	parent := c.Segment("parent_id")
 	c.Check.MistypedIf(parent != world.RootFolder && !wire.IsOpaque(wire.Plain(parent)), "parent_id", "opaque_id or root")
 	name, content := noteName(c, required), noteContent(c, required)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if parent == world.RootFolder {
@@ -66,19 +67,22 @@ func (h *notes) createNote(c *wire.Call, in world.Store) (wire.Object, error) {
 		return nil, wire.NoSuch(CodeNoNode, world.KindFolder)
 	} else if folder.Kind != world.KindFolder {
 		c.Check.Invalid("parent_id", "The id of a folder, or root.")
-		return nil, c.Check.Refusal()
+		return nil, c.Check.Err()
 	}
 	n := h.w.KeepNode(world.Node{
 		Profile: in.Owner, Parent: parent, Kind: world.KindNote, Name: name, Content: content, Creator: c.Key.User,
 	})
-	h.w.NodeEvent(n, world.Event{Name: event(in, h.tree, "file_added"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
+	h.w.NodeEvent(n, world.Event{
+		Name: eventName(in, h.tree, "file_added"), CallingUser: c.Key.User,
+		Actor: h.w.ActorOf(c.Key),
+	})
 	h.w.Index(n, world.AIPending)
 	return wire.Object{{"node", h.tree.NodeObject(in, n, c.Out.Level)}}, nil
 }
 
-// event returns the name of a storage event, which begins with the kind of the profile
+// eventName returns the name of a storage event, which begins with the kind of the profile
 // that owns the nodes.
-func event(in world.Store, h *Handlers, what string) string {
+func eventName(in world.Store, h *Handlers, what string) string {
 	return h.w.KindOf(in.Owner) + "_storage_" + what
 }
 
@@ -127,9 +131,10 @@ func Sanitized(text string) string {
 }
 
 // updateNote changes the name or the text of a note. With the field if_version_id, it
-// refuses a note that has another current version.
+// refuses a note that has another current version. A new text is a new version, which is
+// indexed again.
 func (h *notes) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	if err := h.tree.mayWriteNotes(c, in); err != nil {
+	if err := h.tree.refuseNoteWrite(c, in); err != nil {
 		return nil, err
 	}
 	_, renames := c.Field("name")
@@ -142,14 +147,14 @@ func (h *notes) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire.Ob
 	case checks && !wire.IsOpaque(wire.Plain(expected)):
 		c.Check.Mistyped("if_version_id", "opaque_id")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if err := h.tree.RefuseLocked(c, n); err != nil {
 		return nil, err
 	}
 	if current := n.Current(); checks && wire.Plain(expected) != current.ID {
-		return nil, overtaken(current)
+		return nil, notCurrentRefusal(current)
 	}
 	if renames {
 		n.Name = name
@@ -159,16 +164,19 @@ func (h *notes) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire.Ob
 		h.w.AddVersion(n, world.Version{Content: content, Creator: c.Key.User, Created: n.Updated})
 		n.Summary = ""
 	}
-	h.w.NodeEvent(n, world.Event{Name: event(in, h.tree, "file_updated"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
+	h.w.NodeEvent(n, world.Event{
+		Name: eventName(in, h.tree, "file_updated"), CallingUser: c.Key.User,
+		Actor: h.w.ActorOf(c.Key),
+	})
 	if rewrites {
 		h.w.Index(n, world.AIPending)
 	}
 	return wire.Object{{"node", h.tree.NodeObject(in, n, c.Out.Level)}}, nil
 }
 
-// overtaken returns the refusal of a write to a version that is not the current one,
+// notCurrentRefusal returns the refusal of a write to a version that is not the current one,
 // which it names.
-func overtaken(current world.Version) error {
+func notCurrentRefusal(current world.Version) error {
 	a := wire.Refuse(http.StatusConflict, codeNotCurrent, "The note has another version by now.")
 	sum := sha256.Sum256([]byte(current.Content))
 	a.Params = wire.Object{{"current", wire.Object{
@@ -182,7 +190,7 @@ func overtaken(current world.Version) error {
 // refused as missing.
 func (h *Handlers) NodeOfPath(c *wire.Call) (world.Store, *world.Node, error) {
 	id := c.OpaqueSegment("node_id")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return world.Store{}, nil, err
 	}
 	in, err := h.StorageOfPath(c)
@@ -211,7 +219,7 @@ func versionOfQuery(c *wire.Call, n *world.Node) (world.Version, error) {
 	id := c.Value("version_id")
 	if id != "" && !wire.IsOpaque(wire.Plain(id)) {
 		c.Check.Mistyped("version_id", "opaque_id")
-		return world.Version{}, c.Check.Refusal()
+		return world.Version{}, c.Check.Err()
 	}
 	v, found := n.Version(id)
 	if !found {

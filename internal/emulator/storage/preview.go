@@ -35,12 +35,13 @@ func previewTypes() map[string][]string {
 	}
 }
 
-// CheckPreview rejects a preview that does not exist, or not yet.
+// CheckPreview returns a refusal of a kind of preview that does not exist (406), that the
+// file cannot have, or that is not made yet (404).
 func CheckPreview(c *wire.Call, n *world.Node, kind string) error {
 	types := previewTypes()[kind]
 	if types == nil {
 		c.Check.Invalid("type", "bin, thumbnail, image, hlsstream, pdf, spreadsheet, audio or mp4.")
-		return c.Check.Refusal()
+		return c.Check.Err()
 	}
 	if !hasPreviewFrom(n, types) || previewState(n) != previewReady {
 		return wire.NoSuch(CodeNoPreview, "preview yet, or ever")
@@ -88,7 +89,8 @@ func (h *Handlers) previewsObject(in world.Store, n *world.Node, lv wire.Level) 
 	return all
 }
 
-// FirstFile returns the first file of a preview of several files.
+// FirstFile returns the first file of a preview of several files: the page of a
+// spreadsheet, or the playlist of a video, which names one segment.
 func FirstFile(c *wire.Call, kind string) (wire.Object, error) {
 	if kind == "spreadsheet" {
 		return c.Send(wire.NewReply(http.StatusOK, "text/html; charset=UTF-8",
@@ -101,8 +103,8 @@ func FirstFile(c *wire.Call, kind string) (wire.Object, error) {
 // segment is the second file of a preview that is a stream.
 const segment = "1.ts"
 
-// primary returns the name of the first file of a preview.
-func primary(kind string) string {
+// firstFileName returns the name of the first file of a preview.
+func firstFileName(kind string) string {
 	return map[string]string{
 		"bin": "preview.bin", "thumbnail": "preview.png", "image": "preview.png", "hlsstream": "playlist.m3u8",
 		"pdf": "preview.pdf", "spreadsheet": "index.html", "audio": "preview.mp3", "mp4": "preview.mp4",
@@ -116,17 +118,18 @@ func (h *contents) newPreviewToken(c *wire.Call, in world.Store, n *world.Node) 
 	if err := CheckPreview(c, n, kind); err != nil {
 		return nil, err
 	}
-	token, place := h.readToken(c, in, n, previewScope), "/current/"+h.w.KindOf(in.Profile)+"/"+in.Profile
+	token, profile := h.readToken(c, in, n, previewScope), "/current/"+h.w.KindOf(in.Profile)+"/"+in.Profile
 	return wire.Object{
 		{"downloadToken", token},
-		{"path", place + "/storage/" + n.ID + "/preview/" + kind + "/read/" + token + "/file/" + primary(kind)},
-		{"primaryFilename", primary(kind)},
+		{"path", profile + "/storage/" + n.ID + "/preview/" + kind + "/read/" + token + "/file/" + firstFileName(kind)},
+		{"primaryFilename", firstFileName(kind)},
 	}, nil
 }
 
 const thumbnail = 96 // pixels
 
-// readPreview returns a file of a preview, for a token in the path.
+// readPreview returns the file of a preview that the path names, for a token in the path.
+// The emulator makes pictures and first files itself; other previews are the file as it is.
 func (h *contents) readPreview(c *wire.Call) (wire.Object, error) {
 	n, err := h.nodeOfToken(c, c.Segment("download_token"), previewScope)
 	kind, file := c.Segment("type"), c.Segment("filename")
@@ -138,7 +141,7 @@ func (h *contents) readPreview(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	case kind == "hlsstream" && file == segment:
 		return world.ServeVersion(c, n, n.Current())
-	case file != primary(kind):
+	case file != firstFileName(kind):
 		return nil, wire.NoSuch(CodeNoPreview, "file of this preview")
 	case kind == "hlsstream", kind == "spreadsheet":
 		return FirstFile(c, kind)
@@ -188,7 +191,8 @@ func (m *mapped) Bounds() image.Rectangle { return m.bounds }
 // At returns the color of a point.
 func (m *mapped) At(x, y int) color.Color { return m.Image.At(m.from(x, y)) }
 
-// resize returns a picture of another size; a side of 0 keeps the proportions.
+// resize returns a picture of another size: a side of 0 follows from the other one, and
+// with two sides of 0 the picture stays as it is. It takes the nearest pixels.
 func resize(m image.Image, width, height int) image.Image {
 	from := m.Bounds()
 	switch {
@@ -204,8 +208,8 @@ func resize(m image.Image, width, height int) image.Image {
 	}}
 }
 
-// turned returns a picture that is turned clockwise by a quarter.
-func turned(m image.Image) image.Image {
+// turnClockwise returns a picture that is turned clockwise by 90 degrees.
+func turnClockwise(m image.Image) image.Image {
 	from := m.Bounds()
 	return &mapped{m, image.Rect(0, 0, from.Dy(), from.Dx()), func(x, y int) (int, int) {
 		return from.Min.X + y, from.Max.Y - 1 - x
@@ -224,7 +228,8 @@ func sides() map[string]int {
 }
 
 // readTransform responds with the picture in a file, cropped, turned and resized in
-// this order.
+// this order, as the parameters of the query say. The parameter size names a width, which
+// width and height override.
 func (h *contents) readTransform(c *wire.Call) (wire.Object, error) {
 	n, err := h.nodeOfToken(c, c.Value("token"), transformScope)
 	if err != nil {
@@ -243,7 +248,7 @@ func (h *contents) readTransform(c *wire.Call) (wire.Object, error) {
 		"output-format", "png, jpg or jpeg.")
 	c.Check.InvalidIf(c.Query.Has("size") && sides()[size] == 0, "size", "IconTiny, IconSmall, IconMedium or Preview.")
 	c.Check.InvalidIf(rotate%90 != 0, "rotate", strconv.Itoa(rotate)+" is not 0, 90, 180 or 270.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if !strings.HasPrefix(n.MimeType, "image/") {
@@ -254,12 +259,12 @@ func (h *contents) readTransform(c *wire.Call) (wire.Object, error) {
 		part := image.Rect(x, y, x+w, y+ht).Add(picture.Bounds().Min).Intersect(picture.Bounds())
 		if part.Empty() {
 			c.Check.Invalid("cropx", "Within the picture.")
-			return nil, c.Check.Refusal()
+			return nil, c.Check.Err()
 		}
 		picture = &mapped{picture, part, func(x, y int) (int, int) { return x, y }}
 	}
 	for range rotate / 90 {
-		picture = turned(picture)
+		picture = turnClockwise(picture)
 	}
 	if width == 0 && height == 0 {
 		width = sides()[size]

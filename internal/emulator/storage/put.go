@@ -50,8 +50,8 @@ func Digest(algorithm string, content io.Reader) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// BadName returns why a file cannot have a name, "" if it can.
-func BadName(name string) string {
+// NameProblem returns a text that says which names a file can have, "" if name is one of them.
+func NameProblem(name string) string {
 	switch {
 	case utf8.RuneCountInString(name) > nameMost:
 		return "At most 255 characters."
@@ -61,15 +61,16 @@ func BadName(name string) string {
 	return ""
 }
 
-// MayStore requires the right to add files. Visitors may have it in a share.
-func (h *Handlers) MayStore(c *wire.Call, in world.Store) error {
+// RefuseStore returns a refusal if the caller may not add files to a storage. Insiders may,
+// and callers without a credential in a share that allows anonymous uploads.
+func (h *Handlers) RefuseStore(c *wire.Call, in world.Store) error {
 	switch {
 	case c.Key == nil && h.allowsAnonymousUploads(in.Profile):
 		return h.w.RefuseArchived(in.Owner)
 	case c.Key == nil:
 		return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "An upload requires a credential.")
-	case h.w.Covers(c.Key, in.Profile) < wire.Write:
-		return c.Key.RefuseWrite()
+	case h.w.AccessMode(c.Key, in.Profile) < wire.Write:
+		return c.Key.ReadOnlyRefusal()
 	case !in.Insider(h.w):
 		return wire.Denied("you may not write here.")
 	}
@@ -83,7 +84,8 @@ func (h *Handlers) allowsAnonymousUploads(id string) bool {
 		share.Value.Kind() != world.ShareSend && !share.Value.Archived && !share.Value.Locked && !share.Value.Suspended
 }
 
-// NewVersion gives a file another content.
+// NewVersion gives a file or note another content, writes the event, and indexes it again.
+// The same content changes only the time of a file, unless an option says otherwise.
 func (h *Handlers) NewVersion(n *world.Node, content world.Version, user, event string) {
 	if n.Kind == world.KindFile && !h.w.Options.Uploads.IdenticalVersions && identical(n.Current(), content) {
 		n.Updated = h.w.Now()
@@ -97,16 +99,16 @@ func (h *Handlers) NewVersion(n *world.Node, content world.Version, user, event 
 	h.w.Index(n, world.AIPending)
 }
 
-// PutFile adds a file, or a version to the file of that name or the one to replace.
-// Beside a folder of its name it gets another one.
+// PutFile adds a file in a folder, or a version to the file to replace (to.File) or the
+// file of that name. If a folder has the name, the file gets a number behind it.
 func (h *Handlers) PutFile(to Place, name string, content world.Version, user string) *world.Node {
 	updated, added := h.w.KindOf(to.In.Owner)+"_storage_file_updated", h.w.KindOf(to.In.Owner)+"_storage_file_added"
-	if n := h.w.AnyNode(to.File); n != nil && !h.w.Gone(n) {
+	if n := h.w.AnyNode(to.File); n != nil && !h.w.InTrash(n) {
 		h.NewVersion(n, content, user, updated)
 		return n
 	}
 	parent := h.folderAt(to, user)
-	taken := h.child(to.In.Owner, parent, name)
+	taken := h.childNamed(to.In.Owner, parent, name)
 	if taken != nil && taken.Kind == world.KindFile {
 		h.NewVersion(taken, content, user, updated)
 		return taken
@@ -120,7 +122,8 @@ func (h *Handlers) PutFile(to Place, name string, content world.Version, user st
 	return n
 }
 
-// ReplacedBy returns the node that an upload gives a version, nil if it adds a file.
+// ReplacedBy returns the node to which an upload would add a version: the file to replace,
+// or the node of that name in the folder. It returns nil if the upload adds a file.
 func (h *Handlers) ReplacedBy(to Place, name string) *world.Node {
 	switch {
 	case to.File != "":
@@ -133,24 +136,24 @@ func (h *Handlers) ReplacedBy(to Place, name string) *world.Node {
 		if below == "" {
 			break
 		}
-		n := h.child(to.In.Owner, folder, below)
+		n := h.childNamed(to.In.Owner, folder, below)
 		if n == nil {
 			return nil
 		}
 		folder = n.ID
 	}
-	return h.child(to.In.Owner, folder, name)
+	return h.childNamed(to.In.Owner, folder, name)
 }
 
-// folderAt returns the id of the folder of a place, and creates the folders of its path
-// that do not exist.
+// folderAt returns the id of the folder to which an upload goes, and creates the folders
+// of its path that do not exist.
 func (h *Handlers) folderAt(to Place, user string) string {
 	parent := to.Folder
 	for name := range strings.SplitSeq(strings.TrimSuffix(to.Path, "/"), "/") {
 		if name == "" {
 			break
 		}
-		n := h.child(to.In.Owner, parent, name)
+		n := h.childNamed(to.In.Owner, parent, name)
 		if n == nil || n.Kind != world.KindFolder {
 			n = h.w.KeepNode(world.Node{
 				Profile: to.In.Owner, Parent: parent, Kind: world.KindFolder, Creator: user,
@@ -163,8 +166,8 @@ func (h *Handlers) folderAt(to Place, user string) string {
 	return parent
 }
 
-// child finds a node by its name in a folder.
-func (h *Handlers) child(owner, folder, name string) *world.Node {
+// childNamed returns the node with a name in a folder, nil if there is none.
+func (h *Handlers) childNamed(owner, folder, name string) *world.Node {
 	for _, n := range h.ChildrenOf(owner, folder) {
 		if n.Name == name {
 			return n
@@ -173,10 +176,11 @@ func (h *Handlers) child(owner, folder, name string) *world.Node {
 	return nil
 }
 
-// freeName returns the name, or one with a number that no node of the folder has.
+// freeName returns the name or, if a node of the folder has it, the name with the first
+// free number, such as "name (2)".
 func (h *Handlers) freeName(owner, folder, name string) string {
 	free := name
-	for i := 2; h.child(owner, folder, free) != nil; i++ {
+	for i := 2; h.childNamed(owner, folder, free) != nil; i++ {
 		free = fmt.Sprintf("%s (%d)", name, i)
 	}
 	return free

@@ -35,23 +35,26 @@ const (
 // of shares admit callers without a credential.
 func (h *contents) readRoutes() []*wire.Route {
 	type handler = func(*wire.Call) (wire.Object, error)
+	// For nodes of workspaces and of shares.
 	both := func(op, rest string, handle handler, options ...wire.RouteOption) []*wire.Route {
-		return visited(onNodes(wire.Get, op, rest, handle, options...))
+		return withVisitors(onNodes(wire.Get, op, rest, handle, options...))
 	}
+	// For a file that the caller may read.
 	file := func(handle func(*wire.Call, world.Store, *world.Node) (wire.Object, error)) handler {
-		return wire.With2(h.fileToRead, handle)
+		return wire.WithTwo(h.fileToRead, handle)
 	}
 	const picture = "token output-format width height size rotate cropwidth cropheight cropx cropy"
-	all := both("storage.Downloads.Read", "read/", h.serveVersion, wire.Visit, wire.Query("version_id token"))
+	all := both("storage.Downloads.Read", "read/", h.serveVersion, wire.OptionalCredential, wire.Query("version_id token"))
 	for _, more := range [][]*wire.Route{
-		both("storage.Downloads.Token", "requestread/", file(h.newReadToken), wire.Writes, wire.Query("version_id")),
-		both("storage.Downloads.Zip", "zip/", h.serveArchive, wire.Writes),
+		both("storage.Downloads.Token", "requestread/", file(h.newReadToken), wire.ChangesState, wire.Query("version_id")),
+		both("storage.Downloads.Zip", "zip/", h.serveArchive, wire.ChangesState),
 		both("storage.Texts.Get", "content/", file(h.readText),
 			wire.Query("q page chunk_from chunk_to cursor limit max_bytes")),
-		both("storage.Previews.Authorize", "preview/{type}/preauthorize/", file(h.newPreviewToken), wire.Writes),
-		both("storage.Previews.Read", "preview/{type}/read/{download_token}/file/{filename}", h.readPreview, wire.Open),
-		both("storage.Transforms.Token", "transform/image/requestread/", file(h.newTransformToken), wire.Writes),
-		both("storage.Transforms.Read", "transform/image/read/", h.readTransform, wire.Open, wire.Query(picture)),
+		both("storage.Previews.Authorize", "preview/{type}/preauthorize/", file(h.newPreviewToken), wire.ChangesState),
+		both("storage.Previews.Read", "preview/{type}/read/{download_token}/file/{filename}", h.readPreview,
+			wire.NoCredential),
+		both("storage.Transforms.Token", "transform/image/requestread/", file(h.newTransformToken), wire.ChangesState),
+		both("storage.Transforms.Read", "transform/image/read/", h.readTransform, wire.NoCredential, wire.Query(picture)),
 	} {
 		all = append(all, more...)
 	}
@@ -59,7 +62,8 @@ func (h *contents) readRoutes() []*wire.Route {
 		wire.With(h.tree.StorageOfPath, h.searchTexts), wire.Query("nodes q")))
 }
 
-// onNodes returns the routes of an operation on the nodes of workspaces and shares.
+// onNodes returns the two routes of an operation on the nodes of workspaces and of shares,
+// whose paths end with rest.
 func onNodes(
 	route func(op, pattern string, handle func(*wire.Call) (wire.Object, error), options ...wire.RouteOption) *wire.Route,
 	op, rest string, handle func(*wire.Call) (wire.Object, error), options ...wire.RouteOption,
@@ -71,13 +75,14 @@ func onNodes(
 	}
 }
 
-// visited makes the credential optional in the routes of shares.
-func visited(routes []*wire.Route) []*wire.Route {
-	wire.Visit(routes[1])
+// withVisitors makes the credential optional in the routes of shares.
+func withVisitors(routes []*wire.Route) []*wire.Route {
+	wire.OptionalCredential(routes[1])
 	return routes
 }
 
-// fileToRead finds the file or note of a call that the caller may download.
+// fileToRead returns the file or note in the path, with its storage. It refuses a caller
+// who may not download it.
 func (h *contents) fileToRead(c *wire.Call) (world.Store, *world.Node, error) {
 	in, n, err := h.tree.NodeOfPath(c)
 	if err == nil {
@@ -95,7 +100,7 @@ func (h *contents) checkReadable(in world.Store, n *world.Node) error {
 	case share != nil && share.Value.Security() == world.SecurityHigh && !in.Insider(h.w):
 		return wire.Refuse(http.StatusForbidden, codeNoDownloads, "The share does not allow downloads.")
 	}
-	return n.MayServe()
+	return n.RefuseServe()
 }
 
 // readToken returns a token that reads one node.
@@ -121,7 +126,7 @@ func (h *contents) nodeOfToken(c *wire.Call, token, scope string) (*world.Node, 
 	if !t.Genuine || t.Scope != scope || !isForPath || n == nil {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeReadToken, "The token is forged, of another file, or has ended.")
 	}
-	return n, n.MayServe()
+	return n, n.RefuseServe()
 }
 
 // newReadToken returns a token for the download of a node, also of an older version,
@@ -130,7 +135,7 @@ func (h *contents) newReadToken(c *wire.Call, in world.Store, n *world.Node) (wi
 	if _, err := versionOfQuery(c, n); err != nil {
 		return nil, err
 	}
-	e := world.Event{Name: event(in, h.tree, "download_token_created"), CallingUser: c.UserID()}
+	e := world.Event{Name: eventName(in, h.tree, "download_token_created"), CallingUser: c.UserID()}
 	if c.Key != nil {
 		e.Actor = h.w.ActorOf(c.Key)
 	}
@@ -165,7 +170,8 @@ func (h *contents) serveVersion(c *wire.Call) (wire.Object, error) {
 	return world.ServeVersion(c, n, v)
 }
 
-// serveArchive serves a folder as an archive of unknown length.
+// serveArchive serves a folder as a zip file. The response is a stream, without a length,
+// because the platform makes the archive while it sends it.
 func (h *contents) serveArchive(c *wire.Call) (wire.Object, error) {
 	if c.Key == nil {
 		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "An archive asks for a credential.")
@@ -193,7 +199,7 @@ func (h *contents) serveArchive(c *wire.Call) (wire.Object, error) {
 	}
 	_ = w.Close() // of a buffer
 	h.w.EventIn(in.Owner, world.Event{
-		Name: event(in, h.tree, "zip_downloaded"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key), ObjectName: name,
+		Name: eventName(in, h.tree, "zip_downloaded"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key), ObjectName: name,
 	})
 	return c.Send(&wire.Reply{
 		Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/zip"}},
@@ -201,7 +207,8 @@ func (h *contents) serveArchive(c *wire.Call) (wire.Object, error) {
 	})
 }
 
-// addToArchive adds the files, notes and folders in a folder to an archive.
+// addToArchive adds the files and notes in a folder, and in the folders in it, to an
+// archive, with paths below the path below. Files that may not be served are left out.
 func (h *contents) addToArchive(w *zip.Writer, in world.Store, folder, below string) error {
 	for _, n := range h.tree.ChildrenOf(in.Owner, folder) {
 		name := path.Join(below, strings.ReplaceAll(n.Name, "/", "_"))
@@ -211,7 +218,7 @@ func (h *contents) addToArchive(w *zip.Writer, in world.Store, folder, below str
 			}
 			continue
 		}
-		if !n.HasContent() || n.MayServe() != nil {
+		if !n.HasContent() || n.RefuseServe() != nil {
 			continue
 		}
 		entry, err := w.CreateHeader(&zip.FileHeader{Name: name, Modified: n.Updated.UTC(), Method: zip.Store})

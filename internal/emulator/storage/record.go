@@ -21,7 +21,8 @@ const (
 	originCreated = "created"
 )
 
-// putState adds the origin of a node, and what the platform found out about it.
+// putState adds the state of a node to its record: whether it is shared, withheld, locked
+// or imported, where its content came from, and what a scan of the content has found.
 func (h *Handlers) putState(r *wire.Row, n *world.Node) {
 	if n.Kind == world.KindFolder {
 		share := h.shareOf(n)
@@ -49,7 +50,8 @@ func (h *Handlers) putState(r *wire.Row, n *world.Node) {
 	}
 }
 
-// originObject renders who added the current content of a node, or the node, and how.
+// originObject renders who added the current content of a node or, if it has none, the
+// node, and how.
 func originObject(n *world.Node, lv wire.Level) wire.Object {
 	current, how := n.Current(), originCreated
 	if n.Kind == world.KindFile {
@@ -57,7 +59,7 @@ func originObject(n *world.Node, lv wire.Level) wire.Object {
 	}
 	r := wire.Row{Level: lv}
 	r.Put(wire.Standard, "type", cmp.Or(current.Origin, how))
-	r.Put(wire.Standard, "creator", wire.OptionalProfile(cmp.Or(current.Creator, n.Creator)))
+	r.Put(wire.Standard, "creator", wire.ProfileOrNull(cmp.Or(current.Creator, n.Creator)))
 	r.PutIf(current.Upload != "", wire.Full, "upload_session_id", current.Upload)
 	return r.Fields
 }

@@ -53,7 +53,7 @@ type (
 	}
 )
 
-// New returns the handlers of a world.
+// New returns the handlers of storage, which share their state.
 func New(w *world.World) *Handlers {
 	h := &Handlers{w: w, locks: map[string]*lock{}, details: map[string]*details{}}
 	h.contents, h.notes, h.versions, h.lockCalls = contents{w, h}, notes{w, h}, versions{w, h}, lockCalls{w, h}
@@ -76,21 +76,23 @@ func (h *Handlers) Routes() []*wire.Route {
 	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
 	return slices.Concat([]*wire.Route{
 		wire.Get("storage.List", workspace+"{parent_id}/list/", h.listFolder, wire.Query(keysetQuery)),
-		wire.Get("storage.List", share+"{parent_id}/list/", h.listFolder, wire.Visit, wire.Query(keysetQuery)),
+		wire.Get("storage.List", share+"{parent_id}/list/", h.listFolder, wire.OptionalCredential, wire.Query(keysetQuery)),
 		wire.Get("storage.Get", workspace+"{node_id}/details/", h.nodeDetails),
-		wire.Get("storage.Get", share+"{node_id}/details/", h.nodeDetails, wire.Visit),
+		wire.Get("storage.Get", share+"{node_id}/details/", h.nodeDetails, wire.OptionalCredential),
 		wire.Get("storage.Recent", workspace+"recent/", h.recentNodes, wire.Query("type page_size cursor")),
-		wire.Get("storage.Recent", share+"recent/", h.recentNodes, wire.Visit, wire.Query("type page_size cursor")),
+		wire.Get("storage.Recent", share+"recent/", h.recentNodes, wire.OptionalCredential,
+			wire.Query("type page_size cursor")),
 	}, h.notes.noteRoutes(), h.contents.readRoutes(), h.versions.versionRoutes(), h.lockCalls.lockRoutes(), h.treeRoutes())
 }
 
-// listFolder returns a page of the nodes in a folder, the root or the trash.
+// listFolder returns a page of the nodes in a folder, the root or the trash, which is for
+// insiders. The root of a share can also be named by the id of the folder that it shows.
 func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
 	q := readKeyset(c)
 	parent := c.Segment("parent_id")
 	c.Check.MistypedIf(parent != world.RootFolder && parent != world.TrashFolder && !wire.IsOpaque(wire.Plain(parent)),
 		"parent_id", "opaque_id, root or trash")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	in, err := h.StorageOfPath(c)
@@ -116,7 +118,7 @@ func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
 		}
 		if folder.Kind != world.KindFolder {
 			c.Check.Invalid("parent_id", "The id of a folder, root or trash.")
-			return nil, c.Check.Refusal()
+			return nil, c.Check.Err()
 		}
 		found = h.ChildrenOf(in.Owner, folder.ID)
 	}
@@ -147,7 +149,7 @@ func (h *Handlers) recentNodes(c *wire.Call) (wire.Object, error) {
 	c.Check.InvalidIf(kind != "" &&
 		!slices.Contains([]string{world.KindFile, world.KindFolder, world.KindNote, world.KindLink}, kind),
 		"type", "file, folder, link or note.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	in, err := h.StorageOfPath(c)
@@ -168,7 +170,8 @@ type keyset struct {
 
 const keysetQuery = "sort_by sort_dir page_size cursor"
 
-// readKeyset returns the order and the part of a list that a call requests.
+// readKeyset reads the order, size and cursor of a page of a list that is continued behind
+// the last node (keyset), by default in ascending order of names.
 func readKeyset(c *wire.Call) keyset {
 	q := keyset{by: cmp.Or(c.Value("sort_by"), "name"), size: nodePageSize(c), cursor: c.Value("cursor")}
 	c.Check.InvalidIf(!slices.Contains([]string{"name", "updated", "created", "type"}, q.by),
@@ -194,10 +197,10 @@ func nodePageSize(c *wire.Call) int {
 	}
 }
 
-// key returns the text by which a node is sorted. Nodes with the same text are sorted
+// sortKey returns the text by which a node is sorted. Nodes with the same text are sorted
 // by id.
-func (q *keyset) key(n *world.Node) string {
-	moment := func(t time.Time) string { return fmt.Sprintf("%020d", t.UnixMicro()) }
+func (q *keyset) sortKey(n *world.Node) string {
+	moment := func(t time.Time) string { return fmt.Sprintf("%020d", t.UnixMicro()) } // sorts as numbers do
 	switch q.by {
 	case "updated":
 		return moment(n.Updated)
@@ -209,20 +212,21 @@ func (q *keyset) key(n *world.Node) string {
 	return strings.ToLower(n.Name)
 }
 
-// place returns the position of a node in the order. A cursor holds that of the last
+// position returns the position of a node in the order. A cursor holds that of the last
 // node of a page.
-func (q *keyset) place(n *world.Node) keysetPlace { return keysetPlace{q.key(n), n.ID} }
+func (q *keyset) position(n *world.Node) keysetPlace { return keysetPlace{q.sortKey(n), n.ID} }
 
 // keysetPlace is a position in the order of a list.
 type keysetPlace struct{ key, id string }
 
-// compare compares two positions: it is negative if a comes first.
+// compare compares two positions in a list: by key, then by id, in the order of the query.
+// It is negative if a comes first.
 func (q *keyset) compare(a, b keysetPlace) int {
-	way := cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.id, b.id))
+	order := cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.id, b.id))
 	if q.descending {
-		return -way
+		return -order
 	}
-	return way
+	return order
 }
 
 // nodePage returns the page of found nodes that a call requests. The cursor of the
@@ -232,21 +236,21 @@ func (h *Handlers) nodePage(
 	c *wire.Call, in world.Store, q keyset, found []*world.Node, about string,
 ) (wire.Object, error) {
 	binding := fmt.Sprint("keyset ", h.w.Cursors, " ", in.User, " ", q.by, " ", q.descending, " ", q.size, " ", about)
-	slices.SortFunc(found, func(a, b *world.Node) int { return q.compare(q.place(a), q.place(b)) })
+	slices.SortFunc(found, func(a, b *world.Node) int { return q.compare(q.position(a), q.position(b)) })
 	if q.cursor != "" {
 		after, valid := h.openKeyset(q.cursor, binding)
 		if !valid {
 			c.Check.Add("cursor", "invalid", "Not a cursor of this list.", codeStale)
-			return nil, c.Check.Refusal()
+			return nil, c.Check.Err()
 		}
-		found = slices.DeleteFunc(found, func(n *world.Node) bool { return q.compare(q.place(n), after) <= 0 })
+		found = slices.DeleteFunc(found, func(n *world.Node) bool { return q.compare(q.position(n), after) <= 0 })
 	}
 	page := found[:min(q.size, len(found))]
 	more := len(page) < len(found)
 	var next any
 	rows := wire.Rows(page, func(n *world.Node) wire.Object { return h.NodeObject(in, n, c.Out.Level) })
 	if more {
-		last := q.place(page[len(page)-1])
+		last := q.position(page[len(page)-1])
 		next = h.w.Seal([]byte(strconv.Itoa(len(last.id))+" "+last.id+last.key), binding)
 	}
 	return wire.Object{
@@ -255,8 +259,8 @@ func (h *Handlers) nodePage(
 	}, nil
 }
 
-// openKeyset returns the position that a cursor of nodePage holds. It returns false
-// for a cursor of another list.
+// openKeyset returns the position that a cursor of nodePage holds: the length of an id, a
+// blank, the id and the key. It returns false for a cursor of another list.
 func (h *Handlers) openKeyset(text, binding string) (keysetPlace, bool) {
 	b, sealed := h.w.Unseal(text, binding)
 	length, rest, _ := strings.Cut(string(b), " ")
@@ -289,7 +293,7 @@ func (h *Handlers) ScopeOfPath(c *wire.Call) (string, error) {
 		if id == "" {
 			return "", wire.NoSuch(wire.CodeNotFound, wire.KindShare)
 		}
-		return id, h.mayVisit(c, id)
+		return id, h.refuseVisit(c, id)
 	}
 	id := h.w.WorkspaceNamed(c.Segment("workspace_id"), c.UserID())
 	if id == "" {
@@ -298,30 +302,32 @@ func (h *Handlers) ScopeOfPath(c *wire.Call) (string, error) {
 	return id, h.w.RefuseUnreadable(c.Key, world.Venue{Profile: id})
 }
 
-// mayVisit returns a refusal if the caller has no access to a share. A member needs no
+// refuseVisit returns a refusal if the caller has no access to a share. A member needs no
 // password. Others need no role in a share that is open to them, but its password, for
 // which a header holds a token.
-func (h *Handlers) mayVisit(c *wire.Call, id string) error {
+func (h *Handlers) refuseVisit(c *wire.Call, id string) error {
 	share := &h.w.Share(id).Value
 	if c.Key != nil {
-		if err := h.w.RefuseUnreadable(c.Key, world.Venue{Profile: id}); err == nil || !h.Open(share, c.Key.User) {
+		err := h.w.RefuseUnreadable(c.Key, world.Venue{Profile: id})
+		if err == nil || !h.AdmitsWithoutRole(share, c.Key.User) {
 			return err
 		}
 	} else if share.Access != world.AccessAnyone {
 		return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The share asks for a credential.")
 	}
-	if h.w.Shut(id) {
-		return world.Unseen(world.CodeNoView)
+	if h.w.ClosedToGuests(id) {
+		return world.NoShareAccess(world.CodeNoView)
 	}
 	sent := c.Request.Header.Get("X-Ve-Password")
-	if share.Password != "" && !h.w.OpensLink(share, sent) {
+	if share.Password != "" && !h.w.IsLinkToken(share, sent) {
 		return world.WrongLinkPassword()
 	}
 	return nil
 }
 
-// Open reports whether a share admits a user without a role.
-func (h *Handlers) Open(it *world.Share, userID string) bool {
+// AdmitsWithoutRole reports whether the access option of a share admits a user without a role in it; ""
+// is a caller without an account.
+func (h *Handlers) AdmitsWithoutRole(it *world.Share, userID string) bool {
 	switch it.Access {
 	case world.AccessAnyone:
 		return true
@@ -333,7 +339,8 @@ func (h *Handlers) Open(it *world.Share, userID string) bool {
 	return false
 }
 
-// NodeObject renders a node of the storage of a workspace or share.
+// NodeObject renders a node of the storage of a workspace or share, as the caller may see
+// it, at a level of detail.
 func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "id", wire.Hyphenated(n.ID))
@@ -346,7 +353,7 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 		r.Put(wire.Standard, "mimecategory", mimeCategory(n.MimeType))
 		r.Put(wire.Standard, "version", wire.Hyphenated(n.Current().ID))
 		if lv == wire.Full {
-			sum := world.Sum(n.Current())
+			sum := world.ContentHash(n.Current())
 			r.PutIf(sum != "", wire.Full, "hash", sum)
 			r.PutIf(sum != "", wire.Full, "hash_algo", "sha256")
 		}
@@ -361,9 +368,9 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 	r.Put(wire.Full, "lock_info", h.lockCalls.lockInfo(in, n))
 	ai := wire.Row{Level: lv}
 	ai.Put(wire.Standard, "state", n.AIState)
-	ai.Put(wire.Full, "attach", n.Usable())
+	ai.Put(wire.Full, "attach", n.IsReadable())
 	if h.w.ShowsSummaries(in) {
-		ai.Put(wire.Full, "summary", n.Summarized() != "")
+		ai.Put(wire.Full, "summary", n.SummaryText() != "")
 		r.Put(wire.Terse, "summary", h.SummaryObject(n, lv))
 	}
 	r.Put(wire.Standard, "ai", ai.Fields)
@@ -372,8 +379,8 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 	return r.Fields
 }
 
-// putDetails adds the members of a node that say where it was deleted, its texts, and
-// what a link leads to.
+// putDetails adds the members of a node that say when and where it was deleted, its title
+// and description, and the share to which a link leads.
 func (h *Handlers) putDetails(r *wire.Row, in world.Store, n *world.Node) {
 	d := cmp.Or(h.details[n.ID], &details{deleted: n.Updated})
 	r.PutIf(n.Trashed, wire.Standard, "deleted", wire.Stamp(d.deleted.Unix()))
@@ -387,7 +394,7 @@ func (h *Handlers) putDetails(r *wire.Row, in world.Store, n *world.Node) {
 // SummaryObject renders the AI summary of a file, nil if it has none. Its title is
 // assumed.
 func (h *Handlers) SummaryObject(n *world.Node, lv wire.Level) any {
-	text := n.Summarized()
+	text := n.SummaryText()
 	if text == "" {
 		return nil
 	}
@@ -407,8 +414,8 @@ func Parent(in world.Store, n *world.Node) string {
 	return folderID(in, n)
 }
 
-// folderID returns the id of the folder of a node, or "root". That of a deleted node
-// is the one it was deleted from.
+// folderID returns the id of the folder of a node, "root" if that is the folder which the
+// storage shows. A deleted node keeps the folder that it was deleted from.
 func folderID(in world.Store, n *world.Node) string {
 	if n.Parent == in.Folder {
 		return world.RootFolder
@@ -425,7 +432,7 @@ func (h *Handlers) nodeDetails(c *wire.Call) (wire.Object, error) {
 	if id := wire.Plain(ids[0]); len(ids) == 1 && !wire.IsOpaque(id) {
 		c.Check.Mistyped("node_id", "opaque_id")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	in, err := h.StorageOfPath(c)
@@ -451,7 +458,8 @@ func (h *Handlers) visibleNode(in world.Store, id string) *world.Node {
 	return h.w.Node(in.Profile, wire.Plain(id))
 }
 
-// manyDetails returns several nodes, with an error for each that does not exist.
+// manyDetails returns several nodes, each once, with an error for each that does not
+// exist.
 func (h *Handlers) manyDetails(c *wire.Call, in world.Store, ids []string) (wire.Object, error) {
 	rows, failed := []wire.Object{}, []wire.Object{}
 	seen := map[string]bool{}
@@ -470,5 +478,5 @@ func (h *Handlers) manyDetails(c *wire.Call, in world.Store, ids []string) (wire
 			failed = append(failed, world.NodeError(id, CodeNoNode, "There is no such node here."))
 		}
 	}
-	return world.ManyNodes(c, "nodes", rows, failed)
+	return world.NodesResponse(c, "nodes", rows, failed)
 }

@@ -18,7 +18,7 @@ type Chunk struct {
 // ChunksOf returns the extracted text of a node, none before it is indexed. Pages
 // end with a form feed, chunks with an empty line.
 func ChunksOf(n *world.Node) (all []Chunk, pages int) {
-	if !n.Usable() || n.Text() == "" {
+	if !n.IsReadable() || n.Text() == "" {
 		return nil, 0
 	}
 	for text := range strings.SplitSeq(n.Text(), "\f") {
@@ -47,7 +47,7 @@ const (
 )
 
 // readSelection reads which part of a text is asked for: chunks with words, of a page, or
-// from a position on.
+// from a position on. Its defaults and limits are those of the platform.
 func readSelection(c *wire.Call) selection {
 	s := selection{words: c.Value("q"), cursor: c.Value("cursor"), to: lastPosition}
 	asked := 0
@@ -70,7 +70,8 @@ func readSelection(c *wire.Call) selection {
 	return s
 }
 
-// checkWords checks the words to search for, which a call must have or leaves out.
+// checkWords checks the words to search for. Without must, a call need not have any, and
+// nothing is checked.
 func checkWords(c *wire.Call, must bool) {
 	const most = 512
 	length := utf8.RuneCountInString(c.Value("q"))
@@ -83,11 +84,11 @@ func (s *selection) matches(k Chunk) bool {
 		strings.Contains(strings.ToLower(k.Text), strings.ToLower(s.words))
 }
 
-// readText returns the selected chunks of a text. A cursor is bound to the selection;
-// that of a file that was replaced since returns none.
+// readText returns the selected chunks of a text. A cursor is bound to the selection; if
+// the file was replaced since, it returns no chunks.
 func (h *contents) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Object, error) {
 	s := readSelection(c)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	binding := "text " + n.ID + strconv.Itoa(s.page) + " " + strconv.Itoa(s.from) + " " + strconv.Itoa(s.to)
@@ -97,7 +98,7 @@ func (h *contents) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Ob
 		from, err := strconv.Atoi(next)
 		if !sealed || err != nil {
 			c.Check.Add("cursor", "invalid", "Not a cursor of this text.", codeStale)
-			return nil, c.Check.Refusal()
+			return nil, c.Check.Err()
 		}
 		s.from = from
 		if version != n.Current().ID { // the file was replaced
@@ -112,8 +113,8 @@ func (h *contents) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Ob
 	return append(text, wire.Member{Key: "next_cursor", Value: cursor}), nil
 }
 
-// textObject renders a selection of a text. It returns the first chunk after it, 0
-// after the last.
+// textObject renders a selection of a text, up to the number of chunks and bytes in it; a
+// chunk that is too long is cut. It returns the index of the next chunk, 0 after the last.
 func textObject(n *world.Node, s *selection) (o wire.Object, next int) {
 	chunks, pages := ChunksOf(n)
 	rows, truncated, left := []wire.Object{}, false, s.bytes
@@ -156,13 +157,14 @@ func textObject(n *world.Node, s *selection) (o wire.Object, next int) {
 	}, next
 }
 
-// searchTexts returns the chunks of several files of a workspace that match.
+// searchTexts returns the chunks of several files of a workspace that have the words, and
+// for each file that has no text or cannot be read the reason.
 func (h *contents) searchTexts(c *wire.Call, in world.Store) (wire.Object, error) {
 	const most = 10
 	ids := strings.Split(c.Value("nodes"), ",")
 	c.Check.InvalidIf(c.Value("nodes") == "" || len(ids) > most, "nodes", "1 to 10 ids.")
 	checkWords(c, required)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	found, missing := wire.Object{}, []wire.Object{}
@@ -171,9 +173,9 @@ func (h *contents) searchTexts(c *wire.Call, in world.Store) (wire.Object, error
 		switch n := h.w.NodeOrTrash(in.Profile, wire.Plain(id)); {
 		case n == nil:
 			reason = "not_found"
-		case h.w.Gone(n):
+		case h.w.InTrash(n):
 			reason = "trashed"
-		case n.Text() == "" || n.MayServe() != nil:
+		case n.Text() == "" || n.RefuseServe() != nil:
 			reason = "not_text"
 		default:
 			text, _ := textObject(n, &selection{words: c.Value("q"), to: lastPosition, limit: matchesMost, bytes: 32_768})

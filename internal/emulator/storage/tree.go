@@ -42,8 +42,9 @@ func (h *Handlers) treeRoutes() []*wire.Route {
 	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
 	var all []*wire.Route
 	for _, base := range []string{workspace, share} {
+		// A handler for a node to change, and one for a storage to write to.
 		changed := func(handle func(*wire.Call, world.Store, *world.Node) (wire.Object, error)) handler {
-			return wire.With2(h.nodeToChange, handle)
+			return wire.WithTwo(h.nodeToChange, handle)
 		}
 		folder := func(handle func(*wire.Call, world.Store) (wire.Object, error)) handler {
 			return wire.With(h.storeToWrite, handle)
@@ -53,14 +54,14 @@ func (h *Handlers) treeRoutes() []*wire.Route {
 			wire.Post("storage.CreateFolder", base+parent+"createfolder/", folder(h.createFolder), wire.Form("name force")),
 			wire.Post("storage.AddFile", base+parent+"addfile/", folder(h.addFile), wire.Form("name from")),
 			wire.Post("storage.Move", base+one+"move/", changed(h.moveNode), wire.Form("parent")),
-			wire.Post("storage.Copy", base+one+"copy/", wire.With2(h.nodeToWrite, h.copyNode), wire.Form("parent")),
+			wire.Post("storage.Copy", base+one+"copy/", wire.WithTwo(h.nodeToWrite, h.copyNode), wire.Form("parent")),
 			wire.Post("storage.Update", base+one+"update/", changed(h.updateNode),
 				wire.Form("name from metadata_title metadata_short if_version_id")),
 			wire.Delete("storage.Delete", base+one+"delete/", changed(h.deleteNode)),
 			wire.Delete("storage.EmptyTrash", base+"trash/delete/", folder(h.emptyTrash)),
-			wire.Post("storage.Restore", base+one+"restore/", wire.With2(h.trashedNode, h.restoreNode),
+			wire.Post("storage.Restore", base+one+"restore/", wire.WithTwo(h.trashedNode, h.restoreNode),
 				wire.Form(wire.NoFields)),
-			wire.Delete("storage.Purge", base+one+"purge/", wire.With2(h.trashedNode, h.purgeNode)),
+			wire.Delete("storage.Purge", base+one+"purge/", wire.WithTwo(h.trashedNode, h.purgeNode)),
 		)
 	}
 	return append(all,
@@ -74,7 +75,7 @@ func (h *Handlers) treeRoutes() []*wire.Route {
 func (h *Handlers) storeToWrite(c *wire.Call) (world.Store, error) {
 	in, err := h.StorageOfPath(c)
 	if err == nil {
-		err = h.MayStore(c, in)
+		err = h.RefuseStore(c, in)
 	}
 	return in, err
 }
@@ -85,7 +86,7 @@ func (h *Handlers) storeToWrite(c *wire.Call) (world.Store, error) {
 func (h *Handlers) nodeToWrite(c *wire.Call) (world.Store, *world.Node, error) {
 	in, n, err := h.NodeOfPath(c)
 	if err == nil {
-		err = h.MayStore(c, in)
+		err = h.RefuseStore(c, in)
 	}
 	if err == nil && n.ID == in.Folder {
 		err = wire.Refuse(http.StatusForbidden, codeShareRoot, "The folder of the share cannot be changed here.")
@@ -107,7 +108,7 @@ func (h *Handlers) nodeToChange(c *wire.Call) (world.Store, *world.Node, error) 
 // allowed to change.
 func (h *Handlers) trashedNode(c *wire.Call) (world.Store, *world.Node, error) {
 	id := c.OpaqueSegment("node_id")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return world.Store{}, nil, err
 	}
 	in, err := h.storeToWrite(c)
@@ -133,14 +134,14 @@ func (h *Handlers) folderNamed(c *wire.Call, in world.Store, name, value string)
 	id := wire.Plain(value)
 	c.Check.MistypedIf(!wire.IsOpaque(id), name, "opaque_id or root")
 	if len(c.Check.Failed) > 0 {
-		return "", c.Check.Refusal()
+		return "", c.Check.Err()
 	}
 	n := h.w.Node(in.Profile, id)
 	if n == nil {
 		return "", wire.NoSuch(CodeNoNode, world.KindFolder)
 	}
 	c.Check.InvalidIf(n.Kind != world.KindFolder, name, "The id of a folder, or root.")
-	return id, c.Check.Refusal()
+	return id, c.Check.Err()
 }
 
 // Whether a call must have a field.
@@ -156,7 +157,7 @@ func treeName(c *wire.Call, must bool) string {
 		return ""
 	}
 	last, _ := utf8.DecodeLastRuneInString(name)
-	switch why := BadName(name); {
+	switch why := NameProblem(name); {
 	case name == "":
 		c.Check.Missing("name", "A name.")
 	case why != "":
@@ -167,9 +168,9 @@ func treeName(c *wire.Call, must bool) string {
 	return name
 }
 
-// wrote returns the response of a call that has changed a node: the node or, by an
+// nodeResponse returns the response of a call that has changed a node: the node or, by an
 // option, nothing.
-func (h *Handlers) wrote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+func (h *Handlers) nodeResponse(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	if h.w.Options.Storage.BareWrites {
 		return nil, nil
 	}
@@ -183,7 +184,10 @@ func (h *Handlers) treeEvent(c *wire.Call, in world.Store, n *world.Node, what s
 	if n.Kind == world.KindFolder && (what == "moved" || what == "deleted" || what == "created") {
 		kind = "folder"
 	}
-	h.w.NodeEvent(n, world.Event{Name: event(in, h, kind+"_"+what), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
+	h.w.NodeEvent(n, world.Event{
+		Name: eventName(in, h, kind+"_"+what), CallingUser: c.Key.User,
+		Actor: h.w.ActorOf(c.Key),
+	})
 }
 
 // createFolder creates a folder. Without the field force, it returns a folder that has
@@ -192,14 +196,14 @@ func (h *Handlers) createFolder(c *wire.Call, in world.Store) (wire.Object, erro
 	name := treeName(c, required)
 	force, forced := c.Field("force")
 	c.Check.InvalidIf(forced && force != "true", "force", "true.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	parent, err := h.folderNamed(c, in, "parent_id", c.Segment("parent_id"))
 	if err != nil {
 		return nil, err
 	}
-	n := h.child(in.Owner, parent, name)
+	n := h.childNamed(in.Owner, parent, name)
 	if n == nil || n.Kind != world.KindFolder || forced {
 		n = h.w.KeepNode(world.Node{
 			Profile: in.Owner, Parent: parent, Kind: world.KindFolder, Creator: c.Key.User,
@@ -207,7 +211,7 @@ func (h *Handlers) createFolder(c *wire.Call, in world.Store) (wire.Object, erro
 		})
 		h.treeEvent(c, in, n, "created")
 	}
-	return h.wrote(c, in, n)
+	return h.nodeResponse(c, in, n)
 }
 
 // targetFolder returns the folder to which a node is moved or copied. It refuses the node
@@ -216,7 +220,7 @@ func (h *Handlers) targetFolder(c *wire.Call, in world.Store, n *world.Node) (st
 	value, given := c.Field("parent")
 	c.Check.MissingIf(!given, "parent", "The id of a folder, or root.")
 	if !given {
-		return "", c.Check.Refusal()
+		return "", c.Check.Err()
 	}
 	parent, err := h.folderNamed(c, in, "parent", value)
 	if folder := h.w.AnyNode(parent); err == nil && folder != nil && (folder == n || h.w.InFolder(folder, n.ID)) {
@@ -229,7 +233,7 @@ func (h *Handlers) targetFolder(c *wire.Call, in world.Store, n *world.Node) (st
 // replaces one of its name, which goes to the trash, unless another user has locked
 // it. Otherwise the node gets a free name.
 func (h *Handlers) resolveConflict(c *wire.Call, in world.Store, n *world.Node, parent string) (string, error) {
-	taken := h.child(in.Owner, parent, n.Name)
+	taken := h.childNamed(in.Owner, parent, n.Name)
 	switch {
 	case taken == nil || taken == n:
 		return n.Name, nil
@@ -239,12 +243,12 @@ func (h *Handlers) resolveConflict(c *wire.Call, in world.Store, n *world.Node, 
 	if err := h.RefuseLocked(c, taken); err != nil {
 		return "", err
 	}
-	h.trash(c, in, taken)
+	h.moveToTrash(c, in, taken)
 	return n.Name, nil
 }
 
-// trash moves a node to the trash.
-func (h *Handlers) trash(c *wire.Call, in world.Store, n *world.Node) {
+// moveToTrash moves a node to the trash.
+func (h *Handlers) moveToTrash(c *wire.Call, in world.Store, n *world.Node) {
 	n.Trashed = true
 	h.detailsOf(n).deleted = h.w.Now()
 	h.treeEvent(c, in, n, "deleted")
@@ -258,7 +262,8 @@ func (h *Handlers) detailsOf(n *world.Node) *details {
 	return h.details[n.ID]
 }
 
-// moveNode moves a node to another folder.
+// moveNode moves a node to another folder. A file or note of its name there goes to the
+// trash.
 func (h *Handlers) moveNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
 	parent, err := h.targetFolder(c, in, n)
 	if err != nil {
@@ -270,7 +275,7 @@ func (h *Handlers) moveNode(c *wire.Call, in world.Store, n *world.Node) (wire.O
 	}
 	n.Name, n.Parent = name, parent
 	h.treeEvent(c, in, n, "moved")
-	return h.wrote(c, in, n)
+	return h.nodeResponse(c, in, n)
 }
 
 // copyNode copies a node to a folder. A copy in the same folder gets another name.
@@ -280,7 +285,7 @@ func (h *Handlers) copyNode(c *wire.Call, in world.Store, n *world.Node) (wire.O
 		return nil, err
 	}
 	name := n.Name
-	if h.child(in.Owner, parent, name) == n { // beside the original
+	if h.childNamed(in.Owner, parent, name) == n { // beside the original
 		name = h.freeName(in.Owner, parent, name)
 	} else {
 		name, err = h.resolveConflict(c, in, n, parent)
@@ -290,7 +295,7 @@ func (h *Handlers) copyNode(c *wire.Call, in world.Store, n *world.Node) (wire.O
 	}
 	made := h.cloneNode(c, n, parent, name)
 	h.treeEvent(c, in, made, "copied")
-	return h.wrote(c, in, made)
+	return h.nodeResponse(c, in, made)
 }
 
 // cloneNode copies a node with its current version, and a folder with all that is in it.
@@ -317,7 +322,7 @@ func (h *Handlers) cloneNode(c *wire.Call, n *world.Node, parent, name string) *
 
 // deleteNode moves a node to the trash.
 func (h *Handlers) deleteNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	h.trash(c, in, n)
+	h.moveToTrash(c, in, n)
 	return nil, nil
 }
 
@@ -333,30 +338,30 @@ func (h *Handlers) restoreNode(c *wire.Call, in world.Store, n *world.Node) (wir
 	}
 	n.Name, n.Trashed = name, false
 	h.treeEvent(c, in, n, "restored")
-	return h.wrote(c, in, n)
+	return h.nodeResponse(c, in, n)
 }
 
 // purgeNode deletes a node of the trash for good.
 func (h *Handlers) purgeNode(_ *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	h.erase(in, n)
+	h.deleteForGood(in, n)
 	return nil, nil
 }
 
 // emptyTrash deletes all nodes of the trash for good.
 func (h *Handlers) emptyTrash(_ *wire.Call, in world.Store) (wire.Object, error) {
 	for _, n := range h.trashOf(in) {
-		h.erase(in, n)
+		h.deleteForGood(in, n)
 	}
 	return nil, nil
 }
 
-// erase deletes a node for good, and a folder with all that is in it. The platform
+// deleteForGood deletes a node for good, and a folder with all that is in it. The platform
 // writes no event for that.
-func (h *Handlers) erase(in world.Store, n *world.Node) {
-	for _, id := range h.w.Erase(n) {
+func (h *Handlers) deleteForGood(in world.Store, n *world.Node) {
+	for _, id := range h.w.RemoveNodes(n) {
 		delete(h.details, id)
 	}
-	h.w.Touch(h.w.Now(), in.Owner, world.FieldsFor(world.FieldStorage, n.ID, world.FieldStorage)...)
+	h.w.MarkChanged(h.w.Now(), in.Owner, world.FieldsFor(world.FieldStorage, n.ID, world.FieldStorage)...)
 }
 
 const byHash = true // in content: a call may name a hash
@@ -379,7 +384,7 @@ func (h *Handlers) sourceContent(c *wire.Call, allowHash bool) (world.Version, e
 	c.Check.InvalidIf(given && (wire.Decode([]byte(text), &from) != nil ||
 		(from.Type != "upload" || from.Upload == nil) && (from.Type != "hash" || from.Hash == nil)),
 		"from", "JSON with an upload or a hash.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return world.Version{}, err
 	}
 	if from.Type == "upload" {
@@ -390,7 +395,7 @@ func (h *Handlers) sourceContent(c *wire.Call, allowHash bool) (world.Version, e
 	}
 	c.Check.InvalidIf(!slices.Contains(Algorithms(), from.Hash.Type) || from.Hash.Type == "crc32c",
 		"from", "md5, sha1, sha256 or sha384.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return world.Version{}, err
 	}
 	for _, id := range h.w.NodeIDs() {
@@ -416,10 +421,10 @@ func (h *Handlers) addFile(c *wire.Call, in world.Store) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := h.RefuseLocked(c, h.child(in.Owner, parent, name)); err != nil {
+	if err := h.RefuseLocked(c, h.childNamed(in.Owner, parent, name)); err != nil {
 		return nil, err
 	}
-	return h.wrote(c, in, h.PutFile(Place{In: in, Folder: parent}, name, content, c.Key.User))
+	return h.nodeResponse(c, in, h.PutFile(Place{In: in, Folder: parent}, name, content, c.Key.User))
 }
 
 // updateNode changes the name, content or texts of a node. With the field
@@ -432,11 +437,11 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 	c.Check.MistypedIf(compares && !wire.IsOpaque(wire.Plain(version)), "if_version_id", "opaque_id")
 	replaces := checkUpdate(c)
 	name := cmp.Or(treeName(c, optional), n.Name)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	if taken := h.child(in.Owner, n.Parent, name); taken != nil && taken != n {
-		return nil, wire.Refuse(http.StatusBadRequest, codeNameTaken, "The name is taken.")
+	if taken := h.childNamed(in.Owner, n.Parent, name); taken != nil && taken != n {
+		return nil, wire.Refuse(http.StatusBadRequest, codeNameTaken, "The name is taken.") // 400, unlike invalid names
 	}
 	var content world.Version
 	if replaces {
@@ -461,15 +466,15 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 	n.Name, n.Updated = name, h.w.Now()
 	h.updateTexts(c, n)
 	if replaces {
-		h.NewVersion(n, content, c.Key.User, event(in, h, "file_updated"))
+		h.NewVersion(n, content, c.Key.User, eventName(in, h, "file_updated"))
 	} else {
 		h.treeEvent(c, in, n, "updated")
 	}
-	return h.wrote(c, in, n)
+	return h.nodeResponse(c, in, n)
 }
 
-// checkUpdate checks that an update changes something. It returns true if it replaces
-// the content.
+// checkUpdate adds errors to c.Check if an update changes nothing, or has a text that is
+// too long. It returns true if the update replaces the content.
 func checkUpdate(c *wire.Call) (replaces bool) {
 	_, renames := c.Field("name")
 	_, replaces = c.Field("from")
@@ -481,25 +486,26 @@ func checkUpdate(c *wire.Call) (replaces bool) {
 	return replaces
 }
 
-// updateTexts changes the title and the description of a node.
+// updateTexts changes the title and the description of a node, if they are given. Null
+// and "" clear them.
 func (h *Handlers) updateTexts(c *wire.Call, n *world.Node) {
 	d := h.detailsOf(n)
-	for text, at := range map[string]*string{"metadata_title": &d.title, "metadata_short": &d.short} {
-		if value, given := c.Field(text); given && wire.Cleared(value) {
-			*at = ""
+	for name, text := range map[string]*string{"metadata_title": &d.title, "metadata_short": &d.short} {
+		if value, given := c.Field(name); given && wire.Cleared(value) {
+			*text = ""
 		} else if given {
-			*at = value
+			*text = value
 		}
 	}
 }
 
-// addLink adds a link to a share.
+// addLink adds a node that leads to a share, which the caller must be able to read.
 func (h *Handlers) addLink(c *wire.Call, in world.Store) (wire.Object, error) {
 	kind, _ := c.Field("type")
 	id, given := c.Field("share")
 	c.Check.InvalidIf(kind != "share", "type", "share.")
 	c.Check.MissingIf(!given, "share", "The id of a share.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	share := h.w.Share(id)
@@ -514,6 +520,6 @@ func (h *Handlers) addLink(c *wire.Call, in world.Store) (wire.Object, error) {
 		Profile: in.Owner, Parent: parent, Kind: world.KindLink, Content: id, Creator: c.Key.User,
 		Name: h.freeName(in.Owner, parent, share.Value.Title),
 	})
-	h.w.NodeEvent(n, world.Event{Name: event(in, h, "link_added"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
-	return h.wrote(c, in, n)
+	h.w.NodeEvent(n, world.Event{Name: eventName(in, h, "link_added"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
+	return h.nodeResponse(c, in, n)
 }

@@ -11,8 +11,9 @@ import (
 // versionRoutes returns the routes of versions.
 func (h *versions) versionRoutes() []*wire.Route {
 	return slices.Concat(
-		visited(onNodes(wire.Get, "storage.Versions.List", "versions/", wire.With2(h.tree.NodeOfPath, h.listVersions))),
-		onNodes(wire.Post, "storage.Versions.Restore", "restore-version/", wire.With2(h.tree.NodeOfPath, h.restoreVersion),
+		withVisitors(onNodes(wire.Get, "storage.Versions.List", "versions/",
+			wire.WithTwo(h.tree.NodeOfPath, h.listVersions))),
+		onNodes(wire.Post, "storage.Versions.Restore", "restore-version/", wire.WithTwo(h.tree.NodeOfPath, h.restoreVersion),
 			wire.Form("version_id")),
 	)
 }
@@ -30,9 +31,9 @@ func VersionRows(n *world.Node, key string) wire.Object {
 			{"size", v.Size},
 			{"current", i == len(n.Versions)-1},
 			{"created", wire.Stamp(v.Created.Unix())},
-			{"creator", wire.OptionalProfile(cmp.Or(v.Creator, n.Creator))},
+			{"creator", wire.ProfileOrNull(cmp.Or(v.Creator, n.Creator))},
 		}
-		if sum := world.Sum(v); sum != "" {
+		if sum := world.ContentHash(v); sum != "" {
 			row = append(row, wire.Member{Key: "hash", Value: sum}, wire.Member{Key: "hash_algo", Value: "sha256"})
 		}
 		rows = append(rows, row)
@@ -40,9 +41,10 @@ func VersionRows(n *world.Node, key string) wire.Object {
 	return wire.Object{{"versions", rows}}
 }
 
-// restoreVersion makes the content of a version that of a new one.
+// restoreVersion adds a version with the content of an earlier one, which becomes the
+// current version.
 func (h *versions) restoreVersion(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	if err := h.tree.MayStore(c, in); err != nil {
+	if err := h.tree.RefuseStore(c, in); err != nil {
 		return nil, err
 	}
 	id, given := c.Field("version_id")
@@ -52,7 +54,7 @@ func (h *versions) restoreVersion(c *wire.Call, in world.Store, n *world.Node) (
 	case !wire.IsOpaque(wire.Plain(id)):
 		c.Check.Mistyped("version_id", "opaque_id")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if err := h.tree.RefuseLocked(c, n); err != nil {
@@ -68,7 +70,7 @@ func (h *versions) restoreVersion(c *wire.Call, in world.Store, n *world.Node) (
 	h.w.AddVersion(n, v)
 	h.w.NodeEvent(
 		n,
-		world.Event{Name: event(in, h.tree, "file_version_restored"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)},
+		world.Event{Name: eventName(in, h.tree, "file_version_restored"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)},
 	)
 	h.w.Index(n, world.AIPending)
 	return wire.Object{{"node", h.tree.NodeObject(in, n, c.Out.Level)}}, nil

@@ -62,8 +62,8 @@ func (h *Handlers) docsTopic(c *wire.Call) (wire.Object, error) {
 	return c.Markdown(h.topic(name))
 }
 
-// agents returns the guide for agents, which begins with its version.
-func (h *Handlers) agents(c *wire.Call) (wire.Object, error) {
+// agentsGuide returns the guide for agents, which begins with its version.
+func (h *Handlers) agentsGuide(c *wire.Call) (wire.Object, error) {
 	return c.Markdown("Version: " + guideVersion + "\n\n# Guide for agents\n\n" +
 		"Send a key or an access token as bearer. " +
 		"Read /current/llms/ for the topics and branch on the HTTP status first.\n")
@@ -100,11 +100,11 @@ func (h *Handlers) topic(name string) string {
 // Routes returns the routes about the platform itself.
 func (h *Handlers) Routes() []*wire.Route {
 	return []*wire.Route{
-		wire.Get("system.Ping", "/current/ping/", h.ping, wire.Open),
-		wire.Get("system.Status", "/current/system/status/", h.status, wire.Open),
-		wire.Get("system.Docs", "/current/llms/", h.docs, wire.Open),
-		wire.Get("system.DocsFull", "/current/llms/full/", h.docsFull, wire.Open),
-		wire.Get("system.DocsTopic", "/current/llms/{topic}/", h.docsTopic, wire.Open),
-		wire.Get("system.Agents", "/current/agents/", h.agents, wire.Open),
+		wire.Get("system.Ping", "/current/ping/", h.ping, wire.NoCredential),
+		wire.Get("system.Status", "/current/system/status/", h.status, wire.NoCredential),
+		wire.Get("system.Docs", "/current/llms/", h.docs, wire.NoCredential),
+		wire.Get("system.DocsFull", "/current/llms/full/", h.docsFull, wire.NoCredential),
+		wire.Get("system.DocsTopic", "/current/llms/{topic}/", h.docsTopic, wire.NoCredential),
+		wire.Get("system.Agents", "/current/agents/", h.agentsGuide, wire.NoCredential),
 	}
 }

@@ -45,7 +45,8 @@ type batchEntry struct {
 	Hash         string `json:"hash"`
 }
 
-// uploadBatch stores many small files, each with its own result.
+// uploadBatch stores the files of a multipart body, which the manifest lists, each with
+// its own result: a file that is refused does not affect the others.
 func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 	if len(c.Body) > batchBytes {
 		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "A batch has at most 100 MB.")
@@ -65,7 +66,7 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 	entries := readManifest(c)
 	creator, _ := c.Field("creator")
 	c.Check.InvalidIf(!isCreator(creator), "creator", "1 to 150 letters, digits and hyphens.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	c.Form.Set("action", "create") // treePlace requires one
@@ -75,7 +76,7 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 		total += len(content)
 	}
 	if err == nil {
-		err = cmp.Or(c.Check.Refusal(), h.refuseFull(to, int64(total)))
+		err = cmp.Or(c.Check.Err(), h.refuseFull(to, int64(total)))
 	}
 	if err != nil {
 		return nil, err
@@ -93,7 +94,7 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 		{"count_total", len(entries)},
 		{"count_succeeded", len(entries) - failed},
 		{"count_errored", failed},
-		{"creator", wire.Optional(creator)},
+		{"creator", wire.TextOrNull(creator)},
 		{"results", results},
 	}, nil
 }
@@ -112,7 +113,7 @@ func readManifest(c *wire.Call) (entries []batchEntry) {
 }
 
 // batchFile stores file number i of a batch and returns its result, and false if the
-// file is refused. An option makes it appear in its folder only after a delay.
+// file is refused. By the option LateBatches, it appears in its folder after a delay.
 func (h *Handlers) batchFile(
 	c *wire.Call, to place, i int, e batchEntry, files map[string][]byte,
 ) (result wire.Object, ok bool) {
@@ -136,10 +137,10 @@ func (h *Handlers) batchFile(
 	kept = u.withOrigin(kept)
 	var node any
 	if h.w.Options.Uploads.LateBatches {
-		h.moveUpload(u, uploadStoring, noMessage)
-		h.moveLater(u, kept)
+		h.setStatus(u, uploadStoring, noMessage)
+		h.scheduleNext(u, kept)
 	} else {
-		h.store(u, kept)
+		h.storeFile(u, kept)
 		node = wire.Hyphenated(u.node)
 	}
 	return append(head, wire.Object{
@@ -147,7 +148,8 @@ func (h *Handlers) batchFile(
 	}...), true
 }
 
-// badEntry returns why file number i of a batch is refused, "" if it is not.
+// badEntry returns why file number i of a batch is refused, "" if it is not; sent says
+// whether the body had its content.
 func (h *Handlers) badEntry(e batchEntry, i int, content []byte, sent bool) string {
 	switch {
 	case e.Index == nil || *e.Index != i:
@@ -162,19 +164,20 @@ func (h *Handlers) badEntry(e batchEntry, i int, content []byte, sent bool) stri
 		return "The relative path is not valid."
 	case !hashFits(e, content):
 		return "The hash differs."
-	case h.blocks(e.Filename):
+	case h.isBlocked(e.Filename):
 		return "extension not allowed"
 	}
-	return storage.BadName(e.Filename)
+	return storage.NameProblem(e.Filename)
 }
 
-// keepFile stores content as a version of a file.
+// keepFile stores content and returns a version of a file with it, which is not yet one of
+// a node.
 func (h *Handlers) keepFile(content []byte) (world.Version, error) {
 	kept, err := h.w.Blobs.Keep(content)
 	if err != nil {
 		return world.Version{}, err
 	}
-	return h.w.Keep(kept)
+	return h.w.NewContent(kept)
 }
 
 // hashFits reports whether a file has the hash of its entry, if that has one.

@@ -22,14 +22,14 @@ func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 		return nil, noUploadForm()
 	}
 	order := h.checkChunk(c, u, chunk)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if int64(len(chunk)) > h.Limits().MaxChunk {
 		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The chunk is too large.")
 	}
 	if !u.takesChunks() {
-		return nil, u.closed()
+		return nil, u.statusRefusal()
 	}
 	if err := checkHash(c, codeChunkDiffers, bytes.NewReader(chunk)); err != nil {
 		return nil, err
@@ -40,10 +40,10 @@ func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 		}
 		u.fileCRC = whole
 	}
-	if err := h.keep(u, order, chunk); err != nil {
+	if err := h.keepChunk(u, order, chunk); err != nil {
 		return nil, err
 	}
-	h.moveUpload(u, uploadOpen, noMessage)
+	h.setStatus(u, uploadOpen, noMessage)
 	return nil, nil
 }
 
@@ -64,8 +64,8 @@ func (h *Handlers) checkChunk(c *wire.Call, u *upload, chunk []byte) (order int)
 	return order
 }
 
-// keep stores the content of the chunk with a number.
-func (h *Handlers) keep(u *upload, order int, content []byte) error {
+// keepChunk stores the content of the chunk with a number (order), and replaces an earlier one.
+func (h *Handlers) keepChunk(u *upload, order int, content []byte) error {
 	kept, err := h.w.Blobs.Keep(content)
 	if err != nil {
 		return wire.Refuse(http.StatusInsufficientStorage, codeNoDisk, "The content cannot be kept: "+err.Error())
@@ -92,7 +92,7 @@ func checkHash(c *wire.Call, code int64, content io.Reader) error {
 	case storage.Digest(name, content) != hash:
 		return wire.Refuse(http.StatusNotAcceptable, code, "The bytes have another hash.")
 	}
-	return c.Check.Refusal()
+	return c.Check.Err()
 }
 
 // chunkNumber returns a required parameter that is a positive whole number, 0 if it is
@@ -120,8 +120,9 @@ func (u *upload) takesChunks() bool {
 	return u.size >= 0 && (u.status == uploadReady || u.status == uploadOpen)
 }
 
-// closed returns the refusal of a call that the status of an upload does not allow.
-func (u *upload) closed() error {
+// statusRefusal returns the refusal of a call that the status of an upload does not allow: 409 for
+// a File Share and 406 otherwise, as the platform does.
+func (u *upload) statusRefusal() error {
 	if u.size < 0 {
 		return wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is a stream.")
 	}
@@ -144,18 +145,19 @@ func (h *Handlers) uploadChunks(_ *wire.Call, u *upload) (wire.Object, error) {
 // deleteChunk removes a chunk.
 func (h *Handlers) deleteChunk(c *wire.Call, u *upload) (wire.Object, error) {
 	order := chunkNumber(c, "order")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if u.status != uploadOpen {
-		return nil, u.closed()
+		return nil, u.statusRefusal()
 	}
 	delete(u.chunks, order)
 	return nil, nil
 }
 
-// completeUpload starts to assemble the file, if all its bytes have arrived. Only the
-// last chunk may be small.
+// completeUpload starts to assemble the file, if all its bytes have arrived. Otherwise
+// the upload fails, except for one to a File Share, which can go on. Only one chunk may be
+// smaller than the limit.
 func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) {
 	small := 0
 	for _, chunk := range u.chunks {
@@ -165,11 +167,11 @@ func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) 
 	}
 	switch {
 	case !u.takesChunks():
-		return nil, u.closed()
+		return nil, u.statusRefusal()
 	case u.received() != u.size && u.to.fileShare == "":
-		h.moveUpload(u, uploadFailed, "The size differs.")
+		h.setStatus(u, uploadFailed, "The size differs.")
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeSizeDiffers, "The chunks have another size than the file.")
-	case u.received() != u.size || !u.gapless():
+	case u.received() != u.size || !u.hasNoGaps():
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeChunksMissing, "Some of the bytes have not arrived.")
 	case small > 1:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeChunksMissing, "Only one chunk may be smaller than 1 MiB.")
@@ -181,8 +183,8 @@ func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) 
 	return h.uploadDetails(u), nil
 }
 
-// gapless reports whether the numbers of the chunks are 1 to n.
-func (u *upload) gapless() bool {
+// hasNoGaps reports whether the numbers of the chunks are 1 to n.
+func (u *upload) hasNoGaps() bool {
 	for order := range len(u.chunks) {
 		if _, found := u.chunks[order+1]; !found {
 			return false

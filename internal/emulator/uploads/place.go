@@ -35,7 +35,7 @@ func (h *Handlers) uploadPlace(c *wire.Call) (place, error) {
 				break
 			}
 		}
-		return place{}, c.Check.Refusal()
+		return place{}, c.Check.Err()
 	}
 	switch {
 	case !wire.IsProfile(id):
@@ -43,19 +43,19 @@ func (h *Handlers) uploadPlace(c *wire.Call) (place, error) {
 	case kind != "" && !slices.Contains([]string{wire.KindWorkspace, wire.KindShare, wire.KindFileShare}, kind):
 		c.Check.Invalid("instance_id", "The id of a workspace, share or File Share.")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return place{}, err
 	}
 	if kind != wire.KindWorkspace && kind != wire.KindShare {
-		return h.linkPlace(c, id)
+		return h.fileSharePlace(c, id)
 	}
 	return h.treePlace(c, id, kind)
 }
 
-// linkPlace returns the place of the file behind the File Share with this id, which the
-// upload replaces: only if the file still has the version if_version_id, if given.
-func (h *Handlers) linkPlace(c *wire.Call, id string) (place, error) {
-	f, err := h.editor(c, id)
+// fileSharePlace returns where an upload to the File Share with this id goes: it replaces the
+// shared file or, with if_version_id, only this version of it.
+func (h *Handlers) fileSharePlace(c *wire.Call, id string) (place, error) {
+	f, err := h.fileShareToEdit(c, id)
 	if err != nil {
 		return place{}, err
 	}
@@ -77,11 +77,11 @@ func (h *Handlers) linkPlace(c *wire.Call, id string) (place, error) {
 	return place{Place: storage.Place{File: f.Node}, fileShare: f.ID, base: wire.Plain(base)}, nil
 }
 
-// treePlace returns the place in the workspace or share with this id: a folder for a
-// new file (action create), or the file that the upload replaces (update).
+// treePlace returns where an upload to the workspace or share with this id goes: to a
+// folder as a new file (action create), or to the file that it replaces (update).
 func (h *Handlers) treePlace(c *wire.Call, id, kind string) (place, error) {
 	to := place{Place: storage.Place{In: h.w.StoreOf(id, c)}}
-	if err := h.storage.MayStore(c, to.In); err != nil {
+	if err := h.storage.RefuseStore(c, to.In); err != nil {
 		return place{}, err
 	}
 	if named, given := c.Field("profile_type"); given && named != kind {
@@ -124,7 +124,8 @@ func relativePath(c *wire.Call) string {
 	return path
 }
 
-// isRelative reports whether a path names folders below another one.
+// isRelative reports whether a path names folders below another one, each with a slash
+// behind it, such as "2026/May/".
 func isRelative(path string) bool {
 	if path == "" || utf8.RuneCountInString(path) > pathMost || !strings.HasSuffix(path, "/") {
 		return false
@@ -137,17 +138,17 @@ func isRelative(path string) bool {
 	return true
 }
 
-// editor returns the File Share with this id, if the caller may replace its file.
-func (h *Handlers) editor(c *wire.Call, id string) (*world.FileShare, error) {
+// fileShareToEdit returns the File Share with this id, if the caller may replace its file.
+func (h *Handlers) fileShareToEdit(c *wire.Call, id string) (*world.FileShare, error) {
 	f, n, err := h.w.OpenForRecipient(c, id, world.CanEdit)
 	if err != nil && wire.RefusalOf(err).Code == world.CodeTooLittle && c.Key == nil {
 		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "Editing the file requires a credential.")
 	}
-	if err == nil && c.Key != nil && h.w.Covers(c.Key, id) < wire.Write {
-		err = c.Key.RefuseWrite()
+	if err == nil && c.Key != nil && h.w.AccessMode(c.Key, id) < wire.Write {
+		err = c.Key.ReadOnlyRefusal()
 	}
 	if err == nil {
-		err = n.MayServe()
+		err = n.RefuseServe()
 	}
 	return f, err
 }

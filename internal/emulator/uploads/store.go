@@ -14,17 +14,17 @@ import (
 
 // assembleLater assembles the file after a delay, and stores it after another one.
 func (h *Handlers) assembleLater(u *upload) {
-	h.moveUpload(u, uploadAssembling, noMessage)
-	h.moveLater(u, world.Version{})
+	h.setStatus(u, uploadAssembling, noMessage)
+	h.scheduleNext(u, world.Version{})
 }
 
-// moveLater moves an upload to its next state after a delay. The content is that of an
+// scheduleNext moves an upload to its next state after a delay. The content is that of an
 // upload that is being stored.
-func (h *Handlers) moveLater(u *upload, content world.Version) {
-	h.w.Later(h.w.Now().Add(h.uploadPace()), nextState{h, u, content})
+func (h *Handlers) scheduleNext(u *upload, content world.Version) {
+	h.w.Schedule(h.w.Now().Add(h.uploadPace()), nextState{h, u, content})
 }
 
-// nextState is the task of [Handlers.moveLater].
+// nextState is the task of [Handlers.scheduleNext].
 type nextState struct {
 	h       *Handlers
 	u       *upload
@@ -40,47 +40,47 @@ func (t nextState) Do() {
 	case u.status == uploadAssembling:
 		h.assemble(u)
 	case u.status == uploadStoring:
-		h.store(u, t.content)
+		h.storeFile(u, t.content)
 	case u.status == uploadComplete:
-		h.moveUpload(u, uploadStored, noMessage)
+		h.setStatus(u, uploadStored, noMessage)
 	}
 }
 
-// assemble makes the chunks one file and checks its CRC. A file with a place is stored
-// there after a delay, that of a File Share replaced at once; without a place the
-// content waits for a later call.
+// assemble makes the chunks one content and checks its CRC. The file of a File Share is
+// replaced at once. An upload to a folder is stored after a delay; one without a folder is
+// complete, and its content waits for a later call.
 func (h *Handlers) assemble(u *upload) {
-	whole, err := h.whole(u)
+	whole, err := h.joinChunks(u)
 	if err != nil {
-		h.moveUpload(u, uploadFailed, "The content cannot be kept: "+err.Error())
+		h.setStatus(u, uploadFailed, "The content cannot be kept: "+err.Error())
 		return
 	}
 	if sum := storage.Digest("crc32c", whole.Open()); u.fileCRC != "" && u.fileCRC != sum {
 		u.computed = sum
-		h.moveUpload(u, uploadFailed, "The CRC of the file differs.")
+		h.setStatus(u, uploadFailed, "The CRC of the file differs.")
 		return
 	}
 	switch {
 	case u.to.fileShare != "":
-		h.moveUpload(h.replaceShared(u, whole))
+		h.setStatus(h.replaceShared(u, whole))
 		if u.status == uploadComplete {
-			h.moveLater(u, world.Version{})
+			h.scheduleNext(u, world.Version{})
 		}
 	case u.to.In.Profile == "":
-		h.moveUpload(u, uploadComplete, noMessage)
+		h.setStatus(u, uploadComplete, noMessage)
 	default:
-		h.moveUpload(u, uploadStoring, noMessage)
-		h.moveLater(u, whole)
+		h.setStatus(u, uploadStoring, noMessage)
+		h.scheduleNext(u, whole)
 	}
 }
 
-// whole returns the chunks of an upload as one content.
-func (h *Handlers) whole(u *upload) (world.Version, error) {
+// joinChunks returns the chunks of an upload as one content.
+func (h *Handlers) joinChunks(u *upload) (world.Version, error) {
 	var chunks []*blob.Blob
 	for _, order := range u.orders() {
 		chunks = append(chunks, u.chunks[order])
 	}
-	v, err := h.w.Keep(chunks...)
+	v, err := h.w.NewContent(chunks...)
 	return u.withOrigin(v), err
 }
 
@@ -90,7 +90,8 @@ func (u *upload) withOrigin(v world.Version) world.Version {
 	return v
 }
 
-// uploaded returns the content of a complete upload of the caller, by its ID.
+// uploaded returns the content of an upload of the caller that is complete, or was stored
+// as a node that still exists. It refuses one in any other status.
 func (h *Handlers) uploaded(c *wire.Call, id string) (world.Version, error) {
 	u := h.uploads[id]
 	switch {
@@ -99,7 +100,7 @@ func (h *Handlers) uploaded(c *wire.Call, id string) (world.Version, error) {
 	case u.status == uploadStored && h.w.AnyNode(u.node) != nil:
 		return h.w.AnyNode(u.node).Current(), nil
 	case u.status == uploadComplete:
-		return h.whole(u)
+		return h.joinChunks(u)
 	}
 	return world.Version{}, wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is "+u.status+".")
 }
@@ -120,10 +121,10 @@ func (h *Handlers) failsToStore(u *upload) bool {
 // the arguments of moveUpload.
 func (h *Handlers) replaceShared(u *upload, content world.Version) (done *upload, status, message string) {
 	f := h.w.FileShare(u.to.fileShare)
-	if !f.Open(h.w) {
+	if !f.IsUsable(h.w) {
 		return u, uploadFailed, "The file is not there any more."
 	}
-	n := h.w.Shared(f)
+	n := h.w.FileOfShare(f)
 	if current := n.Current().ID; u.to.base != "" && u.to.base != current {
 		return u, uploadFailed, "CONFLICT_VERSION_MISMATCH:" + wire.Hyphenated(current)
 	}
@@ -136,15 +137,15 @@ func (h *Handlers) replaceShared(u *upload, content world.Version) (done *upload
 	return u, uploadComplete, ""
 }
 
-// store puts an assembled file into its folder.
-func (h *Handlers) store(u *upload, content world.Version) {
+// storeFile puts an assembled file into its folder.
+func (h *Handlers) storeFile(u *upload, content world.Version) {
 	if h.failsToStore(u) {
-		h.moveUpload(u, uploadNotStored, "The file could not be stored.")
+		h.setStatus(u, uploadNotStored, "The file could not be stored.")
 		return
 	}
 	u.chunks = nil
 	u.node = h.storage.PutFile(u.to.Place, u.name, content, u.user).ID
-	h.moveUpload(u, uploadStored, noMessage)
+	h.setStatus(u, uploadStored, noMessage)
 }
 
 // Tasks returns a task of each kind.

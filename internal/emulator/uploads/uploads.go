@@ -78,7 +78,7 @@ type Handlers struct {
 	imports []*webImport // by creation
 }
 
-// New returns the handlers of a world.
+// New returns the handlers of uploads, from which the storage gets uploaded contents.
 func New(w *world.World, tree *storage.Handlers) *Handlers {
 	h := &Handlers{w: w, storage: tree, uploads: map[string]*upload{}}
 	tree.Uploaded = h.uploaded
@@ -92,21 +92,23 @@ func (h *Handlers) Routes() []*wire.Route {
 		return wire.With(h.uploadOfPath, handle)
 	}
 	return append([]*wire.Route{
-		wire.Post("uploads.Start", all, h.createUpload, wire.Visit, wire.Large,
+		wire.Post("uploads.Start", all, h.createUpload, wire.OptionalCredential, wire.LargeBody,
 			wire.Fields("instance_id profile_type folder_id file_id if_version_id name size action org relative_path "+
 				"creator hash hash_algo stream max_size chunk")),
-		wire.Post("uploads.Chunks.Send", one+"chunk/", session(h.uploadChunk), wire.Visit, wire.Large,
+		wire.Post("uploads.Chunks.Send", one+"chunk/", session(h.uploadChunk), wire.OptionalCredential, wire.LargeBody,
 			wire.Fields("chunk"), wire.Query("order size hash_algo hash file_crc32c")),
-		wire.Post("uploads.Complete", one+"complete/", session(h.completeUpload), wire.Visit, wire.Form(wire.NoFields)),
-		wire.Post("uploads.Stream", one+"stream/", session(h.streamUpload), wire.Visit, wire.Kept,
+		wire.Post("uploads.Complete", one+"complete/", session(h.completeUpload), wire.OptionalCredential,
+			wire.Form(wire.NoFields)),
+		wire.Post("uploads.Stream", one+"stream/", session(h.streamUpload), wire.OptionalCredential, wire.KeepBody,
 			wire.Query("hash_algo hash")),
-		wire.Get("uploads.Get", one+"details/", h.getUpload, wire.Visit, wire.Unlocked, wire.Query("wait")),
-		wire.Delete("uploads.Cancel", one, session(h.cancelUpload), wire.Visit),
-		wire.Get("uploads.Chunks.List", one+"chunk/", session(h.uploadChunks), wire.Visit),
-		wire.Delete("uploads.Chunks.Delete", one+"chunk/", session(h.deleteChunk), wire.Visit, wire.Query("order")),
+		wire.Get("uploads.Get", one+"details/", h.getUpload, wire.OptionalCredential, wire.TakesLock, wire.Query("wait")),
+		wire.Delete("uploads.Cancel", one, session(h.cancelUpload), wire.OptionalCredential),
+		wire.Get("uploads.Chunks.List", one+"chunk/", session(h.uploadChunks), wire.OptionalCredential),
+		wire.Delete("uploads.Chunks.Delete", one+"chunk/", session(h.deleteChunk), wire.OptionalCredential,
+			wire.Query("order")),
 		wire.Get("uploads.List", all+"details/", h.listUploads),
 		wire.Delete("uploads.CancelAll", all, h.cancelUploads),
-		wire.Post("uploads.Batch", all+"batch/", h.uploadBatch, wire.Large,
+		wire.Post("uploads.Batch", all+"batch/", h.uploadBatch, wire.LargeBody,
 			wire.Fields(batchFields())),
 		wire.Get("uploads.Limits", all+"limits/", h.uploadLimits, wire.Query("action instance_id file_id folder_id org")),
 		wire.Get("uploads.Extensions", all+"limits/extensions/", h.extensions, wire.Query("plan")),
@@ -200,13 +202,11 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	single := wire.MediaType(c.Request.Header) != wire.FormType
 	if single {
 		u.origin = storage.OriginSingle
-	}
-	if single {
 		checkSingle(c, chunk, u.size)
 	} else {
 		c.Check.InvalidIf(u.size == 0, "size", "1 byte or more; an empty file is sent at once.")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if u.size > h.Limits().MaxSize {
@@ -218,11 +218,11 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	}
 	h.addUpload(u)
 	if chunk == nil {
-		return h.started(u)
+		return h.startResponse(u)
 	}
 	err = checkHash(c, codeFileDiffers, bytes.NewReader(chunk))
 	if err == nil {
-		err = h.keep(u, 1, chunk)
+		err = h.keepChunk(u, 1, chunk)
 	}
 	if err != nil {
 		h.removeUpload(u)
@@ -233,7 +233,7 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	} else {
 		h.assembleLater(u)
 	}
-	return h.started(u)
+	return h.startResponse(u)
 }
 
 // checkSingle checks the bytes of a file that is uploaded in one request, which must
@@ -298,7 +298,7 @@ func (h *Handlers) addUpload(u *upload) {
 	u.id = world.Opaque('5', h.w.Options.Seed, h.w.NextSerial())
 	u.created = h.w.Now()
 	h.uploads[u.id] = u
-	h.moveUpload(u, uploadReady, noMessage)
+	h.setStatus(u, uploadReady, noMessage)
 }
 
 // removeUpload removes an upload, and wakes the calls that wait for a change of it.
@@ -307,10 +307,10 @@ func (h *Handlers) removeUpload(u *upload) {
 	u.changed.Fire()
 }
 
-// started returns the response of a call that has started an upload: its ID, and that
+// startResponse returns the response of a call that has started an upload: its ID, and that
 // of the file if it is stored already. For a File Share, it is the details of the
 // upload.
-func (h *Handlers) started(u *upload) (wire.Object, error) {
+func (h *Handlers) startResponse(u *upload) (wire.Object, error) {
 	if u.to.fileShare != "" {
 		return h.uploadDetails(u), nil
 	}
@@ -324,7 +324,7 @@ func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 	u.name, _ = c.Field("name")
 	if u.name == "" {
 		c.Check.Missing("name", "The name of the file.")
-	} else if why := storage.BadName(u.name); why != "" {
+	} else if why := storage.NameProblem(u.name); why != "" {
 		c.Check.Invalid("name", why)
 	}
 	h.checkExtension(c, "name", u.name)
@@ -346,7 +346,8 @@ func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 	return u
 }
 
-// isCreator reports whether a text can name the program that uploads.
+// isCreator reports whether a text can name the program that uploads: up to 150 letters,
+// digits and hyphens of ASCII, or none.
 func isCreator(tag string) bool {
 	return len(tag) <= creatorMost && !strings.ContainsFunc(tag, func(r rune) bool {
 		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
@@ -355,15 +356,15 @@ func isCreator(tag string) bool {
 
 const noMessage = ""
 
-// moveUpload changes the status of an upload and wakes the calls that wait for it. The
+// setStatus changes the status of an upload and wakes the calls that wait for it. The
 // message says why an upload has failed.
-func (h *Handlers) moveUpload(u *upload, status, message string) {
+func (h *Handlers) setStatus(u *upload, status, message string) {
 	if status != u.status {
 		u.changed.Fire()
 	}
 	u.status, u.message = status, message
 	if u.user != "" {
-		h.w.Touch(h.w.Now(), u.user, world.FieldsFor("upload", u.id, "upload")...)
+		h.w.MarkChanged(h.w.Now(), u.user, world.FieldsFor("upload", u.id, "upload")...)
 	}
 }
 
@@ -372,7 +373,7 @@ func (h *Handlers) moveUpload(u *upload, status, message string) {
 // hold the lock while it waits.
 func (h *Handlers) getUpload(c *wire.Call) (wire.Object, error) {
 	wait := time.Duration(c.Integer("wait", 0, 0, longestWait)) * time.Second
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	payload, changed, err := h.uploadNow(c)
@@ -409,26 +410,26 @@ func (h *Handlers) uploadNow(c *wire.Call) (payload wire.Object, changed <-chan 
 // uploadDetails returns the response with an upload.
 func (h *Handlers) uploadDetails(u *upload) wire.Object {
 	if h.w.Options.Uploads.BareSessions {
-		return h.session(u)
+		return h.sessionObject(u)
 	}
-	return wire.Object{{"session", h.session(u)}}
+	return wire.Object{{"session", h.sessionObject(u)}}
 }
 
-// session renders an upload. An upload to a File Share has only its ID and status; others
+// sessionObject renders an upload. An upload to a File Share has only its ID and status; others
 // have the sizes of their chunks by number, none as an empty list, and both CRCs after a
 // failed check of the content, which alone sets computed.
-func (h *Handlers) session(u *upload) wire.Object {
+func (h *Handlers) sessionObject(u *upload) wire.Object {
 	chunks := wire.Object{}
 	for _, order := range u.orders() {
 		chunks = append(chunks, wire.Member{Key: strconv.Itoa(order), Value: u.chunks[order].Size()})
 	}
 	o := wire.Object{
-		{"id", wire.Hyphenated(u.id)}, {"status", u.status}, {"status_message", wire.Optional(u.message)},
+		{"id", wire.Hyphenated(u.id)}, {"status", u.status}, {"status_message", wire.TextOrNull(u.message)},
 	}
 	if u.to.fileShare != "" {
 		return o
 	}
-	o = append(o, wire.Member{Key: "new_file_id", Value: wire.Optional(wire.Hyphenated(u.node))})
+	o = append(o, wire.Member{Key: "new_file_id", Value: wire.TextOrNull(wire.Hyphenated(u.node))})
 	if len(chunks) > 0 {
 		o = append(o, wire.Member{Key: "chunks", Value: chunks})
 	} else {
@@ -450,17 +451,18 @@ func (h *Handlers) uploadOfPath(c *wire.Call) (*upload, error) {
 	if u == nil || u.user != c.UserID() {
 		return nil, wire.NoSuch(codeNoUpload, "upload")
 	}
-	return u, h.mayContinue(c, u)
+	return u, h.refuseContinue(c, u)
 }
 
-// mayContinue refuses a caller who has lost the right to store the file.
-func (h *Handlers) mayContinue(c *wire.Call, u *upload) error {
+// refuseContinue returns a refusal if a caller has lost the right to store the file. An
+// upload without a target, which a later call names, is not refused.
+func (h *Handlers) refuseContinue(c *wire.Call, u *upload) error {
 	switch {
 	case u.to.fileShare != "":
-		_, err := h.editor(c, u.to.fileShare)
+		_, err := h.fileShareToEdit(c, u.to.fileShare)
 		return err
 	case u.to.In.Profile != "":
-		return h.storage.MayStore(c, u.to.In)
+		return h.storage.RefuseStore(c, u.to.In)
 	}
 	return nil
 }
@@ -479,7 +481,7 @@ func (h *Handlers) streamUpload(c *wire.Call, u *upload) (wire.Object, error) {
 	case content == nil:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeUploadForm, "The body broke off.")
 	case content.Size() > u.most:
-		h.moveUpload(u, uploadFailed, "The stream is too large.")
+		h.setStatus(u, uploadFailed, "The stream is too large.")
 		return nil, wire.Refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "The stream is too large.")
 	}
 	err := cmp.Or(
@@ -491,7 +493,7 @@ func (h *Handlers) streamUpload(c *wire.Call, u *upload) (wire.Object, error) {
 				u.fileCRC = c.Value("hash")
 				u.computed = storage.Digest("crc32c", io.NewSectionReader(content, 0, content.Size()))
 			}
-			h.moveUpload(u, uploadFailed, "The hash of the file differs.")
+			h.setStatus(u, uploadFailed, "The hash of the file differs.")
 		}
 		return nil, err
 	}
@@ -521,14 +523,14 @@ func (h *Handlers) uploadsOf(user string) []*upload {
 
 // listUploads returns the uploads of the caller.
 func (h *Handlers) listUploads(c *wire.Call) (wire.Object, error) {
-	return wire.Object{{"sessions", wire.Rows(h.uploadsOf(c.UserID()), h.row)}}, nil
+	return wire.Object{{"sessions", wire.Rows(h.uploadsOf(c.UserID()), h.uploadRow)}}, nil
 }
 
-// row renders an upload in a list. The platform does not document the members beside those of
+// uploadRow renders an upload in a list. The platform does not document the members beside those of
 // a session, so they are guesses of the emulator; the option BareRows leaves them out. As in
 // the request, instance_id is the File Share, or else the workspace or share.
-func (h *Handlers) row(u *upload) wire.Object {
-	o := h.session(u)
+func (h *Handlers) uploadRow(u *upload) wire.Object {
+	o := h.sessionObject(u)
 	if h.w.Options.Uploads.BareRows {
 		return o
 	}
@@ -560,7 +562,8 @@ func (h *Handlers) Limits() world.UploadOptions {
 	return o
 }
 
-// uploadLimits returns the limits of uploads, which are the same for all profiles.
+// uploadLimits returns the limits of uploads, which are the same for all profiles. It
+// checks the parameters, on which they depend on the platform.
 func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 	action, instance, file := c.Value("action"), c.Value("instance_id"), c.Value("file_id")
 	switch action {
@@ -572,7 +575,7 @@ func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 	default:
 		c.Check.Invalid("action", "create or update.")
 	}
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	if instance != "" {
@@ -594,8 +597,9 @@ func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 	return limits, nil
 }
 
-// blocked returns the extensions of files that are refused, without dots.
-func (h *Handlers) blocked() []string {
+// blockedExtensions returns the extensions of files that are refused, without dots: those of an
+// option, by default exe and scr; "-" means none.
+func (h *Handlers) blockedExtensions() []string {
 	list := cmp.Or(h.w.Options.Uploads.Blocked, "exe,scr")
 	if list == "-" {
 		return nil
@@ -603,16 +607,16 @@ func (h *Handlers) blocked() []string {
 	return strings.Split(list, ",")
 }
 
-// blocks reports whether a file is refused by its extension.
-func (h *Handlers) blocks(name string) bool {
+// isBlocked reports whether a file is refused by its extension.
+func (h *Handlers) isBlocked(name string) bool {
 	extension := strings.ToLower(strings.TrimPrefix(path.Ext(name), "."))
-	return slices.Contains(h.blocked(), extension)
+	return slices.Contains(h.blockedExtensions(), extension)
 }
 
 // checkExtension adds an error of a field if the name in it has an extension that is
 // refused.
 func (h *Handlers) checkExtension(c *wire.Call, field, name string) {
-	if h.blocks(name) {
+	if h.isBlocked(name) {
 		c.Check.Add(field, "invalid", "The extension is not allowed.", codeExtension)
 	}
 }
@@ -620,9 +624,9 @@ func (h *Handlers) checkExtension(c *wire.Call, field, name string) {
 // extensions returns the extensions of files that are refused, and those of archives.
 func (h *Handlers) extensions(c *wire.Call) (wire.Object, error) {
 	return wire.Object{
-		{"restricted_extensions", h.blocked()},
+		{"restricted_extensions", h.blockedExtensions()},
 		{"archive_extensions", []string{"zip"}},
-		{"enforcement_enabled", len(h.blocked()) > 0},
+		{"enforcement_enabled", len(h.blockedExtensions()) > 0},
 		{"plan", cmp.Or(c.Value("plan"), "business")},
 		{"cache_ttl", 3600},
 	}, nil

@@ -63,15 +63,16 @@ func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 	c.Check.InvalidIf(kind != wire.KindWorkspace && kind != wire.KindShare, "profile_id", "A workspace or share.")
 	name, named := c.Field("file_name")
 	c.Check.MissingIf(!named, "file_name", "The name of the file.")
-	c.Check.InvalidIf(named && (name == "" || storage.BadName(name) != ""), "file_name", "1 to 255 characters, without slashes.")
+	c.Check.InvalidIf(named && (name == "" || storage.NameProblem(name) != ""), "file_name",
+		"1 to 255 characters, without slashes.")
 	h.checkExtension(c, "file_name", name)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	c.Form.Set("action", "create") // treePlace requires one
 	to, err := h.treePlace(c, id, kind)
 	if err == nil {
-		err = c.Check.Refusal()
+		err = c.Check.Err()
 	}
 	if err != nil {
 		return nil, err
@@ -84,21 +85,21 @@ func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	h.imports = append(h.imports, w)
-	h.advance(w)
+	h.scheduleNextStatus(w)
 	return importObject(w), nil
 }
 
-// advance schedules the next status of an import after a delay, unless it has ended.
-func (h *Handlers) advance(w *webImport) {
+// scheduleNextStatus schedules the next status of an import after a delay, unless it has ended.
+func (h *Handlers) scheduleNextStatus(w *webImport) {
 	next := map[string]string{
 		webPending: webQueued, webQueued: webDownloading, webDownloading: webUploading, webUploading: webComplete,
 	}[w.status]
 	if next != "" {
-		h.w.Later(h.w.Now().Add(h.uploadPace()), nextImport{h, w, next})
+		h.w.Schedule(h.w.Now().Add(h.uploadPace()), nextImport{h, w, next})
 	}
 }
 
-// nextImport is the task of [Handlers.advance].
+// nextImport is the task of [Handlers.scheduleNextStatus].
 type nextImport struct {
 	h    *Handlers
 	w    *webImport
@@ -121,7 +122,7 @@ func (t nextImport) Do() {
 		w.node = h.storage.PutFile(w.to.Place, w.name, v, w.user).ID
 	}
 	w.status = next
-	h.advance(w)
+	h.scheduleNextStatus(w)
 }
 
 func importObject(w *webImport) wire.Object {
@@ -134,7 +135,7 @@ func importRow(w *webImport) wire.Object {
 		{"id", wire.Hyphenated(w.id)},
 		{"status", w.status},
 		{"source_url", w.source},
-		{"new_file_id", wire.Optional(wire.Hyphenated(w.node))},
+		{"new_file_id", wire.TextOrNull(wire.Hyphenated(w.node))},
 	}
 }
 
@@ -147,13 +148,16 @@ func (h *Handlers) listImports(c *wire.Call) (wire.Object, error) {
 		"", webPending, webQueued, webDownloading, webUploading, webComplete, webFailed, webCanceled,
 	}
 	c.Check.InvalidIf(!slices.Contains(states, status), "status", "A state of imports.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	found := wire.Filter(h.imports, func(w *webImport) bool {
 		return w.user == c.UserID() && (status == "" || w.status == status)
 	})
-	return wire.Object{{"web_uploads", wire.Rows(wire.Cut(found, p), importRow)}, {"pagination", p.Of(len(found))}}, nil
+	return wire.Object{
+		{"web_uploads", wire.Rows(wire.PageOf(found, p), importRow)},
+		{"pagination", p.Pagination(len(found))},
+	}, nil
 }
 
 // importOf returns the import of the caller with this id.
@@ -178,7 +182,7 @@ func (h *Handlers) importDetails(c *wire.Call) (wire.Object, error) {
 // cancelImport cancels the import in the query, unless it has ended.
 func (h *Handlers) cancelImport(c *wire.Call) (wire.Object, error) {
 	c.Check.MissingIf(c.Value("id") == "", "id", "The import to cancel.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	w, err := h.importOf(c, c.Value("id"))

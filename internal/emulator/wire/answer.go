@@ -59,8 +59,8 @@ const (
 )
 
 // With adds a member if the condition holds.
-func (o Object) With(is bool, key string, value any) Object {
-	if !is {
+func (o Object) With(condition bool, key string, value any) Object {
+	if !condition {
 		return o
 	}
 	return append(o, Member{key, value})
@@ -81,8 +81,8 @@ func (r *Row) Put(lowest Level, key string, value any) {
 
 // PutIf adds a field that belongs to the levels from full down to lowest, if the
 // condition holds.
-func (r *Row) PutIf(is bool, lowest Level, key string, value any) {
-	if is {
+func (r *Row) PutIf(condition bool, lowest Level, key string, value any) {
+	if condition {
 		r.Put(lowest, key, value)
 	}
 }
@@ -94,8 +94,8 @@ type Output struct {
 	Twice    bool // two detail levels
 }
 
-// ParseOutput returns the parsed parameter output, a list separated by commas. Unknown
-// words have no effect.
+// ParseOutput returns the parsed parameter output, a list separated by commas of a level
+// of detail and "markdown". Two different levels set Twice. Unknown words have no effect.
 func ParseOutput(value string) Output {
 	var o Output
 	named := false
@@ -140,7 +140,8 @@ func (p *Reply) Open() (io.Reader, int64) {
 // Encode returns the JSON of a value. An empty map is written as [].
 func Encode(v any) []byte { return AppendValue(nil, v, false) }
 
-// AppendValue appends the JSON of a value as Encode does. IDs are numbers if numeric is set.
+// AppendValue appends the JSON of a value as Encode does. If numeric is true, the ids of
+// profiles are numbers.
 func AppendValue(b []byte, v any, numeric bool) []byte {
 	switch v := v.(type) {
 	case nil:
@@ -173,8 +174,8 @@ func AppendValue(b []byte, v any, numeric bool) []byte {
 	}
 }
 
-// appendObject appends an object with its members in their order, and [] for an empty
-// one.
+// appendObject appends an object with its members in their order. An empty one is [], as
+// the platform writes it.
 func appendObject(b []byte, o Object, numeric bool) []byte {
 	if len(o) == 0 {
 		return append(b, "[]"...)
@@ -203,7 +204,8 @@ func appendList[T any](b []byte, list []T, numeric bool) []byte {
 	return append(b, ']')
 }
 
-// appendString appends a string with quotes.
+// appendString appends a string with quotes. Most have only characters that need no
+// escape.
 func appendString(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -215,7 +217,8 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// appendForeign appends any other value, such as one that a test has set.
+// appendForeign appends the JSON of a value of any other type, such as one that a test has
+// set, and null for one that cannot be encoded.
 func appendForeign(b []byte, v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -233,8 +236,8 @@ func FromMap(m map[string]any) Object {
 	return o
 }
 
-// Optional turns an empty string into null.
-func Optional(s string) any { return orNull(s) }
+// TextOrNull turns an empty string into null.
+func TextOrNull(s string) any { return orNull(s) }
 
 // orNull returns a text, and nil for an empty one.
 func orNull[T ~string](s T) any {
@@ -244,8 +247,8 @@ func orNull[T ~string](s T) any {
 	return s
 }
 
-// OptionalProfile turns an empty profile id into null.
-func OptionalProfile(id string) any { return orNull(ProfileID(id)) }
+// ProfileOrNull turns an empty profile id into null.
+func ProfileOrNull(id string) any { return orNull(ProfileID(id)) }
 
 // Stamp returns the default wire form of a time.
 func Stamp(unix int64) string { return time.Unix(unix, 0).UTC().Format("2006-01-02 15:04:05 UTC") }
@@ -255,8 +258,8 @@ func MicroStamp(micros int64) string {
 	return time.UnixMicro(micros).UTC().Format("2006-01-02 15:04:05.000000 UTC")
 }
 
-// When returns the wire form of a time, null for none.
-func When(t time.Time) any {
+// StampOrNull returns the wire form of a time, null for none.
+func StampOrNull(t time.Time) any {
 	if t.IsZero() {
 		return nil
 	}

@@ -52,7 +52,7 @@ func (c *Call) Value(name string) string {
 	return values[len(values)-1]
 }
 
-// Segment returns a path value, "" if the path omits it.
+// Segment returns the value of a path parameter, "" if the path omits it.
 func (c *Call) Segment(name string) string {
 	if v := c.Request.PathValue(name); v != leftOut {
 		return v
@@ -60,7 +60,8 @@ func (c *Call) Segment(name string) string {
 	return ""
 }
 
-// Segments returns comma-separated path values. Commas in values are escaped.
+// Segments returns the comma-separated values of a path parameter. Commas in values are
+// escaped, so that it splits the path before it unescapes the values.
 func (c *Call) Segments(name string) []string {
 	at := slices.Index(strings.Split(c.Route.Pattern, "/"), "{"+name+"}")
 	list := strings.Split(strings.Split(c.Request.URL.EscapedPath(), "/")[at], ",")
@@ -157,8 +158,8 @@ func (c *Call) ReadForm() error {
 	return Refuse(http.StatusNotAcceptable, codeNoForm, "The body must be a form, be it empty.")
 }
 
-// readBlankForm reads the form of a call without fields, which may also send {} as
-// JSON.
+// readBlankForm reads the form of a call that needs no fields. The vendor's client sends
+// {} as JSON instead.
 func (c *Call) readBlankForm() error {
 	if MediaType(c.Request.Header) == JSONType && string(bytes.TrimSpace(c.Body)) == "{}" {
 		c.Form = url.Values{}
@@ -167,7 +168,7 @@ func (c *Call) readBlankForm() error {
 	return c.ReadForm()
 }
 
-// readOptionalForm reads a body that need not exist, and has no fields if it does.
+// readOptionalForm reads a form as readBlankForm does. A call without a body is accepted.
 func (c *Call) readOptionalForm() error {
 	err := c.readBlankForm()
 	if len(c.Body) > 0 {
@@ -182,13 +183,13 @@ func (c *Call) readMembers() (err error) {
 	return err
 }
 
-// MayWrite returns a refusal if the credential is read-only, or a parameter is not
+// CheckWrite returns a refusal if the credential is read-only, or a parameter is not
 // valid.
-func (c *Call) MayWrite() error {
-	if err := c.Key.ReadOnly(); err != nil {
+func (c *Call) CheckWrite() error {
+	if err := c.Key.RefuseReadOnly(); err != nil {
 		return err
 	}
-	return c.Check.Refusal()
+	return c.Check.Err()
 }
 
 // Field returns the last value of a form field, as the platform does, and false if the
@@ -226,7 +227,8 @@ func RFCError(status int, code, description string) *Refusal {
 // PageArea is the area of the HTML pages, which are not part of the API.
 const PageArea = "connect"
 
-// Issuer returns the origin of the request. Headers of proxies are ignored.
+// Issuer returns the scheme and host to which a request was sent, such as
+// "https://api.fast.test". Headers of proxies are ignored.
 func Issuer(r *http.Request) string {
 	if r.TLS != nil {
 		return "https://" + r.Host
@@ -260,10 +262,10 @@ func Past(moment, now time.Time) bool { return !now.Before(moment) }
 // Seconds returns the seconds from now until a moment.
 func Seconds(moment, now time.Time) int64 { return int64(moment.Sub(now) / time.Second) }
 
-// Undeclared rejects query parameters and body fields that the route does not
-// declare. The platform ignores them, so that a misspelled name has no effect;
-// see Options.DropUndeclared.
-func (c *Call) Undeclared() error {
+// RefuseUndeclared returns a refusal of query parameters and body fields that the route does
+// not declare. The platform ignores them, so that a misspelled name has no effect; the
+// emulator does so by the option DropUndeclared.
+func (c *Call) RefuseUndeclared() error {
 	known := append(strings.Fields(c.Route.query), "output")
 	for _, p := range c.Route.Params {
 		if p.Source == "query" {
@@ -281,7 +283,7 @@ func (c *Call) Undeclared() error {
 	if len(c.Check.Failed) == 0 {
 		return nil
 	}
-	r := RefusalOf(c.Check.Refusal())
+	r := RefusalOf(c.Check.Err())
 	r.Rule = RuleUndeclared
 	return r
 }
@@ -329,7 +331,8 @@ func (c *Call) ReadJSON() (Members, error) {
 	return f, nil
 }
 
-// Decode reads one JSON value and keeps numbers as json.Number.
+// Decode reads one JSON value and keeps numbers as json.Number. It returns an error if
+// more follows.
 func Decode(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -364,7 +367,8 @@ func (m Members) Opaque(c *Call, name string) string {
 	return id
 }
 
-// Texts returns a list of 1 to most strings.
+// Texts returns a member that is a list of 1 to most strings. Anything else is an error of
+// the call.
 func (m Members) Texts(c *Call, name string, most int) []string {
 	list, isList := m[name].([]any)
 	if !isList {
@@ -384,8 +388,8 @@ func (m Members) Texts(c *Call, name string, most int) []string {
 	return texts
 }
 
-// Object returns an object, nil without one. An empty list is an empty object, as on
-// the platform.
+// Object returns a member that is an object, nil without one. An empty list is an empty
+// object, as on the platform. Anything else is an error of the call.
 func (m Members) Object(c *Call, name string) map[string]any {
 	switch v := m[name].(type) {
 	case nil:
@@ -407,7 +411,7 @@ const Null = "null"
 // Cleared reports whether a value clears a field.
 func Cleared(value string) bool { return value == "" || value == Null }
 
-// Parsed returns the value of a JSON text.
+// Parsed returns a JSON text as a value that is encoded as it is, nil for "".
 func Parsed(text seed.JSON) any {
 	if text == "" {
 		return nil

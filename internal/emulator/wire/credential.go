@@ -43,23 +43,23 @@ func (k *Credential) TypeName() string {
 	}
 }
 
-// ReadOnly rejects a read-only credential.
-func (k *Credential) ReadOnly() error {
+// RefuseReadOnly returns a refusal if a credential has no write access to anything.
+func (k *Credential) RefuseReadOnly() error {
 	if k.Writes() {
 		return nil
 	}
-	return k.RefuseWrite()
+	return k.ReadOnlyRefusal()
 }
 
-// RefuseAdmin returns the error of a credential without admin mode.
-func (k *Credential) RefuseAdmin(what string) error {
-	return Because(http.StatusForbidden, CodeScopeAdmin, "scope_admin_required",
+// NoAdminRefusal returns the error of a credential without admin mode.
+func (k *Credential) NoAdminRefusal(what string) error {
+	return RefuseWithReason(http.StatusForbidden, CodeScopeAdmin, "scope_admin_required",
 		"The credential must be able to administer this "+what+".", Member{"credential_type", k.TypeName()})
 }
 
-// RefuseWrite returns the error of a read-only credential.
-func (k *Credential) RefuseWrite() error {
-	return Because(http.StatusForbidden, codeScopeWrite, "scope_write_required",
+// ReadOnlyRefusal returns the error of a read-only credential.
+func (k *Credential) ReadOnlyRefusal() error {
+	return RefuseWithReason(http.StatusForbidden, codeScopeWrite, "scope_write_required",
 		"The credential may only read.", Member{"credential_type", k.TypeName()})
 }
 
@@ -84,14 +84,15 @@ func (m Mode) String() string { return modes()[m] }
 // ParseMode parses a mode and returns NoAccess if it is invalid.
 func ParseMode(s string) Mode { return Mode(max(0, slices.Index(modes(), s))) }
 
-// SplitScope splits entity:id:mode.
+// SplitScope splits a scope entity:id:mode, such as "workspace:*:rw", into its parts.
 func SplitScope(scope string) (entity, id, access string) {
-	entity, rest, _ := strings.Cut(scope, ":")
-	id, access, _ = strings.Cut(rest, ":")
+	entity, idAndMode, _ := strings.Cut(scope, ":")
+	id, access, _ = strings.Cut(idAndMode, ":")
 	return entity, id, access
 }
 
-// Writes reports whether a credential has any write access.
+// Writes reports whether a credential has any write access: a scope with the mode rw or
+// more, or no scopes, which means the whole account.
 func (k *Credential) Writes() bool {
 	return len(k.Scopes) == 0 || slices.ContainsFunc(k.Scopes, func(scope string) bool {
 		_, _, access := SplitScope(scope)

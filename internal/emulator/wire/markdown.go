@@ -113,7 +113,8 @@ func (w *markdown) bullets(o Object, level int) {
 	}
 }
 
-// list writes records as a table, and other lists as bullets.
+// list writes a list of objects as a table, any other list as bullets, and an empty one as
+// a dash.
 func (w *markdown) list(list []any, level int) {
 	if len(list) == 0 {
 		w.WriteString(dash + "\n")

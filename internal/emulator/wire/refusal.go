@@ -31,7 +31,8 @@ type Refusal struct { //nolint:errname // the word for it everywhere here
 
 func (r *Refusal) Error() string { return "emulator: " + r.Text }
 
-// RefusalOf returns the Refusal of an error.
+// RefusalOf returns the Refusal that an error is or wraps. For another error, which is a
+// fault of the emulator, it returns one with status 500.
 func RefusalOf(err error) *Refusal {
 	if r, found := errors.AsType[*Refusal](err); found {
 		return r
@@ -44,8 +45,9 @@ func Refuse(status int, code int64, text string) *Refusal {
 	return &Refusal{Status: status, Code: code, Text: text}
 }
 
-// Because returns a refusal with a machine-readable reason.
-func Because(status int, code int64, reason, text string, more ...Member) *Refusal {
+// RefuseWithReason returns a refusal with a machine-readable reason, and more members, in its
+// parameters.
+func RefuseWithReason(status int, code int64, reason, text string, more ...Member) *Refusal {
 	r := Refuse(status, code, text)
 	r.Params = append(Object{{"reason", reason}}, more...)
 	return r
@@ -139,30 +141,30 @@ func (k *Check) Mistyped(name, expected string) {
 }
 
 // MissingIf records a missing parameter if the condition holds.
-func (k *Check) MissingIf(is bool, name, message string) {
-	if is {
+func (k *Check) MissingIf(condition bool, name, message string) {
+	if condition {
 		k.Missing(name, message)
 	}
 }
 
 // InvalidIf records an invalid value if the condition holds.
-func (k *Check) InvalidIf(is bool, name, message string) {
-	if is {
+func (k *Check) InvalidIf(condition bool, name, message string) {
+	if condition {
 		k.Invalid(name, message)
 	}
 }
 
 // MistypedIf records a value of the wrong type if the condition holds.
-func (k *Check) MistypedIf(is bool, name, expected string) {
-	if is {
+func (k *Check) MistypedIf(condition bool, name, expected string) {
+	if condition {
 		k.Mistyped(name, expected)
 	}
 }
 
-// Refusal returns the error of the failed parameters, nil if there are none. Its status
+// Err returns the error of the failed parameters, nil if there are none. Its status
 // is Status, by default 406, but Levels, if that is set, when only the level of detail
 // (output) is wrong.
-func (k *Check) Refusal() error {
+func (k *Check) Err() error {
 	if len(k.Failed) == 0 {
 		return nil
 	}
@@ -203,13 +205,13 @@ func (c *Call) Page(fallback, most int) Page {
 	return Page{c.Integer("limit", fallback, 1, most), c.Integer("offset", 0, 0, math.MaxInt32)}
 }
 
-// Of renders the pagination of a list with total rows.
-func (p Page) Of(total int) Object {
+// Pagination renders the pagination of a list with total rows.
+func (p Page) Pagination(total int) Object {
 	return Object{{"total", total}, {"limit", p.Limit}, {"offset", p.Offset}, {"has_more", p.Limit < total-p.Offset}}
 }
 
-// Cut returns the rows of a page.
-func Cut[T any](rows []T, p Page) []T {
+// PageOf returns the rows of a page.
+func PageOf[T any](rows []T, p Page) []T {
 	first := min(p.Offset, len(rows))
 	return rows[first:min(first+p.Limit, len(rows))]
 }
@@ -267,7 +269,9 @@ func (c *Call) ReadMoment(name, value string) time.Time {
 // DateTime reads a query parameter as [Call.ReadDateTime] does.
 func (c *Call) DateTime(name string) time.Time { return c.ReadDateTime(name, c.Value(name)) }
 
-// ReadDateTime reads a UTC time with or without a zone. ISO 8601 is rejected.
+// ReadDateTime returns the time in value, the text of the parameter name: a UTC time
+// "2006-01-02 15:04:05", with or without " UTC". ISO 8601 is an error of the parameter, as
+// some endpoints do not take it. "" is the zero time.
 func (c *Call) ReadDateTime(name, value string) time.Time {
 	if value == "" {
 		return time.Time{}

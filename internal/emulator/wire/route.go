@@ -12,18 +12,18 @@ type Route struct {
 	Pattern string
 	Handle  func(*Call) (Object, error)
 
-	Open     bool        // no credential needed
-	Visit    bool        // the credential may be left out
-	Limited  bool        // open to a token without its second factor
-	bare     bool        // answers without its last slash too
-	Large    bool        // takes bodies of more than a megabyte
-	Kept     bool        // its body is kept as Call.Content, however long it is
-	Unlocked bool        // takes the lock on the state by itself, if at all
-	Archived bool        // allowed in an archived workspace, where other changes are not
-	Writes   bool        // changes the state
-	fields   string      // names of the fields its body may have, separated by spaces
-	query    string      // names of its query parameters besides output and those of Params
-	Params   []Parameter // described by OPTIONS; nil answers it with 405
+	NoCredential        bool        // no credential needed
+	OptionalCredential  bool        // the credential may be left out
+	WithoutSecondFactor bool        // open to a token without its second factor
+	slashOptional       bool        // answers without its last slash too
+	LargeBody           bool        // takes bodies of more than a megabyte
+	KeepBody            bool        // its body is kept as Call.Content, however long it is
+	TakesLock           bool        // takes the lock on the state by itself, if at all
+	AllowArchived       bool        // allowed in an archived workspace, where other changes are not
+	ChangesState        bool        // changes the state
+	fields              string      // names of the fields its body may have, separated by spaces
+	query               string      // names of its query parameters besides output and those of Params
+	Params              []Parameter // described by OPTIONS; nil answers it with 405
 
 	// ReadBody reads the body of a call; it runs before all other checks.
 	ReadBody func(*Call) error
@@ -34,7 +34,8 @@ type Route struct {
 	OnFileShare *Route
 }
 
-// With returns a handler that gets the object that find returns.
+// With returns a handler for a call about an object: find returns it and checks the
+// access to it, handle does the call. If find fails, handle is not called.
 func With[T any](find func(*Call) (T, error), handle func(*Call, T) (Object, error)) func(*Call) (Object, error) {
 	return func(c *Call) (Object, error) {
 		found, err := find(c)
@@ -45,9 +46,9 @@ func With[T any](find func(*Call) (T, error), handle func(*Call, T) (Object, err
 	}
 }
 
-// With2 returns a handler for a call about two related objects: find finds both and
+// WithTwo returns a handler for a call about two related objects: find finds both and
 // checks the access to them, handle does the call.
-func With2[T, U any](
+func WithTwo[T, U any](
 	find func(*Call) (T, U, error), handle func(*Call, T, U) (Object, error),
 ) func(*Call) (Object, error) {
 	return func(c *Call) (Object, error) {
@@ -59,20 +60,21 @@ func With2[T, U any](
 	}
 }
 
-// Checked rejects calls with failed parameters before the handler runs.
-func Checked(handle func(*Call) (Object, error)) func(*Call) (Object, error) {
+// RefuseInvalid returns a handler that refuses calls with invalid parameters, such as a wrong
+// level of detail, before handle runs.
+func RefuseInvalid(handle func(*Call) (Object, error)) func(*Call) (Object, error) {
 	return func(c *Call) (Object, error) {
-		if err := c.Check.Refusal(); err != nil {
+		if err := c.Check.Err(); err != nil {
 			return nil, err
 		}
 		return handle(c)
 	}
 }
 
-// Writing rejects read-only credentials.
-func Writing(handle func(*Call) (Object, error)) func(*Call) (Object, error) {
+// RequireWriteAccess returns a handler that refuses read-only credentials before handle runs.
+func RequireWriteAccess(handle func(*Call) (Object, error)) func(*Call) (Object, error) {
 	return func(c *Call) (Object, error) {
-		if err := c.Key.ReadOnly(); err != nil {
+		if err := c.Key.RefuseReadOnly(); err != nil {
 			return nil, err
 		}
 		return handle(c)
@@ -107,11 +109,11 @@ func Delete(op, pattern string, handle func(*Call) (Object, error), options ...R
 	return newRoute(http.MethodDelete, op, pattern, handle, options)
 }
 
-// newRoute returns a route with the defaults of its method and then the options: every
-// method but GET writes, and the body is not read.
+// newRoute returns a route with the defaults of its method, which the options can change:
+// every method but GET writes, and the body is not read.
 func newRoute(method, op, pattern string, handle func(*Call) (Object, error), options []RouteOption) *Route {
 	r := &Route{
-		Op: op, Method: method, Pattern: pattern, Handle: handle, Writes: method != http.MethodGet,
+		Op: op, Method: method, Pattern: pattern, Handle: handle, ChangesState: method != http.MethodGet,
 		ReadBody: func(*Call) error { return nil },
 	}
 	for _, option := range options {
@@ -120,32 +122,32 @@ func newRoute(method, op, pattern string, handle func(*Call) (Object, error), op
 	return r
 }
 
-// Open admits callers without a credential.
-func Open(r *Route) { r.Open = true }
+// NoCredential admits callers without a credential.
+func NoCredential(r *Route) { r.NoCredential = true }
 
-// Visit makes the credential optional.
-func Visit(r *Route) { r.Visit = true }
+// OptionalCredential makes the credential optional.
+func OptionalCredential(r *Route) { r.OptionalCredential = true }
 
-// Limited admits tokens that lack their second factor.
-func Limited(r *Route) { r.Limited = true }
+// WithoutSecondFactor admits tokens that lack their second factor.
+func WithoutSecondFactor(r *Route) { r.WithoutSecondFactor = true }
 
-// Bare also matches the path without its last slash.
-func Bare(r *Route) { r.bare = true }
+// SlashOptional also matches the path without its last slash.
+func SlashOptional(r *Route) { r.slashOptional = true }
 
-// Large accepts bodies of more than a megabyte.
-func Large(r *Route) { r.Large = true }
+// LargeBody accepts bodies of more than a megabyte.
+func LargeBody(r *Route) { r.LargeBody = true }
 
-// Kept keeps the body as the content of the call, however long it is.
-func Kept(r *Route) { r.Kept = true }
+// KeepBody keeps the body as the content of the call, however long it is.
+func KeepBody(r *Route) { r.KeepBody = true }
 
-// Unlocked makes the handler take the lock itself.
-func Unlocked(r *Route) { r.Unlocked = true }
+// TakesLock makes the handler take the lock itself.
+func TakesLock(r *Route) { r.TakesLock = true }
 
-// Archived allows a change in an archived workspace: what ends access to it, and what concerns the caller only.
-func Archived(r *Route) { r.Archived = true }
+// AllowArchived allows a change in an archived workspace: what ends access to it, and what concerns the caller only.
+func AllowArchived(r *Route) { r.AllowArchived = true }
 
-// Writes marks a GET that changes the state.
-func Writes(r *Route) { r.Writes = true }
+// ChangesState marks a GET that changes the state.
+func ChangesState(r *Route) { r.ChangesState = true }
 
 // Fields declares the body fields that the handler reads.
 func Fields(names string) RouteOption { return func(r *Route) { r.fields = names } }
@@ -179,10 +181,10 @@ type Parameter struct {
 }
 
 // ByLevel describes the output parameter.
-const ByLevel = "output:string:terse, standard or full; markdown"
+const OutputParam = "output:string:terse, standard or full; markdown"
 
-// Params describes parameters, for OPTIONS: names, kinds and rules, separated
-// by colons. Path parameters begin with a slash and are required.
+// Params describes parameters, for OPTIONS, as name:kind:rule. Path parameters begin with
+// a slash and are required; the others are in the query and optional.
 func Params(described ...string) RouteOption {
 	return func(r *Route) {
 		for _, text := range described {
@@ -196,18 +198,20 @@ func Params(described ...string) RouteOption {
 	}
 }
 
-// Detail describes the parameters of an endpoint that shows one profile.
-func Detail(name string) RouteOption { return Params("/"+name+":string:id or name", ByLevel) }
+// ProfileParams describes the parameters of an endpoint that shows one profile.
+func ProfileParams(name string) RouteOption {
+	return Params("/"+name+":string:id or name", OutputParam)
+}
 
-// Paged describes the parameters of an endpoint that lists profiles: those of the path,
+// ListParams describes the parameters of an endpoint that lists profiles: those of the path,
 // then limit, offset and the level of detail.
-func Paged(path ...string) RouteOption {
+func ListParams(path ...string) RouteOption {
 	var described []string
 	for _, name := range path {
 		described = append(described, "/"+name+":string:id or name")
 	}
 	return Params(append(described,
-		"limit:integer:1 to 500, default 100", "offset:integer:0 or more, default 0", ByLevel)...)
+		"limit:integer:1 to 500, default 100", "offset:integer:0 or more, default 0", OutputParam)...)
 }
 
 // OnFileShare handles paths with a File Share as the entity.
@@ -217,11 +221,11 @@ func OnFileShare(other *Route) RouteOption { return func(r *Route) { r.OnFileSha
 // path parameter may be omitted, so that the route handles that path as well. A bare
 // route handles its path with and without the slash.
 func (r *Route) Patterns() []string {
-	path, isOpen := strings.CutSuffix(Muxed(r.Pattern), "/")
+	path, hasSlash := strings.CutSuffix(Muxed(r.Pattern), "/")
 	switch {
-	case !isOpen:
+	case !hasSlash:
 		return []string{path, path[:strings.LastIndexByte(path, '/')+1] + "{$}"}
-	case r.bare:
+	case r.slashOptional:
 		return []string{path + "/{$}", path}
 	}
 	return []string{path + "/{$}"}

@@ -67,8 +67,9 @@ func RuleOfStatus(status int) string {
 	return ""
 }
 
-// RuleName returns the name of the rule that has refused a call: the given one, the
-// reason in the parameters, or else that of the code or of the status.
+// RuleName returns the name of the rule that has refused a call: that of the refusal, the
+// reason in the parameters, or else that of the code or of the status. Parameters that are
+// a list are the invalid parameters of the call.
 func (r *Refusal) RuleName() string {
 	reasons, _ := r.Params.(Object)
 	reason, _ := reasons.Get("reason")

@@ -33,48 +33,48 @@ const (
 // Routes returns the routes of workspaces.
 func (h *Handlers) Routes() []*wire.Route {
 	const org, workspace = "/current/org/{org_id}/", "/current/workspace/{workspace_id}/"
-	return append(h.roomRoutes(),
-		wire.Get("workspaces.List", "/current/workspaces/all/", h.workspacesAll, wire.Paged()),
-		wire.Get("workspaces.ListByOrg", org+"list/workspaces/", wire.With(h.orgs.Entered, h.workspacesOfOrg),
-			wire.Query("archived"), wire.Paged("org_id")),
-		wire.Get("workspaces.ListAvailable", "/current/workspaces/available/", h.workspacesAvailable, wire.Paged()),
+	return append(h.lifecycleRoutes(),
+		wire.Get("workspaces.List", "/current/workspaces/all/", h.workspacesAll, wire.ListParams()),
+		wire.Get("workspaces.ListByOrg", org+"list/workspaces/", wire.With(h.orgs.OrgOfMember, h.workspacesOfOrg),
+			wire.Query("archived"), wire.ListParams("org_id")),
+		wire.Get("workspaces.ListAvailable", "/current/workspaces/available/", h.workspacesAvailable, wire.ListParams()),
 		wire.Get("workspaces.CheckName", "/current/workspaces/check/name/{name}/", h.checkWorkspaceName,
 			wire.Query("check_org_id")),
 		wire.Post("workspaces.Create", org+"create/workspace/",
-			wire.With(h.orgs.For(world.Member, wire.Write), h.createWorkspace), wire.Form(workspaceFields)),
+			wire.With(h.orgs.OrgForRole(world.Member, wire.Write), h.createWorkspace), wire.Form(workspaceFields)),
 		wire.Get("workspaces.Get", workspace+"details/",
-			wire.Checked(wire.With(h.w.WorkspaceOfPath, h.workspaceDetails)), wire.Detail("workspace_id")),
-		wire.Post("workspaces.Update", workspace+"update/", wire.With(h.adminRoom, h.updateWorkspace),
+			wire.RefuseInvalid(wire.With(h.w.WorkspaceOfPath, h.workspaceDetails)), wire.ProfileParams("workspace_id")),
+		wire.Post("workspaces.Update", workspace+"update/", wire.With(h.workspaceToAdminister, h.updateWorkspace),
 			wire.Form(workspaceFields+" owner_defined")),
 	)
 }
 
 // workspacesAll returns a page of the workspaces of the caller in all organizations.
 func (h *Handlers) workspacesAll(c *wire.Call) (wire.Object, error) {
-	return h.w.List(c, "workspaces", h.spacesOf(c.Key, ofAllOrgs), h.workspaceObject)
+	return h.w.List(c, "workspaces", h.workspacesOf(c.Key, anyOrg), h.workspaceObject)
 }
 
 // workspacesOfOrg returns a page of the caller's workspaces in an organization: either
 // the archived or the other ones.
 func (h *Handlers) workspacesOfOrg(c *wire.Call, id string) (wire.Object, error) {
-	archived := c.Boolean("archived") // one of two lists: the archived workspaces, or the others
-	ids := slices.DeleteFunc(h.spacesOf(c.Key, id),
+	archived := c.Boolean("archived")
+	ids := slices.DeleteFunc(h.workspacesOf(c.Key, id),
 		func(id string) bool { return h.w.Workspace(id).Value.Archived != archived })
 	return h.w.List(c, "workspaces", ids, h.workspaceObject)
 }
 
-const ofAllOrgs = "" // in spacesOf
+const anyOrg = "" // in spacesOf
 
-// spacesOf returns the workspaces of an organization that a credential covers and its user
+// workspacesOf returns the workspaces of an organization that a credential covers and its user
 // is a member of.
-func (h *Handlers) spacesOf(k *wire.Credential, orgID string) []string {
+func (h *Handlers) workspacesOf(k *wire.Credential, orgID string) []string {
 	return wire.Filter(h.w.WorkspaceIDs(), func(id string) bool {
-		inside := orgID == ofAllOrgs || h.w.Workspace(id).Value.Org == orgID
-		return inside && h.w.Role(id, k.User) != "" && h.w.Covers(k, id) != wire.NoAccess
+		inside := orgID == anyOrg || h.w.Workspace(id).Value.Org == orgID
+		return inside && h.w.Role(id, k.User) != "" && h.w.AccessMode(k, id) != wire.NoAccess
 	})
 }
 
-// workspaceObject renders a workspace for a user.
+// workspaceObject renders a workspace for a user, whose role in it is user_status.
 func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object {
 	w := h.w.Workspace(id)
 	role := h.w.Role(id, viewer)
@@ -83,15 +83,15 @@ func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object
 	r.Put(wire.Terse, "id", wire.ProfileID(id))
 	r.Put(wire.Terse, "name", w.Value.Name)
 	r.Put(wire.Terse, "folder_name", w.Value.FolderName)
-	r.Put(wire.Terse, "org_domain", wire.Optional(domain))
+	r.Put(wire.Terse, "org_domain", wire.TextOrNull(domain))
 	r.Put(wire.Terse, "user_status", cmp.Or(string(role), "none"))
-	r.Put(wire.Standard, "description", wire.Optional(w.Value.Description))
-	r.Put(wire.Standard, "org_id", wire.OptionalProfile(w.Value.Org))
-	r.Put(wire.Standard, "owner", wire.OptionalProfile(h.w.OwnerOf(id)))
+	r.Put(wire.Standard, "description", wire.TextOrNull(w.Value.Description))
+	r.Put(wire.Standard, "org_id", wire.ProfileOrNull(w.Value.Org))
+	r.Put(wire.Standard, "owner", wire.ProfileOrNull(h.w.OwnerOf(id)))
 	r.Put(wire.Standard, "archived", w.Value.Archived)
 	r.Put(wire.Standard, "created", wire.Stamp(w.Created))
-	r.Put(wire.Standard, "updated", wire.Stamp(w.Created))
-	r.Put(wire.Full, "logo", h.w.AssetOf(id, "logo"))
+	r.Put(wire.Standard, "updated", wire.Stamp(w.Created)) // the time of a change is not kept
+	r.Put(wire.Full, "logo", h.w.AssetAddress(id, "logo"))
 	r.Put(wire.Full, "intelligence", !w.Value.NoIntelligence)
 	r.Put(wire.Full, "metadata_extraction", !w.Value.NoExtraction)
 	r.Put(wire.Full, "accent_color", wire.Parsed(w.Value.AccentColor))
@@ -101,7 +101,7 @@ func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object
 	r.Put(wire.Full, "perm_join", cmp.Or(w.Value.Join, world.MemberOrAbove))
 	r.Put(wire.Full, "perm_member_manage", cmp.Or(w.Value.ManageMembers, world.MemberOrAbove))
 	r.Put(wire.Full, "capabilities",
-		wire.Object{{"can_create_share", world.Rank(role) >= world.Rank(world.Member) && h.w.Sharing(id)}})
+		wire.Object{{"can_create_share", world.Rank(role) >= world.Rank(world.Member) && h.w.AllowsSharing(id)}})
 	return r.Fields
 }
 
@@ -110,12 +110,13 @@ func (h *Handlers) workspaceDetails(c *wire.Call, id string) (wire.Object, error
 	return wire.Object{{"workspace", h.workspaceObject(id, c.Key.User, c.Out.Level)}}, nil
 }
 
-// workspacesAvailable returns the workspaces that the caller may join.
+// workspacesAvailable returns a page of the workspaces that the caller may join by a role
+// in their organization, and is not in.
 func (h *Handlers) workspacesAvailable(c *wire.Call) (wire.Object, error) {
 	ids := wire.Filter(h.w.WorkspaceIDs(), func(id string) bool {
 		w := h.w.Workspace(id).Value
-		return h.w.Role(id, c.Key.User) == "" && h.w.Covers(c.Key, id) != wire.NoAccess &&
-			h.w.AtLeast(w.Org, c.Key.User, world.Joins(w.Join))
+		return h.w.Role(id, c.Key.User) == "" && h.w.AccessMode(c.Key, id) != wire.NoAccess &&
+			h.w.AtLeast(w.Org, c.Key.User, world.RoleToJoin(w.Join))
 	})
 	return h.w.List(c, "workspaces", ids, h.workspaceObject)
 }
@@ -128,16 +129,16 @@ func (h *Handlers) checkWorkspaceName(c *wire.Call) (wire.Object, error) {
 	h.checkFolderName(c, "name", name)
 	org := c.Value("check_org_id")
 	c.Check.InvalidIf(org != "" && h.w.Org(org) == nil, "check_org_id", "There is no such organization.")
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	var suggestion wire.Object
-	taken := folderTaken()
+	taken := folderTakenRefusal()
 	if org != "" {
 		suggestion = wire.Object{{"suggestion", h.suggestFolder(org + "-" + name)}}
 		taken.Params = suggestion
 	}
-	if h.folderTaken(name, byAny) {
+	if h.isFolderTaken(name, noException) {
 		return nil, taken
 	}
 	return c.Accepted(suggestion)
@@ -152,39 +153,39 @@ func (h *Handlers) suggestFolder(name string) string {
 			tail = "-" + strconv.Itoa(n)
 		}
 		runes := []rune(name)
-		if free := string(runes[:min(len(runes), folderMost-len(tail))]) + tail; !h.folderTaken(free, byAny) {
+		if free := string(runes[:min(len(runes), folderMost-len(tail))]) + tail; !h.isFolderTaken(free, noException) {
 			return free
 		}
 	}
 }
 
-const byAny = "" // in folderTaken: no workspace is excepted
+const noException = "" // in folderTaken: no workspace is excepted
 
-// folderTaken reports whether another workspace than the one with the ID except has a
+// isFolderTaken reports whether another workspace than the one with the ID except has a
 // folder name.
-func (h *Handlers) folderTaken(name, except string) bool {
+func (h *Handlers) isFolderTaken(name, except string) bool {
 	return slices.ContainsFunc(h.w.WorkspaceIDs(), func(id string) bool {
 		return id != except && strings.EqualFold(h.w.Workspace(id).Value.FolderName, name)
 	})
 }
 
-// folderTaken returns the refusal of a folder name that is taken.
-func folderTaken() *wire.Refusal {
+// folderTakenRefusal returns the refusal of a folder name that is taken.
+func folderTakenRefusal() *wire.Refusal {
 	return wire.Refuse(http.StatusNotAcceptable, codeFolderName, "The folder name is in use.")
 }
 
 // createWorkspace creates a workspace of an organization. That the response has the
 // workspace is assumed.
 func (h *Handlers) createWorkspace(c *wire.Call, org string) (wire.Object, error) {
-	made := world.Workspace{Org: org, NoIntelligence: h.w.NoIntelligence()}
+	made := world.Workspace{Org: org, NoIntelligence: h.w.LacksIntelligence()}
 	h.readWorkspace(c, &made, creating)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	if h.folderTaken(made.FolderName, byAny) {
-		return nil, folderTaken()
+	if h.isFolderTaken(made.FolderName, noException) {
+		return nil, folderTakenRefusal()
 	}
-	if err := h.orgs.Subscribed(org); err != nil {
+	if err := h.orgs.RefuseUnsubscribed(org); err != nil {
 		return nil, err
 	}
 	inOrg := wire.Filter(h.w.WorkspaceIDs(), func(id string) bool { return h.w.Workspace(id).Value.Org == org })
@@ -204,14 +205,14 @@ func (h *Handlers) updateWorkspace(c *wire.Call, id string) (wire.Object, error)
 	w := h.w.Workspace(id)
 	changed := w.Value
 	h.readWorkspace(c, &changed, updating)
-	if err := c.Check.Refusal(); err != nil {
+	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	if h.folderTaken(changed.FolderName, id) {
-		return nil, folderTaken()
+	if h.isFolderTaken(changed.FolderName, id) {
+		return nil, folderTakenRefusal()
 	}
 	intelligent := !changed.NoIntelligence
-	changed.NoIntelligence = w.Value.NoIntelligence
+	changed.NoIntelligence = w.Value.NoIntelligence // SetIntelligence changes it, with the index
 	w.Value = changed
 	h.w.SetIntelligence(id, c.Key.User, intelligent)
 	h.w.WriteEvent(world.Event{Name: "workspace_updated", Workspace: id, CallingUser: c.Key.User})
@@ -271,7 +272,7 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, isNew bool) {
 func (h *Handlers) readFeatures(c *wire.Call, w *world.Workspace) {
 	if text, given := c.Field("intelligence"); given {
 		w.NoIntelligence = !c.Check.ReadBoolean("intelligence", text)
-		if !w.NoIntelligence && h.w.NoIntelligence() {
+		if !w.NoIntelligence && h.w.LacksIntelligence() {
 			c.Check.Add("intelligence", "invalid",
 				"The plan does not have "+world.FeatureAI+" and "+world.FeatureAgent+".",
 				codeNoAIPlan)
@@ -282,7 +283,8 @@ func (h *Handlers) readFeatures(c *wire.Call, w *world.Workspace) {
 	}
 }
 
-// checkFolderName requires letters, digits and hyphens.
+// checkFolderName adds an error for a folder name that is too short or long, or has other
+// characters than letters, digits and hyphens.
 func (h *Handlers) checkFolderName(c *wire.Call, field, name string) {
 	other := func(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.In(r, unicode.N) }
 	c.Check.InvalidIf(c.Check.Text(field, name, folderLeast, folderMost) && strings.ContainsFunc(name, other),

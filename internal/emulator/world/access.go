@@ -95,7 +95,7 @@ func (w *Records) KeepCredential(k *wire.Credential) { w.credentials[k.Token] = 
 // DropCredential ends a token.
 func (w *Records) DropCredential(token string) { delete(w.credentials, token) }
 
-// Credentials returns the valid credentials for which of returns true. They may be
+// Credentials returns the stored credentials for which of returns true. They may be
 // dropped or replaced meanwhile.
 func (w *Records) Credentials(of func(*wire.Credential) bool) iter.Seq[*wire.Credential] {
 	return func(yield func(*wire.Credential) bool) {
@@ -119,9 +119,9 @@ func (w *Tree) KeepAsset(at AssetKey, a *Asset) { w.assets[at] = a }
 // DropAsset removes a picture of a profile.
 func (w *Tree) DropAsset(at AssetKey) { delete(w.assets, at) }
 
-// Erase removes a node for good and, of a folder, everything in it. It returns their
+// RemoveNodes removes a node for good and, of a folder, everything in it. It returns their
 // ids. It writes no event.
-func (w *Tree) Erase(n *Node) (gone []string) {
+func (w *Tree) RemoveNodes(n *Node) (gone []string) {
 	inside := func(id string) bool {
 		return id == n.ID || n.Kind == KindFolder && w.InFolder(w.nodes[id], n.ID)
 	}

@@ -33,7 +33,8 @@ func (a *Activity) Tick(now time.Time) int64 {
 	return a.Last
 }
 
-// Next returns a channel that is closed by the next change of a profile.
+// Next returns a channel that is closed by the next change of a profile. The caller holds
+// the lock.
 func (a *Activity) Next(profileID string) <-chan struct{} {
 	if a.changes[profileID] == nil {
 		a.changes[profileID] = make(chan struct{})
@@ -41,8 +42,8 @@ func (a *Activity) Next(profileID string) <-chan struct{} {
 	return a.changes[profileID]
 }
 
-// Touch stamps fields of a profile and wakes its pollers.
-func (w *Core) Touch(now time.Time, profileID string, fields ...string) {
+// MarkChanged stamps fields of a profile and wakes its pollers.
+func (w *Core) MarkChanged(now time.Time, profileID string, fields ...string) {
 	w.stampFields(now, profileID, fields, nil)
 }
 
@@ -66,10 +67,11 @@ func (w *Core) stampFields(now time.Time, profileID string, fields []string, row
 	w.OnChange(profileID, fields, row)
 }
 
-// TouchEvent stamps the activity fields of the event in row n in every profile that
-// sees it. An upload is seen by its user only; an event of no workspace or share by its
-// organization or user; one on a file also by the File Shares of that file.
-func (w *World) TouchEvent(now time.Time, n uint32) {
+// MarkEventFields gives the activity fields of the event in row n a new stamp in every profile
+// that sees it, so that polls of these report the change. An upload is seen by its user
+// only; an event of no workspace or share by its organization or user; one on a file also
+// by the File Shares of that file.
+func (w *World) MarkEventFields(now time.Time, n uint32) {
 	l := &w.Log
 	e := &l.Entries[n]
 	k := &l.Kinds.Values[e.Kind]
@@ -77,7 +79,7 @@ func (w *World) TouchEvent(now time.Time, n uint32) {
 	object, caller, subject := l.ObjectID(e.Object), l.Names.Values[e.Caller], l.Names.Values[e.User]
 	fields := fieldsOf(k, object, subject)
 	switch {
-	case k.Category == "upload": // its progress is the uploader's own affair
+	case k.Category == "upload":
 		w.stampFields(now, cmp.Or(caller, subject), fields, &n)
 		return
 	case at.Workspace == "" && at.Share == "":
@@ -121,29 +123,32 @@ func fieldsOf(k *EventKind, objectID, subject string) []string {
 	return []string{k.Sub}
 }
 
-// FieldsFor returns the field of one object and the field of its kind.
+// FieldsFor returns the activity fields that a change of an object concerns: name:id, for
+// this object, and all, for all objects of its kind. Without an id, it is only all.
 func FieldsFor(name, id, all string) []string {
 	if id == "" {
 		return []string{all}
 	}
-	return []string{Keyed(name, id), all}
+	return []string{FieldOf(name, id), all}
 }
 
-// Keyed returns the field of one object.
-func Keyed(name, id string) string { return name + ":" + wire.Plain(id) }
+// FieldOf returns the field of one object.
+func FieldOf(name, id string) string { return name + ":" + wire.Plain(id) }
 
 // Remembered is how many files the next history of a workspace continues with.
 const Remembered = 100 // files the next history of a workspace goes on with
 
-// MayPoll reports whether a credential may poll a profile; recipients may not.
+// MayPoll reports whether a credential may poll the activity of a profile: as a member or
+// guest, of a share with multiplayer only, and of a File Share as a member of its
+// workspace, but not as a recipient.
 func (w *Directory) MayPoll(k *wire.Credential, profileID string) bool {
 	role := w.Role(profileID, k.User)
-	if w.Covers(k, profileID) < wire.Read {
+	if w.AccessMode(k, profileID) < wire.Read {
 		return false
 	}
 	switch w.KindOf(profileID) {
 	case wire.KindShare:
-		return role != "" && !w.shares[profileID].Value.NoMultiplayer && !w.ShutOut(profileID, k.User)
+		return role != "" && !w.shares[profileID].Value.NoMultiplayer && !w.ClosedTo(profileID, k.User)
 	case wire.KindFileShare:
 		return Rank(role) >= Rank(Member)
 	}

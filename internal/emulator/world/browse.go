@@ -21,7 +21,8 @@ func (w *World) Users() []User {
 	return list
 }
 
-// Keys returns the API keys that are not revoked, in the order of creation.
+// Keys returns copies of the API keys that are not revoked, in the order of creation. It
+// takes the lock.
 func (w *World) Keys() []Key {
 	w.RLock()
 	defer w.RUnlock()
@@ -83,10 +84,10 @@ func (w *Tree) sharesIn(holds func(*Share) bool) (list []seed.Item) {
 	return list
 }
 
-// memberItems returns the members of a profile.
+// memberItems returns the members of a profile, with their roles as details.
 func (w *Tree) memberItems(profileID string) (list []seed.Item) {
 	for _, id := range w.MembersOf(profileID) {
-		detail := string(w.Direct(profileID, id))
+		detail := string(w.DirectRole(profileID, id))
 		list = append(list, seed.Item{ID: id, Kind: wire.KindUser, Name: w.ProfileName(id), Detail: detail})
 	}
 	return list

@@ -133,9 +133,9 @@ func (w *Core) clockChanged() {
 	}
 	c.mu.Unlock()
 	for i := range w.due {
-		w.due[i].silence()
+		w.due[i].stopAlarm()
 		if !frozen {
-			w.due[i].alarm = time.AfterFunc(w.due[i].at.Sub(now), w.Settle)
+			w.due[i].alarm = time.AfterFunc(w.due[i].at.Sub(now), w.RunDueTasks)
 		}
 	}
 }
@@ -146,12 +146,12 @@ func (w *Core) StopAlarms() {
 	w.RWMutex.Lock() // which counts no change
 	defer w.Unlock()
 	for i := range w.due {
-		w.due[i].silence()
+		w.due[i].stopAlarm()
 	}
 }
 
-// silence stops the alarm of a task.
-func (t *scheduled) silence() {
+// stopAlarm stops the alarm of a task.
+func (t *scheduled) stopAlarm() {
 	if t.alarm != nil {
 		t.alarm.Stop()
 	}
@@ -175,10 +175,10 @@ func (w *Core) After(d time.Duration) (done <-chan struct{}, stop func()) {
 	}
 }
 
-// Later does a task at a time of the platform's clock, at once if that has passed. The
+// Schedule does a task at a time of the platform's clock, at once if that has passed. The
 // caller holds the lock, and the task is done with it. Every call sees the effects of
 // the tasks that were due before it.
-func (w *Core) Later(at time.Time, task Task) {
+func (w *Core) Schedule(at time.Time, task Task) {
 	now, frozen := w.Clock()
 	if !at.After(now) {
 		task.Do()
@@ -192,14 +192,14 @@ func (w *Core) Later(at time.Time, task Task) {
 	})
 	next := scheduled{at: at, task: task}
 	if !frozen {
-		next.alarm = time.AfterFunc(at.Sub(now), w.Settle)
+		next.alarm = time.AfterFunc(at.Sub(now), w.RunDueTasks)
 	}
 	w.due = slices.Insert(w.due, i, next)
 }
 
-// Settle does the tasks whose time has come. It takes the write lock only if there is
+// RunDueTasks does the tasks whose time has come. It takes the write lock only if there is
 // one.
-func (w *Core) Settle() {
+func (w *Core) RunDueTasks() {
 	now := w.Now()
 	w.RLock()
 	idle := len(w.due) == 0 || w.due[0].at.After(now)
@@ -214,29 +214,29 @@ func (w *Core) Settle() {
 	}
 }
 
-// runFirst does the next task.
+// runFirst removes the next task from the list and does it.
 func (w *Core) runFirst() {
 	next := w.due[0]
-	next.silence()
-	w.due[0] = scheduled{} // which would keep the content of a file that is purged
+	next.stopAlarm()
+	w.due[0] = scheduled{} // the array below the list would keep the task in memory
 	w.due = w.due[1:]
 	next.task.Do()
 }
 
-// StopClock stores the time in the state, for a snapshot. The caller holds the lock.
-func (w *Core) StopClock() {
+// SaveClock stores the time in the state, for a snapshot. The caller holds the lock.
+func (w *Core) SaveClock() {
 	now := w.Now()
 	w.clock.mu.Lock()
 	defer w.clock.mu.Unlock()
 	w.clock.at = now
 }
 
-// Replace calls replace, which replaces the state by that of a snapshot. The clock then
+// ReplaceState calls replace, which replaces the state by that of a snapshot. The clock then
 // continues from the time of the snapshot, and all waits end, because they belong to
 // the former state. The caller holds the lock.
-func (w *Core) Replace(replace func()) {
+func (w *Core) ReplaceState(replace func()) {
 	for i := range w.due {
-		w.due[i].silence()
+		w.due[i].stopAlarm()
 	}
 	c := &w.clock
 	c.mu.Lock()
@@ -255,7 +255,7 @@ type Signal struct {
 	next chan struct{}
 }
 
-// Next returns a channel that is closed by the next change.
+// Next returns a channel that is closed by the next call of Fire.
 func (s *Signal) Next() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -265,7 +265,7 @@ func (s *Signal) Next() <-chan struct{} {
 	return s.next
 }
 
-// Fire reports a change.
+// Fire reports a change: it closes the channel that Next has returned, if there is one.
 func (s *Signal) Fire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -138,8 +138,9 @@ func (w *Core) Changed() { w.changes.Add(1) }
 // Changes returns how often the state may have changed so far.
 func (w *Core) Changes() uint64 { return w.changes.Load() }
 
-// Mix is a bijection of 64-bit words without a visible pattern. It has an inverse, so
-// that an id is converted back into its serial, and no map of ids is needed.
+// Mix is a bijection of 64-bit words without a visible pattern: the last step of the random
+// generator SplitMix64. It has an inverse, so that an id is converted back into its serial,
+// and no map of ids is needed.
 func Mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
@@ -148,7 +149,7 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// unmix is the inverse of [Mix].
+// unmix is the inverse of [Mix]: its factors are the inverses of those of Mix, modulo 2^64.
 func unmix(x uint64) uint64 {
 	x ^= x>>31 ^ x>>62
 	x *= 0x319642b2d24d8ec3
@@ -157,8 +158,9 @@ func unmix(x uint64) uint64 {
 	return x ^ x>>30 ^ x>>60
 }
 
-// Opaque returns the n-th id of a kind: the kind, two words, two check characters. The
-// first word is n, scrambled reversibly (see numberOf); the others depend on it.
+// Opaque returns the n-th id of a kind of objects: the letter or digit of the kind, as the
+// platform has one, two words and two check characters. The first word is n, scrambled
+// reversibly (see numberOf); the others depend on it.
 func Opaque(kind byte, seed, n uint64) string {
 	first := Mix(n ^ Mix(seed+uint64(kind)))
 	second := Mix(first + seed)
@@ -230,7 +232,8 @@ func (w *Core) Seal(b []byte, binding string) string {
 	return base64.StdEncoding.EncodeToString(append(b, w.proof(b, binding)...))
 }
 
-// proof returns the MAC of b and its purpose, by the seed of the world.
+// proof returns a hash of b, its purpose (binding) and the seed of the world, by which
+// another text or purpose is detected.
 func (w *Core) proof(b []byte, binding string) []byte {
 	h := sha256.New()
 	h.Write(binary.BigEndian.AppendUint64(nil, w.Options.Seed))
@@ -268,7 +271,7 @@ func (w *Core) Sign(text string) []byte {
 	return mac.Sum(nil)
 }
 
-// JWT returns a signed token in the compact form.
+// JWT returns a signed token (RFC 7519) with claims, in the compact form.
 func (w *Core) JWT(claims wire.Object) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	text := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(wire.Encode(claims))
@@ -300,7 +303,7 @@ type Token struct {
 // before the promised time. The caller holds the lock.
 func (w *Core) SignClaims(c Claims, life time.Duration) string {
 	now := w.Now()
-	ends := now.Add(life + time.Second - 1) // rounded up
+	ends := now.Add(life + time.Second - 1)
 	payload := wire.Object{{"scope", c.Scope}, {"sub", c.User}, {"profile", c.Profile}}
 	if c.Node != "" { // a token for one node, such as a note
 		payload = append(payload, wire.Member{"node", c.Node}, wire.Member{"perm", c.Perm})

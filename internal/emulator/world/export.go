@@ -12,8 +12,8 @@ import (
 const exportedEvents = 10_000
 
 // Export adds what is in the world to a seed file: profiles, nodes, members, invitations,
-// API keys and the latest events. Content moves the content of a version to a file
-// unless it is short. The caller holds the lock.
+// API keys and the latest events. It calls content for each version, to move a long
+// content to a file. The caller holds the lock.
 func (w *World) Export(f *SeedFile, content func(*Version)) {
 	for _, id := range slices.Sorted(maps.Keys(w.users)) {
 		f.Users = append(f.Users, w.users[id].Value)
@@ -71,7 +71,7 @@ func (w *World) exportEvent(n uint32, usual map[string]EventKind) Event {
 	if _, known := usual[k.Event]; !known {
 		usual[k.Event] = kindOf(k.Event)
 	}
-	own := func(value, usual string) string {
+	unlessUsual := func(value, usual string) string {
 		if value == usual {
 			return ""
 		}
@@ -80,10 +80,10 @@ func (w *World) exportEvent(n uint32, usual map[string]EventKind) Event {
 	u := usual[k.Event]
 	e := Event{
 		ID: l.ID(n), Name: k.Event,
-		Category: own(k.Category, u.Category), SubCategory: own(k.Sub, u.Sub), Visibility: own(k.Visibility, u.Visibility),
-		Permission: own(k.Permission, u.Permission), Severity: own(k.Severity, u.Severity),
-		Notification: own(k.Notification, u.Notification),
-		Org:          at.Org, Workspace: at.Workspace, Share: at.Share,
+		Category: unlessUsual(k.Category, u.Category), SubCategory: unlessUsual(k.Sub, u.Sub),
+		Visibility: unlessUsual(k.Visibility, u.Visibility), Permission: unlessUsual(k.Permission, u.Permission),
+		Severity: unlessUsual(k.Severity, u.Severity), Notification: unlessUsual(k.Notification, u.Notification),
+		Org: at.Org, Workspace: at.Workspace, Share: at.Share,
 		User: l.Names.Values[entry.User], CallingUser: l.Names.Values[entry.Caller],
 		Object: l.ObjectID(entry.Object), ObjectName: l.ObjectName(n, entry.Object),
 		Unattributed: actor == Actor{}, Created: time.Unix(entry.Created, 0).UTC(),

@@ -6,19 +6,19 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
-// Forget deletes a share or a workspace with all that is in it: nodes, shares, File
-// Shares, members, invitations. The sockets on it end.
-func (w *World) Forget(id string) {
+// DeleteProfile deletes a share or a workspace with all that is in it: nodes, shares, File
+// Shares, members, invitations. Polls of them return, and their sockets end.
+func (w *World) DeleteProfile(id string) {
 	if w.KindOf(id) == wire.KindWorkspace {
 		for _, share := range slices.Clone(w.shareList) {
 			if w.shares[share].Value.Workspace == id {
-				w.Forget(share)
+				w.DeleteProfile(share)
 			}
 		}
 		for _, link := range slices.Clone(w.fileShareList) {
 			if w.fileShares[link].Workspace == id {
 				delete(w.fileShares, link)
-				w.Touch(w.Now(), link, FieldSettings)
+				w.MarkChanged(w.Now(), link, FieldSettings)
 			}
 		}
 	}
@@ -37,7 +37,7 @@ func (w *World) Forget(id string) {
 	delete(w.members, id)
 	delete(w.shares, id)
 	delete(w.workspaces, id)
-	w.Touch(w.Now(), id, FieldSettings)
+	w.MarkChanged(w.Now(), id, FieldSettings)
 }
 
 // Archived reports whether a profile is an archived workspace.
@@ -51,14 +51,14 @@ func (w *Directory) RefuseArchived(id string) error {
 	if !w.Archived(id) {
 		return nil
 	}
-	return restricted(codeArchived, "the workspace is archived.")
+	return accessRestricted(codeArchived, "the workspace is archived.")
 }
 
-// OwnerOf returns the owner of a profile, "" if there is none. A workspace without one
-// is the organization's.
+// OwnerOf returns the owner of a profile, "" if there is none. A workspace without an
+// owner has that of its organization.
 func (w *Directory) OwnerOf(id string) string {
 	for _, member := range w.MembersOf(id) {
-		if w.Direct(id, member) == Owner {
+		if w.DirectRole(id, member) == Owner {
 			return member
 		}
 	}

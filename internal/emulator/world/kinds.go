@@ -135,8 +135,8 @@ legal_hold_released org security admin external_audit_log {{actor}} released the
 `
 
 // kindOf returns the kind of an event name: from the catalogue, or else derived from
-// the words of the name. A line of the catalogue is the name, four words and a
-// template.
+// the words of the name. A line of the catalogue is the name, the category, subcategory,
+// permission and visibility, and a template.
 func kindOf(event string) EventKind {
 	k := EventKind{Event: event, Visibility: External, Permission: ForMember, Severity: "info", Notification: "none"}
 	for line := range strings.Lines(catalogue) {

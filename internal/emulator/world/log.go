@@ -184,7 +184,7 @@ func (w *World) WriteEvent(e Event) Event {
 	l := &w.Log
 	n := l.add(e, now)
 	w.RecordNames(n, e.CallingUser, e.User, l.ProfileID(&l.Entries[n]))
-	w.TouchEvent(now, n)
+	w.MarkEventFields(now, n)
 	e.ID = wire.Hyphenated(l.ID(n))
 	e.Object = l.ObjectID(l.Entries[n].Object)
 	return e
@@ -208,7 +208,7 @@ func (w *World) setDefaults(e *Event, now time.Time) {
 	if e.Object == "" && e.ObjectName != "" {
 		hash := fnv.New64a()
 		_, _ = hash.Write([]byte(e.ObjectName))
-		e.Object = Opaque('2', w.Log.seed, hash.Sum64())
+		e.Object = Opaque('2', w.Log.seed, hash.Sum64()) // 2 begins the ids of nodes
 	}
 	if e.Actor == nil && !e.Unattributed {
 		e.Actor = w.Actor(e.CallingUser)
@@ -218,7 +218,8 @@ func (w *World) setDefaults(e *Event, now time.Time) {
 // Platform is the caller of what the platform does by itself.
 const Platform = ""
 
-// Actor returns the attribution to a user, or to [Platform].
+// Actor returns the attribution of an event to a user, or to [Platform], which is called
+// system. Without such a user, the actor is unknown.
 func (w *Directory) Actor(userID string) *Actor {
 	u := w.users[userID]
 	switch {
@@ -277,22 +278,23 @@ func (l *Log) kind(e Event) uint16 {
 	k := kindOf(e.Name)
 	k.Category, k.Sub, k.Visibility, k.Permission = e.Category, e.SubCategory, e.Visibility, e.Permission
 	k.Severity, k.Notification = e.Severity, e.Notification
-	return narrow(l.Kinds.Intern(k))
+	return kindIndex(l.Kinds.Intern(k))
 }
 
-// Named returns the index of the kind of events that have this name and the default
-// fields. Generated histories have no other kinds, and ask often: it is kept in a map.
-func (l *Log) Named(event string) uint16 {
+// KindNamed returns the index of the kind of events that have this name and the default
+// fields. It keeps the index in a map, because generated histories ask for it often.
+func (l *Log) KindNamed(event string) uint16 {
 	n, found := l.known[event]
 	if !found {
-		n = narrow(l.Kinds.Intern(kindOf(event)))
+		n = kindIndex(l.Kinds.Intern(kindOf(event)))
 		l.known[event] = n
 	}
 	return n
 }
 
-// narrow converts the index of a kind, which an [Entry] holds in 16 bits.
-func narrow(n uint32) uint16 {
+// kindIndex converts the index of a kind to the 16 bits that an [Entry] has for it. It panics
+// if there are more kinds.
+func kindIndex(n uint32) uint16 {
 	if n > math.MaxUint16 {
 		panic("emulator: too many kinds of events")
 	}
@@ -359,8 +361,8 @@ func (l *Log) ShownAt(n uint32) Position { return Position{TimeKey(l.Entries[n].
 // TimeKey maps signed times to unsigned keys of the same order.
 func TimeKey(t int64) uint64 { return uint64(t) ^ 1<<63 } //nolint:gosec // the wrap is the point
 
-// Span returns the first and last position of events from one time to another, in Unix
-// seconds. It is the whole log if that is not ordered by time.
+// Span returns the first and last position that events from one time to another, in Unix
+// seconds, can have. It is the whole log if that is not ordered by time.
 func (l *Log) Span(from, to int64) (first, last Position) {
 	first, last = Position{}, Position{math.MaxUint64, math.MaxUint32}
 	switch l.order {
@@ -382,9 +384,9 @@ func (l *Log) ID(n uint32) string {
 	return Opaque('e', l.seed, uint64(n))
 }
 
-// Find returns the row of the event with a plain id, and whether there is one. The row
+// FindEvent returns the row of the event with a plain id, and whether there is one. The row
 // is computed from an id that was not given (see [Log.ID]).
-func (l *Log) Find(id string) (uint32, bool) {
+func (l *Log) FindEvent(id string) (uint32, bool) {
 	if n, found := l.given[id]; found {
 		return n, true
 	}
@@ -396,8 +398,8 @@ func (l *Log) Find(id string) (uint32, bool) {
 	return row, l.ID(row) == id
 }
 
-// Thing returns the number of a node as the object of an event.
-func (l *Log) Thing(row uint32, id, name string) uint32 { return l.objectNumber(row, id, name) }
+// ObjectNumber returns the number of a node as the object of an event.
+func (l *Log) ObjectNumber(row uint32, id, name string) uint32 { return l.objectNumber(row, id, name) }
 
 // objectNumber returns the number of the object of an event, 0 if it has none. A new
 // object is added; another name of a known one is recorded as its name from this row
@@ -406,9 +408,9 @@ func (l *Log) objectNumber(row uint32, id, name string) uint32 {
 	if id == "" {
 		return 0
 	}
-	if n, found := l.FindThing(id); found {
-		if was := l.ObjectName(row, n); name != "" && name != was {
-			l.formerly[id] = append(l.formerly[id], naming{row, was})
+	if n, found := l.FindObject(id); found {
+		if former := l.ObjectName(row, n); name != "" && name != former {
+			l.formerly[id] = append(l.formerly[id], naming{row, former})
 			l.Things[n].name = name
 		}
 		return n
@@ -425,20 +427,20 @@ func (w *World) RecordNames(row uint32, ids ...string) {
 	l := &w.Log
 	for _, id := range ids {
 		name := w.ProfileName(id)
-		if was, known := l.called[id]; known && was != name {
-			l.formerly[id] = append(l.formerly[id], naming{row, was})
+		if former, known := l.called[id]; known && former != name {
+			l.formerly[id] = append(l.formerly[id], naming{row, former})
 		}
 		l.called[id] = name
 	}
 }
 
 // formerName returns the name that an object had at the time of a row, and false if
-// that is its name of now. The names of an object are in order, each with the first row
-// of the next name.
+// that is its present name. The former names of an object are in order, each with the
+// first row of the next name.
 func (l *Log) formerName(row uint32, id string) (name string, renamed bool) {
-	for _, was := range l.formerly[id] {
-		if row < was.until {
-			return was.name, true
+	for _, former := range l.formerly[id] {
+		if row < former.until {
+			return former.name, true
 		}
 	}
 	return "", false
@@ -452,9 +454,9 @@ func (l *Log) nameAt(row uint32, id string) string {
 	return l.called[id]
 }
 
-// FindThing returns the number of a plain object id, and whether there is one. The id
+// FindObject returns the number of a plain object id, and whether there is one. The id
 // of a generated object is computed from its number.
-func (l *Log) FindThing(id string) (uint32, bool) {
+func (l *Log) FindObject(id string) (uint32, bool) {
 	if n, found := l.byID[id]; found {
 		return n, true
 	}
@@ -573,20 +575,20 @@ func (w *Directory) ActorOf(k *wire.Credential) *Actor {
 	return a
 }
 
-// ActorObject renders an actor.
+// ActorObject renders to whom an event or comment is attributed.
 func ActorObject(a Actor) wire.Object {
 	return wire.Object{
-		{"user_id", wire.OptionalProfile(a.User)},
+		{"user_id", wire.ProfileOrNull(a.User)},
 		{"kind", a.Kind},
-		{"agent_name", wire.Optional(a.AgentName)},
-		{"name_source", wire.Optional(a.NameSource)},
-		{"credential_type", wire.Optional(a.CredentialType)},
+		{"agent_name", wire.TextOrNull(a.AgentName)},
+		{"name_source", wire.TextOrNull(a.NameSource)},
+		{"credential_type", wire.TextOrNull(a.CredentialType)},
 		{"verified", a.Verified},
 	}
 }
 
-// mergeSorted adds rows to sorted ones, by the order of compare; more must not be
-// empty. Rows that belong at the end cost no sort.
+// mergeSorted returns sorted rows with more rows, which must not be none, in the order of
+// compare. If they belong at the end and are in order, nothing is sorted.
 func mergeSorted(rows, more []uint32, compare func(a, b uint32) int) []uint32 {
 	sorted := len(rows) == 0 || compare(rows[len(rows)-1], more[0]) <= 0
 	rows = append(rows, more...)

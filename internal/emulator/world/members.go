@@ -28,7 +28,8 @@ func NotifyOptions() []string {
 	}
 }
 
-// AddMembership adds or replaces a membership and returns it with defaults.
+// AddMembership adds or replaces a membership and returns it with defaults: the role
+// member, added now. It takes the lock.
 func (w *World) AddMembership(m SeedMembership) SeedMembership {
 	w.Lock()
 	defer w.Unlock()
@@ -38,8 +39,8 @@ func (w *World) AddMembership(m SeedMembership) SeedMembership {
 	w.PutMember(m.Profile, m.User, m.Role)
 	kept := w.members[m.Profile][m.User]
 	kept.Notify, kept.added = m.Notify, m.Added.Unix()
-	w.Touch(w.Now(), m.Profile, Keyed("member", m.User), FieldMembers)
-	w.EndAt(m.Profile, m.User, m.Expires)
+	w.MarkChanged(w.Now(), m.Profile, FieldOf("member", m.User), FieldMembers)
+	w.EndMembershipAt(m.Profile, m.User, m.Expires)
 	return m
 }
 
@@ -53,10 +54,11 @@ func (w *World) SetMember(profileID, userID string, role Role) {
 	if isNew && role != "" {
 		w.members[profileID][userID].added = w.Now().Unix()
 	}
-	w.Touch(w.Now(), profileID, Keyed("member", userID), FieldMembers)
+	w.MarkChanged(w.Now(), profileID, FieldOf("member", userID), FieldMembers)
 }
 
-// PutMember sets the role of a user; the empty role ends the membership.
+// PutMember sets the role of a user on a profile, without an event; the empty role ends
+// the membership.
 func (w *Directory) PutMember(profileID, userID string, role Role) {
 	if role == "" {
 		delete(w.members[profileID], userID)
@@ -72,9 +74,9 @@ func (w *Directory) PutMember(profileID, userID string, role Role) {
 	w.members[profileID][userID] = &Membership{Role: role}
 }
 
-// Direct returns the role that a user was given on a profile, without roles from other
+// DirectRole returns the role that a user was given on a profile, without roles from other
 // profiles; "" if there is none.
-func (w *Directory) Direct(profileID, userID string) Role {
+func (w *Directory) DirectRole(profileID, userID string) Role {
 	if m := w.members[profileID][userID]; m != nil {
 		return m.Role
 	}
@@ -87,14 +89,14 @@ func (w *Directory) MembersOf(profileID string) []string {
 	return slices.Sorted(maps.Keys(w.members[profileID]))
 }
 
-// EndAt sets when a membership ends; the zero time means never.
-func (w *World) EndAt(profileID, userID string, at time.Time) {
+// EndMembershipAt sets when a membership ends; the zero time means never.
+func (w *World) EndMembershipAt(profileID, userID string, at time.Time) {
 	m := w.members[profileID][userID]
 	m.Expires = at
 	if at.IsZero() {
 		return
 	}
-	w.Later(at, endMembership{w, profileID, userID, m, at})
+	w.Schedule(at, endMembership{w, profileID, userID, m, at})
 }
 
 // endMembership ends a membership, unless its end was changed.
@@ -127,22 +129,22 @@ func (w *World) WriteMembership(event, profileID, userID, caller string, actor *
 
 // MemberList returns the members of a profile in order of id, then its pending
 // invitations. The caller holds the lock and has checked access.
-func (w *World) MemberList(c *wire.Call, where string) (wire.Object, error) {
-	ids := w.MembersOf(where)
-	for _, v := range w.Expected(where) {
+func (w *World) MemberList(c *wire.Call, profileID string) (wire.Object, error) {
+	ids := w.MembersOf(profileID)
+	for _, v := range w.OpenInvitations(profileID) {
 		if !slices.Contains(ids, w.GuestID(v)) {
 			ids = append(ids, w.GuestID(v))
 		}
 	}
 	return w.List(c, "users", ids, func(id, viewer string, _ wire.Level) wire.Object {
-		return w.MemberObject(where, id, viewer)
+		return w.MemberObject(profileID, id, viewer)
 	})
 }
 
 // MemberObject renders a member, or an invited user, for the viewer. Only the member
 // itself and admins see dates and settings.
-func (w *World) MemberObject(where, id, viewer string) wire.Object {
-	m, v := w.members[where][id], w.InvitationOfGuest(where, id)
+func (w *World) MemberObject(profileID, id, viewer string) wire.Object {
+	m, v := w.members[profileID][id], w.InvitationOfGuest(profileID, id)
 	var o wire.Object
 	switch u := w.users[id]; {
 	case u != nil:
@@ -150,22 +152,22 @@ func (w *World) MemberObject(where, id, viewer string) wire.Object {
 	case v != nil:
 		o = person(id, User{AccountType: "human", Email: v.Email, FirstName: v.Email})
 	}
-	seesDetails := viewer == id || w.AtLeast(where, viewer, Admin)
+	seesDetails := viewer == id || w.AtLeast(profileID, viewer, Admin)
 	switch {
 	case m != nil:
 		o = append(o, wire.Member{"permissions", string(m.Role)}, wire.Member{"status", "active"})
 		if seesDetails {
 			o = append(o,
-				wire.Member{"member_added_at", wire.Stamp(cmp.Or(m.added, w.createdAt(where)))},
-				wire.Member{"notify", wire.Optional(m.Notify)},
-				wire.Member{"expires", wire.When(m.Expires)},
+				wire.Member{"member_added_at", wire.Stamp(cmp.Or(m.added, w.createdAt(profileID)))},
+				wire.Member{"notify", wire.TextOrNull(m.Notify)},
+				wire.Member{"expires", wire.StampOrNull(m.Expires)},
 				wire.Member{"invite", nil},
 			)
 		}
 	case v != nil:
 		o = append(o, wire.Member{"permissions", string(v.Role)}, wire.Member{"status", "pending"})
 		if seesDetails {
-			o = append(o, wire.Member{"member_added_at", nil}, wire.Member{"notify", wire.Optional(v.Notify)},
+			o = append(o, wire.Member{"member_added_at", nil}, wire.Member{"notify", wire.TextOrNull(v.Notify)},
 				wire.Member{"expires", nil}, wire.Member{"invite", wire.Object{
 					{"id", wire.Hyphenated(v.ID)},
 					{"created", zoneless(v.Created)},
@@ -176,7 +178,7 @@ func (w *World) MemberObject(where, id, viewer string) wire.Object {
 	return o
 }
 
-// person renders a user.
+// person renders what members see of a user. An invited address has no id.
 func person(id string, u User) wire.Object {
 	return wire.Object{
 		{"id", wire.ProfileID(id)},
@@ -187,7 +189,8 @@ func person(id string, u User) wire.Object {
 	}
 }
 
-// createdAt returns the creation of a profile in Unix seconds.
+// createdAt returns the creation of an organization, workspace or share in Unix seconds,
+// 0 for any other profile.
 func (w *Directory) createdAt(id string) int64 {
 	switch w.KindOf(id) {
 	case wire.KindOrg:
@@ -203,7 +206,7 @@ func (w *Directory) createdAt(id string) int64 {
 // zoneless returns a time in the form that only the invitation of a member has:
 // without a zone.
 func zoneless(t time.Time) any {
-	text, given := wire.When(t).(string)
+	text, given := wire.StampOrNull(t).(string)
 	if !given {
 		return nil
 	}
@@ -243,12 +246,13 @@ func (w *World) Mails(to string) []Mail {
 	return wire.Filter(w.outbox, func(m Mail) bool { return to == "" || strings.EqualFold(m.To, to) })
 }
 
-// KeepInvitation fills in the defaults of an invitation, adds it and sends its mail.
-// The caller holds the lock.
+// KeepInvitation fills in the defaults of an invitation, adds it and sends its mail. An
+// address without an account is shown as a user with a new id (stand). The caller holds
+// the lock.
 func (w *World) KeepInvitation(it SeedInvitation, actor *Actor) *Invitation {
 	it.ID = wire.Plain(it.ID)
 	if it.ID == "" {
-		it.ID = Opaque('i', w.Options.Seed, w.NextSerial())
+		it.ID = Opaque('i', w.Options.Seed, w.NextSerial()) // the letters of ids and keys are assumed
 	}
 	it.Key = cmp.Or(it.Key, Opaque('j', w.Options.Seed, w.NextSerial()))
 	it.Role = cmp.Or(it.Role, Member)
@@ -256,10 +260,10 @@ func (w *World) KeepInvitation(it SeedInvitation, actor *Actor) *Invitation {
 	it.Created = cmp.Or(it.Created, w.Now())
 	it.Created = it.Created.UTC().Truncate(time.Second)
 	it.Email = strings.ToLower(it.Email)
-	v := &Invitation{SeedInvitation: it, stand: w.NewProfile(""), actor: actor, Updated: it.Created}
+	v := &Invitation{SeedInvitation: it, stand: w.ProfileIDOr(""), actor: actor, Updated: it.Created}
 	w.invitations = append(w.invitations, v)
 	w.MailInvitation(v)
-	w.TouchInvitation(v)
+	w.MarkInvitationChanged(v)
 	return v
 }
 
@@ -270,14 +274,14 @@ func (w *World) MailInvitation(v *Invitation) {
 	})
 }
 
-// TouchInvitation reports a change of the members of a profile to those who poll.
-func (w *World) TouchInvitation(v *Invitation) {
-	w.Touch(w.Now(), v.Profile, Keyed("member", w.GuestID(v)), FieldMembers)
+// MarkInvitationChanged reports a change of the members of a profile to those who poll.
+func (w *World) MarkInvitationChanged(v *Invitation) {
+	w.MarkChanged(w.Now(), v.Profile, FieldOf("member", w.GuestID(v)), FieldMembers)
 }
 
-// Open reports whether an invitation can still be accepted. An invitation that an
+// IsOpen reports whether an invitation can still be accepted. An invitation that an
 // admin has accepted for an address without an account is open until there is one.
-func (v *Invitation) Open() bool {
+func (v *Invitation) IsOpen() bool {
 	return v.State == InvitePending || v.State == InviteAccepted && v.AcceptedBy == ""
 }
 
@@ -285,15 +289,15 @@ func (v *Invitation) Open() bool {
 // else one that stands for it.
 func (w *Directory) GuestID(v *Invitation) string { return cmp.Or(w.UserNamed(v.Email), v.stand) }
 
-// Expected returns the pending invitations to a profile.
-func (w *World) Expected(profileID string) []*Invitation {
-	return wire.Filter(w.invitations, func(v *Invitation) bool { return v.Profile == profileID && v.Open() })
+// OpenInvitations returns the pending invitations to a profile.
+func (w *World) OpenInvitations(profileID string) []*Invitation {
+	return wire.Filter(w.invitations, func(v *Invitation) bool { return v.Profile == profileID && v.IsOpen() })
 }
 
 // InvitationOfGuest returns the open invitation of a user with the id of
 // [World.GuestID], nil if there is none.
 func (w *World) InvitationOfGuest(profileID, guest string) *Invitation {
-	for _, v := range w.Expected(profileID) {
+	for _, v := range w.OpenInvitations(profileID) {
 		if w.GuestID(v) == guest {
 			return v
 		}
@@ -314,7 +318,7 @@ func (w *World) InvitationNamed(profileID, name string) *Invitation {
 
 // DropInvitation removes an invitation and its pending member.
 func (w *World) DropInvitation(v *Invitation) {
-	w.TouchInvitation(v)
+	w.MarkInvitationChanged(v)
 	w.invitations = slices.DeleteFunc(w.invitations, func(other *Invitation) bool { return other == v })
 }
 
@@ -323,24 +327,24 @@ func (w *Directory) UserNamed(name string) string {
 	if w.users[name] != nil {
 		return name
 	}
-	return w.UserOf(name)
+	return w.UserWithEmail(name)
 }
 
-// InvitationObject renders an invitation. Only its mail has the key.
+// InvitationObject renders an invitation, without its key, which only the mail has.
 func (w *World) InvitationObject(v *Invitation) wire.Object {
 	return wire.Object{
 		{"id", wire.Hyphenated(v.ID)},
-		{"inviter", wire.OptionalProfile(v.Inviter)},
+		{"inviter", wire.ProfileOrNull(v.Inviter)},
 		{"inviter_actor", ActorObject(*v.actor)},
 		{"invitee_email", v.Email},
-		{"invitee_uid", wire.OptionalProfile(w.UserNamed(v.Email))},
-		{"accepted_uid", wire.OptionalProfile(v.AcceptedBy)},
+		{"invitee_uid", wire.ProfileOrNull(w.UserNamed(v.Email))},
+		{"accepted_uid", wire.ProfileOrNull(v.AcceptedBy)},
 		{"entity_type", w.KindOf(v.Profile)},
 		{"state", v.State},
 		{"consumed", v.AcceptedBy != ""},
 		{"created", wire.Stamp(v.Created.Unix())},
 		{"updated", wire.Stamp(v.Updated.Unix())},
-		{"expires", wire.When(v.Expires)},
+		{"expires", wire.StampOrNull(v.Expires)},
 	}
 }
 
@@ -357,7 +361,7 @@ func (w *Directory) Joiner(k *wire.Credential) Joiner { return Joiner{k.User, w.
 // refusal if the invitation is not open, or a policy forbids it. An invitation that an
 // admin has already accepted, before there was an account, writes no event again.
 func (w *World) Redeem(v *Invitation, userID string, by Joiner) error {
-	if err := w.Redeemable(v, userID); err != nil {
+	if err := w.RefuseRedeem(v, userID); err != nil {
 		return err
 	}
 	acceptedBefore := v.State != InvitePending
@@ -375,15 +379,15 @@ func (w *World) WriteInvitation(event string, v *Invitation, by Joiner) {
 	w.EventIn(v.Profile, Event{Name: event, User: guest, CallingUser: by.caller, Actor: by.actor})
 }
 
-// AnyUser is the user of [World.Redeemable] who is not known yet.
+// AnyUser is the user of [World.RefuseRedeem] who is not known yet.
 const AnyUser = ""
 
-// Redeemable returns a refusal if an invitation was answered, has expired, or a policy
+// RefuseRedeem returns a refusal if an invitation was answered, has expired, or a policy
 // forbids it for the user.
-func (w *World) Redeemable(v *Invitation, userID string) error {
+func (w *World) RefuseRedeem(v *Invitation, userID string) error {
 	switch {
-	case !v.Open():
-		return Settled()
+	case !v.IsOpen():
+		return AlreadyAnswered()
 	case v.State == InvitePending && !v.Expires.IsZero() && !w.Now().Before(v.Expires):
 		return wire.Refuse(http.StatusNotAcceptable, codeInvitationPast,
 			"The invitation could be accepted until "+wire.Stamp(v.Expires.Unix())+".")
@@ -391,8 +395,8 @@ func (w *World) Redeemable(v *Invitation, userID string) error {
 	return w.RefuseOutsider(v.Profile, userID, v.Role)
 }
 
-// Settled returns the refusal of a second answer to an invitation.
-func Settled() error {
+// AlreadyAnswered returns the refusal of a second answer to an invitation.
+func AlreadyAnswered() error {
 	return wire.Refuse(http.StatusNotAcceptable, codeInvitationSettled, "The invitation has been answered.")
 }
 
@@ -401,27 +405,28 @@ func Settled() error {
 func (w *World) JoinInvited(userID string) {
 	email := w.users[userID].Value.Email
 	for _, v := range w.invitations {
-		if v.Open() && strings.EqualFold(v.Email, email) && w.KindOf(v.Profile) != "" {
+		if v.IsOpen() && strings.EqualFold(v.Email, email) && w.KindOf(v.Profile) != "" {
 			_ = w.Redeem(v, userID, Joiner{userID, w.Actor(userID)})
 		}
 	}
 }
 
-// Enroll makes a user a member. A member keeps the higher one of both roles. An open
-// invitation of the user to the profile counts as accepted.
-func (w *World) Enroll(where, userID string, role Role, notify string, by Joiner) *Membership {
-	before := w.Direct(where, userID)
-	w.PutMember(where, userID, higher(before, role))
-	m := w.members[where][userID]
+// Enroll makes a user a member of a profile, and writes the event. A user who is a member
+// already gets the higher one of both roles. An open invitation of the user to the profile
+// counts as accepted.
+func (w *World) Enroll(profileID, userID string, role Role, notify string, by Joiner) *Membership {
+	before := w.DirectRole(profileID, userID)
+	w.PutMember(profileID, userID, higher(before, role))
+	m := w.members[profileID][userID]
 	m.Notify = cmp.Or(notify, m.Notify)
 	switch {
 	case before == "":
 		m.added = w.Now().Unix()
-		w.WriteMembership("added_member_to_"+w.KindOf(where), where, userID, by.caller, by.actor)
+		w.WriteMembership("added_member_to_"+w.KindOf(profileID), profileID, userID, by.caller, by.actor)
 	case before != m.Role:
-		w.WriteMembership("membership_updated", where, userID, by.caller, by.actor)
+		w.WriteMembership("membership_updated", profileID, userID, by.caller, by.actor)
 	}
-	if v := w.InvitationOfGuest(where, userID); v != nil {
+	if v := w.InvitationOfGuest(profileID, userID); v != nil {
 		v.State, v.AcceptedBy, v.Updated = InviteAccepted, userID, w.Now()
 	}
 	return m
@@ -431,21 +436,21 @@ func (w *World) Enroll(where, userID string, role Role, notify string, by Joiner
 // higher role on a profile, and a policy forbids it. The userID is "" for an address
 // without an account. A policy of the organization takes precedence over that of a
 // share.
-func (w *Directory) RefuseOutsider(where, userID string, role Role) error {
-	if w.AtLeast(where, userID, role) {
+func (w *Directory) RefuseOutsider(profileID, userID string, role Role) error {
+	if w.AtLeast(profileID, userID, role) {
 		return nil
 	}
-	return w.OutsiderPolicy(where, userID)
+	return w.RefuseByOutsiderPolicy(profileID, userID)
 }
 
-// OutsiderPolicy returns a refusal if a policy forbids to give a user from outside the
+// RefuseByOutsiderPolicy returns a refusal if a policy forbids to give a user from outside the
 // organization more access to a profile.
-func (w *Directory) OutsiderPolicy(where, userID string) error {
-	org := w.OrgOf(where)
+func (w *Directory) RefuseByOutsiderPolicy(profileID, userID string) error {
+	org := w.OrgOf(profileID)
 	if w.Role(org, userID) != "" {
 		return nil
 	}
-	reason := w.DeniesOutsiders(where)
+	reason := w.DeniesOutsiders(profileID)
 	if reason == "" {
 		return nil
 	}
@@ -453,7 +458,8 @@ func (w *Directory) OutsiderPolicy(where, userID string) error {
 	if reason == reasonOutsidersObject {
 		code = codeOutsidersObject
 	}
-	return wire.Because(http.StatusForbidden, code, reason, "Users outside the organization may not be given access.")
+	return wire.RefuseWithReason(http.StatusForbidden, code, reason,
+		"Users outside the organization may not be given access.")
 }
 
 // Reasons of refusals of external users.
@@ -464,11 +470,11 @@ const (
 
 // DeniesOutsiders returns the reason why users from outside the organization cannot
 // become members of a profile, "" if they can.
-func (w *Directory) DeniesOutsiders(where string) string {
-	if o := w.orgs[w.OrgOf(where)]; o != nil && o.Value.ExternalInvites == policyDenied {
+func (w *Directory) DeniesOutsiders(profileID string) string {
+	if o := w.orgs[w.OrgOf(profileID)]; o != nil && o.Value.ExternalInvites == policyDenied {
 		return reasonOutsiders
 	}
-	if h := w.shares[where]; h != nil && h.Value.ExternalInvites == policyDenied {
+	if h := w.shares[profileID]; h != nil && h.Value.ExternalInvites == policyDenied {
 		return reasonOutsidersObject
 	}
 	return ""
@@ -483,7 +489,7 @@ const (
 	MemberOrAbove = "Member or above"
 )
 
-// Joins returns the organization role required to join a workspace.
-func Joins(who string) Role {
+// RoleToJoin returns the organization role required to join a workspace.
+func RoleToJoin(who string) Role {
 	return cmp.Or(map[string]Role{OrgOwnersOnly: Owner, AdminOrAbove: Admin}[who], Member)
 }

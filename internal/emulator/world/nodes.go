@@ -52,7 +52,7 @@ func (w *World) AddNode(n SeedNode) SeedNode {
 	defer w.Unlock()
 	given := n.AIState
 	kept := w.KeepNode(Node(n))
-	w.Touch(w.Now(), kept.Profile, Keyed(FieldStorage, kept.ID), FieldStorage)
+	w.MarkChanged(w.Now(), kept.Profile, FieldOf(FieldStorage, kept.ID), FieldStorage)
 	w.Index(kept, cmp.Or(given, w.finalState(kept)))
 	n = SeedNode(*kept)
 	n.Versions = slices.Clone(n.Versions)
@@ -63,7 +63,7 @@ func (w *World) AddNode(n SeedNode) SeedNode {
 func (w *World) KeepNode(n Node) *Node {
 	n.ID = wire.Plain(n.ID)
 	if n.ID == "" {
-		n.ID = Opaque('2', w.Options.Seed, nodeSpace+w.NextSerial())
+		n.ID = Opaque('2', w.Options.Seed, nodeSpace+w.NextSerial()) // 2 begins the ids of nodes
 	}
 	n.Parent = wire.Plain(n.Parent)
 	if n.Parent == RootFolder {
@@ -105,10 +105,11 @@ func (w *Tree) keepVersions(n *Node) {
 	n.Content, n.Size = current.Content, current.Size
 }
 
-// AddVersion adds a version, which becomes the current one.
+// AddVersion adds a version to a node, which becomes the current one. Without an id, it
+// gets a new one.
 func (w *Tree) AddVersion(n *Node, v Version) {
 	w.versions++
-	v.ID = cmp.Or(wire.Plain(v.ID), Opaque('3', w.Options.Seed, w.versions))
+	v.ID = cmp.Or(wire.Plain(v.ID), Opaque('3', w.Options.Seed, w.versions)) // 3 begins the ids of versions
 	v.Content, v.Bytes = cmp.Or(v.Content, string(v.Bytes)), nil
 	v.Size = cmp.Or(v.Size, int64(len(v.Content)))
 	n.Versions = append(n.Versions, v)
@@ -118,9 +119,9 @@ func (w *Tree) AddVersion(n *Node, v Version) {
 // textMost is the longest content, in bytes, that is searched and summarized.
 const textMost = 4 << 20
 
-// Keep returns a version with the content of uploaded chunks. A short content is
-// joined, so that it can be searched as text.
-func (w *Tree) Keep(chunks ...*blob.Blob) (Version, error) {
+// NewContent returns a version with the content of uploaded chunks. A content that is short
+// enough to be searched as text is joined and also becomes the text of the version.
+func (w *Tree) NewContent(chunks ...*blob.Blob) (Version, error) {
 	content := blob.Join(chunks...)
 	v := Version{Size: content.Size(), Source: content}
 	if v.Size > textMost {
@@ -141,7 +142,8 @@ func (w *Tree) Keep(chunks ...*blob.Blob) (Version, error) {
 	return v, nil
 }
 
-// SameContent returns a version with the bytes and the origin of another one.
+// SameContent returns a version with the bytes and the origin of another one. Bytes that
+// are generated from the id of a version stay those of the other one.
 func SameContent(v Version) Version {
 	same := Version{Content: v.Content, Size: v.Size, Source: v.Source, Origin: v.Origin, Upload: v.Upload}
 	if v.Content == "" && v.Source == nil {
@@ -187,9 +189,9 @@ func Text(v Version) string {
 	return text
 }
 
-// Sum returns the SHA-256 of a version in hexadecimal. It is "" for a version whose
+// ContentHash returns the SHA-256 of a version in hexadecimal. It is "" for a version whose
 // bytes are generated from its id.
-func Sum(v Version) string {
+func ContentHash(v Version) string {
 	if content, uploaded := v.Source.(*blob.Blob); uploaded {
 		return content.Sum()
 	}
@@ -240,7 +242,7 @@ func (w *Directory) storageOf(profileID string) (owner, folder string) {
 // or it is in the trash.
 func (w *Tree) Node(profileID, id string) *Node {
 	n := w.NodeOrTrash(profileID, id)
-	if n == nil || w.Gone(n) {
+	if n == nil || w.InTrash(n) {
 		return nil
 	}
 	return n
@@ -263,7 +265,7 @@ func (w *Tree) NodesOf(profileID string) []*Node {
 	var found []*Node
 	for _, id := range w.nodeList {
 		n := w.nodes[id]
-		if n.Profile == owner && !w.Gone(n) && (folder == "" || w.InFolder(n, folder)) {
+		if n.Profile == owner && !w.InTrash(n) && (folder == "" || w.InFolder(n, folder)) {
 			found = append(found, n)
 		}
 	}
@@ -274,7 +276,7 @@ func (w *Tree) NodesOf(profileID string) []*Node {
 func (w *Tree) ancestors(n *Node) []*Node {
 	var found []*Node
 	for up := w.nodes[n.Parent]; up != nil && len(found) < len(w.nodes); up = w.nodes[up.Parent] {
-		found = append(found, up)
+		found = append(found, up) // no more than there are: seed files can have cycles
 	}
 	return found
 }
@@ -284,8 +286,8 @@ func (w *Tree) InFolder(n *Node, folder string) bool {
 	return slices.ContainsFunc(w.ancestors(n), func(up *Node) bool { return up.ID == folder })
 }
 
-// Gone reports whether a node or one of its folders is in the trash.
-func (w *Tree) Gone(n *Node) bool {
+// InTrash reports whether a node or one of its folders is in the trash.
+func (w *Tree) InTrash(n *Node) bool {
 	return n.Trashed || slices.ContainsFunc(w.ancestors(n), func(up *Node) bool { return up.Trashed })
 }
 
@@ -297,15 +299,16 @@ func (n *Node) Text() string {
 	return Text(n.Current())
 }
 
-// Summarized returns the AI summary of a node, "" before it is indexed.
-func (n *Node) Summarized() string {
-	if !n.Usable() {
+// SummaryText returns the AI summary of a node, "" before it is indexed.
+func (n *Node) SummaryText() string {
+	if !n.IsReadable() {
 		return ""
 	}
 	return cmp.Or(n.Summary, firstSentence(n.Text()))
 }
 
-// firstSentence returns the first sentence of a text that is not a heading.
+// firstSentence returns the first sentence of the first line of a text that is not a
+// heading of Markdown.
 func firstSentence(text string) string {
 	for line := range strings.Lines(strings.ReplaceAll(text, "\f", "\n")) {
 		line = strings.TrimSpace(line)
@@ -319,7 +322,8 @@ func firstSentence(text string) string {
 	return ""
 }
 
-// mimeType returns the media type of a node, by its name.
+// mimeType returns the media type of a node by the extension of its name: an octet stream
+// for one that is not known. Notes are Markdown.
 func mimeType(kind, name string) string {
 	if kind == KindNote {
 		return "text/markdown"
@@ -346,9 +350,9 @@ func (w *World) ShowsSummaries(in Store) bool {
 	return h == nil || !h.Value.NoSummaries || in.Insider(w)
 }
 
-// ManyNodes returns the response to a call for several nodes. Its status is 404 if
-// none was found.
-func ManyNodes(c *wire.Call, key string, rows, failed []wire.Object) (wire.Object, error) {
+// NodesResponse returns the response to a call for several nodes: those found as the member
+// key, and the errors of the others. Its status is 404 if none was found.
+func NodesResponse(c *wire.Call, key string, rows, failed []wire.Object) (wire.Object, error) {
 	if len(rows) == 0 {
 		c.Status = http.StatusNotFound
 	}
@@ -374,11 +378,12 @@ const (
 // indexPace is the default duration of each state.
 const indexPace = 2 * time.Second
 
-// Usable reports whether the agent can read a node.
-func (n *Node) Usable() bool { return n.AIState == aiReady || n.AIState == AIIndexed }
+// IsReadable reports whether the agent can read a node.
+func (n *Node) IsReadable() bool { return n.AIState == aiReady || n.AIState == AIIndexed }
 
-// Intelligent reports whether the contents of a profile are indexed.
-func (w *Directory) Intelligent(profileID string) bool {
+// IsIndexed reports whether the files of a workspace or share are indexed: by the setting
+// of the share or, if it shows a folder, of its workspace.
+func (w *Directory) IsIndexed(profileID string) bool {
 	owner, _ := w.storageOf(profileID)
 	if h := w.shares[owner]; h != nil {
 		return !h.Value.NoIntelligence
@@ -396,7 +401,7 @@ func (w *World) finalState(n *Node) string {
 	case w.Options.Storage.FailIndexing != "" &&
 		strings.Contains(strings.ToLower(n.Name), strings.ToLower(w.Options.Storage.FailIndexing)):
 		return AIFailed
-	case w.Intelligent(n.Profile):
+	case w.IsIndexed(n.Profile):
 		return AIIndexed
 	}
 	return aiReady
@@ -408,11 +413,12 @@ func (w *World) Index(n *Node, from string) {
 	w.scheduleIndexing(n)
 }
 
-// scheduleIndexing schedules the next state of the indexing of a node, and so on.
+// scheduleIndexing schedules the next state of the indexing of a node, if there is one. It
+// then schedules the state after that.
 func (w *World) scheduleIndexing(n *Node) {
 	if next := w.nextState(n); next != "" {
 		pace := max(0, cmp.Or(w.Options.Storage.IndexPace, indexPace))
-		w.Later(w.Now().Add(pace), indexing{w, n, n.AIState, next, n.Current().ID})
+		w.Schedule(w.Now().Add(pace), indexing{w, n, n.AIState, next, n.Current().ID})
 	}
 }
 
@@ -459,7 +465,7 @@ const ingestion = 10
 // deletes the index of the contents. Turning it on makes it again, which costs credits
 // of the payer for the user.
 func (w *World) SetIntelligence(profileID, userID string, on bool) {
-	if w.Intelligent(profileID) == on {
+	if w.IsIndexed(profileID) == on {
 		return
 	}
 	if workspace := w.workspaces[profileID]; workspace != nil {
@@ -471,8 +477,8 @@ func (w *World) SetIntelligence(profileID, userID string, on bool) {
 		switch n := w.nodes[id]; {
 		case n.Profile != profileID:
 		case on && n.AIState == aiReady && w.finalState(n) == AIIndexed:
-			w.credits[w.Payer(profileID, userID)] += ingestion
-			w.scheduleIndexing(n)
+			w.credits[w.PayerOf(profileID, userID)] += ingestion
+			w.scheduleIndexing(n) // from ready on: its text is known
 		case !on && n.AIState == AIIndexed:
 			n.AIState = aiReady
 			w.NodeEvent(n, Event{Name: "node_ai_state_set"})
@@ -481,7 +487,8 @@ func (w *World) SetIntelligence(profileID, userID string, on bool) {
 	}
 }
 
-// announceState writes the events for a new state of indexing.
+// announceState writes the events for a new state of the indexing of a node: always that
+// it has changed, and those of a summary or of the index (RAG).
 func (w *World) announceState(n *Node) {
 	w.NodeEvent(n, Event{Name: "node_ai_state_set"})
 	switch n.AIState {
@@ -498,7 +505,8 @@ func (w *World) NodeEvent(n *Node, e Event) {
 	w.EventIn(n.Profile, e)
 }
 
-// EventIn writes an event in an organization, workspace or share.
+// EventIn writes an event in the organization, workspace or share with an id. The caller
+// holds the lock.
 func (w *World) EventIn(profileID string, e Event) {
 	switch w.KindOf(profileID) {
 	case wire.KindOrg:
@@ -514,7 +522,8 @@ func (w *World) EventIn(profileID string, e Event) {
 // TitleMost is the greatest length of a title, in characters.
 const TitleMost = 80 // characters
 
-// Picture returns an image in the color of a title, or the default image.
+// Picture returns an image of 1200 by 630 pixels in a color that depends on a title, or
+// in gray without one.
 func Picture(title string) image.Image {
 	shade := color.RGBA{R: 0x80, G: 0x80, B: 0x80, A: 0xff}
 	if title != "" {
@@ -526,8 +535,8 @@ func Picture(title string) image.Image {
 	return image.NewPaletted(image.Rect(0, 0, 1200, 630), color.Palette{shade})
 }
 
-// Drawn serves the [Picture] of a title.
-func Drawn(c *wire.Call, title string) (wire.Object, error) {
+// SendPicture serves the [Picture] of a title.
+func SendPicture(c *wire.Call, title string) (wire.Object, error) {
 	var picture bytes.Buffer
 	if err := png.Encode(&picture, Picture(title)); err != nil {
 		return nil, wire.Refuse(http.StatusInternalServerError, CodeExport, "The picture cannot be drawn.")
@@ -538,17 +547,17 @@ func Drawn(c *wire.Call, title string) (wire.Object, error) {
 // ServeVersion returns the content of a version or, if the call has a Range header,
 // that part. Several ranges get the whole content.
 func ServeVersion(c *wire.Call, n *Node, v Version) (wire.Object, error) {
-	asked := c.Request
-	if strings.Contains(asked.Header.Get("Range"), ",") {
-		asked = asked.Clone(asked.Context())
-		asked.Header.Del("Range")
+	request := c.Request
+	if strings.Contains(request.Header.Get("Range"), ",") {
+		request = request.Clone(request.Context())
+		request.Header.Del("Range")
 	}
 	body := v.Open()
 	w := &opening{header: http.Header{}}
 	w.header.Set("Content-Type", cmp.Or(n.MimeType, "application/octet-stream"))
 	w.header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": n.Name}))
 	w.header.Set("Etag", `"`+v.ID+`"`)
-	http.ServeContent(w, asked, "", v.Created, unread{body})
+	http.ServeContent(w, request, "", v.Created, unread{body}) // sets status and header, reads nothing
 	if w.status == http.StatusRequestedRangeNotSatisfiable {
 		refusal := wire.Refuse(w.status, codeRange, "The file has no such range.")
 		refusal.Header = http.Header{"Content-Range": {w.header.Get("Content-Range")}}

@@ -32,7 +32,8 @@ type Share SeedShare
 // ShowsFolder reports whether a share shows a folder of its workspace.
 func (s *Share) ShowsFolder() bool { return s.Folder != "" }
 
-// Mode returns the storage mode of a share.
+// Mode returns the storage mode of a share: the folder of its workspace that it shows, or
+// files of its own.
 func (s *Share) Mode() string {
 	if s.ShowsFolder() {
 		return ModeFolder
@@ -40,7 +41,7 @@ func (s *Share) Mode() string {
 	return ModeIndependent
 }
 
-// Category returns the storage mode as named in responses.
+// Category returns the name of the storage mode in the member share_category.
 func (s *Share) Category() string {
 	if s.ShowsFolder() {
 		return "shared_folder"
@@ -48,7 +49,8 @@ func (s *Share) Category() string {
 	return "portal"
 }
 
-// Kind returns the type of a share.
+// Kind returns the type of a share. By default a share of a folder is of type exchange,
+// and one with files of its own of type send.
 func (s *Share) Kind() string {
 	switch {
 	case s.Type != "":
@@ -62,7 +64,8 @@ func (s *Share) Kind() string {
 // AccessOption returns the access option of a share.
 func (s *Share) AccessOption() string { return cmp.Or(s.Access, AccessMembers) }
 
-// Security returns the download security of a share.
+// Security returns the download security of a share, which is high if guests may not
+// download.
 func (s *Share) Security() string {
 	if s.NoGuestDownloads {
 		return SecurityHigh
@@ -70,22 +73,24 @@ func (s *Share) Security() string {
 	return cmp.Or(s.DownloadSecurity, SecurityOff)
 }
 
-// Shut reports whether a share is closed to guests: archived, expired, or of a closed organization.
-func (w *Directory) Shut(id string) bool {
+// ClosedToGuests reports whether a share is closed to guests: archived, expired, or of a closed organization.
+func (w *Directory) ClosedToGuests(id string) bool {
 	h := w.shares[id]
-	return h != nil && (h.Value.Archived || w.Closed(id) || !h.Value.Expires.IsZero() && wire.Past(h.Value.Expires, w.Now()))
+	return h != nil && (h.Value.Archived || w.OrgClosed(id) || !h.Value.Expires.IsZero() && wire.Past(h.Value.Expires,
+		w.Now()))
 }
 
-// ShutOut reports whether a share is closed to a user, who is at most a guest.
-func (w *Directory) ShutOut(id, userID string) bool {
-	return w.Shut(id) && !w.AtLeast(id, userID, Member)
+// ClosedTo reports whether a share is closed to a user, who is at most a guest.
+func (w *Directory) ClosedTo(id, userID string) bool {
+	return w.ClosedToGuests(id) && !w.AtLeast(id, userID, Member)
 }
 
-// Lapse stamps the activity of a share at its expiry, unless that changes before. The
-// stamp closes the sockets of guests.
-func (w *World) Lapse(h *Share) {
+// ScheduleExpiry schedules what happens when a share expires: a change of its settings, for polls
+// and sockets, which closes the sockets of guests. A share that has expired or never
+// expires has no such event.
+func (w *World) ScheduleExpiry(h *Share) {
 	if expires := h.Expires; expires.After(w.Now()) {
-		w.Later(expires, lapse{w, h.ID, expires})
+		w.Schedule(expires, lapse{w, h.ID, expires})
 	}
 }
 
@@ -96,15 +101,16 @@ type lapse struct {
 	expires time.Time
 }
 
-// Do stamps the activity of the share, unless its expiry was changed since.
+// Do reports the expiry of the share as a change of its settings, unless the expiry was
+// changed since.
 func (t lapse) Do() {
-	if now := t.w.shares[t.share]; now != nil && now.Value.Expires.Equal(t.expires) {
-		t.w.Touch(t.w.Now(), t.share, FieldSettings)
+	if share := t.w.shares[t.share]; share != nil && share.Value.Expires.Equal(t.expires) {
+		t.w.MarkChanged(t.w.Now(), t.share, FieldSettings)
 	}
 }
 
-// Sharing reports whether the policies allow new shares of a workspace.
-func (w *Directory) Sharing(workspaceID string) bool {
+// AllowsSharing reports whether the policies allow new shares of a workspace.
+func (w *Directory) AllowsSharing(workspaceID string) bool {
 	workspace := w.workspaces[workspaceID].Value
 	o := w.orgs[workspace.Org]
 	return !workspace.NoSharing && (o == nil || !o.Value.NoSharing)
@@ -116,8 +122,8 @@ const (
 	GuestScope    = "share-guest"
 )
 
-// Unseen returns the error of a caller without access to a share.
-func Unseen(code int64) error {
+// NoShareAccess returns the error of a caller without access to a share.
+func NoShareAccess(code int64) error {
 	return wire.Refuse(http.StatusUnauthorized, code, "You may not look at this share.")
 }
 
@@ -126,8 +132,8 @@ func WrongLinkPassword() error {
 	return wire.Refuse(http.StatusUnauthorized, codeLinkPassword, "The password of the link is missing or wrong.")
 }
 
-// OpensLink reports whether a token is of the current password of a share.
-func (w *Core) OpensLink(h *Share, token string) bool {
+// IsLinkToken reports whether a token is of the current password of a share.
+func (w *Core) IsLinkToken(h *Share, token string) bool {
 	t := w.OpenToken(token)
 	return t.Genuine && t.Scope == PasswordScope && t.Profile == h.ID && t.Perm == w.PasswordMark(h)
 }
@@ -228,15 +234,15 @@ func (w *Directory) FileShareNamed(name string) *FileShare {
 	return nil
 }
 
-// Shared returns the file of a link, nil if it is deleted or in the trash.
-func (w *World) Shared(f *FileShare) *Node { return w.Node(f.Workspace, f.Node) }
+// FileOfShare returns the file of a link, nil if it is deleted or in the trash.
+func (w *World) FileOfShare(f *FileShare) *Node { return w.Node(f.Workspace, f.Node) }
 
-// Open reports whether a link is valid.
-func (f *FileShare) Open(w *World) bool { return f != nil && !f.Lapsed && w.Shared(f) != nil }
+// IsUsable reports whether a link is valid.
+func (f *FileShare) IsUsable(w *World) bool { return f != nil && !f.Lapsed && w.FileOfShare(f) != nil }
 
 // personalCapability returns what a user may do with a File Share by a role in the
-// workspace, as its owner or by a grant. The access tier of the link, which is for
-// everyone, is not considered.
+// workspace, as its owner or by a grant. The access option, which is for everyone, is not
+// considered.
 func (w *Directory) personalCapability(f *FileShare, userID string) Capability {
 	if userID == "" {
 		return NoCapability
@@ -256,13 +262,13 @@ func (w *Directory) personalCapability(f *FileShare, userID string) Capability {
 	return most
 }
 
-// Admits reports whether a user, "" for a caller without an account, may open a File
-// Share: an expired one only as a manager of the workspace, others by the access tier
-// of the link, a role or a grant.
-func (w *Directory) Admits(f *FileShare, userID string) bool {
+// AdmitsTo reports whether a user, "" for a caller without an account, may open a File
+// Share: an expired one only as a manager of the workspace, others by the access option,
+// a role or a grant.
+func (w *Directory) AdmitsTo(f *FileShare, userID string) bool {
 	switch {
 	case f.Lapsed:
-		return w.Manages(f.Workspace, userID)
+		return w.ManagesFileShares(f.Workspace, userID)
 	case f.Access == AnyoneWithLink:
 		return true
 	case f.Access == AnyRegistered:
@@ -272,8 +278,8 @@ func (w *Directory) Admits(f *FileShare, userID string) bool {
 }
 
 // Capability returns what a user may do with a File Share. Everyone whom the access
-// tier admits may do what an option says, by default download; only a role or grant
-// allows edits.
+// option admits may do what the option TierCapability says, by default download; a role
+// or grant can allow more.
 func (w *Directory) Capability(f *FileShare, userID string) Capability {
 	most := w.personalCapability(f, userID)
 	if f.Access == AnyoneWithLink || f.Access == AnyRegistered && userID != "" {
@@ -285,32 +291,32 @@ func (w *Directory) Capability(f *FileShare, userID string) Capability {
 // TakesComments reports whether recipients may comment, never on open links.
 func (f *FileShare) TakesComments() bool { return f.CommentsEnabled && f.Access != AnyoneWithLink }
 
-// OpenForRecipient returns the File Share with a name, and its file, for a caller whose
-// capability is need or more. A link that is unknown, expired or without its file has
-// one and the same error, so that it reveals nothing.
+// OpenForRecipient returns the File Share with an id, and its file, for a caller whose
+// capability is need or more. One that is unknown, has expired or whose file is deleted is
+// refused with the same error, so as to reveal nothing.
 func (w *World) OpenForRecipient(c *wire.Call, name string, need Capability) (*FileShare, *Node, error) {
 	f := w.FileShareNamed(name)
-	if !f.Open(w) {
+	if !f.IsUsable(w) {
 		return nil, nil, wire.NoSuch(wire.CodeNotFound, "File Share")
 	}
-	if err := w.mayReceive(c, f); err != nil {
+	if err := w.refuseRecipient(c, f); err != nil {
 		return nil, nil, err
 	}
 	if w.Capability(f, c.UserID()) < need {
 		return nil, nil, wire.Refuse(http.StatusForbidden, CodeTooLittle,
 			"The File Share does not let you "+need.String()+".")
 	}
-	return f, w.Shared(f), nil
+	return f, w.FileOfShare(f), nil
 }
 
-// mayReceive returns an error for a caller whom a File Share does not admit, or who
+// refuseRecipient returns a refusal for a caller whom a File Share does not admit, or who
 // does not send its password. With the option Hidden, a File Share that does not admit
 // the caller seems not to exist.
-func (w *Directory) mayReceive(c *wire.Call, f *FileShare) error {
+func (w *Directory) refuseRecipient(c *wire.Call, f *FileShare) error {
 	switch {
-	case c.Key != nil && w.Covers(c.Key, f.ID) < wire.Read:
-		return w.OutOfScope(f.ID)
-	case w.Admits(f, c.UserID()):
+	case c.Key != nil && w.AccessMode(c.Key, f.ID) < wire.Read:
+		return w.OutOfScopeRefusal(f.ID)
+	case w.AdmitsTo(f, c.UserID()):
 		return f.RefuseWrongPassword(c)
 	case w.Options.FileShares.Hidden:
 		return wire.NoSuch(wire.CodeNotFound, "File Share")
@@ -321,8 +327,8 @@ func (w *Directory) mayReceive(c *wire.Call, f *FileShare) error {
 	}
 }
 
-// RefuseWrongPassword returns an error if a call does not have the password of the link
-// in its header. It compares in constant time, so that the time says nothing about the
+// RefuseWrongPassword returns a refusal if a File Share has a password, and the header of
+// the call does not. It compares in constant time, so that the time says nothing about the
 // password.
 func (f *FileShare) RefuseWrongPassword(c *wire.Call) error {
 	if f.Password == "" || subtle.ConstantTimeCompare([]byte(f.Password),
@@ -332,15 +338,16 @@ func (f *FileShare) RefuseWrongPassword(c *wire.Call) error {
 	return WrongLinkPassword()
 }
 
-// MayServe rejects downloads of blocked files.
-func (n *Node) MayServe() error {
+// RefuseServe returns a refusal if the content of a node must not be served, because it is
+// restricted, taken down, locked or infected.
+func (n *Node) RefuseServe() error {
 	if n.Withheld == "" {
 		return nil
 	}
 	return wire.Refuse(http.StatusForbidden, codeWithheld, "The file is not served: "+n.Withheld+".")
 }
 
-// Manages reports whether a user manages the File Shares of a workspace.
-func (w *Directory) Manages(workspaceID, userID string) bool {
+// ManagesFileShares reports whether a user manages the File Shares of a workspace.
+func (w *Directory) ManagesFileShares(workspaceID, userID string) bool {
 	return w.AtLeast(workspaceID, userID, Member)
 }

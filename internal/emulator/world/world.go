@@ -28,13 +28,13 @@ func (w *World) AddUser(u User) User {
 
 // NewUser stores a user, with defaults for what is not set. The caller holds the lock.
 func (w *World) NewUser(u User) User {
-	u.ID = w.NewProfile(u.ID)
+	u.ID = w.ProfileIDOr(u.ID)
 	u.AccountType = cmp.Or(u.AccountType, "human")
 	u.Email = cmp.Or(u.Email, "user"+strconv.Itoa(len(w.users)+1)+"@example.test")
 	u.Password = cmp.Or(u.Password, seed.DefaultPassword)
 	u.Created = cmp.Or(u.Created, w.Now())
 	w.users[u.ID] = &Record[User]{u, u.Created.Unix()}
-	w.Touch(w.Now(), u.ID, FieldSettings)
+	w.MarkChanged(w.Now(), u.ID, FieldSettings)
 	w.activateGrants(u)
 	w.OnUser(u)
 	return u
@@ -50,7 +50,7 @@ func (w *World) AddOrg(o Org) Org {
 // NewOrg stores an organization, with defaults for what is not set, and makes its owner
 // a member. The caller holds the lock.
 func (w *World) NewOrg(o Org) Org {
-	o.ID = w.NewProfile(o.ID)
+	o.ID = w.ProfileIDOr(o.ID)
 	o.Domain = cmp.Or(o.Domain, "org"+strconv.Itoa(len(w.orgs)+1))
 	o.Name = cmp.Or(o.Name, o.Domain)
 	o.Auditors = slices.Clone(o.Auditors)
@@ -60,14 +60,15 @@ func (w *World) NewOrg(o Org) Org {
 	}
 	o.Created = cmp.Or(o.Created, w.Now())
 	w.orgs[o.ID] = &Record[Org]{o, o.Created.Unix()}
-	w.Touch(w.Now(), o.ID, FieldSettings)
+	w.MarkChanged(w.Now(), o.ID, FieldSettings)
 	if o.Owner != "" {
 		w.PutMember(o.ID, o.Owner, Owner)
 	}
 	return o
 }
 
-// AddWorkspace adds a workspace, or replaces the one with the same id.
+// AddWorkspace adds a workspace, or replaces the one with the same id, and returns it with
+// defaults. It takes the lock.
 func (w *World) AddWorkspace(workspace Workspace) Workspace {
 	w.Lock()
 	defer w.Unlock()
@@ -77,7 +78,7 @@ func (w *World) AddWorkspace(workspace Workspace) Workspace {
 // NewWorkspace adds a workspace, or replaces the one with the same id. The caller
 // holds the lock.
 func (w *World) NewWorkspace(workspace Workspace) Workspace {
-	workspace.ID = w.NewProfile(workspace.ID)
+	workspace.ID = w.ProfileIDOr(workspace.ID)
 	workspace.Name = cmp.Or(workspace.Name, "Workspace "+strconv.Itoa(len(w.workspaces)+1))
 	workspace.FolderName = cmp.Or(workspace.FolderName, Slug(workspace.Name))
 	if w.workspaces[workspace.ID] == nil {
@@ -85,7 +86,7 @@ func (w *World) NewWorkspace(workspace Workspace) Workspace {
 	}
 	workspace.Created = cmp.Or(workspace.Created, w.Now())
 	w.workspaces[workspace.ID] = &Record[Workspace]{workspace, workspace.Created.Unix()}
-	w.Touch(w.Now(), workspace.ID, FieldSettings)
+	w.MarkChanged(w.Now(), workspace.ID, FieldSettings)
 	return workspace
 }
 
@@ -94,7 +95,7 @@ func (w *World) NewWorkspace(workspace Workspace) Workspace {
 func (w *World) AddShare(h SeedShare) SeedShare {
 	w.Lock()
 	defer w.Unlock()
-	h.ID = w.NewProfile(h.ID)
+	h.ID = w.ProfileIDOr(h.ID)
 	h.Folder, h.Link = wire.Plain(h.Folder), wire.Plain(h.Link)
 	h.NoGuestDownloads = h.NoGuestDownloads || h.DownloadSecurity == SecurityHigh
 	if workspace := w.workspaces[h.Workspace]; workspace != nil && h.Org == "" {
@@ -107,17 +108,17 @@ func (w *World) AddShare(h SeedShare) SeedShare {
 	}
 	h.Created = cmp.Or(h.Created, w.Now())
 	w.shares[h.ID] = &Record[Share]{Share(h), h.Created.Unix()}
-	w.Touch(w.Now(), h.ID, FieldSettings)
+	w.MarkChanged(w.Now(), h.ID, FieldSettings)
 	if h.Creator != "" {
 		w.PutMember(h.ID, h.Creator, Owner)
 	}
-	w.Lapse((*Share)(&h))
+	w.ScheduleExpiry((*Share)(&h))
 	return h
 }
 
-// NewProfile returns an ID for a profile: the given one if it has the form of one, and
+// ProfileIDOr returns an ID for a profile: the given one if it has the form of one, and
 // otherwise a new one.
-func (w *Directory) NewProfile(given string) string {
+func (w *Directory) ProfileIDOr(given string) string {
 	for given == "" || !wire.IsProfile(given) {
 		if id := profile(w.Options.Seed, w.NextSerial()); w.KindOf(id) == "" {
 			given = id
@@ -154,10 +155,10 @@ func (w *Directory) ProfileNamed(name, userID string) string {
 	case w.KindOf(name) != "":
 		return name
 	}
-	return cmp.Or(w.orgNamed(name), w.WorkspaceNamed(name, userID), w.ShareNamed(name), w.UserOf(name))
+	return cmp.Or(w.orgNamed(name), w.WorkspaceNamed(name, userID), w.ShareNamed(name), w.UserWithEmail(name))
 }
 
-// OrgOf returns the organization of a profile.
+// OrgOf returns the organization of a profile, "" for a user and an unknown id.
 func (w *Directory) OrgOf(id string) string {
 	switch w.KindOf(id) {
 	case wire.KindOrg:
@@ -180,9 +181,9 @@ func Rank(r Role) int { return 1 + slices.Index([]Role{View, Guest, Member, Admi
 // organization are admins of its profiles; the roles of a workspace, from member
 // up, hold for its shares. What belongs to a closed organization has no members.
 func (w *Directory) Role(profileID, userID string) Role {
-	direct := w.Direct(profileID, userID)
+	direct := w.DirectRole(profileID, userID)
 	kind := w.KindOf(profileID)
-	if kind != wire.KindOrg && w.Closed(profileID) {
+	if kind != wire.KindOrg && w.OrgClosed(profileID) {
 		return ""
 	}
 	switch kind {
@@ -230,7 +231,7 @@ func (w *Directory) Auditor(orgID, userID string) bool {
 	return o != nil && slices.Contains(o.Value.Auditors, userID)
 }
 
-// ProfileName returns the display name of a profile.
+// ProfileName returns the display name of a profile, "" if it is unknown.
 func (w *Directory) ProfileName(id string) string {
 	switch w.KindOf(id) {
 	case wire.KindUser:
@@ -258,15 +259,17 @@ type Asset struct {
 	Address string
 }
 
-// AssetOf renders the address of a picture, null if there is none.
-func (w *Tree) AssetOf(profileID, name string) any {
+// AssetAddress renders the address of the picture of a profile with a name such as "logo", null
+// if there is none.
+func (w *Tree) AssetAddress(profileID, name string) any {
 	if p := w.assets[AssetKey{profileID, name}]; p != nil {
 		return p.Address
 	}
 	return nil
 }
 
-// Slug returns the folder form of a name: at least four letters, digits, hyphens.
+// Slug returns a name as the name of a folder: letters in lower case, digits, and hyphens
+// for all else. One with less than four bytes gets "-room" behind it.
 func Slug(name string) string {
 	folded := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
@@ -319,8 +322,8 @@ func (w *Directory) WorkspaceNamed(name, userID string) string {
 	return found
 }
 
-// UserOf finds a user by e-mail address, "" if there is none.
-func (w *Directory) UserOf(email string) string {
+// UserWithEmail finds a user by e-mail address, "" if there is none.
+func (w *Directory) UserWithEmail(email string) string {
 	for id, u := range w.users {
 		if strings.EqualFold(u.Value.Email, email) {
 			return id
@@ -347,19 +350,19 @@ func (w *Directory) ProfileOfPath(c *wire.Call) string {
 	return c.ProfileSegment("profile_id")
 }
 
-// List returns a page of profiles as the member key. Render renders one of them for
-// the caller, at a level of detail.
+// List returns the page of ids that the call requests, as the member key, with its
+// pagination. Render renders the object of one id for the caller, at a level of detail.
 func (w *Directory) List(
 	c *wire.Call, key string, ids []string, render func(id, viewer string, lv wire.Level) wire.Object,
 ) (wire.Object, error) {
 	page := c.Page(wire.ListDefault, wire.ListLimit)
-	rows := wire.Rows(wire.Cut(ids, page), func(id string) wire.Object { return render(id, c.Key.User, c.Out.Level) })
-	return wire.Object{{key, rows}, {"pagination", page.Of(len(ids))}}, c.Check.Refusal()
+	rows := wire.Rows(wire.PageOf(ids, page), func(id string) wire.Object { return render(id, c.Key.User, c.Out.Level) })
+	return wire.Object{{key, rows}, {"pagination", page.Pagination(len(ids))}}, c.Check.Err()
 }
 
-// Covers returns the access that a credential has to a profile by its scopes: the
+// AccessMode returns the access that a credential has to a profile by its scopes: the
 // highest mode of those that cover it. Without scopes it has all access of the account.
-func (w *Directory) Covers(k *wire.Credential, profileID string) wire.Mode {
+func (w *Directory) AccessMode(k *wire.Credential, profileID string) wire.Mode {
 	if len(k.Scopes) == 0 {
 		return wire.Admin
 	}
@@ -404,8 +407,9 @@ func (w *Directory) Enabled(userID string) bool {
 	return u != nil && !u.Value.Disabled
 }
 
-// OutOfScope returns the refusal of a credential whose scopes leave out a profile.
-func (w *Directory) OutOfScope(profileID string) error {
+// OutOfScopeRefusal returns the refusal of a credential whose scopes leave out a profile. The
+// platform has another code for organizations and users.
+func (w *Directory) OutOfScopeRefusal(profileID string) error {
 	code := int64(wire.CodeScope)
 	if kind := w.KindOf(profileID); kind == wire.KindOrg || kind == wire.KindUser {
 		code = wire.CodeEntity
@@ -416,12 +420,12 @@ func (w *Directory) OutOfScope(profileID string) error {
 // UserDetails is the scope of account settings.
 const UserDetails = "userdetails:*:rw" // the account's own settings, which no other scope reaches
 
-// CoversPart reports whether a credential covers an organization, or a workspace or
+// CoversPartOf reports whether a credential covers an organization, or a workspace or
 // share of it.
-func (w *Directory) CoversPart(k *wire.Credential, orgID string) bool {
-	return w.Covers(k, orgID) != wire.NoAccess ||
+func (w *Directory) CoversPartOf(k *wire.Credential, orgID string) bool {
+	return w.AccessMode(k, orgID) != wire.NoAccess ||
 		slices.ContainsFunc(slices.Concat(w.workspaceList, w.shareList), func(id string) bool {
-			return w.OrgOf(id) == orgID && w.Covers(k, id) != wire.NoAccess
+			return w.OrgOf(id) == orgID && w.AccessMode(k, id) != wire.NoAccess
 		})
 }
 
@@ -432,21 +436,21 @@ type Venue struct {
 	Node      string // "" for the profile as a whole
 }
 
-// Reached returns the profile whose scopes apply to a venue.
-func (at Venue) Reached() string { return cmp.Or(at.FileShare, at.Profile) }
+// ScopeProfile returns the profile whose scopes apply to a venue.
+func (at Venue) ScopeProfile() string { return cmp.Or(at.FileShare, at.Profile) }
 
 // RefuseUnreadable returns a refusal if a credential may not read a venue: by its
 // scopes, or because its user has no access.
 func (w *Directory) RefuseUnreadable(k *wire.Credential, at Venue) error {
 	switch f := w.fileShares[at.FileShare]; {
-	case w.Covers(k, at.Reached()) < wire.Read:
-		return w.OutOfScope(at.Reached())
-	case f != nil && !w.Admits(f, k.User):
+	case w.AccessMode(k, at.ScopeProfile()) < wire.Read:
+		return w.OutOfScopeRefusal(at.ScopeProfile())
+	case f != nil && !w.AdmitsTo(f, k.User):
 		return wire.Refuse(http.StatusUnauthorized, CodeNotGranted, "The File Share was not given to you.")
 	case f == nil && w.Role(at.Profile, k.User) == "":
 		return wire.NotMember()
-	case f == nil && w.ShutOut(at.Profile, k.User):
-		return Unseen(CodeNoView)
+	case f == nil && w.ClosedTo(at.Profile, k.User):
+		return NoShareAccess(CodeNoView)
 	}
 	return nil
 }
@@ -459,7 +463,8 @@ const (
 	FeatureAutoOG    = "ai_autoog"
 )
 
-// PlanOf returns the plan and policy of the organization of a profile.
+// PlanOf returns the organization of a profile, for its plan and policy, and the zero one,
+// which limits nothing, if there is none.
 func (w *Directory) PlanOf(profileID string) Org {
 	if o := w.orgs[w.OrgOf(profileID)]; o != nil {
 		return o.Value
@@ -467,26 +472,29 @@ func (w *Directory) PlanOf(profileID string) Org {
 	return Org{}
 }
 
-// Closed reports whether the organization of a profile is closed.
-func (w *Directory) Closed(profileID string) bool {
+// OrgClosed reports whether the organization of a profile is closed.
+func (w *Directory) OrgClosed(profileID string) bool {
 	o := w.orgs[w.OrgOf(profileID)]
 	return o != nil && o.Value.Closed
 }
 
-// ClosedOrg returns the refusal of a call for a closed organization.
-func ClosedOrg() error {
-	return restricted(codeClosed, "the organization is closed.")
+// ClosedOrgRefusal returns the refusal of a call for a closed organization.
+func ClosedOrgRefusal() error {
+	return accessRestricted(codeClosed, "the organization is closed.")
 }
 
-// restricted returns the refusal of access, with the reason.
-func restricted(code int64, why string) error {
+// accessRestricted returns the refusal of access, with the reason.
+func accessRestricted(code int64, why string) error {
 	return wire.Refuse(http.StatusForbidden, code, "Access Restricted: "+why)
 }
 
-// Payer returns the profile that is billed for a profile.
-func (w *Directory) Payer(profileID, userID string) string { return cmp.Or(w.OrgOf(profileID), userID) }
+// PayerOf returns the profile that is billed for a profile.
+func (w *Directory) PayerOf(profileID, userID string) string {
+	return cmp.Or(w.OrgOf(profileID), userID)
+}
 
-// RefuseWithout returns a refusal if the plan does not have a feature.
+// RefuseWithout returns a refusal (402) if the plan does not have a feature. The features
+// that plans lack are an option, the same for all organizations.
 func (w *Directory) RefuseWithout(feature string) error {
 	if !slices.Contains(w.Options.Lacks, feature) {
 		return nil
@@ -494,7 +502,8 @@ func (w *Directory) RefuseWithout(feature string) error {
 	return wire.Refuse(http.StatusPaymentRequired, codePlan, "Upgrade Required: the plan does not have "+feature+".")
 }
 
-// RefuseWithoutCredits returns a refusal for what costs credits, if none are left.
+// RefuseWithoutCredits returns a refusal (402) if the organization of a profile has no
+// credits left, for calls that cost some.
 func (w *Directory) RefuseWithoutCredits(profileID string) error {
 	if !w.PlanOf(profileID).OutOfCredits {
 		return nil
@@ -502,33 +511,33 @@ func (w *Directory) RefuseWithoutCredits(profileID string) error {
 	return wire.Refuse(http.StatusPaymentRequired, codeNoCredits, "Credit Limit Exceeded: none are left.")
 }
 
-// NoIntelligence reports whether the plan lacks a feature that needs the index.
-func (w *Core) NoIntelligence() bool {
+// LacksIntelligence reports whether the plan lacks a feature that needs the index.
+func (w *Core) LacksIntelligence() bool {
 	return slices.Contains(w.Options.Lacks, FeatureAI) || slices.Contains(w.Options.Lacks, FeatureAgent)
 }
 
-// IntelligenceDenied returns a refusal if a profile has an index that the policy of
+// RefuseIntelligence returns a refusal if a profile has an index that the policy of
 // its organization does not allow.
-func (w *Directory) IntelligenceDenied(profileID string) error {
+func (w *Directory) RefuseIntelligence(profileID string) error {
 	policy := w.PlanOf(profileID).AIPolicy
 	workspace := profileID
 	if h := w.shares[profileID]; h != nil {
 		workspace = h.Value.Workspace
 	}
 	switch {
-	case !w.Intelligent(profileID):
+	case !w.IsIndexed(profileID):
 		return nil
 	case policy.DenyIntelligence:
-		return Forbidden("ai_policy_denied", "intelligence")
+		return PolicyRefusal("ai_policy_denied", "intelligence")
 	case policy.IntelligenceIn != nil && !slices.Contains(policy.IntelligenceIn, workspace):
-		return Forbidden("ai_policy_workspace_not_allowed", "intelligence")
+		return PolicyRefusal("ai_policy_workspace_not_allowed", "intelligence")
 	}
 	return nil
 }
 
-// Forbidden returns the error of a policy of an organization.
-func Forbidden(reason, feature string) error {
-	return wire.Because(http.StatusForbidden, codeAIPolicy, reason, "The organization does not allow this.",
+// PolicyRefusal returns the error of a policy of an organization.
+func PolicyRefusal(reason, feature string) error {
+	return wire.RefuseWithReason(http.StatusForbidden, codeAIPolicy, reason, "The organization does not allow this.",
 		wire.Member{"feature", feature})
 }
 
@@ -552,7 +561,8 @@ func (w *Directory) StoreOf(profileID string, c *wire.Call) Store {
 	return w.StoreFor(profileID, c.UserID())
 }
 
-// StoreFor returns the storage of a profile for a user.
+// StoreFor returns the storage of a workspace or share as a user sees it: the profile that
+// owns its nodes, and the folder of that which a share shows.
 func (w *Directory) StoreFor(profileID, userID string) Store {
 	in := Store{Profile: profileID, User: userID}
 	in.Owner, in.Folder = w.storageOf(profileID)
