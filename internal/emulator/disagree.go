@@ -255,12 +255,12 @@ func withRequestNames(err error, rules []*disagreement) error {
 	if err == nil || len(rules) == 0 {
 		return err
 	}
-	f := wire.RefusalOf(err)
-	rows, named := f.Params.([]wire.Object)
+	refusal := wire.RefusalOf(err)
+	rows, named := refusal.Params.([]wire.Object)
 	if !named {
 		return err
 	}
-	changed := *f // other calls may use f
+	changed := *refusal // other calls may use f
 	renamed := make([]wire.Object, len(rows))
 	for i, row := range rows {
 		renamed[i] = slices.Clone(row)

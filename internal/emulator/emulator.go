@@ -316,7 +316,7 @@ func (o objects) NewID(kind string) string {
 		"node": '2', "version": '3', "comment": 'a', "event": 'e', "invitation": 'i', "quickshare": 'k', "fileshare_alt": 'q',
 	}
 	if first[kind] == 0 {
-		return o.ProfileIDOr("")
+		return o.NewProfileID("")
 	}
 	id := world.Opaque(first[kind], o.Options.Seed, labelSpace+o.NextSerial())
 	if kind == "comment" {

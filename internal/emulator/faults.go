@@ -183,11 +183,11 @@ func (f *fault) refusal() error {
 	if f.Status < http.StatusBadRequest {
 		return nil
 	}
-	a := wire.Refuse(f.Status, f.Code, cmp.Or(f.Text, http.StatusText(f.Status)))
+	err := wire.Refuse(f.Status, f.Code, cmp.Or(f.Text, http.StatusText(f.Status)))
 	if len(f.Params) > 0 {
-		a.Params = wire.FromMap(f.Params)
+		err.Params = wire.FromMap(f.Params)
 	}
-	return a
+	return err
 }
 
 // contentType returns the media type of the body of a fault: JSON if it begins so, and

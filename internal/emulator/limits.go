@@ -174,10 +174,10 @@ func (s *Server) throttle(c *wire.Call, header http.Header) error {
 	if !refused {
 		return nil
 	}
-	a := wire.Refuse(http.StatusTooManyRequests, wire.CodeThrottled, "Too many calls. Wait for the window to end.")
-	a.Retry = q.expires.Sub(c.Now)
-	a.Detail = fmt.Sprintf("%s: at most %d calls in the window, which ends in %v", c.Route.Op, q.most, a.Retry)
-	return a
+	refusal := wire.Refuse(http.StatusTooManyRequests, wire.CodeThrottled, "Too many calls. Wait for the window to end.")
+	refusal.Retry = q.expires.Sub(c.Now)
+	refusal.Detail = fmt.Sprintf("%s: at most %d calls in the window, which ends in %v", c.Route.Op, q.most, refusal.Retry)
+	return refusal
 }
 
 // announceQuota sets the headers that announce a quota, in the form of the options.

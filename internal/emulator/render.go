@@ -30,19 +30,19 @@ func (r renderer) render(c *wire.Call, payload wire.Object, err error) wire.Repl
 
 // renderRefusal returns the response for a refusal, with the headers and parameters
 // that say how long to wait, as the options require.
-func (r renderer) renderRefusal(c *wire.Call, f *wire.Refusal) wire.Reply {
-	c.Refused = f
-	if f.Reply != nil {
-		return *f.Reply
+func (r renderer) renderRefusal(c *wire.Call, refusal *wire.Refusal) wire.Reply {
+	c.Refused = refusal
+	if refusal.Reply != nil {
+		return *refusal.Reply
 	}
-	if r.Limits.BodyRetryAfter && throttles(f) {
-		f.Params = wire.Object{{"retry_after_seconds", retrySeconds(f)}}
+	if r.Limits.BodyRetryAfter && throttles(refusal) {
+		refusal.Params = wire.Object{{"retry_after_seconds", retrySeconds(refusal)}}
 	}
-	failure := wire.Object{{"result", r.result(false)}, {"error", errorObject(f, c.Resource())}}
-	out := r.encode(c, f.Status, slices.Concat(failure, r.commonMembers(c, nil)))
-	maps.Copy(out.Header, f.Header)
-	if r.Limits.RetryAfter && throttles(f) {
-		out.Header.Set("Retry-After", strconv.FormatInt(retrySeconds(f), 10))
+	failure := wire.Object{{"result", r.result(false)}, {"error", errorObject(refusal, c.Resource())}}
+	out := r.encode(c, refusal.Status, slices.Concat(failure, r.commonMembers(c, nil)))
+	maps.Copy(out.Header, refusal.Header)
+	if r.Limits.RetryAfter && throttles(refusal) {
+		out.Header.Set("Retry-After", strconv.FormatInt(retrySeconds(refusal), 10))
 	}
 	return out
 }
@@ -102,14 +102,23 @@ func (r renderer) commonMembers(c *wire.Call, payload wire.Object) wire.Object {
 const documentation = "https://api.fast.io/llms.txt"
 
 // errorObject returns the member "error" of a refusal.
-func errorObject(f *wire.Refusal, resource string) wire.Object {
-	o := wire.Object{{"code", f.Code}, {"text", f.Text}, {"documentation_url", documentation}, {"resource", resource}}
-	return o.With(f.Params != nil, "params", f.Params)
+func errorObject(refusal *wire.Refusal, resource string) wire.Object {
+	o := wire.Object{
+		{"code", refusal.Code},
+		{"text", refusal.Text},
+		{"documentation_url", documentation},
+		{"resource", resource},
+	}
+	return o.With(refusal.Params != nil, "params", refusal.Params)
 }
 
 // throttles reports whether a refusal is one of a rate limit.
-func throttles(f *wire.Refusal) bool { return f.Status == http.StatusTooManyRequests && f.Retry > 0 }
+func throttles(refusal *wire.Refusal) bool {
+	return refusal.Status == http.StatusTooManyRequests && refusal.Retry > 0
+}
 
 // retrySeconds returns the time until a refused call may be sent again, rounded up to
 // seconds.
-func retrySeconds(f *wire.Refusal) int64 { return int64((f.Retry + time.Second - 1) / time.Second) }
+func retrySeconds(refusal *wire.Refusal) int64 {
+	return int64((refusal.Retry + time.Second - 1) / time.Second)
+}

@@ -323,9 +323,9 @@ func (s *Server) findRoute(c *wire.Call, r *http.Request) error {
 		c.Route = s.routeOf(withMethod(inner, allowed[0]))
 		return nil
 	}
-	a := wire.Refuse(http.StatusMethodNotAllowed, wire.CodeMethod, "This endpoint does not answer this method.")
-	a.Header = http.Header{"Allow": {strings.Join(allowed, ", ")}}
-	return a
+	refusal := wire.Refuse(http.StatusMethodNotAllowed, wire.CodeMethod, "This endpoint does not answer this method.")
+	refusal.Header = http.Header{"Allow": {strings.Join(allowed, ", ")}}
+	return refusal
 }
 
 // withoutPrefix returns the request with its path below the prefix of the platform, such
@@ -437,9 +437,9 @@ func expired(k *wire.Credential, now time.Time) bool {
 // without a description does not allow the method (405).
 func introspect(c *wire.Call) (wire.Object, error) {
 	if c.Route.Params == nil {
-		a := wire.Refuse(http.StatusMethodNotAllowed, wire.CodeMethod, "This endpoint does not describe itself.")
-		a.Header = http.Header{"Allow": {c.Route.Method}}
-		return nil, a
+		refusal := wire.Refuse(http.StatusMethodNotAllowed, wire.CodeMethod, "This endpoint does not describe itself.")
+		refusal.Header = http.Header{"Allow": {c.Route.Method}}
+		return nil, refusal
 	}
 	rows := wire.Rows(c.Route.Params, func(p wire.Parameter) wire.Object {
 		return wire.Object{

@@ -81,8 +81,8 @@ func TestAddFillsWhatIsEmpty(t *testing.T) {
 	o := s.AddOrg(world.Org{})
 	w := s.AddWorkspace(world.Workspace{Org: o.ID, Name: "A & B"})
 	short := s.AddWorkspace(world.Workspace{Org: o.ID, Name: "X"})
-	h := s.AddShare(world.SeedShare{Workspace: w.ID})
-	got := []string{o.Domain, o.Name, w.FolderName, short.FolderName, h.Org, h.Title, h.CustomName}
+	share := s.AddShare(world.SeedShare{Workspace: w.ID})
+	got := []string{o.Domain, o.Name, w.FolderName, short.FolderName, share.Org, share.Title, share.CustomName}
 	if diff := cmp.Diff([]string{"org1", "org1", "a---b", "x-room", o.ID, "Share 1", "share1"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

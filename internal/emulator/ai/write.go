@@ -369,7 +369,7 @@ func (h *Handlers) checkFiles(c *wire.Call, profileID string, q *question) error
 		case ref.folder: // it has no versions
 		case !found:
 			return wire.NoSuch(codeNoReference, "version of the file")
-		case !n.IsReadable():
+		case !n.ReadableByAgent():
 			c.Check.Invalid("references", "The file is not ready for the agent.")
 		}
 		size += version.Size

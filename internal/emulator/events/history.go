@@ -146,7 +146,7 @@ func (h *Handlers) peopleOf(workspaceID string, dice *rand.Rand) []person {
 		first := [...]string{"Mara", "Jonas", "Priya", "Tomas", "Aiko", "Lena", "Scout"}
 		last := [...]string{"Berg", "Okafor", "Rao", "Silva", "Mori", "Novak", ""}
 		for i := range crew {
-			u := world.User{ID: h.w.ProfileIDOr(""), FirstName: first[i], LastName: last[i], AccountType: "human"}
+			u := world.User{ID: h.w.NewProfileID(""), FirstName: first[i], LastName: last[i], AccountType: "human"}
 			u.Email = world.Slug(u.FirstName) + u.ID[wire.ProfileLen-4:] + "@example.test"
 			if i == crew-1 {
 				u.AccountType = "agent"

@@ -43,7 +43,7 @@ func (h *Handlers) AddFileShare(f world.SeedFileShare) world.SeedFileShare {
 
 // keepFileShare fills in the defaults of a File Share and stores it.
 func (h *Handlers) keepFileShare(f world.SeedFileShare) *world.FileShare {
-	f.ID = h.w.ProfileIDOr(f.ID)
+	f.ID = h.w.NewProfileID(f.ID)
 	f.IDAlt = wire.Plain(f.IDAlt)
 	if f.IDAlt == "" {
 		f.IDAlt = world.Opaque('q', h.w.Options.Seed, h.w.NextSerial())

@@ -91,7 +91,7 @@ func (e *encoder) writeList(t reflect.Type, parts func()) {
 
 // writeFields writes the encoded fields of a struct, separated by commas, without their names.
 func (e *encoder) writeFields(v reflect.Value) {
-	for i, f := range e.Codec.fields[v.Type()] {
+	for i, f := range e.fields[v.Type()] {
 		if i > 0 {
 			e.writeRaw(",")
 		}

@@ -55,32 +55,32 @@ func (h *Handlers) refuseTarget(profileID, caller, user string) error {
 // addDirectly makes a user a member without an invitation, or changes the role and
 // settings of a member.
 func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, error) {
-	t := h.readTerms(c, id, clearsExpiry)
+	terms := h.readTerms(c, id, clearsExpiry)
 	force, _ := c.Field("notification")
 	c.Check.InvalidIf(force != "" && force != "force", "notification", "force.")
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
 	m := h.w.Membership(id, user)
-	if m == nil && t.role == "" {
-		t.role = world.Member
+	if m == nil && terms.role == "" {
+		terms.role = world.Member
 	}
-	if err := h.refuseRole(id, c.Key.User, t.role, codeRoleAbove); err != nil {
+	if err := h.refuseRole(id, c.Key.User, terms.role, codeRoleAbove); err != nil {
 		return nil, err
 	}
 	if m == nil {
-		if err := cmp.Or(h.w.RefuseOutsider(id, user, t.role), h.refuseWithoutSeat(id, user)); err != nil {
+		if err := cmp.Or(h.w.RefuseOutsider(id, user, terms.role), h.refuseWithoutSeat(id, user)); err != nil {
 			return nil, err
 		}
-		m = h.w.Enroll(id, user, t.role, t.notify, h.w.Joiner(c.Key))
-		m.Role = t.role
-		if t.expires != nil {
-			h.w.EndMembershipAt(id, user, *t.expires)
+		m = h.w.Enroll(id, user, terms.role, terms.notify, h.w.Joiner(c.Key))
+		m.Role = terms.role
+		if terms.expires != nil {
+			h.w.EndMembershipAt(id, user, *terms.expires)
 		}
 		h.mailAboutMembership(id, user, m)
 		return nil, nil
 	}
-	if err := h.changeMembership(c, id, user, t); err != nil {
+	if err := h.changeMembership(c, id, user, terms); err != nil {
 		return nil, err
 	}
 	if force != "" {
@@ -102,16 +102,16 @@ func (h *Handlers) mailAboutMembership(id, user string, m *world.Membership) {
 // invite sends an invitation to an address. If there is an open one, it is changed and
 // sent again.
 func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, error) {
-	t := h.readInvite(c, id)
+	terms := h.readInvite(c, id)
 	message, _ := c.Field("message")
 	n := utf8.RuneCountInString(message)
 	c.Check.InvalidIf(n > 0 && (n < messageLeast || n > messageMost), "message", "10 to 255 characters.")
-	role := h.refuseRole(id, c.Key.User, t.role, codeRoleAbove)
+	role := h.refuseRole(id, c.Key.User, terms.role, codeRoleAbove)
 	if err := cmp.Or(c.Check.Err(), role, h.w.RefuseByOutsiderPolicy(id, user)); err != nil {
 		return nil, err
 	}
-	v := h.w.InvitationNamed(id, email)
-	if v == nil || !v.IsOpen() {
+	inv := h.w.InvitationNamed(id, email)
+	if inv == nil || !inv.IsOpen() {
 		most := h.w.Options.Shares.InvitationLimit
 		if most > 0 && len(h.w.OpenInvitations(id)) >= most {
 			return nil, wire.Refuse(http.StatusPreconditionFailed, codeInvitationLimit,
@@ -120,16 +120,16 @@ func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, er
 		if err := h.refuseWithoutSeat(id, user); err != nil {
 			return nil, err
 		}
-		v = h.w.KeepInvitation(world.SeedInvitation{
-			Profile: id, Email: email, Inviter: c.Key.User, Role: t.role, Message: message, Expires: *t.expires,
+		inv = h.w.KeepInvitation(world.SeedInvitation{
+			Profile: id, Email: email, Inviter: c.Key.User, Role: terms.role, Message: message, Expires: *terms.expires,
 		}, h.w.ActorOf(c.Key))
 	} else {
-		v.Role, v.Message, v.Expires, v.Updated = t.role, message, *t.expires, h.w.Now()
-		h.w.MailInvitation(v)
-		h.w.MarkInvitationChanged(v)
+		inv.Role, inv.Message, inv.Expires, inv.Updated = terms.role, message, *terms.expires, h.w.Now()
+		h.w.MailInvitation(inv)
+		h.w.MarkInvitationChanged(inv)
 	}
-	h.w.WriteInvitation("invitation_email_sent", v, h.w.Joiner(c.Key))
-	made := h.w.InvitationObject(v)
+	h.w.WriteInvitation("invitation_email_sent", inv, h.w.Joiner(c.Key))
+	made := h.w.InvitationObject(inv)
 	if h.w.Share(id) != nil {
 		made = append(made, wire.Member{"share", h.shares.ShareObject(id, c.Key.User, wire.Terse)})
 	}
@@ -139,14 +139,14 @@ func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, er
 // readInvite reads the role of an invitation, by default member, and its expiry, by
 // default never.
 func (h *Handlers) readInvite(c *wire.Call, id string) conditions {
-	t := conditions{role: world.Member, expires: new(time.Time{})}
+	terms := conditions{role: world.Member, expires: new(time.Time{})}
 	if value, given := c.Field("permissions"); given {
-		t.role = h.readRole(c, id, value)
+		terms.role = h.readRole(c, id, value)
 	}
 	if value, _ := c.Field("invitation_expires"); value != "" {
-		*t.expires = h.readFutureTime(c, "invitation_expires", value)
+		*terms.expires = h.readFutureTime(c, "invitation_expires", value)
 	}
-	return t
+	return terms
 }
 
 // conditions are the role and settings that a call gives to a member.
@@ -165,23 +165,23 @@ const (
 // readTerms reads the given ones of the role, notifications and expiry of a member. If
 // clears is true, null and "" remove the expiry; otherwise "" is ignored.
 func (h *Handlers) readTerms(c *wire.Call, id string, clears bool) conditions {
-	var t conditions
+	var terms conditions
 	if value, given := c.Field("permissions"); given {
-		t.role = h.readRole(c, id, value)
+		terms.role = h.readRole(c, id, value)
 	}
 	name := "notify_options"
 	if h.w.KindOf(id) == wire.KindWorkspace {
 		name = "notifications"
 	}
-	t.notify = readNotification(c, name)
+	terms.notify = readNotification(c, name)
 	value, given := c.Field("expires")
 	switch {
 	case given && clears && (value == "" || value == "null"):
-		t.expires = new(time.Time{})
+		terms.expires = new(time.Time{})
 	case value != "":
-		t.expires = new(h.readFutureTime(c, "expires", value))
+		terms.expires = new(h.readFutureTime(c, "expires", value))
 	}
-	return t
+	return terms
 }
 
 // readRole returns the role with a name, which must be one of this kind of profile: at least
@@ -218,9 +218,9 @@ func (h *Handlers) readFutureTime(c *wire.Call, name, value string) time.Time {
 
 // widens reports whether the conditions give more than a role with an expiry, zero for
 // none.
-func (t conditions) widens(role world.Role, expires time.Time) bool {
-	return world.Rank(t.role) > world.Rank(role) ||
-		t.expires != nil && !expires.IsZero() && (t.expires.IsZero() || t.expires.After(expires))
+func (terms conditions) widens(role world.Role, expires time.Time) bool {
+	return world.Rank(terms.role) > world.Rank(role) ||
+		terms.expires != nil && !expires.IsZero() && (terms.expires.IsZero() || terms.expires.After(expires))
 }
 
 // refuseRole returns a refusal if a role is that of the owner, which cannot be granted,
@@ -259,7 +259,7 @@ func (h *Handlers) invitations(c *wire.Call, id string) (wire.Object, error) {
 	c.Check.InvalidIf(c.Request.PathValue("state") != "" && !slices.Contains(world.InviteStates(), state),
 		"state", strings.Join(world.InviteStates(), ", ")+".")
 	list := wire.Filter(h.w.AllInvitations(),
-		func(v *world.Invitation) bool { return v.Profile == id && (state == "" || v.State == state) })
+		func(inv *world.Invitation) bool { return inv.Profile == id && (state == "" || inv.State == state) })
 	if h.w.KindOf(id) == wire.KindOrg {
 		return h.pageOfInvitations(c, list, h.w.InvitationObject)
 	}
@@ -285,14 +285,14 @@ func (h *Handlers) invitationOfPath(least func(id string) world.Role) func(*wire
 		if err != nil {
 			return nil, err
 		}
-		v := h.w.InvitationNamed(id, c.Segment("invitation_id"))
+		inv := h.w.InvitationNamed(id, c.Segment("invitation_id"))
 		switch {
-		case v == nil:
+		case inv == nil:
 			return nil, noInvitation()
-		case !h.w.AtLeast(id, c.Key.User, v.Role):
+		case !h.w.AtLeast(id, c.Key.User, inv.Role):
 			return nil, roleTooLow()
 		}
-		return v, nil
+		return inv, nil
 	}
 }
 
@@ -300,68 +300,68 @@ func noInvitation() error { return wire.NoSuch(codeNoInvitation, "invitation") }
 
 // updateInvitation answers the invitation of the caller, or changes that of another.
 func (h *Handlers) updateInvitation(c *wire.Call) (wire.Object, error) {
-	v, accept := h.answeredInvitation(c)
-	if v == nil {
+	inv, accept := h.answeredInvitation(c)
+	if inv == nil {
 		return wire.With(h.invitationOfPath(h.roleToInvite), h.changeInvitation)(c)
 	}
 	_, err := h.profileOfPath(wire.Write)(c)
 	if err := cmp.Or(err, c.Check.Err()); err != nil {
 		return nil, err
 	}
-	if err := h.acceptOrDecline(c, v, accept); err != nil {
+	if err := h.acceptOrDecline(c, inv, accept); err != nil {
 		return nil, err
 	}
-	return wire.Object{{"invitation", h.w.InvitationObject(v)}}, nil
+	return wire.Object{{"invitation", h.w.InvitationObject(inv)}}, nil
 }
 
 // answeredInvitation returns the invitation to the caller that an update accepts or
 // declines. It returns nil if the update also changes terms, or the invitation is to
 // another user or to an organization, which is answered by the key instead.
-func (h *Handlers) answeredInvitation(c *wire.Call) (v *world.Invitation, accept bool) {
+func (h *Handlers) answeredInvitation(c *wire.Call) (inv *world.Invitation, accept bool) {
 	id := h.profileOf(c)
-	v = h.w.InvitationNamed(id, c.Segment("invitation_id"))
+	inv = h.w.InvitationNamed(id, c.Segment("invitation_id"))
 	state, _ := c.Field("state")
 	terms := []string{"permissions", "expires", "notify_options", "notifications"}
 	switch {
 	case state != world.InviteAccepted && state != world.InviteDeclined, slices.ContainsFunc(terms, c.Form.Has),
-		v == nil || !h.isFor(v, c.Key.User), h.w.KindOf(id) == wire.KindOrg:
+		inv == nil || !h.isFor(inv, c.Key.User), h.w.KindOf(id) == wire.KindOrg:
 		return nil, false
 	}
-	return v, state == world.InviteAccepted
+	return inv, state == world.InviteAccepted
 }
 
 // isFor reports whether an invitation is to the address of a user.
-func (h *Handlers) isFor(v *world.Invitation, userID string) bool {
-	return strings.EqualFold(v.Email, h.w.User(userID).Value.Email)
+func (h *Handlers) isFor(inv *world.Invitation, userID string) bool {
+	return strings.EqualFold(inv.Email, h.w.User(userID).Value.Email)
 }
 
 // acceptOrDecline accepts or declines an invitation for the caller. One that was answered already
 // is refused.
-func (h *Handlers) acceptOrDecline(c *wire.Call, v *world.Invitation, accept bool) error {
+func (h *Handlers) acceptOrDecline(c *wire.Call, inv *world.Invitation, accept bool) error {
 	by := h.w.Joiner(c.Key)
 	switch {
 	case accept:
-		return h.w.Redeem(v, c.Key.User, by)
-	case !v.IsOpen():
+		return h.w.Redeem(inv, c.Key.User, by)
+	case !inv.IsOpen():
 		return world.AlreadyAnswered()
 	default:
-		h.decline(v, by)
+		h.decline(inv, by)
 		return nil
 	}
 }
 
 // decline marks an invitation as declined by a user, and writes the event.
-func (h *Handlers) decline(v *world.Invitation, by world.Joiner) {
-	v.State, v.Updated = world.InviteDeclined, h.w.Now()
-	h.w.MarkInvitationChanged(v)
-	h.w.WriteInvitation("invitation_declined", v, by)
+func (h *Handlers) decline(inv *world.Invitation, by world.Joiner) {
+	inv.State, inv.Updated = world.InviteDeclined, h.w.Now()
+	h.w.MarkInvitationChanged(inv)
+	h.w.WriteInvitation("invitation_declined", inv, by)
 }
 
 // changeInvitation changes the terms of an invitation to another user, and its state:
 // pending sends it again; accepting or declining in place of the guest requires a role
 // that manages members. If the state cannot be set, the terms stay as they were.
-func (h *Handlers) changeInvitation(c *wire.Call, v *world.Invitation) (wire.Object, error) {
-	t := h.readTerms(c, v.Profile, keepsExpiry)
+func (h *Handlers) changeInvitation(c *wire.Call, inv *world.Invitation) (wire.Object, error) {
+	terms := h.readTerms(c, inv.Profile, keepsExpiry)
 	state, _ := c.Field("state")
 	c.Check.InvalidIf(state != "" && !slices.Contains(world.InviteStates(), state),
 		"state", strings.Join(world.InviteStates(), ", ")+".")
@@ -370,72 +370,72 @@ func (h *Handlers) changeInvitation(c *wire.Call, v *world.Invitation) (wire.Obj
 	}
 	answers := state == world.InviteAccepted || state == world.InviteDeclined
 	switch {
-	case answers && !h.w.AtLeast(v.Profile, c.Key.User, h.managingRole(v.Profile)):
+	case answers && !h.w.AtLeast(inv.Profile, c.Key.User, h.managingRole(inv.Profile)):
 		return nil, roleTooLow()
-	case v.AcceptedBy != "", v.State == world.InviteDeclined && state == "":
+	case inv.AcceptedBy != "", inv.State == world.InviteDeclined && state == "":
 		return nil, world.AlreadyAnswered()
 	}
-	before := *v
-	if err := h.setTerms(c, v, t); err != nil {
+	before := *inv
+	if err := h.setTerms(c, inv, terms); err != nil {
 		return nil, err
 	}
-	if err := h.settleInvitation(c, v, state); err != nil {
-		*v = before
+	if err := h.settleInvitation(c, inv, state); err != nil {
+		*inv = before
 		return nil, err
 	}
-	h.w.MarkInvitationChanged(v)
-	return wire.Object{{"invitation", h.w.InvitationObject(v)}}, nil
+	h.w.MarkInvitationChanged(inv)
+	return wire.Object{{"invitation", h.w.InvitationObject(inv)}}, nil
 }
 
 // setTerms changes the given terms of an invitation. It refuses a role above that of the
 // caller, and a wider access that the policy on outsiders denies.
-func (h *Handlers) setTerms(c *wire.Call, v *world.Invitation, t conditions) error {
-	if err := h.refuseRole(v.Profile, c.Key.User, t.role, codeInviteRole); err != nil {
+func (h *Handlers) setTerms(c *wire.Call, inv *world.Invitation, terms conditions) error {
+	if err := h.refuseRole(inv.Profile, c.Key.User, terms.role, codeInviteRole); err != nil {
 		return err
 	}
-	if t.widens(v.Role, v.Expires) {
-		if err := h.w.RefuseByOutsiderPolicy(v.Profile, h.w.UserNamed(v.Email)); err != nil {
+	if terms.widens(inv.Role, inv.Expires) {
+		if err := h.w.RefuseByOutsiderPolicy(inv.Profile, h.w.UserNamed(inv.Email)); err != nil {
 			return err
 		}
 	}
-	v.Role, v.Notify = cmp.Or(t.role, v.Role), cmp.Or(t.notify, v.Notify)
-	if t.expires != nil {
-		v.Expires = *t.expires
+	inv.Role, inv.Notify = cmp.Or(terms.role, inv.Role), cmp.Or(terms.notify, inv.Notify)
+	if terms.expires != nil {
+		inv.Expires = *terms.expires
 	}
-	v.Updated = h.w.Now()
-	h.w.MarkInvitationChanged(v)
+	inv.Updated = h.w.Now()
+	h.w.MarkInvitationChanged(inv)
 	return nil
 }
 
 // settleInvitation sets the state of an invitation, "" leaves it. Pending sends it again
 // (assumed).
-func (h *Handlers) settleInvitation(c *wire.Call, v *world.Invitation, state string) error {
-	user, by := h.w.UserNamed(v.Email), h.w.Joiner(c.Key)
+func (h *Handlers) settleInvitation(c *wire.Call, inv *world.Invitation, state string) error {
+	user, by := h.w.UserNamed(inv.Email), h.w.Joiner(c.Key)
 	switch state {
 	case world.InviteDeclined:
-		h.decline(v, by)
+		h.decline(inv, by)
 	case world.InvitePending:
-		if err := h.w.RefuseByOutsiderPolicy(v.Profile, user); err != nil {
+		if err := h.w.RefuseByOutsiderPolicy(inv.Profile, user); err != nil {
 			return err
 		}
-		v.State = world.InvitePending
-		h.w.MailInvitation(v)
-		h.w.WriteInvitation("invitation_email_sent", v, by)
+		inv.State = world.InvitePending
+		h.w.MailInvitation(inv)
+		h.w.WriteInvitation("invitation_email_sent", inv, by)
 	case world.InviteAccepted:
 		if user != "" {
-			return h.w.Redeem(v, user, by)
+			return h.w.Redeem(inv, user, by)
 		}
-		if err := h.w.RefuseRedeem(v, world.AnyUser); err != nil {
+		if err := h.w.RefuseRedeem(inv, world.AnyUser); err != nil {
 			return err
 		}
-		v.State = world.InviteAccepted // when the address gets an account, this becomes a member
-		h.w.WriteInvitation("invitation_accepted", v, by)
+		inv.State = world.InviteAccepted // when the address gets an account, this becomes a member
+		h.w.WriteInvitation("invitation_accepted", inv, by)
 	}
 	return nil
 }
 
-func (h *Handlers) deleteInvitation(c *wire.Call, v *world.Invitation) (wire.Object, error) {
-	h.w.DropInvitation(v)
+func (h *Handlers) deleteInvitation(c *wire.Call, inv *world.Invitation) (wire.Object, error) {
+	h.w.DropInvitation(inv)
 	return nil, nil
 }
 
@@ -447,7 +447,7 @@ func (h *Handlers) answerInvitation(c *wire.Call, id string) (wire.Object, error
 		return nil, err
 	}
 	key := c.Segment("invitation_key")
-	i := slices.IndexFunc(h.w.AllInvitations(), func(v *world.Invitation) bool { return v.Key == key })
+	i := slices.IndexFunc(h.w.AllInvitations(), func(inv *world.Invitation) bool { return inv.Key == key })
 	if i < 0 || h.w.AllInvitations()[i].Profile != id {
 		return nil, noInvitation()
 	}
@@ -457,9 +457,9 @@ func (h *Handlers) answerInvitation(c *wire.Call, id string) (wire.Object, error
 // invitationsOf returns the pending invitations of a user, and the one with the key, if
 // that is not "".
 func (h *Handlers) invitationsOf(userID, key string) []*world.Invitation {
-	return wire.Filter(h.w.AllInvitations(), func(v *world.Invitation) bool {
-		isMine := h.isFor(v, userID) || key != "" && v.Key == key
-		return isMine && v.State == world.InvitePending && h.w.KindOf(v.Profile) != ""
+	return wire.Filter(h.w.AllInvitations(), func(inv *world.Invitation) bool {
+		isMine := h.isFor(inv, userID) || key != "" && inv.Key == key
+		return isMine && inv.State == world.InvitePending && h.w.KindOf(inv.Profile) != ""
 	})
 }
 
@@ -469,26 +469,26 @@ func (h *Handlers) myInvitations(c *wire.Call) (wire.Object, error) {
 
 // receivedInvitation renders an invitation for its addressee, with the profile that it leads to.
 // The form of that profile is assumed; by an option, it is only the id.
-func (h *Handlers) receivedInvitation(v *world.Invitation) wire.Object {
-	o, id := h.w.InvitationObject(v), wire.ProfileID(v.Profile)
+func (h *Handlers) receivedInvitation(inv *world.Invitation) wire.Object {
+	o, id := h.w.InvitationObject(inv), wire.ProfileID(inv.Profile)
 	if h.w.Options.Account.FlatInvitations {
 		return append(o, wire.Member{"entity_id", id})
 	}
-	kind, name := h.w.KindOf(v.Profile), "name"
+	kind, name := h.w.KindOf(inv.Profile), "name"
 	if kind == wire.KindShare {
 		name = "title"
 	}
-	return append(o, wire.Member{kind, wire.Object{{"id", id}, {name, h.w.ProfileName(v.Profile)}}})
+	return append(o, wire.Member{kind, wire.Object{{"id", id}, {name, h.w.ProfileName(inv.Profile)}}})
 }
 
 // myInvitation returns the invitation in the path: by its id to the addressee, by its key
 // to anyone.
 func (h *Handlers) myInvitation(c *wire.Call) (wire.Object, error) {
 	name := c.Segment("invitation_id")
-	for _, v := range h.w.AllInvitations() {
-		isMine := v.ID == wire.Plain(name) && h.isFor(v, c.Key.User)
-		if (isMine || v.Key == name) && h.w.KindOf(v.Profile) != "" {
-			return wire.Object{{"invitation", h.receivedInvitation(v)}}, nil
+	for _, inv := range h.w.AllInvitations() {
+		isMine := inv.ID == wire.Plain(name) && h.isFor(inv, c.Key.User)
+		if (isMine || inv.Key == name) && h.w.KindOf(inv.Profile) != "" {
+			return wire.Object{{"invitation", h.receivedInvitation(inv)}}, nil
 		}
 	}
 	return nil, noInvitation()
@@ -504,11 +504,11 @@ func (h *Handlers) acceptInvitations(c *wire.Call) (wire.Object, error) {
 	key, _ := c.Field("invitation_key")
 	accepted := 0
 	var err error
-	for _, v := range h.invitationsOf(c.Key.User, key) {
-		if h.w.AccessMode(c.Key, v.Profile) < wire.Write {
+	for _, inv := range h.invitationsOf(c.Key.User, key) {
+		if h.w.AccessMode(c.Key, inv.Profile) < wire.Write {
 			continue
 		}
-		if refusal := h.w.Redeem(v, c.Key.User, h.w.Joiner(c.Key)); refusal != nil {
+		if refusal := h.w.Redeem(inv, c.Key.User, h.w.Joiner(c.Key)); refusal != nil {
 			err = refusal
 			continue
 		}

@@ -251,9 +251,9 @@ func (h *Handlers) memberNamed(profileID string, c *wire.Call) string {
 	if h.w.Membership(profileID, name) != nil || h.w.InvitationOfGuest(profileID, name) != nil {
 		return name
 	}
-	for _, v := range h.w.OpenInvitations(profileID) {
-		if strings.EqualFold(v.Email, name) {
-			return h.w.GuestID(v)
+	for _, inv := range h.w.OpenInvitations(profileID) {
+		if strings.EqualFold(inv.Email, name) {
+			return h.w.GuestID(inv)
 		}
 	}
 	return ""
@@ -265,50 +265,50 @@ func noMember() error { return wire.NoSuch(codeNoMember, "member") }
 // updateMember changes the role, notifications and expiry of a member or, apart from the
 // expiry, of one who is invited.
 func (h *Handlers) updateMember(c *wire.Call, id string) (wire.Object, error) {
-	t := h.readTerms(c, id, clearsExpiry)
+	terms := h.readTerms(c, id, clearsExpiry)
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	if t.role == world.Owner { // ignored: ownership is transferred otherwise
-		t.role = ""
+	if terms.role == world.Owner { // ignored: ownership is transferred otherwise
+		terms.role = ""
 	}
 	user := h.memberNamed(id, c)
-	switch v := h.w.InvitationOfGuest(id, user); {
+	switch inv := h.w.InvitationOfGuest(id, user); {
 	case h.w.Membership(id, user) != nil:
-		return nil, h.changeMembership(c, id, user, t)
-	case v == nil:
+		return nil, h.changeMembership(c, id, user, terms)
+	case inv == nil:
 		return nil, noMember()
 	case !h.w.AtLeast(id, c.Key.User, h.managingRole(id)):
 		return nil, roleTooLow()
 	default:
-		t.expires = nil // a membership that has not begun has no end
-		return nil, h.setTerms(c, v, t)
+		terms.expires = nil // a membership that has not begun has no end
+		return nil, h.setTerms(c, inv, terms)
 	}
 }
 
 // changeMembership updates a membership. Members may change their own notifications;
 // everything else requires the role that manages members, and a role not below the
 // member's.
-func (h *Handlers) changeMembership(c *wire.Call, id, user string, t conditions) error {
+func (h *Handlers) changeMembership(c *wire.Call, id, user string, terms conditions) error {
 	m, caller := h.w.Membership(id, user), h.w.Role(id, c.Key.User)
-	ownNotify := user == c.Key.User && t.role == "" && t.expires == nil
+	ownNotify := user == c.Key.User && terms.role == "" && terms.expires == nil
 	switch {
 	case world.Rank(caller) < world.Rank(h.managingRole(id)) && !ownNotify, world.Rank(caller) < world.Rank(m.Role):
 		return roleTooLow()
 	case m.Role == world.Owner && !ownNotify:
 		return ownerStays("The owner stays until the ownership is transferred.")
 	}
-	if err := h.refuseRole(id, c.Key.User, t.role, codeRoleAbove); err != nil {
+	if err := h.refuseRole(id, c.Key.User, terms.role, codeRoleAbove); err != nil {
 		return err
 	}
-	if t.widens(m.Role, m.Expires) {
+	if terms.widens(m.Role, m.Expires) {
 		if err := h.w.RefuseByOutsiderPolicy(id, user); err != nil {
 			return err
 		}
 	}
-	m.Role, m.Notify = cmp.Or(t.role, m.Role), cmp.Or(t.notify, m.Notify)
-	if t.expires != nil {
-		h.w.EndMembershipAt(id, user, *t.expires)
+	m.Role, m.Notify = cmp.Or(terms.role, m.Role), cmp.Or(terms.notify, m.Notify)
+	if terms.expires != nil {
+		h.w.EndMembershipAt(id, user, *terms.expires)
 	}
 	h.w.WriteMembership("membership_updated", id, user, c.Key.User, h.w.ActorOf(c.Key))
 	return nil
@@ -321,13 +321,13 @@ func ownerStays(text string) error {
 // removeMember ends a membership, or revokes the invitation of a pending member.
 func (h *Handlers) removeMember(c *wire.Call, id string) (wire.Object, error) {
 	user := h.memberNamed(id, c)
-	switch v := h.w.InvitationOfGuest(id, user); {
+	switch inv := h.w.InvitationOfGuest(id, user); {
 	case h.w.DirectRole(id, user) == world.Owner:
 		return nil, ownerStays("The owner cannot be removed.")
 	case h.w.Membership(id, user) != nil:
 		h.w.EndMembership(id, user, c.Key.User, h.w.ActorOf(c.Key))
-	case v != nil:
-		h.w.DropInvitation(v)
+	case inv != nil:
+		h.w.DropInvitation(inv)
 	default:
 		return nil, noMember()
 	}
@@ -358,8 +358,8 @@ func (h *Handlers) join(c *wire.Call, id string) (wire.Object, error) {
 		m.Notify = cmp.Or(notify, m.Notify)
 		return nil, nil
 	}
-	if v := h.w.InvitationOfGuest(id, c.Key.User); v != nil && h.w.KindOf(id) == wire.KindOrg {
-		return nil, h.w.Redeem(v, c.Key.User, h.w.Joiner(c.Key))
+	if inv := h.w.InvitationOfGuest(id, c.Key.User); inv != nil && h.w.KindOf(id) == wire.KindOrg {
+		return nil, h.w.Redeem(inv, c.Key.User, h.w.Joiner(c.Key))
 	}
 	if err := cmp.Or(h.w.RefuseOutsider(id, c.Key.User, world.Member), h.refuseWithoutSeat(id, c.Key.User)); err != nil {
 		return nil, err

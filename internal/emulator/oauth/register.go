@@ -88,15 +88,15 @@ func (h *Handlers) register(c *wire.Call) (wire.Object, error) {
 }
 
 // record renders a registered client.
-func (k *client) record() wire.Object {
+func (cl *client) record() wire.Object {
 	return wire.Object{
 		{"result", true},
-		{"client_id", k.ID},
-		{"client_name", k.Name},
-		{"redirect_uris", k.RedirectURIs},
+		{"client_id", cl.ID},
+		{"client_name", cl.Name},
+		{"redirect_uris", cl.RedirectURIs},
 		{"token_endpoint_auth_method", "none"},
-		{"grant_types", k.grants},
-		{"response_types", k.responses},
+		{"grant_types", cl.grants},
+		{"response_types", cl.responses},
 	}
 }
 
@@ -106,7 +106,7 @@ func (h *Handlers) updateRegistration(c *wire.Call) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := h.managedClient(c, fields)
+	cl, err := h.managedClient(c, fields)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (h *Handlers) updateRegistration(c *wire.Call) (wire.Object, error) {
 	if name == "" && fields["redirect_uris"] == nil {
 		return nil, badRequest(invalidRequest, "Neither client_name nor redirect_uris is given.")
 	}
-	changed := *k
+	changed := *cl
 	changed.Name = cmp.Or(name, changed.Name)
 	if fields["redirect_uris"] != nil {
 		changed.RedirectURIs, err = redirectList(fields["redirect_uris"])
@@ -125,7 +125,7 @@ func (h *Handlers) updateRegistration(c *wire.Call) (wire.Object, error) {
 			return nil, err
 		}
 	}
-	h.oauth.clients[k.ID] = &changed
+	h.oauth.clients[cl.ID] = &changed
 	return c.PlainJSON(http.StatusOK, changed.record())
 }
 
@@ -141,22 +141,22 @@ func (h *Handlers) managedClient(c *wire.Call, fields map[string]any) (*client, 
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return nil, wire.RFCError(http.StatusUnauthorized, invalidRequest, "The registration access token is missing.")
 	}
-	k := h.oauth.clients[id]
-	if k == nil || k.Disabled {
+	cl := h.oauth.clients[id]
+	if cl == nil || cl.Disabled {
 		return nil, wire.RFCError(http.StatusNotFound, invalidClient, "There is no such client.")
 	}
 	hash := sha256.Sum256([]byte(token))
-	if k.manager == nil || subtle.ConstantTimeCompare(hash[:], k.manager[:]) != 1 {
+	if cl.manager == nil || subtle.ConstantTimeCompare(hash[:], cl.manager[:]) != 1 {
 		return nil, wire.RFCError(http.StatusUnauthorized, invalidRequest,
 			"The registration access token is not that of this client.")
 	}
-	for _, redirect := range k.RedirectURIs {
+	for _, redirect := range cl.RedirectURIs {
 		if u, err := url.Parse(redirect); err != nil || !loopback(u.Hostname()) {
 			return nil, badRequest(invalidRequest,
 				"Only clients whose redirect URIs are all on localhost can change themselves.")
 		}
 	}
-	return k, nil
+	return cl, nil
 }
 
 const registrationFields = "client_name redirect_uris token_endpoint_auth_method grant_types response_types"
@@ -263,8 +263,8 @@ func loopback(host string) bool { return host == "localhost" || host == "127.0.0
 
 // hasRedirect reports whether a client has registered a redirect URI. On a loopback address,
 // the port may differ, as a native application gets one when it starts (RFC 8252).
-func (k *client) hasRedirect(redirect string) bool {
-	return slices.ContainsFunc(k.RedirectURIs, func(own string) bool {
+func (cl *client) hasRedirect(redirect string) bool {
+	return slices.ContainsFunc(cl.RedirectURIs, func(own string) bool {
 		return own == redirect || withoutPort(own) != "" && withoutPort(own) == withoutPort(redirect)
 	})
 }
@@ -294,20 +294,20 @@ type document struct {
 // findClient returns a client and fetches its document if necessary. It must not
 // be called with the lock held, as fetching blocks.
 func (h *Handlers) findClient(ctx context.Context, id string) (*client, error) {
-	if k := h.knownClient(id); k != nil {
-		return k, nil
+	if cl := h.knownClient(id); cl != nil {
+		return cl, nil
 	}
 	if !strings.Contains(id, "://") {
 		return nil, errors.New("there is no such client")
 	}
-	k, err := h.fetchClient(ctx, id)
+	cl, err := h.fetchClient(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	h.w.Lock()
 	defer h.w.Unlock()
-	h.oauth.documents[id] = &document{client: k, expires: h.w.Now().Add(documentLife)}
-	return k, nil
+	h.oauth.documents[id] = &document{client: cl, expires: h.w.Now().Add(documentLife)}
+	return cl, nil
 }
 
 // knownClient returns a client that is registered, or whose metadata document was fetched
@@ -315,8 +315,8 @@ func (h *Handlers) findClient(ctx context.Context, id string) (*client, error) {
 func (h *Handlers) knownClient(id string) *client {
 	h.w.RLock()
 	defer h.w.RUnlock()
-	if k := h.oauth.clients[id]; k != nil && !k.Disabled {
-		return k
+	if cl := h.oauth.clients[id]; cl != nil && !cl.Disabled {
+		return cl
 	}
 	if d := h.oauth.documents[id]; d != nil && !wire.Past(d.expires, h.w.Now()) {
 		return d.client

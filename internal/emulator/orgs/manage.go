@@ -173,7 +173,7 @@ func readDomain(c *wire.Call, domain string) {
 	c.Check.InvalidIf(c.Check.Text("domain", domain, 2, 63) && wrong, "domain", "a-z, 0-9 and hyphens inside.")
 }
 
-const noException = "" // in domainTaken: no organization is excepted
+const noException = "" // in isDomainTaken: no organization is excepted
 
 // isDomainTaken reports whether a domain is reserved, or is that of an organization,
 // closed ones included. The organization with the id except does not count.

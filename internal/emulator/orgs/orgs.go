@@ -167,8 +167,8 @@ func (h *Handlers) putSettings(r *wire.Row, o *world.Org, role world.Role) {
 }
 
 func (h *Handlers) invited(profileID, userID string) bool {
-	v := h.w.InvitationOfGuest(profileID, userID)
-	return v != nil && v.State == world.InvitePending
+	inv := h.w.InvitationOfGuest(profileID, userID)
+	return inv != nil && inv.State == world.InvitePending
 }
 
 func (h *Handlers) orgDetails(c *wire.Call, id string) (wire.Object, error) {

@@ -238,11 +238,11 @@ func (h *Handlers) countPreview(
 // quickShareToManage returns the QuickShare of the node in the path of a call. Only
 // members of the workspace may have it.
 func (h *Handlers) quickShareToManage(c *wire.Call) (*world.QuickShare, error) {
-	in, n, err := h.storage.NodeOfPath(c)
+	store, n, err := h.storage.NodeOfPath(c)
 	switch {
 	case err != nil:
 		return nil, err
-	case !in.Insider(h.w):
+	case !store.Insider(h.w):
 		return nil, wire.Denied("QuickShares are for members of the workspace.")
 	}
 	for _, id := range h.quickShares.list {
@@ -273,11 +273,12 @@ func (h *Handlers) revokeQuickShare(c *wire.Call, q *world.QuickShare) (wire.Obj
 }
 
 // listQuickShares returns a page of the QuickShares of a workspace, to its members.
-func (h *Handlers) listQuickShares(c *wire.Call, in world.Store) (wire.Object, error) {
-	if !in.Insider(h.w) {
+func (h *Handlers) listQuickShares(c *wire.Call, store world.Store) (wire.Object, error) {
+	if !store.Insider(h.w) {
 		return nil, wire.Denied("QuickShares are for members of the workspace.")
 	}
-	ids := wire.Filter(h.quickShares.list, func(id string) bool { return h.quickShares.byID[id].Workspace == in.Profile })
+	ids := wire.Filter(h.quickShares.list,
+		func(id string) bool { return h.quickShares.byID[id].Workspace == store.Profile })
 	return h.w.List(c, "quickshares", ids, h.quickShareObject)
 }
 

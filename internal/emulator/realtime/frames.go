@@ -46,17 +46,17 @@ func (h *Handlers) Inform(profileID string, fields []string, row *uint32) {
 	if row != nil {
 		whole.row, whole.event = *row, h.isBroadcast(*row)
 	}
-	for k := range listeners {
+	for s := range listeners {
 		n := whole
-		if h.w.KindOf(profileID) == wire.KindShare && !h.w.AtLeast(profileID, k.ticket.User, world.Member) {
-			n = h.forGuest(whole, profileID, k.ticket.User, row)
+		if h.w.KindOf(profileID) == wire.KindShare && !h.w.AtLeast(profileID, s.ticket.User, world.Member) {
+			n = h.forGuest(whole, profileID, s.ticket.User, row)
 		}
 		if len(n.fields) == 0 {
 			continue
 		}
-		k.enqueue(activityFrame(n.fields))
+		s.enqueue(activityFrame(n.fields))
 		if n.event {
-			k.enqueue(h.eventFrame(n))
+			s.enqueue(h.eventFrame(n))
 		}
 	}
 }
@@ -65,9 +65,9 @@ func (h *Handlers) Inform(profileID string, fields []string, row *uint32) {
 // change of members or settings can affect any socket.
 func (h *Handlers) closeWithoutAccess() {
 	for _, listeners := range h.sockets {
-		for k := range listeners {
-			if !h.mayListen(&k.ticket) {
-				k.closeWith(k.h.lostAccess())
+		for s := range listeners {
+			if !h.mayListen(&s.ticket) {
+				s.closeWith(s.h.lostAccess())
 			}
 		}
 	}
@@ -202,24 +202,24 @@ func microtime(micros int64) string {
 
 // writeQueue sends queued messages until the socket ends, each as the fault of the message or,
 // without one, the next fault of its profile requires.
-func (k *socket) writeQueue() {
-	for k.ctx.Err() == nil {
+func (s *socket) writeQueue() {
+	for s.ctx.Err() == nil {
 		select {
-		case <-k.ctx.Done():
-		case f := <-k.queue:
+		case <-s.ctx.Done():
+		case f := <-s.queue:
 			fault := f.fault
 			if fault == nil {
-				fault = k.h.messageFaults.Next(k.ticket.Profile)
+				fault = s.h.messageFaults.Next(s.ticket.Profile)
 			}
-			k.deliver(f, fault)
+			s.deliver(f, fault)
 		}
 	}
 }
 
 // writeMessage writes one message. The end of the socket does not cancel the write:
 // [socket.limitWaits] sets a deadline then.
-func (k *socket) writeMessage(kind websocket.MessageType, text []byte) {
-	if err := k.ws.Write(context.WithoutCancel(k.ctx), kind, text); err != nil {
-		k.closeWith(closing{reason: "the client has gone"})
+func (s *socket) writeMessage(kind websocket.MessageType, text []byte) {
+	if err := s.ws.Write(context.WithoutCancel(s.ctx), kind, text); err != nil {
+		s.closeWith(closing{reason: "the client has gone"})
 	}
 }

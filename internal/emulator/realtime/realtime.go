@@ -315,8 +315,8 @@ func (h *Handlers) checkToken(r *http.Request) (t world.Token, status int, why s
 func (h *Handlers) hasTooManySockets(user string) bool {
 	most, n := h.w.Options.Realtime.MaxSockets, 0
 	for _, open := range h.sockets {
-		for k := range open {
-			if k.ticket.User == user {
+		for s := range open {
+			if s.ticket.User == user {
 				n++
 			}
 		}

@@ -69,30 +69,30 @@ func (c closing) Error() string { return c.reason }
 func (h *Handlers) BecomeSocket(w http.ResponseWriter, r *http.Request, t world.Token) {
 	ctx, stop := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	defer stop(nil)
-	k := &socket{
+	s := &socket{
 		h: h, ticket: t.Claims, queue: make(chan frame, socketQueue), server: r.Context(),
 		ctx: ctx, stop: stop, done: make(chan struct{}),
 	}
 	// Subscribe before the response, so that the client misses no change.
-	refused := h.addSocket(k, t.Genuine)
-	defer h.removeSocket(k)
+	refused := h.addSocket(s, t.Genuine)
+	defer h.removeSocket(s)
 	w.Header().Set("X-Powered-By", poweredBy)
 	up := &upgrade{ResponseWriter: w}
 	ws, err := websocket.Accept(up, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // origins are checked before
 	if err != nil {
 		return // Accept has sent an error response
 	}
-	k.ws, k.line = ws, up.line
+	s.ws, s.line = ws, up.line
 	if refused != nil {
-		k.closeWith(*refused)
+		s.closeWith(*refused)
 	}
-	k.serve() //nolint:contextcheck // a context that ends closes the connection without a close frame
+	s.serve() //nolint:contextcheck // a context that ends closes the connection without a close frame
 }
 
 // addSocket adds a socket to those of its profile. It returns nil, or how the socket
 // must end if its token is not genuine, its user may not listen or has too many
 // sockets, or the server is closing.
-func (h *Handlers) addSocket(k *socket, genuine bool) (refused *closing) {
+func (h *Handlers) addSocket(s *socket, genuine bool) (refused *closing) {
 	h.w.Lock()
 	defer h.w.Unlock()
 	switch {
@@ -100,25 +100,25 @@ func (h *Handlers) addSocket(k *socket, genuine bool) (refused *closing) {
 		return &closing{code: closeToken, reason: "the token is not that of a socket or has ended"}
 	case h.closed:
 		return &closing{code: closeGoingAway, reason: "the server is closing"}
-	case !h.mayListen(&k.ticket):
+	case !h.mayListen(&s.ticket):
 		return new(h.lostAccess())
-	case h.hasTooManySockets(k.ticket.User):
+	case h.hasTooManySockets(s.ticket.User):
 		return &closing{code: closePolicy, reason: "you have too many sockets"}
 	}
-	if h.sockets[k.ticket.Profile] == nil {
-		h.sockets[k.ticket.Profile] = map[*socket]bool{}
+	if h.sockets[s.ticket.Profile] == nil {
+		h.sockets[s.ticket.Profile] = map[*socket]bool{}
 	}
-	h.sockets[k.ticket.Profile][k] = true
+	h.sockets[s.ticket.Profile][s] = true
 	return nil
 }
 
 // removeSocket removes a socket that has ended, and closes its channel done. It takes the
 // lock.
-func (h *Handlers) removeSocket(k *socket) {
+func (h *Handlers) removeSocket(s *socket) {
 	h.w.Lock()
 	defer h.w.Unlock()
-	delete(h.sockets[k.ticket.Profile], k)
-	close(k.done)
+	delete(h.sockets[s.ticket.Profile], s)
+	close(s.done)
 }
 
 // lostAccess returns how a socket ends whose user may not listen any more.
@@ -129,46 +129,46 @@ func (h *Handlers) lostAccess() closing {
 
 // closeWith starts to close a socket. It does not wait for the end. Of several reasons, the
 // first one counts.
-func (k *socket) closeWith(c closing) { k.stop(c) }
+func (s *socket) closeWith(c closing) { s.stop(c) }
 
 // enqueue queues a message for the writer of the socket. It does not block: it ends the
 // socket if too many wait, because the client does not read them.
-func (k *socket) enqueue(f frame) {
+func (s *socket) enqueue(f frame) {
 	select {
-	case k.queue <- f:
+	case s.queue <- f:
 	default:
-		k.closeWith(closing{code: closePolicy, reason: "too many messages wait to be read"})
+		s.closeWith(closing{code: closePolicy, reason: "too many messages wait to be read"})
 	}
 }
 
 // serve writes to a socket until it ends, and closes its connection. Meanwhile goroutines
 // read, send pings, and end the socket with its token or its server; timers queue the
 // faults that the socket has at some age.
-func (k *socket) serve() {
-	for _, f := range k.h.messageFaults.Aged(k.ticket.Profile) {
-		t := time.AfterFunc(f.Age, func() { k.enqueue(frame{fault: f}) })
+func (s *socket) serve() {
+	for _, f := range s.h.messageFaults.Aged(s.ticket.Profile) {
+		t := time.AfterFunc(f.Age, func() { s.enqueue(frame{fault: f}) })
 		defer t.Stop()
 	}
-	defer context.AfterFunc(k.ctx, k.limitWaits)()
+	defer context.AfterFunc(s.ctx, s.limitWaits)()
 	var parts sync.WaitGroup
-	if !k.h.w.Options.Realtime.OutliveToken {
-		parts.Go(k.endWithToken)
+	if !s.h.w.Options.Realtime.OutliveToken {
+		parts.Go(s.endWithToken)
 	}
-	parts.Go(k.readUntilEnd)
-	parts.Go(k.keepPinging)
-	parts.Go(k.endWithServer)
-	k.writeQueue()
-	k.closeConnection()
+	parts.Go(s.readUntilEnd)
+	parts.Go(s.keepPinging)
+	parts.Go(s.endWithServer)
+	s.writeQueue()
+	s.closeConnection()
 	parts.Wait()
 }
 
 // readUntilEnd answers pings and discards messages until the connection ends.
-func (k *socket) readUntilEnd() {
+func (s *socket) readUntilEnd() {
 	// A cancelled context would close the connection without a close frame.
-	ctx := context.WithoutCancel(k.ctx)
+	ctx := context.WithoutCancel(s.ctx)
 	for {
-		if _, _, err := k.ws.Read(ctx); err != nil {
-			k.closeWith(closing{reason: "the client has gone"})
+		if _, _, err := s.ws.Read(ctx); err != nil {
+			s.closeWith(closing{reason: "the client has gone"})
 			return
 		}
 	}
@@ -176,40 +176,40 @@ func (k *socket) readUntilEnd() {
 
 // keepPinging sends a ping at each interval, and ends a socket that does not answer one within
 // the next. A line that a fault has made silent is not pinged.
-func (k *socket) keepPinging() {
+func (s *socket) keepPinging() {
 	tick := time.NewTicker(pingEach)
 	defer tick.Stop()
 	for {
 		select {
-		case <-k.ctx.Done():
+		case <-s.ctx.Done():
 			return
 		case <-tick.C:
 		}
-		if k.line.silent.Load() {
+		if s.line.silent.Load() {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(k.ctx), pingEach)
-		err := k.ws.Ping(ctx)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), pingEach)
+		err := s.ws.Ping(ctx)
 		cancel()
-		if err != nil && !k.line.silent.Load() {
-			k.closeWith(closing{reason: "the client did not answer a ping"})
+		if err != nil && !s.line.silent.Load() {
+			s.closeWith(closing{reason: "the client did not answer a ping"})
 			return
 		}
 	}
 }
 
 // endWithToken ends the socket when its token ends, by the clock of the platform.
-func (k *socket) endWithToken() {
-	for k.ctx.Err() == nil {
-		left := k.ticket.Ends().Sub(k.h.w.Now())
+func (s *socket) endWithToken() {
+	for s.ctx.Err() == nil {
+		left := s.ticket.Ends().Sub(s.h.w.Now())
 		if left <= 0 {
-			k.closeWith(closing{code: closeToken, reason: "the token has ended"})
+			s.closeWith(closing{code: closeToken, reason: "the token has ended"})
 			return
 		}
-		over, stop := k.h.w.After(left)
+		over, stop := s.h.w.After(left)
 		select {
 		case <-over:
-		case <-k.ctx.Done():
+		case <-s.ctx.Done():
 		}
 		stop()
 	}
@@ -217,42 +217,42 @@ func (k *socket) endWithToken() {
 
 // endWithServer ends the socket when the context of its HTTP server ends, or when the listener of an
 // in-memory connection is closed, which ends no context.
-func (k *socket) endWithServer() {
+func (s *socket) endWithServer() {
 	select {
-	case <-k.ctx.Done():
+	case <-s.ctx.Done():
 		return
-	case <-k.server.Done():
-	case <-k.line.listenerClosed():
+	case <-s.server.Done():
+	case <-s.line.listenerClosed():
 	}
-	k.closeWith(closing{code: closeGoingAway, reason: "the server is closing"})
+	s.closeWith(closing{code: closeGoingAway, reason: "the server is closing"})
 }
 
 // limitWaits limits how long reads and writes of an ending socket wait for the peer: not at
 // all if the connection is to be reset, and otherwise for closeGrace.
-func (k *socket) limitWaits() {
-	if k.closing().reset {
-		k.line.reset()
+func (s *socket) limitWaits() {
+	if s.closing().reset {
+		s.line.reset()
 		return
 	}
-	_ = k.line.SetDeadline(time.Now().Add(closeGrace)) // no effect on a closed connection
+	_ = s.line.SetDeadline(time.Now().Add(closeGrace)) // no effect on a closed connection
 }
 
 // closing returns how the socket ends, the zero value while it does not.
-func (k *socket) closing() closing {
-	c, _ := context.Cause(k.ctx).(closing) //nolint:errorlint // set by end, never wrapped
+func (s *socket) closing() closing {
+	c, _ := context.Cause(s.ctx).(closing) //nolint:errorlint // set by end, never wrapped
 	return c
 }
 
 // closeConnection closes the connection: with a reset, or with a close frame if the socket ends
 // with a code. Errors mean that the peer has closed it before.
-func (k *socket) closeConnection() {
-	switch c := k.closing(); {
+func (s *socket) closeConnection() {
+	switch c := s.closing(); {
 	case c.reset:
-		k.line.reset()
+		s.line.reset()
 	case c.code != 0:
-		_ = k.ws.Close(c.code, c.reason)
+		_ = s.ws.Close(c.code, c.reason)
 	}
-	_ = k.ws.CloseNow()
+	_ = s.ws.CloseNow()
 }
 
 // Sockets returns the number of open WebSockets.
@@ -269,8 +269,8 @@ func (h *Handlers) Sockets() int {
 // DropSockets resets the connections of the sockets of a profile, or all if it is
 // "", without a close frame, and waits for their end. It returns their number.
 func (h *Handlers) DropSockets(profileID string) int {
-	return h.endSockets(closing{reason: "dropped", reset: true}, func(k *socket) bool {
-		return profileID == "" || k.ticket.Profile == profileID
+	return h.endSockets(closing{reason: "dropped", reset: true}, func(s *socket) bool {
+		return profileID == "" || s.ticket.Profile == profileID
 	})
 }
 
@@ -295,7 +295,7 @@ func (h *Handlers) Attach(ctx context.Context, server *http.Server) (stop func()
 		_ = server.Close() // what it may complain about is a listener that was closed before
 		cancel()
 		h.endSockets(closing{code: closeGoingAway, reason: "the server is closing"},
-			func(k *socket) bool { return k.server.Err() != nil })
+			func(s *socket) bool { return s.server.Err() != nil })
 	}
 }
 
@@ -305,16 +305,16 @@ func (h *Handlers) endSockets(c closing, which func(*socket) bool) int {
 	var ending []*socket
 	h.w.Lock()
 	for _, open := range h.sockets {
-		for k := range open {
-			if which(k) {
-				k.closeWith(c)
-				ending = append(ending, k)
+		for s := range open {
+			if which(s) {
+				s.closeWith(c)
+				ending = append(ending, s)
 			}
 		}
 	}
 	h.w.Unlock()
-	for _, k := range ending {
-		<-k.done
+	for _, s := range ending {
+		<-s.done
 	}
 	return len(ending)
 }
@@ -387,31 +387,31 @@ const overtaking = time.Second
 
 // deliver sends a message as its fault requires: late, after junk or the next message,
 // several times or not at all. The fault may also end the socket, or make it silent.
-func (k *socket) deliver(f frame, fault *world.SocketFault) {
-	k.pause(fault.Delay)
+func (s *socket) deliver(f frame, fault *world.SocketFault) {
+	s.pause(fault.Delay)
 	if kind, junk := junkMessage(fault.Junk); junk != nil {
-		k.writeMessage(kind, junk)
+		s.writeMessage(kind, junk)
 	}
 	if fault.Overtake {
-		k.overtake()
+		s.overtake()
 	}
 	if f.text != nil && !fault.Lose && !fault.Drop {
 		for range 1 + fault.Copies {
-			k.writeMessage(websocket.MessageText, k.h.messageFaults.Message(f.text(k.h.w.Now())))
+			s.writeMessage(websocket.MessageText, s.h.messageFaults.Message(f.text(s.h.w.Now())))
 		}
 	}
 	switch {
 	case fault.HalfOpen:
-		k.line.silent.Store(true)
+		s.line.silent.Store(true)
 	case fault.Close != 0:
-		k.closeWith(closing{code: websocket.StatusCode(fault.Close), reason: "closed on request"})
+		s.closeWith(closing{code: websocket.StatusCode(fault.Close), reason: "closed on request"})
 	case fault.Drop:
-		k.closeWith(closing{reason: "dropped on request", reset: true})
+		s.closeWith(closing{reason: "dropped on request", reset: true})
 	}
 }
 
 // pause waits for d, or until the socket ends.
-func (k *socket) pause(d time.Duration) {
+func (s *socket) pause(d time.Duration) {
 	if d <= 0 {
 		return
 	}
@@ -419,19 +419,19 @@ func (k *socket) pause(d time.Duration) {
 	defer t.Stop()
 	select {
 	case <-t.C:
-	case <-k.ctx.Done():
+	case <-s.ctx.Done():
 	}
 }
 
 // overtake sends the next message first, if there is one within a second.
-func (k *socket) overtake() {
+func (s *socket) overtake() {
 	t := time.NewTimer(overtaking)
 	defer t.Stop()
 	select {
-	case next := <-k.queue:
-		k.deliver(next, cmp.Or(next.fault, &world.SocketFault{}))
+	case next := <-s.queue:
+		s.deliver(next, cmp.Or(next.fault, &world.SocketFault{}))
 	case <-t.C:
-	case <-k.ctx.Done():
+	case <-s.ctx.Done():
 	}
 }
 

@@ -67,12 +67,12 @@ func (h *hit) scoreSource() (name string, raw any) {
 // findFiles returns the nodes of a storage that match a search, the best first: by
 // words in names and summaries, and by meaning in indexed excerpts (hybrid). Only the
 // latter are limited to a scope. If contents could not be searched, the result says why.
-func (h *Handlers) findFiles(in world.Store, q *fileQuery) *found {
-	f := &found{intelligence: h.w.IsIndexed(in.Profile)}
-	f.semantic = f.intelligence && !h.w.Options.Search.NoSemantic && h.w.RefuseIntelligence(in.Profile) == nil
+func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
+	f := &found{intelligence: h.w.IsIndexed(store.Profile)}
+	f.semantic = f.intelligence && !h.w.Options.Search.NoSemantic && h.w.RefuseIntelligence(store.Profile) == nil
 	f.hybrid = f.semantic && q.in != inNames
-	summaries := h.w.ShowsSummaries(in)
-	nodes := slices.DeleteFunc(h.w.NodesOf(in.Profile), func(n *world.Node) bool { return !q.filter.Passes(n) })
+	summaries := h.w.ShowsSummaries(store)
+	nodes := slices.DeleteFunc(h.w.NodesOf(store.Profile), func(n *world.Node) bool { return !q.filter.Passes(n) })
 	hits := make([]*hit, len(nodes))
 	for i, n := range nodes {
 		hits[i] = &hit{node: n}

@@ -89,15 +89,15 @@ func (h *Handlers) storageToSearch(orphanCode int64) func(*wire.Call) (world.Sto
 		if err != nil {
 			return world.Store{}, err
 		}
-		in := h.w.StoreOf(id, c)
+		store := h.w.StoreOf(id, c)
 		switch {
-		case h.w.Orphaned(in):
-			return in, wire.NoSuch(orphanCode, "folder behind the share any more")
-		case in.Folder != "":
-			return in, wire.Refuse(http.StatusNotFound, codeFolderBacked,
+		case h.w.Orphaned(store):
+			return store, wire.NoSuch(orphanCode, "folder behind the share any more")
+		case store.Folder != "":
+			return store, wire.Refuse(http.StatusNotFound, codeFolderBacked,
 				"The share shows a folder of its workspace. Search there.")
 		}
-		return in, nil
+		return store, nil
 	}
 }
 
@@ -143,7 +143,7 @@ const (
 
 // searchStorage returns a page of the files that match a search by name, content or both,
 // by their ids; with details=true, each has its node. The page is smaller by default then.
-func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, error) {
+func (h *Handlers) searchStorage(c *wire.Call, store world.Store) (wire.Object, error) {
 	q := readFileQuery(c, storageQueryMost)
 	detailed := c.Value("details") == "true"
 	fallback := hitsDefault
@@ -152,17 +152,17 @@ func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, err
 	}
 	page := c.Page(fallback, hitsMost)
 	if q.in != inNames {
-		q.scope = h.scopeOf(c, in)
+		q.scope = h.scopeOf(c, store)
 	}
-	q.filter = h.filterOf(c, in)
+	q.filter = h.filterOf(c, store)
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	found := h.findFiles(in, &q)
+	found := h.findFiles(store, &q)
 	files := wire.Object{}
 	for _, match := range wire.PageOf(found.hits, page) {
-		row := found.renderHit(in, match, c.Out.Level)
-		row = row.With(detailed, "node", h.storage.NodeObject(in, match.node, c.Out.Level))
+		row := found.renderHit(store, match, c.Out.Level)
+		row = row.With(detailed, "node", h.storage.NodeObject(store, match.node, c.Out.Level))
 		files = append(files, wire.Member{wire.Hyphenated(match.node.ID), row})
 	}
 	payload := wire.Object{
@@ -176,21 +176,21 @@ func (h *Handlers) searchStorage(c *wire.Call, in world.Store) (wire.Object, err
 
 // filterOf returns the metadata filter of a search, nil without one. Shares have no
 // metadata and ignore it.
-func (h *Handlers) filterOf(c *wire.Call, in world.Store) *metadata.NodeFilter {
-	if h.w.KindOf(in.Profile) != wire.KindWorkspace {
+func (h *Handlers) filterOf(c *wire.Call, store world.Store) *metadata.NodeFilter {
+	if h.w.KindOf(store.Profile) != wire.KindWorkspace {
 		return nil
 	}
 	c.Check.InvalidIf(c.Value(metadata.ParamFilters) != "" && c.Value("folders_scope") != "",
 		metadata.ParamFilters, "Not with folders_scope.")
-	return h.metadata.ReadFilter(c, in.Profile, metadata.ParamFilters)
+	return h.metadata.ReadFilter(c, store.Profile, metadata.ParamFilters)
 }
 
 // renderHit renders a hit. The members about its meaning are left out if the search was by
 // words only.
-func (f *found) renderHit(in world.Store, h *hit, lv wire.Level) wire.Object {
+func (f *found) renderHit(store world.Store, h *hit, lv wire.Level) wire.Object {
 	n := h.node
 	o := wire.Object{
-		{"name", n.Name}, {"parent_id", storage.Parent(in, n)}, {"type", n.Kind}, {"best_chunk", h.bestChunk(lv)},
+		{"name", n.Name}, {"parent_id", storage.Parent(store, n)}, {"type", n.Kind}, {"best_chunk", h.bestChunk(lv)},
 	}
 	if !f.hybrid {
 		return append(o, wire.Member{"content_snippet", nil}, wire.Member{"match_source", "keyword"})
@@ -321,14 +321,14 @@ func (h *Handlers) renderBucket(b bucket, rows []wire.Object) wire.Object {
 
 // searchAll searches files, comments and facts, and returns a page of each (bucket).
 // Only workspaces have facts, and some shares have no comments.
-func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) {
+func (h *Handlers) searchAll(c *wire.Call, store world.Store) (wire.Object, error) {
 	q := readFileQuery(c, metadata.QueryMost)
 	byFiles, byComments, byFacts := readBucket(c, "files"), readBucket(c, "comments"), readBucket(c, "metadata")
-	facts := c.Value("details") == "true" && h.w.KindOf(in.Profile) == wire.KindWorkspace
+	facts := c.Value("details") == "true" && h.w.KindOf(store.Profile) == wire.KindWorkspace
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	f := h.findFiles(in, &q)
+	f := h.findFiles(store, &q)
 	rows := []wire.Object{}
 	for _, match := range f.hits {
 		row := wire.Object{
@@ -342,21 +342,21 @@ func (h *Handlers) searchAll(c *wire.Call, in world.Store) (wire.Object, error) 
 	}
 	filled := h.renderBucket(byFiles, rows)
 	filled = filled.With(q.named, "search_metadata", f.metadata(&q))
-	hasFacts := h.w.KindOf(in.Profile) == wire.KindWorkspace && h.w.RefuseWithout(metadata.FeatureMetadata) == nil
+	hasFacts := h.w.KindOf(store.Profile) == wire.KindWorkspace && h.w.RefuseWithout(metadata.FeatureMetadata) == nil
 	buckets := wire.Object{{byFiles.name, filled}}.
-		With(hasFacts, byFacts.name, h.renderBucket(byFacts, h.findFacts(c, in, q.text)))
-	if share := h.w.Share(in.Profile); share == nil || !share.Value.NoComments {
-		buckets = append(buckets, wire.Member{byComments.name, h.renderBucket(byComments, h.findComments(in, q.text))})
+		With(hasFacts, byFacts.name, h.renderBucket(byFacts, h.findFacts(c, store, q.text)))
+	if share := h.w.Share(store.Profile); share == nil || !share.Value.NoComments {
+		buckets = append(buckets, wire.Member{byComments.name, h.renderBucket(byComments, h.findComments(store, q.text))})
 	}
 	return wire.Object{{"buckets", buckets}}, nil
 }
 
 // findFacts returns the nodes whose facts have the words of a text, the best first.
 // Scores are relative to the best one.
-func (h *Handlers) findFacts(c *wire.Call, in world.Store, text string) []wire.Object {
+func (h *Handlers) findFacts(c *wire.Call, store world.Store, text string) []wire.Object {
 	rows := []wire.Object{}
 	best := 0.0
-	for _, match := range h.metadata.FactHits(c, in.Profile, wire.InWords(text)) {
+	for _, match := range h.metadata.FactHits(c, store.Profile, wire.InWords(text)) {
 		if h.w.InTrash(match.Node) {
 			continue
 		}
@@ -373,14 +373,14 @@ func (h *Handlers) findFacts(c *wire.Call, in world.Store, text string) []wire.O
 
 // findComments returns the comments that the caller sees and that have words of a
 // text, the best first. Scores are relative to the best one.
-func (h *Handlers) findComments(in world.Store, text string) []wire.Object {
+func (h *Handlers) findComments(store world.Store, text string) []wire.Object {
 	type scored struct {
 		*comments.Comment
 		score float64
 	}
 	var all []scored
 	for _, cm := range h.comments.Comments.List {
-		if cm.Profile == in.Profile && !cm.IsDeleted() && h.comments.Sees(in.User, cm) {
+		if cm.Profile == store.Profile && !cm.IsDeleted() && h.comments.Sees(store.User, cm) {
 			all = append(all, scored{Comment: cm})
 		}
 	}
@@ -436,7 +436,7 @@ func (sc *searchScope) addFolder(folder string) bool {
 
 // scopeOf returns the files and folders to which a search is limited, nil for all.
 // Deleted files and folders match nothing, and are no error.
-func (h *Handlers) scopeOf(c *wire.Call, in world.Store) *searchScope {
+func (h *Handlers) scopeOf(c *wire.Call, store world.Store) *searchScope {
 	files, folders := scopeEntries(c, "files_scope"), scopeEntries(c, "folders_scope")
 	if len(files)+len(folders) == 0 {
 		return nil
@@ -447,18 +447,18 @@ func (h *Handlers) scopeOf(c *wire.Call, in world.Store) *searchScope {
 		return sc
 	}
 	for _, e := range files {
-		h.addFile(c, in, sc, e)
+		h.addFile(c, store, sc, e)
 	}
 	var level []string
 	depths := map[string]int{}
 	for _, e := range folders {
-		if id, depth := h.folderOf(c, in, e); id != "" && sc.addFolder(id) {
+		if id, depth := h.folderOf(c, store, e); id != "" && sc.addFolder(id) {
 			level = append(level, id)
 			depths[id] = max(depths[id], depth)
 		}
 	}
 	sc.incomplete = sc.incomplete || h.w.Options.Search.ScopeIncomplete
-	h.addSubfolders(in, sc, level, depths)
+	h.addSubfolders(store, sc, level, depths)
 	return sc
 }
 
@@ -474,14 +474,14 @@ func scopeEntries(c *wire.Call, name string) []string {
 
 // addFile adds a version of a file to a scope. The entry is node:version. A deleted file
 // is left out; an entry that is not valid is an error of the call.
-func (h *Handlers) addFile(c *wire.Call, in world.Store, sc *searchScope, entry string) {
+func (h *Handlers) addFile(c *wire.Call, store world.Store, sc *searchScope, entry string) {
 	id, version, paired := strings.Cut(entry, ":")
 	id, version = wire.Plain(strings.TrimSpace(id)), wire.Plain(strings.TrimSpace(version))
 	if !paired || !wire.IsOpaque(id) || !wire.IsOpaque(version) {
 		c.Check.Invalid("files_scope", "Not node:version: "+entry)
 		return
 	}
-	n := h.w.Node(in.Profile, id)
+	n := h.w.Node(store.Profile, id)
 	if n == nil {
 		return
 	}
@@ -499,7 +499,7 @@ func (h *Handlers) addFile(c *wire.Call, in world.Store, sc *searchScope, entry 
 // folderOf returns the folder of an entry folder:depth, and how many levels of folders
 // it stands for. It returns "" for a deleted folder, and for an entry that is not valid,
 // which is an error of the call.
-func (h *Handlers) folderOf(c *wire.Call, in world.Store, entry string) (string, int) {
+func (h *Handlers) folderOf(c *wire.Call, store world.Store, entry string) (string, int) {
 	id, levels, paired := strings.Cut(entry, ":")
 	id = wire.Plain(strings.TrimSpace(id))
 	depth, err := strconv.Atoi(strings.TrimSpace(levels))
@@ -507,7 +507,7 @@ func (h *Handlers) folderOf(c *wire.Call, in world.Store, entry string) (string,
 		c.Check.Invalid("folders_scope", "Not folder:depth with a depth of 1 to 10: "+entry)
 		return "", 0
 	}
-	n := h.w.Node(in.Profile, id)
+	n := h.w.Node(store.Profile, id)
 	if n == nil {
 		return "", 0
 	}
@@ -521,14 +521,14 @@ func (h *Handlers) folderOf(c *wire.Call, in world.Store, entry string) (string,
 // addSubfolders adds the folders inside those of a level to a scope, then those inside these,
 // down to the depth that each folder may have. A folder that is reached again deeper
 // than before is passed over.
-func (h *Handlers) addSubfolders(in world.Store, sc *searchScope, level []string, depths map[string]int) {
+func (h *Handlers) addSubfolders(store world.Store, sc *searchScope, level []string, depths map[string]int) {
 	for len(level) > 0 {
 		var next []string
 		for _, id := range level {
 			if depths[id] == 1 {
 				continue
 			}
-			for _, n := range h.storage.ChildrenOf(in.Owner, id) {
+			for _, n := range h.storage.ChildrenOf(store.Owner, id) {
 				if n.Kind != world.KindFolder || depths[n.ID] >= depths[id]-1 {
 					continue
 				}

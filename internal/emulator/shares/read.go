@@ -30,17 +30,20 @@ func (h *Handlers) readableShare(code int64) func(*wire.Call) (string, error) {
 // organization and the nodes in its root folder. Insiders also see its members.
 func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
 	share := &h.w.Share(id).Value
-	in := h.w.StoreOf(id, c)
+	store := h.w.StoreOf(id, c)
 	var users []string
-	if in.Insider(h.w) {
+	if store.Insider(h.w) {
 		users = h.w.MembersOf(id)
 	}
 	return wire.Object{
-		{"share", h.ShareObject(id, in.User, c.Out.Level)},
-		{"owner", h.shareOwner(in, share)},
-		{"nodes", wire.Rows(h.storage.ChildrenOf(in.Owner, in.Folder),
-			func(n *world.Node) wire.Object { return h.storage.NodeObject(in, n, c.Out.Level) })},
-		{"users", wire.Rows(users, func(user string) wire.Object { return h.Account.UserObject(user, in.User, wire.Terse) })},
+		{"share", h.ShareObject(id, store.User, c.Out.Level)},
+		{"owner", h.shareOwner(store, share)},
+		{"nodes", wire.Rows(h.storage.ChildrenOf(store.Owner, store.Folder),
+			func(n *world.Node) wire.Object { return h.storage.NodeObject(store, n, c.Out.Level) })},
+		{"users", wire.Rows(users, func(user string) wire.Object {
+			return h.Account.UserObject(user, store.User,
+				wire.Terse)
+		})},
 		{"comments", []wire.Object{}}, // no document shows what it can have
 		{"org", h.shareOrg(share)},
 	}, nil
@@ -48,7 +51,7 @@ func (h *Handlers) publicDetails(c *wire.Call, id string) (wire.Object, error) {
 
 // shareOwner renders the first owner of a share or, without one, its creator, nil if there
 // is no such user. Only insiders see the e-mail address.
-func (h *Handlers) shareOwner(in world.Store, share *world.Share) any {
+func (h *Handlers) shareOwner(store world.Store, share *world.Share) any {
 	id := share.Creator
 	if owners := h.ownersOf(share.ID); len(owners) > 0 {
 		id = owners[0]
@@ -56,8 +59,8 @@ func (h *Handlers) shareOwner(in world.Store, share *world.Share) any {
 	if h.w.User(id) == nil {
 		return nil
 	}
-	o := h.Account.UserObject(id, in.User, wire.Terse)
-	o = o.With(in.Insider(h.w), "email_address", h.w.User(id).Value.Email)
+	o := h.Account.UserObject(id, store.User, wire.Terse)
+	o = o.With(store.Insider(h.w), "email_address", h.w.User(id).Value.Email)
 	return o
 }
 
@@ -75,17 +78,18 @@ func (h *Handlers) shareOrg(share *world.Share) any {
 // sharesAll returns the shares in which the caller is, or to which the caller is
 // invited, except for those whose folder is deleted.
 func (h *Handlers) sharesAll(c *wire.Call) (wire.Object, error) {
-	return h.w.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
-		return (h.joined(it, c.Key.User) || h.w.InvitationOfGuest(it.ID, c.Key.User) != nil) &&
-			!h.w.Orphaned(h.w.StoreFor(it.ID, c.Key.User))
+	return h.w.List(c, "shares", h.sharesFor(c.Key, func(share *world.Share) bool {
+		return (h.joined(share, c.Key.User) || h.w.InvitationOfGuest(share.ID, c.Key.User) != nil) &&
+			!h.w.Orphaned(h.w.StoreFor(share.ID, c.Key.User))
 	}), h.shareRow)
 }
 
 // sharesAvailable returns all shares that the caller is in or may join, in one
 // response.
 func (h *Handlers) sharesAvailable(c *wire.Call) (wire.Object, error) {
-	ids := h.sharesFor(c.Key, func(it *world.Share) bool {
-		return (h.joined(it, c.Key.User) || h.Joinable(it, c.Key.User)) && !h.w.Orphaned(h.w.StoreFor(it.ID, c.Key.User))
+	ids := h.sharesFor(c.Key, func(share *world.Share) bool {
+		return (h.joined(share, c.Key.User) || h.Joinable(share, c.Key.User)) && !h.w.Orphaned(h.w.StoreFor(share.ID,
+			c.Key.User))
 	})
 	return wire.Object{{"shares", wire.Rows(ids,
 		func(id string) wire.Object { return h.shareRow(id, c.Key.User, c.Out.Level) })}}, nil
@@ -95,8 +99,8 @@ func (h *Handlers) sharesAvailable(c *wire.Call) (wire.Object, error) {
 // or the other ones.
 func (h *Handlers) sharesOfWorkspace(c *wire.Call, workspaceID string) (wire.Object, error) {
 	archived := c.Boolean("archived")
-	return h.w.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
-		return it.Workspace == workspaceID && it.Archived == archived && h.w.Role(it.ID, c.Key.User) != ""
+	return h.w.List(c, "shares", h.sharesFor(c.Key, func(share *world.Share) bool {
+		return share.Workspace == workspaceID && share.Archived == archived && h.w.Role(share.ID, c.Key.User) != ""
 	}), h.shareRow)
 }
 
@@ -104,8 +108,8 @@ func (h *Handlers) sharesOfWorkspace(c *wire.Call, workspaceID string) (wire.Obj
 // or the other ones.
 func (h *Handlers) sharesOfUser(c *wire.Call) (wire.Object, error) {
 	archived := c.Boolean("archived")
-	return h.w.List(c, "shares", h.sharesFor(c.Key, func(it *world.Share) bool {
-		return it.Archived == archived && h.joined(it, c.Key.User)
+	return h.w.List(c, "shares", h.sharesFor(c.Key, func(share *world.Share) bool {
+		return share.Archived == archived && h.joined(share, c.Key.User)
 	}), h.shareRow)
 }
 
@@ -117,19 +121,19 @@ func (h *Handlers) sharesFor(k *wire.Credential, holds func(*world.Share) bool) 
 }
 
 // joined reports whether a user has a role of their own on a share.
-func (h *Handlers) joined(it *world.Share, userID string) bool {
-	return h.w.DirectRole(it.ID, userID) != ""
+func (h *Handlers) joined(share *world.Share, userID string) bool {
+	return h.w.DirectRole(share.ID, userID) != ""
 }
 
 // Joinable reports whether a user may join a share without an invitation: by the access
 // option of the share, its members and those of its workspace, or of its organization.
-func (h *Handlers) Joinable(it *world.Share, userID string) bool {
-	isMember := h.w.Role(it.ID, userID) != "" || h.w.Role(it.Workspace, userID) != ""
-	switch it.AccessOption() {
+func (h *Handlers) Joinable(share *world.Share, userID string) bool {
+	isMember := h.w.Role(share.ID, userID) != "" || h.w.Role(share.Workspace, userID) != ""
+	switch share.AccessOption() {
 	case world.AccessMembers:
 		return isMember
 	case world.AccessOrg:
-		return isMember || h.w.Role(it.Org, userID) != ""
+		return isMember || h.w.Role(share.Org, userID) != ""
 	}
 	return false
 }
@@ -201,28 +205,28 @@ func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 
 // putRights adds the members of the level full that say what a user may do and see. A
 // share of the kind send does not receive files from guests.
-func (h *Handlers) putRights(r *wire.Row, it *world.Share, viewer string) {
-	role := h.w.Role(it.ID, viewer)
+func (h *Handlers) putRights(r *wire.Row, share *world.Share, viewer string) {
+	role := h.w.Role(share.ID, viewer)
 	isMember := world.Rank(role) >= world.Rank(world.Member)
-	comments, owners := !it.NoComments, isMember || !it.HideTeamComments
+	comments, owners := !share.NoComments, isMember || !share.HideTeamComments
 	r.Put(wire.Full, "activity_tracking", wire.Object{
-		{"enabled", !it.NoMultiplayer},
-		{"owner_activity", !it.NoMultiplayer},
-		{"guest_activity", !it.NoMultiplayer},
+		{"enabled", !share.NoMultiplayer},
+		{"owner_activity", !share.NoMultiplayer},
+		{"guest_activity", !share.NoMultiplayer},
 		{"own_activity", true},
 		{"all_upload_activity", isMember},
 	})
 	r.Put(wire.Full, "comments", wire.Object{
 		{"enabled", comments},
 		{"owner_comments_visible", owners},
-		{"guest_comments_visible", isMember || !it.HideGuestComments},
+		{"guest_comments_visible", isMember || !share.HideGuestComments},
 		{"personal_replies_visible", true},
 		{"owner_replies_visible", owners},
 	})
-	receives := isMember || it.Kind() != world.ShareSend && role != ""
-	downloads := isMember || !it.NoGuestDownloads
+	receives := isMember || share.Kind() != world.ShareSend && role != ""
+	downloads := isMember || !share.NoGuestDownloads
 	r.Put(wire.Full, "filesystem", wire.Object{
-		{"file_creation", receives || it.AnonymousUploads},
+		{"file_creation", receives || share.AnonymousUploads},
 		{"file_modification", isMember},
 		{"file_download", downloads},
 		{"file_view", true},
@@ -233,86 +237,86 @@ func (h *Handlers) putRights(r *wire.Row, it *world.Share, viewer string) {
 		{"enabled", true},
 		{"can_see_own_events", true},
 		{"can_see_owner_events", owners},
-		{"can_see_guest_events", isMember || !it.HideGuestComments},
+		{"can_see_guest_events", isMember || !share.HideGuestComments},
 	})
 	r.Put(wire.Full, "multiplayer", wire.Object{
-		{"enabled_for_user", !it.NoMultiplayer && role != ""},
-		{"enabled_for_owners", !it.NoMultiplayer},
-		{"enabled_for_guests", !it.NoMultiplayer},
-		{"owners_can_see_guests", !it.NoMultiplayer},
-		{"guests_can_see_owners", !it.NoMultiplayer},
+		{"enabled_for_user", !share.NoMultiplayer && role != ""},
+		{"enabled_for_owners", !share.NoMultiplayer},
+		{"enabled_for_guests", !share.NoMultiplayer},
+		{"owners_can_see_guests", !share.NoMultiplayer},
+		{"guests_can_see_owners", !share.NoMultiplayer},
 	})
 	r.Put(wire.Full, "member_visibility", wire.Object{
 		{"user_can_see_members", role != ""}, {"owners_can_see_members", true}, {"guests_can_see_members", true},
 	})
-	invites := world.Rank(role) >= world.Rank(world.Admin) || role != "" && it.Invite == InviteGuests
-	r.Put(wire.Full, "invite", wire.Object{{"setting", cmp.Or(it.Invite, inviteOwners)}, {"can_invite", invites}})
+	invites := world.Rank(role) >= world.Rank(world.Admin) || role != "" && share.Invite == InviteGuests
+	r.Put(wire.Full, "invite", wire.Object{{"setting", cmp.Or(share.Invite, inviteOwners)}, {"can_invite", invites}})
 	r.PutIf(isMember, wire.Full, "capabilities",
-		wire.Object{{"can_invite_external", invites && h.w.DeniesOutsiders(it.ID) == ""}})
-	r.Put(wire.Full, "external_invites", wire.TextOrNull(it.ExternalInvites))
+		wire.Object{{"can_invite_external", invites && h.w.DeniesOutsiders(share.ID) == ""}})
+	r.Put(wire.Full, "external_invites", wire.TextOrNull(share.ExternalInvites))
 }
 
 // putSettings adds the settings of a share, at the level full. Its password and whether it
 // is suspended are for admins.
-func putSettings(h *world.Share, r *wire.Row, role world.Role) {
+func putSettings(share *world.Share, r *wire.Row, role world.Role) {
 	parent := wire.KindWorkspace
-	if h.Workspace == "" {
+	if share.Workspace == "" {
 		parent = wire.KindUser
 	}
 	r.Put(wire.Full, "parent_type", parent)
-	r.Put(wire.Full, "parent_workspace", wire.ProfileOrNull(h.Workspace))
-	r.Put(wire.Full, "parent_org", wire.ProfileOrNull(h.Org))
+	r.Put(wire.Full, "parent_workspace", wire.ProfileOrNull(share.Workspace))
+	r.Put(wire.Full, "parent_org", wire.ProfileOrNull(share.Org))
 	parents := []any{}
-	for _, id := range []string{h.Org, h.Workspace} {
+	for _, id := range []string{share.Org, share.Workspace} {
 		if id != "" {
 			parents = append(parents, wire.ProfileID(id))
 		}
 	}
 	r.Put(wire.Full, "parents", parents)
-	r.Put(wire.Full, "access_options", h.AccessOption())
-	r.Put(wire.Full, "notify", cmp.Or(h.Notify, notifyNever))
-	r.Put(wire.Full, "display_type", cmp.Or(h.DisplayType, "grid"))
-	r.Put(wire.Full, "workspace_style", cmp.Or(h.WorkspaceStyle, "true"))
-	r.Put(wire.Full, "accent_color", wire.Parsed(h.AccentColor))
-	r.Put(wire.Full, "background_color1", wire.Parsed(h.BackgroundColor1))
-	r.Put(wire.Full, "background_color2", wire.Parsed(h.BackgroundColor2))
-	r.Put(wire.Full, "background_image", h.BackgroundImage)
-	r.Put(wire.Full, "link_1", wire.Parsed(h.Link1))
-	r.Put(wire.Full, "link_2", wire.Parsed(h.Link2))
-	r.Put(wire.Full, "link_3", wire.Parsed(h.Link3))
-	r.Put(wire.Full, "owner_defined", wire.Parsed(h.OwnerDefined))
+	r.Put(wire.Full, "access_options", share.AccessOption())
+	r.Put(wire.Full, "notify", cmp.Or(share.Notify, notifyNever))
+	r.Put(wire.Full, "display_type", cmp.Or(share.DisplayType, "grid"))
+	r.Put(wire.Full, "workspace_style", cmp.Or(share.WorkspaceStyle, "true"))
+	r.Put(wire.Full, "accent_color", wire.Parsed(share.AccentColor))
+	r.Put(wire.Full, "background_color1", wire.Parsed(share.BackgroundColor1))
+	r.Put(wire.Full, "background_color2", wire.Parsed(share.BackgroundColor2))
+	r.Put(wire.Full, "background_image", share.BackgroundImage)
+	r.Put(wire.Full, "link_1", wire.Parsed(share.Link1))
+	r.Put(wire.Full, "link_2", wire.Parsed(share.Link2))
+	r.Put(wire.Full, "link_3", wire.Parsed(share.Link3))
+	r.Put(wire.Full, "owner_defined", wire.Parsed(share.OwnerDefined))
 	if world.Rank(role) >= world.Rank(world.Admin) {
-		r.Put(wire.Full, "password", wire.TextOrNull(h.Password))
-		r.Put(wire.Full, "suspended", h.Suspended)
+		r.Put(wire.Full, "password", wire.TextOrNull(share.Password))
+		r.Put(wire.Full, "suspended", share.Suspended)
 	}
 	r.Put(wire.Full, "deleted", false)
 	r.Put(wire.Full, "platform", nil)
 	r.Put(wire.Full, "storage", nil)
 	r.Put(wire.Full, "search", wire.Object{{"enabled", true}})
-	r.Put(wire.Full, "chat", wire.Object{{"enabled", !h.NoGuestChat || world.Rank(role) >= world.Rank(world.Member)}})
+	r.Put(wire.Full, "chat", wire.Object{{"enabled", !share.NoGuestChat || world.Rank(role) >= world.Rank(world.Member)}})
 	r.Put(wire.Full, "assets", wire.Object{})
 }
 
 // shareLevel returns what a user is to a share: admin, member, guest, public for a user
 // who only may open it, and excluded for all others.
-func (h *Handlers) shareLevel(it *world.Share, viewer string) string {
-	switch role := h.w.Role(it.ID, viewer); {
+func (h *Handlers) shareLevel(share *world.Share, viewer string) string {
+	switch role := h.w.Role(share.ID, viewer); {
 	case world.Rank(role) >= world.Rank(world.Admin):
 		return "admin"
 	case world.Rank(role) >= world.Rank(world.Member):
 		return "member"
 	case role != "":
 		return "guest"
-	case h.storage.AdmitsWithoutRole(it, viewer):
+	case h.storage.AdmitsWithoutRole(share, viewer):
 		return "public"
 	}
 	return "excluded"
 }
 
 // linkNode renders the node that links to a share in its workspace, nil without one.
-func linkNode(h *world.Share) any {
-	if h.Link == "" {
+func linkNode(share *world.Share) any {
+	if share.Link == "" {
 		return nil
 	}
-	return wire.Object{{"node_id", wire.Hyphenated(h.Link)}}
+	return wire.Object{{"node_id", wire.Hyphenated(share.Link)}}
 }

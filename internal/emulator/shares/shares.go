@@ -126,9 +126,9 @@ func (h *Handlers) workspaceOfPath(least world.Role) func(*wire.Call) (string, e
 }
 
 // writeShareEvent writes an event of a share by the caller.
-func (h *Handlers) writeShareEvent(c *wire.Call, it *world.Share, event string) {
+func (h *Handlers) writeShareEvent(c *wire.Call, share *world.Share, event string) {
 	h.w.WriteEvent(world.Event{
-		Name: event, Share: it.ID, Workspace: it.Workspace, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key),
+		Name: event, Share: share.ID, Workspace: share.Workspace, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key),
 	})
 }
 
@@ -251,11 +251,11 @@ func (h *Handlers) refuseRead(c *wire.Call, id string, code int64) error {
 
 // linkToken returns the response with a token for the link of a share. The token has a
 // mark of the password that the caller has sent, so that it ends with that password.
-func (h *Handlers) linkToken(it *world.Share, scope, passwordMark string) (wire.Object, error) {
+func (h *Handlers) linkToken(share *world.Share, scope, passwordMark string) (wire.Object, error) {
 	now := h.w.Now()
 	token := h.w.JWT(wire.Object{
 		{"scope", scope},
-		{"profile", it.ID},
+		{"profile", share.ID},
 		{"perm", passwordMark},
 		{"iat", now.Unix()},
 		{"exp", now.Add(linkTokenLife + time.Second - 1).Unix()}, // rounded up

@@ -70,7 +70,7 @@ func (h *Handlers) makeShare(c *wire.Call, d *draft, makesFolder bool) (wire.Obj
 		d.Folder = n.ID
 	}
 	share := d.Share
-	share.ID = h.w.ProfileIDOr("")
+	share.ID = h.w.NewProfileID("")
 	share.Title = cmp.Or(share.Title, "Share "+strconv.Itoa(len(h.w.ShareIDs())+1))
 	for share.CustomName == "" || h.nameTaken(share.CustomName, share.ID) {
 		share.CustomName = string(world.AppendWord(nil, world.Mix(h.w.NextSerial())))[:8]
@@ -124,8 +124,8 @@ func (d *draft) checkFolder() {
 		d.c.Check.Invalid("folder_node_id", "The id of a folder of the workspace.")
 		return
 	}
-	for _, h := range d.h.w.AllShares() {
-		if h.Value.Folder == n.ID {
+	for _, share := range d.h.w.AllShares() {
+		if share.Value.Folder == n.ID {
 			d.c.Check.Add("folder_node_id", "invalid", "The folder is shared already.", codeFolderShared)
 			return
 		}
@@ -135,8 +135,8 @@ func (d *draft) checkFolder() {
 // updateShare changes the fields of a share that the form has. The draft is a copy with
 // these changes, and replaces the share only if all of them are valid. The link of a
 // share in its workspace (share_link_node_id) can only be removed.
-func (h *Handlers) updateShare(c *wire.Call, it *world.Share) (wire.Object, error) {
-	d := &draft{h: h, c: c, Share: *it}
+func (h *Handlers) updateShare(c *wire.Call, share *world.Share) (wire.Object, error) {
+	d := &draft{h: h, c: c, Share: *share}
 	d.readShare()
 	wire.OneOf(c, "external_invites", &d.ExternalInvites, "allowed", "denied")
 	if link, given := c.Field("share_link_node_id"); given {
@@ -150,15 +150,15 @@ func (h *Handlers) updateShare(c *wire.Call, it *world.Share) (wire.Object, erro
 		return nil, err
 	}
 	d.applyConsequences()
-	if d.Share == *it {
+	if d.Share == *share {
 		return nil, nil
 	}
 	intelligent := !d.NoIntelligence
-	d.NoIntelligence = it.NoIntelligence // SetIntelligence changes it, with what follows from it
-	*it = d.Share
-	h.w.ScheduleExpiry(it)
-	h.w.SetIntelligence(it.ID, c.Key.User, intelligent)
-	h.writeShareEvent(c, it, "share_updated")
+	d.NoIntelligence = share.NoIntelligence // SetIntelligence changes it, with what follows from it
+	*share = d.Share
+	h.w.ScheduleExpiry(share)
+	h.w.SetIntelligence(share.ID, c.Key.User, intelligent)
+	h.writeShareEvent(c, share, "share_updated")
 	return nil, nil
 }
 

@@ -192,18 +192,18 @@ func (h *Handlers) CheckPassword(email, password string) (userID string, err err
 		tried.locked = now.Add(lockTime)
 	}
 	h.Auth.attempts[address] = tried
-	a := wire.Refuse(http.StatusUnauthorized, codePassword, "The e-mail address or the password is wrong.")
-	a.Params = wire.Object{{"attempts_remaining", attemptsMax - tried.failed}, {"attempts_max", attemptsMax}}
-	return "", a
+	refusal := wire.Refuse(http.StatusUnauthorized, codePassword, "The e-mail address or the password is wrong.")
+	refusal.Params = wire.Object{{"attempts_remaining", attemptsMax - tried.failed}, {"attempts_max", attemptsMax}}
+	return "", refusal
 }
 
 // refuseLocked returns the refusal of a sign-in to a locked account. It gives the time
 // to wait as retry_after_seconds: the emulator adds that only to refusals of the rate
 // limiter, which does not know of the lock.
 func refuseLocked(wait time.Duration) error {
-	a := wire.Refuse(http.StatusTooManyRequests, codeLocked, "The account is locked after too many failed sign-ins.")
-	a.Params = wire.Object{{"retry_after_seconds", int64((wait + time.Second - 1) / time.Second)}}
-	return a
+	refusal := wire.Refuse(http.StatusTooManyRequests, codeLocked, "The account is locked after too many failed sign-ins.")
+	refusal.Params = wire.Object{{"retry_after_seconds", int64((wait + time.Second - 1) / time.Second)}}
+	return refusal
 }
 
 // CheckSecondFactor returns true if a one-time code is valid, or the user has no

@@ -49,14 +49,14 @@ func (h *lockCalls) lockRoutes() []*wire.Route {
 // fileToLock returns the file or note in the path, which the caller must be allowed to
 // change.
 func (h *lockCalls) fileToLock(c *wire.Call) (world.Store, *world.Node, error) {
-	in, n, err := h.tree.NodeOfPath(c)
+	store, n, err := h.tree.NodeOfPath(c)
 	if err == nil {
-		err = h.tree.RefuseStore(c, in)
+		err = h.tree.RefuseStore(c, store)
 	}
 	if err == nil && !n.HasContent() {
 		err = wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "Only files can be locked.")
 	}
-	return in, n, err
+	return store, n, err
 }
 
 // lockOf returns the lock of a node, nil if it has none or it has expired.
@@ -89,7 +89,7 @@ func (h *Handlers) lockedRefusal() error {
 // acquireLock locks a file for the field duration, in seconds, and returns the token with
 // which the lock can be renewed and released. A file that is locked already, even by the
 // caller, is refused.
-func (h *lockCalls) acquireLock(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+func (h *lockCalls) acquireLock(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
 	l := &lock{user: c.UserID(), length: usualLock * time.Second}
 	if text, given := c.Field("duration"); given {
 		seconds := c.ReadAtLeast("duration", text, shortestLock)
@@ -112,26 +112,26 @@ func (h *lockCalls) acquireLock(c *wire.Call, in world.Store, n *world.Node) (wi
 	}
 	l.token, l.ends = h.w.Secret(), h.w.Now().Add(l.length)
 	h.tree.locks[n.ID] = l
-	return wire.Object{{"lock_token", l.token}, {"lock_info", h.lockInfo(in, n)}}, nil
+	return wire.Object{{"lock_token", l.token}, {"lock_info", h.lockInfo(store, n)}}, nil
 }
 
 // lockInfo renders the lock of a node, nil without one. Only insiders see who has locked
 // it. The names of the members are assumed.
-func (h *lockCalls) lockInfo(in world.Store, n *world.Node) any {
+func (h *lockCalls) lockInfo(store world.Store, n *world.Node) any {
 	l := h.tree.lockOf(n)
 	if l == nil {
 		return nil
 	}
 	info := wire.Object{{"expires", wire.Stamp(l.ends.Unix())}}
-	if in.Insider(h.w) {
+	if store.Insider(h.w) {
 		info = append(info, wire.Member{Key: "user_id", Value: l.user}, wire.Member{Key: "client_info", Value: l.client})
 	}
 	return info
 }
 
 // getLock returns the lock of a node.
-func (h *lockCalls) getLock(_ *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	return wire.Object{{"lock_info", h.lockInfo(in, n)}}, nil
+func (h *lockCalls) getLock(_ *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
+	return wire.Object{{"lock_info", h.lockInfo(store, n)}}, nil
 }
 
 // ownLock returns the lock of a node if it has the token, and otherwise a refusal.
@@ -148,7 +148,7 @@ func (h *lockCalls) ownLock(n *world.Node, token string) (*lock, error) {
 
 // renewLock lets a lock end after its duration, counted from now. It requires the token of
 // the lock.
-func (h *lockCalls) renewLock(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+func (h *lockCalls) renewLock(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
 	token, given := c.Field("lock_token")
 	c.Check.MissingIf(!given, "lock_token", "The token of the lock.")
 	if err := c.Check.Err(); err != nil {
@@ -159,7 +159,7 @@ func (h *lockCalls) renewLock(c *wire.Call, in world.Store, n *world.Node) (wire
 		return nil, err
 	}
 	l.ends = h.w.Now().Add(l.length)
-	return wire.Object{{"lock_info", h.lockInfo(in, n)}}, nil
+	return wire.Object{{"lock_info", h.lockInfo(store, n)}}, nil
 }
 
 // releaseLock unlocks a file. The token must be in the query: one in the body is

@@ -40,19 +40,19 @@ func (h *notes) noteRoutes() []*wire.Route {
 
 // refuseNoteWrite returns a refusal if the caller may not write in a storage, or the plan
 // has no AI, which notes are a part of.
-func (h *Handlers) refuseNoteWrite(c *wire.Call, in world.Store) error {
+func (h *Handlers) refuseNoteWrite(c *wire.Call, store world.Store) error {
 	switch {
-	case h.w.AccessMode(c.Key, in.Profile) < wire.Write:
+	case h.w.AccessMode(c.Key, store.Profile) < wire.Write:
 		return c.Key.ReadOnlyRefusal()
-	case !in.Insider(h.w):
+	case !store.Insider(h.w):
 		return wire.Denied("you may not write here.")
 	}
 	return h.w.RefuseWithout(world.FeatureAI)
 }
 
 // createNote creates a note in a folder.
-func (h *notes) createNote(c *wire.Call, in world.Store) (wire.Object, error) {
-	if err := h.tree.refuseNoteWrite(c, in); err != nil {
+func (h *notes) createNote(c *wire.Call, store world.Store) (wire.Object, error) {
+	if err := h.tree.refuseNoteWrite(c, store); err != nil {
 		return nil, err
 	}
 	parent := c.Segment("parent_id")
@@ -62,28 +62,28 @@ func (h *notes) createNote(c *wire.Call, in world.Store) (wire.Object, error) {
 		return nil, err
 	}
 	if parent == world.RootFolder {
-		parent = in.Folder
-	} else if folder := h.w.Node(in.Profile, wire.Plain(parent)); folder == nil {
+		parent = store.Folder
+	} else if folder := h.w.Node(store.Profile, wire.Plain(parent)); folder == nil {
 		return nil, wire.NoSuch(CodeNoNode, world.KindFolder)
 	} else if folder.Kind != world.KindFolder {
 		c.Check.Invalid("parent_id", "The id of a folder, or root.")
 		return nil, c.Check.Err()
 	}
 	n := h.w.KeepNode(world.Node{
-		Profile: in.Owner, Parent: parent, Kind: world.KindNote, Name: name, Content: content, Creator: c.Key.User,
+		Profile: store.Owner, Parent: parent, Kind: world.KindNote, Name: name, Content: content, Creator: c.Key.User,
 	})
 	h.w.NodeEvent(n, world.Event{
-		Name: eventName(in, h.tree, "file_added"), CallingUser: c.Key.User,
+		Name: eventName(store, h.tree, "file_added"), CallingUser: c.Key.User,
 		Actor: h.w.ActorOf(c.Key),
 	})
 	h.w.Index(n, world.AIPending)
-	return wire.Object{{"node", h.tree.NodeObject(in, n, c.Out.Level)}}, nil
+	return wire.Object{{"node", h.tree.NodeObject(store, n, c.Out.Level)}}, nil
 }
 
 // eventName returns the name of a storage event, which begins with the kind of the profile
 // that owns the nodes.
-func eventName(in world.Store, h *Handlers, what string) string {
-	return h.w.KindOf(in.Owner) + "_storage_" + what
+func eventName(store world.Store, h *Handlers, what string) string {
+	return h.w.KindOf(store.Owner) + "_storage_" + what
 }
 
 // noteName returns the field with the name of a note, which must end in .md. If must
@@ -133,8 +133,8 @@ func Sanitized(text string) string {
 // updateNote changes the name or the text of a note. With the field if_version_id, it
 // refuses a note that has another current version. A new text is a new version, which is
 // indexed again.
-func (h *notes) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	if err := h.tree.refuseNoteWrite(c, in); err != nil {
+func (h *notes) updateNote(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
+	if err := h.tree.refuseNoteWrite(c, store); err != nil {
 		return nil, err
 	}
 	_, renames := c.Field("name")
@@ -165,25 +165,25 @@ func (h *notes) updateNote(c *wire.Call, in world.Store, n *world.Node) (wire.Ob
 		n.Summary = ""
 	}
 	h.w.NodeEvent(n, world.Event{
-		Name: eventName(in, h.tree, "file_updated"), CallingUser: c.Key.User,
+		Name: eventName(store, h.tree, "file_updated"), CallingUser: c.Key.User,
 		Actor: h.w.ActorOf(c.Key),
 	})
 	if rewrites {
 		h.w.Index(n, world.AIPending)
 	}
-	return wire.Object{{"node", h.tree.NodeObject(in, n, c.Out.Level)}}, nil
+	return wire.Object{{"node", h.tree.NodeObject(store, n, c.Out.Level)}}, nil
 }
 
 // notCurrentRefusal returns the refusal of a write to a version that is not the current one,
 // which it names.
 func notCurrentRefusal(current world.Version) error {
-	a := wire.Refuse(http.StatusConflict, codeNotCurrent, "The note has another version by now.")
+	refusal := wire.Refuse(http.StatusConflict, codeNotCurrent, "The note has another version by now.")
 	sum := sha256.Sum256([]byte(current.Content))
-	a.Params = wire.Object{{"current", wire.Object{
+	refusal.Params = wire.Object{{"current", wire.Object{
 		{"version_id", wire.Hyphenated(current.ID)},
 		{"hash", hex.EncodeToString(sum[:])},
 	}}}
-	return a
+	return refusal
 }
 
 // NodeOfPath returns the node in the path, with its storage. A node in the trash is
@@ -193,24 +193,24 @@ func (h *Handlers) NodeOfPath(c *wire.Call) (world.Store, *world.Node, error) {
 	if err := c.Check.Err(); err != nil {
 		return world.Store{}, nil, err
 	}
-	in, err := h.StorageOfPath(c)
+	store, err := h.StorageOfPath(c)
 	if err != nil {
 		return world.Store{}, nil, err
 	}
-	n := h.w.Node(in.Profile, id)
+	n := h.w.Node(store.Profile, id)
 	if n == nil {
 		return world.Store{}, nil, wire.NoSuch(CodeNoNode, "node")
 	}
-	return in, n, nil
+	return store, n, nil
 }
 
 // noteOfPath returns the note in the path, with its storage.
 func (h *notes) noteOfPath(c *wire.Call) (world.Store, *world.Node, error) {
-	in, n, err := h.tree.NodeOfPath(c)
+	store, n, err := h.tree.NodeOfPath(c)
 	if err == nil && n.Kind != world.KindNote {
 		err = wire.Refuse(http.StatusNotAcceptable, CodeNotNote, "Node is not a note")
 	}
-	return in, n, err
+	return store, n, err
 }
 
 // versionOfQuery returns the version of a node that the query names, the current one
@@ -229,10 +229,10 @@ func versionOfQuery(c *wire.Call, n *world.Node) (world.Version, error) {
 }
 
 // readNote returns the text of a note.
-func (h *notes) readNote(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+func (h *notes) readNote(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
 	v, err := versionOfQuery(c, n)
 	if err != nil {
 		return nil, err
 	}
-	return wire.Object{{"content", Sanitized(v.Content)}, {"note", h.tree.NodeObject(in, n, c.Out.Level)}}, nil
+	return wire.Object{{"content", Sanitized(v.Content)}, {"note", h.tree.NodeObject(store, n, c.Out.Level)}}, nil
 }

@@ -73,9 +73,9 @@ func previewState(n *world.Node) string {
 
 // previewsObject lists the previews of a file by type; none if the caller, who has opened the
 // storage, may not read the file.
-func (h *Handlers) previewsObject(in world.Store, n *world.Node, lv wire.Level) wire.Object {
+func (h *Handlers) previewsObject(store world.Store, n *world.Node, lv wire.Level) wire.Object {
 	var all wire.Object
-	if h.contents.checkReadable(in, n) != nil {
+	if h.contents.checkReadable(store, n) != nil {
 		return all
 	}
 	preview := wire.Object{{"state", previewState(n)}}
@@ -113,12 +113,12 @@ func firstFileName(kind string) string {
 
 // newPreviewToken returns a token and the path with which the first file of a preview
 // can be read.
-func (h *contents) newPreviewToken(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+func (h *contents) newPreviewToken(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
 	kind := c.Segment("type")
 	if err := CheckPreview(c, n, kind); err != nil {
 		return nil, err
 	}
-	token, profile := h.readToken(c, in, n, previewScope), "/current/"+h.w.KindOf(in.Profile)+"/"+in.Profile
+	token, profile := h.readToken(c, store, n, previewScope), "/current/"+h.w.KindOf(store.Profile)+"/"+store.Profile
 	return wire.Object{
 		{"downloadToken", token},
 		{"path", profile + "/storage/" + n.ID + "/preview/" + kind + "/read/" + token + "/file/" + firstFileName(kind)},
@@ -218,8 +218,8 @@ func turnClockwise(m image.Image) image.Image {
 
 // newTransformToken returns a token with which a changed picture of a file can be
 // read.
-func (h *contents) newTransformToken(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	return wire.Object{{"token", h.readToken(c, in, n, transformScope)}}, nil
+func (h *contents) newTransformToken(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
+	return wire.Object{{"token", h.readToken(c, store, n, transformScope)}}, nil
 }
 
 // sides are the widths of the sizes with a name, which are assumed.

@@ -63,18 +63,18 @@ func NameProblem(name string) string {
 
 // RefuseStore returns a refusal if the caller may not add files to a storage. Insiders may,
 // and callers without a credential in a share that allows anonymous uploads.
-func (h *Handlers) RefuseStore(c *wire.Call, in world.Store) error {
+func (h *Handlers) RefuseStore(c *wire.Call, store world.Store) error {
 	switch {
-	case c.Key == nil && h.allowsAnonymousUploads(in.Profile):
-		return h.w.RefuseArchived(in.Owner)
+	case c.Key == nil && h.allowsAnonymousUploads(store.Profile):
+		return h.w.RefuseArchived(store.Owner)
 	case c.Key == nil:
 		return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "An upload requires a credential.")
-	case h.w.AccessMode(c.Key, in.Profile) < wire.Write:
+	case h.w.AccessMode(c.Key, store.Profile) < wire.Write:
 		return c.Key.ReadOnlyRefusal()
-	case !in.Insider(h.w):
+	case !store.Insider(h.w):
 		return wire.Denied("you may not write here.")
 	}
-	return h.w.RefuseArchived(in.Owner)
+	return h.w.RefuseArchived(store.Owner)
 }
 
 // allowsAnonymousUploads reports whether visitors without a credential may add files to a share.

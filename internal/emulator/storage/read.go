@@ -84,28 +84,28 @@ func withVisitors(routes []*wire.Route) []*wire.Route {
 // fileToRead returns the file or note in the path, with its storage. It refuses a caller
 // who may not download it.
 func (h *contents) fileToRead(c *wire.Call) (world.Store, *world.Node, error) {
-	in, n, err := h.tree.NodeOfPath(c)
+	store, n, err := h.tree.NodeOfPath(c)
 	if err == nil {
-		err = h.checkReadable(in, n)
+		err = h.checkReadable(store, n)
 	}
-	return in, n, err
+	return store, n, err
 }
 
 // checkReadable returns why the caller, who has opened the storage, may not have the content
 // of a node or previews of it, nil if it may.
-func (h *contents) checkReadable(in world.Store, n *world.Node) error {
-	switch share := h.w.Share(in.Profile); {
+func (h *contents) checkReadable(store world.Store, n *world.Node) error {
+	switch share := h.w.Share(store.Profile); {
 	case !n.HasContent():
 		return wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "A "+n.Kind+" has no content.")
-	case share != nil && share.Value.Security() == world.SecurityHigh && !in.Insider(h.w):
+	case share != nil && share.Value.Security() == world.SecurityHigh && !store.Insider(h.w):
 		return wire.Refuse(http.StatusForbidden, codeNoDownloads, "The share does not allow downloads.")
 	}
 	return n.RefuseServe()
 }
 
 // readToken returns a token that reads one node.
-func (h *contents) readToken(c *wire.Call, in world.Store, n *world.Node, scope string) string {
-	claims := world.Claims{Scope: scope, User: c.UserID(), Profile: in.Profile, Node: n.ID, Perm: c.Segment("type")}
+func (h *contents) readToken(c *wire.Call, store world.Store, n *world.Node, scope string) string {
+	claims := world.Claims{Scope: scope, User: c.UserID(), Profile: store.Profile, Node: n.ID, Perm: c.Segment("type")}
 	return h.w.SignClaims(claims, readTokenLife)
 }
 
@@ -131,16 +131,16 @@ func (h *contents) nodeOfToken(c *wire.Call, token, scope string) (*world.Node, 
 
 // newReadToken returns a token for the download of a node, also of an older version,
 // and writes its event.
-func (h *contents) newReadToken(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+func (h *contents) newReadToken(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
 	if _, err := versionOfQuery(c, n); err != nil {
 		return nil, err
 	}
-	e := world.Event{Name: eventName(in, h.tree, "download_token_created"), CallingUser: c.UserID()}
+	e := world.Event{Name: eventName(store, h.tree, "download_token_created"), CallingUser: c.UserID()}
 	if c.Key != nil {
 		e.Actor = h.w.ActorOf(c.Key)
 	}
 	h.w.NodeEvent(n, e)
-	return wire.Object{{"token", h.readToken(c, in, n, downloadScope)}}, nil
+	return wire.Object{{"token", h.readToken(c, store, n, downloadScope)}}, nil
 }
 
 // serveVersion serves a version of a file to the holder of a token, to a visitor of a
@@ -176,11 +176,11 @@ func (h *contents) serveArchive(c *wire.Call) (wire.Object, error) {
 	if c.Key == nil {
 		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "An archive asks for a credential.")
 	}
-	in, err := h.tree.StorageOfPath(c)
+	store, err := h.tree.StorageOfPath(c)
 	if err != nil {
 		return nil, err
 	}
-	folder, name := in.Folder, "archive"
+	folder, name := store.Folder, "archive"
 	if id := c.Segment("node_id"); id != world.RootFolder {
 		var n *world.Node
 		_, n, err = h.tree.NodeOfPath(c)
@@ -194,12 +194,13 @@ func (h *contents) serveArchive(c *wire.Call) (wire.Object, error) {
 	}
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
-	if err := h.addToArchive(w, in, folder, ""); err != nil {
+	if err := h.addToArchive(w, store, folder, ""); err != nil {
 		return nil, err
 	}
 	_ = w.Close() // of a buffer
-	h.w.EventIn(in.Owner, world.Event{
-		Name: eventName(in, h.tree, "zip_downloaded"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key), ObjectName: name,
+	h.w.EventIn(store.Owner, world.Event{
+		Name: eventName(store, h.tree,
+			"zip_downloaded"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key), ObjectName: name,
 	})
 	return c.Send(&wire.Reply{
 		Status: http.StatusOK, Header: http.Header{"Content-Type": {"application/zip"}},
@@ -209,11 +210,11 @@ func (h *contents) serveArchive(c *wire.Call) (wire.Object, error) {
 
 // addToArchive adds the files and notes in a folder, and in the folders in it, to an
 // archive, with paths below the path below. Files that may not be served are left out.
-func (h *contents) addToArchive(w *zip.Writer, in world.Store, folder, below string) error {
-	for _, n := range h.tree.ChildrenOf(in.Owner, folder) {
+func (h *contents) addToArchive(w *zip.Writer, store world.Store, folder, below string) error {
+	for _, n := range h.tree.ChildrenOf(store.Owner, folder) {
 		name := path.Join(below, strings.ReplaceAll(n.Name, "/", "_"))
 		if n.Kind == world.KindFolder {
-			if err := h.addToArchive(w, in, n.ID, name); err != nil {
+			if err := h.addToArchive(w, store, n.ID, name); err != nil {
 				return err
 			}
 			continue

@@ -95,24 +95,24 @@ func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	in, err := h.StorageOfPath(c)
+	store, err := h.StorageOfPath(c)
 	if err != nil {
 		return nil, err
 	}
-	if share := h.w.Share(in.Profile); share != nil && wire.Plain(parent) == h.w.RootOf(&share.Value) {
+	if share := h.w.Share(store.Profile); share != nil && wire.Plain(parent) == h.w.RootOf(&share.Value) {
 		parent = world.RootFolder
 	}
 	var found []*world.Node
 	switch parent {
 	case world.TrashFolder:
-		if !in.Insider(h.w) {
+		if !store.Insider(h.w) {
 			return nil, wire.Denied("the trash is for members.")
 		}
-		found = h.trashOf(in)
+		found = h.trashOf(store)
 	case world.RootFolder:
-		found = h.ChildrenOf(in.Owner, in.Folder)
+		found = h.ChildrenOf(store.Owner, store.Folder)
 	default:
-		folder := h.w.Node(in.Profile, wire.Plain(parent))
+		folder := h.w.Node(store.Profile, wire.Plain(parent))
 		if folder == nil {
 			return nil, wire.NoSuch(CodeNoNode, world.KindFolder)
 		}
@@ -120,9 +120,9 @@ func (h *Handlers) listFolder(c *wire.Call) (wire.Object, error) {
 			c.Check.Invalid("parent_id", "The id of a folder, root or trash.")
 			return nil, c.Check.Err()
 		}
-		found = h.ChildrenOf(in.Owner, folder.ID)
+		found = h.ChildrenOf(store.Owner, folder.ID)
 	}
-	return h.nodePage(c, in, q, found, "list "+in.Profile+" "+wire.Plain(parent))
+	return h.nodePage(c, store, q, found, "list "+store.Profile+" "+wire.Plain(parent))
 }
 
 // ChildrenOf lists the direct children of a folder.
@@ -132,10 +132,10 @@ func (h *Handlers) ChildrenOf(profileID, folder string) []*world.Node {
 
 // trashOf returns the deleted nodes of a storage, without those inside a deleted
 // folder.
-func (h *Handlers) trashOf(in world.Store) []*world.Node {
+func (h *Handlers) trashOf(store world.Store) []*world.Node {
 	var found []*world.Node
 	for _, id := range h.w.NodeIDs() {
-		if n := h.w.AnyNode(id); n.Trashed && h.w.NodeOrTrash(in.Profile, id) == n {
+		if n := h.w.AnyNode(id); n.Trashed && h.w.NodeOrTrash(store.Profile, id) == n {
 			found = append(found, n)
 		}
 	}
@@ -152,12 +152,13 @@ func (h *Handlers) recentNodes(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	in, err := h.StorageOfPath(c)
+	store, err := h.StorageOfPath(c)
 	if err != nil {
 		return nil, err
 	}
-	found := slices.DeleteFunc(h.w.NodesOf(in.Profile), func(n *world.Node) bool { return kind != "" && n.Kind != kind })
-	return h.nodePage(c, in, q, found, "recent "+in.Profile+" "+kind)
+	found := slices.DeleteFunc(h.w.NodesOf(store.Profile),
+		func(n *world.Node) bool { return kind != "" && n.Kind != kind })
+	return h.nodePage(c, store, q, found, "recent "+store.Profile+" "+kind)
 }
 
 // keyset is the order and the part of a list of nodes that a call requests.
@@ -233,9 +234,9 @@ func (q *keyset) compare(a, b keysetPlace) int {
 // next page is the position of the last node. It is valid only for the list that about
 // names.
 func (h *Handlers) nodePage(
-	c *wire.Call, in world.Store, q keyset, found []*world.Node, about string,
+	c *wire.Call, store world.Store, q keyset, found []*world.Node, about string,
 ) (wire.Object, error) {
-	binding := fmt.Sprint("keyset ", h.w.Cursors, " ", in.User, " ", q.by, " ", q.descending, " ", q.size, " ", about)
+	binding := fmt.Sprint("keyset ", h.w.Cursors, " ", store.User, " ", q.by, " ", q.descending, " ", q.size, " ", about)
 	slices.SortFunc(found, func(a, b *world.Node) int { return q.compare(q.position(a), q.position(b)) })
 	if q.cursor != "" {
 		after, valid := h.openKeyset(q.cursor, binding)
@@ -248,7 +249,7 @@ func (h *Handlers) nodePage(
 	page := found[:min(q.size, len(found))]
 	more := len(page) < len(found)
 	var next any
-	rows := wire.Rows(page, func(n *world.Node) wire.Object { return h.NodeObject(in, n, c.Out.Level) })
+	rows := wire.Rows(page, func(n *world.Node) wire.Object { return h.NodeObject(store, n, c.Out.Level) })
 	if more {
 		last := q.position(page[len(page)-1])
 		next = h.w.Seal([]byte(strconv.Itoa(len(last.id))+" "+last.id+last.key), binding)
@@ -278,11 +279,11 @@ func (h *Handlers) StorageOfPath(c *wire.Call) (world.Store, error) {
 	if err != nil {
 		return world.Store{}, err
 	}
-	in := h.w.StoreOf(id, c)
-	if h.w.Orphaned(in) {
+	store := h.w.StoreOf(id, c)
+	if h.w.Orphaned(store) {
 		return world.Store{}, wire.NoSuch(CodeOrphanSearch, "folder behind the share any more")
 	}
-	return in, nil
+	return store, nil
 }
 
 // ScopeOfPath returns the workspace or share in the path, to which the caller must
@@ -327,26 +328,26 @@ func (h *Handlers) refuseVisit(c *wire.Call, id string) error {
 
 // AdmitsWithoutRole reports whether the access option of a share admits a user without a role in it; ""
 // is a caller without an account.
-func (h *Handlers) AdmitsWithoutRole(it *world.Share, userID string) bool {
-	switch it.Access {
+func (h *Handlers) AdmitsWithoutRole(share *world.Share, userID string) bool {
+	switch share.Access {
 	case world.AccessAnyone:
 		return true
 	case world.AccessRegistered:
 		return userID != ""
 	case world.AccessOrg:
-		return userID != "" && h.w.Role(it.Org, userID) != ""
+		return userID != "" && h.w.Role(share.Org, userID) != ""
 	}
 	return false
 }
 
 // NodeObject renders a node of the storage of a workspace or share, as the caller may see
 // it, at a level of detail.
-func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire.Object {
+func (h *Handlers) NodeObject(store world.Store, n *world.Node, lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "id", wire.Hyphenated(n.ID))
 	r.Put(wire.Terse, "name", n.Name)
 	r.Put(wire.Terse, "type", n.Kind)
-	r.Put(wire.Terse, "parent", Parent(in, n))
+	r.Put(wire.Terse, "parent", Parent(store, n))
 	if n.HasContent() {
 		r.Put(wire.Terse, "size", n.Size)
 		r.Put(wire.Terse, "mimetype", n.MimeType)
@@ -360,31 +361,31 @@ func (h *Handlers) NodeObject(in world.Store, n *world.Node, lv wire.Level) wire
 	}
 	r.Put(wire.Standard, "created", wire.Stamp(n.Created.Unix()))
 	r.Put(wire.Terse, "modified", wire.Stamp(n.Updated.Unix()))
-	h.putDetails(&r, in, n)
+	h.putDetails(&r, store, n)
 	h.putState(&r, n)
 	if !n.HasContent() {
 		return r.Fields
 	}
-	r.Put(wire.Full, "lock_info", h.lockCalls.lockInfo(in, n))
+	r.Put(wire.Full, "lock_info", h.lockCalls.lockInfo(store, n))
 	ai := wire.Row{Level: lv}
 	ai.Put(wire.Standard, "state", n.AIState)
-	ai.Put(wire.Full, "attach", n.IsReadable())
-	if h.w.ShowsSummaries(in) {
+	ai.Put(wire.Full, "attach", n.ReadableByAgent())
+	if h.w.ShowsSummaries(store) {
 		ai.Put(wire.Full, "summary", n.SummaryText() != "")
 		r.Put(wire.Terse, "summary", h.SummaryObject(n, lv))
 	}
 	r.Put(wire.Standard, "ai", ai.Fields)
-	r.PutIf(h.w.KindOf(in.Profile) == wire.KindWorkspace, wire.Full, "metadata_facts", h.NodeFacts(n, lv))
-	r.Put(wire.Terse, "previews", h.previewsObject(in, n, lv))
+	r.PutIf(h.w.KindOf(store.Profile) == wire.KindWorkspace, wire.Full, "metadata_facts", h.NodeFacts(n, lv))
+	r.Put(wire.Terse, "previews", h.previewsObject(store, n, lv))
 	return r.Fields
 }
 
 // putDetails adds the members of a node that say when and where it was deleted, its title
 // and description, and the share to which a link leads.
-func (h *Handlers) putDetails(r *wire.Row, in world.Store, n *world.Node) {
+func (h *Handlers) putDetails(r *wire.Row, store world.Store, n *world.Node) {
 	d := cmp.Or(h.details[n.ID], &details{deleted: n.Updated})
 	r.PutIf(n.Trashed, wire.Standard, "deleted", wire.Stamp(d.deleted.Unix()))
-	r.PutIf(n.Trashed, wire.Standard, "deleted_from", folderID(in, n))
+	r.PutIf(n.Trashed, wire.Standard, "deleted_from", folderID(store, n))
 	r.PutIf(d.title+d.short != "", wire.Standard, "metadata", wire.Object{{"title", d.title}, {"short", d.short}})
 	linked := n.Kind == world.KindLink && n.Content != ""
 	r.PutIf(linked, wire.Standard, "target_type", wire.KindShare)
@@ -407,17 +408,17 @@ func (h *Handlers) SummaryObject(n *world.Node, lv wire.Level) any {
 }
 
 // Parent returns the id of the folder of a node, which may be "root" or "trash".
-func Parent(in world.Store, n *world.Node) string {
+func Parent(store world.Store, n *world.Node) string {
 	if n.Trashed {
 		return world.TrashFolder
 	}
-	return folderID(in, n)
+	return folderID(store, n)
 }
 
 // folderID returns the id of the folder of a node, "root" if that is the folder which the
 // storage shows. A deleted node keeps the folder that it was deleted from.
-func folderID(in world.Store, n *world.Node) string {
-	if n.Parent == in.Folder {
+func folderID(store world.Store, n *world.Node) string {
+	if n.Parent == store.Folder {
 		return world.RootFolder
 	}
 	return wire.Hyphenated(n.Parent)
@@ -435,32 +436,32 @@ func (h *Handlers) nodeDetails(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	in, err := h.StorageOfPath(c)
+	store, err := h.StorageOfPath(c)
 	if err != nil {
 		return nil, err
 	}
 	if len(ids) > 1 {
-		return h.manyDetails(c, in, ids)
+		return h.manyDetails(c, store, ids)
 	}
-	n := h.visibleNode(in, ids[0])
+	n := h.visibleNode(store, ids[0])
 	if n == nil {
 		return nil, wire.NoSuch(CodeNoNode, "node")
 	}
-	return wire.Object{{"format", "single"}, {"node", h.NodeObject(in, n, c.Out.Level)}}, nil
+	return wire.Object{{"format", "single"}, {"node", h.NodeObject(store, n, c.Out.Level)}}, nil
 }
 
 // visibleNode returns the node with an id, nil if there is none. Only members see
 // nodes in the trash.
-func (h *Handlers) visibleNode(in world.Store, id string) *world.Node {
-	if in.Insider(h.w) {
-		return h.w.NodeOrTrash(in.Profile, wire.Plain(id))
+func (h *Handlers) visibleNode(store world.Store, id string) *world.Node {
+	if store.Insider(h.w) {
+		return h.w.NodeOrTrash(store.Profile, wire.Plain(id))
 	}
-	return h.w.Node(in.Profile, wire.Plain(id))
+	return h.w.Node(store.Profile, wire.Plain(id))
 }
 
 // manyDetails returns several nodes, each once, with an error for each that does not
 // exist.
-func (h *Handlers) manyDetails(c *wire.Call, in world.Store, ids []string) (wire.Object, error) {
+func (h *Handlers) manyDetails(c *wire.Call, store world.Store, ids []string) (wire.Object, error) {
 	rows, failed := []wire.Object{}, []wire.Object{}
 	seen := map[string]bool{}
 	for _, id := range ids {
@@ -468,10 +469,10 @@ func (h *Handlers) manyDetails(c *wire.Call, in world.Store, ids []string) (wire
 			continue
 		}
 		seen[wire.Plain(id)] = true
-		n := h.visibleNode(in, id)
+		n := h.visibleNode(store, id)
 		switch {
 		case n != nil:
-			rows = append(rows, h.NodeObject(in, n, c.Out.Level))
+			rows = append(rows, h.NodeObject(store, n, c.Out.Level))
 		case !wire.IsOpaque(wire.Plain(id)):
 			failed = append(failed, world.NodeError(id, codeBadNode, "Not the id of a node."))
 		default:

@@ -18,7 +18,7 @@ type Chunk struct {
 // ChunksOf returns the extracted text of a node, none before it is indexed. Pages
 // end with a form feed, chunks with an empty line.
 func ChunksOf(n *world.Node) (all []Chunk, pages int) {
-	if !n.IsReadable() || n.Text() == "" {
+	if !n.ReadableByAgent() || n.Text() == "" {
 		return nil, 0
 	}
 	for text := range strings.SplitSeq(n.Text(), "\f") {
@@ -159,7 +159,7 @@ func textObject(n *world.Node, s *selection) (o wire.Object, next int) {
 
 // searchTexts returns the chunks of several files of a workspace that have the words, and
 // for each file that has no text or cannot be read the reason.
-func (h *contents) searchTexts(c *wire.Call, in world.Store) (wire.Object, error) {
+func (h *contents) searchTexts(c *wire.Call, store world.Store) (wire.Object, error) {
 	const most = 10
 	ids := strings.Split(c.Value("nodes"), ",")
 	c.Check.InvalidIf(c.Value("nodes") == "" || len(ids) > most, "nodes", "1 to 10 ids.")
@@ -170,7 +170,7 @@ func (h *contents) searchTexts(c *wire.Call, in world.Store) (wire.Object, error
 	found, missing := wire.Object{}, []wire.Object{}
 	for _, id := range ids {
 		var reason string
-		switch n := h.w.NodeOrTrash(in.Profile, wire.Plain(id)); {
+		switch n := h.w.NodeOrTrash(store.Profile, wire.Plain(id)); {
 		case n == nil:
 			reason = "not_found"
 		case h.w.InTrash(n):

@@ -73,35 +73,35 @@ func (h *Handlers) treeRoutes() []*wire.Route {
 // storeToWrite returns the storage in the path, which the caller must be allowed to
 // change.
 func (h *Handlers) storeToWrite(c *wire.Call) (world.Store, error) {
-	in, err := h.StorageOfPath(c)
+	store, err := h.StorageOfPath(c)
 	if err == nil {
-		err = h.RefuseStore(c, in)
+		err = h.RefuseStore(c, store)
 	}
-	return in, err
+	return store, err
 }
 
 // nodeToWrite returns the node in the path and its storage, in which the caller must
 // be allowed to write. It refuses the folder that a share shows, which is not one of
 // the nodes of the share.
 func (h *Handlers) nodeToWrite(c *wire.Call) (world.Store, *world.Node, error) {
-	in, n, err := h.NodeOfPath(c)
+	store, n, err := h.NodeOfPath(c)
 	if err == nil {
-		err = h.RefuseStore(c, in)
+		err = h.RefuseStore(c, store)
 	}
-	if err == nil && n.ID == in.Folder {
+	if err == nil && n.ID == store.Folder {
 		err = wire.Refuse(http.StatusForbidden, codeShareRoot, "The folder of the share cannot be changed here.")
 	}
-	return in, n, err
+	return store, n, err
 }
 
 // nodeToChange returns the node in the path, for a call that changes it, with its
 // storage. It refuses a node that another user has locked.
 func (h *Handlers) nodeToChange(c *wire.Call) (world.Store, *world.Node, error) {
-	in, n, err := h.nodeToWrite(c)
+	store, n, err := h.nodeToWrite(c)
 	if err == nil {
 		err = h.RefuseLocked(c, n)
 	}
-	return in, n, err
+	return store, n, err
 }
 
 // trashedNode returns the node of the trash in the path, which the caller must be
@@ -111,32 +111,32 @@ func (h *Handlers) trashedNode(c *wire.Call) (world.Store, *world.Node, error) {
 	if err := c.Check.Err(); err != nil {
 		return world.Store{}, nil, err
 	}
-	in, err := h.storeToWrite(c)
+	store, err := h.storeToWrite(c)
 	if err != nil {
-		return in, nil, err
+		return store, nil, err
 	}
-	switch n := h.w.NodeOrTrash(in.Profile, id); {
+	switch n := h.w.NodeOrTrash(store.Profile, id); {
 	case n == nil:
-		return in, nil, wire.NoSuch(CodeNoNode, "node")
+		return store, nil, wire.NoSuch(CodeNoNode, "node")
 	case !n.Trashed:
-		return in, nil, wire.Refuse(http.StatusNotAcceptable, codeNotTrashed, "The node is not in the trash.")
+		return store, nil, wire.Refuse(http.StatusNotAcceptable, codeNotTrashed, "The node is not in the trash.")
 	default:
-		return in, n, nil
+		return store, n, nil
 	}
 }
 
 // folderNamed returns the id of a folder, "" for the root of the storage. The value is
 // that of the parameter name: an id or "root".
-func (h *Handlers) folderNamed(c *wire.Call, in world.Store, name, value string) (string, error) {
+func (h *Handlers) folderNamed(c *wire.Call, store world.Store, name, value string) (string, error) {
 	if value == world.RootFolder {
-		return in.Folder, nil
+		return store.Folder, nil
 	}
 	id := wire.Plain(value)
 	c.Check.MistypedIf(!wire.IsOpaque(id), name, "opaque_id or root")
 	if len(c.Check.Failed) > 0 {
 		return "", c.Check.Err()
 	}
-	n := h.w.Node(in.Profile, id)
+	n := h.w.Node(store.Profile, id)
 	if n == nil {
 		return "", wire.NoSuch(CodeNoNode, world.KindFolder)
 	}
@@ -170,59 +170,59 @@ func treeName(c *wire.Call, must bool) string {
 
 // nodeResponse returns the response of a call that has changed a node: the node or, by an
 // option, nothing.
-func (h *Handlers) nodeResponse(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+func (h *Handlers) nodeResponse(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
 	if h.w.Options.Storage.BareWrites {
 		return nil, nil
 	}
-	return wire.Object{{"node", h.NodeObject(in, n, c.Out.Level)}}, nil
+	return wire.Object{{"node", h.NodeObject(store, n, c.Out.Level)}}, nil
 }
 
 // treeEvent writes an event about what has happened to a node, such as "moved". Some
 // events have another name for folders.
-func (h *Handlers) treeEvent(c *wire.Call, in world.Store, n *world.Node, what string) {
+func (h *Handlers) treeEvent(c *wire.Call, store world.Store, n *world.Node, what string) {
 	kind := "file"
 	if n.Kind == world.KindFolder && (what == "moved" || what == "deleted" || what == "created") {
 		kind = "folder"
 	}
 	h.w.NodeEvent(n, world.Event{
-		Name: eventName(in, h, kind+"_"+what), CallingUser: c.Key.User,
+		Name: eventName(store, h, kind+"_"+what), CallingUser: c.Key.User,
 		Actor: h.w.ActorOf(c.Key),
 	})
 }
 
 // createFolder creates a folder. Without the field force, it returns a folder that has
 // the name already.
-func (h *Handlers) createFolder(c *wire.Call, in world.Store) (wire.Object, error) {
+func (h *Handlers) createFolder(c *wire.Call, store world.Store) (wire.Object, error) {
 	name := treeName(c, required)
 	force, forced := c.Field("force")
 	c.Check.InvalidIf(forced && force != "true", "force", "true.")
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	parent, err := h.folderNamed(c, in, "parent_id", c.Segment("parent_id"))
+	parent, err := h.folderNamed(c, store, "parent_id", c.Segment("parent_id"))
 	if err != nil {
 		return nil, err
 	}
-	n := h.childNamed(in.Owner, parent, name)
+	n := h.childNamed(store.Owner, parent, name)
 	if n == nil || n.Kind != world.KindFolder || forced {
 		n = h.w.KeepNode(world.Node{
-			Profile: in.Owner, Parent: parent, Kind: world.KindFolder, Creator: c.Key.User,
-			Name: h.freeName(in.Owner, parent, name),
+			Profile: store.Owner, Parent: parent, Kind: world.KindFolder, Creator: c.Key.User,
+			Name: h.freeName(store.Owner, parent, name),
 		})
-		h.treeEvent(c, in, n, "created")
+		h.treeEvent(c, store, n, "created")
 	}
-	return h.nodeResponse(c, in, n)
+	return h.nodeResponse(c, store, n)
 }
 
 // targetFolder returns the folder to which a node is moved or copied. It refuses the node
 // itself, and folders in it.
-func (h *Handlers) targetFolder(c *wire.Call, in world.Store, n *world.Node) (string, error) {
+func (h *Handlers) targetFolder(c *wire.Call, store world.Store, n *world.Node) (string, error) {
 	value, given := c.Field("parent")
 	c.Check.MissingIf(!given, "parent", "The id of a folder, or root.")
 	if !given {
 		return "", c.Check.Err()
 	}
-	parent, err := h.folderNamed(c, in, "parent", value)
+	parent, err := h.folderNamed(c, store, "parent", value)
 	if folder := h.w.AnyNode(parent); err == nil && folder != nil && (folder == n || h.w.InFolder(folder, n.ID)) {
 		err = wire.Refuse(http.StatusNotAcceptable, codeCycle, "A folder cannot be below itself.")
 	}
@@ -232,26 +232,26 @@ func (h *Handlers) targetFolder(c *wire.Call, in world.Store, n *world.Node) (st
 // resolveConflict returns the name that a node gets in a folder. A file or note
 // replaces one of its name, which goes to the trash, unless another user has locked
 // it. Otherwise the node gets a free name.
-func (h *Handlers) resolveConflict(c *wire.Call, in world.Store, n *world.Node, parent string) (string, error) {
-	taken := h.childNamed(in.Owner, parent, n.Name)
+func (h *Handlers) resolveConflict(c *wire.Call, store world.Store, n *world.Node, parent string) (string, error) {
+	taken := h.childNamed(store.Owner, parent, n.Name)
 	switch {
 	case taken == nil || taken == n:
 		return n.Name, nil
 	case !taken.HasContent() || !n.HasContent():
-		return h.freeName(in.Owner, parent, n.Name), nil
+		return h.freeName(store.Owner, parent, n.Name), nil
 	}
 	if err := h.RefuseLocked(c, taken); err != nil {
 		return "", err
 	}
-	h.moveToTrash(c, in, taken)
+	h.moveToTrash(c, store, taken)
 	return n.Name, nil
 }
 
 // moveToTrash moves a node to the trash.
-func (h *Handlers) moveToTrash(c *wire.Call, in world.Store, n *world.Node) {
+func (h *Handlers) moveToTrash(c *wire.Call, store world.Store, n *world.Node) {
 	n.Trashed = true
 	h.detailsOf(n).deleted = h.w.Now()
-	h.treeEvent(c, in, n, "deleted")
+	h.treeEvent(c, store, n, "deleted")
 }
 
 // detailsOf returns the details of a node, which it creates if necessary.
@@ -264,38 +264,38 @@ func (h *Handlers) detailsOf(n *world.Node) *details {
 
 // moveNode moves a node to another folder. A file or note of its name there goes to the
 // trash.
-func (h *Handlers) moveNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	parent, err := h.targetFolder(c, in, n)
+func (h *Handlers) moveNode(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
+	parent, err := h.targetFolder(c, store, n)
 	if err != nil {
 		return nil, err
 	}
-	name, err := h.resolveConflict(c, in, n, parent)
+	name, err := h.resolveConflict(c, store, n, parent)
 	if err != nil {
 		return nil, err
 	}
 	n.Name, n.Parent = name, parent
-	h.treeEvent(c, in, n, "moved")
-	return h.nodeResponse(c, in, n)
+	h.treeEvent(c, store, n, "moved")
+	return h.nodeResponse(c, store, n)
 }
 
 // copyNode copies a node to a folder. A copy in the same folder gets another name.
-func (h *Handlers) copyNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	parent, err := h.targetFolder(c, in, n)
+func (h *Handlers) copyNode(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
+	parent, err := h.targetFolder(c, store, n)
 	if err != nil {
 		return nil, err
 	}
 	name := n.Name
-	if h.childNamed(in.Owner, parent, name) == n { // beside the original
-		name = h.freeName(in.Owner, parent, name)
+	if h.childNamed(store.Owner, parent, name) == n { // beside the original
+		name = h.freeName(store.Owner, parent, name)
 	} else {
-		name, err = h.resolveConflict(c, in, n, parent)
+		name, err = h.resolveConflict(c, store, n, parent)
 		if err != nil {
 			return nil, err
 		}
 	}
 	made := h.cloneNode(c, n, parent, name)
-	h.treeEvent(c, in, made, "copied")
-	return h.nodeResponse(c, in, made)
+	h.treeEvent(c, store, made, "copied")
+	return h.nodeResponse(c, store, made)
 }
 
 // cloneNode copies a node with its current version, and a folder with all that is in it.
@@ -321,47 +321,47 @@ func (h *Handlers) cloneNode(c *wire.Call, n *world.Node, parent, name string) *
 }
 
 // deleteNode moves a node to the trash.
-func (h *Handlers) deleteNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	h.moveToTrash(c, in, n)
+func (h *Handlers) deleteNode(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
+	h.moveToTrash(c, store, n)
 	return nil, nil
 }
 
 // restoreNode moves a node from the trash back to its folder, or to the root if that
 // is gone.
-func (h *Handlers) restoreNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	if n.Parent != in.Folder && h.w.Node(in.Profile, n.Parent) == nil {
-		n.Parent = in.Folder
+func (h *Handlers) restoreNode(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
+	if n.Parent != store.Folder && h.w.Node(store.Profile, n.Parent) == nil {
+		n.Parent = store.Folder
 	}
-	name, err := h.resolveConflict(c, in, n, n.Parent)
+	name, err := h.resolveConflict(c, store, n, n.Parent)
 	if err != nil {
 		return nil, err
 	}
 	n.Name, n.Trashed = name, false
-	h.treeEvent(c, in, n, "restored")
-	return h.nodeResponse(c, in, n)
+	h.treeEvent(c, store, n, "restored")
+	return h.nodeResponse(c, store, n)
 }
 
 // purgeNode deletes a node of the trash for good.
-func (h *Handlers) purgeNode(_ *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	h.deleteForGood(in, n)
+func (h *Handlers) purgeNode(_ *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
+	h.deleteForGood(store, n)
 	return nil, nil
 }
 
 // emptyTrash deletes all nodes of the trash for good.
-func (h *Handlers) emptyTrash(_ *wire.Call, in world.Store) (wire.Object, error) {
-	for _, n := range h.trashOf(in) {
-		h.deleteForGood(in, n)
+func (h *Handlers) emptyTrash(_ *wire.Call, store world.Store) (wire.Object, error) {
+	for _, n := range h.trashOf(store) {
+		h.deleteForGood(store, n)
 	}
 	return nil, nil
 }
 
 // deleteForGood deletes a node for good, and a folder with all that is in it. The platform
 // writes no event for that.
-func (h *Handlers) deleteForGood(in world.Store, n *world.Node) {
-	for _, id := range h.w.RemoveNodes(n) {
+func (h *Handlers) deleteForGood(store world.Store, n *world.Node) {
+	for _, id := range h.w.RemoveNode(n) {
 		delete(h.details, id)
 	}
-	h.w.MarkChanged(h.w.Now(), in.Owner, world.FieldsFor(world.FieldStorage, n.ID, world.FieldStorage)...)
+	h.w.MarkChanged(h.w.Now(), store.Owner, world.FieldsFor(world.FieldStorage, n.ID, world.FieldStorage)...)
 }
 
 const byHash = true // in content: a call may name a hash
@@ -411,25 +411,25 @@ func (h *Handlers) sourceContent(c *wire.Call, allowHash bool) (world.Version, e
 
 // addFile adds a file with uploaded content to a folder. In a share, the content may
 // also be named by its hash.
-func (h *Handlers) addFile(c *wire.Call, in world.Store) (wire.Object, error) {
+func (h *Handlers) addFile(c *wire.Call, store world.Store) (wire.Object, error) {
 	name := treeName(c, required)
-	content, err := h.sourceContent(c, h.w.KindOf(in.Profile) == wire.KindShare)
+	content, err := h.sourceContent(c, h.w.KindOf(store.Profile) == wire.KindShare)
 	if err != nil {
 		return nil, err
 	}
-	parent, err := h.folderNamed(c, in, "parent_id", c.Segment("parent_id"))
+	parent, err := h.folderNamed(c, store, "parent_id", c.Segment("parent_id"))
 	if err != nil {
 		return nil, err
 	}
-	if err := h.RefuseLocked(c, h.childNamed(in.Owner, parent, name)); err != nil {
+	if err := h.RefuseLocked(c, h.childNamed(store.Owner, parent, name)); err != nil {
 		return nil, err
 	}
-	return h.nodeResponse(c, in, h.PutFile(Place{In: in, Folder: parent}, name, content, c.Key.User))
+	return h.nodeResponse(c, store, h.PutFile(Place{In: store, Folder: parent}, name, content, c.Key.User))
 }
 
 // updateNode changes the name, content or texts of a node. With the field
 // if_version_id, it refuses a node that has another current version.
-func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
+func (h *Handlers) updateNode(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
 	version, compares := c.Field("if_version_id")
 	if compares && wire.Plain(version) == "" {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeVersionBlank, "if_version_id must not be blank.")
@@ -440,7 +440,7 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	if taken := h.childNamed(in.Owner, n.Parent, name); taken != nil && taken != n {
+	if taken := h.childNamed(store.Owner, n.Parent, name); taken != nil && taken != n {
 		return nil, wire.Refuse(http.StatusBadRequest, codeNameTaken, "The name is taken.") // 400, unlike invalid names
 	}
 	var content world.Version
@@ -455,22 +455,22 @@ func (h *Handlers) updateNode(c *wire.Call, in world.Store, n *world.Node) (wire
 		}
 	}
 	if current := n.Current().ID; compares && wire.Plain(version) != current {
-		a := wire.Refuse(http.StatusConflict, codeNotCurrent, "The file has another version by now.")
-		a.Params = []wire.Object{{
+		refusal := wire.Refuse(http.StatusConflict, codeNotCurrent, "The file has another version by now.")
+		refusal.Params = []wire.Object{{
 			{"name", "if_version_id"},
 			{"reason", "conflict_version_mismatch"},
 			{"current_version_id", wire.Hyphenated(current)},
 		}}
-		return nil, a
+		return nil, refusal
 	}
 	n.Name, n.Updated = name, h.w.Now()
 	h.updateTexts(c, n)
 	if replaces {
-		h.NewVersion(n, content, c.Key.User, eventName(in, h, "file_updated"))
+		h.NewVersion(n, content, c.Key.User, eventName(store, h, "file_updated"))
 	} else {
-		h.treeEvent(c, in, n, "updated")
+		h.treeEvent(c, store, n, "updated")
 	}
-	return h.nodeResponse(c, in, n)
+	return h.nodeResponse(c, store, n)
 }
 
 // checkUpdate adds errors to c.Check if an update changes nothing, or has a text that is
@@ -500,7 +500,7 @@ func (h *Handlers) updateTexts(c *wire.Call, n *world.Node) {
 }
 
 // addLink adds a node that leads to a share, which the caller must be able to read.
-func (h *Handlers) addLink(c *wire.Call, in world.Store) (wire.Object, error) {
+func (h *Handlers) addLink(c *wire.Call, store world.Store) (wire.Object, error) {
 	kind, _ := c.Field("type")
 	id, given := c.Field("share")
 	c.Check.InvalidIf(kind != "share", "type", "share.")
@@ -512,14 +512,17 @@ func (h *Handlers) addLink(c *wire.Call, in world.Store) (wire.Object, error) {
 	if share == nil || h.w.RefuseUnreadable(c.Key, world.Venue{Profile: id}) != nil {
 		return nil, wire.NoSuch(wire.CodeNotFound, wire.KindShare)
 	}
-	parent, err := h.folderNamed(c, in, "parent_id", c.Segment("parent_id"))
+	parent, err := h.folderNamed(c, store, "parent_id", c.Segment("parent_id"))
 	if err != nil {
 		return nil, err
 	}
 	n := h.w.KeepNode(world.Node{
-		Profile: in.Owner, Parent: parent, Kind: world.KindLink, Content: id, Creator: c.Key.User,
-		Name: h.freeName(in.Owner, parent, share.Value.Title),
+		Profile: store.Owner, Parent: parent, Kind: world.KindLink, Content: id, Creator: c.Key.User,
+		Name: h.freeName(store.Owner, parent, share.Value.Title),
 	})
-	h.w.NodeEvent(n, world.Event{Name: eventName(in, h, "link_added"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
-	return h.nodeResponse(c, in, n)
+	h.w.NodeEvent(n, world.Event{
+		Name: eventName(store, h, "link_added"), CallingUser: c.Key.User,
+		Actor: h.w.ActorOf(c.Key),
+	})
+	return h.nodeResponse(c, store, n)
 }

@@ -43,8 +43,8 @@ func VersionRows(n *world.Node, key string) wire.Object {
 
 // restoreVersion adds a version with the content of an earlier one, which becomes the
 // current version.
-func (h *versions) restoreVersion(c *wire.Call, in world.Store, n *world.Node) (wire.Object, error) {
-	if err := h.tree.RefuseStore(c, in); err != nil {
+func (h *versions) restoreVersion(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
+	if err := h.tree.RefuseStore(c, store); err != nil {
 		return nil, err
 	}
 	id, given := c.Field("version_id")
@@ -70,8 +70,11 @@ func (h *versions) restoreVersion(c *wire.Call, in world.Store, n *world.Node) (
 	h.w.AddVersion(n, v)
 	h.w.NodeEvent(
 		n,
-		world.Event{Name: eventName(in, h.tree, "file_version_restored"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)},
+		world.Event{
+			Name: eventName(store, h.tree, "file_version_restored"), CallingUser: c.Key.User,
+			Actor: h.w.ActorOf(c.Key),
+		},
 	)
 	h.w.Index(n, world.AIPending)
-	return wire.Object{{"node", h.tree.NodeObject(in, n, c.Out.Level)}}, nil
+	return wire.Object{{"node", h.tree.NodeObject(store, n, c.Out.Level)}}, nil
 }

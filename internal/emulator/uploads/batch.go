@@ -177,7 +177,7 @@ func (h *Handlers) keepFile(content []byte) (world.Version, error) {
 	if err != nil {
 		return world.Version{}, err
 	}
-	return h.w.NewContent(kept)
+	return h.w.VersionOf(kept)
 }
 
 // hashFits reports whether a file has the hash of its entry, if that has one.

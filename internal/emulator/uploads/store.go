@@ -80,7 +80,7 @@ func (h *Handlers) joinChunks(u *upload) (world.Version, error) {
 	for _, order := range u.orders() {
 		chunks = append(chunks, u.chunks[order])
 	}
-	v, err := h.w.NewContent(chunks...)
+	v, err := h.w.VersionOf(chunks...)
 	return u.withOrigin(v), err
 }
 

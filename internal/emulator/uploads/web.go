@@ -77,25 +77,25 @@ func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &webImport{
+	imp := &webImport{
 		id: world.Opaque('5', h.w.Options.Seed, h.w.NextSerial()), user: c.UserID(), source: source,
 		name: name, to: to, status: webPending,
 	}
-	if err := h.storage.RefuseLocked(c, h.storage.ReplacedBy(to.Place, w.name)); err != nil {
+	if err := h.storage.RefuseLocked(c, h.storage.ReplacedBy(to.Place, imp.name)); err != nil {
 		return nil, err
 	}
-	h.imports = append(h.imports, w)
-	h.scheduleNextStatus(w)
-	return importObject(w), nil
+	h.imports = append(h.imports, imp)
+	h.scheduleNextStatus(imp)
+	return importObject(imp), nil
 }
 
 // scheduleNextStatus schedules the next status of an import after a delay, unless it has ended.
-func (h *Handlers) scheduleNextStatus(w *webImport) {
+func (h *Handlers) scheduleNextStatus(imp *webImport) {
 	next := map[string]string{
 		webPending: webQueued, webQueued: webDownloading, webDownloading: webUploading, webUploading: webComplete,
-	}[w.status]
+	}[imp.status]
 	if next != "" {
-		h.w.Schedule(h.w.Now().Add(h.uploadPace()), nextImport{h, w, next})
+		h.w.Schedule(h.w.Now().Add(h.uploadPace()), nextImport{h, imp, next})
 	}
 }
 
@@ -110,32 +110,32 @@ type nextImport struct {
 // one after it. An address without content makes it fail, and the last status stores
 // the file.
 func (t nextImport) Do() {
-	h, w, next := t.h, t.w, t.next
-	content, found := h.w.Options.Uploads.Web[w.source]
+	h, imp, next := t.h, t.w, t.next
+	content, found := h.w.Options.Uploads.Web[imp.source]
 	switch {
-	case w.status == webCanceled:
+	case imp.status == webCanceled:
 		return
-	case w.status == webDownloading && !found:
+	case imp.status == webDownloading && !found:
 		next = webFailed
 	case next == webComplete:
-		v := world.Version{Content: content, Size: int64(len(content)), Origin: storage.OriginWeb, Upload: w.id}
-		w.node = h.storage.PutFile(w.to.Place, w.name, v, w.user).ID
+		v := world.Version{Content: content, Size: int64(len(content)), Origin: storage.OriginWeb, Upload: imp.id}
+		imp.node = h.storage.PutFile(imp.to.Place, imp.name, v, imp.user).ID
 	}
-	w.status = next
-	h.scheduleNextStatus(w)
+	imp.status = next
+	h.scheduleNextStatus(imp)
 }
 
-func importObject(w *webImport) wire.Object {
-	return wire.Object{{"web_upload", importRow(w)}}
+func importObject(imp *webImport) wire.Object {
+	return wire.Object{{"web_upload", importRow(imp)}}
 }
 
 // importRow renders an import.
-func importRow(w *webImport) wire.Object {
+func importRow(imp *webImport) wire.Object {
 	return wire.Object{
-		{"id", wire.Hyphenated(w.id)},
-		{"status", w.status},
-		{"source_url", w.source},
-		{"new_file_id", wire.TextOrNull(wire.Hyphenated(w.node))},
+		{"id", wire.Hyphenated(imp.id)},
+		{"status", imp.status},
+		{"source_url", imp.source},
+		{"new_file_id", wire.TextOrNull(wire.Hyphenated(imp.node))},
 	}
 }
 
@@ -151,8 +151,8 @@ func (h *Handlers) listImports(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	found := wire.Filter(h.imports, func(w *webImport) bool {
-		return w.user == c.UserID() && (status == "" || w.status == status)
+	found := wire.Filter(h.imports, func(imp *webImport) bool {
+		return imp.user == c.UserID() && (status == "" || imp.status == status)
 	})
 	return wire.Object{
 		{"web_uploads", wire.Rows(wire.PageOf(found, p), importRow)},
@@ -162,9 +162,9 @@ func (h *Handlers) listImports(c *wire.Call) (wire.Object, error) {
 
 // importOf returns the import of the caller with this id.
 func (h *Handlers) importOf(c *wire.Call, id string) (*webImport, error) {
-	for _, w := range h.imports {
-		if w.id == wire.Plain(id) && w.user == c.UserID() {
-			return w, nil
+	for _, imp := range h.imports {
+		if imp.id == wire.Plain(id) && imp.user == c.UserID() {
+			return imp, nil
 		}
 	}
 	return nil, wire.NoSuch(codeNoImport, "import")
@@ -172,11 +172,11 @@ func (h *Handlers) importOf(c *wire.Call, id string) (*webImport, error) {
 
 // importDetails returns the import in the path of a call.
 func (h *Handlers) importDetails(c *wire.Call) (wire.Object, error) {
-	w, err := h.importOf(c, c.Segment("upload_id"))
+	imp, err := h.importOf(c, c.Segment("upload_id"))
 	if err != nil {
 		return nil, err
 	}
-	return importObject(w), nil
+	return importObject(imp), nil
 }
 
 // cancelImport cancels the import in the query, unless it has ended.
@@ -185,13 +185,13 @@ func (h *Handlers) cancelImport(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	w, err := h.importOf(c, c.Value("id"))
+	imp, err := h.importOf(c, c.Value("id"))
 	if err != nil {
 		return nil, err
 	}
-	if w.status == webComplete || w.status == webFailed {
-		return nil, wire.Refuse(http.StatusNotAcceptable, codeImportEnded, "The import is "+w.status+".")
+	if imp.status == webComplete || imp.status == webFailed {
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeImportEnded, "The import is "+imp.status+".")
 	}
-	w.status = webCanceled
+	imp.status = webCanceled
 	return nil, nil
 }

@@ -172,9 +172,9 @@ func (k *Check) Err() error {
 	if name, _ := k.Failed[0].Get("name"); k.Levels != 0 && len(k.Failed) == 1 && name == "output" {
 		status = k.Levels
 	}
-	a := Refuse(status, k.code, "One or more parameters are not acceptable.")
-	a.Params = k.Failed
-	return a
+	refusal := Refuse(status, k.code, "One or more parameters are not acceptable.")
+	refusal.Params = k.Failed
+	return refusal
 }
 
 // Integer returns an integer parameter from least to most, and fallback if it is

@@ -180,7 +180,7 @@ type Parameter struct {
 	Required                       bool
 }
 
-// ByLevel describes the output parameter.
+// OutputParam describes the output parameter.
 const OutputParam = "output:string:terse, standard or full; markdown"
 
 // Params describes parameters, for OPTIONS, as name:kind:rule. Path parameters begin with

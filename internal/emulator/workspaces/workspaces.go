@@ -63,7 +63,7 @@ func (h *Handlers) workspacesOfOrg(c *wire.Call, id string) (wire.Object, error)
 	return h.w.List(c, "workspaces", ids, h.workspaceObject)
 }
 
-const anyOrg = "" // in spacesOf
+const anyOrg = "" // in workspacesOf
 
 // workspacesOf returns the workspaces of an organization that a credential covers and its user
 // is a member of.
@@ -159,7 +159,7 @@ func (h *Handlers) suggestFolder(name string) string {
 	}
 }
 
-const noException = "" // in folderTaken: no workspace is excepted
+const noException = "" // in isFolderTaken: no workspace is excepted
 
 // isFolderTaken reports whether another workspace than the one with the ID except has a
 // folder name.

@@ -70,9 +70,9 @@ func (w *Records) KeepUser(u User) {
 }
 
 // KeepShare adds a share without an event.
-func (w *Records) KeepShare(h Share) {
-	w.shares[h.ID] = &Record[Share]{Value: h, Created: w.Now().Unix()}
-	w.shareList = append(w.shareList, h.ID)
+func (w *Records) KeepShare(share Share) {
+	w.shares[share.ID] = &Record[Share]{Value: share, Created: w.Now().Unix()}
+	w.shareList = append(w.shareList, share.ID)
 }
 
 // KeepFileShare adds a File Share, or replaces the one with its id.
@@ -119,9 +119,9 @@ func (w *Tree) KeepAsset(at AssetKey, a *Asset) { w.assets[at] = a }
 // DropAsset removes a picture of a profile.
 func (w *Tree) DropAsset(at AssetKey) { delete(w.assets, at) }
 
-// RemoveNodes removes a node for good and, of a folder, everything in it. It returns their
+// RemoveNode removes a node for good and, of a folder, everything in it. It returns their
 // ids. It writes no event.
-func (w *Tree) RemoveNodes(n *Node) (gone []string) {
+func (w *Tree) RemoveNode(n *Node) (gone []string) {
 	inside := func(id string) bool {
 		return id == n.ID || n.Kind == KindFolder && w.InFolder(w.nodes[id], n.ID)
 	}

@@ -56,10 +56,10 @@ func (w *World) Browse(id string) []seed.Item {
 				list = append(list, w.profileItem(workspace, w.workspaces[workspace].Value.FolderName))
 			}
 		}
-		list = append(list, w.sharesIn(func(h *Share) bool { return h.Org == id && h.Workspace == "" })...)
+		list = append(list, w.sharesIn(func(share *Share) bool { return share.Org == id && share.Workspace == "" })...)
 		list = append(list, w.memberItems(id)...)
 	case kind == wire.KindWorkspace:
-		list = append(w.nodeItems(w.storageOf(id)), w.sharesIn(func(h *Share) bool { return h.Workspace == id })...)
+		list = append(w.nodeItems(w.storageOf(id)), w.sharesIn(func(share *Share) bool { return share.Workspace == id })...)
 		list = append(list, w.memberItems(id)...)
 	case kind == wire.KindShare:
 		list = append(w.nodeItems(w.storageOf(id)), w.memberItems(id)...)
@@ -77,8 +77,8 @@ func (w *Directory) profileItem(id, detail string) seed.Item {
 // sharesIn returns the shares for which a condition holds.
 func (w *Tree) sharesIn(holds func(*Share) bool) (list []seed.Item) {
 	for _, id := range w.shareList {
-		if h := w.shares[id]; holds(&h.Value) {
-			list = append(list, w.profileItem(id, h.Value.Access))
+		if share := w.shares[id]; holds(&share.Value) {
+			list = append(list, w.profileItem(id, share.Value.Access))
 		}
 	}
 	return list

@@ -15,7 +15,7 @@ type Task interface{ Do() }
 type scheduled struct {
 	at    time.Time
 	task  Task
-	alarm *time.Timer // runs Settle in time, nil while the clock is frozen
+	alarm *time.Timer // runs RunDueTasks in time, nil while the clock is frozen
 }
 
 // clock is the time of the platform: that of a source, which may be shifted, or a

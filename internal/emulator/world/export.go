@@ -48,8 +48,8 @@ func (w *World) Export(f *SeedFile, content func(*Version)) {
 			f.Members = append(f.Members, kept)
 		}
 	}
-	for _, v := range w.invitations {
-		f.Invitations = append(f.Invitations, v.SeedInvitation)
+	for _, inv := range w.invitations {
+		f.Invitations = append(f.Invitations, inv.SeedInvitation)
 	}
 	for _, token := range slices.Sorted(maps.Keys(w.credentials)) {
 		if k := w.credentials[token]; k.Kind == wire.APIKey {

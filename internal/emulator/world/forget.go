@@ -33,7 +33,7 @@ func (w *World) DeleteProfile(id string) {
 	w.shareList = slices.DeleteFunc(w.shareList, isIt)
 	w.workspaceList = slices.DeleteFunc(w.workspaceList, isIt)
 	w.fileShareList = slices.DeleteFunc(w.fileShareList, func(link string) bool { return w.fileShares[link] == nil })
-	w.invitations = slices.DeleteFunc(w.invitations, func(v *Invitation) bool { return v.Profile == id })
+	w.invitations = slices.DeleteFunc(w.invitations, func(inv *Invitation) bool { return inv.Profile == id })
 	delete(w.members, id)
 	delete(w.shares, id)
 	delete(w.workspaces, id)

@@ -131,9 +131,9 @@ func (w *World) WriteMembership(event, profileID, userID, caller string, actor *
 // invitations. The caller holds the lock and has checked access.
 func (w *World) MemberList(c *wire.Call, profileID string) (wire.Object, error) {
 	ids := w.MembersOf(profileID)
-	for _, v := range w.OpenInvitations(profileID) {
-		if !slices.Contains(ids, w.GuestID(v)) {
-			ids = append(ids, w.GuestID(v))
+	for _, inv := range w.OpenInvitations(profileID) {
+		if !slices.Contains(ids, w.GuestID(inv)) {
+			ids = append(ids, w.GuestID(inv))
 		}
 	}
 	return w.List(c, "users", ids, func(id, viewer string, _ wire.Level) wire.Object {
@@ -144,13 +144,13 @@ func (w *World) MemberList(c *wire.Call, profileID string) (wire.Object, error) 
 // MemberObject renders a member, or an invited user, for the viewer. Only the member
 // itself and admins see dates and settings.
 func (w *World) MemberObject(profileID, id, viewer string) wire.Object {
-	m, v := w.members[profileID][id], w.InvitationOfGuest(profileID, id)
+	m, inv := w.members[profileID][id], w.InvitationOfGuest(profileID, id)
 	var o wire.Object
 	switch u := w.users[id]; {
 	case u != nil:
 		o = person(id, u.Value)
-	case v != nil:
-		o = person(id, User{AccountType: "human", Email: v.Email, FirstName: v.Email})
+	case inv != nil:
+		o = person(id, User{AccountType: "human", Email: inv.Email, FirstName: inv.Email})
 	}
 	seesDetails := viewer == id || w.AtLeast(profileID, viewer, Admin)
 	switch {
@@ -164,14 +164,14 @@ func (w *World) MemberObject(profileID, id, viewer string) wire.Object {
 				wire.Member{"invite", nil},
 			)
 		}
-	case v != nil:
-		o = append(o, wire.Member{"permissions", string(v.Role)}, wire.Member{"status", "pending"})
+	case inv != nil:
+		o = append(o, wire.Member{"permissions", string(inv.Role)}, wire.Member{"status", "pending"})
 		if seesDetails {
-			o = append(o, wire.Member{"member_added_at", nil}, wire.Member{"notify", wire.TextOrNull(v.Notify)},
+			o = append(o, wire.Member{"member_added_at", nil}, wire.Member{"notify", wire.TextOrNull(inv.Notify)},
 				wire.Member{"expires", nil}, wire.Member{"invite", wire.Object{
-					{"id", wire.Hyphenated(v.ID)},
-					{"created", zoneless(v.Created)},
-					{"expires", zoneless(v.Expires)},
+					{"id", wire.Hyphenated(inv.ID)},
+					{"created", zoneless(inv.Created)},
+					{"expires", zoneless(inv.Expires)},
 				}})
 		}
 	}
@@ -260,46 +260,46 @@ func (w *World) KeepInvitation(it SeedInvitation, actor *Actor) *Invitation {
 	it.Created = cmp.Or(it.Created, w.Now())
 	it.Created = it.Created.UTC().Truncate(time.Second)
 	it.Email = strings.ToLower(it.Email)
-	v := &Invitation{SeedInvitation: it, stand: w.ProfileIDOr(""), actor: actor, Updated: it.Created}
-	w.invitations = append(w.invitations, v)
-	w.MailInvitation(v)
-	w.MarkInvitationChanged(v)
-	return v
+	inv := &Invitation{SeedInvitation: it, stand: w.NewProfileID(""), actor: actor, Updated: it.Created}
+	w.invitations = append(w.invitations, inv)
+	w.MailInvitation(inv)
+	w.MarkInvitationChanged(inv)
+	return inv
 }
 
 // MailInvitation adds the mail of an invitation to the outbox, which tests read.
-func (w *World) MailInvitation(v *Invitation) {
+func (w *World) MailInvitation(inv *Invitation) {
 	w.outbox = append(w.outbox, Mail{
-		To: v.Email, Profile: v.Profile, Invitation: v.ID, Key: v.Key, Message: v.Message, At: w.Now(),
+		To: inv.Email, Profile: inv.Profile, Invitation: inv.ID, Key: inv.Key, Message: inv.Message, At: w.Now(),
 	})
 }
 
 // MarkInvitationChanged reports a change of the members of a profile to those who poll.
-func (w *World) MarkInvitationChanged(v *Invitation) {
-	w.MarkChanged(w.Now(), v.Profile, FieldOf("member", w.GuestID(v)), FieldMembers)
+func (w *World) MarkInvitationChanged(inv *Invitation) {
+	w.MarkChanged(w.Now(), inv.Profile, FieldOf("member", w.GuestID(inv)), FieldMembers)
 }
 
 // IsOpen reports whether an invitation can still be accepted. An invitation that an
 // admin has accepted for an address without an account is open until there is one.
-func (v *Invitation) IsOpen() bool {
-	return v.State == InvitePending || v.State == InviteAccepted && v.AcceptedBy == ""
+func (inv *Invitation) IsOpen() bool {
+	return inv.State == InvitePending || inv.State == InviteAccepted && inv.AcceptedBy == ""
 }
 
 // GuestID returns the id of the invited user: that of the account with the address, or
 // else one that stands for it.
-func (w *Directory) GuestID(v *Invitation) string { return cmp.Or(w.UserNamed(v.Email), v.stand) }
+func (w *Directory) GuestID(inv *Invitation) string { return cmp.Or(w.UserNamed(inv.Email), inv.stand) }
 
 // OpenInvitations returns the pending invitations to a profile.
 func (w *World) OpenInvitations(profileID string) []*Invitation {
-	return wire.Filter(w.invitations, func(v *Invitation) bool { return v.Profile == profileID && v.IsOpen() })
+	return wire.Filter(w.invitations, func(inv *Invitation) bool { return inv.Profile == profileID && inv.IsOpen() })
 }
 
 // InvitationOfGuest returns the open invitation of a user with the id of
 // [World.GuestID], nil if there is none.
 func (w *World) InvitationOfGuest(profileID, guest string) *Invitation {
-	for _, v := range w.OpenInvitations(profileID) {
-		if w.GuestID(v) == guest {
-			return v
+	for _, inv := range w.OpenInvitations(profileID) {
+		if w.GuestID(inv) == guest {
+			return inv
 		}
 	}
 	return nil
@@ -308,18 +308,18 @@ func (w *World) InvitationOfGuest(profileID, guest string) *Invitation {
 // InvitationNamed returns the latest invitation to a profile with an id or an e-mail
 // address, nil if there is none.
 func (w *World) InvitationNamed(profileID, name string) *Invitation {
-	for _, v := range slices.Backward(w.invitations) {
-		if v.Profile == profileID && (v.ID == wire.Plain(name) || strings.EqualFold(v.Email, name)) {
-			return v
+	for _, inv := range slices.Backward(w.invitations) {
+		if inv.Profile == profileID && (inv.ID == wire.Plain(name) || strings.EqualFold(inv.Email, name)) {
+			return inv
 		}
 	}
 	return nil
 }
 
 // DropInvitation removes an invitation and its pending member.
-func (w *World) DropInvitation(v *Invitation) {
-	w.MarkInvitationChanged(v)
-	w.invitations = slices.DeleteFunc(w.invitations, func(other *Invitation) bool { return other == v })
+func (w *World) DropInvitation(inv *Invitation) {
+	w.MarkInvitationChanged(inv)
+	w.invitations = slices.DeleteFunc(w.invitations, func(other *Invitation) bool { return other == inv })
 }
 
 // UserNamed returns the id of a user by id or e-mail address, "" if there is none.
@@ -331,20 +331,20 @@ func (w *Directory) UserNamed(name string) string {
 }
 
 // InvitationObject renders an invitation, without its key, which only the mail has.
-func (w *World) InvitationObject(v *Invitation) wire.Object {
+func (w *World) InvitationObject(inv *Invitation) wire.Object {
 	return wire.Object{
-		{"id", wire.Hyphenated(v.ID)},
-		{"inviter", wire.ProfileOrNull(v.Inviter)},
-		{"inviter_actor", ActorObject(*v.actor)},
-		{"invitee_email", v.Email},
-		{"invitee_uid", wire.ProfileOrNull(w.UserNamed(v.Email))},
-		{"accepted_uid", wire.ProfileOrNull(v.AcceptedBy)},
-		{"entity_type", w.KindOf(v.Profile)},
-		{"state", v.State},
-		{"consumed", v.AcceptedBy != ""},
-		{"created", wire.Stamp(v.Created.Unix())},
-		{"updated", wire.Stamp(v.Updated.Unix())},
-		{"expires", wire.StampOrNull(v.Expires)},
+		{"id", wire.Hyphenated(inv.ID)},
+		{"inviter", wire.ProfileOrNull(inv.Inviter)},
+		{"inviter_actor", ActorObject(*inv.actor)},
+		{"invitee_email", inv.Email},
+		{"invitee_uid", wire.ProfileOrNull(w.UserNamed(inv.Email))},
+		{"accepted_uid", wire.ProfileOrNull(inv.AcceptedBy)},
+		{"entity_type", w.KindOf(inv.Profile)},
+		{"state", inv.State},
+		{"consumed", inv.AcceptedBy != ""},
+		{"created", wire.Stamp(inv.Created.Unix())},
+		{"updated", wire.Stamp(inv.Updated.Unix())},
+		{"expires", wire.StampOrNull(inv.Expires)},
 	}
 }
 
@@ -360,23 +360,23 @@ func (w *Directory) Joiner(k *wire.Credential) Joiner { return Joiner{k.User, w.
 // Redeem accepts an invitation for an account, which becomes a member. It returns a
 // refusal if the invitation is not open, or a policy forbids it. An invitation that an
 // admin has already accepted, before there was an account, writes no event again.
-func (w *World) Redeem(v *Invitation, userID string, by Joiner) error {
-	if err := w.RefuseRedeem(v, userID); err != nil {
+func (w *World) Redeem(inv *Invitation, userID string, by Joiner) error {
+	if err := w.RefuseRedeem(inv, userID); err != nil {
 		return err
 	}
-	acceptedBefore := v.State != InvitePending
-	v.State, v.AcceptedBy, v.Updated = InviteAccepted, userID, w.Now()
+	acceptedBefore := inv.State != InvitePending
+	inv.State, inv.AcceptedBy, inv.Updated = InviteAccepted, userID, w.Now()
 	if !acceptedBefore {
-		w.WriteInvitation("invitation_accepted", v, by)
+		w.WriteInvitation("invitation_accepted", inv, by)
 	}
-	w.Enroll(v.Profile, userID, v.Role, v.Notify, by)
+	w.Enroll(inv.Profile, userID, inv.Role, inv.Notify, by)
 	return nil
 }
 
 // WriteInvitation writes an event about an invitation.
-func (w *World) WriteInvitation(event string, v *Invitation, by Joiner) {
-	guest := cmp.Or(v.AcceptedBy, w.UserNamed(v.Email))
-	w.EventIn(v.Profile, Event{Name: event, User: guest, CallingUser: by.caller, Actor: by.actor})
+func (w *World) WriteInvitation(event string, inv *Invitation, by Joiner) {
+	guest := cmp.Or(inv.AcceptedBy, w.UserNamed(inv.Email))
+	w.EventIn(inv.Profile, Event{Name: event, User: guest, CallingUser: by.caller, Actor: by.actor})
 }
 
 // AnyUser is the user of [World.RefuseRedeem] who is not known yet.
@@ -384,15 +384,15 @@ const AnyUser = ""
 
 // RefuseRedeem returns a refusal if an invitation was answered, has expired, or a policy
 // forbids it for the user.
-func (w *World) RefuseRedeem(v *Invitation, userID string) error {
+func (w *World) RefuseRedeem(inv *Invitation, userID string) error {
 	switch {
-	case !v.IsOpen():
+	case !inv.IsOpen():
 		return AlreadyAnswered()
-	case v.State == InvitePending && !v.Expires.IsZero() && !w.Now().Before(v.Expires):
+	case inv.State == InvitePending && !inv.Expires.IsZero() && !w.Now().Before(inv.Expires):
 		return wire.Refuse(http.StatusNotAcceptable, codeInvitationPast,
-			"The invitation could be accepted until "+wire.Stamp(v.Expires.Unix())+".")
+			"The invitation could be accepted until "+wire.Stamp(inv.Expires.Unix())+".")
 	}
-	return w.RefuseOutsider(v.Profile, userID, v.Role)
+	return w.RefuseOutsider(inv.Profile, userID, inv.Role)
 }
 
 // AlreadyAnswered returns the refusal of a second answer to an invitation.
@@ -404,9 +404,9 @@ func AlreadyAnswered() error {
 // that a policy forbids stay open.
 func (w *World) JoinInvited(userID string) {
 	email := w.users[userID].Value.Email
-	for _, v := range w.invitations {
-		if v.IsOpen() && strings.EqualFold(v.Email, email) && w.KindOf(v.Profile) != "" {
-			_ = w.Redeem(v, userID, Joiner{userID, w.Actor(userID)})
+	for _, inv := range w.invitations {
+		if inv.IsOpen() && strings.EqualFold(inv.Email, email) && w.KindOf(inv.Profile) != "" {
+			_ = w.Redeem(inv, userID, Joiner{userID, w.Actor(userID)})
 		}
 	}
 }
@@ -426,8 +426,8 @@ func (w *World) Enroll(profileID, userID string, role Role, notify string, by Jo
 	case before != m.Role:
 		w.WriteMembership("membership_updated", profileID, userID, by.caller, by.actor)
 	}
-	if v := w.InvitationOfGuest(profileID, userID); v != nil {
-		v.State, v.AcceptedBy, v.Updated = InviteAccepted, userID, w.Now()
+	if inv := w.InvitationOfGuest(profileID, userID); inv != nil {
+		inv.State, inv.AcceptedBy, inv.Updated = InviteAccepted, userID, w.Now()
 	}
 	return m
 }
@@ -474,7 +474,7 @@ func (w *Directory) DeniesOutsiders(profileID string) string {
 	if o := w.orgs[w.OrgOf(profileID)]; o != nil && o.Value.ExternalInvites == policyDenied {
 		return reasonOutsiders
 	}
-	if h := w.shares[profileID]; h != nil && h.Value.ExternalInvites == policyDenied {
+	if share := w.shares[profileID]; share != nil && share.Value.ExternalInvites == policyDenied {
 		return reasonOutsidersObject
 	}
 	return ""

@@ -119,9 +119,9 @@ func (w *Tree) AddVersion(n *Node, v Version) {
 // textMost is the longest content, in bytes, that is searched and summarized.
 const textMost = 4 << 20
 
-// NewContent returns a version with the content of uploaded chunks. A content that is short
+// VersionOf returns a version with the content of uploaded chunks. A content that is short
 // enough to be searched as text is joined and also becomes the text of the version.
-func (w *Tree) NewContent(chunks ...*blob.Blob) (Version, error) {
+func (w *Tree) VersionOf(chunks ...*blob.Blob) (Version, error) {
 	content := blob.Join(chunks...)
 	v := Version{Size: content.Size(), Source: content}
 	if v.Size > textMost {
@@ -232,8 +232,8 @@ func (n *Node) Version(id string) (Version, bool) {
 // storageOf returns the profile that owns the nodes shown by a profile, and their
 // folder: a share may show a folder of its workspace.
 func (w *Directory) storageOf(profileID string) (owner, folder string) {
-	if h := w.shares[profileID]; h != nil && h.Value.Folder != "" {
-		return h.Value.Workspace, h.Value.Folder
+	if share := w.shares[profileID]; share != nil && share.Value.Folder != "" {
+		return share.Value.Workspace, share.Value.Folder
 	}
 	return profileID, ""
 }
@@ -301,7 +301,7 @@ func (n *Node) Text() string {
 
 // SummaryText returns the AI summary of a node, "" before it is indexed.
 func (n *Node) SummaryText() string {
-	if !n.IsReadable() {
+	if !n.ReadableByAgent() {
 		return ""
 	}
 	return cmp.Or(n.Summary, firstSentence(n.Text()))
@@ -345,9 +345,9 @@ func (n *Node) Extractable() bool {
 }
 
 // ShowsSummaries reports whether the caller may read AI summaries.
-func (w *World) ShowsSummaries(in Store) bool {
-	h := w.shares[in.Profile]
-	return h == nil || !h.Value.NoSummaries || in.Insider(w)
+func (w *World) ShowsSummaries(store Store) bool {
+	share := w.shares[store.Profile]
+	return share == nil || !share.Value.NoSummaries || store.Insider(w)
 }
 
 // NodesResponse returns the response to a call for several nodes: those found as the member
@@ -378,15 +378,15 @@ const (
 // indexPace is the default duration of each state.
 const indexPace = 2 * time.Second
 
-// IsReadable reports whether the agent can read a node.
-func (n *Node) IsReadable() bool { return n.AIState == aiReady || n.AIState == AIIndexed }
+// ReadableByAgent reports whether the agent can read a node.
+func (n *Node) ReadableByAgent() bool { return n.AIState == aiReady || n.AIState == AIIndexed }
 
 // IsIndexed reports whether the files of a workspace or share are indexed: by the setting
 // of the share or, if it shows a folder, of its workspace.
 func (w *Directory) IsIndexed(profileID string) bool {
 	owner, _ := w.storageOf(profileID)
-	if h := w.shares[owner]; h != nil {
-		return !h.Value.NoIntelligence
+	if share := w.shares[owner]; share != nil {
+		return !share.Value.NoIntelligence
 	}
 	workspace := w.workspaces[owner]
 	return workspace != nil && !workspace.Value.NoIntelligence
@@ -470,8 +470,8 @@ func (w *World) SetIntelligence(profileID, userID string, on bool) {
 	}
 	if workspace := w.workspaces[profileID]; workspace != nil {
 		workspace.Value.NoIntelligence = !on
-	} else if h := w.shares[profileID]; h != nil {
-		h.Value.NoIntelligence = !on
+	} else if share := w.shares[profileID]; share != nil {
+		share.Value.NoIntelligence = !on
 	}
 	for _, id := range w.nodeList {
 		switch n := w.nodes[id]; {

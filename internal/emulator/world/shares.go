@@ -75,9 +75,12 @@ func (s *Share) Security() string {
 
 // ClosedToGuests reports whether a share is closed to guests: archived, expired, or of a closed organization.
 func (w *Directory) ClosedToGuests(id string) bool {
-	h := w.shares[id]
-	return h != nil && (h.Value.Archived || w.OrgClosed(id) || !h.Value.Expires.IsZero() && wire.Past(h.Value.Expires,
-		w.Now()))
+	share := w.shares[id]
+	if share == nil {
+		return false
+	}
+	expired := !share.Value.Expires.IsZero() && wire.Past(share.Value.Expires, w.Now())
+	return share.Value.Archived || expired || w.OrgClosed(id)
 }
 
 // ClosedTo reports whether a share is closed to a user, who is at most a guest.
@@ -88,9 +91,9 @@ func (w *Directory) ClosedTo(id, userID string) bool {
 // ScheduleExpiry schedules what happens when a share expires: a change of its settings, for polls
 // and sockets, which closes the sockets of guests. A share that has expired or never
 // expires has no such event.
-func (w *World) ScheduleExpiry(h *Share) {
-	if expires := h.Expires; expires.After(w.Now()) {
-		w.Schedule(expires, lapse{w, h.ID, expires})
+func (w *World) ScheduleExpiry(share *Share) {
+	if expires := share.Expires; expires.After(w.Now()) {
+		w.Schedule(expires, lapse{w, share.ID, expires})
 	}
 }
 
@@ -133,23 +136,23 @@ func WrongLinkPassword() error {
 }
 
 // IsLinkToken reports whether a token is of the current password of a share.
-func (w *Core) IsLinkToken(h *Share, token string) bool {
+func (w *Core) IsLinkToken(share *Share, token string) bool {
 	t := w.OpenToken(token)
-	return t.Genuine && t.Scope == PasswordScope && t.Profile == h.ID && t.Perm == w.PasswordMark(h)
+	return t.Genuine && t.Scope == PasswordScope && t.Profile == share.ID && t.Perm == w.PasswordMark(share)
 }
 
 // PasswordMark returns a MAC of a password, which binds a token to it.
-func (w *Core) PasswordMark(h *Share) string {
-	return hex.EncodeToString(w.Sign("password of " + h.ID + " " + h.Password))[:16]
+func (w *Core) PasswordMark(share *Share) string {
+	return hex.EncodeToString(w.Sign("password of " + share.ID + " " + share.Password))[:16]
 }
 
 // RootOf returns the id of the root folder of a share: the folder that it shows, or
 // else one derived from its id.
-func (w *Core) RootOf(h *Share) string {
-	if h.ShowsFolder() {
-		return h.Folder
+func (w *Core) RootOf(share *Share) string {
+	if share.ShowsFolder() {
+		return share.Folder
 	}
-	n, err := strconv.ParseUint(h.ID, 10, 64)
+	n, err := strconv.ParseUint(share.ID, 10, 64)
 	if err != nil {
 		panic(err) // ids have nineteen digits
 	}

@@ -28,7 +28,7 @@ func (w *World) AddUser(u User) User {
 
 // NewUser stores a user, with defaults for what is not set. The caller holds the lock.
 func (w *World) NewUser(u User) User {
-	u.ID = w.ProfileIDOr(u.ID)
+	u.ID = w.NewProfileID(u.ID)
 	u.AccountType = cmp.Or(u.AccountType, "human")
 	u.Email = cmp.Or(u.Email, "user"+strconv.Itoa(len(w.users)+1)+"@example.test")
 	u.Password = cmp.Or(u.Password, seed.DefaultPassword)
@@ -50,7 +50,7 @@ func (w *World) AddOrg(o Org) Org {
 // NewOrg stores an organization, with defaults for what is not set, and makes its owner
 // a member. The caller holds the lock.
 func (w *World) NewOrg(o Org) Org {
-	o.ID = w.ProfileIDOr(o.ID)
+	o.ID = w.NewProfileID(o.ID)
 	o.Domain = cmp.Or(o.Domain, "org"+strconv.Itoa(len(w.orgs)+1))
 	o.Name = cmp.Or(o.Name, o.Domain)
 	o.Auditors = slices.Clone(o.Auditors)
@@ -78,7 +78,7 @@ func (w *World) AddWorkspace(workspace Workspace) Workspace {
 // NewWorkspace adds a workspace, or replaces the one with the same id. The caller
 // holds the lock.
 func (w *World) NewWorkspace(workspace Workspace) Workspace {
-	workspace.ID = w.ProfileIDOr(workspace.ID)
+	workspace.ID = w.NewProfileID(workspace.ID)
 	workspace.Name = cmp.Or(workspace.Name, "Workspace "+strconv.Itoa(len(w.workspaces)+1))
 	workspace.FolderName = cmp.Or(workspace.FolderName, Slug(workspace.Name))
 	if w.workspaces[workspace.ID] == nil {
@@ -92,33 +92,33 @@ func (w *World) NewWorkspace(workspace Workspace) Workspace {
 
 // AddShare adds a share, or replaces the one with the same id. Its organization is
 // that of its workspace. Its creator becomes the owner.
-func (w *World) AddShare(h SeedShare) SeedShare {
+func (w *World) AddShare(share SeedShare) SeedShare {
 	w.Lock()
 	defer w.Unlock()
-	h.ID = w.ProfileIDOr(h.ID)
-	h.Folder, h.Link = wire.Plain(h.Folder), wire.Plain(h.Link)
-	h.NoGuestDownloads = h.NoGuestDownloads || h.DownloadSecurity == SecurityHigh
-	if workspace := w.workspaces[h.Workspace]; workspace != nil && h.Org == "" {
-		h.Org = workspace.Value.Org
+	share.ID = w.NewProfileID(share.ID)
+	share.Folder, share.Link = wire.Plain(share.Folder), wire.Plain(share.Link)
+	share.NoGuestDownloads = share.NoGuestDownloads || share.DownloadSecurity == SecurityHigh
+	if workspace := w.workspaces[share.Workspace]; workspace != nil && share.Org == "" {
+		share.Org = workspace.Value.Org
 	}
-	h.Title = cmp.Or(h.Title, "Share "+strconv.Itoa(len(w.shares)+1))
-	h.CustomName = cmp.Or(h.CustomName, strings.ReplaceAll(Slug(h.Title), "-", ""))
-	if w.shares[h.ID] == nil {
-		w.shareList = append(w.shareList, h.ID)
+	share.Title = cmp.Or(share.Title, "Share "+strconv.Itoa(len(w.shares)+1))
+	share.CustomName = cmp.Or(share.CustomName, strings.ReplaceAll(Slug(share.Title), "-", ""))
+	if w.shares[share.ID] == nil {
+		w.shareList = append(w.shareList, share.ID)
 	}
-	h.Created = cmp.Or(h.Created, w.Now())
-	w.shares[h.ID] = &Record[Share]{Share(h), h.Created.Unix()}
-	w.MarkChanged(w.Now(), h.ID, FieldSettings)
-	if h.Creator != "" {
-		w.PutMember(h.ID, h.Creator, Owner)
+	share.Created = cmp.Or(share.Created, w.Now())
+	w.shares[share.ID] = &Record[Share]{Share(share), share.Created.Unix()}
+	w.MarkChanged(w.Now(), share.ID, FieldSettings)
+	if share.Creator != "" {
+		w.PutMember(share.ID, share.Creator, Owner)
 	}
-	w.ScheduleExpiry((*Share)(&h))
-	return h
+	w.ScheduleExpiry((*Share)(&share))
+	return share
 }
 
-// ProfileIDOr returns an ID for a profile: the given one if it has the form of one, and
+// NewProfileID returns an ID for a profile: the given one if it has the form of one, and
 // otherwise a new one.
-func (w *Directory) ProfileIDOr(given string) string {
+func (w *Directory) NewProfileID(given string) string {
 	for given == "" || !wire.IsProfile(given) {
 		if id := profile(w.Options.Seed, w.NextSerial()); w.KindOf(id) == "" {
 			given = id
@@ -521,8 +521,8 @@ func (w *Core) LacksIntelligence() bool {
 func (w *Directory) RefuseIntelligence(profileID string) error {
 	policy := w.PlanOf(profileID).AIPolicy
 	workspace := profileID
-	if h := w.shares[profileID]; h != nil {
-		workspace = h.Value.Workspace
+	if share := w.shares[profileID]; share != nil {
+		workspace = share.Value.Workspace
 	}
 	switch {
 	case !w.IsIndexed(profileID):
@@ -564,17 +564,17 @@ func (w *Directory) StoreOf(profileID string, c *wire.Call) Store {
 // StoreFor returns the storage of a workspace or share as a user sees it: the profile that
 // owns its nodes, and the folder of that which a share shows.
 func (w *Directory) StoreFor(profileID, userID string) Store {
-	in := Store{Profile: profileID, User: userID}
-	in.Owner, in.Folder = w.storageOf(profileID)
-	return in
+	store := Store{Profile: profileID, User: userID}
+	store.Owner, store.Folder = w.storageOf(profileID)
+	return store
 }
 
 // Insider reports whether the caller has at least the role member on the profile.
-func (in Store) Insider(w *World) bool { return w.AtLeast(in.Profile, in.User, Member) }
+func (store Store) Insider(w *World) bool { return w.AtLeast(store.Profile, store.User, Member) }
 
 // Orphaned reports whether the folder that a share shows is deleted.
-func (w *World) Orphaned(in Store) bool {
-	return in.Folder != "" && w.Node(in.Owner, in.Folder) == nil
+func (w *World) Orphaned(store Store) bool {
+	return store.Folder != "" && w.Node(store.Owner, store.Folder) == nil
 }
 
 // ShareNamed finds a share by id or custom name.
