@@ -1,8 +1,6 @@
 package check
 
 import (
-	"strings"
-
 	"github.com/fastio-go/fastio/ai"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
@@ -44,8 +42,10 @@ func agentChanges() []read[place] {
 			if err != nil {
 				return err
 			}
-			_, link, _ := strings.Cut(shared.Reveal(), "/ai/share/")
-			token := link[:len(link)-len(strings.TrimLeft(link, tokenLetters))]
+			if err := c.keep(kindExport, thingOf(p, "export"), exportToken(shared.Reveal())); err != nil {
+				return err
+			}
+			token := string(c.id(thingOf(p, "export")))
 			if token == "" {
 				return nil
 			}
@@ -67,8 +67,6 @@ func agentChanges() []read[place] {
 		}},
 	}
 }
-
-const tokenLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 
 // question returns one for the agent of the platform.
 func (c call) question(p place, number string) ai.Question {

@@ -2,9 +2,12 @@ package check
 
 import (
 	"bytes"
+	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/fastio-go/fastio"
@@ -97,10 +100,8 @@ func (g *guard) check(r *http.Request) (_ *http.Request, makes, reason string) {
 	if r.URL.Scheme != g.base.Scheme || r.URL.Host != g.base.Host || r.Host != "" && r.Host != g.base.Host {
 		return nil, "", "it is for another host"
 	}
-	for name := range r.Header {
-		if strings.Contains(strings.ToLower(name), "method") {
-			return nil, "", "its header names another method"
-		}
+	if namesMethod(r) {
+		return nil, "", "it names another method"
 	}
 	path, atRoot := r.URL.EscapedPath(), strings.HasPrefix(r.URL.Path, "/.well-known/")
 	if rest, prefixed := strings.CutPrefix(path, g.base.Prefix); prefixed && !atRoot {
@@ -117,10 +118,26 @@ func (g *guard) check(r *http.Request) (_ *http.Request, makes, reason string) {
 	switch {
 	case !isRead:
 		return nil, "", refusal
-	case r.ContentLength != 0 && read.Method == http.MethodGet:
+	case read.Method == http.MethodGet && hasBody(r):
 		return nil, "", "it has a body"
 	}
 	return r, "", ""
+}
+
+// hasBody reports whether a request has a body, also if its length is not announced.
+func hasBody(r *http.Request) bool {
+	if r.ContentLength != 0 || r.Body == nil {
+		return r.ContentLength != 0
+	}
+	n, err := io.ReadFull(r.Body, make([]byte, 1))
+	return n > 0 || !errors.Is(err, io.EOF)
+}
+
+// namesMethod reports whether a header or a query parameter of a request may name a method
+// that some servers use in place of its own.
+func namesMethod(r *http.Request) bool {
+	names := slices.Concat(slices.Collect(maps.Keys(r.Header)), slices.Collect(maps.Keys(r.URL.Query())))
+	return slices.ContainsFunc(names, func(name string) bool { return strings.Contains(strings.ToLower(name), "method") })
 }
 
 const notListed = "its path is not in the reviewed list"

@@ -69,14 +69,17 @@ func TestGuardRefuses(t *testing.T) {
 		method, url string
 		body        io.Reader
 	}{
-		"another method":           {http.MethodPost, "https://api.fast.io" + me, nil},
-		"another host":             {http.MethodGet, "https://cdn.fast.io" + me, nil},
-		"another scheme":           {http.MethodGet, "http://api.fast.io" + me, nil},
-		"a GET with a body":        {http.MethodGet, "https://api.fast.io" + me, strings.NewReader("{}")},
-		"a path without its slash": {http.MethodGet, "https://api.fast.io/current/user/me/details", nil},
-		"dots in place of an ID":   {http.MethodGet, "https://api.fast.io/current/user/../details/", nil},
-		"an empty ID":              {http.MethodGet, "https://api.fast.io/current/user//details/", nil},
-		"the path below another":   {http.MethodGet, "https://api.fast.io/current/x" + me, nil},
+		"another method":               {http.MethodPost, "https://api.fast.io" + me, nil},
+		"another host":                 {http.MethodGet, "https://cdn.fast.io" + me, nil},
+		"another scheme":               {http.MethodGet, "http://api.fast.io" + me, nil},
+		"a GET with a body":            {http.MethodGet, "https://api.fast.io" + me, strings.NewReader("{}")},
+		"a path without its slash":     {http.MethodGet, "https://api.fast.io/current/user/me/details", nil},
+		"dots in place of an ID":       {http.MethodGet, "https://api.fast.io/current/user/../details/", nil},
+		"dots, encoded":                {http.MethodGet, "https://api.fast.io/current/user/%2e%2E/details/", nil},
+		"a body without a length":      {http.MethodGet, "https://api.fast.io" + me, io.MultiReader(strings.NewReader("{}"))},
+		"another method, in the query": {http.MethodGet, "https://api.fast.io" + me + "?_method=DELETE", nil},
+		"an empty ID":                  {http.MethodGet, "https://api.fast.io/current/user//details/", nil},
+		"the path below another":       {http.MethodGet, "https://api.fast.io/current/x" + me, nil},
 	} {
 		if pass(t, r.method, r.url, r.body) {
 			t.Errorf("%s is sent", name)

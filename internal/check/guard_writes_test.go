@@ -211,6 +211,14 @@ func TestGuardRefusesWrites(t *testing.T) {
 		method, path string
 		body         body
 	}{
+		"an asset above":       {"POST", ws + "/assets/%2e%2e/", parts("file@", "x")},
+		"an asset with a path": {"DELETE", ws + "/assets/..%2F..%2F" + foreign + "/", body{}},
+		"another asset":        {"DELETE", ws + "/assets/thumbnail/", body{}},
+		"another source of an import": {
+			"POST", "/current/web_upload/",
+			form("source_url", "https://example.com/x", "profile_id", ownWorkspace, "file_name", j.Marker),
+		},
+		"an export of others":            {"GET", "/current/ai/share/f0re1gn", body{}},
 		"another workspace":              {"POST", theirs + "/update/", form("name", j.Marker)},
 		"a node of others":               {"POST", ws + "/storage/" + foreign + "/move/", form("parent", "root")},
 		"a workspace in place of a node": {"POST", ws + "/storage/" + ownWorkspace + "/move/", form("parent", "root")},

@@ -33,6 +33,7 @@ const (
 	kindFileShare = "fileshare"
 	kindUpload    = "upload"
 	kindComment   = "comment"
+	kindExport    = "export" // the token of a link to files
 	kindPerson    = "person" // the second one, of -second-key
 	kindMe        = "me"
 )
@@ -167,8 +168,19 @@ func (j *Journal) show(kind string, fields []field) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, f := range fields {
+		if kind == kindExport {
+			f.value = exportToken(f.value)
+		}
 		j.seen.add(kind, f.value)
 	}
+}
+
+// exportToken returns the token of the first link to exported files in a text, "" without
+// one.
+func exportToken(text string) string {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
+	_, link, _ := strings.Cut(text, "/ai/share/")
+	return link[:len(link)-len(strings.TrimLeft(link, letters))]
 }
 
 // owns reports whether the run owns an object.

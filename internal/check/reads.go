@@ -6,6 +6,7 @@ package check
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -278,11 +279,17 @@ func (r Read) matches(path string) bool {
 	}
 	for i, segment := range want {
 		placeholder := strings.HasPrefix(segment, "{")
-		if !placeholder && segment != got[i] || placeholder && strings.Trim(got[i], ".") == "" {
+		if !placeholder && segment != got[i] || placeholder && isOnlyDots(got[i]) {
 			return false
 		}
 	}
 	return true
+}
+
+// isOnlyDots reports whether an escaped segment of a path is empty or leads to another path.
+func isOnlyDots(segment string) bool {
+	plain, err := url.PathUnescape(segment)
+	return err != nil || strings.Trim(plain, ".") == ""
 }
 
 // findRead returns the Read for a path, or for the template of one.

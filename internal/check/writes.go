@@ -120,8 +120,8 @@ func placeWrites() []Write {
 			anywhere("events.Search", get, "/current/events/search/", "workspace_id=workspace! limit", "event"),
 			anywhere("events.Ack", post, "/current/event/{event_id}/ack/", "{event_id}=event event_id=event", ""),
 		},
-		inBoth("assets.Upload", post, "/assets/{asset_name}/", "{asset_name} file", ""),
-		inBoth("assets.Delete", del, "/assets/{asset_name}/", "{asset_name}", ""),
+		inBoth("assets.Upload", post, "/assets/{asset_name}/", "{asset_name}=:banner|:logo file", ""),
+		inBoth("assets.Delete", del, "/assets/{asset_name}/", "{asset_name}=:banner|:logo", ""),
 	)
 }
 
@@ -186,7 +186,7 @@ func uploadWrites() []Write {
 		),
 		anywhere(
 			"uploads.Web.Start", post, "/current/web_upload/",
-			"source_url profile_id=workspace! profile_type folder_id=node|root file_name=marker!", "import",
+			"source_url=:"+webSource+"! profile_id=workspace! profile_type folder_id=node|root file_name=marker!", "import",
 		),
 		anywhere("uploads.Web.Cancel", del, "/current/web_upload/", "id=import!", ""),
 	}
@@ -299,9 +299,9 @@ func aiWrites() []Write {
 		inBoth("ai.Threads.Publish", post, "/ai/agent/{chat_id}/publish/", thread, ""),
 		inBoth("ai.Turns.Send", post, "/ai/agent/{chat_id}/message/", thread+question, "turn"),
 		inBoth("ai.Turns.Cancel", post, "/ai/agent/{chat_id}/cancel/", thread, ""),
-		inBoth("ai.ExportFiles", post, "/ai/share/", "files.=node", ""),
+		inBoth("ai.ExportFiles", post, "/ai/share/", "files.=node", kindExport),
 		[]Write{
-			anywhere("ai.ReadExport", get, "/current/ai/share/{token}", "{token} file part", ""),
+			anywhere("ai.ReadExport", get, "/current/ai/share/{token}", "{token}=export file part", ""),
 			{
 				Read:   Read{"ai.AutoTitle", post, ofShare + "/ai/autotitle/", "a share"},
 				Fields: "{share_id}=share user_context",
