@@ -89,7 +89,7 @@ vet: $(BIN)/.built $(BIN)/go.work # for other systems: Windows, where int has 32
 	GOWORK=$(BIN)/go.work $(WINDOWS) $(BIN)/vet work # all modules at once, with one copy of what they import
 	GOOS=js GOARCH=wasm $(BIN)/vet -tests=false ./... # tests of sockets do not compile for it
 	$(BIN)/vet -style # the rules of this project, in all files of all modules
-	go -C tools test ./vet
+	go -C tools test ./vet ./learn
 
 LINT := GOGC=400 GOMEMLIMIT=4GiB $(BIN)/golangci-lint run --allow-parallel-runners
 .PHONY: lint

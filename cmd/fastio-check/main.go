@@ -275,13 +275,19 @@ func (p *program) writeReport(report *check.Report) error {
 	return err
 }
 
-// writeFile creates or replaces a file of the output directory with what write
-// writes.
+// writeFile creates or replaces a file of the output directory with what write writes, as a
+// whole: another run may write the same one.
 func (p *program) writeFile(name string, report *check.Report, write func(io.Writer, *check.Report) error) error {
-	const mode = os.O_CREATE | os.O_TRUNC | os.O_WRONLY
-	file, err := os.OpenFile(filepath.Join(p.dir, name), mode, 0o600) //nolint:gosec // the directory is a flag
+	file, err := os.CreateTemp(p.dir, "."+name+"-*")
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(file, report), file.Close())
+	err = errors.Join(write(file, report), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), filepath.Join(p.dir, name))
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return nil
 }

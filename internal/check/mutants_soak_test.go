@@ -49,16 +49,6 @@ func TestReportsOfRunsNameMutants(t *testing.T) {
 	all.require(t, renamed, retyped, dropped)
 }
 
-// Reports name the mutants of the responses to writes, which have the same forms, but no
-// refusals.
-func TestReportsNameMutantsOfWrites(t *testing.T) {
-	t.Parallel()
-	exchanges := slices.DeleteFunc(written(t), func(e check.Exchange) bool {
-		return !slices.ContainsFunc(check.Writes(allFlags()...), func(w check.Write) bool { return w.Key() == keyOf(&e) })
-	})
-	requireMutants(t, exchanges, renamed, retyped, dropped, assumed, moved, rewired, answered)
-}
-
 // lot is the order in which mutants are drawn. A new member of the platform changes the draw
 // by one at most.
 func (m mutant) lot() uint64 {

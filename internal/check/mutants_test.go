@@ -350,6 +350,17 @@ func TestReportsNameMutants(t *testing.T) {
 	requireMutants(t, recorded(t), slices.Collect(maps.Keys(leastNamed()))...)
 }
 
+// Reports name the mutants of the responses to writes, which have the same forms, but no
+// refusals.
+func TestReportsNameMutantsOfWrites(t *testing.T) {
+	t.Parallel()
+	table.Large(t)
+	exchanges := slices.DeleteFunc(written(t), func(e check.Exchange) bool {
+		return !slices.ContainsFunc(check.Writes(allFlags()...), func(w check.Write) bool { return w.Key() == keyOf(&e) })
+	})
+	requireMutants(t, exchanges, renamed, retyped, dropped, assumed, moved, rewired, answered)
+}
+
 // requireMutants requires that reports name the mutants of what a run has seen.
 func requireMutants(t *testing.T, exchanges []check.Exchange, kinds ...mutantKind) {
 	t.Helper()

@@ -1,7 +1,7 @@
 // Command learn reads a report of fastio-check, prints what to change in the SDK, and with
 // -w rewrites the list of assumed names and the table of endpoints:
 //
-//	go -C tools run ./learn report.json
+//	GOWORK=off go -C tools run ./learn report.json
 //
 // A confirmed name is no longer in the list; the mark at its line in the code is removed by
 // hand, as is what the table names. An assumed path that the platform has gets the source W.
@@ -35,9 +35,12 @@ func main() {
 	}
 }
 
+const platform = "fast.io" // whose reports the lists may be rewritten from
+
 // A report is the part of a report of fastio-check that is learned from.
 type report struct {
-	Operations map[string]operation `json:"operations"`
+	Header     struct{ Platform string } `json:"header"`
+	Operations map[string]operation      `json:"operations"`
 }
 
 // operation is what the report says about an operation.
@@ -82,6 +85,10 @@ func learn(w io.Writer, root, name string, write bool) error {
 	if err := printChanges(w, r.changes()); err != nil || !write {
 		return err
 	}
+	if r.Header.Platform != platform {
+		return fmt.Errorf("the report is of %q: nothing is rewritten, since an emulator has the assumed names too",
+			r.Header.Platform)
+	}
 	return cmp.Or(
 		os.WriteFile(filepath.Join(facts, "endpoints.tsv"), []byte(r.learnPaths(string(table))), 0o600),
 		os.WriteFile(filepath.Join(facts, "assumed-names.txt"), []byte(r.learnNames(string(list), string(table))), 0o600),
@@ -120,8 +127,14 @@ func (d difference) change(op, key string) change {
 	place := strings.Trim(d.Type+"."+d.Member, ".")
 	switch d.Kind {
 	case "unknown":
+		if d.Member == "*" {
+			return change{"type", cmp.Or(d.Type, op), "has a member whose name is not shown"}
+		}
 		return change{"type", cmp.Or(d.Type, op), "add a field for " + d.Member}
 	case "value":
+		if strings.Contains(d.Got, " ") {
+			return change{"constant", place, "has " + d.Got}
+		}
 		return change{"constant", place, "add the value " + d.Got}
 	case "shape":
 		return change{"type", place, "is " + d.Got + ", not " + d.Want}
