@@ -64,7 +64,7 @@ func (s *Service) Watch(
 			err = call.Check(ctx, s.c, opWatch)
 		}
 		if err == nil {
-			w.turn = cmp.Or(ratelimit.TurnOf(ctx), new(ratelimit.Turn)) // the rate limit is shared with other loops
+			w.loop = cmp.Or(ratelimit.LoopOf(ctx), new(ratelimit.Loop)) // the rate limit is shared with other loops
 		}
 		for err == nil {
 			var r *Report
@@ -86,7 +86,7 @@ type watch struct {
 	opts    []api.CallOption
 	answer  *api.Response
 
-	turn        *ratelimit.Turn // of ctx, or its own
+	loop        *ratelimit.Loop // of ctx, or its own
 	score       int             // of changes in the last responses
 	lastSweep   time.Time       // the latest poll that went back
 	cursorMoved time.Time       // the cursor
@@ -135,15 +135,15 @@ func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.Call
 }
 
 // next polls until there is a response. It repeats a poll that fails, after the pause
-// that endure chooses, unless the failure is permanent.
+// that retryLater sets, unless the failure is permanent.
 func (w *watch) next(ctx context.Context) (*Report, error) {
 	for {
 		if err := wait.Sleep(ctx, w.pause); err != nil {
 			return nil, err
 		}
 		began := time.Now()
-		r, err := w.poll(ratelimit.With(ctx, w.turn))
-		held := time.Since(times.Later(began, w.turn.State().Started)) // since it was sent: without the wait for the rate limit
+		r, err := w.poll(ratelimit.With(ctx, w.loop))
+		held := time.Since(times.Later(began, w.loop.State().Started)) // since it was sent: without the wait for the rate limit
 		switch {
 		case err == nil:
 			w.accept(r, held)
@@ -214,9 +214,9 @@ func (w *watch) setPriority(fresh bool, held time.Duration) {
 	default:
 		w.score = max(w.score-1, 0)
 	}
-	w.turn.Set(ratelimit.Rest)
+	w.loop.SetClass(ratelimit.Rest)
 	if w.score >= busy {
-		w.turn.Set(ratelimit.Woken)
+		w.loop.SetClass(ratelimit.Woken)
 	}
 }
 
@@ -293,7 +293,8 @@ type hold struct {
 
 func newHold(most time.Duration) hold { return hold{longest: most, wait: most, fullNeeded: 1 << 3} }
 
-// steps returns the possible waits of a long poll in descending order.
+// steps returns the possible waits of a long poll in descending order: the requested one,
+// and those below the usual timeouts of proxies, 60 and 30 seconds.
 func (h *hold) steps() []time.Duration {
 	steps := []time.Duration{h.longest}
 	for _, s := range []time.Duration{55 * time.Second, 25 * time.Second} {
@@ -313,7 +314,7 @@ func (h *hold) shortenBelow(after time.Duration) {
 	h.fullCount, h.fullNeeded = 0, min(2*h.fullNeeded, most)
 	for _, h.wait = range h.steps() {
 		if h.wait < limit {
-			return
+			return // else it is the shortest one
 		}
 	}
 }

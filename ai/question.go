@@ -306,7 +306,7 @@ type sent struct {
 func (s *sent) turn(op, key string) (*Turn, error) {
 	t := s.Turn
 	if t == nil && s.Flat.ID != "" {
-		t, s.Flat.Extra = &s.Flat, nil // which includes the members of the envelope
+		t, s.Flat.Extra = &s.Flat, nil // Extra holds the members of the envelope
 	}
 	t, err := call.Found(op, "turn", t)
 	if err != nil {

@@ -246,7 +246,7 @@ func (f *following) readEvents(events *sse.Reader, quiet *time.Timer) (ending, e
 		if said.last {
 			return reachedEnd, nil
 		}
-		if n := len(f.display.shown); n > f.most || !anew && frame.ID != "" && frame.ID != before {
+		if n := len(f.display.shown); n > f.most || !anew && frame.ID != "" && frame.ID != before { // new text or a new ID
 			how, f.most = progressed, max(n, f.most)
 		}
 		quiet.Reset(eventless)

@@ -165,7 +165,7 @@ func (t *Turns) Get(
 	}
 	found := cmp.Or(a.Message, a.Turn)
 	if found == nil && (a.Flat.ID != "" || a.Flat.Status != "") {
-		found, a.Flat.Extra = &a.Flat, nil
+		found, a.Flat.Extra = &a.Flat, nil // Extra holds the members of the envelope
 	}
 	found, err = call.Found("ai.Turns.Get", "turn", found)
 	if err != nil {

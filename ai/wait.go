@@ -82,9 +82,9 @@ const (
 	failurePause = 2 * time.Second // after a poll of the activity that failed
 )
 
-// awaitEnd waits for the end of the turn. It reads the turn first, and again each
-// time the activity of the scope reports a change of the thread. Without
-// activity reports the reads become rarer.
+// awaitEnd waits for the end of the turn. It reads the turn first, and again each time
+// the activity of the workspace or share reports a change of the thread. Without activity
+// reports the reads become rarer.
 func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
 	var interval wait.Interval
 	var last error

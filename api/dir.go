@@ -106,7 +106,7 @@ type DirFilter struct {
 // Selects reports whether the filter selects an entry, which is a path below the
 // folder. Exclude wins over the other fields; folders need only not be excluded.
 func (f *DirFilter) Selects(entry string, folder bool) bool {
-	matches := func(pattern string) bool {
+	matches := func(pattern string) bool { // the name, or with a slash in it the whole path
 		subject := path.Base(entry)
 		if strings.Contains(pattern, "/") {
 			subject, pattern = entry, strings.TrimPrefix(pattern, "/")

@@ -45,7 +45,7 @@ func Path(template string, segments ...string) Route {
 		if strings.HasSuffix(name, list) {
 			return pathOfList(template, segments, i)
 		}
-		if text := strings.TrimSpace(s); text == "" || text[0] == '.' || name == orgID {
+		if text := strings.TrimSpace(s); text == "" || text[0] == '.' || name == orgID { // the others are valid
 			r.err = refusal(name, s)
 			if r.err != nil {
 				return r

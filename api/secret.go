@@ -26,7 +26,8 @@ type handle = unique.Handle[string]
 
 var _ [unsafe.Sizeof(uintptr(0))]struct{} = [unsafe.Sizeof(handle{})]struct{}{} // it is one pointer
 
-// NewSecret returns a Secret of text.
+// NewSecret returns a Secret of text. It keeps the text behind an opaque pointer, which
+// no printer follows. Secrets of one text have the same pointer, so that they are equal.
 func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}
@@ -35,7 +36,7 @@ func NewSecret(text string) Secret {
 	return Secret{*(*unsafe.Pointer)(unsafe.Pointer(&h))} //nolint:gosec // the one use of unsafe: see Secret
 }
 
-// Reveal returns the text.
+// Reveal returns the text, which is behind the opaque pointer of [NewSecret].
 func (s Secret) Reveal() string {
 	if s.IsZero() {
 		return ""

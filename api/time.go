@@ -74,7 +74,7 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 	const usual = `"2006-01-02 15:04:05 UTC"`
 	if len(b) == len(usual) && b[11] == ' ' && string(b[20:]) == usual[20:] {
 		text := [20]byte(b[1:21])
-		text[10], text[19] = 'T', 'Z'
+		text[10], text[19] = 'T', 'Z' // as time.Time reads it
 		var u time.Time
 		if u.UnmarshalText(text[:]) == nil {
 			*t = Time{u}
@@ -163,12 +163,12 @@ func parseTime(s string) (Time, bool) {
 	if len(s) < date || s[4] != '-' || s[7] != '-' {
 		return unixTime(s)
 	}
-	hi, ok1 := twoDigits(s)
-	lo, ok2 := twoDigits(s[2:])
+	century, ok1 := twoDigits(s)
+	yearOfCentury, ok2 := twoDigits(s[2:])
 	month, ok3 := twoDigits(s[5:])
 	day, ok4 := twoDigits(s[8:])
 	ok := ok1 && ok2 && ok3 && ok4
-	year := hi*100 + lo
+	year := century*100 + yearOfCentury
 
 	var hour, minute, sec, nano, offset int
 	if len(s) > date {

@@ -285,7 +285,7 @@ func (w *walk) members(place Access) error {
 		a.User, a.EmailAddress, a.Role, a.Via = m.ID, strings.ToLower(m.EmailAddress), string(m.Role), ViaMembership
 		a.Name = strings.TrimSpace(m.FirstName + " " + m.LastName)
 		if m.Invite != nil || m.Status == members.StatusPending {
-			a.Via, a.User, a.Name = ViaInvitation, "", ""
+			a.Via, a.User, a.Name = ViaInvitation, "", "" // known by the address alone
 		}
 		if m.Invite != nil {
 			a.invitation = m.Invite.ID

@@ -171,9 +171,9 @@ func (w *watch) changed(watched bool) {
 }
 
 // await waits until it is time for the next list. After a change that is shortly
-// afterwards (settle), and later after each list that has found no new comment
-// (misses), which may become visible late; then there is one more list soon (again).
-// Without a change it is after a pause, which is long if the profile is watched.
+// afterwards (settle), and later after each change without a new comment (emptyWakes),
+// which may become visible late; then there is one more list soon (again). Without a
+// change it is after a pause, which is long if the profile is watched.
 func (w *watch) await(ctx context.Context) error {
 	pause := unwatched
 	switch {

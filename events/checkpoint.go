@@ -53,7 +53,7 @@ type MemoryStore struct {
 	all map[string]Checkpoint
 }
 
-// Load returns the checkpoint of that name.
+// Load returns the checkpoint of that name, a zero Checkpoint if there is none.
 func (s *MemoryStore) Load(ctx context.Context, name string) (Checkpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

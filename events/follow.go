@@ -95,19 +95,20 @@ const (
 //
 // Delivery is at least once: after a crash, the events handled since the last
 // checkpoint are delivered again, at most 250 without a SaveInterval, or more of a
-// backlog if the server then refuses the cursor. After a clean end nothing is delivered
-// again if at most 50,000 events were created within the look-back before it: ten
-// overlaps, the Sweep and the Interval. Of more, those beyond are. An event is handled
-// when handle has returned nil. Events are delivered in no particular order, one at a
-// time. Follow saves its checkpoint before it returns.
+// backlog if the server then refuses the cursor. After a clean end, an event is
+// delivered again only if more than 50,000 were created within the look-back before it:
+// ten overlaps, the Sweep and the Interval. An event is handled when handle has returned
+// nil. Events are delivered in no particular order, one at a time. Follow saves its
+// checkpoint before it returns.
 //
 // Follow searches when a socket, or a long poll, reports a change of the profile, and at
 // intervals for events that neither reports. The searches at rest of all logs that are
-// followed through a client are spread over [Service.FollowInterval]. Of searches that wait
-// for the rate limit, those of the program start first, then those of changed profiles, but
-// every fourth start is for one that others have passed. Without sockets, the profiles of the first 13 logs are polled; Follow with
-// Until or PollOnly searches at intervals only. What the rate limits mean for 1, 30 and 100
-// logs is in docs/limits.md of the repository:
+// followed through a client are spread over [Service.FollowInterval]. Of searches that
+// wait for the rate limit, those of the program start first, then those of changed
+// profiles, but every fourth start is for one that others have passed. Without sockets,
+// the profiles of the first 13 logs are polled; Follow with Until or PollOnly searches
+// at intervals only. What the rate limits mean for 1, 30 and 100 logs is in
+// docs/limits.md of the repository:
 // https://github.com/fastio-go/fastio/blob/main/docs/limits.md
 //
 // Events become visible with some delay. Each poll goes back by the overlap and
@@ -163,54 +164,52 @@ type follower struct {
 }
 
 // perValue returns a follower for each value of Events, Categories or SubCategories, of
-// which only one may be set, or f itself if none is. Each has its own query and, with a
-// Name, its own checkpoint. It checks them all.
+// which only one may be set, or f itself if none is. It checks them all.
 func (f *follower) perValue() ([]*follower, error) {
-	var all []*follower
-	var err error
-	args := input.Fields[FollowOptions](opFollow)
-	add := func(n int, field string, set func(q *Query, i int) (was, value string)) {
-		// set puts value i into the field of a query, which must have been empty.
-		taken := n > 0 && len(all) > 0
-		for i := range n {
-			one := *f
-			was, value := set(&one.query, i)
-			one.value = value
-			same := func(f *follower) bool { return f.query == one.query }
-			if taken || was != "" {
-				const rule = "must be the only list, and its field of Query be left out"
-				err = args.Refuse(field, rule, "")
-			} else if value == "" || slices.ContainsFunc(all, same) {
-				const rule = "must hold no blank and no repeated value"
-				err = args.Refuse(field, rule, strconv.Quote(value))
-			}
-			if f.o.Name != "" {
-				one.o.Name += "-" + value
-			}
-			all = append(all, &one)
-		}
+	all, err := addFollowers(nil, f, "Events", f.o.Events, func(q *Query) *Name { return &q.Event })
+	if err == nil {
+		all, err = addFollowers(all, f, "Categories", f.o.Categories, func(q *Query) *Category { return &q.Category })
 	}
-	add(len(f.o.Events), "Events", func(q *Query, i int) (was, value string) {
-		was, q.Event = string(q.Event), f.o.Events[i]
-		return was, string(q.Event)
-	})
-	add(len(f.o.Categories), "Categories", func(q *Query, i int) (was, value string) {
-		was, q.Category = string(q.Category), f.o.Categories[i]
-		return was, string(q.Category)
-	})
-	add(len(f.o.SubCategories), "SubCategories", func(q *Query, i int) (was, value string) {
-		was, q.SubCategory = string(q.SubCategory), f.o.SubCategories[i]
-		return was, string(q.SubCategory)
-	})
+	if err == nil {
+		all, err = addFollowers(all, f, "SubCategories", f.o.SubCategories, func(q *Query) *SubCategory { return &q.SubCategory })
+	}
+	if err != nil {
+		return nil, err
+	}
 	if all == nil {
 		all = []*follower{f}
 	}
 	for _, one := range all {
-		if err == nil {
-			err = one.check()
+		if err := one.check(); err != nil {
+			return nil, err
 		}
 	}
-	return all, err
+	return all, nil
+}
+
+// addFollowers adds a copy of f to all for each value of a list, which it sets in a
+// field of its query and, if there is one, adds to the name of its checkpoint. It
+// refuses a second list, one whose field in the query is set already, and a blank or
+// repeated value.
+func addFollowers[T ~string](
+	all []*follower, f *follower, list string, values []T, fieldOf func(*Query) *T,
+) ([]*follower, error) {
+	args := input.Fields[FollowOptions](opFollow)
+	if len(values) > 0 && (len(all) > 0 || *fieldOf(&f.query) != "") {
+		return nil, args.Refuse(list, "must be the only list, and its field of Query be left out", "")
+	}
+	for i, value := range values {
+		if value == "" || slices.Contains(values[:i], value) {
+			return nil, args.Refuse(list, "must hold no blank and no repeated value", strconv.Quote(string(value)))
+		}
+		one := *f
+		*fieldOf(&one.query), one.value = value, string(value)
+		if f.o.Name != "" {
+			one.o.Name += "-" + string(value)
+		}
+		all = append(all, &one)
+	}
+	return all, nil
 }
 
 // check returns an error for options of Follow or parts of a Query that Follow
@@ -256,9 +255,9 @@ type handlerError struct{ err error }
 func (e *handlerError) Error() string { return e.err.Error() }
 func (e *handlerError) Unwrap() error { return e.err }
 
-// poll delivers new events up to the end of the log, or pauses, with a walk. If the checkpoint holds a poll
-// that was not finished, it finishes that first, up to its own end, and then polls
-// again.
+// poll delivers new events up to the end of the log, or until its walk pauses. If the
+// checkpoint holds a poll that was not finished, it finishes that first, up to its own
+// end, and then polls again.
 func (f *follower) poll(ctx context.Context) error {
 	for wasResumed := true; wasResumed && !f.reachedUntil; {
 		if err := f.saveDue(ctx); err != nil { // the last attempt may have failed
@@ -309,9 +308,9 @@ func (f *follower) deliverPoll(ctx context.Context) error {
 	return err
 }
 
-// deliverAll delivers the remaining events of the current poll. After a page that does
-// not lead on, it continues with a smaller slice of time, because the current cursor
-// may be unusable.
+// deliverAll delivers the remaining events of the current poll. A page that does not
+// lead on is an error; the retry then continues with a smaller slice of time, because
+// the current cursor may be unusable.
 func (f *follower) deliverAll(ctx context.Context) error {
 	for e, err := range f.walk.Events(ctx) {
 		if errors.Is(err, page.ErrNoCursor) || errors.Is(err, page.ErrRepeated) {
@@ -348,7 +347,7 @@ func (f *follower) startWalk() {
 		const noCursor = ""
 		f.walk = f.s.Walk(q, noCursor, f.opts...)
 	}
-	f.walk.keepLast = false // lookback covers more than Last
+	f.walk.keepLast = false // the checkpoint remembers more events than a walk does
 	f.walk.onRefusal, f.walk.most = f.onRefusal, f.most
 }
 
@@ -389,7 +388,7 @@ func (f *follower) saveDue(ctx context.Context) error {
 
 // endPoll records that the current poll has reached the end of the log, so that the
 // next one starts from there. A poll without events proves nothing, because an empty
-// response may be wrong: Searched then stays where it is.
+// response may be wrong: Searched then stays where it is, unless the poll was resumed.
 func (f *follower) endPoll() {
 	if f.deliveredInPoll || f.Cursor != "" {
 		f.Searched = times.Later(f.Searched, f.walk.state.Max)

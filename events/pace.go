@@ -23,8 +23,8 @@ const (
 	frequentRounds = 30 * time.Second
 )
 
-// idleEvery returns the time between two searches of all followers at rest
-// together: a share of the rate limit.
+// idleEvery returns the time between two searches of all followers at rest together,
+// with which these use no more than idleShare of any rate window of searches.
 func idleEvery() (longest time.Duration) {
 	for _, w := range api.RateWindows(searchGroup) {
 		longest = max(longest, time.Duration(float64(w.Size)/(idleShare*float64(w.Max))))
@@ -62,8 +62,7 @@ func (r *idlePace) interval() time.Duration {
 
 // tryTurn takes the next turn for p if p is first in the queue, which it joins, and the
 // time of the turn has come: then it returns true, p leaves the queue, and its new
-// first is notified. Otherwise it returns when to ask again: those before p may be
-// late.
+// first is notified. Otherwise it returns when to ask again.
 func (r *idlePace) tryTurn(p *pace, now time.Time) (at time.Time, ok bool) {
 	r.mu.Lock()
 	place := slices.Index(r.queue, p)
@@ -72,7 +71,7 @@ func (r *idlePace) tryTurn(p *pace, now time.Time) (at time.Time, ok bool) {
 		r.queue = append(r.queue, p)
 	}
 	at = r.nextTurn.Add(time.Duration(place) * r.every)
-	if place > 0 {
+	if place > 0 { // those before p take their turns first
 		at = times.Later(at, now.Add(time.Second))
 	}
 	ok = !at.After(now)
@@ -118,7 +117,7 @@ type pace struct {
 	searches int           // of each round
 	interval time.Duration // [FollowOptions].Interval
 	gap      time.Duration // for each round that was woken; two may follow each other at once
-	turn     ratelimit.Turn
+	loop     ratelimit.Loop
 	notify   func() // called when the next round may be due earlier than next has returned
 
 	mu              sync.Mutex
@@ -141,11 +140,11 @@ type pace struct {
 	isRepeat    bool // the round is such a one
 }
 
-// Call makes the calls of [Service.Search] wait for their turn among all
-// searches; other calls do not wait.
+// Call makes a call through the client. A search waits for the rate limit in the class
+// of the loop: before or after the searches of other loops.
 func (p *pace) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	if r.Group == searchGroup {
-		ctx = ratelimit.With(ctx, &p.turn)
+		ctx = ratelimit.With(ctx, &p.loop)
 	}
 	return p.Client.Call(ctx, r, out, opts...)
 }
@@ -198,17 +197,17 @@ func (p *pace) beginRound(ctx context.Context) error {
 	p.mu.Lock()
 	p.wokenRound = p.uncoveredChange || p.repeatNext
 	p.mu.Unlock()
-	p.turn.Set(ratelimit.Rest)
+	p.loop.SetClass(ratelimit.Rest)
 	if p.wokenRound {
-		p.turn.Set(ratelimit.Woken)
+		p.loop.SetClass(ratelimit.Woken)
 	}
-	if err := p.turn.Reserve(ctx, p.group); err != nil {
+	if err := p.loop.Reserve(ctx, p.group); err != nil {
 		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.awaitsRound = false
-	// A change during the wait makes this a woken round as well.
+	// A change during the wait makes this a woken round as well, and not just a repeat.
 	p.wokenRound, p.isRepeat, p.repeatNext = p.uncoveredChange || p.repeatNext, p.repeatNext && !p.uncoveredChange, false
 	now := time.Now()
 	if now.Sub(p.lastReport) >= visibleAfter {
@@ -223,7 +222,7 @@ func (p *pace) beginRound(ctx context.Context) error {
 // end records the end of a round.
 func (p *pace) end(found bool) {
 	p.ended, p.foundEvents = time.Now(), found
-	p.turn.Cancel(p.group) // if there was no search
+	p.loop.Cancel(p.group) // if there was no search
 }
 
 // setNextRound sets when the next round is due after one that has succeeded: when a

@@ -78,7 +78,7 @@ func (f *follower) load(ctx context.Context) error {
 			}
 		}
 	}
-	f.Writer = rand.Text()
+	f.Writer = rand.Text()                                          // by which saveAgain recognizes a checkpoint of this follower
 	f.lookback = rescanDepth*f.o.Overlap + f.o.Sweep + f.o.Interval // an event waits at most this long for a rescan
 	f.Recent = nil
 	return nil
@@ -308,7 +308,7 @@ func encodeRecent(all []recent) []byte {
 // decodeRecent decodes what encodeRecent encodes. It returns the creation times of
 // events, in Unix seconds, by hash.
 func decodeRecent(b []byte) (map[uint64]int64, error) {
-	all := make(map[uint64]int64, len(b)/9)
+	all := make(map[uint64]int64, len(b)/9) // 9 bytes each, or more
 	for last := int64(0); len(b) > 0; {
 		since, n := binary.Varint(b)
 		if n <= 0 || len(b) < n+8 {

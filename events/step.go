@@ -143,7 +143,7 @@ func (s *Stepper) load(ctx context.Context) error {
 // run steps until Until is reached, a failure is permanent, or ctx is done.
 func (s *Stepper) run(ctx context.Context) error {
 	for _, f := range s.followers {
-		f.most = 0
+		f.most = 0 // no limit of pages: no other log waits for this goroutine
 	}
 	notified := make(chan struct{}, 1)
 	s.Notify(func() {
@@ -213,7 +213,7 @@ func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
 		s.followers[0].callOnRetry(ctx, s.failures, pause, err)
 		s.pace.delay(pause)
 	}
-	return s.pace.nextRound(now), nil // a time that has passed: the round takes no turn yet
+	return s.pace.nextRound(now), nil // now has passed: a round that is due since then takes no turn yet
 }
 
 // hasMore reports whether a poll has ended between two pages.
@@ -221,10 +221,10 @@ func (s *Stepper) hasMore() bool {
 	return slices.ContainsFunc(s.followers, func(f *follower) bool { return f.walk != nil })
 }
 
-// pollAll polls the log for each follower in turn, or if resumed for those whose poll has
-// paused, until one fails for good. It reports
-// whether all have reached Until. A temporary failure of one does not keep the others from
-// polling; the last one is returned.
+// pollAll polls the log for each follower, one after the other, or if resumed for those
+// whose poll has paused, until one fails for good. It reports whether all have reached
+// Until. A temporary failure of one does not keep the others from polling; the last one
+// is returned.
 func (s *Stepper) pollAll(ctx context.Context, resumed bool) (done bool, failure error) {
 	done = true
 	for _, one := range s.followers {

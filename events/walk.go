@@ -236,7 +236,8 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 }
 
 // setEnd sets the end of the pass, once, to the present time of the server, so that all
-// pages are cut from the same set of events.
+// pages are cut from the same set of events. A query with CreatedMax, or for the events
+// of a batch (ParentEventID), has an end already.
 func (w *Walk) setEnd(ctx context.Context) error {
 	if !w.query.CreatedMax.IsZero() || w.query.ParentEventID != "" || !w.state.Max.IsZero() {
 		return nil
@@ -377,7 +378,7 @@ func (w *Walk) advance(next string) {
 }
 
 // cursorRefused reports whether err means that the server refuses its own cursor, as it
-// may do when that is old.
+// may do when that is old. The request of a first page, and of one by offset, has none.
 func (w *Walk) cursorRefused(err error) bool {
 	_, answered := errors.AsType[*api.Error](err)
 	return answered && errors.Is(err, api.ErrInvalid) && call.Final(err) &&

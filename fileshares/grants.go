@@ -70,10 +70,9 @@ type Granted struct {
 }
 
 // Set grants a capability to a person, named by the ID of a user or an e-mail address, or
-// changes the one granted before. An address without an
-// account receives an invitation by e-mail, and its grant is pending until a user signs
-// up with the address; so the call is retried only if it was not processed. A grant
-// ends with the File Share.
+// changes the one granted before. An address without an account receives an invitation by
+// e-mail, and its grant is pending until a user signs up with the address; so the call is
+// retried only if it was not processed. A grant ends with the File Share.
 //
 // Errors: [*api.InputError] for any other text, such as [api.Me]; [api.ErrNotFound] if the
 // user does not exist.

@@ -32,11 +32,11 @@ import (
 // for concurrent use; concurrent questions are sent one after the other.
 type Service struct {
 	c    api.Client
-	turn chan struct{} // held by the current question
+	lock chan struct{} // held by the current question
 }
 
 // New returns a Service that sends its requests through c.
-func New(c api.Client) *Service { return &Service{c: c, turn: make(chan struct{}, 1)} }
+func New(c api.Client) *Service { return &Service{c: c, lock: make(chan struct{}, 1)} }
 
 // Surface selects the form of the steps of an answer.
 type Surface string
@@ -169,8 +169,8 @@ func (s *Service) Ask(ctx context.Context, q Question, opts ...api.CallOption) (
 		defer cancel()
 	}
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case s.lock <- struct{}{}:
+		defer func() { <-s.lock }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

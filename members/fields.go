@@ -60,13 +60,13 @@ func (f *fields) notify(value Notify) {
 	if f.of != api.ProfileKindShare {
 		name = fieldPreference
 	}
-	f.none(name, value != "")
+	f.refuseForOrg(name, value != "")
 	form.Word(&f.Fields, name, value)
 }
 
-// none refuses a field for the members of an organization, if it is given: they
+// refuseForOrg refuses a field for the members of an organization, if it is given: they
 // have no such setting, and the server would ignore it.
-func (f *fields) none(field string, given bool) {
+func (f *fields) refuseForOrg(field string, given bool) {
 	if given && f.of == api.ProfileKindOrg {
 		f.Refuse(field, "must be left out for an organization", "")
 	}
@@ -91,12 +91,12 @@ func (r AddRequest) form(op string, in api.Profile) (api.Form, error) {
 	}
 	f.role(role)
 	form.Given(fieldMessage, r.Message, f.message)
-	f.none(fieldAcceptBy, !r.AcceptBy.IsZero())
+	f.refuseForOrg(fieldAcceptBy, !r.AcceptBy.IsZero())
 	form.Given(fieldAcceptBy, r.AcceptBy, f.Time(form.Zone))
 	f.notify(r.Notify)
-	f.none(fieldExpires, !r.Expires.IsZero())
+	f.refuseForOrg(fieldExpires, !r.Expires.IsZero())
 	form.Given(fieldExpires, r.Expires, f.Time(form.Zone))
-	f.none(fieldRenotify, r.Renotify)
+	f.refuseForOrg(fieldRenotify, r.Renotify)
 	if r.Renotify {
 		f.Set(fieldRenotify, "force")
 	}
@@ -108,7 +108,7 @@ func (r UpdateRequest) form(op string, in api.Profile) (api.Form, error) {
 	f := newFields(input.Fields[UpdateRequest](op), in)
 	f.role(r.Role)
 	f.notify(r.Notify)
-	f.none(fieldExpires, !r.Expires.IsZero())
+	f.refuseForOrg(fieldExpires, !r.Expires.IsZero())
 	form.Optional(&f.Fields, fieldExpires, form.Null, r.Expires, f.Time(form.Zone))
 	return f.Form, f.Changed()
 }

@@ -90,7 +90,7 @@ func (f *Fields) pages(workspace api.ID, list *ListOptions) page.List[*FieldPage
 		return f.List(ctx, workspace, list, opts...)
 	}
 	more := func(p *FieldPage) (bool, string) { return p.HasMore, p.NextCursor }
-	return walk("metadata.Fields.List", list, next, more, func(p *FieldPage) []*Field { return p.Fields })
+	return listByCursor("metadata.Fields.List", list, next, more, func(p *FieldPage) []*Field { return p.Fields })
 }
 
 // All returns the fields of all pages of [Fields.List], from list.Cursor on.

@@ -116,7 +116,7 @@ func (f *Filters) All(
 	}
 	more := func(p *FilterPage) (bool, string) { return p.HasMore, p.NextCursor }
 	rows := func(p *FilterPage) []*SavedFilter { return p.Filters }
-	return walk("metadata.Filters.List", list, next, more, rows).All(ctx, opts)
+	return listByCursor("metadata.Filters.List", list, next, more, rows).All(ctx, opts)
 }
 
 // Create saves a filter under a name that no other filter of the workspace has.

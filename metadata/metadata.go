@@ -102,9 +102,9 @@ func (r *rows[T]) next() string {
 	return r.Cursor
 }
 
-// walk returns the list of all rows, read by fetch in pages of 250 rows by
+// listByCursor returns the list of all rows, read by fetch in pages of 250 rows by
 // default. Next returns whether there is another page, and its cursor.
-func walk[P, T any](
+func listByCursor[P, T any](
 	op string, list *ListOptions,
 	fetch func(ctx context.Context, list *ListOptions, opts ...api.CallOption) (*P, error),
 	next func(*P) (more bool, cursor string), rows func(*P) []T,

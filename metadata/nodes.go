@@ -93,7 +93,7 @@ func (s *Service) AllEligible(
 	}
 	more := func(p *NodePage) (bool, string) { return p.HasMore, p.NextCursor }
 	rows := func(p *NodePage) []*storage.Node { return p.Nodes }
-	return walk("metadata.Eligible", &o.ListOptions, next, more, rows).All(ctx, opts)
+	return listByCursor("metadata.Eligible", &o.ListOptions, next, more, rows).All(ctx, opts)
 }
 
 // Details is the metadata of one file or note.

@@ -110,7 +110,7 @@ func (o *opener) pageDir(ctx context.Context) string {
 		return err == nil && info.IsDir()
 	}
 	snaps := filepath.Join(o.getenv("HOME"), "snap")
-	if !filepath.IsAbs(snaps) || !isDir(snaps) || o.getenv("BROWSER") != "" {
+	if !filepath.IsAbs(snaps) || !isDir(snaps) || o.getenv("BROWSER") != "" { // no snap, or another browser
 		return ""
 	}
 	name, _, isSnap := strings.Cut(o.desktopEntry(ctx), "_") // such as firefox_firefox.desktop

@@ -134,18 +134,18 @@ func (c *Config) redirectPath() string { return cmp.Or(c.RedirectPath, "/callbac
 // otherwise fail only after the consent of the user, or be unsafe.
 func (c *Config) validate(op string) (transport.Base, error) {
 	args := input.Fields[Config](op)
-	_, scopes := joinScopes(args, c.Scopes)
-	_, pages := c.ownPages(args)
-	var clientID error
+	_, scopesErr := joinScopes(args, c.Scopes)
+	_, pagesErr := c.ownPages(args)
+	var clientErr error
 	if strings.Contains(c.ClientID, "://") { // else it is the id of a registration
-		clientID = checkMetadataURL(args, c.ClientID)
+		clientErr = checkMetadataURL(args, c.ClientID)
 	}
 	if err := cmp.Or(
-		checkIssuer(args, c.Issuer), clientID, checkClientName(args, c.ClientName),
-		scopes, checkAccessMode(args, c.AccessMode), checkResource(args, c.Resource),
+		checkIssuer(args, c.Issuer), clientErr, checkClientName(args, c.ClientName),
+		scopesErr, checkAccessMode(args, c.AccessMode), checkResource(args, c.Resource),
 		checkDevice(args, c.DeviceName, c.DeviceType), checkRedirectPath(args, c.redirectPath()),
 		checkRedirectPort(args, c.RedirectPort), checkOpenMode(args, c.OpenMode), checkParameters(args, c.Parameters),
-		pages,
+		pagesErr,
 	); err != nil {
 		return transport.Base{}, err
 	}
@@ -198,8 +198,9 @@ func (c *Config) signedPipeline(base transport.Base, tokens api.TokenSource) *tr
 }
 
 // serviceAt returns a Service that sends all requests to an endpoint of a [server], on
-// connections of its own, and a function that closes them. "" means the documented
-// address; one that differs only by a slash must be passed as "".
+// new connections, and a function that closes them: a code or token that can be used
+// once would be lost on an idle connection that is dead, as after the sleep of a laptop.
+// "" means the documented address; one that differs only by a slash must be passed as "".
 func (c *Config) serviceAt(endpoint string) (*Service, func(), error) {
 	base, err := c.base()
 	if err != nil {

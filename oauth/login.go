@@ -154,7 +154,7 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	}
 	defer s.pipeline.CloseIdleConnections()
 	switch {
-	case ln == nil:
+	case ln == nil: // no browser can be used
 	case c.OpenBrowser == nil && m.browser.isRemoteSession() && s.offersCode():
 		_ = ln.Close()
 	default:

@@ -137,7 +137,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	case req.Method != http.MethodGet:
 		w.Header().Set("Allow", http.MethodGet)
 		r.pages.show(w, http.StatusMethodNotAllowed, outcome{State: stateStray})
-	case ahead(req): // the user may never see the response
+	case isPrefetch(req): // the user may never see the response
 		r.pages.show(w, http.StatusServiceUnavailable, outcome{State: stateStray})
 	case forEntry:
 		r.enter(w, e)
@@ -148,9 +148,9 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// ahead reports whether a request is a prefetch of the browser, which sends
+// isPrefetch reports whether a request is a prefetch of the browser, which sends
 // another one when the user opens the page.
-func ahead(req *http.Request) bool {
+func isPrefetch(req *http.Request) bool {
 	for _, name := range []string{"Sec-Purpose", "Purpose", "X-Purpose", "X-Moz"} {
 		purpose := strings.ToLower(req.Header.Get(name))
 		for _, early := range []string{"prefetch", "prerender", "preview"} {
@@ -399,7 +399,7 @@ func (b *boundedListener) Close() error {
 }
 
 // Accept returns the next connection, once fewer are open than allowed. It is called by
-// one goroutine, that of an [http.Server] whose ConnState is watch.
+// one goroutine, that of an [http.Server] whose ConnState is countClosed.
 func (b *boundedListener) Accept() (net.Conn, error) {
 	conn, err := b.Listener.Accept()
 	if err != nil {

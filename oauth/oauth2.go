@@ -141,7 +141,7 @@ func (s *shared) refresh(ctx context.Context, refused api.Token) (api.Token, err
 		a, err := s.joinRequest(ctx, refused.AccessToken)
 		if err != nil || a.token.AccessToken != refused.AccessToken {
 			return a.token, err
-		} // a call that started before the refusal returned the token
+		}
 	}
 }
 
@@ -185,14 +185,14 @@ func (s *shared) requestToken(a *asking) {
 // but not its cached token; a src of another type cannot be replaced. After a failure
 // it waits for a backoff.
 func (s *shared) replaceCached(refused api.Secret) (api.Token, error) {
-	reuses := oauth2.ReuseTokenSource(nil, s.src) == s.src
+	reuses := oauth2.ReuseTokenSource(nil, s.src) == s.src // it returns one of its own as it is
 	if !reuses || s.renewed == refused {
 		return api.Token{}, errSameToken
 	}
 	if s.backoff.lasts() {
 		return api.Token{}, s.backoff.err
 	}
-	src := oauth2.ReuseTokenSource(new(oauth2.Token), s.src)
+	src := oauth2.ReuseTokenSource(new(oauth2.Token), s.src) // nil would return s.src itself
 	token, err := fromOAuth2(src.Token())
 	if err != nil {
 		s.backoff.fail(err)

@@ -50,8 +50,8 @@ func (s *Service) Register(ctx context.Context, r RegisterRequest, opts ...api.C
 	return s.register(ctx, r, loopbackHost, opts...)
 }
 
-// register implements [Service.Register]. Local reports whether redirects to a host may
-// be used without TLS.
+// register registers a program, as [Service.Register] does. Local reports whether
+// redirects to a host may be used without TLS.
 func (s *Service) register(
 	ctx context.Context, r RegisterRequest, local func(host string) bool, opts ...api.CallOption,
 ) (*Registration, error) {

@@ -137,14 +137,15 @@ func (s *Source) Token(ctx context.Context) (api.Token, error) {
 }
 
 // Refresh returns another token than the refused one: from the store, or else a new
-// one.
+// one. A refreshCall that started before the refusal may return the refused one: then
+// it asks again.
 func (s *Source) Refresh(ctx context.Context, refused api.Token) (api.Token, error) {
 	for {
 		s.noteRefused(refused.AccessToken)
 		token, err := s.Token(ctx)
 		if err != nil || token.AccessToken != refused.AccessToken {
 			return token, err
-		} // a refreshCall started before the refusal returned it
+		}
 	}
 }
 
@@ -311,7 +312,7 @@ func (s *Source) refreshIfDue(ctx context.Context, r *record, refused api.Secret
 	}
 	longest := lockTime
 	if r.Token.good(refused) {
-		longest = lockTimeGood
+		longest = lockTimeGood // shorter, as the caller can use the current token
 	}
 	renewed, err := s.refresh(ctx, refused, longest)
 	if err == nil && renewed.Token.refused(refused) {

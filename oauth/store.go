@@ -212,8 +212,8 @@ func (c *counter) hasEnded(r *record) bool {
 
 // key returns a hash of a store and an account, so that the registry refers to
 // no store, which may have secrets. Copies of a FileStore have the same key,
-// and so have all stores of a type whose values cannot be compared: a sign-in
-// that is counted for several stores costs them only a read.
+// and so have all stores of a type whose values cannot be compared, or whose hashes are
+// equal: a sign-in that is counted for several stores costs them only a read.
 func (r *registry) key(store Store, account string) uint64 {
 	id := struct {
 		store   any
@@ -656,8 +656,8 @@ func loadKey(ctx context.Context, keys KeyStore) ([]byte, error) {
 	return key, checkKey(key)
 }
 
-// newKey creates the key of the store, or returns the one that another process
-// has created at the same time.
+// newKey creates the key of the store, or returns the one that another process has
+// created at the same time. The lock of the file keeps two from creating one each.
 func (s FileStore) newKey(ctx context.Context) (key []byte, err error) {
 	var failed error // of Keys
 	err = s.file().Edit(ctx, func([]byte, func([]byte) error) error {

@@ -195,9 +195,9 @@ func (s *Service) Revoke(ctx context.Context, refreshToken api.Secret, opts ...a
 	return s.revoke(ctx, refreshToken, noClientID, opts)
 }
 
-// revoke also sends the client id, unless it is empty. The platform does not require
-// it; other servers do (RFC 7009, section 2.1). A 2xx status is success with any
-// body (section 2.2), unless the body is an error.
+// revoke revokes a refresh token. It also sends the client id, unless it is empty: the
+// platform does not require it; other servers do (RFC 7009, section 2.1). A 2xx status
+// is success with any body (section 2.2), unless the body is an error.
 func (s *Service) revoke(ctx context.Context, refreshToken api.Secret, clientID string, opts []api.CallOption) error {
 	const op = "oauth.Revoke"
 	form := api.Form{}
@@ -376,7 +376,7 @@ func (*grantedScopes) JSONType(kind jsontext.Kind) reflect.Type {
 // words. Nil means that there are none in the response.
 func readScopes(v jsontext.Value) []GrantedScope {
 	switch v.Kind() {
-	case 0, 'n':
+	case 0, 'n': // nothing, or null
 		return nil
 	case '[':
 		scopes := []GrantedScope{} // not nil, which is full access
@@ -412,7 +412,7 @@ func (s *scopeWords) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	v, err := dec.ReadValue()
 	*s = ""
 	switch v.Kind() {
-	case 0, 'n':
+	case 0, 'n': // nothing, or null
 	case '[':
 		rows := elements(v)
 		words := make([]string, len(rows))

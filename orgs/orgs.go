@@ -157,7 +157,7 @@ func (s *Service) List(ctx context.Context, list *ListOptions, opts ...api.CallO
 func (s *Service) All(ctx context.Context, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Org, error] {
 	o := *cmp.Or(list, &ListOptions{})
 	rows := (*Page).rows
-	if o.Scope == ScopeAvailable {
+	if o.Scope == ScopeAvailable { // the server may send all of them, without pagination
 		rows = func(p *Page) ([]*Org, *api.Pagination) { return p.Orgs, page.OrLast(p.Pagination) }
 	}
 	fetch := func(ctx context.Context, limit, offset int, opts []api.CallOption) (*Page, error) {

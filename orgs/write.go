@@ -166,6 +166,7 @@ func (s *Service) CheckDomain(ctx context.Context, domain string, opts ...api.Ca
 	}
 	err := call.Do(ctx, s.c, endpoint.OrgsCheckDomain(domain), opts)
 	e, refused := errors.AsType[*api.Error](err)
+	// A domain that is taken is refused as invalid, with no other invalid parameter.
 	isOther := func(p api.ParamError) bool { return p.Name != "domain" }
 	isTaken := refused && e.Status == http.StatusNotAcceptable && errors.Is(e, api.ErrInvalid)
 	if isTaken && !slices.ContainsFunc(e.Params, isOther) {
@@ -197,7 +198,7 @@ func (s *Service) Industries(ctx context.Context, opts ...api.CallOption) (*Indu
 	var byKey map[Industry]json.RawMessage
 	if json.Unmarshal(a.Industries, &byKey) == nil {
 		keys = slices.Collect(maps.Keys(byKey))
-	} else if json.Unmarshal(a.Industries, &keys) != nil {
+	} else if json.Unmarshal(a.Industries, &keys) != nil { // a list, or another form, which only Raw has
 		keys = nil
 	}
 	slices.Sort(keys)

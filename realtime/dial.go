@@ -113,7 +113,8 @@ func (d *dial) fillFrom(n *Network, maxMessage int64) {
 var errBadToken = errors.New("the token has characters that an address cannot hold")
 
 // urlAndHeader returns the URL and the header for opening a socket. The placement
-// decides which of them holds the token, and in what form.
+// decides which of them holds the token, and in what form. It refuses a token that is
+// not printable ASCII, or that holds a #, which would end the query.
 func (d *dial) urlAndHeader(token api.Secret) (string, http.Header, error) {
 	if strings.ContainsFunc(token.Reveal(), func(r rune) bool { return r <= ' ' || r > '~' || r == '#' }) {
 		return "", nil, errBadToken

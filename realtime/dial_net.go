@@ -28,9 +28,9 @@ func (d *dialer) Dial(ctx context.Context, address string, header http.Header) (
 	if network == nil {
 		network = http.DefaultTransport
 	}
-	line := &line{next: network}
+	keeper := &connKeeper{next: network}
 	noRedirect := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	o := &websocket.DialOptions{HTTPClient: &http.Client{Transport: line, CheckRedirect: noRedirect}, HTTPHeader: header}
+	o := &websocket.DialOptions{HTTPClient: &http.Client{Transport: keeper, CheckRedirect: noRedirect}, HTTPHeader: header}
 	ws, resp, err := websocket.Dial(ctx, address, o) //nolint:bodyclose // the library does
 	if err != nil {
 		if resp != nil && resp.StatusCode != http.StatusSwitchingProtocols {
@@ -40,11 +40,11 @@ func (d *dialer) Dial(ctx context.Context, address string, header http.Header) (
 		return nil, err
 	}
 	ws.SetReadLimit(d.limit)
-	return &socket{ws, line.cut}, nil
+	return &socket{ws, keeper.cut}, nil
 }
 
-// line records the connection of a handshake.
-type line struct {
+// connKeeper keeps the connection of a handshake.
+type connKeeper struct {
 	next http.RoundTripper
 
 	mu   sync.Mutex
@@ -52,21 +52,21 @@ type line struct {
 }
 
 // RoundTrip keeps the connection that becomes the socket, so that cut can close it.
-func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := l.next.RoundTrip(r)
+func (k *connKeeper) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := k.next.RoundTrip(r)
 	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.conn = resp.Body
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.conn = resp.Body
 	}
 	return resp, err
 }
 
 // cut closes the network connection, if there is one.
-func (l *line) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.conn != nil {
-		_ = l.conn.Close()
+func (k *connKeeper) cut() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.conn != nil {
+		_ = k.conn.Close()
 	}
 }

@@ -27,8 +27,8 @@ const (
 	maxSeen     = 10_000
 )
 
-// enqueueGap records that events since a time may have been missed, and starts
-// the read of the log. It does nothing without CatchUp.
+// enqueueGap records that events since a time may have been missed, and starts the read
+// of the log. It does nothing without CatchUp, or if the time is not known (zero).
 func (h *history) enqueueGap(from time.Time) {
 	if h.gapSignal == nil || from.IsZero() {
 		return

@@ -71,7 +71,7 @@ func (p *pending) enqueuePoll(fields map[activity.Field]api.Time, cursor activit
 		return cmp.Or(fields[a].Compare(fields[b].Time), cmp.Compare(a, b))
 	}
 	for _, f := range slices.SortedFunc(maps.Keys(fields), byTime) {
-		p.change(f, fields[f])
+		p.changeOf(f, fields[f])
 	}
 	p.polledTo = cursor
 	if len(p.waiting) == 0 && !p.delivering {
@@ -89,7 +89,7 @@ func (p *pending) enqueueFrame(session uint64, f frame) {
 		return
 	}
 	for name, at := range f.fields {
-		p.change(activity.Field(name), at)
+		p.changeOf(activity.Field(name), at)
 	}
 	switch {
 	case f.raw != nil:
@@ -99,7 +99,7 @@ func (p *pending) enqueueFrame(session uint64, f frame) {
 		p.add(&Change{Events: []*Event{f.event}})
 	default:
 		size := f.event.size()
-		if c := p.change(f.event.Field, api.Time{}); c != nil && p.events < maxEvents && p.bytes+size <= p.maxBytes {
+		if c := p.changeOf(f.event.Field, api.Time{}); c != nil && p.events < maxEvents && p.bytes+size <= p.maxBytes {
 			c.Events = append(c.Events, f.event)
 			p.events++
 			p.bytes += size
@@ -151,10 +151,10 @@ func (p *pending) retire(session uint64) {
 	p.lastRetired = max(p.lastRetired, session)
 }
 
-// change returns the queued change of a field, with the later one of its time and at.
+// changeOf returns the queued change of a field, with the later one of its time and at.
 // It adds the change if there is none, and returns nil if a Resync replaces all
-// changes.
-func (p *pending) change(f activity.Field, at api.Time) *Change {
+// changes. p.mu is held.
+func (p *pending) changeOf(f activity.Field, at api.Time) *Change {
 	key := f.Plain()
 	c := p.fields[key]
 	if c == nil {
@@ -174,7 +174,7 @@ func (p *pending) change(f activity.Field, at api.Time) *Change {
 // add appends a change to the queue. When the queue is full, one Resync replaces all
 // changes except events of the log (Entry), which have a limit of their own. It returns
 // false if a Resync replaces the change. The first change of an empty queue is due
-// after the window of Coalesce.
+// after the window of Coalesce. p.mu is held.
 func (p *pending) add(c *Change) bool {
 	if c.Entry == nil {
 		if p.resync {
@@ -204,7 +204,7 @@ func (p *pending) requestResync(reason ResyncReason, err error) {
 	}
 }
 
-// collapse replaces all pending changes except log entries by one Resync.
+// collapse replaces all pending changes except log entries by one Resync. p.mu is held.
 func (p *pending) collapse(reason ResyncReason, err error) {
 	p.waiting = slices.DeleteFunc(p.waiting, func(c *Change) bool { return c.Entry == nil })
 	clear(p.fields)
@@ -340,8 +340,8 @@ func (p *pending) requeue(delivered, rest []*Change) {
 	p.waiting = append(p.waiting, later...)
 }
 
-// release makes room in the queue for as many events of the log as were
-// delivered.
+// release makes room in the queue for as many events of the log as were delivered. p.mu
+// is held.
 func (p *pending) release(delivered []*Change) {
 	for _, c := range delivered {
 		if c.Entry != nil {

@@ -61,7 +61,7 @@ func (s *Subscription) keepPolling(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.turn.Set(ratelimit.Rest) // from now on, its polls have the lowest priority
+	s.loop.SetClass(ratelimit.Rest) // from now on, its polls have the lowest priority
 	close(s.ready)
 	for {
 		switch {
@@ -111,7 +111,8 @@ func (s *Subscription) findStart(ctx context.Context) (socketOpen bool, stateCtx
 }
 
 // startAtServerTime starts the changes at the server's present time, as known from
-// the Date of the latest response, less a second because a Date is rounded.
+// the Date of the latest response, less a second because a Date is rounded. The phase
+// spreads the first sweeps of subscriptions that begin together.
 func (s *Subscription) startAtServerTime() {
 	now := time.Now()
 	s.from = start{activity.CursorAt(s.clock.Earliest().Add(-time.Second)), now.Round(0).UTC()}
@@ -142,7 +143,7 @@ func (s *Subscription) awaitSweep(stateCtx context.Context) {
 // 0 to 1.
 func (s *Subscription) sweepInterval() time.Duration {
 	const firstPolls = 3
-	roundTime := s.s.spread() // in which each subscription may sweep once
+	roundTime := s.s.sweepRound() // in which each subscription may sweep once
 	isFirst := !s.polled.unconfirmed.localTime.IsZero()
 	switch {
 	case isFirst:
@@ -208,7 +209,7 @@ func (s *Subscription) pollUntilSocket(ctx, stateCtx context.Context) error {
 		}
 	}
 	var answer api.Response
-	for r, err := range s.s.polls.Watch(ratelimit.With(stateCtx, &s.turn), s.profile, s.watchOptions(), s.optionsWith(&answer)...) {
+	for r, err := range s.s.polls.Watch(ratelimit.With(stateCtx, &s.loop), s.profile, s.watchOptions(), s.optionsWith(&answer)...) {
 		if err != nil {
 			if stateCtx.Err() != nil {
 				return ctx.Err()
@@ -219,7 +220,7 @@ func (s *Subscription) pollUntilSocket(ctx, stateCtx context.Context) error {
 		s.deliverReport(r)
 		if time.Since(s.polled.lastSweep) >= s.o.Sweep {
 			s.polled.lastSweep = time.Now()
-			s.notify(func(*Status) {})
+			s.notify(func(*Status) {}) // to OnStatus, as the Interval may have changed
 		}
 	}
 	return ctx.Err()
@@ -242,7 +243,7 @@ func (s *Subscription) sweep(ctx context.Context) error {
 	if !first {
 		s.polled.phase = 0 // after the second one
 	}
-	s.notify(func(*Status) {})
+	s.notify(func(*Status) {}) // to OnStatus, as the Interval may have changed
 	return nil
 }
 
@@ -254,8 +255,8 @@ func (s *Subscription) sweep(ctx context.Context) error {
 // The true start is the server's present less the age of the subscription, by the clock
 // that makes it earliest, and a second for rounding.
 func (s *Subscription) correctStart(ctx context.Context, r *activity.Report) (*activity.Report, error) {
-	s.turn.Set(ratelimit.Program) // a higher priority: the program waits for the change
-	defer s.turn.Set(ratelimit.Rest)
+	s.loop.SetClass(ratelimit.Program) // a higher priority: the program waits for the change
+	defer s.loop.SetClass(ratelimit.Rest)
 	assumed, cursor := s.polled.unconfirmed, r.Cursor
 	if len(r.Activity) > 0 { // then r.Cursor may be the time of the latest change, not the present
 		present, err := s.pollOnce(ctx, noCursor)
@@ -290,7 +291,7 @@ func (s *Subscription) pollOnce(ctx context.Context, cursor activity.Cursor) (*a
 	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
 		var answer api.Response
 		opts := append(s.optionsWith(&answer), api.WithAttempts(1))
-		r, err := s.s.polls.PollProfile(ratelimit.With(ctx, &s.turn), s.profile, o, opts...)
+		r, err := s.s.polls.PollProfile(ratelimit.With(ctx, &s.loop), s.profile, o, opts...)
 		if err != nil {
 			o.Slack = min(2*o.Slack, mostSlack)
 			s.closeIdleAfterTimeout(err)
@@ -367,7 +368,7 @@ func (s *Subscription) evict() {
 	}
 }
 
-// recordLag puts the time since a change into the status.
+// recordLag puts the time since a change into the status, unless it is not known (zero).
 func (s *Subscription) recordLag(at time.Time) {
 	if at.IsZero() {
 		return

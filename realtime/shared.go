@@ -24,7 +24,7 @@ type shared struct {
 	watched   chan struct{} // filled by Wake while it polls
 
 	mu        sync.Mutex
-	polling   map[*ratelimit.Turn]bool // of subscriptions and Wake that poll for lack of a socket
+	polling   map[*ratelimit.Loop]bool // of subscriptions and Wake that poll for lack of a socket
 	phase     float64                  // 0 to 1
 	retryTime time.Time                // of a dial while the network is broken; zero if it is not
 	probes    int                      // since it is broken
@@ -48,32 +48,32 @@ func newShared() *shared {
 		dials:     ratelimit.New(api.RateWindow{Max: dialsSecond, Size: time.Second}),
 		probeLock: make(chan struct{}, 1),
 		watched:   make(chan struct{}, mostWatched),
-		polling:   map[*ratelimit.Turn]bool{},
+		polling:   map[*ratelimit.Loop]bool{},
 		phase:     rand.Float64(), //nolint:gosec // spreading load needs no secrecy
 	}
 }
 
 // setPolling records whether a subscription polls for lack of a socket.
-func (s *shared) setPolling(t *ratelimit.Turn, polling bool) {
+func (s *shared) setPolling(loop *ratelimit.Loop, polling bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if polling {
-		s.polling[t] = true
+		s.polling[loop] = true
 	} else {
-		delete(s.polling, t)
+		delete(s.polling, loop)
 	}
 }
 
-// crowded reports whether many subscriptions poll for lack of a socket.
+// crowded reports whether more than a few subscriptions poll for lack of a socket.
 func (s *shared) crowded() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.polling) > few
 }
 
-// spread returns the shortest time in which all subscriptions of the Service
+// sweepRound returns the shortest time in which all subscriptions of the Service
 // may sweep once, within the rate limit of polls.
-func (s *shared) spread() time.Duration {
+func (s *shared) sweepRound() time.Duration {
 	each := sweepEvery
 	if s.crowded() {
 		each = slowSweep
@@ -97,8 +97,8 @@ func (s *shared) nextPhase() float64 {
 // Subscriptions that a change has woken poll before those at rest, as [ratelimit.Class]
 // says. Those at rest then get a quarter of the polls, or less if each needs no more
 // than a long poll; none waits longer than with equal shares plus [ratelimit.Patience].
-func (s *shared) interval(t *ratelimit.Turn) time.Duration {
-	own := t.State()
+func (s *shared) interval(loop *ratelimit.Loop) time.Duration {
+	own := loop.State()
 	every := max(own.Every, pollEvery)
 	if own.Class != ratelimit.Woken && own.Waited < every {
 		return 0
@@ -119,12 +119,12 @@ func (s *shared) interval(t *ratelimit.Turn) time.Duration {
 		restShare := min(1./4, float64(resting)*every.Seconds()/longPoll.Seconds()) // of all polls
 		return max(time.Duration(float64(busy)*float64(every)/(1-restShare)), equal-ratelimit.Patience)
 	}
-	return min(4*time.Duration(resting)*every, equal+ratelimit.Patience)
+	return min(4*time.Duration(resting)*every, equal+ratelimit.Patience) // a quarter of the polls is theirs
 }
 
-// dial calls open when it is the turn of the caller among all that dial, and began just
-// before. While the network is broken, only one subscription at a time dials; the
-// others wait until the network works again or it is their turn to try.
+// dial calls open when the rate limit of dials admits the caller, and began just before.
+// While the network is broken, only one subscription at a time dials; the others wait
+// until the network works again or it is their turn to try.
 func (s *shared) dial(ctx context.Context, began func(), open func(context.Context) error) error {
 	for {
 		if err := s.dials.Wait(ctx); err != nil {

@@ -97,8 +97,8 @@ func (k *dialLoop) dialPause(err error) time.Duration {
 	return pause
 }
 
-// open waits for the turn of the subscription among all that dial, and opens a socket.
-// If the first one takes longer than grace, polls begin meanwhile.
+// open opens a socket, when the rate limit of dials admits it. If the first one takes
+// longer than grace, polls begin meanwhile.
 func (k *dialLoop) open(ctx context.Context) (n *session, err error) {
 	began := func() { k.firstDial.Do(func() { time.AfterFunc(grace, k.stopWaiting) }) }
 	err = k.s.dial(ctx, began, func(ctx context.Context) error {
@@ -176,7 +176,7 @@ func (k *dialLoop) holdOpen(ctx context.Context, n *session) error {
 			return k.disconnect(n)
 		case <-renew.C:
 		}
-		next, err := k.open(n.ctx) //nolint:contextcheck // which is derived from ctx
+		next, err := k.open(n.ctx) //nolint:contextcheck // n.ctx is derived from ctx
 		if refusal, ok := errors.AsType[*RefusedError](err); ok {
 			n.end()
 			return refusal

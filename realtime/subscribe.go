@@ -69,8 +69,8 @@ const (
 //
 // The subscriptions of a client share the platform's limit of 1,000 polls an hour: with
 // sockets they poll 225 times an hour at most, without one they take turns if there are
-// many, or many changes. [Status] has the interval. They open ten sockets a second, so that many are
-// best started concurrently.
+// many, or many changes. [Status] has the interval. They open ten sockets a second, so
+// that many are best started concurrently.
 //
 // A refusal by the platform ends it with a [*RefusedError], also later, such as after
 // the permission was revoked. Other failures are retried with backoff and shown in
@@ -84,7 +84,7 @@ func (s *Service) Subscribe(
 		return nil, err
 	}
 	s.open.Add(1)
-	sub.connState.shared, sub.connState.turn = s.shared, &sub.turn
+	sub.connState.shared, sub.connState.loop = s.shared, &sub.loop
 	tasks := []func(context.Context) error{sub.keepPolling}
 	if sub.o.CatchUp {
 		tasks = append(tasks, sub.keepHistory)
@@ -95,7 +95,7 @@ func (s *Service) Subscribe(
 		return sub, nil
 	case <-sub.ctx.Done():
 		sub.wait()
-		return nil, context.Cause(sub.ctx) //nolint:contextcheck // which is derived from ctx
+		return nil, context.Cause(sub.ctx) //nolint:contextcheck // sub.ctx is derived from ctx
 	}
 }
 
@@ -159,7 +159,7 @@ type Subscription struct {
 	waitedEnough chan struct{} // closed by late
 	ready        chan struct{} // closed when changes are reported
 	polled       polled
-	turn         ratelimit.Turn // of its polls
+	loop         ratelimit.Loop // of its polls
 	from         start          // set before ready
 	history      history
 
@@ -380,9 +380,9 @@ func (s *Subscription) Status() Status {
 	defer s.mu.Unlock()
 	st := s.status
 	if st.Mode == ModeSocket {
-		st.Interval = max(s.o.Sweep, s.s.spread())
+		st.Interval = max(s.o.Sweep, s.s.sweepRound())
 	} else {
-		st.Interval = s.s.interval(&s.turn)
+		st.Interval = s.s.interval(&s.loop)
 	}
 	return st
 }
@@ -427,7 +427,7 @@ func (s *Subscription) switchTo(mode Mode, change func(*Status)) {
 type connState struct {
 	ctx    context.Context
 	shared *shared         // counts the polling subscriptions; nil for Wake
-	turn   *ratelimit.Turn // of its polls
+	loop   *ratelimit.Loop // of its polls
 
 	mu          sync.Mutex
 	live        bool            // whether a socket is open
@@ -462,16 +462,16 @@ func (l *connState) setPolling(polling bool) {
 }
 
 // countAsPolling adds the subscription to those of the Service that poll because they
-// have no socket, or removes it: they share the rate of the polls.
+// have no socket, or removes it: they share the rate of the polls. l.mu is held.
 func (l *connState) countAsPolling(polling bool) {
 	if l.shared != nil {
-		l.shared.setPolling(l.turn, polling)
+		l.shared.setPolling(l.loop, polling)
 	}
 }
 
 // state returns whether a socket is open, and a context that is canceled by the
 // next change of that.
-func (l *connState) state() (bool, context.Context) {
+func (l *connState) state() (socketOpen bool, stateCtx context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.live, l.stateCtx

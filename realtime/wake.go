@@ -27,7 +27,8 @@ func (s *Service) Wake(
 	if changed == nil {
 		return &api.InputError{Op: "realtime.Wake", Field: "changed", Rule: "must not be nil"}
 	}
-	sub, err := s.newSubscription(ctx, profile, nil, append(slices.Clip(opts), api.WithResponse(nil)))
+	opts = append(slices.Clip(opts), api.WithResponse(nil)) // one response cannot hold those of many calls
+	sub, err := s.newSubscription(ctx, profile, nil, opts)
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (s *Subscription) keepWaking(ctx context.Context) error {
 			s.wake(watched)
 			<-stateCtx.Done()
 		case s.dial == nil || wait.Sleep(stateCtx, grace) == nil: //nolint:contextcheck // stateCtx is derived from ctx
-			if err := s.pollToWake(stateCtx); err != nil && stateCtx.Err() == nil { //nolint:contextcheck // as above
+			if err := s.pollToWake(stateCtx); err != nil && stateCtx.Err() == nil { //nolint:contextcheck // it is derived from ctx
 				return err
 			}
 		}
@@ -76,10 +77,10 @@ func (s *Subscription) pollToWake(stateCtx context.Context) error {
 	case <-stateCtx.Done():
 		return stateCtx.Err()
 	}
-	s.s.setPolling(&s.turn, true)
-	defer s.s.setPolling(&s.turn, false)
+	s.s.setPolling(&s.loop, true)
+	defer s.s.setPolling(&s.loop, false)
 	began := false
-	for r, err := range s.s.polls.Watch(ratelimit.With(stateCtx, &s.turn), s.profile, nil, s.opts...) {
+	for r, err := range s.s.polls.Watch(ratelimit.With(stateCtx, &s.loop), s.profile, nil, s.opts...) {
 		if err != nil {
 			return err
 		}

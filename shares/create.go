@@ -104,7 +104,7 @@ func (r CreateRequest) check(f *fields) {
 	} else {
 		r.checkPortal(f)
 	}
-	checkOpen(f, r.Access, !r.Password.IsZero(), r.AnonymousUploadsEnabled, r.Type == TypeSend || !folder)
+	checkOpenAccess(f, r.Access, !r.Password.IsZero(), r.AnonymousUploadsEnabled, r.Type == TypeSend || !folder)
 }
 
 // checkFolder refuses fields that are invalid for a share whose content is a
@@ -144,16 +144,16 @@ func (r CreateRequest) checkPortal(f *fields) {
 	}
 }
 
-// checkOpen refuses a password and anonymous uploads where they are invalid.
-// Send reports that the share does not receive files.
-func checkOpen(f *fields, access Access, password, anonymous, send bool) {
+// checkOpenAccess refuses a password and anonymous uploads unless the share is open to
+// anyone, and anonymous uploads to a share that only sends files.
+func checkOpenAccess(f *fields, access Access, password, anonymous, sendsOnly bool) {
 	rule := "must be left out unless Access is " + strconv.Quote(string(AccessAnyone))
 	switch {
 	case password && access != AccessAnyone:
 		f.Refuse("password", rule, "")
 	case anonymous && access != AccessAnyone:
 		f.Refuse("anonymous_uploads_enabled", rule, "true")
-	case anonymous && send:
+	case anonymous && sendsOnly:
 		f.Refuse("anonymous_uploads_enabled", "must be left out unless Type is receive or exchange", "true")
 	}
 }

@@ -89,7 +89,7 @@ func (r UpdateRequest) describe(f *fields) {
 func (r UpdateRequest) open(f *fields) {
 	_, password := r.Password.Get()
 	anonymous := r.AnonymousUploadsEnabled != nil && *r.AnonymousUploadsEnabled
-	checkOpen(f, cmp.Or(r.Access, AccessAnyone), password, anonymous, r.Type == TypeSend)
+	checkOpenAccess(f, cmp.Or(r.Access, AccessAnyone), password, anonymous, r.Type == TypeSend)
 	word(f, "share_type", r.Type)
 	word(f, "access_options", r.Access)
 	optional(f, "password", r.Password, f.password)

@@ -56,8 +56,8 @@ const (
 //
 // Local files with the same size and hash are not downloaded; others of the same name are
 // replaced, each atomically, as by [Service.DownloadFile], which also continues interrupted
-// downloads. Other local files are kept. No
-// file is written outside the local folder, whatever its names and links are.
+// downloads. Other local files are kept. No file is written outside the local folder,
+// whatever its names and links are.
 //
 // Names of partial files are not allowed. Two nodes whose paths are equal, because a name
 // contains a slash, are one file and a failed entry.
@@ -89,7 +89,7 @@ func (s *Service) DownloadDir(
 	if d.o.Parallel == 0 {
 		d.o.Parallel = defaultParallel
 	}
-	d.rules.Allowed = func(name string) bool {
+	d.rules.Allowed = func(name string) bool { // one that needs no change to be safe
 		return download.Name(d.checkedName(name)) == d.checkedName(name) && !durable.IsPartial(name)
 	}
 	if d.o.Rename {
@@ -186,7 +186,7 @@ func (d *dir) listFolder(ctx context.Context, f *remoteFolder) error {
 	used := dirs.Names{}
 	empty := f.depth > 0 && len(d.o.Filter.Include) == 0 && d.o.Filter.Paths == nil
 	for _, n := range nodes {
-		empty = empty && n.Type == NodeTypeLink
+		empty = empty && n.Type == NodeTypeLink // links are not downloaded
 		if !d.o.Filter.Selects(below(f.path, n.Name), n.Type == NodeTypeFolder) {
 			continue
 		}

@@ -159,7 +159,7 @@ type openFile struct {
 	closed bool
 }
 
-// Read reads the content.
+// Read reads the content, which the first Read opens.
 func (f *openFile) Read(p []byte) (int, error) {
 	switch {
 	case f.closed:
@@ -181,7 +181,7 @@ func (f *openFile) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close closes the content.
+// Close closes the content, if a Read has opened it.
 func (f *openFile) Close() error {
 	if f.closed {
 		return &fs.PathError{Op: "close", Path: f.path, Err: fs.ErrClosed}

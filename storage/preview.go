@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -111,9 +112,7 @@ func (a *PreviewAccess) request(filename string) (*api.Request, error) {
 	if part == nil {
 		return nil, errors.New("fastio: " + op + ": the access has no valid path of a preview")
 	}
-	if filename == "" {
-		filename = part[6]
-	}
-	in := api.Profile{Kind: api.ProfileKind(part[1]), ID: api.ID(part[2])}
-	return endpoint.StoragePreviewsRead(in, api.OpaqueID(part[3]), part[4], part[5], filename), nil
+	kind, id, node, preview, token, first := part[1], part[2], part[3], part[4], part[5], part[6] // see previewPath
+	in := api.Profile{Kind: api.ProfileKind(kind), ID: api.ID(id)}
+	return endpoint.StoragePreviewsRead(in, api.OpaqueID(node), preview, token, cmp.Or(filename, first)), nil
 }

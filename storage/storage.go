@@ -118,7 +118,7 @@ func (s *Service) GetMany(
 			return nil, err
 		}
 	}
-	if a.Node != nil {
+	if a.Node != nil { // the form of a response about one node
 		a.Nodes = append(a.Nodes, a.Node)
 	}
 	return &Batch{a.Nodes, a.Errors}, nil

@@ -54,7 +54,7 @@ func (s *Service) CreateFolder(
 	switch {
 	case force || err == nil && n.ID != "":
 		return n, err
-	case err == nil:
+	case err == nil: // the response has no node
 		return s.Find(ctx, in, parent, name, opts...)
 	case !call.RefusesName(err, "name"):
 		return nil, err
@@ -280,7 +280,8 @@ func (s *Service) EnsurePath(
 		if err != nil {
 			return nil, err
 		}
-		if n.Type != "" && n.Type != NodeTypeFolder || strings.HasPrefix(n.Name, name+" (") {
+		wasRenamed := strings.HasPrefix(n.Name, name+" (") // by the server, which adds a number
+		if n.Type != "" && n.Type != NodeTypeFolder || wasRenamed {
 			return nil, fmt.Errorf("fastio: %s: %w: %q is not a folder", op, api.ErrNameTaken, name)
 		}
 	}

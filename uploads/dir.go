@@ -64,10 +64,10 @@ const (
 // Files that the target has with the same size and hash are not sent. Up to 200 files of
 // at most [MaxSingle] bytes are sent in one call; those that are refused are sent once
 // more. If the response to a call is lost, its files are looked for in the target after ten
-// seconds, and not sent again, which could store a second version: those that the target does not
-// have fail with an [*Error], and another Dir sends them if they were not stored. A file is done when
-// the platform has stored it. A file that is larger than the plan allows fails before any
-// is sent.
+// seconds, and not sent again, which could store a second version: those that the target
+// does not have fail with an [*Error], and another Dir sends them if they were not stored.
+// A file is done when the platform has stored it. A file that is larger than the plan
+// allows fails before any is sent.
 //
 // The result has an entry for each file, also with an error. Errors: [*api.DirError] if
 // entries have failed. The status 401 and 429, and [api.ErrUnauthenticated], end the call
@@ -242,8 +242,8 @@ func (d *dir) scanEntry(ctx context.Context, f *folder, found found, used dirs.N
 	case err != nil:
 		d.addEnded(ctx, f, found.name, api.DirFailed, err)
 	case found.folder:
-		selects := len(d.o.Filter.Include) > 0 || d.o.Filter.Paths != nil
-		sub := &folder{path: at, target: target, parent: f, hasUnsent: selects}
+		namesFiles := len(d.o.Filter.Include) > 0 || d.o.Filter.Paths != nil // then empty folders are left out
+		sub := &folder{path: at, target: target, parent: f, hasUnsent: namesFiles}
 		f.folders = append(f.folders, sub)
 		return d.scanFolder(ctx, sub)
 	default:

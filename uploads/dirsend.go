@@ -299,7 +299,7 @@ func (d *dir) splitRefused(ctx context.Context, entries []*entry, again bool, er
 	case half > 0 && (tooLarge || invalid):
 		d.sendBatchOnce(ctx, entries[:half], again)
 		d.sendBatchOnce(ctx, entries[half:], again)
-	case invalid:
+	case invalid: // one file is left: by itself it gets an error of its own
 		d.sendOne(ctx, entries[0])
 	default:
 		for _, e := range entries {

@@ -282,7 +282,7 @@ func (f *file) replaceContent(ctx context.Context) (*storage.Node, error) {
 			err = &Error{Op: f.op, Upload: f.state, Err: err}
 		}
 	}
-	if err == nil || conflict || f.ChunkSize == 0 {
+	if err == nil || conflict || f.ChunkSize == 0 { // else Resume can continue the session
 		f.discardSession(ctx)
 	}
 	return n, f.resumable(err)

@@ -64,7 +64,7 @@ type limitsCache struct {
 
 // cachedLimits are the limits of a target.
 type cachedLimits struct {
-	turn    chan struct{} // its one value gives the right to read or replace the others
+	free    chan struct{} // its one value gives the right to read or replace the others
 	limits  *Limits
 	expires time.Time
 }
@@ -72,15 +72,15 @@ type cachedLimits struct {
 const limitsLife = time.Minute
 
 // get returns the limits of the plan for a folder or file. They are cached; callers at
-// the same time share one call: turn holds a value while none of them reads.
+// the same time share one call: free holds a value while none of them reads.
 func (l *limitsCache) get(ctx context.Context, t Target, opts []api.CallOption) (*Limits, error) {
 	o := l.cacheEntry(Target{Profile: t.Profile, Folder: t.Folder, File: t.File})
 	select {
-	case <-o.turn:
+	case <-o.free:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	defer func() { o.turn <- struct{}{} }()
+	defer func() { o.free <- struct{}{} }()
 	if time.Now().Before(o.expires) {
 		return o.limits, nil
 	}
@@ -102,8 +102,8 @@ func (l *limitsCache) cacheEntry(t Target) *cachedLimits {
 	defer l.mu.Unlock()
 	o := l.all[t]
 	if o == nil {
-		o = &cachedLimits{turn: make(chan struct{}, 1)}
-		o.turn <- struct{}{}
+		o = &cachedLimits{free: make(chan struct{}, 1)}
+		o.free <- struct{}{}
 		if len(l.all) >= mostTargets {
 			clear(l.all)
 		}

@@ -45,7 +45,7 @@ func (f *file) begin(ctx context.Context) error {
 		return f.sendSingle(ctx, r)
 	}
 	limits := &Limits{}
-	if f.Target.Profile.Kind != api.ProfileKindFileShare {
+	if f.Target.Profile.Kind != api.ProfileKindFileShare { // its limits cannot be read
 		var err error
 		limits, err = f.s.limits.get(ctx, f.Target, f.opts)
 		if err != nil {
@@ -380,7 +380,7 @@ func (f *file) readAndSend(
 		}
 		whole := sums[0]
 		for i, sum := range sums[1:] {
-			whole = crc.Combine(whole, sum, f.length(i+2))
+			whole = crc.Combine(whole, sum, f.length(i+2)) // sums[1:] begins with chunk 2
 		}
 		c.FileCRC = &whole
 	}

@@ -98,7 +98,7 @@ func (s FileStore) update(ctx context.Context, change func(all map[string]Sessio
 	return s.file().Update(ctx, func(old []byte) ([]byte, error) {
 		all, err := parseSessions(old)
 		if err != nil || !change(all) {
-			return nil, err
+			return nil, err // nil leaves the file as it is
 		}
 		return json.Marshal(all)
 	})

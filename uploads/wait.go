@@ -19,7 +19,7 @@ type changeWatch struct {
 
 	mu               sync.Mutex
 	waiting          map[api.OpaqueID]chan struct{} // signaled after a change
-	pollTurn         *ratelimit.Turn                // of the poll; nil without one
+	pollLoop         *ratelimit.Loop                // of the poll; nil without one
 	stop             context.CancelFunc             // the same
 	pollStateChanged chan struct{}                  // closed by the next response
 }
@@ -50,9 +50,9 @@ func (e *changeWatch) subscribe(uploads []api.OpaqueID) (changed <-chan struct{}
 		for _, id := range uploads {
 			delete(e.waiting, api.OpaqueID(id.Plain()))
 		}
-		if len(e.waiting) == 0 && e.pollTurn != nil {
+		if len(e.waiting) == 0 && e.pollLoop != nil {
 			e.stop()
-			e.pollTurn = nil
+			e.pollLoop = nil
 		}
 	}
 }
@@ -101,15 +101,15 @@ func (e *changeWatch) signalChanges(all bool, fields api.Map[api.Time]) {
 func (e *changeWatch) nextRead(since, read time.Time) (at time.Time, heard <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.pollTurn == nil && time.Since(since) >= quick {
+	if e.pollLoop == nil && time.Since(since) >= quick {
 		var ctx context.Context
 		ctx, e.stop = context.WithCancel(context.Background())
-		e.pollTurn = new(ratelimit.Turn)
-		e.pollTurn.Set(ratelimit.Rest)
-		go e.pollActivity(ratelimit.With(ctx, e.pollTurn))
+		e.pollLoop = new(ratelimit.Loop)
+		e.pollLoop.SetClass(ratelimit.Rest)
+		go e.pollActivity(ratelimit.With(ctx, e.pollLoop))
 	}
 	pause := lookAgain
-	if !e.pollTurn.State().Running {
+	if !e.pollLoop.State().Running {
 		const least, most, part = 500 * time.Millisecond, 10 * time.Second, 8
 		pause = min(max(read.Sub(since)/part, least), most)
 	}

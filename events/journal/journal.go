@@ -218,7 +218,7 @@ func (j *Journal) checkFiles(index string, at position) error {
 func statFile(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // as said above
+		return nil, nil //nolint:nilnil // it does not exist
 	}
 	return info, err
 }
@@ -249,7 +249,7 @@ func endsWithRow(path string, size int64) error {
 	return errors.Join(err, f.Close())
 }
 
-// line returns a row with a newline at its end.
+// line returns a row with a newline at its end, added if it has none.
 func line(row []byte) []byte {
 	if bytes.HasSuffix(row, []byte("\n")) {
 		return row
@@ -431,7 +431,8 @@ func (j *Journal) add(e *events.Event) (bool, error) {
 	return j.write(id, line(row))
 }
 
-// isKnown reports whether the event of a hash is in the file.
+// isKnown reports whether the event of a hash is in the file. It is false for 0, the hash
+// of an event without an ID.
 func (j *Journal) isKnown(id uint64) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -464,7 +465,7 @@ func (j *Journal) write(id uint64, row []byte) (bool, error) {
 	return true, nil
 }
 
-// hash returns the hash of an ID, the same for all its spellings; 0 without an ID.
+// hash returns the hash of an ID, the same with and without hyphens; 0 without an ID.
 func hash(id api.OpaqueID) uint64 {
 	if id == "" {
 		return 0

@@ -140,7 +140,7 @@ func addContent(tb testing.TB, s *fastiotest.Server) {
 	for _, in := range []string{workspace, share} {
 		id := func(id string) string {
 			if in == share {
-				return id[:len(id)-1] + "0"
+				return id[:len(id)-1] + "0" // another one
 			}
 			return id
 		}
@@ -229,6 +229,7 @@ func addSession(tb testing.TB, s *fastiotest.Server) {
 	must(tb, err)
 }
 
+// must ends the test if err is not nil.
 func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {

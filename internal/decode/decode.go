@@ -101,10 +101,7 @@ func (e *Envelope[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // list. Most responses have the documented types, so the first pass is strict, which is
 // fastest. A second, lenient one follows only after a mismatch.
 func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, err error) {
-	if len(b) > sparse {
-		err = checkSize(b)
-	}
-	if err != nil {
+	if err := checkSize(b); err != nil {
 		return false, err
 	}
 	var out any = (*record[T])(e)
@@ -192,7 +189,7 @@ func checkSize(b []byte) error {
 			return nil //nolint:nilerr // EOF, or an error that the decode returns as well
 		}
 		container, tokens := dec.StackIndex(dec.StackDepth())
-		isName := container == '{' && tokens%2 == 1
+		isName := container == '{' && tokens%2 == 1 // every other token of an object
 		if isName && len(bytes.TrimLeft(b[begin:dec.InputOffset()], ", \t\r\n")) > maxName+len(`""`) {
 			return fmt.Errorf("%w: it holds a name of more than %d bytes", api.ErrTooLarge, maxName)
 		}
@@ -252,7 +249,7 @@ type record[T any] Envelope[T]
 func (e *record[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	outermost := dec.StackDepth() == 0
 	if dec.PeekKind() != '{' {
-		return jsonv2.UnmarshalDecode(dec, &struct{}{})
+		return jsonv2.UnmarshalDecode(dec, &struct{}{}) // null, or the error of a mismatch
 	}
 	_, err := dec.ReadToken()
 	for err == nil && dec.PeekKind() != '}' {

@@ -178,6 +178,7 @@ func (c *converter) decodeFlags(dec *jsontext.Decoder, to reflect.Value) error {
 		return err
 	}
 	to.Set(reflect.MakeMap(to.Type()))
+	// What is decoded, or null, is deleted from members; the rest is kept.
 	maps.DeleteFunc(members, func(name string, value jsontext.Value) bool {
 		flag := reflect.New(to.Type().Elem())
 		if value.Kind() == 'n' {
@@ -332,8 +333,8 @@ func scalarField(t reflect.Type) (reflect.StructField, bool) {
 
 // convert stores a JSON value in a Go value of another type, such as a number in a
 // string field, or an empty list in a struct. It reports whether that is possible
-// without loss; if not, to may have been changed, and the caller sets it to zero or fails. An
-// empty text is zero. The caller has handled null, and a text for a string.
+// without loss; if not, to may have been changed, and the caller sets it to zero or
+// fails. An empty text is zero. The caller has handled null, and a text for a string.
 func convert(to reflect.Value, raw jsontext.Value) bool {
 	kind := raw.Kind()
 	if kind == '{' || kind == '[' {

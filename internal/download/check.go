@@ -32,7 +32,7 @@ func Hash(algorithm string) hash.Hash {
 	case "md5":
 		return md5.New() //nolint:gosec // finds errors of transfers
 	case "sha1":
-		return sha1.New() //nolint:gosec // as above
+		return sha1.New() //nolint:gosec // finds errors of transfers
 	case "sha256":
 		return sha256.New()
 	case "sha384":
@@ -52,8 +52,8 @@ type checked struct {
 	sum  string
 }
 
-// newChecked returns a checked without a reader yet. Size 0 and sum "" are not
-// known and not checked.
+// newChecked returns the check of a content of a size and with a hash, sum. It has no
+// reader yet. Size 0 and sum "" are not known and not checked.
 func newChecked(op string, size int64, algorithm, sum string) *checked {
 	c := &checked{op: op, size: size, sum: sum}
 	if sum != "" {

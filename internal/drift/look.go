@@ -43,7 +43,7 @@ func (l *looker) result() Sight {
 	}
 	for o, seen := range l.seen {
 		for i, at := range o.places {
-			if seen[i] || !o.others[i] {
+			if seen[i] || !o.others[i] { // a member that has no field (others) may be absent
 				all[at] = all[at] || seen[i]
 			}
 		}

@@ -231,9 +231,9 @@ func (f *File) withLock(ctx context.Context, name string, fn func(path string) e
 		return err
 	}
 	defer func() {
-		e := lock.Unlock()
+		unlockErr := lock.Unlock()
 		if err == nil {
-			err = e
+			err = unlockErr
 		}
 	}()
 	return fn(path)
@@ -275,9 +275,9 @@ func (f *File) writeAndRename(path string, content []byte) error {
 	if err == nil {
 		err = tmp.Sync() // before the rename, or a power failure may leave an empty file
 	}
-	e := tmp.Close()
+	closeErr := tmp.Close()
 	if err == nil {
-		err = e
+		err = closeErr
 	}
 	if err == nil {
 		err = f.disk.rename(tmp.Name(), path)

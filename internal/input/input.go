@@ -95,7 +95,7 @@ func (a Args) parameter(wire string) (field, sent string) {
 	if isElement {
 		index = "[" + index
 	}
-	for i := 0; i+1 < len(a.renamed); i += 2 {
+	for i := 0; i+1 < len(a.renamed); i += 2 { // pairs: the name on the wire, the parameter
 		if a.renamed[i] == name {
 			return a.renamed[i+1] + index, name
 		}

@@ -61,7 +61,7 @@ func source(name, function string) (string, error) {
 	for _, d := range file.Decls {
 		f, ok := d.(*ast.FuncDecl)
 		if ok && f.Name.Name == function {
-			body := text[files.Position(f.Body.Lbrace).Offset+2 : files.Position(f.Body.Rbrace).Offset]
+			body := text[files.Position(f.Body.Lbrace).Offset+len("{\n") : files.Position(f.Body.Rbrace).Offset]
 			return unindent(string(body)), nil
 		}
 	}

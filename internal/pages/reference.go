@@ -25,6 +25,7 @@ var reference = map[string]func(root string) (string, error){ //nolint:gocheckno
 // evidence is what a source of a row of endpoints.tsv means.
 var evidence = map[string]string{"S": "documents", "W": "client", "A": "assumed"} //nolint:gochecknoglobals // never written
 
+// endpoints returns the page with the table of endpoints, without removed ones.
 func endpoints(string) (string, error) {
 	var b strings.Builder
 	rows := slices.DeleteFunc(facts.Endpoints(), func(e facts.Endpoint) bool {
@@ -49,6 +50,8 @@ what a repetition does are in the documentation of each method.
 	return b.String(), nil
 }
 
+// errorsPage returns the page with the exported errors of the packages, and the codes of
+// the platform, from their comments.
 func errorsPage(root string) (string, error) {
 	var b strings.Builder
 	b.WriteString("# Errors\n\nDecide by the kind first, with `errors.Is`. Then, for a few cases, by the code of an\n" +
@@ -85,6 +88,8 @@ func errorsPage(root string) (string, error) {
 	return b.String(), nil
 }
 
+// options returns the page with the options of a client and of a call, from their
+// comments, and the defaults, from the comment of the package.
 func options(root string) (string, error) {
 	var b strings.Builder
 	b.WriteString("# Options and defaults\n")
@@ -115,6 +120,7 @@ func options(root string) (string, error) {
 	return b.String(), nil
 }
 
+// commands returns the page with the comments of the commands.
 func commands(root string) (string, error) {
 	var b strings.Builder
 	readme, err := os.ReadFile(filepath.Join(root, "README.md")) //nolint:gosec // of the repository
@@ -134,6 +140,7 @@ func commands(root string) (string, error) {
 	return b.String(), nil
 }
 
+// assumptions returns the page with the endpoints and the names that the SDK assumes.
 func assumptions(string) (string, error) {
 	var b strings.Builder
 	b.WriteString(`# Open assumptions

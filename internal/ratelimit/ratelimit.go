@@ -30,7 +30,7 @@ var errLate = fmt.Errorf("%w: %w", ErrClosed, context.DeadlineExceeded)
 // except for those that return an error. A Group is safe for concurrent use.
 type Group struct {
 	mu sync.Mutex
-	line
+	queue
 	spread
 	nextCall     uint64
 	underway     int
@@ -53,7 +53,7 @@ type window struct {
 // Call is a call that may start. Release must be called when it has ended.
 type Call struct {
 	number  uint64
-	turn    *Turn // may be nil
+	loop    *Loop // may be nil
 	Started time.Time
 	Ordered bool // after a wait that the server ordered
 }
@@ -103,7 +103,7 @@ func (g *Group) window(limit int) *window {
 // Waiting is called with the length of a wait and whether it is a Retry-After.
 type Waiting func(wait time.Duration, ordered bool)
 
-// Acquire waits until a call may start. Its class is that of the [Turn] of ctx.
+// Acquire waits until a call may start. Its class is that of the [Loop] of ctx.
 //
 // It calls waiting, unless nil, once the length of the wait is known. It fails
 // at once if the wait exceeds the deadline of ctx, or if the server requires it
@@ -115,23 +115,23 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Wait
 		return Call{}, err
 	}
 	class := Program
-	turn, _ := ctx.Value(turnKey{}).(*Turn)
-	if turn != nil {
-		if c, ok := turn.take(g); ok { // reserved before
+	loop, _ := ctx.Value(loopKey{}).(*Loop)
+	if loop != nil {
+		if c, ok := loop.take(g); ok { // reserved before
 			return c, nil
 		}
-		turn.change(func(t *Turn) { t.asked, class = time.Now(), t.state.Class })
+		loop.locked(func(l *Loop) { l.asked, class = time.Now(), l.state.Class })
 	}
 	g.mu.Lock()
 	now := time.Now()
 	if class == Program && len(g.waiting[Program])+len(g.waiting[Woken])+len(g.waiting[Rest]) == 0 {
-		c, o := g.tryStart(turn, class, now, now, maxWait)
+		c, o := g.tryStart(loop, class, now, now, maxWait)
 		if !o.at.After(now) {
 			g.mu.Unlock()
 			return c, nil
 		}
 	}
-	w := &caller{turn: turn, class: class, maxWait: maxWait, asked: now, openings: make(chan opening, 1)}
+	w := &caller{loop: loop, class: class, maxWait: maxWait, asked: now, openings: make(chan opening, 1)}
 	w.deadline, _ = ctx.Deadline()
 	g.waiting[class] = append(g.waiting[class], w)
 	g.endLongWait(w, g.requiredWait(now), now)
@@ -178,7 +178,8 @@ type opening struct {
 }
 
 // requiredWait returns until when the server allows no call of the group: the end of a
-// Retry-After, or of a window that others have used up.
+// Retry-After (refused) or, if that is later, of a window that others have used up. A
+// call starts a random delay later (at), or earlier, to verify an announcement.
 func (g *Group) requiredWait(now time.Time) opening {
 	o := opening{at: g.opensAt, ordered: g.refusedUntil, refused: true}
 	if now.Before(g.usedUp.opens) {
@@ -190,10 +191,11 @@ func (g *Group) requiredWait(now time.Time) opening {
 	return o
 }
 
-// tryStart starts the next call if every window has room for it. Otherwise it returns
-// an opening: when there will be room, as far as is known. Since when the caller has
-// been the first that waits, bounds how long a learned window delays it.
-func (g *Group) tryStart(turn *Turn, class Class, now, firstSince time.Time, maxWait time.Duration) (c Call, o opening) {
+// tryStart starts the next call if every window has room for it, with g.mu held. Else
+// it returns an opening: when there will be room, as far as is known. The caller has
+// been the first that waits since firstSince: a learned window delays it by maxWait at
+// most from then on.
+func (g *Group) tryStart(loop *Loop, class Class, now, firstSince time.Time, maxWait time.Duration) (c Call, o opening) {
 	if now.Before(g.opensAt) || now.Before(g.usedUp.opens) {
 		o = g.requiredWait(now)
 	}
@@ -205,13 +207,13 @@ func (g *Group) tryStart(turn *Turn, class Class, now, firstSince time.Time, max
 	if o.at.After(now) {
 		return Call{}, o
 	}
-	c = Call{number: g.nextCall, turn: turn, Started: now}
+	c = Call{number: g.nextCall, loop: loop, Started: now}
 	g.nextCall++
 	g.underway++
 	for _, w := range g.windows {
 		*w.slot(c.number) = busy
 	}
-	if turn != nil || g.spreadOver != nil { // otherwise there is nothing to record
+	if loop != nil || g.spreadOver != nil { // otherwise there is nothing to record
 		g.recordStart(c, class)
 	}
 	return c, o
@@ -221,10 +223,11 @@ func (g *Group) tryStart(turn *Turn, class Class, now, firstSince time.Time, max
 // turn.
 func (w *window) slot(n uint64) *time.Time { return &w.slots[n%uint64(len(w.slots))] }
 
-// mayStart returns when call n may start, busy if a running call holds its slot. A
-// thousandth is added to the size because the server's clock may run slower. A window
-// that was only learned delays a caller by maxWait at most, from when it was the first
-// that waits.
+// mayStart returns when call n may start: a window after the end of the last call in
+// its slot, or busy while that runs. A thousandth is added because the server's clock
+// may run slower. A window that the server announces the end of is over then; while
+// others use it, the share of this client may require a longer wait. One that was only
+// learned delays a caller by maxWait at most, from when it was the first that waits.
 func (w *window) mayStart(n uint64, firstSince time.Time, maxWait time.Duration) time.Time {
 	at := *w.slot(n)
 	if at.Equal(busy) {
@@ -260,7 +263,7 @@ func (g *Group) Release(c Call) {
 		// A long poll has reached the server long before it ends.
 		*g.spreadOver.slot(c.number) = times.Earlier(now, c.Started.Add(arrival))
 	}
-	if c.turn != nil {
+	if c.loop != nil {
 		g.end(c)
 	}
 	if len(g.waiting[Program])+len(g.waiting[Woken])+len(g.waiting[Rest]) > 0 {
@@ -318,7 +321,7 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 		own = w.ownCalls(c.Started)
 	}
 	usedByOthers := limit-remaining > own
-	if usedByOthers && (limit == g.usedUp.limit || reset.After(g.usedUp.until)) {
+	if usedByOthers && (limit == g.usedUp.limit || reset.After(g.usedUp.until)) { // the window that ends last counts
 		opens := reset
 		if w != nil {
 			g.recordFull(w, c, reset, now)
@@ -329,7 +332,8 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	}
 }
 
-// Learn is Observe for a client that learns of the calls of others in another way.
+// Learn is Observe for a client whose windows are shared by a Limiter, which knows the
+// calls of others: it only learns the window.
 func (g *Group) Learn(limit int, reset time.Time) { g.Observe(Call{}, limit, math.MaxInt, reset) }
 
 // learnedWindow returns the window of the given limit. If that is not known, it adds a

@@ -741,7 +741,7 @@ func TestImpatientCallKeepsItsPlace(t *testing.T) {
 		var others sync.WaitGroup
 		for _, c := range []ratelimit.Class{ratelimit.Program, class} {
 			others.Go(func() {
-				if err := g.Wait(ratelimit.With(t.Context(), turn(c))); err != nil {
+				if err := g.Wait(ratelimit.With(t.Context(), newLoop(c))); err != nil {
 					t.Error(err)
 				}
 			})

@@ -30,13 +30,16 @@ const (
 	minShare = 0.5
 	recovery = 1.3 // sizes without a report that the window is full, after which share doubles in a Size
 
+	longestDecrease = 0.8      // decrease of the longest window, if it slides
+	slidingShare    = 1. / 20. // of Max, left to a client when its window proves to slide
+
 	rounding  = 2 * time.Second // times are announced in whole seconds: a reset may be late by two of them
 	maxSpread = time.Minute
 )
 
 // Refused records that the server rejected c because the window of the given limit is
-// full until reset. c has been released. It does not count in the other windows. In a
-// sliding window it counts, because some servers count rejected calls.
+// full until reset. c has been released. It frees its slots, as rejected calls are not
+// counted, except in a sliding window that is full, where some servers count them.
 func (g *Group) Refused(c Call, limit int, reset time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -74,7 +77,7 @@ func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 	longest := len(g.windows) > 1 && w == g.windows[len(g.windows)-1]
 	switch {
 	case longest && w.sliding:
-		w.share = min(w.share, max(1, w.share*0.8, own))
+		w.share = min(w.share, max(1, w.share*longestDecrease, own))
 	case !longest && c.number >= w.decidedBefore:
 		if own > 0 {
 			w.share = min(w.share, own)
@@ -94,13 +97,14 @@ func (w *window) observeEnd(reset time.Time) {
 	}
 	if sincePrevious < w.Size-rounding && !w.sliding {
 		w.sliding = true
-		w.share = min(w.share, max(1, w.ownWhenFull, float64(w.Max)/20))
+		w.share = min(w.share, max(1, w.ownWhenFull, float64(w.Max)*slidingShare))
 	}
 	w.announcedEnd = reset
 }
 
-// growShares increases the shares after an accepted call: slowly while windows become full, and by
-// a whole call once none has been full for a while, since the other clients may be gone.
+// growShares increases the share of each window after an accepted call: slowly while
+// the window becomes full again and again, and by a whole call once it has not been full
+// for a while, since the other clients may be gone.
 func (g *Group) growShares(now time.Time) {
 	for _, w := range g.windows {
 		if now.Sub(w.lastFull) > time.Duration(recovery*float64(w.Size)) {

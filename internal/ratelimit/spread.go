@@ -53,7 +53,8 @@ func (g *Group) spreadStart(c Class, now time.Time) (every time.Duration) {
 	return every
 }
 
-// currentRate returns the calls of Program in a nanosecond.
+// currentRate returns the calls of Program in a nanosecond: an average in which a call
+// counts less the longer ago it was, by a factor of e after memory.
 func (s *spread) currentRate(now time.Time) float64 {
 	return s.programRate * math.Exp(-float64(now.Sub(s.lastProgram))/float64(memory))
 }
@@ -68,7 +69,7 @@ func (g *Group) loopInterval(now time.Time) time.Duration {
 		if ended.IsZero() {
 			continue
 		}
-		left := float64(times.Earlier(ended, now).Add(w.Size).Sub(now)) // until the slot is free
+		left := float64(times.Earlier(ended, now).Add(w.Size).Sub(now)) // until the slot is free; busy ends now
 		mayStart := max(i+1-w.Max/reserved, (i+1)/2)                    // calls until then, without a reserve
 		calls := float64(mayStart) - programRate*left                   // of loops: the program makes the others
 		interval = max(interval, time.Duration(left/max(1, calls)))

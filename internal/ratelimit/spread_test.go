@@ -25,7 +25,7 @@ func TestLoopsOfALongWindowAreSpread(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g, start, calls := ratelimit.New(window), time.Now(), 0
-			ctx := ratelimit.With(t.Context(), turn(ratelimit.Woken))
+			ctx := ratelimit.With(t.Context(), newLoop(ratelimit.Woken))
 			for ; ; calls++ {
 				c, err := g.Acquire(ctx, forever, nil)
 				g.Release(c)
@@ -71,7 +71,7 @@ func TestLoopsLeaveRoomForTheProgram(t *testing.T) {
 		"that makes calls steadily":         {600, 6 * time.Second, 0, 8445 * time.Millisecond},
 		"until what it has used comes back": {995, 0, 59 * time.Minute, 30039 * time.Millisecond},
 	}, func(t *testing.T, test row) {
-		g, loop := ratelimit.New(api.RateWindow{Max: 1000, Size: time.Hour}), turn(ratelimit.Woken)
+		g, loop := ratelimit.New(api.RateWindow{Max: 1000, Size: time.Hour}), newLoop(ratelimit.Woken)
 		for range test.calls {
 			leaves(t, g, 0)
 			time.Sleep(test.apart)
@@ -95,7 +95,7 @@ func TestStartAtRestIsPaidLater(t *testing.T) {
 		var mu sync.Mutex
 		var started []time.Time
 		call := func(class ratelimit.Class) {
-			c, err := g.Acquire(ratelimit.With(t.Context(), turn(class)), forever, nil)
+			c, err := g.Acquire(ratelimit.With(t.Context(), newLoop(class)), forever, nil)
 			if err != nil {
 				t.Error(err)
 			}

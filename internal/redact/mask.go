@@ -80,7 +80,7 @@ var namedValue = regexp.MustCompile(`"([\w-]+)"\s*:\s*(?:"((?:[^"\\]|\\.)*)|([^\
 // valuesOfSecretNames returns the spans of the original text that are values of secret names,
 // for m, the indexes of a match of namedValue.
 func (v view) valuesOfSecretNames(m []int) (spans [][2]int) {
-	for _, group := range [][2]int{{1, 2}, {1, 3}, {4, 5}} {
+	for _, group := range [][2]int{{1, 2}, {1, 3}, {4, 5}} { // a name and a value of it, in namedValue
 		name, value := group[0]*2, group[1]*2
 		if m[name] < 0 || m[value] < 0 || !isSecretMember(v.text[m[name]:m[name+1]]) {
 			continue

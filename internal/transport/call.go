@@ -50,7 +50,6 @@ type exchange struct {
 	request     *api.Request
 	options     api.CallOptions
 	group       *group
-	hasOptions  bool          // the call has options
 	stream      bool          // the body of a success is not read
 	bodyLimit   int64         // of the body of a success
 	maxAttempts int           // attempts that count
@@ -119,8 +118,8 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any, opts ...api.
 	}
 	if len(c.cfg.Hooks) != 0 {
 		var end func(error)
-		ctx, end = c.observeCall(ctx, x.request, false)
-		err = errPanicked
+		ctx, end = x.observeCall(ctx)
+		err = errPanicked // unless the call returns
 		defer func() { end(err) }()
 	}
 	timeout := x.options.Timeout
@@ -170,7 +169,7 @@ func (c *Client) Open(ctx context.Context, r *api.Request, opts ...api.CallOptio
 		return nil, err
 	}
 	x.stream = true
-	ctx, report := c.observeCall(ctx, x.request, true)
+	ctx, report := x.observeCall(ctx)
 	var cancel context.CancelFunc
 	if x.options.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, x.options.Timeout)
@@ -181,7 +180,7 @@ func (c *Client) Open(ctx context.Context, r *api.Request, opts ...api.CallOptio
 		cancel()
 		report(err)
 	}
-	err = errPanicked
+	err = errPanicked // unless do returns
 	defer func() {
 		if err != nil {
 			end(err)
@@ -199,9 +198,9 @@ func (c *Client) Open(ctx context.Context, r *api.Request, opts ...api.CallOptio
 	return x.response, nil
 }
 
-// accept returns the exchange of a call, with its options and a request that has an
-// operation. It returns an error for a nil argument, an invalid client or options that
-// do not fit the request.
+// accept returns the exchange of a call, with its options and its request. A request
+// that was made without an operation gets that of its endpoint. It returns an error for
+// a nil argument, an invalid client or options that do not fit the request.
 func (c *Client) accept(ctx context.Context, r *api.Request, opts []api.CallOption) (*exchange, error) {
 	switch {
 	case r == nil:
@@ -211,12 +210,9 @@ func (c *Client) accept(ctx context.Context, r *api.Request, opts []api.CallOpti
 	case c.invalid != nil:
 		return nil, c.invalid
 	case ctx == nil:
-		return nil, call.Check(ctx, c, r.Op)
+		return nil, call.Check(ctx, c, r.Op) // an error for the nil context
 	}
-	x := &exchange{client: c, request: r}
-	if len(opts) != 0 {
-		x.options, x.hasOptions = api.Resolve(opts), true
-	}
+	x := &exchange{client: c, request: r, options: api.Resolve(opts)}
 	if o := &x.options; r.Op == "" || o.Query != nil || o.Replay != nil {
 		var err error
 		x.request, err = withOperation(r, o)
@@ -227,9 +223,10 @@ func (c *Client) accept(ctx context.Context, r *api.Request, opts []api.CallOpti
 	return x, nil
 }
 
-// do makes attempts until one succeeds or none may follow. It returns nil for a
-// successful response. The error is, in this order: why no other attempt was made, the
-// end of the context, or the failure of the last attempt.
+// do makes attempts until one succeeds or none may follow, and fills the api.Response
+// of the options, if there is one. It returns nil for a successful response. The error
+// is, in this order: why no other attempt was made, the end of the context, or the
+// failure of the last attempt.
 func (x *exchange) do(ctx context.Context) error {
 	if err := x.prepare(ctx); err != nil {
 		return x.withOp(err)
@@ -280,10 +277,7 @@ func (x *exchange) closeAll() {
 // have wrong.
 func (x *exchange) prepare(ctx context.Context) error {
 	c, r, o := x.client, x.request, &x.options
-	query, err := r.Query, error(nil) // the first error counts
-	if x.hasOptions {
-		query, err = applyOptions(r, o)
-	}
+	query, err := applyOptions(r, o) // the first error counts
 	if err == nil && r.Method != http.MethodGet && !isToken(r.Method) {
 		err = &api.InputError{Field: "Request.Method", Rule: "must be an HTTP method", Got: strconv.Quote(r.Method)}
 	}
@@ -299,13 +293,7 @@ func (x *exchange) prepare(ctx context.Context) error {
 	}
 	x.attempt, x.maxAttempts = 1, cmp.Or(max(o.Attempts, 0), c.cfg.Retry.Attempts)
 	x.maxWait = cmp.Or(o.MaxWait, c.cfg.MaxWait)
-	name := cmp.Or(r.Group, r.Op)
-	c.mu.RLock()
-	x.group = c.groups[name]
-	c.mu.RUnlock()
-	if x.group == nil {
-		x.group = c.makeGroup(name)
-	}
+	x.group = c.rateGroup(cmp.Or(r.Group, r.Op))
 	x.url = url.URL{Scheme: c.cfg.Base.Scheme, Host: c.cfg.Base.Host, Path: path, RawPath: rawPath, RawQuery: query.Encode()}
 	if strings.HasPrefix(path, root+"/") { // others, such as /.well-known, are at the root of the host
 		x.url.Path = c.cfg.Base.Prefix + path
@@ -368,32 +356,32 @@ var errLostContext = errors.New("middleware sent a request without its context")
 // limit, adds the credential, sends the request, and records what the response
 // announces about the limit.
 //
-// The wait includes the Retry-After of the attempt before (retryAfter), which is in
-// requiredWaits already and must not be counted twice. Of maxWait, only what the waits
-// before have left remains.
+// The wait may be as long as the waits before have left of maxWait. It includes the
+// Retry-After of the attempt before, which requiredWaits already includes (counted) and
+// must not count twice.
 func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
 	if !ok {
 		return nil, refuse(req, errLostContext)
 	}
 	req.Host = req.URL.Host // http.Client copies the URL of a request that has a Host
-	longest, counted, began := x.maxWait, x.retryAfter, time.Now()
+	maxWait, counted, began := x.maxWait, x.retryAfter, time.Now()
 	x.retryAfter = 0
-	if longest >= 0 {
-		longest = max(0, longest-(x.requiredWaits-counted)) + jitter // added to the Retry-After of a closed group
+	if maxWait >= 0 { // else there is no limit; a closed group adds up to jitter to a Retry-After
+		maxWait = max(0, maxWait-(x.requiredWaits-counted)) + jitter
 	}
-	var waiting ratelimit.Waiting
+	var report ratelimit.Waiting
 	if len(x.client.cfg.Hooks) != 0 || x.client.cfg.Logger != nil {
-		waiting = x.waiting(req.Context(), began)
+		report = x.reportWait(req.Context(), began)
 	}
-	slot, err := x.group.Acquire(req.Context(), longest, waiting)
+	slot, err := x.group.Acquire(req.Context(), maxWait, report)
 	if err != nil {
 		return nil, refuse(req, err)
 	}
-	if slot.Ordered {
+	if slot.Ordered { // it has waited for a Retry-After
 		x.requiredWaits += max(0, time.Since(began)-counted-jitter)
 	}
-	resp, err := s.sendIn(slot, x, req)
+	resp, err := s.sendInSlot(slot, x, req)
 	if err != nil {
 		return nil, err
 	}
@@ -401,9 +389,10 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// sendIn adds the credential to an attempt and sends it in its slot of the rate limit.
-// It releases the slot even if the network panics.
-func (s *sender) sendIn(slot ratelimit.Call, x *exchange, req *http.Request) (resp *http.Response, err error) {
+// sendInSlot adds the credential to an attempt and sends it in its slot of the rate
+// limit, when the Limiter of the program, if there is one, admits it too. It releases
+// the slot even if the network panics.
+func (s *sender) sendInSlot(slot ratelimit.Call, x *exchange, req *http.Request) (resp *http.Response, err error) {
 	defer x.group.Release(slot)
 	shared := x.client.cfg.Limiter
 	if shared != nil {
@@ -422,12 +411,12 @@ func (s *sender) sendIn(slot ratelimit.Call, x *exchange, req *http.Request) (re
 		err = refuse(req, err)
 	}
 	if err != nil {
-		if shared != nil {
+		if shared != nil { // it must learn of the end of each request it has admitted
 			shared.Observe(x.group.name, api.RateLimit{})
 		}
 		return nil, err
 	}
-	resp.Request = req
+	resp.Request = req // without the credential
 	if resp.StatusCode/100 == 3 {
 		x.fixLocation(resp, req.URL)
 	}
@@ -470,7 +459,7 @@ func (x *exchange) sign(req *http.Request) (*http.Request, error) {
 	if credential != nil {
 		signed.Header[headerAuthorization] = credential
 	}
-	if secret := cmp.Or(x.options.Password, x.options.Token); r.Link != api.LinkNone && secret != none {
+	if secret := linkSecret(&x.options); r.Link != api.LinkNone && secret != none {
 		signed.Header[headerPassword] = []string{secret.Reveal()}
 	}
 	return signed, nil
@@ -563,7 +552,7 @@ func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 		w.body = nil
 		x.client.watchdogs.Put(w)
 	} else if success && err != nil && ctx.Err() == nil {
-		err = errStalled
+		err = errStalled // the watchdog has closed the body
 	}
 	_ = resp.Body.Close()
 	if !success || err == nil {
@@ -831,6 +820,7 @@ func (x *exchange) followRedirect(ctx context.Context) error {
 		return x.refuseRedirect(resp.StatusCode, "the request after the redirect was refused")
 	}
 	resp.Request = unsigned(x.response.Request)
+	// By it internal/download knows that the address, which may be used once, was a redirect's.
 	resp.Request.Response = &http.Response{StatusCode: http.StatusTemporaryRedirect}
 	x.response = resp
 	return nil

@@ -71,7 +71,7 @@ type Client struct {
 	bearer       atomic.Pointer[bearer]
 	watchdogs    sync.Pool
 
-	mu     sync.RWMutex
+	mu     sync.Mutex
 	groups map[string]*group
 
 	keptBuffer atomic.Pointer[weak.Pointer[textBuffer]] // for the next text that is as long

@@ -84,23 +84,23 @@ func lostErrorOf(err error) *lostError {
 	if wrapped, ok := err.(*url.Error); ok { //nolint:errorlint // http.Client does not wrap it
 		err = wrapped.Err
 	}
-	lost, _ := err.(*lostError) //nolint:errorlint // as above
+	lost, _ := err.(*lostError) //nolint:errorlint // the sender does not wrap it
 	return lost
 }
 
-// refusal returns the response as an error, with the secrets of the call masked. A 429
-// also closes the rate group for its Retry-After, or is reported to the shared Limiter.
+// refusal returns the response as an error, with the secrets of the call masked. It
+// also records a 429 in the rate group.
 func (x *exchange) refusal() *api.Error {
 	secrets := x.secretsInResponse()
-	secrets.Cut = len(x.body) >= maxError
+	secrets.Cut = len(x.body) >= maxError // the last secret may be incomplete // the last secret may be incomplete
 	body := secrets.JSON(x.body[:min(len(x.body), maxError)])
 	e := decode.Error(x.response.Header.Get("Content-Type"), body)
 	ordered := cmp.Or(e.Rate.RetryAfter, retryAfter(x.response, &x.client.clock)) // the body has precedence
 	e.Op, e.Status, e.Attempts, e.Rate = x.request.Op, x.response.StatusCode, x.attempt, x.rate
 	e.Rate.RetryAfter = ordered
 	e.RequestID = secrets.Text(x.response.Header.Get("X-Request-Id"))
-	e.Body = bytes.Clone(body[:min(len(body), maxError)]) // masks may be longer
-	if e.Status < http.StatusMultipleChoices && e.Text == "" && e.Name == "" {
+	e.Body = bytes.Clone(body[:min(len(body), maxError)])                      // masks may be longer
+	if e.Status < http.StatusMultipleChoices && e.Text == "" && e.Name == "" { // a success whose body reports a failure // a success whose body reports a failure
 		e.Text = decode.FailedResult(body)
 	}
 	if e.Status == http.StatusUnauthorized && !e.Is(api.ErrUnavailable) {
@@ -108,19 +108,26 @@ func (x *exchange) refusal() *api.Error {
 		e.Unauthenticated = unsigned || proves(e) || x.token.Expired()
 	}
 	if e.Status == http.StatusTooManyRequests {
-		limit, shared := x.rate, x.client.cfg.Limiter
-		if wait.Windowed(e.Code) && ordered > 0 {
-			limit.RetryAfter = ordered
-			if shared == nil {
-				x.group.Refused(x.slot, x.rate.Limit, x.rate.Reset)
-			}
-			x.group.closeFor(e)
-		}
-		if shared != nil {
-			shared.Observe(x.group.name, limit)
-		}
+		x.recordRefusal(e)
 	}
 	return e
+}
+
+// recordRefusal records a 429: one of a full rate window with a Retry-After closes the
+// rate group so long. The Limiter of the program, if there is one, learns of any 429,
+// and counts the calls in place of the group.
+func (x *exchange) recordRefusal(e *api.Error) {
+	limit, shared := x.rate, x.client.cfg.Limiter
+	if wait.Windowed(e.Code) && e.Rate.RetryAfter > 0 {
+		limit.RetryAfter = e.Rate.RetryAfter
+		if shared == nil {
+			x.group.Refused(x.slot, x.rate.Limit, x.rate.Reset)
+		}
+		x.group.closeFor(e)
+	}
+	if shared != nil {
+		shared.Observe(x.group.name, limit)
+	}
 }
 
 // withOp adds the operation to an error, and the failure of the last attempt if there

@@ -15,10 +15,11 @@ import (
 // observeCall calls the OnCall of each hook, in their order. It returns the context of
 // the call, with the values that hooks have added, and the function that reports the
 // result to them in reverse order.
-func (c *Client) observeCall(ctx context.Context, r *api.Request, stream bool) (context.Context, func(error)) {
-	e := api.CallEvent{Op: r.Op, Method: r.Method, Route: r.Path.Template(), Stream: stream}
+func (x *exchange) observeCall(ctx context.Context) (context.Context, func(error)) {
+	r := x.request
+	e := api.CallEvent{Op: r.Op, Method: r.Method, Route: r.Path.Template(), Stream: x.stream}
 	end := func(error) {}
-	for _, h := range c.cfg.Hooks {
+	for _, h := range x.client.cfg.Hooks {
 		if h.OnCall == nil {
 			continue
 		}
@@ -27,7 +28,7 @@ func (c *Client) observeCall(ctx context.Context, r *api.Request, stream bool) (
 			hookCtx, hookEnd = h.OnCall(ctx, e) //nolint:fatcontext // each hook may add a value
 		}, e)
 		if hookCtx != nil {
-			ctx = hookCtx //nolint:fatcontext // as above
+			ctx = hookCtx //nolint:fatcontext // one per hook
 		}
 		if hookEnd != nil {
 			outer := end
@@ -53,9 +54,9 @@ func (x *exchange) observeRetry(ctx context.Context) {
 	}
 }
 
-// waiting returns the function that reports a wait for the rate limit, for a call that
-// has been queued since began.
-func (x *exchange) waiting(ctx context.Context, began time.Time) ratelimit.Waiting {
+// reportWait returns the function that reports a wait for the rate limit, for a call
+// that has been queued since began.
+func (x *exchange) reportWait(ctx context.Context, began time.Time) ratelimit.Waiting {
 	return func(wait time.Duration, ordered bool) {
 		reason := api.WaitReasonPace
 		if ordered {
@@ -83,8 +84,9 @@ func (x *exchange) observeWait(ctx context.Context, reason api.WaitReason, queue
 	}
 }
 
-// logLimiter logs a wait for the Limiter of [Config], whose length is not known before,
-// when it has become long, unless the timer that it returns is stopped.
+// logLimiter returns a timer that logs that the call waits for the Limiter of [Config],
+// after longWait, unless it is stopped before: how long such a wait takes is not known
+// at its begin.
 func (x *exchange) logLimiter(ctx context.Context) *time.Timer {
 	return time.AfterFunc(longWait, func() {
 		x.client.Logger().LogAttrs(ctx, slog.LevelInfo, "fastio wait", slog.String("op", x.request.Op),

@@ -39,7 +39,7 @@ type sender struct {
 }
 
 // newSender returns the last step of the pipeline. Timeout is that of an attempt, 0
-// means none.
+// means none. Only a transport of net/http can be traced; h2c is its HTTP/2 without TLS. Only a transport of net/http can be traced; h2c is its HTTP/2 without TLS.
 func newSender(network http.RoundTripper, timeout time.Duration) *sender {
 	s := &sender{network: network, timeout: timeout, emptyBody: io.NopCloser(http.NoBody), identity: []string{"identity"}}
 	s.traced, _ = network.(*http.Transport)
@@ -62,14 +62,14 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 		return nil, errSentBefore
 	}
 	req, w, cancel := s.unrepeatable(x, req)
-	if x.blockingBody != nil {
+	if x.blockingBody != nil { // it ends with the call, and now with the timeout of the attempt too
 		defer x.blockingBody.endWith(req.Context())()
 	}
 	network := s.network
-	if x.avoidsIdle && s.traced != nil { // uses and keeps no idle connections
-		t := s.traced.Clone()
-		t.DisableKeepAlives = true
-		network = t
+	if x.avoidsIdle && s.traced != nil {
+		fresh := s.traced.Clone() // it has no idle connections
+		fresh.DisableKeepAlives = true
+		network = fresh
 	}
 	resp, err := network.RoundTrip(req)
 	unsent := false
@@ -98,8 +98,10 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 
 // unrepeatable returns the request in a form that net/http cannot retry: it has a body
 // that cannot be read again, if need be an empty one, or a watcher that stops a second
-// connection. The context has the timeout of an attempt. cancel ends it; it is nil if
-// there is nothing to end. w is nil for another transport than that of net/http.
+// connection. The watcher is for requests without a body that may use HTTP/2, where an
+// empty body costs a frame. The context has the timeout of an attempt. cancel ends it;
+// it is nil if there is nothing to end. w is nil for another transport than that of
+// net/http.
 func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, w *watcher, cancel context.CancelFunc) {
 	timeout := cmp.Or(x.request.Attempt, s.timeout)
 	empty := req.Body == nil || req.Body == http.NoBody

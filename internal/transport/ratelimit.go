@@ -20,7 +20,7 @@ import (
 // with the body what that means.
 func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
 	h, clock, shared := resp.Header, &x.client.clock, x.client.cfg.Limiter
-	if cmp.Or(h.Get(headerExpires), h.Get(headerExpiresOld), h.Get("Retry-After")) != "" {
+	if cmp.Or(h.Get(headerExpires), h.Get(headerExpiresOld), h.Get("Retry-After")) != "" { // times of the server
 		clock.Observe(h)
 	}
 	x.rate = api.RateLimit{}
@@ -53,10 +53,10 @@ type group struct {
 }
 
 // RateGroup returns the rate group of a name: see [ratelimit.Of].
-func (c *Client) RateGroup(name string) *ratelimit.Group { return c.makeGroup(name).Group }
+func (c *Client) RateGroup(name string) *ratelimit.Group { return c.rateGroup(name).Group }
 
-// makeGroup returns the group of a name, a new one if there is none.
-func (c *Client) makeGroup(name string) *group {
+// rateGroup returns the group of a name, and makes it if there is none.
+func (c *Client) rateGroup(name string) *group {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	g := c.groups[name]
@@ -88,7 +88,8 @@ func (g *group) closeFor(e *api.Error) {
 }
 
 // refusalFor returns the error of a call that a closed group does not start, after so
-// many attempts: the refusal that closed it, or one made from an announced window.
+// many attempts: a copy of the refusal that closed it or, if a window that is announced
+// as used up closes it for longer, an error made from that.
 func (g *group) refusalFor(op string, attempts int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -32,12 +32,12 @@ func main() {
 
 // generate writes the constants of the packages in the directories of root.
 func generate() error {
-	dirs, err := filepath.Glob(root + "/*/*.go")
+	files, err := filepath.Glob(root + "/*/*.go")
 	if err != nil {
 		return err
 	}
 	values := map[string][]string{} // by the name of the type
-	for _, name := range dirs {
+	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") || ofOtherModule(name) {
 			continue
 		}

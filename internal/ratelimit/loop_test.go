@@ -14,9 +14,9 @@ import (
 	"github.com/fastio-go/fastio/internal/table"
 )
 
-func turn(c ratelimit.Class) *ratelimit.Turn {
-	t := new(ratelimit.Turn)
-	t.Set(c)
+func newLoop(c ratelimit.Class) *ratelimit.Loop {
+	t := new(ratelimit.Loop)
+	t.SetClass(c)
 	return t
 }
 
@@ -52,7 +52,7 @@ func TestClassesStartInOrder(t *testing.T) {
 						continue
 					}
 					all.Go(func() {
-						c, err := g.Acquire(ratelimit.With(t.Context(), turn(names[name])), forever, nil)
+						c, err := g.Acquire(ratelimit.With(t.Context(), newLoop(names[name])), forever, nil)
 						if err != nil {
 							t.Error(err)
 						}
@@ -83,7 +83,7 @@ func TestTwoLoopsRunAtATime(t *testing.T) {
 		var started []int
 		begun := time.Now()
 		for _, seconds := range test.calls {
-			c, err := g.Acquire(ratelimit.With(t.Context(), turn(ratelimit.Rest)), forever, nil)
+			c, err := g.Acquire(ratelimit.With(t.Context(), newLoop(ratelimit.Rest)), forever, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +98,7 @@ func TestTwoLoopsRunAtATime(t *testing.T) {
 	})
 }
 
-// A canceled loop leaves the line at once, whatever it waits for, and delays no other (P8).
+// A canceled loop leaves the queue at once, whatever it waits for, and delays no other (P8).
 func TestCanceledLoopsLeaveTheLine(t *testing.T) {
 	t.Parallel()
 	windows := map[string]api.RateWindow{
@@ -114,7 +114,7 @@ func TestCanceledLoopsLeaveTheLine(t *testing.T) {
 		calls := make(chan ratelimit.Call, 50)
 		for range cap(calls) {
 			all.Go(func() {
-				c, err := g.Acquire(ratelimit.With(ctx, turn(ratelimit.Rest)), forever, nil)
+				c, err := g.Acquire(ratelimit.With(ctx, newLoop(ratelimit.Rest)), forever, nil)
 				if err == nil {
 					calls <- c
 				} else if !errors.Is(err, context.DeadlineExceeded) || time.Since(deadline(ctx)) > 0 {
@@ -129,7 +129,7 @@ func TestCanceledLoopsLeaveTheLine(t *testing.T) {
 			g.Release(c)
 		}
 		start := time.Now()
-		c, err := g.Acquire(ratelimit.With(t.Context(), turn(ratelimit.Rest)), forever, nil)
+		c, err := g.Acquire(ratelimit.With(t.Context(), newLoop(ratelimit.Rest)), forever, nil)
 		if took := time.Since(start); err != nil || took > w.Size+time.Second {
 			t.Errorf("the next loop started after %s, %v", took, err)
 		}
@@ -142,7 +142,7 @@ func TestFailedWaitIsOver(t *testing.T) {
 	t.Parallel()
 	contexts := map[string]time.Duration{"canceled while it waits": time.Second, "canceled before": 0}
 	table.Bubbles(t, contexts, func(t *testing.T, after time.Duration) {
-		g, loop := ratelimit.New(api.RateWindow{Max: 1, Size: time.Minute}), turn(ratelimit.Rest)
+		g, loop := ratelimit.New(api.RateWindow{Max: 1, Size: time.Minute}), newLoop(ratelimit.Rest)
 		g.Release(acquire(t, g))
 		ctx, cancel := context.WithCancel(ratelimit.With(t.Context(), loop))
 		if after == 0 {
@@ -170,7 +170,7 @@ func TestReservedCallStartsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := ratelimit.New(api.RateWindow{Max: 1, Size: time.Minute})
 		g.Release(acquire(t, g))
-		loop := turn(ratelimit.Rest)
+		loop := newLoop(ratelimit.Rest)
 		start := time.Now()
 		if err := loop.Reserve(t.Context(), g); err != nil || time.Since(start) != late {
 			t.Fatalf("reserved after %s, %v", time.Since(start), err)
@@ -241,7 +241,7 @@ func TestLoopsShareTheCallsOfAnHour(t *testing.T) {
 		defer cancel()
 		var mu sync.Mutex
 		all := 0
-		call := func(loop *ratelimit.Turn) (started time.Time) {
+		call := func(loop *ratelimit.Loop) (started time.Time) {
 			c, err := g.Acquire(ratelimit.With(ctx, loop), forever, nil)
 			if err != nil {
 				return time.Time{}
@@ -258,7 +258,7 @@ func TestLoopsShareTheCallsOfAnHour(t *testing.T) {
 		var working sync.WaitGroup
 		follow := func(class ratelimit.Class, least int, longest time.Duration) {
 			working.Go(func() {
-				n, gap, last, loop := 0, time.Duration(0), time.Now(), turn(class)
+				n, gap, last, loop := 0, time.Duration(0), time.Now(), newLoop(class)
 				for at := call(loop); !at.IsZero(); at = call(loop) {
 					gap, last = max(gap, at.Sub(last)), at
 					if at.After(deadline(ctx).Add(-size)) {

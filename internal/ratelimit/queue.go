@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// line is the callers of a Group that wait.
-type line struct {
+// queue is the callers of a Group that wait.
+type queue struct {
 	waiting   [classes][]*caller
 	passed    [classes]int // starts of the classes before it while a caller of the class waits
 	loopCalls []Call       // of Woken and Rest, unless they are spread
@@ -17,7 +17,7 @@ type line struct {
 
 // caller is a call that waits for its start.
 type caller struct {
-	turn       *Turn
+	loop       *Loop
 	class      Class
 	maxWait    time.Duration
 	deadline   time.Time // zero means none
@@ -30,7 +30,8 @@ type caller struct {
 	err        error
 }
 
-// abandon ends the wait of a caller with an error, unless it has ended.
+// abandon ends the wait of a caller with an error, unless it has ended, and starts the
+// callers that may start without it.
 func (g *Group) abandon(w *caller, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -40,25 +41,25 @@ func (g *Group) abandon(w *caller, err error) {
 	}
 }
 
-// endWait ends a wait: the caller leaves the line and gets its call, or the error why it
-// cannot start.
+// endWait ends a wait, with g.mu held: the caller leaves the queue and gets its call, or
+// the error why it cannot start.
 func (g *Group) endWait(w *caller, c Call, err error) {
 	i := slices.Index(g.waiting[w.class], w)
 	g.waiting[w.class] = slices.Delete(g.waiting[w.class], i, i+1)
 	c.Ordered = w.ordered
 	w.call, w.err = c, err
 	if err != nil {
-		w.turn.change(func(t *Turn) { t.asked = time.Time{} })
+		w.loop.locked(func(l *Loop) { l.asked = time.Time{} })
 	}
 	close(w.openings)
 }
 
 // endLongWait ends the wait of a caller whose call cannot start before its deadline, or
 // for which the server requires a longer wait than the caller allows (maxWait; negative
-// allows any). It reports whether it did. While a running call holds the slot, only the
-// wait that the server requires counts.
-func (g *Group) endLongWait(w *caller, o opening, now time.Time) bool {
-	if !o.at.Before(busy) { // a slot whose end is not known
+// allows any). It reports whether it did. The opening is when the call could start;
+// g.mu is held.
+func (g *Group) endLongWait(w *caller, o opening, now time.Time) (ended bool) {
+	if !o.at.Before(busy) { // a running call holds the slot: only the wait that the server requires is known
 		o.at = o.ordered
 	}
 	tooLate := !w.deadline.IsZero() && w.deadline.Before(o.at)
@@ -76,7 +77,7 @@ func (g *Group) endLongWait(w *caller, o opening, now time.Time) bool {
 }
 
 // endLongWaits ends all waits that have become too long because the server requires a
-// longer one than before, and starts the callers that may start then.
+// longer one than before, and starts the callers that may start then. g.mu is held.
 func (g *Group) endLongWaits() {
 	now := time.Now()
 	o := g.requiredWait(now)
@@ -91,7 +92,7 @@ func (g *Group) endLongWaits() {
 // advance starts the callers that may start now, one after the other, and ends waits
 // that are too long. The first caller that must wait is informed of its expected start,
 // at which an alarm calls advance again. A start of busy is unknown, as a running call
-// holds the slot: its Release calls advance.
+// holds the slot: its Release calls advance. g.mu is held.
 func (g *Group) advance() {
 	for {
 		now := time.Now()
@@ -101,7 +102,7 @@ func (g *Group) advance() {
 		}
 		if !at.After(now) { // the class may start; tryStart asks the windows
 			w.firstSince = cmp.Or(w.firstSince, now)
-			c, o := g.tryStart(w.turn, w.class, now, w.firstSince, w.maxWait)
+			c, o := g.tryStart(w.loop, w.class, now, w.firstSince, w.maxWait)
 			if !o.at.After(now) {
 				g.countPassed(w.class)
 				g.endWait(w, c, nil)
@@ -135,8 +136,8 @@ func (w *caller) expect(o opening) {
 // more than Patience before the first one of Woken.
 func (g *Group) overdue(c Class) bool {
 	woken := g.waiting[Woken]
-	patient := c == Rest && len(woken) > 0 && g.waiting[c][0].asked.Add(Patience).Before(woken[0].asked)
-	return patient || g.passed[c] >= mostPassed
+	outOfPatience := c == Rest && len(woken) > 0 && g.waiting[c][0].asked.Add(Patience).Before(woken[0].asked)
+	return outOfPatience || g.passed[c] >= mostPassed
 }
 
 // countPassed counts, for each later class with a waiting caller, that a call of class
@@ -168,8 +169,8 @@ func (g *Group) wakeAfter(d time.Duration) {
 }
 
 // nextCaller returns the caller that starts next, nil if none waits, and when its class
-// may start: the first caller of the first class, unless a later class is overdue, or
-// may start while that one must wait.
+// may start a call: the first caller of the first class, unless a later class is
+// overdue, or may start earlier while the first class must wait.
 func (g *Group) nextCaller(now time.Time) (next *caller, at time.Time) {
 	for c := range Class(classes) {
 		if len(g.waiting[c]) == 0 {
@@ -188,13 +189,13 @@ func (g *Group) nextCaller(now time.Time) (next *caller, at time.Time) {
 
 // classDue returns when a call of a class may start, apart from the windows. The
 // program may start calls at once. The starts of loops are spread over a long window;
-// after a quiet time about burstCalls of them start at once. Without a long window at
-// most mostRunning calls of loops run at a time; one that runs for longer than
-// longestRun no longer counts.
+// after a quiet time about burst of them start at once. Without a long window at most
+// mostRunning calls of loops run at a time; one that runs for longer than longestRun no
+// longer counts.
 func (g *Group) classDue(c Class, now time.Time) time.Time {
 	switch oldest := len(g.loopCalls) - mostRunning; { // the call that must end first
 	case c == Program:
-	case g.spreadOver != nil: // paidUntil may be this far ahead of the start
+	case g.spreadOver != nil: // a start may be burst-1 intervals before the time that is paid for
 		return g.paidUntil.Add((1 - burst) * g.spreadOver.leastInterval())
 	case oldest >= 0:
 		return g.loopCalls[oldest].Started.Add(longestRun)
@@ -212,14 +213,14 @@ func (g *Group) recordStart(c Call, class Class) {
 	case class != Program:
 		g.loopCalls = append(g.loopCalls, c)
 	}
-	c.turn.change(func(t *Turn) {
-		t.state = State{Class: t.state.Class, Waited: c.Started.Sub(t.asked), Started: c.Started, Running: true, Every: every}
-		t.asked = time.Time{}
+	c.loop.locked(func(l *Loop) {
+		l.state = State{Class: l.state.Class, Waited: c.Started.Sub(l.asked), Started: c.Started, Running: true, Every: every}
+		l.asked = time.Time{}
 	})
 }
 
-// end records the end of a call of a loop.
+// end records the end of a call of a loop, which may make room for the next one.
 func (g *Group) end(c Call) {
-	c.turn.change(func(t *Turn) { t.state.Running = false })
+	c.loop.locked(func(l *Loop) { l.state.Running = false })
 	g.loopCalls = slices.DeleteFunc(g.loopCalls, func(other Call) bool { return other.number == c.number })
 }

@@ -30,10 +30,10 @@ const (
 	longestRun  = time.Minute // after which a call does not delay others
 )
 
-// Turn is the side of a loop whose calls wait in a Group: see [With]. The zero Turn is of
+// Loop is the side of a loop whose calls wait in a Group: see [With]. The zero Loop is of
 // the class Program. It is safe for concurrent use by the loop, which makes one call at a
-// time, and others. The methods of a nil Turn have no effect.
-type Turn struct {
+// time, and others. The methods of a nil Loop have no effect.
+type Loop struct {
 	mu       sync.Mutex
 	state    State
 	asked    time.Time // for the start of a call; zero if that is over
@@ -41,7 +41,7 @@ type Turn struct {
 	reserved Call
 }
 
-// State is that of a [Turn].
+// State is that of a [Loop].
 type State struct {
 	Class   Class         // of the next call
 	Waited  time.Duration // by the latest call that has started, or by the one that waits if that is longer
@@ -50,66 +50,66 @@ type State struct {
 	Every   time.Duration // time between two calls of all loops at that start; 0 unless they are spread
 }
 
-type turnKey struct{}
+type loopKey struct{}
 
 // With returns a context in which calls belong to t.
-func With(ctx context.Context, t *Turn) context.Context { return context.WithValue(ctx, turnKey{}, t) }
+func With(ctx context.Context, l *Loop) context.Context { return context.WithValue(ctx, loopKey{}, l) }
 
-// TurnOf returns the Turn of ctx, nil without one.
-func TurnOf(ctx context.Context) *Turn {
-	t, _ := ctx.Value(turnKey{}).(*Turn)
-	return t
+// LoopOf returns the Loop of ctx, nil without one.
+func LoopOf(ctx context.Context) *Loop {
+	l, _ := ctx.Value(loopKey{}).(*Loop)
+	return l
 }
 
 // State returns the state of the loop. While a call waits, Waited includes the time
 // that it has waited so far.
-func (t *Turn) State() (s State) {
-	t.change(func(t *Turn) {
-		s = t.state
-		if !t.asked.IsZero() {
-			s.Waited = max(s.Waited, time.Since(t.asked))
+func (l *Loop) State() (s State) {
+	l.locked(func(l *Loop) {
+		s = l.state
+		if !l.asked.IsZero() {
+			s.Waited = max(s.Waited, time.Since(l.asked))
 		}
 	})
 	return s
 }
 
-// Set sets the class of the next call.
-func (t *Turn) Set(c Class) { t.change(func(t *Turn) { t.state.Class = c }) }
+// SetClass sets the class of the next call.
+func (l *Loop) SetClass(c Class) { l.locked(func(l *Loop) { l.state.Class = c }) }
 
-// change calls f with the state locked; a nil Turn has none.
-func (t *Turn) change(f func(t *Turn)) {
-	if t != nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		f(t)
+// locked calls f while the Loop is locked. Of a nil Loop it does nothing.
+func (l *Loop) locked(f func(l *Loop)) {
+	if l != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		f(l)
 	}
 }
 
 // Reserve waits until a call of g may start, or until ctx is done, and keeps its place
 // for the next call of the loop, which then starts at once. A nil Group has no limits.
-func (t *Turn) Reserve(ctx context.Context, g *Group) error {
+func (l *Loop) Reserve(ctx context.Context, g *Group) error {
 	if g == nil {
 		return ctx.Err()
 	}
-	c, err := g.await(With(ctx, t))
+	c, err := g.await(With(ctx, l))
 	if err == nil {
-		t.change(func(t *Turn) { t.group, t.reserved = g, c })
+		l.locked(func(l *Loop) { l.group, l.reserved = g, c })
 	}
 	return err
 }
 
-// Cancel gives up the reservation of a call of g, if there is one.
-func (t *Turn) Cancel(g *Group) {
-	if c, ok := t.take(g); ok {
+// Cancel gives up the start that Reserve has kept for a call of g, if there is one.
+func (l *Loop) Cancel(g *Group) {
+	if c, ok := l.take(g); ok {
 		g.Release(c)
 	}
 }
 
 // take returns the call of g that Reserve has kept, if there is one, and gives it up.
-func (t *Turn) take(g *Group) (c Call, ok bool) {
-	t.change(func(t *Turn) {
-		if g != nil && t.group == g {
-			c, ok, t.group = t.reserved, true, nil
+func (l *Loop) take(g *Group) (c Call, ok bool) {
+	l.locked(func(l *Loop) {
+		if g != nil && l.group == g {
+			c, ok, l.group = l.reserved, true, nil
 		}
 	})
 	return c, ok
@@ -125,7 +125,7 @@ func (g *Group) Wait(ctx context.Context) error {
 }
 
 // await waits as long as it takes until a call may start, and fails only when ctx is
-// done.
+// done, as [wait.Sleep] does, also where Acquire fails at once.
 func (g *Group) await(ctx context.Context) (Call, error) {
 	c, err := g.Acquire(ctx, -1, nil)
 	if err != nil { // also if the wait exceeds the deadline of ctx
@@ -135,8 +135,8 @@ func (g *Group) await(ctx context.Context) (Call, error) {
 	return c, nil
 }
 
-// Of returns the rate group of that name which the calls of c use, nil if c does not
-// expose its groups.
+// Of returns the rate group of a name for the calls of c, or nil, which has no limits,
+// if c is not a client of this SDK, such as one of a test.
 func Of(c api.Client, name string) *Group {
 	if client, ok := c.(interface{ RateGroup(name string) *Group }); ok {
 		return client.RateGroup(name)
