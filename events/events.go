@@ -56,7 +56,7 @@ type Options struct {
 
 // New returns a Service that sends its requests through c.
 func New(c api.Client, o *Options) *Service {
-	s := &Service{c: c, clock: new(servertime.Clock), idle: newIdlePace(), group: ratelimit.Of(c, searchGroup)}
+	s := &Service{c: c, clock: new(servertime.Clock), idle: &idlePace{every: idleEvery()}, group: ratelimit.Of(c, searchGroup)}
 	if o != nil {
 		s.o = *o
 	}

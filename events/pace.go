@@ -42,9 +42,6 @@ type idlePace struct {
 	nextTurn time.Time // the next turn
 }
 
-// newIdlePace returns the shared pace of all followers at rest.
-func newIdlePace() *idlePace { return &idlePace{every: idleEvery()} }
-
 // add counts the followers of p, one for each search of a round, among those that share the
 // searches at rest.
 func (r *idlePace) add(p *pace) { r.followers.Add(int64(p.searches)) }
@@ -208,7 +205,8 @@ func (p *pace) beginRound(ctx context.Context) error {
 	defer p.mu.Unlock()
 	p.awaitsRound = false
 	// A change during the wait makes this a woken round as well, and not just a repeat.
-	p.wokenRound, p.isRepeat, p.repeatNext = p.uncoveredChange || p.repeatNext, p.repeatNext && !p.uncoveredChange, false
+	p.wokenRound = p.uncoveredChange || p.repeatNext
+	p.isRepeat, p.repeatNext = p.repeatNext && !p.uncoveredChange, false
 	now := time.Now()
 	if now.Sub(p.lastReport) >= visibleAfter {
 		p.uncoveredChange, p.uncoveredReport = false, false

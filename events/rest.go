@@ -37,7 +37,8 @@ func (r *rest) slice() (low, high int64) {
 
 // shrink makes the current slice of time smaller, at most half as large, and reports
 // whether it could: a slice of one second cannot be smaller. The pass lasts from one
-// time, which may be zero, to another.
+// time, which may be zero, to another. Fit is how many events were read of a slice before
+// it was refused; with Up the slices follow each other from old to new.
 //
 // The first slices are half as wide as the time that the refused pages have covered, s,
 // and begin on the side where these began: then most of the events that are found again
@@ -47,9 +48,9 @@ func (r *rest) shrink(s seen, from, to time.Time) bool {
 	if r.High == 0 {
 		r.Low, r.High = max(unix(from), 0), unix(to)
 	}
-	first := r.Width == 0
+	first := r.Width == 0 // no slices so far
 	if first && s.oldest > r.Low && s.oldest < r.High {
-		r.Up = s.last > s.first
+		r.Up = s.last > s.first // the refused pages came from old to new
 		if r.Up && r.Low == 0 { // the log begins at an unknown time: what is older than s comes last
 			r.Older, r.Low = s.oldest-1, s.oldest
 		}

@@ -199,7 +199,8 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 	if err := w.setEnd(ctx); err != nil {
 		return err
 	}
-	w.requested, w.notFoundAgain, w.seen = w.state.At, slices.Clone(w.state.Passed), seen{}
+	w.requested, w.seen = w.state.At, seen{}
+	w.notFoundAgain = slices.Clone(w.state.Passed) // events that were delivered before come again
 	delivered, next := false, ""
 	for pg, err := range w.pages().Read(ctx, w.opts) {
 		if err != nil {
@@ -212,7 +213,7 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 			if !fresh {
 				continue
 			}
-			if delivered {
+			if delivered { // the loop has come back for a second event: it reads on
 				pg.Prefetch()
 			}
 			delivered = true
@@ -223,7 +224,7 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 		w.seen.pages++
 		next = pg.Page.next
 		w.advance(next)
-		w.left--
+		w.left-- // below 0 without a limit of pages
 		w.paused = w.left == 0 && !w.state.Done
 		if w.paused {
 			return nil
@@ -365,7 +366,8 @@ func (w *Walk) nack(id api.OpaqueID) {
 const noPage = "" // in advance
 
 // advance moves the walk to the page at position next, or, if that is "", to the next
-// slice of time or to the end of the pass.
+// slice of time or to the end of the pass. Events that were delivered before, and have not
+// come again yet (notFoundAgain), may be on a later page and stay in the cursor.
 func (w *Walk) advance(next string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -96,7 +96,7 @@ func (s *Subscription) findStart(ctx context.Context) (socketOpen bool, stateCtx
 	}
 	if stateCtx.Err() == nil { // no socket has opened
 		s.connState.setPolling(true)
-		if _, dated := s.clock.Age(); !s.s.crowded() || s.polled.cursor == "" && !dated {
+		if _, dated := s.clock.Age(); !s.s.crowded() || s.polled.cursor == "" && !dated { // no other start is known
 			err = s.baseline(stateCtx)
 		}
 	}
@@ -266,11 +266,11 @@ func (s *Subscription) correctStart(ctx context.Context, r *activity.Report) (*a
 		cursor = present.Cursor
 	}
 	now, assumedTime := s.clock.Earliest(), assumed.cursor.Time()
-	age := max(0, time.Since(assumed.localTime), now.Sub(assumedTime))
+	age := max(0, time.Since(assumed.localTime), now.Sub(assumedTime)) // by the local clock or the server's
 	if trueStart := cursor.Time(); !trueStart.IsZero() && trueStart.Before(now) {
 		now = trueStart
 	}
-	const rounding = 2 * time.Second
+	const rounding = 2 * time.Second // of a Date and of the cursor
 	trueStart := now.Add(-age - time.Second)
 	if trueStart.After(assumedTime.Add(-rounding)) {
 		return r, nil

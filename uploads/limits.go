@@ -174,7 +174,7 @@ func (l *Limits) chunkSize(args input.Args, size, wanted int64) (int64, error) {
 	if l.ChunkSize > 0 {
 		chunk = min(chunk, max(l.ChunkSize, minChunk))
 	}
-	var most int64
+	var most int64 // bytes that the plan allows
 	switch {
 	case l.Size > 0 && size > l.Size:
 		most = l.Size

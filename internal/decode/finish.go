@@ -197,8 +197,8 @@ func (s *shape) finish(v reflect.Value, nulls Nulls) (longest int) {
 		}
 		return longest
 	}
-	var extra map[string]json.RawMessage
-	if s.extra > 0 {
+	var extra map[string]json.RawMessage // members without a field
+	if s.extra > 0 {                     // else the struct has no map for them
 		extra, _ = reflect.TypeAssert[map[string]json.RawMessage](v.Field(s.extra))
 	}
 	if len(extra) != 0 {
@@ -212,7 +212,7 @@ func (s *shape) finish(v reflect.Value, nulls Nulls) (longest int) {
 	if s.fixFunc != nil {
 		s.fixFunc(v.Addr().Interface())
 	}
-	if extra != nil && len(extra) == 0 {
+	if extra != nil && len(extra) == 0 { // all were taken
 		v.Field(s.extra).SetZero()
 	}
 	return longest

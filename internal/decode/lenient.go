@@ -39,7 +39,7 @@ var errUnreadable = errors.New("a value does not have the documented type")
 func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 	kind := dec.PeekKind()
 	to := reflect.ValueOf(v).Elem()
-	if c.tolerant && (kind == '{' || kind == '[') {
+	if c.tolerant && (kind == '{' || kind == '[') { // its Extra takes values that cannot be converted
 		c.setFrame(dec.StackDepth()+1, to)
 	}
 	t := traitsOf(pointee(to.Type()))
@@ -101,7 +101,8 @@ func traitsOf(t reflect.Type) *traits {
 }
 
 // fitsDefault reports whether the default decoding accepts a value of this JSON kind. A
-// number never fits, because it may be too large or have a fraction.
+// number never fits, because it may be too large or have a fraction. A type with a JSON
+// method of its own (ownMethod) is decoded here, except for one that wraps a payload.
 func (c *converter) fitsDefault(to reflect.Value, t *traits, kind jsontext.Kind) bool {
 	switch t.kind {
 	case reflect.Struct:
@@ -232,7 +233,7 @@ func (c *converter) isPayload(dec *jsontext.Decoder, depth int, t reflect.Type) 
 	if frame := c.frames[depth]; frame.IsValid() && extraOf(frame).IsValid() {
 		return false // inside a record
 	}
-	atRoot := depth <= 1 || depth == 2 && strings.HasPrefix(string(dec.StackPointer()), "/response/")
+	atRoot := depth <= 1 || depth == 2 && strings.HasPrefix(string(dec.StackPointer()), "/response/") // of the envelope
 	return atRoot || isRecords(t)
 }
 

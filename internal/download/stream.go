@@ -102,7 +102,7 @@ func (s *stream) Read(p []byte) (int, error) {
 			s.failed = 0
 			s.keep(p[:n])
 		}
-		if err == io.EOF && s.known { //nolint:errorlint // readers return io.EOF unwrapped
+		if err == io.EOF && s.known { //nolint:errorlint // readers return io.EOF unwrapped; s.limit is not reached
 			err = io.ErrUnexpectedEOF
 		}
 		if err != nil && err != io.EOF && s.at < s.limit { //nolint:errorlint // readers return io.EOF unwrapped

@@ -43,7 +43,7 @@ func (l *looker) result() Sight {
 	}
 	for o, seen := range l.seen {
 		for i, at := range o.places {
-			if seen[i] || !o.others[i] { // a member that has no field (others) may be absent
+			if seen[i] || !o.taken[i] { // a member that has no field (taken) may be absent
 				all[at] = all[at] || seen[i]
 			}
 		}
@@ -295,7 +295,8 @@ func (l *looker) methodValue(t reflect.Type, at Place, kind jsontext.Kind) error
 	return l.scalar(t, at)
 }
 
-// structure reads a value that is decoded as an object.
+// structure reads a value that is decoded as an object. It may be a text, if a field of
+// the type takes that; any other value is a difference.
 func (l *looker) structure(t reflect.Type, at Place, kind jsontext.Kind) error {
 	if kind == '{' {
 		return l.object(objectOf(t, at.within()), nil)
@@ -306,7 +307,8 @@ func (l *looker) structure(t reflect.Type, at Place, kind jsontext.Kind) error {
 	return l.wrongShape("object", at)
 }
 
-// mapping reads a value that is decoded as a map.
+// mapping reads a value that is decoded as a map, and compares some of its elements. A
+// value that is not an object is a difference.
 func (l *looker) mapping(t reflect.Type, at Place, kind jsontext.Kind) error {
 	if kind != '{' {
 		return l.wrongShape("object", at)
@@ -319,7 +321,8 @@ func (l *looker) mapping(t reflect.Type, at Place, kind jsontext.Kind) error {
 	})
 }
 
-// list reads a value that is decoded as a list, and compares some of its elements.
+// list reads a value that is decoded as a list, and compares some of its elements. A
+// value that is not a list is a difference.
 func (l *looker) list(t reflect.Type, at Place, kind jsontext.Kind) error {
 	if kind != '[' {
 		return l.wrongShape("list", at)

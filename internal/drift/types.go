@@ -17,7 +17,7 @@ type object struct {
 	name    string
 	places  []Place              // of the typed members
 	types   []reflect.Type       // of their values
-	others  []bool               // whether a function of [decode.Fix] takes it: another form of a member
+	taken   []bool               // whether a function of [decode.Fix] takes it: another form of a member
 	forms   map[int]reflect.Type // what a function of [decode.Fix] takes under the name of a field
 	members map[string]int       // their names, and their other names, as indexes of places
 	holder  string               // the type that has the Extra: this one, or one that is inlined in it
@@ -72,7 +72,7 @@ func (o *object) addFields(t reflect.Type, name string) {
 			continue
 		}
 		o.addMember(Place{name, m.Name}, m.Type, "")
-		o.others[o.members[m.Name]] = true
+		o.taken[o.members[m.Name]] = true
 	}
 }
 
@@ -84,7 +84,7 @@ func (o *object) addMember(at Place, t reflect.Type, also string) {
 	}
 	i := len(o.places)
 	o.members[at.Member] = i
-	o.places, o.types, o.others = append(o.places, at), append(o.types, t), append(o.others, false)
+	o.places, o.types, o.taken = append(o.places, at), append(o.types, t), append(o.taken, false)
 	for name := range strings.SplitSeq(also, ",") {
 		if _, taken := o.members[name]; !taken && name != "" {
 			o.members[name] = i

@@ -245,7 +245,7 @@ func (r *reader[P, T]) fetchNext() (got result[P]) {
 // pause returns the time before the next request: pages without new rows are read more
 // and more slowly.
 func (r *reader[P, T]) pause() time.Duration {
-	if r.empty < 2 {
+	if r.empty < 2 { // one page without new rows
 		return 0
 	}
 	return wait.Backoff{Base: 500 * time.Millisecond, Cap: 8 * time.Second}.Pause(r.empty - 1)

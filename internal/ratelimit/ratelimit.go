@@ -105,12 +105,12 @@ type Waiting func(wait time.Duration, ordered bool)
 
 // Acquire waits until a call may start. Its class is that of the [Loop] of ctx.
 //
-// It calls waiting, unless nil, once the length of the wait is known. It fails
+// It calls report, unless nil, once the length of the wait is known. It fails
 // at once if the wait exceeds the deadline of ctx, or if the server requires it
 // and it exceeds maxWait, unless maxWait is negative. If both hold, the error
 // wraps both. A window learned from announcements delays a call by maxWait at
 // most: that call verifies the window.
-func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Waiting) (Call, error) {
+func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiting) (Call, error) {
 	if err := ctx.Err(); err != nil {
 		return Call{}, err
 	}
@@ -137,15 +137,15 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, waiting Wait
 	g.endLongWait(w, g.requiredWait(now), now)
 	g.advance()
 	g.mu.Unlock()
-	return g.wait(ctx, w, waiting)
+	return g.wait(ctx, w, report)
 }
 
-// wait returns the call of w once it has started, or why it cannot start. Whenever the
-// expected start becomes known, it calls waiting.
-func (g *Group) wait(ctx context.Context, w *caller, waiting Waiting) (Call, error) {
+// wait returns the call of w once it has started, or why it cannot start. When the
+// expected start becomes known, it calls report, unless nil.
+func (g *Group) wait(ctx context.Context, w *caller, report Waiting) (Call, error) {
 	ended := false
 	defer func() {
-		if !ended { // waiting has panicked
+		if !ended { // report has panicked
 			g.abandon(w, context.Canceled)
 			if w.err == nil {
 				g.Release(w.call)
@@ -157,11 +157,11 @@ func (g *Group) wait(ctx context.Context, w *caller, waiting Waiting) (Call, err
 		case o, waits := <-w.openings:
 			if !waits { // closed by endWait
 				ended = true
-				w.call.Started = time.Now() // waiting may have taken long
+				w.call.Started = time.Now() // report may have taken long
 				return w.call, w.err
 			}
-			if waiting != nil {
-				waiting(time.Until(o.at), o.refused)
+			if report != nil {
+				report(time.Until(o.at), o.refused)
 			}
 		case <-done:
 			done = nil
@@ -266,9 +266,7 @@ func (g *Group) Release(c Call) {
 	if c.loop != nil {
 		g.end(c)
 	}
-	if len(g.waiting[Program])+len(g.waiting[Woken])+len(g.waiting[Rest]) > 0 {
-		g.advance()
-	}
+	g.advance()
 }
 
 // Close starts no call before until, the end of a Retry-After. If the window with the
@@ -316,7 +314,7 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	if remaining > g.underway { // there is room for all calls that run
 		return
 	}
-	own := 0
+	own := 0 // calls in the window, of which others have made the rest
 	if w != nil {
 		own = w.ownCalls(c.Started)
 	}
@@ -395,7 +393,7 @@ func (w *window) learn(reset, now time.Time) bool {
 func (w *window) ownCalls(at time.Time) int {
 	n := 0
 	for _, ended := range w.slots {
-		if at.Sub(ended) < w.Size && !ended.IsZero() {
+		if at.Sub(ended) < w.Size && !ended.IsZero() { // one that runs has not ended before at
 			n++
 		}
 	}

@@ -70,7 +70,7 @@ func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 	}
 	own := float64(w.ownCalls(c.Started))
 	w.observeEnd(reset)
-	if own > w.ownWhenFull || now.Sub(w.lastFull) > w.Size/2 {
+	if own > w.ownWhenFull || now.Sub(w.lastFull) > w.Size/2 { // the most of one window, or those of a new one
 		w.ownWhenFull = own
 	}
 	w.lastFull = now
@@ -79,7 +79,7 @@ func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 	case longest && w.sliding:
 		w.share = min(w.share, max(1, w.share*longestDecrease, own))
 	case !longest && c.number >= w.decidedBefore:
-		if own > 0 {
+		if own > 0 { // so many were accepted, and no more
 			w.share = min(w.share, own)
 		}
 		w.share = max(minShare, w.share*decrease)

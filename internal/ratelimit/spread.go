@@ -41,7 +41,7 @@ func (g *Group) spreadStart(c Class, now time.Time) (every time.Duration) {
 	every = g.loopInterval(now)
 	switch {
 	case c == Program:
-		part := min(1, float64(now.Sub(g.lastProgram))/float64(g.spreadOver.leastInterval()))
+		part := min(1, float64(now.Sub(g.lastProgram))/float64(g.spreadOver.leastInterval())) // of a call
 		g.programRate, g.lastProgram = g.currentRate(now)+part/float64(memory), now
 	case c == Rest && len(g.waiting[Woken]) > 0: // one of Woken follows at once
 		g.debt += every
@@ -70,7 +70,7 @@ func (g *Group) loopInterval(now time.Time) time.Duration {
 			continue
 		}
 		left := float64(times.Earlier(ended, now).Add(w.Size).Sub(now)) // until the slot is free; busy ends now
-		mayStart := max(i+1-w.Max/reserved, (i+1)/2)                    // calls until then, without a reserve
+		mayStart := max(i+1-w.Max/reserved, (i+1)/2)                    // calls until then, less a reserve
 		calls := float64(mayStart) - programRate*left                   // of loops: the program makes the others
 		interval = max(interval, time.Duration(left/max(1, calls)))
 	}

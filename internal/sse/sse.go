@@ -335,7 +335,7 @@ func (r *Reader) moveTo(buf, data []byte) {
 	r.keep()
 	n := copy(buf, data)
 	m := copy(buf[n:], r.buf[r.pos:r.end])
-	shift := r.pos - n
+	shift := r.pos - n // by which the unread bytes move
 	r.lf.at -= shift
 	r.cr.at -= shift
 	r.buf, r.from, r.to, r.pos, r.end = buf, 0, n, n, n+m
@@ -357,8 +357,8 @@ type finder struct {
 	at   int // where the character is or, as long as it is not found, where to go on
 }
 
-// find returns the first place of the character in buf[from:to], or to. It does
-// not search twice.
+// find returns the first place of the character in buf[from:to], or to. It does not
+// search twice: there is none before f.at.
 func (f *finder) find(buf []byte, from, to int) int {
 	f.at = max(f.at, from)
 	if i := bytes.IndexByte(buf[f.at:to], f.char); i >= 0 {

@@ -47,11 +47,6 @@ func newReader(ctx context.Context, content io.ReadCloser) *reader {
 	return r
 }
 
-// endWith ends the body with another context, too. It returns how to undo that.
-func (r *reader) endWith(ctx context.Context) (undo func() bool) {
-	return context.AfterFunc(ctx, func() { r.end(ctx.Err()) })
-}
-
 // Read reads content in a goroutine, and returns when ctx ends although that Read may
 // still be blocked. So content is read into a buffer of its own, which is copied to p.
 func (r *reader) Read(p []byte) (n int, err error) {

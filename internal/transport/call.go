@@ -143,7 +143,7 @@ func (c *Client) Call(ctx context.Context, r *api.Request, out any, opts ...api.
 		return err
 	}
 	if c.cfg.Drift != nil {
-		x.observeDrift(out)
+		x.observeDrift(ctx, out)
 	}
 	return nil
 }

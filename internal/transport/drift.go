@@ -1,6 +1,8 @@
 package transport
 
 import (
+	"context"
+	"slices"
 	"sync"
 
 	"github.com/fastio-go/fastio/api"
@@ -13,7 +15,7 @@ const maxPlaces = 1000
 // drifts are the differences of a client that are known.
 type drifts struct {
 	mu    sync.Mutex
-	known map[drift.Place]map[drift.Kind]bool
+	known map[drift.Place][]drift.Kind
 }
 
 // isNew reports whether a difference of that kind has not been reported yet, and
@@ -22,27 +24,20 @@ type drifts struct {
 func (s *drifts) isNew(at drift.Place, kind drift.Kind) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kinds := s.known[at]
-	switch {
-	case kinds[kind]:
+	kinds, isKnown := s.known[at]
+	if slices.Contains(kinds, kind) || !isKnown && len(s.known) >= maxPlaces {
 		return false
-	case kinds != nil: // a known place, another kind
-	case len(s.known) >= maxPlaces:
-		return false
-	default:
-		if s.known == nil {
-			s.known = map[drift.Place]map[drift.Kind]bool{}
-		}
-		kinds = map[drift.Kind]bool{}
-		s.known[at] = kinds
 	}
-	kinds[kind] = true
+	if s.known == nil {
+		s.known = map[drift.Place][]drift.Kind{}
+	}
+	s.known[at] = append(kinds, kind)
 	return true
 }
 
 // observeDrift reports what the response has that the type of out has not, each
 // difference once per client.
-func (x *exchange) observeDrift(out any) {
+func (x *exchange) observeDrift(ctx context.Context, out any) {
 	for _, d := range drift.Differences(out, x.body) {
 		d = d.Named()
 		if !x.client.drifts.isNew(d.Place, d.Kind) {
@@ -52,13 +47,7 @@ func (x *exchange) observeDrift(out any) {
 			Op: x.request.Op, Type: d.Type, Member: d.Member, Kind: api.DriftKind(d.Kind), Want: d.Want, Got: d.Got,
 		}
 		for _, report := range x.client.cfg.Drift {
-			reportDrift(report, e)
+			runHook(ctx, func(_ context.Context, e api.DriftEvent) { report(e) }, e)
 		}
 	}
-}
-
-// reportDrift calls a function of the program and recovers its panics.
-func reportDrift(report func(api.DriftEvent), e api.DriftEvent) {
-	defer func() { _ = recover() }()
-	report(e)
 }

@@ -62,8 +62,8 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 		return nil, errSentBefore
 	}
 	req, w, cancel := s.unrepeatable(x, req)
-	if x.blockingBody != nil { // it ends with the call, and now with the timeout of the attempt too
-		defer x.blockingBody.endWith(req.Context())()
+	if body := x.blockingBody; body != nil { // it ends with the call, and now with the timeout of the attempt too
+		defer context.AfterFunc(req.Context(), func() { body.end(req.Context().Err()) })()
 	}
 	network := s.network
 	if x.avoidsIdle && s.traced != nil {
