@@ -79,6 +79,7 @@ func (s *Service) Ask(
 		if !ok || failed.Err != nil || failed.Status() != TurnStatusLost || lost == maxLost {
 			return ended, ending
 		}
+		// The server has lost the turn: the question is sent again, as another one.
 		q.IdempotencyKey = successor(t.IdempotencyKey)
 		t, err = s.Turns.Send(ctx, in, failed.ThreadID, q, opts...)
 		if err != nil {

@@ -236,7 +236,7 @@ func (p *pace) setNextRound() {
 	switch {
 	case p.uncoveredReport:
 		p.dueForReport()
-	case p.foundEvents && !p.watched:
+	case p.foundEvents && !p.watched: // there may be more, which nothing reports
 		p.due, p.needsTurn = p.ended.Add(p.interval), false
 	case p.wokenRound && (!p.foundEvents || p.frequent):
 		p.repeatNext = !p.isRepeat

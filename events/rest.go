@@ -75,7 +75,7 @@ func (r *rest) shrink(s seen, from, to time.Time) bool {
 // events that fit, the following ones are twice as wide.
 func (r *rest) nextSlice(count int) bool {
 	if r.Width == 0 { // the slice was all that is left of this part
-		older := r.Older
+		older := r.Older // than what the refused pages had: the second part, if there is one
 		*r = rest{High: older, Fit: r.Fit}
 		return older > 0
 	}

@@ -187,7 +187,7 @@ func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
 	done := false
 	if err == nil {
 		done, err = s.pollAll(ctx, resumed)
-		if err == nil && s.hasMore() {
+		if err == nil && s.hasMore() { // so that others can take their turn before the rest
 			return now, nil
 		}
 		s.inRound = false

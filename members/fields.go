@@ -54,7 +54,8 @@ func (f *fields) role(role Role) {
 	form.Word(&f.Fields, fieldRole, role)
 }
 
-// notify sets the field for what a member is notified of; "" leaves it out.
+// notify sets the field for what a member is notified of, which has another name for a
+// share; "" leaves it out.
 func (f *fields) notify(value Notify) {
 	name := fieldNotify
 	if f.of != api.ProfileKindShare {
@@ -79,7 +80,7 @@ func (f *fields) message(field, value string) {
 		f.Refuse(field, "must not be the reserved word null", "")
 	}
 	f.Line(minMessage, maxMessage)(field, line)
-	f.Set(field, value)
+	f.Set(field, value) // with its line ends
 }
 
 // form returns the form that adds a person.

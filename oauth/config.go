@@ -226,8 +226,8 @@ func (c *Config) serviceAt(endpoint string) (*Service, func(), error) {
 }
 
 // onFreshConnections returns a copy of a client that uses none of its idle connections,
-// and a function that closes those of the copy. Another transport than that of net/http
-// is asked to close each connection.
+// which may be dead, and a function that closes those of the copy. Another transport
+// than that of net/http is asked to close each connection.
 func onFreshConnections(client *http.Client) (*http.Client, func()) {
 	if client == nil || client.Transport == nil { // it has no connections
 		return client, func() {}

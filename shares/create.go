@@ -104,7 +104,8 @@ func (r CreateRequest) check(f *fields) {
 	} else {
 		r.checkPortal(f)
 	}
-	checkOpenAccess(f, r.Access, !r.Password.IsZero(), r.AnonymousUploadsEnabled, r.Type == TypeSend || !folder)
+	sendsOnly := r.Type == TypeSend || !folder // a portal receives nothing
+	checkOpenAccess(f, r.Access, !r.Password.IsZero(), r.AnonymousUploadsEnabled, sendsOnly)
 }
 
 // checkFolder refuses fields that are invalid for a share whose content is a

@@ -22,20 +22,7 @@ func mask(s string, words []string, cut bool) string {
 	var spans [][2]int
 	v := view{text: withPlainBlanks(s)}
 	for range maxEscapes + 1 {
-		for _, w := range words {
-			w = withPlainBlanks(w)
-			for from := 0; ; from++ {
-				i := strings.Index(v.text[from:], w)
-				if i < 0 {
-					break
-				}
-				from += i
-				spans = append(spans, [2]int{v.source(from), v.source(from + len(w))})
-			}
-			if n := cutBeginning(v.text, w); cut && n > 0 {
-				spans = append(spans, [2]int{v.source(len(v.text) - n), len(s)})
-			}
-		}
+		spans = append(spans, v.spansOfWords(words, cut)...)
 		if strings.ContainsAny(v.text, ":=") { // fifty times faster than the search for names
 			for _, m := range namedValue.FindAllStringSubmatchIndex(v.text, -1) {
 				spans = append(spans, v.valuesOfSecretNames(m)...)
@@ -59,6 +46,26 @@ func mask(s string, words []string, cut bool) string {
 		end = max(end, span[1])
 	}
 	return out.String() + s[end:]
+}
+
+// spansOfWords returns the spans of the original text that are one of the words or, with
+// cut, the beginning of one at its end.
+func (v view) spansOfWords(words []string, cut bool) (spans [][2]int) {
+	for _, w := range words {
+		w = withPlainBlanks(w)
+		for from := 0; ; from++ {
+			i := strings.Index(v.text[from:], w)
+			if i < 0 {
+				break
+			}
+			from += i
+			spans = append(spans, [2]int{v.source(from), v.source(from + len(w))})
+		}
+		if n := cutBeginning(v.text, w); cut && n > 0 {
+			spans = append(spans, [2]int{v.source(len(v.text) - n), v.source(len(v.text))})
+		}
+	}
+	return spans
 }
 
 // cutBeginning returns how many bytes of the start of w, but not all, are at the
@@ -114,7 +121,7 @@ func (v view) source(i int) int {
 // unescape returns the view with one level of escapes removed.
 func (v view) unescape() view {
 	var text []byte
-	var at []int
+	var at []int // the place of each byte in the original text
 	for i := 0; i < len(v.text); {
 		n, s := unescape(v.text[i:])
 		for range len(s) {
