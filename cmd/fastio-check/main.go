@@ -18,6 +18,9 @@
 // credits, and -second-key lets the person of the API key in FASTIO_SECOND_KEY join the
 // workspace. Organizations, accounts and what gives access to them are never changed.
 //
+// The calls count, and appear in the log of events, as those of any program: a download that
+// is opened is one.
+//
 // The exit status is 0, 1 if there are differences, or 2 if the run has not finished.
 package main
 
@@ -124,6 +127,9 @@ func (p *program) start(ctx context.Context) (_ int, err error) {
 		return same, check.Plan(p.out, check.Writes(p.flags()...)...)
 	case p.plan:
 		return same, check.Plan(p.out)
+	}
+	if info, err := os.Stat(p.dir); err != nil || !info.IsDir() { // not at the end, when all has been called
+		return unfinished, fmt.Errorf("-o: %s is no directory", p.dir)
 	}
 	p.address = cmp.Or(p.getenv("FASTIO_BASE_URL"), fastio.DefaultBaseURL)
 	if file, ok := p.progress.(*os.File); ok {

@@ -126,6 +126,25 @@ func TestRunWritesReports(t *testing.T) {
 	})
 }
 
+// On a terminal, one line is replaced with the number of calls and the operation.
+func TestProgressIsOneLine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := checktest.New(t)
+		var progress bytes.Buffer
+		p, _ := newProgram(s.StartInMemory(t).Transport, env(s), "")
+		p.progress, p.live = &progress, true
+		if status := p.main(t.Context(), []string{"-o", t.TempDir()}); status != differs {
+			t.Fatalf("status %d", status)
+		}
+		text := progress.String()
+		first := strings.HasPrefix(text, "\r\x1b[K   1 calls  account.Me")
+		if !first || !strings.HasSuffix(text, "\r\x1b[K") || strings.Contains(text, "\n") || strings.Contains(text, checktest.Canary) {
+			t.Errorf("the progress is %q ... %q", text[:min(len(text), 80)], text[max(0, len(text)-80):])
+		}
+	})
+}
+
 func TestPlanCallsNothing(t *testing.T) {
 	t.Parallel()
 	s := fastiotest.New()
@@ -153,6 +172,16 @@ func TestRunWithoutAKeyIsUnfinished(t *testing.T) {
 	t.Parallel()
 	if r := runProgram(t.Context(), t, nil); r.status != unfinished || !strings.Contains(r.progress, "FASTIO_API_KEY") {
 		t.Errorf("status %d: %s", r.status, r.progress)
+	}
+}
+
+func TestRunWithoutADirectoryCallsNothing(t *testing.T) {
+	t.Parallel()
+	s := fastiotest.New()
+	dir := filepath.Join(t.TempDir(), "none")
+	r := runIn(t.Context(), t, dir, s.StartInMemory(t).Transport, env(s), "")
+	if r.status != unfinished || !strings.Contains(r.progress, "no directory") || len(s.Requests()) > 0 {
+		t.Errorf("status %d, %d requests: %s", r.status, len(s.Requests()), r.progress)
 	}
 }
 

@@ -252,6 +252,19 @@ func TestCleanAsksAndKeeps(t *testing.T) {
 	})
 }
 
+// A question shows a name as it is, whatever a terminal makes of its characters.
+func TestCleanAsksWithVisibleNames(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := checktest.New(t)
+		checktest.AddWorkspace(s, "fastio-check-abcdefghijkl\x1b[2K\rContinue?")
+		r := runWith(t.Context(), t, s, "n\n", "-clean")
+		if r.status != same || !strings.Contains(r.out, `fastio-check-abcdefghijkl\x1b[2K\rContinue?`) {
+			t.Errorf("status %d: %q", r.status, r.out)
+		}
+	})
+}
+
 // Clean does not change the journal of a running program.
 func TestCleanLeavesRunningRunsAlone(t *testing.T) {
 	t.Parallel()

@@ -107,7 +107,7 @@ func (o *CleanOptions) cleanMarked(ctx context.Context) error {
 		if marker == "" || strings.Contains(running, marker) {
 			continue
 		}
-		const question = "Delete the workspace %s with all that is in it? " +
+		const question = "Delete the workspace %q with all that is in it? " +
 			"Its name is that of a run, but no journal here has it: the run may be under way elsewhere."
 		if !o.Ask(fmt.Sprintf(question, w.Name)) {
 			continue

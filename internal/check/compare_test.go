@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/check"
 	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/orgs"
@@ -128,5 +129,68 @@ func TestHeadersOfProxiesAreWords(t *testing.T) {
 	}})
 	if diff := cmp.Diff([]string{"X-Acme-Limit"}, r.Words); diff != "" {
 		t.Errorf("the words (-want +got):\n%s", diff)
+	}
+}
+
+// What is left of a limit before and after a call without the credential shows what the limit
+// is counted by, unless other calls were counted too.
+func TestLimitsAreCountedByCredentialOrAddress(t *testing.T) {
+	t.Parallel()
+	trial := func(before, after, attempts int) []check.Exchange {
+		of := func(form check.Form, left int) check.Exchange {
+			return check.Exchange{
+				Op: "account.Me", Method: http.MethodGet, Path: "/current/user/me/details/", Form: form, Status: http.StatusOK,
+				Attempts: attempts, Rate: api.RateLimit{Limit: 20, Remaining: left},
+			}
+		}
+		return []check.Exchange{of(check.FormLimit, before), of(check.FormLimitOther, 0), of(check.FormLimit, after)}
+	}
+	for want, exchanges := range map[string][]check.Exchange{
+		"credential": slices.Concat(trial(9, 8, 1), trial(7, 6, 1)),
+		"address":    slices.Concat(trial(9, 7, 1), trial(6, 4, 1)),
+		"unclear":    slices.Concat(trial(9, 8, 1), trial(7, 5, 1)),
+		"not seen":   slices.Concat(trial(9, 8, 2), trial(7, 20, 1), trial(9, 3, 1)),
+	} {
+		if got := check.Compare(exchanges).Limits.CountedBy; got != want {
+			t.Errorf("counted by %q, want %q", got, want)
+		}
+	}
+}
+
+// Pages with too many rows, or the rows of the page before, are differences, and so is a
+// member that full output lacks.
+func TestPagesAndLevelsAreCompared(t *testing.T) {
+	t.Parallel()
+	const path = "/current/orgs/list/"
+	got := func(form check.Form, rows string) check.Exchange {
+		return check.Exchange{
+			Op: "orgs.List", Method: http.MethodGet, Path: path, Form: form, Group: 1, Status: http.StatusOK,
+			Out: &decode.Envelope[[]*orgs.Org]{Member: "orgs"}, Body: []byte(`{"result":true,"orgs":[` + rows + `]}`),
+		}
+	}
+	const one, two, three = `{"id":"1","name":"a"}`, `{"id":"2","name":"b"}`, `{"id":"3","name":"c"}`
+	for name, c := range map[string]struct {
+		exchanges []check.Exchange
+		want      []check.Difference
+	}{
+		"as believed": {[]check.Exchange{got(check.FormPage, one+","+two), got(check.FormNext, three)}, nil},
+		"three rows": {
+			[]check.Exchange{got(check.FormPage, one+","+two+","+three)},
+			[]check.Difference{{Kind: check.KindPaging, Form: check.FormPage, Want: "at most 2 rows", Got: "more"}},
+		},
+		"the same rows": {
+			[]check.Exchange{got(check.FormPage, one+","+two), got(check.FormNext, two)},
+			[]check.Difference{{Kind: check.KindPaging, Form: check.FormNext, Want: "other rows", Got: "rows of the page before"}},
+		},
+		"more at a lower level": {
+			[]check.Exchange{got(check.FormPlain, `{"id":"1"}`), got(check.FormTerse, one)},
+			[]check.Difference{{
+				Kind: check.KindLevel, Form: check.FormTerse, Type: "orgs.Org", Member: "name", Want: "at full output", Got: "none",
+			}},
+		},
+	} {
+		if diff := cmp.Diff(c.want, check.Compare(c.exchanges).Operations["GET "+path].Differences); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
