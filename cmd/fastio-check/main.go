@@ -118,18 +118,14 @@ func (p *program) main(ctx context.Context, args []string) int {
 
 // start does what the flags say, and returns the exit status.
 func (p *program) start(ctx context.Context) (_ int, err error) {
+	if err := p.checkFlags(); err != nil {
+		return unfinished, err
+	}
 	switch {
-	case p.write && p.org == "":
-		return unfinished, errors.New("-write needs -org, the ID of an organization")
-	case !p.write && (p.ai || p.second && !p.clean):
-		return unfinished, errors.New("-ai and -second-key need -write")
 	case p.plan && p.write:
 		return same, check.Plan(p.out, check.Writes(p.flags()...)...)
 	case p.plan:
 		return same, check.Plan(p.out)
-	}
-	if info, err := os.Stat(p.dir); err != nil || !info.IsDir() { // not at the end, when all has been called
-		return unfinished, fmt.Errorf("-o: %s is no directory", p.dir)
 	}
 	p.address = cmp.Or(p.getenv("FASTIO_BASE_URL"), fastio.DefaultBaseURL)
 	if file, ok := p.progress.(*os.File); ok {
@@ -151,6 +147,21 @@ func (p *program) start(ctx context.Context) (_ int, err error) {
 		"It makes several hundred calls, which may take some minutes. Ctrl-C ends it.\n\n"
 	_, _ = fmt.Fprintf(p.out, text, fastio.Version)
 	return p.run(ctx, nil)
+}
+
+// checkFlags returns an error for flags that do not fit. A directory that does not exist is
+// found here, and not when all has been called.
+func (p *program) checkFlags() error {
+	info, err := os.Stat(p.dir)
+	switch {
+	case p.write && p.org == "":
+		return errors.New("-write needs -org, the ID of an organization")
+	case !p.write && (p.ai || p.second && !p.clean):
+		return errors.New("-ai and -second-key need -write")
+	case err != nil || !info.IsDir():
+		return fmt.Errorf("-o: %s is no directory", p.dir)
+	}
+	return nil
 }
 
 // flags returns those that allow more writes.
