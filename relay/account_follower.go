@@ -22,6 +22,7 @@ import (
 
 const (
 	opRunAccounts = "relay.AccountFollower.Run"
+	accountsGroup = "accounts" // of replicas
 
 	accountSteps = 1024                 // searches, lists and waits for a rate limit at the same time, of all accounts
 	accountWidth = 4                    // the same of one account
@@ -90,45 +91,6 @@ type AccountFollower struct {
 	running atomic.Pointer[accountReplica]
 }
 
-// AccountStats is the state of an [AccountFollower]. Its size does not depend on the number
-// of accounts: [Accounts.Status] has the state of one.
-type AccountStats struct {
-	Counts                        // since Run was called
-	Slots    int                  // that the replica holds, of 4,096
-	Accounts map[AccountState]int // accounts in these slots, by their states; those that wait for their turn are new
-	Profiles int                  // that are followed
-
-	// Confirmed is when NATS has last confirmed a write, zero before the first. There are three
-	// in the time of a lease, also at rest: an older time means that the replica cannot reach NATS.
-	Confirmed time.Time
-}
-
-// Stats returns the state of the replica, zero unless Run runs.
-func (f *AccountFollower) Stats() AccountStats {
-	r := f.running.Load()
-	if r == nil {
-		return AccountStats{}
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := AccountStats{Counts: r.total.counts(), Slots: len(r.held), Accounts: map[AccountState]int{}, Confirmed: r.confirmed}
-	for _, a := range r.accounts {
-		if r.held[a.slot] == nil || a.record == nil {
-			continue
-		}
-		state := AccountNew
-		if known := a.known.Load(); known != nil {
-			state = known.State
-			s.Profiles += known.Profiles
-		}
-		if a.record.Paused {
-			state = AccountPaused
-		}
-		s.Accounts[state]++
-	}
-	return s
-}
-
 // Run follows the share of the replica until ctx is done. Then it saves the checkpoints
 // and gives the accounts back, and returns the error of ctx. It must not be called while it
 // runs.
@@ -162,6 +124,11 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	answers, err := r.answerStates()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answers.Unsubscribe() }() // it fails if the connection is closed
 	wg.Go(func() { r.watch(life) })
 	wg.Go(func() { r.watchTokens(life) })
 	wg.Go(func() { r.reseal(life) })
@@ -170,8 +137,9 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 		defer r.sockets.Wait()
 	}
 	return join(ctx, failed, func() (kvLedger, error) { return r.stream.ledger(ctx) }, func(l ledger) *member {
-		m := newMember(l, "accounts", r.name, cmp.Or(f.Lease, defaultLease))
+		m := newMember(l, accountsGroup, r.name, cmp.Or(f.Lease, defaultLease))
 		m.division, m.report, m.wrote = r, failed, r.confirm
+		r.member.Store(m)
 		return m
 	})
 }
@@ -204,6 +172,8 @@ type accountReplica struct {
 	ctx      context.Context //nolint:containedctx // of Run
 	name     string
 	total    counters
+	member   atomic.Pointer[member]
+	surveyed latestSurvey
 
 	mu        sync.Mutex
 	accounts  map[string]*accountRun // by name
@@ -212,6 +182,8 @@ type accountReplica struct {
 	sockets   sync.WaitGroup
 	confirmed time.Time // the latest write
 	start     time.Time // of the next account that begins
+	view      uint64    // number of the latest view in which the replica holds its share
+	moves     SlotMoves
 }
 
 // shard is a slot of accounts that this replica holds.
@@ -394,6 +366,7 @@ func (r *accountReplica) release(_ context.Context, v *view) error {
 			gone[slot] = true
 		}
 	}
+	r.moves.Given += uint64(len(gone))
 	for _, a := range r.accounts {
 		if gone[a.slot] {
 			all = append(all, a)
@@ -423,6 +396,8 @@ func (r *accountReplica) hold(v *view, h *holding) {
 			r.held[slot], fresh[slot] = newShard(r.ctx, v, h), true
 		}
 	}
+	r.view = v.number
+	r.moves.Taken += uint64(len(fresh))
 	for _, a := range r.accounts {
 		if fresh[a.slot] {
 			r.begin(a)

@@ -31,6 +31,8 @@ type accountRun struct {
 	refused atomic.Pointer[refusal]             // why no request may be sent, nil if it may
 	known   atomic.Pointer[accountStatusRecord] // latest state, nil if it is not followed
 
+	rows profileRows // guarded by the mutex of the replica
+
 	mu   sync.Mutex
 	live *liveAccount // nil while it is not followed
 	last accountStatusRecord
@@ -98,6 +100,7 @@ func (a *accountRun) stopLive() {
 		a.live.stopAll()
 		a.live = nil
 	}
+	a.clearRows()
 	a.known.Store(nil)
 }
 
@@ -248,11 +251,13 @@ func (l *liveAccount) step() (next time.Time) {
 		if !slices.Contains(wanted, p) {
 			_ = f.stop() // a checkpoint that is not saved is an older one
 			delete(l.followed, p)
+			l.removeRow(f.key)
 		}
 	}
 	for p := range l.failures {
 		if !slices.Contains(wanted, p) {
 			delete(l.failures, p)
+			l.removeRow(profileKey(p))
 		}
 	}
 	if len(l.failures) == 0 && l.finding.count == 0 {
@@ -299,6 +304,7 @@ func (l *liveAccount) failed(p api.Profile, err error) {
 	failed.until = time.Now().Add(backoff{time.Second, worstAccountPause}.pause(failed.count))
 	l.failures[p] = failed
 	l.err = err
+	l.setFailed(p, err)
 	l.report(l.shard.ctx, l.name, p, err)
 }
 
@@ -387,6 +393,8 @@ type followed struct {
 
 	again     bool // after a failure
 	succeeded atomic.Bool
+	success   atomic.Int64           // the latest search or saved checkpoint, in Unix nanoseconds; 0 before the first
+	trouble   atomic.Pointer[string] // the latest failure after that; nil if there is none
 
 	// Guarded by the mutex of the replica.
 	counted     uint64  // published events that recent has
@@ -419,17 +427,18 @@ func (l *liveAccount) follow(p api.Profile) *followed {
 }
 
 // start makes the Stepper of a profile and the task that runs its steps, and makes that
-// due now. It records no times of saves.
+// due now.
 func (f *followed) start() (err error) {
 	o := f.Follow
 	o.Store = &sessionStore{CheckpointStore{
 		Bucket: f.kv, Epoch: f.shard.term, late: true, scope: token(f.name) + "." + f.begun.ID + ".",
-	}, f.pub, func() {}}
+	}, f.pub, f.recordSuccess}
 	o.Name = f.key
 	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
 	o.PollOnly = o.PollOnly || f.Sockets == 0
 	o.OnRetry = f.retry
 	o.OnCaughtUp = func(context.Context) {
+		f.recordSuccess()
 		if !f.succeeded.Swap(true) && f.again {
 			f.liveAccount.task.wake() // it is failing no more
 		}
@@ -469,6 +478,7 @@ func (f *followed) retry(ctx context.Context, e api.RetryEvent) {
 	if f.isRefusal(e.Err) {
 		return
 	}
+	f.trouble.Store(new(e.Err.Error()))
 	if f.OnRetry != nil {
 		f.OnRetry(ctx, f.name, f.profile, e)
 	}

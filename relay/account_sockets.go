@@ -59,14 +59,3 @@ func (f *followed) rank() float64 {
 	}
 	return f.recent
 }
-
-// setFollowing records that a profile is followed, or is not any more.
-func (r *accountReplica) setFollowing(f *followed, following bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if following {
-		r.following[f] = true
-	} else {
-		delete(r.following, f)
-	}
-}

@@ -45,7 +45,9 @@ type accountStatusRecord struct {
 }
 
 // accountStatusKey returns the key of the status of an account in the bucket.
-func accountStatusKey(name string) string { return "account-status." + token(name) }
+func accountStatusKey(name string) string { return accountStatusPrefix + token(name) }
+
+const accountStatusPrefix = "account-status."
 
 // Status returns the state of an account.
 //
@@ -59,12 +61,18 @@ func (a Accounts) Status(ctx context.Context, name string) (*AccountStatus, erro
 	if err != nil {
 		return nil, err
 	}
-	s := &AccountStatus{Account: r.account(), State: AccountNew}
 	found, err := readAccountStatus(ctx, kv, r)
 	if err != nil {
 		return nil, err
 	}
-	if found.State != "" {
+	return new(r.status(found)), nil
+}
+
+// status returns the state of the account, of which found was written by a replica; zero means
+// that none has.
+func (r *accountRecord) status(found accountStatusRecord) AccountStatus {
+	s := AccountStatus{Account: r.account(), State: AccountNew}
+	if found.ID == r.ID && found.State != "" {
 		s.State, s.Reason, s.Since = found.State, found.Reason, found.Since
 		s.Replica, s.Profiles = found.Replica, found.Profiles
 	}
@@ -74,7 +82,7 @@ func (a Accounts) Status(ctx context.Context, name string) (*AccountStatus, erro
 	if r.Paused {
 		s.State, s.Reason = AccountPaused, ""
 	}
-	return s, nil
+	return s
 }
 
 // readAccountStatus returns the status that a replica has written for an account, a zero one

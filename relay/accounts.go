@@ -410,23 +410,36 @@ func (a Accounts) changes(ctx context.Context, o ...jetstream.WatchOpt) iter.Seq
 
 // decodeAccount decodes an entry of the bucket.
 func decodeAccount(entry jetstream.KeyValueEntry) (*accountEntry, error) {
-	name, err := untoken(strings.TrimPrefix(entry.Key(), accountPrefix))
-	e := &accountEntry{name: name, revision: entry.Revision()}
-	if err == nil && entry.Operation() == jetstream.KeyValuePut {
-		e.record = new(accountRecord)
-		err = jsonv2.Unmarshal(entry.Value(), e.record)
+	var value []byte
+	if entry.Operation() == jetstream.KeyValuePut {
+		value = entry.Value()
+	}
+	name, record, err := decodeRecord(entry.Key(), value)
+	if err != nil {
+		return nil, err
+	}
+	return &accountEntry{name: name, revision: entry.Revision(), record: record}, nil
+}
+
+// decodeRecord decodes the value of a key of the directory. The record is nil if the value is:
+// the account was removed.
+func decodeRecord(key string, value []byte) (name string, r *accountRecord, err error) {
+	name, err = untoken(strings.TrimPrefix(key, accountPrefix))
+	if err == nil && value != nil {
+		r = new(accountRecord)
+		err = jsonv2.Unmarshal(value, r)
 		switch {
 		case err != nil:
-		case e.record.Version != accountVersion:
-			err = fmt.Errorf("it has the unknown version %d", e.record.Version)
-		case e.record.Name != name:
+		case r.Version != accountVersion:
+			err = fmt.Errorf("it has the unknown version %d", r.Version)
+		case r.Name != name:
 			err = errors.New("it is of another account")
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("fastio: relay: the record of account %q: %w", name, err)
+		return name, nil, fmt.Errorf("fastio: relay: the record of account %q: %w", name, err)
 	}
-	return e, nil
+	return name, r, nil
 }
 
 // Reseal encrypts again, with the key of Keys, what is encrypted with one of the OtherKeys:

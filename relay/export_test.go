@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
+	"testing"
 	"time"
 
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/fastio-go/fastio/api"
@@ -229,3 +232,31 @@ func Conflicts(err error) bool { return conflicts(err) }
 
 // ValueOf returns the value of an entry.
 func ValueOf(e LedgerEntry) []byte { return e.value }
+
+// NewOverview returns an overview of so many accounts, each of which is followed by one of two
+// replicas, apart from every hundredth, which needs a new sign-in.
+func NewOverview(tb testing.TB, accounts int) *Overview {
+	tb.Helper()
+	b := newBoard()
+	put := func(key string, value any) {
+		text, err := jsonv2.Marshal(value)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		b.apply(&ledgerEntry{key: key, value: text, revision: uint64(len(b.names.names) + 1)})
+	}
+	for i := range accounts {
+		name := fmt.Sprintf("customer-%06d", i)
+		put(accountKey(name), accountRecord{Version: accountVersion, Name: name, ID: name, Credential: "c"})
+		state := AccountFollowing
+		if i%100 == 99 {
+			state = AccountNeedsSignIn
+		}
+		put(accountStatusKey(name), accountStatusRecord{Version: 1, ID: name, Credential: "c", State: state, Replica: "a"})
+	}
+	put("view.accounts", view{Version: 1, Members: []peer{{Name: "a", Token: "a"}, {Name: "b", Token: "b"}}})
+	return &Overview{board: b}
+}
+
+// FindHere is Find without the numbers that replicas know.
+func (o *Overview) FindHere(q AccountQuery) *AccountPage { return o.board.find(q) }

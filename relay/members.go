@@ -136,6 +136,7 @@ type member struct {
 	beats    map[string]beat // by name of the replica
 	view     *view           // the latest; nil before the first
 	viewAt   uint64          // revision of its key
+	viewed   time.Time       // when it arrived
 	missing  map[string]bool // keys that were found to have no entry, after the latest one that is known
 	token    string          // "" before the first, and when the replica is known to be left out
 	adopted  uint64          // number of the view that heartbeats name
@@ -293,7 +294,7 @@ func (m *member) setView(e *ledgerEntry) {
 	if e.value != nil && jsonv2.Unmarshal(e.value, v) != nil {
 		v = nil // it is written again
 	}
-	m.view, m.viewAt = v, e.revision
+	m.view, m.viewAt, m.viewed = v, e.revision, time.Now()
 }
 
 // setBeat records a heartbeat, and reports whether it is more than a renewal. The caller

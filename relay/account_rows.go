@@ -1,0 +1,141 @@
+package relay
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fastio-go/fastio/api"
+)
+
+// index is a sorted list of names, a part of which can be read without looking at the others.
+type index struct{ names []string }
+
+// add adds a name, unless it is there.
+func (x *index) add(name string) {
+	if i, found := slices.BinarySearch(x.names, name); !found {
+		x.names = slices.Insert(x.names, i, name)
+	}
+}
+
+// remove removes a name.
+func (x *index) remove(name string) {
+	if i, found := slices.BinarySearch(x.names, name); found {
+		x.names = slices.Delete(x.names, i, i+1)
+	}
+}
+
+// after returns the names after one, in their order.
+func (x *index) after(name string) []string {
+	i, found := slices.BinarySearch(x.names, name)
+	if found {
+		i++
+	}
+	return x.names[i:]
+}
+
+// profileRow is what is known of a profile of an account that is to be followed.
+type profileRow struct {
+	profile api.Profile
+	f       *followed // nil while it is not followed
+	began   time.Time // of the row
+	success int64     // of earlier times in which it was followed, as in followed
+	failure string    // why it is not followed, or was not before; "" after a success
+}
+
+// profileRows are those of an account.
+type profileRows struct {
+	keys  index
+	byKey map[string]*profileRow
+}
+
+// row returns the row of a profile, which it adds if necessary. The caller holds r.mu.
+func (a *accountRun) row(p api.Profile) *profileRow {
+	key := profileKey(p)
+	row := a.rows.byKey[key]
+	if row == nil {
+		row = &profileRow{profile: p, began: time.Now()}
+		if a.rows.byKey == nil {
+			a.rows.byKey = map[string]*profileRow{}
+		}
+		a.rows.byKey[key] = row
+		a.rows.keys.add(key)
+	}
+	return row
+}
+
+// setFollowing records that a profile is followed, or is not any more.
+func (r *accountReplica) setFollowing(f *followed, following bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	row := f.row(f.profile)
+	if following {
+		r.following[f], row.f = true, f
+		return
+	}
+	delete(r.following, f)
+	row.f, row.success = nil, max(row.success, f.success.Load())
+}
+
+// setFailed records why a profile is not followed.
+func (a *accountRun) setFailed(p api.Profile, err error) {
+	a.accountReplica.mu.Lock()
+	defer a.accountReplica.mu.Unlock()
+	a.row(p).failure = err.Error()
+}
+
+// removeRow removes a profile that is not to be followed any more.
+func (a *accountRun) removeRow(key string) {
+	a.accountReplica.mu.Lock()
+	defer a.accountReplica.mu.Unlock()
+	a.rows.keys.remove(key)
+	delete(a.rows.byKey, key)
+}
+
+// clearRows removes all profiles, because the account is not followed.
+func (a *accountRun) clearRows() {
+	a.accountReplica.mu.Lock()
+	defer a.accountReplica.mu.Unlock()
+	a.rows = profileRows{}
+}
+
+// recordSuccess records that a search has succeeded and its events are stored.
+func (f *followed) recordSuccess() {
+	f.success.Store(time.Now().UnixNano())
+	f.trouble.Store(nil)
+}
+
+// age returns the time since the last success of the profile or, before the first, since it is
+// to be followed. The caller holds the mutex of the replica.
+func (row *profileRow) age(now time.Time) time.Duration {
+	success := row.success
+	if row.f != nil {
+		success = max(success, row.f.success.Load())
+	}
+	since := row.began
+	if success != 0 {
+		since = time.Unix(0, success)
+	}
+	return max(0, now.Sub(since))
+}
+
+// pending returns the number of events that were read and are not stored.
+func (row *profileRow) pending() int {
+	if row.f == nil {
+		return 0
+	}
+	return row.f.pub.unstored()
+}
+
+// err returns why nothing moves, "" if nothing has failed since the last success.
+func (row *profileRow) err() string {
+	if row.f == nil {
+		return row.failure
+	}
+	if trouble := row.f.trouble.Load(); trouble != nil {
+		return *trouble
+	}
+	if row.f.success.Load() == 0 {
+		return row.failure
+	}
+	return ""
+}

@@ -1,0 +1,160 @@
+package relay
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// apply records an entry of the bucket. One that cannot be read counts as removed.
+func (b *board) apply(e *ledgerEntry) {
+	key, rest, _ := strings.Cut(e.key, ".")
+	switch key {
+	case strings.TrimSuffix(accountPrefix, "."):
+		name, record, err := decodeRecord(e.key, e.value)
+		if err == nil {
+			b.setAccount(name, record)
+		}
+	case strings.TrimSuffix(accountStatusPrefix, "."):
+		if name, err := untoken(rest); err == nil {
+			b.setStatus(name, e.value)
+		}
+	case "replica":
+		b.setBeat(strings.TrimPrefix(rest, accountsGroup+"."), e.value)
+	default:
+		b.view = &view{number: e.revision}
+		if e.value == nil || jsonv2.Unmarshal(e.value, b.view) != nil {
+			b.view = &view{number: e.revision}
+		}
+		b.holders = b.view.divideSlots()
+	}
+}
+
+// setAccount records an account; a nil record means that it was removed.
+func (b *board) setAccount(name string, record *accountRecord) {
+	before, known := b.accounts[name]
+	slot := slotOf(name)
+	switch {
+	case record == nil && known:
+		b.byState[before.state].remove(name)
+		b.names.remove(name)
+		b.bySlot[slot]--
+		delete(b.accounts, name)
+		return
+	case record == nil:
+		return
+	case !known:
+		b.names.add(name)
+		b.bySlot[slot]++
+	}
+	if !record.isSignIn() {
+		record.Sealed = []byte{}
+	}
+	b.setState(name, boardAccount{record: record, state: before.state})
+}
+
+// setStatus records what a replica has written for an account; nil means that it is deleted.
+func (b *board) setStatus(name string, value []byte) {
+	var s accountStatusRecord
+	if value == nil || jsonv2.Unmarshal(value, &s) != nil {
+		delete(b.written, name)
+	} else {
+		b.written[name] = s
+	}
+	if a, known := b.accounts[name]; known {
+		b.setState(name, a)
+	}
+}
+
+// setState records an account with its new state.
+func (b *board) setState(name string, a boardAccount) {
+	state := a.record.status(b.written[name]).State
+	if a.state != state {
+		if a.state != "" {
+			b.byState[a.state].remove(name)
+		}
+		if b.byState[state] == nil {
+			b.byState[state] = &index{}
+		}
+		b.byState[state].add(name)
+		a.state = state
+	}
+	b.accounts[name] = a
+}
+
+// setBeat records a heartbeat; nil means that it has ended.
+func (b *board) setBeat(part string, value []byte) {
+	name, err := untoken(part)
+	if err != nil {
+		return
+	}
+	beat := boardBeat{heard: time.Now()}
+	if value == nil || jsonv2.Unmarshal(value, &beat.heartbeat) != nil {
+		delete(b.beats, name)
+		return
+	}
+	b.beats[name] = beat
+}
+
+// holder returns the replica that has an account in its share, "" if there is none.
+func (b *board) holder(account string) string {
+	if b.holders == nil || b.holders[slotOf(account)] < 0 {
+		return ""
+	}
+	return b.view.Members[b.holders[slotOf(account)]].Name
+}
+
+// replicas returns the members of the view, and those that wait for the next one, by name.
+func (b *board) replicas() (all []ReplicaState) {
+	for i, p := range b.view.Members {
+		r := ReplicaState{Name: p.Name, Waiting: true}
+		if beat, ok := b.beats[p.Name]; ok {
+			r.Seen, r.Waiting = beat.heard, beat.Token != p.Token || beat.View != b.view.number
+		}
+		for slot, holder := range b.holders {
+			if holder == i {
+				r.Slots++
+				r.Accounts += b.bySlot[slot]
+			}
+		}
+		all = append(all, r)
+	}
+	for name, beat := range b.beats {
+		if !slices.ContainsFunc(b.view.Members, func(p peer) bool { return p.Name == name }) {
+			all = append(all, ReplicaState{Name: name, Seen: beat.heard, Waiting: true})
+		}
+	}
+	slices.SortFunc(all, func(a, b ReplicaState) int { return strings.Compare(a.Name, b.Name) })
+	return all
+}
+
+// find returns a page of accounts, of which it looks at mostScanned names at most, and at one
+// more than the limit without a text.
+func (b *board) find(q AccountQuery) *AccountPage {
+	names := &b.names
+	if q.State != "" {
+		names = b.byState[q.State]
+	}
+	page := &AccountPage{}
+	if names == nil {
+		return page
+	}
+	text, last := strings.ToLower(q.Text), q.After
+	for _, name := range names.after(q.After) {
+		if len(page.Accounts) == q.Limit || page.Scanned == mostScanned {
+			page.Next = last
+			break
+		}
+		page.Scanned++
+		last = name
+		if text != "" && !strings.Contains(strings.ToLower(name), text) {
+			continue
+		}
+		row := AccountRow{AccountStatus: b.accounts[name].record.status(b.written[name]), Holder: b.holder(name)}
+		row.Reason = strings.ToValidUTF8(row.Reason[:min(len(row.Reason), maxReason)], "")
+		page.Accounts = append(page.Accounts, row)
+	}
+	return page
+}
