@@ -102,10 +102,14 @@ type accountSummary struct {
 // survey looks at all accounts.
 func (r *accountReplica) survey() *survey {
 	r.mu.Lock()
+	held := r.view
+	r.mu.Unlock()
+	view := r.member.Load().viewStats(held) // a member locks itself first
+	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := &survey{at: time.Now(), accounts: map[string]accountSummary{}, stats: AccountStats{
 		Counts: r.total.counts(), Slots: len(r.held), Moves: r.moves, Accounts: map[AccountState]int{},
-		Confirmed: r.confirmed, View: r.member.Load().viewStats(r.view),
+		Confirmed: r.confirmed, View: view,
 	}}
 	for name, a := range r.accounts {
 		if r.held[a.slot] == nil || a.record == nil {

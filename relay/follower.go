@@ -80,6 +80,8 @@ type Follower struct {
 	self     string              // name of this replica
 	progress map[string]progress // by profileKey
 	past     Counts              // of sessions that have ended
+	member   *member             // of the group of replicas; nil before the first
+	term     uint64              // number of the latest view in which the replica holds its share
 
 	confirmed time.Time // the latest write
 	err       error     // of the replica
@@ -105,6 +107,7 @@ type Stats struct {
 	Counts
 	Held    []Held            // by kind and ID
 	Holders map[string]string // names of replicas by profile, as of [api.Profile.String]
+	View    ViewStats
 
 	// Confirmed is when NATS has last confirmed a write of the replica, zero before the
 	// first. The replica writes three times in the time of a lease, also without events:
@@ -117,9 +120,16 @@ type Stats struct {
 
 // Stats returns the state of the replica. Holders are known while Run runs.
 func (f *Follower) Stats() Stats {
+	s, m, term := f.stats()
+	s.View = m.viewStats(term) // a member locks itself before the Follower
+	return s
+}
+
+// stats returns the state apart from its View, and what that is made of.
+func (f *Follower) stats() (s Stats, m *member, term uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s := Stats{
+	s = Stats{
 		Counts: f.past, Holders: make(map[string]string, len(f.Profiles)), Confirmed: f.confirmed, Err: f.err, Since: f.since,
 	}
 	for _, session := range f.sessions {
@@ -138,7 +148,7 @@ func (f *Follower) Stats() Stats {
 			s.Holders[p.String()] = holder
 		}
 	}
-	return s
+	return s, f.member, f.term
 }
 
 // Run follows the share of the replica until ctx is done. Then it saves the checkpoints
@@ -164,7 +174,7 @@ func (f *Follower) Run(ctx context.Context) error {
 	}
 	f.mu.Lock()
 	f.sessions, f.progress, f.shares, f.next = map[string]*session{}, map[string]progress{}, nil, nil
-	f.self = r.name
+	f.self, f.member, f.term = r.name, nil, 0
 	f.confirmed, f.err, f.since = time.Time{}, nil, time.Time{}
 	f.mu.Unlock()
 	for _, p := range f.Profiles {
@@ -251,7 +261,6 @@ type replica struct {
 
 	// Guarded by the mutex of the Follower.
 	held     *holding
-	term     uint64          // number of the latest view in which the replica holds its share
 	mine     map[string]bool // profiles that it may hold now, by profileKey
 	failures map[string]failure
 }
@@ -274,6 +283,9 @@ func (r *replica) keepShare(ctx context.Context) error {
 	return join(ctx, failed, func() (kvLedger, error) { return r.openList(ctx) }, func(l ledger) *member {
 		m := newMember(l, "profiles", r.name, cmp.Or(r.Lease, defaultLease))
 		m.list, m.division, m.report, m.healthy, m.wrote = r.list, r, failed, r.recovered, r.confirm
+		r.mu.Lock()
+		r.member = m
+		r.mu.Unlock()
 		return m
 	})
 }

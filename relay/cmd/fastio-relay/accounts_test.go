@@ -12,9 +12,9 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// The command adds, lists, pauses, resumes, removes and imports accounts.
-func TestAccountsCommand(t *testing.T) {
-	t.Parallel()
+// startNATS starts a NATS server with JetStream.
+func startNATS(t *testing.T) *server.Server {
+	t.Helper()
 	ns, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
 	})
@@ -26,10 +26,23 @@ func TestAccountsCommand(t *testing.T) {
 	if !ns.ReadyForConnections(natsStart) {
 		t.Fatal("NATS does not start")
 	}
-	key := filepath.Join(t.TempDir(), "key")
-	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString(make([]byte, 32))+"\n"), 0o600); err != nil {
+	return ns
+}
+
+// writeKey writes a file with the key that encrypts credentials, 32 zeros, and returns its name.
+func writeKey(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte(base64.StdEncoding.EncodeToString(make([]byte, 32))+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return file
+}
+
+// The command adds, lists, pauses, resumes, removes and imports accounts.
+func TestAccountsCommand(t *testing.T) {
+	t.Parallel()
+	ns, key := startNATS(t), writeKey(t)
 	run := func(input string, command ...string) (string, error) {
 		flags := []string{"-nats", ns.Addr().String(), "-accounts-key", key, "accounts"}
 		c, err := parse(append(flags, command...), func(string) string { return "" }, io.Discard)

@@ -54,6 +54,9 @@ type config struct {
 
 	command     []string // after the flags; without one, a replica runs
 	accountsKey string
+	clientID    string
+	sockets     int
+	baseURL     string // of the platform; "" means the default
 	stdin       io.Reader
 
 	// Of tests, besides parse.
@@ -68,7 +71,7 @@ func (c *config) flags(stderr io.Writer) (f *flag.FlagSet, file *string) {
 	f = flag.NewFlagSet("fastio-relay", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	file = f.String("config", "", "JSON `file` with the values of flags")
-	f.Func("profiles", "comma-separated `list` of org:ID, workspace:ID and share:ID; required", c.setProfiles)
+	f.Func("profiles", "comma-separated `list` of org:ID, workspace:ID and share:ID; default: the accounts, with -accounts-key", c.setProfiles)
 	f.StringVar(&c.name, "name", "", "name of the replica; default: that of the machine, with -nats and the process ID")
 	f.StringVar(&c.keyFile, "key-file", "", "`file` with the API key")
 	f.BoolVar(&c.plain, "plain-http", false, "send the key unencrypted if FASTIO_BASE_URL is http on another machine")
@@ -79,6 +82,8 @@ func (c *config) flags(stderr io.Writer) (f *flag.FlagSet, file *string) {
 		"comma-separated `names` in URLs of the page, besides IP addresses, localhost and the name of the machine")
 	f.DurationVar(&c.lease, "lease", 15*time.Second, "time after which others take over from a lost replica, at least 10s")
 	f.StringVar(&c.accountsKey, "accounts-key", "", "`file` with the key that encrypts the credentials of accounts, 32 bytes in base64")
+	f.StringVar(&c.clientID, "client-id", "", "client `ID` with which accounts without an API key have signed in")
+	f.IntVar(&c.sockets, "sockets", 0, "`number` of the busiest profiles of accounts whose changes a socket reports")
 	f.Func("since", "`time` of the first event of new profiles, as 2026-01-31T12:00:00Z; default: all events",
 		func(text string) (err error) {
 			c.since, err = time.Parse(time.RFC3339, text)
@@ -111,7 +116,8 @@ func (c *config) flags(stderr io.Writer) (f *flag.FlagSet, file *string) {
 }
 
 const usage = `Usage:
-  fastio-relay -profiles LIST [flags]    	runs a replica
+  fastio-relay -profiles LIST [flags]    	runs a replica that follows profiles
+  fastio-relay -accounts-key FILE [flags]	runs a replica that follows the accounts of the directory
   fastio-relay [flags] groups            	lists the groups of consumers
   fastio-relay [flags] delete-group NAME 	deletes one that is no longer used
   fastio-relay [flags] accounts COMMAND  	changes the directory of accounts: list, add NAME [PROFILES] with the
@@ -134,7 +140,7 @@ Flags:
 // a setting that several of them have, the first one counts.
 func parse(args []string, getenv func(string) string, stderr io.Writer) (*config, error) {
 	c := &config{patience: 30 * time.Second, atStart: 5 * time.Second, given: map[string]bool{}}
-	c.newClient, c.stdin = c.client, os.Stdin
+	c.newClient, c.stdin, c.baseURL = c.client, os.Stdin, getenv("FASTIO_BASE_URL")
 	f, file := c.flags(stderr)
 	if err := f.Parse(args); err != nil {
 		return nil, err
@@ -154,8 +160,8 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (*config
 	if *file != "" {
 		failed = append(failed, readFile(*file, f, c.given))
 	}
-	if len(c.command) == 0 && len(c.profiles) == 0 {
-		failed = append(failed, errors.New("set -profiles"))
+	if len(c.command) == 0 && (len(c.profiles) == 0) == (c.accountsKey == "") {
+		failed = append(failed, errors.New("set -profiles or -accounts-key, and not both"))
 	}
 	if err := errors.Join(failed...); err != nil {
 		return nil, err

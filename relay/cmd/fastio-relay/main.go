@@ -5,6 +5,10 @@
 //	export FASTIO_API_KEY=...
 //	fastio-relay -profiles org:4012345678901234567,workspace:4112345678901234567
 //	fastio-relay -profiles ... -nats nats://nats-1:4222,nats://nats-2:4222 -replicas 3
+//	fastio-relay -accounts-key FILE -nats ...
+//
+// With -accounts-key instead of -profiles it follows the accounts of the directory that the
+// commands "accounts add" and "accounts import" fill.
 //
 // Without -nats a NATS server runs in the process and keeps the stream in the directory of
 // -data, with every write synced. Then there is one replica only.
@@ -14,7 +18,7 @@
 // for -max-age, or by a member of the JSON object in the file of -config: "max-age": "48h".
 // A flag wins over a variable, and a variable over the file.
 //
-// On -listen it serves a page with the state of the profiles, the same as JSON at /status,
+// On -listen it serves a page with the state of the profiles or accounts, the same as JSON at /status,
 // /healthz, /readyz, and /metrics for Prometheus. None of them shows a credential, and none
 // requires one: leave the address as it is unless others may see it.
 package main
@@ -26,8 +30,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -103,6 +105,9 @@ func (c *config) run(ctx context.Context, stderr io.Writer, started func(url str
 	if err != nil {
 		return err
 	}
+	if len(c.profiles) == 0 {
+		return p.nats.explain(p.followAccounts(ctx, started))
+	}
 	opts, err := p.prepare(ctx)
 	if err != nil {
 		return p.nats.explain(err)
@@ -132,14 +137,20 @@ type program struct {
 	visible visibility
 }
 
-// prepare returns the options of the client, and starts the shared rate limits. With a
-// server in the process, there is only one client: it deletes the heartbeats of the
-// process before instead.
-func (p *program) prepare(ctx context.Context) ([]fastio.Option, error) {
+// observed returns the options of clients whose calls are counted and logged.
+func (p *program) observed() []fastio.Option {
 	opts := []fastio.Option{fastio.WithMiddleware(p.metrics.countResponses), fastio.WithHooks(p.metrics.hooks())}
 	if p.logDebug {
 		opts = append(opts, fastio.WithLogger(p.logger))
 	}
+	return opts
+}
+
+// prepare returns the options of the client, and starts the shared rate limits. With a
+// server in the process, there is only one client: it deletes the heartbeats of the
+// process before instead.
+func (p *program) prepare(ctx context.Context) ([]fastio.Option, error) {
+	opts := p.observed()
 	if p.nats.server != nil {
 		return opts, deleteHeartbeats(ctx, p.stream)
 	}
@@ -160,37 +171,53 @@ func (p *program) follower() *relay.Follower {
 	return &relay.Follower{
 		Stream: p.stream, Events: p.logs, Profiles: p.profiles, Name: p.name, Lease: p.lease, Since: p.since,
 		OnError: func(ctx context.Context, profile api.Profile, err error) {
-			p.metrics.errors.WithLabelValues(nameOf(profile)).Inc()
 			if profile == (api.Profile{}) {
+				p.metrics.errors.WithLabelValues(ofReplica).Inc()
 				p.logger.WarnContext(ctx, "the replica has failed", slog.Any("error", err))
 				return
 			}
-			p.logger.WarnContext(ctx, "a profile is not followed",
-				slog.String("profile", nameOf(profile)), slog.Any("error", err))
+			p.metrics.errors.WithLabelValues(ofProfile).Inc()
+			p.logger.WarnContext(ctx, "a profile is not followed", slog.String("profile", nameOf(profile)), slog.Any("error", err))
 		},
-		OnRetry: func(ctx context.Context, profile api.Profile, e api.RetryEvent) {
-			counter := p.metrics.searches
-			if e.Op == relay.OpPublish {
-				counter = p.metrics.retries
-			}
-			counter.WithLabelValues(nameOf(profile)).Inc()
-			if e.Attempt > 1 && e.Attempt%logEvery != 0 {
-				return
-			}
-			p.logger.WarnContext(ctx, "retrying", slog.String("profile", nameOf(profile)), slog.String("op", e.Op),
-				slog.Int("attempt", e.Attempt), slog.Duration("wait", e.Wait), slog.Any("error", e.Err))
-		},
-		OnDeadLetter: func(ctx context.Context, profile api.Profile, err error) {
-			p.logger.WarnContext(ctx, "an event is too large for NATS",
-				slog.String("profile", nameOf(profile)), slog.Any("error", err))
-		},
+		OnRetry:      func(ctx context.Context, profile api.Profile, e api.RetryEvent) { p.retrying(ctx, "", profile, e) },
+		OnDeadLetter: func(ctx context.Context, profile api.Profile, err error) { p.buried(ctx, "", profile, err) },
 		OnGap: func(ctx context.Context, profile api.Profile, g events.Gap) error {
-			p.metrics.gaps.WithLabelValues(nameOf(profile)).Inc()
-			p.logger.WarnContext(ctx, "events may have been missed", slog.String("profile", nameOf(profile)),
-				slog.String("reason", string(g.Reason)), slog.Time("from", g.From), slog.Time("to", g.To))
-			return nil
+			return p.missed(ctx, "", profile, g)
 		},
 	}
+}
+
+// of returns what a line of the log is of.
+func of(account string, profile api.Profile) slog.Attr {
+	attrs := []any{slog.String("profile", nameOf(profile))}
+	if account != "" {
+		attrs = append(attrs, slog.String("account", account))
+	}
+	return slog.Group("", attrs...)
+}
+
+// retrying counts a temporary failure, and logs the first of those in a row and each tenth.
+func (p *program) retrying(ctx context.Context, account string, profile api.Profile, e api.RetryEvent) {
+	p.metrics.countRetry(e)
+	if e.Attempt > 1 && e.Attempt%logEvery != 0 {
+		return
+	}
+	p.logger.WarnContext(ctx, "retrying", of(account, profile), slog.String("op", e.Op),
+		slog.Int("attempt", e.Attempt), slog.Duration("wait", e.Wait), slog.Any("error", e.Err))
+}
+
+// buried counts and logs a dead letter.
+func (p *program) buried(ctx context.Context, account string, profile api.Profile, err error) {
+	p.metrics.dead.Inc()
+	p.logger.WarnContext(ctx, "an event is too large for NATS", of(account, profile), slog.Any("error", err))
+}
+
+// missed counts and logs a gap.
+func (p *program) missed(ctx context.Context, account string, profile api.Profile, g events.Gap) error {
+	p.metrics.gaps.Inc()
+	p.logger.WarnContext(ctx, "events may have been missed", of(account, profile),
+		slog.String("reason", string(g.Reason)), slog.Time("from", g.From), slog.Time("to", g.To))
+	return nil
 }
 
 // logEvery is the number of retries in a row of which one is logged, besides the first.
@@ -199,43 +226,9 @@ const logEvery = 10
 // follow serves the page and publishes the events of the profiles until ctx is done.
 // It calls started with the address of the page.
 func (p *program) follow(ctx context.Context, started func(url string)) error {
-	f := p.follower()
-	s := &site{program: p, follower: f, probe: prober{stream: p.stream, every: p.patience / 3}}
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", p.listen)
-	if err != nil {
-		return err
-	}
-	server := &http.Server{
-		Handler: s.handler(), ReadHeaderTimeout: stopTimeout, ErrorLog: slog.NewLogLogger(p.logger.Handler(), slog.LevelDebug),
-	}
+	s := &site{program: p, follower: p.follower(), probe: prober{stream: p.stream, every: p.patience / 3}}
 	s.latest = s.localStatus(status{})
-	watch, stopWatch := context.WithCancel(ctx)
-	defer stopWatch()
-	done := make(chan error, 3)
-	go func() { done <- server.Serve(listener) }()
-	go func() { s.watch(watch); done <- nil }()
-	go func() { p.visible.run(watch, p.patience, s.held); done <- nil }()
-	page := "http://" + listener.Addr().String()
-	p.logger.InfoContext(ctx, "following",
-		slog.Int("profiles", len(p.profiles)), slog.String("replica", p.name), slog.String("page", page))
-	started(page)
-	err = f.Run(ctx)
-	stopWatch()
-	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
-	defer cancel()
-	if e := server.Shutdown(closing); e != nil {
-		_ = server.Close()
-	}
-	for range 3 {
-		if e := <-done; e != nil && !errors.Is(e, http.ErrServerClosed) {
-			err = errors.Join(err, e)
-		}
-	}
-	if ctx.Err() != nil { // stopped, as it should
-		p.logger.InfoContext(ctx, "stopped")
-		return nil
-	}
-	return err
+	return p.serve(ctx, s, started)
 }
 
 // client returns a client with the key of the file or of the environment.

@@ -124,7 +124,7 @@ func TestRelayFollowsAndShows(t *testing.T) {
 	var shown strings.Builder
 	for path, want := range map[string]string{
 		"/": "page.js", "/page.css": "prefers-color-scheme", "/page.js": "refresh", "/page.svg": "<svg",
-		"/metrics": `fastio_relay_lease_held{profile="workspace:` + string(rooms[0]) + `"} 1`,
+		"/metrics": "fastio_relay_profiles_followed 2",
 	} {
 		status, body := get(t, url+path)
 		if status != http.StatusOK || !strings.Contains(body, want) {
@@ -134,7 +134,7 @@ func TestRelayFollowsAndShows(t *testing.T) {
 	}
 	for _, want := range []string{
 		`fastio_relay_api_responses_total{status="200"}`, "fastio_relay_nats_connected 1",
-		"fastio_relay_profile_lag_seconds{",
+		"fastio_relay_lag_seconds ", `fastio_relay_search_age_seconds_bucket{le="+Inf"} 2`,
 	} {
 		if !strings.Contains(shown.String(), want) {
 			t.Errorf("the metrics have no %s", want)
@@ -181,7 +181,8 @@ func TestSettingsAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"set -profiles":              nil,
+		"set -profiles or":           nil,
+		"and not both":               {"-profiles", room, "-accounts-key", key},
 		`"user:1" is not org:ID`:     {"-profiles", "user:1"},
 		`unexpected "x"`:             {"-profiles", room, "x"},
 		`no setting "replica"`:       {"-profiles", room, "-config", file},

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"sync"
@@ -14,45 +17,71 @@ import (
 	"github.com/fastio-go/fastio/relay"
 )
 
-// metrics are the counters, which change as things happen. The metrics of the latest
-// status are those of state.
+// metrics are the counters, which change as things happen. The metrics of the latest status are
+// those of figures. Their number does not depend on profiles and accounts: no label names one.
 type metrics struct {
 	platform  platform
 	responses *prometheus.CounterVec
 	waits     *prometheus.CounterVec
 	errors    *prometheus.CounterVec
 	searches  *prometheus.CounterVec
-	retries   *prometheus.CounterVec
-	gaps      *prometheus.CounterVec
+	retries   prometheus.Counter
+	gaps      prometheus.Counter
+	dead      prometheus.Counter
 
-	mu      sync.Mutex
-	waiting map[api.Profile]time.Time // until when, for the rate limits of searches
+	mu        sync.Mutex
+	waiting   map[api.Profile]time.Time // until when, for the rate limits of searches; of the profiles of -profiles only
+	waitUntil time.Time                 // the latest one, of all profiles
+	unstored  error                     // the latest failure to publish
+	failedAt  time.Time                 // its time
 }
 
 const namespace = "fastio_relay"
 
-// newMetrics returns counters that begin at 0 for every profile.
+// What an error is of.
+const (
+	ofReplica = "replica"
+	ofAccount = "account"
+	ofProfile = "profile"
+)
+
+// Why a search has failed.
+const (
+	failedPlatform  = "platform" // the platform has failed or is overloaded
+	failedLimit     = "rate limit"
+	failedAccess    = "access" // the credential was refused, or may not see the profile
+	failedTimeout   = "timeout"
+	failedNetwork   = "network"
+	failedOtherwise = "other"
+)
+
+// newMetrics returns counters that begin at 0, for the profiles of -profiles.
 func newMetrics(profiles []api.Profile) *metrics {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
-		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+	options := func(name, help string) prometheus.CounterOpts {
+		return prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}
+	}
+	counters := func(name, help, label string, values ...string) *prometheus.CounterVec {
+		vec := prometheus.NewCounterVec(prometheus.CounterOpts(options(name, help)), []string{label})
+		for _, value := range values { // so that the rate is 0 and not unknown
+			vec.WithLabelValues(value)
+		}
+		return vec
 	}
 	m := &metrics{
-		responses: counter("api_responses_total",
-			"Responses of the platform by status; 429 are refusals of its rate limits, 0 means none arrived.", "status"),
-		waits: counter("rate_limit_waits_total", "Calls that have waited for a rate limit.", "group"),
-		errors: counter("errors_total",
-			"Failures after which a profile was not followed for some time; without a profile, those of the replica.", "profile"),
-		searches: counter("search_failures_total", "Searches that have failed, and are retried.", "profile"),
-		retries:  counter("publish_retries_total", "Batches of events published again.", "profile"),
-		gaps:     counter("gaps_total", "Parts of logs in which events may have been missed.", "profile"),
-		waiting:  map[api.Profile]time.Time{},
+		responses: counters("api_responses_total",
+			"Responses of the platform by HTTP status; 429 are refusals of its rate limits, 0 means that none arrived.", "status", "0", "200", "429"),
+		waits: counters("rate_limit_waits_total", "Calls that have waited for a rate limit, by its group.", "group", searchGroup),
+		errors: counters("errors_total", "Failures after which a profile or an account was not followed for some time, or of the replica.",
+			"of", ofReplica, ofAccount, ofProfile),
+		searches: counters("search_failures_total", "Searches that have failed and are retried, by reason.", "reason",
+			failedPlatform, failedLimit, failedAccess, failedTimeout, failedNetwork, failedOtherwise),
+		retries: prometheus.NewCounter(options("publish_retries_total", "Batches of events that NATS has not stored, and that are published again.")),
+		gaps:    prometheus.NewCounter(options("gaps_total", "Parts of logs in which events may have been missed.")),
+		dead:    prometheus.NewCounter(options("dead_letters_total", "Events that were too large for NATS, and are stored without their body.")),
+		waiting: map[api.Profile]time.Time{},
 	}
-	m.responses.WithLabelValues("429") // so that the rate of refusals is 0 and not unknown
-	m.errors.WithLabelValues("")
 	for _, p := range profiles {
-		for _, vec := range []*prometheus.CounterVec{m.errors, m.searches, m.retries, m.gaps} {
-			vec.WithLabelValues(nameOf(p))
-		}
+		m.waiting[p] = time.Time{}
 	}
 	return m
 }
@@ -71,11 +100,14 @@ func (m *metrics) countResponses(next http.RoundTripper) http.RoundTripper {
 	observed := m.platform.observe(next)
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		resp, err := observed.RoundTrip(r)
-		status := 0
+		status := "0"
 		if resp != nil {
-			status = resp.StatusCode
+			status = strconv.Itoa(resp.StatusCode)
+			if http.StatusText(resp.StatusCode) == "" { // any number, of another server
+				status = "other"
+			}
 		}
-		m.responses.WithLabelValues(strconv.Itoa(status)).Inc()
+		m.responses.WithLabelValues(status).Inc()
 		return resp, err
 	})
 }
@@ -91,12 +123,57 @@ func (m *metrics) hooks() api.Hooks {
 			return
 		}
 		m.waits.WithLabelValues(e.Group).Inc()
-		if e.Group == searchGroup {
-			m.mu.Lock()
-			defer m.mu.Unlock()
-			m.waiting[relay.ProfileOf(ctx)] = time.Now().Add(e.Wait)
+		if e.Group != searchGroup {
+			return
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		until, profile := time.Now().Add(e.Wait), relay.ProfileOf(ctx)
+		m.waitUntil = later(m.waitUntil, until)
+		if _, listed := m.waiting[profile]; listed {
+			m.waiting[profile] = until
 		}
 	}}
+}
+
+// countRetry counts a temporary failure.
+func (m *metrics) countRetry(e api.RetryEvent) {
+	if e.Op != relay.OpPublish {
+		m.searches.WithLabelValues(reasonOf(e.Err)).Inc()
+		return
+	}
+	m.retries.Inc()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.unstored, m.failedAt = e.Err, time.Now()
+}
+
+// publishFailure returns the latest failure to publish, nil if there was none after a time.
+func (m *metrics) publishFailure(after time.Time) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.failedAt.Before(after) {
+		return nil
+	}
+	return m.unstored
+}
+
+// reasonOf returns why a search has failed.
+func reasonOf(err error) string {
+	network, isNetwork := errors.AsType[net.Error](err)
+	switch {
+	case errors.Is(err, api.ErrRateLimited):
+		return failedLimit
+	case errors.Is(err, api.ErrUnauthenticated), errors.Is(err, api.ErrForbidden), errors.Is(err, api.ErrNotFound):
+		return failedAccess
+	case errors.Is(err, api.ErrUnavailable), errors.Is(err, api.ErrServer):
+		return failedPlatform
+	case errors.Is(err, context.DeadlineExceeded), isNetwork && network.Timeout():
+		return failedTimeout
+	case isNetwork, errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return failedNetwork
+	}
+	return failedOtherwise
 }
 
 // countedLimits counts the calls that wait for shared limits.
@@ -120,104 +197,24 @@ func (l *countedLimits) Acquire(ctx context.Context, group string) error {
 	return err
 }
 
-// waitingUntil returns until when the search of a profile waits for a rate limit.
+// waitingUntil returns until when the search of a profile of -profiles waits for a rate limit.
 func (m *metrics) waitingUntil(p api.Profile) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.waiting[p]
 }
 
-// registry returns all metrics of a replica.
-func (m *metrics) registry(s *site) *prometheus.Registry {
+// latestWait returns until when the last of the searches waits for a rate limit.
+func (m *metrics) latestWait() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.waitUntil
+}
+
+// registry returns all metrics of a replica. Now returns the latest figures.
+func (m *metrics) registry(now func() *figures) *prometheus.Registry {
 	all := prometheus.NewRegistry()
-	all.MustRegister(m.responses, m.waits, m.errors, m.searches, m.retries, m.gaps, newState(s),
+	all.MustRegister(m.responses, m.waits, m.errors, m.searches, m.retries, m.gaps, m.dead, figuresCollector(now),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return all
-}
-
-// state are the metrics of the latest status.
-type state struct {
-	site *site
-
-	ready, connected, up, refused, offset, published, duplicates, wait, interval, consumers *prometheus.Desc
-
-	held, epoch, visible, messages, newest, lag, success, pending, dead *prometheus.Desc // of a profile
-}
-
-// newState describes the metrics of the latest status of a site.
-func newState(s *site) *state {
-	desc := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc(namespace+"_"+name, help, nil, nil)
-	}
-	ofProfile := func(name, help string) *prometheus.Desc {
-		return prometheus.NewDesc(namespace+"_"+name, help, []string{"profile"}, nil)
-	}
-	return &state{
-		site:       s,
-		ready:      desc("ready", "1 if this replica can publish; /readyz and /status say why not."),
-		connected:  desc("nats_connected", "1 if NATS is connected."),
-		up:         desc("platform_up", "1 if the latest request had a response of the platform, 0 also if there is none for 30 seconds."),
-		refused:    desc("credential_refused", "1 if a request was refused with 401 or 403 since the latest search that was not."),
-		offset:     desc("clock_offset_seconds", "Local clock minus that of the platform, to about a second."),
-		published:  desc("events_published_total", "Events that this replica has stored."),
-		duplicates: desc("events_duplicate_total", "Events that the stream has dropped because it had them."),
-		wait:       desc("rate_limit_wait_seconds", "Time until the last of the searches that wait for a rate limit is expected to start."),
-		interval:   desc("search_interval_seconds", "Time between two searches of each profile of this replica at rest."),
-		consumers:  desc("stream_consumers", "Consumers of the stream; NATS allows 1,000 unless it is configured otherwise."),
-		held:       ofProfile("lease_held", "1 if this replica holds the profile."),
-		epoch:      ofProfile("lease_epoch", "Epoch of the lease of a profile that this replica holds."),
-		visible: ofProfile("profile_visible",
-			"0 if the platform does not show a profile that this replica holds to the credential: searches find nothing."),
-		messages: ofProfile("profile_messages", "Events of a profile in the stream, of all replicas."),
-		newest:   ofProfile("profile_newest_event_timestamp_seconds", "Creation of the newest event of a profile in the stream."),
-		lag: ofProfile("profile_lag_seconds",
-			"Time since the stream had every visible event of a profile that this replica holds, or that has no holder."),
-		success: ofProfile("profile_last_success_seconds", "Time since this replica has saved a checkpoint of such a profile, or found no new event."),
-		pending: ofProfile("profile_pending_events", "Events of such a profile that were read and are not stored."),
-		dead:    ofProfile("dead_letters_total", "Events that were too large for NATS."),
-	}
-}
-
-// Describe sends the descriptions.
-func (s *state) Describe(out chan<- *prometheus.Desc) { prometheus.DescribeByCollect(s, out) }
-
-// Collect sends the values.
-func (s *state) Collect(out chan<- prometheus.Metric) {
-	now := s.site.status()
-	send := func(d *prometheus.Desc, kind prometheus.ValueType, value float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(d, kind, value, labels...)
-	}
-	flag := func(on bool) float64 {
-		if on {
-			return 1
-		}
-		return 0
-	}
-	send(s.ready, prometheus.GaugeValue, flag(now.Ready))
-	send(s.connected, prometheus.GaugeValue, flag(now.Connected))
-	send(s.up, prometheus.GaugeValue, flag(now.Platform))
-	send(s.refused, prometheus.GaugeValue, flag(now.refused != 0))
-	send(s.offset, prometheus.GaugeValue, now.offset.Seconds())
-	send(s.published, prometheus.CounterValue, float64(now.Published))
-	send(s.duplicates, prometheus.CounterValue, float64(now.Duplicates))
-	send(s.wait, prometheus.GaugeValue, now.Wait)
-	send(s.interval, prometheus.GaugeValue, now.interval.Seconds())
-	send(s.consumers, prometheus.GaugeValue, float64(now.consumers))
-	for _, p := range now.Profiles {
-		send(s.held, prometheus.GaugeValue, flag(p.Here), p.Profile)
-		send(s.messages, prometheus.GaugeValue, float64(p.Messages), p.Profile)
-		send(s.dead, prometheus.CounterValue, float64(p.DeadLetters), p.Profile)
-		if p.Here {
-			send(s.visible, prometheus.GaugeValue, flag(!p.hidden), p.Profile)
-			send(s.epoch, prometheus.GaugeValue, float64(p.Epoch), p.Profile)
-		}
-		if !p.Newest.IsZero() {
-			send(s.newest, prometheus.GaugeValue, float64(p.Newest.Unix()), p.Profile)
-		}
-		if p.ours() {
-			send(s.lag, prometheus.GaugeValue, p.Lag, p.Profile)
-			send(s.success, prometheus.GaugeValue, p.LastSuccess, p.Profile)
-			send(s.pending, prometheus.GaugeValue, float64(p.Pending), p.Profile)
-		}
-	}
 }

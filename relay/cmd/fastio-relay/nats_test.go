@@ -76,6 +76,7 @@ func tryStart(t *testing.T, s *fastiotest.Server, change func(c *config), args .
 	}
 	c.patience, c.atStart = 3*time.Second, natsPause
 	url := s.Start(t)
+	c.baseURL = url
 	c.newClient = func(opts ...fastio.Option) (*fastio.Client, error) {
 		return fastio.New(append([]fastio.Option{fastio.WithBaseURL(url), fastio.WithToken(s.Token())}, opts...)...)
 	}

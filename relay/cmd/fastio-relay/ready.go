@@ -14,28 +14,27 @@ import (
 	"github.com/fastio-go/fastio/relay"
 )
 
-// reasons returns why the replica is not ready: it cannot publish, or the platform has
-// never accepted its credential. An outage of the platform is no reason, because a
-// rollout would then stop.
-func (s *site) reasons(stats relay.Stats, states []relay.ProfileStatus, p platformState, now time.Time) (all []string) {
-	if err := s.nats.problem(); err != nil {
+// confirmation is when a replica has last written to NATS, and its latest error.
+type confirmation struct {
+	at  time.Time // zero before the first write
+	err error
+}
+
+// reasons returns why the replica is not ready: it cannot publish. An outage of the platform is
+// no reason, because a rollout would then stop.
+func (p *program) reasons(probe *prober, c confirmation, now time.Time) (all []string) {
+	if err := p.nats.problem(); err != nil {
 		all = append(all, err.Error())
 	}
-	if err := s.nats.health(); err != nil {
+	if err := p.nats.health(); err != nil {
 		all = append(all, "the NATS server in the process cannot write: "+err.Error())
 	}
-	written, failed := s.probe.result()
-	switch confirmed := later(stats.Confirmed, written); {
-	case stats.Confirmed.IsZero(): // also if another replica has its name
-		all = append(all, because("the replica is not registered", stats.Err, failed))
-	case now.Sub(confirmed) > s.patience:
-		all = append(all, because("nothing was written to NATS since "+confirmed.Format(time.TimeOnly), failed, stats.Err))
-	}
-	if err := unpublished(states, now.Add(-s.patience)); err != nil {
-		all = append(all, err.Error())
-	}
-	if !p.accepted && p.refused != 0 {
-		all = append(all, fmt.Sprintf("the platform refuses the credential, or access to all profiles, with status %d", p.refused))
+	written, failed := probe.result()
+	switch confirmed := later(c.at, written); {
+	case c.at.IsZero(): // also if another replica has its name
+		all = append(all, because("the replica is not registered", c.err, failed))
+	case now.Sub(confirmed) > p.patience:
+		all = append(all, because("nothing was written to NATS since "+confirmed.Format(time.TimeOnly), failed, c.err))
 	}
 	return all
 }
@@ -81,7 +80,7 @@ func unpublished(states []relay.ProfileStatus, since time.Time) error {
 }
 
 // problems returns what an operator should know although the replica is ready.
-func problems(now *status, stats relay.Stats, nats error) (all []string) {
+func (now *condition) problems(errs ...error) (all []string) {
 	if !now.Platform {
 		all = append(all, "the platform does not respond")
 	}
@@ -94,10 +93,10 @@ func problems(now *status, stats relay.Stats, nats error) (all []string) {
 	if now.offset.Abs() > mostOffset {
 		all = append(all, fmt.Sprintf("the clock differs by %s from that of the platform", now.offset.Round(time.Second)))
 	}
-	if now.consumers > mostConsumers {
-		all = append(all, fmt.Sprintf("the stream has %d consumers, of 1,000 that NATS allows", now.consumers))
+	if now.stream.consumers > mostConsumers {
+		all = append(all, fmt.Sprintf("the stream has %d consumers, of 1,000 that NATS allows", now.stream.consumers))
 	}
-	for _, err := range []error{stats.Err, nats} {
+	for _, err := range errs {
 		if err != nil {
 			all = append(all, err.Error())
 		}

@@ -3,27 +3,23 @@ package main
 import (
 	"cmp"
 	"context"
-	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/relay"
 )
 
-// site serves the state of a replica.
+// site serves the state of a replica that follows profiles.
 type site struct {
 	*program
 
@@ -35,24 +31,32 @@ type site struct {
 	history []sample // of the last minute
 }
 
-// status is the state of all profiles, as one replica knows it.
-type status struct {
+// condition is what every replica serves of itself.
+type condition struct {
 	Replica    string    `json:"replica"`
 	Time       time.Time `json:"time"`
 	Connected  bool      `json:"connected"` // to NATS
 	Ready      bool      `json:"ready"`
 	Reasons    []string  `json:"reasons"`    // why it is not ready
 	Problems   []string  `json:"problems"`   // others, which do not change that
-	Platform   bool      `json:"platformUp"` // the latest search had a response
+	Platform   bool      `json:"platformUp"` // the latest request had a response
 	Wait       float64   `json:"wait"`       // seconds until the last search that waits for a rate limit
 	Published  uint64    `json:"published"`  // by this replica
 	Duplicates uint64    `json:"duplicates"` // of this replica
-	Profiles   []profile `json:"profiles"`
 
-	refused   int
-	offset    time.Duration
-	interval  time.Duration // of searches at rest
-	consumers int           // of the stream
+	refused int
+	offset  time.Duration
+	stream  streamFigures
+	view    relay.ViewStats
+}
+
+// status is the state of all profiles, as one replica knows it.
+type status struct {
+	condition
+
+	Profiles []profile `json:"profiles"`
+
+	interval time.Duration // of searches at rest
 }
 
 // profile is the state of one profile. Its messages are those of all replicas. Lag,
@@ -136,11 +140,11 @@ func (s *site) collect(ctx context.Context) error {
 // takes the numbers of messages from the status before.
 func (s *site) localStatus(before status) status {
 	stats, seen := s.follower.Stats(), s.metrics.platform.state(s.patience)
-	now := status{
+	now := status{condition: condition{
 		Replica: s.name, Time: time.Now().UTC(), Connected: s.nats.IsConnected(), Platform: seen.up,
 		Published: stats.Published, Duplicates: stats.Duplicates, refused: seen.refused, offset: seen.offset,
-		interval: s.logs.FollowInterval(), consumers: before.consumers, Reasons: []string{}, Problems: []string{},
-	}
+		stream: before.stream, view: stats.View, Reasons: []string{}, Problems: []string{},
+	}, interval: s.logs.FollowInterval()}
 	held := map[api.Profile]relay.Held{}
 	for _, h := range stats.Held {
 		held[h.Profile] = h
@@ -168,8 +172,15 @@ func (s *site) localStatus(before status) status {
 	for _, p := range s.waits() {
 		now.Wait = max(now.Wait, p.Sub(now.Time).Seconds())
 	}
-	now.Reasons = append(now.Reasons, s.reasons(stats, states, seen, now.Time)...)
-	now.Problems = append(now.Problems, problems(&now, stats, s.nats.latestRefusal())...)
+	now.Reasons = append(now.Reasons, s.reasons(&s.probe, confirmation{stats.Confirmed, stats.Err}, now.Time)...)
+	if err := unpublished(states, now.Time.Add(-s.patience)); err != nil {
+		now.Reasons = append(now.Reasons, err.Error())
+	}
+	if !seen.accepted && seen.refused != 0 {
+		const text = "the platform refuses the credential, or access to all profiles, with status %d"
+		now.Reasons = append(now.Reasons, fmt.Sprintf(text, seen.refused))
+	}
+	now.Problems = append(now.Problems, now.problems(stats.Err, s.nats.latestRefusal())...)
 	now.Ready = len(now.Reasons) == 0
 	return now
 }
@@ -216,11 +227,14 @@ func (s *site) waits() (all []time.Time) {
 	return all
 }
 
-// measure adds to a status what the stream holds: its number of consumers and, of each
-// profile, the number of messages, the newest one and the rate.
+// measure adds to a status what the stream holds: of each profile, the number of messages,
+// the newest one and the rate.
 func (s *site) measure(ctx context.Context, now *status) error {
 	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
+	if err := now.stream.read(ctx, s.stream); err != nil {
+		return err
+	}
 	stream, err := s.stream.JetStream.Stream(ctx, s.stream.Name)
 	if err != nil {
 		return err
@@ -229,7 +243,6 @@ func (s *site) measure(ctx context.Context, now *status) error {
 	if err != nil {
 		return err
 	}
-	now.consumers = info.State.Consumers
 	messages := map[string]uint64{}
 	for subject, n := range info.State.Subjects {
 		if parts := strings.Split(strings.TrimPrefix(subject, s.stream.Prefix+"."), "."); len(parts) == 3 {
@@ -303,91 +316,50 @@ func (s *site) status() status {
 	return s.latest
 }
 
-var (
-	//go:embed page.html
-	pageHTML []byte
-	//go:embed page.css
-	pageCSS []byte
-	//go:embed page.js
-	pageJS []byte
-	//go:embed page.svg
-	pageSVG []byte
-)
-
-// handler returns the handler of the page, its files, the status as JSON, the metrics
-// and the checks /healthz and /readyz.
-func (s *site) handler() http.Handler {
-	mux := http.NewServeMux()
-	file := func(kind string, content []byte) http.HandlerFunc {
-		return func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", kind+"; charset=utf-8")
-			_, _ = w.Write(content)
+// figures returns the numbers of the latest status.
+func (s *site) figures() *figures {
+	now := s.status()
+	f := &figures{
+		ready: now.Ready, connected: now.Connected, platform: now.Platform, offset: now.offset, interval: now.interval,
+		wait: seconds(now.Wait), stream: now.stream, view: now.view, counts: relay.Counts{Published: now.Published, Duplicates: now.Duplicates},
+		ofProfiles: &profileFigures{refused: now.refused != 0},
+	}
+	for _, p := range now.Profiles {
+		switch {
+		case p.Here:
+			f.followed++
+		case p.Holder == "":
+			f.unfollowed++
+		}
+		if p.hidden {
+			f.ofProfiles.hidden++
+		}
+		if p.ours() {
+			f.pending += p.Pending
+			f.searches.Add(seconds(p.LastSuccess))
+			f.ofProfiles.lag = max(f.ofProfiles.lag, seconds(p.Lag))
 		}
 	}
+	return f
+}
+
+// seconds returns a number of seconds as a duration.
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+
+// notReady returns why the replica is not ready.
+func (s *site) notReady() []string { return s.status().Reasons }
+
+// routes adds the page and the status.
+func (s *site) routes(mux *http.ServeMux) {
 	mux.Handle("GET /{$}", file("text/html", pageHTML))
-	mux.Handle("GET /page.css", file("text/css", pageCSS))
 	mux.Handle("GET /page.js", file("text/javascript", pageJS))
-	mux.Handle("GET /page.svg", file("image/svg+xml", pageSVG))
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(s.status())
-	})
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := s.nats.health(); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		_, _ = w.Write([]byte("ok\n"))
-	})
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		reasons := s.status().Reasons
-		if err := s.nats.problem(); err != nil && len(reasons) == 0 {
-			reasons = []string{err.Error()}
-		}
-		if len(reasons) > 0 {
-			http.Error(w, "not ready: "+strings.Join(reasons, "\n"), http.StatusServiceUnavailable)
-			return
-		}
-		_, _ = w.Write([]byte("ready\n"))
-	})
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry(s), promhttp.HandlerOpts{}))
-	return s.onlyHosts(secure(mux))
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, s.status()) })
 }
 
-// secure lets pages load nothing from elsewhere, and be part of no other page.
-func secure(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "+
-			"img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Cache-Control", "no-store")
-		next.ServeHTTP(w, r)
-	})
-}
+// run follows the profiles until ctx is done.
+func (s *site) run(ctx context.Context) error { return s.follower.Run(ctx) }
 
-// onlyHosts refuses requests whose Host is not a name of this replica. Otherwise the
-// page of another site could read the status, under a name that it lets point to this
-// machine.
-func (s *site) onlyHosts(next http.Handler) http.Handler {
-	names := map[string]bool{"localhost": true}
-	for name := range strings.SplitSeq(s.hosts, ",") {
-		names[strings.ToLower(strings.TrimSpace(name))] = true
-	}
-	delete(names, "")
-	if name, err := os.Hostname(); err == nil {
-		names[strings.ToLower(name)] = true
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := r.Host
-		if name, _, err := net.SplitHostPort(host); err == nil {
-			host = name
-		}
-		host = strings.ToLower(strings.Trim(host, "[]"))
-		if net.ParseIP(host) == nil && !names[host] {
-			http.Error(w, fmt.Sprintf("%q is not a name of this replica: see -hosts", host), http.StatusMisdirectedRequest)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+// background returns what runs beside that.
+func (s *site) background() []func(ctx context.Context) {
+	return []func(ctx context.Context){s.watch, func(ctx context.Context) { s.visible.run(ctx, s.patience, s.held) }}
 }

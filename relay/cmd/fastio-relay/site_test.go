@@ -32,7 +32,7 @@ func TestPageAnswersToItsOwnNamesOnly(t *testing.T) {
 func TestRateIsThatOfTheLastMinute(t *testing.T) {
 	t.Parallel()
 	s := &site{program: &program{config: &config{patience: 30 * time.Second}}}
-	now := status{Time: time.Now(), Profiles: make([]profile, 2)}
+	now := status{condition: condition{Time: time.Now()}, Profiles: make([]profile, 2)}
 	stored, all := uint64(0), uint64(1000)
 	for i := range 100 {
 		now.Time = now.Time.Add(2 * time.Second)
