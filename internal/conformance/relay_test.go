@@ -61,7 +61,7 @@ func TestRelayPage(t *testing.T) {
 		return shown[2][2] != "0" && shown[2][3] != "0.0/s" && shown[2][6] != "–"
 	})
 	p.looksGood("relay")
-	wantMetrics(t, get(t, r.url+"/metrics"), profiles)
+	wantMetrics(t, get(t, r.url+"/metrics"))
 	s.Fail(seed.Fault{Op: "events.Search", Status: http.StatusServiceUnavailable})
 	p.eventually("an outage of the platform, and its reason", func() bool {
 		return strings.Contains(p.eval(`document.getElementById("problems").textContent`), "the platform does not respond") &&
@@ -104,9 +104,14 @@ func buildProgram(t *testing.T, module, program string) string {
 
 func startRelay(t *testing.T, s *fastiotest.Server, profiles []string) *relayProcess {
 	t.Helper()
-	program, dir := buildProgram(t, "relay", "./cmd/fastio-relay"), t.TempDir()
-	cmd := exec.CommandContext(t.Context(), program, "-name", "first", "-profiles", strings.Join(profiles, ","),
-		"-listen", "127.0.0.1:0", "-data", dir, "-log-json", "-log-debug")
+	return startRelayWith(t, buildProgram(t, "relay", "./cmd/fastio-relay"), s, t.TempDir(), "-profiles", strings.Join(profiles, ","))
+}
+
+// startRelayWith starts a replica whose NATS server keeps its data in a directory.
+func startRelayWith(t *testing.T, program string, s *fastiotest.Server, dir string, args ...string) *relayProcess {
+	t.Helper()
+	args = append([]string{"-name", "first", "-listen", "127.0.0.1:0", "-data", dir, "-log-json", "-log-debug"}, args...)
+	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Env = append(os.Environ(), "FASTIO_BASE_URL="+s.Start(t), "FASTIO_API_KEY="+s.Token(), "FASTIO_TOKEN=")
 	stderr, noOutput := cmd.StderrPipe()
 	if err := cmp.Or(noOutput, cmd.Start()); err != nil {
@@ -160,7 +165,7 @@ func get(t *testing.T, url string) string {
 }
 
 // wantMetrics checks metrics in the text format of Prometheus.
-func wantMetrics(t *testing.T, text string, profiles []string) {
+func wantMetrics(t *testing.T, text string) {
 	t.Helper()
 	sample := regexp.MustCompile(`^([a-z0-9_]+(?:\{[a-z_]+="[^"]*"(?:,[a-z_]+="[^"]*")*\})?) (\S+)$`)
 	got := map[string]float64{}
@@ -184,22 +189,22 @@ func wantMetrics(t *testing.T, text string, profiles []string) {
 		`events_duplicate_total`:            {0, 0},
 		`api_responses_total{status="200"}`: {3, 1000},
 		`api_responses_total{status="429"}`: {1, 1},
-		`errors_total{profile=""}`:          {0, 0},
+		`errors_total{of="replica"}`:        {0, 0},
+		`errors_total{of="profile"}`:        {0, 0},
 		`nats_connected`:                    {1, 1},
 		`platform_up`:                       {1, 1},
 		`ready`:                             {1, 1},
-	}
-	for i, profile := range profiles {
-		label := `{profile="` + profile + `"}`
-		want["lease_held"+label] = bounds{1, 1}
-		want["lease_epoch"+label] = bounds{1, 1000}
-		want["profile_messages"+label] = []bounds{{40, 40}, {7, 7}, {1, 1000}}[i]
-		want["profile_lag_seconds"+label] = bounds{0, 120}
-		want["profile_last_success_seconds"+label] = bounds{0, 120}
-		want["profile_pending_events"+label] = bounds{0, 0}
-		for _, counter := range []string{"errors_total", "search_failures_total", "gaps_total", "publish_retries_total"} {
-			want[counter+label] = bounds{0, 0}
-		}
+		`profiles_followed`:                 {3, 3},
+		`profiles_unfollowed`:               {0, 0},
+		`stream_messages`:                   {48, 1000},
+		`lag_seconds`:                       {0, 120},
+		`oldest_search_seconds`:             {0, 120},
+		`search_age_seconds_count`:          {3, 3},
+		`events_pending`:                    {0, 0},
+		`gaps_total`:                        {0, 0},
+		`publish_retries_total`:             {0, 0},
+		`replicas`:                          {1, 1},
+		`view_waiting_seconds`:              {0, 0},
 	}
 	for name, b := range want {
 		if value, ok := got["fastio_relay_"+name]; !ok || value < b.least || value > b.most {
