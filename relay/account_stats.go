@@ -36,20 +36,26 @@ type SearchAges struct {
 }
 
 // SearchAgeBounds returns the bounds of [SearchAges].
-func SearchAgeBounds() []time.Duration { return slices.Clone(searchAgeBounds) }
+func SearchAgeBounds() []time.Duration {
+	bounds := searchAgeBounds()
+	return bounds[:]
+}
 
-var searchAgeBounds = []time.Duration{
-	10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute,
-	time.Hour, 3 * time.Hour, 6 * time.Hour, 24 * time.Hour,
+func searchAgeBounds() [10]time.Duration {
+	return [...]time.Duration{
+		10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute,
+		time.Hour, 3 * time.Hour, 6 * time.Hour, 24 * time.Hour,
+	}
 }
 
 // Add counts a profile.
 func (s *SearchAges) Add(age time.Duration) {
+	bounds := searchAgeBounds()
 	if s.Counts == nil {
-		s.Counts = make([]int, len(searchAgeBounds)+1)
+		s.Counts = make([]int, len(bounds)+1)
 	}
 	s.Oldest, s.Sum = max(s.Oldest, age), s.Sum+age
-	first, _ := slices.BinarySearch(searchAgeBounds, age)
+	first, _ := slices.BinarySearch(bounds[:], age)
 	for i := first; i < len(s.Counts); i++ {
 		s.Counts[i]++
 	}

@@ -196,7 +196,8 @@ func (o *Overview) askHolders(ctx context.Context, page *AccountPage) {
 			a, err := o.Stream.withDefaults().ask(ctx, holder, q)
 			for _, row := range rows {
 				sum, ok := a.Accounts[row.Account.Name]
-				if row.Err = err; ok {
+				row.Err = err
+				if ok {
 					row.At, row.Profiles = a.At, sum.Profiles
 					row.Oldest, row.Pending = time.Duration(sum.Oldest)*time.Millisecond, sum.Pending
 				}

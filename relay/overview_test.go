@@ -48,7 +48,8 @@ func find(t *testing.T, o *relay.Overview, q relay.AccountQuery) map[string]rela
 			}
 			rows[row.Account.Name] = row
 		}
-		if q.After = page.Next; q.After == "" {
+		q.After = page.Next
+		if q.After == "" {
 			return rows
 		}
 	}
@@ -88,7 +89,7 @@ func TestOverviewShowsAccountsOfAllReplicas(t *testing.T) {
 	if len(page.Profiles) != 1 || page.Profiles[0].Profile != customers["Customer03"].profile() || !page.Profiles[0].Followed {
 		t.Errorf("the profiles are %+v", page)
 	}
-	if _, err := o.Profiles(ctx, "nobody", "", 10); !errors.Is(err, api.ErrNotFound) {
+	if _, err := o.Profiles(ctx, "unknown", "", 10); !errors.Is(err, api.ErrNotFound) {
 		t.Errorf("the error is %v", err)
 	}
 	must(t, p.Pause(ctx, "Customer01"))
@@ -139,7 +140,8 @@ func TestOverviewPageHasABoundedCost(t *testing.T) {
 		if page.Scanned > 5000 {
 			t.Errorf("%d names in one request", page.Scanned)
 		}
-		if q.After = page.Next; q.After == "" {
+		q.After = page.Next
+		if q.After == "" {
 			break
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +20,8 @@ import (
 
 // customers are lines for the command "accounts import": some that are followed, one of them with
 // many workspaces, some whose key is refused, and many that are paused.
-func customers(s *fastiotest.Server, n int) string {
+func customers(t *testing.T, s *fastiotest.Server, n int) string {
+	t.Helper()
 	var lines strings.Builder
 	for i := range n {
 		line := map[string]any{"name": fmt.Sprintf("customer-%05d", i), "api_key": s.Token()}
@@ -39,7 +39,10 @@ func customers(s *fastiotest.Server, n int) string {
 			profiles = append(profiles, "workspace:"+s.AddWorkspace(seed.Workspace{}).ID)
 		}
 		line["profiles"] = profiles
-		text, _ := json.Marshal(line)
+		text, err := json.Marshal(line)
+		if err != nil {
+			t.Fatal(err)
+		}
 		lines.Write(append(text, '\n'))
 	}
 	return lines.String()
@@ -88,7 +91,7 @@ func TestRelayAccountsPage(t *testing.T) {
 	}
 	program := buildProgram(t, "relay", "./cmd/fastio-relay")
 	r := startRelayWith(t, program, s, dir, "-accounts-key", key, "-nats-listen", "127.0.0.1:0")
-	importCustomers(t, program, dir, key, customers(s, accounts))
+	importCustomers(t, program, dir, key, customers(t, s, accounts))
 	seen := p.observe(r.url)
 	p.do(chromedp.Navigate(r.url))
 	p.eventually("the states of all", func() bool {
@@ -163,7 +166,7 @@ func (p page) refusesOtherRequests(url string) {
 		"text=" + strings.Repeat("x", 129): 400, "after=" + strings.Repeat("x", 129): 400,
 	} {
 		if status := request(p.t, http.MethodGet, url+"/accounts?"+query); status != want {
-			p.t.Errorf("%s has the status %d, want %s", query, status, strconv.Itoa(want))
+			p.t.Errorf("%s has the status %d, want %d", query, status, want)
 		}
 	}
 	if status := request(p.t, http.MethodGet, url+"/accounts/profiles?account=unknown"); status != http.StatusNotFound {

@@ -132,18 +132,21 @@ func (s *accountSite) newFollower(keys oauth.KeyStore) *relay.AccountFollower {
 
 // onError counts and logs a failure of the replica, of an account or of a profile.
 func (s *accountSite) onError(ctx context.Context, account string, profile api.Profile, err error) {
-	text, what := "a profile is not followed", ofProfile
+	failure := slog.Any("error", err)
 	switch {
 	case account == "":
-		text, what = "the replica has failed", ofReplica
 		s.mu.Lock()
 		s.failed, s.at = err, time.Now()
 		s.mu.Unlock()
+		s.metrics.errors.WithLabelValues(ofReplica).Inc()
+		s.logger.WarnContext(ctx, "the replica has failed", failure)
 	case profile == (api.Profile{}):
-		text, what = "an account is not followed", ofAccount
+		s.metrics.errors.WithLabelValues(ofAccount).Inc()
+		s.logger.WarnContext(ctx, "an account is not followed", slog.String("account", account), failure)
+	default:
+		s.metrics.errors.WithLabelValues(ofProfile).Inc()
+		s.logger.WarnContext(ctx, "a profile is not followed", of(account, profile), failure)
 	}
-	s.metrics.errors.WithLabelValues(what).Inc()
-	s.logger.WarnContext(ctx, text, of(account, profile), slog.Any("error", err))
 }
 
 // run follows the accounts until ctx is done.
@@ -153,7 +156,8 @@ func (s *accountSite) run(ctx context.Context) error { return s.follower.Run(ctx
 func (s *accountSite) background() []func(ctx context.Context) {
 	return []func(ctx context.Context){s.watch, func(ctx context.Context) {
 		for ctx.Err() == nil {
-			if err := s.overview.Run(ctx); ctx.Err() == nil {
+			err := s.overview.Run(ctx)
+			if ctx.Err() == nil {
 				s.logger.WarnContext(ctx, "the accounts cannot be read", slog.Any("error", err))
 				select {
 				case <-ctx.Done():
@@ -206,7 +210,7 @@ func (s *accountSite) collect(ctx context.Context) {
 	}
 	measuring, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
-	if err := next.stream.read(measuring, s.program.stream); err != nil && ctx.Err() == nil {
+	if err := next.stream.read(measuring, s.stream); err != nil && ctx.Err() == nil {
 		s.logger.DebugContext(ctx, "the stream is not known", slog.Any("error", err))
 	}
 	next.Reasons = append(next.Reasons, s.reasons(&s.probe, confirmation{numbers.Confirmed, failed}, now)...)
@@ -292,7 +296,7 @@ func parseQuery(query url.Values) (q relay.AccountQuery, err error) {
 			return q, &api.InputError{Op: "page", Field: field, Rule: fmt.Sprintf("must have at most %d bytes", mostQuery)}
 		}
 	}
-	if q.State != "" && !slices.Contains(accountStates, q.State) {
+	if q.State != "" && !slices.Contains(accountStates(), q.State) {
 		return q, refuse("state", "must be one of the states of accounts")
 	}
 	if text := query.Get("limit"); text != "" {

@@ -81,9 +81,10 @@ func TestEachReplicaShowsAllAccounts(t *testing.T) {
 		if len(holders) != 2 {
 			t.Errorf("the accounts are followed by %v", holders)
 		}
+		waitForPage(t, r, "/readyz", http.StatusOK, "ready")
 		_, body := get(t, r.url+"/status")
 		var now accountsStatus
-		if err := json.Unmarshal([]byte(body), &now); err != nil || len(now.Replicas) != 2 || now.Facts.IsZero() || !now.Ready {
+		if err := json.Unmarshal([]byte(body), &now); err != nil || len(now.Replicas) != 2 || now.Facts.IsZero() {
 			t.Errorf("%v: the status is %s", err, body)
 		}
 		if _, html := get(t, r.url+"/"); !strings.Contains(html, "accounts.js") {

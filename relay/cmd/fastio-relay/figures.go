@@ -43,9 +43,11 @@ type accountFigures struct {
 	states map[relay.AccountState]int
 }
 
-// accountStates are all states of accounts.
-var accountStates = []relay.AccountState{
-	relay.AccountNew, relay.AccountFollowing, relay.AccountPaused, relay.AccountNeedsSignIn, relay.AccountFailing,
+// accountStates returns all states of accounts.
+func accountStates() []relay.AccountState {
+	return []relay.AccountState{
+		relay.AccountNew, relay.AccountFollowing, relay.AccountPaused, relay.AccountNeedsSignIn, relay.AccountFailing,
+	}
 }
 
 // streamFigures are what NATS says about the stream.
@@ -141,45 +143,59 @@ func ofAccounts(name, help string, kind prometheus.ValueType, send func(f *accou
 	}, labels...)
 }
 
-// allFigures are the metrics of the latest status, apart from search_age_seconds.
-var allFigures = slices.Concat(figuresOfReplica, figuresOfProfiles, figuresOfAccounts)
+// allFigures returns the metrics of the latest status, apart from search_age_seconds.
+func allFigures() []figure {
+	return slices.Concat(figuresOfReplica(), figuresOfStream(), figuresOfViews(), figuresOfProfiles(), figuresOfAccounts())
+}
 
-var figuresOfReplica = []figure{
-	gauge("ready", "1 if this replica can publish; /readyz and /status say why not.", func(f *figures) float64 { return bit(f.ready) }),
-	gauge("nats_connected", "1 if NATS is connected.", func(f *figures) float64 { return bit(f.connected) }),
-	gauge("platform_up", "1 if the latest request had a response of the platform, 0 also if there is none for 30 seconds.",
-		func(f *figures) float64 { return bit(f.platform) }),
-	gauge("clock_offset_seconds", "Local clock minus that of the platform, to about a second.",
-		func(f *figures) float64 { return f.offset.Seconds() }),
-	counter("events_published_total", "Events that this replica has stored.", func(f *figures) float64 { return float64(f.counts.Published) }),
-	counter("events_duplicate_total", "Events that the stream has dropped because it had them.",
-		func(f *figures) float64 { return float64(f.counts.Duplicates) }),
-	gauge("events_pending", "Events that this replica has read and that are not stored.", func(f *figures) float64 { return float64(f.pending) }),
-	gauge("oldest_search_seconds", "Largest time since the last successful search of a profile that this replica follows, or should.",
-		func(f *figures) float64 { return f.searches.Oldest.Seconds() }),
-	gauge("profiles_followed", "Profiles that this replica follows.", func(f *figures) float64 { return float64(f.followed) }),
-	gauge("profiles_unfollowed", "Profiles that are not followed although they should be: with -profiles, those that no replica has.",
-		func(f *figures) float64 { return float64(f.unfollowed) }),
-	gauge("rate_limit_wait_seconds", "Time until the last of the searches that wait for a rate limit is expected to start.",
-		func(f *figures) float64 { return f.wait.Seconds() }),
-	gauge("stream_consumers", "Consumers of the stream; NATS allows 1,000 unless it is configured otherwise.",
-		func(f *figures) float64 { return float64(f.stream.consumers) }),
-	gauge("stream_messages", "Messages in the stream.", func(f *figures) float64 { return float64(f.stream.messages) }),
-	gauge("stream_bytes", "Size of the stream.", func(f *figures) float64 { return float64(f.stream.bytes) }),
-	gauge("stream_full_ratio", "Part of the room for the stream that is taken, of its limits and of those of the account of NATS; 0 without a limit.",
-		func(f *figures) float64 { return f.stream.full }),
-	gauge("dead_letter_messages", "Messages in the stream of dead letters, of replicas and of consumers.",
-		func(f *figures) float64 { return float64(f.stream.dead) }),
-	gauge("replicas", "Replicas in the latest list of them that this replica knows.", func(f *figures) float64 { return float64(f.view.Replicas) }),
-	gauge("view_number", "Number of the latest list of the replicas, which grows with each change.", func(f *figures) float64 { return float64(f.view.Number) }),
-	gauge("view_age_seconds", "Time since the latest list of the replicas arrived.", func(f *figures) float64 { return viewAge(f.view) }),
-	gauge("view_waiting_seconds", "Time for which this replica waits for others before it begins its share of the latest list; 0 if it has begun.",
-		func(f *figures) float64 {
-			if !f.view.Waiting {
-				return 0
-			}
-			return viewAge(f.view)
-		}),
+func figuresOfReplica() []figure {
+	return []figure{
+		gauge("ready", "1 if this replica can publish; /readyz and /status say why not.", func(f *figures) float64 { return bit(f.ready) }),
+		gauge("nats_connected", "1 if NATS is connected.", func(f *figures) float64 { return bit(f.connected) }),
+		gauge("platform_up", "1 if the latest request had a response of the platform, 0 also if there is none for 30 seconds.",
+			func(f *figures) float64 { return bit(f.platform) }),
+		gauge("clock_offset_seconds", "Local clock minus that of the platform, to about a second.",
+			func(f *figures) float64 { return f.offset.Seconds() }),
+		counter("events_published_total", "Events that this replica has stored.", func(f *figures) float64 { return float64(f.counts.Published) }),
+		counter("events_duplicate_total", "Events that the stream has dropped because it had them.",
+			func(f *figures) float64 { return float64(f.counts.Duplicates) }),
+		gauge("events_pending", "Events that this replica has read and that are not stored.", func(f *figures) float64 { return float64(f.pending) }),
+		gauge("oldest_search_seconds", "Largest time since the last successful search of a profile that this replica follows, or should.",
+			func(f *figures) float64 { return f.searches.Oldest.Seconds() }),
+		gauge("profiles_followed", "Profiles that this replica follows.", func(f *figures) float64 { return float64(f.followed) }),
+		gauge("profiles_unfollowed", "Profiles that are not followed although they should be: with -profiles, those that no replica has.",
+			func(f *figures) float64 { return float64(f.unfollowed) }),
+		gauge("rate_limit_wait_seconds", "Time until the last of the searches that wait for a rate limit is expected to start.",
+			func(f *figures) float64 { return f.wait.Seconds() }),
+	}
+}
+
+func figuresOfStream() []figure {
+	return []figure{
+		gauge("stream_consumers", "Consumers of the stream; NATS allows 1,000 unless it is configured otherwise.",
+			func(f *figures) float64 { return float64(f.stream.consumers) }),
+		gauge("stream_messages", "Messages in the stream.", func(f *figures) float64 { return float64(f.stream.messages) }),
+		gauge("stream_bytes", "Size of the stream.", func(f *figures) float64 { return float64(f.stream.bytes) }),
+		gauge("stream_full_ratio", "Part of the room for the stream that is taken, of its limits and of those of the account of NATS; 0 without a limit.",
+			func(f *figures) float64 { return f.stream.full }),
+		gauge("dead_letter_messages", "Messages in the stream of dead letters, of replicas and of consumers.",
+			func(f *figures) float64 { return float64(f.stream.dead) }),
+	}
+}
+
+func figuresOfViews() []figure {
+	return []figure{
+		gauge("replicas", "Replicas in the latest list of them that this replica knows.", func(f *figures) float64 { return float64(f.view.Replicas) }),
+		gauge("view_number", "Number of the latest list of the replicas, which grows with each change.", func(f *figures) float64 { return float64(f.view.Number) }),
+		gauge("view_age_seconds", "Time since the latest list of the replicas arrived.", func(f *figures) float64 { return viewAge(f.view) }),
+		gauge("view_waiting_seconds", "Time for which this replica waits for others before it begins its share of the latest list; 0 if it has begun.",
+			func(f *figures) float64 {
+				if !f.view.Waiting {
+					return 0
+				}
+				return viewAge(f.view)
+			}),
+	}
 }
 
 // viewAge returns the time since a view arrived, 0 without one.
@@ -190,61 +206,72 @@ func viewAge(v relay.ViewStats) float64 {
 	return time.Since(v.Since).Seconds()
 }
 
-var figuresOfProfiles = []figure{
-	ofProfiles("credential_refused", "With -profiles: 1 if a request was refused with 401 or 403 since the latest search that was not.",
-		func(f *profileFigures) float64 { return bit(f.refused) }),
-	ofProfiles("profiles_hidden", "With -profiles: those that the platform does not show to the credential: searches find nothing.",
-		func(f *profileFigures) float64 { return float64(f.hidden) }),
-	ofProfiles("lag_seconds", "With -profiles: largest time since the stream had every visible event of a profile.",
-		func(f *profileFigures) float64 { return f.lag.Seconds() }),
-	newFigure("search_interval_seconds", "With -profiles: time between two searches of each profile of this replica at rest.", prometheus.GaugeValue,
-		func(f *figures, send sender) {
-			if f.ofProfiles != nil {
-				send(f.interval.Seconds())
-			}
-		}),
+func figuresOfProfiles() []figure {
+	return []figure{
+		ofProfiles("credential_refused", "With -profiles: 1 if a request was refused with 401 or 403 since the latest search that was not.",
+			func(f *profileFigures) float64 { return bit(f.refused) }),
+		ofProfiles("profiles_hidden", "With -profiles: those that the platform does not show to the credential: searches find nothing.",
+			func(f *profileFigures) float64 { return float64(f.hidden) }),
+		ofProfiles("lag_seconds", "With -profiles: largest time since the stream had every visible event of a profile.",
+			func(f *profileFigures) float64 { return f.lag.Seconds() }),
+		newFigure("search_interval_seconds", "With -profiles: time between two searches of each profile of this replica at rest.", prometheus.GaugeValue,
+			func(f *figures, send sender) {
+				if f.ofProfiles != nil {
+					send(f.interval.Seconds())
+				}
+			}),
+	}
 }
 
-var figuresOfAccounts = []figure{
-	ofAccounts("accounts", "Without -profiles: accounts in the share of this replica, by state.", prometheus.GaugeValue,
-		func(f *accountFigures, send sender) {
-			for _, state := range accountStates {
-				send(float64(f.states[state]), string(state))
-			}
-		}, "state"),
-	ofAccounts("slots", "Without -profiles: slots in the share of this replica, of 4,096.", prometheus.GaugeValue,
-		func(f *accountFigures, send sender) { send(float64(f.slots)) }),
-	ofAccounts("slot_moves_total", "Without -profiles: slots that this replica has taken and given.", prometheus.CounterValue,
-		func(f *accountFigures, send sender) {
-			send(float64(f.moves.Taken), "taken")
-			send(float64(f.moves.Given), "given")
-		}, "direction"),
+func figuresOfAccounts() []figure {
+	return []figure{
+		ofAccounts("accounts", "Without -profiles: accounts in the share of this replica, by state.", prometheus.GaugeValue,
+			func(f *accountFigures, send sender) {
+				for _, state := range accountStates() {
+					send(float64(f.states[state]), string(state))
+				}
+			}, "state"),
+		ofAccounts("slots", "Without -profiles: slots in the share of this replica, of 4,096.", prometheus.GaugeValue,
+			func(f *accountFigures, send sender) { send(float64(f.slots)) }),
+		ofAccounts("slot_moves_total", "Without -profiles: slots that this replica has taken and given.", prometheus.CounterValue,
+			func(f *accountFigures, send sender) {
+				send(float64(f.moves.Taken), "taken")
+				send(float64(f.moves.Given), "given")
+			}, "direction"),
+	}
 }
 
-// searchAge describes the histogram of the times since the last successful searches.
-var searchAge = prometheus.NewDesc(namespace+"_search_age_seconds",
-	"Times since the last successful search of the profiles that this replica follows, or should, at this moment: no rate is meaningful.", nil, nil)
+// figuresCollector sends the figures that now returns.
+type figuresCollector struct {
+	now       func() *figures
+	all       []figure
+	searchAge *prometheus.Desc
+}
 
-// figuresCollector sends the figures that it returns.
-type figuresCollector func() *figures
+// newFiguresCollector describes all figures.
+func newFiguresCollector(now func() *figures) *figuresCollector {
+	const help = "Times since the last successful search of the profiles that this replica follows, or should, at this moment: " +
+		"no rate is meaningful."
+	return &figuresCollector{now, allFigures(), prometheus.NewDesc(namespace+"_search_age_seconds", help, nil, nil)}
+}
 
 // Describe sends the descriptions.
-func (c figuresCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, m := range allFigures {
+func (c *figuresCollector) Describe(out chan<- *prometheus.Desc) {
+	for _, m := range c.all {
 		out <- m.desc
 	}
-	out <- searchAge
+	out <- c.searchAge
 }
 
 // Collect sends the values.
-func (c figuresCollector) Collect(out chan<- prometheus.Metric) {
-	now := c()
-	for _, m := range allFigures {
+func (c *figuresCollector) Collect(out chan<- prometheus.Metric) {
+	now := c.now()
+	for _, m := range c.all {
 		m.send(now, func(value float64, labels ...string) {
 			out <- prometheus.MustNewConstMetric(m.desc, m.kind, value, labels...)
 		})
 	}
-	buckets, total := map[float64]uint64{}, 0
+	buckets, total := map[float64]uint64{}, uint64(0)
 	for i, bound := range relay.SearchAgeBounds() {
 		buckets[bound.Seconds()] = 0
 		if now.searches.Counts != nil {
@@ -252,7 +279,7 @@ func (c figuresCollector) Collect(out chan<- prometheus.Metric) {
 		}
 	}
 	if n := len(now.searches.Counts); n > 0 {
-		total = now.searches.Counts[n-1]
+		total = uint64(now.searches.Counts[n-1]) //nolint:gosec // not negative
 	}
-	out <- prometheus.MustNewConstHistogram(searchAge, uint64(total), now.searches.Sum.Seconds(), buckets) //nolint:gosec // not negative
+	out <- prometheus.MustNewConstHistogram(c.searchAge, total, now.searches.Sum.Seconds(), buckets)
 }

@@ -61,7 +61,7 @@ func newMetrics(profiles []api.Profile) *metrics {
 		return prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}
 	}
 	counters := func(name, help, label string, values ...string) *prometheus.CounterVec {
-		vec := prometheus.NewCounterVec(prometheus.CounterOpts(options(name, help)), []string{label})
+		vec := prometheus.NewCounterVec(options(name, help), []string{label})
 		for _, value := range values { // so that the rate is 0 and not unknown
 			vec.WithLabelValues(value)
 		}
@@ -214,7 +214,7 @@ func (m *metrics) latestWait() time.Time {
 // registry returns all metrics of a replica. Now returns the latest figures.
 func (m *metrics) registry(now func() *figures) *prometheus.Registry {
 	all := prometheus.NewRegistry()
-	all.MustRegister(m.responses, m.waits, m.errors, m.searches, m.retries, m.gaps, m.dead, figuresCollector(now),
+	all.MustRegister(m.responses, m.waits, m.errors, m.searches, m.retries, m.gaps, m.dead, newFiguresCollector(now),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return all
 }

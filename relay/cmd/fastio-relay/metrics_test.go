@@ -100,7 +100,7 @@ func TestAlertsUseMetricsThatExist(t *testing.T) {
 // A label of a metric has one of a few values, whatever the platform answers.
 func TestLabelsHaveFewValues(t *testing.T) {
 	t.Parallel()
-	for _, vec := range []interface{ Describe(chan<- *prometheus.Desc) }{figuresCollector(nil), newMetrics(nil).responses} {
+	for _, vec := range []interface{ Describe(chan<- *prometheus.Desc) }{newFiguresCollector(nil), newMetrics(nil).responses} {
 		out := make(chan *prometheus.Desc, 100)
 		vec.Describe(out)
 		close(out)

@@ -89,8 +89,13 @@ func file(kind string, content []byte) http.HandlerFunc {
 
 // writeJSON writes a response.
 func writeJSON(w http.ResponseWriter, value any) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(value) // the client may be gone
+	_, _ = w.Write(text) // the client may be gone
 }
 
 // handler returns the handler of the page, its files, what it reads, the metrics and the checks
