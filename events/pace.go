@@ -181,10 +181,12 @@ func (p *pace) report(change bool) {
 	}
 }
 
-// dueForReport makes the next round due when the reported change can be found. Later reports do
-// not delay it.
+// dueForReport makes the next round due when the reported change can be found, and the
+// gaps of the rounds before are over, except for one: two rounds may follow each other at
+// once. Later reports do not delay it. p.mu is held.
 func (p *pace) dueForReport() {
-	p.due, p.needsTurn, p.awaitsRound = times.Later(p.lastReport.Add(visibleAfter), p.gapsUntil.Add(-p.gap)), false, false
+	p.due = times.Later(p.lastReport.Add(visibleAfter), p.gapsUntil.Add(-p.gap))
+	p.needsTurn, p.awaitsRound = false, false
 }
 
 // beginRound waits until the first search of a round may start, and records the time. A
@@ -212,7 +214,7 @@ func (p *pace) beginRound(ctx context.Context) error {
 		p.uncoveredChange, p.uncoveredReport = false, false
 	}
 	p.frequent = now.Sub(p.lastBegan) < frequentRounds || p.lastReport.Sub(p.firstReport) > sameChange
-	p.firstReport = p.lastReport
+	p.firstReport = p.lastReport // of those that the next round covers
 	p.lastBegan, p.gapsUntil = now, times.Later(p.gapsUntil, now).Add(p.gap)
 	return nil
 }

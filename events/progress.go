@@ -80,7 +80,7 @@ func (f *follower) load(ctx context.Context) error {
 	}
 	f.Writer = rand.Text()                                          // by which saveAgain recognizes a checkpoint of this follower
 	f.lookback = rescanDepth*f.o.Overlap + f.o.Sweep + f.o.Interval // an event waits at most this long for a rescan
-	f.Recent = nil
+	f.Recent = nil                                                  // decoded into deliveredAt
 	return nil
 }
 
@@ -259,8 +259,8 @@ func (f *follower) mayRecur(created int64) bool {
 	if f.walk != nil && created >= f.walk.state.Max.Add(-f.lookback).Unix() {
 		return true
 	}
-	last := created >= f.Searched.Add(-f.lookback).Unix()
-	return last && (f.walk == nil || created <= f.Searched.Unix())
+	inLookback := created >= f.Searched.Add(-f.lookback).Unix()
+	return inLookback && (f.walk == nil || created <= f.Searched.Unix()) // a later one is of the current poll
 }
 
 // evict forgets the events that no poll can find again.

@@ -256,8 +256,9 @@ func (w *Walk) setEnd(ctx context.Context) error {
 	return nil
 }
 
-// sliceQuery returns the query for the current slice of time. Slices overlap by a
-// second, because it is not published whether a search includes its bounds.
+// sliceQuery returns the query for the current slice of time; a bound of 0 is that of the
+// whole pass. Slices overlap by a second, because it is not published whether a search
+// includes its bounds.
 func (w *Walk) sliceQuery() Query {
 	q := w.query
 	if !w.state.Max.IsZero() {

@@ -290,10 +290,11 @@ type Ownership struct {
 // ended with [api.ErrServer].
 //
 // Errors: [*api.InputError] for anything but an ID of 19 digits; [api.ErrInvalid] with
-// [ReasonSuccessorIsSelf], [ReasonSuccessorNotMember] or [ReasonSuccessorUnavailable]; [api.ErrConflict] with [ReasonTransferInProgress] and
-// [api.ErrUnavailable], after which the call may be repeated; [api.ErrForbidden] if
-// the caller is not the owner, also after an earlier attempt whose response was lost,
-// or with [api.ReasonScopeAdmin] if the token lacks the scope.
+// [ReasonSuccessorIsSelf], [ReasonSuccessorNotMember] or [ReasonSuccessorUnavailable];
+// [api.ErrConflict] with [ReasonTransferInProgress] and [api.ErrUnavailable], after which
+// the call may be repeated; [api.ErrForbidden] if the caller is not the owner, also after
+// an earlier attempt whose response was lost, or with [api.ReasonScopeAdmin] if the token
+// lacks the scope.
 //
 // It calls POST /current/org/{org_id}/member/{user_id}/transfer_ownership/.
 // It calls POST /current/workspace/{workspace_id}/member/{user_id}/transfer_ownership/.

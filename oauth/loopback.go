@@ -180,7 +180,7 @@ func (r *receiver) receive(w http.ResponseWriter, req *http.Request) {
 	case genuine && r.hasRedirect.CompareAndSwap(false, true):
 		r.answers <- b
 		r.showOutcome(w, req, r.pages.holdTimeOfPage())
-	case genuine:
+	case genuine: // a second one
 		r.pages.show(w, http.StatusGone, outcome{State: stateOver})
 	case b.stateless && b.refusal != nil && b.refusal.Code == CodeAccessDenied:
 		r.denial.CompareAndSwap(nil, b.refusal)
@@ -195,7 +195,7 @@ func (r *receiver) receive(w http.ResponseWriter, req *http.Request) {
 // and reloads.
 func (r *receiver) showOutcome(w http.ResponseWriter, req *http.Request, hold time.Duration) {
 	if c, ok := req.Context().Value(connKey{}).(*boundedConn); ok {
-		c.keep.Store(true)
+		c.keep.Store(true) // it is not closed to make room for another one
 	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{}) // a timeout would look like a disconnect

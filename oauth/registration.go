@@ -389,7 +389,8 @@ func (s *signIn) client(id string, token api.Secret) clientRecord {
 	}
 }
 
-// unknownClient reports whether a server refused the client id or its registration.
+// unknownClient reports whether a server refused the client id or its registration: by
+// the OAuth code of the refusal or, without one, by its field or its text.
 func unknownClient(err error) bool {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code == CodeInvalidClient || e.Code == CodeUnauthorizedClient

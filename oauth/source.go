@@ -495,7 +495,8 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 	if err := r.save(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime) // the response has the only new token, so that a canceled caller does not end it
+	// The response has the only new token, so that a canceled caller does not end it.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
 	defer cancel()
 	var w wire
 	t, err := service.Refresh(w.watch(ctx), RefreshRequest{

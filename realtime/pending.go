@@ -92,10 +92,10 @@ func (p *pending) enqueueFrame(session uint64, f frame) {
 		p.changeOf(activity.Field(name), at)
 	}
 	switch {
-	case f.raw != nil:
+	case f.raw != nil: // a frame of an unknown kind
 		p.add(&Change{Frame: f.raw})
 	case f.event == nil || !p.isNew(f.event):
-	case f.event.Field == "":
+	case f.event.Field == "": // an event of no field
 		p.add(&Change{Events: []*Event{f.event}})
 	default:
 		size := f.event.size()

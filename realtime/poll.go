@@ -267,8 +267,8 @@ func (s *Subscription) correctStart(ctx context.Context, r *activity.Report) (*a
 	}
 	now, assumedTime := s.clock.Earliest(), assumed.cursor.Time()
 	age := max(0, time.Since(assumed.localTime), now.Sub(assumedTime)) // by the local clock or the server's
-	if trueStart := cursor.Time(); !trueStart.IsZero() && trueStart.Before(now) {
-		now = trueStart
+	if present := cursor.Time(); !present.IsZero() && present.Before(now) {
+		now = present
 	}
 	const rounding = 2 * time.Second // of a Date and of the cursor
 	trueStart := now.Add(-age - time.Second)

@@ -121,7 +121,7 @@ func (s *Service) cancelLost(
 		switch {
 		case u == nil || !u.mayBeFrom(&r):
 		case u.ID.Equal(begun):
-			first = u.Created.Add(-before - time.Second) // a second for rounding
+			first = u.Created.Add(-before - time.Second) // the time of the first call, less a second for rounding
 		default:
 			candidates = append(candidates, u)
 		}

@@ -105,11 +105,11 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 		return false, err
 	}
 	var out any = (*record[T])(e)
-	if e.Member == "" {
+	if e.Member == "" { // the payload is at the root, or in the member "response"
 		e.Payload, e.Response.payload = &e.Data, &e.Data
 		out = &e.root
 	}
-	if jsontext.Value(b).Kind() == '[' && onlyRecords(reflect.TypeFor[T]()) {
+	if jsontext.Value(b).Kind() == '[' && onlyRecords(reflect.TypeFor[T]()) { // a bare list
 		out = recordsOf(reflect.ValueOf(&e.Data).Elem()).Addr().Interface()
 	}
 	opts := options

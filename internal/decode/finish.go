@@ -163,7 +163,7 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 		}
 	default:
 	}
-	building[t] = nil
+	building[t] = nil // nothing to do
 	return nil
 }
 

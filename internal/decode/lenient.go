@@ -214,7 +214,7 @@ func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 		return isContainer(t) && c.isPayload(dec, depth-1, reflect.SliceOf(t))
 	case isContainer(t):
 		return c.isPayload(dec, depth, t)
-	case !c.frames[depth].IsValid():
+	case !c.frames[depth].IsValid(): // a member of a map
 		return false
 	}
 	field := fieldOf(c.frames[depth].Type(), dec.StackPointer().LastToken())

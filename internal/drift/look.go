@@ -122,7 +122,7 @@ func (l *looker) payload(t reflect.Type, outermost bool) error {
 		return l.value(t, Place{})
 	}
 	return l.object(objectOf(t, ""), func(name string, typed bool) (taken bool, err error) {
-		if !outermost || !inEnvelope(name) || typed && l.isTyped(name) {
+		if !outermost || !inEnvelope(name) || typed && l.isTyped(name) { // a member of the payload
 			return false, nil
 		}
 		l.envelope[name] = true
@@ -225,7 +225,8 @@ func (l *looker) object(o *object, special func(name string, typed bool) (taken 
 		return err
 	}
 	if o.methods {
-		unknown = notDecoded(o.typ, bytes.TrimLeft(l.body[begin:l.dec.InputOffset()], " \t\r\n,:"), unknown)
+		text := bytes.TrimLeft(l.body[begin:l.dec.InputOffset()], " \t\r\n,:") // from the brace of the object on
+		unknown = notDecoded(o.typ, text, unknown)
 	}
 	for _, name := range unknown {
 		l.addDifference(Difference{Place: Place{holder, name}, Kind: KindUnknown})

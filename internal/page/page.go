@@ -269,9 +269,9 @@ func (r *reader[P, T]) countEmpty(rows []T) (repeated bool) {
 	return repeated
 }
 
-// fingerprint returns a text that identifies the rows of a page by their
-// number, the first and the last one, or "" if they cannot be encoded. It must
-// be taken before the caller gets the rows and may change them.
+// fingerprint returns a text that identifies the rows of a page, at least one, by their
+// number, the first and the last one, or "" if they cannot be encoded. It must be taken
+// before the caller gets the rows and may change them.
 func fingerprint[T any](rows []T) string {
 	b, err := json.Marshal([]any{len(rows), rows[0], rows[len(rows)-1]})
 	if err != nil {

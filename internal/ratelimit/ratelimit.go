@@ -314,7 +314,7 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	if remaining > g.underway { // there is room for all calls that run
 		return
 	}
-	own := 0 // calls in the window, of which others have made the rest
+	own := 0 // calls of this client in the window
 	if w != nil {
 		own = w.ownCalls(c.Started)
 	}

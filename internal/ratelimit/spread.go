@@ -36,7 +36,7 @@ const (
 // time between two calls of Woken and Rest. A call of Program raises the rate of the
 // program; those of a burst count as one. A call of a loop moves paidUntil by that
 // time, and by a part of the debt. The debt is the time of those calls of Rest that
-// started just before one of Woken, and did not move it.
+// started just before one of Woken, and did not move it, so as not to delay that one.
 func (g *Group) spreadStart(c Class, now time.Time) (every time.Duration) {
 	every = g.loopInterval(now)
 	switch {

@@ -92,7 +92,7 @@ func lostErrorOf(err error) *lostError {
 // also records a 429 in the rate group.
 func (x *exchange) refusal() *api.Error {
 	secrets := x.secretsInResponse()
-	secrets.Cut = len(x.body) >= maxError // the last secret may be incomplete // the last secret may be incomplete
+	secrets.Cut = len(x.body) >= maxError // the last secret may be incomplete
 	body := secrets.JSON(x.body[:min(len(x.body), maxError)])
 	e := decode.Error(x.response.Header.Get("Content-Type"), body)
 	ordered := cmp.Or(e.Rate.RetryAfter, retryAfter(x.response, &x.client.clock)) // the body has precedence
@@ -100,7 +100,7 @@ func (x *exchange) refusal() *api.Error {
 	e.Rate.RetryAfter = ordered
 	e.RequestID = secrets.Text(x.response.Header.Get("X-Request-Id"))
 	e.Body = bytes.Clone(body[:min(len(body), maxError)])                      // masks may be longer
-	if e.Status < http.StatusMultipleChoices && e.Text == "" && e.Name == "" { // a success whose body reports a failure // a success whose body reports a failure
+	if e.Status < http.StatusMultipleChoices && e.Text == "" && e.Name == "" { // a success whose body reports a failure
 		e.Text = decode.FailedResult(body)
 	}
 	if e.Status == http.StatusUnauthorized && !e.Is(api.ErrUnavailable) {

@@ -39,7 +39,7 @@ type sender struct {
 }
 
 // newSender returns the last step of the pipeline. Timeout is that of an attempt, 0
-// means none. Only a transport of net/http can be traced; h2c is its HTTP/2 without TLS. Only a transport of net/http can be traced; h2c is its HTTP/2 without TLS.
+// means none. Only a transport of net/http can be traced; h2c is its HTTP/2 without TLS.
 func newSender(network http.RoundTripper, timeout time.Duration) *sender {
 	s := &sender{network: network, timeout: timeout, emptyBody: io.NopCloser(http.NoBody), identity: []string{"identity"}}
 	s.traced, _ = network.(*http.Transport)
@@ -197,7 +197,7 @@ func (w *watcher) classify(err error) *lostError {
 	op, isOp := errors.AsType[*net.OpError](err)
 	text := err.Error()
 	switch {
-	case w.conn.Conn == nil:
+	case w.conn.Conn == nil: // it got no connection
 		lost.unsent = w.askedForConn
 	case w.stoppedRetry && http1:
 		lost.err, lost.reusedConn = errClosed, reused
@@ -206,7 +206,7 @@ func (w *watcher) classify(err error) *lostError {
 	case text == "http: server closed idle connection": // before anything was written
 		lost.unsent, lost.reusedConn = w.bodyCannotFail, true
 	case isOp && op.Op == "write" && http1:
-		partly := strings.HasPrefix(text, "net/http: ")
+		partly := strings.HasPrefix(text, "net/http: ") // what it says if bytes were written before
 		lost.unsent, lost.reusedConn = w.bodyCannotFail && !partly, reused
 	case isOp && !op.Timeout(), err == io.EOF: //nolint:errorlint // net/http does not wrap it
 		lost.reusedConn = reused
