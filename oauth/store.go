@@ -773,7 +773,7 @@ func (k keyFile) file() *durable.File {
 	return durable.Open(string(k)).Restrict(durable.PrivateAccess, nil)
 }
 
-// LoadKey reads the key from its file.
+// LoadKey reads the key from its file. It returns nil if there is no file.
 func (k keyFile) LoadKey(ctx context.Context) ([]byte, error) {
 	text, err := k.file().Read(ctx)
 	if errors.Is(err, fs.ErrNotExist) {

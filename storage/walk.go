@@ -64,7 +64,7 @@ func (s *Service) Walk(
 					inner = append(inner, e)
 				}
 			}
-			slices.Reverse(inner)
+			slices.Reverse(inner) // the last one of pending is the next
 			pending = append(pending, inner...)
 		}
 	}
