@@ -25,6 +25,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
 
 	"github.com/fastio-go/fastio"
@@ -129,16 +130,22 @@ func (s *Server) StartInMemory(tb testing.TB) *http.Client {
 	listener := s.platform.Listen()
 	server := &http.Server{Handler: s}                     //nolint:gosec // a test wants no timeouts it did not ask for
 	end := s.platform.Attach(context.Background(), server) //nolint:usetesting // cleanups may still use the server
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener)
-	}()
+	var serving sync.WaitGroup                             // also of a connection, which may outlive server.Close
+	server.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			serving.Add(1)
+		case http.StateHijacked, http.StateClosed:
+			serving.Done()
+		case http.StateActive, http.StateIdle:
+		}
+	}
+	serving.Go(func() { _ = server.Serve(listener) })
 	network := &http.Transport{DialContext: listener.DialContext}
 	tb.Cleanup(func() {
 		network.CloseIdleConnections()
 		end()
-		<-done
+		serving.Wait()
 	})
 	return &http.Client{Transport: network}
 }

@@ -184,7 +184,8 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// Close ends the attempt or call first, and with it a Read that is under way: see closeWaits.
 func (s *stream) Close() error {
-	defer s.once.Do(func() { s.end(nil) })
+	s.once.Do(func() { s.end(nil) })
 	return s.ReadCloser.Close()
 }

@@ -245,7 +245,16 @@ func (a *answer) response(r *http.Request) (*http.Response, error) {
 func listen(t *testing.T, server *http.Server) dialer {
 	t.Helper()
 	listener, dial := fastiotest.New().Listen()
-	var serving sync.WaitGroup
+	var serving sync.WaitGroup // also of a connection, which may outlive server.Close
+	server.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			serving.Add(1)
+		case http.StateHijacked, http.StateClosed:
+			serving.Done()
+		case http.StateActive, http.StateIdle:
+		}
+	}
 	serving.Go(func() {
 		if server.TLSConfig != nil {
 			server.ServeTLS(listener, "", "")
@@ -322,8 +331,9 @@ func stall(_ http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done()
 }
 
+// drip sends a byte a second, of a body that net/http does not read on after it was closed.
 func drip(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Length", "100000")
+	w.Header().Set("Content-Length", "300000")
 	for r.Context().Err() == nil {
 		io.WriteString(w, " ")
 		http.NewResponseController(w).Flush()

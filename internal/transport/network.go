@@ -110,7 +110,7 @@ func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, 
 	ctx := req.Context()
 	if timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
-	} else if watcherStops {
+	} else if watcherStops || closeWaits {
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	if s.traced != nil {
