@@ -24,8 +24,8 @@ const (
 	opRunAccounts = "relay.AccountFollower.Run"
 	accountsGroup = "accounts" // of replicas
 
-	accountSteps = 1024                 // searches, lists and waits for a rate limit at the same time, of all accounts
-	accountWidth = 4                    // the same of one account
+	accountSteps = 1024                 // searches and lists at the same time, of all accounts
+	accountWidth = 4                    // the same of one account, with those that wait for a rate limit
 	startEvery   = 5 * time.Millisecond // between the starts of two accounts
 	findEvery    = time.Hour            // between two searches for the profiles of an account
 	resealEvery  = time.Hour
@@ -95,6 +95,10 @@ type AccountFollower struct {
 // and gives the accounts back, and returns the error of ctx. It must not be called while it
 // runs.
 //
+// A replica whose Keys and OtherKeys do not decrypt what the other programs encrypt, for example
+// because a key was replaced without it, takes no slots: it reports that to OnError without an
+// account, and others take over its slots at once. It looks again within 30 seconds.
+//
 // Errors: those of [Follower.Run], and of the Keys of the Accounts.
 func (f *AccountFollower) Run(ctx context.Context) error {
 	if err := f.check(); err != nil {
@@ -115,6 +119,8 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 		r.client = &http.Client{Transport: transport}
 		defer transport.CloseIdleConnections()
 	}
+	r.client = parkingClient(r.client)
+	defer r.checks.Wait()
 	life, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -136,11 +142,16 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 		wg.Go(func() { r.keepSockets(life, cmp.Or(f.Lease, defaultLease)) })
 		defer r.sockets.Wait()
 	}
-	return join(ctx, failed, func() (kvLedger, error) { return r.stream.ledger(ctx) }, func(l ledger) *member {
-		m := newMember(l, accountsGroup, r.name, cmp.Or(f.Lease, defaultLease))
-		m.division, m.report, m.wrote = r, failed, r.confirm
-		r.member.Store(m)
-		return m
+	return joinWhile(ctx, failed, r.decrypts, func(ctx context.Context, leave context.CancelCauseFunc) error {
+		r.mu.Lock()
+		r.leave, r.err, r.since = leave, nil, time.Time{}
+		r.mu.Unlock()
+		return join(ctx, failed, func() (kvLedger, error) { return r.stream.ledger(ctx) }, func(l ledger) *member {
+			m := newMember(l, accountsGroup, r.name, cmp.Or(f.Lease, defaultLease))
+			m.division, m.report, m.healthy, m.wrote = r, failed, r.recovered, r.confirm
+			r.member.Store(m)
+			return m
+		})
 	})
 }
 
@@ -184,6 +195,11 @@ type accountReplica struct {
 	start     time.Time // of the next account that begins
 	view      uint64    // number of the latest view in which the replica holds its share
 	moves     SlotMoves
+	leave     context.CancelCauseFunc // makes the replica leave its group
+	checking  bool                    // the keys
+	err       error                   // of the replica
+	since     time.Time               // the first of its errors
+	checks    sync.WaitGroup
 }
 
 // shard is a slot of accounts that this replica holds.
@@ -227,8 +243,29 @@ func (r *accountReplica) open(ctx context.Context) (err error) {
 	return err
 }
 
-// report reports an error.
+// recovered clears the error of the replica: it is registered.
+func (r *accountReplica) recovered() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err, r.since = nil, time.Time{}
+}
+
+// report reports an error of a profile, of an account if that is zero, or else of the replica.
 func (r *accountReplica) report(ctx context.Context, account string, p api.Profile, err error) {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // stopped, as it should
+		return
+	}
+	if account == "" {
+		r.mu.Lock()
+		if r.err == nil {
+			r.since = time.Now()
+		}
+		r.err = err
+		r.mu.Unlock()
+	}
+	if _, sealed := errors.AsType[*oauth.StoreError](err); sealed && !errors.Is(err, errKeys) {
+		r.suspectKeys()
+	}
 	if r.OnError != nil {
 		r.OnError(ctx, account, p, err)
 	}

@@ -128,6 +128,9 @@ func (p *product) start(t *testing.T, change func(f *relay.AccountFollower)) acc
 		Follow: events.FollowOptions{Interval: 100 * time.Millisecond},
 		OnError: func(_ context.Context, account string, profile api.Profile, err error) {
 			t.Log(account, profile, err)
+			if errors.Is(err, context.Canceled) {
+				t.Error("an orderly stop is reported")
+			}
 		},
 	}
 	f.ShortLease()

@@ -163,7 +163,7 @@ func (a *accountRun) begin(ctx context.Context, record *accountRecord, s *shard)
 		a.refuse(record.Credential, cmp.Or(error(reasonError(status.Reason)), errRefusedBefore))
 		return nil, errRefusedBefore
 	}
-	options := append([]fastio.Option{fastio.WithHTTPClient(a.client)}, a.Options...)
+	options := append([]fastio.Option{fastio.WithHTTPClient(a.client), fastio.WithHooks(parkWaits())}, a.Options...)
 	if record.isSignIn() {
 		c := a.SignIn
 		c.Store, c.Account = a.Accounts.tokens(), record.Name
@@ -318,7 +318,7 @@ func (l *liveAccount) findProfiles() (next time.Time) {
 	if l.find.After(time.Now()) {
 		return l.find
 	}
-	found, err := l.visible(l.shard.ctx)
+	found, err := l.visible(l.task.context(l.shard.ctx))
 	switch {
 	case err == nil:
 		l.profiles, l.finding = found, failure{}
@@ -354,7 +354,7 @@ func (l *liveAccount) visible(ctx context.Context) (found []api.Profile, err err
 
 // isRefusal reports whether err says that the account needs a new sign-in, and records that.
 func (l *liveAccount) isRefusal(err error) bool {
-	if !errors.Is(err, api.ErrUnauthenticated) && !errors.Is(err, oauth.ErrSignInAgain) {
+	if !isRefusal(err) {
 		return false
 	}
 	l.refuse(l.begun.Credential, err)
@@ -463,7 +463,7 @@ func (f *followed) step() time.Time {
 	if f.refused.Load() != nil {
 		return time.Now().Add(worstPause) // the task of the account ends it
 	}
-	next, err := f.steps.Step(f.ctx)
+	next, err := f.steps.Step(f.task.context(f.ctx))
 	if err == nil {
 		return next
 	}

@@ -19,8 +19,12 @@ type AccountStats struct {
 	View     ViewStats
 
 	// Confirmed is when NATS has last confirmed a write, zero before the first. There are three
-	// in the time of a lease, also at rest: an older time means that the replica cannot reach NATS.
+	// in the time of a lease, also at rest: an older time means that the replica cannot reach NATS,
+	// or takes no slots for the reason of Err.
 	Confirmed time.Time
+
+	Err   error     // the latest that concerns the replica; nil if it is registered
+	Since time.Time // the first of these errors
 }
 
 // SlotMoves are numbers of slots that a replica has begun and ceased to hold.
@@ -115,7 +119,7 @@ func (r *accountReplica) survey() *survey {
 	defer r.mu.Unlock()
 	s := &survey{at: time.Now(), accounts: map[string]accountSummary{}, stats: AccountStats{
 		Counts: r.total.counts(), Slots: len(r.held), Moves: r.moves, Accounts: map[AccountState]int{},
-		Confirmed: r.confirmed, View: view,
+		Confirmed: r.confirmed, Err: r.err, Since: r.since, View: view,
 	}}
 	for name, a := range r.accounts {
 		if r.held[a.slot] == nil || a.record == nil {

@@ -13,12 +13,14 @@ import (
 // AccountState is what a replica does with an account.
 type AccountState string
 
-// States of accounts.
+// States of accounts. In [AccountNeedsSignIn], no request is sent until [Accounts.Update] brings
+// a new credential or, for a sign-in, the customer has signed in again with [Tokens]. Then the
+// account goes on from its checkpoints. It is so for an API key too, which Update replaces.
 const (
 	AccountNew         AccountState = "new"           // no replica has begun to follow it
 	AccountFollowing   AccountState = "following"     // all its profiles are followed
 	AccountPaused      AccountState = "paused"        // by Pause
-	AccountNeedsSignIn AccountState = "needs sign-in" // no request is sent until it has a new credential
+	AccountNeedsSignIn AccountState = "needs sign-in" // the platform has refused the credential: see below
 	AccountFailing     AccountState = "failing"       // some of its profiles are not followed, and are tried again
 )
 

@@ -169,9 +169,11 @@ func checkAccountName(op, name string) error {
 	return nil
 }
 
-// Update replaces the Profiles and Since of an account, and its credential if APIKey is
-// given. A new credential ends [AccountNeedsSignIn]. To replace an API key by a sign-in, or a
-// sign-in by another, sign in with [Tokens] first; SignIn then selects it.
+// Update replaces the Profiles and Since of an account, and its credential if APIKey or SignIn
+// is set: APIKey is the new key, and SignIn alone selects the sign-in of [Tokens], which must be
+// stored before. With neither, the credential stays as it is. A new credential ends
+// [AccountNeedsSignIn], also when it is the same key again. A new sign-in of an account that has one
+// needs no Update. Since has no effect on profiles with a checkpoint.
 //
 // Errors: [*api.InputError] for a field; [api.ErrNotFound] if there is no such account;
 // those of NATS and of the Keys.
@@ -234,7 +236,8 @@ type DeleteOptions struct {
 }
 
 // Delete deletes an account with its credential, its sign-in and its checkpoints. Replicas
-// stop at once. An account of the same name that is added later begins anew. After an error,
+// stop at once. It does not revoke the sign-in at the platform: call [oauth.SignOut] before, with
+// the Config of the sign-in. Nor does it delete dead letters. An account of the same name that is added later begins anew. After an error,
 // call it again: of an account that does not exist it deletes what is left.
 //
 // Events that a replica sends at this moment may still be stored.

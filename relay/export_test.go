@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -73,6 +75,31 @@ func (t *task) StartAt(at time.Time) { t.startAt(at) }
 
 // Stop ends the task, and waits until it does not run.
 func (t *task) Stop() { t.stop() }
+
+// Context returns a context for the requests of the task.
+func (t *task) Context(ctx context.Context) context.Context { return t.context(ctx) }
+
+// ParkWaits are the hooks of a client whose tasks give their places to others while they wait.
+func ParkWaits() api.Hooks { return parkWaits() }
+
+// ParkingClient returns an HTTP client whose requests wait for a place of their task.
+func ParkingClient(c *http.Client) *http.Client { return parkingClient(c) }
+
+// AccountSteps is the number of places of the schedule of a replica with accounts.
+const AccountSteps = accountSteps
+
+// ImportAccounts begins a number of accounts at once, as a replica does whose schedule is s.
+// Run is the task of one of them.
+func ImportAccounts(s *Schedule, accounts int, run func(task *Task, account int) time.Time) {
+	r := &accountReplica{steps: s}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range accounts {
+		a := newAccountRun(r, strconv.Itoa(i))
+		a.task.run = func() time.Time { return run(a.task, i) }
+		r.begin(a)
+	}
+}
 
 // ShortLease allows leases below the minimum.
 func (f *AccountFollower) ShortLease() { f.shortLease = true }

@@ -155,6 +155,10 @@ func (f *Follower) stats() (s Stats, m *member, term uint64) {
 // and gives the profiles back, which takes 10 seconds at most, and returns the error of
 // ctx. It must not be called while it runs.
 //
+// If the platform refuses the credential, the replica reports that to OnError without a profile,
+// and others take over its profiles at once. It looks again within 30 seconds, and takes its
+// share back when the credential is accepted.
+//
 // A lost connection is not an error: the profiles go to other replicas when the lease of the
 // replica has expired, and come back later. A stream or bucket that is deleted is created again,
 // which is reported to OnRetry or OnError; the events that were in the stream are gone.
@@ -263,6 +267,11 @@ type replica struct {
 	held     *holding
 	mine     map[string]bool // profiles that it may hold now, by profileKey
 	failures map[string]failure
+
+	refusedFor api.Profile             // for which the credential was refused; zero if it is not known to be
+	leave      context.CancelCauseFunc // makes the replica leave its group
+	life       context.Context         //nolint:containedctx // of the checks
+	checks     sync.WaitGroup
 }
 
 // failure is why a profile is not followed for some time.
@@ -272,21 +281,28 @@ type failure struct {
 }
 
 // keepShare keeps the replica in its group and follows its share of the profiles until ctx is
-// done.
+// done. While the platform refuses the credential, the replica is not in the group.
 func (r *replica) keepShare(ctx context.Context) error {
+	defer r.checks.Wait()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	life, cancel := context.WithCancel(ctx)
 	defer cancel()
+	r.life = life
 	wg.Go(func() { r.restart(life) })
 	failed := func(err error) { r.report(ctx, api.Profile{}, err) }
-	return join(ctx, failed, func() (kvLedger, error) { return r.openList(ctx) }, func(l ledger) *member {
-		m := newMember(l, "profiles", r.name, cmp.Or(r.Lease, defaultLease))
-		m.list, m.division, m.report, m.healthy, m.wrote = r.list, r, failed, r.recovered, r.confirm
+	return joinWhile(ctx, failed, r.accepted, func(ctx context.Context, leave context.CancelCauseFunc) error {
 		r.mu.Lock()
-		r.member = m
+		r.leave = leave
 		r.mu.Unlock()
-		return m
+		return join(ctx, failed, func() (kvLedger, error) { return r.openList(ctx) }, func(l ledger) *member {
+			m := newMember(l, "profiles", r.name, cmp.Or(r.Lease, defaultLease))
+			m.list, m.division, m.report, m.healthy, m.wrote = r.list, r, failed, r.recovered, r.confirm
+			r.mu.Lock()
+			r.member = m
+			r.mu.Unlock()
+			return m
+		})
 	})
 }
 
@@ -446,6 +462,9 @@ func (f *Follower) recovered() {
 
 // report reports an error of a profile or, if that is zero, of the replica.
 func (r *replica) report(ctx context.Context, p api.Profile, err error) {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // stopped, as it should
+		return
+	}
 	if p == (api.Profile{}) {
 		r.mu.Lock()
 		if r.err == nil {
@@ -494,6 +513,9 @@ func (r *replica) removeSession(ctx context.Context, s *session, err error) {
 	}
 	r.mu.Unlock()
 	if err != nil {
+		if isRefusal(err) {
+			r.refuse(s.profile)
+		}
 		r.failed(s.key, opRun, err)
 		r.report(ctx, s.profile, err)
 	}

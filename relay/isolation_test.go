@@ -131,3 +131,136 @@ func TestLongLogsDoNotDelayOthers(t *testing.T) {
 		}
 	})
 }
+
+// importPlatform answers within 300 milliseconds: with 429 to limited workspaces, and to others with
+// no events. It counts the requests of each second, and measures the longest time between two of
+// the live workspace.
+type importPlatform struct {
+	mu       sync.Mutex
+	searches map[int64]int
+	latest   time.Time // of the live workspace
+	longest  time.Duration
+}
+
+const liveWorkspace, limitedWorkspaces = "4012345678800000000", "40123456789"
+
+func (p *importPlatform) RoundTrip(r *http.Request) (*http.Response, error) {
+	now, workspace := time.Now(), r.URL.Query().Get("workspace_id")
+	p.mu.Lock()
+	p.searches[now.Unix()]++
+	if workspace == liveWorkspace {
+		if !p.latest.IsZero() {
+			p.longest = max(p.longest, now.Sub(p.latest))
+		}
+		p.latest = now
+	}
+	p.mu.Unlock()
+	time.Sleep(300 * time.Millisecond)
+	header := http.Header{"Date": {time.Now().UTC().Format(http.TimeFormat)}, "Content-Type": {"application/json"}}
+	status, body := http.StatusOK, `{"result": true, "events": [], "pagination": {"has_more": false}}`
+	if strings.HasPrefix(workspace, limitedWorkspaces) {
+		status, body = http.StatusTooManyRequests, `{"result": false, "error": {"code": 1671, "text": "rate limit"}}`
+		header.Set("Retry-After", "50")
+	}
+	return &http.Response{StatusCode: status, Request: r, Header: header, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
+
+// searchAs returns the task of an account with one profile.
+func (p *importPlatform) searchAs(ctx context.Context, t *testing.T, workspace string) func(task *relay.Task) time.Time {
+	t.Helper()
+	client, err := fastio.New(fastio.WithHTTPClient(relay.ParkingClient(&http.Client{Transport: p})), fastio.WithHooks(relay.ParkWaits()),
+		fastio.WithBaseURL("http://fastio.localhost"), fastio.WithToken("key"))
+	must(t, err)
+	steps, err := client.Events.Stepper(events.Query{Profile: api.Workspace(api.ID(workspace))},
+		func(context.Context, *events.Event) error { return nil }, &events.FollowOptions{PollOnly: true})
+	must(t, err)
+	notified := false
+	return func(task *relay.Task) time.Time {
+		if !notified {
+			notified = true
+			steps.Notify(task.Wake)
+		}
+		next, err := steps.Step(task.Context(ctx))
+		if err != nil && ctx.Err() == nil {
+			t.Error(err)
+		}
+		return next
+	}
+}
+
+// follow follows the live workspace with a task of its own.
+func (p *importPlatform) follow(ctx context.Context, t *testing.T, s *relay.Schedule) *relay.Task {
+	t.Helper()
+	run := p.searchAs(ctx, t, liveWorkspace)
+	var task *relay.Task
+	task = relay.NewTask(s, relay.NewLane(4), func() time.Time { return run(task) })
+	task.StartAt(time.Now())
+	return task
+}
+
+// Accounts that have reached their rate limit leave their places to others.
+func TestLimitedAccountsDoNotDelayAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		p, s := &importPlatform{searches: map[int64]int{}}, relay.NewSchedule(relay.AccountSteps)
+		var tasks []*relay.Task
+		for i := range relay.AccountSteps {
+			run := p.searchAs(ctx, t, fmt.Sprintf(limitedWorkspaces+"%08d", i))
+			var task *relay.Task
+			task = relay.NewTask(s, relay.NewLane(4), func() time.Time { return run(task) })
+			tasks = append(tasks, task)
+			task.StartAt(time.Now())
+		}
+		time.Sleep(5 * time.Second) // all of them wait
+		tasks = append(tasks, p.follow(ctx, t, s))
+		time.Sleep(5 * time.Minute)
+		p.mu.Lock()
+		longest := p.longest
+		p.mu.Unlock()
+		if longest == 0 || longest > 20*time.Second {
+			t.Errorf("up to %s between two searches of the account without a limit", longest)
+		}
+		cancel()
+		for _, task := range tasks {
+			task.Stop()
+		}
+	})
+}
+
+// Accounts that are imported at once begin one after the other, 200 a second, with up to three
+// searches each.
+func TestImportOfManyAccountsIsSpread(t *testing.T) {
+	t.Parallel()
+	const accounts = 10_000
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		p, s := &importPlatform{searches: map[int64]int{}}, relay.NewSchedule(relay.AccountSteps)
+		live := p.follow(ctx, t, s)
+		time.Sleep(time.Minute)
+		var mu sync.Mutex
+		var begun []*relay.Task
+		relay.ImportAccounts(s, accounts, func(task *relay.Task, account int) time.Time {
+			mu.Lock()
+			begun = append(begun, task)
+			mu.Unlock()
+			p.searchAs(ctx, t, fmt.Sprintf("40123456777%08d", account))(task)
+			return time.Time{}
+		})
+		time.Sleep(2 * time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		most := 0
+		for _, n := range p.searches {
+			most = max(most, n)
+		}
+		t.Logf("%d accounts, at most %d searches a second, the other one each %s", len(begun), most, p.longest)
+		if len(begun) != accounts || most > 3*200+5 || p.longest > 20*time.Second {
+			t.Errorf("%d accounts, at most %d searches a second, the other one each %s", len(begun), most, p.longest)
+		}
+		cancel()
+		live.Stop()
+	})
+}

@@ -245,6 +245,9 @@ func (p *platform) start(t *testing.T, ns *server.Server, change func(f *relay.F
 		Follow: events.FollowOptions{Interval: 100 * time.Millisecond},
 		OnError: func(_ context.Context, profile api.Profile, err error) {
 			t.Log(profile, err)
+			if errors.Is(err, context.Canceled) {
+				t.Error("an orderly stop is reported")
+			}
 		},
 	}
 	f.ShortLease()

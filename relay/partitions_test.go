@@ -30,6 +30,9 @@ func publishMany(t *testing.T, js jetstream.JetStream, n int) {
 	for i := range n {
 		_, err := js.PublishAsync(fmt.Sprintf("fastio.events.workspace.%d.workspace", i+1), []byte("{}"))
 		must(t, err)
+		if i%1000 == 999 {
+			<-js.PublishAsyncComplete()
+		}
 	}
 	<-js.PublishAsyncComplete()
 }

@@ -8,13 +8,16 @@ import (
 )
 
 // schedule runs tasks when they are due, some of them at a time. At rest it has one timer,
-// and no goroutine. Tasks that were woken go first, and both kinds always have some room.
+// and no goroutine. Tasks that were woken go first, and both kinds always have some room. A task
+// that waits for a rate limit needs no place: see park.
 type schedule struct {
 	mu      sync.Mutex
 	waiting taskHeap
 	width   limits
 	ready   [kinds][]*lane // with tasks that may run
 	timer   *time.Timer
+
+	resuming []parked // tasks that wait for a place
 }
 
 // lane is a share of a schedule: the tasks of an account do not take more.
@@ -69,6 +72,7 @@ type task struct {
 	kind   int       // of a task that is ready or runs
 	state  taskState
 	again  bool          // it was woken while it ran
+	parked bool          // it runs, and waits without a place
 	ended  chan struct{} // closed when a run that stop waits for has ended; nil before
 }
 
@@ -174,6 +178,7 @@ func (s *schedule) advance() {
 		}
 		s.enterLane(t, kind)
 	}
+	s.resumeParked()
 	for t := s.choose(); t != nil; t = s.choose() {
 		t.state, t.again = taskRuns, false
 		s.width.running[t.kind]++
@@ -229,7 +234,10 @@ func (s *schedule) call(t *task) {
 	next := t.run()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.width.running[t.kind]--
+	if !t.parked {
+		s.width.running[t.kind]--
+	}
+	t.parked = false
 	t.lane.width.running[t.kind]--
 	switch {
 	case t.state == taskStopped:

@@ -101,6 +101,9 @@ func (s *session) follow(ctx context.Context, end context.CancelCauseFunc, pub *
 
 // retry records and reports a temporary failure.
 func (s *session) retry(ctx context.Context, e api.RetryEvent) {
+	if isRefusal(e.Err) {
+		s.refuse(s.profile)
+	}
 	s.failed(s.key, e.Op, e.Err)
 	if s.OnRetry != nil {
 		s.OnRetry(ctx, s.profile, e)

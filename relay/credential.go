@@ -1,0 +1,206 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/oauth"
+)
+
+// A replica that can follow nothing leaves its group, so that the others take over its share, and
+// joins again when the reason is gone: a [Follower] whose credential the platform refuses, and an
+// [AccountFollower] that cannot decrypt the credentials of the accounts.
+
+const worstRejoin = 30 * time.Second // between two looks whether a replica can join again
+
+var (
+	errCredential = errors.New("the platform refuses the credential of the replica, which leaves its profiles to others")
+	errKeys       = errors.New("the Keys do not decrypt the credentials of the accounts: the replica leaves them to others")
+)
+
+// isRefusal reports whether an error says that a credential is not valid.
+func isRefusal(err error) bool {
+	return errors.Is(err, api.ErrUnauthenticated) || errors.Is(err, oauth.ErrSignInAgain)
+}
+
+// joinWhile keeps a replica in its group with join, until ctx is done. Join gets a context that
+// leave ends with a reason. Then, and at first, the replica waits until able returns nil, and
+// reports its errors.
+func joinWhile(
+	ctx context.Context, report func(error), able func(ctx context.Context) error,
+	join func(ctx context.Context, leave context.CancelCauseFunc) error,
+) error {
+	for {
+		for n := 1; ; n++ {
+			err := able(ctx)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if err == nil {
+				break
+			}
+			report(err)
+			_ = sleep(ctx, backoff{time.Second, worstRejoin}.pause(n)) // the loop ends with ctx
+		}
+		share, leave := context.WithCancelCause(ctx)
+		err := join(share, leave)
+		left := context.Cause(share)
+		leave(nil)
+		if ctx.Err() != nil || left == nil {
+			return err
+		}
+		report(left)
+	}
+}
+
+// accepted returns an error if the platform has refused the credential and refuses it still. The
+// search is one of a profile that was not refused, if there is another one.
+func (r *replica) accepted(ctx context.Context) error {
+	r.mu.Lock()
+	refused := r.refusedFor
+	r.mu.Unlock()
+	if refused == (api.Profile{}) {
+		return nil
+	}
+	profile := refused
+	for _, p := range r.Profiles {
+		if p != refused {
+			profile = p
+			break
+		}
+	}
+	_, err := r.Events.Search(ctx, events.Query{Profile: profile, Limit: 1})
+	if isRefusal(err) {
+		return fmt.Errorf("%w: %w", errCredential, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.refusedFor = api.Profile{}
+	return nil
+}
+
+// refuse is called when the platform has refused the credential in a search. If it does so for
+// another profile too, the replica leaves its group.
+func (r *replica) refuse(p api.Profile) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refusedFor != (api.Profile{}) {
+		return
+	}
+	r.refusedFor = p
+	leave := r.leave
+	r.checks.Go(func() {
+		if err := r.accepted(r.life); err != nil {
+			leave(err)
+		}
+	})
+}
+
+// keysCheck is the key of a record in the bucket that is encrypted as the credentials are, so that
+// a replica knows whether its keys are those of the others.
+const keysCheck = "accounts-check"
+
+// checkKeys returns an error if the Keys do not decrypt what other programs have encrypted.
+func (a Accounts) checkKeys(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	kv, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	entry, err := kv.Get(ctx, keysCheck)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return a.createKeysCheck(ctx, kv)
+	}
+	if err != nil {
+		return fmt.Errorf("fastio: relay: bucket %s: %w", kv.Bucket(), err)
+	}
+	plain, stale, err := unsealAny(ctx, a.Keys, a.OtherKeys, keysCheck, entry.Value())
+	if err != nil {
+		return fmt.Errorf("%w: %w", errKeys, err)
+	}
+	if !stale {
+		return nil
+	}
+	sealed, err := oauth.Seal(ctx, a.Keys, keysCheck, plain)
+	if err == nil {
+		_, err = kv.Update(ctx, keysCheck, sealed, entry.Revision())
+	}
+	if conflicts(err) { // another replica was faster
+		err = nil
+	}
+	return err
+}
+
+// createKeysCheck writes the record, unless there are credentials and the Keys decrypt none.
+func (a Accounts) createKeysCheck(ctx context.Context, kv jetstream.KeyValue) error {
+	var failure error
+	for e, err := range a.changes(ctx, jetstream.IgnoreDeletes()) {
+		if e == nil && err == nil { // all are known
+			break
+		}
+		if err != nil || e.record == nil {
+			continue
+		}
+		found := true
+		if e.record.isSignIn() {
+			var record []byte
+			record, _, err = a.tokens().read(ctx, kv, e.name)
+			found = record != nil
+		} else {
+			_, _, err = a.unseal(ctx, e.record)
+		}
+		failure = err
+		if found && err == nil {
+			break
+		}
+	}
+	if failure != nil {
+		return fmt.Errorf("%w: %w", errKeys, failure)
+	}
+	sealed, err := oauth.Seal(ctx, a.Keys, keysCheck, []byte("{}"))
+	if err == nil {
+		_, err = kv.Create(ctx, keysCheck, sealed)
+	}
+	if conflicts(err) { // another replica was faster: its record is read when a credential cannot be
+		err = nil
+	}
+	return err
+}
+
+// suspectKeys is called when a credential cannot be decrypted. If that is so because the Keys are
+// not those of the others, the replica leaves its group.
+func (r *accountReplica) suspectKeys() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.checking || r.leave == nil {
+		return
+	}
+	r.checking = true
+	leave := r.leave
+	r.checks.Go(func() {
+		err := r.Accounts.checkKeys(r.ctx)
+		r.mu.Lock()
+		r.checking = false
+		r.mu.Unlock()
+		if errors.Is(err, errKeys) {
+			leave(err)
+		}
+	})
+}
+
+// decrypts returns an error if the Keys do not decrypt the credentials. While the bucket cannot be
+// read, it is nil: the replica cannot join then.
+func (r *accountReplica) decrypts(ctx context.Context) error {
+	err := r.Accounts.checkKeys(ctx)
+	if errors.Is(err, errKeys) {
+		return err
+	}
+	return nil
+}
