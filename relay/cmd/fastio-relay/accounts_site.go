@@ -213,8 +213,11 @@ func (s *accountSite) collect(ctx context.Context) {
 	if err := next.stream.read(measuring, s.stream); err != nil && ctx.Err() == nil {
 		s.logger.DebugContext(ctx, "the stream is not known", slog.Any("error", err))
 	}
-	next.Reasons = append(next.Reasons, s.reasons(&s.probe, confirmation{numbers.Confirmed, failed}, now)...)
+	next.Reasons = append(next.Reasons, s.reasons(&s.probe, confirmation{numbers.Confirmed, cmp.Or(numbers.Err, failed)}, now)...)
 	next.Problems = append(next.Problems, next.problems(s.nats.latestRefusal(), s.metrics.publishFailure(now.Add(-s.patience)))...)
+	if numbers.Err != nil {
+		next.Problems = append(next.Problems, numbers.Err.Error())
+	}
 	next.Ready = len(next.Reasons) == 0
 	s.mu.Lock()
 	defer s.mu.Unlock()
