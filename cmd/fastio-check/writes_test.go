@@ -151,6 +151,31 @@ func TestWritesWithARefusedKey(t *testing.T) {
 	})
 }
 
+// A second key that is refused, or that is the first one, ends a run before it creates
+// anything.
+func TestSecondKeyThatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	for reason, key := range map[string]func(s *fastiotest.Server) string{
+		"the second key: account.Me: status 401": func(*fastiotest.Server) string { return "wrong" },
+		"of the same person":                     (*fastiotest.Server).Token,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := checktest.New(t)
+			environment := env(s)
+			environment[secondKey] = key(s)
+			before := state(t.Context(), t, s.Client(t))
+			r := runOver(t.Context(), t, s.StartInMemory(t).Transport, environment, "y\n", writes...)
+			if r.status != unfinished || !strings.Contains(r.progress, reason) || len(journalsIn(t, r.dir)) > 0 {
+				t.Errorf("status %d: %s", r.status, r.progress)
+			}
+			if strings.HasSuffix(reason, "401") && r.report != nil {
+				t.Error("there is a report of nothing")
+			}
+			compareStates(t, before, state(t.Context(), t, s.Client(t)))
+		})
+	}
+}
+
 // An interrupt deletes the workspace, with a context of its own.
 func TestInterruptedRunWithWritesDeletes(t *testing.T) {
 	t.Parallel()

@@ -33,8 +33,11 @@ func (w *walk) makeChanges() {
 		return
 	}
 	j := w.changes.Journal
-	if err := errors.Join(j.write(kindMe, string(w.me)), w.meetSecond()); err != nil {
-		w.failed = err
+	w.failed = j.write(kindMe, string(w.me))
+	if w.things["second"] == string(w.me) {
+		w.failed = errors.New("the second key is of the same person")
+	}
+	if w.failed != nil {
 		return
 	}
 	w.creates = true
@@ -90,20 +93,18 @@ func (w *walk) ownPlaces() []place {
 	return all
 }
 
-// meetSecond learns the ID of the second person.
-func (w *walk) meetSecond() error {
-	if w.changes.Second == nil {
-		return nil
+// meetSecond learns the ID of the second person, before anything else is called.
+func (w *walk) meetSecond() {
+	if w.changes == nil || w.changes.Second == nil {
+		return
 	}
 	me, err := areasOver(plainClient{w.changes.Second}).Account.Me(w.ctx)
 	if err != nil {
-		return fmt.Errorf("the second key: %w", err)
-	}
-	if me.ID == w.me {
-		return errors.New("the second key is of the same person")
+		w.failed = fmt.Errorf("the second key: %w", err)
+		return
 	}
 	w.things["second"] = string(me.ID)
-	return w.changes.Journal.write(kindPerson, string(me.ID))
+	w.failed = w.changes.Journal.write(kindPerson, string(me.ID))
 }
 
 const leaveTime = time.Minute // in which a run deletes what it has created, also after an interrupt

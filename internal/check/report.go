@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // A Report is what a run has found, without a value of the platform: names that the SDK
@@ -167,7 +168,7 @@ func (r *Report) never() []Finding {
 	}
 	var all []Finding
 	for _, member := range slices.Sorted(maps.Keys(ops)) {
-		all = append(all, Finding{member, ops[member]})
+		all = append(all, Finding{strings.TrimPrefix(member, "."), ops[member]}) // one of the envelope has no type
 	}
 	return all
 }

@@ -105,6 +105,11 @@ func TestUnchangedPlatformIsAsBelieved(t *testing.T) {
 				t.Errorf("%s (%s): %+v", o.Op, key, d)
 			}
 		}
+		for _, name := range o.Never {
+			if member := name[strings.LastIndexByte(name, '.')+1:]; member != strings.ToLower(member[:1])+member[1:] {
+				t.Errorf("%s: %s is a field, and no member of a response", o.Op, name)
+			}
+		}
 		if o.Path == "refuted" || o.Names != nil && len(o.Names.Refuted) > 0 {
 			t.Errorf("%s: refuted: %s %v", o.Op, o.Path, o.Names)
 		}

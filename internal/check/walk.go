@@ -327,6 +327,7 @@ func (w *walk) addToSample(kind, id string, room bool) bool {
 // makeAllReads makes all reads, each for the objects that earlier reads have found, and
 // the changes before and after them if the run makes any.
 func (w *walk) makeAllReads() {
+	w.meetSecond()
 	visit(w, "caller", callerReads(), struct{}{})
 	if w.changes != nil {
 		w.makeChanges()

@@ -17,7 +17,7 @@ type object struct {
 	name    string
 	places  []Place              // of the typed members
 	types   []reflect.Type       // of their values
-	taken   []bool               // whether a function of [decode.Fix] takes it: another form of a member
+	taken   []bool               // whether a function of [decode.Fix] takes or sets it: another form of a member
 	forms   map[int]reflect.Type // what a function of [decode.Fix] takes under the name of a field
 	members map[string]int       // their names, and their other names, as indexes of places
 	holder  string               // the type that has the Extra: this one, or one that is inlined in it
@@ -58,7 +58,11 @@ func (o *object) addFields(t reflect.Type, name string) {
 		case strings.HasSuffix(options, "unknown"):
 			o.holder = cmp.Or(o.holder, name)
 		case f.IsExported() && tag != "-" && !decode.IsInlined(f):
-			o.addMember(Place{name, cmp.Or(tag, f.Name)}, f.Type, f.Tag.Get("also"))
+			at := Place{name, cmp.Or(tag, f.Name)}
+			o.addMember(at, f.Type, f.Tag.Get("also"))
+			if fixed && tag == "" { // the function sets it; no response has that name
+				o.taken[o.members[at.Member]] = true
+			}
 		}
 	}
 	for f := range t.Fields() {
