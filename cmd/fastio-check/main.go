@@ -18,8 +18,8 @@
 // credits, and -second-key lets the person of the API key in FASTIO_SECOND_KEY join the
 // workspace. Organizations, accounts and what gives access to them are never changed.
 //
-// The calls count, and appear in the log of events, as those of any program: a download that
-// is opened is one.
+// Its calls count as those of any program. It opens a few downloads, each of which is an event
+// in the log of its workspace, and closes them without reading.
 //
 // The exit status is 0, 1 if there are differences, or 2 if the run has not finished.
 package main
