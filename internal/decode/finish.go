@@ -236,7 +236,7 @@ func (s *shape) finishElements(v reflect.Value, nulls Nulls) (longest int) {
 		if nulls == DropNulls && elem.Kind() == reflect.Pointer && elem.IsNil() {
 			v.SetMapIndex(name, reflect.Value{})
 		} else if s.elem != nil {
-			finished := reflect.New(elem.Type()).Elem()
+			finished := reflect.New(elem.Type()).Elem() // a copy: a map's value cannot be set in place
 			finished.Set(elem)
 			s.elem.finish(finished, nulls)
 			v.SetMapIndex(name, finished)

@@ -23,7 +23,8 @@ func (x *exchange) observeCall(ctx context.Context) (context.Context, func(error
 		if h.OnCall == nil {
 			continue
 		}
-		hookCtx, hookEnd := ctx, (func(error))(nil)
+		hookCtx := ctx // and no hookEnd, if the hook panics
+		var hookEnd func(error)
 		runHook(ctx, func(ctx context.Context, e api.CallEvent) {
 			hookCtx, hookEnd = h.OnCall(ctx, e) //nolint:fatcontext // each hook may add a value
 		}, e)

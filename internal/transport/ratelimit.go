@@ -36,7 +36,7 @@ func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
 	}
 	switch r := x.rate; {
 	case r.Reset.IsZero():
-	case shared != nil: // it knows the calls of the others, and divides the windows
+	case shared != nil: // the Limiter knows the calls of other programs, and divides the windows
 		x.group.Learn(r.Limit, r.Reset)
 	default:
 		x.group.Observe(slot, r.Limit, r.Remaining, r.Reset)

@@ -391,8 +391,8 @@ func authOf(auth string) string {
 	}
 }
 
-// content returns the source of the field for the query or the body of the
-// request, and the parameter for it, which has no name if there is none.
+// content returns the source of the field for the query or the body of the request, ""
+// if it has neither, and the parameter for it, whose name is empty if it needs none.
 func (c *constructor) content() (field string, p parameter) {
 	switch {
 	case c.encoding == "-", c.encoding == "empty":
