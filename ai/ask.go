@@ -112,7 +112,7 @@ func (s *Service) askFirst(
 	if err != nil {
 		return nil, err
 	}
-	return c.Turns[0], nil
+	return c.Turns[0], nil // the one of the question
 }
 
 // Resume waits for a turn that was asked before, by this program or another, as

@@ -125,7 +125,8 @@ func lockContext(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // revoke ends the session of a record at the server, if it has a refresh token.
-// Only servers with a revocation endpoint of their own get the client id.
+// Only servers with a revocation endpoint of their own get the client id; the platform
+// does not require it.
 func (c *Config) revoke(ctx context.Context, r *record) error {
 	if r.Token.RefreshToken.IsZero() {
 		return nil

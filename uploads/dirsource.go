@@ -141,8 +141,8 @@ func (c *exact) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readContent reads a small file into p, which must be longer by at least a byte to
-// notice a file that has grown, and returns the part with the content.
+// readContent reads a small file into p, and returns the part with the content. To
+// notice a file that has grown, p must be at least a byte longer than its known size.
 func (d *dir) readContent(e *entry, p []byte) ([]byte, error) {
 	local, err := d.open(e)
 	if err != nil {
