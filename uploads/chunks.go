@@ -22,6 +22,9 @@ type Chunk struct {
 	Order   int    // of the first one: 1
 	Content []byte `wire:"chunk"`
 
+	// CRC is the CRC-32C (Castagnoli) of Content. Nil means that Send computes it.
+	CRC *uint32
+
 	// FileCRC is the checksum of the whole file, its CRC-32C (Castagnoli); for the chunk that is sent last,
 	// and for every repetition of that one.
 	FileCRC *uint32
@@ -36,29 +39,28 @@ type Chunk struct {
 //
 // It calls POST /current/upload/{upload_id}/chunk/.
 func (k *Chunks) Send(ctx context.Context, upload api.OpaqueID, chunk Chunk, opts ...api.CallOption) error {
-	return k.send(ctx, upload, chunk, crc.Sum(chunk.Content), opts)
-}
-
-// send sends a chunk whose CRC-32C, sum, is known.
-func (k *Chunks) send(ctx context.Context, upload api.OpaqueID, c Chunk, sum uint32, opts []api.CallOption) error {
 	const op = "uploads.Chunks.Send"
 	args := input.Fields[Chunk](op)
 	switch {
-	case c.Order < 1:
-		return args.Refuse("order", "must be 1 or more", strconv.Itoa(c.Order))
-	case len(c.Content) == 0:
+	case chunk.Order < 1:
+		return args.Refuse("order", "must be 1 or more", strconv.Itoa(chunk.Order))
+	case len(chunk.Content) == 0:
 		return args.Refuse("chunk", "must not be empty", "")
 	}
-	file := &api.FilePart{Field: "chunk", Name: "chunk", Content: api.Bytes("", c.Content)}
+	sum := chunk.CRC
+	if sum == nil {
+		sum = new(crc.Sum(chunk.Content))
+	}
+	file := &api.FilePart{Field: "chunk", Name: "chunk", Content: api.Bytes("", chunk.Content)}
 	r := endpoint.UploadsChunksSend(upload, api.Multipart(nil, file))
 	r.Query = url.Values{
-		"order": {strconv.Itoa(c.Order)}, "size": {strconv.Itoa(len(c.Content))},
-		"hash_algo": {"crc32c"}, "hash": {hexadecimal(sum)},
+		"order": {strconv.Itoa(chunk.Order)}, "size": {strconv.Itoa(len(chunk.Content))},
+		"hash_algo": {"crc32c"}, "hash": {hexadecimal(*sum)},
 	}
-	if c.FileCRC != nil {
-		r.Query.Set("file_crc32c", hexadecimal(*c.FileCRC))
+	if chunk.FileCRC != nil {
+		r.Query.Set("file_crc32c", hexadecimal(*chunk.FileCRC))
 	}
-	r.Attempt = attemptTimeout(len(c.Content))
+	r.Attempt = attemptTimeout(len(chunk.Content))
 	return call.Do(ctx, k.c, r, opts)
 }
 

@@ -686,6 +686,19 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+// The checksum of a chunk is computed unless the caller has it.
+func TestChunkHasAChecksum(t *testing.T) {
+	t.Parallel()
+	content := []byte("123456789")
+	for want, sum := range map[string]*uint32{"e3069283": nil, "0000002a": new(uint32(42))} {
+		c := stub.Answer(`{"result":true}`)
+		err := uploads.New(c).Chunks.Send(t.Context(), "u", uploads.Chunk{Order: 1, Content: content, CRC: sum})
+		if got := c.Got[0].Query.Get("hash"); err != nil || got != want {
+			t.Errorf("got %s, want %s, %v", got, want, err)
+		}
+	}
+}
+
 // The timeout of an attempt depends on the bytes that it sends.
 func TestTimeoutDependsOnSize(t *testing.T) {
 	t.Parallel()

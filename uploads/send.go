@@ -374,6 +374,7 @@ func (f *file) readAndSend(
 		return err
 	}
 	sums[order-1] = crc.Sum(c.Content)
+	c.CRC = &sums[order-1]
 	if check != nil {
 		if err := check(ctx); err != nil {
 			return err
@@ -388,7 +389,7 @@ func (f *file) readAndSend(
 		if err := f.waitForRate(ctx, len(c.Content)); err != nil {
 			return err
 		}
-		err := f.sendChunk(ctx, c, sums[order-1])
+		err := f.sendChunk(ctx, c)
 		if err != nil && c.FileCRC != nil {
 			return f.fromRefusal(err)
 		}
@@ -406,9 +407,9 @@ const maxTries = 5
 // sendChunk sends a chunk with its checksum, and repeats that up to maxTries times
 // after failures that may be temporary. It repeats itself because the retries of the
 // client are limited to a share of all calls.
-func (f *file) sendChunk(ctx context.Context, c Chunk, sum uint32) error {
+func (f *file) sendChunk(ctx context.Context, c Chunk) error {
 	for failed := 1; ; failed++ {
-		err := f.s.Chunks.send(ctx, f.ID, c, sum, f.opts)
+		err := f.s.Chunks.Send(ctx, f.ID, c, f.opts...)
 		if err == nil || call.Final(err) || errors.Is(err, api.ErrConflict) || failed == maxTries {
 			return err
 		}
