@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/rclone/rclone/fs"
@@ -56,7 +58,7 @@ func (f *Fs) startChunks(
 			info.ChunkSize = max(wanted.ChunkSize, int64(minChunk))
 		}
 	}
-	limits, err := f.session.client.Uploads.Limits(ctx, uploads.Target{Profile: to.at.in})
+	limits, err := f.session.limits(ctx, to.at.in)
 	if err != nil {
 		return info, nil, failure(err)
 	}
@@ -133,16 +135,16 @@ func (w *chunkWriter) sendNext(ctx context.Context, c *content) (sent bool, err 
 		}
 		w.buffers.Put(buffer)
 	}()
-	number, chunk, err := c.next(ctx, buffer)
-	if err != nil || len(chunk) == 0 {
+	chunk, err := c.next(ctx, buffer)
+	if err != nil || len(chunk.Content) == 0 {
 		return false, err
 	}
-	err = w.f.session.client.Uploads.Chunks.Send(ctx, w.upload, uploads.Chunk{Order: number + 1, Content: chunk})
+	err = w.f.session.client.Uploads.Chunks.Send(ctx, w.upload, chunk)
 	if err != nil {
 		return false, failure(err)
 	}
 	if c.account != nil {
-		err = c.account.AccountRead(len(chunk))
+		err = c.account.AccountRead(len(chunk.Content))
 	}
 	return true, err
 }
@@ -157,20 +159,25 @@ type content struct {
 	number int // of the next chunk, from 0
 }
 
-// next reads the next chunk into a buffer. After the last one it has no bytes.
-func (c *content) next(ctx context.Context, buffer []byte) (number int, chunk []byte, err error) {
+// next reads the next chunk into a buffer. After the last one it has no bytes. The
+// checksum is computed of a piece while it is in the cache of the processor.
+func (c *content) next(ctx context.Context, buffer []byte) (chunk uploads.Chunk, err error) {
+	const piece = 128 << 10
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if ctx.Err() != nil {
-		return 0, nil, ctx.Err()
+		return chunk, ctx.Err()
 	}
-	chunk = buffer[:min(c.left, int64(len(buffer)))]
-	if _, err = io.ReadFull(c.in, chunk); err != nil {
-		return 0, nil, fmt.Errorf("reading the content: %w", err)
+	all := buffer[:min(c.left, int64(len(buffer)))]
+	table, sum := crc32.MakeTable(crc32.Castagnoli), uint32(0) // the table is made once
+	for part := range slices.Chunk(all, piece) {
+		if _, err = io.ReadFull(c.in, part); err != nil {
+			return chunk, fmt.Errorf("reading the content: %w", err)
+		}
+		sum = crc32.Update(sum, table, part)
 	}
-	number = c.number
-	c.number, c.left = c.number+1, c.left-int64(len(chunk))
-	return number, chunk, nil
+	c.number, c.left = c.number+1, c.left-int64(len(all))
+	return uploads.Chunk{Order: c.number, Content: all, CRC: &sum}, nil
 }
 
 // ended returns an error if there is more to read.

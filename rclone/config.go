@@ -130,6 +130,34 @@ type session struct {
 
 	mu    sync.Mutex
 	pools map[int64]*pool.Pool // of buffers, by their size
+
+	reading chan struct{} // has a value while plans is used
+	plans   map[api.Profile]plan
+}
+
+// plan are the limits of uploads to a workspace or share, and when they were read.
+type plan struct {
+	limits *uploads.Limits
+	read   time.Time
+}
+
+// limits returns the limits of uploads to a workspace or share, read once a minute.
+func (s *session) limits(ctx context.Context, in api.Profile) (*uploads.Limits, error) {
+	select {
+	case s.reading <- struct{}{}:
+		defer func() { <-s.reading }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	p := s.plans[in]
+	if p.limits != nil && time.Since(p.read) < time.Minute {
+		return p.limits, nil
+	}
+	limits, err := s.client.Uploads.Limits(ctx, uploads.Target{Profile: in})
+	if err == nil {
+		s.plans[in] = plan{limits, time.Now()}
+	}
+	return limits, err
 }
 
 // buffers returns the pool of buffers of a size, which the uploads of the session share.
@@ -171,7 +199,9 @@ func openSession(ctx context.Context, name string, opt *options, m configmap.Map
 
 // newSession returns a session. It sends nothing.
 func newSession(ctx context.Context, opt *options, m configmap.Mapper) (*session, error) {
-	s := &session{pools: map[int64]*pool.Pool{}}
+	s := &session{
+		pools: map[int64]*pool.Pool{}, reading: make(chan struct{}, 1), plans: map[api.Profile]plan{},
+	}
 	client := []fastio.Option{
 		fastio.WithHTTPClient(fshttp.NewClient(ctx)), fastio.WithMaxWait(api.NoLimit),
 		fastio.WithUserAgent("rclone/" + strings.TrimPrefix(fs.Version, "v")),
