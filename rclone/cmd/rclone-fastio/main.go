@@ -2,7 +2,7 @@
 //
 //	go install github.com/fastio-go/fastio/rclone/cmd/rclone-fastio@latest
 //	rclone-fastio config create work fastio
-//	rclone-fastio copy ~/plans work:WORKSPACE/plans
+//	rclone-fastio copy --checksum ~/plans work:WORKSPACE/plans
 //
 // It has all commands of rclone, and of its backends those for local files, sftp,
 // webdav, s3 and memory, and those that wrap others: alias, chunker, combine, crypt,
