@@ -33,7 +33,7 @@ func (f *Fs) OpenChunkWriter(
 	to := target{at: at, remote: remote, name: f.opt.Enc.FromStandardName(leaf)}
 	n, err := f.node(ctx, at, leaf)
 	if err != nil {
-		return fs.ChunkWriterInfo{}, nil, failure(err)
+		return fs.ChunkWriterInfo{}, nil, f.stale(err)
 	}
 	if n != nil && n.Type == storage.NodeTypeFile {
 		to.replaces = f.object(at, remote, n)

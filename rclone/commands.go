@@ -219,7 +219,7 @@ func (f *Fs) profile(ctx context.Context) (api.Profile, error) {
 		return api.Profile{}, err
 	}
 	if root.above() {
-		return api.Profile{}, errAbove
+		return api.Profile{}, errNoProfile
 	}
 	return root.in, nil
 }

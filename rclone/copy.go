@@ -30,13 +30,13 @@ func (f *Fs) Copy(ctx context.Context, src fs.Object, remote string) (fs.Object,
 	n, err := f.node(ctx, at, leaf)
 	switch {
 	case err != nil:
-		return nil, failure(err)
+		return nil, f.stale(err)
 	case n != nil:
 		return f.copyOver(ctx, from, f.object(at, remote, n))
 	}
 	id, err := f.copyNew(ctx, from, at, f.opt.Enc.FromStandardName(leaf))
 	if err != nil {
-		return nil, failure(err)
+		return nil, f.stale(err)
 	}
 	return f.reread(ctx, at, id, remote)
 }

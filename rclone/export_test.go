@@ -1,9 +1,12 @@
 package rclone
 
 import (
+	"context"
 	"time"
 
 	"github.com/rclone/rclone/fs"
+
+	"github.com/fastio-go/fastio/api"
 )
 
 // SetAbandoned sets after which time the reserved names of other processes are finished.
@@ -32,3 +35,14 @@ func set(f *Fs, option *fs.SizeSuffix, value fs.SizeSuffix) (old fs.SizeSuffix, 
 
 // Noticed reports whether the notice about comparisons by size was logged.
 func (f *Fs) Noticed() bool { return f.session.noticed.Load() }
+
+// Report reports a change of a node as ChangeNotify does.
+func (f *Fs) Report(ctx context.Context, id api.OpaqueID, notify func(remote string, kind fs.EntryType)) error {
+	root, err := f.folder(ctx, "")
+	if err != nil {
+		return err
+	}
+	w := watch{f: f, root: root, notify: notify}
+	w.report(ctx, []api.OpaqueID{id})
+	return nil
+}

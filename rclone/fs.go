@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/rclone/rclone/fs"
@@ -38,6 +39,7 @@ type Fs struct {
 
 	// folders finds the places of paths, by their IDs as of [place.id].
 	folders *dircache.DirCache
+	emptied atomic.Bool // folders has lost some that rclone may have listed
 }
 
 // NewFs returns the folder of a remote at a path. Its error is [fs.ErrorIsFile],
@@ -113,18 +115,36 @@ func (f *Fs) Precision() time.Duration {
 
 // calledToCompare reports whether the caller of Precision compares files by their times.
 // Listings and features ask for the precision too, and rclone has no other sign of it.
+// The command bisync has a warning of its own if it compares times.
 func calledToCompare() bool {
-	const self = 3 // this function and two others
-	callers := make([]uintptr, 1)
-	if runtime.Callers(self, callers) == 0 {
+	const (
+		self = 3 // this function and two others
+		most = 64
+	)
+	callers := make([]uintptr, most)
+	callers = callers[:runtime.Callers(self, callers)]
+	if len(callers) == 0 {
 		return false
 	}
-	caller, _ := runtime.CallersFrames(callers).Next()
-	return strings.HasSuffix(caller.Function, "/fs.GetModifyWindow")
+	frames := runtime.CallersFrames(callers)
+	caller, more := frames.Next()
+	if !strings.HasSuffix(caller.Function, "/fs.GetModifyWindow") {
+		return false
+	}
+	for more {
+		caller, more = frames.Next()
+		if strings.Contains(caller.Function, "/cmd/bisync.") {
+			return false
+		}
+	}
+	return true
 }
 
 // DirCacheFlush forgets which folders have which ID.
-func (f *Fs) DirCacheFlush() { f.folders.ResetRoot() }
+func (f *Fs) DirCacheFlush() {
+	f.folders.ResetRoot()
+	f.emptied.Store(true)
+}
 
 // Shutdown removes the folder through which files were copied.
 func (f *Fs) Shutdown(ctx context.Context) error { return f.removeStaging(ctx) }

@@ -1,9 +1,14 @@
 package rclone_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -13,8 +18,10 @@ import (
 	"github.com/rclone/rclone/fs/object"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	fastio "github.com/fastio-go/fastio/rclone"
 )
 
 func TestPathsNameWorkspacesAndShares(t *testing.T) {
@@ -68,9 +75,13 @@ func TestLevelsAboveWorkspacesAreReadOnly(t *testing.T) {
 		"Purge": top.Purge(t.Context(), "shares"), "DirMove": top.DirMove(t.Context(), top, "design", "moved"),
 		"CleanUp": top.CleanUp(t.Context()),
 	} {
-		if !errors.Is(err, fs.ErrorPermissionDenied) {
-			t.Errorf("%s: %v, want %v", name, err, fs.ErrorPermissionDenied)
+		if !errors.Is(err, fs.ErrorPermissionDenied) || !fserrors.IsNoRetryError(err) {
+			t.Errorf("%s: %v, want %v, not retried", name, err, fs.ErrorPermissionDenied)
 		}
+	}
+	_, err := top.About(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "must name a workspace or share") {
+		t.Errorf("About: %v", err)
 	}
 	if err := top.Purge(t.Context(), "design"); !errors.Is(err, fs.ErrorCantPurge) {
 		t.Errorf("Purge of a workspace: %v, want %v", err, fs.ErrorCantPurge)
@@ -122,6 +133,31 @@ func TestPutRefusesOtherLengths(t *testing.T) {
 	uploads, err := p.Client(t).Uploads.List(t.Context())
 	if err != nil || len(uploads) > 0 {
 		t.Errorf("%d uploads are left, %v", len(uploads), err)
+	}
+}
+
+// Many files in chunks ask once for the limits of the plan.
+func TestLimitsAreReadOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	f := p.remote(t, "design", "chunk_size=1M")
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			if _, err := put(t.Context(), f, strconv.Itoa(i), strings.Repeat("x", 5<<20)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	reads := 0
+	for _, r := range p.Requests() {
+		if r.Op == string(op.UploadsLimits) {
+			reads++
+		}
+	}
+	if reads != 1 {
+		t.Errorf("%d calls for the limits, want 1", reads)
 	}
 }
 
@@ -260,5 +296,165 @@ func TestComparisonsBySizeAreNoticed(t *testing.T) {
 	fs.GetModifyWindow(t.Context(), f)
 	if !f.Noticed() {
 		t.Error("no notice")
+	}
+}
+
+// A folder that another user has deleted and created again has another ID: what rclone
+// repeats finds it.
+func TestFolderThatWasReplacedIsFoundAgain(t *testing.T) {
+	t.Parallel()
+	content := strings.Repeat("x", 5<<20)
+	for name, write := range map[string]func(ctx context.Context, f *fastio.Fs, file fs.Object) error{
+		"Put": func(ctx context.Context, f *fastio.Fs, _ fs.Object) error {
+			_, err := put(ctx, f, "dir/new", "x")
+			return err
+		},
+		"Put in chunks": func(ctx context.Context, f *fastio.Fs, _ fs.Object) error {
+			_, err := put(ctx, f, "dir/new", content)
+			return err
+		},
+		"OpenChunkWriter": func(ctx context.Context, f *fastio.Fs, _ fs.Object) error {
+			src := object.NewStaticObjectInfo("dir/new", time.Now(), int64(len(content)), true, nil, nil)
+			_, w, err := f.OpenChunkWriter(ctx, "dir/new", src)
+			if err != nil {
+				return err
+			}
+			return w.Abort(ctx)
+		},
+		"Mkdir": func(ctx context.Context, f *fastio.Fs, _ fs.Object) error { return f.Mkdir(ctx, "dir/new") },
+		"Copy": func(ctx context.Context, f *fastio.Fs, file fs.Object) error {
+			_, err := f.Copy(ctx, file, "dir/new")
+			return err
+		},
+		"Move": func(ctx context.Context, f *fastio.Fs, file fs.Object) error {
+			_, err := f.Move(ctx, file, "dir/new")
+			return err
+		},
+		"DirMove": func(ctx context.Context, f *fastio.Fs, _ fs.Object) error {
+			return f.DirMove(ctx, f, "source", "dir/new")
+		},
+		"List": func(ctx context.Context, f *fastio.Fs, _ fs.Object) error {
+			_, err := f.List(ctx, "dir")
+			return err
+		},
+		"NewObject": func(ctx context.Context, f *fastio.Fs, _ fs.Object) error {
+			_, err := f.NewObject(ctx, "dir/old")
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlatform(t)
+			p.add("", "a.txt", "x")
+			p.folder("source")
+			first := p.folder("dir")
+			f := p.remote(t, "design")
+			file := get(t, f, "a.txt")
+			wantNames(t, f, "dir")
+			in := api.Workspace(api.ID(p.room.ID))
+			if err := p.Client(t).Storage.Delete(t.Context(), in, api.OpaqueID(first.ID)); err != nil {
+				t.Fatal(err)
+			}
+			p.add(p.folder("dir").ID, "old", "x")
+			err := write(t.Context(), f, file)
+			if err != nil {
+				t.Logf("first: %v", err)
+				err = write(t.Context(), f, file)
+			}
+			if err != nil {
+				t.Errorf("second: %v", err)
+			}
+		})
+	}
+}
+
+// A folder that is deleted during a recursive listing is empty in it.
+func TestListRWithoutDeletedFolder(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	p.add(p.folder("kept").ID, "a.txt", "x")
+	gone := p.folder("gone")
+	f := p.remote(t, "design")
+	in := api.Workspace(api.ID(p.room.ID))
+	var found []string
+	err := f.ListR(t.Context(), "", func(entries fs.DirEntries) error {
+		for _, e := range entries {
+			found = append(found, e.Remote())
+			if e.Remote() == "gone" {
+				return p.Client(t).Storage.Delete(t.Context(), in, api.OpaqueID(gone.ID))
+			}
+		}
+		return nil
+	})
+	if err != nil || !slices.Contains(found, "kept/a.txt") {
+		t.Errorf("%v, %v", found, err)
+	}
+}
+
+// A recursive listing is complete although the cache of folders is emptied meanwhile.
+func TestListRWithoutCache(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	p.add(p.folder("dir").ID, "a.txt", "x")
+	f := p.remote(t, "")
+	var found []string
+	err := f.ListR(t.Context(), "", func(entries fs.DirEntries) error {
+		for _, e := range entries {
+			found = append(found, e.Remote())
+		}
+		f.DirCacheFlush()
+		return nil
+	})
+	if err != nil || !slices.Contains(found, "design/dir/a.txt") {
+		t.Errorf("%v, %v", found, err)
+	}
+}
+
+// A change in a folder whose path is not known any more is reported as one of anything.
+func TestChangesAreReportedWithoutCache(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	id := api.OpaqueID(p.add(p.folder("dir").ID, "a.txt", "x").ID)
+	f := p.remote(t, "design")
+	var got []string
+	report := func() {
+		t.Helper()
+		err := f.Report(t.Context(), id, func(remote string, _ fs.EntryType) { got = append(got, remote) })
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	report() // of a folder that was not listed
+	wantNames(t, f, "", "dir/")
+	report()
+	f.DirCacheFlush()
+	report()
+	report()
+	if want := []string{"dir/a.txt", ""}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A credential that is revoked ends all that rclone does.
+func TestRevokedCredentialIsFatal(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	p.add("", "a.txt", "x")
+	f := p.remote(t, "design")
+	o := get(t, f, "a.txt")
+	p.Fail(seed.Fault{Status: http.StatusUnauthorized, Code: codes.DeadToken})
+	_, opened := o.Open(t.Context())
+	_, small := put(t.Context(), f, "small", "x")
+	_, large := put(t.Context(), f, "large", strings.Repeat("x", 5<<20))
+	_, copied := f.Copy(t.Context(), o, "copy")
+	_, listed := f.List(t.Context(), "")
+	src := object.NewStaticObjectInfo("a.txt", time.Now(), 1, true, nil, nil)
+	for name, err := range map[string]error{
+		"Open": opened, "Put": small, "Put in chunks": large, "Copy": copied, "List": listed, "Remove": o.Remove(t.Context()),
+		"Update": o.Update(t.Context(), strings.NewReader("y"), src), "Mkdir": f.Mkdir(t.Context(), "dir"),
+	} {
+		if !fserrors.IsFatalError(err) {
+			t.Errorf("%s: %v, want a fatal error", name, err)
+		}
 	}
 }

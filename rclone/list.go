@@ -54,8 +54,14 @@ func (f *Fs) ListP(ctx context.Context, dir string, callback fs.ListRCallback) e
 	return err
 }
 
+// located is a folder of a listing.
+type located struct {
+	at     place
+	remote string
+}
+
 // list lists a folder by pages, and returns the folders in it.
-func (f *Fs) list(ctx context.Context, at place, dir string, callback fs.ListRCallback) (below []fs.Directory, err error) {
+func (f *Fs) list(ctx context.Context, at place, dir string, callback fs.ListRCallback) (below []located, err error) {
 	if at.above() {
 		return f.listLevel(ctx, at, dir, callback)
 	}
@@ -69,8 +75,8 @@ func (f *Fs) list(ctx context.Context, at place, dir string, callback fs.ListRCa
 			if err != nil {
 				return below, err
 			}
-			if folder, ok := firstFolder(found); ok {
-				below = append(below, folder)
+			if n.Type == storage.NodeTypeFolder {
+				below = append(below, located{at.inside(n.ID), found[0].Remote()})
 			}
 			entries = append(entries, found...)
 		}
@@ -79,15 +85,6 @@ func (f *Fs) list(ctx context.Context, at place, dir string, callback fs.ListRCa
 		}
 	}
 	return below, nil
-}
-
-// firstFolder returns the folder of the entries of one node.
-func firstFolder(entries fs.DirEntries) (fs.Directory, bool) {
-	if len(entries) != 1 {
-		return nil, false
-	}
-	folder, ok := entries[0].(fs.Directory)
-	return folder, ok
 }
 
 // entries returns a node of a folder as entries of a listing: with the option versions
@@ -103,7 +100,7 @@ func (f *Fs) entries(ctx context.Context, at place, dir string, n *storage.Node)
 
 // listLevel lists a level above workspaces and shares. Those of one name have their ID
 // in its place.
-func (f *Fs) listLevel(ctx context.Context, at place, dir string, callback fs.ListRCallback) ([]fs.Directory, error) {
+func (f *Fs) listLevel(ctx context.Context, at place, dir string, callback fs.ListRCallback) ([]located, error) {
 	all, err := f.members(ctx, at)
 	if err != nil {
 		return nil, err
@@ -113,22 +110,23 @@ func (f *Fs) listLevel(ctx context.Context, at place, dir string, callback fs.Li
 		named[m.name]++
 	}
 	var entries fs.DirEntries
-	var below []fs.Directory
+	var below []located
 	for _, m := range all {
 		if named[m.name] > 1 && m.id != "" {
 			m.name = string(m.id)
 		}
 		remote := path.Join(dir, m.name)
 		f.folders.Put(remote, m.place.id())
-		folder := fs.NewDir(remote, m.time.Time).SetID(string(m.id))
-		entries, below = append(entries, folder), append(below, folder)
+		entries = append(entries, fs.NewDir(remote, m.time.Time).SetID(string(m.id)))
+		below = append(below, located{m.place, remote})
 	}
 	return below, callback(entries)
 }
 
-// ListR lists a folder with all that is in it, several folders at a time.
-func (f *Fs) ListR(ctx context.Context, dir string, callback fs.ListRCallback) error {
-	at, err := f.folder(ctx, dir)
+// ListR lists a folder with all that is in it, several folders at a time. One that is
+// deleted meanwhile is empty.
+func (f *Fs) ListR(ctx context.Context, start string, callback fs.ListRCallback) error {
+	at, err := f.folder(ctx, start)
 	if err != nil {
 		return err
 	}
@@ -149,17 +147,15 @@ func (f *Fs) ListR(ctx context.Context, dir string, callback fs.ListRCallback) e
 		slots <- struct{}{}
 		below, err := f.list(ctx, at, dir, serial)
 		<-slots
-		if err != nil {
+		if err != nil && (dir == start || !errors.Is(err, fs.ErrorDirNotFound)) {
 			cancel(err)
 			return
 		}
 		for _, folder := range below {
-			if id, ok := f.folders.Get(folder.Remote()); ok {
-				pending.Go(func() { visit(placeOf(id), folder.Remote()) })
-			}
+			pending.Go(func() { visit(folder.at, folder.remote) })
 		}
 	}
-	pending.Go(func() { visit(at, dir) })
+	pending.Go(func() { visit(at, start) })
 	pending.Wait()
 	return context.Cause(ctx)
 }

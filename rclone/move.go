@@ -218,7 +218,7 @@ func (f *Fs) Move(ctx context.Context, src fs.Object, remote string) (fs.Object,
 		return nil, fs.ErrorCantMove
 	}
 	if err != nil {
-		return nil, failure(err)
+		return nil, f.stale(err)
 	}
 	return f.reread(ctx, at, from.id, remote)
 }
@@ -243,7 +243,7 @@ func (f *Fs) DirMove(ctx context.Context, src fs.Fs, srcRemote, dstRemote string
 	}
 	id, parent, oldLeaf, to, leaf, err := f.folders.DirMove(ctx, from.folders, from.root, srcRemote, f.root, dstRemote)
 	if err != nil {
-		return err
+		return f.stale(err)
 	}
 	node, old, target := placeOf(id), placeOf(parent), placeOf(to)
 	if old.above() || target.above() {
@@ -262,7 +262,8 @@ func (f *Fs) DirMove(ctx context.Context, src fs.Fs, srcRemote, dstRemote string
 	case errors.Is(err, errTooLong):
 		return fs.ErrorCantDirMove
 	case err != nil:
-		return failure(err)
+		from.DirCacheFlush()
+		return f.stale(err)
 	}
 	from.folders.FlushDir(srcRemote)
 	return nil

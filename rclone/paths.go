@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rclone/rclone/fs"
+	"github.com/rclone/rclone/fs/fserrors"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/shares"
@@ -240,8 +241,15 @@ func (f *Fs) CreateDir(ctx context.Context, parent, leaf string) (id string, err
 	return "", failure(err)
 }
 
-// errAbove is returned for a write above workspaces and shares.
-var errAbove = fmt.Errorf("%w: only the content of workspaces and shares can be changed", fs.ErrorPermissionDenied)
+var (
+	// errAbove is returned for a write above workspaces and shares.
+	errAbove = fserrors.NoRetryError(
+		fmt.Errorf("%w: only the content of workspaces and shares can be changed", fs.ErrorPermissionDenied))
+
+	// errNoProfile is returned above workspaces and shares for what concerns one of them.
+	errNoProfile = fserrors.NoRetryError(
+		fmt.Errorf("%w: the path must name a workspace or share", fs.ErrorPermissionDenied))
+)
 
 // node returns the file, note or folder with a name in a folder, nil if there is none.
 func (f *Fs) node(ctx context.Context, at place, leaf string) (*storage.Node, error) {
@@ -269,7 +277,11 @@ func (f *Fs) locate(ctx context.Context, remote string, create bool) (at place, 
 			return place{}, "", err
 		}
 	}
-	leaf, id, err := f.folders.FindPath(ctx, remote, create)
+	var id string
+	err = f.find(func() (err error) {
+		leaf, id, err = f.folders.FindPath(ctx, remote, create)
+		return err
+	})
 	if err != nil {
 		return place{}, "", err
 	}
@@ -282,11 +294,37 @@ func (f *Fs) locate(ctx context.Context, remote string, create bool) (at place, 
 
 // folder returns the place of a folder.
 func (f *Fs) folder(ctx context.Context, dir string) (place, error) {
-	id, err := f.folders.FindDir(ctx, dir, false)
+	var id string
+	err := f.find(func() (err error) {
+		id, err = f.folders.FindDir(ctx, dir, false)
+		return err
+	})
 	if err != nil {
 		return place{}, err
 	}
 	return placeOf(id), nil
+}
+
+// find calls a function of the cache of folders. If a folder of the cache is gone, it
+// forgets all of them and calls the function again.
+func (f *Fs) find(look func() error) error {
+	err := look()
+	if errors.Is(err, api.ErrNotFound) {
+		f.DirCacheFlush()
+		err = look()
+	}
+	return failure(err)
+}
+
+// stale returns the error of a change in a folder of the cache. If the folder is gone, it
+// may have been replaced by another one of the name: the cache is emptied, and the change
+// may be tried again.
+func (f *Fs) stale(err error) error {
+	if errors.Is(err, api.ErrNotFound) {
+		f.DirCacheFlush()
+		return fserrors.RetryError(err)
+	}
+	return failure(err)
 }
 
 // inFolder returns the error of a call for a folder, which is forgotten if it is gone.

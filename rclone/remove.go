@@ -16,8 +16,10 @@ func (f *Fs) Mkdir(ctx context.Context, dir string) error {
 	if err := f.writable(); err != nil {
 		return err
 	}
-	_, err := f.folders.FindDir(ctx, dir, true)
-	return err
+	return f.find(func() error {
+		_, err := f.folders.FindDir(ctx, dir, true)
+		return err
+	})
 }
 
 // Rmdir removes an empty folder.

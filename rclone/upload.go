@@ -101,12 +101,10 @@ func (f *Fs) upload(
 	return f.named(ctx, to, n)
 }
 
-// uploadFailure returns the error of an upload. The folder of a new file is looked up
-// again by the next try if it is gone.
+// uploadFailure returns the error of an upload.
 func (f *Fs) uploadFailure(to target, err error) error {
-	if to.replaces == nil && errors.Is(err, api.ErrNotFound) {
-		f.folders.FlushDir(path.Dir(to.remote))
-		return fserrors.RetryError(err)
+	if to.replaces == nil {
+		return f.stale(err)
 	}
 	return failure(err)
 }

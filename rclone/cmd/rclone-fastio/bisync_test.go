@@ -169,6 +169,21 @@ func (m *machine) rename(t *testing.T, from, to string) {
 	m.record("rename %s to %s: %v", from, to, err)
 }
 
+// Bisync, which warns of comparisons by time itself, gets no notice about them.
+func TestBisyncByChecksumHasNoNotice(t *testing.T) {
+	t.Parallel()
+	p, local := newProgram(t), t.TempDir()
+	write(t, filepath.Join(local, "a"), "x")
+	work := t.TempDir()
+	for _, more := range []string{"--resync", "--recover"} {
+		cmd := p.command(t.Context(), "bisync", local, "work:design", "--compare=size,checksum", "--workdir", work, more)
+		out, err := cmd.CombinedOutput()
+		if err != nil || bytes.Contains(out, []byte("keeps no modification times")) {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
+}
+
 // Two machines with random changes and kills lose no content, and are equal at the end.
 func TestTwoMachinesWithBisync(t *testing.T) {
 	t.Parallel()
