@@ -108,8 +108,8 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// writeFixture writes a fixture of a request and its response, without secrets, unless it is the
-// same as the last one of this request.
+// writeFixture writes a fixture of a request and its response, without secrets, unless
+// it is the same as the last one of this request.
 func (r *recorder) writeFixture(req *http.Request, body []byte, resp *http.Response, answer []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -120,7 +120,7 @@ func (r *recorder) writeFixture(req *http.Request, body []byte, resp *http.Respo
 	}
 	info, _ := fastio.CallFromContext(req.Context())
 	f := &fixture{Op: info.Op, Request: requestOf(req, body, &r.secrets)}
-	r.secrets.All = redact.Confidential(req.URL.Path)
+	r.secrets.All = redact.Confidential(req.URL.Path) // then the whole response is secret
 	f.Response = answered{
 		Status:  resp.StatusCode,
 		Content: contentOf(resp.Header.Get("Content-Type"), answer, &r.secrets),
@@ -166,7 +166,7 @@ func relevant(h http.Header, s *redact.Words) map[string]string {
 	for name, values := range h {
 		name = http.CanonicalHeaderKey(name)
 		switch {
-		case redact.Header(name):
+		case redact.Header(name): // a secret
 		case name == "Content-Type", name == "Date", name == "Retry-After", name == "Allow",
 			strings.HasPrefix(name, "X-Ve-Limit-"), strings.HasPrefix(name, "X-Rate-Limit-"):
 			out[name] = s.Text(strings.Join(values, ", "))

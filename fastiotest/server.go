@@ -231,8 +231,8 @@ func (s *Server) AddMembership(m seed.Membership) seed.Membership { return s.pla
 // with empty fields filled in.
 func (s *Server) AddInvitation(v seed.Invitation) seed.Invitation { return s.platform.AddInvitation(v) }
 
-// Mails lists what the platform has sent to an e-mail address, "" for any, oldest first, except
-// for the codes of [Server.ValidationCode] and [Server.OneTimeCode].
+// Mails lists what the platform has sent to an e-mail address, "" for any, oldest
+// first, except for the codes of [Server.ValidationCode] and [Server.OneTimeCode].
 func (s *Server) Mails(to string) []seed.Mail { return s.platform.Mails(to) }
 
 // AddOAuthClient adds an application without registration and returns it with empty

@@ -450,7 +450,7 @@ func (g *Grant) UnmarshalJSON(text []byte) error {
 	if json.Unmarshal(text, &g.User) == nil {
 		return nil
 	}
-	type grant Grant
+	type grant Grant // without this method
 	return json.Unmarshal(text, (*grant)(g))
 }
 

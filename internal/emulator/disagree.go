@@ -110,8 +110,8 @@ func (f *faults) Message(text []byte) []byte {
 	return editJSON(text, editsOf(own))
 }
 
-// routeMovedTo returns the route that a disagreement has moved to the path of a request, nil
-// if there is none. It sets the path values of the request.
+// routeMovedTo returns the route that a disagreement has moved to the path of a
+// request, nil if there is none. It sets the path values of the request.
 func (f *faults) routeMovedTo(r *http.Request) *wire.Route {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -260,7 +260,7 @@ func withRequestNames(err error, rules []*disagreement) error {
 	if !named {
 		return err
 	}
-	changed := *refusal // other calls may use f
+	changed := *refusal // a copy, because other calls may use it
 	renamed := make([]wire.Object, len(rows))
 	for i, row := range rows {
 		renamed[i] = slices.Clone(row)

@@ -129,8 +129,8 @@ func New(o seed.Options) *Server {
 }
 
 // route makes the table of routes and its mux, of which there is one with the device
-// flow of OAuth and one without. The mux cannot match the variants for File Shares
-// (OnFileShare): they are listed behind the routes that lead to them.
+// flow of OAuth, an option, and one without. The mux cannot match the variants for File
+// Shares (OnFileShare): they are listed behind the routes that lead to them.
 func (s *Server) route() {
 	s.mux = &plain
 	if s.Options.OAuth.DeviceFlow {
@@ -196,7 +196,8 @@ func (s *Server) Credits(profileID string) int {
 // labelSpace separates the serials of labelled objects from all others.
 const labelSpace = 1 << 61
 
-// Load adds the state that a seed file describes; see package seed. It adds nothing if there is an error.
+// Load adds the state that a seed file describes; see package seed. It adds nothing if
+// there is an error.
 func (s *Server) Load(r io.Reader) error { return s.load(r, nil) }
 
 // AddObjects is [Server.Load] that returns the objects with their IDs and defaults.
@@ -232,7 +233,8 @@ func (s *Server) load(r io.Reader, open func(name string) ([]byte, error)) error
 	return s.addObjects(f)
 }
 
-// addObjects adds objects that are checked, and fills in their defaults.
+// addObjects adds objects that are checked, and fills in their defaults. Their order is
+// such that each refers to earlier ones only.
 func (s *Server) addObjects(f *seed.File) error {
 	addAll(f.Users, s.AddUser)
 	addAll(f.Orgs, s.AddOrg)
@@ -306,9 +308,10 @@ func addAll[T any](list []T, add func(T) T) {
 // objects makes IDs for the objects of seed files, and finds those that exist.
 type objects struct{ *Server }
 
-// NewID returns a new ID for an object of a seed file that has a label, of a kind such as
-// "node". Each kind has a first letter; others are profiles, with IDs of digits. The serials
-// of objects without a label are below labelSpace, so that no two objects share an ID.
+// NewID returns a new ID for an object of a seed file that has a label, of a kind such
+// as "node". Each kind has a first letter; others are profiles, with IDs of digits. The
+// serials of objects without a label are below labelSpace, so that no two objects share
+// an ID.
 func (o objects) NewID(kind string) string {
 	o.Lock()
 	defer o.Unlock()

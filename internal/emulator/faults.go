@@ -73,7 +73,8 @@ func (f *faults) nextID(id string) string {
 	return cmp.Or(id, strconv.Itoa(f.added))
 }
 
-// addOrReplace returns a list with a rule appended or, if it has one with the same ID, replaced.
+// addOrReplace returns a list with a rule appended or, if it has one with the same ID,
+// replaced.
 func addOrReplace[R interface{ id() string }](list []R, r R) []R {
 	i := slices.IndexFunc(list, func(old R) bool { return old.id() == r.id() })
 	if i < 0 {

@@ -99,8 +99,9 @@ func (l *limits) countCall(op, user string, now time.Time) (q quota, refused boo
 	return q, refused
 }
 
-// currentWindow returns the window of a rule for a user, in which calls are counted. Calls
-// that are older than the size of the window are removed from it. The caller holds the lock.
+// currentWindow returns the window of a rule for a user, in which calls are counted.
+// Calls that are older than the size of the window are removed from it. The caller
+// holds the lock.
 func (l *limits) currentWindow(key windowKey, rule world.Limit, now time.Time) *window {
 	w := l.windows[key]
 	if w == nil {
@@ -138,7 +139,7 @@ func (l *limits) count(w *window, rule world.Limit, now time.Time) {
 }
 
 // quota returns what is left in a window, and when it ends. A sliding window has room
-// again when its oldest call leaves it.
+// again when the oldest of its latest calls, as many as the rule allows, leaves it.
 func (l *limits) quota(w *window, rule world.Limit, now time.Time) quota {
 	q := quota{avail: max(0, rule.Max-w.used), most: rule.Max, expires: w.start.Add(rule.Size)}
 	switch {
@@ -167,7 +168,7 @@ func (s *Server) throttle(c *wire.Call, header http.Header) error {
 		user = c.Key.User
 	}
 	q, refused := s.limits.countCall(c.Route.Op, user, c.Now)
-	if q.most == 0 {
+	if q.most == 0 { // the operation has no limit
 		return nil
 	}
 	s.announceQuota(q, header)

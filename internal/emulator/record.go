@@ -91,7 +91,7 @@ func (o *outcome) describe(c *wire.Call, f *fault, out wire.Reply) {
 }
 
 // setOutcome sets the outcome of a recorded request. The first time, it gives the
-// request a number, and stores it in the ring of the last ones: the request whose place
+// request a number, and stores it in the ring of the last ones: the request whose slot
 // it takes loses its response. A later call only corrects the status.
 func (l *record) setOutcome(q *world.Request, o *outcome) {
 	l.mu.Lock()

@@ -80,6 +80,7 @@ type matched struct {
 
 // ServeHTTP answers one request. The body is read and the request recorded before the
 // rules of disagreements and faults apply, so that the record has what the client sent.
+// A fault that a test has set may delay, replace or break off the response.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if inner, found := s.withoutPrefix(r); found && inner.URL.Path == "/websocket/" {
 		s.serveSocket(w, r)
@@ -106,7 +107,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	c.Stream = f.Stream
 	f.wait(r.Context(), f.Delay)
-	c.Now = s.Now()
+	c.Now = s.Now() // later than before, by the delay
 	out := s.respond(c, f, rules, err)
 	out.Header.Set("Date", s.Now().Add(s.Options.ClockSkew).UTC().Format(http.TimeFormat))
 	result.describe(c, f, out)
@@ -121,7 +122,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // opSocket is the operation of handshakes in records and faults.
 const opSocket = "realtime.Socket"
 
-// serveSocket serves a socket until it ends, or rejects the request.
+// serveSocket serves a socket until it ends, or rejects the request, as a fault that a
+// test has set may demand.
 func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 	entry := s.record.addRequest(opSocket, r, nil, s.Now())
 	f, began := s.faults.faultFor(opSocket), time.Now()
@@ -173,6 +175,7 @@ func (s *Server) readBody(c *wire.Call, r *http.Request) {
 	limit := int64(bodyLimit)
 	switch {
 	case c.Route != nil && c.Route.KeepBody:
+		// A byte more than is allowed, so that the handler sees that it is too large.
 		content, err := s.Blobs.Read(io.LimitReader(r.Body, s.uploads.Limits().MaxSize+1))
 		if err == nil {
 			c.Content = content
@@ -226,7 +229,7 @@ func inMarkdown(out wire.Reply) wire.Reply {
 
 // dispatch authenticates a call, counts it in its rate limits, and calls its handler.
 // It adds the headers of the rate limits to header. If no route matches, it returns
-// unknown.
+// unknown. An OPTIONS request gets the description of its endpoint, without a credential.
 func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire.Object, error) {
 	s.RunDueTasks()
 	if unknown != nil {
@@ -248,7 +251,7 @@ func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire
 	if err := s.throttle(c, header); err != nil {
 		return nil, err
 	}
-	if !s.Options.DropUndeclared {
+	if !s.Options.DropUndeclared { // the platform ignores names that it does not know
 		if err := c.RefuseUndeclared(); err != nil {
 			return nil, err
 		}
@@ -294,8 +297,8 @@ func (s *Server) refuseIfArchived(c *wire.Call) error {
 	return s.RefuseArchived(id)
 }
 
-// findRoute finds the route of a request. It returns the error of an unknown path or method; an
-// OPTIONS request gets the first route of its path.
+// findRoute finds the route of a request. It returns the error of an unknown path or
+// method; an OPTIONS request gets the first route of its path.
 func (s *Server) findRoute(c *wire.Call, r *http.Request) error {
 	c.Request = r
 	inner, found := s.withoutPrefix(r)
@@ -303,7 +306,7 @@ func (s *Server) findRoute(c *wire.Call, r *http.Request) error {
 		return wire.UnknownRoute()
 	}
 	c.Request = inner
-	c.Route = s.faults.routeMovedTo(inner)
+	c.Route = s.faults.routeMovedTo(inner) // a test may have moved routes to other paths
 	if c.Route != nil {
 		return nil
 	}

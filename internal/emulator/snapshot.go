@@ -251,7 +251,7 @@ const (
 
 // Snapshot writes the state as a zip file: seed.json, a seed file with what is in it, as
 // a person would write it; state.json, the whole state; and a file for each long
-// content.
+// content. It holds the lock only until the state is in memory, however slow w is.
 func (s *Server) Snapshot(w io.Writer) error {
 	out := &delayed{}
 	z := zip.NewWriter(out)
@@ -305,7 +305,8 @@ func (d *delayed) writeThrough(to io.Writer) error {
 	return err
 }
 
-// writeFiles writes the JSON files of a snapshot, and returns the contents by name.
+// writeFiles writes the JSON files of a snapshot under the lock, and returns the contents
+// by name.
 func (s *Server) writeFiles(z *zip.Writer) (map[string]graph.Content, error) {
 	s.RWMutex.Lock() // which counts no change
 	defer s.Unlock()

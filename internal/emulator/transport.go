@@ -252,7 +252,8 @@ func (l *Listener) Close() error {
 // Addr returns the address of every Listener.
 func (l *Listener) Addr() net.Addr { return memoryAddr{} }
 
-// DialContext connects to the listener and ignores the address.
+// DialContext connects to the listener and ignores the address. A closed listener
+// refuses the connection.
 func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	select {
 	case <-l.done:
@@ -420,7 +421,7 @@ func (s *stream) write(p []byte) (int, error) {
 			return written, nil
 		}
 		if n := min(len(p), streamBuffer-len(s.buffer)+s.taken); n > 0 {
-			if len(s.buffer)+n > cap(s.buffer) {
+			if len(s.buffer)+n > cap(s.buffer) { // reuse the room of what was read
 				s.buffer, s.taken = append(s.buffer[:0], s.buffer[s.taken:]...), 0
 			}
 			s.buffer = append(s.buffer, p[:n]...)
@@ -439,8 +440,8 @@ const (
 	lost     = true  // nothing
 )
 
-// closeWriting makes further writes fail. The reader can still read what is buffered or, if
-// isLost is true, gets ECONNRESET.
+// closeWriting makes further writes fail. The reader can still read what is buffered
+// or, if isLost is true, gets ECONNRESET.
 func (s *stream) closeWriting(isLost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

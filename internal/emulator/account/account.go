@@ -129,7 +129,8 @@ func (h *Handlers) profilesOf(k *wire.Credential) []string {
 		func(id string) bool { return h.w.Role(id, k.User) != "" && h.w.AccessMode(k, id) != wire.NoAccess })
 }
 
-// allowed reports whether the caller's country may open organizations and shares. The member is assumed.
+// allowed reports whether the caller's country may open organizations and shares. The
+// member is assumed.
 func (h *Handlers) allowed(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"allowed", !h.w.Options.Account.CountryBlocked}}, nil
 }

@@ -37,8 +37,8 @@ type mailed struct {
 	until          time.Time
 }
 
-// opens reports whether a token is the mailed one and is still valid.
-func (m mailed) opens(token string, now time.Time) bool {
+// isValid reports whether a token is the mailed one and is still valid.
+func (m mailed) isValid(token string, now time.Time) bool {
 	return m.token != "" && m.token == token && now.Before(m.until)
 }
 
@@ -182,14 +182,14 @@ func wrongToken() error {
 }
 
 // changeEmail changes the e-mail address of the caller to the one to which the token
-// was mailed.
+// was mailed. The token is refused if another account has got the address meanwhile.
 func (h *Handlers) changeEmail(c *wire.Call, own *settings) (wire.Object, error) {
 	token, _ := c.Field("token")
 	c.Check.MissingIf(token == "", "token", "Send the token of the mail.")
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	if !own.change.opens(token, c.Now) || h.w.UserWithEmail(own.change.address) != "" {
+	if !own.change.isValid(token, c.Now) || h.w.UserWithEmail(own.change.address) != "" {
 		return nil, wrongToken()
 	}
 	u := &h.w.User(c.Key.User).Value
@@ -215,7 +215,7 @@ func (h *Handlers) requestReset(c *wire.Call) (wire.Object, error) {
 // resetOfPath returns the user to whom the reset code in the path was mailed.
 func (h *Handlers) resetOfPath(c *wire.Call) (string, error) {
 	for id, own := range h.settings {
-		if own.reset.opens(c.Segment("code"), c.Now) && h.w.Enabled(id) {
+		if own.reset.isValid(c.Segment("code"), c.Now) && h.w.Enabled(id) {
 			return id, nil
 		}
 	}
@@ -258,7 +258,8 @@ func (h *Handlers) closeAccount(c *wire.Call, _ *settings) (wire.Object, error) 
 	return nil, nil
 }
 
-// orgLimits returns how many organizations the caller may own. Its members are assumed.
+// orgLimits returns how many organizations the caller owns, and whether the caller may
+// have more, which an option about the country denies. The form is assumed.
 func (h *Handlers) orgLimits(c *wire.Call) (wire.Object, error) {
 	owned := wire.Filter(h.w.OrgIDs(), func(id string) bool { return h.w.Org(id).Value.Owner == c.Key.User })
 	return wire.Object{{"limits", wire.Object{

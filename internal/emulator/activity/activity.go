@@ -62,7 +62,8 @@ func (q *poll) wants(field string) bool {
 // pollSelf polls the changes of the caller.
 func (h *Handlers) pollSelf(c *wire.Call) (wire.Object, error) { return h.poll(c, c.Key.User) }
 
-// pollProfile polls the changes of the profile in the path.
+// pollProfile polls the changes of the profile in the path. It holds the lock only to
+// find that profile, because a poll waits.
 func (h *Handlers) pollProfile(c *wire.Call) (wire.Object, error) {
 	h.w.RLock()
 	id := h.w.ProfileOfPath(c)
@@ -88,7 +89,7 @@ func (h *Handlers) parsePoll(c *wire.Call) poll {
 	q := poll{
 		wait:      time.Duration(c.Integer("wait", 0, 0, pollWait)) * time.Second,
 		updated:   c.Value("updated") != "",
-		inclusive: h.w.Options.Activity.InclusivePolls,
+		inclusive: h.w.Options.Activity.InclusivePolls, // a change at lastactivity counts, too
 	}
 	if since := c.Moment("lastactivity"); !since.IsZero() {
 		q.since = since.UnixMicro()

@@ -128,7 +128,7 @@ func (it *intent) object(message bool) wire.Object {
 		{"id", wire.Hyphenated(it.id)},
 		{"state", state},
 		{"version", it.version},
-		{"sequence", strconv.FormatUint(it.sequence, 36)},
+		{"sequence", strconv.FormatUint(it.sequence, 36)}, // an opaque text
 		{"topic", wire.TextOrNull(it.topic)},
 	}
 	return append(o.With(message, "message", wire.TextOrNull(it.message)),

@@ -130,7 +130,7 @@ func (h *Handlers) logThread(th *thread, event string) {
 	h.w.EventIn(th.profile, world.Event{Name: event, CallingUser: th.creator, Object: th.id, ObjectName: th.name})
 }
 
-// Routes returns the routes of the agent. Notes are storage.
+// Routes returns the routes of the agent.
 func (h *Handlers) Routes() []*wire.Route {
 	reader, writer := h.chatProfile(wire.Read), h.chatProfile(wire.Write)
 	routes := []*wire.Route{
@@ -202,8 +202,8 @@ func (h *Handlers) guestShare(profileID, userID string) world.Share {
 	return share.Value
 }
 
-// chatProfile returns a finder like aiProfile, which also refuses a guest who may not chat,
-// and all callers if the plan of the organization does not include AI.
+// chatProfile returns a finder like aiProfile, which also refuses a guest who may not
+// chat, and all callers if the plan of the organization does not include AI.
 func (h *Handlers) chatProfile(least wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.aiProfile(least)(c)
@@ -316,7 +316,7 @@ const (
 )
 
 // threads returns a handler that lists the caller's conversations, either the deleted
-// or the other ones, the last updated first.
+// or the other ones, the last updated first. By an option, the list has pages.
 func (h *Handlers) threads(deleted bool) func(*wire.Call, string) (wire.Object, error) {
 	return func(c *wire.Call, profileID string) (wire.Object, error) {
 		kind := cmp.Or(c.Value("kind"), "user")

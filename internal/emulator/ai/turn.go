@@ -18,9 +18,9 @@ import (
 // turnPace is the default pause between the steps of a turn.
 const turnPace = 20 * time.Millisecond
 
-// planAnswer plans the steps of a turn and schedules the first one. The answer is the text of
-// the script that matches the question or, without one, a quotation of files. The turn
-// cites these files, unless the script has the option NoCitations.
+// planAnswer plans the steps of a turn and schedules the first one. The answer is the
+// text of the script that matches the question or, without one, a quotation of files.
+// The turn cites these files, unless the script has the option NoCitations.
 func (h *Handlers) planAnswer(t *turn) {
 	t.script = h.chats.takeScript(t.query)
 	text := t.script.Text
@@ -57,17 +57,17 @@ func (t *turn) planSteps(text, profileName string) {
 		steps = []string{turnRunning}
 	}
 	for _, status := range steps {
-		t.addStep(step{do: stepMove, text: status})
+		t.addStep(step{do: stepStatus, text: status})
 	}
 	end := cmp.Or(t.script.Status, turnComplete)
 	if end != turnNeedsInput {
-		t.addStep(step{do: stepAct, text: "Searched " + profileName})
+		t.addStep(step{do: stepAction, text: "Searched " + profileName})
 		pieces := splitAnswer(text, t.script.Chunk)
 		if end != turnComplete {
 			pieces = pieces[:len(pieces)/2]
 		}
 		for _, piece := range pieces {
-			t.addStep(step{do: stepSay, text: piece})
+			t.addStep(step{do: stepText, text: piece})
 		}
 	}
 	if end == turnComplete {
@@ -75,7 +75,7 @@ func (t *turn) planSteps(text, profileName string) {
 			t.addStep(step{do: stepCite, source: src})
 		}
 	}
-	t.addStep(step{do: stepMove, text: end})
+	t.addStep(step{do: stepStatus, text: end})
 }
 
 // step is what happens next in a turn.
@@ -88,24 +88,24 @@ type step struct {
 type stepKind int
 
 const (
-	stepMove stepKind = iota // to a status
-	stepAct                  // begin an action
-	stepSay                  // a piece of the answer
-	stepCite                 // a source
+	stepStatus stepKind = iota // change to a status
+	stepAction                 // begin an action
+	stepText                   // add a piece of the answer
+	stepCite                   // cite a source
 )
 
 // addStep adds a step to the plan.
 func (t *turn) addStep(s step) { t.plan = append(t.plan, s) }
 
-// applyStep applies a step to the turn at a time: a new status, a new action, a piece of the
-// answer or a citation.
+// applyStep applies a step to the turn at a time: a new status, a new action, a piece
+// of the answer or a citation.
 func (t *turn) applyStep(s step, at time.Time) {
 	switch s.do {
-	case stepMove:
+	case stepStatus:
 		t.setStatus(s.text, at)
-	case stepAct:
+	case stepAction:
 		t.startAction(s.text, at)
-	case stepSay:
+	case stepText:
 		t.addText(s.text, at)
 	case stepCite:
 		t.cites = append(t.cites, s.source.object())
@@ -177,9 +177,9 @@ func (h *Handlers) cancel(t *turn) bool {
 	return true
 }
 
-// setStatus sets the status of a turn and adds an event with it to the stream. A final status
-// also drops the steps that are left, and ends the running actions as done, cancelled
-// or, for any other status, failed.
+// setStatus sets the status of a turn and adds an event with it to the stream. A final
+// status also drops the steps that are left, and ends the running actions as done,
+// cancelled or, for any other status, failed.
 func (t *turn) setStatus(status string, at time.Time) {
 	t.status, t.updated = status, at
 	t.thread.updated = at
@@ -273,8 +273,9 @@ type passage struct {
 
 const citationsMost = 3
 
-// findPassages returns the passages that an answer cites: one of each file that the question
-// refers to or that shares words with it, those with the most shared words first.
+// findPassages returns the passages that an answer cites: one of each file that the
+// question refers to or that shares words with it, those with the most shared words
+// first.
 func (h *Handlers) findPassages(t *turn) []passage {
 	words := searchTerms(t.query)
 	var found []passage
@@ -290,9 +291,9 @@ func (h *Handlers) findPassages(t *turn) []passage {
 	return found[:min(citationsMost, len(found))]
 }
 
-// readableFiles returns the files that the agent may read for a question: those that it refers
-// to, and the indexed ones in the folders that it refers to or, if it refers to nothing,
-// in the whole workspace or share. Without an index, only the first are left.
+// readableFiles returns the files that the agent may read for a question: those that it
+// refers to, and the indexed ones in the folders that it refers to or, if it refers to
+// nothing, in the whole workspace or share. Without an index, only the first are left.
 func (h *Handlers) readableFiles(t *turn) []passage {
 	profileID := t.thread.profile
 	var list []passage
@@ -315,9 +316,10 @@ func (h *Handlers) readableFiles(t *turn) []passage {
 	return list
 }
 
-// setBestSentence sets the passage to the sentence of a text that shares the most words with a
-// question, with the number of these words and its page; form feeds separate pages.
-// Without a shared word it is the first sentence. Of data that is not text, it sets none.
+// setBestSentence sets the passage to the sentence of a text that shares the most words
+// with a question, with the number of these words and its page; form feeds separate
+// pages. Without a shared word it is the first sentence. Of data that is not text, it
+// sets none.
 func (src *passage) setBestSentence(text string, words []string) {
 	if !utf8.ValidString(text) {
 		return
@@ -369,8 +371,8 @@ func searchTerms(text string) []string {
 	return words
 }
 
-// quoteSources returns an answer that quotes the sources of a turn, each with its number, or
-// says that there are none.
+// quoteSources returns an answer that quotes the sources of a turn, each with its
+// number, or says that there are none.
 func (h *Handlers) quoteSources(t *turn) string {
 	name := h.w.ProfileName(t.thread.profile)
 	if len(t.sources) == 0 {
@@ -453,7 +455,7 @@ func (y *streamStyle) firstEvent(t *turn, lastID string) int {
 // sends heartbeats. With the style NoEnd, the last event of a turn is not sent.
 func (h *Handlers) sendEvents(ctx context.Context, t *turn, from int, style *streamStyle, write func(string) bool) {
 	pace := h.w.Options.AI.Heartbeat
-	if pace <= 0 {
+	if pace <= 0 { // not set
 		pace = heartbeat
 	}
 	if !write(style.opening()) {

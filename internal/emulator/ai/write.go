@@ -15,7 +15,8 @@ import (
 )
 
 // createThread starts a conversation with a question. A repeated call with the same
-// idempotency key returns the same conversation.
+// idempotency key returns the same conversation. The length of a conversation is limited
+// by the option ThreadLimit.
 func (h *Handlers) createThread(c *wire.Call, profileID string) (wire.Object, error) {
 	if err := h.refuseQuestion(profileID); err != nil {
 		return nil, err
@@ -78,12 +79,12 @@ func (h *Handlers) addThread(th *thread, q *question) {
 // one.
 func (h *Handlers) addTurn(th *thread, q *question, key askKey) *turn {
 	now := h.w.Now()
-	t := &turn{
+	t := &turn{ // 9 begins the ids of AI jobs
 		thread: th, id: world.Opaque('9', h.w.Options.Seed, h.w.NextSerial()), status: turnPending, seq: len(th.turns) + 1,
 		key: q.key, query: q.text, refs: q.refs, created: now, updated: now,
 	}
 	if !q.keyed {
-		t.key = h.w.Secret()[:22]
+		t.key = h.w.Secret()[:22] // its length is assumed
 		key.key = t.key
 	}
 	h.chats.keys[key] = t
@@ -93,7 +94,8 @@ func (h *Handlers) addTurn(th *thread, q *question, key askKey) *turn {
 }
 
 // sendTurn asks another question in a conversation. It refuses one while another is
-// being answered.
+// being answered, or if the conversation would be longer than the option ThreadLimit. A
+// repeated call with the same idempotency key returns the same turn.
 func (h *Handlers) sendTurn(c *wire.Call, profileID string) (wire.Object, error) {
 	if err := h.refuseQuestion(profileID); err != nil {
 		return nil, err
@@ -128,8 +130,8 @@ func (h *Handlers) sendTurn(c *wire.Call, profileID string) (wire.Object, error)
 	return t.object(), nil
 }
 
-// refuseWhileCommitting returns a refusal while the first turn of a conversation is not yet stored:
-// for the time of the option CommitTime after it was sent.
+// refuseWhileCommitting returns a refusal while the first turn of a conversation is not
+// yet stored: for the time of the option CommitTime after it was sent.
 func (h *Handlers) refuseWhileCommitting(th *thread) error {
 	if h.w.Now().Sub(th.created) >= h.w.Options.AI.CommitTime {
 		return nil
@@ -137,8 +139,8 @@ func (h *Handlers) refuseWhileCommitting(th *thread) error {
 	return wire.Refuse(http.StatusConflict, codeCommitting, "The chat is still being created. Send the same key again.")
 }
 
-// tooLargeRefusal returns the refusal of a conversation that is too large, which has one code
-// in a workspace and another, onShare, in a share.
+// tooLargeRefusal returns the refusal of a conversation that is too large, which has
+// one code in a workspace and another, onShare, in a share.
 func (h *Handlers) tooLargeRefusal(profileID string, code, onShare int64) error {
 	if h.w.KindOf(profileID) == wire.KindShare {
 		code = onShare
@@ -441,7 +443,7 @@ func (h *Handlers) exportFiles(c *wire.Call, profileID string) (wire.Object, err
 	if len(files) > exportedLinks {
 		return wire.Object{{"markdown", exportText(title, files, withoutLinks)}}, nil
 	}
-	token := h.w.Secret()[:40]
+	token := h.w.Secret()[:40] // its length is assumed
 	e := &export{profile: profileID, reads: make([]int, len(files)), expires: h.w.Now().Add(exportedFor)}
 	for _, n := range files {
 		e.files = append(e.files, n.ID)
@@ -542,7 +544,8 @@ func (h *Handlers) autoTitle(c *wire.Call, id string) (wire.Object, error) {
 	}
 	share := &h.w.Share(id).Value
 	about, _ := c.Field("user_context")
-	share.Title = cmp.Or(strings.TrimSpace(about), slices.Concat(names, []string{"Files"})[0])
+	first := slices.Concat(names, []string{"Files"})[0] // Files if there are no names
+	share.Title = cmp.Or(strings.TrimSpace(about), first)
 	if runes := []rune(share.Title); len(runes) > world.TitleMost {
 		share.Title = string(runes[:world.TitleMost])
 	}

@@ -47,8 +47,8 @@ func (h *Handlers) Routes() []*wire.Route {
 	return all
 }
 
-// pictureNames returns the names of the pictures that a kind of profile can have, which are
-// assumed.
+// pictureNames returns the names of the pictures that a kind of profile can have, which
+// are assumed.
 func pictureNames(kind string) []string {
 	if kind == wire.KindUser {
 		return []string{"profile_pic"}
@@ -156,8 +156,8 @@ func (h *Handlers) remove(c *wire.Call, profile string) (wire.Object, error) {
 	return nil, nil
 }
 
-// recordChange reports a change of the pictures of a profile to those who poll it. Only the
-// picture of a user has an event in the log.
+// recordChange reports a change of the pictures of a profile to those who poll it. Only
+// the picture of a user has an event in the log.
 func (h *Handlers) recordChange(c *wire.Call, profile string) {
 	h.w.MarkChanged(h.w.Now(), profile, world.FieldSettings)
 	if h.w.User(profile) != nil {

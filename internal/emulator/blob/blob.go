@@ -228,9 +228,9 @@ func (s *Store) release(size int64) {
 // open file.
 const deleteOnClose = 0x04000000
 
-// createFile creates the temporary file, if there is none yet. Its name is removed at once, or
-// on Windows when it is closed, so that nothing is left when the process ends. The caller
-// holds the lock.
+// createFile creates the temporary file, if there is none yet. Its name is removed at
+// once, or on Windows when it is closed, so that nothing is left when the process ends.
+// The caller holds the lock.
 func (s *Store) createFile() error {
 	if s.spill != nil {
 		return nil

@@ -154,7 +154,7 @@ func (h *Handlers) announce(cm *Comment, e world.Event) {
 		e.ObjectName = n.Name
 	}
 	if h.w.KindOf(cm.Profile) == wire.KindShare {
-		e.Category = wire.KindShare
+		e.Category = wire.KindShare // not workspace, the default
 	}
 	h.w.EventIn(cm.Profile, e)
 	if cm.FileShare != "" {

@@ -104,8 +104,8 @@ func isListed(at world.Venue, cm *Comment) bool {
 	return cm.Node == at.Node
 }
 
-// commentsLeft returns how many more comments the plan allows on a profile or, by
-// itself, a File Share, and false if there is no limit. Deleted ones do not count.
+// commentsLeft returns how many more comments the plan (an option) allows on a profile or,
+// by itself, a File Share, and false if there is no limit. Deleted ones do not count.
 func (h *Handlers) commentsLeft(at world.Venue) (left int, limited bool) {
 	if h.w.Options.Comments.Limit <= 0 {
 		return 0, false
@@ -171,7 +171,7 @@ func (v view) comment(cm *Comment, inside bool) wire.Object {
 	for _, user := range cm.mentions {
 		mentions = append(mentions, wire.ProfileID(user))
 	}
-	alive := inside && !cm.IsDeleted()
+	changeable := inside && !cm.IsDeleted()
 	mayComment := v.h.mayComment(v.user, cm.venue())
 	return slices.DeleteFunc(wire.Object{
 		{"id", wire.Hyphenated(cm.ID)},
@@ -198,9 +198,9 @@ func (v view) comment(cm *Comment, inside bool) wire.Object {
 		{"attachments", onlyIf(v.whole, v.attachments(cm))},
 		{"properties", onlyIf(v.properties, wire.FromMap(cm.Properties))},
 		{"edited_at", wire.StampOrNull(cm.Edited)},
-		{"can_edit", alive && cm.User == v.user && mayComment},
-		{"can_delete", alive && v.h.mayDelete(v.user, cm)},
-		{"can_reply", alive && cm.Parent == "" && mayComment},
+		{"can_edit", changeable && cm.User == v.user && mayComment},
+		{"can_delete", changeable && v.h.mayDelete(v.user, cm)},
+		{"can_reply", changeable && cm.Parent == "" && mayComment},
 		{"created", wire.Stamp(cm.Created.Unix())},
 		{"updated", wire.Stamp(cm.Updated.Unix())},
 		{"deleted", onlyIf(v.whole, wire.StampOrNull(cm.Deleted))},
@@ -245,7 +245,8 @@ type target struct {
 }
 
 // target returns what is attached to a comment, by its id: a node or a profile. It is
-// available if the user may open it. The kind of a deleted object follows from its id.
+// available if the user may open it. Its id shows which of both it is, even if it was
+// deleted.
 func (h *Handlers) target(id, userID string) target {
 	if !wire.IsProfile(id) {
 		t := target{id: wire.Hyphenated(id), kind: "node"}

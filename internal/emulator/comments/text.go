@@ -82,11 +82,11 @@ func proseOf(body string) []string {
 		character, n, rest := fenceMarks(line)
 		isSpan := character == '`' && strings.Contains(rest, "`") // on a line of its own
 		switch {
-		case length > 0:
+		case length > 0: // in a fenced block
 			if character == mark && n >= length && strings.TrimSpace(rest) == "" {
 				length = 0
 			}
-		case n >= 3 && !isSpan:
+		case n >= 3 && !isSpan: // it begins one
 			mark, length = character, n
 		default:
 			prose = append(prose, outsideSpans(line)...)
@@ -95,8 +95,8 @@ func proseOf(body string) []string {
 	return prose
 }
 
-// fenceMarks returns the character with which a line begins behind up to three spaces, if it
-// is a backtick or tilde, how often it stands there, and the rest of the line.
+// fenceMarks returns the character with which a line begins behind up to three spaces,
+// if it is a backtick or tilde, how often it stands there, and the rest of the line.
 func fenceMarks(line string) (mark byte, n int, rest string) {
 	text := strings.TrimLeft(line, " ")
 	if len(line)-len(text) > 3 || text == "" || text[0] != '`' && text[0] != '~' {
@@ -142,7 +142,8 @@ func spanEnd(line string, from, n int) int {
 
 func ticks(s string) int { return len(s) - len(strings.TrimLeft(s, "`")) }
 
-// isEmoji reports whether a text is one emoji: a picture with its modifiers, several joined to one, a flag or a keycap.
+// isEmoji reports whether a text is one emoji: a picture with its modifiers, several
+// joined to one, a flag or a keycap.
 func isEmoji(s string) bool {
 	runes := []rune(s)
 	if len(runes) == 2 && isRegional(runes[0]) && isRegional(runes[1]) || isKeycap(runes) {

@@ -126,9 +126,9 @@ func (h *Handlers) updateComment(c *wire.Call, cm *Comment) (wire.Object, error)
 	return h.editComment(c, cm, p)
 }
 
-// editComment changes the text, reference and properties of a comment, but not where it is.
-// Properties are merged, a reference is replaced or, if it is sent as null (unanchor),
-// removed.
+// editComment changes the text, reference and properties of a comment, but not where it
+// is. Properties are merged, a reference is replaced or, if it is sent as null
+// (unanchor), removed.
 func (h *Handlers) editComment(c *wire.Call, cm *Comment, p *post) (wire.Object, error) {
 	before := cm.mentions
 	cm.Body = p.body
@@ -293,7 +293,8 @@ func (h *Handlers) bodyOf(c *wire.Call, f wire.Members, tooLong int64) (string, 
 
 const bulkMost = 100
 
-// deleteComment deletes a comment and the replies to it.
+// deleteComment deletes a comment and the replies to it. The response has the comment
+// without its attachments.
 func (h *Handlers) deleteComment(c *wire.Call, cm *Comment) (wire.Object, error) {
 	if err := h.refuseDelete(c.Key, cm); err != nil {
 		return nil, err
@@ -332,7 +333,7 @@ func (h *Handlers) markDeleted(c *wire.Call, cm *Comment) {
 }
 
 // deleteComments deletes several comments, but not the replies to them. The response
-// has a result for each.
+// has a result for each or, by the option BulkErrors, only the number and the errors.
 func (h *Handlers) deleteComments(c *wire.Call) (wire.Object, error) {
 	f := c.JSON
 	ids := f.Texts(c, "comment_ids", bulkMost)
@@ -429,7 +430,7 @@ const (
 // (required), a call without one is refused.
 func readTargets(f wire.Members, c *wire.Call, must bool) []string {
 	var ids []string
-	one, many := f.Has("target_id"), c.JSON.Has("target_ids")
+	one, many := f.Has("target_id"), f.Has("target_ids")
 	switch {
 	case one && many:
 		c.Check.Invalid("target_ids", "Not with target_id.")

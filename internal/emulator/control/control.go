@@ -78,8 +78,8 @@ func New(s *emulator.Server, o Options) *Handler {
 	return h
 }
 
-// answerUnmatched answers a request that no route matches: with 405 and the methods of its path,
-// or 404. It finds the methods by asking for the route of each.
+// answerUnmatched answers a request that no route matches: with 405 and the methods of
+// its path, or 404. It finds the methods by asking for the route of each.
 func (h *Handler) answerUnmatched(w http.ResponseWriter, r *http.Request) {
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
@@ -135,8 +135,8 @@ func isControl(r *http.Request) bool {
 	return strings.HasPrefix(r.URL.Path, Root) || r.URL.Path == strings.TrimSuffix(Root, "/")
 }
 
-// setSecurityHeaders sets the headers of each response of the control API: no other origin may read,
-// embed or keep it.
+// setSecurityHeaders sets the headers of each response of the control API: no other
+// origin may read, embed or keep it.
 func setSecurityHeaders(header http.Header) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "+

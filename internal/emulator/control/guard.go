@@ -22,7 +22,8 @@ func problemf(status int, format string, args ...any) *Problem {
 	return &Problem{status, fmt.Sprintf(format, args...)}
 }
 
-// refuseRequest returns the reason why a request may not use the control API, nil if it may.
+// refuseRequest returns the reason why a request may not use the control API, nil if it
+// may.
 func (g *guard) refuseRequest(r *http.Request) error {
 	switch {
 	case g.off:
@@ -38,9 +39,9 @@ func (g *guard) refuseRequest(r *http.Request) error {
 	return nil
 }
 
-// isThisMachine reports whether a Host header names this machine: by an address, as localhost, or
-// by a name that is allowed. A page that binds a name of its own to this address (DNS
-// rebinding) sends another one.
+// isThisMachine reports whether a Host header names this machine: by an address, as
+// localhost, or by a name that is allowed. A page that binds a name of its own to this
+// address (DNS rebinding) sends another one.
 func (g *guard) isThisMachine(host string) bool {
 	name := strings.ToLower(hostname(host))
 	if _, err := netip.ParseAddr(name); err == nil || name == "localhost" || strings.HasSuffix(name, ".localhost") {

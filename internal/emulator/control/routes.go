@@ -137,8 +137,8 @@ type Freezing struct {
 	At time.Time `json:"at,omitzero" doc:"now if it is not given"`
 }
 
-// checkClockYear returns an error for a time that the platform cannot represent in nanoseconds
-// since 1970.
+// checkClockYear returns an error for a time that the platform cannot represent in
+// nanoseconds since 1970.
 func checkClockYear(name string, at time.Time) error {
 	if at.Year() < 1970 || at.Year() > 2261 {
 		return problemf(http.StatusBadRequest, "%s: the clock must stay in the years 1970 to 2261, not %d", name, at.Year())

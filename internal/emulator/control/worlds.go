@@ -121,8 +121,8 @@ func (h *Handler) removeWorld(name string) error {
 	return w.shut()
 }
 
-// removeFromList removes a world from the list, and calls forget with its name, unless that is nil.
-// It returns false if the list has it no longer.
+// removeFromList removes a world from the list, and calls forget with its name, unless
+// that is nil. It returns false if the list has it no longer.
 func (h *Handler) removeFromList(name string, w *namedWorld, forget func(name string)) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -136,7 +136,7 @@ func (h *Handler) removeFromList(name string, w *namedWorld, forget func(name st
 	return true
 }
 
-// shut stops to serve a world on its port, and closes its WebSockets.
+// shut stops serving a world on its port, and closes its WebSockets.
 func (w *namedWorld) shut() error {
 	if w.stop != nil {
 		w.stop()

@@ -253,7 +253,8 @@ func parseSet(rest string) (func(*Response) error, error) {
 	return everywhere(at, func(p place) bool { return p.holder.setItem(p.name, value()) }), nil
 }
 
-// parseRemove reads "POINTER ...". The edit removes the members.
+// parseRemove reads "POINTER ...". The edit removes the members to which the pointers
+// lead.
 func parseRemove(rest string) (func(*Response) error, error) {
 	at, left, err := readPointers(rest)
 	if err != nil || left != "" {

@@ -236,8 +236,8 @@ func (n *node) find(pointer []string) []place {
 }
 
 // converted returns a value of another kind that resembles n where that is possible:
-// true for most texts, the digits of a text as a number, n as the one element of a list
-// or object.
+// true for most texts, the digits of a text as a number (other texts are 1), n as the
+// one element of a list or object, and null for any other kind.
 func (n *node) converted(kind string) *node {
 	switch kind {
 	case "list":

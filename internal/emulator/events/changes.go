@@ -79,6 +79,7 @@ func (h *Handlers) bootstrap(c *wire.Call, orgID, binding string, readable []str
 	l := &h.w.Log
 	var head world.Position
 	feed := l.ChangesOf(orgID)
+	// How many changes of the feed are visible by now.
 	visible, _ := slices.BinarySearchFunc(feed, c.Now.UnixNano()+1, func(n uint32, nanos int64) int {
 		return l.ShownAt(n).Compare(world.Position{Key: world.TimeKey(nanos)})
 	})
@@ -109,7 +110,8 @@ func feedAnswer(
 	}, nil
 }
 
-// feedPage returns the readable changes behind a position, and whether there are more.
+// feedPage returns the rows of the log with the readable changes behind a position that
+// are visible by now, at most limit, and whether there are more.
 func feedPage(
 	l *world.Log, orgID string, start world.Position, limit int, now int64, readable []string,
 ) (page []uint32, more bool) {
@@ -135,7 +137,8 @@ func feedPage(
 	return page, false
 }
 
-// readable lists the workspaces and shares of an organization that a credential reads as a member.
+// readable lists the workspaces and shares of an organization that a credential reads as
+// a member.
 func (h *Handlers) readable(k *wire.Credential, orgID string) []string {
 	ids := wire.Filter(slices.Concat(h.w.WorkspaceIDs(), h.w.ShareIDs()), func(id string) bool {
 		return h.w.OrgOf(id) == orgID && h.w.AtLeast(id, k.User, world.Member) && h.w.AccessMode(k, id) >= wire.Read

@@ -79,7 +79,8 @@ func (q *Query) fingerprint() string {
 func (q *Query) audit() bool { return q.visibility == world.AuditLog }
 
 // parseSearch reads the parameters that search and summarize share. Errors in them are
-// added to the checks of the call. The caller holds the lock.
+// added to the checks of the call. By an option, bounds of time are exclusive. The caller
+// holds the lock.
 func (h *Handlers) parseSearch(c *wire.Call) Query {
 	q := Query{
 		parent:     wire.Plain(c.Value("parent_event_id")),
@@ -168,10 +169,11 @@ func (q *Query) readParent(c *wire.Call) {
 }
 
 // search returns a page of the events that match the filters of a call. Events that
-// the caller may not see are left out of the page, which may then be short.
+// the caller may not see are left out of the page, which may then be short. By the option
+// NoCursor, it responds like older servers, whose pages have an offset only.
 func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
 	if h.w.Options.Events.NoCursor {
-		c.Query.Del("cursor") // an older server does not know the parameter
+		c.Query.Del("cursor")
 	}
 	q := h.parseSearch(c)
 	start, valid := h.startOfPage(c, &q)
@@ -193,8 +195,9 @@ func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"events", events}, {"pagination", pagination}}, nil
 }
 
-// startOfPage returns the position in the log after which the requested page begins, nil for
-// the first page. It returns false for a cursor that is not valid for the query.
+// startOfPage returns the position in the log after which the requested page begins,
+// nil for the first page. It returns false for a cursor that is not valid for the
+// query.
 func (h *Handlers) startOfPage(c *wire.Call, q *Query) (*world.Position, bool) {
 	if q.cursor == "" {
 		return nil, true
@@ -217,9 +220,9 @@ func (h *Handlers) searchBinding(c *wire.Call, q *Query) string {
 	return fmt.Sprint("search ", h.w.Cursors, " ", c.Key.User, " ", q.fingerprint())
 }
 
-// searchPage returns the matching rows behind start and the offset, up to the limit, in the
-// order of the log. They include rows that the caller may not see. It reports whether
-// there are more.
+// searchPage returns the matching rows behind start and the offset, up to the limit, in
+// the order of the log. They include rows that the caller may not see. It reports
+// whether there are more.
 func (h *Handlers) searchPage(v *Viewer, q *Query, start *world.Position) (rows []uint32, more bool) {
 	m := v.matcher(q)
 	skip := q.offset
@@ -268,7 +271,7 @@ func (v *Viewer) matcher(q *Query) *matcher {
 	}
 	if q.caller != "" {
 		n, found := l.Names.Find(q.caller)
-		m.caller, m.none = n, !found
+		m.caller, m.none = n, !found // no event has a name that the log does not know
 	}
 	if q.object != "" {
 		n, found := l.FindObject(q.object)
@@ -433,8 +436,9 @@ func (v *Viewer) row(n uint32, lv wire.Level) wire.Object {
 	return r.Fields
 }
 
-// putFullMembers adds the members of the level full that only some events have: about nodes,
-// about a delegation of an agent, and extra members. Telemetry is for audits only.
+// putFullMembers adds the members of the level full that only some events have: about
+// nodes, about a delegation of an agent, and extra members. Telemetry is for audits
+// only.
 func (v *Viewer) putFullMembers(r *wire.Row, e *world.Entry, k *world.EventKind, d *world.Detail) {
 	r.Put(wire.Full, "event_profile", wire.ProfileOrNull(v.h.w.Log.ProfileID(e)))
 	if k.NodeType != "" {
@@ -541,8 +545,8 @@ func searchParams() []string {
 	}
 }
 
-// rowsOfQuery returns the rows of the profile or of the parent event of a query, in the order
-// of the log.
+// rowsOfQuery returns the rows of the profile or of the parent event of a query, in the
+// order of the log.
 func rowsOfQuery(l *world.Log, q *Query) []uint32 {
 	if q.parent != "" {
 		return l.ChildrenOf(q.parent)

@@ -200,8 +200,8 @@ type generator struct {
 	quiet  bool      // only events that change nothing
 }
 
-// addEvents adds as many events as the history requires. Those that the owner of the workspace
-// does not find by a search of it are added besides, and do not count.
+// addEvents adds as many events as the history requires. Those that the owner of the
+// workspace does not find by a search of it are added besides, and do not count.
 func (g *generator) addEvents(h world.History) {
 	g.fillHours()
 	l := &g.state.w.Log
@@ -297,7 +297,7 @@ func (g *generator) addEvent(created int64, here, above uint32) {
 	}
 	e := world.Entry{
 		Created: created,
-		Shown:   max(created*int64(time.Second), g.now),
+		Shown:   max(created*int64(time.Second), g.now), // visible at once
 		Place:   here,
 		Caller:  p.number,
 		Actor:   p.actor,
@@ -320,7 +320,7 @@ func (g *generator) addEvent(created int64, here, above uint32) {
 		e.Place = above
 		l.SetDetail(n, &world.Detail{Extra: map[string]any{"policy_changes": map[string]any{"link_sharing": "members"}}})
 	case "node_ai_summary_created", "node_ai_state_set":
-		e.Caller = 0
+		e.Caller = 0 // the platform, and no person, does it
 		e.Actor = l.Actors.Intern(world.Actor{Kind: "system"})
 	}
 	if e.Object == 0 && name != "user_login" && name != "org_updated" {
@@ -397,8 +397,8 @@ func indexRows(l *world.Log, first uint32) {
 	}
 }
 
-// markLatestEvents reports changes to those who poll, only for the latest of the events from
-// row first on.
+// markLatestEvents reports changes to those who poll, only for the latest of the events
+// from row first on.
 func (h *Handlers) markLatestEvents(now time.Time, first int) {
 	entries := h.w.Log.Entries
 	for n := max(first, len(entries)-world.Remembered); n < len(entries); n++ {

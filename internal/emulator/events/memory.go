@@ -11,7 +11,8 @@ import (
 
 // WritePast writes the past of workspaces from what is in them: when their nodes were
 // added, changed and deleted. Other events, which change nothing, fill the log up to
-// a number of events. The same seed and state give the same log.
+// a number of events: a workspace gets a share of them by its number of nodes. The same
+// seed and state give the same log.
 func (h *Handlers) WritePast(events int, seed uint64, workspaces ...string) {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -108,8 +109,8 @@ func (p *past) writeEvents() {
 	}
 }
 
-// addEventAt adds an event of a user, or of the platform for "", about the object with this
-// number in the log. It becomes visible at once, even if it was created long ago.
+// addEventAt adds an event of a user, or of the platform for "", about the object with
+// this number in the log. It becomes visible at once, even if it was created long ago.
 func (p *past) addEventAt(name, user string, at time.Time, object uint32) {
 	l := &p.state.w.Log
 	p.state.w.RecordNames(world.Number(len(l.Entries)), user)

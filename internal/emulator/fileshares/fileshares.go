@@ -46,7 +46,7 @@ func (h *Handlers) keepFileShare(f world.SeedFileShare) *world.FileShare {
 	f.ID = h.w.NewProfileID(f.ID)
 	f.IDAlt = wire.Plain(f.IDAlt)
 	if f.IDAlt == "" {
-		f.IDAlt = world.Opaque('q', h.w.Options.Seed, h.w.NextSerial())
+		f.IDAlt = world.Opaque('q', h.w.Options.Seed, h.w.NextSerial()) // the letter is assumed
 	}
 	f.Access = cmp.Or(f.Access, world.NamedPeople)
 	f.Created = cmp.Or(f.Created, h.w.Now())
@@ -101,9 +101,9 @@ func (h *Handlers) dropFileShare(f *world.FileShare, caller string) {
 	h.w.DropFileShare(f.ID)
 }
 
-// addGrant adds a grant, or replaces that of the same person, whose time of creation stays.
-// An e-mail address with an account becomes the user. The grant is removed when it
-// expires, unless its expiry changes before.
+// addGrant adds a grant, or replaces that of the same person, whose time of creation
+// stays. An e-mail address with an account becomes the user. The grant is removed when
+// it expires, unless its expiry changes before.
 func (h *Handlers) addGrant(f *world.FileShare, g world.Grant) world.Grant {
 	g.Capability = cmp.Or(g.Capability, world.CanDownload.String())
 	if u := h.w.UserWithEmail(g.Email); g.User == "" && u != "" {
@@ -145,8 +145,8 @@ const (
 	codePreviewHop = 199705
 )
 
-// openForRecipient returns a function that finds the File Share in the path of a call, and its
-// file, for a caller who has the capability.
+// openForRecipient returns a function that finds the File Share in the path of a call,
+// and its file, for a caller who has the capability.
 func (h *Handlers) openForRecipient(need world.Capability) func(*wire.Call) (*world.FileShare, *world.Node, error) {
 	return func(c *wire.Call) (*world.FileShare, *world.Node, error) {
 		return h.w.OpenForRecipient(c, c.Segment("fileshare_id"), need)
@@ -270,8 +270,8 @@ func (h *Handlers) checkGrantee(c *wire.Call, user, email string) {
 	}
 }
 
-// writeGrantEvent writes an event of a grant and stamps the activity of the File Share. The
-// user is "" if the person has no account.
+// writeGrantEvent writes an event of a grant and stamps the activity of the File Share.
+// The user is "" if the person has no account.
 func (h *Handlers) writeGrantEvent(f *world.FileShare, event, user string, c *wire.Call) {
 	h.w.FileShareEvent(f, world.Event{Name: event, User: user, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
 	h.w.MarkChanged(h.w.Now(), f.ID, world.FieldsFor("member", user, world.FieldMembers)...)
@@ -340,7 +340,7 @@ func (h *Handlers) previewFileShare(c *wire.Call) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.Check.Status = h.w.Options.FileShares.InvalidStatus
+	c.Check.Status = h.w.Options.FileShares.InvalidStatus // of invalid parameters, 400 or 406
 	return h.Preview(c, n, kind, "fileshare/"+f.ID, f.ID)
 }
 
@@ -362,7 +362,7 @@ func (h *Handlers) Preview(c *wire.Call, n *world.Node, kind, link, id string) (
 
 // redirectToPreview redirects to the first file of a preview: link is the start of its
 // path. The token in the address is valid for a minute, and for the File Share or
-// QuickShare with this id only.
+// QuickShare with this id only. By an option, the address has a scheme and a host.
 func (h *Handlers) redirectToPreview(c *wire.Call, kind, link, id string) (wire.Object, error) {
 	token := h.w.SignClaims(world.Claims{Scope: previewScope, User: c.UserID(), Profile: id}, previewTokenLife)
 	target := h.w.Prefix() + "/current/" + link + "/storage/preview/" + kind + "/file/?download_token=" +

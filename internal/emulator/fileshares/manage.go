@@ -52,9 +52,9 @@ func (h *Handlers) Routes() []*wire.Route {
 }
 
 // createFileShare creates a File Share of a file in the workspace with this id, writes
-// an event and stamps the activity.
+// an event and reports the change to those who poll.
 func (h *Handlers) createFileShare(c *wire.Call, id string) (wire.Object, error) {
-	c.Check.Status = h.w.Options.FileShares.InvalidStatus
+	c.Check.Status = h.w.Options.FileShares.InvalidStatus // of invalid parameters, 400 or 406
 	f := world.SeedFileShare{Workspace: id, Owner: c.Key.User}
 	h.readFileShare(c, &f, creating)
 	node, _ := c.Field("node")
@@ -151,7 +151,7 @@ func (h *Handlers) readExpiry(c *wire.Call) *time.Time {
 
 // updateFileShare changes a File Share. Without a change it writes no event.
 func (h *Handlers) updateFileShare(c *wire.Call, f *world.FileShare) (wire.Object, error) {
-	c.Check.Status = h.w.Options.FileShares.InvalidStatus
+	c.Check.Status = h.w.Options.FileShares.InvalidStatus // of invalid parameters, 400 or 406
 	changed := f.SeedFileShare
 	h.readFileShare(c, &changed, updating)
 	if _, given := c.Field("node"); given {
@@ -177,9 +177,10 @@ func (h *Handlers) deleteFileShare(c *wire.Call, f *world.FileShare) (wire.Objec
 }
 
 // listFileShares returns a page of the File Shares of the workspace with this id,
-// expired ones included. Each has the first three of its grants.
+// expired ones included. Each has the first three of its grants. By an option, the
+// response does not have the pagination.
 func (h *Handlers) listFileShares(c *wire.Call, id string) (wire.Object, error) {
-	c.Check.Status = h.w.Options.FileShares.InvalidStatus
+	c.Check.Status = h.w.Options.FileShares.InvalidStatus // of invalid parameters, 400 or 406
 	page := c.Page(wire.ListDefault, wire.ListLimit)
 	links := wire.Filter(h.w.FileShareIDs(), func(link string) bool { return h.w.FileShare(link).Workspace == id })
 	payload := wire.Object{{"fileshares", wire.Rows(wire.PageOf(links, page), func(link string) wire.Object {
@@ -192,7 +193,8 @@ func (h *Handlers) listFileShares(c *wire.Call, id string) (wire.Object, error) 
 }
 
 // fileShareObject renders a File Share for the caller. Only managers see its
-// workspace, and only callers with an account see whether they manage it.
+// workspace, and only callers with an account see whether they manage it. By an option, it
+// does not say what the caller may do.
 func (h *Handlers) fileShareObject(c *wire.Call, f *world.FileShare) wire.Object {
 	have := h.w.Capability(f, c.UserID())
 	o := wire.Object{

@@ -105,8 +105,8 @@ func (d *decoder) peek() byte {
 	return b[0]
 }
 
-// failRead ends the decoding with an error of the reader. The end of the input is one, too,
-// because the decoder only reads what must follow.
+// failRead ends the decoding with an error of the reader. The end of the input is one,
+// too, because the decoder only reads what must follow.
 func (d *decoder) failRead(err error) {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
@@ -131,7 +131,8 @@ func (d *decoder) expect(want byte) {
 	}
 }
 
-// expectText reads the bytes of a text, and ends the decoding with an error if others come.
+// expectText reads the bytes of a text, and ends the decoding with an error if others
+// come.
 func (d *decoder) expectText(want string) {
 	for i := range len(want) {
 		d.expect(want[i])
@@ -147,8 +148,9 @@ func (d *decoder) readNull() bool {
 	return true
 }
 
-// readLiteral reads a number, up to a comma or the end of a list. It reads at most 32 bytes,
-// which is more than any number has; what follows is then an error of the caller.
+// readLiteral reads a number, up to a comma or the end of a list. It reads at most 32
+// bytes, which is more than any number has; what follows is then an error of the
+// caller.
 func (d *decoder) readLiteral() string {
 	var b []byte
 	for {
@@ -306,8 +308,8 @@ func (d *decoder) readString() string {
 	}
 }
 
-// readContent reads a list of the name of a content, and returns that content. Each is opened
-// once.
+// readContent reads a list of the name of a content, and returns that content. Each is
+// opened once.
 func (d *decoder) readContent() (b *blob.Blob) {
 	d.readExactly(1, func(int) {
 		name := d.readString()

@@ -38,7 +38,11 @@ func (c *Codec) Encode(w io.Writer, of ...any) (map[string]Content, error) {
 		e.seen[identity{v.Addr().Pointer(), v.Addr().Type()}] = len(e.seen)
 	}
 	for i, v := range values {
-		e.writeRaw([]string{"[\n", ",\n"}[min(i, 1)])
+		if i == 0 {
+			e.writeRaw("[\n")
+		} else {
+			e.writeRaw(",\n")
+		}
 		e.writeList(v.Type(), func() { e.writeFields(v) })
 	}
 	e.writeRaw("]")
@@ -89,7 +93,8 @@ func (e *encoder) writeList(t reflect.Type, parts func()) {
 	e.path = e.path[:len(e.path)-1]
 }
 
-// writeFields writes the encoded fields of a struct, separated by commas, without their names.
+// writeFields writes the encoded fields of a struct, separated by commas, without their
+// names.
 func (e *encoder) writeFields(v reflect.Value) {
 	for i, f := range e.fields[v.Type()] {
 		if i > 0 {
@@ -221,9 +226,9 @@ func (e *encoder) writeItems(v reflect.Value) {
 	})
 }
 
-// writeReference writes null for nil, or the number of a pointer or map that occurred before,
-// and reports whether it did. Any other pointer or map gets the next number, and must be
-// written by the caller.
+// writeReference writes null for nil, or the number of a pointer or map that occurred
+// before, and reports whether it did. Any other pointer or map gets the next number,
+// and must be written by the caller.
 func (e *encoder) writeReference(v reflect.Value) bool {
 	if v.IsNil() {
 		e.writeRaw("null")
@@ -239,8 +244,8 @@ func (e *encoder) writeReference(v reflect.Value) bool {
 	return false
 }
 
-// writePointer writes a pointer: null, the number of one before, the name of a content, or a
-// list of the value that it leads to.
+// writePointer writes a pointer: null, the number of one before, the name of a content,
+// or a list of the value that it leads to.
 func (e *encoder) writePointer(v reflect.Value) {
 	switch {
 	case e.writeReference(v):

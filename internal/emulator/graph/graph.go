@@ -78,10 +78,11 @@ type field struct {
 	name   string // with the type, such as world.Core.Options
 }
 
-// roots are the structs at which a graph begins. A pointer to one of them is a number.
-func roots(of []any) []reflect.Value {
+// roots returns the structs behind pointers, at which a graph begins. Elsewhere in the
+// graph, a pointer to one of them is written as its number.
+func roots(pointers []any) []reflect.Value {
 	var list []reflect.Value
-	for _, p := range of {
+	for _, p := range pointers {
 		list = append(list, reflect.ValueOf(p).Elem())
 	}
 	return list
@@ -159,8 +160,8 @@ func problemOf(t reflect.Type) string {
 			return " has keys of type " + t.Key().String()
 		}
 	case reflect.Struct:
-		own := strings.Contains(t.PkgPath(), "fastio") || t.PkgPath() == "math/rand/v2" || t == timeType
-		if t.Name() != "" && !own {
+		isStable := strings.Contains(t.PkgPath(), "fastio") || t.PkgPath() == "math/rand/v2" || t == timeType
+		if t.Name() != "" && !isStable {
 			return " is of type " + t.String() + " of another module"
 		}
 	}

@@ -82,9 +82,10 @@ func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 	return h.explain(question, background, surface)
 }
 
-// waitForAnswer waits as long as an answer takes, which is an option. It returns false at once
-// if another question of the user is being answered. The user is busy for that time even
-// if the caller disconnects. It takes the lock, and does not hold it while it waits.
+// waitForAnswer waits as long as an answer takes, which is an option. It returns false
+// at once if another question of the user is being answered. The user is busy for that
+// time even if the caller disconnects. It takes the lock, and does not hold it while it
+// waits.
 func (h *Handlers) waitForAnswer(c *wire.Call) bool {
 	h.w.Lock()
 	if h.asking[c.Key.User] {
@@ -122,13 +123,13 @@ func (t answered) Do() { delete(t.h.asking, t.user) }
 // question, or else with its background. If there is none, it asks back, provided that
 // the question is short. The surface is how the asker calls the platform.
 func (h *Handlers) explain(question, background, surface string) (wire.Object, error) {
-	const tooVague = 4
+	const fewWords = 4
 	words := wire.InWords(question)
 	steps := h.matchingRoutes(words)
 	if len(steps) == 0 {
 		steps = h.matchingRoutes(wire.InWords(background))
 	}
-	if len(steps) == 0 && len(words) < tooVague {
+	if len(steps) == 0 && len(words) < fewWords {
 		return wire.Object{{"status", "needs_clarification"}, {"questions", []string{
 			"What would you like to do: " + strings.Join(h.system.Topics(), ", ") + "?",
 			"What do you have already, such as a workspace or a file?",
@@ -153,8 +154,8 @@ func (h *Handlers) explain(question, background, surface string) (wire.Object, e
 	}, nil
 }
 
-// callSentence returns the sentence that says how to call a route on a surface: as a tool, in
-// code, or over HTTP.
+// callSentence returns the sentence that says how to call a route on a surface: as a
+// tool, in code, or over HTTP.
 func callSentence(rt *wire.Route, surface string) string {
 	switch surface {
 	case surfaceMCP:
@@ -165,8 +166,9 @@ func callSentence(rt *wire.Route, surface string) string {
 	return "Call `" + rt.Method + " " + rt.Pattern + "`."
 }
 
-// matchingRoutes returns up to three routes: those whose operation has the most of the words, in
-// the singular or plural.
+// matchingRoutes returns up to three routes: those whose operation has the most of the
+// words, in the singular or plural. Pages for browsers are no endpoints, and "me" says
+// too little.
 func (h *Handlers) matchingRoutes(words []string) []*wire.Route {
 	const most = 3
 	var found []*wire.Route

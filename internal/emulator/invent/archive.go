@@ -186,7 +186,8 @@ func workday(day time.Time) time.Time {
 // nodeOf returns the node of a document. Its content is generated when it is read,
 // except for photos, which share a few pictures.
 func (s *studio) nodeOf(d *document, dice *rand.Rand) seed.Node {
-	n := seed.Node{ID: s.world.NewID("node"), Name: d.fileName(), Creator: s.values[staff()[dice.IntN(6)]]}
+	const humans = 6 // of the staff; the last one is an agent
+	n := seed.Node{ID: s.world.NewID("node"), Name: d.fileName(), Creator: s.values[staff()[dice.IntN(humans)]]}
 	if d.kind != photo {
 		n.Versions = []seed.Version{{Source: d, Size: int64(len(d.bytes()))}}
 		return n

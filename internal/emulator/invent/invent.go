@@ -115,8 +115,8 @@ const (
 	projectNodes = 40
 )
 
-// addPart adds the seed file of a folder of templates, with the values in its placeholders;
-// its days count from a time.
+// addPart adds the seed file of a folder of templates, with the values in its
+// placeholders; its days count from a time.
 func (s *studio) addPart(folder string, from time.Time, values map[string]string, add func(*seed.File) error) error {
 	f, err := s.readTemplates(folder, from, values)
 	if err != nil {
@@ -125,9 +125,9 @@ func (s *studio) addPart(folder string, from time.Time, values map[string]string
 	return add(f)
 }
 
-// readTemplates returns the seed file in a folder of templates. Its placeholders, and those of
-// the files that it names, are filled with the values and with times from a time on.
-// Pictures are drawn, and PDFs written, in place of their files.
+// readTemplates returns the seed file in a folder of templates. Its placeholders, and
+// those of the files that it names, are filled with the values and with times from a
+// time on. Pictures are drawn, and PDFs written, in place of their files.
 func (s *studio) readTemplates(folder string, from time.Time, values map[string]string) (*seed.File, error) {
 	filled := func(name string) (string, error) {
 		text, err := templates.ReadFile(path.Join(folder, name))
@@ -151,8 +151,8 @@ func (s *studio) readTemplates(folder string, from time.Time, values map[string]
 
 var placeholder = regexp.MustCompile(`\{([a-z][a-z0-9_]*)([+-]\d+)?( \d\d:\d\d)?\}`)
 
-// fillPlaceholders replaces the placeholders of a text: {at-3 10:15} is a time in RFC 3339,
-// {day-3} and {iso-3} are dates, and others are values.
+// fillPlaceholders replaces the placeholders of a text: {at-3 10:15} is a time in RFC
+// 3339, {day-3} and {iso-3} are dates, and others are values.
 func fillPlaceholders(text string, from time.Time, values map[string]string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(m string) string {
 		part := placeholder.FindStringSubmatch(m)
@@ -224,12 +224,14 @@ func (s *studio) chooseDetails(v map[string]string, i int, dice *rand.Rand) {
 	v["sort"] = "The plain one"
 	v["contact_first"], v["contact_last"] = first[dice.IntN(len(first))], last[dice.IntN(len(last))]
 	v["contact_mail"] = strings.ToLower(v["contact_first"]) + "@" + v["client_domain"] + ".example.test"
-	v["invoice_number"] = fmt.Sprintf("%d-%03d", s.now.AddDate(0, 0, -pace*i-58).Year(), 101+dice.IntN(800))
+	const invoiced = 58 // days before the end of the project
+	v["invoice_number"] = fmt.Sprintf("%d-%03d", s.now.AddDate(0, 0, -pace*i-invoiced).Year(), 101+dice.IntN(800))
 	choosePrices(v, dice)
 }
 
 // choosePrices sets the placeholders of the prices of a project in v, with commas and, as
-// NAME_raw, without. They add up to the budget; a part of each is spent already.
+// NAME_raw, without. They add up to the budget; a part of each is spent already. Two
+// other printers (print2, print3) have made higher offers.
 func choosePrices(v map[string]string, dice *rand.Rand) {
 	sums := map[string]int{
 		"design": 14_000 + 400*dice.IntN(20), "copy": 2400 + 100*dice.IntN(12), "photo": 1800,

@@ -17,9 +17,9 @@ const (
 	mailPause                 = time.Minute // between two mails about one membership
 )
 
-// addMember adds a user who is named by an id, and invites one who is named by an e-mail
-// address by mail. An organization also adds the user of an address at once. A membership
-// that exists is changed.
+// addMember adds a user who is named by an id, and invites one who is named by an
+// e-mail address by mail. An organization, and others by the option AddByEmail, add the
+// user of an address at once, too. A membership that exists is changed.
 func (h *Handlers) addMember(c *wire.Call, id string) (wire.Object, error) {
 	target := c.Segment("email_or_user")
 	user := h.w.UserNamed(target)
@@ -53,7 +53,7 @@ func (h *Handlers) refuseTarget(profileID, caller, user string) error {
 }
 
 // addDirectly makes a user a member without an invitation, or changes the role and
-// settings of a member.
+// settings of a member. A new member gets a mail, others with notification=force only.
 func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, error) {
 	terms := h.readTerms(c, id, clearsExpiry)
 	force, _ := c.Field("notification")
@@ -73,7 +73,6 @@ func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, erro
 			return nil, err
 		}
 		m = h.w.Enroll(id, user, terms.role, terms.notify, h.w.Joiner(c.Key))
-		m.Role = terms.role
 		if terms.expires != nil {
 			h.w.EndMembershipAt(id, user, *terms.expires)
 		}
@@ -89,7 +88,8 @@ func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, erro
 	return nil, nil
 }
 
-// mailAboutMembership mails a user about a membership, unless it did so within the last minute.
+// mailAboutMembership mails a user about a membership, unless it did so within the last
+// minute.
 func (h *Handlers) mailAboutMembership(id, user string, m *world.Membership) {
 	now := h.w.Now()
 	if !m.Mailed.IsZero() && now.Sub(m.Mailed) < mailPause {
@@ -100,7 +100,7 @@ func (h *Handlers) mailAboutMembership(id, user string, m *world.Membership) {
 }
 
 // invite sends an invitation to an address. If there is an open one, it is changed and
-// sent again.
+// sent again. How many a profile can have is the option InvitationLimit.
 func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, error) {
 	terms := h.readInvite(c, id)
 	message, _ := c.Field("message")
@@ -184,9 +184,9 @@ func (h *Handlers) readTerms(c *wire.Call, id string, clears bool) conditions {
 	return terms
 }
 
-// readRole returns the role with a name, which must be one of this kind of profile: at least
-// member in an organization, guest in a workspace. The owner is valid, but refuseRole
-// refuses it.
+// readRole returns the role with a name, which must be one of this kind of profile: at
+// least member in an organization, guest in a workspace. The owner is valid, but
+// refuseRole refuses it.
 func (h *Handlers) readRole(c *wire.Call, id, name string) world.Role {
 	role := world.Role(name)
 	least := map[string]world.Role{wire.KindOrg: world.Member, wire.KindWorkspace: world.Guest}[h.w.KindOf(id)]
@@ -199,8 +199,8 @@ func (h *Handlers) readRole(c *wire.Call, id, name string) world.Role {
 	return role
 }
 
-// readNotification returns the value of a field that says of what a member is notified, "" if
-// the call does not have it.
+// readNotification returns the value of a field that says of what a member is notified,
+// "" if the call does not have it.
 func readNotification(c *wire.Call, name string) string {
 	value, _ := c.Field(name)
 	c.Check.InvalidIf(value != "" && !slices.Contains(world.NotifyOptions(), value),
@@ -208,8 +208,8 @@ func readNotification(c *wire.Call, name string) string {
 	return value
 }
 
-// readFutureTime returns the time that is the value of a field, zero for "". A time that has
-// passed is an error of the call.
+// readFutureTime returns the time that is the value of a field, zero for "". A time
+// that has passed is an error of the call.
 func (h *Handlers) readFutureTime(c *wire.Call, name, value string) time.Time {
 	t := c.ReadDateTime(name, value)
 	c.Check.InvalidIf(!t.IsZero() && !t.After(h.w.Now()), name, "It has passed.")
@@ -237,8 +237,8 @@ func (h *Handlers) refuseRole(profileID, caller string, role world.Role, above i
 	return nil
 }
 
-// roleToListInvitations returns the lowest role that may list the invitations to a profile: of a share,
-// the one that may invite.
+// roleToListInvitations returns the lowest role that may list the invitations to a
+// profile: of a share, the one that may invite.
 func (h *Handlers) roleToListInvitations(id string) world.Role {
 	switch h.w.KindOf(id) {
 	case wire.KindOrg:
@@ -298,7 +298,8 @@ func (h *Handlers) invitationOfPath(least func(id string) world.Role) func(*wire
 
 func noInvitation() error { return wire.NoSuch(codeNoInvitation, "invitation") }
 
-// updateInvitation answers the invitation of the caller, or changes that of another.
+// updateInvitation accepts or declines an invitation to the caller, or else changes the
+// invitation in the path, which requires the role that may invite.
 func (h *Handlers) updateInvitation(c *wire.Call) (wire.Object, error) {
 	inv, accept := h.answeredInvitation(c)
 	if inv == nil {
@@ -335,8 +336,8 @@ func (h *Handlers) isFor(inv *world.Invitation, userID string) bool {
 	return strings.EqualFold(inv.Email, h.w.User(userID).Value.Email)
 }
 
-// acceptOrDecline accepts or declines an invitation for the caller. One that was answered already
-// is refused.
+// acceptOrDecline accepts or declines an invitation for the caller. One that was
+// answered already is refused.
 func (h *Handlers) acceptOrDecline(c *wire.Call, inv *world.Invitation, accept bool) error {
 	by := h.w.Joiner(c.Key)
 	switch {
@@ -467,8 +468,8 @@ func (h *Handlers) myInvitations(c *wire.Call) (wire.Object, error) {
 	return h.pageOfInvitations(c, h.invitationsOf(c.Key.User, c.Value("invitation_key")), h.receivedInvitation)
 }
 
-// receivedInvitation renders an invitation for its addressee, with the profile that it leads to.
-// The form of that profile is assumed; by an option, it is only the id.
+// receivedInvitation renders an invitation for its addressee, with the profile that it
+// leads to. The form of that profile is assumed; by an option, it is only the id.
 func (h *Handlers) receivedInvitation(inv *world.Invitation) wire.Object {
 	o, id := h.w.InvitationObject(inv), wire.ProfileID(inv.Profile)
 	if h.w.Options.Account.FlatInvitations {

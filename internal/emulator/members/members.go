@@ -171,8 +171,8 @@ func (h *Handlers) profileOfPath(needed wire.Mode) func(*wire.Call) (string, err
 	}
 }
 
-// profileForRole returns a function that finds the profile in the path. The caller must have
-// at least the role that least returns for it.
+// profileForRole returns a function that finds the profile in the path. The caller must
+// have at least the role that least returns for it.
 func (h *Handlers) profileForRole(least func(id string) world.Role) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.profileOfMember(c)
@@ -223,8 +223,8 @@ func roleTooLow() error {
 	return wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Your role in this profile does not allow this.")
 }
 
-// memberDetails returns a member of a profile, or one who is invited. The name of the JSON member
-// around it is an option; "-" means none.
+// memberDetails returns a member of a profile, or one who is invited. The name of the
+// JSON member around it is an option; "-" means none.
 func (h *Handlers) memberDetails(c *wire.Call, id string) (wire.Object, error) {
 	user := h.memberNamed(id, c)
 	if user == "" {
@@ -394,8 +394,9 @@ func (h *Handlers) refuseJoin(id, user string) error {
 	return nil
 }
 
-// refuseWithoutSeat returns an error if the plan of an organization has no seat left for a new
-// member. Invitations take seats as well, so that a user who is invited needs no other.
+// refuseWithoutSeat returns an error if the plan of an organization has no seat left
+// for a new member. Invitations take seats as well, so that a user who is invited needs
+// no other.
 func (h *Handlers) refuseWithoutSeat(id, user string) error {
 	hasSeat := h.w.Membership(id, user) != nil || user != "" && h.w.InvitationOfGuest(id, user) != nil
 	if h.w.KindOf(id) != wire.KindOrg || hasSeat {

@@ -136,11 +136,13 @@ func (h *extractor) extractAll(c *wire.Call, id string) (wire.Object, error) {
 	})
 }
 
-// queueExtraction adds a job, which finishes after extractTime.
+// queueExtraction adds a job, which ends after extractTime. How often it fails before, and
+// is repeated, is an option.
 func (h *extractor) queueExtraction(c *wire.Call, n *world.Node, kind string, fields []string) *extraction {
 	j := &extraction{
-		id: world.Opaque('9', h.w.Options.Seed, h.w.NextSerial()), workspace: n.Profile, user: c.Key.User, node: n,
-		kind: kind, status: jobQueued, fields: fields, created: c.Now, updated: c.Now,
+		id:        world.Opaque('9', h.w.Options.Seed, h.w.NextSerial()), // 9 begins the ids of AI jobs
+		workspace: n.Profile, user: c.Key.User, node: n, kind: kind, status: jobQueued, fields: fields,
+		created: c.Now, updated: c.Now,
 	}
 	h.area.metadata.extractions = append(h.area.metadata.extractions, j)
 	h.w.MarkChanged(h.w.Now(), n.Profile, fieldMetadata)

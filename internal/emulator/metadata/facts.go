@@ -365,7 +365,8 @@ func readISO(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// isWebAddress reports whether a text is a URL with http or https.
+// isWebAddress reports whether a text is a URL with http or https and a host, and not
+// longer than a value may be.
 func isWebAddress(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" &&

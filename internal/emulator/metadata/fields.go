@@ -103,7 +103,8 @@ func (v *vocabulary) withMerged(f *metaField) []*metaField {
 	return wire.Filter(v.fields, func(g *metaField) bool { return v.liveField(g.name) == f })
 }
 
-// fieldsLeft returns how many more fields a vocabulary may have.
+// fieldsLeft returns how many more fields a vocabulary may have. The limit is an option, 0
+// for none.
 func (h *Handlers) fieldsLeft(v *vocabulary) int {
 	if h.w.Options.Metadata.FieldLimit == 0 {
 		return math.MaxInt32
@@ -117,8 +118,8 @@ func fieldLimit() error {
 		"The workspace has as many fields as it may have.")
 }
 
-// nodesWithValue returns the nodes that have a value of one of the fields, nodes in the trash
-// included.
+// nodesWithValue returns the nodes that have a value of one of the fields, nodes in the
+// trash included.
 func (h *Handlers) nodesWithValue(workspaceID string, group ...*metaField) []*world.Node {
 	var found []*world.Node
 	for _, id := range h.w.NodeIDs() {
@@ -141,7 +142,8 @@ func (m *metadataState) fact(n *world.Node, f *metaField) *fact {
 	return found
 }
 
-// fieldObject renders a live field, with the names that were merged into it as aliases.
+// fieldObject renders a live field, with the names that were merged into it as aliases. By
+// an option, the number of its files cannot be read and is left out.
 func (h *Handlers) fieldObject(workspaceID string, v *vocabulary, f *metaField, lv wire.Level) wire.Object {
 	aliases, constraints := []string{}, any(nil)
 	group := v.withMerged(f)
@@ -294,7 +296,9 @@ type merging struct {
 }
 
 // mergeFields merges a field into another one or, without confirmation, returns what
-// that would do. If the merge is not allowed, the call succeeds and the response says why.
+// that would do. If the merge is not allowed, the call succeeds and the response says
+// why. It fails if fields are being written, or the numbers of files cannot be read;
+// both happen by options.
 func (h *Handlers) mergeFields(c *wire.Call, id string) (wire.Object, error) {
 	m, err := readMerging(c)
 	if err != nil {
@@ -448,7 +452,8 @@ type proposal struct {
 }
 
 // mergeCandidates returns a page of the pairs of similar fields that can be merged. The
-// offset counts all similar pairs, so that a page can have less than its size.
+// offset counts all similar pairs, so that a page can have less than its size. By an
+// option, no pairs have been looked for yet.
 func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error) {
 	offset := c.Integer("offset", 0, 0, math.MaxInt32)
 	v := h.vocabularyOf(id)

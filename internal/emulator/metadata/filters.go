@@ -298,7 +298,8 @@ func (h *Handlers) listFilters(c *wire.Call, id string) (wire.Object, error) {
 	return slices.DeleteFunc(shown, func(m wire.Member) bool { return m.Key == "page_size" }), c.Check.Err()
 }
 
-// createFilter saves a filter, unless the workspace has as many as its plan allows.
+// createFilter saves a filter, unless the workspace has as many as its plan, by an option,
+// allows.
 func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
 	f, err := h.readSavedFilter(c, id, nil)
 	if err != nil {
@@ -309,7 +310,8 @@ func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
 	if h.w.Options.Metadata.FilterLimit > 0 && len(here) >= h.w.Options.Metadata.FilterLimit {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeFilterLimit, "The plan allows no more saved filters.")
 	}
-	f.id, f.workspace, f.user = world.Opaque('c', h.w.Options.Seed, h.w.NextSerial()), id, c.Key.User
+	f.id = world.Opaque('c', h.w.Options.Seed, h.w.NextSerial()) // the letter is assumed
+	f.workspace, f.user = id, c.Key.User
 	f.created, f.updated = c.Now, c.Now
 	m.filters = append(m.filters, f)
 	h.w.MarkChanged(h.w.Now(), id, fieldMetadata)

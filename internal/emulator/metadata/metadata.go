@@ -122,9 +122,9 @@ const filterFields = "name description predicate projection"
 // finder finds the workspace of a call.
 type finder = func(*wire.Call) (string, error)
 
-// workspaceForMetadata returns a function that finds the workspace in the path of a call. The user
-// must have at least the role there, the credential the needed mode, and the plan
-// metadata.
+// workspaceForMetadata returns a function that finds the workspace in the path of a
+// call. The user must have at least the role there, the credential the needed mode, and
+// the plan metadata.
 func (h *Handlers) workspaceForMetadata(role world.Role, needed wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.w.WorkspaceOfPath(c)
@@ -143,8 +143,8 @@ func (h *Handlers) workspaceForMetadata(role world.Role, needed wire.Mode) finde
 	}
 }
 
-// refuseBusyVocabulary returns a refusal (503) for the first writes of fields and facts, as if
-// another write were under way. How many fail is an option.
+// refuseBusyVocabulary returns a refusal (503) for the first writes of fields and
+// facts, as if another write were under way. How many fail is an option.
 func (h *Handlers) refuseBusyVocabulary() error {
 	if h.metadata.busy >= h.w.Options.Metadata.VocabularyBusy {
 		return nil
@@ -208,8 +208,8 @@ func (h *Handlers) flatPage(c *wire.Call, size int, params ...string) flatPage {
 	return p
 }
 
-// renderPage renders a page of a list, without the elements for which render returns nil. Its
-// cursor is the index of the next element with a row, nil at the end.
+// renderPage renders a page of a list, without the elements for which render returns
+// nil. Its cursor is the index of the next element with a row, nil at the end.
 func renderPage[T any](h *Handlers, p flatPage, list []T, render func(T) wire.Object) wire.Object {
 	items, cursor := []wire.Object{}, any(nil)
 	for i, it := range list {

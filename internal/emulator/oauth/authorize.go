@@ -383,8 +383,10 @@ func (h *Handlers) decide(q *authorization, d world.Decision) (world.Outcome, er
 	return h.outcome(q, url.Values{"code": {text}}), nil
 }
 
-// outcome returns the redirect with the result of a request. There is none if the code
-// is displayed, or if the client is a device, which polls.
+// outcome returns the redirect with the result of a request, with the state of the
+// client and, by an option, the issuer (RFC 9207); another option leaves the state out
+// of a denial. There is no redirect if the code is displayed, or if the client is a
+// device, which polls.
 func (h *Handlers) outcome(q *authorization, result url.Values) world.Outcome {
 	if q.display || q.device != nil {
 		return world.Outcome{}

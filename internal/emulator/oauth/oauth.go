@@ -121,7 +121,7 @@ func reserved(name string) bool {
 }
 
 // serverMetadata returns the metadata of the authorization server (RFC 8414), without the
-// envelope of other responses.
+// envelope of other responses. The device flow and the issuer in responses are options.
 func (h *Handlers) serverMetadata(c *wire.Call) (wire.Object, error) {
 	origin := wire.Issuer(c.Request)
 	endpoint := func(name string) string { return origin + h.w.Prefix() + "/current/oauth/" + name }

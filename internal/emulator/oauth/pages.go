@@ -73,8 +73,9 @@ func pageHeader() http.Header {
 
 const nowhere = "" // in show: the form leads to no other site
 
-// renderPage renders a page. Its content security policy allows only the style sheet, and its
-// form only to be sent to this server and redirected to the origin of the URL leadsTo.
+// renderPage renders a page. Its content security policy allows only the style sheet,
+// and its form only to be sent to this server and redirected to the origin of the URL
+// leadsTo.
 func (h *Handlers) renderPage(status int, p page, leadsTo string) *wire.Reply {
 	p.Style, p.Path = template.CSS(pagesCSS), ConnectPath //nolint:gosec // our own style sheet
 	var body bytes.Buffer
@@ -164,8 +165,9 @@ func (h *Handlers) proof(cookie, request string) string {
 	return hex.EncodeToString(h.w.Sign("form " + cookie + " " + request))
 }
 
-// renderStep renders the page for the next step of an authorization request in a browser: the
-// one-time code if a user is half signed in, the sign-in if none is, otherwise consent.
+// renderStep renders the page for the next step of an authorization request in a
+// browser: the one-time code if a user is half signed in, the sign-in if none is,
+// otherwise consent.
 func (h *Handlers) renderStep(status int, q *authorization, cookie string, b *browser, p page) *wire.Reply {
 	p.Request, p.Proof, p.Client, p.Agent = q.id, h.proof(cookie, q.id), q.clientName, q.agent
 	switch {
@@ -262,8 +264,8 @@ func (h *Handlers) signInPage(c *wire.Call, q *authorization, cookie string, b *
 	return h.replaceBrowser(c, q, cookie, &browser{userID: userID})
 }
 
-// replaceBrowser gives a browser a new state and a new cookie, and redirects it to the next step.
-// An attacker could have planted the old cookie before the sign-in.
+// replaceBrowser gives a browser a new state and a new cookie, and redirects it to the
+// next step. An attacker could have planted the old cookie before the sign-in.
 func (h *Handlers) replaceBrowser(c *wire.Call, q *authorization, old string, b *browser) *wire.Reply {
 	delete(h.oauth.browsers, old)
 	out := redirectTo(http.StatusSeeOther, ConnectPath+"?auth_request_id="+q.id)

@@ -261,15 +261,17 @@ func redirectFault(text string) string {
 // loopback reports whether a host is on this machine.
 func loopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
-// hasRedirect reports whether a client has registered a redirect URI. On a loopback address,
-// the port may differ, as a native application gets one when it starts (RFC 8252).
+// hasRedirect reports whether a client has registered a redirect URI. On a loopback
+// address, the port may differ, as a native application gets one when it starts (RFC
+// 8252).
 func (cl *client) hasRedirect(redirect string) bool {
 	return slices.ContainsFunc(cl.RedirectURIs, func(own string) bool {
 		return own == redirect || withoutPort(own) != "" && withoutPort(own) == withoutPort(redirect)
 	})
 }
 
-// withoutPort returns a loopback http URI without its port, "" for any other.
+// withoutPort returns a loopback http URI without its port, which may differ from the
+// registered one, and "" for any other URI.
 func withoutPort(redirect string) string {
 	u, err := url.Parse(redirect)
 	if err != nil || u.Scheme != "http" || u.User != nil || !loopback(u.Hostname()) {
@@ -324,8 +326,8 @@ func (h *Handlers) knownClient(id string) *client {
 	return nil
 }
 
-// fetchClient reads the metadata document of a client, whose id is the address of the document,
-// and checks it. It must be at most 10 KB of JSON.
+// fetchClient reads the metadata document of a client, whose id is the address of the
+// document, and checks it. It must be at most 10 KB of JSON.
 func (h *Handlers) fetchClient(ctx context.Context, id string) (*client, error) {
 	u, err := url.Parse(id)
 	if err != nil || u.Scheme != "https" || u.Host == "" {
@@ -338,7 +340,7 @@ func (h *Handlers) fetchClient(ctx context.Context, id string) (*client, error) 
 		return nil, err
 	}
 	r.Header.Set("Accept", wire.JSONType)
-	network := h.w.Options.OAuth.Fetch
+	network := h.w.Options.OAuth.Fetch // nil is the real network
 	if network == nil {
 		network = &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}
 	}

@@ -259,8 +259,8 @@ func (h *Handlers) answerToken(c *wire.Call) (wire.Object, error) {
 	return c.Send(out)
 }
 
-// tokensForGrant returns the tokens for a request, which names the type of its grant: a code, a
-// refresh token or a device.
+// tokensForGrant returns the tokens for a request, which names the type of its grant: a
+// code, a refresh token or a device.
 func (h *Handlers) tokensForGrant(c *wire.Call) (wire.Object, error) {
 	form, err := tokenForm(c)
 	if err != nil {
@@ -274,7 +274,7 @@ func (h *Handlers) tokensForGrant(c *wire.Call) (wire.Object, error) {
 	case grantRefresh:
 		return h.refreshToken(c, form)
 	case grantDevice:
-		if h.w.Options.OAuth.DeviceFlow {
+		if h.w.Options.OAuth.DeviceFlow { // otherwise the grant is not known
 			return h.pollDevice(c, form)
 		}
 	}
@@ -331,7 +331,7 @@ func (h *Handlers) exchangeCode(c *wire.Call, form url.Values) (wire.Object, err
 func (h *Handlers) openSession(form url.Values, k *code) *session {
 	q := k.request
 	k.used = true
-	sess := &session{
+	sess := &session{ // the letter s of its id is assumed
 		id: world.Opaque('s', h.w.Options.Seed, h.w.NextSerial()), userID: k.userID, clientID: q.clientID,
 		clientName: q.clientName,
 		deviceName: form.Get("device_name"), deviceType: form.Get("device_type"), agent: q.agent,
@@ -404,8 +404,9 @@ func (h *Handlers) newRefreshToken(sess *session) string {
 	return token
 }
 
-// refreshToken issues an access token for a refresh token. If refresh tokens rotate, it
-// issues a new one as well, and a second use of the old one ends the session.
+// refreshToken issues an access token for a refresh token, which stays valid. If
+// refresh tokens rotate, by an option, it issues a new one as well, and a second use of
+// the old one ends the session, because it was stolen.
 func (h *Handlers) refreshToken(c *wire.Call, form url.Values) (wire.Object, error) {
 	if err := requireFields(form, "refresh_token", "client_id"); err != nil {
 		return nil, err
@@ -436,9 +437,9 @@ func (h *Handlers) refreshToken(c *wire.Call, form url.Values) (wire.Object, err
 	return h.issueTokens(c, session, token), nil
 }
 
-// issueTokens returns the response with a new access token of a session and, unless it is "",
-// the refresh token refresh. The access token is for the resource of the session, by
-// default this server.
+// issueTokens returns the response with a new access token of a session and, unless it
+// is "", the refresh token refresh. The access token is for the resource of the
+// session, by default this server.
 func (h *Handlers) issueTokens(c *wire.Call, sess *session, refresh string) wire.Object {
 	now := h.w.Now()
 	sess.used = now.Unix()

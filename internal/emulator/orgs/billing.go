@@ -53,8 +53,8 @@ func listPlans(*wire.Call) (wire.Object, error) {
 	return wire.Object{{"plans", rows}}, nil
 }
 
-// periodID returns the ID of the plan with a period, such as "solo_monthly". planByID is the
-// inverse.
+// periodID returns the ID of the plan with a period, such as "solo_monthly". planByID
+// is the inverse.
 func (p Plan) periodID(period string) string {
 	return map[string]string{"starter": "solo_", "business": "business_v2_", "growth": "growth_"}[p.name] + period
 }

@@ -46,7 +46,8 @@ func (h *Handlers) manageRoutes() []*wire.Route {
 	}
 }
 
-// createOrg creates an organization, without a plan, of which the caller is the owner.
+// createOrg creates an organization, without a plan, of which the caller is the owner. By
+// an option, it is refused because of the country of the caller.
 func (h *Handlers) createOrg(c *wire.Call) (wire.Object, error) {
 	made := world.Org{Owner: c.Key.User, Unsubscribed: true, BillingEmail: h.w.User(c.Key.User).Value.Email}
 	h.readOrg(c, &made, creating)
@@ -150,8 +151,9 @@ func readAppearance(c *wire.Call, o *world.Org) {
 	}
 }
 
-// readClearable reads a text field into a variable, which stays as it is if the form does not
-// have the field. Null and an empty text clear it; valid checks any other value.
+// readClearable reads a text field into a variable, which stays as it is if the form
+// does not have the field. Null and an empty text clear it; valid checks any other
+// value.
 func readClearable(c *wire.Call, name string, into *string, valid func(string) bool) {
 	text, given := c.Field(name)
 	switch {
@@ -278,7 +280,7 @@ func (h *Handlers) createToken(c *wire.Call, org string) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusPreconditionFailed, codeTokenQuota, "Feature Limit: there are 5 tokens.")
 	}
 	now := h.w.Now()
-	t := &transferToken{
+	t := &transferToken{ // the letter t of its id is assumed
 		id: world.Opaque('t', h.w.Options.Seed, h.w.NextSerial()), org: org, token: h.w.Secret(), created: now,
 		expires: now.Add(tokenLife),
 	}

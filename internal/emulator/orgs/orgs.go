@@ -194,8 +194,9 @@ func (h *Handlers) orgPublic(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{h.orgKey(), r.Fields}}, nil
 }
 
-// OrgOfMember returns the organization in the path, if the credential covers a part of it and
-// the user is a member or guest. Of a closed one, members can only read the details.
+// OrgOfMember returns the organization in the path, if the credential covers a part of
+// it and the user is a member or guest. Of a closed one, members can only read the
+// details.
 func (h *Handlers) OrgOfMember(c *wire.Call) (string, error) {
 	id, err := h.w.OrgOfPath(c)
 	switch {
@@ -255,9 +256,9 @@ func PlanNamed(name string) Plan {
 	return all[1]
 }
 
-// OrgForRole returns a function that finds the organization in the path of a call. The user must
-// have at least the role there, and the credential the needed mode. The roles that
-// endpoints require are assumed.
+// OrgForRole returns a function that finds the organization in the path of a call. The
+// user must have at least the role there, and the credential the needed mode. The roles
+// that endpoints require are assumed.
 func (h *Handlers) OrgForRole(least world.Role, needed wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.OrgOfMember(c)

@@ -168,9 +168,9 @@ func inflate(body string) string {
 	return string(text)
 }
 
-// shownText returns the text that the operators of a page show. The operands of an operator
-// stand before it: strings in parentheses are collected until Tj, TJ or a quote shows
-// them.
+// shownText returns the text that the operators of a page show. The operands of an
+// operator stand before it: strings in parentheses are collected until Tj, TJ or a
+// quote shows them.
 func shownText(body string) string {
 	var b strings.Builder
 	var operands strings.Builder

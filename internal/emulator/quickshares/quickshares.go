@@ -63,7 +63,7 @@ func (h *Handlers) AddQuickShare(q world.QuickShare) world.QuickShare {
 	defer h.w.Unlock()
 	q.ID = wire.Plain(q.ID)
 	if q.ID == "" {
-		q.ID = world.Opaque('k', h.w.Options.Seed, h.w.NextSerial())
+		q.ID = world.Opaque('k', h.w.Options.Seed, h.w.NextSerial()) // the letter is assumed
 	}
 	q.Node = wire.Plain(q.Node)
 	if n := h.w.AnyNode(q.Node); n != nil {
@@ -130,8 +130,8 @@ func (h *Handlers) quickShareOfPath(c *wire.Call) (*world.QuickShare, *world.Nod
 	return q, n, nil
 }
 
-// refuseCorrupt returns the refusal of a file whose content is corrupt, nil for others. The
-// option CorruptSource is a part of the names of such files.
+// refuseCorrupt returns the refusal of a file whose content is corrupt, nil for others.
+// The option CorruptSource is a part of the names of such files.
 func (h *Handlers) refuseCorrupt(n *world.Node) error {
 	if h.w.Options.Shares.CorruptSource == "" || !strings.Contains(n.Name, h.w.Options.Shares.CorruptSource) {
 		return nil
@@ -213,9 +213,9 @@ func (h *Handlers) previewQuickFile(c *wire.Call) (wire.Object, error) {
 		func(q *world.QuickShare, _ *world.Node) (wire.Object, error) { return h.fileshares.FirstFile(c, q.ID) })
 }
 
-// countPreview calls show for the QuickShare in the path of a call, and counts the bytes of
-// the preview. When the previews had 20 times the size of the file, the QuickShare shows
-// no more of them. A redirect is not counted.
+// countPreview calls show for the QuickShare in the path of a call, and counts the
+// bytes of the preview. When the previews had 20 times the size of the file, the
+// QuickShare shows no more of them. A redirect is not counted.
 func (h *Handlers) countPreview(
 	c *wire.Call, show func(*world.QuickShare, *world.Node) (wire.Object, error),
 ) (wire.Object, error) {

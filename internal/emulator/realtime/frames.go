@@ -195,13 +195,13 @@ func sentAt(t time.Time) string {
 // the end are left out, as PHP prints a float.
 func microtime(micros int64) string {
 	const second = 1_000_000
-	fraction := strconv.FormatInt(second+micros%second, 10)[1:]
+	fraction := strconv.FormatInt(second+micros%second, 10)[1:] // six digits with leading zeros
 	text := strconv.FormatInt(micros/second, 10) + "." + fraction
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// writeQueue sends queued messages until the socket ends, each as the fault of the message or,
-// without one, the next fault of its profile requires.
+// writeQueue sends queued messages until the socket ends, each as the fault of the
+// message or, without one, the next fault of its profile requires.
 func (s *socket) writeQueue() {
 	for s.ctx.Err() == nil {
 		select {

@@ -152,8 +152,9 @@ func (h *Handlers) noRealtime(k *wire.Credential, profileID string) error {
 	return wire.NotMember()
 }
 
-// validateRoomToken returns the room of a room token. The platform checks the form and the
-// scope of a token before it checks the signature, and fails for a payload that is not JSON.
+// validateRoomToken returns the room of a room token. The platform checks the form and
+// the scope of a token before it checks the signature, and fails for a payload that is
+// not JSON.
 func (h *Handlers) validateRoomToken(c *wire.Call) (wire.Object, error) {
 	header := c.Request.Header.Get("Authorization")
 	if header == "" {
@@ -218,7 +219,7 @@ func (h *Handlers) Handshake(
 
 // checkHandshake checks all of a handshake but the token. It returns the status and the
 // text of a rejection, which is an HTTP response without JSON, and 0 if the handshake
-// is valid.
+// is valid. Origins are only checked if an option lists the allowed ones.
 func (h *Handlers) checkHandshake(r *http.Request) (status int, why string) {
 	header := r.Header
 	switch {
@@ -311,7 +312,8 @@ func (h *Handlers) checkToken(r *http.Request) (t world.Token, status int, why s
 	return t, 0, ""
 }
 
-// hasTooManySockets reports whether a user has as many sockets as are allowed.
+// hasTooManySockets reports whether a user has as many sockets as an option allows; 0
+// allows any number. The caller holds the lock.
 func (h *Handlers) hasTooManySockets(user string) bool {
 	most, n := h.w.Options.Realtime.MaxSockets, 0
 	for _, open := range h.sockets {
@@ -344,8 +346,9 @@ func upgradable(w http.ResponseWriter) bool {
 	}
 }
 
-// rejectHandshake returns the response that rejects a handshake: a text with the headers that
-// HTTP requires for the status. HTTP/2 does not allow the header Connection.
+// rejectHandshake returns the response that rejects a handshake: a text with the
+// headers that HTTP requires for the status. HTTP/2 does not allow the header
+// Connection.
 func (h *Handlers) rejectHandshake(r *http.Request, status int, why string) *wire.Reply {
 	out := wire.NewReply(status, "text/plain; charset=UTF-8", []byte(why))
 	out.Header.Set("X-Powered-By", poweredBy)

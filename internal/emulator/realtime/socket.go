@@ -89,9 +89,9 @@ func (h *Handlers) BecomeSocket(w http.ResponseWriter, r *http.Request, t world.
 	s.serve() //nolint:contextcheck // a context that ends closes the connection without a close frame
 }
 
-// addSocket adds a socket to those of its profile. It returns nil, or how the socket
-// must end if its token is not genuine, its user may not listen or has too many
-// sockets, or the server is closing.
+// addSocket takes the lock and adds a socket to those of its profile. It returns nil,
+// or how the socket must end if its token is not genuine, its user may not listen or
+// has too many sockets, or the server is closing.
 func (h *Handlers) addSocket(s *socket, genuine bool) (refused *closing) {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -127,8 +127,8 @@ func (h *Handlers) lostAccess() closing {
 	return closing{code: websocket.StatusCode(code), reason: "you may not listen to this profile any more"}
 }
 
-// closeWith starts to close a socket. It does not wait for the end. Of several reasons, the
-// first one counts.
+// closeWith starts to close a socket. It does not wait for the end. Of several reasons,
+// the first one counts.
 func (s *socket) closeWith(c closing) { s.stop(c) }
 
 // enqueue queues a message for the writer of the socket. It does not block: it ends the
@@ -142,8 +142,8 @@ func (s *socket) enqueue(f frame) {
 }
 
 // serve writes to a socket until it ends, and closes its connection. Meanwhile goroutines
-// read, send pings, and end the socket with its token or its server; timers queue the
-// faults that the socket has at some age.
+// read, send pings, and end the socket with its server and, unless an option says
+// otherwise, with its token; timers queue the faults that the socket has at some age.
 func (s *socket) serve() {
 	for _, f := range s.h.messageFaults.Aged(s.ticket.Profile) {
 		t := time.AfterFunc(f.Age, func() { s.enqueue(frame{fault: f}) })
@@ -174,8 +174,8 @@ func (s *socket) readUntilEnd() {
 	}
 }
 
-// keepPinging sends a ping at each interval, and ends a socket that does not answer one within
-// the next. A line that a fault has made silent is not pinged.
+// keepPinging sends a ping at each interval, and ends a socket that does not answer one
+// within the next. A line that a fault has made silent is not pinged.
 func (s *socket) keepPinging() {
 	tick := time.NewTicker(pingEach)
 	defer tick.Stop()
@@ -215,8 +215,8 @@ func (s *socket) endWithToken() {
 	}
 }
 
-// endWithServer ends the socket when the context of its HTTP server ends, or when the listener of an
-// in-memory connection is closed, which ends no context.
+// endWithServer ends the socket when the context of its HTTP server ends, or when the
+// listener of an in-memory connection is closed, which ends no context.
 func (s *socket) endWithServer() {
 	select {
 	case <-s.ctx.Done():
@@ -227,8 +227,8 @@ func (s *socket) endWithServer() {
 	s.closeWith(closing{code: closeGoingAway, reason: "the server is closing"})
 }
 
-// limitWaits limits how long reads and writes of an ending socket wait for the peer: not at
-// all if the connection is to be reset, and otherwise for closeGrace.
+// limitWaits limits how long reads and writes of an ending socket wait for the peer:
+// not at all if the connection is to be reset, and otherwise for closeGrace.
 func (s *socket) limitWaits() {
 	if s.closing().reset {
 		s.line.reset()
@@ -243,8 +243,8 @@ func (s *socket) closing() closing {
 	return c
 }
 
-// closeConnection closes the connection: with a reset, or with a close frame if the socket ends
-// with a code. Errors mean that the peer has closed it before.
+// closeConnection closes the connection: with a reset, or with a close frame if the
+// socket ends with a code. Errors mean that the peer has closed it before.
 func (s *socket) closeConnection() {
 	switch c := s.closing(); {
 	case c.reset:
@@ -299,8 +299,8 @@ func (h *Handlers) Attach(ctx context.Context, server *http.Server) (stop func()
 	}
 }
 
-// endSockets ends the sockets for which a condition holds, waits until they have
-// ended, and returns their number.
+// endSockets ends the sockets for which a condition holds, waits without the lock until
+// they have ended, and returns their number.
 func (h *Handlers) endSockets(c closing, which func(*socket) bool) int {
 	var ending []*socket
 	h.w.Lock()

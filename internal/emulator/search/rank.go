@@ -69,7 +69,8 @@ func (h *hit) scoreSource() (name string, raw any) {
 // latter are limited to a scope. If contents could not be searched, the result says why.
 func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
 	f := &found{intelligence: h.w.IsIndexed(store.Profile)}
-	f.semantic = f.intelligence && !h.w.Options.Search.NoSemantic && h.w.RefuseIntelligence(store.Profile) == nil
+	f.semantic = f.intelligence && !h.w.Options.Search.NoSemantic && // allowed by option and policy
+		h.w.RefuseIntelligence(store.Profile) == nil
 	f.hybrid = f.semantic && q.in != inNames
 	summaries := h.w.ShowsSummaries(store)
 	nodes := slices.DeleteFunc(h.w.NodesOf(store.Profile), func(n *world.Node) bool { return !q.filter.Passes(n) })

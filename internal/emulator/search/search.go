@@ -80,9 +80,9 @@ func (h *Handlers) Routes() []*wire.Route {
 	}
 }
 
-// storageToSearch returns a function that finds the storage of a search, that of the workspace
-// or share in the path. It refuses a share that shows a folder of a workspace, with
-// orphanCode if that folder is deleted.
+// storageToSearch returns a function that finds the storage of a search, that of the
+// workspace or share in the path. It refuses a share that shows a folder of a
+// workspace, with orphanCode if that folder is deleted.
 func (h *Handlers) storageToSearch(orphanCode int64) func(*wire.Call) (world.Store, error) {
 	return func(c *wire.Call) (world.Store, error) {
 		id, err := h.storage.ScopeOfPath(c)
@@ -296,8 +296,9 @@ func readBucket(c *wire.Call, name string) bucket {
 	return bucket{wire.Page{Limit: limit, Offset: c.Integer(name+"_offset", 0, 0, math.MaxInt32)}, name}
 }
 
-// renderBucket renders the page of one kind of results (bucket). If the options make this kind
-// fail, its page is empty and has the status degraded; the others are not affected.
+// renderBucket renders the page of one kind of results (bucket). If the options make
+// this kind fail, its page is empty and has the status degraded; the others are not
+// affected.
 func (h *Handlers) renderBucket(b bucket, rows []wire.Object) wire.Object {
 	status := "ok"
 	if slices.Contains(h.w.Options.Search.DegradedBuckets, b.name) {
@@ -435,7 +436,8 @@ func (sc *searchScope) addFolder(folder string) bool {
 }
 
 // scopeOf returns the files and folders to which a search is limited, nil for all.
-// Deleted files and folders match nothing, and are no error.
+// Deleted files and folders match nothing, and are no error. By an option, the folders
+// inside the named ones are left out, and the scope is marked as incomplete.
 func (h *Handlers) scopeOf(c *wire.Call, store world.Store) *searchScope {
 	files, folders := scopeEntries(c, "files_scope"), scopeEntries(c, "folders_scope")
 	if len(files)+len(folders) == 0 {
@@ -462,8 +464,8 @@ func (h *Handlers) scopeOf(c *wire.Call, store world.Store) *searchScope {
 	return sc
 }
 
-// scopeEntries returns the entries of the query parameter of a scope, which are separated by
-// commas; the parameter may be repeated.
+// scopeEntries returns the entries of the query parameter of a scope, which are
+// separated by commas; the parameter may be repeated.
 func scopeEntries(c *wire.Call, name string) []string {
 	text := strings.Join(c.Query[name], ",")
 	if text == "" {
@@ -518,9 +520,9 @@ func (h *Handlers) folderOf(c *wire.Call, store world.Store, entry string) (stri
 	return id, depth
 }
 
-// addSubfolders adds the folders inside those of a level to a scope, then those inside these,
-// down to the depth that each folder may have. A folder that is reached again deeper
-// than before is passed over.
+// addSubfolders adds the folders inside those of a level to a scope, then those inside
+// these, down to the depth that each folder may have. A folder that is reached again
+// deeper than before is passed over.
 func (h *Handlers) addSubfolders(store world.Store, sc *searchScope, level []string, depths map[string]int) {
 	for len(level) > 0 {
 		var next []string

@@ -249,8 +249,8 @@ func (c *checker) fail(path, format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf("seed file: %s: %s", cmp.Or(path, "the whole file"), fmt.Sprintf(format, args...)))
 }
 
-// checkValue checks a value at a path of the file, and all that is in it, by a schema. Errors
-// are added to the checker.
+// checkValue checks a value at a path of the file, and all that is in it, by a schema.
+// Errors are added to the checker.
 func (c *checker) checkValue(s *schema, path string, v any) {
 	if s.AnyOf != nil {
 		i := slices.IndexFunc(s.AnyOf, func(one *schema) bool { return one.Type == typeOf(v) })
@@ -279,11 +279,11 @@ func (c *checker) checkValue(s *schema, path string, v any) {
 	}
 }
 
-// reportMismatch adds the error of a value that does not fit a schema. A long value is not quoted:
-// its type is named.
+// reportMismatch adds the error of a value that does not fit a schema. A long value is
+// not quoted: its type is named.
 func (c *checker) reportMismatch(s *schema, path string, v any) {
 	text, err := json.Marshal(v)
-	if err != nil || len(text) > 60 {
+	if err != nil || len(text) > 60 { // more than fits well into a line
 		text = []byte(typeOf(v))
 	}
 	c.fail(path, "got %s, want %s", text, s.want)
@@ -407,9 +407,10 @@ func (c *checker) declare(v reflect.Value, tag reflect.StructTag, path string) {
 	c.paths[name], c.kinds[name] = path, kind
 }
 
-// checkReference checks that a reference, the text v, names an object of one of the kinds in its
-// tag: one that the file declares or that the world has. A label is replaced by the id
-// of its object. A scope has the reference in its middle, between the kind and a mode.
+// checkReference checks that a reference, the text v, names an object of one of the
+// kinds in its tag: one that the file declares or that the world has. A label is
+// replaced by the id of its object. A scope has the reference in its middle, between
+// the kind and a mode.
 func (c *checker) checkReference(v reflect.Value, tag reflect.StructTag, path string) {
 	kinds, name := tag.Get("ref"), v.String()
 	before, after := "", ""

@@ -169,7 +169,7 @@ func (h *Handlers) setArchived(archived bool, event string) func(*wire.Call) (wi
 // importShare moves a share that the caller owns alone, and that is in no workspace,
 // into a workspace. An archived one becomes active.
 func (h *Handlers) importShare(c *wire.Call, workspaceID string) (wire.Object, error) {
-	share, err := h.shareOfPath("")(c)
+	share, err := h.shareOfPath("")(c) // no least role: the owners are checked below
 	if err != nil {
 		return nil, err
 	}
@@ -250,7 +250,8 @@ func (h *Handlers) refuseRead(c *wire.Call, id string, code int64) error {
 }
 
 // linkToken returns the response with a token for the link of a share. The token has a
-// mark of the password that the caller has sent, so that it ends with that password.
+// mark of the password that the caller has sent, so that it ends with that password. What
+// the token is called, and whether the response says how long it is valid, are options.
 func (h *Handlers) linkToken(share *world.Share, scope, passwordMark string) (wire.Object, error) {
 	now := h.w.Now()
 	token := h.w.JWT(wire.Object{
@@ -292,8 +293,8 @@ func (h *Handlers) authGuest(c *wire.Call, share *world.Share) (wire.Object, err
 	return h.linkToken(share, world.GuestScope, noPassword)
 }
 
-// shareForGuests returns the share in the path of a call, for which no credential is needed,
-// unless the share is closed to guests.
+// shareForGuests returns the share in the path of a call, for which no credential is
+// needed, unless the share is closed to guests.
 func (h *Handlers) shareForGuests(c *wire.Call) (*world.Share, error) {
 	id := h.w.ShareNamed(c.Segment("share_id"))
 	switch {

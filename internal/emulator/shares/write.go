@@ -197,7 +197,7 @@ const shareFields = "title description custom_url custom_name password share_typ
 // readShare reads the fields that a new share and a changed one have in common.
 func (d *draft) readShare() {
 	c := d.c
-	mayClear := !d.creating && !d.h.w.Options.Shares.TitleRequired
+	mayClear := !d.creating && !d.h.w.Options.Shares.TitleRequired // null and "" clear the title
 	d.readText("title", &d.Title, titleLeast, world.TitleMost, mayClear)
 	d.readText("description", &d.Description, descriptionLeast, descriptionMost, clearable)
 	d.readText("custom_url", &d.CustomURL, customURLLeast, customURLMost, clearable)
@@ -242,13 +242,14 @@ func (d *draft) readFlags() {
 	if on, given := d.readFlag("intelligence"); given {
 		d.setIntelligence(on)
 	}
-	if _, given := d.c.Field("download_security"); given {
+	if _, given := d.c.Field("download_security"); given { // high means no downloads by guests
 		d.NoGuestDownloads = d.DownloadSecurity == world.SecurityHigh
 	}
 }
 
 // setIntelligence turns the index of a share on or off, if the plan has one. A share
-// that shows a folder has the index of its workspace.
+// that shows a folder has none of its own, but that of its workspace: to turn it on is
+// refused, except when the share is created, where it has no effect.
 func (d *draft) setIntelligence(on bool) {
 	switch {
 	case on && d.ShowsFolder() && !d.creating:

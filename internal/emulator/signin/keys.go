@@ -19,7 +19,7 @@ func (h *Handlers) issueKey(k world.Key) *wire.Credential {
 		issued.ID = old.ID
 	} else {
 		h.Auth.keysMade++
-		issued.ID = "k_" + world.Opaque('i', h.w.Options.Seed, h.Auth.keysMade)
+		issued.ID = "k_" + world.Opaque('i', h.w.Options.Seed, h.Auth.keysMade) // the form is assumed
 		h.Auth.keys = append(h.Auth.keys, k.Token)
 	}
 	h.w.KeepCredential(issued)
@@ -52,8 +52,8 @@ func (h *Handlers) ownKey(c *wire.Call) (*wire.Credential, error) {
 	return nil, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such key.")
 }
 
-// keyObject renders an API key without its secret. A key without scopes is one for the whole
-// account; that this makes it admin and legacy is assumed.
+// keyObject renders an API key without its secret. A key without scopes is one for the
+// whole account; that this makes it admin and legacy is assumed.
 func keyObject(k *wire.Credential) wire.Object {
 	var scopes any
 	if len(k.Scopes) > 0 {
@@ -175,8 +175,9 @@ func (h *Handlers) refuseGrant(c *wire.Call, scopes []string) error {
 		"The scopes reach further than the credential that asks for them.", wire.Member{"credential_type", c.Key.TypeName()})
 }
 
-// refuseByConflict returns a conflict for the first updates of scopes, as if another update had
-// been quicker, and nil for later ones. Their number is the option KeyConflicts.
+// refuseByConflict returns a conflict for the first updates of scopes, as if another
+// update had been quicker, and nil for later ones. Their number is the option
+// KeyConflicts.
 func (h *Handlers) refuseByConflict() error {
 	if h.Auth.conflicts >= h.w.Options.OAuth.KeyConflicts {
 		return nil
@@ -185,8 +186,8 @@ func (h *Handlers) refuseByConflict() error {
 	return wire.Refuse(http.StatusConflict, codeOvertaken, "The scopes have changed. Read them again.")
 }
 
-// factorToConfirm returns the second factor for which a call must have a one-time code, nil if the
-// user has none. Calls with an API key need no code.
+// factorToConfirm returns the second factor for which a call must have a one-time code,
+// nil if the user has none. Calls with an API key need no code.
 func (h *Handlers) factorToConfirm(c *wire.Call) *factor {
 	if c.Key.Kind == wire.APIKey {
 		return nil

@@ -91,7 +91,7 @@ func eventName(store world.Store, h *Handlers, what string) string {
 func noteName(c *wire.Call, must bool) string {
 	name, given := c.Field("name")
 	switch {
-	case !given && !must:
+	case !given && !must: // it stays ""
 	case strings.TrimSpace(name) == "":
 		c.Check.Missing("name", "A name that ends in .md.")
 	case !strings.HasSuffix(name, ".md") || name == ".md" || strings.Contains(name, "/") || !utf8.ValidString(name):
@@ -107,7 +107,7 @@ func noteName(c *wire.Call, must bool) string {
 func noteContent(c *wire.Call, must bool) string {
 	content, given := c.Field("content")
 	switch {
-	case !given && !must:
+	case !given && !must: // it stays ""
 	case !given:
 		c.Check.Missing("content", "Markdown.")
 	case strings.TrimSpace(content) == "":
@@ -174,8 +174,8 @@ func (h *notes) updateNote(c *wire.Call, store world.Store, n *world.Node) (wire
 	return wire.Object{{"node", h.tree.NodeObject(store, n, c.Out.Level)}}, nil
 }
 
-// notCurrentRefusal returns the refusal of a write to a version that is not the current one,
-// which it names.
+// notCurrentRefusal returns the refusal of a write to a version that is not the current
+// one, which it names.
 func notCurrentRefusal(current world.Version) error {
 	refusal := wire.Refuse(http.StatusConflict, codeNotCurrent, "The note has another version by now.")
 	sum := sha256.Sum256([]byte(current.Content))

@@ -71,8 +71,8 @@ func previewState(n *world.Node) string {
 	return previewReady
 }
 
-// previewsObject lists the previews of a file by type; none if the caller, who has opened the
-// storage, may not read the file.
+// previewsObject lists the previews of a file by type; none if the caller, who has opened
+// the storage, may not read the file.
 func (h *Handlers) previewsObject(store world.Store, n *world.Node, lv wire.Level) wire.Object {
 	var all wire.Object
 	if h.contents.checkReadable(store, n) != nil {
@@ -128,8 +128,9 @@ func (h *contents) newPreviewToken(c *wire.Call, store world.Store, n *world.Nod
 
 const thumbnail = 96 // pixels
 
-// readPreview returns the file of a preview that the path names, for a token in the path.
-// The emulator makes pictures and first files itself; other previews are the file as it is.
+// readPreview returns the file of a preview that the path names, for a token in the
+// path. The emulator makes pictures and first files itself; other previews are the file
+// as it is.
 func (h *contents) readPreview(c *wire.Call) (wire.Object, error) {
 	n, err := h.nodeOfToken(c, c.Segment("download_token"), previewScope)
 	kind, file := c.Segment("type"), c.Segment("filename")

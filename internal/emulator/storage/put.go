@@ -50,7 +50,8 @@ func Digest(algorithm string, content io.Reader) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// NameProblem returns a text that says which names a file can have, "" if name is one of them.
+// NameProblem returns a text that says which names a file can have, "" if name is one
+// of them.
 func NameProblem(name string) string {
 	switch {
 	case utf8.RuneCountInString(name) > nameMost:
@@ -61,8 +62,8 @@ func NameProblem(name string) string {
 	return ""
 }
 
-// RefuseStore returns a refusal if the caller may not add files to a storage. Insiders may,
-// and callers without a credential in a share that allows anonymous uploads.
+// RefuseStore returns a refusal if the caller may not add files to a storage. Insiders
+// may, and callers without a credential in a share that allows anonymous uploads.
 func (h *Handlers) RefuseStore(c *wire.Call, store world.Store) error {
 	switch {
 	case c.Key == nil && h.allowsAnonymousUploads(store.Profile):
@@ -77,7 +78,8 @@ func (h *Handlers) RefuseStore(c *wire.Call, store world.Store) error {
 	return h.w.RefuseArchived(store.Owner)
 }
 
-// allowsAnonymousUploads reports whether visitors without a credential may add files to a share.
+// allowsAnonymousUploads reports whether visitors without a credential may add files to
+// a share: one that is open to anyone, receives files and is not closed or locked.
 func (h *Handlers) allowsAnonymousUploads(id string) bool {
 	share := h.w.Share(id)
 	return share != nil && share.Value.AnonymousUploads && share.Value.Access == world.AccessAnyone &&

@@ -163,7 +163,7 @@ func (h *contents) serveVersion(c *wire.Call) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.w.Options.Storage.NoRanges {
+	if h.w.Options.Storage.NoRanges { // the whole file is sent instead of a part
 		c.Request = c.Request.Clone(c.Request.Context())
 		c.Request.Header.Del("Range")
 	}

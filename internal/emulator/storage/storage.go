@@ -252,6 +252,7 @@ func (h *Handlers) nodePage(
 	rows := wire.Rows(page, func(n *world.Node) wire.Object { return h.NodeObject(store, n, c.Out.Level) })
 	if more {
 		last := q.position(page[len(page)-1])
+		// The length says where the id ends and the key of the order begins.
 		next = h.w.Seal([]byte(strconv.Itoa(len(last.id))+" "+last.id+last.key), binding)
 	}
 	return wire.Object{
@@ -326,8 +327,8 @@ func (h *Handlers) refuseVisit(c *wire.Call, id string) error {
 	return nil
 }
 
-// AdmitsWithoutRole reports whether the access option of a share admits a user without a role in it; ""
-// is a caller without an account.
+// AdmitsWithoutRole reports whether the access option of a share admits a user without
+// a role in it; "" is a caller without an account.
 func (h *Handlers) AdmitsWithoutRole(share *world.Share, userID string) bool {
 	switch share.Access {
 	case world.AccessAnyone:

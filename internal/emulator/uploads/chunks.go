@@ -64,7 +64,8 @@ func (h *Handlers) checkChunk(c *wire.Call, u *upload, chunk []byte) (order int)
 	return order
 }
 
-// keepChunk stores the content of the chunk with a number (order), and replaces an earlier one.
+// keepChunk stores the content of the chunk with a number (order), and replaces an
+// earlier one.
 func (h *Handlers) keepChunk(u *upload, order int, content []byte) error {
 	kept, err := h.w.Blobs.Keep(content)
 	if err != nil {
@@ -120,8 +121,8 @@ func (u *upload) takesChunks() bool {
 	return u.size >= 0 && (u.status == uploadReady || u.status == uploadOpen)
 }
 
-// statusRefusal returns the refusal of a call that the status of an upload does not allow: 409 for
-// a File Share and 406 otherwise, as the platform does.
+// statusRefusal returns the refusal of a call that the status of an upload does not
+// allow: 409 for a File Share and 406 otherwise, as the platform does.
 func (u *upload) statusRefusal() error {
 	if u.size < 0 {
 		return wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is a stream.")

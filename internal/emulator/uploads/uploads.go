@@ -188,7 +188,8 @@ func noUploadForm() error {
 }
 
 // createUpload starts an upload. A multipart request has the bytes of the file and also
-// completes it (single); after a form the bytes follow in other calls.
+// completes it (single); after a form the bytes follow in other calls. By an option, the
+// file of a single upload is stored when the call returns, otherwise after a delay.
 func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	chunk, readable := readUpload(c)
 	if !readable {
@@ -250,7 +251,8 @@ func checkSingle(c *wire.Call, chunk []byte, size int64) {
 }
 
 // refuseFull returns a refusal if a workspace or share cannot hold that many more
-// bytes.
+// bytes: it is out of credits, or has more than the option MaxStored, 0 for no limit.
+// An upload that goes nowhere yet is not refused.
 func (h *Handlers) refuseFull(to place, more int64) error {
 	most := h.w.Options.Uploads.MaxStored
 	if to.In.Owner == "" {
@@ -295,7 +297,7 @@ func (u *upload) ended() bool {
 // addUpload gives an upload an ID and adds it to the uploads.
 func (h *Handlers) addUpload(u *upload) {
 	u.number = len(h.uploads) + 1
-	u.id = world.Opaque('5', h.w.Options.Seed, h.w.NextSerial())
+	u.id = world.Opaque('5', h.w.Options.Seed, h.w.NextSerial()) // 5 begins the ids of uploads
 	u.created = h.w.Now()
 	h.uploads[u.id] = u
 	h.setStatus(u, uploadReady, noMessage)
@@ -307,8 +309,8 @@ func (h *Handlers) removeUpload(u *upload) {
 	u.changed.Fire()
 }
 
-// startResponse returns the response of a call that has started an upload: its ID, and that
-// of the file if it is stored already. For a File Share, it is the details of the
+// startResponse returns the response of a call that has started an upload: its ID, and
+// that of the file if it is stored already. For a File Share, it is the details of the
 // upload.
 func (h *Handlers) startResponse(u *upload) (wire.Object, error) {
 	if u.to.fileShare != "" {
@@ -407,7 +409,8 @@ func (h *Handlers) uploadNow(c *wire.Call) (payload wire.Object, changed <-chan 
 	return h.uploadDetails(u), changed, nil
 }
 
-// uploadDetails returns the response with an upload.
+// uploadDetails returns the response with an upload, in a member "session" or, by an
+// option, without it.
 func (h *Handlers) uploadDetails(u *upload) wire.Object {
 	if h.w.Options.Uploads.BareSessions {
 		return h.sessionObject(u)
@@ -415,9 +418,9 @@ func (h *Handlers) uploadDetails(u *upload) wire.Object {
 	return wire.Object{{"session", h.sessionObject(u)}}
 }
 
-// sessionObject renders an upload. An upload to a File Share has only its ID and status; others
-// have the sizes of their chunks by number, none as an empty list, and both CRCs after a
-// failed check of the content, which alone sets computed.
+// sessionObject renders an upload. An upload to a File Share has only its ID and
+// status; others have the sizes of their chunks by number, none as an empty list, and
+// both CRCs after a failed check of the content, which alone sets computed.
 func (h *Handlers) sessionObject(u *upload) wire.Object {
 	chunks := wire.Object{}
 	for _, order := range u.orders() {
@@ -489,7 +492,7 @@ func (h *Handlers) streamUpload(c *wire.Call, u *upload) (wire.Object, error) {
 	)
 	if err != nil {
 		if wire.RefusalOf(err).Code == codeFileDiffers {
-			if c.Value("hash_algo") == "crc32c" {
+			if c.Value("hash_algo") == "crc32c" { // the details of the upload then show both CRCs
 				u.fileCRC = c.Value("hash")
 				u.computed = storage.Digest("crc32c", io.NewSectionReader(content, 0, content.Size()))
 			}
@@ -526,9 +529,10 @@ func (h *Handlers) listUploads(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"sessions", wire.Rows(h.uploadsOf(c.UserID()), h.uploadRow)}}, nil
 }
 
-// uploadRow renders an upload in a list. The platform does not document the members beside those of
-// a session, so they are guesses of the emulator; the option BareRows leaves them out. As in
-// the request, instance_id is the File Share, or else the workspace or share.
+// uploadRow renders an upload in a list. The platform does not document the members
+// beside those of a session, so they are guesses of the emulator; the option BareRows
+// leaves them out. As in the request, instance_id is the File Share, or else the
+// workspace or share.
 func (h *Handlers) uploadRow(u *upload) wire.Object {
 	o := h.sessionObject(u)
 	if h.w.Options.Uploads.BareRows {
@@ -597,8 +601,8 @@ func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 	return limits, nil
 }
 
-// blockedExtensions returns the extensions of files that are refused, without dots: those of an
-// option, by default exe and scr; "-" means none.
+// blockedExtensions returns the extensions of files that are refused, without dots:
+// those of an option, by default exe and scr; "-" means none.
 func (h *Handlers) blockedExtensions() []string {
 	list := cmp.Or(h.w.Options.Uploads.Blocked, "exe,scr")
 	if list == "-" {
@@ -622,6 +626,7 @@ func (h *Handlers) checkExtension(c *wire.Call, field, name string) {
 }
 
 // extensions returns the extensions of files that are refused, and those of archives.
+// They are the same for every plan; the number of seconds to cache them is assumed.
 func (h *Handlers) extensions(c *wire.Call) (wire.Object, error) {
 	return wire.Object{
 		{"restricted_extensions", h.blockedExtensions()},

@@ -89,7 +89,8 @@ func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 	return importObject(imp), nil
 }
 
-// scheduleNextStatus schedules the next status of an import after a delay, unless it has ended.
+// scheduleNextStatus schedules the next status of an import after a delay, unless it
+// has ended.
 func (h *Handlers) scheduleNextStatus(imp *webImport) {
 	next := map[string]string{
 		webPending: webQueued, webQueued: webDownloading, webDownloading: webUploading, webUploading: webComplete,
@@ -111,7 +112,7 @@ type nextImport struct {
 // the file.
 func (t nextImport) Do() {
 	h, imp, next := t.h, t.w, t.next
-	content, found := h.w.Options.Uploads.Web[imp.source]
+	content, found := h.w.Options.Uploads.Web[imp.source] // in place of the web
 	switch {
 	case imp.status == webCanceled:
 		return

@@ -137,7 +137,8 @@ func (c *Call) NamedSegment(name, missing string) string {
 	return c.OpaqueSegment(name)
 }
 
-// Bearer returns the token of an Authorization header, "" if there is none.
+// Bearer returns the token of an Authorization header, "" if there is none or the header
+// has another scheme.
 func Bearer(header string) string {
 	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -262,9 +263,9 @@ func Past(moment, now time.Time) bool { return !now.Before(moment) }
 // Seconds returns the seconds from now until a moment.
 func Seconds(moment, now time.Time) int64 { return int64(moment.Sub(now) / time.Second) }
 
-// RefuseUndeclared returns a refusal of query parameters and body fields that the route does
-// not declare. The platform ignores them, so that a misspelled name has no effect; the
-// emulator does so by the option DropUndeclared.
+// RefuseUndeclared returns a refusal of query parameters and body fields that the route
+// does not declare. The platform ignores them, so that a misspelled name has no effect;
+// the emulator does so by the option DropUndeclared.
 func (c *Call) RefuseUndeclared() error {
 	known := append(strings.Fields(c.Route.query), "output")
 	for _, p := range c.Route.Params {
@@ -306,7 +307,7 @@ func (c *Call) fieldNames() []string {
 			}
 			names = append(names, p.FormName())
 		}
-	case JSONType, "":
+	case JSONType, "": // JSON is the default
 		var object map[string]json.RawMessage
 		if json.Unmarshal(c.Body, &object) == nil {
 			return slices.Sorted(maps.Keys(object))

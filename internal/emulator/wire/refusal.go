@@ -45,8 +45,8 @@ func Refuse(status int, code int64, text string) *Refusal {
 	return &Refusal{Status: status, Code: code, Text: text}
 }
 
-// RefuseWithReason returns a refusal with a machine-readable reason, and more members, in its
-// parameters.
+// RefuseWithReason returns a refusal with a machine-readable reason, and more members,
+// in its parameters.
 func RefuseWithReason(status int, code int64, reason, text string, more ...Member) *Refusal {
 	r := Refuse(status, code, text)
 	r.Params = append(Object{{"reason", reason}}, more...)
@@ -230,8 +230,8 @@ func Filter[T any](list []T, holds func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(it T) bool { return !holds(it) })
 }
 
-// ReadAtLeast returns the integer in value, the text of the parameter name. It must be
-// least or more.
+// ReadAtLeast returns the integer in value, the text of the parameter name. One below
+// least, or another text, is an error of the parameter.
 func (c *Call) ReadAtLeast(name, value string, least int) int {
 	n, err := strconv.Atoi(value)
 	switch {
@@ -315,8 +315,8 @@ func (c *Call) Boolean(name string) bool {
 	return false
 }
 
-// ReadBoolean returns the value of a boolean form field. Any other text is an error of
-// the field.
+// ReadBoolean returns the value of a boolean form field: true for true, 1, yes and on. A
+// text that is no boolean is false, and an error of the field.
 func (k *Check) ReadBoolean(name, text string) bool {
 	switch strings.ToLower(text) {
 	case "true", "1", "yes", "on":

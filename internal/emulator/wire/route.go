@@ -60,8 +60,8 @@ func WithTwo[T, U any](
 	}
 }
 
-// RefuseInvalid returns a handler that refuses calls with invalid parameters, such as a wrong
-// level of detail, before handle runs.
+// RefuseInvalid returns a handler that refuses calls with invalid parameters, such as a
+// wrong level of detail, before handle runs.
 func RefuseInvalid(handle func(*Call) (Object, error)) func(*Call) (Object, error) {
 	return func(c *Call) (Object, error) {
 		if err := c.Check.Err(); err != nil {
@@ -71,7 +71,8 @@ func RefuseInvalid(handle func(*Call) (Object, error)) func(*Call) (Object, erro
 	}
 }
 
-// RequireWriteAccess returns a handler that refuses read-only credentials before handle runs.
+// RequireWriteAccess returns a handler that refuses read-only credentials before handle
+// runs.
 func RequireWriteAccess(handle func(*Call) (Object, error)) func(*Call) (Object, error) {
 	return func(c *Call) (Object, error) {
 		if err := c.Key.RefuseReadOnly(); err != nil {
@@ -143,7 +144,8 @@ func KeepBody(r *Route) { r.KeepBody = true }
 // TakesLock makes the handler take the lock itself.
 func TakesLock(r *Route) { r.TakesLock = true }
 
-// AllowArchived allows a change in an archived workspace: what ends access to it, and what concerns the caller only.
+// AllowArchived allows a change in an archived workspace: what ends access to it, and
+// what concerns the caller only.
 func AllowArchived(r *Route) { r.AllowArchived = true }
 
 // ChangesState marks a GET that changes the state.
@@ -203,8 +205,8 @@ func ProfileParams(name string) RouteOption {
 	return Params("/"+name+":string:id or name", OutputParam)
 }
 
-// ListParams describes the parameters of an endpoint that lists profiles: those of the path,
-// then limit, offset and the level of detail.
+// ListParams describes the parameters of an endpoint that lists profiles: those of the
+// path, then limit, offset and the level of detail.
 func ListParams(path ...string) RouteOption {
 	var described []string
 	for _, name := range path {
@@ -218,8 +220,8 @@ func ListParams(path ...string) RouteOption {
 func OnFileShare(other *Route) RouteOption { return func(r *Route) { r.OnFileShare = other } }
 
 // Patterns returns the mux patterns of a route. Without a slash at its end, its last
-// path parameter may be omitted, so that the route handles that path as well. A bare
-// route handles its path with and without the slash.
+// path parameter may be omitted, so that the route handles that path as well. With the
+// option SlashOptional, it handles its path with and without the slash.
 func (r *Route) Patterns() []string {
 	path, hasSlash := strings.CutSuffix(Muxed(r.Pattern), "/")
 	switch {

@@ -37,8 +37,8 @@ var ruleOfCode = map[int64]string{ //nolint:gochecknoglobals // a constant
 	CodePolicy: rulePolicy, CodeGeo: rulePolicy,
 }
 
-// RuleOfStatus returns the rule of a failed response of which only the status is known,
-// "" if it did not fail.
+// RuleOfStatus returns the name of the rule, such as "permission", that has refused a
+// call of whose response only the status is known; "" if it did not fail.
 func RuleOfStatus(status int) string {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:

@@ -23,8 +23,8 @@ func (h *Handlers) lifecycleRoutes() []*wire.Route {
 	}
 }
 
-// workspaceToAdminister returns the workspace in the path. The caller must be an administrator there,
-// with a credential that grants admin mode.
+// workspaceToAdminister returns the workspace in the path. The caller must be an
+// administrator there, with a credential that grants admin mode.
 func (h *Handlers) workspaceToAdminister(c *wire.Call) (string, error) {
 	id, err := h.w.WorkspaceOfPath(c)
 	switch {
@@ -82,8 +82,8 @@ func (h *Handlers) setArchived(archived bool) func(*wire.Call) (wire.Object, err
 	})
 }
 
-// workspaceLimits returns how many shares and members a workspace has, and how many the plan
-// allows. The form of the response is assumed.
+// workspaceLimits returns how many shares and members a workspace has, and how many the
+// plan allows. The form of the response is assumed.
 func (h *Handlers) workspaceLimits(_ *wire.Call, id string) (wire.Object, error) {
 	shares := wire.Filter(h.w.ShareIDs(), func(share string) bool { return h.w.Share(share).Value.Workspace == id })
 	plan := orgs.PlanNamed(h.w.PlanOf(id).Plan)

@@ -65,8 +65,8 @@ func (h *Handlers) workspacesOfOrg(c *wire.Call, id string) (wire.Object, error)
 
 const anyOrg = "" // in workspacesOf
 
-// workspacesOf returns the workspaces of an organization that a credential covers and its user
-// is a member of.
+// workspacesOf returns the workspaces of an organization that a credential covers and
+// its user is a member of.
 func (h *Handlers) workspacesOf(k *wire.Credential, orgID string) []string {
 	return wire.Filter(h.w.WorkspaceIDs(), func(id string) bool {
 		inside := orgID == anyOrg || h.w.Workspace(id).Value.Org == orgID

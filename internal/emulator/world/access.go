@@ -46,13 +46,15 @@ func (w *Records) WorkspaceIDs() []string { return w.workspaceList }
 // ShareIDs returns the shares in the order of creation. The list must not be changed.
 func (w *Records) ShareIDs() []string { return w.shareList }
 
-// FileShareIDs returns the File Shares in the order of creation. The list must not be changed.
+// FileShareIDs returns the File Shares in the order of creation. The list must not be
+// changed.
 func (w *Records) FileShareIDs() []string { return w.fileShareList }
 
 // NodeIDs returns the nodes in the order of creation. The list must not be changed.
 func (w *Tree) NodeIDs() []string { return w.nodeList }
 
-// AllInvitations returns the invitations in the order of creation. The list must not be changed.
+// AllInvitations returns the invitations in the order of creation. The list must not be
+// changed.
 func (w *World) AllInvitations() []*Invitation { return w.invitations }
 
 // AllUsers returns the users in no order.

@@ -48,7 +48,8 @@ func (w *Core) MarkChanged(now time.Time, profileID string, fields ...string) {
 }
 
 // stampFields gives fields of a profile a new stamp, wakes the polls that wait for it
-// and reports the change. Row is the event that caused it, nil for none.
+// and reports the change. Row is the event that caused it, nil for none. The caller holds
+// the lock.
 func (w *Core) stampFields(now time.Time, profileID string, fields []string, row *uint32) {
 	a := &w.Activity
 	if profileID == "" || len(fields) == 0 {
@@ -67,10 +68,10 @@ func (w *Core) stampFields(now time.Time, profileID string, fields []string, row
 	w.OnChange(profileID, fields, row)
 }
 
-// MarkEventFields gives the activity fields of the event in row n a new stamp in every profile
-// that sees it, so that polls of these report the change. An upload is seen by its user
-// only; an event of no workspace or share by its organization or user; one on a file also
-// by the File Shares of that file.
+// MarkEventFields gives the activity fields of the event in row n a new stamp in every
+// profile that sees it, so that polls of these report the change. An upload is seen by
+// its user only; an event of no workspace or share by its organization or user; one on
+// a file also by the File Shares of that file.
 func (w *World) MarkEventFields(now time.Time, n uint32) {
 	l := &w.Log
 	e := &l.Entries[n]

@@ -231,9 +231,9 @@ func (w *Core) SaveClock() {
 	w.clock.at = now
 }
 
-// ReplaceState calls replace, which replaces the state by that of a snapshot. The clock then
-// continues from the time of the snapshot, and all waits end, because they belong to
-// the former state. The caller holds the lock.
+// ReplaceState calls replace, which replaces the state by that of a snapshot. The clock
+// then continues from the time of the snapshot, and all waits end, because they belong
+// to the former state. The caller holds the lock.
 func (w *Core) ReplaceState(replace func()) {
 	for i := range w.due {
 		w.due[i].stopAlarm()

@@ -138,9 +138,9 @@ func (w *Core) Changed() { w.changes.Add(1) }
 // Changes returns how often the state may have changed so far.
 func (w *Core) Changes() uint64 { return w.changes.Load() }
 
-// Mix is a bijection of 64-bit words without a visible pattern: the last step of the random
-// generator SplitMix64. It has an inverse, so that an id is converted back into its serial,
-// and no map of ids is needed.
+// Mix is a bijection of 64-bit words without a visible pattern: the last step of the
+// random generator SplitMix64. It has an inverse, so that an id is converted back into
+// its serial, and no map of ids is needed.
 func Mix(x uint64) uint64 {
 	x ^= x >> 30
 	x *= 0xbf58476d1ce4e5b9
@@ -149,7 +149,8 @@ func Mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// unmix is the inverse of [Mix]: its factors are the inverses of those of Mix, modulo 2^64.
+// unmix is the inverse of [Mix]: its factors are the inverses of those of Mix, modulo
+// 2^64.
 func unmix(x uint64) uint64 {
 	x ^= x>>31 ^ x>>62
 	x *= 0x319642b2d24d8ec3

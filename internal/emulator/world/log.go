@@ -292,8 +292,8 @@ func (l *Log) KindNamed(event string) uint16 {
 	return n
 }
 
-// kindIndex converts the index of a kind to the 16 bits that an [Entry] has for it. It panics
-// if there are more kinds.
+// kindIndex converts the index of a kind to the 16 bits that an [Entry] has for it. It
+// panics if there are more kinds.
 func kindIndex(n uint32) uint16 {
 	if n > math.MaxUint16 {
 		panic("emulator: too many kinds of events")
@@ -384,8 +384,8 @@ func (l *Log) ID(n uint32) string {
 	return Opaque('e', l.seed, uint64(n))
 }
 
-// FindEvent returns the row of the event with a plain id, and whether there is one. The row
-// is computed from an id that was not given (see [Log.ID]).
+// FindEvent returns the row of the event with a plain id, and whether there is one. The
+// row is computed from an id that was not given (see [Log.ID]).
 func (l *Log) FindEvent(id string) (uint32, bool) {
 	if n, found := l.given[id]; found {
 		return n, true
@@ -501,7 +501,7 @@ func fileName(word uint64) string {
 	subjects := [...]string{"budget", "launch plan", "contract", "floor plan", "survey", "interview", "roadmap", "invoice"}
 	kinds := [...]string{"pdf", "docx", "xlsx", "png", "mp4", "md", "csv", "pptx"}
 	subject, kind := subjects[word%8], kinds[word>>3%8]
-	return fmt.Sprintf("%s %d.%s", subject, word>>6%900+100, kind)
+	return fmt.Sprintf("%s %d.%s", subject, word>>6%900+100, kind) // a number of three digits
 }
 
 // ProfileID returns the profile where an event happened: the share, the workspace in

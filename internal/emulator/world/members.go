@@ -443,8 +443,8 @@ func (w *Directory) RefuseOutsider(profileID, userID string, role Role) error {
 	return w.RefuseByOutsiderPolicy(profileID, userID)
 }
 
-// RefuseByOutsiderPolicy returns a refusal if a policy forbids to give a user from outside the
-// organization more access to a profile.
+// RefuseByOutsiderPolicy returns a refusal if a policy forbids to give a user from
+// outside the organization more access to a profile.
 func (w *Directory) RefuseByOutsiderPolicy(profileID, userID string) error {
 	org := w.OrgOf(profileID)
 	if w.Role(org, userID) != "" {

@@ -189,8 +189,8 @@ func Text(v Version) string {
 	return text
 }
 
-// ContentHash returns the SHA-256 of a version in hexadecimal. It is "" for a version whose
-// bytes are generated from its id.
+// ContentHash returns the SHA-256 of a version in hexadecimal. It is "" for a version
+// whose bytes are generated from its id.
 func ContentHash(v Version) string {
 	if content, uploaded := v.Source.(*blob.Blob); uploaded {
 		return content.Sum()
@@ -350,8 +350,8 @@ func (w *World) ShowsSummaries(store Store) bool {
 	return share == nil || !share.Value.NoSummaries || store.Insider(w)
 }
 
-// NodesResponse returns the response to a call for several nodes: those found as the member
-// key, and the errors of the others. Its status is 404 if none was found.
+// NodesResponse returns the response to a call for several nodes: those found as the
+// member key, and the errors of the others. Its status is 404 if none was found.
 func NodesResponse(c *wire.Call, key string, rows, failed []wire.Object) (wire.Object, error) {
 	if len(rows) == 0 {
 		c.Status = http.StatusNotFound
@@ -392,8 +392,9 @@ func (w *Directory) IsIndexed(profileID string) bool {
 	return workspace != nil && !workspace.Value.NoIntelligence
 }
 
-// finalState returns the last state that the indexing of a node reaches, "" for a node
-// without content.
+// finalState returns the last state that the indexing of a node reaches: failed if its
+// name has the text of an option, otherwise indexed or, in a profile without an index,
+// ready. It is "" for a node without content.
 func (w *World) finalState(n *Node) string {
 	switch {
 	case !n.HasContent():

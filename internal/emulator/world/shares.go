@@ -73,7 +73,8 @@ func (s *Share) Security() string {
 	return cmp.Or(s.DownloadSecurity, SecurityOff)
 }
 
-// ClosedToGuests reports whether a share is closed to guests: archived, expired, or of a closed organization.
+// ClosedToGuests reports whether a share is closed to guests: archived, expired, or of
+// a closed organization.
 func (w *Directory) ClosedToGuests(id string) bool {
 	share := w.shares[id]
 	if share == nil {
@@ -88,9 +89,9 @@ func (w *Directory) ClosedTo(id, userID string) bool {
 	return w.ClosedToGuests(id) && !w.AtLeast(id, userID, Member)
 }
 
-// ScheduleExpiry schedules what happens when a share expires: a change of its settings, for polls
-// and sockets, which closes the sockets of guests. A share that has expired or never
-// expires has no such event.
+// ScheduleExpiry schedules what happens when a share expires: a change of its settings,
+// for polls and sockets, which closes the sockets of guests. A share that has expired
+// or never expires has no such event.
 func (w *World) ScheduleExpiry(share *Share) {
 	if expires := share.Expires; expires.After(w.Now()) {
 		w.Schedule(expires, lapse{w, share.ID, expires})
@@ -156,7 +157,7 @@ func (w *Core) RootOf(share *Share) string {
 	if err != nil {
 		panic(err) // ids have nineteen digits
 	}
-	return Opaque('2', w.Options.Seed, n)
+	return Opaque('2', w.Options.Seed, n) // 2 begins the ids of nodes
 }
 
 // FileShare is a stored File Share.

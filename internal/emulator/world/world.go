@@ -40,7 +40,8 @@ func (w *World) NewUser(u User) User {
 	return u
 }
 
-// AddOrg adds an organization, or replaces the one with the same id. Its owner becomes a member.
+// AddOrg adds an organization, or replaces the one with the same id. Its owner becomes
+// a member.
 func (w *World) AddOrg(o Org) Org {
 	w.Lock()
 	defer w.Unlock()
@@ -97,7 +98,7 @@ func (w *World) AddShare(share SeedShare) SeedShare {
 	defer w.Unlock()
 	share.ID = w.NewProfileID(share.ID)
 	share.Folder, share.Link = wire.Plain(share.Folder), wire.Plain(share.Link)
-	share.NoGuestDownloads = share.NoGuestDownloads || share.DownloadSecurity == SecurityHigh
+	share.NoGuestDownloads = share.NoGuestDownloads || share.DownloadSecurity == SecurityHigh // it implies that
 	if workspace := w.workspaces[share.Workspace]; workspace != nil && share.Org == "" {
 		share.Org = workspace.Value.Org
 	}
@@ -259,8 +260,8 @@ type Asset struct {
 	Address string
 }
 
-// AssetAddress renders the address of the picture of a profile with a name such as "logo", null
-// if there is none.
+// AssetAddress renders the address of the picture of a profile with a name such as
+// "logo", null if there is none.
 func (w *Tree) AssetAddress(profileID, name string) any {
 	if p := w.assets[AssetKey{profileID, name}]; p != nil {
 		return p.Address
@@ -407,8 +408,8 @@ func (w *Directory) Enabled(userID string) bool {
 	return u != nil && !u.Value.Disabled
 }
 
-// OutOfScopeRefusal returns the refusal of a credential whose scopes leave out a profile. The
-// platform has another code for organizations and users.
+// OutOfScopeRefusal returns the refusal of a credential whose scopes leave out a
+// profile. The platform has another code for organizations and users.
 func (w *Directory) OutOfScopeRefusal(profileID string) error {
 	code := int64(wire.CodeScope)
 	if kind := w.KindOf(profileID); kind == wire.KindOrg || kind == wire.KindUser {
