@@ -46,13 +46,16 @@ type customer struct {
 
 func newProduct(t *testing.T) *product {
 	t.Helper()
-	p := &product{
-		Server: fastiotest.New(func(o *seed.Options) {
-			o.Limits.Rules = []seed.Limit{}
-			o.Limits.NoHeaders = true
-		}),
-		ns: startServer(t), keys: newKeys(), sent: map[string]int{},
-	}
+	return newProductWith(t, func(o *seed.Options) {
+		o.Limits.Rules = []seed.Limit{}
+		o.Limits.NoHeaders = true
+	})
+}
+
+// newProductWith returns a product whose platform has some options.
+func newProductWith(t *testing.T, change func(o *seed.Options)) *product {
+	t.Helper()
+	p := &product{Server: fastiotest.New(change), ns: startServer(t), keys: newKeys(), sent: map[string]int{}}
 	p.Accounts, _ = directory(t, p.ns, p.keys)
 	p.js = p.Stream.JetStream
 	return p

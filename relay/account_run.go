@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,8 +32,8 @@ type accountRun struct {
 
 	rows profileRows // guarded by the mutex of the replica
 
-	mu   sync.Mutex
-	live *liveAccount // nil while it is not followed
+	turn chan struct{} // holds a value while a goroutine changes what follows, which waits for requests meanwhile
+	live *liveAccount  // nil while it is not followed
 	last accountStatusRecord
 }
 
@@ -64,7 +63,7 @@ const worstAccountPause = 10 * time.Minute // before a profile that failed is fo
 // newAccountRun returns an account that is not followed yet. Its task makes it so once
 // that is due.
 func newAccountRun(r *accountReplica, name string) *accountRun {
-	a := &accountRun{accountReplica: r, name: name, slot: slotOf(name), lane: newLane(accountWidth)}
+	a := &accountRun{accountReplica: r, name: name, slot: slotOf(name), lane: newLane(accountWidth), turn: make(chan struct{}, 1)}
 	a.task = r.steps.newTask(a.lane, a.step)
 	return a
 }
@@ -85,13 +84,13 @@ func (a *accountRun) refuse(credential string, err error) {
 
 // stop stops the account, because its shard is not held any more.
 func (a *accountRun) stop() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn <- struct{}{}
+	defer func() { <-a.turn }()
 	a.stopLive()
 }
 
 // stopLive stops the profiles of the account, if it is followed. Checkpoints of an account
-// that was removed are not saved. The caller holds a.mu.
+// that was removed are not saved. The caller has the turn.
 func (a *accountRun) stopLive() {
 	if a.live != nil {
 		if a.isGone(a.name, a.live.begun.ID) {
@@ -109,8 +108,8 @@ func farFuture() time.Time { return time.Now().Add(1000 * time.Hour) }
 
 // step makes the account what the directory says: it starts and stops its profiles.
 func (a *accountRun) step() (next time.Time) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+	a.turn <- struct{}{}
+	defer func() { <-a.turn }()
 	record, s := a.wanted(a)
 	if a.live != nil && !a.live.is(record, s) {
 		a.stopLive()

@@ -22,7 +22,9 @@ func (r *accountReplica) keepSockets(ctx context.Context, every time.Duration) {
 }
 
 // chooseSockets opens sockets for the profiles with the most events, and closes those of
-// others. One that has a socket keeps it unless another one has twice its events.
+// others. One that has a socket keeps it unless another one has more than twice its events.
+// Profiles without events have those that are left: one that was busy on another replica has
+// none yet.
 func (r *accountReplica) chooseSockets() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -31,9 +33,7 @@ func (r *accountReplica) chooseSockets() {
 		published := f.pub.published.Load()
 		f.recent = f.recent/2 + float64(published-f.counted)
 		f.counted = published
-		if f.recent > 0 || f.closeSocket != nil {
-			busy = append(busy, f)
-		}
+		busy = append(busy, f)
 	}
 	slices.SortFunc(busy, func(a, b *followed) int { return cmp.Compare(b.rank(), a.rank()) })
 	chosen := min(r.Sockets, len(busy))
@@ -55,7 +55,7 @@ func (r *accountReplica) chooseSockets() {
 // rank returns what decides whether the profile has a socket. The caller holds r.mu.
 func (f *followed) rank() float64 {
 	if f.closeSocket != nil {
-		return 2 * f.recent
+		return 2*f.recent + 0.5
 	}
 	return f.recent
 }

@@ -43,9 +43,12 @@ func Acquire(
 	return (&lease{js: js, kv: kv, key: key, value: newRecord(), ttl: ttl}).acquire(ctx, late)
 }
 
+// LimitsBucket is what Limits use of a bucket.
+type LimitsBucket = limitsBucket
+
 // NewLimitsIn returns Limits with other windows, in a bucket that may be simulated.
 func NewLimitsIn(
-	ctx context.Context, kv jetstream.KeyValue, began time.Time,
+	ctx context.Context, kv LimitsBucket, began time.Time,
 	published func(group string) []api.RateWindow, o LimitsOptions,
 ) (*Limits, error) {
 	return newLimits(ctx, kv, began, published, o)
@@ -256,6 +259,9 @@ func (l bucketLedger) Watch(ctx context.Context, keys []string, changed func(e *
 
 // Conflicts reports whether a write was refused because of its condition.
 func Conflicts(err error) bool { return conflicts(err) }
+
+// KeyOf returns the key of an entry.
+func KeyOf(e LedgerEntry) string { return e.key }
 
 // ValueOf returns the value of an entry.
 func ValueOf(e LedgerEntry) []byte { return e.value }

@@ -63,7 +63,7 @@ type LimitsOptions struct {
 // within the limits of their own client, until NATS is back.
 type Limits struct {
 	options   LimitsOptions
-	kv        jetstream.KeyValue
+	kv        limitsBucket
 	began     time.Time // by the clock of the server of NATS
 	process   string
 	prefix    string
@@ -103,9 +103,18 @@ func NewLimits(ctx context.Context, o LimitsOptions) (*Limits, error) {
 	return newLimits(ctx, kv, stream.CachedInfo().TimeStamp, api.RateWindows, o)
 }
 
+// limitsBucket is what Limits use of a bucket: see [jetstream.KeyValue].
+type limitsBucket interface {
+	Bucket() string
+	Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error)
+	Create(ctx context.Context, key string, value []byte, o ...jetstream.KVCreateOpt) (uint64, error)
+	Update(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
+	Watch(ctx context.Context, keys string, o ...jetstream.WatchOpt) (jetstream.KeyWatcher, error)
+}
+
 // newLimits watches the bucket, and returns when its present values are known.
 func newLimits(
-	ctx context.Context, kv jetstream.KeyValue, began time.Time,
+	ctx context.Context, kv limitsBucket, began time.Time,
 	published func(string) []api.RateWindow, o LimitsOptions,
 ) (*Limits, error) {
 	l := &Limits{

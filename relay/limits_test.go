@@ -1,9 +1,11 @@
 package relay_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -126,8 +128,6 @@ func (s *windowServer) call(ctx context.Context, l api.Limiter, group string, sl
 
 // simulatedBucket is a bucket in a synctest bubble. Requests and watches have latencies.
 type simulatedBucket struct {
-	jetstream.KeyValue
-
 	slowest time.Duration
 
 	mu       sync.Mutex
@@ -219,8 +219,10 @@ func (b *simulatedBucket) watch(
 		cancel()
 		return nil
 	}
-	for key, e := range b.entries {
-		if strings.HasPrefix(key, strings.TrimSuffix(keys, ">")) {
+	prefix := strings.TrimRight(keys, "*>")
+	known := slices.SortedFunc(maps.Values(b.entries), func(a, b simulatedEntry) int { return cmp.Compare(a.revision, b.revision) })
+	for _, e := range known {
+		if strings.HasPrefix(e.key, prefix) {
 			w.updates <- e
 		}
 	}

@@ -58,20 +58,32 @@ func (l *simulatedLedger) write(key string, value []byte, ttl time.Duration) uin
 	if timer := l.expiries[key]; timer != nil {
 		timer.Stop()
 	}
-	if ttl > 0 && value != nil {
-		revision := l.revision
-		l.expiries[key] = time.AfterFunc(ttl, func() {
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			if relay.RevisionOf(l.entries[key]) == revision {
-				l.write(key, nil, 0)
-			}
-		})
+	if value == nil {
+		ttl = markerTTL
+	}
+	if ttl > 0 {
+		l.expiries[key] = time.AfterFunc(ttl, func() { l.expire(key, e) })
 	}
 	for w := range l.watches {
 		w.add(key, e)
 	}
 	return l.revision
+}
+
+// markerTTL is how long the bucket keeps the information that a key was removed or has expired.
+const markerTTL = time.Minute
+
+// expire ends an entry, unless it was replaced.
+func (l *simulatedLedger) expire(key string, e relay.LedgerEntry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case relay.RevisionOf(l.entries[key]) != relay.RevisionOf(e):
+	case relay.ValueOf(e) == nil:
+		delete(l.entries, key)
+	default:
+		l.write(key, nil, 0)
+	}
 }
 
 // add queues an entry.
@@ -85,6 +97,10 @@ func (w *simulatedReader) add(key string, e relay.LedgerEntry) {
 	case w.more <- struct{}{}:
 	default:
 	}
+}
+
+func byRevision(a, b relay.LedgerEntry) int {
+	return cmp.Compare(relay.RevisionOf(a), relay.RevisionOf(b))
 }
 
 // connection is the ledger as one replica reaches it.
@@ -151,8 +167,8 @@ func (c *connection) Watch(ctx context.Context, keys []string, changed func(e *r
 		w.prefixes = append(w.prefixes, strings.TrimSuffix(key, "*"))
 	}
 	c.mu.Lock()
-	for key, e := range c.entries {
-		w.add(key, e)
+	for _, e := range slices.SortedFunc(maps.Values(c.entries), byRevision) {
+		w.add(relay.KeyOf(e), e)
 	}
 	c.watches[w] = true
 	c.mu.Unlock()

@@ -9,4 +9,10 @@ const (
 	fleetSize, fleetStep     = 60, 10
 	longLogSize, longLogTime = 100_000, time.Hour
 	orderRounds              = 20
+
+	hourTime                                  = 10 * time.Minute
+	hourReplicas, hourCustomers, hourProfiles = 3, 20, 4
+	hourEvents                                = 2_000
+
+	modelScripts = 200
 )

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"math/rand/v2"
 	"net"
@@ -32,6 +33,7 @@ import (
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/oauth"
 	"github.com/fastio-go/fastio/relay"
 )
 
@@ -59,6 +61,8 @@ func TestMain(m *testing.M) {
 		err = runReplica(ctx, os.Args[1:])
 	case "consumer":
 		err = runConsumer(ctx, os.Args[1], os.Args[2], os.Args[3])
+	case "accounts":
+		err = runAccounts(ctx, os.Args[1], os.Args[2], os.Args[3], os.Args[4])
 	}
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, program+":", err)
@@ -119,6 +123,42 @@ func runReplica(ctx context.Context, args []string) error {
 	return p.follow(ctx, func(string) {})
 }
 
+// accountsKey encrypts the credentials of accounts.
+var accountsKey = []byte("0123456789abcdef0123456789abcdef")
+
+// runAccounts runs a replica that follows accounts, with sockets for all profiles.
+func runAccounts(ctx context.Context, name, servers, copies, platform string) error {
+	n, err := strconv.Atoi(copies)
+	if err != nil {
+		return err
+	}
+	logger := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	nc, err := nats.Connect(servers, append(new(connection).options(ctx, &config{name: name}, logger),
+		nats.RetryOnFailedConnect(true), nats.IgnoreDiscoveredServers())...)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		return err
+	}
+	f := &relay.AccountFollower{
+		Accounts: relay.Accounts{Stream: relay.Stream{JetStream: js, Replicas: n}, Keys: oauth.StaticKey(accountsKey)},
+		Name:     name, Lease: testLease, Sockets: 10_000, Follow: events.FollowOptions{Interval: 3 * time.Second},
+		Options: []fastio.Option{fastio.WithBaseURL(platform)},
+		OnError: func(ctx context.Context, account string, profile api.Profile, err error) {
+			logger.WarnContext(ctx, "failed", slog.String("account", account), slog.String("profile", nameOf(profile)),
+				slog.Any("error", err))
+		},
+		OnRetry: func(ctx context.Context, account string, profile api.Profile, e api.RetryEvent) {
+			logger.WarnContext(ctx, "retrying", slog.String("account", account), slog.String("profile", nameOf(profile)),
+				slog.String("op", e.Op), slog.Int("attempt", e.Attempt), slog.Duration("wait", e.Wait), slog.Any("error", e.Err))
+		},
+	}
+	return f.Run(ctx)
+}
+
 // Before the IDs of messages that the ordered consumer handles, and of those that it handles
 // after a later one of the same workspace.
 const (
@@ -127,6 +167,7 @@ const (
 )
 
 // runConsumer prints the ID of each message, and runs an ordered consumer of some workspaces.
+// Without workspaces it reads the events of all accounts.
 func runConsumer(ctx context.Context, servers, copies, workspaces string) error {
 	n, err := strconv.Atoi(copies)
 	if err != nil {
@@ -146,8 +187,12 @@ func runConsumer(ctx context.Context, servers, copies, workspaces string) error 
 		OnError: func(_ context.Context, subject string, err error, _ bool) { fmt.Fprintln(os.Stderr, subject, err) },
 	}
 	all := func(_ context.Context, m relay.Message[events.Event]) error {
-		_, err := os.Stdout.WriteString(m.ID + "\n")
+		_, err := os.Stdout.WriteString(plainID(m.ID) + "\n")
 		return err
+	}
+	if workspaces == "" {
+		o.Account = relay.AllAccounts
+		return relay.Consume(ctx, o, all)
 	}
 	inOrder := o
 	inOrder.Name, inOrder.Ordered = "ordered", true
@@ -266,10 +311,14 @@ func (p *process) note(text string) {
 
 // lines collects lines. A line may be written by a process that is killed meanwhile.
 type lines struct {
-	mu   sync.Mutex
-	rest []byte
-	got  map[string]int
+	mu    sync.Mutex
+	rest  []byte
+	got   map[string]int
+	first map[string]time.Time // when a line came first
 }
+
+// newLines returns a collection without lines.
+func newLines() lines { return lines{got: map[string]int{}, first: map[string]time.Time{}} }
 
 func (l *lines) Write(b []byte) (int, error) {
 	l.mu.Lock()
@@ -281,6 +330,9 @@ func (l *lines) Write(b []byte) (int, error) {
 			return len(b), nil
 		}
 		l.got[string(line)]++
+		if l.got[string(line)] == 1 {
+			l.first[string(line)] = time.Now()
+		}
 		l.rest = rest
 	}
 }
@@ -291,8 +343,15 @@ type cluster struct {
 	exe      string // what the processes run
 	platform *fastiotest.Server
 	url      string
+	accounts bool // the replicas follow accounts, with the profiles
+
+	mu       sync.Mutex
 	profiles []api.Profile
-	added    map[string][]string // ids of messages by profile, in the order of the log
+	added    map[string][]string // ids of messages by profile, in the order of the log; without those of accounts
+	addedAt  map[string]time.Time
+	idle     map[string]bool // profiles that are not followed now
+	gone     map[string]bool // those of accounts that were removed
+
 	nodes    []*process
 	ports    []int // of nodes, for clients
 	replicas []*process
@@ -309,7 +368,10 @@ const testLease = 10 * time.Second
 // newCluster returns a cluster without processes.
 func newCluster(t *testing.T, profiles int) *cluster {
 	t.Helper()
-	c := &cluster{dir: t.TempDir(), added: map[string][]string{}, handled: lines{got: map[string]int{}}}
+	c := &cluster{
+		dir: t.TempDir(), added: map[string][]string{}, addedAt: map[string]time.Time{}, idle: map[string]bool{},
+		gone: map[string]bool{}, handled: newLines(),
+	}
 	c.platform = fastiotest.New(func(o *seed.Options) {
 		o.Limits.Rules = []seed.Limit{}
 		o.Limits.NoHeaders = true
@@ -434,8 +496,13 @@ func (c *cluster) startConsumer(servers string) {
 	c.start(c.consumer)
 }
 
-// inOrder returns the profiles of the ordered consumer.
-func (c *cluster) inOrder() []api.Profile { return c.profiles[:min(5, len(c.profiles))] }
+// inOrder returns the profiles of the ordered consumer. With accounts, there is none.
+func (c *cluster) inOrder() []api.Profile {
+	if c.accounts {
+		return nil
+	}
+	return c.profiles[:min(5, len(c.profiles))]
+}
 
 // connect connects the test to the nodes and creates the stream.
 func (c *cluster) connect(t *testing.T) {
@@ -451,6 +518,9 @@ func (c *cluster) connect(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := relay.Stream{JetStream: c.js, Replicas: len(c.nodes), Duplicates: 2 * time.Hour}
+	if c.accounts {
+		s.Duplicates = 0 // the shortest: what is stored once is not due to it
+	}
 	for end := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		if err = s.Create(t.Context()); err == nil {
 			return
@@ -463,16 +533,27 @@ func (c *cluster) connect(t *testing.T) {
 
 // add adds events to all logs, in two categories.
 func (c *cluster) add(n int, created time.Time) {
-	names := []string{"workspace_storage_file_added", "comment_created"}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for i := range n {
 		for _, p := range c.profiles {
-			e := c.platform.AddEvent(seed.Event{
-				Name: names[i%2], Workspace: string(p.ID), ObjectName: "plan.txt", Created: created,
-			})
-			c.added[string(p.ID)] = append(c.added[string(p.ID)], "workspace-"+string(p.ID)+"-"+api.OpaqueID(e.ID).Plain())
+			c.addTo(string(p.ID), i, created)
 		}
 	}
 }
+
+// addTo adds an event to the log of a workspace. The caller holds c.mu.
+func (c *cluster) addTo(workspace string, i int, created time.Time) {
+	names := []string{"workspace_storage_file_added", "comment_created"}
+	e := c.platform.AddEvent(seed.Event{Name: names[i%2], Workspace: workspace, ObjectName: "plan.txt", Created: created})
+	id := "workspace-" + workspace + "-" + api.OpaqueID(e.ID).Plain()
+	c.added[workspace] = append(c.added[workspace], id)
+	c.addedAt[id] = time.Now()
+}
+
+// plainID returns the ID of a message without what is before that of the profile: the life of
+// an account.
+func plainID(id string) string { return id[max(0, strings.Index(id, "workspace-")):] }
 
 // count returns the numbers of stored events by profile.
 func (c *cluster) count(ctx context.Context) (stored map[string]int, total int, err error) {
@@ -482,13 +563,18 @@ func (c *cluster) count(ctx context.Context) (stored map[string]int, total int, 
 	if err != nil {
 		return nil, 0, err
 	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter("fastio.events.workspace.>"))
+	filter := "fastio.events.workspace.>"
+	if c.accounts {
+		filter = "fastio.events.*.workspace.*.*"
+	}
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(filter))
 	if err != nil {
 		return nil, 0, err
 	}
 	stored = map[string]int{}
 	for subject, n := range info.State.Subjects {
-		stored[strings.Split(subject, ".")[3]] += int(n)
+		parts := strings.Split(subject, ".")
+		stored[parts[len(parts)-2]] += int(n)
 		total += int(n)
 	}
 	return stored, total, nil
@@ -515,19 +601,27 @@ func (c *cluster) burst(t *testing.T, n int) {
 }
 
 // drain waits until all events are stored, and returns how long it took for each profile
-// since a time. It returns false after the limit.
+// with events since a time. It returns false after the limit.
 func (c *cluster) drain(ctx context.Context, since time.Time, limit time.Duration) (took []time.Duration, ok bool) {
 	done := map[string]bool{}
 	for {
 		stored, _, err := c.count(ctx)
-		now := time.Since(since)
+		now, missing := time.Since(since), 0
+		c.mu.Lock()
 		for id, added := range c.added {
-			if err == nil && stored[id] >= len(added) && !done[id] {
+			switch {
+			case done[id] || c.idle[id]:
+			case err == nil && stored[id] >= len(added):
 				done[id] = true
-				took = append(took, now)
+				if c.addedAt[added[len(added)-1]].After(since) {
+					took = append(took, now)
+				}
+			default:
+				missing++
 			}
 		}
-		if len(done) == len(c.profiles) {
+		c.mu.Unlock()
+		if missing == 0 {
 			return took, true
 		}
 		if now > limit {
@@ -554,10 +648,13 @@ func (c *cluster) verify(t *testing.T) {
 	}
 	for msg := range c.stored(t) {
 		parts := strings.Split(msg.Subject(), ".")
-		if len(parts) != 5 {
+		if len(parts) < 5 || parts[2] == "epoch" {
 			continue
 		}
-		profile, id := parts[3], msg.Headers().Get(jetstream.MsgIDHeader)
+		profile, id := parts[len(parts)-2], plainID(msg.Headers().Get(jetstream.MsgIDHeader))
+		if c.gone[profile] {
+			continue
+		}
 		epoch, err := strconv.ParseUint(msg.Headers().Get(relay.HeaderEpoch), 10, 64)
 		if err != nil || epoch < highest[profile] {
 			t.Errorf("%s: epoch %d follows %d: %v", id, epoch, highest[profile], err)
@@ -634,7 +731,7 @@ func (c *cluster) requireHandled(t *testing.T) {
 				err = fmt.Errorf("%s: %d messages are pending, %d not acknowledged", g.Name, g.Pending, g.Handling)
 			}
 		}
-		if err == nil && len(groups) == 2 {
+		if err == nil && (len(groups) == 2 || c.accounts && len(groups) == 1) {
 			break
 		}
 	}

@@ -192,12 +192,12 @@ var skew = func() (seconds int64) {
 	return exe
 }
 
-// long is a cluster of three nodes and three replicas, with the means to disturb it.
+// long is a cluster of three nodes, with the means to disturb it.
 type long struct {
 	*cluster
 	monitors []int
 	routes   map[[2]int]*proxy // between two nodes, by the number of the one that connects first
-	links    [3][]*proxy       // from each replica to each node
+	links    [][]*proxy        // from each replica to each node
 	disk     string            // file system of the last node; "" means that of the others
 	counts   map[string]int    // of disturbances
 	stats    map[string]status // of replicas, by name and start
@@ -205,8 +205,16 @@ type long struct {
 	late     []string
 }
 
-// start3 starts all processes.
-func (c *long) start3(t *testing.T) {
+// newLong returns a cluster that is not disturbed yet.
+func newLong() *long {
+	return &long{
+		routes: map[[2]int]*proxy{}, counts: map[string]int{}, stats: map[string]status{},
+		took: map[string][]time.Duration{},
+	}
+}
+
+// startNodes starts three nodes, and creates the stream.
+func (c *long) startNodes(t *testing.T) {
 	t.Helper()
 	var routePorts []int
 	for range 3 {
@@ -229,15 +237,19 @@ func (c *long) start3(t *testing.T) {
 			c.monitors[i], routePorts[i], strings.Join(routes, ",")), skewOf(i, nodeSkew)...)
 	}
 	c.connect(t)
-	for i := range 3 {
-		var ports []int
-		for _, port := range c.ports {
-			c.links[i] = append(c.links[i], newProxy(t, port))
-			ports = append(ports, c.links[i][len(c.links[i])-1].port())
-		}
-		c.startReplica(t, addresses(ports), skewOf(i, replicaSkew)...)
+}
+
+// newLinks returns the addresses of the nodes for one more replica, through proxies.
+func (c *long) newLinks(t *testing.T) string {
+	t.Helper()
+	var links []*proxy
+	var ports []int
+	for _, port := range c.ports {
+		links = append(links, newProxy(t, port))
+		ports = append(ports, links[len(links)-1].port())
 	}
-	c.startConsumer(addresses(c.ports))
+	c.links = append(c.links, links)
+	return addresses(ports)
 }
 
 const (
@@ -254,6 +266,8 @@ func skewOf(i int, seconds string) []string {
 }
 
 func (c *long) total() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	for _, ids := range c.added {
 		n += len(ids)
 	}
@@ -330,8 +344,9 @@ func (c *long) settle(t *testing.T) {
 // sample keeps the latest status of each replica.
 func (c *long) sample() {
 	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	for i, p := range c.replicas {
-		resp, err := client.Get(fmt.Sprintf("http://127.0.0.1:%d/status", c.pages[i]))
+	for i, page := range c.pages {
+		p := c.replicas[i]
+		resp, err := client.Get(fmt.Sprintf("http://127.0.0.1:%d/status", page))
 		if err != nil {
 			continue
 		}
@@ -366,14 +381,14 @@ func (c *long) disturb(kind int) (name string, restore func()) {
 		}
 		return all
 	}
-	victim := rand.IntN(3)
+	victim, links := rand.IntN(len(c.nodes)), c.links[rand.IntN(len(c.links))]
 	switch kind {
 	case 0:
-		return set("replica cut off", c.links[victim], true, false, 0)
+		return set("replica cut off", links, true, false, 0)
 	case 1:
-		return set("replica stalled", c.links[victim], false, true, 0)
+		return set("replica stalled", links, false, true, 0)
 	case 2:
-		return set("replica delayed", c.links[victim], false, false, 100*time.Millisecond)
+		return set("replica delayed", links, false, false, 100*time.Millisecond)
 	case 3:
 		return set("node cut off", between(victim), true, false, 0)
 	case 4:
@@ -387,6 +402,12 @@ func (c *long) disturb(kind int) (name string, restore func()) {
 func (c *long) measure(t *testing.T, kind string, since time.Time, limit time.Duration) {
 	t.Helper()
 	c.add(1, time.Now())
+	c.await(t, kind, since, limit)
+}
+
+// await records how long it takes until all events are stored.
+func (c *long) await(t *testing.T, kind string, since time.Time, limit time.Duration) {
+	t.Helper()
 	took, ok := c.drain(t.Context(), since, 4*time.Minute)
 	if !ok {
 		t.Fatalf("%s: only %d of %d profiles are followed after %v", kind, len(took), len(c.profiles), 4*time.Minute)
@@ -404,12 +425,10 @@ const (
 	ofNode    = ofReplica + 15*time.Second
 )
 
-// killOne kills a process of a kind and measures.
-func (c *long) killOne(t *testing.T, round int) {
+// kill kills a process of a kind, which is started again some seconds later.
+func (c *long) kill(t *testing.T, kind string) {
 	t.Helper()
-	kinds := []string{"replica", "stream leader", "replica", "bucket leader", "replica", "meta leader", "node"}
-	kind := kinds[round%len(kinds)]
-	victim, limit := c.replicas[rand.IntN(3)], ofReplica
+	victim := c.replicas[rand.IntN(len(c.replicas))]
 	switch kind {
 	case "stream leader":
 		victim = c.leader(t, "FASTIO")
@@ -418,15 +437,26 @@ func (c *long) killOne(t *testing.T, round int) {
 	case "meta leader":
 		victim = c.leader(t, "")
 	case "node":
-		victim = c.nodes[rand.IntN(3)]
-	}
-	if kind != "replica" {
-		limit = ofNode
+		victim = c.nodes[rand.IntN(len(c.nodes))]
+	case "consumer":
+		victim = c.consumer
 	}
 	for !victim.kill(time.Duration(1000+rand.IntN(7000)) * time.Millisecond) {
 		time.Sleep(100 * time.Millisecond) // until it runs again
 	}
 	c.counts["kills of "+kind]++
+}
+
+// killOne kills a process of a kind and measures.
+func (c *long) killOne(t *testing.T, round int) {
+	t.Helper()
+	kinds := []string{"replica", "stream leader", "replica", "bucket leader", "replica", "meta leader", "node"}
+	kind := kinds[round%len(kinds)]
+	limit := ofReplica
+	if kind != "replica" {
+		limit = ofNode
+	}
+	c.kill(t, kind)
 	killed := time.Now()
 	if round%4 == 3 { // unmeasured: the disturbance is another one
 		name, restore := c.disturb(round / 4 % 6)
@@ -450,22 +480,30 @@ func (c *long) killAll(t *testing.T, kind string, all []*process) {
 	c.measure(t, kind, time.Now(), ofNode)
 }
 
+// stop stops the process until the returned function is called, which is nil if the process
+// does not run.
+func (p *process) stop() (resume func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	victim := p.running
+	if victim == nil || victim.Signal(syscall.SIGSTOP) != nil {
+		return nil
+	}
+	return func() { _ = victim.Signal(syscall.SIGCONT) }
+}
+
 // pause stops a replica for three leases and continues it.
 func (c *long) pause(t *testing.T) {
 	t.Helper()
-	p := c.replicas[rand.IntN(3)]
-	p.mu.Lock()
-	victim := p.running
-	p.mu.Unlock()
-	if victim == nil || victim.Signal(syscall.SIGSTOP) != nil {
+	stopped, resume := time.Now(), c.replicas[rand.IntN(len(c.replicas))].stop()
+	if resume == nil {
 		return
 	}
 	c.counts["pauses of a replica"]++
 	c.add(20, time.Now())
-	stopped := time.Now()
 	c.measure(t, "paused replica", stopped, ofReplica)
 	time.Sleep(time.Until(stopped.Add(3 * testLease)))
-	_ = victim.Signal(syscall.SIGCONT)
+	resume()
 	c.measure(t, "continued replica", time.Now(), ofReplica)
 }
 
@@ -525,10 +563,7 @@ func (c *long) mount(t *testing.T) {
 // holder that has lost its lease.
 func TestDisturbedClusterLosesNoEvent(t *testing.T) {
 	t.Parallel()
-	c := &long{
-		routes: map[[2]int]*proxy{}, counts: map[string]int{}, stats: map[string]status{},
-		took: map[string][]time.Duration{},
-	}
+	c := newLong()
 	c.mount(t) // unmounted when the processes have ended
 	c.cluster = newCluster(t, 30)
 	c.exe = buildSkewed(t, c.dir)
@@ -540,7 +575,11 @@ func TestDisturbedClusterLosesNoEvent(t *testing.T) {
 		c.add(33, time.Now().Add(time.Duration(i-150)*time.Minute))
 	}
 	began := time.Now()
-	c.start3(t)
+	c.startNodes(t)
+	for i := range 3 {
+		c.startReplica(t, c.newLinks(t), skewOf(i, replicaSkew)...)
+	}
+	c.startConsumer(addresses(c.ports))
 	for i := range 10 { // while the events before are read
 		time.Sleep(4 * time.Second)
 		c.sample()
