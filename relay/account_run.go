@@ -35,6 +35,8 @@ type accountRun struct {
 	turn chan struct{} // holds a value while a goroutine changes what follows, which waits for requests meanwhile
 	live *liveAccount  // nil while it is not followed
 	last accountStatusRecord
+
+	failures int // to begin, since it was followed
 }
 
 // refusal says that the platform has refused a credential.
@@ -133,7 +135,7 @@ func (a *accountRun) step() (next time.Time) {
 		if err != nil {
 			return a.failedToBegin(s, record, err)
 		}
-		a.live = live
+		a.live, a.failures = live, 0
 	}
 	next = a.live.step()
 	if a.refused.Load() != nil { // wake has made this task due again
@@ -200,7 +202,8 @@ func (a *accountRun) failedToBegin(s *shard, record *accountRecord, err error) t
 	if _, sealed := errors.AsType[*oauth.StoreError](err); sealed {
 		a.save(s, record, AccountFailing, err, 0)
 	}
-	return time.Now().Add(backoff{worstPause, worstAccountPause}.pause(1))
+	a.failures++
+	return time.Now().Add(backoff{time.Second, worstAccountPause}.pause(a.failures))
 }
 
 // save writes the state of the account, if it has changed, for [Accounts.Status].

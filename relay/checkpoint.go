@@ -30,6 +30,8 @@ const checkpointVersion = "fastio-checkpoint-1 "
 
 const checkpointPrefix = "checkpoint."
 
+var errCheckpointFormat = errors.New("has an unknown format")
+
 func (s CheckpointStore) key(name string) string { return checkpointPrefix + s.scope + token(name) }
 
 // Load returns the checkpoint of that name.
@@ -105,7 +107,7 @@ func (s CheckpointStore) read(ctx context.Context, name string) (events.Checkpoi
 	number, known := bytes.CutPrefix(line, []byte(checkpointVersion))
 	epoch, err := strconv.ParseUint(string(number), 10, 64)
 	if !ok || !known || err != nil {
-		return events.Checkpoint{}, 0, 0, fmt.Errorf("fastio: relay: checkpoint %q has an unknown format", name)
+		return events.Checkpoint{}, 0, 0, fmt.Errorf("fastio: relay: checkpoint %q %w", name, errCheckpointFormat)
 	}
 	if len(data) == 0 {
 		return events.Checkpoint{}, epoch, entry.Revision(), nil

@@ -255,7 +255,7 @@ func listed(all []relay.LedgerEntry) string {
 // The models of the bucket answer as a NATS server does. The long tests run 10,000 scripts.
 func TestModelsAnswerLikeNATS(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) { //nolint:thelper // it is the test
 		js, _ := connect(t, startServer(t))
 		bucket, err := relay.BucketLedger(t.Context(), relay.Stream{JetStream: js})
 		must(t, err)

@@ -135,22 +135,23 @@ type sessionStore struct {
 	saved func() // called after each save
 }
 
-// Load returns the checkpoint of that name. From a line before its data, it takes the
-// sequence of the last event that is known to be stored.
+// Load returns the checkpoint of that name, after further tries if the bucket cannot be read. From
+// a line before its data, it takes the sequence of the last event that is known to be stored.
 func (s *sessionStore) Load(ctx context.Context, name string) (events.Checkpoint, error) {
 	ctx, stop := s.whileAlive(ctx)
 	defer stop()
 	if ctx.Err() != nil {
 		return events.Checkpoint{}, events.ErrCheckpointTaken
 	}
-	c, err := s.CheckpointStore.Load(ctx, name)
+	var c events.Checkpoint
+	err := persist(ctx, func(error) {}, func() (err error) { c, err = s.CheckpointStore.Load(ctx, name); return err })
 	if err != nil || c.Revision == 0 {
 		return c, err
 	}
 	line, data, found := bytes.Cut(c.Data, []byte("\n"))
 	last, err := strconv.ParseUint(string(line), 10, 64)
 	if !found || err != nil {
-		return events.Checkpoint{}, fmt.Errorf("fastio: relay: checkpoint %q has an unknown format", name)
+		return events.Checkpoint{}, fmt.Errorf("fastio: relay: checkpoint %q %w", name, errCheckpointFormat)
 	}
 	s.pub.last.CompareAndSwap(0, last)
 	c.Data = data

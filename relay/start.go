@@ -9,6 +9,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/events"
 )
 
 // startTimeout is the time for which NATS may fail at the start. A stream whose leader was
@@ -36,12 +37,13 @@ func persist(ctx context.Context, failed func(error), f func() error) error {
 }
 
 // permanent reports whether a request would fail again for the same reason: it is refused,
-// an option is wrong, or the connection is closed.
+// an option or what is stored is wrong, or the connection is closed.
 func permanent(err error) bool {
 	if e, ok := errors.AsType[jetstream.JetStreamError](err); ok && e.APIError() != nil {
 		return e.APIError().Code < 500
 	}
 	_, input := errors.AsType[*api.InputError](err)
-	return input || errors.Is(err, errNoJetStream) || errors.Is(err, nats.ErrConnectionClosed) ||
+	return input || errors.Is(err, errNoJetStream) || errors.Is(err, events.ErrCheckpointTaken) ||
+		errors.Is(err, errCheckpointFormat) || errors.Is(err, nats.ErrConnectionClosed) ||
 		errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrPermissionViolation)
 }

@@ -348,7 +348,7 @@ func (b *busyProduct) verify(t *testing.T) {
 // and 5,000 profiles.
 func TestCustomersForAnHour(t *testing.T) {
 	t.Parallel()
-	virtual(t, func(t *testing.T) {
+	virtual(t, func(t *testing.T) { //nolint:thelper // it is the test
 		p := newProductWith(t, func(*seed.Options) {})
 		b := &busyProduct{product: p, customers: map[string]*hourCustomer{}, byKey: map[string]*hourCustomer{}}
 		b.revoked = map[string]time.Time{}

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -157,7 +156,7 @@ func (c *crowd) removeAccount(t *testing.T) {
 }
 
 // pauseAccount pauses an account for some seconds.
-func (c *crowd) pauseAccount(ctx context.Context, t *testing.T) {
+func (c *crowd) pauseAccount(t *testing.T, end <-chan struct{}) {
 	t.Helper()
 	a := c.choose()
 	setIdle := func(idle bool) {
@@ -170,20 +169,25 @@ func (c *crowd) pauseAccount(ctx context.Context, t *testing.T) {
 	setIdle(true)
 	persist(t, func() error { return c.Pause(t.Context(), a.name) })
 	select {
-	case <-ctx.Done():
+	case <-end:
 	case <-time.After(rand.N(5 * time.Second)):
 	}
 	persist(t, func() error { return c.Resume(t.Context(), a.name) })
 	setIdle(false)
 }
 
-// change changes accounts until ctx is done. The logs of those that were removed go on.
-func (c *crowd) change(ctx context.Context, t *testing.T) {
+// change changes accounts until end is closed. The logs of those that were removed go on.
+func (c *crowd) change(t *testing.T, end <-chan struct{}) {
 	t.Helper()
-	for ctx.Err() == nil {
+	for {
+		select {
+		case <-end:
+			return
+		default:
+		}
 		c.addAccount(t)
 		c.removeAccount(t)
-		c.pauseAccount(ctx, t)
+		c.pauseAccount(t, end)
 		c.mu.Lock()
 		for _, a := range c.removed[max(0, len(c.removed)-10):] {
 			c.addTo(a.workspaces[0], 0, time.Now())
@@ -218,45 +222,60 @@ func (c *crowd) disturbs() (end func()) {
 	}
 }
 
-// disturbOne kills, cuts off or stops something, and measures how long the events of all
-// profiles take afterwards.
-func (c *crowd) disturbOne(t *testing.T, round int) {
+// disturbances of which there are two at a time.
+var disturbances = [][2]string{
+	{"replica", "consumer"},
+	{"stream leader", "replica stalled"},
+	{"replica cut off", "replica delayed"},
+	{"stop of a replica", "replica"},
+	{"node", "replica cut off"},
+	{"bucket leader", "replica"},
+	{"stop of a node", "replica delayed"},
+	{"meta leader", "stop of a replica"},
+	{"node delayed", "replica"},
+	{"node cut off", "replica stalled"},
+}
+
+// disturbTwice kills, cuts off or stops two processes, and measures how long the events of a
+// fifth of the profiles take afterwards.
+func (c *crowd) disturbTwice(t *testing.T, round int) {
 	t.Helper()
-	kinds := []string{
-		"replica", "stream leader", "cut", "consumer", "stop", "node", "replica", "cut", "bucket leader", "stop node",
-		"replica", "meta leader", "cut", "stop", "replica", "cut",
-	}
-	kind := kinds[round%len(kinds)]
-	end, began := c.disturbs(), time.Now()
+	pair := disturbances[round%len(disturbances)]
+	end := c.disturbs()
 	c.addToSome(round, 3)
-	name, restore := "kill of "+kind, func() {}
-	switch kind {
-	case "cut":
-		name, restore = c.disturb(round / 2 % 6)
-	case "stop", "stop node":
-		victim := c.replicas[rand.IntN(len(c.replicas))]
-		if kind == "stop node" {
-			victim = c.nodes[rand.IntN(len(c.nodes))]
-		}
-		name, restore = kind, victim.stop()
-		if restore == nil {
-			t.Fatalf("%s does not run", victim.name)
-		}
-		c.counts[name]++
-	default:
-		c.kill(t, kind)
+	restores := []func(){c.disturb1(t, pair[0]), c.disturb1(t, pair[1])}
+	time.Sleep(testLease/2 + rand.N(testLease/2))
+	for _, restore := range restores {
+		restore()
 	}
-	if strings.HasPrefix(name, "kill") {
-		c.await(t, name, began, ofNode)
-		end()
-		return
-	}
-	time.Sleep(testLease/2 + rand.N(testLease))
-	restore()
-	began = time.Now()
+	began := time.Now()
 	c.addToSome(round, 1)
-	c.await(t, name, began, ofNode)
+	c.await(t, pair[0]+" and "+pair[1], began, ofNode)
 	end()
+}
+
+// disturb1 disturbs one process, until the returned function is called.
+func (c *crowd) disturb1(t *testing.T, kind string) (restore func()) {
+	t.Helper()
+	switch kind {
+	case "stop of a replica", "stop of a node":
+		all := c.replicas
+		if kind == "stop of a node" {
+			all = c.nodes
+		}
+		for restore == nil {
+			restore = all[rand.IntN(len(all))].stop()
+		}
+		c.counts[kind]++
+		return restore
+	}
+	names := []string{"replica cut off", "replica stalled", "replica delayed", "node cut off", "node stalled", "node delayed"}
+	if i := slices.Index(names, kind); i >= 0 {
+		_, restore = c.disturb(i)
+		return restore
+	}
+	c.kill(t, kind)
+	return func() {}
 }
 
 // silence returns how long after its removal the credential of an account was used, and
@@ -349,9 +368,9 @@ func (c *crowd) delays(t *testing.T) {
 func TestDisturbedAccountsLoseNoEvent(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t)
-	accounts, rounds := 300, 100
+	accounts, rounds := 300, 50
 	if testing.Short() {
-		accounts, rounds = 40, 12
+		accounts, rounds = 40, 10
 	}
 	began := time.Now()
 	for range accounts {
@@ -361,9 +380,9 @@ func TestDisturbedAccountsLoseNoEvent(t *testing.T) {
 		t.Fatal("the accounts are not followed after 10 minutes")
 	}
 	t.Logf("%d accounts with %d profiles are followed after %v", accounts, len(c.profiles), time.Since(began).Round(time.Second))
-	ctx, stop := context.WithCancel(t.Context())
+	end := make(chan struct{})
 	var changes sync.WaitGroup
-	changes.Go(func() { c.change(ctx, t) })
+	changes.Go(func() { c.change(t, end) })
 	for round := range rounds {
 		c.settle(t)
 		if round%10 == 0 {
@@ -372,10 +391,10 @@ func TestDisturbedAccountsLoseNoEvent(t *testing.T) {
 			c.addToSome(round+1, 1)
 			c.await(t, "no disturbance", began, ofNode)
 		}
-		c.disturbOne(t, round)
+		c.disturbTwice(t, round)
 		c.platform.Forget()
 	}
-	stop()
+	close(end)
 	changes.Wait()
 	time.Sleep(2 * changeTime)
 	for range 20 { // without a disturbance

@@ -557,7 +557,7 @@ func plainID(id string) string { return id[max(0, strings.Index(id, "workspace-"
 
 // count returns the numbers of stored events by profile.
 func (c *cluster) count(ctx context.Context) (stored map[string]int, total int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, c.pause()*4)
 	defer cancel()
 	stream, err := c.js.Stream(ctx, "FASTIO")
 	if err != nil {
@@ -578,6 +578,14 @@ func (c *cluster) count(ctx context.Context) (stored map[string]int, total int, 
 		total += int(n)
 	}
 	return stored, total, nil
+}
+
+// pause is the time between two counts, which take the servers much with many profiles.
+func (c *cluster) pause() time.Duration {
+	if c.accounts {
+		return time.Second
+	}
+	return 250 * time.Millisecond
 }
 
 // burst adds events to all logs and returns while they are published.
@@ -628,7 +636,7 @@ func (c *cluster) drain(ctx context.Context, since time.Time, limit time.Duratio
 			return took, false
 		}
 		select {
-		case <-time.After(250 * time.Millisecond):
+		case <-time.After(c.pause()):
 		case <-ctx.Done():
 			return took, false
 		}

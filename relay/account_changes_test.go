@@ -1,0 +1,80 @@
+package relay_test
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/fastio-go/fastio"
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/relay"
+)
+
+// Accounts and profiles that cannot begin, because NATS does not respond, begin soon after it
+// does.
+func TestAccountsBeginAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T) { //nolint:thelper // it is the test
+		p := newProduct(t)
+		r := p.start(t, func(f *relay.AccountFollower) {
+			f.Lease = 5 * time.Minute
+			f.OnError = func(_ context.Context, account string, profile api.Profile, err error) {
+				if profile != (api.Profile{}) {
+					t.Error(account, profile, err) // it is tried again instead
+				}
+			}
+		})
+		known, more := make([]customer, 8), make([]seed.Workspace, 8)
+		account := func(i int) string { return fmt.Sprint("known", i) }
+		for i := range known {
+			known[i] = p.customer(account(i))
+			more[i] = p.AddWorkspace(seed.Workspace{Org: known[i].room.Org})
+			must(t, p.Add(t.Context(), known[i].account(account(i))))
+		}
+		for i := range known {
+			p.waitForState(t, account(i), relay.AccountFollowing)
+		}
+		release := r.link.Hold()
+		fresh := make([]customer, 8)
+		for i := range known {
+			fresh[i] = p.customer(fmt.Sprint("fresh", i))
+			must(t, p.Add(t.Context(), fresh[i].account(fmt.Sprint("fresh", i))))
+			both := known[i].account(account(i))
+			both.APIKey, both.Profiles = api.Secret{}, append(both.Profiles, api.Workspace(api.ID(more[i].ID)))
+			must(t, p.Update(t.Context(), both))
+			p.log(fresh[i], 1)
+			second := known[i]
+			second.room = more[i]
+			p.log(second, 1)
+		}
+		time.Sleep(20 * time.Second)
+		release()
+		released := time.Now()
+		for i := range known {
+			p.waitFor(t, account(i), 1)
+			p.waitFor(t, fmt.Sprint("fresh", i), 1)
+		}
+		if took := time.Since(released); took > 20*time.Second {
+			t.Errorf("they have begun after %v", took)
+		}
+	})
+}
+
+// Sockets that busy profiles do not need are open for others.
+func TestQuietProfilesHaveTheOtherSockets(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	web := httptest.NewServer(p.Server)
+	t.Cleanup(web.Close)
+	p.start(t, func(f *relay.AccountFollower) {
+		f.Sockets, f.Lease, f.Follow.Interval = 3, 2*time.Second, time.Hour
+		f.HTTPClient, f.Options = nil, []fastio.Option{fastio.WithBaseURL(web.URL)}
+	})
+	for _, name := range []string{"a", "b"} {
+		must(t, p.Add(t.Context(), p.customer(name).account(name)))
+	}
+	eventually(t, "a socket for each", func() bool { return p.Sockets() == 2 })
+}
