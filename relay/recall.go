@@ -14,7 +14,8 @@ import (
 const (
 	maxKnown   = 100_000 // IDs; with more, the duplicate window must recognize those that are published again
 	maxReads   = 256     // parts of the stream that a replica reads at the same time
-	leastRange = 4       // sequences that are read one after the other
+	leastRange = 4       // sequences of a part at least
+	fewIDs     = 8       // that are read one after the other, before parts
 )
 
 // readKnownIDs reads, unless they are known, the IDs of the messages after the last one
@@ -26,39 +27,59 @@ func (p *publisher) readKnownIDs(ctx context.Context) error {
 	if p.known != nil {
 		return nil
 	}
-	info, err := p.messages.Info(ctx)
+	filter := p.stream.Prefix + "." + p.scope + profileKey(p.profile) + ".*"
+	known, next, last, err := p.readFew(ctx, filter)
+	if err == nil && next <= last {
+		known, err = p.readIDs(ctx, filter, next, last, known)
+	}
 	if err != nil {
 		return fmt.Errorf("reading the stream: %w", p.recreate(ctx, err))
-	}
-	start := p.last.Load() + 1
-	if start > info.State.LastSeq+1 { // the stream is another one
-		start = 1
-	}
-	filter := p.stream.Prefix + "." + p.scope + profileKey(p.profile) + ".*"
-	newest, err := p.messages.GetLastMsgForSubject(ctx, filter)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		p.known = map[string]bool{}
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading the stream: %w", err)
-	}
-	known, err := p.readIDs(ctx, filter, max(start, info.State.FirstSeq), newest.Sequence)
-	if err != nil {
-		return fmt.Errorf("reading the stream: %w", err)
 	}
 	p.known = known
 	return nil
 }
 
-// readIDs returns the IDs of the messages of a range of sequences, or none if there are
-// more than maxKnown. Parts of the range are read at the same time. A part for which no
-// response arrives in time is reported to p.retry, and requested again.
-func (p *publisher) readIDs(ctx context.Context, filter string, first, last uint64) (map[string]bool, error) {
-	known := map[string]bool{}
-	if first > last {
-		return known, nil
+// readFew returns the IDs of the newest message and of the first ones after the last that is
+// known to be stored. Those from next to last are left. Mostly there are none: when a node is
+// lost, all profiles read at the same time, and a server drops requests beyond 10,000.
+func (p *publisher) readFew(ctx context.Context, filter string) (known map[string]bool, next, last uint64, err error) {
+	if !p.startRead(ctx) {
+		return nil, 0, 0, context.Cause(ctx)
 	}
+	defer func() { <-p.reads }()
+	known = map[string]bool{}
+	newest, err := p.messages.GetLastMsgForSubject(ctx, filter)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return known, 1, 0, nil
+	}
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	next, last = p.last.Load()+1, newest.Sequence-1
+	switch {
+	case next > newest.Sequence+1: // the stream is another one
+		next = 1
+	case next > newest.Sequence:
+		return known, next, last, nil
+	}
+	known[newest.Header.Get(jetstream.MsgIDHeader)] = true
+	for n := 0; n < fewIDs && next <= last; n++ {
+		msg, err := p.readNext(ctx, filter, next)
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		known[msg.Header.Get(jetstream.MsgIDHeader)] = true
+		next = msg.Sequence + 1
+	}
+	return known, next, last, nil
+}
+
+// readIDs adds the IDs of the messages of a range of sequences to those that are known, and
+// returns none if there are more than maxKnown. Parts of the range are read at the same time. A part for which no
+// response arrives in time is reported to p.retry, and requested again.
+func (p *publisher) readIDs(
+	ctx context.Context, filter string, first, last uint64, known map[string]bool,
+) (map[string]bool, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var mu sync.Mutex

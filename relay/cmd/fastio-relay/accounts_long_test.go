@@ -250,7 +250,7 @@ func (c *crowd) disturbTwice(t *testing.T, round int) {
 	}
 	began := time.Now()
 	c.addToSome(round, 1)
-	c.await(t, pair[0]+" and "+pair[1], began, ofNode)
+	c.await(t, pair[0]+" and "+pair[1], began, limitOfNode)
 	end()
 }
 
@@ -389,7 +389,7 @@ func TestDisturbedAccountsLoseNoEvent(t *testing.T) {
 			time.Sleep(2 * changeTime) // accounts are changed without a disturbance
 			began := time.Now()
 			c.addToSome(round+1, 1)
-			c.await(t, "no disturbance", began, ofNode)
+			c.await(t, "no disturbance", began, limitOfNode)
 		}
 		c.disturbTwice(t, round)
 		c.platform.Forget()
@@ -401,7 +401,7 @@ func TestDisturbedAccountsLoseNoEvent(t *testing.T) {
 		c.addAccount(t)
 		c.removeAccount(t)
 	}
-	c.measure(t, "the end", time.Now(), ofNode)
+	c.measure(t, "the end", time.Now(), limitOfNode)
 	time.Sleep(3 * changeTime) // for requests of accounts that were removed
 	c.report(t, time.Since(began))
 	for _, late := range c.late {

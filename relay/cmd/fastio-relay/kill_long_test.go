@@ -420,9 +420,9 @@ func (c *long) await(t *testing.T, kind string, since time.Time, limit time.Dura
 }
 
 const (
-	allowance = 5 * time.Second // for a machine that is busy
-	ofReplica = 2*testLease + allowance
-	ofNode    = ofReplica + 15*time.Second
+	allowance      = 5 * time.Second // for a machine that is busy
+	limitOfReplica = 2*testLease + allowance
+	limitOfNode    = limitOfReplica + 15*time.Second
 )
 
 // kill kills a process of a kind, which is started again some seconds later.
@@ -452,9 +452,9 @@ func (c *long) killOne(t *testing.T, round int) {
 	t.Helper()
 	kinds := []string{"replica", "stream leader", "replica", "bucket leader", "replica", "meta leader", "node"}
 	kind := kinds[round%len(kinds)]
-	limit := ofReplica
+	limit := limitOfReplica
 	if kind != "replica" {
-		limit = ofNode
+		limit = limitOfNode
 	}
 	c.kill(t, kind)
 	killed := time.Now()
@@ -462,7 +462,7 @@ func (c *long) killOne(t *testing.T, round int) {
 		name, restore := c.disturb(round / 4 % 6)
 		time.Sleep(time.Duration(3+rand.IntN(12)) * time.Second)
 		restore()
-		c.measure(t, "kill and "+name, time.Now(), ofNode)
+		c.measure(t, "kill and "+name, time.Now(), limitOfNode)
 		return
 	}
 	c.measure(t, kind, killed, limit)
@@ -477,7 +477,7 @@ func (c *long) killAll(t *testing.T, kind string, all []*process) {
 			c.counts["kills of "+kind]++
 		}
 	}
-	c.measure(t, kind, time.Now(), ofNode)
+	c.measure(t, kind, time.Now(), limitOfNode)
 }
 
 // stop stops the process until the returned function is called, which is nil if the process
@@ -501,10 +501,10 @@ func (c *long) pause(t *testing.T) {
 	}
 	c.counts["pauses of a replica"]++
 	c.add(20, time.Now())
-	c.measure(t, "paused replica", stopped, ofReplica)
+	c.measure(t, "paused replica", stopped, limitOfReplica)
 	time.Sleep(time.Until(stopped.Add(3 * testLease)))
 	resume()
-	c.measure(t, "continued replica", time.Now(), ofReplica)
+	c.measure(t, "continued replica", time.Now(), limitOfReplica)
 }
 
 // fill fills the disk of the last node for some time, and starts the node again.
@@ -526,12 +526,12 @@ func (c *long) fill(t *testing.T) {
 	}
 	c.counts["full disks"]++
 	c.add(50, time.Now())
-	c.measure(t, "full disk", began, ofNode)
+	c.measure(t, "full disk", began, limitOfNode)
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
 	}
 	c.nodes[2].kill(time.Second)
-	c.measure(t, "restart after a full disk", time.Now(), ofNode)
+	c.measure(t, "restart after a full disk", time.Now(), limitOfNode)
 	c.settle(t)
 }
 
