@@ -78,23 +78,23 @@ func (r *accountReplica) setFollowing(f *followed, following bool) {
 
 // setFailed records why a profile is not followed.
 func (a *accountRun) setFailed(p api.Profile, err error) {
-	a.accountReplica.mu.Lock()
-	defer a.accountReplica.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.row(p).failure = err.Error()
 }
 
 // removeRow removes a profile that is not to be followed any more.
 func (a *accountRun) removeRow(key string) {
-	a.accountReplica.mu.Lock()
-	defer a.accountReplica.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.rows.keys.remove(key)
 	delete(a.rows.byKey, key)
 }
 
 // clearRows removes all profiles, because the account is not followed.
 func (a *accountRun) clearRows() {
-	a.accountReplica.mu.Lock()
-	defer a.accountReplica.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.rows = profileRows{}
 }
 
