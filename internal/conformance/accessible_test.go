@@ -83,6 +83,12 @@ func (p page) checkSitePage(address string) {
 	for _, scheme := range []string{"light", "dark"} {
 		p.prefer(scheme)
 		p.do(chromedp.Navigate(address))
+		p.eval("localStorage.clear(), ''") // the site keeps the scheme of the first page
+		p.do(chromedp.Navigate(address))
+		background := p.eval("getComputedStyle(document.body).backgroundColor")
+		if (background == "rgb(255, 255, 255)") != (scheme == "light") {
+			p.t.Errorf("%s: the background is %s with a preference for %s", address, background, scheme)
+		}
 		p.accessible(address + ", " + scheme)
 	}
 	p.do(chromedp.EmulateViewport(390, 844))
