@@ -396,7 +396,17 @@ func TestAccountChangesWhileEventsArrive(t *testing.T) {
 	p.waitFor(t, "acme", 3000)
 }
 
-// Remove stops at once, and deletes what is kept of an account. One of the same name begins
+// refuseAll makes dead letters of all events, with an ordered group.
+func (p *product) refuseAll(t *testing.T, n int) {
+	t.Helper()
+	var c consumed
+	o := relay.ConsumeOptions{Stream: p.Stream, Name: "refusing", Account: relay.AllAccounts, Ordered: true, Tries: 1}
+	stop := c.consume(t, o, func(relay.Message[events.Event]) error { return errors.New("no") })
+	eventually(t, "dead letters", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.dead) == n })
+	stop()
+}
+
+// Delete stops at once, and deletes what is kept of an account. One of the same name begins
 // anew.
 func TestRemovedAccountLeavesNothing(t *testing.T) {
 	t.Parallel()
@@ -408,9 +418,22 @@ func TestRemovedAccountLeavesNothing(t *testing.T) {
 	must(t, p.Add(ctx, c.account("acme")))
 	p.waitFor(t, "acme", 10)
 	p.waitForState(t, "acme", relay.AccountFollowing)
+	publishAs(t, p.js, "other", 1)
+	p.refuseAll(t, 11)
 	must(t, p.Delete(ctx, "acme", &relay.DeleteOptions{Purge: true}))
-	if n := p.count(t, "acme"); n > 0 {
-		t.Errorf("%d events are left", n)
+	for name, filter := range map[string]string{"FASTIO": p.Subject("acme"), "FASTIO-ORDERED": "fastio.events-ordered.*.acme.>"} {
+		stream, err := p.js.Stream(ctx, name)
+		must(t, err)
+		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(filter))
+		must(t, err)
+		if n := len(info.State.Subjects); n > 0 {
+			t.Errorf("%d subjects are left in %s", n, name)
+		}
+	}
+	dead, err := p.js.Stream(ctx, "FASTIO-DEAD")
+	must(t, err)
+	if n := dead.CachedInfo().State.Msgs; n != 1 {
+		t.Errorf("%d dead letters are left, want that of the other account", n)
 	}
 	time.Sleep(time.Second)
 	sent := p.requests(c.key)

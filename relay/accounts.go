@@ -232,12 +232,14 @@ func (a Accounts) change(ctx context.Context, name string, change func(r *accoun
 
 // DeleteOptions are the options of [Accounts.Delete]. Nil means no options.
 type DeleteOptions struct {
-	Purge bool // delete the events of the account from the stream
+	// Purge deletes the events of the account too: from the stream, from its copy for Ordered groups,
+	// and from the stream of dead letters, all of whose messages are looked at.
+	Purge bool
 }
 
 // Delete deletes an account with its credential, its sign-in and its checkpoints. Replicas
 // stop at once. It does not revoke the sign-in at the platform: call [oauth.SignOut] before, with
-// the Config of the sign-in. Nor does it delete dead letters. An account of the same name that is added later begins anew. After an error,
+// the Config of the sign-in. An account of the same name that is added later begins anew. After an error,
 // call it again: of an account that does not exist it deletes what is left.
 //
 // Events that a replica sends at this moment may still be stored.
@@ -266,34 +268,6 @@ func (a Accounts) Delete(ctx context.Context, name string, o *DeleteOptions) err
 		}
 	}
 	return a.failed("deleting", name, a.purge(ctx, name, o != nil && o.Purge))
-}
-
-// purge deletes the epochs of an account, so that a replica that has not heard of its end
-// cannot store events, and, if asked, its events.
-func (a Accounts) purge(ctx context.Context, name string, events bool) error {
-	s := a.Stream.withDefaults()
-	stream, err := s.JetStream.Stream(ctx, s.Name)
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	err = stream.Purge(ctx, jetstream.WithPurgeSubject(s.accountEpochs(name)+".>"))
-	if err != nil || !events {
-		return err
-	}
-	if err := stream.Purge(ctx, jetstream.WithPurgeSubject(a.Subject(name))); err != nil {
-		return err
-	}
-	ordered, err := s.JetStream.Stream(ctx, s.orderedName())
-	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return ordered.Purge(ctx, jetstream.WithPurgeSubject(s.orderedPrefix()+".*."+token(name)+".>"))
 }
 
 // accountEpochs returns the beginning of the subjects with the epochs of the profiles of an
