@@ -43,7 +43,8 @@ const (
 // no account delays others. Accounts that are added together begin one after the other, 200 a
 // second. When a credential is revoked or has expired, the account is in the state
 // [AccountNeedsSignIn]: no request is sent until it has a new one, and then it goes on from
-// its checkpoints. Sockets are opened for the busiest profiles, if asked.
+// its checkpoints. Sockets and
+// long polls are opened for the busiest profiles, if asked.
 //
 // An AccountFollower must not be copied after its first use.
 type AccountFollower struct {
@@ -65,6 +66,12 @@ type AccountFollower struct {
 	// arrive within seconds, and those of the others after the intervals of searches at rest.
 	// Default: none.
 	Sockets int
+
+	// Polls is the number of accounts with one long poll each, for their busiest profile that has no
+	// socket: those with the most events of late. A change is found within seconds, or after the
+	// interval of the 1,000 polls an hour of the account's user if there are more changes. A long
+	// poll keeps a connection, or a stream of HTTP/2, and some goroutines. Default: none.
+	Polls int
 
 	// SignIn is how the tokens of accounts without an API key are refreshed, such as the
 	// ClientID of their [oauth.Login]. Its Store and Account are set for each.
@@ -138,9 +145,9 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 	wg.Go(func() { r.watch(life) })
 	wg.Go(func() { r.watchTokens(life) })
 	wg.Go(func() { r.reseal(life) })
-	if f.Sockets > 0 {
-		wg.Go(func() { r.keepSockets(life, cmp.Or(f.Lease, defaultLease)) })
-		defer r.sockets.Wait()
+	if f.Sockets+f.Polls > 0 {
+		wg.Go(func() { r.keepWatches(life, cmp.Or(f.Lease, defaultLease)) })
+		defer r.watches.Wait()
 	}
 	return joinWhile(ctx, failed, r.decrypts, func(ctx context.Context, leave context.CancelCauseFunc) error {
 		r.mu.Lock()
@@ -190,7 +197,7 @@ type accountReplica struct {
 	accounts  map[string]*accountRun // by name
 	held      map[int]*shard         // by slot
 	following map[*followed]bool
-	sockets   sync.WaitGroup
+	watches   sync.WaitGroup
 	confirmed time.Time // the latest write
 	start     time.Time // of the next account that begins
 	view      uint64    // number of the latest view in which the replica holds its share

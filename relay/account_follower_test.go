@@ -346,6 +346,40 @@ func TestBusiestProfileHasASocket(t *testing.T) {
 	eventually(t, "no socket", func() bool { return p.Sockets() == 0 })
 }
 
+// One long poll an account reports changes of its busiest profile, within the polls of an hour.
+func TestBusiestAccountHasALongPoll(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	busy, quiet := p.customer("Busy"), p.customer("Quiet")
+	var mu sync.Mutex
+	polls := map[string]int{}
+	p.block = func(r *http.Request, credential string) (error, bool) {
+		if strings.Contains(r.URL.Path, "/activity/poll/") {
+			mu.Lock()
+			defer mu.Unlock()
+			polls[credential]++
+		}
+		return nil, false
+	}
+	p.log(busy, 20)
+	p.log(quiet, 1)
+	p.start(t, func(f *relay.AccountFollower) { f.Polls, f.Lease, f.Follow.Interval = 1, 2*time.Second, time.Hour })
+	must(t, p.Add(t.Context(), busy.account("busy")))
+	must(t, p.Add(t.Context(), quiet.account("quiet")))
+	p.waitFor(t, "busy", 20)
+	p.waitFor(t, "quiet", 1)
+	eventually(t, "a poll", func() bool { mu.Lock(); defer mu.Unlock(); return polls[busy.key] > 0 })
+	client := p.Client(t, fastio.WithToken(busy.key))
+	_, err := client.Storage.CreateFolder(t.Context(), busy.profile(), api.Root, "folder", nil)
+	must(t, err)
+	eventually(t, "an event of the busy profile", func() bool { return p.count(t, "busy") > 20 })
+	mu.Lock()
+	defer mu.Unlock()
+	if polls[busy.key] > 100 || p.Sockets() > 0 {
+		t.Errorf("the polls are %v, with %d sockets", polls, p.Sockets())
+	}
+}
+
 // An account without an API key uses the sign-in of its name. One that is over is refused
 // without an end of requests, and a new one is found without a change of the account.
 func TestAccountUsesTheSignInOfItsName(t *testing.T) {

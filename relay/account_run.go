@@ -399,9 +399,10 @@ type followed struct {
 	trouble   atomic.Pointer[string] // the latest failure after that; nil if there is none
 
 	// Guarded by the mutex of the replica.
-	counted     uint64  // published events that recent has
-	recent      float64 // events of late
-	closeSocket context.CancelFunc
+	counted    uint64  // published events that recent has
+	recent     float64 // events of late
+	watched    watchKind
+	closeWatch context.CancelFunc
 }
 
 // follow starts to follow a profile. It returns nil after a failure, which it records.

@@ -5,10 +5,22 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/fastio-go/fastio/realtime"
 )
 
-// keepSockets chooses, each time of a lease, which profiles have a socket, until ctx is done.
-func (r *accountReplica) keepSockets(ctx context.Context, every time.Duration) {
+// watchKind is how the changes of a profile are reported.
+type watchKind uint8
+
+const (
+	watchNone watchKind = iota // by searches at rest only
+	watchSocket
+	watchPoll
+)
+
+// keepWatches chooses, each time of a lease, which profiles have a socket or a long poll, until ctx
+// is done.
+func (r *accountReplica) keepWatches(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -16,16 +28,16 @@ func (r *accountReplica) keepSockets(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			r.chooseSockets() //nolint:contextcheck // sockets have that of the profile
+			r.chooseWatches() //nolint:contextcheck // watches have that of the profile
 		}
 	}
 }
 
-// chooseSockets opens sockets for the profiles with the most events, and closes those of
-// others. One that has a socket keeps it unless another one has more than twice its events.
-// Profiles without events have those that are left: one that was busy on another replica has
-// none yet.
-func (r *accountReplica) chooseSockets() {
+// chooseWatches opens sockets for the profiles with the most events, and then a long poll for each
+// account with the most, and closes those of others. A profile that has one keeps it unless
+// another one has more than twice its events. Profiles without events have those that are left:
+// one that was busy on another replica has none yet.
+func (r *accountReplica) chooseWatches() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	busy := make([]*followed, 0, len(r.following))
@@ -36,25 +48,63 @@ func (r *accountReplica) chooseSockets() {
 		busy = append(busy, f)
 	}
 	slices.SortFunc(busy, func(a, b *followed) int { return cmp.Compare(b.rank(), a.rank()) })
-	chosen := min(r.Sockets, len(busy))
-	for _, f := range busy[chosen:] {
-		if f.closeSocket != nil {
-			f.closeSocket()
-			f.closeSocket = nil
+	polled := map[*liveAccount]bool{}
+	for i, f := range busy {
+		want := watchNone
+		switch {
+		case i < r.Sockets:
+			want = watchSocket
+		case len(polled) < r.Polls && !polled[f.liveAccount]:
+			want = watchPoll
+			polled[f.liveAccount] = true
 		}
-	}
-	for _, f := range busy[:chosen] {
-		if f.closeSocket == nil && f.ctx.Err() == nil {
-			var ctx context.Context
-			ctx, f.closeSocket = context.WithCancel(f.ctx)
-			r.sockets.Go(func() { f.steps.Watch(ctx) })
-		}
+		f.setWatch(want)
 	}
 }
 
-// rank returns what decides whether the profile has a socket. The caller holds r.mu.
+// setWatch opens and closes what reports the changes of the profile. The caller holds r.mu.
+func (f *followed) setWatch(want watchKind) {
+	if f.watched == want || f.ctx.Err() != nil {
+		return
+	}
+	if f.watched != watchNone {
+		f.closeWatch()
+	}
+	f.watched = want
+	if want == watchNone {
+		return
+	}
+	var ctx context.Context
+	ctx, f.closeWatch = context.WithCancel(f.ctx)
+	f.watches.Go(func() {
+		if want == watchSocket {
+			f.steps.Watch(ctx)
+		} else {
+			f.poll(ctx)
+		}
+	})
+}
+
+// poll wakes the profile when a long poll reports a change, until ctx is done.
+func (f *followed) poll(ctx context.Context) {
+	for failures := 1; ctx.Err() == nil; failures++ {
+		changes, err := f.client.Realtime.Subscribe(ctx, f.profile, &realtime.SubscribeOptions{PollOnly: true})
+		if err == nil {
+			f.steps.Wake() // there may have been changes before
+			for _, err := range changes.Changes() {
+				if err == nil {
+					f.steps.Wake()
+				}
+			}
+			_ = changes.Close() // the searches at rest go on
+		}
+		_ = sleep(ctx, backoff{time.Second, worstAccountPause}.pause(failures)) // the loop ends with ctx
+	}
+}
+
+// rank returns what decides whether the profile is watched. The caller holds r.mu.
 func (f *followed) rank() float64 {
-	if f.closeSocket != nil {
+	if f.watched != watchNone {
 		return 2*f.recent + 0.5
 	}
 	return f.recent
