@@ -21,19 +21,20 @@ import (
 	"github.com/fastio-go/fastio/relay"
 )
 
-// startGuideServer starts a NATS server with the customer of the guide, and a user that may do
-// everything.
+// startGuideServer starts a NATS server with the customer and the product of the guide, and a user
+// that may do everything.
 func startGuideServer(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("README.md")
 	must(t, err)
 	_, section, _ := strings.Cut(string(text), "## Many customers")
-	_, conf, _ := strings.Cut(section, "```conf\n")
-	conf, _, found := strings.Cut(conf, "\n```")
-	if !found {
-		t.Fatal("the guide has no permissions of a customer")
+	blocks := strings.Split(section, "```conf\n")
+	if len(blocks) != 3 {
+		t.Fatal("the guide has no permissions of a customer and of the product")
 	}
-	conf = strings.ReplaceAll(conf, "$ACME_PASSWORD", "acme")
+	customer, _, _ := strings.Cut(blocks[1], "\n```")
+	program, _, _ := strings.Cut(blocks[2], "\n```")
+	conf := strings.NewReplacer("$ACME_PASSWORD", "acme", "$PRODUCT_PASSWORD", "product").Replace(customer + "\n" + program)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "nats.conf")
 	conf = "listen: \"127.0.0.1:-1\"\njetstream { store_dir: \"" + filepath.ToSlash(dir) + "\" }\n" +
@@ -137,6 +138,45 @@ func TestCustomerOfTheGuideReadsItsOwnEvents(t *testing.T) {
 	if m, err := replies.NextMsg(300 * time.Millisecond); err == nil {
 		t.Errorf("the customer reads the reply %s", m.Subject)
 	}
+}
+
+// The permissions of the guide suffice to add, change and delete accounts, and not to publish events.
+func TestProductOfTheGuideManagesAccounts(t *testing.T) {
+	t.Parallel()
+	address, ctx := startGuideServer(t), t.Context()
+	all := dial(t, address, "all")
+	must(t, relay.Stream{JetStream: all}.Create(ctx))
+	var c consumed
+	o := relay.ConsumeOptions{Stream: relay.Stream{JetStream: all}, Name: "index", Account: "acme", Ordered: true, Tries: 1}
+	stop := c.consume(t, o, func(relay.Message[events.Event]) error { return errors.New("no") })
+	publishAs(t, all, "acme", 2)
+	eventually(t, "2 dead letters", func() bool { c.mu.Lock(); defer c.mu.Unlock(); return len(c.dead) == 2 })
+	stop()
+	product := dial(t, address, "product")
+	accounts := relay.Accounts{Stream: relay.Stream{JetStream: product}, Keys: newKeys()}
+	account := relay.Account{Name: "acme", APIKey: api.NewSecret("key"), Profiles: []api.Profile{api.Workspace("4012345678901234567")}}
+	must(t, accounts.Add(ctx, account))
+	must(t, accounts.Update(ctx, account))
+	must(t, accounts.Pause(ctx, "acme"))
+	_, err := accounts.Status(ctx, "acme")
+	must(t, err)
+	must(t, accounts.Delete(ctx, "acme", &relay.DeleteOptions{Purge: true}))
+	if letters := deadLettersLeft(t, all); letters != 0 {
+		t.Errorf("%d dead letters are left", letters)
+	}
+	short, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	if _, err := product.Publish(short, "fastio.events.acme.workspace.1.workspace", nil); err == nil {
+		t.Error("the product can publish events")
+	}
+}
+
+// deadLettersLeft returns the number of dead letters.
+func deadLettersLeft(t *testing.T, js jetstream.JetStream) uint64 {
+	t.Helper()
+	stream, err := js.Stream(t.Context(), "FASTIO-DEAD")
+	must(t, err)
+	return stream.CachedInfo().State.Msgs
 }
 
 // Consume reads the events of one account, or of all.
