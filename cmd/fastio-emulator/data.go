@@ -225,4 +225,4 @@ func (f *folder) keep(ctx context.Context, log io.Writer) error {
 }
 
 // close lets other processes use the folder.
-func (f *folder) close() error { return f.lock.Close() }
+func (f *folder) close() error { return durable.CloseLocked(f.lock) }

@@ -44,11 +44,12 @@ const (
 type Journal struct {
 	Marker string // in the name of the workspace
 
-	mu    sync.Mutex
-	file  *os.File
-	path  string
-	owned kindsOfIDs
-	seen  kindsOfIDs // values of the responses that may have an ID of a kind
+	mu     sync.Mutex
+	file   *os.File
+	closed bool
+	path   string
+	owned  kindsOfIDs
+	seen   kindsOfIDs // values of the responses that may have an ID of a kind
 }
 
 // kindsOfIDs are IDs by kind and by the form in which they are compared.
@@ -101,7 +102,7 @@ func openJournal(path string) (*Journal, error) {
 		owned: kindsOfIDs{}, seen: kindsOfIDs{},
 	}
 	if err := j.read(); err != nil {
-		return nil, errors.Join(fmt.Errorf("the journal: %w", err), file.Close())
+		return nil, errors.Join(fmt.Errorf("the journal: %w", err), j.Close())
 	}
 	return j, nil
 }
@@ -202,15 +203,17 @@ func (j *Journal) all(kind string) []string {
 
 // Close ends the lock of the journal, whose file stays. It may be closed already.
 func (j *Journal) Close() error {
-	err := j.file.Close()
-	if errors.Is(err, os.ErrClosed) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.closed {
 		return nil
 	}
-	return err
+	j.closed = true
+	return durable.CloseLocked(j.file)
 }
 
 // remove deletes the file: nothing of the run is left.
-func (j *Journal) remove() error { return errors.Join(j.file.Close(), os.Remove(j.path)) }
+func (j *Journal) remove() error { return errors.Join(j.Close(), os.Remove(j.path)) }
 
 // plain returns the form in which IDs are compared: the platform returns the same one with
 // and without hyphens.

@@ -1,6 +1,7 @@
 package durable
 
 import (
+	"errors"
 	"fmt"
 	"os"
 )
@@ -19,6 +20,10 @@ func LockFile(path string) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// CloseLocked unlocks and closes a file of [LockFile]. [os.File.Close] alone would leave it
+// locked as long as a process that this one is starting has a copy of its descriptor.
+func CloseLocked(f *os.File) error { return errors.Join(unlockOpen(f), f.Close()) }
 
 // SyncDir makes the entries of a directory durable.
 func SyncDir(dir string) error { return osDisk{}.syncDir(dir) }

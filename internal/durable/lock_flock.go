@@ -20,3 +20,13 @@ func lockOpen(f *os.File) error {
 	}
 	return err
 }
+
+// unlockOpen unlocks a file that lockOpen has locked, and all copies of its descriptor.
+func unlockOpen(f *os.File) error {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+	switch {
+	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, syscall.ENOLCK), errors.Is(err, syscall.EINVAL):
+		return nil
+	}
+	return err
+}
