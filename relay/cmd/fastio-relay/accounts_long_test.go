@@ -33,12 +33,14 @@ type crowd struct {
 	live      map[string]*account
 	removed   []*account
 	requests  map[string]time.Time // the latest by credential
+	behaves   map[string]func(w http.ResponseWriter, r *http.Request) (done bool)
 	disturbed []span
 }
 
 // account is a customer with its workspaces.
 type account struct {
 	name, key  string
+	user       string
 	workspaces []string
 	removed    time.Time // when Delete has returned
 	purged     bool
@@ -53,17 +55,23 @@ const workspacesOfAccount = 5
 func newCrowd(t *testing.T) *crowd {
 	t.Helper()
 	c := &crowd{long: newLong(), live: map[string]*account{}, requests: map[string]time.Time{}}
+	c.behaves = map[string]func(w http.ResponseWriter, r *http.Request) bool{}
 	c.cluster = newCluster(t, 0)
 	c.accounts = true
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if key, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-			c.state.Lock()
-			c.requests[key] = time.Now()
-			c.state.Unlock()
+		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		c.state.Lock()
+		c.requests[key] = time.Now()
+		behave := c.behaves[key]
+		c.state.Unlock()
+		if behave == nil || !behave(w, r) {
+			c.platform.ServeHTTP(w, r)
 		}
-		c.platform.ServeHTTP(w, r)
 	}))
-	t.Cleanup(web.Close)
+	t.Cleanup(func() {
+		web.CloseClientConnections() // of requests that hang
+		web.Close()
+	})
 	c.startNodes(t)
 	c.Accounts = relay.Accounts{Stream: relay.Stream{JetStream: c.js, Replicas: len(c.nodes)}, Keys: oauth.StaticKey(accountsKey)}
 	for i := range 4 {
@@ -93,20 +101,26 @@ func persist(t *testing.T, call func() error) {
 	}
 }
 
-// addAccount adds a customer with some events.
-func (c *crowd) addAccount(t *testing.T) {
-	t.Helper()
-	c.customers++
-	name := fmt.Sprintf("customer%d", c.customers)
+// newAccount returns a customer that is not in the directory yet, and what is to be added to it.
+func (c *crowd) newAccount(name string) (*account, relay.Account) {
 	user := c.platform.AddUser(seed.User{FirstName: name, Email: name + "@example.test"})
 	org := c.platform.AddOrg(seed.Org{Domain: name, Name: name, Owner: user.ID})
-	a := &account{name: name, key: c.platform.AddKey(seed.Key{User: user.ID, Memo: name}).Token}
+	a := &account{name: name, user: user.ID, key: c.platform.AddKey(seed.Key{User: user.ID, Memo: name}).Token}
 	entry := relay.Account{Name: name, APIKey: api.NewSecret(a.key)}
 	for range workspacesOfAccount {
 		id := c.platform.AddWorkspace(seed.Workspace{Org: org.ID}).ID
 		a.workspaces = append(a.workspaces, id)
 		entry.Profiles = append(entry.Profiles, api.Workspace(api.ID(id)))
 	}
+	return a, entry
+}
+
+// addAccount adds a customer with some events.
+func (c *crowd) addAccount(t *testing.T) {
+	t.Helper()
+	c.customers++
+	name := fmt.Sprintf("customer%d", c.customers)
+	a, entry := c.newAccount(name)
 	c.mu.Lock()
 	c.profiles = append(c.profiles, entry.Profiles...)
 	for i, id := range a.workspaces {
