@@ -660,6 +660,10 @@ func (c *cluster) verify(t *testing.T) {
 			continue
 		}
 		profile, id := parts[len(parts)-2], plainID(msg.Headers().Get(jetstream.MsgIDHeader))
+		ids[id]++
+		if ids[id] > 1 {
+			t.Errorf("%s is stored %d times", id, ids[id])
+		}
 		if c.gone[profile] {
 			continue
 		}
@@ -668,10 +672,6 @@ func (c *cluster) verify(t *testing.T) {
 			t.Errorf("%s: epoch %d follows %d: %v", id, epoch, highest[profile], err)
 		}
 		highest[profile] = max(highest[profile], epoch)
-		ids[id]++
-		if ids[id] > 1 {
-			t.Errorf("%s is stored %d times", id, ids[id])
-		}
 		if at, ok := place[id]; !ok {
 			t.Errorf("%s is of no event", id)
 		} else if at < position[profile] {
