@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"net/http"
 	"time"
 )
 
@@ -63,6 +64,36 @@ const (
 type RefreshEvent struct {
 	Op  string
 	Err error // nil on success
+}
+
+// MessageHooks are functions that observe the way of a message over a broker: the search that
+// finds it, its publication and its handler, which may be in another program. The headers of
+// the message carry what connects them, such as the trace context of W3C. Fields may be nil.
+//
+// Each function that they return, unless nil, is called once with the result. They may run
+// concurrently, and must return soon.
+type MessageHooks struct {
+	// OnSearch is called before a search for messages. The search uses the context that it
+	// returns, which must be derived from ctx, also for its calls and for the messages that it
+	// finds.
+	OnSearch func(ctx context.Context, e MessageEvent) (context.Context, func(err error))
+
+	// OnPublish is called when a message begins to be published, with the context of its
+	// search. It may add to the header of e. The message has ended when it is stored.
+	OnPublish func(ctx context.Context, e MessageEvent) func(err error)
+
+	// OnHandle is called before a handler, with the headers of its messages, and the handler
+	// uses the context that it returns, which must be derived from ctx.
+	OnHandle func(ctx context.Context, e MessageEvent) (context.Context, func(err error))
+}
+
+// MessageEvent describes a search, a publication or a call of a handler. Its texts are few, fit
+// for metrics and spans.
+type MessageEvent struct {
+	Op      string        // such as "relay.Publish"
+	Stream  string        // where messages are stored
+	Group   string        // of the handler
+	Headers []http.Header // of the messages: one of OnPublish, those of the call of OnHandle, and none of OnSearch
 }
 
 // DriftEvent is what a response has and this version of the SDK does not know: see

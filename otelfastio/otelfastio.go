@@ -9,6 +9,9 @@
 //	fastio.wait                     a wait for a rate limit or before a retry
 //	fastio.refresh                  the replacement of a token that was refused
 //	realtime.Subscribe              a time in which a subscription has one mode
+//	relay.Search                    a search of a log by the module relay, with its calls and messages
+//	relay.Publish                   an event on its way into the stream
+//	relay.Consume                   a call of a handler with messages of the stream
 //
 // A call whose response is read as a stream, such as a download, ends with the stream.
 // The span of an attempt includes its wait for a rate limit, which is a span in it.
@@ -32,7 +35,8 @@
 //	fastio.client.subscription.failures       failures of sockets and polls
 //	fastio.client.subscription.discarded      messages that were invalid
 //
-// Subscriptions are reported by [Telemetry.OnStatus], and retries of operations that go on
+// Messages of the module relay are reported by [Telemetry.MessageHooks], subscriptions by
+// [Telemetry.OnStatus], and retries of operations that go on
 // for long by [Telemetry.OnRetry].
 //
 // # Attributes
@@ -192,9 +196,5 @@ const (
 
 // inject writes the context of a span into the header of a request.
 func (t *Telemetry) inject(ctx context.Context, h http.Header) {
-	p := t.propagator
-	if p == nil {
-		p = otel.GetTextMapPropagator()
-	}
-	p.Inject(ctx, propagation.HeaderCarrier(h))
+	t.textPropagator().Inject(ctx, propagation.HeaderCarrier(h))
 }

@@ -93,6 +93,8 @@ type AccountFollower struct {
 	OnDeadLetter func(ctx context.Context, account string, profile api.Profile, err error)
 	OnGap        func(ctx context.Context, account string, profile api.Profile, g events.Gap) error
 
+	Hooks api.MessageHooks // as in [Follower]
+
 	shortLease bool // for tests
 
 	running atomic.Pointer[accountReplica]

@@ -419,7 +419,7 @@ func (l *liveAccount) follow(p api.Profile) *followed {
 	f.pub.scope, f.pub.current = token(l.name)+".", f.isCurrent
 	f.pub.life = token(l.name) + "-" + l.begun.ID[:min(len(l.begun.ID), 8)] + "-"
 	f.pub.replica, f.pub.profile, f.pub.reads = l.accountReplica.name, p, l.reads
-	f.pub.retry, f.pub.dead, f.pub.total = f.retry, f.dead, &f.total
+	f.pub.retry, f.pub.dead, f.pub.total, f.pub.hooks = f.retry, f.dead, &f.total, &f.Hooks
 	err := f.start()
 	if err != nil {
 		f.end(err)
@@ -466,7 +466,9 @@ func (f *followed) step() time.Time {
 	if f.refused.Load() != nil {
 		return time.Now().Add(worstPause) // the task of the account ends it
 	}
-	next, err := f.steps.Step(f.task.context(f.ctx))
+	ctx, ended := observeSearch(f.task.context(f.ctx), &f.Hooks, f.stream.Name)
+	next, err := f.steps.Step(ctx)
+	ended(err)
 	if err == nil {
 		return next
 	}

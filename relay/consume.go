@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -85,6 +86,9 @@ type ConsumeOptions struct {
 	// also called, without a subject, when stream or consumers cannot be opened, which is
 	// then tried again.
 	OnError func(ctx context.Context, subject string, err error, dead bool)
+
+	// Hooks observe the calls of the handler with OnHandle.
+	Hooks api.MessageHooks
 }
 
 // AllAccounts is the [ConsumeOptions.Account] of programs that consume the events of all
@@ -436,11 +440,22 @@ func (c *consumer[T]) call(ctx context.Context, from *durable, batch []handled[T
 		for i, h := range batch {
 			messages[i] = h.message
 		}
-		err = c.handle(ctx, messages)
+		handling, ended := observeHandle(ctx, &c.ConsumeOptions, func() []http.Header { return headersOf(batch) })
+		err = c.handle(handling, messages)
+		ended(err)
 	}
 	for _, h := range batch {
 		c.settle(ctx, from, h.delivery, err)
 	}
+}
+
+// headersOf returns the headers of messages.
+func headersOf[T any](batch []handled[T]) []http.Header {
+	headers := make([]http.Header, len(batch))
+	for i, h := range batch {
+		headers[i] = http.Header(h.Headers())
+	}
+	return headers
 }
 
 // errNewer means that a message has a newer format.

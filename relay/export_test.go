@@ -293,3 +293,19 @@ func NewOverview(tb testing.TB, accounts int) *Overview {
 
 // FindHere is Find without the numbers that replicas know.
 func (o *Overview) FindHere(q AccountQuery) *AccountPage { return o.board.find(q) }
+
+// AllocsWithoutHooks returns the allocations for a search, a message and a call of a handler.
+func AllocsWithoutHooks(ctx context.Context) float64 {
+	var hooks api.MessageHooks
+	var o ConsumeOptions
+	var m message
+	batch := make([]handled[string], 2)
+	return testing.AllocsPerRun(100, func() {
+		ctx, searched := observeSearch(ctx, &hooks, "FASTIO")
+		m.observePublish(ctx, &hooks, "FASTIO")
+		ended([]message{m}, nil)
+		_, called := observeHandle(ctx, &o, func() []http.Header { return headersOf(batch) })
+		called(nil)
+		searched(nil)
+	})
+}

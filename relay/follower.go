@@ -71,6 +71,10 @@ type Follower struct {
 	// the profile like any other. Default: that of [events.FollowOptions].
 	OnGap func(ctx context.Context, profile api.Profile, g events.Gap) error
 
+	// Hooks observe searches, publications and, of [ConsumeOptions], handlers. The module
+	// otelfastio has hooks that make spans of them.
+	Hooks api.MessageHooks
+
 	shortLease bool // for tests
 
 	mu       sync.Mutex

@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -37,6 +39,8 @@ const (
 type message struct {
 	id, subject string
 	body        []byte
+	header      http.Header     // of a hook; may be nil
+	end         func(err error) // of a hook, called when the message is stored or given up; may be nil
 }
 
 // fence is the message of the stream that holds the epoch of a profile: the number of times
@@ -138,7 +142,8 @@ type publisher struct {
 	current func(ctx context.Context) error // returns errLost if the account is another one; nil: there is none
 	retry   func(ctx context.Context, e api.RetryEvent)
 	dead    func(ctx context.Context, err error) // called when a dead letter is stored
-	reads   chan struct{}                        // holds a value for each part of the stream that is being read
+	hooks   *api.MessageHooks
+	reads   chan struct{} // holds a value for each part of the stream that is being read
 
 	alive context.Context //nolint:containedctx // while the profile is held
 	lost  func(cause error)
@@ -175,7 +180,7 @@ func (c *counters) counts() Counts { return Counts{c.published.Load(), c.duplica
 // its session, alive and lost.
 func newPublisher(f *fence, held *holding) *publisher {
 	p := &publisher{
-		fence: f, held: held, size: maxBatch, idle: make(chan struct{}),
+		hooks: new(api.MessageHooks), fence: f, held: held, size: maxBatch, idle: make(chan struct{}),
 		more: make(chan struct{}, 1), room: make(chan struct{}, 1),
 	}
 	close(p.idle)
@@ -201,10 +206,12 @@ func (p *publisher) add(ctx context.Context, e *events.Event) error {
 		subject: p.stream.subject(p.scope, p.profile, e.Category),
 		body:    body,
 	}
+	m.observePublish(ctx, p.hooks, p.stream.Name)
 	for !p.enqueue(m) {
 		select {
 		case <-p.room:
 		case <-ctx.Done():
+			ended([]message{m}, ctx.Err())
 			return ctx.Err()
 		}
 	}
@@ -314,6 +321,7 @@ func (p *publisher) run() {
 		select {
 		case <-p.alive.Done():
 			p.unsubscribe()
+			ended(p.take(), context.Cause(p.alive))
 			return
 		case <-idle.C:
 			p.unsubscribe() // before another run may begin
@@ -325,6 +333,7 @@ func (p *publisher) run() {
 		if err := p.store(p.alive, p.take()); err != nil {
 			p.unsubscribe()
 			p.lost(err)
+			ended(p.take(), err)
 			return
 		}
 		idle.Reset(linger)
@@ -344,6 +353,7 @@ func (p *publisher) unsubscribe() {
 func (p *publisher) store(ctx context.Context, batch []message) error {
 	for attempt := 1; len(batch) > 0; {
 		done, err := p.send(ctx, batch)
+		ended(batch[:done], nil)
 		batch = batch[done:]
 		p.count(-done)
 		if done > 0 {
@@ -356,12 +366,14 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 			continue
 		}
 		if errors.Is(err, errLost) || ctx.Err() != nil {
+			ended(batch, err)
 			return err
 		}
 		pause := backoff{firstPause, maxPause}.pause(attempt)
 		p.retry(ctx, api.RetryEvent{Op: OpPublish, Attempt: attempt, Wait: pause, Err: err})
 		attempt++
 		if err := sleep(ctx, pause); err != nil {
+			ended(batch, err)
 			return err
 		}
 	}
@@ -508,11 +520,13 @@ func (p *publisher) recordStored(sequence uint64, n int) {
 
 // message returns a message of NATS with the event m.
 func (p *publisher) message(m message) *nats.Msg {
-	return &nats.Msg{Subject: m.subject, Data: m.body, Header: nats.Header{
+	msg := &nats.Msg{Subject: m.subject, Data: m.body, Header: nats.Header{
 		jetstream.MsgIDHeader: {m.id},
 		HeaderFormat:          {strconv.Itoa(Format)},
 		HeaderEpoch:           {formatEpoch(p.epoch)},
 	}}
+	maps.Copy(msg.Header, m.header)
+	return msg
 }
 
 // requireEpoch lets the stream reject the message if another replica has written a

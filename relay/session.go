@@ -34,6 +34,7 @@ func (r *replica) newSession(key string, h *holding, term uint64) *session {
 	f := &fence{stream: r.Stream, messages: r.messages, subject: r.epochSubject(s.profile), term: term}
 	s.pub = newPublisher(f, h)
 	s.pub.replica, s.pub.profile, s.pub.retry, s.pub.dead, s.pub.reads = r.name, s.profile, s.retry, s.dead, r.reads
+	s.pub.hooks = &r.Hooks
 	return s
 }
 
@@ -85,7 +86,9 @@ func (s *session) follow(ctx context.Context, end context.CancelCauseFunc, pub *
 		return err
 	}
 	t := s.steps.newTask(s.lane, func() time.Time {
-		next, err := steps.Step(ctx)
+		search, ended := observeSearch(ctx, &s.Hooks, s.Stream.Name)
+		next, err := steps.Step(search)
+		ended(err)
 		if err != nil {
 			end(err)
 		}
