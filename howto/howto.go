@@ -120,7 +120,7 @@ func (q *Question) check(op string) error {
 	return nil
 }
 
-// form returns the question as a form.
+// form returns the question as a form, without empty fields.
 func (q *Question) form() api.Form {
 	f := api.Form{}
 	for name, text := range map[string]string{
@@ -169,7 +169,7 @@ func (s *Service) Ask(ctx context.Context, q Question, opts ...api.CallOption) (
 		defer cancel()
 	}
 	select {
-	case s.lock <- struct{}{}:
+	case s.lock <- struct{}{}: // one question at a time: the platform refuses a second one
 		defer func() { <-s.lock }()
 	case <-ctx.Done():
 		return nil, ctx.Err()

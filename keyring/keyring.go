@@ -132,7 +132,7 @@ func (e *entry) aside(ctx context.Context, call func() error) error {
 		return err
 	}
 	select {
-	case e.lock <- struct{}{}:
+	case e.lock <- struct{}{}: // held until call has returned
 	case <-ctx.Done():
 		return ctx.Err()
 	}

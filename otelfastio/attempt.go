@@ -39,7 +39,7 @@ type transport struct {
 // the response was read or closed.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	a := &attempt{transport: t, call: callOf(req.Context()), begin: time.Now()}
-	if a.call != nil {
+	if a.call != nil { // nil for a request outside of a call of the client
 		a.call.endWait(a.begin)
 	}
 	ctx := a.start(req.Context(), req)
@@ -76,7 +76,8 @@ type attempt struct {
 	once  sync.Once            // a body may be closed while it is read
 }
 
-// start begins the span of a request, and returns a context with it.
+// start begins the span of a request, and returns a context with it. It sets the attributes
+// that the metrics of the request have too: those with few values.
 func (a *attempt) start(ctx context.Context, req *http.Request) context.Context {
 	info, _ := fastio.CallFromContext(ctx)
 	method, name := semconv.HTTPRequestMethodKey.String(req.Method), req.Method
@@ -183,7 +184,8 @@ func version(resp *http.Response) string {
 	return strconv.Itoa(resp.ProtoMajor) + "." + strconv.Itoa(resp.ProtoMinor)
 }
 
-// end ends the span of the attempt with an error or nil, once.
+// end ends the span of the attempt with an error or nil, once, and notes in its call when
+// that was: a refresh of the token begins then.
 func (a *attempt) end(err error) {
 	a.once.Do(func() {
 		fail(a.span, err)
@@ -220,8 +222,8 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// known reports whether an HTTP method is a standard one; others must not
-// become values of an attribute.
+// known reports whether an HTTP method is a standard one; others must not become values of
+// an attribute of metrics, which may have few.
 func known(method string) bool {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,

@@ -138,7 +138,8 @@ type metrics struct {
 	sockets, failures, discarded    metric.Int64Counter
 }
 
-// newMetrics creates all instruments.
+// newMetrics creates all instruments. The buckets of durations are in seconds: brief ones
+// for single requests, long ones for what may wait or last.
 func newMetrics(m metric.Meter) metrics {
 	brief := metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
 	long := metric.WithExplicitBucketBoundaries(0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 3600)

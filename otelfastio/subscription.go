@@ -35,7 +35,7 @@ type subscription struct {
 func (s *subscription) recordChange(ctx context.Context, now realtime.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ctx.Err() != nil {
+	if ctx.Err() != nil { // it is counted out already
 		return
 	}
 	last := s.last
@@ -59,7 +59,9 @@ func (s *subscription) recordChange(ctx context.Context, now realtime.Status) {
 	}
 }
 
-// endMode reports the time in which the subscription had a mode.
+// endMode reports the time in which the subscription had the mode of its last status, such
+// as a socket or polls, as a span. The first status has none before it. The caller holds
+// s.mu.
 func (s *subscription) endMode(ctx context.Context, last realtime.Status, at time.Time) {
 	if last.Mode == "" {
 		return

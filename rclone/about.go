@@ -9,8 +9,9 @@ import (
 	"github.com/fastio-go/fastio/orgs"
 )
 
-// About returns the size of the files of the workspace or share. It requires the role
-// admin in the organization.
+// About returns the size of the files of the workspace or share: the latest point of the
+// storage meter of its organization, nothing if there is none. It requires the role admin
+// in the organization.
 func (f *Fs) About(ctx context.Context) (*fs.Usage, error) {
 	in, err := f.profile(ctx)
 	if err != nil {

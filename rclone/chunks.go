@@ -21,8 +21,8 @@ import (
 	"github.com/fastio-go/fastio/uploads"
 )
 
-// OpenChunkWriter begins an upload in chunks. A file of the path gets a version, if it
-// is not changed until the upload is complete.
+// OpenChunkWriter begins an upload in chunks. A file that exists at the path gets a new
+// version, and the upload fails if that file is changed before it is complete.
 func (f *Fs) OpenChunkWriter(
 	ctx context.Context, remote string, src fs.ObjectInfo, options ...fs.OpenOption,
 ) (fs.ChunkWriterInfo, fs.ChunkWriter, error) {
@@ -45,7 +45,8 @@ func (f *Fs) OpenChunkWriter(
 	return info, w, nil
 }
 
-// startChunks begins an upload in chunks.
+// startChunks begins an upload in chunks on the platform, and returns its writer with the
+// size of a chunk and the number of chunks that are sent at a time.
 func (f *Fs) startChunks(
 	ctx context.Context, size int64, to target, options []fs.OpenOption,
 ) (info fs.ChunkWriterInfo, w *chunkWriter, err error) {
@@ -130,7 +131,7 @@ func (w *chunkWriter) WriteChunk(ctx context.Context, number int, reader io.Read
 func (w *chunkWriter) sendNext(ctx context.Context, c *content) (sent bool, err error) {
 	buffer := w.buffers.Get()
 	defer func() {
-		if err != nil { // something may still read it
+		if err != nil { // a failed request may still read the buffer: the pool gets another one
 			buffer = make([]byte, len(buffer))
 		}
 		w.buffers.Put(buffer)
@@ -159,8 +160,9 @@ type content struct {
 	number int // of the next chunk, from 0
 }
 
-// next reads the next chunk into a buffer. After the last one it has no bytes. The
-// checksum is computed of a piece while it is in the cache of the processor.
+// next reads the next chunk into a buffer, for one goroutine at a time. After the last
+// one it has no bytes. The checksum is computed of a piece while it is in the cache of
+// the processor.
 func (c *content) next(ctx context.Context, buffer []byte) (chunk uploads.Chunk, err error) {
 	const piece = 128 << 10
 	c.mu.Lock()
@@ -189,7 +191,7 @@ func (c *content) ended() error {
 	return nil
 }
 
-// uploadChunks uploads content in chunks, some at a time.
+// uploadChunks uploads content in chunks, several at a time, and returns the stored file.
 func (f *Fs) uploadChunks(
 	ctx context.Context, in io.Reader, src fs.ObjectInfo, to target, options []fs.OpenOption,
 ) (n *storage.Node, err error) {
@@ -200,11 +202,11 @@ func (f *Fs) uploadChunks(
 	sendCtx, cancel := context.WithCancel(ctx)
 	defer atexit.OnError(&err, func() {
 		cancel()
-		_ = w.Abort(ctx) // it ends by itself
+		_ = w.Abort(ctx) // after an error the platform ends the upload by itself
 	})()
 	defer cancel()
 	c := &content{left: src.Size()}
-	c.in, c.account = accounting.UnWrapAccounting(in)
+	c.in, c.account = accounting.UnWrapAccounting(in) // bytes count as transferred when they are sent
 	sending, sendCtx := errgroup.WithContext(sendCtx)
 	for range info.Concurrency {
 		sending.Go(func() error {
@@ -229,7 +231,7 @@ func (f *Fs) uploadChunks(
 	return w.node, nil
 }
 
-// Close stores the file.
+// Close completes the upload, and stores it as a file or as a version of one.
 func (w *chunkWriter) Close(ctx context.Context) error {
 	err := w.f.session.client.Uploads.Complete(ctx, w.upload)
 	if err != nil {
@@ -239,7 +241,7 @@ func (w *chunkWriter) Close(ctx context.Context) error {
 	if err != nil {
 		return w.f.uploadFailure(w.to, err)
 	}
-	w.node, err = w.f.named(ctx, w.to, w.node)
+	w.node, err = w.f.removeIfRenamed(ctx, w.to, w.node)
 	return err
 }
 

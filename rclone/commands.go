@@ -58,7 +58,8 @@ func (f *Fs) Command(ctx context.Context, name string, arg []string, opt map[str
 	return run(ctx, arg, opt)
 }
 
-// file returns the file that the first of n arguments names.
+// file returns the file that the first argument names. Another number of arguments than n
+// is an error.
 func (f *Fs) file(ctx context.Context, arg []string, n int) (*Object, error) {
 	if len(arg) != n {
 		return nil, fmt.Errorf("%d arguments are required, the first of them a file", n)
@@ -138,7 +139,7 @@ func (f *Fs) commandTrash(ctx context.Context, _ []string, _ map[string]string) 
 // because restored ones are missing there.
 func (f *Fs) commandRestore(ctx context.Context, arg []string, _ map[string]string) (any, error) {
 	defer f.DirCacheFlush()
-	return nil, f.inTrash(ctx, arg, func(ctx context.Context, in api.Profile, id api.OpaqueID) error {
+	return nil, f.eachInTrash(ctx, arg, func(ctx context.Context, in api.Profile, id api.OpaqueID) error {
 		_, err := f.session.client.Storage.Restore(ctx, in, id)
 		return err
 	})
@@ -146,13 +147,14 @@ func (f *Fs) commandRestore(ctx context.Context, arg []string, _ map[string]stri
 
 // commandDelete deletes nodes in the trash for good.
 func (f *Fs) commandDelete(ctx context.Context, arg []string, _ map[string]string) (any, error) {
-	return nil, f.inTrash(ctx, arg, func(ctx context.Context, in api.Profile, id api.OpaqueID) error {
+	return nil, f.eachInTrash(ctx, arg, func(ctx context.Context, in api.Profile, id api.OpaqueID) error {
 		return f.session.client.Storage.Purge(ctx, in, id)
 	})
 }
 
-// inTrash calls an operation for each of several nodes in the trash.
-func (f *Fs) inTrash(
+// eachInTrash calls do for each node of the trash whose ID is an argument, unless the
+// remote cannot be changed.
+func (f *Fs) eachInTrash(
 	ctx context.Context, arg []string, do func(ctx context.Context, in api.Profile, id api.OpaqueID) error,
 ) error {
 	if err := f.writable(); err != nil {
@@ -193,8 +195,8 @@ func (f *Fs) commandVersions(ctx context.Context, arg []string, _ map[string]str
 	}
 	list := []versionInfo{}
 	for _, v := range all {
-		at := o.at(v)
-		list = append(list, versionInfo{plain(v.ID), v.ID.Equal(o.version), at.size, at.updated, at.sha256})
+		then := o.atVersion(v)
+		list = append(list, versionInfo{plain(v.ID), v.ID.Equal(o.version), then.size, then.updated, then.sha256})
 	}
 	return list, nil
 }
@@ -212,7 +214,8 @@ func (f *Fs) commandRestoreVersion(ctx context.Context, arg []string, _ map[stri
 	return nil, failure(f.session.client.Storage.Versions.Restore(ctx, o.in, o.id, api.OpaqueID(arg[1])))
 }
 
-// profile returns the workspace or share of the remote.
+// profile returns the workspace or share of the remote, and an error for a remote that
+// begins above them.
 func (f *Fs) profile(ctx context.Context) (api.Profile, error) {
 	root, err := f.folder(ctx, "")
 	if err != nil {

@@ -53,7 +53,7 @@ func (o *options) check() error {
 	switch {
 	case o.Versions && o.VersionAt.IsSet():
 		return errors.New("versions and version_at cannot be used together")
-	case o.Cutoff < 0 || o.Cutoff > single:
+	case o.Cutoff < 0 || o.Cutoff > single: // the largest file that one request can upload
 		return fmt.Errorf("upload_cutoff must be 0 to %v, got %v", single, o.Cutoff)
 	case o.ChunkSize < minChunk:
 		return fmt.Errorf("chunk_size must be at least %v, got %v", minChunk, o.ChunkSize)
@@ -144,7 +144,7 @@ type plan struct {
 // limits returns the limits of uploads to a workspace or share, read once a minute.
 func (s *session) limits(ctx context.Context, in api.Profile) (*uploads.Limits, error) {
 	select {
-	case s.reading <- struct{}{}:
+	case s.reading <- struct{}{}: // a lock of plans, for which a caller need not wait after ctx
 		defer func() { <-s.reading }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -182,7 +182,8 @@ var sessions = struct { //nolint:gochecknoglobals // rclone makes an Fs for each
 	open map[string]*session
 }{open: map[string]*session{}}
 
-// openSession returns the session of a remote.
+// openSession returns the session of a remote. All folders of a remote that use the same
+// credential share one.
 func openSession(ctx context.Context, name string, opt *options, m configmap.Mapper) (*session, error) {
 	key := strings.Join([]string{name, opt.URL, opt.ClientID, opt.APIKey}, "\n")
 	sessions.Lock()
@@ -230,7 +231,8 @@ func signInConfig(ctx context.Context, opt *options, m configmap.Mapper) *oauth.
 	}
 }
 
-// configure signs in. It is the state machine of rclone config and config reconnect.
+// configure signs in. It is the state machine of rclone config and config reconnect: each
+// call gets a state with the answer of the user, and returns the next question and state.
 func configure(ctx context.Context, _ string, m configmap.Mapper, in fs.ConfigIn) (*fs.ConfigOut, error) {
 	opt := options{}
 	if err := configstruct.Set(m, &opt); err != nil {
@@ -248,7 +250,7 @@ func configure(ctx context.Context, _ string, m configmap.Mapper, in fs.ConfigIn
 		return fs.ConfigGoto("how")
 	case "again":
 		if in.Result == "false" {
-			return nil, nil //nolint:nilnil // as above
+			return nil, nil //nolint:nilnil // rclone's end of a configuration
 		}
 		return fs.ConfigGoto("how")
 	case "how":
@@ -282,7 +284,8 @@ type pendingSignIn struct {
 
 const redirect = "http://127.0.0.1" + callback // registered; the code is shown in its place
 
-// startSignIn returns the address where a user signs in and gets a code.
+// startSignIn returns the address where a user signs in and gets a code. What the exchange
+// of the code needs is kept in the configuration of the remote.
 func startSignIn(ctx context.Context, c *oauth.Config, m configmap.Mapper) (address string, err error) {
 	client, err := anonymous(c)
 	if err != nil {

@@ -41,7 +41,8 @@ func (f *Fs) Copy(ctx context.Context, src fs.Object, remote string) (fs.Object,
 	return f.reread(ctx, at, id, remote)
 }
 
-// copyOver gives a file the content of another one.
+// copyOver gives a file the content of another one, which the platform finds by its
+// SHA-256. If that is not possible, [fs.ErrorCantCopy] makes rclone upload the content.
 func (f *Fs) copyOver(ctx context.Context, from, to *Object) (fs.Object, error) {
 	if from.sha256 == "" || to.note || from.id.Equal(to.id) {
 		return nil, fs.ErrorCantCopy
@@ -51,7 +52,7 @@ func (f *Fs) copyOver(ctx context.Context, from, to *Object) (fs.Object, error) 
 		change.IfVersion = api.Set(to.version)
 	}
 	_, err := f.session.client.Storage.Update(ctx, to.in, to.id, change)
-	if errors.Is(err, api.ErrNotFound) {
+	if errors.Is(err, api.ErrNotFound) { // the platform has no such content
 		return nil, fs.ErrorCantCopy
 	}
 	if err != nil {
@@ -60,7 +61,9 @@ func (f *Fs) copyOver(ctx context.Context, from, to *Object) (fs.Object, error) 
 	return f.reread(ctx, place{in: to.in, node: to.parent}, to.id, to.remote)
 }
 
-// copyNew makes a copy in the staging folder, and moves it from there.
+// copyNew makes a copy in the staging folder, and moves it from there, because the call
+// that copies takes no name, and would put a file of the same name in the trash. It
+// returns the ID of the copy.
 func (f *Fs) copyNew(ctx context.Context, from *Object, at place, name string) (api.OpaqueID, error) {
 	client := f.session.client.Storage
 	made, err := f.stage(ctx, from)
@@ -77,7 +80,7 @@ func (f *Fs) copyNew(ctx context.Context, from *Object, at place, name string) (
 	return made, nil
 }
 
-// discard moves a copy to the trash.
+// discard removes a copy or a staging folder, also if ctx is done.
 func (f *Fs) discard(ctx context.Context, in api.Profile, id api.OpaqueID) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
@@ -117,7 +120,7 @@ func (f *Fs) stage(ctx context.Context, from *Object) (api.OpaqueID, error) {
 }
 
 // openStaging creates the staging folder, and another one long before other processes
-// take it for abandoned.
+// take it for abandoned. The caller holds the lock of the staging folder.
 func (f *Fs) openStaging(ctx context.Context, in api.Profile) error {
 	s := f.staging
 	if s.folder != "" && s.in == in && time.Since(s.created) < abandoned/4 {
@@ -130,7 +133,7 @@ func (f *Fs) openStaging(ctx context.Context, in api.Profile) error {
 	if err != nil {
 		return err
 	}
-	if folder.ID == "" {
+	if folder.ID == "" { // the response has no node
 		folder, err = client.Find(ctx, in, api.Root, name)
 		if err != nil {
 			return err
@@ -148,8 +151,8 @@ func (f *Fs) removeStaging(ctx context.Context) error {
 	return nil
 }
 
-// closeStaging removes the staging folder. One that stays is removed by a later listing
-// of the root.
+// closeStaging removes the staging folder, if there is one. One that stays is removed by a
+// later listing of the root. The caller holds the lock of the staging folder.
 func (f *Fs) closeStaging(ctx context.Context) {
 	if f.staging.folder == "" {
 		return

@@ -102,7 +102,8 @@ func (f *Fs) Features() *fs.Features { return f.features }
 // Hashes returns SHA-256.
 func (f *Fs) Hashes() hash.Set { return hash.NewHashSet(hash.SHA256) }
 
-// Precision returns [fs.ModTimeNotSupported]: the platform has no call that sets times.
+// Precision returns [fs.ModTimeNotSupported]: the platform has no call that sets times. If
+// rclone is about to compare by times, it logs once in a session what that means.
 func (f *Fs) Precision() time.Duration {
 	ci := fs.GetConfig(context.Background())
 	byTime := !ci.CheckSum && !ci.SizeOnly && !ci.IgnoreTimes && !ci.IgnoreExisting
@@ -118,8 +119,8 @@ func (f *Fs) Precision() time.Duration {
 // The command bisync has a warning of its own if it compares times.
 func calledToCompare() bool {
 	const (
-		self = 3 // this function and two others
-		most = 64
+		self = 3  // runtime.Callers, this function and Precision
+		most = 64 // callers that are looked at
 	)
 	callers := make([]uintptr, most)
 	callers = callers[:runtime.Callers(self, callers)]
@@ -162,7 +163,8 @@ var (
 	errOldVersion = errors.New("earlier versions cannot be changed or removed")
 )
 
-// failure returns err as rclone understands it.
+// failure returns err as rclone understands it: as a fatal one, as one that is not tried
+// again, or unchanged.
 func failure(err error) error {
 	switch {
 	case err == nil, errors.Is(err, fs.ErrorPermissionDenied), fserrors.IsFatalError(err):

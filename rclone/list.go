@@ -27,9 +27,9 @@ func (f *Fs) pages(ctx context.Context, at place) iter.Seq2[[]*storage.Node, err
 				if n.Type == storage.NodeTypeLink {
 					continue
 				}
-				surfaced := f.surface(ctx, at, n)
-				if surfaced != nil {
-					shown = append(shown, surfaced)
+				visible := f.visibleNode(ctx, at, n)
+				if visible != nil {
+					shown = append(shown, visible)
 				}
 			}
 			if !yield(shown, nil) {
@@ -98,8 +98,8 @@ func (f *Fs) entries(ctx context.Context, at place, dir string, n *storage.Node)
 	return f.versionEntries(ctx, f.object(at, remote, n))
 }
 
-// listLevel lists a level above workspaces and shares. Those of one name have their ID
-// in its place.
+// listLevel lists a level above workspaces and shares, such as the workspaces of an
+// organization. Elements that share a name are listed by their IDs.
 func (f *Fs) listLevel(ctx context.Context, at place, dir string, callback fs.ListRCallback) ([]located, error) {
 	all, err := f.members(ctx, at)
 	if err != nil {
@@ -135,7 +135,7 @@ func (f *Fs) ListR(ctx context.Context, start string, callback fs.ListRCallback)
 	var (
 		mu      sync.Mutex // of callback
 		pending sync.WaitGroup
-		slots   = make(chan struct{}, max(1, fs.GetConfig(ctx).Checkers))
+		slots   = make(chan struct{}, max(1, fs.GetConfig(ctx).Checkers)) // one for each folder that is listed now
 		visit   func(at place, dir string)
 	)
 	serial := func(entries fs.DirEntries) error {
@@ -147,7 +147,7 @@ func (f *Fs) ListR(ctx context.Context, start string, callback fs.ListRCallback)
 		slots <- struct{}{}
 		below, err := f.list(ctx, at, dir, serial)
 		<-slots
-		if err != nil && (dir == start || !errors.Is(err, fs.ErrorDirNotFound)) {
+		if err != nil && (dir == start || !errors.Is(err, fs.ErrorDirNotFound)) { // the start must exist
 			cancel(err)
 			return
 		}
@@ -160,7 +160,8 @@ func (f *Fs) ListR(ctx context.Context, start string, callback fs.ListRCallback)
 	return context.Cause(ctx)
 }
 
-// NewObject returns the file of a path.
+// NewObject returns the file or note of a path, also an earlier version if the option
+// versions is set and the name has its time. A folder is [fs.ErrorIsDir].
 func (f *Fs) NewObject(ctx context.Context, remote string) (fs.Object, error) {
 	at, leaf, err := f.locate(ctx, remote, false)
 	switch {

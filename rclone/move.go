@@ -51,7 +51,9 @@ type transit struct {
 	leaf    string // the name that it gets in the other one
 }
 
-// name returns the reserved name.
+// name returns the reserved name: the parts of the transit with "-" between them, the time
+// in base 36. The last part of a move is both names, and the one before it says how long
+// the first of them is.
 func (t *transit) name() string {
 	part := []string{string(t.kind), strconv.FormatInt(t.started.Unix(), 36), t.random}
 	if t.kind == kindMove {
@@ -100,9 +102,9 @@ func checksum(folder api.OpaqueID) string {
 	return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(strings.ToLower(plain(folder)))))
 }
 
-// surface returns a node of a folder as listings show it, nil for one that is moved or
+// visibleNode returns a node of a folder as listings show it, nil for one that is moved or
 // copied at this moment. What an earlier process has left is finished.
-func (f *Fs) surface(ctx context.Context, at place, n *storage.Node) *storage.Node {
+func (f *Fs) visibleNode(ctx context.Context, at place, n *storage.Node) *storage.Node {
 	t := parseTransit(n.Name)
 	switch {
 	case t == nil:
@@ -111,7 +113,7 @@ func (f *Fs) surface(ctx context.Context, at place, n *storage.Node) *storage.No
 		fs.Debugf(f, "%s is moved or copied at this moment", n.Name)
 		return nil
 	}
-	if f.opt.VersionAt.IsSet() {
+	if f.opt.VersionAt.IsSet() { // such a remote changes nothing
 		return nil
 	}
 	left, err := f.finish(ctx, at, n, t)
@@ -131,7 +133,7 @@ func (f *Fs) finish(ctx context.Context, at place, n *storage.Node, t *transit) 
 		return nil, client.Delete(ctx, at.in, n.ID)
 	}
 	name := t.leaf
-	if checksum(at.node) == t.from {
+	if checksum(at.node) == t.from { // it is still in its former folder
 		name = t.old
 	}
 	if _, err := client.Rename(ctx, at.in, n.ID, name); err != nil {
@@ -153,8 +155,9 @@ type moving struct {
 
 var errTooLong = errors.New("the names are too long to move a node under both")
 
-// move gives a node another folder and name. It returns [api.ErrNameTaken] and leaves
-// the node where it was if the name is taken.
+// move gives a node another folder and name. It returns [api.ErrNameTaken] and leaves the
+// node where it was if the name is taken. The node has a reserved name while it is moved,
+// because the call that moves would put a node of the same name in the trash.
 func (f *Fs) move(ctx context.Context, m moving) error {
 	client := f.session.client.Storage
 	if m.from.Equal(m.to) {
@@ -223,7 +226,7 @@ func (f *Fs) Move(ctx context.Context, src fs.Object, remote string) (fs.Object,
 	return f.reread(ctx, at, from.id, remote)
 }
 
-// reread returns the file with an ID.
+// reread returns the file with an ID as it is on the platform after a change.
 func (f *Fs) reread(ctx context.Context, at place, id api.OpaqueID, remote string) (fs.Object, error) {
 	n, err := f.session.client.Storage.Get(ctx, at.in, id)
 	if err != nil {

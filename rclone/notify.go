@@ -137,7 +137,7 @@ func (w *watch) reportNode(id api.OpaqueID, n *storage.Node) {
 	dir, ok := w.f.folders.GetInv(w.root.inside(folder).id())
 	if !ok {
 		if w.f.emptied.Swap(false) {
-			w.notify("", fs.EntryDirectory) // rclone may have listed the folder
+			w.notify("", fs.EntryDirectory) // the cache was emptied: rclone may have listed the folder
 		}
 		return
 	}

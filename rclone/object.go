@@ -39,7 +39,7 @@ func (f *Fs) object(at place, remote string, n *storage.Node) *Object {
 	return o
 }
 
-// set sets what is known of the file.
+// set sets what is known of the file from its node.
 func (o *Object) set(n *storage.Node) {
 	o.id, o.version = n.ID, n.Version
 	o.note = n.Type == storage.NodeTypeNote

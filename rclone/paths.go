@@ -32,7 +32,8 @@ const sharesName = "shares"
 // above reports whether the place is a level above workspaces and shares.
 func (p place) above() bool { return p.node == "" }
 
-// id returns the place as an ID for a directory cache.
+// id returns the place as an ID for a directory cache of rclone, from which placeOf
+// returns the place.
 func (p place) id() string {
 	switch {
 	case p.shares:
@@ -71,7 +72,9 @@ type member struct {
 	time  api.Time
 }
 
-// members returns the elements of a level.
+// members returns the elements of a level above workspaces and shares. At the top these
+// are the organizations, or the workspaces of the only one, and the level of shares; in an
+// organization its workspaces.
 func (f *Fs) members(ctx context.Context, at place) ([]member, error) {
 	if at.shares {
 		return f.sharesOf(ctx)
@@ -102,7 +105,8 @@ func (f *Fs) members(ctx context.Context, at place) ([]member, error) {
 	return found, nil
 }
 
-// workspaces returns those of the account, or of the organization of the options.
+// workspaces returns the workspaces of the account, or only those of the organization that
+// the option org names.
 func (f *Fs) workspaces(ctx context.Context) ([]*workspaces.Workspace, error) {
 	var rooms []*workspaces.Workspace
 	for room, err := range f.session.client.Workspaces.All(ctx, nil) {
@@ -153,7 +157,8 @@ func (f *Fs) shareMember(share *shares.Share) member {
 	}
 }
 
-// memberNamed returns the place of an element of a level, by its name or ID.
+// memberNamed returns the place of an element of a level, by its name or ID; false if
+// there is none.
 func (f *Fs) memberNamed(ctx context.Context, at place, name string) (found place, ok bool, err error) {
 	all, err := f.members(ctx, at)
 	if err != nil {
@@ -191,8 +196,8 @@ func ids(all []member) string {
 	return strings.Join(text, ", ")
 }
 
-// orgNamed returns the level of an organization, which a path may name even if it is
-// the only one.
+// orgNamed returns the level of an organization, by its domain or ID, which a path may
+// name even if it is the only one; false if there is none.
 func (f *Fs) orgNamed(ctx context.Context, name string) (found place, ok bool, err error) {
 	rooms, err := f.workspaces(ctx)
 	for _, room := range rooms {
@@ -292,7 +297,7 @@ func (f *Fs) locate(ctx context.Context, remote string, create bool) (at place, 
 	return at, leaf, nil
 }
 
-// folder returns the place of a folder.
+// folder returns the place of the folder of a path. It creates none.
 func (f *Fs) folder(ctx context.Context, dir string) (place, error) {
 	var id string
 	err := f.find(func() (err error) {

@@ -32,7 +32,8 @@ func (f *Fs) Purge(ctx context.Context, dir string) error {
 	return f.removeFolder(ctx, dir, false)
 }
 
-// removeFolder removes a folder; with empty only one without anything in it.
+// removeFolder removes a folder with all that is in it; if empty is true, only a folder
+// without anything in it. A workspace or share is not removed.
 func (f *Fs) removeFolder(ctx context.Context, dir string, empty bool) error {
 	if err := f.writable(); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (f *Fs) CleanUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A listing finishes them, and removes folders of copies, which are in the root.
+	// A listing finishes moves and copies, and removes the staging folders in the root.
 	if err = f.ListR(ctx, "", func(fs.DirEntries) error { return nil }); err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (f *Fs) CleanUp(ctx context.Context) error {
 	}
 	client := f.session.client.Storage
 	err = client.EmptyTrash(ctx, in)
-	if !errors.Is(err, api.ErrUnsupported) {
+	if !errors.Is(err, api.ErrUnsupported) { // else the server has no such call
 		return failure(err)
 	}
 	var nodes []api.OpaqueID

@@ -22,7 +22,8 @@ type configStore struct {
 	path string        // of the file that processes lock; "" for a configuration without a file
 }
 
-// newConfigStore returns the store of a remote.
+// newConfigStore returns the store that keeps the token of a remote in the configuration
+// of rclone. Processes lock a file beside that, if the configuration is a file.
 func newConfigStore(m configmap.Mapper) *configStore {
 	s := &configStore{m: m, lock: make(chan struct{}, 1)}
 	if path := config.GetConfigPath(); path != "" {
@@ -31,7 +32,7 @@ func newConfigStore(m configmap.Mapper) *configStore {
 	return s
 }
 
-// Load returns the record.
+// Load returns the token of the configuration, nil if there is none.
 func (s *configStore) Load(context.Context, string) ([]byte, error) {
 	text, _ := s.m.Get(keyToken)
 	if text == "" {
@@ -40,7 +41,7 @@ func (s *configStore) Load(context.Context, string) ([]byte, error) {
 	return []byte(text), nil
 }
 
-// Lock locks the record.
+// Lock locks the token, in this process and if possible between processes, and loads it.
 func (s *configStore) Lock(ctx context.Context, account string) (oauth.Record, error) {
 	select {
 	case s.lock <- struct{}{}:

@@ -70,7 +70,8 @@ type target struct {
 	replaces *Object // that gets a version; nil means a new file, or any of the name
 }
 
-// sdk returns the target for package uploads.
+// sdk returns the target for package uploads: the file that gets a version, if it still
+// has the version that was listed, or else the folder of a new file.
 func (t *target) sdk() uploads.Target {
 	if t.replaces != nil {
 		return uploads.Target{Profile: t.at.in, File: t.replaces.id, IfVersion: t.replaces.version}
@@ -78,7 +79,8 @@ func (t *target) sdk() uploads.Target {
 	return uploads.Target{Profile: t.at.in, Folder: t.at.node}
 }
 
-// upload uploads a file, in the way that its size requires.
+// upload uploads a file, in the way that its size requires: as a stream if that is
+// unknown (negative), in one request, or in chunks.
 func (f *Fs) upload(
 	ctx context.Context, in io.Reader, src fs.ObjectInfo, to target, options []fs.OpenOption,
 ) (n *storage.Node, err error) {
@@ -98,10 +100,11 @@ func (f *Fs) upload(
 	if err != nil {
 		return nil, f.uploadFailure(to, err)
 	}
-	return f.named(ctx, to, n)
+	return f.removeIfRenamed(ctx, to, n)
 }
 
-// uploadFailure returns the error of an upload.
+// uploadFailure returns the error of an upload for rclone. Only a new file is tried again
+// after its folder was not found, because only that is looked up again.
 func (f *Fs) uploadFailure(to target, err error) error {
 	if to.replaces == nil {
 		return f.stale(err)
@@ -111,8 +114,8 @@ func (f *Fs) uploadFailure(to target, err error) error {
 
 // uploadSmall uploads content in one call.
 func (f *Fs) uploadSmall(ctx context.Context, in io.Reader, size int64, to target) (*storage.Node, error) {
-	content := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))
-	if _, err := content.ReadFrom(io.LimitReader(in, size+1)); err != nil {
+	content := bytes.NewBuffer(make([]byte, 0, size+bytes.MinRead))         // ReadFrom need not grow it
+	if _, err := content.ReadFrom(io.LimitReader(in, size+1)); err != nil { // one byte more shows longer content
 		return nil, err
 	}
 	if int64(content.Len()) != size {
@@ -121,9 +124,10 @@ func (f *Fs) uploadSmall(ctx context.Context, in io.Reader, size int64, to targe
 	return f.session.client.Uploads.ReaderAt(ctx, to.sdk(), to.name, bytes.NewReader(content.Bytes()), size, nil)
 }
 
-// named returns the node of an upload. If the name belongs to a folder or note, the
-// platform has given the file another one: it is removed then.
-func (f *Fs) named(ctx context.Context, to target, n *storage.Node) (*storage.Node, error) {
+// removeIfRenamed returns the node of an upload. If the name belongs to a folder or note,
+// the platform has given the new file another one: then it is removed, and an error says
+// so.
+func (f *Fs) removeIfRenamed(ctx context.Context, to target, n *storage.Node) (*storage.Node, error) {
 	if n.Name == to.name || to.replaces != nil {
 		return n, nil
 	}
@@ -131,7 +135,8 @@ func (f *Fs) named(ctx context.Context, to target, n *storage.Node) (*storage.No
 	return nil, failure(errors.Join(err, f.remove(ctx, to.at.in, n.ID)))
 }
 
-// stream uploads a new version of a file, of unknown size.
+// stream uploads a new version of a file, of unknown size: first as an upload without a
+// target, which then replaces the content of the file.
 func (f *Fs) stream(ctx context.Context, in io.Reader, to target) (*storage.Node, error) {
 	client := f.session.client.Uploads
 	started, err := client.Start(ctx, uploads.StartRequest{Name: to.name, Size: uploads.SizeUnknown})
@@ -145,7 +150,9 @@ func (f *Fs) stream(ctx context.Context, in io.Reader, to target) (*storage.Node
 	return f.store(ctx, started.ID, to)
 }
 
-// store waits until a sent upload is stored, and returns its node.
+// store waits until a sent upload is stored, and returns its node. An upload for a new
+// version has no target: the file is updated from it, if it has the version that was
+// listed, and the upload is removed.
 func (f *Fs) store(ctx context.Context, upload api.OpaqueID, to target) (*storage.Node, error) {
 	session, err := f.await(ctx, upload, to.replaces == nil)
 	if err != nil {

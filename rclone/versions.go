@@ -90,15 +90,15 @@ func (o *Object) earlier(ctx context.Context) (fs.DirEntries, error) {
 		if v.ID.Equal(o.version) {
 			continue
 		}
-		old := o.at(v)
+		old := o.atVersion(v)
 		old.remote = version.Add(o.remote, v.Created.Time)
 		entries = append(entries, old)
 	}
 	return entries, nil
 }
 
-// at returns a version of the file.
-func (o *Object) at(v *storage.Version) *Object {
+// atVersion returns the file as it was in a version; its size is -1 if that is not known.
+func (o *Object) atVersion(v *storage.Version) *Object {
 	old := *o
 	old.old, old.version, old.updated = true, v.ID, v.Created.Time
 	old.sha256, old.size = sha256Of(v.Hash, v.HashAlgo), -1
@@ -122,7 +122,7 @@ func (o *Object) goBack(ctx context.Context) error {
 		}
 		for _, v := range all {
 			if !v.Created.After(at) {
-				*o = *o.at(v)
+				*o = *o.atVersion(v)
 				return nil
 			}
 		}

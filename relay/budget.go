@@ -83,8 +83,9 @@ func (b *budget) expire(now time.Time) {
 		most, longest = max(most, w.Max), max(longest, w.Size)
 	}
 	b.ends = b.ends[max(0, len(b.ends)-2*most):]
-	// The thousandth is that of expiry. A call that ends now has started lostAfter before at
-	// the earliest, and observe counts what was used then.
+	// A thousandth of the window is added because the clock of the server may be slower. A
+	// call that ends now has started lostAfter before at the earliest, and observe counts
+	// what was used then.
 	old := now.Add(-longest - longest/1000 - lostAfter)
 	for len(b.ends) > 0 && b.ends[0].Before(old) {
 		b.ends = b.ends[1:]
@@ -106,7 +107,8 @@ func (b *budget) windows(yield func(api.RateWindow) bool) {
 // counted reports whether there is a window to count the calls in.
 func (b *budget) counted() bool { return len(b.published) > 0 || b.learned.Max > 0 }
 
-// addEnds records that so many calls ended at a time.
+// addEnds records that so many calls ended at a time. Ends are numbered, and next is the
+// number of the next one.
 func (b *budget) addEnds(at time.Time, calls int) {
 	for range calls {
 		b.ends = append(b.ends, at)
@@ -152,7 +154,7 @@ func (b *budget) record(c processCalls, now time.Time) {
 	for _, e := range c.ended {
 		b.observe(e)
 	}
-	if !b.counted() {
+	if !b.counted() { // no window limits the calls
 		b.ends, b.running = nil, nil
 	}
 }
@@ -325,19 +327,19 @@ func sizeOf(left time.Duration) time.Duration { return (left + time.Second - 1).
 func (w *learnedWindow) learn(reset, now time.Time) {
 	left, later := sizeOf(reset.Sub(now)), reset.Sub(w.until)
 	switch {
-	case left > w.Size:
-	case later.Abs() <= announceUnit:
+	case left > w.Size: // the window is longer than was known
+	case later.Abs() <= announceUnit: // the known end again
 		w.denied = time.Time{}
 		return
 	case later > 0: // the next window
 		if w.denied.IsZero() && w.Size <= learnedWait {
 			return
 		}
-	case w.Size > learnedWait:
-	case w.denied.IsZero():
+	case w.Size > learnedWait: // an earlier end, which counts at once
+	case w.denied.IsZero(): // the first response with an earlier end
 		w.denied = reset
 		return
-	case now.Before(w.denied.Add(announceUnit)):
+	case now.Before(w.denied.Add(announceUnit)): // a response with the later end may still come
 		return
 	}
 	w.Size, w.until, w.denied = left, reset, time.Time{}
@@ -382,11 +384,11 @@ func (b *budget) encode(now time.Time) ([]byte, error) {
 	if w := b.learned; w.Max > 0 {
 		r.Learned = &learnedRecord{Max: w.Max, Size: w.Size.Milliseconds(), Until: w.until.Sub(now).Milliseconds()}
 		if !w.denied.IsZero() {
-			r.Learned.Denied = cmp.Or(w.denied.Sub(now).Milliseconds(), 1)
+			r.Learned.Denied = cmp.Or(w.denied.Sub(now).Milliseconds(), 1) // 0 means none
 		}
 	}
 	if b.pause.After(now) {
-		r.Pause = b.pause.Sub(now).Milliseconds() + 1
+		r.Pause = b.pause.Sub(now).Milliseconds() + 1 // rounded up
 	}
 	return jsonv2.Marshal(r)
 }
@@ -433,6 +435,8 @@ func decodeBudget(value []byte, published []api.RateWindow, written time.Time) (
 // another record has for the same calls. A value that arrived late has times that are too
 // late, and each process that writes them again would add to that.
 func (b *budget) refine(known *budget) {
+	// Ends are numbered, and next is the number after the last: offset is the index in
+	// known of the first end of b.
 	offset := b.next - int64(len(b.ends)) - (known.next - int64(len(known.ends)))
 	for i := range b.ends {
 		if k := int64(i) + offset; 0 <= k && k < int64(len(known.ends)) {

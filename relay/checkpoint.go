@@ -46,7 +46,7 @@ func (s CheckpointStore) Load(ctx context.Context, name string) (events.Checkpoi
 		if epoch > s.Epoch {
 			return events.Checkpoint{}, events.ErrCheckpointTaken
 		}
-		if s.late {
+		if s.late { // it claims the checkpoint only when it saves
 			return c, nil
 		}
 		revision, err = s.write(ctx, name, c.Data, revision)

@@ -44,9 +44,9 @@ func newRecord() []byte {
 	return value
 }
 
-// acquire creates the key. It returns errHeld if the key exists. When ctx is done, or the response is lost, the key may be created all the
-// same, and would be held for the whole time of a lease: a goroutine of late deletes it
-// then.
+// acquire creates the key. It returns errHeld if the key exists. When ctx is done, or the
+// response is lost, the key may be created all the same, and would be held for the whole
+// time of a lease: a goroutine of late deletes it then.
 func (l *lease) acquire(ctx context.Context, late *sync.WaitGroup) error {
 	created := make(chan error)
 	late.Go(func() {
@@ -187,7 +187,8 @@ func (h *renewing) end() bool {
 	return true
 }
 
-// again sets one of the timers, unless the lease is not held any more.
+// again sets one of the timers, unless the lease is not held any more. The timer is the
+// result of a function, which reads its field while h.mu is held.
 func (h *renewing) again(timer func() *time.Timer, after time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -222,7 +223,7 @@ func (h *renewing) renewOnce() {
 		h.lose()
 		return
 	}
-	if err != nil || h.latest == before { // not renewed
+	if err != nil || h.latest == before { // not renewed: try again soon
 		pause /= 10
 	}
 	h.again(func() *time.Timer { return h.renewal }, pause)

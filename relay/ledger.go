@@ -34,6 +34,8 @@ func (s Stream) ledger(ctx context.Context) (l kvLedger, err error) {
 	return l, err
 }
 
+// put writes a key, which expires after ttl unless that is 0, if the latest entry of the
+// key has the revision after, 0 for none. It returns the new revision.
 func (l kvLedger) put(
 	ctx context.Context, key string, value []byte, after uint64, ttl time.Duration,
 ) (revision uint64, err error) {
@@ -41,6 +43,8 @@ func (l kvLedger) put(
 	return l.publish(ctx, msg, after, ttl)
 }
 
+// remove deletes a key, as a purge of a bucket does, if its latest entry has the revision
+// after.
 func (l kvLedger) remove(ctx context.Context, key string, after uint64) error {
 	msg := &nats.Msg{Subject: l.subject(key), Header: nats.Header{
 		jetstream.MsgRollup: {jetstream.MsgRollupSubject},
@@ -50,6 +54,8 @@ func (l kvLedger) remove(ctx context.Context, key string, after uint64) error {
 	return err
 }
 
+// get returns the latest entry of a key, with revision 0 if there is none, and without a
+// value if it was deleted or has expired.
 func (l kvLedger) get(ctx context.Context, key string) (*ledgerEntry, error) {
 	msg, err := l.stream.GetLastMsgForSubject(ctx, l.subject(key)) // also the end of a key, other than Get of kv
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
@@ -65,6 +71,8 @@ func (l kvLedger) get(ctx context.Context, key string) (*ledgerEntry, error) {
 	return e, nil
 }
 
+// watch calls changed with the latest entries of keys, then with nil, and then with each
+// change, until ctx is done, or the bucket or the connection is gone.
 func (l kvLedger) watch(ctx context.Context, keys []string, changed func(e *ledgerEntry)) error {
 	var watcher jetstream.KeyWatcher
 	err := persist(ctx, func(error) {}, func() (err error) { watcher, err = l.kv.WatchFiltered(ctx, keys); return err })
@@ -119,7 +127,7 @@ func (l kvLedger) publish(ctx context.Context, msg *nats.Msg, after uint64, ttl 
 	ack, err := l.js.PublishMsg(ctx, msg, o...)
 	if err != nil {
 		if conflicts(err) || errors.Is(err, jetstream.ErrNoStreamResponse) {
-			l.doubt.Store(true)
+			l.doubt.Store(true) // the bucket may be gone, or another one: check looks
 		}
 		return 0, err
 	}
@@ -127,7 +135,8 @@ func (l kvLedger) publish(ctx context.Context, msg *nats.Msg, after uint64, ttl 
 }
 
 // check returns an error if the connection is closed, or the bucket was deleted, also if it
-// was created again: the revisions of the new one have begun anew.
+// was created again: the revisions of the new one have begun anew. It looks at the bucket
+// only if a write has failed in a way that this could explain.
 func (l kvLedger) check(ctx context.Context) error {
 	if l.js.Conn().IsClosed() {
 		return errors.New("fastio: relay: the connection to NATS is closed")

@@ -397,7 +397,7 @@ func (g *limitGroup) run() {
 		case <-timer.C:
 		}
 	}
-	for range 3 { // a write may meet a newer revision
+	for range 3 { // tries: a write may meet a newer revision
 		if g.step() == idleWait {
 			return
 		}
@@ -510,7 +510,7 @@ func (g *limitGroup) due(b *budget, ended bool, now time.Time) (due time.Duratio
 	due = idleWait
 	was, is := before.runningOf(g.process), b.runningOf(g.process)
 	if was.calls > 0 && is.calls > 0 {
-		due = was.since.Add(lostAfter / 3).Sub(now)
+		due = was.since.Add(lostAfter / 3).Sub(now) // so that two writes may fail
 	}
 	if was.calls == is.calls && !ended && len(b.queue) == len(before.queue) {
 		return due, false
@@ -520,7 +520,7 @@ func (g *limitGroup) due(b *budget, ended bool, now time.Time) (due time.Duratio
 	}
 	flush := longestFlush
 	for w := range b.windows {
-		flush = min(flush, w.Size/20)
+		flush = min(flush, w.Size/20) // a small part of the window
 	}
 	return min(due, g.unsaved.Add(flush).Sub(now)), true
 }

@@ -100,7 +100,7 @@ func (p *publisher) readIDs(
 		parts.Go(func() {
 			defer func() { <-p.reads }()
 			if err := p.readPart(ctx, filter, from, min(from+size-1, last), found, late); err != nil {
-				stop(err)
+				stop(err) // the other parts are not needed any more
 			}
 		})
 	}

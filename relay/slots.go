@@ -21,9 +21,10 @@ func slotOf(name string) int { return int(hash64(name) % slots) }
 
 // hash64 returns the FNV-1a hash of a name, mixed. It is the same in all processes.
 func hash64(name string) uint64 {
-	h := uint64(14695981039346656037)
+	const offset, prime = 14695981039346656037, 1099511628211 // those of FNV-1a with 64 bits
+	h := uint64(offset)
 	for i := range len(name) {
-		h = (h ^ uint64(name[i])) * 1099511628211
+		h = (h ^ uint64(name[i])) * prime
 	}
 	return mix(h)
 }
@@ -43,11 +44,12 @@ type unit struct {
 	weight int
 }
 
-// divide returns the index of the replica of each unit, given the names of the replicas. All
-// replicas compute the same. A unit goes to the replica with the highest hash of both
-// (rendezvous hashing) of those that can follow it and have room for it in their share, rounded
-// up: so few units move when a replica starts or stops. If none has, it goes to the one with the
-// least. Fits reports whether a replica can follow a unit; nil means that all can.
+// divide returns the index of the replica of each unit, given the names of the replicas, and
+// -1 for a unit that none can follow. All replicas compute the same. A unit goes to the replica
+// with the highest hash of both (rendezvous hashing) of those that can follow it and have room
+// for it in their share, rounded up: so few units move when a replica starts or stops. If none
+// has room, it goes to the one with the least. Fits reports whether a replica can follow a
+// unit; nil means that all can.
 func divide(units []unit, replicas []string, fits func(unit, replica int) bool) []int {
 	hashes := make([]uint64, len(replicas))
 	for i, name := range replicas {
@@ -87,7 +89,7 @@ func divide(units []unit, replicas []string, fits func(unit, replica int) bool) 
 	return result
 }
 
-// names returns the names of the members of a view.
+// names returns the names of the replicas that are the members of a view.
 func (v *view) names() []string {
 	names := make([]string, len(v.Members))
 	for i, p := range v.Members {
@@ -96,7 +98,8 @@ func (v *view) names() []string {
 	return names
 }
 
-// divideSlots returns the index of the member of each slot, if all members can hold all.
+// divideSlots returns, for each slot (a part of the accounts), the index of the member that
+// holds it. All members can hold all slots.
 func (v *view) divideSlots() []int {
 	units := make([]unit, slots)
 	for i := range units {
@@ -118,8 +121,10 @@ type place struct {
 	by   string
 }
 
-// divideProfiles divides profiles, by profileKey, given the lists of those that members can
-// follow.
+// divideProfiles divides profiles, by profileKey, among the members, given the lists of those
+// that members can follow. Profiles of one slot that the same members can follow go to one
+// member together; their number is the weight. If all members have the same list, the lists
+// play no part.
 func (v *view) divideProfiles(lists map[string][]string) *shares {
 	s := &shares{members: v.Members, holders: map[place]int{}}
 	var ids []string
@@ -180,7 +185,8 @@ func (s *shares) holder(profile string) string {
 	return s.members[r].Name
 }
 
-// listID returns the name of a list of profiles, which is the same for equal ones.
+// listID returns the name of a list of profiles, a part of its hash: equal lists have the
+// same name.
 func listID(profiles []string) string {
 	h := sha256.New()
 	for _, p := range profiles {
@@ -193,7 +199,7 @@ func listID(profiles []string) string {
 // differ from their own.
 func listKey(id string) string { return "list." + id }
 
-// packList returns the value of a list.
+// packList returns the value of a list of profiles in the bucket, which is compressed.
 func packList(profiles []string) []byte {
 	var b bytes.Buffer
 	w, err := flate.NewWriter(&b, flate.BestSpeed)
@@ -209,7 +215,7 @@ func packList(profiles []string) []byte {
 	return b.Bytes()
 }
 
-// unpackList returns the list of a value.
+// unpackList returns the list of profiles of a compressed value of the bucket.
 func unpackList(value []byte) ([]string, error) {
 	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(value)))
 	if err != nil || len(text) == 0 {

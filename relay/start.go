@@ -40,7 +40,7 @@ func persist(ctx context.Context, failed func(error), f func() error) error {
 // an option or what is stored is wrong, or the connection is closed.
 func permanent(err error) bool {
 	if e, ok := errors.AsType[jetstream.JetStreamError](err); ok && e.APIError() != nil {
-		return e.APIError().Code < 500
+		return e.APIError().Code < 500 // not a failure of the server
 	}
 	_, input := errors.AsType[*api.InputError](err)
 	return input || errors.Is(err, errNoJetStream) || errors.Is(err, events.ErrCheckpointTaken) ||

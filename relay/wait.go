@@ -13,7 +13,8 @@ type backoff struct {
 	longest time.Duration // limit of the bound
 }
 
-// bound returns the upper bound of the pause after that many failures in a row.
+// bound returns the upper bound of the pause after that many failures in a row: the first
+// pause, doubled after each failure, up to the longest.
 func (b backoff) bound(failures int) time.Duration {
 	d := b.first
 	for range failures - 1 {

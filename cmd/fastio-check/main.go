@@ -128,7 +128,7 @@ func (p *program) start(ctx context.Context) (_ int, err error) {
 		return same, check.Plan(p.out)
 	}
 	p.address = cmp.Or(p.getenv("FASTIO_BASE_URL"), fastio.DefaultBaseURL)
-	if file, ok := p.progress.(*os.File); ok {
+	if file, ok := p.progress.(*os.File); ok { // only a terminal shows a line of progress
 		info, err := file.Stat()
 		p.live = err == nil && info.Mode()&os.ModeCharDevice != 0
 	}
@@ -164,7 +164,7 @@ func (p *program) checkFlags() error {
 	return nil
 }
 
-// flags returns those that allow more writes.
+// flags returns the flags that allow more writes than -write alone: -ai and -second-key.
 func (p *program) flags() []check.With {
 	var all []check.With
 	if p.ai {
@@ -217,8 +217,8 @@ func (p *program) run(ctx context.Context, changes *check.Changes) (int, error) 
 	return same, nil
 }
 
-// options returns those of the walk, whose clients send nothing but reviewed requests. A
-// walk that only reads has no changes (nil), and so no second person.
+// options returns the options of a run, whose clients send nothing but reviewed requests. A
+// run that only reads has no changes (nil), and so no second person.
 func (p *program) options(changes *check.Changes) (check.Options, error) {
 	allowed := check.Allowed{Reads: check.Reads()}
 	if changes != nil {
@@ -262,7 +262,7 @@ func (p *program) onWait(_ context.Context, e api.WaitEvent) {
 	}
 }
 
-// say replaces the line of progress.
+// say replaces the line of progress, if that is shown on a terminal.
 func (p *program) say(line string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -46,7 +46,7 @@ func (p *program) signIn(ctx context.Context) (signOut func() error, err error) 
 	}
 	p.signed = fastio.WithTokenSource(source)
 	return func() error {
-		const most = 30 * time.Second
+		const most = 30 * time.Second // also after an interrupt
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 		defer cancel()
 		return oauth.SignOut(ctx, config)
@@ -80,7 +80,7 @@ may take some minutes. Ctrl-C ends it, and deletes the workspace too.
 	return p.run(ctx, &check.Changes{Journal: journal, Org: api.ID(p.org), AI: p.ai})
 }
 
-// ask asks a question that is answered with yes or no.
+// ask asks a question, and reports whether the answer is yes; it is not if ctx is done first.
 func (p *program) ask(ctx context.Context, question string) bool {
 	_, _ = fmt.Fprintf(p.out, "%s [y/N] ", question)
 	answer := make(chan string, 1)
@@ -96,7 +96,7 @@ func (p *program) ask(ctx context.Context, question string) bool {
 	}
 }
 
-// cleanUp deletes what runs have left.
+// cleanUp deletes what runs have left. It may delete only what the journal of a run has.
 func (p *program) cleanUp(ctx context.Context) error {
 	return check.Clean(ctx, check.CleanOptions{
 		Dir: p.dir, Platform: p.address,

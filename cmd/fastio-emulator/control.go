@@ -83,7 +83,8 @@ func printHowToUse(w io.Writer, c settings, at net.Addr) {
 	_, _ = fmt.Fprintln(w, "Stop:      Ctrl-C")
 }
 
-// logRequests prints a line for each request until ctx is done.
+// logRequests prints a line for each answered request until ctx is done. Requests that the
+// emulator has forgotten before they could be printed are counted.
 func logRequests(ctx context.Context, s *emulator.Server, w io.Writer) {
 	for after := uint64(0); ; {
 		list, lost, next := s.Answered(after)

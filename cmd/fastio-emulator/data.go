@@ -58,8 +58,9 @@ func openFolder(dir string) (*folder, error) {
 
 var capital = regexp.MustCompile(`[A-Z]`)
 
-// fileOf returns the name of the file of a world. Two worlds have two files also where the
-// case of letters does not matter, and no name leads out of the folder or to a device.
+// fileOf returns the name of the file of a world; the main world is "". A "+" stands before
+// each capital letter: two worlds have two files also where the case of letters does not
+// matter. No name leads out of the folder or to a device.
 func fileOf(world string) string {
 	if world == "" {
 		return "world.zip"
@@ -97,7 +98,7 @@ func (f *folder) load(create func() *emulator.Server) error {
 		if err := restore(s, f.file(world)); err != nil {
 			return fmt.Errorf("%s: %w", f.file(world), err)
 		}
-		if now, frozen := s.Clock(); !frozen {
+		if now, frozen := s.Clock(); !frozen { // the snapshot has set the clock back
 			s.Advance(today.Sub(now))
 		}
 		f.worlds[world] = &keptWorld{server: s, saved: s.Changes()}
@@ -193,8 +194,8 @@ func replaceFile(name string, write func(w io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	buffered := bufio.NewWriterSize(p, 1<<20)
-	err = p.Restart() // a killed process may have left a part
+	buffered := bufio.NewWriterSize(p, 1<<20) // few large writes
+	err = p.Restart()                         // a killed process may have left a part
 	if err == nil {
 		err = write(buffered)
 	}

@@ -240,7 +240,7 @@ func serveWorld(ctx context.Context, c settings, kept *folder, stdout, stderr io
 	}
 	keeping, stop := context.WithCancel(context.WithoutCancel(ctx)) // the last request is saved, too
 	defer stop()
-	saved := make(chan error, 1)
+	saved := make(chan error, 1) // the result of the last save
 	go func() { saved <- kept.keep(keeping, stderr) }()
 	err = serve(ctx, s, l, c, kept, workspace, stderr)
 	stop()
@@ -280,8 +280,9 @@ func prepare(c settings, kept *folder, stderr io.Writer) (s *emulator.Server, to
 }
 
 // build returns an emulator with the objects, faults and disagreements of the settings,
-// and a token and a workspace of it. What it invents, it invents again for a reset, which
-// takes longer and needs no memory before.
+// and a token and a workspace of it. A reset to the start loads the objects of a seed file
+// from memory; what is invented is invented again, which takes longer and needs no memory
+// before.
 func build(c settings) (s *emulator.Server, token, workspace string, err error) {
 	clock := c.options.Clock
 	if clock == nil {
@@ -365,7 +366,7 @@ func furnish(s *emulator.Server, c settings) (token, workspace string, err error
 		return load(s, c.seed)
 	}
 	all := s.GenerateWorld(c.world)
-	return all.Keys[0].Token, all.Workspaces[1].ID, nil // the latest project
+	return all.Keys[0].Token, all.Workspaces[1].ID, nil // the key of the owner, and the latest project
 }
 
 // load reads a seed file or a snapshot. It returns the first token and workspace in the
@@ -394,7 +395,7 @@ func isZip(name string) bool {
 	defer func() { _ = in.Close() }()
 	var begin [4]byte
 	_, err = io.ReadFull(in, begin[:])
-	return err == nil && string(begin[:]) == "PK\x03\x04"
+	return err == nil && string(begin[:]) == "PK\x03\x04" // the signature of the format
 }
 
 // grow adds an event to a workspace at each interval, until ctx is done. With

@@ -33,8 +33,9 @@ func setOption(target any, setting string) error {
 	return assignText(v, tag, text)
 }
 
-// field returns the field of a struct by its path, with its tag, and creates missing
-// structs on the way. It returns false if there is none.
+// field returns the field of a struct by its path, such as OAuth.RotateRefreshTokens, with
+// its tag, and creates missing structs on the way. Case, - and _ do not matter. It returns
+// false if there is none.
 func field(v reflect.Value, path string) (value reflect.Value, tag reflect.StructTag, found bool) {
 	for part := range strings.SplitSeq(path, ".") {
 		if v.Kind() == reflect.Pointer && v.IsNil() {
@@ -78,7 +79,7 @@ func names(target any) []string {
 // nearest returns the three names most similar to one, or to its last part.
 func nearest(names []string, name string) []string {
 	last := func(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
-	far := func(other string) int {
+	far := func(other string) int { // the number of letters that differ
 		return min(distance(fold(name), fold(other)), distance(fold(last(name)), fold(last(other))))
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(far(a), far(b)) })
@@ -117,7 +118,7 @@ func assignText(v reflect.Value, tag reflect.StructTag, text string) error {
 		d, err := time.ParseDuration(text)
 		*to = d
 		return wantedError(err, text, "a duration such as 1m30s")
-	case *func() time.Time:
+	case *func() time.Time: // the clock of the emulator
 		first, err := time.Parse(time.RFC3339, text)
 		ahead := time.Until(first)
 		*to = func() time.Time { return time.Now().Add(ahead) }

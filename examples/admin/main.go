@@ -94,7 +94,8 @@ func (p *program) run(ctx context.Context) error {
 	return errUsage
 }
 
-// change makes a change, or prints what it would be.
+// change makes a change and prints that, or without -apply prints only what it would be.
+// It counts both.
 func (p *program) change(what string, do func() error) error {
 	p.changes++
 	if !p.apply {

@@ -82,12 +82,14 @@ func (p *program) plans(ctx context.Context) error {
 	}
 	var list []string
 	for _, o := range offers {
-		list = append(list, fmt.Sprintf("%s (%d.%02d)", o.ID, o.Amount/100, o.Amount%100))
+		list = append(list, fmt.Sprintf("%s (%d.%02d)", o.ID, o.Amount/100, o.Amount%100)) // the amount is in cents
 	}
 	return errors.New("set -plan: one of " + strings.Join(list, ", "))
 }
 
-// setupWorkspaces returns the workspaces of the columns, nil for those that would be created.
+// setupWorkspaces returns the workspaces that the columns of the team's file name, and
+// creates missing ones; without -apply it returns nil for these. The ID of the organization
+// is "" if that would be created too.
 func (p *program) setupWorkspaces(ctx context.Context, org api.ID, t *team) ([]*workspaces.Workspace, error) {
 	found := map[string]*workspaces.Workspace{}
 	for w, err := range p.client.Workspaces.AllByOrg(ctx, cmp.Or(org, p.org), nil) {

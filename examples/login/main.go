@@ -122,7 +122,8 @@ func (p *program) showCode(_ context.Context, d oauth.DeviceCode) error {
 	return nil
 }
 
-// ask prints the address and reads the code, on a machine without a browser.
+// ask prints the address and reads the code, on a machine without a browser. A code without
+// an end of the line counts too.
 func (p *program) ask(_ context.Context, url string) (string, error) {
 	fmt.Fprintf(p.out, "\nOpen this address in any browser:\n  %s\nThen type the code it shows: ", url)
 	code, err := bufio.NewReader(p.in).ReadString('\n')

@@ -15,7 +15,8 @@ const (
 	otherEvents  = 97_500
 )
 
-// platform returns an emulator with three workspaces and 100,000 events.
+// platform returns an emulator with three workspaces and 100,000 events, and the workspace
+// whose log the tour reads.
 func platform() (p *fastiotest.Server, design seed.Workspace) {
 	p = fastiotest.New()
 	design = p.AddWorkspace(seed.Workspace{Name: "Design"})

@@ -153,8 +153,8 @@ func (p *program) walkSome(ctx context.Context, query events.Query, checkpoint s
 	return os.WriteFile(checkpoint, []byte(pass.Cursor()), 0o600)
 }
 
-// converse posts a comment, waits until it arrives like any change of the workspace,
-// and deletes it, even if it is interrupted.
+// converse posts a comment, waits until the subscription reports it like any change of the
+// workspace, and deletes it, even if it is interrupted. A resync is a change of anything.
 func (p *program) converse(ctx context.Context, workspace api.Profile) (err error) {
 	const limit = 30 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)

@@ -52,8 +52,8 @@ func (b *board) print(text string) {
 	fmt.Fprintf(b.out, "%s  %s\n", time.Now().Format(time.TimeOnly), text)
 }
 
-// draw replaces the table on a terminal. On other outputs it prints the sum, every 5
-// seconds.
+// draw replaces the table on a terminal. On other outputs it prints the sum, a line that
+// says the same in short, every 5 seconds.
 func (b *board) draw(table []string, sum string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -63,7 +63,8 @@ func join(ctx context.Context, dir, name string, out io.Writer) error {
 }
 
 // follow runs a replica until ctx is done. Reports are sent until the replica has
-// ended, which is later than ctx. Its searches have no rate limits: see unlimited.
+// ended, which is later than ctx. Its client sends searches as calls of a rate group
+// without limits, so that the table of the demo is not slow.
 func follow(ctx context.Context, dir, name string, out io.Writer) error {
 	s, err := load(ctx, dir)
 	if err != nil {
@@ -108,7 +109,7 @@ func follow(ctx context.Context, dir, name string, out io.Writer) error {
 func sendReports(ctx context.Context, f *relay.Follower, nc *nats.Conn, out io.Writer) {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
-	for held := -1; ; {
+	for held := -1; ; { // -1: nothing is printed yet
 		stats := f.Stats()
 		r := report{
 			Name: f.Name, PID: os.Getpid(), Held: map[api.ID]uint64{},

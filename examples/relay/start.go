@@ -79,7 +79,8 @@ func startDemo(ctx context.Context, dir string, out io.Writer) error {
 	return d.verify()
 }
 
-// startNATS starts a server for the replicas, and connects to it.
+// startNATS starts a NATS server, to which the processes of the replicas connect, and
+// connects to it.
 func (d *demo) startNATS() (stop func(), err error) {
 	ns, err := server.NewServer(&server.Options{
 		ServerName: "demo", Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
@@ -220,7 +221,7 @@ func (d *demo) announce(news []string) {
 	}
 }
 
-// add adds an event to the next workspace.
+// add adds event number n of the demo, to one workspace after the other.
 func (d *demo) add(n int) {
 	room := api.ID(d.rooms[n%len(d.rooms)].ID)
 	d.ledger.add(room, func() api.OpaqueID {

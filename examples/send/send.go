@@ -84,7 +84,7 @@ func (p *program) work(ctx context.Context, link api.ID, dir string) error {
 	fmt.Fprintln(p.out, "\nA second guest, who downloaded the first version as well, uploads a change:")
 	err = p.upload(ctx, link, got)
 	conflict, ok := errors.AsType[*api.VersionConflictError](err)
-	if !ok {
+	if !ok { // the platform must refuse a change of an old version
 		return errors.Join(errors.New("the upload was not rejected"), err)
 	}
 	fmt.Fprintf(p.out, "%v\n", err)

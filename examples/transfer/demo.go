@@ -107,7 +107,8 @@ func count(platform *fastiotest.Server, kind seed.Op) (n int) {
 	return n
 }
 
-// partial returns the size of the partial file of a download.
+// partial returns the size of the partial file of a download, whose name begins with a dot,
+// 0 if there is none.
 func partial(dir string) int64 {
 	found, _ := filepath.Glob(filepath.Join(dir, ".*"))
 	for _, name := range found {

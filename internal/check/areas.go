@@ -46,7 +46,8 @@ type areas struct {
 	Workspaces *workspaces.Service
 }
 
-// areasOver returns the services of all areas, whose calls go to c.
+// areasOver returns the services of all areas of the SDK, which send their calls
+// through c: a recorder of the exchanges, or a client without one.
 func areasOver(c api.Client) *areas {
 	return &areas{
 		Account: account.New(c), Activity: activity.New(c), AI: ai.New(c), Assets: assets.New(c),

@@ -50,7 +50,8 @@ func callerReads() []read[struct{}] {
 	return slices.Concat(accountReads(), signInReads(), listReads(), uploadReads())
 }
 
-// accountReads returns the calls of callerReads for the account of the caller.
+// accountReads returns the calls for the account of the caller. A row is an operation,
+// the forms in which it is called (see [forms]), and the call.
 func accountReads() []read[struct{}] {
 	type none = struct{}
 	return []read[none]{
@@ -110,7 +111,8 @@ func accountReads() []read[struct{}] {
 	}
 }
 
-// signInReads returns the calls of callerReads for tokens, sessions and keys.
+// signInReads returns the calls for tokens, sessions and keys. A row is an operation,
+// the forms in which it is called (see [forms]), and the call.
 func signInReads() []read[struct{}] {
 	type none = struct{}
 	return []read[none]{
@@ -138,8 +140,9 @@ func signInReads() []read[struct{}] {
 	}
 }
 
-// listReads returns the calls of callerReads that list organizations and shares, and
-// those for the system.
+// listReads returns the calls that list organizations and shares, and those for the
+// system. A row is an operation, the forms in which it is called (see [forms]), and the
+// call.
 func listReads() []read[struct{}] {
 	type none = struct{}
 	return []read[none]{
@@ -172,8 +175,8 @@ func listReads() []read[struct{}] {
 	}
 }
 
-// uploadReads returns the calls of callerReads for uploads and workspaces, and those
-// with unknown IDs.
+// uploadReads returns the calls for uploads and workspaces, and those with unknown IDs.
+// A row is an operation, the forms in which it is called (see [forms]), and the call.
 func uploadReads() []read[struct{}] {
 	type none = struct{}
 	return []read[none]{
@@ -304,7 +307,9 @@ func workspaceReads() []read[place] {
 	return slices.Concat(workspacePartReads(), metadataReads(), workspaceSearchReads())
 }
 
-// workspacePartReads returns the calls of workspaceReads for its settings and its lists.
+// workspacePartReads returns the calls that are made for each workspace, for its
+// settings and its lists. A row is an operation, the forms in which it is called (see
+// [forms]), and the call.
 func workspacePartReads() []read[place] {
 	return []read[place]{
 		{"workspaces.Get", levels, func(c call, w place) error { return onlyError(c.Workspaces.Get(c, w.ID, c.opts...)) }},
@@ -337,7 +342,8 @@ func workspacePartReads() []read[place] {
 	}
 }
 
-// metadataReads returns the calls of workspaceReads for metadata.
+// metadataReads returns the calls that are made for each workspace, for metadata. A row
+// is an operation, the forms in which it is called (see [forms]), and the call.
 func metadataReads() []read[place] {
 	return []read[place]{
 		{"metadata.Fields.List", cursors | levels, func(c call, w place) error { return c.listFields(w.ID) }},
@@ -358,8 +364,9 @@ func metadataReads() []read[place] {
 	}
 }
 
-// workspaceSearchReads returns the calls of workspaceReads for searches, sockets, shares and
-// events.
+// workspaceSearchReads returns the calls that are made for each workspace, for
+// searches, sockets, shares and events. A row is an operation, the forms in which it is
+// called (see [forms]), and the call.
 func workspaceSearchReads() []read[place] {
 	return []read[place]{
 		{"realtime.SocketToken", plainForm, func(c call, w place) error {

@@ -10,7 +10,7 @@ import (
 
 // agentChanges returns the calls that cost credits, for the workspace and for the
 // share. A row is an operation, the forms in which it is called (see [forms]), and the
-// call.
+// call: c.keep stores the ID of what it creates, c.id returns a stored one.
 func agentChanges() []read[place] {
 	return []read[place]{
 		{"ai.Threads.Create", plainForm, func(c call, p place) error {
@@ -68,7 +68,8 @@ func agentChanges() []read[place] {
 	}
 }
 
-// question returns one for the agent of the platform.
+// question returns a cheap question to the AI agent of the platform. Its idempotency
+// key is of the run, so that a repeated request is not billed twice.
 func (c call) question(p place, number string) ai.Question {
 	return ai.Question{
 		Text:           "Which files are here? Answer with one word.",
@@ -76,7 +77,8 @@ func (c call) question(p place, number string) ai.Question {
 	}
 }
 
-// awaitTurn waits until the first turn of the thread has ended.
+// awaitTurn waits until the first question of the thread is answered, for a minute at
+// most. A turn that cannot be read is not waited for.
 func (c call) awaitTurn(p place) {
 	c.await(func(quiet *areas) bool {
 		t, err := quiet.AI.Turns.Get(c, p.Profile, c.id(thingOf(p, "thread")), c.id(thingOf(p, "turn")))
@@ -89,7 +91,8 @@ const onePixel = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x0
 	"\x1f\x15\xc4\x89" +
 	"\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82"
 
-// uploadPicture makes a picture of a workspace or share.
+// uploadPicture stores a picture of one pixel in a workspace or share: first as an
+// upload, then as a file of it.
 func (c call) uploadPicture(p place) error {
 	if err := c.upload(thingOf(p, "pixel"), onePixel); err != nil {
 		return err
@@ -99,7 +102,8 @@ func (c call) uploadPicture(p place) error {
 }
 
 // costlyChanges returns the calls of a workspace that cost credits. A row is an
-// operation, the forms in which it is called (see [forms]), and the call.
+// operation, the forms in which it is called (see [forms]), and the call: c.keep stores
+// the ID of what it creates, c.id returns a stored one.
 func costlyChanges() []read[place] {
 	return []read[place]{
 		{"ai.AutoTitle", plainForm, func(c call, _ place) error {
@@ -121,7 +125,8 @@ func costlyChanges() []read[place] {
 }
 
 // lastOfAgent is lastOfPlace for what costs credits. A row is an operation, the forms
-// in which it is called (see [forms]), and the call.
+// in which it is called (see [forms]), and the call: c.keep stores the ID of what it
+// creates, c.id returns a stored one.
 func lastOfAgent() []read[place] {
 	return []read[place]{
 		{"ai.Threads.Delete", plainForm, func(c call, p place) error {

@@ -18,7 +18,8 @@ import (
 
 // noteChanges returns the calls for notes, comments, links and what belongs to a
 // workspace alone. A row is an operation, the forms in which it is called (see
-// [forms]), and the call.
+// [forms]), and the call: c.keep stores the ID of what it creates, c.id returns a
+// stored one.
 func noteChanges() []read[place] {
 	return []read[place]{
 		{"storage.Notes.Create", plainForm, func(c call, w place) error {
@@ -74,8 +75,9 @@ func noteChanges() []read[place] {
 	}
 }
 
-// intentChanges returns the calls for intents, cards and events, after noteChanges. A row is
-// an operation, the forms in which it is called (see [forms]), and the call.
+// intentChanges returns the calls for intents, cards and events, after noteChanges. A
+// row is an operation, the forms in which it is called (see [forms]), and the call:
+// c.keep stores the ID of what it creates, c.id returns a stored one.
 func intentChanges() []read[place] {
 	return []read[place]{
 		{"activity.Intents.Allocate", plainForm, func(c call, w place) error {
@@ -115,7 +117,8 @@ func intentChanges() []read[place] {
 
 // fieldChanges returns the calls for metadata. What is declared is permanent, but only
 // in the workspace. A row is an operation, the forms in which it is called (see
-// [forms]), and the call.
+// [forms]), and the call: c.keep stores the ID of what it creates, c.id returns a
+// stored one.
 func fieldChanges() []read[place] {
 	return []read[place]{
 		{"metadata.Fields.Declare", plainForm, func(c call, w place) error {
@@ -152,7 +155,8 @@ func fieldChanges() []read[place] {
 }
 
 // uploadChanges returns the calls for uploads to the workspace. A row is an operation,
-// the forms in which it is called (see [forms]), and the call.
+// the forms in which it is called (see [forms]), and the call: c.keep stores the ID of
+// what it creates, c.id returns a stored one.
 func uploadChanges() []read[place] {
 	const content = "One part and another."
 	start := func(c call, name thing, to api.Profile, size int64) error {
@@ -216,7 +220,8 @@ func uploadChanges() []read[place] {
 
 // inviteChanges returns the calls for an invitation to an address that does not exist,
 // for the workspace and for the share. A row is an operation, the forms in which it is
-// called (see [forms]), and the call.
+// called (see [forms]), and the call: c.keep stores the ID of what it creates, c.id
+// returns a stored one.
 func inviteChanges() []read[place] {
 	return []read[place]{
 		{"members.Add", plainForm, func(c call, p place) error {
@@ -237,7 +242,8 @@ func inviteChanges() []read[place] {
 	}
 }
 
-// roleOf returns a role beside the one of a guest that members of a place have.
+// roleOf returns the role to which an invitation, made for a guest, is changed: one that
+// members of the kind of place can have.
 func roleOf(p place) members.Role {
 	if p.Kind == api.ProfileKindShare {
 		return members.RoleView
@@ -247,7 +253,7 @@ func roleOf(p place) members.Role {
 
 // lastChanges returns the calls that delete what the others have created, except for
 // the places. A row is an operation, the forms in which it is called (see [forms]), and
-// the call.
+// the call: c.keep stores the ID of what it creates, c.id returns a stored one.
 func lastChanges() []read[place] {
 	return []read[place]{
 		{"comments.DeleteMany", plainForm, func(c call, w place) error {
@@ -271,7 +277,8 @@ func lastChanges() []read[place] {
 }
 
 // lastOfPlace returns the calls that delete what both the workspace and the share have.
-// A row is an operation, the forms in which it is called (see [forms]), and the call.
+// A row is an operation, the forms in which it is called (see [forms]), and the call:
+// c.keep stores the ID of what it creates, c.id returns a stored one.
 func lastOfPlace() []read[place] {
 	return []read[place]{
 		{"assets.Delete", plainForm, func(c call, p place) error { return c.Assets.Delete(c, p.Profile, pictureName(p)) }},

@@ -71,7 +71,7 @@ func workspaceChanges() []read[struct{}] {
 
 // nodeChanges returns the calls that create and change nodes, for the workspace and for
 // the share. A row is an operation, the forms in which it is called (see [forms]), and
-// the call.
+// the call: c.keep stores the ID of what it creates, c.id returns a stored one.
 func nodeChanges() []read[place] {
 	return []read[place]{
 		{"storage.CreateFolder", plainForm, func(c call, p place) error {
@@ -117,9 +117,10 @@ func nodeChanges() []read[place] {
 	}
 }
 
-// trashChanges returns the calls that lock, delete and restore nodes, and those for pictures
-// and comments, after nodeChanges. A row is an operation, the forms in which it is called
-// (see [forms]), and the call.
+// trashChanges returns the calls that lock, delete and restore nodes, and those for
+// pictures and comments, after nodeChanges. A row is an operation, the forms in which
+// it is called (see [forms]), and the call: c.keep stores the ID of what it creates,
+// c.id returns a stored one.
 func trashChanges() []read[place] {
 	return []read[place]{
 		{"storage.Locks.Acquire", plainForm, func(c call, p place) error {
@@ -178,7 +179,7 @@ func (c call) upload(name thing, content string) error {
 	if err := c.keep(kindUpload, name, string(got.ID)); err != nil {
 		return err
 	}
-	c.await(func(quiet *areas) bool {
+	c.await(func(quiet *areas) bool { // only a complete upload can become a file
 		u, err := quiet.Uploads.Get(c, got.ID)
 		return err != nil || u.Status == uploads.StatusComplete || u.Status.Failed()
 	})
@@ -187,7 +188,8 @@ func (c call) upload(name thing, content string) error {
 
 const picture = `<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"/>`
 
-// pictureName returns the name of a picture that a place may have.
+// pictureName returns which picture is uploaded for a place: the banner of a workspace,
+// the logo of a share.
 func pictureName(p place) assets.Name {
 	if p.Kind == api.ProfileKindWorkspace {
 		return assets.NameBanner

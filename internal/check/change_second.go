@@ -10,7 +10,7 @@ import (
 // secondChanges returns the calls with a second person, for the workspace and for the
 // share: that person becomes a member and its owner, gives it back, leaves, and joins
 // again. A row is an operation, the forms in which it is called (see [forms]), and the
-// call.
+// call: c.keep stores the ID of what it creates, c.id returns a stored one.
 func secondChanges() []read[place] {
 	second := func(c call) api.Person { return api.Person(c.things["second"]) }
 	return []read[place]{
@@ -47,7 +47,8 @@ func secondChanges() []read[place] {
 	}
 }
 
-// asSecond makes a call with the credential of the second person.
+// asSecond makes a call with the credential of the second person, and then gives the
+// recorder the client of the first one back.
 func (c call) asSecond(do func() error) error {
 	first := c.rec.next
 	defer func() { c.rec.next = first }()
@@ -56,7 +57,8 @@ func (c call) asSecond(do func() error) error {
 }
 
 // grantChanges returns the calls for the access of the second person to the File Share.
-// A row is an operation, the forms in which it is called (see [forms]), and the call.
+// A row is an operation, the forms in which it is called (see [forms]), and the call:
+// c.keep stores the ID of what it creates, c.id returns a stored one.
 func grantChanges() []read[place] {
 	return []read[place]{
 		{"fileshares.Grants.Set", plainForm, func(c call, _ place) error {

@@ -41,14 +41,14 @@ func (w *walk) makeChanges() {
 		return
 	}
 	w.creates = true
-	w.before = idsOf(w.run.Exchanges)
+	w.before = idsOf(w.run.Exchanges) // no ID of a new object can be one of these
 	visit(w, "change", workspaceChanges()[:1], struct{}{})
 	if w.things[kindWorkspace] == "" {
 		w.unwritable = cmpErr(w.unwritable, ErrNotWritable)
 		return
 	}
 	visit(w, "change", workspaceChanges()[1:], struct{}{})
-	own := w.ownPlaces()
+	own := w.ownPlaces() // the first is the workspace
 	each(w, "change", own, nodeChanges(), trashChanges(), inviteChanges())
 	each(w, "change", own[:1], noteChanges(), intentChanges(), fieldChanges(), uploadChanges())
 	if w.changes.AI {
@@ -70,12 +70,13 @@ func (w *walk) makeChanges() {
 	}
 }
 
-// changeLast makes the calls that delete.
+// changeLast makes the calls that delete what the run has created in its workspace and
+// share, and not those themselves.
 func (w *walk) changeLast() {
 	if w.things[kindWorkspace] == "" {
 		return
 	}
-	own := w.ownPlaces()
+	own := w.ownPlaces() // the first is the workspace
 	if w.changes.AI {
 		each(w, "change", own, lastOfAgent())
 	}
@@ -109,8 +110,8 @@ func (w *walk) meetSecond() {
 
 const leaveTime = time.Minute // in which a run deletes what it has created, also after an interrupt
 
-// leave deletes the workspace, and what is outside of it. It has a context of its
-// own: that of the walk may be done.
+// leave deletes the workspace of the run, and what is outside of it, or only the journal
+// if nothing was created. It has a context of its own: that of the walk may be done.
 func (w *walk) leave() error {
 	if !w.creates {
 		return w.changes.Journal.remove()
@@ -127,7 +128,8 @@ type thing string
 // id returns the ID of an object of the run, "" if it was not created.
 func (c call) id(name thing) api.OpaqueID { return api.OpaqueID(c.things[name]) }
 
-// await repeats a call that is not recorded until it returns true, for a minute at most.
+// await calls done with areas whose calls are not recorded, until it returns true, for a
+// minute at most.
 func (c call) await(done func(quiet *areas) bool) {
 	const tries, interval = 30, 2 * time.Second
 	quiet := areasOver(c.rec.next)

@@ -57,7 +57,7 @@ func Clean(ctx context.Context, o CleanOptions) error {
 			o.Say(name + ": its run has not ended, and keeps what it has")
 		case err != nil:
 			errs = append(errs, err)
-		case j.owns(kindIntent, j.Marker) && !j.owns(kindPlatform, o.Platform):
+		case j.owns(kindIntent, j.Marker) && !j.owns(kindPlatform, o.Platform): // of another address
 			o.Say(name + " is of another platform, and is kept")
 			errs = append(errs, j.Close())
 		default:
@@ -67,7 +67,8 @@ func Clean(ctx context.Context, o CleanOptions) error {
 	return errors.Join(append(errs, o.cleanMarked(ctx))...)
 }
 
-// cleanRun deletes what is left of the run of a journal.
+// cleanRun deletes what is left of the run of a journal, says so, and removes the
+// journal; after a failure it only closes it, for a later try.
 func (o *CleanOptions) cleanRun(ctx context.Context, j *Journal) error {
 	first, second, err := o.Connect(j)
 	if err == nil {
@@ -98,7 +99,7 @@ func (o *CleanOptions) cleanMarked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	running := strings.Join(journals(o.Dir), "\n")
+	running := strings.Join(journals(o.Dir), "\n") // the name of a journal has the marker of its run
 	for w, err := range areasOver(plainClient{client}).Workspaces.All(ctx, nil) {
 		if err != nil {
 			return err
@@ -194,8 +195,8 @@ func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspace
 	return found, nil
 }
 
-// deleteWorkspace deletes a workspace after its links, which are of the run because
-// they are in its workspace.
+// deleteWorkspace deletes a workspace after its File Shares and shares, all of which are
+// of the run because they are in its workspace. The journal gets the ID of each first.
 func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) error {
 	var errs []error
 	for f, err := range k.FileShares.All(ctx, w.ID, nil) {
@@ -260,7 +261,8 @@ func mayNot(err error) bool {
 	return errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated)
 }
 
-// cancel ends the uploads and imports of the run.
+// cancel ends the uploads and imports of the run: those whose name has its marker, or whose
+// ID is in the journal if they have no name.
 func (k *cleaner) cancel(ctx context.Context) error {
 	list, err := k.Uploads.List(ctx)
 	for _, u := range list {

@@ -34,7 +34,7 @@ func Compare(exchanges []Exchange, writes ...Write) *Report {
 		r.Operations[read.Key()] = c.operation(read)
 	}
 	r.Limits = limitsOf(exchanges)
-	for _, name := range r.Limits.Headers {
+	for _, name := range r.Limits.Headers { // names that only a response has are shown to the user first
 		if !isLimitHeader(name) { // the name may be that of a proxy
 			c.words.said[name] = true
 		}
@@ -43,7 +43,7 @@ func Compare(exchanges []Exchange, writes ...Write) *Report {
 	return r
 }
 
-// withWrites returns the endpoints of both lists, each once.
+// withWrites returns the endpoints of both lists, each once: some writes are reads too.
 func withWrites(reads []Read, writes []Write) []Read {
 	listed := map[string]bool{}
 	for _, r := range reads {
@@ -74,8 +74,9 @@ type seen struct {
 	fault *fault // of a failure
 }
 
-// add adds an exchange to those of its operation, with what its response shows:
-// the members of a success, or the error.
+// add adds an exchange to those of its operation, with what its response shows: the
+// members of a success, or the error. Names and values that only the platform can have
+// chosen are noted in c.words. An endpoint of no reviewed list is left out.
 func (c *comparison) add(e *Exchange) {
 	read, reviewed := findRead(c.reads, e.Method, e.Path)
 	if !reviewed {
@@ -110,7 +111,7 @@ func (c *comparison) operation(read Read) *Operation {
 	row := c.rows[read.Key()]
 	o := &Operation{Op: read.Op, Area: read.Area(), Source: row.Source, Forms: map[Form]*FormResult{}}
 	calls := c.calls[read.Key()]
-	found := map[Difference]bool{}
+	found := map[Difference]bool{} // a set: a difference in several calls is reported once
 	note := func(d Difference) { found[d] = true }
 	for _, s := range calls {
 		c.noteDifferences(s, note)
@@ -150,8 +151,9 @@ func (c *comparison) other(read Read) string {
 	return ""
 }
 
-// refusedAlways reports whether no call has succeeded and plain ones were refused
-// for what they are, and not for missing rights.
+// refusedAlways reports whether no call of an endpoint has succeeded, and a plain one was
+// refused with a status that does not mean missing rights. A response that says that
+// there is no such endpoint does not count: it is a difference of its own.
 func refusedAlways(calls []*seen) bool {
 	refused := false
 	for _, s := range calls {
@@ -195,7 +197,7 @@ func (c *comparison) whyNotReached(read Read, calls []*seen) string {
 		}
 	}
 	switch {
-	case statuses[0]:
+	case statuses[0]: // the status of an exchange without a response
 		return "no response"
 	case len(statuses) > 0:
 		all := slices.Sorted(maps.Keys(statuses))
@@ -225,6 +227,7 @@ func (c *comparison) noteDifferences(s *seen, note func(d Difference)) {
 		note(n)
 	}
 	if s.succeeded() && s.Err != nil {
+		// An InputError is a wrong argument of this program, not of the response.
 		if _, input := errors.AsType[*api.InputError](s.Err); !input {
 			note(Difference{Kind: KindDecode, Form: s.Form, Want: "a response that can be decoded", Got: "none"})
 		}
@@ -252,7 +255,7 @@ func (c *comparison) lookAtEnvelope(s *seen, note func(d Difference)) {
 		return
 	}
 	result, has := root["result"]
-	switch text := strings.ToLower(strings.Trim(string(result), `"`)); {
+	switch text := strings.ToLower(strings.Trim(string(result), `"`)); { // a bool, or the text "yes"
 	case !has:
 		note(Difference{Kind: KindEnvelope, Member: "result", Want: "bool", Got: "none"})
 	case kindOf(result) != "bool" && text != "yes":
@@ -260,7 +263,8 @@ func (c *comparison) lookAtEnvelope(s *seen, note func(d Difference)) {
 	}
 }
 
-// envelopes returns where the payloads of the responses were.
+// envelopes returns in which places the successful responses had their payload, each
+// once, for the report: a list, under "response", at the root, or a text.
 func envelopes(calls []*seen) []string {
 	all := map[string]bool{}
 	for _, s := range calls {
@@ -301,8 +305,8 @@ func kindOf(v json.RawMessage) string {
 	return "text"
 }
 
-// formResult returns how often a form was called, and with which statuses and
-// error codes it was answered.
+// formResult returns roughly how often a form was called, and with which statuses and
+// error codes it was answered. Impossible error codes are left out.
 func formResult(calls []*seen) *FormResult {
 	statuses, failures := map[int]bool{}, map[int64]bool{}
 	for _, s := range calls {
@@ -336,7 +340,8 @@ func (o object) after(s *seen) object {
 
 // noteStatuses calls note for each status and error code that calls of a form should
 // not have. Objects holds, by group, what other calls of the same object have shown: a
-// refusal may be due to missing rights, and then is not a difference.
+// refusal of the plain form, or of an object that refuses that too, may be due to missing
+// rights, and then is no difference.
 func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
 	if slices.ContainsFunc(calls, (*seen).withoutEndpoint) {
 		note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})
@@ -351,7 +356,7 @@ func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, n
 			note(Difference{
 				Kind: KindError, Form: form, Member: "code", Want: numbers(want.codes), Got: codeText(s.fault.code),
 			})
-		case asExpected, s.Status == 0, oneAsExpected && denied(s.Status):
+		case asExpected, s.Status == 0, oneAsExpected && denied(s.Status): // 0: no response
 		case want.success() && denied(s.Status) && (form == FormPlain || !objects[s.Group].reached),
 			denied(s.Status) && objects[s.Group].refused == s.Status:
 			// the caller has no right to it, or there is no such object
@@ -409,8 +414,8 @@ func removed(op string) int {
 	return 0
 }
 
-// denied reports whether a status may mean that the caller, or its plan, has no
-// right to an object, or that the object has nothing to read.
+// denied reports whether a status may mean that the caller, or its plan, has no right to
+// an object, or that the object has nothing to read, and not that the endpoint differs.
 func denied(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound,
@@ -421,7 +426,7 @@ func denied(status int) bool {
 	return false
 }
 
-// numbers joins numbers with " or ".
+// numbers joins the expected status or error codes with " or ", for a report.
 func numbers[N int | int64](all []N) string {
 	text := make([]string, len(all))
 	for i, n := range all {
@@ -456,7 +461,8 @@ func neverSeen(calls []*seen) []string {
 }
 
 // compareLevels calls note for each member that a response at a lower level of
-// output has and the response at full output, that of the plain form, lacks.
+// output has and the response at full output, that of the plain form, lacks. The calls
+// for one object have the same group.
 func compareLevels(calls []*seen, note func(d Difference)) {
 	full := map[int]map[drift.Place]bool{}
 	for _, s := range calls {
@@ -489,8 +495,8 @@ func isOnlyAtLowerLevels(p drift.Place) bool {
 		p == drift.Place{Type: "storage.Facts", Member: "fields"}
 }
 
-// comparePages calls note for pages with more rows than requested, and for
-// pages with rows of the page before.
+// comparePages calls note for pages with more rows than requested, and for a next page
+// of the same list (the same group) with rows of the page before.
 func comparePages(calls []*seen, note func(d Difference)) {
 	var before *seen
 	for _, s := range calls {

@@ -25,8 +25,8 @@ const (
 	notSeen   = "not seen"
 )
 
-// assumedPath returns whether an assumed path, of a row of source A, was
-// confirmed, refuted or not seen; "" for other rows.
+// assumedPath returns whether an assumed path was confirmed, refuted or not seen; "" for
+// a path of a documented endpoint. The source of a row is "A" if its path is assumed.
 func assumedPath(source string, calls []*seen) string {
 	if source != "A" {
 		return ""
@@ -45,7 +45,8 @@ func assumedPath(source string, calls []*seen) string {
 
 // assumedNames returns which of the assumed names of an operation its responses
 // confirm. A name is refuted if its object came without it, and with an unknown
-// member that has a similar name.
+// member that has a similar name. Names of requests are never seen: no response has
+// them.
 func assumedNames(row facts.Endpoint, calls []*seen) *Names {
 	request, response := facts.Assumed(row.MethodName())
 	if len(request)+len(response) == 0 {

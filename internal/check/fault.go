@@ -51,7 +51,7 @@ var (
 // documented form.
 func (c *comparison) lookAtFault(s *seen, note func(d Difference)) {
 	if s.Area() == "oauth" && !strings.HasPrefix(s.Path, "/current/") {
-		return
+		return // errors there have the form of OAuth
 	}
 	f := s.fault
 	if f.root == nil {
@@ -107,7 +107,7 @@ func (c *comparison) compareParam(p param, note func(d Difference)) {
 	}
 }
 
-// isParamKind reports whether the documents have a kind of refused fields.
+// isParamKind reports whether a kind of refused fields is one of the documented ones.
 func isParamKind(kind string) bool {
 	return slices.Contains([]api.ParamKind{
 		api.ParamKindMissing, api.ParamKindInvalid, api.ParamKindTypeMismatch,
@@ -125,15 +125,15 @@ func (c *comparison) compareSent(s *seen, p param, note func(d Difference)) {
 	if !slices.ContainsFunc(c.sent[s.Method+" "+s.Path], sent) {
 		return
 	}
-	if !isParamKind(kind) {
+	if !isParamKind(kind) { // an unknown kind may be data of a user
 		kind = c.words.enumValue(kind)
 	}
 	note(Difference{Kind: KindRequest, Member: name, Want: "accepted", Got: kind})
 }
 
-// compareKinds calls note for each member of an object that want does not list,
-// and for each whose JSON kind is not one of those in want. The name of the
-// object is of.
+// compareKinds calls note for each member of an object that want does not list, and for
+// each whose JSON kind is not one of those in want; no kinds in want mean any. Of is
+// what the report calls the object.
 func (c *comparison) compareKinds(of string, object map[string]json.RawMessage, want kinds, note func(d Difference)) {
 	for name, value := range object {
 		allowed, known := want[name]

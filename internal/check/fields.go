@@ -57,7 +57,7 @@ func readFields(r *http.Request) ([]field, *http.Request, error) {
 		}
 	}
 	if len(body) > 0 {
-		r = r.WithContext(r.Context())
+		r = r.WithContext(r.Context()) // a copy
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
 	return append(fields, more...), r, nil
@@ -70,7 +70,8 @@ func (f field) root() string {
 	return name
 }
 
-// bodyFields returns the fields of a body.
+// bodyFields returns the fields of the body of a request by its content type. Binary
+// content has none; a body of an unknown type is an error.
 func bodyFields(contentType string, body []byte) ([]field, error) {
 	if len(body) == 0 {
 		return nil, nil
@@ -85,7 +86,7 @@ func bodyFields(contentType string, body []byte) ([]field, error) {
 		return jsonFields("", body)
 	case media == "multipart/form-data":
 		return partFields(multipart.NewReader(bytes.NewReader(body), params["boundary"]))
-	case media == "application/octet-stream":
+	case media == "application/octet-stream": // the content of a file
 		return nil, nil
 	}
 	return nil, errors.New("its body has an unknown type")
@@ -107,8 +108,9 @@ func formFields(form string) ([]field, error) {
 	return all, nil
 }
 
-// textFields returns the field of a form, or those in it if it is the text of a
-// JSON object or list.
+// textFields returns the field of a form, or the fields in it if its value is the text of
+// a JSON object or list. A field in an object is called "name.field", one in an object of
+// a list "name..field".
 func textFields(name, value string) []field {
 	if text := strings.TrimSpace(value); text != "" && (text[0] == '{' || text[0] == '[') {
 		prefix := name
@@ -151,8 +153,9 @@ func partFields(parts *multipart.Reader) ([]field, error) {
 	}
 }
 
-// jsonFields returns the fields of a JSON value, whose names begin with prefix.
-// Names that are given twice are an error.
+// jsonFields returns the fields of a JSON value, also of those nested in it. The name of a
+// field is the prefix and the names of all members around it, joined by dots; elements of a
+// list have the name of the list. Names that are given twice are an error.
 func jsonFields(prefix string, text []byte) ([]field, error) {
 	var v jsontext.Value
 	if jsonv2.Unmarshal(text, &v) != nil {
@@ -161,7 +164,7 @@ func jsonFields(prefix string, text []byte) ([]field, error) {
 	switch v.Kind() { //nolint:exhaustive // the others have no values in them
 	case '{':
 		var object map[string]jsontext.Value
-		if jsonv2.Unmarshal(v, &object) != nil {
+		if jsonv2.Unmarshal(v, &object) != nil { // it refuses duplicate names
 			return nil, errTwice
 		}
 		var all []field

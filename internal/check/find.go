@@ -24,7 +24,7 @@ func (c call) listOrgs(scope orgs.Scope) error {
 	o := &orgs.ListOptions{Scope: scope, Limit: c.limit, Offset: c.offset}
 	list, err := c.Orgs.List(c, o, c.opts...)
 	if err != nil || scope == orgs.ScopeAvailable || scope == orgs.ScopeInvited {
-		return err // the caller may not read them
+		return err // the caller is no member of these, and may not read them
 	}
 	for _, org := range list.Orgs {
 		if c.addToSample("org", string(org.ID), len(c.orgs) < maxOrgs) {
@@ -41,13 +41,13 @@ func (c call) addWorkspaces(list *workspaces.Page, err error) error {
 		return err
 	}
 	for _, w := range list.Workspaces {
-		of := 0
+		sameOrg := 0
 		for _, other := range c.workspaces {
 			if other.Org == w.OrgID {
-				of++
+				sameOrg++
 			}
 		}
-		room := len(c.workspaces) < maxOrgs*maxWorkspaces && of < maxWorkspaces
+		room := len(c.workspaces) < maxOrgs*maxWorkspaces && sameOrg < maxWorkspaces
 		if c.addToSample("workspace", string(w.ID), room) {
 			c.workspaces = append(c.workspaces, place{api.Workspace(w.ID), cmp.Or(w.FolderName, w.Name), w.OrgID})
 		}
@@ -58,11 +58,11 @@ func (c call) addWorkspaces(list *workspaces.Page, err error) error {
 // listShares lists shares and keeps the first ones for further calls.
 func (c call) listShares(scope shares.Scope) error {
 	o := &shares.ListOptions{Scope: scope}
-	if scope != shares.ScopeAvailable {
+	if scope != shares.ScopeAvailable { // that list has no pages
 		o.Limit, o.Offset = c.limit, c.offset
 	}
 	list, err := c.Shares.List(c, o, c.opts...)
-	if err == nil && scope != shares.ScopeAvailable {
+	if err == nil && scope != shares.ScopeAvailable { // the caller may not read those
 		c.addShares(list.Shares, maxShares)
 	}
 	return err
@@ -97,8 +97,8 @@ func (c call) getShare(id api.ID) error {
 	return err
 }
 
-// listNodes lists a folder and adds one node of each kind in a profile to the sample,
-// for further calls.
+// listNodes lists a folder and adds one node of each kind (a type, with the category of
+// its content) of a workspace or share to the sample, for further calls.
 func (c call) listNodes(in api.Profile, folder api.OpaqueID) error {
 	list, err := c.Storage.List(c, in, folder, nil, c.opts...)
 	if err != nil {
@@ -107,6 +107,7 @@ func (c call) listNodes(in api.Profile, folder api.OpaqueID) error {
 	for _, n := range list.Nodes {
 		kind := string(in.ID) + " " + string(n.Type) + " " + n.MIMECategory
 		room := len(c.nodes) < maxAllNodes && c.kept[string(in.ID)] < maxNodes && !c.seen["kind "+kind]
+		// Nodes at a lower level of output lack members that further calls need.
 		if len(c.opts) == 0 && c.addToSample("node", string(n.ID), room) {
 			c.seen["kind "+kind] = true
 			c.kept[string(in.ID)]++

@@ -40,7 +40,7 @@ func Guard(next http.RoundTripper, address string, a Allowed) (http.RoundTripper
 	if err != nil {
 		return nil, err
 	}
-	if a.Journal == nil {
+	if a.Journal == nil { // without one it is not known which objects are of the run
 		a.Writes = nil
 	}
 	return &guard{next, base, a.Reads, a.Writes, a.Journal}, nil
@@ -110,7 +110,7 @@ func (g *guard) check(r *http.Request) (_ *http.Request, makes, reason string) {
 	if info, known := fastio.CallFromContext(r.Context()); known && !g.lists(r.Method, info.Route) {
 		return nil, "", "its operation is not in the reviewed list"
 	}
-	checked, makes, refusal := g.examineWrite(r, path)
+	checked, makes, refusal := g.examineWrite(r, path) // before the reads: some are in both lists, and make objects known
 	if refusal == "" {
 		return checked, makes, ""
 	}
@@ -124,7 +124,8 @@ func (g *guard) check(r *http.Request) (_ *http.Request, makes, reason string) {
 	return r, "", ""
 }
 
-// hasBody reports whether a request has a body, also if its length is not announced.
+// hasBody reports whether a request has a body, also if its length is not announced: then
+// it reads a byte of it, and the request must not be sent if there is one.
 func hasBody(r *http.Request) bool {
 	if r.ContentLength != 0 || r.Body == nil {
 		return r.ContentLength != 0
@@ -155,9 +156,9 @@ func (g *guard) lists(method, template string) bool {
 	return false
 }
 
-// examineWrite is examine for the writes: one of those with the path of the
-// request must allow all its fields. A read that finds objects of the run is in
-// their list too; its body was not read if it is none of a write.
+// examineWrite returns the request to send, and the kinds of objects that it makes, if
+// one of the reviewed writes with the method and path of the request allows all its
+// fields; else the reason of a refusal. It reads the body only if there is such a write.
 func (g *guard) examineWrite(r *http.Request, path string) (_ *http.Request, makes, reason string) {
 	reason = notListed
 	var fields []field
@@ -170,7 +171,7 @@ func (g *guard) examineWrite(r *http.Request, path string) (_ *http.Request, mak
 			if err != nil {
 				return nil, "", err.Error()
 			}
-			r, fields = checked, append(all, field{}) // not nil
+			r, fields = checked, append(all, field{}) // the last marks that they are read, also if there are none
 		}
 		reason = w.whyRefused(g.journal, path, fields[:len(fields)-1])
 		if reason == "" {
@@ -246,7 +247,8 @@ type rule struct {
 
 type rules []rule
 
-// rules returns those of the fields of w.
+// rules returns the rules for the fields of w. Its text is a list of "name", "name=kind"
+// and, for required fields, "name=kind!", separated by blanks.
 func (w *Write) rules() rules {
 	var all rules
 	for text := range strings.FieldsSeq(w.Fields) {

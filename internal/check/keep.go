@@ -18,8 +18,9 @@ import (
 var ErrForeignWorkspace = errors.New(
 	"the platform has answered the create of the workspace with the ID of another one; nothing was changed in that")
 
-// keep makes the result of a create an object of the run, unless it is of others. An error
-// of the journal ends the walk.
+// keep makes the result of a create an object of the run, and stores its ID under a name
+// for later calls, unless the object is of others: then it returns an error and no call
+// uses the ID. An error of the journal ends the walk.
 func (c call) keep(kind string, name thing, id string) error {
 	if id == "" {
 		return nil
@@ -41,7 +42,7 @@ func (c call) keep(kind string, name thing, id string) error {
 	return nil
 }
 
-// keepNode is keep for a node.
+// keepNode takes the results of a call, and makes the created node an object of the run.
 func (c call) keepNode(name thing, n *storage.Node, err error) error {
 	if err != nil {
 		return err
@@ -49,7 +50,8 @@ func (c call) keepNode(name thing, n *storage.Node, err error) error {
 	return c.keep("node", name, string(n.ID))
 }
 
-// keepComment is keep for a comment.
+// keepComment takes the results of a call, and makes the created comment an object of
+// the run.
 func (c call) keepComment(name thing, got *comments.Comment, err error) error {
 	if err != nil {
 		return err
@@ -77,7 +79,7 @@ func (c call) requireOwn(kind, id string) error {
 // markedTexts returns, by kind, functions that read the text of an object that has the marker
 // if the run has created it. Their calls are not recorded.
 func (c call) markedTexts() map[string]func(id string) (string, error) {
-	quiet := *c.rec
+	quiet := *c.rec // a copy that records nothing
 	quiet.record = func(Exchange) {}
 	all := areasOver(&quiet)
 	return map[string]func(id string) (string, error){

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// limitsOf returns what the responses say of rate limits.
+// limitsOf returns what the responses say of rate limits: the names of the headers with
+// "Limit" in them, the operations that have any, and what a limit is counted by.
 func limitsOf(exchanges []Exchange) Limits {
 	headers, ops := map[string]bool{}, map[string]bool{}
 	for _, e := range exchanges {
@@ -27,9 +28,10 @@ func isLimitHeader(name string) bool {
 	return slices.ContainsFunc([]string{"X-Ve-Limit-", "X-Rate-Limit-", "X-Ratelimit-"}, is)
 }
 
-// countedBy returns what a rate limit is counted by: "credential" or "address".
-// It compares what was left of the limit before and after a call without the
-// credential, in several trials.
+// countedBy returns what a rate limit is counted by: "credential" or "address" (of the
+// client), "unclear" or "not seen". It compares what was left of the limit before and
+// after a call without the credential, in several trials: the later call itself counts as
+// one, and the call between them as another if the limit is of the address.
 func countedBy(exchanges []Exchange) string {
 	votes := map[string]int{}
 	for i := 2; i < len(exchanges); i++ {

@@ -19,7 +19,8 @@ func (c plainClient) Call(ctx context.Context, r *api.Request, out any, opts ...
 	return plainly(r, c.next.Call(ctx, r, out, opts...))
 }
 
-// Open is that of the next client.
+// Open opens a response with the next client. The text of its error holds no value of the
+// request or response.
 func (c plainClient) Open(
 	ctx context.Context, r *api.Request, opts ...api.CallOption,
 ) (*http.Response, error) {

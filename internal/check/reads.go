@@ -292,7 +292,8 @@ func isOnlyDots(segment string) bool {
 	return err != nil || strings.Trim(plain, ".") == ""
 }
 
-// findRead returns the Read for a path, or for the template of one.
+// findRead returns the Read for a path, or for the template of one; false if there is
+// none. A path that equals a template is preferred to one that fits another template.
 func findRead(reads []Read, method, path string) (Read, bool) {
 	for _, r := range reads {
 		if r.Method == method && r.Path == path {

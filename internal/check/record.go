@@ -68,8 +68,8 @@ const (
 	firstPause = 2 * time.Second // before the first of them; it doubles
 )
 
-// Call sends a request and records the response, after a passing failure that of another
-// try.
+// Call sends a request, again after a failure that may pass, and records the last
+// response. The option WithResponse of the caller gets that too.
 func (c *recorder) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	x, fresh := c.exchange(r), blank(out)
 	if out != nil {
@@ -92,7 +92,8 @@ func (c *recorder) Call(ctx context.Context, r *api.Request, out any, opts ...ap
 	return err
 }
 
-// Open is Call for a response whose body is not recorded.
+// Open sends a request as Call does and returns the open response. Its body is recorded
+// only if the call fails.
 func (c *recorder) Open(
 	ctx context.Context, r *api.Request, opts ...api.CallOption,
 ) (resp *http.Response, err error) {
@@ -136,7 +137,8 @@ func (c *recorder) recordUnlessUnmade(x *Exchange, err error) {
 	}
 	_, refused := errors.AsType[*RefusedError](err)
 	_, input := errors.AsType[*api.InputError](err)
-	if _, answered := errors.AsType[*api.Error](err); err != nil && !answered && mayPass(err, x.Body) {
+	_, answered := errors.AsType[*api.Error](err)
+	if err != nil && !answered && mayPass(err, x.Body) {
 		x.Status, x.Body = 0, nil // the response was cut off, or none came
 	}
 	if x.Status == 0 && (refused || input || errors.Is(err, context.Canceled)) {
@@ -176,15 +178,15 @@ func mayPass(err error, body []byte) bool {
 		return false
 	}
 	if _, answered := errors.AsType[*api.Error](err); answered {
-		cut := len(body) == 0 || body[0] == '{' && !json.Valid(body)
+		cut := len(body) == 0 || body[0] == '{' && !json.Valid(body) // off in the middle
 		return cut || errors.Is(err, api.ErrRateLimited) || errors.Is(err, api.ErrUnavailable)
 	}
 	_, network := errors.AsType[net.Error](err)
 	return body == nil || network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }
 
-// blank returns a function that returns a copy of out as it is now, before the
-// call decodes into it.
+// blank returns a function that returns a copy of out, a pointer to the result of a call,
+// as it is before a call decodes into it.
 func blank(out any) func() any {
 	v := reflect.ValueOf(out)
 	return func() any {

@@ -66,7 +66,7 @@ func (r *Report) showDifferences(w *strings.Builder) {
 		fmt.Fprintf(w, "\n%s\n", kind.title())
 		for _, f := range found[kind] {
 			fmt.Fprintf(w, "  %s\n", f.Text)
-			fmt.Fprintf(w, "      %s\n", list(f.Ops, 4))
+			fmt.Fprintf(w, "      %s\n", list(f.Ops, maxListed))
 		}
 	}
 }
@@ -115,7 +115,7 @@ func joinUnknown(all []Finding) []Finding {
 	return result
 }
 
-// title is the heading of a kind of differences.
+// title returns the heading of a kind of differences in a report.
 func (k Kind) title() string {
 	switch k {
 	case KindPath:
@@ -144,7 +144,8 @@ func (k Kind) title() string {
 	return string(k)
 }
 
-// text is a difference on one line.
+// text returns a difference as one line of a report: where it is, what was believed, and
+// what came.
 func (d Difference) text() string {
 	place := strings.Trim(d.Type+"."+d.Member, ".")
 	if place == "" {
@@ -166,8 +167,9 @@ func (d Difference) text() string {
 	return s
 }
 
-// list joins the first names, up to a number of them, and says how many more
-// there are.
+const maxListed = 4 // operations after which a line says "and N more"
+
+// list joins the first names, up to a number of them, and says how many more there are.
 func list(names []string, most int) string {
 	if len(names) <= most {
 		return strings.Join(names, ", ")
@@ -217,7 +219,8 @@ func (r *Report) showNotReached(w *strings.Builder) {
 	}
 	fmt.Fprintln(w, title)
 	for _, reason := range sortedKeys(reasons) {
-		fmt.Fprintf(w, "  %s\n      %s\n", reason, list(slices.Compact(slices.Sorted(slices.Values(reasons[reason]))), 4))
+		ops := slices.Compact(slices.Sorted(slices.Values(reasons[reason])))
+		fmt.Fprintf(w, "  %s\n      %s\n", reason, list(ops, maxListed))
 	}
 }
 

@@ -218,7 +218,8 @@ const (
 	plainForm forms = 0
 )
 
-// inOrder returns the forms in their order.
+// inOrder returns the forms in the order in which they are called: a name, an unknown ID
+// and a bad parameter are the only form of their read; others begin with the plain one.
 func (f forms) inOrder() []Form {
 	switch {
 	case f&byName != 0:
@@ -242,7 +243,7 @@ func (f forms) inOrder() []Form {
 // of a kind get all forms, the others the first one. The form of a next page is left
 // out if there is none.
 func visit[S any](w *walk, kind string, reads []read[S], s S) {
-	w.rec.group++
+	w.rec.group++ // the exchanges of one subject have one group
 	full := w.forms[kind] < maxFormsOf
 	w.forms[kind]++
 	for _, r := range reads {
@@ -365,7 +366,8 @@ func each[S any](w *walk, kind string, subjects []S, reads ...[]read[S]) {
 	}
 }
 
-// visitNode makes the reads that are for nodes like n.
+// visitNode makes the reads of all nodes for n, and those that its type, its preview and
+// its place (only workspaces have metadata) allow.
 func (w *walk) visitNode(n node) {
 	reads := nodeReads()
 	add := func(is bool, more []read[node]) {
@@ -423,7 +425,8 @@ func (w *walk) probe() {
 	w.rec.next, w.rec.form = signed, FormPlain
 }
 
-// trial makes a call whose response says what is left of a rate limit.
+// trial makes a call whose response says what is left of a rate limit: account.Me if its
+// responses have the headers, else a search of events.
 func (w *walk) trial() {
 	request, opts := api.Get("/current/user/me/details/"), []api.CallOption(nil)
 	if !w.limited["account.Me"] {

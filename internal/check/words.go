@@ -65,8 +65,8 @@ func wordsOf(exchanges []Exchange) *words {
 	return w
 }
 
-// eachText calls add for each string in v, the value of the member of a text, and adds the
-// names of all members in it to keys.
+// eachText calls add for each string in v, a decoded JSON value, as a text with the
+// operation and the member that hold it, and adds the names of all members in v to keys.
 func eachText(v any, at text, add func(t text), keys map[string]bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -130,7 +130,8 @@ func (w *words) memberName(name string) string {
 	return name
 }
 
-// typeName returns the name of a Go type. It contains nothing from a response.
+// typeName returns the name of a Go type for a report, and a fixed text for one that does
+// not look like a name, so that the report contains nothing from a response.
 func typeName(name string) string {
 	if name == "" || typeWord.MatchString(name) {
 		return name

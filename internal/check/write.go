@@ -57,7 +57,7 @@ type operationRow struct {
 // kind, and the operations in order.
 func pageOf(r *Report) pageData {
 	p := pageData{Report: r}
-	row := func(name, area string) areaRow {
+	row := func(name, area string) areaRow { // the area "" stands for all
 		all, lost := r.count(area, ""), r.count(area, NotReached)
 		return areaRow{name, all, all - lost, r.count(area, AsBelieved), r.count(area, Different), lost}
 	}

@@ -75,7 +75,7 @@ func anywhere(op, method, path, fields, makes string) Write {
 	return Write{Read: Read{Op: op, Method: method, Path: path}, Fields: fields, Makes: makes}
 }
 
-// with returns writes that need a flag.
+// with returns the writes with the flag that the program must be given to make them.
 func with(flag With, all ...Write) []Write {
 	for i := range all {
 		all[i].With = flag

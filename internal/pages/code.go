@@ -18,9 +18,10 @@ var block = regexp.MustCompile("(?ms)^```(go|output) title=\"([^\" ]+)(?: (\\w+)
 // outputComment begins the output of an example.
 var outputComment = regexp.MustCompile(`(?m)^// (Output|Unordered output):[ \n]`)
 
-// fill replaces the content of the code blocks of a page that name a source. A block of Go
-// is the file, from its package clause on, or the body of the function. A block of output is
-// what the comment at the end of an example says.
+// fill replaces the content of the code blocks of a page that name a source in their first
+// line: a kind, a file and perhaps a function. A block of Go is the file, from its package
+// clause on, or the body of the function, without the comment that says its output. A block
+// of output is what that comment says.
 func fill(root, page string) (string, error) {
 	var failed error
 	page = block.ReplaceAllStringFunc(page, func(old string) string {

@@ -18,7 +18,8 @@ func main() {
 	}
 }
 
-// generate writes the pages of the repository in root.
+// generate writes the pages of the repository in root: those of the reference, and then the
+// code blocks in all pages.
 func generate(root string) error {
 	for name, page := range reference {
 		text, err := page(root)
@@ -53,7 +54,7 @@ func generate(root string) error {
 	return nil
 }
 
-// update writes a file whose content has changed.
+// update writes a file unless it has that content already.
 func update(name string, content []byte) error {
 	old, err := os.ReadFile(name) //nolint:gosec // of the repository
 	if err == nil && bytes.Equal(old, content) {

@@ -25,7 +25,8 @@ var reference = map[string]func(root string) (string, error){ //nolint:gocheckno
 // evidence is what a source of a row of endpoints.tsv means.
 var evidence = map[string]string{"S": "documents", "W": "client", "A": "assumed"} //nolint:gochecknoglobals // never written
 
-// endpoints returns the page with the table of endpoints, without removed ones.
+// endpoints returns the page with the table of endpoints, without those that the platform
+// has removed, which the note of their row says.
 func endpoints(string) (string, error) {
 	var b strings.Builder
 	rows := slices.DeleteFunc(facts.Endpoints(), func(e facts.Endpoint) bool {
@@ -154,7 +155,7 @@ finds.
 
 `)
 	for _, e := range facts.Endpoints() {
-		if e.Source == "A" {
+		if e.Source == "A" { // assumed
 			fmt.Fprintf(&b, "- `%s`: `%s %s`\n", e.MethodName(), e.Method, e.Path)
 		}
 	}
@@ -166,13 +167,13 @@ finds.
 		if seen[name] || len(request)+len(response) == 0 {
 			continue
 		}
-		seen[name] = true
+		seen[name] = true // a method may have several endpoints
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, names(request), names(response))
 	}
 	return b.String(), nil
 }
 
-// names returns names of the wire as a cell of a table.
+// names returns names of the wire as a cell of a Markdown table, "" for none.
 func names(all []string) string {
 	if len(all) == 0 {
 		return ""

@@ -194,7 +194,7 @@ func value(v constant.Value) string {
 	return v.String()
 }
 
-// typeName adds a type, with its fields and methods.
+// typeName adds a line for a type, and for each of its exported fields and methods.
 func (p printer) typeName(o *types.TypeName, add func(format string, args ...any)) {
 	name := o.Name()
 	if o.IsAlias() {
@@ -239,7 +239,8 @@ func (p printer) typeName(o *types.TypeName, add func(format string, args ...any
 	}
 }
 
-// interfaceOf returns the methods and unions of an interface, sorted.
+// interfaceOf returns the methods and unions of an interface, sorted. Unexported methods are
+// not named: they only mean that no other package can implement it.
 func (p printer) interfaceOf(i *types.Interface) string {
 	var parts []string
 	for m := range i.Methods() {
@@ -302,7 +303,7 @@ func (p printer) typ(t types.Type) string {
 		return "func" + p.signature(s)
 	}
 	text := types.TypeString(t, p.qualifier)
-	if strings.Contains(text, "func(") {
+	if strings.Contains(text, "func(") { // a function in the type, such as of a slice or map
 		text = parameterName.ReplaceAllString(text, "$1$2")
 	}
 	return text

@@ -72,8 +72,9 @@ func printPath(profile string) error {
 	return nil
 }
 
-// covered parses a line of a coverage profile. It returns the start of the block, and
-// false if the block did not run or is not of the module.
+// covered parses a line of a coverage profile, "file:line.column,line.column statements
+// count". It returns the start of the block, and false if the block did not run or is not
+// of the module.
 func covered(text string) (name string, line, column int, ok bool) {
 	place, counts, _ := strings.Cut(text, " ")
 	name, span, found := strings.Cut(place, ":")
@@ -81,10 +82,10 @@ func covered(text string) (name string, line, column int, ok bool) {
 		return "", 0, 0, false
 	}
 	start, _, _ := strings.Cut(span, ",")
-	l, c, _ := strings.Cut(start, ".")
-	line, err1 := strconv.Atoi(l)
-	column, err2 := strconv.Atoi(c)
-	return strings.TrimPrefix(name, module), line, column, err1 == nil && err2 == nil
+	lineText, columnText, _ := strings.Cut(start, ".")
+	line, badLine := strconv.Atoi(lineText)
+	column, badColumn := strconv.Atoi(columnText)
+	return strings.TrimPrefix(name, module), line, column, badLine == nil && badColumn == nil
 }
 
 // source is a parsed Go file.
@@ -102,13 +103,13 @@ func parse(name string) (*source, error) {
 	return s, err
 }
 
-// at returns the innermost function that contains a position. A literal is called by
-// the function around it.
+// at returns the innermost function that contains a position. The name of a literal is that
+// of the function around it, and "literal".
 func (s *source) at(line, column int) function {
 	var found function
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		if n == nil || !s.holds(n, line, column) {
-			return n == ast.Node(s.file)
+			return n == ast.Node(s.file) // whose declarations are looked at in any case
 		}
 		switch n := n.(type) {
 		case *ast.FuncDecl:

@@ -127,7 +127,7 @@ func (d difference) change(op, key string) change {
 	place := strings.Trim(d.Type+"."+d.Member, ".")
 	switch d.Kind {
 	case "unknown":
-		if d.Member == "*" {
+		if d.Member == "*" { // the report hides a name that may be data of a user
 			return change{"type", cmp.Or(d.Type, op), "has a member whose name is not shown"}
 		}
 		return change{"type", cmp.Or(d.Type, op), "add a field for " + d.Member}
@@ -168,11 +168,11 @@ func (r report) learnPaths(table string) string {
 	lines := strings.Split(table, "\n")
 	for i, line := range lines {
 		f := strings.Split(line, "\t")
-		if len(f) <= sourceColumn || f[sourceColumn] != "A" {
+		if len(f) <= sourceColumn || f[sourceColumn] != "A" { // not assumed
 			continue
 		}
 		if r.Operations[f[methodColumn]+" "+f[pathColumn]].Path == "confirmed" {
-			f[sourceColumn] = "W"
+			f[sourceColumn] = "W" // seen on the wire
 			lines[i] = strings.Join(f, "\t")
 		}
 	}

@@ -68,7 +68,8 @@ func (m mutant) area() string {
 	return area
 }
 
-// readList returns the mutants of a list, one a line.
+// readList returns the mutants of a list, one a line: the kind and then its arguments,
+// whose number depends on the kind. Empty lines are left out.
 func readList(name string) ([]mutant, error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -153,8 +154,9 @@ func load(root string) (*sources, error) {
 		return nil, err
 	}
 	for line := range strings.Lines(string(table)) {
-		c := strings.Split(line, "\t")
-		s.rows[c[1]] = append(s.rows[c[1]], c[3])
+		columns := strings.Split(line, "\t")
+		operation, path := columns[1], columns[3]
+		s.rows[operation] = append(s.rows[operation], path)
 	}
 	skip := strings.Fields("testdata .git .bin examples tools emulator fastiotest cmd keyring otelfastio rclone conformance node_modules")
 	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -178,7 +180,7 @@ func (s *sources) apply(dir string, m mutant) (string, error) {
 	replace := map[string]string{}
 	for file, all := range s.names {
 		var content []byte
-		for _, n := range slices.Backward(all) {
+		for _, n := range slices.Backward(all) { // from the end, so that offsets stay right
 			changed := s.change(m, filepath.ToSlash(filepath.Dir(file)), n)
 			if changed == "" {
 				continue
@@ -230,7 +232,7 @@ func (s *sources) change(m mutant, dir string, n name) string {
 	return ""
 }
 
-// wrongPath changes the last segment that is not a placeholder.
+// wrongPath returns a path whose last segment that is not a placeholder is changed.
 func wrongPath(path string) string {
 	segments := strings.Split(path, "/")
 	for i, segment := range slices.Backward(segments) {

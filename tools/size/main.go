@@ -117,7 +117,7 @@ func (r *report) add(name string) error {
 	return r.methods(dir, name, content)
 }
 
-// addLong adds the lines that are too long.
+// addLong adds the lines of a file that are longer than the allowed number of columns.
 func (r *report) addLong(name string, content []byte) {
 	for i, line := range bytes.Split(content, []byte("\n")) {
 		if utf8.RuneCount(line) > columns {
@@ -147,7 +147,7 @@ func (r *report) methods(dir, name string, content []byte) error {
 		if id, ok := receiver.(*ast.Ident); ok {
 			r.types[dir+"."+id.Name]++
 		}
-		if fn.Name.Name == "Format" && len(fn.Type.Params.List) > 0 {
+		if fn.Name.Name == "Format" && len(fn.Type.Params.List) > 0 { // a fmt.Formatter, which hides a secret
 			r.hiding++
 		}
 	}

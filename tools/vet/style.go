@@ -43,7 +43,8 @@ func style(dir string) ([]string, error) {
 // bareVerbs say nothing about what a function works on. A method may have one as its name: its receiver is the object.
 var bareVerbs = []string{"run", "read", "open", "start", "end", "check", "take", "do"}
 
-// checkStyle reports functions that are called by a bare verb, and headers of if and switch statements with an effect.
+// checkStyle reports functions whose name is a verb alone, such as run, and headers of if and switch statements with an
+// effect.
 func checkStyle(f *ast.File, report func(at ast.Node, text string)) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {

@@ -52,7 +52,7 @@ type source struct {
 	err     error
 }
 
-// collect adds the types of a declaration.
+// collect adds the types of a declaration: their doc comments, and the fields of structs.
 func (p *source) collect(decl ast.Decl) {
 	types, _ := decl.(*ast.GenDecl)
 	if types == nil {
@@ -70,7 +70,8 @@ func (p *source) collect(decl ast.Decl) {
 	}
 }
 
-// write writes the lines of the fields of a struct, and of the structs in it.
+// write writes a line for each field of a struct, and of the structs in it: the path of the
+// field, such as "OAuth.", with its name, a tab, and its explanation.
 func (p *source) write(lines *strings.Builder, name, path string) {
 	for _, field := range p.structs[name].Fields.List {
 		kind, _ := field.Type.(*ast.Ident)

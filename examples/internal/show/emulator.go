@@ -55,7 +55,7 @@ func (e *Emulator) Every(interval time.Duration, f func(i int)) {
 	})
 }
 
-// Stop closes the emulator.
+// Stop ends the calls of Every and closes the emulator.
 func (e *Emulator) Stop() {
 	close(e.quit)
 	e.live.Wait()

@@ -18,7 +18,8 @@ import (
 	"github.com/fastio-go/fastio/relay"
 )
 
-// administerAccounts runs a command of the directory of accounts.
+// administerAccounts runs a command of the directory of accounts: list, import, add, pause,
+// resume or remove. Wrong arguments are an error with the usage.
 func (c *config) administerAccounts(ctx context.Context, s relay.Stream, stdout io.Writer) error {
 	keys, err := c.accountKeys()
 	if err != nil {
@@ -84,8 +85,8 @@ func (c *config) accountKeys() (oauth.KeyStore, error) {
 	return oauth.StaticKey(key), nil
 }
 
-// addAccount adds an account with the API key of the standard input. Without one it has a
-// sign-in.
+// addAccount adds an account with the API key of the standard input; if that is empty, the
+// account has a sign-in. It follows the profiles of the lists, or all without any.
 func (c *config) addAccount(ctx context.Context, a relay.Accounts, name string, lists []string) error {
 	line, err := bufio.NewReader(c.stdin).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -27,7 +27,7 @@ func (p *platform) observe(next http.RoundTripper) http.RoundTripper {
 			return next.RoundTrip(r)
 		}
 		sent := false
-		trace := &httptrace.ClientTrace{GetConn: func(string) {
+		trace := &httptrace.ClientTrace{GetConn: func(string) { // called after the wait for the rate limit
 			sent = true
 			p.begin(r)
 		}}
@@ -54,7 +54,8 @@ func (p *platform) begin(r *http.Request) {
 }
 
 // end records the response to a request, nil if none arrived: whether the platform is
-// up, whether it accepts the credential, and its clock.
+// up, whether it accepts the credential, and its clock. Only a search of events, of which
+// the relay lives, shows that the credential is accepted.
 func (p *platform) end(r *http.Request, resp *http.Response) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -20,7 +20,8 @@ type visibility struct {
 	errs    map[api.Profile]error // of those that are not visible
 }
 
-// getProfile returns a function that reads a profile.
+// getProfile returns a function that reads a profile and returns the error, nil if the
+// credential of the client may see it.
 func getProfile(c *fastio.Client) func(ctx context.Context, p api.Profile) error {
 	return func(ctx context.Context, p api.Profile) error {
 		var err error
@@ -42,7 +43,8 @@ const (
 	checkAgain = 2 // times of patience until a profile is checked again
 )
 
-// run checks the profiles that this replica holds, in turn, until ctx is done.
+// run checks the profiles that this replica holds, in turn, until ctx is done: several in
+// the time of patience, and each again after twice that time.
 func (v *visibility) run(ctx context.Context, patience time.Duration, held func() []api.Profile) {
 	if v.get == nil {
 		return
