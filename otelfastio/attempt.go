@@ -114,14 +114,14 @@ func (a *attempt) start(ctx context.Context, req *http.Request) context.Context 
 // a redirect.
 func basePath(path, route string) string {
 	base := len(path)
-	for range strings.Count(route, "/") {
+	for range strings.Count(route, "/") { // as many segments from the end as the route has
 		base = strings.LastIndexByte(path[:base], '/')
 		if base < 0 {
 			return ""
 		}
 	}
 	rest := path[base:]
-	for route != "" {
+	for route != "" { // each segment must be that of the route, or stand for a placeholder
 		var part, want string
 		part, rest, _ = strings.Cut(rest, "/")
 		want, route, _ = strings.Cut(route, "/")

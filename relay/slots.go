@@ -59,14 +59,14 @@ func divide(units []unit, replicas []string, fits func(unit, replica int) bool) 
 	for _, u := range units {
 		total += u.weight
 	}
-	share := (total + len(replicas) - 1) / max(1, len(replicas))
+	share := (total + len(replicas) - 1) / max(1, len(replicas)) // of a replica, rounded up
 	load, result := make([]int, len(replicas)), make([]int, len(units))
 	for i, u := range units {
 		id := mix(uint64(u.slot) + 1) //nolint:gosec // not negative
 		if u.by != "" {
 			id ^= hash64(u.by)
 		}
-		best, least, most := -1, -1, uint64(0)
+		best, least, most := -1, -1, uint64(0) // replicas, and the highest hash
 		for r := range replicas {
 			if fits != nil && !fits(i, r) {
 				continue

@@ -79,7 +79,7 @@ func names(target any) []string {
 // nearest returns the three names most similar to one, or to its last part.
 func nearest(names []string, name string) []string {
 	last := func(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
-	far := func(other string) int { // the number of letters that differ
+	far := func(other string) int { // how many letters differ, of the whole paths or the last parts
 		return min(distance(fold(name), fold(other)), distance(fold(last(name)), fold(last(other))))
 	}
 	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(far(a), far(b)) })

@@ -88,7 +88,7 @@ func (c *chat) finish(turn *ai.Turn, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		fmt.Fprint(c.out, "\n(cancelled)\n\n")
-	case ended && failed.Err == nil:
+	case ended && failed.Err == nil: // the turn itself failed
 		fmt.Fprintf(c.out, "\n(%s)\n\n", failed.Status())
 	case errors.Is(err, ai.ErrThreadTooLarge):
 		fmt.Fprint(c.out, "(This conversation has become too long. The next question begins another.)\n\n")

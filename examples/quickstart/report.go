@@ -76,7 +76,7 @@ func byCount(counts map[string]int) []string {
 
 // chart draws a bar for each key, the longest of them barWidth wide.
 func chart(out io.Writer, counts map[string]int, keys []string) {
-	most, width := 1, 0
+	most, width := 1, 0 // the largest count, and the longest key
 	for _, k := range keys {
 		most, width = max(most, counts[k]), max(width, len(k))
 	}

@@ -33,7 +33,7 @@ func (w *walk) makeChanges() {
 		return
 	}
 	j := w.changes.Journal
-	w.failed = j.write(kindMe, string(w.me))
+	w.failed = j.write(kindMe, string(w.me)) // the second person may transfer places to this one
 	if w.things["second"] == string(w.me) {
 		w.failed = errors.New("the second key is of the same person")
 	}

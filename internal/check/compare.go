@@ -197,7 +197,7 @@ func (c *comparison) whyNotReached(read Read, calls []*seen) string {
 		}
 	}
 	switch {
-	case statuses[0]: // the status of an exchange without a response
+	case statuses[0]: // 0 is the status of an exchange without a response
 		return "no response"
 	case len(statuses) > 0:
 		all := slices.Sorted(maps.Keys(statuses))
@@ -383,7 +383,7 @@ func (a answer) success() bool { return a.statuses[0] == http.StatusOK }
 // have. Nil error codes mean any.
 func expectedAnswer(read Read, form Form) answer {
 	switch {
-	case form == FormNoToken, form == FormLimitOther:
+	case form == FormNoToken, form == FormLimitOther: // calls without a credential
 		return answer{[]int{http.StatusUnauthorized}, []int64{codes.DeadToken, codes.BadToken}}
 	case form == FormBad && read.Area() == "activity" && strings.Contains(read.Path, "/poll/"):
 		return answer{[]int{http.StatusBadRequest}, nil}
@@ -399,7 +399,7 @@ func expectedAnswer(read Read, form Form) answer {
 		return answer{[]int{removed(read.Op)}, nil}
 	case read.changes():
 		return answer{[]int{http.StatusOK, http.StatusCreated, http.StatusAccepted}, nil}
-	case strings.HasSuffix(read.Path, "/read/"):
+	case strings.HasSuffix(read.Path, "/read/"): // a part of a file is requested
 		return answer{[]int{http.StatusOK, http.StatusPartialContent}, nil}
 	}
 	return answer{[]int{http.StatusOK}, nil}

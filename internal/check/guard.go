@@ -206,7 +206,7 @@ func (w *Write) whyRefused(j *Journal, path string, fields []field) string {
 		switch {
 		case !listed:
 			return "a field of it is not in the reviewed list"
-		case rule.kind != "" && !j.mayName(rule.kind, f.value):
+		case rule.kind != "" && !j.mayName(rule.kind, f.value): // without a kind any value is allowed
 			return "it names an object that this run has not made"
 		}
 	}
@@ -225,9 +225,9 @@ func (j *Journal) mayName(kind, value string) bool {
 		switch {
 		case one == "root" && value == string(api.Root):
 			return true
-		case strings.HasPrefix(one, ":") && value == one[1:]:
+		case strings.HasPrefix(one, ":") && value == one[1:]: // a fixed value
 			return true
-		case one == "address" && value == j.address():
+		case one == "address" && value == j.address(): // of the invitation
 			return true
 		case one == "marker" && strings.HasPrefix(value, j.Marker) && j.owns(kindIntent, j.Marker):
 			return true

@@ -31,7 +31,7 @@ func (c call) keep(kind string, name thing, id string) error {
 	}
 	if err != nil {
 		switch _, foreign := errors.AsType[*RefusedError](err); {
-		case !foreign:
+		case !foreign: // the journal cannot be written
 			c.failed = err
 		case kind == kindWorkspace:
 			c.unwritable = ErrForeignWorkspace

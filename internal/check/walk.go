@@ -402,7 +402,7 @@ func (w *walk) probe() {
 	if w.anonymous == nil {
 		return
 	}
-	signed := w.rec.next
+	signed := w.rec.next // the client with the credential
 	w.rec.next, w.rec.form = w.anonymous, FormNoToken
 	for _, r := range probes() {
 		if w.isOver() {

@@ -81,7 +81,7 @@ func checkHeader(first ast.Stmt, report func(at ast.Node, text string), conditio
 		report(first, "a statement with an effect stands in the header")
 		return
 	}
-	known, other := assigned(assign, namesIn(condition))
+	known, other := assigned(assign, namesIn(condition)) // read by the condition; neither err nor ok
 	switch {
 	case assign.Tok == token.DEFINE && !known:
 		report(first, "the header defines nothing that its condition reads")

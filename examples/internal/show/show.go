@@ -77,7 +77,7 @@ func (b *Bar) print(done, total int64) {
 		b.amount(&line, int64(float64(done-b.start)/elapsed.Seconds()))
 		fmt.Fprintf(&line, " %s/s", b.unit)
 	}
-	fmt.Fprintf(b.out, "\r%-*s", b.width, line.String())
+	fmt.Fprintf(b.out, "\r%-*s", b.width, line.String()) // blanks hide the rest of a longer line
 	b.width = len([]rune(line.String()))
 }
 
