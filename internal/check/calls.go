@@ -45,13 +45,13 @@ func (c call) raw(query url.Values, path string, segments ...any) error {
 }
 
 // callerReads returns the calls that need nothing but a credential. A row is an
-// operation, the forms in which it is called (see [forms]), and the call.
+// operation, the forms of its calls (such as pages, or an unknown ID), and the call.
 func callerReads() []read[struct{}] {
 	return slices.Concat(accountReads(), signInReads(), listReads(), uploadReads())
 }
 
 // accountReads returns the calls for the account of the caller. A row is an operation,
-// the forms in which it is called (see [forms]), and the call.
+// the forms of its calls (such as pages, or an unknown ID), and the call.
 func accountReads() []read[struct{}] {
 	type none = struct{}
 	return []read[none]{
@@ -112,7 +112,7 @@ func accountReads() []read[struct{}] {
 }
 
 // signInReads returns the calls for tokens, sessions and keys. A row is an operation,
-// the forms in which it is called (see [forms]), and the call.
+// the forms of its calls (such as pages, or an unknown ID), and the call.
 func signInReads() []read[struct{}] {
 	type none = struct{}
 	return []read[none]{
@@ -141,8 +141,8 @@ func signInReads() []read[struct{}] {
 }
 
 // listReads returns the calls that list organizations and shares, and those for the
-// system. A row is an operation, the forms in which it is called (see [forms]), and the
-// call.
+// system. A row is an operation, the forms of its calls (such as pages, or an unknown
+// ID), and the call.
 func listReads() []read[struct{}] {
 	type none = struct{}
 	return []read[none]{
@@ -176,7 +176,8 @@ func listReads() []read[struct{}] {
 }
 
 // uploadReads returns the calls for uploads and workspaces, and those with unknown IDs.
-// A row is an operation, the forms in which it is called (see [forms]), and the call.
+// A row is an operation, the forms of its calls (such as pages, or an unknown ID), and
+// the call.
 func uploadReads() []read[struct{}] {
 	type none = struct{}
 	return []read[none]{
@@ -231,7 +232,7 @@ func uploadReads() []read[struct{}] {
 }
 
 // orgReads returns the calls that are made for each organization. A row is an
-// operation, the forms in which it is called (see [forms]), and the call.
+// operation, the forms of its calls (such as pages, or an unknown ID), and the call.
 func orgReads() []read[place] {
 	return []read[place]{
 		{"orgs.Get", levels, func(c call, o place) error { return onlyError(c.Orgs.Get(c, o.ID, c.opts...)) }},
@@ -275,8 +276,8 @@ func orgReads() []read[place] {
 }
 
 // memberReads returns the calls about members that are made for each organization,
-// workspace and share. A row is an operation, the forms in which it is called (see
-// [forms]), and the call.
+// workspace and share. A row is an operation, the forms of its calls (such as pages, or
+// an unknown ID), and the call.
 func memberReads() []read[place] {
 	return []read[place]{
 		{"members.List", pages, func(c call, in place) error {
@@ -302,14 +303,14 @@ func memberReads() []read[place] {
 }
 
 // workspaceReads returns the calls that are made for each workspace. A row is an
-// operation, the forms in which it is called (see [forms]), and the call.
+// operation, the forms of its calls (such as pages, or an unknown ID), and the call.
 func workspaceReads() []read[place] {
 	return slices.Concat(workspacePartReads(), metadataReads(), workspaceSearchReads())
 }
 
 // workspacePartReads returns the calls that are made for each workspace, for its
-// settings and its lists. A row is an operation, the forms in which it is called (see
-// [forms]), and the call.
+// settings and its lists. A row is an operation, the forms of its calls (such as pages,
+// or an unknown ID), and the call.
 func workspacePartReads() []read[place] {
 	return []read[place]{
 		{"workspaces.Get", levels, func(c call, w place) error { return onlyError(c.Workspaces.Get(c, w.ID, c.opts...)) }},
@@ -343,7 +344,8 @@ func workspacePartReads() []read[place] {
 }
 
 // metadataReads returns the calls that are made for each workspace, for metadata. A row
-// is an operation, the forms in which it is called (see [forms]), and the call.
+// is an operation, the forms of its calls (such as pages, or an unknown ID), and the
+// call.
 func metadataReads() []read[place] {
 	return []read[place]{
 		{"metadata.Fields.List", cursors | levels, func(c call, w place) error { return c.listFields(w.ID) }},
@@ -365,8 +367,8 @@ func metadataReads() []read[place] {
 }
 
 // workspaceSearchReads returns the calls that are made for each workspace, for
-// searches, sockets, shares and events. A row is an operation, the forms in which it is
-// called (see [forms]), and the call.
+// searches, sockets, shares and events. A row is an operation, the forms of its calls
+// (such as pages, or an unknown ID), and the call.
 func workspaceSearchReads() []read[place] {
 	return []read[place]{
 		{"realtime.SocketToken", plainForm, func(c call, w place) error {
@@ -405,7 +407,7 @@ func workspaceSearchReads() []read[place] {
 }
 
 // shareReads returns the calls that are made for each share. A row is an operation, the
-// forms in which it is called (see [forms]), and the call.
+// forms of its calls (such as pages, or an unknown ID), and the call.
 func shareReads() []read[place] {
 	return []read[place]{
 		{"shares.Get", levels, func(c call, s place) error { return c.getShare(s.ID) }},
@@ -429,8 +431,8 @@ func shareReads() []read[place] {
 }
 
 // storageReads returns the calls about nodes that are made for each workspace and
-// share. A row is an operation, the forms in which it is called (see [forms]), and the
-// call.
+// share. A row is an operation, the forms of its calls (such as pages, or an unknown
+// ID), and the call.
 func storageReads() []read[place] {
 	return []read[place]{
 		{"storage.List", levels, func(c call, in place) error { return c.listNodes(in.Profile, api.Root) }},
@@ -466,7 +468,7 @@ func storageReads() []read[place] {
 const smallPage = 100 // the least page of a folder
 
 // nodeReads returns the calls that are made for each node. A row is an operation, the
-// forms in which it is called (see [forms]), and the call.
+// forms of its calls (such as pages, or an unknown ID), and the call.
 func nodeReads() []read[node] {
 	return []read[node]{
 		{"storage.Get", levels, func(c call, n node) error { return onlyError(c.Storage.Get(c, n.In, n.ID, c.opts...)) }},
@@ -479,7 +481,7 @@ func nodeReads() []read[node] {
 }
 
 // fileReads returns the calls that are made for each file and note. A row is an
-// operation, the forms in which it is called (see [forms]), and the call.
+// operation, the forms of its calls (such as pages, or an unknown ID), and the call.
 func fileReads() []read[node] {
 	return []read[node]{
 		{"storage.Versions.List", plainForm, func(c call, n node) error {
@@ -501,7 +503,7 @@ func fileReads() []read[node] {
 var oneByte = api.Range{Length: 1} //nolint:gochecknoglobals // it is a constant
 
 // noteReads returns the calls that are made for each note. A row is an operation, the
-// forms in which it is called (see [forms]), and the call.
+// forms of its calls (such as pages, or an unknown ID), and the call.
 func noteReads() []read[node] {
 	return []read[node]{
 		{"storage.Notes.Get", levels, func(c call, n node) error {
@@ -518,7 +520,8 @@ func noteReads() []read[node] {
 }
 
 // previewReads returns the calls that are made for each file whose preview exists. A
-// row is an operation, the forms in which it is called (see [forms]), and the call.
+// row is an operation, the forms of its calls (such as pages, or an unknown ID), and
+// the call.
 func previewReads() []read[node] {
 	return []read[node]{
 		{"storage.Previews.Authorize", plainForm, func(c call, n node) error {
@@ -532,7 +535,7 @@ func previewReads() []read[node] {
 }
 
 // pictureReads returns the calls that are made for each picture. A row is an operation,
-// the forms in which it is called (see [forms]), and the call.
+// the forms of its calls (such as pages, or an unknown ID), and the call.
 func pictureReads() []read[node] {
 	return []read[node]{
 		{"storage.Transforms.Token", plainForm, func(c call, n node) error {
@@ -542,8 +545,8 @@ func pictureReads() []read[node] {
 }
 
 // factReads returns the calls about metadata that are made for each file and note of a
-// workspace. A row is an operation, the forms in which it is called (see [forms]), and
-// the call.
+// workspace. A row is an operation, the forms of its calls (such as pages, or an
+// unknown ID), and the call.
 func factReads() []read[node] {
 	return []read[node]{
 		{"metadata.Facts.Get", plainForm, func(c call, n node) error {
@@ -565,7 +568,7 @@ func factReads() []read[node] {
 }
 
 // fileShareReads returns the calls that are made for each File Share. A row is an
-// operation, the forms in which it is called (see [forms]), and the call.
+// operation, the forms of its calls (such as pages, or an unknown ID), and the call.
 func fileShareReads() []read[fileShare] {
 	return []read[fileShare]{
 		{"fileshares.Get", plainForm, func(c call, f fileShare) error { return onlyError(c.FileShares.Get(c, f.ID)) }},
@@ -597,7 +600,7 @@ func fileShareReads() []read[fileShare] {
 }
 
 // quickShareReads returns the calls that are made for each QuickShare. A row is an
-// operation, the forms in which it is called (see [forms]), and the call.
+// operation, the forms of its calls (such as pages, or an unknown ID), and the call.
 //
 //nolint:staticcheck // deprecated endpoints are checked too
 func quickShareReads() []read[quickShare] {
@@ -624,7 +627,7 @@ func quickShareReads() []read[quickShare] {
 }
 
 // commentReads returns the calls that are made for each comment. A row is an operation,
-// the forms in which it is called (see [forms]), and the call.
+// the forms of its calls (such as pages, or an unknown ID), and the call.
 func commentReads() []read[api.OpaqueID] {
 	return []read[api.OpaqueID]{
 		{"comments.Get", plainForm, func(c call, id api.OpaqueID) error { return onlyError(c.Comments.Get(c, id)) }},
@@ -635,7 +638,7 @@ func commentReads() []read[api.OpaqueID] {
 }
 
 // eventReads returns the calls that are made for each event. A row is an operation, the
-// forms in which it is called (see [forms]), and the call.
+// forms of its calls (such as pages, or an unknown ID), and the call.
 func eventReads() []read[api.OpaqueID] {
 	return []read[api.OpaqueID]{
 		{"events.Get", levels, func(c call, id api.OpaqueID) error { return onlyError(c.Events.Get(c, id, c.opts...)) }},
@@ -643,7 +646,7 @@ func eventReads() []read[api.OpaqueID] {
 }
 
 // threadReads returns the calls that are made for each AI thread. A row is an
-// operation, the forms in which it is called (see [forms]), and the call.
+// operation, the forms of its calls (such as pages, or an unknown ID), and the call.
 func threadReads() []read[thread] {
 	return []read[thread]{
 		{"ai.Threads.Get", plainForm, func(c call, t thread) error { return onlyError(c.AI.Threads.Get(c, t.In, t.ID)) }},
@@ -658,7 +661,7 @@ func threadReads() []read[thread] {
 }
 
 // turnReads returns the calls that are made for each turn of an AI thread. A row is an
-// operation, the forms in which it is called (see [forms]), and the call.
+// operation, the forms of its calls (such as pages, or an unknown ID), and the call.
 func turnReads() []read[turn] {
 	return []read[turn]{
 		{"ai.Turns.Get", plainForm, func(c call, t turn) error { return onlyError(c.AI.Turns.Get(c, t.In, t.ID, t.Turn)) }},
@@ -677,8 +680,8 @@ func turnReads() []read[turn] {
 const streamTime = 5 * time.Minute // for the first event of a turn that has ended
 
 // otherReads returns, by kind, the calls that are made for objects of the caller that
-// have only an ID. A row is an operation, the forms in which it is called (see
-// [forms]), and the call.
+// have only an ID. A row is an operation, the forms of its calls (such as pages, or an
+// unknown ID), and the call.
 func otherReads() map[string][]read[string] {
 	return map[string][]read[string]{
 		"invitation": {{"account.Invitations.Get", plainForm, func(c call, id string) error {
@@ -707,8 +710,8 @@ type part struct {
 }
 
 // partReads returns, by kind, the calls that are made for each filter, intent and field
-// of a workspace. A row is an operation, the forms in which it is called (see [forms]),
-// and the call.
+// of a workspace. A row is an operation, the forms of its calls (such as pages, or an
+// unknown ID), and the call.
 func partReads() map[string][]read[part] {
 	return map[string][]read[part]{
 		"filter": {
@@ -745,7 +748,8 @@ type pictureOf struct {
 }
 
 // profilePictureReads returns the calls that are made for each picture of a profile. A
-// row is an operation, the forms in which it is called (see [forms]), and the call.
+// row is an operation, the forms of its calls (such as pages, or an unknown ID), and
+// the call.
 func profilePictureReads() []read[pictureOf] {
 	return []read[pictureOf]{
 		{"assets.Read", plainForm, func(c call, p pictureOf) error { return closeDownload(c.Assets.Read(c, p.in, p.name)) }},

@@ -9,8 +9,9 @@ import (
 )
 
 // agentChanges returns the calls that cost credits, for the workspace and for the
-// share. A row is an operation, the forms in which it is called (see [forms]), and the
-// call: c.keep stores the ID of what it creates, c.id returns a stored one.
+// share. A row is an operation, the forms of its calls (such as pages, or an unknown
+// ID), and the call: c.keep stores the ID of what it creates, c.id returns a stored
+// one.
 func agentChanges() []read[place] {
 	return []read[place]{
 		{"ai.Threads.Create", plainForm, func(c call, p place) error {
@@ -102,8 +103,8 @@ func (c call) uploadPicture(p place) error {
 }
 
 // costlyChanges returns the calls of a workspace that cost credits. A row is an
-// operation, the forms in which it is called (see [forms]), and the call: c.keep stores
-// the ID of what it creates, c.id returns a stored one.
+// operation, the forms of its calls (such as pages, or an unknown ID), and the call:
+// c.keep stores the ID of what it creates, c.id returns a stored one.
 func costlyChanges() []read[place] {
 	return []read[place]{
 		{"ai.AutoTitle", plainForm, func(c call, _ place) error {
@@ -124,9 +125,9 @@ func costlyChanges() []read[place] {
 	}
 }
 
-// lastOfAgent is lastOfPlace for what costs credits. A row is an operation, the forms
-// in which it is called (see [forms]), and the call: c.keep stores the ID of what it
-// creates, c.id returns a stored one.
+// lastOfAgent returns the calls that delete what calls that cost credits have created.
+// A row is an operation, the forms of its calls (such as pages, or an unknown ID), and
+// the call: c.keep stores the ID of what it creates, c.id returns a stored one.
 func lastOfAgent() []read[place] {
 	return []read[place]{
 		{"ai.Threads.Delete", plainForm, func(c call, p place) error {

@@ -17,8 +17,8 @@ import (
 )
 
 // noteChanges returns the calls for notes, comments, links and what belongs to a
-// workspace alone. A row is an operation, the forms in which it is called (see
-// [forms]), and the call: c.keep stores the ID of what it creates, c.id returns a
+// workspace alone. A row is an operation, the forms of its calls (such as pages, or an
+// unknown ID), and the call: c.keep stores the ID of what it creates, c.id returns a
 // stored one.
 func noteChanges() []read[place] {
 	return []read[place]{
@@ -75,9 +75,10 @@ func noteChanges() []read[place] {
 	}
 }
 
-// intentChanges returns the calls for intents, cards and events, after noteChanges. A
-// row is an operation, the forms in which it is called (see [forms]), and the call:
-// c.keep stores the ID of what it creates, c.id returns a stored one.
+// intentChanges returns the calls for intents, cards and events, some with the note
+// that is stored before. A row is an operation, the forms of its calls (such as pages,
+// or an unknown ID), and the call: c.keep stores the ID of what it creates, c.id
+// returns a stored one.
 func intentChanges() []read[place] {
 	return []read[place]{
 		{"activity.Intents.Allocate", plainForm, func(c call, w place) error {
@@ -116,8 +117,8 @@ func intentChanges() []read[place] {
 }
 
 // fieldChanges returns the calls for metadata. What is declared is permanent, but only
-// in the workspace. A row is an operation, the forms in which it is called (see
-// [forms]), and the call: c.keep stores the ID of what it creates, c.id returns a
+// in the workspace. A row is an operation, the forms of its calls (such as pages, or an
+// unknown ID), and the call: c.keep stores the ID of what it creates, c.id returns a
 // stored one.
 func fieldChanges() []read[place] {
 	return []read[place]{
@@ -155,8 +156,8 @@ func fieldChanges() []read[place] {
 }
 
 // uploadChanges returns the calls for uploads to the workspace. A row is an operation,
-// the forms in which it is called (see [forms]), and the call: c.keep stores the ID of
-// what it creates, c.id returns a stored one.
+// the forms of its calls (such as pages, or an unknown ID), and the call: c.keep stores
+// the ID of what it creates, c.id returns a stored one.
 func uploadChanges() []read[place] {
 	const content = "One part and another."
 	start := func(c call, name thing, to api.Profile, size int64) error {
@@ -219,9 +220,9 @@ func uploadChanges() []read[place] {
 }
 
 // inviteChanges returns the calls for an invitation to an address that does not exist,
-// for the workspace and for the share. A row is an operation, the forms in which it is
-// called (see [forms]), and the call: c.keep stores the ID of what it creates, c.id
-// returns a stored one.
+// for the workspace and for the share. A row is an operation, the forms of its calls
+// (such as pages, or an unknown ID), and the call: c.keep stores the ID of what it
+// creates, c.id returns a stored one.
 func inviteChanges() []read[place] {
 	return []read[place]{
 		{"members.Add", plainForm, func(c call, p place) error {
@@ -252,8 +253,9 @@ func roleOf(p place) members.Role {
 }
 
 // lastChanges returns the calls that delete what the others have created, except for
-// the places. A row is an operation, the forms in which it is called (see [forms]), and
-// the call: c.keep stores the ID of what it creates, c.id returns a stored one.
+// the places. A row is an operation, the forms of its calls (such as pages, or an
+// unknown ID), and the call: c.keep stores the ID of what it creates, c.id returns a
+// stored one.
 func lastChanges() []read[place] {
 	return []read[place]{
 		{"comments.DeleteMany", plainForm, func(c call, w place) error {
@@ -277,8 +279,8 @@ func lastChanges() []read[place] {
 }
 
 // lastOfPlace returns the calls that delete what both the workspace and the share have.
-// A row is an operation, the forms in which it is called (see [forms]), and the call:
-// c.keep stores the ID of what it creates, c.id returns a stored one.
+// A row is an operation, the forms of its calls (such as pages, or an unknown ID), and
+// the call: c.keep stores the ID of what it creates, c.id returns a stored one.
 func lastOfPlace() []read[place] {
 	return []read[place]{
 		{"assets.Delete", plainForm, func(c call, p place) error { return c.Assets.Delete(c, p.Profile, pictureName(p)) }},

@@ -24,9 +24,9 @@ const (
 )
 
 // workspaceChanges returns the calls that create the workspace and its share. A row is
-// an operation, the forms in which it is called (see [forms]), and the call: c is its
-// context, and the client. What a call creates is an object of the run, which keep
-// enters with its kind and the name by which later calls find it.
+// an operation, the forms of its calls (such as pages, or an unknown ID), and the call:
+// c is its context, and the client. What a call creates is an object of the run, which
+// keep enters with its kind and the name by which later calls find it.
 func workspaceChanges() []read[struct{}] {
 	type none = struct{}
 	return []read[none]{
@@ -70,8 +70,9 @@ func workspaceChanges() []read[struct{}] {
 }
 
 // nodeChanges returns the calls that create and change nodes, for the workspace and for
-// the share. A row is an operation, the forms in which it is called (see [forms]), and
-// the call: c.keep stores the ID of what it creates, c.id returns a stored one.
+// the share. A row is an operation, the forms of its calls (such as pages, or an
+// unknown ID), and the call: c.keep stores the ID of what it creates, c.id returns a
+// stored one.
 func nodeChanges() []read[place] {
 	return []read[place]{
 		{"storage.CreateFolder", plainForm, func(c call, p place) error {
@@ -118,9 +119,9 @@ func nodeChanges() []read[place] {
 }
 
 // trashChanges returns the calls that lock, delete and restore nodes, and those for
-// pictures and comments, after nodeChanges. A row is an operation, the forms in which
-// it is called (see [forms]), and the call: c.keep stores the ID of what it creates,
-// c.id returns a stored one.
+// pictures and comments, with nodes that are stored before. A row is an operation, the
+// forms of its calls (such as pages, or an unknown ID), and the call: c.keep stores the
+// ID of what it creates, c.id returns a stored one.
 func trashChanges() []read[place] {
 	return []read[place]{
 		{"storage.Locks.Acquire", plainForm, func(c call, p place) error {

@@ -9,8 +9,9 @@ import (
 
 // secondChanges returns the calls with a second person, for the workspace and for the
 // share: that person becomes a member and its owner, gives it back, leaves, and joins
-// again. A row is an operation, the forms in which it is called (see [forms]), and the
-// call: c.keep stores the ID of what it creates, c.id returns a stored one.
+// again. A row is an operation, the forms of its calls (such as pages, or an unknown
+// ID), and the call: c.keep stores the ID of what it creates, c.id returns a stored
+// one.
 func secondChanges() []read[place] {
 	second := func(c call) api.Person { return api.Person(c.things["second"]) }
 	return []read[place]{
@@ -57,8 +58,8 @@ func (c call) asSecond(do func() error) error {
 }
 
 // grantChanges returns the calls for the access of the second person to the File Share.
-// A row is an operation, the forms in which it is called (see [forms]), and the call:
-// c.keep stores the ID of what it creates, c.id returns a stored one.
+// A row is an operation, the forms of its calls (such as pages, or an unknown ID), and
+// the call: c.keep stores the ID of what it creates, c.id returns a stored one.
 func grantChanges() []read[place] {
 	return []read[place]{
 		{"fileshares.Grants.Set", plainForm, func(c call, _ place) error {
