@@ -59,7 +59,7 @@ func (h *Handlers) userDetails(c *wire.Call) (wire.Object, error) {
 	return nil, wire.Refuse(http.StatusNotFound, wire.CodeNotFound, "There is no such user.")
 }
 
-// UserObject renders a user. Phone and second factor are shown to that user only.
+// UserObject renders a user. The phone is shown to that user only.
 func (h *Handlers) UserObject(id, viewer string, lv wire.Level) wire.Object {
 	u := h.w.User(id)
 	r := wire.Row{Level: lv}
@@ -69,14 +69,12 @@ func (h *Handlers) UserObject(id, viewer string, lv wire.Level) wire.Object {
 	r.Put(wire.Terse, "last_name", u.Value.LastName)
 	r.Put(wire.Terse, "profile_pic", h.w.AssetAddress(id, "profile_pic"))
 	r.Put(wire.Standard, "email_address", u.Value.Email)
-	r.Put(wire.Standard, "status", "active")
 	r.Put(wire.Standard, "created", wire.Stamp(u.Created))
 	r.Put(wire.Standard, "updated", wire.Stamp(u.Created)) // the time of a change is not kept
 	if id == viewer {
 		own := h.settingsOf(id)
 		r.Put(wire.Full, "phone_country", wire.TextOrNull(own.country))
 		r.Put(wire.Full, "phone_number", wire.TextOrNull(own.number))
-		r.Put(wire.Full, "two_factor", h.Signin.Auth.Factors[id].Active != nil)
 	}
 	return r.Fields
 }

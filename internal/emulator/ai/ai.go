@@ -392,7 +392,7 @@ func (h *Handlers) listTransactions(c *wire.Call, profileID string) (wire.Object
 			{"created_at", wire.Stamp(cost.at.Unix())},
 		})
 	}
-	return wire.Object{{"transactions", countedList(rows)}}, nil
+	return wire.Object{{"transactions", wire.Object{{"items", rows}}}}, nil
 }
 
 // threadObject renders a conversation.

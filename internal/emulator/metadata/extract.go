@@ -119,18 +119,14 @@ func (h *extractor) extractAll(c *wire.Call, id string) (wire.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	queued := 0
 	for _, n := range h.w.NodesOf(id) {
 		inside := folder == world.RootFolder || h.w.InFolder(n, folder)
 		if n.HasContent() && inside && !h.allExtracted(n, fields) {
 			h.queueExtraction(c, n, jobBatch, fields)
-			queued++
 		}
 	}
 	return c.Accepted(wire.Object{
-		{"folder_id", folder},
 		{"fields", fields},
-		{"queued", queued},
 		{"status", jobQueued},
 		{"status_uri", "/current/workspace/" + id + "/jobs/status/"},
 	})

@@ -665,8 +665,7 @@ func (h *Handlers) compoundSearch(
 		}
 		matched++
 		if len(items) < limit {
-			withoutID := h.factNode(n, c.Out.Level)[1:] // its first member, id, is called node_id here
-			items = append(items, append(wire.Object{{"node_id", wire.Hyphenated(n.ID)}}, withoutID...))
+			items = append(items, h.compoundHit(n, c.Out.Level))
 		}
 	}
 	relation, causes, unknown := "eq", h.causes(), any(nil)
@@ -681,4 +680,18 @@ func (h *Handlers) compoundSearch(
 	}
 	scope = scope.With(asked != nil, "limit_clamped_from", asked)
 	return wire.Object{{"items", items}, {"scope", scope}}, nil
+}
+
+// compoundHit renders a node that a compound search has found. The members of an item are
+// assumed: those of the hits of other searches, and the facts.
+func (h *Handlers) compoundHit(n *world.Node, lv wire.Level) wire.Object {
+	r := wire.Row{Level: lv}
+	r.Put(wire.Terse, "node_id", wire.Hyphenated(n.ID))
+	r.Put(wire.Terse, "name", n.Name)
+	r.Put(wire.Terse, "type", n.Kind)
+	r.Put(wire.Terse, "parent_id", h.parentOf(n))
+	r.Put(wire.Standard, "mimetype", n.MimeType)
+	r.Put(wire.Standard, "updated", wire.Stamp(n.Updated.Unix()))
+	r.Put(wire.Terse, "metadata_facts", h.Facts(n, lv))
+	return r.Fields
 }

@@ -393,5 +393,5 @@ func (h *Handlers) metadataVersions(c *wire.Call, _ string, n *world.Node) (wire
 			{"created", wire.Stamp(r.at.Unix())},
 		})
 	}
-	return wire.Object{{"object_id", wire.Hyphenated(n.ID)}, {"count", len(versions)}, {"versions", versions}}, nil
+	return wire.Object{{"versions", versions}}, nil
 }

@@ -47,9 +47,9 @@ func ofSession(id string) func(k *wire.Credential) bool {
 	return func(k *wire.Credential) bool { return k.Kind == wire.AccessToken && k.Session == id }
 }
 
-// sessionObject renders a session for the credential k. Only the names session_id,
+// sessionObject renders a session. Only the names session_id,
 // those of names and scopes are published; the others are assumed.
-func (h *Handlers) sessionObject(sess *session, k *wire.Credential) wire.Object {
+func (h *Handlers) sessionObject(sess *session) wire.Object {
 	return wire.Object{
 		{"session_id", sess.id},
 		{"client_id", sess.clientID},
@@ -57,19 +57,16 @@ func (h *Handlers) sessionObject(sess *session, k *wire.Credential) wire.Object 
 		{"device_name", wire.TextOrNull(sess.deviceName)},
 		{"device_type", wire.TextOrNull(sess.deviceType)},
 		{"agent_name", wire.TextOrNull(sess.agent)},
-		{"scope", sess.word},
 		{"scopes", scopesValue(&h.w.Options, sess.scopes)},
-		{"resource", wire.TextOrNull(sess.resource)},
 		{"created", wire.Stamp(sess.created)},
 		{"last_used", wire.Stamp(sess.used)},
-		{"current", k.Session == sess.id},
 	}
 }
 
 // sessionsList returns the sessions of the caller.
 func (h *Handlers) sessionsList(c *wire.Call) (wire.Object, error) {
 	return wire.Object{{"sessions", wire.Rows(h.sessionsOf(c.Key.User), func(id string) wire.Object {
-		return h.sessionObject(h.oauth.sessions[id], c.Key)
+		return h.sessionObject(h.oauth.sessions[id])
 	})}}, nil
 }
 
@@ -92,7 +89,7 @@ func (h *Handlers) ownSession(c *wire.Call) (*session, error) {
 
 // sessionDetails returns a session.
 func (h *Handlers) sessionDetails(c *wire.Call, sess *session) (wire.Object, error) {
-	return wire.Object{{"session", h.sessionObject(sess, c.Key)}}, nil
+	return wire.Object{{"session", h.sessionObject(sess)}}, nil
 }
 
 // sessionUpdate changes the names or narrows the scopes of a session. If one of them is

@@ -46,7 +46,6 @@ func listPlans(*wire.Call) (wire.Object, error) {
 				{"id", p.periodID(period)},
 				{"name", p.name},
 				{"amount", p.price(period)},
-				{"features", wire.Object{{"credits", p.credits}, {"seats", p.Seats}, {"shares", p.Shares}}},
 			})
 		}
 	}
@@ -109,23 +108,17 @@ func (h *Handlers) publicKey() string { return "pk_" + hex.EncodeToString(h.w.Si
 // period are documented; the others are assumed.
 func (h *Handlers) billingDetails(_ *wire.Call, id string) (wire.Object, error) {
 	unpaid, intent := h.w.Org(id).Value.Unsubscribed, h.intents[id]
-	var chosen any
-	plan := PlanNamed(h.w.Org(id).Value.Plan)
-	if !unpaid || intent != nil {
-		chosen = wire.Object{{"id", plan.periodID("monthly")}, {"name", plan.name}}
-	}
-	o := wire.Object{{"customer", wire.Object{{"id", "cus_" + id}}}, {"plan", chosen}}
 	if unpaid {
-		return append(o, wire.Member{"subscription", nil}).With(intent != nil, "setup_intent", intent).
+		return wire.Object{{"subscription", nil}}.With(intent != nil, "setup_intent", intent).
 			With(intent != nil, "public_key", h.publicKey()), nil
 	}
-	return append(o, wire.Member{"subscription", wire.Object{
+	return wire.Object{{"subscription", wire.Object{
 		{"id", "sub_" + id},
 		{"status", "active"},
 		{"current_period_start", h.paidMonths(id)[0].Unix()},
 		{"current_period_end", h.periodEnd(id).Unix()},
 		{"cancel_at", unixOrNull(h.cancelled[id])},
-	}}), nil
+	}}}, nil
 }
 
 // unixOrNull returns a time in Unix seconds, and nil for the zero time.

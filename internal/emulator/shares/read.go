@@ -266,13 +266,6 @@ func putSettings(share *world.Share, r *wire.Row, role world.Role) {
 	r.Put(wire.Full, "parent_type", parent)
 	r.Put(wire.Full, "parent_workspace", wire.ProfileOrNull(share.Workspace))
 	r.Put(wire.Full, "parent_org", wire.ProfileOrNull(share.Org))
-	parents := []any{}
-	for _, id := range []string{share.Org, share.Workspace} {
-		if id != "" {
-			parents = append(parents, wire.ProfileID(id))
-		}
-	}
-	r.Put(wire.Full, "parents", parents)
 	r.Put(wire.Full, "access_options", share.AccessOption())
 	r.Put(wire.Full, "notify", cmp.Or(share.Notify, notifyNever))
 	r.Put(wire.Full, "display_type", cmp.Or(share.DisplayType, "grid"))
@@ -289,12 +282,9 @@ func putSettings(share *world.Share, r *wire.Row, role world.Role) {
 		r.Put(wire.Full, "password", wire.TextOrNull(share.Password))
 		r.Put(wire.Full, "suspended", share.Suspended)
 	}
-	r.Put(wire.Full, "deleted", false)
-	r.Put(wire.Full, "platform", nil)
-	r.Put(wire.Full, "storage", nil)
-	r.Put(wire.Full, "search", wire.Object{{"enabled", true}})
-	r.Put(wire.Full, "chat", wire.Object{{"enabled", !share.NoGuestChat || world.Rank(role) >= world.Rank(world.Member)}})
-	r.Put(wire.Full, "assets", wire.Object{})
+	for _, name := range [...]string{"parents", "deleted", "platform", "storage", "search", "chat", "assets"} {
+		r.Put(wire.Full, name, nil) // only the name is published
+	}
 }
 
 // shareLevel returns what a user is to a share: admin, member, guest, public for a user

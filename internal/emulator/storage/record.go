@@ -10,15 +10,10 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// Origins of contents. Chunked is published, the others are the emulator's own.
+// Origins of contents.
 const (
 	OriginChunked = "chunked"
-	OriginSingle  = "single"
-	OriginStream  = "stream"
-	OriginBatch   = "batch"
-	OriginWeb     = "web"
-	originHash    = "hash"
-	originCreated = "created"
+	OriginOther   = "other" // no word for it is published, so that no record shows it
 )
 
 // putState adds the state of a node to its record: whether it is shared, withheld, locked
@@ -51,14 +46,12 @@ func (h *Handlers) putState(r *wire.Row, n *world.Node) {
 }
 
 // originObject renders who added the current content of a node or, if it has none, the
-// node, and how.
+// node, and how, if that is by an upload in chunks.
 func originObject(n *world.Node, lv wire.Level) wire.Object {
-	current, how := n.Current(), originCreated
-	if n.Kind == world.KindFile {
-		how = OriginChunked
-	}
+	current := n.Current()
+	chunked := n.Kind == world.KindFile && cmp.Or(current.Origin, OriginChunked) == OriginChunked
 	r := wire.Row{Level: lv}
-	r.Put(wire.Standard, "type", cmp.Or(current.Origin, how))
+	r.PutIf(chunked, wire.Standard, "type", OriginChunked)
 	r.Put(wire.Standard, "creator", wire.ProfileOrNull(cmp.Or(current.Creator, n.Creator)))
 	r.PutIf(current.Upload != "", wire.Full, "upload_session_id", current.Upload)
 	return r.Fields

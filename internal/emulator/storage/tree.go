@@ -402,7 +402,7 @@ func (h *Handlers) sourceContent(c *wire.Call, allowHash bool) (world.Version, e
 		n := h.w.AnyNode(id)
 		if n.HasContent() && Digest(from.Hash.Type, n.Current().Open()) == from.Hash.Hash {
 			found := world.SameContent(n.Current())
-			found.Origin, found.Upload = originHash, ""
+			found.Origin, found.Upload = OriginOther, ""
 			return found, nil
 		}
 	}

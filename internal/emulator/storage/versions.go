@@ -71,10 +71,19 @@ func (h *versions) restoreVersion(c *wire.Call, store world.Store, n *world.Node
 	h.w.NodeEvent(
 		n,
 		world.Event{
-			Name: eventName(store, h.tree, "file_version_restored"), CallingUser: c.Key.User,
+			Name: restoredName(store, h.tree), CallingUser: c.Key.User,
 			Actor: h.w.ActorOf(c.Key),
 		},
 	)
 	h.w.Index(n, world.AIPending)
 	return wire.Object{{"node", h.tree.NodeObject(store, n, c.Out.Level)}}, nil
+}
+
+// restoredName returns the name of the event of a restored version. A share has none of
+// its own: there its file is updated.
+func restoredName(store world.Store, h *Handlers) string {
+	if h.w.KindOf(store.Owner) == wire.KindShare {
+		return eventName(store, h, "file_updated")
+	}
+	return eventName(store, h, "file_version_restored")
 }

@@ -30,7 +30,7 @@ func (h *Handlers) ping(c *wire.Call) (wire.Object, error) {
 }
 
 func (h *Handlers) status(*wire.Call) (wire.Object, error) {
-	return wire.Object{{"system", wire.Object{{"state", "operational"}, {"maintenance", false}}}}, nil
+	return nil, nil
 }
 
 // docs returns the list of topics in Markdown.

@@ -120,7 +120,7 @@ func (h *Handlers) batchFile(
 	content, sent := files[fmt.Sprintf("file_%d", i)]
 	why := h.badEntry(e, i, content, sent)
 	to.Path = e.RelativePath
-	u := &upload{user: c.UserID(), to: to, name: e.Filename, origin: storage.OriginBatch, size: int64(len(content))}
+	u := &upload{user: c.UserID(), to: to, name: e.Filename, origin: storage.OriginOther, size: int64(len(content))}
 	code := codeBadEntry
 	if why == "" && h.storage.RefuseLocked(c, h.storage.ReplacedBy(to.Place, e.Filename)) != nil {
 		code, why = storage.CodeLocked, "The file is locked."

@@ -202,7 +202,7 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	u := h.newUpload(c, to)
 	single := wire.MediaType(c.Request.Header) != wire.FormType
 	if single {
-		u.origin = storage.OriginSingle
+		u.origin = storage.OriginOther
 		checkSingle(c, chunk, u.size)
 	} else {
 		c.Check.InvalidIf(u.size == 0, "size", "1 byte or more; an empty file is sent at once.")
@@ -336,7 +336,7 @@ func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 	if stream, given := c.Field("stream"); given {
 		c.Check.InvalidIf(stream != "true", "stream", "true.")
 		c.Check.InvalidIf(sized, "size", "Not for a stream.")
-		u.origin, u.most = storage.OriginStream, h.Limits().MaxSize
+		u.origin, u.most = storage.OriginOther, h.Limits().MaxSize
 		if most, given := c.Field("max_size"); given {
 			u.most = min(u.most, int64(c.ReadAtLeast("max_size", most, 1)))
 		}

@@ -119,7 +119,7 @@ func (t nextImport) Do() {
 	case imp.status == webDownloading && !found:
 		next = webFailed
 	case next == webComplete:
-		v := world.Version{Content: content, Size: int64(len(content)), Origin: storage.OriginWeb, Upload: imp.id}
+		v := world.Version{Content: content, Size: int64(len(content)), Origin: storage.OriginOther, Upload: imp.id}
 		imp.node = h.storage.PutFile(imp.to.Place, imp.name, v, imp.user).ID
 	}
 	imp.status = next
