@@ -208,8 +208,8 @@ func WithHooks(hooks api.Hooks) Option {
 //
 // Successful responses in JSON that a method decodes are compared, which takes about as long
 // as the decoding; of a list with more than 100 elements the first 100, and then one of 100.
-// Not compared are errors, texts, streams, messages of sockets, and the results of
-// [Client.Call].
+// Not compared are errors, texts, streams, messages of sockets, the results of
+// [Client.Call], and the members of types that have no field but Extra.
 func WithDrift(report func(e api.DriftEvent)) Option {
 	return func(c *config) error {
 		if report == nil {

@@ -279,9 +279,12 @@ type Event struct {
 
 	Audit *Audit `json:",embed,inline"` // nil unless found with VisibilityAudit
 
-	// Extra holds further fields of some events, such as policy_changes on
-	// org_updated.
-	Extra map[string]json.RawMessage `json:",embed,unknown"`
+	PolicyChanges json.RawMessage `json:"policy_changes"` // of org_updated, in an undocumented form
+	ProfileType   api.ProfileKind `json:"profile_type"`   // of ownership_transferred: the kind of the profile
+	FromUserID    api.ID          `json:"from_user"`      // of ownership_transferred: the owner before
+	ToUserID      api.ID          `json:"to_user"`        // of ownership_transferred: the new owner
+
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
 // String returns the event on one line: when and what, its ID, the object and who acted.

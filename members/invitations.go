@@ -37,6 +37,7 @@ type Invitation struct {
 	Expires      api.Time        `json:"expires,omitzero"`        // when it can no longer be accepted; zero means never
 	Key          api.Secret      `json:"invitation_key,omitzero"` // a credential that accepts it; "" if missing
 	EntityType   api.ProfileKind `json:"entity_type,omitzero"`    // the kind of the profile; "" means unknown
+	Share        json.RawMessage `json:"share,omitzero"`          // of Add to a share only, in an undocumented form
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }

@@ -80,7 +80,8 @@ func (k *Keys) Create(ctx context.Context, r CreateKeyRequest, opts ...api.CallO
 // It calls GET /current/user/auth/keys/.
 func (k *Keys) List(ctx context.Context, opts ...api.CallOption) ([]*Key, error) {
 	a, err := call.Payload[struct {
-		Rows []*keyAnswer `json:"api_keys"`
+		Results int          `json:"results"` // number of Rows
+		Rows    []*keyAnswer `json:"api_keys"`
 	}](ctx, k.c, endpoint.OAuthKeysList(), opts)
 	if err != nil {
 		return nil, err

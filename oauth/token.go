@@ -321,6 +321,8 @@ type TokenScopes struct {
 	Agent      bool           `json:"is_agent"`    // the token is of a software agent (assumed name)
 	FullAccess bool           `json:"full_access"` // access to everything (assumed name)
 
+	ScopesDetail []json.RawMessage `json:"scopes_detail"` // a record of each scope, in an undocumented form
+
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 

@@ -74,6 +74,11 @@ type Share struct {
 	OwnerDefined     json.RawMessage `json:"owner_defined,omitzero"`
 	Storage          json.RawMessage `json:"storage,omitzero"`
 	Parents          json.RawMessage `json:"parents,omitzero"`
+	Platform         json.RawMessage `json:"platform,omitzero"`
+	Deleted          json.RawMessage `json:"deleted,omitzero"`
+	Search           json.RawMessage `json:"search,omitzero"`
+	Chat             json.RawMessage `json:"chat,omitzero"`
+	Assets           json.RawMessage `json:"assets,omitzero"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }

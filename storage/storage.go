@@ -52,7 +52,12 @@ func New(c api.Client) *Service {
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/details/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/details/.
 func (s *Service) Get(ctx context.Context, in api.Profile, node api.OpaqueID, opts ...api.CallOption) (*Node, error) {
-	return call.One[Node](ctx, s.c, endpoint.StorageGet(in, node, nil), "node", opts)
+	r := endpoint.StorageGet(in, node, nil)
+	a, err := call.Payload[single](ctx, s.c, r, opts)
+	if err != nil {
+		return nil, err
+	}
+	return call.Found(r.Op, "node", a.Node)
 }
 
 // Batch is the result of a call for several nodes. Each requested node is
@@ -80,6 +85,11 @@ func (b *Batch) Err(node api.OpaqueID) error {
 		}
 	}
 	return nil
+}
+
+type single struct {
+	Format string `json:"format"`
+	Node   *Node  `json:"node"`
 }
 
 type batch struct {

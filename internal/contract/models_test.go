@@ -44,15 +44,11 @@ import (
 var unmodeled = map[string][]string{
 	"": {
 		"/status", "/current_api_version", // of every envelope
-		"/format",                         // of a node: always "json"
-		"/results", "/transactions/count", // length of the list beside it
 	},
 
-	"system.Health":             {"current_api_version", "system"}, // undocumented
+	"system.Health":             {"current_api_version"},
 	"activity.Intent":           {"current_api_version", "status"},
-	"account.User":              {"status", "two_factor"},
 	"account.AvailableProfiles": {"current_api_version", "profiles", "status"}, // undocumented
-	"members.Invitation":        {"share"},                                     // the caller has named it
 	"orgs.IndustryList":         {"current_api_version", "status"},
 	"orgs.TransferTokenPage":    {"current_api_version", "status"},
 	"orgs.TransferToken":        {"current_api_version", "status"},
@@ -61,16 +57,12 @@ var unmodeled = map[string][]string{
 	"account.PhoneCheck":        {"current_api_version", "phone_country", "phone_number", "status"}, // undocumented
 	"orgs.Credits":              {"credits", "current_api_version", "status"},                       // undocumented
 	"workspaces.Limits":         {"current_api_version", "limits", "status"},                        // undocumented
-	"orgs.BillingDetails":       {"current_api_version", "customer", "plan", "status"},              // undocumented
-	"orgs.PlanOffer":            {"features"},                                                       // undocumented
+	"orgs.BillingDetails":       {"current_api_version", "status"},
 	"orgs.Renewal":              {"current_api_version"},
 	"orgs.Usage":                {"current_api_version", "status"},
 	"account.ResetTarget":       {"current_api_version", "status"},
 	"account.SupportPIN":        {"current_api_version", "status"},
 	"orgs.Subscription":         {"current_api_version", "status"},
-	"events.Event":              {"policy_changes"}, // promoted by one kind of event
-
-	"search.Hit": {"ai", "created", "size", "version"}, // of a compound search, whose items are undocumented
 
 	// Responses without a payload member have the members of the envelope, too.
 	"ai.AutoTitle":            {"current_api_version", "status"},
@@ -84,8 +76,7 @@ var unmodeled = map[string][]string{
 	"metadata.FilteredNodes":  {"current_api_version", "status"},
 	"oauth.AuthorizationInfo": {"current_api_version", "status"},
 	"oauth.Key":               {"current_api_version", "status"},
-	"oauth.Session":           {"current", "resource", "scope"},
-	"oauth.TokenScopes":       {"current_api_version", "scopes_detail", "status"},
+	"oauth.TokenScopes":       {"current_api_version", "status"},
 	"oauth.TwoFactorStatus":   {"current_api_version", "status"},
 	"storage.Lock":            {"current_api_version", "status"},
 	"storage.PreviewAccess":   {"current_api_version", "status"},
@@ -93,8 +84,6 @@ var unmodeled = map[string][]string{
 	"storage.TextMatches":     {"current_api_version", "status"},
 
 	"uploads.Upload": {"current_api_version"},
-
-	"shares.Share": {"assets", "chat", "deleted", "platform", "search"}, // undocumented
 }
 
 // Every member of a response has a field or is listed in unmodeled.

@@ -104,7 +104,8 @@ const maxDifferences = 1000
 // What the strict decoding accepts is not reported, since that is how types document
 // their other forms: an [api.Time] of any layout, an [api.Bool] that is "yes", an empty list
 // for an [api.Map]. Nor is null, a text in place of an object whose type has a field for it,
-// or a member under another of its names. What only the lenient decoding accepts is reported.
+// a member under another of its names, or any member of a type that has no field but Extra,
+// since its shape is documented as unknown. What only the lenient decoding accepts is reported.
 func Look(out any, body []byte) Sight {
 	l := newLooker(body)
 	l.response(out)

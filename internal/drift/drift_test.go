@@ -168,6 +168,19 @@ func TestLookAcceptsEveryDocumentedTime(t *testing.T) {
 	checkDifferences(t, out, `{"row":{"at":{"date":"2026-12-31"}}}`, "shape record.at time object")
 }
 
+// undescribed is what a response without any documented member is decoded into.
+type undescribed struct {
+	Extra map[string]json.RawMessage `json:",embed,unknown"`
+}
+
+func TestLookAcceptsAnyMemberOfATypeThatHasOnlyExtra(t *testing.T) {
+	t.Parallel()
+	checkDifferences(t, new(decode.Envelope[undescribed]), `{"result":true,"limits":{"new":1},"new":1}`, "")
+	row := &decode.Envelope[undescribed]{Member: "row"}
+	checkDifferences(t, row, `{"result":true,"row":{"new":1}}`, "")
+	checkDifferences(t, row, `{"result":true,"row":5,"new":1}`, "shape .row object number; unknown .new")
+}
+
 func TestLookKnowsTheEnvelope(t *testing.T) {
 	t.Parallel()
 	row := &decode.Envelope[record]{Member: "row"}

@@ -221,7 +221,7 @@ func (l *looker) object(o *object, special func(name string, typed bool) (taken 
 		}
 		return l.value(o.typeOf(i, l.dec.PeekKind()), o.places[i])
 	})
-	if err != nil || len(unknown) == 0 || o.typ == reflect.TypeFor[struct{}]() { // struct{}: the call ignores its result
+	if err != nil || len(unknown) == 0 || o.isRaw() {
 		return err
 	}
 	if o.methods {

@@ -96,6 +96,10 @@ func (o *object) addMember(at Place, t reflect.Type, also string) {
 	}
 }
 
+// isRaw reports whether no member of the object is known: the call ignores its result, or the
+// type has only an Extra, since the shape of the response is not documented.
+func (o *object) isRaw() bool { return len(o.places) == 0 && !o.methods }
+
 // typeOf returns the type of a member for a value of a JSON kind. A member may have a
 // second type, which a function of decode.Fix takes: a value has that one if it has its
 // kind and not the kind of the first.
