@@ -109,9 +109,9 @@ func connect(cfg config) (*Client, error) {
 	return c, nil
 }
 
-// Call sends a request to an endpoint that has no method of its own:
+// Call sends a request to any endpoint, also to one that has no method of its own:
 //
-//	err := client.Call(ctx, api.Get("/current/org/{org_id}/limits/", id), &limits)
+//	err := client.Call(ctx, api.Get("/current/org/{org_id}/details/", id), &details)
 //
 // Rate limits, credentials, retries and decoding are those of any method: see [api.Get].
 // Out may be nil, a *string or *[]byte for a response that is not JSON, or a pointer to a

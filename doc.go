@@ -22,9 +22,9 @@
 //		}
 //	}
 //
-// An endpoint without a method takes one statement, with [Client.Call]:
+// Any endpoint, also one without a method, takes one statement, with [Client.Call]:
 //
-//	err := client.Call(ctx, api.Get("/current/org/{org_id}/limits/", id), &limits)
+//	err := client.Call(ctx, api.Get("/current/org/{org_id}/details/", id), &details)
 //
 // # Errors
 //

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/fastio-go/fastio"
@@ -67,30 +65,25 @@ func Example_errors() {
 	// fastio: events.Search: Query.Limit must be 1 to 250, got 1000
 }
 
-// An endpoint without a method takes one statement.
+// An endpoint takes one statement, with or without a method.
 func ExampleClient_Call() {
-	platform := middleware(func(r *http.Request) (*http.Response, error) {
-		fmt.Println(r.Method, r.URL.Path)
-		body := io.NopCloser(strings.NewReader(`{"result":true,"limits":{"members":25}}`))
-		return &http.Response{StatusCode: http.StatusOK, Body: body, Request: r}, nil
-	})
-	client, err := fastio.New(fastio.WithToken("token"), fastio.WithHTTPClient(&http.Client{Transport: platform}))
+	s := fastiotest.New()
+	client, err := fastio.New(s.ClientOptions()...)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	call := func(ctx context.Context, id api.ID) (members int, err error) {
-		var limits struct {
-			Limits struct{ Members int } `json:"limits"`
-		}
-		err = client.Call(ctx, api.Get("/current/org/{org_id}/limits/", id), &limits)
-		return limits.Limits.Members, err
+	ctx, id := context.Background(), api.ID(s.Org().ID)
+	var details struct {
+		Org struct {
+			Name string `json:"name"`
+		} `json:"org"`
 	}
-	fmt.Println(call(context.Background(), "3012345678901234567"))
+	err = client.Call(ctx, api.Get("/current/org/{org_id}/details/", id), &details)
+	fmt.Println(details.Org.Name, err)
 
 	// Output:
-	// GET /current/org/3012345678901234567/limits/
-	// 25 <nil>
+	// Analytical Engines <nil>
 }
 
 // A wait that is longer than the program allows is an error.

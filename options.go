@@ -258,10 +258,9 @@ func WithRetry(r RetryPolicy) Option {
 
 // WithMaxWait limits the waits that the server requires during a call, in total. A
 // longer one ends the call at once with an [*api.Error] whose Rate.RetryAfter is its
-// length. [api.NoLimit] waits for all of them, up to an hour each. Default: 1 minute.
-//
-// It also limits the wait for a rate window that was learned from responses. Waits for
-// the published windows are not limited.
+// length. [api.NoLimit] waits for all of them, up to an hour each. Default: 1 minute. It
+// also limits the wait for a rate window that was learned from responses; waits for the
+// published windows end only with the context.
 func WithMaxWait(d time.Duration) Option {
 	return func(c *config) error {
 		if d == 0 {

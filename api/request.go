@@ -43,9 +43,10 @@ type Request struct {
 	Attempt time.Duration // timeout of an attempt; 0 means the default of the client
 }
 
-// Get returns a request for an endpoint that has no method of its own:
+// Get returns a request for an endpoint by its path, for those that have no method of
+// their own:
 //
-//	err := client.Call(ctx, api.Get("/current/org/{org_id}/limits/", id), &limits)
+//	err := client.Call(ctx, api.Get("/current/org/{org_id}/details/", id), &details)
 //
 // Each segment is a string, an [ID], an [OpaqueID] or a [Person], and is escaped; any
 // other is an [*InputError] of the call. Names, metrics and rate limits are by template:

@@ -3,6 +3,8 @@ package fastiotest_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -16,6 +18,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/search"
+	"github.com/fastio-go/fastio/workspaces"
 )
 
 // Outside of a test, ClientOptions takes the place of Client.
@@ -205,4 +208,29 @@ func ExampleServer_Snapshot() {
 	// <nil> <nil>
 	// Design: 0
 	// <nil> <nil>
+}
+
+// fake is an [api.Client] whose responses are those of a function.
+type fake func(r *api.Request, out any) error
+
+func (f fake) Call(_ context.Context, r *api.Request, out any, _ ...api.CallOption) error {
+	return f(r, out)
+}
+
+func (f fake) Open(context.Context, *api.Request, ...api.CallOption) (*http.Response, error) {
+	return nil, errors.ErrUnsupported // of downloads and streams
+}
+
+// Without an emulator, a Service calls a function of the test.
+func Example_withoutEmulator() {
+	service := workspaces.New(fake(func(_ *api.Request, out any) error {
+		return json.Unmarshal([]byte(`{"workspaces": [{"id": "1", "name": "Odd, 2026"}]}`), out)
+	}))
+	page, err := service.List(context.Background(), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(page.Workspaces[0].Name)
+	// Output: Odd, 2026
 }

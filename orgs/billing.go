@@ -50,7 +50,7 @@ func (b *Billing) Plans(ctx context.Context, opts ...api.CallOption) ([]*PlanOff
 }
 
 // Subscription is the result of [Billing.ChangePlan]. It must still be paid for if
-// PaymentURL returns an address.
+// PaymentURL() returns an address.
 type Subscription struct {
 	SetupIntent *SetupIntent `json:"setup_intent"` // how to pay for a new subscription; nil if there is nothing to pay
 	Active      *bool        `json:"is_active"`    // nil if not in the response
@@ -59,7 +59,7 @@ type Subscription struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for; without secrets
 }
 
-// NeedsPayment reports whether a person must complete the payment, at PaymentURL,
+// NeedsPayment reports whether a person must complete the payment, at PaymentURL(),
 // before the subscription starts.
 func (s *Subscription) NeedsPayment() bool {
 	return s.SetupIntent != nil && (s.Active == nil || !*s.Active)
@@ -88,7 +88,7 @@ type SetupIntent struct {
 // subscription, which may be charged at once. The organization may be named by its
 // domain. The call is retried only if it was not processed.
 //
-// A new subscription starts when it is paid for, at [Subscription.PaymentURL].
+// A new subscription starts when it is paid for, at PaymentURL() of the result.
 //
 // Errors: [api.ErrInvalid] if there is no such plan, [api.ErrForbidden] if the caller
 // may not change it.

@@ -49,6 +49,35 @@ func TestPathsNameWorkspacesAndShares(t *testing.T) {
 	wantNames(t, p.remote(t, "else", "org="+other.ID), "")
 }
 
+// With a second organization, a path that begins with a workspace is an error that says what
+// to write, also for calls that would create the folder.
+func TestWorkspacesOfSeveralOrganizationsNeedTheirOrganization(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	wantNames(t, p.remote(t, "design"), "")
+	other := p.AddOrg(seed.Org{Name: "Other", Domain: "other", Owner: p.User().ID})
+	p.AddWorkspace(seed.Workspace{Org: other.ID, Name: "Else", FolderName: "else"})
+	_, atRoot := p.newFs(t, "design/plans")
+	top := p.remote(t, "")
+	_, put := put(t.Context(), top, "else/file", "x")
+	for name, tc := range map[string]struct {
+		err  error
+		path string
+	}{
+		"NewFs": {atRoot, p.Org().Domain + "/design"},
+		"Mkdir": {top.Mkdir(t.Context(), "else/new"), "other/else"},
+		"Put":   {put, "other/else"},
+	} {
+		want := "name the workspace " + tc.path + ", or set the option org to "
+		if tc.err == nil || !strings.Contains(tc.err.Error(), want) || !fserrors.IsNoRetryError(tc.err) {
+			t.Errorf("%s: %v, want %q, not retried", name, tc.err, want)
+		}
+	}
+	if _, err := p.newFs(t, "missing"); err != nil {
+		t.Errorf("a path that names nothing: %v, want none, as before", err)
+	}
+}
+
 func TestAmbiguousNamesListTheIDs(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)

@@ -197,15 +197,26 @@ func ids(all []member) string {
 }
 
 // orgNamed returns the level of an organization, by its domain or ID, which a path may
-// name even if it is the only one; false if there is none.
+// name even if it is the only one; false if there is none. It is an error if the name is
+// that of a workspace: the path was right while the account had one organization.
 func (f *Fs) orgNamed(ctx context.Context, name string) (found place, ok bool, err error) {
 	rooms, err := f.workspaces(ctx)
+	if err != nil {
+		return place{}, false, err
+	}
 	for _, room := range rooms {
 		if f.opt.Enc.ToStandardName(room.OrgDomain) == name || string(room.OrgID) == name {
 			return place{org: room.OrgID}, true, nil
 		}
 	}
-	return place{}, false, err
+	for _, room := range rooms {
+		if f.opt.Enc.ToStandardName(room.FolderName) == name || string(room.ID) == name {
+			org := cmp.Or(room.OrgDomain, string(room.OrgID))
+			return place{}, false, fserrors.NoRetryError(fmt.Errorf("no organization is called %q, and the account has "+
+				"several: name the workspace %s/%s, or set the option org to %s", name, org, name, org))
+		}
+	}
+	return place{}, false, nil
 }
 
 // FindLeaf returns the ID of the folder with a name in another one.

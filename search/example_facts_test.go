@@ -11,6 +11,7 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/metadata"
 	"github.com/fastio-go/fastio/search"
 	"github.com/fastio-go/fastio/uploads"
 )
@@ -52,7 +53,14 @@ func Example_facts() {
 			}
 		}
 	}
+	paid := search.CompoundQuery{Filters: []metadata.Filter{metadata.Equals("status", "paid")}}
+	found, err := client.Search.Compound(ctx, books, paid)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("paid:", found.Hits[0].Name)
 	// Output:
 	// invoice 7.txt: "paid" 1250.5
 	// it has changed: read it again
+	// paid: invoice 7.txt
 }

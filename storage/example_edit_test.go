@@ -25,9 +25,15 @@ func Example_edit() {
 		log.Fatal(err)
 	}
 	ctx, in, file := context.Background(), api.Workspace(api.ID(room.ID)), api.OpaqueID(plan.ID)
+	if _, err := client.Storage.WaitIndexed(ctx, in, file); err != nil { // a new file has no text for some seconds
+		log.Fatal(err)
+	}
 	text, err := client.Storage.Texts.Get(ctx, in, file, nil)
 	if err != nil {
 		log.Fatal(err)
+	}
+	if text.Version == "" { // IfVersion would not compare anything
+		log.Fatal("the version of the text is unknown")
 	}
 	for _, chunk := range text.Chunks {
 		fmt.Println(chunk.Text)

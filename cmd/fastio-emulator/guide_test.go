@@ -1,12 +1,16 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"net"
 	"os"
 	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/fastio-go/fastio/oauth"
 )
 
 const guide = "../../docs/emulator.md"
@@ -73,6 +77,29 @@ func TestGuideCurl(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("%s is not in\n%s", want, out)
 		}
+	}
+}
+
+// The call of the guide returns the code with which a sign-in without a browser goes on.
+func TestGuideSignIn(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"curl", "sh"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip("this part of the guide needs " + tool)
+		}
+	}
+	base, _ := startEmulator(t)
+	_, err := oauth.Login(t.Context(), oauth.Config{
+		BaseURL: base, ClientName: "Guide", OpenMode: oauth.OpenModeNone, Store: &oauth.MemoryStore{},
+		Prompt: func(_ context.Context, url string) (string, error) {
+			var outcome struct{ Code string }
+			out := shell(t, append(os.Environ(), "FASTIO_BASE_URL="+base, "LOGIN_URL="+url), block(t, "sh sign-in"))
+			err := json.Unmarshal([]byte(out), &outcome)
+			return outcome.Code, err
+		},
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

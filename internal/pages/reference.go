@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fastio-go/fastio/internal/facts"
@@ -27,8 +28,12 @@ var evidence = map[string]string{"S": "documents", "W": "client", "A": "assumed"
 
 // endpoints returns the page with the table of endpoints, without those that the platform
 // has removed, which the note of their row says.
-func endpoints(string) (string, error) {
+func endpoints(root string) (string, error) {
 	var b strings.Builder
+	ops, err := operations(root)
+	if err != nil {
+		return "", err
+	}
 	rows := slices.DeleteFunc(facts.Endpoints(), func(e facts.Endpoint) bool {
 		return slices.ContainsFunc(strings.Split(e.Note, "; "), func(n string) bool { return strings.HasPrefix(n, "removed") })
 	})
@@ -37,18 +42,40 @@ func endpoints(string) (string, error) {
 The SDK has a method for %d endpoints of the platform. The column *Evidence* says what
 shows the endpoint: the *documents* of the platform, its own *client*, or nothing yet
 (*assumed*). An endpoint that is not here is reached by `+"`client.Call`"+`. The credential and
-what a repetition does are in the documentation of each method.
+what a repetition does are in the documentation of each method. *Op* is the constant of
+package `+"`fastiotest/op`"+` that a fault of the emulator names;
+`+"`go doc -all github.com/fastio-go/fastio/fastiotest/op`"+` lists all.
 `, len(rows))
 	slices.SortStableFunc(rows, func(a, b facts.Endpoint) int { return cmp.Compare(a.Area, b.Area) })
 	area := ""
 	for _, e := range rows {
 		if e.Area != area {
 			area = e.Area
-			fmt.Fprintf(&b, "\n## %s\n\n| Method | Endpoint | Evidence |\n|---|---|---|\n", area)
+			fmt.Fprintf(&b, "\n## %s\n\n| Method | Endpoint | Op | Evidence |\n|---|---|---|---|\n", area)
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s %s` | %s |\n", e.MethodName(), e.Method, e.Path, evidence[e.Source])
+		fmt.Fprintf(&b, "| `%s` | `%s %s` | %s | %s |\n", e.MethodName(), e.Method, e.Path, ops[e.Op], evidence[e.Source])
 	}
 	return b.String(), nil
+}
+
+// operations returns the names of the constants of package op, as code, by their values.
+func operations(root string) (map[string]string, error) {
+	p, err := parse(filepath.Join(root, "fastiotest/op"))
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for _, t := range p.Consts {
+		for _, s := range t.Decl.Specs {
+			v := s.(*ast.ValueSpec) //nolint:forcetypeassert // of a group of constants
+			value, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value) //nolint:forcetypeassert // a string
+			if err != nil {
+				return nil, err
+			}
+			names[value] = "`" + v.Names[0].Name + "`"
+		}
+	}
+	return names, nil
 }
 
 // errorsPage returns the page with the exported errors of the packages, and the codes of
