@@ -92,8 +92,11 @@ func TestGuideSignIn(t *testing.T) {
 	_, err := oauth.Login(t.Context(), oauth.Config{
 		BaseURL: base, ClientName: "Guide", OpenMode: oauth.OpenModeNone, Store: &oauth.MemoryStore{},
 		Prompt: func(_ context.Context, url string) (string, error) {
-			var outcome struct{ Code string }
-			out := shell(t, append(os.Environ(), "FASTIO_BASE_URL="+base, "LOGIN_URL="+url), block(t, "sh sign-in"))
+			var outcome struct {
+				Code string `json:"code"`
+			}
+			env := append(os.Environ(), "FASTIO_BASE_URL="+base, "LOGIN_URL="+url)
+			out := shell(t, env, block(t, "sh sign-in")) //nolint:contextcheck // that of the test
 			err := json.Unmarshal([]byte(out), &outcome)
 			return outcome.Code, err
 		},

@@ -67,7 +67,7 @@ func operations(root string) (map[string]string, error) {
 	names := map[string]string{}
 	for _, t := range p.Consts {
 		for _, s := range t.Decl.Specs {
-			v := s.(*ast.ValueSpec) //nolint:forcetypeassert // of a group of constants
+			v := s.(*ast.ValueSpec)                                          //nolint:forcetypeassert // of a group of constants
 			value, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value) //nolint:forcetypeassert // a string
 			if err != nil {
 				return nil, err
