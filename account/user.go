@@ -249,8 +249,7 @@ type SupportPIN struct {
 	PIN          api.Secret `json:"pin"`           // (assumed name)
 	IdentityHash api.Secret `json:"identity_hash"` // (assumed name)
 
-	// Members this version has no field for, including those of the envelope: texts and
-	// numbers. The value of any other member is empty.
+	// Members this version has no field for: texts and numbers. The value of any other member is empty.
 	Extra map[string]api.Secret `json:",embed,unknown"`
 }
 

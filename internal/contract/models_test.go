@@ -46,44 +46,11 @@ var unmodeled = map[string][]string{
 		"/status", "/current_api_version", // of every envelope
 	},
 
-	"system.Health":             {"current_api_version"},
-	"activity.Intent":           {"current_api_version", "status"},
-	"account.AvailableProfiles": {"current_api_version", "profiles", "status"}, // undocumented
-	"orgs.IndustryList":         {"current_api_version", "status"},
-	"orgs.TransferTokenPage":    {"current_api_version", "status"},
-	"orgs.TransferToken":        {"current_api_version", "status"},
-	"account.Permit":            {"current_api_version", "status"},
-	"account.OrgLimits":         {"current_api_version", "limits", "status"},                        // undocumented
-	"account.PhoneCheck":        {"current_api_version", "phone_country", "phone_number", "status"}, // undocumented
-	"orgs.Credits":              {"credits", "current_api_version", "status"},                       // undocumented
-	"workspaces.Limits":         {"current_api_version", "limits", "status"},                        // undocumented
-	"orgs.BillingDetails":       {"current_api_version", "status"},
-	"orgs.Renewal":              {"current_api_version"},
-	"orgs.Usage":                {"current_api_version", "status"},
-	"account.ResetTarget":       {"current_api_version", "status"},
-	"account.SupportPIN":        {"current_api_version", "status"},
-	"orgs.Subscription":         {"current_api_version", "status"},
-
-	// Responses without a payload member have the members of the envelope, too.
-	"ai.AutoTitle":            {"current_api_version", "status"},
-	"metadata.Declaration":    {"current_api_version", "status"},
-	"metadata.FactSet":        {"current_api_version", "status"},
-	"realtime.Note":           {"current_api_version", "status"},
-	"realtime.Room":           {"current_api_version", "status"},
-	"uploads.Limits":          {"current_api_version", "status"},
-	"uploads.Extensions":      {"current_api_version", "status"},
-	"metadata.Extraction":     {"current_api_version"},
-	"metadata.FilteredNodes":  {"current_api_version", "status"},
-	"oauth.AuthorizationInfo": {"current_api_version", "status"},
-	"oauth.Key":               {"current_api_version", "status"},
-	"oauth.TokenScopes":       {"current_api_version", "status"},
-	"oauth.TwoFactorStatus":   {"current_api_version", "status"},
-	"storage.Lock":            {"current_api_version", "status"},
-	"storage.PreviewAccess":   {"current_api_version", "status"},
-	"storage.Text":            {"current_api_version", "status"},
-	"storage.TextMatches":     {"current_api_version", "status"},
-
-	"uploads.Upload": {"current_api_version"},
+	"account.AvailableProfiles": {"profiles"},                      // undocumented
+	"account.OrgLimits":         {"limits"},                        // undocumented
+	"account.PhoneCheck":        {"phone_country", "phone_number"}, // undocumented
+	"orgs.Credits":              {"credits"},                       // undocumented
+	"workspaces.Limits":         {"limits"},                        // undocumented
 }
 
 // Every member of a response has a field or is listed in unmodeled.

@@ -4,9 +4,11 @@ package decode
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 
 	jsonv2 "github.com/go-json-experiment/json"
@@ -121,7 +123,34 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 		e.Data, e.Found, e.Result = *new(T), false, absent
 		err = lenient(b, out, opts)
 	}
+	if e.Member == "" {
+		dropBookkeeping(extraOf(reflect.ValueOf(&e.Data)))
+	}
 	return e.Result == failed, err
+}
+
+// dropBookkeeping removes the members of an envelope from the Extra of a payload beside
+// them: its status, if that says no more than the result, and the version of the API.
+func dropBookkeeping(extra reflect.Value) {
+	if !extra.IsValid() || extra.Len() == 0 {
+		return
+	}
+	const version, status, ok = "current_api_version", "status", "ok"
+	switch members := extra.Interface().(type) {
+	case map[string]json.RawMessage:
+		delete(members, version)
+		if string(members[status]) == strconv.Quote(ok) {
+			delete(members, status)
+		}
+	case map[string]api.Secret:
+		delete(members, version)
+		if members[status].Reveal() == ok {
+			delete(members, status)
+		}
+	}
+	if extra.Len() == 0 {
+		extra.SetZero()
+	}
 }
 
 // Limits on one response. They keep the memory of a decoded response in

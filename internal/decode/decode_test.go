@@ -463,3 +463,28 @@ func TestDecodePlainKeepsZeroElements(t *testing.T) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }
+
+// The members of the envelope are no members of the payload that stands beside them, but
+// a status with a meaning of its own is.
+func TestExtraHasNoMembersOfTheEnvelope(t *testing.T) {
+	t.Parallel()
+	type payload struct {
+		Name string `json:"name"`
+
+		Extra map[string]json.RawMessage `json:",embed,unknown"`
+	}
+	for answer, want := range map[string]map[string]json.RawMessage{
+		`{"result":true,"status":"ok","current_api_version":"1.0","name":"a"}`:       nil,
+		`{"result":true,"status":"ok","current_api_version":"1.0","name":"a","b":1}`: {"b": json.RawMessage("1")},
+		`{"result":true,"status":"open","name":"a"}`:                                 {"status": json.RawMessage(`"open"`)},
+		`{"result":"yes","current_api_version":"1.0","status":"ok","name":["a"]}`:    {"name": json.RawMessage(`["a"]`)},
+		`{"result":true,"current_api_version":"1.0","response":{"name":"a"}}`:        nil,
+	} {
+		got, err := call.Payload[payload](t.Context(), stub.Answer(answer), request(), nil)
+		if err != nil {
+			t.Errorf("%s: %v", answer, err)
+		} else if diff := cmp.Diff(want, got.Extra); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", answer, diff)
+		}
+	}
+}
