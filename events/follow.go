@@ -415,9 +415,7 @@ func (f *follower) reportGaps(ctx context.Context) error {
 		g := f.Gaps[0]
 		g.Value = f.value
 		if f.o.OnGap == nil {
-			f.logger.LogAttrs(ctx, slog.LevelWarn, "events may have been missed", slog.String("op", opFollow),
-				slog.String("reason", string(g.Reason)), slog.String("value", g.Value),
-				slog.Time("from", g.From), slog.Time("to", g.To))
+			f.logger.LogAttrs(ctx, slog.LevelWarn, f.describeGap(g.Reason), f.gapAttrs(g)...)
 		} else if err := f.o.OnGap(ctx, g); err != nil {
 			return &handlerError{err}
 		}
@@ -425,4 +423,35 @@ func (f *follower) reportGaps(ctx context.Context) error {
 		f.unsaved++
 	}
 	return nil
+}
+
+// describeGap returns the message that is logged for a gap.
+func (f *follower) describeGap(reason GapReason) string {
+	switch reason {
+	case GapReasonLate:
+		return "events of the log came more than " + f.o.Overlap.String() + " late: others may have been missed"
+	case GapReasonQuery:
+		return "the checkpoint is of another query: older events of the log may have been missed"
+	case GapReasonClock:
+		return "events of the log have times that were not searched: others may have been missed"
+	case GapReasonCursor:
+		return "a search of the log could not be continued: events may have been missed"
+	}
+	return "events of the log may have been missed"
+}
+
+// gapAttrs returns which log a gap is in, where, and what to do about it.
+func (f *follower) gapAttrs(g Gap) []slog.Attr {
+	p := f.query.Profile
+	attrs := []slog.Attr{
+		slog.String("op", opFollow), slog.String("reason", string(g.Reason)), slog.String(string(p.Kind), string(p.ID)),
+	}
+	if g.Value != "" {
+		attrs = append(attrs, slog.String("value", g.Value))
+	}
+	if !g.From.IsZero() {
+		attrs = append(attrs, slog.Time("from", g.From))
+	}
+	return append(attrs, slog.Time("to", g.To),
+		slog.String("advice", "compare the handled events with those of events.Service.Walk for this time"))
 }
