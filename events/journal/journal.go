@@ -82,7 +82,7 @@ type Journal struct {
 	o     Options
 	path  string
 	dir   string // of the progress
-	lock  io.Closer
+	lock  *os.File
 	store events.FileStore
 
 	saving sync.Mutex // held while a checkpoint is saved; locked before mu
@@ -324,7 +324,7 @@ func (j *Journal) Close() error {
 		err = errors.Join(err, j.index.Close())
 	}
 	j.fail(os.ErrClosed)
-	return errors.Join(err, j.lock.Close())
+	return errors.Join(err, durable.CloseLocked(j.lock))
 }
 
 // Follow appends each event that q finds to the file, past ones first, then new ones, as
