@@ -169,8 +169,10 @@ func failure(err error) error {
 	switch {
 	case err == nil, errors.Is(err, fs.ErrorPermissionDenied), fserrors.IsFatalError(err):
 		return err
-	case errors.Is(err, oauth.ErrSignInAgain), errors.Is(err, api.ErrUnauthenticated):
+	case errors.Is(err, oauth.ErrSignInAgain):
 		return fserrors.FatalError(fmt.Errorf("%w: run rclone config reconnect", err))
+	case errors.Is(err, api.ErrUnauthenticated):
+		return fserrors.FatalError(fmt.Errorf("%w: set api_key, or without one run rclone config reconnect", err))
 	case errors.Is(err, api.ErrForbidden):
 		return fserrors.NoRetryError(fmt.Errorf("%w: %w", fs.ErrorPermissionDenied, err))
 	case errors.Is(err, api.ErrConflict), errors.Is(err, api.ErrLocked), errors.Is(err, api.ErrNameTaken),

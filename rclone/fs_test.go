@@ -484,6 +484,8 @@ func TestRevokedCredentialIsFatal(t *testing.T) {
 	} {
 		if !fserrors.IsFatalError(err) {
 			t.Errorf("%s: %v, want a fatal error", name, err)
+		} else if !strings.Contains(err.Error(), "set api_key") {
+			t.Errorf("%s: %v, without what to do about the key", name, err)
 		}
 	}
 }
