@@ -260,8 +260,12 @@ func (r *accountReplica) recovered() {
 }
 
 // report reports an error of a profile, of an account if that is zero, or else of the replica.
+// The end of an account that was removed is no error.
 func (r *accountReplica) report(ctx context.Context, account string, p api.Profile, err error) {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // stopped, as it should
+		return
+	}
+	if account != "" && r.isRemoval(account, err) {
 		return
 	}
 	if account == "" {
@@ -471,6 +475,18 @@ func (r *accountReplica) isGone(name, id string) bool {
 	return a == nil || a.record == nil || a.record.ID != id
 }
 
+// isRemoval reports whether an account was removed from the directory, with which err came,
+// or err says so before the directory does.
+func (r *accountReplica) isRemoval(name string, err error) bool {
+	if _, removed := errors.AsType[*removedError](err); removed {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	a := r.accounts[name]
+	return a == nil || a.record == nil
+}
+
 // forget removes an account that was removed from the directory, and reports whether it did.
 func (r *accountReplica) forget(a *accountRun) bool {
 	r.mu.Lock()
@@ -482,16 +498,28 @@ func (r *accountReplica) forget(a *accountRun) bool {
 	return true
 }
 
-// current returns errLost if the account of a record was removed, or removed and added again.
+// removedError says that an account was removed, and maybe added again, which ends its
+// following as it should.
+type removedError struct{ account, how string }
+
+func (e *removedError) Error() string {
+	return fmt.Sprintf("account %q was removed%s", e.account, e.how)
+}
+
+// Is makes removedError match errLost.
+func (e *removedError) Is(target error) bool { return target == errLost }
+
+// current returns a removedError if the account of a record was removed, or removed and added
+// again.
 func (r *accountReplica) current(ctx context.Context, record *accountRecord) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	now, _, err := r.Accounts.read(ctx, r.kv, record.Name)
 	switch {
 	case errors.Is(err, api.ErrNotFound):
-		return fmt.Errorf("account %q was removed: %w", record.Name, errLost)
+		return &removedError{record.Name, ""}
 	case err == nil && now.ID != record.ID:
-		return fmt.Errorf("account %q was removed and added again: %w", record.Name, errLost)
+		return &removedError{record.Name, " and added again"}
 	}
 	return err
 }

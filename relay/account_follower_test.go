@@ -131,8 +131,8 @@ func (p *product) start(t *testing.T, change func(f *relay.AccountFollower)) acc
 		Follow: events.FollowOptions{Interval: 100 * time.Millisecond},
 		OnError: func(_ context.Context, account string, profile api.Profile, err error) {
 			t.Log(account, profile, err)
-			if errors.Is(err, context.Canceled) {
-				t.Error("an orderly stop is reported")
+			if errors.Is(err, context.Canceled) || err != nil && strings.Contains(err.Error(), "was removed") {
+				t.Error("an orderly stop is reported:", err)
 			}
 		},
 	}
@@ -627,6 +627,33 @@ func TestAccountFollowerRefusesInvalidFields(t *testing.T) {
 		e, ok := errors.AsType[*api.InputError](f.Run(t.Context()))
 		if !ok || e.Field != field {
 			t.Errorf("%s: got %v", field, e)
+		}
+	}
+}
+
+// The end of an account that was removed is no error, also if an event was written before the
+// replica heard of the removal.
+func TestRemovalIsNotReported(t *testing.T) {
+	t.Parallel()
+	removed := fmt.Errorf("publishing: %w", relay.RemovedError("acme"))
+	if !errors.Is(removed, relay.ErrLost) {
+		t.Error("a removal does not end the lease of the account")
+	}
+	for name, try := range map[string]struct {
+		isListed bool
+		err      error
+		want     int
+	}{
+		"a lost lease of an account":            {true, relay.ErrLost, 1},
+		"a lost lease of a removed account":     {false, relay.ErrLost, 0},
+		"a removal that is not in the list":     {true, removed, 0},
+		"a removal that is in the list as well": {false, removed, 0},
+	} {
+		reports := 0
+		f := &relay.AccountFollower{OnError: func(context.Context, string, api.Profile, error) { reports++ }}
+		relay.ReportAccountError(t.Context(), f, "acme", try.isListed, try.err)
+		if reports != try.want {
+			t.Errorf("%s: %d reports, want %d", name, reports, try.want)
 		}
 	}
 }

@@ -299,12 +299,16 @@ func (l *liveAccount) removeEnded() {
 	}
 }
 
-// failed records and reports a failure of a profile.
+// failed records and reports a failure of a profile. That the account was removed is none:
+// then the profile only pauses, until the directory says so to the account.
 func (l *liveAccount) failed(p api.Profile, err error) {
 	failed := l.failures[p]
 	failed.count++
 	failed.until = time.Now().Add(backoff{time.Second, worstAccountPause}.pause(failed.count))
 	l.failures[p] = failed
+	if l.isRemoval(l.name, err) {
+		return
+	}
 	l.err = err
 	l.setFailed(p, err)
 	l.report(l.shard.ctx, l.name, p, err)
@@ -496,7 +500,7 @@ func (f *followed) dead(ctx context.Context, err error) {
 	}
 }
 
-// isCurrent returns errLost if the account was removed.
+// isCurrent returns a removedError if the account was removed.
 func (f *followed) isCurrent(ctx context.Context) error {
 	return f.current(ctx, f.begun)
 }

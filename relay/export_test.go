@@ -309,3 +309,19 @@ func AllocsWithoutHooks(ctx context.Context) float64 {
 		searched(nil)
 	})
 }
+
+// ReportAccountError reports an error of an account, which is in the directory or not, to
+// OnError of f as a replica does.
+func ReportAccountError(ctx context.Context, f *AccountFollower, account string, isListed bool, err error) {
+	r := &accountReplica{AccountFollower: f, accounts: map[string]*accountRun{account: {name: account}}}
+	if isListed {
+		r.accounts[account].record = &accountRecord{Name: account}
+	}
+	r.report(ctx, account, api.Profile{}, err)
+}
+
+// ErrLost is the error of a lost lease.
+var ErrLost = errLost
+
+// RemovedError returns the error of an account that was removed.
+func RemovedError(account string) error { return &removedError{account, ""} }
