@@ -3,6 +3,7 @@ package metadata
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"strconv"
 	"strings"
@@ -33,6 +34,14 @@ type Field struct {
 	Updated      api.Time         `json:"updated"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// String returns the field on one line: its name in quotes and its type.
+func (f *Field) String() string {
+	if f == nil {
+		return "<nil>"
+	}
+	return strings.TrimSpace(fmt.Sprintf("field %q %s", f.Name, f.DeclaredType))
 }
 
 // Origin is the creator of a field.
@@ -142,10 +151,25 @@ type Declaration struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
+// String returns the field of the declaration on one line, and whether it was created.
+func (d *Declaration) String() string {
+	switch {
+	case d == nil:
+		return "<nil>"
+	case d.Created:
+		return d.Field.String() + ", created"
+	}
+	return d.Field.String() + ", not created"
+}
+
 // Declare adds a field to the vocabulary of a workspace, permanently. The name has
 // 1 to 64 characters, not counting leading and trailing blanks, which are removed.
 // It is idempotent: if the field exists or was merged into another, it changes
 // nothing and returns that field. It requires the admin role in the workspace.
+//
+// The type is one of the constants of [storage.FactType], which have the names of the
+// platform: [storage.FactTypeDatetime] for a date such as due_date, as for a time;
+// [storage.FactTypeInt] or [storage.FactTypeFloat] for a number.
 //
 // Errors: [api.ErrInvalid] if the server does not accept the name;
 // [api.ErrLimit] if the workspace has no room for another field, permanently.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -269,5 +270,24 @@ func TestEmptyPagesOfCandidates(t *testing.T) {
 	all, err := stub.All(s.Fields.AllMergeCandidates(t.Context(), room, nil))
 	if err != nil || len(all) != 2 || all[0].Source != "a" || all[1].Source != "b" {
 		t.Errorf("got %v, %v", all, err)
+	}
+}
+
+func TestFieldAndDeclarationStrings(t *testing.T) {
+	t.Parallel()
+	field := &metadata.Field{Name: "due_date", DeclaredType: storage.FactTypeDatetime, Aliases: []string{"due"}}
+	for want, got := range map[string]fmt.Stringer{
+		`field "due_date" datetime`:              field,
+		`field "due"`:                            &metadata.Field{Name: "due"},
+		`field "due_date" datetime, created`:     &metadata.Declaration{Field: field, Created: true},
+		`field "due_date" datetime, not created`: &metadata.Declaration{Field: field},
+		"<nil>":                                  (*metadata.Field)(nil),
+	} {
+		if got.String() != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	if got := (*metadata.Declaration)(nil).String(); got != "<nil>" {
+		t.Error(got)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/fastio-go/fastio/api"
@@ -39,7 +40,15 @@ type PlanOffer struct {
 	Name   string `json:"name"`
 	Amount int64  `json:"amount"` // cents
 
-	Extra map[string]json.RawMessage `json:",embed,unknown"` // such as features and limits, which are not documented
+	Extra map[string]json.RawMessage `json:",embed,unknown"` // such as features and limits: undecoded, no document shows their form
+}
+
+// String returns the plan on one line: its ID, its name in quotes and its price in cents.
+func (p *PlanOffer) String() string {
+	if p == nil {
+		return "<nil>"
+	}
+	return fmt.Sprintf("plan %s %q %d cents", p.ID, p.Name, p.Amount)
 }
 
 // Plans returns the plans that an organization can subscribe to.

@@ -393,3 +393,16 @@ func TestAllFollowsThePagesOfEachScope(t *testing.T) {
 		}
 	}
 }
+
+func TestPlanOfferString(t *testing.T) {
+	t.Parallel()
+	offer := &orgs.PlanOffer{
+		ID: "solo_monthly", Name: "starter", Amount: 2900, Extra: map[string]json.RawMessage{"features": json.RawMessage("{}")},
+	}
+	if got, want := offer.String(), `plan solo_monthly "starter" 2900 cents`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := (*orgs.PlanOffer)(nil).String(); got != "<nil>" {
+		t.Error(got)
+	}
+}

@@ -2,6 +2,8 @@ package storage
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"github.com/fastio-go/fastio/api"
 )
@@ -72,4 +74,17 @@ type Fact struct {
 	Updated      api.Time        `json:"updated,omitzero"`
 
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
+}
+
+// String returns the value on one line: the name of the field, the value as in the response,
+// its type and its source.
+func (f Fact) String() string { //nolint:gocritic // values of Facts.Items are printed as well
+	text := fmt.Sprintf("fact %q", f.Name)
+	if f.Value != nil {
+		text += " = " + string(f.Value)
+	}
+	if of := strings.TrimSpace(string(f.DeclaredType) + " " + string(f.Source)); of != "" {
+		text += " (" + of + ")"
+	}
+	return text
 }

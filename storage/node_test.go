@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -269,5 +270,32 @@ func TestNodeOnOneLine(t *testing.T) {
 		if got := n.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+func TestFactAndVersionStrings(t *testing.T) {
+	t.Parallel()
+	fact := storage.Fact{
+		Name: "due_date", Value: raw(`"2026-05-31"`), DeclaredType: storage.FactTypeDatetime, Source: storage.FactSourceUser,
+	}
+	size, current := int64(12), true
+	for want, got := range map[string]any{
+		`fact "due_date" = "2026-05-31" (datetime user)`:   fact,
+		`[fact "due_date" = "2026-05-31" (datetime user)]`: []storage.Fact{fact},
+		`fact "paid"`: &storage.Fact{Name: "paid"},
+		`fact "paid" = null (ai)`: &storage.Fact{
+			Name: "paid", Value: raw("null"), Source: storage.FactSourceAI, Extra: map[string]raw{"more": raw("1")},
+		},
+		"version 3abcd": &storage.Version{ID: "3abcd"},
+		"version 3abcd of 12 bytes created 2026-01-02 03:04:05 UTC, current": &storage.Version{
+			ID: "3abcd", Size: &size, Created: moment, Current: &current, Creator: "3",
+		},
+	} {
+		if text := fmt.Sprint(got); text != want {
+			t.Errorf("got %s, want %s", text, want)
+		}
+	}
+	if got := (*storage.Version)(nil).String(); got != "<nil>" {
+		t.Error(got)
 	}
 }

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strconv"
 
@@ -29,8 +30,27 @@ type Version struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// List returns all versions of a file of a workspace or share: no document has pages of
-// them. Their order is not documented.
+// String returns the version on one line: its ID, and what is known of its size, its time
+// and whether it is the current one.
+func (v *Version) String() string {
+	if v == nil {
+		return "<nil>"
+	}
+	text := "version " + string(v.ID)
+	if v.Size != nil {
+		text += fmt.Sprintf(" of %d bytes", *v.Size)
+	}
+	if !v.Created.IsZero() {
+		text += " created " + v.Created.String()
+	}
+	if v.Current != nil && *v.Current {
+		text += ", current"
+	}
+	return text
+}
+
+// List returns all versions of a file of a workspace or share in one call, without pages.
+// Their order is not documented.
 //
 // Errors: [api.ErrNotFound] if the file is not in that workspace or share;
 // [api.ErrForbidden] without access to it.
