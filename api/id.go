@@ -13,7 +13,8 @@ import (
 // form of [OpaqueID.Plain] as a map key.
 type OpaqueID string
 
-// Aliases of folders in every storage.
+// Aliases of folders in every storage, in place of the ID of a folder whose content is
+// listed or changed. A method for one node accepts an alias only if its comment says so.
 const (
 	Root  OpaqueID = "root"  // the top folder
 	Trash OpaqueID = "trash" // the folder of deleted nodes

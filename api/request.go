@@ -86,11 +86,13 @@ func Delete(template string, segments ...any) *Request {
 // Replay is the idempotence of a request.
 type Replay uint8
 
-// Classes of idempotence. The default is ReplayOnce: retries are opt-in.
+// Classes of idempotence. Default of [Get]: ReplaySafe; of [Post], [Put], [Patch] and
+// [Delete]: ReplayOnce. A request for an endpoint in the table of the client has the class
+// of that endpoint instead.
 const (
-	ReplayOnce  Replay = iota // retried only if it provably was not processed
-	ReplaySafe                // idempotent
-	ReplayKeyed               // the body contains an idempotency key
+	ReplayOnce  Replay = iota // sent again only if the request provably was not processed
+	ReplaySafe                // idempotent: sent again after any temporary failure
+	ReplayKeyed               // sent again as ReplaySafe: the body contains an idempotency key
 )
 
 // Auth selects whether a call sends the token of the client.

@@ -72,6 +72,9 @@ type CreateRequest struct {
 // can_create_share of the workspace reports beforehand; [api.ErrConflict] if another
 // operation is in progress.
 //
+// A folder can be shared once. The ShareID of its storage.Node, of storage.Service.Get, is
+// the ID of its share; in a list of shares, it is the one with the FolderNodeID.
+//
 // It calls POST /current/workspace/{workspace_id}/create/share/.
 func (s *Service) Create(
 	ctx context.Context, workspace api.ID, r CreateRequest, opts ...api.CallOption,
