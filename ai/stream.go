@@ -365,8 +365,8 @@ func (d *display) appendPiece(piece string, delta bool) (string, StreamEventKind
 	return piece, StreamEventKindText
 }
 
-// completeWith returns what is to be shown so that the whole answer is, and whether
-// that continues or replaces what was shown.
+// completeWith returns what remains to be shown of the whole answer, and whether that
+// continues or replaces what was shown.
 func (d *display) completeWith(answer string) (string, StreamEventKind) {
 	shown := string(d.shown)
 	if rest, ok := strings.CutPrefix(answer, shown); ok {

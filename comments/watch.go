@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"net/http"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -213,12 +214,9 @@ func (w *watch) listNew(ctx context.Context) ([]*Comment, error) {
 		if err != nil {
 			return nil, err
 		}
-		if date := answer.Header.Get("Date"); date != w.observed {
-			w.observed = date
-			w.clock.Observe(answer.Header)
-		}
-		if at := w.plausibleTime(c); from.IsZero() && !w.hasListed && !at.IsZero() { // the first list has no such time
-			from = at.Add(-lateness)
+		w.observeTime(answer.Header)
+		if from.IsZero() && !w.hasListed {
+			from = w.oldestToRecord(c)
 		}
 		if c.Created.IsZero() || !c.Created.Before(from) {
 			listed = append(listed, c)
@@ -233,6 +231,27 @@ func (w *watch) listNew(ctx context.Context) ([]*Comment, error) {
 	slices.Reverse(listed)
 	slices.SortStableFunc(listed, func(a, b *Comment) int { return a.Created.Compare(b.Created.Time) })
 	return w.newOf(listed), nil
+}
+
+// observeTime sets the clock by a response. It is called for each comment of a response,
+// but a response counts once.
+func (w *watch) observeTime(header http.Header) {
+	if date := header.Get("Date"); date != w.observed {
+		w.observed = date
+		w.clock.Observe(header)
+	}
+}
+
+// oldestToRecord returns the time from which on the first list of a watch without Since
+// records comments, by its newest one: later lists go back no further, because a comment
+// becomes visible at most lateness after its creation. Zero means that the time of the
+// comment is not known.
+func (w *watch) oldestToRecord(newest *Comment) time.Time {
+	at := w.plausibleTime(newest)
+	if at.IsZero() {
+		return at
+	}
+	return at.Add(-lateness)
 }
 
 // oldestNew returns the time of creation from which on comments may be new and are

@@ -214,8 +214,8 @@ func (f *follower) creationWithinPoll(e *Event) (at time.Time, doubtful bool) {
 	return created, false
 }
 
-// addGap adds a gap: events created from one time to another may have been missed. It
-// extends an earlier gap with the same reason that is not yet reported.
+// addGap adds a gap: events created from one time to another may have been missed. If a
+// gap with the same reason is not reported yet, it extends that one.
 func (p *progress) addGap(reason GapReason, from, to time.Time) {
 	i := slices.IndexFunc(p.Gaps, func(g Gap) bool { return g.Reason == reason })
 	if i < 0 {

@@ -26,14 +26,14 @@ const minMessage, maxMessage = 10, 255
 type fields struct {
 	form.Fields
 
-	of api.ProfileKind
+	kind api.ProfileKind
 }
 
 func newFields(args input.Args, in api.Profile) *fields { return &fields{form.New(args), in.Kind} }
 
 // excluded returns the roles that no member of a kind of profile has.
-func excluded(of api.ProfileKind) []Role {
-	switch of {
+func excluded(kind api.ProfileKind) []Role {
+	switch kind {
 	case api.ProfileKindOrg:
 		return []Role{RoleGuest, RoleView}
 	case api.ProfileKindWorkspace:
@@ -43,12 +43,13 @@ func excluded(of api.ProfileKind) []Role {
 	}
 }
 
-// role checks the role of a member and sets the field; "" leaves it out.
+// role sets the field for the role of a member; "" leaves it out. For a role that is not
+// allowed, it also records the error that ends the call.
 func (f *fields) role(role Role) {
 	switch {
 	case role == RoleOwner:
 		f.Refuse(fieldRole, "must not be owner: ownership is transferred", string(role))
-	case slices.Contains(excluded(f.of), role):
+	case slices.Contains(excluded(f.kind), role):
 		f.Refuse(fieldRole, "must be a role of this kind of profile", string(role))
 	}
 	form.Word(&f.Fields, fieldRole, role)
@@ -58,7 +59,7 @@ func (f *fields) role(role Role) {
 // share; "" leaves it out.
 func (f *fields) notify(value Notify) {
 	name := fieldNotify
-	if f.of != api.ProfileKindShare {
+	if f.kind != api.ProfileKindShare {
 		name = fieldPreference
 	}
 	f.refuseForOrg(name, value != "")
@@ -68,7 +69,7 @@ func (f *fields) notify(value Notify) {
 // refuseForOrg refuses a field for the members of an organization, if it is given: they
 // have no such setting, and the server would ignore it.
 func (f *fields) refuseForOrg(field string, given bool) {
-	if given && f.of == api.ProfileKindOrg {
+	if given && f.kind == api.ProfileKindOrg {
 		f.Refuse(field, "must be left out for an organization", "")
 	}
 }

@@ -116,7 +116,7 @@ type Scope string
 // Scopes of a list of organizations.
 const (
 	ScopeMember    Scope = ""          // the caller is a member
-	ScopeExternal  Scope = "external"  // the caller has access to a workspace only
+	ScopeExternal  Scope = "external"  // the caller is not a member, but has access to a workspace
 	ScopeInvited   Scope = "invited"   // the caller is a member, or is invited
 	ScopeAvailable Scope = "available" // the caller may join them
 )
@@ -129,9 +129,9 @@ type ListOptions struct {
 	Offset int // rows to skip
 }
 
-// List returns one page of organizations. Those that the caller only has access to a
-// workspace of are in [ScopeExternal] alone. Of [ScopeAvailable] it may be all of them:
-// then Pagination is nil.
+// List returns one page of organizations. Only [ScopeExternal] has those of which the
+// caller is not a member, but has access to a workspace. For [ScopeAvailable] the server
+// may return all organizations at once: then Pagination is nil.
 //
 // Errors: [*api.InputError] for another scope; [api.ErrInvalid] if a bound is out of
 // range.

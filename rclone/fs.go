@@ -167,7 +167,7 @@ var (
 // again, or unchanged.
 func failure(err error) error {
 	switch {
-	case err == nil, errors.Is(err, fs.ErrorPermissionDenied), fserrors.IsFatalError(err):
+	case err == nil, errors.Is(err, fs.ErrorPermissionDenied), fserrors.IsFatalError(err): // already translated
 		return err
 	case errors.Is(err, oauth.ErrSignInAgain):
 		return fserrors.FatalError(fmt.Errorf("%w: run rclone config reconnect", err))

@@ -306,7 +306,7 @@ func (p *pending) markDelivered(b batch) {
 }
 
 // requeue queues the rest of a batch again, before later changes, if the loop of the
-// caller was left within the batch.
+// caller was left within the batch. The delivered changes no longer take up the queue.
 func (p *pending) requeue(delivered, rest []*Change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -151,8 +151,8 @@ func (s *Status) setError(polling bool, failures int, err error, wait time.Durat
 	s.polling, s.Failures, s.Err, s.Retry = polling, failures, err, wait
 }
 
-// clearError removes the current error if it is one of polls (polling) or else
-// of sockets.
+// clearError clears the current error if it comes from the same transport: polls
+// (polling) or sockets.
 func (s *Status) clearError(polling bool) {
 	if polling == s.polling {
 		s.Failures, s.Err, s.Retry = 0, nil, 0

@@ -316,23 +316,23 @@ func (s *Subscription) Changes() iter.Seq2[*Change, error] {
 }
 
 // deliver yields a batch of changes to the loop of the caller, and reports whether the
-// loop was left. Undelivered changes are queued again, also if the loop panics.
+// loop was left. If the batch is not finished, the undelivered changes are queued again.
 func (s *Subscription) deliver(b batch, yield func(*Change, error) bool) (left bool) {
-	delivered := 0
-	defer func() {
-		if delivered == len(b.changes) && !left {
+	delivered, finished := 0, false
+	defer func() { // also if the loop of the caller panics
+		if finished {
 			s.pending.markDelivered(b)
 		} else {
 			s.pending.requeue(b.changes[:delivered], b.changes[delivered:])
 		}
 	}()
-	left = true // if the loop panics
 	for delivered < len(b.changes) && !s.isStopped() {
 		delivered++
 		if !yield(b.changes[delivered-1], nil) {
 			return true
 		}
 	}
+	finished = delivered == len(b.changes)
 	return false
 }
 

@@ -22,8 +22,8 @@ import (
 // requests use ctx and opts.
 //
 // Notes are files. Links are left out, and so are nodes whose names are not valid in a path,
-// such as those with a slash, and all but one of several nodes of one name. The Sys method of
-// a [fs.FileInfo] returns the [*Node].
+// such as those with a slash, and all but one of several nodes of the same name. The Sys
+// method of a [fs.FileInfo] returns the [*Node].
 //
 // Errors are of the type [*fs.PathError]: [fs.ErrNotExist] with [api.ErrNotFound],
 // [fs.ErrPermission] with [api.ErrForbidden] or [api.ErrUnauthenticated], and others of
@@ -101,7 +101,7 @@ func (t *tree) nodeAt(op, name string) (*entry, error) {
 }
 
 // list returns the nodes of a folder by name, without links and those that a path of
-// package fs cannot name. Of nodes with one name it returns the first.
+// package fs cannot name. Of nodes with the same name it returns the first.
 func (t *tree) list(op, name string, folder api.OpaqueID) ([]fs.DirEntry, error) {
 	var all []fs.DirEntry
 	for n, err := range t.s.All(t.ctx, t.in, folder, nil, t.opts...) {

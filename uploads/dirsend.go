@@ -20,7 +20,7 @@ import (
 func (d *dir) send(ctx context.Context) error {
 	var calls []func()
 	for _, files := range d.batches() {
-		calls = append(calls, func() { d.sendBatchOnce(ctx, files, resendFailed) })
+		calls = append(calls, func() { d.sendSmall(ctx, files, resend) })
 	}
 	d.root.eachEmpty(func(f *folder) { calls = append(calls, func() { d.createFolder(ctx, f) }) })
 	d.root.eachPending(func(e *entry) {
@@ -261,27 +261,31 @@ func (d *dir) endIfDone(ctx context.Context, id api.OpaqueID, u *Upload, e *entr
 	return true, nil
 }
 
-const resendFailed = true // in batch: files that fail are sent once more
+// Whether sendSmall sends files that fail once more.
+const (
+	resend   = true
+	noResend = false
+)
 
-// sendBatchOnce sends small files in one call. With again, those that fail are sent
-// once more. Files of which the outcome is unknown, because the response was lost or
-// has no result for them, may have been stored: endUnknown looks for them, and err is
-// what they fail with if they are not found.
-func (d *dir) sendBatchOnce(ctx context.Context, entries []*entry, again bool) {
-	entries, result, err := d.sendBatch(ctx, entries)
+// sendSmall sends a batch of small files and ends their entries. With again, those that
+// fail are sent once more. Files of which the outcome is unknown, because the response
+// was lost or has no result for them, may have been stored: endUnknown looks for them,
+// and err is what they fail with if they are not found.
+func (d *dir) sendSmall(ctx context.Context, entries []*entry, again bool) {
+	sent, result, err := d.sendBatch(ctx, entries)
 	switch {
-	case len(entries) == 0:
+	case len(sent) == 0:
 		return
 	case err == nil:
 		err = errors.New("the response has no result of the file")
 	case !ambiguous(err):
-		d.splitRefused(ctx, entries, again, err)
+		d.splitRefused(ctx, sent, again, err)
 		return
 	}
-	unknown, failed := d.endResults(ctx, entries, result)
+	unknown, failed := d.endResults(ctx, sent, result)
 	d.endUnknown(ctx, unknown, err)
 	if again && len(failed) > 0 && d.quotaError.Load() == nil {
-		d.sendBatchOnce(ctx, failed, !resendFailed)
+		d.sendSmall(ctx, failed, noResend)
 		return
 	}
 	for _, e := range failed {
@@ -297,8 +301,8 @@ func (d *dir) splitRefused(ctx context.Context, entries []*entry, again bool, er
 	invalid := refused && errors.Is(err, api.ErrInvalid)
 	switch half := len(entries) / 2; {
 	case half > 0 && (tooLarge || invalid):
-		d.sendBatchOnce(ctx, entries[:half], again)
-		d.sendBatchOnce(ctx, entries[half:], again)
+		d.sendSmall(ctx, entries[:half], again)
+		d.sendSmall(ctx, entries[half:], again)
 	case invalid: // one file is left: by itself it gets an error of its own
 		d.sendOne(ctx, entries[0])
 	default:

@@ -121,8 +121,8 @@ type ListOptions struct {
 }
 
 // List returns one page of the workspaces of all organizations, including archived ones:
-// only [Service.ListByOrg] selects by that. Of [ScopeAvailable] it may be all of them:
-// then Pagination is nil.
+// only [Service.ListByOrg] selects by that. For [ScopeAvailable] the server may return all
+// workspaces at once: then Pagination is nil.
 //
 // Errors: [*api.InputError] for another scope; [api.ErrInvalid] if a bound is out of
 // range.

@@ -418,7 +418,8 @@ func (j *Journal) load() error {
 }
 
 // add writes the row of an event, and reports whether it did: not for an event that the
-// file has, or one that Format leaves out by returning nil.
+// file has, or one that Format leaves out by returning nil. Calls may be concurrent: write
+// checks again, under the lock, whether the file has the event.
 func (j *Journal) add(e *events.Event) (bool, error) {
 	id := hash(e.ID)
 	if j.isKnown(id) {

@@ -83,11 +83,11 @@ type traits struct {
 	wraps     bool // is a nested of any type
 }
 
-var known sync.Map //nolint:gochecknoglobals // a cache of *traits by reflect.Type
+var cachedTraits sync.Map //nolint:gochecknoglobals // a cache of *traits by reflect.Type
 
 // traitsOf returns what decoding needs to know of a type, from a cache if it can.
 func traitsOf(t reflect.Type) *traits {
-	if cached, ok := known.Load(t); ok {
+	if cached, ok := cachedTraits.Load(t); ok {
 		if found, ok := cached.(*traits); ok {
 			return found
 		}
@@ -96,7 +96,7 @@ func traitsOf(t reflect.Type) *traits {
 	found := &traits{kind: t.Kind(), text: isText(t), wraps: p.Implements(reflect.TypeFor[wrapper]())}
 	found.ownMethod = found.text || p.Implements(reflect.TypeFor[jsonv2.UnmarshalerFrom]()) ||
 		p.Implements(reflect.TypeFor[jsonv2.Unmarshaler]())
-	known.Store(t, found)
+	cachedTraits.Store(t, found)
 	return found
 }
 

@@ -67,7 +67,14 @@ func (l *looker) addDifference(d Difference) {
 	}
 }
 
-// response compares the response with out, which a call decodes its payload into.
+// Which object has the payload.
+const (
+	wholeResponse = true  // the response itself
+	nestedObject  = false // the value of its member "response"
+)
+
+// response compares the response with out, which a call decodes its payload into. If its
+// syntax is wrong, it compares what comes before the error.
 func (l *looker) response(out any) {
 	t, member, found := decode.PayloadOf(out)
 	if !found {
@@ -76,12 +83,12 @@ func (l *looker) response(out any) {
 	switch root := l.dec.PeekKind(); {
 	case root == '[':
 		_ = l.records(t, Place{"", member})
-	case root != '{':
+	case root != '{': // a value without members: there is nothing to compare
 	case member != "":
-		l.envelope[member] = false
-		_ = l.namedPayload(t, member, true)
+		l.envelope[member] = false // missing until it is read
+		_ = l.namedPayload(t, member, wholeResponse)
 	default:
-		_ = l.payload(t, true)
+		_ = l.payload(t, wholeResponse)
 	}
 }
 
@@ -107,7 +114,7 @@ func (l *looker) namedPayload(t reflect.Type, member string, outermost bool) err
 		l.envelope[name] = true
 		switch {
 		case name == "response" && l.dec.PeekKind() == '{':
-			return l.namedPayload(t, member, false)
+			return l.namedPayload(t, member, nestedObject)
 		case name == "response" && decode.IsRecords(t):
 			return l.value(t, Place{"", member})
 		}
@@ -128,7 +135,7 @@ func (l *looker) payload(t reflect.Type, outermost bool) error {
 		l.envelope[name] = true
 		switch kind := l.dec.PeekKind(); {
 		case name == "response" && kind == '{':
-			err = l.payload(t, false)
+			err = l.payload(t, nestedObject)
 		case name == "response" && kind == '[':
 			err = l.records(t, Place{"", name})
 		default:

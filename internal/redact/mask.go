@@ -80,26 +80,37 @@ func cutBeginning(s, w string) int {
 	return 0
 }
 
-// namedValue is a member of a JSON object or a value of a form.
+// namedValue is a member of a JSON object or a field of a form.
 var namedValue = regexp.MustCompile(`"([\w-]+)"\s*:\s*(?:"((?:[^"\\]|\\.)*)|([^\s",{}\[\]]+))|` +
 	`\b([\w-]+)=([^\s&"'<>;,]+)`)
+
+// Groups of namedValue. A match has one name and one value.
+const (
+	memberName = iota + 1
+	quotedValue
+	bareValue
+	formName
+	formValue
+)
 
 // valuesOfSecretNames returns the spans of the original text that are values of secret names,
 // for m, the indexes of a match of namedValue.
 func (v view) valuesOfSecretNames(m []int) (spans [][2]int) {
-	for _, group := range [][2]int{{1, 2}, {1, 3}, {4, 5}} { // a name and a value of it, in namedValue
-		name, value := group[0]*2, group[1]*2
-		if m[name] < 0 || m[value] < 0 || !isSecretMember(v.text[m[name]:m[name+1]]) {
+	for _, pair := range [][2]int{{memberName, quotedValue}, {memberName, bareValue}, {formName, formValue}} {
+		nameSpan, valueSpan := m[2*pair[0]:][:2], m[2*pair[1]:][:2]
+		if nameSpan[0] < 0 || valueSpan[0] < 0 {
+			continue // the match has other groups
+		}
+		name, value := v.text[nameSpan[0]:nameSpan[1]], v.text[valueSpan[0]:valueSpan[1]]
+		isErrorCode := strings.EqualFold(name, "code") && isNumber(value)
+		if !isSecretMember(name) || isErrorCode {
 			continue
 		}
-		switch v.text[m[value]:m[value+1]] {
+		switch value {
 		case "", "null", Mask, url.QueryEscape(Mask):
 			continue
 		}
-		if strings.EqualFold(v.text[m[name]:m[name+1]], "code") && isNumber(v.text[m[value]:m[value+1]]) {
-			continue // an error code
-		}
-		spans = append(spans, [2]int{v.source(m[value]), v.source(m[value+1])})
+		spans = append(spans, [2]int{v.source(valueSpan[0]), v.source(valueSpan[1])})
 	}
 	return spans
 }

@@ -1,4 +1,4 @@
-// Package activity emulates activity polls and the dashboard.
+// Package activity emulates activity polls, the dashboard and intents.
 package activity
 
 import (
@@ -192,7 +192,8 @@ func (h *Handlers) cutPoll() *wire.Reply {
 		[]byte("<html><head><title>504 Gateway Time-out</title></head></html>\n"))
 }
 
-// pollParams describes the parameters of a poll, after those in the path.
+// pollParams describes the parameters of a poll, after those in the path, in the form of
+// [wire.Params]: name:kind:rule.
 func pollParams(path ...string) wire.RouteOption {
 	return wire.Params(append(path,
 		"wait:integer:0 to 95 seconds, default 0",
@@ -201,7 +202,7 @@ func pollParams(path ...string) wire.RouteOption {
 		"fields:string:at most 30, name or name:id")...)
 }
 
-// Routes returns the routes of polls and the dashboard.
+// Routes returns the routes of polls, the dashboard and intents.
 func (h *Handlers) Routes() []*wire.Route {
 	const card = "/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/"
 	return slices.Concat(h.intentRoutes(), []*wire.Route{

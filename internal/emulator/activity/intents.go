@@ -38,7 +38,8 @@ type intent struct {
 	expires                   time.Time
 }
 
-// intentRoutes returns the routes of intents.
+// intentRoutes returns the routes of intents, by which agents announce what they are about
+// to do.
 func (h *Handlers) intentRoutes() []*wire.Route {
 	const all = "/current/workspace/{workspace_id}/intents/"
 	return []*wire.Route{

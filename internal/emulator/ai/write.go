@@ -544,8 +544,11 @@ func (h *Handlers) autoTitle(c *wire.Call, id string) (wire.Object, error) {
 	}
 	share := &h.w.Share(id).Value
 	about, _ := c.Field("user_context")
-	first := slices.Concat(names, []string{"Files"})[0] // Files if there are no names
-	share.Title = cmp.Or(strings.TrimSpace(about), first)
+	fallback := "Files"
+	if len(names) > 0 {
+		fallback = names[0]
+	}
+	share.Title = cmp.Or(strings.TrimSpace(about), fallback)
 	if runes := []rune(share.Title); len(runes) > world.TitleMost {
 		share.Title = string(runes[:world.TitleMost])
 	}

@@ -24,14 +24,14 @@ type Handlers struct {
 	retention uint64                     // raised to expire the cursors of the change feed
 	generated uint64                     // histories so far, part of their seed
 	recent    map[string][]uint32        // files of a workspace that histories touched last
-	quiet     map[string]bool            // workspaces whose events follow from what is in them
+	readsOnly map[string]bool            // workspaces whose events follow from what is in them
 }
 
 // New returns the handlers of the event log.
 func New(w *world.World) *Handlers {
 	return &Handlers{
 		w: w, acked: map[string]map[uint32]bool{}, blocked: map[string]bool{}, recent: map[string][]uint32{},
-		quiet: map[string]bool{},
+		readsOnly: map[string]bool{},
 	}
 }
 

@@ -86,23 +86,23 @@ func habits() [4][]weight {
 // histories that must not change any. The weights are percent; agents extract more than
 // they download.
 func (p *person) readEvent(dice *rand.Rand) string {
-	quiet := [...]weight{
+	reads := [...]weight{
 		{"workspace_storage_download_token_created", 78},
 		{"user_login", 10},
 		{"workspace_storage_file_moved", 2},
 		{"metadata_kv_extract", 10},
 	}
 	if p.agent {
-		quiet[0].weight, quiet[3].weight = 18, 70
+		reads[0].weight, reads[3].weight = 18, 70
 	}
 	roll := dice.IntN(100)
-	for _, kind := range quiet {
+	for _, kind := range reads {
 		roll -= kind.weight
 		if roll < 0 {
 			return kind.event
 		}
 	}
-	return quiet[0].event
+	return reads[0].event
 }
 
 // Generate generates the history of a workspace: users with working hours and
@@ -124,13 +124,13 @@ func (h *Handlers) Generate(history world.History) {
 	source := rand.NewPCG(history.Seed, world.Mix(h.w.Options.Seed)+h.generated)
 	dice := rand.New(source) //nolint:gosec // repeatable on purpose
 	g := &generator{
-		state: h,
-		dice:  dice,
-		at:    world.Scope{Org: w.Value.Org, Workspace: history.Workspace},
-		now:   now.UnixNano(),
-		owner: h.w.Log.Names.Intern(h.w.OwnerOf(history.Workspace)),
-		files: h.recent[history.Workspace],
-		quiet: h.quiet[history.Workspace],
+		state:     h,
+		dice:      dice,
+		at:        world.Scope{Org: w.Value.Org, Workspace: history.Workspace},
+		now:       now.UnixNano(),
+		owner:     h.w.Log.Names.Intern(h.w.OwnerOf(history.Workspace)),
+		files:     h.recent[history.Workspace],
+		readsOnly: h.readsOnly[history.Workspace],
 	}
 	g.people = h.peopleOf(history.Workspace, dice)
 	first := len(h.w.Log.Entries)
@@ -188,16 +188,16 @@ func (h *Handlers) person(id string, i int, dice *rand.Rand) person {
 
 // generator generates the events of a workspace.
 type generator struct {
-	state  *Handlers
-	dice   *rand.Rand
-	people []person
-	at     world.Scope
-	now    int64
-	owner  uint32
-	files  []uint32
-	hours  [24][]int // who works at an hour, as often as their weight
-	begins []int64   // when the files were added; nil means before everything else
-	quiet  bool      // only events that change nothing
+	state     *Handlers
+	dice      *rand.Rand
+	people    []person
+	at        world.Scope
+	now       int64
+	owner     uint32
+	files     []uint32
+	hours     [24][]int // who works at an hour, as often as their weight
+	begins    []int64   // when the files were added; nil means before everything else
+	readsOnly bool      // only the events of readEvent
 }
 
 // addEvents adds as many events as the history requires. Those that the owner of the
@@ -230,8 +230,7 @@ func (g *generator) fillHours() {
 	}
 }
 
-// recordNames records the names of the people and places, which events from a row on
-// show.
+// recordNames records the names of the people and places that events from a row on show.
 func (g *generator) recordNames(row uint32) {
 	g.state.w.RecordNames(row, g.at.Org, g.at.Workspace)
 	for _, p := range g.people {
@@ -289,7 +288,7 @@ func (g *generator) addEvent(created int64, here, above uint32) {
 	l := &g.state.w.Log
 	p := g.randomPerson(created)
 	name := p.randomEvent(g.dice)
-	if g.quiet {
+	if g.readsOnly {
 		name = p.readEvent(g.dice)
 	}
 	if len(g.files) == 0 {

@@ -10,9 +10,10 @@ import (
 )
 
 // WritePast writes the past of workspaces from what is in them: when their nodes were
-// added, changed and deleted. Other events, which change nothing, fill the log up to
-// a number of events: a workspace gets a share of them by its number of nodes. The same
-// seed and state give the same log.
+// added, changed and deleted. Reads, such as downloads, fill the log up to a number of
+// events: a workspace gets a share of them by its number of nodes. A history that is
+// generated later for a workspace with such a share also has reads only, of its newest
+// files. The same seed and state give the same log.
 func (h *Handlers) WritePast(events int, seed uint64, workspaces ...string) {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -36,13 +37,13 @@ func (h *Handlers) WritePast(events int, seed uint64, workspaces ...string) {
 	h.w.Log.Entries = slices.Grow(h.w.Log.Entries, max(0, left))
 	for _, p := range pasts {
 		if nodes == 0 || left <= 0 {
-			break
+			break // no nodes are left, or the log has all events
 		}
 		share := left * len(p.nodes) / nodes
 		left, nodes = left-share, nodes-len(p.nodes)
 		p.addReads(share)
 		h.recent[p.at.Workspace] = slices.Clone(p.files[max(0, len(p.files)-world.Remembered):])
-		h.quiet[p.at.Workspace] = true
+		h.readsOnly[p.at.Workspace] = true
 	}
 	if len(h.w.Log.Entries) > first {
 		indexRows(&h.w.Log, world.Number(first))
@@ -65,7 +66,7 @@ type past struct {
 func (h *Handlers) pastOf(workspaceID string, nodes []*world.Node, dice *rand.Rand) *past {
 	org, now := h.w.OrgOf(workspaceID), h.w.Now()
 	p := &past{generator: generator{
-		state: h, dice: dice, at: world.Scope{Org: org, Workspace: workspaceID}, now: now.UnixNano(), quiet: true,
+		state: h, dice: dice, at: world.Scope{Org: org, Workspace: workspaceID}, now: now.UnixNano(), readsOnly: true,
 	}, nodes: nodes, from: now}
 	p.people = h.peopleOf(workspaceID, dice)
 	slices.SortFunc(p.nodes, func(a, b *world.Node) int {
@@ -120,7 +121,7 @@ func (p *past) addEventAt(name, user string, at time.Time, object uint32) {
 	})
 }
 
-// addReads adds so many events that change nothing, such as downloads, from the first node
+// addReads adds so many reads (see readEvent), such as downloads, from the first node
 // until now. Without files it adds none.
 func (p *past) addReads(events int) {
 	if len(p.files) == 0 || events == 0 {

@@ -43,23 +43,24 @@ func (c canvas) circle(x, y, radius int, shade uint8) {
 }
 
 // draw returns a PNG picture in a color, such as "#22456b". The file name decides what
-// is on it, and the client its details.
-func draw(name, hex, client string) ([]byte, error) {
+// is on it, and the customer its details.
+func draw(name, hex, customer string) ([]byte, error) {
 	var r, g, b uint8
 	if _, err := fmt.Sscanf(hex, "#%02x%02x%02x", &r, &g, &b); err != nil {
 		return nil, fmt.Errorf("the color %q: %w", hex, err)
 	}
-	mixed := func(with, parts uint8) color.RGBA { // with so many tenths of a gray: 0 is black, 0xff white
-		mix := func(v uint8) uint8 {
-			return uint8((int(v)*int(10-parts) + int(with)*int(parts)) / 10) //nolint:gosec // below 256
+	mixed := func(gray, tenths uint8) color.RGBA { // the color with tenths of a gray: 0 is black, 0xff white
+		channel := func(v uint8) uint8 {
+			return uint8((int(v)*int(10-tenths) + int(gray)*int(tenths)) / 10) //nolint:gosec // below 256
 		}
-		return color.RGBA{mix(r), mix(g), mix(b), 0xff}
+		return color.RGBA{channel(r), channel(g), channel(b), 0xff}
 	}
 	c := canvas{image.NewPaletted(image.Rect(0, 0, 480, 320), color.Palette{
-		color.RGBA{0xfa, 0xf7, 0xf0, 0xff}, color.RGBA{r, g, b, 0xff}, mixed(0xff, 6), mixed(0, 5), mixed(0xff, 8),
+		paper: color.RGBA{0xfa, 0xf7, 0xf0, 0xff}, ink: color.RGBA{r, g, b, 0xff},
+		light: mixed(0xff, 6), dark: mixed(0, 5), accent: mixed(0xff, 8),
 	})}
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(client))
+	_, _ = hash.Write([]byte(customer))
 	dice := rand.New(rand.NewPCG(hash.Sum64(), uint64(len(name)))) //nolint:gosec // repeatable on purpose
 	kind, _, _ := strings.Cut(strings.TrimSuffix(name, ".png"), "-")
 	switch kind {

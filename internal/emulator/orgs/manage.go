@@ -24,11 +24,11 @@ const (
 
 const orgFields = "name domain description industry billing_email"
 
-// manageRoutes returns the routes that create, change and close organizations. Those with
-// a word in place of an id have patterns of their own.
+// manageRoutes returns the routes that create, change and close organizations. The path
+// of a route that concerns no particular organization has no id.
 func (h *Handlers) manageRoutes() []*wire.Route {
 	const org, handover = "/current/org/{org_id}/", "/current/org/{org_id}/transfer/token/"
-	owner := h.OrgForRole(world.Owner, wire.Admin)
+	owner := h.OrgForRole(world.Owner, wire.Admin) // the role of the user, and the mode of the credential
 	return []*wire.Route{
 		wire.Post("orgs.Create", "/current/org/create/", wire.RequireWriteAccess(h.createOrg), wire.Form(orgFields)),
 		wire.Post("orgs.Update", org+"update/", wire.With(h.OrgForRole(world.Admin, wire.Admin), h.updateOrg),

@@ -110,15 +110,15 @@ func escapeLine(special *strings.Replacer, line string) string {
 func assemble(objects []string) []byte {
 	var b bytes.Buffer
 	b.WriteString("%PDF-1.4\n%\xe2\xe3\xcf\xd3\n") // the second line marks the file as binary
-	places := make([]int, 0, len(objects))
+	offsets := make([]int, 0, len(objects))
 	for i, object := range objects {
-		places = append(places, b.Len())
+		offsets = append(offsets, b.Len())
 		fmt.Fprintf(&b, "%d 0 obj\n%s\nendobj\n", i+1, object)
 	}
 	table := b.Len()
 	fmt.Fprintf(&b, "xref\n0 %d\n0000000000 65535 f \n", len(objects)+1)
-	for _, at := range places {
-		fmt.Fprintf(&b, "%010d 00000 n \n", at)
+	for _, offset := range offsets {
+		fmt.Fprintf(&b, "%010d 00000 n \n", offset)
 	}
 	fmt.Fprintf(&b, "trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n", len(objects)+1, table)
 	return b.Bytes()

@@ -51,7 +51,7 @@ func (h *lockCalls) lockRoutes() []*wire.Route {
 func (h *lockCalls) fileToLock(c *wire.Call) (world.Store, *world.Node, error) {
 	store, n, err := h.tree.NodeOfPath(c)
 	if err == nil {
-		err = h.tree.RefuseStore(c, store)
+		err = h.tree.RefuseUnlessWritable(c, store)
 	}
 	if err == nil && !n.HasContent() {
 		err = wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "Only files can be locked.")

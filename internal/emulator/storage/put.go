@@ -62,9 +62,9 @@ func NameProblem(name string) string {
 	return ""
 }
 
-// RefuseStore returns a refusal if the caller may not add files to a storage. Insiders
+// RefuseUnlessWritable returns a refusal if the caller may not add files to a storage. Insiders
 // may, and callers without a credential in a share that allows anonymous uploads.
-func (h *Handlers) RefuseStore(c *wire.Call, store world.Store) error {
+func (h *Handlers) RefuseUnlessWritable(c *wire.Call, store world.Store) error {
 	switch {
 	case c.Key == nil && h.allowsAnonymousUploads(store.Profile):
 		return h.w.RefuseArchived(store.Owner)
@@ -79,7 +79,8 @@ func (h *Handlers) RefuseStore(c *wire.Call, store world.Store) error {
 }
 
 // allowsAnonymousUploads reports whether visitors without a credential may add files to
-// a share: one that is open to anyone, receives files and is not closed or locked.
+// a share: one that is open to anyone, receives files and is not archived, locked or
+// suspended.
 func (h *Handlers) allowsAnonymousUploads(id string) bool {
 	share := h.w.Share(id)
 	return share != nil && share.Value.AnonymousUploads && share.Value.Access == world.AccessAnyone &&

@@ -75,7 +75,7 @@ func (h *Handlers) treeRoutes() []*wire.Route {
 func (h *Handlers) storeToWrite(c *wire.Call) (world.Store, error) {
 	store, err := h.StorageOfPath(c)
 	if err == nil {
-		err = h.RefuseStore(c, store)
+		err = h.RefuseUnlessWritable(c, store)
 	}
 	return store, err
 }
@@ -86,7 +86,7 @@ func (h *Handlers) storeToWrite(c *wire.Call) (world.Store, error) {
 func (h *Handlers) nodeToWrite(c *wire.Call) (world.Store, *world.Node, error) {
 	store, n, err := h.NodeOfPath(c)
 	if err == nil {
-		err = h.RefuseStore(c, store)
+		err = h.RefuseUnlessWritable(c, store)
 	}
 	if err == nil && n.ID == store.Folder {
 		err = wire.Refuse(http.StatusForbidden, codeShareRoot, "The folder of the share cannot be changed here.")

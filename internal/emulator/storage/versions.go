@@ -44,7 +44,7 @@ func VersionRows(n *world.Node, key string) wire.Object {
 // restoreVersion adds a version with the content of an earlier one, which becomes the
 // current version.
 func (h *versions) restoreVersion(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
-	if err := h.tree.RefuseStore(c, store); err != nil {
+	if err := h.tree.RefuseUnlessWritable(c, store); err != nil {
 		return nil, err
 	}
 	id, given := c.Field("version_id")

@@ -81,7 +81,7 @@ func (h *Handlers) fileSharePlace(c *wire.Call, id string) (place, error) {
 // folder as a new file (action create), or to the file that it replaces (update).
 func (h *Handlers) treePlace(c *wire.Call, id, kind string) (place, error) {
 	to := place{Place: storage.Place{In: h.w.StoreOf(id, c)}}
-	if err := h.storage.RefuseStore(c, to.In); err != nil {
+	if err := h.storage.RefuseUnlessWritable(c, to.In); err != nil {
 		return place{}, err
 	}
 	if named, given := c.Field("profile_type"); given && named != kind {

@@ -465,7 +465,7 @@ func (h *Handlers) refuseContinue(c *wire.Call, u *upload) error {
 		_, err := h.fileShareToEdit(c, u.to.fileShare)
 		return err
 	case u.to.In.Profile != "":
-		return h.storage.RefuseStore(c, u.to.In)
+		return h.storage.RefuseUnlessWritable(c, u.to.In)
 	}
 	return nil
 }

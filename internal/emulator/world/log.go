@@ -362,13 +362,13 @@ func (l *Log) ShownAt(n uint32) Position { return Position{TimeKey(l.Entries[n].
 func TimeKey(t int64) uint64 { return uint64(t) ^ 1<<63 } //nolint:gosec // the wrap is the point
 
 // Span returns the first and last position that events from one time to another, in Unix
-// seconds, can have. It is the whole log if that is not ordered by time.
+// seconds and both included, can have. It is the whole log if that is not ordered by time.
 func (l *Log) Span(from, to int64) (first, last Position) {
 	first, last = Position{}, Position{math.MaxUint64, math.MaxUint32}
 	switch l.order {
 	case seed.OldestFirst:
 		first.Key, last.Key = TimeKey(from), TimeKey(to)
-	case seed.NewestFirst:
+	case seed.NewestFirst: // the complement of a key is smaller for a later time
 		first.Key, last.Key = ^TimeKey(to), ^TimeKey(from)
 	case seed.Unordered:
 	}
@@ -410,7 +410,7 @@ func (l *Log) objectNumber(row uint32, id, name string) uint32 {
 	}
 	if n, found := l.FindObject(id); found {
 		if former := l.ObjectName(row, n); name != "" && name != former {
-			l.formerly[id] = append(l.formerly[id], naming{row, former})
+			l.formerly[id] = append(l.formerly[id], naming{until: row, name: former})
 			l.Things[n].name = name
 		}
 		return n
@@ -421,14 +421,14 @@ func (l *Log) objectNumber(row uint32, id, name string) uint32 {
 	return n
 }
 
-// RecordNames records the names that profiles have at an event, so that its text keeps
-// them after a profile is renamed.
+// RecordNames records the names that profiles have at a row of the log, so that the texts
+// of events keep them after a profile is renamed.
 func (w *World) RecordNames(row uint32, ids ...string) {
 	l := &w.Log
 	for _, id := range ids {
 		name := w.ProfileName(id)
 		if former, known := l.called[id]; known && former != name {
-			l.formerly[id] = append(l.formerly[id], naming{row, former})
+			l.formerly[id] = append(l.formerly[id], naming{until: row, name: former})
 		}
 		l.called[id] = name
 	}
