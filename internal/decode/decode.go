@@ -123,29 +123,32 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 		e.Data, e.Found, e.Result = *new(T), false, absent
 		err = lenient(b, out, opts)
 	}
-	if e.Member == "" {
+	if e.Member == "" && (bytes.Contains(b, []byte(versionMember)) || bytes.Contains(b, []byte(statusMember))) {
 		dropBookkeeping(extraOf(reflect.ValueOf(&e.Data)))
 	}
 	return e.Result == failed, err
 }
 
-// dropBookkeeping removes the members of an envelope from the Extra of a payload beside
-// them: its status, if that says no more than the result, and the version of the API.
+// The members of an envelope that say nothing of the payload: the version of the API, and
+// the status if it is "ok", which the result says as well.
+const versionMember, statusMember, statusOK = "current_api_version", "status", "ok"
+
+// dropBookkeeping removes versionMember, and statusMember if it is statusOK, from the Extra
+// of a payload that stands beside them.
 func dropBookkeeping(extra reflect.Value) {
 	if !extra.IsValid() || extra.Len() == 0 {
 		return
 	}
-	const version, status, ok = "current_api_version", "status", "ok"
 	switch members := extra.Interface().(type) {
 	case map[string]json.RawMessage:
-		delete(members, version)
-		if string(members[status]) == strconv.Quote(ok) {
-			delete(members, status)
+		delete(members, versionMember)
+		if string(members[statusMember]) == strconv.Quote(statusOK) {
+			delete(members, statusMember)
 		}
 	case map[string]api.Secret:
-		delete(members, version)
-		if members[status].Reveal() == ok {
-			delete(members, status)
+		delete(members, versionMember)
+		if members[statusMember].Reveal() == statusOK {
+			delete(members, statusMember)
 		}
 	}
 	if extra.Len() == 0 {
