@@ -399,8 +399,9 @@ func (r *accountReplica) reseal(ctx context.Context) {
 	}
 }
 
-// release stops the accounts in slots that the replica does not have in a view, and saves
-// their checkpoints.
+// release stops the accounts in slots that the replica does not have in a view, all if v
+// is nil, and saves their checkpoints. No other replica takes the slots before it returns,
+// because the view is confirmed afterwards.
 func (r *accountReplica) release(_ context.Context, v *view) error {
 	var holders []int
 	if v != nil {
@@ -411,7 +412,7 @@ func (r *accountReplica) release(_ context.Context, v *view) error {
 	r.mu.Lock()
 	for slot, s := range r.held {
 		if v == nil || holders[slot] < 0 || v.Members[holders[slot]].Name != r.name {
-			s.stop()
+			s.stop() // cancels the searches of its accounts, and what they publish
 			delete(r.held, slot)
 			gone[slot] = true
 		}
@@ -428,7 +429,7 @@ func (r *accountReplica) release(_ context.Context, v *view) error {
 	for _, a := range all {
 		free <- struct{}{}
 		wg.Go(func() {
-			a.stop()
+			a.stop() // which saves the checkpoints
 			<-free
 		})
 	}

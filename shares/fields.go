@@ -23,13 +23,14 @@ func optional[T any](f *fields, field string, o api.Opt[T], set func(field strin
 func word[T ~string](f *fields, field string, value T) { form.Word(&f.Fields, field, value) }
 
 // text returns a setter for a text of least to most characters, with and
-// without leading and trailing blanks. The server clears a field whose text is
+// without leading and trailing blanks, since no document says which of the two the server
+// counts. The server clears a field whose text is
 // empty or the word null.
 func (f *fields) text(least, most int) func(field, value string) {
 	line := f.Line(least, most)
 	return func(field, value string) {
 		f.NotNull(field, value)
-		line(field, strings.TrimSpace(value))
+		line(field, strings.TrimSpace(value)) // only for its check: the next line replaces the value
 		line(field, value)
 	}
 }

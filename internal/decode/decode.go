@@ -197,16 +197,17 @@ func converting() jsonv2.Options {
 
 // Sizes of responses that cannot exceed the limits.
 const (
-	sparse     = 3 * maxContainers
+	fewBytes   = 3 * maxContainers // too few for maxContainers objects: the shortest in a list, {}, with its comma has 3
 	shortNames = 8 * maxName // of a response with longer names that takes no more memory than others
 )
 
 // checkSize returns an error for a response that would take far more memory than its
 // own size: one of very many objects, lists or values, or with a very long name.
-// Counting bytes gives an upper bound quickly, because strings may hold braces and
-// commas too; only a response above it is read token by token.
+// Counting bytes gives an upper bound of containers and values quickly, because strings
+// may hold braces and commas too; only a response above it, or one of more than shortNames
+// bytes, in which a name may be too long, is read token by token.
 func checkSize(b []byte) error {
-	if len(b) <= sparse {
+	if len(b) <= fewBytes {
 		return nil
 	}
 	containers := bytes.Count(b, []byte("{")) + bytes.Count(b, []byte("["))
@@ -214,7 +215,7 @@ func checkSize(b []byte) error {
 		return nil
 	}
 	var containersRead, valuesRead int
-	for dec := jsontext.NewDecoder(bytes.NewBuffer(b), options); ; { // of a buffer it makes no copy
+	for dec := jsontext.NewDecoder(bytes.NewBuffer(b), options); ; { // a decoder of a bytes.Buffer does not copy it
 		begin := dec.InputOffset()
 		t, err := dec.ReadToken()
 		if err != nil {

@@ -17,13 +17,13 @@ func openToRead(path string) (*os.File, error) {
 
 const othersMode fs.FileMode = 0o077
 
-// check returns an error for a file that another user may have written or, with
-// PrivateAccess, read.
+// check returns an error for a file that belongs to another user or, with PrivateAccess,
+// to which another user has access. With AnyAccess it checks nothing.
 func (a Access) check(path string, info fs.FileInfo) error {
 	if a == AnyAccess {
 		return nil
 	}
-	if err := owned(path, "it", info, os.Geteuid()); err != nil {
+	if err := belongsTo(path, "it", info, os.Geteuid()); err != nil {
 		return err
 	}
 	if mode := info.Mode().Perm(); a == PrivateAccess && mode&othersMode != 0 {
@@ -39,12 +39,12 @@ func (a Access) checkLink(path string, info fs.FileInfo) error {
 	if a == AnyAccess {
 		return nil
 	}
-	return owned(path, "it is a symbolic link that", info, os.Geteuid(), 0)
+	return belongsTo(path, "it is a symbolic link that", info, os.Geteuid(), 0)
 }
 
-// owned returns an error unless the file belongs to one of the users. What
-// begins the reason: it names the file or the link.
-func owned(path, what string, info fs.FileInfo, users ...int) error {
+// belongsTo returns an error unless the file belongs to one of the users. The text of the
+// error begins with what, which stands for the file or the link.
+func belongsTo(path, what string, info fs.FileInfo, users ...int) error {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || slices.Contains(users, int(s.Uid)) {
 		return nil

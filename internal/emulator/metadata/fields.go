@@ -174,7 +174,7 @@ func (h *Handlers) fieldObject(workspaceID string, v *vocabulary, f *metaField, 
 // field, of the values of that field.
 func (h *Handlers) listFields(c *wire.Call, id string) (wire.Object, error) {
 	v := h.vocabularyOf(id)
-	p := h.flatPage(c, c.Integer("page_size", fieldPage, 1, fieldPageMost), "field")
+	p := h.readPage(c, c.Integer("page_size", fieldPage, 1, fieldPageMost), "field")
 	var named *metaField
 	if name := c.Value("field"); name != "" {
 		named = v.liveField(name)

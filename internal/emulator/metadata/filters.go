@@ -288,7 +288,7 @@ func (f *savedFilter) object(lv wire.Level) wire.Object {
 // listFilters returns a page of the saved filters of a workspace. Deleted ones are nil in
 // the list. The response does not have the member page_size, which other lists have.
 func (h *Handlers) listFilters(c *wire.Call, id string) (wire.Object, error) {
-	p := h.flatPage(c, c.Integer("page_size", filterListSize, 1, filterListMost))
+	p := h.readPage(c, c.Integer("page_size", filterListSize, 1, filterListMost))
 	shown := renderPage(h, p, h.metadata.filters, func(f *savedFilter) wire.Object {
 		if f == nil || f.workspace != id {
 			return nil

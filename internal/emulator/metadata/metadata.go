@@ -192,9 +192,10 @@ type flatPage struct {
 	start   uint64
 }
 
-// flatPage returns which page a call asks for: its size, and its start by the cursor. A
-// cursor is valid for the same caller, path and values of the query parameters only.
-func (h *Handlers) flatPage(c *wire.Call, size int, params ...string) flatPage {
+// readPage returns which page a call asks for: its size, and its start by the cursor. A
+// cursor is valid for the same caller, path and values of the query parameters only, and
+// until a test raises the number w.Cursors, which makes all cursors invalid.
+func (h *Handlers) readPage(c *wire.Call, size int, params ...string) flatPage {
 	p := flatPage{size: size}
 	p.binding = fmt.Sprint("flat ", h.w.Cursors, " ", c.Key.User, " ", c.Request.URL.Path)
 	for _, name := range params {
@@ -306,7 +307,7 @@ func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 		!wire.IsOpaque(parent),
 		"parent_id", "opaque_id")
 	filter := h.ReadFilter(c, id, "")
-	p := h.flatPage(c, pageSize(c), "mimetype", "extension", "parent_id", "category")
+	p := h.readPage(c, pageSize(c), "mimetype", "extension", "parent_id", "category")
 	fits := func(n *world.Node) bool {
 		extension := strings.TrimPrefix(path.Ext(n.Name), ".")
 		return n.HasContent() && filter.Passes(n) &&
