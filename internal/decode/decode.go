@@ -198,7 +198,7 @@ func converting() jsonv2.Options {
 // Sizes of responses that cannot exceed the limits.
 const (
 	fewBytes   = 3 * maxContainers // too few for maxContainers objects: the shortest in a list, {}, with its comma has 3
-	shortNames = 8 * maxName // of a response with longer names that takes no more memory than others
+	shortNames = 8 * maxName       // of a response with longer names that takes no more memory than others
 )
 
 // checkSize returns an error for a response that would take far more memory than its
