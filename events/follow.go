@@ -415,7 +415,7 @@ func (f *follower) reportGaps(ctx context.Context) error {
 		g := f.Gaps[0]
 		g.Value = f.value
 		if f.o.OnGap == nil {
-			f.logger.LogAttrs(ctx, slog.LevelWarn, f.describeGap(g.Reason), f.gapAttrs(g)...)
+			f.logger.LogAttrs(ctx, slog.LevelWarn, "events of the log may have been missed", f.gapAttrs(g)...)
 		} else if err := f.o.OnGap(ctx, g); err != nil {
 			return &handlerError{err}
 		}
@@ -425,19 +425,19 @@ func (f *follower) reportGaps(ctx context.Context) error {
 	return nil
 }
 
-// describeGap returns the message that is logged for a gap.
+// describeGap returns what happened to a log when a gap of this reason is reported.
 func (f *follower) describeGap(reason GapReason) string {
 	switch reason {
 	case GapReasonLate:
-		return "events of the log came more than " + f.o.Overlap.String() + " late: others may have been missed"
+		return "events of the log came more than " + f.o.Overlap.String() + " late"
 	case GapReasonQuery:
-		return "the checkpoint is of another query: older events of the log may have been missed"
+		return "the checkpoint is of another query"
 	case GapReasonClock:
-		return "events of the log have times that were not searched: others may have been missed"
+		return "events of the log have times that were not searched"
 	case GapReasonCursor:
-		return "a search of the log could not be continued: events may have been missed"
+		return "a search of the log could not be continued"
 	}
-	return "events of the log may have been missed"
+	return ""
 }
 
 // gapAttrs returns which log a gap is in, where, and what to do about it.
@@ -445,6 +445,7 @@ func (f *follower) gapAttrs(g Gap) []slog.Attr {
 	p := f.query.Profile
 	attrs := []slog.Attr{
 		slog.String("op", opFollow), slog.String("reason", string(g.Reason)), slog.String(string(p.Kind), string(p.ID)),
+		slog.String("cause", f.describeGap(g.Reason)),
 	}
 	if g.Value != "" {
 		attrs = append(attrs, slog.String("value", g.Value))

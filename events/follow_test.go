@@ -408,8 +408,8 @@ func TestFollowLogsAGapWithoutAHook(t *testing.T) {
 		time.Sleep(time.Minute)
 		f.end(t)
 		sameSet(t, want, box.all())
-		line := `level=WARN msg="events of the log came more than 2m0s late: others may have been missed" ` +
-			`op=events.Follow reason=late workspace=` + string(w.query().Profile.ID) + ` value=` + fileAdded +
+		line := `level=WARN msg="events of the log may have been missed" op=events.Follow reason=late workspace=` +
+			string(w.query().Profile.ID) + ` cause="events of the log came more than 2m0s late" value=` + fileAdded +
 			` from=2000-01-01T00:00:00.000Z`
 		if got := log.String(); !strings.Contains(got, line) || !strings.Contains(got, "events.Service.Walk") {
 			t.Errorf("the log is %s", got)
