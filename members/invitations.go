@@ -155,7 +155,7 @@ func (i *Invitations) All(
 		if paged {
 			return p.Invitations, p.Pagination
 		}
-		return p.Invitations, &api.Pagination{} // there is no other page
+		return p.Invitations, &api.Pagination{} // the only page
 	}
 	return page.Rows(ctx, "members.Invitations.List", o.Limit, o.Offset, opts, fetch, rows)
 }

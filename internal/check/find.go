@@ -24,7 +24,7 @@ func (c call) listOrgs(scope orgs.Scope) error {
 	o := &orgs.ListOptions{Scope: scope, Limit: c.limit, Offset: c.offset}
 	list, err := c.Orgs.List(c, o, c.opts...)
 	if err != nil || scope == orgs.ScopeAvailable || scope == orgs.ScopeInvited {
-		return err // the caller is no member of these, and may not read them
+		return err // only members may read these
 	}
 	for _, org := range list.Orgs {
 		if c.addToSample("org", string(org.ID), len(c.orgs) < maxOrgs) {

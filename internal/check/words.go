@@ -25,7 +25,7 @@ const hidden = "*"
 // A text is a string of a response, or a key of one of its objects.
 type text struct {
 	op     string // whose response has it
-	member string // of which it is the value; "" of a key and of a text that is no JSON
+	member string // of which it is the value; "" of a key and of a text other than JSON
 	value  string
 }
 

@@ -258,7 +258,7 @@ func (l *looker) value(t reflect.Type, at Place) error {
 	kind := l.dec.PeekKind()
 	t = asDecoded(element(t), kind)
 	switch {
-	case kind == 'n': // null is no difference for any type
+	case kind == 'n': // null fits any type
 		return l.dec.SkipValue()
 	case decode.HasMethod(t):
 		return l.methodValue(t, at, kind)

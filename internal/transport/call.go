@@ -367,7 +367,7 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	req.Host = req.URL.Host // http.Client copies the URL of a request that has a Host
 	maxWait, counted, began := x.maxWait, x.retryAfter, time.Now()
 	x.retryAfter = 0
-	if maxWait >= 0 { // else there is no limit; a closed group adds up to jitter to a Retry-After
+	if maxWait >= 0 { // negative: without a limit; a closed group adds up to jitter to a Retry-After
 		maxWait = max(0, maxWait-(x.requiredWaits-counted)) + jitter
 	}
 	var report ratelimit.Waiting

@@ -144,7 +144,7 @@ func (n *node) setItem(name string, value *node) bool {
 }
 
 // setAt sets what a pointer leads to, and adds the objects around it that are missing. It
-// returns false if a value on the way has no members, or the end is no index of its list.
+// returns false if a value on the way has no members, or the list at the end has no such index.
 func (n *node) setAt(pointer []string, value *node) bool {
 	if len(pointer) == 1 {
 		return n.setItem(pointer[0], value)

@@ -316,7 +316,7 @@ func (c *Call) Boolean(name string) bool {
 }
 
 // ReadBoolean returns the value of a boolean form field: true for true, 1, yes and on. A
-// text that is no boolean is false, and an error of the field.
+// text other than a boolean counts as false and is an error of the field.
 func (k *Check) ReadBoolean(name, text string) bool {
 	switch strings.ToLower(text) {
 	case "true", "1", "yes", "on":

@@ -11,7 +11,7 @@ import (
 )
 
 // visibility knows which profiles the credential can see. A search in a profile that
-// it cannot see finds nothing, and is no error.
+// it cannot see returns nothing without an error.
 type visibility struct {
 	get func(ctx context.Context, p api.Profile) error // nil does not check
 
