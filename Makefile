@@ -191,7 +191,7 @@ bench:
 bench-check: # that every benchmark still runs; its numbers mean nothing
 	@for dir in $$(git grep -l --untracked '^func Benchmark' | xargs -n1 dirname | sort -u); do \
 		module=$$dir; until [ -e $$module/go.mod ]; do module=$$(dirname $$module); done; \
-		(cd $$dir && $(alone) && go test -vet=off -run='^$$' -bench=. -benchtime=1x); done
+		(cd $$dir && $(alone) && go test -short -vet=off -run='^$$' -bench=. -benchtime=1x); done
 
 .PHONY: soak
 soak:

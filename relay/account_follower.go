@@ -361,7 +361,7 @@ func (r *accountReplica) watchTokens(ctx context.Context) {
 		failures = 0
 		for r.nextSignIn(ctx, watcher.Updates()) {
 		}
-		_ = watcher.Stop()
+		unwatch(watcher)
 	}
 }
 

@@ -116,13 +116,17 @@ func TestMemoryOfAccountsAtRest(t *testing.T) { //nolint:paralleltest // it meas
 	}
 }
 
-// What 10,000 profiles at rest take, of accounts with five profiles each.
+// What 10,000 profiles at rest take, of accounts with five profiles each; with -short, 500.
 func BenchmarkAccountsAtRest(b *testing.B) {
-	const accounts, profiles = 2000, 5
+	const profiles = 5
+	accounts, settle, rest := 2000, profiles*17*time.Second, 20*time.Second
+	if testing.Short() {
+		accounts, settle, rest = 100, 0, time.Second
+	}
 	for range b.N {
-		r := restAccounts(b, accounts, profiles, profiles*17*time.Second, 20*time.Second)
+		r := restAccounts(b, accounts, profiles, settle, rest)
 		b.ReportMetric(r.bytes/1024, "KiB/account")
-		b.ReportMetric(r.bytes*accounts/(1<<20), "MiB")
+		b.ReportMetric(r.bytes*float64(accounts)/(1<<20), "MiB")
 		b.ReportMetric(100*r.cpu, "cpu-%")
 		b.ReportMetric(r.searches, "searches/s")
 		b.ReportMetric(r.writes, "writes/s")

@@ -262,10 +262,13 @@ func (a Accounts) Delete(ctx context.Context, name string, o *DeleteOptions) err
 	if err != nil {
 		return a.failed("deleting", name, err)
 	}
-	for key := range checkpoints.Keys() {
-		if err := kv.Purge(ctx, key, jetstream.PurgeTTL(markerTTL)); err != nil {
-			return a.failed("deleting", name, errors.Join(err, checkpoints.Stop()))
+	for key := range checkpoints.Keys() { // to the end: the library waits without end for who receives them
+		if err == nil {
+			err = kv.Purge(ctx, key, jetstream.PurgeTTL(markerTTL))
 		}
+	}
+	if err != nil {
+		return a.failed("deleting", name, err)
 	}
 	return a.failed("deleting", name, a.purge(ctx, name, o != nil && o.Purge))
 }
@@ -359,7 +362,7 @@ func (a Accounts) changes(ctx context.Context, o ...jetstream.WatchOpt) iter.Seq
 			yield(nil, fmt.Errorf("fastio: relay: the accounts: %w", err))
 			return
 		}
-		defer func() { _ = watcher.Stop() }()
+		defer unwatch(watcher)
 		for {
 			var entry jetstream.KeyValueEntry
 			var ok bool

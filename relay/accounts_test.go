@@ -267,6 +267,20 @@ func TestAccountsRotateKeys(t *testing.T) {
 	}
 }
 
+// The library waits without end for a reader of more than 256 entries: goleak finds its goroutine.
+func TestAbandonedWatchesLeaveNoGoroutine(t *testing.T) {
+	t.Parallel()
+	a, kv := directory(t, startServer(t), newKeys())
+	for i := range 600 {
+		_, err := kv.PutString(t.Context(), fmt.Sprintf("account.%d", i), "{}")
+		must(t, err)
+	}
+	for range a.All(t.Context()) {
+		time.Sleep(50 * time.Millisecond) // the entries arrive, and the first 256 are kept
+		break
+	}
+}
+
 func TestWatchReportsChangesOfAccounts(t *testing.T) {
 	t.Parallel()
 	ns, keys := startServer(t), newKeys()

@@ -79,7 +79,7 @@ func (l kvLedger) watch(ctx context.Context, keys []string, changed func(e *ledg
 	if err != nil {
 		return fmt.Errorf("fastio: relay: bucket %s: %w", l.kv.Bucket(), err)
 	}
-	defer func() { _ = watcher.Stop() }()
+	defer unwatch(watcher)
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
 	for {
@@ -101,6 +101,16 @@ func (l kvLedger) watch(ctx context.Context, keys []string, changed func(e *ledg
 			}
 		}
 	}
+}
+
+// unwatch ends a watch. It receives what the watch has not delivered, for which the library
+// would wait without end.
+func unwatch(w jetstream.KeyWatcher) {
+	_ = w.Stop() // an error says that it has ended
+	go func() {
+		for range w.Updates() {
+		}
+	}()
 }
 
 // operationHeader is the header of an entry that ends a key.

@@ -130,7 +130,7 @@ func newLimits(
 	}
 	known := make(chan struct{})
 	l.watch.Go(func() {
-		defer func() { _ = watcher.Stop() }()
+		defer unwatch(watcher)
 		l.listen(watcher, known)
 	})
 	select {

@@ -229,6 +229,7 @@ func (b *simulatedBucket) watch(
 	w.updates <- nil
 	b.watches[w] = true
 	go func() {
+		defer close(w.updates)
 		for {
 			select {
 			case <-ctx.Done():

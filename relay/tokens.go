@@ -242,7 +242,7 @@ func (l *lease) waitUntilFree(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = watcher.Stop() }()
+	defer unwatch(watcher)
 	expiry := time.NewTimer(l.ttl + l.ttl/renewals) // a bucket of others may not report an expiry
 	defer expiry.Stop()
 	held := false
