@@ -65,7 +65,7 @@ func (h *Handlers) addDirectly(c *wire.Call, id, user string) (wire.Object, erro
 	if m == nil && terms.role == "" {
 		terms.role = world.Member
 	}
-	if err := h.refuseRole(id, c.Key.User, terms.role, codeRoleAbove); err != nil {
+	if err := h.refuseRole(id, c.Key.User, terms.role); err != nil {
 		return nil, err
 	}
 	if m == nil {
@@ -106,8 +106,8 @@ func (h *Handlers) invite(c *wire.Call, id, email, user string) (wire.Object, er
 	message, _ := c.Field("message")
 	n := utf8.RuneCountInString(message)
 	c.Check.InvalidIf(n > 0 && (n < messageLeast || n > messageMost), "message", "10 to 255 characters.")
-	role := h.refuseRole(id, c.Key.User, terms.role, codeRoleAbove)
-	if err := cmp.Or(c.Check.Err(), role, h.w.RefuseByOutsiderPolicy(id, user)); err != nil {
+	roleRefusal := h.refuseRole(id, c.Key.User, terms.role)
+	if err := cmp.Or(c.Check.Err(), roleRefusal, h.w.RefuseByOutsiderPolicy(id, user)); err != nil {
 		return nil, err
 	}
 	inv := h.w.InvitationNamed(id, email)
@@ -223,18 +223,27 @@ func (terms conditions) widens(role world.Role, expires time.Time) bool {
 		terms.expires != nil && !expires.IsZero() && (terms.expires.IsZero() || terms.expires.After(expires))
 }
 
-// refuseRole returns a refusal if a role is that of the owner, which cannot be granted,
-// or, with the code above, is higher than that of the caller. For an existing invitation
-// (code codeInviteRole), the platform checks the latter first.
-func (h *Handlers) refuseRole(profileID, caller string, role world.Role, above int64) error {
-	exceeds := world.Rank(role) > world.Rank(h.w.Role(profileID, caller))
-	switch {
-	case role == world.Owner && (!exceeds || above != codeInviteRole):
-		return wire.Refuse(http.StatusNotAcceptable, codeOwnerRole, "Adding an owner is not allowed.")
-	case exceeds:
-		return wire.Refuse(http.StatusNotAcceptable, above, "The permissions are above your own.")
+// refuseRole returns a refusal if a role is that of the owner, which cannot be granted, or
+// higher than that of the caller.
+func (h *Handlers) refuseRole(profileID, caller string, role world.Role) error {
+	return cmp.Or(refuseOwnerRole(role), h.refuseHigherRole(profileID, caller, role, codeRoleAbove))
+}
+
+// refuseOwnerRole returns a refusal of the role of the owner.
+func refuseOwnerRole(role world.Role) error {
+	if role != world.Owner {
+		return nil
 	}
-	return nil
+	return wire.Refuse(http.StatusNotAcceptable, codeOwnerRole, "Adding an owner is not allowed.")
+}
+
+// refuseHigherRole returns a refusal with the code if a role is higher than that of the
+// caller.
+func (h *Handlers) refuseHigherRole(profileID, caller string, role world.Role, code int64) error {
+	if world.Rank(role) <= world.Rank(h.w.Role(profileID, caller)) {
+		return nil
+	}
+	return wire.Refuse(http.StatusNotAcceptable, code, "The permissions are above your own.")
 }
 
 // roleToListInvitations returns the lowest role that may list the invitations to a
@@ -256,7 +265,8 @@ func (h *Handlers) invitations(c *wire.Call, id string) (wire.Object, error) {
 		return nil, roleTooLow()
 	}
 	state := c.Segment("state")
-	c.Check.InvalidIf(c.Request.PathValue("state") != "" && !slices.Contains(world.InviteStates(), state),
+	hasState := c.Request.PathValue("state") != "" // also an empty one, for which Segment returns ""
+	c.Check.InvalidIf(hasState && !slices.Contains(world.InviteStates(), state),
 		"state", strings.Join(world.InviteStates(), ", ")+".")
 	list := wire.Filter(h.w.AllInvitations(),
 		func(inv *world.Invitation) bool { return inv.Profile == id && (state == "" || inv.State == state) })
@@ -316,16 +326,18 @@ func (h *Handlers) updateInvitation(c *wire.Call) (wire.Object, error) {
 }
 
 // answeredInvitation returns the invitation to the caller that an update accepts or
-// declines. It returns nil if the update also changes terms, or the invitation is to
-// another user or to an organization, which is answered by the key instead.
+// declines. It returns nil if the update does neither or also changes terms, or the
+// invitation is to another user or to an organization, which is answered by its key.
 func (h *Handlers) answeredInvitation(c *wire.Call) (inv *world.Invitation, accept bool) {
+	state, _ := c.Field("state")
+	answers := state == world.InviteAccepted || state == world.InviteDeclined
+	terms := []string{"permissions", "expires", "notify_options", "notifications"}
+	if !answers || slices.ContainsFunc(terms, c.Form.Has) {
+		return nil, false
+	}
 	id := h.profileOf(c)
 	inv = h.w.InvitationNamed(id, c.Segment("invitation_id"))
-	state, _ := c.Field("state")
-	terms := []string{"permissions", "expires", "notify_options", "notifications"}
-	switch {
-	case state != world.InviteAccepted && state != world.InviteDeclined, slices.ContainsFunc(terms, c.Form.Has),
-		inv == nil || !h.isFor(inv, c.Key.User), h.w.KindOf(id) == wire.KindOrg:
+	if inv == nil || !h.isFor(inv, c.Key.User) || h.w.KindOf(id) == wire.KindOrg {
 		return nil, false
 	}
 	return inv, state == world.InviteAccepted
@@ -389,9 +401,11 @@ func (h *Handlers) changeInvitation(c *wire.Call, inv *world.Invitation) (wire.O
 }
 
 // setTerms changes the given terms of an invitation. It refuses a role above that of the
-// caller, and a wider access that the policy on outsiders denies.
+// caller or that of the owner, which the platform checks in this order here, and a wider
+// access that the policy on outsiders denies.
 func (h *Handlers) setTerms(c *wire.Call, inv *world.Invitation, terms conditions) error {
-	if err := h.refuseRole(inv.Profile, c.Key.User, terms.role, codeInviteRole); err != nil {
+	tooHigh := h.refuseHigherRole(inv.Profile, c.Key.User, terms.role, codeInviteRole)
+	if err := cmp.Or(tooHigh, refuseOwnerRole(terms.role)); err != nil {
 		return err
 	}
 	if terms.widens(inv.Role, inv.Expires) {

@@ -59,9 +59,17 @@ type kind struct {
 // memberships and invitations have there, besides the role.
 func kinds() []kind {
 	return []kind{
-		{"/current/share/{share_id}/", " notify_options expires", " notification message invitation_expires"},
-		{"/current/workspace/{workspace_id}/", " notifications expires", " notification message invitation_expires"},
-		{"/current/org/{org_id}/", "", " message"},
+		{
+			path:     "/current/share/{share_id}/",
+			settings: "notify_options expires",
+			offer:    "notification message invitation_expires",
+		},
+		{
+			path:     "/current/workspace/{workspace_id}/",
+			settings: "notifications expires",
+			offer:    "notification message invitation_expires",
+		},
+		{path: "/current/org/{org_id}/", offer: "message"},
 	}
 }
 
@@ -90,31 +98,33 @@ func (h *Handlers) Routes() []*wire.Route {
 func (h *Handlers) routesOf(k kind) []*wire.Route {
 	members, member := k.path+"members/", k.path+"member/"
 	list, one := members+"invitations/list/", members+"invitation/{invitation_id}/"
-	self, manager, reached := h.profileForRole(anyone), h.profileForRole(h.managingRole), h.profileOfPath(wire.Write)
-	// The fields that a call to join, the list and an update of invitations accept.
-	join, query, updatable := wire.BlankForm(wire.NoFields), "", k.settings
+	asMember, asManager := h.profileForRole(anyMember), h.profileForRole(h.managingRole)
+	asUser := h.profileOfPath(wire.Write)
+	joinForm, listParams := wire.BlankForm(wire.NoFields), ""
+	updatable := k.settings // of an invitation
 	switch k.path {
 	case "/current/share/{share_id}/":
-		join = wire.OptionalForm("notify_options")
+		joinForm = wire.OptionalForm("notify_options")
 	case "/current/org/{org_id}/":
-		query, updatable = "limit offset", " expires"
+		listParams, updatable = "limit offset", "expires"
 	}
 	return []*wire.Route{
 		wire.Post("members.Add", members+"{email_or_user}/", wire.With(h.profileForRole(h.roleToInvite), h.addMember),
-			wire.Form("permissions"+k.settings+k.offer)),
+			wire.Form("permissions "+k.settings+" "+k.offer)),
 		wire.Get("members.Get", member+"{user_id}/details/", wire.With(h.profileOfMember, h.memberDetails)),
-		wire.Post("members.Update", member+"{user_id}/update/", wire.With(self, h.updateMember),
-			wire.Form("permissions"+k.settings)),
-		wire.Delete("members.Remove", members+"{user_id}/", wire.With(manager, h.removeMember), wire.AllowArchived),
+		wire.Post("members.Update", member+"{user_id}/update/", wire.With(asMember, h.updateMember),
+			wire.Form("permissions "+k.settings)),
+		wire.Delete("members.Remove", members+"{user_id}/", wire.With(asManager, h.removeMember), wire.AllowArchived),
 		wire.Post("members.TransferOwnership", member+"{user_id}/transfer_ownership/",
 			wire.With(h.profileOfMember, h.transfer)),
-		wire.Delete("members.Leave", member, wire.With(self, h.leave), wire.AllowArchived),
-		wire.Post("members.Join", members+"join/", wire.With(reached, h.join), join),
+		wire.Delete("members.Leave", member, wire.With(asMember, h.leave), wire.AllowArchived),
+		wire.Post("members.Join", members+"join/", wire.With(asUser, h.join), joinForm),
 		wire.Post("members.JoinWithKey", members+"join/{invitation_key}/{answer}/",
-			wire.With(reached, h.answerInvitation)),
-		wire.Get("members.Invitations.List", list, wire.With(h.profileOfMember, h.invitations), wire.Query(query)),
-		wire.Get("members.Invitations.List", list+"{state}/", wire.With(h.profileOfMember, h.invitations), wire.Query(query)),
-		wire.Post("members.Invitations.Update", one, h.updateInvitation, wire.Form("permissions state"+updatable)),
+			wire.With(asUser, h.answerInvitation)),
+		wire.Get("members.Invitations.List", list, wire.With(h.profileOfMember, h.invitations), wire.Query(listParams)),
+		wire.Get("members.Invitations.List", list+"{state}/", wire.With(h.profileOfMember, h.invitations),
+			wire.Query(listParams)),
+		wire.Post("members.Invitations.Update", one, h.updateInvitation, wire.Form("permissions state "+updatable)),
 		wire.Delete("members.Invitations.Delete", one, wire.With(h.invitationOfPath(h.managingRole), h.deleteInvitation),
 			wire.AllowArchived),
 	}
@@ -189,8 +199,8 @@ func (h *Handlers) profileForRole(least func(id string) world.Role) func(*wire.C
 	}
 }
 
-// anyone returns the lowest role, for calls that every member may make.
-func anyone(string) world.Role { return world.View }
+// anyMember returns the lowest role, for calls that every member may make.
+func anyMember(string) world.Role { return world.View }
 
 // managingRole returns the lowest role that may manage the members of a profile.
 func (h *Handlers) managingRole(id string) world.Role {
@@ -290,15 +300,16 @@ func (h *Handlers) updateMember(c *wire.Call, id string) (wire.Object, error) {
 // everything else requires the role that manages members, and a role not below the
 // member's.
 func (h *Handlers) changeMembership(c *wire.Call, id, user string, terms conditions) error {
-	m, caller := h.w.Membership(id, user), h.w.Role(id, c.Key.User)
-	ownNotify := user == c.Key.User && terms.role == "" && terms.expires == nil
+	m, rank := h.w.Membership(id, user), world.Rank(h.w.Role(id, c.Key.User))
+	mayManage := rank >= world.Rank(h.managingRole(id))
+	onlyOwnNotify := user == c.Key.User && terms.role == "" && terms.expires == nil
 	switch {
-	case world.Rank(caller) < world.Rank(h.managingRole(id)) && !ownNotify, world.Rank(caller) < world.Rank(m.Role):
+	case !mayManage && !onlyOwnNotify, rank < world.Rank(m.Role):
 		return roleTooLow()
-	case m.Role == world.Owner && !ownNotify:
+	case m.Role == world.Owner && !onlyOwnNotify:
 		return ownerStays("The owner stays until the ownership is transferred.")
 	}
-	if err := h.refuseRole(id, c.Key.User, terms.role, codeRoleAbove); err != nil {
+	if err := h.refuseRole(id, c.Key.User, terms.role); err != nil {
 		return err
 	}
 	if terms.widens(m.Role, m.Expires) {
@@ -368,18 +379,18 @@ func (h *Handlers) join(c *wire.Call, id string) (wire.Object, error) {
 	return nil, nil
 }
 
-// refuseJoin returns a refusal if a user may not join a profile. Its members may. An
-// organization is open by its domain or to an invitation, a workspace to a role in its
-// organization, and a share by its access option.
+// refuseJoin returns a refusal if a user may not join a profile. An organization is open
+// by its domain or to an invitation, a workspace to a role in its organization, and both
+// to their members. A share is open by its access option only.
 func (h *Handlers) refuseJoin(id, user string) error {
-	open := h.w.Membership(id, user) != nil
+	open, isMember := false, h.w.Membership(id, user) != nil
 	switch h.w.KindOf(id) {
 	case wire.KindOrg:
 		o := h.w.Org(id).Value
-		open = open || h.orgs.IsOpenTo(o, user) || !o.Closed && h.w.InvitationOfGuest(id, user) != nil
+		open = isMember || h.orgs.IsOpenTo(o, user) || !o.Closed && h.w.InvitationOfGuest(id, user) != nil
 	case wire.KindWorkspace:
 		w := h.w.Workspace(id).Value
-		open = open || h.w.AtLeast(w.Org, user, world.RoleToJoin(w.Join))
+		open = isMember || h.w.AtLeast(w.Org, user, world.RoleToJoin(w.Join))
 	default:
 		share := &h.w.Share(id).Value
 		if access := share.AccessOption(); access != world.AccessMembers && access != world.AccessOrg {
