@@ -227,9 +227,7 @@ func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out wire.Reply) 
 	}
 	body, length := out.Open()
 	if f.Gzip {
-		// The header of gzip, and data that is not valid.
-		damaged := append([]byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff},
-			slices.Repeat([]byte{0xff}, max(16, int(min(length/4, damagedMost))))...)
+		damaged := damagedGzip(length)
 		body, length = bytes.NewReader(damaged), int64(len(damaged))
 	}
 	if f.Truncate > 0 {
@@ -269,10 +267,15 @@ func (f *fault) write(w http.ResponseWriter, r *http.Request, body io.Reader, le
 	f.send(w, r, body, length)
 }
 
-const (
-	sentAtOnce  = 64 << 10
-	damagedMost = 1 << 20
-)
+const sentAtOnce = 64 << 10 // bytes
+
+// damagedGzip returns a header of gzip and data that is not valid, in place of a body with
+// a length: about a quarter as long, as if the body were compressed.
+func damagedGzip(length int64) []byte {
+	const least, most = 16, 1 << 20
+	header := []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff}
+	return append(header, slices.Repeat([]byte{0xff}, int(max(least, min(length/4, most))))...)
+}
 
 // send writes length bytes of a body; a fault with Drip sends them one by one, with a
 // pause before each.

@@ -80,21 +80,25 @@ func (l *limits) setRules(o world.Options) {
 func (l *limits) countCall(op, user string, now time.Time) (q quota, refused bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var open []*window
-	var sizes []world.Limit
+	var windows []*window
+	var rules []world.Limit // of these windows
 	for i, rule := range l.rules {
 		if !slices.Contains(rule.Ops, seed.Op(op)) {
 			continue
 		}
 		w := l.currentWindow(windowKey{i, user}, rule, now)
-		open, sizes = append(open, w), append(sizes, rule)
-		refused = refused || w.used >= rule.Max
-	}
-	for i, w := range open {
-		if !refused || l.counts && w.used >= sizes[i].Max {
-			l.count(w, sizes[i], now)
+		windows, rules = append(windows, w), append(rules, rule)
+		if w.used >= rule.Max {
+			refused = true
 		}
-		q = tighter(q, l.quota(w, sizes[i], now), i == 0)
+	}
+	for i, w := range windows {
+		isFull := w.used >= rules[i].Max
+		if !refused || isFull && l.counts {
+			l.count(w, rules[i], now)
+		}
+		isFirst := i == 0
+		q = tighter(q, l.quota(w, rules[i], now), isFirst)
 	}
 	return q, refused
 }
@@ -138,8 +142,9 @@ func (l *limits) count(w *window, rule world.Limit, now time.Time) {
 	}
 }
 
-// quota returns what is left in a window, and when it ends. A sliding window has room
-// again when the oldest of its latest calls, as many as the rule allows, leaves it.
+// quota returns what is left in a window, and when it ends. A sliding window may have
+// more calls than the rule allows, because refused ones count by an option: it has room
+// again when all but the latest rule.Max - 1 of them have left it.
 func (l *limits) quota(w *window, rule world.Limit, now time.Time) quota {
 	q := quota{avail: max(0, rule.Max-w.used), most: rule.Max, expires: w.start.Add(rule.Size)}
 	switch {

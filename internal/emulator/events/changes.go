@@ -29,7 +29,7 @@ func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 	}
 	limit := c.Integer("limit", feedDefault, 1, feedLimit)
 	if err := c.Check.Err(); err != nil {
-		if name, _ := c.Check.Failed[0].Get("name"); name == "limit" { // it has a code of its own
+		if first, _ := c.Check.Failed[0].Get("name"); first == "limit" { // which has a code of its own
 			wire.RefusalOf(err).Code = codeFeedLimit
 		}
 		return nil, err
@@ -41,7 +41,7 @@ func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 	case len(readable) == 0:
 		return nil, wire.Refuse(http.StatusForbidden, codeFeedEmpty, "Nothing in this organization is readable.")
 	}
-	binding := h.feedBinding(c, orgID, h.retention)
+	binding := h.feedBinding(c, orgID, h.retention) // a cursor is valid with the same binding only
 	text := c.Value("cursor")
 	if text == "" {
 		return h.bootstrap(c, orgID, binding, readable)

@@ -109,19 +109,23 @@ func (h *Handlers) parseSearch(c *wire.Call) Query {
 // readTimes reads the bounds of the creation of events, and rounds them to whole
 // seconds, as events have them. If exclusive, events at the bounds are left out.
 func (q *Query) readTimes(c *wire.Call, exclusive bool) {
+	roundedDown := time.Time.Unix
+	roundedUp := func(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }
 	q.from, q.to = math.MinInt64, math.MaxInt64
 	from, to := c.Moment("created-min"), c.Moment("created-max")
-	if !from.IsZero() {
-		q.from = from.Add(time.Second - 1).Unix()
+	switch {
+	case from.IsZero():
+	case exclusive:
+		q.from = roundedDown(from) + 1
+	default:
+		q.from = roundedUp(from)
 	}
-	if !to.IsZero() {
-		q.to = to.Unix()
-	}
-	if exclusive && !from.IsZero() {
-		q.from = from.Unix() + 1
-	}
-	if exclusive && !to.IsZero() {
-		q.to = to.Add(time.Second-1).Unix() - 1
+	switch {
+	case to.IsZero():
+	case exclusive:
+		q.to = roundedUp(to) - 1
+	default:
+		q.to = roundedDown(to)
 	}
 	c.Check.InvalidIf(!from.IsZero() && !to.IsZero() && to.Before(from), "created-max", "Not earlier than created-min.")
 }
@@ -287,7 +291,7 @@ func (m *matcher) matches(n uint32) bool {
 		e.Created >= m.from && e.Created <= m.to &&
 		(m.caller == 0 || m.caller == e.Caller) &&
 		(m.object == 0 || m.object == e.Object) &&
-		(m.wantAcked == "" || m.wantAcked == "true" == m.acked[n])
+		(m.wantAcked == "" || m.acked[n] == (m.wantAcked == "true"))
 }
 
 // Viewer decides which events a caller sees. It keeps the roles of the caller, so that

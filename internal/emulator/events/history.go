@@ -31,16 +31,16 @@ type person struct {
 }
 
 const (
-	firstEvent  = "workspace_storage_file_added"
+	fileAdded   = "workspace_storage_file_added"
 	defaultSpan = 90 * 24 * time.Hour
 	crew        = 7 // people invented for a workspace that has none
 )
 
-// habits returns which events people cause and how often, for four kinds of people;
-// the last one is agents.
+// habits returns which events people cause, for four kinds of people, with weights: an
+// event with twice the weight of another one is twice as frequent.
 func habits() [4][]weight {
 	return [4][]weight{
-		{
+		{ // those who work on files
 			{"workspace_storage_file_added", 30},
 			{"workspace_storage_file_updated", 34},
 			{"workspace_storage_file_moved", 6},
@@ -50,7 +50,7 @@ func habits() [4][]weight {
 			{"workspace_storage_download_token_created", 8},
 			{"comment_created", 8},
 			{"user_login", 2},
-		}, {
+		}, { // those who discuss them
 			{"comment_created", 34},
 			{"comment_replied", 18},
 			{"comment_reaction", 10},
@@ -59,7 +59,7 @@ func habits() [4][]weight {
 			{"ai_chat_new_message", 9},
 			{"metadata_kv_update", 5},
 			{"user_login", 2},
-		}, {
+		}, { // those who organize
 			{"comment_created", 16},
 			{"workspace_storage_file_added", 10},
 			{"added_member_to_workspace", 3},
@@ -70,7 +70,7 @@ func habits() [4][]weight {
 			{"org_updated", 1},
 			{"ai_chat_created", 4},
 			{"user_login", 3},
-		}, {
+		}, { // agents
 			{"ai_chat_new_message", 20},
 			{"metadata_kv_extract", 24},
 			{"metadata_kv_update", 16},
@@ -86,23 +86,29 @@ func habits() [4][]weight {
 // histories that must not change any. The weights are percent; agents extract more than
 // they download.
 func (p *person) readEvent(dice *rand.Rand) string {
-	reads := [...]weight{
-		{"workspace_storage_download_token_created", 78},
+	downloads, extractions := 78, 10
+	if p.agent {
+		downloads, extractions = 18, 70
+	}
+	return drawEvent(dice, 100, []weight{
+		{"workspace_storage_download_token_created", downloads},
 		{"user_login", 10},
 		{"workspace_storage_file_moved", 2},
-		{"metadata_kv_extract", 10},
-	}
-	if p.agent {
-		reads[0].weight, reads[3].weight = 18, 70
-	}
-	roll := dice.IntN(100)
-	for _, kind := range reads {
+		{"metadata_kv_extract", extractions},
+	})
+}
+
+// drawEvent returns the name of a random event of a list, by its weights, which add up to
+// total.
+func drawEvent(dice *rand.Rand, total int, list []weight) string {
+	roll := dice.IntN(total)
+	for _, kind := range list {
 		roll -= kind.weight
 		if roll < 0 {
 			return kind.event
 		}
 	}
-	return reads[0].event
+	return list[0].event
 }
 
 // Generate generates the history of a workspace: users with working hours and
@@ -251,14 +257,15 @@ func (g *generator) isFoundByOwner(e *world.Entry, here uint32) bool {
 // holds the sums of the weights up to the end of each hour, and each event is placed by
 // its part of the total.
 func (g *generator) eventTimes(h world.History) func(yield func(int64) bool) {
+	const idle, perWorker, weekend = 1, 30, 0.1 // weights of an hour, and a factor of them
 	from, hours := h.From.Unix(), int(h.To.Sub(h.From)/time.Hour)+1
 	busy := make([]float64, hours)
 	total := 0.0
 	for i := range busy {
 		at := time.Unix(from+int64(i)*3600, 0).UTC()
-		weight := 1 + 30*float64(len(g.hours[at.Hour()]))
+		weight := idle + perWorker*float64(len(g.hours[at.Hour()]))
 		if day := at.Weekday(); day == time.Saturday || day == time.Sunday {
-			weight *= 0.1
+			weight *= weekend
 		}
 		total += weight
 		busy[i] = total
@@ -267,14 +274,15 @@ func (g *generator) eventTimes(h world.History) func(yield func(int64) bool) {
 	return func(yield func(int64) bool) {
 		last := from
 		for i := range h.Events {
-			target := (float64(i) + g.dice.Float64()) / float64(h.Events) * total
-			hour := sort.SearchFloat64s(busy, target)
+			sum := (float64(i) + g.dice.Float64()) / float64(h.Events) * total
+			hour := sort.SearchFloat64s(busy, sum)
 			before := 0.0
 			if hour > 0 {
 				before = busy[hour-1]
 			}
-			part := (target - before) / (busy[hour] - before)
-			last = max(last, min(end, from+int64((float64(hour)+part)*3600)))
+			partOfHour := (sum - before) / (busy[hour] - before)
+			at := from + int64((float64(hour)+partOfHour)*3600)
+			last = max(last, min(end, at)) // never before the last one
 			if !yield(last) {
 				return
 			}
@@ -292,7 +300,7 @@ func (g *generator) addEvent(created int64, here, above uint32) {
 		name = p.readEvent(g.dice)
 	}
 	if len(g.files) == 0 {
-		name = firstEvent // what else could people work on
+		name = fileAdded // there is no file yet to work on
 	}
 	e := world.Entry{
 		Created: created,
@@ -304,10 +312,10 @@ func (g *generator) addEvent(created int64, here, above uint32) {
 	}
 	n := world.Number(len(l.Entries))
 	switch name {
-	case firstEvent, "workspace_storage_folder_created", "ai_chat_created":
+	case fileAdded, "workspace_storage_folder_created", "ai_chat_created":
 		e.Object = world.Number(len(l.Things))
 		l.Things = append(l.Things, world.LogObject{})
-		if name == firstEvent {
+		if name == fileAdded {
 			g.files = append(g.files, e.Object)
 		}
 	case "comment_mentioned", "added_member_to_workspace", "membership_updated", "invitation_email_sent":
@@ -324,11 +332,11 @@ func (g *generator) addEvent(created int64, here, above uint32) {
 	}
 	if e.Object == 0 && name != "user_login" && name != "org_updated" {
 		known := len(g.files)
-		if g.begins != nil { // the times from which the files exist, in their order
+		if g.begins != nil { // how many files existed at that time
 			known, _ = slices.BinarySearch(g.begins, created+1)
 		}
-		back := int(g.dice.ExpFloat64() * 12) // what was touched lately comes first, as people do
-		e.Object = g.files[max(0, known-1-back)]
+		age := int(g.dice.ExpFloat64() * 12) // in files: the newest ones are the most frequent
+		e.Object = g.files[max(0, known-1-age)]
 	}
 	l.Entries = append(l.Entries, e)
 }
@@ -336,16 +344,17 @@ func (g *generator) addEvent(created int64, here, above uint32) {
 // addLoginDetail adds the details of a sign-in to row n: a person has four addresses, of
 // the range for documentation, and always signs in from the same country.
 func (g *generator) addLoginDetail(n uint32, p *person) {
-	word := world.Mix(uint64(n) + g.dice.Uint64())
+	random := world.Mix(uint64(n) + g.dice.Uint64())
+	address := uint64(p.number)<<3 | random&3 // one of the four
 	countries := [...]string{"DE", "US", "JP", "BR", "XX"}
 	g.state.w.Log.SetDetail(n, &world.Detail{
-		IP:      "198.51.100." + strconv.FormatUint((uint64(p.number)<<3|word&3)%254+1, 10),
+		IP:      "198.51.100." + strconv.FormatUint(address%254+1, 10),
 		Country: countries[p.number%5],
 		Telemetry: map[string]any{
 			"method":      "password",
-			"mfa":         word&4 == 0,
-			"new_country": word%50 == 0,
-			"session_id":  world.Opaque('s', word, 0),
+			"mfa":         random&4 == 0,  // every second time
+			"new_country": random%50 == 0, // every fiftieth time
+			"session_id":  world.Opaque('s', random, 0),
 		},
 	})
 }
@@ -360,16 +369,7 @@ func (g *generator) randomPerson(created int64) *person {
 }
 
 // randomEvent returns the name of a random event, by the habits of the person.
-func (p *person) randomEvent(dice *rand.Rand) string {
-	roll := dice.IntN(p.total)
-	for _, h := range p.habits {
-		roll -= h.weight
-		if roll < 0 {
-			return h.event
-		}
-	}
-	return p.habits[0].event
-}
+func (p *person) randomEvent(dice *rand.Rand) string { return drawEvent(dice, p.total, p.habits) }
 
 // indexRows adds the rows from first on to the indexes of the log, all at once, which
 // is faster than one by one.

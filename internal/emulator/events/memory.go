@@ -96,7 +96,7 @@ func (p *past) writeEvents() {
 		for i, v := range n.Versions {
 			name := "workspace_storage_file_updated"
 			if i == 0 {
-				name = firstEvent
+				name = fileAdded
 			}
 			p.addEventAt(name, v.Creator, v.Created, object)
 		}
