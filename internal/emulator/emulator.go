@@ -128,13 +128,14 @@ func New(o seed.Options) *Server {
 	return s
 }
 
-// route makes the table of routes and its mux, of which there is one with the device
-// flow of OAuth, an option, and one without. The mux cannot match the variants for File
-// Shares (OnFileShare): they are listed behind the routes that lead to them.
+// route makes the table of routes, and chooses the mux that matches them: all servers
+// share one, or another if they have the device flow of OAuth. The mux cannot match the
+// variants for File Shares (OnFileShare): they are listed behind the routes that lead to
+// them.
 func (s *Server) route() {
-	s.mux = &plain
+	s.mux = &muxWithoutDevices
 	if s.Options.OAuth.DeviceFlow {
-		s.mux = &withDevices
+		s.mux = &muxWithDevices
 	}
 	s.routes = s.table()
 	s.mux.register(s.routes)
@@ -170,9 +171,9 @@ func (s *Server) createAreas() {
 	s.members = members.New(w, s.orgsArea, s.shares)
 	s.system = system.New(w, func() []*wire.Route { return s.routes })
 	s.howto = howto.New(w, s.system)
-	w.OnUser = s.SetFactor
-	w.OnChange = s.Inform
-	s.storage.NodeFacts = s.Facts
+	w.OnUser = s.SetFactor        // gives a new user the second factor
+	w.OnChange = s.Inform         // sends the change to sockets
+	s.storage.NodeFacts = s.Facts // renders the metadata of a node in lists
 }
 
 // First returns the token of the first API key and the id of the first workspace, ""
@@ -284,7 +285,8 @@ func (s *Server) GenerateWorld(w seed.World) seed.File {
 	for _, w := range all.Workspaces {
 		ids = append(ids, w.ID)
 	}
-	s.WritePast(before+extent.Events, w.Number, ids...)
+	eventsInLog := before + extent.Events
+	s.WritePast(eventsInLog, w.Number, ids...)
 	return all
 }
 
@@ -336,7 +338,7 @@ func (o objects) Exists(kind, id string) bool {
 	case "node":
 		return o.AnyNode(id) != nil
 	case "comment":
-		return o.Has(id)
+		return o.HasComment(id)
 	case "event":
 		_, found := o.Log.FindEvent(id)
 		return found

@@ -36,7 +36,7 @@ type mux struct {
 }
 
 // The device flow is the only option that changes the table.
-var plain, withDevices mux //nolint:gochecknoglobals // written once
+var muxWithoutDevices, muxWithDevices mux //nolint:gochecknoglobals // written once
 
 // register adds the routes of the first server. The routes of later servers must be
 // the same: it panics if their number differs.

@@ -193,8 +193,7 @@ func (h *Handlers) validateEmail(c *wire.Call) (wire.Object, error) {
 	}
 	if !confirms {
 		if id != "" {
-			n := world.Mix(h.w.NextSerial() ^ world.Mix(h.w.Options.Seed))
-			h.Signin.Auth.Validations[id] = fmt.Sprintf("%08d", n%100_000_000)
+			h.sendValidationCode(id)
 		}
 		return nil, nil
 	}
@@ -204,6 +203,13 @@ func (h *Handlers) validateEmail(c *wire.Call) (wire.Object, error) {
 	delete(h.Signin.Auth.Validations, id)
 	h.w.User(id).Value.Unverified = false
 	return nil, nil
+}
+
+// sendValidationCode sends a user a new code of eight digits, which replaces the one
+// before. It is drawn from the seed, so that tests can be repeated.
+func (h *Handlers) sendValidationCode(userID string) {
+	random := world.Mix(h.w.NextSerial() ^ world.Mix(h.w.Options.Seed))
+	h.Signin.Auth.Validations[userID] = fmt.Sprintf("%08d", random%100_000_000)
 }
 
 // ValidationCode returns the code of the latest message that confirms the e-mail

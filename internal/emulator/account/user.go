@@ -107,7 +107,8 @@ func (h *Handlers) settingsFor(userID string) *settings {
 
 // updateUser changes the given fields of the account. A new password or e-mail address
 // requires the current password. A new address takes effect when it is confirmed with
-// the token in a mail; the phone may be the second factor, which must be off for a change.
+// the token in a mail. The phone cannot be changed while the user has a second factor,
+// which may be that phone.
 func (h *Handlers) updateUser(c *wire.Call, own *settings) (wire.Object, error) {
 	u := &h.w.User(c.Key.User).Value
 	password, newPassword := c.Field("password")

@@ -84,10 +84,11 @@ func (h *Handlers) poll(c *wire.Call, profileID string) (wire.Object, error) {
 }
 
 // parsePoll reads the parameters of a poll: how long to wait, the time from which changes
-// count, and the fields to look at, of which the ids are changed to their plain form.
+// count, and the fields to look at. Ids in these may have hyphens; the log has none.
 func (h *Handlers) parsePoll(c *wire.Call) poll {
+	const noWait = 0
 	q := poll{
-		wait:      time.Duration(c.Integer("wait", 0, 0, pollWait)) * time.Second,
+		wait:      time.Duration(c.Integer("wait", noWait, 0, pollWait)) * time.Second,
 		updated:   c.Value("updated") != "",
 		inclusive: h.w.Options.Activity.InclusivePolls, // a change at lastactivity counts, too
 	}
@@ -100,8 +101,10 @@ func (h *Handlers) parsePoll(c *wire.Call) poll {
 				c.Check.Invalid("fields", "Not the name of a field: name or name:id.")
 				break
 			}
-			name, id, _ := strings.Cut(name, ":")
-			q.fields = append(q.fields, strings.TrimSuffix(world.FieldOf(name, id), ":"))
+			if kind, id, qualified := strings.Cut(name, ":"); qualified {
+				name = world.FieldOf(kind, id) // with the id in its plain form
+			}
+			q.fields = append(q.fields, name)
 		}
 	}
 	c.Check.InvalidIf(len(q.fields) > pollFields, "fields", "At most 30.")
@@ -159,16 +162,16 @@ func (h *Handlers) pollOnce(c *wire.Call, q *poll, over bool) (payload wire.Obje
 	if !h.w.MayPoll(c.Key, q.profile) {
 		return nil, nil, wire.Refuse(http.StatusBadRequest, codePollAccess, "You may not see the activity of this profile.")
 	}
-	c.Now = h.w.Now()
+	c.Now = h.w.Now() // the call may have waited since it began
 	if q.since == 0 {
-		q.since = h.w.Activity.Tick(c.Now)
+		q.since = h.w.Activity.Tick(c.Now) // only changes from now on count
 	}
 	rows, latest := selectChanges(&h.w.Activity, q.profile, q)
 	if latest == 0 {
 		if !over {
 			return nil, &pollWaits{h.w.Activity.Next(q.profile), h.w.Activity.Cut}, nil
 		}
-		latest = h.w.Activity.Tick(c.Now)
+		latest = h.w.Activity.Tick(c.Now) // the next poll goes on from now
 	}
 	return wire.Object{{"results", len(rows)}, {"activity", rows}, {"lastactivity", wire.MicroStamp(latest)}}, nil, nil
 }

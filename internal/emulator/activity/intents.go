@@ -91,18 +91,23 @@ func (h *Handlers) allocateIntent(c *wire.Call, id string) (wire.Object, error) 
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	own := h.intentsOf(id, c.Key.User)
-	at := slices.IndexFunc(own, func(it *intent) bool { return it.token == c.Key.Token && it.node == node })
-	if at < 0 {
+	var it *intent
+	for _, own := range h.intentsOf(id, c.Key.User) {
+		if own.token == c.Key.Token && own.node == node {
+			it = own
+			break
+		}
+	}
+	if it == nil {
 		serial := h.w.NextSerial()
-		own = []*intent{{
+		it = &intent{
 			id: world.Opaque('w', h.w.Options.Seed, serial), workspace: id, node: node, user: c.Key.User, token: c.Key.Token,
 			kind: kind, sequence: serial,
-		}}
-		at, h.intents = 0, append(h.intents, own[0])
+		}
+		h.intents = append(h.intents, it)
 	}
-	own[at].expires = h.w.Now().Add(intentLife)
-	return own[at].object(withMessage), nil
+	it.expires = h.w.Now().Add(intentLife)
+	return it.object(withMessage), nil
 }
 
 // readIntentKind returns the kind of an intent. The kinds are not published, so it
@@ -139,7 +144,8 @@ func (it *intent) object(message bool) wire.Object {
 // listIntents returns a page of the caller's intents, without their messages. Every
 // page that is not empty has a cursor: only an empty one ends the list.
 func (h *Handlers) listIntents(c *wire.Call, id string) (wire.Object, error) {
-	rows, binding := h.intentsOf(id, c.Key.User), "intents "+id
+	rows := h.intentsOf(id, c.Key.User)
+	binding := "intents " + id // a cursor is valid for this list only
 	if text := c.Value("cursor"); text != "" {
 		from, valid := h.w.OpenCursor(text, binding)
 		c.Check.InvalidIf(!valid, "cursor", "Not a cursor of this list.")

@@ -65,26 +65,38 @@ func nameRows(names []string) wire.Object {
 }
 
 // profileOfPath returns a function that finds the profile in a path, and checks what the
-// caller needs there: NoAccess, to show a picture, admits everyone. Read, to list the
-// pictures, requires read access, but not to a user. Write requires an admin, of a user
-// that user, with a credential that may write.
+// caller needs there: NoAccess, to show a picture, admits everyone; Read, to list the
+// pictures, requires read access, but not to a user; for Write, see refuseChange.
 func (h *Handlers) profileOfPath(kind string, need wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id := h.w.ProfileNamed(c.Segment(kind+"_id"), c.UserID())
-		switch own := kind == wire.KindUser && id == c.UserID(); {
+		switch {
 		case id == "" || h.w.KindOf(id) != kind:
 			return "", wire.NoSuch(wire.CodeNotFound, kind)
 		case need == wire.NoAccess, need == wire.Read && kind == wire.KindUser:
 			return id, nil
 		case need == wire.Read:
 			return id, h.w.RefuseUnreadable(c.Key, world.Venue{Profile: id})
-		case !own && (kind == wire.KindUser || !h.w.AtLeast(id, c.Key.User, world.Admin)):
-			return "", wire.Denied("you may not change the pictures.")
-		case own && c.Key.RefuseReadOnly() != nil, h.w.AccessMode(c.Key, id) < wire.Write:
-			return "", c.Key.ReadOnlyRefusal()
 		}
-		return id, nil
+		return id, h.refuseChange(c.Key, kind, id)
 	}
+}
+
+// refuseChange returns a refusal unless a credential may write, and its user may change
+// the pictures of a profile: those of a user only that user may change, and any other ones
+// its admins.
+func (h *Handlers) refuseChange(k *wire.Credential, kind, id string) error {
+	mayChange, mayWrite := h.w.AtLeast(id, k.User, world.Admin), h.w.AccessMode(k, id) >= wire.Write
+	if kind == wire.KindUser {
+		mayChange, mayWrite = id == k.User, mayWrite && k.RefuseReadOnly() == nil
+	}
+	switch {
+	case !mayChange:
+		return wire.Denied("you may not change the pictures.")
+	case !mayWrite:
+		return k.ReadOnlyRefusal()
+	}
+	return nil
 }
 
 // list returns the pictures that a profile has.

@@ -52,12 +52,12 @@ func (cm *Comment) IsDeleted() bool { return !cm.Deleted.IsZero() }
 // threadsBegan is the date from which comments are in profile lists.
 func threadsBegan() time.Time { return time.Date(2026, time.March, 15, 0, 0, 0, 0, time.UTC) }
 
-// Has reports whether there is a comment with a plain id. The caller holds the lock.
-func (h *Handlers) Has(id string) bool { return h.Comments.byID[id] != nil }
+// HasComment reports whether there is a comment with a plain id. The caller holds the lock.
+func (h *Handlers) HasComment(id string) bool { return h.Comments.byID[id] != nil }
 
 // AddComment adds a comment with its events, and returns it with its defaults and a
-// hyphenated id. A comment on a File Share is also one on its file. Comments from
-// before the platform had threads are not in the list of a whole profile (indexed).
+// hyphenated id. A comment on a File Share is also one on its file. A comment created
+// before threadsBegan is not indexed: the list of a whole profile does not have it.
 func (h *Handlers) AddComment(it world.Comment) world.Comment {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -71,7 +71,6 @@ func (h *Handlers) AddComment(it world.Comment) world.Comment {
 			it.Targets[i] = wire.Plain(id)
 		}
 	}
-	given := it.Created
 	switch {
 	case it.Actor != nil:
 		it.Actor = new(*it.Actor)
@@ -81,7 +80,7 @@ func (h *Handlers) AddComment(it world.Comment) world.Comment {
 		it.Actor = h.w.Actor(it.User)
 	}
 	cm := h.keepComment(it)
-	cm.indexed = given.IsZero() || given.After(threadsBegan())
+	cm.indexed = it.Created.IsZero() || it.Created.After(threadsBegan())
 	h.announceNew(cm)
 	it = cm.Comment
 	it.ID = wire.Hyphenated(it.ID)

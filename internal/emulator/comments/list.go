@@ -75,7 +75,7 @@ func (h *Handlers) listComments(c *wire.Call) (wire.Object, error) {
 		slices.Reverse(found)
 	}
 	v := h.view(c)
-	v.count = true
+	v.withAttachmentCount = true // and without the attachments themselves
 	rows := wire.Rows(wire.PageOf(found, q.page),
 		func(cm *Comment) wire.Object { return v.comment(cm, cm.FileShare == at.FileShare) })
 	payload := wire.Object{{"comments", rows}, {"count", len(rows)}}
@@ -122,7 +122,7 @@ func (h *Handlers) commentsLeft(at world.Venue) (left int, limited bool) {
 // commentDetails returns one comment with all its members.
 func (h *Handlers) commentDetails(c *wire.Call, cm *Comment) (wire.Object, error) {
 	v := h.view(c)
-	v.nulls, v.count, v.whole = true, true, true
+	v.withNulls, v.withAttachmentCount, v.withDetails = true, true, true
 	return wire.Object{{"comment", v.comment(cm, v.inVenueOf(cm))}}, nil
 }
 
@@ -132,17 +132,18 @@ func (v view) inVenueOf(cm *Comment) bool { return v.h.seenInVenue(v.user, cm) }
 
 // view renders the comments of one kind of response for one user.
 type view struct {
-	h          *Handlers
-	user       string
-	nulls      bool // members without value are sent as null
-	count      bool // with the number of attachments
-	whole      bool // with the attachments themselves, and when it was deleted
-	properties bool
+	h    *Handlers
+	user string
+
+	withNulls           bool // members without value are sent as null
+	withAttachmentCount bool
+	withDetails         bool // the attachments, and when it was deleted
+	withProperties      bool
 }
 
 // view returns the view for the response to a call, without the members of details.
 func (h *Handlers) view(c *wire.Call) view {
-	return view{h: h, user: c.Key.User, properties: h.w.Options.Comments.Properties}
+	return view{h: h, user: c.Key.User, withProperties: h.w.Options.Comments.Properties}
 }
 
 // omitted is the value of a member that is left out.
@@ -194,17 +195,17 @@ func (v view) comment(cm *Comment, inside bool) wire.Object {
 		{"user_reaction", wire.TextOrNull(cm.reactions[v.user])},
 		{"version_hash", wire.TextOrNull(cm.hash())},
 		{"version", cm.version},
-		{"attachment_count", onlyIf(v.count, len(cm.Targets))},
-		{"attachments", onlyIf(v.whole, v.attachments(cm))},
-		{"properties", onlyIf(v.properties, wire.FromMap(cm.Properties))},
+		{"attachment_count", onlyIf(v.withAttachmentCount, len(cm.Targets))},
+		{"attachments", onlyIf(v.withDetails, v.attachments(cm))},
+		{"properties", onlyIf(v.withProperties, wire.FromMap(cm.Properties))},
 		{"edited_at", wire.StampOrNull(cm.Edited)},
 		{"can_edit", changeable && cm.User == v.user && mayComment},
 		{"can_delete", changeable && v.h.mayDelete(v.user, cm)},
 		{"can_reply", changeable && cm.Parent == "" && mayComment},
 		{"created", wire.Stamp(cm.Created.Unix())},
 		{"updated", wire.Stamp(cm.Updated.Unix())},
-		{"deleted", onlyIf(v.whole, wire.StampOrNull(cm.Deleted))},
-	}, func(m wire.Member) bool { return m.Value == omitted{} || m.Value == nil && !v.nulls })
+		{"deleted", onlyIf(v.withDetails, wire.StampOrNull(cm.Deleted))},
+	}, func(m wire.Member) bool { return m.Value == omitted{} || m.Value == nil && !v.withNulls })
 }
 
 // entity returns the ID of the node or, without one, of the profile that a comment is

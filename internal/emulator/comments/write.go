@@ -32,7 +32,7 @@ func (h *Handlers) postComment(c *wire.Call, at world.Venue) (wire.Object, error
 	if err := h.refusePost(c.Key, at); err != nil {
 		return nil, err
 	}
-	p, err := h.parsePost(c, c.JSON, codeBodyOnCreate)
+	p, err := h.parsePost(c, forCreate)
 	if err != nil {
 		return nil, err
 	}
@@ -52,10 +52,20 @@ func (h *Handlers) postComment(c *wire.Call, at world.Venue) (wire.Object, error
 	return h.createComment(c, at, p)
 }
 
-// parsePost reads the body of a call that creates or changes a comment. A text that is
-// too long is refused with the code tooLong, which differs between the two calls. Only
-// for a new comment, attachments are read.
-func (h *Handlers) parsePost(c *wire.Call, f wire.Members, tooLong int64) (*post, error) {
+// Which call sends the body that parsePost reads.
+const (
+	forCreate = true
+	forUpdate = false
+)
+
+// parsePost reads the body of a call that creates a comment or, without create, changes
+// one. The two calls refuse a text that is too long with different codes. Attachments are
+// read only for a new comment: the call that creates one can name an existing one, too.
+func (h *Handlers) parsePost(c *wire.Call, create bool) (*post, error) {
+	f, tooLong := c.JSON, int64(codeBodyOnUpdate)
+	if create {
+		tooLong = codeBodyOnCreate
+	}
 	_, hasReference := f["reference"]
 	p := &post{
 		id:         f.Opaque(c, "comment_id"),
@@ -64,8 +74,7 @@ func (h *Handlers) parsePost(c *wire.Call, f wire.Members, tooLong int64) (*post
 		reference:  readReference(f, c),
 		unanchor:   hasReference && !f.Has("reference"), // it is null
 	}
-	mayAttach := p.id == "" && tooLong == codeBodyOnCreate // a new comment
-	if mayAttach {
+	if create && p.id == "" {
 		p.targets = readTargets(f, c, optional)
 	}
 	var err error
@@ -119,7 +128,7 @@ func (h *Handlers) threadOf(at world.Venue, id string) (string, error) {
 
 // updateComment changes the text, reference and properties of a comment.
 func (h *Handlers) updateComment(c *wire.Call, cm *Comment) (wire.Object, error) {
-	p, err := h.parsePost(c, c.JSON, codeBodyOnUpdate)
+	p, err := h.parsePost(c, forUpdate)
 	if err != nil {
 		return nil, err
 	}
@@ -146,7 +155,8 @@ func (h *Handlers) editComment(c *wire.Call, cm *Comment, p *post) (wire.Object,
 	cm.Updated = cm.Edited
 	cm.mentions = h.usersMentioned(cm)
 	h.announceChange(cm, "comment_updated", cm.User)
-	h.announceMentions(cm, before, time.Time{})
+	var created time.Time // zero means now
+	h.announceMentions(cm, before, created)
 	return wire.Object{{"comment", h.view(c).comment(cm, inVenue)}}, nil
 }
 
@@ -192,6 +202,7 @@ func readReference(f wire.Members, c *wire.Call) map[string]any {
 // anchorRules returns, for each member of a reference, a function that reports whether
 // its value is valid.
 func anchorRules() map[string]func(any) bool {
+	const secondsMost = 1 << 31
 	upTo := func(most int) func(any) bool {
 		return func(v any) bool {
 			text, isText := v.(string)
@@ -207,7 +218,7 @@ func anchorRules() map[string]func(any) bool {
 	}
 	return map[string]func(any) bool{
 		"region":       isRegion,
-		"timestamp":    func(v any) bool { return isNumber(v, 0, 1<<31) },
+		"timestamp":    func(v any) bool { return isNumber(v, 0, secondsMost) },
 		"page":         whole(1),
 		"text_snippet": upTo(referenceMost),
 		"exact":        upTo(exactMost),
@@ -264,8 +275,8 @@ func encodedLength(v any) int {
 }
 
 // bodyOf returns the text of a comment without control characters. It refuses one that
-// is empty, that has the spam word of the options or that is too long: as a whole, with
-// the code tooLong, or without its mentions, which may have 500 characters.
+// is empty, has the spam word of the options or is too long: in all, with the code
+// tooLong, or with more than 500 characters that are no mentions.
 func (h *Handlers) bodyOf(c *wire.Call, f wire.Members, tooLong int64) (string, error) {
 	body := f.Text(c, "body")
 	c.Check.MissingIf(!f.Has("body"), "body", "1 to 8192 characters.")
@@ -306,7 +317,7 @@ func (h *Handlers) deleteComment(c *wire.Call, cm *Comment) (wire.Object, error)
 		}
 	}
 	v := h.view(c)
-	v.whole = true
+	v.withDetails = true
 	o := v.comment(cm, v.inVenueOf(cm))
 	o = slices.DeleteFunc(o, func(m wire.Member) bool { return m.Key == "attachments" })
 	return wire.Object{{"message", "The comment was deleted."}, {"comment", o}}, nil
@@ -527,6 +538,6 @@ func (h *Handlers) unlinkComment(c *wire.Call, cm *Comment) (wire.Object, error)
 		h.announceChange(cm, "comment_updated", cm.User)
 	}
 	v := h.view(c)
-	v.nulls = true
+	v.withNulls = true
 	return wire.Object{{"comment", v.comment(cm, inVenue)}}, nil
 }
