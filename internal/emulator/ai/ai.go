@@ -143,8 +143,8 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.With(h.aiProfile(wire.Write), h.autoTitle), wire.Form("user_context")),
 		wire.Get("ai.OGImage", "/current/share/{share_id}/ai/autoog/", h.shareImage, wire.OptionalCredential),
 	}
-	read, deleted := h.threadOfPath(reader, http.StatusNotFound), h.threadOfPath(writer, http.StatusNotFound)
-	changed := h.threadOfPath(writer, http.StatusNotAcceptable)
+	toRead, toDelete := h.threadOfPath(reader, http.StatusNotFound), h.threadOfPath(writer, http.StatusNotFound)
+	toChange := h.threadOfPath(writer, http.StatusNotAcceptable)
 	for _, scope := range []string{"/current/workspace/{workspace_id}/ai/", "/current/share/{share_id}/ai/"} {
 		agent := scope + "agent/"
 		chat := agent + "{chat_id}/"
@@ -156,14 +156,15 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.Get("ai.Threads.ListDeleted", agent+"list/deleted/", wire.With(reader, h.threads(deletedThreads)),
 				wire.SlashOptional,
 				wire.Query("kind limit offset")),
-			wire.Get("ai.Threads.Get", chat+"details/", wire.With(read, h.threadDetails)),
-			wire.Post("ai.Threads.Update", chat+"update/", wire.With(changed, h.updateThread), wire.Form("name")),
-			wire.Delete("ai.Threads.Delete", chat, wire.With(deleted, h.deleteThread)),
-			wire.Post("ai.Threads.Publish", chat+"publish/", wire.With(changed, publishThread), wire.BlankForm(wire.NoFields)),
+			wire.Get("ai.Threads.Get", chat+"details/", wire.With(toRead, h.threadDetails)),
+			wire.Post("ai.Threads.Update", chat+"update/", wire.With(toChange, h.updateThread), wire.Form("name")),
+			wire.Delete("ai.Threads.Delete", chat, wire.With(toDelete, h.deleteThread)),
+			wire.Post("ai.Threads.Publish", chat+"publish/", wire.With(toChange, publishThread),
+				wire.BlankForm(wire.NoFields)),
 			wire.Post("ai.Turns.Send", chat+"message/", wire.With(writer, h.sendTurn), wire.Form(questionFields)),
 			wire.Post("ai.Turns.Cancel", chat+"cancel/", h.cancelTurn),
-			wire.Get("ai.Turns.List", chat+"messages/list/", wire.With(read, h.listTurns)),
-			wire.Get("ai.Turns.List", chat+"messages/list/{offset}/", wire.With(read, h.listTurns), wire.SlashOptional),
+			wire.Get("ai.Turns.List", chat+"messages/list/", wire.With(toRead, h.listTurns)),
+			wire.Get("ai.Turns.List", chat+"messages/list/{offset}/", wire.With(toRead, h.listTurns), wire.SlashOptional),
 			wire.Get("ai.Turns.Get", one+"details/", wire.With(h.turnOfPath, h.turnDetails)),
 			wire.Get("ai.Turns.Stream", one+"read/", wire.With(h.turnOfPath, h.streamTurn)),
 			wire.Post("ai.ExportFiles", scope+"share/", wire.With(h.aiProfile(wire.Write), h.exportFiles), wire.Form("files")),

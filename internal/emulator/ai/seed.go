@@ -10,8 +10,8 @@ import (
 )
 
 // AddThread adds a conversation whose questions are answered, with its events, and
-// returns it with defaults. Citations of unknown nodes are left out. A conversation
-// without turns is not added.
+// returns it with its name, by default the beginning of the first question. Citations of
+// unknown nodes are left out. A conversation without turns is not added.
 func (h *Handlers) AddThread(it world.SeedThread) world.SeedThread {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -21,8 +21,7 @@ func (h *Handlers) AddThread(it world.SeedThread) world.SeedThread {
 	th := &thread{profile: it.Profile, creator: it.User, name: it.Name, kind: "user"}
 	h.addThread(th, &question{text: it.Turns[0].Question})
 	th.created = cmp.Or(it.Turns[0].Created, th.created)
-	event := "ai_chat_created"
-	for _, given := range it.Turns {
+	for i, given := range it.Turns {
 		t := h.addTurn(th, &question{text: given.Question}, askKey{user: it.User, place: th.id})
 		t.created = cmp.Or(given.Created, t.created)
 		for _, c := range given.Citations {
@@ -36,10 +35,13 @@ func (h *Handlers) AddThread(it world.SeedThread) world.SeedThread {
 		for _, next := range t.plan {
 			t.applyStep(next, t.created)
 		}
+		event := "ai_chat_new_message"
+		if i == 0 {
+			event = "ai_chat_created"
+		}
 		h.w.EventIn(it.Profile, world.Event{
 			Name: event, CallingUser: it.User, Object: th.id, ObjectName: th.name, Created: t.created,
 		})
-		event = "ai_chat_new_message"
 	}
 	it.Name = th.name
 	return it

@@ -23,12 +23,8 @@ const turnPace = 20 * time.Millisecond
 // The turn cites these files, unless the script has the option NoCitations.
 func (h *Handlers) planAnswer(t *turn) {
 	t.script = h.chats.takeScript(t.query)
-	text := t.script.Text
-	found := h.findPassages(t)
-	if text == "" || !t.script.NoCitations {
-		t.sources = found
-		text = cmp.Or(text, h.quoteSources(t))
-	}
+	t.sources = h.findPassages(t)
+	text := cmp.Or(t.script.Text, h.quoteSources(t))
 	if t.script.NoCitations {
 		t.sources = nil
 	}
@@ -37,7 +33,8 @@ func (h *Handlers) planAnswer(t *turn) {
 }
 
 // takeScript returns the first script that matches a question and may still be used, and
-// counts the use. Without one, it returns a script that changes nothing.
+// counts the use; a Count of 0 is no limit. Without one, it returns a script that changes
+// nothing.
 func (ch *chatState) takeScript(query string) world.Script {
 	for _, sc := range ch.scripts {
 		if strings.Contains(query, sc.Match) && (sc.Count == 0 || sc.used < sc.Count) {
@@ -114,7 +111,8 @@ func (t *turn) applyStep(s step, at time.Time) {
 }
 
 // scheduleStep schedules the next step of a turn, if it has one, at the pace of the
-// options after the last one, which was at a time.
+// options after the last one, which was at a time. With a negative pace, the steps follow
+// at once.
 func (h *Handlers) scheduleStep(t *turn, at time.Time) {
 	if len(t.plan) == 0 {
 		return
@@ -432,9 +430,9 @@ func (h *Handlers) streamTurn(c *wire.Call, t *turn) (wire.Object, error) {
 }
 
 // firstEvent returns the index of the event at which a stream begins: the one after the
-// event that the client has read last, if it names one. The last event of a turn that
-// has ended is always sent again, so that the client learns of the end; with LateDone, it
-// is the only one that is sent.
+// event that the client has read last, if it names one by lastID and the style lets it
+// resume. The last event of a turn that has ended is always sent again, so that the client
+// learns of the end; with LateDone, it is the only one that is sent.
 func (y *streamStyle) firstEvent(t *turn, lastID string) int {
 	last := len(t.events)
 	if t.ended() {
@@ -443,11 +441,11 @@ func (y *streamStyle) firstEvent(t *turn, lastID string) int {
 			return last
 		}
 	}
-	n, err := strconv.Atoi(lastID)
-	if err != nil || n < 0 || y.NoIDs || y.Restart {
+	next, err := strconv.Atoi(lastID) // ids count from 1, and indexes from 0
+	if err != nil || next < 0 || y.NoIDs || y.Restart {
 		return 0
 	}
-	return min(n, last)
+	return min(next, last)
 }
 
 // sendEvents streams the events of a turn from an index on, until the turn has ended or
@@ -486,7 +484,7 @@ func (h *Handlers) sendEvents(ctx context.Context, t *turn, from int, style *str
 		if !write(style.withLineEnds(": heartbeat\n\n")) {
 			return
 		}
-		h.w.RunDueTasks()
+		h.w.RunDueTasks() // such as the next step of the turn, if its alarm has been stopped
 	}
 }
 

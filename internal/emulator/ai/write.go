@@ -23,11 +23,11 @@ func (h *Handlers) createThread(c *wire.Call, profileID string) (wire.Object, er
 	}
 	th := &thread{profile: profileID, creator: c.Key.User}
 	q := readQuestion(c)
-	public := threadFields(c, th)
+	wantsPublic := threadFields(c, th)
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	if public {
+	if wantsPublic {
 		return nil, notPublic()
 	}
 	if err := h.checkFiles(c, profileID, &q); err != nil {
@@ -220,7 +220,7 @@ type question struct {
 	text, key string
 	keyed     bool
 	refs      []reference // each once, in the order of the form
-	mentioned int         // how often the form names any
+	mentions  int         // how often the form names any
 }
 
 type reference struct {
@@ -231,8 +231,9 @@ type reference struct {
 const questionFields = "question references subjects content_parts uploads activity view " +
 	"role_in_org effort idempotency_key"
 
-// readQuestion reads a question and the files and folders that it refers to. The fields
-// uploads, activity, view and effort are only checked: they do not change the answer.
+// readQuestion reads a question and the files and folders that it refers to. Without the
+// field question, its text is that of content_parts. The fields uploads, activity, view
+// and effort are only checked: they do not change the answer.
 func readQuestion(c *wire.Call) question {
 	q := question{}
 	q.text, _ = c.Field("question")
@@ -277,7 +278,7 @@ func (q *question) checkReferences(c *wire.Call) {
 		c.Check.Invalid("references", "At most 20 files.")
 	case len(q.refs) > referencesMost:
 		c.Check.Invalid("references", "At most 100 files and folders.")
-	case q.mentioned > occurrences:
+	case q.mentions > occurrences:
 		c.Check.Invalid("references", "At most 200 occurrences.")
 	}
 }
@@ -346,8 +347,8 @@ func readReference(c *wire.Call, q *question, name string, item any) {
 		c.Check.Invalid(name, "version_id is the text id of a version of a file.")
 		return
 	}
-	q.mentioned++
-	ref := reference{wire.Plain(id), wire.Plain(version), kind == world.KindFolder}
+	q.mentions++
+	ref := reference{id: wire.Plain(id), version: wire.Plain(version), folder: kind == world.KindFolder}
 	if !slices.Contains(q.refs, ref) {
 		q.refs = append(q.refs, ref)
 	}
@@ -464,7 +465,8 @@ func (h *Handlers) filesToExport(c *wire.Call, profileID string) ([]*world.Node,
 	switch text, _ := c.Field("files"); {
 	case text == "":
 		c.Check.Missing("files", "Name 1 to 25 files.")
-	case ids != nil && (len(ids) == 0 || len(ids) > exportedMost):
+	case ids == nil: // not a list, which listField has added to c.Check
+	case len(ids) == 0 || len(ids) > exportedMost:
 		c.Check.Invalid("files", "1 to 25 files.")
 	}
 	if err := c.Check.Err(); err != nil {
