@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"mime"
 	"mime/multipart"
@@ -71,10 +72,10 @@ func newDisagreement(routes []*wire.Route, d seed.Disagreement) (*disagreement, 
 	if d.Path == "" {
 		return rule, nil
 	}
-	same := func(r *wire.Route) bool {
+	hasParameters := func(r *wire.Route) bool {
 		return r.Op == rule.op && slices.Equal(wildcards(r.Pattern), wildcards(d.Path))
 	}
-	i := slices.IndexFunc(routes, same)
+	i := slices.IndexFunc(routes, hasParameters)
 	if i < 0 || !strings.HasPrefix(d.Path, "/") {
 		return nil, fmt.Errorf("emulator: Disagreement.Path must have the parameters of %s, got %q", d.Op, d.Path)
 	}
@@ -158,15 +159,28 @@ func bindPath(r *http.Request, pattern string) bool {
 // unknownName is the prefix for a name that handlers must not know; no real name has it.
 const unknownName = "-"
 
-// exchangeNames exchanges, in the parameters and fields of a request, the names that rules
-// have invented with the names that handlers know. So a handler does not know a field
-// by the name that the rule has replaced.
-func exchangeNames(c *wire.Call, rules []*disagreement) {
-	for _, d := range rules {
+// exchanges yields the pairs of names that a rule exchanges in requests: one for clients,
+// and one that handlers know. A name that nothing is to know any more, which has no other
+// one in the rule, is exchanged with one that neither clients nor handlers use.
+func (d *disagreement) exchanges() iter.Seq2[string, string] {
+	return func(yield func(name, other string) bool) {
 		for name, other := range d.names {
 			if other == "" {
 				other = unknownName + name
 			}
+			if !yield(name, other) {
+				return
+			}
+		}
+	}
+}
+
+// exchangeNames exchanges names in the parameters and fields of a request, so that it has
+// those that handlers know. By the name that a rule has replaced, a handler does not find
+// a field any more.
+func exchangeNames(c *wire.Call, rules []*disagreement) {
+	for _, d := range rules {
+		for name, other := range d.exchanges() {
 			swapValues(c.Query, name, other)
 			c.Body = swapFields(c, name, other)
 		}
@@ -276,14 +290,10 @@ func withRequestNames(err error, rules []*disagreement) error {
 
 // requestName returns the name that the request has used for a parameter that handlers
 // know as name. Rules have exchanged names in the request one after the other, so they
-// are undone from the last one on. Handlers do not know a name whose other one is "":
-// it was replaced by an invented one.
+// are undone from the last one on.
 func requestName(name string, rules []*disagreement) string {
 	for _, d := range slices.Backward(rules) {
-		for sent, other := range d.names {
-			if other == "" {
-				other = unknownName + sent
-			}
+		for sent, other := range d.exchanges() {
 			if renamed := exchangedName(name, sent, other); renamed != name {
 				name = renamed
 				break

@@ -2,7 +2,6 @@ package control
 
 import (
 	"encoding/json"
-	"maps"
 	"net/http"
 	"reflect"
 	"regexp"
@@ -51,23 +50,25 @@ func getDocument(c *call, _ none) (object, error) {
 	}, nil
 }
 
-// operation describes a route: its responses, parameters and body. A stream of events
-// has its types named in addition.
+// operation describes a route: its responses, parameters and body. The response of a
+// stream of events is a text, whose description names the schema of their data.
 func (d *document) operation(r *route) object {
 	name := strings.ToLower(r.method) + regexp.MustCompile(`[^a-z]+`).ReplaceAllString("-"+r.path, "-")
-	op := object{"operationId": strings.Trim(name, "-"), "summary": r.summary}
+	success := object{"description": http.StatusText(r.status)}
 	problem := d.content("application/json", reflect.TypeFor[Problem]())
-	op["responses"] = object{
-		strconv.Itoa(r.status): object{"description": http.StatusText(r.status)},
-		"default":              object{"description": "What is wrong", "content": problem},
+	op := object{
+		"operationId": strings.Trim(name, "-"),
+		"summary":     r.summary,
+		"responses": object{
+			strconv.Itoa(r.status): success,
+			"default":              object{"description": "What is wrong", "content": problem},
+		},
 	}
-	responses, _ := op["responses"].(object)
-	success, _ := responses[strconv.Itoa(r.status)].(object)
 	switch {
 	case r.writes == events:
 		success["content"] = d.content(r.writes, reflect.TypeFor[string]())
 		success["description"] = "Events: request, whose data is a Summary, and dropped, with a count"
-		d.schemaOf(reflect.TypeFor[Summary](), "")
+		d.structSchema(reflect.TypeFor[Summary]()) // adds the schema of the data to the document
 	case r.writes != "":
 		success["content"] = object{r.writes: object{}}
 	case r.out != reflect.TypeFor[none]():
@@ -152,7 +153,8 @@ func texts(tag reflect.StructTag) object {
 }
 
 // structSchema adds the schema of a struct to the document, once, and returns a
-// reference to it.
+// reference to it. The schemas of seed files begin with Seed, because the control API has
+// types of the same names.
 func (d *document) structSchema(t reflect.Type) object {
 	name := t.Name()
 	if t.PkgPath() == reflect.TypeFor[seed.User]().PkgPath() {
@@ -185,7 +187,6 @@ func (d *document) fields(t reflect.Type, properties object) (required []string)
 		}
 		schema := d.schemaOf(field.Type, field.Tag)
 		if text := field.Tag.Get("doc"); text != "" {
-			schema = maps.Clone(schema)
 			schema["description"] = text
 		}
 		properties[name] = schema

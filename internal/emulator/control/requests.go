@@ -77,7 +77,7 @@ func requestOf(s *emulator.Server, q *seed.Request) Request {
 // bodyOf returns the beginning of a body: as text without credentials, cut between two
 // characters, or as bytes if it is not text.
 func bodyOf(contentType string, b []byte) Body {
-	isLong := len(b) >= bodyShown // what a recorded body has beyond that is not known
+	isLong := len(b) >= bodyShown // at which length the record cuts a response: there may be more
 	if isLong {
 		b = b[:bodyShown]
 		for cut := 0; cut < utf8.UTFMax && !utf8.Valid(b) && len(b) > 0; cut++ {
@@ -207,9 +207,10 @@ func streamRequests(c *call, in streamInput) (none, error) {
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(c.w)
 	text := bytes.NewBufferString(": requests follow\n\n")
+	var never <-chan struct{} // so that a pause takes the whole time
 	for {
 		_, failed := c.w.Write(text.Bytes())
-		if failed != nil || out.Flush() != nil || !pause(c.r.Context(), nil, pace) {
+		if failed != nil || out.Flush() != nil || !pause(c.r.Context(), never, pace) {
 			return none{}, nil //nolint:nilerr // the reader is gone
 		}
 		text.Reset()
@@ -228,8 +229,8 @@ func streamRequests(c *call, in streamInput) (none, error) {
 		if !pause(c.r.Context(), next, heartbeat) {
 			return none{}, nil
 		}
-		if !closed(next) {
-			text.WriteString(":\n\n")
+		if !isClosed(next) {
+			text.WriteString(":\n\n") // the heartbeat
 		}
 	}
 }
@@ -258,8 +259,8 @@ func pause(ctx context.Context, next <-chan struct{}, d time.Duration) bool {
 	return true
 }
 
-// closed reports whether a channel is closed.
-func closed(next <-chan struct{}) bool {
+// isClosed reports whether a channel is closed.
+func isClosed(next <-chan struct{}) bool {
 	select {
 	case <-next:
 		return true

@@ -309,7 +309,7 @@ type Outcome struct {
 func decide(c *call, in Decision) (Outcome, error) {
 	loginURL := in.LoginURL
 	if in.UserCode != "" {
-		loginURL = "?user_code=" + in.UserCode
+		loginURL = "?user_code=" + in.UserCode // Decide reads nothing but the query
 	}
 	user := in.User
 	for _, u := range c.server.Users() {

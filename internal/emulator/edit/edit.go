@@ -209,8 +209,8 @@ func changeJSON(change func(root *node) error) func(*Response) error {
 }
 
 // everywhere returns a function that calls change for all places in the body to which
-// the pointers lead, the last place first. It fails if change returns true for no
-// place of one of them.
+// the pointers lead: the last place first, because a removal moves the elements behind it.
+// It fails if change returns true for no place of one of them.
 func everywhere(all [][]string, change func(p place) bool) func(*Response) error {
 	return changeJSON(func(root *node) error {
 		for _, at := range all {
@@ -229,14 +229,14 @@ func everywhere(all [][]string, change func(p place) bool) func(*Response) error
 // parseSet reads "POINTER ... JSON". The edit sets the members to the JSON value;
 // without a pointer, the whole body.
 func parseSet(rest string) (func(*Response) error, error) {
-	text, whole := strings.CutPrefix(rest, " ") // an empty pointer leaves its blank
+	text, whole := strings.CutPrefix(rest, " ") // two blanks follow "set" if there is no pointer
 	var at [][]string
 	var err error
 	if !whole {
 		at, text, err = readPointers(rest)
 	}
-	value := func() *node {
-		n, _ := parseNode([]byte(text)) // parsed before; each place has its own
+	value := func() *node { // a new one for each place, because later edits may change one of them
+		n, _ := parseNode([]byte(text))
 		return n
 	}
 	switch {

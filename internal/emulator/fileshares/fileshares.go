@@ -70,8 +70,8 @@ func (h *Handlers) scheduleExpiry(f *world.FileShare) {
 	if ends.IsZero() {
 		return
 	}
-	h.w.Schedule(ends, expiry{h, f, ends, false})
-	h.w.Schedule(ends.Truncate(time.Hour).Add(time.Hour), expiry{h, f, ends, true})
+	h.w.Schedule(ends, expiry{h: h, f: f, ends: ends})
+	h.w.Schedule(ends.Truncate(time.Hour).Add(time.Hour), expiry{h: h, f: f, ends: ends, cleanup: true})
 }
 
 // expiry is the end of a File Share or, with cleanup, its deletion.

@@ -18,10 +18,11 @@ const (
 	stringMost = 128 << 20 // bytes of a text
 )
 
-// Decode reads what Encode has written for pointers to the same types, into fresh values.
-// Pointers in these to one of the encoded structs lead to that struct of the arguments.
-// Commit copies the encoded fields to the arguments, which are unchanged before. Open
-// returns the content with a name. Decode reads no further than the end.
+// Decode reads what Encode has written for pointers to the same types, into new structs
+// (fresh). The structs of the arguments stay unchanged until commit is called, which
+// copies the encoded fields to them. They are what the program goes on with: a decoded
+// pointer to one of the encoded structs leads to that of the arguments. Open returns the
+// content with a name. Decode reads no byte behind the end of the JSON.
 func (c *Codec) Decode(
 	r *bufio.Reader, open func(name string) (*blob.Blob, error), of ...any,
 ) (fresh []any, commit func(), err error) {
@@ -363,8 +364,8 @@ func (d *decoder) readReference(v reflect.Value) bool {
 }
 
 // readPointer reads a pointer: null, the number of one before, the name of a content, or a
-// list of the value that it leads to. That is known by its number before its value is
-// read, which may lead back to it.
+// list of the value that it leads to. A new pointer gets its number before its value is
+// read, because that may refer to it.
 func (d *decoder) readPointer(v reflect.Value) {
 	if d.readReference(v) {
 		return
@@ -389,10 +390,11 @@ func (d *decoder) readMap(v reflect.Value) {
 	v.Set(reflect.MakeMap(t))
 	d.seen = append(d.seen, addressable(v))
 	key := reflect.New(t.Key()).Elem()
-	whole := true
+	complete := true // each key has its value
 	d.readList(func(i int) {
-		whole = i%2 == 1
-		if !whole {
+		isKey := i%2 == 0
+		complete = !isKey
+		if isKey {
 			key = reflect.New(t.Key()).Elem()
 			d.readValue(key)
 			return
@@ -401,7 +403,7 @@ func (d *decoder) readMap(v reflect.Value) {
 		d.readValue(value)
 		v.SetMapIndex(key, value)
 	})
-	if !whole {
+	if !complete {
 		d.fail("a key without a value")
 	}
 }

@@ -50,20 +50,20 @@ func New(held []any, excluded map[string]string, roots ...any) *Codec {
 	for _, v := range slices.Concat(basic(), held) {
 		c.held = append(c.held, reflect.TypeOf(v))
 	}
-	h := sha256.New()
+	hash := sha256.New() // of all types and of the names and types of their fields
 	c.visitTypes(func(t reflect.Type, _ string) {
-		_, _ = fmt.Fprintln(h, t, t.Kind())
+		_, _ = fmt.Fprintln(hash, t, t.Kind())
 		if t.Kind() != reflect.Struct || t == timeType {
 			return
 		}
 		for f := range t.Fields() {
 			if f.Name != "_" && excluded[t.String()+"."+f.Name] == "" && excluded[f.Type.String()] == "" {
 				c.fields[t] = append(c.fields[t], field{f.Offset, f.Type, t.String() + "." + f.Name})
-				_, _ = fmt.Fprintln(h, f.Name, f.Type)
+				_, _ = fmt.Fprintln(hash, f.Name, f.Type)
 			}
 		}
 	})
-	c.version = hex.EncodeToString(h.Sum(nil)[:6]) // enough to distinguish versions
+	c.version = hex.EncodeToString(hash.Sum(nil)[:6]) // enough to distinguish versions
 	return c
 }
 
@@ -182,7 +182,8 @@ func isOrdered(t reflect.Type) bool {
 		}
 		return true
 	}
-	return t.Kind() <= reflect.Uint64 || t.Kind() == reflect.String
+	isBoolOrInteger := t.Kind() <= reflect.Uint64 // these kinds have the first numbers
+	return isBoolOrInteger || t.Kind() == reflect.String
 }
 
 // visitTypes visits all types that the values and interfaces can lead to, each once.

@@ -33,7 +33,7 @@ const (
 	feedback
 	order
 	photo
-	kinds
+	kindCount // how many there are
 )
 
 // document is a text that is made when it is read. It is the source of a version.
@@ -68,7 +68,7 @@ func (d *document) Text() string {
 		for range 3 + dice.IntN(5) {
 			fmt.Fprintf(&b, "%s %s,%d,%s\n", d.client, pick(dice, sorts()), 10*(1+dice.IntN(30)), pick(dice, shops()))
 		}
-	case photo, kinds:
+	case photo, kindCount:
 	}
 	return b.String()
 }
@@ -85,12 +85,13 @@ func (d *document) writeMinutes(b *strings.Builder, dice *rand.Rand) {
 
 // writeHours writes the hours of a week as CSV, with their total.
 func (d *document) writeHours(b *strings.Builder, dice *rand.Rand) {
+	const days = 5 // of the week, of which d.day is the last
 	total := 0
 	b.WriteString("Day,Who,Work,Hours\n")
-	for i := range 5 {
+	for i := range days {
 		n := 1 + dice.IntN(8)
 		total += n
-		date := d.day.AddDate(0, 0, i-4).Format(time.DateOnly)
+		date := d.day.AddDate(0, 0, i+1-days).Format(time.DateOnly)
 		fmt.Fprintf(b, "%s,%s,%s,%d\n", date, pick(dice, people()), pick(dice, works()), n)
 	}
 	fmt.Fprintf(b, "Total,,,%d\n", total)
@@ -115,7 +116,7 @@ func (d *document) fileName() string {
 		return "Feedback " + number + ".md"
 	case order:
 		return "Order " + number + ".csv"
-	case photo, kinds:
+	case photo, kindCount:
 	}
 	return "Photo " + number + ".png"
 }
@@ -151,18 +152,20 @@ func (s *studio) addArchive(f *seed.File, client string, from time.Time, nodes i
 		return id
 	}
 	root := folder("Archive", "", begin.AddDate(0, 0, -4))
-	f.Nodes, f.Facts = slices.Grow(f.Nodes, nodes), slices.Grow(f.Facts, nodes/int(kinds))
-	box, boxes := root, 0
-	for i, left := 1, 0; i < nodes; i++ { // left is how many files the box still takes
-		day := workday(begin.AddDate(0, 0, (archiveDays-1)*i/nodes))
+	f.Nodes = slices.Grow(f.Nodes, nodes)
+	f.Facts = slices.Grow(f.Facts, nodes/int(kindCount)) // one kind of document has a fact
+	box, boxes, room := root, 0, 0                       // room is how many files the box still takes
+	for added := 1; added < nodes; added++ {             // the root is the first one
+		day := workday(begin.AddDate(0, 0, (archiveDays-1)*added/nodes))
 		at := day.Add(9*time.Hour + time.Duration(dice.IntN(minutesOfDay))*time.Minute)
-		if left == 0 && i+1 < nodes { // the last node is a file
+		isLast := added == nodes-1
+		if room == 0 && !isLast { // the last node is a file, so that no box is empty
 			boxes++
-			box, left = folder(fmt.Sprintf("Box %03d", boxes), root, day.Add(8*time.Hour)), perFolder
+			box, room = folder(fmt.Sprintf("Box %03d", boxes), root, day.Add(8*time.Hour)), perFolder
 			continue
 		}
-		left--
-		d := &document{kind(dice.IntN(int(kinds))), number + uint64(i), client, day} //nolint:gosec // small
+		room--
+		d := &document{kind(dice.IntN(int(kindCount))), number + uint64(added), client, day} //nolint:gosec // small
 		n := s.nodeOf(d, dice)
 		n.Profile, n.Parent, n.Created = workspace, box, at
 		f.Nodes = append(f.Nodes, n)
@@ -222,8 +225,9 @@ func (s *studio) addComments(f *seed.File, n *seed.Node, d *document, dice *rand
 		feedback: "This is the third shop that says so.", order: "All pieces are on their way.",
 		photo: "The light is good. Can we use it for the page?",
 	}
+	const commenters = 5 // the first ones of the staff
 	f.Comments = append(f.Comments, seed.Comment{
-		Profile: n.Profile, Node: n.ID, User: s.values[staff()[dice.IntN(5)]], Body: texts[d.kind],
+		Profile: n.Profile, Node: n.ID, User: s.values[staff()[dice.IntN(commenters)]], Body: texts[d.kind],
 		Created: n.Created.Add(time.Duration(5+dice.IntN(100)) * time.Minute),
 	})
 }

@@ -104,8 +104,10 @@ func (s *studio) foundStudio(owner string) seed.User {
 		owner = s.world.NewID("user")
 	}
 	s.values["owner"] = owner
+	const founded = 701 // days ago
 	return seed.User{
-		ID: owner, Email: "owner@example.test", FirstName: "Olive", LastName: "Hartwell", Created: s.now.AddDate(0, 0, -701),
+		ID: owner, Email: "owner@example.test", FirstName: "Olive", LastName: "Hartwell",
+		Created: s.now.AddDate(0, 0, -founded),
 	}
 }
 
@@ -155,18 +157,19 @@ var placeholder = regexp.MustCompile(`\{([a-z][a-z0-9_]*)([+-]\d+)?( \d\d:\d\d)?
 // 3339, {day-3} and {iso-3} are dates, and others are values.
 func fillPlaceholders(text string, from time.Time, values map[string]string) string {
 	return placeholder.ReplaceAllStringFunc(text, func(m string) string {
-		part := placeholder.FindStringSubmatch(m)
-		days, _ := strconv.Atoi(part[2])
+		groups := placeholder.FindStringSubmatch(m)
+		name, offset, clock := groups[1], groups[2], groups[3] // such as at, -3 and " 10:15"
+		days, _ := strconv.Atoi(offset)
 		date := time.Date(from.Year(), from.Month(), from.Day()+days, 0, 0, 0, 0, time.UTC)
-		switch part[1] {
+		switch name {
 		case "at":
-			return date.Format(time.DateOnly) + "T" + part[3][1:] + ":00Z"
+			return date.Format(time.DateOnly) + "T" + clock[1:] + ":00Z"
 		case "day":
 			return date.Format("2 January 2006")
 		case "iso":
 			return date.Format(time.DateOnly)
 		}
-		value, known := values[part[1]]
+		value, known := values[name]
 		if !known {
 			panic("invent: unknown placeholder " + m)
 		}
@@ -174,13 +177,13 @@ func fillPlaceholders(text string, from time.Time, values map[string]string) str
 	})
 }
 
-// pace is how many days after one project the next one begins.
-const pace = 12
+// daysApart is how many days after one project the next one begins.
+const daysApart = 12
 
 // addProject adds the i-th project, counted from the latest one, with so many nodes: those
 // of the templates, and an archive with the others.
 func (s *studio) addProject(i, nodes int, add func(*seed.File) error) error {
-	from := s.now.AddDate(0, 0, -pace*i)
+	from := s.now.AddDate(0, 0, -daysApart*i)
 	dice := rand.New(rand.NewPCG(s.number, uint64(i))) //nolint:gosec // repeatable on purpose
 	values := maps.Clone(s.values)
 	s.chooseDetails(values, i, dice)
@@ -225,7 +228,7 @@ func (s *studio) chooseDetails(v map[string]string, i int, dice *rand.Rand) {
 	v["contact_first"], v["contact_last"] = first[dice.IntN(len(first))], last[dice.IntN(len(last))]
 	v["contact_mail"] = strings.ToLower(v["contact_first"]) + "@" + v["client_domain"] + ".example.test"
 	const invoiced = 58 // days before the end of the project
-	v["invoice_number"] = fmt.Sprintf("%d-%03d", s.now.AddDate(0, 0, -pace*i-invoiced).Year(), 101+dice.IntN(800))
+	v["invoice_number"] = fmt.Sprintf("%d-%03d", s.now.AddDate(0, 0, -daysApart*i-invoiced).Year(), 101+dice.IntN(800))
 	choosePrices(v, dice)
 }
 

@@ -161,8 +161,8 @@ type finishJob struct {
 // Do implements [world.Task].
 func (t finishJob) Do() { t.h.extractor.finish(t.j, t.retries) }
 
-// finish ends a job. It fails as often as retries says, and is run again by itself,
-// before it can succeed.
+// finish ends a job. With retries left, it fails, and is run again with one retry less;
+// the last run succeeds if the file has text.
 func (h *extractor) finish(j *extraction, retries int) {
 	j.updated = h.w.Now()
 	j.status = jobErrored

@@ -311,7 +311,7 @@ func (h *Handlers) mergeFields(c *wire.Call, id string) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusServiceUnavailable, codeVocabulary,
 			"Temporarily Unavailable: the counts cannot be read.")
 	}
-	return h.mergeField(c, id, m)
+	return h.mergeOrPreview(c, id, m)
 }
 
 // readMerging reads the names of two fields, and whether the merge is confirmed, from a
@@ -346,34 +346,34 @@ func readMerging(c *wire.Call) (merging, error) {
 	return m, c.Check.Err()
 }
 
-// mergeField merges a field into another one, if m is confirmed and nothing forbids it. It
-// returns what was done, or would be: how many files have each field now, and why the
-// platform would refuse.
-func (h *Handlers) mergeField(c *wire.Call, workspaceID string, m merging) (wire.Object, error) {
+// mergeOrPreview merges a field into another one, if m is confirmed and nothing forbids it.
+// It returns what was done, or would be: how many files have had each field before, and why
+// the platform would refuse.
+func (h *Handlers) mergeOrPreview(c *wire.Call, workspaceID string, m merging) (wire.Object, error) {
 	v := h.vocabularyOf(workspaceID)
 	source, target := v.byKey[fieldKey(m.source)], v.liveField(m.target)
 	if source != nil && source == target {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeMergeItself, "A field cannot be merged into itself.")
 	}
-	already := source != nil && source.into != nil && v.liveField(source.name) == target
+	alreadyMerged := source != nil && source.into != nil && v.liveField(source.name) == target
 	refused := h.refuseMerge(workspaceID, v, source, target)
-	var affected, before, snapshot any = 0, 0, nil
+	sourceFiles, targetFiles, snapshot := 0, 0, any(nil)
 	if source != nil {
 		m.source = source.name
-		affected = len(h.nodesWithValue(workspaceID, v.withMerged(source)...))
+		sourceFiles = len(h.nodesWithValue(workspaceID, v.withMerged(source)...))
 	}
 	if target != nil {
 		m.target = target.name
-		before = len(h.nodesWithValue(workspaceID, v.withMerged(target)...))
+		targetFiles = len(h.nodesWithValue(workspaceID, v.withMerged(target)...))
 	}
-	if refused == nil && !already {
+	if refused == nil && !alreadyMerged {
 		snapshot = wire.Object{
 			{"source_revision", source.revision},
 			{"target_revision", target.revision},
 			{"group_size", len(v.withMerged(source)) + len(v.withMerged(target))},
 		}
 	}
-	merged := m.confirm && refused == nil && !already
+	merged := m.confirm && refused == nil && !alreadyMerged
 	if merged {
 		source.into = target
 		source.revision++
@@ -384,11 +384,11 @@ func (h *Handlers) mergeField(c *wire.Call, workspaceID string, m merging) (wire
 	return wire.Object{
 		{"source", m.source},
 		{"target", m.target},
-		{"files_affected", affected},
-		{"target_files_before", before},
+		{"files_affected", sourceFiles},
+		{"target_files_before", targetFiles},
 		{"would_refuse", orNothing(refused)},
 		{"merged", merged},
-		{"already_merged", already},
+		{"already_merged", alreadyMerged},
 		{"snapshot", snapshot},
 	}, nil
 }

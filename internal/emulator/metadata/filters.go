@@ -650,13 +650,13 @@ func compoundLimit(c *wire.Call) (asked any, limit int) {
 func (h *Handlers) compoundSearch(
 	c *wire.Call, workspaceID string, clauses []clause, words []string, asked any, limit int,
 ) (wire.Object, error) {
-	items, matched, missing := []wire.Object{}, 0, 0
+	items, matched, notIndexed := []wire.Object{}, 0, 0
 	for _, n := range h.w.NodesOf(workspaceID) {
 		if !n.HasContent() || !allHold(h, n, clauses) {
 			continue
 		}
 		if len(words) > 0 && n.AIState != world.AIIndexed {
-			missing++
+			notIndexed++
 			continue
 		}
 		inside := wire.InWords(n.Name + " " + n.Text())
@@ -668,15 +668,15 @@ func (h *Handlers) compoundSearch(
 			items = append(items, h.compoundHit(n, c.Out.Level))
 		}
 	}
-	relation, causes, unknown := "eq", h.causes(), any(nil)
+	relation, causes, filesNotIndexed := "eq", h.causes(), any(nil)
 	if len(words) > 0 {
-		unknown = missing
+		filesNotIndexed = notIndexed
 	}
-	if missing > 0 {
+	if notIndexed > 0 {
 		relation, causes = "gte", append(causes, "files_not_indexed")
 	}
 	scope := wire.Object{
-		{"match_relation", relation}, {"causes", causes}, {"files_not_indexed", unknown}, {"match_count", matched},
+		{"match_relation", relation}, {"causes", causes}, {"files_not_indexed", filesNotIndexed}, {"match_count", matched},
 	}
 	scope = scope.With(asked != nil, "limit_clamped_from", asked)
 	return wire.Object{{"items", items}, {"scope", scope}}, nil

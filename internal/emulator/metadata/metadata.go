@@ -83,7 +83,7 @@ func (h *Handlers) Routes() []*wire.Route {
 	reader, guest := h.workspaceForMetadata(world.Member, wire.Read), h.workspaceForMetadata(world.Guest, wire.Read)
 	writer, admin := h.workspaceForMetadata(world.Member, wire.Write), h.workspaceForMetadata(world.Admin, wire.Admin)
 	x := &h.extractor
-	shown, written := h.metadataNode(guest), h.metadataNode(writer)
+	nodeToRead, nodeToWrite := h.metadataNode(guest), h.metadataNode(writer)
 	return []*wire.Route{
 		wire.Get("metadata.Fields.List", fields, wire.With(reader, h.listFields), wire.ChangesState,
 			wire.Query("page_size cursor field")),
@@ -92,14 +92,16 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Post(OpMerge, fields+"merge/", wire.With(admin, h.mergeFields), wire.Fields("source target confirm")),
 		wire.Get("metadata.Fields.MergeCandidates", fields+"merge-candidates/", wire.With(admin, h.mergeCandidates),
 			wire.ChangesState, wire.Query("offset")),
-		wire.Get("metadata.Facts.Get", node+"facts/", wire.WithTwo(shown, h.readFacts)),
-		wire.Post("metadata.Facts.Set", node+"facts/", wire.WithTwo(written, h.writeFacts), wire.JSON("facts template_id")),
+		wire.Get("metadata.Facts.Get", node+"facts/", wire.WithTwo(nodeToRead, h.readFacts)),
+		wire.Post("metadata.Facts.Set", node+"facts/", wire.WithTwo(nodeToWrite, h.writeFacts),
+			wire.JSON("facts template_id")),
 		wire.Delete("metadata.Facts.Delete", node, wire.With(writer, h.deleteFacts), wire.Query("keys")),
 		wire.Get("metadata.Eligible", workspace+"metadata/eligible/", wire.With(guest, h.eligible), wire.ChangesState,
 			wire.Query("page_size cursor mimetype extension parent_id category")),
 		wire.Get("metadata.Details", node+"details/", wire.With(guest, h.metadataDetails)),
-		wire.Get("metadata.Versions", node+"versions/", wire.WithTwo(shown, h.metadataVersions)),
-		wire.Post("metadata.Extract", node+"extract/", wire.WithTwo(written, x.extract), wire.Fields("fields template_id")),
+		wire.Get("metadata.Versions", node+"versions/", wire.WithTwo(nodeToRead, h.metadataVersions)),
+		wire.Post("metadata.Extract", node+"extract/", wire.WithTwo(nodeToWrite, x.extract),
+			wire.Fields("fields template_id")),
 		wire.Post("metadata.ExtractAll", node+"extract-all/", wire.With(admin, x.extractAll)),
 		wire.Get("metadata.Jobs", workspace+"jobs/status/", wire.With(h.w.WorkspaceOfPath, x.jobs)),
 		wire.Get("metadata.Filters.List", filters, wire.With(guest, h.listFilters), wire.Query("page_size cursor")),

@@ -2,7 +2,6 @@ package oauth
 
 import (
 	"encoding/hex"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -59,7 +58,7 @@ func (h *Handlers) startDevice(c *wire.Call) (wire.Object, error) {
 	switch {
 	case err != nil:
 		return nil, wire.RFCError(http.StatusUnauthorized, invalidClient, err.Error())
-	case client.grants != nil && !strings.Contains(fmt.Sprint(client.grants), grantDevice):
+	case !client.mayUse(grantDevice):
 		return nil, badRequest("unauthorized_client", "The client is not registered for the device flow.")
 	}
 	q.clientName, q.issuer = client.Name, wire.Issuer(c.Request)

@@ -79,12 +79,19 @@ func (h *Handlers) register(c *wire.Call) (wire.Object, error) {
 		responses: orDefault(fields["response_types"], []string{"code"}),
 	}
 	token := h.w.Secret()
-	made.ID, made.manager = h.w.Secret()[:32], new(sha256.Sum256([]byte(token)))
+	made.ID = h.w.Secret()[:32]
+	made.manager = new(sha256.Sum256([]byte(token))) // who has the token may change the client
 	h.oauth.clients[made.ID] = made
 	return c.PlainJSON(http.StatusOK, append(made.record(),
 		wire.Member{"registration_access_token", token},
 		wire.Member{"registration_client_uri", wire.Issuer(c.Request) + h.w.Prefix() + "/current/oauth/register"},
 	))
+}
+
+// mayUse reports whether a client has registered a grant type, or no grant types. What it
+// has registered is any JSON: nothing but that list was checked.
+func (cl *client) mayUse(grant string) bool {
+	return cl.grants == nil || strings.Contains(fmt.Sprint(cl.grants), grant)
 }
 
 // record renders a registered client.
@@ -277,7 +284,7 @@ func withoutPort(redirect string) string {
 	if err != nil || u.Scheme != "http" || u.User != nil || !loopback(u.Hostname()) {
 		return ""
 	}
-	host := strings.TrimSuffix(net.JoinHostPort(u.Hostname(), ""), ":")
+	host := strings.TrimSuffix(net.JoinHostPort(u.Hostname(), ""), ":") // with brackets around IPv6
 	return strings.Replace(redirect, u.Host, host, 1)
 }
 
