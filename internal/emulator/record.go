@@ -18,22 +18,22 @@ type record struct {
 	mu       sync.Mutex
 	requests []*world.Request // by arrival
 
-	answered [Recorded]*world.Request // by their number, of the latest responses
-	numbers  uint64                   // responses so far
-	changed  chan struct{}            // closed with the next response, nil if no goroutine waits
+	answered [ResponsesKept]*world.Request // by their number, of the latest responses
+	numbers  uint64                        // responses so far
+	changed  chan struct{}                 // closed with the next response, nil if no goroutine waits
 
 	secretOnce sync.Once
 	secrets    map[string][]string // patterns of paths with credentials, by operation
 }
 
-// Recorded is how many requests are kept with their responses, and listed by the control
-// API.
-const Recorded = 1000
+// ResponsesKept is how many requests are kept with their responses, and listed by the
+// control API.
+const ResponsesKept = 1000
 
 const (
-	recorded     = 1 << 15 // calls kept
-	recordedBody = 64 << 10
-	answeredBody = 16 << 10
+	requestsKept = 1 << 15
+	recordedBody = 64 << 10 // bytes
+	answeredBody = 16 << 10 // bytes
 )
 
 // addRequest adds a request, without a status. When the record is full, it first drops the
@@ -50,8 +50,8 @@ func (l *record) addRequest(op string, r *http.Request, body []byte, at time.Tim
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.requests) == recorded {
-		l.requests = slices.Delete(l.requests, 0, recorded/2) // half, so that the list is moved seldom
+	if len(l.requests) == requestsKept {
+		l.requests = slices.Delete(l.requests, 0, requestsKept/2) // half, so that the list is moved seldom
 	}
 	l.requests = append(l.requests, q)
 	return q
@@ -104,7 +104,7 @@ func (l *record) setOutcome(q *world.Request, o *outcome) {
 	q.ResponseHeader, q.ResponseBody = o.header, o.body
 	l.numbers++
 	q.Number = l.numbers
-	slot := &l.answered[q.Number%Recorded]
+	slot := &l.answered[q.Number%ResponsesKept]
 	if old := *slot; old != nil {
 		old.ResponseHeader, old.ResponseBody = nil, nil
 	}
@@ -146,12 +146,12 @@ func (s *Server) Answered(after uint64) (list []world.Request, lost uint64, next
 		l.changed = make(chan struct{})
 	}
 	first := after + 1
-	if l.numbers > Recorded {
-		first = max(first, l.numbers-Recorded+1)
+	if l.numbers > ResponsesKept {
+		first = max(first, l.numbers-ResponsesKept+1)
 	}
-	list = make([]world.Request, 0, max(first, l.numbers+1)-first)
+	list = []world.Request{}
 	for n := first; n <= l.numbers; n++ {
-		if q := l.answered[n%Recorded]; q != nil && q.Number == n {
+		if q := l.answered[n%ResponsesKept]; q != nil { // nil after ForgetRequests
 			list = append(list, *q)
 		}
 	}

@@ -78,9 +78,10 @@ type matched struct {
 	routes []*wire.Route
 }
 
-// ServeHTTP answers one request. The body is read and the request recorded before the
-// rules of disagreements and faults apply, so that the record has what the client sent.
-// A fault that a test has set may delay, replace or break off the response.
+// ServeHTTP answers one request. The body is read and the request recorded before faults
+// and the rules of [Server.Disagree] apply, so that the record has what the client sent.
+// A rule may give parameters other names; a fault that a test has set may delay, replace or
+// break off the response.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if inner, found := s.withoutPrefix(r); found && inner.URL.Path == "/websocket/" {
 		s.serveSocket(w, r)
@@ -207,13 +208,10 @@ func (s *Server) respond(c *wire.Call, f *fault, rules []*disagreement, unknown 
 	case f.Status != 0 && f.Body != "":
 		return *wire.NewReply(f.Status, f.contentType(), []byte(f.Body))
 	case f.Status != 0: // the fault replaces what the handler has returned
-		c.Status, c.Reply = 0, nil
+		c.Status, c.Reply = f.Status, nil
 		err, header = f.refusal(), nil
 	}
 	out := renderer{&s.Options}.render(c, payload, withRequestNames(err, rules))
-	if f.Status != 0 {
-		out.Status = f.Status
-	}
 	maps.Copy(out.Header, header)
 	return inMarkdown(applyRules(out, rules))
 }
@@ -257,7 +255,7 @@ func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire
 		}
 	}
 	if c.Out.Twice {
-		c.Check.Levels = s.Options.LevelsStatus
+		c.Check.LevelsStatus = s.Options.LevelsStatus
 		c.Check.Invalid("output", "At most one detail level may be named.")
 	}
 	return s.handle(c)
@@ -312,11 +310,11 @@ func (s *Server) findRoute(c *wire.Call, r *http.Request) error {
 	}
 	if s.routeOf(inner) != nil {
 		s.mux.ServeHTTP(&matched{call: c, routes: s.routes}, muxed(inner))
-		c.Request.URL = inner.URL
+		c.Request.URL = inner.URL // in place of the one with the path for the mux
 		if !s.faults.isMoved(c.Route) {
 			return nil
 		}
-		c.Route = nil
+		c.Route = nil // it is at another path only
 	}
 	allowed := s.methodsOf(inner)
 	switch {

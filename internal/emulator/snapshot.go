@@ -92,7 +92,7 @@ type saved struct {
 // writeState writes the state as JSON, and returns the contents in it by name. The
 // caller holds the lock.
 func (s *Server) writeState(w io.Writer) (map[string]graph.Content, error) {
-	if err := s.KeepSources(); err != nil {
+	if err := s.KeepSources(); err != nil { // JSON cannot hold sources of other types
 		return nil, err
 	}
 	s.SaveClock()
@@ -132,8 +132,9 @@ func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, erro
 	if err != nil || string(tail) != "}\n" {
 		return errors.New("the state is damaged: its end is missing")
 	}
-	rules := fresh[0].(*Server).faults.disagreements //nolint:forcetypeassert // the first root
-	for i, d := range rules {
+	freshServer, freshWorld := fresh[0].(*Server), fresh[1].(*world.World) //nolint:forcetypeassert // as in roots
+	rules := freshServer.faults.disagreements
+	for i, d := range rules { // with the routes of this server
 		rules[i], err = newDisagreement(s.routes, d.given)
 		if err != nil {
 			return err
@@ -146,23 +147,23 @@ func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, erro
 	defer s.faults.mu.Unlock()
 	s.limits.mu.Lock()
 	defer s.limits.mu.Unlock()
-	routes := s.Options.OAuth.DeviceFlow
-	keepOptions(&fresh[1].(*world.World).Options, &s.Options) //nolint:forcetypeassert // the second root
+	hadDeviceFlow := s.Options.OAuth.DeviceFlow
+	keepOptions(&freshWorld.Options, &s.Options)
 	s.ReplaceState(commit)
-	if s.Options.OAuth.DeviceFlow != routes {
+	if s.Options.OAuth.DeviceFlow != hadDeviceFlow { // it has routes of its own
 		s.route()
 	}
 	return nil
 }
 
-// keepOptions replaces the options of a snapshot by those that a server has already, if
-// they are equal. The commit does not write equal values, and calls read options without a
-// lock.
+// keepOptions replaces the options of a snapshot by those of the server, with the same
+// pointers, if they are equal but for Clock and OAuth.Fetch, which a snapshot does not have.
+// The restore then writes none of the options, which calls read without a lock.
 func keepOptions(fresh, own *seed.Options) {
-	has := *own
-	has.Clock, has.OAuth.Fetch = nil, nil
-	if reflect.DeepEqual(*fresh, has) {
-		*fresh = has
+	asSaved := *own
+	asSaved.Clock, asSaved.OAuth.Fetch = nil, nil
+	if reflect.DeepEqual(*fresh, asSaved) {
+		*fresh = asSaved
 	}
 }
 
@@ -201,7 +202,7 @@ func stateOf(remake func() (*Server, error)) (saved, error) {
 
 // setStart sets what [Server.Reset] does.
 func (s *Server) setStart(restore func() error) {
-	s.RWMutex.Lock() // which counts no change
+	s.RWMutex.Lock() // s.Lock would count a change
 	defer s.Unlock()
 	s.start = restore
 }
@@ -221,7 +222,7 @@ func (s *Server) Reset() error {
 // saveState returns the present state, for loadState. It takes the lock.
 func (s *Server) saveState() (saved, error) {
 	var text bytes.Buffer
-	s.RWMutex.Lock() // which counts no change
+	s.RWMutex.Lock() // s.Lock would count a change
 	defer s.Unlock()
 	contents, err := s.writeState(&text)
 	if err != nil {
@@ -235,7 +236,7 @@ func (s *Server) saveState() (saved, error) {
 func (s *Server) loadState(from saved) error {
 	return s.readState(io.NewSectionReader(from.state, 0, from.state.Size()), func(name string) (*blob.Blob, error) {
 		c := from.contents[name]
-		if b, is := c.(*blob.Blob); is {
+		if b, isBlob := c.(*blob.Blob); isBlob {
 			return b, nil
 		}
 		return s.Blobs.Read(io.NewSectionReader(c, 0, c.Size()))
@@ -308,7 +309,7 @@ func (d *delayed) writeThrough(to io.Writer) error {
 // writeFiles writes the JSON files of a snapshot under the lock, and returns the contents
 // by name.
 func (s *Server) writeFiles(z *zip.Writer) (map[string]graph.Content, error) {
-	s.RWMutex.Lock() // which counts no change
+	s.RWMutex.Lock() // s.Lock would count a change
 	defer s.Unlock()
 	contents := map[string]graph.Content{}
 	f, err := s.export(contents)
@@ -345,21 +346,23 @@ func (s *Server) export(contents map[string]graph.Content) (*seed.File, error) {
 	s.commentsArea.Export(f)
 	s.metadataArea.Export(f)
 	s.aiArea.Export(f)
-	announced := []string{"comment_created", "comment_mentioned", "comment_replied", "ai_chat_created", "ai_chat_new_message"}
-	f.Events = slices.DeleteFunc(f.Events, func(e seed.Event) bool { return slices.Contains(announced, e.Name) }) // load adds them
+	writtenByLoad := []string{
+		"comment_created", "comment_mentioned", "comment_replied", "ai_chat_created", "ai_chat_new_message",
+	}
+	f.Events = slices.DeleteFunc(f.Events, func(e seed.Event) bool { return slices.Contains(writtenByLoad, e.Name) })
 	return f, failed
 }
 
 // exportContent makes the content of a version a text if it is short, and otherwise a
-// file. Content that the emulator makes from the size and number of the version is left
-// out. A Blob knows its hash already.
+// file, whose name is the hash of the content. Content that the emulator makes from the
+// size and number of the version is left out.
 func exportContent(v *seed.Version, contents map[string]graph.Content) error {
 	if v.Content == "" && v.Source == nil {
 		return nil
 	}
 	var c graph.Content = v.Open()
-	if b, is := v.Source.(*blob.Blob); is {
-		c = b
+	if b, isBlob := v.Source.(*blob.Blob); isBlob {
+		c = b // the same bytes; a Blob has computed its hash
 	}
 	v.Content, v.Size = "", 0
 	if c.Size() <= graph.TextMost {

@@ -149,7 +149,7 @@ func (s nextStep) Do() {
 // has ended: one credit per 100 tokens, rounded up (assumed).
 func (h *Handlers) statusChanged(t *turn) {
 	profileID := t.thread.profile
-	h.w.MarkChanged(h.w.Now(), profileID, world.FieldsFor("ai_chat", t.thread.id, "ai_chat")...)
+	h.w.MarkChanged(h.w.Now(), profileID, world.FieldsFor("ai_chat", t.thread.id)...)
 	if !t.ended() {
 		return
 	}

@@ -157,7 +157,7 @@ func (h *Handlers) announce(cm *Comment, e world.Event) {
 	}
 	h.w.EventIn(cm.Profile, e)
 	if cm.FileShare != "" {
-		h.w.MarkChanged(h.w.Now(), cm.FileShare, world.FieldsFor(world.FieldComments, cm.Node, world.FieldComments)...)
+		h.w.MarkChanged(h.w.Now(), cm.FileShare, world.FieldsFor(world.FieldComments, cm.Node)...)
 	}
 }
 

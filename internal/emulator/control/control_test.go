@@ -203,12 +203,13 @@ func TestRequestBodiesAreShownUpTo16KiB(t *testing.T) {
 func TestRequestsKeepTheLatestThousand(t *testing.T) {
 	t.Parallel()
 	c := newScene(control.Options{})
-	for range emulator.Recorded + 5 {
+	for range emulator.ResponsesKept + 5 {
 		c.get(t, "/api/current/ping/")
 	}
 	var got control.Requests
 	c.call(t, "GET", "/_emulator/requests?op=system.Ping", "", 200, &got)
-	if n := len(got.Requests); n != emulator.Recorded || got.Requests[0].Number != 6 || got.Last != emulator.Recorded+5 {
+	if n := len(got.Requests); n != emulator.ResponsesKept || got.Requests[0].Number != 6 ||
+		got.Last != emulator.ResponsesKept+5 {
 		t.Errorf("%d requests from %d to %d", n, got.Requests[0].Number, got.Last)
 	}
 	c.call(t, "GET", "/_emulator/requests/5", "", 404, nil)
@@ -668,7 +669,7 @@ func TestStreamDropsRatherThanWaits(t *testing.T) {
 		if got[0] != "event: request" || got[1] != "id: 2" || !strings.Contains(got[2], `"operation":"workspaces.List"`) {
 			t.Errorf("got %q", got)
 		}
-		for range emulator.Recorded + 7 { // while the stream pauses
+		for range emulator.ResponsesKept + 7 { // while the stream pauses
 			c.get(t, "/api/current/ping/")
 		}
 		got = []string{next(), next(), next(), next()}

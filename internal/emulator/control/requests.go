@@ -177,7 +177,7 @@ func getRequest(c *call, in numberInput) (Request, error) {
 		}
 	}
 	return Request{}, problemf(http.StatusNotFound,
-		"the request %d is not among the latest %d", in.Number, emulator.Recorded)
+		"the request %d is not among the latest %d", in.Number, emulator.ResponsesKept)
 }
 
 type streamInput struct {

@@ -274,7 +274,7 @@ func (h *Handlers) checkGrantee(c *wire.Call, user, email string) {
 // The user is "" if the person has no account.
 func (h *Handlers) writeGrantEvent(f *world.FileShare, event, user string, c *wire.Call) {
 	h.w.FileShareEvent(f, world.Event{Name: event, User: user, CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key)})
-	h.w.MarkChanged(h.w.Now(), f.ID, world.FieldsFor("member", user, world.FieldMembers)...)
+	h.w.MarkChanged(h.w.Now(), f.ID, world.FieldsFor(world.FieldMembers, user)...)
 }
 
 // revokeGrant removes the grant of the user or e-mail address in the query. Without

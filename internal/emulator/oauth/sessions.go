@@ -26,7 +26,7 @@ type session struct {
 	deviceName, deviceType string
 	agent                  string
 	scopes                 []string
-	word                   string // scope of the request
+	scope                  string // the one word of the requested scope that is in effect
 	resource               string
 	created, used          int64
 }
@@ -47,8 +47,8 @@ func ofSession(id string) func(k *wire.Credential) bool {
 	return func(k *wire.Credential) bool { return k.Kind == wire.AccessToken && k.Session == id }
 }
 
-// sessionObject renders a session. Only the names session_id,
-// those of names and scopes are published; the others are assumed.
+// sessionObject renders a session. The documents of the platform show session_id, scopes
+// and the members whose names end in _name; the other members are assumed.
 func (h *Handlers) sessionObject(sess *session) wire.Object {
 	return wire.Object{
 		{"session_id", sess.id},
@@ -184,28 +184,28 @@ func (h *Handlers) sessionsRevoke(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// tokenScopes returns what the credential of the call grants. Of the values of
-// access_mode, only that for admin is published.
+// tokenScopes returns what the credential of the call grants: without scopes, it is the
+// whole account. The documents show only one value of access_mode, that for admin.
 func (h *Handlers) tokenScopes(c *wire.Call) (wire.Object, error) {
 	scopes := c.Key.Scopes
 	if len(scopes) == 0 {
 		scopes = []string{wire.KindUser + ":*:" + wire.Admin.String()}
 	}
-	best, whole := wire.NoAccess, false
+	highest, isWholeAccount := wire.NoAccess, false
 	rows := []wire.Object{}
 	for _, scope := range scopes {
 		entity, id, access := wire.SplitScope(scope)
-		best = max(best, wire.ParseMode(access))
-		whole = whole || entity == wire.KindUser && id == "*"
+		highest = max(highest, wire.ParseMode(access))
+		isWholeAccount = isWholeAccount || entity == wire.KindUser && id == "*"
 		rows = append(rows, wire.Object{{"entity_type", entity}, {"entity_id", entityID(id)}, {"access_mode", access}})
 	}
 	return wire.Object{
 		{"auth_type", c.Key.TypeName()},
 		{"scopes", scopes},
 		{"scopes_detail", rows},
-		{"admin", best == wire.Admin},
+		{"admin", highest == wire.Admin},
 		{"is_agent", h.w.User(c.Key.User).Value.AccountType == "agent" || c.Key.AgentName != ""},
-		{"full_access", whole},
+		{"full_access", isWholeAccount},
 	}, nil
 }
 
@@ -324,7 +324,7 @@ func (h *Handlers) exchangeCode(c *wire.Call, form url.Values) (wire.Object, err
 	return h.issueTokens(c, sess, h.newRefreshToken(sess)), nil
 }
 
-// openSession starts the session of a code, which is then used up.
+// openSession starts the session of an authorization code, which is then used up.
 func (h *Handlers) openSession(form url.Values, k *code) *session {
 	q := k.request
 	k.used = true
@@ -332,7 +332,7 @@ func (h *Handlers) openSession(form url.Values, k *code) *session {
 		id: world.Opaque('s', h.w.Options.Seed, h.w.NextSerial()), userID: k.userID, clientID: q.clientID,
 		clientName: q.clientName,
 		deviceName: form.Get("device_name"), deviceType: form.Get("device_type"), agent: q.agent,
-		scopes: k.scopes, word: q.scope, resource: q.resource, created: h.w.Now().Unix(),
+		scopes: k.scopes, scope: q.scope, resource: q.resource, created: h.w.Now().Unix(),
 	}
 	k.session = sess.id
 	h.oauth.sessions[sess.id] = sess
@@ -434,8 +434,8 @@ func (h *Handlers) refreshToken(c *wire.Call, form url.Values) (wire.Object, err
 	return h.issueTokens(c, session, token), nil
 }
 
-// issueTokens returns the response with a new access token of a session and, unless it
-// is "", the refresh token refresh. The access token is for the resource of the
+// issueTokens returns the response with a new access token of a session and the refresh
+// token, which is left out if it is "". The access token is for the resource of the
 // session, by default this server.
 func (h *Handlers) issueTokens(c *wire.Call, sess *session, refresh string) wire.Object {
 	now := h.w.Now()
@@ -465,7 +465,7 @@ func (h *Handlers) issueTokens(c *wire.Call, sess *session, refresh string) wire
 		{"access_token", access}, {"token_type", "Bearer"}, {"expires_in", int64(accessLife / time.Second)},
 	}
 	return append(body.With(refresh != "", "refresh_token", refresh),
-		wire.Member{"scope", sess.word}, wire.Member{"scopes", scopesValue(&h.w.Options, sess.scopes)})
+		wire.Member{"scope", sess.scope}, wire.Member{"scopes", scopesValue(&h.w.Options, sess.scopes)})
 }
 
 // scopesValue returns granted scopes as JSON text. By an option they are a list; by

@@ -200,7 +200,7 @@ func (h *Handlers) invoices(c *wire.Call, id string) (wire.Object, error) {
 	if after := c.Value("starting_after"); after != "" {
 		at := slices.IndexFunc(months, func(begun time.Time) bool { return name(begun) == after })
 		c.Check.InvalidIf(at < 0, "starting_after", "The id of an invoice.")
-		months = months[at+1:]
+		months = months[at+1:] // all of them for an unknown id, which is an error of the call
 	}
 	rows := wire.Rows(months[:min(limit, len(months))], func(begun time.Time) wire.Object {
 		return wire.Object{
@@ -223,27 +223,27 @@ func (h *Handlers) invoices(c *wire.Call, id string) (wire.Object, error) {
 // a row are assumed.
 func (h *Handlers) billableMembers(c *wire.Call, id string) (wire.Object, error) {
 	workspaces := wire.Filter(h.w.WorkspaceIDs(), func(workspace string) bool { return h.w.OrgOf(workspace) == id })
-	in := map[string][]wire.Object{}
+	workspacesOf := map[string][]wire.Object{} // of each user; none for a member of the organization alone
 	for _, profile := range append([]string{id}, workspaces...) {
+		var workspace []wire.Object // the organization is none
+		if profile != id {
+			workspace = []wire.Object{{{"id", wire.ProfileID(profile)}, {"name", h.w.ProfileName(profile)}}}
+		}
 		for _, user := range h.w.MembersOf(profile) {
-			if !h.w.AtLeast(profile, user, world.Member) {
-				continue
+			if h.w.AtLeast(profile, user, world.Member) {
+				workspacesOf[user] = append(workspacesOf[user], workspace...)
 			}
-			var its []wire.Object
-			if profile != id {
-				its = []wire.Object{{{"id", wire.ProfileID(profile)}, {"name", h.w.ProfileName(profile)}}}
-			}
-			in[user] = append(in[user], its...)
 		}
 	}
-	return h.w.List(c, "billable_members", slices.Sorted(maps.Keys(in)), func(user, _ string, _ wire.Level) wire.Object {
+	users := slices.Sorted(maps.Keys(workspacesOf))
+	return h.w.List(c, "billable_members", users, func(user, _ string, _ wire.Level) wire.Object {
 		u := h.w.User(user).Value
 		return wire.Object{
 			{"id", wire.ProfileID(user)},
 			{"email_address", u.Email},
 			{"first_name", u.FirstName},
 			{"last_name", u.LastName},
-			{"workspaces", in[user]},
+			{"workspaces", workspacesOf[user]},
 		}
 	})
 }

@@ -139,7 +139,8 @@ func readAppearance(c *wire.Call, o *world.Org) {
 	readClearable(c, "background_mode", &o.BackgroundMode, func(text string) bool {
 		return text == "stretched" || text == "fixed"
 	})
-	readClearable(c, "perm_auth_domains", &o.AuthDomain, func(text string) bool { return wire.IsEmail("a@" + text) })
+	isDomain := func(text string) bool { return wire.IsEmail("a@" + text) }
+	readClearable(c, "perm_auth_domains", &o.AuthDomain, isDomain)
 	if text, given := c.Field("use_background"); given {
 		o.UseBackground = c.Check.ReadBoolean("use_background", text)
 	}
@@ -243,8 +244,8 @@ func (h *Handlers) industries(*wire.Call) (wire.Object, error) {
 }
 
 const (
-	tokenLife = 72 * time.Hour
-	tokenMost = 5 // of an organization
+	tokenLife  = 72 * time.Hour
+	tokensMost = 5 // of an organization
 )
 
 // transferToken makes its claimant the owner of an organization. Its members are
@@ -276,7 +277,7 @@ func (h *Handlers) createToken(c *wire.Call, org string) (wire.Object, error) {
 	switch {
 	case h.w.User(c.Key.User).Value.AccountType != "agent":
 		return nil, wire.Refuse(http.StatusForbidden, codeNotAgent, "Access Denied: only agents hand organizations over.")
-	case len(h.tokensOf(org)) >= tokenMost:
+	case len(h.tokensOf(org)) >= tokensMost:
 		return nil, wire.Refuse(http.StatusPreconditionFailed, codeTokenQuota, "Feature Limit: there are 5 tokens.")
 	}
 	now := h.w.Now()

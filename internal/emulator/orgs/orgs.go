@@ -39,7 +39,7 @@ func (h *Handlers) readRoutes() []*wire.Route {
 	return []*wire.Route{
 		wire.Get("orgs.List", "/current/orgs/list/", h.orgs(h.isMember), wire.ListParams()),
 		wire.Get("orgs.ListExternal", "/current/orgs/list/external/", h.orgs(h.isGuest), wire.ListParams()),
-		wire.Get("orgs.ListJoinedOrInvited", "/current/orgs/all/", h.orgs(h.isExpected), wire.ListParams()),
+		wire.Get("orgs.ListJoinedOrInvited", "/current/orgs/all/", h.orgs(h.isMemberOrInvited), wire.ListParams()),
 		wire.Get("orgs.ListAvailable", "/current/orgs/available/", h.orgs(h.mayJoin), wire.ListParams()),
 		wire.Get("orgs.Get", org+"details/", wire.RefuseInvalid(wire.With(h.OrgOfMember, h.orgDetails)),
 			wire.ProfileParams("org_id")),
@@ -70,8 +70,7 @@ func (h *Handlers) isGuest(o world.Org, userID string) bool {
 	return !h.isMember(o, userID) && h.guestOf(o.ID, userID)
 }
 
-// isExpected selects the organizations that the user is in or invited to.
-func (h *Handlers) isExpected(o world.Org, userID string) bool {
+func (h *Handlers) isMemberOrInvited(o world.Org, userID string) bool {
 	return h.isMember(o, userID) || h.invited(o.ID, userID)
 }
 
@@ -216,20 +215,20 @@ func (h *Handlers) OrgOfMember(c *wire.Call) (string, error) {
 type Plan struct {
 	name       string
 	credits    int // a month
-	storage    int // terabytes
 	Seats      int
 	Workspaces int // 0 means no limit
 	Shares     int
 	metered    bool // beyond its credits; else it stops
 }
 
-// plans returns the plans of the platform with their limits, the smallest first. Zero
+// plans returns the plans of the platform with their limits, the smallest first. Credits
+// are those of a month; a metered plan charges for more of them, the others stop. Zero
 // workspaces are no limit.
 func plans() []Plan {
 	return []Plan{
-		{name: "starter", credits: 300_000, storage: 1, Seats: 1, Workspaces: 10, Shares: 100},
-		{name: "business", credits: 1_200_000, storage: 10, Seats: 20, Workspaces: 100, Shares: 1000, metered: true},
-		{name: "growth", credits: 4_500_000, storage: 50, Seats: 50, Shares: 1000, metered: true},
+		{name: "starter", credits: 300_000, Seats: 1, Workspaces: 10, Shares: 100},
+		{name: "business", credits: 1_200_000, Seats: 20, Workspaces: 100, Shares: 1000, metered: true},
+		{name: "growth", credits: 4_500_000, Seats: 50, Shares: 1000, metered: true},
 	}
 }
 
@@ -242,7 +241,8 @@ func planByID(id string) (Plan, bool) {
 		name = "starter"
 	}
 	p := PlanNamed(name)
-	return p, p.name == name && id != name && (period == "monthly" || period == "annual")
+	isPlan := p.name == name // and not the default of PlanNamed
+	return p, isPlan && (period == "monthly" || period == "annual")
 }
 
 // PlanNamed returns the plan of a name; default: business, the second one.
@@ -280,14 +280,14 @@ func (h *Handlers) OrgForRole(least world.Role, needed wire.Mode) func(*wire.Cal
 }
 
 // changePlan changes the plan of an organization. Without a subscription it also starts
-// the payment, which [Handlers.Pay] completes, and returns what its page needs (assumed
-// response).
+// the payment, which [Handlers.Pay] completes, and returns the setup intent and public key
+// for the page of the payment provider (assumed response).
 func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
 	o := &h.w.Org(id).Value
 	chosen := PlanNamed(o.Plan)
-	if id, given := c.Field("billing_plan"); given {
+	if planID, given := c.Field("billing_plan"); given {
 		var known bool
-		chosen, known = planByID(id)
+		chosen, known = planByID(planID)
 		if !known {
 			c.Check.Invalid("billing_plan", "The id of a plan.")
 		}

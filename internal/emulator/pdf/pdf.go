@@ -142,13 +142,14 @@ func Is(content string) bool {
 // stored as numbers of glyphs, as many programs do it, is left out.
 func Text(content string) string {
 	var pages []string
-	for _, m := range streams.FindAllStringSubmatch(content, -1) {
-		body := m[2]
-		if strings.Contains(m[1], "/FlateDecode") {
+	for _, match := range streams.FindAllStringSubmatch(content, -1) {
+		dictionary, body := match[1], match[2]
+		if strings.Contains(dictionary, "/FlateDecode") {
 			body = inflate(body)
 		}
-		showsText := strings.Contains(body, "BT") && strings.Contains(body, "Tj") || strings.Contains(body, "TJ")
-		if showsText {
+		// By its operators; other streams are fonts and pictures.
+		isPage := strings.Contains(body, "BT") && strings.Contains(body, "Tj") || strings.Contains(body, "TJ")
+		if isPage {
 			pages = append(pages, shownText(body))
 		}
 	}

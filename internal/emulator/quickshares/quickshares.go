@@ -46,9 +46,9 @@ const statusBandwidth = 450
 
 // Transfer limits of a QuickShare.
 const (
-	quickBytesMost   = 10 << 30
-	quickTimes       = 100 // times the size of the file
-	quickPreviewsFor = 20  // times the size of the file
+	downloadBytesMost = 10 << 30
+	downloadSizesMost = 100 // times the size of the file
+	previewSizesMost  = 20  // times the size of the file
 )
 
 type quickShares struct {
@@ -153,7 +153,8 @@ func (h *Handlers) quickShareDetails(c *wire.Call, q *world.QuickShare, _ *world
 	return wire.Object{{"quickshare", h.quickShareObject(q.ID, "", c.Out.Level)}}, nil
 }
 
-// quickShareObject renders a QuickShare with the public fields of its node.
+// quickShareObject renders a QuickShare with its node, of which it shows the fields of the
+// level standard at most.
 func (h *Handlers) quickShareObject(id, _ string, lv wire.Level) wire.Object {
 	q := h.quickShares.byID[id]
 	var node any
@@ -186,7 +187,8 @@ func (h *Handlers) downloadQuickShare(c *wire.Call, q *world.QuickShare, n *worl
 	}
 	_, length := c.Reply.Open()
 	q.Transferred += length
-	q.LimitExceeded = q.Transferred >= min(quickBytesMost, quickTimes*n.Size) && q.Transferred > 0
+	limit := min(downloadBytesMost, downloadSizesMost*n.Size) // 0 for an empty file, which is never refused
+	q.LimitExceeded = q.Transferred > 0 && q.Transferred >= limit
 	h.w.NodeEvent(n, world.Event{Name: "workspace_quickshare_file_downloaded"})
 	return payload, nil
 }
@@ -204,7 +206,8 @@ func (h *Handlers) readQuickNote(c *wire.Call, q *world.QuickShare, n *world.Nod
 // previews.
 func (h *Handlers) previewQuickShare(c *wire.Call) (wire.Object, error) {
 	return h.countPreview(c, func(q *world.QuickShare, n *world.Node) (wire.Object, error) {
-		return h.fileshares.Preview(c, n, c.Segment("type"), "quickshare/"+q.ID, q.ID)
+		kind, pathStart := c.Segment("type"), "quickshare/"+q.ID
+		return h.fileshares.Preview(c, n, kind, pathStart, q.ID)
 	})
 }
 
@@ -223,7 +226,7 @@ func (h *Handlers) countPreview(
 	switch {
 	case err != nil:
 		return nil, err
-	case q.Previewed > 0 && q.Previewed >= quickPreviewsFor*n.Size:
+	case q.Previewed > 0 && q.Previewed >= previewSizesMost*n.Size: // the first one is always shown
 		return nil, wire.Refuse(http.StatusUnauthorized, codePreviewLimit, "The previews of the link are used up.")
 	}
 	payload, err := show(q, n)

@@ -14,8 +14,8 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// eventData is the greatest size of the details of an event frame, in bytes.
-const eventData = 4000
+// eventDataMost is the greatest size of the details of an event frame, in bytes.
+const eventDataMost = 4000
 
 // frame is an outgoing message. One without text has a fault only.
 type frame struct {
@@ -27,7 +27,7 @@ type news struct {
 	fields        []string
 	at            int64  // the stamp of the last field
 	row           uint32 // of the event behind it
-	event         bool   // there is one that listeners may see
+	hasEvent      bool   // row is one that listeners may see
 	withoutObject bool   // without what identifies the object
 }
 
@@ -44,7 +44,7 @@ func (h *Handlers) Inform(profileID string, fields []string, row *uint32) {
 	}
 	whole := news{fields: fields, at: h.w.Activity.Last}
 	if row != nil {
-		whole.row, whole.event = *row, h.isBroadcast(*row)
+		whole.row, whole.hasEvent = *row, h.isBroadcast(*row)
 	}
 	for s := range listeners {
 		n := whole
@@ -55,7 +55,7 @@ func (h *Handlers) Inform(profileID string, fields []string, row *uint32) {
 			continue
 		}
 		s.enqueue(activityFrame(n.fields))
-		if n.event {
+		if n.hasEvent {
 			s.enqueue(h.eventFrame(n))
 		}
 	}
@@ -79,9 +79,10 @@ func (h *Handlers) isBroadcast(row uint32) bool {
 	return k.Permission == world.ForMember && k.Visibility != world.InternalOnly && k.Category != "import"
 }
 
-// forGuest reduces a change to what a guest of a share may see: of the fields only those of
-// files (guestSees), no hidden comment, and of a file elsewhere, that it has changed, without
-// its ID. What follows the colon of these fields is the ID of a file, also for comments.
+// forGuest reduces a change to what a guest of a share may see: no hidden comment, and only
+// the fields of files and comments (guestSees). These fields are a name, or a name, a colon
+// and the ID of a file. For a file outside of the share, only the name is sent, so that the
+// guest learns that something has changed, but not in which file.
 func (h *Handlers) forGuest(n news, shareID, guest string, row *uint32) news {
 	if row != nil && h.hidesComment(shareID, guest, *row) {
 		return news{}
@@ -94,7 +95,7 @@ func (h *Handlers) forGuest(n news, shareID, guest string, row *uint32) news {
 		}
 		if node := h.w.AnyNode(id); node != nil && node.Profile != shareID {
 			n.withoutObject = true
-			if slices.Contains(n.fields, name) { // it is sent in any case
+			if slices.Contains(n.fields, name) { // the name is one of the fields already
 				continue
 			}
 			field = name
@@ -137,7 +138,7 @@ func activityFrame(fields []string) frame {
 }
 
 // eventFrame returns the message about an event: without an id of the event, and with the
-// id of its object in plain form. Its time is set when it is sent.
+// id of its object without hyphens. Its time is set when it is sent.
 func (h *Handlers) eventFrame(n news) frame {
 	l := &h.w.Log
 	e := &l.Entries[n.row]
@@ -153,7 +154,7 @@ func (h *Handlers) eventFrame(n news) frame {
 		{"subcategory", k.Sub},
 		{"object_id", objectID},
 		{"calling_user_id", l.Names.Values[e.Caller]},
-		{"activity_field", n.fields[0]},
+		{"activity_field", n.fields[0]}, // the most specific one
 		{"data", data},
 	}
 	return frame{text: func(sent time.Time) []byte {
@@ -162,8 +163,8 @@ func (h *Handlers) eventFrame(n news) frame {
 	}}
 }
 
-// eventData returns the details of an event in the log, nil when they are too long for a
-// message.
+// eventData returns the details of an event in the log, nil when they are longer than
+// eventDataMost.
 func (h *Handlers) eventData(row uint32) wire.Object {
 	l := &h.w.Log
 	e := &l.Entries[row]
@@ -179,7 +180,7 @@ func (h *Handlers) eventData(row uint32) wire.Object {
 	if d := l.Detail(row); d != nil {
 		data = append(data, wire.FromMap(maps.Clone(d.Extra))...)
 	}
-	if len(wire.Encode(data)) > eventData {
+	if len(wire.Encode(data)) > eventDataMost {
 		return nil
 	}
 	return data

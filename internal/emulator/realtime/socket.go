@@ -198,7 +198,8 @@ func (s *socket) keepPinging() {
 	}
 }
 
-// endWithToken ends the socket when its token ends, by the clock of the platform.
+// endWithToken ends the socket when its token ends, by the clock of the platform. As tests
+// can stop that clock and set it back, it reads the clock again after each wait.
 func (s *socket) endWithToken() {
 	for s.ctx.Err() == nil {
 		left := s.ticket.Ends().Sub(s.h.w.Now())

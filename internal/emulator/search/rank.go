@@ -53,8 +53,8 @@ func (h *hit) matchSource() string {
 }
 
 // scoreSource returns what the score of a hit comes from, and that score: meaning, then
-// words. A hit by its name alone has none.
-func (h *hit) scoreSource() (name string, raw any) {
+// words. A hit by its name alone has no score, and the source "filename".
+func (h *hit) scoreSource() (source string, score any) {
 	switch {
 	case h.byMeaning > 0:
 		return "semantic", h.byMeaning
@@ -66,7 +66,8 @@ func (h *hit) scoreSource() (name string, raw any) {
 
 // findFiles returns the nodes of a storage that match a search, the best first: by
 // words in names and summaries, and by meaning in indexed excerpts (hybrid). Only the
-// latter are limited to a scope. If contents could not be searched, the result says why.
+// latter are limited to a scope. If the caller may not read the summaries, and excerpts
+// could not be searched in their place, the result says why.
 func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
 	f := &found{intelligence: h.w.IsIndexed(store.Profile)}
 	f.semantic = f.intelligence && !h.w.Options.Search.NoSemantic && // allowed by option and policy
@@ -96,7 +97,8 @@ func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
 	return f
 }
 
-// reasonNotSearched returns why contents could not be searched, "" if they could.
+// reasonNotSearched returns why contents could not be searched by a caller who may not
+// read summaries, "" if they could, as they are searched by meaning and one is indexed.
 func (f *found) reasonNotSearched(anyIndexed bool) string {
 	switch {
 	case !f.intelligence:

@@ -56,13 +56,13 @@ const (
 
 // fileQuery is a parsed search for files.
 type fileQuery struct {
-	text   string
-	in     string // filename, content or both
-	named  bool   // the caller said where
-	match  string // how names are compared
-	cased  bool
-	scope  *searchScope         // nil is everywhere
-	filter *metadata.NodeFilter // nil lets everything pass
+	text        string
+	in          string // filename, content or both
+	targetGiven bool   // the caller has sent search_in
+	match       string // how names are compared
+	cased       bool
+	scope       *searchScope         // nil is everywhere
+	filter      *metadata.NodeFilter // nil lets everything pass
 }
 
 // Routes returns the routes of search.
@@ -70,9 +70,9 @@ func (h *Handlers) Routes() []*wire.Route {
 	const workspace, share = "/current/workspace/{workspace_id}/", "/current/share/{share_id}/"
 	return []*wire.Route{
 		wire.Get("search.Files", workspace+"storage/search/",
-			wire.With(h.storageToSearch(storage.CodeOrphanSearch), h.searchStorage), wire.Query(storageQuery)),
+			wire.With(h.storageToSearch(storage.CodeOrphaned), h.searchStorage), wire.Query(storageQuery)),
 		wire.Get("search.Files", share+"storage/search/",
-			wire.With(h.storageToSearch(storage.CodeOrphanSearch), h.searchStorage), wire.Query(storageQuery)),
+			wire.With(h.storageToSearch(storage.CodeOrphaned), h.searchStorage), wire.Query(storageQuery)),
 		wire.Get("search.Unified", workspace+"search/", wire.With(h.storageToSearch(codeOrphanUnified), h.searchAll),
 			wire.Query(unifiedQuery)),
 		wire.Get("search.Unified", share+"search/", wire.With(h.storageToSearch(codeOrphanUnified), h.searchAll),
@@ -101,15 +101,15 @@ func (h *Handlers) storageToSearch(orphanCode int64) func(*wire.Call) (world.Sto
 	}
 }
 
-// readFileQuery reads the parameters of a search for files, whose text has at most that
-// many characters. A search in contents has no name patterns.
-func readFileQuery(c *wire.Call, most int) fileQuery {
+// readFileQuery reads the parameters of a search for files, whose text has at most
+// textMost characters. A search in contents has no name patterns.
+func readFileQuery(c *wire.Call, textMost int) fileQuery {
 	q := fileQuery{
-		text:  c.Value("search"),
-		in:    cmp.Or(strings.ToLower(c.Value("search_in")), inBoth),
-		named: c.Value("search_in") != "",
-		match: cmp.Or(c.Value("name_match"), matchAuto),
-		cased: c.Boolean("case_sensitive"),
+		text:        c.Value("search"),
+		in:          cmp.Or(strings.ToLower(c.Value("search_in")), inBoth),
+		targetGiven: c.Value("search_in") != "",
+		match:       cmp.Or(c.Value("name_match"), matchAuto),
+		cased:       c.Boolean("case_sensitive"),
 	}
 	c.Check.InvalidIf(!slices.Contains([]string{inNames, inContent, inBoth}, q.in),
 		"search_in", "filename, content or both.")
@@ -123,7 +123,7 @@ func readFileQuery(c *wire.Call, most int) fileQuery {
 		c.Check.Invalid("search", "UTF-8.")
 	case q.match != matchAuto && n > patternMost:
 		c.Check.Add("search", "invalid", "At most 256 characters.", codePatternTooLong)
-	case n > most:
+	case n > textMost:
 		c.Check.Invalid("search", "The text is too long.")
 	case q.match == matchGlob && strings.Trim(q.text, "*?") == "":
 		c.Check.Invalid("search", "Not only wildcards.")
@@ -170,7 +170,7 @@ func (h *Handlers) searchStorage(c *wire.Call, store world.Store) (wire.Object, 
 		{"files", files},
 		{"pagination", page.Pagination(len(found.hits))},
 	}
-	payload = payload.With(q.named, "search_metadata", found.metadata(&q))
+	payload = payload.With(q.targetGiven, "search_metadata", found.metadata(&q))
 	return q.filter.Report(payload), nil
 }
 
@@ -324,8 +324,9 @@ func (h *Handlers) renderBucket(b bucket, rows []wire.Object) wire.Object {
 // Only workspaces have facts, and some shares have no comments.
 func (h *Handlers) searchAll(c *wire.Call, store world.Store) (wire.Object, error) {
 	q := readFileQuery(c, metadata.QueryMost)
-	byFiles, byComments, byFacts := readBucket(c, "files"), readBucket(c, "comments"), readBucket(c, "metadata")
-	facts := c.Value("details") == "true" && h.w.KindOf(store.Profile) == wire.KindWorkspace
+	filesPage, commentsPage, factsPage := readBucket(c, "files"), readBucket(c, "comments"), readBucket(c, "metadata")
+	isWorkspace := h.w.KindOf(store.Profile) == wire.KindWorkspace
+	filesHaveFacts := c.Value("details") == "true" && isWorkspace
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
@@ -338,16 +339,16 @@ func (h *Handlers) searchAll(c *wire.Call, store world.Store) (wire.Object, erro
 			{"relevance_score", match.relevance},
 			{"updated", wire.Stamp(match.node.Updated.Unix())},
 		}
-		row = row.With(facts && match.node.HasContent(), "metadata_facts", h.metadata.Facts(match.node, c.Out.Level))
+		row = row.With(filesHaveFacts && match.node.HasContent(), "metadata_facts", h.metadata.Facts(match.node, c.Out.Level))
 		rows = append(rows, row)
 	}
-	filled := h.renderBucket(byFiles, rows)
-	filled = filled.With(q.named, "search_metadata", f.metadata(&q))
-	hasFacts := h.w.KindOf(store.Profile) == wire.KindWorkspace && h.w.RefuseWithout(metadata.FeatureMetadata) == nil
-	buckets := wire.Object{{byFiles.name, filled}}.
-		With(hasFacts, byFacts.name, h.renderBucket(byFacts, h.findFacts(c, store, q.text)))
+	files := h.renderBucket(filesPage, rows).With(q.targetGiven, "search_metadata", f.metadata(&q))
+	hasFacts := isWorkspace && h.w.RefuseWithout(metadata.FeatureMetadata) == nil
+	buckets := wire.Object{{filesPage.name, files}}.
+		With(hasFacts, factsPage.name, h.renderBucket(factsPage, h.findFacts(c, store, q.text)))
 	if share := h.w.Share(store.Profile); share == nil || !share.Value.NoComments {
-		buckets = append(buckets, wire.Member{byComments.name, h.renderBucket(byComments, h.findComments(store, q.text))})
+		found := h.findComments(store, q.text)
+		buckets = append(buckets, wire.Member{commentsPage.name, h.renderBucket(commentsPage, found)})
 	}
 	return wire.Object{{"buckets", buckets}}, nil
 }
@@ -361,7 +362,7 @@ func (h *Handlers) findFacts(c *wire.Call, store world.Store, text string) []wir
 		if h.w.InTrash(match.Node) {
 			continue
 		}
-		best = max(best, match.Score)
+		best = max(best, match.Score) // the score of the first hit, as they are sorted
 		rows = append(rows, wire.Object{
 			{"node_id", wire.Hyphenated(match.Node.ID)},
 			{"name", match.Node.Name},
@@ -459,7 +460,10 @@ func (h *Handlers) scopeOf(c *wire.Call, store world.Store) *searchScope {
 			depths[id] = max(depths[id], depth)
 		}
 	}
-	sc.incomplete = sc.incomplete || h.w.Options.Search.ScopeIncomplete
+	if h.w.Options.Search.ScopeIncomplete {
+		sc.incomplete = true
+		return sc
+	}
 	h.addSubfolders(store, sc, level, depths)
 	return sc
 }

@@ -136,13 +136,13 @@ const (
 // tag.
 func textSchema(tag reflect.StructTag) *schema {
 	s := &schema{Type: "string", want: "a text"}
-	kind := tag.Get("id") + tag.Get("ref")
+	kind := tag.Get("id") + tag.Get("ref") // a field has one of them at most
 	switch {
 	case tag.Get("enum") != "":
 		s.Enum = enumValues(tag.Get("enum"))
 		s.want = `one of "` + strings.Join(s.Enum, `", "`) + `"`
 		return s
-	case kind == "" || isVerbatim(kind):
+	case kind == "" || !hasLabels(kind):
 		return s
 	case kind == "scope":
 		s.Pattern = `[a-z_]+:(\*|` + profileForm + `|` + labelForm + `):(r|rw|rwa)`
@@ -170,8 +170,9 @@ func isProfile(kinds string) bool {
 	return slices.Contains([]string{"user", "org", "workspace", "share", "fileshare"}, first)
 }
 
-// isVerbatim reports whether a kind has no labels: its texts are unique.
-func isVerbatim(kind string) bool { return kind == "token" || kind == "client" || kind == "email" }
+// hasLabels reports whether a label can stand for an id of a kind. Tokens, clients and
+// e-mail addresses have none: they are their own ids.
+func hasLabels(kind string) bool { return kind != "token" && kind != "client" && kind != "email" }
 
 // enumValues returns the values of the tag enum: the tag is a list, or the name of one.
 func enumValues(enum string) []string {
@@ -207,16 +208,16 @@ func Read(r io.Reader, w World, open func(name string) ([]byte, error)) (*seed.F
 	if err != nil {
 		return nil, fmt.Errorf("seed file: %w", err)
 	}
-	if err := json.Unmarshal(text, new(any)); err != nil {
+	if err := json.Unmarshal(text, new(any)); err != nil { // for the line of an error, and the end of the text
 		at := len(text)
-		if syntax, is := errors.AsType[*json.SyntaxError](err); is {
+		if syntax, found := errors.AsType[*json.SyntaxError](err); found {
 			at = int(syntax.Offset)
 		}
 		return nil, fmt.Errorf("seed file: line %d: %w", 1+bytes.Count(text[:at], []byte("\n")), err)
 	}
 	var tree any
 	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
+	d.UseNumber() // the schema checks whole numbers
 	if err := d.Decode(&tree); err != nil {
 		return nil, fmt.Errorf("seed file: %w", err)
 	}
@@ -229,8 +230,8 @@ func Read(r io.Reader, w World, open func(name string) ([]byte, error)) (*seed.F
 	if err := json.Unmarshal(text, f); err != nil {
 		return nil, fmt.Errorf("seed file: %w", err)
 	}
-	eachTaggedText(reflect.ValueOf(f), "", "", c.declare)
-	eachTaggedText(reflect.ValueOf(f), "", "", c.checkReference)
+	eachTaggedText(reflect.ValueOf(f), noTag, rootPath, c.declare)
+	eachTaggedText(reflect.ValueOf(f), noTag, rootPath, c.checkReference)
 	c.checkDependencies(f)
 	c.checkContents(f, open)
 	return f, errors.Join(c.errs...)
@@ -351,6 +352,9 @@ func typeOf(v any) string {
 	return "object"
 }
 
+// Arguments of eachTaggedText for a value that is in no field.
+const noTag, rootPath = "", ""
+
 // eachTaggedText calls visit with every text in v that is not empty and whose field has
 // a tag, and with its tag and path.
 func eachTaggedText(v reflect.Value, tag reflect.StructTag, path string, visit func(reflect.Value, reflect.StructTag, string)) {
@@ -393,8 +397,8 @@ func (c *checker) declare(v reflect.Value, tag reflect.StructTag, path string) {
 	switch {
 	case kind == "":
 		return
-	case isVerbatim(kind):
-		name = kind + " " + name
+	case !hasLabels(kind):
+		name = kind + " " + name // another kind may have the same text
 	case isID(name):
 		name = plain(name)
 	default:
@@ -421,17 +425,18 @@ func (c *checker) checkReference(v reflect.Value, tag reflect.StructTag, path st
 	if kinds == "" || name == "*" {
 		return
 	}
-	key := name
+	key := name // as declare has recorded it
 	if isID(name) {
 		key = plain(name)
 	}
 	kind, declared := c.kinds[key]
-	exists := func(kind string) bool { return c.world.Exists(kind, key) }
-	inWorld := !declared && isID(name) && (kinds == "any" || slices.ContainsFunc(strings.Fields(kinds), exists))
+	takesAny, wanted := kinds == "any", strings.Fields(kinds)
+	inWorld := func(kind string) bool { return c.world.Exists(kind, key) }
+	known := declared || isID(name) && (takesAny || slices.ContainsFunc(wanted, inWorld))
 	switch {
-	case declared && kinds != "any" && !slices.Contains(strings.Fields(kinds), kind):
+	case declared && !takesAny && !slices.Contains(wanted, kind):
 		c.fail(path, "%q is a %s (%s), want a %s", name, kind, c.paths[key], described(kinds))
-	case !declared && !inWorld:
+	case !known:
 		c.fail(path, "there is no %s %q", described(strings.Replace(kinds, "any", "object", 1)), name)
 	case c.ids[name] != "":
 		v.SetString(before + c.ids[name] + after)
@@ -457,7 +462,7 @@ func (c *checker) checkContents(f *seed.File, open func(name string) ([]byte, er
 func (c *checker) checkContent(path string, open func(name string) ([]byte, error), text string, b *[]byte, file *string) {
 	name := *file
 	switch {
-	case text != "" && (*b != nil || name != ""), *b != nil && name != "":
+	case text != "" && *b != nil, text != "" && name != "", *b != nil && name != "":
 		c.fail(path, "want one of content, content_base64 and file")
 	case name == "":
 	case open == nil:

@@ -19,26 +19,26 @@ func Write(w io.Writer, f *seed.File) error {
 	prune(reflect.ValueOf(&all).Elem())
 	out := json.NewEncoder(w)
 	out.SetEscapeHTML(false)
-	before := "{\n"
+	listStart := "{\n" // what stands before the name of the next list
 	for field, list := range reflect.ValueOf(all).Fields() {
 		if list.Len() == 0 {
 			continue
 		}
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		next := before + `"` + name + "\": [\n"
+		separator := listStart + `"` + name + "\": [\n"
 		for i := range list.Len() {
-			if _, err := io.WriteString(w, next); err != nil {
+			if _, err := io.WriteString(w, separator); err != nil {
 				return err
 			}
 			if err := out.Encode(list.Index(i).Interface()); err != nil {
 				return err
 			}
-			next = ","
+			separator = ","
 		}
-		before = "],\n"
+		listStart = "],\n"
 	}
 	end := "]}\n"
-	if before == "{\n" {
+	if listStart == "{\n" { // there was no list
 		end = "{}\n"
 	}
 	_, err := io.WriteString(w, end)
@@ -80,7 +80,7 @@ func prune(file reflect.Value) {
 	for removed := true; removed; {
 		removed = false
 		kinds := map[string]string{}
-		eachTaggedText(file, "", "", func(v reflect.Value, tag reflect.StructTag, _ string) {
+		eachTaggedText(file, noTag, rootPath, func(v reflect.Value, tag reflect.StructTag, _ string) {
 			if kind := tag.Get("id"); kind != "" {
 				kinds[plain(v.String())] = kind
 			}
@@ -99,10 +99,11 @@ func prune(file reflect.Value) {
 }
 
 // pruneObject removes the references of an object to ids that kinds does not have, and
-// returns false if the object requires one of them. A scope of a key is required.
-func pruneObject(object reflect.Value, kinds map[string]string) (whole bool) {
-	whole = true
-	eachTaggedText(object, "", "", func(v reflect.Value, tag reflect.StructTag, _ string) {
+// returns false if the object requires one of them. A scope of a key is required. A
+// reference to any kind of object stays: Read accepts unknown ids there.
+func pruneObject(object reflect.Value, kinds map[string]string) (isComplete bool) {
+	isComplete = true
+	eachTaggedText(object, noTag, rootPath, func(v reflect.Value, tag reflect.StructTag, _ string) {
 		ref, name := tag.Get("ref"), v.String()
 		isScope := ref == "scope"
 		if isScope {
@@ -113,11 +114,11 @@ func pruneObject(object reflect.Value, kinds map[string]string) (whole bool) {
 		if ref == "" || ref == "any" || known {
 			return
 		}
-		whole = whole && !isScope && tag.Get("required") == ""
+		isComplete = isComplete && !isScope && tag.Get("required") == ""
 		v.SetString("")
 	})
 	removeEmpty(object)
-	return whole
+	return isComplete
 }
 
 // removeEmpty removes the empty texts from the lists of texts in a struct.

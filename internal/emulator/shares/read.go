@@ -156,7 +156,7 @@ func (h *Handlers) checkShareName(c *wire.Call) (wire.Object, error) {
 	switch {
 	case !isCustomName(name):
 		c.Check.Invalid("name", "4 to 80 letters and digits.")
-	case h.nameTaken(name, byAny):
+	case h.nameTaken(name, noException):
 		c.Check.Add("name", "invalid", "The name is in use.", codeNameTaken)
 	}
 	if err := c.Check.Err(); err != nil {
@@ -208,7 +208,7 @@ func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 func (h *Handlers) putRights(r *wire.Row, share *world.Share, viewer string) {
 	role := h.w.Role(share.ID, viewer)
 	isMember := world.Rank(role) >= world.Rank(world.Member)
-	comments, owners := !share.NoComments, isMember || !share.HideTeamComments
+	hasComments, seesOwners := !share.NoComments, isMember || !share.HideTeamComments
 	r.Put(wire.Full, "activity_tracking", wire.Object{
 		{"enabled", !share.NoMultiplayer},
 		{"owner_activity", !share.NoMultiplayer},
@@ -217,11 +217,11 @@ func (h *Handlers) putRights(r *wire.Row, share *world.Share, viewer string) {
 		{"all_upload_activity", isMember},
 	})
 	r.Put(wire.Full, "comments", wire.Object{
-		{"enabled", comments},
-		{"owner_comments_visible", owners},
+		{"enabled", hasComments},
+		{"owner_comments_visible", seesOwners},
 		{"guest_comments_visible", isMember || !share.HideGuestComments},
 		{"personal_replies_visible", true},
-		{"owner_replies_visible", owners},
+		{"owner_replies_visible", seesOwners},
 	})
 	receives := isMember || share.Kind() != world.ShareSend && role != ""
 	downloads := isMember || !share.NoGuestDownloads
@@ -236,7 +236,7 @@ func (h *Handlers) putRights(r *wire.Row, share *world.Share, viewer string) {
 	r.Put(wire.Full, "event_flow", wire.Object{
 		{"enabled", true},
 		{"can_see_own_events", true},
-		{"can_see_owner_events", owners},
+		{"can_see_owner_events", seesOwners},
 		{"can_see_guest_events", isMember || !share.HideGuestComments},
 	})
 	r.Put(wire.Full, "multiplayer", wire.Object{

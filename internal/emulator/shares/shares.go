@@ -239,7 +239,8 @@ func (h *Handlers) refuseRead(c *wire.Call, id string, code int64) error {
 	case c.Key != nil && !isOpen && h.w.AccessMode(c.Key, id) < wire.Read:
 		return h.w.OutOfScopeRefusal(id)
 	case h.w.ClosedToGuests(id), !isOpen:
-		if c.Key == nil && code == world.CodeNoView {
+		isPublicView := code == codeNoPublicView // a credential does not help there
+		if c.Key == nil && !isPublicView {
 			return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The share asks for a credential.")
 		}
 		return world.NoShareAccess(code)

@@ -16,8 +16,8 @@ import (
 const titleLeast = 2 // characters
 
 // createShare creates a share of a workspace. The draft collects the fields of the
-// form, which are all checked before anything changes. By the option Conflicts, so many
-// calls fail with a conflict first.
+// form, which are all checked before anything changes. The first calls fail with a
+// conflict: their number is the option Conflicts.
 func (h *Handlers) createShare(c *wire.Call, workspaceID string) (wire.Object, error) {
 	if !h.w.AllowsSharing(workspaceID) {
 		return nil, sharingDisabled()
@@ -305,7 +305,7 @@ func isCustomName(name string) bool {
 		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 }
 
-const byAny = "" // in nameTaken: no share is excepted
+const noException = "" // in nameTaken: no share is excepted
 
 // nameTaken reports whether another share than the one with the ID except has a custom
 // name.
@@ -379,13 +379,15 @@ const featureAnonymousUploads = "anonymous_uploads"
 // only a link for anyone keeps a password and anonymous uploads.
 func (d *draft) applyConsequences() {
 	notify, notified := d.c.Field("notify")
-	needsIdentity := d.comments || notified && notify != notifyNever
-	uploads := d.AnonymousUploads && d.Kind() != world.ShareSend
-	if d.Access == world.AccessAnyone && (needsIdentity || d.Kind() != world.ShareSend && !uploads) {
+	receives := d.Kind() != world.ShareSend
+	anonymousUploads := d.AnonymousUploads && receives
+	hasNamedUploads := receives && !anonymousUploads
+	needsIdentity := d.comments || notified && notify != notifyNever || hasNamedUploads
+	if d.Access == world.AccessAnyone && needsIdentity {
 		d.Access = world.AccessRegistered
 	}
 	if d.Access != world.AccessAnyone {
-		d.Password, uploads = "", false
+		d.Password, anonymousUploads = "", false
 	}
-	d.AnonymousUploads = uploads
+	d.AnonymousUploads = anonymousUploads
 }

@@ -108,10 +108,12 @@ func getKey(_ *wire.Call, k *wire.Credential) (wire.Object, error) { return keyO
 func (h *Handlers) updateKey(c *wire.Call, k *wire.Credential) (wire.Object, error) {
 	changed := *k
 	readKey(c, &changed.Key)
-	var err error
-	if !c.Form.Has("scopes") {
-		err = c.CheckWrite()
-	} else if err = h.refuseGrant(c, changed.Scopes); err == nil {
+	changesScopes := c.Form.Has("scopes")
+	err := c.CheckWrite()
+	if err == nil && changesScopes {
+		err = h.refuseGrant(c, changed.Scopes)
+	}
+	if err == nil && changesScopes {
 		err = h.refuseByConflict()
 	}
 	if err != nil {
@@ -210,7 +212,8 @@ func (h *Handlers) hasRightCode(c *wire.Call) bool {
 }
 
 // AddKey adds an API key, or replaces the one with the same token, and returns it with
-// its token, which is made if it is missing. It takes the lock.
+// its token, which is made if it is missing. FirstKey is the key that was added first. It
+// takes the lock.
 func (h *Handlers) AddKey(k world.Key) world.Key {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -275,17 +278,17 @@ func (h *Handlers) grants(k *wire.Credential, scope string) bool {
 // no workspace, so workspace:* does not enclose share:*. The scope of the account settings
 // encloses only itself.
 func (h *Handlers) encloses(k *wire.Credential, outer, inner string) bool {
-	entity, id, _ := wire.SplitScope(outer)
-	kind, one, _ := wire.SplitScope(inner)
+	outerKind, outerID, _ := wire.SplitScope(outer)
+	innerKind, innerID, _ := wire.SplitScope(inner)
 	switch {
 	case outer == world.UserDetails || inner == world.UserDetails:
 		return outer == inner
-	case entity == wire.KindUser:
-		return id == "*" || id == k.User
-	case entity == kind && (id == "*" || id == one):
+	case outerKind == wire.KindUser:
+		return outerID == "*" || outerID == k.User
+	case outerKind == innerKind && (outerID == "*" || outerID == innerID):
 		return true
-	case one == "*":
-		return entity == wire.KindOrg && id == "*" && kind != wire.KindUser
+	case innerID == "*": // all of a kind are only in all organizations
+		return outerKind == wire.KindOrg && outerID == "*" && innerKind != wire.KindUser
 	}
-	return h.w.KindOf(one) == kind && h.w.ScopeCovers(k, one, entity, id)
+	return h.w.KindOf(innerID) == innerKind && h.w.ScopeCovers(k, innerID, outerKind, outerID)
 }

@@ -180,7 +180,7 @@ func (h *Handlers) CheckPassword(email, password string) (userID string, err err
 	switch {
 	case now.Before(tried.locked):
 		return "", refuseLocked(tried.locked.Sub(now))
-	case !tried.locked.IsZero():
+	case !tried.locked.IsZero(): // the lock is over
 		tried = attempts{}
 	}
 	if id := h.w.UserWithEmail(email); h.w.Enabled(id) && h.w.User(id).Value.Password == password {

@@ -242,8 +242,9 @@ func (h *contents) readTransform(c *wire.Call) (wire.Object, error) {
 		return c.Integer(name, 0, 1, widest)
 	}
 	width, height := number("width"), number("height")
-	x, y, w, ht := number("cropx"), number("cropy"), number("cropwidth"), number("cropheight")
-	c.Check.InvalidIf(max(x, y, w, ht) > 0 && min(x, y, w, ht) == 0, "cropx", "All four values of a crop, each above 0.")
+	x, y, cropWidth, cropHeight := number("cropx"), number("cropy"), number("cropwidth"), number("cropheight")
+	isPartial := max(x, y, cropWidth, cropHeight) > 0 && min(x, y, cropWidth, cropHeight) == 0
+	c.Check.InvalidIf(isPartial, "cropx", "All four values of a crop, each above 0.")
 	format, size, rotate := c.Value("output-format"), c.Value("size"), c.Integer("rotate", 0, 0, 270)
 	c.Check.InvalidIf(c.Query.Has("output-format") && !slices.Contains([]string{"png", "jpg", "jpeg"}, format),
 		"output-format", "png, jpg or jpeg.")
@@ -256,8 +257,8 @@ func (h *contents) readTransform(c *wire.Call) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotAnImage, "The file is not an image.")
 	}
 	picture := pictureOf(n)
-	if w > 0 {
-		part := image.Rect(x, y, x+w, y+ht).Add(picture.Bounds().Min).Intersect(picture.Bounds())
+	if cropWidth > 0 {
+		part := image.Rect(x, y, x+cropWidth, y+cropHeight).Add(picture.Bounds().Min).Intersect(picture.Bounds())
 		if part.Empty() {
 			c.Check.Invalid("cropx", "Within the picture.")
 			return nil, c.Check.Err()

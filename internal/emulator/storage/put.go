@@ -95,7 +95,7 @@ func (h *Handlers) NewVersion(n *world.Node, content world.Version, user, event 
 		return
 	}
 	n.Updated, n.Summary = h.w.Now(), ""
-	v := world.SameContent(content)
+	v := world.VersionWithContentOf(content)
 	v.Creator, v.Created = user, n.Updated
 	h.w.AddVersion(n, v)
 	h.w.NodeEvent(n, world.Event{Name: event, CallingUser: user})
@@ -118,7 +118,7 @@ func (h *Handlers) PutFile(to Place, name string, content world.Version, user st
 	}
 	n := h.w.KeepNode(world.Node{
 		Profile: to.In.Owner, Parent: parent, Kind: world.KindFile, Name: h.freeName(to.In.Owner, parent, name),
-		Versions: []world.Version{world.SameContent(content)}, Creator: user,
+		Versions: []world.Version{world.VersionWithContentOf(content)}, Creator: user,
 	})
 	h.w.NodeEvent(n, world.Event{Name: added, CallingUser: user})
 	h.w.Index(n, world.AIPending)
@@ -131,12 +131,12 @@ func (h *Handlers) ReplacedBy(to Place, name string) *world.Node {
 	switch {
 	case to.File != "":
 		return h.w.AnyNode(to.File)
-	case to.In.Profile == "":
+	case to.In.Profile == "": // a later call names the place
 		return nil
 	}
 	folder := to.Folder
 	for below := range strings.SplitSeq(strings.TrimSuffix(to.Path, "/"), "/") {
-		if below == "" {
+		if below == "" { // an empty path
 			break
 		}
 		n := h.childNamed(to.In.Owner, folder, below)
@@ -153,7 +153,7 @@ func (h *Handlers) ReplacedBy(to Place, name string) *world.Node {
 func (h *Handlers) folderAt(to Place, user string) string {
 	parent := to.Folder
 	for name := range strings.SplitSeq(strings.TrimSuffix(to.Path, "/"), "/") {
-		if name == "" {
+		if name == "" { // an empty path
 			break
 		}
 		n := h.childNamed(to.In.Owner, parent, name)

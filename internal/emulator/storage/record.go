@@ -45,8 +45,9 @@ func (h *Handlers) putState(r *wire.Row, n *world.Node) {
 	}
 }
 
-// originObject renders who added the current content of a node or, if it has none, the
-// node, and how, if that is by an upload in chunks.
+// originObject renders who added the current content of a node or, for a node without
+// content, the node. A file whose content was uploaded in chunks, which is the default, also
+// has a type.
 func originObject(n *world.Node, lv wire.Level) wire.Object {
 	current := n.Current()
 	chunked := n.Kind == world.KindFile && cmp.Or(current.Origin, OriginChunked) == OriginChunked

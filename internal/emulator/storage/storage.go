@@ -62,13 +62,13 @@ func New(w *world.World) *Handlers {
 
 // Codes of storage. Those from 199001 to 199999 are invented.
 const (
-	codeBulkMost     = 115519
-	codeBadNode      = 191878
-	CodeNoNode       = 133123
-	CodeNotNote      = 153548
-	CodeOrphanSearch = 179101
-	codeStale        = 199601
-	CodeNoContent    = 199602
+	codeBulkMost  = 115519
+	codeBadNode   = 191878
+	CodeNoNode    = 133123
+	CodeNotNote   = 153548
+	CodeOrphaned  = 179101
+	codeStale     = 199601
+	CodeNoContent = 199602
 )
 
 // Routes returns the routes of storage.
@@ -130,12 +130,13 @@ func (h *Handlers) ChildrenOf(profileID, folder string) []*world.Node {
 	return slices.DeleteFunc(h.w.NodesOf(profileID), func(n *world.Node) bool { return n.Parent != folder })
 }
 
-// trashOf returns the deleted nodes of a storage, without those inside a deleted
-// folder.
+// trashOf returns the deleted nodes of a storage, without those inside a deleted folder,
+// which are not marked as deleted (Trashed) themselves.
 func (h *Handlers) trashOf(store world.Store) []*world.Node {
 	var found []*world.Node
 	for _, id := range h.w.NodeIDs() {
-		if n := h.w.AnyNode(id); n.Trashed && h.w.NodeOrTrash(store.Profile, id) == n {
+		isInStorage := h.w.NodeOrTrash(store.Profile, id) != nil
+		if n := h.w.AnyNode(id); n.Trashed && isInStorage {
 			found = append(found, n)
 		}
 	}
@@ -236,6 +237,7 @@ func (q *keyset) compare(a, b keysetPlace) int {
 func (h *Handlers) nodePage(
 	c *wire.Call, store world.Store, q keyset, found []*world.Node, about string,
 ) (wire.Object, error) {
+	// h.w.Cursors is raised to make all cursors invalid.
 	binding := fmt.Sprint("keyset ", h.w.Cursors, " ", store.User, " ", q.by, " ", q.descending, " ", q.size, " ", about)
 	slices.SortFunc(found, func(a, b *world.Node) int { return q.compare(q.position(a), q.position(b)) })
 	if q.cursor != "" {
@@ -282,7 +284,7 @@ func (h *Handlers) StorageOfPath(c *wire.Call) (world.Store, error) {
 	}
 	store := h.w.StoreOf(id, c)
 	if h.w.Orphaned(store) {
-		return world.Store{}, wire.NoSuch(CodeOrphanSearch, "folder behind the share any more")
+		return world.Store{}, wire.NoSuch(CodeOrphaned, "folder behind the share any more")
 	}
 	return store, nil
 }

@@ -49,7 +49,7 @@ const (
 // readSelection reads which part of a text is asked for: chunks with words, of a page, or
 // from a position on. Its defaults and limits are those of the platform.
 func readSelection(c *wire.Call) selection {
-	s := selection{words: c.Value("q"), cursor: c.Value("cursor"), to: lastPosition}
+	s := selection{words: c.Value("q"), cursor: c.Value("cursor")}
 	asked := 0
 	for _, name := range []string{"q", "page", "chunk_from"} {
 		if c.Query.Has(name) {
@@ -59,7 +59,9 @@ func readSelection(c *wire.Call) selection {
 	c.Check.InvalidIf(asked > 1, "q", "One of q, page and chunk_from.")
 	c.Check.InvalidIf(c.Query.Has("q") && s.cursor != "", "cursor", "Not with q.")
 	c.Check.InvalidIf(c.Query.Has("chunk_to") && !c.Query.Has("chunk_from"), "chunk_to", "Only with chunk_from.")
-	checkWords(c, c.Query.Has("q"))
+	if c.Query.Has("q") {
+		checkWords(c)
+	}
 	s.page, s.from, s.to = c.Integer("page", 0, 1, lastPosition), c.Integer("chunk_from", 0, 0, lastPosition),
 		c.Integer("chunk_to", lastPosition, 0, lastPosition)
 	fallback := 5
@@ -70,12 +72,11 @@ func readSelection(c *wire.Call) selection {
 	return s
 }
 
-// checkWords checks the words to search for. Without must, a call need not have any, and
-// nothing is checked.
-func checkWords(c *wire.Call, must bool) {
+// checkWords checks the words to search for.
+func checkWords(c *wire.Call) {
 	const most = 512
 	length := utf8.RuneCountInString(c.Value("q"))
-	c.Check.InvalidIf(must && (length == 0 || length > most), "q", "1 to 512 characters.")
+	c.Check.InvalidIf(length == 0 || length > most, "q", "1 to 512 characters.")
 }
 
 // matches reports whether a selection has a chunk.
@@ -163,7 +164,7 @@ func (h *contents) searchTexts(c *wire.Call, store world.Store) (wire.Object, er
 	const most = 10
 	ids := strings.Split(c.Value("nodes"), ",")
 	c.Check.InvalidIf(c.Value("nodes") == "" || len(ids) > most, "nodes", "1 to 10 ids.")
-	checkWords(c, required)
+	checkWords(c)
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}

@@ -125,8 +125,8 @@ func (h *Handlers) trashedNode(c *wire.Call) (world.Store, *world.Node, error) {
 	}
 }
 
-// folderNamed returns the id of a folder, "" for the root of the storage. The value is
-// that of the parameter name: an id or "root".
+// folderNamed returns the id of the folder that a parameter names: its value is an id, or
+// "root" for the folder that the storage shows.
 func (h *Handlers) folderNamed(c *wire.Call, store world.Store, name, value string) (string, error) {
 	if value == world.RootFolder {
 		return store.Folder, nil
@@ -300,20 +300,19 @@ func (h *Handlers) copyNode(c *wire.Call, store world.Store, n *world.Node) (wir
 
 // cloneNode copies a node with its current version, and a folder with all that is in it.
 func (h *Handlers) cloneNode(c *wire.Call, n *world.Node, parent, name string) *world.Node {
-	children := h.ChildrenOf(n.Profile, n.ID)
 	made := world.Node{
 		Profile: n.Profile, Parent: parent, Kind: n.Kind, Name: name, Creator: c.Key.User, MimeType: n.MimeType,
 		Summary: n.Summary,
 	}
 	if n.HasContent() {
-		made.Versions = []world.Version{world.SameContent(n.Current())}
+		made.Versions = []world.Version{world.VersionWithContentOf(n.Current())}
 	} else {
 		made.Content = n.Content
 	}
 	kept := h.w.KeepNode(made)
 	h.w.Index(kept, n.AIState)
-	for _, child := range children {
-		if n.Kind == world.KindFolder {
+	if n.Kind == world.KindFolder {
+		for _, child := range h.ChildrenOf(n.Profile, n.ID) {
 			h.cloneNode(c, child, kept.ID, child.Name)
 		}
 	}
@@ -361,7 +360,7 @@ func (h *Handlers) deleteForGood(store world.Store, n *world.Node) {
 	for _, id := range h.w.RemoveNode(n) {
 		delete(h.details, id)
 	}
-	h.w.MarkChanged(h.w.Now(), store.Owner, world.FieldsFor(world.FieldStorage, n.ID, world.FieldStorage)...)
+	h.w.MarkChanged(h.w.Now(), store.Owner, world.FieldsFor(world.FieldStorage, n.ID)...)
 }
 
 const byHash = true // in content: a call may name a hash
@@ -380,14 +379,14 @@ func (h *Handlers) sourceContent(c *wire.Call, allowHash bool) (world.Version, e
 			Type string `json:"hash_type"`
 		} `json:"hash"`
 	}
+	invalid := wire.Decode([]byte(text), &from)
+	isUpload, isHash := from.Type == "upload" && from.Upload != nil, from.Type == "hash" && from.Hash != nil
 	c.Check.MissingIf(!given, "from", "The source of the content.")
-	c.Check.InvalidIf(given && (wire.Decode([]byte(text), &from) != nil ||
-		(from.Type != "upload" || from.Upload == nil) && (from.Type != "hash" || from.Hash == nil)),
-		"from", "JSON with an upload or a hash.")
+	c.Check.InvalidIf(given && (invalid != nil || !isUpload && !isHash), "from", "JSON with an upload or a hash.")
 	if err := c.Check.Err(); err != nil {
 		return world.Version{}, err
 	}
-	if from.Type == "upload" {
+	if isUpload {
 		return h.Uploaded(c, wire.Plain(from.Upload.ID))
 	}
 	if !allowHash {
@@ -401,7 +400,7 @@ func (h *Handlers) sourceContent(c *wire.Call, allowHash bool) (world.Version, e
 	for _, id := range h.w.NodeIDs() {
 		n := h.w.AnyNode(id)
 		if n.HasContent() && Digest(from.Hash.Type, n.Current().Open()) == from.Hash.Hash {
-			found := world.SameContent(n.Current())
+			found := world.VersionWithContentOf(n.Current())
 			found.Origin, found.Upload = OriginOther, ""
 			return found, nil
 		}

@@ -65,7 +65,7 @@ func (h *versions) restoreVersion(c *wire.Call, store world.Store, n *world.Node
 		return nil, wire.NoSuch(CodeVersionGone, "version of this node")
 	}
 	n.Updated, n.Summary = h.w.Now(), ""
-	v = world.SameContent(v)
+	v = world.VersionWithContentOf(v)
 	v.Creator, v.Created = c.Key.User, n.Updated
 	h.w.AddVersion(n, v)
 	h.w.NodeEvent(

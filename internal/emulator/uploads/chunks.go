@@ -58,7 +58,7 @@ func (h *Handlers) checkChunk(c *wire.Call, u *upload, chunk []byte) (order int)
 		c.Check.Invalid("size", "As many bytes as are sent.")
 	case order > h.Limits().MaxChunks:
 		c.Check.Invalid("order", fmt.Sprintf("At most %d chunks.", h.Limits().MaxChunks))
-	case u.size >= 0 && others+int64(size) > u.size:
+	case !u.isStream() && others+int64(size) > u.size:
 		c.Check.Invalid("chunk", "More bytes than were announced.")
 	}
 	return order
@@ -116,15 +116,18 @@ func (u *upload) received() int64 {
 	return n
 }
 
+// isStream reports whether the size of an upload is not known before its content.
+func (u *upload) isStream() bool { return u.size < 0 }
+
 // takesChunks reports whether an upload is not a stream, and its chunks are not complete.
 func (u *upload) takesChunks() bool {
-	return u.size >= 0 && (u.status == uploadReady || u.status == uploadOpen)
+	return !u.isStream() && (u.status == uploadReady || u.status == uploadOpen)
 }
 
 // statusRefusal returns the refusal of a call that the status of an upload does not
 // allow: 409 for a File Share and 406 otherwise, as the platform does.
 func (u *upload) statusRefusal() error {
-	if u.size < 0 {
+	if u.isStream() {
 		return wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is a stream.")
 	}
 	status := http.StatusNotAcceptable

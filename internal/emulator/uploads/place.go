@@ -141,7 +141,7 @@ func isRelative(path string) bool {
 // fileShareToEdit returns the File Share with this id, if the caller may replace its file.
 func (h *Handlers) fileShareToEdit(c *wire.Call, id string) (*world.FileShare, error) {
 	f, n, err := h.w.OpenForRecipient(c, id, world.CanEdit)
-	if err != nil && wire.RefusalOf(err).Code == world.CodeTooLittle && c.Key == nil {
+	if err != nil && wire.RefusalOf(err).Code == world.CodeLowCapability && c.Key == nil {
 		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "Editing the file requires a credential.")
 	}
 	if err == nil && c.Key != nil && h.w.AccessMode(c.Key, id) < wire.Write {

@@ -15,7 +15,7 @@ import (
 // assembleLater assembles the file after a delay, and stores it after another one.
 func (h *Handlers) assembleLater(u *upload) {
 	h.setStatus(u, uploadAssembling, noMessage)
-	h.scheduleNext(u, world.Version{})
+	h.scheduleNext(u, world.Version{}) // its content is not assembled yet
 }
 
 // scheduleNext moves an upload to its next state after a delay. The content is that of an
@@ -62,9 +62,10 @@ func (h *Handlers) assemble(u *upload) {
 	}
 	switch {
 	case u.to.fileShare != "":
-		h.setStatus(h.replaceShared(u, whole))
-		if u.status == uploadComplete {
-			h.scheduleNext(u, world.Version{})
+		status, message := h.replaceShared(u, whole)
+		h.setStatus(u, status, message)
+		if status == uploadComplete {
+			h.scheduleNext(u, world.Version{}) // its content is stored already
 		}
 	case u.to.In.Profile == "":
 		h.setStatus(u, uploadComplete, noMessage)
@@ -117,24 +118,23 @@ func (h *Handlers) failsToStore(u *upload) bool {
 }
 
 // replaceShared adds a version to the file of a File Share, unless its current version
-// is not the expected one. It returns its parameter u with the new status and message:
-// the arguments of moveUpload.
-func (h *Handlers) replaceShared(u *upload, content world.Version) (done *upload, status, message string) {
+// is not the expected one. It returns the new status of the upload, and why it has failed.
+func (h *Handlers) replaceShared(u *upload, content world.Version) (status, message string) {
 	f := h.w.FileShare(u.to.fileShare)
 	if !f.IsUsable(h.w) {
-		return u, uploadFailed, "The file is not there any more."
+		return uploadFailed, "The file is not there any more."
 	}
 	n := h.w.FileOfShare(f)
 	if current := n.Current().ID; u.to.base != "" && u.to.base != current {
-		return u, uploadFailed, "CONFLICT_VERSION_MISMATCH:" + wire.Hyphenated(current)
+		return uploadFailed, "CONFLICT_VERSION_MISMATCH:" + wire.Hyphenated(current)
 	}
 	if h.failsToStore(u) {
-		return u, uploadNotStored, "The file could not be stored."
+		return uploadNotStored, "The file could not be stored."
 	}
 	u.chunks = nil
 	h.storage.NewVersion(n, content, u.user, wire.KindWorkspace+"_storage_file_updated")
 	h.w.FileShareEvent(f, world.Event{Name: "file_share_content_updated", CallingUser: u.user})
-	return u, uploadComplete, ""
+	return uploadComplete, noMessage
 }
 
 // storeFile puts an assembled file into its folder.

@@ -44,17 +44,17 @@ const (
 
 // Published limits; the options change those that plans have.
 const (
-	atOnceMost   = 4 << 20 // bytes of an upload in one call
-	leastChunk   = 1 << 20 // bytes of all chunks but one
-	mostChunk    = 100_000_000
-	mostChunks   = 550
-	mostUpload   = 50_000_000_000
-	mostSessions = 7500
-	sessionsMost = 320_000_000_000 // bytes of all uploads at a time
-	uploadPace   = 2 * time.Second
-	pathMost     = 8192
-	creatorMost  = 150
-	longestWait  = 590 // seconds
+	atOnceMost       = 4 << 20 // bytes of an upload in one call
+	leastChunk       = 1 << 20 // bytes of all chunks but one
+	mostChunk        = 100_000_000
+	mostChunks       = 550
+	mostUpload       = 50_000_000_000
+	mostSessions     = 7500            // uploads of a user at a time
+	mostSessionBytes = 320_000_000_000 // of all uploads of a user at a time
+	uploadPace       = 2 * time.Second
+	pathMost         = 8192
+	creatorMost      = 150
+	longestWait      = 590 // seconds
 )
 
 // States of an upload.
@@ -160,7 +160,7 @@ func readParts(c *wire.Call) (files map[string][]byte, readable bool) {
 		return nil, false
 	}
 	c.Form, files = url.Values{}, map[string][]byte{}
-	all := bytes.NewBuffer(make([]byte, 0, len(c.Body)+bytes.MinRead)) // of all parts
+	all := bytes.NewBuffer(make([]byte, 0, len(c.Body)+bytes.MinRead)) // all parts, in one allocation
 	for parts := multipart.NewReader(bytes.NewReader(c.Body), params["boundary"]); ; {
 		p, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
@@ -175,7 +175,7 @@ func readParts(c *wire.Call) (files map[string][]byte, readable bool) {
 		}
 		content := all.Bytes()[start:]
 		if p.FormName() == "chunk" || strings.HasPrefix(p.FormName(), "file_") && p.FormName() != "file_id" {
-			files[p.FormName()] = slices.Clip(content)
+			files[p.FormName()] = slices.Clip(content) // so that an append does not change the next part
 		} else {
 			c.Form.Add(p.FormName(), string(content))
 		}
@@ -254,7 +254,7 @@ func checkSingle(c *wire.Call, chunk []byte, size int64) {
 // bytes: it is out of credits, or has more than the option MaxStored, 0 for no limit.
 // An upload that goes nowhere yet is not refused.
 func (h *Handlers) refuseFull(to place, more int64) error {
-	most := h.w.Options.Uploads.MaxStored
+	total, most := more, h.w.Options.Uploads.MaxStored
 	if to.In.Owner == "" {
 		return nil
 	}
@@ -263,10 +263,10 @@ func (h *Handlers) refuseFull(to place, more int64) error {
 	}
 	for _, n := range h.w.NodesOf(to.In.Owner) {
 		for _, v := range n.Versions {
-			more += v.Size
+			total += v.Size
 		}
 	}
-	if more <= most {
+	if total <= most {
 		return nil
 	}
 	return wire.Refuse(http.StatusPaymentRequired, codeStorageFull, "Credit Limit Exceeded: the storage is full.")
@@ -366,7 +366,7 @@ func (h *Handlers) setStatus(u *upload, status, message string) {
 	}
 	u.status, u.message = status, message
 	if u.user != "" {
-		h.w.MarkChanged(h.w.Now(), u.user, world.FieldsFor("upload", u.id, "upload")...)
+		h.w.MarkChanged(h.w.Now(), u.user, world.FieldsFor("upload", u.id)...)
 	}
 }
 
@@ -475,7 +475,7 @@ func (h *Handlers) refuseContinue(c *wire.Call, u *upload) error {
 func (h *Handlers) streamUpload(c *wire.Call, u *upload) (wire.Object, error) {
 	content := c.Content
 	switch {
-	case u.size >= 0:
+	case !u.isStream():
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is no stream.")
 	case u.status != uploadReady:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is "+u.status+".")
@@ -520,6 +520,7 @@ func (h *Handlers) uploadsOf(user string) []*upload {
 			all = append(all, u)
 		}
 	}
+	// Two uploads can have one number if others were removed between them.
 	slices.SortFunc(all, func(a, b *upload) int { return cmp.Or(a.number-b.number, strings.Compare(a.id, b.id)) })
 	return all
 }
@@ -541,7 +542,7 @@ func (h *Handlers) uploadRow(u *upload) wire.Object {
 	return append(o, wire.Object{
 		{"name", u.name}, {"created", wire.Stamp(u.created.Unix())},
 	}...).
-		With(u.size >= 0, "size", u.size).
+		With(!u.isStream(), "size", u.size).
 		With(u.to != (place{}), "instance_id", cmp.Or(u.to.fileShare, u.to.In.Profile)).
 		With(u.to.Folder != "", "folder_id", wire.Hyphenated(u.to.Folder)).
 		With(u.to.Path != "", "relative_path", u.to.Path).
@@ -562,7 +563,7 @@ func (h *Handlers) Limits() world.UploadOptions {
 	o.MaxSize = cmp.Or(o.MaxSize, mostUpload)
 	o.MinChunk, o.MaxChunk = cmp.Or(o.MinChunk, leastChunk), cmp.Or(o.MaxChunk, mostChunk)
 	o.MaxChunks = cmp.Or(o.MaxChunks, mostChunks)
-	o.MaxSessions, o.MaxSessionBytes = cmp.Or(o.MaxSessions, mostSessions), cmp.Or(o.MaxSessionBytes, sessionsMost)
+	o.MaxSessions, o.MaxSessionBytes = cmp.Or(o.MaxSessions, mostSessions), cmp.Or(o.MaxSessionBytes, mostSessionBytes)
 	return o
 }
 

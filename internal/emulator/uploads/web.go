@@ -103,7 +103,7 @@ func (h *Handlers) scheduleNextStatus(imp *webImport) {
 // nextImport is the task of [Handlers.scheduleNextStatus].
 type nextImport struct {
 	h    *Handlers
-	w    *webImport
+	imp  *webImport
 	next string // state
 }
 
@@ -111,7 +111,7 @@ type nextImport struct {
 // one after it. An address without content makes it fail, and the last status stores
 // the file.
 func (t nextImport) Do() {
-	h, imp, next := t.h, t.w, t.next
+	h, imp, next := t.h, t.imp, t.next
 	content, found := h.w.Options.Uploads.Web[imp.source] // in place of the web
 	switch {
 	case imp.status == webCanceled:

@@ -74,7 +74,7 @@ type Row struct {
 
 // Put adds a field that belongs to the levels from full down to lowest.
 func (r *Row) Put(lowest Level, key string, value any) {
-	if r.Level <= lowest {
+	if r.Level <= lowest { // Full is the first level
 		r.Fields = append(r.Fields, Member{key, value})
 	}
 }

@@ -112,10 +112,10 @@ const (
 
 // Check collects the failed parameters of a call for one response.
 type Check struct {
-	Failed []Object
-	code   int64
-	Levels int // status when two detail levels are the only failure
-	Status int // of the refusal, 0 is 406
+	Failed       []Object
+	code         int64
+	LevelsStatus int // status when two detail levels are the only failure
+	Status       int // of the refusal, 0 is 406
 }
 
 // Add records a failed parameter. The code of the first one is that of the refusal.
@@ -161,16 +161,16 @@ func (k *Check) MistypedIf(condition bool, name, expected string) {
 	}
 }
 
-// Err returns the error of the failed parameters, nil if there are none. Its status
-// is Status, by default 406, but Levels, if that is set, when only the level of detail
-// (output) is wrong.
+// Err returns the error of the failed parameters, nil if there are none. Its status is
+// Status, by default 406. If LevelsStatus is set, it is that one for a call of which only
+// the level of detail (output) is wrong.
 func (k *Check) Err() error {
 	if len(k.Failed) == 0 {
 		return nil
 	}
 	status := cmp.Or(k.Status, http.StatusNotAcceptable)
-	if name, _ := k.Failed[0].Get("name"); k.Levels != 0 && len(k.Failed) == 1 && name == "output" {
-		status = k.Levels
+	if name, _ := k.Failed[0].Get("name"); len(k.Failed) == 1 && name == "output" {
+		status = cmp.Or(k.LevelsStatus, status)
 	}
 	refusal := Refuse(status, k.code, "One or more parameters are not acceptable.")
 	refusal.Params = k.Failed

@@ -97,12 +97,12 @@ func (w *Records) KeepCredential(k *wire.Credential) { w.credentials[k.Token] = 
 // DropCredential ends a token.
 func (w *Records) DropCredential(token string) { delete(w.credentials, token) }
 
-// Credentials returns the stored credentials for which of returns true. They may be
+// Credentials returns the stored credentials for which matches returns true. They may be
 // dropped or replaced meanwhile.
-func (w *Records) Credentials(of func(*wire.Credential) bool) iter.Seq[*wire.Credential] {
+func (w *Records) Credentials(matches func(*wire.Credential) bool) iter.Seq[*wire.Credential] {
 	return func(yield func(*wire.Credential) bool) {
 		for _, k := range w.credentials {
-			if of(k) && !yield(k) {
+			if matches(k) && !yield(k) {
 				return
 			}
 		}

@@ -105,32 +105,35 @@ func (w *World) MarkEventFields(now time.Time, n uint32) {
 func fieldsOf(k *EventKind, objectID, subject string) []string {
 	switch {
 	case strings.HasPrefix(k.Event, "node_ai_"):
-		return FieldsFor("ai_state", objectID, "ai_state")
+		return FieldsFor("ai_state", objectID)
 	case k.Category == "ai":
-		return FieldsFor("ai_chat", objectID, "ai_chat")
+		return FieldsFor("ai_chat", objectID)
 	case k.Category == "upload":
-		return FieldsFor("upload", objectID, "upload")
+		return FieldsFor("upload", objectID)
 	case k.Category == "import":
 		return []string{"cloudsync"}
 	}
 	switch k.Sub {
 	case FieldStorage, FieldComments:
-		return FieldsFor(k.Sub, objectID, k.Sub)
+		return FieldsFor(k.Sub, objectID)
 	case FieldMembers, "invitations":
-		return FieldsFor("member", subject, FieldMembers)
+		return FieldsFor(FieldMembers, subject)
 	case FieldSettings, "lifecycle", "security", "assets":
 		return []string{FieldSettings}
 	}
 	return []string{k.Sub}
 }
 
-// FieldsFor returns the activity fields that a change of an object concerns: name:id, for
-// this object, and all, for all objects of its kind. Without an id, it is only all.
-func FieldsFor(name, id, all string) []string {
-	if id == "" {
-		return []string{all}
+// FieldsFor returns the activity fields that a change of an object concerns: field:id, for
+// this object, and field, for all objects of its kind. Without an id, it is only field.
+func FieldsFor(field, id string) []string {
+	switch {
+	case id == "":
+		return []string{field}
+	case field == FieldMembers:
+		return []string{FieldOf("member", id), field}
 	}
-	return []string{FieldOf(name, id), all}
+	return []string{FieldOf(field, id), field}
 }
 
 // FieldOf returns the field of one object.

@@ -66,7 +66,7 @@ func (w *Core) Freeze(at time.Time) {
 		at = now
 	}
 	w.runUntil(at)
-	w.clock.set(true, at, 0)
+	w.clock.freeze(at)
 	w.clockChanged()
 }
 
@@ -75,7 +75,7 @@ func (w *Core) Unfreeze() {
 	w.Lock()
 	defer w.Unlock()
 	if now, frozen := w.Clock(); frozen {
-		w.clock.set(false, time.Time{}, now.Sub(w.clock.source()))
+		w.clock.run(now.Sub(w.clock.source()))
 		w.clockChanged()
 	}
 }
@@ -89,22 +89,29 @@ func (w *Core) Advance(d time.Duration) {
 	if d <= 0 {
 		return
 	}
-	ahead := w.clock.ahead
+	ahead := w.clock.ahead // runUntil freezes the clock, and so clears it
 	now, frozen := w.Clock()
 	w.runUntil(now.Add(d))
 	if frozen {
-		w.clock.set(true, now.Add(d), 0)
+		w.clock.freeze(now.Add(d))
 	} else {
-		w.clock.set(false, time.Time{}, ahead+d)
+		w.clock.run(ahead + d)
 	}
 	w.clockChanged()
 }
 
-// set replaces the state of the clock.
-func (c *clock) set(frozen bool, at time.Time, ahead time.Duration) {
+// freeze stops the clock at a time.
+func (c *clock) freeze(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.frozen, c.at, c.ahead = frozen, at, ahead
+	c.frozen, c.at, c.ahead = true, at, 0
+}
+
+// run lets the clock run, so much ahead of its source.
+func (c *clock) run(ahead time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.frozen, c.at, c.ahead = false, time.Time{}, ahead
 }
 
 // runUntil runs the tasks that are due until a time, with the clock frozen at the time
@@ -115,7 +122,7 @@ func (w *Core) runUntil(end time.Time) {
 		if w.due[0].at.After(at) {
 			at = w.due[0].at
 		}
-		w.clock.set(true, at, 0)
+		w.clock.freeze(at)
 		w.runFirst()
 	}
 }
@@ -143,7 +150,7 @@ func (w *Core) clockChanged() {
 // StopAlarms stops the timers of the scheduled tasks, which would keep a state that is no
 // longer used in memory until they are due. Calls still do what is due.
 func (w *Core) StopAlarms() {
-	w.RWMutex.Lock() // which counts no change
+	w.RWMutex.Lock() // w.Lock would count a change
 	defer w.Unlock()
 	for i := range w.due {
 		w.due[i].stopAlarm()

@@ -85,15 +85,15 @@ type World struct {
 	OnUser func(User)
 }
 
-// memory is the default of the bytes of contents in memory.
-const memory = 256 << 20
+// defaultMemory is the default of the bytes of contents in memory.
+const defaultMemory = 256 << 20
 
 // New returns an empty world.
 func New(o Options) *World {
 	return &World{
 		Tree: Tree{
 			Directory: Directory{newRecords(o)},
-			Blobs:     blob.New(max(0, cmp.Or(o.Uploads.Memory, memory))),
+			Blobs:     blob.New(max(0, cmp.Or(o.Uploads.Memory, defaultMemory))), // negative: none in memory
 			assets:    map[AssetKey]*Asset{},
 			nodes:     map[string]*Node{},
 		},

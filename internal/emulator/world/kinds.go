@@ -181,8 +181,9 @@ func classify(event string) (category, sub string) {
 	return category, "settings"
 }
 
-// deriveFromName sets what the name of the event implies: severity, notification and,
-// for an event on a node, what was done to it.
+// deriveFromName sets what the name of the event implies: severity, notification and, for
+// an event on a node, what was done to it, whether the change feed has it (IsChange), and
+// whether clients need the new parent of the node (RequiresParent).
 func (k *EventKind) deriveFromName() {
 	switch {
 	case strings.Contains(k.Event, "alert"), strings.HasSuffix(k.Event, "_failed"):
@@ -197,7 +198,8 @@ func (k *EventKind) deriveFromName() {
 	if k.Sub != "storage" && k.Sub != "transfer" {
 		return
 	}
-	k.IsChange = k.Sub == "storage" && !strings.HasSuffix(k.Event, "_lock_overridden")
+	isOnLock := strings.HasSuffix(k.Event, "_lock_overridden") // the node itself is as before
+	k.IsChange = k.Sub == "storage" && !isOnLock
 	k.Operation = k.Event[strings.LastIndexByte(k.Event, '_')+1:]
 	k.NodeType = "file"
 	if strings.Contains(k.Event, "_folder_") {

@@ -461,10 +461,11 @@ func (l *Log) FindObject(id string) (uint32, bool) {
 		return n, true
 	}
 	n, found := numberOf(id, '2', l.seed)
-	if !found || n == 0 || n >= uint64(len(l.Things)) || l.Things[n].id != "" {
+	if !found || n == 0 || n >= uint64(len(l.Things)) {
 		return 0, false
 	}
-	return uint32(n), true //nolint:gosec // below the number of things
+	isGenerated := l.Things[n].id == ""
+	return uint32(n), isGenerated //nolint:gosec // below the number of things
 }
 
 // ObjectID returns the plain id of an object, "" if there is none.

@@ -226,7 +226,7 @@ func InviteStates() []string { return []string{InvitePending, InviteAccepted, In
 // Invitation is a stored invitation.
 type Invitation struct {
 	SeedInvitation
-	stand      string // the id of the pending member as long as the address has no account
+	standInID  string // the id of the pending member as long as the address has no account
 	AcceptedBy string // the account that became a member, "" as long as none did
 	actor      *Actor
 	Updated    time.Time
@@ -247,7 +247,7 @@ func (w *World) Mails(to string) []Mail {
 }
 
 // KeepInvitation fills in the defaults of an invitation, adds it and sends its mail. An
-// address without an account is shown as a user with a new id (stand). The caller holds
+// address without an account is shown as a user with a new id (standInID). The caller holds
 // the lock.
 func (w *World) KeepInvitation(it SeedInvitation, actor *Actor) *Invitation {
 	it.ID = wire.Plain(it.ID)
@@ -260,7 +260,7 @@ func (w *World) KeepInvitation(it SeedInvitation, actor *Actor) *Invitation {
 	it.Created = cmp.Or(it.Created, w.Now())
 	it.Created = it.Created.UTC().Truncate(time.Second)
 	it.Email = strings.ToLower(it.Email)
-	inv := &Invitation{SeedInvitation: it, stand: w.NewProfileID(""), actor: actor, Updated: it.Created}
+	inv := &Invitation{SeedInvitation: it, standInID: w.NewProfileID(""), actor: actor, Updated: it.Created}
 	w.invitations = append(w.invitations, inv)
 	w.MailInvitation(inv)
 	w.MarkInvitationChanged(inv)
@@ -287,7 +287,9 @@ func (inv *Invitation) IsOpen() bool {
 
 // GuestID returns the id of the invited user: that of the account with the address, or
 // else one that stands for it.
-func (w *Directory) GuestID(inv *Invitation) string { return cmp.Or(w.UserNamed(inv.Email), inv.stand) }
+func (w *Directory) GuestID(inv *Invitation) string {
+	return cmp.Or(w.UserNamed(inv.Email), inv.standInID)
+}
 
 // OpenInvitations returns the pending invitations to a profile.
 func (w *World) OpenInvitations(profileID string) []*Invitation {

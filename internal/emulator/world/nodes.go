@@ -63,7 +63,8 @@ func (w *World) AddNode(n SeedNode) SeedNode {
 func (w *World) KeepNode(n Node) *Node {
 	n.ID = wire.Plain(n.ID)
 	if n.ID == "" {
-		n.ID = Opaque('2', w.Options.Seed, nodeSpace+w.NextSerial()) // 2 begins the ids of nodes
+		serial := nodeSpace + w.NextSerial()       // above those of generated objects
+		n.ID = Opaque('2', w.Options.Seed, serial) // 2 begins the ids of nodes
 	}
 	n.Parent = wire.Plain(n.Parent)
 	if n.Parent == RootFolder {
@@ -98,7 +99,8 @@ func (w *Tree) keepVersions(n *Node) {
 		v.Creator = cmp.Or(v.Creator, n.Creator)
 		w.AddVersion(n, v)
 	}
-	if len(given) == 0 || text != "" && text != n.Content {
+	differsFromLast := text != "" && text != n.Content // AddVersion has set n.Content
+	if len(given) == 0 || differsFromLast {
 		w.AddVersion(n, Version{Content: text, Size: size, Creator: n.Creator, Created: n.Updated})
 	}
 	current := n.Current()
@@ -142,9 +144,9 @@ func (w *Tree) VersionOf(chunks ...*blob.Blob) (Version, error) {
 	return v, nil
 }
 
-// SameContent returns a version with the bytes and the origin of another one. Bytes that
-// are generated from the id of a version stay those of the other one.
-func SameContent(v Version) Version {
+// VersionWithContentOf returns a version with the bytes and the origin of another one.
+// Bytes that are generated from the id of a version stay those of the other one.
+func VersionWithContentOf(v Version) Version {
 	same := Version{Content: v.Content, Size: v.Size, Source: v.Source, Origin: v.Origin, Upload: v.Upload}
 	if v.Content == "" && v.Source == nil {
 		same.Source = generated{v.ID, v.Size}
@@ -163,13 +165,13 @@ func (g generated) ReadAt(p []byte, off int64) (int, error) {
 	return Version{ID: g.version, Size: g.size}.Open().ReadAt(p, off)
 }
 
-// written is a source of a short content that can return it as text.
-type written interface{ Text() string }
+// textSource is a source of a short content that can return it as text.
+type textSource interface{ Text() string }
 
 // Text returns the text of a version: of a text file or a PDF. It is "" for any other
 // content, and for a long one.
 func Text(v Version) string {
-	if source, is := v.Source.(written); is {
+	if source, hasText := v.Source.(textSource); hasText {
 		return source.Text()
 	}
 	text := v.Content
@@ -195,7 +197,9 @@ func ContentHash(v Version) string {
 	if content, uploaded := v.Source.(*blob.Blob); uploaded {
 		return content.Sum()
 	}
-	if _, is := v.Source.(written); v.Content == "" && !is {
+	_, hasText := v.Source.(textSource)
+	isGenerated := v.Content == "" && !hasText
+	if isGenerated {
 		return ""
 	}
 	hash := sha256.New()
@@ -253,7 +257,11 @@ func (w *Tree) Node(profileID, id string) *Node {
 func (w *Tree) NodeOrTrash(profileID, id string) *Node {
 	n := w.nodes[id]
 	owner, folder := w.storageOf(profileID)
-	if n == nil || n.Profile != owner || folder != "" && n.ID != folder && !w.InFolder(n, folder) {
+	if n == nil || n.Profile != owner {
+		return nil
+	}
+	isShown := folder == "" || n.ID == folder || w.InFolder(n, folder)
+	if !isShown {
 		return nil
 	}
 	return n
@@ -607,7 +615,7 @@ func (w *Tree) KeepSources() error {
 		for i := range n.Versions {
 			v := &n.Versions[i]
 			switch v.Source.(type) {
-			case nil, *blob.Blob, written, generated, kept:
+			case nil, *blob.Blob, textSource, generated, kept:
 				continue
 			}
 			content, err := w.Blobs.Read(v.Open())

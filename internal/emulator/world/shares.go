@@ -307,7 +307,7 @@ func (w *World) OpenForRecipient(c *wire.Call, name string, need Capability) (*F
 		return nil, nil, err
 	}
 	if w.Capability(f, c.UserID()) < need {
-		return nil, nil, wire.Refuse(http.StatusForbidden, CodeTooLittle,
+		return nil, nil, wire.Refuse(http.StatusForbidden, CodeLowCapability,
 			"The File Share does not let you "+need.String()+".")
 	}
 	return f, w.FileOfShare(f), nil

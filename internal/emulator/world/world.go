@@ -600,7 +600,7 @@ const (
 	CodeExport            = 199412
 	CodeTokenEnded        = 199424
 	codeRange             = 199701
-	CodeTooLittle         = 199703
+	CodeLowCapability     = 199703
 	codeWithheld          = 199704
 	codeOutsiders         = 199906
 	codeOutsidersObject   = 199907
