@@ -66,7 +66,7 @@ func (c *config) base() (transport.Base, error) {
 	if c.prefix != nil {
 		base.Prefix = *c.prefix
 	}
-	if c.Tokens != nil && !isSource && base.Exposed() && !c.plainHTTP {
+	if c.Tokens != nil && !isSource && base.Exposed() && !c.plainHTTP { // baseOf checks that of a Source
 		const text = "fastio: WithBaseURL: http to %s would send the credential unencrypted: use https or WithPlainHTTP"
 		return base, fmt.Errorf(text, base.Host)
 	}
@@ -244,14 +244,9 @@ func WithRetry(r RetryPolicy) Option {
 		if r.Attempts < 0 || r.Base < 0 || r.Cap < 0 {
 			return errors.New("fastio: WithRetry: no field may be negative")
 		}
-		for _, f := range []struct{ to, from *time.Duration }{{&c.Retry.Base, &r.Base}, {&c.Retry.Cap, &r.Cap}} {
-			if *f.from > 0 {
-				*f.to = *f.from
-			}
-		}
-		if r.Attempts > 0 {
-			c.Retry.Attempts = r.Attempts
-		}
+		c.Retry.Attempts = cmp.Or(r.Attempts, c.Retry.Attempts)
+		c.Retry.Base = cmp.Or(r.Base, c.Retry.Base)
+		c.Retry.Cap = cmp.Or(r.Cap, c.Retry.Cap)
 		return nil
 	}
 }

@@ -74,14 +74,16 @@ func (f *fields) refuseForOrg(field string, given bool) {
 	}
 }
 
-// message checks a text of one or more lines and sets the field.
+// message checks a text of one or more lines and sets the field. Line would refuse line
+// ends and tabs, so that it checks a copy that has blanks in their place. The server
+// takes the word null for no message.
 func (f *fields) message(field, value string) {
-	line := strings.NewReplacer("\n", " ", "\r", " ", "\t", " ").Replace(value)
-	if strings.EqualFold(strings.TrimSpace(line), form.Null) {
+	oneLine := strings.NewReplacer("\n", " ", "\r", " ", "\t", " ").Replace(value)
+	if strings.EqualFold(strings.TrimSpace(oneLine), form.Null) {
 		f.Refuse(field, "must not be the reserved word null", "")
 	}
-	f.Line(minMessage, maxMessage)(field, line)
-	f.Set(field, value) // with its line ends
+	f.Line(minMessage, maxMessage)(field, oneLine)
+	f.Set(field, value)
 }
 
 // form returns the form that adds a person.
@@ -115,7 +117,8 @@ func (r UpdateRequest) form(op string, in api.Profile) (api.Form, error) {
 	return f.Form, f.Changed()
 }
 
-// form returns the form that changes an invitation.
+// form returns the form that changes an invitation. The time until which it can be
+// accepted, invitation_expires where it is added, is called expires here.
 func (r UpdateInvitationRequest) form(op string, in api.Profile) (api.Form, error) {
 	f := newFields(input.Fields[UpdateInvitationRequest](op), in)
 	form.Word(&f.Fields, "state", r.State)

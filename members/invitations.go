@@ -103,7 +103,7 @@ func (i *Invitations) List(
 	o := *cmp.Or(list, &InvitationListOptions{})
 	r := endpoint.MembersInvitationsList(in, nil)
 	if o.State != "" {
-		if strings.Trim(string(o.State), " .") == "" {
+		if strings.Trim(string(o.State), " .") == "" { // which cannot be an element of the path
 			const rule = "must not be blank or consist of dots"
 			return nil, input.Fields[InvitationListOptions](r.Op).Refuse("state", rule, strconv.Quote(string(o.State)))
 		}
@@ -118,7 +118,7 @@ func (i *Invitations) List(
 	if err := o.refuseWindow(r.Op); err != nil {
 		return nil, err
 	}
-	all, err := call.List[*Invitation](ctx, i.c, r, "invitations", opts) // or at the root (assumed name)
+	all, err := call.List[*Invitation](ctx, i.c, r, "invitations", opts) // (assumed name)
 	if err != nil {
 		return nil, err
 	}

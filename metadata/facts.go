@@ -140,7 +140,7 @@ func encode(args input.Args, values map[string]any) (map[string]json.RawMessage,
 }
 
 // characters returns the number of characters of a JSON string, 0 for another
-// value or one that is short enough in any case.
+// value and for a string of at most maxValue bytes, which is short enough.
 func characters(value jsontext.Value) int {
 	if value.Kind() != '"' || len(value) <= maxValue {
 		return 0

@@ -148,7 +148,7 @@ func (f *Filters) Create(
 func (f *Filters) Get(
 	ctx context.Context, workspace api.ID, filter api.OpaqueID, opts ...api.CallOption,
 ) (*SavedFilter, error) {
-	return f.one(ctx, endpoint.MetadataFiltersGet(workspace, filter), opts)
+	return f.requestFilter(ctx, endpoint.MetadataFiltersGet(workspace, filter), opts)
 }
 
 // Update replaces a saved filter, except for its template: an empty Description
@@ -194,12 +194,12 @@ func (o *NodesOptions) query(op string) (url.Values, error) {
 	switch {
 	case o == nil || *o == NodesOptions{}:
 		return q, nil
+	case o.SortBy == "" && o.SortByFact == "":
+		return nil, args.Refuse("sort_dir", "must be left out without SortBy and SortByFact", "")
 	case o.SortBy != "" && o.SortByFact != "":
 		return nil, args.Refuse("sort_field", "must not be combined with SortByFact", string(o.SortBy))
 	case o.SortBy != "":
 		q.Set("sort_field", string(o.SortBy))
-	case o.SortByFact == "":
-		return nil, args.Refuse("sort_dir", "must be left out without SortBy and SortByFact", "")
 	default:
 		if err := checkName(args, "sort_metadata_field", o.SortByFact); err != nil {
 			return nil, err
@@ -266,7 +266,7 @@ func (f *Filters) Nodes(
 // save sends a request that saves a filter. It reports a conflict as a name
 // that is taken.
 func (f *Filters) save(ctx context.Context, r *api.Request, opts []api.CallOption) (*SavedFilter, error) {
-	saved, err := f.one(ctx, r, opts)
+	saved, err := f.requestFilter(ctx, r, opts)
 	if errors.Is(err, api.ErrConflict) {
 		return nil, call.NameTaken(err)
 	}
@@ -279,8 +279,8 @@ type filterAnswer struct {
 	Bare   SavedFilter  `json:",embed,inline"`
 }
 
-// one sends a request and returns the filter in its response.
-func (f *Filters) one(ctx context.Context, r *api.Request, opts []api.CallOption) (*SavedFilter, error) {
+// requestFilter sends a request and returns the filter in its response.
+func (f *Filters) requestFilter(ctx context.Context, r *api.Request, opts []api.CallOption) (*SavedFilter, error) {
 	a, err := call.Payload[filterAnswer](ctx, f.c, r, opts)
 	if err != nil {
 		return nil, err

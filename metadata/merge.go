@@ -164,8 +164,10 @@ func (f *Fields) merge(ctx context.Context, r *api.Request, confirmed bool, opts
 	return m, nil
 }
 
-// outcome returns the outcome of a merge, and the refusal if it was refused: both have
-// the same status. Confirmed is false for a trial, which merges nothing.
+// outcome returns the outcome of a merge, and the refusal if it was refused, which has
+// the status of a success: its reason is in would_refuse, an object. A would_refuse of
+// another kind has no known meaning. Confirmed is false for a Preflight, which merges
+// nothing.
 func (w *mergeWire) outcome(confirmed bool) (Outcome, *Refusal) {
 	switch w.WouldRefuse.Kind() {
 	case '{':
@@ -174,7 +176,7 @@ func (w *mergeWire) outcome(confirmed bool) (Outcome, *Refusal) {
 			r = &Refusal{Extra: map[string]json.RawMessage{"would_refuse": json.RawMessage(w.WouldRefuse)}}
 		}
 		return OutcomeRefused, r
-	case 'n', jsontext.KindInvalid: // not refused, or not in the response
+	case 'n', jsontext.KindInvalid: // not refused: null, or not in the response
 	default:
 		return OutcomeUnknown, nil
 	}
@@ -274,12 +276,16 @@ func (f *Fields) AllMergeCandidates(
 	from := cmp.Or(list, &CandidateListOptions{}).Offset
 	const op = "metadata.Fields.MergeCandidates"
 	next := func(ctx context.Context, cursor string, opts []api.CallOption) (*CandidatePage, string, error) {
-		p, err := f.MergeCandidates(ctx, workspace, &CandidateListOptions{page.Offset(cursor, from)}, opts...)
+		offset := page.Offset(cursor, from) // cursors are offsets; the first one is ""
+		p, err := f.MergeCandidates(ctx, workspace, &CandidateListOptions{offset}, opts...)
 		if err != nil || p.NextOffset == nil {
 			return p, "", err
 		}
 		return p, strconv.Itoa(*p.NextOffset), nil
 	}
-	rows := func(p *CandidatePage) []*Candidate { return p.Candidates }
-	return page.List[*CandidatePage, *Candidate]{Op: op, Fetch: next, Rows: rows, Empty: page.ManyEmpty}.All(ctx, opts)
+	pages := page.List[*CandidatePage, *Candidate]{
+		Op: op, Fetch: next, Rows: func(p *CandidatePage) []*Candidate { return p.Candidates },
+		Empty: page.ManyEmpty, // a page has the candidates among the pairs it examined, which may be none
+	}
+	return pages.All(ctx, opts)
 }

@@ -70,7 +70,7 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 	if o.PageSize > 0 {
 		q.Set("page_size", strconv.Itoa(o.PageSize))
 	}
-	if o.Cursor != "" { // an empty cursor does not mean the first page
+	if o.Cursor != "" { // left out for the first page, which an empty one does not request
 		q.Set("cursor", o.Cursor)
 	}
 	return q, nil
@@ -116,7 +116,7 @@ func listByCursor[P, T any](
 	if o.PageSize == 0 {
 		o.PageSize = maxPageSize
 	}
-	call := func(ctx context.Context, cursor string, opts []api.CallOption) (*P, string, error) {
+	fetchAt := func(ctx context.Context, cursor string, opts []api.CallOption) (*P, string, error) {
 		at := o
 		at.Cursor = cursor
 		p, err := fetch(ctx, &at, opts...)
@@ -127,7 +127,7 @@ func listByCursor[P, T any](
 		after, err = page.Next(op, more, after)
 		return p, after, err
 	}
-	return page.List[*P, T]{Op: op, Start: o.Cursor, Fetch: call, Rows: rows}
+	return page.List[*P, T]{Op: op, Start: o.Cursor, Fetch: fetchAt, Rows: rows}
 }
 
 // maxName is the limit of the name of a field, in characters.
@@ -148,8 +148,8 @@ func checkName(args input.Args, field, name string) error {
 // namesText checks names of fields and returns them as a JSON list.
 func namesText(args input.Args, field string, names []string) (string, error) {
 	for i, name := range names {
-		if checkName(args, field, name) != nil {
-			return "", checkName(args, input.At(field, i), name)
+		if err := checkName(args, input.At(field, i), name); err != nil {
+			return "", err
 		}
 	}
 	b, err := jsonv2.Marshal(names)

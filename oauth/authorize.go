@@ -159,9 +159,9 @@ type CompletedAuthorization struct {
 	Code        api.Secret `json:"code"`         // to display, if the program requested that (assumed name)
 }
 
-// CompleteAuthorization sends the answer of the user of the client's token. It
-// requires a token of a sign-in with a password, not of OAuth and not an API key. It
-// is retried only if it was not processed.
+// CompleteAuthorization sends the answer of the user, whose token the client must
+// have: that of a sign-in with a password, not of OAuth and not an API key. It is
+// retried only if it was not processed.
 //
 // It calls POST /current/oauth/authorize/.
 func (s *Service) CompleteAuthorization(
@@ -179,7 +179,7 @@ func (s *Service) CompleteAuthorization(
 		if r.AccountSettings {
 			form["account_settings"] = []string{"1"} // (assumed name)
 		}
-		err = cmp.Or(err, checkAccessMode(args, r.AccessMode), setScopes(args, form, r.Scopes)) // as "scopes" (assumed name)
+		err = cmp.Or(err, checkAccessMode(args, r.AccessMode), setScopes(args, form, r.Scopes)) // sets "scopes" (assumed name)
 	}
 	if err != nil {
 		return nil, err

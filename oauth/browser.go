@@ -262,13 +262,14 @@ func (p *startPage) url() string {
 // remove deletes the file. It is idempotent.
 func (p *startPage) remove() {
 	if p != nil && p.dir != "" {
-		_ = os.RemoveAll(p.dir) // its port is closed by then
+		_ = os.RemoveAll(p.dir) // a page that remains is harmless: it leads to a port that is closed
 	}
 }
 
 // show opens the browser at the login address, or at the start page if there is one: at
 // its file, if there is one, and if the browser does not follow that within followTime,
-// at its local address.
+// at its local address. [OpenModePage] ends there with an error, as it allows no address
+// on the command line.
 func (s *signIn) show(ctx context.Context, b *opener, p *startPage, address string) error {
 	switch {
 	case p == nil:

@@ -200,7 +200,7 @@ func (c *Config) signedPipeline(base transport.Base, tokens api.TokenSource) *tr
 // serviceAt returns a Service that sends all requests to an endpoint of a [server], on
 // new connections, and a function that closes them: a code or token that can be used
 // once would be lost on an idle connection that is dead, as after the sleep of a laptop.
-// "" means the documented address; one that differs only by a slash must be passed as "".
+// "" means the documented address, as [endpointURL] returns it.
 func (c *Config) serviceAt(endpoint string) (*Service, func(), error) {
 	base, err := c.base()
 	if err != nil {

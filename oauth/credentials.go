@@ -89,7 +89,7 @@ func (k *Keys) List(ctx context.Context, opts ...api.CallOption) ([]*Key, error)
 	keys := make([]*Key, 0, len(a.Rows))
 	for _, row := range a.Rows {
 		if row != nil {
-			keys = append(keys, row.known())
+			keys = append(keys, row.withoutSecret())
 		}
 	}
 	return keys, nil
@@ -104,7 +104,7 @@ func (k *Keys) Get(ctx context.Context, id string, opts ...api.CallOption) (*Key
 	if err != nil {
 		return nil, err
 	}
-	found := a.known()
+	found := a.withoutSecret()
 	if found.ID == "" {
 		found = nil
 	}
@@ -169,14 +169,15 @@ func (k *Keys) Delete(ctx context.Context, id string, o *DeleteKeyOptions, opts 
 	return call.Do(ctx, k.c, r, opts)
 }
 
-// setExpires sets the form field for the expiry of a key; a zero time clears
-// it.
+// setExpires sets the form field for the expiry of a key, if it is given; a zero time
+// clears it.
 func setExpires(args input.Args, form api.Form, expires api.Opt[time.Time]) error {
+	if expires.IsZero() { // not given
+		return nil
+	}
 	end, _ := expires.Get()
 	if end.IsZero() {
-		if !expires.IsZero() {
-			form["expires"] = []string{""}
-		}
+		form["expires"] = []string{""}
 		return nil
 	}
 	end = end.UTC()
@@ -196,7 +197,8 @@ type keyAnswer struct {
 	APIKey secretOrRecord `json:"api_key"`
 }
 
-// key returns the key of a response in either of its forms.
+// key returns the key of a response: the record in api_key or, if that is only the
+// secret, the members at the root with it.
 func (a *keyAnswer) key() *Key {
 	if a.APIKey.record != nil {
 		return a.APIKey.record.key()
@@ -205,9 +207,9 @@ func (a *keyAnswer) key() *Key {
 	return &a.Key
 }
 
-// known returns a key of a response other than the creation, without its secret:
-// such a response has a part of the secret at most.
-func (a *keyAnswer) known() *Key {
+// withoutSecret returns the key of a response other than that of the creation, without
+// its secret: such a response has a part of the secret at most.
+func (a *keyAnswer) withoutSecret() *Key {
 	k := a.key()
 	k.Secret = api.Secret{}
 	return k
@@ -227,7 +229,8 @@ func (s *secretOrRecord) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return jsonv2.UnmarshalDecode(dec, &s.secret)
 }
 
-// JSONType returns the type as which a value of a kind is decoded.
+// JSONType implements decode.Variant, for the report of unknown members: an object is
+// decoded as the record, anything else as the secret.
 func (*secretOrRecord) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '{' {
 		return reflect.TypeFor[keyAnswer]()

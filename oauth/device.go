@@ -37,10 +37,11 @@ type DeviceCode struct {
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
 const (
-	deviceLife  = 30 * time.Minute // maximum lifetime of a code; also if the server names none
-	intervalMax = time.Minute      // the longest interval that a server may demand
-	slowDown    = 5 * time.Second  // added to the interval (RFC 8628, section 3.5)
-	userCodeMax = 128              // bytes
+	deviceLife      = 30 * time.Minute // maximum lifetime of a code; also if the server names none
+	intervalMax     = time.Minute      // the longest interval that a server may demand
+	slowDown        = 5 * time.Second  // added to the interval (RFC 8628, section 3.5)
+	intervalDefault = 5 * time.Second  // if the server names none (section 3.2)
+	userCodeMax     = 128              // bytes
 
 	codePending  = "authorization_pending"
 	codeSlowDown = "slow_down"
@@ -67,16 +68,16 @@ func (s *signIn) withDevice(ctx context.Context) (*Grant, error) {
 	go func() {
 		defer close(shown)
 		if err := s.ShowDeviceCode(waiting, d.DeviceCode); err != nil {
-			stop(err)
+			stop(err) // ends poll
 		}
 	}()
 	token, err := s.poll(waiting, d)
-	stop(nil)
+	stop(nil) // ends ShowDeviceCode
 	select {
 	case <-shown:
 	case <-time.After(afterContext): // ShowDeviceCode ignores its context
 	}
-	token, err = s.storeToken(ctx, token, err)
+	token, err = s.storeToken(ctx, token, err) // an error of poll stays the result
 	return s.grantOf(ctx, token, err)
 }
 
@@ -127,7 +128,8 @@ func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) 
 		a.VerificationURIComplete = ""
 	}
 	d := &deviceAuthorization{
-		DeviceCode{code, a.VerificationURI, a.VerificationURIComplete, requested.Add(deviceLife)}, a.DeviceCode, slowDown,
+		DeviceCode: DeviceCode{code, a.VerificationURI, a.VerificationURIComplete, requested.Add(deviceLife)},
+		secret:     a.DeviceCode, interval: intervalDefault,
 	}
 	if a.ExpiresIn > 0 && a.ExpiresIn < lifetime(deviceLife/time.Second) {
 		d.Expires = requested.Add(time.Duration(a.ExpiresIn) * time.Second)
@@ -159,6 +161,7 @@ func (s *signIn) poll(ctx context.Context, d *deviceAuthorization) (*Token, erro
 		t, err := s.pollOnce(ctx, service, d, api.WithResponse(&raw))
 		refusal, refused := errors.AsType[*Error](err)
 		_, isInvalid := errors.AsType[*api.InputError](err)
+		noResponse := raw.Status == 0 && !isInvalid // a request that is invalid was not sent
 		switch {
 		case err == nil:
 			return t, nil
@@ -168,10 +171,11 @@ func (s *signIn) poll(ctx context.Context, d *deviceAuthorization) (*Token, erro
 			d.interval += slowDown
 			pause = d.interval
 		case refused && (refusal.Code == CodeAccessDenied || refusal.Code == CodeExpiredToken):
-			refusal.Op = s.op // as in a browser
+			refusal.Op = s.op // and not that of the endpoint
 			return nil, refusal
-		case raw.Status == 0 && !isInvalid, raw.Status/100 == 5, raw.Status == http.StatusTooManyRequests:
-			pause = max(d.interval, min(2*pause, intervalMax), min(wait.RetryAfterOf(err), intervalMax))
+		case noResponse, raw.Status/100 == 5, raw.Status == http.StatusTooManyRequests:
+			doubled, demanded := min(2*pause, intervalMax), min(wait.RetryAfterOf(err), intervalMax)
+			pause = max(d.interval, doubled, demanded)
 		default:
 			return nil, err
 		}

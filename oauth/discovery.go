@@ -52,15 +52,13 @@ func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *tr
 		if err != nil {
 			return server{}, err
 		}
-		if c.Issuer != "" {
-			issuer = c.Issuer
-		}
+		expected := cmp.Or(c.Issuer, issuer) // metadata of the platform may name c.Issuer
 		switch {
 		case m == nil:
-		case sameIssuer(m.Issuer, issuer):
+		case sameIssuer(m.Issuer, expected):
 			return m.server(base)
 		default:
-			mismatch = &IssuerError{Asked: issuer, Named: m.Issuer}
+			mismatch = &IssuerError{Asked: expected, Named: m.Issuer}
 		}
 	}
 	return server{}, mismatch
@@ -89,10 +87,10 @@ func (c *Config) issuers(ctx context.Context, base transport.Base, pipeline *tra
 	case err != nil: // the document is optional
 		return []string{origin}, nil
 	}
-	listed := func(issuer string) bool { return sameIssuer(issuer, origin) }
+	isPlatform := func(issuer string) bool { return sameIssuer(issuer, origin) }
 	// RFC 9728, section 3.3: metadata of another resource must not be used.
 	servers := r.AuthorizationServers
-	if !sameIssuer(r.Resource, origin) || len(servers) == 0 || slices.ContainsFunc(servers, listed) {
+	if !sameIssuer(r.Resource, origin) || len(servers) == 0 || slices.ContainsFunc(servers, isPlatform) {
 		return []string{origin}, nil
 	}
 	return servers[:1], nil
@@ -166,6 +164,8 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 	if err != nil {
 		return server{}, errors.New("fastio: oauth: the issuer of the authorization server is not a URL")
 	}
+	// The documented paths are those of the platform, or of the host of another issuer,
+	// whose own path is not before them.
 	if own.Origin() == base.Origin() {
 		own = base
 	} else {

@@ -108,13 +108,13 @@ func checkIssuer(args input.Args, issuer string) error {
 	return nil
 }
 
-func dots(segment string) bool { return segment == "." || segment == ".." }
+func isDots(segment string) bool { return segment == "." || segment == ".." }
 
 // checkRedirectPath returns an error for a path that a browser might encode
 // differently.
 func checkRedirectPath(args input.Args, path string) error {
 	plain := !strings.ContainsFunc(path, func(r rune) bool { return r != '/' && !unreserved(r) })
-	if !strings.HasPrefix(path, "/") || !plain || slices.ContainsFunc(strings.Split(path, "/"), dots) {
+	if !strings.HasPrefix(path, "/") || !plain || slices.ContainsFunc(strings.Split(path, "/"), isDots) {
 		return invalid(args, "RedirectPath", "must have a path of letters, digits, -._~ and slashes", path)
 	}
 	return nil

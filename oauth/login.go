@@ -111,7 +111,7 @@ func loginIfNeeded(ctx context.Context, c Config, m machine) (*Source, *Grant, e
 	}
 	s := TokenSource(c)
 	_, err := s.Token(ctx)
-	if err == nil && s.last.Refresh.Dead { // the token is valid for some minutes at most
+	if err == nil && s.last.Refresh.Dead { // no refresh will follow, and the token expires within minutes
 		err = ErrSignInAgain
 	}
 	if err == nil {
@@ -224,7 +224,8 @@ func newSignIn(ctx context.Context, c Config, op string, ln net.Listener) (_ *si
 	if err := s.tryStore(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.requestWithin(ctx, "asking for the metadata of the authorization server", func(ctx context.Context) error {
+	const what = "asking for the metadata of the authorization server"
+	if err := s.requestWithin(ctx, what, func(ctx context.Context) (err error) {
 		s.server, err = c.discover(ctx, base, s.pipeline)
 		return err
 	}); err != nil {
@@ -254,7 +255,8 @@ func (s *signIn) explainDiscovery(err error) error {
 }
 
 // requestWithin makes a request with a timeout of its own. What describes the request
-// in the error of a timeout.
+// in the error of a timeout. If the server has no such endpoint, and no metadata that
+// could name another, the error says that it has none.
 func (s *signIn) requestWithin(ctx context.Context, what string, request func(ctx context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
@@ -356,7 +358,7 @@ const (
 // id. With displayCode the user copies the code from the browser; else it arrives by a
 // redirect.
 func (s *signIn) authorize(ctx context.Context, pkce PKCE, redirectURI string, displayCode bool) (string, error) {
-	address, err := withClientID(ctx, s, func() (string, error) { return s.request(ctx, pkce, redirectURI, displayCode) })
+	address, err := withClientID(ctx, s, func() (string, error) { return s.loginURL(ctx, pkce, redirectURI, displayCode) })
 	if err != nil {
 		return "", err
 	}
@@ -366,9 +368,9 @@ func (s *signIn) authorize(ctx context.Context, pkce PKCE, redirectURI string, d
 	return address, nil
 }
 
-// request builds the login URL, or asks the platform for it. With displayCode the
+// loginURL builds the login URL, or asks the platform for it. With displayCode the
 // user copies the code from the browser; else it arrives by a redirect.
-func (s *signIn) request(ctx context.Context, pkce PKCE, redirectURI string, displayCode bool) (string, error) {
+func (s *signIn) loginURL(ctx context.Context, pkce PKCE, redirectURI string, displayCode bool) (string, error) {
 	r := s.authorization()
 	r.RedirectURI, r.PKCE, r.DisplayCode = redirectURI, pkce, displayCode
 	if s.server.Authorize != "" {
@@ -468,15 +470,20 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 		}()
 		waitAtMost(waiting, consentTime, shown)
 	}
-	open := func() error { return s.OpenBrowser(ctx, address) } // it may block while the browser runs
-	if s.OpenMode == OpenModeNone {
+	var open func() error
+	switch {
+	case s.OpenMode == OpenModeNone:
 		open = func() error { return ErrNoBrowser }
-	} else if s.OpenBrowser == nil {
-		page, err := s.newStartPage(waiting, r, b, address)
+	case s.OpenBrowser != nil: // may block while the browser runs, which may be longer than the wait
+		open = func() error { return s.OpenBrowser(ctx, address) }
+	default:
+		page, pageErr := s.newStartPage(waiting, r, b, address)
 		defer page.remove()
-		open = func() error { return s.show(waiting, b, page, address) }
-		if err != nil {
-			open = func() error { return err }
+		open = func() error {
+			if pageErr != nil {
+				return pageErr
+			}
+			return s.show(waiting, b, page, address)
 		}
 	}
 	opened := make(chan error, 1)
@@ -662,7 +669,8 @@ func askForCode(ctx context.Context, prompt Prompt, address string) (string, err
 }
 
 // readPasted returns the code in what the user has pasted: the code itself, or
-// the address of the redirect, which is checked as a redirect is.
+// the address of the redirect, which is checked as a redirect is. An address without
+// a state is accepted, as the code alone is; one with another state is not.
 func readPasted(op, pasted string, want expected) (api.Secret, error) {
 	pasted = withoutDecoration(pasted)
 	if pasted == "" {

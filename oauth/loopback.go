@@ -241,7 +241,8 @@ func (r *receiver) close(ctx context.Context, o outcome) {
 	}()
 }
 
-// shut closes the server and waits until its connections are closed.
+// shut closes the server and waits until its connections are closed: for a second at
+// most, as net/http takes half a second for one that it has rejected.
 func (r *receiver) shut(ctx context.Context) {
 	_ = r.server.Close()
 	<-r.served
@@ -586,8 +587,8 @@ func (c *Config) newPages() *pages {
 }
 
 // holdTimeOfPage returns how long the browser waits for the outcome before it gets the
-// page that says that it must wait. If only that page is not one of the program, it is
-// never shown: the browser waits until the end.
+// page that says that it must wait. A program that has pages of its own, but not that
+// one, does not show the built-in one: then the browser waits until the outcome.
 func (p *pages) holdTimeOfPage() time.Duration {
 	if len(p.own) > 0 && p.own[statePending] == nil {
 		return consentTime

@@ -112,7 +112,7 @@ func (e *retrieveError) Unwrap() error { return e.refusal }
 // shared returns each result of a source to all waiting callers.
 type shared struct {
 	mu      sync.Mutex
-	running *asking // nil without a running call
+	running *tokenRequest // nil without a running call
 
 	// Only the running call uses these.
 	src     oauth2.TokenSource
@@ -120,8 +120,8 @@ type shared struct {
 	backoff backoff    // of failures to replace it
 }
 
-// asking is a call of the source.
-type asking struct {
+// tokenRequest is a call of the source.
+type tokenRequest struct {
 	refused api.Secret    // the token to be replaced, if any
 	done    chan struct{} // closed when the rest is set
 	token   api.Token
@@ -130,46 +130,45 @@ type asking struct {
 
 // get returns the token of the source, whichever it is.
 func (s *shared) get(ctx context.Context) (api.Token, error) {
-	a, err := s.joinRequest(ctx, api.Secret{})
-	return a.token, err
+	return s.joinRequest(ctx, api.Secret{})
 }
 
 // refresh returns a token other than the refused one, or an error. A request that
 // started before the refusal may return the refused token: then it requests again.
 func (s *shared) refresh(ctx context.Context, refused api.Token) (api.Token, error) {
 	for {
-		a, err := s.joinRequest(ctx, refused.AccessToken)
-		if err != nil || a.token.AccessToken != refused.AccessToken {
-			return a.token, err
+		token, err := s.joinRequest(ctx, refused.AccessToken)
+		if err != nil || token.AccessToken != refused.AccessToken {
+			return token, err
 		}
 	}
 }
 
-// joinRequest joins the running request for a token, or starts one, and returns it
-// when it is done.
-func (s *shared) joinRequest(ctx context.Context, refused api.Secret) (*asking, error) {
+// joinRequest joins the running request for a token, or starts one for another than the
+// refused token, and returns its result.
+func (s *shared) joinRequest(ctx context.Context, refused api.Secret) (api.Token, error) {
 	if err := ctx.Err(); err != nil {
-		return new(asking), err
+		return api.Token{}, err
 	}
 	s.mu.Lock()
 	a := s.running
 	if a == nil {
-		a = &asking{refused: refused, done: make(chan struct{})}
+		a = &tokenRequest{refused: refused, done: make(chan struct{})}
 		s.running = a
 		go s.requestToken(a)
 	}
 	s.mu.Unlock()
 	select {
 	case <-a.done:
-		return a, a.err
+		return a.token, a.err
 	case <-ctx.Done():
-		return new(asking), ctx.Err()
+		return api.Token{}, ctx.Err()
 	}
 }
 
 // requestToken requests a token from the source, for all callers that wait for a. If
 // the source returns the refused token again, which it has cached, it is replaced.
-func (s *shared) requestToken(a *asking) {
+func (s *shared) requestToken(a *tokenRequest) {
 	a.token, a.err = fromOAuth2(s.src.Token())
 	if a.err == nil && a.token.AccessToken == a.refused {
 		a.token, a.err = s.replaceCached(a.refused)
@@ -185,8 +184,9 @@ func (s *shared) requestToken(a *asking) {
 // but not its cached token; a src of another type cannot be replaced. After a failure
 // it waits for a backoff.
 func (s *shared) replaceCached(refused api.Secret) (api.Token, error) {
-	reuses := oauth2.ReuseTokenSource(nil, s.src) == s.src // it returns one of its own as it is
-	if !reuses || s.renewed == refused {
+	isReuse := oauth2.ReuseTokenSource(nil, s.src) == s.src // which returns a source of its own unchanged
+	wasReplaced := s.renewed == refused                     // and src has returned it again
+	if !isReuse || wasReplaced {
 		return api.Token{}, errSameToken
 	}
 	if s.backoff.lasts() {

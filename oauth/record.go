@@ -21,7 +21,7 @@ type record struct {
 	Token   *tokenRecord   `json:"token,omitempty"` // nil if no user is signed in
 	Refresh refreshHistory `json:"refresh,omitzero"`
 
-	foreign *PlatformError // set by [Config.read] in place of the rest
+	foreign *PlatformError // set by [Config.decodeRecord] in place of the rest
 }
 
 const recordVersion = 1

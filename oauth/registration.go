@@ -263,7 +263,7 @@ func (s *signIn) findClientID(ctx context.Context, refused string) error {
 	ctx, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
 	return runUntilAbandoned(ctx, func() error {
-		b, err := s.Store.Load(ctx, s.account()) // which waits for no refresh
+		b, err := s.Store.Load(ctx, s.account()) // does not wait for the refresh of another process, unlike Lock
 		if err != nil {
 			return err
 		}
@@ -295,9 +295,11 @@ func (s *signIn) registerLocked(ctx context.Context, refused string) error {
 }
 
 // useStoredClient uses the client id of a stored record, and reports whether it could:
-// it must be one of this program and not the refused one.
+// it must not be the refused one, and its registration must be one that this sign-in
+// would make, with the same issuer, name and redirect URI.
 func (s *signIn) useStoredClient(r *record, refused string) bool {
-	if r.Client.ID == refused || r.Client != s.client(r.Client.ID, r.Client.RegistrationToken.Secret) {
+	usable := s.client(r.Client.ID, r.Client.RegistrationToken.Secret)
+	if r.Client.ID == refused || r.Client != usable {
 		return false
 	}
 	s.clientID, s.clientFromStore = r.Client.ID, true

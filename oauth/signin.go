@@ -35,7 +35,7 @@ func (s *Service) SignIn(
 	switch {
 	case email == "":
 		return nil, &api.InputError{Op: op, Field: "email", Rule: "must be given"}
-	case strings.Contains(email, ":") || strings.ContainsFunc(email, unicode.IsControl): // cut at the first colon
+	case strings.Contains(email, ":") || strings.ContainsFunc(email, unicode.IsControl): // the server ends it there
 		return nil, &api.InputError{Op: op, Field: "email", Rule: "must not contain a colon or control characters"}
 	case password.IsZero():
 		return nil, &api.InputError{Op: op, Field: "password", Rule: "must be given"}

@@ -80,13 +80,13 @@ func (c *Config) endStored(ctx context.Context, op string, request ending) error
 }
 
 // endWithoutLock ends the session of the stored token when the record could not be
-// locked, for the reason unlocked. So the token stays in the store, which is an error,
-// unless the store holds no token.
-func (c *Config) endWithoutLock(ctx context.Context, op string, request ending, unlocked error) error {
-	if ended := ctx.Err(); ended != nil && !errors.Is(unlocked, ended) {
-		unlocked = fmt.Errorf("%w (%w)", unlocked, ended)
+// locked, because of lockErr. So the token stays in the store, which is an error, unless
+// the store holds no token.
+func (c *Config) endWithoutLock(ctx context.Context, op string, request ending, lockErr error) error {
+	if ctxErr := ctx.Err(); ctxErr != nil && !errors.Is(lockErr, ctxErr) {
+		lockErr = fmt.Errorf("%w (%w)", lockErr, ctxErr)
 	}
-	err := call.FailedWith(op, "the token was not removed from the store", unlocked)
+	err := call.FailedWith(op, "the token was not removed from the store", lockErr)
 	b, loadErr := c.Store.Load(ctx, c.account())
 	if loadErr != nil {
 		return err

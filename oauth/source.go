@@ -236,22 +236,22 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 	a := &answer{signIns: s.signIns.Load()}
 	r, err := s.load(ctx)
 	if err == nil {
-		if s.signIns.stored.Load() && s.signIns.hasEnded(r) { // signed out, but still in the store
-			r = &record{}
+		if s.signIns.endedIsStored.Load() && s.signIns.hasEnded(r) {
+			r = &record{} // as if the token, which was signed out, were removed from the store already
 		}
 		r, err = s.refreshIfDue(ctx, r, refused)
 		s.last = r
 	}
-	_, cheap := s.config.Store.(versioned) // changes of its records are found without reading them
+	_, isVersioned := s.config.Store.(versioned) // changes of its records are found without reading them
 	now := time.Now()
 	a.until = now.Add(recheck)
 	if err == nil {
 		a.token = r.Token.api()
-		if !cheap {
+		if !isVersioned {
 			a.until = now.Add(recheckOther)
 		}
-		if at := r.Token.refreshAt(); at.After(now) { // else it was expired on arrival
-			a.until = times.Earlier(a.until, at)
+		if due := r.Token.refreshAt(); due.After(now) { // else it was due on arrival
+			a.until = times.Earlier(a.until, due)
 		}
 		return a
 	}
@@ -265,7 +265,7 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 		if end := a.token.Expiry; !end.IsZero() {
 			a.until = times.Earlier(a.until, end)
 		}
-	case cheap && errors.Is(err, ErrSignInAgain): // detect a sign-in of another process at once
+	case isVersioned && errors.Is(err, ErrSignInAgain): // detect a sign-in of another process at once
 		a.until = now
 	}
 	return a
@@ -277,10 +277,10 @@ func (s *Source) load(ctx context.Context) (*record, error) {
 	if s.config.Store == nil {
 		return nil, input.Fields[Config]("").Refuse("Store", "must not be nil", "")
 	}
-	var now version
+	var current version
 	if v, ok := s.config.Store.(versioned); ok {
-		now = v.version(s.config.account())
-		if s.last != nil && now.provesUnchanged(s.version) {
+		current = v.version(s.config.account())
+		if s.last != nil && current.provesUnchanged(s.version) {
 			return s.last, nil
 		}
 	}
@@ -292,7 +292,7 @@ func (s *Source) load(ctx context.Context) (*record, error) {
 	}
 	r, err := s.config.decodeRecord(b)
 	if err == nil {
-		s.last, s.version = r, now
+		s.last, s.version = r, current
 	}
 	return r, err
 }
@@ -305,7 +305,7 @@ func (s *Source) refreshIfDue(ctx context.Context, r *record, refused api.Secret
 	case r.Token != nil && !r.Token.due(refused):
 		s.backoff = backoff{}
 		return r, nil
-	case r.cannotRefresh() != nil && !r.diesOf(refused):
+	case r.cannotRefresh() != nil && !r.mustRecordEnd(refused): // refresh records it
 		return r, r.cannotRefresh()
 	case s.backoff.lasts():
 		return r, s.backoff.err
@@ -395,9 +395,9 @@ func (r *record) cannotRefresh() error {
 	return nil
 }
 
-// diesOf reports whether a refusal of the access token ends a session that has no
-// refresh token, and is not recorded yet.
-func (r *record) diesOf(refused api.Secret) bool {
+// mustRecordEnd reports whether the session has ended, which is not recorded yet: the
+// server has refused the access token, and there is no refresh token.
+func (r *record) mustRecordEnd(refused api.Secret) bool {
 	return r.Token != nil && r.Token.RefreshToken.IsZero() && r.Token.refused(refused) && !r.Refresh.Dead
 }
 
@@ -445,11 +445,11 @@ type pendingWrite struct {
 }
 
 // refresh replaces the token with the lock held, unless another process has already
-// done so. It waits for the lock for the given time, and returns nil as the record if
-// it does not get it. A token that was renewed before, but could not be saved, is saved
+// done so. It waits for the lock for the longest time given, and returns nil as the record
+// if it does not get it. A token that was renewed before, but could not be saved, is saved
 // first.
-func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Duration) (*record, error) {
-	locking, cancel := context.WithTimeout(ctx, wait)
+func (s *Source) refresh(ctx context.Context, refused api.Secret, longest time.Duration) (*record, error) {
+	locking, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	r, err := s.config.lock(locking)
 	if err != nil {
@@ -473,7 +473,7 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, wait time.Dura
 	switch {
 	case err == nil:
 		err = s.exchange(ctx, r)
-	case r.diesOf(refused):
+	case r.mustRecordEnd(refused):
 		r.Refresh.Dead = true // so that no other process tries
 		err = errors.Join(err, r.save(ctx))
 	}
@@ -498,8 +498,8 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 	// The response has the only new token, so that a canceled caller does not end it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTime)
 	defer cancel()
-	var w wire
-	t, err := service.Refresh(w.watch(ctx), RefreshRequest{
+	var sending requestTrace
+	t, err := service.Refresh(sending.watch(ctx), RefreshRequest{
 		ClientID: r.Token.ClientID, RefreshToken: r.Token.RefreshToken.Secret, Resource: r.Token.Resource,
 	})
 	if err == nil {
@@ -522,7 +522,7 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 		}
 		r.Refresh = previous.succeeded(next.RefreshToken == r.Token.RefreshToken)
 		r.Token = &next
-	case w.notSent(err) || refusesRefresh(err):
+	case sending.notSent(err) || refusesRefresh(err):
 		r.Refresh = previous
 	default: // the response was lost
 		return err
@@ -545,29 +545,29 @@ func (s *Source) saveRenewed(ctx context.Context, r *lockedRecord, w *pendingWri
 	return nil
 }
 
-// wire records how far a request got.
-type wire struct{ asked, connected atomic.Bool }
+// requestTrace records how far a request got.
+type requestTrace struct{ asked, connected atomic.Bool }
 
-// watch returns a context by which w learns whether a request got a connection.
-func (w *wire) watch(ctx context.Context) context.Context {
+// watch returns a context by which t records whether a request got a connection.
+func (t *requestTrace) watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { w.asked.Store(true) }, GotConn: func(httptrace.GotConnInfo) { w.connected.Store(true) },
+		GetConn: func(string) { t.asked.Store(true) }, GotConn: func(httptrace.GotConnInfo) { t.connected.Store(true) },
 	})
 }
 
 // notSent reports whether a failure proves that the request was not sent: it was
 // refused locally, or net/http asked for a connection and got none.
-func (w *wire) notSent(err error) bool {
+func (t *requestTrace) notSent(err error) bool {
 	_, refused := errors.AsType[*api.InputError](err)
-	return refused || w.asked.Load() && !w.connected.Load()
+	return refused || t.asked.Load() && !t.connected.Load()
 }
 
 // nameEdge is the name of an error of [codes.EdgeRejected].
 const nameEdge = "errNoVeHeader"
 
 // refusesRefresh reports whether a response proves that the refresh token was not used:
-// an OAuth error or a failing envelope with any status, or any 4xx. A framework that
-// failed, or a gateway, may have the text of the status as its error.
+// an OAuth error or a failing envelope with any status, or any 4xx. An error that only
+// repeats the text of the status may be that of a gateway, or of a framework that failed.
 func refusesRefresh(err error) bool {
 	refusal, refused := errors.AsType[*Error](err)
 	if refused && refusal.Code != http.StatusText(refusal.Status) {

@@ -199,9 +199,9 @@ type registry struct {
 type counter struct {
 	atomic.Uint64
 
-	sources int                        // that use it
-	ended   atomic.Pointer[api.Secret] // the access token that was signed out
-	stored  atomic.Bool                // it is still in the store
+	sources       int                        // that use it
+	ended         atomic.Pointer[api.Secret] // the access token that was signed out
+	endedIsStored atomic.Bool                // it is still in the store
 }
 
 // hasEnded reports whether the token of a record was signed out.
@@ -261,7 +261,7 @@ func (r *registry) unregister(key uint64) {
 // dropUnused removes the counter for a key if no source needs it. The caller holds the
 // mutex.
 func (r *registry) dropUnused(key uint64) {
-	if c := r.counters[key]; c.sources == 0 && !c.stored.Load() {
+	if c := r.counters[key]; c.sources == 0 && !c.endedIsStored.Load() {
 		delete(r.counters, key)
 	}
 }
@@ -283,7 +283,7 @@ func (r *registry) end(store Store, account string, token api.Secret) {
 	defer r.mu.Unlock()
 	c := r.counter(r.key(store, account))
 	c.ended.Store(&token)
-	c.stored.Store(true)
+	c.endedIsStored.Store(true)
 }
 
 // noteReplaced records that another token, by, has replaced the stored one of an
@@ -300,7 +300,7 @@ func (r *registry) noteReplaced(store Store, account string, by api.Secret) {
 	if ended := c.ended.Load(); ended != nil && *ended == by {
 		c.ended.Store(nil)
 	}
-	c.stored.Store(false)
+	c.endedIsStored.Store(false)
 	r.dropUnused(key)
 }
 
@@ -410,10 +410,13 @@ const otherKey = "; if an earlier run had another KeyStore, set FileStore.Former
 
 // storeError converts an error of a [durable.File] to one of this package.
 func storeError(err error) error {
+	if err == nil {
+		return nil
+	}
 	if e, ok := errors.AsType[*durable.FileError](err); ok {
 		return &StoreError{e.Path, e.Reason}
 	}
-	if _, ok := errors.AsType[*StoreError](err); err == nil || ok {
+	if _, converted := errors.AsType[*StoreError](err); converted {
 		return err
 	}
 	return fmt.Errorf("fastio: oauth: %w", err)
@@ -625,16 +628,16 @@ func samePath(a, b string) bool {
 // one, nil if it is not needed.
 type fileKeys struct{ own, former []byte }
 
-// keys returns the keys that decrypt the content of the file, sealed: its own,
-// and the former one if that is needed. Nil stands for a file that does not
-// exist.
+// keys returns the keys that may decrypt the content of the file, sealed: its own,
+// and the former one if its own does not. Nil stands for a file that does not exist.
+// Whether they do is the result of unseal, which the caller calls with them.
 func (s FileStore) keys(ctx context.Context, sealed []byte) (k fileKeys, err error) {
 	k.own, err = loadKey(ctx, s.Keys)
 	if err != nil || sealed == nil {
 		return k, err
 	}
-	_, err = s.unseal(k, sealed)
-	if err != nil && s.Former != nil && bytes.HasPrefix(sealed, []byte(header)) {
+	_, ownErr := s.unseal(k, sealed)
+	if ownErr != nil && s.Former != nil && bytes.HasPrefix(sealed, []byte(header)) {
 		k.former, err = loadKey(ctx, s.Former)
 		if err != nil {
 			return k, call.FailedWith("oauth", s.Path+" has another key, and FileStore.Former fails", err)
@@ -660,7 +663,8 @@ func loadKey(ctx context.Context, keys KeyStore) ([]byte, error) {
 // created at the same time. The lock of the file keeps two from creating one each.
 func (s FileStore) newKey(ctx context.Context) (key []byte, err error) {
 	var failed error // of Keys
-	err = s.file().Edit(ctx, func([]byte, func([]byte) error) error {
+	err = s.file().Edit(ctx, func(_ []byte, _ func(content []byte) error) error {
+		// The content of the file is neither read nor saved.
 		key, failed = loadKey(ctx, s.Keys)
 		if failed != nil || key != nil {
 			return failed
@@ -815,14 +819,15 @@ func Seal(ctx context.Context, keys KeyStore, account string, record []byte) ([]
 	}
 	if key == nil {
 		fresh := make([]byte, keyLen)
-		_, _ = rand.Read(fresh)            // it never fails
-		failed := keys.SaveKey(ctx, fresh) // also if another program has saved one
+		_, _ = rand.Read(fresh) // it never fails
+		saveErr := keys.SaveKey(ctx, fresh)
+		// Another program may have saved a key before: the stored one is used.
 		key, err = checkAndLoadKey(ctx, keys, account)
 		if err != nil {
 			return nil, err
 		}
 		if key == nil {
-			return nil, errors.Join(&StoreError{of(account), "the new key was not saved"}, failed)
+			return nil, errors.Join(&StoreError{recordOf(account), "the new key was not saved"}, saveErr)
 		}
 	}
 	//nolint:gosec // it makes the nonce itself
@@ -842,18 +847,18 @@ func Unseal(ctx context.Context, keys KeyStore, account string, sealed []byte) (
 	body, ok := bytes.CutPrefix(sealed, []byte(sealedRecord))
 	switch {
 	case key == nil:
-		return nil, &StoreError{of(account), "the key of the record is gone"}
+		return nil, &StoreError{recordOf(account), "the key of the record is gone"}
 	case !ok:
-		return nil, &StoreError{of(account), "it is not a sealed record"}
+		return nil, &StoreError{recordOf(account), "it is not a sealed record"}
 	}
 	record, err := newAEAD(key).Open(nil, nil, body, []byte(sealedRecord+account))
 	if err != nil {
-		return nil, &StoreError{of(account), "it was sealed with another key or for another account, or it is damaged"}
+		return nil, &StoreError{recordOf(account), "it was sealed with another key or for another account, or it is damaged"}
 	}
 	return record, nil
 }
 
-func of(account string) string { return "the record of " + strconv.Quote(account) }
+func recordOf(account string) string { return "the record of " + strconv.Quote(account) }
 
 // checkAndLoadKey checks the arguments of [Seal] and [Unseal] and returns the key that
 // keys holds, nil if there is none. One key encrypts the records of all accounts.

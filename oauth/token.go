@@ -177,7 +177,9 @@ func (l *lifetime) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// JSONType returns nil for a number or a text, which the method decodes as a number.
+// JSONType implements decode.Variant, for the report of values of another kind: nil
+// for a number or a text, which UnmarshalJSONFrom reads; anything else should have been
+// a number.
 func (*lifetime) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '"' || kind == '0' {
 		return nil
@@ -366,7 +368,9 @@ func (g *grantedScopes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// JSONType returns nil for a text, which may hold a list.
+// JSONType implements decode.Variant, for the report of values of another kind: nil
+// for a text, which may hold a list, as UnmarshalJSONFrom knows; anything else should
+// have been a list of texts.
 func (*grantedScopes) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '"' {
 		return nil
@@ -428,7 +432,8 @@ func (s *scopeWords) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// JSONType returns the type as which a value of a kind is decoded.
+// JSONType implements decode.Variant, for the report of values of another kind: a
+// list is decoded as texts, anything else as one text.
 func (*scopeWords) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '[' {
 		return reflect.TypeFor[[]string]()

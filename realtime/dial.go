@@ -85,10 +85,12 @@ func (s *Subscription) dialSettings() (*dial, error) {
 	if s.o.Origin != "" {
 		d.header.Set("Origin", s.o.Origin)
 	}
-	if d.dialer == nil || strings.Contains(d.template, "{host}") || strings.Contains(d.template, "{ws}") {
-		return nil, nil // without a network
+	needsNetwork := strings.Contains(d.template, "{host}") || strings.Contains(d.template, "{ws}")
+	if d.dialer == nil || needsNetwork {
+		return nil, nil
 	}
-	address, _, err := d.urlAndHeader(api.NewSecret("token"))
+	sample := api.NewSecret("token")
+	address, _, err := d.urlAndHeader(sample)
 	u, errParse := url.Parse(address)
 	if err != nil || errParse != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
 		return nil, refuse("Address", "must be a ws or wss URL, with a known placement")

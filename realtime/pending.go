@@ -118,7 +118,7 @@ func (c *Change) size() int {
 
 // size returns the approximate size of the variable parts of an event, in bytes.
 func (e *Event) size() int {
-	const member = 128 // of a map, empty
+	const member = 128 // an entry of a map without its content, about
 	n := len(e.Name) + len(e.Category) + len(e.SubCategory) + len(e.ObjectID)
 	n += len(e.CallingUserID) + len(e.Field) + len(e.Data)
 	for name, value := range e.Extra {
@@ -315,22 +315,7 @@ func (p *pending) requeue(delivered, rest []*Change) {
 	later := p.waiting
 	p.waiting = nil
 	for _, c := range rest {
-		key := c.Field.Plain()
-		switch again := p.fields[key]; {
-		case p.resync && c.Entry == nil: // the Resync replaces this one too
-		case again != nil && c.Field != "": // the field has changed again: one change has the events of both
-			if size := c.size(); p.bytes+size <= p.maxBytes { // else its events are dropped
-				again.Events = append(c.Events, again.Events...)
-				p.events += len(c.Events)
-				p.bytes += size
-			}
-		case p.add(c):
-			if c.Field != "" {
-				p.fields[key] = c
-			}
-			p.events += len(c.Events)
-			p.resync = p.resync || c.Resync != nil
-		}
+		p.requeueChange(c)
 	}
 	if p.resync { // the Resync replaces later changes too
 		later = slices.DeleteFunc(later, func(c *Change) bool { return c.Entry == nil && c.Resync == nil })
@@ -338,6 +323,32 @@ func (p *pending) requeue(delivered, rest []*Change) {
 		p.events, p.bytes = 0, 0
 	}
 	p.waiting = append(p.waiting, later...)
+}
+
+// requeueChange queues a change again. If its field has changed again, the one change has
+// the events of both, as far as there is room. A pending Resync replaces all but entries
+// of the log. p.mu is held.
+func (p *pending) requeueChange(c *Change) {
+	if p.resync && c.Entry == nil {
+		return
+	}
+	key, size := c.Field.Plain(), c.size()
+	if again := p.fields[key]; again != nil && c.Field != "" {
+		if p.bytes+size <= p.maxBytes {
+			again.Events = append(c.Events, again.Events...)
+			p.events += len(c.Events)
+			p.bytes += size
+		}
+		return
+	}
+	if !p.add(c) {
+		return
+	}
+	if c.Field != "" {
+		p.fields[key] = c
+	}
+	p.events += len(c.Events)
+	p.resync = p.resync || c.Resync != nil
 }
 
 // release makes room in the queue for as many events of the log as were delivered. p.mu

@@ -19,6 +19,7 @@ import (
 	"github.com/fastio-go/fastio/internal/call"
 	"github.com/fastio-go/fastio/internal/ratelimit"
 	"github.com/fastio-go/fastio/internal/servertime"
+	"github.com/fastio-go/fastio/internal/times"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
@@ -96,11 +97,14 @@ func (s *Subscription) findStart(ctx context.Context) (socketOpen bool, stateCtx
 	}
 	if stateCtx.Err() == nil { // no socket has opened
 		s.connState.setPolling(true)
-		if _, dated := s.clock.Age(); !s.s.crowded() || s.polled.cursor == "" && !dated { // no other start is known
+		_, serverTimeKnown := s.clock.Age()
+		startKnown := s.polled.cursor != "" || serverTimeKnown
+		if !s.s.crowded() || !startKnown {
 			err = s.baseline(stateCtx)
 		}
 	}
-	if ctx.Err() != nil || err != nil && stateCtx.Err() == nil {
+	socketHasOpened := stateCtx.Err() != nil // which has canceled the polls of baseline
+	if ctx.Err() != nil || err != nil && !socketHasOpened {
 		return false, nil, cmp.Or(ctx.Err(), err)
 	}
 	if s.polled.cursor == "" {
@@ -137,19 +141,21 @@ func (s *Subscription) awaitSweep(stateCtx context.Context) {
 }
 
 // sweepInterval returns the time from one sweep to the next: [SubscribeOptions.Sweep],
-// or longer if many subscriptions sweep within the rate limit of polls. As the first
-// sweep is up to three polls, it and the second one have three times as long. The first
-// sweeps of subscriptions that begin together are spread over that time by their phase,
-// 0 to 1.
+// or longer if many subscriptions sweep within the rate limit of polls. A first sweep is
+// up to three polls: so a round of first sweeps takes three times as long as a later one.
+// The first sweeps of subscriptions that begin together are spread over it by their
+// phase, 0 to 1. The second ones follow a whole round later.
 func (s *Subscription) sweepInterval() time.Duration {
 	const firstPolls = 3
 	roundTime := s.s.sweepRound() // in which each subscription may sweep once
+	firstRound := max(s.o.Sweep, firstPolls*roundTime)
 	isFirst := !s.polled.unconfirmed.localTime.IsZero()
+	isSecond := !isFirst && s.polled.phase > 0
 	switch {
 	case isFirst:
-		return s.o.Sweep + time.Duration(s.polled.phase*float64(max(0, firstPolls*roundTime-s.o.Sweep)))
-	case s.polled.phase > 0: // the second one
-		return max(s.o.Sweep, firstPolls*roundTime)
+		return s.o.Sweep + time.Duration(s.polled.phase*float64(firstRound-s.o.Sweep))
+	case isSecond:
+		return firstRound
 	}
 	return max(s.o.Sweep, roundTime)
 }
@@ -169,7 +175,7 @@ func (s *Subscription) baseline(ctx context.Context) error {
 		}
 		s.noticeSilence(answer.Header)
 		s.polled.cursor = r.Cursor
-		break
+		break // after the first poll
 	}
 	r, err := s.pollOnce(ctx, s.polled.cursor)
 	if err != nil {
@@ -252,8 +258,9 @@ func (s *Subscription) sweep(ctx context.Context) error {
 // the times of activity, changes would be missed: then it moves the cursor back and
 // polls again.
 //
-// The true start is the server's present less the age of the subscription, by the clock
-// that makes it earliest, and a second for rounding.
+// The true start is the server's present less the age of the subscription, by the clocks
+// that make it earliest, and a second, as for the assumed start. A difference of up to
+// two seconds is due to rounding: a Date and a cursor have whole seconds.
 func (s *Subscription) correctStart(ctx context.Context, r *activity.Report) (*activity.Report, error) {
 	s.loop.SetClass(ratelimit.Program) // a higher priority: the program waits for the change
 	defer s.loop.SetClass(ratelimit.Rest)
@@ -265,13 +272,14 @@ func (s *Subscription) correctStart(ctx context.Context, r *activity.Report) (*a
 		}
 		cursor = present.Cursor
 	}
-	now, assumedTime := s.clock.Earliest(), assumed.cursor.Time()
-	age := max(0, time.Since(assumed.localTime), now.Sub(assumedTime)) // by the local clock or the server's
-	if present := cursor.Time(); !present.IsZero() && present.Before(now) {
-		now = present
+	dateNow, assumedTime := s.clock.Earliest(), assumed.cursor.Time()
+	age := max(0, time.Since(assumed.localTime), dateNow.Sub(assumedTime)) // by the local clock or the server's
+	earliestNow := dateNow
+	if cursorNow := cursor.Time(); !cursorNow.IsZero() {
+		earliestNow = times.Earlier(dateNow, cursorNow)
 	}
-	const rounding = 2 * time.Second // of a Date and of the cursor
-	trueStart := now.Add(-age - time.Second)
+	const rounding = 2 * time.Second
+	trueStart := earliestNow.Add(-age - time.Second)
 	if trueStart.After(assumedTime.Add(-rounding)) {
 		return r, nil
 	}
@@ -358,8 +366,9 @@ func (s *Subscription) newChanges(r *activity.Report) map[activity.Field]api.Tim
 	return fresh
 }
 
-// evict forgets the fields whose changes are so old that no sweep will return
-// them again.
+// evict forgets the fields whose changes are so old that no sweep will return them
+// again: a sweep goes back by Overlap, and twice that is kept. If there are still too
+// many, it forgets all, and the next sweep reports some of them again.
 func (s *Subscription) evict() {
 	oldest := s.polled.cursor.Back(2 * s.o.Overlap).Time()
 	maps.DeleteFunc(s.polled.seen, func(_ activity.Field, at api.Time) bool { return at.Before(oldest) })
@@ -388,7 +397,8 @@ func (s *Subscription) pollSucceeded(h http.Header) {
 
 // noticeSilence records a response of the server. If the response or frame before it
 // was long ago, changes or events may have been missed: it requests a resync after
-// longAbsent, and a read of the event log after longSilent.
+// longAbsent, and a read of the event log after longSilent, or two intervals of polls if
+// these are longer.
 func (s *Subscription) noticeSilence(h http.Header) {
 	before, silence := s.clock.observeResponse(h)
 	if silence > longAbsent {
@@ -413,13 +423,13 @@ const positionVersion = 1
 // Position returns a value for [SubscribeOptions.Position]. With it, the current change
 // of the loop over Changes, and maybe a few before it, are delivered again.
 func (s *Subscription) Position() string {
-	covered, entries := s.pending.position()
+	covered, entriesPending := s.pending.position()
 	p := position{Version: positionVersion, Profile: s.profile.String(), Cursor: covered, Heard: s.clock.last()}
-	if covered == s.from.cursor { // nothing was delivered since the start
+	if covered == s.from.cursor { // nothing was delivered yet: the next subscription must confirm the start
 		p.Began = s.from.localTime
 	}
-	if from, missed := s.history.pendingGap(); missed || entries {
-		p.Heard = from
+	if from, missed := s.history.pendingGap(); missed || entriesPending {
+		p.Heard = from // the next subscription reads the log from then on
 	}
 	b, err := jsonv2.Marshal(p)
 	if err != nil {

@@ -94,9 +94,10 @@ func (s *shared) nextPhase() float64 {
 // [Status.Interval]: 0 if it polls as fast as it wants. The polls of all subscriptions
 // share one rate: one poll in each `every`.
 //
-// Subscriptions that a change has woken poll before those at rest, as [ratelimit.Class]
-// says. Those at rest then get a quarter of the polls, or less if each needs no more
-// than a long poll; none waits longer than with equal shares plus [ratelimit.Patience].
+// Without woken subscriptions all have equal shares. Those that a change has woken poll
+// before those at rest, as [ratelimit.Class] says: those at rest share a quarter of the
+// polls, or fewer if each needs no more than one in longPoll, and the woken share the
+// others. The interval differs from that of equal shares by [ratelimit.Patience] at most.
 func (s *shared) interval(loop *ratelimit.Loop) time.Duration {
 	own := loop.State()
 	every := max(own.Every, pollEvery)
@@ -105,21 +106,22 @@ func (s *shared) interval(loop *ratelimit.Loop) time.Duration {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	busy := 0
+	woken := 0
 	for other := range s.polling {
 		if other.State().Class == ratelimit.Woken {
-			busy++
+			woken++
 		}
 	}
-	resting, equal := len(s.polling)-busy, time.Duration(len(s.polling))*every
+	resting, equal := len(s.polling)-woken, time.Duration(len(s.polling))*every
 	switch {
-	case busy == 0:
+	case woken == 0:
 		return equal
 	case own.Class == ratelimit.Woken:
 		restShare := min(1./4, float64(resting)*every.Seconds()/longPoll.Seconds()) // of all polls
-		return max(time.Duration(float64(busy)*float64(every)/(1-restShare)), equal-ratelimit.Patience)
+		wokenShare := 1 - restShare
+		return max(time.Duration(float64(woken)*float64(every)/wokenShare), equal-ratelimit.Patience)
 	}
-	return min(4*time.Duration(resting)*every, equal+ratelimit.Patience) // a quarter of the polls is theirs
+	return min(4*time.Duration(resting)*every, equal+ratelimit.Patience)
 }
 
 // dial calls open when the rate limit of dials admits the caller, and began just before.

@@ -84,6 +84,7 @@ func (s *Service) Subscribe(
 		return nil, err
 	}
 	s.open.Add(1)
+	// It is counted among the subscriptions that poll; pollToWake counts those of Wake.
 	sub.connState.shared, sub.connState.loop = s.shared, &sub.loop
 	tasks := []func(context.Context) error{sub.keepPolling}
 	if sub.o.CatchUp {
@@ -155,8 +156,8 @@ type Subscription struct {
 
 	pending      *pending
 	connState    *connState
-	stopWaiting  func()        // polls, if no socket is open
-	waitedEnough chan struct{} // closed by late
+	stopWaiting  func()        // for the first socket: polls begin
+	waitedEnough chan struct{} // closed by stopWaiting
 	ready        chan struct{} // closed when changes are reported
 	polled       polled
 	loop         ratelimit.Loop // of its polls
@@ -275,7 +276,8 @@ func (s *Subscription) run(tasks ...func(context.Context) error) {
 
 // end marks the subscription as ended, after the last of its goroutines.
 func (s *Subscription) end() {
-	if s.connState.shared != nil {
+	isWake := s.connState.shared == nil
+	if !isWake {
 		s.connState.setPolling(false)
 		s.s.open.Add(-1)
 	}

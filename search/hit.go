@@ -152,7 +152,8 @@ func (h *hits) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// JSONType returns the type as which a value of a kind is decoded.
+// JSONType implements [decode.Variant], for the report of unknown members: an object
+// holds the hits by their IDs, anything else is decoded as a list of them.
 func (*hits) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '{' {
 		return reflect.TypeFor[map[string]*Hit]()

@@ -139,15 +139,16 @@ func (q *UnifiedQuery) values(op string, in api.Profile) (url.Values, error) {
 	for _, w := range []struct {
 		field, name string
 		Window
-	}{{"Files.", "files", q.Files}, {"Comments.", "comments", q.Comments}, {"Metadata.", "metadata", q.Metadata}} {
+	}{{"Files", "files", q.Files}, {"Comments", "comments", q.Comments}, {"Metadata", "metadata", q.Metadata}} {
+		offset, limit := w.name+"_offset", w.name+"_limit"
 		if w.Offset < 0 {
-			return nil, args.Refuse(w.field+w.name+"_offset", "must be 0 or more", strconv.Itoa(w.Offset))
+			return nil, args.Refuse(w.field+"."+offset, "must be 0 or more", strconv.Itoa(w.Offset))
 		}
 		if w.Limit < 0 {
-			return nil, args.Refuse(w.field+w.name+"_limit", "must be 1 or more", strconv.Itoa(w.Limit))
+			return nil, args.Refuse(w.field+"."+limit, "must be 1 or more", strconv.Itoa(w.Limit))
 		}
-		setInt(v, w.name+"_offset", w.Offset)
-		setInt(v, w.name+"_limit", w.Limit)
+		setInt(v, offset, w.Offset)
+		setInt(v, limit, w.Limit)
 	}
 	if q.Facts {
 		v.Set("details", "true")

@@ -93,7 +93,7 @@ func (s *Service) AllValues(
 	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Values, error) {
 		at := o
 		at.Offset = offset
-		if offset != o.Offset {
+		if isFirst := offset == o.Offset; !isFirst { // the bounds of the caller are left as they are
 			at.Limit = min(at.Limit, maxReached-at.Offset)
 			if at.Limit <= 0 {
 				return nil, errReached
@@ -101,8 +101,9 @@ func (s *Service) AllValues(
 		}
 		v, err := s.Metadata(ctx, workspace, text, &at, opts...)
 		if err == nil && len(v.Hits) == 0 && v.Pagination != nil {
-			total := v.Pagination.Total // an upper bound: there is nothing beyond it
-			v.Pagination.HasMore = v.Pagination.HasMore && (total == 0 || at.Offset+at.Limit < total)
+			total := v.Pagination.Total // an upper bound, 0 if it is not in the response
+			isLast := total != 0 && at.Offset+at.Limit >= total
+			v.Pagination.HasMore = v.Pagination.HasMore && !isLast
 		}
 		return v, err
 	}

@@ -119,8 +119,7 @@ func (s *Service) List(ctx context.Context, list *ListOptions, opts ...api.CallO
 // is unarchived not at all.
 func (s *Service) All(ctx context.Context, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Share, error] {
 	o := *cmp.Or(list, &ListOptions{})
-	both := o.Archived == ArchivedAlso && o.Offset == 0 && o.Scope == ScopeOwned // otherwise List rejects ArchivedAlso
-	return oneOrBoth(both, o.Archived, func(archived Archived) iter.Seq2[*Share, error] {
+	listOf := func(archived Archived) iter.Seq2[*Share, error] {
 		fetch := func(ctx context.Context, limit, offset int, opts []api.CallOption) (*Page, error) {
 			if o.Scope == ScopeAvailable { // has no pages: List accepts no limit and offset
 				limit, offset = o.Limit, o.Offset
@@ -132,7 +131,11 @@ func (s *Service) All(ctx context.Context, list *ListOptions, opts ...api.CallOp
 			rows = func(p *Page) ([]*Share, *api.Pagination) { return p.Shares, page.OrLast(p.Pagination) }
 		}
 		return page.Rows(ctx, "shares.List", o.Limit, o.Offset, opts, fetch, rows)
-	})
+	}
+	if o.Archived == ArchivedAlso && o.Offset == 0 && o.Scope == ScopeOwned {
+		return archivedLast(listOf)
+	}
+	return listOf(o.Archived) // List rejects ArchivedAlso
 }
 
 // ByWorkspaceOptions selects shares of a workspace, and a page of them. Nil means the
@@ -168,23 +171,23 @@ func (s *Service) AllByWorkspace(
 	ctx context.Context, workspace api.ID, list *ByWorkspaceOptions, opts ...api.CallOption,
 ) iter.Seq2[*Share, error] {
 	o := *cmp.Or(list, &ByWorkspaceOptions{})
-	both := o.Archived == ArchivedAlso && o.Offset == 0 // otherwise ListByWorkspace rejects ArchivedAlso
-	return oneOrBoth(both, o.Archived, func(archived Archived) iter.Seq2[*Share, error] {
+	listOf := func(archived Archived) iter.Seq2[*Share, error] {
 		fetch := func(ctx context.Context, limit, offset int, opts []api.CallOption) (*Page, error) {
 			return s.ListByWorkspace(ctx, workspace, &ByWorkspaceOptions{archived, limit, offset}, opts...)
 		}
 		return page.Rows(ctx, "shares.ListByWorkspace", o.Limit, o.Offset, opts, fetch, sharesOf)
-	})
+	}
+	if o.Archived == ArchivedAlso && o.Offset == 0 {
+		return archivedLast(listOf)
+	}
+	return listOf(o.Archived) // ListByWorkspace rejects ArchivedAlso
 }
 
 func sharesOf(p *Page) ([]*Share, *api.Pagination) { return p.Shares, p.Pagination }
 
-// oneOrBoth iterates over the list of archived or, with both, over the list of shares that
-// are not archived and then that of those that are.
-func oneOrBoth(both bool, archived Archived, list func(Archived) iter.Seq2[*Share, error]) iter.Seq2[*Share, error] {
-	if !both {
-		return list(archived)
-	}
+// archivedLast iterates over the list of shares that are not archived, and then over that
+// of those that are.
+func archivedLast(list func(Archived) iter.Seq2[*Share, error]) iter.Seq2[*Share, error] {
 	return func(yield func(*Share, error) bool) {
 		for _, archived := range []Archived{ArchivedNone, ArchivedOnly} {
 			for share, err := range list(archived) {
@@ -240,7 +243,8 @@ func (r *rows[T]) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 }
 
-// JSONType returns the type as which a value of a kind is decoded.
+// JSONType implements decode.Variant, for the report of unknown members: an object
+// holds the list in a member, anything else is decoded as the list itself.
 func (*rows[T]) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '{' {
 		return reflect.TypeFor[rowItems[T]]()

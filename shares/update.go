@@ -89,7 +89,9 @@ func (r UpdateRequest) describe(f *fields) {
 func (r UpdateRequest) open(f *fields) {
 	_, password := r.Password.Get()
 	anonymous := r.AnonymousUploadsEnabled != nil && *r.AnonymousUploadsEnabled
-	checkOpenAccess(f, cmp.Or(r.Access, AccessAnyone), password, anonymous, r.Type == TypeSend)
+	access := cmp.Or(r.Access, AccessAnyone) // the current access, which stays without one, may be that
+	sendsOnly := r.Type == TypeSend
+	checkOpenAccess(f, access, password, anonymous, sendsOnly)
 	word(f, "share_type", r.Type)
 	word(f, "access_options", r.Access)
 	optional(f, "password", r.Password, f.password)

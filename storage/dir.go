@@ -129,7 +129,7 @@ type dir struct {
 	paths map[string]bool // of entries
 
 	leftMu sync.Mutex
-	left   map[string][]string // names of partials by local folder
+	left   map[string][]string // the partial files that earlier downloads left, by local folder
 }
 
 type remoteFolder struct {
@@ -184,9 +184,10 @@ func (d *dir) listFolder(ctx context.Context, f *remoteFolder) error {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 	used := dirs.Names{}
-	empty := f.depth > 0 && len(d.o.Filter.Include) == 0 && d.o.Filter.Paths == nil
+	namesFiles := len(d.o.Filter.Include) > 0 || d.o.Filter.Paths != nil
+	createEmpty := f.depth > 0 && !namesFiles // for a folder without content
 	for _, n := range nodes {
-		empty = empty && n.Type == NodeTypeLink // links are not downloaded
+		createEmpty = createEmpty && n.Type == NodeTypeLink // links are not downloaded
 		if !d.o.Filter.Selects(below(f.path, n.Name), n.Type == NodeTypeFolder) {
 			continue
 		}
@@ -194,7 +195,7 @@ func (d *dir) listFolder(ctx context.Context, f *remoteFolder) error {
 			return err
 		}
 	}
-	if empty {
+	if createEmpty {
 		if err := d.makeFolder(f.local); err != nil {
 			d.addEnded(ctx, f, &Node{}, api.DirFailed, err)
 		}
@@ -262,7 +263,7 @@ func (d *dir) addEnded(ctx context.Context, f *remoteFolder, n *Node, state api.
 func (d *dir) downloadFile(ctx context.Context, f *remoteFile) {
 	local := filepath.FromSlash(f.Target)
 	if d.hasContent(local, f.node) {
-		_ = d.removePartials(local) // the next download of the file retries
+		_ = d.removePartials(local) // the next download of the file removes those that remain
 		d.End(ctx, f.DirEntry, api.DirUnchanged, nil)
 		return
 	}
@@ -322,8 +323,8 @@ func (d *dir) removePartials(local string) error {
 	return durable.RemovePartials(folder, filepath.Base(local), names)
 }
 
-// partials returns the partial files in a local folder, as they were at the
-// first call for that folder.
+// partials returns the partial files in a local folder, which earlier downloads have
+// left. It reads a folder once, and not for each of its files.
 func (d *dir) partials(folder *os.Root) ([]string, error) {
 	d.leftMu.Lock()
 	defer d.leftMu.Unlock()

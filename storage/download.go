@@ -224,7 +224,8 @@ func (s *Service) DownloadFile(
 	return Received{Path: path, Name: n.Name, Version: options.version(n), Bytes: size}, nil
 }
 
-// node returns a node under the ID that the caller gave.
+// node returns a node. Its ID is as given in the call, and the following requests
+// repeat it.
 func (s *Service) node(
 	ctx context.Context, in api.Profile, node api.OpaqueID, opts []api.CallOption,
 ) (*Node, error) {
@@ -249,7 +250,7 @@ func (s *Service) source(
 	version := o.version(n)
 	src := &download.Source{Op: op, Name: n.Name, Open: func(ctx context.Context, offset int64) (*api.Download, error) {
 		part := o
-		part.Range.Offset += offset
+		part.Range.Offset += offset // 0 for a part, as only a whole version with a hash is continued
 		return s.open(ctx, in, n.ID, version, part, opts)
 	}}
 	if o.Range == (api.Range{}) && version.Equal(n.Version) {

@@ -109,16 +109,16 @@ func (l *Locks) Acquire(
 	lock, err := call.Payload[Lock](ctx, l.c, endpoint.StorageLocksAcquire(in, node, form), opts)
 	switch {
 	case err != nil:
-		return nil, locked(err)
+		return nil, asLocked(err)
 	case lock.Token.IsZero():
 		return nil, errors.New("fastio: " + op + ": the response holds no lock_token")
 	}
 	return lock, nil
 }
 
-// locked returns the error of a call about a lock, as an [api.ErrLocked] if it
+// asLocked returns the error of a call about a lock, as an [api.ErrLocked] if it
 // is a conflict: that is one with another lock.
-func locked(err error) error {
+func asLocked(err error) error {
 	if errors.Is(err, api.ErrConflict) {
 		return fmt.Errorf("%w: %w", api.ErrLocked, err)
 	}
@@ -153,7 +153,7 @@ func (l *Locks) Heartbeat(
 	if err != nil {
 		return err
 	}
-	return locked(call.Do(ctx, l.c, endpoint.StorageLocksHeartbeat(in, node, api.Form(values)), opts))
+	return asLocked(call.Do(ctx, l.c, endpoint.StorageLocksHeartbeat(in, node, api.Form(values)), opts))
 }
 
 // Release unlocks a file.
@@ -169,7 +169,7 @@ func (l *Locks) Release(
 	if err != nil {
 		return err
 	}
-	return locked(call.Remove(ctx, l.c, endpoint.StorageLocksRelease(in, node, values), opts))
+	return asLocked(call.Remove(ctx, l.c, endpoint.StorageLocksRelease(in, node, values), opts))
 }
 
 // tokenValues returns the parameter with the token of a lock, which must not be

@@ -18,11 +18,11 @@ type ManyError struct {
 	Cause   error                  // why there are Skipped nodes; nil if there are none
 }
 
-// Error returns the numbers of nodes, and one of the errors.
+// Error returns the numbers of nodes, and the first of the errors.
 func (e *ManyError) Error() string {
 	s := fmt.Sprintf("fastio: storage.Many: %d nodes failed, %d were skipped", len(e.Failed), len(e.Skipped))
-	for _, err := range e.Unwrap() {
-		return s + ": " + call.Within("storage.Many", err)
+	if errs := e.Unwrap(); len(errs) > 0 {
+		s += ": " + call.Within("storage.Many", errs[0])
 	}
 	return s
 }

@@ -142,7 +142,7 @@ func (n *Notes) sendNote(ctx context.Context, r *api.Request, opts []api.CallOpt
 			return nil, err
 		}
 		found = wrapped.Node
-		found.ID, found.Extra = a.ID, nil // they include those of the envelope
+		found.ID, found.Extra = a.ID, nil // Extra would have members of the envelope
 	}
 	return call.Found(r.Op, "node", found)
 }

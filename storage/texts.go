@@ -167,12 +167,12 @@ func (t *Texts) Get(
 func (t *Texts) All(
 	ctx context.Context, in api.Profile, node api.OpaqueID, o *TextOptions, opts ...api.CallOption,
 ) iter.Seq2[*TextChunk, error] {
-	var at TextOptions
+	var from TextOptions
 	if o != nil {
-		at = *o
+		from = *o
 	}
 	fetch := func(ctx context.Context, cursor string, opts []api.CallOption) (*Text, string, error) {
-		at := at
+		at := from
 		at.Cursor = cursor
 		part, err := t.Get(ctx, in, node, &at, opts...)
 		if err != nil {
@@ -181,7 +181,7 @@ func (t *Texts) All(
 		return part, part.NextCursor, nil
 	}
 	list := page.List[*Text, *TextChunk]{
-		Op: "storage.Texts.Get", Start: at.Cursor, Fetch: fetch, Rows: func(t *Text) []*TextChunk { return t.Chunks },
+		Op: "storage.Texts.Get", Start: from.Cursor, Fetch: fetch, Rows: func(t *Text) []*TextChunk { return t.Chunks },
 	}
 	return list.All(ctx, opts)
 }

@@ -49,18 +49,20 @@ func (s *Service) WaitIndexed(
 func (p *Previews) Wait(
 	ctx context.Context, in api.Profile, node api.OpaqueID, kind PreviewType, opts ...api.CallOption,
 ) (*Node, error) {
-	s, begun, atRest := &Service{c: p.c}, time.Now(), time.Time{}
+	s, begun := &Service{c: p.c}, time.Now()
+	var restSince time.Time // when all listed previews had ended; zero while one is made
 	return s.await(ctx, "storage.Previews.Wait", in, node, opts, func(n *Node) (state string, ready, failed bool) {
 		v, listed := n.Previews[string(kind)]
 		switch {
 		case listed:
 			return string(v.State), v.Ready, v.failed()
 		case !previewsAtRest(n):
-			atRest = time.Time{}
-		case atRest.IsZero():
-			atRest = time.Now()
+			restSince = time.Time{}
+		case restSince.IsZero():
+			restSince = time.Now()
 		}
-		givenUp := time.Since(begun) >= 10*time.Minute || !atRest.IsZero() && time.Since(atRest) >= time.Minute
+		atRest := !restSince.IsZero() && time.Since(restSince) >= time.Minute
+		givenUp := atRest || time.Since(begun) >= 10*time.Minute
 		return "not listed", false, givenUp
 	})
 }

@@ -50,7 +50,8 @@ func (s *Service) Walk(
 			var inner []*WalkEntry
 			for n, err := range s.All(ctx, in, at.Node.ID, nil, opts...) {
 				if err != nil {
-					if !yield(at, err) || ctx == nil || ctx.Err() != nil || call.EndsAll(err) {
+					ctxEnded := ctx == nil || ctx.Err() != nil // All refuses a nil ctx
+					if !yield(at, err) || ctxEnded || call.EndsAll(err) {
 						return
 					}
 					break

@@ -110,7 +110,7 @@ func (l *heldLock) holdWhile(ctx context.Context, do func(ctx context.Context) e
 	defer func() { // also if do panics
 		cancel(nil)
 		lost := <-renewing
-		if lost == nil && !time.Now().Before(l.ends()) { // after the end of ctx
+		if lost == nil && !time.Now().Before(l.ends()) { // not renewed, because ctx has ended
 			lost = ErrLockLost
 		}
 		if lost != nil && !errors.Is(err, ErrLockLost) {

@@ -100,7 +100,7 @@ func (s *Service) Batch(
 	for i, f := range files {
 		r := StartRequest{Target: Target{Profile: t.Profile, Path: f.Path}, Name: f.Name}
 		element := input.Element[BatchFile](op, "files", i)
-		if err := r.check(element, element); err != nil {
+		if err := r.check(element, element); err != nil { // a BatchFile has the name and the path of its target
 			return nil, err
 		}
 		if len(f.Content) > MaxSingle {

@@ -224,30 +224,30 @@ func (d *dir) scanFolder(ctx context.Context, f *folder) error {
 // scanEntry adds a found file to the folder f, or a folder and all below it. Used holds
 // the names that f has already. What cannot be sent becomes a skipped entry (not a
 // file, or a partial download) or a failed one.
-func (d *dir) scanEntry(ctx context.Context, f *folder, found found, used dirs.Names) error {
-	name, err := found.name, found.err
-	if err == nil && !found.folder && durable.IsPartial(name) {
+func (d *dir) scanEntry(ctx context.Context, f *folder, item found, used dirs.Names) error {
+	name, err := item.name, item.err
+	if err == nil && !item.folder && durable.IsPartial(name) {
 		err = api.ErrPartial
 	}
 	if err == nil {
 		name, err = used.Add(name, d.rules)
 	}
-	at, target := path.Join(f.path, found.name), path.Join(f.target, name)
-	if err == nil && found.folder && utf8.RuneCountInString(target) >= longestPath {
+	at, target := path.Join(f.path, item.name), path.Join(f.target, name)
+	if err == nil && item.folder && utf8.RuneCountInString(target) >= longestPath {
 		err = api.ErrName
 	}
 	switch {
 	case errors.Is(err, api.ErrNotFile), errors.Is(err, api.ErrPartial):
-		d.addEnded(ctx, f, found.name, api.DirSkipped, err)
+		d.addEnded(ctx, f, item.name, api.DirSkipped, err)
 	case err != nil:
-		d.addEnded(ctx, f, found.name, api.DirFailed, err)
-	case found.folder:
+		d.addEnded(ctx, f, item.name, api.DirFailed, err)
+	case item.folder:
 		namesFiles := len(d.o.Filter.Include) > 0 || d.o.Filter.Paths != nil // then empty folders are left out
 		sub := &folder{path: at, target: target, parent: f, hasUnsent: namesFiles}
 		f.folders = append(f.folders, sub)
 		return d.scanFolder(ctx, sub)
 	default:
-		e := &entry{DirEntry: &api.DirEntry{Path: at, Target: target, Size: found.info.Size()}, in: f, info: found.info}
+		e := &entry{DirEntry: &api.DirEntry{Path: at, Target: target, Size: item.info.Size()}, in: f, info: item.info}
 		f.files = append(f.files, e)
 		d.Add(e.DirEntry)
 	}

@@ -36,7 +36,8 @@ func (d *dir) send(ctx context.Context) error {
 }
 
 // batches divides the small files into batches, each for one call. With a limited rate
-// a call has at most the bytes of a second, or one file.
+// a call has at most the bytes of a second, or MaxSingle if that is more, so that each
+// file fits.
 func (d *dir) batches() (all [][]*entry) {
 	most := int64(batchBytes)
 	if d.o.BytesPerSecond > 0 {
@@ -84,16 +85,16 @@ func (d *dir) createFolder(ctx context.Context, f *folder) {
 	d.Add(e)
 	n, err := d.s.nodes.EnsurePath(ctx, d.profile, d.base, f.target, d.opts...)
 	if err != nil {
-		d.fail(ctx, &entry{DirEntry: e}, err)
+		d.endFailed(ctx, &entry{DirEntry: e}, err)
 		return
 	}
 	e.Node = n.ID
 	d.End(ctx, e, api.DirDone, nil)
 }
 
-// fail ends the entry of a file with an error. If that says that a quota or a limit of
-// the plan is exhausted, it is kept in quotaError, and nothing more is sent.
-func (d *dir) fail(ctx context.Context, e *entry, err error) {
+// endFailed ends the entry of a file with an error. If that says that a quota or a limit
+// of the plan is exhausted, it is kept in quotaError, and nothing more is sent.
+func (d *dir) endFailed(ctx context.Context, e *entry, err error) {
 	refusal := quotaErrorIn(err)
 	if refusal == nil {
 		d.Fail(ctx, e.DirEntry, err)
@@ -122,7 +123,7 @@ func (d *dir) sendOne(ctx context.Context, e *entry) {
 	}
 	n, err := d.sendFile(ctx, e)
 	if err != nil {
-		d.fail(ctx, e, err)
+		d.endFailed(ctx, e, err)
 		return
 	}
 	d.endStored(ctx, e, n.ID)
@@ -186,11 +187,11 @@ func (d *dir) endUnknown(ctx context.Context, entries []*entry, cause error) {
 		nodes, err := d.nodesOf(ctx, e.in, listed)
 		switch n := nodes[e.name()]; {
 		case err != nil:
-			d.fail(ctx, e, &Error{Op: opDir, Err: errors.Join(cause, err)})
+			d.endFailed(ctx, e, &Error{Op: opDir, Err: errors.Join(cause, err)})
 		case n != nil && d.sameContent(ctx, e, n):
 			d.endStored(ctx, e, n.ID)
 		default:
-			d.fail(ctx, e, &Error{Op: opDir, Err: cause})
+			d.endFailed(ctx, e, &Error{Op: opDir, Err: cause})
 		}
 	}
 }
@@ -217,6 +218,7 @@ func (d *dir) await(ctx context.Context, waiting map[string]*entry) {
 		if err != nil && !call.Final(err) {
 			return false, err
 		}
+		// After a final error nothing is listed, and endIfDone reads each upload.
 		listed := map[string]*Upload{}
 		for _, u := range all {
 			if u != nil {
@@ -235,7 +237,7 @@ func (d *dir) await(ctx context.Context, waiting map[string]*entry) {
 		return len(waiting) == 0, nil
 	})
 	for id, e := range waiting {
-		d.fail(ctx, e, &Error{Op: opDir, Upload: Upload{ID: api.OpaqueID(id)}, Err: err})
+		d.endFailed(ctx, e, &Error{Op: opDir, Upload: Upload{ID: api.OpaqueID(id)}, Err: err})
 	}
 }
 
@@ -250,7 +252,7 @@ func (d *dir) endIfDone(ctx context.Context, id api.OpaqueID, u *Upload, e *entr
 	case err != nil && (!call.Final(err) || call.EndsAll(err) || ctx.Err() != nil):
 		return false, err
 	case err != nil:
-		d.fail(ctx, e, &Error{Op: opDir, Upload: Upload{ID: id}, Err: err})
+		d.endFailed(ctx, e, &Error{Op: opDir, Upload: Upload{ID: id}, Err: err})
 	case !u.hasEnded():
 		return false, nil
 	case u.Status.Failed():
@@ -289,7 +291,7 @@ func (d *dir) sendSmall(ctx context.Context, entries []*entry, again bool) {
 		return
 	}
 	for _, e := range failed {
-		d.fail(ctx, e, e.Err)
+		d.endFailed(ctx, e, e.Err)
 	}
 }
 
@@ -307,7 +309,7 @@ func (d *dir) splitRefused(ctx context.Context, entries []*entry, again bool, er
 		d.sendOne(ctx, entries[0])
 	default:
 		for _, e := range entries {
-			d.fail(ctx, e, err)
+			d.endFailed(ctx, e, err)
 		}
 	}
 }

@@ -183,7 +183,7 @@ func (d *dir) readFiles(ctx context.Context, buffer []byte, entries []*entry) (f
 	}
 	for i, e := range entries {
 		if err := all[i].err; err != nil {
-			d.fail(ctx, e, err)
+			d.endFailed(ctx, e, err)
 			continue
 		}
 		files = append(files, BatchFile{Name: e.name(), Path: e.in.pathWithSlash(), Content: all[i].bytes})

@@ -142,11 +142,11 @@ func (s *Service) File(
 	defer func() { _ = local.Close() }()
 	f := s.newFile(op, local, o, opts)
 	f.Target, f.Name, f.Size = t, filepath.Base(path), size
-	// An error about a field on the wire names the argument that it is from.
-	f.args = input.Parameters(op, "name", "path", "size", "path")
+	nameFrom := "path"
 	if f.o.Name != "" {
-		f.Name, f.args = f.o.Name, input.Parameters(op, "name", "FileOptions.Name", "size", "path")
+		f.Name, nameFrom = f.o.Name, "FileOptions.Name"
 	}
+	f.args = input.Parameters(op, "name", nameFrom, "size", "path") // the arguments that errors about both name
 	return f.run(ctx, f.upload)
 }
 
@@ -282,7 +282,8 @@ func (f *file) replaceContent(ctx context.Context) (*storage.Node, error) {
 			err = &Error{Op: f.op, Upload: f.state, Err: err}
 		}
 	}
-	if err == nil || conflict || f.ChunkSize == 0 { // else Resume can continue the session
+	inChunks := f.ChunkSize != 0 // else there is no session that Resume could continue
+	if err == nil || conflict || !inChunks {
 		f.discardSession(ctx)
 	}
 	return n, f.resumable(err)
@@ -412,7 +413,7 @@ func (f *file) discardSession(ctx context.Context) {
 		return
 	}
 	if !f.state.Status.Failed() {
-		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it ends by itself
+		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // without success, it expires by itself
 	}
 	f.forgetSession(ctx)
 	f.ID = ""

@@ -95,7 +95,7 @@ func (f *file) startSession(ctx context.Context, r StartRequest) (*Upload, error
 }
 
 // mayBeFrom reports whether an upload may be the one that the request r began, and has
-// no content yet.
+// no content yet. The size of a stream is 0 in the upload, and SizeUnknown in r.
 func (u *Upload) mayBeFrom(r *StartRequest) bool {
 	t := &r.Target
 	return u.Status == StatusReady && len(u.Chunks) == 0 && u.Name == r.Name && u.Size == max(r.Size, 0) &&
@@ -333,8 +333,8 @@ func (f *file) sendChunks(ctx context.Context, arrived api.Map[int64]) error {
 	for range min(parallelChunks, last-1) {
 		sending.Go(func() {
 			for order := range orders {
-				has := arrived[strconv.Itoa(order)] == f.length(order)
-				if err := f.readAndSend(ctx, order, has, sums, nil); err != nil {
+				serverHas := arrived[strconv.Itoa(order)] == f.length(order)
+				if err := f.readAndSend(ctx, order, serverHas, sums, nil); err != nil {
 					stop(err)
 				}
 			}
@@ -351,8 +351,8 @@ func (f *file) sendChunks(ctx context.Context, arrived api.Map[int64]) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	const has = false // the last one is sent in any case
-	if err := f.readAndSend(ctx, last, has, sums, f.checkUnchanged); err != nil {
+	const serverHas = false // the last one is sent in any case
+	if err := f.readAndSend(ctx, last, serverHas, sums, f.checkUnchanged); err != nil {
 		return err
 	}
 	return f.complete(ctx)
@@ -362,7 +362,7 @@ func (f *file) sendChunks(ctx context.Context, arrived api.Map[int64]) error {
 // Its checksum goes into sums. Check is nil except for the last chunk, which is sent
 // only if check succeeds, and with the checksum of the file, combined from sums.
 func (f *file) readAndSend(
-	ctx context.Context, order int, has bool, sums []uint32, check func(context.Context) error,
+	ctx context.Context, order int, serverHas bool, sums []uint32, check func(context.Context) error,
 ) (err error) {
 	buffer, err := f.buffers.take(ctx, f.ChunkSize)
 	if err != nil {
@@ -385,7 +385,7 @@ func (f *file) readAndSend(
 		}
 		c.FileCRC = &whole
 	}
-	if !has {
+	if !serverHas {
 		if err := f.waitForRate(ctx, len(c.Content)); err != nil {
 			return err
 		}

@@ -173,7 +173,7 @@ func (f *file) runFrom(ctx context.Context, from Session) (*storage.Node, error)
 // lostError, after which the upload starts over, if the content or the target is not
 // that of the session.
 func (f *file) resume(ctx context.Context, from Session) error {
-	f.claimSession(from.ID)
+	f.claimSession(from.ID) // a caller of Resume continues a session that is taken, too
 	f.ID = from.ID
 	modified := !from.Modified.IsZero() && !f.modified.IsZero() && !from.Modified.Equal(f.modified)
 	sameTarget := from.storeName() == f.storeName() && from.Target.IfVersion.Equal(f.Target.IfVersion)

@@ -71,8 +71,8 @@ func (e *changeWatch) pollActivity(ctx context.Context) {
 }
 
 // signalChanges signals the uploads that have changed according to the fields of
-// activity, or all of them. A field without an ID concerns every upload. It also wakes
-// those that wait for a time, which is later while the poll runs.
+// activity, or all of them. A field without an ID concerns every upload. It also makes
+// each awaitChange call nextRead again: while the poll runs, that is later.
 func (e *changeWatch) signalChanges(all bool, fields api.Map[api.Time]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -98,7 +98,7 @@ func (e *changeWatch) signalChanges(all bool, fields api.Map[api.Time]) {
 // that waits longer than quick starts a poll for activity, with the lowest priority.
 // While the poll runs, reads are rare (lookAgain), because it reports changes;
 // otherwise a pause is an eighth of the time waited, 0.5 to 10 s.
-func (e *changeWatch) nextRead(since, read time.Time) (at time.Time, heard <-chan struct{}) {
+func (e *changeWatch) nextRead(since, read time.Time) (at time.Time, mayChange <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.pollLoop == nil && time.Since(since) >= quick {
@@ -120,9 +120,9 @@ func (e *changeWatch) nextRead(since, read time.Time) (at time.Time, heard <-cha
 // after a change, at the time of nextRead, or when ctx is done.
 func (e *changeWatch) awaitChange(ctx context.Context, since time.Time, changed <-chan struct{}) {
 	for read := time.Now(); ; { // the caller has just read the upload
-		at, heard := e.nextRead(since, read) //nolint:contextcheck // all uploads share the poll
+		at, mayChange := e.nextRead(since, read) //nolint:contextcheck // all uploads share the poll
 		select {
-		case <-heard: // the time of the next read may be another one now
+		case <-mayChange:
 			continue
 		case <-changed:
 		case <-ctx.Done():
@@ -190,7 +190,7 @@ func (f *file) awaitEnd(ctx context.Context) error {
 			return f.unknownResult(err)
 		}
 	}
-	if f.state.Status != StatusComplete {
+	if f.state.Status != StatusComplete { // an assembled upload is kept until it is used
 		_ = f.s.Cancel(ctx, f.ID, f.opts...) // it has ended; another program may have removed it
 	}
 	if !f.state.Status.Failed() {

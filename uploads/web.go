@@ -56,9 +56,9 @@ type webAnswer struct {
 	Bare   WebImport  `json:",embed,inline"`
 }
 
-// found returns the import of a response: its member, or else the whole payload. The
+// webImport returns the import of a response: its member, or else the whole payload. The
 // payload can hold the status of the envelope, which is not that of the import.
-func (a *webAnswer) found() *WebImport {
+func (a *webAnswer) webImport() *WebImport {
 	w := a.Import
 	if w == nil {
 		w = &a.Bare
@@ -69,13 +69,13 @@ func (a *webAnswer) found() *WebImport {
 	return w
 }
 
-// one calls r and returns the import in its response.
-func (w *Web) one(ctx context.Context, r *api.Request, opts []api.CallOption) (*WebImport, error) {
+// requestImport calls r and returns the import in its response.
+func (w *Web) requestImport(ctx context.Context, r *api.Request, opts []api.CallOption) (*WebImport, error) {
 	a, err := call.Payload[webAnswer](ctx, w.c, r, opts)
 	if err != nil {
 		return nil, err
 	}
-	return a.found(), nil
+	return a.webImport(), nil
 }
 
 // WebRequest begins an import.
@@ -128,7 +128,7 @@ func (w *Web) Start(ctx context.Context, r WebRequest, opts ...api.CallOption) (
 	if err != nil {
 		return nil, err
 	}
-	return w.one(ctx, endpoint.UploadsWebStart(form), opts)
+	return w.requestImport(ctx, endpoint.UploadsWebStart(form), opts)
 }
 
 // Get returns the current state of an import.
@@ -137,7 +137,7 @@ func (w *Web) Start(ctx context.Context, r WebRequest, opts ...api.CallOption) (
 //
 // It calls GET /current/web_upload/{upload_id}/details/.
 func (w *Web) Get(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) (*WebImport, error) {
-	return w.one(ctx, endpoint.UploadsWebGet(upload), opts)
+	return w.requestImport(ctx, endpoint.UploadsWebGet(upload), opts)
 }
 
 // WebError is returned if an import has ended without a file.

@@ -185,13 +185,14 @@ func (s *Service) CheckName(
 		Suggestion string `json:"suggestion"` // (assumed name)
 	}
 	a, err := call.Payload[suggestion](ctx, s.c, endpoint.WorkspacesCheckName(name, q), opts)
+	if err == nil {
+		return &NameCheck{Free: true, Suggestion: a.Suggestion}, nil
+	}
 	e, refused := errors.AsType[*api.Error](err)
 	// A name that is taken is refused as invalid, with no other invalid parameter.
-	switch isAboutOther := func(p api.ParamError) bool { return p.Name != "name" }; {
-	case err == nil:
-		return &NameCheck{Free: true, Suggestion: a.Suggestion}, nil
-	case !refused || e.Status != http.StatusNotAcceptable || !errors.Is(e, api.ErrInvalid),
-		slices.ContainsFunc(e.Params, isAboutOther):
+	isOther := func(p api.ParamError) bool { return p.Name != "name" }
+	isTaken := refused && e.Status == http.StatusNotAcceptable && errors.Is(e, api.ErrInvalid)
+	if !isTaken || slices.ContainsFunc(e.Params, isOther) {
 		return nil, err
 	}
 	var found suggestion

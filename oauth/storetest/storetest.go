@@ -195,8 +195,8 @@ func testRecords(f *fixture) {
 	for _, name := range names() {
 		f.wants(name, []byte("record of "+name))
 	}
-	all := make([]byte, 64<<10) // every value of a byte
-	for i := range all {
+	all := make([]byte, 64<<10)
+	for i := range all { // every value of a byte; each 256 bytes begin with another one
 		all[i] = byte(i + i>>8)
 	}
 	for _, data := range [][]byte{{}, all, []byte("short"), nil} {
@@ -228,7 +228,7 @@ func testCopies(f *fixture) {
 	next := []byte("the next")
 	f.saveRecord(r, next)
 	clear(next)
-	f.saveRecord(r, []byte("the last")) // it is compared with nothing that was cleared
+	f.saveRecord(r, []byte("the last")) // fails if the store compares the file with next
 	f.wants(account, []byte("the last"))
 }
 
