@@ -298,7 +298,9 @@ func (x *expected) read(query string) (b callback, genuine bool) {
 		}
 	}
 	genuine = same(q.Get("state"), x.state.Reveal())
-	if iss := q.Get("iss"); x.issuer != "" && (iss != "" || x.named) && !same(iss, x.issuer) {
+	iss := q.Get("iss")
+	requiresIssuer := x.issuer != "" && (iss != "" || x.named)
+	if requiresIssuer && !same(iss, x.issuer) {
 		return callback{foreign: &IssuerError{Asked: x.issuer, Named: printable(iss)}}, genuine
 	}
 	b.code, b.stateless = api.NewSecret(q.Get("code")), q.Get("state") == ""

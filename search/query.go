@@ -128,7 +128,8 @@ func textValues(
 	if target == "" {
 		target = TargetBoth
 	}
-	if match != "" && match != NameMatchAuto && target != TargetContent {
+	isPattern, inNames := match != "" && match != NameMatchAuto, target != TargetContent
+	if isPattern && inNames {
 		if err := checkPattern(args, text, match); err != nil {
 			return nil, err
 		}

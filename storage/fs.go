@@ -83,19 +83,19 @@ func (t *tree) nodeAt(op, name string) (*entry, error) {
 		return at, nil
 	}
 	for part := range strings.SplitSeq(name, "/") {
-		i, all := -1, []fs.DirEntry(nil)
+		var children []fs.DirEntry // none of a file
 		if at.IsDir() {
 			var err error
-			all, err = t.list(op, name, at.node.ID)
+			children, err = t.list(op, name, at.node.ID)
 			if err != nil {
 				return nil, err
 			}
-			i = slices.IndexFunc(all, func(e fs.DirEntry) bool { return e.Name() == part })
 		}
+		i := slices.IndexFunc(children, func(e fs.DirEntry) bool { return e.Name() == part })
 		if i < 0 {
 			return nil, &fs.PathError{Op: op, Path: name, Err: fs.ErrNotExist}
 		}
-		at, _ = all[i].(*entry)
+		at, _ = children[i].(*entry)
 	}
 	return at, nil
 }

@@ -84,7 +84,8 @@ func (n *Notes) Update(
 	if r.Name != "" {
 		err = cmp.Or(err, checkNoteName(args, r.Name))
 	}
-	if r.Content != "" || r.Name == "" {
+	onlyRenames := r.Name != "" && r.Content == ""
+	if !onlyRenames {
 		err = cmp.Or(err, checkMarkdown(args, r.Content))
 	}
 	if err != nil {
