@@ -50,7 +50,7 @@ func (s *Service) ChangePassword(
 ) error {
 	f := form.New(input.Parameters("account.ChangePassword"))
 	form.Given("current_password", current.Reveal(), f.Set)
-	confidential(&f, "password", password.Reveal())
+	setSecret(&f, "password", password.Reveal())
 	if err := f.Err(); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (s *Service) RequestEmailChange(
 // It calls POST /current/user/email/change/.
 func (s *Service) ConfirmEmailChange(ctx context.Context, token api.Secret, opts ...api.CallOption) error {
 	f := form.New(input.Parameters("account.ConfirmEmailChange"))
-	confidential(&f, "token", strings.TrimSpace(token.Reveal()))
+	setSecret(&f, "token", strings.TrimSpace(token.Reveal()))
 	if err := f.Err(); err != nil {
 		return err
 	}
@@ -150,9 +150,9 @@ func phone(op, country, number string) (api.Form, error) {
 	return f.Form, f.Err()
 }
 
-// confidential sets a form field that must have a value. Its error does not
+// setSecret sets a form field that must have a value. Its error does not
 // contain the value.
-func confidential(f *form.Fields, field, value string) {
+func setSecret(f *form.Fields, field, value string) {
 	if value == "" {
 		f.Refuse(field, "must be given", "")
 	}
@@ -202,7 +202,7 @@ func (p *PasswordReset) Check(ctx context.Context, code api.Secret, opts ...api.
 // It calls POST /current/user/password/{code}/.
 func (p *PasswordReset) Complete(ctx context.Context, code, password api.Secret, opts ...api.CallOption) error {
 	f := form.New(input.Parameters("account.PasswordReset.Complete", "password1", "password"))
-	confidential(&f, "password1", password.Reveal())
+	setSecret(&f, "password1", password.Reveal())
 	f.Set("password2", password.Reveal())
 	if err := f.Err(); err != nil {
 		return err

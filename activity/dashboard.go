@@ -108,15 +108,12 @@ func (d *Dashboard) List(
 func (d *Dashboard) All(
 	ctx context.Context, workspace api.ID, o *CardListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Card, error] {
-	at := CardListOptions{Limit: maxCards}
-	if o != nil {
-		at = CardListOptions{cmp.Or(o.Limit, maxCards), o.Offset}
+	o = cmp.Or(o, &CardListOptions{})
+	list := func(ctx context.Context, limit, offset int, opts []api.CallOption) (*CardPage, error) {
+		return d.List(ctx, workspace, &CardListOptions{limit, offset}, opts...)
 	}
-	list := func(ctx context.Context, offset int, opts []api.CallOption) (*CardPage, error) {
-		return d.List(ctx, workspace, &CardListOptions{at.Limit, offset}, opts...)
-	}
-	of := func(p *CardPage) ([]*Card, *api.Pagination) { return p.Cards, p.Pagination }
-	return page.Offsets("activity.Dashboard.List", at.Offset, list, of).All(ctx, opts)
+	rows := func(p *CardPage) ([]*Card, *api.Pagination) { return p.Cards, p.Pagination }
+	return page.Rows(ctx, "activity.Dashboard.List", cmp.Or(o.Limit, maxCards), o.Offset, opts, list, rows)
 }
 
 // Dismiss removes a card from the caller's dashboard until the given time; zero

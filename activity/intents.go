@@ -134,14 +134,13 @@ func (n *Intents) All(
 ) iter.Seq2[*Intent, error] {
 	const op = "activity.Intents.List"
 	return func(yield func(*Intent, error) bool) {
-		var at IntentListOptions
-		if o != nil {
-			at = *o
-		}
+		next := *cmp.Or(o, &IntentListOptions{})
+		// Two pages may have the same cursor, but page.List takes an equal one for the same
+		// page. So it gets the number of pages so far.
 		pages, seen := 0, map[api.OpaqueID]bool{}
 		fetch := func(ctx context.Context, _ string, opts []api.CallOption) (*IntentPage, string, error) {
-			p, err := n.List(ctx, workspace, &at, opts...)
-			if err != nil || len(p.Intents) == 0 {
+			p, err := n.List(ctx, workspace, &next, opts...)
+			if err != nil || len(p.Intents) == 0 { // an empty page is the last one
 				return p, "", err
 			}
 			p.Intents = slices.DeleteFunc(p.Intents, func(it *Intent) bool {
@@ -149,7 +148,7 @@ func (n *Intents) All(
 				seen[it.ID] = true
 				return again
 			})
-			at.Cursor = cmp.Or(p.Cursor, at.Cursor) // a page without one is followed by that of the same cursor
+			next.Cursor = cmp.Or(p.Cursor, next.Cursor) // after a page without a cursor the same one is sent again
 			pages++
 			return p, strconv.Itoa(pages), nil
 		}

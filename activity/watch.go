@@ -64,7 +64,7 @@ func (s *Service) Watch(
 			err = call.Check(ctx, s.c, opWatch)
 		}
 		if err == nil {
-			w.loop = cmp.Or(ratelimit.LoopOf(ctx), new(ratelimit.Loop)) // the rate limit is shared with other loops
+			w.loop = cmp.Or(ratelimit.LoopOf(ctx), new(ratelimit.Loop)) // by it the rate limit is shared with other loops
 		}
 		for err == nil {
 			var r *Report
@@ -92,7 +92,7 @@ type watch struct {
 	cursorMoved time.Time       // the cursor
 	sweptCursor Cursor          // before which no change is late
 	wentBack    bool            // the latest poll went back
-	skipEqual   bool            // it reported a change again, with the time of its cursor
+	skipEqual   bool            // the next poll leaves out changes with the time of the cursor
 	cursor      Cursor
 	clock       servertime.Clock
 	reported    api.Map[api.Time] // by the last response
@@ -102,7 +102,9 @@ type watch struct {
 	pause       time.Duration // before the next poll
 }
 
-// newWatch checks the options and returns a watch that has not polled yet.
+// newWatch checks the options and returns a watch that has not polled yet. Its polls make
+// one attempt each, because the watch retries them itself, and wait for the rate limit as
+// long as it takes. It needs the header of their responses (answer) for the server's time.
 func (s *Service) newWatch(profile api.Profile, o *WatchOptions, opts []api.CallOption) (*watch, error) {
 	w := &watch{s: s, profile: profile, lastSweep: time.Now(), cursorMoved: time.Now()}
 	if o != nil {
@@ -165,8 +167,8 @@ func (w *watch) poll(ctx context.Context) (*Report, error) {
 		switch {
 		case w.wentBack:
 			o.Cursor = w.cursor.Back(w.o.Overlap)
-		case w.skipEqual: // else it would be reported for ever, without a wait
-			o.Cursor = w.cursor.Back(-time.Microsecond)
+		case w.skipEqual: // else a change with the time of the cursor would end each poll at once
+			o.Cursor = CursorAt(w.cursor.Time().Add(time.Microsecond))
 		}
 		o.Updated, o.Wait = true, w.hold.wait
 	}
@@ -204,12 +206,12 @@ func (w *watch) hasNews(r *Report) bool {
 
 // setPriority sets the priority of the next poll: Woken if several of the last polls
 // had new changes, else Rest. Held is how long the last one took.
-func (w *watch) setPriority(fresh bool, held time.Duration) {
+func (w *watch) setPriority(hasNews bool, held time.Duration) {
 	const most, busy = 4, 3 // one change scores 2: it is not yet busy
 	switch {
-	case fresh:
+	case hasNews:
 		w.score = min(w.score+2, most)
-	case held >= longHold:
+	case held >= longHold: // for so long nothing has changed
 		w.score = 0
 	default:
 		w.score = max(w.score-1, 0)
@@ -225,15 +227,12 @@ func (w *watch) setPriority(fresh bool, held time.Duration) {
 // how long the server took to respond. If a response repeats changes without moving the
 // cursor, the next poll begins just after them (skipEqual).
 func (w *watch) accept(r *Report, held time.Duration) {
-	fresh, reported := w.hasNews(r), maps.Clone(r.Activity)
-	maps.DeleteFunc(r.Activity, func(field string, at api.Time) bool {
-		before, ok := w.reported[field]
-		return ok && before.Equal(at.Time) && !at.IsZero() // an invalid time is zero
-	})
-	w.failures, w.reported = 0, reported
-	w.setPriority(fresh, held)
+	hasNews, hasChanges := w.hasNews(r), len(r.Activity) > 0
+	w.removeReported(r)
+	w.failures = 0
+	w.setPriority(hasNews, held)
 	w.clock.Observe(w.answer.Header)
-	before, next := w.cursor, r.Cursor.Until(w.clock.Latest(cursorSlack))
+	before, next := w.cursor, r.Cursor.Until(w.clock.Latest(cursorSlack)) // a later cursor is wrong
 	if w.cursor == "" {
 		w.cursor = w.startCursor(next, Cursor(r.ServerDate))
 	} else {
@@ -241,12 +240,23 @@ func (w *watch) accept(r *Report, held time.Duration) {
 		w.pause = w.tempo.pauseAfter(held, len(r.Activity) > 0)
 		w.cursor = w.cursor.Later(next)
 	}
-	if w.cursor != before {
+	switch {
+	case w.cursor != before:
 		w.cursorMoved, w.skipEqual = time.Now(), false
-	} else if len(reported) > 0 && !fresh && !w.wentBack {
+	case hasChanges && !hasNews && !w.wentBack: // only a poll that went back may repeat changes
 		w.skipEqual = true
 	}
 	r.Cursor = w.cursor
+}
+
+// removeReported removes from a response the changes that the previous one had as well.
+func (w *watch) removeReported(r *Report) {
+	previous := w.reported
+	w.reported = maps.Clone(r.Activity)
+	maps.DeleteFunc(r.Activity, func(field string, at api.Time) bool {
+		before, ok := previous[field]
+		return ok && before.Equal(at.Time) && !at.IsZero() // an invalid time is zero
+	})
 }
 
 // cursorSlack is the maximum time of a cursor after the Date of its response,
@@ -264,7 +274,8 @@ func (w *watch) startCursor(cursor, date Cursor) Cursor {
 }
 
 // retryLater schedules the retry after a temporary failure. If a poll failed after it
-// was held for long, a proxy has probably cut it: a shorter one is sent at once.
+// was held for long, a proxy has probably cut it: a shorter one is sent at once. The
+// first poll, without a cursor, is not held.
 func (w *watch) retryLater(ctx context.Context, err error, held time.Duration) {
 	_, answered := errors.AsType[*api.Error](err)
 	isCut := held >= longHold && (!answered || errors.Is(err, api.ErrUnavailable))

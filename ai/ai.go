@@ -71,7 +71,7 @@ func New(c api.Client) *Service {
 // characters than least or more than most. A blank text counts as empty.
 func checkLength(args input.Args, field, text string, least, most int, rule string) error {
 	n := utf8.RuneCountInString(text)
-	if n <= most && strings.TrimSpace(text) == "" {
+	if strings.TrimSpace(text) == "" && n <= most { // a longer one is too long, although it is blank
 		n = 0
 	}
 	switch {

@@ -36,7 +36,7 @@ type AskOptions struct {
 }
 
 const (
-	maxLost    = 2
+	maxLost    = 2 // turns that are sent again
 	cancelTime = 15 * time.Second
 )
 
@@ -76,10 +76,11 @@ func (s *Service) Ask(
 		}
 		ended, ending := s.Resume(ctx, in, t.ThreadID, t.ID, o, opts...)
 		failed, ok := errors.AsType[*TurnError](ending)
-		if !ok || failed.Err != nil || failed.Status() != TurnStatusLost || lost == maxLost {
+		isLost := ok && failed.Err == nil && failed.Status() == TurnStatusLost // an Err is of the wait, not of the turn
+		if !isLost || lost == maxLost {
 			return ended, ending
 		}
-		// The server has lost the turn: the question is sent again, as another one.
+		// The question is sent again, as another one.
 		q.IdempotencyKey = successor(t.IdempotencyKey)
 		t, err = s.Turns.Send(ctx, in, failed.ThreadID, q, opts...)
 		if err != nil {
@@ -220,7 +221,7 @@ func (s *Service) cancel(ctx context.Context, in api.Profile, thread, turn api.O
 		return t, nil
 	}
 	if e, ok := errors.AsType[*TurnError](err); ok && e.Turn != nil {
-		if waiting, ok := errors.AsType[*TurnError](why); ok {
+		if waiting, ok := errors.AsType[*TurnError](why); ok { // it is replaced by the one below, with the last state
 			why = cmp.Or(waiting.Err, why)
 		}
 		return nil, &TurnError{Op: "ai.Ask", ThreadID: thread, TurnID: turn, Turn: e.Turn, Err: why}

@@ -191,8 +191,9 @@ func (q Question) checkText(args input.Args) error {
 	return nil
 }
 
-// checkReferences counts the distinct references of the three lists, and their
-// occurrences.
+// checkReferences returns an error for an invalid reference, and for too many of them in
+// the three lists together: distinct files, distinct files and folders, or occurrences. A
+// content part that is no reference, or of an unknown form, does not count.
 func (q Question) checkReferences(args input.Args) error {
 	seen, files, occurrences := map[Reference]bool{}, 0, 0
 	add := func(kind ReferenceType, id api.OpaqueID) {
@@ -339,11 +340,12 @@ func sendWithKey(ctx context.Context, c api.Client, r *api.Request, key string, 
 		if err == nil {
 			return a, nil
 		}
-		e, refused := errors.AsType[*api.Error](err)
-		if _, invalid := errors.AsType[*api.InputError](err); invalid {
+		if _, invalid := errors.AsType[*api.InputError](err); invalid { // it was not sent
 			return nil, err
 		}
-		if !refused || !e.Is(api.ErrConflict) || tooLarge(e.Code) || attempt == most {
+		e, answered := errors.AsType[*api.Error](err)
+		isBusy := answered && e.Is(api.ErrConflict) && !tooLarge(e.Code) // too large is a conflict as well
+		if !isBusy || attempt == most {
 			return nil, &SendError{key, err}
 		}
 		pause := conflict.Longest(attempt)

@@ -67,9 +67,10 @@ const (
 	longestStream = 24 * time.Hour // regardless of the timeout of the client; Idle limits it
 	defaultIdle   = time.Minute
 	defaultText   = 16 << 20
-	maxDrops      = 5 // connections in a row without new data
-	orderedWait   = time.Minute
+	maxDrops      = 5               // connections in a row without new data
+	rateLimitWait = time.Minute     // before the request is sent
 	eventless     = 5 * time.Minute // with keep-alive comments only
+	drained       = 64 << 10        // bytes of a body that is not read, for the reuse of its connection
 )
 
 // Stream yields an answer for display while it is generated. The last event is of
@@ -121,12 +122,12 @@ type following struct {
 	maxEvent int
 	yield    func(*StreamEvent, error) bool
 
-	display display
-	most    int    // the most that was shown
-	firstID string // the ID of the first event
-	lastID  string
-	retry   time.Duration // the pause that the server asks for
-	left    bool          // the caller has left the loop
+	display   display
+	mostShown int    // bytes, before and after restarts of the answer
+	firstID   string // the ID of the first event
+	lastID    string
+	retry     time.Duration // the pause that the server asks for
+	left      bool          // the caller has left the loop
 }
 
 // run connects until the turn has ended and yields its events, at last the
@@ -150,7 +151,8 @@ func (f *following) run(ctx context.Context) {
 		if ended, lookErr := f.readTurn(ctx); ended || drops >= maxDrops || lookErr != nil && call.Final(lookErr) {
 			break
 		}
-		pause := max(min(f.retry, heldPoll), reconnect.Longest(drops))
+		wanted := min(f.retry, heldPoll) // a longer pause could miss the end of the turn by as much
+		pause := max(wanted, reconnect.Longest(drops))
 		if ended := wait.Sleep(ctx, pause); ended != nil {
 			f.yield(nil, f.fail(withLast(f.op, ended, err)))
 			return
@@ -178,7 +180,8 @@ const (
 )
 
 // readConnection reads one stream of events until it ends, and returns how it ended. A
-// stream of another media type is not read: the turn then has the answer.
+// body that is declared as another media type is not read: the answer is then read from
+// the turn.
 func (f *following) readConnection(ctx context.Context) (ending, error) {
 	o := api.Resolve(f.opts)
 	if o.Header == nil {
@@ -190,7 +193,7 @@ func (f *following) readConnection(ctx context.Context) (ending, error) {
 	}
 	ctx, hangUp := context.WithCancel(ctx)
 	defer hangUp()
-	late := time.AfterFunc(f.idle+orderedWait, hangUp)              // with the wait for the rate limit
+	late := time.AfterFunc(rateLimitWait+f.idle, hangUp)            // until there is a response
 	resp, err := f.turns.c.Open(ctx, f.request, api.WithOptions(o)) //nolint:bodyclose // its wrapper is closed
 	late.Stop()
 	if err != nil {
@@ -202,13 +205,11 @@ func (f *following) readConnection(ctx context.Context) (ending, error) {
 	body := idle.Body(resp.Body, f.idle)
 	defer func() { _ = body.Close() }()
 	if kind, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err == nil && kind != "text/event-stream" {
-		_, _ = io.CopyN(io.Discard, body, drained) // the turn says how it ended
+		_, _ = io.CopyN(io.Discard, body, drained)
 		return cannotStream, nil
 	}
 	return f.readEvents(sse.NewReader(body, f.maxEvent), time.AfterFunc(eventless, hangUp))
 }
-
-const drained = 64 << 10
 
 // readEvents yields the events of one connection and returns how it ended: with
 // progress if there was a new event since the last connection. If no event comes for
@@ -219,9 +220,9 @@ func (f *following) readEvents(events *sse.Reader, quiet *time.Timer) (ending, e
 	how := noProgress
 	before := f.lastID
 	defer func() { f.lastID, f.retry = cmp.Or(events.LastID(), before), cmp.Or(events.Retry(), f.retry) }()
-	anew := before == "" // a server without IDs can only restart
-	if anew {
-		f.display.at = 0
+	restarted := before == "" // without an ID the server can only send the answer from its start
+	if restarted {
+		f.display.sent = 0
 	}
 	for first := true; ; first = false {
 		e, err := events.Next()
@@ -234,20 +235,21 @@ func (f *following) readEvents(events *sse.Reader, quiet *time.Timer) (ending, e
 		quiet.Stop()
 		frame := Frame{Name: string(e.Type), ID: string(e.ID), Data: bytes.Clone(e.Data)}
 		if first && f.firstID != "" && frame.ID == f.firstID { // the server ignored Last-Event-ID
-			anew = true
-			f.display.at = 0
+			restarted = true
+			f.display.sent = 0
 		}
 		f.firstID = cmp.Or(f.firstID, frame.ID)
 		said := frame.read()
 		if !f.yieldFrame(frame, said) {
-			f.left = !f.display.full
+			f.left = !f.display.full // else there is too much text
 			return cannotStream, nil
 		}
 		if said.last {
 			return reachedEnd, nil
 		}
-		if n := len(f.display.shown); n > f.most || !anew && frame.ID != "" && frame.ID != before { // new text or a new ID
-			how, f.most = progressed, max(n, f.most)
+		hasNewID := !restarted && frame.ID != "" && frame.ID != before
+		if n := len(f.display.shown); hasNewID || n > f.mostShown {
+			how, f.mostShown = progressed, max(n, f.mostShown)
 		}
 		quiet.Reset(eventless)
 	}
@@ -334,7 +336,7 @@ func hasNoAnswer(name string) bool {
 type display struct {
 	most  int // bytes to keep
 	shown []byte
-	at    int  // how much of it the server has sent since its last start
+	sent  int  // how many bytes of shown the server has sent since it last began the answer
 	full  bool // a piece was left out because it is beyond most
 }
 
@@ -343,23 +345,21 @@ type display struct {
 // text before it. After a restart of the stream, text that was shown already is
 // compared and not shown again; where it differs, all is replaced.
 func (d *display) appendPiece(piece string, delta bool) (string, StreamEventKind) {
-	if !delta && d.at > 0 && len(piece) >= d.at && piece[:d.at] == string(d.shown[:d.at]) {
-		piece = piece[d.at:]
+	if !delta {
+		piece = strings.TrimPrefix(piece, string(d.shown[:d.sent]))
 	}
-	same := 0
-	for same < len(piece) && d.at < len(d.shown) && piece[same] == d.shown[d.at] {
-		same++
-		d.at++
+	for piece != "" && d.sent < len(d.shown) && piece[0] == d.shown[d.sent] { // shown before the restart
+		piece = piece[1:]
+		d.sent++
 	}
-	piece = piece[same:]
-	d.full = d.at+len(piece) > d.most
+	d.full = d.sent+len(piece) > d.most
 	if piece == "" || d.full {
 		return "", ""
 	}
-	diverged := d.at < len(d.shown)
-	d.shown = append(d.shown[:d.at], piece...)
-	d.at = len(d.shown)
-	if diverged {
+	differs := d.sent < len(d.shown)
+	d.shown = append(d.shown[:d.sent], piece...)
+	d.sent = len(d.shown)
+	if differs {
 		return string(d.shown), StreamEventKindReset
 	}
 	return piece, StreamEventKindText

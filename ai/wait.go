@@ -87,10 +87,10 @@ const (
 // reports the reads become rarer.
 func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
 	var interval wait.Interval
-	var last error
+	var lastErr error // of the last step, also one of the activity, which does not end the wait
 	err := wait.Poll{Final: call.Final}.Run(ctx, func() (ended bool, pause time.Duration, err error) {
 		var pollErr error
-		defer func() { last = cmp.Or(err, pollErr) }()
+		defer func() { lastErr = cmp.Or(err, pollErr) }()
 		ended, err = w.readTurn(ctx)
 		if ended || err != nil {
 			return ended, 0, err
@@ -107,7 +107,7 @@ func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
 		return false, interval.Next() - time.Since(began), nil
 	})
 	if err != nil {
-		return nil, w.fail(withLast(w.op, err, last))
+		return nil, w.fail(withLast(w.op, err, lastErr))
 	}
 	if w.last.Status.Failed() {
 		return nil, w.fail(nil)
@@ -138,7 +138,7 @@ func (w *waiting) awaitActivity(ctx context.Context) (changed bool, err error) {
 		return false, err
 	}
 	w.cursor = w.cursor.Later(r.Cursor)
-	w.noActivity = w.cursor == ""
+	w.noActivity = w.cursor == "" // without a cursor a poll cannot wait for changes
 	return first || len(r.Activity) > 0, nil
 }
 
