@@ -212,19 +212,25 @@ func (e *Error) LogValue() slog.Value {
 	)
 }
 
-// Is reports whether target is the kind of e, one of the Err variables of this
-// package. It depends on the HTTP status, then the refused fields, then the code,
-// except that code 90211 makes it [ErrUnavailable] with any status.
+// Is reports whether target is the kind of e, one of the Err variables of this package,
+// by its HTTP status. With a status of no kind, refused fields make it [ErrInvalid]. Code
+// 90211 makes it [ErrUnavailable] with any status. A 404 for an endpoint that the server
+// does not have is [ErrUnsupported] as well.
 func (e *Error) Is(target error) bool {
-	if kind := e.kind(); kind != nil {
-		return target == kind || target == ErrUnsupported && e.Status == http.StatusNotFound && e.Code == codes.NoEndpoint
+	noEndpoint := e.Status == http.StatusNotFound && e.Code == codes.NoEndpoint
+	switch kind := e.kind(); {
+	case kind == nil:
+		return target == ErrInvalid && len(e.Params) > 0
+	case noEndpoint && target == ErrUnsupported:
+		return true
+	default:
+		return target == kind
 	}
-	return target == ErrInvalid && len(e.Params) > 0
 }
 
 // kind returns the error of this package for the status, nil without one.
 func (e *Error) kind() error {
-	if e.ofEdge() {
+	if e.fromProxy() {
 		return ErrUnavailable
 	}
 	switch e.Status {
@@ -260,8 +266,8 @@ func (e *Error) kind() error {
 	return nil
 }
 
-// ofEdge reports whether the error is that of a proxy before the platform.
-func (e *Error) ofEdge() bool { return e.Code == codes.EdgeRejected || e.Name == nameEdge }
+// fromProxy reports whether the error is that of a proxy before the platform.
+func (e *Error) fromProxy() bool { return e.Code == codes.EdgeRejected || e.Name == nameEdge }
 
 // statusBlocked is not registered; the platform uses it for quotas.
 const statusBlocked = 450

@@ -45,7 +45,7 @@ func Path(template string, segments ...string) Route {
 		if strings.HasSuffix(name, list) {
 			return pathOfList(template, segments, i)
 		}
-		if text := strings.TrimSpace(s); text == "" || text[0] == '.' || name == orgID { // the others are valid
+		if text := strings.TrimSpace(s); text == "" || text[0] == '.' || name == orgID { // no other can be refused
 			r.err = refusal(name, s)
 			if r.err != nil {
 				return r
@@ -94,8 +94,9 @@ func routeOf(template string, segments []any) Route {
 	}
 	r := Path(template, plain...)
 	if e, ok := r.err.(*InputError); ok && e.Wire != "" { //nolint:errorlint // it is not wrapped
-		before, _, _ := strings.Cut(template, "{"+e.Wire)
-		e.Field = e.element("segments", plain, strings.Count(before, "{"))
+		before, _, _ := strings.Cut(template, "{"+e.Wire) // the refused segment is that of this placeholder, or a later one of a list
+		first := strings.Count(before, "{")
+		e.Field = element("segments", e.indexOfGot(plain, first))
 	}
 	return r
 }
@@ -123,27 +124,29 @@ func refusal(placeholder, segment string) error {
 // list ends the name of a placeholder that takes several segments.
 const list = "..."
 
-// pathOfList returns the route of a template whose last placeholder stands for
-// a list of values, separated by commas: the segments from index at on.
+// pathOfList returns the route of a template whose last placeholder stands for a list of
+// values, separated by commas: the segments from index at on. Each of these gets a
+// placeholder of that name. The argument that has them is called by its plural.
 func pathOfList(template string, segments []string, at int) Route {
 	before, after, _ := strings.Cut(template, list)
 	name := before[strings.LastIndexByte(before, '{')+1:]
-	each := strings.Repeat(",{"+name+"}", len(segments)-at-1)
-	r := Path(before+"}"+each+strings.TrimPrefix(after, "}"), segments...)
+	others := strings.Repeat(",{"+name+"}", len(segments)-at-1)
+	r := Path(before+"}"+others+strings.TrimPrefix(after, "}"), segments...)
 	r.template = before + after
 	if e, ok := r.err.(*InputError); ok && e.Wire == name { //nolint:errorlint // it is not wrapped
-		e.Field = e.element(strings.TrimSuffix(e.Field, "s")+"s", segments[at:], 0)
+		plural := strings.TrimSuffix(e.Field, "s") + "s"
+		e.Field = element(plural, e.indexOfGot(segments[at:], 0))
 	}
 	return r
 }
 
-// element returns the Go path of the element of a list that e is about. It is
-// the first one, from index on, with the rejected value.
-func (e *InputError) element(name string, list []string, index int) string {
-	for strconv.Quote(list[index]) != e.Got {
-		index++
+// indexOfGot returns the index of the value that e rejects, the first one of list[from:]
+// that is equal to Got.
+func (e *InputError) indexOfGot(list []string, from int) int {
+	for strconv.Quote(list[from]) != e.Got {
+		from++
 	}
-	return element(name, index)
+	return from
 }
 
 // element returns the Go path of an element of a list.

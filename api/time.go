@@ -263,23 +263,28 @@ func zone(s string) (offset int, ok bool) {
 		return 0, true
 	}
 	sign, hours, minutes := s[:1], s[1:], "00"
-	switch len(hours) {
-	case len("02"):
-	case len("0200"):
+	switch {
+	case len(hours) == len("02"):
+	case len(hours) == len("0200"):
 		minutes = hours[2:]
-	case len("02:00"):
+	case len(hours) == len("02:00") && hours[2] == ':':
 		minutes = hours[3:]
 	default:
 		return 0, false
 	}
-	hour, ok := twoDigits(hours)
+	hour, ok1 := twoDigits(hours)
 	minute, ok2 := twoDigits(minutes)
-	east := (hour*60 + minute) * 60
-	if sign == "-" {
-		east = -east
+	if !ok1 || !ok2 || hour > 23 || minute > 59 {
+		return 0, false
 	}
-	known := sign == "-" || sign == "+"
-	return east, known && ok && ok2 && hour < 24 && minute < 60 && (len(hours) != len("02:00") || hours[2] == ':')
+	east := (hour*60 + minute) * 60
+	switch sign {
+	case "+":
+		return east, true
+	case "-":
+		return -east, true
+	}
+	return 0, false
 }
 
 // twoDigits parses the first two bytes of s, which must exist.

@@ -196,10 +196,10 @@ func (w *walk) workspace(room *workspaces.Workspace) error {
 	if err := w.members(place); err != nil {
 		return err
 	}
-	seen := map[api.ID]bool{}
+	seen := map[api.ID]bool{} // one that is archived meanwhile is in both lists
 	for _, archived := range []shares.Archived{shares.ArchivedNone, shares.ArchivedOnly} {
 		list := &shares.ByWorkspaceOptions{Archived: archived}
-		opts := append(slices.Clip(w.opts), api.WithOutput(api.Full))
+		opts := append(slices.Clip(w.opts), api.WithOutput(api.Full)) // the level that has Share.Access
 		for share, err := range w.s.shares.AllByWorkspace(w.ctx, room.ID, list, opts...) {
 			if err == nil && !seen[share.ID] {
 				seen[share.ID] = true

@@ -205,12 +205,12 @@ func (s *Service) remove(ctx context.Context, a *Access, opts []api.CallOption) 
 	switch {
 	case a.Role == string(members.RoleOwner):
 		return ErrOwner
-	case a.Via == ViaInvitation && a.invitation == "" && a.Place.Kind != api.ProfileKindFileShare:
-		return errNoInvitation
+	case a.Place.Kind == api.ProfileKindFileShare: // a grant, pending or not
+		err = s.fileShares.Grants.Revoke(ctx, a.Place.ID, who, opts...)
 	case a.invitation != "":
 		err = s.members.Invitations.Delete(ctx, a.Place, a.invitation, opts...)
-	case a.Place.Kind == api.ProfileKindFileShare:
-		err = s.fileShares.Grants.Revoke(ctx, a.Place.ID, who, opts...)
+	case a.Via == ViaInvitation:
+		return errNoInvitation
 	default:
 		err = s.members.Remove(ctx, a.Place, who, opts...)
 	}

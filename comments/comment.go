@@ -131,7 +131,7 @@ func (s *Service) react(
 ) (*Reactions, error) {
 	a, err := call.Payload[reacted](ctx, s.c, r, opts)
 	switch {
-	case call.Gone(err):
+	case call.Gone(err): // an earlier attempt has removed the reaction
 		a = new(reacted)
 	case err != nil:
 		return nil, err

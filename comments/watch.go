@@ -94,7 +94,7 @@ type watch struct {
 
 	woken      chan struct{} // has a value after a change
 	watched    atomic.Bool
-	wake       bool // a change is the reason for the current list
+	wasWoken   bool // the current list follows a change
 	emptyWakes int  // such lists in a row without a new comment
 
 	clock     servertime.Clock
@@ -149,8 +149,9 @@ func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error
 			}
 		}
 		mustAwait = true
-		w.emptyWakes++
-		if !w.wake || len(found) > 0 {
+		if w.wasWoken && len(found) == 0 {
+			w.emptyWakes++
+		} else {
 			w.emptyWakes = 0
 		}
 		return false, 0, nil
@@ -171,10 +172,10 @@ func (w *watch) changed(watched bool) {
 	}
 }
 
-// await waits until it is time for the next list. After a change that is shortly
-// afterwards (settle), and later after each change without a new comment (emptyWakes),
-// which may become visible late; then there is one more list soon (again). Without a
-// change it is after a pause, which is long if the profile is watched.
+// await waits until it is time for the next list. After a change it waits for settle, or
+// for a multiple of it if the last changes brought no new comment (emptyWakes). Until a
+// change it waits for the pause: a short one (again) if the last change brought none, since
+// the comment may have become visible late, else a long one if the profile is watched.
 func (w *watch) await(ctx context.Context) error {
 	pause := unwatched
 	switch {
@@ -187,10 +188,10 @@ func (w *watch) await(ctx context.Context) error {
 	defer due.Stop()
 	select {
 	case <-w.woken:
-		w.wake = true
+		w.wasWoken = true
 		return wait.Sleep(ctx, settle*time.Duration(min(1+w.emptyWakes, slowest)))
 	case <-due.C:
-		w.wake = false
+		w.wasWoken = false
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -281,16 +282,16 @@ func (w *watch) plausibleTime(c *Comment) time.Time {
 // get it has failed, comments that were created after the watch began are new.
 func (w *watch) newOf(listed []*Comment) []*Comment {
 	first := !w.hasListed && w.o.Since.IsZero()
-	begin := w.clock.Earliest().Add(-time.Since(w.start))
+	start := w.clock.Earliest().Add(-time.Since(w.start)) // of the watch, by the clock of the server
 	w.hasListed = true
 	var found []*Comment
 	for _, c := range listed {
 		w.newest = times.Later(w.newest, w.plausibleTime(c))
 		id := c.ID.Plain()
-		_, listed := w.seen[id]
+		_, known := w.seen[id]
 		w.seen[id] = seen{c.Created.Time, time.Now()}
-		known := listed || first && (!w.failed || c.Created.Before(begin))
-		if !known && (w.o.Replies || c.ParentID == "") {
+		wasThere := first && (!w.failed || c.Created.Before(start)) // before the watch
+		if !known && !wasThere && (w.o.Replies || c.ParentID == "") {
 			found = append(found, c)
 		}
 	}
@@ -310,7 +311,8 @@ type poller struct{ s *activity.Service }
 // begin, and after each change.
 func (p poller) Wake(ctx context.Context, profile api.Profile, changed func(bool), opts ...api.CallOption) error {
 	began := false
-	for report, err := range p.s.Watch(ctx, profile, nil, append(slices.Clip(opts), api.WithResponse(nil))...) {
+	opts = append(slices.Clip(opts), api.WithResponse(nil)) // the caller's is for the lists of comments
+	for report, err := range p.s.Watch(ctx, profile, nil, opts...) {
 		if err != nil {
 			return err
 		}

@@ -156,7 +156,7 @@ type follower struct {
 	duplicates   int  // duplicates found since
 	foundInRound bool // events by the current round
 
-	most            int       // pages of a poll until it pauses; 0 means all
+	pauseAfter      int       // pages of a poll after which it pauses; 0 means that it does not
 	walk            *Walk     // the current poll, nil between two
 	deliveredInPoll bool      // an event by the current poll
 	lastRescan      time.Time // when the last rescan began, by the local clock
@@ -331,8 +331,8 @@ func (f *follower) deliverAll(ctx context.Context) error {
 // events that became visible late. A cursor in the checkpoint of another version of the
 // package cannot be used: then the poll starts anew.
 func (f *follower) startWalk() {
+	back := f.o.Overlap
 	if f.Cursor == "" {
-		back := f.o.Overlap
 		if time.Since(f.lastRescan) >= f.o.Sweep {
 			back, f.lastRescan = f.lookback, time.Now()
 		}
@@ -342,13 +342,13 @@ func (f *follower) startWalk() {
 	q.CreatedMin = f.From
 	f.walk = f.s.Walk(q, f.Cursor, f.opts...)
 	if e, ok := errors.AsType[*api.InputError](f.walk.err); ok && e.Field == "cursor" { // of another version
-		f.From = f.pollStart(f.o.Overlap, f.o.Overlap)
+		f.From = f.pollStart(back, f.o.Overlap)
 		q.CreatedMin = f.From
 		const noCursor = ""
 		f.walk = f.s.Walk(q, noCursor, f.opts...)
 	}
 	f.walk.keepLast = false // the checkpoint remembers more events than a walk does
-	f.walk.onRefusal, f.walk.most = f.onRefusal, f.most
+	f.walk.onRefusal, f.walk.pauseAfter = f.onRefusal, f.pauseAfter
 }
 
 // deliver calls the handler with an event unless it is a duplicate, remembers it, and

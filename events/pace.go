@@ -68,7 +68,7 @@ func (r *idlePace) tryTurn(p *pace, now time.Time) (at time.Time, ok bool) {
 		r.queue = append(r.queue, p)
 	}
 	at = r.nextTurn.Add(time.Duration(place) * r.every)
-	if place > 0 { // those before p take their turns first
+	if place > 0 { // it is notified when it is the first, and need not ask before that
 		at = times.Later(at, now.Add(time.Second))
 	}
 	ok = !at.After(now)
@@ -119,7 +119,7 @@ type pace struct {
 
 	mu              sync.Mutex
 	watched         bool      // by the Waker
-	uncoveredChange bool      // a change that no round has covered
+	uncoveredChange bool      // a change was reported after the last round began, or just before
 	uncoveredReport bool      // the same, or the watch began
 	firstReport     time.Time // the first of these
 	lastReport      time.Time // the latest
@@ -190,14 +190,13 @@ func (p *pace) dueForReport() {
 }
 
 // beginRound waits until the first search of a round may start, and records the time. A
-// change that was reported less than visibleAfter before may not be visible to the
-// searches yet: then it stays uncovered, and another round follows.
+// change during the wait makes it a woken round, and not just a repeat.
 func (p *pace) beginRound(ctx context.Context) error {
 	p.mu.Lock()
-	p.wokenRound = p.uncoveredChange || p.repeatNext
+	woken := p.uncoveredChange || p.repeatNext
 	p.mu.Unlock()
 	p.loop.SetClass(ratelimit.Rest)
-	if p.wokenRound {
+	if woken {
 		p.loop.SetClass(ratelimit.Woken)
 	}
 	if err := p.loop.Reserve(ctx, p.group); err != nil {
@@ -206,17 +205,23 @@ func (p *pace) beginRound(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.awaitsRound = false
-	// A change during the wait makes this a woken round as well, and not just a repeat.
 	p.wokenRound = p.uncoveredChange || p.repeatNext
 	p.isRepeat, p.repeatNext = p.repeatNext && !p.uncoveredChange, false
 	now := time.Now()
+	p.frequent = now.Sub(p.lastBegan) < frequentRounds || p.lastReport.Sub(p.firstReport) > sameChange
+	p.lastBegan, p.gapsUntil = now, times.Later(p.gapsUntil, now).Add(p.gap)
+	p.coverReports(now)
+	return nil
+}
+
+// coverReports records that the round that begins now covers the reports so far. If the
+// last one came less than visibleAfter before, its change may not be visible to searches
+// yet: then they stay uncovered, and another round follows. p.mu is held.
+func (p *pace) coverReports(now time.Time) {
 	if now.Sub(p.lastReport) >= visibleAfter {
 		p.uncoveredChange, p.uncoveredReport = false, false
 	}
-	p.frequent = now.Sub(p.lastBegan) < frequentRounds || p.lastReport.Sub(p.firstReport) > sameChange
 	p.firstReport = p.lastReport // of those that the next round covers
-	p.lastBegan, p.gapsUntil = now, times.Later(p.gapsUntil, now).Add(p.gap)
-	return nil
 }
 
 // end records the end of a round.
@@ -242,7 +247,7 @@ func (p *pace) setNextRound() {
 		p.due, p.needsTurn = p.ended.Add(p.interval), false
 	case p.wokenRound && (!p.foundEvents || p.frequent):
 		p.repeatNext = !p.isRepeat
-		p.due, p.needsTurn = p.ended.Add(p.gap), p.isRepeat
+		p.due, p.needsTurn = p.ended.Add(p.gap), p.isRepeat // after the repeat the log is at rest
 	default:
 		p.due, p.needsTurn = p.ended.Add(max(p.interval, p.idle.interval())), true
 	}

@@ -253,14 +253,16 @@ func (f *follower) moveBackFromFuture(ctx context.Context) error {
 }
 
 // mayRecur reports whether an event created at that Unix time may be found again, so
-// that its hash must be remembered: in the current poll, or in the next one, which goes
-// back from the end of the current one.
+// that its hash must be remembered: by the current poll, which goes back from the end of
+// the last one (Searched), or by the next one, which goes back from the end of the current
+// one (Max).
 func (f *follower) mayRecur(created int64) bool {
 	if f.walk != nil && created >= f.walk.state.Max.Add(-f.lookback).Unix() {
 		return true
 	}
 	inLookback := created >= f.Searched.Add(-f.lookback).Unix()
-	return inLookback && (f.walk == nil || created <= f.Searched.Unix()) // a later one is of the current poll
+	inThisPollOnly := f.walk != nil && created > f.Searched.Unix() // its walk recognizes it
+	return inLookback && !inThisPollOnly
 }
 
 // evict forgets the events that no poll can find again.

@@ -175,9 +175,9 @@ func (q Query) checkChildren(args input.Args) error {
 var errIgnoredOffset = fmt.Errorf("%w: it ignores the offset and sends no pagination", api.ErrNoProgress)
 
 // onRepeatedPage is called for a page with the same events as the previous one. It
-// returns [page.ErrEnd] if that means the end: a server that ignores the offset has
-// sent all its events, unless the page is full. With pagination nil is returned, and
-// the page counts as repeated.
+// returns nil for a page with pagination, which counts as repeated. Without pagination the
+// server ignores the offset: it has sent all its events, and the error is [page.ErrEnd],
+// unless the page is full.
 func (q Query) onRepeatedPage(p *Page) error {
 	switch {
 	case p.Pagination != nil:
@@ -213,22 +213,22 @@ func (q Query) atPosition(position string) Query {
 // so that the step is the page size and not the number of events.
 func (q Query) positionAfter(p *Page) (string, error) {
 	step := max(q.Limit, len(p.Events))
-	switch {
-	case p.Pagination == nil && (p.Events == nil || q.Cursor != ""):
-		return "", errNoPage // not the end
-	case p.Pagination == nil:
-		if len(p.Events) == 0 {
+	if p.Pagination == nil {
+		switch {
+		case p.Events == nil, q.Cursor != "": // a page by cursor has pagination: this is none, and not the end
+			return "", errNoPage
+		case len(p.Events) == 0:
 			return "", nil
 		}
+		return offsetPrefix + strconv.Itoa(q.Offset+step), nil
+	}
+	switch {
 	case !p.Pagination.HasMore:
 		return "", nil
 	case p.Pagination.NextCursor != "":
 		return p.Pagination.NextCursor, nil
-	default:
-		step = max(p.Pagination.PageSize, step)
-	}
-	if q.Cursor != "" {
+	case q.Cursor != "":
 		return "", fmt.Errorf("fastio: events.Search: %w", page.ErrNoCursor)
 	}
-	return offsetPrefix + strconv.Itoa(q.Offset+step), nil
+	return offsetPrefix + strconv.Itoa(q.Offset+max(p.Pagination.PageSize, step)), nil
 }

@@ -37,8 +37,7 @@ func (r *rest) slice() (low, high int64) {
 
 // shrink makes the current slice of time smaller, at most half as large, and reports
 // whether it could: a slice of one second cannot be smaller. The pass lasts from one
-// time, which may be zero, to another. Fit is how many events were read of a slice before
-// it was refused; with Up the slices follow each other from old to new.
+// time, which may be zero, to another.
 //
 // The first slices are half as wide as the time that the refused pages have covered, s,
 // and begin on the side where these began: then most of the events that are found again
@@ -49,25 +48,38 @@ func (r *rest) shrink(s seen, from, to time.Time) bool {
 		r.Low, r.High = max(unix(from), 0), unix(to)
 	}
 	first := r.Width == 0 // no slices so far
-	if first && s.oldest > r.Low && s.oldest < r.High {
-		r.Up = s.last > s.first // the refused pages came from old to new
-		if r.Up && r.Low == 0 { // the log begins at an unknown time: what is older than s comes last
-			r.Older, r.Low = s.oldest-1, s.oldest
-		}
+	if first {
+		r.chooseOrder(s)
 	}
 	low, high := r.slice()
 	half := (high - low + 1) / 2
 	if half < 1 {
 		return false
 	}
-	r.Width, r.Fit = half, s.count
+	halfOf := func(seconds int64) int64 { return min(max(seconds/2, 1), half) }
+	r.Fit = s.count // so many events were read before the refusal
 	switch {
 	case first && r.Up:
-		r.Width = min(max((s.newest-low)/2, 1), half)
+		r.Width = halfOf(s.newest - low)
 	case first && s.oldest > 0:
-		r.Width = min(max((high-s.oldest)/2, 1), half)
+		r.Width = halfOf(high - s.oldest)
+	default:
+		r.Width = half
 	}
 	return true
+}
+
+// chooseOrder makes the first slices follow each other in the order of the events of the
+// refused pages. From old to new, in a log that begins at an unknown time, they start at
+// the oldest event, and what is older is searched after them.
+func (r *rest) chooseOrder(s seen) {
+	if s.oldest <= r.Low || s.oldest >= r.High { // no event, or none inside of the bounds
+		return
+	}
+	r.Up = s.last > s.first
+	if r.Up && r.Low == 0 {
+		r.Older, r.Low = s.oldest-1, s.oldest
+	}
 }
 
 // nextSlice moves on from a slice of time that has ended after count events, and
@@ -75,9 +87,8 @@ func (r *rest) shrink(s seen, from, to time.Time) bool {
 // events that fit, the following ones are twice as wide.
 func (r *rest) nextSlice(count int) bool {
 	if r.Width == 0 { // the slice was all that is left of this part
-		older := r.Older // than what the refused pages had: the second part, if there is one
-		*r = rest{High: older, Fit: r.Fit}
-		return older > 0
+		*r = rest{High: r.Older, Fit: r.Fit} // the older part, which is searched last
+		return r.High > 0                    // whether there is one
 	}
 	if r.Up {
 		r.Low += r.Width

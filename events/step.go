@@ -56,7 +56,7 @@ func (s *Service) Stepper(
 	}
 	f := &follower{
 		s: &Service{c: step.pace, clock: s.clock}, logger: cmp.Or(s.o.Logger, slog.New(slog.DiscardHandler)),
-		query: q, handle: handle, o: *o, opts: opts, most: stepPages,
+		query: q, handle: handle, o: *o, opts: opts, pauseAfter: stepPages,
 	}
 	var err error
 	step.followers, err = f.perValue()
@@ -143,7 +143,7 @@ func (s *Stepper) load(ctx context.Context) error {
 // run steps until Until is reached, a failure is permanent, or ctx is done.
 func (s *Stepper) run(ctx context.Context) error {
 	for _, f := range s.followers {
-		f.most = 0 // no limit of pages: no other log waits for this goroutine
+		f.pauseAfter = 0 // no limit of pages: no other log waits for this goroutine
 	}
 	notified := make(chan struct{}, 1)
 	s.Notify(func() {
@@ -176,22 +176,15 @@ func (s *Stepper) run(ctx context.Context) error {
 // the events created before Until are delivered. After a temporary failure the next
 // round follows a pause.
 func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
-	now, resumed := time.Now(), s.inRound
-	if !resumed {
-		if at := s.pace.nextRound(now); at.After(now) {
+	began := time.Now()
+	if !s.inRound {
+		if at := s.pace.nextRound(began); at.After(began) {
 			return at, ctx.Err()
 		}
-		err = s.pace.beginRound(ctx)
-		s.inRound, s.found = err == nil, false
 	}
-	done := false
-	if err == nil {
-		done, err = s.pollAll(ctx, resumed)
-		if err == nil && s.hasMore() { // so that others can take their turn before the rest
-			return now, nil
-		}
-		s.inRound = false
-		s.pace.end(s.found)
+	done, err := s.doRound(ctx)
+	if s.inRound { // so that others can take their turn before the rest
+		return began, nil
 	}
 	if err == nil && s.o.OnCaughtUp != nil {
 		s.o.OnCaughtUp(ctx)
@@ -213,7 +206,26 @@ func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
 		s.followers[0].callOnRetry(ctx, s.failures, pause, err)
 		s.pace.delay(pause)
 	}
-	return s.pace.nextRound(now), nil // now has passed: a round that is due since then takes no turn yet
+	return s.pace.nextRound(began), nil // not by the present time: only the next step may take a turn
+}
+
+// doRound begins a round, or continues the one that has paused, and reports whether all
+// followers have reached Until. If the round pauses between two pages, inRound stays set.
+func (s *Stepper) doRound(ctx context.Context) (done bool, err error) {
+	resumed := s.inRound
+	if !resumed {
+		if err := s.pace.beginRound(ctx); err != nil {
+			return false, err
+		}
+		s.inRound, s.found = true, false
+	}
+	done, err = s.pollAll(ctx, resumed)
+	if err == nil && s.hasMore() {
+		return false, nil
+	}
+	s.inRound = false
+	s.pace.end(s.found)
+	return done, err
 }
 
 // hasMore reports whether a poll has ended between two pages.

@@ -41,8 +41,8 @@ type Walk struct {
 	requested     string                                                           // position of the last requested page
 	seen          seen                                                             // what the pages of the current slice have shown
 	refusals      int                                                              // refused cursors since a slice has ended
-	most          int                                                              // pages until a loop pauses; 0 means all
-	left          int                                                              // of these in the current loop
+	pauseAfter    int                                                              // pages after which a loop pauses; 0 means that it does not
+	pagesLeft     int                                                              // of the current loop until it pauses
 	paused        bool                                                             // the last loop has paused
 	unshrinkable  int                                                              // those of them that a smaller slice could not follow
 	onRefusal     func(ctx context.Context, n int, pause time.Duration, err error) // may be nil
@@ -173,7 +173,7 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 			yield(nil, w.err)
 			return
 		}
-		w.left, w.paused = w.most, false
+		w.pagesLeft, w.paused = w.pauseAfter, false
 		for !w.state.Done {
 			err := w.deliverSlice(ctx, yield)
 			if errors.Is(err, errStopped) || w.paused {
@@ -224,8 +224,8 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 		w.seen.pages++
 		next = pg.Page.next
 		w.advance(next)
-		w.left-- // below 0 without a limit of pages
-		w.paused = w.left == 0 && !w.state.Done
+		w.pagesLeft-- // without a limit it is never 0 here
+		w.paused = w.pagesLeft == 0 && !w.state.Done
 		if w.paused {
 			return nil
 		}
@@ -309,14 +309,14 @@ func (w *Walk) pages() page.List[fetched, *Event] {
 	}
 }
 
-// searchPatiently calls Search, again while it fails because a rate window is full. The
-// transport waits for the window; it returns this error only because the caller limits
-// attempts.
+// searchPatiently calls Search, again while it fails because a rate window is full and its
+// end (Reset) is known. The transport of the next call waits for that; it returns this
+// error only because the caller limits attempts.
 func (s *Service) searchPatiently(ctx context.Context, q Query, opts []api.CallOption) (*Page, error) {
 	for {
 		p, err := s.Search(ctx, q, opts...)
 		e, refused := errors.AsType[*api.Error](err)
-		isFull := refused && wait.OnWindow(e) && !e.Rate.Reset.IsZero()
+		isFull := refused && wait.IsTimedRefusal(e) && !e.Rate.Reset.IsZero()
 		if !isFull || errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return p, err
 		}
@@ -400,7 +400,8 @@ func (w *Walk) continueSmaller(ctx context.Context, err error) error {
 	if err := w.shrinkSlice(err); err != nil {
 		return err
 	}
-	pause := wait.For(max(w.refusals-quickRefusals, 0), 0)
+	const noRetryAfter = 0
+	pause := wait.For(max(w.refusals-quickRefusals, 0), noRetryAfter)
 	if w.onRefusal != nil {
 		w.onRefusal(ctx, w.refusals, pause, err)
 	}

@@ -594,7 +594,7 @@ func (x *exchange) mayRepeat(e *api.Error) bool {
 	case e.Is(api.ErrUnavailable), e.Status == http.StatusInternalServerError:
 		return replayable
 	}
-	return e.Status == http.StatusTooManyRequests && wait.Windowed(e.Code) // refused before processing
+	return e.Status == http.StatusTooManyRequests && wait.MeansFullWindow(e.Code) // refused before processing
 }
 
 // A retry costs retryCost of retryTokens, a successful call returns one. In an outage
@@ -614,7 +614,7 @@ func (x *exchange) mayRetry(ctx context.Context) bool {
 	if answered && e.Unauthenticated {
 		return x.refresh(ctx)
 	}
-	if x.maxAttempts > 1 && answered && wait.OnWindow(e) && !e.Is(api.ErrUnavailable) {
+	if x.maxAttempts > 1 && answered && wait.IsTimedRefusal(e) && !e.Is(api.ErrUnavailable) {
 		return x.planWait(ctx, e) && x.reopen()
 	}
 	x.countedFailures++

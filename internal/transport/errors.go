@@ -118,7 +118,7 @@ func (x *exchange) refusal() *api.Error {
 // and counts the calls in place of the group.
 func (x *exchange) recordRefusal(e *api.Error) {
 	limit, shared := x.rate, x.client.cfg.Limiter
-	if wait.Windowed(e.Code) && e.Rate.RetryAfter > 0 {
+	if wait.MeansFullWindow(e.Code) && e.Rate.RetryAfter > 0 {
 		limit.RetryAfter = e.Rate.RetryAfter
 		if shared == nil {
 			x.group.Refused(x.slot, x.rate.Limit, x.rate.Reset)

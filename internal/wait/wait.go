@@ -77,16 +77,16 @@ func RetryAfterOf(err error) time.Duration {
 	return 0
 }
 
-// Windowed reports whether a 429 with this code means that a rate window is
+// MeansFullWindow reports whether a 429 with this code means that a rate window is
 // full. Two codes mean something else: another question on the documentation is
 // in progress, or the account is locked.
-func Windowed(code int64) bool { return code != codes.HowToBusy && code != codes.AccountLocked }
+func MeansFullWindow(code int64) bool { return code != codes.HowToBusy && code != codes.AccountLocked }
 
-// OnWindow reports whether e is a 429 of a rate window whose Retry-After says when it
-// opens again. A Retry-After below a second does not count, so that no call is repeated
-// without a pause.
-func OnWindow(e *api.Error) bool {
-	return e.Status == http.StatusTooManyRequests && Windowed(e.Code) && e.Rate.RetryAfter >= time.Second
+// IsTimedRefusal reports whether e is a 429 of a full rate window, with a Retry-After that
+// says when it opens again. A Retry-After below a second does not count, so that no call
+// is repeated without a pause.
+func IsTimedRefusal(e *api.Error) bool {
+	return e.Status == http.StatusTooManyRequests && MeansFullWindow(e.Code) && e.Rate.RetryAfter >= time.Second
 }
 
 // Sleep waits for d. It returns the error of ctx if that is done first.
