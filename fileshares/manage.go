@@ -92,10 +92,10 @@ type UpdateRequest struct {
 // It calls POST /current/fileshare/{fileshare_id}/update/.
 func (s *Service) Update(ctx context.Context, fileshare api.ID, r UpdateRequest, opts ...api.CallOption) (*FileShare, error) {
 	f := fields{form.New(input.Fields[UpdateRequest]("fileshares.Update"))}
-	form.Optional(&f.Fields, fieldTitle, cleared, r.Title, f.Text(1, maxText))
-	form.Optional(&f.Fields, fieldPassword, cleared, r.Password, f.password)
+	form.Optional(&f.Fields, fieldTitle, clearingText, r.Title, f.Text(1, maxText))
+	form.Optional(&f.Fields, fieldPassword, clearingText, r.Password, f.password)
 	f.setCommon(r.Access, r.CommentsEnabled, r.ExpiresIn)
-	form.Optional(&f.Fields, fieldExpiresAt, cleared, r.ExpiresAt, f.Time(form.Zone))
+	form.Optional(&f.Fields, fieldExpiresAt, clearingText, r.ExpiresAt, f.Time(form.Zone))
 	if err := cmp.Or(f.Changed(), f.checked()); err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ const (
 	fieldExpires   = "expires"
 	fieldExpiresAt = "expires_at"
 
-	cleared = "" // the word null, which clears a field elsewhere, has no effect here
+	clearingText = "" // the word null, which clears a field elsewhere, has no effect here
 )
 
 // password checks a password and sets the field. Errors do not contain it.

@@ -22,7 +22,7 @@ import (
 // One sends r with opts and returns the record in the member of the response. A
 // response without that member is an error.
 func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) (*T, error) {
-	if path, _ := r.Path.Split(); ctx == nil || c == nil || path == "" {
+	if path, _ := r.Path.Split(); ctx == nil || c == nil || path == "" { // CheckRequest is called for its error only
 		return nil, CheckRequest(ctx, c, r)
 	}
 	e := &decode.Envelope[T]{Member: member}
@@ -288,9 +288,9 @@ func RefusesName(err error, field string) bool {
 // NameTaken returns err, which is an [api.ErrNameTaken] as well.
 func NameTaken(err error) error { return fmt.Errorf("%w: %w", err, api.ErrNameTaken) }
 
-// Conflict returns err, as an [*api.VersionConflictError] if its parameters say so. They
-// are an array or an object with a reason, or an object with the current version or, of a
-// note, its state.
+// Conflict returns err, as an [*api.VersionConflictError] if its parameters, an array or
+// an object, say that the file has another version: by a reason, by the current version
+// or, of a note, by its current state.
 func Conflict(op string, err error) error {
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok || !e.Is(api.ErrConflict) {
@@ -313,8 +313,8 @@ func Conflict(op string, err error) error {
 	}
 	conflict, found := &api.VersionConflictError{Op: op, Err: err}, false
 	for _, p := range params {
-		version, current := currentVersion(p.Current)
-		found = found || p.Reason == "conflict_version_mismatch" || current
+		version, hasCurrent := currentVersion(p.Current)
+		found = found || hasCurrent || p.Reason == "conflict_version_mismatch"
 		conflict.Current = cmp.Or(conflict.Current, p.Version, version)
 	}
 	if !found {

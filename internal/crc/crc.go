@@ -9,9 +9,11 @@ func Sum(content []byte) uint32 {
 }
 
 // Combine returns the CRC of two contents behind each other, the second of which has a
-// length in bytes.
+// length in bytes. Each byte that follows the first one multiplies its CRC by x^8. The
+// power for all of them is the product of the squares x^8, x^16, x^32, ... for which
+// length has a bit.
 func Combine(first, second uint32, length int64) uint32 {
-	power, square := uint32(1)<<31, uint32(1)<<23 // x^0, and x^8 for each byte
+	power, square := uint32(1)<<31, uint32(1)<<23 // x^0 and x^8
 	for ; length > 0; length >>= 1 {
 		if length&1 > 0 {
 			power = multiply(square, power)

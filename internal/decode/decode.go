@@ -107,7 +107,7 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 		return false, err
 	}
 	var out any = (*record[T])(e)
-	if e.Member == "" { // the payload is at the root, or in the member "response"
+	if e.Member == "" { // e.root decodes the payload at the root, or in the member "response"
 		e.Payload, e.Response.payload = &e.Data, &e.Data
 		out = &e.root
 	}
@@ -123,7 +123,8 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 		e.Data, e.Found, e.Result = *new(T), false, absent
 		err = lenient(b, out, opts)
 	}
-	if e.Member == "" && (bytes.Contains(b, []byte(versionMember)) || bytes.Contains(b, []byte(statusMember))) {
+	mayHaveBookkeeping := bytes.Contains(b, []byte(versionMember)) || bytes.Contains(b, []byte(statusMember))
+	if e.Member == "" && mayHaveBookkeeping { // beside the members of the payload
 		dropBookkeeping(extraOf(reflect.ValueOf(&e.Data)))
 	}
 	return e.Result == failed, err

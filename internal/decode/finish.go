@@ -151,7 +151,7 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 			return s
 		}
 	case reflect.Slice, reflect.Map:
-		s.records = t.Elem().Kind() == reflect.Pointer || isRecords(t)
+		s.records = t.Elem().Kind() == reflect.Pointer || isRecords(t) // a null among them may have to be removed
 		s.elem = newShape(t.Elem(), building)
 		if s.records || s.elem != nil {
 			return s
@@ -186,19 +186,24 @@ func (s *shape) addField(f reflect.StructField, building map[reflect.Type]*shape
 // calls the functions registered by [Fix], inner values first. It returns the
 // length of the longest list that is not part of a record of another list.
 func (s *shape) finish(v reflect.Value, nulls Nulls) (longest int) {
-	switch {
-	case s == nil:
+	if s == nil {
 		return 0
-	case s.kind == reflect.Pointer && !v.IsNil():
-		return s.elem.finish(v.Elem(), nulls)
-	case s.kind != reflect.Struct:
-		if s.kind != reflect.Pointer && v.Len() != 0 {
-			longest = s.finishElements(v, nulls)
+	}
+	switch s.kind {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return 0
 		}
-		return longest
+		return s.elem.finish(v.Elem(), nulls)
+	case reflect.Slice, reflect.Map:
+		if v.Len() == 0 {
+			return 0
+		}
+		return s.finishElements(v, nulls)
+	default: // a struct
 	}
 	var extra map[string]json.RawMessage // members without a field
-	if s.extra > 0 {                     // else the struct has no map for them
+	if s.extra != 0 {                    // the struct has a map for them
 		extra, _ = reflect.TypeAssert[map[string]json.RawMessage](v.Field(s.extra))
 	}
 	if len(extra) != 0 {

@@ -39,15 +39,16 @@ var errUnreadable = errors.New("a value does not have the documented type")
 func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 	kind := dec.PeekKind()
 	to := reflect.ValueOf(v).Elem()
-	if c.tolerant && (kind == '{' || kind == '[') { // its Extra takes values that cannot be converted
+	if c.tolerant && (kind == '{' || kind == '[') { // what cannot be converted in it is kept in its Extra
 		c.setFrame(dec.StackDepth()+1, to)
 	}
 	t := traitsOf(pointee(to.Type()))
 	isNull := kind == 'n' || kind == jsontext.KindInvalid
-	if isNull || t.ownMethod && !c.tolerant || c.fitsDefault(to, t, kind) {
-		return errSkip // use the default decoding
+	convertsItself := t.ownMethod && !c.tolerant
+	if isNull || convertsItself || c.fitsDefault(to, t, kind) {
+		return errSkip
 	}
-	if t.kind == reflect.Map && t.ownMethod && kind == '{' { // its own method would not use c
+	if t.kind == reflect.Map && t.ownMethod && kind == '{' { // its method would decode the elements without c
 		if to.Type().Elem().Kind() == reflect.Bool {
 			return c.decodeFlags(dec, to)
 		}
@@ -100,17 +101,18 @@ func traitsOf(t reflect.Type) *traits {
 	return found
 }
 
-// fitsDefault reports whether the default decoding accepts a value of this JSON kind. A
-// number never fits, because it may be too large or have a fraction. A type with a JSON
-// method of its own (ownMethod) is decoded here, except for one that wraps a payload.
+// fitsDefault reports whether a value of this JSON kind is left to the default decoding,
+// which accepts it or fails. A number never fits, because it may be too large or have a
+// fraction. A type with a JSON method of its own (ownMethod) is decoded here, except for
+// one that wraps a payload, and a list that its method can read from an object.
 func (c *converter) fitsDefault(to reflect.Value, t *traits, kind jsontext.Kind) bool {
 	switch t.kind {
 	case reflect.Struct:
-		return kind == '{' && !t.text || t.wraps
-	case reflect.Map:
+		return t.wraps || kind == '{' && !t.text
+	case reflect.Map: // the default decoding follows a pointer, and then asks again
 		return kind == '{' && (!t.ownMethod || to.Kind() == reflect.Pointer)
-	case reflect.Slice:
-		return kind == '[' || kind == '{' && t.ownMethod || !c.tolerant
+	case reflect.Slice: // only a tolerant converter has a place for what is no list
+		return !c.tolerant || kind == '[' || kind == '{' && t.ownMethod
 	case reflect.String:
 		return kind == '"' && !t.ownMethod
 	case reflect.Bool:
@@ -321,8 +323,8 @@ func isEmptyList(raw jsontext.Value) bool {
 }
 
 // scalarField returns the field of a struct tagged scalar:"true", which takes the value
-// if the response has a string in place of the object. Without one, its Index is that
-// of the struct itself.
+// if the response has a string in place of the object. It reports false without one; the
+// Index is then empty, with which reflect selects the struct itself.
 func scalarField(t reflect.Type) (reflect.StructField, bool) {
 	for f := range t.Fields() {
 		if f.Tag.Get("scalar") != "" {

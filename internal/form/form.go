@@ -162,8 +162,8 @@ func Given[T comparable](field string, value T, set func(field string, value T))
 	}
 }
 
-// Optional sets the field of an update according to o: it leaves the field out,
-// sets it to cleared for null, or calls set with the value.
+// Optional sets the field of an update according to o: it leaves the field out, calls set
+// with the value, or for null sets it to cleared, the text with which the server clears it.
 func Optional[T any](f *Fields, field, cleared string, o api.Opt[T], set func(field string, value T)) {
 	if o.IsNull() {
 		f.Set(field, cleared)
