@@ -231,7 +231,7 @@ func (s *Source) fill(ctx context.Context, p *durable.Partial, c *checked) error
 	if err != nil {
 		return err
 	}
-	c.ReadCloser, d.ReadCloser = d.ReadCloser, c
+	c.ReadCloser, d.ReadCloser = d.ReadCloser, c // d is now read through the check
 	_, err = copyFrom(ctx, p, d, there, s.Report)
 	return err
 }

@@ -126,11 +126,15 @@ func (s *stream) resume(cause error) error {
 			return s.named(err)
 		}
 		body, err := s.reopen()
-		switch {
-		case err == nil:
+		if err == nil {
 			s.received = 0
 			return s.replace(body)
-		case s.ctx.Err() != nil, errors.Is(err, api.ErrChanged), call.Final(err) && !s.renewToken(err):
+		}
+		mayFollow := s.ctx.Err() == nil && !errors.Is(err, api.ErrChanged)
+		if mayFollow && call.Final(err) {
+			mayFollow = s.renewToken(err)
+		}
+		if !mayFollow {
 			return err
 		}
 		cause = err
@@ -169,8 +173,8 @@ func (s *stream) keep(p []byte) {
 // now.
 func (s *stream) reopen() (io.ReadCloser, error) {
 	again := min(s.received/2, int64(len(s.tail)))
-	if !s.known { // all bytes may have been read, and a range that begins at the end is rejected
-		again = max(again, min(1, int64(len(s.tail))))
+	if !s.known && len(s.tail) > 0 { // all may have been received, and a range that begins at the end is rejected
+		again = max(again, 1)
 	}
 	from := s.at - again
 	resp, err := s.open(rangeOf(from, s.options.last()), s.etag) //nolint:bodyclose // the stream closes the body

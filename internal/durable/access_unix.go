@@ -59,8 +59,9 @@ func tighten(file *os.File, info fs.FileInfo) {
 	}
 }
 
-// sole reports whether a file belongs to this user and has one name.
-func sole(info fs.FileInfo) bool {
+// onlyOurs reports whether a file belongs to this user and has one name, so that no other
+// user can change it.
+func onlyOurs(info fs.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return !ok || int(s.Uid) == os.Geteuid() && s.Nlink == 1
 }

@@ -122,13 +122,13 @@ func (f *File) readOnce(ctx context.Context, path string) ([]byte, error) {
 	if err := f.access.check(path, info); err != nil {
 		return nil, err
 	}
-	until := readerFunc(func(p []byte) (int, error) {
+	untilDone := readerFunc(func(p []byte) (int, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
 		return file.Read(p)
 	})
-	content, err := io.ReadAll(io.LimitReader(until, maxSize+1))
+	content, err := io.ReadAll(io.LimitReader(untilDone, maxSize+1))
 	if err == nil && len(content) > maxSize {
 		err = &FileError{path, "it is larger than 64 MiB"}
 	}

@@ -114,7 +114,7 @@ func (p *Partial) reopen() error {
 		return err
 	}
 	info, err = p.Stat()
-	if err != nil || !sole(info) {
+	if err != nil || !onlyOurs(info) {
 		return cmp.Or(p.Remove(), err, errMoved)
 	}
 	return nil

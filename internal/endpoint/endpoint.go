@@ -39,7 +39,7 @@ func Named(r *api.Request) *api.Request {
 	if e := find(r.Method, path); e != nil {
 		n.Op, n.Group = e.op, cmp.Or(r.Group, e.group)
 		n.Auth, n.Link = cmp.Or(r.Auth, e.auth), cmp.Or(r.Link, e.link)
-		if e.replay == api.ReplaySafe { // the body of a keyed one may have no key
+		if e.replay == api.ReplaySafe { // not ReplayKeyed: the body of the caller may lack the key
 			n.Replay = cmp.Or(r.Replay, api.ReplaySafe)
 		}
 		return &n

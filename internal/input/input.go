@@ -75,7 +75,9 @@ func (a Args) goPath(wire string) (field, sent string) {
 		if isElement {
 			field += "[" + index
 		}
-		if tag, _, _ := strings.Cut(f.Tag.Get("wire"), ","); tag != "" && f.Name != plain && !named(f, plain) {
+		tag, _, _ := strings.Cut(f.Tag.Get("wire"), ",")
+		isSimilar := f.Name != plain && !named(f, plain) // only similar to a name of the field
+		if isSimilar && tag != "" {
 			plain = tag
 		}
 		if f.Name != plain {

@@ -34,7 +34,7 @@ func Offsets[P, T any](
 			}
 			rows, pagination := of(p)
 			step, more := len(rows), len(rows) > 0
-			if pagination != nil {
+			if pagination != nil { // a wrong limit must neither skip more than a page nor repeat rows
 				step, more = max(min(pagination.Limit, maxStep), step), pagination.HasMore
 			}
 			if !more {

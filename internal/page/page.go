@@ -224,7 +224,7 @@ func (r *reader[P, T]) fetchNext() (got result[P]) {
 	}
 	got.last = next == ""
 	var repeats error
-	if r.countEmpty(r.list.Rows(got.page)) && r.list.Repeated != nil {
+	if r.isRepetition(r.list.Rows(got.page)) && r.list.Repeated != nil {
 		repeats = r.list.Repeated(got.page)
 	}
 	switch {
@@ -245,15 +245,15 @@ func (r *reader[P, T]) fetchNext() (got result[P]) {
 // pause returns the time before the next request: pages without new rows are read more
 // and more slowly.
 func (r *reader[P, T]) pause() time.Duration {
-	if r.empty < 2 { // one page without new rows
+	if r.empty < 2 { // a single page without new rows is usual
 		return 0
 	}
 	return wait.Backoff{Base: 500 * time.Millisecond, Cap: 8 * time.Second}.Pause(r.empty - 1)
 }
 
-// countEmpty counts the pages without a new row. It reports whether the rows are the
-// same as those of the page before.
-func (r *reader[P, T]) countEmpty(rows []T) (repeated bool) {
+// isRepetition reports whether the rows of a page are the same as those of the page
+// before. It also counts the pages in a row that have no new row (empty).
+func (r *reader[P, T]) isRepetition(rows []T) (repeated bool) {
 	if len(rows) == 0 {
 		r.empty++
 		return false

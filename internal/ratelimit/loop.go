@@ -105,7 +105,8 @@ func (l *Loop) Cancel(g *Group) {
 	}
 }
 
-// take returns the call of g that Reserve has kept, if there is one, and gives it up.
+// take returns the call of g that Reserve has kept, and false if there is none. It is then
+// not kept any longer.
 func (l *Loop) take(g *Group) (c Call, ok bool) {
 	l.locked(func(l *Loop) {
 		if g != nil && l.group == g {
@@ -127,8 +128,9 @@ func (g *Group) Wait(ctx context.Context) error {
 // await waits as long as it takes until a call may start, and fails only when ctx is
 // done, as [wait.Sleep] does, also where Acquire fails at once.
 func (g *Group) await(ctx context.Context) (Call, error) {
-	c, err := g.Acquire(ctx, -1, nil)
-	if err != nil { // also if the wait exceeds the deadline of ctx
+	const anyWait = -1
+	c, err := g.Acquire(ctx, anyWait, nil) // without a report
+	if err != nil {                        // also if the wait exceeds the deadline of ctx
 		<-ctx.Done()
 		return c, ctx.Err()
 	}

@@ -48,10 +48,10 @@ func (g *Group) endWait(w *caller, c Call, err error) {
 	g.waiting[w.class] = slices.Delete(g.waiting[w.class], i, i+1)
 	c.Ordered = w.ordered
 	w.call, w.err = c, err
-	if err != nil {
+	if err != nil { // else recordStart has recorded the end of the wait
 		w.loop.locked(func(l *Loop) { l.asked = time.Time{} })
 	}
-	close(w.openings)
+	close(w.openings) // by which the caller, in Group.wait, notices the end
 }
 
 // endLongWait ends the wait of a caller whose call cannot start before its deadline, or
@@ -59,8 +59,9 @@ func (g *Group) endWait(w *caller, c Call, err error) {
 // allows any). It reports whether it did. The opening is when the call could start;
 // g.mu is held.
 func (g *Group) endLongWait(w *caller, o opening, now time.Time) (ended bool) {
-	if !o.at.Before(busy) { // a running call holds the slot: only the wait that the server requires is known
-		o.at = o.ordered
+	isKnown := o.at.Before(busy) // else it is when a running call will have released the slot
+	if !isKnown {
+		o.at = o.ordered // it is not before that
 	}
 	tooLate := !w.deadline.IsZero() && w.deadline.Before(o.at)
 	switch {
@@ -193,14 +194,17 @@ func (g *Group) nextCaller(now time.Time) (next *caller, at time.Time) {
 // mostRunning calls of loops run at a time; one that runs for longer than longestRun no
 // longer counts.
 func (g *Group) classDue(c Class, now time.Time) time.Time {
-	switch oldest := len(g.loopCalls) - mostRunning; { // the call that must end first
+	switch running := len(g.loopCalls); {
 	case c == Program:
-	case g.spreadOver != nil: // a start may be burst-1 intervals before the time that is paid for
-		return g.paidUntil.Add((1 - burst) * g.spreadOver.leastInterval())
-	case oldest >= 0:
-		return g.loopCalls[oldest].Started.Add(longestRun)
+		return now
+	case g.spreadOver != nil: // a start may be burst-1 intervals before paidUntil
+		return g.paidUntil.Add(-(burst - 1) * g.spreadOver.leastInterval())
+	case running >= mostRunning:
+		mustEnd := g.loopCalls[running-mostRunning]
+		return mustEnd.Started.Add(longestRun)
+	default:
+		return now
 	}
-	return now
 }
 
 // recordStart records the start of a call: in the spread over a long window, if there

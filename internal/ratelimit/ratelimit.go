@@ -124,7 +124,8 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiti
 	}
 	g.mu.Lock()
 	now := time.Now()
-	if class == Program && len(g.waiting[Program])+len(g.waiting[Woken])+len(g.waiting[Rest]) == 0 {
+	waiting := len(g.waiting[Program]) + len(g.waiting[Woken]) + len(g.waiting[Rest])
+	if class == Program && waiting == 0 { // it may start without the queue
 		c, o := g.tryStart(loop, class, now, now, maxWait)
 		if !o.at.After(now) {
 			g.mu.Unlock()
@@ -177,9 +178,10 @@ type opening struct {
 	refused bool      // at is the end of a Retry-After
 }
 
-// requiredWait returns until when the server allows no call of the group: the end of a
-// Retry-After (refused) or, if that is later, of a window that others have used up. A
-// call starts a random delay later (at), or earlier, to verify an announcement.
+// requiredWait returns until when the server allows no call of the group (ordered): the
+// end of a Retry-After (refused) or, if that is later, of a window that others have used
+// up. The next call starts (at) a random delay after that or, once the announcement of
+// the window is not trusted any longer, before it.
 func (g *Group) requiredWait(now time.Time) opening {
 	o := opening{at: g.opensAt, ordered: g.refusedUntil, refused: true}
 	if now.Before(g.usedUp.opens) {
@@ -229,17 +231,17 @@ func (w *window) slot(n uint64) *time.Time { return &w.slots[n%uint64(len(w.slot
 // others use it, the share of this client may require a longer wait. One that was only
 // learned delays a caller by maxWait at most, from when it was the first that waits.
 func (w *window) mayStart(n uint64, firstSince time.Time, maxWait time.Duration) time.Time {
-	at := *w.slot(n)
-	if at.Equal(busy) {
+	lastEnd := *w.slot(n)
+	if lastEnd.Equal(busy) {
 		return busy
 	}
-	if !at.IsZero() {
-		expiry := at.Add(w.Size + w.Size/1000)
-		hasEnd := !w.sliding && w.Size > 2*rounding // a shorter one may slide unnoticed
-		if hasEnd && !at.After(w.announcedEnd) {
-			expiry = times.Earlier(expiry, w.announcedEnd)
+	var at time.Time
+	if !lastEnd.IsZero() {
+		at = lastEnd.Add(w.Size + w.Size/1000)
+		hasCommonEnd := !w.sliding && w.Size > 2*rounding // a shorter one may slide unnoticed
+		if hasCommonEnd && !lastEnd.After(w.announcedEnd) {
+			at = times.Earlier(at, w.announcedEnd)
 		}
-		at = expiry
 	}
 	if w.share < float64(w.Max) {
 		at = times.Later(at, w.shareAllows(n))
@@ -360,32 +362,39 @@ func (g *Group) learnedWindow(limit int, reset, now time.Time) *window {
 
 // learn corrects the size of a learned window by the announced reset, the start of the
 // next window. It reports whether the size has changed.
+func (w *window) learn(reset, now time.Time) bool {
+	if !w.correctsSize(reset, now) {
+		return false
+	}
+	w.Size, w.sizeFrom, w.earlierEnd = max(reset.Sub(now), 0), reset, time.Time{}
+	return true
+}
+
+// correctsSize reports whether the time until an announced reset must become the size.
 //
 // The size is the longest time until a reset. A wrong Date or reset can make it too
 // long; other responses then announce an earlier reset. As responses may arrive out of
 // order, the earlier reset counts only if no response announces the later one again, or
 // at once if calls would be delayed for longer than trustTime.
-func (w *window) learn(reset, now time.Time) bool {
+func (w *window) correctsSize(reset, now time.Time) bool {
 	const slack = 2 * time.Second // times are announced in whole seconds
 	left, later := reset.Sub(now), reset.Sub(w.sizeFrom)
 	switch {
 	case left > w.Size: // the size was too small
+		return true
 	case later.Abs() <= slack: // the same end as before
 		w.earlierEnd = time.Time{}
 		return false
-	case later > 0: // the next window
-		if w.earlierEnd.IsZero() && w.Size <= trustTime {
-			return false
-		}
-	case w.Size > trustTime: // an earlier end; too long a size would cost too much
+	case later > 0: // the end of the next window
+		return !w.earlierEnd.IsZero() || w.Size > trustTime
+	case w.Size > trustTime: // an earlier end
+		return true
 	case w.earlierEnd.IsZero(): // the first response with an earlier end
 		w.earlierEnd = reset
 		return false
-	case now.Before(w.earlierEnd.Add(slack)): // another response may still announce the later one
-		return false
+	default: // until then another response may still announce the later end
+		return !now.Before(w.earlierEnd.Add(slack))
 	}
-	w.Size, w.sizeFrom, w.earlierEnd = max(left, 0), reset, time.Time{}
-	return true
 }
 
 // ownCalls returns how many own calls the server counts at most in the window of a

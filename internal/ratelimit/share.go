@@ -74,7 +74,7 @@ func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 		w.ownWhenFull = own
 	}
 	w.lastFull = now
-	longest := len(g.windows) > 1 && w == g.windows[len(g.windows)-1] // the others divide its calls
+	longest := len(g.windows) > 1 && w == g.windows[len(g.windows)-1] // the shares of the shorter ones limit its calls
 	switch {
 	case longest && w.sliding:
 		w.share = min(w.share, max(1, w.share*longestDecrease, own))

@@ -34,21 +34,22 @@ const (
 
 // spreadStart records the start of a call of class c in the spread, and returns the
 // time between two calls of Woken and Rest. A call of Program raises the rate of the
-// program; those of a burst count as one. A call of a loop moves paidUntil by that
-// time, and by a part of the debt. The debt is the time of those calls of Rest that
-// started just before one of Woken, and did not move it, so as not to delay that one.
+// program, by less than a call if it soon follows another: a burst counts as one. A call
+// of a loop moves paidUntil by that time, and by a part of the debt. The debt is the time
+// of those calls of Rest that started just before one of Woken, and did not move it, so as
+// not to delay that one.
 func (g *Group) spreadStart(c Class, now time.Time) (every time.Duration) {
 	every = g.loopInterval(now)
 	switch {
 	case c == Program:
-		part := min(1, float64(now.Sub(g.lastProgram))/float64(g.spreadOver.leastInterval())) // of a call
-		g.programRate, g.lastProgram = g.currentRate(now)+part/float64(memory), now
+		calls := min(1, float64(now.Sub(g.lastProgram))/float64(g.spreadOver.leastInterval()))
+		g.programRate, g.lastProgram = g.currentRate(now)+calls/float64(memory), now
 	case c == Rest && len(g.waiting[Woken]) > 0: // one of Woken follows at once
 		g.debt += every
-	default: // an eighth of the debt, or a quarter of the time if that is more
-		part := min(g.debt, max(every, g.debt/2)/4)
-		g.debt -= part
-		g.paidUntil = times.Later(g.paidUntil, now).Add(every + part)
+	default:
+		payment := min(g.debt, max(g.debt/8, every/4))
+		g.debt -= payment
+		g.paidUntil = times.Later(g.paidUntil, now).Add(every + payment)
 	}
 	return every
 }
@@ -61,18 +62,21 @@ func (s *spread) currentRate(now time.Time) float64 {
 
 // loopInterval returns the time between two calls of Woken and Rest with which none
 // waits long for a slot, if the program goes on as before. For each slot in use it
-// divides the time until the slot is free by the calls that loops may start until then.
+// divides the time until the slot is free by the calls that loops may start until then:
+// those before the one that needs the slot, less a reserve of half of them at most, and
+// less those of the program.
 func (g *Group) loopInterval(now time.Time) time.Duration {
 	w, programRate, interval := g.spreadOver, g.currentRate(now), g.spreadOver.leastInterval()
-	for i := range w.slots { // slot i is needed after i other calls
-		ended := *w.slot(g.nextCall + uint64(i))
+	for i := range w.slots {
+		ended := *w.slot(g.nextCall + uint64(i)) // the slot of the call after i others
 		if ended.IsZero() {
 			continue
 		}
-		left := float64(times.Earlier(ended, now).Add(w.Size).Sub(now)) // until the slot is free; busy ends now
-		mayStart := max(i+1-w.Max/reserved, (i+1)/2)                    // calls until then, less a reserve
-		calls := float64(mayStart) - programRate*left                   // of loops: the program makes the others
-		interval = max(interval, time.Duration(left/max(1, calls)))
+		ended = times.Earlier(ended, now) // a call that runs is taken as one that ends now
+		left := float64(ended.Add(w.Size).Sub(now))
+		mayStart := max(i+1-w.Max/reserved, (i+1)/2)
+		ofLoops := float64(mayStart) - programRate*left
+		interval = max(interval, time.Duration(left/max(1, ofLoops)))
 	}
 	return min(interval, mostStretch*w.leastInterval())
 }

@@ -83,8 +83,8 @@ import "github.com/fastio-go/fastio/api"
 var table = [...]entry{
 `)
 	for _, r := range rows {
-		r = r.named()[0]
-		c := constructor{r, "", []string{r.path}, []string{r.auth}, false}
+		r = r.named()[0] // of several operations of one endpoint the first
+		c := constructor{row: r, paths: []string{r.path}, auths: []string{r.auth}}
 		fmt.Fprintf(&b, "{%q, %q, %q, %q, ", r.method, r.path, r.op, r.group())
 		for _, name := range []string{replays()[r.replay], authOf(r.auth), cmp.Or(c.link(0), "LinkNone")} {
 			fmt.Fprintf(&b, "api.%s,", name)
@@ -139,15 +139,18 @@ func readRows() ([]row, error) {
 	}
 	var rows []row
 	for i, line := range strings.Split(strings.TrimSpace(string(text)), "\n") {
+		// The columns: area, operation, method, path, auth, encoding, replay, paging, source, note.
 		c := strings.Split(line, "\t")
-		if len(c) < 9 {
+		const withoutNote = 9
+		if len(c) < withoutNote {
 			return nil, fmt.Errorf("%s:%d: %d columns", table, i+1, len(c))
 		}
 		r := row{op: c[1], method: c[2], path: c[3], auth: c[4], encoding: c[5], replay: c[6]}
-		if len(c) > 9 {
-			r.notes = strings.Split(c[9], "; ")
+		if len(c) > withoutNote {
+			r.notes = strings.Split(c[withoutNote], "; ")
 		}
-		if i > 0 && r.note("removed") == "" && !strings.Contains(r.path, "{path}") { // {path} stands for any path
+		isHeader, isAnyPath := i == 0, strings.Contains(r.path, "{path}")
+		if !isHeader && !isAnyPath && r.note("removed") == "" {
 			rows = append(rows, r)
 		}
 	}
@@ -229,10 +232,10 @@ func add(all *[]*constructor, r row) {
 			name += "By" + goName(strings.Trim(params[len(params)-1], "{}"))
 		}
 	}
-	joined := slices.ContainsFunc(r.notes, func(n string) bool {
-		return strings.Contains(n, "ids joined by") && !alias.MatchString(n)
+	isList := slices.ContainsFunc(r.notes, func(n string) bool {
+		return strings.Contains(n, "ids joined by") && !alias.MatchString(n) // the note of an alias is not about r
 	})
-	*all = append(*all, &constructor{r, name, []string{r.path}, []string{r.auth}, joined})
+	*all = append(*all, &constructor{r, name, []string{r.path}, []string{r.auth}, isList})
 }
 
 var (
@@ -298,7 +301,7 @@ func parameterOf(name string) parameter {
 
 // write adds the source of a constructor to b. The kinds of profiles may require
 // different credentials: then the source has a branch for the first kind that differs
-// (twin).
+// from those before it.
 func (c *constructor) write(b *bytes.Buffer) error {
 	fields, params, err := c.requestFields()
 	if err != nil {
@@ -313,14 +316,14 @@ func (c *constructor) write(b *bytes.Buffer) error {
 		joined = "\n" + joined + ",\n"
 	}
 	fmt.Fprintf(b, "\nfunc %s(%s) *api.Request {\n", c.name, joined)
-	twin := slices.IndexFunc(c.auths, func(auth string) bool { return authOf(auth) != authOf(c.auths[0]) })
-	if twin < 0 {
+	differing := slices.IndexFunc(c.auths, func(auth string) bool { return authOf(auth) != authOf(c.auths[0]) })
+	if differing < 0 {
 		fmt.Fprintf(b, "return &api.Request{\n%s}\n}\n", fields)
 		return nil
 	}
 	fmt.Fprintf(b, "r := &api.Request{\n%s}\n", fields)
-	fmt.Fprintf(b, "if in.Kind == %q {\nr.Auth = api.%s\n", kindOf(c.paths[twin]), authOf(c.auths[twin]))
-	if link := c.link(twin); link != "" {
+	fmt.Fprintf(b, "if in.Kind == %q {\nr.Auth = api.%s\n", kindOf(c.paths[differing]), authOf(c.auths[differing]))
+	if link := c.link(differing); link != "" {
 		fmt.Fprintf(b, "r.Link = api.%s\n", link)
 	}
 	b.WriteString("}\nreturn r\n}\n")
