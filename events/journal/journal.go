@@ -295,7 +295,7 @@ func (j *Journal) lastPosition() (last position, err error) {
 		if err != nil {
 			return position{}, fmt.Errorf("checkpoint %q in %s: %w", name, j.dir, err)
 		}
-		if at.Rows > last.Rows || at.Size > last.Size {
+		if at.Size > last.Size { // then it has at least as many rows
 			last = at
 		}
 	}

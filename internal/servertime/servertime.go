@@ -67,8 +67,8 @@ func (c *Clock) Until(at time.Time, h http.Header) time.Duration {
 	const slack = 10 * time.Second // of Dates that agree
 	left := time.Until(at)
 	server, err := http.ParseTime(h.Get("Date"))
-	dated := err == nil
-	if dated {
+	byServer := err == nil // left is by a clock of the server
+	if byServer {
 		left = at.Sub(server)
 	}
 	c.mu.Lock()
@@ -80,8 +80,8 @@ func (c *Clock) Until(at time.Time, h http.Header) time.Duration {
 		other := at.Sub(d.server.Add(d.age()))
 		disagrees := (left - other).Abs() > slack
 		isShorter := other > 0 && (other < left || left <= 0)
-		if !dated || disagrees && isShorter {
-			left, dated = other, true
+		if !byServer || disagrees && isShorter {
+			left, byServer = other, true
 		}
 	}
 	return left

@@ -118,7 +118,7 @@ func (r *Reader) Next() (*Event, error) {
 // and with a blank before each value. It reports false, and reads nothing, for any
 // other event.
 func (r *Reader) readPlain() bool {
-	if r.skipLF || r.cr.at < r.end { // there is a CR, or may be
+	if r.skipLF || r.cr.at < r.end { // the buffer has a CR, or was not searched for one to its end
 		return false
 	}
 	var id, kind []byte
@@ -341,9 +341,9 @@ func (r *Reader) moveTo(buf, data []byte) {
 	r.buf, r.from, r.to, r.pos, r.end = buf, 0, n, n, n+m
 }
 
-// keep copies the fields of the event that are in the buffer, because that is
-// about to change. The last ID is copied before the next one, which may be in
-// its place.
+// keep copies the fields of the event that are in the buffer, because that is about to
+// change. The last ID is copied before the ID of this event: if it was kept as that of
+// the event before, it is in kept.id.
 func (r *Reader) keep() {
 	r.kept.kind = append(r.kept.kind[:0], r.kind...)
 	r.kept.lastID = append(r.kept.lastID[:0], r.lastID...)

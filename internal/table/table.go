@@ -40,7 +40,8 @@ func Rounds[N int | int64](short, long N) N {
 }
 
 // Large skips a test that takes long because of its size under the race detector and with
-// -short. Other tests must have the same goroutines.
+// -short. Smaller tests must start the same goroutines, so that the race detector sees
+// them.
 func Large(t *testing.T) {
 	t.Helper()
 	if reduced() && setting("-tags") != "soak" {

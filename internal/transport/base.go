@@ -50,11 +50,12 @@ func ParseBase(address string) (Base, error) {
 	}
 	const prefix = "/api"
 	b.Prefix = trimSuffixFold(b.Prefix, root)
-	trimmed := trimSuffixFold(b.Prefix, prefix)
+	withoutAPI := trimSuffixFold(b.Prefix, prefix)
+	isAPIHost := strings.HasPrefix(strings.ToLower(u.Hostname())+".", "api.")
 	switch {
-	case !strings.HasPrefix(strings.ToLower(u.Hostname())+".", "api."): // not a host of the API alone
-		b.Prefix = trimmed + prefix
-	case trimmed == "": // the default prefix
+	case !isAPIHost:
+		b.Prefix = withoutAPI + prefix
+	case withoutAPI == "": // a prefix of /api alone, which such a host does not have
 		b.Prefix = ""
 	}
 	return b, nil

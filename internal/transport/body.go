@@ -116,9 +116,10 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 			c.keepBuffer(buf)
 			return buf[:limit], api.ErrTooLarge
 		case err != nil:
-			if full := buf; int64(cap(full)) > limit && len(full) <= cap(full)/2 {
-				buf = bytes.Clone(full)
-				c.keepBuffer(full)
+			if isLargest := int64(cap(buf)) > limit; isLargest && len(buf) <= cap(buf)/2 {
+				text := bytes.Clone(buf)
+				c.keepBuffer(buf)
+				buf = text
 			}
 			if err == io.EOF {
 				err = nil
@@ -184,7 +185,7 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close ends the attempt or call first, and with it a Read that is under way: see closeWaits.
+// Close ends the attempt or call first, and with it a Read that is under way: see closeWaitsForRead.
 func (s *stream) Close() error {
 	s.once.Do(func() { s.end(nil) })
 	return s.ReadCloser.Close()

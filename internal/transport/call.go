@@ -357,18 +357,20 @@ var errLostContext = errors.New("middleware sent a request without its context")
 // announces about the limit.
 //
 // The wait may be as long as the waits before have left of maxWait. It includes the
-// Retry-After of the attempt before, which requiredWaits already includes (counted) and
-// must not count twice.
+// Retry-After of the attempt before, which requiredWaits already includes and which must
+// not count twice.
 func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
 	if !ok {
 		return nil, refuse(req, errLostContext)
 	}
 	req.Host = req.URL.Host // http.Client copies the URL of a request that has a Host
-	maxWait, counted, began := x.maxWait, x.retryAfter, time.Now()
+	maxWait, began := x.maxWait, time.Now()
+	lastRetryAfter := x.retryAfter
 	x.retryAfter = 0
-	if maxWait >= 0 { // negative: without a limit; a closed group adds up to jitter to a Retry-After
-		maxWait = max(0, maxWait-(x.requiredWaits-counted)) + jitter
+	if maxWait >= 0 { // negative: without a limit
+		waitsBefore := x.requiredWaits - lastRetryAfter
+		maxWait = max(0, maxWait-waitsBefore) + jitter // which a closed group may add to a Retry-After
 	}
 	var report ratelimit.Waiting
 	if len(x.client.cfg.Hooks) != 0 || x.client.cfg.Logger != nil {
@@ -379,7 +381,7 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, refuse(req, err)
 	}
 	if slot.Ordered { // it has waited for a Retry-After
-		x.requiredWaits += max(0, time.Since(began)-counted-jitter)
+		x.requiredWaits += max(0, time.Since(began)-lastRetryAfter-jitter)
 	}
 	resp, err := s.sendInSlot(slot, x, req)
 	if err != nil {

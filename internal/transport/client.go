@@ -96,7 +96,7 @@ func New(cfg Config) *Client {
 		own := newNetwork()
 		c.network, c.closeIdle = own, own.CloseIdleConnections
 	}
-	c.retry = newRetry(client) // and redirects, by client
+	c.retry = newRetry(client) // client follows redirects within an attempt
 	client.CheckRedirect = checkRedirect
 	// An attempt passes the middleware, which sees every attempt and no credential, and
 	// then the sender. call.go shows the order of all steps.

@@ -2,5 +2,5 @@
 
 package transport
 
-// closeWaits: a Close during a Read of a body ends the Read.
-const closeWaits = false
+// closeWaitsForRead: a Close during a Read of a body ends the Read.
+const closeWaitsForRead = false

@@ -105,7 +105,7 @@ func (x *exchange) refusal() *api.Error {
 	}
 	if e.Status == http.StatusUnauthorized && !e.Is(api.ErrUnavailable) {
 		unsigned := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()
-		e.Unauthenticated = unsigned || proves(e) || x.token.Expired()
+		e.Unauthenticated = unsigned || provesInvalidToken(e) || x.token.Expired()
 	}
 	if e.Status == http.StatusTooManyRequests {
 		x.recordRefusal(e)
@@ -172,12 +172,14 @@ func (x *exchange) secretsInResponse() *redact.Words {
 	return w
 }
 
-// proves reports whether a 401 proves that the token is invalid.
-func proves(e *api.Error) bool { return e.Code == codes.BadToken || e.Code == codes.DeadToken }
+// provesInvalidToken reports whether a 401 proves that the token is invalid.
+func provesInvalidToken(e *api.Error) bool {
+	return e.Code == codes.BadToken || e.Code == codes.DeadToken
+}
 
 // TokenInvalid reports whether the body of a 401 proves that the token is invalid.
 func TokenInvalid(contentType string, body []byte) bool {
-	return proves(decode.Error(contentType, body))
+	return provesInvalidToken(decode.Error(contentType, body))
 }
 
 // masked adds the operation to an error, whose text may contain secrets.

@@ -23,7 +23,7 @@ func (x *exchange) observeCall(ctx context.Context) (context.Context, func(error
 		if h.OnCall == nil {
 			continue
 		}
-		hookCtx := ctx // and no hookEnd, if the hook panics
+		hookCtx := ctx // if the hook panics, it stays so, and hookEnd nil
 		var hookEnd func(error)
 		runHook(ctx, func(ctx context.Context, e api.CallEvent) {
 			hookCtx, hookEnd = h.OnCall(ctx, e) //nolint:fatcontext // each hook may add a value

@@ -110,7 +110,7 @@ func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, 
 	ctx := req.Context()
 	if timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
-	} else if watcherStops || closeWaits {
+	} else if watcherStops || closeWaitsForRead {
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	if s.traced != nil {
@@ -124,7 +124,7 @@ func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, 
 	req = req.WithContext(ctx) // net/http uses the original to follow a redirect
 	req.GetBody = nil
 	if empty && !watcherStops { // the header is the same as without a body
-		req.Body, req.TransferEncoding = s.emptyBody, s.identity // instead of chunks
+		req.Body, req.TransferEncoding = s.emptyBody, s.identity // else it would be sent in chunks
 		switch req.Method {
 		case http.MethodPost, http.MethodPut, http.MethodPatch:
 			// HTTP/1 sends it; net/http would drop the canonical name. HTTP/2 drops both.

@@ -193,9 +193,11 @@ func ParseSeconds(v string) time.Duration {
 	return seconds(n)
 }
 
-// seconds returns a delay of n seconds, 0 if it is negative or more than a year.
+// seconds returns a delay of n seconds, 0 if n is not a number, negative or more than a
+// year.
 func seconds(n float64) time.Duration {
-	if !(n > 0 && n < longest.Seconds()) {
+	inRange := n > 0 && n < longest.Seconds() // NaN is not
+	if !inRange {
 		return 0
 	}
 	return time.Duration(math.Ceil(n * float64(time.Second)))
@@ -210,10 +212,11 @@ func Watch(
 	ctx context.Context, w api.Waker, profile api.Profile, changed func(watched bool),
 	final func(err error) bool, opts []api.CallOption,
 ) {
+	const done = true // after a Wake without an error: it has nothing more to report
 	_ = Poll{Final: final}.Run(ctx, func() (bool, time.Duration, error) {
 		err := w.Wake(ctx, profile, changed, opts...)
 		changed(false)
-		return true, 0, err // the caller looks for changes at intervals all the same
+		return done, 0, err
 	})
 }
 
