@@ -323,9 +323,9 @@ func (h *hold) shortenBelow(after time.Duration) {
 	const most = 1 << 7
 	limit := min(after, h.wait)
 	h.fullCount, h.fullNeeded = 0, min(2*h.fullNeeded, most)
-	for _, h.wait = range h.steps() {
+	for _, h.wait = range h.steps() { // ends with the longest step below the limit, else with the shortest
 		if h.wait < limit {
-			return // else it is the shortest one
+			return
 		}
 	}
 }

@@ -114,7 +114,8 @@ func (f *DirFilter) Selects(entry string, folder bool) bool {
 		ok, _ := path.Match(pattern, subject)
 		return ok
 	}
-	if slices.ContainsFunc(f.Exclude, matches) || f.Paths != nil && !folder && !f.Paths[entry] {
+	isLeftOut := f.Paths != nil && !folder && !f.Paths[entry]
+	if isLeftOut || slices.ContainsFunc(f.Exclude, matches) {
 		return false
 	}
 	return folder || len(f.Include) == 0 || slices.ContainsFunc(f.Include, matches)

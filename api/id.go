@@ -46,7 +46,7 @@ func (id OpaqueID) Equal(other OpaqueID) bool {
 // surrounding blanks.
 func (id OpaqueID) Plain() string {
 	s := strings.Trim(string(id), idPadding)
-	i := 0
+	i := 0 // the first byte to change: most IDs have none, and are returned without a copy
 	for i < len(s) && s[i] != '-' && (s[i] < 'A' || s[i] > 'Z') {
 		i++
 	}

@@ -94,8 +94,8 @@ func routeOf(template string, segments []any) Route {
 	}
 	r := Path(template, plain...)
 	if e, ok := r.err.(*InputError); ok && e.Wire != "" { //nolint:errorlint // it is not wrapped
-		before, _, _ := strings.Cut(template, "{"+e.Wire) // the refused segment is that of this placeholder, or a later one of a list
-		first := strings.Count(before, "{")
+		before, _, _ := strings.Cut(template, "{"+e.Wire)
+		first := strings.Count(before, "{") // segment of this placeholder, which may take a list
 		e.Field = element("segments", e.indexOfGot(plain, first))
 	}
 	return r

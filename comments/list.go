@@ -235,9 +235,9 @@ func (w *walk) next(ctx context.Context, _ string, opts []api.CallOption) (*Page
 	if err != nil {
 		return nil, "", err
 	}
-	came := len(p.Comments)
+	received := len(p.Comments)
 	p.Comments = slices.DeleteFunc(p.Comments, w.known)
-	more, err := w.advance(p, came)
+	more, err := w.advance(p, received)
 	if err != nil || !more {
 		return p, "", err
 	}
@@ -254,25 +254,26 @@ func (w *walk) known(c *Comment) bool {
 	return known
 }
 
-// advance moves the offset past a page that came with so many comments, of which p
+// advance moves the offset past a page of which so many comments were received, and p
 // holds those that no earlier page had. It reports whether there may be more pages. If
 // the total has become smaller, comments were deleted and others have moved to earlier
 // pages: then it goes back by as many.
-func (w *walk) advance(p *Page, came int) (more bool, err error) {
+func (w *walk) advance(p *Page, received int) (more bool, err error) {
 	fresh := len(p.Comments)
 	w.found += fresh
-	end := w.options.Offset + came
+	end := w.options.Offset + received
 	if p.Total == nil { // the end is not known: until a page has no new comment
 		w.options.Offset = end
 		return fresh > 0, nil
 	}
 	deleted := w.total - *p.Total
 	w.total = *p.Total
+	allFound := end >= w.total && w.start+w.found >= w.total // with those before the start
 	switch {
 	case deleted > 0:
 		w.options.Offset = max(w.start, w.options.Offset-deleted)
 		return true, nil
-	case came == 0, end >= w.total && w.start+w.found >= w.total:
+	case received == 0, allFound:
 		return false, nil
 	case fresh == 0 && w.options.Offset >= w.total: // the server ignores the offset
 		return false, fmt.Errorf("fastio: %s: %w", w.op, api.ErrNoProgress)

@@ -134,7 +134,7 @@ func (s *Service) source(
 		}
 		return s.Versions.Read(ctx, fileshare, file.Version, &part, opts...)
 	}
-	if file.Version != "" {
+	if file.Version != "" { // by which an interrupted download of the same content is recognized
 		src.ID = file.ID.Plain() + " " + file.Version.Plain()
 	}
 	if file.Version != "" && o.Range == (api.Range{}) {

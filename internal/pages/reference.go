@@ -101,7 +101,8 @@ func errorsPage(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	b.WriteString(paragraphs(codes.Doc[strings.Index(codes.Doc, "Decide by"):]))
+	advice := strings.Index(codes.Doc, "Decide by") // the text before says what the package is
+	b.WriteString(paragraphs(codes.Doc[advice:]))
 	for _, group := range codes.Consts {
 		if group.Doc != "" {
 			fmt.Fprintf(&b, "\n%s\n", strings.TrimSpace(paragraphs(group.Doc)))

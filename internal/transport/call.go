@@ -591,7 +591,7 @@ func (x *exchange) mayRepeat(e *api.Error) bool {
 	case e == nil && (badCertificate || errors.Is(x.failure, http.ErrSchemeMismatch) || errors.Is(x.failure, api.ErrTooLarge)):
 		return false // a retry would fail as well
 	case e == nil:
-		unsent := x.lost != nil && x.lost.unsent && x.unsettled.Load() == 0
+		unsent := x.lost != nil && x.lost.unsent && x.unsettled.Load() == 0 // nor processed by an earlier attempt
 		return unsent || replayable
 	case e.Is(api.ErrUnavailable), e.Status == http.StatusInternalServerError:
 		return replayable

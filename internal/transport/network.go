@@ -56,7 +56,9 @@ var (
 // server has not processed it. It refuses a second send if the request must be sent
 // once, except to follow a redirect.
 func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error) {
-	if x.unsettled.Add(1) > 1 && x.request.Replay == api.ReplayOnce && req.Response == nil { // it follows no redirect
+	sends := x.unsettled.Add(1)
+	followsRedirect := req.Response != nil
+	if sends > 1 && x.request.Replay == api.ReplayOnce && !followsRedirect {
 		x.unsettled.Add(-1)
 		closeBody(req)
 		return nil, errSentBefore
