@@ -59,9 +59,9 @@ func (g *Group) endWait(w *caller, c Call, err error) {
 // allows any). It reports whether it did. The opening is when the call could start;
 // g.mu is held.
 func (g *Group) endLongWait(w *caller, o opening, now time.Time) (ended bool) {
-	isKnown := o.at.Before(busy) // else it is when a running call will have released the slot
-	if !isKnown {
-		o.at = o.ordered // it is not before that
+	startIsKnown := o.at.Before(busy) // not while a running call holds the slot
+	if !startIsKnown {
+		o.at = o.ordered // the earliest one
 	}
 	tooLate := !w.deadline.IsZero() && w.deadline.Before(o.at)
 	switch {
