@@ -39,7 +39,7 @@ func (s *drifts) isNew(at drift.Place, kind drift.Kind) bool {
 // difference once per client.
 func (x *exchange) observeDrift(ctx context.Context, out any) {
 	for _, d := range drift.Differences(out, x.body) {
-		d = d.Named()
+		d = d.Named() // without content of the response
 		if !x.client.drifts.isNew(d.Place, d.Kind) {
 			continue
 		}

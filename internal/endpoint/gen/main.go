@@ -169,10 +169,11 @@ func (r row) note(word string) string {
 
 var alias = regexp.MustCompile(`^([a-z]+(?:\.[A-Z]\w*)+)(?: = (.*)| likewise$)`)
 
-// named returns r once for each operation that its notes name: aliases, or two
-// grants of one endpoint.
+// named returns r once for each operation that its notes name: aliases, or the grants of
+// one endpoint, as in "two grants: oauth.Exchange and oauth.Refresh, both sent once".
 func (r row) named() []row {
-	if grants, several := strings.CutPrefix(r.note("two grants: "), "two grants: "); several {
+	const begin = "two grants: "
+	if grants, several := strings.CutPrefix(r.note(begin), begin); several {
 		var all []row
 		grants, _, _ = strings.Cut(grants, ",")
 		for op := range strings.SplitSeq(grants, " and ") {
