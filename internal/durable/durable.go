@@ -28,7 +28,7 @@ import (
 type File struct {
 	path   string
 	access Access
-	ours   func(content []byte) bool
+	isOurs func(content []byte) bool
 	disk   disk
 	lock   chan struct{} // holds one value while a goroutine of this process updates
 }
@@ -69,10 +69,10 @@ func Open(path string) *File {
 }
 
 // Restrict sets the access that reads require and returns f. Default: [AnyAccess]. With
-// any other, a symbolic link of another user is rejected as well. Ours reports whether a
+// any other, a symbolic link of another user is rejected as well. IsOurs reports whether a
 // content is of the program; only [OwnedAccess] uses it.
-func (f *File) Restrict(a Access, ours func(content []byte) bool) *File {
-	f.access, f.ours = a, ours
+func (f *File) Restrict(a Access, isOurs func(content []byte) bool) *File {
+	f.access, f.isOurs = a, isOurs
 	return f
 }
 
@@ -132,7 +132,7 @@ func (f *File) readOnce(ctx context.Context, path string) ([]byte, error) {
 	if err == nil && len(content) > maxSize {
 		err = &FileError{path, "it is larger than 64 MiB"}
 	}
-	if err == nil && f.access == OwnedAccess && f.ours(content) {
+	if err == nil && f.access == OwnedAccess && f.isOurs(content) {
 		tighten(file, info)
 	}
 	return content, err
