@@ -383,7 +383,8 @@ func (h *Handlers) join(c *wire.Call, id string) (wire.Object, error) {
 // by its domain or to an invitation, a workspace to a role in its organization, and both
 // to their members. A share is open by its access option only.
 func (h *Handlers) refuseJoin(id, user string) error {
-	open, isMember := false, h.w.Membership(id, user) != nil
+	var open bool
+	isMember := h.w.Membership(id, user) != nil
 	switch h.w.KindOf(id) {
 	case wire.KindOrg:
 		o := h.w.Org(id).Value
