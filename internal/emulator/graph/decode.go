@@ -20,9 +20,9 @@ const (
 
 // Decode reads what Encode has written for pointers to the same types, into new structs
 // (fresh). The structs of the arguments stay unchanged until commit is called, which
-// copies the encoded fields to them. They are what the program goes on with: a decoded
-// pointer to one of the encoded structs leads to that of the arguments. Open returns the
-// content with a name. Decode reads no byte behind the end of the JSON.
+// copies the encoded fields to them. A decoded pointer to one of the encoded structs leads
+// to that of the arguments, because the new ones are not used after commit. Open returns
+// the content with a name. Decode reads no byte behind the end of the JSON.
 func (c *Codec) Decode(
 	r *bufio.Reader, open func(name string) (*blob.Blob, error), of ...any,
 ) (fresh []any, commit func(), err error) {

@@ -461,21 +461,21 @@ func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error)
 	if !h.w.Options.Metadata.VocabularyUnscanned {
 		all = h.proposals(id, v)
 	}
-	last := min(offset+proposalsPage, len(all))
-	fit := wire.Filter(all[min(offset, last):last],
+	end := min(offset+proposalsPage, len(all))
+	fit := wire.Filter(all[min(offset, end):end],
 		func(p proposal) bool { return h.refuseMerge(id, v, p.source, p.target) == nil })
 	items := wire.Rows(fit, func(p proposal) wire.Object {
 		return wire.Object{{"source", p.source.name}, {"target", p.target.name}, {"reason", p.reason}}
 	})
 	next := any(nil)
-	if last < len(all) {
-		next = last
+	if end < len(all) {
+		next = end
 	}
 	return wire.Object{
 		{"items", items},
 		{"next_offset", next},
 		{"vocabulary_scanned", !h.w.Options.Metadata.VocabularyUnscanned},
-		{"proposals_examined", last},
+		{"proposals_examined", end},
 		{"proposals_total", len(all)},
 	}, c.Check.Err()
 }

@@ -541,7 +541,7 @@ func (h *Handlers) FactHits(c *wire.Call, workspaceID string, words []string) []
 		words []string
 	}
 	var all []document
-	length := 0
+	totalLength := 0
 	for _, id := range h.w.NodeIDs() {
 		n := h.w.AnyNode(id)
 		if n.Profile != workspaceID {
@@ -555,7 +555,7 @@ func (h *Handlers) FactHits(c *wire.Call, workspaceID string, words []string) []
 		}
 		if len(d.words) > 0 {
 			all = append(all, d)
-			length += len(d.words)
+			totalLength += len(d.words)
 		}
 	}
 	hits := []FactHit{}
@@ -575,7 +575,8 @@ func (h *Handlers) FactHits(c *wire.Call, workspaceID string, words []string) []
 				}
 			}
 			rarity := math.Log(1 + (float64(len(all))-having+0.5)/(having+0.5))
-			norm := k * (1 - b + b*float64(len(d.words))*float64(len(all))/float64(length))
+			// norm is greater for a node with more words than the average.
+			norm := k * (1 - b + b*float64(len(d.words))*float64(len(all))/float64(totalLength))
 			match.Score += rarity * times * (k + 1) / (times + norm)
 		}
 		if match.Score > 0 {

@@ -407,16 +407,16 @@ func (h *Handlers) outcome(q *authorization, result url.Values) world.Outcome {
 // grantedScopes returns the scopes that a decision grants, and a refusal if they are more
 // than the client has requested.
 func (h *Handlers) grantedScopes(q *authorization, d world.Decision) ([]string, error) {
-	m := q.maxMode()
+	mode := q.maxMode()
 	if d.Mode != "" {
-		m = wire.ParseMode(d.Mode)
+		mode = wire.ParseMode(d.Mode)
 	}
 	asked := h.requestedScopes(q, d.User)
 	var scopes []string
 	switch {
-	case m == wire.NoAccess:
+	case mode == wire.NoAccess:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeAccessMode, "The mode is one of r, rw and rwa.")
-	case m > q.maxMode(), d.AccountSettings && !q.account:
+	case mode > q.maxMode(), d.AccountSettings && !q.account:
 		return nil, wire.RefuseWithReason(http.StatusForbidden, signin.CodeExceeds, "access_mode_exceeds_initiate",
 			"The client did not ask for as much.",
 			wire.Member{"credential_type", "session"})
@@ -426,7 +426,7 @@ func (h *Handlers) grantedScopes(q *authorization, d world.Decision) ([]string, 
 		for _, scope := range asked {
 			entity, id, _ := wire.SplitScope(scope)
 			if scope != world.UserDetails {
-				scopes = append(scopes, entity+":"+id+":"+m.String())
+				scopes = append(scopes, entity+":"+id+":"+mode.String())
 			}
 		}
 	}
