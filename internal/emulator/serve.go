@@ -236,7 +236,8 @@ func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire
 	if c.Request.Method == http.MethodOptions {
 		return introspect(c)
 	}
-	if !c.Route.NoCredential && (!c.Route.OptionalCredential || c.Request.Header.Get("Authorization") != "") {
+	isVisitor := c.Route.OptionalCredential && c.Request.Header.Get("Authorization") == ""
+	if !c.Route.NoCredential && !isVisitor {
 		key, err := s.authenticate(c.Request)
 		if err != nil {
 			return nil, err

@@ -140,7 +140,8 @@ func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, erro
 			return err
 		}
 	}
-	s.DropSockets("")
+	const ofAnyProfile = ""
+	s.DropSockets(ofAnyProfile)
 	s.Lock()
 	defer s.Unlock()
 	s.faults.mu.Lock()

@@ -208,17 +208,8 @@ func Read(r io.Reader, w World, open func(name string) ([]byte, error)) (*seed.F
 	if err != nil {
 		return nil, fmt.Errorf("seed file: %w", err)
 	}
-	if err := json.Unmarshal(text, new(any)); err != nil { // for the line of an error, and the end of the text
-		at := len(text)
-		if syntax, found := errors.AsType[*json.SyntaxError](err); found {
-			at = int(syntax.Offset)
-		}
-		return nil, fmt.Errorf("seed file: line %d: %w", 1+bytes.Count(text[:at], []byte("\n")), err)
-	}
-	var tree any
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber() // the schema checks whole numbers
-	if err := d.Decode(&tree); err != nil {
+	tree, err := parse(text)
+	if err != nil {
 		return nil, fmt.Errorf("seed file: %w", err)
 	}
 	c := &checker{world: w, paths: map[string]string{}, kinds: map[string]string{}, ids: map[string]string{}}
@@ -235,6 +226,22 @@ func Read(r io.Reader, w World, open func(name string) ([]byte, error)) (*seed.F
 	c.checkDependencies(f)
 	c.checkContents(f, open)
 	return f, errors.Join(c.errs...)
+}
+
+// parse returns the JSON value of a text, with numbers as json.Number, by which the schema
+// distinguishes whole numbers. The error of a text that is not JSON begins with the line.
+func parse(text []byte) (tree any, err error) {
+	if err := json.Unmarshal(text, &tree); err != nil { // unlike a Decoder, it reads to the end of the text
+		at := len(text)
+		if syntax, found := errors.AsType[*json.SyntaxError](err); found {
+			at = int(syntax.Offset)
+		}
+		return nil, fmt.Errorf("line %d: %w", 1+bytes.Count(text[:at], []byte("\n")), err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	err = d.Decode(&tree)
+	return tree, err
 }
 
 type checker struct {
@@ -384,7 +391,8 @@ func eachTaggedText(v reflect.Value, tag reflect.StructTag, path string, visit f
 // plain returns an id in the form in which ids are compared.
 func plain(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
 
-// isID reports whether a text has the form of an id, as opposed to a label.
+// isID reports whether a text has the form of an id, as opposed to a label: 19 digits for
+// a profile, and 29 or 30 characters for any other object.
 func isID(text string) bool {
 	return len(plain(text)) == 19 && text[0] <= '9' || len(plain(text)) >= 29
 }
@@ -413,8 +421,8 @@ func (c *checker) declare(v reflect.Value, tag reflect.StructTag, path string) {
 
 // checkReference checks that a reference, the text v, names an object of one of the
 // kinds in its tag: one that the file declares or that the world has. A label is
-// replaced by the id of its object. A scope has the reference in its middle, between
-// the kind and a mode.
+// replaced by the id of its object. A reference to any kind of object may have an id that
+// neither has. A scope has the reference in its middle, between the kind and a mode.
 func (c *checker) checkReference(v reflect.Value, tag reflect.StructTag, path string) {
 	kinds, name := tag.Get("ref"), v.String()
 	before, after := "", ""

@@ -223,7 +223,9 @@ func (h *Handlers) targetFolder(c *wire.Call, store world.Store, n *world.Node) 
 		return "", c.Check.Err()
 	}
 	parent, err := h.folderNamed(c, store, "parent", value)
-	if folder := h.w.AnyNode(parent); err == nil && folder != nil && (folder == n || h.w.InFolder(folder, n.ID)) {
+	folder := h.w.AnyNode(parent)
+	isInside := folder != nil && (folder == n || h.w.InFolder(folder, n.ID))
+	if err == nil && isInside {
 		err = wire.Refuse(http.StatusNotAcceptable, codeCycle, "A folder cannot be below itself.")
 	}
 	return parent, err

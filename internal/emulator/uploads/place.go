@@ -25,7 +25,8 @@ type place struct {
 func (h *Handlers) uploadPlace(c *wire.Call) (place, error) {
 	id, given := c.Field("instance_id")
 	kind := h.w.KindOf(id)
-	if _, compares := c.Field("if_version_id"); compares && kind != "" && kind != wire.KindFileShare {
+	isOtherKind := kind != "" && kind != wire.KindFileShare
+	if _, compares := c.Field("if_version_id"); compares && isOtherKind {
 		return place{}, wire.Refuse(http.StatusBadRequest, codeNoComparison, "if_version_id is for File Shares.")
 	}
 	if !given {
@@ -141,7 +142,8 @@ func isRelative(path string) bool {
 // fileShareToEdit returns the File Share with this id, if the caller may replace its file.
 func (h *Handlers) fileShareToEdit(c *wire.Call, id string) (*world.FileShare, error) {
 	f, n, err := h.w.OpenForRecipient(c, id, world.CanEdit)
-	if err != nil && wire.RefusalOf(err).Code == world.CodeLowCapability && c.Key == nil {
+	lacksCapability := err != nil && wire.RefusalOf(err).Code == world.CodeLowCapability
+	if lacksCapability && c.Key == nil {
 		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "Editing the file requires a credential.")
 	}
 	if err == nil && c.Key != nil && h.w.AccessMode(c.Key, id) < wire.Write {

@@ -173,11 +173,12 @@ func readParts(c *wire.Call) (files map[string][]byte, readable bool) {
 		if _, err := all.ReadFrom(p); err != nil {
 			return nil, false
 		}
-		content := all.Bytes()[start:]
-		if p.FormName() == "chunk" || strings.HasPrefix(p.FormName(), "file_") && p.FormName() != "file_id" {
-			files[p.FormName()] = slices.Clip(content) // so that an append does not change the next part
+		content, name := all.Bytes()[start:], p.FormName()
+		isFile := name == "chunk" || strings.HasPrefix(name, "file_") && name != "file_id"
+		if isFile {
+			files[name] = slices.Clip(content) // so that an append does not change the next part
 		} else {
-			c.Form.Add(p.FormName(), string(content))
+			c.Form.Add(name, string(content))
 		}
 	}
 }
