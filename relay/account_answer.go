@@ -68,45 +68,46 @@ func (r *accountReplica) answerStates() (*nats.Subscription, error) {
 	return answers, nil
 }
 
-// answer returns the answer to a request. What it costs does not depend on the number of
-// accounts, apart from one survey in the time surveyAge.
-func (r *accountReplica) answer(q stateRequest) stateAnswer {
-	if q.Account != "" {
-		return r.answerProfiles(q)
+// answer returns the answer to a request: profiles of one account, or summaries of accounts. These
+// are taken from a survey of all accounts of the replica, at most one in the time surveyAge, so
+// that the cost of a request does not depend on their number.
+func (r *accountReplica) answer(request stateRequest) stateAnswer {
+	if request.Account != "" {
+		return r.answerProfiles(request)
 	}
-	s := r.surveyed.get(r)
-	a := stateAnswer{At: s.at, Accounts: map[string]accountSummary{}}
-	for _, name := range q.Accounts[:min(len(q.Accounts), mostRows)] {
-		if sum, ok := s.accounts[name]; ok {
-			a.Accounts[name] = sum
+	latest := r.surveyed.get(r)
+	answer := stateAnswer{At: latest.at, Accounts: map[string]accountSummary{}}
+	for _, name := range request.Accounts[:min(len(request.Accounts), mostRows)] {
+		if summary, ok := latest.accounts[name]; ok {
+			answer.Accounts[name] = summary
 		}
 	}
-	return a
+	return answer
 }
 
 // answerProfiles returns a page of the profiles of an account.
-func (r *accountReplica) answerProfiles(q stateRequest) stateAnswer {
+func (r *accountReplica) answerProfiles(request stateRequest) stateAnswer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a := stateAnswer{At: time.Now()}
-	account := r.accounts[q.Account]
-	if account == nil || q.Limit < 1 {
-		return a
+	page := stateAnswer{At: time.Now()}
+	account := r.accounts[request.Account]
+	if account == nil || request.Limit < 1 {
+		return page
 	}
-	keys := account.rows.keys.after(q.After)
-	if most := min(q.Limit, mostRows); len(keys) > most {
+	keys := account.rows.keys.after(request.After)
+	if most := min(request.Limit, mostRows); len(keys) > most {
 		keys = keys[:most]
-		a.Next = keys[most-1]
+		page.Next = keys[most-1] // After of the next request
 	}
 	for _, key := range keys {
 		row := account.rows.byKey[key]
-		reason := row.err()
-		a.Profiles = append(a.Profiles, profileAnswer{
-			Profile: row.profile, Followed: row.f != nil, Age: row.age(a.At).Milliseconds(), Pending: row.pending(),
+		reason := row.reason()
+		page.Profiles = append(page.Profiles, profileAnswer{
+			Profile: row.profile, Followed: row.followed != nil, Age: row.age(page.At).Milliseconds(), Pending: row.pending(),
 			Reason: strings.ToValidUTF8(reason[:min(len(reason), maxReason)], ""),
 		})
 	}
-	return a
+	return page
 }
 
 // ask sends a request to a replica, and returns its answer.

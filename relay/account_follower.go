@@ -121,10 +121,7 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 	f.running.Store(r)
 	defer f.running.Store(nil)
 	if r.client == nil {
-		transport := &http.Transport{
-			Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxIdleConns: accountSteps,
-			MaxIdleConnsPerHost: accountSteps, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
-		}
+		transport := newTransport()
 		r.client = &http.Client{Transport: transport}
 		defer transport.CloseIdleConnections()
 	}
@@ -134,9 +131,7 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
-	failed := func(err error) { r.report(ctx, "", api.Profile{}, err) }
-	err := persist(ctx, failed, func() error { return r.open(life) })
-	if err != nil {
+	if err := persist(ctx, r.reportOwn, func() error { return r.openAll(life) }); err != nil {
 		return err
 	}
 	answers, err := r.answerStates()
@@ -151,18 +146,37 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 		wg.Go(func() { r.keepWatches(life, cmp.Or(f.Lease, defaultLease)) })
 		defer r.watches.Wait()
 	}
-	return joinWhile(ctx, failed, r.decrypts, func(ctx context.Context, leave context.CancelCauseFunc) error {
+	return r.keepShare(ctx)
+}
+
+// newTransport returns a transport like the default one of net/http, with more idle connections: one
+// for each request that is sent at the same time.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, MaxIdleConns: accountSteps,
+		MaxIdleConnsPerHost: accountSteps, IdleConnTimeout: 90 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
+	}
+}
+
+// keepShare keeps the replica in its group and follows its share of the accounts until ctx is
+// done. While it cannot decrypt the credentials, the replica is not in the group.
+func (r *accountReplica) keepShare(ctx context.Context) error {
+	openBucket := func() (kvLedger, error) { return r.stream.ledger(ctx) }
+	return joinWhile(ctx, r.reportOwn, r.decrypts, func(ctx context.Context, leave context.CancelCauseFunc) error {
 		r.mu.Lock()
 		r.leave, r.err, r.since = leave, nil, time.Time{}
 		r.mu.Unlock()
-		return join(ctx, failed, func() (kvLedger, error) { return r.stream.ledger(ctx) }, func(l ledger) *member {
-			m := newMember(l, accountsGroup, r.name, cmp.Or(f.Lease, defaultLease))
-			m.division, m.report, m.healthy, m.wrote = r, failed, r.recovered, r.confirm
+		return join(ctx, r.reportOwn, openBucket, func(l ledger) *member {
+			m := newMember(l, accountsGroup, r.name, cmp.Or(r.Lease, defaultLease))
+			m.division, m.onError, m.onHealthy, m.onWrite = r, r.reportOwn, r.recovered, r.recordWrite
 			r.member.Store(m)
 			return m
 		})
 	})
 }
+
+// reportOwn reports an error of the replica itself.
+func (r *accountReplica) reportOwn(err error) { r.report(r.ctx, "", api.Profile{}, err) }
 
 // check returns an [*api.InputError] for the first field that is not valid.
 func (f *AccountFollower) check() error {
@@ -201,7 +215,7 @@ type accountReplica struct {
 	following map[*followed]bool
 	watches   sync.WaitGroup
 	confirmed time.Time // the latest write
-	start     time.Time // of the next account that begins
+	nextStart time.Time // of an account that begins
 	view      uint64    // number of the latest view in which the replica holds its share
 	moves     SlotMoves
 	leave     context.CancelCauseFunc // makes the replica leave its group
@@ -219,22 +233,24 @@ type shard struct {
 	term uint64 // number of the view in which it began to be held
 }
 
-// newShard returns a slot that begins to be held in a view, until ctx is done.
+// newShard returns a slot of accounts that this replica begins to hold in a view, while its lease h
+// is valid, until ctx is done or stop is called.
 func newShard(ctx context.Context, v *view, h *holding) *shard {
 	s := &shard{held: h, term: v.number}
 	s.ctx, s.stop = context.WithCancel(ctx)
 	return s
 }
 
-// confirm records that a write was confirmed.
-func (r *accountReplica) confirm() {
+// recordWrite records when NATS has last confirmed a write of the replica, for Stats.
+func (r *accountReplica) recordWrite() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.confirmed = time.Now()
 }
 
-// open opens the stream and the bucket.
-func (r *accountReplica) open(ctx context.Context) (err error) {
+// openAll opens the stream, the stream of dead letters and the bucket, which it creates if
+// necessary, and returns an error if those that exist have other settings.
+func (r *accountReplica) openAll(ctx context.Context) (err error) {
 	r.stream = r.Accounts.Stream.withDefaults()
 	r.messages, err = r.stream.open(ctx)
 	if err == nil {
@@ -276,7 +292,8 @@ func (r *accountReplica) report(ctx context.Context, account string, p api.Profi
 		r.err = err
 		r.mu.Unlock()
 	}
-	if _, sealed := errors.AsType[*oauth.StoreError](err); sealed && !errors.Is(err, errKeys) {
+	_, isUndecryptable := errors.AsType[*oauth.StoreError](err)
+	if isUndecryptable && !errors.Is(err, errKeys) { // errKeys is what the check of the keys has found
 		r.suspectKeys()
 	}
 	if r.OnError != nil {
@@ -284,10 +301,13 @@ func (r *accountReplica) report(ctx context.Context, account string, p api.Profi
 	}
 }
 
-// watch follows the directory until ctx is done, also after the bucket was deleted.
+// watch follows the directory until ctx is done, also after the bucket was deleted. Each watch
+// delivers the accounts that exist, then nil, then changes.
 func (r *accountReplica) watch(ctx context.Context) {
-	for failures := 1; ctx.Err() == nil; failures++ {
-		seen, complete := map[string]bool{}, false
+	failures := 0 // watches in a row that have ended before all accounts were delivered
+	for ctx.Err() == nil {
+		failures++
+		existing, complete := map[string]bool{}, false // names of accounts
 		for e, err := range r.Accounts.changes(ctx) {
 			switch {
 			case ctx.Err() != nil:
@@ -296,9 +316,11 @@ func (r *accountReplica) watch(ctx context.Context) {
 				r.report(ctx, "", api.Profile{}, err)
 			case e == nil:
 				complete, failures = true, 0
-				r.forgetOthers(seen)
+				r.forgetOthers(existing)
 			default:
-				seen[e.name] = seen[e.name] || !complete
+				if !complete {
+					existing[e.name] = true
+				}
 				r.apply(e)
 			}
 		}
@@ -308,11 +330,11 @@ func (r *accountReplica) watch(ctx context.Context) {
 
 // forgetOthers stops accounts that a new watch has not delivered: they were removed while
 // there was none.
-func (r *accountReplica) forgetOthers(seen map[string]bool) {
+func (r *accountReplica) forgetOthers(existing map[string]bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name, a := range r.accounts {
-		if !seen[name] {
+		if !existing[name] {
 			a.record = nil
 			a.task.wake()
 		}
@@ -340,21 +362,24 @@ func (r *accountReplica) apply(e *accountEntry) {
 	}
 }
 
-// begin makes the task of an account due at its turn. The caller holds r.mu.
+// begin makes the task of an account due at its turn: accounts that are added together begin one
+// after the other, startEvery apart. The caller holds r.mu.
 func (r *accountReplica) begin(a *accountRun) {
 	now := time.Now()
-	if r.start.Before(now) {
-		r.start = now
+	if r.nextStart.Before(now) {
+		r.nextStart = now
 	}
-	a.task.startAt(r.start)
-	r.start = r.start.Add(startEvery)
+	a.task.startAt(r.nextStart)
+	r.nextStart = r.nextStart.Add(startEvery)
 }
 
 // watchTokens lets accounts whose sign-in was refused try again when there is a new one.
 func (r *accountReplica) watchTokens(ctx context.Context) {
-	for failures := 1; ctx.Err() == nil; failures++ {
+	failures := 0 // to open the watch, in a row
+	for ctx.Err() == nil {
 		watcher, err := r.kv.Watch(ctx, tokensPrefix+"*", jetstream.UpdatesOnly(), jetstream.MetaOnly())
 		if err != nil {
+			failures++
 			_ = sleep(ctx, backoff{tickEvery, maxPause}.pause(failures)) // the loop ends with ctx
 			continue
 		}
@@ -375,7 +400,7 @@ func (r *accountReplica) nextSignIn(ctx context.Context, changes <-chan jetstrea
 		return false
 	case entry, ok = <-changes:
 	}
-	if entry == nil {
+	if entry == nil { // the end of the watch, unless ok: then the mark after entries that exist
 		return ok
 	}
 	name, err := untoken(strings.TrimPrefix(entry.Key(), tokensPrefix))
@@ -403,15 +428,11 @@ func (r *accountReplica) reseal(ctx context.Context) {
 // is nil, and saves their checkpoints. No other replica takes the slots before it returns,
 // because the view is confirmed afterwards.
 func (r *accountReplica) release(_ context.Context, v *view) error {
-	var holders []int
-	if v != nil {
-		holders = v.divideSlots()
-	}
-	gone := map[int]bool{}
+	kept, gone := v.slotsOf(r.name), map[int]bool{}
 	var all []*accountRun
 	r.mu.Lock()
 	for slot, s := range r.held {
-		if v == nil || holders[slot] < 0 || v.Members[holders[slot]].Name != r.name {
+		if !kept[slot] {
 			s.stop() // cancels the searches of its accounts, and what they publish
 			delete(r.held, slot)
 			gone[slot] = true
@@ -442,8 +463,8 @@ func (r *accountReplica) hold(v *view, h *holding) {
 	fresh := map[int]bool{}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for slot, holder := range v.divideSlots() {
-		if holder >= 0 && v.Members[holder].Name == r.name && r.held[slot] == nil {
+	for slot := range v.slotsOf(r.name) {
+		if r.held[slot] == nil {
 			r.held[slot], fresh[slot] = newShard(r.ctx, v, h), true
 		}
 	}
@@ -476,8 +497,8 @@ func (r *accountReplica) isGone(name, id string) bool {
 	return a == nil || a.record == nil || a.record.ID != id
 }
 
-// isRemoval reports whether an account was removed from the directory, with which err came,
-// or err says so before the directory does.
+// isRemoval reports whether err, an error of an account, is due to its removal: the directory does
+// not have the account any more, or err says so before the directory does.
 func (r *accountReplica) isRemoval(name string, err error) bool {
 	if _, removed := errors.AsType[*removedError](err); removed {
 		return true
@@ -510,9 +531,9 @@ func (e *removedError) Error() string {
 // Is makes removedError match errLost.
 func (e *removedError) Is(target error) bool { return target == errLost }
 
-// current returns a removedError if the account of a record was removed, or removed and added
+// checkRecord returns a removedError if the account of a record was removed, or removed and added
 // again.
-func (r *accountReplica) current(ctx context.Context, record *accountRecord) error {
+func (r *accountReplica) checkRecord(ctx context.Context, record *accountRecord) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	now, _, err := r.Accounts.read(ctx, r.kv, record.Name)

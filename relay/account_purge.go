@@ -8,16 +8,18 @@ import (
 )
 
 // purge deletes the epochs of an account, so that a replica that has not heard of its end
-// cannot store events, and, if asked, its events.
-func (a Accounts) purge(ctx context.Context, name string, events bool) error {
+// cannot store events, and, with alsoEvents, its events, their copies for Ordered groups and its
+// dead letters.
+func (a Accounts) purge(ctx context.Context, name string, alsoEvents bool) error {
 	s := a.Stream.withDefaults()
-	if err := s.purgeFrom(ctx, s.Name, s.accountEpochs(name)+".>"); err != nil || !events {
+	if err := s.purgeFrom(ctx, s.Name, s.accountEpochs(name)+".>"); err != nil || !alsoEvents {
 		return err
 	}
 	if err := s.purgeFrom(ctx, s.Name, a.Subject(name)); err != nil {
 		return err
 	}
-	if err := s.purgeFrom(ctx, s.orderedName(), s.orderedPrefix()+".*."+token(name)+".>"); err != nil {
+	copies := s.orderedPrefix() + ".*." + token(name) + ".>" // of any partition
+	if err := s.purgeFrom(ctx, s.orderedName(), copies); err != nil {
 		return err
 	}
 	return s.purgeDead(ctx, name)
@@ -41,19 +43,20 @@ func (s Stream) purgeDead(ctx context.Context, account string) error {
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil
 	}
-	for sequence := uint64(1); err == nil; sequence++ {
-		var m *jetstream.RawStreamMsg
-		m, err = stream.GetMsg(ctx, sequence, jetstream.WithGetMsgSubject(s.Prefix+"-dead.>"))
+	if err != nil {
+		return err
+	}
+	for next := uint64(1); ; {
+		letter, err := stream.GetMsg(ctx, next, jetstream.WithGetMsgSubject(s.Prefix+"-dead.>")) // or the first one after it
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
 		}
+		if err == nil && s.accountOf(letter.Header.Get(HeaderSubject)) == account {
+			err = stream.DeleteMsg(ctx, letter.Sequence)
+		}
 		if err != nil {
-			break
+			return err
 		}
-		sequence = m.Sequence
-		if s.accountOf(m.Header.Get(HeaderSubject)) == account {
-			err = stream.DeleteMsg(ctx, sequence)
-		}
+		next = letter.Sequence + 1
 	}
-	return err
 }

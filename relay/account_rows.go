@@ -35,11 +35,11 @@ func (x *index) after(name string) []string {
 
 // profileRow is what is known of a profile of an account that is to be followed.
 type profileRow struct {
-	profile api.Profile
-	f       *followed // nil while it is not followed
-	began   time.Time // of the row
-	success int64     // of earlier times in which it was followed, as in followed
-	failure string    // why it is not followed, or was not before; "" after a success
+	profile  api.Profile
+	followed *followed // nil while it is not followed
+	began    time.Time // of the row
+	success  int64     // the latest one before followed, in Unix nanoseconds; 0 if there was none
+	failure  string    // why it is not followed, or was not before; "" after a success
 }
 
 // profileRows are those of an account.
@@ -63,17 +63,18 @@ func (a *accountRun) row(p api.Profile) *profileRow {
 	return row
 }
 
-// setFollowing records that a profile is followed, or is not any more.
+// setFollowing records that a profile is followed, or is not any more. Its row then keeps the time
+// of the latest success.
 func (r *accountReplica) setFollowing(f *followed, following bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	row := f.row(f.profile)
 	if following {
-		r.following[f], row.f = true, f
+		r.following[f], row.followed = true, f
 		return
 	}
 	delete(r.following, f)
-	row.f, row.success = nil, max(row.success, f.success.Load())
+	row.followed, row.success = nil, max(row.success, f.success.Load())
 }
 
 // setFailed records why a profile is not followed.
@@ -101,15 +102,15 @@ func (a *accountRun) clearRows() {
 // recordSuccess records that a search has succeeded and its events are stored.
 func (f *followed) recordSuccess() {
 	f.success.Store(time.Now().UnixNano())
-	f.trouble.Store(nil)
+	f.failure.Store(nil)
 }
 
 // age returns the time since the last success of the profile or, before the first, since it is
 // to be followed. The caller holds the mutex of the replica.
 func (row *profileRow) age(now time.Time) time.Duration {
 	success := row.success
-	if row.f != nil {
-		success = max(success, row.f.success.Load())
+	if row.followed != nil {
+		success = max(success, row.followed.success.Load())
 	}
 	since := row.began
 	if success != 0 {
@@ -120,21 +121,21 @@ func (row *profileRow) age(now time.Time) time.Duration {
 
 // pending returns the number of events that were read and are not stored.
 func (row *profileRow) pending() int {
-	if row.f == nil {
+	if row.followed == nil {
 		return 0
 	}
-	return row.f.pub.unstored()
+	return row.followed.pub.unstored()
 }
 
-// err returns why nothing moves, "" if nothing has failed since the last success.
-func (row *profileRow) err() string {
-	if row.f == nil {
+// reason returns the text of the latest failure since the last success, "" if there was none.
+func (row *profileRow) reason() string {
+	if row.followed == nil {
 		return row.failure
 	}
-	if trouble := row.f.trouble.Load(); trouble != nil {
-		return *trouble
+	if failure := row.followed.failure.Load(); failure != nil {
+		return *failure
 	}
-	if row.f.success.Load() == 0 {
+	if row.followed.success.Load() == 0 {
 		return row.failure
 	}
 	return ""

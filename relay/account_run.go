@@ -54,18 +54,21 @@ type liveAccount struct {
 	client   *fastio.Client
 	followed map[api.Profile]*followed
 	failures map[api.Profile]failure
-	profiles []api.Profile // that were found
-	find     time.Time     // when they are searched again; zero means never searched
-	finding  failure       // of that search
-	err      error         // the latest of the account or one of its profiles
+	profiles []api.Profile // that are to be followed
+	nextFind time.Time     // when the platform is asked for them again; zero means at once
+
+	findFailure failure // of asking
+	err         error   // the latest of the account or one of its profiles; nil if none fails now
 }
 
 const worstAccountPause = 10 * time.Minute // before a profile that failed is followed again
 
-// newAccountRun returns an account that is not followed yet. Its task makes it so once
-// that is due.
+// newAccountRun returns an account that is not followed yet: its task, once it is due, starts
+// to follow it.
 func newAccountRun(r *accountReplica, name string) *accountRun {
-	a := &accountRun{accountReplica: r, name: name, slot: slotOf(name), lane: newLane(accountWidth), turn: make(chan struct{}, 1)}
+	a := &accountRun{
+		accountReplica: r, name: name, slot: slotOf(name), lane: newLane(accountWidth), turn: make(chan struct{}, 1),
+	}
 	a.task = r.steps.newTask(a.lane, a.step)
 	return a
 }
@@ -96,19 +99,20 @@ func (a *accountRun) stop() {
 func (a *accountRun) stopLive() {
 	if a.live != nil {
 		if a.isGone(a.name, a.live.begun.ID) {
-			a.live.drop()
+			a.live.dropCheckpoints()
 		}
 		a.live.stopAll()
 		a.live = nil
 	}
 	a.clearRows()
-	a.known.Store(nil)
+	a.known.Store(nil) // the state is not known while it is not followed
 }
 
 // farFuture is when a task is due that waits for a change.
 func farFuture() time.Time { return time.Now().Add(1000 * time.Hour) }
 
-// step makes the account what the directory says: it starts and stops its profiles.
+// step makes the account what the directory says: it starts and stops its profiles. It returns
+// when it is due again.
 func (a *accountRun) step() (next time.Time) {
 	a.turn <- struct{}{}
 	defer func() { <-a.turn }()
@@ -118,17 +122,17 @@ func (a *accountRun) step() (next time.Time) {
 	}
 	if record == nil {
 		if a.forget(a) {
-			return time.Time{}
+			return time.Time{} // ends the task
 		}
 		return farFuture()
 	}
-	if no := a.refused.Load(); no != nil {
-		if no.credential == record.Credential {
+	if refused := a.refused.Load(); refused != nil {
+		if refused.credential == record.Credential {
 			a.stopLive()
-			a.save(s, record, AccountNeedsSignIn, no.err, 0)
+			a.save(s, record, AccountNeedsSignIn, refused.err)
 			return farFuture()
 		}
-		a.refused.CompareAndSwap(no, nil)
+		a.refused.CompareAndSwap(refused, nil) // the account has a new credential
 	}
 	if a.live == nil {
 		live, err := a.begin(s.ctx, record, s)
@@ -145,23 +149,24 @@ func (a *accountRun) step() (next time.Time) {
 	if a.live.err != nil {
 		state = AccountFailing
 	}
-	a.save(s, record, state, a.live.err, len(a.live.followed))
+	a.save(s, record, state, a.live.err)
 	return next
 }
 
 // errRefusedBefore is why an account needs a new sign-in that another replica has tried.
 var errRefusedBefore = errors.New("the credential was refused")
 
-// begin makes the client of an account. Its error is a *refusal if another replica has
-// found that the credential is refused.
+// begin makes the client of an account. If another replica has found that the credential is
+// refused, it records that with refuse, and returns errRefusedBefore.
 func (a *accountRun) begin(ctx context.Context, record *accountRecord, s *shard) (*liveAccount, error) {
 	status, err := readAccountStatus(ctx, a.kv, record)
 	if err != nil {
 		return nil, err
 	}
 	a.last = status
-	if status.State == AccountNeedsSignIn && status.Credential == record.Credential && !record.isSignIn() {
-		a.refuse(record.Credential, cmp.Or(error(reasonError(status.Reason)), errRefusedBefore))
+	wasRefused := status.State == AccountNeedsSignIn && status.Credential == record.Credential
+	if wasRefused && !record.isSignIn() { // a sign-in may be a new one since then
+		a.refuse(record.Credential, reasonError(status.Reason))
 		return nil, errRefusedBefore
 	}
 	options := append([]fastio.Option{fastio.WithHTTPClient(a.client), fastio.WithHooks(parkWaits())}, a.Options...)
@@ -192,35 +197,38 @@ type reasonError string
 
 func (e reasonError) Error() string { return string(e) }
 
-// failedToBegin records why an account has no client, and returns when to try again. A
-// credential that cannot be decrypted needs a new one.
+// failedToBegin records why an account has no client, and returns when to try again. The state is
+// written only if the credential cannot be decrypted: other failures may be over soon.
 func (a *accountRun) failedToBegin(s *shard, record *accountRecord, err error) time.Time {
 	if errors.Is(err, errRefusedBefore) {
 		return farFuture() // refuse has woken the task
 	}
 	a.report(s.ctx, a.name, api.Profile{}, err)
 	if _, sealed := errors.AsType[*oauth.StoreError](err); sealed {
-		a.save(s, record, AccountFailing, err, 0)
+		a.save(s, record, AccountFailing, err)
 	}
 	a.failures++
 	return time.Now().Add(backoff{time.Second, worstAccountPause}.pause(a.failures))
 }
 
 // save writes the state of the account, if it has changed, for [Accounts.Status].
-func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, err error, profiles int) {
+func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, err error) {
 	status := accountStatusRecord{
-		Version: 1, ID: record.ID, Credential: record.Credential, State: state, Replica: a.accountReplica.name, Profiles: profiles,
+		Version: 1, ID: record.ID, Credential: record.Credential, State: state, Replica: a.accountReplica.name,
+		Since: a.last.Since,
+	}
+	if a.live != nil {
+		status.Profiles = len(a.live.followed)
 	}
 	if err != nil {
 		status.Reason = err.Error()
 	}
-	status.Since = a.last.Since
+	if state != a.last.State {
+		status.Since = time.Now().UTC()
+	}
 	a.known.Store(&status)
 	if status == a.last {
 		return
-	}
-	if state != a.last.State {
-		status.Since = time.Now().UTC()
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, requestTimeout)
 	defer cancel()
@@ -240,7 +248,9 @@ func (l *liveAccount) is(record *accountRecord, s *shard) bool {
 	return record != nil && l.shard == s && l.begun.ID == record.ID && l.begun.Credential == record.Credential
 }
 
-// step starts and stops profiles, and returns when that is due again.
+// step stops the profiles that are not wanted any more, and starts those that are not followed yet,
+// unless they have failed a short time ago. It returns when the first of these, or the search for
+// profiles, is due again.
 func (l *liveAccount) step() (next time.Time) {
 	record, _ := l.wanted(l.accountRun)
 	if record != nil {
@@ -262,7 +272,7 @@ func (l *liveAccount) step() (next time.Time) {
 			l.removeRow(profileKey(p))
 		}
 	}
-	if len(l.failures) == 0 && l.finding.count == 0 {
+	if len(l.failures) == 0 && l.findFailure.count == 0 { // nothing fails any more
 		l.err = nil
 	}
 	for _, p := range wanted {
@@ -285,7 +295,7 @@ func (l *liveAccount) step() (next time.Time) {
 // removeEnded removes profiles whose following has failed.
 func (l *liveAccount) removeEnded() {
 	for p, f := range l.followed {
-		if f.ctx.Err() == nil {
+		if isFollowed := f.ctx.Err() == nil; isFollowed {
 			if f.succeeded.Load() {
 				delete(l.failures, p)
 			}
@@ -321,24 +331,24 @@ func (l *liveAccount) findProfiles() (next time.Time) {
 		l.profiles = l.record.Profiles
 		return farFuture()
 	}
-	if l.find.After(time.Now()) {
-		return l.find
+	if l.nextFind.After(time.Now()) {
+		return l.nextFind
 	}
 	found, err := l.visible(l.task.context(l.shard.ctx))
 	switch {
 	case err == nil:
-		l.profiles, l.finding = found, failure{}
-		l.find = time.Now().Add(findEvery)
+		l.profiles, l.findFailure = found, failure{}
+		l.nextFind = time.Now().Add(findEvery)
 	case l.shard.ctx.Err() != nil:
-	case l.isRefusal(err):
-		l.find = time.Now().Add(worstPause)
+	case l.recordRefusal(err):
+		l.nextFind = time.Now().Add(worstPause)
 	default:
-		l.finding.count++
-		l.find = time.Now().Add(backoff{time.Second, worstAccountPause}.pause(l.finding.count))
+		l.findFailure.count++
+		l.nextFind = time.Now().Add(backoff{time.Second, worstAccountPause}.pause(l.findFailure.count))
 		l.err = err
 		l.report(l.shard.ctx, l.name, api.Profile{}, err)
 	}
-	return l.find
+	return l.nextFind
 }
 
 // visible returns the organizations and workspaces that the account can see.
@@ -358,8 +368,8 @@ func (l *liveAccount) visible(ctx context.Context) (found []api.Profile, err err
 	return found, nil
 }
 
-// isRefusal reports whether err says that the account needs a new sign-in, and records that.
-func (l *liveAccount) isRefusal(err error) bool {
+// recordRefusal reports whether err says that the account needs a new sign-in, and records that.
+func (l *liveAccount) recordRefusal(err error) bool {
 	if !isRefusal(err) {
 		return false
 	}
@@ -367,8 +377,8 @@ func (l *liveAccount) isRefusal(err error) bool {
 	return true
 }
 
-// drop makes stopAll save no checkpoint.
-func (l *liveAccount) drop() {
+// dropCheckpoints makes stopAll save no checkpoint: no profile whose lease is lost saves one.
+func (l *liveAccount) dropCheckpoints() {
 	for _, f := range l.followed {
 		f.lost(errLost)
 	}
@@ -376,7 +386,7 @@ func (l *liveAccount) drop() {
 
 // stopAll stops all profiles and saves their checkpoints.
 func (l *liveAccount) stopAll() {
-	for _, f := range l.followed {
+	for _, f := range l.followed { // all end while the first is waited for
 		f.end(nil)
 	}
 	for p, f := range l.followed {
@@ -400,13 +410,13 @@ type followed struct {
 	again     bool // after a failure
 	succeeded atomic.Bool
 	success   atomic.Int64           // the latest search or saved checkpoint, in Unix nanoseconds; 0 before the first
-	trouble   atomic.Pointer[string] // the latest failure after that; nil if there is none
+	failure   atomic.Pointer[string] // text of the latest failure after that; nil if there is none
 
 	// Guarded by the mutex of the replica.
-	counted    uint64  // published events that recent has
-	recent     float64 // events of late
-	watched    watchKind
-	closeWatch context.CancelFunc
+	publishedBefore uint64  // events, when recent was computed
+	recent          float64 // events of late
+	watched         watchKind
+	closeWatch      context.CancelFunc
 }
 
 // follow starts to follow a profile. It returns nil after a failure, which it records.
@@ -414,16 +424,9 @@ func (l *liveAccount) follow(p api.Profile) *followed {
 	f := &followed{liveAccount: l, profile: p, key: profileKey(p), again: l.failures[p].count > 0}
 	ctx := context.WithValue(l.shard.ctx, profileContext{}, p)
 	f.ctx, f.end = context.WithCancelCause(ctx)
-	held := l.shard.held
-	f.pub = newPublisher(&fence{
-		stream: l.stream, messages: l.messages, term: l.shard.term, subject: l.stream.accountEpochs(l.name) + "." + f.key,
-	}, held)
-	f.pub.alive, f.lost = context.WithCancelCause(held.alive)
-	f.pub.lost = func(err error) { f.lost(err); f.end(err); l.task.wake() }
-	f.pub.scope, f.pub.current = token(l.name)+".", f.isCurrent
-	f.pub.life = token(l.name) + "-" + l.begun.ID[:min(len(l.begun.ID), 8)] + "-"
-	f.pub.replica, f.pub.profile, f.pub.reads = l.accountReplica.name, p, l.reads
-	f.pub.retry, f.pub.dead, f.pub.total, f.pub.hooks = f.retry, f.dead, &f.total, &f.Hooks
+	f.pub = f.newPublisher()
+	f.pub.alive, f.lost = context.WithCancelCause(l.shard.held.alive)
+	f.pub.lost = func(err error) { f.lost(err); f.end(err); l.task.wake() } // the task of the account removes it
 	err := f.start()
 	if err != nil {
 		f.end(err)
@@ -433,13 +436,29 @@ func (l *liveAccount) follow(p api.Profile) *followed {
 	return f
 }
 
+// newPublisher returns the publisher of a profile. The name of the account is in the subjects of its
+// events, its epoch and its dead letters, and in the IDs of its messages.
+func (f *followed) newPublisher() *publisher {
+	epoch := f.stream.accountEpochs(f.name) + "." + f.key
+	pub := newPublisher(&fence{stream: f.stream, messages: f.messages, term: f.shard.term, subject: epoch}, f.shard.held)
+	pub.replica, pub.profile = f.accountReplica.name, f.profile
+	pub.scope, pub.checkAccount = token(f.name)+".", f.checkAccount
+	pub.life = token(f.name) + "-" + f.begun.ID[:min(len(f.begun.ID), 8)] + "-"
+	pub.reads, pub.total = f.reads, &f.total // which all profiles of the replica share
+	pub.retry, pub.dead, pub.hooks = f.retry, f.dead, &f.Hooks
+	return pub
+}
+
 // start makes the Stepper of a profile and the task that runs its steps, and makes that
 // due now.
 func (f *followed) start() (err error) {
 	o := f.Follow
-	o.Store = &sessionStore{CheckpointStore{
-		Bucket: f.kv, Epoch: f.shard.term, late: true, scope: token(f.name) + "." + f.begun.ID + ".",
-	}, f.pub, f.recordSuccess}
+	o.Store = &sessionStore{
+		CheckpointStore: CheckpointStore{
+			Bucket: f.kv, Epoch: f.shard.term, late: true, scope: token(f.name) + "." + f.begun.ID + ".",
+		},
+		pub: f.pub, saved: f.recordSuccess,
+	}
 	o.Name = f.key
 	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
 	o.PollOnly = o.PollOnly || f.Sockets == 0
@@ -476,7 +495,7 @@ func (f *followed) step() time.Time {
 	if err == nil {
 		return next
 	}
-	f.isRefusal(err)
+	f.recordRefusal(err)
 	f.end(err)
 	f.liveAccount.task.wake()
 	return time.Time{}
@@ -484,10 +503,10 @@ func (f *followed) step() time.Time {
 
 // retry reports a temporary failure. A sign-in that is over is not one.
 func (f *followed) retry(ctx context.Context, e api.RetryEvent) {
-	if f.isRefusal(e.Err) {
+	if f.recordRefusal(e.Err) {
 		return
 	}
-	f.trouble.Store(new(e.Err.Error()))
+	f.failure.Store(new(e.Err.Error()))
 	if f.OnRetry != nil {
 		f.OnRetry(ctx, f.name, f.profile, e)
 	}
@@ -500,12 +519,13 @@ func (f *followed) dead(ctx context.Context, err error) {
 	}
 }
 
-// isCurrent returns a removedError if the account was removed.
-func (f *followed) isCurrent(ctx context.Context) error {
-	return f.current(ctx, f.begun)
+// checkAccount returns a removedError if the account was removed.
+func (f *followed) checkAccount(ctx context.Context) error {
+	return f.checkRecord(ctx, f.begun)
 }
 
-// stop ends the following, saves the checkpoint, and returns why it has ended.
+// stop ends the following, waits for its step, saves the checkpoint while the publisher still
+// stores events, then ends that, and returns why the following has ended.
 func (f *followed) stop() error {
 	f.end(nil)
 	cause := context.Cause(f.ctx)

@@ -18,8 +18,7 @@ const (
 	watchPoll
 )
 
-// keepWatches chooses, each time of a lease, which profiles have a socket or a long poll, until ctx
-// is done.
+// keepWatches chooses at an interval which profiles have a socket or a long poll, until ctx is done.
 func (r *accountReplica) keepWatches(ctx context.Context, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -43,8 +42,8 @@ func (r *accountReplica) chooseWatches() {
 	busy := make([]*followed, 0, len(r.following))
 	for f := range r.following {
 		published := f.pub.published.Load()
-		f.recent = f.recent/2 + float64(published-f.counted)
-		f.counted = published
+		f.recent = f.recent/2 + float64(published-f.publishedBefore) // older events count half as much each time
+		f.publishedBefore = published
 		busy = append(busy, f)
 	}
 	slices.SortFunc(busy, func(a, b *followed) int { return cmp.Compare(b.rank(), a.rank()) })
@@ -87,7 +86,7 @@ func (f *followed) setWatch(want watchKind) {
 
 // poll wakes the profile when a long poll reports a change, until ctx is done.
 func (f *followed) poll(ctx context.Context) {
-	for failures := 1; ctx.Err() == nil; failures++ {
+	for tries := 1; ctx.Err() == nil; tries++ {
 		changes, err := f.client.Realtime.Subscribe(ctx, f.profile, &realtime.SubscribeOptions{PollOnly: true})
 		if err == nil {
 			f.steps.Wake() // there may have been changes before
@@ -96,16 +95,18 @@ func (f *followed) poll(ctx context.Context) {
 					f.steps.Wake()
 				}
 			}
-			_ = changes.Close() // the searches at rest go on
+			_ = changes.Close() // after an error, too, the next try is a new subscription
 		}
-		_ = sleep(ctx, backoff{time.Second, worstAccountPause}.pause(failures)) // the loop ends with ctx
+		_ = sleep(ctx, backoff{time.Second, worstAccountPause}.pause(tries)) // the loop ends with ctx
 	}
 }
 
-// rank returns what decides whether the profile is watched. The caller holds r.mu.
+// rank returns the number of recent events by which profiles are chosen. That of a profile that is
+// watched is doubled, so that it stays watched unless another one has more than twice its events.
+// The caller holds r.mu.
 func (f *followed) rank() float64 {
 	if f.watched != watchNone {
-		return 2*f.recent + 0.5
+		return 2*f.recent + 0.5 // without events, it stays before those that have none and are not watched
 	}
 	return f.recent
 }

@@ -45,6 +45,7 @@ func SearchAgeBounds() []time.Duration {
 	return bounds[:]
 }
 
+// searchAgeBounds returns the ages at which SearchAges counts profiles, in ascending order.
 func searchAgeBounds() [10]time.Duration {
 	return [...]time.Duration{
 		10 * time.Second, 30 * time.Second, time.Minute, 5 * time.Minute, 15 * time.Minute, 30 * time.Minute,
@@ -52,7 +53,7 @@ func searchAgeBounds() [10]time.Duration {
 	}
 }
 
-// Add counts a profile.
+// Add counts a profile at each bound that is not less than its age, and at the end of Counts.
 func (s *SearchAges) Add(age time.Duration) {
 	bounds := searchAgeBounds()
 	if s.Counts == nil {
@@ -74,15 +75,16 @@ type ViewStats struct {
 	Waiting  bool      // the share of this replica has not begun
 }
 
-// viewStats returns the state of the latest view. The share of the replica is that of a view
-// with the number held.
-func (m *member) viewStats(held uint64) ViewStats {
+// viewStats returns the state of the latest view, given the number of the view in which the
+// replica holds its share.
+func (m *member) viewStats(heldIn uint64) ViewStats {
 	if m == nil {
 		return ViewStats{}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return ViewStats{Number: m.viewAt, Replicas: len(m.present()), Since: m.viewed, Waiting: held != m.viewAt || m.now == nil}
+	holdsShare := heldIn == m.viewAt && m.now != nil // now is nil without a valid lease
+	return ViewStats{Number: m.viewAt, Replicas: len(m.present()), Since: m.viewed, Waiting: !holdsShare}
 }
 
 // Stats returns the state of the replica, zero unless Run runs. It looks at each account of

@@ -224,7 +224,7 @@ func (a Accounts) change(ctx context.Context, name string, change func(r *accoun
 			return err
 		}
 		_, err = kv.Update(ctx, accountKey(name), value, revision)
-		if !conflicts(err) { // otherwise it is read again: the change may be done, if a response was lost
+		if !conflicts(err) { // else it is read again: another program has changed it, or a response was lost
 			return a.failed("changing", name, err)
 		}
 	}
@@ -262,7 +262,7 @@ func (a Accounts) Delete(ctx context.Context, name string, o *DeleteOptions) err
 	if err != nil {
 		return a.failed("deleting", name, err)
 	}
-	for key := range checkpoints.Keys() { // to the end: the library waits without end for who receives them
+	for key := range checkpoints.Keys() { // all, also after an error: the library blocks until they are received
 		if err == nil {
 			err = kv.Purge(ctx, key, jetstream.PurgeTTL(markerTTL))
 		}
@@ -432,40 +432,47 @@ func (a Accounts) Reseal(ctx context.Context) (changed int, err error) {
 	if len(a.OtherKeys) == 0 {
 		return 0, nil
 	}
-	tokens := a.tokens()
 	for account, failure := range a.All(ctx) {
-		if failure == nil && account.SignIn {
-			var done bool
-			done, failure = tokens.reseal(ctx, account.Name)
-			changed += count(done)
-		} else if failure == nil {
-			failure = a.change(ctx, account.Name, func(r *accountRecord) error {
-				key, stale, err := a.unseal(ctx, r)
-				if err != nil || !stale {
-					return cmp.Or(err, errFresh)
-				}
-				changed++
-				r.Sealed, err = a.sealKey(ctx, r.Name, key)
-				return err
-			})
+		done := false
+		switch {
+		case failure != nil:
+		case account.SignIn:
+			done, failure = a.tokens().reseal(ctx, account.Name)
+		default:
+			done, failure = a.resealKey(ctx, account.Name)
 		}
-		if !errors.Is(failure, errFresh) && !errors.Is(failure, api.ErrNotFound) {
+		if done {
+			changed++
+		}
+		if !errors.Is(failure, api.ErrNotFound) { // else the account was removed meanwhile
 			err = errors.Join(err, failure)
 		}
 	}
 	return changed, err
 }
 
+// resealKey encrypts the API key of an account again if it is encrypted with one of OtherKeys, and
+// reports whether it did.
+func (a Accounts) resealKey(ctx context.Context, name string) (done bool, err error) {
+	err = a.change(ctx, name, func(r *accountRecord) error {
+		key, stale, err := a.unseal(ctx, r)
+		if err != nil {
+			return err
+		}
+		if !stale {
+			return errFresh // nothing is written
+		}
+		r.Sealed, err = a.sealKey(ctx, r.Name, key)
+		return err
+	})
+	if errors.Is(err, errFresh) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // errFresh says that a record is encrypted with the present key.
 var errFresh = errors.New("it is encrypted with the present key")
-
-// count returns 1 for true.
-func count(done bool) int {
-	if done {
-		return 1
-	}
-	return 0
-}
 
 // tokens returns the store of the sign-ins.
 func (a Accounts) tokens() Tokens {

@@ -76,16 +76,16 @@ func (b *budget) expire(now time.Time) {
 		}
 		return lost
 	})
-	// Twice the largest maximum is kept, because the ends are in the order of their numbers:
-	// among those before the last ones there can be later times.
+	// A window counts its maximum of the latest ends. Twice as many are kept, because the ends are in
+	// the order of their numbers, and one with a lower number can be later.
 	most, longest := 0, time.Duration(0)
 	for w := range b.windows {
 		most, longest = max(most, w.Max), max(longest, w.Size)
 	}
 	b.ends = b.ends[max(0, len(b.ends)-2*most):]
-	// A thousandth of the window is added because the clock of the server may be slower. A
-	// call that ends now has started lostAfter before at the earliest, and observe counts
-	// what was used then.
+	// An end is kept for longer than the longest window: by a thousandth of it, because the clock of
+	// the server may be slower, and by lostAfter, because observe counts what was used at the start
+	// of a call, which was lostAfter before its end at the earliest.
 	old := now.Add(-longest - longest/1000 - lostAfter)
 	for len(b.ends) > 0 && b.ends[0].Before(old) {
 		b.ends = b.ends[1:]
@@ -217,8 +217,8 @@ func (b *budget) announced(e endedCall) (api.RateWindow, bool) {
 }
 
 // opening returns the time from which a call may start and, if that is not after now, how
-// many calls have room. The first waiting call of the process has waited since a time,
-// after which a learned window lets one call start to verify it.
+// many calls have room. A learned window may be too long: it lets one call start, whose response
+// verifies it, at the latest learnedWait after since, when the wait of the process began.
 func (b *budget) opening(now, since time.Time) (at time.Time, room int) {
 	at, room = b.pause, maxCounted
 	running := b.countRunning()
@@ -232,7 +232,7 @@ func (b *budget) opening(now, since time.Time) (at time.Time, room int) {
 			free--
 		}
 		if running >= w.Max {
-			opens = now.Add(lostAfter) // an upper bound: by then a call has ended, or its process is lost
+			opens = now.Add(lostAfter) // by then a call has ended, or its process is lost
 		}
 		if w == b.learned.RateWindow {
 			opens = earliest(opens, since.Add(learnedWait))
@@ -249,8 +249,9 @@ func (b *budget) opening(now, since time.Time) (at time.Time, room int) {
 // opensAt returns when a window has room for one more call, given the number of running
 // calls and the sorted ends of others. It returns the zero time if there is room already.
 func opensAt(w api.RateWindow, running int, ends []time.Time) time.Time {
-	if i := len(ends) - (w.Max - running); 0 <= i && i < len(ends) {
-		return expiry(w, ends[i])
+	places := w.Max - running // for calls that have ended and the new one
+	if last := len(ends) - places; 0 <= last && last < len(ends) {
+		return expiry(w, ends[last]) // then the later ends take all places but one
 	}
 	return time.Time{}
 }

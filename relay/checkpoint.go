@@ -82,37 +82,40 @@ func (s CheckpointStore) Save(ctx context.Context, name string, c events.Checkpo
 			return saved, err
 		}
 		held, epoch, latest, failed := s.read(ctx, name)
-		if failed == nil && (!s.late || epoch >= s.Epoch || held.Revision == 0 || latest <= revision) {
+		byEarlierHolder := s.late && epoch < s.Epoch && held.Revision != 0 && latest > revision
+		if failed == nil && !byEarlierHolder {
 			failed = events.ErrCheckpointTaken
 		}
 		if failed != nil {
 			return 0, fmt.Errorf("%w: %w", failed, err)
 		}
-		revision = latest // an earlier holder has saved it meanwhile
+		revision = latest // what an earlier holder has saved meanwhile is replaced
 	}
 }
 
 // read returns a checkpoint, the epoch that has claimed or saved it, and the revision of
 // its key, all zero if there is no key. A key that was only claimed has an epoch and a
 // revision, but no checkpoint.
-func (s CheckpointStore) read(ctx context.Context, name string) (events.Checkpoint, uint64, uint64, error) {
+func (s CheckpointStore) read(
+	ctx context.Context, name string,
+) (c events.Checkpoint, epoch, revision uint64, err error) {
 	entry, err := s.Bucket.Get(ctx, s.key(name))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return events.Checkpoint{}, 0, 0, nil
+		return c, 0, 0, nil
 	}
 	if err != nil {
-		return events.Checkpoint{}, 0, 0, err
+		return c, 0, 0, err
 	}
 	line, data, ok := bytes.Cut(entry.Value(), []byte("\n"))
 	number, known := bytes.CutPrefix(line, []byte(checkpointVersion))
-	epoch, err := strconv.ParseUint(string(number), 10, 64)
+	epoch, err = strconv.ParseUint(string(number), 10, 64)
 	if !ok || !known || err != nil {
-		return events.Checkpoint{}, 0, 0, fmt.Errorf("fastio: relay: checkpoint %q %w", name, errCheckpointFormat)
+		return c, 0, 0, fmt.Errorf("fastio: relay: checkpoint %q %w", name, errCheckpointFormat)
 	}
-	if len(data) == 0 {
-		return events.Checkpoint{}, epoch, entry.Revision(), nil
+	if len(data) > 0 {
+		c = events.Checkpoint{Revision: entry.Revision(), Data: data}
 	}
-	return events.Checkpoint{Revision: entry.Revision(), Data: data}, epoch, entry.Revision(), nil
+	return c, epoch, entry.Revision(), nil
 }
 
 // write replaces the value of the key if it has that revision, or creates the key if the

@@ -391,7 +391,7 @@ func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.
 		return h, false
 	}
 	h.delivery = delivery{msg, meta, c.Stream.plainSubject(msg.Subject())}
-	if c.Ordered && !c.isNext(ctx, from, h.delivery) {
+	if c.Ordered && c.settleIfHandled(ctx, from, h.delivery) {
 		return h, false
 	}
 	h.message, err = decode[T](h.delivery)
@@ -407,12 +407,13 @@ func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.
 	return h, true
 }
 
-// isNext reports whether a message of an ordered group is to be handled, and settles one that
-// was handled before.
-func (c *consumer[T]) isNext(ctx context.Context, from *durable, d delivery) bool {
+// settleIfHandled settles a message of an ordered group that was handled before, by this program or
+// by one of an earlier version, and reports whether it did. When ctx is done before that is known,
+// it leaves the message to another program.
+func (c *consumer[T]) settleIfHandled(ctx context.Context, from *durable, d delivery) bool {
 	if d.meta.Sequence.Stream <= from.settled {
 		c.failed(ctx, d.subject, errors.Join(errSettled, d.confirm(ctx)))
-		return false
+		return true
 	}
 	before, err := c.handledBefore(ctx, from, d)
 	switch {
@@ -423,7 +424,7 @@ func (c *consumer[T]) isNext(ctx context.Context, from *durable, d delivery) boo
 			c.failed(ctx, d.subject, err)
 		}
 	}
-	return err == nil && !before
+	return before || err != nil
 }
 
 // errSettled means that NATS has delivered a message again that was settled.

@@ -29,9 +29,10 @@ func isRefusal(err error) bool {
 	return errors.Is(err, api.ErrUnauthenticated) || errors.Is(err, oauth.ErrSignInAgain)
 }
 
-// joinWhile keeps a replica in its group with join, until ctx is done. Join gets a context that
-// leave ends with a reason. Then, and at first, the replica waits until able returns nil, and
-// reports its errors.
+// joinWhile keeps a replica in its group until ctx is done. It waits until able returns nil, and
+// reports its errors. Then it calls join, which keeps the replica in the group until its context
+// ends, or it fails. When leave was called, which ends that context, joinWhile reports the reason
+// and begins again.
 func joinWhile(
 	ctx context.Context, report func(error), able func(ctx context.Context) error,
 	join func(ctx context.Context, leave context.CancelCauseFunc) error,
@@ -59,9 +60,9 @@ func joinWhile(
 	}
 }
 
-// accepted returns an error if the platform has refused the credential and refuses it still. The
-// search is one of a profile that was not refused, if there is another one.
-func (r *replica) accepted(ctx context.Context) error {
+// checkCredential returns an error if the platform has refused the credential in a search, and
+// refuses it in another one too: of a profile that was not refused, if there is one.
+func (r *replica) checkCredential(ctx context.Context) error {
 	r.mu.Lock()
 	refused := r.refusedFor
 	r.mu.Unlock()
@@ -96,7 +97,7 @@ func (r *replica) refuse(p api.Profile) {
 	r.refusedFor = p
 	leave := r.leave
 	r.checks.Go(func() {
-		if err := r.accepted(r.life); err != nil {
+		if err := r.checkCredential(r.life); err != nil {
 			leave(err)
 		}
 	})
@@ -138,9 +139,10 @@ func (a Accounts) checkKeys(ctx context.Context) error {
 	return err
 }
 
-// createKeysCheck writes the record, unless there are credentials and the Keys decrypt none.
+// createKeysCheck writes the record that checkKeys decrypts, unless there are credentials and the
+// Keys decrypt none of them.
 func (a Accounts) createKeysCheck(ctx context.Context, kv jetstream.KeyValue) error {
-	var failure error
+	var failure error // of the last credential; nil if there is none, or one was decrypted
 	for e, err := range a.changes(ctx, jetstream.IgnoreDeletes()) {
 		if e == nil && err == nil { // all are known
 			break
@@ -148,16 +150,16 @@ func (a Accounts) createKeysCheck(ctx context.Context, kv jetstream.KeyValue) er
 		if err != nil || e.record == nil {
 			continue
 		}
-		found := true
+		hasCredential := true
 		if e.record.isSignIn() {
 			var record []byte
 			record, _, err = a.tokens().read(ctx, kv, e.name)
-			found = record != nil
+			hasCredential = record != nil // a sign-in may not be stored yet
 		} else {
 			_, _, err = a.unseal(ctx, e.record)
 		}
 		failure = err
-		if found && err == nil {
+		if hasCredential && err == nil {
 			break
 		}
 	}

@@ -73,7 +73,8 @@ func (c *consumer[T]) durable(ctx context.Context, name string, subjects []strin
 	return &durable{Consumer: found}, nil
 }
 
-// create creates a consumer.
+// create creates a consumer. That of an ordered group records the sequence up to which programs of
+// an earlier version, which had a consumer for each profile, may have handled messages.
 func (c *consumer[T]) create(ctx context.Context, want jetstream.ConsumerConfig) (jetstream.Consumer, error) {
 	if c.Ordered {
 		former, err := c.formerSequence(ctx)

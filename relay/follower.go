@@ -189,7 +189,7 @@ func (f *Follower) Run(ctx context.Context) error {
 		r.profiles[profileKey(p)] = p
 	}
 	keys := slices.Sorted(maps.Keys(r.profiles))
-	r.list = listID(keys)
+	r.list = listID(keys) // the name under which other replicas find the profiles
 	r.lists[r.list] = keys
 	failed := func(err error) { r.report(ctx, api.Profile{}, err) }
 	if err := persist(ctx, failed, func() error { return r.openAll(ctx) }); err != nil {
@@ -295,13 +295,15 @@ func (r *replica) keepShare(ctx context.Context) error {
 	r.life = life
 	wg.Go(func() { r.restart(life) })
 	failed := func(err error) { r.report(ctx, api.Profile{}, err) }
-	return joinWhile(ctx, failed, r.accepted, func(ctx context.Context, leave context.CancelCauseFunc) error {
+	return joinWhile(ctx, failed, r.checkCredential, func(ctx context.Context, leave context.CancelCauseFunc) error {
 		r.mu.Lock()
 		r.leave = leave
 		r.mu.Unlock()
-		return join(ctx, failed, func() (kvLedger, error) { return r.openList(ctx) }, func(l ledger) *member {
+		openBucket := func() (kvLedger, error) { return r.writeList(ctx) }
+		return join(ctx, failed, openBucket, func(l ledger) *member {
 			m := newMember(l, "profiles", r.name, cmp.Or(r.Lease, defaultLease))
-			m.list, m.division, m.report, m.healthy, m.wrote = r.list, r, failed, r.recovered, r.confirm
+			m.list, m.division = r.list, r
+			m.onError, m.onHealthy, m.onWrite = failed, r.recovered, r.recordWrite
 			r.mu.Lock()
 			r.member = m
 			r.mu.Unlock()
@@ -310,15 +312,15 @@ func (r *replica) keepShare(ctx context.Context) error {
 	})
 }
 
-// openList writes the list of the profiles for replicas with other ones, and returns the
-// bucket.
-func (r *replica) openList(ctx context.Context) (kvLedger, error) {
+// writeList writes the profiles of this replica, so that replicas with other profiles know which
+// ones it can follow, and returns the bucket.
+func (r *replica) writeList(ctx context.Context) (kvLedger, error) {
 	l, err := r.ledger(ctx)
 	if err != nil {
 		return l, err
 	}
 	value := packList(r.lists[r.list])
-	most := r.JetStream.Conn().MaxPayload() - 1024
+	most := r.JetStream.Conn().MaxPayload() - 1024 // the headers take less
 	if most > 0 && int64(len(value)) > most {
 		const rule = "must fit into a message of the NATS server: raise its max_payload, or divide them"
 		return l, &api.InputError{Op: opRun, Field: "Follower.Profiles", Rule: rule, Got: strconv.Itoa(len(r.profiles))}
@@ -410,7 +412,9 @@ func (r *replica) hold(v *view, h *holding) {
 // While replicas adopt another view, profiles that move have none. The caller holds f.mu.
 func (f *Follower) holder(key string) string {
 	holder := f.shares.holder(key)
-	if f.next != f.shares && f.next.holder(key) != holder || holder == f.self && f.sessions[key] == nil {
+	isMoving := f.next != f.shares && f.next.holder(key) != holder
+	hasFailed := holder == f.self && f.sessions[key] == nil // this replica waits before it tries again
+	if isMoving || hasFailed {
 		return ""
 	}
 	return holder
@@ -427,7 +431,8 @@ func (r *replica) startDue() {
 	}
 }
 
-// restart starts sessions again that have failed, until ctx is done.
+// restart starts sessions again that have failed, until ctx is done. From time to time it also
+// writes the list of profiles again, before that expires.
 func (r *replica) restart(ctx context.Context) {
 	tick := time.NewTicker(tickEvery)
 	defer tick.Stop()
@@ -442,15 +447,15 @@ func (r *replica) restart(ctx context.Context) {
 		r.mu.Unlock()
 		if time.Since(written) > listTTL/4 {
 			written = time.Now()
-			if _, err := r.openList(ctx); err != nil {
+			if _, err := r.writeList(ctx); err != nil {
 				r.report(ctx, api.Profile{}, err)
 			}
 		}
 	}
 }
 
-// confirm records that a write was confirmed.
-func (f *Follower) confirm() {
+// recordWrite records when NATS has last confirmed a write of the replica, for Stats.
+func (f *Follower) recordWrite() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.confirmed = time.Now()
@@ -504,7 +509,8 @@ func (r *replica) removeSession(ctx context.Context, s *session, err error) {
 	delete(r.sessions, s.key)
 	r.past.Published += held.Published
 	r.past.Duplicates += held.Duplicates
-	if err == nil || errors.Is(err, errLost) && s.pub.held.alive.Err() != nil {
+	lostLease := errors.Is(err, errLost) && s.pub.held.alive.Err() != nil // which is no failure of the profile
+	if err == nil || lostLease {
 		delete(r.failures, s.key)
 	} else {
 		f := r.failures[s.key]

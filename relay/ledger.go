@@ -17,12 +17,12 @@ type kvLedger struct {
 	kv     jetstream.KeyValue
 	stream jetstream.Stream
 
-	doubt *atomic.Bool // whether the bucket may have been deleted
+	mayBeGone *atomic.Bool // a write has failed as if the bucket was deleted
 }
 
 // ledger returns the ledger of the bucket, which it creates if necessary.
 func (s Stream) ledger(ctx context.Context) (l kvLedger, err error) {
-	l = kvLedger{js: s.JetStream, doubt: new(atomic.Bool)}
+	l = kvLedger{js: s.JetStream, mayBeGone: new(atomic.Bool)}
 	l.kv, err = s.bucket(ctx)
 	if err != nil {
 		return l, err
@@ -57,7 +57,7 @@ func (l kvLedger) remove(ctx context.Context, key string, after uint64) error {
 // get returns the latest entry of a key, with revision 0 if there is none, and without a
 // value if it was deleted or has expired.
 func (l kvLedger) get(ctx context.Context, key string) (*ledgerEntry, error) {
-	msg, err := l.stream.GetLastMsgForSubject(ctx, l.subject(key)) // also the end of a key, other than Get of kv
+	msg, err := l.stream.GetLastMsgForSubject(ctx, l.subject(key)) // unlike Get of kv, also the mark of a key's end
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return &ledgerEntry{key: key}, nil
 	}
@@ -128,7 +128,8 @@ func newLedgerEntry(entry jetstream.KeyValueEntry) *ledgerEntry {
 // subject returns the subject of a key.
 func (l kvLedger) subject(key string) string { return "$KV." + l.kv.Bucket() + "." + key }
 
-// publish stores an entry. The library has no methods with both conditions.
+// publish stores an entry, if the latest one has the revision after, with an expiry. The library
+// has no method that writes a key with both.
 func (l kvLedger) publish(ctx context.Context, msg *nats.Msg, after uint64, ttl time.Duration) (uint64, error) {
 	o := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(after)}
 	if ttl != 0 {
@@ -137,7 +138,7 @@ func (l kvLedger) publish(ctx context.Context, msg *nats.Msg, after uint64, ttl 
 	ack, err := l.js.PublishMsg(ctx, msg, o...)
 	if err != nil {
 		if conflicts(err) || errors.Is(err, jetstream.ErrNoStreamResponse) {
-			l.doubt.Store(true) // the bucket may be gone, or another one: check looks
+			l.mayBeGone.Store(true) // check finds out
 		}
 		return 0, err
 	}
@@ -151,7 +152,7 @@ func (l kvLedger) check(ctx context.Context) error {
 	if l.js.Conn().IsClosed() {
 		return errors.New("fastio: relay: the connection to NATS is closed")
 	}
-	if !l.doubt.Swap(false) {
+	if !l.mayBeGone.Swap(false) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -162,7 +163,7 @@ func (l kvLedger) check(ctx context.Context) error {
 	case errors.Is(err, jetstream.ErrStreamNotFound), err == nil && !stream.CachedInfo().Created.Equal(before):
 		return fmt.Errorf("fastio: relay: bucket %s: %w", l.kv.Bucket(), errWatchEnded)
 	case err != nil:
-		l.doubt.Store(true)
+		l.mayBeGone.Store(true)
 	}
 	return nil
 }

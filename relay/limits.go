@@ -112,13 +112,14 @@ type limitsBucket interface {
 	Watch(ctx context.Context, keys string, o ...jetstream.WatchOpt) (jetstream.KeyWatcher, error)
 }
 
-// newLimits watches the bucket, and returns when its present values are known.
+// newLimits watches the bucket, and returns when its present values are known. Began is the present
+// time by the clock of the server of NATS.
 func newLimits(
 	ctx context.Context, kv limitsBucket, began time.Time,
 	published func(string) []api.RateWindow, o LimitsOptions,
 ) (*Limits, error) {
 	l := &Limits{
-		options: o, kv: kv, began: began, process: rand.Text()[:13], prefix: "limit." + token(o.Name) + ".",
+		options: o, kv: kv, began: began, process: rand.Text()[:13] /* 65 bits */, prefix: "limit." + token(o.Name) + ".",
 		published: published, closed: make(chan struct{}), byKey: map[string]*limitGroup{},
 	}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -292,7 +293,8 @@ func (g *limitGroup) enqueue(name string, published []api.RateWindow) (*waiter, 
 	}
 	g.budget.published = published
 	now := time.Now()
-	if g.alone || !g.budget.counted() && !g.budget.pause.After(now) {
+	isUnlimited := !g.budget.counted() && !g.budget.pause.After(now)
+	if g.alone || isUnlimited {
 		g.started = append(g.started, now)
 		return nil, nil
 	}
@@ -475,25 +477,26 @@ func (g *limitGroup) plan(now time.Time) (*change, time.Duration) {
 	b.expire(now)
 	nextBefore := b.next
 	b.record(own, now)
-	n, next := b.admit(own, now)
-	if n > 0 && !b.counted() {
-		g.start(n, now)
-		n = 0
+	admitted, next := b.admit(own, now)
+	if admitted > 0 && !b.counted() {
+		g.start(admitted, now)
+		admitted = 0
 	}
 	wait := idleWait
 	if next.After(now) {
 		wait = next.Sub(now)
 	}
 	due, changed := g.due(&b, b.next > nextBefore, now)
-	if !changed {
+	if !changed { // the calls that have ended count in no window
 		g.ended, g.unsaved = nil, time.Time{}
 	}
-	if later := g.retry.Sub(now); later > 0 && !g.isClosed() {
+	if later := g.retry.Sub(now); later > 0 && !g.isClosed() { // a write has failed a short time ago
 		return nil, later
 	}
-	if n > 0 || due <= 0 || changed && g.isClosed() {
+	mustWrite := admitted > 0 || due <= 0 || changed && g.isClosed()
+	if mustWrite {
 		g.unsaved = time.Time{}
-		return &change{b, now, g.revision, len(g.ended), n}, 0
+		return &change{budget: b, now: now, revision: g.revision, ended: len(g.ended), admitted: admitted}, 0
 	}
 	return nil, min(wait, due)
 }

@@ -118,15 +118,15 @@ type holding struct {
 
 // member is a replica in a group.
 type member struct {
-	ledger   ledger
-	group    string
-	name     string
-	list     string
-	ttl      time.Duration
-	division division
-	report   func(err error) // called with errors
-	healthy  func()          // called after each confirmed heartbeat, and when the others are known
-	wrote    func()          // called after each confirmed write
+	ledger    ledger
+	group     string
+	name      string
+	list      string
+	ttl       time.Duration
+	division  division
+	onError   func(err error)
+	onHealthy func() // called after each confirmed heartbeat, and when the others are known
+	onWrite   func() // called after each confirmed write
 
 	changed chan struct{} // holds a value if adopt must look again
 	due     chan struct{} // holds a value if a heartbeat is due
@@ -146,10 +146,10 @@ type member struct {
 	renewed  chan struct{} // closed at the next confirmed write
 }
 
-// newMember returns a member. The caller sets division and hooks.
+// newMember returns a member. The caller sets division and the callbacks.
 func newMember(l ledger, group, name string, ttl time.Duration) *member {
 	return &member{
-		ledger: l, group: group, name: name, ttl: ttl, report: func(error) {}, healthy: func() {}, wrote: func() {},
+		ledger: l, group: group, name: name, ttl: ttl, onError: func(error) {}, onHealthy: func() {}, onWrite: func() {},
 		changed: make(chan struct{}, 1), due: make(chan struct{}, 1),
 		beats: map[string]beat{}, missing: map[string]bool{}, renewed: make(chan struct{}),
 	}
@@ -204,14 +204,15 @@ func (m *member) leave(ctx context.Context) {
 	m.mu.Lock()
 	own := m.beats[m.name]
 	m.mu.Unlock()
-	if m.token == "" || own.value != nil && own.Token != m.token {
+	isForeign := own.value != nil && own.Token != m.token // another replica has the name
+	if m.token == "" || isForeign {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	err := m.remove(ctx, m.name, own.revision)
 	if err != nil {
-		m.report(fmt.Errorf("giving the lease back: %w", err))
+		m.onError(fmt.Errorf("giving the lease back: %w", err))
 	}
 }
 
@@ -222,13 +223,13 @@ func (m *member) put(ctx context.Context, key string, value []byte, after uint64
 	return revision, err
 }
 
-// remove deletes the heartbeat of a replica on the same condition.
+// remove deletes the heartbeat of a replica, unless it was written since the entry with a revision.
 func (m *member) remove(ctx context.Context, name string, after uint64) error {
 	key := m.beatKey(name)
 	err := m.ledger.remove(ctx, key, m.condition(key, after))
 	m.refresh(ctx, key, err)
 	if conflicts(err) {
-		err = nil // it is not lost, or another replica was faster
+		err = nil // the replica is not lost, or another one was faster
 	}
 	return err
 }
@@ -271,7 +272,7 @@ func (m *member) apply(e *ledgerEntry) {
 	switch {
 	case e == nil:
 		m.complete = true
-		m.healthy()
+		m.onHealthy()
 		signal(m.due)
 	case e.key == m.viewKey():
 		if e.revision > m.viewAt {
@@ -279,7 +280,10 @@ func (m *member) apply(e *ledgerEntry) {
 		}
 	default:
 		name, err := untoken(e.key[strings.LastIndexByte(e.key, '.')+1:])
-		if err != nil || e.revision <= m.beats[name].revision || !m.setBeat(name, e) {
+		if err != nil || e.revision <= m.beats[name].revision { // it is of another program, or known
+			return
+		}
+		if isRenewal := m.setBeat(name, e); isRenewal { // which does not change the members
 			return
 		}
 	}
@@ -297,25 +301,27 @@ func (m *member) setView(e *ledgerEntry) {
 	m.view, m.viewAt, m.viewed = v, e.revision, time.Now()
 }
 
-// setBeat records a heartbeat, and reports whether it is more than a renewal. The caller
-// holds m.mu.
-func (m *member) setBeat(name string, e *ledgerEntry) bool {
+// setBeat records a heartbeat, and reports whether it is only a renewal: the same value again. If
+// another replica has deleted or replaced the heartbeat of this one, the lease of this one is lost.
+// The caller holds m.mu.
+func (m *member) setBeat(name string, e *ledgerEntry) (isRenewal bool) {
 	before := m.beats[name]
 	b := beat{heartbeat: before.heartbeat, value: e.value, revision: e.revision, heard: time.Now()}
-	renewal := before.value != nil && bytes.Equal(before.value, e.value)
-	if !renewal {
+	isRenewal = before.value != nil && bytes.Equal(before.value, e.value)
+	if !isRenewal {
 		b.heartbeat = heartbeat{}
 		if b.value != nil && jsonv2.Unmarshal(b.value, &b.heartbeat) != nil {
 			b.value = nil
 		}
 	}
 	m.beats[name] = b
-	if name == m.name && m.token != "" && (b.value == nil || b.Token != m.token) { // it was left out
+	isOurs := b.value != nil && b.Token == m.token
+	if name == m.name && m.token != "" && !isOurs {
 		m.token = ""
 		m.loseLocked()
 		signal(m.due)
 	}
-	return !renewal
+	return isRenewal
 }
 
 // keep writes heartbeats until ctx is done.
@@ -338,16 +344,16 @@ func (m *member) keep(ctx context.Context) {
 func (m *member) renew(ctx context.Context) (next time.Duration) {
 	m.mu.Lock()
 	own := m.beats[m.name]
-	foreign := own.value != nil && own.Token != m.token
+	isForeign := own.value != nil && own.Token != m.token
 	switch {
-	case !m.complete:
+	case !m.complete: // the heartbeats of the others are not known yet
 		m.mu.Unlock()
 		return m.ttl / renewals
-	case foreign && !m.silent(own):
+	case isForeign && !m.isSilent(own): // another replica with the name, which runs
 		m.mu.Unlock()
-		m.report(fmt.Errorf("replica %s: %w", m.name, errName))
+		m.onError(fmt.Errorf("replica %s: %w", m.name, errName))
 		return m.ttl / renewals
-	case m.token == "":
+	case m.token == "": // this is the first one, or follows one that was left out
 		m.token, m.adopted = rand.Text()[:16], 0
 	}
 	record := heartbeat{Version: 1, Token: m.token, View: m.adopted, List: m.list}
@@ -362,18 +368,19 @@ func (m *member) renew(ctx context.Context) (next time.Duration) {
 	revision, err := m.put(ctx, m.beatKey(m.name), value, own.revision, m.ttl)
 	if err != nil {
 		if !conflicts(err) { // the watch delivers what is there, also one of ours whose response was lost
-			m.report(fmt.Errorf("replica %s: %w", m.name, err))
+			m.onError(fmt.Errorf("replica %s: %w", m.name, err))
 		}
-		return m.ttl / renewals / 10
+		return m.ttl / renewals / 10 // soon
 	}
 	m.confirm(record, value, revision, began)
 	return m.ttl / renewals
 }
 
-// confirm records a confirmed heartbeat.
+// confirm records a heartbeat that NATS has confirmed: the lease is valid from the time at which its
+// write began. If there was no valid lease, a new holding begins.
 func (m *member) confirm(record heartbeat, value []byte, revision uint64, began time.Time) {
-	m.wrote()
-	m.healthy()
+	m.onWrite()
+	m.onHealthy()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.token != record.Token { // meanwhile it was left out
@@ -394,7 +401,7 @@ func (m *member) confirm(record heartbeat, value []byte, revision uint64, began 
 	} else {
 		m.expiry.Reset(m.remains())
 	}
-	if m.adopted != record.View {
+	if m.adopted != record.View { // a view was adopted meanwhile, which the next heartbeat must name
 		signal(m.due)
 	}
 	signal(m.changed)
@@ -433,9 +440,9 @@ func (m *member) loseLocked() {
 	}
 }
 
-// silent reports whether a replica must be lost by the local clock, even if the bucket does
+// isSilent reports whether a replica must be lost by the local clock, even if the bucket does
 // not say so.
-func (m *member) silent(b beat) bool { return time.Since(b.heard) > m.ttl+m.ttl/renewals }
+func (m *member) isSilent(b beat) bool { return time.Since(b.heard) > m.ttl+m.ttl/renewals }
 
 // check returns nil if the lease was renewed after check was called, so that no other replica
 // can have begun what this one holds before. Otherwise it returns errLost, or the error of
@@ -444,12 +451,12 @@ func (h *holding) check(ctx context.Context) error {
 	called := time.Now()
 	for {
 		h.mu.Lock()
-		renewed, fresh, renewal := h.renewed, !h.began.Before(called), h.now == h
+		renewed, isRenewed, isHeld := h.renewed, !h.began.Before(called), h.now == h
 		h.mu.Unlock()
-		if !renewal {
+		if !isHeld {
 			return errLost
 		}
-		if fresh {
+		if isRenewed {
 			return nil
 		}
 		signal(h.due)
@@ -467,7 +474,7 @@ func (h *holding) check(ctx context.Context) error {
 func (m *member) adopt(ctx context.Context) {
 	var a adoption
 	for {
-		wait := m.step(ctx, &a)
+		wait := m.adoptLatest(ctx, &a)
 		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
@@ -486,18 +493,19 @@ type adoption struct {
 	holding *holding
 	number  uint64    // of the view outside of whose share nothing is held
 	begun   uint64    // of the view whose share is held
-	write   time.Time // of the next view; zero if the members are those of the present one
+	writeAt time.Time // when the next view is written; zero if the members are those of the present one
 }
 
-// step adopts the latest view, and writes the next one, if that is due. It returns when to
-// look again.
-func (m *member) step(ctx context.Context, a *adoption) (wait time.Duration) {
+// adoptLatest stops what this replica does not have in the latest view, begins its share when all
+// members have stopped what is not theirs, and writes the next view if that is due. Without a valid
+// lease it holds nothing. It returns when to look again.
+func (m *member) adoptLatest(ctx context.Context, a *adoption) (wait time.Duration) {
 	wait = m.ttl / renewals
 	m.mu.Lock()
 	now, v := m.now, m.view
 	m.mu.Unlock()
-	if now != a.holding {
-		_ = m.division.release(ctx, nil)
+	if now != a.holding { // the lease was lost, or is a new one
+		_ = m.division.release(ctx, nil) // which has no error without a view
 		*a = adoption{holding: now}
 	}
 	if now == nil {
@@ -505,10 +513,10 @@ func (m *member) step(ctx context.Context, a *adoption) (wait time.Duration) {
 	}
 	if v != nil && v.number != a.number {
 		if err := m.division.release(ctx, v); err != nil {
-			m.report(err)
+			m.onError(err)
 			return tickEvery
 		}
-		a.number, a.write = v.number, time.Time{}
+		a.number, a.writeAt = v.number, time.Time{}
 		m.mu.Lock()
 		m.adopted = v.number
 		m.mu.Unlock()
@@ -526,12 +534,14 @@ func (m *member) step(ctx context.Context, a *adoption) (wait time.Duration) {
 func (m *member) agreed(v *view, now *holding) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.view != v || m.now != now || !m.valid() || v.find(m.name, m.token) < 0 {
+	isLatest, isMember := m.view == v, v.find(m.name, m.token) >= 0
+	if !isLatest || !isMember || m.now != now || !m.valid() {
 		return false
 	}
 	for _, p := range v.Members {
 		b := m.beats[p.Name]
-		if b.value == nil || b.Token != p.Token || b.View != v.number {
+		hasAdopted := b.value != nil && b.Token == p.Token && b.View == v.number
+		if !hasAdopted {
 			return false
 		}
 	}
@@ -539,28 +549,29 @@ func (m *member) agreed(v *view, now *holding) bool {
 }
 
 // propose writes the next view if the members have changed, when it is the turn of this
-// replica. It returns when to look again.
+// replica. Before that, it deletes the heartbeats of members that may be lost, which fails if they
+// are not. It returns when to look again.
 func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) {
 	m.mu.Lock()
 	members, doubts, differs, rank := m.members()
 	after := m.viewAt
 	m.mu.Unlock()
 	if !differs && len(doubts) == 0 {
-		a.write = time.Time{}
+		a.writeAt = time.Time{}
 		return m.ttl
 	}
-	if a.write.IsZero() {
-		a.write = time.Now().Add(viewAfter + time.Duration(rank)*viewBehind)
+	if a.writeAt.IsZero() {
+		a.writeAt = time.Now().Add(viewAfter + time.Duration(rank)*viewBehind)
 	}
-	if wait := time.Until(a.write); wait > 0 {
+	if wait := time.Until(a.writeAt); wait > 0 {
 		return wait
 	}
-	a.write = time.Time{}
+	a.writeAt = time.Time{}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	for name, revision := range doubts {
 		if err := m.remove(ctx, name, revision); err != nil {
-			m.report(err)
+			m.onError(err)
 		}
 	}
 	if len(doubts) > 0 { // the watch says what has become of them
@@ -571,7 +582,7 @@ func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) 
 		_, err = m.put(ctx, m.viewKey(), value, after, 0)
 	}
 	if err != nil && !conflicts(err) {
-		m.report(fmt.Errorf("the list of the replicas: %w", err))
+		m.onError(fmt.Errorf("the list of the replicas: %w", err))
 	}
 	return m.ttl / renewals
 }
@@ -584,18 +595,19 @@ func (m *member) members() (next []peer, doubts map[string]uint64, differs bool,
 	stays := map[string]bool{}
 	for _, p := range m.present() {
 		b := m.beats[p.Name]
-		if b.lost(p) {
+		if b.hasEnded(p) {
 			differs = true
 			continue
 		}
-		if b.revision < p.Seen && b.value == nil || m.silent(b) {
+		isUnknown := b.revision < p.Seen && b.value == nil // no heartbeat of it has arrived
+		if isUnknown || m.isSilent(b) {
 			doubts[p.Name] = b.revision
 		}
 		stays[p.Name] = true
 		next = append(next, p)
 	}
 	for name, b := range m.beats {
-		if b.value != nil && !stays[name] && !m.silent(b) {
+		if b.value != nil && !stays[name] && !m.isSilent(b) {
 			differs = true
 			next = append(next, peer{Name: name, Token: b.Token, Seen: b.revision, List: b.List})
 		}
@@ -618,9 +630,11 @@ func (m *member) present() []peer {
 	return m.view.Members
 }
 
-// lost reports whether b shows that a member has ended: a later entry than one of its
+// hasEnded reports whether b shows that a member has ended: a later entry than one of its
 // heartbeats is not of it.
-func (b beat) lost(p peer) bool { return b.revision > p.Seen && (b.value == nil || b.Token != p.Token) }
+func (b beat) hasEnded(p peer) bool {
+	return b.revision > p.Seen && (b.value == nil || b.Token != p.Token)
+}
 
 // turn orders the replicas, in each view otherwise. The caller holds m.mu.
 func (m *member) turn(name string) uint64 { return mix(hash64(name) ^ m.viewAt) }

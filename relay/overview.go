@@ -112,6 +112,7 @@ func (o *Overview) Run(ctx context.Context) error {
 		}
 		b := newBoard()
 		watch, cancel := context.WithCancel(ctx)
+		// Heartbeats come every few seconds: a watch that delivers nothing is opened again.
 		silent := time.AfterFunc(overviewQuit, cancel)
 		err = l.watch(watch, keys, func(e *ledgerEntry) {
 			silent.Reset(overviewQuit)
@@ -180,26 +181,25 @@ func (o *Overview) Find(ctx context.Context, q AccountQuery) (*AccountPage, erro
 
 // askHolders adds to the accounts of a page what the replicas that follow them know.
 func (o *Overview) askHolders(ctx context.Context, page *AccountPage) {
-	of := map[string][]*AccountRow{}
+	byHolder := map[string][]*AccountRow{}
 	for i := range page.Accounts {
 		if row := &page.Accounts[i]; row.Holder != "" {
-			of[row.Holder] = append(of[row.Holder], row)
+			byHolder[row.Holder] = append(byHolder[row.Holder], row)
 		}
 	}
 	var wg sync.WaitGroup
-	for holder, rows := range of {
+	for holder, rows := range byHolder {
 		wg.Go(func() {
-			var q stateRequest
+			var request stateRequest
 			for _, row := range rows {
-				q.Accounts = append(q.Accounts, row.Account.Name)
+				request.Accounts = append(request.Accounts, row.Account.Name)
 			}
-			a, err := o.Stream.withDefaults().ask(ctx, holder, q)
+			answer, err := o.Stream.withDefaults().ask(ctx, holder, request)
 			for _, row := range rows {
-				sum, ok := a.Accounts[row.Account.Name]
 				row.Err = err
-				if ok {
-					row.At, row.Profiles = a.At, sum.Profiles
-					row.Oldest, row.Pending = time.Duration(sum.Oldest)*time.Millisecond, sum.Pending
+				if summary, ok := answer.Accounts[row.Account.Name]; ok {
+					row.At, row.Profiles = answer.At, summary.Profiles
+					row.Oldest, row.Pending = time.Duration(summary.Oldest)*time.Millisecond, summary.Pending
 				}
 			}
 		})

@@ -10,23 +10,23 @@ import (
 
 // apply records an entry of the bucket. One that cannot be read counts as removed.
 func (b *board) apply(e *ledgerEntry) {
-	key, rest, _ := strings.Cut(e.key, ".")
-	switch key {
-	case strings.TrimSuffix(accountPrefix, "."):
+	kind, rest, _ := strings.Cut(e.key, ".")
+	switch kind + "." {
+	case accountPrefix:
 		name, record, err := decodeRecord(e.key, e.value)
 		if err == nil {
 			b.setAccount(name, record)
 		}
-	case strings.TrimSuffix(accountStatusPrefix, "."):
+	case accountStatusPrefix:
 		if name, err := untoken(rest); err == nil {
 			b.setStatus(name, e.value)
 		}
-	case "replica":
+	case "replica.":
 		b.setBeat(strings.TrimPrefix(rest, accountsGroup+"."), e.value)
-	default:
+	case "view.":
 		b.view = &view{number: e.revision}
 		if e.value == nil || jsonv2.Unmarshal(e.value, b.view) != nil {
-			b.view = &view{number: e.revision}
+			b.view = &view{number: e.revision} // without members
 		}
 		b.holders = b.view.divideSlots()
 	}
@@ -50,7 +50,7 @@ func (b *board) setAccount(name string, record *accountRecord) {
 		b.bySlot[slot]++
 	}
 	if !record.isSignIn() {
-		record.Sealed = []byte{}
+		record.Sealed = []byte{} // of the API key, only that there is one is kept, for isSignIn
 	}
 	b.setState(name, boardAccount{record: record, state: before.state})
 }
@@ -130,8 +130,8 @@ func (b *board) replicas() (all []ReplicaState) {
 	return all
 }
 
-// find returns a page of accounts, of which it looks at mostScanned names at most, and at one
-// more than the limit without a text.
+// find returns a page of accounts. It stops when the page is full, or when it has looked at
+// mostScanned names for a text: then the page is short, although there may be more.
 func (b *board) find(q AccountQuery) *AccountPage {
 	names := &b.names
 	if q.State != "" {

@@ -28,12 +28,14 @@ func (s Stream) orderedName() string { return s.Name + "-ORDERED" }
 // orderedPrefix returns the beginning of its subjects.
 func (s Stream) orderedPrefix() string { return s.Prefix + "-ordered" }
 
-// orderedConfig returns the configuration of the copy of a stream. A stream that waits when it is
-// full bounds its copy, which must not lose what the stream has.
+// orderedConfig returns the configuration of the copy of a stream. The parts of a subject after the
+// prefix are the account, if there is one, the kind and the ID of the profile, and the category. The
+// copy has the partition before them, which NATS computes from all but the category. A stream
+// that waits when it is full bounds its copy, which must not lose what the stream has.
 func (s Stream) orderedConfig(of jetstream.StreamConfig) jetstream.StreamConfig {
-	const three = ".{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}"
-	partition := func(of string) string {
-		return fmt.Sprintf("%s.{{partition(%d,%s)}}", s.orderedPrefix(), partitions, of)
+	const three = ".{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}" // the parts of the source with these numbers
+	partition := func(parts string) string {
+		return fmt.Sprintf("%s.{{partition(%d,%s)}}", s.orderedPrefix(), partitions, parts)
 	}
 	c := jetstream.StreamConfig{
 		Name: s.orderedName(), Description: "events of stream " + s.Name + " for ordered groups",
@@ -74,7 +76,8 @@ func (s Stream) openOrdered(ctx context.Context, of jetstream.Stream) (jetstream
 	return stream, nil
 }
 
-// partitionOf returns the partition of a profile, by the part of its subject before the category.
+// partitionOf returns the partition of a profile, given the part of its subject before the category.
+// As NATS does, it hashes that without the dots.
 func partitionOf(profile string) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(strings.ReplaceAll(profile, ".", "")))
@@ -89,18 +92,20 @@ func (c *consumer[T]) partitionSubjects(partition int) (all []string) {
 	}
 	for _, p := range c.Profiles {
 		profile := c.scope() + profileKey(p)
-		if c.Account == AllAccounts || partitionOf(profile) == partition {
+		inAny := c.Account == AllAccounts // the copy of each account has a partition of its own
+		if inAny || partitionOf(profile) == partition {
 			all = append(all, prefix+profile+".*")
 		}
 	}
 	if len(all) == 0 {
-		return []string{prefix + "none"}
+		return []string{prefix + "none"} // no event has it; without a filter, the consumer would get all
 	}
 	return all
 }
 
 // runOrdered handles the messages of each partition one after the other. The server delivers one
-// when that before it is settled.
+// when that before it is settled. Those up to the sequence former may have been handled by programs of
+// an earlier version: see handledBefore.
 func (c *consumer[T]) runOrdered(ctx context.Context) error {
 	workers := newGroup(ctx)
 	for i := range partitions {
@@ -139,7 +144,7 @@ func (s Stream) plainSubject(subject string) string {
 // accountOf returns the account of the subject of an event, "" if it has none.
 func (s Stream) accountOf(subject string) string {
 	parts := strings.Split(strings.TrimPrefix(subject, s.Prefix+"."), ".")
-	if len(parts) != 4 {
+	if len(parts) != 4 { // the kind and the ID of a profile, and a category, without an account
 		return ""
 	}
 	name, err := untoken(parts[0])

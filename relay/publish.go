@@ -62,7 +62,8 @@ type fenceRecord struct {
 	Replica string `json:"replica"`
 }
 
-// read returns what the message holds, and its sequence. Both are zero if there is none.
+// read returns what the message with the epoch holds, and its sequence. Both are zero if there is
+// none.
 func (f *fence) read(ctx context.Context) (r fenceRecord, sequence uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -79,16 +80,16 @@ func (f *fence) read(ctx context.Context) (r fenceRecord, sequence uint64, err e
 	return r, msg.Sequence, nil
 }
 
-// claim writes the next epoch, unless a replica has done that in a later view. But if held
-// returns nil, there is none: then the views have begun anew, because the bucket was deleted or
-// restored.
-func (f *fence) claim(ctx context.Context, replica string, held func(ctx context.Context) error) error {
+// claim writes the next epoch. If the message is of a view with a higher number, it calls
+// checkHeld, which returns an error if the replica does not hold the profile any more. If it does, the
+// numbers of views have begun again, because the bucket was deleted or restored.
+func (f *fence) claim(ctx context.Context, replica string, checkHeld func(ctx context.Context) error) error {
 	r, sequence, err := f.read(ctx)
 	if err != nil {
 		return err
 	}
 	if r.Term > f.term {
-		if err := held(ctx); err != nil {
+		if err := checkHeld(ctx); err != nil {
 			return err
 		}
 		f.term = r.Term
@@ -137,13 +138,16 @@ type publisher struct {
 	held    *holding
 	replica string
 	profile api.Profile
-	scope   string                          // part of subjects: of an account
-	life    string                          // beginning of the IDs of an account's messages, which differs if it is added again
-	current func(ctx context.Context) error // returns errLost if the account is another one; nil: there is none
+	scope   string // part of subjects: of an account
+	life    string // beginning of the IDs of an account's messages, which differs if it is added again
 	retry   func(ctx context.Context, e api.RetryEvent)
 	dead    func(ctx context.Context, err error) // called when a dead letter is stored
-	hooks   *api.MessageHooks
-	reads   chan struct{} // holds a value for each part of the stream that is being read
+
+	// checkAccount returns an error if the account was removed; nil without an account.
+	checkAccount func(ctx context.Context) error
+
+	hooks *api.MessageHooks
+	reads chan struct{} // holds a value for each part of the stream that is being read
 
 	alive context.Context //nolint:containedctx // while the profile is held
 	lost  func(cause error)
@@ -402,13 +406,14 @@ func (p *publisher) verify(ctx context.Context, cause error) error {
 	return cause
 }
 
-// claimOnce writes the epoch before the first events: at rest, nothing is written.
+// claimOnce writes the epoch, unless that was done. It is called before the first events, so that
+// nothing is written for a profile without events.
 func (p *publisher) claimOnce(ctx context.Context) error {
 	if p.sequence != 0 {
 		return nil
 	}
-	if p.current != nil {
-		if err := p.current(ctx); err != nil {
+	if p.checkAccount != nil {
+		if err := p.checkAccount(ctx); err != nil {
 			return err
 		}
 	}
@@ -443,11 +448,12 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 	default:
 		stored, err = p.sendAtomic(ctx, batch[:size])
 	}
-	switch code := codeOf(err); {
+	code := codeOf(err)
+	isRefused := code != 0 && !conflicts(err) || errors.Is(err, nats.ErrMaxPayload)
+	switch {
 	case err == nil:
 		p.size = min(2*p.size, maxBatch)
-	case size > 1 && (code != 0 && !conflicts(err) || errors.Is(err, nats.ErrMaxPayload)):
-		// A message is a duplicate, or does not fit. Those before it may be stored.
+	case isRefused && size > 1: // a message is a duplicate, or does not fit: those before it may be stored
 		p.size, err = size/2, nil
 		if stored == 0 {
 			p.known = nil
@@ -515,7 +521,7 @@ func (p *publisher) recordStored(sequence uint64, n int) {
 		p.total.published.Add(uint64(n)) //nolint:gosec // not negative
 	}
 	p.last.Store(sequence)
-	p.held.wrote()
+	p.held.onWrite()
 }
 
 // message returns a message of NATS with the event m.
@@ -603,6 +609,8 @@ func (p *publisher) sendFast(ctx context.Context, batch []message) (done int, er
 		}
 		msg := p.message(m)
 		p.requireEpoch(msg)
+		// The subject holds after how many messages the server confirms some, that it ends the batch if one
+		// is lost, the number of the message, and the operation.
 		msg.Reply = fmt.Sprintf("%s.%d.fail.%d.%d.$FI", prefix, maxBatch, i+1, operation)
 		if err := conn.PublishMsg(msg); err != nil {
 			return 0, err
@@ -626,25 +634,28 @@ func (p *publisher) waitForResult(ctx context.Context, prefix string) (done int,
 			continue // of an earlier batch
 		}
 		ack, err := parseAck(reply.Data)
-		switch {
-		case err != nil && ack.Type == "":
+		switch isResult := ack.Type == ""; {
+		case isResult && err != nil:
 			return 0, err
-		case err != nil: // the result follows
+		case isResult:
+			return p.recordResult(ack), failure
+		case err != nil: // a message was rejected; the result follows
 			failure = err
 		case ack.Type == "gap":
 			failure = errors.New("messages were lost on their way to the stream")
 		}
-		if ack.Type != "" {
-			continue
-		}
-		n := int(min(ack.Count, maxBatch))
-		if ack.Sequence == 0 { // all are duplicates
-			p.addDuplicates(ack.Count)
-		} else {
-			p.recordStored(ack.Sequence, n)
-		}
-		return n, failure
 	}
+}
+
+// recordResult records the result of a fast batch, and returns how many of its messages are stored.
+func (p *publisher) recordResult(ack batchAck) int {
+	stored := int(min(ack.Count, maxBatch))
+	if ack.Sequence == 0 { // all are duplicates
+		p.addDuplicates(ack.Count)
+	} else {
+		p.recordStored(ack.Sequence, stored)
+	}
+	return stored
 }
 
 // sendAtomic stores all messages or none, and returns their number or 0. The first

@@ -40,8 +40,9 @@ func (p *publisher) readKnownIDs(ctx context.Context) error {
 }
 
 // readFew returns the IDs of the newest message and of the first ones after the last that is
-// known to be stored. Those from next to last are left. Mostly there are none: when a node is
-// lost, all profiles read at the same time, and a server drops requests beyond 10,000.
+// known to be stored, at most fewIDs. The messages from sequence next to last are left to read, none
+// if next is greater. It reads one message at a time, because all profiles read when a node of NATS
+// is lost, and a server drops requests beyond 10,000.
 func (p *publisher) readFew(ctx context.Context, filter string) (known map[string]bool, next, last uint64, err error) {
 	if !p.startRead(ctx) {
 		return nil, 0, 0, context.Cause(ctx)
@@ -50,7 +51,7 @@ func (p *publisher) readFew(ctx context.Context, filter string) (known map[strin
 	known = map[string]bool{}
 	newest, err := p.messages.GetLastMsgForSubject(ctx, filter)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return known, 1, 0, nil
+		return known, 1, 0, nil // nothing is left to read
 	}
 	if err != nil {
 		return nil, 0, 0, err
@@ -74,9 +75,10 @@ func (p *publisher) readFew(ctx context.Context, filter string) (known map[strin
 	return known, next, last, nil
 }
 
-// readIDs adds the IDs of the messages of a range of sequences to those that are known, and
-// returns none if there are more than maxKnown. Parts of the range are read at the same time. A part for which no
-// response arrives in time is reported to p.retry, and requested again.
+// readIDs adds the IDs of the messages of a range of sequences to those that are known. If there are
+// more than maxKnown, it returns none: the stream itself then drops duplicates, as far as its window
+// for them reaches. Parts of the range are read at the same time. A part for which no response
+// arrives in time is reported to p.retry, and requested again.
 func (p *publisher) readIDs(
 	ctx context.Context, filter string, first, last uint64, known map[string]bool,
 ) (map[string]bool, error) {

@@ -68,11 +68,14 @@ func unlessDone(ctx context.Context, err error) error {
 }
 
 // follow publishes events, with steps that the schedule of the replica runs, until ctx is
-// done, which end makes of it when a step has failed. Then it saves the checkpoint.
+// done. Then it saves the checkpoint. When a step has failed, it ends ctx by calling end.
 func (s *session) follow(ctx context.Context, end context.CancelCauseFunc, pub *publisher) error {
 	defer end(nil)
 	o := s.Follow
-	o.Store = &sessionStore{CheckpointStore{Bucket: s.kv, Epoch: s.term, late: true}, pub, func() { s.recordSaved(s.key) }}
+	o.Store = &sessionStore{
+		CheckpointStore: CheckpointStore{Bucket: s.kv, Epoch: s.term, late: true},
+		pub:             pub, saved: func() { s.recordSaved(s.key) },
+	}
 	o.Name = s.key
 	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
 	o.OnRetry = s.retry

@@ -62,7 +62,7 @@ func divide(units []unit, replicas []string, fits func(unit, replica int) bool) 
 	share := (total + len(replicas) - 1) / max(1, len(replicas)) // of a replica, rounded up
 	load, result := make([]int, len(replicas)), make([]int, len(units))
 	for i, u := range units {
-		id := mix(uint64(u.slot) + 1) //nolint:gosec // not negative
+		id := mix(uint64(u.slot) + 1) //nolint:gosec // not negative, and not 0, of which mix makes 0
 		if u.by != "" {
 			id ^= hash64(u.by)
 		}
@@ -111,14 +111,28 @@ func (v *view) divideSlots() []int {
 // shares is the division of profiles in a view.
 type shares struct {
 	members []peer
-	by      map[string]string // which lists have a profile; nil if all members have the same
+	by      map[string]string // IDs of the lists that have a profile, as ".1.2"; nil if all members have the same
 	holders map[place]int     // indexes of members
 }
 
 // place is where a profile belongs.
 type place struct {
 	slot int
-	by   string
+	by   string // as in shares
+}
+
+// slotsOf returns the slots of the member with a name. A nil view has none.
+func (v *view) slotsOf(name string) map[int]bool {
+	own := map[int]bool{}
+	if v == nil {
+		return own
+	}
+	for slot, holder := range v.divideSlots() {
+		if holder >= 0 && v.Members[holder].Name == name { // -1 means that there are no members
+			own[slot] = true
+		}
+	}
+	return own
 }
 
 // divideProfiles divides profiles, by profileKey, among the members, given the lists of those
@@ -135,17 +149,11 @@ func (v *view) divideProfiles(lists map[string][]string) *shares {
 	}
 	weights := map[place]int{}
 	if len(ids) == 1 {
-		var all [slots]int
 		for _, profile := range lists[ids[0]] {
-			all[slotOf(profile)]++
-		}
-		for slot, weight := range all {
-			if weight > 0 {
-				weights[place{slot: slot}] = weight
-			}
+			weights[place{slot: slotOf(profile)}]++
 		}
 	} else {
-		slices.Sort(ids)
+		slices.Sort(ids) // so that equal sets of lists are equal texts
 		s.by = map[string]string{}
 		for _, id := range ids {
 			for _, profile := range lists[id] {
@@ -163,8 +171,8 @@ func (v *view) divideProfiles(lists map[string][]string) *shares {
 	slices.SortFunc(units, func(a, b unit) int { // what few can follow, and the heaviest, first
 		return cmp.Or(len(a.by)-len(b.by), b.weight-a.weight, a.slot-b.slot, strings.Compare(a.by, b.by))
 	})
-	fits := func(u, r int) bool { return strings.Contains(units[u].by, "."+v.Members[r].List) }
-	if s.by == nil {
+	fits := func(u, member int) bool { return strings.Contains(units[u].by, "."+v.Members[member].List) }
+	if s.by == nil { // all members can follow all profiles
 		fits = nil
 	}
 	for i, r := range divide(units, v.names(), fits) {

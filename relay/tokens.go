@@ -256,8 +256,8 @@ func (l *lease) waitUntilFree(ctx context.Context) error {
 			switch {
 			case !ok:
 				return errors.New("the watch has ended")
-			case entry == nil && held:
-			case entry == nil || entry.Operation() != jetstream.KeyValuePut:
+			case entry == nil && held: // the mark after the entry that exists
+			case entry == nil || entry.Operation() != jetstream.KeyValuePut: // there is no key, or it was deleted
 				return nil
 			default:
 				held = true
