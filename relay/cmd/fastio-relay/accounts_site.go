@@ -15,7 +15,6 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
-	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/oauth"
 	"github.com/fastio-go/fastio/relay"
 )
@@ -30,11 +29,11 @@ type accountSite struct {
 	probe    prober
 	free     chan struct{} // holds a value for each request for accounts that runs
 
-	mu      sync.Mutex
-	latest  accountsStatus
-	numbers relay.AccountStats
-	failed  error // the latest failure of the replica in the time of patience
-	at      time.Time
+	mu       sync.Mutex
+	latest   accountsStatus
+	numbers  relay.AccountStats
+	failure  error // the latest one of the replica
+	failedAt time.Time
 }
 
 // accountsStatus is the state of a replica that follows accounts, and of the others.
@@ -99,14 +98,14 @@ func (p *program) followAccounts(ctx context.Context, started func(url string)) 
 	if err != nil {
 		return err
 	}
-	if p.nats.server != nil { // there is one replica only
+	if p.nats.server != nil { // the only replica is this one
 		if err := deleteHeartbeats(ctx, p.stream); err != nil {
 			return err
 		}
 	}
-	s := &accountSite{program: p, probe: prober{stream: p.stream, every: p.patience / 3}, free: make(chan struct{}, mostRequests)}
+	s := &accountSite{program: p, probe: p.newProber(), free: make(chan struct{}, mostRequests)}
 	s.follower, s.overview.Stream = s.newFollower(keys), p.stream
-	s.collect(ctx)
+	s.collect(ctx) // so that the first request finds a status
 	return p.serve(ctx, s, started)
 }
 
@@ -122,21 +121,17 @@ func (s *accountSite) newFollower(keys oauth.KeyStore) *relay.AccountFollower {
 	return &relay.AccountFollower{
 		Accounts: relay.Accounts{Stream: s.stream, Keys: keys}, Name: s.name, Lease: s.lease, Sockets: s.sockets,
 		SignIn: oauth.Config{BaseURL: s.baseURL, ClientID: s.clientID}, Options: options,
-		OnError: s.onError,
-		OnRetry: s.retrying, OnDeadLetter: s.buried,
-		OnGap: func(ctx context.Context, account string, profile api.Profile, g events.Gap) error {
-			return s.missed(ctx, account, profile, g)
-		},
+		OnError: s.logError, OnRetry: s.logRetry, OnDeadLetter: s.logDeadLetter, OnGap: s.logGap,
 	}
 }
 
-// onError counts and logs a failure of the replica, of an account or of a profile.
-func (s *accountSite) onError(ctx context.Context, account string, profile api.Profile, err error) {
+// logError counts and logs a failure of the replica, of an account or of a profile.
+func (s *accountSite) logError(ctx context.Context, account string, profile api.Profile, err error) {
 	failure := slog.Any("error", err)
 	switch {
 	case account == "":
 		s.mu.Lock()
-		s.failed, s.at = err, time.Now()
+		s.failure, s.failedAt = err, time.Now()
 		s.mu.Unlock()
 		s.metrics.errors.WithLabelValues(ofReplica).Inc()
 		s.logger.WarnContext(ctx, "the replica has failed", failure)
@@ -145,14 +140,14 @@ func (s *accountSite) onError(ctx context.Context, account string, profile api.P
 		s.logger.WarnContext(ctx, "an account is not followed", slog.String("account", account), failure)
 	default:
 		s.metrics.errors.WithLabelValues(ofProfile).Inc()
-		s.logger.WarnContext(ctx, "a profile is not followed", of(account, profile), failure)
+		s.logger.WarnContext(ctx, "a profile is not followed", profileAttrs(account, profile), failure)
 	}
 }
 
 // run follows the accounts until ctx is done.
 func (s *accountSite) run(ctx context.Context) error { return s.follower.Run(ctx) }
 
-// background returns what runs beside that.
+// background returns the functions that collect the status and read the directory, until ctx is done.
 func (s *accountSite) background() []func(ctx context.Context) {
 	return []func(ctx context.Context){s.watch, func(ctx context.Context) {
 		for ctx.Err() == nil {
@@ -168,7 +163,7 @@ func (s *accountSite) background() []func(ctx context.Context) {
 	}}
 }
 
-// watch collects the status several times in the time of patience, until ctx is done.
+// watch collects the status, looks times in the time of patience, until ctx is done.
 func (s *accountSite) watch(ctx context.Context) {
 	tick := time.NewTicker(s.patience / looks)
 	defer tick.Stop()
@@ -182,24 +177,47 @@ func (s *accountSite) watch(ctx context.Context) {
 	}
 }
 
-// collect replaces the latest status.
+// collect replaces the latest status. A failure of the replica is part of it for the time of patience.
 func (s *accountSite) collect(ctx context.Context) {
-	numbers, all, seen, now := s.follower.Stats(), s.overview.Stats(), s.metrics.platform.state(s.patience), time.Now().UTC()
-	s.probe.run(ctx, numbers.Confirmed, now)
+	stats, now := s.follower.Stats(), time.Now().UTC()
+	s.probe.run(ctx, stats.Confirmed, now)
+	next := s.localStatus(stats, s.overview.Stats(), now)
 	s.mu.Lock()
-	before, failed := s.latest, s.failed
-	if now.Sub(s.at) > s.patience {
-		failed = nil
+	next.stream = s.latest.stream // which stays if NATS does not respond
+	failure := s.failure
+	if now.Sub(s.failedAt) > s.patience {
+		failure = nil
 	}
 	s.mu.Unlock()
+	measuring, cancel := context.WithTimeout(ctx, watchTimeout)
+	defer cancel()
+	if err := next.stream.read(measuring, s.stream); err != nil && ctx.Err() == nil {
+		s.logger.DebugContext(ctx, "the stream is not known", slog.Any("error", err))
+	}
+	lastWrite := confirmation{stats.Confirmed, cmp.Or(stats.Err, failure)}
+	next.Reasons = append(next.Reasons, s.reasons(&s.probe, lastWrite, now)...)
+	unpublished := s.metrics.publishFailure(now.Add(-s.patience))
+	next.Problems = append(next.Problems, next.problems(s.nats.latestRefusal(), unpublished)...)
+	if stats.Err != nil {
+		next.Problems = append(next.Problems, stats.Err.Error())
+	}
+	next.Ready = len(next.Reasons) == 0
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.latest, s.numbers = next, stats
+}
+
+// localStatus returns the status as far as this replica knows it without a request.
+func (s *accountSite) localStatus(stats relay.AccountStats, all relay.OverviewStats, now time.Time) accountsStatus {
+	platform := s.metrics.platform.state(s.patience)
 	next := accountsStatus{
 		condition: condition{
-			Replica: s.name, Time: now, Connected: s.nats.IsConnected(), Platform: seen.up, Published: numbers.Published,
-			Duplicates: numbers.Duplicates, offset: seen.offset, stream: before.stream, view: numbers.View,
+			Replica: s.name, Time: now, Connected: s.nats.IsConnected(), Platform: platform.up, Published: stats.Published,
+			Duplicates: stats.Duplicates, offset: platform.offset, view: stats.View,
 			Wait: max(0, s.metrics.latestWait().Sub(now).Seconds()), Reasons: []string{}, Problems: []string{},
 		},
-		Facts: all.At, Accounts: all.Accounts, Pending: numbers.Pending, Oldest: numbers.Searches.Oldest.Seconds(),
-		Slots: numbers.Slots, Following: numbers.Profiles, Replicas: []replicaRow{},
+		Facts: all.At, Accounts: all.Accounts, Pending: stats.Pending, Oldest: stats.Searches.Oldest.Seconds(),
+		Slots: stats.Slots, Following: stats.Profiles, Replicas: []replicaRow{},
 	}
 	for _, r := range all.Replicas {
 		row := replicaRow{Name: r.Name, Slots: r.Slots, Accounts: r.Accounts, Seen: -1, Waiting: r.Waiting}
@@ -208,20 +226,7 @@ func (s *accountSite) collect(ctx context.Context) {
 		}
 		next.Replicas = append(next.Replicas, row)
 	}
-	measuring, cancel := context.WithTimeout(ctx, watchTimeout)
-	defer cancel()
-	if err := next.stream.read(measuring, s.stream); err != nil && ctx.Err() == nil {
-		s.logger.DebugContext(ctx, "the stream is not known", slog.Any("error", err))
-	}
-	next.Reasons = append(next.Reasons, s.reasons(&s.probe, confirmation{numbers.Confirmed, cmp.Or(numbers.Err, failed)}, now)...)
-	next.Problems = append(next.Problems, next.problems(s.nats.latestRefusal(), s.metrics.publishFailure(now.Add(-s.patience)))...)
-	if numbers.Err != nil {
-		next.Problems = append(next.Problems, numbers.Err.Error())
-	}
-	next.Ready = len(next.Reasons) == 0
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.latest, s.numbers = next, numbers
+	return next
 }
 
 // notReady returns why the replica is not ready.
@@ -244,8 +249,9 @@ func (s *accountSite) figures() *figures {
 		stream: now.stream, counts: n.Counts, pending: n.Pending, searches: n.Searches, view: n.View, followed: n.Profiles,
 		ofAccounts: &accountFigures{slots: n.Slots, moves: n.Moves, states: n.Accounts},
 	}
-	if all := n.Searches.Counts; len(all) > 0 {
-		f.unfollowed = max(0, all[len(all)-1]-n.Profiles)
+	if counts := n.Searches.Counts; len(counts) > 0 {
+		wanted := counts[len(counts)-1] // all profiles that this replica should follow
+		f.unfollowed = max(0, wanted-n.Profiles)
 	}
 	return f
 }
@@ -321,12 +327,13 @@ func (s *accountSite) findAccounts(ctx context.Context, query url.Values) (*page
 	if err != nil {
 		return nil, err
 	}
+	const unknownAge = -1 // of the numbers: the holder has not answered
 	now := time.Now().UTC()
 	result := &page[accountRow]{Replica: s.name, Time: now, Next: found.Next, Rows: []accountRow{}}
 	for _, a := range found.Accounts {
 		row := accountRow{
 			Name: a.Account.Name, State: a.State, Reason: a.Reason, Since: a.Since, Holder: a.Holder, Profiles: a.Profiles,
-			Age: -1, Oldest: a.Oldest.Seconds(), Pending: a.Pending,
+			Age: unknownAge, Oldest: a.Oldest.Seconds(), Pending: a.Pending,
 		}
 		if !a.At.IsZero() {
 			row.Age = max(0, now.Sub(a.At).Seconds())
@@ -345,7 +352,7 @@ func (s *accountSite) findProfiles(ctx context.Context, query url.Values) (*page
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.overview.Profiles(ctx, query.Get("account"), q.After, cmp.Or(q.Limit, 50))
+	found, err := s.overview.Profiles(ctx, query.Get("account"), q.After, q.Limit)
 	if err != nil {
 		return nil, err
 	}

@@ -160,7 +160,8 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (*config
 	if *file != "" {
 		failed = append(failed, readFile(*file, f, c.given))
 	}
-	if len(c.command) == 0 && (len(c.profiles) == 0) == (c.accountsKey == "") {
+	ofProfiles, ofAccounts := len(c.profiles) > 0, c.accountsKey != ""
+	if len(c.command) == 0 && ofProfiles == ofAccounts {
 		failed = append(failed, errors.New("set -profiles or -accounts-key, and not both"))
 	}
 	if err := errors.Join(failed...); err != nil {
@@ -250,7 +251,7 @@ func (c *config) stream(nc *nats.Conn) (relay.Stream, error) {
 	// The defaults are those of the package. The settings of a stream that exists are not
 	// compared with them.
 	if c.given["max-age"] {
-		s.MaxAge = cmp.Or(c.maxAge, -1)
+		s.MaxAge = cmp.Or(c.maxAge, -1) // 0 is without limit; the field would take it as the default
 	}
 	if c.given["replicas"] {
 		s.Replicas = c.replicas

@@ -179,7 +179,9 @@ func (e *embedded) saveURLs(dir string) error {
 	if e.options.TLS {
 		scheme = "tls"
 	}
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+	ip := net.ParseIP(host)
+	listensOnAll := host == "" || ip != nil && ip.IsUnspecified() // addresses, of which the URL needs one
+	if listensOnAll {
 		name, err := os.Hostname()
 		if err != nil {
 			return err
@@ -225,7 +227,8 @@ func (e *embedded) start() error {
 		return err
 	}
 	log := &serverLog{Logger: e.logger, fatal: make(chan error, 1)}
-	ns.SetLoggerV2(log, false, false, false)
+	const debug, trace, systemTrace = false, false, false
+	ns.SetLoggerV2(log, debug, trace, systemTrace)
 	ns.Start()
 	if err := log.ready(ns); err != nil {
 		ns.Shutdown()
@@ -343,7 +346,7 @@ func deleteHeartbeats(ctx context.Context, s relay.Stream) error {
 
 const purges = 3 // at most: after a kill, one was seen to leave a key
 
-// purgeKeys deletes the messages of subjects.
+// purgeKeys deletes the messages of subjects, again if some are left.
 func purgeKeys(ctx context.Context, bucket jetstream.Stream, subjects string) error {
 	for range purges {
 		if err := bucket.Purge(ctx, jetstream.WithPurgeSubject(subjects)); err != nil {

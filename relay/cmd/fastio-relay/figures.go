@@ -103,6 +103,7 @@ type figure struct {
 	send func(f *figures, send sender)
 }
 
+// bit returns 1 for true and 0 for false, as metrics show them.
 func bit(on bool) float64 {
 	if on {
 		return 1

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,7 +37,7 @@ func lockDir(dir, replica string) (*flock.Flock, error) {
 	holder := fmt.Sprintf("process %d on %s, replica %s, since %s",
 		os.Getpid(), cmp.Or(host, "an unnamed machine"), replica, time.Now().UTC().Format(time.RFC3339))
 	if err := os.WriteFile(path, []byte(holder), 0o600); err != nil {
-		return nil, fmt.Errorf("-data %s cannot be written: %w", dir, cmp.Or(lock.Unlock(), err))
+		return nil, fmt.Errorf("-data %s cannot be written: %w", dir, errors.Join(err, lock.Unlock()))
 	}
 	return lock, nil
 }

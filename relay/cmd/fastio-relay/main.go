@@ -146,9 +146,9 @@ func (p *program) observed() []fastio.Option {
 	return opts
 }
 
-// prepare returns the options of the client, and starts the shared rate limits. With a
-// server in the process, there is only one client: it deletes the heartbeats of the
-// process before instead.
+// prepare returns the options of the client, and starts the shared rate limits. With a NATS server in
+// the process, no other replica shares them: instead, it deletes the heartbeats that the process
+// before has left.
 func (p *program) prepare(ctx context.Context) ([]fastio.Option, error) {
 	opts := p.observed()
 	if p.nats.server != nil {
@@ -179,16 +179,17 @@ func (p *program) follower() *relay.Follower {
 			p.metrics.errors.WithLabelValues(ofProfile).Inc()
 			p.logger.WarnContext(ctx, "a profile is not followed", slog.String("profile", nameOf(profile)), slog.Any("error", err))
 		},
-		OnRetry:      func(ctx context.Context, profile api.Profile, e api.RetryEvent) { p.retrying(ctx, "", profile, e) },
-		OnDeadLetter: func(ctx context.Context, profile api.Profile, err error) { p.buried(ctx, "", profile, err) },
+		OnRetry:      func(ctx context.Context, profile api.Profile, e api.RetryEvent) { p.logRetry(ctx, "", profile, e) },
+		OnDeadLetter: func(ctx context.Context, profile api.Profile, err error) { p.logDeadLetter(ctx, "", profile, err) },
 		OnGap: func(ctx context.Context, profile api.Profile, g events.Gap) error {
-			return p.missed(ctx, "", profile, g)
+			return p.logGap(ctx, "", profile, g)
 		},
 	}
 }
 
-// of returns what a line of the log is of.
-func of(account string, profile api.Profile) slog.Attr {
+// profileAttrs returns the attributes of a log line about a profile, which is of an account unless
+// that is "".
+func profileAttrs(account string, profile api.Profile) slog.Attr {
 	attrs := []any{slog.String("profile", nameOf(profile))}
 	if account != "" {
 		attrs = append(attrs, slog.String("account", account))
@@ -196,26 +197,26 @@ func of(account string, profile api.Profile) slog.Attr {
 	return slog.Group("", attrs...)
 }
 
-// retrying counts a temporary failure, and logs the first of those in a row and each tenth.
-func (p *program) retrying(ctx context.Context, account string, profile api.Profile, e api.RetryEvent) {
+// logRetry counts a temporary failure, and logs the first of those in a row and each tenth.
+func (p *program) logRetry(ctx context.Context, account string, profile api.Profile, e api.RetryEvent) {
 	p.metrics.countRetry(e)
 	if e.Attempt > 1 && e.Attempt%logEvery != 0 {
 		return
 	}
-	p.logger.WarnContext(ctx, "retrying", of(account, profile), slog.String("op", e.Op),
+	p.logger.WarnContext(ctx, "retrying", profileAttrs(account, profile), slog.String("op", e.Op),
 		slog.Int("attempt", e.Attempt), slog.Duration("wait", e.Wait), slog.Any("error", e.Err))
 }
 
-// buried counts and logs a dead letter.
-func (p *program) buried(ctx context.Context, account string, profile api.Profile, err error) {
+// logDeadLetter counts and logs a dead letter.
+func (p *program) logDeadLetter(ctx context.Context, account string, profile api.Profile, err error) {
 	p.metrics.dead.Inc()
-	p.logger.WarnContext(ctx, "an event is too large for NATS", of(account, profile), slog.Any("error", err))
+	p.logger.WarnContext(ctx, "an event is too large for NATS", profileAttrs(account, profile), slog.Any("error", err))
 }
 
-// missed counts and logs a gap.
-func (p *program) missed(ctx context.Context, account string, profile api.Profile, g events.Gap) error {
+// logGap counts and logs a gap.
+func (p *program) logGap(ctx context.Context, account string, profile api.Profile, g events.Gap) error {
 	p.metrics.gaps.Inc()
-	p.logger.WarnContext(ctx, "events may have been missed", of(account, profile),
+	p.logger.WarnContext(ctx, "events may have been missed", profileAttrs(account, profile),
 		slog.String("reason", string(g.Reason)), slog.Time("from", g.From), slog.Time("to", g.To))
 	return nil
 }
@@ -226,7 +227,7 @@ const logEvery = 10
 // follow serves the page and publishes the events of the profiles until ctx is done.
 // It calls started with the address of the page.
 func (p *program) follow(ctx context.Context, started func(url string)) error {
-	s := &site{program: p, follower: p.follower(), probe: prober{stream: p.stream, every: p.patience / 3}}
+	s := &site{program: p, follower: p.follower(), probe: p.newProber()}
 	s.latest = s.localStatus(status{})
 	return p.serve(ctx, s, started)
 }

@@ -66,17 +66,18 @@ func (p *platform) end(r *http.Request, resp *http.Response) {
 		}
 		return
 	}
-	switch status := resp.StatusCode; {
+	status, isSearch := resp.StatusCode, strings.HasSuffix(r.URL.Path, "/events/search/")
+	switch {
 	case status >= http.StatusInternalServerError:
 		p.down = true
-	case status >= http.StatusMultipleChoices || !strings.HasSuffix(r.URL.Path, "/events/search/"):
+	case isSearch && status < http.StatusMultipleChoices:
+		p.down = !strings.Contains(resp.Header.Get("Content-Type"), "json") // the page of another server
+		p.accepted, p.refused = p.accepted || !p.down, 0
+	default:
 		p.down = false
 		if status == http.StatusUnauthorized || status == http.StatusForbidden {
 			p.refused = status
 		}
-	default:
-		p.down = !strings.Contains(resp.Header.Get("Content-Type"), "json") // the page of another server
-		p.accepted, p.refused = p.accepted || !p.down, 0
 	}
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
 		p.offset = time.Since(date)

@@ -131,6 +131,9 @@ type prober struct {
 	failed         error
 }
 
+// newProber returns a prober whose writes show within the time of patience whether NATS can be written.
+func (p *program) newProber() prober { return prober{stream: p.stream, every: p.patience / 3} }
+
 // run writes a key if neither the follower, whose last write was at confirmed, nor the
 // prober has tried to write for the time p.every.
 func (p *prober) run(ctx context.Context, confirmed, now time.Time) {

@@ -76,12 +76,12 @@ type profile struct {
 	Error       string    `json:"error"`           // why nothing moves; "" if nothing failed since LastSuccess
 
 	hidden bool      // from the credential
-	began  time.Time // since when it is ours
+	began  time.Time // since when it may be ours
 	stored uint64    // by this replica since it holds the profile
 }
 
-// ours reports whether this replica holds the profile, or could.
-func (p *profile) ours() bool { return p.Here || p.Holder == "" }
+// mayBeOurs reports whether this replica holds the profile, or no replica is known to hold it.
+func (p *profile) mayBeOurs() bool { return p.Here || p.Holder == "" }
 
 // sample is the number of messages of each profile at a time.
 type sample struct {
@@ -102,7 +102,7 @@ const (
 	mostOffset    = 30 * time.Second
 )
 
-// watch collects the status several times in the time of patience, until ctx is done.
+// watch collects the status, looks times in the time of patience, until ctx is done.
 func (s *site) watch(ctx context.Context) {
 	tick := time.NewTicker(s.patience / looks)
 	defer tick.Stop()
@@ -128,7 +128,7 @@ func (s *site) collect(ctx context.Context) error {
 	s.latest = now
 	s.mu.Unlock()
 	s.probe.run(ctx, s.follower.Stats().Confirmed, now.Time)
-	now.Profiles = slices.Clone(now.Profiles) // those before are being served
+	now.Profiles = slices.Clone(now.Profiles) // those in latest, which is being served, must not change
 	err := s.measure(ctx, &now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,16 +151,18 @@ func (s *site) localStatus(before status) status {
 	}
 	states := s.follower.Status()
 	for i, p := range states {
-		row := profile{Profile: nameOf(p.Profile), Holder: stats.Holders[p.Profile.String()], DeadLetters: p.DeadLetters}
-		var was profile
+		var was profile // the row of the status before
 		if len(before.Profiles) > 0 {
 			was = before.Profiles[i]
 		}
-		row.Messages, row.Newest, row.Rate = was.Messages, was.Newest, was.Rate
+		row := profile{
+			Profile: nameOf(p.Profile), Holder: stats.Holders[p.Profile.String()], DeadLetters: p.DeadLetters,
+			Messages: was.Messages, Newest: was.Newest, Rate: was.Rate,
+		}
 		if h, here := held[p.Profile]; here {
 			row.Here, row.Epoch, row.Holder, row.stored = true, h.Epoch, s.name, h.Published
 		}
-		if row.ours() {
+		if row.mayBeOurs() {
 			row.began = cmp.Or(was.began, now.Time)
 			row.setProgress(p, s.metrics.waitingUntil(p.Profile), now.Time)
 			if err := s.visible.err(p.Profile); err != nil && row.Here {
@@ -169,8 +171,8 @@ func (s *site) localStatus(before status) status {
 		}
 		now.Profiles = append(now.Profiles, row)
 	}
-	for _, p := range s.waits() {
-		now.Wait = max(now.Wait, p.Sub(now.Time).Seconds())
+	for _, until := range s.waits() {
+		now.Wait = max(now.Wait, until.Sub(now.Time).Seconds())
 	}
 	now.Reasons = append(now.Reasons, s.reasons(&s.probe, confirmation{stats.Confirmed, stats.Err}, now.Time)...)
 	if err := unpublished(states, now.Time.Add(-s.patience)); err != nil {
@@ -245,7 +247,8 @@ func (s *site) measure(ctx context.Context, now *status) error {
 	}
 	messages := map[string]uint64{}
 	for subject, n := range info.State.Subjects {
-		if parts := strings.Split(strings.TrimPrefix(subject, s.stream.Prefix+"."), "."); len(parts) == 3 {
+		parts := strings.Split(strings.TrimPrefix(subject, s.stream.Prefix+"."), ".")
+		if len(parts) == 3 { // kind, ID and category of an event
 			messages[parts[0]+":"+parts[1]] += n
 		}
 	}
@@ -258,7 +261,8 @@ func (s *site) measure(ctx context.Context, now *status) error {
 		if row.Here {
 			counts[i] = count{here: true, messages: row.stored}
 		}
-		if row.Messages == 0 || row.Messages == was && !row.Newest.IsZero() {
+		isNewestKnown := row.Messages == was && !row.Newest.IsZero()
+		if row.Messages == 0 || isNewestKnown {
 			continue
 		}
 		if err := s.readNewest(ctx, stream, row); err != nil {
@@ -334,7 +338,7 @@ func (s *site) figures() *figures {
 		if p.hidden {
 			f.ofProfiles.hidden++
 		}
-		if p.ours() {
+		if p.mayBeOurs() {
 			f.pending += p.Pending
 			f.searches.Add(seconds(p.LastSuccess))
 			f.ofProfiles.lag = max(f.ofProfiles.lag, seconds(p.Lag))
@@ -359,7 +363,8 @@ func (s *site) routes(mux *http.ServeMux) {
 // run follows the profiles until ctx is done.
 func (s *site) run(ctx context.Context) error { return s.follower.Run(ctx) }
 
-// background returns what runs beside that.
+// background returns the functions that collect the status and check which profiles the credential
+// may see, until ctx is done.
 func (s *site) background() []func(ctx context.Context) {
 	return []func(ctx context.Context){s.watch, func(ctx context.Context) { s.visible.run(ctx, s.patience, s.held) }}
 }
