@@ -54,14 +54,14 @@ const (
 	unfinished = 2
 )
 
-// main runs the program. A second interrupt ends it without waiting for what the first
-// one ends in order.
+// main runs the program. After an interrupt it still deletes what it has created; a second
+// interrupt ends it at once.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second interrupt does not wait for what the first one ends
+	context.AfterFunc(ctx, stop) // from then on, an interrupt ends the process
 	network := http.DefaultTransport
-	if own, ok := network.(*http.Transport); ok {
-		network = own.Clone()
+	if common, ok := network.(*http.Transport); ok {
+		network = common.Clone() // which no other code of the process uses or changes
 	}
 	p := &program{in: bufio.NewReader(os.Stdin), out: os.Stdout, progress: os.Stderr, getenv: os.Getenv, network: network}
 	status := p.main(ctx, os.Args[1:])
@@ -153,10 +153,11 @@ func (p *program) start(ctx context.Context) (_ int, err error) {
 // found here, and not when all has been called.
 func (p *program) checkFlags() error {
 	info, err := os.Stat(p.dir)
+	usesSecondKey := p.write || p.clean
 	switch {
 	case p.write && p.org == "":
 		return errors.New("-write needs -org, the ID of an organization")
-	case !p.write && (p.ai || p.second && !p.clean):
+	case p.ai && !p.write, p.second && !usesSecondKey:
 		return errors.New("-ai and -second-key need -write")
 	case err != nil || !info.IsDir():
 		return fmt.Errorf("-o: %s is no directory", p.dir)
@@ -183,10 +184,11 @@ func (p *program) run(ctx context.Context, changes *check.Changes) (int, error) 
 	if err != nil {
 		return unfinished, err
 	}
+	const notThePlatform = "another address" // which no report holds: it may be private
 	began := time.Now()
 	run := check.Walk(ctx, options)
 	p.say("")
-	if run.Left != nil {
+	if run.Left != nil { // an error of deleting
 		run.Left = fmt.Errorf("not all was deleted that was created; run fastio-check -clean: %w", run.Left)
 	}
 	if run.Err != nil {
@@ -197,12 +199,12 @@ func (p *program) run(ctx context.Context, changes *check.Changes) (int, error) 
 		writes = check.Writes(p.flags()...)
 	}
 	report := check.Compare(run.Exchanges, writes...)
-	if run.Err != nil && report.Reached() == 0 { // a report would only say so
+	if run.Err != nil && report.Reached() == 0 { // the report would be empty
 		return unfinished, errors.Join(run.Err, run.Left)
 	}
 	report.Header = check.Header{
 		SDK: fastio.Version, Go: runtime.Version(), System: runtime.GOOS + "/" + runtime.GOARCH,
-		Platform: "another address", Day: began.UTC().Format(time.DateOnly),
+		Platform: notThePlatform, Day: began.UTC().Format(time.DateOnly),
 		Seconds: int(time.Since(began).Seconds()), Finished: run.Err == nil,
 	}
 	if p.address == fastio.DefaultBaseURL {
@@ -240,7 +242,8 @@ func (p *program) options(changes *check.Changes) (check.Options, error) {
 	}}, nil
 }
 
-// connect returns a client that sends only what is allowed.
+// connect returns a client that sends only what is allowed. It waits for rate limits as long as
+// necessary, because a run makes many calls and must not leave out any.
 func (p *program) connect(allowed check.Allowed, more ...fastio.Option) (*fastio.Client, error) {
 	guarded, err := check.Guard(p.network, p.address, allowed)
 	if err != nil {

@@ -57,7 +57,7 @@ func accountReads() []read[struct{}] {
 	return []read[none]{
 		{"account.Me", levels, func(c call, _ none) error {
 			me, err := c.Account.Me(c, c.opts...)
-			if err == nil && len(c.opts) == 0 {
+			if err == nil && len(c.opts) == 0 { // a lower level of output may lack them
 				c.me, c.email = me.ID, api.Person(me.EmailAddress)
 			}
 			return err
@@ -580,7 +580,7 @@ func fileShareReads() []read[fileShare] {
 			return closeDownload(c.FileShares.Download(c, f.ID, &fileshares.DownloadOptions{Range: oneByte}))
 		}},
 		{"fileshares.Preview", plainForm, func(c call, f fileShare) error {
-			if !f.Preview && !c.seen["preview "+string(f.Node)] {
+			if !f.Preview && !c.hasSeenPreview(f.Node) {
 				return nil
 			}
 			return closeDownload(c.FileShares.Preview(c, f.ID, storage.PreviewTypeThumbnail))
@@ -618,7 +618,7 @@ func quickShareReads() []read[quickShare] {
 			return onlyError(c.Shares.QuickShares.ReadNote(c, q.ID))
 		}},
 		{"shares.QuickShares.Preview", plainForm, func(c call, q quickShare) error {
-			if !q.Preview && !c.seen["preview "+string(q.Node)] {
+			if !q.Preview && !c.hasSeenPreview(q.Node) {
 				return nil
 			}
 			return closeDownload(c.Shares.QuickShares.Preview(c, q.ID, storage.PreviewTypeThumbnail))

@@ -47,7 +47,7 @@ func agentChanges() []read[place] {
 				return err
 			}
 			token := string(c.id(thingOf(p, "export")))
-			if token == "" {
+			if token == "" { // the response has no link
 				return nil
 			}
 			return closeDownload(c.AI.ReadExport(c, api.NewSecret(token), 0, nil))

@@ -69,7 +69,7 @@ func noteChanges() []read[place] {
 			return c.keepComment("word", got, err)
 		}},
 		{"shares.QuickShares.Create", plainForm, func(c call, w place) error {
-			return c.rec.Call(c, api.Post(
+			return c.rec.Call(c, api.Post( // the SDK has no method for it: no platform accepts it any more
 				"/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", nil, w.ID, c.id(thingOf(w, "file"))), nil)
 		}},
 	}

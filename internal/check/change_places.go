@@ -25,15 +25,14 @@ const (
 
 // workspaceChanges returns the calls that create the workspace and its share. A row is
 // an operation, the forms of its calls (such as pages, or an unknown ID), and the call:
-// c is its context, and the client. What a call creates is an object of the run, which
-// keep enters with its kind and the name by which later calls find it.
+// c.keep stores the ID of what it creates, c.id returns a stored one.
 func workspaceChanges() []read[struct{}] {
 	type none = struct{}
 	return []read[none]{
 		{"workspaces.Create", plainForm, func(c call, _ none) error {
 			r := workspaces.CreateRequest{FolderName: c.changes.Journal.Marker, Name: c.changes.Journal.Marker}
 			if !c.changes.AI {
-				r.Intelligence = new(bool)
+				r.Intelligence = new(false) // which costs credits
 			}
 			got, err := c.Workspaces.Create(c, c.changes.Org, r)
 			if err != nil {

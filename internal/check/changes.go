@@ -42,29 +42,32 @@ func (w *walk) makeChanges() {
 	}
 	w.creates = true
 	w.before = idsOf(w.run.Exchanges) // no ID of a new object can be one of these
-	visit(w, "change", workspaceChanges()[:1], struct{}{})
-	if w.things[kindWorkspace] == "" {
-		w.unwritable = cmpErr(w.unwritable, ErrNotWritable)
+	createWorkspace, others := workspaceChanges()[:1], workspaceChanges()[1:]
+	visit(w, "change", createWorkspace, struct{}{})
+	if w.things[kindWorkspace] == "" { // it was not created
+		w.unwritable = firstError(w.unwritable, ErrNotWritable)
 		return
 	}
-	visit(w, "change", workspaceChanges()[1:], struct{}{})
-	own := w.ownPlaces() // the first is the workspace
+	visit(w, "change", others, struct{}{})
+	own := w.ownPlaces()
+	workspace := own[:1]
 	each(w, "change", own, nodeChanges(), trashChanges(), inviteChanges())
-	each(w, "change", own[:1], noteChanges(), intentChanges(), fieldChanges(), uploadChanges())
+	each(w, "change", workspace, noteChanges(), intentChanges(), fieldChanges(), uploadChanges())
 	if w.changes.AI {
 		each(w, "change", own, agentChanges())
-		each(w, "change", own[:1], costlyChanges())
+		each(w, "change", workspace, costlyChanges())
 	}
 	if w.changes.Second != nil {
 		each(w, "change", own, secondChanges())
-		each(w, "change", own[:1], grantChanges())
+		each(w, "change", workspace, grantChanges())
 	}
 	for _, p := range own {
 		list := &w.shares
 		if p.Kind == api.ProfileKindWorkspace {
 			list = &w.workspaces
 		}
-		if !w.seen[string(p.Kind)+" "+string(p.ID)] {
+		isInSample := w.seen[string(p.Kind)+" "+string(p.ID)]
+		if !isInSample {
 			*list = append(*list, p)
 		}
 	}
@@ -84,7 +87,7 @@ func (w *walk) changeLast() {
 	each(w, "change", own[:1], lastChanges())
 }
 
-// ownPlaces returns the workspace of the run, and its share if there is one.
+// ownPlaces returns the workspace of the run, and then its share if there is one.
 func (w *walk) ownPlaces() []place {
 	marker := w.changes.Journal.Marker
 	all := []place{{api.Workspace(api.ID(w.things[kindWorkspace])), marker, w.changes.Org}}

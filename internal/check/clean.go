@@ -57,7 +57,7 @@ func Clean(ctx context.Context, o CleanOptions) error {
 			o.Say(name + ": its run has not ended, and keeps what it has")
 		case err != nil:
 			errs = append(errs, err)
-		case j.owns(kindIntent, j.Marker) && !j.owns(kindPlatform, o.Platform): // of another address
+		case j.isOfOther(o.Platform):
 			o.Say(name + " is of another platform, and is kept")
 			errs = append(errs, j.Close())
 		default:
@@ -174,10 +174,10 @@ var errRenamed = errors.New("the workspace of the run has another name now and i
 // renamed by a person and is only counted.
 func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspaces.Workspace, error) {
 	var found []*workspaces.Workspace
-	isLost := len(k.journal.all(kindWorkspace)) == 0 // the ID of the workspace, if there is one
+	hasID := len(k.journal.all(kindWorkspace)) > 0 // of the workspace
 	list := k.Workspaces.AllByOrg(ctx, org, &workspaces.ByOrgOptions{Archived: workspaces.ArchivedAlso})
 	_, err := k.Orgs.Get(ctx, org)
-	if errors.Is(err, api.ErrNotFound) || mayNot(err) { // not one in which the caller could create a workspace
+	if errors.Is(err, api.ErrNotFound) || isDenied(err) { // the caller is no member, and has created nothing there
 		list = k.Workspaces.All(ctx, nil)
 	}
 	for w, err := range list {
@@ -185,8 +185,9 @@ func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspace
 			return nil, err
 		}
 		known := k.journal.owns(kindWorkspace, string(w.ID))
-		switch marked := strings.HasPrefix(w.Name, k.journal.Marker); {
-		case marked && (known || isLost && w.FolderName == k.journal.Marker):
+		isOfRun := known || !hasID && w.FolderName == k.journal.Marker
+		switch isMarked := strings.HasPrefix(w.Name, k.journal.Marker); {
+		case isOfRun && isMarked:
 			found = append(found, w)
 		case known:
 			k.renamed++
@@ -227,7 +228,7 @@ func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) 
 // unlessDenied returns the error of a list, nil if the caller or its plan has no such
 // objects.
 func unlessDenied(err error) error {
-	if mayNot(err) || errors.Is(err, api.ErrNotFound) || errors.Is(err, api.ErrPaymentRequired) {
+	if isDenied(err) || errors.Is(err, api.ErrNotFound) || errors.Is(err, api.ErrPaymentRequired) {
 		return nil
 	}
 	return err
@@ -237,7 +238,7 @@ func unlessDenied(err error) error {
 // be its owner, that person transfers it back, and it is deleted then.
 func (k *cleaner) deleteAsOwner(ctx context.Context, in api.Profile, deleteIt func() error) error {
 	err := unlessNotFound(deleteIt())
-	if !mayNot(err) { // it is deleted, or the failure is another one
+	if !isDenied(err) { // it is deleted, or the failure is another one
 		return err
 	}
 	switch {
@@ -256,8 +257,8 @@ func (k *cleaner) deleteAsOwner(ctx context.Context, in api.Profile, deleteIt fu
 	return unlessNotFound(deleteIt())
 }
 
-// mayNot reports whether the caller has no right to an object.
-func mayNot(err error) bool {
+// isDenied reports whether the caller has no right to an object.
+func isDenied(err error) bool {
 	return errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated)
 }
 

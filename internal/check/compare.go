@@ -128,7 +128,7 @@ func (c *comparison) operation(read Read) *Operation {
 	compareLevels(calls, note)
 	comparePages(calls, note)
 	if refusedAlways(calls) {
-		if other := c.other(read); other != "" {
+		if other := c.otherOpAt(read); other != "" {
 			text := "moved or missing, or refused; the path is one of " + other + " too"
 			note(Difference{Kind: KindPath, Want: "an endpoint", Got: text})
 		}
@@ -138,10 +138,9 @@ func (c *comparison) operation(read Read) *Operation {
 	return o
 }
 
-// other returns an operation whose template of a path fits the path of an endpoint
-// too, so that the platform, if it has no longer that endpoint, takes a request for
-// another operation; "" if there is none.
-func (c *comparison) other(read Read) string {
+// otherOpAt returns another operation whose path template also fits the path of an endpoint: a
+// platform without that endpoint takes its requests for this operation. It returns "" if there is none.
+func (c *comparison) otherOpAt(read Read) string {
 	for _, key := range sortedKeys(c.rows) {
 		row := c.rows[key]
 		if row.Method == read.Method && row.Op != read.Op && (Read{Path: row.Path}).matches(read.Path) {
@@ -178,7 +177,7 @@ func (c *comparison) setOutcome(o *Operation, read Read, calls []*seen, found ma
 	switch {
 	case len(found) > 0:
 		o.Outcome = Different
-	case slices.ContainsFunc(calls, func(s *seen) bool { return s.succeeded() || s.Status == removed(read.Op) }):
+	case slices.ContainsFunc(calls, func(s *seen) bool { return s.succeeded() || s.Status == statusIfRemoved(read.Op) }):
 		o.Outcome = AsBelieved
 	default:
 		o.Outcome, o.Reason = NotReached, c.whyNotReached(read, calls)
@@ -249,7 +248,7 @@ func (c *comparison) lookAtEnvelope(s *seen, note func(d Difference)) {
 	}
 	var root map[string]json.RawMessage
 	if json.Unmarshal(s.Body, &root) != nil {
-		if kindOf(s.Body) != "list" {
+		if kindOf(s.Body) != "list" { // which some endpoints send without an envelope
 			note(Difference{Kind: KindEnvelope, Want: "object", Got: kindOf(s.Body)})
 		}
 		return
@@ -351,15 +350,16 @@ func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, n
 	oneAsExpected := slices.ContainsFunc(calls, func(s *seen) bool { return slices.Contains(want.statuses, s.Status) })
 	for _, s := range calls {
 		asExpected := slices.Contains(want.statuses, s.Status)
+		hasOtherCode := s.fault != nil && want.codes != nil && !slices.Contains(want.codes, s.fault.code)
+		same := objects[s.Group]
+		isRefusedToo := same.refused == s.Status || want.success() && (form == FormPlain || !same.reached)
 		switch {
-		case asExpected && s.fault != nil && want.codes != nil && !slices.Contains(want.codes, s.fault.code):
+		case asExpected && hasOtherCode:
 			note(Difference{
 				Kind: KindError, Form: form, Member: "code", Want: numbers(want.codes), Got: codeText(s.fault.code),
 			})
-		case asExpected, s.Status == 0, oneAsExpected && denied(s.Status): // 0: no response
-		case want.success() && denied(s.Status) && (form == FormPlain || !objects[s.Group].reached),
-			denied(s.Status) && objects[s.Group].refused == s.Status:
-			// the caller has no right to it, or there is no such object
+		case asExpected, s.Status == 0: // 0: no response
+		case denied(s.Status) && (oneAsExpected || isRefusedToo): // the caller has no right to it, or it does not exist
 		default:
 			note(Difference{Kind: KindStatus, Form: form, Want: numbers(want.statuses), Got: strconv.Itoa(s.Status)})
 		}
@@ -385,18 +385,18 @@ func expectedAnswer(read Read, form Form) answer {
 	switch {
 	case form == FormNoToken, form == FormLimitOther: // calls without a credential
 		return answer{[]int{http.StatusUnauthorized}, []int64{codes.DeadToken, codes.BadToken}}
-	case form == FormBad && read.Area() == "activity" && strings.Contains(read.Path, "/poll/"):
+	case form == FormBad && read.Area() == "activity" && strings.Contains(read.Path, "/poll/"): // unlike all others
 		return answer{[]int{http.StatusBadRequest}, nil}
 	case form == FormBad:
 		return answer{[]int{http.StatusNotAcceptable, http.StatusBadRequest}, nil}
-	case form == FormUnknown && read.Op == "activity.PollProfile":
+	case form == FormUnknown && read.Op == "activity.PollProfile": // unlike all others
 		return answer{[]int{http.StatusBadRequest}, nil}
 	case form == FormUnknown:
 		return answer{[]int{http.StatusNotFound}, nil}
 	case strings.HasSuffix(read.Op, ".CheckName"), strings.HasSuffix(read.Op, ".CheckDomain"):
 		return answer{[]int{http.StatusOK, http.StatusAccepted}, nil}
-	case removed(read.Op) != 0:
-		return answer{[]int{removed(read.Op)}, nil}
+	case statusIfRemoved(read.Op) != 0:
+		return answer{[]int{statusIfRemoved(read.Op)}, nil}
 	case read.changes():
 		return answer{[]int{http.StatusOK, http.StatusCreated, http.StatusAccepted}, nil}
 	case strings.HasSuffix(read.Path, "/read/"): // a part of a file is requested
@@ -405,9 +405,9 @@ func expectedAnswer(read Read, form Form) answer {
 	return answer{[]int{http.StatusOK}, nil}
 }
 
-// removed returns the status with which the platform refuses an operation that it
+// statusIfRemoved returns the status with which the platform refuses an operation that it
 // has no longer, or not yet; 0 for all others.
-func removed(op string) int {
+func statusIfRemoved(op string) int {
 	if op == "ai.Threads.Publish" || op == "shares.QuickShares.Create" {
 		return http.StatusForbidden
 	}

@@ -52,33 +52,33 @@ func assumedNames(row facts.Endpoint, calls []*seen) *Names {
 	if len(request)+len(response) == 0 {
 		return nil
 	}
-	held, names := map[drift.Place]bool{}, map[string]bool{}
-	strange := map[string][]string{} // members without a field, by type
+	seenPlaces, seenNames := map[drift.Place]bool{}, map[string]bool{}
+	unknown := map[string][]string{} // members without a field, by type
 	for _, s := range calls {
 		for _, p := range s.sight.Seen {
-			held[p], names[bare(p.Member)] = true, true
+			seenPlaces[p], seenNames[bare(p.Member)] = true, true
 		}
 		for _, d := range s.sight.Differences {
 			if d.Kind == drift.KindUnknown {
-				strange[d.Type] = append(strange[d.Type], d.Member)
+				unknown[d.Type] = append(unknown[d.Type], d.Member)
 			}
 		}
 	}
-	without := map[string]bool{}
+	isRefuted := map[string]bool{}
 	for _, s := range calls {
 		for _, p := range s.sight.Missing {
 			like := func(other string) bool { return mayStandFor(bare(p.Member), other) }
-			if !held[p] && slices.ContainsFunc(strange[p.Type], like) {
-				without[bare(p.Member)] = true
+			if !seenPlaces[p] && slices.ContainsFunc(unknown[p.Type], like) {
+				isRefuted[bare(p.Member)] = true
 			}
 		}
 	}
 	n := &Names{NotSeen: request}
 	for _, assumed := range response {
 		switch {
-		case without[assumed]:
+		case isRefuted[assumed]:
 			n.Refuted = append(n.Refuted, assumed)
-		case names[assumed]:
+		case seenNames[assumed]:
 			n.Confirmed = append(n.Confirmed, assumed)
 		default:
 			n.NotSeen = append(n.NotSeen, assumed)

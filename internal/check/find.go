@@ -113,11 +113,18 @@ func (c call) listNodes(in api.Profile, folder api.OpaqueID) error {
 			c.kept[string(in.ID)]++
 			found := nodeOf(in, n)
 			c.nodes = append(c.nodes, found)
-			c.seen["preview "+string(n.ID)] = found.Preview
+			c.seen[previewKey(n.ID)] = found.Preview
 		}
 	}
 	return nil
 }
+
+// previewKey returns the key of seen for the preview of a node.
+func previewKey(node api.OpaqueID) string { return "preview " + string(node) }
+
+// hasSeenPreview reports whether the listing of a folder has shown that a node has a preview. File
+// Shares and QuickShares may not show that of their nodes.
+func (w *walk) hasSeenPreview(node api.OpaqueID) bool { return w.seen[previewKey(node)] }
 
 // nodeOf returns what further calls need to know of a node.
 func nodeOf(in api.Profile, n *storage.Node) node {

@@ -103,7 +103,8 @@ func (g *guard) check(r *http.Request) (_ *http.Request, makes, reason string) {
 	if namesMethod(r) {
 		return nil, "", "it names another method"
 	}
-	path, atRoot := r.URL.EscapedPath(), strings.HasPrefix(r.URL.Path, "/.well-known/")
+	path := r.URL.EscapedPath()
+	atRoot := strings.HasPrefix(r.URL.Path, "/.well-known/") // of the host, without the prefix of the base URL
 	if rest, prefixed := strings.CutPrefix(path, g.base.Prefix); prefixed && !atRoot {
 		path = rest
 	}
@@ -162,18 +163,19 @@ func (g *guard) lists(method, template string) bool {
 func (g *guard) examineWrite(r *http.Request, path string) (_ *http.Request, makes, reason string) {
 	reason = notListed
 	var fields []field
+	isRead := false
 	for _, w := range g.writes {
 		if w.Method != r.Method || !w.matches(path) {
 			continue
 		}
-		if fields == nil {
+		if !isRead {
 			all, checked, err := readFields(r)
 			if err != nil {
 				return nil, "", err.Error()
 			}
-			r, fields = checked, append(all, field{}) // the last marks that they are read, also if there are none
+			fields, r, isRead = all, checked, true
 		}
-		reason = w.whyRefused(g.journal, path, fields[:len(fields)-1])
+		reason = w.whyRefused(g.journal, path, fields)
 		if reason == "" {
 			return r, w.Makes, ""
 		}
@@ -260,11 +262,11 @@ func (w *Write) rules() rules {
 }
 
 // ruleFor returns the rule for a field, false if none is listed. A name that ends with
-// .* stands for all fields below it.
+// .* stands for the field before that and all fields below it.
 func (all rules) ruleFor(name string) (rule, bool) {
 	for _, r := range all {
-		prefix, tree := strings.CutSuffix(r.name, "*")
-		if r.name == name || tree && (strings.HasPrefix(name, prefix) || name+"." == prefix) {
+		above, isTree := strings.CutSuffix(r.name, "*") // above ends with a dot
+		if r.name == name || isTree && strings.HasPrefix(name+".", above) {
 			return r, true
 		}
 	}

@@ -55,6 +55,7 @@ type Journal struct {
 // kindsOfIDs are IDs by kind and by the form in which they are compared.
 type kindsOfIDs map[string]map[string]string
 
+// add adds an ID of a kind, under the form in which IDs are compared.
 func (k kindsOfIDs) add(kind, id string) {
 	if k[kind] == nil {
 		k[kind] = map[string]string{}
@@ -181,7 +182,8 @@ func (j *Journal) show(kind string, fields []field) {
 func exportToken(text string) string {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 	_, link, _ := strings.Cut(text, "/ai/share/")
-	return link[:len(link)-len(strings.TrimLeft(link, letters))]
+	rest := strings.TrimLeft(link, letters)
+	return strings.TrimSuffix(link, rest)
 }
 
 // owns reports whether the run owns an object.
@@ -193,6 +195,12 @@ func (j *Journal) owns(kind, id string) bool {
 
 // address is the one that a run invites. It does not exist.
 func (j *Journal) address() string { return j.Marker + "@example.invalid" }
+
+// isOfOther reports whether the run was one on another platform. Nothing is known of a journal without
+// the intent, which is written after the platform.
+func (j *Journal) isOfOther(platform string) bool {
+	return j.owns(kindIntent, j.Marker) && !j.owns(kindPlatform, platform)
+}
 
 // all returns the IDs of a kind.
 func (j *Journal) all(kind string) []string {

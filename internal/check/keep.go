@@ -85,29 +85,29 @@ func (c call) markedTexts() map[string]func(id string) (string, error) {
 	return map[string]func(id string) (string, error){
 		kindWorkspace: func(id string) (string, error) {
 			got, err := all.Workspaces.Get(c, api.ID(id))
-			return textOf(got, err, func() string { return got.Name })
+			return textOf(err, func() string { return got.Name })
 		},
 		kindShare: func(id string) (string, error) {
 			got, err := all.Shares.Get(c, api.ID(id))
-			return textOf(got, err, func() string { return got.Title })
+			return textOf(err, func() string { return got.Title })
 		},
 		kindFileShare: func(id string) (string, error) {
 			got, err := all.FileShares.Get(c, api.ID(id))
-			return textOf(got, err, func() string { return got.Title })
+			return textOf(err, func() string { return got.Title })
 		},
 		kindComment: func(id string) (string, error) {
 			got, err := all.Comments.Get(c, api.OpaqueID(id))
-			return textOf(got, err, func() string { return got.Body })
+			return textOf(err, func() string { return got.Body })
 		},
 		kindUpload: func(id string) (string, error) {
-			got, err := all.Uploads.Get(c, api.OpaqueID(id))
-			return textOf(got, err, func() string { return cmp.Or(got.Name, c.changes.Journal.Marker) }) // an assumed name
+			got, err := all.Uploads.Get(c, api.OpaqueID(id)) // which may not show the name: that is assumed
+			return textOf(err, func() string { return cmp.Or(got.Name, c.changes.Journal.Marker) })
 		},
 	}
 }
 
-// textOf returns the text of the result of a call, or its error.
-func textOf[T any](_ *T, err error, text func() string) (string, error) {
+// textOf returns the text of the result of a call, or err, the error of the call.
+func textOf(err error, text func() string) (string, error) {
 	if err != nil {
 		return "", err
 	}

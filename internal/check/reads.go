@@ -27,7 +27,8 @@ func Reads() []Read {
 	return slices.Concat(accountToComments(), eventsToOAuth(), orgsToShares(), storageToWorkspaces())
 }
 
-// accountToComments returns the reads of the areas from account to comments.
+// accountToComments returns the reads of the areas from account to comments: for each the
+// operation, the method, the path, and what the walk must have found before.
 func accountToComments() []Read {
 	const get = http.MethodGet
 	return []Read{
@@ -84,7 +85,8 @@ func accountToComments() []Read {
 	}
 }
 
-// eventsToOAuth returns the reads of the areas from events to oauth.
+// eventsToOAuth returns the reads of the areas from events to oauth: for each the
+// operation, the method, the path, and what the walk must have found before.
 func eventsToOAuth() []Read {
 	const get = http.MethodGet
 	return []Read{
@@ -137,7 +139,8 @@ func eventsToOAuth() []Read {
 	}
 }
 
-// orgsToShares returns the reads of the areas from orgs to shares.
+// orgsToShares returns the reads of the areas from orgs to shares: for each the
+// operation, the method, the path, and what the walk must have found before.
 func orgsToShares() []Read {
 	const get, post = http.MethodGet, http.MethodPost
 	return []Read{
@@ -186,7 +189,8 @@ func orgsToShares() []Read {
 	}
 }
 
-// storageToWorkspaces returns the reads of the areas from storage to workspaces.
+// storageToWorkspaces returns the reads of the areas from storage to workspaces: for each the
+// operation, the method, the path, and what the walk must have found before.
 func storageToWorkspaces() []Read {
 	const get = http.MethodGet
 	return []Read{

@@ -71,9 +71,9 @@ const (
 // Call sends a request, again after a failure that may pass, and records the last
 // response. The option WithResponse of the caller gets that too.
 func (c *recorder) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
-	x, fresh := c.exchange(r), blank(out)
+	x := c.exchange(r)
 	if out != nil {
-		x.Out = fresh()
+		x.Out = copyOf(out)
 	}
 	o := api.Resolve(opts)
 	theirs := o.Response
@@ -158,7 +158,7 @@ func (c *recorder) repeatWhilePassing(ctx context.Context, x *Exchange, do func(
 			return err
 		}
 		if x.Op == "workspaces.Create" && !errors.Is(err, api.ErrRateLimited) && !errors.Is(err, api.ErrUnavailable) {
-			return err // there may be one: a run has no second
+			return err // the workspace may exist, and a run must not create two
 		}
 		if err := c.wait(ctx, pause); err != nil {
 			return err
@@ -185,13 +185,11 @@ func mayPass(err error, body []byte) bool {
 	return body == nil || network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }
 
-// blank returns a function that returns a copy of out, a pointer to the result of a call,
-// as it is before a call decodes into it.
-func blank(out any) func() any {
+// copyOf returns a copy of out, a pointer to the result of a call, as it is before the call
+// decodes into it.
+func copyOf(out any) any {
 	v := reflect.ValueOf(out)
-	return func() any {
-		fresh := reflect.New(v.Type().Elem())
-		fresh.Elem().Set(v.Elem())
-		return fresh.Interface()
-	}
+	fresh := reflect.New(v.Type().Elem())
+	fresh.Elem().Set(v.Elem())
+	return fresh.Interface()
 }

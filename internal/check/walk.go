@@ -69,15 +69,15 @@ func Walk(ctx context.Context, o Options) *Run {
 	}
 	w.areas = areasOver(w.rec)
 	w.makeAllReads() //nolint:contextcheck // a walk has the context
-	run.Err = cmpErr(context.Cause(ctx), w.failed, w.unwritable)
+	run.Err = firstError(context.Cause(ctx), w.failed, w.unwritable)
 	if o.Changes != nil {
 		run.Left = w.leave() //nolint:contextcheck // a walk has the context
 	}
 	return run
 }
 
-// cmpErr returns the first error that is not nil.
-func cmpErr(errs ...error) error {
+// firstError returns the first error that is not nil.
+func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
 			return err
@@ -249,12 +249,14 @@ func visit[S any](w *walk, kind string, reads []read[S], s S) {
 	for _, r := range reads {
 		next := ""
 		for i, form := range r.forms.inOrder() {
-			if w.isOver() || i > 0 && !full || form == FormNext && r.forms&cursors != 0 && next == "" {
+			isExtra := i > 0 && !full
+			hasNoNext := form == FormNext && r.forms&cursors != 0 && next == ""
+			if w.isOver() || isExtra || hasNoNext {
 				break
 			}
 			w.rec.form = form
 			err := r.do(w.call(form, r.forms, &next), s)
-			for n := 0; n < moreTries && errors.Is(err, api.ErrBodyUsed); n++ { // it has another body now
+			for n := 0; n < moreTries && errors.Is(err, api.ErrBodyUsed); n++ { // another call has a new body
 				err = r.do(w.call(form, r.forms, &next), s)
 			}
 			w.noteFirstFailure(r.op, err)

@@ -94,9 +94,9 @@ func (w *words) enumValue(value string) string {
 	return "a value of " + strconv.Itoa(len([]rune(value))) + " characters, which is not shown"
 }
 
-// isOtherText reports whether a value is part of another text of the run, in any case, so
-// that it may be the data of a user: of a key that no document names, of a header, or of a
-// value that is none of the same enumeration.
+// isOtherText reports whether a value is part of another text of the run, whatever the case of
+// letters, so that it may be the data of a user: of the name of a member that the SDK does not have, of
+// a header, or of a value of a member that is no enumeration.
 func (w *words) isOtherText(value string) bool {
 	if w.lower == nil {
 		w.lower = []string{}

@@ -84,14 +84,14 @@ func New(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
 	return s
 }
 
-// NewStill returns the platform of [New] without what only calls can create, outside of a
-// bubble too.
+// NewStill returns the platform of [New] without what only calls can create. It can also be called
+// outside of a bubble.
 func NewStill(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
 	tb.Helper()
 	s := fastiotest.New(append([]func(o *seed.Options){func(o *seed.Options) {
 		o.Seed = 1815
 		o.Comments.Properties = true
-		o.AI.TurnPace = -1
+		o.AI.TurnPace = -1 // turns take no time
 		o.Uploads.Web = map[string]string{source: "A zqcanary.", "https://example.com/": "A page."}
 	}}, change...)...)
 	addPlaces(s)
@@ -116,20 +116,21 @@ func addPlaces(s *fastiotest.Server) {
 	guild := s.AddOrg(seed.Org{Domain: "zqcanaryguild", Name: "Zqcanary Weavers", Owner: other})
 	looms := s.AddWorkspace(seed.Workspace{Org: guild.ID, Name: "Zqcanary Looms"})
 	s.SetMember(looms.ID, me.ID, seed.Member)
-	for _, in := range []string{orgID, workspace, share} {
-		if in == share {
-			s.AddShare(seed.Share{
-				ID: share, Org: orgID, Workspace: workspace, Title: "Zqcanary Engines", CustomName: "zqcanary7", Creator: me.ID,
-				Description: "Zqcanary numbers.", Access: "Anyone with the link", Invite: "guests",
-				Expires: Epoch().AddDate(1, 0, 0), ExternalInvites: "allowed",
-			})
-			s.SetMember(share, other, seed.Member)
-		}
+	invite := func(in string) {
 		s.AddInvitation(seed.Invitation{
 			Profile: in, Email: "jacquard@zqcanary.test", Inviter: me.ID, Role: seed.Guest, Created: Epoch(),
 			Expires: Epoch().AddDate(0, 1, 0),
 		})
 	}
+	invite(orgID)
+	invite(workspace)
+	s.AddShare(seed.Share{
+		ID: share, Org: orgID, Workspace: workspace, Title: "Zqcanary Engines", CustomName: "zqcanary7", Creator: me.ID,
+		Description: "Zqcanary numbers.", Access: "Anyone with the link", Invite: "guests",
+		Expires: Epoch().AddDate(1, 0, 0), ExternalInvites: "allowed",
+	})
+	s.SetMember(share, other, seed.Member)
+	invite(share)
 }
 
 // addContent adds nodes, facts, a File Share and QuickShares to the workspace,
