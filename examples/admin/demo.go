@@ -60,14 +60,14 @@ func (p *program) demonstrate(ctx context.Context) (err error) {
 		return c.Account.Invitations.AcceptAll(ctx, api.Secret{})
 	}
 	for _, step := range []demoStep{
-		{false, []string{"setup"}, nil},
-		{true, []string{"setup"}, nil},
-		{true, []string{"setup"}, pay},
-		{true, []string{"setup"}, nil},
-		{false, []string{"audit"}, accept},
-		{false, []string{"remove", ben.Email}, nil},
-		{true, []string{"remove", ben.Email}, nil},
-		{false, []string{"audit"}, nil},
+		{args: []string{"setup"}},
+		{args: []string{"setup"}, apply: true},
+		{args: []string{"setup"}, apply: true, before: pay},
+		{args: []string{"setup"}, apply: true},
+		{args: []string{"audit"}, before: accept},
+		{args: []string{"remove", ben.Email}},
+		{args: []string{"remove", ben.Email}, apply: true},
+		{args: []string{"audit"}},
 	} {
 		if err := p.demonstrateStep(ctx, step); err != nil {
 			return err

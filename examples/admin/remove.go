@@ -34,6 +34,7 @@ func (p *program) remove(ctx context.Context, email string) error {
 			failed = append(failed, err)
 			break
 		}
+		// RemovePerson has removed the access already, unless this is a preview: change prints the result.
 		what := fmt.Sprintf("remove %s (%s, %s) from %s", email, r.Role, r.Via, placeOf(&r.Access))
 		if err := p.change(what, func() error { return r.Err }); err != nil {
 			failed = append(failed, err)

@@ -55,7 +55,8 @@ func (p *program) setupOrg(ctx context.Context) (api.ID, error) {
 	if err != nil {
 		return "", err
 	}
-	if org != nil && (org.Subscriber == nil || *org.Subscriber) {
+	hasPlan := org != nil && (org.Subscriber == nil || *org.Subscriber) // nil: the server does not say
+	if hasPlan {
 		return org.ID, nil
 	}
 	if p.plan == "" {
@@ -68,7 +69,7 @@ func (p *program) setupOrg(ctx context.Context) (api.ID, error) {
 		}
 		return err
 	})
-	if org == nil || err != nil {
+	if org == nil || err != nil { // without -apply, a missing organization is not created
 		return "", err
 	}
 	return org.ID, nil

@@ -11,7 +11,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -90,14 +89,11 @@ func (p *program) run(ctx context.Context, config oauth.Config) error {
 	}
 	fmt.Fprintf(p.out, "Signed in as %s %s.\n", me.FirstName, me.LastName)
 	workspace := p.workspace
-	for w, err := range p.client.Workspaces.All(ctx, nil) {
+	if workspace == "" {
+		workspace, err = show.First(ctx, p.client)
 		if err != nil {
 			return err
 		}
-		workspace = cmp.Or(workspace, w.ID)
-	}
-	if workspace == "" {
-		return errors.New("the user has no workspace")
 	}
 	return p.list(ctx, workspace)
 }

@@ -58,7 +58,8 @@ func startDemo(ctx context.Context, dir string, out io.Writer) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	d := &demo{dir: dir, board: newBoard(out), fleet: newFleet(), ledger: newLedger()}
-	d.platform = fastiotest.New(func(o *seed.Options) { o.Limits.Rules = []seed.Limit{} })
+	noLimits := func(o *seed.Options) { o.Limits.Rules = []seed.Limit{} } // nil would be the published ones
+	d.platform = fastiotest.New(noLimits)
 	web := httptest.NewServer(d.platform)
 	defer web.Close()
 	defer func() { _ = d.platform.Close() }()
@@ -112,8 +113,8 @@ func (d *demo) startNATS() (stop func(), err error) {
 	return stop, err
 }
 
-// run starts the replicas and adds events until ctx is done, and stops when the last
-// events are stored.
+// run starts the replicas and adds events until ctx is done. When the last events are stored, it
+// stops the replicas, by closing their inputs, and then the reading of the stream.
 func (d *demo) run(ctx context.Context) error {
 	if err := (relay.Stream{JetStream: d.js}).Create(ctx); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (d *demo) run(ctx context.Context) error {
 	var running sync.WaitGroup
 	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
 	defer running.Wait()
-	defer stopReading() // after the replicas have stopped
+	defer stopReading()
 	failed := make(chan error, 1)
 	running.Go(func() {
 		err := d.ledger.read(reading, d.js)
@@ -236,15 +237,16 @@ func (d *demo) table(b balance, now time.Time) []string {
 	lines := []string{fmt.Sprintf("%-12s %-24s %8s %8s", "WORKSPACE", "HOLDER", "STORED", "LAG")}
 	held := d.fleet.current()
 	for _, room := range d.rooms {
-		holder, lag := held[api.ID(room.ID)], "–"
-		if last := d.fleet.replicas[d.fleet.holders[api.ID(room.ID)]]; holder == "" && last != nil && last.lost {
+		id, lag := api.ID(room.ID), "–"
+		holder := cmp.Or(held[id], "none")
+		last := d.fleet.replicas[d.fleet.holders[id]] // the latest known holder
+		if held[id] == "" && last != nil && last.lost {
 			holder = last.Name + " (lost)"
 		}
-		if age := b.lag[api.ID(room.ID)]; age > 0 {
+		if age := b.lag[id]; age > 0 {
 			lag = fmt.Sprintf("%.1f s", age.Seconds())
 		}
-		holder = cmp.Or(holder, "none")
-		lines = append(lines, fmt.Sprintf("%-12s %-24.24s %8d %8s", room.Name, holder, b.counts[api.ID(room.ID)], lag))
+		lines = append(lines, fmt.Sprintf("%-12s %-24.24s %8d %8s", room.Name, holder, b.counts[id], lag))
 	}
 	lines = append(lines, "", fmt.Sprintf("%-24s %8s %8s %8s", "REPLICA", "FOLLOWS", "STORED", "REPEATED"))
 	for _, name := range d.fleet.names() {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/examples/internal/show"
 	"github.com/fastio-go/fastio/fastiotest"
@@ -30,16 +29,17 @@ func (p *program) demonstrate(ctx context.Context) error {
 	demo := show.Emulate(p.out, "FASTIO_API_KEY=... FASTIO_SECOND_KEY=... go run ./examples/send -workspace ID -node ID", platform)
 	defer demo.Stop()
 	fmt.Fprintln(p.out)
-	for client, token := range map[**fastio.Client]string{
-		&p.sender: platform.Token(), &p.guest: platform.AddKey(seed.Key{User: bo.ID}).Token,
-	} {
-		var err error
-		*client, err = demo.Connect(token)
-		if err != nil {
-			return err
-		}
-		defer (*client).CloseIdleConnections()
+	var err error
+	p.sender, err = demo.Connect(platform.Token())
+	if err != nil {
+		return err
 	}
+	defer p.sender.CloseIdleConnections()
+	p.guest, err = demo.Connect(platform.AddKey(seed.Key{User: bo.ID}).Token)
+	if err != nil {
+		return err
+	}
+	defer p.guest.CloseIdleConnections()
 	p.edit = appendLine
 	return p.run(ctx)
 }

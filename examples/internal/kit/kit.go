@@ -48,8 +48,8 @@ func Studio() (platform *fastiotest.Server, owner seed.User, stop func()) {
 	platform.GenerateWorld(seed.World{Owner: owner.ID})
 	server := httptest.NewServer(platform)
 	before, err := os.Getwd()
-	dir, made := os.MkdirTemp("", "guide")
-	err = errors.Join(err, made, os.Chdir(dir),
+	dir, tempErr := os.MkdirTemp("", "guide")
+	err = errors.Join(err, tempErr, os.Chdir(dir),
 		os.Unsetenv("FASTIO_TOKEN"), os.Setenv("FASTIO_BASE_URL", server.URL),
 		os.Setenv("FASTIO_API_KEY", platform.AddKey(seed.Key{User: owner.ID}).Token))
 	if err != nil {
