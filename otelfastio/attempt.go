@@ -95,7 +95,7 @@ func (a *attempt) start(ctx context.Context, req *http.Request) context.Context 
 			a.call.span.SetAttributes(template)
 		}
 	}
-	a.attrs = slices.Clip(attrs)
+	a.attrs = slices.Clip(attrs) // those of metrics; what is appended below is of the span alone
 	if method == semconv.HTTPRequestMethodOther {
 		attrs = append(attrs, semconv.HTTPRequestMethodOriginal(req.Method))
 	}

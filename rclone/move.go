@@ -62,11 +62,12 @@ func (t *transit) name() string {
 	return reserved + strings.Join(part, "-")
 }
 
-// parseTransit returns the content of a name, nil if it is not reserved.
+// parseTransit returns the transit whose name this is, nil if it is not one of [transit.name].
 func parseTransit(name string) *transit {
+	const most, least = 6, 3 // parts: those of a move, and those that others have too
 	text, ok := strings.CutPrefix(name, reserved)
-	part := strings.SplitN(text, "-", 6)
-	if !ok || len(part) < 3 {
+	part := strings.SplitN(text, "-", most)
+	if !ok || len(part) < least {
 		return nil
 	}
 	seconds, err := strconv.ParseInt(part[1], 36, 64)
@@ -81,14 +82,15 @@ func parseTransit(name string) *transit {
 	default:
 		return nil
 	}
-	if len(part) < 6 {
+	if len(part) < most {
 		return nil
 	}
-	length, err := strconv.Atoi(part[4])
-	if err != nil || length < 1 || length >= len(part[5]) {
+	from, oldLength, names := part[3], part[4], part[5]
+	length, err := strconv.Atoi(oldLength)
+	if err != nil || length < 1 || length >= len(names) {
 		return nil
 	}
-	t.from, t.old, t.leaf = part[3], part[5][:length], part[5][length:]
+	t.from, t.old, t.leaf = from, names[:length], names[length:]
 	return t
 }
 

@@ -118,7 +118,7 @@ func (w *watch) report(ctx context.Context, changed []api.OpaqueID) {
 
 // reportNode reports the path of one node, nil if it is not known any more.
 func (w *watch) reportNode(id api.OpaqueID, n *storage.Node) {
-	known, listed := w.f.folders.GetInv(w.root.inside(id).id())
+	known, listed := w.f.folders.GetInv(w.root.inside(id).id()) // the path of a folder; files are not in the cache
 	if n == nil {
 		if listed {
 			w.notify(known, fs.EntryDirectory)

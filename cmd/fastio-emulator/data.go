@@ -60,7 +60,7 @@ var capital = regexp.MustCompile(`[A-Z]`)
 
 // fileOf returns the name of the file of a world; the main world is "". A "+" stands before
 // each capital letter: two worlds have two files also where the case of letters does not
-// matter. No name leads out of the folder or to a device.
+// matter. With the prefix, no name leads out of the folder or to a device.
 func fileOf(world string) string {
 	if world == "" {
 		return "world.zip"
@@ -94,11 +94,11 @@ func (f *folder) load(create func() *emulator.Server) error {
 			continue
 		}
 		s := create()
-		today, _ := s.Clock()
+		today, _ := s.Clock() // before the snapshot sets it back
 		if err := restore(s, f.file(world)); err != nil {
 			return fmt.Errorf("%s: %w", f.file(world), err)
 		}
-		if now, frozen := s.Clock(); !frozen { // the snapshot has set the clock back
+		if now, frozen := s.Clock(); !frozen {
 			s.Advance(today.Sub(now))
 		}
 		f.worlds[world] = &keptWorld{server: s, saved: s.Changes()}
@@ -190,12 +190,13 @@ func replaceFile(name string, write func(w io.Writer) error) error {
 		return err
 	}
 	defer func() { _ = dir.Close() }()
-	p, err := durable.OpenPartial(dir, filepath.Base(name), "")
+	const anyContent = "" // what a killed process has left is not continued
+	p, err := durable.OpenPartial(dir, filepath.Base(name), anyContent)
 	if err != nil {
 		return err
 	}
 	buffered := bufio.NewWriterSize(p, 1<<20) // few large writes
-	err = p.Restart()                         // a killed process may have left a part
+	err = p.Restart()
 	if err == nil {
 		err = write(buffered)
 	}

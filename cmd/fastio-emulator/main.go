@@ -247,8 +247,8 @@ func serveWorld(ctx context.Context, c settings, kept *folder, stdout, stderr io
 	return errors.Join(err, <-saved)
 }
 
-// announce prints the variables, and writes them to the file of -ready-file: the listener
-// takes connections.
+// announce prints the variables, and writes them to the file of -ready-file, which programs wait
+// for: it is called when they can connect.
 func announce(c settings, variables string, stdout io.Writer) error {
 	if _, err := io.WriteString(stdout, variables); err != nil || c.ready == "" {
 		return err
@@ -280,9 +280,8 @@ func prepare(c settings, kept *folder, stderr io.Writer) (s *emulator.Server, to
 }
 
 // build returns an emulator with the objects, faults and disagreements of the settings,
-// and a token and a workspace of it. A reset to the start loads the objects of a seed file
-// from memory; what is invented is invented again, which takes longer and needs no memory
-// before.
+// and a token and a workspace of it. For a reset to the start, it keeps the objects of a seed file
+// in memory; those that are invented are invented again then, which takes longer, but no memory.
 func build(c settings) (s *emulator.Server, token, workspace string, err error) {
 	clock := c.options.Clock
 	if clock == nil {

@@ -84,7 +84,7 @@ func isCode(before []string, segment string) bool {
 		return true
 	case "auth/2factor":
 		switch segment {
-		case "sms", "totp", "whatsapp", "auth", "verify", "send":
+		case "sms", "totp", "whatsapp", "auth", "verify", "send": // a channel, or another endpoint
 		default:
 			return true
 		}
