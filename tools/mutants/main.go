@@ -128,7 +128,7 @@ func killer(ctx context.Context, overlay string, m mutant, tests []string) (stri
 		test := exec.CommandContext(ctx, "go", "test", "-failfast", "-timeout=3m", "-overlay", overlay, pkg)
 		out, err := test.CombinedOutput()
 		switch _, failed := errors.AsType[*exec.ExitError](err); {
-		case failed && strings.Contains(string(out), "\nFAIL\t") && !strings.Contains(string(out), " failed]"): // it compiles
+		case failed && failedTest(string(out)):
 			return pkg, nil
 		case err != nil:
 			return "", fmt.Errorf("%w\n%s", err, out)
@@ -145,6 +145,12 @@ type sources struct {
 	rows  map[string][]string // path by operation
 }
 
+// failedTest reports whether go test has printed that a test failed, and not that a package does not
+// compile: "[build failed]" or "[setup failed]".
+func failedTest(out string) bool {
+	return strings.Contains(out, "\nFAIL\t") && !strings.Contains(out, " failed]")
+}
+
 // load reads the files of the module that mutants may change, and the table of
 // endpoints.
 func load(root string) (*sources, error) {
@@ -154,8 +160,9 @@ func load(root string) (*sources, error) {
 		return nil, err
 	}
 	for line := range strings.Lines(string(table)) {
+		const operationColumn, pathColumn = 1, 3
 		columns := strings.Split(line, "\t")
-		operation, path := columns[1], columns[3]
+		operation, path := columns[operationColumn], columns[pathColumn]
 		s.rows[operation] = append(s.rows[operation], path)
 	}
 	skip := strings.Fields("testdata .git .bin examples tools emulator fastiotest cmd keyring otelfastio rclone conformance node_modules")

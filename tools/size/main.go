@@ -164,13 +164,16 @@ func (r *report) print() {
 	fmt.Printf("generated lines                      %d\n", r.lines["generated"])
 	fmt.Printf("lines over %d columns               %d\n", columns, len(r.long))
 	fmt.Printf("rows with a method; lines a row      %d; %d\n", r.rows, total/max(r.rows, 1))
-	for i, dir := range largest(r.packages, func(p *pkg) int { return p.lines })[:5] {
+	title := "largest packages" // only before the first
+	for _, dir := range largest(r.packages, func(p *pkg) int { return p.lines })[:5] {
 		p := r.packages[dir]
-		fmt.Printf("%-36s %s: %d lines, %d files\n", cmp.Or(map[int]string{0: "largest packages"}[i], ""), dir, p.lines,
-			p.files)
+		fmt.Printf("%-36s %s: %d lines, %d files\n", title, dir, p.lines, p.files)
+		title = ""
 	}
-	for i, name := range largest(r.types, func(n int) int { return n })[:3] {
-		fmt.Printf("%-36s %s: %d\n", cmp.Or(map[int]string{0: "most methods"}[i], ""), name, r.types[name])
+	title = "most methods"
+	for _, name := range largest(r.types, func(n int) int { return n })[:3] {
+		fmt.Printf("%-36s %s: %d\n", title, name, r.types[name])
+		title = ""
 	}
 	fmt.Printf("files in the root directory          %d source, %d test\n", r.rootSrc, r.rootTst)
 	fmt.Printf("Format methods                       %d\n", r.hiding)

@@ -22,9 +22,9 @@ import (
 func main() {
 	log.SetFlags(0)
 	tests := flag.Bool("tests", true, "with the tests of the packages")
-	own := flag.Bool("style", false, "check the rules of this project in all files")
+	onlyStyle := flag.Bool("style", false, "check the rules of this project in all files")
 	flag.Parse()
-	if *own {
+	if *onlyStyle {
 		checkFiles()
 		return
 	}

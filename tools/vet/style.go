@@ -81,33 +81,34 @@ func checkHeader(first ast.Stmt, report func(at ast.Node, text string), conditio
 		report(first, "a statement with an effect stands in the header")
 		return
 	}
-	known, other := assigned(assign, namesIn(condition)) // read by the condition; neither err nor ok
+	isRead, hasOthers := assigned(assign, namesIn(condition))
+	isErrOnly := assign.Tok == token.ASSIGN && isRead && !hasOthers
 	switch {
-	case assign.Tok == token.DEFINE && !known:
+	case assign.Tok == token.DEFINE && !isRead:
 		report(first, "the header defines nothing that its condition reads")
-	case assign.Tok != token.DEFINE && (other || !known || assign.Tok != token.ASSIGN):
+	case assign.Tok != token.DEFINE && !isErrOnly:
 		report(first, "the header assigns to a variable of before")
 	}
 }
 
 // assigned reports whether one of the names is assigned, and whether anything is besides err and ok.
-func assigned(assign *ast.AssignStmt, names map[string]bool) (known, other bool) {
+func assigned(assign *ast.AssignStmt, names map[string]bool) (isNamed, hasOthers bool) {
 	for _, left := range assign.Lhs {
 		id, simple := left.(*ast.Ident)
 		if simple && id.Name == "_" {
 			continue
 		}
-		known = known || simple && names[id.Name]
-		other = other || !simple || id.Name != "err" && id.Name != "ok"
+		isNamed = isNamed || simple && names[id.Name]
+		hasOthers = hasOthers || !simple || id.Name != "err" && id.Name != "ok"
 	}
-	return known, other
+	return isNamed, hasOthers
 }
 
 // namesIn returns the identifiers in some nodes, of which any may be nil.
 func namesIn(nodes []ast.Node) map[string]bool {
 	names := map[string]bool{}
 	for _, n := range nodes {
-		if n == nil || n == ast.Expr(nil) {
+		if n == nil {
 			continue
 		}
 		ast.Inspect(n, func(n ast.Node) bool {
