@@ -127,7 +127,7 @@ func (s *Server) Requests() []world.Request {
 	return list
 }
 
-// ForgetRequests clears the record of requests. The next request goes on with the numbers.
+// ForgetRequests clears the record of requests. The numbers of requests go on.
 func (s *Server) ForgetRequests() {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()

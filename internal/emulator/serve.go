@@ -331,9 +331,10 @@ func (s *Server) findRoute(c *wire.Call, r *http.Request) error {
 }
 
 // withoutPrefix returns the request with its path below the prefix of the platform, such
-// as /api, and false for a path elsewhere. Some paths are at the root of the host (atRoot).
-// It puts a zero byte into an empty segment, such as an empty id, so that the handler
-// refuses it: http.ServeMux would remove the segment. Two in a row match no route.
+// as /api, and false for a path elsewhere. Some paths are at the root of the host
+// (atRoot). It puts a zero byte into an empty segment, such as an empty id, so that the
+// handler refuses it: http.ServeMux would remove the segment. Two empty segments in a row
+// match no route.
 func (s *Server) withoutPrefix(r *http.Request) (*http.Request, bool) {
 	p := r.URL.EscapedPath()
 	if !atRoot(p) {

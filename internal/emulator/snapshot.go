@@ -89,8 +89,8 @@ type saved struct {
 	contents map[string]graph.Content
 }
 
-// writeState writes the state as JSON, and returns the contents in it by name. The
-// caller holds the lock.
+// writeState writes the state as JSON, and returns the contents to which it refers, by
+// name. The caller holds the lock.
 func (s *Server) writeState(w io.Writer) (map[string]graph.Content, error) {
 	if err := s.KeepSources(); err != nil { // JSON cannot hold sources of other types
 		return nil, err
@@ -111,8 +111,9 @@ func (s *Server) writeState(w io.Writer) (map[string]graph.Content, error) {
 	return contents, err
 }
 
-// readState replaces the state by one of writeState, and drops all sockets. Open returns a
-// content by its name. If there is an error, the state is unchanged. It takes the locks.
+// readState replaces the state by one that writeState has written, and drops all sockets.
+// Open returns a content by its name. If there is an error, the state is unchanged. It
+// takes the locks.
 func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, error)) error {
 	buffered := bufio.NewReaderSize(r, 1<<16)
 	head, err := buffered.ReadSlice('\n')
@@ -179,7 +180,7 @@ func (s *Server) MarkStart() error {
 
 // MarkStartOf makes the state of the server that remake returns the one that
 // [Server.Reset] restores. Remake is called by the first Reset, and must return a server
-// with the present state: so the start of a large world takes no memory before.
+// with the present state. Until then the start takes no memory, however large it is.
 func (s *Server) MarkStartOf(remake func() (*Server, error)) {
 	s.setStart(func() error {
 		start, err := stateOf(remake)
@@ -387,8 +388,8 @@ const ratioMost = 200
 
 // Restore replaces the state by that of a snapshot, also the options apart from Clock and
 // OAuth.Fetch, and the clock goes on from its time. Sockets are dropped, and calls that
-// wait return. Other options than those of s require that no call is under way. If there
-// is an error, the state is unchanged.
+// wait return. If the snapshot has other options than s, no call may be under way. If
+// there is an error, the state is unchanged.
 func (s *Server) Restore(r io.Reader) error {
 	file, err := s.Blobs.Read(r)
 	if err == nil {

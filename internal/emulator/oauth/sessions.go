@@ -368,8 +368,8 @@ func (h *Handlers) refuseExchange(k *code, form url.Values) error {
 	return checkResource(form, k.request.resource)
 }
 
-// checkResource returns a refusal if a token request names another resource than the
-// one that was authorized. A request without a resource is about that one.
+// checkResource returns a refusal if a token request names another resource than the one
+// that was authorized. A request may leave it out.
 func checkResource(form url.Values, resource string) error {
 	if asked := form.Get("resource"); asked != "" && asked != resource {
 		return badRequest(invalidTarget, "resource is not the one that was authorized.")

@@ -103,12 +103,12 @@ func (h *Handlers) orgWithSubscription(c *wire.Call) (string, error) {
 // provider.
 func (h *Handlers) publicKey() string { return "pk_" + hex.EncodeToString(h.w.Sign("payments"))[:16] }
 
-// billingDetails returns the subscription of an organization or, without one, the
-// payment that was started and is not made yet (setup_intent). Only the names of the
-// period are documented; the others are assumed.
+// billingDetails returns the subscription of an organization or, without one, the payment
+// that was started and is not made yet (setup_intent). Of the members of a subscription,
+// only those of the current period are documented; the others are assumed.
 func (h *Handlers) billingDetails(_ *wire.Call, id string) (wire.Object, error) {
-	unpaid, intent := h.w.Org(id).Value.Unsubscribed, h.intents[id]
-	if unpaid {
+	intent := h.intents[id]
+	if h.w.Org(id).Value.Unsubscribed {
 		return wire.Object{{"subscription", nil}}.With(intent != nil, "setup_intent", intent).
 			With(intent != nil, "public_key", h.publicKey()), nil
 	}

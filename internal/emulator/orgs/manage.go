@@ -318,8 +318,8 @@ func (h *Handlers) deleteToken(c *wire.Call, org string) (wire.Object, error) {
 // noToken returns the refusal of an unknown transfer token.
 func noToken() error { return wire.NoSuch(codeNoToken, "transfer token") }
 
-// claimOrg makes the caller the owner of the organization of a transfer token. The
-// owner before becomes an admin, and all tokens of the organization end.
+// claimOrg makes the caller the owner of the organization of a transfer token. The former
+// owner becomes an admin, and all tokens of the organization end.
 func (h *Handlers) claimOrg(c *wire.Call) (wire.Object, error) {
 	token, _ := c.Field("token")
 	c.Check.MissingIf(token == "", "token", "Send the token.")

@@ -193,8 +193,8 @@ func (h *Handlers) orgPublic(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{h.orgKey(), r.Fields}}, nil
 }
 
-// OrgOfMember returns the organization in the path, if the credential covers a part of
-// it and the user is a member or guest. Of a closed one, members can only read the
+// OrgOfMember returns the organization in the path, if the credential covers a part of it
+// and the user is a member or guest. In a closed organization, members can only read the
 // details.
 func (h *Handlers) OrgOfMember(c *wire.Call) (string, error) {
 	id, err := h.w.OrgOfPath(c)
@@ -307,8 +307,8 @@ func (h *Handlers) changePlan(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"setup_intent", h.intents[id]}, {"is_active", false}, {"public_key", h.publicKey()}}, nil
 }
 
-// usedCredits returns the credits of a plan and how many are used. Beyond them a
-// metered plan costs more, and another one stops. The member names are assumed.
+// usedCredits returns the credits of a plan and how many are used. When they are used up,
+// a metered plan costs more, and any other plan stops. The member names are assumed.
 func (h *Handlers) usedCredits(c *wire.Call, id string) (wire.Object, error) {
 	o, used := &h.w.Org(id).Value, h.w.Charged(id)
 	p := PlanNamed(o.Plan)
@@ -357,8 +357,8 @@ func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 	return wire.Object{{"meter", meter}, {"usage", points}}, c.Check.Err()
 }
 
-// storedBytes returns the size in bytes of what an organization, or one workspace or share
-// of it if that is not "", stored before a time.
+// storedBytes returns how many bytes an organization has stored before a time. If profile
+// is not "", it is that of one workspace or share of it.
 func (h *Handlers) storedBytes(org, profile string, at time.Time) int64 {
 	var size int64
 	for n := range h.w.AllNodes() {

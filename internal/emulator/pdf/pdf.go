@@ -194,15 +194,16 @@ func shownText(body string) string {
 	return strings.Trim(b.String(), "\n")
 }
 
-// unescape returns the text of a PDF string: a backslash stands before an octal code
-// of a character, a letter for a control character, a line break that does not count,
-// or a character that is meant as it is.
+// unescape returns the text of a PDF string: a backslash begins an escape, which is the
+// octal code of a character, a letter for a control character, a line break that is left
+// out, or a character that stands for itself.
 func unescape(text string) string {
-	text = escapes.ReplaceAllStringFunc(text, func(m string) string {
-		if code, err := strconv.ParseUint(m[1:], 8, 8); err == nil {
+	text = escapes.ReplaceAllStringFunc(text, func(escape string) string {
+		afterBackslash := escape[1:]
+		if code, err := strconv.ParseUint(afterBackslash, 8, 8); err == nil {
 			return string(rune(code))
 		}
-		switch m[1] {
+		switch afterBackslash[0] {
 		case 'n', 'r':
 			return "\n"
 		case 't':
@@ -210,7 +211,7 @@ func unescape(text string) string {
 		case '\r', '\n':
 			return ""
 		}
-		return m[1:]
+		return afterBackslash
 	})
 	if !utf8.ValidString(text) {
 		return strings.ToValidUTF8(text, "?")

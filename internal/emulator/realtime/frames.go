@@ -201,8 +201,8 @@ func microtime(micros int64) string {
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 }
 
-// writeQueue sends queued messages until the socket ends, each as the fault of the
-// message or, without one, the next fault of its profile requires.
+// writeQueue delivers queued messages until the socket ends, each with its own fault or,
+// without one, with the next fault of the profile.
 func (s *socket) writeQueue() {
 	for s.ctx.Err() == nil {
 		select {

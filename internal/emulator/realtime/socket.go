@@ -286,9 +286,9 @@ func (h *Handlers) Close() error {
 	return nil
 }
 
-// Attach ends sockets with an HTTP server that is about to serve the emulator:
-// net/http does not track hijacked connections. Stop closes the server and waits
-// for its sockets. Sockets and requests also end with the context.
+// Attach lets sockets end together with an HTTP server that is about to serve the
+// emulator, which net/http does not, as their connections are hijacked. Stop closes the
+// server and waits for its sockets. Sockets and requests also end with the context.
 func (h *Handlers) Attach(ctx context.Context, server *http.Server) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	server.BaseContext = func(net.Listener) context.Context { return ctx }

@@ -185,8 +185,8 @@ func (h *Handlers) filterOf(c *wire.Call, store world.Store) *metadata.NodeFilte
 	return h.metadata.ReadFilter(c, store.Profile, metadata.ParamFilters)
 }
 
-// renderHit renders a hit. The members about its meaning are left out if the search was by
-// words only.
+// renderHit renders a hit. If the search was by words only, it has no scores, no media
+// type, no place in the file, and null as the snippet.
 func (f *found) renderHit(store world.Store, h *hit, lv wire.Level) wire.Object {
 	n := h.node
 	o := wire.Object{
@@ -525,8 +525,8 @@ func (h *Handlers) folderOf(c *wire.Call, store world.Store, entry string) (stri
 }
 
 // addSubfolders adds the folders inside those of a level to a scope, then those inside
-// these, down to the depth that each folder may have. A folder that is reached again
-// deeper than before is passed over.
+// these, down to the depth that each folder may have. A folder that is reached again is
+// passed over, unless more levels inside it are wanted than before.
 func (h *Handlers) addSubfolders(store world.Store, sc *searchScope, level []string, depths map[string]int) {
 	for len(level) > 0 {
 		var next []string

@@ -353,7 +353,7 @@ func (d *draft) readBackground() {
 }
 
 // checkExclusions checks fields that exclude each other: a password and uploads by anyone
-// require a link that is open to anyone, and only a share that shows a folder has
+// require a link that is open to anyone, and only a share that shows a folder may have
 // another type than send.
 func (d *draft) checkExclusions() {
 	password, _ := d.c.Field("password")

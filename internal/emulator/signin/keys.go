@@ -75,8 +75,8 @@ func keyObject(k *wire.Credential) wire.Object {
 	}
 }
 
-// createKey issues an API key and returns its secret, which no other call returns. The
-// user of a second factor must send a code.
+// createKey issues an API key and returns its secret, which no other call returns. A
+// caller with a second factor must send a code.
 func (h *Handlers) createKey(c *wire.Call) (wire.Object, error) {
 	made := world.Key{User: c.Key.User}
 	readKey(c, &made)

@@ -282,9 +282,9 @@ func (h *Handlers) sendMessage(f *factor, now time.Time) {
 	f.sent, f.until = fmt.Sprintf("%06d", n%1_000_000), now.Add(codeLife)
 }
 
-// accepts reports whether a code is valid now. The code of the latest message can be
-// used once. Of an authenticator app, the codes of the current, the previous and the
-// next step are valid, and may be used again while the clock of a test stands still.
+// accepts reports whether a code is valid now. The code of the latest message can be used
+// once. For an authenticator app, the codes of the current, the previous and the next
+// step are valid, and may be used again while the clock of a test stands still.
 func (f *factor) accepts(code string, now time.Time) bool {
 	if code != "" && code == f.sent && now.Before(f.until) {
 		f.sent = ""
@@ -401,8 +401,8 @@ func (h *Handlers) verifyTwoFactor(c *wire.Call) (wire.Object, error) {
 }
 
 // sendCode sends a code. During a sign-in it is that of the active factor; with a full
-// token, it is that of the factor that is being set up, or else of the active one.
-// Every channel is accepted, whatever that of the factor.
+// token, it is that of the factor that is being set up, or else of the active one. Every
+// channel is accepted, even if the factor has another one.
 func (h *Handlers) sendCode(c *wire.Call) (wire.Object, error) {
 	c.Channel("sms", "call", "whatsapp")
 	if err := c.Check.Err(); err != nil {

@@ -231,9 +231,9 @@ func (q *keyset) compare(a, b keysetPlace) int {
 	return order
 }
 
-// nodePage returns the page of found nodes that a call requests. The cursor of the
-// next page is the position of the last node. It is valid only for the list that about
-// names.
+// nodePage returns the page of found nodes that a call requests. The cursor of the next
+// page is the position of the last node, and is valid only for this list: about says
+// which list it is.
 func (h *Handlers) nodePage(
 	c *wire.Call, store world.Store, q keyset, found []*world.Node, about string,
 ) (wire.Object, error) {

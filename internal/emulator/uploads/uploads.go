@@ -273,7 +273,7 @@ func (h *Handlers) refuseFull(to place, more int64) error {
 	return wire.Refuse(http.StatusPaymentRequired, codeStorageFull, "Credit Limit Exceeded: the storage is full.")
 }
 
-// refuseBusy returns a refusal if the user of a new upload then had too many running
+// refuseBusy returns a refusal if the user of a new upload would have too many running
 // uploads, or too many bytes in them.
 func (h *Handlers) refuseBusy(u *upload) error {
 	running, size := 1, max(u.size, 0)
@@ -321,7 +321,7 @@ func (h *Handlers) startResponse(u *upload) (wire.Object, error) {
 }
 
 // newUpload returns an upload by the fields of a call. It has a known size, or is a
-// stream: size -1 and a greatest size.
+// stream, with the size -1 and a greatest size.
 func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 	u := &upload{user: c.UserID(), to: to, origin: storage.OriginChunked, chunks: map[int]*blob.Blob{}, size: -1}
 	u.name, _ = c.Field("name")
@@ -419,9 +419,9 @@ func (h *Handlers) uploadDetails(u *upload) wire.Object {
 	return wire.Object{{"session", h.sessionObject(u)}}
 }
 
-// sessionObject renders an upload. An upload to a File Share has only its ID and
-// status; others have the sizes of their chunks by number, none as an empty list, and
-// both CRCs after a failed check of the content, which alone sets computed.
+// sessionObject renders an upload. An upload to a File Share has only its ID and status;
+// others have the sizes of their chunks by number, or an empty list. After a failed check
+// of the content, which sets computed, they have both CRCs.
 func (h *Handlers) sessionObject(u *upload) wire.Object {
 	chunks := wire.Object{}
 	for _, order := range u.orders() {
@@ -568,8 +568,8 @@ func (h *Handlers) Limits() world.UploadOptions {
 	return o
 }
 
-// uploadLimits returns the limits of uploads, which are the same for all profiles. It
-// checks the parameters, on which they depend on the platform.
+// uploadLimits returns the limits of uploads, which are the same for all profiles. On the
+// platform they depend on the parameters, which are checked.
 func (h *Handlers) uploadLimits(c *wire.Call) (wire.Object, error) {
 	action, instance, file := c.Value("action"), c.Value("instance_id"), c.Value("file_id")
 	switch action {

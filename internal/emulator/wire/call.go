@@ -127,8 +127,8 @@ func (c *Call) OpaqueSegment(name string) string {
 	return id
 }
 
-// NamedSegment returns the id of an object in the path, in its plain form. The text
-// missing is the error of an empty one.
+// NamedSegment returns the id of an object in the path, in its plain form. The parameter
+// missing is the text of the error for an empty one.
 func (c *Call) NamedSegment(name, missing string) string {
 	if Plain(c.Segment(name)) == "" {
 		c.Check.Missing(name, missing)

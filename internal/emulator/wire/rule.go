@@ -68,8 +68,8 @@ func RuleOfStatus(status int) string {
 }
 
 // RuleName returns the name of the rule that has refused a call: that of the refusal, the
-// reason in the parameters, or else that of the code or of the status. Parameters that are
-// a list are the invalid parameters of the call.
+// reason in the parameters, or else that of the code or of the status. Parameters of the
+// refusal that are a list (isCheck) are the invalid ones of the call.
 func (r *Refusal) RuleName() string {
 	reasons, _ := r.Params.(Object)
 	reason, _ := reasons.Get("reason")

@@ -268,7 +268,7 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, isNew bool) {
 }
 
 // readFeatures reads the fields that turn the index and the extraction of facts on or
-// off. The index requires a plan with it.
+// off. The index requires a plan that has one.
 func (h *Handlers) readFeatures(c *wire.Call, w *world.Workspace) {
 	if text, given := c.Field("intelligence"); given {
 		w.NoIntelligence = !c.Check.ReadBoolean("intelligence", text)

@@ -70,8 +70,8 @@ func (w *Core) stampFields(now time.Time, profileID string, fields []string, row
 
 // MarkEventFields gives the activity fields of the event in row n a new stamp in every
 // profile that sees it, so that polls of these report the change. An upload is seen by
-// its user only; an event of no workspace or share by its organization or user; one on
-// a file also by the File Shares of that file.
+// its user only; an event of no workspace or share by its organization, or else by its
+// user; one on a file also by the File Shares of that file.
 func (w *World) MarkEventFields(now time.Time, n uint32) {
 	l := &w.Log
 	e := &l.Entries[n]

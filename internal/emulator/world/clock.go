@@ -204,8 +204,8 @@ func (w *Core) Schedule(at time.Time, task Task) {
 	w.due = slices.Insert(w.due, i, next)
 }
 
-// RunDueTasks does the tasks whose time has come. It takes the write lock only if there is
-// one.
+// RunDueTasks does the tasks whose time has come. It takes the write lock only if there
+// is such a task.
 func (w *Core) RunDueTasks() {
 	now := w.Now()
 	w.RLock()

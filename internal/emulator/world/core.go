@@ -159,9 +159,9 @@ func unmix(x uint64) uint64 {
 	return x ^ x>>30 ^ x>>60
 }
 
-// Opaque returns the n-th id of a kind of objects: the letter or digit of the kind, as the
-// platform has one, two words and two check characters. The first word is n, scrambled
-// reversibly (see numberOf); the others depend on it.
+// Opaque returns the n-th id of a kind of objects. It consists of the letter or digit
+// that the platform has for the kind, two words and two check characters. The first word
+// is n, scrambled reversibly (see numberOf); the others depend on it.
 func Opaque(kind byte, seed, n uint64) string {
 	first := Mix(n ^ Mix(seed+uint64(kind)))
 	second := Mix(first + seed)

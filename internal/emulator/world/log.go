@@ -166,10 +166,10 @@ func newLog(seed uint64, order seed.Order) Log {
 	}
 }
 
-// AddEvent records an event and returns it with defaults: id, creation now, the
-// category and visibility of its name, the organization of its workspace or share,
-// and the actor of the calling user. An event of a share with a workspace is found
-// in that as well.
+// AddEvent records an event and returns it with defaults: id, creation now, the category
+// and visibility of its name, the organization of its workspace or share, and the actor
+// of the calling user. An event of a share is found in the workspace of the share as
+// well.
 func (w *World) AddEvent(e Event) Event {
 	w.Lock()
 	defer w.Unlock()
@@ -218,8 +218,8 @@ func (w *World) setDefaults(e *Event, now time.Time) {
 // Platform is the caller of what the platform does by itself.
 const Platform = ""
 
-// Actor returns the attribution of an event to a user, or to [Platform], which is called
-// system. Without such a user, the actor is unknown.
+// Actor returns the attribution of an event to a user, or to [Platform], of the kind
+// system. A user who does not exist is of the kind unknown.
 func (w *Directory) Actor(userID string) *Actor {
 	u := w.users[userID]
 	switch {
@@ -272,8 +272,8 @@ func (l *Log) add(e Event, now time.Time) uint32 {
 	return n
 }
 
-// kind returns the index of the kind of an event: its name with all that many events
-// have in common. A new one is added.
+// kind returns the index of the kind of an event: its name with the fields that many
+// events have in common. A new kind is added.
 func (l *Log) kind(e Event) uint16 {
 	k := kindOf(e.Name)
 	k.Category, k.Sub, k.Visibility, k.Permission = e.Category, e.SubCategory, e.Visibility, e.Permission
@@ -588,8 +588,8 @@ func ActorObject(a Actor) wire.Object {
 	}
 }
 
-// mergeSorted returns sorted rows with more rows, which must not be none, in the order of
-// compare. If they belong at the end and are in order, nothing is sorted.
+// mergeSorted returns sorted rows with more rows, of which there must be one at least, in
+// the order of compare. If they belong at the end and are in order, nothing is sorted.
 func mergeSorted(rows, more []uint32, compare func(a, b uint32) int) []uint32 {
 	sorted := len(rows) == 0 || compare(rows[len(rows)-1], more[0]) <= 0
 	rows = append(rows, more...)

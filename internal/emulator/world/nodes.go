@@ -422,8 +422,8 @@ func (w *World) Index(n *Node, from string) {
 	w.scheduleIndexing(n)
 }
 
-// scheduleIndexing schedules the next state of the indexing of a node, if there is one. It
-// then schedules the state after that.
+// scheduleIndexing schedules the next state of the indexing of a node, if there is one.
+// The task then schedules the state after that.
 func (w *World) scheduleIndexing(n *Node) {
 	if next := w.nextState(n); next != "" {
 		pace := max(0, cmp.Or(w.Options.Storage.IndexPace, indexPace))
@@ -471,8 +471,8 @@ func (w *World) nextState(n *Node) string {
 const ingestion = 10
 
 // SetIntelligence turns the index of a workspace or share on or off. Turning it off
-// deletes the index of the contents. Turning it on makes it again, which costs credits
-// of the payer for the user.
+// deletes the index of the contents. Turning it on makes it again, which costs the payer
+// of the user credits.
 func (w *World) SetIntelligence(profileID, userID string, on bool) {
 	if w.IsIndexed(profileID) == on {
 		return
@@ -553,8 +553,8 @@ func SendPicture(c *wire.Call, title string) (wire.Object, error) {
 	return c.Send(wire.NewReply(http.StatusOK, "image/png", picture.Bytes()))
 }
 
-// ServeVersion returns the content of a version or, if the call has a Range header,
-// that part. Several ranges get the whole content.
+// ServeVersion returns the content of a version or, if the call has a Range header, the
+// part that it names. Several ranges get the whole content.
 func ServeVersion(c *wire.Call, n *Node, v Version) (wire.Object, error) {
 	request := c.Request
 	if strings.Contains(request.Header.Get("Range"), ",") {

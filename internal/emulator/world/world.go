@@ -307,8 +307,8 @@ func (w *Directory) orgNamed(name string) string {
 	return ""
 }
 
-// WorkspaceNamed returns the ID of a workspace by its ID or folder name, "" if there
-// is none. Of several ones, it returns one of the user.
+// WorkspaceNamed returns the ID of a workspace by its ID or folder name, "" if there is
+// none. Of several with the name, it prefers one in which the user has a role.
 func (w *Directory) WorkspaceNamed(name, userID string) string {
 	found := ""
 	for _, id := range w.workspaceList {
@@ -562,8 +562,8 @@ func (w *Directory) StoreOf(profileID string, c *wire.Call) Store {
 	return w.StoreFor(profileID, c.UserID())
 }
 
-// StoreFor returns the storage of a workspace or share as a user sees it: the profile that
-// owns its nodes, and the folder of that which a share shows.
+// StoreFor returns the storage of a workspace or share as a user sees it: with the
+// profile that owns its nodes and, for a share of a folder, that folder.
 func (w *Directory) StoreFor(profileID, userID string) Store {
 	store := Store{Profile: profileID, User: userID}
 	store.Owner, store.Folder = w.storageOf(profileID)
