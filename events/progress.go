@@ -164,7 +164,8 @@ func (p *progress) pollStart(back, overlap time.Duration) time.Time {
 		return p.Start
 	}
 	from := times.Later(p.Searched.Add(-back), p.Complete)
-	return times.Later(times.Earlier(from, p.Searched.Add(-overlap)), p.Start)
+	latest := p.Searched.Add(-overlap)
+	return times.Later(times.Earlier(from, latest), p.Start)
 }
 
 // isDelivered reports whether the event is among the remembered delivered ones.

@@ -181,8 +181,11 @@ func (j *Journal) open() error {
 		return err
 	}
 	j.index, err = openCut(index, at.Rows*hashSize)
-	if err != nil || at.Size > 0 || len(j.o.Header) == 0 {
+	if err != nil {
 		return err
+	}
+	if isNew := at.Size == 0; !isNew || len(j.o.Header) == 0 {
+		return nil
 	}
 	header := line(j.o.Header)
 	j.end.Size, j.unsynced = int64(len(header)), true

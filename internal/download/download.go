@@ -138,11 +138,11 @@ func placeOf(resp *http.Response) (place, error) {
 	}
 	text := resp.Header.Get("Content-Range")
 	p := place{length: resp.ContentLength, size: unknown}
-	bytes, ok := strings.CutPrefix(text, "bytes ")
-	span, size, _ := strings.Cut(bytes, "/")
-	first, last, dash := strings.Cut(span, "-")
+	positions, inBytes := strings.CutPrefix(text, "bytes ")
+	span, size, _ := strings.Cut(positions, "/")
+	first, last, isSpan := strings.Cut(span, "-")
 	n, err := strconv.ParseInt(first, 10, 64)
-	if !ok || !dash || err != nil || n < 0 {
+	if !inBytes || !isSpan || err != nil || n < 0 {
 		return p, fmt.Errorf("invalid Content-Range: %q", text)
 	}
 	p.first = n

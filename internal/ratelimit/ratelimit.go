@@ -310,7 +310,7 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	now := time.Now()
 	g.growShares(now)
 	w := g.learnedWindow(limit, reset, now)
-	if w != nil && !w.announcedEnd.IsZero() {
+	if w != nil && !w.announcedEnd.IsZero() { // it was full before: it may prove to slide
 		w.observeEnd(reset)
 	}
 	if remaining > g.underway { // there is room for all calls that run

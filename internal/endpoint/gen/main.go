@@ -430,31 +430,37 @@ func (c *constructor) writePath(b *strings.Builder) []parameter {
 		}
 		params, segments = append(params, p), append(segments, p.segment)
 	}
-	paths, joined := c.paths, strings.Join(segments, ", ")
+	paths, arguments := c.paths, strings.Join(segments, ", ")
 	if c.list {
-		last := &params[len(params)-1]
-		paths = slices.Clone(paths)
-		for i := range paths {
-			paths[i] = strings.Replace(paths[i], "{"+last.placeholder+"}", "{"+last.placeholder+"...}", 1)
-		}
-		last.name, last.kind = strings.TrimSuffix(last.name, "s")+"s", "[]string"
-		joined = last.name + "..."
-		if others := segments[:len(segments)-1]; len(others) > 0 {
-			joined = "append([]string{" + strings.Join(others, ", ") + "}, " + joined + ")..."
-		}
+		paths, arguments = c.takeList(&params[len(params)-1], segments[:len(segments)-1])
 	}
 	switch {
 	case len(c.paths) > 1:
-		if joined != "" {
-			joined = "\n" + joined + ",\n"
+		if arguments != "" {
+			arguments = "\n" + arguments + ",\n"
 		}
 		quoted := strings.Join(paths, "\",\n\"")
-		fmt.Fprintf(b, "Path: pathByKind(in, []string{\n\"%s\",\n},%s),\n", quoted, joined)
+		fmt.Fprintf(b, "Path: pathByKind(in, []string{\n\"%s\",\n},%s),\n", quoted, arguments)
 		return append([]parameter{{name: "in", kind: "api.Profile"}}, params...)
 	case len(segments) == 0:
 		fmt.Fprintf(b, "Path: api.Path(%q),\n", paths[0])
 	default:
-		fmt.Fprintf(b, "Path: api.Path(\n%q,\n%s,\n),\n", paths[0], joined)
+		fmt.Fprintf(b, "Path: api.Path(\n%q,\n%s,\n),\n", paths[0], arguments)
 	}
 	return params
+}
+
+// takeList makes the last parameter of a constructor a list. It returns the paths with a
+// placeholder that takes one, and the source of the arguments that fill the placeholders:
+// the segments of the other parameters, and the list.
+func (c *constructor) takeList(last *parameter, others []string) (paths []string, arguments string) {
+	for _, path := range c.paths {
+		paths = append(paths, strings.Replace(path, "{"+last.placeholder+"}", "{"+last.placeholder+"...}", 1))
+	}
+	last.name, last.kind = strings.TrimSuffix(last.name, "s")+"s", "[]string"
+	arguments = last.name + "..."
+	if len(others) > 0 {
+		arguments = "append([]string{" + strings.Join(others, ", ") + "}, " + arguments + ")..."
+	}
+	return paths, arguments
 }
