@@ -170,7 +170,7 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 }
 
 // listen returns the listener for the redirect, nil if the browser cannot be opened on
-// this machine and the user can sign in with a code instead.
+// this machine, or no port can be opened, and the user can sign in with a code instead.
 func listen(ctx context.Context, c Config, op string, m machine) (net.Listener, error) {
 	headless := c.OpenMode == OpenModeNone || c.OpenBrowser == nil && !m.browser.possible()
 	offersCode := c.Prompt != nil || c.ShowDeviceCode != nil
@@ -236,7 +236,8 @@ func newSignIn(ctx context.Context, c Config, op string, ln net.Listener) (_ *si
 	}
 	s.host = redirectHost(ln, s.server)
 	if s.clientID == "" {
-		return s, s.findClientID(ctx, "")
+		const noneRefused = ""
+		return s, s.findClientID(ctx, noneRefused)
 	}
 	return s, nil
 }
@@ -244,9 +245,9 @@ func newSignIn(ctx context.Context, c Config, op string, ln net.Listener) (_ *si
 // explainDiscovery adds to the error of a discovery what it means for the sign-in: the
 // server has another name, or is not available. Other errors are returned unchanged.
 func (s *signIn) explainDiscovery(err error) error {
-	_, unnamed := errors.AsType[*IssuerError](err)
+	_, hasOtherName := errors.AsType[*IssuerError](err)
 	switch {
-	case unnamed:
+	case hasOtherName:
 		return call.FailedWith(s.op, "the metadata cannot be used", err)
 	case outage(err):
 		return call.FailedWith(s.op, "the server does not return its metadata now, so try again later", err)

@@ -123,7 +123,7 @@ func (r *receiver) address(path string) string { return "http://" + r.host + pat
 // and after it (the result). It rejects all others, of another host, path or method,
 // and those of a prefetch.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if req.ContentLength != 0 { // net/http would wait for the body before it answers
+	if req.ContentLength != 0 { // ends the read of the body, for which net/http would wait before it answers
 		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
 	}
 	e := r.entry.Load()

@@ -259,8 +259,9 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 	if s.backoff.lasts() {
 		a.until = times.Earlier(a.until, s.backoff.retry)
 	}
+	lastIsGood := s.last != nil && s.last.Token != nil && s.last.Token.good(refused) && !s.signIns.hasEnded(s.last)
 	switch {
-	case s.last != nil && s.last.Token != nil && s.last.Token.good(refused) && !s.signIns.hasEnded(s.last):
+	case lastIsGood:
 		a.token, a.err = s.last.Token.api(), nil
 		if end := a.token.Expiry; !end.IsZero() {
 			a.until = times.Earlier(a.until, end)
@@ -321,7 +322,7 @@ func (s *Source) refreshIfDue(ctx context.Context, r *record, refused api.Secret
 	switch {
 	case err == nil:
 		s.backoff = backoff{}
-	case renewed != nil || ctx.Err() == nil: // else no caller is waiting
+	case renewed != nil || ctx.Err() == nil: // else all callers have left while it waited for the lock
 		s.backoff.fail(err)
 	}
 	if renewed == nil { // the lock was not acquired
@@ -624,8 +625,8 @@ func (t *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp, err := t.send(req, req.Body, token)
-	once := req.Body != nil && req.Body != http.NoBody && req.GetBody == nil // the body cannot be sent again
-	if err != nil || !provesTokenInvalid(resp) || once {
+	cannotRepeat := req.Body != nil && req.Body != http.NoBody && req.GetBody == nil
+	if err != nil || !provesTokenInvalid(resp) || cannotRepeat {
 		return resp, err
 	}
 	_ = resp.Body.Close()

@@ -92,7 +92,8 @@ func (s *Subscription) dialSettings() (*dial, error) {
 	sample := api.NewSecret("token")
 	address, _, err := d.urlAndHeader(sample)
 	u, errParse := url.Parse(address)
-	if err != nil || errParse != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
+	isSocketURL := errParse == nil && u.Host != "" && (u.Scheme == "ws" || u.Scheme == "wss")
+	if err != nil || !isSocketURL {
 		return nil, refuse("Address", "must be a ws or wss URL, with a known placement")
 	}
 	return d, nil

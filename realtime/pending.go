@@ -99,7 +99,9 @@ func (p *pending) enqueueFrame(session uint64, f frame) {
 		p.add(&Change{Events: []*Event{f.event}})
 	default:
 		size := f.event.size()
-		if c := p.changeOf(f.event.Field, api.Time{}); c != nil && p.events < maxEvents && p.bytes+size <= p.maxBytes {
+		c := p.changeOf(f.event.Field, api.Time{})
+		hasRoom := p.events < maxEvents && p.bytes+size <= p.maxBytes
+		if c != nil && hasRoom {
 			c.Events = append(c.Events, f.event)
 			p.events++
 			p.bytes += size

@@ -446,7 +446,8 @@ func (s *Subscription) decodePosition() (position, error) {
 	}
 	var p position
 	b, err := base64.RawURLEncoding.DecodeString(s.o.Position)
-	if err != nil || jsonv2.Unmarshal(b, &p) != nil || p.Version != positionVersion || p.Cursor == "" || p.Profile == "" {
+	decoded := err == nil && jsonv2.Unmarshal(b, &p) == nil
+	if !decoded || p.Version != positionVersion || p.Cursor == "" || p.Profile == "" {
 		return position{}, refuse("Position", "must come from Subscription.Position")
 	}
 	return p, nil

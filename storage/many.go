@@ -75,7 +75,7 @@ func Many(
 	workers.Wait()
 	m.result.Skipped = m.queue
 	if len(m.queue) == 0 {
-		m.result.Cause = nil
+		m.result.Cause = nil // it is why nodes were skipped
 	}
 	if len(m.result.Failed)+len(m.queue) == 0 {
 		return nil

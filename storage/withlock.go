@@ -78,8 +78,8 @@ func (l *heldLock) acquire(ctx context.Context, o WithLockOptions) error {
 	l.length = o.Duration
 	var interval wait.Interval
 	var held error
-	always := func(error) bool { return true } // any error but a lock that is held ends the wait
-	err := wait.Poll{Final: always}.Run(ctx, func() (done bool, pause time.Duration, err error) {
+	anyError := func(error) bool { return true } // a lock that is held is not returned as an error
+	err := wait.Poll{Final: anyError}.Run(ctx, func() (done bool, pause time.Duration, err error) {
 		l.since = time.Now()
 		lock, err := l.locks.Acquire(ctx, l.in, l.node, &o.LockOptions, l.opts...)
 		if o.Wait && errors.Is(err, api.ErrLocked) {

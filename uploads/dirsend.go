@@ -143,7 +143,7 @@ func (d *dir) sendFile(ctx context.Context, e *entry) (*storage.Node, error) {
 		f.Size, f.content = SizeUnknown, nil
 		return f.run(ctx, func(ctx context.Context) error {
 			in := &source{Reader: &exact{local, e.Size}}
-			return f.sendStream(ctx, &counted{Closer: in, r: in, f: f, ctx: ctx}, nil)
+			return f.sendStream(ctx, &counted{Closer: in, r: in, f: f, ctx: ctx}, nil) // without a hash
 		})
 	}
 	return f.run(ctx, f.upload)
@@ -350,7 +350,7 @@ func (d *dir) sendBatch(ctx context.Context, entries []*entry) (sent []*entry, _
 // without a clear result, and those that were refused, whose Err is the reason.
 func (d *dir) endResults(ctx context.Context, entries []*entry, result *BatchResult) (unknown, failed []*entry) {
 	found := result.byIndex(entries)
-	waiting := map[string]*entry{} // by upload
+	waiting := map[string]*entry{} // by the ID of the upload
 	for i, e := range entries {
 		switch u := found[i]; {
 		case u == nil:
@@ -394,7 +394,8 @@ func (r *BatchResult) byIndex(entries []*entry) map[int]*BatchUpload {
 			continue
 		}
 		ofOtherFile := u.Name != entries[u.Index].name() && names[u.Name]
-		if !ofOtherFile && (!u.OK() || u.id() != "" && ids[u.id()] == 1) {
+		hasOwnID := u.id() != "" && ids[u.id()] == 1
+		if !ofOtherFile && (!u.OK() || hasOwnID) {
 			valid[u.Index] = u
 		}
 	}

@@ -393,7 +393,8 @@ func (f *file) transfer(ctx context.Context, upload func(context.Context) error)
 		err = lost.err
 	}
 	_, conflict := errors.AsType[*api.VersionConflictError](err)
-	if mustRestart || conflict || errors.Is(err, api.ErrChanged) || f.state.Status.Failed() {
+	cannotContinue := mustRestart || conflict || errors.Is(err, api.ErrChanged) || f.state.Status.Failed()
+	if cannotContinue {
 		f.discardSession(ctx)
 	}
 	return f.resumable(err)

@@ -69,7 +69,7 @@ func (f *file) begin(ctx context.Context) error {
 		f.discardSession(ctx)
 		return call.FailedWith(f.op, "saving the session", err)
 	}
-	return f.sendRest(ctx, nil)
+	return f.sendRest(ctx, nil) // no chunk has arrived
 }
 
 // startSession begins a session. It is repeated although it is not idempotent: a

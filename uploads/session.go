@@ -200,10 +200,11 @@ func (f *file) resume(ctx context.Context, from Session) error {
 // returns an error after which the upload starts over.
 func (f *file) sessionGone(ctx context.Context, cause error) error {
 	found, err := f.targetHasFile(ctx)
+	failedTemporarily := err != nil && !call.Final(err) && f.targetIsReadable()
 	switch {
 	case found:
 		return nil
-	case err != nil && !call.Final(err) && f.targetIsReadable():
+	case failedTemporarily: // it is not known whether the target has the file
 		return err
 	}
 	f.ID = ""
