@@ -143,13 +143,13 @@ func parseCheckpoint(b []byte) (Checkpoint, error) {
 	}
 	line, data, found := bytes.Cut(b, []byte("\n"))
 	head := strings.Split(string(line), " ")
-	revision := head[0]
-	if len(head) > 1 {
+	revision, hasChecksum := head[0], len(head) > 1
+	if hasChecksum {
 		revision = head[1]
 	}
 	n, err := strconv.ParseUint(revision, 10, 64)
 	c := Checkpoint{n, data}
-	if err != nil || !found || len(head) > 1 && !bytes.Equal(c.encode(), b) {
+	if err != nil || !found || hasChecksum && !bytes.Equal(c.encode(), b) {
 		return Checkpoint{}, fmt.Errorf("the checkpoint is damaged or of a newer version: it starts with %.20q", b)
 	}
 	return c, nil

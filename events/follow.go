@@ -273,7 +273,8 @@ func (f *follower) poll(ctx context.Context) error {
 		if f.walk == nil {
 			f.startWalk()
 		}
-		if err := f.deliverPoll(ctx); err != nil || f.walk != nil {
+		err := f.deliverPoll(ctx)
+		if paused := f.walk != nil; err != nil || paused {
 			return err
 		}
 	}

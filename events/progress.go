@@ -143,11 +143,12 @@ func (f *follower) save(ctx context.Context) error {
 // or saves once more on top of it.
 func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (uint64, error) {
 	held, err := f.o.Store.Load(ctx, f.o.Name)
-	if err != nil { // failure may be a conflict with our own write
+	if err != nil { // not failure, which would end Follow: it may be a conflict with our own write
 		return 0, err
 	}
 	var p progress
-	if held.Revision == f.revision || jsonv2.Unmarshal(held.Data, &p) != nil || p.Writer != f.Writer {
+	isOurs := jsonv2.Unmarshal(held.Data, &p) == nil && p.Writer == f.Writer
+	if held.Revision == f.revision || !isOurs { // nothing was stored, or by another follower
 		return 0, failure
 	}
 	if bytes.Equal(held.Data, data) {
@@ -204,10 +205,12 @@ func (f *follower) rememberAgain(e *Event) {
 // doubtful that is outside of the range by more than clockSkew.
 func (f *follower) creationWithinPoll(e *Event) (at time.Time, doubtful bool) {
 	created, end := e.Created.UTC(), f.walk.state.Max
+	earliest := f.From.Add(-clockSkew)
+	latest := times.Later(end, f.s.clock.Earliest()).Add(clockSkew)
 	switch {
 	case created.IsZero():
 		return end, false
-	case created.After(times.Later(end, f.s.clock.Earliest()).Add(clockSkew)), created.Before(f.From.Add(-clockSkew)):
+	case created.Before(earliest), created.After(latest):
 		return end, true
 	case created.After(end):
 		return end, false

@@ -183,7 +183,7 @@ func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
 		}
 	}
 	done, err := s.doRound(ctx)
-	if s.inRound { // so that others can take their turn before the rest
+	if s.inRound { // it has paused, so that others can take their turn, and is due again at once
 		return began, nil
 	}
 	if err == nil && s.o.OnCaughtUp != nil {

@@ -109,9 +109,9 @@ func (c *converter) fitsDefault(to reflect.Value, t *traits, kind jsontext.Kind)
 	switch t.kind {
 	case reflect.Struct:
 		return t.wraps || kind == '{' && !t.text
-	case reflect.Map: // the default decoding follows a pointer, and then asks again
+	case reflect.Map: // behind a pointer, convertValue is called again for the map itself
 		return kind == '{' && (!t.ownMethod || to.Kind() == reflect.Pointer)
-	case reflect.Slice: // only a tolerant converter has a place for what is no list
+	case reflect.Slice: // if not tolerant, what is no list fails in the default decoding
 		return !c.tolerant || kind == '[' || kind == '{' && t.ownMethod
 	case reflect.String:
 		return kind == '"' && !t.ownMethod

@@ -587,9 +587,10 @@ func newRetry(client *http.Client) *retryablehttp.Client {
 func (x *exchange) mayRepeat(e *api.Error) bool {
 	replayable := x.request.Replay == api.ReplaySafe || x.request.Replay == api.ReplayKeyed
 	_, badCertificate := errors.AsType[*tls.CertificateVerificationError](x.failure)
+	failsAgain := badCertificate || errors.Is(x.failure, http.ErrSchemeMismatch) || errors.Is(x.failure, api.ErrTooLarge)
 	switch {
-	case e == nil && (badCertificate || errors.Is(x.failure, http.ErrSchemeMismatch) || errors.Is(x.failure, api.ErrTooLarge)):
-		return false // a retry would fail as well
+	case e == nil && failsAgain:
+		return false
 	case e == nil:
 		unsent := x.lost != nil && x.lost.unsent && x.unsettled.Load() == 0 // nor processed by an earlier attempt
 		return unsent || replayable
@@ -616,7 +617,8 @@ func (x *exchange) mayRetry(ctx context.Context) bool {
 	if answered && e.Unauthenticated {
 		return x.refresh(ctx)
 	}
-	if x.maxAttempts > 1 && answered && wait.IsTimedRefusal(e) && !e.Is(api.ErrUnavailable) {
+	byPlatform := answered && !e.Is(api.ErrUnavailable) // and not by a proxy
+	if x.maxAttempts > 1 && byPlatform && wait.IsTimedRefusal(e) {
 		return x.planWait(ctx, e) && x.reopen()
 	}
 	x.countedFailures++

@@ -74,17 +74,17 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 		network = fresh
 	}
 	resp, err := network.RoundTrip(req)
-	unsent := false
+	unprocessed := false // for certain
 	switch {
 	case err != nil:
 		lost := w.classify(err)
-		resp, err, unsent = nil, lost, lost.unsent
+		resp, err, unprocessed = nil, lost, lost.unsent
 	case resp == nil:
 		err = errNoResponse
 	default:
-		unsent = resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusTooManyRequests
+		unprocessed = resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusTooManyRequests
 	}
-	if unsent { // or refused with a status that means that it was not processed
+	if unprocessed {
 		x.unsettled.Add(-1)
 	}
 	if err == nil && resp.Body != nil {
