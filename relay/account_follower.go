@@ -348,7 +348,7 @@ func (r *accountReplica) apply(e *accountEntry) {
 	defer r.mu.Unlock()
 	a := r.accounts[e.name]
 	switch {
-	case a == nil && e.record == nil:
+	case a == nil && e.record == nil: // it was removed before this replica knew it
 	case a == nil:
 		a = newAccountRun(r, e.name)
 		a.record = e.record

@@ -117,7 +117,7 @@ func (a *accountRun) step() (next time.Time) {
 	a.turn <- struct{}{}
 	defer func() { <-a.turn }()
 	record, s := a.wanted(a)
-	if a.live != nil && !a.live.is(record, s) {
+	if a.live != nil && !a.live.isOf(record, s) {
 		a.stopLive()
 	}
 	if record == nil {
@@ -243,14 +243,14 @@ func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, e
 	a.last = status
 }
 
-// is reports whether l is of this record and shard, so that it can go on.
-func (l *liveAccount) is(record *accountRecord, s *shard) bool {
+// isOf reports whether l is of this record and shard, so that it can go on.
+func (l *liveAccount) isOf(record *accountRecord, s *shard) bool {
 	return record != nil && l.shard == s && l.begun.ID == record.ID && l.begun.Credential == record.Credential
 }
 
-// step stops the profiles that are not wanted any more, and starts those that are not followed yet,
-// unless they have failed a short time ago. It returns when the first of these, or the search for
-// profiles, is due again.
+// step stops the profiles that are not to be followed any more, and starts those that are not
+// followed yet, unless they have failed a short time ago. It returns when the first of these, or the
+// search for profiles, is due again.
 func (l *liveAccount) step() (next time.Time) {
 	record, _ := l.wanted(l.accountRun)
 	if record != nil {
@@ -258,24 +258,11 @@ func (l *liveAccount) step() (next time.Time) {
 	}
 	l.removeEnded()
 	next = l.findProfiles()
-	wanted := l.profiles
-	for p, f := range l.followed {
-		if !slices.Contains(wanted, p) {
-			_ = f.stop() // a checkpoint that is not saved is an older one
-			delete(l.followed, p)
-			l.removeRow(f.key)
-		}
-	}
-	for p := range l.failures {
-		if !slices.Contains(wanted, p) {
-			delete(l.failures, p)
-			l.removeRow(profileKey(p))
-		}
-	}
+	l.removeUnwanted()
 	if len(l.failures) == 0 && l.findFailure.count == 0 { // nothing fails any more
 		l.err = nil
 	}
-	for _, p := range wanted {
+	for _, p := range l.profiles {
 		if l.followed[p] != nil {
 			continue
 		}
@@ -290,6 +277,23 @@ func (l *liveAccount) step() (next time.Time) {
 		}
 	}
 	return next
+}
+
+// removeUnwanted stops the profiles that are not to be followed any more, and forgets their failures.
+func (l *liveAccount) removeUnwanted() {
+	for p, f := range l.followed {
+		if !slices.Contains(l.profiles, p) {
+			_ = f.stop() // a checkpoint that is not saved is an older one
+			delete(l.followed, p)
+			l.removeRow(f.key)
+		}
+	}
+	for p := range l.failures {
+		if !slices.Contains(l.profiles, p) {
+			delete(l.failures, p)
+			l.removeRow(profileKey(p))
+		}
+	}
 }
 
 // removeEnded removes profiles whose following has failed.

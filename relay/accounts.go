@@ -131,7 +131,7 @@ func (a Accounts) Add(ctx context.Context, account Account) error {
 	if held, _, failed := a.read(ctx, kv, r.Name); failed == nil && held.ID == r.ID {
 		return nil // the response was lost
 	}
-	return a.failed("adding", r.Name, err)
+	return a.wrap("adding", r.Name, err)
 }
 
 // check returns an error for a field that is not valid.
@@ -225,7 +225,7 @@ func (a Accounts) change(ctx context.Context, name string, change func(r *accoun
 		}
 		_, err = kv.Update(ctx, accountKey(name), value, revision)
 		if !conflicts(err) { // else it is read again: another program has changed it, or a response was lost
-			return a.failed("changing", name, err)
+			return a.wrap("changing", name, err)
 		}
 	}
 }
@@ -255,12 +255,12 @@ func (a Accounts) Delete(ctx context.Context, name string, o *DeleteOptions) err
 	}
 	for _, key := range []string{accountKey(name), tokensKey(name), accountStatusKey(name)} {
 		if err := kv.Purge(ctx, key, jetstream.PurgeTTL(markerTTL)); err != nil {
-			return a.failed("deleting", name, err)
+			return a.wrap("deleting", name, err)
 		}
 	}
 	checkpoints, err := kv.ListKeysFiltered(ctx, checkpointPrefix+token(name)+".>")
 	if err != nil {
-		return a.failed("deleting", name, err)
+		return a.wrap("deleting", name, err)
 	}
 	for key := range checkpoints.Keys() { // all, also after an error: the library blocks until they are received
 		if err == nil {
@@ -268,9 +268,9 @@ func (a Accounts) Delete(ctx context.Context, name string, o *DeleteOptions) err
 		}
 	}
 	if err != nil {
-		return a.failed("deleting", name, err)
+		return a.wrap("deleting", name, err)
 	}
-	return a.failed("deleting", name, a.purge(ctx, name, o != nil && o.Purge))
+	return a.wrap("deleting", name, a.purge(ctx, name, o != nil && o.Purge))
 }
 
 // accountEpochs returns the beginning of the subjects with the epochs of the profiles of an
@@ -491,7 +491,7 @@ func (a Accounts) open(ctx context.Context) (jetstream.KeyValue, error) {
 func (a Accounts) read(ctx context.Context, kv jetstream.KeyValue, name string) (*accountRecord, uint64, error) {
 	entry, err := kv.Get(ctx, accountKey(name))
 	if err != nil {
-		return nil, 0, a.failed("reading", name, err)
+		return nil, 0, a.wrap("reading", name, err)
 	}
 	e, err := decodeAccount(entry)
 	if err != nil {
@@ -500,8 +500,8 @@ func (a Accounts) read(ctx context.Context, kv jetstream.KeyValue, name string) 
 	return e.record, e.revision, nil
 }
 
-// failed returns an error with the name of the account, nil for nil.
-func (a Accounts) failed(doing, name string, err error) error {
+// wrap returns an error with the name of the account, nil for nil.
+func (a Accounts) wrap(doing, name string, err error) error {
 	switch {
 	case err == nil:
 		return nil

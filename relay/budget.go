@@ -225,7 +225,7 @@ func (b *budget) opening(now, since time.Time) (at time.Time, room int) {
 	ends := slices.SortedFunc(slices.Values(b.ends), time.Time.Compare)
 	for w := range b.windows {
 		opens, free := opensAt(w, running, ends), w.Max-running
-		for _, end := range slices.Backward(ends) {
+		for _, end := range slices.Backward(ends) { // those that the window still counts
 			if !expiry(w, end).After(now) {
 				break
 			}

@@ -223,7 +223,7 @@ func consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.C
 // persist calls f until it succeeds or has failed for good, and reports failures to
 // OnError.
 func (c *consumer[T]) persist(ctx context.Context, f func() error) error {
-	return persist(ctx, func(err error) { c.failed(ctx, "", err) }, f)
+	return persist(ctx, func(err error) { c.reportFailure(ctx, "", err) }, f)
 }
 
 // group runs functions until one has failed.
@@ -387,7 +387,7 @@ type handled[T any] struct {
 func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.Msg) (h handled[T], ok bool) {
 	meta, err := msg.Metadata()
 	if err != nil { // of a server of another kind
-		c.failed(ctx, msg.Subject(), err)
+		c.reportFailure(ctx, msg.Subject(), err)
 		return h, false
 	}
 	h.delivery = delivery{msg, meta, c.Stream.plainSubject(msg.Subject())}
@@ -412,7 +412,7 @@ func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.
 // it leaves the message to another program.
 func (c *consumer[T]) settleIfHandled(ctx context.Context, from *durable, d delivery) bool {
 	if d.meta.Sequence.Stream <= from.settled {
-		c.failed(ctx, d.subject, errors.Join(errSettled, d.confirm(ctx)))
+		c.reportFailure(ctx, d.subject, errors.Join(errSettled, d.confirm(ctx)))
 		return true
 	}
 	before, err := c.handledBefore(ctx, from, d)
@@ -421,7 +421,7 @@ func (c *consumer[T]) settleIfHandled(ctx context.Context, from *durable, d deli
 		c.settle(ctx, from, d, err)
 	case before:
 		if err := d.confirm(ctx); err != nil {
-			c.failed(ctx, d.subject, err)
+			c.reportFailure(ctx, d.subject, err)
 		}
 	}
 	return before || err != nil
@@ -489,7 +489,7 @@ func decode[T any](d delivery) (m Message[T], err error) {
 // and stores any other one as a dead letter.
 func (c *consumer[T]) refuseUndecodable(ctx context.Context, from *durable, d delivery, err error) {
 	if errors.Is(err, errNewer) {
-		c.failed(ctx, d.subject, errors.Join(err, d.NakWithDelay(formatPause)))
+		c.reportFailure(ctx, d.subject, errors.Join(err, d.NakWithDelay(formatPause)))
 		return
 	}
 	c.bury(ctx, from, d, err)
@@ -510,7 +510,7 @@ func (c *consumer[T]) settle(ctx context.Context, from *durable, d delivery, err
 		err = errors.Join(err, d.NakWithDelay(backoff{c.Backoff, c.Longest}.pause(d.try())))
 	}
 	if err != nil {
-		c.failed(ctx, d.subject, err)
+		c.reportFailure(ctx, d.subject, err)
 	}
 }
 
@@ -547,7 +547,7 @@ func (c *consumer[T]) open(ctx context.Context) (err error) {
 // subjects returns the subject filters of the profiles.
 func (c *consumer[T]) subjects() []string {
 	if len(c.Profiles) == 0 {
-		return []string{c.Stream.Prefix + "." + c.scope() + "*.*.*"}
+		return []string{c.Stream.Prefix + "." + c.scope() + "*.*.*"} // kind, ID and category
 	}
 	all := make([]string, len(c.Profiles))
 	for i, p := range c.Profiles {
@@ -556,18 +556,19 @@ func (c *consumer[T]) subjects() []string {
 	return all
 }
 
-// failed reports an error to OnError. The message, if there is one, is delivered
-// again.
-func (c *consumer[T]) failed(ctx context.Context, subject string, err error) {
+// reportFailure calls OnError. The message, if there is one, is delivered again.
+func (c *consumer[T]) reportFailure(ctx context.Context, subject string, err error) {
 	if c.OnError != nil {
-		c.OnError(ctx, subject, err, false)
+		const dead = false
+		c.OnError(ctx, subject, err, dead)
 	}
 }
 
-// failedForGood reports the error of a message that has become a dead letter.
-func (c *consumer[T]) failedForGood(ctx context.Context, subject string, err error) {
+// reportDead calls OnError for a message that has become a dead letter.
+func (c *consumer[T]) reportDead(ctx context.Context, subject string, err error) {
 	if c.OnError != nil {
-		c.OnError(ctx, subject, err, true)
+		const dead = true
+		c.OnError(ctx, subject, err, dead)
 	}
 }
 
@@ -584,8 +585,8 @@ func (c *consumer[T]) bury(ctx context.Context, from *durable, d delivery, cause
 		HeaderEpoch:    d.Headers()[HeaderEpoch],
 	}}
 	if err := c.Stream.storeDead(ctx, letter, jetstream.WithMsgID(c.Name+"-"+sequence)); err != nil {
-		c.failed(ctx, d.subject, errors.Join(cause, err, d.NakWithDelay(c.Longest)))
+		c.reportFailure(ctx, d.subject, errors.Join(cause, err, d.NakWithDelay(c.Longest)))
 		return
 	}
-	c.failedForGood(ctx, d.subject, errors.Join(cause, c.acknowledge(ctx, from, d)))
+	c.reportDead(ctx, d.subject, errors.Join(cause, c.acknowledge(ctx, from, d)))
 }

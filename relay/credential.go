@@ -142,29 +142,8 @@ func (a Accounts) checkKeys(ctx context.Context) error {
 // createKeysCheck writes the record that checkKeys decrypts, unless there are credentials and the
 // Keys decrypt none of them.
 func (a Accounts) createKeysCheck(ctx context.Context, kv jetstream.KeyValue) error {
-	var failure error // of the last credential; nil if there is none, or one was decrypted
-	for e, err := range a.changes(ctx, jetstream.IgnoreDeletes()) {
-		if e == nil && err == nil { // all are known
-			break
-		}
-		if err != nil || e.record == nil {
-			continue
-		}
-		hasCredential := true
-		if e.record.isSignIn() {
-			var record []byte
-			record, _, err = a.tokens().read(ctx, kv, e.name)
-			hasCredential = record != nil // a sign-in may not be stored yet
-		} else {
-			_, _, err = a.unseal(ctx, e.record)
-		}
-		failure = err
-		if hasCredential && err == nil {
-			break
-		}
-	}
-	if failure != nil {
-		return fmt.Errorf("%w: %w", errKeys, failure)
+	if err := a.decryptAny(ctx, kv); err != nil {
+		return fmt.Errorf("%w: %w", errKeys, err)
 	}
 	sealed, err := oauth.Seal(ctx, a.Keys, keysCheck, []byte("{}"))
 	if err == nil {
@@ -174,6 +153,34 @@ func (a Accounts) createKeysCheck(ctx context.Context, kv jetstream.KeyValue) er
 		err = nil
 	}
 	return err
+}
+
+// decryptAny decrypts credentials until it has succeeded with one. It returns an error if there are
+// credentials and it succeeds with none.
+func (a Accounts) decryptAny(ctx context.Context, kv jetstream.KeyValue) (failure error) {
+	for e, err := range a.changes(ctx, jetstream.IgnoreDeletes()) {
+		if e == nil && err == nil { // all accounts are known
+			break
+		}
+		if err != nil || e.record == nil {
+			continue
+		}
+		hasCredential := true
+		if e.record.isSignIn() {
+			var tokens []byte
+			tokens, _, err = a.tokens().read(ctx, kv, e.name)
+			hasCredential = tokens != nil // a sign-in may not be stored yet
+		} else {
+			_, _, err = a.unseal(ctx, e.record)
+		}
+		switch {
+		case err != nil:
+			failure = err
+		case hasCredential:
+			return nil
+		}
+	}
+	return failure
 }
 
 // suspectKeys is called when a credential cannot be decrypted. If that is so because the Keys are

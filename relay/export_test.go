@@ -303,7 +303,7 @@ func AllocsWithoutHooks(ctx context.Context) float64 {
 	return testing.AllocsPerRun(100, func() {
 		ctx, searched := observeSearch(ctx, &hooks, "FASTIO")
 		m.observePublish(ctx, &hooks, "FASTIO")
-		ended([]message{m}, nil)
+		reportEnd([]message{m}, nil)
 		_, called := observeHandle(ctx, &o, func() []http.Header { return headersOf(batch) })
 		called(nil)
 		searched(nil)

@@ -514,7 +514,7 @@ func (r *replica) removeSession(ctx context.Context, s *session, err error) {
 		delete(r.failures, s.key)
 	} else {
 		f := r.failures[s.key]
-		if time.Since(s.began) > worstPause {
+		if time.Since(s.began) > worstPause { // it has followed in between
 			f.count = 0
 		}
 		f.count++

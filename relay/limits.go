@@ -523,7 +523,7 @@ func (g *limitGroup) due(b *budget, ended bool, now time.Time) (due time.Duratio
 	}
 	flush := longestFlush
 	for w := range b.windows {
-		flush = min(flush, w.Size/20) // a small part of the window
+		flush = min(flush, w.Size/20) // so that few calls of a short window have ended and are not recorded
 	}
 	return min(due, g.unsaved.Add(flush).Sub(now)), true
 }

@@ -228,7 +228,7 @@ func (o *Overview) Profiles(ctx context.Context, account, after string, limit in
 	case b == nil:
 		return nil, ErrNotRead
 	case !found:
-		return nil, Accounts{}.failed("reading", account, api.ErrNotFound)
+		return nil, Accounts{}.wrap("reading", account, api.ErrNotFound)
 	case holder == "":
 		return &ProfilePage{}, nil
 	}

@@ -171,7 +171,7 @@ func (c *consumer[T]) handledBefore(ctx context.Context, from *durable, d delive
 			from.floors[profile] = floor
 			continue
 		}
-		c.failed(ctx, d.subject, err)
+		c.reportFailure(ctx, d.subject, err)
 		if err := sleep(ctx, backoff{c.Backoff, maxPause}.pause(n)); err != nil {
 			return false, err
 		}

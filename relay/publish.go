@@ -215,7 +215,7 @@ func (p *publisher) add(ctx context.Context, e *events.Event) error {
 		select {
 		case <-p.room:
 		case <-ctx.Done():
-			ended([]message{m}, ctx.Err())
+			reportEnd([]message{m}, ctx.Err())
 			return ctx.Err()
 		}
 	}
@@ -231,7 +231,7 @@ func (p *publisher) enqueue(m message) bool {
 		return false
 	}
 	p.queue = append(p.queue, m)
-	p.countLocked(1)
+	p.addPendingLocked(1)
 	if !p.runs {
 		p.runs = true
 		p.running.Go(p.run)
@@ -258,9 +258,9 @@ func (p *publisher) take() []message {
 	return batch
 }
 
-// rest reports whether run may end, because the queue is empty: the next message starts it
+// endIfEmpty reports whether run ends, because the queue is empty: the next message starts it
 // again.
-func (p *publisher) rest() bool {
+func (p *publisher) endIfEmpty() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.runs = len(p.queue) > 0
@@ -273,17 +273,17 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// count adds to the number of events that are not yet stored; n is negative for those
+// addPending adds to the number of events that are not yet stored; n is negative for those
 // that are now.
-func (p *publisher) count(n int) {
+func (p *publisher) addPending(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.countLocked(n)
+	p.addPendingLocked(n)
 }
 
-// countLocked adds n to the number of events that are not stored yet; idle is closed
+// addPendingLocked adds n to the number of events that are not stored yet; idle is closed
 // whenever that is 0. The caller holds p.mu.
-func (p *publisher) countLocked(n int) {
+func (p *publisher) addPendingLocked(n int) {
 	if p.pending == 0 {
 		p.idle = make(chan struct{})
 	}
@@ -325,11 +325,11 @@ func (p *publisher) run() {
 		select {
 		case <-p.alive.Done():
 			p.unsubscribe()
-			ended(p.take(), context.Cause(p.alive))
+			reportEnd(p.take(), context.Cause(p.alive))
 			return
 		case <-idle.C:
 			p.unsubscribe() // before another run may begin
-			if p.rest() {
+			if p.endIfEmpty() {
 				return
 			}
 		case <-p.more:
@@ -337,7 +337,7 @@ func (p *publisher) run() {
 		if err := p.store(p.alive, p.take()); err != nil {
 			p.unsubscribe()
 			p.lost(err)
-			ended(p.take(), err)
+			reportEnd(p.take(), err)
 			return
 		}
 		idle.Reset(linger)
@@ -357,9 +357,9 @@ func (p *publisher) unsubscribe() {
 func (p *publisher) store(ctx context.Context, batch []message) error {
 	for attempt := 1; len(batch) > 0; {
 		done, err := p.send(ctx, batch)
-		ended(batch[:done], nil)
+		reportEnd(batch[:done], nil)
 		batch = batch[done:]
-		p.count(-done)
+		p.addPending(-done)
 		if done > 0 {
 			attempt = 1
 		}
@@ -370,14 +370,14 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 			continue
 		}
 		if errors.Is(err, errLost) || ctx.Err() != nil {
-			ended(batch, err)
+			reportEnd(batch, err)
 			return err
 		}
 		pause := backoff{firstPause, maxPause}.pause(attempt)
 		p.retry(ctx, api.RetryEvent{Op: OpPublish, Attempt: attempt, Wait: pause, Err: err})
 		attempt++
 		if err := sleep(ctx, pause); err != nil {
-			ended(batch, err)
+			reportEnd(batch, err)
 			return err
 		}
 	}

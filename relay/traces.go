@@ -43,8 +43,8 @@ func observeHandle(ctx context.Context, o *ConsumeOptions, headers func() []http
 	return ctx, orIgnore(end)
 }
 
-// ended reports the result of messages.
-func ended(batch []message, err error) {
+// reportEnd calls the hooks of messages with their result.
+func reportEnd(batch []message, err error) {
 	for _, m := range batch {
 		if m.end != nil {
 			m.end(err)
