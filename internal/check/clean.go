@@ -163,7 +163,7 @@ func (k *cleaner) deleteAll(ctx context.Context) error {
 	if err := k.journal.remove(); err != nil || k.renamed == 0 {
 		return err
 	}
-	return errRenamed
+	return errRenamed // they are kept, which the user should know
 }
 
 var errRenamed = errors.New("the workspace of the run has another name now and is kept: delete it by hand")
@@ -177,7 +177,7 @@ func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspace
 	hasID := len(k.journal.all(kindWorkspace)) > 0 // of the workspace
 	list := k.Workspaces.AllByOrg(ctx, org, &workspaces.ByOrgOptions{Archived: workspaces.ArchivedAlso})
 	_, err := k.Orgs.Get(ctx, org)
-	if errors.Is(err, api.ErrNotFound) || isDenied(err) { // the caller is no member, and has created nothing there
+	if errors.Is(err, api.ErrNotFound) || isDenied(err) { // its workspaces cannot be listed: all are, of other organizations
 		list = k.Workspaces.All(ctx, nil)
 	}
 	for w, err := range list {

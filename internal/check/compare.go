@@ -352,14 +352,14 @@ func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, n
 		asExpected := slices.Contains(want.statuses, s.Status)
 		hasOtherCode := s.fault != nil && want.codes != nil && !slices.Contains(want.codes, s.fault.code)
 		same := objects[s.Group]
-		isRefusedToo := same.refused == s.Status || want.success() && (form == FormPlain || !same.reached)
+		mayBeRefused := same.refused == s.Status || want.success() && (form == FormPlain || !same.reached)
 		switch {
 		case asExpected && hasOtherCode:
 			note(Difference{
 				Kind: KindError, Form: form, Member: "code", Want: numbers(want.codes), Got: codeText(s.fault.code),
 			})
 		case asExpected, s.Status == 0: // 0: no response
-		case denied(s.Status) && (oneAsExpected || isRefusedToo): // the caller has no right to it, or it does not exist
+		case denied(s.Status) && (oneAsExpected || mayBeRefused): // the caller has no right to it, or it does not exist
 		default:
 			note(Difference{Kind: KindStatus, Form: form, Want: numbers(want.statuses), Got: strconv.Itoa(s.Status)})
 		}

@@ -86,6 +86,7 @@ func (g *guard) learn(resp *http.Response, makes string) {
 // failing is the rest of a body that could not be read to its end.
 type failing struct{ err error }
 
+// Read returns the error, or that of the end of the body if there is none.
 func (f failing) Read([]byte) (int, error) {
 	if f.err != nil {
 		return 0, f.err

@@ -92,9 +92,10 @@ func join(lists ...[]Write) []Write {
 	return all
 }
 
-// placeWrites returns the reviewed writes of workspaces and of what is beside their
-// files: for each the operation, method and path, all fields that it may have (the
-// notation is that of [Write.Fields]), and the kinds of objects that it makes.
+// placeWrites returns the reviewed writes of workspaces and of what is beside their files: for
+// each the operation, method and path, the fields that it may have (see [Write.Fields]:
+// "parent=node|root!" must be given, and name a node of the run or the root), and the kinds of
+// objects that it makes.
 func placeWrites() []Write {
 	return join(
 		[]Write{
@@ -125,9 +126,9 @@ func placeWrites() []Write {
 	)
 }
 
-// nodeWrites returns the reviewed writes of files and folders: for each the operation,
-// method and path, all fields that it may have (the notation is that of
-// [Write.Fields]), and the kinds of objects that it makes.
+// nodeWrites returns the reviewed writes of files and folders: for each the operation, method
+// and path, the fields that it may have (see [Write.Fields]: "parent=node|root!" must be
+// given, and name a node of the run or the root), and the kinds of objects that it makes.
 func nodeWrites() []Write {
 	const node, folder = "{node_id}=node ", "{parent_id}=node|root "
 	return join(
@@ -163,9 +164,9 @@ func nodeWrites() []Write {
 	)
 }
 
-// uploadWrites returns the reviewed writes of uploads: for each the operation, method
-// and path, all fields that it may have (the notation is that of [Write.Fields]), and
-// the kinds of objects that it makes.
+// uploadWrites returns the reviewed writes of uploads: for each the operation, method and
+// path, the fields that it may have (see [Write.Fields]: "parent=node|root!" must be given,
+// and name a node of the run or the root), and the kinds of objects that it makes.
 func uploadWrites() []Write {
 	const target = "instance_id=workspace|share folder_id=node|root profile_type "
 	upload := func(op, method, tail, fields, makes string) Write {
@@ -192,9 +193,9 @@ func uploadWrites() []Write {
 	}
 }
 
-// commentWrites returns the reviewed writes of comments: for each the operation, method
-// and path, all fields that it may have (the notation is that of [Write.Fields]), and
-// the kinds of objects that it makes.
+// commentWrites returns the reviewed writes of comments: for each the operation, method and
+// path, the fields that it may have (see [Write.Fields]: "parent=node|root!" must be given,
+// and name a node of the run or the root), and the kinds of objects that it makes.
 func commentWrites() []Write {
 	const path, comment, text = "/current/comments/", "{comment_id}=comment ", "body target_id=node target_ids=node parent_id=comment"
 	const place = "{entity_type}=:workspace|:share {parent_id}=workspace|share "
@@ -216,9 +217,9 @@ func commentWrites() []Write {
 	}
 }
 
-// metadataWrites returns the reviewed writes of metadata: for each the operation,
-// method and path, all fields that it may have (the notation is that of
-// [Write.Fields]), and the kinds of objects that it makes.
+// metadataWrites returns the reviewed writes of metadata: for each the operation, method and
+// path, the fields that it may have (see [Write.Fields]: "parent=node|root!" must be given,
+// and name a node of the run or the root), and the kinds of objects that it makes.
 func metadataWrites() []Write {
 	const predicate = "name description predicate.field predicate.operator predicate.value predicate"
 	return []Write{
@@ -232,9 +233,9 @@ func metadataWrites() []Write {
 	}
 }
 
-// linkWrites returns the reviewed writes of shares and File Shares: for each the
-// operation, method and path, all fields that it may have (the notation is that of
-// [Write.Fields]), and the kinds of objects that it makes.
+// linkWrites returns the reviewed writes of shares and File Shares: for each the operation,
+// method and path, the fields that it may have (see [Write.Fields]: "parent=node|root!" must
+// be given, and name a node of the run or the root), and the kinds of objects that it makes.
 func linkWrites() []Write {
 	share := func(op, method, tail, fields string) Write {
 		return Write{Read: Read{op, method, ofShare + tail, "a share"}, Fields: "{share_id}=share " + fields}
@@ -266,9 +267,9 @@ func linkWrites() []Write {
 	)
 }
 
-// memberWrites returns the reviewed writes of members and invitations: for each the
-// operation, method and path, all fields that it may have (the notation is that of
-// [Write.Fields]), and the kinds of objects that it makes.
+// memberWrites returns the reviewed writes of members and invitations: for each the operation,
+// method and path, the fields that it may have (see [Write.Fields]: "parent=node|root!" must
+// be given, and name a node of the run or the root), and the kinds of objects that it makes.
 func memberWrites() []Write {
 	const role, person = "permissions notifications notify_options", "{user_id}=person "
 	return join(
@@ -287,9 +288,10 @@ func memberWrites() []Write {
 	)
 }
 
-// aiWrites returns the reviewed writes of the agent, all of which cost credits: for
-// each the operation, method and path, all fields that it may have (the notation is
-// that of [Write.Fields]), and the kinds of objects that it makes.
+// aiWrites returns the reviewed writes of the agent, all of which cost credits: for each the
+// operation, method and path, the fields that it may have (see [Write.Fields]:
+// "parent=node|root!" must be given, and name a node of the run or the root), and the kinds of
+// objects that it makes.
 func aiWrites() []Write {
 	const thread, question = "{chat_id}=thread ", "question idempotency_key"
 	return with(WithAI, join(
