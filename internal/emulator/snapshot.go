@@ -263,7 +263,7 @@ func (s *Server) Snapshot(w io.Writer) error {
 		return err
 	}
 	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
-		compressor.Reset(w) // it is that of one file after the other
+		compressor.Reset(w) // the files are written one after the other
 		return compressor, nil
 	})
 	contents, err := s.writeFiles(z)

@@ -355,15 +355,15 @@ const streamBuffer = 256 << 10
 
 // stream is one direction of a connection. Its reads and writes wait for a change.
 type stream struct {
-	mu       sync.Mutex
-	change   *sync.Cond
-	buffer   []byte
-	taken    int  // bytes of buffer that were read
-	finished bool // the writer closed
-	broken   bool // the reader closed
-	lost     bool // the writer closed and took back what was on its way
-	reads    deadline
-	writes   deadline
+	mu           sync.Mutex
+	change       *sync.Cond
+	buffer       []byte
+	taken        int // bytes of buffer that were read
+	writerClosed bool
+	readerClosed bool
+	bufferLost   bool // the writer took back what was on its way when it closed
+	reads        deadline
+	writes       deadline
 }
 
 // newStream returns an empty stream.
@@ -380,9 +380,9 @@ func (s *stream) read(p []byte) (int, error) {
 	defer s.mu.Unlock()
 	for {
 		switch {
-		case s.broken:
+		case s.readerClosed:
 			return 0, net.ErrClosed
-		case s.lost:
+		case s.bufferLost:
 			return 0, syscall.ECONNRESET
 		case s.reads.passed:
 			return 0, os.ErrDeadlineExceeded
@@ -396,7 +396,7 @@ func (s *stream) read(p []byte) (int, error) {
 			}
 			s.change.Broadcast()
 			return n, nil
-		case s.finished:
+		case s.writerClosed:
 			return 0, io.EOF
 		}
 		s.change.Wait()
@@ -411,9 +411,9 @@ func (s *stream) write(p []byte) (int, error) {
 	written := 0
 	for {
 		switch {
-		case s.finished:
+		case s.writerClosed:
 			return written, net.ErrClosed
-		case s.broken:
+		case s.readerClosed:
 			return written, syscall.ECONNRESET
 		case s.writes.passed:
 			return written, os.ErrDeadlineExceeded
@@ -445,9 +445,9 @@ const (
 func (s *stream) closeWriting(isLost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.finished = true
+	s.writerClosed = true
 	if isLost {
-		s.lost, s.buffer, s.taken = true, nil, 0
+		s.bufferLost, s.buffer, s.taken = true, nil, 0
 	}
 	s.writes.stop()
 	s.change.Broadcast()
@@ -457,7 +457,7 @@ func (s *stream) closeWriting(isLost bool) {
 func (s *stream) closeReading() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.broken = true
+	s.readerClosed = true
 	s.buffer, s.taken = nil, 0
 	s.reads.stop()
 	s.change.Broadcast()

@@ -52,7 +52,7 @@ func (s *schema) pattern() *regexp.Regexp {
 
 // Schema returns the JSON Schema of seed files.
 func Schema() []byte {
-	s := schemaOf(reflect.TypeFor[seed.File](), "")
+	s := schemaOf(reflect.TypeFor[seed.File](), noTag)
 	s.Dialect, s.Title = "https://json-schema.org/draft/2020-12/schema", "Seed file of fastio-emulator"
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -213,7 +213,7 @@ func Read(r io.Reader, w World, open func(name string) ([]byte, error)) (*seed.F
 		return nil, fmt.Errorf("seed file: %w", err)
 	}
 	c := &checker{world: w, paths: map[string]string{}, kinds: map[string]string{}, ids: map[string]string{}}
-	c.checkValue(schemaOf(reflect.TypeFor[seed.File](), ""), "", tree)
+	c.checkValue(schemaOf(reflect.TypeFor[seed.File](), noTag), rootPath, tree)
 	if c.errs != nil {
 		return nil, errors.Join(c.errs...)
 	}
@@ -359,7 +359,7 @@ func typeOf(v any) string {
 	return "object"
 }
 
-// Arguments of eachTaggedText for a value that is in no field.
+// Arguments for the file itself, which is in no field.
 const noTag, rootPath = "", ""
 
 // eachTaggedText calls visit with every text in v that is not empty and whose field has

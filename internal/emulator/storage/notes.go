@@ -139,12 +139,12 @@ func (h *notes) updateNote(c *wire.Call, store world.Store, n *world.Node) (wire
 	}
 	_, renames := c.Field("name")
 	_, rewrites := c.Field("content")
-	expected, checks := c.Field("if_version_id")
+	expected, compares := c.Field("if_version_id")
 	name, content := noteName(c, optional), noteContent(c, optional)
 	switch {
 	case !renames && !rewrites:
 		c.Check.Missing("content", "At least one of name and content.")
-	case checks && !wire.IsOpaque(wire.Plain(expected)):
+	case compares && !wire.IsOpaque(wire.Plain(expected)):
 		c.Check.Mistyped("if_version_id", "opaque_id")
 	}
 	if err := c.Check.Err(); err != nil {
@@ -153,7 +153,7 @@ func (h *notes) updateNote(c *wire.Call, store world.Store, n *world.Node) (wire
 	if err := h.tree.RefuseLocked(c, n); err != nil {
 		return nil, err
 	}
-	if current := n.Current(); checks && wire.Plain(expected) != current.ID {
+	if current := n.Current(); compares && wire.Plain(expected) != current.ID {
 		return nil, notCurrentRefusal(current)
 	}
 	if renames {

@@ -14,6 +14,9 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/wire"
 )
 
+// onlyChunk is the number of the chunk that is the whole file.
+const onlyChunk = 1
+
 // uploadChunk stores a chunk, whose number is the parameter order. Chunks may come in
 // any order; a repeated one replaces the one before.
 func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
@@ -163,10 +166,10 @@ func (h *Handlers) deleteChunk(c *wire.Call, u *upload) (wire.Object, error) {
 // the upload fails, except for one to a File Share, which can go on. Only one chunk may be
 // smaller than the limit.
 func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) {
-	small := 0
+	smallChunks := 0
 	for _, chunk := range u.chunks {
 		if chunk.Size() < h.Limits().MinChunk {
-			small++
+			smallChunks++
 		}
 	}
 	switch {
@@ -177,7 +180,7 @@ func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) 
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeSizeDiffers, "The chunks have another size than the file.")
 	case u.received() != u.size || !u.hasNoGaps():
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeChunksMissing, "Some of the bytes have not arrived.")
-	case small > 1:
+	case smallChunks > 1:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeChunksMissing, "Only one chunk may be smaller than 1 MiB.")
 	}
 	if err := h.storage.RefuseLocked(c, h.storage.ReplacedBy(u.to.Place, u.name)); err != nil {

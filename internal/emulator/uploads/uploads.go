@@ -224,7 +224,7 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 	}
 	err = checkHash(c, codeFileDiffers, bytes.NewReader(chunk))
 	if err == nil {
-		err = h.keepChunk(u, 1, chunk)
+		err = h.keepChunk(u, onlyChunk, chunk)
 	}
 	if err != nil {
 		h.removeUpload(u)
@@ -501,7 +501,7 @@ func (h *Handlers) streamUpload(c *wire.Call, u *upload) (wire.Object, error) {
 		}
 		return nil, err
 	}
-	u.chunks[1] = content
+	u.chunks[onlyChunk] = content
 	h.assembleLater(u)
 	c.Status = http.StatusCreated
 	return nil, nil

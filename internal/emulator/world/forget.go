@@ -30,9 +30,9 @@ func (w *World) DeleteProfile(id string) {
 		delete(w.nodes, node)
 		return true
 	})
-	isIt := func(other string) bool { return other == id }
-	w.shareList = slices.DeleteFunc(w.shareList, isIt)
-	w.workspaceList = slices.DeleteFunc(w.workspaceList, isIt)
+	isDeleted := func(other string) bool { return other == id }
+	w.shareList = slices.DeleteFunc(w.shareList, isDeleted)
+	w.workspaceList = slices.DeleteFunc(w.workspaceList, isDeleted)
 	w.fileShareList = slices.DeleteFunc(w.fileShareList, func(link string) bool { return w.fileShares[link] == nil })
 	w.invitations = slices.DeleteFunc(w.invitations, func(inv *Invitation) bool { return inv.Profile == id })
 	delete(w.members, id)

@@ -98,7 +98,7 @@ func (w *World) AddShare(share SeedShare) SeedShare {
 	defer w.Unlock()
 	share.ID = w.NewProfileID(share.ID)
 	share.Folder, share.Link = wire.Plain(share.Folder), wire.Plain(share.Link)
-	share.NoGuestDownloads = share.NoGuestDownloads || share.DownloadSecurity == SecurityHigh // it implies that
+	share.NoGuestDownloads = share.NoGuestDownloads || share.DownloadSecurity == SecurityHigh // high means none
 	if workspace := w.workspaces[share.Workspace]; workspace != nil && share.Org == "" {
 		share.Org = workspace.Value.Org
 	}
