@@ -194,7 +194,8 @@ func (h *contents) serveArchive(c *wire.Call) (wire.Object, error) {
 	}
 	var archive bytes.Buffer
 	w := zip.NewWriter(&archive)
-	if err := h.addToArchive(w, store, folder, ""); err != nil {
+	const archiveRoot = ""
+	if err := h.addToArchive(w, store, folder, archiveRoot); err != nil {
 		return nil, err
 	}
 	_ = w.Close() // of a buffer
