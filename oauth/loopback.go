@@ -464,7 +464,7 @@ func (c *boundedConn) Close() error {
 	b.conns = slices.DeleteFunc(b.conns, func(other *boundedConn) bool { return other == c })
 	b.mu.Unlock()
 	select {
-	case b.ended <- struct{}{}:
+	case b.ended <- struct{}{}: // makeRoom waits for it
 	default:
 	}
 	return c.Conn.Close()

@@ -545,7 +545,7 @@ func (s FileStore) save(ctx context.Context, keys fileKeys, account string, last
 		var records map[string][]byte
 		records, failed = s.unseal(keys, sealed)
 		if failed == nil && !bytes.Equal(records[account], last) {
-			failed = &StoreError{s.Path, "the record of " + strconv.Quote(account) + " was removed or replaced while it was locked"}
+			failed = &StoreError{s.Path, recordOf(account) + " was removed or replaced while it was locked"}
 		}
 		if failed == nil {
 			b, failed = seal(keys.own, records, account, record)

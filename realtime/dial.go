@@ -131,7 +131,7 @@ func (d *dial) urlAndHeader(token api.Secret) (string, http.Header, error) {
 		placed = "token=" + url.QueryEscape(token.Reveal())
 	case TokenPlacementHeader:
 		header.Set("Authorization", "Bearer "+token.Reveal())
-	default:
+	default: // an unknown placement
 		return "", nil, errBadToken
 	}
 	address := strings.ReplaceAll(d.template, "{token}", placed)

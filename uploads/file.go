@@ -275,9 +275,9 @@ func (f *file) replaceContent(ctx context.Context) (*storage.Node, error) {
 	_, conflict := errors.AsType[*api.VersionConflictError](err)
 	unknown := err != nil && ambiguous(err)
 	if conflict || unknown {
-		now, readErr := f.s.nodes.Get(ctx, f.Target.Profile, f.Target.File, f.opts...)
-		if readErr == nil && f.hasContent(ctx, now) {
-			n, err = now, nil
+		current, readErr := f.s.nodes.Get(ctx, f.Target.Profile, f.Target.File, f.opts...)
+		if readErr == nil && f.hasContent(ctx, current) {
+			n, err = current, nil
 		} else if unknown {
 			err = &Error{Op: f.op, Upload: f.state, Err: err}
 		}

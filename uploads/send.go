@@ -300,9 +300,10 @@ const parallelChunks = 3
 // target has the file.
 func (f *file) sendRest(ctx context.Context, arrived api.Map[int64]) error {
 	err := f.sendChunks(ctx, arrived)
-	mayHaveEnded := []int{http.StatusNotFound, http.StatusNotAcceptable, http.StatusConflict}
+	ofEnded := []int{http.StatusNotFound, http.StatusNotAcceptable, http.StatusConflict}
 	refusal, refused := errors.AsType[*api.Error](err)
-	if !refused || !slices.Contains(mayHaveEnded, refusal.Status) || bytesDiffer(err) {
+	mayHaveEnded := refused && slices.Contains(ofEnded, refusal.Status) && !bytesDiffer(err)
+	if !mayHaveEnded {
 		return err
 	}
 	stateErr := f.readState(ctx)

@@ -216,7 +216,7 @@ func (s *Service) AllByOrg(
 ) iter.Seq2[*Workspace, error] {
 	o := *cmp.Or(list, &ByOrgOptions{})
 	if o.Archived == ArchivedAlso && o.Offset == 0 {
-		return s.both(ctx, org, o, opts)
+		return s.archivedLast(ctx, org, o, opts)
 	}
 	fetch := func(ctx context.Context, limit, offset int, opts []api.CallOption) (*Page, error) {
 		return s.ListByOrg(ctx, org, &ByOrgOptions{o.Archived, limit, offset}, opts...)
@@ -224,8 +224,9 @@ func (s *Service) AllByOrg(
 	return page.Rows(ctx, "workspaces.ListByOrg", o.Limit, o.Offset, opts, fetch, (*Page).rows)
 }
 
-// both iterates over the workspaces that are not archived, and over those that are.
-func (s *Service) both(
+// archivedLast iterates over the workspaces that are not archived, and then over those
+// that are.
+func (s *Service) archivedLast(
 	ctx context.Context, org api.ID, o ByOrgOptions, opts []api.CallOption,
 ) iter.Seq2[*Workspace, error] {
 	return func(yield func(*Workspace, error) bool) {
