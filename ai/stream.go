@@ -148,13 +148,14 @@ func (f *following) run(ctx context.Context) {
 		} else {
 			drops = 0
 		}
-		if ended, lookErr := f.readTurn(ctx); ended || drops >= maxDrops || lookErr != nil && call.Final(lookErr) {
+		ended, turnErr := f.readTurn(ctx)
+		if ended || drops >= maxDrops || call.Final(turnErr) {
 			break
 		}
 		wanted := min(f.retry, heldPoll) // a longer pause could miss the end of the turn by as much
 		pause := max(wanted, reconnect.Longest(drops))
-		if ended := wait.Sleep(ctx, pause); ended != nil {
-			f.yield(nil, f.fail(withLast(f.op, ended, err)))
+		if ctxErr := wait.Sleep(ctx, pause); ctxErr != nil {
+			f.yield(nil, f.fail(withLast(f.op, ctxErr, err)))
 			return
 		}
 	}

@@ -297,15 +297,15 @@ func (f *follower) deliverPoll(ctx context.Context) error {
 			return err
 		}
 	}
-	done := !f.o.Until.IsZero() && !f.walk.state.Max.Before(f.o.Until.Truncate(time.Second))
+	isLast := !f.o.Until.IsZero() && !f.walk.state.Max.Before(f.o.Until.Truncate(time.Second))
 	f.endPoll()
-	if done {
+	if isLast {
 		if err := f.reportGaps(ctx); err != nil {
 			return err
 		}
 	}
 	err := f.save(ctx)
-	f.reachedUntil = done && err == nil
+	f.reachedUntil = isLast && err == nil
 	return err
 }
 

@@ -111,16 +111,16 @@ func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
 	if t.Kind() != reflect.Struct {
 		return reflect.StructField{}, false
 	}
-	var same reflect.StructField
+	var similar reflect.StructField
 	for _, f := range reflect.VisibleFields(t) {
 		switch {
 		case f.Name == name, named(f, name):
 			return f, true
-		case fold(f.Name) == fold(name) && same.Name == "":
-			same = f
+		case fold(f.Name) == fold(name) && similar.Name == "":
+			similar = f
 		}
 	}
-	return same, same.Name != ""
+	return similar, similar.Name != ""
 }
 
 // named reports whether a field has a tag with a name on the wire.
