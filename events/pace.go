@@ -208,7 +208,8 @@ func (p *pace) beginRound(ctx context.Context) error {
 	p.wokenRound = p.uncoveredChange || p.repeatNext
 	p.isRepeat, p.repeatNext = p.repeatNext && !p.uncoveredChange, false
 	now := time.Now()
-	p.frequent = now.Sub(p.lastBegan) < frequentRounds || p.lastReport.Sub(p.firstReport) > sameChange
+	soonAgain, severalChanges := now.Sub(p.lastBegan) < frequentRounds, p.lastReport.Sub(p.firstReport) > sameChange
+	p.frequent = soonAgain || severalChanges
 	p.lastBegan, p.gapsUntil = now, times.Later(p.gapsUntil, now).Add(p.gap)
 	p.coverReports(now)
 	return nil

@@ -804,7 +804,8 @@ func (x *exchange) decodePlain(out any) error {
 func (x *exchange) followRedirect(ctx context.Context) error {
 	origin, client := x.client.Network()
 	to := x.redirectTo
-	if to.Host == "" || to.User != nil || to.Scheme != "https" && (to.Scheme != "http" || origin.Scheme != "http") {
+	schemeAllowed := to.Scheme == "https" || to.Scheme == "http" && origin.Scheme == "http"
+	if to.Host == "" || to.User != nil || !schemeAllowed {
 		return x.refuseRedirect(http.StatusTemporaryRedirect, "the redirect is to an address that is not allowed")
 	}
 	req := &http.Request{

@@ -23,7 +23,7 @@ func (x *exchange) observeCall(ctx context.Context) (context.Context, func(error
 		if h.OnCall == nil {
 			continue
 		}
-		hookCtx := ctx // if the hook panics, it stays so, and hookEnd nil
+		hookCtx := ctx // it stays so, and hookEnd nil, if the hook panics
 		var hookEnd func(error)
 		runHook(ctx, func(ctx context.Context, e api.CallEvent) {
 			hookCtx, hookEnd = h.OnCall(ctx, e) //nolint:fatcontext // each hook may add a value
