@@ -477,8 +477,8 @@ func (r *accountReplica) hold(v *view, h *holding) {
 	}
 }
 
-// wanted returns the record of an account and the shard, nil if the account must not be
-// followed by this replica now.
+// wanted returns the record and the shard of an account that this replica must follow now, and nil
+// for one that it must not: its slot is not held, or it is removed or paused.
 func (r *accountReplica) wanted(a *accountRun) (*accountRecord, *shard) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

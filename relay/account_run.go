@@ -343,7 +343,7 @@ func (l *liveAccount) findProfiles() (next time.Time) {
 	case err == nil:
 		l.profiles, l.findFailure = found, failure{}
 		l.nextFind = time.Now().Add(findEvery)
-	case l.shard.ctx.Err() != nil:
+	case l.shard.ctx.Err() != nil: // the account is being stopped
 	case l.recordRefusal(err):
 		l.nextFind = time.Now().Add(worstPause)
 	default:
@@ -384,7 +384,7 @@ func (l *liveAccount) recordRefusal(err error) bool {
 // dropCheckpoints makes stopAll save no checkpoint: no profile whose lease is lost saves one.
 func (l *liveAccount) dropCheckpoints() {
 	for _, f := range l.followed {
-		f.lost(errLost)
+		f.endPub(errLost)
 	}
 }
 
@@ -406,7 +406,7 @@ type followed struct {
 	key     string
 	ctx     context.Context //nolint:containedctx // of the following
 	end     context.CancelCauseFunc
-	lost    context.CancelCauseFunc // of pub
+	endPub  context.CancelCauseFunc
 	pub     *publisher
 	steps   *events.Stepper
 	task    *task
@@ -429,8 +429,8 @@ func (l *liveAccount) follow(p api.Profile) *followed {
 	ctx := context.WithValue(l.shard.ctx, profileContext{}, p)
 	f.ctx, f.end = context.WithCancelCause(ctx)
 	f.pub = f.newPublisher()
-	f.pub.alive, f.lost = context.WithCancelCause(l.shard.held.alive)
-	f.pub.lost = func(err error) { f.lost(err); f.end(err); l.task.wake() } // the task of the account removes it
+	f.pub.alive, f.endPub = context.WithCancelCause(l.shard.held.alive)
+	f.pub.onLost = func(err error) { f.endPub(err); f.end(err); l.task.wake() } // the task of the account removes it
 	err := f.start()
 	if err != nil {
 		f.end(err)
@@ -449,7 +449,7 @@ func (f *followed) newPublisher() *publisher {
 	pub.scope, pub.checkAccount = token(f.name)+".", f.checkAccount
 	pub.life = token(f.name) + "-" + f.begun.ID[:min(len(f.begun.ID), 8)] + "-"
 	pub.reads, pub.total = f.reads, &f.total // which all profiles of the replica share
-	pub.retry, pub.dead, pub.hooks = f.retry, f.dead, &f.Hooks
+	pub.onRetry, pub.onDeadLetter, pub.hooks = f.reportRetry, f.reportDeadLetter, &f.Hooks
 	return pub
 }
 
@@ -466,7 +466,7 @@ func (f *followed) start() (err error) {
 	o.Name = f.key
 	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
 	o.PollOnly = o.PollOnly || f.Sockets == 0
-	o.OnRetry = f.retry
+	o.OnRetry = f.reportRetry
 	o.OnCaughtUp = func(context.Context) {
 		f.recordSuccess()
 		if !f.succeeded.Swap(true) && f.again {
@@ -505,8 +505,8 @@ func (f *followed) step() time.Time {
 	return time.Time{}
 }
 
-// retry reports a temporary failure. A sign-in that is over is not one.
-func (f *followed) retry(ctx context.Context, e api.RetryEvent) {
+// reportRetry reports a temporary failure. A sign-in that is over is not one.
+func (f *followed) reportRetry(ctx context.Context, e api.RetryEvent) {
 	if f.recordRefusal(e.Err) {
 		return
 	}
@@ -516,8 +516,8 @@ func (f *followed) retry(ctx context.Context, e api.RetryEvent) {
 	}
 }
 
-// dead reports a dead letter.
-func (f *followed) dead(ctx context.Context, err error) {
+// reportDeadLetter reports a dead letter.
+func (f *followed) reportDeadLetter(ctx context.Context, err error) {
 	if f.OnDeadLetter != nil {
 		f.OnDeadLetter(ctx, f.name, f.profile, err)
 	}
@@ -536,7 +536,7 @@ func (f *followed) stop() error {
 	f.setFollowing(f, false)
 	f.task.stop()
 	err := f.steps.Close(f.ctx)
-	f.lost(nil)
+	f.endPub(nil)
 	f.pub.running.Wait()
 	return errors.Join(cause, err)
 }

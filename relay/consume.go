@@ -341,7 +341,7 @@ func (d delivery) confirm(ctx context.Context) error {
 // messages: each is acknowledged, or left for a later try, or becomes a dead letter.
 // In their last two tries, messages of a batch are handled one by one.
 func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstream.Msg) {
-	stop := from.keep(ctx, all)
+	stop := from.keepInProgress(ctx, all)
 	defer stop()
 	if c.Ordered {
 		select {
@@ -386,7 +386,7 @@ type handled[T any] struct {
 // or has no tries left.
 func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.Msg) (h handled[T], ok bool) {
 	meta, err := msg.Metadata()
-	if err != nil { // of a server of another kind
+	if err != nil { // the message is not one of JetStream
 		c.reportFailure(ctx, msg.Subject(), err)
 		return h, false
 	}

@@ -28,9 +28,9 @@ type durable struct {
 	floors  map[string]uint64 // what they have settled, by profile
 }
 
-// keep extends the time in which messages must be acknowledged, again and again, until
+// keepInProgress extends the time in which messages must be acknowledged, again and again, until
 // stop is called.
-func (d *durable) keep(ctx context.Context, all []jetstream.Msg) (stop func()) {
+func (d *durable) keepInProgress(ctx context.Context, all []jetstream.Msg) (stop func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var wg sync.WaitGroup
 	wg.Go(func() {

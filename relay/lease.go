@@ -187,9 +187,9 @@ func (h *renewing) end() bool {
 	return true
 }
 
-// again sets one of the timers, unless the lease is not held any more. The timer is the
+// resetUnlessEnded sets one of the timers, unless the lease is not held any more. The timer is the
 // result of a function, which reads its field while h.mu is held.
-func (h *renewing) again(timer func() *time.Timer, after time.Duration) {
+func (h *renewing) resetUnlessEnded(timer func() *time.Timer, after time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.ended {
@@ -226,7 +226,7 @@ func (h *renewing) renewOnce() {
 	if err != nil || h.latest == before { // not renewed: try again soon
 		pause /= 10
 	}
-	h.again(func() *time.Timer { return h.renewal }, pause)
+	h.resetUnlessEnded(func() *time.Timer { return h.renewal }, pause)
 }
 
 // expire ends the holding if its lease has expired by the local clock. If a renewal has
@@ -236,7 +236,7 @@ func (h *renewing) expire() {
 		h.lose()
 		return
 	}
-	h.again(func() *time.Timer { return h.expiry }, time.Until(*h.until.Load()))
+	h.resetUnlessEnded(func() *time.Timer { return h.expiry }, time.Until(*h.until.Load()))
 }
 
 // release deletes the key if it is ours. It returns nil if the lease was lost before.

@@ -113,7 +113,7 @@ type beat struct {
 type holding struct {
 	*member
 	alive context.Context //nolint:containedctx // until the lease is lost
-	lost  context.CancelCauseFunc
+	end   context.CancelCauseFunc
 }
 
 // member is a replica in a group.
@@ -172,7 +172,7 @@ func (m *member) run(ctx context.Context) error {
 	watches.Go(func() {
 		ended(m.ledger.watch(watching, []string{"replica." + m.group + ".*", m.viewKey()}, m.apply))
 	})
-	keeps.Go(func() { m.keep(beating) })
+	keeps.Go(func() { m.keepBeating(beating) })
 	m.adopt(watching)
 	stopBeating()
 	keeps.Wait()
@@ -324,8 +324,8 @@ func (m *member) setBeat(name string, e *ledgerEntry) (isRenewal bool) {
 	return isRenewal
 }
 
-// keep writes heartbeats until ctx is done.
-func (m *member) keep(ctx context.Context) {
+// keepBeating writes heartbeats until ctx is done.
+func (m *member) keepBeating(ctx context.Context) {
 	timer := time.NewTimer(m.ttl / renewals)
 	defer timer.Stop()
 	for {
@@ -394,7 +394,7 @@ func (m *member) confirm(record heartbeat, value []byte, revision uint64, began 
 	m.renewed = make(chan struct{})
 	if m.now == nil && m.valid() {
 		m.now = &holding{member: m}
-		m.now.alive, m.now.lost = context.WithCancelCause(context.Background())
+		m.now.alive, m.now.end = context.WithCancelCause(context.Background())
 	}
 	if m.expiry == nil {
 		m.expiry = time.AfterFunc(m.remains(), m.expire)
@@ -434,7 +434,7 @@ func (m *member) lose() {
 // loseLocked is lose for a caller that holds m.mu.
 func (m *member) loseLocked() {
 	if m.now != nil {
-		m.now.lost(errLost)
+		m.now.end(errLost)
 		m.now = nil
 		signal(m.changed)
 	}

@@ -135,13 +135,13 @@ func (f *fence) write(ctx context.Context, replica string, after uint64) error {
 // publisher stores the events of a profile in the stream, in order.
 type publisher struct {
 	*fence
-	held    *holding
-	replica string
-	profile api.Profile
-	scope   string // part of subjects: of an account
-	life    string // beginning of the IDs of an account's messages, which differs if it is added again
-	retry   func(ctx context.Context, e api.RetryEvent)
-	dead    func(ctx context.Context, err error) // called when a dead letter is stored
+	held         *holding
+	replica      string
+	profile      api.Profile
+	scope        string // part of subjects: of an account
+	life         string // beginning of the IDs of an account's messages, which differs if it is added again
+	onRetry      func(ctx context.Context, e api.RetryEvent)
+	onDeadLetter func(ctx context.Context, err error)
 
 	// checkAccount returns an error if the account was removed; nil without an account.
 	checkAccount func(ctx context.Context) error
@@ -149,8 +149,8 @@ type publisher struct {
 	hooks *api.MessageHooks
 	reads chan struct{} // holds a value for each part of the stream that is being read
 
-	alive context.Context //nolint:containedctx // while the profile is held
-	lost  func(cause error)
+	alive  context.Context //nolint:containedctx // while the profile is held
+	onLost func(cause error)
 
 	last atomic.Uint64 // sequence of the last message that is known to be stored
 
@@ -336,7 +336,7 @@ func (p *publisher) run() {
 		}
 		if err := p.store(p.alive, p.take()); err != nil {
 			p.unsubscribe()
-			p.lost(err)
+			p.onLost(err)
 			reportEnd(p.take(), err)
 			return
 		}
@@ -374,7 +374,7 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 			return err
 		}
 		pause := backoff{firstPause, maxPause}.pause(attempt)
-		p.retry(ctx, api.RetryEvent{Op: OpPublish, Attempt: attempt, Wait: pause, Err: err})
+		p.onRetry(ctx, api.RetryEvent{Op: OpPublish, Attempt: attempt, Wait: pause, Err: err})
 		attempt++
 		if err := sleep(ctx, pause); err != nil {
 			reportEnd(batch, err)
@@ -500,7 +500,7 @@ func (p *publisher) bury(ctx context.Context, m message, cause error) error {
 		return nil
 	}
 	if err == nil {
-		p.dead(ctx, cause)
+		p.onDeadLetter(ctx, cause)
 	}
 	return err
 }

@@ -78,7 +78,7 @@ func (p *publisher) readFew(ctx context.Context, filter string) (known map[strin
 // readIDs adds the IDs of the messages of a range of sequences to those that are known. If there are
 // more than maxKnown, it returns none: the stream itself then drops duplicates, as far as its window
 // for them reaches. Parts of the range are read at the same time. A part for which no response
-// arrives in time is reported to p.retry, and requested again.
+// arrives in time is reported to p.onRetry, and requested again.
 func (p *publisher) readIDs(
 	ctx context.Context, filter string, first, last uint64, known map[string]bool,
 ) (map[string]bool, error) {
@@ -94,7 +94,7 @@ func (p *publisher) readIDs(
 		}
 	}
 	late := sync.OnceFunc(func() {
-		p.retry(ctx, api.RetryEvent{Op: OpPublish, Attempt: 1, Err: errLate})
+		p.onRetry(ctx, api.RetryEvent{Op: OpPublish, Attempt: 1, Err: errLate})
 	})
 	size := max(leastRange, (last-first)/maxReads+1)
 	var parts sync.WaitGroup

@@ -110,7 +110,7 @@ func (s *schedule) wakeAt(t *task, at time.Time, prompt bool) {
 	case taskRuns:
 		t.again = true
 	case taskNew, taskWaiting:
-		s.wait(t, at)
+		s.putWaiting(t, at)
 		s.advance()
 	case taskReady:
 		if prompt && t.kind == quiet {
@@ -131,7 +131,7 @@ func (t *task) leaveLane() {
 func (s *schedule) enterLane(t *task, kind int) {
 	t.state, t.kind = taskReady, kind
 	t.lane.ready[kind] = append(t.lane.ready[kind], t)
-	s.enter(t.lane)
+	s.queueLane(t.lane)
 }
 
 // stop ends the task, and waits until it does not run.
@@ -155,8 +155,8 @@ func (t *task) stop() {
 	}
 }
 
-// wait puts a task among those that wait, or changes its time. The caller holds s.mu.
-func (s *schedule) wait(t *task, at time.Time) {
+// putWaiting puts a task among those that wait, or changes its time. The caller holds s.mu.
+func (s *schedule) putWaiting(t *task, at time.Time) {
 	t.at = at
 	if t.state == taskWaiting {
 		heap.Fix(&s.waiting, t.index)
@@ -179,12 +179,12 @@ func (s *schedule) advance() {
 		s.enterLane(t, kind)
 	}
 	s.resumeParked()
-	for t := s.choose(); t != nil; t = s.choose() {
+	for t := s.takeNext(); t != nil; t = s.takeNext() {
 		t.state, t.again = taskRuns, false
 		s.width.running[t.kind]++
 		t.lane.width.running[t.kind]++
-		s.enter(t.lane)
-		go s.call(t)
+		s.queueLane(t.lane)
+		go s.runTask(t)
 	}
 	switch {
 	case len(s.waiting) == 0 && s.timer != nil:
@@ -201,8 +201,8 @@ func (s *schedule) advance() {
 	}
 }
 
-// enter adds a lane to the ready ones, at their end, if one of its tasks may run.
-func (s *schedule) enter(l *lane) {
+// queueLane adds a lane to the ready ones, at their end, if one of its tasks may run.
+func (s *schedule) queueLane(l *lane) {
 	for kind := range kinds {
 		if len(l.ready[kind]) > 0 && !l.queued[kind] && l.width.admits(kind) {
 			l.queued[kind] = true
@@ -211,9 +211,9 @@ func (s *schedule) enter(l *lane) {
 	}
 }
 
-// choose removes the next task that may run from its lane, and returns it, nil if there is
+// takeNext removes the next task that may run from its lane, and returns it, nil if there is
 // none. Lanes take turns.
-func (s *schedule) choose() *task {
+func (s *schedule) takeNext() *task {
 	for kind := range kinds {
 		for s.width.admits(kind) && len(s.ready[kind]) > 0 {
 			l := s.ready[kind][0]
@@ -229,8 +229,8 @@ func (s *schedule) choose() *task {
 	return nil
 }
 
-// call runs a task, and puts it among those that wait.
-func (s *schedule) call(t *task) {
+// runTask runs a task, and puts it among those that wait.
+func (s *schedule) runTask(t *task) {
 	next := t.run()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -245,11 +245,11 @@ func (s *schedule) call(t *task) {
 	case next.IsZero():
 		t.state = taskNew
 	case t.again:
-		s.wait(t, time.Now())
+		s.putWaiting(t, time.Now())
 	default:
-		s.wait(t, next)
+		s.putWaiting(t, next)
 	}
-	s.enter(t.lane)
+	s.queueLane(t.lane)
 	s.advance()
 }
 

@@ -33,8 +33,8 @@ func (r *replica) newSession(key string, h *holding, term uint64) *session {
 	s := &session{replica: r, key: key, profile: r.profiles[key], began: time.Now(), term: term, ended: make(chan struct{})}
 	f := &fence{stream: r.Stream, messages: r.messages, subject: r.epochSubject(s.profile), term: term}
 	s.pub = newPublisher(f, h)
-	s.pub.replica, s.pub.profile, s.pub.retry, s.pub.dead, s.pub.reads = r.name, s.profile, s.retry, s.dead, r.reads
-	s.pub.hooks = &r.Hooks
+	s.pub.replica, s.pub.profile, s.pub.reads = r.name, s.profile, r.reads
+	s.pub.onRetry, s.pub.onDeadLetter, s.pub.hooks = s.reportRetry, s.reportDeadLetter, &r.Hooks
 	return s
 }
 
@@ -45,7 +45,7 @@ func (s *session) run(ctx context.Context) error {
 	// The publisher outlives ctx until the checkpoint is saved.
 	alive, lost := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer context.AfterFunc(s.pub.held.alive, func() { lost(errLost) })() //nolint:contextcheck // of the lease
-	s.pub.alive, s.pub.lost = alive, lost
+	s.pub.alive, s.pub.onLost = alive, lost
 	follow, end := context.WithCancelCause(ctx)
 	defer context.AfterFunc(alive, func() { end(errLost) })() // a lost lease ends the steps
 	err := s.follow(follow, end, s.pub)
@@ -78,7 +78,7 @@ func (s *session) follow(ctx context.Context, end context.CancelCauseFunc, pub *
 	}
 	o.Name = s.key
 	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
-	o.OnRetry = s.retry
+	o.OnRetry = s.reportRetry
 	o.OnCaughtUp = func(context.Context) { s.recordCaughtUp(s.key) }
 	if s.OnGap != nil {
 		o.OnGap = func(ctx context.Context, g events.Gap) error { return s.OnGap(ctx, s.profile, g) }
@@ -105,8 +105,8 @@ func (s *session) follow(ctx context.Context, end context.CancelCauseFunc, pub *
 	return errors.Join(context.Cause(ctx), steps.Close(ctx))
 }
 
-// retry records and reports a temporary failure.
-func (s *session) retry(ctx context.Context, e api.RetryEvent) {
+// reportRetry records and reports a temporary failure.
+func (s *session) reportRetry(ctx context.Context, e api.RetryEvent) {
 	if isRefusal(e.Err) {
 		s.refuse(s.profile)
 	}
@@ -116,8 +116,8 @@ func (s *session) retry(ctx context.Context, e api.RetryEvent) {
 	}
 }
 
-// dead records and reports a dead letter.
-func (s *session) dead(ctx context.Context, err error) {
+// reportDeadLetter records and reports a dead letter.
+func (s *session) reportDeadLetter(ctx context.Context, err error) {
 	s.updateProgress(s.key, func(p *progress) { p.deadLetters++ })
 	if s.OnDeadLetter != nil {
 		s.OnDeadLetter(ctx, s.profile, err)

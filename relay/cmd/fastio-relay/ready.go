@@ -31,7 +31,7 @@ func (p *program) reasons(probe *prober, c confirmation, now time.Time) (all []s
 	}
 	written, failed := probe.result()
 	switch confirmed := later(c.at, written); {
-	case c.at.IsZero(): // also if another replica has its name
+	case c.at.IsZero(): // for example because another replica has its name
 		all = append(all, because("the replica is not registered", c.err, failed))
 	case now.Sub(confirmed) > p.patience:
 		all = append(all, because("nothing was written to NATS since "+confirmed.Format(time.TimeOnly), failed, c.err))
