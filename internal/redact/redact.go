@@ -122,8 +122,8 @@ func isNumber[T ~string | ~[]byte](v T) bool {
 	return err == nil && n != 0
 }
 
-// JSON is [JSON] that masks the words as well. Text that is not JSON is masked as text;
-// JSON that was cut off is completed.
+// JSON masks a JSON text as the function [JSON] does, and the words in it. Text that is not JSON
+// is masked as text; JSON that was cut off is completed.
 func (w *Words) JSON(b []byte) []byte {
 	switch kind := jsontext.Value(b).Kind(); {
 	case kind == '{', kind == '[', kind == '"' && jsontext.Value(b).IsValid():
