@@ -63,12 +63,20 @@ $(BIN)/alone/.made: Makefile go.work $(INSTALLED:%=%/go.mod) $(INSTALLED:%=%/go.
 CHECKS = test-programs fmt-check vet lint test-race api tidy-check bench-check $(ALSO)
 
 .PHONY: all
-all: generate-check readme-test $(BIN)/.built $(BIN)/go.work # which write files that the others read
+all: generate-check readme-test compile # which write files that the others read
 	@$(MAKE) --no-print-directory -j2 --output-sync=target $(CHECKS)
+
+# Compiles packages with their tests: with less CPU than go test, which collects garbage, because
+# tests measure memory. Its arguments are packages.
+COMPILE = GOGC=off GOMEMLIMIT=1GiB go list -export -test -deps >/dev/null
+
+.PHONY: compile
+compile: $(BIN)/go.work # all modules, once: no other target does, since they require the same versions of others
+	GOWORK=$(BIN)/go.work $(COMPILE) $(MODULES:%=./%/...)
 
 # One build serves all tools and all modules.
 $(BIN)/.built: tools/go.mod tools/go.sum tools/vet/main.go tools/vet/style.go
-	go -C tools build -ldflags="-s -w" -o $(BIN)/ tool ./vet
+	GOGC=off GOMEMLIMIT=1GiB go -C tools build -ldflags="-s -w" -o $(BIN)/ tool ./vet
 	touch $@
 
 .PHONY: fmt-check
@@ -104,6 +112,9 @@ $(BIN)/actionlint: tools/actionlint/go.mod tools/actionlint/go.sum
 .PHONY: tidy-check
 tidy-check:
 	@$(call each,go mod tidy -diff)
+	@awk '{ sub("^require ", "") } $$1 !~ "/fastio-go/" && $$2 ~ "^v" { if (v[$$1] == "") v[$$1] = $$2; \
+		else if (v[$$1] != $$2) { print "two versions, so that what imports them is compiled twice:", $$0; bad = 1 } } \
+		END { exit bad }' $(MODULES:%=%/go.mod)
 	go -C tools mod tidy -diff
 	go -C tools/actionlint mod tidy -diff
 
@@ -128,12 +139,13 @@ test: # side by side: the tests of programs wait for processes most of the time
 	@$(MAKE) --no-print-directory -j2 test-race test-programs
 
 .PHONY: test-race
-test-race: # the longest packages before the others, so that none runs alone at the end
-	@$(call each,go test -race -vet=off -shuffle=on $(RACED),$(filter-out . $(PROGRAMS),$(PLAIN)) .)
+test-race: # soak has the races of all packages
+	@$(call each,packages=$(RACED); $(COMPILE) -race $$packages && go test -race -vet=off $$packages,$(filter-out $(PROGRAMS),$(PLAIN)))
 
-# Without the drivers of the contract, which make one call after another. A package that is
-# named twice is tested once.
-RACED = $$(go list ./... | grep -E "/(uploads|realtime|events)$$") $$(go list ./... | grep -v /internal/contract$$)
+# The packages that start goroutines or share what several use, without commands, whose tests
+# start processes. In this order, none that takes long runs alone at the end.
+RACED = $$(go list -f '{{range .GoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./... | xargs grep -lE '"sync(/atomic)?"|\bgo func' | \
+	xargs -r -n1 dirname | grep -v /cmd/ | sort -ur)
 
 .PHONY: test-programs
 test-programs: # soak has their races; they wait most of the time, so that more can run at once
