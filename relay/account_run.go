@@ -296,7 +296,8 @@ func (l *liveAccount) removeUnwanted() {
 	}
 }
 
-// removeEnded removes profiles whose following has failed.
+// removeEnded removes profiles whose following has failed, and forgets the earlier failures of those
+// that have succeeded.
 func (l *liveAccount) removeEnded() {
 	for p, f := range l.followed {
 		if isFollowed := f.ctx.Err() == nil; isFollowed {
@@ -307,7 +308,8 @@ func (l *liveAccount) removeEnded() {
 		}
 		err := f.stop()
 		delete(l.followed, p)
-		if l.shard.ctx.Err() == nil && l.refused.Load() == nil {
+		isStopping := l.shard.ctx.Err() != nil || l.refused.Load() != nil // the whole account
+		if !isStopping {
 			l.failed(p, err)
 		}
 	}

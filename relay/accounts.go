@@ -376,7 +376,7 @@ func (a Accounts) changes(ctx context.Context, o ...jetstream.WatchOpt) iter.Seq
 				yield(nil, cmp.Or(ctx.Err(), errWatchEnded))
 				return
 			}
-			if entry == nil {
+			if entry == nil { // those that exist are delivered
 				ok = yield(nil, nil)
 			} else {
 				ok = yield(decodeAccount(entry))

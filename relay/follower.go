@@ -396,14 +396,13 @@ func (r *replica) hold(v *view, h *holding) {
 	defer r.mu.Unlock()
 	r.shares, r.held, r.term = r.next, h, v.number
 	for key := range r.profiles {
-		switch holder := r.shares.holder(key); holder {
-		case r.name:
+		if r.shares.holder(key) == r.name {
 			r.mine[key] = true
-		default: // only the counters are kept
-			p := r.progress[key]
-			p.forget()
-			r.progress[key] = p
+			continue
 		}
+		p := r.progress[key]
+		p.forget() // all but the counters
+		r.progress[key] = p
 	}
 	r.startDue()
 }

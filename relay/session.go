@@ -159,7 +159,7 @@ func (s *sessionStore) Load(ctx context.Context, name string) (events.Checkpoint
 	if !found || err != nil {
 		return events.Checkpoint{}, fmt.Errorf("fastio: relay: checkpoint %q %w", name, errCheckpointFormat)
 	}
-	s.pub.last.CompareAndSwap(0, last)
+	s.pub.last.CompareAndSwap(0, last) // unless it has stored a later one
 	c.Data = data
 	return c, nil
 }

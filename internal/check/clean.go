@@ -177,7 +177,7 @@ func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspace
 	hasID := len(k.journal.all(kindWorkspace)) > 0 // of the workspace
 	list := k.Workspaces.AllByOrg(ctx, org, &workspaces.ByOrgOptions{Archived: workspaces.ArchivedAlso})
 	_, err := k.Orgs.Get(ctx, org)
-	if errors.Is(err, api.ErrNotFound) || isDenied(err) { // its workspaces cannot be listed: all are, of other organizations
+	if errors.Is(err, api.ErrNotFound) || isDenied(err) { // they cannot be listed by organization
 		list = k.Workspaces.All(ctx, nil)
 	}
 	for w, err := range list {
@@ -248,7 +248,7 @@ func (k *cleaner) deleteAsOwner(ctx context.Context, in api.Profile, deleteIt fu
 		return fmt.Errorf("the second person may be the owner, add -second-key: %w", err)
 	}
 	me, failure := k.Account.Me(ctx)
-	if failure == nil { // to no other person, whatever is in the journal
+	if failure == nil { // the caller is asked for, because the journal may name another person
 		_, failure = areasOver(plainClient{k.second}).Members.TransferOwnership(ctx, in, me.ID)
 	}
 	if failure != nil {

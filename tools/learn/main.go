@@ -132,7 +132,7 @@ func (d difference) change(op, key string) change {
 		}
 		return change{"type", cmp.Or(d.Type, op), "add a field for " + d.Member}
 	case "value":
-		if strings.Contains(d.Got, " ") {
+		if strings.Contains(d.Got, " ") { // the report describes a value that it does not show
 			return change{"constant", place, "has " + d.Got}
 		}
 		return change{"constant", place, "add the value " + d.Got}

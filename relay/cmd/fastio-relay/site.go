@@ -73,7 +73,7 @@ type profile struct {
 	LastSuccess float64   `json:"lastSuccess"`     // seconds since a checkpoint, or no new event
 	Pending     int       `json:"pending"`         // events that were read and are not stored
 	DeadLetters uint64    `json:"deadLetters"`     // events that were too large for NATS
-	Error       string    `json:"error"`           // why nothing moves; "" if nothing failed since LastSuccess
+	Error       string    `json:"error"`           // why events are not stored; "" if nothing failed since LastSuccess
 
 	hidden bool      // from the credential
 	began  time.Time // since when it may be ours
@@ -195,9 +195,9 @@ func (s *site) held() (all []api.Profile) {
 	return all
 }
 
-// setProgress fills in how far behind the profile is and why nothing moves. Searches
-// of the profile wait for a rate limit until the time waiting.
-func (p *profile) setProgress(s relay.ProfileStatus, waiting, now time.Time) {
+// setProgress sets how far behind the profile is, and why its events are not stored now: the
+// latest failure, or that its searches wait for a rate limit until a time.
+func (p *profile) setProgress(s relay.ProfileStatus, waitsUntil, now time.Time) {
 	since := func(t time.Time) float64 {
 		if t.IsZero() {
 			t = p.began
@@ -208,7 +208,7 @@ func (p *profile) setProgress(s relay.ProfileStatus, waiting, now time.Time) {
 	switch {
 	case s.Err != nil:
 		p.Error = s.Err.Error()
-	case waiting.After(now):
+	case waitsUntil.After(now):
 		p.Error = "waits for the rate limit of searches"
 	}
 }
