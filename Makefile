@@ -140,7 +140,7 @@ test: # side by side: the tests of programs wait for processes most of the time
 
 .PHONY: test-race
 test-race: # soak has the races of all packages
-	@$(call each,packages=$(RACED); $(COMPILE) -race $$packages && go test -race -vet=off $$packages,$(filter-out $(PROGRAMS),$(PLAIN)))
+	@$(call each,packages=$(RACED); $(COMPILE) -race $$packages && go test -race -vet=off -shuffle=on $$packages,$(filter-out $(PROGRAMS),$(PLAIN)))
 
 # The packages that start goroutines or share what several use, without commands, whose tests
 # start processes. In this order, none that takes long runs alone at the end.

@@ -12,8 +12,7 @@ import (
 )
 
 // Tasks run at their times, each by one goroutine at a time, and at rest there is none.
-func TestScheduleRunsTasksWhenTheyAreDue(t *testing.T) {
-	t.Parallel()
+func TestScheduleRunsTasksWhenTheyAreDue(t *testing.T) { //nolint:paralleltest // it counts goroutines
 	synctest.Test(t, func(t *testing.T) {
 		const n, runs = 1000, 10
 		s, l := relay.NewSchedule(16), relay.NewLane(16)
