@@ -30,7 +30,7 @@ func (s *Service) UpdateMe(ctx context.Context, r UpdateMeRequest, opts ...api.C
 	f := form.New(input.Fields[UpdateMeRequest]("account.UpdateMe"))
 	form.Given("first_name", r.FirstName, f.Set)
 	form.Given("last_name", r.LastName, f.Set)
-	if err := f.Changed(); err != nil {
+	if err := f.UpdateErr(); err != nil {
 		return err
 	}
 	return call.Do(ctx, s.c, endpoint.AccountUpdateMe(f.Form), opts)

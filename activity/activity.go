@@ -95,8 +95,8 @@ func (s *Service) PollProfile(
 	return s.poll(ctx, endpoint.ActivityPollProfile(profile.ID, nil), o, opts)
 }
 
-// poll calls r with the query of o; nil means no options. An attempt may take
-// as long as the server may wait, and the slack of o more.
+// poll calls r with the query of o; nil means no options. The limit of an attempt, in place
+// of the default one, is how long the server may wait for a change, plus the slack of o.
 func (s *Service) poll(ctx context.Context, r *api.Request, o *PollOptions, opts []api.CallOption) (*Report, error) {
 	if o == nil {
 		o = new(PollOptions)

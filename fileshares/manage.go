@@ -63,7 +63,8 @@ func (s *Service) Create(
 	if !r.ExpiresAt.IsZero() {
 		f.Time(form.Zone)(fieldExpiresAt, r.ExpiresAt)
 	}
-	if err := f.checked(); err != nil {
+	f.refuseTwoExpiries()
+	if err := f.Err(); err != nil {
 		return nil, err
 	}
 	return call.One[FileShare](ctx, s.c, endpoint.FileSharesCreate(workspace, f.Form), "fileshare", opts)
@@ -92,11 +93,12 @@ type UpdateRequest struct {
 // It calls POST /current/fileshare/{fileshare_id}/update/.
 func (s *Service) Update(ctx context.Context, fileshare api.ID, r UpdateRequest, opts ...api.CallOption) (*FileShare, error) {
 	f := fields{form.New(input.Fields[UpdateRequest]("fileshares.Update"))}
-	form.Optional(&f.Fields, fieldTitle, clearingText, r.Title, f.Text(1, maxText))
-	form.Optional(&f.Fields, fieldPassword, clearingText, r.Password, f.password)
+	form.Optional(&f.Fields, fieldTitle, sentForNull, r.Title, f.Text(1, maxText))
+	form.Optional(&f.Fields, fieldPassword, sentForNull, r.Password, f.password)
 	f.setCommon(r.Access, r.CommentsEnabled, r.ExpiresIn)
-	form.Optional(&f.Fields, fieldExpiresAt, clearingText, r.ExpiresAt, f.Time(form.Zone))
-	if err := cmp.Or(f.Changed(), f.checked()); err != nil {
+	form.Optional(&f.Fields, fieldExpiresAt, sentForNull, r.ExpiresAt, f.Time(form.Zone))
+	f.refuseTwoExpiries()
+	if err := f.UpdateErr(); err != nil {
 		return nil, err
 	}
 	return call.One[FileShare](ctx, s.c, endpoint.FileSharesUpdate(fileshare, f.Form), "fileshare", opts)
@@ -104,12 +106,11 @@ func (s *Service) Update(ctx context.Context, fileshare api.ID, r UpdateRequest,
 
 type fields struct{ form.Fields }
 
-// checked returns the first error of a field, or of a combination of fields.
-func (f *fields) checked() error {
+// refuseTwoExpiries records that the request is invalid if it has ExpiresIn and ExpiresAt.
+func (f *fields) refuseTwoExpiries() {
 	if f.Form[fieldExpires] != nil && f.Form[fieldExpiresAt] != nil {
 		f.Refuse(fieldExpires, "must be left out with ExpiresAt, even to clear that", "")
 	}
-	return f.Err()
 }
 
 const (
@@ -118,7 +119,9 @@ const (
 	fieldExpires   = "expires"
 	fieldExpiresAt = "expires_at"
 
-	clearingText = "" // the word null, which clears a field elsewhere, has no effect here
+	// sentForNull clears a field of a File Share. The word null, which clears the fields of
+	// other endpoints, has no effect here.
+	sentForNull = ""
 )
 
 // password checks a password and sets the field. Errors do not contain it.

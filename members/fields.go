@@ -114,7 +114,7 @@ func (r UpdateRequest) form(op string, in api.Profile) (api.Form, error) {
 	f.notify(r.Notify)
 	f.refuseForOrg(fieldExpires, !r.Expires.IsZero())
 	form.Optional(&f.Fields, fieldExpires, form.Null, r.Expires, f.Time(form.Zone))
-	return f.Form, f.Changed()
+	return f.Form, f.UpdateErr()
 }
 
 // form returns the form that changes an invitation. The time until which it can be
@@ -125,5 +125,5 @@ func (r UpdateInvitationRequest) form(op string, in api.Profile) (api.Form, erro
 	f.role(r.Role)
 	f.notify(r.Notify)
 	form.Given(fieldExpires, r.AcceptBy, f.Future)
-	return f.Form, f.Changed()
+	return f.Form, f.UpdateErr()
 }

@@ -131,7 +131,7 @@ func (s *Service) Update(ctx context.Context, org api.ID, r UpdateRequest, opts 
 	form.Change(&f.Fields, "perm_member_manage", r.ManageMembers,
 		func(field string, value Permission) { f.word(field, string(value)) })
 	form.Clearable(&f.Fields, "perm_auth_domains", r.AuthDomain, f.word)
-	if err := f.Changed(); err != nil {
+	if err := f.UpdateErr(); err != nil {
 		return err
 	}
 	return call.Do(ctx, s.c, endpoint.OrgsUpdate(org, f.Form), opts)

@@ -1,6 +1,7 @@
 package rclone
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -42,6 +43,7 @@ func (s *configStore) Load(context.Context, string) ([]byte, error) {
 }
 
 // Lock locks the token, in this process and if possible between processes, and loads it.
+// The store has the token of one remote, whatever the account.
 func (s *configStore) Lock(ctx context.Context, account string) (oauth.Record, error) {
 	select {
 	case s.lock <- struct{}{}:
@@ -51,9 +53,7 @@ func (s *configStore) Lock(ctx context.Context, account string) (oauth.Record, e
 	r := &configRecord{store: s, between: s.lockBetweenProcesses(ctx)}
 	var err error
 	r.data, err = s.Load(ctx, account)
-	if err == nil {
-		err = ctx.Err()
-	}
+	err = cmp.Or(err, ctx.Err()) // at the end of ctx, lockBetweenProcesses returns without the lock
 	if err != nil {
 		r.Unlock()
 		return nil, err

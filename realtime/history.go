@@ -24,7 +24,7 @@ const (
 	appearsLate = 2 * time.Minute  // maximum delay of an event in the log
 	secondRead  = 15 * time.Second // after the first read, for delayed events
 	maxBacklog  = 5_000            // events that are read at most; they take two minutes
-	maxSeen     = 10_000
+	maxSeen     = 10_000           // IDs of events that are remembered, so that none is sent twice
 )
 
 // enqueueGap records that events since a time may have been missed, and starts the read
@@ -138,7 +138,8 @@ type recent[K comparable] struct {
 }
 
 // add adds k to the set and reports whether it was new. If the set then has
-// more than limit members, the oldest is removed.
+// more than limit members, the oldest is removed. The limit must be the same in
+// each call.
 func (r *recent[K]) add(k K, limit int) bool {
 	if r.members[k] {
 		return false

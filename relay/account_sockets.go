@@ -32,23 +32,22 @@ func (r *accountReplica) keepWatches(ctx context.Context, every time.Duration) {
 	}
 }
 
-// chooseWatches opens sockets for the profiles with the most events, and then a long poll for each
-// account with the most, and closes those of others. A profile that has one keeps it unless
-// another one has more than twice its events. Profiles without events have those that are left:
-// one that was busy on another replica has none yet.
+// chooseWatches sorts the profiles by their recent events, where rank prefers those that are
+// watched. The first r.Sockets profiles get a socket. Each following profile gets a long poll,
+// until there are r.Polls, unless another profile of its account has one. The sockets and long
+// polls of all other profiles are closed. A profile without events can be among the first, too: it
+// may have been busy while another replica had it, whose count of events is not known here.
 func (r *accountReplica) chooseWatches() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	busy := make([]*followed, 0, len(r.following))
+	busiestFirst := make([]*followed, 0, len(r.following))
 	for f := range r.following {
-		published := f.pub.published.Load()
-		f.recent = f.recent/2 + float64(published-f.publishedBefore) // older events count half as much each time
-		f.publishedBefore = published
-		busy = append(busy, f)
+		f.countRecent()
+		busiestFirst = append(busiestFirst, f)
 	}
-	slices.SortFunc(busy, func(a, b *followed) int { return cmp.Compare(b.rank(), a.rank()) })
-	polled := map[*liveAccount]bool{}
-	for i, f := range busy {
+	slices.SortFunc(busiestFirst, func(a, b *followed) int { return cmp.Compare(b.rank(), a.rank()) })
+	polled := map[*liveAccount]bool{} // accounts of which a profile gets a long poll
+	for i, f := range busiestFirst {
 		want := watchNone
 		switch {
 		case i < r.Sockets:
@@ -99,6 +98,14 @@ func (f *followed) poll(ctx context.Context) {
 		}
 		_ = sleep(ctx, backoff{time.Second, worstAccountPause}.pause(tries)) // the loop ends with ctx
 	}
+}
+
+// countRecent adds the events since the last call to the recent ones of the profile, of which
+// those before count half as much at each call. The caller holds r.mu.
+func (f *followed) countRecent() {
+	published := f.pub.published.Load()
+	f.recent = f.recent/2 + float64(published-f.publishedBefore)
+	f.publishedBefore = published
 }
 
 // rank returns the number of recent events by which profiles are chosen. That of a profile that is

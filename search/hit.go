@@ -122,7 +122,8 @@ func (h *Hit) completeFrom(n *storage.Node) {
 	}
 }
 
-// hits are an object by node ID, in order of rank, or an array.
+// hits are the hits of a response in order of rank. The JSON is an object whose members
+// are named by the node IDs, or an array.
 type hits []*Hit
 
 // UnmarshalJSONFrom reads a list, or an object that has the hits by their IDs;
@@ -152,8 +153,8 @@ func (h *hits) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// JSONType implements [decode.Variant], for the report of unknown members: an object
-// holds the hits by their IDs, anything else is decoded as a list of them.
+// JSONType implements [decode.Variant]: it returns the Go type whose fields have the
+// members of a value of this kind, so that members without a field can be reported.
 func (*hits) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '{' {
 		return reflect.TypeFor[map[string]*Hit]()

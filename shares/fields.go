@@ -10,6 +10,8 @@ import (
 	"github.com/fastio-go/fastio/internal/input"
 )
 
+// fields is the form of a call. A setter that finds its value invalid records the error,
+// which Err or UpdateErr returns, and sets the field all the same.
 type fields struct{ form.Fields }
 
 func newFields(args input.Args) *fields { return &fields{form.New(args)} }

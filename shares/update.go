@@ -64,7 +64,7 @@ func (s *Service) Update(ctx context.Context, share api.ID, r UpdateRequest, opt
 	r.describe(f)
 	r.open(f)
 	r.setAppearance(f)
-	if err := f.Changed(); err != nil {
+	if err := f.UpdateErr(); err != nil {
 		return err
 	}
 	return call.Do(ctx, s.c, endpoint.SharesUpdate(share, f.Form), opts)

@@ -263,6 +263,8 @@ func (d *dir) endIfDone(ctx context.Context, id api.OpaqueID, u *Upload, e *entr
 	return true, nil
 }
 
+var errNoResult = errors.New("the response has no result of the file")
+
 // Whether sendSmall sends files that fail once more.
 const (
 	resend   = true
@@ -271,21 +273,19 @@ const (
 
 // sendSmall sends a batch of small files and ends their entries. With again, those that
 // fail are sent once more. Files of which the outcome is unknown, because the response
-// was lost or has no result for them, may have been stored: endUnknown looks for them,
-// and err is what they fail with if they are not found.
+// was lost or has no result for them, may have been stored: endUnknown looks for them.
 func (d *dir) sendSmall(ctx context.Context, entries []*entry, again bool) {
 	sent, result, err := d.sendBatch(ctx, entries)
-	switch {
-	case len(sent) == 0:
-		return
-	case err == nil:
-		err = errors.New("the response has no result of the file")
-	case !ambiguous(err):
+	if len(sent) == 0 {
+		return // no call was made: an error is that of ctx, with which the whole upload ends
+	}
+	isRefused := err != nil && !ambiguous(err)
+	if isRefused {
 		d.splitRefused(ctx, sent, again, err)
 		return
 	}
-	unknown, failed := d.endResults(ctx, sent, result)
-	d.endUnknown(ctx, unknown, err)
+	unknown, failed := d.endResults(ctx, sent, result) // result is nil if the response was lost
+	d.endUnknown(ctx, unknown, cmp.Or(err, errNoResult))
 	if again && len(failed) > 0 && d.quotaError.Load() == nil {
 		d.sendSmall(ctx, failed, noResend)
 		return
@@ -315,8 +315,8 @@ func (d *dir) splitRefused(ctx context.Context, entries []*entry, again bool, er
 }
 
 // sendBatch sends small files in one call, and returns the entries of those that it
-// could read and has sent. There are none if the call was not made: a quota is
-// exhausted, or no file could be read.
+// could read and has sent. There are none if the call was not made: ctx has ended, a
+// quota is exhausted, or no file could be read.
 func (d *dir) sendBatch(ctx context.Context, entries []*entry) (sent []*entry, _ *BatchResult, err error) {
 	room := int64(len(entries)) // read requires a byte more for each
 	for _, e := range entries {

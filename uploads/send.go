@@ -72,23 +72,26 @@ func (f *file) begin(ctx context.Context) error {
 	return f.sendRest(ctx, nil) // no chunk has arrived
 }
 
-// startSession begins a session. It is repeated although it is not idempotent: a
-// session without content is harmless, and one that a lost response has left behind is
-// canceled.
+// startSession begins a session, with up to maxTries calls. The client itself repeats a
+// call that was certainly not processed. A call that may have begun a session is repeated
+// here, although it is not idempotent: a session without content is harmless, and
+// cancelLost cancels the one that a lost response has left behind. Any other error would
+// be the same in the next call.
 func (f *file) startSession(ctx context.Context, r StartRequest) (*Upload, error) {
 	begun := time.Now()
-	for failed := 1; ; failed++ {
+	for try := 1; ; try++ {
 		u, err := f.s.Start(ctx, r, f.opts...)
 		if err == nil {
-			if failed > 1 {
+			if try > 1 {
 				f.s.cancelLost(ctx, r, u.ID, time.Since(begun), f.opts)
 			}
 			return u, nil
 		}
-		if call.Final(err) || !ambiguous(err) || failed == maxTries {
+		mayHaveBegun := ambiguous(err) && !call.Final(err)
+		if !mayHaveBegun || try == maxTries {
 			return nil, err
 		}
-		if wait.Sleep(ctx, wait.For(failed, wait.RetryAfterOf(err))) != nil {
+		if wait.Sleep(ctx, wait.For(try, wait.RetryAfterOf(err))) != nil {
 			return nil, err
 		}
 	}
@@ -402,19 +405,20 @@ func (f *file) readAndSend(
 	return nil
 }
 
-// maxTries is how often the calls for one chunk may fail, each with its retries.
+// maxTries is how often the call that begins a session or that sends a chunk is made, each
+// with the retries of the client.
 const maxTries = 5
 
-// sendChunk sends a chunk with its checksum, and repeats that up to maxTries times
-// after failures that may be temporary. It repeats itself because the retries of the
-// client are limited to a share of all calls.
+// sendChunk sends a chunk with its checksum, with up to maxTries calls if they fail with
+// errors that may be temporary. It repeats the call in addition to the client, whose
+// retries are limited to a share of all calls.
 func (f *file) sendChunk(ctx context.Context, c Chunk) error {
-	for failed := 1; ; failed++ {
+	for try := 1; ; try++ {
 		err := f.s.Chunks.Send(ctx, f.ID, c, f.opts...)
-		if err == nil || call.Final(err) || errors.Is(err, api.ErrConflict) || failed == maxTries {
+		if err == nil || call.Final(err) || errors.Is(err, api.ErrConflict) || try == maxTries {
 			return err
 		}
-		if wait.Sleep(ctx, wait.For(failed, wait.RetryAfterOf(err))) != nil {
+		if wait.Sleep(ctx, wait.For(try, wait.RetryAfterOf(err))) != nil {
 			return err
 		}
 	}

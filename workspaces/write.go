@@ -146,7 +146,7 @@ func (s *Service) Update(ctx context.Context, workspace api.ID, r UpdateRequest,
 	form.Clearable(&f.Fields, "background_color1", r.BackgroundColor1, f.JSON)
 	form.Clearable(&f.Fields, "background_color2", r.BackgroundColor2, f.JSON)
 	form.Clearable(&f.Fields, "owner_defined", r.OwnerDefined, f.JSON)
-	if err := f.Changed(); err != nil {
+	if err := f.UpdateErr(); err != nil {
 		return err
 	}
 	return call.Do(ctx, s.c, endpoint.WorkspacesUpdate(workspace, f.Form), opts)

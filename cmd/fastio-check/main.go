@@ -61,7 +61,7 @@ func main() {
 	context.AfterFunc(ctx, stop) // from then on, an interrupt ends the process
 	network := http.DefaultTransport
 	if common, ok := network.(*http.Transport); ok {
-		network = common.Clone() // which no other code of the process uses or changes
+		network = common.Clone() // so that no other code of the process changes it during the run
 	}
 	p := &program{in: bufio.NewReader(os.Stdin), out: os.Stdout, progress: os.Stderr, getenv: os.Getenv, network: network}
 	status := p.main(ctx, os.Args[1:])

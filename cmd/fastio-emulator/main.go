@@ -186,7 +186,9 @@ func parseFault(rule string) (seed.Fault, error) {
 }
 
 // emulate starts an emulator with the settings of args, prints its address and
-// an API key as environment variables, and serves until ctx is done.
+// an API key as environment variables, and serves until ctx is done. With -version or
+// -schema, it prints only that. A file of -ready-file from an earlier run is removed
+// first, since it would say that this one already serves.
 func emulate(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parse(args, stderr)
 	if err != nil {
@@ -204,7 +206,7 @@ func emulate(ctx context.Context, args []string, stdout, stderr io.Writer) error
 		return err
 	}
 	if c.ready != "" {
-		err := os.Remove(c.ready) // of an earlier run
+		err := os.Remove(c.ready)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

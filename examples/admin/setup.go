@@ -38,7 +38,7 @@ func (p *program) setup(ctx context.Context) error {
 }
 
 // setupOrg returns the ID of the organization, which it creates and subscribes to a
-// plan if necessary. The ID is "" if the organization would be created.
+// plan if necessary. Without -apply, the ID of an organization that does not exist is "".
 func (p *program) setupOrg(ctx context.Context) (api.ID, error) {
 	org, err := p.client.Orgs.Get(ctx, p.org)
 	if errors.Is(err, api.ErrNotFound) {
@@ -89,13 +89,13 @@ func (p *program) plans(ctx context.Context) error {
 }
 
 // setupWorkspaces returns the workspaces that the columns of the team's file name, and
-// creates missing ones; without -apply it returns nil for these. The ID of the organization
-// is "" if that would be created too.
+// creates missing ones; without -apply, a missing one is nil in the result. The ID of the
+// organization is "" if it is missing as well.
 func (p *program) setupWorkspaces(ctx context.Context, org api.ID, t *team) ([]*workspaces.Workspace, error) {
 	found := map[string]*workspaces.Workspace{}
 	for w, err := range p.client.Workspaces.AllByOrg(ctx, cmp.Or(org, p.org), nil) {
 		if org == "" && errors.Is(err, api.ErrNotFound) {
-			break // the organization would be created
+			break // without -apply, the organization is still missing
 		}
 		if err != nil {
 			return nil, err
@@ -121,14 +121,14 @@ func (p *program) setupWorkspaces(ctx context.Context, org api.ID, t *team) ([]*
 
 // place is an organization or a workspace and its members.
 type place struct {
-	api.Profile // without an ID if it would be created
+	api.Profile // without an ID if it is missing, since only a run with -apply creates it
 
 	name    string
 	members map[string]*members.Member // by address
 }
 
 // setupMembers gives the people of the team their roles in the organization and in its
-// workspaces. A workspace is nil if this run would only create it.
+// workspaces. A workspace is nil if it is missing, since only a run with -apply creates it.
 func (p *program) setupMembers(ctx context.Context, org api.ID, rooms []*workspaces.Workspace, t *team) error {
 	role := func(p person) members.Role { return p.org }
 	if err := p.assignRoles(ctx, &place{Profile: api.Org(org), name: "the organization"}, t, role); err != nil {
@@ -147,11 +147,13 @@ func (p *program) setupMembers(ctx context.Context, org api.ID, rooms []*workspa
 	return nil
 }
 
-// assignRoles gives the people of the team their roles in a place. A place that would
-// only be created has no ID, and no members yet.
+// assignRoles gives the people of the team their roles in a place. A run without -apply
+// only prints what it would do: then a missing place still has no ID, and no members to
+// read.
 func (p *program) assignRoles(ctx context.Context, in *place, t *team, role func(person) members.Role) error {
 	in.members = map[string]*members.Member{}
-	if in.ID != "" {
+	exists := in.ID != ""
+	if exists {
 		for m, err := range p.client.Members.All(ctx, in.Profile, nil) {
 			if err != nil {
 				return err

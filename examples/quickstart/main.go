@@ -127,11 +127,12 @@ func (p *program) walk(ctx context.Context, query events.Query, r *report) error
 		return nil
 	}
 	fmt.Fprintf(p.out, "  interrupted after %d events; resuming from the checkpoint\n", r.total)
-	return p.walkSome(ctx, query, checkpoint, r, 0)
+	const toTheEnd = 0
+	return p.walkSome(ctx, query, checkpoint, r, toTheEnd)
 }
 
 // walkSome resumes from the checkpoint, until the log ends or the report has limit
-// events; 0 means no limit.
+// events; 0 means no limit, since the report has 1 after the first event.
 func (p *program) walkSome(ctx context.Context, query events.Query, checkpoint string, r *report, limit int) error {
 	saved, err := os.ReadFile(checkpoint)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -17,7 +17,8 @@ import (
 	"github.com/fastio-go/fastio/workspaces"
 )
 
-// This file has the calls whose results a walk goes on with.
+// This file has the calls whose results a walk goes on with. A call has a pointer to its
+// walk: what is added to a list of the walk, such as c.orgs, stays after the call.
 
 // listOrgs lists organizations and keeps the first ones for further calls.
 func (c call) listOrgs(scope orgs.Scope) error {
@@ -156,7 +157,8 @@ func (c call) listComments(on comments.Target) error {
 }
 
 // searchEvents searches one page of events, sets the cursor of the next one,
-// and keeps an event of each name for further calls.
+// and keeps an event of each name for further calls, in the list of the walk, which is
+// behind a pointer of c.
 func (c call) searchEvents(in api.Profile) error {
 	page, err := c.Events.Search(c, events.Query{Profile: in, Limit: c.limit, Cursor: c.cursor}, c.opts...)
 	if err != nil {
@@ -167,7 +169,8 @@ func (c call) searchEvents(in api.Profile) error {
 	}
 	for _, e := range page.Events {
 		kind := "event " + string(e.Name)
-		if !c.seen[kind] && c.addToSample("event", string(e.ID), len(c.events) < maxEvents) {
+		room := len(c.events) < maxEvents
+		if !c.seen[kind] && c.addToSample("event", string(e.ID), room) {
 			c.seen[kind] = true
 			c.events = append(c.events, e.ID)
 		}

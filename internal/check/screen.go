@@ -115,7 +115,8 @@ func joinUnknown(all []Finding) []Finding {
 	return result
 }
 
-// title returns the heading of a kind of differences in a report.
+// title returns the heading of a kind of differences in a report. "Other" means other than
+// this version of the SDK expects.
 func (k Kind) title() string {
 	switch k {
 	case KindPath:

@@ -196,9 +196,9 @@ func parseMarkdownError(e *api.Error, text string) {
 	}
 }
 
-// setMarkdown sets the field of e for a bullet "name: value". A bullet of the params
-// (isParam) sets only fields that params have, since a param may have the name of a
-// member of the error.
+// setMarkdown sets the field of e for a bullet "name: value". A bullet that describes a
+// param (isParam) sets only Reason, Feature and Retry-After. Its other members, such as
+// text, are of the param, although members of the error have the same names.
 func setMarkdown(e *api.Error, name, value string, isParam bool) {
 	switch name {
 	case "reason":

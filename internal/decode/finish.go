@@ -29,14 +29,14 @@ const (
 )
 
 // Finish completes the decoded value at a pointer: see [shape.finish]. It returns an
-// error for a page of far more rows than r requests, or than any page has if r requests
-// no number. A nil r has no bound.
+// error if the value is a page with too many rows: spareRows more than r requests, or
+// maxRows if r requests no number. With a nil r, any number is accepted.
 func Finish(r *api.Request, pointer any, nulls Nulls) error {
 	v := reflect.ValueOf(pointer).Elem()
 	t := v.Type()
 	found, known := shapes.Load(t)
 	if !known {
-		found = newShape(t, map[reflect.Type]*shape{})
+		found = newShape(t, map[reflect.Type]*shape{}) // none seen yet
 		shapes.Store(t, found)
 	}
 	s, _ := found.(*shape)
@@ -108,16 +108,16 @@ func onlyRecords(t reflect.Type) bool {
 	return t.NumField() > 0
 }
 
-// shape describes what to complete in decoded values of a type. It is nil if
-// there is nothing to complete.
+// shape describes what [shape.finish] does to decoded values of a type. It is nil if
+// that is nothing.
 type shape struct {
 	kind    reflect.Kind
-	records bool   // of a list or map: the elements are records
-	elem    *shape // of a list, map or pointer
-	fields  []int  // of a struct: those with something to complete
-	shapes  []*shape
+	records bool     // of a list or map: the elements are records
+	elem    *shape   // of a list, map or pointer
+	fields  []int    // of a struct: the indexes of the fields whose values have a shape
+	shapes  []*shape // of these fields, in the same order
 	aliases []alias
-	extra   int               // the field for members without a field; 0 means none
+	extra   int               // the index of the map for members without a field; 0 means none
 	fixFunc func(pointer any) // registered by [Fix]; nil means none
 }
 
@@ -130,20 +130,20 @@ type alias struct {
 
 var shapes sync.Map //nolint:gochecknoglobals // a cache of *shape by reflect.Type
 
-// newShape returns what must be done after a value of type t is decoded, nil for
-// nothing. Building holds the shapes of the types that contain t, so that a recursive
-// type ends.
-func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
-	if s, ok := building[t]; ok {
-		return s // a recursive type
+// newShape returns what [shape.finish] does to decoded values of type t, nil for
+// nothing. Seen has the shapes of the types that were met before, also of those that
+// contain t: a type that contains itself finds its own shape there.
+func newShape(t reflect.Type, seen map[reflect.Type]*shape) *shape {
+	if s, ok := seen[t]; ok {
+		return s
 	}
 	s := &shape{kind: t.Kind()}
-	building[t] = s
+	seen[t] = s
 	switch t.Kind() {
 	case reflect.Struct:
 		for f := range t.Fields() {
 			if f.IsExported() || f.Anonymous {
-				s.addField(f, building)
+				s.addField(f, seen)
 			}
 		}
 		s.fixFunc = fixOf(t)
@@ -152,27 +152,28 @@ func newShape(t reflect.Type, building map[reflect.Type]*shape) *shape {
 		}
 	case reflect.Slice, reflect.Map:
 		s.records = t.Elem().Kind() == reflect.Pointer || isRecords(t) // a null among them may have to be removed
-		s.elem = newShape(t.Elem(), building)
+		s.elem = newShape(t.Elem(), seen)
 		if s.records || s.elem != nil {
 			return s
 		}
 	case reflect.Pointer:
-		s.elem = newShape(t.Elem(), building)
+		s.elem = newShape(t.Elem(), seen)
 		if s.elem != nil {
 			return s
 		}
 	default:
 	}
-	building[t] = nil // nothing to do
+	seen[t] = nil // nothing to do
 	return nil
 }
 
-// addField adds a field of a struct to the shape, if its values must be completed, if
-// it has aliases, or if it is the map for unknown members. Building has the shapes that
-// are not complete yet.
-func (s *shape) addField(f reflect.StructField, building map[reflect.Type]*shape) {
-	if inner := newShape(f.Type, building); inner != nil {
-		s.fields, s.shapes = append(s.fields, f.Index[0]), append(s.shapes, inner)
+// addField adds to the shape of a struct what [shape.finish] does for one of its fields:
+// it finishes the value of the field, sets it from its aliases, or takes it as the map
+// for unknown members; for most fields it does none of these. Seen is that of newShape.
+func (s *shape) addField(f reflect.StructField, seen map[reflect.Type]*shape) {
+	ofValue := newShape(f.Type, seen)
+	if ofValue != nil { // such as a list of records, but not a number or a text
+		s.fields, s.shapes = append(s.fields, f.Index[0]), append(s.shapes, ofValue)
 	}
 	if names := f.Tag.Get("also"); names != "" {
 		s.aliases = append(s.aliases, alias{f.Index[0], strings.Split(names, ",")})

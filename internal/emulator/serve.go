@@ -151,7 +151,8 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 func (s *Server) Refusals() int { return int(s.refusals.Load()) }
 
 // operation returns the name of the endpoint of a call, as in endpoints.tsv, and ""
-// for an unknown path.
+// for an unknown path. The route of an OPTIONS request is the endpoint that it asks
+// about, which is not called.
 func operation(c *wire.Call) string {
 	switch {
 	case c.Request.Method == http.MethodOptions:

@@ -361,7 +361,7 @@ type stream struct {
 	taken        int // bytes of buffer that were read
 	writerClosed bool
 	readerClosed bool
-	bufferLost   bool // the writer took back what was on its way when it closed
+	bufferLost   bool // the writer has reset the connection: the reader gets nothing of the buffer
 	reads        deadline
 	writes       deadline
 }

@@ -29,9 +29,9 @@ func New(args input.Args) Fields { return Fields{Form: api.Form{}, args: args} }
 // Err returns the error of the first invalid field.
 func (f *Fields) Err() error { return f.err }
 
-// Changed returns the error of the first invalid field. An update without any field is
-// invalid as well.
-func (f *Fields) Changed() error {
+// UpdateErr returns the error of the form of an update: that of the first invalid field,
+// or that there is no field at all.
+func (f *Fields) UpdateErr() error {
 	if len(f.Form) == 0 {
 		f.Refuse("", "must have a field", "")
 	}

@@ -60,7 +60,7 @@ func TestFields(t *testing.T) {
 			f.Refuse("a", "must be b", "c")
 			f.Refuse("d", "must be e", "f")
 		}, "a must be b, got c"},
-		"an update of nothing": {func(f *form.Fields) { _ = f.Changed() }, " must have a field"},
+		"an update of nothing": {func(f *form.Fields) { _ = f.UpdateErr() }, " must have a field"},
 	}, func(t *testing.T, tc row) {
 		f := form.New(input.Parameters("things.Make"))
 		tc.fill(&f)
@@ -71,7 +71,7 @@ func TestFields(t *testing.T) {
 		if got != tc.want {
 			t.Errorf("got %s, want %s", got, tc.want)
 		}
-		if err := f.Changed(); (err == nil) != strings.HasPrefix(got, `map["n"`) {
+		if err := f.UpdateErr(); (err == nil) != strings.HasPrefix(got, `map["n"`) {
 			t.Errorf("as an update: %v", err)
 		}
 	})

@@ -110,14 +110,15 @@ func (t *turn) applyStep(s step, at time.Time) {
 	}
 }
 
-// scheduleStep schedules the next step of a turn, if it has one, at the pace of the
-// options after the last one, which was at a time. With a negative pace, the steps follow
-// at once.
-func (h *Handlers) scheduleStep(t *turn, at time.Time) {
+// scheduleStep schedules the next step of a turn, if any is left, a pause after the time
+// of the step before it. The pause is the option TurnPace: 0 means turnPace, and a
+// negative one means none.
+func (h *Handlers) scheduleStep(t *turn, before time.Time) {
 	if len(t.plan) == 0 {
 		return
 	}
-	at = at.Add(max(0, cmp.Or(h.w.Options.AI.TurnPace, turnPace)))
+	pause := max(0, cmp.Or(h.w.Options.AI.TurnPace, turnPace))
+	at := before.Add(pause)
 	h.w.Schedule(at, nextStep{h, t, at})
 }
 

@@ -13,8 +13,8 @@ import (
 // guard decides which requests may use the control API.
 type guard struct {
 	off   bool
-	token string
-	hosts []string
+	token string   // "" means that none is required, as on a loopback address
+	hosts []string // names of this machine, beside localhost
 }
 
 // problemf returns a Problem with a formatted message.
@@ -84,7 +84,8 @@ func scheme(r *http.Request) string {
 // authorized reports whether a request has the token, as a bearer token or as the
 // password that a browser asks for.
 func (g *guard) authorized(r *http.Request) bool {
-	if g.token == "" {
+	isRequired := g.token != ""
+	if !isRequired {
 		return true
 	}
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")

@@ -72,8 +72,9 @@ func (h *Handler) hasWorld(name string) bool {
 	return h.worlds[name] != nil
 }
 
-// findOrReserve returns the world with a name, or reserves the name. If isNew is true,
-// the caller must create the world.
+// findOrReserve returns the world with a name, or reserves the name for a new one. If
+// isNew is true, the caller must create the world. Otherwise another caller may still be
+// creating it, until its channel ready is closed.
 func (h *Handler) findOrReserve(name string) (w *namedWorld, isNew bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -422,30 +422,41 @@ func (h *Handlers) setTerms(c *wire.Call, inv *world.Invitation, terms condition
 	return nil
 }
 
-// settleInvitation sets the state of an invitation, "" leaves it. Pending sends it again
-// (assumed).
+// settleInvitation sets the state of an invitation in place of its guest; "" keeps the
+// state, and pending sends the invitation again (assumed). The caller has set the time of
+// the change, and marks it.
 func (h *Handlers) settleInvitation(c *wire.Call, inv *world.Invitation, state string) error {
-	user, by := h.w.UserNamed(inv.Email), h.w.Joiner(c.Key)
+	guest, by := h.w.UserNamed(inv.Email), h.w.Joiner(c.Key)
 	switch state {
 	case world.InviteDeclined:
 		h.decline(inv, by)
 	case world.InvitePending:
-		if err := h.w.RefuseByOutsiderPolicy(inv.Profile, user); err != nil {
+		if err := h.w.RefuseByOutsiderPolicy(inv.Profile, guest); err != nil {
 			return err
 		}
 		inv.State = world.InvitePending
 		h.w.MailInvitation(inv)
 		h.w.WriteInvitation("invitation_email_sent", inv, by)
 	case world.InviteAccepted:
-		if user != "" {
-			return h.w.Redeem(inv, user, by)
+		hasAccount := guest != ""
+		if hasAccount {
+			return h.w.Redeem(inv, guest, by)
 		}
-		if err := h.w.RefuseRedeem(inv, world.AnyUser); err != nil {
-			return err
-		}
-		inv.State = world.InviteAccepted // when the address gets an account, this becomes a member
-		h.w.WriteInvitation("invitation_accepted", inv, by)
+		return h.acceptWithoutAccount(inv, by)
 	}
+	return nil
+}
+
+// acceptWithoutAccount accepts an invitation to an address without an account. It makes no
+// member: a new account with the address becomes one (see [world.World.JoinInvited]). It
+// refuses an invitation that was answered or has expired, or that the policy on outsiders
+// forbids.
+func (h *Handlers) acceptWithoutAccount(inv *world.Invitation, by world.Joiner) error {
+	if err := h.w.RefuseRedeem(inv, world.NoUser); err != nil {
+		return err
+	}
+	inv.State = world.InviteAccepted
+	h.w.WriteInvitation("invitation_accepted", inv, by)
 	return nil
 }
 

@@ -26,9 +26,9 @@ type frame struct {
 type news struct {
 	fields        []string
 	at            int64  // the stamp of the last field
-	row           uint32 // of the event behind it
-	hasEvent      bool   // row is one that listeners may see
-	withoutObject bool   // without what identifies the object
+	row           uint32 // of the event behind it, in the log
+	hasEvent      bool   // the event is sent too: there is one, and listeners may see it
+	withoutObject bool   // the event is sent without the ID and the details of its object
 }
 
 // Inform sends a change of fields to the sockets of a profile, and with it the event that
@@ -82,27 +82,28 @@ func (h *Handlers) isBroadcast(row uint32) bool {
 // forGuest reduces a change to what a guest of a share may see: no hidden comment, and only
 // the fields of files and comments (guestSees). These fields are a name, or a name, a colon
 // and the ID of a file. For a file outside of the share, only the name is sent, so that the
-// guest learns that something has changed, but not in which file.
-func (h *Handlers) forGuest(n news, shareID, guest string, row *uint32) news {
-	if row != nil && h.hidesComment(shareID, guest, *row) {
+// guest learns that something has changed, but not in which file. Cause is the row of the
+// event in the log, nil without an event.
+func (h *Handlers) forGuest(whole news, shareID, guest string, cause *uint32) news {
+	if cause != nil && h.hidesComment(shareID, guest, *cause) {
 		return news{}
 	}
-	var fields []string
-	for _, field := range n.fields {
+	n := whole
+	n.fields = nil
+	for _, field := range whole.fields {
 		name, id, _ := strings.Cut(field, ":")
 		if !guestSees(name) {
 			continue
 		}
 		if node := h.w.AnyNode(id); node != nil && node.Profile != shareID {
 			n.withoutObject = true
-			if slices.Contains(n.fields, name) { // the name is one of the fields already
+			if slices.Contains(whole.fields, name) { // most changes have both fields, name:id and name
 				continue
 			}
 			field = name
 		}
-		fields = append(fields, field)
+		n.fields = append(n.fields, field)
 	}
-	n.fields = fields
 	return n
 }
 

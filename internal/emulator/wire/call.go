@@ -300,9 +300,10 @@ func (c *Call) fieldNames() []string {
 		return slices.Sorted(maps.Keys(form))
 	case "multipart/form-data":
 		var names []string
-		for parts := multipart.NewReader(bytes.NewReader(c.Body), params["boundary"]); ; {
+		parts := multipart.NewReader(bytes.NewReader(c.Body), params["boundary"])
+		for {
 			p, err := parts.NextPart()
-			if err != nil {
+			if err != nil { // the end, or a part that cannot be read
 				return names
 			}
 			names = append(names, p.FormName())

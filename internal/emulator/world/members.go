@@ -381,8 +381,8 @@ func (w *World) WriteInvitation(event string, inv *Invitation, by Joiner) {
 	w.EventIn(inv.Profile, Event{Name: event, User: guest, CallingUser: by.caller, Actor: by.actor})
 }
 
-// AnyUser is the user of [World.RefuseRedeem] who is not known yet.
-const AnyUser = ""
+// NoUser is the user of [World.RefuseRedeem] for an address without an account.
+const NoUser = ""
 
 // RefuseRedeem returns a refusal if an invitation was answered, has expired, or a policy
 // forbids it for the user.
