@@ -135,7 +135,8 @@ type following struct {
 // whether it has ended.
 func (f *following) run(ctx context.Context) {
 	reconnect := wait.Backoff{Base: 500 * time.Millisecond, Cap: 10 * time.Second}
-	for drops := 0; ; {
+	drops := 0 // connections in a row that brought nothing new
+	for {
 		how, err := f.readConnection(ctx)
 		if f.left {
 			return

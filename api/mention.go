@@ -184,7 +184,8 @@ func spanEnd(line string, from, n int) int {
 // The part begins at offset in the text.
 func textMentions(s string, offset int, visit func(start, end int, m Mention)) {
 	const begin = "@["
-	for at := 0; ; {
+	at := 0 // where in s the search goes on
+	for {
 		i := strings.Index(s[at:], begin)
 		if i < 0 {
 			return

@@ -199,8 +199,8 @@ func (w *watch) await(ctx context.Context) error {
 }
 
 // listNew returns the new comments, oldest first. It reads the comments from the
-// newest on, until oldRows in a row are older than the time from which there
-// may be new ones.
+// newest on, until oldRows comments in succession are older than any new comment
+// can be (oldestNew).
 func (w *watch) listNew(ctx context.Context) ([]*Comment, error) {
 	from := w.oldestNew()
 	answer := api.Resolve(w.opts).Response
@@ -210,7 +210,7 @@ func (w *watch) listNew(ctx context.Context) ([]*Comment, error) {
 	opts := append(slices.Clip(w.opts), api.WithResponse(answer), api.WithoutPrefetch()) // most lists have one page
 	newest := &ListOptions{NewestFirst: true, Limit: pageSize}
 	var listed []*Comment
-	old := 0
+	old := 0 // comments in succession
 	for c, err := range w.s.All(ctx, w.on, newest, opts...) {
 		if err != nil {
 			return nil, err

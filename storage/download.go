@@ -262,8 +262,8 @@ func (s *Service) source(
 	return src
 }
 
-// open opens one version of a node, or a part of it, with the token of o, or
-// else with one that it creates, and replaces when it expires.
+// open opens one version of a node, or a part of it, with the token of o. Without that,
+// it creates a token, and replaces the token when it expires.
 func (s *Service) open(
 	ctx context.Context, in api.Profile, node, version api.OpaqueID, o DownloadOptions, opts []api.CallOption,
 ) (*api.Download, error) {

@@ -71,14 +71,14 @@ type heldLock struct {
 	since  time.Time // start of the request that acquired or renewed it last
 }
 
-// acquire gets the lock. If another user holds it, it waits for it if the options say
-// so, and fails otherwise.
+// acquire gets the lock. While another user holds the lock, acquire waits if o.Wait is
+// set, and fails otherwise.
 func (l *heldLock) acquire(ctx context.Context, o WithLockOptions) error {
 	o.Duration = cmp.Or(o.Duration, defaultLock)
 	l.length = o.Duration
 	var interval wait.Interval
 	var held error
-	anyError := func(error) bool { return true } // a lock that is held is not returned as an error
+	anyError := func(error) bool { return true } // with o.Wait, a lock of another user is no error but a pause
 	err := wait.Poll{Final: anyError}.Run(ctx, func() (done bool, pause time.Duration, err error) {
 		l.since = time.Now()
 		lock, err := l.locks.Acquire(ctx, l.in, l.node, &o.LockOptions, l.opts...)

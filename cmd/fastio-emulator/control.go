@@ -86,7 +86,8 @@ func printHowToUse(w io.Writer, c settings, at net.Addr) {
 // logRequests prints a line for each answered request until ctx is done. Requests that the
 // emulator has forgotten before they could be printed are counted.
 func logRequests(ctx context.Context, s *emulator.Server, w io.Writer) {
-	for after := uint64(0); ; {
+	after := uint64(0) // number of the latest request that was printed or lost
+	for {
 		list, lost, next := s.Answered(after)
 		if lost > 0 {
 			after += lost

@@ -109,7 +109,8 @@ func follow(ctx context.Context, dir, name string, out io.Writer) error {
 func sendReports(ctx context.Context, f *relay.Follower, nc *nats.Conn, out io.Writer) {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
-	for held := -1; ; { // -1: nothing is printed yet
+	held := -1 // the number of workspaces that was printed last; -1 before the first
+	for {
 		stats := f.Stats()
 		r := report{
 			Name: f.Name, PID: os.Getpid(), Held: map[api.ID]uint64{},

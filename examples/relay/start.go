@@ -178,8 +178,10 @@ func (d *demo) watch(ctx context.Context, reports <-chan *nats.Msg, failed <-cha
 	defer draw.Stop()
 	d.board.say("without rate limits, which would make the table slow")
 	d.board.say("the demo runs; Ctrl-C ends it. In another terminal: go run ./examples/relay kill replica-2")
-	stopped, late := ctx.Done(), (<-chan time.Time)(nil)
-	for n := 0; ; {
+	stopped := ctx.Done()     // nil when no more events are added
+	var late <-chan time.Time // the end of drainTime; nil while events are added
+	n := 0                    // events that were added
+	for {
 		select {
 		case <-stopped:
 			stopped, late = nil, time.After(drainTime)

@@ -85,7 +85,7 @@ func (p *product) consumeAll(ctx context.Context) error {
 	return relay.Consume(ctx, o, p.keep)
 }
 
-// keep keeps an event. It may be one that is kept, or of a customer who is gone.
+// keep keeps an event, unless it was kept before, or its customer is gone.
 func (p *product) keep(_ context.Context, m relay.Message[events.Event]) error {
 	customer, e := m.Account, m.Value
 	p.mu.Lock()

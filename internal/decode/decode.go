@@ -216,7 +216,8 @@ func checkSize(b []byte) error {
 		return nil
 	}
 	var containersRead, valuesRead int
-	for dec := jsontext.NewDecoder(bytes.NewBuffer(b), options); ; { // a decoder of a bytes.Buffer does not copy it
+	dec := jsontext.NewDecoder(bytes.NewBuffer(b), options) // a decoder of a bytes.Buffer does not copy it
+	for {
 		begin := dec.InputOffset()
 		t, err := dec.ReadToken()
 		if err != nil {

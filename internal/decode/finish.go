@@ -68,9 +68,10 @@ func requestedRows(q url.Values) int {
 	return most
 }
 
-// recordsOf returns v if it is a list of records, else the first such field of the
-// struct v, else that of the first of its nested structs that has one. The result is
-// invalid if there is none. A response that is a bare list is decoded into it.
+// recordsOf returns the list of records of a value, into which a response that is a bare
+// list is decoded: v itself if it is such a list, else the first field of the struct v
+// that is one, else the list of the first nested struct that has one. The result is
+// invalid if v has no such list.
 func recordsOf(v reflect.Value) reflect.Value {
 	switch {
 	case isRecords(v.Type()):
@@ -251,9 +252,9 @@ func (s *shape) finishElements(v reflect.Value, nulls Nulls) (longest int) {
 	return 0
 }
 
-// takeAlias moves the first of the named members that can be decoded from extra into a
-// field that is zero. The other ones, if they can be decoded, are removed from extra
-// too, since they say the same.
+// takeAlias sets a field that is zero to the first of the named members of extra that can
+// be decoded. All named members that can be decoded are removed from extra, since they
+// have the same value under other names.
 func takeAlias(extra map[string]json.RawMessage, field reflect.Value, names []string) {
 	for _, name := range names {
 		raw, found := extra[name]

@@ -168,9 +168,8 @@ func (c *converter) keepInExtra(dec *jsontext.Decoder, raw jsontext.Value) {
 	}
 }
 
-// decodeFlags decodes a map of booleans. A value of another kind is left out,
-// because false would be a statement of the server; unless it is null, it is kept in
-// Extra.
+// decodeFlags decodes a map of booleans. A value of another kind is left out of the
+// map, where false would be a statement of the server, and kept in Extra, except null.
 func (c *converter) decodeFlags(dec *jsontext.Decoder, to reflect.Value) error {
 	raw, err := dec.ReadValue()
 	if err != nil {
@@ -227,8 +226,8 @@ func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 // depth of the response, is the payload or a list of records in it. What is in a row of
 // a list, or in a record (which has an Extra), is neither.
 func (c *converter) isPayload(dec *jsontext.Decoder, depth int, t reflect.Type) bool {
-	for i := 1; i <= depth; i++ {
-		if kind, _ := dec.StackIndex(i); kind == '[' {
+	for level := 1; level <= depth; level++ { // 1 is the response itself
+		if kind, _ := dec.StackIndex(level); kind == '[' {
 			return false // inside a row
 		}
 	}

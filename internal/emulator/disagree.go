@@ -228,7 +228,8 @@ func swapParts(body []byte, boundary, name, other string) ([]byte, error) {
 	if err := w.SetBoundary(boundary); err != nil {
 		return nil, err
 	}
-	for parts := multipart.NewReader(bytes.NewReader(body), boundary); ; {
+	parts := multipart.NewReader(bytes.NewReader(body), boundary)
+	for {
 		part, err := parts.NextRawPart()
 		if err == io.EOF { //nolint:errorlint // as documented
 			return out.Bytes(), w.Close()
@@ -252,7 +253,8 @@ func swapParts(body []byte, boundary, name, other string) ([]byte, error) {
 	}
 }
 
-// exchangedName returns other for name, name for other, and any other text as it is.
+// exchangedName returns s with two names exchanged: other if s is name, name if s is
+// other, and s itself if it is neither.
 func exchangedName(s, name, other string) string {
 	switch s {
 	case name:

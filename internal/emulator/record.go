@@ -166,9 +166,11 @@ func (s *Server) LastAnswered() uint64 {
 }
 
 // WaitRequest returns the earliest of the latest 1,000 answered requests that matches. If
-// none does, it waits for one. It returns the error of ctx when that is done.
+// none of them does, it waits for a request that does. It returns the error of ctx when
+// ctx is done.
 func (s *Server) WaitRequest(ctx context.Context, matches func(world.Request) bool) (world.Request, error) {
-	for after := uint64(0); ; {
+	after := uint64(0) // number of the latest request that was looked at
+	for {
 		list, _, next := s.Answered(after)
 		for _, q := range list {
 			if matches(q) {

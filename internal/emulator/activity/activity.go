@@ -119,9 +119,9 @@ func isField(s string) bool {
 	return isName && (!qualified || wire.IsOpaque(wire.Plain(id)) || wire.IsProfile(id))
 }
 
-// awaitChange responds at once if there are changes, and otherwise when there is one, or
-// the wait is over. It does not hold the lock while it waits. By the option PollCut, the
-// poll is cut before that, as by a proxy.
+// awaitChange responds at once if there are changes, and otherwise when there is a change,
+// or the wait is over. It does not hold the lock while it waits. If the option PollCut is
+// shorter than the wait, the poll is cut after that time, as by a proxy.
 func (h *Handlers) awaitChange(c *wire.Call, q *poll) (wire.Object, error) {
 	wait, cut := q.wait, false
 	if h.w.Options.Activity.PollCut > 0 && h.w.Options.Activity.PollCut < wait {
@@ -129,7 +129,8 @@ func (h *Handlers) awaitChange(c *wire.Call, q *poll) (wire.Object, error) {
 	}
 	timeout, stop := h.w.After(wait)
 	defer stop()
-	for over := q.wait == 0; ; {
+	over := q.wait == 0
+	for {
 		payload, waits, err := h.pollOnce(c, q, over)
 		if waits == nil {
 			return payload, err
@@ -149,8 +150,8 @@ func (h *Handlers) awaitChange(c *wire.Call, q *poll) (wire.Object, error) {
 	}
 }
 
-// pollWaits are the channels that end the wait of a poll: one is closed with the next
-// change, the other by CutPolls.
+// pollWaits are the channels that end the wait of a poll: change is closed with the next
+// change, and cut by CutPolls.
 type pollWaits struct{ change, cut <-chan struct{} }
 
 // pollOnce returns the response of a poll or, if there are no changes and the wait is

@@ -292,7 +292,8 @@ func (h *Handlers) findPassages(t *turn) []passage {
 
 // readableFiles returns the files that the agent may read for a question: those that it
 // refers to, and the indexed ones in the folders that it refers to or, if it refers to
-// nothing, in the whole workspace or share. Without an index, only the first are left.
+// nothing, in the whole workspace or share. Without an index, it returns only the files
+// that the question refers to.
 func (h *Handlers) readableFiles(t *turn) []passage {
 	profileID := t.thread.profile
 	var list []passage

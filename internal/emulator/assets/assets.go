@@ -83,8 +83,8 @@ func (h *Handlers) profileOfPath(kind string, need wire.Mode) func(*wire.Call) (
 }
 
 // refuseChange returns a refusal unless a credential may write, and its user may change
-// the pictures of a profile: those of a user only that user may change, and any other ones
-// its admins.
+// the pictures of a profile: only the user changes the pictures of a user, and the admins
+// of any other profile change its pictures.
 func (h *Handlers) refuseChange(k *wire.Credential, kind, id string) error {
 	mayChange, mayWrite := h.w.AtLeast(id, k.User, world.Admin), h.w.AccessMode(k, id) >= wire.Write
 	if kind == wire.KindUser {
@@ -145,7 +145,8 @@ func readFilePart(c *wire.Call) (name string, content []byte, err error) {
 	if err != nil || kind != "multipart/form-data" {
 		return "", nil, errors.New("not multipart")
 	}
-	for parts := multipart.NewReader(bytes.NewReader(c.Body), params["boundary"]); ; {
+	parts := multipart.NewReader(bytes.NewReader(c.Body), params["boundary"])
+	for {
 		p, err := parts.NextPart()
 		if err != nil {
 			return "", nil, err

@@ -103,7 +103,8 @@ func (s *Store) Keep(content []byte) (*Blob, error) {
 // large content need not fit into the memory.
 func (s *Store) Read(r io.Reader) (*Blob, error) {
 	var pieces []*Blob
-	for buffer := make([]byte, piece); ; {
+	buffer := make([]byte, piece)
+	for {
 		n, err := readUntilFull(r, buffer)
 		atEnd := errors.Is(err, io.EOF)
 		if err != nil && !atEnd {

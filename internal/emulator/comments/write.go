@@ -468,8 +468,8 @@ func readTargets(f wire.Members, c *wire.Call, must bool) []string {
 	return ids
 }
 
-// mergeAttachments returns the attachments of a comment: those in has, and then more. It
-// refuses all if the user cannot see one of them, or they are too many.
+// mergeAttachments returns the attachments of a comment: has, and then more. It returns a
+// refusal if the user cannot see one of the attachments, or there are too many.
 func (h *Handlers) mergeAttachments(userID string, has, more []string) ([]string, error) {
 	all := slices.Clone(has)
 	for _, id := range more {

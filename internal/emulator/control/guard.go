@@ -40,8 +40,8 @@ func (g *guard) refuseRequest(r *http.Request) error {
 }
 
 // isThisMachine reports whether a Host header names this machine: by an address, as
-// localhost, or by a name that is allowed. A page that binds a name of its own to this
-// address (DNS rebinding) sends another one.
+// localhost, or by a name that is allowed. The page of an attacker who binds a name of a
+// domain to this address (DNS rebinding) sends that name.
 func (g *guard) isThisMachine(host string) bool {
 	name := strings.ToLower(hostname(host))
 	if _, err := netip.ParseAddr(name); err == nil || name == "localhost" || strings.HasSuffix(name, ".localhost") {

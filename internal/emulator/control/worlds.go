@@ -108,7 +108,7 @@ func (h *Handler) openPort(name string, w *namedWorld) error {
 	return err
 }
 
-// removeWorld deletes a world. If it is being created, it waits until that is done.
+// removeWorld deletes a world. It waits while the world is still being created.
 func (h *Handler) removeWorld(name string) error {
 	h.mu.Lock()
 	w := h.worlds[name]

@@ -61,8 +61,9 @@ func (h *Handlers) feedBinding(c *wire.Call, orgID string, retention uint64) str
 	return fmt.Sprint("feed ", h.w.Cursors, " ", retention, " ", orgID, " ", c.Key.Token, " ", c.Key.Scopes)
 }
 
-// refuseFeedCursor returns the refusal of a cursor of the feed: that of an expired one if
-// it was valid before a call of ExpireChanges, otherwise that of an invalid one.
+// refuseFeedCursor returns the refusal of a cursor of the feed. It says that the cursor has
+// expired, if the cursor was valid before a call of ExpireChanges, and otherwise that the
+// cursor is not valid.
 func (h *Handlers) refuseFeedCursor(c *wire.Call, orgID, text string) error {
 	for old := range h.retention {
 		if _, valid := h.w.OpenCursor(text, h.feedBinding(c, orgID, old)); valid {

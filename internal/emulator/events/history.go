@@ -253,9 +253,9 @@ func (g *generator) isFoundByOwner(e *world.Entry, here uint32) bool {
 }
 
 // eventTimes yields the times of creation of the events, in Unix seconds and in order.
-// An hour has more of them the more people work in it, and a tenth on weekends; busy
-// holds the sums of the weights up to the end of each hour, and each event is placed by
-// its part of the total.
+// The weight of an hour is its share of the events: it is greater the more people work in
+// the hour, and a tenth of that on weekends. Busy has the sum of the weights up to the end
+// of each hour. The events are spread evenly over the total of the weights.
 func (g *generator) eventTimes(h world.History) func(yield func(int64) bool) {
 	const idle, perWorker, weekend = 1, 30, 0.1 // weights of an hour, and a factor of them
 	from, hours := h.From.Unix(), int(h.To.Sub(h.From)/time.Hour)+1
@@ -282,7 +282,7 @@ func (g *generator) eventTimes(h world.History) func(yield func(int64) bool) {
 			}
 			partOfHour := (sum - before) / (busy[hour] - before)
 			at := from + int64((float64(hour)+partOfHour)*3600)
-			last = max(last, min(end, at)) // never before the last one
+			last = max(last, min(end, at)) // never before the previous event
 			if !yield(last) {
 				return
 			}
@@ -290,8 +290,9 @@ func (g *generator) eventTimes(h world.History) func(yield func(int64) bool) {
 	}
 }
 
-// addEvent adds an event of a random person who works at a time. Here and above are
-// the numbers of the workspace and its organization in the log.
+// addEvent adds an event of a random person who works at the time created, in Unix
+// seconds. Here is the number of the workspace in the log, and above that of its
+// organization, which is the place of sign-ins and of changes of the organization.
 func (g *generator) addEvent(created int64, here, above uint32) {
 	l := &g.state.w.Log
 	p := g.randomPerson(created)
@@ -330,9 +331,10 @@ func (g *generator) addEvent(created int64, here, above uint32) {
 		e.Caller = 0 // the platform, and no person, does it
 		e.Actor = l.Actors.Intern(world.Actor{Kind: "system"})
 	}
-	if e.Object == 0 && name != "user_login" && name != "org_updated" {
+	isOfOrg := name == "user_login" || name == "org_updated"
+	if e.Object == 0 && !isOfOrg {
 		known := len(g.files)
-		if g.begins != nil { // how many files existed at that time
+		if g.begins != nil { // only the files that existed at the time created
 			known, _ = slices.BinarySearch(g.begins, created+1)
 		}
 		age := int(g.dice.ExpFloat64() * 12) // in files: the newest ones are the most frequent

@@ -363,9 +363,9 @@ func (d *decoder) readReference(v reflect.Value) bool {
 	return true
 }
 
-// readPointer reads a pointer: null, the number of one before, the name of a content, or a
-// list of the value that it leads to. A new pointer gets its number before its value is
-// read, because that may refer to it.
+// readPointer reads a pointer: null, the number of an earlier pointer, the name of a
+// content, or a list of the value that the pointer leads to. A new pointer gets its number
+// before its value is read, because the value may have the same pointer in it.
 func (d *decoder) readPointer(v reflect.Value) {
 	if d.readReference(v) {
 		return

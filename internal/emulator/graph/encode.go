@@ -153,8 +153,8 @@ func (e *encoder) writeTime(t time.Time) {
 	e.writeText(string(text))
 }
 
-// writeText writes a text: the number of it if it occurred before, a string if it is short,
-// and else the name of its content in a list.
+// writeText writes a text: the number of an equal text if one was written before, else a
+// string if the text is short, else a list with the name of its content.
 func (e *encoder) writeText(s string) {
 	if s == "" {
 		e.writeRaw(`""`)

@@ -79,7 +79,7 @@ type field struct {
 }
 
 // roots returns the structs behind pointers, at which a graph begins. Elsewhere in the
-// graph, a pointer to one of them is written as its number.
+// graph, a pointer to such a struct is written as the number of the struct.
 func roots(pointers []any) []reflect.Value {
 	var list []reflect.Value
 	for _, p := range pointers {

@@ -264,8 +264,9 @@ func isFieldName(name string) bool {
 	return !strings.ContainsFunc(name, unicode.IsControl) && !strings.ContainsAny(name, forbiddenInName)
 }
 
-// AddField adds a field, unless the workspace has one of the name, and marks it as merged
-// if it names another field for that. It returns the field with defaults.
+// AddField adds a field to its workspace, unless that has a field of the name already. If
+// MergedInto names another field, the field of the name is marked as merged into that. It
+// returns the field with defaults.
 func (h *Handlers) AddField(it world.Field) world.Field {
 	h.w.Lock()
 	defer h.w.Unlock()

@@ -532,59 +532,72 @@ func (h *Handlers) searchMetadata(c *wire.Call, id string) (wire.Object, error) 
 	}, c.Check.Err()
 }
 
-// FactHits returns the nodes whose facts have all the words, ranked by the formula BM25: a
-// word counts more the oftener a node has it, the fewer nodes have it and the fewer words
-// the node has. Facts are found some time after they were written, which is an option.
+// FactHits returns the nodes whose facts have all the words, the best match first.
 func (h *Handlers) FactHits(c *wire.Call, workspaceID string, words []string) []FactHit {
-	type document struct {
-		node  *world.Node
-		words []string
+	all := h.factDocuments(workspaceID, c.Now)
+	hits := []FactHit{}
+	for _, d := range all {
+		if score := d.score(words, all); score > 0 {
+			hits = append(hits, FactHit{Node: d.node, Score: score})
+		}
 	}
-	var all []document
-	totalLength := 0
+	slices.SortStableFunc(hits, func(a, b FactHit) int { return cmp.Compare(b.Score, a.Score) })
+	return hits
+}
+
+// factDocument is a node with the words of its facts.
+type factDocument struct {
+	node  *world.Node
+	words []string
+}
+
+// factDocuments returns the nodes of a workspace that have facts. A fact is left out until
+// the time of the option Metadata.Lag has passed since it was written.
+func (h *Handlers) factDocuments(workspaceID string, now time.Time) (all []factDocument) {
 	for _, id := range h.w.NodeIDs() {
 		n := h.w.AnyNode(id)
 		if n.Profile != workspaceID {
 			continue
 		}
-		d := document{node: n}
+		d := factDocument{node: n}
 		for _, f := range h.metadata.factsOf(n) {
-			if c.Now.Sub(f.updated) >= h.w.Options.Metadata.Lag {
+			if now.Sub(f.updated) >= h.w.Options.Metadata.Lag {
 				d.words = append(d.words, wire.InWords(valueText(f.value))...)
 			}
 		}
 		if len(d.words) > 0 {
 			all = append(all, d)
-			totalLength += len(d.words)
 		}
 	}
-	hits := []FactHit{}
-	for _, d := range all {
-		const k, b = 1.2, 0.75 // the usual parameters of BM25
-		match := FactHit{Node: d.node}
-		for _, word := range words {
-			times := float64(timesIn(d.words, word))
-			if times == 0 {
-				match.Score = 0
-				break
-			}
-			having := 0.0 // nodes
-			for _, other := range all {
-				if timesIn(other.words, word) > 0 {
-					having++
-				}
-			}
-			rarity := math.Log(1 + (float64(len(all))-having+0.5)/(having+0.5))
-			// norm is greater for a node with more words than the average.
-			norm := k * (1 - b + b*float64(len(d.words))*float64(len(all))/float64(totalLength))
-			match.Score += rarity * times * (k + 1) / (times + norm)
-		}
-		if match.Score > 0 {
-			hits = append(hits, match)
-		}
+	return all
+}
+
+// score returns how well the document matches the words, by the formula BM25: a word counts
+// more the oftener the document has it, the fewer of all documents have it and the fewer
+// words the document has. It returns 0 if the document lacks one of the words.
+func (d factDocument) score(words []string, all []factDocument) (score float64) {
+	const k, b = 1.2, 0.75 // the usual parameters of BM25
+	totalLength := 0
+	for _, other := range all {
+		totalLength += len(other.words)
 	}
-	slices.SortStableFunc(hits, func(a, b FactHit) int { return cmp.Compare(b.Score, a.Score) })
-	return hits
+	// norm is greater for a document with more words than the average.
+	norm := k * (1 - b + b*float64(len(d.words))*float64(len(all))/float64(totalLength))
+	for _, word := range words {
+		times := float64(timesIn(d.words, word))
+		if times == 0 {
+			return 0
+		}
+		having := 0.0 // documents
+		for _, other := range all {
+			if timesIn(other.words, word) > 0 {
+				having++
+			}
+		}
+		rarity := math.Log(1 + (float64(len(all))-having+0.5)/(having+0.5))
+		score += rarity * times * (k + 1) / (times + norm)
+	}
+	return score
 }
 
 // timesIn returns how many words contain a token. A token of more than 64 characters

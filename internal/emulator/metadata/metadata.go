@@ -275,8 +275,8 @@ func (h *Handlers) factNode(n *world.Node, lv wire.Level) wire.Object {
 	return append(h.identity(n, lv), wire.Member{"metadata_facts", h.Facts(n, lv)})
 }
 
-// parentOf returns the id of the folder of a node; that of the trash if it is there,
-// and that of the root if it is in no folder.
+// parentOf returns the id of the folder of a node: the trash for a node that is there, and
+// the root for a node in no other folder.
 func (h *Handlers) parentOf(n *world.Node) string {
 	if h.w.InTrash(n) {
 		return world.TrashFolder

@@ -358,7 +358,7 @@ func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 }
 
 // storedBytes returns how many bytes an organization has stored before a time. If profile
-// is not "", it is that of one workspace or share of it.
+// is not "", only the bytes in this workspace or share of the organization count.
 func (h *Handlers) storedBytes(org, profile string, at time.Time) int64 {
 	var size int64
 	for n := range h.w.AllNodes() {

@@ -400,9 +400,9 @@ func (h *Handlers) verifyTwoFactor(c *wire.Call) (wire.Object, error) {
 	return nil, nil
 }
 
-// sendCode sends a code. During a sign-in it is that of the active factor; with a full
-// token, it is that of the factor that is being set up, or else of the active one. Every
-// channel is accepted, even if the factor has another one.
+// sendCode sends a code for the second factor of the caller. With a full token it is the
+// factor that is being set up, if there is one; otherwise, and during a sign-in, it is the
+// active factor. Every channel is accepted, even if the factor has another channel.
 func (h *Handlers) sendCode(c *wire.Call) (wire.Object, error) {
 	c.Channel("sms", "call", "whatsapp")
 	if err := c.Check.Err(); err != nil {

@@ -114,8 +114,9 @@ func (h *contents) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Ob
 	return append(text, wire.Member{Key: "next_cursor", Value: cursor}), nil
 }
 
-// textObject renders a selection of a text, up to the number of chunks and bytes in it; a
-// chunk that is too long is cut. It returns the index of the next chunk, 0 after the last.
+// textObject renders the chunks of a text that s selects, at most s.limit chunks with at
+// most s.bytes bytes together: the chunk that exceeds these is cut. It returns the index
+// of the next chunk, 0 after the last.
 func textObject(n *world.Node, s *selection) (o wire.Object, next int) {
 	chunks, pages := ChunksOf(n)
 	rows, truncated, left := []wire.Object{}, false, s.bytes

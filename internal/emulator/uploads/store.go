@@ -92,7 +92,7 @@ func (u *upload) withOrigin(v world.Version) world.Version {
 }
 
 // uploaded returns the content of an upload of the caller that is complete, or was stored
-// as a node that still exists. It refuses one in any other status.
+// as a node that still exists. It refuses an upload in any other status.
 func (h *Handlers) uploaded(c *wire.Call, id string) (world.Version, error) {
 	u := h.uploads[id]
 	switch {

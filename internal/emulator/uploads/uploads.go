@@ -161,7 +161,8 @@ func readParts(c *wire.Call) (files map[string][]byte, readable bool) {
 	}
 	c.Form, files = url.Values{}, map[string][]byte{}
 	all := bytes.NewBuffer(make([]byte, 0, len(c.Body)+bytes.MinRead)) // all parts, in one allocation
-	for parts := multipart.NewReader(bytes.NewReader(c.Body), params["boundary"]); ; {
+	parts := multipart.NewReader(bytes.NewReader(c.Body), params["boundary"])
+	for {
 		p, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
 			return files, true

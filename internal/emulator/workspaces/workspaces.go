@@ -147,15 +147,13 @@ func (h *Handlers) checkWorkspaceName(c *wire.Call) (wire.Object, error) {
 // suggestFolder returns a free folder name: the given one or, if that is taken, with a
 // number.
 func (h *Handlers) suggestFolder(name string) string {
-	for n := 1; ; n++ {
-		tail := ""
-		if n > 1 {
-			tail = "-" + strconv.Itoa(n)
+	runes, tail := []rune(name), "" // the first candidate is the name itself
+	for next := 2; ; next++ {
+		candidate := string(runes[:min(len(runes), folderMost-len(tail))]) + tail
+		if !h.isFolderTaken(candidate, noException) {
+			return candidate
 		}
-		runes := []rune(name)
-		if free := string(runes[:min(len(runes), folderMost-len(tail))]) + tail; !h.isFolderTaken(free, noException) {
-			return free
-		}
+		tail = "-" + strconv.Itoa(next)
 	}
 }
 

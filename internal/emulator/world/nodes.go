@@ -144,11 +144,13 @@ func (w *Tree) VersionOf(chunks ...*blob.Blob) (Version, error) {
 	return v, nil
 }
 
-// VersionWithContentOf returns a version with the bytes and the origin of another one.
-// Bytes that are generated from the id of a version stay those of the other one.
+// VersionWithContentOf returns a new version with the bytes and the origin of v. If v has
+// neither Content nor Source, its bytes are generated from its id: the new version, which
+// gets another id, then has these bytes as its Source.
 func VersionWithContentOf(v Version) Version {
 	same := Version{Content: v.Content, Size: v.Size, Source: v.Source, Origin: v.Origin, Upload: v.Upload}
-	if v.Content == "" && v.Source == nil {
+	isGenerated := v.Content == "" && v.Source == nil
+	if isGenerated {
 		same.Source = generated{v.ID, v.Size}
 	}
 	return same

@@ -117,8 +117,8 @@ func (w *World) AddShare(share SeedShare) SeedShare {
 	return share
 }
 
-// NewProfileID returns an ID for a profile: the given one if it has the form of one, and
-// otherwise a new one.
+// NewProfileID returns an ID for a profile: the given text if it has the form of an ID of a
+// profile, and otherwise a new ID.
 func (w *Directory) NewProfileID(given string) string {
 	for given == "" || !wire.IsProfile(given) {
 		if id := profile(w.Options.Seed, w.NextSerial()); w.KindOf(id) == "" {
