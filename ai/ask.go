@@ -208,8 +208,8 @@ func (s *Service) cancelUnanswered(ctx context.Context, in api.Profile, why erro
 	return nil, why
 }
 
-// cancel cancels a turn on the server, for the reason why. If the turn has ended before
-// that, it is returned with its answer, else why.
+// cancel cancels a turn on the server, because of the error why. If the turn has ended
+// with an answer before that, it returns the turn, else why.
 func (s *Service) cancel(ctx context.Context, in api.Profile, thread, turn api.OpaqueID, why error) (*Turn, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer stop()
@@ -221,7 +221,7 @@ func (s *Service) cancel(ctx context.Context, in api.Profile, thread, turn api.O
 		return t, nil
 	}
 	if e, ok := errors.AsType[*TurnError](err); ok && e.Turn != nil {
-		if waiting, ok := errors.AsType[*TurnError](why); ok { // it is replaced by the one below, with the last state
+		if waiting, ok := errors.AsType[*TurnError](why); ok { // replaced by the TurnError below, with the last state
 			why = cmp.Or(waiting.Err, why)
 		}
 		return nil, &TurnError{Op: "ai.Ask", ThreadID: thread, TurnID: turn, Turn: e.Turn, Err: why}

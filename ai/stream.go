@@ -123,9 +123,9 @@ type following struct {
 	yield    func(*StreamEvent, error) bool
 
 	display   display
-	mostShown int    // bytes, before and after restarts of the answer
-	firstID   string // the ID of the first event
-	lastID    string
+	mostShown int           // bytes of the answer that were shown at most, if a restart has replaced it
+	firstID   string        // the ID of the first event of the turn
+	lastID    string        // the ID of the latest event, for Last-Event-ID
 	retry     time.Duration // the pause that the server asks for
 	left      bool          // the caller has left the loop
 }
@@ -213,10 +213,12 @@ func (f *following) readConnection(ctx context.Context) (ending, error) {
 	return f.readEvents(sse.NewReader(body, f.maxEvent), time.AfterFunc(eventless, hangUp))
 }
 
-// readEvents yields the events of one connection and returns how it ended: with
-// progress if there was a new event since the last connection. If no event comes for
-// long, the timer quiet closes the connection: it may be kept alive although the turn
-// was lost.
+// readEvents yields the events of one connection and returns how it ended. It has
+// progressed if an event was new: the event has another ID than the last one of the
+// connection before or, since the server may send the answer from its start again, adds
+// text beyond all that was shown.
+// If no event comes for long, the timer quiet closes the connection, which may be kept
+// alive although the turn was lost.
 func (f *following) readEvents(events *sse.Reader, quiet *time.Timer) (ending, error) {
 	defer quiet.Stop()
 	how := noProgress
@@ -250,8 +252,9 @@ func (f *following) readEvents(events *sse.Reader, quiet *time.Timer) (ending, e
 			return reachedEnd, nil
 		}
 		hasNewID := !restarted && frame.ID != "" && frame.ID != before
-		if n := len(f.display.shown); hasNewID || n > f.mostShown {
-			how, f.mostShown = progressed, max(n, f.mostShown)
+		shown := len(f.display.shown)
+		if hasNewID || shown > f.mostShown {
+			how, f.mostShown = progressed, max(shown, f.mostShown)
 		}
 		quiet.Reset(eventless)
 	}

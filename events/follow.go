@@ -187,10 +187,10 @@ func (f *follower) perValue() ([]*follower, error) {
 	return all, nil
 }
 
-// addFollowers adds a copy of f to all for each value of a list, which it sets in a
-// field of its query and, if there is one, adds to the name of its checkpoint. It
-// refuses a second list, one whose field in the query is set already, and a blank or
-// repeated value.
+// addFollowers adds to all a copy of f for each value of a list of the options. The copy
+// has the value in a field of its query and, if its checkpoint has a name, at the end of
+// the name. It refuses a second list, a list whose field of the query is set already, and
+// a blank or repeated value.
 func addFollowers[T ~string](
 	all []*follower, f *follower, list string, values []T, fieldOf func(*Query) *T,
 ) ([]*follower, error) {

@@ -257,16 +257,15 @@ func (f *follower) moveBackFromFuture(ctx context.Context) error {
 }
 
 // mayRecur reports whether an event created at that Unix time may be found again, so
-// that its hash must be remembered: by the current poll, which goes back from the end of
-// the last one (Searched), or by the next one, which goes back from the end of the current
-// one (Max).
+// that its hash must be remembered. The current poll goes back by the look-back from the
+// end of the poll before (Searched), and the next poll from the end of the current one
+// (Max).
 func (f *follower) mayRecur(created int64) bool {
-	if f.walk != nil && created >= f.walk.state.Max.Add(-f.lookback).Unix() {
-		return true
-	}
-	inLookback := created >= f.Searched.Add(-f.lookback).Unix()
-	inThisPollOnly := f.walk != nil && created > f.Searched.Unix() // its walk recognizes it
-	return inLookback && !inThisPollOnly
+	polls := f.walk != nil
+	byNextPoll := polls && created >= f.walk.state.Max.Add(-f.lookback).Unix()
+	byThisPoll := created >= f.Searched.Add(-f.lookback).Unix()
+	knownToWalk := polls && created > f.Searched.Unix() // the walk itself delivers such an event once
+	return byNextPoll || byThisPoll && !knownToWalk
 }
 
 // evict forgets the events that no poll can find again.

@@ -381,11 +381,12 @@ func (w *Walk) advance(next string) {
 }
 
 // cursorRefused reports whether err means that the server refuses its own cursor, as it
-// may do when that is old. The request of a first page, and of one by offset, has none.
+// may do when the cursor is old. A request for the first page, or for a page by offset,
+// has no cursor.
 func (w *Walk) cursorRefused(err error) bool {
+	hadCursor := w.requested != "" && !strings.HasPrefix(w.requested, offsetPrefix)
 	_, answered := errors.AsType[*api.Error](err)
-	return answered && errors.Is(err, api.ErrInvalid) && call.Final(err) &&
-		w.requested != "" && !strings.HasPrefix(w.requested, offsetPrefix)
+	return hadCursor && answered && errors.Is(err, api.ErrInvalid) && call.Final(err)
 }
 
 const (

@@ -176,8 +176,8 @@ func items(text string) []any {
 	return list
 }
 
-// fill sets v to a decoded JSON value. The members of an object may be named
-// like fields in any case, with - and _.
+// fill sets v to a decoded JSON value. A member of an object has the name of a field, in
+// any case and with any - and _ in it.
 func fill(v reflect.Value, tag reflect.StructTag, tree any) error {
 	list, isList := tree.([]any)
 	members, isObject := tree.(map[string]any)

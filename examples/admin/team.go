@@ -24,7 +24,7 @@ type person struct {
 	roles []members.Role // in the workspaces
 }
 
-// readTeam reads the file and checks it, so that nothing is changed for one that is wrong.
+// readTeam reads the file and checks it, so that a wrong file changes nothing.
 func readTeam(name string) (*team, error) {
 	f, err := os.Open(name)
 	if err != nil {

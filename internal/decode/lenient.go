@@ -104,7 +104,7 @@ func traitsOf(t reflect.Type) *traits {
 // fitsDefault reports whether a value of this JSON kind is left to the default decoding,
 // which accepts it or fails. A number never fits, because it may be too large or have a
 // fraction. A type with a JSON method of its own (ownMethod) is decoded here, except for
-// one that wraps a payload, and a list that its method can read from an object.
+// a type that wraps a payload (wraps), and for a list type whose method reads an object.
 func (c *converter) fitsDefault(to reflect.Value, t *traits, kind jsontext.Kind) bool {
 	switch t.kind {
 	case reflect.Struct:
@@ -125,7 +125,8 @@ func (c *converter) fitsDefault(to reflect.Value, t *traits, kind jsontext.Kind)
 }
 
 // setFrame records the struct into which the values at a depth of the response are
-// decoded, for keepInExtra and required; none for a list or a map.
+// decoded, for keepInExtra and required. For a list or a map it records that there is
+// none.
 func (c *converter) setFrame(depth int, to reflect.Value) {
 	for len(c.frames) <= depth {
 		c.frames = append(c.frames, reflect.Value{})

@@ -159,9 +159,10 @@ func bindPath(r *http.Request, pattern string) bool {
 // unknownName is the prefix for a name that handlers must not know; no real name has it.
 const unknownName = "-"
 
-// exchanges yields the pairs of names that a rule exchanges in requests: one for clients,
-// and one that handlers know. A name that nothing is to know any more, which has no other
-// one in the rule, is exchanged with one that neither clients nor handlers use.
+// exchanges yields the pairs of names that a rule exchanges in requests: a name for
+// clients, and the name that handlers know. A name without another one in the rule is to
+// have no effect any more: it is exchanged with a name that neither clients nor handlers
+// use.
 func (d *disagreement) exchanges() iter.Seq2[string, string] {
 	return func(yield func(name, other string) bool) {
 		for name, other := range d.names {

@@ -142,9 +142,9 @@ func (l *limits) count(w *window, rule world.Limit, now time.Time) {
 	}
 }
 
-// quota returns what is left in a window, and when it ends. A sliding window may have
-// more calls than the rule allows, because refused ones count by an option: it has room
-// again when all but the latest rule.Max - 1 of them have left it.
+// quota returns what is left in a window, and when the window has room again. With the
+// option CountRefused, a sliding window may have more calls than rule.Max: there is room
+// when all calls but the latest rule.Max - 1 have left it.
 func (l *limits) quota(w *window, rule world.Limit, now time.Time) quota {
 	q := quota{avail: max(0, rule.Max-w.used), most: rule.Max, expires: w.start.Add(rule.Size)}
 	switch {

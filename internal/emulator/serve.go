@@ -227,8 +227,8 @@ func inMarkdown(out wire.Reply) wire.Reply {
 }
 
 // dispatch authenticates a call, counts it in its rate limits, and calls its handler.
-// It adds the headers of the rate limits to header. If no route matches, it returns
-// unknown. An OPTIONS request gets the description of its endpoint, without a credential.
+// It adds the headers of the rate limits to header. Unknown is nil, or the refusal that
+// it returns because no route matches. An OPTIONS request gets the description of its endpoint, without a credential.
 func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire.Object, error) {
 	s.RunDueTasks()
 	if unknown != nil {

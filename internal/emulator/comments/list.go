@@ -53,8 +53,8 @@ func readListing(c *wire.Call) listing {
 	return q
 }
 
-// matches reports whether a comment has the type that is listed and, if it is deleted,
-// whether such ones are.
+// matches reports whether the listing has comments of the type of a comment and, if the
+// comment is deleted, has deleted comments.
 func (q *listing) matches(cm *Comment) bool {
 	kind, _ := cm.Reference["type"].(string)
 	return (q.deleted || !cm.IsDeleted()) && (q.reference == "" || q.reference == kind)

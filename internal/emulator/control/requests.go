@@ -109,8 +109,8 @@ func (f *filter) matches(q *seed.Request) bool {
 		(f.Rule == "" || f.Rule == q.Rule || f.Rule == "any" && q.Rule != "")
 }
 
-// selectFrom returns the requests that the filter selects, and of these the latest ones
-// up to its limit. It reuses the memory of list.
+// selectFrom returns the requests that the filter selects: with a limit, only the latest
+// of them. It reuses the memory of list.
 func (f *filter) selectFrom(list []seed.Request) []seed.Request {
 	found := list[:0]
 	for _, q := range list {

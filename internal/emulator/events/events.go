@@ -362,10 +362,10 @@ func (v *Viewer) refuseSearch(q *Query) error {
 }
 
 // Sees reports whether the caller may see row n of the log. Internal rows are never
-// seen, and those of legal holds only by owners and auditors. In an audit,
-// administrators and auditors see all others. Otherwise a user sees the rows that name
-// the user and those that the role may see, but of the events for one target only those
-// that name the user as this target.
+// seen, and rows about legal holds only by owners and auditors. In an audit,
+// administrators and auditors see all other rows. Otherwise a row of an event for one
+// target is seen by the target only, and any other row by the users whom it names and by
+// users with the role that it requires.
 func (v *Viewer) Sees(n uint32) bool {
 	l := &v.h.w.Log
 	e := &l.Entries[n]

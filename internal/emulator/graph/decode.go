@@ -20,8 +20,8 @@ const (
 
 // Decode reads what Encode has written for pointers to the same types, into new structs
 // (fresh). The structs of the arguments stay unchanged until commit is called, which
-// copies the encoded fields to them. A decoded pointer to one of the encoded structs leads
-// to that of the arguments, because the new ones are not used after commit. Open returns
+// copies the encoded fields to them. The new structs are not used after commit: so a
+// decoded pointer to one of these structs leads to the argument in its place. Open returns
 // the content with a name. Decode reads no byte behind the end of the JSON.
 func (c *Codec) Decode(
 	r *bufio.Reader, open func(name string) (*blob.Blob, error), of ...any,

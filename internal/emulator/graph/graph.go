@@ -111,8 +111,9 @@ func basic() []any {
 // Check returns what cannot be encoded, the pointers that may lead into another value,
 // and the exclusions that exclude nothing.
 func (c *Codec) Check() (problems []string) {
-	seen := map[string]bool{}
-	pointers, contained := map[reflect.Type]string{}, map[reflect.Type]string{}
+	seen := map[string]bool{}              // types and fields that occur, by name
+	pointers := map[reflect.Type]string{}  // where a pointer to a value of the type is
+	contained := map[reflect.Type]string{} // where a list or struct has such a value in it
 	c.visitTypes(func(t reflect.Type, path string) {
 		seen[t.String()] = true
 		if problem := problemOf(t); problem != "" {

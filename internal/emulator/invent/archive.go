@@ -135,8 +135,8 @@ func (d *document) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // addArchive adds an archive of so many nodes to the first workspace: documents about a
-// client in folders ("Box 001") of perFolder files, with comments and facts on them. They
-// are spread over the archiveDays before from, in order.
+// client in folders ("Box 001") of perFolder files, with comments and facts on them. The
+// documents were created in this order, spread over the archiveDays before from.
 func (s *studio) addArchive(f *seed.File, client string, from time.Time, nodes int, dice *rand.Rand) {
 	if nodes <= 0 {
 		return

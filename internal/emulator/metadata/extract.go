@@ -242,11 +242,11 @@ func parseStatement(line string) (label string, value any, said bool) {
 	return label, readText(text), said
 }
 
-// categoryOf returns the category and subcategory of a file, by the first of some words
-// that its name or text has, and Other for both without one.
+// categoryOf returns the category and subcategory of a file: those of the first word of a
+// table that the name or the text of the file has, and Other for both if it has none.
 func categoryOf(n *world.Node, text string) (category, sub string) {
 	words := strings.ToLower(n.Name + " " + text)
-	for _, sort := range [...][3]string{
+	for _, row := range [...]struct{ word, category, sub string }{
 		{"invoice", "Finance", "Invoice"},
 		{"receipt", "Finance", "Receipt"},
 		{"contract", "Legal", "Contract"},
@@ -257,8 +257,8 @@ func categoryOf(n *world.Node, text string) (category, sub string) {
 		{"resume", "People", "Resume"},
 		{"plan", "Product", "Plan"},
 	} {
-		if strings.Contains(words, sort[0]) {
-			return sort[1], sort[2]
+		if strings.Contains(words, row.word) {
+			return row.category, row.sub
 		}
 	}
 	return categoryOther, categoryOther

@@ -176,8 +176,8 @@ func truncated(name string) string {
 }
 
 // resolveScope returns, for the parameter scope, the scope that responses report, and
-// the one word of it that is in effect, "" if none is known. The words of OpenID are
-// accepted without an effect; without others, the scope is that of the whole user.
+// the one word of it that is in effect, "" if no word is known. The words of OpenID are
+// accepted without an effect; without any other word, the word user is in effect.
 func resolveScope(sent string) (reported, word string) {
 	openID := []string{"openid", "profile", "email", "offline_access"}
 	words := strings.Fields(sent)

@@ -97,8 +97,9 @@ func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
 	return f
 }
 
-// reasonNotSearched returns why contents could not be searched by a caller who may not
-// read summaries, "" if they could, as they are searched by meaning and one is indexed.
+// reasonNotSearched returns why contents were not searched, "" if they were: the index is
+// off, or the caller may not read summaries and so does not search by meaning, or no
+// content is indexed.
 func (f *found) reasonNotSearched(anyIndexed bool) string {
 	switch {
 	case !f.intelligence:

@@ -524,22 +524,24 @@ func (h *Handlers) folderOf(c *wire.Call, store world.Store, entry string) (stri
 	return id, depth
 }
 
-// addSubfolders adds the folders inside those of a level to a scope, then those inside
-// these, down to the depth that each folder may have. A folder that is reached again is
-// passed over, unless more levels inside it are wanted than before.
+// addSubfolders adds the subfolders of the folders of a level to a scope, level by level.
+// Depths has the number of levels that belong to the scope for each of its folders, 1 for
+// the folder without its subfolders. A folder that is in the scope already is visited
+// again only if it now has more levels.
 func (h *Handlers) addSubfolders(store world.Store, sc *searchScope, level []string, depths map[string]int) {
 	for len(level) > 0 {
 		var next []string
 		for _, id := range level {
-			if depths[id] == 1 {
+			left := depths[id] - 1 // levels for its subfolders
+			if left == 0 {
 				continue
 			}
 			for _, n := range h.storage.ChildrenOf(store.Owner, id) {
-				if n.Kind != world.KindFolder || depths[n.ID] >= depths[id]-1 {
+				if n.Kind != world.KindFolder || depths[n.ID] >= left {
 					continue
 				}
 				if sc.addFolder(n.ID) {
-					depths[n.ID] = depths[id] - 1
+					depths[n.ID] = left
 					next = append(next, n.ID)
 				}
 			}

@@ -174,8 +174,8 @@ func (h *notes) updateNote(c *wire.Call, store world.Store, n *world.Node) (wire
 	return wire.Object{{"node", h.tree.NodeObject(store, n, c.Out.Level)}}, nil
 }
 
-// notCurrentRefusal returns the refusal of a write to a version that is not the current
-// one, which it names.
+// notCurrentRefusal returns the refusal of a write that expects a version other than the
+// current one. It describes the current version.
 func notCurrentRefusal(current world.Version) error {
 	refusal := wire.Refuse(http.StatusConflict, codeNotCurrent, "The note has another version by now.")
 	sum := sha256.Sum256([]byte(current.Content))

@@ -231,9 +231,9 @@ func (h *Handlers) targetFolder(c *wire.Call, store world.Store, n *world.Node) 
 	return parent, err
 }
 
-// resolveConflict returns the name that a node gets in a folder. A file or note
-// replaces one of its name, which goes to the trash, unless another user has locked
-// it. Otherwise the node gets a free name.
+// resolveConflict returns the name that a node gets in a folder. A file or note keeps its
+// name: a file or note that has the name there goes to the trash, and a lock of another
+// user on that is a refusal. For any other two nodes of one name, it returns a free name.
 func (h *Handlers) resolveConflict(c *wire.Call, store world.Store, n *world.Node, parent string) (string, error) {
 	taken := h.childNamed(store.Owner, parent, n.Name)
 	switch {

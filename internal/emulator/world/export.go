@@ -62,8 +62,8 @@ func (w *World) Export(f *SeedFile, content func(*Version)) {
 	}
 }
 
-// exportEvent returns an event of the log, without the fields whose values follow from
-// its name. Usual caches those values by name.
+// exportEvent returns an event of the log, without the fields that have the usual values
+// of events of its name. Usual caches the usual values by name.
 func (w *World) exportEvent(n uint32, usual map[string]EventKind) Event {
 	l := &w.Log
 	entry := &l.Entries[n]
