@@ -252,11 +252,12 @@ func count(n int, thing string) string {
 var ErrThreadTooLarge = errors.New("the thread is too large")
 
 // tooLarge reports whether an error code means that a question is too large.
-// There are four: for first and for further questions, in workspaces and in
-// shares.
 func tooLarge(code int64) bool {
 	switch code {
-	case 168116, 153795, 148135, 144657:
+	case 168116, // a further question in a workspace
+		153795, // the first one in a workspace
+		148135, // a further one in a share
+		144657: // the first one in a share
 		return true
 	}
 	return false

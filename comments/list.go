@@ -158,7 +158,7 @@ func (s *Service) List(ctx context.Context, on Target, list *ListOptions, opts .
 
 // list returns one page of the comments on a target.
 func (s *Service) list(ctx context.Context, on Target, list ListOptions, opts []api.CallOption) (*Page, error) {
-	r := on.list(nil)
+	r := on.list(nil) // its query, for whose errors the operation is needed, follows below
 	if err := on.check(r.Op); err != nil {
 		return nil, err
 	}

@@ -246,10 +246,11 @@ func onFreshConnections(client *http.Client) (*http.Client, func()) {
 	return &own, t.CloseIdleConnections
 }
 
-// closing asks for a connection that is closed after each request.
+// closing asks a transport to close the connection after each request, so that later
+// requests do not use it when it may be dead.
 type closing struct{ next http.RoundTripper }
 
-// RoundTrip sends a request on a connection that is closed after it.
+// RoundTrip sends a request, after whose response the connection is closed.
 func (c closing) RoundTrip(req *http.Request) (*http.Response, error) {
 	req = req.WithContext(req.Context()) // a copy
 	req.Close = true

@@ -342,7 +342,8 @@ func withClientID[T any](ctx context.Context, s *signIn, request func() (T, erro
 	if !s.clientFromStore || !unknownClient(err) {
 		return result, err
 	}
-	if err := s.findClientID(ctx, s.clientID); err != nil {
+	refused := s.clientID
+	if err := s.findClientID(ctx, refused); err != nil { // it registers the program again
 		return result, err
 	}
 	return request()

@@ -30,12 +30,12 @@ type subscription struct {
 }
 
 // recordChange records the difference between a status of a subscription and its last
-// one. With the first status it arranges that the subscription is counted until ctx
-// ends.
+// status. The first status begins a count of the subscription, which end ends once ctx is
+// done.
 func (s *subscription) recordChange(ctx context.Context, now realtime.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ctx.Err() != nil { // it is counted out already
+	if ctx.Err() != nil { // the subscription has ended, see end
 		return
 	}
 	last := s.last
@@ -60,8 +60,8 @@ func (s *subscription) recordChange(ctx context.Context, now realtime.Status) {
 }
 
 // endMode reports the time in which the subscription had the mode of its last status, such
-// as a socket or polls, as a span. The first status has none before it. The caller holds
-// s.mu.
+// as a socket or polls, as a span, and decreases the number of subscriptions in that mode.
+// It does nothing before the first status, when there is no mode. The caller holds s.mu.
 func (s *subscription) endMode(ctx context.Context, last realtime.Status, at time.Time) {
 	if last.Mode == "" {
 		return
@@ -75,7 +75,9 @@ func (s *subscription) endMode(ctx context.Context, last realtime.Status, at tim
 	span.End(trace.WithTimestamp(at))
 }
 
-// end counts the subscription out of its last mode. Later statuses are ignored.
+// end records, once ctx is done, that the subscription has no mode any more: its span
+// ends, and the number of subscriptions in that mode decreases. recordChange ignores
+// later statuses, as ctx is done.
 func (s *subscription) end(ctx context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

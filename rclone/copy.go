@@ -144,11 +144,10 @@ func (f *Fs) openStaging(ctx context.Context, in api.Profile) error {
 }
 
 // removeStaging removes the staging folder.
-func (f *Fs) removeStaging(ctx context.Context) error {
+func (f *Fs) removeStaging(ctx context.Context) {
 	f.staging.mu.Lock()
 	defer f.staging.mu.Unlock()
 	f.closeStaging(ctx)
-	return nil
 }
 
 // closeStaging removes the staging folder, if there is one. One that stays is removed by a

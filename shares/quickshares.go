@@ -112,7 +112,8 @@ func (q *QuickShares) All(
 // it. The caller must close it.
 //
 // Downloads are limited to 10 GB in all and 100 times the size of the file,
-// after which LimitExceeded is permanent. The path is assumed.
+// after which LimitExceeded is permanent. The path is assumed: no document of
+// the platform names it.
 //
 // Errors: [api.ErrLimit] if the limit is used up; status 422 if the file is
 // corrupt, permanently; [api.ErrUnsupported] if the server lacks the path.
@@ -128,12 +129,13 @@ func (q *QuickShares) Download(
 	return download.Open(ctx, q.c, endpoint.SharesQuickSharesDownload(quickshare), o, opts)
 }
 
-// Preview returns a preview of the file of a QuickShare; of a preview of
-// several files the first, which may be fetched from another host without
-// credentials. The caller must close it.
+// Preview returns a preview of the file of a QuickShare. If a preview consists
+// of several files, it returns the first of them. The server may redirect the
+// request to another host, which gets no credentials. The caller must close
+// the result.
 //
 // Previews are limited to 20 times the size of the file in all. The path is
-// assumed.
+// assumed: no document of the platform names it.
 //
 // Errors: [api.ErrUnauthenticated] if the limit is used up, which no sign-in
 // changes; status 422 if the file is corrupt, permanently; [api.ErrUnsupported]
@@ -144,11 +146,12 @@ func (q *QuickShares) Preview(
 	ctx context.Context, quickshare api.OpaqueID, kind storage.PreviewType, opts ...api.CallOption,
 ) (*api.Download, error) {
 	r := endpoint.SharesQuickSharesPreview(quickshare, string(kind))
-	r.Hop = true
+	r.Hop = true // follow a redirect to another host
 	return download.Open(ctx, q.c, r, download.Options{}, opts)
 }
 
-// ReadNote returns the note of a QuickShare with its content. The path is assumed.
+// ReadNote returns the note of a QuickShare with its content. The path is
+// assumed: no document of the platform names it.
 //
 // Errors: [api.ErrInvalid] if the node is a file; [api.ErrUnsupported] if the
 // server lacks the path.

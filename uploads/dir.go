@@ -118,7 +118,9 @@ func (s *Service) FS(
 			d.root = &folder{target: path.Join(d.root.target, name), parent: d.root}
 		}
 	}
-	return d.Run(ctx, d.scan, d.untilExhausted(d.applyLimits), d.untilExhausted(d.compare), d.untilExhausted(d.send))
+	return d.Run(
+		ctx, d.scan, d.skipRestIfExhausted(d.applyLimits), d.skipRestIfExhausted(d.compare), d.skipRestIfExhausted(d.send),
+	)
 }
 
 // dir is an upload of a folder.
@@ -296,9 +298,10 @@ func (d *dir) applyLimits(ctx context.Context) error {
 	return nil
 }
 
-// untilExhausted returns a step that ends all files that were not sent as skipped, if
-// the given step fails because a quota or a limit of the plan is exhausted.
-func (d *dir) untilExhausted(step func(context.Context) error) func(context.Context) error {
+// skipRestIfExhausted returns a step that runs the given one. If that fails because a
+// quota or a limit of the plan is exhausted, all files that are still pending end with
+// the state skipped.
+func (d *dir) skipRestIfExhausted(step func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := step(ctx)
 		if quotaErrorIn(err) != nil {

@@ -124,7 +124,8 @@ func textFields(name, value string) []field {
 	return []field{{name, value}}
 }
 
-// partFields returns the fields of a multipart form. A file has no value.
+// partFields returns the fields of a multipart form. A part that is a file is a field
+// without a value: its content is not checked.
 func partFields(parts *multipart.Reader) ([]field, error) {
 	var all []field
 	seen := map[string]bool{}

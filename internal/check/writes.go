@@ -55,19 +55,26 @@ const (
 	ofWorkspace, ofShare = "/current/workspace/{workspace_id}", "/current/share/{share_id}"
 )
 
-// inWorkspace returns the write of a workspace whose path ends with tail.
+// inWorkspace returns the write whose path is that of a workspace followed by tail. For
+// fields and makes see [Write].
 func inWorkspace(op, method, tail, fields, makes string) Write {
 	return Write{
-		Read: Read{op, method, ofWorkspace + tail, "a workspace"}, Fields: "{workspace_id}=workspace " + fields, Makes: makes,
+		Read:   Read{Op: op, Method: method, Path: ofWorkspace + tail, Needs: "a workspace"},
+		Fields: "{workspace_id}=workspace " + fields, Makes: makes,
 	}
 }
 
-// inBoth returns the writes of a workspace and of a share whose paths end with tail.
-func inBoth(op, method, tail, fields, makes string) []Write {
-	return []Write{
-		inWorkspace(op, method, tail, fields, makes),
-		{Read: Read{op, method, ofShare + tail, "a share"}, Fields: "{share_id}=share " + fields, Makes: makes},
+// inShare is inWorkspace for a share.
+func inShare(op, method, tail, fields, makes string) Write {
+	return Write{
+		Read:   Read{Op: op, Method: method, Path: ofShare + tail, Needs: "a share"},
+		Fields: "{share_id}=share " + fields, Makes: makes,
 	}
+}
+
+// inBoth returns the write of a workspace and the same one of a share.
+func inBoth(op, method, tail, fields, makes string) []Write {
+	return []Write{inWorkspace(op, method, tail, fields, makes), inShare(op, method, tail, fields, makes)}
 }
 
 // anywhere returns the write of a whole path.

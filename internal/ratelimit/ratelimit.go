@@ -46,8 +46,8 @@ type window struct {
 
 	sharing
 	learned    bool
-	sizeFrom   time.Time // the announced end that Size was learned from
-	earlierEnd time.Time // an earlier end that was announced since; zero means none
+	learnedEnd time.Time // the announced end from which Size was computed
+	earlierEnd time.Time // an end before it that was announced since; zero means none
 }
 
 // Call is a call that may start. Release must be called when it has ended.
@@ -309,7 +309,7 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	defer g.mu.Unlock()
 	now := time.Now()
 	g.growShares(now)
-	w := g.learnedWindow(limit, reset, now)
+	w := g.findOrLearn(limit, reset, now)
 	if w != nil && !w.announcedEnd.IsZero() { // it was full before: it may prove to slide
 		w.observeEnd(reset)
 	}
@@ -336,13 +336,14 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 // calls of others: it only learns the window.
 func (g *Group) Learn(limit int, reset time.Time) { g.Observe(Call{}, limit, math.MaxInt, reset) }
 
-// learnedWindow returns the window of the given limit. If that is not known, it adds a
-// window that ends at the announced reset, in place of other learned ones. It returns
-// nil if the limit is too large to track.
-func (g *Group) learnedWindow(limit int, reset, now time.Time) *window {
+// findOrLearn returns the window of the given limit. If there is none, it adds a window
+// that ends at the announced reset, in place of other learned windows. It returns nil if
+// the limit is too large to track. The caller holds g.mu.
+func (g *Group) findOrLearn(limit int, reset, now time.Time) *window {
 	if w := g.window(limit); w != nil {
-		if w.learned && w.learn(reset, now) {
-			g.advance()
+		sizeHasChanged := w.learned && w.learn(reset, now)
+		if sizeHasChanged {
+			g.advance() // the calls that wait may start at another time
 		}
 		return w
 	}
@@ -351,9 +352,11 @@ func (g *Group) learnedWindow(limit int, reset, now time.Time) *window {
 		return nil
 	}
 	w := newWindow(api.RateWindow{Max: limit, Size: left})
-	w.learned, w.sizeFrom = true, reset
-	for i := range min(g.nextCall, uint64(len(w.slots))) { // assume that the calls before count against it
-		*w.slot(g.nextCall - 1 - i) = now
+	w.learned, w.learnedEnd = true, reset
+	// Earlier calls may count against the window. Of these, as many as it has slots are recorded as ended now.
+	for i := range min(g.nextCall, uint64(len(w.slots))) {
+		earlierCall := g.nextCall - 1 - i
+		*w.slot(earlierCall) = now
 	}
 	g.windows = slices.DeleteFunc(g.windows, func(w *window) bool { return w.learned }) // the limit has changed
 	g.windows = append(g.windows, w)
@@ -366,7 +369,7 @@ func (w *window) learn(reset, now time.Time) bool {
 	if !w.correctsSize(reset, now) {
 		return false
 	}
-	w.Size, w.sizeFrom, w.earlierEnd = max(reset.Sub(now), 0), reset, time.Time{}
+	w.Size, w.learnedEnd, w.earlierEnd = max(reset.Sub(now), 0), reset, time.Time{}
 	return true
 }
 
@@ -378,7 +381,7 @@ func (w *window) learn(reset, now time.Time) bool {
 // at once if calls would be delayed for longer than trustTime.
 func (w *window) correctsSize(reset, now time.Time) bool {
 	const slack = 2 * time.Second // times are announced in whole seconds
-	left, later := reset.Sub(now), reset.Sub(w.sizeFrom)
+	left, later := reset.Sub(now), reset.Sub(w.learnedEnd)
 	switch {
 	case left > w.Size: // the size was too small
 		return true

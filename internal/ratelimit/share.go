@@ -34,7 +34,7 @@ const (
 	slidingShare    = 1. / 20. // of Max, left to a client when its window proves to slide
 
 	rounding  = 2 * time.Second // times are announced in whole seconds: a reset may be late by two of them
-	maxSpread = time.Minute
+	maxSpread = time.Minute     // of a random delay
 )
 
 // Refused records that the server rejected c because the window of the given limit is
@@ -116,13 +116,17 @@ func (g *Group) growShares(now time.Time) {
 	}
 }
 
-// randomDelay returns a random delay after the end of a full window, so that its clients
-// do not start at the same time.
+// randomDelay returns a random delay after the end of a full window, so that the clients
+// that share it do not start at the same time. It is at most the time between two calls
+// if the share of this client, a number of calls, were spread over the window evenly. A
+// client whose share is all calls of the window has noticed no other: it has no delay.
 func (w *window) randomDelay() time.Duration {
-	if w.share >= float64(w.Max) {
+	isAlone := w.share >= float64(w.Max)
+	if isAlone {
 		return 0
 	}
-	return rand.N(min(time.Duration(float64(w.Size)/w.share), maxSpread)) //nolint:gosec // needs no secrecy
+	betweenCalls := time.Duration(float64(w.Size) / w.share)
+	return rand.N(min(betweenCalls, maxSpread)) //nolint:gosec // needs no secrecy
 }
 
 // shareAllows returns when call n may start so that no more than share own calls are in

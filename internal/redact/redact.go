@@ -122,18 +122,20 @@ func isNumber[T ~string | ~[]byte](v T) bool {
 	return err == nil && n != 0
 }
 
-// JSON masks a JSON text as the function [JSON] does, and the words in it. Text that is not JSON
-// is masked as text; JSON that was cut off is completed.
+// JSON masks a JSON text as the function [JSON] does, and the words in it. An object or list
+// that was cut off is completed. Any other text is masked as text, also one that only begins
+// with a quotation mark, which need not be JSON.
 func (w *Words) JSON(b []byte) []byte {
-	switch kind := jsontext.Value(b).Kind(); {
-	case kind == '{', kind == '[', kind == '"' && jsontext.Value(b).IsValid():
-	default:
+	kind := jsontext.Value(b).Kind()
+	isObjectOrList := kind == '{' || kind == '['
+	isString := kind == '"' && jsontext.Value(b).IsValid()
+	if !isObjectOrList && !isString {
 		return []byte(w.Text(string(b)))
 	}
 	var out bytes.Buffer
 	opts := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 	dec, enc := jsontext.NewDecoder(bytes.NewReader(b), opts...), jsontext.NewEncoder(&out, opts...)
-	const inError = false
+	const inError = false // the text as a whole is not an error object: see copyValue
 	if w.copyValue(dec, enc, inError) != nil {
 		complete(enc)
 	}
@@ -154,8 +156,9 @@ func complete(enc *jsontext.Encoder) {
 	}
 }
 
-// copyValue copies the next JSON value with its secrets masked. InError is true
-// inside of an error object, where a code is shown.
+// copyValue copies the next JSON value with its secrets masked. InError is true inside of
+// an error object, where a member "code" that is a number is the kind of the error, not a
+// secret, and is shown.
 func (w *Words) copyValue(dec *jsontext.Decoder, enc *jsontext.Encoder, inError bool) error {
 	kind, err := w.copyToken(dec, enc)
 	if err != nil || kind != '{' && kind != '[' {

@@ -170,7 +170,9 @@ func heldBy(s ast.Stmt) *ast.Ident {
 	return held
 }
 
-// unlocks reports whether a defer in some statements calls the method Unlock of a variable, or the variable.
+// unlocks reports whether a defer in some statements releases the lock that a variable holds. If
+// the variable is an object, the defer calls its method Unlock; if it is the function that
+// releases the lock, the defer calls it.
 func unlocks(list []ast.Stmt, held string) bool {
 	found := false
 	for _, s := range list {
@@ -179,11 +181,11 @@ func unlocks(list []ast.Stmt, held string) bool {
 			if !ok {
 				return true
 			}
-			fun := d.Call.Fun
-			if method, ok := fun.(*ast.SelectorExpr); ok && method.Sel.Name == "Unlock" {
-				fun = method.X
+			released := d.Call.Fun
+			if method, ok := d.Call.Fun.(*ast.SelectorExpr); ok && method.Sel.Name == "Unlock" {
+				released = method.X
 			}
-			id, ok := fun.(*ast.Ident)
+			id, ok := released.(*ast.Ident)
 			found = found || ok && id.Name == held
 			return true
 		})

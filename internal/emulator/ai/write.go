@@ -100,7 +100,8 @@ func (h *Handlers) sendTurn(c *wire.Call, profileID string) (wire.Object, error)
 	if err := h.refuseQuestion(profileID); err != nil {
 		return nil, err
 	}
-	th, err := h.threadIn(c, profileID, http.StatusNotFound)
+	const refusal = http.StatusNotFound // if the conversation does not exist
+	th, err := h.threadIn(c, profileID, refusal)
 	if err != nil {
 		return nil, err
 	}

@@ -207,8 +207,9 @@ func (f *found) renderHit(store world.Store, h *hit, lv wire.Level) wire.Object 
 	return append(o, h.whereabouts()...)
 }
 
-// bestChunk renders the part of the file that the snippet of a hit is cut from. Only
-// the level full has its text: the others have a shorter one as the snippet.
+// bestChunk renders the part of the file that the snippet of a hit is cut from, so
+// same_as_snippet is true at every level, also if the snippet is shortened. The levels
+// below full leave out the text, of which the snippet has the beginning.
 func (h *hit) bestChunk(lv wire.Level) wire.Object {
 	if h.excerpt == nil {
 		return wire.Object{{"position", nil}, {"indexed_version_id", nil}, {"same_as_snippet", false}, {"text", nil}}

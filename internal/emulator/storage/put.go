@@ -41,7 +41,8 @@ func hashes() map[string]func() hash.Hash {
 // Algorithms returns the names of the hashes of contents.
 func Algorithms() []string { return slices.Sorted(maps.Keys(hashes())) }
 
-// Digest returns the hash of a content in hexadecimal, "" of one that cannot be read.
+// Digest returns the hash of a content in hexadecimal, "" if the content cannot be read.
+// The algorithm must be one of [Algorithms].
 func Digest(algorithm string, content io.Reader) string {
 	h := hashes()[algorithm]()
 	if _, err := io.Copy(h, content); err != nil {

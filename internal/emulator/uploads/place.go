@@ -54,7 +54,8 @@ func (h *Handlers) uploadPlace(c *wire.Call) (place, error) {
 }
 
 // fileSharePlace returns where an upload to the File Share with this id goes: it
-// replaces the shared file or, with if_version_id, only this version of it.
+// replaces the shared file or, with if_version_id, only this version of it. Fields that
+// are not valid are recorded in c.Check.
 func (h *Handlers) fileSharePlace(c *wire.Call, id string) (place, error) {
 	f, err := h.fileShareToEdit(c, id)
 	if err != nil {

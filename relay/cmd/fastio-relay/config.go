@@ -72,7 +72,7 @@ func (c *config) flags(stderr io.Writer) (f *flag.FlagSet, file *string) {
 	f.SetOutput(stderr)
 	file = f.String("config", "", "JSON `file` with the values of flags")
 	f.Func("profiles", "comma-separated `list` of org:ID, workspace:ID and share:ID; default: the accounts, with -accounts-key", c.setProfiles)
-	f.StringVar(&c.name, "name", "", "name of the replica; default: that of the machine, with -nats and the process ID")
+	f.StringVar(&c.name, "name", "", "name of the replica; default: the name of the machine, and if -nats is set also the process ID")
 	f.StringVar(&c.keyFile, "key-file", "", "`file` with the API key")
 	f.BoolVar(&c.plain, "plain-http", false, "send the key unencrypted if FASTIO_BASE_URL is http on another machine")
 	f.StringVar(&c.limits, "limits", "default",

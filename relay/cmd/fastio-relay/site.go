@@ -38,7 +38,7 @@ type condition struct {
 	Connected  bool      `json:"connected"` // to NATS
 	Ready      bool      `json:"ready"`
 	Reasons    []string  `json:"reasons"`    // why it is not ready
-	Problems   []string  `json:"problems"`   // others, which do not change that
+	Problems   []string  `json:"problems"`   // what an operator should know although it may be ready
 	Platform   bool      `json:"platformUp"` // the latest request had a response
 	Wait       float64   `json:"wait"`       // seconds until the last search that waits for a rate limit
 	Published  uint64    `json:"published"`  // by this replica
@@ -76,7 +76,7 @@ type profile struct {
 	Error       string    `json:"error"`           // why events are not stored; "" if nothing failed since LastSuccess
 
 	hidden bool      // from the credential
-	began  time.Time // since when it may be ours
+	began  time.Time // since when mayBeOurs has held
 	stored uint64    // by this replica since it holds the profile
 }
 
@@ -137,54 +137,65 @@ func (s *site) collect(ctx context.Context) error {
 }
 
 // localStatus returns the status as far as this replica knows it without a request. It
-// takes the numbers of messages from the status before.
+// takes the figures of the stream, which need one, from the status before.
 func (s *site) localStatus(before status) status {
-	stats, seen := s.follower.Stats(), s.metrics.platform.state(s.patience)
+	stats, platform := s.follower.Stats(), s.metrics.platform.state(s.patience)
 	now := status{condition: condition{
-		Replica: s.name, Time: time.Now().UTC(), Connected: s.nats.IsConnected(), Platform: seen.up,
-		Published: stats.Published, Duplicates: stats.Duplicates, refused: seen.refused, offset: seen.offset,
+		Replica: s.name, Time: time.Now().UTC(), Connected: s.nats.IsConnected(), Platform: platform.up,
+		Published: stats.Published, Duplicates: stats.Duplicates, refused: platform.refused, offset: platform.offset,
 		stream: before.stream, view: stats.View, Reasons: []string{}, Problems: []string{},
 	}, interval: s.logs.FollowInterval()}
-	held := map[api.Profile]relay.Held{}
-	for _, h := range stats.Held {
-		held[h.Profile] = h
-	}
 	states := s.follower.Status()
-	for i, p := range states {
-		var was profile // the row of the status before
-		if len(before.Profiles) > 0 {
-			was = before.Profiles[i]
-		}
-		row := profile{
-			Profile: nameOf(p.Profile), Holder: stats.Holders[p.Profile.String()], DeadLetters: p.DeadLetters,
-			Messages: was.Messages, Newest: was.Newest, Rate: was.Rate,
-		}
-		if h, here := held[p.Profile]; here {
-			row.Here, row.Epoch, row.Holder, row.stored = true, h.Epoch, s.name, h.Published
-		}
-		if row.mayBeOurs() {
-			row.began = cmp.Or(was.began, now.Time)
-			row.setProgress(p, s.metrics.waitingUntil(p.Profile), now.Time)
-			if err := s.visible.err(p.Profile); err != nil && row.Here {
-				row.hidden, row.Error = true, "the platform does not show it to the credential: "+err.Error()
-			}
-		}
-		now.Profiles = append(now.Profiles, row)
-	}
+	now.Profiles = s.localProfiles(stats, states, before.Profiles, now.Time)
 	for _, until := range s.waits() {
 		now.Wait = max(now.Wait, until.Sub(now.Time).Seconds())
 	}
-	now.Reasons = append(now.Reasons, s.reasons(&s.probe, confirmation{stats.Confirmed, stats.Err}, now.Time)...)
+	lastWrite := confirmation{stats.Confirmed, stats.Err}
+	now.Reasons = append(now.Reasons, s.reasons(&s.probe, lastWrite, now.Time)...)
 	if err := unpublished(states, now.Time.Add(-s.patience)); err != nil {
 		now.Reasons = append(now.Reasons, err.Error())
 	}
-	if !seen.accepted && seen.refused != 0 {
+	if !platform.accepted && platform.refused != 0 {
 		const text = "the platform refuses the credential, or access to all profiles, with status %d"
-		now.Reasons = append(now.Reasons, fmt.Sprintf(text, seen.refused))
+		now.Reasons = append(now.Reasons, fmt.Sprintf(text, platform.refused))
 	}
 	now.Problems = append(now.Problems, now.problems(stats.Err, s.nats.latestRefusal())...)
 	now.Ready = len(now.Reasons) == 0
 	return now
+}
+
+// localProfiles returns the profiles for localStatus, in the order of states. That is the
+// order of the profiles before, too, which are empty in the first status: the profiles of
+// a Follower do not change.
+func (s *site) localProfiles(
+	stats relay.Stats, states []relay.ProfileStatus, before []profile, now time.Time,
+) (all []profile) {
+	held := map[api.Profile]relay.Held{}
+	for _, h := range stats.Held {
+		held[h.Profile] = h
+	}
+	for i, state := range states {
+		var was profile
+		if len(before) > 0 {
+			was = before[i]
+		}
+		p := profile{
+			Profile: nameOf(state.Profile), Holder: stats.Holders[state.Profile.String()], DeadLetters: state.DeadLetters,
+			Messages: was.Messages, Newest: was.Newest, Rate: was.Rate,
+		}
+		if h, here := held[state.Profile]; here {
+			p.Here, p.Epoch, p.Holder, p.stored = true, h.Epoch, s.name, h.Published
+		}
+		if p.mayBeOurs() { // otherwise only its holder knows its progress
+			p.began = cmp.Or(was.began, now)
+			p.setProgress(state, s.metrics.waitingUntil(state.Profile), now)
+		}
+		if err := s.visible.err(state.Profile); err != nil && p.Here {
+			p.hidden, p.Error = true, "the platform does not show it to the credential: "+err.Error()
+		}
+		all = append(all, p)
+	}
+	return all
 }
 
 // held returns the profiles that this replica holds.
