@@ -81,8 +81,17 @@ func (s *signIn) withDevice(ctx context.Context) (*Grant, error) {
 	return s.grantOf(ctx, token, err)
 }
 
-// startDevice requests a device code, and checks the parts of it that are shown to the
-// user.
+// deviceAnswer is the response with a device code. The names are those of the RFC.
+type deviceAnswer struct {
+	DeviceCode              api.Secret `json:"device_code"`
+	UserCode                string     `json:"user_code"`
+	VerificationURI         string     `json:"verification_uri"`
+	VerificationURIComplete string     `json:"verification_uri_complete"`
+	ExpiresIn               lifetime   `json:"expires_in"`
+	Interval                lifetime   `json:"interval"`
+}
+
+// startDevice requests a device code.
 func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) {
 	form := url.Values{"client_id": {s.clientID}}
 	if err := s.authorization().addAccess(input.Fields[Config](s.op), form); err != nil {
@@ -94,17 +103,9 @@ func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) 
 	}
 	defer done()
 	requested := time.Now()
-	type answer struct { // the names of the RFC
-		DeviceCode              api.Secret `json:"device_code"`
-		UserCode                string     `json:"user_code"`
-		VerificationURI         string     `json:"verification_uri"`
-		VerificationURIComplete string     `json:"verification_uri_complete"`
-		ExpiresIn               lifetime   `json:"expires_in"`
-		Interval                lifetime   `json:"interval"`
-	}
-	var a *answer
+	var a *deviceAnswer
 	err = s.requestWithin(ctx, "asking for a device code", func(ctx context.Context) (err error) {
-		a, err = call.Payload[answer](ctx, service.c, &api.Request{
+		a, err = call.Payload[deviceAnswer](ctx, service.c, &api.Request{
 			Op: s.op, Method: http.MethodPost, Path: api.Path("/"), Body: api.Form(form),
 			Auth: api.AuthNone, Replay: api.ReplayOnce,
 		}, nil)
@@ -113,6 +114,12 @@ func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) 
 	if err != nil {
 		return nil, err
 	}
+	return s.readDevice(a, requested)
+}
+
+// readDevice checks the parts of a response that are shown to the user. Times that are
+// missing or too long are replaced by defaults or limits.
+func (s *signIn) readDevice(a *deviceAnswer, requested time.Time) (*deviceAuthorization, error) {
 	code := strings.TrimSpace(a.UserCode)
 	hidden := func(r rune) bool { return !unicode.IsGraphic(r) }
 	switch {
@@ -124,11 +131,12 @@ func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) 
 	if err := checkWebAddress(a.VerificationURI); err != nil {
 		return nil, s.fail(err)
 	}
-	if checkWebAddress(a.VerificationURIComplete) != nil {
-		a.VerificationURIComplete = ""
+	withCode := a.VerificationURIComplete
+	if checkWebAddress(withCode) != nil {
+		withCode = ""
 	}
 	d := &deviceAuthorization{
-		DeviceCode: DeviceCode{code, a.VerificationURI, a.VerificationURIComplete, requested.Add(deviceLife)},
+		DeviceCode: DeviceCode{code, a.VerificationURI, withCode, requested.Add(deviceLife)},
 		secret:     a.DeviceCode, interval: intervalDefault,
 	}
 	if a.ExpiresIn > 0 && a.ExpiresIn < lifetime(deviceLife/time.Second) {

@@ -160,16 +160,16 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 	if len(m.CodeChallengeMethods) > 0 && !slices.Contains(m.CodeChallengeMethods, "S256") {
 		return server{}, errors.New("fastio: oauth: the authorization server does not offer the code challenge S256")
 	}
-	own, err := transport.ParseBase(m.Issuer)
+	documented, err := transport.ParseBase(m.Issuer)
 	if err != nil {
 		return server{}, errors.New("fastio: oauth: the issuer of the authorization server is not a URL")
 	}
-	// The documented paths are those of the platform, or of the host of another issuer,
-	// whose own path is not before them.
-	if own.Origin() == base.Origin() {
-		own = base
+	// The documented paths follow the base of the platform. If the issuer is on another
+	// host, they follow the root of that host, not the path of the issuer.
+	if documented.Origin() == base.Origin() {
+		documented = base
 	} else {
-		own, err = transport.ParseBase(own.Origin())
+		documented, err = transport.ParseBase(documented.Origin())
 		if err != nil {
 			return server{}, err
 		}
@@ -189,7 +189,7 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 		{&s.Revoke, m.RevocationEndpoint, "/current/oauth/revoke/"},
 		{&s.Register, m.RegistrationEndpoint, "/current/oauth/register/"},
 	} {
-		*e.to, err = endpointURL(base, own, e.advertised, e.path)
+		*e.to, err = endpointURL(base, documented, e.advertised, e.path)
 		if err != nil {
 			return server{}, err
 		}

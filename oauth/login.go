@@ -454,6 +454,19 @@ func outcomeOf(err error) outcome {
 	return o
 }
 
+// showURL calls ShowURL, unless nil, and returns after it or when ctx is done.
+func (s *signIn) showURL(ctx context.Context, address string) {
+	if s.ShowURL == nil {
+		return
+	}
+	shown := make(chan struct{})
+	go func() {
+		defer close(shown)
+		s.ShowURL(ctx, address)
+	}()
+	waitAtMost(ctx, consentTime, shown)
+}
+
 // receive shows the login URL, opens the browser, waits for the redirect and exchanges
 // its code for the token. Without a redirect in time, the registration may be the
 // reason, and is removed.
@@ -464,14 +477,7 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 	if err != nil {
 		return nil, err
 	}
-	if s.ShowURL != nil {
-		shown := make(chan struct{})
-		go func() {
-			defer close(shown)
-			s.ShowURL(waiting, address)
-		}()
-		waitAtMost(waiting, consentTime, shown)
-	}
+	s.showURL(waiting, address)
 	var open func() error
 	switch {
 	case s.OpenMode == OpenModeNone:

@@ -255,21 +255,29 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 		}
 		return a
 	}
-	a.err = err
 	if s.backoff.lasts() {
 		a.until = times.Earlier(a.until, s.backoff.retry)
 	}
+	s.answerFailure(a, err, refused)
+	return a
+}
+
+// answerFailure completes an answer after a failure: with the last token until it expires,
+// else with the error.
+func (s *Source) answerFailure(a *answer, err error, refused api.Secret) {
 	lastIsGood := s.last != nil && s.last.Token != nil && s.last.Token.good(refused) && !s.signIns.hasEnded(s.last)
-	switch {
-	case lastIsGood:
-		a.token, a.err = s.last.Token.api(), nil
+	if lastIsGood {
+		a.token = s.last.Token.api()
 		if end := a.token.Expiry; !end.IsZero() {
 			a.until = times.Earlier(a.until, end)
 		}
-	case isVersioned && errors.Is(err, ErrSignInAgain): // detect a sign-in of another process at once
-		a.until = now
+		return
 	}
-	return a
+	a.err = err
+	_, isVersioned := s.config.Store.(versioned)
+	if isVersioned && errors.Is(err, ErrSignInAgain) {
+		a.until = time.Now() // so that a sign-in of another process is found at once
+	}
 }
 
 // load returns the stored record without locking it. It reads the store only if
@@ -507,9 +515,11 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 		return s.saveRenewed(ctx, r, &pendingWrite{r.Token.RefreshToken, r.Token.refreshedBy(t)})
 	}
 	refusal, refused := errors.AsType[*Error](err)
+	sessionHasEnded := refused && (refusal.Code == CodeInvalidGrant || unknownClient(refusal))
 	unusable, isUnusable := errors.AsType[*unusableError](err)
+	tokenIsUnused := sending.notSent(err) || refusesRefresh(err)
 	switch {
-	case refused && (refusal.Code == CodeInvalidGrant || unknownClient(refusal)):
+	case sessionHasEnded:
 		r.Refresh = previous
 		r.Refresh.Dead = true
 		if refusal.Code != CodeInvalidGrant && r.Client.ID == r.Token.ClientID {
@@ -523,7 +533,7 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 		}
 		r.Refresh = previous.succeeded(next.RefreshToken == r.Token.RefreshToken)
 		r.Token = &next
-	case sending.notSent(err) || refusesRefresh(err):
+	case tokenIsUnused:
 		r.Refresh = previous
 	default: // the response was lost
 		return err

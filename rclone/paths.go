@@ -182,7 +182,8 @@ func (f *Fs) memberNamed(ctx context.Context, at place, name string) (found plac
 			return m.place, true, nil
 		}
 	}
-	if at == (place{}) {
+	isTop := at == place{}
+	if isTop {
 		return f.orgNamed(ctx, name)
 	}
 	return place{}, false, nil

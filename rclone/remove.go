@@ -24,17 +24,19 @@ func (f *Fs) Mkdir(ctx context.Context, dir string) error {
 
 // Rmdir removes an empty folder.
 func (f *Fs) Rmdir(ctx context.Context, dir string) error {
-	return f.removeFolder(ctx, dir, true)
+	const onlyIfEmpty = true
+	return f.removeFolder(ctx, dir, onlyIfEmpty)
 }
 
 // Purge removes a folder with all that is in it.
 func (f *Fs) Purge(ctx context.Context, dir string) error {
-	return f.removeFolder(ctx, dir, false)
+	const onlyIfEmpty = false
+	return f.removeFolder(ctx, dir, onlyIfEmpty)
 }
 
-// removeFolder removes a folder with all that is in it; if empty is true, only a folder
-// without anything in it. A workspace or share is not removed.
-func (f *Fs) removeFolder(ctx context.Context, dir string, empty bool) error {
+// removeFolder removes a folder with all that is in it or, with onlyIfEmpty, refuses one
+// with anything in it. A workspace or share is not removed.
+func (f *Fs) removeFolder(ctx context.Context, dir string, onlyIfEmpty bool) error {
 	if err := f.writable(); err != nil {
 		return err
 	}
@@ -44,10 +46,10 @@ func (f *Fs) removeFolder(ctx context.Context, dir string, empty bool) error {
 		return err
 	case at.above():
 		return errAbove
-	case at.node.Equal(api.Root) && !empty:
+	case at.node.Equal(api.Root) && !onlyIfEmpty:
 		return fs.ErrorCantPurge
 	}
-	if empty {
+	if onlyIfEmpty {
 		page, err := f.session.client.Storage.List(ctx, at.in, at.node, nil)
 		if err != nil {
 			return f.inFolder(dir, err)

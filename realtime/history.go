@@ -71,20 +71,18 @@ func (s *Subscription) keepHistory(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		for pass := range 2 {
-			if pass > 0 {
-				if err := wait.Sleep(ctx, secondRead); err != nil {
-					return err
-				}
-			}
-			from, _ := h.pendingGap()
-			if err := s.readLog(ctx, from); err != nil {
-				return err
-			}
-			if pass > 0 {
-				h.ackGap(from)
-			}
+		from, _ := h.pendingGap()
+		if err := s.readLog(ctx, from); err != nil {
+			return err
 		}
+		if err := wait.Sleep(ctx, secondRead); err != nil {
+			return err
+		}
+		from, _ = h.pendingGap() // another gap may have begun earlier
+		if err := s.readLog(ctx, from); err != nil {
+			return err
+		}
+		h.ackGap(from)
 	}
 }
 

@@ -85,7 +85,7 @@ func (f *followed) setWatch(want watchKind) {
 
 // poll wakes the profile when a long poll reports a change, until ctx is done.
 func (f *followed) poll(ctx context.Context) {
-	for tries := 1; ctx.Err() == nil; tries++ {
+	for try := 1; ctx.Err() == nil; try++ {
 		changes, err := f.client.Realtime.Subscribe(ctx, f.profile, &realtime.SubscribeOptions{PollOnly: true})
 		if err == nil {
 			f.steps.Wake() // there may have been changes before
@@ -96,7 +96,7 @@ func (f *followed) poll(ctx context.Context) {
 			}
 			_ = changes.Close() // after an error, too, the next try is a new subscription
 		}
-		_ = sleep(ctx, backoff{time.Second, worstAccountPause}.pause(tries)) // the loop ends with ctx
+		_ = sleep(ctx, backoff{time.Second, worstAccountPause}.pause(try)) // the loop ends with ctx
 	}
 }
 

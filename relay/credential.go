@@ -38,16 +38,8 @@ func joinWhile(
 	join func(ctx context.Context, leave context.CancelCauseFunc) error,
 ) error {
 	for {
-		for n := 1; ; n++ {
-			err := able(ctx)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err == nil {
-				break
-			}
-			report(err)
-			_ = sleep(ctx, backoff{time.Second, worstRejoin}.pause(n)) // the loop ends with ctx
+		if err := awaitAble(ctx, report, able); err != nil {
+			return err
 		}
 		share, leave := context.WithCancelCause(ctx)
 		err := join(share, leave)
@@ -57,6 +49,22 @@ func joinWhile(
 			return err
 		}
 		report(left)
+	}
+}
+
+// awaitAble calls able until it returns nil, with pauses, and reports its errors. It
+// returns the error of ctx when that is done.
+func awaitAble(ctx context.Context, report func(error), able func(ctx context.Context) error) error {
+	for try := 1; ; try++ {
+		err := able(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err == nil {
+			return nil
+		}
+		report(err)
+		_ = sleep(ctx, backoff{time.Second, worstRejoin}.pause(try)) // the loop ends with ctx
 	}
 }
 

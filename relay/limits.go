@@ -486,7 +486,8 @@ func (g *limitGroup) plan(now time.Time) (*change, time.Duration) {
 	if next.After(now) {
 		wait = next.Sub(now)
 	}
-	due, changed := g.due(&b, b.next > nextBefore, now)
+	ownHaveEnded := b.next > nextBefore
+	due, changed := g.due(&b, ownHaveEnded, now)
 	if !changed { // the calls that have ended count in no window
 		g.ended, g.unsaved = nil, time.Time{}
 	}

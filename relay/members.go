@@ -502,13 +502,13 @@ type adoption struct {
 func (m *member) adoptLatest(ctx context.Context, a *adoption) (wait time.Duration) {
 	wait = m.ttl / renewals
 	m.mu.Lock()
-	now, v := m.now, m.view
+	held, v := m.now, m.view // held is nil without a valid lease
 	m.mu.Unlock()
-	if now != a.holding { // the lease was lost, or is a new one
+	if held != a.holding { // the lease was lost, or is a new one
 		_ = m.division.release(ctx, nil) // which has no error without a view
-		*a = adoption{holding: now}
+		*a = adoption{holding: held}
 	}
-	if now == nil {
+	if held == nil {
 		return wait
 	}
 	if v != nil && v.number != a.number {
@@ -522,9 +522,9 @@ func (m *member) adoptLatest(ctx context.Context, a *adoption) (wait time.Durati
 		m.mu.Unlock()
 		signal(m.due)
 	}
-	if v != nil && a.begun != v.number && m.agreed(v, now) {
+	if v != nil && a.begun != v.number && m.agreed(v, held) {
 		a.begun = v.number
-		m.division.hold(v, now)
+		m.division.hold(v, held)
 	}
 	return min(wait, m.propose(ctx, a))
 }
@@ -588,7 +588,8 @@ func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) 
 }
 
 // members returns the members of the next view, whether they differ from those of the
-// present one, and the rank of this replica among them. Doubts are members of the present
+// present one, and the rank of this replica: how many of them may write the view before
+// it. Doubts are members of the present
 // view that may be lost, with the revisions of their heartbeats. The caller holds m.mu.
 func (m *member) members() (next []peer, doubts map[string]uint64, differs bool, rank int) {
 	doubts = map[string]uint64{}

@@ -161,7 +161,7 @@ func (c *consumer[T]) handledBefore(ctx context.Context, from *durable, d delive
 		return false, nil
 	}
 	profile := d.subject[:strings.LastIndexByte(d.subject, '.')]
-	for n := 1; ; n++ {
+	for try := 1; ; try++ {
 		floor, known := from.floors[profile]
 		if known {
 			return d.meta.Sequence.Stream <= floor, nil
@@ -172,7 +172,7 @@ func (c *consumer[T]) handledBefore(ctx context.Context, from *durable, d delive
 			continue
 		}
 		c.reportFailure(ctx, d.subject, err)
-		if err := sleep(ctx, backoff{c.Backoff, maxPause}.pause(n)); err != nil {
+		if err := sleep(ctx, backoff{c.Backoff, maxPause}.pause(try)); err != nil {
 			return false, err
 		}
 	}

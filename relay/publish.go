@@ -431,25 +431,14 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 	done = p.leading(batch, known)
 	p.addDuplicates(uint64(done)) //nolint:gosec // not negative
 	batch = batch[done:]
-	size, stored := min(p.leading(batch, unknown), p.size), 0
-	switch {
-	case size == 0:
+	size := min(p.leading(batch, unknown), p.size)
+	if size == 0 {
 		return done, nil
-	case size == 1:
-		err = p.sendOne(ctx, batch[0])
-		if tooLarge(err) {
-			err = p.bury(ctx, batch[0], err)
-		}
-		if err == nil {
-			stored = 1
-		}
-	case p.messages.CachedInfo().Config.Replicas == 1:
-		stored, err = p.sendFast(ctx, batch[:size])
-	default:
-		stored, err = p.sendAtomic(ctx, batch[:size])
 	}
+	stored, err := p.sendBatch(ctx, batch[:size])
 	code := codeOf(err)
 	isRefused := code != 0 && !conflicts(err) || errors.Is(err, nats.ErrMaxPayload)
+	mayBeStored := code == 0 || conflicts(err) // or will be, of what has failed
 	switch {
 	case err == nil:
 		p.size = min(2*p.size, maxBatch)
@@ -458,8 +447,8 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 		if stored == 0 {
 			p.known = nil
 		}
-	case code == 0 || conflicts(err): // the batch may be stored, or will be
-		p.known = nil
+	case mayBeStored:
+		p.known = nil // it is read again
 	}
 	return done + stored, err
 }
@@ -471,6 +460,25 @@ func (p *publisher) prepare(ctx context.Context) error {
 		return err
 	}
 	return p.readKnownIDs(ctx)
+}
+
+// sendBatch sends messages that are not known to be in the stream, and returns how many
+// of them it has stored. An event that is too large for NATS is stored as a dead letter.
+func (p *publisher) sendBatch(ctx context.Context, batch []message) (stored int, err error) {
+	switch {
+	case len(batch) > 1 && p.messages.CachedInfo().Config.Replicas == 1:
+		return p.sendFast(ctx, batch)
+	case len(batch) > 1:
+		return p.sendAtomic(ctx, batch)
+	}
+	err = p.sendOne(ctx, batch[0])
+	if tooLarge(err) {
+		err = p.bury(ctx, batch[0], err)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return 1, nil
 }
 
 // leading returns the length of the longest beginning of a batch whose messages are

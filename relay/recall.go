@@ -39,10 +39,11 @@ func (p *publisher) readKnownIDs(ctx context.Context) error {
 	return nil
 }
 
-// readFew returns the IDs of the newest message and of the first ones after the last that is
-// known to be stored, at most fewIDs. The messages from sequence next to last are left to read, none
-// if next is greater. It reads one message at a time, because all profiles read when a node of NATS
-// is lost, and a server drops requests beyond 10,000.
+// readFew returns the IDs of some messages with the subjects of filter that may have been stored
+// since the sequence p.last: of the newest one, and of at most fewIDs, oldest first. The messages
+// from sequence next to last are left to read, none if next is greater. It reads one message at a
+// time, because all profiles read when a node of NATS is lost, and a server drops requests beyond
+// 10,000.
 func (p *publisher) readFew(ctx context.Context, filter string) (known map[string]bool, next, last uint64, err error) {
 	if !p.startRead(ctx) {
 		return nil, 0, 0, context.Cause(ctx)
@@ -57,10 +58,11 @@ func (p *publisher) readFew(ctx context.Context, filter string) (known map[strin
 		return nil, 0, 0, err
 	}
 	next, last = p.last.Load()+1, newest.Sequence-1
+	streamIsAnother := next > newest.Sequence+1 // its sequences end before p.last
 	switch {
-	case next > newest.Sequence+1: // the stream is another one
+	case streamIsAnother:
 		next = 1
-	case next > newest.Sequence:
+	case next > newest.Sequence: // nothing was stored since then
 		return known, next, last, nil
 	}
 	known[newest.Header.Get(jetstream.MsgIDHeader)] = true

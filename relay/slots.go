@@ -63,27 +63,31 @@ func divide(units []unit, replicas []string, fits func(unit, replica int) bool) 
 	load, result := make([]int, len(replicas)), make([]int, len(units))
 	for i, u := range units {
 		id := mix(uint64(u.slot) + 1) //nolint:gosec // not negative, and not 0, of which mix makes 0
-		if u.by != "" {
-			id ^= hash64(u.by)
+		if u.lists != "" {
+			id ^= hash64(u.lists)
 		}
-		best, least, most := -1, -1, uint64(0) // replicas, and the highest hash
+		highest, emptiest := -1, -1 // of the replicas with room, that with the highest hash; of all, that with the least load
+		highestHash := uint64(0)
 		for r := range replicas {
 			if fits != nil && !fits(i, r) {
 				continue
 			}
-			if least < 0 || load[r] < load[least] {
-				least = r
+			if emptiest < 0 || load[r] < load[emptiest] {
+				emptiest = r
 			}
-			if score := mix(hashes[r] ^ id); load[r]+u.weight <= share && (best < 0 || score > most) {
-				best, most = r, score
+			hasRoom := load[r]+u.weight <= share
+			hash := mix(hashes[r] ^ id)
+			if hasRoom && (highest < 0 || hash > highestHash) {
+				highest, highestHash = r, hash
 			}
 		}
-		if best < 0 {
-			best = least
+		chosen := highest
+		if chosen < 0 {
+			chosen = emptiest
 		}
-		result[i] = best
-		if best >= 0 {
-			load[best] += u.weight
+		result[i] = chosen
+		if chosen >= 0 {
+			load[chosen] += u.weight
 		}
 	}
 	return result
@@ -111,14 +115,14 @@ func (v *view) divideSlots() []int {
 // shares is the division of profiles in a view.
 type shares struct {
 	members []peer
-	by      map[string]string // IDs of the lists that have a profile, as ".1.2"; nil if all members have the same
+	lists   map[string]string // IDs of the lists that have a profile, as ".1.2"; nil if all members have the same
 	holders map[place]int     // indexes of members
 }
 
 // place is where a profile belongs.
 type place struct {
-	slot int
-	by   string // as in shares
+	slot  int
+	lists string // as in shares: which members can follow the profile
 }
 
 // slotsOf returns the slots of the member with a name. A nil view has none.
@@ -154,14 +158,14 @@ func (v *view) divideProfiles(lists map[string][]string) *shares {
 		}
 	} else {
 		slices.Sort(ids) // so that equal sets of lists are equal texts
-		s.by = map[string]string{}
+		s.lists = map[string]string{}
 		for _, id := range ids {
 			for _, profile := range lists[id] {
-				s.by[profile] += "." + id
+				s.lists[profile] += "." + id
 			}
 		}
-		for profile, by := range s.by {
-			weights[place{slotOf(profile), by}]++
+		for profile, having := range s.lists {
+			weights[place{slotOf(profile), having}]++
 		}
 	}
 	units := make([]unit, 0, len(weights))
@@ -169,10 +173,10 @@ func (v *view) divideProfiles(lists map[string][]string) *shares {
 		units = append(units, unit{at, weight})
 	}
 	slices.SortFunc(units, func(a, b unit) int { // what few can follow, and the heaviest, first
-		return cmp.Or(len(a.by)-len(b.by), b.weight-a.weight, a.slot-b.slot, strings.Compare(a.by, b.by))
+		return cmp.Or(len(a.lists)-len(b.lists), b.weight-a.weight, a.slot-b.slot, strings.Compare(a.lists, b.lists))
 	})
-	fits := func(u, member int) bool { return strings.Contains(units[u].by, "."+v.Members[member].List) }
-	if s.by == nil { // all members can follow all profiles
+	fits := func(u, member int) bool { return strings.Contains(units[u].lists, "."+v.Members[member].List) }
+	if s.lists == nil { // all members can follow all profiles
 		fits = nil
 	}
 	for i, r := range divide(units, v.names(), fits) {
@@ -186,7 +190,7 @@ func (s *shares) holder(profile string) string {
 	if s == nil {
 		return ""
 	}
-	r, ok := s.holders[place{slotOf(profile), s.by[profile]}]
+	r, ok := s.holders[place{slotOf(profile), s.lists[profile]}]
 	if !ok {
 		return ""
 	}

@@ -21,7 +21,7 @@ const startTimeout = 30 * time.Second
 // failed with each other error before it tries again.
 func persist(ctx context.Context, failed func(error), f func() error) error {
 	began := time.Now()
-	for n := 1; ; n++ {
+	for try := 1; ; try++ {
 		err := f()
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -30,7 +30,7 @@ func persist(ctx context.Context, failed func(error), f func() error) error {
 			return err
 		}
 		failed(err)
-		if err := sleep(ctx, backoff{100 * time.Millisecond, maxPause}.pause(n)); err != nil {
+		if err := sleep(ctx, backoff{100 * time.Millisecond, maxPause}.pause(try)); err != nil {
 			return err
 		}
 	}

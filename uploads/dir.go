@@ -227,17 +227,8 @@ func (d *dir) scanFolder(ctx context.Context, f *folder) error {
 // the names that f has already. What cannot be sent becomes a skipped entry (not a
 // file, or a partial download) or a failed one.
 func (d *dir) scanEntry(ctx context.Context, f *folder, item found, used dirs.Names) error {
-	name, err := item.name, item.err
-	if err == nil && !item.folder && durable.IsPartial(name) {
-		err = api.ErrPartial
-	}
-	if err == nil {
-		name, err = used.Add(name, d.rules)
-	}
+	name, err := d.targetName(f, item, used)
 	at, target := path.Join(f.path, item.name), path.Join(f.target, name)
-	if err == nil && item.folder && utf8.RuneCountInString(target) >= longestPath {
-		err = api.ErrName
-	}
 	switch {
 	case errors.Is(err, api.ErrNotFile), errors.Is(err, api.ErrPartial):
 		d.addEnded(ctx, f, item.name, api.DirSkipped, err)
@@ -256,7 +247,23 @@ func (d *dir) scanEntry(ctx context.Context, f *folder, item found, used dirs.Na
 	return nil
 }
 
-const itself = "" // in ended: the folder
+// targetName returns the name on the platform of what was found in the folder f, and adds
+// it to used. The error is why it cannot be sent.
+func (d *dir) targetName(f *folder, item found, used dirs.Names) (string, error) {
+	if item.err != nil {
+		return "", item.err
+	}
+	if !item.folder && durable.IsPartial(item.name) {
+		return "", api.ErrPartial
+	}
+	name, err := used.Add(item.name, d.rules)
+	if err == nil && item.folder && utf8.RuneCountInString(path.Join(f.target, name)) >= longestPath {
+		err = api.ErrName // it has no room for the name of a file
+	}
+	return name, err
+}
+
+const itself = "" // for addEnded: the folder, and nothing in it
 
 // addEnded adds an entry for a name in a local folder that is not sent, with its
 // final state.

@@ -325,7 +325,7 @@ func (f *file) sendRest(ctx context.Context, arrived api.Map[int64]) error {
 // and the last one alone with the checksum of the file. Then it completes the upload.
 // Arrived has the sizes of chunks by their number.
 func (f *file) sendChunks(ctx context.Context, arrived api.Map[int64]) error {
-	last := f.chunks()
+	last := f.chunks() // the number of the last chunk; the first is 1
 	sums := make([]uint32, last)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -409,9 +409,9 @@ func (f *file) readAndSend(
 // with the retries of the client.
 const maxTries = 5
 
-// sendChunk sends a chunk with its checksum, with up to maxTries calls if they fail with
-// errors that may be temporary. It repeats the call in addition to the client, whose
-// retries are limited to a share of all calls.
+// sendChunk sends a chunk with its checksum, in up to maxTries calls if these fail for a
+// reason that may be temporary. The retries of the client do not suffice, as they are
+// limited to a share of all calls.
 func (f *file) sendChunk(ctx context.Context, c Chunk) error {
 	for try := 1; ; try++ {
 		err := f.s.Chunks.Send(ctx, f.ID, c, f.opts...)
@@ -448,12 +448,12 @@ const mostCompletes = 3
 // and repeats the call if the upload still accepts content: then the failed call had no
 // effect. A refusal is returned only if no earlier call may have been successful.
 func (f *file) complete(ctx context.Context) error {
-	for sent := 1; ; sent++ {
+	for try := 1; ; try++ {
 		err := f.s.Complete(ctx, f.ID, f.opts...)
 		switch {
 		case err == nil:
 			return f.awaitEnd(ctx)
-		case !ambiguous(err) && (sent == 1 || bytesDiffer(err)):
+		case !ambiguous(err) && (try == 1 || bytesDiffer(err)):
 			return f.fromRefusal(err)
 		}
 		done, readErr := f.hasLeftContent(ctx)
@@ -462,7 +462,7 @@ func (f *file) complete(ctx context.Context) error {
 			return f.awaitEnd(ctx)
 		case readErr == nil && !ambiguous(err):
 			return f.fromRefusal(err)
-		case readErr != nil || sent == mostCompletes:
+		case readErr != nil || try == mostCompletes:
 			return f.unknownResult(err, readErr)
 		}
 	}

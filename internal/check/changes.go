@@ -49,7 +49,7 @@ func (w *walk) makeChanges() {
 		return
 	}
 	visit(w, "change", others, struct{}{})
-	own := w.ownPlaces()
+	own := w.ownPlaces() // the workspace, then its share
 	workspace := own[:1]
 	each(w, "change", own, nodeChanges(), trashChanges(), inviteChanges())
 	each(w, "change", workspace, noteChanges(), intentChanges(), fieldChanges(), uploadChanges())

@@ -352,7 +352,9 @@ func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, n
 		asExpected := slices.Contains(want.statuses, s.Status)
 		hasOtherCode := s.fault != nil && want.codes != nil && !slices.Contains(want.codes, s.fault.code)
 		same := objects[s.Group]
-		mayBeRefused := same.refused == s.Status || want.success() && (form == FormPlain || !same.reached)
+		othersRefusedToo := same.refused == s.Status
+		objectMayBeHidden := want.success() && (form == FormPlain || !same.reached)
+		mayBeRefused := othersRefusedToo || objectMayBeHidden
 		switch {
 		case asExpected && hasOtherCode:
 			note(Difference{

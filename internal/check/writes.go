@@ -244,9 +244,7 @@ func metadataWrites() []Write {
 // method and path, the fields that it may have (see [Write.Fields]: "parent=node|root!" must
 // be given, and name a node of the run or the root), and the kinds of objects that it makes.
 func linkWrites() []Write {
-	share := func(op, method, tail, fields string) Write {
-		return Write{Read: Read{op, method, ofShare + tail, "a share"}, Fields: "{share_id}=share " + fields}
-	}
+	share := func(op, method, tail, fields string) Write { return inShare(op, method, tail, fields, "") }
 	fileShare := func(op, method, tail, fields string) Write {
 		path := "/current/fileshare/{fileshare_id}" + tail
 		return Write{Read: Read{op, method, path, "a File Share"}, Fields: "{fileshare_id}=fileshare " + fields}

@@ -227,9 +227,10 @@ func (w *window) slot(n uint64) *time.Time { return &w.slots[n%uint64(len(w.slot
 
 // mayStart returns when call n may start: a window after the end of the last call in
 // its slot, or busy while that runs. A thousandth is added because the server's clock
-// may run slower. A window that the server announces the end of is over then; while
-// others use it, the share of this client may require a longer wait. One that was only
-// learned delays a caller by maxWait at most, from when it was the first that waits.
+// may run slower. If the server announces the end of the window, the call may start
+// then; while other clients use the window, the share of this client may require a longer
+// wait. A window that was only learned delays a caller by maxWait at most, from
+// firstSince on, when the caller became the first that waits.
 func (w *window) mayStart(n uint64, firstSince time.Time, maxWait time.Duration) time.Time {
 	lastEnd := *w.slot(n)
 	if lastEnd.Equal(busy) {
@@ -321,7 +322,8 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 		own = w.ownCalls(c.Started)
 	}
 	usedByOthers := limit-remaining > own
-	if usedByOthers && (limit == g.usedUp.limit || reset.After(g.usedUp.until)) { // the window that ends last counts
+	isLatestClaim := limit == g.usedUp.limit || reset.After(g.usedUp.until) // of several windows the one that ends last counts
+	if usedByOthers && isLatestClaim {
 		opens := reset
 		if w != nil {
 			g.recordFull(w, c, reset, now)

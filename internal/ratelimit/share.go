@@ -38,8 +38,9 @@ const (
 )
 
 // Refused records that the server rejected c because the window of the given limit is
-// full until reset. c has been released. It frees its slots, as rejected calls are not
-// counted, except in a sliding window that is full, where some servers count them.
+// full until reset. c has been released. Its slots become free, as servers do not count
+// rejected calls; only that of a full window that slides does not, as some servers count
+// them there.
 func (g *Group) Refused(c Call, limit int, reset time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -70,7 +71,8 @@ func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 	}
 	own := float64(w.ownCalls(c.Started))
 	w.observeEnd(reset)
-	if own > w.ownWhenFull || now.Sub(w.lastFull) > w.Size/2 { // the most of one window, or those of a new one
+	isNewWindow := now.Sub(w.lastFull) > w.Size/2
+	if isNewWindow || own > w.ownWhenFull { // of several reports in a window the highest number counts
 		w.ownWhenFull = own
 	}
 	w.lastFull = now

@@ -355,23 +355,16 @@ var errLostContext = errors.New("middleware sent a request without its context")
 // RoundTrip makes an attempt that has passed the middleware: it waits for the rate
 // limit, adds the credential, sends the request, and records what the response
 // announces about the limit.
-//
-// The wait may be as long as the waits before have left of maxWait. It includes the
-// Retry-After of the attempt before, which requiredWaits already includes and which must
-// not count twice.
 func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
 	if !ok {
 		return nil, refuse(req, errLostContext)
 	}
 	req.Host = req.URL.Host // http.Client copies the URL of a request that has a Host
-	maxWait, began := x.maxWait, time.Now()
+	began := time.Now()
 	lastRetryAfter := x.retryAfter
 	x.retryAfter = 0
-	if maxWait >= 0 { // negative: without a limit
-		waitsBefore := x.requiredWaits - lastRetryAfter
-		maxWait = max(0, maxWait-waitsBefore) + jitter // which a closed group may add to a Retry-After
-	}
+	maxWait := x.waitLeft(lastRetryAfter)
 	var report ratelimit.Waiting
 	if len(x.client.cfg.Hooks) != 0 || x.client.cfg.Logger != nil {
 		report = x.reportWait(req.Context(), began)
@@ -389,6 +382,18 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	x.observeRate(resp, slot)
 	return resp, nil
+}
+
+// waitLeft returns how long an attempt may wait for the rate limit: what the waits before
+// have left of maxWait; negative means without a limit. The wait includes the Retry-After
+// of the attempt before, which requiredWaits already includes and which must not count
+// twice, and the jitter that a closed group may add to it.
+func (x *exchange) waitLeft(lastRetryAfter time.Duration) time.Duration {
+	if x.maxWait < 0 {
+		return x.maxWait
+	}
+	waitsBefore := x.requiredWaits - lastRetryAfter
+	return max(0, x.maxWait-waitsBefore) + jitter
 }
 
 // sendInSlot adds the credential to an attempt and sends it in its slot of the rate

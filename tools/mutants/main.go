@@ -182,25 +182,33 @@ func load(root string) (*sources, error) {
 	return s, err
 }
 
+// applyTo returns the content of a file with a mutant, nil if the mutant changes none of the
+// names in it.
+func (s *sources) applyTo(file string, all []name, m mutant) (content []byte, err error) {
+	for _, n := range slices.Backward(all) { // from the end, so that offsets stay right
+		changed := s.change(m, filepath.ToSlash(filepath.Dir(file)), n)
+		if changed == "" {
+			continue
+		}
+		if content == nil {
+			content, err = os.ReadFile(file)
+			if err != nil {
+				return nil, err
+			}
+		}
+		from, to := s.fset.Position(n.lit.Pos()).Offset, s.fset.Position(n.lit.End()).Offset
+		content = slices.Concat(content[:from], []byte(changed), content[to:])
+	}
+	return content, nil
+}
+
 // apply writes the changed files to dir and returns the overlay that names them.
 func (s *sources) apply(dir string, m mutant) (string, error) {
 	replace := map[string]string{}
 	for file, all := range s.names {
-		var content []byte
-		for _, n := range slices.Backward(all) { // from the end, so that offsets stay right
-			changed := s.change(m, filepath.ToSlash(filepath.Dir(file)), n)
-			if changed == "" {
-				continue
-			}
-			var err error
-			if content == nil {
-				content, err = os.ReadFile(file)
-				if err != nil {
-					return "", err
-				}
-			}
-			from, to := s.fset.Position(n.lit.Pos()).Offset, s.fset.Position(n.lit.End()).Offset
-			content = slices.Concat(content[:from], []byte(changed), content[to:])
+		content, err := s.applyTo(file, all, m)
+		if err != nil {
+			return "", err
 		}
 		if content == nil {
 			continue

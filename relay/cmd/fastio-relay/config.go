@@ -168,16 +168,22 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (*config
 		return nil, err
 	}
 	if c.name == "" {
-		host, err := os.Hostname()
-		if err != nil {
-			host = "replica"
-		}
-		c.name = host
-		if c.servers != "" {
-			c.name = fmt.Sprintf("%s-%d", host, os.Getpid())
-		}
+		c.name = c.defaultName()
 	}
 	return c, nil
+}
+
+// defaultName returns the name of a replica without -name: that of the machine, and with
+// -nats also the process ID, as several replicas may run on a machine.
+func (c *config) defaultName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "replica"
+	}
+	if c.servers == "" {
+		return host
+	}
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
 }
 
 // readFile sets the flags that a JSON file names and that are not in set, to which it

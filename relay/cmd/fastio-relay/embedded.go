@@ -78,24 +78,33 @@ func (c *config) startEmbedded(logger *slog.Logger) (*embedded, error) {
 	return e, nil
 }
 
+// splitListen returns the host and the port of -nats-listen. Port 0 picks a free one.
+func splitListen(address string) (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", 0, fmt.Errorf("-nats-listen: %w", err)
+	}
+	port, err = strconv.Atoi(text)
+	if err != nil || port < 0 || port > 65535 {
+		return "", 0, fmt.Errorf("-nats-listen %s: the port must be 0 to 65535", address)
+	}
+	if port == 0 {
+		port = server.RANDOM_PORT
+	}
+	return host, port, nil
+}
+
 // listenNATS lets the server listen, with users.
 func (c *config) listenNATS(e *embedded) error {
 	if c.natsListen == "" {
 		return nil
 	}
-	host, port, err := net.SplitHostPort(c.natsListen)
+	host, port, err := splitListen(c.natsListen)
 	if err != nil {
-		return fmt.Errorf("-nats-listen: %w", err)
-	}
-	number, err := strconv.Atoi(port)
-	if err != nil || number < 0 || number > 65535 {
-		return fmt.Errorf("-nats-listen %s: the port must be 0 to 65535", c.natsListen)
-	}
-	if number == 0 {
-		number = server.RANDOM_PORT
+		return err
 	}
 	o := e.options
-	o.DontListen, o.Host, o.Port = false, host, number
+	o.DontListen, o.Host, o.Port = false, host, port
 	if c.certificate != "" || c.certificateKey != "" {
 		pair, err := tls.LoadX509KeyPair(c.certificate, c.certificateKey)
 		if err != nil {
@@ -395,7 +404,7 @@ func (e *embedded) check(ctx context.Context) {
 		e.logger.ErrorContext(ctx, "the NATS server in the process cannot write", slog.Any("error", problem))
 	}
 	e.setProblem(problem)
-	if problem == nil || before == nil { // the next check starts it again
+	if problem == nil || before == nil { // a first failure may pass until the next check
 		return
 	}
 	if err := probeDisk(e.options.StoreDir); err != nil {

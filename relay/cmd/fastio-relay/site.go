@@ -252,16 +252,9 @@ func (s *site) measure(ctx context.Context, now *status) error {
 	if err != nil {
 		return err
 	}
-	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(s.stream.Prefix+".>"))
+	messages, err := s.countMessages(ctx, stream)
 	if err != nil {
 		return err
-	}
-	messages := map[string]uint64{}
-	for subject, n := range info.State.Subjects {
-		parts := strings.Split(strings.TrimPrefix(subject, s.stream.Prefix+"."), ".")
-		if len(parts) == 3 { // kind, ID and category of an event
-			messages[parts[0]+":"+parts[1]] += n
-		}
 	}
 	counts := make([]count, len(now.Profiles))
 	for i := range now.Profiles {
@@ -282,6 +275,22 @@ func (s *site) measure(ctx context.Context, now *status) error {
 	}
 	s.rates(now, counts)
 	return nil
+}
+
+// countMessages returns the numbers of messages in the stream, by profile.
+func (s *site) countMessages(ctx context.Context, stream jetstream.Stream) (map[string]uint64, error) {
+	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(s.stream.Prefix+".>"))
+	if err != nil {
+		return nil, err
+	}
+	messages := map[string]uint64{}
+	for subject, n := range info.State.Subjects {
+		parts := strings.Split(strings.TrimPrefix(subject, s.stream.Prefix+"."), ".")
+		if len(parts) == 3 { // kind, ID and category of an event
+			messages[parts[0]+":"+parts[1]] += n
+		}
+	}
+	return messages, nil
 }
 
 // readNewest sets Newest of a profile to the creation of its newest event in the
