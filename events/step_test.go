@@ -99,8 +99,7 @@ func TestStepEndsAfterTwoPages(t *testing.T) {
 }
 
 // Between two steps, a Stepper costs no call, no goroutine and no timer.
-func TestStepBeforeItIsDueCallsNothing(t *testing.T) {
-	t.Parallel()
+func TestStepBeforeItIsDueCallsNothing(t *testing.T) { //nolint:paralleltest // it counts goroutines
 	alone(t, func(t *testing.T, w *world) {
 		var got inbox
 		s, _ := w.stepper(t, got.handle, nil)
