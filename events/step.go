@@ -206,7 +206,8 @@ func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
 		s.followers[0].callOnRetry(ctx, s.failures, pause, err)
 		s.pace.delay(pause)
 	}
-	return s.pace.nextRound(began), nil // not by the present time: only the next step may take a turn
+	// The next round is due after began, so that nextRound takes no turn: only the next step may take one.
+	return s.pace.nextRound(began), nil
 }
 
 // doRound begins a round, or continues the one that has paused, and reports whether all

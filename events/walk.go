@@ -116,9 +116,9 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 	return w
 }
 
-// decodeCursor returns the state that the cursor of a walk holds, a fresh one for "".
-// If that walk had ended, the new one starts resumeOverlap before its end, because
-// events may have become visible late.
+// decodeCursor returns the state that the cursor of a walk holds, a fresh state for "".
+// If the walk of the cursor had ended, the state is that of a new walk, which starts
+// resumeOverlap before the end of the first, because events may have become visible late.
 func (q Query) decodeCursor(cursor string) (cursorState, error) {
 	refuse := func(rule string) error { return &api.InputError{Op: opWalk, Field: "cursor", Rule: rule} }
 	if q.Cursor != "" {

@@ -159,7 +159,7 @@ func Open(path string, o *Options) (*Journal, error) {
 }
 
 // open opens the journal and its index, cut to the position of the last checkpoint, and
-// writes the header of a new one. The index is created after the journal, so that a
+// writes the header of a new journal. The index is created after the journal, so that a
 // file without an index was not written by this package.
 func (j *Journal) open() error {
 	at, err := j.lastPosition()

@@ -24,7 +24,7 @@ var proofs = map[api.ProfileKind]events.Name{
 	api.ProfileKindShare:     events.NameRemovedMemberFromShare,
 }
 
-// remove takes away all access of a person and prints the events of it.
+// remove takes away all access of a person and prints the events of the removals.
 func (p *program) remove(ctx context.Context, email string) error {
 	began := time.Now().Add(-time.Minute) // the clocks may differ
 	var removed []*audit.Removal

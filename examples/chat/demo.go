@@ -14,11 +14,11 @@ import (
 func startDemo(out io.Writer) *show.Emulator {
 	p := fastiotest.New(func(o *seed.Options) { o.AI.TurnPace = 120 * time.Millisecond })
 	docks := p.AddWorkspace(seed.Workspace{Name: "Docks"})
-	for _, file := range [][2]string{
+	for _, file := range []struct{ name, content string }{
 		{"Dock 4.txt", "The lease of Dock 4 ends on 31 May. The gates are of brass."},
 		{"Dock 7.txt", "The lease of Dock 7 ends in the autumn of the year after. Its crane is new."},
 	} {
-		p.AddNode(seed.Node{Profile: docks.ID, Name: file[0], Content: file[1]})
+		p.AddNode(seed.Node{Profile: docks.ID, Name: file.name, Content: file.content})
 	}
 	const plans = "# Plans\n\nWhen a lease ends, the dock is dredged."
 	p.AddNode(seed.Node{Profile: docks.ID, Kind: "note", Name: "Plans.md", Content: plans})

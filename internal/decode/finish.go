@@ -54,8 +54,8 @@ func Finish(r *api.Request, pointer any, nulls Nulls) error {
 	return nil
 }
 
-// requestedRows returns the number of rows that a query requests, the largest one of
-// its limits, 0 if it sets none.
+// requestedRows returns the number of rows that a query requests, 0 if it requests none:
+// the largest of its parameters whose names end with limit or page_size.
 func requestedRows(q url.Values) int {
 	most := 0
 	for name := range q {

@@ -420,8 +420,10 @@ func (s *stream) write(p []byte) (int, error) {
 		case len(p) == 0:
 			return written, nil
 		}
-		if n := min(len(p), streamBuffer-len(s.buffer)+s.taken); n > 0 {
-			if len(s.buffer)+n > cap(s.buffer) { // reuse the room of what was read
+		unread := len(s.buffer) - s.taken
+		n := min(len(p), streamBuffer-unread)
+		if n > 0 {
+			if len(s.buffer)+n > cap(s.buffer) { // reuse the space of the bytes that were read
 				s.buffer, s.taken = append(s.buffer[:0], s.buffer[s.taken:]...), 0
 			}
 			s.buffer = append(s.buffer, p[:n]...)

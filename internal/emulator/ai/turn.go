@@ -411,8 +411,8 @@ type streamEvent struct {
 const heartbeat = 15 * time.Second
 
 // streamTurn sends the events of a turn as server-sent events, while they happen. The
-// style of the stream is that of a fault for this call, if there is one, or of the
-// options; with JSON, it returns the turn as it is instead.
+// stream has the style of a fault for this call, if there is one, or else of the options.
+// With the style JSON, it returns the turn as it is instead.
 func (h *Handlers) streamTurn(c *wire.Call, t *turn) (wire.Object, error) {
 	if accept := c.Request.Header.Get("Accept"); !strings.Contains(accept, "text/event-stream") {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeNotStreamed, "Send Accept: text/event-stream.")
@@ -527,9 +527,9 @@ func (y *streamStyle) withLineEnds(text string) string {
 	return strings.ReplaceAll(text, "\n", y.Newline)
 }
 
-// render returns an event of a stream as text, in the style. The argument answer is the
-// whole one so far: a cumulative style sends it up to the end of the piece that the
-// event adds, other styles send that piece.
+// render returns an event of a stream as text, in the style. Answer is the whole answer so
+// far: for an event that adds a piece, a cumulative style sends the answer up to the end of
+// the piece, and other styles send only the piece.
 func (y *streamStyle) render(e *streamEvent, id int, answer string) string {
 	data := e.data
 	switch {

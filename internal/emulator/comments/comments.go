@@ -250,9 +250,9 @@ func checkVenue(c *wire.Call, kind, id, node string) {
 	}
 }
 
-// venueOfFileShare returns where a call reads comments by a File Share: on its one
-// file, which node must name. It refuses callers who may not read the File Share, send a
-// wrong password for it, or if its comments are off.
+// venueOfFileShare returns where a call reads comments by a File Share: on its one file,
+// which node must name. It refuses a caller who may not read the File Share or sends a
+// wrong password for it, and every caller if its comments are off.
 func (h *Handlers) venueOfFileShare(c *wire.Call, id, node string) (world.Venue, error) {
 	f := h.w.FileShareNamed(id)
 	if !f.IsUsable(h.w) {

@@ -438,7 +438,7 @@ const (
 )
 
 // readTargets returns the IDs of the objects to attach, in their plain form. With must
-// (required), a call without one is refused.
+// (required), a call that names no object is refused.
 func readTargets(f wire.Members, c *wire.Call, must bool) []string {
 	var ids []string
 	one, many := f.Has("target_id"), f.Has("target_ids")

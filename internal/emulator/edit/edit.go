@@ -107,11 +107,12 @@ func parseStatus(rest string) (func(*Response) error, error) {
 	if len(numbers) != 1 && len(numbers) != 2 {
 		return nil, fmt.Errorf("needs one status or two, got %d", len(numbers))
 	}
+	from, to, hasFrom := numbers[0], numbers[len(numbers)-1], len(numbers) == 2
 	return func(r *Response) error {
-		if len(numbers) == 2 && r.Status != numbers[0] {
+		if hasFrom && r.Status != from {
 			return fmt.Errorf("the status is %d", r.Status)
 		}
-		r.Status = numbers[len(numbers)-1]
+		r.Status = to
 		return nil
 	}, nil
 }

@@ -255,8 +255,8 @@ func (d *decoder) check(err error) {
 	}
 }
 
-// readText reads a text: as a string, as the number of one that was read before, or, in
-// a list, by the name of its content.
+// readText reads a text: as a string, as the number of an earlier text, or, in a list, by
+// the name of its content.
 func (d *decoder) readText() string {
 	switch d.peek() {
 	case '"':

@@ -127,9 +127,9 @@ func (s *studio) addPart(folder string, from time.Time, values map[string]string
 	return add(f)
 }
 
-// readTemplates returns the seed file in a folder of templates. Its placeholders, and
-// those of the files that it names, are filled with the values and with times from a
-// time on. Pictures are drawn, and PDFs written, in place of their files.
+// readTemplates returns the seed file in a folder of templates. The placeholders in it, and
+// in the files that it names, are filled with the values, and with times relative to from.
+// A PDF is written from the text of its file, and a picture is drawn, without a file.
 func (s *studio) readTemplates(folder string, from time.Time, values map[string]string) (*seed.File, error) {
 	filled := func(name string) (string, error) {
 		text, err := templates.ReadFile(path.Join(folder, name))
@@ -203,7 +203,7 @@ func (s *studio) chooseDetails(v map[string]string, i int, dice *rand.Rand) {
 		"Ludbrook", "Marrowby", "Fennimoor", "Corvale", "Ishmoor", "Pelwyn", "Sundrick", "Tolverne", "Garrowin",
 		"Ellisbeck", "Hartlow", "Nimbry", "Ostrell", "Quindle", "Yarrowmere",
 	}
-	goods := [...][2]string{
+	goods := [...]struct{ company, plural string }{
 		{"Tea", "tea tins"},
 		{"Soap", "soap boxes"},
 		{"Seeds", "seed packets"},
@@ -213,7 +213,7 @@ func (s *studio) chooseDetails(v map[string]string, i int, dice *rand.Rand) {
 		{"Spices", "spice jars"},
 		{"Pencils", "pencil boxes"},
 	}
-	colors := [...][2]string{
+	colors := [...]struct{ name, hex string }{
 		{"brick red", "#a8442e"}, {"deep blue", "#22456b"}, {"mustard", "#c79a2b"}, {"plum", "#6b2f55"}, {"slate", "#4a5a63"},
 	}
 	first := [...]string{"Edda", "Ruben", "Salma", "Nils", "Carla", "Otto"}
@@ -221,9 +221,9 @@ func (s *studio) chooseDetails(v map[string]string, i int, dice *rand.Rand) {
 	at := uint64(i) + s.number //nolint:gosec // a small number
 	name, good := clients[at%uint64(len(clients))], goods[dice.IntN(len(goods))]
 	color := colors[dice.IntN(len(colors))]
-	v["client_name"], v["client"], v["client_domain"] = name, name+" "+good[0], strings.ToLower(name)
-	v["goods"], v["goods_title"] = good[1], strings.ToUpper(good[1][:1])+good[1][1:]
-	v["color_name"], v["color"] = color[0], color[1]
+	v["client_name"], v["client"], v["client_domain"] = name, name+" "+good.company, strings.ToLower(name)
+	v["goods"], v["goods_title"] = good.plural, strings.ToUpper(good.plural[:1])+good.plural[1:]
+	v["color_name"], v["color"] = color.name, color.hex
 	v["sort"] = "The plain one"
 	v["contact_first"], v["contact_last"] = first[dice.IntN(len(first))], last[dice.IntN(len(last))]
 	v["contact_mail"] = strings.ToLower(v["contact_first"]) + "@" + v["client_domain"] + ".example.test"

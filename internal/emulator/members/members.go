@@ -425,8 +425,8 @@ func (h *Handlers) refuseWithoutSeat(id, user string) error {
 }
 
 // transfer makes another member the owner. The successor is promoted first, so that a
-// share always has an owner. By an option, the first transfers stop there; repeating the
-// call completes them.
+// share always has an owner. By the option HalfTransfers, the first transfers stop after
+// the promotion; repeating the call completes them.
 func (h *Handlers) transfer(c *wire.Call, id string) (wire.Object, error) {
 	owner, successor := c.Key.User, h.memberNamed(id, c)
 	if err := h.refuseTransfer(c, id, successor); err != nil {

@@ -33,8 +33,8 @@ type extraction struct {
 	created, updated    time.Time
 }
 
-// object renders a job. Only one that has ended has an id in it, and it has the raw id of
-// the node, without hyphens.
+// object renders a job. Only a job that has ended has its id in the object. The id of the
+// node has no hyphens there.
 func (j *extraction) object() wire.Object {
 	var id, failure any
 	percent := 0

@@ -334,7 +334,7 @@ func (h *Handlers) knownClient(id string) *client {
 }
 
 // fetchClient reads the metadata document of a client, whose id is the address of the
-// document, and checks it. It must be at most 10 KB of JSON.
+// document, and checks it. The document must be JSON of at most 10 KB.
 func (h *Handlers) fetchClient(ctx context.Context, id string) (*client, error) {
 	u, err := url.Parse(id)
 	if err != nil || u.Scheme != "https" || u.Host == "" {

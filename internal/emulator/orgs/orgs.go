@@ -327,8 +327,8 @@ func (h *Handlers) usedCredits(c *wire.Call, id string) (wire.Object, error) {
 
 const meterDays = 30 // of a time series whose start is left out
 
-// meters returns the usage of one meter per day, of the organization or of one
-// workspace or share of it. Member names are assumed; all meters but storage are zero.
+// meters returns the usage of one meter per day, by the organization or by one of its
+// workspaces or shares. Member names are assumed; all meters but storage are zero.
 func (h *Handlers) meters(c *wire.Call, id string) (wire.Object, error) {
 	meter := c.Value("meter")
 	switch meter {

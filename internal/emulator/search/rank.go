@@ -66,7 +66,7 @@ func (h *hit) scoreSource() (source string, score any) {
 
 // findFiles returns the nodes of a storage that match a search, the best first: by
 // words in names and summaries, and by meaning in indexed excerpts (hybrid). Only the
-// latter are limited to a scope. If the caller may not read the summaries, and excerpts
+// excerpts are limited to a scope. If the caller may not read the summaries, and excerpts
 // could not be searched in their place, the result says why.
 func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
 	f := &found{intelligence: h.w.IsIndexed(store.Profile)}

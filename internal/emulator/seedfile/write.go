@@ -107,7 +107,7 @@ func pruneObject(object reflect.Value, kinds map[string]string) (isComplete bool
 		ref, name := tag.Get("ref"), v.String()
 		isScope := ref == "scope"
 		if isScope {
-			parts := strings.Split(name, ":")
+			parts := strings.Split(name, ":") // entity:id:mode
 			ref, name = parts[0], parts[1]
 		}
 		known := name == "*" || slices.Contains(strings.Fields(ref), kinds[plain(name)])

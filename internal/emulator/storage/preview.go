@@ -192,8 +192,8 @@ func (m *mapped) Bounds() image.Rectangle { return m.bounds }
 // At returns the color of a point.
 func (m *mapped) At(x, y int) color.Color { return m.Image.At(m.from(x, y)) }
 
-// resize returns a picture of another size: a side of 0 follows from the other one, and
-// with two sides of 0 the picture stays as it is. It takes the nearest pixels.
+// resize returns a picture of another size: a side of 0 follows from the other side, and
+// with two sides of 0 the picture stays as it is. Each pixel is the nearest one of m.
 func resize(m image.Image, width, height int) image.Image {
 	from := m.Bounds()
 	switch {

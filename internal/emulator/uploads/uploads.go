@@ -321,8 +321,8 @@ func (h *Handlers) startResponse(u *upload) (wire.Object, error) {
 	return wire.Object{{"id", wire.Hyphenated(u.id)}}.With(u.node != "", "new_file_id", wire.Hyphenated(u.node)), nil
 }
 
-// newUpload returns an upload by the fields of a call. It has a known size, or is a
-// stream, with the size -1 and a greatest size.
+// newUpload returns an upload by the fields of a call. Its size is known, or it is a
+// stream: then the size is -1, and most is the greatest size that the stream may have.
 func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 	u := &upload{user: c.UserID(), to: to, origin: storage.OriginChunked, chunks: map[int]*blob.Blob{}, size: -1}
 	u.name, _ = c.Field("name")
