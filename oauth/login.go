@@ -256,8 +256,8 @@ func (s *signIn) explainDiscovery(err error) error {
 }
 
 // requestWithin makes a request with a timeout of its own. What describes the request
-// in the error of a timeout. If the server has no such endpoint, and no metadata that
-// could name another, the error says that it has none.
+// in the error of a timeout. If the endpoint does not exist, and no metadata were found
+// that could name another endpoint, the error says that the server publishes none.
 func (s *signIn) requestWithin(ctx context.Context, what string, request func(ctx context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
@@ -283,7 +283,8 @@ func (s *signIn) tryStore(ctx context.Context) error {
 	locking, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
 	err := runUntilAbandoned(locking, func() error { return s.resaveRecord(locking) })
-	if locking.Err() != nil && ctx.Err() == nil {
+	isLockedByOther := locking.Err() != nil && ctx.Err() == nil
+	if isLockedByOther {
 		return nil
 	}
 	return err

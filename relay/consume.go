@@ -415,16 +415,16 @@ func (c *consumer[T]) settleIfHandled(ctx context.Context, from *durable, d deli
 		c.reportFailure(ctx, d.subject, errors.Join(errSettled, d.confirm(ctx)))
 		return true
 	}
-	before, err := c.handledBefore(ctx, from, d)
+	wasHandled, err := c.handledBefore(ctx, from, d)
 	switch {
 	case err != nil: // ctx is done
 		c.settle(ctx, from, d, err)
-	case before:
+	case wasHandled:
 		if err := d.confirm(ctx); err != nil {
 			c.reportFailure(ctx, d.subject, err)
 		}
 	}
-	return before || err != nil
+	return wasHandled || err != nil
 }
 
 // errSettled means that NATS has delivered a message again that was settled.

@@ -29,10 +29,9 @@ func isRefusal(err error) bool {
 	return errors.Is(err, api.ErrUnauthenticated) || errors.Is(err, oauth.ErrSignInAgain)
 }
 
-// joinWhile keeps a replica in its group until ctx is done. It waits until able returns nil, and
-// reports its errors. Then it calls join, which keeps the replica in the group until its context
-// ends, or it fails. When leave was called, which ends that context, joinWhile reports the reason
-// and begins again.
+// joinWhile keeps a replica in its group until ctx is done. It waits until able returns nil. Then
+// it calls join, which keeps the replica in the group until the context of join ends, or join
+// fails. A call of leave ends that context: joinWhile reports the reason and begins again.
 func joinWhile(
 	ctx context.Context, report func(error), able func(ctx context.Context) error,
 	join func(ctx context.Context, leave context.CancelCauseFunc) error,

@@ -137,7 +137,7 @@ func sameFilter(a, b jetstream.ConsumerConfig) bool {
 // Ordered. A group that is not ordered has one consumer with its name; an ordered group
 // has those of partitions, in the copy of the stream.
 func (c *consumer[T]) checkOrder(ctx context.Context) error {
-	stream, name := c.Stream.Name, c.Name
+	stream, name := c.Stream.Name, c.Name // a consumer that a group of the other kind has
 	if !c.Ordered {
 		stream, name = c.Stream.orderedName(), c.partitionName(0)
 	}

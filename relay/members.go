@@ -530,12 +530,12 @@ func (m *member) adoptLatest(ctx context.Context, a *adoption) (wait time.Durati
 }
 
 // agreed reports whether all members of the view, which must be the latest, hold nothing
-// outside of their shares.
-func (m *member) agreed(v *view, now *holding) bool {
+// outside of their shares, and this replica has still the lease that held is of.
+func (m *member) agreed(v *view, held *holding) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	isLatest, isMember := m.view == v, v.find(m.name, m.token) >= 0
-	if !isLatest || !isMember || m.now != now || !m.valid() {
+	if !isLatest || !isMember || m.now != held || !m.valid() {
 		return false
 	}
 	for _, p := range v.Members {

@@ -103,9 +103,9 @@ func (c *consumer[T]) partitionSubjects(partition int) (all []string) {
 	return all
 }
 
-// runOrdered handles the messages of each partition one after the other. The server delivers one
-// when that before it is settled. Those up to the sequence former may have been handled by programs of
-// an earlier version: see handledBefore.
+// runOrdered handles the messages of each partition one after the other: the server delivers a
+// message when the one before is settled. Programs of an earlier version may have handled the
+// messages up to the sequence former: see handledBefore.
 func (c *consumer[T]) runOrdered(ctx context.Context) error {
 	workers := newGroup(ctx)
 	for i := range partitions {

@@ -80,15 +80,16 @@ func (f *fence) read(ctx context.Context) (r fenceRecord, sequence uint64, err e
 	return r, msg.Sequence, nil
 }
 
-// claim writes the next epoch. If the message is of a view with a higher number, it calls
-// checkHeld, which returns an error if the replica does not hold the profile any more. If it does, the
+// claim writes the next epoch. If the message with the epoch is of a view with a higher number,
+// either the replica does not hold the profile any more, and checkHeld returns an error, or the
 // numbers of views have begun again, because the bucket was deleted or restored.
 func (f *fence) claim(ctx context.Context, replica string, checkHeld func(ctx context.Context) error) error {
 	r, sequence, err := f.read(ctx)
 	if err != nil {
 		return err
 	}
-	if r.Term > f.term {
+	isOfLaterView := r.Term > f.term
+	if isOfLaterView {
 		if err := checkHeld(ctx); err != nil {
 			return err
 		}
@@ -110,9 +111,9 @@ func (f *fence) recreate(ctx context.Context, err error) error {
 	return fmt.Errorf("stream %s is created again: %w", f.stream.Name, err)
 }
 
-// write stores the message with the epoch, unless the message before it has another
-// sequence than after (0: unless there is one). From then on, the stream rejects the
-// events of lower epochs. The message does not expire.
+// write stores the message with the epoch, provided that the latest one has the sequence
+// after or, if that is 0, that there is none. From then on, the stream rejects the events
+// of lower epochs. The message does not expire.
 func (f *fence) write(ctx context.Context, replica string, after uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -296,7 +296,8 @@ func (d *dir) sendSmall(ctx context.Context, entries []*entry, again bool) {
 }
 
 // splitRefused handles a batch that was refused: it sends the files again in two
-// smaller calls if one of them, or their size, may be the reason. Otherwise they fail.
+// smaller calls if one of the files, or the size of the batch, may be the reason.
+// Otherwise all of them fail.
 func (d *dir) splitRefused(ctx context.Context, entries []*entry, again bool, err error) {
 	refusal, refused := errors.AsType[*api.Error](err)
 	tooLarge := refused && refusal.Status == http.StatusRequestEntityTooLarge && errors.Is(err, api.ErrLimit)

@@ -238,8 +238,8 @@ func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts [
 }
 
 // run uploads the content with the given function, and returns the stored node. If the
-// version of the file must be compared (comparesVersion), it uploads the content
-// without a target, and then replaces that of the file.
+// version of the file must be compared (comparesVersion), it makes an upload without a
+// target, and then makes that the content of the file.
 func (f *file) run(ctx context.Context, upload func(context.Context) error) (*storage.Node, error) {
 	target := input.Fields[Target](f.op)
 	switch {

@@ -56,7 +56,8 @@ func main() {
 	}
 }
 
-// A mutant is one change, as the words of its line in the list.
+// A mutant is one change, as the words of its line in the list: "tag FILE FIELD TEXT",
+// "path ROW" or "field DIRECTORY TEXT". The first one is the kind.
 type mutant []string
 
 // String returns the line of the mutant in the list.
@@ -99,7 +100,8 @@ func testMutants(ctx context.Context, src *sources, mutants []mutant, tests []st
 	defer os.RemoveAll(dir) //nolint:errcheck // temporary
 	killed, total := map[string]int{}, map[string]int{}
 	for _, m := range mutants {
-		total[m[0]]++
+		kind := m[0]
+		total[kind]++
 		overlay, err := src.apply(dir, m)
 		if err != nil {
 			return err
@@ -109,7 +111,7 @@ func testMutants(ctx context.Context, src *sources, mutants []mutant, tests []st
 			return fmt.Errorf("%s: %w", m, err)
 		}
 		if by != "" {
-			killed[m[0]]++
+			killed[kind]++
 		}
 		fmt.Printf("%-60s %s\n", m, cmp.Or(by, "SURVIVED"))
 	}
@@ -233,8 +235,7 @@ func (s *sources) apply(dir string, m mutant) (string, error) {
 	return file, os.WriteFile(file, overlay, 0o600)
 }
 
-// change returns the replacement of a name by m, "" if unchanged. A mutant is
-// {"tag", file, field, text}, {"path", row} or {"field", directory, text}.
+// change returns the replacement of a name by m, "" if unchanged.
 func (s *sources) change(m mutant, dir string, n name) string {
 	switch {
 	case m[0] == "tag" && n.field == m[2] && n.text == m[3]: // in any file

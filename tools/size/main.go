@@ -56,14 +56,14 @@ func main() {
 type pkg struct{ lines, files int }
 
 type report struct {
-	fset             *token.FileSet
-	lines            map[string]int // by kind
-	long             []string       // hand-written lines over columns
-	packages         map[string]*pkg
-	types            map[string]int // methods, by package and receiver
-	hiding           int            // methods that only hide secrets
-	rootSrc, rootTst int
-	rows             int
+	fset                   *token.FileSet
+	lines                  map[string]int // by kind
+	long                   []string       // hand-written lines over columns
+	packages               map[string]*pkg
+	types                  map[string]int // methods, by package and receiver
+	hiding                 int            // methods that only hide secrets
+	rootSources, rootTests int
+	rows                   int
 }
 
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
@@ -101,13 +101,13 @@ func (r *report) add(name string) error {
 	if strings.HasSuffix(name, "_test.go") {
 		r.lines["tests"] += n
 		if dir == "." {
-			r.rootTst++
+			r.rootTests++
 		}
 		return nil
 	}
 	r.lines["source"] += n
 	if dir == "." {
-		r.rootSrc++
+		r.rootSources++
 	}
 	p := r.packages[dir]
 	if p == nil {
@@ -177,7 +177,7 @@ func (r *report) print() {
 		fmt.Printf("%-36s %s: %d\n", title, name, r.types[name])
 		title = ""
 	}
-	fmt.Printf("files in the root directory          %d source, %d test\n", r.rootSrc, r.rootTst)
+	fmt.Printf("files in the root directory          %d source, %d test\n", r.rootSources, r.rootTests)
 	fmt.Printf("Format methods                       %d\n", r.hiding)
 	if os.Getenv("LONG") != "" {
 		fmt.Println(strings.Join(r.long, "\n"))

@@ -272,7 +272,8 @@ func (c *figuresCollector) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(m.desc, m.kind, value, labels...)
 		})
 	}
-	buckets, total := map[float64]uint64{}, uint64(0) // Counts are those at most as old as a bound, and last all
+	// Counts has the number of profiles up to each bound, then that of all.
+	buckets, total := map[float64]uint64{}, uint64(0)
 	for i, bound := range relay.SearchAgeBounds() {
 		buckets[bound.Seconds()] = 0
 		if now.searches.Counts != nil {

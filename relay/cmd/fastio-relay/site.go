@@ -118,9 +118,9 @@ func (s *site) watch(ctx context.Context) {
 	}
 }
 
-// collect replaces the latest status, first by what this replica knows, and then with
-// the numbers from NATS. If NATS cannot be reached, those of the status before stay,
-// and it returns an error.
+// collect replaces the latest status, first by what this replica knows, and then by that
+// with the numbers from NATS. If NATS cannot be reached, the numbers of the status before
+// stay, and it returns an error.
 func (s *site) collect(ctx context.Context) error {
 	before := s.status()
 	now := s.localStatus(before)
