@@ -75,8 +75,8 @@ func (f *file) begin(ctx context.Context) error {
 // startSession begins a session, with up to maxTries calls. The client itself repeats a
 // call that was certainly not processed. A call that may have begun a session is repeated
 // here, although it is not idempotent: a session without content is harmless, and
-// cancelLost cancels the one that a lost response has left behind. Any other error would
-// be the same in the next call.
+// cancelLost cancels the one that a lost response has left behind. Any other error is
+// returned.
 func (f *file) startSession(ctx context.Context, r StartRequest) (*Upload, error) {
 	begun := time.Now()
 	for try := 1; ; try++ {
