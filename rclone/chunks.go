@@ -161,8 +161,8 @@ type content struct {
 }
 
 // next reads the next chunk into a buffer, for one goroutine at a time. After the last
-// one it has no bytes. The checksum is computed of a piece while it is in the cache of
-// the processor.
+// chunk of the content, it returns a chunk without bytes. The checksum is computed piece by
+// piece, while each is still in the cache of the processor.
 func (c *content) next(ctx context.Context, buffer []byte) (chunk uploads.Chunk, err error) {
 	const piece = 128 << 10
 	c.mu.Lock()

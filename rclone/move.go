@@ -126,9 +126,9 @@ func (f *Fs) visibleNode(ctx context.Context, at place, n *storage.Node) *storag
 	return left
 }
 
-// finish ends a move or copy of a process that does not exist any more: a node that was
-// not moved gets its old name again, one that was moved its new one, and a copy is
-// removed. It returns the node, nil for a copy.
+// finish ends a move or copy of a process that does not exist any more: a node that is
+// still in its former folder gets its old name again, a node that is in the other folder
+// its new name, and a copy is removed. It returns the node, nil for a copy.
 func (f *Fs) finish(ctx context.Context, at place, n *storage.Node, t *transit) (*storage.Node, error) {
 	client := f.session.client.Storage
 	if t.kind != kindMove {

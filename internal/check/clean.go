@@ -248,7 +248,7 @@ func (k *cleaner) deleteAsOwner(ctx context.Context, in api.Profile, deleteIt fu
 		return fmt.Errorf("the second person may be the owner, add -second-key: %w", err)
 	}
 	me, failure := k.Account.Me(ctx)
-	if failure == nil { // the caller is asked for, because the journal may name another person
+	if failure == nil { // the new owner is this caller: the journal may name another person
 		_, failure = areasOver(plainClient{k.second}).Members.TransferOwnership(ctx, in, me.ID)
 	}
 	if failure != nil {
