@@ -164,7 +164,7 @@ $(PEER)/node_modules/.package-lock.json: $(PEER)/package-lock.json
 
 .PHONY: rclone-test
 rclone-test: # the tests that rclone has for every backend, and those of the backend
-	@$(call each,go test -vet=off -count=1 .,rclone)
+	@$(call each,$(COMPILE) . && go test -vet=off -count=1 .,rclone)
 
 .PHONY: rclone
 rclone: $(BIN)/.built rclone-test # a module with versions of its own: in the workspace it would raise those of others

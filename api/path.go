@@ -94,8 +94,9 @@ func routeOf(template string, segments []any) Route {
 	}
 	r := Path(template, plain...)
 	if e, ok := r.err.(*InputError); ok && e.Wire != "" { //nolint:errorlint // it is not wrapped
+		// Path names the placeholder that was refused: the error of this function names the segment.
 		before, _, _ := strings.Cut(template, "{"+e.Wire)
-		first := strings.Count(before, "{") // segment of this placeholder, which may take a list
+		first := strings.Count(before, "{") // segments of the placeholders before this one, which may take several
 		e.Field = element("segments", e.indexOfGot(plain, first))
 	}
 	return r

@@ -38,7 +38,8 @@ func (f *Fs) PublicLink(ctx context.Context, remote string, expire fs.Duration, 
 	if err != nil {
 		return "", failure(err)
 	}
-	// No document has the address of a page: this one is that of the content.
+	// The documents of the platform do not give the address of a web page of a File Share, so
+	// the link is the address of the content.
 	origin, prefix, err := oauth.TokenSource(oauth.Config{BaseURL: f.opt.URL}).Platform()
 	return origin + prefix + "/current/fileshare/" + url.PathEscape(string(link.PublicID)) + "/storage/read/", err
 }

@@ -210,7 +210,7 @@ func (p *pending) requestResync(reason ResyncReason, err error) {
 func (p *pending) collapse(reason ResyncReason, err error) {
 	p.waiting = slices.DeleteFunc(p.waiting, func(c *Change) bool { return c.Entry == nil })
 	clear(p.fields)
-	p.events, p.bytes = 0, 0
+	p.events, p.bytes = 0, 0 // neither counts log entries
 	p.add(&Change{Resync: &Resync{Reason: reason, Err: err}})
 	p.resync = true
 }
@@ -322,7 +322,7 @@ func (p *pending) requeue(delivered, rest []*Change) {
 	if p.resync { // the Resync replaces later changes too
 		later = slices.DeleteFunc(later, func(c *Change) bool { return c.Entry == nil && c.Resync == nil })
 		clear(p.fields)
-		p.events, p.bytes = 0, 0
+		p.events, p.bytes = 0, 0 // neither counts log entries
 	}
 	p.waiting = append(p.waiting, later...)
 }

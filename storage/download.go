@@ -263,7 +263,8 @@ func (s *Service) source(
 }
 
 // open opens one version of a node, or a part of it, with the token of o. Without that,
-// it creates a token, and replaces the token when it expires.
+// it creates a token, and replaces the token when it expires. The download itself is
+// authorized by that token alone, and not by the token of a link in opts.
 func (s *Service) open(
 	ctx context.Context, in api.Profile, node, version api.OpaqueID, o DownloadOptions, opts []api.CallOption,
 ) (*api.Download, error) {

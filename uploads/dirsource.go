@@ -97,7 +97,7 @@ func (d *dir) open(e *entry) (fs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !changeDetector(local, e.info)() {
+	if !unchangedSince(local, e.info)() {
 		_ = local.Close()
 		return nil, api.ErrChanged
 	}
@@ -153,7 +153,7 @@ func (d *dir) readContent(e *entry, p []byte) ([]byte, error) {
 	switch {
 	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, err
-	case int64(n) != e.Size || !changeDetector(local, e.info)():
+	case int64(n) != e.Size || !unchangedSince(local, e.info)():
 		return nil, api.ErrChanged
 	}
 	return p[:n], nil

@@ -150,9 +150,9 @@ func (s *Service) File(
 	return f.run(ctx, f.upload)
 }
 
-// changeDetector returns a function that reports whether a file still has the type,
+// unchangedSince returns a function that reports whether a file still has the type,
 // size and modification time of was.
-func changeDetector(f fs.File, was fs.FileInfo) func() bool {
+func unchangedSince(f fs.File, was fs.FileInfo) func() bool {
 	return func() bool {
 		now, err := f.Stat()
 		return err == nil && now.Size() == was.Size() && now.ModTime().Equal(was.ModTime()) &&
@@ -228,7 +228,7 @@ func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts [
 	}
 	if local, ok := content.(fs.File); ok {
 		if info, err := local.Stat(); err == nil {
-			f.unchanged, f.modified = changeDetector(local, info), info.ModTime().UTC()
+			f.unchanged, f.modified = unchangedSince(local, info), info.ModTime().UTC()
 		}
 	}
 	if o != nil {

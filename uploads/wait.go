@@ -119,11 +119,12 @@ func (e *changeWatch) nextRead(since, read time.Time) (at time.Time, mayChange <
 // awaitChange waits until an upload, which waits since a time, must be read again:
 // after a change, at the time of nextRead, or when ctx is done.
 func (e *changeWatch) awaitChange(ctx context.Context, since time.Time, changed <-chan struct{}) {
-	for read := time.Now(); ; { // the caller has just read the upload
-		at, mayChange := e.nextRead(since, read) //nolint:contextcheck // all uploads share the poll
+	read := time.Now() // by the caller
+	for {
+		at, timeChanged := e.nextRead(since, read) //nolint:contextcheck // all uploads share the poll
 		select {
-		case <-mayChange:
-			continue
+		case <-timeChanged:
+			continue // with another time of the next read
 		case <-changed:
 		case <-ctx.Done():
 		case <-time.After(time.Until(at)):

@@ -187,7 +187,8 @@ func (c *comparison) setOutcome(o *Operation, read Read, calls []*seen, found ma
 func (s *seen) succeeded() bool { return s.Status/100 == 2 }
 
 // whyNotReached returns why no call of an endpoint has succeeded: no response, a
-// refusal, or no object of the kind that it needs.
+// refusal, or no object of the kind that it needs. Only calls for full output and by name
+// count: those in other forms are variants of these, or are meant to fail.
 func (c *comparison) whyNotReached(read Read, calls []*seen) string {
 	statuses := map[int]bool{}
 	for _, s := range calls {
@@ -211,7 +212,8 @@ func (c *comparison) whyNotReached(read Read, calls []*seen) string {
 	return "not called"
 }
 
-// noteDifferences calls note for each difference in one response.
+// noteDifferences calls note for each difference in one response. A name or value that only
+// the platform knows is hidden by c.words if it may be a text of a person.
 func (c *comparison) noteDifferences(s *seen, note func(d Difference)) {
 	for _, d := range s.sight.Differences {
 		n := Difference{Kind: Kind(d.Kind), Type: typeName(d.Type), Member: d.Member}

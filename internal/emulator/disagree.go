@@ -176,9 +176,9 @@ func (d *disagreement) exchanges() iter.Seq2[string, string] {
 	}
 }
 
-// exchangeNames exchanges names in the parameters and fields of a request, so that it has
-// those that handlers know. By the name that a rule has replaced, a handler does not find
-// a field any more.
+// exchangeNames exchanges two names in the parameters and fields of a request: the one that a
+// client must send by a rule, and the one that handlers know. A client that sends the
+// second one is not understood, because the handler receives it under the first.
 func exchangeNames(c *wire.Call, rules []*disagreement) {
 	for _, d := range rules {
 		for name, other := range d.exchanges() {

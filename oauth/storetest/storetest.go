@@ -406,7 +406,7 @@ func testLostLock(f *fixture) {
 	lost := f.lock(f.Store, account)
 	defer lost.Unlock()
 	f.saveRecord(lost, []byte("mine"))
-	restore := f.Lose()
+	restore := f.Lose() // the store is cut off from its locks and records until restore
 	f.canLock(f.Other(), []byte("mine"))
 	other := f.lock(f.Other(), account)
 	defer other.Unlock()

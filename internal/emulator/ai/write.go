@@ -23,7 +23,7 @@ func (h *Handlers) createThread(c *wire.Call, profileID string) (wire.Object, er
 	}
 	th := &thread{profile: profileID, creator: c.Key.User}
 	q := readQuestion(c)
-	wantsPublic := threadFields(c, th)
+	wantsPublic := readThreadFields(c, th)
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
@@ -382,9 +382,9 @@ func (h *Handlers) checkFiles(c *wire.Call, profileID string, q *question) error
 	return c.Check.Err()
 }
 
-// threadFields reads the fields of a new conversation. It returns true if it is to be
-// public.
-func threadFields(c *wire.Call, th *thread) (public bool) {
+// readThreadFields sets the fields of a new conversation from the request. It returns true
+// if the conversation is to be public.
+func readThreadFields(c *wire.Call, th *thread) (public bool) {
 	kind, hasKind := c.Field("kind")
 	privacy, hasPrivacy := c.Field("privacy")
 	th.kind = "user"

@@ -40,25 +40,26 @@ type details struct {
 func (h *Handlers) treeRoutes() []*wire.Route {
 	type handler = func(*wire.Call) (wire.Object, error)
 	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
+	// The handlers of changed get a node that the caller may change, those of written a store
+	// that the caller may write to.
+	changed := func(handle func(*wire.Call, world.Store, *world.Node) (wire.Object, error)) handler {
+		return wire.WithTwo(h.nodeToChange, handle)
+	}
+	written := func(handle func(*wire.Call, world.Store) (wire.Object, error)) handler {
+		return wire.With(h.storeToWrite, handle)
+	}
 	var all []*wire.Route
 	for _, base := range []string{workspace, share} {
-		// A handler for a node to change, and one for a storage to write to.
-		changed := func(handle func(*wire.Call, world.Store, *world.Node) (wire.Object, error)) handler {
-			return wire.WithTwo(h.nodeToChange, handle)
-		}
-		folder := func(handle func(*wire.Call, world.Store) (wire.Object, error)) handler {
-			return wire.With(h.storeToWrite, handle)
-		}
 		const one, parent = "{node_id}/", "{parent_id}/"
 		all = append(all,
-			wire.Post("storage.CreateFolder", base+parent+"createfolder/", folder(h.createFolder), wire.Form("name force")),
-			wire.Post("storage.AddFile", base+parent+"addfile/", folder(h.addFile), wire.Form("name from")),
+			wire.Post("storage.CreateFolder", base+parent+"createfolder/", written(h.createFolder), wire.Form("name force")),
+			wire.Post("storage.AddFile", base+parent+"addfile/", written(h.addFile), wire.Form("name from")),
 			wire.Post("storage.Move", base+one+"move/", changed(h.moveNode), wire.Form("parent")),
 			wire.Post("storage.Copy", base+one+"copy/", wire.WithTwo(h.nodeToWrite, h.copyNode), wire.Form("parent")),
 			wire.Post("storage.Update", base+one+"update/", changed(h.updateNode),
 				wire.Form("name from metadata_title metadata_short if_version_id")),
 			wire.Delete("storage.Delete", base+one+"delete/", changed(h.deleteNode)),
-			wire.Delete("storage.EmptyTrash", base+"trash/delete/", folder(h.emptyTrash)),
+			wire.Delete("storage.EmptyTrash", base+"trash/delete/", written(h.emptyTrash)),
 			wire.Post("storage.Restore", base+one+"restore/", wire.WithTwo(h.trashedNode, h.restoreNode),
 				wire.Form(wire.NoFields)),
 			wire.Delete("storage.Purge", base+one+"purge/", wire.WithTwo(h.trashedNode, h.purgeNode)),
