@@ -144,7 +144,7 @@ test-race: # soak has the races of all packages
 
 # The packages that start goroutines or share what several use, without commands, whose tests
 # start processes. In this order, none that takes long runs alone at the end.
-RACED = $$(go list -f '{{range .GoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./... | xargs grep -lE '"sync(/atomic)?"|\bgo func' | \
+RACED = $$(go list -f '{{range .GoFiles}}{{$$.Dir}}/{{.}} {{end}}' ./... | xargs grep -lE '"sync(/atomic)?"|^\s+go ' | \
 	xargs -r -n1 dirname | grep -v /cmd/ | sort -ur)
 
 .PHONY: test-programs

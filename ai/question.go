@@ -193,7 +193,7 @@ func (q Question) checkText(args input.Args) error {
 
 // checkReferences returns an error for an invalid reference, and for too many of them in
 // the three lists together: distinct files, distinct files and folders, or occurrences. A
-// content part that is no reference, or of an unknown form, does not count.
+// content part that is not a reference, or has an unknown form, does not count.
 func (q Question) checkReferences(args input.Args) error {
 	seen, files, occurrences := map[Reference]bool{}, 0, 0
 	add := func(kind ReferenceType, id api.OpaqueID) {

@@ -215,7 +215,7 @@ func (q Query) positionAfter(p *Page) (string, error) {
 	step := max(q.Limit, len(p.Events))
 	if p.Pagination == nil {
 		switch {
-		case p.Events == nil, q.Cursor != "": // a page by cursor has pagination: this is no page, and not the end
+		case p.Events == nil, q.Cursor != "": // with a cursor, a page always has pagination
 			return "", errNoPage
 		case len(p.Events) == 0:
 			return "", nil

@@ -276,7 +276,7 @@ func (r *accountReplica) recovered() {
 }
 
 // report reports an error of a profile, of an account if that is zero, or else of the replica.
-// The end of an account that was removed is no error.
+// The end of an account that was removed is not reported.
 func (r *accountReplica) report(ctx context.Context, account string, p api.Profile, err error) {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // stopped, as it should
 		return

@@ -631,7 +631,7 @@ func TestAccountFollowerRefusesInvalidFields(t *testing.T) {
 	}
 }
 
-// The end of an account that was removed is no error, also if an event was written before the
+// The end of an account that was removed is not reported, also if an event was written before the
 // replica heard of the removal.
 func TestRemovalIsNotReported(t *testing.T) {
 	t.Parallel()

@@ -35,11 +35,7 @@ func block(t *testing.T, name string) string {
 // returns an environment whose PATH has it.
 func needs(t *testing.T, tools ...string) []string {
 	t.Helper()
-	for _, tool := range tools {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("this part of the guide needs %s", tool)
-		}
-	}
+	requireTools(t, tools...)
 	if testing.Short() {
 		t.Skip("it builds the command")
 	}
@@ -49,6 +45,16 @@ func needs(t *testing.T, tools ...string) []string {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return append(os.Environ(), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+// requireTools skips a test if a tool is missing.
+func requireTools(t *testing.T, tools ...string) {
+	t.Helper()
+	for _, tool := range tools {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skipf("this part of the guide needs %s", tool)
+		}
+	}
 }
 
 // shell runs a script in an empty folder, and returns what it prints.
@@ -65,11 +71,7 @@ func shell(t *testing.T, env []string, script string) string {
 
 func TestGuideCurl(t *testing.T) {
 	t.Parallel()
-	for _, tool := range []string{"curl", "sh"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip("this part of the guide needs " + tool)
-		}
-	}
+	requireTools(t, "curl", "sh")
 	base, token := startEmulator(t)
 	env := append(os.Environ(), "FASTIO_BASE_URL="+base, "FASTIO_API_KEY="+token)
 	out := shell(t, env, block(t, "sh curl"))
@@ -83,11 +85,7 @@ func TestGuideCurl(t *testing.T) {
 // The call of the guide returns the code with which a sign-in without a browser goes on.
 func TestGuideSignIn(t *testing.T) {
 	t.Parallel()
-	for _, tool := range []string{"curl", "sh"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skip("this part of the guide needs " + tool)
-		}
-	}
+	requireTools(t, "curl", "sh")
 	base, _ := startEmulator(t)
 	_, err := oauth.Login(t.Context(), oauth.Config{
 		BaseURL: base, ClientName: "Guide", OpenMode: oauth.OpenModeNone, Store: &oauth.MemoryStore{},

@@ -96,7 +96,7 @@ func (w *words) enumValue(value string) string {
 
 // isOtherText reports whether a value is part of another text of the run, whatever the case of
 // letters, so that it may be the data of a user: of the name of a member that the SDK does not have, of
-// a header, or of a value of a member that is no enumeration.
+// a header, or of a value of a member that is not an enumeration.
 func (w *words) isOtherText(value string) bool {
 	if w.lower == nil {
 		w.lower = []string{}

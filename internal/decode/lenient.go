@@ -111,7 +111,7 @@ func (c *converter) fitsDefault(to reflect.Value, t *traits, kind jsontext.Kind)
 		return t.wraps || kind == '{' && !t.text
 	case reflect.Map: // behind a pointer, convertValue is called again for the map itself
 		return kind == '{' && (!t.ownMethod || to.Kind() == reflect.Pointer)
-	case reflect.Slice: // if not tolerant, what is no list fails in the default decoding
+	case reflect.Slice: // if not tolerant, the default decoding refuses a value that is not a list
 		return !c.tolerant || kind == '[' || kind == '{' && t.ownMethod
 	case reflect.String:
 		return kind == '"' && !t.ownMethod

@@ -33,7 +33,7 @@ func (h *Handlers) planAnswer(t *turn) {
 }
 
 // takeScript returns the first script that matches a question and may still be used, and
-// counts the use; a Count of 0 is no limit. Without one, it returns a script that changes
+// counts the use; a Count of 0 means no limit. Without one, it returns a script that changes
 // nothing.
 func (ch *chatState) takeScript(query string) world.Script {
 	for _, sc := range ch.scripts {
