@@ -159,6 +159,9 @@ func (s *shared) probeAlone(ctx context.Context, open func(context.Context) erro
 	if err := wait.Sleep(ctx, time.Until(retry)); err != nil {
 		return false, err
 	}
+	if err := s.dials.Wait(ctx); err != nil { // the admission in dial was before both waits
+		return false, err
+	}
 	s.mu.Lock()
 	s.probes++
 	s.mu.Unlock()
