@@ -173,7 +173,7 @@ rclone: $(BIN)/.built rclone-test # a module with versions of its own: in the wo
 
 .PHONY: rclone-soak
 rclone-soak: # its long tests, with their figures: RUN=TestCPU selects some
-	@$(call each,go test -tags=soak -timeout=60m -v -run '$(RUN)' ./cmd/...,rclone)
+	@$(call each,go test -tags=soak -count=1 -timeout=60m -v -run '$(RUN)' ./cmd/...,rclone)
 
 .PHONY: rclone-suites
 rclone-suites: # the suites of rclone for sync, operations, the virtual file system and bisync

@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"net/url"
 	"slices"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/rclone/rclone/fs"
 	"github.com/rclone/rclone/fs/accounting"
@@ -38,22 +41,28 @@ func (f *Fs) OpenChunkWriter(
 	if n != nil && n.Type == storage.NodeTypeFile {
 		to.replaces = f.object(at, remote, n)
 	}
-	info, w, err := f.startChunks(ctx, src.Size(), to, options)
+	wanted, unchecked := f.opt.ChunkSize, fs.GetConfig(ctx).IgnoreChecksum
+	if unchecked && wanted == defaultChunk {
+		wanted = uncheckedChunk
+	}
+	info, w, err := f.startChunks(ctx, src.Size(), wanted, to, options)
 	if err != nil {
 		return info, nil, err
 	}
+	w.unchecked = unchecked
 	return info, w, nil
 }
 
-// startChunks begins an upload in chunks on the platform, and returns its writer with the
-// size of a chunk and the number of chunks that are sent at a time.
+// startChunks begins an upload in chunks on the platform, of the wanted size if possible.
+// It returns its writer with the size of a chunk and the number of chunks that are sent at
+// a time.
 func (f *Fs) startChunks(
-	ctx context.Context, size int64, to target, options []fs.OpenOption,
+	ctx context.Context, size int64, wanted fs.SizeSuffix, to target, options []fs.OpenOption,
 ) (info fs.ChunkWriterInfo, w *chunkWriter, err error) {
 	if size <= 0 {
 		return info, nil, fmt.Errorf("%w: a size is required", fs.ErrorFileTooSmall)
 	}
-	info = fs.ChunkWriterInfo{ChunkSize: int64(f.opt.ChunkSize), Concurrency: f.opt.Concurrency}
+	info = fs.ChunkWriterInfo{ChunkSize: int64(wanted), Concurrency: f.opt.Concurrency}
 	for _, option := range options {
 		if wanted, ok := option.(*fs.ChunkOption); ok {
 			info.ChunkSize = max(wanted.ChunkSize, int64(minChunk))
@@ -100,14 +109,15 @@ func chunkSize(wanted, size int64, limits *uploads.Limits) (int64, error) {
 
 // chunkWriter is an upload in chunks.
 type chunkWriter struct {
-	f       *Fs
-	to      target
-	upload  api.OpaqueID
-	buffers *pool.Pool    // of chunks
-	node    *storage.Node // set by Close
+	f         *Fs
+	to        target
+	upload    api.OpaqueID
+	buffers   *pool.Pool    // of chunks
+	unchecked bool          // chunks are sent without checksums, which would precede the content
+	node      *storage.Node // set by Close
 }
 
-// WriteChunk sends a chunk.
+// WriteChunk sends a chunk. One without a checksum is sent while it is read.
 func (w *chunkWriter) WriteChunk(ctx context.Context, number int, reader io.ReadSeeker) (int64, error) {
 	size, err := reader.Seek(0, io.SeekEnd)
 	if err == nil {
@@ -115,6 +125,12 @@ func (w *chunkWriter) WriteChunk(ctx context.Context, number int, reader io.Read
 	}
 	if err != nil {
 		return 0, err
+	}
+	if w.unchecked {
+		if err = w.sendUnchecked(ctx, number, reader, size); err != nil {
+			return 0, failure(err)
+		}
+		return size, nil
 	}
 	c := &content{in: reader, left: size, number: number}
 	_, err = w.sendNext(ctx, c)
@@ -125,6 +141,53 @@ func (w *chunkWriter) WriteChunk(ctx context.Context, number int, reader io.Read
 		return 0, err
 	}
 	return size, nil
+}
+
+// sendUnchecked sends a chunk without a checksum, while it is read.
+func (w *chunkWriter) sendUnchecked(ctx context.Context, number int, content io.ReadSeeker, size int64) error {
+	const slowest = 16 << 10 // bytes a second
+	part := &api.FilePart{Field: "chunk", Name: "chunk", Content: &rereadBody{in: content, size: size}}
+	r := api.Post("/current/upload/{upload_id}/chunk/", api.Multipart(nil, part), w.upload)
+	r.Attempt = 2*time.Minute + time.Duration(size/slowest)*time.Second
+	query := url.Values{"order": {strconv.Itoa(number + 1)}, "size": {strconv.FormatInt(size, 10)}}
+	return w.f.session.client.Call(ctx, r, nil, api.WithQuery(query))
+}
+
+// rereadBody is a body that is read from its start for each attempt.
+type rereadBody struct {
+	in   io.ReadSeeker
+	size int64
+
+	mu    sync.Mutex
+	opens int // attempts so far
+}
+
+func (*rereadBody) ContentType() string { return "" }
+
+// Open returns the content for the next attempt.
+func (b *rereadBody) Open() (io.ReadCloser, int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.opens++
+	_, err := b.in.Seek(0, io.SeekStart)
+	return io.NopCloser(&attemptReader{b, b.opens}), b.size, err
+}
+
+// attemptReader is the content of a rereadBody for one attempt.
+type attemptReader struct {
+	body   *rereadBody
+	number int
+}
+
+// Read fails once the body was opened for another attempt: a Read of an attempt that has
+// ended would take bytes from that one.
+func (r *attemptReader) Read(p []byte) (int, error) {
+	r.body.mu.Lock()
+	defer r.body.mu.Unlock()
+	if r.body.opens != r.number {
+		return 0, io.ErrClosedPipe
+	}
+	return r.body.in.Read(p)
 }
 
 // sendNext sends the next chunk of the content. It reports whether there was one.
@@ -195,7 +258,7 @@ func (c *content) ended() error {
 func (f *Fs) uploadChunks(
 	ctx context.Context, in io.Reader, src fs.ObjectInfo, to target, options []fs.OpenOption,
 ) (n *storage.Node, err error) {
-	info, w, err := f.startChunks(ctx, src.Size(), to, options)
+	info, w, err := f.startChunks(ctx, src.Size(), f.opt.ChunkSize, to, options)
 	if err != nil {
 		return nil, err
 	}

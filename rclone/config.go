@@ -29,8 +29,11 @@ const (
 	keySignIn  = "sign_in"   // a sign-in whose code was not pasted yet
 	clientName = "rclone"    // shown at consent
 	callback   = "/callback" // of the redirect of a sign-in
-	minChunk   = fs.Mebi     // of all chunks but the last
 	single     = fs.SizeSuffix(uploads.MaxSingle)
+
+	minChunk       = fs.Mebi // of all chunks but the last
+	defaultChunk   = 8 * fs.Mebi
+	uncheckedChunk = 32 * fs.Mebi // the default where no chunk is held in memory
 )
 
 // options are the options of a remote.
@@ -106,9 +109,10 @@ func optionList() []fs.Option {
 		Name: "upload_cutoff", Advanced: true, Default: single,
 		Help: "Larger files are uploaded in chunks. At most 4 MiB.",
 	}, {
-		Name: "chunk_size", Advanced: true, Default: 8 * fs.Mebi,
+		Name: "chunk_size", Advanced: true, Default: defaultChunk,
 		Help: "Size of a chunk, at least 1 MiB.\n\nChunks are larger if the file would need too many. " +
-			"Each transfer holds upload_concurrency of them in memory.",
+			"Each transfer holds upload_concurrency of them in memory, unless rclone copies a file of " +
+			"--multi-thread-cutoff or more with --ignore-checksum. The default is 32 MiB then.",
 	}, {
 		Name: "upload_concurrency", Advanced: true, Default: 3,
 		Help: "Chunks of a file that are uploaded at a time. The platform allows 3.",

@@ -2,6 +2,7 @@ package rclone
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/rclone/rclone/fs"
@@ -46,3 +47,6 @@ func (f *Fs) Report(ctx context.Context, id api.OpaqueID, notify func(remote str
 	w.report(ctx, []api.OpaqueID{id})
 	return nil
 }
+
+// NewRereadBody returns the body of a chunk that is sent while it is read.
+func NewRereadBody(in io.ReadSeeker, size int64) api.Body { return &rereadBody{in: in, size: size} }

@@ -1,14 +1,19 @@
 package rclone_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,6 +21,7 @@ import (
 	"github.com/rclone/rclone/fs/fserrors"
 	"github.com/rclone/rclone/fs/hash"
 	"github.com/rclone/rclone/fs/object"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/api/codes"
@@ -163,6 +169,82 @@ func TestPutRefusesOtherLengths(t *testing.T) {
 	if err != nil || len(uploads) > 0 {
 		t.Errorf("%d uploads are left, %v", len(uploads), err)
 	}
+}
+
+// Chunks that are sent while they are read arrive whole after attempts that the server ended
+// early, and have no checksum.
+func TestUncheckedChunksAreReadAgain(t *testing.T) {
+	t.Parallel()
+	const chunk = 2 << 20
+	p := newPlatform(t)
+	refuse := atomic.Int64{}
+	refuse.Store(2) // a chunk is sent three times
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/chunk/") && refuse.Add(-1) >= 0 {
+			w.WriteHeader(http.StatusServiceUnavailable) // the content may still be read
+			return
+		}
+		p.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	p.url = server.URL
+	all := make([]byte, 3*chunk-1)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(all)
+
+	ctx, config := fs.AddConfig(t.Context())
+	config.IgnoreChecksum = true
+	src := object.NewStaticObjectInfo("a", time.Now(), int64(len(all)), true, nil, nil)
+	info, w, err := p.remote(t, "design", "chunk_size=2M").OpenChunkWriter(ctx, "a", src)
+	if err != nil || info.ChunkSize != chunk {
+		t.Fatalf("chunks of %d bytes, %v", info.ChunkSize, err)
+	}
+	var sending errgroup.Group
+	for number, part := range slices.Collect(slices.Chunk(all, chunk)) {
+		sending.Go(func() error {
+			_, err := w.WriteChunk(ctx, number, slowFile{bytes.NewReader(part)})
+			return err
+		})
+	}
+	if err := sending.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	p.wantTree(t, map[string]string{"a": string(all)})
+	for _, r := range p.Requests() {
+		if r.Op == string(op.UploadsChunksSend) && strings.Contains(r.Query, "hash") {
+			t.Errorf("the query is %s", r.Query)
+		}
+	}
+}
+
+// A Read of an attempt that has ended takes nothing from the next one.
+func TestEndedAttemptsDoNotRead(t *testing.T) {
+	t.Parallel()
+	body := fastio.NewRereadBody(strings.NewReader("content"), 7)
+	first, _, err := body.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, size, err := body.Open()
+	if err != nil || size != 7 {
+		t.Fatal(size, err)
+	}
+	if n, err := first.Read(make([]byte, 4)); n > 0 || err == nil {
+		t.Errorf("the first attempt read %d bytes, %v", n, err)
+	}
+	if text, err := io.ReadAll(second); string(text) != "content" {
+		t.Errorf("the second attempt read %q, %v", text, err)
+	}
+}
+
+// slowFile is a file whose Read takes a while.
+type slowFile struct{ *bytes.Reader }
+
+func (f slowFile) Read(p []byte) (int, error) {
+	time.Sleep(rand.N(time.Millisecond))
+	return f.Reader.Read(p)
 }
 
 // Many files in chunks ask once for the limits of the plan.

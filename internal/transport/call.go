@@ -344,7 +344,7 @@ func (x *exchange) fillAttempt(req *http.Request) {
 	case known && m.InMemory():
 		x.memoryBody = x.content
 	default:
-		x.blockingBody = newReader(req.Context(), x.content)
+		x.blockingBody = newReader(req.Context(), x.content, x.size)
 		req.Body = x.blockingBody
 	}
 	x.content = nil
