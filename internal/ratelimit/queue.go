@@ -15,6 +15,11 @@ type queue struct {
 	alarm     *time.Timer  // for the next start
 }
 
+// empty reports whether no caller waits.
+func (q *queue) empty() bool {
+	return len(q.waiting[Program])+len(q.waiting[Woken])+len(q.waiting[Rest]) == 0
+}
+
 // caller is a call that waits for its start.
 type caller struct {
 	loop       *Loop
@@ -95,12 +100,9 @@ func (g *Group) endLongWaits() {
 // at which an alarm calls advance again. A start of busy is unknown, as a running call
 // holds the slot: its Release calls advance. g.mu is held.
 func (g *Group) advance() {
-	for {
+	for !g.empty() {
 		now := time.Now()
 		w, at := g.nextCaller(now)
-		if w == nil {
-			return
-		}
 		if !at.After(now) { // the class may start; tryStart asks the windows
 			w.firstSince = cmp.Or(w.firstSince, now)
 			c, o := g.tryStart(w.loop, w.class, now, w.firstSince, w.maxWait)
@@ -169,7 +171,7 @@ func (g *Group) wakeAfter(d time.Duration) {
 	})
 }
 
-// nextCaller returns the caller that starts next, nil if none waits, and when its class
+// nextCaller returns the caller that starts next, of those that wait, and when its class
 // may start a call: the first caller of the first class, unless a later class is
 // overdue, or may start earlier while the first class must wait.
 func (g *Group) nextCaller(now time.Time) (next *caller, at time.Time) {

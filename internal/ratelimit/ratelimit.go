@@ -124,8 +124,7 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiti
 	}
 	g.mu.Lock()
 	now := time.Now()
-	waiting := len(g.waiting[Program]) + len(g.waiting[Woken]) + len(g.waiting[Rest])
-	if class == Program && waiting == 0 { // it may start without the queue
+	if class == Program && g.empty() { // it may start without the queue
 		c, o := g.tryStart(loop, class, now, now, maxWait)
 		if !o.at.After(now) {
 			g.mu.Unlock()
