@@ -271,9 +271,9 @@ type Event struct {
 	Notification string   `json:"notification"` // a hint for display
 	Acknowledged bool     `json:"acknowledged"` // by the caller
 
+	RequiresParentNode bool              `json:"requires_parent_node"`
 	NodeType           string            `json:"node_type"`      // of events on files and folders
 	OperationType      string            `json:"operation_type"` // of events on files and folders
-	RequiresParentNode bool              `json:"requires_parent_node"`
 	RequiredParams     []json.RawMessage `json:"required_params"`
 	AgentDelegation    json.RawMessage   `json:"agent_delegation"` // replaced by Actor on newer events
 

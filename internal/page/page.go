@@ -8,10 +8,10 @@ package page
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"time"
 
@@ -163,8 +163,8 @@ type reader[P, T any] struct {
 	cursor string // of the next page
 	failed error  // in place of the next page
 	guard  guard
-	looks  string // fingerprint of the last page with rows
-	empty  int    // pages without a new row since
+	latest ends[T] // of the last page with rows
+	empty  int     // pages without a new row since
 }
 
 type result[P any] struct {
@@ -258,26 +258,38 @@ func (r *reader[P, T]) isRepetition(rows []T) (repeated bool) {
 		r.empty++
 		return false
 	}
-	looks := fingerprint(rows)
-	repeated = looks != "" && looks == r.looks
+	got := endsOf(rows)
+	repeated = reflect.DeepEqual(got, r.latest)
 	if repeated {
 		r.empty++
 	} else {
 		r.empty = 0
 	}
-	r.looks = looks
+	r.latest = got
 	return repeated
 }
 
-// fingerprint returns a text that identifies the rows of a page, at least one, by their
-// number, the first and the last one, or "" if they cannot be encoded. It must be taken
-// before the caller gets the rows and may change them.
-func fingerprint[T any](rows []T) string {
-	b, err := json.Marshal([]any{len(rows), rows[0], rows[len(rows)-1]})
-	if err != nil {
-		return ""
+// ends identifies the rows of a page by their number, the first and the last one.
+type ends[T any] struct {
+	rows        int
+	first, last T
+}
+
+// endsOf returns the ends of the rows of a page, at least one. They are copies, because the
+// caller gets the rows and may change them.
+func endsOf[T any](rows []T) ends[T] {
+	return ends[T]{rows: len(rows), first: copyOf(rows[0]), last: copyOf(rows[len(rows)-1])}
+}
+
+// copyOf returns a row, or if that is a pointer one to a copy of what it points to.
+func copyOf[T any](row T) T {
+	p := reflect.ValueOf(row)
+	if p.Kind() != reflect.Pointer || p.IsNil() {
+		return row
 	}
-	return string(b)
+	c := reflect.New(p.Type().Elem())
+	c.Elem().Set(p.Elem())
+	return c.Interface().(T) //nolint:forcetypeassert // a pointer of the same type
 }
 
 // guard detects cycles of any length without storing every cursor: it compares
