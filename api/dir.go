@@ -104,7 +104,8 @@ type DirFilter struct {
 }
 
 // Selects reports whether the filter selects an entry, which is a path below the
-// folder. Exclude wins over the other fields; folders need only not be excluded.
+// folder. Exclude wins over Include and Paths, which select files only: every folder
+// that is not excluded is selected.
 func (f *DirFilter) Selects(entry string, folder bool) bool {
 	matches := func(pattern string) bool { // the name, or with a slash in it the whole path
 		subject := path.Base(entry)
@@ -114,8 +115,8 @@ func (f *DirFilter) Selects(entry string, folder bool) bool {
 		ok, _ := path.Match(pattern, subject)
 		return ok
 	}
-	isLeftOut := f.Paths != nil && !folder && !f.Paths[entry]
-	if isLeftOut || slices.ContainsFunc(f.Exclude, matches) {
+	isNotInPaths := f.Paths != nil && !folder && !f.Paths[entry]
+	if isNotInPaths || slices.ContainsFunc(f.Exclude, matches) {
 		return false
 	}
 	return folder || len(f.Include) == 0 || slices.ContainsFunc(f.Include, matches)

@@ -240,7 +240,7 @@ func (e *Error) kind() error {
 		if e.Unauthenticated {
 			return ErrUnauthenticated
 		}
-		return ErrForbidden
+		return ErrForbidden // the credential is valid, but does not have the right
 	case http.StatusPaymentRequired:
 		return ErrPaymentRequired
 	case http.StatusForbidden:
@@ -251,7 +251,7 @@ func (e *Error) kind() error {
 		return ErrUnsupported
 	case http.StatusConflict:
 		return ErrConflict
-	case http.StatusPreconditionFailed, http.StatusRequestEntityTooLarge, statusBlocked:
+	case http.StatusPreconditionFailed, http.StatusRequestEntityTooLarge, statusQuotaExceeded:
 		return ErrLimit
 	case http.StatusLocked:
 		return ErrLocked
@@ -269,8 +269,9 @@ func (e *Error) kind() error {
 // fromProxy reports whether the error is that of a proxy before the platform.
 func (e *Error) fromProxy() bool { return e.Code == codes.EdgeRejected || e.Name == nameEdge }
 
-// statusBlocked is not registered; the platform uses it for quotas.
-const statusBlocked = 450
+// statusQuotaExceeded is the status of the platform for an exceeded quota of bandwidth. It
+// is not registered.
+const statusQuotaExceeded = 450
 
 // InputError reports an invalid argument. Nothing was sent.
 //

@@ -62,7 +62,9 @@ func ReplaceMentions(text string, replace func(m Mention) string) string {
 	return b.String() + text[last:]
 }
 
-// eachMention calls visit with each mention of a text and the place of its markup.
+// eachMention calls visit with each mention of a text and the place of its markup. It
+// skips fenced blocks and spans of code, where the platform notifies no user. It reads the
+// text line by line, because neither a mention nor a span extends over several lines.
 func eachMention(text string, visit func(start, end int, m Mention)) {
 	if !strings.Contains(text, "@[") {
 		return
@@ -74,16 +76,13 @@ func eachMention(text string, visit func(start, end int, m Mention)) {
 			end, next = begin+i, begin+i+1
 		}
 		line := text[begin:end]
-		switch {
-		case block.open():
-			if block.closedBy(line) {
-				block = fence{}
-			}
-		default:
+		if !block.open() {
 			block = fenceOf(line)
 			if !block.open() {
 				lineMentions(line, begin, visit)
 			}
+		} else if block.closedBy(line) {
+			block = fence{}
 		}
 		begin = next
 	}
@@ -144,7 +143,7 @@ func runLength(s string) int {
 // lineMentions calls visit with the mentions of a line outside its code spans.
 // The line begins at offset in the text.
 func lineMentions(line string, offset int, visit func(start, end int, m Mention)) {
-	start := 0 // end of the last span
+	afterSpan := 0 // the end of the last code span, where the text to search begins
 	for i := 0; i < len(line); {
 		if line[i] != '`' {
 			i++
@@ -152,14 +151,14 @@ func lineMentions(line string, offset int, visit func(start, end int, m Mention)
 		}
 		n := runLength(line[i:])
 		end := spanEnd(line, i+n, n)
-		if end < 0 {
+		if end < 0 { // the backticks are not closed, and begin no span
 			i += n
 			continue
 		}
-		textMentions(line[start:i], offset+start, visit)
-		start, i = end, end
+		textMentions(line[afterSpan:i], offset+afterSpan, visit)
+		afterSpan, i = end, end
 	}
-	textMentions(line[start:], offset+start, visit)
+	textMentions(line[afterSpan:], offset+afterSpan, visit)
 }
 
 // spanEnd returns the end of the next run of exactly n backticks in

@@ -10,7 +10,7 @@ import (
 // The zero Route is invalid.
 type Route struct {
 	template string
-	path     string
+	path     string // not escaped
 	escaped  string // "" if it equals path
 	err      error
 }
@@ -34,7 +34,7 @@ func Path(template string, segments ...string) Route {
 	r := Route{template: template}
 	var path strings.Builder
 	path.Grow(len(template) + 32)
-	rest, plain := template, true
+	rest, needsEscape := template, false
 	for i, s := range segments {
 		before, after, _ := strings.Cut(rest, "{")
 		name, after, found := strings.Cut(after, "}")
@@ -45,7 +45,9 @@ func Path(template string, segments ...string) Route {
 		if strings.HasSuffix(name, list) {
 			return pathOfList(template, segments, i)
 		}
-		if text := strings.TrimSpace(s); text == "" || text[0] == '.' || name == orgID { // no other can be refused
+		text := strings.TrimSpace(s)
+		mayBeRefused := text == "" || text[0] == '.' || name == orgID // saves the call for all others
+		if mayBeRefused {
 			r.err = refusal(name, s)
 			if r.err != nil {
 				return r
@@ -53,7 +55,7 @@ func Path(template string, segments ...string) Route {
 		}
 		path.WriteString(before)
 		path.WriteString(s)
-		plain = plain && strings.TrimLeft(s, unreserved) == ""
+		needsEscape = needsEscape || strings.TrimLeft(s, unreserved) != ""
 		rest = after
 	}
 	if strings.Contains(rest, "{") {
@@ -62,7 +64,7 @@ func Path(template string, segments ...string) Route {
 	}
 	path.WriteString(rest)
 	r.path = path.String()
-	if !plain {
+	if needsEscape {
 		r.escaped = escape(template, segments)
 	}
 	return r
@@ -94,10 +96,11 @@ func routeOf(template string, segments []any) Route {
 	}
 	r := Path(template, plain...)
 	if e, ok := r.err.(*InputError); ok && e.Wire != "" { //nolint:errorlint // it is not wrapped
-		// Path names the placeholder that was refused: the error of this function names the segment.
+		// Path names the placeholder that was refused: the error of this function names the
+		// segment. The placeholders before that one have one segment each; it may have several.
 		before, _, _ := strings.Cut(template, "{"+e.Wire)
-		first := strings.Count(before, "{") // segments of the placeholders before this one, which may take several
-		e.Field = element("segments", e.indexOfGot(plain, first))
+		first := strings.Count(before, "{")
+		e.Field = element("segments", e.indexOfRefused(plain, first))
 	}
 	return r
 }
@@ -136,14 +139,14 @@ func pathOfList(template string, segments []string, at int) Route {
 	r.template = before + after
 	if e, ok := r.err.(*InputError); ok && e.Wire == name { //nolint:errorlint // it is not wrapped
 		plural := strings.TrimSuffix(e.Field, "s") + "s"
-		e.Field = element(plural, e.indexOfGot(segments[at:], 0))
+		e.Field = element(plural, e.indexOfRefused(segments[at:], 0))
 	}
 	return r
 }
 
-// indexOfGot returns the index of the value that e rejects, the first one of list[from:]
+// indexOfRefused returns the index of the value that e refuses, the first one of list[from:]
 // that is equal to Got.
-func (e *InputError) indexOfGot(list []string, from int) int {
+func (e *InputError) indexOfRefused(list []string, from int) int {
 	for strconv.Quote(list[from]) != e.Got {
 		from++
 	}

@@ -254,8 +254,10 @@ func (m *multipartBody) Open() (_ io.ReadCloser, size int64, err error) {
 	if slices.ContainsFunc(m.files, func(f *FilePart) bool { return f == nil || f.Content == nil }) {
 		return nil, 0, &InputError{Field: "files", Rule: "must not be nil"}
 	}
-	var head bytes.Buffer // its writes do not fail
-	w := multipart.NewWriter(&head)
+	// w writes all but the contents of the files to a buffer, whose writes do not fail. Before
+	// each content, the text that has collected in it becomes a part, and it is emptied.
+	var text bytes.Buffer
+	w := multipart.NewWriter(&text)
 	if err := w.SetBoundary(m.boundary); err != nil {
 		return nil, 0, err
 	}
@@ -276,20 +278,20 @@ func (m *multipartBody) Open() (_ io.ReadCloser, size int64, err error) {
 			return nil, 0, errors.Join(err, all.Close())
 		}
 		if size >= 0 {
-			size += int64(head.Len()) + n
+			size += int64(text.Len()) + n
 		}
 		if n < 0 {
 			size = -1
 		}
-		parts = append(parts, strings.NewReader(head.String()), content)
+		parts = append(parts, strings.NewReader(text.String()), content)
 		all.parts = append(all.parts, content)
-		head.Reset()
+		text.Reset()
 	}
-	_ = w.Close()
+	_ = w.Close() // writes the closing boundary
 	if size >= 0 {
-		size += int64(head.Len())
+		size += int64(text.Len())
 	}
-	all.Reader = io.MultiReader(append(parts, &head)...)
+	all.Reader = io.MultiReader(append(parts, &text)...)
 	return &all, size, nil
 }
 

@@ -254,7 +254,7 @@ func fraction(s string) (nano int, rest string, ok bool) {
 // zone parses a zone as seconds east of UTC: nothing, " UTC", "Z", "+02:00", "+0200" or
 // "+02", with an optional blank before it. It returns false for any other text.
 func zone(s string) (offset int, ok bool) {
-	if s == " " {
+	if s == " " { // the blank must precede a zone
 		return 0, false
 	}
 	s = strings.TrimPrefix(s, " ")

@@ -146,9 +146,9 @@ func (w *walk) add(a Access) error {
 	return nil
 }
 
-// addFailed yields a row with err for a place that cannot be read, none if err is nil.
+// addIfFailed yields a row with err for a place that cannot be read, none if err is nil.
 // It returns an error only if the iteration must end: it was left, or ctx is done.
-func (w *walk) addFailed(a Access, err error) error {
+func (w *walk) addIfFailed(a Access, err error) error {
 	switch {
 	case err == nil, errors.Is(err, errStopped):
 		return err
@@ -173,11 +173,11 @@ func (w *walk) org(id api.ID) error {
 	if err := w.members(place); err != nil {
 		return err
 	}
-	seen := map[api.ID]bool{} // one that is archived meanwhile is listed twice
+	seen := map[api.ID]bool{} // a workspace that is archived meanwhile is listed twice
 	both := &workspaces.ByOrgOptions{Archived: workspaces.ArchivedAlso}
 	for room, err := range w.s.workspaces.AllByOrg(w.ctx, org.ID, both, w.opts...) {
 		if err != nil {
-			return w.addFailed(place, err)
+			return w.addIfFailed(place, err)
 		}
 		if seen[room.ID] {
 			continue
@@ -196,7 +196,7 @@ func (w *walk) workspace(room *workspaces.Workspace) error {
 	if err := w.members(place); err != nil {
 		return err
 	}
-	seen := map[api.ID]bool{} // one that is archived meanwhile is in both lists
+	seen := map[api.ID]bool{} // a share that is archived meanwhile is in both lists
 	for _, archived := range []shares.Archived{shares.ArchivedNone, shares.ArchivedOnly} {
 		list := &shares.ByWorkspaceOptions{Archived: archived}
 		opts := append(slices.Clip(w.opts), api.WithOutput(api.Full)) // the level that has Share.Access
@@ -205,7 +205,7 @@ func (w *walk) workspace(room *workspaces.Workspace) error {
 				seen[share.ID] = true
 				err = w.share(share, archived == shares.ArchivedOnly)
 			}
-			if err := w.addFailed(place, err); err != nil {
+			if err := w.addIfFailed(place, err); err != nil {
 				return err
 			}
 		}
@@ -214,7 +214,7 @@ func (w *walk) workspace(room *workspaces.Workspace) error {
 		if err == nil {
 			err = w.fileShare(link)
 		}
-		if err := w.addFailed(place, err); err != nil {
+		if err := w.addIfFailed(place, err); err != nil {
 			return err
 		}
 	}
@@ -244,11 +244,11 @@ func (w *walk) fileShare(link *fileshares.FileShare) error {
 		}
 	}
 	grants, err := w.s.fileShares.Grants.List(w.ctx, link.ID, w.opts...)
-	if err := w.addFailed(place, err); err != nil {
+	if err := w.addIfFailed(place, err); err != nil {
 		return err
 	}
 	if len(grants) >= mostGrants {
-		if err := w.addFailed(place, errManyGrants); err != nil {
+		if err := w.addIfFailed(place, errManyGrants); err != nil {
 			return err
 		}
 	}
@@ -279,7 +279,7 @@ func (w *walk) link(place Access, who string) error {
 func (w *walk) members(place Access) error {
 	for m, err := range w.s.members.All(w.ctx, place.Place, nil, w.opts...) {
 		if err != nil {
-			return w.addFailed(place, err)
+			return w.addIfFailed(place, err)
 		}
 		a := place
 		a.User, a.EmailAddress, a.Role, a.Via = m.ID, strings.ToLower(m.EmailAddress), string(m.Role), ViaMembership

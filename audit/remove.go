@@ -207,10 +207,10 @@ func (s *Service) remove(ctx context.Context, a *Access, opts []api.CallOption) 
 		return ErrOwner
 	case a.Place.Kind == api.ProfileKindFileShare: // a grant, pending or not
 		err = s.fileShares.Grants.Revoke(ctx, a.Place.ID, who, opts...)
-	case a.invitation != "":
-		err = s.members.Invitations.Delete(ctx, a.Place, a.invitation, opts...)
-	case a.Via == ViaInvitation:
+	case a.Via == ViaInvitation && a.invitation == "": // the platform has not shown its ID
 		return errNoInvitation
+	case a.Via == ViaInvitation:
+		err = s.members.Invitations.Delete(ctx, a.Place, a.invitation, opts...)
 	default:
 		err = s.members.Remove(ctx, a.Place, who, opts...)
 	}

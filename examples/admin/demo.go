@@ -61,9 +61,9 @@ func (p *program) demonstrate(ctx context.Context) (err error) {
 	}
 	for _, step := range []demoStep{
 		{args: []string{"setup"}},
-		{args: []string{"setup"}, apply: true},
-		{args: []string{"setup"}, apply: true, before: pay},
-		{args: []string{"setup"}, apply: true},
+		{args: []string{"setup"}, apply: true},              // ends with the address to pay at
+		{args: []string{"setup"}, apply: true, before: pay}, // makes the rest of the changes
+		{args: []string{"setup"}, apply: true},              // finds nothing left to change
 		{args: []string{"audit"}, before: accept},
 		{args: []string{"remove", ben.Email}},
 		{args: []string{"remove", ben.Email}, apply: true},

@@ -55,12 +55,12 @@ func (p *program) setupOrg(ctx context.Context) (api.ID, error) {
 	if err != nil {
 		return "", err
 	}
-	hasPlan := org != nil && (org.Subscriber == nil || *org.Subscriber) // nil: the server does not say
+	hasPlan := org != nil && (org.Subscriber == nil || *org.Subscriber) // a Subscriber of nil is unknown
 	if hasPlan {
 		return org.ID, nil
 	}
 	if p.plan == "" {
-		return "", p.plans(ctx)
+		return "", p.errorWithPlans(ctx)
 	}
 	err = p.change("subscribe it to the plan "+string(p.plan), func() error {
 		s, err := p.client.Orgs.Billing.ChangePlan(ctx, org.ID, p.plan)
@@ -69,14 +69,14 @@ func (p *program) setupOrg(ctx context.Context) (api.ID, error) {
 		}
 		return err
 	})
-	if org == nil || err != nil { // without -apply, a missing organization is not created
+	if err != nil || org == nil { // org is nil if it is missing: without -apply it was not created
 		return "", err
 	}
 	return org.ID, nil
 }
 
-// plans returns an error with the plans to choose from.
-func (p *program) plans(ctx context.Context) error {
+// errorWithPlans returns an error that lists the plans to choose from.
+func (p *program) errorWithPlans(ctx context.Context) error {
 	offers, err := p.client.Orgs.Billing.Plans(ctx)
 	if err != nil {
 		return err

@@ -19,10 +19,11 @@ import (
 	"github.com/fastio-go/fastio/internal/decode"
 )
 
-// One sends r with opts and returns the record in the member of the response. A
-// response without that member is an error.
+// One sends r with opts and returns the record in the member of the response, or, for
+// beside, the record that the response is. A response without that member is an error.
 func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) (*T, error) {
-	if path, _ := r.Path.Split(); ctx == nil || c == nil || path == "" { // CheckRequest is called for its error only
+	// CheckRequest is only called for its error: the path of a valid Route is not empty.
+	if path, _ := r.Path.Split(); ctx == nil || c == nil || path == "" {
 		return nil, CheckRequest(ctx, c, r)
 	}
 	e := &decode.Envelope[T]{Member: member}
@@ -107,7 +108,7 @@ func CheckRequest(ctx context.Context, c any, r *api.Request) error {
 	if ctx == nil || c == nil {
 		return Check(ctx, c, r.Op)
 	}
-	if path, _ := r.Path.Split(); path != "" {
+	if path, _ := r.Path.Split(); path != "" { // the Route is valid
 		return nil
 	}
 	err := r.Path.Err()
@@ -288,9 +289,10 @@ func RefusesName(err error, field string) bool {
 // NameTaken returns err, which is an [api.ErrNameTaken] as well.
 func NameTaken(err error) error { return fmt.Errorf("%w: %w", err, api.ErrNameTaken) }
 
-// Conflict returns err, as an [*api.VersionConflictError] if its parameters, an array or
-// an object, say that the file has another version: by a reason, by the current version
-// or, of a note, by its current state.
+// Conflict returns err, as an [*api.VersionConflictError] if it is a conflict of versions.
+// The parameters of the response say so, by a reason or by the current version or, for a
+// note, the current state. Some endpoints send them as an array of objects, others as one
+// object.
 func Conflict(op string, err error) error {
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok || !e.Is(api.ErrConflict) {
@@ -309,15 +311,15 @@ func Conflict(op string, err error) error {
 	var params []param
 	if json.Unmarshal(e.Body, &body) != nil || json.Unmarshal(body.Error.Params, &params) != nil {
 		params = make([]param, 1)
-		_ = json.Unmarshal(e.Details, &params[0]) // may be empty
+		_ = json.Unmarshal(e.Details, &params[0]) // without an object, the parameter stays empty
 	}
-	conflict, found := &api.VersionConflictError{Op: op, Err: err}, false
+	conflict, ofVersions := &api.VersionConflictError{Op: op, Err: err}, false
 	for _, p := range params {
 		version, hasCurrent := currentVersion(p.Current)
-		found = found || hasCurrent || p.Reason == "conflict_version_mismatch"
+		ofVersions = ofVersions || hasCurrent || p.Reason == "conflict_version_mismatch"
 		conflict.Current = cmp.Or(conflict.Current, p.Version, version)
 	}
-	if !found {
+	if !ofVersions {
 		return err
 	}
 	return conflict

@@ -16,6 +16,6 @@ func openToRead(path string) (*os.File, error) {
 func (Access) check(string, fs.FileInfo) error     { return nil }
 func (Access) checkLink(string, fs.FileInfo) error { return nil }
 
-func tighten(*os.File, fs.FileInfo) {}
+func removeOthersAccess(*os.File, fs.FileInfo) {}
 
 func onlyOurs(fs.FileInfo) bool { return true }

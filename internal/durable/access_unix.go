@@ -23,7 +23,8 @@ func (a Access) check(path string, info fs.FileInfo) error {
 	if a == AnyAccess {
 		return nil
 	}
-	if err := belongsTo(path, "it", info, os.Geteuid()); err != nil {
+	const subject = "it"
+	if err := belongsTo(path, subject, info, os.Geteuid()); err != nil {
 		return err
 	}
 	if mode := info.Mode().Perm(); a == PrivateAccess && mode&othersMode != 0 {
@@ -39,21 +40,22 @@ func (a Access) checkLink(path string, info fs.FileInfo) error {
 	if a == AnyAccess {
 		return nil
 	}
-	return belongsTo(path, "it is a symbolic link that", info, os.Geteuid(), 0)
+	const subject, root = "it is a symbolic link that", 0
+	return belongsTo(path, subject, info, os.Geteuid(), root)
 }
 
 // belongsTo returns an error unless the file belongs to one of the users. The text of the
-// error begins with what, which stands for the file or the link.
-func belongsTo(path, what string, info fs.FileInfo, users ...int) error {
+// error begins with its subject, which stands for the file or the link.
+func belongsTo(path, subject string, info fs.FileInfo, users ...int) error {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || slices.Contains(users, int(s.Uid)) {
 		return nil
 	}
-	return &FileError{path, fmt.Sprintf("%s belongs to another user (uid %d, not %d)", what, s.Uid, users[0])}
+	return &FileError{path, fmt.Sprintf("%s belongs to another user (uid %d, not %d)", subject, s.Uid, users[0])}
 }
 
-// tighten removes the access of other users.
-func tighten(file *os.File, info fs.FileInfo) {
+// removeOthersAccess removes the access of other users to a file.
+func removeOthersAccess(file *os.File, info fs.FileInfo) {
 	if mode := info.Mode().Perm(); mode&othersMode != 0 {
 		_ = file.Chmod(mode &^ othersMode) // may fail on a read-only file system
 	}

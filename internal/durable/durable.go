@@ -96,9 +96,9 @@ func (f *File) read(ctx context.Context, path string) (content []byte, err error
 	return content, err
 }
 
-// readOnce returns the content of a regular file of at most 64 MiB whose access
-// is as f requires. A store of this user that others have access to is made
-// private.
+// readOnce returns the content of a regular file of at most 64 MiB whose access is as f
+// requires. With OwnedAccess it also removes the access of other users, but only to a
+// file that the program has written: any other may be shared with them on purpose.
 func (f *File) readOnce(ctx context.Context, path string) ([]byte, error) {
 	if link, err := os.Lstat(path); err == nil && link.Mode()&fs.ModeSymlink != 0 {
 		if err := f.access.checkLink(path, link); err != nil {
@@ -133,7 +133,7 @@ func (f *File) readOnce(ctx context.Context, path string) ([]byte, error) {
 		err = &FileError{path, "it is larger than 64 MiB"}
 	}
 	if err == nil && f.access == OwnedAccess && f.isOurs(content) {
-		tighten(file, info)
+		removeOthersAccess(file, info)
 	}
 	return content, err
 }

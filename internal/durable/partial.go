@@ -20,7 +20,8 @@ const (
 // ErrInUse reports that another process or goroutine writes the same file.
 var ErrInUse = errors.New("the file is being written")
 
-// errMoved reports that a file was renamed or removed before it was locked.
+// errMoved reports that a file was renamed or removed before it was locked. The caller
+// creates or opens the file again.
 var errMoved = errors.New("the file was moved")
 
 // IsPartial reports whether name, a path element, is that of a [Partial]: ".", the name
@@ -94,8 +95,8 @@ func (p *Partial) create() (err error) {
 	return p.lock()
 }
 
-// reopen opens and locks a Partial that exists. One that another user can
-// change is removed, and errMoved returned.
+// reopen opens and locks a Partial that exists. It removes one that another user can
+// change, and returns errMoved, as if that file had never been there.
 func (p *Partial) reopen() error {
 	info, err := p.dir.Lstat(p.name)
 	if err == nil && !info.Mode().IsRegular() {
@@ -114,10 +115,10 @@ func (p *Partial) reopen() error {
 		return err
 	}
 	info, err = p.Stat()
-	if err != nil || !onlyOurs(info) {
-		return cmp.Or(p.Remove(), err, errMoved)
+	if err == nil && onlyOurs(info) {
+		return nil
 	}
-	return nil
+	return cmp.Or(p.Remove(), err, errMoved)
 }
 
 // lock locks the Partial, and closes it after an error.
@@ -210,13 +211,13 @@ func (p *Partial) Restart() error {
 	return errors.Join(err, p.Truncate(0))
 }
 
-// Commit makes the Partial the file, atomically and durably. After a failure the Partial
-// is removed, except for a failure to flush the directory: then the new file is visible,
+// Commit renames the Partial to the file that it replaces, atomically and durably. After a
+// failure the Partial is removed, except for a failure to flush the directory: then the new file is visible,
 // but a power failure may undo it.
 func (p *Partial) Commit() error {
 	err := p.Sync() // before the rename, or a power failure may leave an empty file
 	if err == nil {
-		err = p.checkName()
+		err = p.checkName() // else the rename could move a file of another process
 	}
 	if err == nil {
 		err = moveOpen(p.File, func() error { return p.dir.Rename(p.name, p.file) })

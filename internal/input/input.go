@@ -51,8 +51,9 @@ func (a Args) Refuse(wire, rule, got string) error {
 	return &api.InputError{Op: a.Op, Field: field, Wire: sent, Rule: rule, Got: got}
 }
 
-// goPath returns the Go path of an argument, such as Request.Items[2].Name, and
-// its name on the wire, "" if it has none.
+// goPath returns the Go path of an argument, such as Request.Items[2].Name, and its name
+// on the wire, as it is sent: without the fields that are called as in Go, and without
+// indexes. That is "" if no field has another name on the wire.
 func (a Args) goPath(wire string) (field, sent string) {
 	if a.of == nil {
 		return a.parameter(wire)
@@ -64,30 +65,30 @@ func (a Args) goPath(wire string) (field, sent string) {
 	if wire == "" {
 		return field, ""
 	}
-	var names []string
-	for name := range strings.SplitSeq(wire, ".") {
-		plain, index, isElement := strings.Cut(name, "[")
-		f, found := fieldOf(of, plain)
+	var sentNames []string
+	for part := range strings.SplitSeq(wire, ".") {
+		name, index, isElement := strings.Cut(part, "[")
+		f, found := fieldOf(of, name)
 		if !found {
-			return field + "." + name, wire
+			return field + "." + part, wire
 		}
 		field, of = field+"."+f.Name, f.Type
 		if isElement {
 			field += "[" + index
 		}
 		tag, _, _ := strings.Cut(f.Tag.Get("wire"), ",")
-		isSimilar := f.Name != plain && !named(f, plain) // only similar to a name of the field
-		if isSimilar && tag != "" {
-			plain = tag
+		isOnlySimilar := f.Name != name && !named(f, name)
+		if isOnlySimilar && tag != "" { // the field is sent under the first name of its tag
+			name = tag
 		}
-		if f.Name != plain {
-			names = append(names, plain)
+		if f.Name != name {
+			sentNames = append(sentNames, name)
 		}
 		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 			of = of.Elem()
 		}
 	}
-	return field, strings.Join(names, ".")
+	return field, strings.Join(sentNames, ".")
 }
 
 // parameter returns the name of the parameter of a method for a name on the

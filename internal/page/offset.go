@@ -11,7 +11,7 @@ import (
 	"github.com/fastio-go/fastio/internal/input"
 )
 
-const maxStep = 1000 // no page of any list is larger
+const largestPage = 1000 // rows; no list of the platform has a larger one
 
 // Offsets returns an offset list, from the row at start. Of returns the rows of a page
 // and its pagination.
@@ -34,8 +34,9 @@ func Offsets[P, T any](
 			}
 			rows, pagination := of(p)
 			step, more := len(rows), len(rows) > 0
-			if pagination != nil { // a wrong limit must neither skip more than a page nor repeat rows
-				step, more = max(min(pagination.Limit, maxStep), step), pagination.HasMore
+			if pagination != nil {
+				// A wrong limit must neither skip rows of the next page nor repeat those of this one.
+				step, more = max(min(pagination.Limit, largestPage), len(rows)), pagination.HasMore
 			}
 			if !more {
 				return p, "", nil

@@ -160,11 +160,11 @@ type reader[P, T any] struct {
 	wantsResponse bool // for [api.WithResponse]
 
 	// Only read uses the following.
-	cursor string // of the next page
-	failed error  // in place of the next page
-	guard  guard
-	latest ends[T] // of the last page with rows
-	empty  int     // pages without a new row since
+	cursor     string // of the next page
+	nextErr    error  // returned in place of the next page; nil if that is fetched
+	cycles     cycleDetector
+	latest     ends[T] // of the last page with rows
+	withoutNew int     // pages in a row without a new row
 }
 
 type result[P any] struct {
@@ -202,12 +202,12 @@ func (r *reader[P, T]) wait() {
 	}
 }
 
-// fetchNext fetches the next page. An error of the page itself is in the result. An
-// error that says that the pages repeat or stay empty is kept for the next call,
-// because this page is valid.
+// fetchNext fetches the next page. An error of the page itself is in the result. If its
+// cursor shows that the pages after it repeat, or too many pages had no new row, the page
+// is still valid: the error is that of the next call (nextErr).
 func (r *reader[P, T]) fetchNext() (got result[P]) {
-	if r.failed != nil {
-		return result[P]{err: r.failed}
+	if r.nextErr != nil {
+		return result[P]{err: r.nextErr}
 	}
 	if err := wait.Sleep(r.ctx, r.pause()); err != nil {
 		return result[P]{err: err}
@@ -223,20 +223,20 @@ func (r *reader[P, T]) fetchNext() (got result[P]) {
 		return got
 	}
 	got.last = next == ""
-	var repeats error
-	if r.isRepetition(r.list.Rows(got.page)) && r.list.Repeated != nil {
-		repeats = r.list.Repeated(got.page)
+	var meaning error // of a page with the rows of the one before
+	if isRepetition := r.noteRows(r.list.Rows(got.page)); isRepetition && r.list.Repeated != nil {
+		meaning = r.list.Repeated(got.page)
 	}
 	switch {
-	case errors.Is(repeats, ErrEnd):
+	case errors.Is(meaning, ErrEnd):
 		got.err = ErrEnd
-	case repeats != nil:
-		got.err = fmt.Errorf("fastio: %s: %w", r.list.Op, repeats)
+	case meaning != nil:
+		got.err = fmt.Errorf("fastio: %s: %w", r.list.Op, meaning)
 	case got.last:
-	case r.empty >= cmp.Or(r.list.Empty, fewEmpty):
-		r.failed = fmt.Errorf("fastio: %s: %w", r.list.Op, api.ErrNoProgress)
-	case r.guard.isRepeated(r.cursor, next):
-		r.failed = fmt.Errorf("fastio: %s: %w", r.list.Op, ErrRepeated)
+	case r.withoutNew >= cmp.Or(r.list.Empty, fewEmpty):
+		r.nextErr = fmt.Errorf("fastio: %s: %w", r.list.Op, api.ErrNoProgress)
+	case r.cycles.isRepeated(r.cursor, next):
+		r.nextErr = fmt.Errorf("fastio: %s: %w", r.list.Op, ErrRepeated)
 	}
 	r.cursor = next
 	return got
@@ -245,28 +245,28 @@ func (r *reader[P, T]) fetchNext() (got result[P]) {
 // pause returns the time before the next request: pages without new rows are read more
 // and more slowly.
 func (r *reader[P, T]) pause() time.Duration {
-	if r.empty < 2 { // a single page without new rows is usual
+	if r.withoutNew < 2 { // a single page without new rows is usual
 		return 0
 	}
-	return wait.Backoff{Base: 500 * time.Millisecond, Cap: 8 * time.Second}.Pause(r.empty - 1)
+	return wait.Backoff{Base: 500 * time.Millisecond, Cap: 8 * time.Second}.Pause(r.withoutNew - 1)
 }
 
-// isRepetition reports whether the rows of a page are the same as those of the page
-// before. It also counts the pages in a row that have no new row (empty).
-func (r *reader[P, T]) isRepetition(rows []T) (repeated bool) {
+// noteRows counts a page that has no new row, and reports whether its rows are those of
+// the last page that had any.
+func (r *reader[P, T]) noteRows(rows []T) (isRepetition bool) {
 	if len(rows) == 0 {
-		r.empty++
+		r.withoutNew++
 		return false
 	}
 	got := endsOf(rows)
-	repeated = reflect.DeepEqual(got, r.latest)
-	if repeated {
-		r.empty++
+	isRepetition = reflect.DeepEqual(got, r.latest)
+	if isRepetition {
+		r.withoutNew++
 	} else {
-		r.empty = 0
+		r.withoutNew = 0
 	}
 	r.latest = got
-	return repeated
+	return isRepetition
 }
 
 // ends identifies the rows of a page by their number, the first and the last one.
@@ -292,9 +292,9 @@ func copyOf[T any](row T) T {
 	return c.Interface().(T) //nolint:forcetypeassert // a pointer of the same type
 }
 
-// guard detects cycles of any length without storing every cursor: it compares
+// cycleDetector detects cycles of any length without storing every cursor: it compares
 // with the last one and with one stored at growing intervals.
-type guard struct {
+type cycleDetector struct {
 	anchor      string
 	steps, span int
 }
@@ -302,13 +302,14 @@ type guard struct {
 // isRepeated reports whether a cursor was met before, so that the pages repeat without
 // end. It keeps only one earlier cursor, the anchor, and replaces it after ever longer
 // spans (the algorithm of Brent), so that any cycle is found.
-func (g *guard) isRepeated(cursor, next string) bool {
-	if next == cursor || next == g.anchor && g.span > 0 {
+func (d *cycleDetector) isRepeated(cursor, next string) bool {
+	hasAnchor := d.span > 0
+	if next == cursor || hasAnchor && next == d.anchor {
 		return true
 	}
-	g.steps++
-	if g.steps >= g.span {
-		g.anchor, g.steps, g.span = cursor, 0, 2*g.span+1
+	d.steps++
+	if d.steps >= d.span {
+		d.anchor, d.steps, d.span = cursor, 0, 2*d.span+1
 	}
 	return false
 }

@@ -23,12 +23,14 @@ func mask(s string, words []string, cut bool) string {
 	v := view{text: withPlainBlanks(s)}
 	for range maxEscapes + 1 {
 		spans = append(spans, v.spansOfWords(words, cut)...)
-		if strings.ContainsAny(v.text, ":=") { // fifty times faster than the search for names
-			for _, m := range namedValue.FindAllStringSubmatchIndex(v.text, -1) {
-				spans = append(spans, v.valuesOfSecretNames(m)...)
+		mayHaveNames := strings.ContainsAny(v.text, ":=") // fifty times faster than the search for them
+		if mayHaveNames {
+			for _, match := range namedValue.FindAllStringSubmatchIndex(v.text, -1) {
+				spans = append(spans, v.valuesOfSecretNames(match)...)
 			}
 		}
-		if !strings.ContainsAny(v.text, `\%&~`) {
+		mayHaveEscapes := strings.ContainsAny(v.text, `\%&~`)
+		if !mayHaveEscapes {
 			break
 		}
 		v = v.unescape()
@@ -94,12 +96,14 @@ const (
 )
 
 // valuesOfSecretNames returns the spans of the original text that are values of secret names,
-// for m, the indexes of a match of namedValue.
-func (v view) valuesOfSecretNames(m []int) (spans [][2]int) {
+// for one match of namedValue. Match has the begin and the end of each of its groups, as
+// [regexp.Regexp.FindStringSubmatchIndex] returns them.
+func (v view) valuesOfSecretNames(match []int) (spans [][2]int) {
+	spanOf := func(group int) []int { return match[2*group:][:2] }
 	for _, pair := range [][2]int{{memberName, quotedValue}, {memberName, bareValue}, {formName, formValue}} {
-		nameSpan, valueSpan := m[2*pair[0]:][:2], m[2*pair[1]:][:2]
-		if nameSpan[0] < 0 || valueSpan[0] < 0 {
-			continue // the match has other groups
+		nameSpan, valueSpan := spanOf(pair[0]), spanOf(pair[1])
+		if nameSpan[0] < 0 || valueSpan[0] < 0 { // the match has other groups
+			continue
 		}
 		name, value := v.text[nameSpan[0]:nameSpan[1]], v.text[valueSpan[0]:valueSpan[1]]
 		isErrorCode := strings.EqualFold(name, "code") && isNumber(value)

@@ -139,9 +139,9 @@ type Poll struct {
 	Failed func(failures int, err error, pause time.Duration) // called before the delay after a failure; may be nil
 }
 
-// Run calls step until it returns done or a final failure, or until ctx is done. After
-// any other failure the delay is [For] the consecutive failures, else the one that
-// step returns. Run returns the final failure or the error of ctx.
+// Run calls step until it returns done or a final failure, or until ctx is done. Before
+// the next call it waits for the pause that step has returned or, after a failure, for the
+// delay that [For] returns. Run returns the final failure or the error of ctx.
 func (p Poll) Run(ctx context.Context, step func() (done bool, pause time.Duration, err error)) error {
 	for failures := 0; ; {
 		done, pause, err := step()
@@ -207,7 +207,9 @@ func seconds(n float64) time.Duration {
 const wakerEnd = 40 * time.Millisecond
 
 // Watch lets w report changes of a profile until ctx is done, or w has failed for good.
-// Failures that are not final are retried. Changed is called with false after each failure.
+// Failures that are not final are retried. W calls changed as [api.Waker.Wake] says: with
+// true for the begin of the watch and for each change, with false when it does not watch
+// any more. Watch calls it with false after each failure, too.
 func Watch(
 	ctx context.Context, w api.Waker, profile api.Profile, changed func(watched bool),
 	final func(err error) bool, opts []api.CallOption,
@@ -220,8 +222,8 @@ func Watch(
 	})
 }
 
-// Wake lets w report changes of a profile, in a goroutine, until stop is called. stop
-// waits for its end, but not longer than wakerEnd.
+// Wake calls [Watch] in a goroutine, until stop is called. stop waits for its end, but not
+// longer than wakerEnd.
 func Wake(
 	ctx context.Context, w api.Waker, profile api.Profile, changed func(watched bool),
 	final func(err error) bool, opts []api.CallOption,

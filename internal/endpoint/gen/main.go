@@ -216,27 +216,29 @@ func constructors(rows []row) []*constructor {
 	return all
 }
 
-// add adds r to the constructor of its operation. A second path of an operation
-// is named after the parameter that the first lacks.
+// add adds r to the constructor of its operation. An operation has another constructor for
+// a path that differs in more than the profile: its name ends with the last parameter of
+// that path, as in AITurnsListByOffset.
 func add(all *[]*constructor, r row) {
 	name := identifier(r.op)
 	for _, c := range *all {
 		if c.op != r.op {
 			continue
 		}
-		if rest(c.path) == rest(r.path) {
+		if withoutProfile(c.path) == withoutProfile(r.path) {
 			c.paths, c.auths = append(c.paths, r.path), append(c.auths, r.auth)
 			return
 		}
 		if !strings.Contains(name, "By") {
-			params := placeholder.FindAllString(rest(r.path), -1)
+			params := placeholder.FindAllString(withoutProfile(r.path), -1)
 			name += "By" + goName(strings.Trim(params[len(params)-1], "{}"))
 		}
 	}
-	isList := slices.ContainsFunc(r.notes, func(n string) bool {
-		return strings.Contains(n, "ids joined by") && !alias.MatchString(n) // the note of an alias is not about r
+	takesList := slices.ContainsFunc(r.notes, func(n string) bool {
+		isOfAlias := alias.MatchString(n) // and not of r
+		return strings.Contains(n, "ids joined by") && !isOfAlias
 	})
-	*all = append(*all, &constructor{r, name, []string{r.path}, []string{r.auth}, isList})
+	*all = append(*all, &constructor{r, name, []string{r.path}, []string{r.auth}, takesList})
 }
 
 var (
@@ -245,9 +247,9 @@ var (
 	kindOnly    = regexp.MustCompile(`^/current/\w+/assets/$`)
 )
 
-// rest returns a path without the profile at its start, or without the kind of
+// withoutProfile returns a path without the profile at its start, or without the kind of
 // one in a path that names no profile.
-func rest(path string) string {
+func withoutProfile(path string) string {
 	return kindOnly.ReplaceAllString(profile.ReplaceAllString(path, ""), "")
 }
 
@@ -413,19 +415,20 @@ func (c *constructor) content() (field string, p parameter) {
 }
 
 // writePath writes the field Path of an endpoint and returns the parameters of its
-// constructor. They are, in order: a profile, if there is a path for each kind of it;
-// one for each other placeholder. If the endpoint takes a list, its last placeholder
-// takes several IDs.
+// constructor: one for each placeholder. If the endpoint has a path for each kind of
+// profile, the first parameter is the profile, which chooses one of the paths and fills
+// its first placeholder. If the endpoint takes a list, its last placeholder takes several
+// IDs.
 func (c *constructor) writePath(b *strings.Builder) []parameter {
 	var params []parameter
 	var segments []string
-	path := c.path
-	if len(c.paths) > 1 {
-		path = rest(path)
+	hasProfile, toFill := len(c.paths) > 1, c.path
+	if hasProfile {
+		toFill = withoutProfile(c.path)
 	}
-	for _, name := range placeholder.FindAllString(path, -1) {
+	for _, name := range placeholder.FindAllString(toFill, -1) {
 		p := parameterOf(strings.Trim(name, "{}"))
-		if strings.Contains(path, "{entity_type}/"+name) { // a part of the profile
+		if strings.Contains(toFill, "{entity_type}/"+name) { // the parameter of entity_type, a profile, fills both
 			continue
 		}
 		params, segments = append(params, p), append(segments, p.segment)
@@ -435,7 +438,7 @@ func (c *constructor) writePath(b *strings.Builder) []parameter {
 		paths, arguments = c.takeList(&params[len(params)-1], segments[:len(segments)-1])
 	}
 	switch {
-	case len(c.paths) > 1:
+	case hasProfile:
 		if arguments != "" {
 			arguments = "\n" + arguments + ",\n"
 		}
