@@ -149,8 +149,8 @@ func (p *program) start(ctx context.Context) (_ int, err error) {
 	return p.run(ctx, nil)
 }
 
-// checkFlags returns an error for flags that do not fit. A directory that does not exist is
-// found here, and not when all has been called.
+// checkFlags returns an error for flags that do not fit together. It also returns one if the
+// directory for the report does not exist, so that this is known before the calls are made.
 func (p *program) checkFlags() error {
 	info, err := os.Stat(p.dir)
 	usesSecondKey := p.write || p.clean
@@ -184,7 +184,7 @@ func (p *program) run(ctx context.Context, changes *check.Changes) (int, error) 
 	if err != nil {
 		return unfinished, err
 	}
-	const notThePlatform = "another address" // which no report holds: it may be private
+	const notThePlatform = "another address" // the report does not have the address, which may be private
 	began := time.Now()
 	run := check.Walk(ctx, options)
 	p.say("")

@@ -52,7 +52,7 @@ func TestErrorsHoldNoValues(t *testing.T) {
 		},
 		"no JSON": {
 			func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/user/me/details/") },
-			http.StatusOK, "Zqcanary", nil, "account.Me",
+			http.StatusOK, "Zqcanary", nil, "account.Me: the response cannot be read",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -46,7 +46,8 @@ func (p *program) signIn(ctx context.Context) (signOut func() error, err error) 
 	}
 	p.signed = fastio.WithTokenSource(source)
 	return func() error {
-		const most = 30 * time.Second // also after an interrupt
+		const most = 30 * time.Second
+		// An interrupt has ended ctx, and the tokens are revoked all the same.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), most)
 		defer cancel()
 		return oauth.SignOut(ctx, config)

@@ -46,15 +46,15 @@ func (c call) raw(query url.Values, path string, segments ...any) error {
 
 // callerReads returns the calls that need nothing but a credential. A row is an
 // operation, the forms of its calls (such as pages, or an unknown ID), and the call.
-func callerReads() []read[struct{}] {
+func callerReads() []callRow[struct{}] {
 	return slices.Concat(accountReads(), signInReads(), listReads(), uploadReads())
 }
 
 // accountReads returns the calls for the account of the caller. A row is an operation,
 // the forms of its calls (such as pages, or an unknown ID), and the call.
-func accountReads() []read[struct{}] {
+func accountReads() []callRow[struct{}] {
 	type none = struct{}
-	return []read[none]{
+	return []callRow[none]{
 		{"account.Me", levels, func(c call, _ none) error {
 			me, err := c.Account.Me(c, c.opts...)
 			if err == nil && len(c.opts) == 0 { // a lower level of output may lack them
@@ -113,9 +113,9 @@ func accountReads() []read[struct{}] {
 
 // signInReads returns the calls for tokens, sessions and keys. A row is an operation,
 // the forms of its calls (such as pages, or an unknown ID), and the call.
-func signInReads() []read[struct{}] {
+func signInReads() []callRow[struct{}] {
 	type none = struct{}
-	return []read[none]{
+	return []callRow[none]{
 		{"oauth.ServerMetadata", plainForm, func(c call, _ none) error { return onlyError(c.OAuth.ServerMetadata(c)) }},
 		{"oauth.ProtectedResource", plainForm, func(c call, _ none) error { return onlyError(c.OAuth.ProtectedResource(c)) }},
 		{"oauth.TokenScopes", plainForm, func(c call, _ none) error { return onlyError(c.OAuth.TokenScopes(c)) }},
@@ -143,9 +143,9 @@ func signInReads() []read[struct{}] {
 // listReads returns the calls that list organizations and shares, and those for the
 // system. A row is an operation, the forms of its calls (such as pages, or an unknown
 // ID), and the call.
-func listReads() []read[struct{}] {
+func listReads() []callRow[struct{}] {
 	type none = struct{}
-	return []read[none]{
+	return []callRow[none]{
 		{"orgs.List", pages | levels, func(c call, _ none) error { return c.listOrgs(orgs.ScopeMember) }},
 		{"orgs.ListExternal", pages | levels, func(c call, _ none) error { return c.listOrgs(orgs.ScopeExternal) }},
 		{"orgs.ListJoinedOrInvited", pages | levels, func(c call, _ none) error {
@@ -178,9 +178,9 @@ func listReads() []read[struct{}] {
 // uploadReads returns the calls for uploads and workspaces, and those with unknown IDs.
 // A row is an operation, the forms of its calls (such as pages, or an unknown ID), and
 // the call.
-func uploadReads() []read[struct{}] {
+func uploadReads() []callRow[struct{}] {
 	type none = struct{}
-	return []read[none]{
+	return []callRow[none]{
 		{"uploads.List", plainForm, func(c call, _ none) error {
 			list, err := c.Uploads.List(c)
 			for _, u := range list {
@@ -233,8 +233,8 @@ func uploadReads() []read[struct{}] {
 
 // orgReads returns the calls that are made for each organization. A row is an
 // operation, the forms of its calls (such as pages, or an unknown ID), and the call.
-func orgReads() []read[place] {
-	return []read[place]{
+func orgReads() []callRow[place] {
+	return []callRow[place]{
 		{"orgs.Get", levels, func(c call, o place) error { return onlyError(c.Orgs.Get(c, o.ID, c.opts...)) }},
 		{"orgs.Get", byName, func(c call, o place) error { return onlyError(c.Orgs.Get(c, api.ID(o.Name))) }},
 		{"orgs.GetPublic", levels, func(c call, o place) error { return onlyError(c.Orgs.GetPublic(c, o.ID, c.opts...)) }},
@@ -278,8 +278,8 @@ func orgReads() []read[place] {
 // memberReads returns the calls about members that are made for each organization,
 // workspace and share. A row is an operation, the forms of its calls (such as pages, or
 // an unknown ID), and the call.
-func memberReads() []read[place] {
-	return []read[place]{
+func memberReads() []callRow[place] {
+	return []callRow[place]{
 		{"members.List", pages, func(c call, in place) error {
 			return onlyError(c.Members.List(c, in.Profile, &members.ListOptions{Limit: c.limit, Offset: c.offset}))
 		}},
@@ -304,15 +304,15 @@ func memberReads() []read[place] {
 
 // workspaceReads returns the calls that are made for each workspace. A row is an
 // operation, the forms of its calls (such as pages, or an unknown ID), and the call.
-func workspaceReads() []read[place] {
+func workspaceReads() []callRow[place] {
 	return slices.Concat(workspacePartReads(), metadataReads(), workspaceSearchReads())
 }
 
 // workspacePartReads returns the calls that are made for each workspace, for its
 // settings and its lists. A row is an operation, the forms of its calls (such as pages,
 // or an unknown ID), and the call.
-func workspacePartReads() []read[place] {
-	return []read[place]{
+func workspacePartReads() []callRow[place] {
+	return []callRow[place]{
 		{"workspaces.Get", levels, func(c call, w place) error { return onlyError(c.Workspaces.Get(c, w.ID, c.opts...)) }},
 		{"workspaces.Get", byName, func(c call, w place) error { return onlyError(c.Workspaces.Get(c, api.ID(w.Name))) }},
 		{"workspaces.Limits", plainForm, func(c call, w place) error { return onlyError(c.Workspaces.Limits(c, w.ID)) }},
@@ -346,8 +346,8 @@ func workspacePartReads() []read[place] {
 // metadataReads returns the calls that are made for each workspace, for metadata. A row
 // is an operation, the forms of its calls (such as pages, or an unknown ID), and the
 // call.
-func metadataReads() []read[place] {
-	return []read[place]{
+func metadataReads() []callRow[place] {
+	return []callRow[place]{
 		{"metadata.Fields.List", cursors | levels, func(c call, w place) error { return c.listFields(w.ID) }},
 		{"metadata.Fields.List", badParameter, func(c call, w place) error {
 			return c.raw(invalidValue("page_size"), "/current/workspace/{workspace_id}/metadata/fields/", w.ID)
@@ -369,8 +369,8 @@ func metadataReads() []read[place] {
 // workspaceSearchReads returns the calls that are made for each workspace, for
 // searches, sockets, shares and events. A row is an operation, the forms of its calls
 // (such as pages, or an unknown ID), and the call.
-func workspaceSearchReads() []read[place] {
-	return []read[place]{
+func workspaceSearchReads() []callRow[place] {
+	return []callRow[place]{
 		{"realtime.SocketToken", plainForm, func(c call, w place) error {
 			return onlyError(c.Realtime.SocketToken(c, w.Profile))
 		}},
@@ -397,7 +397,7 @@ func workspaceSearchReads() []read[place] {
 			return onlyError(c.Uploads.Limits(c, uploads.Target{Profile: w.Profile}))
 		}},
 		{"events.Search", plainForm, func(c call, w place) error {
-			if c.searched >= maxSearches {
+			if c.searched >= maxSearches { // more would have to wait for the rate limit of searches
 				return nil
 			}
 			c.searched++
@@ -408,8 +408,8 @@ func workspaceSearchReads() []read[place] {
 
 // shareReads returns the calls that are made for each share. A row is an operation, the
 // forms of its calls (such as pages, or an unknown ID), and the call.
-func shareReads() []read[place] {
-	return []read[place]{
+func shareReads() []callRow[place] {
+	return []callRow[place]{
 		{"shares.Get", levels, func(c call, s place) error { return c.getShare(s.ID) }},
 		{"shares.Get", byName, func(c call, s place) error { return c.getShare(api.ID(c.names[s.ID])) }},
 		{"shares.GetPublic", levels, func(c call, s place) error { return onlyError(c.Shares.GetPublic(c, s.ID, c.opts...)) }},
@@ -433,8 +433,8 @@ func shareReads() []read[place] {
 // storageReads returns the calls about nodes that are made for each workspace and
 // share. A row is an operation, the forms of its calls (such as pages, or an unknown
 // ID), and the call.
-func storageReads() []read[place] {
-	return []read[place]{
+func storageReads() []callRow[place] {
+	return []callRow[place]{
 		{"storage.List", levels, func(c call, in place) error { return c.listNodes(in.Profile, api.Root) }},
 		{"storage.List", plainForm, func(c call, in place) error {
 			return onlyError(c.Storage.List(c, in.Profile, api.Trash, &storage.ListOptions{
@@ -469,8 +469,8 @@ const smallPage = 100 // the least page of a folder
 
 // nodeReads returns the calls that are made for each node. A row is an operation, the
 // forms of its calls (such as pages, or an unknown ID), and the call.
-func nodeReads() []read[node] {
-	return []read[node]{
+func nodeReads() []callRow[node] {
+	return []callRow[node]{
 		{"storage.Get", levels, func(c call, n node) error { return onlyError(c.Storage.Get(c, n.In, n.ID, c.opts...)) }},
 		{"storage.Get", plainForm, func(c call, n node) error {
 			return onlyError(c.Storage.GetMany(c, n.In, []api.OpaqueID{n.ID, noObject}))
@@ -482,8 +482,8 @@ func nodeReads() []read[node] {
 
 // fileReads returns the calls that are made for each file and note. A row is an
 // operation, the forms of its calls (such as pages, or an unknown ID), and the call.
-func fileReads() []read[node] {
-	return []read[node]{
+func fileReads() []callRow[node] {
+	return []callRow[node]{
 		{"storage.Versions.List", plainForm, func(c call, n node) error {
 			return onlyError(c.Storage.Versions.List(c, n.In, n.ID))
 		}},
@@ -504,8 +504,8 @@ var oneByte = api.Range{Length: 1} //nolint:gochecknoglobals // it is a constant
 
 // noteReads returns the calls that are made for each note. A row is an operation, the
 // forms of its calls (such as pages, or an unknown ID), and the call.
-func noteReads() []read[node] {
-	return []read[node]{
+func noteReads() []callRow[node] {
+	return []callRow[node]{
 		{"storage.Notes.Get", levels, func(c call, n node) error {
 			return onlyError(c.Storage.Notes.Get(c, n.In, n.ID, "", c.opts...))
 		}},
@@ -522,8 +522,8 @@ func noteReads() []read[node] {
 // previewReads returns the calls that are made for each file whose preview exists. A
 // row is an operation, the forms of its calls (such as pages, or an unknown ID), and
 // the call.
-func previewReads() []read[node] {
-	return []read[node]{
+func previewReads() []callRow[node] {
+	return []callRow[node]{
 		{"storage.Previews.Authorize", plainForm, func(c call, n node) error {
 			access, err := c.Storage.Previews.Authorize(c, n.In, n.ID, storage.PreviewTypeThumbnail)
 			if err != nil {
@@ -536,8 +536,8 @@ func previewReads() []read[node] {
 
 // pictureReads returns the calls that are made for each picture. A row is an operation,
 // the forms of its calls (such as pages, or an unknown ID), and the call.
-func pictureReads() []read[node] {
-	return []read[node]{
+func pictureReads() []callRow[node] {
+	return []callRow[node]{
 		{"storage.Transforms.Token", plainForm, func(c call, n node) error {
 			return onlyError(c.Storage.Transforms.Token(c, n.In, n.ID))
 		}},
@@ -545,10 +545,11 @@ func pictureReads() []read[node] {
 }
 
 // factReads returns the calls about metadata that are made for each file and note of a
-// workspace. A row is an operation, the forms of its calls (such as pages, or an
+// workspace. Calls for several nodes also name noObject, so that the response has the error
+// of a node too. A row is an operation, the forms of its calls (such as pages, or an
 // unknown ID), and the call.
-func factReads() []read[node] {
-	return []read[node]{
+func factReads() []callRow[node] {
+	return []callRow[node]{
 		{"metadata.Facts.Get", plainForm, func(c call, n node) error {
 			return onlyError(c.Metadata.Facts.Get(c, n.In.ID, n.ID))
 		}},
@@ -569,8 +570,8 @@ func factReads() []read[node] {
 
 // fileShareReads returns the calls that are made for each File Share. A row is an
 // operation, the forms of its calls (such as pages, or an unknown ID), and the call.
-func fileShareReads() []read[fileShare] {
-	return []read[fileShare]{
+func fileShareReads() []callRow[fileShare] {
+	return []callRow[fileShare]{
 		{"fileshares.Get", plainForm, func(c call, f fileShare) error { return onlyError(c.FileShares.Get(c, f.ID)) }},
 		{"fileshares.Grants.List", plainForm, func(c call, f fileShare) error {
 			return onlyError(c.FileShares.Grants.List(c, f.ID))
@@ -603,8 +604,8 @@ func fileShareReads() []read[fileShare] {
 // operation, the forms of its calls (such as pages, or an unknown ID), and the call.
 //
 //nolint:staticcheck // deprecated endpoints are checked too
-func quickShareReads() []read[quickShare] {
-	return []read[quickShare]{
+func quickShareReads() []callRow[quickShare] {
+	return []callRow[quickShare]{
 		{"shares.QuickShares.Get", levels, func(c call, q quickShare) error {
 			return onlyError(c.Shares.QuickShares.Get(c, q.ID, c.opts...))
 		}},
@@ -628,8 +629,8 @@ func quickShareReads() []read[quickShare] {
 
 // commentReads returns the calls that are made for each comment. A row is an operation,
 // the forms of its calls (such as pages, or an unknown ID), and the call.
-func commentReads() []read[api.OpaqueID] {
-	return []read[api.OpaqueID]{
+func commentReads() []callRow[api.OpaqueID] {
+	return []callRow[api.OpaqueID]{
 		{"comments.Get", plainForm, func(c call, id api.OpaqueID) error { return onlyError(c.Comments.Get(c, id)) }},
 		{"comments.Attachments.List", plainForm, func(c call, id api.OpaqueID) error {
 			return onlyError(c.Comments.Attachments.List(c, id))
@@ -639,16 +640,16 @@ func commentReads() []read[api.OpaqueID] {
 
 // eventReads returns the calls that are made for each event. A row is an operation, the
 // forms of its calls (such as pages, or an unknown ID), and the call.
-func eventReads() []read[api.OpaqueID] {
-	return []read[api.OpaqueID]{
+func eventReads() []callRow[api.OpaqueID] {
+	return []callRow[api.OpaqueID]{
 		{"events.Get", levels, func(c call, id api.OpaqueID) error { return onlyError(c.Events.Get(c, id, c.opts...)) }},
 	}
 }
 
 // threadReads returns the calls that are made for each AI thread. A row is an
 // operation, the forms of its calls (such as pages, or an unknown ID), and the call.
-func threadReads() []read[thread] {
-	return []read[thread]{
+func threadReads() []callRow[thread] {
+	return []callRow[thread]{
 		{"ai.Threads.Get", plainForm, func(c call, t thread) error { return onlyError(c.AI.Threads.Get(c, t.In, t.ID)) }},
 		{"ai.Turns.List", plainForm, func(c call, t thread) error { return c.listTurns(t) }},
 		{"ai.Turns.List", plainForm, func(c call, t thread) error {
@@ -662,15 +663,15 @@ func threadReads() []read[thread] {
 
 // turnReads returns the calls that are made for each turn of an AI thread. A row is an
 // operation, the forms of its calls (such as pages, or an unknown ID), and the call.
-func turnReads() []read[turn] {
-	return []read[turn]{
+func turnReads() []callRow[turn] {
+	return []callRow[turn]{
 		{"ai.Turns.Get", plainForm, func(c call, t turn) error { return onlyError(c.AI.Turns.Get(c, t.In, t.ID, t.Turn)) }},
 		{"ai.Turns.Stream", plainForm, func(c call, t turn) error {
 			if !t.Ended {
 				return nil
 			}
 			for _, err := range c.AI.Turns.Stream(c, t.In, t.ID, t.Turn, nil, api.WithTimeout(streamTime)) {
-				return err
+				return err // the first event shows whether the stream can be read
 			}
 			return nil
 		}},
@@ -682,8 +683,8 @@ const streamTime = 5 * time.Minute // for the first event of a turn that has end
 // otherReads returns, by kind, the calls that are made for objects of the caller that
 // have only an ID. A row is an operation, the forms of its calls (such as pages, or an
 // unknown ID), and the call.
-func otherReads() map[string][]read[string] {
-	return map[string][]read[string]{
+func otherReads() map[string][]callRow[string] {
+	return map[string][]callRow[string]{
 		"invitation": {{"account.Invitations.Get", plainForm, func(c call, id string) error {
 			return onlyError(c.Account.Invitations.Get(c, id))
 		}}},
@@ -712,8 +713,8 @@ type part struct {
 // partReads returns, by kind, the calls that are made for each filter, intent and field
 // of a workspace. A row is an operation, the forms of its calls (such as pages, or an
 // unknown ID), and the call.
-func partReads() map[string][]read[part] {
-	return map[string][]read[part]{
+func partReads() map[string][]callRow[part] {
+	return map[string][]callRow[part]{
 		"filter": {
 			{"metadata.Filters.Get", plainForm, func(c call, p part) error {
 				return onlyError(c.Metadata.Filters.Get(c, p.workspace, api.OpaqueID(p.id)))
@@ -750,8 +751,8 @@ type pictureOf struct {
 // profilePictureReads returns the calls that are made for each picture of a profile. A
 // row is an operation, the forms of its calls (such as pages, or an unknown ID), and
 // the call.
-func profilePictureReads() []read[pictureOf] {
-	return []read[pictureOf]{
+func profilePictureReads() []callRow[pictureOf] {
+	return []callRow[pictureOf]{
 		{"assets.Read", plainForm, func(c call, p pictureOf) error { return closeDownload(c.Assets.Read(c, p.in, p.name)) }},
 	}
 }
@@ -768,24 +769,23 @@ func (p place) word() string {
 // probes returns requests that need a credential, one for each area. They are
 // sent without one, and must be refused.
 func probes() []*api.Request {
-	get := func(path string, segments ...any) *api.Request { return api.Get(path, segments...) }
 	return []*api.Request{
-		get("/current/user/me/details/"),
-		get("/current/activity/poll/"),
-		get("/current/workspace/{workspace_id}/ai/agent/list/", noProfile),
-		get("/current/user/assets/"),
-		get("/current/comments/{comment_id}/details/", noObject),
-		get("/current/events/search/"),
-		get("/current/workspace/{workspace_id}/list/fileshares/", noProfile),
-		get("/current/workspace/{workspace_id}/members/list/", noProfile),
-		get("/current/workspace/{workspace_id}/metadata/fields/", noProfile),
-		get("/current/user/auth/check/"),
-		get("/current/orgs/list/"),
-		get("/current/websocket/auth/{profile_id}", noProfile),
-		get("/current/workspace/{workspace_id}/search/", noProfile),
-		get("/current/shares/all/"),
-		get("/current/workspace/{workspace_id}/storage/{parent_id}/list/", noProfile, "root"),
-		get("/current/upload/details/"),
-		get("/current/workspaces/all/"),
+		api.Get("/current/user/me/details/"),
+		api.Get("/current/activity/poll/"),
+		api.Get("/current/workspace/{workspace_id}/ai/agent/list/", noProfile),
+		api.Get("/current/user/assets/"),
+		api.Get("/current/comments/{comment_id}/details/", noObject),
+		api.Get("/current/events/search/"),
+		api.Get("/current/workspace/{workspace_id}/list/fileshares/", noProfile),
+		api.Get("/current/workspace/{workspace_id}/members/list/", noProfile),
+		api.Get("/current/workspace/{workspace_id}/metadata/fields/", noProfile),
+		api.Get("/current/user/auth/check/"),
+		api.Get("/current/orgs/list/"),
+		api.Get("/current/websocket/auth/{profile_id}", noProfile),
+		api.Get("/current/workspace/{workspace_id}/search/", noProfile),
+		api.Get("/current/shares/all/"),
+		api.Get("/current/workspace/{workspace_id}/storage/{parent_id}/list/", noProfile, "root"),
+		api.Get("/current/upload/details/"),
+		api.Get("/current/workspaces/all/"),
 	}
 }

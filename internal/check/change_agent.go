@@ -12,8 +12,8 @@ import (
 // share. A row is an operation, the forms of its calls (such as pages, or an unknown
 // ID), and the call: c.keep stores the ID of what it creates, c.id returns a stored
 // one.
-func agentChanges() []read[place] {
-	return []read[place]{
+func agentChanges() []callRow[place] {
+	return []callRow[place]{
 		{"ai.Threads.Create", plainForm, func(c call, p place) error {
 			r := ai.CreateThreadRequest{Name: "A thread", Question: c.question(p, "one")}
 			got, err := c.AI.Threads.Create(c, p.Profile, r)
@@ -50,7 +50,8 @@ func agentChanges() []read[place] {
 			if token == "" { // the response has no link
 				return nil
 			}
-			return closeDownload(c.AI.ReadExport(c, api.NewSecret(token), 0, nil))
+			const firstFile = 0
+			return closeDownload(c.AI.ReadExport(c, api.NewSecret(token), firstFile, nil))
 		}},
 		{"storage.Downloads.Zip", plainForm, func(c call, p place) error {
 			return closeDownload(c.Storage.Downloads.Zip(c, p.Profile, c.id(thingOf(p, "folder"))))
@@ -105,8 +106,8 @@ func (c call) uploadPicture(p place) error {
 // costlyChanges returns the calls of a workspace that cost credits. A row is an
 // operation, the forms of its calls (such as pages, or an unknown ID), and the call:
 // c.keep stores the ID of what it creates, c.id returns a stored one.
-func costlyChanges() []read[place] {
-	return []read[place]{
+func costlyChanges() []callRow[place] {
+	return []callRow[place]{
 		{"ai.AutoTitle", plainForm, func(c call, _ place) error {
 			return onlyError(c.AI.AutoTitle(c, api.ID(c.id(kindShare)), &ai.AutoTitleOptions{UserContext: "A test"}))
 		}},
@@ -128,8 +129,8 @@ func costlyChanges() []read[place] {
 // lastOfAgent returns the calls that delete what calls that cost credits have created.
 // A row is an operation, the forms of its calls (such as pages, or an unknown ID), and
 // the call: c.keep stores the ID of what it creates, c.id returns a stored one.
-func lastOfAgent() []read[place] {
-	return []read[place]{
+func lastOfAgent() []callRow[place] {
+	return []callRow[place]{
 		{"ai.Threads.Delete", plainForm, func(c call, p place) error {
 			return c.AI.Threads.Delete(c, p.Profile, c.id(thingOf(p, "thread")))
 		}},

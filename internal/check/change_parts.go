@@ -20,8 +20,8 @@ import (
 // workspace alone. A row is an operation, the forms of its calls (such as pages, or an
 // unknown ID), and the call: c.keep stores the ID of what it creates, c.id returns a
 // stored one.
-func noteChanges() []read[place] {
-	return []read[place]{
+func noteChanges() []callRow[place] {
+	return []callRow[place]{
 		{"storage.Notes.Create", plainForm, func(c call, w place) error {
 			r := storage.CreateNoteRequest{Name: "note.md", Content: "# A note\n"}
 			n, err := c.Storage.Notes.Create(c, w.ID, api.Root, r)
@@ -66,7 +66,7 @@ func noteChanges() []read[place] {
 		{"comments.CreateOnFileShare", plainForm, func(c call, w place) error {
 			on := comments.OnNode(api.FileShare(api.ID(c.id("fileshare"))), c.id(thingOf(w, "file")))
 			got, err := c.Comments.Create(c, on, comments.CreateRequest{Body: c.name("on a link")})
-			return c.keepComment("word", got, err)
+			return c.keepComment("comment on the file share", got, err)
 		}},
 		{"shares.QuickShares.Create", plainForm, func(c call, w place) error {
 			return c.rec.Call(c, api.Post( // the SDK has no method for it: no platform accepts it any more
@@ -75,12 +75,12 @@ func noteChanges() []read[place] {
 	}
 }
 
-// intentChanges returns the calls for intents, cards and events, some with the note
-// that is stored before. A row is an operation, the forms of its calls (such as pages,
+// intentChanges returns the calls for intents, cards and events. Some need the note that
+// noteChanges has created. A row is an operation, the forms of its calls (such as pages,
 // or an unknown ID), and the call: c.keep stores the ID of what it creates, c.id
 // returns a stored one.
-func intentChanges() []read[place] {
-	return []read[place]{
+func intentChanges() []callRow[place] {
+	return []callRow[place]{
 		{"activity.Intents.Allocate", plainForm, func(c call, w place) error {
 			got, err := c.Activity.Intents.Allocate(c, w.ID, &activity.AllocateOptions{NodeID: c.id("note"), Kind: "editing"})
 			if err != nil {
@@ -120,8 +120,8 @@ func intentChanges() []read[place] {
 // in the workspace. A row is an operation, the forms of its calls (such as pages, or an
 // unknown ID), and the call: c.keep stores the ID of what it creates, c.id returns a
 // stored one.
-func fieldChanges() []read[place] {
-	return []read[place]{
+func fieldChanges() []callRow[place] {
+	return []callRow[place]{
 		{"metadata.Fields.Declare", plainForm, func(c call, w place) error {
 			return onlyError(c.Metadata.Fields.Declare(c, w.ID, factField, storage.FactTypeFloat))
 		}},
@@ -158,7 +158,7 @@ func fieldChanges() []read[place] {
 // uploadChanges returns the calls for uploads to the workspace. A row is an operation,
 // the forms of its calls (such as pages, or an unknown ID), and the call: c.keep stores
 // the ID of what it creates, c.id returns a stored one.
-func uploadChanges() []read[place] {
+func uploadChanges() []callRow[place] {
 	const content = "One part and another."
 	start := func(c call, name thing, to api.Profile, size int64) error {
 		r := uploads.StartRequest{Target: uploads.Target{Profile: to}, Name: c.name("upload.txt"), Size: size}
@@ -173,7 +173,7 @@ func uploadChanges() []read[place] {
 	}
 	whole := crc32.Checksum([]byte(content), crc32.MakeTable(crc32.Castagnoli))
 	chunk := uploads.Chunk{Order: 1, Content: []byte(content), FileCRC: &whole}
-	return []read[place]{
+	return []callRow[place]{
 		{"uploads.Start", plainForm, func(c call, w place) error {
 			return start(c, "chunked", w.Profile, int64(len(content)))
 		}},
@@ -223,8 +223,8 @@ func uploadChanges() []read[place] {
 // for the workspace and for the share. A row is an operation, the forms of its calls
 // (such as pages, or an unknown ID), and the call: c.keep stores the ID of what it
 // creates, c.id returns a stored one.
-func inviteChanges() []read[place] {
-	return []read[place]{
+func inviteChanges() []callRow[place] {
+	return []callRow[place]{
 		{"members.Add", plainForm, func(c call, p place) error {
 			address := api.Person(c.changes.Journal.address())
 			got, err := c.Members.Add(c, p.Profile, address, members.AddRequest{Role: members.RoleGuest})
@@ -256,8 +256,8 @@ func roleOf(p place) members.Role {
 // the places. A row is an operation, the forms of its calls (such as pages, or an
 // unknown ID), and the call: c.keep stores the ID of what it creates, c.id returns a
 // stored one.
-func lastChanges() []read[place] {
-	return []read[place]{
+func lastChanges() []callRow[place] {
+	return []callRow[place]{
 		{"comments.DeleteMany", plainForm, func(c call, w place) error {
 			return onlyError(c.Comments.DeleteMany(c, []api.OpaqueID{c.id(thingOf(w, "remark"))}))
 		}},
@@ -281,8 +281,8 @@ func lastChanges() []read[place] {
 // lastOfPlace returns the calls that delete what both the workspace and the share have.
 // A row is an operation, the forms of its calls (such as pages, or an unknown ID), and
 // the call: c.keep stores the ID of what it creates, c.id returns a stored one.
-func lastOfPlace() []read[place] {
-	return []read[place]{
+func lastOfPlace() []callRow[place] {
+	return []callRow[place]{
 		{"assets.Delete", plainForm, func(c call, p place) error { return c.Assets.Delete(c, p.Profile, pictureName(p)) }},
 	}
 }

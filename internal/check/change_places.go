@@ -26,13 +26,13 @@ const (
 // workspaceChanges returns the calls that create the workspace and its share. A row is
 // an operation, the forms of its calls (such as pages, or an unknown ID), and the call:
 // c.keep stores the ID of what it creates, c.id returns a stored one.
-func workspaceChanges() []read[struct{}] {
+func workspaceChanges() []callRow[struct{}] {
 	type none = struct{}
-	return []read[none]{
+	return []callRow[none]{
 		{"workspaces.Create", plainForm, func(c call, _ none) error {
 			r := workspaces.CreateRequest{FolderName: c.changes.Journal.Marker, Name: c.changes.Journal.Marker}
 			if !c.changes.AI {
-				r.Intelligence = new(false) // which costs credits
+				r.Intelligence = new(false) // intelligence costs credits
 			}
 			got, err := c.Workspaces.Create(c, c.changes.Org, r)
 			if err != nil {
@@ -72,8 +72,8 @@ func workspaceChanges() []read[struct{}] {
 // the share. A row is an operation, the forms of its calls (such as pages, or an
 // unknown ID), and the call: c.keep stores the ID of what it creates, c.id returns a
 // stored one.
-func nodeChanges() []read[place] {
-	return []read[place]{
+func nodeChanges() []callRow[place] {
+	return []callRow[place]{
 		{"storage.CreateFolder", plainForm, func(c call, p place) error {
 			n, err := c.Storage.CreateFolder(c, p.Profile, api.Root, "folder", nil)
 			return c.keepNode(thingOf(p, "folder"), n, err)
@@ -121,8 +121,8 @@ func nodeChanges() []read[place] {
 // pictures and comments, with nodes that are stored before. A row is an operation, the
 // forms of its calls (such as pages, or an unknown ID), and the call: c.keep stores the
 // ID of what it creates, c.id returns a stored one.
-func trashChanges() []read[place] {
-	return []read[place]{
+func trashChanges() []callRow[place] {
+	return []callRow[place]{
 		{"storage.Locks.Acquire", plainForm, func(c call, p place) error {
 			o := &storage.LockOptions{Duration: lockTime, DeviceName: "fastio-check"}
 			lock, err := c.Storage.Locks.Acquire(c, p.Profile, c.id(thingOf(p, "file")), o)

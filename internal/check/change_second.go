@@ -12,9 +12,9 @@ import (
 // again. A row is an operation, the forms of its calls (such as pages, or an unknown
 // ID), and the call: c.keep stores the ID of what it creates, c.id returns a stored
 // one.
-func secondChanges() []read[place] {
+func secondChanges() []callRow[place] {
 	second := func(c call) api.Person { return api.Person(c.things["second"]) }
-	return []read[place]{
+	return []callRow[place]{
 		{"members.Add", plainForm, func(c call, p place) error {
 			return onlyError(c.Members.Add(c, p.Profile, second(c), members.AddRequest{Role: members.RoleGuest}))
 		}},
@@ -60,8 +60,8 @@ func (c call) asSecond(do func() error) error {
 // grantChanges returns the calls for the access of the second person to the File Share.
 // A row is an operation, the forms of its calls (such as pages, or an unknown ID), and
 // the call: c.keep stores the ID of what it creates, c.id returns a stored one.
-func grantChanges() []read[place] {
-	return []read[place]{
+func grantChanges() []callRow[place] {
+	return []callRow[place]{
 		{"fileshares.Grants.Set", plainForm, func(c call, _ place) error {
 			return onlyError(c.FileShares.Grants.Set(
 				c, api.ID(c.id("fileshare")), api.Person(c.things["second"]), fileshares.CapabilityView))

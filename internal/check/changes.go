@@ -24,10 +24,10 @@ type Changes struct {
 // workspace for it.
 var ErrNotWritable = errors.New("no workspace could be created in the organization")
 
-// makeChanges makes the calls that create and change objects: first in the workspace of
-// the run and its share, its own places, and those that cost credits or need a second
-// person only if the flags allow them. Without a workspace no other write is made. At
-// last the own places are added to those that are read.
+// makeChanges creates the workspace of the run and its share, which are its own places, and
+// makes the calls that create and change objects in them. Calls that cost credits or need a
+// second person are made only if the flags allow them. If the workspace was not created, no
+// other write is made. At last the own places are added to those that are read.
 func (w *walk) makeChanges() {
 	if w.isOver() {
 		return
@@ -40,7 +40,7 @@ func (w *walk) makeChanges() {
 	if w.failed != nil {
 		return
 	}
-	w.creates = true
+	w.creates = true                  // even if the create fails: the workspace may exist all the same
 	w.before = idsOf(w.run.Exchanges) // no ID of a new object can be one of these
 	createWorkspace, others := workspaceChanges()[:1], workspaceChanges()[1:]
 	visit(w, "change", createWorkspace, struct{}{})

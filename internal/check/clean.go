@@ -153,7 +153,7 @@ func (k *cleaner) deleteAll(ctx context.Context) error {
 			errs = append(errs, k.Workspaces.Unarchive(ctx, w.ID))
 		}
 	}
-	errs = append(errs, k.cancel(ctx))
+	errs = append(errs, k.cancelUploads(ctx))
 	for _, w := range found {
 		errs = append(errs, k.deleteWorkspace(ctx, w))
 	}
@@ -170,14 +170,15 @@ var errRenamed = errors.New("the workspace of the run has another name now and i
 
 // workspacesOfRun returns the workspaces of the run that must be deleted: those whose
 // name still has the marker and whose ID is in the journal or, if the run has ended before
-// that was written, whose folder name is the marker. A known one with another name was
-// renamed by a person and is only counted.
+// that was written, whose folder name is the marker. One whose ID is in the journal and whose
+// name is another was renamed by a person, and is only counted.
 func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspaces.Workspace, error) {
 	var found []*workspaces.Workspace
-	hasID := len(k.journal.all(kindWorkspace)) > 0 // of the workspace
+	isIDKnown := len(k.journal.all(kindWorkspace)) > 0
 	list := k.Workspaces.AllByOrg(ctx, org, &workspaces.ByOrgOptions{Archived: workspaces.ArchivedAlso})
-	_, err := k.Orgs.Get(ctx, org)
-	if errors.Is(err, api.ErrNotFound) || isDenied(err) { // they cannot be listed by organization
+	_, err := k.Orgs.Get(ctx, org) // any other error than these is left to the list
+	isOrgHidden := errors.Is(err, api.ErrNotFound) || isDenied(err)
+	if isOrgHidden {
 		list = k.Workspaces.All(ctx, nil)
 	}
 	for w, err := range list {
@@ -185,7 +186,8 @@ func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspace
 			return nil, err
 		}
 		known := k.journal.owns(kindWorkspace, string(w.ID))
-		isOfRun := known || !hasID && w.FolderName == k.journal.Marker
+		hasFolderOfRun := !isIDKnown && w.FolderName == k.journal.Marker
+		isOfRun := known || hasFolderOfRun
 		switch isMarked := strings.HasPrefix(w.Name, k.journal.Marker); {
 		case isOfRun && isMarked:
 			found = append(found, w)
@@ -262,9 +264,9 @@ func isDenied(err error) bool {
 	return errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated)
 }
 
-// cancel ends the uploads and imports of the run: those whose name has its marker, or whose
+// cancelUploads ends the uploads and imports of the run: those whose name has its marker, or whose
 // ID is in the journal if they have no name.
-func (k *cleaner) cancel(ctx context.Context) error {
+func (k *cleaner) cancelUploads(ctx context.Context) error {
 	list, err := k.Uploads.List(ctx)
 	for _, u := range list {
 		unnamed := u.Name == "" && k.journal.owns(kindUpload, string(u.ID)) // the platform may not show names

@@ -20,11 +20,11 @@ import (
 // those that the run was allowed. It is pure: equal exchanges give equal reports.
 func Compare(exchanges []Exchange, writes ...Write) *Report {
 	c := &comparison{
-		reads: withWrites(Reads(), writes), sent: map[string]rules{}, rows: rowsByKey(), words: wordsOf(exchanges),
+		reads: withWrites(Reads(), writes), writeRules: map[string]rules{}, rows: rowsByKey(), words: wordsOf(exchanges),
 		calls: map[string][]*seen{},
 	}
 	for _, w := range writes {
-		c.sent[w.Key()] = w.rules()
+		c.writeRules[w.Key()] = w.rules()
 	}
 	for i := range exchanges {
 		c.add(&exchanges[i])
@@ -34,8 +34,8 @@ func Compare(exchanges []Exchange, writes ...Write) *Report {
 		r.Operations[read.Key()] = c.operation(read)
 	}
 	r.Limits = limitsOf(exchanges)
-	for _, name := range r.Limits.Headers { // names that only a response has are shown to the user first
-		if !isLimitHeader(name) { // the name may be that of a proxy
+	for _, name := range r.Limits.Headers {
+		if !isLimitHeader(name) { // a proxy may have added it: the user should see it before the report is written
 			c.words.said[name] = true
 		}
 	}
@@ -60,11 +60,11 @@ func withWrites(reads []Read, writes []Write) []Read {
 
 // A comparison is the state of Compare.
 type comparison struct {
-	reads []Read
-	sent  map[string]rules          // the fields of writes, by key
-	rows  map[string]facts.Endpoint // by the key of the endpoint, as calls
-	words *words
-	calls map[string][]*seen
+	reads      []Read
+	writeRules map[string]rules          // for the fields that writes may have, by key
+	rows       map[string]facts.Endpoint // by the key of the endpoint, as calls
+	words      *words
+	calls      map[string][]*seen
 }
 
 // seen is an exchange, and what drift has found in it.
@@ -119,7 +119,7 @@ func (c *comparison) operation(read Read) *Operation {
 	byForm, objects := map[Form][]*seen{}, map[int]object{}
 	for _, s := range calls {
 		byForm[s.Form] = append(byForm[s.Form], s)
-		objects[s.Group] = objects[s.Group].after(s)
+		objects[s.Group] = objects[s.Group].including(s)
 	}
 	for form, calls := range byForm {
 		o.Forms[form] = formResult(calls)
@@ -174,10 +174,11 @@ func (c *comparison) setOutcome(o *Operation, read Read, calls []*seen, found ma
 	o.Never = neverSeen(calls)
 	o.Envelope = envelopes(calls)
 	o.Path = assumedPath(o.Source, calls)
+	asBelieved := func(s *seen) bool { return s.succeeded() || s.Status != 0 && s.Status == statusIfRemoved(read.Op) }
 	switch {
 	case len(found) > 0:
 		o.Outcome = Different
-	case slices.ContainsFunc(calls, func(s *seen) bool { return s.succeeded() || s.Status == statusIfRemoved(read.Op) }):
+	case slices.ContainsFunc(calls, asBelieved):
 		o.Outcome = AsBelieved
 	default:
 		o.Outcome, o.Reason = NotReached, c.whyNotReached(read, calls)
@@ -245,7 +246,7 @@ func (c *comparison) lookAtEnvelope(s *seen, note func(d Difference)) {
 	if !s.succeeded() || s.Out == nil || s.Stream || !strings.HasPrefix(s.Path, "/current/") {
 		return
 	}
-	if _, isText := s.Out.(*string); isText {
+	if _, isText := s.Out.(*string); isText { // a document, which has no envelope
 		return
 	}
 	var root map[string]json.RawMessage
@@ -329,9 +330,9 @@ type object struct {
 	refused int // the status of its plain call, unless that succeeded
 }
 
-// after returns what is known of an object after another exchange: whether any
-// succeeded, and the status if a plain call was refused.
-func (o object) after(s *seen) object {
+// including returns what is known of an object with another exchange included: whether any
+// has succeeded, and the status if a plain call was refused.
+func (o object) including(s *seen) object {
 	o.reached = o.reached || s.succeeded()
 	if s.Form == FormPlain && !s.succeeded() {
 		o.refused = s.Status
@@ -339,10 +340,11 @@ func (o object) after(s *seen) object {
 	return o
 }
 
-// noteStatuses calls note for each status and error code that calls of a form should
-// not have. Objects holds, by group, what other calls of the same object have shown: a
-// refusal of the plain form, or of an object that refuses that too, may be due to missing
-// rights, and then is no difference.
+// noteStatuses calls note for each status and error code that calls of a form should not
+// have. A refusal is no difference if it may be due to missing rights: if another call of the
+// form had an expected status, if the plain call of the same object was refused with the same
+// status, or if the call should succeed, and is the plain one or no call of the object has
+// succeeded. Objects holds, by group, what the calls of an object in all forms have shown.
 func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
 	if slices.ContainsFunc(calls, (*seen).withoutEndpoint) {
 		note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})
@@ -353,17 +355,17 @@ func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, n
 	for _, s := range calls {
 		asExpected := slices.Contains(want.statuses, s.Status)
 		hasOtherCode := s.fault != nil && want.codes != nil && !slices.Contains(want.codes, s.fault.code)
-		same := objects[s.Group]
-		othersRefusedToo := same.refused == s.Status
-		objectMayBeHidden := want.success() && (form == FormPlain || !same.reached)
-		mayBeRefused := othersRefusedToo || objectMayBeHidden
+		called := objects[s.Group]
+		plainCallRefusedToo := called.refused == s.Status
+		objectMayBeHidden := want.success() && (form == FormPlain || !called.reached)
+		mayLackRights := denied(s.Status) && (oneAsExpected || plainCallRefusedToo || objectMayBeHidden)
 		switch {
 		case asExpected && hasOtherCode:
 			note(Difference{
 				Kind: KindError, Form: form, Member: "code", Want: numbers(want.codes), Got: codeText(s.fault.code),
 			})
 		case asExpected, s.Status == 0: // 0: no response
-		case denied(s.Status) && (oneAsExpected || mayBeRefused): // the caller has no right to it, or it does not exist
+		case mayLackRights:
 		default:
 			note(Difference{Kind: KindStatus, Form: form, Want: numbers(want.statuses), Got: strconv.Itoa(s.Status)})
 		}
@@ -528,7 +530,7 @@ func rowsOf(body []byte) []string {
 		return nil
 	}
 	if nested := root["response"]; kindOf(nested) == "object" {
-		_ = json.Unmarshal(nested, &root)
+		_ = json.Unmarshal(nested, &root) // which adds its members to those of the root
 	}
 	var longest []string
 	for _, member := range root {

@@ -48,6 +48,16 @@ func TestRefusedObjectsAreNotReached(t *testing.T) {
 	}
 }
 
+// An endpoint none of whose calls had a response was not reached.
+func TestEndpointWithoutAResponseIsNotReached(t *testing.T) {
+	t.Parallel()
+	exchange := check.Exchange{Op: "account.Me", Method: http.MethodGet, Path: "/current/user/me/details/"}
+	o := check.Compare([]check.Exchange{exchange}).Operations["GET "+exchange.Path]
+	if o.Outcome != check.NotReached || o.Reason != "no response" {
+		t.Errorf("outcome %q, reason %q, want not reached for lack of a response", o.Outcome, o.Reason)
+	}
+}
+
 // An object whose plain call is refused says nothing of a bad parameter: the platform refuses
 // both for the same reason.
 func TestRefusedObjectHasNoOtherStatusForABadParameter(t *testing.T) {

@@ -75,7 +75,7 @@ func (c *comparison) lookAtFault(s *seen, note func(d Difference)) {
 	for _, p := range f.params() {
 		c.compareKinds("error.params", p, paramKinds, note)
 		c.compareParam(p, note)
-		c.compareSent(s, p, note)
+		c.compareRefusedField(s, p, note)
 	}
 }
 
@@ -114,15 +114,17 @@ func isParamKind(kind string) bool {
 	}, api.ParamKind(kind))
 }
 
-// compareSent calls note if a write was refused for a field that it has sent, or
-// should have sent under another name.
-func (c *comparison) compareSent(s *seen, p param, note func(d Difference)) {
+// compareRefusedField calls note if a write in the plain form was refused for one of the
+// fields that it may have: the platform should accept what is sent, and not require what is
+// left out.
+func (c *comparison) compareRefusedField(s *seen, p param, note func(d Difference)) {
 	name, kind := p.text("name"), p.text("kind")
 	if name == "" || kind == "" || s.Form != FormPlain {
 		return
 	}
-	sent := func(r rule) bool { return (field{name: r.name}).root() == name }
-	if !slices.ContainsFunc(c.sent[s.Method+" "+s.Path], sent) {
+	// The error names the top member of a nested field.
+	isOfWrite := func(r rule) bool { return (field{name: r.name}).root() == name }
+	if !slices.ContainsFunc(c.writeRules[s.Method+" "+s.Path], isOfWrite) {
 		return
 	}
 	if !isParamKind(kind) { // an unknown kind may be data of a user

@@ -65,6 +65,7 @@ func readFields(r *http.Request) ([]field, *http.Request, error) {
 
 var errTwice = errors.New("it has a field twice")
 
+// root returns the name of f, or of the top member that f is nested in.
 func (f field) root() string {
 	name, _, _ := strings.Cut(f.name, ".")
 	return name
@@ -103,15 +104,15 @@ func formFields(form string) ([]field, error) {
 		if len(v) != 1 {
 			return nil, errTwice
 		}
-		all = append(all, textFields(name, v[0])...)
+		all = append(all, fieldsInText(name, v[0])...)
 	}
 	return all, nil
 }
 
-// textFields returns the field of a form, or the fields in it if its value is the text of
+// fieldsInText returns the field of a form, or the fields in it if its value is the text of
 // a JSON object or list. A field in an object is called "name.field", one in an object of
 // a list "name..field".
-func textFields(name, value string) []field {
+func fieldsInText(name, value string) []field {
 	if text := strings.TrimSpace(value); text != "" && (text[0] == '{' || text[0] == '[') {
 		prefix := name
 		if text[0] == '[' {
@@ -150,7 +151,7 @@ func partFields(parts *multipart.Reader) ([]field, error) {
 		if err != nil {
 			return nil, errors.New("its parts are malformed")
 		}
-		all = append(all, textFields(name, string(value))...)
+		all = append(all, fieldsInText(name, string(value))...)
 	}
 }
 
@@ -176,7 +177,7 @@ func jsonFields(prefix string, text []byte) ([]field, error) {
 			}
 			all = append(all, more...)
 		}
-		return orEmpty(prefix, all), nil
+		return orEmptyField(prefix, all), nil
 	case '[':
 		var list []jsontext.Value
 		_ = jsonv2.Unmarshal(v, &list)
@@ -188,7 +189,7 @@ func jsonFields(prefix string, text []byte) ([]field, error) {
 			}
 			all = append(all, more...)
 		}
-		return orEmpty(prefix, all), nil
+		return orEmptyField(prefix, all), nil
 	case '"':
 		var s string
 		_ = jsonv2.Unmarshal(v, &s)
@@ -197,9 +198,9 @@ func jsonFields(prefix string, text []byte) ([]field, error) {
 	return []field{{prefix, v.String()}}, nil
 }
 
-// orEmpty returns the fields of an object or list. An empty one is a field
-// without a value.
-func orEmpty(prefix string, all []field) []field {
+// orEmptyField returns the fields of an object or list. For an empty one it returns a field
+// without a value, so that its name is checked too.
+func orEmptyField(prefix string, all []field) []field {
 	if len(all) == 0 && prefix != "" {
 		return []field{{prefix, ""}}
 	}

@@ -156,9 +156,8 @@ func (c call) listComments(on comments.Target) error {
 	return nil
 }
 
-// searchEvents searches one page of events, sets the cursor of the next one,
-// and keeps an event of each name for further calls, in the list of the walk, which is
-// behind a pointer of c.
+// searchEvents searches one page of events, sets the cursor of the next one, and keeps an
+// event of each name for further calls.
 func (c call) searchEvents(in api.Profile) error {
 	page, err := c.Events.Search(c, events.Query{Profile: in, Limit: c.limit, Cursor: c.cursor}, c.opts...)
 	if err != nil {

@@ -66,7 +66,7 @@ func (c call) requireOwn(kind, id string) error {
 		return &RefusedError{"ID", "a " + kind + " had it before this run has created one"}
 	}
 	read := c.markedTexts()[kind]
-	if read == nil { // its ID is only used below that of the workspace or share, or has no text of the run
+	if read == nil { // such objects have no text of the run, or are only used below the workspace or share
 		return nil
 	}
 	text, err := read(id)
@@ -100,7 +100,7 @@ func (c call) markedTexts() map[string]func(id string) (string, error) {
 			return textOf(err, func() string { return got.Body })
 		},
 		kindUpload: func(id string) (string, error) {
-			got, err := all.Uploads.Get(c, api.OpaqueID(id)) // which may not show the name: that is assumed
+			got, err := all.Uploads.Get(c, api.OpaqueID(id)) // an upload without a name passes: the platform may not show it
 			return textOf(err, func() string { return cmp.Or(got.Name, c.changes.Journal.Marker) })
 		},
 	}

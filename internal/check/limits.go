@@ -40,7 +40,7 @@ func countedBy(exchanges []Exchange) string {
 		if !trial || before.Rate.Limit == 0 || after.Rate.Limit == 0 {
 			continue
 		}
-		if before.Attempts+between.Attempts+after.Attempts > 3 { // others were counted too
+		if before.Attempts+between.Attempts+after.Attempts > 3 { // one was sent again, which counts too
 			continue
 		}
 		switch before.Rate.Remaining - after.Rate.Remaining {

@@ -59,7 +59,7 @@ func plainly(r *api.Request, err error) error {
 		text = "it cannot be sent"
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		text = "the run has ended"
-	case mayPass(err, nil):
+	case isConnectionError(err):
 		text = "there was no response"
 	}
 	return &plainError{opOf(r) + ": " + text, err}

@@ -75,7 +75,7 @@ func plannedForms() map[string][]string {
 }
 
 // addAll calls add for each of the reads.
-func addAll[S any](add func(op string, f forms), reads []read[S]) {
+func addAll[S any](add func(op string, f forms), reads []callRow[S]) {
 	for _, r := range reads {
 		add(r.op, r.forms)
 	}

@@ -275,22 +275,24 @@ func (r Read) Area() string {
 	return area
 }
 
-// matches reports whether an escaped path fits the template of r.
+// matches reports whether an escaped path fits the template of r. A placeholder stands for any
+// segment that does not lead to another path, as ".." does.
 func (r Read) matches(path string) bool {
 	want, got := strings.Split(r.Path, "/"), strings.Split(path, "/")
 	if len(want) != len(got) {
 		return false
 	}
 	for i, segment := range want {
-		placeholder := strings.HasPrefix(segment, "{")
-		if !placeholder && segment != got[i] || placeholder && isOnlyDots(got[i]) {
+		isPlaceholder := strings.HasPrefix(segment, "{")
+		if isPlaceholder && isOnlyDots(got[i]) || !isPlaceholder && segment != got[i] {
 			return false
 		}
 	}
 	return true
 }
 
-// isOnlyDots reports whether an escaped segment of a path is empty or leads to another path.
+// isOnlyDots reports whether an escaped segment of a path is empty, has only dots or cannot be
+// unescaped.
 func isOnlyDots(segment string) bool {
 	plain, err := url.PathUnescape(segment)
 	return err != nil || strings.Trim(plain, ".") == ""

@@ -77,7 +77,7 @@ func (c *recorder) Call(ctx context.Context, r *api.Request, out any, opts ...ap
 	}
 	o := api.Resolve(opts)
 	theirs := o.Response
-	err := c.repeatWhilePassing(ctx, x, func() error {
+	err := c.callWithRetries(ctx, x, func() error {
 		var raw api.Response
 		o.Response = &raw
 		err := c.next.Call(ctx, r, out, api.WithOptions(o))
@@ -88,7 +88,7 @@ func (c *recorder) Call(ctx context.Context, r *api.Request, out any, opts ...ap
 		}
 		return err
 	})
-	c.recordUnlessUnmade(x, err)
+	c.recordIfMade(x, err)
 	return err
 }
 
@@ -100,7 +100,7 @@ func (c *recorder) Open(
 	x := c.exchange(r)
 	x.Stream = true
 	o := api.Resolve(opts)
-	err = c.repeatWhilePassing(ctx, x, func() error {
+	err = c.callWithRetries(ctx, x, func() error {
 		var raw api.Response
 		o.Response = &raw
 		resp, err = c.next.Open(ctx, r, api.WithOptions(o)) //nolint:bodyclose // the caller closes it
@@ -111,7 +111,7 @@ func (c *recorder) Open(
 		}
 		return err
 	})
-	c.recordUnlessUnmade(x, err)
+	c.recordIfMade(x, err)
 	return resp, err
 }
 
@@ -128,9 +128,9 @@ func opOf(r *api.Request) string {
 	return endpoint.Named(r).Op
 }
 
-// recordUnlessUnmade records an exchange unless the request was never made: the guard or the input
-// check refused it, its body was used up, or the run has ended.
-func (c *recorder) recordUnlessUnmade(x *Exchange, err error) {
+// recordIfMade records an exchange, unless its request was not sent: the guard or the check of
+// the input refused it, its body was used up, or the run has ended.
+func (c *recorder) recordIfMade(x *Exchange, err error) {
 	x.Err = err
 	if errors.Is(err, api.ErrBodyUsed) {
 		return
@@ -138,19 +138,21 @@ func (c *recorder) recordUnlessUnmade(x *Exchange, err error) {
 	_, refused := errors.AsType[*RefusedError](err)
 	_, input := errors.AsType[*api.InputError](err)
 	_, answered := errors.AsType[*api.Error](err)
-	if err != nil && !answered && mayPass(err, x.Body) {
-		x.Status, x.Body = 0, nil // the response was cut off, or none came
+	hasNoResponse := err != nil && !answered && mayPass(err, x.Body) // or only a part of one
+	if hasNoResponse {
+		x.Status, x.Body = 0, nil
 	}
-	if x.Status == 0 && (refused || input || errors.Is(err, context.Canceled)) {
+	notSent := refused || input || errors.Is(err, context.Canceled)
+	if x.Status == 0 && notSent {
 		return
 	}
 	c.record(*x)
 }
 
-// repeatWhilePassing makes a call, and repeats it a few times while it fails for a reason that
-// may pass. A write may then be done twice, but only in the workspace of the run,
+// callWithRetries makes a call, and repeats it up to moreTries times while it fails for a reason
+// that may pass. A write may then be done twice, but only in the workspace of the run,
 // which is not created twice.
-func (c *recorder) repeatWhilePassing(ctx context.Context, x *Exchange, do func() error) error {
+func (c *recorder) callWithRetries(ctx context.Context, x *Exchange, do func() error) error {
 	pause := firstPause
 	for n := 0; ; n++ {
 		err := do()
@@ -178,11 +180,17 @@ func mayPass(err error, body []byte) bool {
 		return false
 	}
 	if _, answered := errors.AsType[*api.Error](err); answered {
-		cut := len(body) == 0 || body[0] == '{' && !json.Valid(body) // off in the middle
-		return cut || errors.Is(err, api.ErrRateLimited) || errors.Is(err, api.ErrUnavailable)
+		isCutOff := len(body) == 0 || body[0] == '{' && !json.Valid(body)
+		return isCutOff || errors.Is(err, api.ErrRateLimited) || errors.Is(err, api.ErrUnavailable)
 	}
+	return body == nil || isConnectionError(err)
+}
+
+// isConnectionError reports whether a call has failed because no response arrived, or only a
+// part of one.
+func isConnectionError(err error) bool {
 	_, network := errors.AsType[net.Error](err)
-	return body == nil || network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
+	return network || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
 }
 
 // copyOf returns a copy of out, a pointer to the result of a call, as it is before the call

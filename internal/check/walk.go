@@ -68,7 +68,7 @@ func Walk(ctx context.Context, o Options) *Run {
 		w.rec.wait = pause
 	}
 	w.areas = areasOver(w.rec)
-	w.makeAllReads() //nolint:contextcheck // a walk has the context
+	w.makeAllCalls() //nolint:contextcheck // a walk has the context
 	run.Err = firstError(context.Cause(ctx), w.failed, w.unwritable)
 	if o.Changes != nil {
 		run.Left = w.leave() //nolint:contextcheck // a walk has the context
@@ -107,8 +107,8 @@ type walk struct {
 	anonymous  api.Client
 	failed     error
 	changes    *Changes
-	creates    bool             // the workspace has been asked for
-	unwritable error            // why there is none to write in; nil if there is one
+	creates    bool             // the create of the workspace was begun: leave has to delete it
+	unwritable error            // why there is no workspace to write in; nil if there is one
 	before     map[string]bool  // what may be IDs of objects that existed before
 	things     map[thing]string // IDs of the objects of the run
 	locks      map[api.Profile]api.Secret
@@ -183,7 +183,7 @@ type turn struct {
 	Ended bool // its stream ends at once
 }
 
-// A call is the input of a read: the context, the areas, and the form of the call.
+// A call is the input of the function of a row: the context, the areas, and the form of the call.
 type call struct {
 	context.Context
 	*walk
@@ -192,18 +192,19 @@ type call struct {
 	limit  int              // rows a page; 0 means the default
 	offset int
 	cursor string
-	next   *string // set by a read whose pages have cursors
+	next   *string // set by a call whose pages have cursors
 }
 
-// A read is a call of an operation for a subject.
-type read[S any] struct {
+// A callRow is a row of the tables of calls: how an operation is called for a subject. The
+// rows of a run that writes also have calls that create, change and delete.
+type callRow[S any] struct {
 	op    string // the operation, or the first of several calls
 	forms forms
 	do    func(c call, s S) error
 }
 
 // forms are the forms of a call beyond the plain one. A bad parameter, an unknown ID, a
-// name and a probe without a token are reads of their own.
+// name and a probe without a token are rows of their own.
 type forms uint8
 
 const (
@@ -219,7 +220,7 @@ const (
 )
 
 // inOrder returns the forms in the order in which they are called: a name, an unknown ID
-// and a bad parameter are the only form of their read; others begin with the plain one.
+// and a bad parameter are the only form of their row; others begin with the plain one.
 func (f forms) inOrder() []Form {
 	switch {
 	case f&byName != 0:
@@ -239,14 +240,14 @@ func (f forms) inOrder() []Form {
 	return all
 }
 
-// visit makes the reads of a subject in their forms. Only the first maxFormsOf subjects
+// visit makes the calls of a subject in their forms. Only the first maxFormsOf subjects
 // of a kind get all forms, the others the first one. The form of a next page is left
 // out if there is none.
-func visit[S any](w *walk, kind string, reads []read[S], s S) {
+func visit[S any](w *walk, kind string, rows []callRow[S], s S) {
 	w.rec.group++ // the exchanges of one subject have one group
 	full := w.forms[kind] < maxFormsOf
 	w.forms[kind]++
-	for _, r := range reads {
+	for _, r := range rows {
 		next := ""
 		for i, form := range r.forms.inOrder() {
 			isExtra := i > 0 && !full
@@ -265,7 +266,7 @@ func visit[S any](w *walk, kind string, reads []read[S], s S) {
 	w.rec.form = FormPlain
 }
 
-// call returns the input of a read in a form. Next is where a cursor is kept for the next
+// call returns the input of the function of a row for a form. Next is where a cursor is kept for the next
 // page.
 func (w *walk) call(form Form, of forms, next *string) call {
 	c := call{Context: w.ctx, walk: w, next: next}
@@ -327,9 +328,9 @@ func (w *walk) addToSample(kind, id string, room bool) bool {
 	return true
 }
 
-// makeAllReads makes all reads, each for the objects that earlier reads have found, and
-// the changes before and after them if the run makes any.
-func (w *walk) makeAllReads() {
+// makeAllCalls makes all calls that read, each for the objects that earlier calls have found,
+// and the changes before and after them if the run makes any.
+func (w *walk) makeAllCalls() {
 	w.meetSecond()
 	visit(w, "caller", callerReads(), struct{}{})
 	if w.changes != nil {
@@ -361,20 +362,20 @@ func (w *walk) makeAllReads() {
 	w.probe()
 }
 
-// each makes the reads for each subject of a kind.
-func each[S any](w *walk, kind string, subjects []S, reads ...[]read[S]) {
+// each makes the calls of all tables for each subject of a kind.
+func each[S any](w *walk, kind string, subjects []S, tables ...[]callRow[S]) {
 	for _, s := range subjects {
-		visit(w, kind, slices.Concat(reads...), s)
+		visit(w, kind, slices.Concat(tables...), s)
 	}
 }
 
-// visitNode makes the reads of all nodes for n, and those that its type, its preview and
+// visitNode makes the calls of all nodes for n, and those that its type, its preview and
 // its place (only workspaces have metadata) allow.
 func (w *walk) visitNode(n node) {
-	reads := nodeReads()
-	add := func(is bool, more []read[node]) {
-		if is {
-			reads = append(reads, more...)
+	rows := nodeReads()
+	add := func(allowed bool, more []callRow[node]) {
+		if allowed {
+			rows = append(rows, more...)
 		}
 	}
 	add(n.File || n.Note, fileReads())
@@ -382,7 +383,7 @@ func (w *walk) visitNode(n node) {
 	add(n.Note, noteReads())
 	add(n.Preview, previewReads())
 	add(n.Picture, pictureReads())
-	visit(w, "node of a "+string(n.In.Kind), reads, n)
+	visit(w, "node of a "+string(n.In.Kind), rows, n)
 }
 
 // openFolders lists the first folders of each workspace and share, to find
@@ -398,8 +399,9 @@ func (w *walk) openFolders() {
 	}
 }
 
-// probe calls one operation of each area without a credential, and then compares how limits
-// are counted.
+// probe calls one operation of each area without a credential. It then makes the calls from
+// which countedBy finds whether a rate limit is counted by the credential or by the address:
+// one without the credential between two with it, limitTrials times.
 func (w *walk) probe() {
 	if w.anonymous == nil {
 		return
@@ -420,16 +422,16 @@ func (w *walk) probe() {
 				w.rec.next = w.anonymous
 			}
 			if !w.isOver() {
-				w.trial()
+				w.callLimited()
 			}
 		}
 	}
 	w.rec.next, w.rec.form = signed, FormPlain
 }
 
-// trial makes a call whose response says what is left of a rate limit: account.Me if its
+// callLimited makes a call whose response says what is left of a rate limit: account.Me if its
 // responses have the headers, else a search of events.
-func (w *walk) trial() {
+func (w *walk) callLimited() {
 	request, opts := api.Get("/current/user/me/details/"), []api.CallOption(nil)
 	if !w.limited["account.Me"] {
 		request = api.Get("/current/events/search/")

@@ -39,8 +39,9 @@ type words struct {
 	said  map[string]bool // those that the report holds
 }
 
-// wordsOf collects the texts of all exchanges. Those of public documents, which are the same
-// for all callers, are left out: they name what a value of the platform can be.
+// wordsOf collects the texts of all exchanges. Public documents, the responses of the area
+// system that are not JSON, are left out: they are the same for all callers, and their words
+// are those of the platform.
 func wordsOf(exchanges []Exchange) *words {
 	w := &words{keys: map[string]bool{}, known: vocabulary(), enums: map[text]bool{}, said: map[string]bool{}}
 	seen := map[text]bool{}
@@ -94,9 +95,10 @@ func (w *words) enumValue(value string) string {
 	return "a value of " + strconv.Itoa(len([]rune(value))) + " characters, which is not shown"
 }
 
-// isOtherText reports whether a value is part of another text of the run, whatever the case of
-// letters, so that it may be the data of a user: of the name of a member that the SDK does not have, of
-// a header, or of a value of a member that is not an enumeration.
+// isOtherText reports whether a value, which is in lower case, may be the data of a user: it is
+// part of another text of the run, in any case of letters. These texts are the names of members
+// that the SDK does not have, headers, and values of members that are not enumerations. The
+// first call collects them, when all exchanges are known.
 func (w *words) isOtherText(value string) bool {
 	if w.lower == nil {
 		w.lower = []string{}
