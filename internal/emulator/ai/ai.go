@@ -143,8 +143,8 @@ func (h *Handlers) Routes() []*wire.Route {
 			wire.With(h.aiProfile(wire.Write), h.autoTitle), wire.Form("user_context")),
 		wire.Get("ai.OGImage", "/current/share/{share_id}/ai/autoog/", h.shareImage, wire.OptionalCredential),
 	}
-	toRead, toDelete := h.threadOfPath(reader, http.StatusNotFound), h.threadOfPath(writer, http.StatusNotFound)
-	toChange := h.threadOfPath(writer, http.StatusNotAcceptable)
+	toRead, toDelete := h.threadOfPath(reader, noThreadToRead), h.threadOfPath(writer, noThreadToRead)
+	toChange := h.threadOfPath(writer, noThreadToChange)
 	for _, scope := range []string{"/current/workspace/{workspace_id}/ai/", "/current/share/{share_id}/ai/"} {
 		agent := scope + "agent/"
 		chat := agent + "{chat_id}/"
@@ -264,6 +264,12 @@ func (h *Handlers) refuseDeniedAgent(profileID string) error {
 	return world.PolicyRefusal("ai_policy_denied", "agent")
 }
 
+// Statuses of the refusal of a conversation that does not exist.
+const (
+	noThreadToRead   = http.StatusNotFound      // of calls that read or delete it, or ask in it
+	noThreadToChange = http.StatusNotAcceptable // of calls that rename or publish it, or cancel its turn
+)
+
 // threadOfPath returns a function that finds the conversation in the path. It refuses
 // one that the caller did not create with the status: the platform responds with 404 to
 // reads and deletes, and with 406 to other changes.
@@ -293,7 +299,7 @@ func (h *Handlers) threadIn(c *wire.Call, profileID string, status int) (*thread
 
 // turnOfPath returns the turn in the path, of a conversation of the caller.
 func (h *Handlers) turnOfPath(c *wire.Call) (*turn, error) {
-	th, err := h.threadOfPath(h.chatProfile(wire.Read), http.StatusNotFound)(c)
+	th, err := h.threadOfPath(h.chatProfile(wire.Read), noThreadToRead)(c)
 	if err != nil {
 		return nil, err
 	}
@@ -327,7 +333,7 @@ func (h *Handlers) threads(deleted bool) func(*wire.Call, string) (wire.Object, 
 			return th.profile == profileID && th.creator == c.Key.User && th.deleted == deleted &&
 				(kind == "all" || kind == th.kind)
 		})
-		slices.Reverse(found)
+		slices.Reverse(found) // the last created first, of those that were updated at the same time
 		slices.SortStableFunc(found, func(a, b *thread) int { return b.updated.Compare(a.updated) })
 		if h.w.Options.AI.PagedThreads {
 			found = wire.PageOf(found, page)

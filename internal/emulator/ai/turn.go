@@ -47,8 +47,8 @@ func (ch *chatState) takeScript(query string) world.Script {
 
 // planSteps plans the steps of a turn: the statuses of its script, the search, which
 // names the workspace or share, the answer piece by piece, the sources and the final
-// status. A turn that fails stops in
-// the middle of its answer, and one that needs input has none.
+// status. A turn that fails stops in the middle of its answer, and one that needs input
+// has none.
 func (t *turn) planSteps(text, profileName string) {
 	steps := t.script.Steps
 	if steps == nil {

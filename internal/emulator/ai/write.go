@@ -35,7 +35,7 @@ func (h *Handlers) createThread(c *wire.Call, profileID string) (wire.Object, er
 	}
 	key := askKey{c.Key.User, profileID, q.key}
 	if t := h.chats.keys[key]; q.keyed && t != nil {
-		if err := h.refuseWhileCommitting(t.thread); err != nil {
+		if err := h.refuseUntilStored(t.thread); err != nil {
 			return nil, err
 		}
 		return h.createdThread(t)
@@ -100,8 +100,7 @@ func (h *Handlers) sendTurn(c *wire.Call, profileID string) (wire.Object, error)
 	if err := h.refuseQuestion(profileID); err != nil {
 		return nil, err
 	}
-	const refusal = http.StatusNotFound // if the conversation does not exist
-	th, err := h.threadIn(c, profileID, refusal)
+	th, err := h.threadIn(c, profileID, noThreadToRead)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +115,7 @@ func (h *Handlers) sendTurn(c *wire.Call, profileID string) (wire.Object, error)
 	if t := h.chats.keys[key]; q.keyed && t != nil {
 		return t.object(), nil
 	}
-	if err := h.refuseWhileCommitting(th); err != nil {
+	if err := h.refuseUntilStored(th); err != nil {
 		return nil, err
 	}
 	switch {
@@ -131,9 +130,9 @@ func (h *Handlers) sendTurn(c *wire.Call, profileID string) (wire.Object, error)
 	return t.object(), nil
 }
 
-// refuseWhileCommitting returns a refusal while the first turn of a conversation is not
+// refuseUntilStored returns a refusal while the first turn of a conversation is not
 // yet stored: for the time of the option CommitTime after it was sent.
-func (h *Handlers) refuseWhileCommitting(th *thread) error {
+func (h *Handlers) refuseUntilStored(th *thread) error {
 	if h.w.Now().Sub(th.created) >= h.w.Options.AI.CommitTime {
 		return nil
 	}
@@ -177,24 +176,27 @@ func (h *Handlers) deleteThread(c *wire.Call, th *thread) (wire.Object, error) {
 func publishThread(*wire.Call, *thread) (wire.Object, error) { return nil, notPublic() }
 
 // cancelTurn cancels the running turn of a conversation. It succeeds if none is
-// running. By an option, the responses are those of older servers.
+// running. By an option, the responses are those of older servers, of which errors with
+// the status 406 have a form of their own.
 func (h *Handlers) cancelTurn(c *wire.Call) (wire.Object, error) {
-	th, err := h.threadOfPath(h.chatProfile(wire.Write), http.StatusNotAcceptable)(c)
+	isLegacy := h.w.Options.AI.LegacyCancel
+	th, err := h.threadOfPath(h.chatProfile(wire.Write), noThreadToChange)(c)
 	if err == nil && len(c.Body) > 0 {
 		err = wire.Refuse(http.StatusNotAcceptable, codeChatBody, "The body must be empty.")
 	}
-	switch {
-	case err != nil && h.w.Options.AI.LegacyCancel && wire.RefusalOf(err).Status == http.StatusNotAcceptable:
-		return c.PlainJSON(http.StatusNotAcceptable, wire.Object{
-			{"result", false}, {"error_message", wire.RefusalOf(err).Text}, {"error_id", wire.RefusalOf(err).Code},
-		})
-	case err != nil:
+	if err != nil {
+		refusal := wire.RefusalOf(err)
+		if isLegacy && refusal.Status == http.StatusNotAcceptable {
+			return c.PlainJSON(refusal.Status, wire.Object{
+				{"result", false}, {"error_message", refusal.Text}, {"error_id", refusal.Code},
+			})
+		}
 		return nil, err
 	}
 	t := th.last()
 	cancelled := h.cancel(t)
 	switch {
-	case !h.w.Options.AI.LegacyCancel:
+	case !isLegacy:
 		return nil, nil
 	case cancelled:
 		return c.PlainJSON(http.StatusOK,
@@ -339,17 +341,19 @@ func readReference(c *wire.Call, q *question, name string, item any) {
 	details, _ := m[kind+"_details"].(map[string]any)
 	node, _ := details["node_id"].(string)
 	version, isText := details["version_id"].(string)
+	hasVersion := details["version_id"] != nil
+	isFile, isFolder := kind == world.KindFile, kind == world.KindFolder
+	namesNode := wire.IsOpaque(wire.Plain(id)) && wire.Plain(node) == wire.Plain(id) // both id and node_id name it
 	switch {
-	case kind != world.KindFile && kind != world.KindFolder, !wire.IsOpaque(wire.Plain(id)),
-		wire.Plain(node) != wire.Plain(id): // the two must name the same node
+	case !isFile && !isFolder, !namesNode:
 		c.Check.Invalid(name, "A file or a folder with its node_id.")
 		return
-	case !isText && details["version_id"] != nil, kind == world.KindFolder && details["version_id"] != nil:
+	case hasVersion && (isFolder || !isText):
 		c.Check.Invalid(name, "version_id is the text id of a version of a file.")
 		return
 	}
 	q.mentions++
-	ref := reference{id: wire.Plain(id), version: wire.Plain(version), folder: kind == world.KindFolder}
+	ref := reference{id: wire.Plain(id), version: wire.Plain(version), folder: isFolder}
 	if !slices.Contains(q.refs, ref) {
 		q.refs = append(q.refs, ref)
 	}
@@ -520,13 +524,13 @@ func exportText(title string, files []*world.Node, link string) string {
 func (h *Handlers) readExport(c *wire.Call) (wire.Object, error) {
 	e := h.chats.exports[c.Segment("token")]
 	i, err := strconv.Atoi(c.Value("file"))
-	if e == nil || err != nil || i < 0 || i >= len(e.files) || wire.Past(e.expires, h.w.Now()) ||
-		e.reads[i] == exportedReads {
+	isListed := e != nil && err == nil && i >= 0 && i < len(e.files)
+	if !isListed || wire.Past(e.expires, h.w.Now()) || e.reads[i] == exportedReads {
 		return nil, wire.Refuse(http.StatusNotFound, codeExportMissing, "The link is unknown, has ended or was used up.")
 	}
 	e.reads[i]++
 	n := h.w.Node(e.profile, e.files[i])
-	if n == nil {
+	if n == nil { // the file was deleted after the export
 		return nil, wire.Refuse(http.StatusInternalServerError, world.CodeExport, "The file cannot be read.")
 	}
 	return world.ServeVersion(c, n, n.Current())

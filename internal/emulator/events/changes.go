@@ -41,7 +41,7 @@ func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 	case len(readable) == 0:
 		return nil, wire.Refuse(http.StatusForbidden, codeFeedEmpty, "Nothing in this organization is readable.")
 	}
-	binding := h.feedBinding(c, orgID, h.retention) // a cursor is valid with the same binding only
+	binding := h.feedBinding(c, orgID, h.retention)
 	text := c.Value("cursor")
 	if text == "" {
 		return h.bootstrap(c, orgID, binding, readable)
@@ -57,6 +57,9 @@ func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 	return feedAnswer(wire.Rows(page, h.change), h.w.Cursor(start, binding), more, readable, nil)
 }
 
+// feedBinding returns what a cursor of the feed is bound to: the organization and the
+// credential, and two numbers, which are raised to make the cursors of all lists (Cursors)
+// or only those of the feed (retention) invalid.
 func (h *Handlers) feedBinding(c *wire.Call, orgID string, retention uint64) string {
 	return fmt.Sprint("feed ", h.w.Cursors, " ", retention, " ", orgID, " ", c.Key.Token, " ", c.Key.Scopes)
 }
@@ -78,14 +81,13 @@ func (h *Handlers) refuseFeedCursor(c *wire.Call, orgID, text string) error {
 // can read.
 func (h *Handlers) bootstrap(c *wire.Call, orgID, binding string, readable []string) (wire.Object, error) {
 	l := &h.w.Log
-	var head world.Position
+	var head world.Position // of the latest visible change; without one, the beginning of the feed
 	feed := l.ChangesOf(orgID)
-	// How many changes of the feed are visible by now.
-	visible, _ := slices.BinarySearchFunc(feed, c.Now.UnixNano()+1, func(n uint32, nanos int64) int {
-		return l.ShownAt(n).Compare(world.Position{Key: world.TimeKey(nanos)})
-	})
-	if visible > 0 {
-		head = l.ShownAt(feed[visible-1])
+	next := world.Position{Key: world.TimeKey(c.Now.UnixNano() + 1)} // the first one that is not visible by now
+	countVisible, _ := slices.BinarySearchFunc(feed, next,
+		func(n uint32, p world.Position) int { return l.ShownAt(n).Compare(p) })
+	if countVisible > 0 {
+		head = l.ShownAt(feed[countVisible-1])
 	}
 	items := wire.Rows(readable,
 		func(id string) wire.Object { return wire.Object{{"id", wire.ProfileID(id)}, {"type", h.w.KindOf(id)}} })
@@ -112,7 +114,7 @@ func feedAnswer(
 }
 
 // feedPage returns the rows of the log with the readable changes behind a position that
-// are visible by now, at most limit, and whether there are more.
+// are visible by now, a time in Unix nanoseconds: at most limit, and whether there are more.
 func feedPage(
 	l *world.Log, orgID string, start world.Position, limit int, now int64, readable []string,
 ) (page []uint32, more bool) {

@@ -102,7 +102,7 @@ func (h *Handlers) parseSearch(c *wire.Call) Query {
 		"visibility", "external_audit_log or external.")
 	q.readTimes(c, h.w.Options.Events.ExclusiveBounds)
 	h.readProfiles(c, &q)
-	q.readParent(c)
+	q.checkParent(c)
 	return q
 }
 
@@ -156,9 +156,9 @@ func (h *Handlers) readProfiles(c *wire.Call, q *Query) {
 	c.Check.MissingIf(q.profile == "" && q.parent == "", "org_id", "Name a profile or a parent event.")
 }
 
-// readParent checks that a search for the events of a batch, whose parent is named,
-// has no other filters.
-func (q *Query) readParent(c *wire.Call) {
+// checkParent checks that a search for the events of a batch, whose parent is named,
+// has no other filters, and that any other search has not both a cursor and an offset.
+func (q *Query) checkParent(c *wire.Call) {
 	if q.parent == "" {
 		c.Check.InvalidIf(q.cursor != "" && q.offset > 0, "offset", "Not with a cursor.")
 		return
@@ -560,7 +560,8 @@ func rowsOfQuery(l *world.Log, q *Query) []uint32 {
 
 // Routes returns the routes of the log of events.
 func (h *Handlers) Routes() []*wire.Route {
-	const event, id = "/current/event/{event_id}/", "/event_id:opaque_id:with or without hyphens"
+	const event = "/current/event/{event_id}/"
+	const id = "/event_id:opaque_id:with or without hyphens" // a parameter of the path, as wire.Params reads it
 	return []*wire.Route{
 		wire.Get("events.Search", "/current/events/search/", h.search,
 			wire.Params(append(searchParams(), "cursor:string:the previous next_cursor", wire.OutputParam)...)),

@@ -180,11 +180,13 @@ func (h *Handlers) person(id string, i int, dice *rand.Rand) person {
 		weight: 2 + dice.IntN(9),
 	}
 	p.to = p.from + 8
+	all := habits()
+	ofPeople, ofAgents := all[:3], all[3]
 	switch u := h.w.User(id); {
 	case u != nil && u.Value.AccountType == "agent":
-		p.habits, p.from, p.to, p.agent = habits()[3], 0, 24, true
+		p.habits, p.from, p.to, p.agent = ofAgents, 0, 24, true
 	default:
-		p.habits = habits()[i%3]
+		p.habits = ofPeople[i%len(ofPeople)]
 	}
 	for _, kind := range p.habits {
 		p.total += kind.weight

@@ -84,7 +84,8 @@ func (h *Handlers) pastOf(workspaceID string, nodes []*world.Node, dice *rand.Ra
 
 // writeEvents adds the events of each node: its creation, further versions, and its
 // deletion or, if it was not deleted, the summary that the platform wrote of it. Files
-// that still exist become those that people work on.
+// that still exist become those that people work on. The times of a deletion and of a
+// summary are invented: they are an hour and a minute after the last change of the node.
 func (p *past) writeEvents() {
 	for _, n := range p.nodes {
 		l := &p.state.w.Log

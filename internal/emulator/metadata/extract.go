@@ -161,8 +161,8 @@ type finishJob struct {
 // Do implements [world.Task].
 func (t finishJob) Do() { t.h.extractor.finish(t.j, t.retries) }
 
-// finish ends a job. With retries left, it fails, and is run again with one retry less;
-// the last run succeeds if the file has text.
+// finish ends an attempt of a job. With retries left, the attempt fails, and the next one
+// has one retry less. The last attempt succeeds if the file has text.
 func (h *extractor) finish(j *extraction, retries int) {
 	j.updated = h.w.Now()
 	j.status = jobErrored
@@ -202,12 +202,13 @@ func (h *extractor) storeFacts(j *extraction, text string) []string {
 		})
 		names = append(names, f.name)
 	}
+	mayAddFields := len(j.fields) == 0 // the job is for all fields
 	for line := range strings.Lines(text) {
 		label, value, said := parseStatement(line)
 		if !said {
 			continue
 		}
-		if f := h.area.fieldFor(v, label, value, len(j.fields) == 0); f != nil && f.allowed == nil {
+		if f := h.area.fieldFor(v, label, value, mayAddFields); f != nil && f.allowed == nil {
 			store(f, value, "The text says so.")
 		}
 	}
@@ -264,7 +265,7 @@ func categoryOf(n *world.Node, text string) (category, sub string) {
 	return categoryOther, categoryOther
 }
 
-// jobs returns the jobs of a workspace that run or have ended within the last hour.
+// jobs returns the jobs of a workspace that are queued or have ended within the last hour.
 func (h *extractor) jobs(c *wire.Call, id string) (wire.Object, error) {
 	list := wire.Filter(h.area.metadata.extractions, func(j *extraction) bool {
 		return j.workspace == id && (j.status == jobQueued || c.Now.Sub(j.updated) < jobsKept)

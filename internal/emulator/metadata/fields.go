@@ -352,7 +352,7 @@ func readMerging(c *wire.Call) (merging, error) {
 // the platform would refuse.
 func (h *Handlers) mergeOrPreview(c *wire.Call, workspaceID string, m merging) (wire.Object, error) {
 	v := h.vocabularyOf(workspaceID)
-	source, target := v.byKey[fieldKey(m.source)], v.liveField(m.target)
+	source, target := v.byKey[fieldKey(m.source)], v.liveField(m.target) // the source may be merged already
 	if source != nil && source == target {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeMergeItself, "A field cannot be merged into itself.")
 	}
@@ -408,14 +408,16 @@ func (h *Handlers) refuseMerge(workspaceID string, v *vocabulary, source, target
 	reason := func(name, message string, more ...wire.Member) wire.Object {
 		return append(wire.Object{{"reason", name}, {"message", message}}, more...)
 	}
-	switch {
-	case source == nil:
+	if source == nil {
 		return reason("merge_source_unknown", "There is no such source field.")
-	case source.into != nil && v.liveField(source.name) != target:
-		into := v.liveField(source.name).name
-		return reason("merge_source_already_merged", "The source was merged into "+into+" before.",
-			wire.Member{"source_resolves_to", into})
-	case source.into != nil:
+	}
+	live := v.liveField(source.name)
+	wasMerged := live != source
+	switch {
+	case wasMerged && live != target:
+		return reason("merge_source_already_merged", "The source was merged into "+live.name+" before.",
+			wire.Member{"source_resolves_to", live.name})
+	case wasMerged: // into the target
 		return nil
 	case target == nil:
 		return reason("merge_target_unknown", "There is no such target field.")
@@ -431,12 +433,13 @@ func (h *Handlers) refuseMerge(workspaceID string, v *vocabulary, source, target
 
 // wouldHide reports whether a merge of two groups of fields would hide a value: users have
 // written different values for both on one node.
-func (h *Handlers) wouldHide(workspaceID string, a, b []*metaField) bool {
-	for _, n := range h.nodesWithValue(workspaceID, a...) {
-		for _, f := range a {
-			for _, g := range b {
-				x, y := h.metadata.fact(n, f), h.metadata.fact(n, g)
-				if x != nil && y != nil && x.source == sourceUser && y.source == sourceUser && !sameValue(x.value, y.value) {
+func (h *Handlers) wouldHide(workspaceID string, sources, targets []*metaField) bool {
+	fromUser := func(f *fact) bool { return f != nil && f.source == sourceUser }
+	for _, n := range h.nodesWithValue(workspaceID, sources...) {
+		for _, source := range sources {
+			for _, target := range targets {
+				a, b := h.metadata.fact(n, source), h.metadata.fact(n, target)
+				if fromUser(a) && fromUser(b) && !sameValue(a.value, b.value) {
 					return true
 				}
 			}

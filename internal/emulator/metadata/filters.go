@@ -141,7 +141,8 @@ func (cl clause) matches(f *fact) bool {
 		return true
 	case operatorConfidence:
 		least, _ := cl.value.(string)
-		return slices.Index(confidences(), f.confidence) >= slices.Index(confidences(), least)
+		degree := func(word string) int { return slices.Index(confidences(), word) } // they are in ascending order
+		return degree(f.confidence) >= degree(least)
 	case operatorIn:
 		list, _ := cl.value.([]any)
 		return slices.ContainsFunc(list, equals)

@@ -125,8 +125,8 @@ const filterFields = "name description predicate projection"
 type finder = func(*wire.Call) (string, error)
 
 // workspaceForMetadata returns a function that finds the workspace in the path of a
-// call. The user must have at least the role there, the credential the needed mode, and
-// the plan metadata.
+// call. The user must have at least the role there, the credential must grant at least
+// the needed mode, and the plan must include metadata.
 func (h *Handlers) workspaceForMetadata(role world.Role, needed wire.Mode) finder {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.w.WorkspaceOfPath(c)
@@ -310,13 +310,13 @@ func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 		"parent_id", "opaque_id")
 	filter := h.ReadFilter(c, id, "")
 	p := h.readPage(c, pageSize(c), "mimetype", "extension", "parent_id", "category")
+	mimeType, extension := c.Value("mimetype"), c.Value("extension")
 	fits := func(n *world.Node) bool {
-		extension := strings.TrimPrefix(path.Ext(n.Name), ".")
-		return n.HasContent() && filter.Passes(n) &&
-			(c.Value("mimetype") == "" || n.MimeType == c.Value("mimetype")) &&
-			(c.Value("extension") == "" ||
-				strings.EqualFold(extension, strings.TrimPrefix(c.Value("extension"), "."))) &&
-			(parent == "" || wire.Plain(h.parentOf(n)) == parent)
+		withoutDot := strings.TrimPrefix(path.Ext(n.Name), ".")
+		hasType := mimeType == "" || n.MimeType == mimeType
+		hasExtension := extension == "" || strings.EqualFold(withoutDot, strings.TrimPrefix(extension, "."))
+		isInParent := parent == "" || wire.Plain(h.parentOf(n)) == parent
+		return n.HasContent() && filter.Passes(n) && hasType && hasExtension && isInParent
 	}
 	return filter.Report(h.listNodes(c, id, p, fits)), c.Check.Err()
 }
