@@ -1,7 +1,6 @@
 package oauth
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,22 +22,22 @@ const (
 
 // authorization is a pending authorization request of a client.
 type authorization struct {
-	id         string
-	clientID   string
-	clientName string
-	redirect   string
-	state      string
-	challenge  string
-	sent       string    // scope as it is reported
-	scope      string    // the one word that counts
-	mode       wire.Mode // ceiling; noAccess when none was named
-	account    bool      // account settings may be granted
-	resource   string
-	agent      string
-	display    bool // shows the code instead of redirecting
-	issuer     string
-	expires    time.Time
-	device     *device // that waits for the answer, nil without one
+	id            string
+	clientID      string
+	clientName    string
+	redirect      string
+	state         string
+	challenge     string
+	reportedScope string    // of responses
+	scope         string    // the one word of it that is in effect
+	mode          wire.Mode // ceiling; noAccess when none was named
+	account       bool      // account settings may be granted
+	resource      string
+	agent         string
+	display       bool // shows the code instead of redirecting
+	issuer        string
+	expires       time.Time
+	device        *device // that waits for the answer, nil without one
 }
 
 // maxMode returns the greatest access mode that the user may grant: the one that the
@@ -76,7 +75,7 @@ func (h *Handlers) startAuthorization(c *wire.Call) (wire.Object, error) {
 	if c.Value("response_format") != "json" {
 		return c.Send(redirectTo(http.StatusFound, q.loginURL()))
 	}
-	payload := wire.Object{{"auth_request_id", q.id}, {"client_name", q.clientName}, {"scope", q.sent}}
+	payload := wire.Object{{"auth_request_id", q.id}, {"client_name", q.clientName}, {"scope", q.reportedScope}}
 	return append(payload.With(q.agent != "", "agent_name", q.agent), wire.Member{"login_url", q.loginURL()}), nil
 }
 
@@ -123,7 +122,7 @@ func readAuthorization(c *wire.Call) *authorization {
 // name: of the query or of a form.
 func (q *authorization) readAccess(c *wire.Call, value func(name string) string) {
 	q.resource = value("resource")
-	q.sent, q.scope = resolveScope(value("scope"))
+	q.reportedScope, q.scope = resolveScope(value("scope"))
 	if q.scope == "" {
 		c.Check.Add("scope", "invalid", "invalid_scope: none of the scopes is known.", codeScopeWords)
 	}
@@ -152,10 +151,13 @@ func (q *authorization) readAccess(c *wire.Call, value func(name string) string)
 
 // checkChallenge checks the PKCE challenge of a request, which must be S256.
 func checkChallenge(c *wire.Call, challenge string) {
+	const hashLength = 43 // of a SHA-256 in base64url
+	// The alphabet of tokens has these characters besides those of base64url.
+	isBase64URL := wire.IsToken(challenge) && !strings.ContainsAny(challenge, ".~+/=")
 	switch {
 	case challenge == "":
 		c.Check.Missing("code_challenge", "PKCE is required.")
-	case len(challenge) != 43 || !wire.IsToken(challenge) || strings.ContainsAny(challenge, ".~+/="): // a SHA-256
+	case len(challenge) != hashLength || !isBase64URL:
 		c.Check.Invalid("code_challenge", "43 characters of base64url.")
 	}
 	switch c.Value("code_challenge_method") {
@@ -238,7 +240,7 @@ func (h *Handlers) authorizationInfo(c *wire.Call) (wire.Object, error) {
 		{"auth_request_id", q.id},
 		{"client_id", q.clientID},
 		{"client_name", q.clientName},
-		{"scope", q.sent},
+		{"scope", q.reportedScope},
 		{"access_mode", wire.TextOrNull(q.mode.String())},
 		{"account_settings", q.account},
 		{"agent_name", wire.TextOrNull(q.agent)},
@@ -333,7 +335,7 @@ func (h *Handlers) SignIns() []seed.SignIn {
 			continue
 		}
 		waiting := seed.SignIn{
-			LoginURL: q.loginURL(), Client: q.clientName, Agent: q.agent, Scope: q.sent, Expires: q.expires,
+			LoginURL: q.loginURL(), Client: q.clientName, Agent: q.agent, Scope: q.reportedScope, Expires: q.expires,
 		}
 		if q.device != nil {
 			waiting.UserCode = q.device.userCode
@@ -456,10 +458,12 @@ func (h *Handlers) requestedScopes(q *authorization, userID string) []string {
 	}[q.scope]
 	if kind != "" {
 		ids = []string{"*"}
+	} else {
+		kind = q.scope // org or workspace, of which the user chooses some
 	}
 	var scopes []string
 	for _, id := range ids {
-		scopes = append(scopes, cmp.Or(kind, q.scope)+":"+id+":"+q.maxMode().String())
+		scopes = append(scopes, kind+":"+id+":"+q.maxMode().String())
 	}
 	if q.account && len(scopes) > 0 {
 		scopes = append(scopes, world.UserDetails)

@@ -247,7 +247,7 @@ func (h *Handlers) answerToken(c *wire.Call) (wire.Object, error) {
 		}
 		out = refusal.Reply
 	}
-	if out.Status == http.StatusUnauthorized {
+	if out.Status == http.StatusUnauthorized { // RFC 6749 requires the scheme that the client has used
 		scheme, _, _ := strings.Cut(c.Request.Header.Get("Authorization"), " ")
 		out.Header.Set("WWW-Authenticate", scheme)
 	}

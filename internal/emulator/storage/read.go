@@ -121,7 +121,7 @@ func (h *contents) nodeOfToken(c *wire.Call, token, scope string) (*world.Node, 
 		named = h.w.WorkspaceNamed(id, t.User)
 	}
 	n := h.w.Node(t.Profile, t.Node)
-	// The permission of a token for a preview is the kind of the preview, and "" of others.
+	// A token for a preview has the kind of the preview as its permission; other tokens have none.
 	isForPath := t.Profile == named && t.Node == wire.Plain(c.Segment("node_id")) && t.Perm == c.Segment("type")
 	if !t.Genuine || t.Scope != scope || !isForPath || n == nil {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeReadToken, "The token is forged, of another file, or has ended.")

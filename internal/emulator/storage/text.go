@@ -44,6 +44,9 @@ type selection struct {
 const (
 	lastPosition = 9999
 	matchesMost  = 3 // chunks of a file that match
+
+	chunksDefault, chunksMost           = 5, 20
+	bytesLeast, bytesDefault, bytesMost = 1024, 32_768, 262_144
 )
 
 // readSelection reads which part of a text is asked for: chunks with words, of a page, or
@@ -64,11 +67,11 @@ func readSelection(c *wire.Call) selection {
 	}
 	s.page, s.from, s.to = c.Integer("page", 0, 1, lastPosition), c.Integer("chunk_from", 0, 0, lastPosition),
 		c.Integer("chunk_to", lastPosition, 0, lastPosition)
-	fallback := 5
+	fallback := chunksDefault
 	if s.words != "" {
 		fallback = matchesMost
 	}
-	s.limit, s.bytes = c.Integer("limit", fallback, 1, 20), c.Integer("max_bytes", 32_768, 1024, 262_144)
+	s.limit, s.bytes = c.Integer("limit", fallback, 1, chunksMost), c.Integer("max_bytes", bytesDefault, bytesLeast, bytesMost)
 	return s
 }
 
@@ -108,7 +111,7 @@ func (h *contents) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Ob
 	}
 	text, next := textObject(n, &s)
 	var cursor any
-	if next > 0 && s.words == "" {
+	if next > 0 && s.words == "" { // a search for words has one page only
 		cursor = h.w.Seal([]byte(strconv.Itoa(next)+" "+n.Current().ID), binding)
 	}
 	return append(text, wire.Member{Key: "next_cursor", Value: cursor}), nil
@@ -180,7 +183,7 @@ func (h *contents) searchTexts(c *wire.Call, store world.Store) (wire.Object, er
 		case n.Text() == "" || n.RefuseServe() != nil:
 			reason = "not_text"
 		default:
-			text, _ := textObject(n, &selection{words: c.Value("q"), to: lastPosition, limit: matchesMost, bytes: 32_768})
+			text, _ := textObject(n, &selection{words: c.Value("q"), to: lastPosition, limit: matchesMost, bytes: bytesDefault})
 			found = append(found, wire.Member{Key: wire.Hyphenated(n.ID), Value: text})
 			continue
 		}

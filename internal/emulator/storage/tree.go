@@ -310,7 +310,7 @@ func (h *Handlers) cloneNode(c *wire.Call, n *world.Node, parent, name string) *
 	if n.HasContent() {
 		made.Versions = []world.Version{world.VersionWithContentOf(n.Current())}
 	} else {
-		made.Content = n.Content
+		made.Content = n.Content // of a link, the id of its share
 	}
 	kept := h.w.KeepNode(made)
 	h.w.Index(kept, n.AIState)
