@@ -25,7 +25,7 @@ type disagreement struct {
 	op          string
 	edits       []edit.Edit
 	names       map[string]string // in requests
-	from, moved *wire.Route       // nil without another path
+	from, moved *wire.Route       // the route that is moved, and its copy with the other path; nil without one
 }
 
 func (d *disagreement) id() string { return d.given.ID }
@@ -40,7 +40,7 @@ func (s *Server) Disagree(d seed.Disagreement) (id string, err error) {
 	}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
-	s.Changed()
+	s.CountChange()
 	rule.given.ID = s.faults.nextID(d.ID)
 	s.faults.disagreements = addOrReplace(s.faults.disagreements, rule)
 	return rule.id(), nil
@@ -57,8 +57,8 @@ func (s *Server) Disagreements() []seed.Disagreement {
 	return list
 }
 
-// newDisagreement checks a rule, and finds the one of the routes that it moves to another
-// path.
+// newDisagreement checks a rule. If the rule has a path, it finds the route that moves to
+// this path.
 func newDisagreement(routes []*wire.Route, d seed.Disagreement) (*disagreement, error) {
 	if err := checkOps(routes, "Disagreement.Op", d.Op); err != nil {
 		return nil, err
@@ -72,10 +72,11 @@ func newDisagreement(routes []*wire.Route, d seed.Disagreement) (*disagreement, 
 	if d.Path == "" {
 		return rule, nil
 	}
-	hasParameters := func(r *wire.Route) bool {
+	// An operation can have several routes: the rule moves the one with the same parameters.
+	isMoved := func(r *wire.Route) bool {
 		return r.Op == rule.op && slices.Equal(wildcards(r.Pattern), wildcards(d.Path))
 	}
-	i := slices.IndexFunc(routes, hasParameters)
+	i := slices.IndexFunc(routes, isMoved)
 	if i < 0 || !strings.HasPrefix(d.Path, "/") {
 		return nil, fmt.Errorf("emulator: Disagreement.Path must have the parameters of %s, got %q", d.Op, d.Path)
 	}

@@ -282,8 +282,8 @@ func (s *Server) GenerateWorld(w seed.World) seed.File {
 		panic("emulator: " + err.Error())
 	}
 	ids := make([]string, 0, len(all.Workspaces))
-	for _, w := range all.Workspaces {
-		ids = append(ids, w.ID)
+	for _, workspace := range all.Workspaces {
+		ids = append(ids, workspace.ID)
 	}
 	eventsInLog := before + extent.Events
 	s.WritePast(eventsInLog, w.Number, ids...)
@@ -312,8 +312,8 @@ type objects struct{ *Server }
 
 // NewID returns a new ID for an object of a seed file that has a label, of a kind such
 // as "node". Each kind has a first letter; others are profiles, with IDs of digits. The
-// serials of objects without a label are below labelSpace, so that no two objects share
-// an ID.
+// serials of objects with a label begin at labelSpace, those of all others are below it,
+// so that no two objects share an ID.
 func (o objects) NewID(kind string) string {
 	o.Lock()
 	defer o.Unlock()
@@ -325,7 +325,7 @@ func (o objects) NewID(kind string) string {
 	}
 	id := world.Opaque(first[kind], o.Options.Seed, labelSpace+o.NextSerial())
 	if kind == "comment" {
-		id = "c" + id
+		id = "c" + id // the ids of comments have one more letter
 	}
 	return id
 }

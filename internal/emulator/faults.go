@@ -60,7 +60,7 @@ func (s *Server) AddFault(f world.Fault) (id string, err error) {
 	}
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
-	s.Changed()
+	s.CountChange()
 	f.ID = s.faults.nextID(f.ID)
 	r := &rule{fault: fault(f), aim: newAim(f.Skip, f.Count, f.Probability, f.Seed, s.Options.Seed)}
 	s.faults.rules = addOrReplace(s.faults.rules, r)
@@ -119,7 +119,7 @@ func (s *Server) RemoveFault(id string) bool {
 	f := &s.faults
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	s.Changed()
+	s.CountChange()
 	found := []bool{remove(&f.rules, id), remove(&f.sockets, id), remove(&f.disagreements, id)}
 	return slices.Contains(found, true)
 }
@@ -156,7 +156,7 @@ func checkOps(routes []*wire.Route, field string, ops ...seed.Op) error {
 func (s *Server) Heal() {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
-	s.Changed()
+	s.CountChange()
 	s.faults.rules, s.faults.sockets, s.faults.disagreements = nil, nil, nil
 }
 
@@ -219,8 +219,9 @@ func (f *fault) wait(ctx context.Context, d time.Duration) {
 }
 
 // deliver writes a response as the fault requires: slowly, in part, damaged or not at
-// all. It returns the status of a response that was sent to its end, and panics with
-// http.ErrAbortHandler to drop the connection.
+// all. With Truncate, the header announces the shorter length; with Cut, the connection is
+// dropped before the announced length. It returns the status of a response that was sent
+// to its end, and panics with http.ErrAbortHandler to drop the connection.
 func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out wire.Reply) int {
 	if out.Stream != nil {
 		return f.deliverStream(w, r, out)
@@ -262,7 +263,7 @@ func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out wire.Reply) 
 func (f *fault) write(w http.ResponseWriter, r *http.Request, body io.Reader, length int64) {
 	if s := f.Stall; s > 0 && s < length {
 		f.send(w, r, body, s)
-		stall(w, r)
+		stallForever(w, r)
 	}
 	f.send(w, r, body, length)
 }
@@ -300,8 +301,9 @@ func (f *fault) send(w http.ResponseWriter, r *http.Request, body io.Reader, len
 	}
 }
 
-// stall sends nothing more until the client gives up.
-func stall(w http.ResponseWriter, r *http.Request) {
+// stallForever sends nothing more. It does not return: when the client gives up, it drops
+// the connection.
+func stallForever(w http.ResponseWriter, r *http.Request) {
 	flush(w)
 	<-r.Context().Done()
 	panic(http.ErrAbortHandler)
@@ -330,7 +332,7 @@ func (f *fault) deliverStream(w http.ResponseWriter, r *http.Request, out wire.R
 			panic(http.ErrAbortHandler)
 		case f.Stall > 0 && sent > f.Stall:
 			send(text[:f.Stall-from])
-			stall(w, r)
+			stallForever(w, r)
 		case f.Truncate > 0 && sent > f.Truncate:
 			send(text[:f.Truncate-from])
 			return false
@@ -393,7 +395,7 @@ func (a *aim) countMatch() bool {
 func (s *Server) FailSockets(f world.SocketFault) (id string) {
 	s.faults.mu.Lock()
 	defer s.faults.mu.Unlock()
-	s.Changed()
+	s.CountChange()
 	f.ID = s.faults.nextID(f.ID)
 	r := &socketRule{SocketFault: f, aim: newAim(f.Skip, f.Count, f.Probability, f.Seed, s.Options.Seed)}
 	s.faults.sockets = addOrReplace(s.faults.sockets, r)

@@ -38,11 +38,11 @@ func published() []world.Limit {
 
 // limits counts calls against the rate limits of the options.
 type limits struct {
-	mu      sync.Mutex
-	kind    seed.WindowKind
-	counts  bool // rejected calls too
-	rules   []world.Limit
-	windows map[windowKey]*window
+	mu           sync.Mutex
+	kind         seed.WindowKind
+	countRefused bool // refused calls count as well
+	rules        []world.Limit
+	windows      map[windowKey]*window
 }
 
 type windowKey struct {
@@ -66,7 +66,7 @@ type quota struct {
 // setRules sets the limits of the options or, without any, the published ones. No call has
 // been counted yet.
 func (l *limits) setRules(o world.Options) {
-	l.kind, l.counts = o.Limits.Windows, o.Limits.CountRefused
+	l.kind, l.countRefused = o.Limits.Windows, o.Limits.CountRefused
 	l.rules, l.windows = o.Limits.Rules, map[windowKey]*window{}
 	if l.rules == nil {
 		l.rules = published()
@@ -94,7 +94,7 @@ func (l *limits) countCall(op, user string, now time.Time) (q quota, refused boo
 	}
 	for i, w := range windows {
 		isFull := w.used >= rules[i].Max
-		if !refused || isFull && l.counts {
+		if !refused || isFull && l.countRefused {
 			l.count(w, rules[i], now)
 		}
 		isFirst := i == 0
@@ -114,15 +114,15 @@ func (l *limits) currentWindow(key windowKey, rule world.Limit, now time.Time) *
 	}
 	switch l.kind {
 	case seed.Sliding:
-		old := slices.IndexFunc(w.calls, func(t time.Time) bool { return now.Sub(t) < rule.Size })
-		if old < 0 {
-			old = len(w.calls)
+		tooOld := slices.IndexFunc(w.calls, func(t time.Time) bool { return now.Sub(t) < rule.Size })
+		if tooOld < 0 { // all of them
+			tooOld = len(w.calls)
 		}
-		w.calls = slices.Delete(w.calls, 0, old)
+		w.calls = slices.Delete(w.calls, 0, tooOld)
 		w.used = len(w.calls)
 	case seed.FixedFromFirst, seed.FixedToClock:
 		if w.used > 0 && now.Sub(w.start) >= rule.Size {
-			w.used = 0
+			w.used = 0 // count sets the start of the next window
 		}
 	}
 	return w
@@ -191,17 +191,17 @@ func (s *Server) announceQuota(q quota, header http.Header) {
 	if s.Options.Limits.NoHeaders {
 		return
 	}
-	// Rounded up: the window is open after the wait.
+	// By the clock of the server and rounded up, so that the window is open after the wait.
 	end := q.expires.Add(s.Options.ClockSkew + time.Second - 1).Truncate(time.Second).UTC()
-	expires := strconv.FormatInt(end.Unix(), 10)
+	endText := strconv.FormatInt(end.Unix(), 10)
 	if s.Options.Limits.DateExpires {
-		expires = wire.Stamp(end.Unix())
+		endText = wire.Stamp(end.Unix())
 	}
-	names := [...]string{"X-Ve-Limit-Avail", "X-Ve-Limit-Max", "X-Ve-Limit-Expires"}
+	avail, most, expires := "X-Ve-Limit-Avail", "X-Ve-Limit-Max", "X-Ve-Limit-Expires"
 	if s.Options.Limits.LegacyHeaders {
-		names = [...]string{"X-Rate-Limit-Available", "X-Rate-Limit-Max", "X-Rate-Limit-Expiry"}
+		avail, most, expires = "X-Rate-Limit-Available", "X-Rate-Limit-Max", "X-Rate-Limit-Expiry"
 	}
-	header.Set(names[0], strconv.Itoa(q.avail))
-	header.Set(names[1], strconv.Itoa(q.most))
-	header.Set(names[2], expires)
+	header.Set(avail, strconv.Itoa(q.avail))
+	header.Set(most, strconv.Itoa(q.most))
+	header.Set(expires, endText)
 }

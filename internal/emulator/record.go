@@ -18,9 +18,9 @@ type record struct {
 	mu       sync.Mutex
 	requests []*world.Request // by arrival
 
-	answered [ResponsesKept]*world.Request // by their number, of the latest responses
-	numbers  uint64                        // responses so far
-	changed  chan struct{}                 // closed with the next response, nil if no goroutine waits
+	answered   [ResponsesKept]*world.Request // by their number, of the latest responses
+	lastNumber uint64                        // of a response
+	changed    chan struct{}                 // closed with the next response, nil if no goroutine waits
 
 	secretOnce sync.Once
 	secrets    map[string][]string // patterns of paths with credentials, by operation
@@ -102,8 +102,8 @@ func (l *record) setOutcome(q *world.Request, o *outcome) {
 	}
 	q.Took, q.Rule, q.Message, q.Fault = o.took, o.rule, o.message, o.fault
 	q.ResponseHeader, q.ResponseBody = o.header, o.body
-	l.numbers++
-	q.Number = l.numbers
+	l.lastNumber++
+	q.Number = l.lastNumber
 	slot := &l.answered[q.Number%ResponsesKept]
 	if old := *slot; old != nil {
 		old.ResponseHeader, old.ResponseBody = nil, nil
@@ -146,11 +146,11 @@ func (s *Server) Answered(after uint64) (list []world.Request, lost uint64, next
 		l.changed = make(chan struct{})
 	}
 	first := after + 1
-	if l.numbers > ResponsesKept {
-		first = max(first, l.numbers-ResponsesKept+1)
+	if l.lastNumber > ResponsesKept {
+		first = max(first, l.lastNumber-ResponsesKept+1)
 	}
 	list = []world.Request{}
-	for n := first; n <= l.numbers; n++ {
+	for n := first; n <= l.lastNumber; n++ {
 		if q := l.answered[n%ResponsesKept]; q != nil { // nil after ForgetRequests
 			list = append(list, *q)
 		}
@@ -162,7 +162,7 @@ func (s *Server) Answered(after uint64) (list []world.Request, lost uint64, next
 func (s *Server) LastAnswered() uint64 {
 	s.record.mu.Lock()
 	defer s.record.mu.Unlock()
-	return s.record.numbers
+	return s.record.lastNumber
 }
 
 // WaitRequest returns the earliest of the latest 1,000 answered requests that matches. If

@@ -187,6 +187,7 @@ func (s *Server) readBody(c *wire.Call, r *http.Request) {
 	case c.Route != nil && c.Route.LargeBody:
 		limit = largeLimit
 	}
+	// The buffer has room for the body and for the read that finds its end, so that it does not grow.
 	b := bytes.NewBuffer(make([]byte, 0, max(0, min(r.ContentLength, limit))+bytes.MinRead))
 	_, _ = b.ReadFrom(io.LimitReader(r.Body, limit))
 	c.Body = b.Bytes()
@@ -228,7 +229,8 @@ func inMarkdown(out wire.Reply) wire.Reply {
 
 // dispatch authenticates a call, counts it in its rate limits, and calls its handler.
 // It adds the headers of the rate limits to header. Unknown is nil, or the refusal that
-// it returns because no route matches. An OPTIONS request gets the description of its endpoint, without a credential.
+// it returns because no route matches. An OPTIONS request gets the description of its
+// endpoint, without a credential.
 func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire.Object, error) {
 	s.RunDueTasks()
 	if unknown != nil {

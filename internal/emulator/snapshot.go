@@ -356,8 +356,8 @@ func (s *Server) export(contents map[string]graph.Content) (*seed.File, error) {
 }
 
 // exportContent makes the content of a version a text if it is short, and otherwise a
-// file, whose name is the hash of the content. Content that the emulator makes from the
-// size and number of the version is left out.
+// file, whose name is the hash of the content. Content that the emulator generates from
+// the id of the version is left out.
 func exportContent(v *seed.Version, contents map[string]graph.Content) error {
 	if v.Content == "" && v.Source == nil {
 		return nil

@@ -261,7 +261,7 @@ func (l *Listener) DialContext(ctx context.Context, _, _ string) (net.Conn, erro
 	default:
 	}
 	client, server := pair()
-	server.listener = l.done
+	server.listener = l.done // so that the server sees when the listener is closed
 	select {
 	case l.conns <- server:
 		return client, nil

@@ -129,11 +129,11 @@ func newRecords(o Options) Records {
 // Lock locks the state for a change.
 func (w *Core) Lock() {
 	w.RWMutex.Lock()
-	w.Changed()
+	w.CountChange()
 }
 
-// Changed counts a change of the state.
-func (w *Core) Changed() { w.changes.Add(1) }
+// CountChange counts a change of the state.
+func (w *Core) CountChange() { w.changes.Add(1) }
 
 // Changes returns how often the state may have changed so far.
 func (w *Core) Changes() uint64 { return w.changes.Load() }

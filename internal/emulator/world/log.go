@@ -99,12 +99,12 @@ func (l *Log) ChangesOf(orgID string) []uint32 { return l.feed[orgID] }
 
 // AddRows adds events to those of a profile.
 func (l *Log) AddRows(profileID string, rows []uint32) {
-	l.index[profileID] = mergeSorted(l.index[profileID], rows, l.ByPosition)
+	l.index[profileID] = mergeSorted(l.index[profileID], rows, l.bySearchOrder)
 }
 
 // AddChanges adds events to the storage changes of an organization.
 func (l *Log) AddChanges(orgID string, rows []uint32) {
-	l.feed[orgID] = mergeSorted(l.feed[orgID], rows, l.ByShown)
+	l.feed[orgID] = mergeSorted(l.feed[orgID], rows, l.byFeedOrder)
 }
 
 // table interns values; number 0 is the zero value.
@@ -237,8 +237,9 @@ func (w *Directory) Actor(userID string) *Actor {
 }
 
 // add stores an event and returns its row, which is its index in the log. It adds the
-// row to the events of its organization, workspace, share and user, and to the change
-// feed of the organization if it changes storage.
+// row to the events of its organization, workspace, share and user, in the order of
+// searches, and to the change feed of the organization if it changes storage, in the order
+// in which changes become visible. Both can differ from the order in which events are added.
 func (l *Log) add(e Event, now time.Time) uint32 {
 	n := Number(len(l.Entries))
 	at := Scope{e.Org, e.Workspace, e.Share}
@@ -263,11 +264,11 @@ func (l *Log) add(e Event, now time.Time) uint32 {
 	l.storeDetail(n, e)
 	for _, profileID := range []string{at.Org, at.Workspace, at.Share, e.User} {
 		if profileID != "" {
-			l.index[profileID] = insertSorted(l.index[profileID], n, l.ByPosition)
+			l.index[profileID] = insertSorted(l.index[profileID], n, l.bySearchOrder)
 		}
 	}
 	if at.Org != "" && l.Kinds.Values[l.Entries[n].Kind].IsChange {
-		l.feed[at.Org] = insertSorted(l.feed[at.Org], n, l.ByShown)
+		l.feed[at.Org] = insertSorted(l.feed[at.Org], n, l.byFeedOrder)
 	}
 	return n
 }
@@ -318,7 +319,7 @@ func (l *Log) storeDetail(n uint32, e Event) {
 		l.given[d.id] = n
 	}
 	if d.parent != "" {
-		l.children[d.parent] = insertSorted(l.children[d.parent], n, l.ByPosition)
+		l.children[d.parent] = insertSorted(l.children[d.parent], n, l.bySearchOrder)
 	}
 	texts := d.id + d.parent + d.description + d.Delegation + d.IP + d.Country
 	if texts != "" || len(d.Extra) > 0 || len(d.Telemetry) > 0 {
@@ -336,11 +337,11 @@ func insertSorted(rows []uint32, n uint32, compare func(a, b uint32) int) []uint
 	return slices.Insert(rows, at, n)
 }
 
-// ByPosition compares rows in search order.
-func (l *Log) ByPosition(a, b uint32) int { return l.Position(a).Compare(l.Position(b)) }
+// bySearchOrder compares rows in the order of searches.
+func (l *Log) bySearchOrder(a, b uint32) int { return l.Position(a).Compare(l.Position(b)) }
 
-// ByShown compares rows in the order of the change feed.
-func (l *Log) ByShown(a, b uint32) int { return l.ShownAt(a).Compare(l.ShownAt(b)) }
+// byFeedOrder compares rows in the order of the change feed.
+func (l *Log) byFeedOrder(a, b uint32) int { return l.ShownAt(a).Compare(l.ShownAt(b)) }
 
 // Position returns the place of a row in the order of a search, which is an option: by
 // time; newest first, by the complement of the time; or pseudorandom.
@@ -401,9 +402,9 @@ func (l *Log) FindEvent(id string) (uint32, bool) {
 // ObjectNumber returns the number of a node as the object of an event.
 func (l *Log) ObjectNumber(row uint32, id, name string) uint32 { return l.objectNumber(row, id, name) }
 
-// objectNumber returns the number of the object of an event, 0 if it has none. A new
-// object is added; another name of a known one is recorded as its name from this row
-// on.
+// objectNumber returns the number of the object of the event in a row, 0 if it has none.
+// A new object is added; another name of a known one is recorded as its name from this row
+// on, because earlier events are shown with the former name.
 func (l *Log) objectNumber(row uint32, id, name string) uint32 {
 	if id == "" {
 		return 0
@@ -479,21 +480,21 @@ func (l *Log) ObjectID(n uint32) string {
 	return Opaque('2', l.seed, uint64(n))
 }
 
-// ObjectName returns the name of an object at the time of an event. A given object
-// without a name has its id, and a generated one an invented file name.
-func (l *Log) ObjectName(row, n uint32) string {
-	if name, renamed := l.formerName(row, l.ObjectID(n)); renamed {
+// ObjectName returns the name of the object with a number at the time of the event in a
+// row. A given object without a name has its id, and a generated one an invented file name.
+func (l *Log) ObjectName(row, object uint32) string {
+	if name, renamed := l.formerName(row, l.ObjectID(object)); renamed {
 		return name
 	}
 	switch {
-	case n == 0:
+	case object == 0:
 		return ""
-	case l.Things[n].name != "":
-		return l.Things[n].name
-	case l.Things[n].id != "":
-		return l.Things[n].id
+	case l.Things[object].name != "":
+		return l.Things[object].name
+	case l.Things[object].id != "":
+		return l.Things[object].id
 	}
-	return fileName(Mix(l.seed + uint64(n)))
+	return fileName(Mix(l.seed + uint64(object)))
 }
 
 // fileName returns an invented name of a file, such as "budget 412.pdf", made of the

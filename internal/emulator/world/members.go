@@ -445,8 +445,8 @@ func (w *Directory) RefuseOutsider(profileID, userID string, role Role) error {
 	return w.RefuseByOutsiderPolicy(profileID, userID)
 }
 
-// RefuseByOutsiderPolicy returns a refusal if a policy forbids to give a user from
-// outside the organization more access to a profile.
+// RefuseByOutsiderPolicy returns a refusal if the user is not in the organization of a
+// profile, and a policy of the organization or of the share lets no such user have access.
 func (w *Directory) RefuseByOutsiderPolicy(profileID, userID string) error {
 	org := w.OrgOf(profileID)
 	if w.Role(org, userID) != "" {
@@ -456,9 +456,9 @@ func (w *Directory) RefuseByOutsiderPolicy(profileID, userID string) error {
 	if reason == "" {
 		return nil
 	}
-	code := int64(codeOutsiders)
-	if reason == reasonOutsidersObject {
-		code = codeOutsidersObject
+	code := int64(codeOrgDeniesOutsiders)
+	if reason == reasonShareDeniesOutsiders {
+		code = codeShareDeniesOutsiders
 	}
 	return wire.RefuseWithReason(http.StatusForbidden, code, reason,
 		"Users outside the organization may not be given access.")
@@ -466,18 +466,18 @@ func (w *Directory) RefuseByOutsiderPolicy(profileID, userID string) error {
 
 // Reasons of refusals of external users.
 const (
-	reasonOutsiders       = "external_invites_denied"
-	reasonOutsidersObject = "external_invites_object_denied"
+	reasonOrgDeniesOutsiders   = "external_invites_denied"
+	reasonShareDeniesOutsiders = "external_invites_object_denied"
 )
 
 // DeniesOutsiders returns the reason why users from outside the organization cannot
 // become members of a profile, "" if they can.
 func (w *Directory) DeniesOutsiders(profileID string) string {
 	if o := w.orgs[w.OrgOf(profileID)]; o != nil && o.Value.ExternalInvites == policyDenied {
-		return reasonOutsiders
+		return reasonOrgDeniesOutsiders
 	}
 	if share := w.shares[profileID]; share != nil && share.Value.ExternalInvites == policyDenied {
-		return reasonOutsidersObject
+		return reasonShareDeniesOutsiders
 	}
 	return ""
 }

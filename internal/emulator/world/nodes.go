@@ -194,14 +194,14 @@ func Text(v Version) string {
 }
 
 // ContentHash returns the SHA-256 of a version in hexadecimal. It is "" for a version
-// whose bytes are generated from its id.
+// without Content whose Source is neither an upload nor a text, such as one whose bytes are
+// generated from its id.
 func ContentHash(v Version) string {
 	if content, uploaded := v.Source.(*blob.Blob); uploaded {
 		return content.Sum()
 	}
 	_, hasText := v.Source.(textSource)
-	isGenerated := v.Content == "" && !hasText
-	if isGenerated {
+	if v.Content == "" && !hasText {
 		return ""
 	}
 	hash := sha256.New()

@@ -379,7 +379,7 @@ func (w *Directory) AccessMode(k *wire.Credential, profileID string) wire.Mode {
 
 // ScopeCovers reports whether a scope, a kind of entity and an id, covers a profile.
 // The id * means all of that kind. A scope of an organization or a workspace also
-// covers what is in it; one of a user covers the user's own profile.
+// covers what is in it; one of the credential's user covers all profiles.
 func (w *Directory) ScopeCovers(k *wire.Credential, profileID, entity, id string) bool {
 	named := func(profile string) bool { return profile != "" && (id == "*" || id == profile) }
 	kind := w.KindOf(profileID)
@@ -593,19 +593,19 @@ const (
 	CodeNotGranted = 115069
 	CodeNoView     = 144499
 
-	codeLinkPassword      = 199312
-	codePlan              = 199401
-	codeNoCredits         = 199402
-	codeAIPolicy          = 199403
-	CodeExport            = 199412
-	CodeTokenEnded        = 199424
-	codeRange             = 199701
-	CodeLowCapability     = 199703
-	codeWithheld          = 199704
-	codeOutsiders         = 199906
-	codeOutsidersObject   = 199907
-	codeInvitationPast    = 199909
-	codeInvitationSettled = 199910
-	codeClosed            = 199918
-	codeArchived          = 199919
+	codeLinkPassword         = 199312
+	codePlan                 = 199401
+	codeNoCredits            = 199402
+	codeAIPolicy             = 199403
+	CodeExport               = 199412
+	CodeTokenEnded           = 199424
+	codeRange                = 199701
+	CodeLowCapability        = 199703
+	codeWithheld             = 199704
+	codeOrgDeniesOutsiders   = 199906
+	codeShareDeniesOutsiders = 199907
+	codeInvitationPast       = 199909
+	codeInvitationSettled    = 199910
+	codeClosed               = 199918
+	codeArchived             = 199919
 )
