@@ -119,7 +119,8 @@ func (r *recorder) writeFixture(req *http.Request, body []byte, resp *http.Respo
 		r.secrets.AddHeader(signed.Header) // if a transport below signs
 	}
 	info, _ := fastio.CallFromContext(req.Context())
-	f := &fixture{Op: info.Op, Request: requestOf(req, body, &r.secrets)}
+	f := &fixture{Op: info.Op}
+	_ = requestOf(req, body, &r.secrets)              // only to add its secrets before the response is masked
 	r.secrets.All = redact.Confidential(req.URL.Path) // then the whole response is secret
 	f.Response = answered{
 		Status:  resp.StatusCode,
@@ -127,7 +128,7 @@ func (r *recorder) writeFixture(req *http.Request, body []byte, resp *http.Respo
 	}
 	r.secrets.All = false
 	f.Response.Header = relevant(resp.Header, &r.secrets)
-	f.Request = requestOf(req, body, &r.secrets) // again, because the response may have added secrets
+	f.Request = requestOf(req, body, &r.secrets) // by now, the response may have added secrets
 	text, err := f.encode()
 	if err != nil {
 		return err

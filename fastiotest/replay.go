@@ -85,9 +85,9 @@ func load(fixtures fs.FS) ([]*fixture, error) {
 		return nil, err
 	}
 	slices.SortFunc(names, func(a, b string) int {
-		nameA, a := splitNumber(a)
-		nameB, b := splitNumber(b)
-		byNumber := cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) // 10 is longer than 9
+		nameA, numberA := splitNumber(a)
+		nameB, numberB := splitNumber(b)
+		byNumber := cmp.Or(cmp.Compare(len(numberA), len(numberB)), strings.Compare(numberA, numberB)) // 10 is longer than 9
 		return cmp.Or(strings.Compare(nameA, nameB), byNumber)
 	})
 	all := make([]*fixture, 0, len(names))
@@ -231,7 +231,8 @@ func (u *unanswered) closest(a *asked) string {
 
 // likeness returns how similar two requests are: a larger number is more
 // similar. An equal segment at the start of the path counts 1000, an equal
-// parameter 2, an equal method 1, and each parameter of b -1, so that b has few others.
+// parameter 2, and an equal method 1. Each parameter of b counts -1, so that of two
+// requests with the same equal parameters the one with fewer others is more similar.
 func (a *asked) likeness(b *asked) int {
 	n := 0
 	if a.Method == b.Method {

@@ -24,13 +24,16 @@ import (
 // saveEach is how often worlds that change are saved.
 const saveEach = 10 * time.Second
 
+// mainWorld is the name of the world of requests that name none.
+const mainWorld = ""
+
 // folder keeps worlds between runs, each in a file. Only one process has it open.
 type folder struct {
 	dir  string
 	lock *os.File // nil once it is closed
 
 	mu      sync.Mutex            // guards what follows
-	worlds  map[string]*keptWorld // by name; the main one is ""
+	worlds  map[string]*keptWorld // by name
 	deleted map[string]bool       // names whose files are to be removed
 }
 
@@ -58,11 +61,11 @@ func openFolder(dir string) (*folder, error) {
 
 var capital = regexp.MustCompile(`[A-Z]`)
 
-// fileOf returns the name of the file of a world; the main world is "". A "+" stands before
-// each capital letter: two worlds have two files also where the case of letters does not
-// matter. With the prefix, no name leads out of the folder or to a device.
+// fileOf returns the name of the file of a world. A "+" stands before each capital letter:
+// two worlds have two files also where the case of letters does not matter. With the
+// prefix, no name leads out of the folder or to a device.
 func fileOf(world string) string {
-	if world == "" {
+	if world == mainWorld {
 		return "world.zip"
 	}
 	return "world-" + capital.ReplaceAllString(world, "+$0") + ".zip"
@@ -70,8 +73,8 @@ func fileOf(world string) string {
 
 // worldOf returns the world of a file, and false if it is that of none.
 func worldOf(file string) (world string, found bool) {
-	if file == fileOf("") {
-		return "", true
+	if file == fileOf(mainWorld) {
+		return mainWorld, true
 	}
 	world = strings.TrimSuffix(strings.TrimPrefix(file, "world-"), ".zip")
 	world = strings.ReplaceAll(world, "+", "")
@@ -125,7 +128,7 @@ func (f *folder) others() map[string]*emulator.Server {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for name, w := range f.worlds {
-		if name != "" {
+		if name != mainWorld {
 			others[name] = w.server
 		}
 	}

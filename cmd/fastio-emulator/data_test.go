@@ -157,7 +157,7 @@ func TestWorldsAreSavedWhileTheyChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newServer()
-		f.add("", s)
+		f.add(mainWorld, s)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- f.keep(ctx, io.Discard) }()

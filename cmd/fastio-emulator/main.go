@@ -268,7 +268,7 @@ func prepare(c settings, kept *folder, stderr io.Writer) (s *emulator.Server, to
 		if err := kept.load(func() *emulator.Server { return emulator.New(c.options) }); err != nil {
 			return nil, "", "", err
 		}
-		if w := kept.worlds[""]; w != nil {
+		if w := kept.worlds[mainWorld]; w != nil {
 			_, _ = fmt.Fprintf(stderr, "World:     that of %s, with its own objects, options and faults\n", kept.dir)
 			token, workspace = w.server.First()
 			return w.server, token, workspace, nil
@@ -276,7 +276,7 @@ func prepare(c settings, kept *folder, stderr io.Writer) (s *emulator.Server, to
 	}
 	s, token, workspace, err = build(c)
 	if err == nil {
-		kept.add("", s)
+		kept.add(mainWorld, s)
 	}
 	return s, token, workspace, err
 }
@@ -410,7 +410,8 @@ func grow(ctx context.Context, s *emulator.Server, workspace string, each time.D
 	for {
 		select {
 		case <-t.C:
-			s.Generate(world.History{Workspace: workspace, Events: 1, From: s.Now().Add(-time.Second)})
+			aMomentAgo := s.Now().Add(-time.Second) // the event has a time between then and now
+			s.Generate(world.History{Workspace: workspace, Events: 1, From: aMomentAgo})
 		case <-ctx.Done():
 			return
 		}

@@ -88,22 +88,24 @@ func nearest(names []string, name string) []string {
 
 // distance returns the edit distance of two words: how many letters must be changed,
 // added or removed to get from one to the other. row[j] is the distance between the
-// letters of a that were read and the first j of b.
+// letters of a that were read and the first j of b. While the letter a[i] is read, row has
+// the new distances up to j and those without a[i] behind it.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		without := row[0] // without a[i], for the first j letters of b
 		row[0]++
 		for j := range len(b) {
-			changed := diagonal
+			changed := without
 			if a[i] != b[j] {
 				changed++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(changed, row[j]+1, diagonal+1)
+			removed, added := row[j+1]+1, row[j]+1
+			without = row[j+1]
+			row[j+1] = min(changed, removed, added)
 		}
 	}
 	return row[len(b)]

@@ -49,7 +49,8 @@ func printPath(profile string) error {
 	files := map[string]*source{}
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		name, line, column, ok := covered(lines.Text())
-		if !ok || strings.HasPrefix(name, "internal/callpath/") {
+		isCaller := strings.HasPrefix(name, "internal/callpath/") // the program that makes the call
+		if !ok || isCaller {
 			continue
 		}
 		if files[name] == nil {
@@ -109,7 +110,7 @@ func (s *source) at(line, column int) function {
 	var found function
 	ast.Inspect(s.file, func(n ast.Node) bool {
 		if n == nil || !s.holds(n, line, column) {
-			return n == ast.Node(s.file) // whose declarations are looked at in any case
+			return false
 		}
 		switch n := n.(type) {
 		case *ast.FuncDecl:

@@ -126,7 +126,8 @@ func testMutants(ctx context.Context, src *sources, mutants []mutant, tests []st
 // error.
 func killer(ctx context.Context, overlay string, m mutant, tests []string) (string, error) {
 	for _, pkg := range tests {
-		pkg = strings.ReplaceAll(pkg, "AREA", strings.Replace(m.area(), "system", ".", 1))
+		tested := strings.Replace(m.area(), "system", ".", 1) // the tests of system are in the root package
+		pkg = strings.ReplaceAll(pkg, "AREA", tested)
 		test := exec.CommandContext(ctx, "go", "test", "-failfast", "-timeout=3m", "-overlay", overlay, pkg)
 		out, err := test.CombinedOutput()
 		switch _, failed := errors.AsType[*exec.ExitError](err); {
@@ -277,7 +278,7 @@ func names(f *ast.File) []name {
 				all = append(all, tags(n.Name.Name, s)...)
 			}
 		case *ast.Field:
-			return n.Tag == nil
+			return n.Tag == nil // the names in a tag are in the list already
 		case *ast.CompositeLit:
 			sel, ok := n.Type.(*ast.SelectorExpr)
 			return !ok || sel.Sel.Name != "InputError"

@@ -41,7 +41,8 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := result.PrintText(os.Stdout, -1); err != nil {
+	const onlyMessages = -1 // without lines of the source
+	if err := result.PrintText(os.Stdout, onlyMessages); err != nil {
 		log.Fatal(err)
 	}
 	for _, root := range result.Roots {

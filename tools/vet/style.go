@@ -82,11 +82,12 @@ func checkHeader(first ast.Stmt, report func(at ast.Node, text string), conditio
 		return
 	}
 	isRead, hasOthers := assigned(assign, namesIn(condition))
-	isErrOnly := assign.Tok == token.ASSIGN && isRead && !hasOthers
+	defines := assign.Tok == token.DEFINE
+	assignsErr := assign.Tok == token.ASSIGN && isRead && !hasOthers // or ok
 	switch {
-	case assign.Tok == token.DEFINE && !isRead:
+	case defines && !isRead:
 		report(first, "the header defines nothing that its condition reads")
-	case assign.Tok != token.DEFINE && !isErrOnly:
+	case !defines && !assignsErr:
 		report(first, "the header assigns to a variable of before")
 	}
 }

@@ -46,10 +46,10 @@ const codePollAccess = 199302 // invented
 type poll struct {
 	profile   string
 	wait      time.Duration
-	since     int64 // microseconds, 0 is the moment the poll begins
-	updated   bool
-	fields    []string
-	inclusive bool
+	since     int64    // microseconds, 0 is the moment the poll begins
+	onlyNew   bool     // the response has only the fields that have changed since then
+	fields    []string // to look at, none means all
+	inclusive bool     // a change at since counts, too
 }
 
 // wants reports whether a poll selects a field, by its key or by its name without an
@@ -89,8 +89,8 @@ func (h *Handlers) parsePoll(c *wire.Call) poll {
 	const noWait = 0
 	q := poll{
 		wait:      time.Duration(c.Integer("wait", noWait, 0, pollWait)) * time.Second,
-		updated:   c.Value("updated") != "",
-		inclusive: h.w.Options.Activity.InclusivePolls, // a change at lastactivity counts, too
+		onlyNew:   c.Value("updated") != "",
+		inclusive: h.w.Options.Activity.InclusivePolls,
 	}
 	if since := c.Moment("lastactivity"); !since.IsZero() {
 		q.since = since.UnixMicro()
@@ -137,7 +137,7 @@ func (h *Handlers) awaitChange(c *wire.Call, q *poll) (wire.Object, error) {
 		}
 		select {
 		case <-waits.change:
-		case <-waits.cut:
+		case <-waits.cut: // closed by CutPolls
 			return c.Send(h.cutPoll())
 		case <-timeout:
 			if cut {
@@ -165,14 +165,14 @@ func (h *Handlers) pollOnce(c *wire.Call, q *poll, over bool) (payload wire.Obje
 	}
 	c.Now = h.w.Now() // the call may have waited since it began
 	if q.since == 0 {
-		q.since = h.w.Activity.Tick(c.Now) // only changes from now on count
+		q.since = h.w.Activity.Tick(c.Now) // a stamp before all later changes: only these count
 	}
 	rows, latest := selectChanges(&h.w.Activity, q.profile, q)
 	if latest == 0 {
 		if !over {
 			return nil, &pollWaits{h.w.Activity.Next(q.profile), h.w.Activity.Cut}, nil
 		}
-		latest = h.w.Activity.Tick(c.Now) // the next poll goes on from now
+		latest = h.w.Activity.Tick(c.Now) // the next poll goes on from this stamp
 	}
 	return wire.Object{{"results", len(rows)}, {"activity", rows}, {"lastactivity", wire.MicroStamp(latest)}}, nil, nil
 }
@@ -206,7 +206,8 @@ func pollParams(path ...string) wire.RouteOption {
 		"fields:string:at most 30, name or name:id")...)
 }
 
-// Routes returns the routes of polls, the dashboard and intents.
+// Routes returns the routes of polls, the dashboard and intents. A parameter with a slash
+// is one of the path.
 func (h *Handlers) Routes() []*wire.Route {
 	const card = "/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/"
 	return slices.Concat(h.intentRoutes(), []*wire.Route{
@@ -235,7 +236,7 @@ func selectChanges(a *world.Activity, profileID string, q *poll) (rows wire.Obje
 		if isNew {
 			latest = max(latest, at)
 		}
-		rows = rows.With(isNew || !q.updated, field, wire.MicroStamp(at))
+		rows = rows.With(isNew || !q.onlyNew, field, wire.MicroStamp(at))
 	}
 	if latest == 0 {
 		return nil, 0

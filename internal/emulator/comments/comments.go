@@ -161,7 +161,8 @@ func (h *Handlers) announce(cm *Comment, e world.Event) {
 	}
 }
 
-// Routes returns the routes of comments.
+// Routes returns the routes of comments. Those of a node also match the path of the file of
+// a File Share, and hand such a call over to the route in OnFileShare.
 func (h *Handlers) Routes() []*wire.Route {
 	const entity, one = "/current/comments/{entity_type}/{parent_id}/", "/current/comments/{comment_id}/"
 	const fileShare = "/current/comments/fileshare/{fileshare_id}/{node_id}/"

@@ -58,7 +58,7 @@ func (h *Handler) worldNamed(name string) (*namedWorld, error) {
 		w.server, w.err = h.create(name)
 		close(w.ready)
 		if w.err != nil {
-			h.removeFromList(name, w, nil)
+			h.removeFromList(name, w, nil) // a world that was not created is not kept, so nothing forgets it
 		}
 	}
 	<-w.ready

@@ -211,7 +211,7 @@ func changeJSON(change func(root *node) error) func(*Response) error {
 
 // everywhere returns a function that calls change for all places in the body to which
 // the pointers lead: the last place first, because a removal moves the elements behind it.
-// It fails if change returns true for no place of one of them.
+// It fails if there is a pointer for all of whose places change returns false.
 func everywhere(all [][]string, change func(p place) bool) func(*Response) error {
 	return changeJSON(func(root *node) error {
 		for _, at := range all {
@@ -289,18 +289,20 @@ func parseMove(rest string) (func(*Response) error, error) {
 // or makes it the whole body without to. It keeps the position of a member that stays
 // in its object. It reports whether it has changed anything.
 func moveMember(root *node, from []string, p place, to []string) bool {
-	switch value := p.holder.get(p.name); {
+	value := p.holder.get(p.name)
+	switch {
 	case value == nil:
 		return false
 	case to == nil:
 		*root = *value
 		return true
-	case slices.Equal(fillStars(from[:len(from)-1], p.stars), to[:len(to)-1]): // in the same object
-		return p.holder.rename(p.name, to[len(to)-1])
-	default:
-		p.holder.removeItem(p.name)
-		return root.setAt(to, value)
 	}
+	holder, newHolder := fillStars(from[:len(from)-1], p.stars), to[:len(to)-1] // the pointers to them
+	if slices.Equal(holder, newHolder) {
+		return p.holder.rename(p.name, to[len(to)-1])
+	}
+	p.holder.removeItem(p.name)
+	return root.setAt(to, value)
 }
 
 // fillStars returns a pointer with its first * replaced by the first of stars, and so on.

@@ -17,7 +17,8 @@ const (
 	previewed    = 3             // grants in a row of a list
 )
 
-// Routes returns the routes of File Shares.
+// Routes returns the routes of File Shares. Viewer and downloader find the File Share in the
+// path and its file.
 func (h *Handlers) Routes() []*wire.Route {
 	const workspace, one = "/current/workspace/{workspace_id}/", "/current/fileshare/{fileshare_id}/"
 	const stored = one + "storage/"

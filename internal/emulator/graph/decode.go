@@ -22,7 +22,8 @@ const (
 // (fresh). The structs of the arguments stay unchanged until commit is called, which
 // copies the encoded fields to them. The new structs are not used after commit: so a
 // decoded pointer to one of these structs leads to the argument in its place. Open returns
-// the content with a name. Decode reads no byte behind the end of the JSON.
+// the content with a name. Decode reads no byte behind the end of the JSON. The methods of
+// decoder report an error by a panic, which ends the decoding.
 func (c *Codec) Decode(
 	r *bufio.Reader, open func(name string) (*blob.Blob, error), of ...any,
 ) (fresh []any, commit func(), err error) {
@@ -34,7 +35,7 @@ func (c *Codec) Decode(
 	}()
 	values := roots(of)
 	for _, v := range values {
-		d.seen = append(d.seen, v.Addr())
+		d.seen = append(d.seen, v.Addr()) // what its number stands for in pointers
 		fresh = append(fresh, reflect.New(v.Type()).Interface())
 	}
 	made := roots(fresh)
@@ -93,6 +94,7 @@ type decoder struct {
 	seen   []reflect.Value // pointers and maps
 }
 
+// fail ends the decoding with an error.
 func (d *decoder) fail(format string, args ...any) {
 	panic(decodeError{fmt.Errorf("at byte %d: "+format, append([]any{d.offset}, args...)...)})
 }
@@ -285,6 +287,7 @@ func (d *decoder) readText() string {
 // readString reads a JSON string. Most have neither escapes nor characters beyond ASCII,
 // and are not decoded any further.
 func (d *decoder) readString() string {
+	const encodedMost = 8 * TextMost // a byte takes 6 in JSON at most, such as \u0001
 	raw := []byte{d.readByte()}
 	plain := true
 	for {
@@ -303,7 +306,7 @@ func (d *decoder) readString() string {
 		case b < ' ', b > '~':
 			plain = false
 		}
-		if len(raw) > TextMost*8 {
+		if len(raw) > encodedMost {
 			d.fail("a string is too long")
 		}
 	}

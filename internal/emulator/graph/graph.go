@@ -187,7 +187,8 @@ func isOrdered(t reflect.Type) bool {
 	return isBoolOrInteger || t.Kind() == reflect.String
 }
 
-// visitTypes visits all types that the values and interfaces can lead to, each once.
+// visitTypes visits all types that the values and interfaces can lead to, each once. It
+// visits a struct before its fields, because New finds these fields in the visit.
 func (c *Codec) visitTypes(visit func(t reflect.Type, path string)) {
 	done := map[reflect.Type]bool{}
 	var step func(t reflect.Type, path string)

@@ -103,7 +103,7 @@ func (h *Handlers) waitForAnswer(c *wire.Call) bool {
 	defer stop()
 	select {
 	case <-done:
-		h.w.RunDueTasks()
+		h.w.RunDueTasks() // answered is due: the user may ask again when this call returns
 		return true
 	case <-c.Request.Context().Done():
 		panic(http.ErrAbortHandler)

@@ -143,7 +143,7 @@ func (s *studio) addArchive(f *seed.File, client string, from time.Time, nodes i
 	}
 	workspace := f.Workspaces[0].ID
 	begin := from.AddDate(0, 0, -archiveDays)
-	number := uint64(1 + dice.IntN(1000)) //nolint:gosec // small
+	numbers := uint64(1 + dice.IntN(1000)) //nolint:gosec // small; documents have the numbers behind it
 	folder := func(name, parent string, at time.Time) string {
 		id := s.world.NewID("node")
 		f.Nodes = append(f.Nodes, seed.Node{
@@ -151,7 +151,7 @@ func (s *studio) addArchive(f *seed.File, client string, from time.Time, nodes i
 		})
 		return id
 	}
-	root := folder("Archive", "", begin.AddDate(0, 0, -4))
+	root := folder("Archive", "", begin.AddDate(0, 0, -4)) // some days before its first box
 	f.Nodes = slices.Grow(f.Nodes, nodes)
 	f.Facts = slices.Grow(f.Facts, nodes/int(kindCount)) // one kind of document has a fact
 	box, boxes, room := root, 0, 0                       // room is how many files the box still takes
@@ -165,7 +165,7 @@ func (s *studio) addArchive(f *seed.File, client string, from time.Time, nodes i
 			continue
 		}
 		room--
-		d := &document{kind(dice.IntN(int(kindCount))), number + uint64(added), client, day} //nolint:gosec // small
+		d := &document{kind(dice.IntN(int(kindCount))), numbers + uint64(added), client, day} //nolint:gosec // small
 		n := s.nodeOf(d, dice)
 		n.Profile, n.Parent, n.Created = workspace, box, at
 		f.Nodes = append(f.Nodes, n)

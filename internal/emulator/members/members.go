@@ -101,7 +101,7 @@ func (h *Handlers) routesOf(k kind) []*wire.Route {
 	asMember, asManager := h.profileForRole(anyMember), h.profileForRole(h.managingRole)
 	asUser := h.profileOfPath(wire.Write)
 	joinForm, listParams := wire.BlankForm(wire.NoFields), ""
-	updatable := k.settings // of an invitation
+	updatable := k.settings // fields of an invitation that an update may change
 	switch k.path {
 	case "/current/share/{share_id}/":
 		joinForm = wire.OptionalForm("notify_options")
@@ -359,7 +359,8 @@ func (h *Handlers) leave(c *wire.Call, id string) (wire.Object, error) {
 }
 
 // join makes the caller a member of a profile that is open to the caller. Members
-// keep their role.
+// keep their role. An invitation to an organization is accepted with its role; in a
+// workspace or share, which is not open by an invitation, an invited caller becomes a member.
 func (h *Handlers) join(c *wire.Call, id string) (wire.Object, error) {
 	notify := readNotification(c, "notify_options")
 	if err := cmp.Or(c.Check.Err(), h.refuseJoin(id, c.Key.User)); err != nil {

@@ -95,7 +95,7 @@ func (h *Handlers) readOrg(c *wire.Call, o *world.Org, isNew bool) {
 		o.Domain = domain
 	}
 	if name, given := c.Field("name"); given || isNew {
-		c.Check.Text("name", name, 3, 100)
+		c.Check.Text("name", name, nameLeast, nameMost)
 		o.Name = name
 	}
 	if text, given := c.Field("description"); given {
@@ -103,7 +103,7 @@ func (h *Handlers) readOrg(c *wire.Call, o *world.Org, isNew bool) {
 		if !isNew && wire.Cleared(text) {
 			o.Description = ""
 		} else {
-			c.Check.Text("description", text, 10, 1000)
+			c.Check.Text("description", text, descriptionLeast, descriptionMost)
 		}
 	}
 	if key, given := c.Field("industry"); given {
@@ -246,6 +246,9 @@ func (h *Handlers) industries(*wire.Call) (wire.Object, error) {
 const (
 	tokenLife  = 72 * time.Hour
 	tokensMost = 5 // of an organization
+
+	nameLeast, nameMost               = 3, 100 // characters
+	descriptionLeast, descriptionMost = 10, 1000
 )
 
 // transferToken makes its claimant the owner of an organization. Its members are

@@ -159,7 +159,8 @@ func (h *Handlers) quickShareObject(id, _ string, lv wire.Level) wire.Object {
 	q := h.quickShares.byID[id]
 	var node any
 	if n := h.w.Node(q.Workspace, q.Node); n != nil {
-		node = h.storage.NodeObject(world.Store{Profile: q.Workspace, Owner: q.Workspace}, n, max(lv, wire.Standard))
+		level := max(lv, wire.Standard) // the less detailed of both
+		node = h.storage.NodeObject(world.Store{Profile: q.Workspace, Owner: q.Workspace}, n, level)
 	}
 	return wire.Object{
 		{"id", wire.Hyphenated(q.ID)},

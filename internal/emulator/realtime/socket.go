@@ -149,7 +149,7 @@ func (s *socket) serve() {
 		t := time.AfterFunc(f.Age, func() { s.enqueue(frame{fault: f}) })
 		defer t.Stop()
 	}
-	defer context.AfterFunc(s.ctx, s.limitWaits)()
+	defer context.AfterFunc(s.ctx, s.limitWaits)() // which stops it, if the socket has not ended
 	var parts sync.WaitGroup
 	if !s.h.w.Options.Realtime.OutliveToken {
 		parts.Go(s.endWithToken)
@@ -387,7 +387,8 @@ func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 const overtaking = time.Second
 
 // deliver sends a message as its fault requires: late, after junk or the next message,
-// several times or not at all. The fault may also end the socket, or make it silent.
+// several times or not at all. The fault may also end the socket, or make it silent. A
+// frame without a text only brings a fault.
 func (s *socket) deliver(f frame, fault *world.SocketFault) {
 	s.pause(fault.Delay)
 	if kind, junk := junkMessage(fault.Junk); junk != nil {

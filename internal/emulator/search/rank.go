@@ -65,12 +65,13 @@ func (h *hit) scoreSource() (source string, score any) {
 }
 
 // findFiles returns the nodes of a storage that match a search, the best first: by
-// words in names and summaries, and by meaning in indexed excerpts (hybrid). Only the
-// excerpts are limited to a scope. If the caller may not read the summaries, and excerpts
-// could not be searched in their place, the result says why.
+// words in names and summaries, and by meaning in indexed excerpts. Only the excerpts are
+// limited to a scope. The result says whether the storage is indexed (intelligence), whether
+// it may be searched by meaning (semantic), and whether it was (hybrid). If the caller may
+// not read the summaries, and excerpts could not be searched in their place, it says why.
 func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
 	f := &found{intelligence: h.w.IsIndexed(store.Profile)}
-	f.semantic = f.intelligence && !h.w.Options.Search.NoSemantic && // allowed by option and policy
+	f.semantic = f.intelligence && !h.w.Options.Search.NoSemantic &&
 		h.w.RefuseIntelligence(store.Profile) == nil
 	f.hybrid = f.semantic && q.in != inNames
 	summaries := h.w.ShowsSummaries(store)

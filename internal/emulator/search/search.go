@@ -422,9 +422,9 @@ func (sc *searchScope) has(n *world.Node) bool {
 	return sc == nil || sc.folders[n.Parent] || slices.Contains(sc.versions[n.ID], n.Current().ID)
 }
 
-// addFolder adds a folder, and returns false if the scope has too many references
-// already.
-func (sc *searchScope) addFolder(folder string) bool {
+// addUnlessFull adds a folder, if the scope does not have it yet. It returns false if the
+// scope has too many references for it.
+func (sc *searchScope) addUnlessFull(folder string) bool {
 	if sc.folders[folder] {
 		return true
 	}
@@ -456,7 +456,7 @@ func (h *Handlers) scopeOf(c *wire.Call, store world.Store) *searchScope {
 	var level []string
 	depths := map[string]int{}
 	for _, e := range folders {
-		if id, depth := h.folderOf(c, store, e); id != "" && sc.addFolder(id) {
+		if id, depth := h.folderOf(c, store, e); id != "" && sc.addUnlessFull(id) {
 			level = append(level, id)
 			depths[id] = max(depths[id], depth)
 		}
@@ -541,7 +541,7 @@ func (h *Handlers) addSubfolders(store world.Store, sc *searchScope, level []str
 				if n.Kind != world.KindFolder || depths[n.ID] >= left {
 					continue
 				}
-				if sc.addFolder(n.ID) {
+				if sc.addUnlessFull(n.ID) {
 					depths[n.ID] = left
 					next = append(next, n.ID)
 				}

@@ -96,8 +96,7 @@ func schemaOf(t reflect.Type, tag reflect.StructTag) *schema {
 
 // structSchema returns the schema of a struct, with a property for each field.
 func structSchema(t reflect.Type) *schema {
-	name, _, _ := strings.Cut(t.Name(), "[")
-	s := &schema{Type: "object", Title: name, Properties: map[string]*schema{}, Additional: new(false), want: "an object"}
+	s := &schema{Type: "object", Title: t.Name(), Properties: map[string]*schema{}, Additional: new(false), want: "an object"}
 	for field := range t.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name == "-" {
@@ -400,23 +399,23 @@ func isID(text string) bool {
 // declare records the id of an object, and fails for one that another has. A label,
 // which is a word in place of an id, is replaced by a new id.
 func (c *checker) declare(v reflect.Value, tag reflect.StructTag, path string) {
-	kind, given := tag.Get("id"), v.String()
-	name := given
+	kind, name := tag.Get("id"), v.String()
+	key := name // by which the checker records it
 	switch {
 	case kind == "":
 		return
 	case !hasLabels(kind):
-		name = kind + " " + name // another kind may have the same text
+		key = kind + " " + name // another kind may have the same text
 	case isID(name):
-		name = plain(name)
+		key = plain(name)
 	default:
 		c.ids[name] = c.world.NewID(kind)
 		v.SetString(c.ids[name])
 	}
-	if earlier, taken := c.paths[name]; taken {
-		c.fail(path, "%q is already that of %s", given, earlier)
+	if earlier, taken := c.paths[key]; taken {
+		c.fail(path, "%q is already that of %s", name, earlier)
 	}
-	c.paths[name], c.kinds[name] = path, kind
+	c.paths[key], c.kinds[key] = path, kind
 }
 
 // checkReference checks that a reference, the text v, names an object of one of the

@@ -229,20 +229,22 @@ const linkTokenLife = time.Hour
 // must have the token of its password if it has one.
 func (h *Handlers) refuseRead(c *wire.Call, id string, code int64) error {
 	share := &h.w.Share(id).Value
-	if c.Key != nil && h.w.Role(id, c.Key.User) != "" && h.w.AccessMode(c.Key, id) >= wire.Read {
+	isCovered := c.Key != nil && h.w.AccessMode(c.Key, id) >= wire.Read // by the credential
+	if isCovered && h.w.Role(id, c.Key.User) != "" {
 		if h.w.ClosedTo(id, c.Key.User) {
 			return world.NoShareAccess(code)
 		}
 		return nil
 	}
-	switch isOpen := h.storage.AdmitsWithoutRole(share, c.UserID()); {
-	case c.Key != nil && !isOpen && h.w.AccessMode(c.Key, id) < wire.Read:
+	isOpen := h.storage.AdmitsWithoutRole(share, c.UserID())
+	isClosed := !isOpen || h.w.ClosedToGuests(id)
+	isPublicView := code == codeNoPublicView // a credential does not help there
+	switch {
+	case c.Key != nil && !isCovered && !isOpen:
 		return h.w.OutOfScopeRefusal(id)
-	case h.w.ClosedToGuests(id), !isOpen:
-		isPublicView := code == codeNoPublicView // a credential does not help there
-		if c.Key == nil && !isPublicView {
-			return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The share asks for a credential.")
-		}
+	case isClosed && c.Key == nil && !isPublicView:
+		return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The share asks for a credential.")
+	case isClosed:
 		return world.NoShareAccess(code)
 	case share.Password != "" && !h.w.IsLinkToken(share, c.Request.Header.Get("X-Ve-Password")):
 		return world.WrongLinkPassword()

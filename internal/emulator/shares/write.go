@@ -185,8 +185,9 @@ type draft struct {
 	c *wire.Call
 	world.Share
 
-	comments, uploads bool // the form turns comments on, and uploads by anyone
-	creating          bool
+	turnsOnComments bool // the form has comments_enabled=true
+	turnsOnUploads  bool // and this one anonymous_uploads_enabled=true
+	creating        bool
 }
 
 const shareFields = "title description custom_url custom_name password share_type access_options invite notify " +
@@ -231,13 +232,13 @@ func (d *draft) readShare() {
 // anonymous uploads the call turns on, as other fields depend on that.
 func (d *draft) readFlags() {
 	if on, given := d.readFlag("comments_enabled"); given {
-		d.NoComments, d.comments = !on, on
+		d.NoComments, d.turnsOnComments = !on, on
 	}
 	if on, given := d.readFlag("guest_chat_enabled"); given {
 		d.NoGuestChat = !on
 	}
 	if on, given := d.readFlag("anonymous_uploads_enabled"); given {
-		d.AnonymousUploads, d.uploads = on, on
+		d.AnonymousUploads, d.turnsOnUploads = on, on
 	}
 	if on, given := d.readFlag("intelligence"); given {
 		d.setIntelligence(on)
@@ -363,10 +364,10 @@ func (d *draft) checkExclusions() {
 	switch {
 	case typed && !d.ShowsFolder() && d.Kind() != world.ShareSend:
 		d.c.Check.Invalid("share_type", "Independent shares are of type send.")
-	case d.uploads && (d.Kind() == world.ShareSend || d.Access != world.AccessAnyone):
+	case d.turnsOnUploads && (d.Kind() == world.ShareSend || d.Access != world.AccessAnyone):
 		d.c.Check.Invalid("anonymous_uploads_enabled",
 			"For receive and exchange with the access option "+world.AccessAnyone+" only.")
-	case d.uploads && d.h.w.RefuseWithout(featureAnonymousUploads) != nil:
+	case d.turnsOnUploads && d.h.w.RefuseWithout(featureAnonymousUploads) != nil:
 		d.c.Check.Invalid("anonymous_uploads_enabled", "The plan does not include it.")
 	}
 }
@@ -382,7 +383,7 @@ func (d *draft) applyConsequences() {
 	receives := d.Kind() != world.ShareSend
 	anonymousUploads := d.AnonymousUploads && receives
 	hasNamedUploads := receives && !anonymousUploads
-	needsIdentity := d.comments || notified && notify != notifyNever || hasNamedUploads
+	needsIdentity := d.turnsOnComments || notified && notify != notifyNever || hasNamedUploads
 	if d.Access == world.AccessAnyone && needsIdentity {
 		d.Access = world.AccessRegistered
 	}

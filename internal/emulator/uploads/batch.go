@@ -127,7 +127,7 @@ func (h *Handlers) batchFile(
 	}
 	head := wire.Object{{"index", i}, {"filename", e.Filename}}
 	kept, err := h.keepFile(content)
-	if err != nil { // even if there is another reason
+	if err != nil { // reported in place of any other reason
 		code, why = codeNoDisk, err.Error()
 	}
 	if why != "" {

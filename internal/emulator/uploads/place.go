@@ -24,9 +24,9 @@ type place struct {
 // does not say that: a later call names it.
 func (h *Handlers) uploadPlace(c *wire.Call) (place, error) {
 	id, given := c.Field("instance_id")
-	kind := h.w.KindOf(id)
-	isOtherKind := kind != "" && kind != wire.KindFileShare
-	if _, compares := c.Field("if_version_id"); compares && isOtherKind {
+	kind := h.w.KindOf(id) // "" for an id that nothing has, which fileSharePlace refuses
+	isOther := kind != "" && kind != wire.KindFileShare
+	if _, compares := c.Field("if_version_id"); compares && isOther {
 		return place{}, wire.Refuse(http.StatusBadRequest, codeNoComparison, "if_version_id is for File Shares.")
 	}
 	if !given {

@@ -175,7 +175,8 @@ func readParts(c *wire.Call) (files map[string][]byte, readable bool) {
 			return nil, false
 		}
 		content, name := all.Bytes()[start:], p.FormName()
-		isFile := name == "chunk" || strings.HasPrefix(name, "file_") && name != "file_id"
+		isOfBatch := strings.HasPrefix(name, "file_") && name != "file_id" // file_id is a field
+		isFile := name == "chunk" || isOfBatch
 		if isFile {
 			files[name] = slices.Clip(content) // so that an append does not change the next part
 		} else {

@@ -83,7 +83,7 @@ func (r *Refusal) RuleName() string {
 		return ruleParameter
 	case ruleOfCode[r.Code] != "":
 		return ruleOfCode[r.Code]
-	case r.Code == CodeEntity && r.Status == http.StatusUnauthorized:
+	case r.Code == CodeEntity && r.Status == http.StatusUnauthorized: // the code has two meanings
 		return ruleMember
 	case r.Code == CodeEntity:
 		return ruleScope

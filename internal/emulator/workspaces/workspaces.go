@@ -217,7 +217,12 @@ func (h *Handlers) updateWorkspace(c *wire.Call, id string) (wire.Object, error)
 	return nil, nil
 }
 
-const folderLeast, folderMost = 4, 80
+// Lengths in characters.
+const (
+	folderLeast, folderMost           = 4, 80
+	nameLeast, nameMost               = 2, 100
+	descriptionLeast, descriptionMost = 10, 1000
+)
 
 const workspaceFields = "folder_name name description intelligence metadata_extraction perm_join perm_member_manage " +
 	"accent_color background_color1 background_color2"
@@ -237,7 +242,7 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, isNew bool) {
 		w.FolderName = name
 	}
 	if name, given := c.Field("name"); given || isNew {
-		c.Check.Text("name", name, 2, 100)
+		c.Check.Text("name", name, nameLeast, nameMost)
 		c.Check.InvalidIf(name == wire.Null, "name", "It cannot be cleared.")
 		w.Name = name
 	}
@@ -246,7 +251,7 @@ func (h *Handlers) readWorkspace(c *wire.Call, w *world.Workspace, isNew bool) {
 	case !isNew && wire.Cleared(text): // unlike the names, it can be cleared, by "" or "null"
 		w.Description = ""
 	default:
-		c.Check.Text("description", text, 10, 1000)
+		c.Check.Text("description", text, descriptionLeast, descriptionMost)
 		w.Description = text
 	}
 	h.readFeatures(c, w)
