@@ -109,7 +109,8 @@ func (s *Service) poll(ctx context.Context, r *api.Request, o *PollOptions, opts
 	return call.Payload[Report](ctx, s.c, r, opts)
 }
 
-// query checks the options and returns them as query parameters.
+// query checks the options and returns those that are sent, as query parameters. Slack
+// only limits the time of an attempt.
 func (o *PollOptions) query(op string) (url.Values, error) {
 	args := input.Fields[PollOptions](op)
 	if o.Slack < 0 {

@@ -88,10 +88,10 @@ type watch struct {
 
 	loop        *ratelimit.Loop // of ctx, or its own
 	score       int             // of changes in the last responses
-	lastSweep   time.Time       // the latest poll that went back
-	cursorMoved time.Time       // the cursor
-	sweptCursor Cursor          // before which no change is late
-	wentBack    bool            // the latest poll went back
+	lastSweep   time.Time       // when the latest sweep, a poll that went back, was sent
+	cursorMoved time.Time       // when the cursor last changed
+	sweptCursor Cursor          // the cursor after whose sweep no change before it can be late
+	wentBack    bool            // the latest poll was a sweep
 	skipEqual   bool            // the next poll leaves out changes with the time of the cursor
 	cursor      Cursor
 	clock       servertime.Clock
@@ -157,7 +157,8 @@ func (w *watch) next(ctx context.Context) (*Report, error) {
 	}
 }
 
-// poll requests the changes since the cursor. The first poll has no cursor; its
+// poll requests the changes since the cursor or, in a sweep (wentBack), since an Overlap
+// before it, for changes that became visible late. The first poll has no cursor; its
 // response gives the one to start from.
 func (w *watch) poll(ctx context.Context) (*Report, error) {
 	o := &PollOptions{Fields: w.o.Fields}
@@ -229,6 +230,7 @@ func (w *watch) setPriority(hasNews bool, held time.Duration) {
 func (w *watch) accept(r *Report, held time.Duration) {
 	hasNews, hasChanges := w.hasNews(r), len(r.Activity) > 0
 	w.removeReported(r)
+	hasUnreported := len(r.Activity) > 0
 	w.failures = 0
 	w.setPriority(hasNews, held)
 	w.clock.Observe(w.answer.Header)
@@ -237,13 +239,13 @@ func (w *watch) accept(r *Report, held time.Duration) {
 		w.cursor = w.startCursor(next, Cursor(r.ServerDate))
 	} else {
 		w.hold.lengthenAfter(held)
-		w.pause = w.tempo.pauseAfter(held, len(r.Activity) > 0)
+		w.pause = w.tempo.pauseAfter(held, hasUnreported)
 		w.cursor = w.cursor.Later(next)
 	}
 	switch {
 	case w.cursor != before:
 		w.cursorMoved, w.skipEqual = time.Now(), false
-	case hasChanges && !hasNews && !w.wentBack: // only a poll that went back may repeat changes
+	case hasChanges && !hasNews && !w.wentBack: // old changes again, though the poll was no sweep
 		w.skipEqual = true
 	}
 	r.Cursor = w.cursor
@@ -285,7 +287,7 @@ func (w *watch) retryLater(ctx context.Context, err error, held time.Duration) {
 	} else {
 		w.failures++
 	}
-	w.sweptCursor = "" // the failed poll may have been a sweep
+	w.sweptCursor = "" // the failed poll may have been the last sweep, which must be repeated
 	w.pause = wait.For(w.failures, wait.RetryAfterOf(err))
 	if w.o.OnRetry != nil {
 		w.o.OnRetry(ctx, api.RetryEvent{Op: opWatch, Attempt: w.failures, Wait: w.pause, Err: err})

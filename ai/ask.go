@@ -76,14 +76,14 @@ func (s *Service) Ask(
 		}
 		ended, ending := s.Resume(ctx, in, t.ThreadID, t.ID, o, opts...)
 		failed, ok := errors.AsType[*TurnError](ending)
-		isLost := ok && failed.Err == nil && failed.Status() == TurnStatusLost // an Err is of the wait, not of the turn
+		isLost := ok && failed.Err == nil && failed.Status() == TurnStatusLost // with an Err the wait failed, not the turn
 		if !isLost || lost == maxLost {
 			return ended, ending
 		}
 		// The question is sent again, as another one.
 		q.IdempotencyKey = successor(t.IdempotencyKey)
 		t, err = s.Turns.Send(ctx, in, failed.ThreadID, q, opts...)
-		if err != nil {
+		if err != nil { // the caller gets the lost turn, with the error that prevented another one
 			failed.Op, failed.Err = "ai.Ask", err
 			err = failed
 		}
@@ -221,7 +221,7 @@ func (s *Service) cancel(ctx context.Context, in api.Profile, thread, turn api.O
 		return t, nil
 	}
 	if e, ok := errors.AsType[*TurnError](err); ok && e.Turn != nil {
-		if waiting, ok := errors.AsType[*TurnError](why); ok { // replaced by the TurnError below, with the last state
+		if waiting, ok := errors.AsType[*TurnError](why); ok { // the TurnError below has a later state of the turn
 			why = cmp.Or(waiting.Err, why)
 		}
 		return nil, &TurnError{Op: "ai.Ask", ThreadID: thread, TurnID: turn, Turn: e.Turn, Err: why}

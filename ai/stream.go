@@ -64,7 +64,7 @@ type StreamOptions struct {
 }
 
 const (
-	longestStream = 24 * time.Hour // regardless of the timeout of the client; Idle limits it
+	longestStream = 24 * time.Hour
 	defaultIdle   = time.Minute
 	defaultText   = 16 << 20
 	maxDrops      = 5               // connections in a row without new data
@@ -102,7 +102,7 @@ func (t *Turns) Stream(
 			return
 		}
 		defer stop()
-		r.Attempt = longestStream
+		r.Attempt = longestStream // regardless of the timeout of the client: Idle ends a silent stream
 		if o == nil {
 			o = &StreamOptions{}
 		}
@@ -123,7 +123,7 @@ type following struct {
 	yield    func(*StreamEvent, error) bool
 
 	display   display
-	mostShown int           // bytes of the answer that were shown at most, if a restart has replaced it
+	mostShown int           // the largest size in bytes of the answer as shown; a restart may have made it smaller
 	firstID   string        // the ID of the first event of the turn
 	lastID    string        // the ID of the latest event, for Last-Event-ID
 	retry     time.Duration // the pause that the server asks for
@@ -214,9 +214,10 @@ func (f *following) readConnection(ctx context.Context) (ending, error) {
 }
 
 // readEvents yields the events of one connection and returns how it ended. It has
-// progressed if an event was new: the event has another ID than the last one of the
-// connection before or, since the server may send the answer from its start again, adds
-// text beyond all that was shown.
+// progressed if an event was new: if the event has another ID than the last one of the
+// connection before, or adds text beyond all that was shown. If the server has restarted
+// the answer, and sends it from its start again, only the text counts.
+//
 // If no event comes for long, the timer quiet closes the connection, which may be kept
 // alive although the turn was lost.
 func (f *following) readEvents(events *sse.Reader, quiet *time.Timer) (ending, error) {
@@ -347,8 +348,8 @@ type display struct {
 
 // appendPiece adds a piece of text and returns the part of it that is new, and whether
 // that continues or replaces what was shown. Without delta, a piece may repeat all
-// text before it. After a restart of the stream, text that was shown already is
-// compared and not shown again; where it differs, all is replaced.
+// text that was sent before it. After a restart of the stream, text that was shown already
+// is compared and not shown again; where it differs, all is replaced.
 func (d *display) appendPiece(piece string, delta bool) (string, StreamEventKind) {
 	if !delta {
 		piece = strings.TrimPrefix(piece, string(d.shown[:d.sent]))

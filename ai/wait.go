@@ -1,7 +1,6 @@
 package ai
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -84,30 +83,29 @@ const (
 
 // awaitEnd waits for the end of the turn. It reads the turn first, and again each time
 // the activity of the workspace or share reports a change of the thread. Without activity
-// reports the reads become rarer.
+// reports the reads become rarer. An error that ends the wait, such as that of ctx, includes
+// the error of the last step.
 func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
-	var interval wait.Interval
-	var lastErr error // of the last step, also one of the activity, which does not end the wait
+	var interval wait.Interval // between two reads
+	var stepErr error          // of the last step: of its read, or of the activity, which does not end the wait
 	err := wait.Poll{Final: call.Final}.Run(ctx, func() (ended bool, pause time.Duration, err error) {
-		var pollErr error
-		defer func() { lastErr = cmp.Or(err, pollErr) }()
-		ended, err = w.readTurn(ctx)
-		if ended || err != nil {
-			return ended, 0, err
+		ended, stepErr = w.readTurn(ctx)
+		if ended || stepErr != nil {
+			return ended, 0, stepErr
 		}
-		began := time.Now()
+		read := time.Now()
 		var changed bool
-		changed, pollErr = w.awaitActivity(ctx)
-		if pollErr != nil { // the turn can still be read
-			return false, max(failurePause, wait.RetryAfterOf(pollErr)), nil
+		changed, stepErr = w.awaitActivity(ctx)
+		if stepErr != nil { // the turn can still be read
+			return false, max(failurePause, wait.RetryAfterOf(stepErr)), nil
 		}
 		if changed {
-			interval = wait.Interval{}
+			interval = wait.Interval{} // the first one is the shortest
 		}
-		return false, interval.Next() - time.Since(began), nil
+		return false, interval.Next() - time.Since(read), nil // less the time of awaitActivity
 	})
 	if err != nil {
-		return nil, w.fail(withLast(w.op, err, lastErr))
+		return nil, w.fail(withLast(w.op, err, stepErr))
 	}
 	if w.last.Status.Failed() {
 		return nil, w.fail(nil)

@@ -168,10 +168,10 @@ func Mention(user api.ID, name string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(name, string(unicode.ReplacementChar)))
-	hasOther := strings.ContainsFunc(string(user), func(r rune) bool { // than ASCII letters, digits, "-" and "_"
+	notInID := func(r rune) bool { // an ID has ASCII letters, digits, "-" and "_"
 		return r != '-' && r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
-	})
-	if user == "" || hasOther {
+	}
+	if user == "" || strings.ContainsFunc(string(user), notInID) {
 		return name
 	}
 	return api.Mention{Kind: api.MentionKindUser, ID: string(user), Name: name}.String()

@@ -33,8 +33,8 @@ const (
 	maxLimit = 200
 )
 
-// orFirst returns the options, or for nil those of the first page.
-func orFirst(o *ListOptions) ListOptions {
+// orFirstPage returns the options, or for nil those of the first page.
+func orFirstPage(o *ListOptions) ListOptions {
 	if o == nil {
 		return ListOptions{}
 	}
@@ -153,7 +153,7 @@ func (t Target) list(query url.Values) *api.Request {
 // It calls GET /current/comments/{entity_type}/{parent_id}/{node_id}/.
 // It calls GET /current/comments/fileshare/{fileshare_id}/{node_id}/.
 func (s *Service) List(ctx context.Context, on Target, list *ListOptions, opts ...api.CallOption) (*Page, error) {
-	return s.list(ctx, on, orFirst(list), opts)
+	return s.list(ctx, on, orFirstPage(list), opts)
 }
 
 // list returns one page of the comments on a target.
@@ -176,7 +176,7 @@ func (s *Service) All(
 	ctx context.Context, on Target, list *ListOptions, opts ...api.CallOption,
 ) iter.Seq2[*Comment, error] {
 	op := on.list(nil).Op
-	o := orFirst(list)
+	o := orFirstPage(list)
 	o.IncludeTotal = true
 	if o.Limit == 0 {
 		o.Limit = maxLimit
@@ -254,21 +254,21 @@ func (w *walk) known(c *Comment) bool {
 	return known
 }
 
-// advance moves the offset past a page of which so many comments were received, and p
-// holds those that no earlier page had. It reports whether there may be more pages. If
-// the total has become smaller, comments were deleted and others have moved to earlier
-// pages: then it goes back by as many.
+// advance moves the offset past a page, and reports whether there may be more pages.
+// Received is the number of comments that the page had; p holds those that no earlier page
+// had. If the total has become smaller, comments were deleted and others have moved to
+// earlier pages: then the offset goes back by as many.
 func (w *walk) advance(p *Page, received int) (more bool, err error) {
 	fresh := len(p.Comments)
 	w.found += fresh
 	end := w.options.Offset + received
-	if p.Total == nil { // the end is not known: until a page has no new comment
+	if p.Total == nil { // the end is not known: it is a page without a new comment
 		w.options.Offset = end
 		return fresh > 0, nil
 	}
 	deleted := w.total - *p.Total
 	w.total = *p.Total
-	allFound := end >= w.total && w.start+w.found >= w.total // with those before the start
+	allFound := end >= w.total && w.start+w.found >= w.total // the total counts those before the start too
 	switch {
 	case deleted > 0:
 		w.options.Offset = max(w.start, w.options.Offset-deleted)

@@ -36,15 +36,17 @@ type WatchOptions struct {
 }
 
 const (
-	opWatch   = "comments.Watch"
-	lateness  = 2 * time.Minute  // of a comment that becomes visible after its creation
-	slack     = 5 * time.Minute  // of the clocks of the servers
-	settle    = 2 * time.Second  // from a change to the list, so that one list has several changes
-	slowest   = 4                // settles, while changes come that are no comments
-	again     = 5 * time.Second  // to another list, after a change without a new comment
-	watched   = time.Minute      // between lists while changes are reported
-	unwatched = 15 * time.Second // the same while they are not
-	pageSize  = 50
+	opWatch  = "comments.Watch"
+	lateness = 2 * time.Minute // of a comment that becomes visible after its creation
+	slack    = 5 * time.Minute // of the clocks of the servers
+	pageSize = 50
+
+	settleTime = 2 * time.Second // from a change to the list, so that one list has several changes
+	mostSettle = 4               // settle times before a list, while changes come that are no comments
+
+	pauseWatched   = time.Minute      // between lists while changes are reported
+	pauseUnwatched = 15 * time.Second // the same while they are not
+	pauseRepeat    = 5 * time.Second  // after the list for a change, if it had no new comment
 
 	remembered = time.Hour // after which a comment that is too old is not listed again, also after a wrong clock
 	oldRows    = 10        // in a row, behind which a list has nothing new
@@ -120,20 +122,21 @@ func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error
 	if waker == nil {
 		waker = poller{activity.New(w.s.c)}
 	}
-	defer wait.Wake(ctx, waker, w.on.in, w.changed, call.Final, w.opts)()
+	stopWaker := wait.Wake(ctx, waker, w.on.in, w.changed, call.Final, w.opts)
+	defer stopWaker()
 	failed := func(n int, err error, pause time.Duration) {
 		if w.o.OnRetry != nil {
 			w.o.OnRetry(ctx, api.RetryEvent{Op: opWatch, Attempt: n, Wait: pause, Err: err})
 		}
 	}
-	mustAwait := false
+	succeeded := false // the step before: a failed one is followed by a backoff in place of await
 	return wait.Poll{Final: final, Failed: failed}.Run(ctx, func() (bool, time.Duration, error) {
-		if mustAwait {
+		if succeeded {
 			if err := w.await(ctx); err != nil {
 				return false, 0, err
 			}
 		}
-		mustAwait = false // after a failure there is a backoff
+		succeeded = false
 		isFirst := !w.hasListed
 		found, err := w.listNew(ctx)
 		if err != nil {
@@ -148,7 +151,7 @@ func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error
 				return false, 0, errStopped
 			}
 		}
-		mustAwait = true
+		succeeded = true
 		if w.wasWoken && len(found) == 0 {
 			w.emptyWakes++
 		} else {
@@ -172,24 +175,24 @@ func (w *watch) changed(watched bool) {
 	}
 }
 
-// await waits until it is time for the next list. After a change it waits for settle, or
-// for a multiple of it if the last changes brought no new comment (emptyWakes). Until a
-// change it waits for the pause: a short one (again) if the last change brought none, since
-// the comment may have become visible late, else a long one if the profile is watched.
+// await waits until it is time for the next list. After a change that is settleTime, or a
+// multiple of it if the last changes brought no new comment (emptyWakes). Without a change
+// it is a pause: a short one if the last change brought no new comment, since the comment
+// may become visible late, else a long one if the profile is watched.
 func (w *watch) await(ctx context.Context) error {
-	pause := unwatched
+	pause := pauseUnwatched
 	switch {
 	case w.emptyWakes > 0:
-		pause = again
+		pause = pauseRepeat
 	case w.watched.Load():
-		pause = watched
+		pause = pauseWatched
 	}
 	due := time.NewTimer(pause)
 	defer due.Stop()
 	select {
 	case <-w.woken:
 		w.wasWoken = true
-		return wait.Sleep(ctx, settle*time.Duration(min(1+w.emptyWakes, slowest)))
+		return wait.Sleep(ctx, settleTime*time.Duration(min(1+w.emptyWakes, mostSettle)))
 	case <-due.C:
 		w.wasWoken = false
 		return nil
@@ -210,13 +213,13 @@ func (w *watch) listNew(ctx context.Context) ([]*Comment, error) {
 	opts := append(slices.Clip(w.opts), api.WithResponse(answer), api.WithoutPrefetch()) // most lists have one page
 	newest := &ListOptions{NewestFirst: true, Limit: pageSize}
 	var listed []*Comment
-	old := 0 // comments in succession
+	old := 0 // comments before from, in succession
 	for c, err := range w.s.All(ctx, w.on, newest, opts...) {
 		if err != nil {
 			return nil, err
 		}
 		w.observeTime(answer.Header)
-		if from.IsZero() && !w.hasListed {
+		if from.IsZero() && !w.hasListed { // in the first list without Since the newest comment sets the bound
 			from = w.oldestToRecord(c)
 		}
 		if c.Created.IsZero() || !c.Created.Before(from) {
