@@ -310,8 +310,9 @@ func (f *follower) deliverPoll(ctx context.Context) error {
 }
 
 // deliverAll delivers the remaining events of the current poll. A page that does not
-// lead on is an error; the retry then continues with a smaller slice of time, because
-// the current cursor may be unusable.
+// lead on is an error: an [unreadableError] if the slice of time cannot be smaller, else
+// that of the page, after which the retry continues with a smaller slice, because the
+// current cursor may be unusable.
 func (f *follower) deliverAll(ctx context.Context) error {
 	for e, err := range f.walk.Events(ctx) {
 		if errors.Is(err, page.ErrNoCursor) || errors.Is(err, page.ErrRepeated) {

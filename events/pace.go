@@ -68,10 +68,11 @@ func (r *idlePace) tryTurn(p *pace, now time.Time) (at time.Time, ok bool) {
 		r.queue = append(r.queue, p)
 	}
 	at = r.nextTurn.Add(time.Duration(place) * r.every)
-	if place > 0 { // it is notified when it is the first, and need not ask before that
+	isFirst := place == 0
+	if !isFirst { // it is notified when it is the first, and need not ask before that
 		at = times.Later(at, now.Add(time.Second))
 	}
-	ok = !at.After(now)
+	ok = isFirst && !at.After(now)
 	if ok {
 		r.nextTurn = now.Add(time.Duration(p.searches) * r.every)
 	}
@@ -115,7 +116,7 @@ type pace struct {
 	interval time.Duration // [FollowOptions].Interval
 	gap      time.Duration // for each round that was woken; two may follow each other at once
 	loop     ratelimit.Loop
-	notify   func() // called when the next round may be due earlier than next has returned
+	notify   func() // called when the next round may be due earlier than nextRound has returned
 
 	mu              sync.Mutex
 	watched         bool      // by the Waker
@@ -170,12 +171,12 @@ func (p *pace) report(change bool) {
 		p.firstReport = p.lastReport
 	}
 	p.uncoveredReport = true
-	earlier := p.awaitsRound
-	if earlier {
+	isDueEarlier := p.awaitsRound
+	if isDueEarlier {
 		p.dueForReport()
 	}
 	p.mu.Unlock()
-	if earlier {
+	if isDueEarlier {
 		p.idle.leaveQueue(p)
 		p.notify()
 	}
@@ -189,8 +190,9 @@ func (p *pace) dueForReport() {
 	p.needsTurn, p.awaitsRound = false, false
 }
 
-// beginRound waits until the first search of a round may start, and records the time. A
-// change during the wait makes it a woken round, and not just a repeat.
+// beginRound waits until the first search of a round may start, and records why and when
+// it begins. A change during the wait makes it a woken round, and not just a repeat. Each
+// round adds a gap to gapsUntil, by which dueForReport limits the rounds of a busy log.
 func (p *pace) beginRound(ctx context.Context) error {
 	p.mu.Lock()
 	woken := p.uncoveredChange || p.repeatNext
@@ -210,7 +212,8 @@ func (p *pace) beginRound(ctx context.Context) error {
 	now := time.Now()
 	soonAgain, severalChanges := now.Sub(p.lastBegan) < frequentRounds, p.lastReport.Sub(p.firstReport) > sameChange
 	p.frequent = soonAgain || severalChanges
-	p.lastBegan, p.gapsUntil = now, times.Later(p.gapsUntil, now).Add(p.gap)
+	p.lastBegan = now
+	p.gapsUntil = times.Later(p.gapsUntil, now).Add(p.gap)
 	p.coverReports(now)
 	return nil
 }
@@ -278,6 +281,6 @@ func (p *pace) nextRound(now time.Time) time.Time {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.due, p.needsTurn = times.Earlier(p.due, now), false
+	p.due, p.needsTurn = times.Earlier(p.due, now), false // now, if a report has just set a later time: the turn is taken
 	return p.due
 }

@@ -37,18 +37,17 @@ func (r *rest) slice() (low, high int64) {
 
 // shrink makes the current slice of time smaller, at most half as large, and reports
 // whether it could: a slice of one second cannot be smaller. The pass lasts from one
-// time, which may be zero, to another.
+// time, which may be zero, to another; s is what the refused pages have shown.
 //
-// The first slices are half as wide as the time that the refused pages have covered, s,
-// and begin on the side where these began: then most of the events that are found again
-// are still remembered as duplicates. That only saves deliveries; what is searched is
-// the same.
+// The first slices are half as wide as the time that the refused pages have covered, and
+// begin on the side where these began: then most of the events that are found again are
+// still remembered as duplicates. That only saves deliveries; what is searched is the same.
 func (r *rest) shrink(s seen, from, to time.Time) bool {
 	if r.High == 0 {
 		r.Low, r.High = max(unix(from), 0), unix(to)
 	}
-	first := r.Width == 0 // no slices so far
-	if first {
+	isFirst := r.Width == 0 // no slices so far
+	if isFirst {
 		r.chooseOrder(s)
 	}
 	low, high := r.slice()
@@ -56,12 +55,12 @@ func (r *rest) shrink(s seen, from, to time.Time) bool {
 	if half < 1 {
 		return false
 	}
-	halfOf := func(seconds int64) int64 { return min(max(seconds/2, 1), half) }
+	halfOf := func(covered int64) int64 { return min(max(covered/2, 1), half) }
 	r.Fit = s.count // so many events were read before the refusal
 	switch {
-	case first && r.Up:
+	case isFirst && r.Up: // the pages went from low up to the newest event
 		r.Width = halfOf(s.newest - low)
-	case first && s.oldest > 0:
+	case isFirst && s.oldest > 0: // they went from high down to the oldest event
 		r.Width = halfOf(high - s.oldest)
 	default:
 		r.Width = half

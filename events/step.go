@@ -54,8 +54,9 @@ func (s *Service) Stepper(
 	step.pace = &pace{
 		Client: s.c, group: s.group, idle: s.idle, interval: o.Interval, gap: min(o.Interval/2, longGap), notify: func() {},
 	}
+	paced := &Service{c: step.pace, clock: s.clock} // its searches have the priority that the pace sets
 	f := &follower{
-		s: &Service{c: step.pace, clock: s.clock}, logger: cmp.Or(s.o.Logger, slog.New(slog.DiscardHandler)),
+		s: paced, logger: cmp.Or(s.o.Logger, slog.New(slog.DiscardHandler)),
 		query: q, handle: handle, o: *o, opts: opts, pauseAfter: stepPages,
 	}
 	var err error
@@ -63,7 +64,7 @@ func (s *Service) Stepper(
 	if err != nil {
 		return nil, err
 	}
-	step.pace.searches = len(step.followers)
+	step.pace.searches = len(step.followers) // one each in a round
 	if !o.PollOnly && o.Until.IsZero() {
 		step.waker = s.o.Waker
 	}
@@ -103,9 +104,12 @@ func (s *Stepper) Wake() { s.pace.report(true) }
 // returns at once.
 func (s *Stepper) Watch(ctx context.Context) {
 	if s.waker != nil {
-		wait.Watch(ctx, s.waker, s.followers[0].query.Profile, s.pace.onWake, call.Final, s.opts)
+		wait.Watch(ctx, s.waker, s.profile(), s.pace.onWake, call.Final, s.opts)
 	}
 }
+
+// profile returns the profile of the log, which all followers read.
+func (s *Stepper) profile() api.Profile { return s.followers[0].query.Profile }
 
 // Close saves the checkpoint, also if ctx is done, which takes 5 seconds at most. Step must
 // not be called afterwards.
@@ -142,8 +146,9 @@ func (s *Stepper) load(ctx context.Context) error {
 
 // run steps until Until is reached, a failure is permanent, or ctx is done.
 func (s *Stepper) run(ctx context.Context) error {
+	const noPause = 0 // of pollAll between two pages: no other log waits for this goroutine
 	for _, f := range s.followers {
-		f.pauseAfter = 0 // no limit of pages: no other log waits for this goroutine
+		f.pauseAfter = noPause
 	}
 	notified := make(chan struct{}, 1)
 	s.Notify(func() {
@@ -153,7 +158,8 @@ func (s *Stepper) run(ctx context.Context) error {
 		}
 	})
 	if s.waker != nil {
-		defer wait.Wake(ctx, s.waker, s.followers[0].query.Profile, s.pace.onWake, call.Final, s.opts)()
+		stopWaker := wait.Wake(ctx, s.waker, s.profile(), s.pace.onWake, call.Final, s.opts)
+		defer stopWaker()
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -206,7 +212,7 @@ func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
 		s.followers[0].callOnRetry(ctx, s.failures, pause, err)
 		s.pace.delay(pause)
 	}
-	// The next round is due after began, so that nextRound takes no turn: only the next step may take one.
+	// nextRound takes no turn for the next step here: a round that needs one is due after began.
 	return s.pace.nextRound(began), nil
 }
 

@@ -34,18 +34,19 @@ type Walk struct {
 	opts  []api.CallOption
 	err   error // invalid query or cursor; returned by Events
 
-	delivered     ids                                                              // the last ones that this Walk delivered, to deduplicate after a refused cursor
-	lastSet       ids                                                              // the last ones in state.Last
-	keepLast      bool                                                             // whether state.Last is maintained
-	notFoundAgain hashes                                                           // delivered before the Walk resumed or restarted, not found again since
-	requested     string                                                           // position of the last requested page
-	seen          seen                                                             // what the pages of the current slice have shown
-	refusals      int                                                              // refused cursors since a slice has ended
-	pauseAfter    int                                                              // pages after which a loop pauses; 0 means that it does not
-	pagesLeft     int                                                              // of the current loop until it pauses
-	paused        bool                                                             // the last loop has paused
-	unshrinkable  int                                                              // those of them that a smaller slice could not follow
-	onRefusal     func(ctx context.Context, n int, pause time.Duration, err error) // may be nil
+	delivered     ids    // the last ones that this Walk delivered, to deduplicate after a refused cursor
+	lastSet       ids    // the last ones in state.Last
+	keepLast      bool   // whether state.Last is maintained
+	notFoundAgain hashes // delivered before the Walk resumed or restarted, not found again since
+	requested     string // position of the last requested page
+	seen          seen   // what the pages of the current slice have shown
+	pauseAfter    int    // pages after which a loop pauses; 0 means that it does not
+	pagesLeft     int    // of the current loop until it pauses
+	paused        bool   // the last loop has paused
+	refusals      int    // refused cursors since a slice has ended
+	unshrinkable  int    // those of the refusals that a smaller slice could not follow
+
+	onRefusal func(ctx context.Context, n int, pause time.Duration, err error) // may be nil
 
 	mu    sync.Mutex
 	state cursorState
@@ -224,7 +225,7 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 		w.seen.pages++
 		next = pg.Page.next
 		w.advance(next)
-		w.pagesLeft-- // without a limit it is never 0 here
+		w.pagesLeft-- // below 0 without a limit (pauseAfter)
 		w.paused = w.pagesLeft == 0 && !w.state.Done
 		if w.paused {
 			return nil
@@ -323,8 +324,10 @@ func (s *Service) searchPatiently(ctx context.Context, q Query, opts []api.CallO
 	}
 }
 
-// markDelivered remembers an event and reports whether it is new, so that it must be
-// delivered. An event without an ID is never a duplicate.
+// markDelivered adds an event to those that the cursor counts as delivered (Passed), and
+// reports whether it is new, so that it must be delivered. An event that was in Passed when
+// the slice began or was resumed (notFoundAgain) is not added again. An event without an
+// ID is never a duplicate.
 func (w *Walk) markDelivered(id api.OpaqueID) bool {
 	if id == "" {
 		return true
@@ -332,7 +335,7 @@ func (w *Walk) markDelivered(id api.OpaqueID) bool {
 	h := hash(id)
 	fresh := w.delivered.add(h)
 	if !fresh {
-		if i := slices.Index(w.notFoundAgain, h); i >= 0 { // found again: it is in Passed already
+		if i := slices.Index(w.notFoundAgain, h); i >= 0 {
 			w.notFoundAgain = slices.Delete(w.notFoundAgain, i, i+1)
 			return false
 		}

@@ -72,8 +72,9 @@ func (s *Service) closeIdle() {
 }
 
 // dialSettings returns the settings for opening sockets, nil if there can be none: with
-// PollOnly, without a network, or in a browser with a token in a header. It refuses an
-// Address that does not become a ws or wss URL.
+// PollOnly, without a network for the Dialer or the Address, or in a browser with a token
+// in a header, for which fillFrom finds no Dialer. It refuses an Address that does not
+// become a ws or wss URL.
 func (s *Subscription) dialSettings() (*dial, error) {
 	if s.o.PollOnly {
 		return nil, nil
@@ -85,8 +86,8 @@ func (s *Subscription) dialSettings() (*dial, error) {
 	if s.o.Origin != "" {
 		d.header.Set("Origin", s.o.Origin)
 	}
-	needsNetwork := strings.Contains(d.template, "{host}") || strings.Contains(d.template, "{ws}")
-	if d.dialer == nil || needsNetwork {
+	lacksHost := strings.Contains(d.template, "{host}") || strings.Contains(d.template, "{ws}") // fillFrom replaces both
+	if d.dialer == nil || lacksHost {
 		return nil, nil
 	}
 	sample := api.NewSecret("token")

@@ -322,7 +322,7 @@ func (p *pending) requeue(delivered, rest []*Change) {
 	if p.resync { // the Resync replaces later changes too
 		later = slices.DeleteFunc(later, func(c *Change) bool { return c.Entry == nil && c.Resync == nil })
 		clear(p.fields)
-		p.events, p.bytes = 0, 0 // neither counts log entries
+		p.events, p.bytes = 0, 0 // no change with events is left: neither counts entries of the log
 	}
 	p.waiting = append(p.waiting, later...)
 }

@@ -29,10 +29,14 @@ type polled struct {
 	cursor            activity.Cursor
 	seen              map[activity.Field]api.Time // the latest of each field, within the lookback of a sweep
 	lastSweep         time.Time
-	unconfirmed       start           // unless the cursor is from a poll
+	unconfirmed       start           // the start, if it is the Date of a response, until a sweep confirms it
 	phase             float64         // of the first sweep; 0 after the second one
 	beforeFirstSocket context.Context // canceled when a socket opens for the first time, or ctx is done
 }
+
+// startIsUnconfirmed reports whether the start is the Date of a response, and no sweep has
+// confirmed it.
+func (p *polled) startIsUnconfirmed() bool { return !p.unconfirmed.localTime.IsZero() }
 
 // start is where the changes of a subscription start.
 type start struct {
@@ -107,7 +111,7 @@ func (s *Subscription) findStart(ctx context.Context) (socketOpen bool, stateCtx
 	if ctx.Err() != nil || err != nil && !socketHasOpened {
 		return false, nil, cmp.Or(ctx.Err(), err)
 	}
-	if s.polled.cursor == "" {
+	if s.polled.cursor == "" { // no poll has found it
 		s.startAtServerTime()
 		socketOpen, stateCtx = s.connState.state()
 	}
@@ -149,8 +153,8 @@ func (s *Subscription) sweepInterval() time.Duration {
 	const firstPolls = 3
 	roundTime := s.s.sweepRound() // in which each subscription may sweep once
 	firstRound := max(s.o.Sweep, firstPolls*roundTime)
-	isFirst := !s.polled.unconfirmed.localTime.IsZero()
-	isSecond := !isFirst && s.polled.phase > 0
+	isFirst := s.polled.startIsUnconfirmed()
+	isSecond := !isFirst && s.polled.phase > 0 // which the second sweep sets to 0
 	switch {
 	case isFirst:
 		return s.o.Sweep + time.Duration(s.polled.phase*float64(firstRound-s.o.Sweep))
@@ -209,7 +213,7 @@ func (s *Subscription) watchOptions() *activity.WatchOptions {
 // nil. It returns an error if ctx is done or the platform refuses. A start that no poll
 // has confirmed is checked by a sweep first.
 func (s *Subscription) pollUntilSocket(ctx, stateCtx context.Context) error {
-	if !s.polled.unconfirmed.localTime.IsZero() {
+	if s.polled.startIsUnconfirmed() {
 		if err := s.sweep(ctx); err != nil {
 			return err
 		}
@@ -236,9 +240,9 @@ func (s *Subscription) pollUntilSocket(ctx, stateCtx context.Context) error {
 // [SubscribeOptions.Overlap] before the cursor on. The first sweep also confirms where
 // the subscription starts, if that is the server's time and not the result of a poll.
 func (s *Subscription) sweep(ctx context.Context) error {
-	first := !s.polled.unconfirmed.localTime.IsZero()
+	confirms := s.polled.startIsUnconfirmed()
 	r, err := s.pollOnce(ctx, s.polled.cursor)
-	if err == nil && first {
+	if err == nil && confirms {
 		r, err = s.correctStart(ctx, r)
 	}
 	if err != nil {
@@ -246,8 +250,8 @@ func (s *Subscription) sweep(ctx context.Context) error {
 	}
 	s.deliverReport(r)
 	s.polled.lastSweep, s.polled.unconfirmed = time.Now(), (start{})
-	if !first {
-		s.polled.phase = 0 // after the second one
+	if !confirms { // the second sweep, or a later one: the sweeps are spread
+		s.polled.phase = 0
 	}
 	s.notify(func(*Status) {}) // to OnStatus, as the Interval may have changed
 	return nil

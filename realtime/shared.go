@@ -101,7 +101,7 @@ func (s *shared) nextPhase() float64 {
 func (s *shared) interval(loop *ratelimit.Loop) time.Duration {
 	own := loop.State()
 	every := max(own.Every, pollEvery)
-	if own.Class != ratelimit.Woken && own.Waited < every {
+	if own.Class != ratelimit.Woken && own.Waited < every { // the rate limit hardly delays its polls
 		return 0
 	}
 	s.mu.Lock()
@@ -121,7 +121,8 @@ func (s *shared) interval(loop *ratelimit.Loop) time.Duration {
 		wokenShare := 1 - restShare
 		return max(time.Duration(float64(woken)*float64(every)/wokenShare), equal-ratelimit.Patience)
 	}
-	return min(4*time.Duration(resting)*every, equal+ratelimit.Patience)
+	const restEvery = 4 // one in so many polls is for those at rest
+	return min(restEvery*time.Duration(resting)*every, equal+ratelimit.Patience)
 }
 
 // dial calls open when the rate limit of dials admits the caller, and began just before.

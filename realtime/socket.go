@@ -58,7 +58,7 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 		}
 		k.failures++
 		pause := k.dialPause(err)
-		if n == nil {
+		if n == nil { // dialing has failed
 			s.stopWaiting()
 			if brokenNetwork(err) {
 				pause = s.s.networkBroken(k.failures)

@@ -156,7 +156,7 @@ type Subscription struct {
 
 	pending      *pending
 	connState    *connState
-	stopWaiting  func()        // for the first socket: polls begin
+	stopWaiting  func()        // ends the wait for the first socket: polls begin
 	waitedEnough chan struct{} // closed by stopWaiting
 	ready        chan struct{} // closed when changes are reported
 	polled       polled
@@ -179,7 +179,8 @@ func refuse(field, rule string) error {
 // an ID, because searches of the log accept no custom name.
 func (s *Subscription) check(opts []api.CallOption) error {
 	o := &s.o
-	shortest, longest := min(o.Sweep, o.Overlap, o.PingInterval), max(o.Sweep, o.Overlap, o.PingInterval, o.Coalesce)
+	shortest := min(o.Sweep, o.Overlap, o.PingInterval) // Coalesce may be NoLimit, which is negative
+	longest := max(o.Sweep, o.Overlap, o.PingInterval, o.Coalesce)
 	switch resolved := api.Resolve(opts); {
 	case resolved.Response != nil:
 		return &api.InputError{Op: opSubscribe, Field: "WithResponse", Rule: "must be left out: there are many responses"}

@@ -93,7 +93,7 @@ func (s *Service) AllValues(
 	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Values, error) {
 		at := o
 		at.Offset = offset
-		if isFirst := offset == o.Offset; !isFirst { // the bounds of the caller are left as they are
+		if isFirst := offset == o.Offset; !isFirst { // those of the first page are the caller's, and Metadata checks them
 			at.Limit = min(at.Limit, maxReached-at.Offset)
 			if at.Limit <= 0 {
 				return nil, errReached

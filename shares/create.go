@@ -101,13 +101,13 @@ func (r CreateRequest) check(f *fields) {
 	if r.Title == "" {
 		f.Refuse("title", "must not be empty", "")
 	}
-	folder := r.StorageMode == StorageModeWorkspaceFolder
-	if folder {
+	isFolder := r.StorageMode == StorageModeWorkspaceFolder
+	if isFolder {
 		r.checkFolder(f)
 	} else {
 		r.checkPortal(f)
 	}
-	sendsOnly := r.Type == TypeSend || !folder // a portal receives nothing
+	sendsOnly := r.Type == TypeSend || !isFolder // a portal receives nothing
 	checkOpenAccess(f, r.Access, !r.Password.IsZero(), r.AnonymousUploadsEnabled, sendsOnly)
 }
 

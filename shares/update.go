@@ -89,7 +89,7 @@ func (r UpdateRequest) describe(f *fields) {
 func (r UpdateRequest) open(f *fields) {
 	_, password := r.Password.Get()
 	anonymous := r.AnonymousUploadsEnabled != nil && *r.AnonymousUploadsEnabled
-	access := cmp.Or(r.Access, AccessAnyone) // the current access, which stays without one, may be that
+	access := cmp.Or(r.Access, AccessAnyone) // without a new access the current one is kept, which may be AccessAnyone
 	sendsOnly := r.Type == TypeSend
 	checkOpenAccess(f, access, password, anonymous, sendsOnly)
 	word(f, "share_type", r.Type)

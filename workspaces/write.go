@@ -81,7 +81,7 @@ func (s *Service) Create(
 	}
 	request := endpoint.WorkspacesCreate(org, f.Form)
 	w, err := call.One[Workspace](ctx, s.c, request, "workspace", opts) // (assumed name)
-	if !r.checked() || !call.RefusesName(err, "folder_name") {
+	if !r.onlyNameIsUnchecked() || !call.RefusesName(err, "folder_name") {
 		return w, err
 	}
 	name, failed := s.CheckName(ctx, r.FolderName, nil, opts...)
@@ -91,11 +91,11 @@ func (s *Service) Create(
 	return nil, call.NameTaken(err)
 }
 
-// checked reports whether the request has only fields that were checked before it was
-// sent, apart from FolderName: if the server refuses a field, it can only be that one.
+// onlyNameIsUnchecked reports whether all fields of the request but FolderName were checked
+// before it was sent: if the server refuses a field, it can only be that one.
 // Colors, Intelligence that is true and unknown permissions are checked by the server
 // alone.
-func (r *CreateRequest) checked() bool {
+func (r *CreateRequest) onlyNameIsUnchecked() bool {
 	known := []Permission{"", PermissionOrgOwners, PermissionAdmins, PermissionMembers}
 	return (r.Intelligence == nil || !*r.Intelligence) &&
 		r.AccentColor == nil && r.BackgroundColor1 == nil && r.BackgroundColor2 == nil &&

@@ -64,17 +64,17 @@ func (g *Group) endWait(w *caller, c Call, err error) {
 // allows any). It reports whether it did. The opening is when the call could start;
 // g.mu is held.
 func (g *Group) endLongWait(w *caller, o opening, now time.Time) (ended bool) {
-	startIsKnown := o.at.Before(busy) // not while a running call holds the slot
-	if !startIsKnown {
-		o.at = o.ordered // the earliest one
+	earliest := o.at
+	if !o.at.Before(busy) { // unknown while a running call holds the slot
+		earliest = o.closedUntil
 	}
-	tooLate := !w.deadline.IsZero() && w.deadline.Before(o.at)
-	switch {
-	case tooLate && o.ordered.After(now):
+	tooLate := !w.deadline.IsZero() && w.deadline.Before(earliest)
+	switch closedFor := o.closedUntil.Sub(now); {
+	case tooLate && closedFor > 0:
 		g.endWait(w, Call{}, errLate)
 	case tooLate:
 		g.endWait(w, Call{}, context.DeadlineExceeded)
-	case w.maxWait >= 0 && o.ordered.Sub(now) > w.maxWait:
+	case w.maxWait >= 0 && closedFor > w.maxWait:
 		g.endWait(w, Call{}, ErrClosed)
 	default:
 		return false

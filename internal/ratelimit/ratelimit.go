@@ -134,7 +134,7 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiti
 	w := &caller{loop: loop, class: class, maxWait: maxWait, asked: now, openings: make(chan opening, 1)}
 	w.deadline, _ = ctx.Deadline()
 	g.waiting[class] = append(g.waiting[class], w)
-	g.endLongWait(w, g.requiredWait(now), now)
+	g.endLongWait(w, g.requiredWait(now), now) // which advance does only for the caller that is next
 	g.advance()
 	g.mu.Unlock()
 	return g.wait(ctx, w, report)
@@ -172,19 +172,19 @@ func (g *Group) wait(ctx context.Context, w *caller, report Waiting) (Call, erro
 
 // opening describes when the next call may start.
 type opening struct {
-	at      time.Time // busy while a call that runs holds the slot
-	ordered time.Time // the wait the server requires, limited by maxWait
-	refused bool      // at is the end of a Retry-After
+	at          time.Time // busy while a call that runs holds the slot
+	closedUntil time.Time // until when the server allows no call; maxWait limits the wait for that
+	refused     bool      // at is the end of a Retry-After
 }
 
-// requiredWait returns until when the server allows no call of the group (ordered): the
+// requiredWait returns until when the server allows no call of the group (closedUntil): the
 // end of a Retry-After (refused) or, if that is later, of a window that others have used
 // up. The next call starts (at) a random delay after that or, once the announcement of
 // the window is not trusted any longer, before it.
 func (g *Group) requiredWait(now time.Time) opening {
-	o := opening{at: g.opensAt, ordered: g.refusedUntil, refused: true}
+	o := opening{at: g.opensAt, closedUntil: g.refusedUntil, refused: true}
 	if now.Before(g.usedUp.opens) {
-		o.ordered = times.Later(o.ordered, g.usedUp.until)
+		o.closedUntil = times.Later(o.closedUntil, g.usedUp.until)
 		if g.usedUp.opens.After(o.at) {
 			o.at, o.refused = g.usedUp.opens, false
 		}
@@ -310,7 +310,8 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	now := time.Now()
 	g.growShares(now)
 	w := g.findOrLearn(limit, reset, now)
-	if w != nil && !w.announcedEnd.IsZero() { // it was full before: it may prove to slide
+	wasFull := w != nil && !w.announcedEnd.IsZero()
+	if wasFull { // an end that differs may prove that the window slides
 		w.observeEnd(reset)
 	}
 	if remaining > g.underway { // there is room for all calls that run
@@ -321,7 +322,7 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 		own = w.ownCalls(c.Started)
 	}
 	usedByOthers := limit-remaining > own
-	isLatestClaim := limit == g.usedUp.limit || reset.After(g.usedUp.until) // of several windows the one that ends last counts
+	isLatestClaim := limit == g.usedUp.limit || reset.After(g.usedUp.until) // the claim that ends last is kept
 	if usedByOthers && isLatestClaim {
 		opens := reset
 		if w != nil {

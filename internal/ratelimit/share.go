@@ -78,7 +78,7 @@ func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 	w.lastFull = now
 	longest := len(g.windows) > 1 && w == g.windows[len(g.windows)-1] // the shares of the shorter ones limit its calls
 	switch {
-	case longest && w.sliding:
+	case longest && w.sliding: // at least the calls that were accepted
 		w.share = min(w.share, max(1, w.share*longestDecrease, own))
 	case !longest && c.number >= w.decidedBefore:
 		if own > 0 { // so many were accepted, and no more

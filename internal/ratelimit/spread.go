@@ -43,11 +43,12 @@ func (g *Group) spreadStart(c Class, now time.Time) (every time.Duration) {
 	switch {
 	case c == Program:
 		calls := min(1, float64(now.Sub(g.lastProgram))/float64(g.spreadOver.leastInterval()))
-		g.programRate, g.lastProgram = g.currentRate(now)+calls/float64(memory), now
+		g.programRate = g.currentRate(now) + calls/float64(memory) // as an average over memory
+		g.lastProgram = now
 	case c == Rest && len(g.waiting[Woken]) > 0: // one of Woken follows at once
 		g.debt += every
 	default:
-		payment := min(g.debt, max(g.debt/8, every/4))
+		payment := min(g.debt, max(g.debt/8, every/4)) // an eighth, but not less than every/4
 		g.debt -= payment
 		g.paidUntil = times.Later(g.paidUntil, now).Add(every + payment)
 	}

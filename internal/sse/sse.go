@@ -50,14 +50,15 @@ type Reader struct {
 	hasData  bool
 	from, to int    // the data of the event so far, before pos
 	kind     []byte // its type so far, as it arrived
-	open     bool   // there is a field that no blank line has followed yet
+	inEvent  bool   // there is a field that no blank line has followed yet
 
-	id, lastID []byte // as set since the last blank line, and as of then; as they arrived
-	idSet      bool   // id is one
-	retry      time.Duration
-	event      Event // the last one
+	lastID   []byte // the ID that was set before the last blank line, as it arrived
+	newID    []byte // the one that was set since then
+	hasNewID bool   // newID was set, perhaps to an empty ID
+	retry    time.Duration
+	event    Event // the last one
 
-	kept struct{ kind, id, lastID []byte } // where those are when what arrived is overwritten
+	kept struct{ kind, lastID, newID []byte } // where those are when what arrived is overwritten
 }
 
 // NewReader returns a Reader of events that have at most limit bytes, 0 for
@@ -88,7 +89,7 @@ func (r *Reader) Next() (*Event, error) {
 	for {
 		line, err := r.nextLine()
 		if err != nil {
-			if err == io.EOF && (r.open || r.pos < r.end) { //nolint:errorlint // as readers return it
+			if err == io.EOF && (r.inEvent || r.pos < r.end) { //nolint:errorlint // as readers return it
 				err = io.ErrUnexpectedEOF
 			}
 			return nil, err
@@ -97,11 +98,11 @@ func (r *Reader) Next() (*Event, error) {
 			r.readField(line)
 			continue
 		}
-		r.open = false
-		if r.idSet {
-			r.id, r.lastID, r.idSet = nil, r.id, false
+		r.inEvent = false
+		if r.hasNewID {
+			r.lastID, r.newID, r.hasNewID = r.newID, nil, false
 		}
-		if !r.hasData {
+		if !r.hasData { // then it is no event
 			r.kind = nil
 			continue
 		}
@@ -170,7 +171,7 @@ func (r *Reader) readField(line []byte) {
 	if line[0] == ':' { // a comment
 		return
 	}
-	r.open = true
+	r.inEvent = true
 	switch line[0] {
 	case 'd':
 		if value, ok := fieldValue(line, "data"); ok {
@@ -182,7 +183,7 @@ func (r *Reader) readField(line []byte) {
 		}
 	case 'i':
 		if value, ok := fieldValue(line, "id"); ok && bytes.IndexByte(value, 0) < 0 {
-			r.id, r.idSet = value, true
+			r.newID, r.hasNewID = value, true
 		}
 	case 'r':
 		if value, ok := fieldValue(line, "retry"); ok {
@@ -274,7 +275,7 @@ func (r *Reader) nextLine() ([]byte, error) {
 
 // held returns the size of what has been read of the current event.
 func (r *Reader) held() int {
-	n := len(r.kind) + len(r.id)
+	n := len(r.kind) + len(r.newID)
 	if r.hasData {
 		n += r.to - r.from
 	}
@@ -347,8 +348,8 @@ func (r *Reader) moveTo(buf, data []byte) {
 func (r *Reader) keep() {
 	r.kept.kind = append(r.kept.kind[:0], r.kind...)
 	r.kept.lastID = append(r.kept.lastID[:0], r.lastID...)
-	r.kept.id = append(r.kept.id[:0], r.id...)
-	r.kind, r.lastID, r.id = r.kept.kind, r.kept.lastID, r.kept.id
+	r.kept.newID = append(r.kept.newID[:0], r.newID...)
+	r.kind, r.lastID, r.newID = r.kept.kind, r.kept.lastID, r.kept.newID
 }
 
 // finder remembers where it has looked for a character.
