@@ -73,7 +73,7 @@ func (d *dir) compareFolder(ctx context.Context, f *folder) error {
 // Without success, the session expires by itself.
 func (d *dir) removeSession(ctx context.Context, e *entry) {
 	f := d.newFile(e, nil)
-	defer f.release()
+	defer f.releaseSessions()
 	from, err := f.claimSavedSession(ctx)
 	if err == nil && from.ID != "" {
 		f.Session = from

@@ -238,8 +238,10 @@ func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts [
 }
 
 // run uploads the content with the given function, and returns the stored node. If the
-// version of the file must be compared (comparesVersion), it makes an upload without a
-// target, and then makes that the content of the file.
+// version of the file must be compared (comparesVersion), the request of the upload has no
+// target: the content is assembled, and replaceContent makes it that of the file and
+// removes the session. Of any other upload that is stored, only the session in the store
+// of the caller is left to delete.
 func (f *file) run(ctx context.Context, upload func(context.Context) error) (*storage.Node, error) {
 	target := input.Fields[Target](f.op)
 	switch {
@@ -248,7 +250,7 @@ func (f *file) run(ctx context.Context, upload func(context.Context) error) (*st
 	case f.comparesVersion() && f.Target.File.Plain() == "":
 		return nil, target.Refuse("file_id", "must be a file, to compare its version", "")
 	}
-	defer f.release()
+	defer f.releaseSessions()
 	if err := f.transfer(ctx, upload); err != nil {
 		return nil, err
 	}

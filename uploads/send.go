@@ -204,8 +204,8 @@ func (f *file) sendStream(ctx context.Context, content *counted, hash *Hash) err
 	case err != nil && ctx.Err() != nil:
 		return f.unknownResult(err)
 	case err != nil:
-		done, readErr := f.hasLeftContent(ctx)
-		if !done {
+		completed, readErr := f.wasCompleted(ctx)
+		if !completed {
 			return f.unknownResult(err, readErr)
 		}
 	}
@@ -303,6 +303,7 @@ const parallelChunks = 3
 // target has the file.
 func (f *file) sendRest(ctx context.Context, arrived api.Map[int64]) error {
 	err := f.sendChunks(ctx, arrived)
+	// The session is removed (404), or has ended and takes no chunk (406, for a File Share 409).
 	ofEnded := []int{http.StatusNotFound, http.StatusNotAcceptable, http.StatusConflict}
 	refusal, refused := errors.AsType[*api.Error](err)
 	mayHaveEnded := refused && slices.Contains(ofEnded, refusal.Status) && !bytesDiffer(err)
@@ -446,21 +447,23 @@ const mostCompletes = 3
 
 // complete completes the upload. If the call fails, it reads the state of the upload,
 // and repeats the call if the upload still accepts content: then the failed call had no
-// effect. A refusal is returned only if no earlier call may have been successful.
+// effect. A refusal may only mean that an earlier call was successful, unless it is that
+// of the first call or says that the bytes differ.
 func (f *file) complete(ctx context.Context) error {
 	for try := 1; ; try++ {
 		err := f.s.Complete(ctx, f.ID, f.opts...)
-		switch {
-		case err == nil:
+		if err == nil {
 			return f.awaitEnd(ctx)
-		case !ambiguous(err) && (try == 1 || bytesDiffer(err)):
+		}
+		refused := !ambiguous(err)
+		if refused && (try == 1 || bytesDiffer(err)) {
 			return f.fromRefusal(err)
 		}
-		done, readErr := f.hasLeftContent(ctx)
+		completed, readErr := f.wasCompleted(ctx)
 		switch {
-		case done:
+		case completed:
 			return f.awaitEnd(ctx)
-		case readErr == nil && !ambiguous(err):
+		case refused && readErr == nil:
 			return f.fromRefusal(err)
 		case readErr != nil || try == mostCompletes:
 			return f.unknownResult(err, readErr)

@@ -281,7 +281,7 @@ func (f *file) forgetSession(ctx context.Context) {
 	}
 }
 
-// claimSession reserves a session until release, so that no two uploads of this Service continue
+// claimSession reserves a session until releaseSessions, so that no two uploads of this Service continue
 // it. It returns false if another one has it.
 func (f *file) claimSession(id api.OpaqueID) bool {
 	_, taken := f.s.sending.LoadOrStore(id.Plain(), nil)
@@ -291,8 +291,8 @@ func (f *file) claimSession(id api.OpaqueID) bool {
 	return !taken
 }
 
-// release lets other uploads continue the sessions that this one has claimed.
-func (f *file) release() {
+// releaseSessions lets other uploads continue the sessions that this one has claimed.
+func (f *file) releaseSessions() {
 	for _, id := range f.claimed {
 		f.s.sending.Delete(id)
 	}

@@ -136,10 +136,9 @@ func (e *changeWatch) awaitChange(ctx context.Context, since time.Time, changed 
 // mostLooks is how often an upload is read that may not have been completed.
 const mostLooks = 5
 
-// hasLeftContent reads the upload up to mostLooks times, and reports whether it does
-// not accept content any more: complete was successful. The error is that of the last
-// read.
-func (f *file) hasLeftContent(ctx context.Context) (bool, error) {
+// wasCompleted reads the upload up to mostLooks times, and reports whether it does not
+// accept content any more: the content was complete. The error is that of the last read.
+func (f *file) wasCompleted(ctx context.Context) (bool, error) {
 	var interval wait.Interval
 	reads := 0
 	err := wait.Poll{Final: call.Final}.Run(ctx, func() (bool, time.Duration, error) {
@@ -174,9 +173,11 @@ func (f *file) unknownResult(causes ...error) error {
 	return &Error{Op: f.op, Upload: f.state, Err: errors.Join(causes...)}
 }
 
-// awaitEnd waits until the upload has ended, and removes it from the list of uploads.
-// It returns an error if it has failed: a lostError if the bytes differ, so that the
-// upload starts over.
+// awaitEnd waits until the upload is stored, has failed or, without a target, is
+// assembled ([StatusComplete]). One that is stored or has failed is then removed from the
+// list of uploads; an assembled one is kept, because its content is to be used. A failure
+// is an error: a lostError, after which the upload starts over, if the server received
+// other bytes.
 func (f *file) awaitEnd(ctx context.Context) error {
 	if f.ID == "" {
 		return f.unknownResult(errors.New("the response has no upload"))
@@ -191,14 +192,16 @@ func (f *file) awaitEnd(ctx context.Context) error {
 			return f.unknownResult(err)
 		}
 	}
-	if f.state.Status != StatusComplete { // an assembled upload is kept until it is used
-		_ = f.s.Cancel(ctx, f.ID, f.opts...) // it has ended; another program may have removed it
+	isAssembled := f.state.Status == StatusComplete
+	if !isAssembled {
+		_ = f.s.Cancel(ctx, f.ID, f.opts...) // only removes it from the list; another program may have done so
 	}
 	if !f.state.Status.Failed() {
 		return nil
 	}
 	failure := &Error{Op: f.op, Upload: f.state}
-	if f.state.Integrity.Computed != "" {
+	otherBytesArrived := f.state.Integrity.Computed != "" // the platform gives the checksum of what it has only then
+	if otherBytesArrived {
 		return &lostError{err: failure}
 	}
 	if current := f.state.Conflict(); current != "" {
