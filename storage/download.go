@@ -42,7 +42,7 @@ func requestToken(
 		return api.Secret{}, err
 	}
 	if t.IsZero() {
-		t = nil
+		t = nil // not found either
 	}
 	t, err = call.Found(r.Op, member, t)
 	if err != nil {
@@ -250,7 +250,7 @@ func (s *Service) source(
 	version := o.version(n)
 	src := &download.Source{Op: op, Name: n.Name, Open: func(ctx context.Context, offset int64) (*api.Download, error) {
 		part := o
-		part.Range.Offset += offset // 0 for a part, as only a whole version with a hash is continued
+		part.Range.Offset += offset // only a whole version is continued, so one of the two is 0
 		return s.open(ctx, in, n.ID, version, part, opts)
 	}}
 	if o.Range == (api.Range{}) && version.Equal(n.Version) {

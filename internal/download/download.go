@@ -52,7 +52,7 @@ func Open(ctx context.Context, c api.Opener, r *api.Request, o Options, opts []a
 		}
 	}
 	s := &stream{opener: c, request: r, options: o, call: of}
-	s.bound(ctx)
+	s.setContext(ctx)
 	resp, err := s.open(rangeOf(o.Range.Offset, o.last()), "") //nolint:bodyclose // the caller closes the body
 	if err != nil {
 		s.cancel()
@@ -83,8 +83,8 @@ func rangeOf(first, last int64) string {
 }
 
 // start starts the stream with its first response, and returns it as a Download. Bytes
-// before the requested offset are skipped. The end is known if the response says the
-// size or its length.
+// before the requested offset are skipped. The end of the stream (limit) is known if the
+// response says the size of the file or its own length.
 func (s *stream) start(resp *http.Response) (*api.Download, error) {
 	if s.request.Hop && resp.Request.Response != nil { // the redirect led to a one-time address: the stream cannot be resumed
 		once := *s.request
@@ -118,7 +118,7 @@ func (s *stream) start(resp *http.Response) (*api.Download, error) {
 	default:
 		return d, nil
 	}
-	s.known = true
+	s.endKnown = true
 	d.Length = s.limit - s.at
 	return d, nil
 }

@@ -43,7 +43,7 @@ type stream struct {
 	tail     []byte // the last bytes before it, overlap at most
 	received int64  // new bytes of the current connection
 	limit    int64  // offset at which the stream ends at the latest
-	known    bool   // limit is the exact end
+	endKnown bool   // limit is the exact end
 	size     int64  // of the file, -1 if unknown
 	etag     string // strong ETag of the file, "" if it has none
 
@@ -57,9 +57,9 @@ type stream struct {
 	closed bool
 }
 
-// bound sets the context of the stream. The timeout of the call applies to all
+// setContext sets the context of the stream. The timeout of the call applies to all
 // connections of the stream together.
-func (s *stream) bound(ctx context.Context) {
+func (s *stream) setContext(ctx context.Context) {
 	if d := s.call.Timeout; d > 0 {
 		s.call.Timeout = 0
 		s.ctx, s.cancel = context.WithTimeout(ctx, d)
@@ -102,10 +102,12 @@ func (s *stream) Read(p []byte) (int, error) {
 			s.failed = 0
 			s.keep(p[:n])
 		}
-		if err == io.EOF && s.known { //nolint:errorlint // readers return io.EOF unwrapped; s.limit is not reached
-			err = io.ErrUnexpectedEOF
-		}
-		if err != nil && err != io.EOF && s.at < s.limit { //nolint:errorlint // readers return io.EOF unwrapped
+		atEOF := err == io.EOF                                               //nolint:errorlint // readers return it unwrapped
+		endedEarly := err != nil && s.at < s.limit && (!atEOF || s.endKnown) // if no end is known, EOF is the end
+		if endedEarly {
+			if atEOF {
+				err = io.ErrUnexpectedEOF
+			}
 			err = s.resume(err)
 		}
 		s.ended = err
@@ -130,11 +132,11 @@ func (s *stream) resume(cause error) error {
 			s.received = 0
 			return s.replace(body)
 		}
-		mayFollow := s.ctx.Err() == nil && !errors.Is(err, api.ErrChanged)
-		if mayFollow && call.Final(err) {
-			mayFollow = s.renewToken(err)
+		tryAgain := s.ctx.Err() == nil && !errors.Is(err, api.ErrChanged)
+		if tryAgain && call.Final(err) { // it stays final, unless the token has expired and is renewed
+			tryAgain = s.renewToken(err)
 		}
-		if !mayFollow {
+		if !tryAgain {
 			return err
 		}
 		cause = err
@@ -173,7 +175,7 @@ func (s *stream) keep(p []byte) {
 // now.
 func (s *stream) reopen() (io.ReadCloser, error) {
 	again := min(s.received/2, int64(len(s.tail)))
-	if !s.known && len(s.tail) > 0 { // all may have been received, and a range that begins at the end is rejected
+	if !s.endKnown && len(s.tail) > 0 { // all may have been received, and a range that begins at the end is rejected
 		again = max(again, 1)
 	}
 	from := s.at - again
