@@ -49,7 +49,7 @@ func ParseBase(address string) (Base, error) {
 		return Base{}, err
 	}
 	const prefix = "/api"
-	b.Prefix = trimSuffixFold(b.Prefix, root)
+	b.Prefix = trimSuffixFold(b.Prefix, root) // /current, which each path has
 	withoutAPI := trimSuffixFold(b.Prefix, prefix)
 	isAPIHost := strings.HasPrefix(strings.ToLower(u.Hostname())+".", "api.")
 	switch {

@@ -58,7 +58,7 @@ func newReader(ctx context.Context, content io.ReadCloser, size int64) *reader {
 // still be blocked. So content is read into a buffer of its own, which is copied to p.
 func (r *reader) Read(p []byte) (n int, err error) {
 	if r.ctx.Err() == nil && len(r.unread) == 0 && r.err == nil {
-		r.reading.Store(true)
+		r.reading.Store(true) // closeContent must not wait for this Read
 		n, r.err = wait.Call(r.ctx, func() (int, error) {
 			defer r.reading.Store(false)
 			return r.content.Read(r.buf)

@@ -84,7 +84,7 @@ type exchange struct {
 	lost     *lostError    // of the sender, if that is its cause
 	fatal    error         // ends the call in place of failure, such as the end of its context
 	wait     time.Duration // before the next attempt
-	returned bool          // without a panic
+	returned bool          // retry.Do has returned, and not panicked
 }
 
 type exchangeKey struct{}
@@ -373,8 +373,9 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, refuse(req, err)
 	}
-	if slot.Ordered { // it has waited for a Retry-After
-		x.requiredWaits += max(0, time.Since(began)-lastRetryAfter-jitter)
+	if slot.Ordered { // after a Retry-After: of this call, which planWait has counted, or of another one
+		uncounted := time.Since(began) - lastRetryAfter - jitter // a closed group adds up to jitter
+		x.requiredWaits += max(0, uncounted)
 	}
 	resp, err := s.sendInSlot(slot, x, req)
 	if err != nil {
@@ -631,7 +632,7 @@ func (x *exchange) mayRetry(ctx context.Context) bool {
 		return false
 	}
 	if x.lost != nil && x.lost.reusedConn {
-		return x.retryStaleConn()
+		return x.retryStaleConn() // at once, and without the budget
 	}
 	if !x.planWait(ctx, e) || !x.reopen() {
 		return false
@@ -662,7 +663,8 @@ func (x *exchange) planWait(ctx context.Context, e *api.Error) bool {
 		}
 		x.wait = max(x.wait, ordered)
 		if e.Status == http.StatusTooManyRequests {
-			x.wait, x.retryAfter = time.Until(e.Rate.Reset), ordered // the group is closed until Reset
+			// RoundTrip waits in place of again: until Reset, when the closed rate group opens.
+			x.wait, x.retryAfter = time.Until(e.Rate.Reset), ordered
 		}
 	}
 	if dl, ok := ctx.Deadline(); ok && time.Until(dl) < x.wait {
@@ -723,7 +725,8 @@ func again(req *http.Request) error {
 		if wait.RetryAfterOf(x.failure) == x.wait {
 			reason = api.WaitReasonServer
 		}
-		x.observeWait(ctx, reason, 0, x.wait)
+		const queued = 0 // no wait before this one
+		x.observeWait(ctx, reason, queued, x.wait)
 		x.fatal = wait.Sleep(ctx, x.wait)
 	}
 	if x.fatal == nil {
@@ -735,9 +738,9 @@ func again(req *http.Request) error {
 // decode decodes the body of a response into out, which may be nil. A body that reports
 // a failure becomes the error, also if it does not match the type of out.
 func (x *exchange) decode(out any) error {
-	// A page without a body must not be treated as a page without rows.
-	bodiless := []int{http.StatusAccepted, http.StatusNoContent, http.StatusResetContent}
-	if len(x.body) == 0 && (out == nil || slices.Contains(bodiless, x.response.StatusCode)) {
+	// With any other status, a record or page without a body is an error: it must not count as empty.
+	mayLackBody := []int{http.StatusAccepted, http.StatusNoContent, http.StatusResetContent}
+	if len(x.body) == 0 && (out == nil || slices.Contains(mayLackBody, x.response.StatusCode)) {
 		return nil
 	}
 	switch out := out.(type) {

@@ -30,7 +30,7 @@ import (
 // [watcher] prevents the retry.
 type sender struct {
 	network http.RoundTripper
-	traced  *http.Transport // network, if it is of net/http, with httptrace
+	netHTTP *http.Transport // network, if it is that of net/http, which supports httptrace; else nil
 	h2c     bool            // network uses HTTP/2 without TLS
 	timeout time.Duration   // of an attempt, including its body; 0 means none
 
@@ -42,8 +42,8 @@ type sender struct {
 // means none. Only a transport of net/http can be traced; h2c is its HTTP/2 without TLS.
 func newSender(network http.RoundTripper, timeout time.Duration) *sender {
 	s := &sender{network: network, timeout: timeout, emptyBody: io.NopCloser(http.NoBody), identity: []string{"identity"}}
-	s.traced, _ = network.(*http.Transport)
-	s.h2c = s.traced != nil && s.traced.Protocols != nil && s.traced.Protocols.UnencryptedHTTP2()
+	s.netHTTP, _ = network.(*http.Transport)
+	s.h2c = s.netHTTP != nil && s.netHTTP.Protocols != nil && s.netHTTP.Protocols.UnencryptedHTTP2()
 	return s
 }
 
@@ -68,8 +68,8 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 		defer context.AfterFunc(req.Context(), func() { body.end(req.Context().Err()) })()
 	}
 	network := s.network
-	if x.avoidsIdle && s.traced != nil {
-		fresh := s.traced.Clone() // it has no idle connections
+	if x.avoidsIdle && s.netHTTP != nil { // the server has closed idle connections: see retryStaleConn
+		fresh := s.netHTTP.Clone() // it has no idle connections
 		fresh.DisableKeepAlives = true
 		network = fresh
 	}
@@ -101,21 +101,21 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 // unrepeatable returns the request in a form that net/http cannot retry: it has a body
 // that cannot be read again, if need be an empty one, or a watcher that stops a second
 // connection. The watcher is for requests without a body that may use HTTP/2, where an
-// empty body costs a frame. The context has the timeout of an attempt. cancel ends it;
-// it is nil if there is nothing to end. w is nil for another transport than that of
-// net/http.
+// empty body costs a frame, unless they must be sent once. The context has the timeout of
+// an attempt. cancel ends it; it is nil if there is nothing to end. w is nil for another
+// transport than that of net/http.
 func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, w *watcher, cancel context.CancelFunc) {
 	timeout := cmp.Or(x.request.Attempt, s.timeout)
 	empty := req.Body == nil || req.Body == http.NoBody
 	mayBeHTTP2 := s.h2c || req.URL.Scheme == "https"
-	watcherStops := empty && x.request.Replay != api.ReplayOnce && s.traced != nil && mayBeHTTP2
+	watcherStops := empty && x.request.Replay != api.ReplayOnce && s.netHTTP != nil && mayBeHTTP2
 	ctx := req.Context()
 	if timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
-	} else if watcherStops || closeWaitsForRead {
+	} else if watcherStops || closeWaitsForRead { // the watcher cancels the attempt, or the Close of the body
 		ctx, cancel = context.WithCancel(ctx)
 	}
-	if s.traced != nil {
+	if s.netHTTP != nil {
 		w = &watcher{cancel: cancel, h2c: s.h2c, bodyCannotFail: empty || req.Body == x.memoryBody}
 		w.trace.GetConn, w.trace.GotConn = w.getConn, w.gotConn
 		if watcherStops {
@@ -199,7 +199,7 @@ func (w *watcher) classify(err error) *lostError {
 	op, isOp := errors.AsType[*net.OpError](err)
 	text := err.Error()
 	switch {
-	case w.conn.Conn == nil: // it got no connection
+	case w.conn.Conn == nil: // no connection: nothing was sent, unless by a protocol that asks for none
 		lost.unsent = w.askedForConn
 	case w.stoppedRetry && http1:
 		lost.err, lost.reusedConn = errClosed, reused
