@@ -107,7 +107,7 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 		return false, err
 	}
 	var out any = (*record[T])(e)
-	if e.Member == "" { // e.root decodes the payload at the root, or in the member "response"
+	if e.Member == "" { // the payload is at the root or in the member "response": both are decoded into e.Data
 		e.Payload, e.Response.payload = &e.Data, &e.Data
 		out = &e.root
 	}
@@ -123,9 +123,9 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 		e.Data, e.Found, e.Result = *new(T), false, absent
 		err = lenient(b, out, opts)
 	}
-	mayHaveBookkeeping := bytes.Contains(b, []byte(versionMember)) || bytes.Contains(b, []byte(statusMember))
-	if e.Member == "" && mayHaveBookkeeping { // beside the members of the payload
-		dropBookkeeping(extraOf(reflect.ValueOf(&e.Data)))
+	namesEnvelope := bytes.Contains(b, []byte(versionMember)) || bytes.Contains(b, []byte(statusMember))
+	if e.Member == "" && namesEnvelope {
+		dropEnvelopeMembers(extraOf(reflect.ValueOf(&e.Data)))
 	}
 	return e.Result == failed, err
 }
@@ -134,9 +134,9 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 // the status if it is "ok", which the result says as well.
 const versionMember, statusMember, statusOK = "current_api_version", "status", "ok"
 
-// dropBookkeeping removes versionMember, and statusMember if it is statusOK, from the Extra
-// of a payload that stands beside them.
-func dropBookkeeping(extra reflect.Value) {
+// dropEnvelopeMembers removes members of the envelope from the Extra of a payload whose
+// members stand beside them: versionMember, and statusMember if it is statusOK.
+func dropEnvelopeMembers(extra reflect.Value) {
 	if !extra.IsValid() || extra.Len() == 0 {
 		return
 	}
@@ -166,10 +166,10 @@ const (
 	maxName       = 1 << 20 // bytes of the name of a member, of which a decoder makes several copies
 )
 
-// Plain decodes b into out, a value of a type of the program. If a value has another
-// type, it decodes again, and then converts scalars and empty lists; any other mismatch
-// is the error of the first decode. Before the second one it calls reset, which must
-// empty out.
+// Plain decodes b, which has no envelope, into out, often of a type that the program has
+// defined. If a value does not match its field, it calls reset, which must empty out, and
+// decodes again with a conversion of scalars and empty lists. If that does not help, it
+// returns the error of the first decode.
 func Plain(b []byte, out any, reset func(), more ...jsonv2.Options) error {
 	if err := checkSize(b); err != nil {
 		return err
@@ -183,7 +183,7 @@ func Plain(b []byte, out any, reset func(), more ...jsonv2.Options) error {
 		}
 	}
 	if err == nil {
-		_ = Finish(nil, out, KeepNulls) // never fails
+		_ = Finish(nil, out, KeepNulls) // never fails: only a request bounds the number of rows
 	}
 	return err
 }
@@ -215,7 +215,7 @@ func checkSize(b []byte) error {
 	if containers <= maxContainers && bytes.Count(b, []byte(",")) <= maxValues && len(b) <= shortNames {
 		return nil
 	}
-	var containersRead, valuesRead int
+	var containersRead, namesAndValues int
 	dec := jsontext.NewDecoder(bytes.NewBuffer(b), options) // a decoder of a bytes.Buffer does not copy it
 	for {
 		begin := dec.InputOffset()
@@ -224,7 +224,7 @@ func checkSize(b []byte) error {
 			return nil //nolint:nilerr // EOF, or an error that the decode returns as well
 		}
 		container, tokens := dec.StackIndex(dec.StackDepth())
-		isName := container == '{' && tokens%2 == 1 // every other token of an object
+		isName := container == '{' && tokens%2 == 1 // an object has a name and a value by turns
 		if isName && len(bytes.TrimLeft(b[begin:dec.InputOffset()], ", \t\r\n")) > maxName+len(`""`) {
 			return fmt.Errorf("%w: it holds a name of more than %d bytes", api.ErrTooLarge, maxName)
 		}
@@ -235,8 +235,8 @@ func checkSize(b []byte) error {
 			continue
 		default:
 		}
-		valuesRead++
-		if containersRead > maxContainers || valuesRead > 2*maxValues { // names are counted as well
+		namesAndValues++
+		if containersRead > maxContainers || namesAndValues > 2*maxValues {
 			const text = "%w: it holds more than %d objects and lists, or %d values"
 			return fmt.Errorf(text, api.ErrTooLarge, maxContainers, maxValues)
 		}
@@ -271,7 +271,7 @@ func decodeInto(b []byte, out any) error {
 
 // lenient decodes b into out, which is empty.
 func lenient(b []byte, out any, opts jsonv2.Options) error {
-	c := converter{tolerant: true, scalars: converting(), frames: make([]reflect.Value, 4)}
+	c := converter{tolerant: true, scalars: converting(), structs: make([]reflect.Value, 4)}
 	return jsonv2.Unmarshal(b, out, opts, jsonv2.WithUnmarshalers(jsonv2.UnmarshalFromFunc(c.convertValue)))
 }
 

@@ -28,7 +28,7 @@ import (
 type converter struct {
 	tolerant bool
 	scalars  jsonv2.Options  // converts scalars only
-	frames   []reflect.Value // the enclosing structs by depth; invalid for other containers
+	structs  []reflect.Value // the enclosing structs by depth; invalid for other containers
 }
 
 var errUnreadable = errors.New("a value does not have the documented type")
@@ -40,12 +40,12 @@ func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 	kind := dec.PeekKind()
 	to := reflect.ValueOf(v).Elem()
 	if c.tolerant && (kind == '{' || kind == '[') { // what cannot be converted in it is kept in its Extra
-		c.setFrame(dec.StackDepth()+1, to)
+		c.setStruct(dec.StackDepth()+1, to)
 	}
 	t := traitsOf(pointee(to.Type()))
-	isNull := kind == 'n' || kind == jsontext.KindInvalid
+	hasNoValue := kind == 'n' || kind == jsontext.KindInvalid // null, or invalid JSON
 	convertsItself := t.ownMethod && !c.tolerant
-	if isNull || convertsItself || c.fitsDefault(to, t, kind) {
+	if hasNoValue || convertsItself || c.fitsDefault(to, t, kind) {
 		return errSkip
 	}
 	if t.kind == reflect.Map && t.ownMethod && kind == '{' { // its method would decode the elements without c
@@ -107,7 +107,7 @@ func traitsOf(t reflect.Type) *traits {
 // a type that wraps a payload (wraps), and for a list type whose method reads an object.
 func (c *converter) fitsDefault(to reflect.Value, t *traits, kind jsontext.Kind) bool {
 	switch t.kind {
-	case reflect.Struct:
+	case reflect.Struct: // an object, unless the struct is a text in JSON, such as a time
 		return t.wraps || kind == '{' && !t.text
 	case reflect.Map: // behind a pointer, convertValue is called again for the map itself
 		return kind == '{' && (!t.ownMethod || to.Kind() == reflect.Pointer)
@@ -124,16 +124,16 @@ func (c *converter) fitsDefault(to reflect.Value, t *traits, kind jsontext.Kind)
 	}
 }
 
-// setFrame records the struct into which the values at a depth of the response are
+// setStruct records the struct into which the values at a depth of the response are
 // decoded, for keepInExtra and required. For a list or a map it records that there is
 // none.
-func (c *converter) setFrame(depth int, to reflect.Value) {
-	for len(c.frames) <= depth {
-		c.frames = append(c.frames, reflect.Value{})
+func (c *converter) setStruct(depth int, to reflect.Value) {
+	for len(c.structs) <= depth {
+		c.structs = append(c.structs, reflect.Value{})
 	}
-	c.frames[depth] = reflect.Value{}
+	c.structs[depth] = reflect.Value{}
 	if to.Kind() == reflect.Struct {
-		c.frames[depth] = to
+		c.structs[depth] = to
 	}
 }
 
@@ -156,11 +156,11 @@ func (c *converter) keepUnreadable(dec *jsontext.Decoder, to reflect.Value, raw 
 // keepInExtra stores raw in the Extra of the enclosing struct, if it has one, under the
 // name of the member that was read last.
 func (c *converter) keepInExtra(dec *jsontext.Decoder, raw jsontext.Value) {
-	frame := c.frames[dec.StackDepth()]
-	if !frame.IsValid() {
+	enclosing := c.structs[dec.StackDepth()]
+	if !enclosing.IsValid() {
 		return
 	}
-	if extra := extraOf(frame); extra.IsValid() {
+	if extra := extraOf(enclosing); extra.IsValid() {
 		if extra.IsNil() {
 			extra.Set(reflect.MakeMap(extra.Type()))
 		}
@@ -216,10 +216,10 @@ func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 		return isContainer(t) && c.isPayload(dec, depth-1, reflect.SliceOf(t))
 	case isContainer(t):
 		return c.isPayload(dec, depth, t)
-	case !c.frames[depth].IsValid(): // a member of a map
+	case !c.structs[depth].IsValid(): // a member of a map
 		return false
 	}
-	field := fieldOf(c.frames[depth].Type(), dec.StackPointer().LastToken())
+	field := fieldOf(c.structs[depth].Type(), dec.StackPointer().LastToken())
 	return slices.Contains([]string{"ID", "HasMore", "NextCursor", "Cursor", "NextOffset"}, field)
 }
 
@@ -232,7 +232,7 @@ func (c *converter) isPayload(dec *jsontext.Decoder, depth int, t reflect.Type) 
 			return false // inside a row
 		}
 	}
-	if frame := c.frames[depth]; frame.IsValid() && extraOf(frame).IsValid() {
+	if enclosing := c.structs[depth]; enclosing.IsValid() && extraOf(enclosing).IsValid() {
 		return false // inside a record
 	}
 	atRoot := depth <= 1 || depth == 2 && strings.HasPrefix(string(dec.StackPointer()), "/response/") // of the envelope
@@ -337,7 +337,7 @@ func scalarField(t reflect.Type) (reflect.StructField, bool) {
 // convert stores a JSON value in a Go value of another type, such as a number in a
 // string field, or an empty list in a struct. It reports whether that is possible
 // without loss; if not, to may have been changed, and the caller sets it to zero or
-// fails. An empty text is zero. The caller has handled null, and a text for a string.
+// fails. An empty text is zero, and 3.0 is an integer too. The caller has handled null, and a text for a string.
 func convert(to reflect.Value, raw jsontext.Value) bool {
 	kind := raw.Kind()
 	if kind == '{' || kind == '[' {
