@@ -42,7 +42,7 @@ func (f *Fs) OpenChunkWriter(
 		to.replaces = f.object(at, remote, n)
 	}
 	wanted, unchecked := f.opt.ChunkSize, fs.GetConfig(ctx).IgnoreChecksum
-	if unchecked && wanted == defaultChunk {
+	if unchecked && wanted == defaultChunk { // the option has its default; this upload holds no chunk in memory
 		wanted = uncheckedChunk
 	}
 	info, w, err := f.startChunks(ctx, src.Size(), wanted, to, options)
@@ -64,8 +64,8 @@ func (f *Fs) startChunks(
 	}
 	info = fs.ChunkWriterInfo{ChunkSize: int64(wanted), Concurrency: f.opt.Concurrency}
 	for _, option := range options {
-		if wanted, ok := option.(*fs.ChunkOption); ok {
-			info.ChunkSize = max(wanted.ChunkSize, int64(minChunk))
+		if byCaller, ok := option.(*fs.ChunkOption); ok {
+			info.ChunkSize = max(byCaller.ChunkSize, int64(minChunk))
 		}
 	}
 	limits, err := f.session.limits(ctx, to.at.in)

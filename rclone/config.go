@@ -167,14 +167,15 @@ func (s *session) limits(ctx context.Context, in api.Profile) (*uploads.Limits, 
 // buffers returns the pool of buffers of a size, which the uploads of the session share.
 func (s *session) buffers(size int64) *pool.Pool {
 	const (
-		unused = 5 * time.Second // after which a free buffer is released
-		most   = 64              // free ones
+		unused  = 5 * time.Second // after which a free buffer is released
+		most    = 64              // free ones
+		useMmap = false           // ordinary memory
 	)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p := s.pools[size]
 	if p == nil {
-		p = pool.New(unused, int(size), most, false)
+		p = pool.New(unused, int(size), most, useMmap)
 		s.pools[size] = p
 	}
 	return p

@@ -56,7 +56,7 @@ func (f *Fs) unlink(ctx context.Context, o *Object) error {
 		if err != nil {
 			return failure(err)
 		}
-		own := link.Creator == "" || link.Creator == me.ID
+		own := link.Creator == "" || link.Creator == me.ID // a response may lack the creator
 		if own && link.Access == fileshares.AccessAnyoneWithLink && link.File != nil && link.File.ID.Equal(o.id) {
 			links = append(links, link.ID)
 		}

@@ -76,7 +76,7 @@ func (f *Fs) list(ctx context.Context, at place, dir string, callback fs.ListRCa
 				return below, err
 			}
 			if n.Type == storage.NodeTypeFolder {
-				below = append(below, located{at.inside(n.ID), found[0].Remote()})
+				below = append(below, located{at.inside(n.ID), found[0].Remote()}) // a folder has one entry
 			}
 			entries = append(entries, found...)
 		}
@@ -173,11 +173,14 @@ func (f *Fs) NewObject(ctx context.Context, remote string) (fs.Object, error) {
 		return nil, fs.ErrorObjectNotFound
 	}
 	n, err := f.node(ctx, at, leaf)
+	if err != nil {
+		err = f.inFolder(path.Dir(remote), err)
+	}
 	switch {
-	case err != nil && errors.Is(f.inFolder(path.Dir(remote), err), fs.ErrorDirNotFound):
+	case errors.Is(err, fs.ErrorDirNotFound): // the folder is gone
 		return nil, fs.ErrorObjectNotFound
 	case err != nil:
-		return nil, failure(err)
+		return nil, err
 	case n == nil:
 		return f.oldObject(ctx, at, remote, leaf)
 	case n.Type == storage.NodeTypeFolder:

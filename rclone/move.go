@@ -62,7 +62,9 @@ func (t *transit) name() string {
 	return reserved + strings.Join(part, "-")
 }
 
-// parseTransit returns the transit whose name this is, nil if it is not one of [transit.name].
+// parseTransit returns the transit of a reserved name, nil for any other name. The form,
+// which [transit.name] writes, is KIND-TIME-RANDOM behind reserved, and of a move also
+// -FOLDER-LENGTH-NAMES: both names, of which the old one is the first LENGTH bytes.
 func parseTransit(name string) *transit {
 	const most, least = 6, 3 // parts: those of a move, and those that others have too
 	text, ok := strings.CutPrefix(name, reserved)

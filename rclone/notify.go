@@ -116,7 +116,8 @@ func (w *watch) report(ctx context.Context, changed []api.OpaqueID) {
 	}
 }
 
-// reportNode reports the path of one node, nil if it is not known any more.
+// reportNode reports the path of one node, nil if it is not known any more. The path "" is
+// that of the whole remote: rclone then lists all folders again.
 func (w *watch) reportNode(id api.OpaqueID, n *storage.Node) {
 	known, listed := w.f.folders.GetInv(w.root.inside(id).id()) // the path of a folder; files are not in the cache
 	if n == nil {
@@ -136,8 +137,9 @@ func (w *watch) reportNode(id api.OpaqueID, n *storage.Node) {
 	}
 	dir, ok := w.f.folders.GetInv(w.root.inside(folder).id())
 	if !ok {
-		if w.f.emptied.Swap(false) {
-			w.notify("", fs.EntryDirectory) // the cache was emptied: rclone may have listed the folder
+		cacheWasEmptied := w.f.emptied.Swap(false) // rclone may have listed the folder before that
+		if cacheWasEmptied {
+			w.notify("", fs.EntryDirectory)
 		}
 		return
 	}

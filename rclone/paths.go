@@ -90,8 +90,9 @@ func (f *Fs) members(ctx context.Context, at place) ([]member, error) {
 	}
 	var found []member
 	for _, room := range rooms {
+		isListed := func(m member) bool { return m.id == room.OrgID }
 		switch {
-		case org == "" && !slices.ContainsFunc(found, func(m member) bool { return m.id == room.OrgID }):
+		case org == "" && !slices.ContainsFunc(found, isListed): // one of several organizations
 			name := f.opt.Enc.ToStandardName(cmp.Or(room.OrgDomain, string(room.OrgID)))
 			found = append(found, member{place: place{org: room.OrgID}, name: name, id: room.OrgID})
 		case org == room.OrgID:

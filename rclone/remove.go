@@ -47,7 +47,7 @@ func (f *Fs) removeFolder(ctx context.Context, dir string, onlyIfEmpty bool) err
 	case at.above():
 		return errAbove
 	case at.node.Equal(api.Root) && !onlyIfEmpty:
-		return fs.ErrorCantPurge
+		return fs.ErrorCantPurge // rclone then removes what is in it
 	}
 	if onlyIfEmpty {
 		page, err := f.session.client.Storage.List(ctx, at.in, at.node, nil)
@@ -59,7 +59,7 @@ func (f *Fs) removeFolder(ctx context.Context, dir string, onlyIfEmpty bool) err
 		}
 	}
 	if at.node.Equal(api.Root) {
-		return errAbove // a workspace or share
+		return errAbove // an empty workspace or share
 	}
 	if err = f.remove(ctx, at.in, at.node); err != nil {
 		return f.inFolder(dir, err)

@@ -154,12 +154,13 @@ func (f *Fs) stream(ctx context.Context, in io.Reader, to target) (*storage.Node
 // version has no target: the file is updated from it, if it has the version that was
 // listed, and the upload is removed.
 func (f *Fs) store(ctx context.Context, upload api.OpaqueID, to target) (*storage.Node, error) {
-	session, err := f.await(ctx, upload, to.replaces == nil)
+	becomesFile := to.replaces == nil // by itself, as it has a target
+	session, err := f.await(ctx, upload, becomesFile)
 	if err != nil {
 		return nil, err
 	}
 	client := f.session.client
-	if to.replaces == nil {
+	if becomesFile {
 		return client.Storage.Get(ctx, to.at.in, session.FileID)
 	}
 	change := storage.UpdateRequest{From: storage.FromUpload(upload)}
@@ -175,8 +176,9 @@ func (f *Fs) store(ctx context.Context, upload api.OpaqueID, to target) (*storag
 	return client.Storage.Get(ctx, to.at.in, to.replaces.id)
 }
 
-// await waits until an upload is stored or, without a target, assembled.
-func (f *Fs) await(ctx context.Context, upload api.OpaqueID, stored bool) (*uploads.Upload, error) {
+// await waits until an upload is stored or, if it does not become a file by itself, has
+// its content complete.
+func (f *Fs) await(ctx context.Context, upload api.OpaqueID, becomesFile bool) (*uploads.Upload, error) {
 	const longest = 5 * time.Second
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, longest) {
 		u, err := f.session.client.Uploads.Get(ctx, upload)
@@ -185,7 +187,7 @@ func (f *Fs) await(ctx context.Context, upload api.OpaqueID, stored bool) (*uplo
 			return nil, err
 		case u.Status.Failed():
 			return nil, fmt.Errorf("%w: upload %s: %s", api.ErrInvalid, u.Status, u.StatusMessage)
-		case u.FileID != "", u.Status == uploads.StatusStored, u.Status == uploads.StatusComplete && !stored:
+		case u.FileID != "", u.Status == uploads.StatusStored, u.Status == uploads.StatusComplete && !becomesFile:
 			return u, nil
 		}
 		select {

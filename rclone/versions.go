@@ -120,7 +120,7 @@ func (o *Object) goBack(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for _, v := range all {
+		for _, v := range all { // the latest first
 			if !v.Created.After(at) {
 				*o = *o.atVersion(v)
 				return nil
