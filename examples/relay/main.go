@@ -45,8 +45,8 @@ const usage = `usage:
   kill NAME    kills a replica`
 
 // runCommand runs a command of the usage, with the directory of the demo in the cache
-// directory of the user. The internal command child is that of a replica that start has
-// started.
+// directory of the user. The internal command child runs a replica until its input ends: the
+// command start starts its replicas so.
 func runCommand(ctx context.Context, args []string, out io.Writer) error {
 	cache, err := os.UserCacheDir()
 	if err != nil {

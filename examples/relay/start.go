@@ -33,6 +33,7 @@ const (
 	addEvery  = 100 * time.Millisecond
 	drawEvery = 500 * time.Millisecond
 	drainTime = 30 * time.Second // for the last events: a takeover and some searches
+	natsStart = 30 * time.Second // in which the NATS server accepts connections
 )
 
 // demo is the process of start.
@@ -53,7 +54,8 @@ func startDemo(ctx context.Context, dir string, out io.Writer) error {
 	if _, err := load(ctx, dir); err == nil {
 		return errors.New("the demo runs already")
 	}
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil { // of one that was killed
+	// A demo that was killed has left its directory.
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
@@ -98,7 +100,7 @@ func (d *demo) startNATS() (stop func(), err error) {
 		ns.Shutdown()
 		ns.WaitForShutdown()
 	}
-	if !ns.ReadyForConnections(drainTime) {
+	if !ns.ReadyForConnections(natsStart) {
 		stop()
 		return nil, errors.New("the NATS server does not start")
 	}
@@ -114,7 +116,8 @@ func (d *demo) startNATS() (stop func(), err error) {
 }
 
 // run starts the replicas and adds events until ctx is done. When the last events are stored, it
-// stops the replicas, by closing their inputs, and then the reading of the stream.
+// stops the replicas, by closing their inputs, and then the reading of the stream. The deferred
+// calls do that, the last one first.
 func (d *demo) run(ctx context.Context) error {
 	if err := (relay.Stream{JetStream: d.js}).Create(ctx); err != nil {
 		return err

@@ -119,7 +119,8 @@ func (p *product) connect(ctx context.Context, token *oauth.Token) (*account.Use
 		return nil, err
 	}
 	p.mu.Lock()
-	p.latest[customer] = slices.Clone(p.latest[customer]) // of a customer who is connected they stay
+	// This adds a new customer to the map: keep drops the events of customers that it does not have.
+	p.latest[customer] = slices.Clone(p.latest[customer])
 	p.mu.Unlock()
 	err = p.accounts.Add(ctx, relay.Account{Name: customer})
 	if errors.Is(err, api.ErrConflict) { // connected already: the relay finds the new token

@@ -86,7 +86,7 @@ func runDemo(ctx context.Context, started func(d *demo)) error {
 	if err != nil {
 		return err
 	}
-	platform := strings.Replace(web.URL, "127.0.0.1", "localhost", 1) // another site than the page
+	platform := strings.Replace(web.URL, "127.0.0.1", "localhost", 1) // another site than the page, as in production
 	d.product, err = newProduct(ctx, platform, listener, relay.Stream{JetStream: js})
 	if err != nil {
 		return errors.Join(err, listener.Close())

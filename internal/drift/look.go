@@ -43,7 +43,7 @@ func (l *looker) result() Sight {
 	}
 	for o, seen := range l.seen {
 		for i, at := range o.places {
-			if seen[i] || !o.taken[i] { // a member that has no field (taken) may be absent
+			if seen[i] || !o.optional[i] {
 				all[at] = all[at] || seen[i]
 			}
 		}
@@ -103,11 +103,12 @@ func inEnvelope(name string) bool {
 func (l *looker) namedPayload(t reflect.Type, member string, outermost bool) error {
 	return l.members(func(name string) error {
 		at := Place{"", name}
+		isOfEnvelope := outermost && inEnvelope(name)
 		switch {
 		case name == member:
 			l.envelope[name] = true
 			return l.value(t, at)
-		case !outermost || !inEnvelope(name):
+		case !isOfEnvelope:
 			l.addDifference(Difference{Place: at, Kind: KindUnknown})
 			return l.dec.SkipValue()
 		}
@@ -115,7 +116,7 @@ func (l *looker) namedPayload(t reflect.Type, member string, outermost bool) err
 		switch {
 		case name == "response" && l.dec.PeekKind() == '{':
 			return l.namedPayload(t, member, nestedObject)
-		case name == "response" && decode.IsRecords(t):
+		case name == "response" && decode.IsRecords(t): // the list itself, not in an object with the member
 			return l.value(t, Place{"", member})
 		}
 		return l.dec.SkipValue()
@@ -128,8 +129,10 @@ func (l *looker) payload(t reflect.Type, outermost bool) error {
 	if t.Kind() != reflect.Struct {
 		return l.value(t, Place{})
 	}
-	return l.object(objectOf(t, ""), func(name string, typed bool) (taken bool, err error) {
-		if !outermost || !inEnvelope(name) || typed && l.isTyped(name) { // a member of the payload
+	return l.object(objectOf(t, ""), func(name string, typed bool) (done bool, err error) {
+		isOfEnvelope := outermost && inEnvelope(name)
+		isOfPayload := typed && l.belongsToField(name)
+		if !isOfEnvelope || isOfPayload {
 			return false, nil
 		}
 		l.envelope[name] = true
@@ -160,10 +163,10 @@ func (l *looker) records(t reflect.Type, at Place) error {
 	return l.value(t, at)
 }
 
-// isTyped reports whether the next value of the response belongs to the field of the
+// belongsToField reports whether the next value of the response belongs to the field of the
 // type, and not to the envelope, if the member has a meaning in both. A status "ok"
 // belongs to the envelope.
-func (l *looker) isTyped(name string) bool {
+func (l *looker) belongsToField(name string) bool {
 	switch name {
 	case "result", "response":
 		return false
@@ -203,18 +206,20 @@ func (l *looker) members(f func(name string) error) error {
 	return err
 }
 
-// object reads an object that has the fields of o, and records the unknown members as
-// differences of the type that has the Extra: o, or the one inlined in it if a field of
-// that was read. Special may be nil; it is called before each value with whether a
-// field has the name, and reports whether it has read the value itself. A type with
-// methods may take members that have no field: it is asked which are left over.
-func (l *looker) object(o *object, special func(name string, typed bool) (taken bool, err error)) error {
-	begin, seen, holder := l.dec.InputOffset(), l.seenOf(o), o.name
+// object reads an object that has the fields of o, and records each unknown member as a
+// difference. Before each value it calls readValue, unless that is nil, with the name and
+// whether a field has it; readValue reports whether it has read the value itself. A type with
+// methods may take members that have no field: it is asked which are left over. A difference
+// belongs to the type that has the Extra: o, or a type that is inlined in o if a field of that
+// was read.
+func (l *looker) object(o *object, readValue func(name string, typed bool) (done bool, err error)) error {
+	begin, seen := l.dec.InputOffset(), l.seenOf(o)
+	holder := o.name // the type that a difference belongs to
 	var unknown []string
 	err := l.members(func(name string) error {
 		i, typed := o.members[name]
-		if special != nil {
-			if taken, err := special(name, typed); taken {
+		if readValue != nil {
+			if done, err := readValue(name, typed); done {
 				return err
 			}
 		}

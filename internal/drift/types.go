@@ -13,15 +13,15 @@ import (
 
 // object describes the objects that are decoded into a struct type.
 type object struct {
-	typ     reflect.Type
-	name    string
-	places  []Place              // of the typed members
-	types   []reflect.Type       // of their values
-	taken   []bool               // whether a function of [decode.Fix] takes or sets it: another form of a member
-	forms   map[int]reflect.Type // what a function of [decode.Fix] takes under the name of a field
-	members map[string]int       // their names, and their other names, as indexes of places
-	holder  string               // the type that has the Extra: this one, or one that is inlined in it
-	methods bool                 // a method, or a function registered by decode.Fix, may take members
+	typ      reflect.Type
+	name     string
+	places   []Place              // of the typed members
+	types    []reflect.Type       // of their values
+	optional []bool               // whether it may be absent: a function of [decode.Fix] takes or sets it
+	forms    map[int]reflect.Type // what a function of [decode.Fix] takes under the name of a field
+	members  map[string]int       // their names, and their other names, as indexes of places
+	holder   string               // the type that has the Extra: this one, or one that is inlined in it
+	methods  bool                 // a method, or a function registered by decode.Fix, may take members
 }
 
 type objectKey struct {
@@ -46,22 +46,23 @@ func objectOf(t reflect.Type, name string) *object {
 	return o
 }
 
-// addFields adds the fields of the struct type t to o, as members of an object called
-// name, then those of inlined structs, which have lower precedence, and the members
-// that a registered function takes from Extra.
+// addFields adds the fields of the struct type t to o, as members of an object called name,
+// and then those of inlined structs, which have lower precedence. Last, it adds the members
+// that the function registered for t by [decode.Fix] takes from Extra: one with the name of a
+// field is a second form of that.
 func (o *object) addFields(t reflect.Type, name string) {
-	takes, fixed := decode.FixOf(t)
-	o.methods = o.methods || fixed
+	takenFromExtra, hasFix := decode.FixOf(t)
+	o.methods = o.methods || hasFix
 	for f := range t.Fields() {
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case strings.HasSuffix(options, "unknown"):
-			o.holder = cmp.Or(o.holder, name)
+			o.holder = cmp.Or(o.holder, name) // the field is the Extra
 		case f.IsExported() && tag != "-" && !decode.IsInlined(f):
 			at := Place{name, cmp.Or(tag, f.Name)}
 			o.addMember(at, f.Type, f.Tag.Get("also"))
-			if fixed && tag == "" { // the function sets it; no response has that name
-				o.taken[o.members[at.Member]] = true
+			if hasFix && tag == "" { // the function sets the field; no response has its name
+				o.optional[o.members[at.Member]] = true
 			}
 		}
 	}
@@ -70,13 +71,13 @@ func (o *object) addFields(t reflect.Type, name string) {
 			o.addFields(inner, typeName(inner, name))
 		}
 	}
-	for _, m := range takes {
+	for _, m := range takenFromExtra {
 		if i, typed := o.members[m.Name]; typed {
 			o.forms[i] = m.Type
 			continue
 		}
 		o.addMember(Place{name, m.Name}, m.Type, "")
-		o.taken[o.members[m.Name]] = true
+		o.optional[o.members[m.Name]] = true
 	}
 }
 
@@ -88,7 +89,7 @@ func (o *object) addMember(at Place, t reflect.Type, also string) {
 	}
 	i := len(o.places)
 	o.members[at.Member] = i
-	o.places, o.types, o.taken = append(o.places, at), append(o.types, t), append(o.taken, false)
+	o.places, o.types, o.optional = append(o.places, at), append(o.types, t), append(o.optional, false)
 	for name := range strings.SplitSeq(also, ",") {
 		if _, taken := o.members[name]; !taken && name != "" {
 			o.members[name] = i

@@ -219,8 +219,9 @@ func (s *accountSite) localStatus(stats relay.AccountStats, all relay.OverviewSt
 		Facts: all.At, Accounts: all.Accounts, Pending: stats.Pending, Oldest: stats.Searches.Oldest.Seconds(),
 		Slots: stats.Slots, Following: stats.Profiles, Replicas: []replicaRow{},
 	}
+	const expired = -1 // of Seen: there is no heartbeat
 	for _, r := range all.Replicas {
-		row := replicaRow{Name: r.Name, Slots: r.Slots, Accounts: r.Accounts, Seen: -1, Waiting: r.Waiting}
+		row := replicaRow{Name: r.Name, Slots: r.Slots, Accounts: r.Accounts, Seen: expired, Waiting: r.Waiting}
 		if !r.Seen.IsZero() {
 			row.Seen = now.Sub(r.Seen).Seconds()
 		}

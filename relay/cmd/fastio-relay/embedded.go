@@ -94,7 +94,9 @@ func splitListen(address string) (host string, port int, err error) {
 	return host, port, nil
 }
 
-// listenNATS lets the server listen, with users.
+// listenNATS sets the options with which the server listens at -nats-listen: with two users,
+// the relay and a reader, and with TLS if there is a certificate. An address that other
+// machines can reach requires one.
 func (c *config) listenNATS(e *embedded) error {
 	if c.natsListen == "" {
 		return nil
@@ -131,7 +133,8 @@ func (c *config) listenNATS(e *embedded) error {
 }
 
 // readerPermissions are those of programs that call relay.Consume, or read the stream
-// with a client of NATS. The guide has the same for servers of their own.
+// with a client of NATS. Such programs also create a stream for dead letters and one for
+// ordered groups. The guide has the same permissions for servers of their own.
 func readerPermissions(stream, prefix string) *server.Permissions {
 	ordered := stream + "-ORDERED"
 	allow := []string{

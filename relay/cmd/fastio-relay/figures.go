@@ -55,7 +55,7 @@ type streamFigures struct {
 	consumers int
 	bytes     uint64
 	messages  uint64
-	full      float64 // part of the room that is taken, 0 if there is no limit
+	full      float64 // fraction of the room that is taken, 0 if there is no limit
 	dead      uint64  // dead letters
 }
 
@@ -67,13 +67,13 @@ func (f *streamFigures) read(ctx context.Context, s relay.Stream) error {
 	}
 	info := stream.CachedInfo()
 	f.consumers, f.bytes, f.messages = info.State.Consumers, info.State.Bytes, info.State.Msgs
-	f.full = part(info.State.Bytes, info.Config.MaxBytes)
-	f.full = max(f.full, part(info.State.Msgs, info.Config.MaxMsgs))
+	f.full = fractionOf(info.State.Bytes, info.Config.MaxBytes)
+	f.full = max(f.full, fractionOf(info.State.Msgs, info.Config.MaxMsgs))
 	if info.Config.Discard == jetstream.DiscardOld { // which is never full
 		f.full = 0
 	}
 	if account, err := s.JetStream.AccountInfo(ctx); err == nil {
-		f.full = max(f.full, part(account.Store, account.Limits.MaxStore))
+		f.full = max(f.full, fractionOf(account.Store, account.Limits.MaxStore))
 	}
 	dead, err := s.JetStream.Stream(ctx, s.Name+"-DEAD")
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -85,8 +85,8 @@ func (f *streamFigures) read(ctx context.Context, s relay.Stream) error {
 	return err
 }
 
-// part returns n as a part of a limit, 0 if there is none.
-func part(n uint64, limit int64) float64 {
+// fractionOf returns n as a fraction of a limit, 0 if there is none.
+func fractionOf(n uint64, limit int64) float64 {
 	if limit <= 0 {
 		return 0
 	}

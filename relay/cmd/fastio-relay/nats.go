@@ -170,7 +170,8 @@ func (c *config) dial(ctx context.Context, opts []nats.Option) (*nats.Conn, erro
 			return nil, errors.New("-nats must be URLs; write a reserved character of a password as %XX")
 		}
 		_, network := errors.AsType[*net.OpError](err)
-		if !errors.Is(err, nats.ErrNoServers) && !network || time.Now().After(end) {
+		nothingListens := network || errors.Is(err, nats.ErrNoServers)
+		if !nothingListens || time.Now().After(end) {
 			return nil, fmt.Errorf("-nats %s: %w", hosts(c.servers), d.reason(err))
 		}
 		select {

@@ -71,8 +71,9 @@ func (p *platform) end(r *http.Request, resp *http.Response) {
 	case status >= http.StatusInternalServerError:
 		p.down = true
 	case isSearch && status < http.StatusMultipleChoices:
-		p.down = !strings.Contains(resp.Header.Get("Content-Type"), "json") // the page of another server
-		p.accepted, p.refused = p.accepted || !p.down, 0
+		isOfPlatform := strings.Contains(resp.Header.Get("Content-Type"), "json") // and not the page of another server
+		p.down, p.refused = !isOfPlatform, 0
+		p.accepted = p.accepted || isOfPlatform
 	default:
 		p.down = false
 		if status == http.StatusUnauthorized || status == http.StatusForbidden {

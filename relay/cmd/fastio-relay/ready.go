@@ -20,9 +20,9 @@ type confirmation struct {
 	err error
 }
 
-// reasons returns why the replica is not ready: it cannot publish. An outage of the platform is
-// no reason, because a rollout would then stop.
-func (p *program) reasons(probe *prober, c confirmation, now time.Time) (all []string) {
+// reasons returns why the replica is not ready: it cannot publish. LastWrite is that of the
+// follower. An outage of the platform is no reason, because a rollout would then stop.
+func (p *program) reasons(probe *prober, lastWrite confirmation, now time.Time) (all []string) {
 	if err := p.nats.problem(); err != nil {
 		all = append(all, err.Error())
 	}
@@ -30,11 +30,11 @@ func (p *program) reasons(probe *prober, c confirmation, now time.Time) (all []s
 		all = append(all, "the NATS server in the process cannot write: "+err.Error())
 	}
 	written, failed := probe.result()
-	switch confirmed := later(c.at, written); {
-	case c.at.IsZero(): // for example because another replica has its name
-		all = append(all, because("the replica is not registered", c.err, failed))
-	case now.Sub(confirmed) > p.patience:
-		all = append(all, because("nothing was written to NATS since "+confirmed.Format(time.TimeOnly), failed, c.err))
+	switch latest := later(lastWrite.at, written); {
+	case lastWrite.at.IsZero(): // for example because another replica has its name
+		all = append(all, because("the replica is not registered", lastWrite.err, failed))
+	case now.Sub(latest) > p.patience:
+		all = append(all, because("nothing was written to NATS since "+latest.Format(time.TimeOnly), failed, lastWrite.err))
 	}
 	return all
 }
@@ -69,7 +69,9 @@ func unpublished(states []relay.ProfileStatus, since time.Time) error {
 			}
 			continue
 		}
-		if _, platform := errors.AsType[*api.Error](p.Err); platform || p.Op == opFollow {
+		_, refused := errors.AsType[*api.Error](p.Err)
+		isOfPlatform := refused || p.Op == opFollow // a search has failed
+		if isOfPlatform {
 			continue
 		}
 		if p.Since.Before(since) {

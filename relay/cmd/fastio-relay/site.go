@@ -263,7 +263,7 @@ func (s *site) measure(ctx context.Context, now *status) error {
 		row.Messages = messages[row.Profile]
 		counts[i] = count{messages: row.Messages}
 		if row.Here {
-			counts[i] = count{here: true, messages: row.stored}
+			counts[i] = count{here: true, messages: row.stored} // which does not fall when messages expire
 		}
 		isNewestKnown := row.Messages == was && !row.Newest.IsZero()
 		if row.Messages == 0 || isNewestKnown {
