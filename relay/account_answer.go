@@ -56,7 +56,7 @@ func (r *accountReplica) answerStates() (*nats.Subscription, error) {
 	answers, err := r.stream.JetStream.Conn().Subscribe(subject, func(m *nats.Msg) {
 		var request stateRequest
 		if jsonv2.Unmarshal(m.Data, &request) != nil {
-			return // of another program
+			return // it comes from another program
 		}
 		if value, err := jsonv2.Marshal(r.answer(request)); err == nil {
 			_ = m.Respond(value) // who has asked waits no longer than answerTimeout

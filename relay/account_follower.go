@@ -127,7 +127,7 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 	}
 	r.client = parkingClient(r.client)
 	defer r.checks.Wait()
-	life, cancel := context.WithCancel(ctx)
+	life, cancel := context.WithCancel(ctx) // also ends when Run returns an error
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer cancel()
@@ -275,8 +275,9 @@ func (r *accountReplica) recovered() {
 	r.err, r.since = nil, time.Time{}
 }
 
-// report reports an error of a profile, of an account if that is zero, or else of the replica.
-// The end of an account that was removed is not reported.
+// report reports an error of a profile of an account; of the account if p is zero; of the replica if
+// account is "". It does not report the end of an account that was removed. A credential that cannot
+// be decrypted makes the replica check its keys, unless err is errKeys, the result of that check.
 func (r *accountReplica) report(ctx context.Context, account string, p api.Profile, err error) {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // stopped, as it should
 		return
@@ -293,7 +294,7 @@ func (r *accountReplica) report(ctx context.Context, account string, p api.Profi
 		r.mu.Unlock()
 	}
 	_, isUndecryptable := errors.AsType[*oauth.StoreError](err)
-	if isUndecryptable && !errors.Is(err, errKeys) { // errKeys is what the check of the keys has found
+	if isUndecryptable && !errors.Is(err, errKeys) {
 		r.suspectKeys()
 	}
 	if r.OnError != nil {
@@ -400,7 +401,8 @@ func (r *accountReplica) nextSignIn(ctx context.Context, changes <-chan jetstrea
 		return false
 	case entry, ok = <-changes:
 	}
-	if entry == nil { // the end of the watch, unless ok: then the mark after entries that exist
+	isEndOrMark := entry == nil // with ok, the mark after the entries that exist
+	if isEndOrMark {
 		return ok
 	}
 	name, err := untoken(strings.TrimPrefix(entry.Key(), tokensPrefix))
@@ -425,11 +427,11 @@ func (r *accountReplica) reseal(ctx context.Context) {
 }
 
 // release stops the accounts in slots that the replica does not have in a view, all if v
-// is nil, and saves their checkpoints. No other replica takes the slots before it returns,
-// because the view is confirmed afterwards.
+// is nil, and saves their checkpoints. No other replica takes the slots before it returns: the
+// heartbeat of this replica names the view afterwards, and the others wait for that.
 func (r *accountReplica) release(_ context.Context, v *view) error {
 	kept, gone := v.slotsOf(r.name), map[int]bool{}
-	var all []*accountRun
+	var stopping []*accountRun
 	r.mu.Lock()
 	for slot, s := range r.held {
 		if !kept[slot] {
@@ -441,17 +443,17 @@ func (r *accountReplica) release(_ context.Context, v *view) error {
 	r.moves.Given += uint64(len(gone))
 	for _, a := range r.accounts {
 		if gone[a.slot] {
-			all = append(all, a)
+			stopping = append(stopping, a)
 		}
 	}
 	r.mu.Unlock()
 	var wg sync.WaitGroup
-	free := make(chan struct{}, stopAtOnce)
-	for _, a := range all {
-		free <- struct{}{}
+	places := make(chan struct{}, stopAtOnce)
+	for _, a := range stopping {
+		places <- struct{}{}
 		wg.Go(func() {
 			a.stop() // which saves the checkpoints
-			<-free
+			<-places
 		})
 	}
 	wg.Wait()
@@ -477,12 +479,12 @@ func (r *accountReplica) hold(v *view, h *holding) {
 	}
 }
 
-// wanted returns the record and the shard of an account that this replica must follow now, and nil
-// for one that it must not: its slot is not held, or it is removed or paused.
-func (r *accountReplica) wanted(a *accountRun) (*accountRecord, *shard) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := r.held[a.slot]
+// wanted returns the record and the shard of the account if this replica must follow it now, and nil
+// if it must not: its slot is not held, or it is removed or paused.
+func (a *accountRun) wanted() (*accountRecord, *shard) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.held[a.slot]
 	if s == nil || s.ctx.Err() != nil || a.record == nil || a.record.Paused {
 		return nil, nil
 	}
@@ -509,14 +511,15 @@ func (r *accountReplica) isRemoval(name string, err error) bool {
 	return a == nil || a.record == nil
 }
 
-// forget removes an account that was removed from the directory, and reports whether it did.
-func (r *accountReplica) forget(a *accountRun) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if a.record != nil || r.accounts[a.name] != a {
+// forget removes the account from the replica if it was removed from the directory, and reports
+// whether it did.
+func (a *accountRun) forget() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.record != nil || a.accounts[a.name] != a {
 		return false
 	}
-	delete(r.accounts, a.name)
+	delete(a.accounts, a.name)
 	return true
 }
 

@@ -7,9 +7,9 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// purge deletes the epochs of an account, so that a replica that has not heard of its end
-// cannot store events, and, with alsoEvents, its events, their copies for Ordered groups and its
-// dead letters.
+// purge deletes the epochs of an account and, with alsoEvents, its events, their copies for Ordered
+// groups and its dead letters. The stream accepts an event only while the message with the
+// epoch is there: so a replica that has not heard of the end of the account stores no more events.
 func (a Accounts) purge(ctx context.Context, name string, alsoEvents bool) error {
 	s := a.Stream.withDefaults()
 	if err := s.purgeFrom(ctx, s.Name, s.accountEpochs(name)+".>"); err != nil || !alsoEvents {

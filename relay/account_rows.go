@@ -63,17 +63,17 @@ func (a *accountRun) row(p api.Profile) *profileRow {
 	return row
 }
 
-// setFollowing records that a profile is followed, or is not any more. Its row then keeps the time
+// setFollowing records that the profile is followed, or is not any more. Its row then keeps the time
 // of the latest success.
-func (r *accountReplica) setFollowing(f *followed, following bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (f *followed) setFollowing(following bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	row := f.row(f.profile)
 	if following {
-		r.following[f], row.followed = true, f
+		f.following[f], row.followed = true, f
 		return
 	}
-	delete(r.following, f)
+	delete(f.following, f)
 	row.followed, row.success = nil, max(row.success, f.success.Load())
 }
 

@@ -28,13 +28,13 @@ type accountRun struct {
 	record *accountRecord // nil if it is removed; guarded by the mutex of the replica
 
 	refused atomic.Pointer[refusal]             // why no request may be sent, nil if it may
-	known   atomic.Pointer[accountStatusRecord] // latest state, nil if it is not followed
+	known   atomic.Pointer[accountStatusRecord] // latest state, for Stats; nil if it is not followed
 
 	rows profileRows // guarded by the mutex of the replica
 
-	turn chan struct{} // holds a value while a goroutine changes what follows, which waits for requests meanwhile
-	live *liveAccount  // nil while it is not followed
-	last accountStatusRecord
+	turn    chan struct{}       // holds a value while a goroutine changes what follows, which waits for requests meanwhile
+	live    *liveAccount        // nil while it is not followed
+	written accountStatusRecord // the latest state in the bucket
 
 	failures int // to begin, since it was followed
 }
@@ -114,14 +114,14 @@ func farFuture() time.Time { return time.Now().Add(1000 * time.Hour) }
 // step makes the account what the directory says: it starts and stops its profiles. It returns
 // when it is due again.
 func (a *accountRun) step() (next time.Time) {
-	a.turn <- struct{}{}
+	a.turn <- struct{}{} // stop does not run meanwhile
 	defer func() { <-a.turn }()
-	record, s := a.wanted(a)
+	record, s := a.wanted()
 	if a.live != nil && !a.live.isOf(record, s) {
 		a.stopLive()
 	}
 	if record == nil {
-		if a.forget(a) {
+		if a.forget() {
 			return time.Time{} // ends the task
 		}
 		return farFuture()
@@ -142,7 +142,7 @@ func (a *accountRun) step() (next time.Time) {
 		a.live, a.failures = live, 0
 	}
 	next = a.live.step()
-	if a.refused.Load() != nil { // wake has made this task due again
+	if a.refused.Load() != nil { // refuse has woken this task again, which then stops the account
 		return next
 	}
 	state := AccountFollowing
@@ -163,7 +163,7 @@ func (a *accountRun) begin(ctx context.Context, record *accountRecord, s *shard)
 	if err != nil {
 		return nil, err
 	}
-	a.last = status
+	a.written = status
 	wasRefused := status.State == AccountNeedsSignIn && status.Credential == record.Credential
 	if wasRefused && !record.isSignIn() { // a sign-in may be a new one since then
 		a.refuse(record.Credential, reasonError(status.Reason))
@@ -215,7 +215,7 @@ func (a *accountRun) failedToBegin(s *shard, record *accountRecord, err error) t
 func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, err error) {
 	status := accountStatusRecord{
 		Version: 1, ID: record.ID, Credential: record.Credential, State: state, Replica: a.accountReplica.name,
-		Since: a.last.Since,
+		Since: a.written.Since,
 	}
 	if a.live != nil {
 		status.Profiles = len(a.live.followed)
@@ -223,11 +223,11 @@ func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, e
 	if err != nil {
 		status.Reason = err.Error()
 	}
-	if state != a.last.State {
+	if state != a.written.State {
 		status.Since = time.Now().UTC()
 	}
 	a.known.Store(&status)
-	if status == a.last {
+	if status == a.written {
 		return
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, requestTimeout)
@@ -240,7 +240,7 @@ func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, e
 		a.report(s.ctx, a.name, api.Profile{}, fmt.Errorf("writing the status: %w", err))
 		return
 	}
-	a.last = status
+	a.written = status
 }
 
 // isOf reports whether l is of this record and shard, so that it can go on.
@@ -252,7 +252,7 @@ func (l *liveAccount) isOf(record *accountRecord, s *shard) bool {
 // followed yet, unless they have failed a short time ago. It returns when the first of these, or the
 // search for profiles, is due again.
 func (l *liveAccount) step() (next time.Time) {
-	record, _ := l.wanted(l.accountRun)
+	record, _ := l.wanted()
 	if record != nil {
 		l.record = record
 	}
@@ -283,7 +283,7 @@ func (l *liveAccount) step() (next time.Time) {
 func (l *liveAccount) removeUnwanted() {
 	for p, f := range l.followed {
 		if !slices.Contains(l.profiles, p) {
-			_ = f.stop() // a checkpoint that is not saved is an older one
+			_ = f.stop() // after an error, the checkpoint in the bucket is older than the latest events
 			delete(l.followed, p)
 			l.removeRow(f.key)
 		}
@@ -396,7 +396,7 @@ func (l *liveAccount) stopAll() {
 		f.end(nil)
 	}
 	for p, f := range l.followed {
-		_ = f.stop() // a checkpoint that is not saved is an older one
+		_ = f.stop() // after an error, the checkpoint in the bucket is older than the latest events
 		delete(l.followed, p)
 	}
 }
@@ -449,7 +449,7 @@ func (f *followed) newPublisher() *publisher {
 	pub := newPublisher(&fence{stream: f.stream, messages: f.messages, term: f.shard.term, subject: epoch}, f.shard.held)
 	pub.replica, pub.profile = f.accountReplica.name, f.profile
 	pub.scope, pub.checkAccount = token(f.name)+".", f.checkAccount
-	pub.life = token(f.name) + "-" + f.begun.ID[:min(len(f.begun.ID), 8)] + "-"
+	pub.idPrefix = token(f.name) + "-" + f.begun.ID[:min(len(f.begun.ID), 8)] + "-"
 	pub.reads, pub.total = f.reads, &f.total // which all profiles of the replica share
 	pub.onRetry, pub.onDeadLetter, pub.hooks = f.reportRetry, f.reportDeadLetter, &f.Hooks
 	return pub
@@ -461,7 +461,7 @@ func (f *followed) start() (err error) {
 	o := f.Follow
 	o.Store = &sessionStore{
 		CheckpointStore: CheckpointStore{
-			Bucket: f.kv, Epoch: f.shard.term, late: true, scope: token(f.name) + "." + f.begun.ID + ".",
+			Bucket: f.kv, Epoch: f.shard.term, claimOnSave: true, scope: token(f.name) + "." + f.begun.ID + ".",
 		},
 		pub: f.pub, saved: f.recordSuccess,
 	}
@@ -485,7 +485,7 @@ func (f *followed) start() (err error) {
 	}
 	f.task = f.accountReplica.steps.newTask(f.lane, f.step)
 	f.steps.Notify(f.task.wake)
-	f.setFollowing(f, true)
+	f.setFollowing(true)
 	f.task.startAt(time.Now())
 	return nil
 }
@@ -535,7 +535,7 @@ func (f *followed) checkAccount(ctx context.Context) error {
 func (f *followed) stop() error {
 	f.end(nil)
 	cause := context.Cause(f.ctx)
-	f.setFollowing(f, false)
+	f.setFollowing(false)
 	f.task.stop()
 	err := f.steps.Close(f.ctx)
 	f.endPub(nil)

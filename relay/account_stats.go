@@ -83,7 +83,7 @@ func (m *member) viewStats(heldIn uint64) ViewStats {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	holdsShare := heldIn == m.viewAt && m.now != nil // now is nil without a valid lease
+	holdsShare := heldIn == m.viewAt && m.holding != nil // holding is nil without a valid lease
 	return ViewStats{Number: m.viewAt, Replicas: len(m.present()), Since: m.viewed, Waiting: !holdsShare}
 }
 
@@ -116,7 +116,7 @@ func (r *accountReplica) survey() *survey {
 	r.mu.Lock()
 	held := r.view
 	r.mu.Unlock()
-	view := r.member.Load().viewStats(held) // a member locks itself first
+	view := r.member.Load().viewStats(held) // without r.mu: a member calls recovered, which locks r.mu, while it is locked
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := &survey{at: time.Now(), accounts: map[string]accountSummary{}, stats: AccountStats{

@@ -70,15 +70,16 @@ func (a Accounts) Status(ctx context.Context, name string) (*AccountStatus, erro
 	return new(r.status(found)), nil
 }
 
-// status returns the state of the account, of which found was written by a replica; zero means
-// that none has.
+// status returns the state of the account, given the one that a replica has written: zero if none
+// has.
 func (r *accountRecord) status(found accountStatusRecord) AccountStatus {
 	s := AccountStatus{Account: r.account(), State: AccountNew}
 	if found.ID == r.ID && found.State != "" {
 		s.State, s.Reason, s.Since = found.State, found.Reason, found.Since
 		s.Replica, s.Profiles = found.Replica, found.Profiles
 	}
-	if s.State == AccountNeedsSignIn && !r.isSignIn() && found.Credential != r.Credential { // not tried yet
+	isNewKey := !r.isSignIn() && found.Credential != r.Credential // which no replica has tried yet
+	if s.State == AccountNeedsSignIn && isNewKey {
 		s.State, s.Reason = AccountNew, ""
 	}
 	if r.Paused {

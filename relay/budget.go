@@ -76,8 +76,8 @@ func (b *budget) expire(now time.Time) {
 		}
 		return lost
 	})
-	// A window counts its maximum of the latest ends. Twice as many are kept, because the ends are in
-	// the order of their numbers, and one with a lower number can be later.
+	// A window needs as many of the latest ends as its maximum. Twice as many are kept, because the
+	// list is in the order of the numbers of the ends, and an end with a lower number can be later.
 	most, longest := 0, time.Duration(0)
 	for w := range b.windows {
 		most, longest = max(most, w.Max), max(longest, w.Size)
@@ -104,8 +104,8 @@ func (b *budget) windows(yield func(api.RateWindow) bool) {
 	}
 }
 
-// counted reports whether there is a window to count the calls in.
-func (b *budget) counted() bool { return len(b.published) > 0 || b.learned.Max > 0 }
+// hasWindows reports whether there is a window to count the calls in.
+func (b *budget) hasWindows() bool { return len(b.published) > 0 || b.learned.Max > 0 }
 
 // addEnds records that so many calls ended at a time. Ends are numbered, and next is the
 // number of the next one.
@@ -154,7 +154,7 @@ func (b *budget) record(c processCalls, now time.Time) {
 	for _, e := range c.ended {
 		b.observe(e)
 	}
-	if !b.counted() { // no window limits the calls
+	if !b.hasWindows() { // no window limits the calls
 		b.ends, b.running = nil, nil
 	}
 }
@@ -175,14 +175,16 @@ func (b *budget) observe(e endedCall) {
 		b.pauseUntil(e.at.Add(min(l.RetryAfter, longestPause)))
 		return
 	}
-	if l.Limit <= 0 || !l.Reset.After(e.at) {
+	announcesWindow := l.Limit > 0 && l.Reset.After(e.at)
+	if !announcesWindow {
 		return
 	}
-	counted := 0
+	counted := 0 // calls of the processes in the window; 0 if it is too large to count
 	if w, ok := b.announced(e); ok {
 		counted = b.used(w, e.started)
 	}
-	if l.Remaining == 0 && counted < l.Limit { // others use the credential
+	usedUpByOthers := l.Remaining == 0 && counted < l.Limit
+	if usedUpByOthers {
 		b.pauseUntil(earliest(l.Reset, e.at.Add(longestPause)))
 	}
 }
@@ -273,9 +275,9 @@ func (b *budget) admit(c processCalls, now time.Time) (n int, next time.Time) {
 	case c.waiting == 0:
 		b.queue = slices.DeleteFunc(b.queue, func(process string) bool { return process == c.process })
 		return 0, time.Time{}
-	case !b.counted() && b.pause.After(now):
+	case !b.hasWindows() && b.pause.After(now):
 		return 0, b.pause
-	case !b.counted():
+	case !b.hasWindows():
 		return c.waiting, time.Time{}
 	}
 	place := slices.Index(b.queue, c.process)
@@ -312,8 +314,8 @@ func earliest(a, b time.Time) time.Time {
 type learnedWindow struct {
 	api.RateWindow
 
-	until  time.Time // the announced end that Size was learned from
-	denied time.Time // an earlier end that was announced since; zero means none
+	until      time.Time // the announced end that Size was learned from
+	earlierEnd time.Time // the first earlier end that was announced since; zero means none
 }
 
 // sizeOf returns the time that is left in a window, rounded up to whole seconds: the size
@@ -326,24 +328,25 @@ func sizeOf(left time.Duration) time.Duration { return (left + time.Second - 1).
 // response announces the later one again, or at once if the window is longer than
 // learnedWait.
 func (w *learnedWindow) learn(reset, now time.Time) {
-	left, later := sizeOf(reset.Sub(now)), reset.Sub(w.until)
+	left, laterBy := sizeOf(reset.Sub(now)), reset.Sub(w.until) // laterBy is negative for an earlier end
 	switch {
 	case left > w.Size: // the window is longer than was known
-	case later.Abs() <= announceUnit: // the known end again
-		w.denied = time.Time{}
+	case laterBy.Abs() <= announceUnit: // the known end again, which refutes an earlier one
+		w.earlierEnd = time.Time{}
 		return
-	case later > 0: // the next window
-		if w.denied.IsZero() && w.Size <= learnedWait {
+	case laterBy > 0: // the end of the next window
+		isSizeInDoubt := !w.earlierEnd.IsZero() || w.Size > learnedWait
+		if !isSizeInDoubt {
 			return
 		}
 	case w.Size > learnedWait: // an earlier end, which counts at once
-	case w.denied.IsZero(): // the first response with an earlier end
-		w.denied = reset
+	case w.earlierEnd.IsZero(): // the first response with an earlier end
+		w.earlierEnd = reset
 		return
-	case now.Before(w.denied.Add(announceUnit)): // a response with the later end may still come
+	case now.Before(w.earlierEnd.Add(announceUnit)): // a response with the later end may still come
 		return
 	}
-	w.Size, w.until, w.denied = left, reset, time.Time{}
+	w.Size, w.until, w.earlierEnd = left, reset, time.Time{}
 }
 
 // budgetRecord is the value of a budget in the bucket. Times are milliseconds before or
@@ -384,8 +387,8 @@ func (b *budget) encode(now time.Time) ([]byte, error) {
 	}
 	if w := b.learned; w.Max > 0 {
 		r.Learned = &learnedRecord{Max: w.Max, Size: w.Size.Milliseconds(), Until: w.until.Sub(now).Milliseconds()}
-		if !w.denied.IsZero() {
-			r.Learned.Denied = cmp.Or(w.denied.Sub(now).Milliseconds(), 1) // 0 means none
+		if !w.earlierEnd.IsZero() {
+			r.Learned.Denied = cmp.Or(w.earlierEnd.Sub(now).Milliseconds(), 1) // 0 means none
 		}
 	}
 	if b.pause.After(now) {
@@ -423,7 +426,7 @@ func decodeBudget(value []byte, published []api.RateWindow, written time.Time) (
 		b.learned = learnedWindow{until: at(l.Until)}
 		b.learned.RateWindow = api.RateWindow{Max: l.Max, Size: time.Duration(l.Size) * time.Millisecond}
 		if l.Denied != 0 {
-			b.learned.denied = at(l.Denied)
+			b.learned.earlierEnd = at(l.Denied)
 		}
 	}
 	if r.Pause > 0 {

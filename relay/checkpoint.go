@@ -21,8 +21,8 @@ type CheckpointStore struct {
 	Bucket jetstream.KeyValue
 	Epoch  uint64 // of the lease of the caller; 0 without leases
 
-	scope string // part of the keys: of an account
-	late  bool   // Save claims the checkpoint, and Load writes nothing: all that was saved is stored
+	scope       string // part of the keys: of an account
+	claimOnSave bool   // Save claims the checkpoint, and Load writes nothing: all that was saved is stored
 }
 
 // checkpointVersion begins the first line of a checkpoint, before its epoch.
@@ -46,14 +46,15 @@ func (s CheckpointStore) Load(ctx context.Context, name string) (events.Checkpoi
 		if epoch > s.Epoch {
 			return events.Checkpoint{}, events.ErrCheckpointTaken
 		}
-		if s.late { // it claims the checkpoint only when it saves
+		if s.claimOnSave {
 			return c, nil
 		}
-		revision, err = s.write(ctx, name, c.Data, revision)
-		if conflicts(err) { // an earlier holder has saved meanwhile: read again
+		revision, err = s.write(ctx, name, c.Data, revision) // the same data with the Epoch claims the checkpoint
+		if conflicts(err) {                                  // an earlier holder has saved meanwhile: read again
 			continue
 		}
-		if err == nil && c.Revision > 0 {
+		exists := c.Revision > 0
+		if err == nil && exists {
 			c.Revision = revision
 		}
 		return c, err
@@ -66,7 +67,7 @@ func (s CheckpointStore) Load(ctx context.Context, name string) (events.Checkpoi
 // higher epoch.
 func (s CheckpointStore) Save(ctx context.Context, name string, c events.Checkpoint) (uint64, error) {
 	revision := c.Revision
-	if revision == 0 {
+	if revision == 0 { // c is the first checkpoint: there is no key, or it was only claimed
 		saved, epoch, claimed, err := s.read(ctx, name)
 		if err != nil {
 			return 0, err
@@ -82,7 +83,9 @@ func (s CheckpointStore) Save(ctx context.Context, name string, c events.Checkpo
 			return saved, err
 		}
 		held, epoch, latest, failed := s.read(ctx, name)
-		byEarlierHolder := s.late && epoch < s.Epoch && held.Revision != 0 && latest > revision
+		// With claimOnSave, Load has claimed nothing: an earlier holder may have saved since then.
+		wasSavedMeanwhile := held.Revision != 0 && latest > revision
+		byEarlierHolder := s.claimOnSave && epoch < s.Epoch && wasSavedMeanwhile
 		if failed == nil && !byEarlierHolder {
 			failed = events.ErrCheckpointTaken
 		}

@@ -188,7 +188,7 @@ type consumer[T any] struct {
 	handle func(context.Context, []Message[T]) error
 	events jetstream.Stream // of all events
 	stream jetstream.Stream // of the consumers: for an ordered group, the copy of it
-	free   chan struct{}    // holds a value for each call of handle
+	places chan struct{}    // holds a value for each partition that is handled, at most Concurrency
 }
 
 // consume handles the messages of a group until ctx is done, or until something fails
@@ -198,7 +198,7 @@ func consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.C
 		return err
 	}
 	c := &consumer[T]{ConsumeOptions: o.withDefaults(), handle: handle}
-	c.free = make(chan struct{}, c.Concurrency)
+	c.places = make(chan struct{}, c.Concurrency)
 	if err := c.persist(ctx, func() error { return c.open(ctx) }); err != nil {
 		return err
 	}
@@ -279,7 +279,9 @@ func (c *consumer[T]) run(ctx context.Context, d *durable) error {
 		}
 		if errors.Is(err, jetstream.ErrNoHeartbeat) {
 			_, err = d.Info(ctx)
-			if code := codeOf(err); code != jetstream.JSErrCodeConsumerNotFound && code != jetstream.JSErrCodeStreamNotFound {
+			code := codeOf(err)
+			isDeleted := code == jetstream.JSErrCodeConsumerNotFound || code == jetstream.JSErrCodeStreamNotFound
+			if !isDeleted {
 				continue // the connection or the leader was lost: the library recovers
 			}
 		}
@@ -343,19 +345,22 @@ func (d delivery) confirm(ctx context.Context) error {
 func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstream.Msg) {
 	stop := from.keepInProgress(ctx, all)
 	defer stop()
-	if c.Ordered {
+	if c.Ordered { // more goroutines than Concurrency call deliver: one for each partition
 		select {
-		case c.free <- struct{}{}:
-			defer func() { <-c.free }()
-		case <-ctx.Done():
+		case c.places <- struct{}{}:
+			defer func() { <-c.places }()
+		case <-ctx.Done(): // the messages are given back below
 		}
 	}
 	var batch, last, lastButOne []handled[T]
 	for _, msg := range all {
-		h, ok := c.examine(ctx, from, msg)
+		h, mustHandle := c.examine(ctx, from, msg)
+		if !mustHandle {
+			continue
+		}
+		isEarlyTry := h.try() == 1 || h.try() < c.Tries-1 // the first try counts as early also with two Tries
 		switch {
-		case !ok:
-		case len(all) == 1 || h.try() == 1 || h.try() < c.Tries-1:
+		case len(all) == 1 || isEarlyTry:
 			batch = append(batch, h)
 		case h.try() < c.Tries:
 			lastButOne = append(lastButOne, h)
@@ -364,8 +369,8 @@ func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstrea
 		}
 	}
 	c.call(ctx, from, batch)
-	// The last try has the opposite order of the one before: if a message ends the program,
-	// each of the others comes before it in one of the two.
+	// A message whose handling ends the program also ends the tries of the messages after it. The last
+	// two tries have opposite orders, so that each other message is handled before that one in one of them.
 	for i := range last {
 		c.call(ctx, from, last[i:i+1])
 	}
@@ -411,7 +416,8 @@ func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.
 // by one of an earlier version, and reports whether it did. When ctx is done before that is known,
 // it leaves the message to another program.
 func (c *consumer[T]) settleIfHandled(ctx context.Context, from *durable, d delivery) bool {
-	if d.meta.Sequence.Stream <= from.settled {
+	wasSettledHere := d.meta.Sequence.Stream <= from.settled // messages are settled in the order of their sequences
+	if wasSettledHere {
 		c.reportFailure(ctx, d.subject, errors.Join(errSettled, d.confirm(ctx)))
 		return true
 	}

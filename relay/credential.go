@@ -68,7 +68,8 @@ func awaitAble(ctx context.Context, report func(error), able func(ctx context.Co
 }
 
 // checkCredential returns an error if the platform has refused the credential in a search, and
-// refuses it in another one too: of a profile that was not refused, if there is one.
+// refuses it in a second search, too. That is of another profile if the replica has one, so that a
+// refusal of one profile alone is not an error.
 func (r *replica) checkCredential(ctx context.Context) error {
 	r.mu.Lock()
 	refused := r.refusedFor
@@ -76,14 +77,14 @@ func (r *replica) checkCredential(ctx context.Context) error {
 	if refused == (api.Profile{}) {
 		return nil
 	}
-	profile := refused
+	second := refused
 	for _, p := range r.Profiles {
 		if p != refused {
-			profile = p
+			second = p
 			break
 		}
 	}
-	_, err := r.Events.Search(ctx, events.Query{Profile: profile, Limit: 1})
+	_, err := r.Events.Search(ctx, events.Query{Profile: second, Limit: 1})
 	if isRefusal(err) {
 		return fmt.Errorf("%w: %w", errCredential, err)
 	}
@@ -93,12 +94,13 @@ func (r *replica) checkCredential(ctx context.Context) error {
 	return nil
 }
 
-// refuse is called when the platform has refused the credential in a search. If it does so for
-// another profile too, the replica leaves its group.
-func (r *replica) refuse(p api.Profile) {
+// suspectCredential is called when the platform has refused the credential in a search. If
+// checkCredential confirms that, the replica leaves its group.
+func (r *replica) suspectCredential(p api.Profile) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.refusedFor != (api.Profile{}) {
+	isChecking := r.refusedFor != (api.Profile{})
+	if isChecking {
 		return
 	}
 	r.refusedFor = p
@@ -156,7 +158,7 @@ func (a Accounts) createKeysCheck(ctx context.Context, kv jetstream.KeyValue) er
 	if err == nil {
 		_, err = kv.Create(ctx, keysCheck, sealed)
 	}
-	if conflicts(err) { // another replica was faster: its record is read when a credential cannot be
+	if conflicts(err) { // another replica was faster; suspectKeys reads its record if need be
 		err = nil
 	}
 	return err

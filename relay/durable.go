@@ -110,7 +110,7 @@ func (c *consumer[T]) adjust(
 	if has.AckWait == want.AckWait && group == c.Name && sameFilter(has, want) {
 		return found, nil
 	}
-	if former, ok := has.Metadata[metadataFormer]; ok {
+	if former, ok := has.Metadata[metadataFormer]; ok { // the sequence that create has recorded stays
 		want.Metadata[metadataFormer] = former
 	}
 	has.AckWait, has.Metadata = want.AckWait, want.Metadata
@@ -137,17 +137,19 @@ func sameFilter(a, b jetstream.ConsumerConfig) bool {
 // Ordered. A group that is not ordered has one consumer with its name; an ordered group
 // has those of partitions, in the copy of the stream.
 func (c *consumer[T]) checkOrder(ctx context.Context) error {
-	stream, name := c.Stream.Name, c.Name // a consumer that a group of the other kind has
+	stream, name := c.Stream.Name, c.Name // where a group with the other value of Ordered has a consumer
 	if !c.Ordered {
 		stream, name = c.Stream.orderedName(), c.partitionName(0)
 	}
 	found, err := c.Stream.JetStream.Consumer(ctx, stream, name)
-	switch {
-	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
+	if errors.Is(err, jetstream.ErrConsumerNotFound) || errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil
-	case err != nil:
+	}
+	if err != nil {
 		return c.wrap(name, err)
-	case c.Ordered || groupOf(found.CachedInfo()) == c.Name:
+	}
+	isOfGroup := c.Ordered || groupOf(found.CachedInfo()) == c.Name // another group can have the name of a partition
+	if isOfGroup {
 		return c.refuseOrder()
 	}
 	return nil

@@ -124,13 +124,14 @@ type Stats struct {
 
 // Stats returns the state of the replica. Holders are known while Run runs.
 func (f *Follower) Stats() Stats {
-	s, m, term := f.stats()
-	s.View = m.viewStats(term) // a member locks itself before the Follower
+	s, m, heldIn := f.stats()
+	s.View = m.viewStats(heldIn) // a member locks itself before the Follower
 	return s
 }
 
-// stats returns the state apart from its View, and what that is made of.
-func (f *Follower) stats() (s Stats, m *member, term uint64) {
+// stats returns the state without its View, and what Stats needs for that: the member, and the number
+// of the view in which the replica holds its share.
+func (f *Follower) stats() (s Stats, m *member, heldIn uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s = Stats{
@@ -363,7 +364,7 @@ func (r *replica) readLists(ctx context.Context, v *view) error {
 // release ends the sessions of profiles that the replica does not have in a view, and waits
 // for that.
 func (r *replica) release(ctx context.Context, v *view) error {
-	var next *shares
+	var next *shares // nil without a view: then the replica keeps no profile
 	if v != nil {
 		if err := r.readLists(ctx, v); err != nil {
 			return err
@@ -523,7 +524,7 @@ func (r *replica) removeSession(ctx context.Context, s *session, err error) {
 	r.mu.Unlock()
 	if err != nil {
 		if isRefusal(err) {
-			r.refuse(s.profile)
+			r.suspectCredential(s.profile)
 		}
 		r.failed(s.key, opRun, err)
 		r.report(ctx, s.profile, err)

@@ -44,21 +44,23 @@ func newRecord() []byte {
 	return value
 }
 
-// acquire creates the key. It returns errHeld if the key exists. When ctx is done, or the
-// response is lost, the key may be created all the same, and would be held for the whole
-// time of a lease: a goroutine of late deletes it then.
+// acquire creates the key. It returns errHeld if another process has the lease. A goroutine of late
+// sends the request, and goes on when ctx is done. If acquire returns another error, because ctx is
+// done or the response was lost, the key may be created all the same, and would be held for the time
+// of a lease: the goroutine deletes it.
 func (l *lease) acquire(ctx context.Context, late *sync.WaitGroup) error {
 	created := make(chan error)
 	late.Go(func() {
 		err := l.create(context.WithoutCancel(ctx))
 		select {
 		case created <- err:
-			if err == nil || errors.Is(err, errHeld) {
+			isOwnerKnown := err == nil || errors.Is(err, errHeld)
+			if isOwnerKnown {
 				return
 			}
-		case <-ctx.Done():
+		case <-ctx.Done(): // acquire has returned without the result
 		}
-		_ = l.release(context.WithoutCancel(ctx)) // what is left expires
+		_ = l.release(context.WithoutCancel(ctx)) // after an error, the key expires
 	})
 	select {
 	case err := <-created:
@@ -187,13 +189,13 @@ func (h *renewing) end() bool {
 	return true
 }
 
-// resetUnlessEnded sets one of the timers, unless the lease is not held any more. The timer is the
-// result of a function, which reads its field while h.mu is held.
-func (h *renewing) resetUnlessEnded(timer func() *time.Timer, after time.Duration) {
+// resetUnlessEnded sets one of the timers, unless the lease is not held any more. It takes the
+// address of the timer's field, which it reads while it holds h.mu.
+func (h *renewing) resetUnlessEnded(timer **time.Timer, after time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.ended {
-		timer().Reset(after)
+		(*timer).Reset(after)
 	}
 }
 
@@ -223,10 +225,11 @@ func (h *renewing) renewOnce() {
 		h.lose()
 		return
 	}
-	if err != nil || h.latest == before { // not renewed: try again soon
+	isRenewed := err == nil && h.latest != before // NATS may refuse the write although the key is ours
+	if !isRenewed {
 		pause /= 10
 	}
-	h.resetUnlessEnded(func() *time.Timer { return h.renewal }, pause)
+	h.resetUnlessEnded(&h.renewal, pause)
 }
 
 // expire ends the holding if its lease has expired by the local clock. If a renewal has
@@ -236,7 +239,7 @@ func (h *renewing) expire() {
 		h.lose()
 		return
 	}
-	h.resetUnlessEnded(func() *time.Timer { return h.expiry }, time.Until(*h.until.Load()))
+	h.resetUnlessEnded(&h.expiry, time.Until(*h.until.Load()))
 }
 
 // release deletes the key if it is ours. It returns nil if the lease was lost before.

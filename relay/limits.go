@@ -260,21 +260,21 @@ type limitGroup struct {
 	key  string
 	wake chan struct{}
 
-	mu       sync.Mutex
-	name     string
-	runs     bool // its goroutine
-	budget   budget
-	revision uint64      // of budget; 0 without one
-	broken   error       // why the latest value cannot be used
-	started  []time.Time // of the calls of this process that run
-	ended    []endedCall // of this process, that are not recorded
-	waiters  []*waiter
-	since    time.Time // when the first waiter became the first
-	unsaved  time.Time // since when there are changes that can wait
-	stale    time.Time // when a write conflicted with a value that has not arrived yet; zero means none
-	failed   time.Time // the first of the writes that have failed since one succeeded
-	retry    time.Time // no write before
-	alone    bool      // NATS cannot be reached: calls start at once
+	mu          sync.Mutex
+	name        string
+	runs        bool // its goroutine
+	budget      budget
+	revision    uint64      // of budget; 0 without one
+	broken      error       // why the latest value cannot be used
+	started     []time.Time // of the calls of this process that run
+	ended       []endedCall // of this process, that are not recorded
+	waiters     []*waiter
+	since       time.Time // when the first waiter became the first
+	unsaved     time.Time // since when there are changes that can wait
+	stale       time.Time // when a write conflicted with a value that has not arrived yet; zero means none
+	failed      time.Time // the first of the writes that have failed since one succeeded
+	retry       time.Time // no write before
+	withoutNATS bool      // requests to NATS have failed for outageWait: calls start at once, until a write succeeds
 }
 
 type waiter struct {
@@ -293,8 +293,8 @@ func (g *limitGroup) enqueue(name string, published []api.RateWindow) (*waiter, 
 	}
 	g.budget.published = published
 	now := time.Now()
-	isUnlimited := !g.budget.counted() && !g.budget.pause.After(now)
-	if g.alone || isUnlimited {
+	isUnlimited := !g.budget.hasWindows() && !g.budget.pause.After(now)
+	if g.withoutNATS || isUnlimited {
 		g.started = append(g.started, now)
 		return nil, nil
 	}
@@ -319,8 +319,9 @@ func (g *limitGroup) abandon(w *waiter) {
 	g.notify()
 }
 
-// observe records that a call of this process has ended. It is not known which one: the
-// start of the oldest running call is used, which is early rather than late.
+// observe records that a call of this process has ended, for the next write of the budget. It is not
+// known which call: it takes the start of the oldest one that runs, because a later start could leave
+// out calls that the server has counted.
 func (g *limitGroup) observe(limit api.RateLimit) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -329,7 +330,8 @@ func (g *limitGroup) observe(limit api.RateLimit) {
 	}
 	e := endedCall{started: g.started[0], at: time.Now(), limit: limit}
 	g.started = g.started[1:]
-	if !g.budget.counted() && limit.RetryAfter <= 0 && limit.Limit <= 0 {
+	announcesLimit := limit.RetryAfter > 0 || limit.Limit > 0
+	if !announcesLimit && !g.budget.hasWindows() { // no window counts the call, and none is learned from it
 		return
 	}
 	g.ended = append(g.ended, e)
@@ -366,18 +368,20 @@ const (
 func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	newer := entry.Revision() > g.revision
-	if !newer && !isRequested {
+	isNewer := entry.Revision() > g.revision
+	if !isNewer && !isRequested {
 		return
 	}
 	value := entry.Value()
 	if entry.Operation() != jetstream.KeyValuePut {
 		value = nil
 	}
-	// When a value is older than these Limits, its age by the clock of the server is known.
+	// A value that is older than these Limits has a known age, by the clock of the server. Any other
+	// one is taken as written now.
 	written := time.Now().Add(-max(0, g.began.Sub(entry.Created())))
 	b, err := decodeBudget(value, g.budget.published, written)
-	if newer && b.next >= g.budget.next {
+	hasBegunAgain := b.next < g.budget.next // another record, whose ends have the numbers of other calls
+	if isNewer && !hasBegunAgain {
 		b.refine(&g.budget)
 	}
 	g.budget, g.revision, g.broken, g.stale = b, entry.Revision(), err, time.Time{}
@@ -399,8 +403,9 @@ func (g *limitGroup) run() {
 		case <-timer.C:
 		}
 	}
-	for range 3 { // tries: a write may meet a newer revision
-		if g.step() == idleWait {
+	const closingTries = 3 // a write fails if another process has written since
+	for range closingTries {
+		if g.step() == idleWait { // nothing is left to write
 			return
 		}
 	}
@@ -467,39 +472,39 @@ func (g *limitGroup) plan(now time.Time) (*change, time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.isClosed() {
-		g.waiters = nil
+		g.waiters = nil // Acquire returns errLimitsClosed for them
 	}
 	own := processCalls{
 		process: g.process, running: len(g.started), ended: g.ended, waiting: len(g.waiters), since: g.since,
 		revision: g.revision,
 	}
-	b := g.budget.clone()
+	b := g.budget.clone() // what is written; g.budget stays as the bucket has it
 	b.expire(now)
 	nextBefore := b.next
 	b.record(own, now)
-	admitted, next := b.admit(own, now)
-	if admitted > 0 && !b.counted() {
+	ownHaveEnded := b.next > nextBefore
+	admitted, nextTry := b.admit(own, now)
+	if admitted > 0 && !b.hasWindows() { // nothing is recorded of these calls
 		g.start(admitted, now)
 		admitted = 0
 	}
-	wait := idleWait
-	if next.After(now) {
-		wait = next.Sub(now)
+	untilTry := idleWait
+	if nextTry.After(now) {
+		untilTry = nextTry.Sub(now)
 	}
-	ownHaveEnded := b.next > nextBefore
-	due, changed := g.due(&b, ownHaveEnded, now)
+	untilWrite, changed := g.due(&b, ownHaveEnded, now)
 	if !changed { // the calls that have ended count in no window
 		g.ended, g.unsaved = nil, time.Time{}
 	}
-	if later := g.retry.Sub(now); later > 0 && !g.isClosed() { // a write has failed a short time ago
-		return nil, later
+	if untilRetry := g.retry.Sub(now); untilRetry > 0 && !g.isClosed() { // a write has failed a short time ago
+		return nil, untilRetry
 	}
-	mustWrite := admitted > 0 || due <= 0 || changed && g.isClosed()
+	mustWrite := admitted > 0 || untilWrite <= 0 || changed && g.isClosed()
 	if mustWrite {
 		g.unsaved = time.Time{}
 		return &change{budget: b, now: now, revision: g.revision, ended: len(g.ended), admitted: admitted}, 0
 	}
-	return nil, min(wait, due)
+	return nil, min(untilTry, untilWrite)
 }
 
 // due returns how long the write of b can wait, 0 or less for not at all, and whether b
@@ -559,7 +564,7 @@ func (g *limitGroup) write(c *change) time.Duration {
 		}
 		return 0
 	}
-	g.failed, g.retry, g.alone = time.Time{}, time.Time{}, false
+	g.failed, g.retry, g.withoutNATS = time.Time{}, time.Time{}, false
 	g.ended = g.ended[min(c.ended, len(g.ended)):] // those of c are recorded now
 	g.start(c.admitted, now)
 	if revision < g.revision { // a later write of another process arrived before this response
@@ -602,9 +607,9 @@ func (g *limitGroup) fail(err error, began time.Time) time.Duration {
 		g.failed = began
 	}
 	left := g.failed.Add(outageWait).Sub(now)
-	first := left <= 0 && !g.alone
+	first := left <= 0 && !g.withoutNATS
 	if left <= 0 {
-		g.alone = true
+		g.withoutNATS = true
 		g.start(len(g.waiters), now)
 	}
 	g.mu.Unlock()

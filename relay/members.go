@@ -138,9 +138,9 @@ type member struct {
 	viewAt   uint64          // revision of its key
 	viewed   time.Time       // when it arrived
 	missing  map[string]bool // keys that were found to have no entry, after the latest one that is known
-	token    string          // "" before the first, and when the replica is known to be left out
+	token    string          // of the heartbeat; "" before the first, and after it was deleted or replaced
 	adopted  uint64          // number of the view that heartbeats name
-	now      *holding        // nil without a valid lease
+	holding  *holding        // nil without a valid lease
 	began    time.Time       // of the latest confirmed write
 	expiry   *time.Timer
 	renewed  chan struct{} // closed at the next confirmed write
@@ -164,20 +164,20 @@ func (m *member) viewKey() string { return "view." + m.group }
 // run keeps the replica in its group until ctx is done or the watch has ended. Then it stops
 // what is held, deletes the heartbeat, and returns the error of ctx or that of the watch.
 func (m *member) run(ctx context.Context) error {
-	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx))
+	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx)) // goes on while adopt stops what is held
 	defer stopBeating()
-	watching, ended := context.WithCancelCause(ctx)
-	defer ended(nil)
-	var keeps, watches sync.WaitGroup
-	watches.Go(func() {
-		ended(m.ledger.watch(watching, []string{"replica." + m.group + ".*", m.viewKey()}, m.apply))
+	watching, endWatching := context.WithCancelCause(ctx) // also done when the watch has ended
+	defer endWatching(nil)
+	var beats, watch sync.WaitGroup
+	watch.Go(func() {
+		endWatching(m.ledger.watch(watching, []string{"replica." + m.group + ".*", m.viewKey()}, m.apply))
 	})
-	keeps.Go(func() { m.keepBeating(beating) })
+	beats.Go(func() { m.keepBeating(beating) })
 	m.adopt(watching)
 	stopBeating()
-	keeps.Wait()
+	beats.Wait()
 	m.leave(ctx)
-	watches.Wait()
+	watch.Wait()
 	return context.Cause(watching)
 }
 
@@ -244,8 +244,9 @@ func (m *member) condition(key string, after uint64) uint64 {
 	return after
 }
 
-// refresh reads a key again after a conflict: the watch may never deliver the end of an
-// entry, if that was while there was no connection.
+// refresh reads a key again if err is a conflict: the watch may never deliver the end of an
+// entry, if that was while there was no connection. It records a key without an entry as missing,
+// so that the next write requires that there is none: see condition.
 func (m *member) refresh(ctx context.Context, key string, err error) {
 	if !conflicts(err) {
 		return
@@ -349,11 +350,11 @@ func (m *member) renew(ctx context.Context) (next time.Duration) {
 	case !m.complete: // the heartbeats of the others are not known yet
 		m.mu.Unlock()
 		return m.ttl / renewals
-	case isForeign && !m.isSilent(own): // another replica with the name, which runs
+	case isForeign && !m.isSilent(own): // another replica that runs has the same name
 		m.mu.Unlock()
 		m.onError(fmt.Errorf("replica %s: %w", m.name, errName))
 		return m.ttl / renewals
-	case m.token == "": // this is the first one, or follows one that was left out
+	case m.token == "": // there is no heartbeat, or none any more: the replica becomes another member
 		m.token, m.adopted = rand.Text()[:16], 0
 	}
 	record := heartbeat{Version: 1, Token: m.token, View: m.adopted, List: m.list}
@@ -367,7 +368,7 @@ func (m *member) renew(ctx context.Context) (next time.Duration) {
 	began := time.Now()
 	revision, err := m.put(ctx, m.beatKey(m.name), value, own.revision, m.ttl)
 	if err != nil {
-		if !conflicts(err) { // the watch delivers what is there, also one of ours whose response was lost
+		if !conflicts(err) { // else the watch delivers the entry, which is ours if a response was lost
 			m.onError(fmt.Errorf("replica %s: %w", m.name, err))
 		}
 		return m.ttl / renewals / 10 // soon
@@ -383,7 +384,7 @@ func (m *member) confirm(record heartbeat, value []byte, revision uint64, began 
 	m.onHealthy()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.token != record.Token { // meanwhile it was left out
+	if m.token != record.Token { // the heartbeat was deleted or replaced meanwhile
 		return
 	}
 	if revision > m.beats[m.name].revision {
@@ -392,9 +393,9 @@ func (m *member) confirm(record heartbeat, value []byte, revision uint64, began 
 	m.began = began
 	close(m.renewed)
 	m.renewed = make(chan struct{})
-	if m.now == nil && m.valid() {
-		m.now = &holding{member: m}
-		m.now.alive, m.now.end = context.WithCancelCause(context.Background())
+	if m.holding == nil && m.valid() {
+		m.holding = &holding{member: m}
+		m.holding.alive, m.holding.end = context.WithCancelCause(context.Background())
 	}
 	if m.expiry == nil {
 		m.expiry = time.AfterFunc(m.remains(), m.expire)
@@ -433,9 +434,9 @@ func (m *member) lose() {
 
 // loseLocked is lose for a caller that holds m.mu.
 func (m *member) loseLocked() {
-	if m.now != nil {
-		m.now.end(errLost)
-		m.now = nil
+	if m.holding != nil {
+		m.holding.end(errLost)
+		m.holding = nil
 		signal(m.changed)
 	}
 }
@@ -444,14 +445,14 @@ func (m *member) loseLocked() {
 // not say so.
 func (m *member) isSilent(b beat) bool { return time.Since(b.heard) > m.ttl+m.ttl/renewals }
 
-// check returns nil if the lease was renewed after check was called, so that no other replica
-// can have begun what this one holds before. Otherwise it returns errLost, or the error of
-// ctx.
+// check waits until a heartbeat is confirmed whose write began after check was called, and returns
+// nil: no other replica can have begun by then what this one holds. If the lease is lost before, it
+// returns errLost, and if ctx is done, its error.
 func (h *holding) check(ctx context.Context) error {
 	called := time.Now()
 	for {
 		h.mu.Lock()
-		renewed, isRenewed, isHeld := h.renewed, !h.began.Before(called), h.now == h
+		renewed, isRenewed, isHeld := h.renewed, !h.began.Before(called), h.holding == h
 		h.mu.Unlock()
 		if !isHeld {
 			return errLost
@@ -502,7 +503,7 @@ type adoption struct {
 func (m *member) adoptLatest(ctx context.Context, a *adoption) (wait time.Duration) {
 	wait = m.ttl / renewals
 	m.mu.Lock()
-	held, v := m.now, m.view // held is nil without a valid lease
+	held, v := m.holding, m.view // held is nil without a valid lease
 	m.mu.Unlock()
 	if held != a.holding { // the lease was lost, or is a new one
 		_ = m.division.release(ctx, nil) // which has no error without a view
@@ -535,7 +536,7 @@ func (m *member) agreed(v *view, held *holding) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	isLatest, isMember := m.view == v, v.find(m.name, m.token) >= 0
-	if !isLatest || !isMember || m.now != held || !m.valid() {
+	if !isLatest || !isMember || m.holding != held || !m.valid() {
 		return false
 	}
 	for _, p := range v.Members {
@@ -554,7 +555,7 @@ func (m *member) agreed(v *view, held *holding) bool {
 func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) {
 	m.mu.Lock()
 	members, doubts, differs, rank := m.members()
-	after := m.viewAt
+	viewAt := m.viewAt
 	m.mu.Unlock()
 	if !differs && len(doubts) == 0 {
 		a.writeAt = time.Time{}
@@ -574,12 +575,13 @@ func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) 
 			m.onError(err)
 		}
 	}
-	if len(doubts) > 0 { // the watch says what has become of them
+	if len(doubts) > 0 { // the watch delivers which of them are gone, which calls propose again
 		return m.ttl / renewals
 	}
 	value, err := jsonv2.Marshal(view{Version: 1, Members: members})
 	if err == nil {
-		_, err = m.put(ctx, m.viewKey(), value, after, 0)
+		const noExpiry = 0
+		_, err = m.put(ctx, m.viewKey(), value, viewAt, noExpiry)
 	}
 	if err != nil && !conflicts(err) {
 		m.onError(fmt.Errorf("the list of the replicas: %w", err))
@@ -587,10 +589,10 @@ func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) 
 	return m.ttl / renewals
 }
 
-// members returns the members of the next view, whether they differ from those of the
-// present one, and the rank of this replica: how many of them may write the view before
-// it. Doubts are members of the present
-// view that may be lost, with the revisions of their heartbeats. The caller holds m.mu.
+// members returns the members of the next view, whether they differ from those of the present one,
+// and the rank of this replica: how many of them may write the view before it. Doubts are members of
+// the present view that may be lost, with the revisions of their heartbeats; they stay members until
+// their heartbeats are gone. The caller holds m.mu.
 func (m *member) members() (next []peer, doubts map[string]uint64, differs bool, rank int) {
 	doubts = map[string]uint64{}
 	stays := map[string]bool{}
@@ -600,7 +602,7 @@ func (m *member) members() (next []peer, doubts map[string]uint64, differs bool,
 			differs = true
 			continue
 		}
-		isUnknown := b.revision < p.Seen && b.value == nil // no heartbeat of it has arrived
+		isUnknown := b.revision < p.Seen && b.value == nil // the heartbeat that made it a member has not arrived
 		if isUnknown || m.isSilent(b) {
 			doubts[p.Name] = b.revision
 		}
@@ -608,7 +610,8 @@ func (m *member) members() (next []peer, doubts map[string]uint64, differs bool,
 		next = append(next, p)
 	}
 	for name, b := range m.beats {
-		if b.value != nil && !stays[name] && !m.isSilent(b) {
+		isNew := b.value != nil && !stays[name] && !m.isSilent(b)
+		if isNew {
 			differs = true
 			next = append(next, peer{Name: name, Token: b.Token, Seen: b.revision, List: b.List})
 		}

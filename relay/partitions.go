@@ -30,8 +30,9 @@ func (s Stream) orderedPrefix() string { return s.Prefix + "-ordered" }
 
 // orderedConfig returns the configuration of the copy of a stream. The parts of a subject after the
 // prefix are the account, if there is one, the kind and the ID of the profile, and the category. The
-// copy has the partition before them, which NATS computes from all but the category. A stream
-// that waits when it is full bounds its copy, which must not lose what the stream has.
+// copy has the partition before them, which NATS computes from all but the category. It has the bounds
+// of a stream that drops old messages when it is full. The copy of a stream that rejects new ones has
+// none: it would drop messages that the stream still has.
 func (s Stream) orderedConfig(of jetstream.StreamConfig) jetstream.StreamConfig {
 	const three = ".{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}" // the parts of the source with these numbers
 	partition := func(parts string) string {
@@ -92,8 +93,8 @@ func (c *consumer[T]) partitionSubjects(partition int) (all []string) {
 	}
 	for _, p := range c.Profiles {
 		profile := c.scope() + profileKey(p)
-		inAny := c.Account == AllAccounts // the copy of each account has a partition of its own
-		if inAny || partitionOf(profile) == partition {
+		isInAny := c.Account == AllAccounts // the profile has another partition for each account
+		if isInAny || partitionOf(profile) == partition {
 			all = append(all, prefix+profile+".*")
 		}
 	}
@@ -155,7 +156,8 @@ func (s Stream) accountOf(subject string) string {
 }
 
 // handledBefore reports whether a group of an earlier version, which had a consumer for each
-// profile, has settled a message. While programs of that version run, it waits.
+// profile, has settled a message. A message after the sequence from.former was stored when the group
+// had a consumer for each partition already. While programs of the earlier version run, it waits.
 func (c *consumer[T]) handledBefore(ctx context.Context, from *durable, d delivery) (bool, error) {
 	if d.meta.Sequence.Stream > from.former {
 		return false, nil

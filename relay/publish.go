@@ -140,7 +140,7 @@ type publisher struct {
 	replica      string
 	profile      api.Profile
 	scope        string // part of subjects: of an account
-	life         string // beginning of the IDs of an account's messages, which differs if it is added again
+	idPrefix     string // of the messages of an account, which differs if it is added again; "" without an account
 	onRetry      func(ctx context.Context, e api.RetryEvent)
 	onDeadLetter func(ctx context.Context, err error)
 
@@ -182,7 +182,7 @@ type counters struct{ published, duplicates atomic.Uint64 }
 func (c *counters) counts() Counts { return Counts{c.published.Load(), c.duplicates.Load()} }
 
 // newPublisher returns a publisher with an empty queue. The caller sets the fields of
-// its session, alive and lost.
+// its session, alive and onLost.
 func newPublisher(f *fence, held *holding) *publisher {
 	p := &publisher{
 		hooks: new(api.MessageHooks), fence: f, held: held, size: maxBatch, idle: make(chan struct{}),
@@ -207,7 +207,7 @@ func (p *publisher) add(ctx context.Context, e *events.Event) error {
 		id = digest([]byte(id))
 	}
 	m := message{
-		id:      p.life + string(p.profile.Kind) + "-" + string(p.profile.ID) + "-" + id,
+		id:      p.idPrefix + string(p.profile.Kind) + "-" + string(p.profile.ID) + "-" + id,
 		subject: p.stream.subject(p.scope, p.profile, e.Category),
 		body:    body,
 	}
@@ -403,7 +403,7 @@ func (p *publisher) verify(ctx context.Context, cause error) error {
 	if err := p.held.check(ctx); err != nil {
 		return err
 	}
-	p.sequence = 0
+	p.sequence = 0 // makes claimOnce claim again
 	return cause
 }
 
@@ -428,7 +428,7 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 	if err := p.prepare(ctx); err != nil {
 		return 0, err
 	}
-	const known, unknown = true, false
+	const known, unknown = true, false // to be in the stream
 	done = p.leading(batch, known)
 	p.addDuplicates(uint64(done)) //nolint:gosec // not negative
 	batch = batch[done:]
@@ -437,19 +437,19 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 		return done, nil
 	}
 	stored, err := p.sendBatch(ctx, batch[:size])
-	code := codeOf(err)
-	isRefused := code != 0 && !conflicts(err) || errors.Is(err, nats.ErrMaxPayload)
-	mayBeStored := code == 0 || conflicts(err) // or will be, of what has failed
+	isResponse := codeOf(err) != 0 // the stream has responded, with an error
+	isRefused := isResponse && !conflicts(err) || errors.Is(err, nats.ErrMaxPayload)
+	mayBeStored := !isResponse || conflicts(err) // now or later, although the batch has failed
 	switch {
 	case err == nil:
 		p.size = min(2*p.size, maxBatch)
 	case isRefused && size > 1: // a message is a duplicate, or does not fit: those before it may be stored
 		p.size, err = size/2, nil
 		if stored == 0 {
-			p.known = nil
+			p.known = nil // prepare reads again what is stored
 		}
 	case mayBeStored:
-		p.known = nil // it is read again
+		p.known = nil
 	}
 	return done + stored, err
 }

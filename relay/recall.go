@@ -57,10 +57,11 @@ func (p *publisher) readFew(ctx context.Context, filter string) (known map[strin
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	next, last = p.last.Load()+1, newest.Sequence-1
-	streamIsAnother := next > newest.Sequence+1 // its sequences end before p.last
+	stored := p.last.Load()
+	next, last = stored+1, newest.Sequence-1    // the newest message is read already
+	isAnotherStream := stored > newest.Sequence // its sequences have begun again
 	switch {
-	case streamIsAnother:
+	case isAnotherStream:
 		next = 1
 	case next > newest.Sequence: // nothing was stored since then
 		return known, next, last, nil

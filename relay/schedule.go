@@ -242,7 +242,7 @@ func (s *schedule) runTask(t *task) {
 	switch {
 	case t.state == taskStopped:
 		close(t.ended)
-	case next.IsZero():
+	case next.IsZero(): // it has ended by itself
 		t.state = taskNew
 	case t.again:
 		s.putWaiting(t, time.Now())

@@ -73,7 +73,7 @@ func (s *session) follow(ctx context.Context, end context.CancelCauseFunc, pub *
 	defer end(nil)
 	o := s.Follow
 	o.Store = &sessionStore{
-		CheckpointStore: CheckpointStore{Bucket: s.kv, Epoch: s.term, late: true},
+		CheckpointStore: CheckpointStore{Bucket: s.kv, Epoch: s.term, claimOnSave: true},
 		pub:             pub, saved: func() { s.recordSaved(s.key) },
 	}
 	o.Name = s.key
@@ -108,7 +108,7 @@ func (s *session) follow(ctx context.Context, end context.CancelCauseFunc, pub *
 // reportRetry records and reports a temporary failure.
 func (s *session) reportRetry(ctx context.Context, e api.RetryEvent) {
 	if isRefusal(e.Err) {
-		s.refuse(s.profile)
+		s.suspectCredential(s.profile)
 	}
 	s.failed(s.key, e.Op, e.Err)
 	if s.OnRetry != nil {

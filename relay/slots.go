@@ -145,13 +145,13 @@ func (v *view) slotsOf(name string) map[int]bool {
 // play no part.
 func (v *view) divideProfiles(lists map[string][]string) *shares {
 	s := &shares{members: v.Members, holders: map[place]int{}}
-	var ids []string
+	var ids []string // of the lists of the members, each once
 	for _, p := range v.Members {
 		if !slices.Contains(ids, p.List) {
 			ids = append(ids, p.List)
 		}
 	}
-	weights := map[place]int{}
+	weights := map[place]int{} // numbers of profiles
 	if len(ids) == 1 {
 		for _, profile := range lists[ids[0]] {
 			weights[place{slot: slotOf(profile)}]++
@@ -164,8 +164,8 @@ func (v *view) divideProfiles(lists map[string][]string) *shares {
 				s.lists[profile] += "." + id
 			}
 		}
-		for profile, having := range s.lists {
-			weights[place{slotOf(profile), having}]++
+		for profile, itsLists := range s.lists {
+			weights[place{slotOf(profile), itsLists}]++
 		}
 	}
 	units := make([]unit, 0, len(weights))

@@ -243,9 +243,11 @@ func (l *lease) waitUntilFree(ctx context.Context) error {
 		return err
 	}
 	defer unwatch(watcher)
-	expiry := time.NewTimer(l.ttl + l.ttl/renewals) // a bucket of others may not report an expiry
+	// A bucket that another program has created may not report that a key has expired.
+	certainlyExpired := l.ttl + l.ttl/renewals
+	expiry := time.NewTimer(certainlyExpired)
 	defer expiry.Stop()
-	held := false
+	isHeld := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -256,12 +258,12 @@ func (l *lease) waitUntilFree(ctx context.Context) error {
 			switch {
 			case !ok:
 				return errors.New("the watch has ended")
-			case entry == nil && held: // the mark after the entry that exists
+			case entry == nil && isHeld: // the mark of the watch after the entry that exists
 			case entry == nil || entry.Operation() != jetstream.KeyValuePut: // there is no key, or it was deleted
 				return nil
 			default:
-				held = true
-				expiry.Reset(l.ttl + l.ttl/renewals)
+				isHeld = true
+				expiry.Reset(certainlyExpired)
 			}
 		}
 	}
