@@ -23,12 +23,12 @@ const opSearch = "events.Search"
 // budget per user, and so do polls. For merges and how-to questions no numbers
 // are published: these are ours.
 func published() []world.Limit {
-	ops := []seed.Op{opSearch, events.OpSummarize}
+	searches := []seed.Op{opSearch, events.OpSummarize}
 	polls := []seed.Op{activity.OpPoll, activity.OpPollProfile}
 	return []world.Limit{
-		{Ops: ops, Max: 5, Size: 3 * time.Second},
-		{Ops: ops, Max: 15, Size: 30 * time.Second},
-		{Ops: ops, Max: 120, Size: 10 * time.Minute},
+		{Ops: searches, Max: 5, Size: 3 * time.Second},
+		{Ops: searches, Max: 15, Size: 30 * time.Second},
+		{Ops: searches, Max: 120, Size: 10 * time.Minute},
 		{Ops: polls, Max: 200, Size: time.Minute},
 		{Ops: polls, Max: 1000, Size: time.Hour},
 		{Ops: []seed.Op{metadata.OpMerge}, Max: 30, Size: time.Minute},

@@ -22,8 +22,8 @@ type record struct {
 	lastNumber uint64                        // of a response
 	changed    chan struct{}                 // closed with the next response, nil if no goroutine waits
 
-	secretOnce sync.Once
-	secrets    map[string][]string // patterns of paths with credentials, by operation
+	patternsOnce   sync.Once
+	secretPatterns map[string][]string // patterns of paths with credentials, by operation
 }
 
 // ResponsesKept is how many requests are kept with their responses, and listed by the
@@ -198,16 +198,16 @@ func hasSecret(r *wire.Route) bool {
 // MaskedPath returns the path of a recorded request with a mask in place of each
 // credential.
 func (s *Server) MaskedPath(q *world.Request, mask string) string {
-	s.record.secretOnce.Do(func() {
-		s.record.secrets = map[string][]string{}
+	s.record.patternsOnce.Do(func() {
+		s.record.secretPatterns = map[string][]string{}
 		for _, r := range s.routes {
 			if hasSecret(r) {
-				s.record.secrets[r.Op] = append(s.record.secrets[r.Op], r.Pattern)
+				s.record.secretPatterns[r.Op] = append(s.record.secretPatterns[r.Op], r.Pattern)
 			}
 		}
 	})
 	below, found := strings.CutPrefix(q.Path, s.Prefix())
-	for _, pattern := range s.record.secrets[q.Op] {
+	for _, pattern := range s.record.secretPatterns[q.Op] {
 		if path := maskSegments(below, pattern, mask); found && path != below {
 			return s.Prefix() + path
 		}

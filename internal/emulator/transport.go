@@ -48,7 +48,7 @@ func (s *Server) RoundTrip(r *http.Request) (*http.Response, error) {
 		end()
 		return nil, ctx.Err()
 	}
-	if w.status == 0 {
+	if w.status == 0 { // the handler has ended without a response
 		end()
 		return nil, errDropped
 	}

@@ -307,7 +307,7 @@ func (g *generator) addEvent(created int64, here, above uint32) {
 	}
 	e := world.Entry{
 		Created: created,
-		Shown:   max(created*int64(time.Second), g.now), // visible at once
+		Shown:   max(created*int64(time.Second), g.now), // from now on, or from its creation if that is later
 		Place:   here,
 		Caller:  p.number,
 		Actor:   p.actor,

@@ -219,7 +219,7 @@ func readFact(c *wire.Call, v *vocabulary, name string, value any) (written, boo
 		c.Check.Mistyped(name, w.kind)
 		return w, false
 	}
-	if w.field != nil && w.field.allowed != nil && w.value != "" { // a value beside the list becomes Other
+	if w.field != nil && w.field.allowed != nil && w.value != "" { // a value that is not in the list becomes Other
 		word, _ := listedWord(w.field.allowed, w.value)
 		w.value = cmp.Or(word, categoryOther)
 	}

@@ -310,16 +310,17 @@ func (h *Handlers) Decide(loginURL string, d world.Decision) (world.Outcome, err
 	if q := h.deviceOf(u.Query().Get("user_code")); q != nil {
 		id = q.id
 	}
+	withText := func(refusal error) error { return errors.New("emulator: " + wire.RefusalOf(refusal).Text) }
 	q, refusal := h.pendingRequest(id)
-	if refusal == nil && h.w.User(d.User) == nil {
+	if refusal != nil {
+		return world.Outcome{}, withText(refusal)
+	}
+	if h.w.User(d.User) == nil {
 		return world.Outcome{}, fmt.Errorf("emulator: there is no user %q", d.User)
 	}
-	var outcome world.Outcome
-	if refusal == nil {
-		outcome, refusal = h.decide(q, d)
-	}
+	outcome, refusal := h.decide(q, d)
 	if refusal != nil {
-		return world.Outcome{}, errors.New("emulator: " + wire.RefusalOf(refusal).Text)
+		return world.Outcome{}, withText(refusal)
 	}
 	return outcome, nil
 }
@@ -424,10 +425,10 @@ func (h *Handlers) grantedScopes(q *authorization, d world.Decision) ([]string, 
 			wire.Member{"credential_type", "session"})
 	case d.Scopes != nil:
 		scopes = slices.Clone(d.Scopes)
-	default:
+	default: // all that the client has requested
 		for _, scope := range asked {
 			entity, id, _ := wire.SplitScope(scope)
-			if scope != world.UserDetails {
+			if scope != world.UserDetails { // which the decision grants by AccountSettings
 				scopes = append(scopes, entity+":"+id+":"+mode.String())
 			}
 		}

@@ -71,7 +71,8 @@ func readSelection(c *wire.Call) selection {
 	if s.words != "" {
 		fallback = matchesMost
 	}
-	s.limit, s.bytes = c.Integer("limit", fallback, 1, chunksMost), c.Integer("max_bytes", bytesDefault, bytesLeast, bytesMost)
+	s.limit = c.Integer("limit", fallback, 1, chunksMost)
+	s.bytes = c.Integer("max_bytes", bytesDefault, bytesLeast, bytesMost)
 	return s
 }
 
@@ -118,8 +119,8 @@ func (h *contents) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Ob
 }
 
 // textObject renders the chunks of a text that s selects, at most s.limit chunks with at
-// most s.bytes bytes together: the chunk that exceeds these is cut. It returns the index
-// of the next chunk, 0 after the last.
+// most s.bytes bytes together: the chunk that exceeds these is cut. With a limit of 0 it
+// selects none. It returns the index of the next chunk, 0 after the last.
 func textObject(n *world.Node, s *selection) (o wire.Object, next int) {
 	chunks, pages := ChunksOf(n)
 	rows, truncated, left := []wire.Object{}, false, s.bytes

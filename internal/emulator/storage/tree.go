@@ -404,7 +404,7 @@ func (h *Handlers) sourceContent(c *wire.Call, allowHash bool) (world.Version, e
 		n := h.w.AnyNode(id)
 		if n.HasContent() && Digest(from.Hash.Type, n.Current().Open()) == from.Hash.Hash {
 			found := world.VersionWithContentOf(n.Current())
-			found.Origin, found.Upload = OriginOther, ""
+			found.Origin, found.Upload = OriginOther, "" // the caller has not uploaded it
 			return found, nil
 		}
 	}

@@ -248,7 +248,7 @@ func (w *Core) ReplaceState(replace func()) {
 	c := &w.clock
 	c.mu.Lock()
 	replace()
-	c.ahead = c.at.Sub(c.source())
+	c.ahead = c.at.Sub(c.source()) // c.at is the time of the snapshot; a frozen clock ignores ahead
 	for s := range c.sleeps {
 		s.end()
 	}

@@ -85,8 +85,8 @@ func (w *World) KeepNode(n Node) *Node {
 	return &n
 }
 
-// keepVersions fills in the defaults of the versions of a node. If its Content differs
-// from that of the last version, that becomes another version.
+// keepVersions fills in the defaults of the versions of a node. A Content of the node that
+// differs from the content of the last version becomes another version.
 func (w *Tree) keepVersions(n *Node) {
 	given, text, size := n.Versions, cmp.Or(n.Content, string(n.Bytes)), n.Size
 	n.Versions, n.Bytes = nil, nil
