@@ -172,6 +172,7 @@ func (s *Service) CompleteAuthorization(
 	if r.Deny {
 		decision = "deny"
 	}
+	// No document of the platform shows the names of these fields.
 	form := api.Form{"decision": {decision}}                       // (assumed name)
 	err := setRequired(args, form, param{"auth_request_id", r.ID}) // (assumed name)
 	if !r.Deny {

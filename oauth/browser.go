@@ -267,14 +267,14 @@ func (p *startPage) remove() {
 }
 
 // show opens the browser at the login address, or at the start page if there is one: at
-// its file, if there is one, and if the browser does not follow that within followTime,
-// at its local address. [OpenModePage] ends there with an error, as it allows no address
-// on the command line.
+// the file of the page, and if that is missing or the browser does not follow it within
+// followTime, at its local address. [OpenModePage] allows no address on the command line:
+// then only the file is opened, and show returns the error of that.
 func (s *signIn) show(ctx context.Context, b *opener, p *startPage, address string) error {
 	switch {
 	case p == nil:
 		return b.open(ctx, address)
-	case p.dir == "":
+	case p.dir == "": // the page has no file
 		return b.open(ctx, p.local)
 	}
 	err := b.openAny(ctx, p.url())

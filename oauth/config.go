@@ -197,32 +197,33 @@ func (c *Config) signedPipeline(base transport.Base, tokens api.TokenSource) *tr
 	return transport.New(cfg)
 }
 
-// serviceAt returns a Service that sends all requests to an endpoint of a [server], on
-// new connections, and a function that closes them: a code or token that can be used
-// once would be lost on an idle connection that is dead, as after the sleep of a laptop.
-// "" means the documented address, as [endpointURL] returns it.
+// serviceAt returns a Service that sends all requests to one endpoint of a [server],
+// whatever their own path is, and a function that closes its connections. "" means the
+// documented address, as [endpointURL] returns it. All connections are new: a code or token
+// that can be used once would be lost on an idle connection that is dead, as after the sleep
+// of a laptop.
 func (c *Config) serviceAt(endpoint string) (*Service, func(), error) {
 	base, err := c.base()
 	if err != nil {
 		return nil, nil, err
 	}
-	target, u := base, &url.URL{}
+	host, address := base, &url.URL{}
 	if endpoint != "" {
-		u, err = parseAddress(base, endpoint)
+		address, err = parseAddress(base, endpoint)
 		if err != nil {
 			return nil, nil, err
 		}
-		target = transport.Base{Scheme: u.Scheme, Host: u.Host}
+		host = transport.Base{Scheme: address.Scheme, Host: address.Host}
 	}
 	fresh := *c
 	client, closeIdle := onFreshConnections(c.HTTPClient)
 	fresh.HTTPClient = client
-	pipeline := fresh.pipeline(target)
+	pipeline := fresh.pipeline(host)
 	done := func() { pipeline.CloseIdleConnections(); closeIdle() }
 	if endpoint == "" {
 		return New(pipeline), done, nil
 	}
-	return New(otherAddress{pipeline, api.Path(cmp.Or(u.Path, "/")), u.Query()}), done, nil
+	return New(otherAddress{pipeline, api.Path(cmp.Or(address.Path, "/")), address.Query()}), done, nil
 }
 
 // onFreshConnections returns a copy of a client that uses none of its idle connections,
@@ -239,7 +240,9 @@ func onFreshConnections(client *http.Client) (*http.Client, func()) {
 		return &own, func() {}
 	}
 	t := shared.Clone()
-	if t.TLSNextProto["h2"] != nil { // it uses the connections of the original
+	if t.TLSNextProto["h2"] != nil {
+		// The function that was cloned uses the HTTP/2 connections of the original. Without it,
+		// and because it is forced, net/http gives the clone its own.
 		t.TLSNextProto, t.ForceAttemptHTTP2 = nil, true
 	}
 	own.Transport = t

@@ -66,10 +66,10 @@ func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *tr
 
 const resourceTime = 10 * time.Second // timeout of a document that is not required
 
-// issuers returns the issuers whose metadata are tried, in order. The platform is
-// first, also if Issuer is another one, because its metadata may name that issuer.
-// Without Issuer, they come from the metadata of the resource, of whose servers the
-// first is preferred.
+// issuers returns the issuers whose metadata are tried, in order. If Issuer is set, the
+// platform is tried before it, because its metadata may name that issuer. Otherwise it is
+// the platform alone, unless the metadata of the platform as a resource name other
+// authorization servers only: then it is the first of these.
 func (c *Config) issuers(ctx context.Context, base transport.Base, pipeline *transport.Client) ([]string, error) {
 	origin := base.Origin()
 	if c.Issuer != "" {
@@ -160,16 +160,15 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 	if len(m.CodeChallengeMethods) > 0 && !slices.Contains(m.CodeChallengeMethods, "S256") {
 		return server{}, errors.New("fastio: oauth: the authorization server does not offer the code challenge S256")
 	}
-	documented, err := transport.ParseBase(m.Issuer)
+	issuer, err := transport.ParseBase(m.Issuer)
 	if err != nil {
 		return server{}, errors.New("fastio: oauth: the issuer of the authorization server is not a URL")
 	}
 	// The documented paths follow the base of the platform. If the issuer is on another
 	// host, they follow the root of that host, not the path of the issuer.
-	if documented.Origin() == base.Origin() {
-		documented = base
-	} else {
-		documented, err = transport.ParseBase(documented.Origin())
+	root := base
+	if issuer.Origin() != base.Origin() {
+		root, err = transport.ParseBase(issuer.Origin())
 		if err != nil {
 			return server{}, err
 		}
@@ -189,7 +188,7 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 		{&s.Revoke, m.RevocationEndpoint, "/current/oauth/revoke/"},
 		{&s.Register, m.RegistrationEndpoint, "/current/oauth/register/"},
 	} {
-		*e.to, err = endpointURL(base, documented, e.advertised, e.path)
+		*e.to, err = endpointURL(base, root, e.advertised, e.path)
 		if err != nil {
 			return server{}, err
 		}
@@ -198,17 +197,17 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 }
 
 // endpointURL returns the URL of an endpoint, "" if it is the documented path of base.
-// An endpoint that the server does not advertise is at that path of the authorization
-// server itself, own.
-func endpointURL(base, own transport.Base, advertised, path string) (string, error) {
-	advertised = cmp.Or(advertised, own.String()+path)
-	if _, err := parseAddress(base, advertised); err != nil {
+// An endpoint that the server does not advertise is at that path below root, which is of
+// the authorization server itself.
+func endpointURL(base, root transport.Base, advertised, path string) (string, error) {
+	address := cmp.Or(advertised, root.String()+path)
+	if _, err := parseAddress(base, address); err != nil {
 		return "", err
 	}
-	if strings.TrimSuffix(advertised, "/") == strings.TrimSuffix(base.String()+path, "/") {
+	if strings.TrimSuffix(address, "/") == strings.TrimSuffix(base.String()+path, "/") {
 		return "", nil
 	}
-	return advertised, nil
+	return address, nil
 }
 
 // parseAddress parses a URL from a server. It must use TLS, unless it is on this

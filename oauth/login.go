@@ -156,10 +156,11 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	switch {
 	case ln == nil: // no browser can be used
 	case c.OpenBrowser == nil && m.browser.isRemoteSession() && s.offersCode():
-		_ = ln.Close()
+		_ = ln.Close() // a browser would open on this machine, where the user does not see it
 	default:
 		g, err := s.withBrowser(ctx, ln, m.browser)
-		if !errors.Is(err, errUnopened) || !s.offersCode() {
+		needsOtherWay := errors.Is(err, errUnopened) && s.offersCode()
+		if !needsOtherWay {
 			return g, err
 		}
 	}
@@ -547,7 +548,7 @@ func (s *signIn) noRedirect(ctx context.Context, denial *Error) error {
 		return s.fail(fmt.Errorf("no response came from the browser: %w", ctx.Err()))
 	}
 	const text = "no response came from the browser but one without the state of the sign-in: %w (%w)"
-	return s.fail(fmt.Errorf(text, ctx.Err(), call.Part(s.op, denial)))
+	return s.fail(fmt.Errorf(text, ctx.Err(), call.Shortened(s.op, denial)))
 }
 
 // exchange exchanges the code for a token and stores it.

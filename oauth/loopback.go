@@ -374,12 +374,12 @@ func listenLoopback(ctx context.Context, port int) (net.Listener, error) {
 type boundedListener struct {
 	net.Listener
 
-	done chan struct{}
+	closed chan struct{} // closed with the listener
 
-	mu      sync.Mutex
-	conns   []*boundedConn // the oldest first
-	ended   chan struct{}  // signaled when one of them has ended
-	serving sync.WaitGroup // connections that the server is handling
+	mu         sync.Mutex
+	conns      []*boundedConn // the oldest first
+	connClosed chan struct{}  // signaled when one of them was closed
+	serving    sync.WaitGroup // connections that the server is handling
 }
 
 // boundedConn is removed from its listener when it is closed.
@@ -392,12 +392,12 @@ type boundedConn struct {
 }
 
 func newBoundedListener(ln net.Listener) *boundedListener {
-	return &boundedListener{Listener: ln, done: make(chan struct{}), ended: make(chan struct{}, 1)}
+	return &boundedListener{Listener: ln, closed: make(chan struct{}), connClosed: make(chan struct{}, 1)}
 }
 
 // Close must be called once, as an [http.Server] does.
 func (b *boundedListener) Close() error {
-	close(b.done)
+	close(b.closed)
 	return b.Listener.Close()
 }
 
@@ -421,7 +421,8 @@ func (b *boundedListener) Accept() (net.Conn, error) {
 }
 
 // makeRoom waits until fewer connections than allowed are open; it closes the
-// oldest one after a time. It reports false if the listener was closed.
+// oldest one that may be closed once it is shareTime old. It reports false if the listener
+// was closed.
 func (b *boundedListener) makeRoom() bool {
 	for {
 		oldest := b.oldestToClose()
@@ -435,8 +436,8 @@ func (b *boundedListener) makeRoom() bool {
 		}
 		select {
 		case <-time.After(wait):
-		case <-b.ended:
-		case <-b.done:
+		case <-b.connClosed:
+		case <-b.closed:
 			return false
 		}
 	}
@@ -464,7 +465,7 @@ func (c *boundedConn) Close() error {
 	b.conns = slices.DeleteFunc(b.conns, func(other *boundedConn) bool { return other == c })
 	b.mu.Unlock()
 	select {
-	case b.ended <- struct{}{}: // makeRoom waits for it
+	case b.connClosed <- struct{}{}: // makeRoom waits for it
 	default:
 	}
 	return c.Conn.Close()

@@ -115,9 +115,9 @@ type shared struct {
 	running *tokenRequest // nil without a running call
 
 	// Only the running call uses these.
-	src     oauth2.TokenSource
-	renewed api.Secret // the refused token that src was asked to replace last
-	backoff backoff    // of failures to replace it
+	src      oauth2.TokenSource
+	replaced api.Secret // the refused token that src was asked to replace last
+	backoff  backoff    // of failures to replace it
 }
 
 // tokenRequest is a call of the source.
@@ -184,9 +184,9 @@ func (s *shared) requestToken(a *tokenRequest) {
 // but not its cached token; a src of another type cannot be replaced. After a failure
 // it waits for a backoff.
 func (s *shared) replaceCached(refused api.Secret) (api.Token, error) {
-	isReuse := oauth2.ReuseTokenSource(nil, s.src) == s.src // which returns a source of its own unchanged
-	wasReplaced := s.renewed == refused                     // and src has returned it again
-	if !isReuse || wasReplaced {
+	isReuseSource := oauth2.ReuseTokenSource(nil, s.src) == s.src // which returns its own sources unchanged
+	isBack := s.replaced == refused                               // src was asked to replace it, and returned it again
+	if !isReuseSource || isBack {
 		return api.Token{}, errSameToken
 	}
 	if s.backoff.lasts() {
@@ -198,7 +198,7 @@ func (s *shared) replaceCached(refused api.Secret) (api.Token, error) {
 		s.backoff.fail(err)
 		return api.Token{}, err
 	}
-	s.renewed, s.backoff = refused, backoff{}
+	s.replaced, s.backoff = refused, backoff{}
 	if token.AccessToken == refused {
 		return api.Token{}, errSameToken
 	}

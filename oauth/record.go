@@ -88,10 +88,10 @@ func (h refreshHistory) sent() refreshHistory {
 	return h
 }
 
-// succeeded returns the history after a refresh. Kept reports whether the
-// server has returned the same refresh token.
-func (h refreshHistory) succeeded(kept bool) refreshHistory {
-	rotates := h.Rotates || !kept
+// succeeded returns the history after a refresh. The same refresh token proves that the
+// server does not rotate them, unless it has replaced one before.
+func (h refreshHistory) succeeded(sameRefreshToken bool) refreshHistory {
+	rotates := h.Rotates || !sameRefreshToken
 	return refreshHistory{KeepsToken: !rotates, Rotates: rotates}
 }
 
@@ -143,17 +143,17 @@ func (r *tokenRecord) refreshAt() time.Time {
 // due reports whether the access token should be refreshed now.
 func (r *tokenRecord) due(refused api.Secret) bool {
 	at := r.refreshAt()
-	return r.refused(refused) || !at.IsZero() && !time.Now().Before(at)
+	return r.isRefused(refused) || !at.IsZero() && !time.Now().Before(at)
 }
 
 // good reports whether the access token is still valid.
 func (r *tokenRecord) good(refused api.Secret) bool {
-	return !r.refused(refused) && !r.api().Expired()
+	return !r.isRefused(refused) && !r.api().Expired()
 }
 
-// refused reports whether the access token is the given one, which the server
+// isRefused reports whether the access token is the given one, which the server
 // has refused.
-func (r *tokenRecord) refused(refused api.Secret) bool {
+func (r *tokenRecord) isRefused(refused api.Secret) bool {
 	return r.AccessToken.Secret == refused
 }
 

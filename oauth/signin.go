@@ -35,7 +35,7 @@ func (s *Service) SignIn(
 	switch {
 	case email == "":
 		return nil, &api.InputError{Op: op, Field: "email", Rule: "must be given"}
-	case strings.Contains(email, ":") || strings.ContainsFunc(email, unicode.IsControl): // the server ends it there
+	case strings.Contains(email, ":") || strings.ContainsFunc(email, unicode.IsControl): // as RFC 7617 requires: a colon ends the address
 		return nil, &api.InputError{Op: op, Field: "email", Rule: "must not contain a colon or control characters"}
 	case password.IsZero():
 		return nil, &api.InputError{Op: op, Field: "password", Rule: "must be given"}
@@ -60,7 +60,7 @@ func requestAuthToken(ctx context.Context, c api.Client, r *api.Request, opts []
 	case err != nil:
 		return nil, err
 	case a.AuthToken.IsZero():
-		return call.Found[Token](r.Op, "token", nil)
+		return call.Found[Token](r.Op, "token", nil) // the error for a response without it
 	case !sendable(a.AuthToken):
 		return nil, errors.New("fastio: " + r.Op + ": the token contains a character that is invalid in a header")
 	}

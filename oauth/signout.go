@@ -61,7 +61,7 @@ func (c *Config) endSession(ctx context.Context, op string, request ending) erro
 func (c *Config) endStored(ctx context.Context, op string, request ending) error {
 	locking, cancel := lockContext(ctx)
 	defer cancel()
-	defer signIns.countEdit(c.Store, c.account())
+	defer signIns.countEdit(c.Store, c.account()) // the sources of this process read the record again
 	r, err := c.lock(locking)
 	if err != nil {
 		return c.endWithoutLock(ctx, op, request, err)
@@ -71,12 +71,14 @@ func (c *Config) endStored(ctx context.Context, op string, request ending) error
 		return nil
 	}
 	err = c.endAtPlatform(ctx, r.record, request)
-	r.Token, r.Refresh = nil, r.Refresh.ofServer()
-	unsaved := r.save(ctx)
-	if unsaved == nil {
-		signIns.noteReplaced(c.Store, c.account(), api.Secret{})
+	r.Token = nil
+	r.Refresh = r.Refresh.ofServer() // what is known about its refreshes serves the next sign-in
+	saveErr := r.save(ctx)
+	if saveErr == nil {
+		noToken := api.Secret{}
+		signIns.noteReplaced(c.Store, c.account(), noToken)
 	}
-	return errors.Join(err, unsaved)
+	return errors.Join(err, saveErr)
 }
 
 // endWithoutLock ends the session of the stored token when the record could not be
@@ -104,7 +106,7 @@ func (c *Config) endWithoutLock(ctx context.Context, op string, request ending, 
 // endAtPlatform calls request, which ends the session, for the platform that has issued
 // the token of r, with a timeout. Sources in this process stop using the token at once.
 func (c *Config) endAtPlatform(ctx context.Context, r *record, request ending) error {
-	signIns.end(c.Store, c.account(), r.Token.AccessToken.Secret)
+	signIns.noteSignedOut(c.Store, c.account(), r.Token.AccessToken.Secret)
 	u, err := url.Parse(r.Address)
 	if err != nil {
 		return errRecord

@@ -236,7 +236,7 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 	a := &answer{signIns: s.signIns.Load()}
 	r, err := s.load(ctx)
 	if err == nil {
-		if s.signIns.endedIsStored.Load() && s.signIns.hasEnded(r) {
+		if s.signIns.signedOutIsStored.Load() && s.signIns.isSignedOut(r) {
 			r = &record{} // as if the token, which was signed out, were removed from the store already
 		}
 		r, err = s.refreshIfDue(ctx, r, refused)
@@ -250,7 +250,8 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 		if !isVersioned {
 			a.until = now.Add(recheckOther)
 		}
-		if due := r.Token.refreshAt(); due.After(now) { // else it was due on arrival
+		due := r.Token.refreshAt()
+		if due.After(now) { // else its expiry is unknown, or it was issued with hardly any time left
 			a.until = times.Earlier(a.until, due)
 		}
 		return a
@@ -265,7 +266,7 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 // answerFailure completes an answer after a failure: with the last token until it expires,
 // else with the error.
 func (s *Source) answerFailure(a *answer, err error, refused api.Secret) {
-	lastIsGood := s.last != nil && s.last.Token != nil && s.last.Token.good(refused) && !s.signIns.hasEnded(s.last)
+	lastIsGood := s.last != nil && s.last.Token != nil && s.last.Token.good(refused) && !s.signIns.isSignedOut(s.last)
 	if lastIsGood {
 		a.token = s.last.Token.api()
 		if end := a.token.Expiry; !end.IsZero() {
@@ -314,7 +315,7 @@ func (s *Source) refreshIfDue(ctx context.Context, r *record, refused api.Secret
 	case r.Token != nil && !r.Token.due(refused):
 		s.backoff = backoff{}
 		return r, nil
-	case r.cannotRefresh() != nil && !r.mustRecordEnd(refused): // refresh records it
+	case r.cannotRefresh() != nil && !r.mustRecordEnd(refused): // else refresh records the end of the session
 		return r, r.cannotRefresh()
 	case s.backoff.lasts():
 		return r, s.backoff.err
@@ -324,7 +325,7 @@ func (s *Source) refreshIfDue(ctx context.Context, r *record, refused api.Secret
 		longest = lockTimeGood // shorter, as the caller can use the current token
 	}
 	renewed, err := s.refresh(ctx, refused, longest)
-	if err == nil && renewed.Token.refused(refused) {
+	if err == nil && renewed.Token.isRefused(refused) {
 		err = errors.New("fastio: oauth: the server has issued the token that it refuses")
 	}
 	switch {
@@ -407,7 +408,7 @@ func (r *record) cannotRefresh() error {
 // mustRecordEnd reports whether the session has ended, which is not recorded yet: the
 // server has refused the access token, and there is no refresh token.
 func (r *record) mustRecordEnd(refused api.Secret) bool {
-	return r.Token != nil && r.Token.RefreshToken.IsZero() && r.Token.refused(refused) && !r.Refresh.Dead
+	return r.Token != nil && r.Token.RefreshToken.IsZero() && r.Token.isRefused(refused) && !r.Refresh.Dead
 }
 
 // mustNotRefresh returns why the refresh token must not be sent now, or nil. The caller
@@ -525,13 +526,14 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 		if refusal.Code != CodeInvalidGrant && r.Client.ID == r.Token.ClientID {
 			r.Client = clientRecord{} // unknown to the server: the next Login registers it again
 		}
-		err = fmt.Errorf("%w: %w", signInAgain("the server has ended the session"), call.Part("oauth", err))
+		err = fmt.Errorf("%w: %w", signInAgain("the server has ended the session"), call.Shortened("oauth", err))
 	case isUnusable: // a token was issued, but no header can hold it
 		next := *r.Token
 		if !unusable.refresh.IsZero() {
 			next.RefreshToken = stored{unusable.refresh}
 		}
-		r.Refresh = previous.succeeded(next.RefreshToken == r.Token.RefreshToken)
+		sameRefreshToken := next.RefreshToken == r.Token.RefreshToken
+		r.Refresh = previous.succeeded(sameRefreshToken)
 		r.Token = &next
 	case tokenIsUnused:
 		r.Refresh = previous

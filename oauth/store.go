@@ -199,15 +199,15 @@ type registry struct {
 type counter struct {
 	atomic.Uint64
 
-	sources       int                        // that use it
-	ended         atomic.Pointer[api.Secret] // the access token that was signed out
-	endedIsStored atomic.Bool                // it is still in the store
+	sources           int                        // that use it
+	signedOut         atomic.Pointer[api.Secret] // the access token that was signed out last
+	signedOutIsStored atomic.Bool                // that token is still in the store
 }
 
-// hasEnded reports whether the token of a record was signed out.
-func (c *counter) hasEnded(r *record) bool {
-	ended := c.ended.Load()
-	return ended != nil && r.Token != nil && r.Token.AccessToken.Secret == *ended
+// isSignedOut reports whether the token of a record was signed out.
+func (c *counter) isSignedOut(r *record) bool {
+	token := c.signedOut.Load()
+	return token != nil && r.Token != nil && r.Token.AccessToken.Secret == *token
 }
 
 // key returns a hash of a store and an account, so that the registry refers to
@@ -261,7 +261,7 @@ func (r *registry) unregister(key uint64) {
 // dropUnused removes the counter for a key if no source needs it. The caller holds the
 // mutex.
 func (r *registry) dropUnused(key uint64) {
-	if c := r.counters[key]; c.sources == 0 && !c.endedIsStored.Load() {
+	if c := r.counters[key]; c.sources == 0 && !c.signedOutIsStored.Load() {
 		delete(r.counters, key)
 	}
 }
@@ -276,20 +276,20 @@ func (r *registry) countEdit(store Store, account string) {
 	}
 }
 
-// end makes all sources of an account stop returning a token, also sources that
+// noteSignedOut makes all sources of an account stop returning a token, also sources that
 // are created before the token is removed from the store.
-func (r *registry) end(store Store, account string, token api.Secret) {
+func (r *registry) noteSignedOut(store Store, account string, token api.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.counter(r.key(store, account))
-	c.ended.Store(&token)
-	c.endedIsStored.Store(true)
+	c.signedOut.Store(&token)
+	c.signedOutIsStored.Store(true)
 }
 
-// noteReplaced records that another token, by, has replaced the stored one of an
-// account; a zero one means that it was removed. A token that was signed out may be
-// saved again: then it is not ended any more.
-func (r *registry) noteReplaced(store Store, account string, by api.Secret) {
+// noteReplaced records that the stored token of an account was replaced by the current
+// one, or was removed if that is zero. A token that was signed out may be saved again: then
+// it counts as signed out no more.
+func (r *registry) noteReplaced(store Store, account string, current api.Secret) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	key := r.key(store, account)
@@ -297,10 +297,10 @@ func (r *registry) noteReplaced(store Store, account string, by api.Secret) {
 	if c == nil {
 		return
 	}
-	if ended := c.ended.Load(); ended != nil && *ended == by {
-		c.ended.Store(nil)
+	if token := c.signedOut.Load(); token != nil && *token == current {
+		c.signedOut.Store(nil)
 	}
-	c.endedIsStored.Store(false)
+	c.signedOutIsStored.Store(false)
 	r.dropUnused(key)
 }
 
@@ -628,16 +628,17 @@ func samePath(a, b string) bool {
 // one, nil if it is not needed.
 type fileKeys struct{ own, former []byte }
 
-// keys returns the keys that may decrypt the content of the file, sealed: its own,
-// and the former one if its own does not. Nil stands for a file that does not exist.
-// Whether they do is the result of unseal, which the caller calls with them.
+// keys returns the keys that may decrypt the content of the file, sealed, which is nil for
+// a file that does not exist: its own, and the former one if its own does not decrypt it.
+// Only unseal, which the caller calls with them, finds out whether the former one does.
 func (s FileStore) keys(ctx context.Context, sealed []byte) (k fileKeys, err error) {
 	k.own, err = loadKey(ctx, s.Keys)
 	if err != nil || sealed == nil {
 		return k, err
 	}
 	_, ownErr := s.unseal(k, sealed)
-	if ownErr != nil && s.Former != nil && bytes.HasPrefix(sealed, []byte(header)) {
+	isSealed := bytes.HasPrefix(sealed, []byte(header)) // else no key decrypts it
+	if ownErr != nil && s.Former != nil && isSealed {
 		k.former, err = loadKey(ctx, s.Former)
 		if err != nil {
 			return k, call.FailedWith("oauth", s.Path+" has another key, and FileStore.Former fails", err)

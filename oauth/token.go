@@ -378,14 +378,16 @@ func (*grantedScopes) JSONType(kind jsontext.Kind) reflect.Type {
 	return reflect.TypeFor[[]string]()
 }
 
-// readScopes reads the scopes of a token, which are a list or a text: JSON in a text, or
-// words. Nil means that there are none in the response.
+// readScopes reads the scopes of a token: a list, a text that is the JSON of a list, or a
+// text of words. It returns nil, which means full access, only if the response has none,
+// null or a blank text: not for an empty list. What cannot be parsed as a scope becomes the
+// EntityType of one.
 func readScopes(v jsontext.Value) []GrantedScope {
 	switch v.Kind() {
 	case 0, 'n': // nothing, or null
 		return nil
 	case '[':
-		scopes := []GrantedScope{} // not nil, which is full access
+		scopes := []GrantedScope{} // not nil, also for an empty list
 		for _, row := range elements(v) {
 			if row.Kind() == '"' {
 				scopes = append(scopes, readScope(text(row)))

@@ -139,14 +139,15 @@ func basePath(path, route string) string {
 func (a *attempt) record(ctx context.Context, resp *http.Response, err error) {
 	now := time.Now()
 	info, ofClient := fastio.CallFromContext(ctx)
-	sent, unsent := a.begin, ofClient && info.Sent.IsZero()
+	wasSent := !ofClient || !info.Sent.IsZero() // only the client says when it has sent a request
+	sent := a.begin
 	if info.Sent.After(sent) {
 		sent = info.Sent
 	}
-	if a.call != nil && !unsent {
+	if a.call != nil && wasSent {
 		a.call.endWait(sent)
 	}
-	measures := a.requests.Enabled(ctx) && !unsent
+	measures := a.requests.Enabled(ctx) && wasSent
 	switch {
 	case !measures && !a.span.IsRecording():
 		return

@@ -23,7 +23,7 @@ type call struct {
 
 	mu   sync.Mutex // middleware of the program may be concurrent
 	wait *wait      // the current one, or nil
-	idle time.Time  // end of the last attempt
+	idle time.Time  // the end of the last attempt, since when none is in progress
 }
 
 // wait is a wait that has begun.
@@ -84,8 +84,9 @@ func (t *Telemetry) onWait(ctx context.Context, e api.WaitEvent) {
 	}
 }
 
-// endWait reports the current wait, if there is any. A wait is reported by its begin only;
-// it ends with the next attempt, when the attempt is sent, or with the call.
+// endWait reports the current wait, if there is any, which ends at the given time. The
+// client reports only the begin of a wait (onWait): what follows it ends it, which is the
+// next wait, the next attempt, the request of the current one, or the end of the call.
 func (c *call) endWait(at time.Time) {
 	c.mu.Lock()
 	w := c.wait
@@ -115,7 +116,8 @@ func (t *Telemetry) OnRetry(ctx context.Context, e api.RetryEvent) {
 	}
 }
 
-// onRefresh reports a refresh, which began after the attempt that was refused.
+// onRefresh reports a refresh that has ended. It began when the attempt had ended whose
+// token was refused.
 func (t *Telemetry) onRefresh(ctx context.Context, e api.RefreshEvent) {
 	now := time.Now()
 	begin := now

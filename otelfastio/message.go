@@ -43,7 +43,8 @@ func (t *Telemetry) onPublish(ctx context.Context, e api.MessageEvent) func(erro
 	return endSpan(span)
 }
 
-// onHandle starts the span of a call of a handler.
+// onHandle starts the span of a call of a handler. The span of a single message is its
+// parent. A span has one parent at most, so it is linked to those of several messages.
 func (t *Telemetry) onHandle(ctx context.Context, e api.MessageEvent) (context.Context, func(error)) {
 	attributes := append(messaging(e, semconv.MessagingOperationTypeProcess), semconv.MessagingConsumerGroupName(e.Group))
 	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer)}

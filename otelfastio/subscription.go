@@ -30,8 +30,7 @@ type subscription struct {
 }
 
 // recordChange records the difference between a status of a subscription and its last
-// status. The first status begins a count of the subscription, which end ends once ctx is
-// done.
+// status. After the first status, the subscription is counted in its mode until ctx is done.
 func (s *subscription) recordChange(ctx context.Context, now realtime.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +39,8 @@ func (s *subscription) recordChange(ctx context.Context, now realtime.Status) {
 	}
 	last := s.last
 	s.last = now
-	if last.Mode == "" {
+	isFirst := last.Mode == ""
+	if isFirst {
 		context.AfterFunc(ctx, func() { s.end(ctx) })
 	}
 	mode := metric.WithAttributes(modeKey.String(string(now.Mode)))

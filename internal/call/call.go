@@ -191,17 +191,18 @@ func Within(op string, err error) string {
 	return strings.TrimPrefix(strings.TrimPrefix(err.Error(), prefix), op+": ")
 }
 
-// Part returns err with the text of [Within], to be wrapped by an error of the operation.
-func Part(op string, err error) error { return &part{op, err} }
+// Shortened returns err with the text of [Within], to be wrapped by an error of the
+// operation.
+func Shortened(op string, err error) error { return &shortenedError{op, err} }
 
-type part struct {
+type shortenedError struct {
 	op  string
 	err error
 }
 
-func (e *part) Error() string { return Within(e.op, e.err) }
+func (e *shortenedError) Error() string { return Within(e.op, e.err) }
 
-func (e *part) Unwrap() error { return e.err }
+func (e *shortenedError) Unwrap() error { return e.err }
 
 // missing returns the error for a response without an object that it should
 // have.
