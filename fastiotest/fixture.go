@@ -118,7 +118,8 @@ func platformPath(path string) string {
 }
 
 // contentOf returns a body in the form in which a fixture stores it, by its
-// content type and without secrets. It adds the secrets of the body to s.
+// content type and without secrets: as the values of a form, as JSON, or else as
+// text or base64. It adds the secrets of the body to s.
 func contentOf(contentType string, body []byte, s *redact.Words) content {
 	media, params, _ := mime.ParseMediaType(contentType)
 	if boundary := params["boundary"]; boundary != "" { // it differs in each request

@@ -123,7 +123,8 @@ func namesIn(nodes []ast.Node) map[string]bool {
 }
 
 // checkLocks reports calls of a method Lock with arguments, as of oauth.Store, whose result is not unlocked by a defer in
-// the next statement, or in the one after the check of the error. It skips functions called Lock, which return the lock.
+// the next statement, or in the one after the check of the error. A call in the header of an if or switch has no next
+// statement. It skips functions called Lock, which return the lock.
 func checkLocks(f *ast.File, report func(at ast.Node, text string)) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		var list []ast.Stmt

@@ -86,14 +86,14 @@ func (h *Handlers) profileOfPath(kind string, need wire.Mode) func(*wire.Call) (
 // the pictures of a profile: only the user changes the pictures of a user, and the admins
 // of any other profile change its pictures.
 func (h *Handlers) refuseChange(k *wire.Credential, kind, id string) error {
-	mayChange, mayWrite := h.w.AtLeast(id, k.User, world.Admin), h.w.AccessMode(k, id) >= wire.Write
+	mayChange := h.w.AtLeast(id, k.User, world.Admin)
 	if kind == wire.KindUser {
-		mayChange, mayWrite = id == k.User, mayWrite && k.RefuseReadOnly() == nil
+		mayChange = id == k.User
 	}
 	switch {
 	case !mayChange:
 		return wire.Denied("you may not change the pictures.")
-	case !mayWrite:
+	case h.w.AccessMode(k, id) < wire.Write:
 		return k.ReadOnlyRefusal()
 	}
 	return nil

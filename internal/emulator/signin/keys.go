@@ -81,7 +81,7 @@ func (h *Handlers) createKey(c *wire.Call) (wire.Object, error) {
 	made := world.Key{User: c.Key.User}
 	readKey(c, &made)
 	h.requireCode(c)
-	if err := h.refuseGrant(c, made.Scopes); err != nil {
+	if err := h.refuseGrant(c, made.Scopes); err != nil { // or an error in c.Check
 		return nil, err
 	}
 	if !h.hasRightCode(c) {

@@ -432,7 +432,7 @@ func (h *Handlers) completeSignIn(c *wire.Call) (wire.Object, error) {
 	switch {
 	case h.w.Credential(c.Key.Token) != c.Key: // another call was quicker
 		return nil, wire.BadCredential()
-	case f != nil && !f.accepts(code, c.Now):
+	case f != nil && !f.accepts(code, c.Now): // without a factor, which was disabled since, any code will do
 		return nil, wrongCode()
 	}
 	h.w.DropCredential(c.Key.Token)

@@ -71,14 +71,14 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 	}
 	c.Form.Set("action", "create") // treePlace requires one
 	to, err := h.treePlace(c, id, kind)
-	total := 0
+	if err := cmp.Or(err, c.Check.Err()); err != nil {
+		return nil, err
+	}
+	total := int64(0)
 	for _, content := range files {
-		total += len(content)
+		total += int64(len(content))
 	}
-	if err == nil {
-		err = cmp.Or(c.Check.Err(), h.refuseFull(to, int64(total)))
-	}
-	if err != nil {
+	if err := h.refuseFull(to, total); err != nil {
 		return nil, err
 	}
 	results, failed := []wire.Object{}, 0

@@ -155,8 +155,8 @@ func readUpload(c *wire.Call) (chunk []byte, readable bool) {
 // body, and for one that broke off before its last boundary.
 func readParts(c *wire.Call) (files map[string][]byte, readable bool) {
 	kind, params, err := mime.ParseMediaType(c.Request.Header.Get("Content-Type"))
-	if err != nil || kind != "multipart/form-data" ||
-		!bytes.HasSuffix(bytes.TrimSpace(c.Body), []byte("--"+params["boundary"]+"--")) { // it broke off
+	isWhole := bytes.HasSuffix(bytes.TrimSpace(c.Body), []byte("--"+params["boundary"]+"--"))
+	if err != nil || kind != "multipart/form-data" || !isWhole {
 		return nil, false
 	}
 	c.Form, files = url.Values{}, map[string][]byte{}
@@ -221,7 +221,7 @@ func (h *Handlers) createUpload(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	h.addUpload(u)
-	if chunk == nil {
+	if !single {
 		return h.startResponse(u)
 	}
 	err = checkHash(c, codeFileDiffers, bytes.NewReader(chunk))

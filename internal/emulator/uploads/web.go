@@ -1,6 +1,7 @@
 package uploads
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"slices"
@@ -71,10 +72,7 @@ func (h *Handlers) startImport(c *wire.Call) (wire.Object, error) {
 	}
 	c.Form.Set("action", "create") // treePlace requires one
 	to, err := h.treePlace(c, id, kind)
-	if err == nil {
-		err = c.Check.Err()
-	}
-	if err != nil {
+	if err := cmp.Or(err, c.Check.Err()); err != nil {
 		return nil, err
 	}
 	imp := &webImport{

@@ -267,7 +267,7 @@ func Seconds(moment, now time.Time) int64 { return int64(moment.Sub(now) / time.
 // does not declare. The platform ignores them, so that a misspelled name has no effect;
 // the emulator does so by the option DropUndeclared.
 func (c *Call) RefuseUndeclared() error {
-	known := append(strings.Fields(c.Route.query), "output")
+	known := append(strings.Fields(c.Route.query), "output") // which every route has
 	for _, p := range c.Route.Params {
 		if p.Source == "query" {
 			known = append(known, p.Name)

@@ -14,6 +14,7 @@ const MarkdownType = "text/markdown; charset=UTF-8"
 
 const (
 	dash         = "\u2014" // in place of null and of an empty list
+	topLevel     = 1        // of what is not nested
 	deepestLevel = 6        // of a map; one below it is JSON
 )
 
@@ -34,7 +35,7 @@ func Markdown(response []byte) []byte {
 			w.WriteString("**Result:** " + word)
 		case m.Key == "error" && isObject:
 			w.WriteString("# Error\n")
-			w.bullets(content, 1)
+			w.bullets(content, topLevel)
 		default:
 			w.WriteString("# " + keyText(m.Key) + "\n")
 			w.section(m.Value)
@@ -74,9 +75,9 @@ type markdown struct{ strings.Builder }
 func (w *markdown) section(v any) {
 	switch v := v.(type) {
 	case Object:
-		w.bullets(v, 1)
+		w.bullets(v, topLevel)
 	case []any:
-		w.list(v, 1)
+		w.list(v, topLevel)
 	case string:
 		if needsCode(v) {
 			v = "```\n" + strings.TrimSuffix(v, "\n") + "\n```"
@@ -182,7 +183,7 @@ func (w *markdown) fencedJSON(v any) {
 	w.WriteString("```json\n" + text.String() + "\n```\n")
 }
 
-func indent(level int) string { return strings.Repeat("  ", level-1) }
+func indent(level int) string { return strings.Repeat("  ", level-topLevel) }
 
 var numbered = regexp.MustCompile(`^(\d+)\.`)
 
