@@ -300,7 +300,7 @@ func (f *Frame) read() (s frameText) {
 		if !s.delta {
 			decode.Take(m, &s.text, "text", "content", "chunk", "answer")
 		}
-	case data[0] == '"' && jsonv2.Unmarshal(data, &s.text, jsonopt.Lenient()) == nil:
+	case data[0] == '"' && jsonv2.Unmarshal(data, &s.text, jsonopt.Lenient()) == nil: // the string is the text
 	case string(data) == "[DONE]":
 		s.last = true
 	default:

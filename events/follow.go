@@ -260,7 +260,7 @@ func (e *handlerError) Unwrap() error { return e.err }
 // end, and then polls again.
 func (f *follower) poll(ctx context.Context) error {
 	for wasResumed := true; wasResumed && !f.reachedUntil; {
-		if err := f.saveDue(ctx); err != nil { // the last attempt may have failed
+		if err := f.saveDue(ctx); err != nil { // as it is if the last save has failed
 			return err
 		}
 		if err := f.reportGaps(ctx); err != nil {

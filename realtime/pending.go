@@ -94,7 +94,7 @@ func (p *pending) enqueueFrame(session uint64, f frame) {
 	switch {
 	case f.raw != nil: // a frame of an unknown kind
 		p.add(&Change{Frame: f.raw})
-	case f.event == nil || !p.isNew(f.event):
+	case f.event == nil || !p.isNew(f.event): // only fields, or a duplicate
 	case f.event.Field == "": // an event of no field
 		p.add(&Change{Events: []*Event{f.event}})
 	default:

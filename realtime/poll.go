@@ -295,8 +295,8 @@ const noCursor = ""
 
 // pollOnce sends a short poll for changes since [SubscribeOptions.Overlap] before a
 // cursor. With noCursor the report has no changes, only the cursor of the present.
-// Failures that are not final are retried, each time with twice the slack (how far the
-// report may be behind).
+// Failures that are not final are retried, each time with twice the time for the attempt
+// (Slack).
 func (s *Subscription) pollOnce(ctx context.Context, cursor activity.Cursor) (*activity.Report, error) {
 	o := &activity.PollOptions{Cursor: cursor.Back(s.o.Overlap), Updated: cursor != "", Slack: leastSlack}
 	var report *activity.Report

@@ -227,7 +227,7 @@ func (s *Subscription) prepare(ctx context.Context) error {
 	switch at.Profile {
 	case "":
 		return nil
-	case s.profile.String():
+	case s.profile.String(): // it continues below
 	default:
 		return refuse("Position", "must come from a subscription to the same profile")
 	}
@@ -310,7 +310,7 @@ func (s *Subscription) Changes() iter.Seq2[*Change, error] {
 				}
 				continue
 			}
-			s.pending.requeue(nil, b.changes)
+			s.pending.requeue(nil, b.changes) // they stay undelivered
 			if err := s.result(); !errors.Is(err, errClosed) {
 				yield(nil, err)
 			}

@@ -164,7 +164,7 @@ func (g *Group) wait(ctx context.Context, w *caller, report Waiting) (Call, erro
 				report(time.Until(o.at), o.refused)
 			}
 		case <-done:
-			done = nil
+			done = nil // abandon closes openings, which ends the loop
 			g.abandon(w, ctx.Err())
 		}
 	}

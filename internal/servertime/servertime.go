@@ -67,7 +67,7 @@ func (c *Clock) Until(at time.Time, h http.Header) time.Duration {
 	const slack = 10 * time.Second // of Dates that agree
 	left := time.Until(at)
 	server, err := http.ParseTime(h.Get("Date"))
-	byServer := err == nil // left is by a clock of the server
+	byServer := err == nil // whether left is by a Date so far, and not by the local clock
 	if byServer {
 		left = at.Sub(server)
 	}

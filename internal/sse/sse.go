@@ -344,7 +344,7 @@ func (r *Reader) moveTo(buf, data []byte) {
 
 // keep copies the fields of the event that are in the buffer, because that is about to
 // change. The last ID is copied before the ID of this event: if it was kept as that of
-// the event before, it is in kept.id.
+// the event before, it is in kept.newID.
 func (r *Reader) keep() {
 	r.kept.kind = append(r.kept.kind[:0], r.kind...)
 	r.kept.lastID = append(r.kept.lastID[:0], r.lastID...)
