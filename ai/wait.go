@@ -96,8 +96,8 @@ func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
 		read := time.Now()
 		var changed bool
 		changed, stepErr = w.awaitActivity(ctx)
-		if stepErr != nil { // the turn can still be read
-			return false, max(failurePause, wait.RetryAfterOf(stepErr)), nil
+		if stepErr != nil {
+			return false, max(failurePause, wait.RetryAfterOf(stepErr)), nil //nolint:nilerr // the turn can still be read
 		}
 		if changed {
 			interval = wait.Interval{} // the first one is the shortest

@@ -102,7 +102,7 @@ type watch struct {
 	clock     servertime.Clock
 	observed  string          // the Date of the latest response: one response counts once
 	start     time.Time       // by the local clock
-	failed    bool            // a list
+	failed    bool            // an attempt to list has failed
 	hasListed bool            // the comments that are not new are known
 	newest    time.Time       // creation of the newest comment that was listed
 	seen      map[string]seen // listed comments that may be listed again
@@ -284,7 +284,7 @@ func (w *watch) plausibleTime(c *Comment) time.Time {
 // watch without Since only records what was there before; but if an earlier attempt to
 // get it has failed, comments that were created after the watch began are new.
 func (w *watch) newOf(listed []*Comment) []*Comment {
-	first := !w.hasListed && w.o.Since.IsZero()
+	isFirst := !w.hasListed && w.o.Since.IsZero()
 	start := w.clock.Earliest().Add(-time.Since(w.start)) // of the watch, by the clock of the server
 	w.hasListed = true
 	var found []*Comment
@@ -293,7 +293,7 @@ func (w *watch) newOf(listed []*Comment) []*Comment {
 		id := c.ID.Plain()
 		_, known := w.seen[id]
 		w.seen[id] = seen{c.Created.Time, time.Now()}
-		wasThere := first && (!w.failed || c.Created.Before(start)) // before the watch
+		wasThere := isFirst && (!w.failed || c.Created.Before(start)) // before the watch
 		if !known && !wasThere && (w.o.Replies || c.ParentID == "") {
 			found = append(found, c)
 		}

@@ -208,7 +208,8 @@ func (p *pace) beginRound(ctx context.Context) error {
 	defer p.mu.Unlock()
 	p.awaitsRound = false
 	p.wokenRound = p.uncoveredChange || p.repeatNext
-	p.isRepeat, p.repeatNext = p.repeatNext && !p.uncoveredChange, false
+	p.isRepeat = p.repeatNext && !p.uncoveredChange
+	p.repeatNext = false
 	now := time.Now()
 	soonAgain, severalChanges := now.Sub(p.lastBegan) < frequentRounds, p.lastReport.Sub(p.firstReport) > sameChange
 	p.frequent = soonAgain || severalChanges
