@@ -73,9 +73,9 @@ func (w *walk) makeChanges() {
 	}
 }
 
-// changeLast makes the calls that delete what the run has created in its workspace and
+// makeLastChanges makes the calls that delete what the run has created in its workspace and
 // share, and not those themselves.
-func (w *walk) changeLast() {
+func (w *walk) makeLastChanges() {
 	if w.things[kindWorkspace] == "" {
 		return
 	}
@@ -97,8 +97,8 @@ func (w *walk) ownPlaces() []place {
 	return all
 }
 
-// meetSecond learns the ID of the second person, before anything else is called.
-func (w *walk) meetSecond() {
+// readSecondID stores the ID of the second person, before anything else is called.
+func (w *walk) readSecondID() {
 	if w.changes == nil || w.changes.Second == nil {
 		return
 	}
@@ -111,15 +111,15 @@ func (w *walk) meetSecond() {
 	w.failed = w.changes.Journal.write(kindPerson, string(me.ID))
 }
 
-const leaveTime = time.Minute // in which a run deletes what it has created, also after an interrupt
+const cleanUpTime = time.Minute // in which a run deletes what it has created, also after an interrupt
 
-// leave deletes the workspace of the run, and what is outside of it, or only the journal
+// cleanUp deletes the workspace of the run, and what is outside of it, or only the journal
 // if nothing was created. It has a context of its own: that of the walk may be done.
-func (w *walk) leave() error {
+func (w *walk) cleanUp() error {
 	if !w.creates {
 		return w.changes.Journal.remove()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), leaveTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), cleanUpTime)
 	defer cancel()
 	w.rec.form = FormPlain
 	return (&cleaner{areas: w.areas, journal: w.changes.Journal, second: w.changes.Second}).deleteAll(ctx)

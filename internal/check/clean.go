@@ -99,13 +99,13 @@ func (o *CleanOptions) cleanMarked(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	running := strings.Join(journals(o.Dir), "\n") // the name of a journal has the marker of its run
+	inJournals := strings.Join(journals(o.Dir), "\n") // the name of a journal has the marker of its run
 	for w, err := range areasOver(plainClient{client}).Workspaces.All(ctx, nil) {
 		if err != nil {
 			return err
 		}
 		marker := marked.FindString(w.Name)
-		if marker == "" || strings.Contains(running, marker) {
+		if marker == "" || strings.Contains(inJournals, marker) {
 			continue
 		}
 		const question = "Delete the workspace %q with all that is in it? " +

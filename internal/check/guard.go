@@ -164,17 +164,17 @@ func (g *guard) lists(method, template string) bool {
 func (g *guard) examineWrite(r *http.Request, path string) (_ *http.Request, makes, reason string) {
 	reason = notListed
 	var fields []field
-	isRead := false
+	haveFields := false
 	for _, w := range g.writes {
 		if w.Method != r.Method || !w.matches(path) {
 			continue
 		}
-		if !isRead {
+		if !haveFields {
 			all, checked, err := readFields(r)
 			if err != nil {
 				return nil, "", err.Error()
 			}
-			fields, r, isRead = all, checked, true
+			fields, r, haveFields = all, checked, true
 		}
 		reason = w.whyRefused(g.journal, path, fields)
 		if reason == "" {

@@ -46,8 +46,8 @@ func Plan(w io.Writer, writes ...Write) error {
 	return err
 }
 
-// plannedForms returns, by operation, the forms in which it is called besides
-// the plain one.
+// plannedForms returns, by operation, the forms in which it is called besides the plain one.
+// The tables that are not added here have only calls in the plain form.
 func plannedForms() map[string][]string {
 	all := map[string][]string{}
 	add := func(op string, f forms) {

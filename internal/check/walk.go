@@ -71,7 +71,7 @@ func Walk(ctx context.Context, o Options) *Run {
 	w.makeAllCalls() //nolint:contextcheck // a walk has the context
 	run.Err = firstError(context.Cause(ctx), w.failed, w.unwritable)
 	if o.Changes != nil {
-		run.Left = w.leave() //nolint:contextcheck // a walk has the context
+		run.Left = w.cleanUp() //nolint:contextcheck // a walk has the context
 	}
 	return run
 }
@@ -107,7 +107,7 @@ type walk struct {
 	anonymous  api.Client
 	failed     error
 	changes    *Changes
-	creates    bool             // the create of the workspace was begun: leave has to delete it
+	creates    bool             // the create of the workspace was begun: cleanUp has to delete it
 	unwritable error            // why there is no workspace to write in; nil if there is one
 	before     map[string]bool  // what may be IDs of objects that existed before
 	things     map[thing]string // IDs of the objects of the run
@@ -245,12 +245,12 @@ func (f forms) inOrder() []Form {
 // out if there is none.
 func visit[S any](w *walk, kind string, rows []callRow[S], s S) {
 	w.rec.group++ // the exchanges of one subject have one group
-	full := w.forms[kind] < maxFormsOf
+	inAllForms := w.forms[kind] < maxFormsOf
 	w.forms[kind]++
 	for _, r := range rows {
 		next := ""
 		for i, form := range r.forms.inOrder() {
-			isExtra := i > 0 && !full
+			isExtra := i > 0 && !inAllForms
 			hasNoNext := form == FormNext && r.forms&cursors != 0 && next == ""
 			if w.isOver() || isExtra || hasNoNext {
 				break
@@ -266,9 +266,9 @@ func visit[S any](w *walk, kind string, rows []callRow[S], s S) {
 	w.rec.form = FormPlain
 }
 
-// call returns the input of the function of a row for a form. Next is where a cursor is kept for the next
-// page.
-func (w *walk) call(form Form, of forms, next *string) call {
+// call returns the input of the function of a row for a form. RowForms are all forms of the
+// row. Next is where the cursor of the next page is stored.
+func (w *walk) call(form Form, rowForms forms, next *string) call {
 	c := call{Context: w.ctx, walk: w, next: next}
 	switch form {
 	case FormStandard:
@@ -279,7 +279,7 @@ func (w *walk) call(form Form, of forms, next *string) call {
 		c.limit = pageSize
 	case FormNext:
 		c.limit = pageSize
-		if of&cursors != 0 {
+		if rowForms&cursors != 0 {
 			c.cursor = *next
 		} else {
 			c.offset = pageSize
@@ -331,7 +331,7 @@ func (w *walk) addToSample(kind, id string, room bool) bool {
 // makeAllCalls makes all calls that read, each for the objects that earlier calls have found,
 // and the changes before and after them if the run makes any.
 func (w *walk) makeAllCalls() {
-	w.meetSecond()
+	w.readSecondID()
 	visit(w, "caller", callerReads(), struct{}{})
 	if w.changes != nil {
 		w.makeChanges()
@@ -357,7 +357,7 @@ func (w *walk) makeAllCalls() {
 		each(w, kind, w.parts[kind], partReads()[kind])
 	}
 	if w.changes != nil {
-		w.changeLast()
+		w.makeLastChanges()
 	}
 	w.probe()
 }

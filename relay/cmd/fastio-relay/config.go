@@ -148,11 +148,11 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (*config
 	c.command = f.Args()
 	f.Visit(func(flag *flag.Flag) { c.given[flag.Name] = true })
 	var failed []error
-	f.VisitAll(func(missing *flag.Flag) {
-		name := "FASTIO_RELAY_" + strings.ToUpper(strings.ReplaceAll(missing.Name, "-", "_"))
-		if value := getenv(name); value != "" && !c.given[missing.Name] {
-			c.given[missing.Name] = true
-			if err := f.Set(missing.Name, value); err != nil {
+	f.VisitAll(func(setting *flag.Flag) {
+		name := "FASTIO_RELAY_" + strings.ToUpper(strings.ReplaceAll(setting.Name, "-", "_"))
+		if value := getenv(name); value != "" && !c.given[setting.Name] {
+			c.given[setting.Name] = true
+			if err := f.Set(setting.Name, value); err != nil {
 				failed = append(failed, fmt.Errorf("%s: %w", name, err))
 			}
 		}

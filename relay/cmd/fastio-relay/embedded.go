@@ -162,7 +162,7 @@ func readerPermissions(stream, prefix string) *server.Permissions {
 	}
 }
 
-// savedPassword returns the password in the URL of a file, or a new one without a file.
+// savedPassword returns the password in the URL of a file, or a new one if there is no file.
 func savedPassword(path string) (string, error) {
 	content, err := os.ReadFile(path) //nolint:gosec // in the directory that the user names
 	if errors.Is(err, os.ErrNotExist) {
@@ -217,7 +217,7 @@ func (e *embedded) saveURLs(dir string) error {
 func replaceFile(path, content string) error {
 	tmp := path + ".new"
 	_ = os.Remove(tmp)                                                   // of a process that was killed
-	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // as above
+	f, err := os.OpenFile(tmp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600) //nolint:gosec // in the directory that the user names
 	if err != nil {
 		return err
 	}
@@ -434,7 +434,7 @@ func (e *embedded) setProblem(problem error) {
 // directory.
 func probeDisk(dir string) error {
 	path := filepath.Join(dir, "fastio-relay.probe")
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // as above
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600) //nolint:gosec // in the directory that the user names
 	if err != nil {
 		return err
 	}

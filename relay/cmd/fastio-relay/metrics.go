@@ -119,7 +119,7 @@ const searchGroup = "events.search"
 // limit, and record until when searches wait.
 func (m *metrics) hooks() api.Hooks {
 	return api.Hooks{OnWait: func(ctx context.Context, e api.WaitEvent) {
-		if e.Reason == api.WaitReasonBackoff {
+		if e.Reason == api.WaitReasonBackoff { // before a retry, and not for a rate limit
 			return
 		}
 		m.waits.WithLabelValues(e.Group).Inc()
