@@ -29,7 +29,7 @@ import (
 func (f *Fs) OpenChunkWriter(
 	ctx context.Context, remote string, src fs.ObjectInfo, options ...fs.OpenOption,
 ) (fs.ChunkWriterInfo, fs.ChunkWriter, error) {
-	at, leaf, err := f.locate(ctx, remote, true)
+	at, leaf, err := f.locateToWrite(ctx, remote)
 	if err != nil {
 		return fs.ChunkWriterInfo{}, nil, err
 	}

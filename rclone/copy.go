@@ -20,7 +20,7 @@ func (f *Fs) Copy(ctx context.Context, src fs.Object, remote string) (fs.Object,
 	if !ok || from.old || from.note {
 		return nil, fs.ErrorCantCopy
 	}
-	at, leaf, err := f.locate(ctx, remote, true)
+	at, leaf, err := f.locateToWrite(ctx, remote)
 	if err != nil {
 		return nil, err
 	}

@@ -163,7 +163,8 @@ func (f *Fs) ListR(ctx context.Context, start string, callback fs.ListRCallback)
 // NewObject returns the file or note of a path, also an earlier version if the option
 // versions is set and the name has its time. A folder is [fs.ErrorIsDir].
 func (f *Fs) NewObject(ctx context.Context, remote string) (fs.Object, error) {
-	at, leaf, err := f.locate(ctx, remote, false)
+	const create = false
+	at, leaf, err := f.locate(ctx, remote, create)
 	switch {
 	case errors.Is(err, fs.ErrorDirNotFound):
 		return nil, fs.ErrorObjectNotFound

@@ -210,7 +210,7 @@ func (f *Fs) Move(ctx context.Context, src fs.Object, remote string) (fs.Object,
 	if !ok || from.old {
 		return nil, fs.ErrorCantMove
 	}
-	at, leaf, err := f.locate(ctx, remote, true)
+	at, leaf, err := f.locateToWrite(ctx, remote)
 	if err != nil {
 		return nil, err
 	}

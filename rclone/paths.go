@@ -288,33 +288,38 @@ func (f *Fs) node(ctx context.Context, at place, leaf string) (*storage.Node, er
 // leaf returns the name of a node as in a path.
 func (f *Fs) leaf(n *storage.Node) string { return f.opt.Enc.ToStandardName(n.Name) }
 
-// locate returns the folder of a path, and the last element of the path. With create
-// it creates the folder; the result is then below a workspace or share.
-func (f *Fs) locate(ctx context.Context, remote string, create bool) (at place, leaf string, err error) {
-	if create {
-		if err = f.writable(); err != nil {
-			return place{}, "", err
-		}
+// locateToWrite is locate for a change of what the path names: it creates the folder, which
+// must be in a workspace or share.
+func (f *Fs) locateToWrite(ctx context.Context, remote string) (at place, leaf string, err error) {
+	if err = f.writable(); err != nil {
+		return place{}, "", err
 	}
+	const create = true
+	at, leaf, err = f.locate(ctx, remote, create)
+	if err == nil && at.above() {
+		err = errAbove
+	}
+	return at, leaf, err
+}
+
+// locate returns the folder of a path, which it may create, and the last element of the
+// path.
+func (f *Fs) locate(ctx context.Context, remote string, create bool) (at place, leaf string, err error) {
 	var id string
-	err = f.find(func() (err error) {
+	err = f.retryWithoutCache(func() (err error) {
 		leaf, id, err = f.folders.FindPath(ctx, remote, create)
 		return err
 	})
 	if err != nil {
 		return place{}, "", err
 	}
-	at = placeOf(id)
-	if create && at.above() {
-		return place{}, "", errAbove
-	}
-	return at, leaf, nil
+	return placeOf(id), leaf, nil
 }
 
 // folder returns the place of the folder of a path. It creates none.
 func (f *Fs) folder(ctx context.Context, dir string) (place, error) {
 	var id string
-	err := f.find(func() (err error) {
+	err := f.retryWithoutCache(func() (err error) {
 		id, err = f.folders.FindDir(ctx, dir, false)
 		return err
 	})
@@ -324,9 +329,9 @@ func (f *Fs) folder(ctx context.Context, dir string) (place, error) {
 	return placeOf(id), nil
 }
 
-// find calls a function of the cache of folders. If a folder of the cache is gone, it
-// forgets all of them and calls the function again.
-func (f *Fs) find(look func() error) error {
+// retryWithoutCache calls a function of the cache of folders. If a folder of the cache is
+// gone, it forgets all of them and calls the function again.
+func (f *Fs) retryWithoutCache(look func() error) error {
 	err := look()
 	if errors.Is(err, api.ErrNotFound) {
 		f.DirCacheFlush()

@@ -16,7 +16,7 @@ func (f *Fs) Mkdir(ctx context.Context, dir string) error {
 	if err := f.writable(); err != nil {
 		return err
 	}
-	return f.find(func() error {
+	return f.retryWithoutCache(func() error {
 		_, err := f.folders.FindDir(ctx, dir, true)
 		return err
 	})

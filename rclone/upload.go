@@ -19,7 +19,7 @@ import (
 
 // Put uploads a file. A file of the path gets a new version.
 func (f *Fs) Put(ctx context.Context, in io.Reader, src fs.ObjectInfo, options ...fs.OpenOption) (fs.Object, error) {
-	at, leaf, err := f.locate(ctx, src.Remote(), true)
+	at, leaf, err := f.locateToWrite(ctx, src.Remote())
 	if err != nil {
 		return nil, err
 	}
