@@ -112,7 +112,7 @@ func (s *Service) FS(
 	d.buffers = newBuffers(d.o.Parallel)
 	d.Transfer = dirs.Transfer{BytesPerSecond: d.o.BytesPerSecond, OnProgress: d.o.OnProgress, OnEntry: d.o.OnEntry}
 	d.root = &folder{id: d.base}
-	// The path of the target is made of folders above the root.
+	// Each name in the path of the target is a folder, which may not exist; the last one becomes the root.
 	for name := range strings.SplitSeq(strings.TrimSuffix(t.Path, "/"), "/") {
 		if name != "" {
 			d.root = &folder{target: path.Join(d.root.target, name), parent: d.root}

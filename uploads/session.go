@@ -174,10 +174,11 @@ func (f *file) runFrom(ctx context.Context, from Session) (*storage.Node, error)
 // that of the session.
 func (f *file) resume(ctx context.Context, from Session) error {
 	f.claimSession(from.ID) // a caller of Resume continues a session that is taken, too
-	f.ID = from.ID
-	modified := !from.Modified.IsZero() && !f.modified.IsZero() && !from.Modified.Equal(f.modified)
+	f.ID = from.ID          // also of a session that cannot be continued, which transfer removes
+	timesKnown := !from.Modified.IsZero() && !f.modified.IsZero()
+	wasModified := timesKnown && !from.Modified.Equal(f.modified)
 	sameTarget := from.storeName() == f.storeName() && from.Target.IfVersion.Equal(f.Target.IfVersion)
-	if modified || from.Size != f.Size || !sameTarget {
+	if wasModified || from.Size != f.Size || !sameTarget {
 		return &lostError{err: api.ErrChanged}
 	}
 	f.Session = from

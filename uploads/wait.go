@@ -60,19 +60,19 @@ func (e *changeWatch) subscribe(uploads []api.OpaqueID) (changed <-chan struct{}
 // pollActivity polls for changes of uploads until ctx is done, which is when the last
 // upload is removed, or until the poll is refused.
 func (e *changeWatch) pollActivity(ctx context.Context) {
-	begun := false
+	mayHaveMissed := true // changes before the first response
 	for r, err := range e.polls.Watch(ctx, api.User(api.Me), nil) {
 		if err != nil {
 			return
 		}
-		e.signalChanges(!begun, r.Activity)
-		begun = true
+		e.signalChanges(mayHaveMissed, r.Activity)
+		mayHaveMissed = false
 	}
 }
 
 // signalChanges signals the uploads that have changed according to the fields of
 // activity, or all of them. A field without an ID concerns every upload. It also makes
-// each awaitChange call nextRead again: while the poll runs, that is later.
+// each awaitChange call nextRead again, which returns a later time while the poll runs.
 func (e *changeWatch) signalChanges(all bool, fields api.Map[api.Time]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -119,7 +119,7 @@ func (e *changeWatch) nextRead(since, read time.Time) (at time.Time, mayChange <
 // awaitChange waits until an upload, which waits since a time, must be read again:
 // after a change, at the time of nextRead, or when ctx is done.
 func (e *changeWatch) awaitChange(ctx context.Context, since time.Time, changed <-chan struct{}) {
-	read := time.Now() // by the caller
+	read := time.Now() // the caller has just read it
 	for {
 		at, timeChanged := e.nextRead(since, read) //nolint:contextcheck // all uploads share the poll
 		select {

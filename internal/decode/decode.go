@@ -198,21 +198,21 @@ func converting() jsonv2.Options {
 
 // Sizes of responses that cannot exceed the limits.
 const (
-	fewBytes   = 3 * maxContainers // too few for maxContainers objects: the shortest in a list, {}, with its comma has 3
-	shortNames = 8 * maxName       // of a response with longer names that takes no more memory than others
+	fewBytes    = 3 * maxContainers // too few for maxContainers objects: the shortest in a list, {}, with its comma has 3
+	fewForNames = 8 * maxName       // too few for a name whose copies take more memory than any other response
 )
 
 // checkSize returns an error for a response that would take far more memory than its
 // own size: one of very many objects, lists or values, or with a very long name.
 // Counting bytes gives an upper bound of containers and values quickly, because strings
-// may hold braces and commas too; only a response above it, or one of more than shortNames
+// may hold braces and commas too; only a response above it, or one of more than fewForNames
 // bytes, in which a name may be too long, is read token by token.
 func checkSize(b []byte) error {
 	if len(b) <= fewBytes {
 		return nil
 	}
 	containers := bytes.Count(b, []byte("{")) + bytes.Count(b, []byte("["))
-	if containers <= maxContainers && bytes.Count(b, []byte(",")) <= maxValues && len(b) <= shortNames {
+	if containers <= maxContainers && bytes.Count(b, []byte(",")) <= maxValues && len(b) <= fewForNames {
 		return nil
 	}
 	var containersRead, namesAndValues int

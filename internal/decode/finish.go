@@ -205,7 +205,7 @@ func (s *shape) finish(v reflect.Value, nulls Nulls) (longest int) {
 	default: // a struct
 	}
 	var extra map[string]json.RawMessage // members without a field
-	if s.extra != 0 {                    // the struct has a map for them
+	if s.extra != 0 {                    // 0 means that the struct has no map for them
 		extra, _ = reflect.TypeAssert[map[string]json.RawMessage](v.Field(s.extra))
 	}
 	if len(extra) != 0 {

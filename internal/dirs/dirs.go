@@ -124,7 +124,8 @@ func (t *Transfer) Progress(ctx context.Context, e *api.DirEntry, n int64, file 
 	}
 }
 
-// Pace waits until n bytes may be transferred.
+// Pace waits until n bytes may be transferred: until the bytes of earlier calls have had their
+// time at the allowed rate.
 func (t *Transfer) Pace(ctx context.Context, n int) error {
 	if t.BytesPerSecond == 0 {
 		return nil

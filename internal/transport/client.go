@@ -110,7 +110,7 @@ func New(cfg Config) *Client {
 		}
 	}
 	if len(cfg.Middleware) != 0 {
-		client.Transport = onlyRoundTrip(client.Transport)
+		client.Transport = onlyRoundTrip(client.Transport) // without its CloseIdleConnections
 	}
 	return c
 }

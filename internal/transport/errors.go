@@ -104,8 +104,8 @@ func (x *exchange) refusal() *api.Error {
 		e.Text = decode.FailedResult(body)
 	}
 	if e.Status == http.StatusUnauthorized && !e.Is(api.ErrUnavailable) {
-		unsigned := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()
-		e.Unauthenticated = unsigned || provesInvalidToken(e) || x.token.Expired()
+		noCredential := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()
+		e.Unauthenticated = noCredential || provesInvalidToken(e) || x.token.Expired() // else it lacks the right
 	}
 	if e.Status == http.StatusTooManyRequests {
 		x.recordRefusal(e)
