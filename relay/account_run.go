@@ -340,7 +340,7 @@ func (l *liveAccount) findProfiles() (next time.Time) {
 	if l.nextFind.After(time.Now()) {
 		return l.nextFind
 	}
-	found, err := l.visible(l.task.context(l.shard.ctx))
+	found, err := l.visible(l.task.parkable(l.shard.ctx))
 	switch {
 	case err == nil:
 		l.profiles, l.findFailure = found, failure{}
@@ -495,7 +495,7 @@ func (f *followed) step() time.Time {
 	if f.refused.Load() != nil {
 		return time.Now().Add(worstPause) // the task of the account ends it
 	}
-	ctx, ended := observeSearch(f.task.context(f.ctx), &f.Hooks, f.stream.Name)
+	ctx, ended := observeSearch(f.task.parkable(f.ctx), &f.Hooks, f.stream.Name)
 	next, err := f.steps.Step(ctx)
 	ended(err)
 	if err == nil {

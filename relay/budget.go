@@ -214,7 +214,8 @@ func (b *budget) announced(e endedCall) (api.RateWindow, bool) {
 	}
 	w := api.RateWindow{Max: e.limit.Limit, Size: sizeOf(e.limit.Reset.Sub(e.at))}
 	b.learned = learnedWindow{RateWindow: w, until: e.limit.Reset}
-	b.addEnds(e.at, e.limit.Limit-e.limit.Remaining-b.used(w, e.at)) // calls that were not counted
+	usedByServer := e.limit.Limit - e.limit.Remaining
+	b.addEnds(e.at, usedByServer-b.used(w, e.at)) // calls before the window was known are taken as ended now
 	return w, true
 }
 

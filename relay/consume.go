@@ -358,7 +358,7 @@ func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstrea
 		if !mustHandle {
 			continue
 		}
-		isEarlyTry := h.try() == 1 || h.try() < c.Tries-1 // the first try counts as early also with two Tries
+		isEarlyTry := h.try() == 1 || h.try() < c.Tries-1 // the first one even if Tries is 1 or 2
 		switch {
 		case len(all) == 1 || isEarlyTry:
 			batch = append(batch, h)

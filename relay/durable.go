@@ -107,7 +107,8 @@ func (c *consumer[T]) adjust(
 	if c.AckWait == 0 {
 		want.AckWait = has.AckWait
 	}
-	if has.AckWait == want.AckWait && group == c.Name && sameFilter(has, want) {
+	isAdjusted := has.AckWait == want.AckWait && group == c.Name && sameFilter(has, want)
+	if isAdjusted {
 		return found, nil
 	}
 	if former, ok := has.Metadata[metadataFormer]; ok { // the sequence that create has recorded stays

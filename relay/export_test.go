@@ -80,7 +80,7 @@ func (t *task) StartAt(at time.Time) { t.startAt(at) }
 func (t *task) Stop() { t.stop() }
 
 // Context returns a context for the requests of the task.
-func (t *task) Context(ctx context.Context) context.Context { return t.context(ctx) }
+func (t *task) Context(ctx context.Context) context.Context { return t.parkable(ctx) }
 
 // ParkWaits are the hooks of a client whose tasks give their places to others while they wait.
 func ParkWaits() api.Hooks { return parkWaits() }

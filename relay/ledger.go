@@ -65,7 +65,8 @@ func (l kvLedger) get(ctx context.Context, key string) (*ledgerEntry, error) {
 		return nil, err
 	}
 	e := &ledgerEntry{key: key, revision: msg.Sequence}
-	if msg.Header.Get(operationHeader) == "" && msg.Header.Get(jetstream.MarkerReasonHeader) == "" {
+	isDeleted, hasExpired := msg.Header.Get(operationHeader) != "", msg.Header.Get(jetstream.MarkerReasonHeader) != ""
+	if !isDeleted && !hasExpired {
 		e.value = msg.Data
 	}
 	return e, nil
@@ -157,12 +158,14 @@ func (l kvLedger) check(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	before := l.stream.CachedInfo().Created
-	stream, err := l.js.Stream(ctx, l.stream.CachedInfo().Config.Name)
+	before := l.stream.CachedInfo()
+	stream, err := l.js.Stream(ctx, before.Config.Name)
+	isDeleted := errors.Is(err, jetstream.ErrStreamNotFound)
+	isAnother := err == nil && !stream.CachedInfo().Created.Equal(before.Created)
 	switch {
-	case errors.Is(err, jetstream.ErrStreamNotFound), err == nil && !stream.CachedInfo().Created.Equal(before):
+	case isDeleted || isAnother:
 		return fmt.Errorf("fastio: relay: bucket %s: %w", l.kv.Bucket(), errWatchEnded)
-	case err != nil:
+	case err != nil: // the next check looks again
 		l.mayBeGone.Store(true)
 	}
 	return nil

@@ -559,7 +559,8 @@ func (g *limitGroup) write(c *change) time.Duration {
 	defer g.mu.Unlock()
 	now := time.Now()
 	if err != nil { // a conflict
-		if g.revision == c.revision {
+		isDelivered := g.revision != c.revision // the value of the other process
+		if !isDelivered {
 			g.stale = now
 		}
 		return 0

@@ -309,7 +309,7 @@ func (m *member) setBeat(name string, e *ledgerEntry) (isRenewal bool) {
 	before := m.beats[name]
 	b := beat{heartbeat: before.heartbeat, value: e.value, revision: e.revision, heard: time.Now()}
 	isRenewal = before.value != nil && bytes.Equal(before.value, e.value)
-	if !isRenewal {
+	if !isRenewal { // else the value is decoded already
 		b.heartbeat = heartbeat{}
 		if b.value != nil && jsonv2.Unmarshal(b.value, &b.heartbeat) != nil {
 			b.value = nil
@@ -491,10 +491,10 @@ func (m *member) adopt(ctx context.Context) {
 
 // adoption is what a member has adopted.
 type adoption struct {
-	holding *holding
-	number  uint64    // of the view outside of whose share nothing is held
-	begun   uint64    // of the view whose share is held
-	writeAt time.Time // when the next view is written; zero if the members are those of the present one
+	holding  *holding  // in which that was; nil without a valid lease
+	released uint64    // number of the view outside of whose share nothing is held
+	held     uint64    // number of the view whose share is held
+	writeAt  time.Time // when the next view is written; zero if the members are those of the present one
 }
 
 // adoptLatest stops what this replica does not have in the latest view, begins its share when all
@@ -503,40 +503,42 @@ type adoption struct {
 func (m *member) adoptLatest(ctx context.Context, a *adoption) (wait time.Duration) {
 	wait = m.ttl / renewals
 	m.mu.Lock()
-	held, v := m.holding, m.view // held is nil without a valid lease
+	current, v := m.holding, m.view
 	m.mu.Unlock()
-	if held != a.holding { // the lease was lost, or is a new one
+	if current != a.holding { // the lease was lost, or is a new one
 		_ = m.division.release(ctx, nil) // which has no error without a view
-		*a = adoption{holding: held}
+		*a = adoption{holding: current}
 	}
-	if held == nil {
+	hasLease := current != nil
+	if !hasLease {
 		return wait
 	}
-	if v != nil && v.number != a.number {
+	if v != nil && v.number != a.released {
 		if err := m.division.release(ctx, v); err != nil {
 			m.onError(err)
 			return tickEvery
 		}
-		a.number, a.writeAt = v.number, time.Time{}
+		a.released, a.writeAt = v.number, time.Time{}
 		m.mu.Lock()
 		m.adopted = v.number
 		m.mu.Unlock()
-		signal(m.due)
+		signal(m.due) // the next heartbeat names the view
 	}
-	if v != nil && a.begun != v.number && m.agreed(v, held) {
-		a.begun = v.number
-		m.division.hold(v, held)
+	if v != nil && a.held != v.number && m.agreed(v, current) {
+		a.held = v.number
+		m.division.hold(v, current)
 	}
 	return min(wait, m.propose(ctx, a))
 }
 
 // agreed reports whether all members of the view, which must be the latest, hold nothing
-// outside of their shares, and this replica has still the lease that held is of.
-func (m *member) agreed(v *view, held *holding) bool {
+// outside of their shares, and this replica still has the lease of h.
+func (m *member) agreed(v *view, h *holding) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	isLatest, isMember := m.view == v, v.find(m.name, m.token) >= 0
-	if !isLatest || !isMember || m.holding != held || !m.valid() {
+	hasLease := m.holding == h && m.valid()
+	if !isLatest || !isMember || !hasLease {
 		return false
 	}
 	for _, p := range v.Members {

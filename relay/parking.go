@@ -15,8 +15,9 @@ import (
 // taskKey is the key of the task in the context of its requests.
 type taskKey struct{}
 
-// context returns a context for the requests of the task.
-func (t *task) context(ctx context.Context) context.Context {
+// parkable returns a context for the requests of the task, with which those that wait for a rate limit
+// park the task.
+func (t *task) parkable(ctx context.Context) context.Context {
 	return context.WithValue(ctx, taskKey{}, t)
 }
 

@@ -29,14 +29,14 @@ type lane struct {
 
 // Kinds of tasks that are due.
 const (
-	woken = iota // within the last promptTime
+	woken = iota // within the last wokenTime
 	quiet
 	kinds
 )
 
-// promptTime is how long a task counts as woken: a woken step is followed by a search
+// wokenTime is how long a task counts as woken: a woken step is followed by a search
 // seconds later, and that by another one.
-const promptTime = 10 * time.Second
+const wokenTime = 10 * time.Second
 
 // limits count running tasks.
 type limits struct {
@@ -66,14 +66,14 @@ type task struct {
 	lane *lane
 	run  func() (next time.Time) // a zero time ends the task
 
-	at     time.Time
-	prompt time.Time // the task counts as woken until then
-	index  int       // in waiting; -1 if it is not there
-	kind   int       // of a task that is ready or runs
-	state  taskState
-	again  bool          // it was woken while it ran
-	parked bool          // it runs, and waits without a place
-	ended  chan struct{} // closed when a run that stop waits for has ended; nil before
+	at         time.Time
+	wokenUntil time.Time // until then, the task is of the kind woken when it is due
+	index      int       // in waiting; -1 if it is not there
+	kind       int       // of a task that is ready or runs
+	state      taskState
+	again      bool          // it was woken while it ran
+	parked     bool          // it runs, and waits without a place
+	ended      chan struct{} // closed when a run that stop waits for has ended; nil before
 }
 
 type taskState uint8
@@ -92,31 +92,31 @@ func (s *schedule) newTask(l *lane, run func() (next time.Time)) *task {
 }
 
 // wake makes the task due now. If it runs, it runs once more afterwards.
-func (t *task) wake() { t.wakeAt(t, time.Now(), true) }
+func (t *task) wake() { t.dueAt(time.Now(), woken) }
 
 // startAt makes a new task due at a time.
-func (t *task) startAt(at time.Time) { t.wakeAt(t, at, false) }
+func (t *task) startAt(at time.Time) { t.dueAt(at, quiet) }
 
-// wakeAt makes a task due at a time. A task that runs is due again when it has ended,
-// one that is ready stays so, and a stopped one is left alone. If prompt, the task
-// counts as woken for promptTime.
-func (s *schedule) wakeAt(t *task, at time.Time, prompt bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if prompt {
-		t.prompt = at.Add(promptTime)
+// dueAt makes a task due at a time. A task that runs is due again when it has ended,
+// one that is ready stays so, and a stopped one is left alone. With the kind woken, the task
+// is of that kind for wokenTime.
+func (t *task) dueAt(at time.Time, kind int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if kind == woken {
+		t.wokenUntil = at.Add(wokenTime)
 	}
 	switch t.state {
 	case taskRuns:
 		t.again = true
 	case taskNew, taskWaiting:
-		s.putWaiting(t, at)
-		s.advance()
+		t.putWaiting(t, at)
+		t.advance()
 	case taskReady:
-		if prompt && t.kind == quiet {
+		if kind == woken && t.kind == quiet {
 			t.leaveLane()
-			s.enterLane(t, woken)
-			s.advance()
+			t.enterLane(t, woken)
+			t.advance()
 		}
 	case taskStopped:
 	}
@@ -173,7 +173,7 @@ func (s *schedule) advance() {
 	for len(s.waiting) > 0 && !s.waiting[0].at.After(now) {
 		t, _ := heap.Pop(&s.waiting).(*task)
 		kind := quiet
-		if now.Before(t.prompt) {
+		if now.Before(t.wokenUntil) {
 			kind = woken
 		}
 		s.enterLane(t, kind)
@@ -218,7 +218,7 @@ func (s *schedule) takeNext() *task {
 		for s.width.admits(kind) && len(s.ready[kind]) > 0 {
 			l := s.ready[kind][0]
 			s.ready[kind] = s.ready[kind][1:]
-			l.queued[kind] = false
+			l.queued[kind] = false // advance puts it at the end, by queueLane, if it has more
 			if len(l.ready[kind]) > 0 && l.width.admits(kind) {
 				t := l.ready[kind][0]
 				l.ready[kind] = l.ready[kind][1:]
