@@ -259,7 +259,7 @@ func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire
 		}
 	}
 	if c.Out.Twice {
-		c.Check.LevelsStatus = s.Options.LevelsStatus
+		c.Check.LevelsStatus = s.Options.LevelsStatus // of this refusal
 		c.Check.Invalid("output", "At most one detail level may be named.")
 	}
 	return s.handle(c)

@@ -378,8 +378,11 @@ func exportContent(v *seed.Version, contents map[string]graph.Content) error {
 		}
 	}
 	name, err := graph.Name(c)
+	if err != nil {
+		return err
+	}
 	v.File, contents[name] = blobsName+name, c
-	return err
+	return nil
 }
 
 // ratioMost bounds the memory that a file can take: a state that is compressed more was

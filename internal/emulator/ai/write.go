@@ -368,9 +368,13 @@ func (h *Handlers) checkFiles(c *wire.Call, profileID string, q *question) error
 		if n == nil {
 			return wire.NoSuch(codeNoReference, "file or folder")
 		}
+		isSaidKind := n.HasContent()
+		if ref.folder {
+			isSaidKind = n.Kind == world.KindFolder
+		}
 		version, found := n.Version(ref.version)
 		switch {
-		case ref.folder != (n.Kind == world.KindFolder), !ref.folder && !n.HasContent():
+		case !isSaidKind:
 			c.Check.Invalid("references", "Not the kind of node it is said to be.")
 		case ref.folder && h.guestShare(profileID, c.Key.User).RestrictGuests:
 			return wire.Denied("you may not attach folders.")

@@ -186,8 +186,8 @@ func (h *Handlers) listFields(c *wire.Call, id string) (wire.Object, error) {
 		return nil, err
 	}
 	if named != nil {
-		return renderPage(h, p, h.observedValues(id, v.withMerged(named)), func(v *observation) wire.Object {
-			return wire.Object{{"value", v.value}, {"count", v.count}}
+		return renderPage(h, p, h.observedValues(id, v.withMerged(named)), func(o *observation) wire.Object {
+			return wire.Object{{"value", o.value}, {"count", o.count}}
 		}), nil
 	}
 	return renderPage(h, p, v.fields, func(f *metaField) wire.Object {
@@ -371,6 +371,7 @@ func (h *Handlers) mergeOrPreview(c *wire.Call, workspaceID string, m merging) (
 		snapshot = wire.Object{
 			{"source_revision", source.revision},
 			{"target_revision", target.revision},
+			// Its meaning is assumed: the fields that the target then stands for.
 			{"group_size", len(v.withMerged(source)) + len(v.withMerged(target))},
 		}
 	}

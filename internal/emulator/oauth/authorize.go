@@ -460,7 +460,7 @@ func (h *Handlers) requestedScopes(q *authorization, userID string) []string {
 	if kind != "" {
 		ids = []string{"*"}
 	} else {
-		kind = q.scope // org or workspace, of which the user chooses some
+		kind = q.scope // org or workspace, of which the user chooses some: no other scope has ids here
 	}
 	var scopes []string
 	for _, id := range ids {
