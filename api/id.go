@@ -73,13 +73,13 @@ func (id OpaqueID) Hyphenated() string {
 		return s
 	}
 	b := make([]byte, 0, len(s)+(len(s)-1)/group)
-	n := 0
+	characters := 0 // before s[i]
 	for i := range len(s) {
 		if utf8.RuneStart(s[i]) {
-			if n > 0 && n%group == 0 {
+			if characters > 0 && characters%group == 0 {
 				b = append(b, '-')
 			}
-			n++
+			characters++
 		}
 		b = append(b, s[i])
 	}

@@ -55,11 +55,11 @@ func (p Profile) String() string { return strings.TrimSpace(string(p.Kind) + " "
 // OneOf returns an [*InputError] for the field of the operation op unless the profile
 // has an ID and one of the kinds. No kinds means any.
 func (p Profile) OneOf(op, field string, kinds ...ProfileKind) error {
-	served := len(kinds) == 0
+	isAccepted := len(kinds) == 0
 	for _, k := range kinds {
-		served = served || k == p.Kind
+		isAccepted = isAccepted || k == p.Kind
 	}
-	if !served {
+	if !isAccepted {
 		return &InputError{Op: op, Field: field, Rule: "must be " + alternatives(kinds), Got: string(p.Kind)}
 	}
 	if strings.TrimSpace(string(p.ID)) == "" {

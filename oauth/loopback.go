@@ -176,13 +176,14 @@ func (r *receiver) enter(w http.ResponseWriter, e *entry) {
 // counts. A denial without the state is kept, in case nothing else arrives.
 func (r *receiver) receive(w http.ResponseWriter, req *http.Request) {
 	b, genuine := r.read(req.URL.RawQuery)
+	isDenial := b.refusal != nil && b.refusal.Code == CodeAccessDenied
 	switch {
-	case genuine && r.hasRedirect.CompareAndSwap(false, true):
+	case genuine && r.hasRedirect.CompareAndSwap(false, true): // the first one
 		r.answers <- b
 		r.showOutcome(w, req, r.pages.holdTimeOfPage())
 	case genuine: // a second one
 		r.pages.show(w, http.StatusGone, outcome{State: stateOver})
-	case b.stateless && b.refusal != nil && b.refusal.Code == CodeAccessDenied:
+	case b.stateless && isDenial:
 		r.denial.CompareAndSwap(nil, b.refusal)
 		r.pages.show(w, http.StatusBadRequest, outcome{State: stateDenied})
 	default:
@@ -266,9 +267,9 @@ func waitAtMost(ctx context.Context, d time.Duration, done <-chan struct{}) {
 
 // expected identifies the genuine answer to an authorization.
 type expected struct {
-	state  api.Secret
-	issuer string // "" if unknown
-	named  bool   // the answer must contain it (RFC 9207)
+	state          api.Secret
+	issuer         string // "" if unknown
+	requiresIssuer bool   // the answer must contain it, as the server announces (RFC 9207)
 }
 
 // callback is the redirect of the browser: a code, a refusal, or an answer of
@@ -299,8 +300,8 @@ func (x *expected) read(query string) (b callback, genuine bool) {
 	}
 	genuine = same(q.Get("state"), x.state.Reveal())
 	iss := q.Get("iss")
-	requiresIssuer := x.issuer != "" && (iss != "" || x.named)
-	if requiresIssuer && !same(iss, x.issuer) {
+	hasToMatch := x.issuer != "" && (iss != "" || x.requiresIssuer)
+	if hasToMatch && !same(iss, x.issuer) {
 		return callback{foreign: &IssuerError{Asked: x.issuer, Named: printable(iss)}}, genuine
 	}
 	b.code, b.stateless = api.NewSecret(q.Get("code")), q.Get("state") == ""

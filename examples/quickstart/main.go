@@ -132,7 +132,7 @@ func (p *program) walk(ctx context.Context, query events.Query, r *report) error
 }
 
 // walkSome resumes from the checkpoint, until the log ends or the report has limit
-// events; 0 means no limit, since the report has 1 after the first event.
+// events. A limit of 0 is never reached: the report has an event when it is compared.
 func (p *program) walkSome(ctx context.Context, query events.Query, checkpoint string, r *report, limit int) error {
 	saved, err := os.ReadFile(checkpoint)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

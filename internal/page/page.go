@@ -78,7 +78,7 @@ func (l List[P, T]) All(ctx context.Context, opts []api.CallOption) iter.Seq2[T,
 				return
 			}
 			for _, row := range l.Rows(at.Page) {
-				if begun {
+				if begun { // the loop goes on after its first row
 					at.Prefetch()
 				}
 				begun = true
@@ -125,7 +125,7 @@ func (l List[P, T]) Read(ctx context.Context, opts []api.CallOption) iter.Seq2[C
 		o := api.Resolve(opts)
 		inner, cancel := context.WithCancel(ctx)
 		r := &reader[P, T]{ctx: inner, list: l, opts: opts, wantsResponse: o.Response != nil, cursor: l.Start}
-		defer r.wait()
+		defer r.wait() // after cancel, so that it does not take long
 		defer cancel()
 		prefetch := r.prefetch
 		if o.NoPrefetch {

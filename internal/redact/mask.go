@@ -42,7 +42,7 @@ func mask(s string, words []string, cut bool) string {
 	var out strings.Builder
 	end := 0
 	for _, span := range spans {
-		if span[0] >= end {
+		if span[0] >= end { // a span that overlaps the one before shares its mask
 			out.WriteString(s[end:span[0]] + Mask)
 		}
 		end = max(end, span[1])
