@@ -158,8 +158,8 @@ func (f *folder) remove(name string) {
 }
 
 // save removes the files of deleted worlds, and replaces those of worlds that have changed.
-// Each is durable when save returns; before that, the folder has the old one. Only one
-// goroutine may call it.
+// A new file is durable when save returns; until it is complete, the folder has the old one.
+// Only one goroutine may call save.
 func (f *folder) save() error {
 	f.mu.Lock()
 	worlds, deleted := maps.Clone(f.worlds), f.deleted

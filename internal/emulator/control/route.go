@@ -136,7 +136,7 @@ func (c *call) readInput(in any) error {
 			return problemf(http.StatusBadRequest, "%s: %v", name, err)
 		}
 	}
-	if !hasBody || c.route.takes != "" {
+	if !hasBody || c.route.takes != "" { // such a body is read by the handler
 		return nil
 	}
 	d := json.NewDecoder(c.r.Body)

@@ -40,7 +40,7 @@ func (c *Codec) Decode(
 	}
 	made := roots(fresh)
 	d.readExactly(len(made), func(i int) {
-		d.expect('\n')
+		d.expect('\n') // each struct begins a line
 		d.readValue(made[i])
 	})
 	return fresh, func() {

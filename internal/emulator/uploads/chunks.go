@@ -166,7 +166,7 @@ func (h *Handlers) deleteChunk(c *wire.Call, u *upload) (wire.Object, error) {
 // the upload fails, except for one to a File Share, which can go on. Only one chunk may be
 // smaller than the limit.
 func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) {
-	smallChunks := 0
+	hasAllBytes, smallChunks := u.received() == u.size, 0
 	for _, chunk := range u.chunks {
 		if chunk.Size() < h.Limits().MinChunk {
 			smallChunks++
@@ -175,10 +175,10 @@ func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) 
 	switch {
 	case !u.takesChunks():
 		return nil, u.statusRefusal()
-	case u.received() != u.size && u.to.fileShare == "":
+	case !hasAllBytes && u.to.fileShare == "":
 		h.setStatus(u, uploadFailed, "The size differs.")
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeSizeDiffers, "The chunks have another size than the file.")
-	case u.received() != u.size || !u.hasNoGaps():
+	case !hasAllBytes || u.hasGaps():
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeChunksMissing, "Some of the bytes have not arrived.")
 	case smallChunks > 1:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeChunksMissing, "Only one chunk may be smaller than 1 MiB.")
@@ -190,12 +190,12 @@ func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) 
 	return h.uploadDetails(u), nil
 }
 
-// hasNoGaps reports whether the numbers of the chunks are 1 to n.
-func (u *upload) hasNoGaps() bool {
+// hasGaps reports whether the numbers of the n chunks are others than 1 to n.
+func (u *upload) hasGaps() bool {
 	for order := range len(u.chunks) {
 		if _, found := u.chunks[order+1]; !found {
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }
