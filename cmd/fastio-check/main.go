@@ -188,7 +188,7 @@ func (p *program) run(ctx context.Context, changes *check.Changes) (int, error) 
 	began := time.Now()
 	run := check.Walk(ctx, options)
 	p.say("")
-	if run.Left != nil { // an error of deleting
+	if run.Left != nil {
 		run.Left = fmt.Errorf("not all was deleted that was created; run fastio-check -clean: %w", run.Left)
 	}
 	if run.Err != nil {
@@ -210,7 +210,8 @@ func (p *program) run(ctx context.Context, changes *check.Changes) (int, error) 
 	if p.address == fastio.DefaultBaseURL {
 		report.Header.Platform = "fast.io"
 	}
-	switch err = errors.Join(run.Err, p.writeReport(report), run.Left); {
+	err = errors.Join(run.Err, p.writeReport(report), run.Left)
+	switch {
 	case err != nil:
 		return unfinished, err
 	case report.Different() > 0:

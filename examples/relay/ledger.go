@@ -52,11 +52,12 @@ func (l *ledger) read(ctx context.Context, js jetstream.JetStream) error {
 		_, added := l.waiting[id]
 		sequence, stored := l.stored[id]
 		switch {
-		case stored && sequence != m.Sequence:
+		case stored && sequence == m.Sequence: // delivered again
+		case stored:
 			l.twice++
-		case !stored && !added:
+		case !added:
 			l.unknown++
-		case !stored:
+		default:
 			l.stored[id] = m.Sequence
 			l.counts[m.Value.WorkspaceID]++
 			delete(l.waiting, id)

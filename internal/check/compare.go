@@ -341,10 +341,11 @@ func (o object) including(s *seen) object {
 }
 
 // noteStatuses calls note for each status and error code that calls of a form should not
-// have. A refusal is no difference if it may be due to missing rights: if another call of the
-// form had an expected status, if the plain call of the same object was refused with the same
-// status, or if the call should succeed, and is the plain one or no call of the object has
-// succeeded. Objects holds, by group, what the calls of an object in all forms have shown.
+// have. A refusal is no difference if it may be due to missing rights. That is so if another
+// call of the form had an expected status, or the plain call of the same object was refused
+// with the same status. It is also so if a plain call should succeed, or a call in another form
+// of an object of which no call has succeeded. Objects holds, by group, what the calls of an
+// object in all forms have shown.
 func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
 	if slices.ContainsFunc(calls, (*seen).withoutEndpoint) {
 		note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})
@@ -364,8 +365,7 @@ func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, n
 			note(Difference{
 				Kind: KindError, Form: form, Member: "code", Want: numbers(want.codes), Got: codeText(s.fault.code),
 			})
-		case asExpected, s.Status == 0: // 0: no response
-		case mayLackRights:
+		case asExpected, mayLackRights, s.Status == 0: // 0: no response
 		default:
 			note(Difference{Kind: KindStatus, Form: form, Want: numbers(want.statuses), Got: strconv.Itoa(s.Status)})
 		}

@@ -61,10 +61,10 @@ func (d Difference) Named() Difference {
 	return d
 }
 
-// isName reports whether a text can be the name of a member, and not the data
-// of a user: of letters, digits and some signs, not longer than most bytes, and
-// with at most four digits in a row.
-func isName(text string, most int) bool {
+// isName reports whether a text can be the name of a member, and not the data of a user: it
+// consists of at most maxBytes letters, digits and some signs, and has at most four digits in a
+// row.
+func isName(text string, maxBytes int) bool {
 	digits := 0
 	for _, c := range text {
 		switch {
@@ -80,7 +80,7 @@ func isName(text string, most int) bool {
 		}
 		digits = 0
 	}
-	return text != "" && len(text) <= most
+	return text != "" && len(text) <= maxBytes
 }
 
 // Sight is what a response has.

@@ -14,9 +14,8 @@ import (
 // administer runs the command groups, delete-group or accounts.
 func (c *config) administer(ctx context.Context, stdout, stderr io.Writer) error {
 	name, args := c.command[0], c.command[1:]
-	switch {
-	case name == "groups" && len(args) == 0, name == "delete-group" && len(args) == 1, name == "accounts":
-	default:
+	isCommand := name == "groups" && len(args) == 0 || name == "delete-group" && len(args) == 1 || name == "accounts"
+	if !isCommand {
 		return fmt.Errorf("unexpected %q: a command is groups, delete-group NAME or accounts, after the flags",
 			strings.Join(c.command, " "))
 	}

@@ -52,7 +52,7 @@ func (p *program) serve(ctx context.Context, b board, started func(url string)) 
 	if e := server.Shutdown(closing); e != nil {
 		_ = server.Close()
 	}
-	for range len(background) + 1 {
+	for range len(background) + 1 { // the functions of the background, and the server
 		if e := <-done; e != nil && !errors.Is(e, http.ErrServerClosed) {
 			err = errors.Join(err, e)
 		}
