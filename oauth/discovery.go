@@ -112,7 +112,7 @@ func (c *Config) metadataOf(
 	const wellKnown, openID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
 	paths := []string{wellKnown + "/", wellKnown, openID} // the documented path, and those of others
 	if path := strings.TrimSuffix(u.Path, "/"); path != "" {
-		paths = []string{wellKnown + path, path + openID}
+		paths = []string{wellKnown + path, path + openID} // RFC 8414 puts the path last, OpenID Connect first
 	}
 	for _, path := range paths {
 		var raw api.Response

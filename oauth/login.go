@@ -111,7 +111,7 @@ func loginIfNeeded(ctx context.Context, c Config, m machine) (*Source, *Grant, e
 	}
 	s := TokenSource(c)
 	_, err := s.Token(ctx)
-	if err == nil && s.last.Refresh.Dead { // no refresh will follow, and the token expires within minutes
+	if err == nil && s.last.Refresh.Dead { // the token is invalid or expires within minutes, and cannot be refreshed
 		err = ErrSignInAgain
 	}
 	if err == nil {

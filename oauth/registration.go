@@ -369,7 +369,7 @@ const amendTime = time.Second // timeout after the context of a sign-in is done
 func (s *signIn) changeRecord(ctx context.Context, change func(r *record) bool) {
 	editing, cancel := context.WithTimeout(context.WithoutCancel(ctx), amendTime)
 	_ = runUntilAbandoned(ctx, func() error {
-		defer cancel()
+		defer cancel() // here, because this function may outlive changeRecord
 		r, err := s.lock(editing)
 		if err != nil {
 			return err

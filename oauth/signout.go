@@ -159,8 +159,9 @@ func (c *Config) signOutDevices(ctx context.Context, r *record) error {
 	if !ok {
 		return err
 	}
-	ended := e.Unauthenticated || e.Status == http.StatusUnauthorized && r.Token.api().Expired()
-	if ended || e.Status == http.StatusForbidden && e.Code == codes.ScopeReadOnly {
+	isInvalid := e.Unauthenticated || e.Status == http.StatusUnauthorized && r.Token.api().Expired()
+	isReadOnly := e.Status == http.StatusForbidden && e.Code == codes.ScopeReadOnly
+	if isInvalid || isReadOnly {
 		return nil
 	}
 	return err

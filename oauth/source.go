@@ -471,10 +471,11 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, longest time.D
 		return nil, err
 	}
 	if w := s.unsavedToken; w != nil {
-		if r.Token != nil && r.Token.RefreshToken == w.used && r.Refresh.Pending {
+		stillPending := r.Token != nil && r.Token.RefreshToken == w.used && r.Refresh.Pending
+		if stillPending {
 			return r.record, s.saveRenewed(ctx, r, w)
 		}
-		s.unsavedToken = nil // replaced by a new sign-in
+		s.unsavedToken = nil // another token was stored since
 	}
 	if r.Token != nil && !r.Token.due(refused) {
 		return r.record, nil
@@ -516,18 +517,19 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 		return s.saveRenewed(ctx, r, &pendingWrite{r.Token.RefreshToken, r.Token.refreshedBy(t)})
 	}
 	refusal, refused := errors.AsType[*Error](err)
-	sessionHasEnded := refused && (refusal.Code == CodeInvalidGrant || unknownClient(refusal))
+	clientIsUnknown := refused && unknownClient(refusal)
+	sessionHasEnded := clientIsUnknown || refused && refusal.Code == CodeInvalidGrant
 	unusable, isUnusable := errors.AsType[*unusableError](err)
 	tokenIsUnused := sending.notSent(err) || refusesRefresh(err)
 	switch {
 	case sessionHasEnded:
 		r.Refresh = previous
 		r.Refresh.Dead = true
-		if refusal.Code != CodeInvalidGrant && r.Client.ID == r.Token.ClientID {
-			r.Client = clientRecord{} // unknown to the server: the next Login registers it again
+		if clientIsUnknown && r.Client.ID == r.Token.ClientID {
+			r.Client = clientRecord{} // the next Login registers the program again
 		}
 		err = fmt.Errorf("%w: %w", signInAgain("the server has ended the session"), call.Shortened("oauth", err))
-	case isUnusable: // a token was issued, but no header can hold it
+	case isUnusable: // a token was issued, but cannot be sent: only the refresh token is replaced
 		next := *r.Token
 		if !unusable.refresh.IsZero() {
 			next.RefreshToken = stored{unusable.refresh}

@@ -575,7 +575,7 @@ func seal(key []byte, records map[string][]byte, account string, record []byte) 
 // and a [KeyFile] that is invalid or that other users have access to; other keys
 // stay. No session is ended at the server.
 func (s FileStore) Reset(ctx context.Context) error {
-	if k, ok := s.Keys.(noKeys); ok {
+	if k, ok := s.Keys.(noKeys); ok { // UserStore has failed
 		return k.err
 	}
 	if s.Path == "" {
@@ -600,7 +600,7 @@ func (s FileStore) Reset(ctx context.Context) error {
 func (s FileStore) check(account string) error {
 	args := input.Fields[FileStore]("")
 	for _, keys := range []KeyStore{s.Keys, s.Former} {
-		if k, ok := keys.(noKeys); ok {
+		if k, ok := keys.(noKeys); ok { // UserStore has failed
 			return k.err
 		}
 		if k, ok := keys.(keyFile); ok && s.Path != "" && samePath(string(k), s.Path) {
