@@ -164,7 +164,8 @@ func (r *accountReplica) keepShare(ctx context.Context) error {
 	openBucket := func() (kvLedger, error) { return r.stream.ledger(ctx) }
 	return joinWhile(ctx, r.reportOwn, r.decrypts, func(ctx context.Context, leave context.CancelCauseFunc) error {
 		r.mu.Lock()
-		r.leave, r.err, r.since = leave, nil, time.Time{}
+		r.leave = leave
+		r.err, r.since = nil, time.Time{} // what kept the replica from joining is over
 		r.mu.Unlock()
 		return join(ctx, r.reportOwn, openBucket, func(l ledger) *member {
 			m := newMember(l, accountsGroup, r.name, cmp.Or(r.Lease, defaultLease))
@@ -279,7 +280,7 @@ func (r *accountReplica) recovered() {
 // account is "". It does not report the end of an account that was removed. A credential that cannot
 // be decrypted makes the replica check its keys, unless err is errKeys, the result of that check.
 func (r *accountReplica) report(ctx context.Context, account string, p api.Profile, err error) {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // stopped, as it should
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // it was stopped, which is no failure
 		return
 	}
 	if account != "" && r.isRemoval(account, err) {

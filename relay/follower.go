@@ -181,7 +181,7 @@ func (f *Follower) Run(ctx context.Context) error {
 		lists: map[string][]string{}, reads: make(chan struct{}, maxReads),
 		steps: newSchedule(maxSteps), lane: newLane(maxSteps),
 	}
-	f.mu.Lock()
+	f.mu.Lock() // of an earlier call of Run, only the Counts remain
 	f.sessions, f.progress, f.shares, f.next = map[string]*session{}, map[string]progress{}, nil, nil
 	f.self, f.member, f.term = r.name, nil, 0
 	f.confirmed, f.err, f.since = time.Time{}, nil, time.Time{}
@@ -471,7 +471,7 @@ func (f *Follower) recovered() {
 
 // report reports an error of a profile or, if that is zero, of the replica.
 func (r *replica) report(ctx context.Context, p api.Profile, err error) {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // stopped, as it should
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // it was stopped, which is no failure
 		return
 	}
 	if p == (api.Profile{}) {

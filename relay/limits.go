@@ -373,7 +373,8 @@ func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 		return
 	}
 	value := entry.Value()
-	if entry.Operation() != jetstream.KeyValuePut {
+	isDeleted := entry.Operation() != jetstream.KeyValuePut
+	if isDeleted {
 		value = nil
 	}
 	// A value that is older than these Limits has a known age, by the clock of the server. Any other
@@ -384,7 +385,8 @@ func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	if isNewer && !hasBegunAgain {
 		b.refine(&g.budget)
 	}
-	g.budget, g.revision, g.broken, g.stale = b, entry.Revision(), err, time.Time{}
+	g.budget, g.revision, g.stale = b, entry.Revision(), time.Time{}
+	g.broken = err // nothing is written over a value that cannot be decoded: see put
 	if g.runs {
 		g.notify()
 	}
@@ -429,12 +431,12 @@ func (g *limitGroup) step() time.Duration {
 // long step must wait.
 func (g *limitGroup) refresh() time.Duration {
 	g.mu.Lock()
-	stale := g.stale
+	staleSince := g.stale
 	g.mu.Unlock()
-	if stale.IsZero() {
+	if staleSince.IsZero() {
 		return 0
 	}
-	if wait := time.Until(stale.Add(retryEvery)); wait > 0 && !g.isClosed() {
+	if wait := time.Until(staleSince.Add(retryEvery)); wait > 0 && !g.isClosed() {
 		return wait
 	}
 	began := time.Now()

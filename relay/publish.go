@@ -391,13 +391,14 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 // preceded by another claim. Otherwise it returns cause: the publisher tries again.
 func (p *publisher) verify(ctx context.Context, cause error) error {
 	r, sequence, err := p.read(ctx)
+	isOfView := r.Term == p.term // the view in which this replica holds the profile
 	switch {
 	case err != nil:
 		return err
-	case r.Term == p.term && r.Epoch == p.epoch:
+	case isOfView && r.Epoch == p.epoch: // the stream still has our epoch
 		p.sequence = sequence
 		return cause // the message before this one may still be under way in the cluster
-	case r.Term == p.term && r.Epoch > p.epoch:
+	case isOfView && r.Epoch > p.epoch:
 		return errLost
 	}
 	if err := p.held.check(ctx); err != nil {
