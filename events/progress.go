@@ -234,12 +234,12 @@ func (p *progress) addGap(reason GapReason, from, to time.Time) {
 // after a wrong clock of the server: to the newest remembered event, or to the start.
 // It asks for the server's time only if the local clock says so.
 func (f *follower) moveBackFromFuture(ctx context.Context) error {
-	future := func(now time.Time) bool { return times.Later(f.Searched, f.Newest).After(now.Add(clockSkew)) }
-	if !future(time.Now()) {
+	isAheadOf := func(now time.Time) bool { return times.Later(f.Searched, f.Newest).After(now.Add(clockSkew)) }
+	if !isAheadOf(time.Now()) {
 		return nil
 	}
 	now, err := f.s.serverNow(ctx, api.Resolve(f.opts))
-	if err != nil || !future(now) {
+	if err != nil || !isAheadOf(now) {
 		return err
 	}
 	f.Newest = time.Time{}
@@ -250,7 +250,7 @@ func (f *follower) moveBackFromFuture(ctx context.Context) error {
 	}
 	if f.Searched.After(now) {
 		f.Searched, f.Complete = f.Newest, f.Newest
-		f.walk, f.Cursor, f.From = nil, "", time.Time{}
+		f.walk, f.Cursor, f.From = nil, "", time.Time{} // the next poll starts anew
 	}
 	f.unsaved++
 	return nil

@@ -72,7 +72,7 @@ func (s *Subscription) keepPolling(ctx context.Context) error {
 		switch {
 		case socketOpen:
 			s.awaitSweep(stateCtx)
-		case s.dial == nil || wait.Sleep(stateCtx, grace) == nil:
+		case s.dial == nil || wait.Sleep(stateCtx, grace) == nil: // no socket, also not after the grace period
 			err = s.pollUntilSocket(ctx, stateCtx)
 		}
 		if err = cmp.Or(err, ctx.Err()); err != nil {

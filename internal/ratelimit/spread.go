@@ -74,10 +74,10 @@ func (g *Group) loopInterval(now time.Time) time.Duration {
 			continue
 		}
 		ended = times.Earlier(ended, now) // a call that runs is taken as one that ends now
-		left := float64(ended.Add(w.Size).Sub(now))
-		mayStart := max(i+1-w.Max/reserved, (i+1)/2)
-		ofLoops := float64(mayStart) - programRate*left
-		interval = max(interval, time.Duration(left/max(1, ofLoops)))
+		untilFree := float64(ended.Add(w.Size).Sub(now))
+		starts := max(i+1-w.Max/reserved, (i+1)/2) // until then, less the reserve
+		ofLoops := float64(starts) - programRate*untilFree
+		interval = max(interval, time.Duration(untilFree/max(1, ofLoops)))
 	}
 	return min(interval, mostStretch*w.leastInterval())
 }
