@@ -196,7 +196,9 @@ func (f *Fs) commandVersions(ctx context.Context, arg []string, _ map[string]str
 	list := []versionInfo{}
 	for _, v := range all {
 		then := o.atVersion(v)
-		list = append(list, versionInfo{plain(v.ID), v.ID.Equal(o.version), then.size, then.updated, then.sha256})
+		list = append(list, versionInfo{
+			ID: plain(v.ID), Current: v.ID.Equal(o.version), Size: then.size, Created: then.updated, SHA256: then.sha256,
+		})
 	}
 	return list, nil
 }

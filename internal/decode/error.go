@@ -279,9 +279,9 @@ func markdownParam(columns, cells []string) (p api.ParamError) {
 	return p
 }
 
-// Masked removes the content of the response from an error of a decoder, which it
-// changes: values, and names in the pointer that are not those of a member. A truncated
-// body is io.ErrUnexpectedEOF.
+// Masked changes an error of a decoder, so that it has no content of the response: it
+// removes the value, and masks the names in the pointer that are not like those of a
+// member. A truncated body is io.ErrUnexpectedEOF.
 func Masked(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF

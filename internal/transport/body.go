@@ -156,7 +156,9 @@ func (c *Client) growBuffer(buf []byte, limit int64) []byte {
 	if size > limit/4 {
 		size = limit + 1
 	}
-	if kept := c.keptBuffer.Load(); size > maxText && kept != nil && c.keptBuffer.CompareAndSwap(kept, nil) {
+	kept := c.keptBuffer.Load()
+	isOurs := size > maxText && kept != nil && c.keptBuffer.CompareAndSwap(kept, nil) // no other call gets it
+	if isOurs {
 		if reused := kept.Value(); reused != nil {
 			return append(reused[:0], buf...)
 		}

@@ -360,7 +360,7 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !ok {
 		return nil, refuse(req, errLostContext)
 	}
-	req.Host = req.URL.Host // http.Client copies the URL of a request that has a Host
+	req.Host = req.URL.Host // empty until now, because http.Client would copy the URL
 	began := time.Now()
 	lastRetryAfter := x.retryAfter
 	x.retryAfter = 0

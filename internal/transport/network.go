@@ -181,11 +181,11 @@ func (w *watcher) isHTTP1(conn net.Conn) bool {
 
 // classify returns an error of the network with what it proves about the request:
 // whether no byte of it was sent (unsent), and whether the connection had been used
-// before (reusedConn). Some errors of net/http have no exported type or are not
-// wrapped. An error of the body looks like one of the connection, unless the body
-// cannot fail. After a retry of net/http was stopped, the error is that of the stop,
-// and is replaced by what ended the first connection. A nil w, of another transport
-// than that of net/http, proves nothing.
+// before (reusedConn), so that the server may have closed it as an idle one. Some errors
+// of net/http have no exported type or are not wrapped. An error of the body looks like
+// one of the connection, unless the body cannot fail. After a retry of net/http was
+// stopped, the error is that of the stop, and is replaced by what ended the first
+// connection. A nil w, of another transport than that of net/http, proves nothing.
 //
 // An HTTP/2 server can report an unprocessed request (REFUSED_STREAM, GOAWAY). That is
 // no proof, because a proxy can report it as well.
