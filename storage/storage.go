@@ -129,7 +129,7 @@ func (s *Service) GetMany(
 			return nil, err
 		}
 	}
-	if a.Node != nil { // the form of a response about one node
+	if a.Node != nil { // the other form all the same: the server may drop the repeated ID
 		a.Nodes = append(a.Nodes, a.Node)
 	}
 	return &Batch{a.Nodes, a.Errors}, nil
