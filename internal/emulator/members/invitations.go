@@ -315,7 +315,7 @@ func (h *Handlers) updateInvitation(c *wire.Call) (wire.Object, error) {
 	if inv == nil {
 		return wire.With(h.invitationOfPath(h.roleToInvite), h.changeInvitation)(c)
 	}
-	_, err := h.profileOfPath(wire.Write)(c)
+	_, err := h.profileOfPath(wire.Write)(c) // checks that the caller may write there
 	if err := cmp.Or(err, c.Check.Err()); err != nil {
 		return nil, err
 	}

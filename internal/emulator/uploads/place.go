@@ -100,7 +100,7 @@ func (h *Handlers) treePlace(c *wire.Call, id, kind string) (place, error) {
 	folder, given := c.Field("folder_id")
 	to.Folder = wire.Plain(folder)
 	if !given || to.Folder == world.RootFolder {
-		to.Folder = to.In.Folder
+		to.Folder = to.In.Folder // the one that a share shows, "" for the root
 	} else if !wire.IsOpaque(to.Folder) {
 		c.Check.Mistyped("folder_id", "opaque_id or root")
 	} else if n := h.w.Node(id, to.Folder); n == nil || n.Kind != world.KindFolder {
