@@ -83,9 +83,11 @@ func (f *followed) setWatch(want watchKind) {
 	})
 }
 
-// poll wakes the profile when a long poll reports a change, until ctx is done.
+// poll wakes the profile when a long poll reports a change, until ctx is done. The pauses
+// between subscriptions that end become longer, and short again after one that lasted.
 func (f *followed) poll(ctx context.Context) {
 	for try := 1; ctx.Err() == nil; try++ {
+		began := time.Now()
 		changes, err := f.client.Realtime.Subscribe(ctx, f.profile, &realtime.SubscribeOptions{PollOnly: true})
 		if err == nil {
 			f.steps.Wake() // there may have been changes before
@@ -95,6 +97,9 @@ func (f *followed) poll(ctx context.Context) {
 				}
 			}
 			_ = changes.Close() // after an error, too, the next try is a new subscription
+		}
+		if time.Since(began) > worstAccountPause {
+			try = 1
 		}
 		_ = sleep(ctx, backoff{time.Second, worstAccountPause}.pause(try)) // the loop ends with ctx
 	}

@@ -29,8 +29,12 @@ func (c *Codec) Decode(
 ) (fresh []any, commit func(), err error) {
 	d := &decoder{Codec: c, r: r, open: open, blobs: map[string]*blob.Blob{}}
 	defer func() {
-		if failure, is := recover().(decodeError); is {
+		switch failure := recover().(type) {
+		case nil:
+		case decodeError:
 			err = failure.error
+		default: // a mistake of this package
+			panic(failure)
 		}
 	}()
 	values := roots(of)
