@@ -154,8 +154,9 @@ func withoutSlash(issuer string) string {
 	return bare
 }
 
-// server returns the endpoints that the metadata name; those left out have the
-// documented paths. It refuses a server without the code challenge S256.
+// server returns the endpoints that the metadata name. Those left out have the documented
+// paths, except that of devices, which has none: a server without it has no sign-in by
+// device. It refuses a server whose list of code challenges has no S256.
 func (m *ServerMetadata) server(base transport.Base) (server, error) {
 	if len(m.CodeChallengeMethods) > 0 && !slices.Contains(m.CodeChallengeMethods, "S256") {
 		return server{}, errors.New("fastio: oauth: the authorization server does not offer the code challenge S256")

@@ -236,7 +236,9 @@ func (f *Fs) FindLeaf(ctx context.Context, parent, leaf string) (id string, foun
 	return at.inside(n.ID).id(), true, nil
 }
 
-// CreateDir creates a folder and returns its ID.
+// CreateDir creates a folder and returns its ID. If a folder has the name, the platform
+// returns that one. If a file has it, the platform may return the file, or a new folder of
+// another name, which is removed: both are an error.
 func (f *Fs) CreateDir(ctx context.Context, parent, leaf string) (id string, err error) {
 	at := placeOf(parent)
 	if at.above() {

@@ -531,13 +531,14 @@ func (f *followed) checkAccount(ctx context.Context) error {
 }
 
 // stop ends the following, waits for its step, saves the checkpoint while the publisher still
-// stores events, then ends that, and returns why the following has ended.
+// stores events, then ends that, and returns why the following has ended: the cause of its
+// context, which is context.Canceled if nothing else had ended it.
 func (f *followed) stop() error {
 	f.end(nil)
 	cause := context.Cause(f.ctx)
 	f.setFollowing(false)
-	f.task.stop()
-	err := f.steps.Close(f.ctx)
+	f.task.stop()               // waits for the step
+	err := f.steps.Close(f.ctx) // saves the checkpoint, although the context has ended
 	f.endPub(nil)
 	f.pub.running.Wait()
 	return errors.Join(cause, err)

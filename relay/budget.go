@@ -330,24 +330,24 @@ func sizeOf(left time.Duration) time.Duration { return (left + time.Second - 1).
 // learnedWait.
 func (w *learnedWindow) learn(reset, now time.Time) {
 	left, laterBy := sizeOf(reset.Sub(now)), reset.Sub(w.until) // laterBy is negative for an earlier end
+	replaces := false                                           // the known size and end
 	switch {
 	case left > w.Size: // the window is longer than was known
+		replaces = true
 	case laterBy.Abs() <= announceUnit: // the known end again, which refutes an earlier one
 		w.earlierEnd = time.Time{}
-		return
-	case laterBy > 0: // the end of the next window
-		isSizeInDoubt := !w.earlierEnd.IsZero() || w.Size > learnedWait
-		if !isSizeInDoubt {
-			return
-		}
+	case laterBy > 0: // the end of the next window, which corrects a size that may be too long
+		replaces = !w.earlierEnd.IsZero() || w.Size > learnedWait
 	case w.Size > learnedWait: // an earlier end, which counts at once
+		replaces = true
 	case w.earlierEnd.IsZero(): // the first response with an earlier end
 		w.earlierEnd = reset
-		return
-	case now.Before(w.earlierEnd.Add(announceUnit)): // a response with the later end may still come
-		return
+	default: // another one: until then, a response with the later end may still come
+		replaces = !now.Before(w.earlierEnd.Add(announceUnit))
 	}
-	w.Size, w.until, w.earlierEnd = left, reset, time.Time{}
+	if replaces {
+		w.Size, w.until, w.earlierEnd = left, reset, time.Time{}
+	}
 }
 
 // budgetRecord is the value of a budget in the bucket. Times are milliseconds before or

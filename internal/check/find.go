@@ -141,7 +141,8 @@ func hasPreview(n *storage.Node) bool {
 	return ok && (p.Ready || p.State == storage.PreviewStateReady)
 }
 
-// listComments lists comments and keeps the first ones for further calls.
+// listComments lists comments and keeps the IDs of the first ones in the walk, for further
+// calls.
 func (c call) listComments(on comments.Target) error {
 	o := &comments.ListOptions{Limit: c.limit, Offset: c.offset, IncludeTotal: true}
 	list, err := c.Comments.List(c, on, o)
@@ -149,8 +150,9 @@ func (c call) listComments(on comments.Target) error {
 		return err
 	}
 	for _, v := range list.Comments {
-		if c.addToSample("comment", string(v.ID), len(c.comments) < maxComments) {
-			c.comments = append(c.comments, v.ID)
+		hasRoom := len(c.comments) < maxComments
+		if c.addToSample("comment", string(v.ID), hasRoom) {
+			c.walk.comments = append(c.walk.comments, v.ID)
 		}
 	}
 	return nil

@@ -102,8 +102,8 @@ func (o *object) addMember(at Place, t reflect.Type, also string) {
 func (o *object) isRaw() bool { return len(o.places) == 0 && !o.methods }
 
 // typeOf returns the type of a member for a value of a JSON kind. A member may have a
-// second type, which a function of decode.Fix takes: a value has that one if it has its
-// kind and not the kind of the first.
+// second type, in forms: that of values which a function of decode.Fix converts. It is
+// returned if the kind of the value fits the second type and not the first one.
 func (o *object) typeOf(i int, kind jsontext.Kind) reflect.Type {
 	form, found := o.forms[i]
 	if found && kindOf(form) == kindName(kind) && kindOf(o.types[i]) != kindName(kind) {

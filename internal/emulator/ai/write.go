@@ -14,9 +14,10 @@ import (
 	"github.com/fastio-go/fastio/internal/emulator/world"
 )
 
-// createThread starts a conversation with a question. A repeated call with the same
-// idempotency key returns the same conversation. The length of a conversation is limited
-// by the option ThreadLimit.
+// createThread starts a conversation with a question; no conversation may be public. A
+// repeated call with the same idempotency key returns the same conversation, and is
+// refused for a short time in which the platform still stores it. The length of a
+// conversation, at first that of the question, is limited by the option ThreadLimit.
 func (h *Handlers) createThread(c *wire.Call, profileID string) (wire.Object, error) {
 	if err := h.refuseQuestion(profileID); err != nil {
 		return nil, err

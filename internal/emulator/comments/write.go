@@ -59,8 +59,9 @@ const (
 )
 
 // parsePost reads the body of a call that creates a comment or, without create, changes
-// one. The two calls refuse a text that is too long with different codes. Attachments are
-// read only for a new comment: the call that creates one can name an existing one, too.
+// one. The two calls refuse a text that is too long with different codes. A call that
+// creates changes a comment instead if it has the ID of one: targets, the files to attach,
+// are read only if it has none.
 func (h *Handlers) parsePost(c *wire.Call, create bool) (*post, error) {
 	f, tooLong := c.JSON, int64(codeBodyOnUpdate)
 	if create {
