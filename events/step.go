@@ -144,11 +144,12 @@ func (s *Stepper) load(ctx context.Context) error {
 	return nil
 }
 
-// run steps until Until is reached, a failure is permanent, or ctx is done.
+// run steps until Until is reached, a failure is permanent, or ctx is done: at the time
+// that the step before returned, or when the waker notifies of a change.
 func (s *Stepper) run(ctx context.Context) error {
-	const noPause = 0 // of pollAll between two pages: no other log waits for this goroutine
+	const never = 0
 	for _, f := range s.followers {
-		f.pauseAfter = noPause
+		f.pauseAfter = never // a step need not leave this goroutine to the steps of other logs
 	}
 	notified := make(chan struct{}, 1)
 	s.Notify(func() {

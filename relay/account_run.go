@@ -490,10 +490,13 @@ func (f *followed) start() (err error) {
 	return nil
 }
 
-// step searches the log if that is due, unless the credential was refused.
+// step searches the log if that is due, and returns when the next step is. After a failure
+// the following has ended: there is no next step (zero), and the task of the account, which
+// is woken, stops it. If another profile of the account has found the credential refused,
+// the step only waits for that task.
 func (f *followed) step() time.Time {
 	if f.refused.Load() != nil {
-		return time.Now().Add(worstPause) // the task of the account ends it
+		return time.Now().Add(worstPause)
 	}
 	ctx, ended := observeSearch(f.task.parkable(f.ctx), &f.Hooks, f.stream.Name)
 	next, err := f.steps.Step(ctx)

@@ -205,7 +205,7 @@ type file struct {
 	op          string
 	args        input.Args  // what the name and the size come from
 	content     io.ReaderAt // nil for a stream
-	modified    time.Time   // of a local file
+	fileTime    time.Time   // of a local file
 	claimed     []string    // IDs of sessions
 	unchanged   func() bool
 	waitForRate func(ctx context.Context, bytes int) error // waits until so many bytes may be sent
@@ -228,7 +228,7 @@ func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts [
 	}
 	if local, ok := content.(fs.File); ok {
 		if info, err := local.Stat(); err == nil {
-			f.unchanged, f.modified = unchangedSince(local, info), info.ModTime().UTC()
+			f.unchanged, f.fileTime = unchangedSince(local, info), info.ModTime().UTC()
 		}
 	}
 	if o != nil {

@@ -175,8 +175,8 @@ func (f *file) runFrom(ctx context.Context, from Session) (*storage.Node, error)
 func (f *file) resume(ctx context.Context, from Session) error {
 	f.claimSession(from.ID) // a caller of Resume continues a session that is taken, too
 	f.ID = from.ID          // also of a session that cannot be continued, which transfer removes
-	timesKnown := !from.Modified.IsZero() && !f.modified.IsZero()
-	wasModified := timesKnown && !from.Modified.Equal(f.modified)
+	timesKnown := !from.Modified.IsZero() && !f.fileTime.IsZero()
+	wasModified := timesKnown && !from.Modified.Equal(f.fileTime)
 	sameTarget := from.storeName() == f.storeName() && from.Target.IfVersion.Equal(f.Target.IfVersion)
 	if wasModified || from.Size != f.Size || !sameTarget {
 		return &lostError{err: api.ErrChanged}
@@ -259,10 +259,10 @@ func (f *file) claimSavedSession(ctx context.Context) (Session, error) {
 
 // saveSession records the session of an upload that has begun: in the store of the caller, if it
 // keeps sessions, and by OnSession. An upload without a target cannot be continued, so
-// OnSession does not get it.
+// OnSession does not get it. No other upload of this Service continues the session meanwhile.
 func (f *file) saveSession(ctx context.Context) error {
 	f.claimSession(f.ID)
-	f.Modified = f.modified
+	f.Modified = f.fileTime
 	if f.keepsSessions() {
 		if err := f.o.Sessions.Save(ctx, f.storeName(), f.Session); err != nil {
 			return err

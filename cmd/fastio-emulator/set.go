@@ -179,7 +179,8 @@ func items(text string) []any {
 }
 
 // fill sets v to a decoded JSON value. A member of an object has the name of a field, in
-// any case and with any - and _ in it.
+// any case and with any - and _ in it. The tag is that of the field, for assignText. A
+// value that does not fit the type of v is left to package json, whose error says so.
 func fill(v reflect.Value, tag reflect.StructTag, tree any) error {
 	list, isList := tree.([]any)
 	members, isObject := tree.(map[string]any)
@@ -204,7 +205,7 @@ func fill(v reflect.Value, tag reflect.StructTag, tree any) error {
 			}
 		}
 		return nil
-	case isText && v.Kind() != reflect.Slice:
+	case isText && v.Kind() != reflect.Slice: // a list as text is for the command line only
 		return assignText(v, tag, text)
 	}
 	plain, err := json.Marshal(tree)

@@ -74,7 +74,8 @@ func (w *walk) makeChanges() {
 }
 
 // makeLastChanges makes the calls that delete what the run has created in its workspace and
-// share, and not those themselves.
+// share: of the AI, what both have, and what only the workspace has. The workspace and the
+// share themselves remain.
 func (w *walk) makeLastChanges() {
 	if w.things[kindWorkspace] == "" {
 		return

@@ -67,8 +67,8 @@ func Clean(ctx context.Context, o CleanOptions) error {
 	return errors.Join(append(errs, o.cleanMarked(ctx))...)
 }
 
-// cleanRun deletes what is left of the run of a journal, says so, and removes the
-// journal; after a failure it only closes it, for a later try.
+// cleanRun deletes what is left of the run of a journal and then the journal, and says what
+// was deleted, also before a failure. After a failure it closes the journal, for a later try.
 func (o *CleanOptions) cleanRun(ctx context.Context, j *Journal) error {
 	first, second, err := o.Connect(j)
 	if err == nil {

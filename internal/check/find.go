@@ -144,15 +144,16 @@ func hasPreview(n *storage.Node) bool {
 // listComments lists comments and keeps the IDs of the first ones in the walk, for further
 // calls.
 func (c call) listComments(on comments.Target) error {
+	w := c.walk
 	o := &comments.ListOptions{Limit: c.limit, Offset: c.offset, IncludeTotal: true}
 	list, err := c.Comments.List(c, on, o)
 	if err != nil {
 		return err
 	}
 	for _, v := range list.Comments {
-		hasRoom := len(c.comments) < maxComments
-		if c.addToSample("comment", string(v.ID), hasRoom) {
-			c.walk.comments = append(c.walk.comments, v.ID)
+		hasRoom := len(w.comments) < maxComments
+		if w.addToSample("comment", string(v.ID), hasRoom) {
+			w.comments = append(w.comments, v.ID)
 		}
 	}
 	return nil

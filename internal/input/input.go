@@ -51,9 +51,9 @@ func (a Args) Refuse(wire, rule, got string) error {
 	return &api.InputError{Op: a.Op, Field: field, Wire: sent, Rule: rule, Got: got}
 }
 
-// goPath returns the Go path of an argument, such as Request.Items[2].Name, and its name
-// on the wire, as it is sent: without the fields that are called as in Go, and without
-// indexes. That is "" if no field has another name on the wire.
+// goPath returns the Go path of an argument, such as Request.Items[2].Name, and its path on
+// the wire, without indexes. The latter has only the fields that have another name there
+// than in Go; it is "" if none has, and complete if the argument is not found.
 func (a Args) goPath(wire string) (field, sent string) {
 	if a.of == nil {
 		return a.parameter(wire)
@@ -77,9 +77,9 @@ func (a Args) goPath(wire string) (field, sent string) {
 			field += "[" + index
 		}
 		tag, _, _ := strings.Cut(f.Tag.Get("wire"), ",")
-		isOnlySimilar := f.Name != name && !named(f, name)
-		if isOnlySimilar && tag != "" { // the field is sent under the first name of its tag
-			name = tag
+		isOnlySimilar := f.Name != name && !named(f, name) // fieldOf finds such fields, too
+		if isOnlySimilar && tag != "" {
+			name = tag // the first name of the tag is that on the wire
 		}
 		if f.Name != name {
 			sentNames = append(sentNames, name)

@@ -193,9 +193,9 @@ func (g *Group) requiredWait(now time.Time) opening {
 }
 
 // tryStart starts the next call if every window has room for it, with g.mu held. Else
-// it returns an opening: when there will be room, as far as is known. The caller has
-// been the first that waits since firstSince: a learned window delays it by maxWait at
-// most from then on.
+// it returns an opening: when there will be room, as far as is known, and whether a
+// Retry-After is the reason. A learned window delays the caller by maxWait at most from
+// firstSince on, since when it has been the first in the queue.
 func (g *Group) tryStart(loop *Loop, class Class, now, firstSince time.Time, maxWait time.Duration) (c Call, o opening) {
 	if now.Before(g.opensAt) || now.Before(g.usedUp.opens) {
 		o = g.requiredWait(now)
