@@ -39,8 +39,7 @@ func Path(template string, segments ...string) Route {
 		before, after, _ := strings.Cut(rest, "{")
 		name, after, found := strings.Cut(after, "}")
 		if !found {
-			r.err = &InputError{Field: "template", Rule: "must have a placeholder for each segment", Got: template}
-			return r
+			return badTemplate(template, "must have a placeholder for each segment")
 		}
 		if strings.HasSuffix(name, list) {
 			return pathOfList(template, segments, i)
@@ -59,8 +58,7 @@ func Path(template string, segments ...string) Route {
 		rest = after
 	}
 	if strings.Contains(rest, "{") {
-		r.err = &InputError{Field: "template", Rule: "must have a segment for each placeholder", Got: template}
-		return r
+		return badTemplate(template, "must have a segment for each placeholder")
 	}
 	path.WriteString(rest)
 	r.path = path.String()
@@ -68,6 +66,11 @@ func Path(template string, segments ...string) Route {
 		r.escaped = escape(template, segments)
 	}
 	return r
+}
+
+// badTemplate returns a Route that cannot be sent, because its template breaks a rule.
+func badTemplate(template, rule string) Route {
+	return Route{template: template, err: &InputError{Field: "template", Rule: rule, Got: template}}
 }
 
 // routeOf returns what [Path] does, for segments that are strings, identifiers

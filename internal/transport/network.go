@@ -69,9 +69,7 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 	}
 	network := s.network
 	if x.avoidsIdle && s.netHTTP != nil { // the server has closed idle connections: see retryStaleConn
-		fresh := s.netHTTP.Clone() // it has no idle connections
-		fresh.DisableKeepAlives = true
-		network = fresh
+		network = withoutIdle(s.netHTTP)
 	}
 	resp, err := network.RoundTrip(req)
 	unprocessed := false // for certain
@@ -96,6 +94,13 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 		cancel()
 	}
 	return resp, err
+}
+
+// withoutIdle returns a copy of a transport that has no idle connections and keeps none.
+func withoutIdle(t *http.Transport) *http.Transport {
+	fresh := t.Clone()
+	fresh.DisableKeepAlives = true
+	return fresh
 }
 
 // unrepeatable returns the request in a form that net/http cannot retry: it has a body
