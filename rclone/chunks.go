@@ -127,7 +127,8 @@ func (w *chunkWriter) WriteChunk(ctx context.Context, number int, reader io.Read
 		return 0, err
 	}
 	if w.unchecked {
-		if err = w.sendUnchecked(ctx, number, reader, size); err != nil {
+		err = w.sendUnchecked(ctx, number, reader, size)
+		if err != nil {
 			return 0, failure(err)
 		}
 		return size, nil

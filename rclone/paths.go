@@ -244,7 +244,8 @@ func (f *Fs) CreateDir(ctx context.Context, parent, leaf string) (id string, err
 	if at.above() {
 		return "", errAbove
 	}
-	if err = f.writable(); err != nil {
+	err = f.writable()
+	if err != nil {
 		return "", err
 	}
 	name := f.opt.Enc.FromStandardName(leaf)

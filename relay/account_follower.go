@@ -280,7 +280,7 @@ func (r *accountReplica) recovered() {
 // account is "". It does not report the end of an account that was removed. A credential that cannot
 // be decrypted makes the replica check its keys, unless err is errKeys, the result of that check.
 func (r *accountReplica) report(ctx context.Context, account string, p api.Profile, err error) {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // it was stopped, which is no failure
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // it was stopped: this is not a failure
 		return
 	}
 	if account != "" && r.isRemoval(account, err) {

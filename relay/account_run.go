@@ -491,7 +491,7 @@ func (f *followed) start() (err error) {
 }
 
 // step searches the log if that is due, and returns when the next step is. After a failure
-// the following has ended: there is no next step (zero), and the task of the account, which
+// the following has ended: no step follows (the zero time), and the task of the account, which
 // is woken, stops it. If another profile of the account has found the credential refused,
 // the step only waits for that task.
 func (f *followed) step() time.Time {

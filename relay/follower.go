@@ -471,7 +471,7 @@ func (f *Follower) recovered() {
 
 // report reports an error of a profile or, if that is zero, of the replica.
 func (r *replica) report(ctx context.Context, p api.Profile, err error) {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // it was stopped, which is no failure
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // it was stopped: this is not a failure
 		return
 	}
 	if p == (api.Profile{}) {

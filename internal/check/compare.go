@@ -341,10 +341,10 @@ func (o object) including(s *seen) object {
 }
 
 // noteStatuses calls note for each status and error code that calls of a form should not
-// have. A refusal is no difference if it may be due to missing rights. That is so if another
-// call of the form had an expected status, or the plain call of the same object was refused
-// with the same status. It is also so if a plain call should succeed, or a call in another form
-// of an object of which no call has succeeded. Objects holds, by group, what the calls of an
+// have. A refusal that may be due to missing rights does not count: one
+// where another call of the form had an expected status, or the plain call of the same object
+// was refused with the same status; also one of a plain call that should succeed, or of a call
+// in another form of an object of which no call has succeeded. Objects holds, by group, what the calls of an
 // object in all forms have shown.
 func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
 	if slices.ContainsFunc(calls, (*seen).withoutEndpoint) {

@@ -8,10 +8,10 @@ package page
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"reflect"
 	"slices"
 	"time"
 
@@ -163,8 +163,8 @@ type reader[P, T any] struct {
 	cursor     string // of the next page
 	nextErr    error  // returned in place of the next page; nil if that is fetched
 	cycles     cycleDetector
-	latest     ends[T] // of the last page with rows
-	withoutNew int     // pages in a row without a new row
+	latest     string // fingerprint of the last page with rows
+	withoutNew int    // pages in a row without a new row
 }
 
 type result[P any] struct {
@@ -258,8 +258,8 @@ func (r *reader[P, T]) noteRows(rows []T) (isRepetition bool) {
 		r.withoutNew++
 		return false
 	}
-	got := endsOf(rows)
-	isRepetition = reflect.DeepEqual(got, r.latest)
+	got := fingerprint(rows)
+	isRepetition = got != "" && got == r.latest
 	if isRepetition {
 		r.withoutNew++
 	} else {
@@ -269,27 +269,15 @@ func (r *reader[P, T]) noteRows(rows []T) (isRepetition bool) {
 	return isRepetition
 }
 
-// ends identifies the rows of a page by their number, the first and the last one.
-type ends[T any] struct {
-	rows        int
-	first, last T
-}
-
-// endsOf returns the ends of the rows of a page, at least one. They are copies, because the
-// caller gets the rows and may change them.
-func endsOf[T any](rows []T) ends[T] {
-	return ends[T]{rows: len(rows), first: copyOf(rows[0]), last: copyOf(rows[len(rows)-1])}
-}
-
-// copyOf returns a row, or if that is a pointer one to a copy of what it points to.
-func copyOf[T any](row T) T {
-	p := reflect.ValueOf(row)
-	if p.Kind() != reflect.Pointer || p.IsNil() {
-		return row
+// fingerprint returns a text that identifies the rows of a page, at least one, by their
+// number, the first and the last one, or "" if they cannot be encoded. It shares no memory
+// with the rows: the caller may change them while the next page is fetched.
+func fingerprint[T any](rows []T) string {
+	b, err := json.Marshal([]any{len(rows), rows[0], rows[len(rows)-1]})
+	if err != nil {
+		return ""
 	}
-	c := reflect.New(p.Type().Elem())
-	c.Elem().Set(p.Elem())
-	return c.Interface().(T) //nolint:forcetypeassert // a pointer of the same type
+	return string(b)
 }
 
 // cycleDetector detects cycles of any length without storing every cursor: it compares

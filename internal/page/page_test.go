@@ -656,3 +656,33 @@ func TestRangesAreIndependent(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A program may change the rows, and what they refer to, while the next page is fetched. A
+// page with the same rows is recognized all the same.
+func TestRowsBelongToTheProgram(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		type row struct{ Fields map[string]int }
+		pages := 0
+		list := page.List[[]*row, *row]{
+			Rows: func(rows []*row) []*row { return rows },
+			Fetch: func(context.Context, string, []api.CallOption) ([]*row, string, error) {
+				pages++
+				return []*row{{map[string]int{"a": 1}}, {map[string]int{"a": 1}}}, strconv.Itoa(pages % 20), nil
+			},
+		}
+		var last error
+		for r, err := range list.All(t.Context(), nil) {
+			last = err
+			if err != nil {
+				break
+			}
+			for i := range 1000 {
+				r.Fields["a"] = i
+			}
+		}
+		if !errors.Is(last, api.ErrNoProgress) || pages > 5 {
+			t.Errorf("got %v after %d pages", last, pages)
+		}
+	})
+}

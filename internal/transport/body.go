@@ -42,7 +42,7 @@ type reader struct {
 }
 
 // newReader returns a body of so many bytes (-1 means unknown) that ends with ctx. Its
-// buffer holds what four Reads of net/http ask for, so that a quarter of the goroutines do.
+// buffer holds what four Reads of net/http ask for: Read starts a quarter of the goroutines.
 func newReader(ctx context.Context, content io.ReadCloser, size int64) *reader {
 	const most = 128 << 10
 	if size < 0 || size > most {
