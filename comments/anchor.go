@@ -2,14 +2,12 @@ package comments
 
 import (
 	"encoding/json"
-	"errors"
 	"math"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
 	jsonv2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/input"
@@ -192,20 +190,10 @@ func (a Anchor) MarshalJSON() ([]byte, error) {
 	return jsonv2.Marshal(&w, jsonv2.Deterministic(true))
 }
 
-var errNotAnchor = errors.New("fastio: got a list, want an anchor")
-
-// UnmarshalJSON decodes an object, or the empty list that the platform sends
-// for an empty one.
+// UnmarshalJSON decodes an object.
 func (a *Anchor) UnmarshalJSON(b []byte) error {
 	*a = Anchor{}
 	var m decode.Members
-	if jsontext.Value(b).Kind() == '[' {
-		var none []struct{}
-		if err := jsonv2.Unmarshal(b, &none, jsonopt.Lenient()); err != nil || len(none) > 0 {
-			return errNotAnchor
-		}
-		return nil
-	}
 	if err := jsonv2.Unmarshal(b, &m, jsonopt.Lenient()); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"reflect"
 	"strconv"
 	"strings"
 	"unicode"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
-	"github.com/fastio-go/fastio/internal/decode"
 	"github.com/fastio-go/fastio/internal/endpoint"
 	"github.com/fastio-go/fastio/internal/input"
 )
@@ -79,13 +77,6 @@ func (c *Comment) String() string {
 	}
 	return text
 }
-
-// An empty list means no reference.
-var _ = decode.Fix(func(c *Comment) {
-	if c.Reference != nil && reflect.ValueOf(*c.Reference).IsZero() {
-		c.Reference = nil
-	}
-})
 
 // Reactions are the reactions to a comment.
 type Reactions struct {

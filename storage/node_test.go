@@ -100,7 +100,7 @@ func TestNodeDecodesEveryForm(t *testing.T) {
 		"no summary of the AI as text":    {`{"ai":{"summary":"no"}}`, node{}},
 		"no summary of the AI":            {`{"ai":{"summary":null},"summary":null}`, node{}},
 		"a summary that is a text":        {`{"summary":"A plan."}`, node{Summary: &storage.NodeSummary{Long: "A plan."}}},
-		"a summary that is an empty list": {`{"summary":[]}`, node{Summary: &storage.NodeSummary{}}},
+		"a summary that is an empty list": {`{"summary":[]}`, node{}},
 		"previews at terse output": {
 			`{"previews":{"pdf":{"ready":true},"image":{"ready":false}}}`,
 			node{Previews: api.Map[storage.Preview]{"pdf": {State: storage.PreviewStateReady, Ready: true}, "image": {}}},
@@ -251,7 +251,7 @@ func TestNodeToleratesOtherFormsOfItsState(t *testing.T) {
 	t.Parallel()
 	const odd = `{"origin":"mail","virus":false,"import_state":"synced","file_attributes":[],"dmca":{"at":1}}`
 	got, err := decode.Value[node]([]byte(odd))
-	want := &node{FileAttributes: &storage.FileAttributes{}, Extra: map[string]raw{
+	want := &node{Extra: map[string]raw{
 		"origin": raw(`"mail"`), "virus": raw("false"), "import_state": raw(`"synced"`),
 		"dmca": raw(`{"at":1}`),
 	}}

@@ -19,7 +19,7 @@ import (
 
 // converter decodes values that do not have the documented type. It converts
 // numbers to text, text to numbers, words to booleans, and empty lists to empty
-// objects.
+// objects, where a pointer is left nil.
 //
 // A value that cannot be converted is an error, unless tolerant is set and the
 // value is not required: then it is left zero and kept in the Extra map of the
@@ -60,6 +60,10 @@ func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 		return err
 	}
 	value := to
+	if to.Kind() == reflect.Pointer && t.kind == reflect.Struct && isEmptyList(raw) { // no object
+		to.SetZero()
+		return nil
+	}
 	for value.Kind() == reflect.Pointer {
 		value.Set(reflect.New(value.Type().Elem()))
 		value = value.Elem()
