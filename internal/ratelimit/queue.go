@@ -10,14 +10,10 @@ import (
 // queue is the callers of a Group that wait.
 type queue struct {
 	waiting   [classes][]*caller
+	waits     int          // callers in waiting
 	passed    [classes]int // starts of the classes before it while a caller of the class waits
 	loopCalls []Call       // of Woken and Rest, unless they are spread
 	alarm     *time.Timer  // for the next start
-}
-
-// empty reports whether no caller waits.
-func (q *queue) empty() bool {
-	return len(q.waiting[Program])+len(q.waiting[Woken])+len(q.waiting[Rest]) == 0
 }
 
 // caller is a call that waits for its start.
@@ -51,6 +47,7 @@ func (g *Group) abandon(w *caller, err error) {
 func (g *Group) endWait(w *caller, c Call, err error) {
 	i := slices.Index(g.waiting[w.class], w)
 	g.waiting[w.class] = slices.Delete(g.waiting[w.class], i, i+1)
+	g.waits--
 	c.Ordered = w.ordered
 	w.call, w.err = c, err
 	if err != nil { // else recordStart has recorded the end of the wait
@@ -100,7 +97,7 @@ func (g *Group) endLongWaits() {
 // at which an alarm calls advance again. A start of busy is unknown, as a running call
 // holds the slot: its Release calls advance. g.mu is held.
 func (g *Group) advance() {
-	for !g.empty() {
+	for g.waits > 0 {
 		now := time.Now()
 		w, at := g.nextCaller(now)
 		if !at.After(now) { // the class may start; tryStart asks the windows

@@ -124,7 +124,7 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiti
 	}
 	g.mu.Lock()
 	now := time.Now()
-	if class == Program && g.empty() { // it may start without the queue
+	if class == Program && g.waits == 0 { // it may start without the queue
 		c, o := g.tryStart(loop, class, now, now, maxWait)
 		if !o.at.After(now) {
 			g.mu.Unlock()
@@ -134,6 +134,7 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiti
 	w := &caller{loop: loop, class: class, maxWait: maxWait, asked: now, openings: make(chan opening, 1)}
 	w.deadline, _ = ctx.Deadline()
 	g.waiting[class] = append(g.waiting[class], w)
+	g.waits++
 	g.endLongWait(w, g.requiredWait(now), now) // which advance does only for the caller that is next
 	g.advance()
 	g.mu.Unlock()
@@ -252,7 +253,8 @@ func (w *window) mayStart(n uint64, firstSince time.Time, maxWait time.Duration)
 	return at
 }
 
-// Release records that c has ended or was not made.
+// Release records that c has ended or was not made, which may make room for a caller
+// that waits.
 func (g *Group) Release(c Call) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -268,7 +270,9 @@ func (g *Group) Release(c Call) {
 	if c.loop != nil {
 		g.end(c)
 	}
-	g.advance()
+	if g.waits > 0 {
+		g.advance()
+	}
 }
 
 // Close starts no call before until, the end of a Retry-After. If the window with the

@@ -49,6 +49,7 @@ type exchange struct {
 	client      *Client
 	request     *api.Request
 	options     api.CallOptions
+	hasOptions  bool
 	group       *group
 	stream      bool          // the body of a success is not read
 	bodyLimit   int64         // of the body of a success
@@ -212,7 +213,10 @@ func (c *Client) accept(ctx context.Context, r *api.Request, opts []api.CallOpti
 	case ctx == nil:
 		return nil, call.Check(ctx, c, r.Op) // an error for the nil context
 	}
-	x := &exchange{client: c, request: r, options: api.Resolve(opts)}
+	x := &exchange{client: c, request: r, hasOptions: len(opts) != 0}
+	if x.hasOptions {
+		x.options = api.Resolve(opts)
+	}
 	if o := &x.options; r.Op == "" || o.Query != nil || o.Replay != nil {
 		var err error
 		x.request, err = withOperation(r, o)
@@ -277,7 +281,10 @@ func (x *exchange) closeAll() {
 // have wrong.
 func (x *exchange) prepare(ctx context.Context) error {
 	c, r, o := x.client, x.request, &x.options
-	query, err := applyOptions(r, o) // the first error counts
+	query, err := r.Query, error(nil) // the first error counts
+	if x.hasOptions {
+		query, err = applyOptions(r, o)
+	}
 	if err == nil && r.Method != http.MethodGet && !isToken(r.Method) {
 		err = &api.InputError{Field: "Request.Method", Rule: "must be an HTTP method", Got: strconv.Quote(r.Method)}
 	}
@@ -364,7 +371,12 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	began := time.Now()
 	lastRetryAfter := x.retryAfter
 	x.retryAfter = 0
-	maxWait := x.waitLeft(lastRetryAfter)
+	maxWait := x.maxWait // negative means without a limit
+	if maxWait >= 0 {
+		// What the waits before have left. The wait includes lastRetryAfter, which requiredWaits already
+		// includes and which must not count twice, and the jitter that a closed group may add to it.
+		maxWait = max(0, maxWait-(x.requiredWaits-lastRetryAfter)) + jitter
+	}
 	var report ratelimit.Waiting
 	if len(x.client.cfg.Hooks) != 0 || x.client.cfg.Logger != nil {
 		report = x.reportWait(req.Context(), began)
@@ -383,18 +395,6 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	x.observeRate(resp, slot)
 	return resp, nil
-}
-
-// waitLeft returns how long an attempt may wait for the rate limit: what the waits before
-// have left of maxWait; negative means without a limit. The wait includes the Retry-After
-// of the attempt before, which requiredWaits already includes and which must not count
-// twice, and the jitter that a closed group may add to it.
-func (x *exchange) waitLeft(lastRetryAfter time.Duration) time.Duration {
-	if x.maxWait < 0 {
-		return x.maxWait
-	}
-	waitsBefore := x.requiredWaits - lastRetryAfter
-	return max(0, x.maxWait-waitsBefore) + jitter
 }
 
 // sendInSlot adds the credential to an attempt and sends it in its slot of the rate
@@ -467,8 +467,10 @@ func (x *exchange) sign(req *http.Request) (*http.Request, error) {
 	if credential != nil {
 		signed.Header[headerAuthorization] = credential
 	}
-	if secret := linkSecret(&x.options); r.Link != api.LinkNone && secret != none {
-		signed.Header[headerPassword] = []string{secret.Reveal()}
+	if r.Link != api.LinkNone {
+		if secret := linkSecret(&x.options); secret != none {
+			signed.Header[headerPassword] = []string{secret.Reveal()}
+		}
 	}
 	return signed, nil
 }
