@@ -200,8 +200,9 @@ func (c *Client) Open(ctx context.Context, r *api.Request, opts ...api.CallOptio
 }
 
 // accept returns the exchange of a call, with its options and its request. A request
-// that was made without an operation gets that of its endpoint. It returns an error for
-// a nil argument, an invalid client or options that do not fit the request.
+// that was made without an operation gets that of its endpoint, and what WithQuery and
+// WithReplay add. It returns an error for a nil argument, an invalid client, or these
+// two options for a request that has an operation.
 func (c *Client) accept(ctx context.Context, r *api.Request, opts []api.CallOption) (*exchange, error) {
 	switch {
 	case r == nil:
@@ -217,14 +218,13 @@ func (c *Client) accept(ctx context.Context, r *api.Request, opts []api.CallOpti
 	if x.hasOptions {
 		x.options = api.Resolve(opts)
 	}
-	if o := &x.options; r.Op == "" || o.Query != nil || o.Replay != nil {
-		var err error
-		x.request, err = withOperation(r, o)
-		if err != nil {
-			return nil, err
-		}
+	changesRequest := x.options.Query != nil || x.options.Replay != nil
+	if r.Op != "" && !changesRequest {
+		return x, nil
 	}
-	return x, nil
+	var err error
+	x.request, err = completeRequest(r, &x.options)
+	return x, err
 }
 
 // do makes attempts until one succeeds or none may follow, and fills the api.Response

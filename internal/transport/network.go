@@ -281,16 +281,17 @@ func (x *exchange) fixLocation(resp *http.Response, base *url.URL) {
 }
 
 // checkRedirect follows up to 10 redirects within one origin, and only for requests
-// without a body and without a secret in the header or path. The response of any other
+// without a body and without a secret in the header or path. The redirect of a Hop has
+// an address that is a secret: followRedirect follows that. The response of any other
 // redirect is returned and becomes an error.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]
 	x, _ := first.Context().Value(exchangeKey{}).(*exchange)
 	path, _ := x.request.Path.Split()
-	hasSecret := x.request.Hop || !linkSecret(&x.options).IsZero() || redact.Path(path) != path
+	hasSecret := !linkSecret(&x.options).IsZero() || redact.Path(path) != path
 	leaves := req.URL.Scheme != first.URL.Scheme || req.URL.Host != first.URL.Host || req.URL.User != nil
-	if len(via) >= most || first.Method != http.MethodGet || hasSecret || leaves {
+	if len(via) >= most || first.Method != http.MethodGet || x.request.Hop || hasSecret || leaves {
 		return http.ErrUseLastResponse
 	}
 	return nil

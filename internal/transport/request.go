@@ -39,10 +39,10 @@ func applyOptions(r *api.Request, o *api.CallOptions) (url.Values, error) {
 	return withOutput(r, o.Output)
 }
 
-// withOperation returns a request that was made without an operation, with that of its
+// completeRequest returns a request that was made without an operation, with that of its
 // endpoint and with the options WithQuery and WithReplay, which are errors for a
 // request with an operation.
-func withOperation(r *api.Request, o *api.CallOptions) (*api.Request, error) {
+func completeRequest(r *api.Request, o *api.CallOptions) (*api.Request, error) {
 	if r.Op != "" {
 		field := "WithQuery"
 		if o.Replay != nil {
