@@ -63,9 +63,10 @@ type AllocateOptions struct {
 }
 
 // Allocate returns the intent of the client's credential for a node or the whole
-// workspace, and makes one if there is none. An existing one may have a content, and
-// expires later; an expired one is replaced by another with version 0. Compare the ID
-// with the one that is expected before it is filled or released. It is idempotent.
+// workspace, and makes one if there is none. If there is one, it keeps its content, and the
+// call extends its expiry. If that has expired, the result is another intent, with another
+// ID and version 0: so compare the ID with that of an earlier call before you fill or
+// release the intent. It is idempotent.
 //
 // Errors: [api.ErrNotFound] if the workspace does not exist; [api.ErrForbidden] without
 // access to it.

@@ -49,8 +49,9 @@ const opWatch = "activity.Watch"
 //
 // Polls are at least a second apart, and up to 3.6 seconds during frequent
 // changes, to keep the hourly rate limit. All watches and subscriptions of a client share
-// that, so that none stops for long: those with changes have three quarters of the polls,
-// or what the others leave. If a proxy cuts long polls, they are
+// this limit, and none stops for long. If it does not suffice for all, those with frequent
+// changes get three quarters of the polls and the others a quarter; what one group does
+// not use goes to the other. If a proxy cuts long polls, they are
 // shortened to 55 or 25 seconds and later lengthened again. Other temporary
 // failures are retried with a backoff of at most half a minute: failed
 // connections, responses that cannot be decoded, errors of a proxy. A
@@ -180,25 +181,28 @@ func (w *watch) poll(ctx context.Context) (*Report, error) {
 }
 
 // startsSweep reports whether the next poll is a sweep, and notes that. A sweep starts
-// before the cursor, for changes that became visible late. One is due at each interval
-// of Sweep. After a sweep that is a whole Overlap later than the last move of the cursor,
-// no change from before the cursor can be late, and sweeps stop until the cursor moves.
+// an Overlap before the cursor, for changes that became visible late. One is due at each
+// interval of Sweep, until all changes from before the cursor must be visible: an Overlap
+// after the cursor has moved. The first sweep after that is the last (sweptCursor), until
+// the cursor moves again.
 func (w *watch) startsSweep() bool {
 	if w.o.Overlap == 0 || w.cursor == w.sweptCursor || time.Since(w.lastSweep) < w.o.Sweep {
 		return false
 	}
 	w.lastSweep = time.Now()
-	if time.Since(w.cursorMoved) >= w.o.Overlap {
+	allAreVisible := time.Since(w.cursorMoved) >= w.o.Overlap
+	if allAreVisible {
 		w.sweptCursor = w.cursor
 	}
 	return true
 }
 
-// hasNews reports whether a response has changes after the cursor, which no earlier
-// response can have had.
-func (w *watch) hasNews(r *Report) bool {
+// hasLater reports whether a response has changes after the cursor, which no earlier
+// response can have had. A change whose time could not be read may be one of them.
+func (w *watch) hasLater(r *Report) bool {
 	for _, at := range r.Activity {
-		if at.IsZero() || at.After(w.cursor.Time()) {
+		isUnknown := at.IsZero()
+		if isUnknown || at.After(w.cursor.Time()) {
 			return true
 		}
 	}
@@ -207,10 +211,10 @@ func (w *watch) hasNews(r *Report) bool {
 
 // setPriority sets the priority of the next poll: Woken if several of the last polls
 // had new changes, else Rest. Held is how long the last one took.
-func (w *watch) setPriority(hasNews bool, held time.Duration) {
+func (w *watch) setPriority(hasNew bool, held time.Duration) {
 	const most, busy = 4, 3 // one change scores 2: it is not yet busy
 	switch {
-	case hasNews:
+	case hasNew:
 		w.score = min(w.score+2, most)
 	case held >= longHold: // for so long nothing has changed
 		w.score = 0
@@ -225,16 +229,17 @@ func (w *watch) setPriority(hasNews bool, held time.Duration) {
 
 // accept moves the cursor to that of a response, sets the pause before the next poll,
 // and removes from the response the changes that the previous one had as well. Held is
-// how long the server took to respond. If a response repeats changes without moving the
-// cursor, the next poll begins just after them (skipEqual).
+// how long the server took to respond. If a poll that was no sweep brings only changes from
+// before the cursor, the next poll begins just after them (skipEqual).
 func (w *watch) accept(r *Report, held time.Duration) {
-	hasNews, hasChanges := w.hasNews(r), len(r.Activity) > 0
+	hasChanges, hasLater := len(r.Activity) > 0, w.hasLater(r)
 	w.removeReported(r)
-	hasUnreported := len(r.Activity) > 0
+	hasUnreported := len(r.Activity) > 0 // that the previous response did not have
 	w.failures = 0
-	w.setPriority(hasNews, held)
+	w.setPriority(hasLater, held)
 	w.clock.Observe(w.answer.Header)
-	before, next := w.cursor, r.Cursor.Until(w.clock.Latest(cursorSlack)) // a later cursor is wrong
+	before := w.cursor
+	next := r.Cursor.Until(w.clock.Latest(cursorSlack)) // from a future cursor, polls would report nothing for a while
 	if w.cursor == "" {
 		w.cursor = w.startCursor(next, Cursor(r.ServerDate))
 	} else {
@@ -245,7 +250,7 @@ func (w *watch) accept(r *Report, held time.Duration) {
 	switch {
 	case w.cursor != before:
 		w.cursorMoved, w.skipEqual = time.Now(), false
-	case hasChanges && !hasNews && !w.wentBack: // old changes again, though the poll was no sweep
+	case hasChanges && !hasLater && !w.wentBack:
 		w.skipEqual = true
 	}
 	r.Cursor = w.cursor
@@ -265,14 +270,17 @@ func (w *watch) removeReported(r *Report) {
 // which is in whole seconds.
 const cursorSlack = 5 * time.Second
 
-// startCursor returns the start of a watch, the first of these that is usable: the cursor of
-// the response, if it holds a time; the server's date, whose format is not documented, so
-// that it must not be in the future; the Date header less a second, as it has whole seconds.
-func (w *watch) startCursor(cursor, date Cursor) Cursor {
-	if cursor.Time().IsZero() {
-		cursor = ""
+// startCursor returns the start of a watch: the cursor of the first response if it holds a
+// time, else the server_date of the response, else the time of its Date header.
+func (w *watch) startCursor(cursor, serverDate Cursor) Cursor {
+	if !cursor.Time().IsZero() {
+		return cursor
 	}
-	return cmp.Or(cursor, date.Until(w.clock.Latest(cursorSlack)), CursorAt(w.clock.Earliest().Add(-time.Second)))
+	// The format of server_date is not documented: it could be read as a future time.
+	byServerDate := serverDate.Until(w.clock.Latest(cursorSlack))
+	// The Date header has whole seconds, and may be rounded up.
+	byHeader := CursorAt(w.clock.Earliest().Add(-time.Second))
+	return cmp.Or(byServerDate, byHeader)
 }
 
 // retryLater schedules the retry after a temporary failure. If a poll failed after it
@@ -325,8 +333,9 @@ func (h *hold) shortenBelow(after time.Duration) {
 	const most = 1 << 7
 	limit := min(after, h.wait)
 	h.fullCount, h.fullNeeded = 0, min(2*h.fullNeeded, most)
-	for _, h.wait = range h.steps() { // ends with the longest step below the limit, else with the shortest
-		if h.wait < limit {
+	for _, step := range h.steps() { // from the longest to the shortest, which is used if none is below the limit
+		h.wait = step
+		if step < limit {
 			return
 		}
 	}
