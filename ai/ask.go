@@ -1,7 +1,6 @@
 package ai
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -64,13 +63,7 @@ func (s *Service) Ask(
 	}
 	defer stop()
 	t, err := s.askFirst(ctx, in, q, o, opts)
-	for lost := 0; ; lost++ {
-		if err != nil {
-			if o.CancelTurn && callerEnded(ctx, err) {
-				return s.cancelUnanswered(ctx, in, err)
-			}
-			return nil, err
-		}
+	for lost := 0; err == nil; lost++ {
 		if o.OnTurn != nil {
 			o.OnTurn(ctx, t)
 		}
@@ -88,6 +81,10 @@ func (s *Service) Ask(
 			err = failed
 		}
 	}
+	if o.CancelTurn && callerEnded(ctx, err) { // the question may have been sent before that
+		return s.cancelUnanswered(ctx, in, err)
+	}
+	return nil, err
 }
 
 // successor returns the key for a question whose turn was lost: the same key
@@ -209,7 +206,8 @@ func (s *Service) cancelUnanswered(ctx context.Context, in api.Profile, why erro
 }
 
 // cancel cancels a turn on the server, because of the error why. If the turn has ended
-// with an answer before that, it returns the turn, else why.
+// with an answer before that, it returns the turn, else why, with the state of the
+// cancelled turn if that is known.
 func (s *Service) cancel(ctx context.Context, in api.Profile, thread, turn api.OpaqueID, why error) (*Turn, error) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer stop()
@@ -220,11 +218,13 @@ func (s *Service) cancel(ctx context.Context, in api.Profile, thread, turn api.O
 	if err == nil {
 		return t, nil
 	}
-	if e, ok := errors.AsType[*TurnError](err); ok && e.Turn != nil {
-		if waiting, ok := errors.AsType[*TurnError](why); ok { // the TurnError below has a later state of the turn
-			why = cmp.Or(waiting.Err, why)
-		}
-		return nil, &TurnError{Op: "ai.Ask", ThreadID: thread, TurnID: turn, Turn: e.Turn, Err: why}
+	after, ok := errors.AsType[*TurnError](err)
+	if !ok || after.Turn == nil {
+		return nil, why
 	}
-	return nil, why
+	cause := why
+	if before, ok := errors.AsType[*TurnError](why); ok && before.Err != nil {
+		cause = before.Err // without the state of the turn before it was cancelled
+	}
+	return nil, &TurnError{Op: "ai.Ask", ThreadID: thread, TurnID: turn, Turn: after.Turn, Err: cause}
 }

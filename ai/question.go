@@ -267,11 +267,11 @@ func tooLarge(code int64) bool {
 // safe to ask it again with the same key: if the first request arrived, that
 // returns its turn.
 type SendError struct {
-	IdempotencyKey string
-	Err            error // usually an [*api.Error]
+	IdempotencyKey string // not a credential: it may be logged
+	Err            error  // usually an [*api.Error]
 }
 
-// Error returns the text of Err. The key is not a credential.
+// Error returns the text of Err, and that of [ErrThreadTooLarge] if the error is this one.
 func (e *SendError) Error() string {
 	if errors.Is(e, ErrThreadTooLarge) {
 		return e.Err.Error() + ": " + ErrThreadTooLarge.Error()

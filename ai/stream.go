@@ -137,26 +137,24 @@ func (f *following) run(ctx context.Context) {
 	reconnect := wait.Backoff{Base: 500 * time.Millisecond, Cap: 10 * time.Second}
 	drops := 0 // connections in a row that brought nothing new
 	for {
-		how, err := f.readConnection(ctx)
+		how, streamErr := f.readConnection(ctx)
 		if f.left {
 			return
 		}
 		if how == reachedEnd || how == cannotStream {
 			break
 		}
-		if how == noProgress {
-			drops++
-		} else {
+		drops++
+		if how == progressed {
 			drops = 0
 		}
 		ended, turnErr := f.readTurn(ctx)
-		if ended || drops >= maxDrops || call.Final(turnErr) {
+		if ended || drops >= maxDrops || call.Final(turnErr) { // awaitEnd goes on without a stream, or fails with turnErr
 			break
 		}
-		wanted := min(f.retry, heldPoll) // a longer pause could miss the end of the turn by as much
-		pause := max(wanted, reconnect.Longest(drops))
-		if ctxErr := wait.Sleep(ctx, pause); ctxErr != nil {
-			f.yield(nil, f.fail(withLast(f.op, ctxErr, err)))
+		requested := min(f.retry, heldPoll) // the server may ask for a longer pause, but the turn may end during it
+		if ctxErr := wait.Sleep(ctx, max(reconnect.Longest(drops), requested)); ctxErr != nil {
+			f.yield(nil, f.fail(withLast(f.op, ctxErr, streamErr)))
 			return
 		}
 	}
@@ -215,21 +213,16 @@ func (f *following) readConnection(ctx context.Context) (ending, error) {
 
 // readEvents yields the events of one connection and returns how it ended. It has
 // progressed if an event was new: if the event has another ID than the last one of the
-// connection before, or adds text beyond all that was shown. If the server has restarted
-// the answer, and sends it from its start again, only the text counts.
+// connection before (lastID), or adds text beyond all that was shown. If the server sends
+// the answer from its start again, the IDs of old events come again, and only the text counts.
 //
 // If no event comes for long, the timer quiet closes the connection, which may be kept
 // alive although the turn was lost.
 func (f *following) readEvents(events *sse.Reader, quiet *time.Timer) (ending, error) {
 	defer quiet.Stop()
-	how := noProgress
-	before := f.lastID
-	defer func() { f.lastID, f.retry = cmp.Or(events.LastID(), before), cmp.Or(events.Retry(), f.retry) }()
-	restarted := before == "" // without an ID the server can only send the answer from its start
-	if restarted {
-		f.display.sent = 0
-	}
-	for first := true; ; first = false {
+	how, restarted := noProgress, false
+	defer func() { f.lastID, f.retry = cmp.Or(events.LastID(), f.lastID), cmp.Or(events.Retry(), f.retry) }()
+	for isFirst := true; ; isFirst = false {
 		e, err := events.Next()
 		if errors.Is(err, sse.ErrTooLarge) { // a retry would receive it again
 			return cannotStream, err
@@ -239,39 +232,50 @@ func (f *following) readEvents(events *sse.Reader, quiet *time.Timer) (ending, e
 		}
 		quiet.Stop()
 		frame := Frame{Name: string(e.Type), ID: string(e.ID), Data: bytes.Clone(e.Data)}
-		if first && f.firstID != "" && frame.ID == f.firstID { // the server ignored Last-Event-ID
+		if isFirst && f.isRestart(frame) {
 			restarted = true
 			f.display.sent = 0
 		}
 		f.firstID = cmp.Or(f.firstID, frame.ID)
 		said := frame.read()
 		if !f.yieldFrame(frame, said) {
-			f.left = !f.display.full // else there is too much text
 			return cannotStream, nil
 		}
 		if said.last {
 			return reachedEnd, nil
 		}
-		hasNewID := !restarted && frame.ID != "" && frame.ID != before
-		shown := len(f.display.shown)
-		if hasNewID || shown > f.mostShown {
-			how, f.mostShown = progressed, max(shown, f.mostShown)
+		hasNewID := !restarted && frame.ID != "" && frame.ID != f.lastID
+		hasNewText := len(f.display.shown) > f.mostShown
+		if hasNewID || hasNewText {
+			how = progressed
 		}
+		f.mostShown = max(f.mostShown, len(f.display.shown))
 		quiet.Reset(eventless)
 	}
 }
 
-// yieldFrame yields a frame, as text if it has any. It reports false if the caller has
-// left the loop, and for a frame with which there is too much text, which is not
-// yielded.
+// isRestart reports, by the first frame of a connection, whether the server sends the
+// answer from its start again. It does so if no event had an ID for Last-Event-ID, and if
+// it ignores this header: then the frame is the first one of the turn.
+func (f *following) isRestart(frame Frame) bool {
+	return f.lastID == "" || f.firstID != "" && frame.ID == f.firstID
+}
+
+// yieldFrame yields a frame, as text if it has any, and reports whether the stream goes on.
+// It ends if the caller leaves the loop (f.left), or if the text of the frame is beyond the
+// limit (display.full): that frame is not yielded.
 func (f *following) yieldFrame(frame Frame, said frameText) bool {
 	e := &StreamEvent{Kind: StreamEventKindFrame, Frame: frame}
-	if said.text != "" && !said.last {
+	if said.text != "" && !said.last { // the text of the last frame may be an error; the turn has the answer
 		if text, kind := f.display.appendPiece(said.text, said.delta); text != "" {
 			e.Kind, e.Text = kind, text
 		}
 	}
-	return !f.display.full && f.yield(e, nil)
+	if f.display.full {
+		return false
+	}
+	f.left = !f.yield(e, nil)
+	return !f.left
 }
 
 type frameText struct {
@@ -348,13 +352,17 @@ type display struct {
 
 // appendPiece adds a piece of text and returns the part of it that is new, and whether
 // that continues or replaces what was shown. Without delta, a piece may repeat all
-// text that was sent before it. After a restart of the stream, text that was shown already
-// is compared and not shown again; where it differs, all is replaced.
+// text that was sent before it.
+//
+// The first d.sent bytes of d.shown were sent since the server last began the answer, and
+// those behind them before that, if it has begun again: they are sent once more, and skipped
+// as long as they are equal. Where the new text differs, it replaces all that was shown.
+// Text beyond the limit is left out, and sets d.full, which ends the stream.
 func (d *display) appendPiece(piece string, delta bool) (string, StreamEventKind) {
 	if !delta {
 		piece = strings.TrimPrefix(piece, string(d.shown[:d.sent]))
 	}
-	for piece != "" && d.sent < len(d.shown) && piece[0] == d.shown[d.sent] { // shown before the restart
+	for piece != "" && d.sent < len(d.shown) && piece[0] == d.shown[d.sent] { // sent once more
 		piece = piece[1:]
 		d.sent++
 	}

@@ -139,7 +139,7 @@ func (t *Threads) Create(
 		thread = &Thread{ID: turn.ThreadID}
 	}
 	turn.ThreadID = cmp.Or(turn.ThreadID, thread.ID)
-	return &ThreadTurns{thread, []*Turn{turn}, 1}, nil
+	return &ThreadTurns{Thread: thread, Turns: []*Turn{turn}, Count: 1}, nil
 }
 
 // check returns an error for a name or a kind that a thread cannot have.

@@ -87,17 +87,18 @@ const (
 // the error of the last step.
 func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
 	var interval wait.Interval // between two reads
-	var stepErr error          // of the last step: of its read, or of the activity, which does not end the wait
+	var stepErr error          // of the last step
 	err := wait.Poll{Final: call.Final}.Run(ctx, func() (ended bool, pause time.Duration, err error) {
-		ended, stepErr = w.readTurn(ctx)
-		if ended || stepErr != nil {
-			return ended, 0, stepErr
+		ended, readErr := w.readTurn(ctx)
+		stepErr = readErr
+		if ended || readErr != nil {
+			return ended, 0, readErr
 		}
 		read := time.Now()
-		var changed bool
-		changed, stepErr = w.awaitActivity(ctx)
-		if stepErr != nil {
-			return false, max(failurePause, wait.RetryAfterOf(stepErr)), nil //nolint:nilerr // the turn can still be read
+		changed, activityErr := w.awaitActivity(ctx)
+		if activityErr != nil {
+			stepErr = activityErr
+			return false, max(failurePause, wait.RetryAfterOf(activityErr)), nil //nolint:nilerr // the turn can still be read
 		}
 		if changed {
 			interval = wait.Interval{} // the first one is the shortest
