@@ -107,11 +107,16 @@ const (
 // File Shares in it. A place that could not be read is a row with an Err, and the rest
 // follows. Many calls are sent: about three for a workspace and one for a share.
 //
-// What the caller cannot see is not in it, and no error says so: workspaces whose members
-// the caller is not among, if its role in the organization does not show them; shares whose
-// workspace was deleted; members that a share hides; and who could join by itself, because
-// an organization or a workspace is open to a domain or to all members. Keys and sign-ins
-// of programs act for a person and have the access of this person.
+// These have no row, and no error says so:
+//
+//   - workspaces that the caller is not a member of, unless its role in the organization
+//     shows them
+//   - shares whose workspace was deleted
+//   - members that a share hides
+//   - people who could join an organization or workspace that is open to a domain or to all
+//     members
+//
+// Keys and sign-ins of programs act for a person and have the access of this person.
 //
 // It ends with an error only if the organization itself cannot be read, or with that of
 // ctx.

@@ -68,13 +68,15 @@ func (e *LeftError) Error() string {
 // At the end it looks again. If anything is left, or a place could not be read, it ends with
 // a [*LeftError]; so an iteration that ends without an error has removed all that the caller
 // can see. Links that anyone may open stay open to the person, as do those to any registered
-// user. An ID finds an invitation only if a membership or grant in the organization shows
-// its address together with that ID; otherwise call RemovePerson with the address, too.
-// Leaving the loop ends the removal.
+// user. Leaving the loop ends the removal.
 //
-// Errors: [*api.InputError] for the caller, who leaves with Leave of package members, and
-// for what is neither ID nor address; an error, before anything is removed, if several users
-// have the address; those of [Service.Access].
+// An invitation has an address and no ID. If the person is named by an ID, the addresses
+// are those that memberships and grants in the organization show for this ID. To remove an
+// invitation of another address, call RemovePerson with that address, too.
+//
+// Errors: [*api.InputError] if the person is the caller, who leaves with Leave of package
+// members, or is named by neither an ID nor an address; an error if several users have the
+// address. After these nothing was removed. Also those of [Service.Access].
 func (s *Service) RemovePerson(
 	ctx context.Context, org api.ID, person api.Person, o *RemoveOptions, opts ...api.CallOption,
 ) iter.Seq2[*Removal, error] {
@@ -168,23 +170,24 @@ func (s *Service) accessOf(ctx context.Context, org api.ID, person api.Person, o
 }
 
 // idAndAddresses returns the user ID of a person, named by an ID or an address, and all
-// addresses that the rows of access show for that ID. For an address without a row that
-// has an ID, the ID is "".
+// addresses that the rows of access show for that ID. The ID of an address is that of the
+// rows with this address, "" if none of them has an ID, and an error if their IDs differ.
 func idAndAddresses(all []*Access, person api.Person) (user api.ID, addresses map[string]bool, err error) {
 	addresses = map[string]bool{}
-	if address := strings.ToLower(string(person)); strings.Contains(address, "@") {
-		addresses[address] = true
-	} else {
+	address := strings.ToLower(string(person))
+	if !strings.Contains(address, "@") {
 		user = api.ID(person)
-	}
-	for _, a := range all {
-		if a.User == "" || !addresses[a.EmailAddress] {
-			continue
+	} else {
+		addresses[address] = true
+		for _, a := range all {
+			if a.User == "" || a.EmailAddress != address {
+				continue
+			}
+			if user != "" && user != a.User {
+				return "", nil, errTwoUsers
+			}
+			user = a.User
 		}
-		if user != "" && user != a.User {
-			return "", nil, errTwoUsers
-		}
-		user = a.User
 	}
 	for _, a := range all {
 		if a.User != "" && a.User == user && a.EmailAddress != "" {

@@ -156,9 +156,9 @@ type DeleteManyResult struct {
 
 const maxDeleted = 100
 
-// DeleteMany deletes up to 100 comments, which no call restores, but not their replies,
-// whose ParentID then names a deleted comment. Comments that the caller may not delete
-// are skipped without an error.
+// DeleteMany deletes up to 100 comments. No call restores them. Their replies are not
+// deleted, and their ParentID then names a deleted comment. Comments that the caller may
+// not delete are skipped without an error.
 //
 // It calls POST /current/comments/bulk/delete/.
 func (s *Service) DeleteMany(ctx context.Context, comments []api.OpaqueID, opts ...api.CallOption) (*DeleteManyResult, error) {

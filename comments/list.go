@@ -109,15 +109,15 @@ func On(in api.Profile) Target { return Target{in: in} }
 // password, calls require [api.WithLinkPassword].
 func OnNode(in api.Profile, node api.OpaqueID) Target { return Target{in, node, true} }
 
-// check returns an error for a profile without comments, and for a custom name
-// in place of an ID.
+// check returns an error for a blank node, for a profile without an ID or of a kind that
+// has no comments, and for a custom name in place of the ID of a workspace or share.
 func (t Target) check(op string) error {
 	args := input.Parameters(op, "parent_id", "on", "node_id", "on")
 	if t.onNode && t.node.Plain() == "" {
 		return args.Refuse("node_id", "must be on a node that is not blank", strconv.Quote(string(t.node)))
 	}
 	if t.in.Kind == api.ProfileKindFileShare && t.onNode {
-		return t.in.OneOf(op, "on", api.ProfileKindFileShare)
+		return t.in.OneOf(op, "on") // of any kind, if it has an ID
 	}
 	if err := t.in.OneOf(op, "on", api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
 		return err
@@ -158,7 +158,7 @@ func (s *Service) List(ctx context.Context, on Target, list *ListOptions, opts .
 
 // list returns one page of the comments on a target.
 func (s *Service) list(ctx context.Context, on Target, list ListOptions, opts []api.CallOption) (*Page, error) {
-	r := on.list(nil) // its query, for whose errors the operation is needed, follows below
+	r := on.list(nil) // the query is set below: its errors name r.Op
 	if err := on.check(r.Op); err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func (s *Service) All(
 ) iter.Seq2[*Comment, error] {
 	op := on.list(nil).Op
 	o := orFirstPage(list)
-	o.IncludeTotal = true
+	o.IncludeTotal = true // by the total the walk finds the end, and notices that comments were deleted
 	if o.Limit == 0 {
 		o.Limit = maxLimit
 	}
@@ -262,20 +262,22 @@ func (w *walk) advance(p *Page, received int) (more bool, err error) {
 	fresh := len(p.Comments)
 	w.found += fresh
 	end := w.options.Offset + received
-	if p.Total == nil { // the end is not known: it is a page without a new comment
+	if p.Total == nil { // then a page without a new comment is the end
 		w.options.Offset = end
 		return fresh > 0, nil
 	}
 	deleted := w.total - *p.Total
 	w.total = *p.Total
-	allFound := end >= w.total && w.start+w.found >= w.total // the total counts those before the start too
+	isLastPage := end >= w.total
+	hasAll := w.start+w.found >= w.total                       // the total includes those before the start
+	ignoresOffset := fresh == 0 && w.options.Offset >= w.total // nothing is behind the total, so these are old ones
 	switch {
 	case deleted > 0:
 		w.options.Offset = max(w.start, w.options.Offset-deleted)
 		return true, nil
-	case received == 0, allFound:
+	case received == 0, isLastPage && hasAll:
 		return false, nil
-	case fresh == 0 && w.options.Offset >= w.total: // the server ignores the offset
+	case ignoresOffset:
 		return false, fmt.Errorf("fastio: %s: %w", w.op, api.ErrNoProgress)
 	}
 	w.options.Offset = end

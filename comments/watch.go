@@ -99,13 +99,13 @@ type watch struct {
 	wasWoken   bool // the current list follows a change
 	emptyWakes int  // such lists in a row without a new comment
 
-	clock     servertime.Clock
-	observed  string          // the Date of the latest response: one response counts once
-	start     time.Time       // by the local clock
-	failed    bool            // an attempt to list has failed
-	hasListed bool            // the comments that are not new are known
-	newest    time.Time       // creation of the newest comment that was listed
-	seen      map[string]seen // listed comments that may be listed again
+	clock           servertime.Clock
+	observed        string          // the Date of the latest response: one response counts once
+	start           time.Time       // by the local clock
+	firstListFailed bool            // an attempt to get the first list has failed
+	hasListed       bool            // the comments that are not new are known
+	newest          time.Time       // creation of the newest comment that was listed
+	seen            map[string]seen // listed comments that may be listed again
 }
 
 // seen is when a listed comment was created, and, by the local clock, listed.
@@ -129,7 +129,7 @@ func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error
 			w.o.OnRetry(ctx, api.RetryEvent{Op: opWatch, Attempt: n, Wait: pause, Err: err})
 		}
 	}
-	succeeded := false // the step before: a failed one is followed by a backoff in place of await
+	succeeded := false // the step before; the first step and one after a backoff list at once
 	return wait.Poll{Final: final, Failed: failed}.Run(ctx, func() (bool, time.Duration, error) {
 		if succeeded {
 			if err := w.await(ctx); err != nil {
@@ -140,7 +140,7 @@ func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error
 		isFirst := !w.hasListed
 		found, err := w.listNew(ctx)
 		if err != nil {
-			w.failed = true
+			w.firstListFailed = w.firstListFailed || isFirst
 			return false, 0, err
 		}
 		if isFirst && w.o.OnBegin != nil {
@@ -163,8 +163,8 @@ func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error
 
 func final(err error) bool { return errors.Is(err, errStopped) || call.Final(err) }
 
-// changed is called by the Waker: with true after each change of the profile,
-// which is watched then, with false when it is not watched any more.
+// changed is called by the Waker. True means that the profile is watched and may have
+// changed, false that it is not watched any more.
 func (w *watch) changed(watched bool) {
 	w.watched.Store(watched)
 	if watched {
@@ -175,16 +175,15 @@ func (w *watch) changed(watched bool) {
 	}
 }
 
-// await waits until it is time for the next list. After a change that is settleTime, or a
-// multiple of it if the last changes brought no new comment (emptyWakes). Without a change
-// it is a pause: a short one if the last change brought no new comment, since the comment
-// may become visible late, else a long one if the profile is watched.
+// await waits until it is time for the next list: settleTime after a change, or after a
+// pause without a change. If the lists after the last changes had no new comment
+// (emptyWakes), the changes are probably of other kinds, and the settleTime is multiplied.
 func (w *watch) await(ctx context.Context) error {
 	pause := pauseUnwatched
 	switch {
-	case w.emptyWakes > 0:
+	case w.emptyWakes > 0: // the change may be a comment that becomes visible late
 		pause = pauseRepeat
-	case w.watched.Load():
+	case w.watched.Load(): // a change would end the pause
 		pause = pauseWatched
 	}
 	due := time.NewTimer(pause)
@@ -213,7 +212,7 @@ func (w *watch) listNew(ctx context.Context) ([]*Comment, error) {
 	opts := append(slices.Clip(w.opts), api.WithResponse(answer), api.WithoutPrefetch()) // most lists have one page
 	newest := &ListOptions{NewestFirst: true, Limit: pageSize}
 	var listed []*Comment
-	old := 0 // comments before from, in succession
+	oldInRow := 0
 	for c, err := range w.s.All(ctx, w.on, newest, opts...) {
 		if err != nil {
 			return nil, err
@@ -222,17 +221,18 @@ func (w *watch) listNew(ctx context.Context) ([]*Comment, error) {
 		if from.IsZero() && !w.hasListed { // in the first list without Since the newest comment sets the bound
 			from = w.oldestToRecord(c)
 		}
-		if c.Created.IsZero() || !c.Created.Before(from) {
+		isOld := !c.Created.IsZero() && c.Created.Before(from) // one without a time may be new
+		if !isOld {
 			listed = append(listed, c)
-			old = 0
+			oldInRow = 0
 			continue
 		}
-		old++
-		if old == oldRows {
+		oldInRow++
+		if oldInRow == oldRows {
 			break
 		}
 	}
-	slices.Reverse(listed)
+	slices.Reverse(listed) // comments of one second keep this order
 	slices.SortStableFunc(listed, func(a, b *Comment) int { return a.Created.Compare(b.Created.Time) })
 	return w.newOf(listed), nil
 }
@@ -246,10 +246,9 @@ func (w *watch) observeTime(header http.Header) {
 	}
 }
 
-// oldestToRecord returns the time from which on the first list of a watch without Since
-// records comments, by its newest one: later lists go back no further, because a comment
-// becomes visible at most lateness after its creation. Zero means that the time of the
-// comment is not known.
+// oldestToRecord returns how far back the first list of a watch without Since records
+// comments: to a lateness before its newest one. An older comment is visible already, so
+// no later list goes back to it. Zero means that the time of the newest one is not known.
 func (w *watch) oldestToRecord(newest *Comment) time.Time {
 	at := w.plausibleTime(newest)
 	if at.IsZero() {
@@ -259,14 +258,15 @@ func (w *watch) oldestToRecord(newest *Comment) time.Time {
 }
 
 // oldestNew returns the time of creation from which on comments may be new and are
-// listed. Zero means all, or, in the first list without Since, that it is not
-// known yet.
+// listed: a lateness before the newest comment that was listed, but not before Since. As
+// long as there is neither, it is zero, and the first list uses oldestToRecord.
 func (w *watch) oldestNew() time.Time {
-	from := w.o.Since.Truncate(time.Second)
+	since := w.o.Since.Truncate(time.Second)
 	if w.newest.IsZero() {
-		return from
+		return since
 	}
-	return times.Later(from, times.Earlier(w.newest, w.clock.Earliest()).Add(-lateness))
+	newest := times.Earlier(w.newest, w.clock.Earliest()) // the clock may have been corrected since newest was set
+	return times.Later(since, newest.Add(-lateness))
 }
 
 // plausibleTime returns when a comment was created, at most the present time of the
@@ -293,18 +293,26 @@ func (w *watch) newOf(listed []*Comment) []*Comment {
 		id := c.ID.Plain()
 		_, known := w.seen[id]
 		w.seen[id] = seen{c.Created.Time, time.Now()}
-		wasThere := isFirst && (!w.failed || c.Created.Before(start)) // before the watch
+		wasThere := isFirst && (!w.firstListFailed || c.Created.Before(start)) // before the watch
 		if !known && !wasThere && (w.o.Replies || c.ParentID == "") {
 			found = append(found, c)
 		}
 	}
+	w.forgetOld()
+	return found
+}
+
+// forgetOld removes from seen the comments that are not listed again, because they are
+// older than any new one can be. They stay for the time remembered, in which a wrong clock
+// is corrected.
+func (w *watch) forgetOld() {
 	from := w.oldestNew()
 	for id, c := range w.seen {
-		if !c.created.IsZero() && c.created.Before(from) && time.Since(c.listed) > remembered {
-			delete(w.seen, id) // it is not listed again
+		isOld := !c.created.IsZero() && c.created.Before(from)
+		if isOld && time.Since(c.listed) > remembered {
+			delete(w.seen, id)
 		}
 	}
-	return found
 }
 
 // poller is a Waker for a program that has none: it polls the activity of a profile.
