@@ -180,8 +180,9 @@ func (r report) learnPaths(table string) string {
 }
 
 // learnNames returns the list of assumed names without those that responses have
-// confirmed. If a method has several rows, a name stays that the report refutes for
-// one of them.
+// confirmed. A line of the list is "account.Invitations.Get response: entity_id org".
+// A method may have several rows in the table, each with results of its own in the
+// report: a name that is refuted for one of them stays.
 func (r report) learnNames(list, table string) string {
 	confirmed, refuted := map[string]bool{}, map[string]bool{}
 	for line := range strings.Lines(table) {

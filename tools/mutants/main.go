@@ -56,8 +56,8 @@ func main() {
 	}
 }
 
-// A mutant is one change, as the words of its line in the list: "tag FILE FIELD TEXT",
-// "path ROW" or "field DIRECTORY TEXT". The first one is the kind.
+// A mutant is one change, as the words of its line in the list: "tag AREA TYPE.FIELD NAME",
+// "path OPERATION" or "field AREA NAME". The first word is the kind.
 type mutant []string
 
 // String returns the line of the mutant in the list.
@@ -236,15 +236,26 @@ func (s *sources) apply(dir string, m mutant) (string, error) {
 	return file, os.WriteFile(file, overlay, 0o600)
 }
 
-// change returns the replacement of a name by m, "" if unchanged.
+// change returns the literal that replaces a name of a file in dir, "" if the mutant does not
+// change that name.
 func (s *sources) change(m mutant, dir string, n name) string {
-	switch {
-	case m[0] == "tag" && n.field == m[2] && n.text == m[3]: // in any file
-		return strings.Replace(n.lit.Value, `json:"`+n.text, `json:"`+n.text+`_renamed`, 1)
-	case m[0] == "path" && n.field == "" && slices.Contains(s.rows[m[1]], n.text):
-		return strconv.Quote(wrongPath(n.text))
-	case m[0] == "field" && n.field == "" && dir == m[1] && n.text == m[2]:
-		return strconv.Quote(n.text + "_renamed")
+	isTag := n.field != ""
+	switch m[0] {
+	case "tag": // AREA TYPE.FIELD NAME
+		field, text := m[2], m[3]
+		if n.field == field && n.text == text { // in any directory: the type of an area may be in another package
+			return strings.Replace(n.lit.Value, `json:"`+text, `json:"`+text+`_renamed`, 1)
+		}
+	case "path": // OPERATION
+		operation := m[1]
+		if !isTag && slices.Contains(s.rows[operation], n.text) {
+			return strconv.Quote(wrongPath(n.text))
+		}
+	case "field": // AREA NAME
+		area, text := m[1], m[2]
+		if !isTag && dir == area && n.text == text {
+			return strconv.Quote(text + "_renamed")
+		}
 	}
 	return ""
 }
@@ -265,10 +276,11 @@ func wrongPath(path string) string {
 type name struct {
 	lit   *ast.BasicLit
 	text  string
-	field string // Type.Field of a tag
+	field string // Type.Field of a tag; "" of another string
 }
 
-// names returns the names of a file in order, without the fields of errors.
+// names returns the names of a file in order: the JSON tags of its named structs, and all other
+// strings. It leaves out what is in an InputError, since the names in an error are not sent.
 func names(f *ast.File) []name {
 	var all []name
 	ast.Inspect(f, func(n ast.Node) bool {

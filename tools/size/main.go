@@ -1,5 +1,5 @@
-// Command size prints how large the repository is: lines by kind and by row of
-// internal/facts/endpoints.tsv, the largest packages, and the type with the most
+// Command size prints how large the repository is: lines by kind and by endpoint of
+// internal/facts/endpoints.tsv, the largest packages, and the types with the most
 // methods. Run it from the root of the repository.
 package main
 
@@ -45,7 +45,7 @@ func main() {
 			log.Fatal(err)
 		}
 	}
-	for _, name := range engines {
+	for _, name := range engines { // the lines of a file that was renamed would not be counted
 		if _, err := os.Stat(name); err != nil {
 			log.Fatal(err)
 		}
@@ -61,9 +61,9 @@ type report struct {
 	long                   []string       // hand-written lines over columns
 	packages               map[string]*pkg
 	types                  map[string]int // methods, by package and receiver
-	hiding                 int            // methods that only hide secrets
+	formatMethods          int            // which hide secrets
 	rootSources, rootTests int
-	rows                   int
+	endpoints              int // the rows of the table
 }
 
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
@@ -82,7 +82,7 @@ func (r *report) add(name string) error {
 	n := bytes.Count(content, []byte("\n"))
 	switch {
 	case name == "internal/facts/endpoints.tsv":
-		r.rows = n - 1
+		r.endpoints = n - 1 // without the header
 		return nil
 	case strings.HasPrefix(name, "testdata/") || strings.Contains(name, "/testdata/"):
 		r.lines["testdata"] += n
@@ -150,7 +150,7 @@ func (r *report) methods(dir, name string, content []byte) error {
 			r.types[dir+"."+id.Name]++
 		}
 		if fn.Name.Name == "Format" && len(fn.Type.Params.List) > 0 { // a fmt.Formatter, which hides a secret
-			r.hiding++
+			r.formatMethods++
 		}
 	}
 	return nil
@@ -165,7 +165,7 @@ func (r *report) print() {
 	fmt.Printf("lines of the test engines            %d\n", r.lines["engines"])
 	fmt.Printf("generated lines                      %d\n", r.lines["generated"])
 	fmt.Printf("lines over %d columns               %d\n", columns, len(r.long))
-	fmt.Printf("rows with a method; lines a row      %d; %d\n", r.rows, total/max(r.rows, 1))
+	fmt.Printf("endpoints; lines for each            %d; %d\n", r.endpoints, total/max(r.endpoints, 1))
 	title := "largest packages" // only before the first
 	for _, dir := range largest(r.packages, func(p *pkg) int { return p.lines })[:5] {
 		p := r.packages[dir]
@@ -178,7 +178,7 @@ func (r *report) print() {
 		title = ""
 	}
 	fmt.Printf("files in the root directory          %d source, %d test\n", r.rootSources, r.rootTests)
-	fmt.Printf("Format methods                       %d\n", r.hiding)
+	fmt.Printf("Format methods, to hide secrets      %d\n", r.formatMethods)
 	if os.Getenv("LONG") != "" {
 		fmt.Println(strings.Join(r.long, "\n"))
 	}

@@ -69,9 +69,8 @@ func checkStyle(f *ast.File, report func(at ast.Node, text string)) {
 	})
 }
 
-// checkHeader reports the first statement in the header of an if or switch, unless it
-// defines something that the condition reads, or assigns only err or ok, which the
-// condition reads.
+// checkHeader reports the first statement in the header of an if or switch. Two are allowed: one that defines a
+// variable, and one that assigns to err or ok and to nothing else, if the condition reads the variable.
 func checkHeader(first ast.Stmt, report func(at ast.Node, text string), condition ...ast.Node) {
 	if first == nil {
 		return
@@ -81,28 +80,30 @@ func checkHeader(first ast.Stmt, report func(at ast.Node, text string), conditio
 		report(first, "a statement with an effect stands in the header")
 		return
 	}
-	isRead, hasOthers := assigned(assign, namesIn(condition))
+	isRead, onlyErrOrOK := assignsTo(assign, namesIn(condition))
 	defines := assign.Tok == token.DEFINE
-	assignsErr := assign.Tok == token.ASSIGN && isRead && !hasOthers // or ok
+	isAllowedAssignment := assign.Tok == token.ASSIGN && isRead && onlyErrOrOK
 	switch {
 	case defines && !isRead:
 		report(first, "the header defines nothing that its condition reads")
-	case !defines && !assignsErr:
+	case !defines && !isAllowedAssignment:
 		report(first, "the header assigns to a variable of before")
 	}
 }
 
-// assigned reports whether one of the names is assigned, and whether anything is besides err and ok.
-func assigned(assign *ast.AssignStmt, names map[string]bool) (isNamed, hasOthers bool) {
+// assignsTo reports whether a statement assigns to one of the names, and whether it assigns to nothing but err and ok.
+// The blank identifier does not count.
+func assignsTo(assign *ast.AssignStmt, names map[string]bool) (oneOfNames, onlyErrOrOK bool) {
+	onlyErrOrOK = true
 	for _, left := range assign.Lhs {
-		id, simple := left.(*ast.Ident)
-		if simple && id.Name == "_" {
+		id, isVariable := left.(*ast.Ident)
+		if isVariable && id.Name == "_" {
 			continue
 		}
-		isNamed = isNamed || simple && names[id.Name]
-		hasOthers = hasOthers || !simple || id.Name != "err" && id.Name != "ok"
+		oneOfNames = oneOfNames || isVariable && names[id.Name]
+		onlyErrOrOK = onlyErrOrOK && isVariable && (id.Name == "err" || id.Name == "ok")
 	}
-	return isNamed, hasOthers
+	return oneOfNames, onlyErrOrOK
 }
 
 // namesIn returns the identifiers in some nodes, of which any may be nil.
@@ -122,9 +123,9 @@ func namesIn(nodes []ast.Node) map[string]bool {
 	return names
 }
 
-// checkLocks reports calls of a method Lock with arguments, as of oauth.Store, whose result is not unlocked by a defer in
-// the next statement, or in the one after the check of the error. A call in the header of an if or switch has no next
-// statement. It skips functions called Lock, which return the lock.
+// checkLocks reports each call of a method Lock with arguments, such as that of oauth.Store, whose result no defer
+// unlocks. The defer must be one of the next two statements: the first may be the check of the error. No statement
+// follows a call in the header of an if or switch. Functions called Lock are skipped: they return the lock.
 func checkLocks(f *ast.File, report func(at ast.Node, text string)) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		var list []ast.Stmt
@@ -132,9 +133,9 @@ func checkLocks(f *ast.File, report func(at ast.Node, text string)) {
 		case *ast.FuncDecl:
 			return !isLock(n.Name)
 		case *ast.IfStmt:
-			list = []ast.Stmt{n.Init}
+			list = []ast.Stmt{n.Init} // the header
 		case *ast.SwitchStmt:
-			list = []ast.Stmt{n.Init}
+			list = []ast.Stmt{n.Init} // the header
 		case *ast.BlockStmt:
 			list = n.List
 		case *ast.CaseClause:
@@ -143,8 +144,8 @@ func checkLocks(f *ast.File, report func(at ast.Node, text string)) {
 			list = n.Body
 		}
 		for i, s := range list {
-			held := heldBy(s)
-			if held != nil && !unlocks(list[i+1:min(i+3, len(list))], held.Name) {
+			held, nextTwo := heldBy(s), list[i+1:min(i+3, len(list))]
+			if held != nil && !unlocks(nextTwo, held.Name) {
 				report(s, "no defer unlocks "+held.Name+" in the next statement")
 			}
 		}
