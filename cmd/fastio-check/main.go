@@ -153,12 +153,13 @@ func (p *program) start(ctx context.Context) (_ int, err error) {
 // directory for the report does not exist, so that this is known before the calls are made.
 func (p *program) checkFlags() error {
 	info, err := os.Stat(p.dir)
-	usesSecondKey := p.write || p.clean
 	switch {
 	case p.write && p.org == "":
 		return errors.New("-write needs -org, the ID of an organization")
-	case p.ai && !p.write, p.second && !usesSecondKey:
-		return errors.New("-ai and -second-key need -write")
+	case p.ai && !p.write:
+		return errors.New("-ai needs -write")
+	case p.second && !p.write && !p.clean:
+		return errors.New("-second-key needs -write or -clean")
 	case err != nil || !info.IsDir():
 		return fmt.Errorf("-o: %s is no directory", p.dir)
 	}
@@ -296,8 +297,8 @@ func (p *program) writeReport(report *check.Report) error {
 	return err
 }
 
-// writeFile creates or replaces a file of the output directory with what write writes, as a
-// whole: another run may write the same one.
+// writeFile creates or replaces a file of the output directory with what write writes. It
+// replaces the file atomically, because another run may write it at the same time.
 func (p *program) writeFile(name string, report *check.Report, write func(io.Writer, *check.Report) error) error {
 	file, err := os.CreateTemp(p.dir, "."+name+"-*")
 	if err != nil {

@@ -114,9 +114,13 @@ func TestWritesNeedAnAnswer(t *testing.T) {
 
 func TestFlagsThatDoNotFit(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"-write"}, {"-ai"}, {"-second-key"}, {"-org"}} {
-		if r := runWith(t.Context(), t, nil, "", args...); r.status != unfinished {
-			t.Errorf("%v: status %d", args, r.status)
+	for flag, want := range map[string]string{
+		"-write": "-write needs -org", "-ai": "-ai needs -write", "-second-key": "-second-key needs -write or -clean",
+		"-org": "needs an argument",
+	} {
+		r := runWith(t.Context(), t, nil, "", flag)
+		if r.status != unfinished || !strings.Contains(r.progress, want) {
+			t.Errorf("%s: status %d, %q", flag, r.status, r.progress)
 		}
 	}
 }
