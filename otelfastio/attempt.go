@@ -120,8 +120,8 @@ func basePath(path, route string) string {
 			return ""
 		}
 	}
-	rest := path[base:]
-	for route != "" { // each segment must be that of the route, or stand for a placeholder
+	rest := path[base:] // begins with a slash, as route does: the first segment of both is empty
+	for route != "" {   // each segment must be that of the route, or stand for a placeholder
 		var part, want string
 		part, rest, _ = strings.Cut(rest, "/")
 		want, route, _ = strings.Cut(route, "/")
@@ -185,15 +185,15 @@ func version(resp *http.Response) string {
 	return strconv.Itoa(resp.ProtoMajor) + "." + strconv.Itoa(resp.ProtoMinor)
 }
 
-// end ends the span of the attempt with an error or nil, once, and notes in its call when
-// that was: a refresh of the token begins then.
+// end ends the span of the attempt with an error or nil; a further use does nothing. It sets
+// the lastEnd of the call: if the token was refused, its refresh begins at that time.
 func (a *attempt) end(err error) {
 	a.once.Do(func() {
 		fail(a.span, err)
 		a.span.End()
 		if a.call != nil {
 			a.call.mu.Lock()
-			a.call.idle = time.Now()
+			a.call.lastEnd = time.Now()
 			a.call.mu.Unlock()
 		}
 	})

@@ -21,9 +21,9 @@ type call struct {
 	event api.CallEvent
 	begin time.Time
 
-	mu   sync.Mutex // middleware of the program may be concurrent
-	wait *wait      // the current one, or nil
-	idle time.Time  // the end of the last attempt, since when none is in progress
+	mu      sync.Mutex // middleware of the program may be concurrent
+	wait    *wait      // the current one, or nil
+	lastEnd time.Time  // of an attempt; a refresh begins then
 }
 
 // wait is a wait that has begun.
@@ -116,14 +116,14 @@ func (t *Telemetry) OnRetry(ctx context.Context, e api.RetryEvent) {
 	}
 }
 
-// onRefresh reports a refresh that has ended. It began when the attempt had ended whose
-// token was refused.
+// onRefresh reports a refresh that has ended. In a call, its span begins at the end of the
+// last attempt, whose token was refused.
 func (t *Telemetry) onRefresh(ctx context.Context, e api.RefreshEvent) {
 	now := time.Now()
 	begin := now
 	if c := callOf(ctx); c != nil {
 		c.mu.Lock()
-		begin = c.idle
+		begin = c.lastEnd
 		c.mu.Unlock()
 	}
 	operation := operationKey.String(e.Op)

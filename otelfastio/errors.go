@@ -45,8 +45,8 @@ func withError(err error, attrs ...attribute.KeyValue) metric.MeasurementOption 
 	return metric.WithAttributes(attrs...)
 }
 
-// errorType returns the value of the attribute error.type for an error, one of
-// few words.
+// errorType returns the value of the attribute error.type for an error. It is one of a small
+// set, an HTTP status or a word, because it is an attribute of metrics too.
 func errorType(err error) string {
 	if text := answerType(err); text != "" {
 		return text

@@ -108,8 +108,8 @@ func New(o *Options) *Telemetry {
 }
 
 // Option returns the option that reports the calls of a client. It adds hooks and
-// middleware to those of other options; middleware of later options is inside of the spans
-// of attempts.
+// middleware to those of other options. The span of an attempt contains the middleware of
+// the options that follow this one, and not the middleware of those before it.
 func (t *Telemetry) Option() fastio.Option {
 	return join(
 		fastio.WithHooks(api.Hooks{OnCall: t.onCall, OnRetry: t.OnRetry, OnWait: t.onWait, OnRefresh: t.onRefresh}),

@@ -34,7 +34,7 @@ type subscription struct {
 func (s *subscription) recordChange(ctx context.Context, now realtime.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ctx.Err() != nil { // the subscription has ended, see end
+	if ctx.Err() != nil { // the subscription has ended, which end records
 		return
 	}
 	last := s.last
@@ -45,7 +45,7 @@ func (s *subscription) recordChange(ctx context.Context, now realtime.Status) {
 	}
 	mode := metric.WithAttributes(modeKey.String(string(now.Mode)))
 	if last.Mode != now.Mode {
-		s.endMode(ctx, last, now.Since)
+		s.endMode(ctx, last, now.Since) // nothing if there was no mode before
 		s.subscriptions.Add(ctx, 1, mode)
 	}
 	if n := now.Sockets - last.Sockets; n > 0 {

@@ -19,23 +19,23 @@ var block = regexp.MustCompile("(?ms)^```(go|output) title=\"([^\" ]+)(?: (\\w+)
 var outputComment = regexp.MustCompile(`(?m)^// (Output|Unordered output):[ \n]`)
 
 // fill replaces the content of the code blocks of a page that name a source in their first
-// line: a kind, a file and perhaps a function. A block of Go is the file, from its package
-// clause on, or the body of the function, without the comment that says its output. A block
-// of output is what that comment says.
+// line: a kind, a file and perhaps a function. The source of an example ends with a comment
+// that says its output. A block of the kind "output" gets what that comment says, a block of
+// the kind "go" gets the source before it.
 func fill(root, page string) (string, error) {
 	var failed error
 	page = block.ReplaceAllStringFunc(page, func(old string) string {
 		m := block.FindStringSubmatch(old)
 		kind, file, function := m[1], m[2], m[3]
-		content, err := source(filepath.Join(root, filepath.FromSlash(file)), function)
+		code, err := source(filepath.Join(root, filepath.FromSlash(file)), function)
 		if err != nil {
 			failed = err
 		}
-		code := content
-		if m := outputComment.FindStringSubmatchIndex(content); m != nil {
-			code = content[:m[0]]
+		if at := outputComment.FindStringIndex(code); at != nil {
+			beforeComment, said := code[:at[0]], code[at[1]:]
+			code = beforeComment
 			if kind == "output" {
-				code = strings.ReplaceAll(strings.ReplaceAll(content[m[1]:], "// ", ""), "//\n", "\n")
+				code = strings.ReplaceAll(strings.ReplaceAll(said, "// ", ""), "//\n", "\n")
 			}
 		}
 		opening, _, _ := strings.Cut(old, "\n")
