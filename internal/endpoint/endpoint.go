@@ -27,13 +27,14 @@ type entry struct {
 	link         api.Link
 }
 
-// Named returns a copy of a request without Op that has the one of its endpoint, and
-// those of Group, Replay, Auth and Link that were zero. An endpoint that the table does
-// not have is called by method and template, and is safe to read.
+// Named returns a copy of a request that was made without an Op. The copy has the Op of
+// its endpoint, which the table has for the method and path. From there it also gets
+// Group, Replay, Auth and Link where they are zero. If the table has no such endpoint, Op
+// is the method and the template, and only a request that reads may be repeated.
 func Named(r *api.Request) *api.Request {
 	n := *r
 	path := r.Path.String()
-	if path == "" { // an invalid path is an error of that operation
+	if path == "" { // it is invalid: the error names the operation that has the template
 		path = r.Path.Template()
 	}
 	if e := find(r.Method, path); e != nil {
@@ -52,8 +53,9 @@ func Named(r *api.Request) *api.Request {
 	return &n
 }
 
-// find returns the entry whose path matches, the most literal one of several. A path is
-// compared and not a template, whose placeholders may have any names.
+// find returns the entry that matches a path, the most literal one if several do; nil if
+// none does. Callers give the path and not the template of a request, which may have other
+// names of placeholders than the entry.
 func find(method, path string) *entry {
 	var found *entry
 	most := -1
@@ -116,7 +118,8 @@ func pathByKind(in api.Profile, templates []string, segments ...string) api.Rout
 		}
 		kinds = append(kinds, kind)
 	}
-	return refused(templates[0], in.OneOf("", "in", kinds...)) // the call fills in its name
+	err := in.OneOf("", "in", kinds...) // the kind is none of these, or the ID is empty; the call fills in its name
+	return refused(templates[0], err)
 }
 
 // refused returns an invalid Route with err, the error of a profile. Only [api.Path]

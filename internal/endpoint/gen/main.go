@@ -83,13 +83,10 @@ import "github.com/fastio-go/fastio/api"
 var table = [...]entry{
 `)
 	for _, r := range rows {
-		r = r.named()[0] // of several operations of one endpoint the first
-		c := constructor{row: r, paths: []string{r.path}, auths: []string{r.auth}}
+		r = r.named()[0] // if the endpoint has several operations, its entry is that of the first
+		replay, auth, link := replayOf(r.replay), authOf(r.auth), cmp.Or(linkOf(r.path, r.auth), "LinkNone")
 		fmt.Fprintf(&b, "{%q, %q, %q, %q, ", r.method, r.path, r.op, r.group())
-		for _, name := range []string{replays()[r.replay], authOf(r.auth), cmp.Or(c.link(0), "LinkNone")} {
-			fmt.Fprintf(&b, "api.%s,", name)
-		}
-		b.WriteString("},\n")
+		fmt.Fprintf(&b, "api.%s, api.%s, api.%s},\n", replay, auth, link)
 	}
 	b.WriteString("}\n")
 	return b.Bytes()
@@ -98,8 +95,9 @@ var table = [...]entry{
 // group returns the rate group of a row, "" for that of its operation.
 func (r row) group() string { return strings.TrimPrefix(r.note("group = "), "group = ") }
 
-func replays() map[string]string {
-	return map[string]string{"once": "ReplayOnce", "safe": "ReplaySafe", "keyed": "ReplayKeyed"}
+// replayOf returns the constant for a replay word of the table, "" if it is none.
+func replayOf(replay string) string {
+	return map[string]string{"once": "ReplayOnce", "safe": "ReplaySafe", "keyed": "ReplayKeyed"}[replay]
 }
 
 // constantsSource returns the source of the constants of all operations.
@@ -131,7 +129,8 @@ type row struct {
 	notes                                    []string
 }
 
-// readRows returns the rows of endpoints that the platform still has.
+// readRows returns the rows that get constructors. Rows of endpoints that the platform has
+// removed get none, nor does the one whose path stands for that of any other endpoint.
 func readRows() ([]row, error) {
 	text, err := os.ReadFile(table)
 	if err != nil {
@@ -169,8 +168,11 @@ func (r row) note(word string) string {
 
 var alias = regexp.MustCompile(`^([a-z]+(?:\.[A-Z]\w*)+)(?: = (.*)| likewise$)`)
 
-// named returns r once for each operation that its notes name: aliases, or the grants of
-// one endpoint, as in "two grants: oauth.Exchange and oauth.Refresh, both sent once".
+// named returns r once for each operation of its endpoint. A note such as "two grants:
+// oauth.Exchange and oauth.Refresh, both sent once" names all of them. Otherwise they are
+// that of r and its aliases. The note "storage.GetMany = up to 25 ids joined by literal
+// commas" is one of an alias. It has the text after the sign as its note, and none of the
+// notes of r.
 func (r row) named() []row {
 	const begin = "two grants: "
 	if grants, several := strings.CutPrefix(r.note(begin), begin); several {
@@ -185,8 +187,9 @@ func (r row) named() []row {
 	all := []row{r}
 	for _, n := range r.notes {
 		if m := alias.FindStringSubmatch(n); m != nil {
+			op, difference := m[1], m[2]
 			other := r
-			other.op, other.notes = m[1], []string{m[2]}
+			other.op, other.notes = op, []string{difference}
 			all = append(all, other)
 		}
 	}
@@ -220,25 +223,32 @@ func constructors(rows []row) []*constructor {
 // a path that differs in more than the profile: its name ends with the last parameter of
 // that path, as in AITurnsListByOffset.
 func add(all *[]*constructor, r row) {
-	name := identifier(r.op)
+	hasOtherPath := false // another constructor of the operation
 	for _, c := range *all {
-		if c.op != r.op {
-			continue
-		}
-		if withoutProfile(c.path) == withoutProfile(r.path) {
+		switch {
+		case c.op != r.op:
+		case withoutProfile(c.path) == withoutProfile(r.path):
 			c.paths, c.auths = append(c.paths, r.path), append(c.auths, r.auth)
 			return
-		}
-		if !strings.Contains(name, "By") {
-			params := placeholder.FindAllString(withoutProfile(r.path), -1)
-			name += "By" + goName(strings.Trim(params[len(params)-1], "{}"))
+		default:
+			hasOtherPath = true
 		}
 	}
-	takesList := slices.ContainsFunc(r.notes, func(n string) bool {
-		isOfAlias := alias.MatchString(n) // and not of r
+	name := identifier(r.op)
+	if hasOtherPath {
+		params := placeholder.FindAllString(r.path, -1)
+		name += "By" + goName(strings.Trim(params[len(params)-1], "{}"))
+	}
+	*all = append(*all, &constructor{r, name, []string{r.path}, []string{r.auth}, r.takesList()})
+}
+
+// takesList reports whether the last placeholder of a row takes several IDs, as a note such
+// as "up to 25 ids joined by commas" says. A note about an alias is not about this row.
+func (r row) takesList() bool {
+	return slices.ContainsFunc(r.notes, func(n string) bool {
+		isOfAlias := alias.MatchString(n)
 		return strings.Contains(n, "ids joined by") && !isOfAlias
 	})
-	*all = append(*all, &constructor{r, name, []string{r.path}, []string{r.auth}, takesList})
 }
 
 var (
@@ -326,20 +336,20 @@ func (c *constructor) write(b *bytes.Buffer) error {
 	}
 	fmt.Fprintf(b, "r := &api.Request{\n%s}\n", fields)
 	fmt.Fprintf(b, "if in.Kind == %q {\nr.Auth = api.%s\n", kindOf(c.paths[differing]), authOf(c.auths[differing]))
-	if link := c.link(differing); link != "" {
+	if link := linkOf(c.paths[differing], c.auths[differing]); link != "" {
 		fmt.Fprintf(b, "r.Link = api.%s\n", link)
 	}
 	b.WriteString("}\nreturn r\n}\n")
 	return nil
 }
 
-// link returns the constant for how the path with that index takes the password
-// of a link, "" if it takes none.
-func (c *constructor) link(path int) string {
+// linkOf returns the constant for how a path with that auth word takes the password of a
+// link, "" if it takes none.
+func linkOf(path, auth string) string {
 	switch {
-	case !strings.HasSuffix(c.auths[path], "+password"):
+	case !strings.HasSuffix(auth, "+password"):
 		return ""
-	case strings.HasPrefix(c.paths[path], "/current/share/"):
+	case strings.HasPrefix(path, "/current/share/"):
 		return "LinkTakesToken"
 	default:
 		return "LinkTakesPassword"
@@ -349,17 +359,17 @@ func (c *constructor) link(path int) string {
 func kindOf(path string) string { return profile.FindStringSubmatch(path)[1] }
 
 // requestFields returns the source of the fields of the request, and the parameters of
-// the constructor that fill them.
+// the constructor that fill them. Of several paths, the fields are those of the first.
 func (c *constructor) requestFields() (fields string, params []parameter, err error) {
 	var b strings.Builder
-	replay := replays()[c.replay]
+	replay := replayOf(c.replay)
 	if replay == "" || !strings.Contains(" GET POST PUT PATCH DELETE OPTIONS ", " "+c.method+" ") {
 		return "", nil, fmt.Errorf("replay class %q of method %q", c.replay, c.method)
 	}
 	method := c.method[:1] + strings.ToLower(c.method[1:])
 	fmt.Fprintf(&b, "Op: %q, Method: http.Method%s, Replay: api.%s,\n", c.op, method, replay)
 	params = c.writePath(&b)
-	if auth := authOf(c.auths[0]); auth != "AuthBearer" {
+	if auth := authOf(c.auth); auth != "AuthBearer" {
 		fmt.Fprintf(&b, "Auth: api.%s,\n", auth)
 	}
 	secret := func(field, name string) {
@@ -369,7 +379,7 @@ func (c *constructor) requestFields() (fields string, params []parameter, err er
 	if slices.Contains([]string{"basic", "limited", "realtime", "registration"}, c.auth) {
 		secret("Credential", "credential")
 	}
-	if link := c.link(0); link != "" {
+	if link := linkOf(c.path, c.auth); link != "" {
 		fmt.Fprintf(&b, "Link: api.%s,\n", link)
 	}
 	if group := c.group(); group != "" {
@@ -417,26 +427,29 @@ func (c *constructor) content() (field string, p parameter) {
 // writePath writes the field Path of an endpoint and returns the parameters of its
 // constructor: one for each placeholder. If the endpoint has a path for each kind of
 // profile, the first parameter is the profile, which chooses one of the paths and fills
-// its first placeholder. If the endpoint takes a list, its last placeholder takes several
-// IDs.
+// its first placeholder. The source is one of
+//
+//	Path: api.Path("/current/orgs/list/"),
+//	Path: api.Path("/current/event/{event_id}/details/", event.Plain()),
+//	Path: pathByKind(in, []string{"/current/org/{org_id}/assets/", "/current/share/{share_id}/assets/"}),
 func (c *constructor) writePath(b *strings.Builder) []parameter {
-	var params []parameter
-	var segments []string
 	hasProfile, toFill := len(c.paths) > 1, c.path
 	if hasProfile {
 		toFill = withoutProfile(c.path)
 	}
+	var params []parameter
 	for _, name := range placeholder.FindAllString(toFill, -1) {
-		p := parameterOf(strings.Trim(name, "{}"))
-		if strings.Contains(toFill, "{entity_type}/"+name) { // the parameter of entity_type, a profile, fills both
-			continue
+		isFilled := strings.Contains(toFill, "{entity_type}/"+name) // the parameter of entity_type, a profile, has the ID too
+		if !isFilled {
+			params = append(params, parameterOf(strings.Trim(name, "{}")))
 		}
-		params, segments = append(params, p), append(segments, p.segment)
 	}
-	paths, arguments := c.paths, strings.Join(segments, ", ")
+	paths := c.paths
 	if c.list {
-		paths, arguments = c.takeList(&params[len(params)-1], segments[:len(segments)-1])
+		last := len(params) - 1
+		paths, params[last] = asList(c.paths, params[last])
 	}
+	arguments := c.arguments(params)
 	switch {
 	case hasProfile:
 		if arguments != "" {
@@ -445,7 +458,7 @@ func (c *constructor) writePath(b *strings.Builder) []parameter {
 		quoted := strings.Join(paths, "\",\n\"")
 		fmt.Fprintf(b, "Path: pathByKind(in, []string{\n\"%s\",\n},%s),\n", quoted, arguments)
 		return append([]parameter{{name: "in", kind: "api.Profile"}}, params...)
-	case len(segments) == 0:
+	case arguments == "":
 		fmt.Fprintf(b, "Path: api.Path(%q),\n", paths[0])
 	default:
 		fmt.Fprintf(b, "Path: api.Path(\n%q,\n%s,\n),\n", paths[0], arguments)
@@ -453,17 +466,28 @@ func (c *constructor) writePath(b *strings.Builder) []parameter {
 	return params
 }
 
-// takeList makes the last parameter of a constructor a list. It returns the paths with a
-// placeholder that takes one, and the source of the arguments that fill the placeholders:
-// the segments of the other parameters, and the list.
-func (c *constructor) takeList(last *parameter, others []string) (paths []string, arguments string) {
-	for _, path := range c.paths {
-		paths = append(paths, strings.Replace(path, "{"+last.placeholder+"}", "{"+last.placeholder+"...}", 1))
+// asList returns the paths and their last parameter for a placeholder that takes several
+// IDs: "{node_id}" becomes "{node_id...}", and the parameter "node api.OpaqueID" becomes
+// "nodes []string".
+func asList(paths []string, last parameter) ([]string, parameter) {
+	lists := make([]string, len(paths))
+	for i, path := range paths {
+		lists[i] = strings.Replace(path, "{"+last.placeholder+"}", "{"+last.placeholder+"...}", 1)
 	}
-	last.name, last.kind = strings.TrimSuffix(last.name, "s")+"s", "[]string"
-	arguments = last.name + "..."
-	if len(others) > 0 {
-		arguments = "append([]string{" + strings.Join(others, ", ") + "}, " + arguments + ")..."
+	name := strings.TrimSuffix(last.name, "s") + "s"
+	return lists, parameter{name, "[]string", name + "...", last.placeholder}
+}
+
+// arguments returns the source of the arguments that fill the placeholders: the segments of
+// the parameters, appended to each other if the last one is a list.
+func (c *constructor) arguments(params []parameter) string {
+	var segments []string
+	for _, p := range params {
+		segments = append(segments, p.segment)
 	}
-	return paths, arguments
+	last := len(segments) - 1
+	if c.list && last > 0 {
+		return "append([]string{" + strings.Join(segments[:last], ", ") + "}, " + segments[last] + ")..."
+	}
+	return strings.Join(segments, ", ")
 }
