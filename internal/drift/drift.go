@@ -98,14 +98,17 @@ const maxDifferences = 1000
 // changed. Only envelopes are compared: a text has no members, and a type of the program need
 // not have all of them.
 //
-// The response is read once, whatever its size; of a list with more than 100 elements the
-// first 100, and then one of 100.
+// The response is read once, whatever its size. Of a list the first 100 elements are
+// compared, and of the others one in 100.
 //
-// What the strict decoding accepts is not reported, since that is how types document
+// What the strict decoding accepts is no difference, since that is how types document
 // their other forms: an [api.Time] of any layout, an [api.Bool] that is "yes", an empty list
-// for an [api.Map]. Nor is null, a text in place of an object whose type has a field for it,
-// a member under another of its names, or any member of a type that has no field but Extra,
-// since its shape is documented as unknown. What only the lenient decoding accepts is reported.
+// for an [api.Map]. What only the lenient decoding accepts is a difference, except for
+//
+//   - null
+//   - a text in place of an object, if the type of the object has a field for the text
+//   - a member under another of its names
+//   - a member of a type without fields but Extra, whose shape is documented as unknown
 func Look(out any, body []byte) Sight {
 	l := newLooker(body)
 	l.response(out)

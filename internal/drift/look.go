@@ -43,8 +43,9 @@ func (l *looker) result() Sight {
 	}
 	for o, seen := range l.seen {
 		for i, at := range o.places {
-			if seen[i] || !o.optional[i] {
-				all[at] = all[at] || seen[i]
+			isMissing := !seen[i] && !o.optional[i]
+			if seen[i] || isMissing {
+				all[at] = all[at] || seen[i] // several objects have the place if they inline its type
 			}
 		}
 	}
@@ -67,10 +68,12 @@ func (l *looker) addDifference(d Difference) {
 	}
 }
 
-// Which object has the payload.
+// payloadIn is the object that has the payload.
+type payloadIn int
+
 const (
-	wholeResponse = true  // the response itself
-	nestedObject  = false // the value of its member "response"
+	wholeResponse payloadIn = iota // which also has the members of the envelope
+	nestedObject                   // the value of its member "response"
 )
 
 // response compares the response with out, which a call decodes its payload into. If its
@@ -98,42 +101,40 @@ func inEnvelope(name string) bool {
 	return slices.Contains([]string{"result", "response", "status", "current_api_version"}, name)
 }
 
-// namedPayload reads an object that has the payload in the given member. The object is the
-// whole response (outermost), or the value of its member "response".
-func (l *looker) namedPayload(t reflect.Type, member string, outermost bool) error {
+// namedPayload reads an object that has the payload in the given member. Instead of that
+// member, the whole response may have "response": an object with the member, or the payload
+// itself if that is a list.
+func (l *looker) namedPayload(t reflect.Type, member string, in payloadIn) error {
 	return l.members(func(name string) error {
-		at := Place{"", name}
-		isOfEnvelope := outermost && inEnvelope(name)
+		isOfEnvelope := in == wholeResponse && inEnvelope(name)
+		if name == member || isOfEnvelope {
+			l.envelope[name] = true
+		}
 		switch {
 		case name == member:
-			l.envelope[name] = true
-			return l.value(t, at)
+			return l.value(t, Place{"", name})
 		case !isOfEnvelope:
-			l.addDifference(Difference{Place: at, Kind: KindUnknown})
-			return l.dec.SkipValue()
-		}
-		l.envelope[name] = true
-		switch {
+			l.addDifference(Difference{Place: Place{"", name}, Kind: KindUnknown})
 		case name == "response" && l.dec.PeekKind() == '{':
 			return l.namedPayload(t, member, nestedObject)
-		case name == "response" && decode.IsRecords(t): // the list itself, not in an object with the member
+		case name == "response" && decode.IsRecords(t):
 			return l.value(t, Place{"", member})
 		}
 		return l.dec.SkipValue()
 	})
 }
 
-// payload reads an object that is the payload itself: the whole response (outermost),
-// among the members of the envelope, or the value of its member "response".
-func (l *looker) payload(t reflect.Type, outermost bool) error {
+// payload reads an object whose members are those of the payload. The whole response has
+// the members of the envelope too. Its member "response" may be an object with the payload
+// in turn, or a list.
+func (l *looker) payload(t reflect.Type, in payloadIn) error {
 	if t.Kind() != reflect.Struct {
 		return l.value(t, Place{})
 	}
 	return l.object(objectOf(t, ""), func(name string, typed bool) (done bool, err error) {
-		isOfEnvelope := outermost && inEnvelope(name)
-		isOfPayload := typed && l.belongsToField(name)
-		if !isOfEnvelope || isOfPayload {
-			return false, nil
+		isOfField := typed && l.belongsToField(name)
+		if in != wholeResponse || !inEnvelope(name) || isOfField {
+			return false, nil // the value is not read here, but as that of any member
 		}
 		l.envelope[name] = true
 		switch kind := l.dec.PeekKind(); {
@@ -163,15 +164,17 @@ func (l *looker) records(t reflect.Type, at Place) error {
 	return l.value(t, at)
 }
 
-// belongsToField reports whether the next value of the response belongs to the field of the
-// type, and not to the envelope, if the member has a meaning in both. A status "ok"
-// belongs to the envelope.
+// belongsToField reports whether a member whose name was read belongs to a field. The type
+// has a field of that name, and the envelope may have the member too. Then "result" and
+// "response" belong to the envelope, and so does "status" if its value is "ok".
 func (l *looker) belongsToField(name string) bool {
 	switch name {
 	case "result", "response":
 		return false
 	case "status":
-		return !bytes.HasPrefix(bytes.TrimLeft(l.body[l.dec.InputOffset():], ": \t\r\n"), []byte(`"ok"`))
+		rest := l.body[l.dec.InputOffset():] // from behind the name on, with a colon before the value
+		isOK := bytes.HasPrefix(bytes.TrimLeft(rest, ": \t\r\n"), []byte(`"ok"`))
+		return !isOK
 	}
 	return true
 }
@@ -208,13 +211,14 @@ func (l *looker) members(f func(name string) error) error {
 
 // object reads an object that has the fields of o, and records each unknown member as a
 // difference. Before each value it calls readValue, unless that is nil, with the name and
-// whether a field has it; readValue reports whether it has read the value itself. A type with
-// methods may take members that have no field: it is asked which are left over. A difference
-// belongs to the type that has the Extra: o, or a type that is inlined in o if a field of that
-// was read.
+// whether a field has it; readValue reports whether it has read the value itself.
+//
+// If the decoding of the type takes members without a field, only those are unknown that it
+// leaves in its Extra. An unknown member is reported as one of the type o. It is one of an
+// inlined type if that has the Extra, and if a field of that type was read.
 func (l *looker) object(o *object, readValue func(name string, typed bool) (done bool, err error)) error {
 	begin, seen := l.dec.InputOffset(), l.seenOf(o)
-	holder := o.name // the type that a difference belongs to
+	typeOfUnknown := o.name
 	var unknown []string
 	err := l.members(func(name string) error {
 		i, typed := o.members[name]
@@ -228,27 +232,28 @@ func (l *looker) object(o *object, readValue func(name string, typed bool) (done
 			return l.dec.SkipValue()
 		}
 		seen[i] = true
-		if o.places[i].Type == o.holder {
-			holder = o.holder
+		if o.places[i].Type == o.typeWithExtra {
+			typeOfUnknown = o.typeWithExtra
 		}
 		return l.value(o.typeOf(i, l.dec.PeekKind()), o.places[i])
 	})
 	if err != nil || len(unknown) == 0 || o.isRaw() {
 		return err
 	}
-	if o.methods {
+	if o.takesMore {
 		text := bytes.TrimLeft(l.body[begin:l.dec.InputOffset()], " \t\r\n,:") // from the brace of the object on
 		unknown = notDecoded(o.typ, text, unknown)
 	}
 	for _, name := range unknown {
-		l.addDifference(Difference{Place: Place{holder, name}, Kind: KindUnknown})
+		l.addDifference(Difference{Place: Place{typeOfUnknown, name}, Kind: KindUnknown})
 	}
 	return nil
 }
 
-// notDecoded returns those of the names that the decoding of an object as a t leaves in
-// its Extra: a method of t may read members that have no field. If the object cannot be
-// decoded as a t, or t has no Extra, nothing is known of the names, and it returns all.
+// notDecoded decodes an object as a t, and returns those of the names that are left in its
+// Extra. The others were taken by a method of t, or by a function of [decode.Fix], without a
+// field of that name. It returns all names if nothing is known of them, because the object
+// cannot be decoded as a t or t has no Extra.
 func notDecoded(t reflect.Type, object []byte, names []string) []string {
 	extra := map[string]bool{}
 	if known := decode.Leftover(t, object, func(name string) { extra[name] = true }); !known {
@@ -282,11 +287,13 @@ func (l *looker) value(t reflect.Type, at Place) error {
 	}
 }
 
-// asDecoded returns the type as which a value of a kind is decoded into a t.
+// asDecoded returns the type that a t decodes a JSON value of a kind as: another one if t
+// is a [decode.Variant] that has one for the kind, else t itself.
 func asDecoded(t reflect.Type, kind jsontext.Kind) reflect.Type {
-	if v, ok := reflect.TypeAssert[decode.Variant](reflect.Zero(reflect.PointerTo(t))); ok {
-		if as := v.JSONType(kind); as != nil {
-			return element(as)
+	nilPointer := reflect.Zero(reflect.PointerTo(t)) // enough for JSONType, which reads no value
+	if v, ok := reflect.TypeAssert[decode.Variant](nilPointer); ok {
+		if other := v.JSONType(kind); other != nil {
+			return element(other)
 		}
 	}
 	return t

@@ -13,15 +13,16 @@ import (
 
 // object describes the objects that are decoded into a struct type.
 type object struct {
-	typ      reflect.Type
-	name     string
-	places   []Place              // of the typed members
-	types    []reflect.Type       // of their values
-	optional []bool               // whether it may be absent: a function of [decode.Fix] takes or sets it
-	forms    map[int]reflect.Type // what a function of [decode.Fix] takes under the name of a field
-	members  map[string]int       // their names, and their other names, as indexes of places
-	holder   string               // the type that has the Extra: this one, or one that is inlined in it
-	methods  bool                 // a method, or a function registered by decode.Fix, may take members
+	typ         reflect.Type
+	name        string
+	places      []Place              // of the typed members
+	types       []reflect.Type       // of their values
+	optional    []bool               // whether it may be absent: a function of [decode.Fix] takes or sets it
+	secondTypes map[int]reflect.Type // second types of members, by their index: see typeOf
+	members     map[string]int       // their names, and their other names, as indexes of places
+
+	typeWithExtra string // the name of the type that has the Extra: this one, or one that is inlined in it
+	takesMore     bool   // a method, or a function of decode.Fix, may take members that have no field
 }
 
 type objectKey struct {
@@ -39,29 +40,30 @@ func objectOf(t reflect.Type, name string) *object {
 			return o
 		}
 	}
-	o := &object{typ: t, name: key.name, methods: decode.HasMethod(t)}
-	o.members, o.forms = map[string]int{}, map[int]reflect.Type{}
+	o := &object{typ: t, name: key.name, takesMore: decode.HasMethod(t)}
+	o.members, o.secondTypes = map[string]int{}, map[int]reflect.Type{}
 	o.addFields(t, key.name)
 	objects.Store(key, o)
 	return o
 }
 
-// addFields adds the fields of the struct type t to o, as members of an object called name,
-// and then those of inlined structs, which have lower precedence. Last, it adds the members
-// that the function registered for t by [decode.Fix] takes from Extra: one with the name of a
-// field is a second form of that.
+// addFields adds the fields of the struct type t to o, as members of an object called name.
+// Then it adds those of inlined structs: a member that o has already is not replaced. Last
+// are the members that the function registered for t by [decode.Fix] takes from Extra.
 func (o *object) addFields(t reflect.Type, name string) {
 	takenFromExtra, hasFix := decode.FixOf(t)
-	o.methods = o.methods || hasFix
+	o.takesMore = o.takesMore || hasFix
 	for f := range t.Fields() {
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		isExtra := strings.HasSuffix(options, "unknown")
 		switch {
-		case strings.HasSuffix(options, "unknown"):
-			o.holder = cmp.Or(o.holder, name) // the field is the Extra
+		case isExtra:
+			o.typeWithExtra = cmp.Or(o.typeWithExtra, name)
 		case f.IsExported() && tag != "-" && !decode.IsInlined(f):
 			at := Place{name, cmp.Or(tag, f.Name)}
 			o.addMember(at, f.Type, f.Tag.Get("also"))
-			if hasFix && tag == "" { // the function sets the field; no response has its name
+			isSetByFix := hasFix && tag == "" // no response has a member with the Go name of the field
+			if isSetByFix {
 				o.optional[o.members[at.Member]] = true
 			}
 		}
@@ -72,8 +74,8 @@ func (o *object) addFields(t reflect.Type, name string) {
 		}
 	}
 	for _, m := range takenFromExtra {
-		if i, typed := o.members[m.Name]; typed {
-			o.forms[i] = m.Type
+		if i, hasField := o.members[m.Name]; hasField { // the field takes one type, the function another
+			o.secondTypes[i] = m.Type
 			continue
 		}
 		o.addMember(Place{name, m.Name}, m.Type, "")
@@ -99,17 +101,18 @@ func (o *object) addMember(at Place, t reflect.Type, also string) {
 
 // isRaw reports whether no member of the object is known: the call ignores its result, or the
 // type has only an Extra, since the shape of the response is not documented.
-func (o *object) isRaw() bool { return len(o.places) == 0 && !o.methods }
+func (o *object) isRaw() bool { return len(o.places) == 0 && !o.takesMore }
 
 // typeOf returns the type of a member for a value of a JSON kind. A member may have a
-// second type, in forms: that of values which a function of decode.Fix converts. It is
-// returned if the kind of the value fits the second type and not the first one.
-func (o *object) typeOf(i int, kind jsontext.Kind) reflect.Type {
-	form, found := o.forms[i]
-	if found && kindOf(form) == kindName(kind) && kindOf(o.types[i]) != kindName(kind) {
-		return form
+// second type, whose values a function of [decode.Fix] converts: a summary, whose field is a
+// bool, may be a text. The second type is returned if only that fits the kind of the value.
+func (o *object) typeOf(member int, kind jsontext.Kind) reflect.Type {
+	first, got := o.types[member], kindName(kind)
+	second, hasSecond := o.secondTypes[member]
+	if hasSecond && kindOf(second) == got && kindOf(first) != got {
+		return second
 	}
-	return o.types[i]
+	return first
 }
 
 // typeName returns the name of a type without type arguments, name for an anonymous one.
