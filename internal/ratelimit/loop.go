@@ -116,7 +116,8 @@ func (l *Loop) take(g *Group) (c Call, ok bool) {
 	return c, ok
 }
 
-// Wait waits until a call may start, or until ctx is done.
+// Wait waits until a call may start, or until ctx is done. What the caller then does,
+// such as to dial, counts as a call that ended at once.
 func (g *Group) Wait(ctx context.Context) error {
 	c, err := g.await(ctx)
 	if err == nil {
@@ -125,12 +126,12 @@ func (g *Group) Wait(ctx context.Context) error {
 	return err
 }
 
-// await waits as long as it takes until a call may start, and fails only when ctx is
-// done, as [wait.Sleep] does, also where Acquire fails at once.
+// await waits until a call may start, however long that takes. It fails only when ctx
+// is done, as [wait.Sleep] does.
 func (g *Group) await(ctx context.Context) (Call, error) {
 	const anyWait = -1
 	c, err := g.Acquire(ctx, anyWait, nil) // without a report
-	if err != nil {                        // also if the wait exceeds the deadline of ctx
+	if err != nil {                        // ctx is done, or its deadline is before the start of the call
 		<-ctx.Done()
 		return c, ctx.Err()
 	}

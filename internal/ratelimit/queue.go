@@ -67,9 +67,9 @@ func (g *Group) endLongWait(w *caller, o opening, now time.Time) (ended bool) {
 	}
 	tooLate := !w.deadline.IsZero() && w.deadline.Before(earliest)
 	switch closedFor := o.closedUntil.Sub(now); {
-	case tooLate && closedFor > 0:
+	case tooLate && closedFor > 0: // because of the server
 		g.endWait(w, Call{}, errLate)
-	case tooLate:
+	case tooLate: // only because of the windows
 		g.endWait(w, Call{}, context.DeadlineExceeded)
 	case w.maxWait >= 0 && closedFor > w.maxWait:
 		g.endWait(w, Call{}, ErrClosed)
@@ -83,10 +83,10 @@ func (g *Group) endLongWait(w *caller, o opening, now time.Time) (ended bool) {
 // longer one than before, and starts the callers that may start then. g.mu is held.
 func (g *Group) endLongWaits() {
 	now := time.Now()
-	o := g.requiredWait(now)
+	required := g.requiredWait(now)
 	for _, all := range g.waiting {
 		for _, w := range slices.Clone(all) {
-			g.endLongWait(w, o, now)
+			g.endLongWait(w, required, now)
 		}
 	}
 	g.advance()
@@ -94,16 +94,17 @@ func (g *Group) endLongWaits() {
 
 // advance starts the callers that may start now, one after the other, and ends waits
 // that are too long. The first caller that must wait is informed of its expected start,
-// at which an alarm calls advance again. A start of busy is unknown, as a running call
-// holds the slot: its Release calls advance. g.mu is held.
+// at which an alarm calls advance again. g.mu is held.
 func (g *Group) advance() {
 	for g.waits > 0 {
 		now := time.Now()
-		w, at := g.nextCaller(now)
-		if !at.After(now) { // the class may start; tryStart asks the windows
-			w.firstSince = cmp.Or(w.firstSince, now)
+		w, start := g.nextCaller(now)
+		classMayStart := !start.After(now)
+		if classMayStart { // tryStart asks the windows too
+			w.firstSince = cmp.Or(w.firstSince, now) // a learned window delays it by maxWait from then on
 			c, o := g.tryStart(w.loop, w.class, now, w.firstSince, w.maxWait)
-			if !o.at.After(now) {
+			started := !o.at.After(now)
+			if started {
 				g.countPassed(w.class)
 				g.endWait(w, c, nil)
 				continue
@@ -112,17 +113,19 @@ func (g *Group) advance() {
 				continue
 			}
 			w.expect(o)
-			at = o.at
+			start = o.at
 		}
-		if at.Before(busy) {
-			g.wakeAfter(at.Sub(now))
+		startIsKnown := start.Before(busy) // else a running call holds the slot: its Release calls advance
+		if startIsKnown {
+			g.wakeAfter(start.Sub(now))
 		}
 		return
 	}
 }
 
 // expect sends a caller the expected start of its call, once. While a running call
-// holds the slot, the start is not known and nothing is sent.
+// holds the slot, the start is not known and nothing is sent. In any case expect records
+// that the server has ordered the wait, for [Call].
 func (w *caller) expect(o opening) {
 	w.ordered = w.ordered || o.refused
 	if !w.reported && o.at.Before(busy) {
@@ -140,13 +143,12 @@ func (g *Group) overdue(c Class) bool {
 	return outOfPatience || g.passed[c] >= mostPassed
 }
 
-// countPassed counts, for each later class with a waiting caller, that a call of class
-// c has started before it. Where loops are spread over a long window, calls of the
-// program start beside them and pass none.
+// countPassed records that a call of class c has started. For each later class with a
+// waiting caller it counts one that has passed it.
 func (g *Group) countPassed(c Class) {
-	g.passed[c] = 0
+	g.passed[c] = 0 // starts since the last one of c
 	if c == Program && g.spreadOver != nil {
-		return
+		return // loops that are spread wait for the time of their start, not for the program
 	}
 	for other := c + 1; other < classes; other++ {
 		if len(g.waiting[other]) > 0 {
@@ -168,9 +170,9 @@ func (g *Group) wakeAfter(d time.Duration) {
 	})
 }
 
-// nextCaller returns the caller that starts next, of those that wait, and when its class
-// may start a call: the first caller of the first class, unless a later class is
-// overdue, or may start earlier while the first class must wait.
+// nextCaller returns the caller that starts next, and when its class may start a call.
+// It is the first caller of the first class that has one. A later class goes before if it
+// is overdue, or if it may start earlier while the classes before it must wait.
 func (g *Group) nextCaller(now time.Time) (next *caller, at time.Time) {
 	for c := range Class(classes) {
 		if len(g.waiting[c]) == 0 {
@@ -196,11 +198,11 @@ func (g *Group) classDue(c Class, now time.Time) time.Time {
 	switch running := len(g.loopCalls); {
 	case c == Program:
 		return now
-	case g.spreadOver != nil: // a start may be burst-1 intervals before paidUntil
+	case g.spreadOver != nil: // a start moves paidUntil by an interval, and may precede it by a burst
 		return g.paidUntil.Add(-(burst - 1) * g.spreadOver.leastInterval())
 	case running >= mostRunning:
-		mustEnd := g.loopCalls[running-mostRunning]
-		return mustEnd.Started.Add(longestRun)
+		oldestThatCounts := g.loopCalls[running-mostRunning]
+		return oldestThatCounts.Started.Add(longestRun)
 	default:
 		return now
 	}
@@ -217,7 +219,8 @@ func (g *Group) recordStart(c Call, class Class) {
 		g.loopCalls = append(g.loopCalls, c)
 	}
 	c.loop.locked(func(l *Loop) {
-		l.state = State{Class: l.state.Class, Waited: c.Started.Sub(l.asked), Started: c.Started, Running: true, Every: every}
+		next := l.state.Class // SetClass may have changed it while the call waited
+		l.state = State{Class: next, Waited: c.Started.Sub(l.asked), Started: c.Started, Running: true, Every: every}
 		l.asked = time.Time{}
 	})
 }

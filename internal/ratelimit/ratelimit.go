@@ -63,7 +63,7 @@ type Call struct {
 type claim struct {
 	limit int
 	until time.Time // the announced start of the next window
-	opens time.Time // until with a random delay, or when it is not trusted any longer
+	opens time.Time // when calls start again: at until with a random delay, or once the claim is not trusted
 }
 
 // trustTime is how long a claim is trusted.
@@ -72,7 +72,8 @@ const trustTime = time.Minute
 // busy marks a slot in use: it is later than any time.
 var busy = time.Unix(1<<40, 0) //nolint:gochecknoglobals // a constant
 
-// New returns a Group with the given windows. Observe adds others.
+// New returns a Group with the given windows, the longest last. Calls of loops are
+// spread over that one if it is long. Observe adds other windows.
 func New(windows ...api.RateWindow) *Group {
 	g := new(Group)
 	for _, known := range windows {
@@ -105,11 +106,12 @@ type Waiting func(wait time.Duration, ordered bool)
 
 // Acquire waits until a call may start. Its class is that of the [Loop] of ctx.
 //
-// It calls report, unless nil, once the length of the wait is known. It fails
-// at once if the wait exceeds the deadline of ctx, or if the server requires it
-// and it exceeds maxWait, unless maxWait is negative. If both hold, the error
-// wraps both. A window learned from announcements delays a call by maxWait at
-// most: that call verifies the window.
+// It calls report, unless nil, once the length of the wait is known. It fails at once if
+// the wait exceeds the deadline of ctx, or if the server requires a longer wait than
+// maxWait; a negative maxWait allows any. If both hold, the error wraps both.
+//
+// A window that was learned from announcements may be wrong. It delays a call by maxWait
+// at most; the response to that call shows whether the window is right.
 func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiting) (Call, error) {
 	if err := ctx.Err(); err != nil {
 		return Call{}, err
@@ -126,7 +128,8 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiti
 	now := time.Now()
 	if class == Program && g.waits == 0 { // it may start without the queue
 		c, o := g.tryStart(loop, class, now, now, maxWait)
-		if !o.at.After(now) {
+		started := !o.at.After(now)
+		if started {
 			g.mu.Unlock()
 			return c, nil
 		}
@@ -135,7 +138,7 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiti
 	w.deadline, _ = ctx.Deadline()
 	g.waiting[class] = append(g.waiting[class], w)
 	g.waits++
-	g.endLongWait(w, g.requiredWait(now), now) // which advance does only for the caller that is next
+	g.endLongWait(w, g.requiredWait(now), now) // at once: advance asks only for the next caller
 	g.advance()
 	g.mu.Unlock()
 	return g.wait(ctx, w, report)
@@ -144,11 +147,12 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiti
 // wait returns the call of w once it has started, or why it cannot start. When the
 // expected start becomes known, it calls report, unless nil.
 func (g *Group) wait(ctx context.Context, w *caller, report Waiting) (Call, error) {
-	ended := false
+	returned := false
 	defer func() {
-		if !ended { // report has panicked
+		if !returned { // report has panicked
 			g.abandon(w, context.Canceled)
-			if w.err == nil {
+			hadStarted := w.err == nil // then abandon has no effect
+			if hadStarted {
 				g.Release(w.call)
 			}
 		}
@@ -157,7 +161,7 @@ func (g *Group) wait(ctx context.Context, w *caller, report Waiting) (Call, erro
 		select {
 		case o, waits := <-w.openings:
 			if !waits { // closed by endWait
-				ended = true
+				returned = true
 				w.call.Started = time.Now() // report may have taken long
 				return w.call, w.err
 			}
@@ -165,8 +169,8 @@ func (g *Group) wait(ctx context.Context, w *caller, report Waiting) (Call, erro
 				report(time.Until(o.at), o.refused)
 			}
 		case <-done:
-			done = nil // abandon closes openings, which ends the loop
-			g.abandon(w, ctx.Err())
+			done = nil              // it stays ready, and is not needed any longer
+			g.abandon(w, ctx.Err()) // closes openings, which ends the loop
 		}
 	}
 }
@@ -178,32 +182,33 @@ type opening struct {
 	refused     bool      // at is the end of a Retry-After
 }
 
-// requiredWait returns until when the server allows no call of the group (closedUntil): the
-// end of a Retry-After (refused) or, if that is later, of a window that others have used
-// up. The next call starts (at) a random delay after that or, once the announcement of
-// the window is not trusted any longer, before it.
+// requiredWait returns until when the server allows no call of the group (closedUntil):
+// the end of a Retry-After or, if that is later, of a window that others have used up.
+// It also returns when the next call starts (at). That is a random delay later, or
+// earlier if the claim that the window is used up is not trusted for so long.
 func (g *Group) requiredWait(now time.Time) opening {
 	o := opening{at: g.opensAt, closedUntil: g.refusedUntil, refused: true}
-	if now.Before(g.usedUp.opens) {
+	hasClaim := now.Before(g.usedUp.opens)
+	if hasClaim {
 		o.closedUntil = times.Later(o.closedUntil, g.usedUp.until)
-		if g.usedUp.opens.After(o.at) {
+		if g.usedUp.opens.After(o.at) { // the claim is the reason, not the Retry-After
 			o.at, o.refused = g.usedUp.opens, false
 		}
 	}
 	return o
 }
 
-// tryStart starts the next call if every window has room for it, with g.mu held. Else
-// it returns an opening: when there will be room, as far as is known, and whether a
-// Retry-After is the reason. A learned window delays the caller by maxWait at most from
-// firstSince on, since when it has been the first in the queue.
+// tryStart starts the next call if every window has room for it. Else it returns an
+// opening later than now: when there will be room, as far as is known, and whether a
+// Retry-After is the reason. The caller is the first in the queue since firstSince, from
+// when a learned window delays it by maxWait at most. g.mu is held.
 func (g *Group) tryStart(loop *Loop, class Class, now, firstSince time.Time, maxWait time.Duration) (c Call, o opening) {
 	if now.Before(g.opensAt) || now.Before(g.usedUp.opens) {
 		o = g.requiredWait(now)
 	}
 	for _, w := range g.windows {
 		if free := w.mayStart(g.nextCall, firstSince, maxWait); free.After(o.at) {
-			o.at, o.refused = free, false
+			o.at, o.refused = free, false // the window is the reason, not a Retry-After
 		}
 	}
 	if o.at.After(now) {
@@ -213,9 +218,9 @@ func (g *Group) tryStart(loop *Loop, class Class, now, firstSince time.Time, max
 	g.nextCall++
 	g.underway++
 	for _, w := range g.windows {
-		*w.slot(c.number) = busy
+		*w.slot(c.number) = busy // until Release
 	}
-	if loop != nil || g.spreadOver != nil { // otherwise there is nothing to record
+	if loop != nil || g.spreadOver != nil { // without a loop only the spread records a start
 		g.recordStart(c, class)
 	}
 	return c, o
@@ -225,12 +230,9 @@ func (g *Group) tryStart(loop *Loop, class Class, now, firstSince time.Time, max
 // turn.
 func (w *window) slot(n uint64) *time.Time { return &w.slots[n%uint64(len(w.slots))] }
 
-// mayStart returns when call n may start: a window after the end of the last call in
-// its slot, or busy while that runs. A thousandth is added because the server's clock
-// may run slower. If the server announces the end of the window, the call may start
-// then; while other clients use the window, the share of this client may require a longer
-// wait. A window that was only learned delays a caller by maxWait at most, from
-// firstSince on, when the caller became the first that waits.
+// mayStart returns when this window has room for call n, or busy while the last call in
+// the slot of n still runs. The caller is the first in the queue since firstSince, from
+// when a learned window delays it by maxWait at most.
 func (w *window) mayStart(n uint64, firstSince time.Time, maxWait time.Duration) time.Time {
 	lastEnd := *w.slot(n)
 	if lastEnd.Equal(busy) {
@@ -238,16 +240,16 @@ func (w *window) mayStart(n uint64, firstSince time.Time, maxWait time.Duration)
 	}
 	var at time.Time
 	if !lastEnd.IsZero() {
-		at = lastEnd.Add(w.Size + w.Size/1000)
+		at = lastEnd.Add(w.Size + w.Size/1000)            // the server's clock may run slower
 		hasCommonEnd := !w.sliding && w.Size > 2*rounding // a shorter one may slide unnoticed
 		if hasCommonEnd && !lastEnd.After(w.announcedEnd) {
-			at = times.Earlier(at, w.announcedEnd)
+			at = times.Earlier(at, w.announcedEnd) // after which the last call does not count
 		}
 	}
-	if w.share < float64(w.Max) {
+	if w.share < float64(w.Max) { // other clients use the window
 		at = times.Later(at, w.shareAllows(n))
 	}
-	if w.learned && maxWait >= 0 {
+	if w.learned && maxWait >= 0 { // the window may be wrong
 		at = times.Earlier(at, firstSince.Add(maxWait))
 	}
 	return at
@@ -260,11 +262,11 @@ func (g *Group) Release(c Call) {
 	defer g.mu.Unlock()
 	g.underway--
 	now := time.Now()
-	for _, w := range g.windows {
+	for _, w := range g.windows { // c counts from its end, as it may have reached the server as late as that
 		*w.slot(c.number) = now
 	}
 	if g.spreadOver != nil {
-		// A long poll has reached the server long before it ends.
+		// A long poll has reached the server long before it ends. In a long window it counts from then.
 		*g.spreadOver.slot(c.number) = times.Earlier(now, c.Started.Add(arrival))
 	}
 	if c.loop != nil {
@@ -312,7 +314,7 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	g.growShares(now)
+	g.growShares(now) // the server has accepted c
 	w := g.findOrLearn(limit, reset, now)
 	wasFull := w != nil && !w.announcedEnd.IsZero()
 	if wasFull { // an end that differs may prove that the window slides
@@ -325,15 +327,17 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	if w != nil {
 		own = w.ownCalls(c.Started)
 	}
-	usedByOthers := limit-remaining > own
-	isLatestClaim := limit == g.usedUp.limit || reset.After(g.usedUp.until) // the claim that ends last is kept
-	if usedByOthers && isLatestClaim {
+	usedByOthers := limit-remaining > own // else the slots delay the next call enough
+	// A claim replaces an older one of the same window. Of those of several windows the one that ends last is kept.
+	replacesClaim := limit == g.usedUp.limit || reset.After(g.usedUp.until)
+	if usedByOthers && replacesClaim {
 		opens := reset
 		if w != nil {
 			g.recordFull(w, c, reset, now)
 			opens = reset.Add(w.randomDelay())
 		}
-		g.usedUp = claim{limit, reset, times.Earlier(opens, now.Add(trustTime))}
+		trustedUntil := now.Add(trustTime)
+		g.usedUp = claim{limit, reset, times.Earlier(opens, trustedUntil)}
 		g.endLongWaits()
 	}
 }
@@ -375,16 +379,18 @@ func (w *window) learn(reset, now time.Time) bool {
 	if !w.correctsSize(reset, now) {
 		return false
 	}
-	w.Size, w.learnedEnd, w.earlierEnd = max(reset.Sub(now), 0), reset, time.Time{}
+	w.Size = max(reset.Sub(now), 0) // the window is at least as long as what is left of it
+	w.learnedEnd, w.earlierEnd = reset, time.Time{}
 	return true
 }
 
 // correctsSize reports whether the time until an announced reset must become the size.
 //
 // The size is the longest time until a reset. A wrong Date or reset can make it too
-// long; other responses then announce an earlier reset. As responses may arrive out of
-// order, the earlier reset counts only if no response announces the later one again, or
-// at once if calls would be delayed for longer than trustTime.
+// long; other responses then announce an earlier reset. That may also be the reset of the
+// window before, because responses may arrive out of order. So the earlier reset is kept
+// in earlierEnd, and counts only if no response announces the later one again. If calls
+// would be delayed for longer than trustTime, it counts at once.
 func (w *window) correctsSize(reset, now time.Time) bool {
 	const slack = 2 * time.Second // times are announced in whole seconds
 	left, later := reset.Sub(now), reset.Sub(w.learnedEnd)
@@ -394,8 +400,9 @@ func (w *window) correctsSize(reset, now time.Time) bool {
 	case later.Abs() <= slack: // the same end as before
 		w.earlierEnd = time.Time{}
 		return false
-	case later > 0: // the end of the next window
-		return !w.earlierEnd.IsZero() || w.Size > trustTime
+	case later > 0: // the end of the next window: no response has announced learnedEnd again
+		learnedEndWasWrong := !w.earlierEnd.IsZero()
+		return learnedEndWasWrong || w.Size > trustTime
 	case w.Size > trustTime: // an earlier end
 		return true
 	case w.earlierEnd.IsZero(): // the first response with an earlier end
@@ -406,12 +413,13 @@ func (w *window) correctsSize(reset, now time.Time) bool {
 	}
 }
 
-// ownCalls returns how many own calls the server counts at most in the window of a
+// ownCalls returns how many own calls the server counts at most in a window at the given
 // time: those that ended less than a Size before, and those that still run.
 func (w *window) ownCalls(at time.Time) int {
 	n := 0
 	for _, ended := range w.slots {
-		if at.Sub(ended) < w.Size && !ended.IsZero() { // one that runs has not ended before at
+		isFree := ended.IsZero()
+		if !isFree && at.Sub(ended) < w.Size { // also true of busy, which is later than any time
 			n++
 		}
 	}

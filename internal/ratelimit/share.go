@@ -39,8 +39,7 @@ const (
 
 // Refused records that the server rejected c because the window of the given limit is
 // full until reset. c has been released. Its slots become free, as servers do not count
-// rejected calls; only that of a full window that slides does not, as some servers count
-// them there.
+// rejected calls.
 func (g *Group) Refused(c Call, limit int, reset time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -50,39 +49,41 @@ func (g *Group) Refused(c Call, limit int, reset time.Time) {
 	}
 	now := time.Now()
 	for _, w := range g.windows {
-		if slot := w.slot(c.number); !slot.Equal(busy) { // a later call holds a busy one
+		slot := w.slot(c.number)
+		usedByLaterCall := slot.Equal(busy)
+		if !usedByLaterCall {
 			*slot = time.Time{}
 		}
 	}
 	g.recordFull(refused, c, reset, now)
-	if refused.sliding {
+	if refused.sliding { // some servers count rejected calls there: the slot does not become free
 		slot := refused.slot(c.number)
 		*slot = times.Later(*slot, now)
 	}
 	g.advance()
 }
 
-// recordFull records that w is full until reset, by the response to c, and reduces the
-// share of this client: of the longest window only if it slides, of the others by
-// decrease, once for all calls that had started before.
+// recordFull records that w is full until reset, as the response to c reports, and
+// reduces the share of this client.
 func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 	if w.learned { // its size is a guess
 		return
 	}
-	own := float64(w.ownCalls(c.Started))
+	accepted := float64(w.ownCalls(c.Started)) // own calls that the server has accepted in the window
 	w.observeEnd(reset)
 	isNewWindow := now.Sub(w.lastFull) > w.Size/2
-	if isNewWindow || own > w.ownWhenFull { // of several reports in a window the highest number counts
-		w.ownWhenFull = own
+	if isNewWindow || accepted > w.ownWhenFull { // of several reports in a window the highest number counts
+		w.ownWhenFull = accepted
 	}
 	w.lastFull = now
-	longest := len(g.windows) > 1 && w == g.windows[len(g.windows)-1] // the shares of the shorter ones limit its calls
+	isLongest := len(g.windows) > 1 && w == g.windows[len(g.windows)-1]
 	switch {
-	case longest && w.sliding: // at least the calls that were accepted
-		w.share = min(w.share, max(1, w.share*longestDecrease, own))
-	case !longest && c.number >= w.decidedBefore:
-		if own > 0 { // so many were accepted, and no more
-			w.share = min(w.share, own)
+	case isLongest && w.sliding: // as many calls as were accepted are never too many
+		w.share = min(w.share, max(1, w.share*longestDecrease, accepted))
+	case isLongest: // the shares of the shorter windows limit its calls
+	case c.number >= w.decidedBefore: // else the share has been reduced since c started
+		if accepted > 0 {
+			w.share = min(w.share, accepted)
 		}
 		w.share = max(minShare, w.share*decrease)
 		w.decidedBefore = g.nextCall
@@ -90,8 +91,9 @@ func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 }
 
 // observeEnd records an announced end of the window. One that is less than a Size after
-// the previous one proves that the window slides: it has no common end, and own calls
-// beside those of others are limited at once.
+// the previous one proves that the window slides: it has no common end. Others use it
+// too, so the share of this client is limited at once: to its calls when the window was
+// full, which the server has accepted, but to no less than a call and slidingShare.
 func (w *window) observeEnd(reset time.Time) {
 	sincePrevious := reset.Sub(w.announcedEnd)
 	if sincePrevious <= rounding { // the same end, or a response that arrived late
@@ -132,11 +134,12 @@ func (w *window) randomDelay() time.Duration {
 }
 
 // shareAllows returns when call n may start so that no more than share own calls are in
-// a window. Share may have a fraction: with k the whole calls in it, call n starts
-// k/share of a window after the end of the k-th call before it. It returns the zero
-// time if fewer than k calls were made, and busy if the k-th still runs.
+// a window. Share may have a fraction: with a share of 2.5, a call starts 2/2.5 of a
+// window after the end of the second call before it, and with one of 0.5 two windows
+// after the end of the last call. It returns the zero time if fewer calls were made,
+// and busy if that call still runs.
 func (w *window) shareAllows(n uint64) time.Time {
-	k, counted := max(1, math.Floor(w.share)), 0.0
+	k, counted := max(1, math.Floor(w.share)), 0.0 // k is the 2 of 2.5, and at least 1
 	for i := range min(n, uint64(len(w.slots))) {
 		ended := *w.slot(n - 1 - i)
 		if !ended.IsZero() {
@@ -147,7 +150,8 @@ func (w *window) shareAllows(n uint64) time.Time {
 		case ended.Equal(busy):
 			return busy
 		default:
-			return ended.Add(time.Duration(float64(w.Size+w.Size/1000) * k / w.share))
+			size := w.Size + w.Size/1000 // the server's clock may run slower
+			return ended.Add(time.Duration(float64(size) * k / w.share))
 		}
 	}
 	return time.Time{}

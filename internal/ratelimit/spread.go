@@ -33,22 +33,19 @@ const (
 )
 
 // spreadStart records the start of a call of class c in the spread, and returns the
-// time between two calls of Woken and Rest. A call of Program raises the rate of the
-// program, by less than a call if it soon follows another: a burst counts as one. A call
-// of a loop moves paidUntil by that time, and by a part of the debt. The debt is the time
-// of those calls of Rest that started just before one of Woken, and did not move it, so as
-// not to delay that one.
+// time between two calls of loops (Woken and Rest). A call of a loop moves paidUntil by
+// that time.
 func (g *Group) spreadStart(c Class, now time.Time) (every time.Duration) {
 	every = g.loopInterval(now)
 	switch {
-	case c == Program:
+	case c == Program: // raises the rate, by less than a call if it soon follows another: a burst counts as one
 		calls := min(1, float64(now.Sub(g.lastProgram))/float64(g.spreadOver.leastInterval()))
 		g.programRate = g.currentRate(now) + calls/float64(memory) // as an average over memory
 		g.lastProgram = now
-	case c == Rest && len(g.waiting[Woken]) > 0: // one of Woken follows at once
+	case c == Rest && len(g.waiting[Woken]) > 0: // one of Woken follows, which paidUntil must not delay
 		g.debt += every
-	default:
-		payment := min(g.debt, max(g.debt/8, every/4)) // an eighth, but not less than every/4
+	default: // pays a part of the debt, so that no call is delayed by all of it; every/4 ends it at last
+		payment := min(g.debt, max(g.debt/8, every/4))
 		g.debt -= payment
 		g.paidUntil = times.Later(g.paidUntil, now).Add(every + payment)
 	}
@@ -61,11 +58,12 @@ func (s *spread) currentRate(now time.Time) float64 {
 	return s.programRate * math.Exp(-float64(now.Sub(s.lastProgram))/float64(memory))
 }
 
-// loopInterval returns the time between two calls of Woken and Rest with which none
-// waits long for a slot, if the program goes on as before. For each slot in use it
-// divides the time until the slot is free by the calls that loops may start until then:
-// those before the one that needs the slot, less a reserve of half of them at most, and
-// less those of the program.
+// loopInterval returns the time between two calls of loops (Woken and Rest) with which
+// none waits long for a slot, if the program goes on as before. Each slot in use limits
+// it: the time until the slot is free is divided by the calls of loops until then. If,
+// for instance, the 100th call from now needs a slot that is free in 30 minutes, a
+// reserve is 5 calls and the program makes 20 in that time, 75 remain for loops: one in
+// 24 seconds.
 func (g *Group) loopInterval(now time.Time) time.Duration {
 	w, programRate, interval := g.spreadOver, g.currentRate(now), g.spreadOver.leastInterval()
 	for i := range w.slots {
@@ -75,8 +73,10 @@ func (g *Group) loopInterval(now time.Time) time.Duration {
 		}
 		ended = times.Earlier(ended, now) // a call that runs is taken as one that ends now
 		untilFree := float64(ended.Add(w.Size).Sub(now))
-		starts := max(i+1-w.Max/reserved, (i+1)/2) // until then, less the reserve
-		ofLoops := float64(starts) - programRate*untilFree
+		calls := i + 1                   // until one needs the slot, with that one
+		usable := calls - w.Max/reserved // without the reserve,
+		usable = max(usable, calls/2)    // which is half of them at most
+		ofLoops := float64(usable) - programRate*untilFree
 		interval = max(interval, time.Duration(untilFree/max(1, ofLoops)))
 	}
 	return min(interval, mostStretch*w.leastInterval())
