@@ -41,8 +41,9 @@ type reader struct {
 	closed  atomic.Bool
 }
 
-// newReader returns a body of so many bytes (-1 means unknown) that ends with ctx. Its
-// buffer holds what four Reads of net/http ask for: Read starts a quarter of the goroutines.
+// newReader returns a body of so many bytes (-1 means unknown) that ends with ctx. Each
+// Read of content needs a goroutine. So the buffer has room for what four Reads of
+// net/http ask for, if the body is as long: one goroutine fills it for all four.
 func newReader(ctx context.Context, content io.ReadCloser, size int64) *reader {
 	const most = 128 << 10
 	if size < 0 || size > most {
@@ -104,8 +105,9 @@ type watchdog struct {
 	timer *time.Timer
 }
 
-// newWatchdog returns a watchdog whose timer closes the body that the watchdog then
-// has. The pool requires the result any.
+// newWatchdog returns a watchdog whose timer closes the body that the watchdog has when
+// the timer fires. [exchange.read] sets the body and starts the timer again. The pool
+// requires the result any.
 func newWatchdog() any {
 	w := new(watchdog)
 	w.timer = time.AfterFunc(bodyTimeout, func() { _ = w.body.Close() })
@@ -113,8 +115,8 @@ func newWatchdog() any {
 }
 
 // readAll reads a body into one buffer of the right size. For a body over the limit it
-// returns the beginning and api.ErrTooLarge. A buffer for the longest text that is at
-// most half full is copied and kept for reuse.
+// returns the beginning and api.ErrTooLarge. A text that fills at most half of a largest
+// buffer is copied, so that the caller does not hold the rest of the buffer.
 func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 	size := int64(4 << 10)
 	if resp.ContentLength >= 0 {
@@ -129,7 +131,8 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 			c.keepBuffer(buf)
 			return buf[:limit], api.ErrTooLarge
 		case err != nil:
-			if isLargest := int64(cap(buf)) > limit; isLargest && len(buf) <= cap(buf)/2 {
+			isLargest := int64(cap(buf)) > limit
+			if isLargest && len(buf) <= cap(buf)/2 {
 				text := bytes.Clone(buf)
 				c.keepBuffer(buf)
 				buf = text
@@ -144,30 +147,47 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 	}
 }
 
-// growBuffer returns the content of a full buffer in a larger one: of twice the size,
-// of four times from half a MiB on, or of limit+1 if four times that size would exceed
-// limit. Buffers for the longest texts are reused, so that consecutive oversized
-// responses need the memory of one.
+// growBuffer returns the content of a full buffer in a larger one. Buffers for the
+// longest texts are reused, so that consecutive oversized responses need the memory of
+// one.
 func (c *Client) growBuffer(buf []byte, limit int64) []byte {
-	size := 2 * int64(cap(buf))
-	if size > 1<<20 {
-		size *= 2 // pages that are never written take no memory
-	}
-	if size > limit/4 {
-		size = limit + 1
-	}
-	kept := c.keptBuffer.Load()
-	isOurs := size > maxText && kept != nil && c.keptBuffer.CompareAndSwap(kept, nil) // no other call gets it
-	if isOurs {
-		if reused := kept.Value(); reused != nil {
-			return append(reused[:0], buf...)
+	size := largerSize(int64(cap(buf)), limit)
+	if size > maxText {
+		if kept := c.takeBuffer(); kept != nil {
+			return append(kept[:0], buf...)
 		}
 	}
 	return append(make([]byte, 0, size), buf...)
 }
 
+// largerSize returns the size of the buffer that replaces a full one of the given size:
+// twice that, or four times if that is more than half a MiB. Large buffers grow faster
+// because each growth copies the text, and the part that is never written takes no
+// memory. Near the limit it is limit+1, with which a buffer need not grow again.
+func largerSize(size, limit int64) int64 {
+	const large = 512 << 10
+	if size > large {
+		size *= 2
+	}
+	size *= 2
+	if size > limit/4 {
+		return limit + 1
+	}
+	return size
+}
+
 // textBuffer is a buffer for the longest text.
 type textBuffer [maxText + 1]byte
+
+// takeBuffer returns the buffer that keepBuffer has kept, for this call alone. It
+// returns nil if there is none, or if garbage collection has freed it.
+func (c *Client) takeBuffer() *textBuffer {
+	kept := c.keptBuffer.Load()
+	if kept == nil || !c.keptBuffer.CompareAndSwap(kept, nil) { // another call has taken it
+		return nil
+	}
+	return kept.Value()
+}
 
 // keepBuffer lets growBuffer reuse a buffer that can hold the longest text, until the
 // next garbage collection.

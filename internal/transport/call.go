@@ -250,19 +250,19 @@ func (x *exchange) do(ctx context.Context) error {
 	case err != nil && err == ctx.Err(): //nolint:errorlint // retryablehttp does not wrap it
 		return x.withOp(err)
 	case x.failure != nil:
-		return x.failure
+		return x.failure // which names the operation already
 	case err != nil:
 		return x.withOp(err)
 	}
-	if spent := &x.client.retriesSpent; spent.Load() > 0 { // a success gives a part of a retry back
-		spent.Add(-1)
+	if spent := &x.client.retriesSpent; spent.Load() > 0 {
+		spent.Add(-1) // a success returns one of retryTokens
 	}
 	return nil
 }
 
-// closeAll closes a body that was opened for an attempt that was not made. After a
-// panic of the program's code it also closes the bodies of the request and the
-// response.
+// closeAll closes a body that was opened for an attempt that was not made. If the retry
+// loop has not returned, code of the program has panicked. Then closeAll also closes the
+// bodies of the request and the response.
 func (x *exchange) closeAll() {
 	if x.content != nil {
 		_ = x.content.Close()
@@ -277,11 +277,11 @@ func (x *exchange) closeAll() {
 }
 
 // prepare creates the request of the first attempt, with x in its context, and sets the
-// limits of the call and its rate group. It checks what a request and its options can
-// have wrong.
+// limits of the call and its rate group. It returns the first of the errors that a
+// request and its options can have.
 func (x *exchange) prepare(ctx context.Context) error {
 	c, r, o := x.client, x.request, &x.options
-	query, err := r.Query, error(nil) // the first error counts
+	query, err := r.Query, error(nil)
 	if x.hasOptions {
 		query, err = applyOptions(r, o)
 	}
@@ -302,7 +302,8 @@ func (x *exchange) prepare(ctx context.Context) error {
 	x.maxWait = cmp.Or(o.MaxWait, c.cfg.MaxWait)
 	x.group = c.rateGroup(cmp.Or(r.Group, r.Op))
 	x.url = url.URL{Scheme: c.cfg.Base.Scheme, Host: c.cfg.Base.Host, Path: path, RawPath: rawPath, RawQuery: query.Encode()}
-	if strings.HasPrefix(path, root+"/") { // others, such as /.well-known, are at the root of the host
+	isOfAPI := strings.HasPrefix(path, root+"/")
+	if isOfAPI { // other paths, such as /.well-known, have no prefix
 		x.url.Path = c.cfg.Base.Prefix + path
 		if rawPath != "" {
 			x.url.RawPath = (&url.URL{Path: c.cfg.Base.Prefix}).EscapedPath() + rawPath
@@ -327,8 +328,8 @@ func (x *exchange) openBody() error {
 
 // fillAttempt sets the header and the body of an attempt. Each attempt gets a new
 // header, so that no value of an earlier one, such as a token, remains. Content that is
-// not in memory may block, so a reader that ends with the context reads it. The request
-// has no GetBody, so that net/http does not retry it.
+// not in memory may block, so a reader that ends with the context reads it. GetBody
+// stays nil, so that net/http does not retry the request.
 func (x *exchange) fillAttempt(req *http.Request) {
 	h := make(http.Header, 4)
 	for key, values := range x.options.Header {
@@ -354,7 +355,7 @@ func (x *exchange) fillAttempt(req *http.Request) {
 		x.blockingBody = newReader(req.Context(), x.content, x.size)
 		req.Body = x.blockingBody
 	}
-	x.content = nil
+	x.content = nil // closeAll must not close it: the request has it now
 }
 
 var errLostContext = errors.New("middleware sent a request without its context")
@@ -369,13 +370,12 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	req.Host = req.URL.Host // empty until now, because http.Client would copy the URL
 	began := time.Now()
-	lastRetryAfter := x.retryAfter
+	lastRetryAfter := x.retryAfter // planWait has already added it to requiredWaits; the wait for it is this one
 	x.retryAfter = 0
 	maxWait := x.maxWait // negative means without a limit
 	if maxWait >= 0 {
-		// What the waits before have left. The wait includes lastRetryAfter, which requiredWaits already
-		// includes and which must not count twice, and the jitter that a closed group may add to it.
-		maxWait = max(0, maxWait-(x.requiredWaits-lastRetryAfter)) + jitter
+		earlierWaits := x.requiredWaits - lastRetryAfter
+		maxWait = max(0, maxWait-earlierWaits) + jitter // which a closed group may add
 	}
 	var report ratelimit.Waiting
 	if len(x.client.cfg.Hooks) != 0 || x.client.cfg.Logger != nil {
@@ -385,9 +385,9 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, refuse(req, err)
 	}
-	if slot.Ordered { // after a Retry-After: of this call, which planWait has counted, or of another one
-		uncounted := time.Since(began) - lastRetryAfter - jitter // a closed group adds up to jitter
-		x.requiredWaits += max(0, uncounted)
+	if slot.Ordered { // after a Retry-After of this call or of another one
+		waited := time.Since(began) - jitter // which a closed group may have added
+		x.requiredWaits += max(0, waited-lastRetryAfter)
 	}
 	resp, err := s.sendInSlot(slot, x, req)
 	if err != nil {
@@ -497,9 +497,10 @@ type bearer struct {
 	header []string
 }
 
-// decide reads the response of an attempt, or records why there is none. It returns
-// true if the attempt must be retried, or false with the error that ends the call, if
-// there is one besides x.failure.
+// decide reads the response of an attempt, or records why there is none. It reports
+// whether to make another attempt. x.failure is why this attempt has failed, and nil
+// after a success. x.fatal, which decide also returns, is set if something else ends the
+// call, such as the end of its context; then it is the error of the call.
 func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
 	x.wait, x.lost = 0, nil
@@ -524,9 +525,9 @@ func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if x.fatal != nil || x.failure == nil {
 		return false, x.fatal
 	}
-	x.fatal = ctx.Err()
+	x.fatal = ctx.Err() // it may have ended during read
 	if x.fatal != nil || !x.mayRetry(ctx) {
-		return false, x.fatal
+		return false, x.fatal // which mayRetry may have set
 	}
 	x.observeRetry(ctx)
 	return true, nil
@@ -568,7 +569,7 @@ func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 	if !success || err == nil {
 		return err
 	}
-	if errors.Is(err, api.ErrTooLarge) {
+	if errors.Is(err, api.ErrTooLarge) { // any other beginning of a body is kept, for WithResponse
 		x.body = nil
 	}
 	return x.masked(err)
@@ -600,8 +601,9 @@ func (x *exchange) mayRepeat(e *api.Error) bool {
 	case e == nil && failsAgain:
 		return false
 	case e == nil:
-		unsent := x.lost != nil && x.lost.unsent && x.unsettled.Load() == 0 // nor processed by an earlier attempt
-		return unsent || replayable
+		wasSent := x.lost == nil || !x.lost.unsent
+		mayBeProcessed := wasSent || x.unsettled.Load() != 0 // by this attempt, or by an earlier one
+		return replayable || !mayBeProcessed
 	case e.Is(api.ErrUnavailable), e.Status == http.StatusInternalServerError:
 		return replayable
 	}
@@ -630,14 +632,14 @@ func (x *exchange) mayRetry(ctx context.Context) bool {
 		return x.planWait(ctx, e) && x.reopen()
 	}
 	x.countedFailures++
-	if x.countedFailures >= x.maxAttempts || !x.mayRepeat(e) {
+	if x.countedFailures >= x.maxAttempts || !x.mayRepeat(e) { // e is nil without a response
 		return false
 	}
 	if x.lost != nil && x.lost.reusedConn {
 		return x.retryStaleConn() // at once, and without the budget
 	}
 	if !x.planWait(ctx, e) || !x.reopen() {
-		return false
+		return false // before it costs a part of the budget
 	}
 	if budget := &x.client.retriesSpent; budget.Add(retryCost) > retryTokens {
 		budget.Add(-retryCost)
@@ -665,7 +667,7 @@ func (x *exchange) planWait(ctx context.Context, e *api.Error) bool {
 		}
 		x.wait = max(x.wait, ordered)
 		if e.Status == http.StatusTooManyRequests {
-			// RoundTrip waits in place of again: until Reset, when the closed rate group opens.
+			// The rate group is closed until Reset: RoundTrip waits for that, and again does not wait.
 			x.wait, x.retryAfter = time.Until(e.Rate.Reset), ordered
 		}
 	}
@@ -835,7 +837,7 @@ func (x *exchange) followRedirect(ctx context.Context) error {
 		return x.refuseRedirect(resp.StatusCode, "the request after the redirect was refused")
 	}
 	resp.Request = unsigned(x.response.Request)
-	// By it internal/download knows that the address, which may be used once, was a redirect's.
+	// internal/download tests for this response: the address of a redirect may be valid only once.
 	resp.Request.Response = &http.Response{StatusCode: http.StatusTemporaryRedirect}
 	x.response = resp
 	return nil

@@ -96,7 +96,6 @@ func New(cfg Config) *Client {
 		own := newNetwork()
 		c.network, c.closeIdle = own, own.CloseIdleConnections
 	}
-	c.retry = newRetry(client) // client follows redirects within an attempt
 	client.CheckRedirect = checkRedirect
 	// An attempt passes the middleware, which sees every attempt and no credential, and
 	// then the sender. call.go shows the order of all steps.
@@ -110,8 +109,9 @@ func New(cfg Config) *Client {
 		}
 	}
 	if len(cfg.Middleware) != 0 {
-		client.Transport = onlyRoundTrip(client.Transport) // without its CloseIdleConnections
+		client.Transport = onlyRoundTrip(client.Transport) // middleware may have a CloseIdleConnections
 	}
+	c.retry = newRetry(client) // client follows redirects within an attempt
 	return c
 }
 

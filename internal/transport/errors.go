@@ -25,8 +25,8 @@ type callError struct {
 	last error // error of the attempt before; may be nil
 }
 
-// Error returns the operation, the text of the error or the one in its place, and the
-// error of the attempt before.
+// Error returns the operation, the text of the error, and the error of the attempt
+// before. If e.text is set, it replaces the text of e.err, which may contain a secret.
 func (e *callError) Error() string {
 	s := "fastio: " + e.op + ": " + cmp.Or(e.text, call.Within(e.op, e.err))
 	if e.last != nil {
@@ -95,12 +95,14 @@ func (x *exchange) refusal() *api.Error {
 	secrets.Cut = len(x.body) >= maxError // the last secret may be incomplete
 	body := secrets.JSON(x.body[:min(len(x.body), maxError)])
 	e := decode.Error(x.response.Header.Get("Content-Type"), body)
-	ordered := cmp.Or(e.Rate.RetryAfter, retryAfter(x.response, &x.client.clock)) // the body has precedence
-	e.Op, e.Status, e.Attempts, e.Rate = x.request.Op, x.response.StatusCode, x.attempt, x.rate
-	e.Rate.RetryAfter = ordered
+	e.Op, e.Status, e.Attempts = x.request.Op, x.response.StatusCode, x.attempt
 	e.RequestID = secrets.Text(x.response.Header.Get("X-Request-Id"))
-	e.Body = bytes.Clone(body[:min(len(body), maxError)])                      // masks may be longer
-	if e.Status < http.StatusMultipleChoices && e.Text == "" && e.Name == "" { // a success whose body reports a failure
+	e.Body = bytes.Clone(body[:min(len(body), maxError)])                       // masks may be longer than the secrets
+	delay := cmp.Or(e.Rate.RetryAfter, retryAfter(x.response, &x.client.clock)) // that of the body has precedence
+	e.Rate = x.rate
+	e.Rate.RetryAfter = delay
+	hasStatusOfSuccess := e.Status < http.StatusMultipleChoices
+	if hasStatusOfSuccess && e.Text == "" && e.Name == "" {
 		e.Text = decode.FailedResult(body)
 	}
 	if e.Status == http.StatusUnauthorized && !e.Is(api.ErrUnavailable) {
@@ -113,26 +115,25 @@ func (x *exchange) refusal() *api.Error {
 	return e
 }
 
-// recordRefusal records a 429: one of a full rate window with a Retry-After closes the
-// rate group so long. The Limiter of the program, if there is one, learns of any 429,
-// and counts the calls in place of the group.
+// recordRefusal records a 429 in the rate group, which closes for the Retry-After if a
+// rate window is full, and in the Limiter of the program, if there is one.
 func (x *exchange) recordRefusal(e *api.Error) {
 	limit, shared := x.rate, x.client.cfg.Limiter
 	if wait.MeansFullWindow(e.Code) && e.Rate.RetryAfter > 0 {
 		limit.RetryAfter = e.Rate.RetryAfter
-		if shared == nil {
+		if shared == nil { // a Limiter divides the window in place of the group
 			x.group.Refused(x.slot, x.rate.Limit, x.rate.Reset)
 		}
-		x.group.closeFor(e)
+		x.group.closeFor(e) // with a Limiter too: the Retry-After holds for this client in any case
 	}
-	if shared != nil {
+	if shared != nil { // it must learn of the end of each request it has admitted
 		shared.Observe(x.group.name, limit)
 	}
 }
 
 // withOp adds the operation to an error, and the failure of the last attempt if there
-// was one. Of a closed rate group it returns the refusal that closed it, with the
-// deadline if the wait would exceed that.
+// was one. If the call did not start because its rate group is closed, it returns the
+// refusal that closed the group.
 func (x *exchange) withOp(err error) error {
 	err = redact.Cause(err)
 	if e, ok := errors.AsType[*api.InputError](err); ok && e.Op == "" {
@@ -143,12 +144,13 @@ func (x *exchange) withOp(err error) error {
 	last := x.failure
 	if errors.Is(err, ratelimit.ErrClosed) {
 		refusal := x.group.refusalFor(x.request.Op, x.sent)
-		if !errors.Is(err, context.DeadlineExceeded) {
+		waitExceedsDeadline := errors.Is(err, context.DeadlineExceeded)
+		if !waitExceedsDeadline {
 			return refusal
 		}
-		err, last = context.DeadlineExceeded, refusal
+		err, last = context.DeadlineExceeded, refusal // the error wraps both
 	}
-	if errors.Is(last, err) { // it ended the reading of the response: the same error twice
+	if errors.Is(last, err) { // the attempt has failed with err itself, such as the end of the context
 		last = nil
 	}
 	return &callError{op: x.request.Op, err: err, last: last}

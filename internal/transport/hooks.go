@@ -20,26 +20,27 @@ func (x *exchange) observeCall(ctx context.Context) (context.Context, func(error
 	e := api.CallEvent{Op: r.Op, Method: r.Method, Route: r.Path.Template(), Stream: x.stream}
 	end := func(error) {}
 	for _, h := range x.client.cfg.Hooks {
-		if h.OnCall == nil {
-			continue
-		}
-		hookCtx := ctx // it stays so, and hookEnd nil, if the hook panics
 		var hookEnd func(error)
-		runHook(ctx, func(ctx context.Context, e api.CallEvent) {
-			hookCtx, hookEnd = h.OnCall(ctx, e) //nolint:fatcontext // each hook may add a value
-		}, e)
-		if hookCtx != nil {
-			ctx = hookCtx //nolint:fatcontext // one per hook
-		}
+		ctx, hookEnd = runOnCall(ctx, h, e)
 		if hookEnd != nil {
-			outer := end
+			earlierHooks := end
 			end = func(err error) {
 				runHook(ctx, func(_ context.Context, err error) { hookEnd(err) }, err)
-				outer(err)
+				earlierHooks(err)
 			}
 		}
 	}
 	return ctx, end
+}
+
+// runOnCall calls the OnCall of a hook. It returns the context of the call from then on,
+// and the function of the hook for the end of the call, nil if there is none. A hook
+// that panics changes nothing.
+func runOnCall(ctx context.Context, h api.Hooks, e api.CallEvent) (next context.Context, end func(error)) {
+	if h.OnCall != nil {
+		runHook(ctx, func(ctx context.Context, e api.CallEvent) { next, end = h.OnCall(ctx, e) }, e)
+	}
+	return cmp.Or(next, ctx), end
 }
 
 // errPanicked is the result of a call that middleware or a transport ends by a panic.
@@ -70,8 +71,8 @@ func (x *exchange) reportWait(ctx context.Context, began time.Time) ratelimit.Wa
 // longWait is the shortest wait that is logged at info level.
 const longWait = 2 * time.Second
 
-// observeWait reports a wait that begins now. The call has already been queued for some
-// time before; a total of longWait or more is logged at info level.
+// observeWait reports a wait that begins now to the hooks. It logs the total of that and
+// of the time for which the call has been queued before, at info level from longWait on.
 func (x *exchange) observeWait(ctx context.Context, reason api.WaitReason, queued, wait time.Duration) {
 	w := api.WaitEvent{Op: x.request.Op, Group: x.group.name, Reason: reason, Wait: wait}
 	level := slog.LevelDebug

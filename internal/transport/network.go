@@ -52,9 +52,9 @@ var (
 	errSentBefore = errors.New("middleware sent a request again that must be sent once")
 )
 
-// sendOnce sends a request, and counts it as unsettled until it is certain that the
-// server has not processed it. It refuses a second send if the request must be sent
-// once, except to follow a redirect.
+// sendOnce sends a request. It counts the request as unsettled, unless it becomes certain
+// that the server has not processed it. It refuses a second send if the request must be
+// sent once, except to follow a redirect.
 func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error) {
 	sends := x.unsettled.Add(1)
 	followsRedirect := req.Response != nil
@@ -63,8 +63,8 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 		closeBody(req)
 		return nil, errSentBefore
 	}
-	req, w, cancel := s.unrepeatable(x, req)
-	if body := x.blockingBody; body != nil { // it ends with the call, and now with the timeout of the attempt too
+	req, w, cancel := s.unrepeatable(x, req) // cancel ends the attempt; it may be nil
+	if body := x.blockingBody; body != nil { // until sendOnce returns, it ends with the attempt too
 		defer context.AfterFunc(req.Context(), func() { body.end(req.Context().Err()) })()
 	}
 	network := s.network
@@ -85,7 +85,7 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 	if unprocessed {
 		x.unsettled.Add(-1)
 	}
-	if err == nil && resp.Body != nil {
+	if err == nil && resp.Body != nil { // the attempt ends with this body
 		if cancel != nil {
 			resp.Body = &stream{ReadCloser: resp.Body, end: func(error) { cancel() }}
 		}
@@ -103,12 +103,14 @@ func withoutIdle(t *http.Transport) *http.Transport {
 	return fresh
 }
 
-// unrepeatable returns the request in a form that net/http cannot retry: it has a body
-// that cannot be read again, if need be an empty one, or a watcher that stops a second
-// connection. The watcher is for requests without a body that may use HTTP/2, where an
-// empty body costs a frame, unless they must be sent once. The context has the timeout of
-// an attempt. cancel ends it; it is nil if there is nothing to end. w is nil for another
-// transport than that of net/http.
+// unrepeatable returns the request in a form that net/http cannot retry: with a body
+// that cannot be read again. A request without a body gets an empty one. In HTTP/2 that
+// costs a frame, so w stops a second connection instead, unless the request must be sent
+// once. In any case w records the connection; it is nil for another transport than that
+// of net/http.
+//
+// The context of the request has the timeout of an attempt. cancel ends it, and is nil if
+// there is nothing to end.
 func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, w *watcher, cancel context.CancelFunc) {
 	timeout := cmp.Or(x.request.Attempt, s.timeout)
 	empty := req.Body == nil || req.Body == http.NoBody
@@ -117,7 +119,7 @@ func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, 
 	ctx := req.Context()
 	if timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
-	} else if watcherStops || closeWaitsForRead { // the watcher cancels the attempt, or the Close of the body
+	} else if watcherStops || closeWaitsForRead { // w cancels the attempt, or the Close of the body must end a Read
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	if s.netHTTP != nil {
@@ -130,11 +132,11 @@ func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, 
 	}
 	req = req.WithContext(ctx) // net/http uses the original to follow a redirect
 	req.GetBody = nil
-	if empty && !watcherStops { // the header is the same as without a body
+	if empty && !watcherStops { // the header that is sent must be the same as without a body
 		req.Body, req.TransferEncoding = s.emptyBody, s.identity // else it would be sent in chunks
 		switch req.Method {
 		case http.MethodPost, http.MethodPut, http.MethodPatch:
-			// HTTP/1 sends it; net/http would drop the canonical name. HTTP/2 drops both.
+			// In this spelling HTTP/1 sends it; net/http drops Content-Length. HTTP/2 drops both.
 			req.Header["content-length"] = []string{"0"}
 		}
 	}
@@ -157,10 +159,10 @@ type watcher struct {
 
 func (w *watcher) getConn(string) { w.askedForConn = true }
 
-// gotConn is called with each connection of the request. The second one after a header
-// was written means that net/http retries, which must not happen: it cancels the
-// attempt. HTTP/2 checks the context before it writes a request. HTTP/1 does not, but
-// there the connection is not shared, and closing it prevents the request.
+// gotConn is called with each connection of the request. A second one after a header was
+// written means that net/http retries, which must not happen: gotConn cancels the
+// attempt. HTTP/2 then writes no request, because it checks the context before. HTTP/1
+// does not check it, so gotConn closes the connection, which no other request uses.
 func (w *watcher) gotConn(info httptrace.GotConnInfo) {
 	if !w.wroteHeader.Load() {
 		w.conn = info
@@ -186,11 +188,10 @@ func (w *watcher) isHTTP1(conn net.Conn) bool {
 
 // classify returns an error of the network with what it proves about the request:
 // whether no byte of it was sent (unsent), and whether the connection had been used
-// before (reusedConn), so that the server may have closed it as an idle one. Some errors
-// of net/http have no exported type or are not wrapped. An error of the body looks like
-// one of the connection, unless the body cannot fail. After a retry of net/http was
-// stopped, the error is that of the stop, and is replaced by what ended the first
-// connection. A nil w, of another transport than that of net/http, proves nothing.
+// before (reusedConn), so that the server may have closed it as an idle one. An error of
+// the body looks like one of the connection. So after a connection was found, an error
+// proves that nothing was sent only if the body cannot fail. A nil w, of another
+// transport than that of net/http, proves nothing.
 //
 // An HTTP/2 server can report an unprocessed request (REFUSED_STREAM, GOAWAY). That is
 // no proof, because a proxy can report it as well.
@@ -204,13 +205,13 @@ func (w *watcher) classify(err error) *lostError {
 	op, isOp := errors.AsType[*net.OpError](err)
 	text := err.Error()
 	switch {
-	case w.conn.Conn == nil: // no connection: nothing was sent, unless by a protocol that asks for none
+	case w.conn.Conn == nil: // net/http asked for a connection in vain; a protocol of RegisterProtocol does not ask
 		lost.unsent = w.askedForConn
-	case w.stoppedRetry && http1:
+	case w.stoppedRetry && http1: // err is that of the stop: the cause is the end of the first connection
 		lost.err, lost.reusedConn = errClosed, reused
-	case w.stoppedRetry:
+	case w.stoppedRetry: // the same over HTTP/2
 		lost.err = errEnded
-	case text == "http: server closed idle connection": // before anything was written
+	case text == "http: server closed idle connection": // before anything was written; net/http does not export it
 		lost.unsent, lost.reusedConn = w.bodyCannotFail, true
 	case isOp && op.Op == "write" && http1:
 		partly := strings.HasPrefix(text, "net/http: ") // what it says if bytes were written before
@@ -221,9 +222,9 @@ func (w *watcher) classify(err error) *lostError {
 	return lost
 }
 
-// causeOf replaces two errors of net/http: one that only says that a request cannot be
-// sent again, by its cause in the text, and a reply without TLS by
-// http.ErrSchemeMismatch, as http.Client does. It returns another error unchanged.
+// causeOf replaces two errors of net/http, and returns any other unchanged. For a reply
+// without TLS it returns http.ErrSchemeMismatch, as http.Client does. For an error that
+// only says that a request cannot be sent again, it returns the cause from its text.
 func causeOf(err error) error {
 	if notTLS, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(notTLS.RecordHeader[:]) == "HTTP/" {
 		return http.ErrSchemeMismatch

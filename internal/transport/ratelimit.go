@@ -16,8 +16,8 @@ import (
 )
 
 // observeRate records what a response announces of the rate limit: in x.rate, and in
-// the group or the shared Limiter. Of a 429 it only keeps the slot; refusal decides
-// with the body what that means.
+// the group or the shared Limiter. Of a 429 it only keeps the slot: what a 429 means
+// depends on its body, which is read later.
 func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
 	h, clock, shared := resp.Header, &x.client.clock, x.client.cfg.Limiter
 	if cmp.Or(h.Get(headerExpires), h.Get(headerExpiresOld), h.Get("Retry-After")) != "" { // times of the server
@@ -36,7 +36,7 @@ func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
 	}
 	switch r := x.rate; {
 	case r.Reset.IsZero():
-	case shared != nil: // the Limiter knows the calls of other programs, and divides the windows
+	case shared != nil: // the Limiter counts the calls of all programs: the group only learns the window
 		x.group.Learn(r.Limit, r.Reset)
 	default:
 		x.group.Observe(slot, r.Limit, r.Remaining, r.Reset)

@@ -39,9 +39,10 @@ func applyOptions(r *api.Request, o *api.CallOptions) (url.Values, error) {
 	return withOutput(r, o.Output)
 }
 
-// completeRequest returns a request that was made without an operation, with that of its
-// endpoint and with the options WithQuery and WithReplay, which are errors for a
-// request with an operation.
+// completeRequest returns a copy of a request that was made without an operation, as the
+// programs make them: with the operation of its endpoint, and with what the options
+// WithQuery and WithReplay add. A request with an operation is
+// an error, because accept passes it on only with one of these options.
 func completeRequest(r *api.Request, o *api.CallOptions) (*api.Request, error) {
 	if r.Op != "" {
 		field := "WithQuery"
