@@ -140,9 +140,9 @@ func (t *Transfer) Pace(ctx context.Context, n int) error {
 	return wait.Sleep(ctx, time.Until(at))
 }
 
-// Same reports whether the file that open returns, of the same size as another one, has the
-// hash of that one, in hexadecimal. If the algorithm is unknown only empty files are the
-// same.
+// Same reports whether the content that open returns has the hash sum, in hexadecimal. The
+// caller has compared the sizes: size is that of both contents. With an unknown algorithm
+// only empty contents are the same.
 func Same(size int64, algorithm, sum string, open func() (fs.File, error)) bool {
 	hash := download.Hash(algorithm)
 	if hash == nil {
@@ -178,7 +178,7 @@ func Each[T any](ctx context.Context, n int, items []T, f func(T)) {
 	group.Wait()
 }
 
-// CheckFilter returns an [*api.InputError] for the operation op if a pattern is malformed.
+// CheckFilter returns an [*api.InputError] if a pattern of the filter is malformed.
 func CheckFilter(args input.Args, f *api.DirFilter) error {
 	for _, pattern := range slices.Concat(f.Include, f.Exclude) {
 		if _, err := path.Match(pattern, ""); err != nil {

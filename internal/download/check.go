@@ -22,8 +22,7 @@ import (
 // byte behind the size. A size of 0 or less, an empty hash and an unknown
 // algorithm are not checked.
 func Check(op string, d *api.Download, size int64, algorithm, sum string) {
-	c := newChecked(op, size, algorithm, sum)
-	c.ReadCloser, d.ReadCloser = d.ReadCloser, c
+	newChecked(op, size, algorithm, sum).wrap(d)
 }
 
 // Hash returns a hash by the name of its algorithm, nil for an unknown one.
@@ -61,6 +60,9 @@ func newChecked(op string, size int64, algorithm, sum string) *checked {
 	}
 	return c
 }
+
+// wrap makes d read its content through c, which checks it.
+func (c *checked) wrap(d *api.Download) { c.ReadCloser, d.ReadCloser = d.ReadCloser, c }
 
 // Read returns an error if there are more bytes than the known size, or, at the
 // end, fewer or with another sum.

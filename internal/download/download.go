@@ -83,10 +83,10 @@ func rangeOf(first, last int64) string {
 }
 
 // start starts the stream with its first response, and returns it as a Download. Bytes
-// before the requested offset are skipped. The end of the stream (limit) is known if the
-// response says the size of the file or its own length.
+// before the requested offset are skipped.
 func (s *stream) start(resp *http.Response) (*api.Download, error) {
-	if s.request.Hop && resp.Request.Response != nil { // the redirect led to a one-time address: the stream cannot be resumed
+	redirected := s.request.Hop && resp.Request.Response != nil
+	if redirected { // to an address that works once, so that the stream cannot be resumed
 		once := *s.request
 		once.Replay = api.ReplayOnce
 		s.request = &once
@@ -102,25 +102,32 @@ func (s *stream) start(resp *http.Response) (*api.Download, error) {
 		return nil, s.named(err)
 	}
 	s.size, s.etag, s.header = p.size, strongTag(resp.Header), resp.Header
-	s.limit = math.MaxInt64
-	if last := s.options.last(); last != unknown {
-		s.limit = last + 1
-	}
+	s.limit, s.endKnown = s.options.endIn(p)
 	d := &api.Download{
 		ReadCloser: s, Name: nameOf(resp.Header), Type: resp.Header.Get("Content-Type"),
 		Length: unknown, Size: p.size, Offset: s.at,
 	}
-	switch { // a server may send less than requested: the size is the end
-	case p.size != unknown:
-		s.limit = min(s.limit, p.size)
-	case p.length != unknown:
-		s.limit = min(s.limit, p.first+p.length)
-	default:
-		return d, nil
+	if s.endKnown {
+		d.Length = s.limit - s.at
 	}
-	s.endKnown = true
-	d.Length = s.limit - s.at
 	return d, nil
+}
+
+// endIn returns the offset at which a stream with the first response p ends at the latest,
+// and whether that is the exact end: it is if the size of the file is known or, without
+// it, the length of the response.
+func (o *Options) endIn(p place) (limit int64, exact bool) {
+	limit = math.MaxInt64
+	if last := o.last(); last != unknown {
+		limit = last + 1
+	}
+	switch {
+	case p.size != unknown: // not p.length: a server may send less than the requested range
+		return min(limit, p.size), true
+	case p.length != unknown:
+		return min(limit, p.first+p.length), true
+	}
+	return limit, false
 }
 
 // place is the part of a file that a response holds.

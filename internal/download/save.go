@@ -107,8 +107,8 @@ func (s *Source) Save(ctx context.Context, path string) (saved string, n int64, 
 //
 // Until the file is complete it is a [durable.Partial], which stays if the process or the
 // call is interrupted and is continued by the next call, if Size and Hash are known. If
-// the result is not intact, SaveIn starts over once. It removes the partials of other
-// contents of the file, among those that list returns.
+// the result is not intact, SaveIn starts over once. List returns the names of the partials
+// in the directory: SaveIn removes those of the same file that are of other contents.
 //
 // Errors: [api.ErrInUse] if another call, also of another process, writes the same file.
 func (s *Source) SaveIn(
@@ -118,7 +118,7 @@ func (s *Source) SaveIn(
 	if err != nil {
 		return 0, inUse(name, err)
 	}
-	defer func() { _ = p.Close() }() // if Report panics
+	defer func() { _ = p.Close() }() // if s.Report panics; else Commit, Keep or Remove has closed it
 	others, err := list(dir)
 	if err == nil {
 		err = p.RemoveOthers(others)
@@ -126,7 +126,7 @@ func (s *Source) SaveIn(
 	if err == nil {
 		n, err = s.receive(ctx, p)
 	}
-	switch {
+	switch { // each error of the three steps ends the partial, which exists since it was opened
 	case err == nil:
 		return n, p.Commit()
 	case s.resumable() && (ctx.Err() != nil || temporary(err)):
@@ -171,17 +171,17 @@ func mayMixContents(err error) bool {
 		refused && e.Status == http.StatusRequestedRangeNotSatisfiable
 }
 
-// receive completes a partial file and returns its size. The check has read what the
-// file had, and reads the rest. If the two are parts of different contents, because the
-// file has changed meanwhile, it starts again with an empty one.
+// receive completes a partial file and returns its size. A check hashes the bytes that the
+// file has, and then those that arrive. If the two are parts of different contents, because
+// the file on the server has changed meanwhile, receive starts again with an empty file.
 func (s *Source) receive(ctx context.Context, p *durable.Partial) (int64, error) {
 	check, err := s.resume(ctx, p)
 	if err != nil {
 		return 0, err
 	}
-	had := check.n
+	continued := check.n > 0 // the file had bytes, which the check has read
 	err = s.fill(ctx, p, check)
-	if had > 0 && mayMixContents(err) {
+	if continued && mayMixContents(err) {
 		check = s.startCheck()
 		err = p.Restart()
 		if err == nil {
@@ -231,7 +231,7 @@ func (s *Source) fill(ctx context.Context, p *durable.Partial, c *checked) error
 	if err != nil {
 		return err
 	}
-	c.ReadCloser, d.ReadCloser = d.ReadCloser, c // d is now read through the check
+	c.wrap(d)
 	_, err = copyFrom(ctx, p, d, there, s.Report)
 	return err
 }

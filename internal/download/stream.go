@@ -108,7 +108,7 @@ func (s *stream) Read(p []byte) (int, error) {
 			if atEOF {
 				err = io.ErrUnexpectedEOF
 			}
-			err = s.resume(err)
+			err = s.resume(err) // nil if there is a new connection
 		}
 		s.ended = err
 		if n > 0 || err == nil {
@@ -188,9 +188,10 @@ func (s *stream) reopen() (io.ReadCloser, error) {
 	}
 	body := idle.Body(resp.Body, silence)
 	p, err := placeOf(resp)
+	sizeChanged := p.size != unknown && s.size != unknown && p.size != s.size
 	switch {
 	case err != nil:
-	case p.size != unknown && s.size != unknown && p.size != s.size, s.changed(resp.Header):
+	case sizeChanged || s.changed(resp.Header):
 		err = api.ErrChanged
 	default:
 		err = cmp.Or(skipTo(body, p.first, from), s.compare(body, again))
@@ -215,9 +216,10 @@ func (s *stream) compare(body io.Reader, n int64) error {
 	return nil
 }
 
-// changed reports whether a response is of another version of the file than the
-// first one. If the version was fixed by the request, both must name a version
-// for that: partial responses may lack an ETag.
+// changed reports whether the headers of a response are of another version of the file
+// than those of the first one. If the request has fixed the version, only two headers that
+// differ show another one, and not a header that is missing: partial responses may lack an
+// ETag.
 func (s *stream) changed(h http.Header) bool {
 	if !s.options.Fixed {
 		return strongTag(h) != s.etag

@@ -119,11 +119,12 @@ func (r *Reader) Next() (*Event, error) {
 // and with a blank before each value. It reports false, and reads nothing, for any
 // other event.
 func (r *Reader) readPlain() bool {
-	if r.skipLF || r.cr.at < r.end { // the buffer has a CR, or was not searched for one to its end
+	mayHaveCR := r.cr.at < r.end // at cr.at, or behind it where none was searched yet
+	if r.skipLF || mayHaveCR {
 		return false
 	}
 	var id, kind []byte
-	from, to := 0, 0
+	hasData, from, to := false, 0, 0
 	pos := r.pos
 	for {
 		n := bytes.IndexByte(r.buf[pos:r.end], '\n')
@@ -134,18 +135,18 @@ func (r *Reader) readPlain() bool {
 			break
 		}
 		switch line := r.buf[pos : pos+n]; {
-		case to == 0 && n >= len("data: ") && string(line[:len("data: ")]) == "data: ":
-			from, to = pos+len("data: "), pos+n
+		case !hasData && n >= len("data: ") && string(line[:len("data: ")]) == "data: ":
+			hasData, from, to = true, pos+len("data: "), pos+n
 		case n > len("event: ") && string(line[:len("event: ")]) == "event: ":
 			kind = line[len("event: "):]
 		case n > len("id: ") && string(line[:len("id: ")]) == "id: " && bytes.IndexByte(line, 0) < 0:
 			id = line[len("id: "):]
-		default:
+		default: // such as a second line of data
 			return false
 		}
 		pos += n + 1
 	}
-	if to == 0 || pos-r.pos > r.limit {
+	if !hasData || pos-r.pos > r.limit {
 		return false
 	}
 	if kind == nil {
@@ -212,15 +213,16 @@ func fieldValue(line []byte, name string) (value []byte, ok bool) {
 	return value, true
 }
 
-// data adds a line to the data of the event. The line is in the buffer and
-// moves up to the earlier lines; what is between was read.
+// data adds the value of a line, the last that was read, to the data of the event, which
+// are buf[from:to]. The first value stays where it is. A further one is copied behind the
+// data, over bytes that were read.
 func (r *Reader) data(line []byte) {
 	if !r.hasData {
-		r.hasData, r.to = true, r.pos-1 // where the line ended
-		r.from = r.to - len(line)
+		end := r.pos - 1 // of the line: the LF or CR that was read is one byte; an LF after the CR is not read yet
+		r.hasData, r.from, r.to = true, end-len(line), end
 		return
 	}
-	r.keep()
+	r.keepFields() // they may be among the bytes that are overwritten
 	r.buf[r.to] = '\n'
 	r.to += 1 + copy(r.buf[r.to+1:], line)
 }
@@ -307,9 +309,9 @@ func (r *Reader) fill() error {
 	return r.err
 }
 
-// makeRoom moves what is still needed to the front of the buffer, or of one
-// that is twice as large if less than leastRoom would be free. So an event
-// moves at most once in a buffer.
+// makeRoom moves what is still needed to the front of the buffer, or of one that is twice
+// as large if less than leastRoom would be free. With that much room an event is not
+// moved for every few bytes.
 func (r *Reader) makeRoom() {
 	var data []byte
 	if r.hasData {
@@ -330,23 +332,24 @@ func (r *Reader) shrink() {
 	}
 }
 
-// moveTo copies the data of the event, then the unread bytes, to the front of
-// buf, which becomes the buffer.
+// moveTo copies the data of the event, then the unread bytes, to the front of buf, which
+// becomes the buffer. If buf is the buffer already, nothing is overwritten before it is
+// copied, because the data are before the unread bytes.
 func (r *Reader) moveTo(buf, data []byte) {
-	r.keep()
+	r.keepFields() // they may be in the buffer that is overwritten or given up
 	n := copy(buf, data)
 	m := copy(buf[n:], r.buf[r.pos:r.end])
-	shift := r.pos - n // by which the unread bytes move
+	shift := r.pos - n // by which the unread bytes move, and the places up to which they were searched
 	r.lf.at -= shift
 	r.cr.at -= shift
 	r.buf, r.from, r.to, r.pos, r.end = buf, 0, n, n, n+m
 }
 
-// keep copies the fields of the event that are in the buffer, because that is about to
-// change. The last ID is copied before the ID of this event: if it was kept as that of
-// the event before, it is in kept.newID.
-func (r *Reader) keep() {
+// keepFields copies the type and the IDs, which may be in the buffer, before the buffer
+// changes.
+func (r *Reader) keepFields() {
 	r.kept.kind = append(r.kept.kind[:0], r.kind...)
+	// Before newID: lastID may be in kept.newID, where it was kept as the ID of an event.
 	r.kept.lastID = append(r.kept.lastID[:0], r.lastID...)
 	r.kept.newID = append(r.kept.newID[:0], r.newID...)
 	r.kind, r.lastID, r.newID = r.kept.kind, r.kept.lastID, r.kept.newID
