@@ -87,24 +87,26 @@ func (f *Fs) startChunks(
 	return info, &chunkWriter{f: f, to: to, upload: started.ID, buffers: f.session.buffers(info.ChunkSize)}, nil
 }
 
-// chunkSize returns the size of the chunks of a file: the wanted one, or what the limits
-// require, in whole MiB.
+// chunkSize returns the size of the chunks of a file: the wanted one, or the largest that
+// the limits allow if that is smaller. A limit of the number of chunks may require larger
+// ones, of whole MiB. It is an error if no size of minChunk or more keeps the limits.
 func chunkSize(wanted, size int64, limits *uploads.Limits) (int64, error) {
 	if limits.Size > 0 && size > limits.Size {
 		return 0, fmt.Errorf("%w: files of the plan have at most %d bytes, got %d", api.ErrLimit, limits.Size, size)
 	}
-	const unit = int64(minChunk)
-	if limits.ChunkSize >= unit {
-		wanted = min(wanted, limits.ChunkSize)
+	chunk := wanted
+	if limits.ChunkSize > 0 {
+		chunk = min(chunk, max(limits.ChunkSize, int64(minChunk)))
 	}
 	if limits.Chunks > 0 {
+		const unit = int64(minChunk)
 		least := (size + limits.Chunks - 1) / limits.Chunks
-		wanted = max(wanted, (least+unit-1)/unit*unit)
+		chunk = max(chunk, (least+unit-1)/unit*unit)
 	}
-	if limits.ChunkSize > 0 && wanted > limits.ChunkSize {
-		return 0, fmt.Errorf("%w: %d bytes need chunks of %d", api.ErrLimit, size, wanted)
+	if limits.ChunkSize > 0 && chunk > limits.ChunkSize {
+		return 0, fmt.Errorf("%w: %d bytes need chunks of %d", api.ErrLimit, size, chunk)
 	}
-	return wanted, nil
+	return chunk, nil
 }
 
 // chunkWriter is an upload in chunks.
@@ -169,7 +171,7 @@ func (*rereadBody) ContentType() string { return "" }
 func (b *rereadBody) Open() (io.ReadCloser, int64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.opens++
+	b.opens++ // from now on, the readers of earlier attempts return errors
 	_, err := b.in.Seek(0, io.SeekStart)
 	return io.NopCloser(&attemptReader{b, b.opens}), b.size, err
 }

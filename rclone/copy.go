@@ -13,8 +13,8 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// Copy copies a file of the same workspace or share on the platform. A file of the path
-// gets the content as a new version.
+// Copy copies a file of the same workspace or share on the platform. A file that already
+// has the path gets the content as a new version.
 func (f *Fs) Copy(ctx context.Context, src fs.Object, remote string) (fs.Object, error) {
 	from, ok := src.(*Object)
 	if !ok || from.old || from.note {
@@ -119,11 +119,12 @@ func (f *Fs) stage(ctx context.Context, from *Object) (api.OpaqueID, error) {
 	return made.ID, nil
 }
 
-// openStaging creates the staging folder, and another one long before other processes
-// take it for abandoned. The caller holds the lock of the staging folder.
+// openStaging makes sure that there is a staging folder of the profile. It replaces one
+// well before other processes remove it as abandoned, by its age. The caller holds the lock
+// of the staging folder.
 func (f *Fs) openStaging(ctx context.Context, in api.Profile) error {
 	s := f.staging
-	if s.folder != "" && s.in == in && time.Since(s.created) < abandoned/4 {
+	if s.folder != "" && s.in == in && time.Since(s.created) < abandonedAfter/4 {
 		return nil
 	}
 	f.closeStaging(ctx)

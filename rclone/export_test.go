@@ -11,7 +11,7 @@ import (
 )
 
 // SetAbandoned sets after which time the reserved names of other processes are finished.
-func (f *Fs) SetAbandoned(d time.Duration) { f.abandoned = d }
+func (f *Fs) SetAbandoned(d time.Duration) { f.abandonedAfter = d }
 
 // SetUploadChunkSize sets the size of chunks, for the tests of rclone.
 func (f *Fs) SetUploadChunkSize(size fs.SizeSuffix) (fs.SizeSuffix, error) {

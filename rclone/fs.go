@@ -30,12 +30,12 @@ import (
 
 // Fs is a folder of a remote.
 type Fs struct {
-	name, root string
-	opt        options
-	features   *fs.Features
-	session    *session
-	staging    *staging
-	abandoned  time.Duration // after which a reserved name is that of a process that has ended
+	name, root     string
+	opt            options
+	features       *fs.Features
+	session        *session
+	staging        *staging
+	abandonedAfter time.Duration // after which a reserved name is that of a process that has ended
 
 	// folders finds the places of paths, by their IDs as of [place.id].
 	folders *dircache.DirCache
@@ -74,7 +74,7 @@ func NewFs(ctx context.Context, name, root string, m configmap.Mapper) (fs.Fs, e
 
 // newFs returns an Fs that has looked up nothing yet.
 func newFs(ctx context.Context, name, root string, opt options, s *session) *Fs {
-	f := &Fs{name: name, root: root, opt: opt, session: s, staging: &staging{}, abandoned: abandoned}
+	f := &Fs{name: name, root: root, opt: opt, session: s, staging: &staging{}, abandonedAfter: abandonedAfter}
 	f.folders = dircache.New(root, place{}.id(), f)
 	f.features = (&fs.Features{
 		CanHaveEmptyDirectories: true,

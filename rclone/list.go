@@ -170,7 +170,7 @@ func (f *Fs) NewObject(ctx context.Context, remote string) (fs.Object, error) {
 		return nil, fs.ErrorObjectNotFound
 	case err != nil:
 		return nil, err
-	case at.above():
+	case at.above(): // no file is above workspaces and shares
 		return nil, fs.ErrorObjectNotFound
 	}
 	n, err := f.node(ctx, at, leaf)

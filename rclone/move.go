@@ -24,12 +24,12 @@ import (
 //
 // Names of nodes under way begin with reserved and say what must become of the node if
 // this process ends: see transit. Listings leave them out, and finish what is older
-// than abandoned.
+// than abandonedAfter.
 const (
-	reserved  = ".rclone-fastio-"
-	abandoned = time.Hour
-	undoTime  = time.Minute
-	nameMost  = 255 // characters
+	reserved       = ".rclone-fastio-"
+	abandonedAfter = time.Hour
+	undoTime       = time.Minute
+	nameMost       = 255 // characters
 )
 
 // kind is what a reserved name is for.
@@ -113,7 +113,7 @@ func (f *Fs) visibleNode(ctx context.Context, at place, n *storage.Node) *storag
 	switch {
 	case t == nil:
 		return n
-	case time.Since(t.started) < f.abandoned:
+	case time.Since(t.started) < f.abandonedAfter:
 		fs.Debugf(f, "%s is moved or copied at this moment", n.Name)
 		return nil
 	}
@@ -143,7 +143,7 @@ func (f *Fs) finish(ctx context.Context, at place, n *storage.Node, t *transit) 
 	if _, err := client.Rename(ctx, at.in, n.ID, name); err != nil {
 		return nil, err
 	}
-	fs.Logf(f, "%s was left by an interrupted move, and is %s again", n.Name, name)
+	fs.Logf(f, "%s was left by an interrupted move, and has the name %s now", n.Name, name)
 	renamed := *n
 	renamed.Name = name
 	return &renamed, nil
@@ -199,7 +199,7 @@ func (f *Fs) undo(ctx context.Context, m moving) error {
 		_, err = client.Rename(ctx, m.in, m.id, m.old)
 	}
 	if err != nil {
-		return fmt.Errorf("the move could not be undone, and is finished by a listing after %v: %w", f.abandoned, err)
+		return fmt.Errorf("the move could not be undone, and is finished by a listing after %v: %w", f.abandonedAfter, err)
 	}
 	return nil
 }

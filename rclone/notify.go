@@ -107,7 +107,7 @@ func (w *watch) report(ctx context.Context, changed []api.OpaqueID) {
 			fs.Debugf(w.f, "Changed files are not known: %v", err)
 		}
 		for _, id := range some {
-			var n *storage.Node
+			var n *storage.Node // stays nil if the call failed: rclone must list the change in any case
 			if err == nil {
 				n = found.Node(id)
 			}
@@ -116,30 +116,37 @@ func (w *watch) report(ctx context.Context, changed []api.OpaqueID) {
 	}
 }
 
-// reportNode reports the path of one node, nil if it is not known any more. The path "" is
-// that of the whole remote: rclone then lists all folders again.
+// listedFolder returns the path of a folder, false if rclone has not listed it, or if the
+// node is not a folder.
+func (w *watch) listedFolder(id api.OpaqueID) (remote string, ok bool) {
+	return w.f.folders.GetInv(w.root.inside(id).id())
+}
+
+// reportNode reports which paths rclone must list again after a change of a node: the
+// former path of a folder, and the present path of the node if the folder around it was
+// listed. The whole remote is reported for a node that is not known (nil), unless it was a
+// listed folder, and once after the cache of folders was emptied.
 func (w *watch) reportNode(id api.OpaqueID, n *storage.Node) {
-	known, listed := w.f.folders.GetInv(w.root.inside(id).id()) // the path of a folder; files are not in the cache
-	if n == nil {
-		if listed {
-			w.notify(known, fs.EntryDirectory)
-		} else {
-			w.notify("", fs.EntryDirectory) // it may have been anywhere
-		}
-		return
+	const wholeRemote = ""
+	former, listed := w.listedFolder(id)
+	if n == nil && !listed {
+		former = wholeRemote // the node may have been anywhere
 	}
-	if listed {
-		w.notify(known, fs.EntryDirectory) // under its former path
+	if n == nil || listed {
+		w.notify(former, fs.EntryDirectory)
+	}
+	if n == nil {
+		return
 	}
 	folder := n.ParentID
 	if folder.Equal(api.Trash) {
 		folder = n.DeletedFrom
 	}
-	dir, ok := w.f.folders.GetInv(w.root.inside(folder).id())
+	dir, ok := w.listedFolder(folder)
 	if !ok {
-		cacheWasEmptied := w.f.emptied.Swap(false) // rclone may have listed the folder before that
-		if cacheWasEmptied {
-			w.notify("", fs.EntryDirectory)
+		cacheWasEmptied := w.f.emptied.Swap(false)
+		if cacheWasEmptied { // rclone may have listed the folder before that
+			w.notify(wholeRemote, fs.EntryDirectory)
 		}
 		return
 	}

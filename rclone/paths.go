@@ -88,11 +88,13 @@ func (f *Fs) members(ctx context.Context, at place) ([]member, error) {
 	if org == "" {
 		org = onlyOrg(rooms)
 	}
+	severalOrgs := org == ""
 	var found []member
 	for _, room := range rooms {
-		isListed := func(m member) bool { return m.id == room.OrgID }
+		isOrg := func(m member) bool { return m.id == room.OrgID }
+		isNewOrg := severalOrgs && !slices.ContainsFunc(found, isOrg)
 		switch {
-		case org == "" && !slices.ContainsFunc(found, isListed): // one of several organizations
+		case isNewOrg:
 			name := f.opt.Enc.ToStandardName(cmp.Or(room.OrgDomain, string(room.OrgID)))
 			found = append(found, member{place: place{org: room.OrgID}, name: name, id: room.OrgID})
 		case org == room.OrgID:

@@ -88,10 +88,11 @@ func (f *Fs) CleanUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A listing finishes moves and copies, and removes the staging folders in the root.
+	// A listing finishes the moves and copies in its folders.
 	if err = f.ListR(ctx, "", func(fs.DirEntries) error { return nil }); err != nil {
 		return err
 	}
+	// One of the root, which may be above the folder of f, removes the staging folders.
 	for _, err := range f.pages(ctx, place{in: in, node: api.Root}) {
 		if err != nil {
 			return failure(err)
@@ -99,7 +100,8 @@ func (f *Fs) CleanUp(ctx context.Context) error {
 	}
 	client := f.session.client.Storage
 	err = client.EmptyTrash(ctx, in)
-	if !errors.Is(err, api.ErrUnsupported) { // else the server has no such call
+	serverHasCall := !errors.Is(err, api.ErrUnsupported)
+	if serverHasCall {
 		return failure(err)
 	}
 	var nodes []api.OpaqueID

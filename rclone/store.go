@@ -50,7 +50,7 @@ func (s *configStore) Lock(ctx context.Context, account string) (oauth.Record, e
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	r := &configRecord{store: s, between: s.lockBetweenProcesses(ctx)}
+	r := &configRecord{store: s, forProcesses: s.lockBetweenProcesses(ctx)}
 	var err error
 	r.data, err = s.Load(ctx, account)
 	err = cmp.Or(err, ctx.Err()) // at the end of ctx, lockBetweenProcesses returns without the lock
@@ -78,10 +78,10 @@ func (s *configStore) lockBetweenProcesses(ctx context.Context) *flock.Flock {
 
 // configRecord is the locked record of a [configStore].
 type configRecord struct {
-	store    *configStore
-	data     []byte
-	between  *flock.Flock // of processes; may be nil
-	unlocked bool
+	store        *configStore
+	data         []byte
+	forProcesses *flock.Flock // locked for other processes; nil if that is not possible
+	unlocked     bool
 }
 
 // Data returns the record as it was when it was locked.
@@ -105,8 +105,8 @@ func (r *configRecord) Unlock() {
 		return
 	}
 	r.unlocked = true
-	if r.between != nil {
-		_ = r.between.Unlock() // the end of the process unlocks it as well
+	if r.forProcesses != nil {
+		_ = r.forProcesses.Unlock() // the end of the process unlocks it as well
 	}
 	<-r.store.lock
 }

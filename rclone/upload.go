@@ -17,7 +17,7 @@ import (
 	"github.com/fastio-go/fastio/uploads"
 )
 
-// Put uploads a file. A file of the path gets a new version.
+// Put uploads a file. A file that already has the path gets a new version.
 func (f *Fs) Put(ctx context.Context, in io.Reader, src fs.ObjectInfo, options ...fs.OpenOption) (fs.Object, error) {
 	at, leaf, err := f.locateToWrite(ctx, src.Remote())
 	if err != nil {
@@ -95,7 +95,7 @@ func (f *Fs) upload(
 	case size <= int64(f.opt.Cutoff):
 		n, err = f.uploadSmall(ctx, in, size, to)
 	default:
-		return f.uploadChunks(ctx, in, src, to, options)
+		return f.uploadChunks(ctx, in, src, to, options) // which does the steps below itself
 	}
 	if err != nil {
 		return nil, f.uploadFailure(to, err)
@@ -103,8 +103,10 @@ func (f *Fs) upload(
 	return f.removeIfRenamed(ctx, to, n)
 }
 
-// uploadFailure returns the error of an upload for rclone. Only a new file is tried again
-// after its folder was not found, because only that is looked up again.
+// uploadFailure returns the error of an upload for rclone. If the folder of a new file was
+// not found, rclone tries again and looks the folder up, because the cache of folders is
+// emptied. A new version is not tried again: it goes to the ID of a file, which is not
+// looked up again.
 func (f *Fs) uploadFailure(to target, err error) error {
 	if to.replaces == nil {
 		return f.stale(err)
