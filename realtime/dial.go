@@ -72,9 +72,9 @@ func (s *Service) closeIdle() {
 }
 
 // dialSettings returns the settings for opening sockets, nil if there can be none: with
-// PollOnly, without a network for the Dialer or the Address, or in a browser with a token
-// in a header, for which fillFrom finds no Dialer. It refuses an Address that does not
-// become a ws or wss URL.
+// PollOnly, without a Dialer, or without the host that the Address requires. The network of
+// the client supplies both, if there is one; in a browser it supplies no Dialer for a token
+// in a header. An Address that does not become a ws or wss URL is refused.
 func (s *Subscription) dialSettings() (*dial, error) {
 	if s.o.PollOnly {
 		return nil, nil
@@ -90,8 +90,8 @@ func (s *Subscription) dialSettings() (*dial, error) {
 	if d.dialer == nil || lacksHost {
 		return nil, nil
 	}
-	sample := api.NewSecret("token")
-	address, _, err := d.urlAndHeader(sample)
+	anyToken := api.NewSecret("token") // to test the URL
+	address, _, err := d.urlAndHeader(anyToken)
 	u, errParse := url.Parse(address)
 	isSocketURL := errParse == nil && u.Host != "" && (u.Scheme == "ws" || u.Scheme == "wss")
 	if err != nil || !isSocketURL {
@@ -100,8 +100,8 @@ func (s *Subscription) dialSettings() (*dial, error) {
 	return d, nil
 }
 
-// fillFrom completes settings with the origin and the HTTP client of a network. A
-// browser sends no header with a token: then d.dialer stays nil.
+// fillFrom completes settings with the origin and the HTTP client of a network. If that
+// cannot send the token, as a browser in a header, d.dialer stays nil.
 func (d *dial) fillFrom(n *Network, maxMessage int64) {
 	scheme := "wss"
 	if n.Origin.Scheme == "http" {
@@ -109,7 +109,8 @@ func (d *dial) fillFrom(n *Network, maxMessage int64) {
 	}
 	d.template = strings.NewReplacer("{ws}", scheme, "{host}", n.Origin.Host).Replace(d.template)
 	d.header.Set("Origin", n.Origin.Scheme+"://"+n.Origin.Host)
-	if d.dialer == nil && (sendsHeaders || d.placement != TokenPlacementHeader) {
+	canSendToken := sendsHeaders || d.placement != TokenPlacementHeader
+	if d.dialer == nil && canSendToken {
 		d.dialer = &dialer{n.Client, maxMessage}
 	}
 }

@@ -42,15 +42,15 @@ type pending struct {
 const (
 	maxEvents  = 1000     // of the socket, waiting; further ones only set their field
 	maxEntries = 1000     // of the log
-	maxBytes   = 16 << 20 // waiting; at least one message
+	usualBytes = 16 << 20 // waiting
 	maxKey     = 1 << 10  // bytes of a field or event that is deduplicated
 )
 
-// newPending returns an empty queue for limit fields and room bytes of
-// messages, which delivers changes that come within the window together.
-func newPending(limit int, room int64, window time.Duration) *pending {
+// newPending returns an empty queue for limit fields and usualBytes of messages, or more
+// if one message may have more. It delivers changes that come within the window together.
+func newPending(limit int, maxMessage int64, window time.Duration) *pending {
 	return &pending{
-		limit: limit, maxBytes: int(max(maxBytes, room)), window: window, fields: map[activity.Field]*Change{},
+		limit: limit, maxBytes: int(max(usualBytes, maxMessage)), window: window, fields: map[activity.Field]*Change{},
 		wake: make(chan struct{}, 1), space: make(chan struct{}, 1),
 	}
 }
@@ -166,7 +166,7 @@ func (p *pending) changeOf(f activity.Field, at api.Time) *Change {
 		}
 		p.fields[key] = c
 	}
-	c.Field = f
+	c.Field = f // in the latest spelling, which may differ from that of the same key before
 	if at.After(c.At.Time) {
 		c.At = at
 	}
@@ -178,7 +178,7 @@ func (p *pending) changeOf(f activity.Field, at api.Time) *Change {
 // false if a Resync replaces the change. The first change of an empty queue is due
 // after the window of Coalesce. p.mu is held.
 func (p *pending) add(c *Change) bool {
-	if c.Entry == nil {
+	if c.Entry == nil { // tryEnqueue has checked and counts an Entry
 		if p.resync {
 			return false
 		}
@@ -293,9 +293,9 @@ func (p *pending) collect(over <-chan struct{}) (b batch, wait time.Duration) {
 	return b, 0
 }
 
-// markDelivered records that the loop of the caller has finished a batch: its changes
-// count as delivered, up to the cursor of the polls at that time, or up to the latest
-// one if nothing else is queued.
+// markDelivered records that the loop of the caller has finished a batch. All changes
+// count as delivered up to the cursor that the polls had reached when the batch was taken,
+// or up to the latest cursor if nothing is queued.
 func (p *pending) markDelivered(b batch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -319,10 +319,10 @@ func (p *pending) requeue(delivered, rest []*Change) {
 	for _, c := range rest {
 		p.requeueChange(c)
 	}
-	if p.resync { // the Resync replaces later changes too
+	if p.resync { // it stands for all changes of fields, so that only it and entries of the log are kept
 		later = slices.DeleteFunc(later, func(c *Change) bool { return c.Entry == nil && c.Resync == nil })
 		clear(p.fields)
-		p.events, p.bytes = 0, 0 // no change with events is left: neither counts entries of the log
+		p.events, p.bytes = 0, 0 // of the changes that are not kept
 	}
 	p.waiting = append(p.waiting, later...)
 }

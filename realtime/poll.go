@@ -1,7 +1,6 @@
 package realtime
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -30,7 +29,7 @@ type polled struct {
 	seen              map[activity.Field]api.Time // the latest of each field, within the lookback of a sweep
 	lastSweep         time.Time
 	unconfirmed       start           // the start, if it is the Date of a response, until a sweep confirms it
-	phase             float64         // of the first sweep; 0 after the second one
+	phase             float64         // of the first sweep in its round, 0 to 1; 0 after the second sweep
 	beforeFirstSocket context.Context // canceled when a socket opens for the first time, or ctx is done
 }
 
@@ -72,11 +71,14 @@ func (s *Subscription) keepPolling(ctx context.Context) error {
 		switch {
 		case socketOpen:
 			s.awaitSweep(stateCtx)
-		case s.dial == nil || wait.Sleep(stateCtx, grace) == nil: // no socket, also not after the grace period
+		case s.staysWithoutSocket(stateCtx):
 			err = s.pollUntilSocket(ctx, stateCtx)
-		}
-		if err = cmp.Or(err, ctx.Err()); err != nil {
+		} // else a socket has opened in the grace period: a sweep is all that is missing
+		if err != nil {
 			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
 		// The state is read before the sweep: if it changes during the sweep, the next
 		// round notices and sweeps again.
@@ -87,44 +89,65 @@ func (s *Subscription) keepPolling(ctx context.Context) error {
 	}
 }
 
-// findStart sets the cursor from which changes are reported: the server's time once a
-// socket has opened, or the result of polls if opening fails or takes long. Subscribers
-// beyond the first few do not poll for it if the server's time is known. It returns
-// whether a socket is open, and a context that is canceled when that changes.
+// staysWithoutSocket reports whether no socket opens within the grace period, which
+// cancels stateCtx. It does not wait if there can be no socket.
+func (s *Subscription) staysWithoutSocket(stateCtx context.Context) bool {
+	return s.dial == nil || wait.Sleep(stateCtx, grace) == nil
+}
+
+// findStart sets the cursor from which changes are reported: the server's time if a
+// socket opens soon. If that fails or takes long, polls find the cursor, unless a socket
+// opens meanwhile. It returns whether a socket is open, and a context that is canceled
+// when that changes.
 func (s *Subscription) findStart(ctx context.Context) (socketOpen bool, stateCtx context.Context, err error) {
-	stateCtx = s.polled.beforeFirstSocket
+	beforeFirstSocket := s.polled.beforeFirstSocket
 	if s.dial != nil {
 		select {
-		case <-stateCtx.Done():
+		case <-beforeFirstSocket.Done():
 		case <-s.waitedEnough:
 		}
 	}
-	if stateCtx.Err() == nil { // no socket has opened
-		s.connState.setPolling(true)
-		_, serverTimeKnown := s.clock.Age()
-		startKnown := s.polled.cursor != "" || serverTimeKnown
-		if !s.s.crowded() || !startKnown {
-			err = s.baseline(stateCtx)
-		}
+	if beforeFirstSocket.Err() == nil {
+		err = s.pollForStart(beforeFirstSocket)
 	}
-	socketHasOpened := stateCtx.Err() != nil // which has canceled the polls of baseline
-	if ctx.Err() != nil || err != nil && !socketHasOpened {
-		return false, nil, cmp.Or(ctx.Err(), err)
+	socketHasOpened := beforeFirstSocket.Err() != nil // which has canceled the polls: err is the result of that
+	switch {
+	case ctx.Err() != nil:
+		return false, nil, ctx.Err()
+	case err != nil && !socketHasOpened:
+		return false, nil, err
 	}
-	if s.polled.cursor == "" { // no poll has found it
-		s.startAtServerTime()
-		socketOpen, stateCtx = s.connState.state()
+	if s.polled.cursor != "" { // of a poll or a Position: if a socket has opened since, keepPolling sweeps at once
+		return false, beforeFirstSocket, nil
 	}
+	s.startAtServerTime()
+	socketOpen, stateCtx = s.connState.state()
 	return socketOpen, stateCtx, nil
 }
 
+// pollForStart finds the start by polls, until ctx is done because a socket has opened.
+// Subscriptions beyond the first few send no poll for it if there is a cursor already,
+// or if the server's time is known and can be the start.
+func (s *Subscription) pollForStart(ctx context.Context) error {
+	s.connState.setPolling(true)
+	_, serverTimeKnown := s.clock.Age()
+	startKnown := s.polled.cursor != "" || serverTimeKnown
+	if s.s.crowded() && startKnown {
+		return nil
+	}
+	return s.baseline(ctx)
+}
+
 // startAtServerTime starts the changes at the server's present time, as known from
-// the Date of the latest response, less a second because a Date is rounded. The phase
-// spreads the first sweeps of subscriptions that begin together.
+// the Date of the latest response, less a second because a Date is rounded. The first
+// sweep confirms this start. The phase spreads the first sweeps of subscriptions that
+// begin together.
 func (s *Subscription) startAtServerTime() {
 	now := time.Now()
-	s.from = start{activity.CursorAt(s.clock.Earliest().Add(-time.Second)), now.Round(0).UTC()}
-	s.polled.unconfirmed, s.polled.cursor, s.polled.lastSweep = s.from, s.from.cursor, now
+	s.from = start{cursor: activity.CursorAt(s.clock.Earliest().Add(-time.Second)), localTime: now.Round(0).UTC()}
+	s.polled.unconfirmed = s.from
+	s.polled.cursor = s.from.cursor
+	s.polled.lastSweep = now // the first sweep is due an interval later
 	s.polled.phase = s.s.nextPhase()
 	s.pending.start(s.from.cursor)
 }
@@ -145,10 +168,14 @@ func (s *Subscription) awaitSweep(stateCtx context.Context) {
 }
 
 // sweepInterval returns the time from one sweep to the next: [SubscribeOptions.Sweep],
-// or longer if many subscriptions sweep within the rate limit of polls. A first sweep is
-// up to three polls: so a round of first sweeps takes three times as long as a later one.
-// The first sweeps of subscriptions that begin together are spread over it by their
-// phase, 0 to 1. The second ones follow a whole round later.
+// or longer if many subscriptions share the rate limit of polls. A first sweep is up to
+// three polls, so that a round of first sweeps takes three times as long as a later one.
+// The phase, 0 to 1, places the first sweep of a subscription in that round. The second
+// one follows a whole round of that length later.
+//
+// With 100 subscriptions and a Sweep of 300 seconds, a round takes 1,600 seconds: the first
+// sweep of each comes after 300 to 4,800 seconds, the second one 4,800 seconds after it,
+// and every other one 1,600 seconds after the last.
 func (s *Subscription) sweepInterval() time.Duration {
 	const firstPolls = 3
 	roundTime := s.s.sweepRound() // in which each subscription may sweep once
@@ -164,10 +191,11 @@ func (s *Subscription) sweepInterval() time.Duration {
 	return max(s.o.Sweep, roundTime)
 }
 
-// baseline finds the cursor to start from by two polls: the first one returns that of
-// the present, and the second one the latest changes before it, which are remembered
-// and not reported, because a list after Subscribe includes them. If there is a cursor
-// already, from a Position, it sweeps from that.
+// baseline finds the cursor to start from by two polls. The first one returns the cursor
+// of the present. The second one returns the changes from [SubscribeOptions.Overlap] before
+// it on: they are only remembered, so that no sweep reports them, because a program that
+// lists after Subscribe sees them there. If there is a cursor already, from a Position,
+// baseline sweeps from that.
 func (s *Subscription) baseline(ctx context.Context) error {
 	if s.polled.cursor != "" {
 		return s.sweep(ctx)
@@ -183,10 +211,10 @@ func (s *Subscription) baseline(ctx context.Context) error {
 	}
 	r, err := s.pollOnce(ctx, s.polled.cursor)
 	if err != nil {
-		s.polled.cursor = ""
+		s.polled.cursor = "" // what was before it is not known: if a socket has opened, findStart takes another start
 		return err
 	}
-	s.newChanges(r)
+	s.newChanges(r) // remembers them
 	s.advance(r.Cursor)
 	s.polled.lastSweep = time.Now()
 	s.pending.start(s.polled.cursor)
@@ -228,21 +256,25 @@ func (s *Subscription) pollUntilSocket(ctx, stateCtx context.Context) error {
 		}
 		s.pollSucceeded(answer.Header)
 		s.deliverReport(r)
-		if time.Since(s.polled.lastSweep) >= s.o.Sweep {
+		sweepIsDue := time.Since(s.polled.lastSweep) >= s.o.Sweep
+		if sweepIsDue { // this poll counts as one
 			s.polled.lastSweep = time.Now()
-			s.notify(func(*Status) {}) // to OnStatus, as the Interval may have changed
+			s.reportStatus()
 		}
 	}
 	return ctx.Err()
 }
 
+// reportStatus calls OnStatus after a sweep: [Status.Interval] may have changed.
+func (s *Subscription) reportStatus() { s.notify(func(*Status) {}) }
+
 // sweep polls once for changes that were lost or became visible late, from
 // [SubscribeOptions.Overlap] before the cursor on. The first sweep also confirms where
 // the subscription starts, if that is the server's time and not the result of a poll.
 func (s *Subscription) sweep(ctx context.Context) error {
-	confirms := s.polled.startIsUnconfirmed()
+	confirmsStart := s.polled.startIsUnconfirmed()
 	r, err := s.pollOnce(ctx, s.polled.cursor)
-	if err == nil && confirms {
+	if err == nil && confirmsStart {
 		r, err = s.correctStart(ctx, r)
 	}
 	if err != nil {
@@ -250,41 +282,45 @@ func (s *Subscription) sweep(ctx context.Context) error {
 	}
 	s.deliverReport(r)
 	s.polled.lastSweep, s.polled.unconfirmed = time.Now(), (start{})
-	if !confirms { // the second sweep, or a later one: the sweeps are spread
+	if !confirmsStart { // not the first sweep: no further one is placed by the phase
 		s.polled.phase = 0
 	}
-	s.notify(func(*Status) {}) // to OnStatus, as the Interval may have changed
+	s.reportStatus()
 	return nil
 }
 
-// correctStart returns the first report of a subscription, which is r if it begins
-// early enough. The start was set to the Date of a response. If that clock is ahead of
-// the times of activity, changes would be missed: then it moves the cursor back and
-// polls again.
+// correctStart returns the first report of a subscription, which is r if the assumed start
+// is early enough. That start is the Date of a response. If the clock of the Dates is
+// ahead of the clock that dates activity, changes after the true start have earlier
+// times than the assumed one and would be missed: then correctStart moves the cursor back
+// and polls again.
 //
-// The true start is the server's present less the age of the subscription, by the clocks
-// that make it earliest, and a second, as for the assumed start. A difference of up to
-// two seconds is due to rounding: a Date and a cursor have whole seconds.
+// The true start is the present by the clock of activity, less the age of the subscription.
+// A subscription that was assumed to start at 12:00:30, and ten seconds later finds that
+// activity has 12:00:20, has started at 12:00:10. Where clocks differ, the earliest result
+// counts, because a start that is too early only repeats changes.
 func (s *Subscription) correctStart(ctx context.Context, r *activity.Report) (*activity.Report, error) {
 	s.loop.SetClass(ratelimit.Program) // a higher priority: the program waits for the change
 	defer s.loop.SetClass(ratelimit.Rest)
-	assumed, cursor := s.polled.unconfirmed, r.Cursor
-	if len(r.Activity) > 0 { // then r.Cursor may be the time of the latest change, not the present
-		present, err := s.pollOnce(ctx, noCursor)
+	present := r.Cursor
+	if len(r.Activity) > 0 { // then r.Cursor may be the time of the latest change
+		empty, err := s.pollOnce(ctx, noCursor)
 		if err != nil {
 			return nil, err
 		}
-		cursor = present.Cursor
+		present = empty.Cursor
 	}
-	dateNow, assumedTime := s.clock.Earliest(), assumed.cursor.Time()
-	age := max(0, time.Since(assumed.localTime), dateNow.Sub(assumedTime)) // by the local clock or the server's
-	earliestNow := dateNow
-	if cursorNow := cursor.Time(); !cursorNow.IsZero() {
-		earliestNow = times.Earlier(dateNow, cursorNow)
+	now := s.clock.Earliest() // by the Dates
+	assumedStart := s.polled.unconfirmed.cursor.Time()
+	ageByLocalClock, ageByDates := time.Since(s.polled.unconfirmed.localTime), now.Sub(assumedStart)
+	age := max(0, ageByLocalClock, ageByDates)
+	if nowOfActivity := present.Time(); !nowOfActivity.IsZero() {
+		now = times.Earlier(now, nowOfActivity)
 	}
-	const rounding = 2 * time.Second
-	trueStart := earliestNow.Add(-age - time.Second)
-	if trueStart.After(assumedTime.Add(-rounding)) {
+	const rounding = 2 * time.Second         // a Date and a cursor have whole seconds
+	trueStart := now.Add(-age - time.Second) // the assumed start is a second early, too
+	earlyEnough := trueStart.After(assumedStart.Add(-rounding))
+	if earlyEnough {
 		return r, nil
 	}
 	s.polled.cursor = activity.CursorAt(trueStart)
@@ -293,12 +329,13 @@ func (s *Subscription) correctStart(ctx context.Context, r *activity.Report) (*a
 
 const noCursor = ""
 
-// pollOnce sends a short poll for changes since [SubscribeOptions.Overlap] before a
-// cursor. With noCursor the report has no changes, only the cursor of the present.
+// pollOnce sends a short poll for changes from [SubscribeOptions.Overlap] before the
+// cursor on. With noCursor the report has no changes, only the cursor of the present.
 // Failures that are not final are retried, each time with twice the time for the attempt
-// (Slack).
+// (Slack): the connection may be slow.
 func (s *Subscription) pollOnce(ctx context.Context, cursor activity.Cursor) (*activity.Report, error) {
-	o := &activity.PollOptions{Cursor: cursor.Back(s.o.Overlap), Updated: cursor != "", Slack: leastSlack}
+	onlyChanged := cursor != noCursor // leaves out fields without a change since the cursor
+	o := &activity.PollOptions{Cursor: cursor.Back(s.o.Overlap), Updated: onlyChanged, Slack: leastSlack}
 	var report *activity.Report
 	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
 		var answer api.Response
@@ -329,7 +366,7 @@ func (s *Subscription) closeIdleAfterTimeout(err error) {
 func (s *Subscription) deliverReport(r *activity.Report) {
 	fresh := s.newChanges(r)
 	s.advance(r.Cursor)
-	s.evict()
+	s.forgetSeen() // those that are too old for the new cursor
 	s.pending.enqueuePoll(fresh, s.polled.cursor)
 	var latest time.Time
 	for _, at := range fresh {
@@ -351,7 +388,8 @@ func (s *Subscription) advance(next activity.Cursor) {
 }
 
 // newChanges returns the fields of a report that no earlier report had with the same
-// time, and remembers them unless their name is very long.
+// time, and remembers them unless their name is very long. A field without a time always
+// counts as new, because it may have changed again.
 func (s *Subscription) newChanges(r *activity.Report) map[activity.Field]api.Time {
 	fresh := make(map[activity.Field]api.Time, len(r.Activity))
 	if s.polled.seen == nil {
@@ -370,10 +408,10 @@ func (s *Subscription) newChanges(r *activity.Report) map[activity.Field]api.Tim
 	return fresh
 }
 
-// evict forgets the fields whose changes are so old that no sweep will return them
+// forgetSeen forgets the fields whose changes are so old that no sweep will return them
 // again: a sweep goes back by Overlap, and twice that is kept. If there are still too
 // many, it forgets all, and the next sweep reports some of them again.
-func (s *Subscription) evict() {
+func (s *Subscription) forgetSeen() {
 	oldest := s.polled.cursor.Back(2 * s.o.Overlap).Time()
 	maps.DeleteFunc(s.polled.seen, func(_ activity.Field, at api.Time) bool { return at.Before(oldest) })
 	if len(s.polled.seen) > maxSeenFields {
@@ -468,28 +506,32 @@ type clock struct {
 
 // observeResponse observes the Date of a response. It returns the server's time of the
 // response or frame before it, and how long ago that was; 0 for the first response.
-// After a resumed position only the server's clock can tell that.
 func (c *clock) observeResponse(h http.Header) (previous time.Time, silence time.Duration) {
 	c.Observe(h)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	previous, previousLocal := c.lastHeard, c.lastHeardLocal
-	c.lastHeard, c.lastHeardLocal = c.Earliest(), time.Now().Round(0)
+	c.heardNow()
 	switch {
 	case previous.IsZero():
 		return previous, 0
-	case previousLocal.IsZero():
+	case previousLocal.IsZero(): // of an earlier subscription: only the server's clock can tell
 		return previous, c.lastHeard.Sub(previous)
 	}
 	return previous, c.lastHeardLocal.Sub(previousLocal)
 }
 
-// alive records that a frame or a pong has come, which have no Date.
+// alive records that a frame or a pong has come.
 func (c *clock) alive() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lastHeard, c.lastHeardLocal = c.Earliest(), time.Now().Round(0)
+	c.heardNow()
 }
+
+// heardNow sets the time of the latest response or frame to the present: by the latest
+// Dates, as a frame has none, and by the local clock, as it shows it (a monotonic reading
+// would leave out the time in which the computer sleeps). c.mu is held.
+func (c *clock) heardNow() { c.lastHeard, c.lastHeardLocal = c.Earliest(), time.Now().Round(0) }
 
 // last returns when the latest response or frame came, by the server's clock.
 func (c *clock) last() time.Time {

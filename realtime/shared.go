@@ -27,7 +27,7 @@ type shared struct {
 	polling   map[*ratelimit.Loop]bool // of subscriptions and Wake that poll for lack of a socket
 	phase     float64                  // 0 to 1
 	retryTime time.Time                // of a dial while the network is broken; zero if it is not
-	probes    int                      // since it is broken
+	probes    int                      // dials of all subscriptions since it is broken
 }
 
 // The platform accepts 1,000 polls an hour.
@@ -98,6 +98,10 @@ func (s *shared) nextPhase() float64 {
 // before those at rest, as [ratelimit.Class] says: those at rest share a quarter of the
 // polls, or fewer if each needs no more than one in longPoll, and the woken share the
 // others. The interval differs from that of equal shares by [ratelimit.Patience] at most.
+//
+// Of 100 subscriptions, with one poll in 4 seconds, each has an interval of 400 seconds. If
+// 60 of them are woken, they share three quarters of the polls: 320 seconds. The 40 at rest
+// share a quarter, which is 640 seconds, but 200 seconds above 400 are the most.
 func (s *shared) interval(loop *ratelimit.Loop) time.Duration {
 	own := loop.State()
 	every := max(own.Every, pollEvery)
@@ -113,16 +117,17 @@ func (s *shared) interval(loop *ratelimit.Loop) time.Duration {
 		}
 	}
 	resting, equal := len(s.polling)-woken, time.Duration(len(s.polling))*every
+	shortest, longest := equal-ratelimit.Patience, equal+ratelimit.Patience
+	const restEvery = 4 // one in so many polls is for those at rest, at most
 	switch {
 	case woken == 0:
 		return equal
 	case own.Class == ratelimit.Woken:
-		restShare := min(1./4, float64(resting)*every.Seconds()/longPoll.Seconds()) // of all polls
-		wokenShare := 1 - restShare
-		return max(time.Duration(float64(woken)*float64(every)/wokenShare), equal-ratelimit.Patience)
+		restNeeds := float64(resting) * every.Seconds() / longPoll.Seconds() // a share of all polls
+		wokenShare := 1 - min(1./restEvery, restNeeds)
+		return max(time.Duration(float64(woken)*float64(every)/wokenShare), shortest)
 	}
-	const restEvery = 4 // one in so many polls is for those at rest
-	return min(restEvery*time.Duration(resting)*every, equal+ratelimit.Patience)
+	return min(restEvery*time.Duration(resting)*every, longest)
 }
 
 // dial calls open when the rate limit of dials admits the caller, and began just before.
@@ -160,13 +165,13 @@ func (s *shared) probeAlone(ctx context.Context, open func(context.Context) erro
 	if err := wait.Sleep(ctx, time.Until(retry)); err != nil {
 		return false, err
 	}
-	if err := s.dials.Wait(ctx); err != nil { // the admission in dial was before both waits
+	if err := s.dials.Wait(ctx); err != nil { // again: what dial was admitted to may be long past after both waits
 		return false, err
 	}
 	s.mu.Lock()
 	s.probes++
 	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, mintTimeout+dialTime) // others wait for it
+	ctx, cancel := context.WithTimeout(ctx, mintTimeout+dialTime) // other subscriptions wait for the probeLock
 	defer cancel()
 	return true, s.noteDial(open(ctx))
 }
@@ -190,12 +195,14 @@ func (s *shared) noteDial(err error) error {
 	return err
 }
 
-// networkBroken records that the network is broken, after a number of failures of a
-// subscription. It returns the pause before the next dial.
+// networkBroken records that the network is broken. It returns the pause before the next
+// dial, which grows with the failures in a row of the subscription that calls it, or with
+// the dials of all subscriptions since then if these are more.
 func (s *shared) networkBroken(failures int) (pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pause = wait.For(max(failures, s.probes), 0)
+	const noRetryAfter = 0 // the server has not responded
+	pause = wait.For(max(failures, s.probes), noRetryAfter)
 	s.retryTime = time.Now().Add(pause)
 	return pause
 }

@@ -58,7 +58,7 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 		}
 		k.failures++
 		pause := k.dialPause(err)
-		if n == nil { // dialing has failed
+		if n == nil { // dialing has failed; an open socket has ended the wait for the first one by itself
 			s.stopWaiting()
 			if brokenNetwork(err) {
 				pause = s.s.networkBroken(k.failures)
@@ -176,6 +176,7 @@ func (k *dialLoop) holdOpen(ctx context.Context, n *session) error {
 			return k.disconnect(n)
 		case <-renew.C:
 		}
+		// With n.ctx, which ends if the old socket fails: then the select returns. The new one outlives it.
 		next, err := k.open(n.ctx) //nolint:contextcheck // n.ctx is derived from ctx
 		if refusal, ok := errors.AsType[*RefusedError](err); ok {
 			n.end()
@@ -198,11 +199,10 @@ func (k *dialLoop) holdOpen(ctx context.Context, n *session) error {
 	}
 }
 
-// connected records that a socket is open after a time without one, which
-// starts a sweep.
+// connected records that a socket is open after a time without one.
 func (k *dialLoop) connected() {
-	k.noticeSilence(nil)
-	k.connState.setLive(true)
+	k.noticeSilence(nil)      // the server has responded, here without a Date
+	k.connState.setLive(true) // makes keepPolling sweep
 	k.opened()
 }
 

@@ -84,7 +84,7 @@ func (s *Service) Subscribe(
 		return nil, err
 	}
 	s.open.Add(1)
-	// It is counted among the subscriptions that poll; pollToWake counts those of Wake.
+	// So that connState counts the subscription as one that polls, whenever it has no socket.
 	sub.connState.shared, sub.connState.loop = s.shared, &sub.loop
 	tasks := []func(context.Context) error{sub.keepPolling}
 	if sub.o.CatchUp {
@@ -216,7 +216,7 @@ func (s *Subscription) prepare(ctx context.Context) error {
 	}
 	s.pending = newPending(s.o.MaxPending, s.o.MaxMessageBytes, max(0, s.o.Coalesce))
 	s.connState = newConnState(ctx)
-	_, s.polled.beforeFirstSocket = s.connState.state()
+	_, s.polled.beforeFirstSocket = s.connState.state() // canceled by the first change, when a socket opens
 	s.status = Status{Mode: ModePoll, Since: time.Now()}
 	if s.o.CatchUp {
 		s.history.gapSignal = make(chan struct{}, 1)
@@ -225,17 +225,23 @@ func (s *Subscription) prepare(ctx context.Context) error {
 		return s.refused(err)
 	}
 	switch at.Profile {
-	case "":
-		return nil
-	case s.profile.String(): // it continues below
+	case "": // no Position
+	case s.profile.String():
+		s.resume(at)
 	default:
 		return refuse("Position", "must come from a subscription to the same profile")
 	}
-	s.from = start{at.Cursor, at.Began}
-	s.polled.unconfirmed, s.polled.cursor, s.clock.lastHeard = s.from, at.Cursor, at.Heard
-	s.pending.start(at.Cursor)
-	s.history.enqueueGap(at.Heard)
 	return nil
+}
+
+// resume starts the changes where a Position of an earlier subscription has ended.
+func (s *Subscription) resume(at position) {
+	s.from = start{cursor: at.Cursor, localTime: at.Began}
+	s.polled.cursor = at.Cursor
+	s.polled.unconfirmed = s.from // without Began the start counts as confirmed
+	s.pending.start(at.Cursor)
+	s.clock.lastHeard = at.Heard   // the silence since then may require a Resync
+	s.history.enqueueGap(at.Heard) // events since then are in the log only
 }
 
 // identify replaces the profile "me" by the ID of the caller, which the socket
@@ -275,8 +281,8 @@ func (s *Subscription) run(tasks ...func(context.Context) error) {
 	}
 }
 
-// end marks the subscription as ended, after the last of its goroutines. That of a call
-// of Wake was not counted as open by Subscribe, and pollToWake has ended its polls.
+// end marks the subscription as ended, after the last of its goroutines. One of Wake is not
+// counted here: only Subscribe counts in s.s.open, and pollToWake counts its polls itself.
 func (s *Subscription) end() {
 	isOfWake := s.wake != nil
 	if !isOfWake {
@@ -303,14 +309,15 @@ func (s *Subscription) refused(err error) error {
 func (s *Subscription) Changes() iter.Seq2[*Change, error] {
 	return func(yield func(*Change, error) bool) {
 		for {
-			b := s.pending.take(s.ctx.Done())
+			b := s.pending.take(s.ctx.Done()) // empty if the context is done and no change is left
 			if len(b.changes) > 0 && !s.isStopped() {
 				if s.deliver(b, yield) {
 					return
 				}
 				continue
 			}
-			s.pending.requeue(nil, b.changes) // they stay undelivered
+			var noneDelivered []*Change
+			s.pending.requeue(noneDelivered, b.changes)
 			if err := s.result(); !errors.Is(err, errClosed) {
 				yield(nil, err)
 			}

@@ -30,10 +30,9 @@ const (
 )
 
 // SocketToken creates a token for the socket of a user, organization, workspace,
-// share or File Share. It is valid for 24 hours unless the response says otherwise, or,
-// for a share, does not say: then 15 minutes are assumed. A File Share requires
-// membership in its workspace; a share must allow collaboration. [Service.Subscribe]
-// creates its own tokens.
+// share or File Share. If the response does not say how long the token is valid, 24 hours
+// are assumed, and 15 minutes for a share. A File Share requires membership in its
+// workspace; a share must allow collaboration. [Service.Subscribe] creates its own tokens.
 //
 // Errors: [api.ErrForbidden] for a profile without access.
 //

@@ -6,7 +6,6 @@ import (
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/ratelimit"
-	"github.com/fastio-go/fastio/internal/wait"
 )
 
 var _ api.Waker = (*Service)(nil)
@@ -16,8 +15,9 @@ var _ api.Waker = (*Service)(nil)
 // events.Service.Follow; [Service.Subscribe] reports them.
 //
 // The watch uses a socket. Without one it polls, for up to 13 profiles of a client at a
-// time, which needs half of the polls of an hour while nothing changes. When it has neither,
-// Wake calls changed(false); changes before the next changed(true) are not reported.
+// time: while nothing changes, these 13 together need half of the platform's limit of
+// 1,000 polls an hour. When it has neither, Wake calls changed(false); changes before the
+// next changed(true) are not reported.
 //
 // It returns an error when ctx is done or the platform refuses: a [*RefusedError]. The call
 // options apply to every call.
@@ -54,11 +54,13 @@ func (s *Subscription) keepWaking(ctx context.Context) error {
 		case socketOpen:
 			s.wake(watched)
 			<-stateCtx.Done()
-		case s.dial == nil || wait.Sleep(stateCtx, grace) == nil: //nolint:contextcheck // stateCtx is derived from ctx
-			if err := s.pollToWake(stateCtx); err != nil && stateCtx.Err() == nil { //nolint:contextcheck // it is derived from ctx
+		case s.staysWithoutSocket(stateCtx): //nolint:contextcheck // stateCtx is derived from ctx
+			err := s.pollToWake(stateCtx)            //nolint:contextcheck // it is derived from ctx
+			socketHasOpened := stateCtx.Err() != nil // which has ended the polls
+			if err != nil && !socketHasOpened {
 				return err
 			}
-		}
+		} // else a socket has opened in the grace period
 		s.wake(unwatched)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -68,8 +70,9 @@ func (s *Subscription) keepWaking(ctx context.Context) error {
 }
 
 // pollToWake polls until stateCtx is done because a socket opens, or until the platform
-// refuses. Only mostWatched profiles of a client poll at a time: it waits for a place
-// among them.
+// refuses. It reports the profile as watched after the first poll, because changes before
+// that are not noticed, and after each poll with a change. Only mostWatched profiles of a
+// client poll at a time: it waits for a place among them.
 func (s *Subscription) pollToWake(stateCtx context.Context) error {
 	select {
 	case s.s.watched <- struct{}{}:
@@ -79,15 +82,15 @@ func (s *Subscription) pollToWake(stateCtx context.Context) error {
 	}
 	s.s.setPolling(&s.loop, true)
 	defer s.s.setPolling(&s.loop, false)
-	began := false
+	first := true
 	for r, err := range s.s.polls.Watch(ratelimit.With(stateCtx, &s.loop), s.profile, nil, s.opts...) {
 		if err != nil {
 			return err
 		}
-		if !began || len(r.Activity) > 0 {
+		if first || len(r.Activity) > 0 {
 			s.wake(watched)
 		}
-		began = true
+		first = false
 	}
 	return stateCtx.Err()
 }
