@@ -80,12 +80,12 @@ func New(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
 	}}, change...)...)
 	addByCalls(tb, s)
 	time.Sleep(time.Hour) //nolint:forbidigo // virtual time, until the limits are as new, and the uploads are stored
-	announce(tb, s)
+	addIntent(tb, s)
 	return s
 }
 
-// NewStill returns the platform of [New] without what only calls can create. It can also be called
-// outside of a bubble.
+// NewStill returns the platform of [New] without what only calls can create. It can be called
+// without testing/synctest, because nothing of it takes time. Each text has the [Canary].
 func NewStill(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
 	tb.Helper()
 	s := fastiotest.New(append([]func(o *seed.Options){func(o *seed.Options) {
@@ -178,7 +178,8 @@ func addContent(tb testing.TB, s *fastiotest.Server) {
 	s.AddQuickShare(seed.QuickShare{Node: note, Creator: me, Created: at, Expires: at.AddDate(0, 1, 0)})
 }
 
-// addHistory adds comments and events.
+// addHistory adds comments and events. Each text that a person chooses has the [Canary], so
+// that a test can find it in a report.
 func addHistory(s *fastiotest.Server) {
 	me, at := s.User().ID, Epoch().Add(-30*time.Minute)
 	s.AddComment(seed.Comment{
@@ -273,9 +274,9 @@ func addByCalls(tb testing.TB, s *fastiotest.Server) {
 	addSession(tb, s)
 }
 
-// announce creates an intent. It is made late, because it expires within the
-// hour.
-func announce(tb testing.TB, s *fastiotest.Server) {
+// addIntent creates an intent, whose texts have the [Canary]. It must be added after all
+// else, because adding the rest takes an hour, in which the intent would expire.
+func addIntent(tb testing.TB, s *fastiotest.Server) {
 	tb.Helper()
 	ctx, c := tb.Context(), s.Client(tb)
 	intent, err := c.Activity.Intents.Allocate(ctx, workspace, &activity.AllocateOptions{NodeID: picture, Kind: "reading"})
