@@ -123,7 +123,7 @@ func (w *walk) cleanUp() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), cleanUpTime)
 	defer cancel()
 	w.rec.form = FormPlain
-	return (&cleaner{areas: w.areas, journal: w.changes.Journal, second: w.changes.Second}).deleteAll(ctx)
+	return (&cleaner{areas: w.areas, journal: w.changes.Journal, second: w.changes.Second}).deleteRunAndJournal(ctx)
 }
 
 // A thing names an object of the run.

@@ -67,13 +67,14 @@ func Clean(ctx context.Context, o CleanOptions) error {
 	return errors.Join(append(errs, o.cleanMarked(ctx))...)
 }
 
-// cleanRun deletes what is left of the run of a journal and then the journal, and says what
-// was deleted, also before a failure. After a failure it closes the journal, for a later try.
+// cleanRun deletes what is left of the run of a journal, and the journal with it. It says what
+// was deleted, also if there was a failure then. After a failure it closes the journal, which
+// remains for a later try.
 func (o *CleanOptions) cleanRun(ctx context.Context, j *Journal) error {
-	first, second, err := o.Connect(j)
+	first, secondPerson, err := o.Connect(j)
 	if err == nil {
-		k := &cleaner{areas: areasOver(plainClient{first}), journal: j, second: second}
-		err = k.deleteAll(ctx)
+		k := &cleaner{areas: areasOver(plainClient{first}), journal: j, second: secondPerson}
+		err = k.deleteRunAndJournal(ctx)
 		switch {
 		case k.deleted:
 			o.Say(j.Marker + ": the workspace is deleted")
@@ -135,12 +136,17 @@ type cleaner struct {
 	renamed int        // workspaces that have lost the marker, which are kept
 }
 
-// deleteAll deletes all that is left of the run, and then its journal. A workspace is deleted
-// if the journal has its ID or its marker, and its name has the marker still.
-func (k *cleaner) deleteAll(ctx context.Context) error {
+// allow adds an object to the journal, because the guard below the client refuses changes of
+// objects that the journal does not have.
+func (k *cleaner) allow(kind, id string) error { return k.journal.write(kind, id) }
+
+// deleteRunAndJournal deletes what is left of the run, and then its journal. After a failure
+// the journal remains, for a later try. A workspace that a person has renamed is kept.
+func (k *cleaner) deleteRunAndJournal(ctx context.Context) error {
 	org := k.journal.all(kindOrg)
-	if len(org) == 0 || !k.journal.owns(kindIntent, k.journal.Marker) {
-		return k.journal.remove() // nothing was created
+	isBegun := len(org) > 0 && k.journal.owns(kindIntent, k.journal.Marker)
+	if !isBegun { // a run writes both before it creates anything
+		return k.journal.remove()
 	}
 	found, err := k.workspacesOfRun(ctx, api.ID(org[0]))
 	if err != nil {
@@ -148,36 +154,38 @@ func (k *cleaner) deleteAll(ctx context.Context) error {
 	}
 	var errs []error
 	for _, w := range found {
-		errs = append(errs, k.journal.write(kindWorkspace, string(w.ID)))
-		if w.Archived { // what is in it could not be deleted
+		errs = append(errs, k.allow(kindWorkspace, string(w.ID)))
+		if w.Archived { // nothing in it could be deleted, nor an upload to it be canceled
 			errs = append(errs, k.Workspaces.Unarchive(ctx, w.ID))
 		}
 	}
-	errs = append(errs, k.cancelUploads(ctx))
+	errs = append(errs, k.cancelUploads(ctx)) // while the workspaces exist
 	for _, w := range found {
 		errs = append(errs, k.deleteWorkspace(ctx, w))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return err
+	err = errors.Join(errs...)
+	if err == nil {
+		err = k.journal.remove()
 	}
-	if err := k.journal.remove(); err != nil || k.renamed == 0 {
-		return err
+	if err == nil && k.renamed > 0 {
+		err = errRenamed
 	}
-	return errRenamed // they are kept, which the user should know
+	return err
 }
 
+// errRenamed lets the user know of a workspace that is kept.
 var errRenamed = errors.New("the workspace of the run has another name now and is kept: delete it by hand")
 
-// workspacesOfRun returns the workspaces of the run that must be deleted: those whose
-// name still has the marker and whose ID is in the journal or, if the run has ended before
-// that was written, whose folder name is the marker. One whose ID is in the journal and whose
-// name is another was renamed by a person, and is only counted.
+// workspacesOfRun returns the workspaces of the run that must be deleted. Their name begins
+// with the marker, and their ID is in the journal. If the journal has no ID, because the run
+// was killed before it wrote one, their folder has the marker as its name. A person has
+// renamed a workspace if its ID is in the journal and its name is another: it is only counted.
 func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspaces.Workspace, error) {
 	var found []*workspaces.Workspace
 	isIDKnown := len(k.journal.all(kindWorkspace)) > 0
+	_, err := k.Orgs.Get(ctx, org)
+	isOrgHidden := errors.Is(err, api.ErrNotFound) || isDenied(err) // the list returns other errors too
 	list := k.Workspaces.AllByOrg(ctx, org, &workspaces.ByOrgOptions{Archived: workspaces.ArchivedAlso})
-	_, err := k.Orgs.Get(ctx, org) // any other error than these is left to the list
-	isOrgHidden := errors.Is(err, api.ErrNotFound) || isDenied(err)
 	if isOrgHidden {
 		list = k.Workspaces.All(ctx, nil)
 	}
@@ -185,13 +193,13 @@ func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspace
 		if err != nil {
 			return nil, err
 		}
-		known := k.journal.owns(kindWorkspace, string(w.ID))
+		inJournal := k.journal.owns(kindWorkspace, string(w.ID))
 		hasFolderOfRun := !isIDKnown && w.FolderName == k.journal.Marker
-		isOfRun := known || hasFolderOfRun
+		isOfRun := inJournal || hasFolderOfRun
 		switch isMarked := strings.HasPrefix(w.Name, k.journal.Marker); {
 		case isOfRun && isMarked:
 			found = append(found, w)
-		case known:
+		case inJournal:
 			k.renamed++
 		}
 	}
@@ -199,7 +207,7 @@ func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspace
 }
 
 // deleteWorkspace deletes a workspace after its File Shares and shares, all of which are
-// of the run because they are in its workspace. The journal gets the ID of each first.
+// of the run because they are in its workspace.
 func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) error {
 	var errs []error
 	for f, err := range k.FileShares.All(ctx, w.ID, nil) {
@@ -207,7 +215,7 @@ func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) 
 			errs = append(errs, unlessDenied(err))
 			break
 		}
-		errs = append(errs, k.journal.write(kindFileShare, string(f.ID)), unlessNotFound(k.FileShares.Delete(ctx, f.ID)))
+		errs = append(errs, k.allow(kindFileShare, string(f.ID)), unlessNotFound(k.FileShares.Delete(ctx, f.ID)))
 	}
 	for s, err := range k.Shares.AllByWorkspace(ctx, w.ID, &shares.ByWorkspaceOptions{Archived: shares.ArchivedAlso}) {
 		if err != nil {
@@ -215,7 +223,7 @@ func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) 
 			break
 		}
 		deleteIt := func() error { return k.Shares.Delete(ctx, s.ID) }
-		errs = append(errs, k.journal.write(kindShare, string(s.ID)), k.deleteAsOwner(ctx, api.Share(s.ID), deleteIt))
+		errs = append(errs, k.allow(kindShare, string(s.ID)), k.deleteAsOwner(ctx, api.Share(s.ID), deleteIt))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
@@ -271,7 +279,7 @@ func (k *cleaner) cancelUploads(ctx context.Context) error {
 	for _, u := range list {
 		unnamed := u.Name == "" && k.journal.owns(kindUpload, string(u.ID)) // the platform may not show names
 		if unnamed || strings.HasPrefix(u.Name, k.journal.Marker) {
-			err = errors.Join(err, k.journal.write(kindUpload, string(u.ID)), unlessNotFound(k.Uploads.Cancel(ctx, u.ID)))
+			err = errors.Join(err, k.allow(kindUpload, string(u.ID)), unlessNotFound(k.Uploads.Cancel(ctx, u.ID)))
 		}
 	}
 	return err

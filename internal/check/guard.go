@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"maps"
@@ -70,11 +71,12 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// learn shows the journal a response that has the IDs of new objects.
+// learn shows the journal a response that has the IDs of new objects. The body of the response
+// can be read again, to the same end.
 func (g *guard) learn(resp *http.Response, makes string) {
 	body, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
-	resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{err}))
+	resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), endOfBody{err}))
 	fields, unreadable := jsonFields("", body)
 	if unreadable == nil {
 		for kind := range strings.FieldsSeq(makes) {
@@ -83,16 +85,11 @@ func (g *guard) learn(resp *http.Response, makes string) {
 	}
 }
 
-// failing is the rest of a body that could not be read to its end.
-type failing struct{ err error }
+// endOfBody is the end of a body that was read: the error of that, or nil.
+type endOfBody struct{ err error }
 
-// Read returns the error, or that of the end of the body if there is none.
-func (f failing) Read([]byte) (int, error) {
-	if f.err != nil {
-		return 0, f.err
-	}
-	return 0, io.EOF
-}
+// Read returns the error, or [io.EOF] without one.
+func (e endOfBody) Read([]byte) (int, error) { return 0, cmp.Or(e.err, io.EOF) }
 
 // check returns the request to send, and the kinds of objects that it makes. It returns
 // a reason, and no request, if it must not be sent: only reviewed reads and writes are,
@@ -112,7 +109,8 @@ func (g *guard) check(r *http.Request) (_ *http.Request, makes, reason string) {
 	if info, known := fastio.CallFromContext(r.Context()); known && !g.lists(r.Method, info.Route) {
 		return nil, "", "its operation is not in the reviewed list"
 	}
-	checked, makes, refusal := g.examineWrite(r, path) // before the reads: some are in both lists, and make objects known
+	// The writes go first: only as a write, an endpoint of both lists shows the journal new objects.
+	checked, makes, refusal := g.examineWrite(r, path)
 	if refusal == "" {
 		return checked, makes, ""
 	}
@@ -126,14 +124,16 @@ func (g *guard) check(r *http.Request) (_ *http.Request, makes, reason string) {
 	return r, "", ""
 }
 
-// hasBody reports whether a request has a body, also if its length is not announced: then
-// it reads a byte of it, and the request must not be sent if there is one.
+// hasBody reports whether a request has a body, also if its length is not announced. Then it
+// reads a byte of the body: a request with a body must not be sent any more, since the byte is
+// missing. A body that cannot be read counts as one.
 func hasBody(r *http.Request) bool {
 	if r.ContentLength != 0 || r.Body == nil {
 		return r.ContentLength != 0
 	}
 	n, err := io.ReadFull(r.Body, make([]byte, 1))
-	return n > 0 || !errors.Is(err, io.EOF)
+	isEmpty := n == 0 && errors.Is(err, io.EOF)
+	return !isEmpty
 }
 
 // namesMethod reports whether a header or a query parameter of a request may name a method
@@ -224,6 +224,7 @@ func (w *Write) whyRefused(j *Journal, path string, fields []field) string {
 // mayName reports whether a value may stand where an object is named. Kind is one or
 // more of the kinds of [Write.Fields], separated by bars.
 func (j *Journal) mayName(kind, value string) bool {
+	mayCreate := j.owns(kindIntent, j.Marker) // else nothing has the marker yet
 	for one := range strings.SplitSeq(kind, "|") {
 		switch {
 		case one == "root" && value == string(api.Root):
@@ -232,7 +233,7 @@ func (j *Journal) mayName(kind, value string) bool {
 			return true
 		case one == "address" && value == j.address(): // of the invitation
 			return true
-		case one == "marker" && strings.HasPrefix(value, j.Marker) && j.owns(kindIntent, j.Marker):
+		case one == "marker" && strings.HasPrefix(value, j.Marker) && mayCreate:
 			return true
 		case j.owns(one, value):
 			return true

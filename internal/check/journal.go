@@ -153,8 +153,8 @@ func (j *Journal) write(kind, id string) error {
 	return nil
 }
 
-// Own makes an ID that the platform has returned for an object of a kind one that the run
-// may use. Errors: a [*RefusedError] if no response to a create of that kind had it.
+// Own records that an object is one of the run, so that its ID may be used. Errors: a
+// [*RefusedError] if no response to a create of an object of that kind had the ID.
 func (j *Journal) Own(kind, id string) error {
 	j.mu.Lock()
 	seen := j.seen.has(kind, id)

@@ -18,9 +18,9 @@ import (
 var ErrForeignWorkspace = errors.New(
 	"the platform has answered the create of the workspace with the ID of another one; nothing was changed in that")
 
-// keep makes the result of a create an object of the run, and stores its ID under a name
-// for later calls, unless the object is of others: then it returns an error and no call
-// uses the ID. An error of the journal ends the walk.
+// keep makes the result of a create an object of the run, and stores its ID under a name for
+// later calls. If the object may belong to others, as requireOwn and the journal find, it
+// returns an error, and no later call uses the ID.
 func (c call) keep(kind string, name thing, id string) error {
 	if id == "" {
 		return nil
@@ -30,10 +30,10 @@ func (c call) keep(kind string, name thing, id string) error {
 		err = c.changes.Journal.Own(kind, id)
 	}
 	if err != nil {
-		switch _, foreign := errors.AsType[*RefusedError](err); {
-		case !foreign: // the journal cannot be written
+		switch _, notOfRun := errors.AsType[*RefusedError](err); {
+		case !notOfRun: // the journal cannot be written: the walk ends
 			c.failed = err
-		case kind == kindWorkspace:
+		case kind == kindWorkspace: // all other objects would be in it: nothing more is written
 			c.unwritable = ErrForeignWorkspace
 		}
 		return err
@@ -66,7 +66,7 @@ func (c call) requireOwn(kind, id string) error {
 		return &RefusedError{"ID", "a " + kind + " had it before this run has created one"}
 	}
 	read := c.markedTexts()[kind]
-	if read == nil { // such objects have no text of the run, or are only used below the workspace or share
+	if read == nil { // a version has no name, and a node is only used below the workspace or share of the run
 		return nil
 	}
 	text, err := read(id)
@@ -76,8 +76,8 @@ func (c call) requireOwn(kind, id string) error {
 	return nil
 }
 
-// markedTexts returns, by kind, functions that read the text of an object that has the marker
-// if the run has created it. Their calls are not recorded.
+// markedTexts returns, for each kind of objects that the run marks, a function that reads the
+// text with the marker: a name, a title or a body. Its call is not recorded.
 func (c call) markedTexts() map[string]func(id string) (string, error) {
 	quiet := *c.rec // a copy that records nothing
 	quiet.record = func(Exchange) {}
@@ -100,8 +100,9 @@ func (c call) markedTexts() map[string]func(id string) (string, error) {
 			return textOf(err, func() string { return got.Body })
 		},
 		kindUpload: func(id string) (string, error) {
-			got, err := all.Uploads.Get(c, api.OpaqueID(id)) // an upload without a name passes: the platform may not show it
-			return textOf(err, func() string { return cmp.Or(got.Name, c.changes.Journal.Marker) })
+			got, err := all.Uploads.Get(c, api.OpaqueID(id))
+			textThatPasses := c.changes.Journal.Marker // if the platform does not show the name
+			return textOf(err, func() string { return cmp.Or(got.Name, textThatPasses) })
 		},
 	}
 }

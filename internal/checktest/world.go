@@ -274,8 +274,8 @@ func addByCalls(tb testing.TB, s *fastiotest.Server) {
 	addSession(tb, s)
 }
 
-// addIntent creates an intent, whose texts have the [Canary]. It must be added after all
-// else, because adding the rest takes an hour, in which the intent would expire.
+// addIntent creates an intent, whose texts have the [Canary]. It must follow the hour for
+// which [New] waits, in which the intent would expire.
 func addIntent(tb testing.TB, s *fastiotest.Server) {
 	tb.Helper()
 	ctx, c := tb.Context(), s.Client(tb)
