@@ -16,8 +16,9 @@ import (
 	"github.com/fastio-go/fastio/internal/facts"
 )
 
-// Compare returns what the exchanges of a run differ in from what the SDK believes. Writes are
-// those that the run was allowed. It is pure: equal exchanges give equal reports.
+// Compare compares the exchanges of a run with what the SDK believes of the platform, and
+// returns the report. Writes are the endpoints of [Writes] that the run was allowed to call.
+// It is pure: equal exchanges give equal reports.
 func Compare(exchanges []Exchange, writes ...Write) *Report {
 	c := &comparison{
 		reads: withWrites(Reads(), writes), writeRules: map[string]rules{}, rows: rowsByKey(), words: wordsOf(exchanges),
@@ -35,7 +36,7 @@ func Compare(exchanges []Exchange, writes ...Write) *Report {
 	}
 	r.Limits = limitsOf(exchanges)
 	for _, name := range r.Limits.Headers {
-		if !isLimitHeader(name) { // a proxy may have added it: the user should see it before the report is written
+		if !isLimitHeader(name) { // a proxy may have added it: the user is shown all Words before the report is written
 			c.words.said[name] = true
 		}
 	}
@@ -105,8 +106,8 @@ func (c *comparison) add(e *Exchange) {
 	c.calls[read.Key()] = append(c.calls[read.Key()], s)
 }
 
-// operation compares the calls of an endpoint with what this version believes,
-// and returns the result.
+// operation compares the calls of an endpoint with what this version of the SDK believes of
+// it, and returns the result.
 func (c *comparison) operation(read Read) *Operation {
 	row := c.rows[read.Key()]
 	o := &Operation{Op: read.Op, Area: read.Area(), Source: row.Source, Forms: map[Form]*FormResult{}}
@@ -116,7 +117,8 @@ func (c *comparison) operation(read Read) *Operation {
 	for _, s := range calls {
 		c.noteDifferences(s, note)
 	}
-	byForm, objects := map[Form][]*seen{}, map[int]object{}
+	byForm := map[Form][]*seen{}
+	objects := map[int]object{} // by Group: the calls for one object have the same
 	for _, s := range calls {
 		byForm[s.Form] = append(byForm[s.Form], s)
 		objects[s.Group] = objects[s.Group].including(s)
@@ -128,7 +130,7 @@ func (c *comparison) operation(read Read) *Operation {
 	compareLevels(calls, note)
 	comparePages(calls, note)
 	if refusedAlways(calls) {
-		if other := c.otherOpAt(read); other != "" {
+		if other := c.otherOpAt(read); other != "" { // which may have taken and refused the requests
 			text := "moved or missing, or refused; the path is one of " + other + " too"
 			note(Difference{Kind: KindPath, Want: "an endpoint", Got: text})
 		}
@@ -324,42 +326,39 @@ func formResult(calls []*seen) *FormResult {
 
 const maxCode = 1_000_000 // codes of the platform have six digits at most
 
-// An object is what became of the calls of one object.
+// An object is what became of the calls for one object, in all forms.
 type object struct {
-	reached bool
-	refused int // the status of its plain call, unless that succeeded
+	reached      bool // one of them has succeeded
+	plainRefusal int  // the status of the plain one, unless that succeeded
 }
 
-// including returns what is known of an object with another exchange included: whether any
-// has succeeded, and the status if a plain call was refused.
+// including returns what is known of an object with another exchange included.
 func (o object) including(s *seen) object {
 	o.reached = o.reached || s.succeeded()
 	if s.Form == FormPlain && !s.succeeded() {
-		o.refused = s.Status
+		o.plainRefusal = s.Status
 	}
 	return o
 }
 
 // noteStatuses calls note for each status and error code that calls of a form should not
-// have. A refusal that may be due to missing rights does not count: one
-// where another call of the form had an expected status, or the plain call of the same object
-// was refused with the same status; also one of a plain call that should succeed, or of a call
-// in another form of an object of which no call has succeeded. Objects holds, by group, what the calls of an
-// object in all forms have shown.
+// have. A refusal that may be due to missing rights does not count. Objects are the objects of
+// the calls by their Group.
 func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
 	if slices.ContainsFunc(calls, (*seen).withoutEndpoint) {
 		note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})
 		return
 	}
 	want := expectedAnswer(read, form)
-	oneAsExpected := slices.ContainsFunc(calls, func(s *seen) bool { return slices.Contains(want.statuses, s.Status) })
+	isExpected := func(s *seen) bool { return slices.Contains(want.statuses, s.Status) }
+	formWorks := slices.ContainsFunc(calls, isExpected) // so that a refusal is about the one object
 	for _, s := range calls {
-		asExpected := slices.Contains(want.statuses, s.Status)
+		asExpected := isExpected(s)
 		hasOtherCode := s.fault != nil && want.codes != nil && !slices.Contains(want.codes, s.fault.code)
 		called := objects[s.Group]
-		plainCallRefusedToo := called.refused == s.Status
-		objectMayBeHidden := want.success() && (form == FormPlain || !called.reached)
-		mayLackRights := denied(s.Status) && (oneAsExpected || plainCallRefusedToo || objectMayBeHidden)
+		plainCallRefusedToo := called.plainRefusal == s.Status // so that the form is not the reason
+		objectMayBeHidden := want.success() && (form == FormPlain || !called.reached) // no simpler call shows a right to it
+		mayLackRights := denied(s.Status) && (formWorks || plainCallRefusedToo || objectMayBeHidden)
 		switch {
 		case asExpected && hasOtherCode:
 			note(Difference{
@@ -466,11 +465,10 @@ func neverSeen(calls []*seen) []string {
 	return slices.Sorted(maps.Keys(missing))
 }
 
-// compareLevels calls note for each member that a response at a lower level of
-// output has and the response at full output, that of the plain form, lacks. The calls
-// for one object have the same group.
+// compareLevels calls note for each member that is in a response at a lower level of output,
+// but not in the one for the same object at full output, which is the plain form.
 func compareLevels(calls []*seen, note func(d Difference)) {
-	full := map[int]map[drift.Place]bool{}
+	full := map[int]map[drift.Place]bool{} // by Group: the calls for one object have the same
 	for _, s := range calls {
 		if s.Form != FormPlain || !s.succeeded() {
 			continue
@@ -514,8 +512,8 @@ func comparePages(calls []*seen, note func(d Difference)) {
 			note(Difference{Kind: KindPaging, Form: s.Form, Want: fmt.Sprintf("at most %d rows", pageSize), Got: "more"})
 		}
 		if s.Form == FormNext && before != nil && before.Group == s.Group && len(rows) > 0 {
-			first := rowsOf(before.Body)
-			if slices.ContainsFunc(rows, func(row string) bool { return slices.Contains(first, row) }) {
+			rowsBefore := rowsOf(before.Body)
+			if slices.ContainsFunc(rows, func(row string) bool { return slices.Contains(rowsBefore, row) }) {
 				note(Difference{Kind: KindPaging, Form: s.Form, Want: "other rows", Got: "rows of the page before"})
 			}
 		}
@@ -523,7 +521,8 @@ func comparePages(calls []*seen, note func(d Difference)) {
 	}
 }
 
-// rowsOf returns the objects in the longest list of the payload, as JSON.
+// rowsOf returns the rows of a page as JSON: of the lists in the payload, the one with the
+// most objects.
 func rowsOf(body []byte) []string {
 	var root map[string]json.RawMessage
 	if json.Unmarshal(body, &root) != nil {
@@ -532,18 +531,19 @@ func rowsOf(body []byte) []string {
 	if nested := root["response"]; kindOf(nested) == "object" {
 		_ = json.Unmarshal(nested, &root) // which adds its members to those of the root
 	}
-	var longest []string
-	for _, member := range root {
-		var rows []json.RawMessage
-		if kindOf(member) != "list" || json.Unmarshal(member, &rows) != nil || len(rows) <= len(longest) {
-			continue
-		}
-		longest = nil
-		for _, row := range rows {
-			if kindOf(row) == "object" {
-				longest = append(longest, string(row))
+	var most []string
+	for _, name := range sortedKeys(root) { // in order, so that equal pages give equal rows
+		var elements []json.RawMessage
+		_ = json.Unmarshal(root[name], &elements) // none if it is no list
+		var rows []string
+		for _, e := range elements {
+			if kindOf(e) == "object" {
+				rows = append(rows, string(e))
 			}
 		}
+		if len(rows) > len(most) {
+			most = rows
+		}
 	}
-	return longest
+	return most
 }

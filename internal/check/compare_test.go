@@ -168,14 +168,15 @@ func TestLimitsAreCountedByCredentialOrAddress(t *testing.T) {
 }
 
 // Pages with too many rows, or the rows of the page before, are differences, and so is a
-// member that full output lacks.
+// member that full output lacks. A longer list of texts does not hide the rows.
 func TestPagesAndLevelsAreCompared(t *testing.T) {
 	t.Parallel()
 	const path = "/current/orgs/list/"
 	got := func(form check.Form, rows string) check.Exchange {
 		return check.Exchange{
 			Op: "orgs.List", Method: http.MethodGet, Path: path, Form: form, Group: 1, Status: http.StatusOK,
-			Out: &decode.Envelope[[]*orgs.Org]{Member: "orgs"}, Body: []byte(`{"result":true,"orgs":[` + rows + `]}`),
+			Out:  &decode.Envelope[[]*orgs.Org]{Member: "orgs"},
+			Body: []byte(`{"result":true,"status":["a","b","c","d"],"orgs":[` + rows + `]}`),
 		}
 	}
 	const one, two, three = `{"id":"1","name":"a"}`, `{"id":"2","name":"b"}`, `{"id":"3","name":"c"}`

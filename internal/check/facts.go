@@ -43,20 +43,41 @@ func assumedPath(source string, calls []*seen) string {
 	return notSeen
 }
 
-// assumedNames returns which of the assumed names of an operation its responses
-// confirm. A name is refuted if its object came without it, and with an unknown
-// member that has a similar name. Names of requests are never seen: no response has
-// them.
+// assumedNames returns which of the assumed names of an operation its responses confirm
+// and which they refute.
 func assumedNames(row facts.Endpoint, calls []*seen) *Names {
 	request, response := facts.Assumed(row.MethodName())
 	if len(request)+len(response) == 0 {
 		return nil
 	}
-	seenPlaces, seenNames := map[drift.Place]bool{}, map[string]bool{}
+	isRefuted, isSeen := refutedNames(calls), map[string]bool{}
+	for _, s := range calls {
+		for _, p := range s.sight.Seen {
+			isSeen[bare(p.Member)] = true
+		}
+	}
+	n := &Names{NotSeen: request} // no response has the names of requests
+	for _, assumed := range response {
+		switch {
+		case isRefuted[assumed]:
+			n.Refuted = append(n.Refuted, assumed)
+		case isSeen[assumed]:
+			n.Confirmed = append(n.Confirmed, assumed)
+		default:
+			n.NotSeen = append(n.NotSeen, assumed)
+		}
+	}
+	return n
+}
+
+// refutedNames returns the names of members that no response of an operation held, while
+// an object of their type had an unknown member with a similar name.
+func refutedNames(calls []*seen) map[string]bool {
+	isSeen := map[drift.Place]bool{}
 	unknown := map[string][]string{} // members without a field, by type
 	for _, s := range calls {
 		for _, p := range s.sight.Seen {
-			seenPlaces[p], seenNames[bare(p.Member)] = true, true
+			isSeen[p] = true
 		}
 		for _, d := range s.sight.Differences {
 			if d.Kind == drift.KindUnknown {
@@ -64,27 +85,17 @@ func assumedNames(row facts.Endpoint, calls []*seen) *Names {
 			}
 		}
 	}
-	isRefuted := map[string]bool{}
+	refuted := map[string]bool{}
 	for _, s := range calls {
 		for _, p := range s.sight.Missing {
-			like := func(other string) bool { return mayStandFor(bare(p.Member), other) }
-			if !seenPlaces[p] && slices.ContainsFunc(unknown[p.Type], like) {
-				isRefuted[bare(p.Member)] = true
+			name := bare(p.Member)
+			isSimilar := func(other string) bool { return mayStandFor(name, other) }
+			if !isSeen[p] && slices.ContainsFunc(unknown[p.Type], isSimilar) {
+				refuted[name] = true
 			}
 		}
 	}
-	n := &Names{NotSeen: request}
-	for _, assumed := range response {
-		switch {
-		case isRefuted[assumed]:
-			n.Refuted = append(n.Refuted, assumed)
-		case seenNames[assumed]:
-			n.Confirmed = append(n.Confirmed, assumed)
-		default:
-			n.NotSeen = append(n.NotSeen, assumed)
-		}
-	}
-	return n
+	return refuted
 }
 
 // bare returns the name of a member without the marks of elements.

@@ -114,17 +114,17 @@ func isParamKind(kind string) bool {
 	}, api.ParamKind(kind))
 }
 
-// compareRefusedField calls note if a write in the plain form was refused for one of the
-// fields that it may have: the platform should accept what is sent, and not require what is
-// left out.
+// compareRefusedField calls note if a write in the plain form was refused for a field of its
+// reviewed list: the platform should accept that field if it is sent, and not require it if
+// it is left out.
 func (c *comparison) compareRefusedField(s *seen, p param, note func(d Difference)) {
 	name, kind := p.text("name"), p.text("kind")
 	if name == "" || kind == "" || s.Form != FormPlain {
 		return
 	}
 	// The error names the top member of a nested field.
-	isOfWrite := func(r rule) bool { return (field{name: r.name}).root() == name }
-	if !slices.ContainsFunc(c.writeRules[s.Method+" "+s.Path], isOfWrite) {
+	isRuleForField := func(r rule) bool { return (field{name: r.name}).root() == name }
+	if !slices.ContainsFunc(c.writeRules[s.Method+" "+s.Path], isRuleForField) {
 		return
 	}
 	if !isParamKind(kind) { // an unknown kind may be data of a user

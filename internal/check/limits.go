@@ -8,7 +8,8 @@ import (
 )
 
 // limitsOf returns what the responses say of rate limits: the names of the headers with
-// "Limit" in them, the operations that have any, and what a limit is counted by.
+// "Limit" in them, the operations that have any, and what a limit is counted by. A name that
+// is long or has digits is left out, because it may hold data of a user.
 func limitsOf(exchanges []Exchange) Limits {
 	headers, ops := map[string]bool{}, map[string]bool{}
 	for _, e := range exchanges {

@@ -12,14 +12,16 @@ import (
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
 // Show writes a report for the screen: a table by area, the differences, worst first, what
-// was not reached and why, and the words of responses that the report holds.
+// became of assumed names and paths, what was not reached and why, and then how many members
+// no response held and what was seen of rate limits.
 func Show(w io.Writer, r *Report) error {
 	text := &strings.Builder{}
 	r.showTable(text)
 	r.showDifferences(text)
 	r.showAssumed(text)
 	r.showNotReached(text)
-	r.showRest(text)
+	r.showNeverSeen(text)
+	r.showLimits(text)
 	_, err := io.WriteString(w, text.String())
 	return err
 }
@@ -225,11 +227,14 @@ func (r *Report) showNotReached(w *strings.Builder) {
 	}
 }
 
-// showRest writes the number of members that no response held, and what was
-// seen of rate limits.
-func (r *Report) showRest(w *strings.Builder) {
+// showNeverSeen writes the number of members that no response held.
+func (r *Report) showNeverSeen(w *strings.Builder) {
 	const never = "\nMembers that no response of an operation held: %d; the report lists them. They are no differences.\n"
 	fmt.Fprintf(w, never, len(r.never()))
+}
+
+// showLimits writes what was seen of rate limits.
+func (r *Report) showLimits(w *strings.Builder) {
 	fmt.Fprintf(w, "Rate limits: headers of %d operations; counted by: %s.\n", len(r.Limits.Operations), r.Limits.CountedBy)
 }
 
@@ -239,25 +244,22 @@ func ShowWords(w io.Writer, r *Report) error {
 	text := "\nThe report holds no word of your data: only names and kinds that this version has."
 	if len(r.Words) > 0 {
 		text = "\nThese words of responses are in the report. They look like words of the platform;\n" +
-			"do not send the report if one of them is yours:\n  " + wrap(r.Words)
+			"do not send the report if one of them is yours:\n" + wrap(r.Words)
 	}
 	_, err := io.WriteString(w, text+"\n")
 	return err
 }
 
-// wrap joins words with blanks to lines of at most 90 columns.
+// wrap writes words in lines of at most 90 columns. Two blanks stand before each word.
 func wrap(words []string) string {
-	const width = 90
+	const width, blanks = 90, "  "
 	var b strings.Builder
 	column := 0
-	for i, word := range words {
-		switch {
-		case i > 0 && column+len(word) > width:
-			b.WriteString("\n  ")
+	for _, word := range words {
+		word = blanks + word
+		if column > 0 && column+len(word) > width {
+			b.WriteByte('\n')
 			column = 0
-		case i > 0:
-			b.WriteString("  ")
-			column += 2
 		}
 		b.WriteString(word)
 		column += len(word)

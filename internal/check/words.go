@@ -95,10 +95,10 @@ func (w *words) enumValue(value string) string {
 	return "a value of " + strconv.Itoa(len([]rune(value))) + " characters, which is not shown"
 }
 
-// isOtherText reports whether a value, which is in lower case, may be the data of a user: it is
-// part of another text of the run, in any case of letters. These texts are the names of members
-// that the SDK does not have, headers, and values of members that are not enumerations. The
-// first call collects them, when all exchanges are known.
+// isOtherText reports whether a value, which is in lower case, is part of a text that a user
+// may have chosen, whatever the case of its letters. A report must not show such a value. The
+// texts are the names of members that the SDK does not have, and all texts of the run but the
+// values of enumerations. The first call collects them, when all exchanges are known.
 func (w *words) isOtherText(value string) bool {
 	if w.lower == nil {
 		w.lower = []string{}
