@@ -71,13 +71,14 @@ func fileOf(world string) string {
 	return "world-" + capital.ReplaceAllString(world, "+$0") + ".zip"
 }
 
-// worldOf returns the world of a file, and false if it is that of none.
+// worldOf returns the world whose file has a name (see fileOf), and false if no world has
+// such a file.
 func worldOf(file string) (world string, found bool) {
 	if file == fileOf(mainWorld) {
 		return mainWorld, true
 	}
 	world = strings.TrimSuffix(strings.TrimPrefix(file, "world-"), ".zip")
-	world = strings.ReplaceAll(world, "+", "")
+	world = strings.ReplaceAll(world, "+", "") // which fileOf adds before capital letters
 	return world, control.IsWorldName(world) && fileOf(world) == file
 }
 
@@ -193,8 +194,8 @@ func replaceFile(name string, write func(w io.Writer) error) error {
 		return err
 	}
 	defer func() { _ = dir.Close() }()
-	const anyContent = "" // what a killed process has left is not continued
-	p, err := durable.OpenPartial(dir, filepath.Base(name), anyContent)
+	const sameForAll = "" // the content key, without use: Restart removes what a killed process left
+	p, err := durable.OpenPartial(dir, filepath.Base(name), sameForAll)
 	if err != nil {
 		return err
 	}

@@ -170,13 +170,14 @@ func parseFault(rule string) (seed.Fault, error) {
 		return f, assignText(reflect.ValueOf(&f).Elem(), "", rule)
 	}
 	for pair := range strings.SplitSeq(rule, ",") {
-		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
+		pair = strings.TrimSpace(pair)
+		name, value, _ := strings.Cut(pair, "=")
 		if header, is := strings.CutPrefix(name, "header."); is {
 			f.Header.Add(header, value)
 			continue
 		}
-		if rest, is := strings.CutPrefix(pair, "type="); is {
-			pair = "ContentType=" + rest
+		if name == "type" {
+			pair = "ContentType=" + value
 		}
 		if err := setOption(&f, pair); err != nil {
 			return f, fmt.Errorf("%s: %w", name, err)
@@ -282,8 +283,9 @@ func prepare(c settings, kept *folder, stderr io.Writer) (s *emulator.Server, to
 }
 
 // build returns an emulator with the objects, faults and disagreements of the settings,
-// and a token and a workspace of it. For a reset to the start, it keeps the objects of a seed file
-// in memory; those that are invented are invented again then, which takes longer, but no memory.
+// and a token and a workspace of it. It keeps a copy of the objects of a seed file in memory,
+// for a reset to the start. Invented objects are invented again at a reset: this takes
+// longer, but needs no memory until then.
 func build(c settings) (s *emulator.Server, token, workspace string, err error) {
 	clock := c.options.Clock
 	if clock == nil {
@@ -304,8 +306,9 @@ func build(c settings) (s *emulator.Server, token, workspace string, err error) 
 	return s, token, workspace, nil
 }
 
-// buildAt is build at a time: so that what is invented does not depend on how long that
-// takes, the time of the emulator is that of the clock only from the end of buildAt on.
+// buildAt does what build does, while the clock of the emulator stands at a time: what is
+// invented then does not depend on how long that takes. After it, the emulator has the
+// time of the given clock.
 func buildAt(c settings, at time.Time, clock func() time.Time) (s *emulator.Server, token, workspace string, err error) {
 	built := new(atomic.Bool)
 	c.options.Clock = func() time.Time {

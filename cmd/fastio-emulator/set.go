@@ -87,28 +87,25 @@ func nearest(names []string, name string) []string {
 }
 
 // distance returns the edit distance of two words: how many letters must be changed,
-// added or removed to get from one to the other. row[j] is the distance between the
-// letters of a that were read and the first j of b. While the letter a[i] is read, row has
-// the new distances up to j and those without a[i] behind it.
+// added or removed to get from one to the other.
 func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	before := make([]int, len(b)+1) // [j] is the distance of the letters of a before a[i] and b[:j]
+	for j := range before {
+		before[j] = j
 	}
 	for i := range len(a) {
-		without := row[0] // without a[i], for the first j letters of b
-		row[0]++
+		with := make([]int, len(b)+1) // the same with a[i]
+		with[0] = i + 1
 		for j := range len(b) {
-			changed := without
+			changed, removed, added := before[j], before[j+1]+1, with[j]+1
 			if a[i] != b[j] {
 				changed++
 			}
-			removed, added := row[j+1]+1, row[j]+1
-			without = row[j+1]
-			row[j+1] = min(changed, removed, added)
+			with[j+1] = min(changed, removed, added)
 		}
+		before = with
 	}
-	return row[len(b)]
+	return before[len(b)]
 }
 
 // assignText parses text as the type of v, and sets v. Lists and structs are given as
