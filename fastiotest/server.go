@@ -128,9 +128,10 @@ func (s *Server) Start(tb testing.TB) string {
 func (s *Server) StartInMemory(tb testing.TB) *http.Client {
 	tb.Helper()
 	listener := s.platform.Listen()
-	server := &http.Server{Handler: s}                     //nolint:gosec // a test wants no timeouts it did not ask for
-	end := s.platform.Attach(context.Background(), server) //nolint:usetesting // cleanups may still use the server
-	var serving sync.WaitGroup                             // also of a connection, which may outlive server.Close
+	server := &http.Server{Handler: s}                             //nolint:gosec // a test wants no timeouts it did not ask for
+	closeServer := s.platform.Attach(context.Background(), server) //nolint:usetesting // cleanups may still use the server
+	// Serve and the connections: the handler of one can still run after closeServer.
+	var serving sync.WaitGroup
 	server.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:
@@ -144,7 +145,7 @@ func (s *Server) StartInMemory(tb testing.TB) *http.Client {
 	network := &http.Transport{DialContext: listener.DialContext}
 	tb.Cleanup(func() {
 		network.CloseIdleConnections()
-		end()
+		closeServer()
 		serving.Wait()
 	})
 	return &http.Client{Transport: network}
