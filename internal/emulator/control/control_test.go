@@ -182,6 +182,7 @@ func TestRequestBodiesAreShownUpTo16KiB(t *testing.T) {
 		{"short", "short", ""},
 		{strings.Repeat("x", 16<<10-1) + "é", strings.Repeat("x", 16<<10-1), ""},
 		{strings.Repeat("\xff", 3), "", "\xff\xff\xff"},
+		{strings.Repeat("\xff", 16<<10+1), "", strings.Repeat("\xff", 16<<10)},
 	} {
 		c.send(t.Context(), "POST", "/api/current/user/", tc.body, "Content-Type", "text/plain")
 		var got control.Requests

@@ -143,10 +143,12 @@ func (d *document) schemaOf(t reflect.Type, tag reflect.StructTag) object {
 	return object{"type": "integer"}
 }
 
-// texts returns the schema of a text: any, or one of those in the tag.
+// texts returns the schema of a text: any, or one of those in the tag enum. An enum
+// without | is the name of a list that is not known here.
 func texts(tag reflect.StructTag) object {
 	schema := object{"type": "string"}
-	if enum := tag.Get("enum"); strings.Contains(enum, "|") {
+	enum := tag.Get("enum")
+	if hasValues := strings.Contains(enum, "|"); hasValues {
 		schema["enum"] = strings.Split(enum, "|")
 	}
 	return schema

@@ -74,20 +74,20 @@ func requestOf(s *emulator.Server, q *seed.Request) Request {
 	}
 }
 
-// bodyOf returns the beginning of a body: as text without credentials, cut between two
-// characters, or as bytes if it is not text.
+// bodyOf returns the beginning of a body: as text without credentials, which ends with a
+// whole character, or as bytes if it is not text.
 func bodyOf(contentType string, b []byte) Body {
-	isLong := len(b) >= bodyShown // at which length the record cuts a response: there may be more
-	if isLong {
-		b = b[:bodyShown]
-		for cut := 0; cut < utf8.UTFMax && !utf8.Valid(b) && len(b) > 0; cut++ {
-			b = b[:len(b)-1] // a character that is not whole
-		}
+	// The record keeps so much of a response: one of that length may have been longer.
+	isTruncated := len(b) >= bodyShown
+	b = b[:min(len(b), bodyShown)]
+	text := b
+	for cut := 0; isTruncated && cut < utf8.UTFMax-1 && !utf8.Valid(text); cut++ {
+		text = text[:len(text)-1] // which may be of a character that is not whole
 	}
-	if !utf8.Valid(b) {
-		return Body{Binary: b, Truncated: isLong}
+	if !utf8.Valid(text) {
+		return Body{Binary: b, Truncated: isTruncated}
 	}
-	return Body{Text: maskBody(contentType, string(b)), Truncated: isLong}
+	return Body{Text: maskBody(contentType, string(text)), Truncated: isTruncated}
 }
 
 // filter selects requests.
@@ -133,9 +133,10 @@ type Requests struct {
 	Last     uint64    `json:"last" doc:"number of the latest request, for after"`
 }
 
-// listRequests returns the requests that a filter selects. If there are none, it waits
-// for one as long as the filter says. Last is the number from which the next call goes
-// on.
+// listRequests returns the requests that a filter selects: with a limit, only the latest
+// ones. If there are none, it waits for one as long as the filter says. Last is the
+// number of the latest request that was read, also if it was not selected: the next call
+// goes on behind it.
 func listRequests(c *call, f filter) (Requests, error) {
 	wait := time.Duration(f.Wait)
 	if f.Limit < 0 || wait < 0 || wait > waitLimit {
@@ -143,10 +144,9 @@ func listRequests(c *call, f filter) (Requests, error) {
 	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), wait)
 	defer cancel()
-	out := Requests{Requests: []Request{}}
-	for after := f.After; ; after = out.Last {
-		list, _, next := c.server.Answered(after)
-		out.Last = after
+	out := Requests{Requests: []Request{}, Last: f.After}
+	for {
+		list, _, next := c.server.Answered(out.Last)
 		if len(list) > 0 {
 			out.Last = list[len(list)-1].Number
 		}
@@ -207,16 +207,16 @@ func streamRequests(c *call, in streamInput) (none, error) {
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(c.w)
 	text := bytes.NewBufferString(": requests follow\n\n")
-	var never <-chan struct{} // so that a pause takes the whole time
+	var wholePace <-chan struct{} // nil: nothing shortens the pause
 	for {
 		_, failed := c.w.Write(text.Bytes())
-		if failed != nil || out.Flush() != nil || !pause(c.r.Context(), never, pace) {
+		if failed != nil || out.Flush() != nil || !pause(c.r.Context(), wholePace, pace) {
 			return none{}, nil //nolint:nilerr // the reader is gone
 		}
 		text.Reset()
 		list, lost, next := c.server.Answered(after)
 		if lost > 0 {
-			after += lost
+			after += lost // if no other request follows
 			text.WriteString("event: dropped\ndata: {\"count\":" + strconv.FormatUint(lost, 10) + "}\n\n")
 		}
 		for i := range list {
