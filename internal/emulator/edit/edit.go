@@ -211,7 +211,7 @@ func changeJSON(change func(root *node) error) func(*Response) error {
 
 // everywhere returns a function that calls change for all places in the body to which
 // the pointers lead: the last place first, because a removal moves the elements behind it.
-// It fails if there is a pointer for all of whose places change returns false.
+// It fails if a pointer has no place for which change returns true.
 func everywhere(all [][]string, change func(p place) bool) func(*Response) error {
 	return changeJSON(func(root *node) error {
 		for _, at := range all {
@@ -265,14 +265,14 @@ func parseRemove(rest string) (func(*Response) error, error) {
 }
 
 // parseMove reads "FROM [TO]", two pointers. The edit moves each member to which FROM
-// leads; without TO, it makes the member the whole body. A * in TO stands for what the
-// * of FROM stands for.
+// leads; without TO, it makes the member the whole body. A * in FROM stands for every
+// member, and the * in TO for the same member as that in FROM.
 func parseMove(rest string) (func(*Response) error, error) {
 	first, second, _ := strings.Cut(rest, " ")
-	from, to := parsePointer(first), parsePointer(second)
 	if !strings.HasPrefix(first, "/") || second != "" && !strings.HasPrefix(second, "/") {
 		return nil, errNoPointer
 	}
+	from, to := parsePointer(first), parsePointer(second) // to is nil without TO
 	return changeJSON(func(root *node) error {
 		moved := false
 		for _, p := range root.find(from) {
@@ -285,9 +285,9 @@ func parseMove(rest string) (func(*Response) error, error) {
 	}), nil
 }
 
-// moveMember moves a member, whose place p was found by the pointer from, to the pointer to,
-// or makes it the whole body without to. It keeps the position of a member that stays
-// in its object. It reports whether it has changed anything.
+// moveMember moves the member at p to the pointer to. If to is nil, it makes the member the
+// whole body. From is the pointer by which p was found, with stars. A member that stays in
+// its object keeps its position. It reports whether the member is at its new place.
 func moveMember(root *node, from []string, p place, to []string) bool {
 	value := p.holder.get(p.name)
 	switch {
@@ -297,8 +297,8 @@ func moveMember(root *node, from []string, p place, to []string) bool {
 		*root = *value
 		return true
 	}
-	holder, newHolder := fillStars(from[:len(from)-1], p.stars), to[:len(to)-1] // the pointers to them
-	if slices.Equal(holder, newHolder) {
+	pointerToHolder, pointerToNewHolder := fillStars(from[:len(from)-1], p.stars), to[:len(to)-1]
+	if slices.Equal(pointerToHolder, pointerToNewHolder) {
 		return p.holder.rename(p.name, to[len(to)-1])
 	}
 	p.holder.removeItem(p.name)

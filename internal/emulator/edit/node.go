@@ -144,7 +144,7 @@ func (n *node) setItem(name string, value *node) bool {
 }
 
 // setAt sets what a pointer leads to, and adds the objects around it that are missing. It
-// returns false if a value on the way has no members, or the list at the end has no such index.
+// returns false if a value on the way has no members, or a list no such index.
 func (n *node) setAt(pointer []string, value *node) bool {
 	if len(pointer) == 1 {
 		return n.setItem(pointer[0], value)
@@ -152,7 +152,9 @@ func (n *node) setAt(pointer []string, value *node) bool {
 	inner := n.get(pointer[0])
 	if inner == nil {
 		inner = &node{kind: '{'}
-		n.setItem(pointer[0], inner)
+		if isAdded := n.setItem(pointer[0], inner); !isAdded {
+			return false
+		}
 	}
 	return inner.setAt(pointer[1:], value)
 }
@@ -235,9 +237,10 @@ func (n *node) find(pointer []string) []place {
 	return all
 }
 
-// converted returns a value of another kind that resembles n where that is possible:
-// true for most texts, the digits of a text as a number (other texts are 1), n as the
-// one element of a list or object, and null for any other kind.
+// converted returns a value of another kind that resembles n where that is possible. A list
+// or object has n as its one element. A bool is true unless n looks like one of "", 0,
+// false, null and no. A string has the text of n. A number has the digits of n, 0 for
+// false and null, and 1 for anything else. For any other kind it returns null.
 func (n *node) converted(kind string) *node {
 	switch kind {
 	case "list":
