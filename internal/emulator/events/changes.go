@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"net/http"
 	"slices"
+	"sort"
 	"strconv"
 
 	"github.com/fastio-go/fastio/internal/emulator/wire"
@@ -29,7 +30,8 @@ func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 	}
 	limit := c.Integer("limit", feedDefault, 1, feedLimit)
 	if err := c.Check.Err(); err != nil {
-		if first, _ := c.Check.Failed[0].Get("name"); first == "limit" { // which has a code of its own
+		firstFailed, _ := c.Check.Failed[0].Get("name") // the response has the code of this one
+		if firstFailed == "limit" {
 			wire.RefusalOf(err).Code = codeFeedLimit
 		}
 		return nil, err
@@ -54,7 +56,8 @@ func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 	if len(page) > 0 {
 		start = h.w.Log.ShownAt(page[len(page)-1])
 	}
-	return feedAnswer(wire.Rows(page, h.change), h.w.Cursor(start, binding), more, readable, nil)
+	var noItems []wire.Object // only bootstrap lists the profiles
+	return feedAnswer(wire.Rows(page, h.change), h.w.Cursor(start, binding), more, readable, noItems)
 }
 
 // feedBinding returns what a cursor of the feed is bound to: the organization and the
@@ -68,7 +71,7 @@ func (h *Handlers) feedBinding(c *wire.Call, orgID string, retention uint64) str
 // expired, if the cursor was valid before a call of ExpireChanges, and otherwise that the
 // cursor is not valid.
 func (h *Handlers) refuseFeedCursor(c *wire.Call, orgID, text string) error {
-	for old := range h.retention {
+	for old := range h.retention { // which counts the calls of ExpireChanges
 		if _, valid := h.w.OpenCursor(text, h.feedBinding(c, orgID, old)); valid {
 			return wire.RefuseWithReason(http.StatusNotAcceptable, codeFeedExpired, "cursor_expired",
 				"The cursor is older than what the feed keeps.")
@@ -81,11 +84,10 @@ func (h *Handlers) refuseFeedCursor(c *wire.Call, orgID, text string) error {
 // can read.
 func (h *Handlers) bootstrap(c *wire.Call, orgID, binding string, readable []string) (wire.Object, error) {
 	l := &h.w.Log
-	var head world.Position // of the latest visible change; without one, the beginning of the feed
-	feed := l.ChangesOf(orgID)
-	next := world.Position{Key: world.TimeKey(c.Now.UnixNano() + 1)} // the first one that is not visible by now
-	countVisible, _ := slices.BinarySearchFunc(feed, next,
-		func(n uint32, p world.Position) int { return l.ShownAt(n).Compare(p) })
+	var head world.Position    // of the latest visible change; without one, the beginning of the feed
+	feed := l.ChangesOf(orgID) // in the order in which changes become visible
+	now := c.Now.UnixNano()
+	countVisible := sort.Search(len(feed), func(i int) bool { return l.Entries[feed[i]].Shown > now })
 	if countVisible > 0 {
 		head = l.ShownAt(feed[countVisible-1])
 	}

@@ -181,7 +181,7 @@ func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
 	}
 	q := h.parseSearch(c)
 	start, valid := h.startOfPage(c, &q)
-	if !valid && q.parent == "" { // beside a parent it was rejected already
+	if !valid && q.parent == "" { // parseSearch has rejected a cursor beside a parent
 		c.Check.Invalid("cursor", "The cursor is not valid for this search.")
 	}
 	if err := c.Check.Err(); err != nil {
@@ -192,7 +192,8 @@ func (h *Handlers) search(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	page, more := h.searchPage(v, &q, start)
-	events := wire.Rows(wire.Filter(page, v.Sees), func(n uint32) wire.Object { return v.row(n, c.Out.Level) })
+	visible := wire.Filter(page, v.Sees) // the cursor still follows the last event of the page
+	events := wire.Rows(visible, func(n uint32) wire.Object { return v.row(n, c.Out.Level) })
 	pagination := wire.Object{{"has_more", more}}
 	pagination = pagination.With(!h.w.Options.Events.NoCursor, "next_cursor", h.nextCursor(c, &q, page, more))
 	pagination = append(pagination, wire.Member{"page_size", q.limit})

@@ -199,7 +199,9 @@ type generator struct {
 	state     *Handlers
 	dice      *rand.Rand
 	people    []person
-	at        world.Scope
+	at        world.Scope // the workspace
+	place     uint32      // its number in the log, see numberPlaces
+	orgPlace  uint32      // the number of its organization
 	now       int64
 	owner     uint32
 	files     []uint32
@@ -208,26 +210,33 @@ type generator struct {
 	readsOnly bool      // only the events of readEvent
 }
 
-// addEvents adds as many events as the history requires. Those that the owner of the
-// workspace does not find by a search of it are added besides, and do not count.
+// addEvents adds events until the owner of the workspace finds as many by a search of it as
+// the history requires. Events that the owner does not find come besides.
 func (g *generator) addEvents(h world.History) {
 	g.fillHours()
 	l := &g.state.w.Log
-	here, above := l.Places.Intern(g.at), l.Places.Intern(world.Scope{Org: g.at.Org})
+	g.numberPlaces()
 	first := world.Number(len(l.Entries))
-	g.recordNames(first)
-	l.Entries = slices.Grow(l.Entries, h.Events+h.Events/8) // about 6 percent do not count
+	g.recordNames()
+	l.Entries = slices.Grow(l.Entries, h.Events+h.Events/8) // the owner does not find about 6 percent
 	for created := range g.eventTimes(h) {
-		for found := false; !found; {
-			g.addEvent(created, here, above)
-			found = g.isFoundByOwner(&l.Entries[len(l.Entries)-1], here)
+		for isFound := false; !isFound; {
+			g.addEvent(created)
+			isFound = g.isFoundByOwner(&l.Entries[len(l.Entries)-1])
 		}
 	}
 	indexRows(l, first)
 }
 
-// fillHours fills in which people work in each hour of a day, each as often as the
-// weight says: events take one at random.
+// numberPlaces sets the numbers that the workspace and its organization have in the log.
+func (g *generator) numberPlaces() {
+	places := &g.state.w.Log.Places
+	g.place, g.orgPlace = places.Intern(g.at), places.Intern(world.Scope{Org: g.at.Org})
+}
+
+// fillHours lists, for each hour of a day, the people who work then. It lists a person as
+// often as the weight of the person says, because each event takes one of the list at
+// random.
 func (g *generator) fillHours() {
 	for hour := range g.hours {
 		for i, p := range g.people {
@@ -238,8 +247,10 @@ func (g *generator) fillHours() {
 	}
 }
 
-// recordNames records the names of the people and places that events from a row on show.
-func (g *generator) recordNames(row uint32) {
+// recordNames records the names of the people and places for the texts of the events that
+// are added from now on.
+func (g *generator) recordNames() {
+	row := world.Number(len(g.state.w.Log.Entries))
 	g.state.w.RecordNames(row, g.at.Org, g.at.Workspace)
 	for _, p := range g.people {
 		g.state.w.RecordNames(row, p.id)
@@ -247,11 +258,11 @@ func (g *generator) recordNames(row uint32) {
 }
 
 // isFoundByOwner reports whether the owner of the workspace finds an event by a search
-// of the workspace. Here is the number of the workspace in the log.
-func (g *generator) isFoundByOwner(e *world.Entry, here uint32) bool {
+// of the workspace.
+func (g *generator) isFoundByOwner(e *world.Entry) bool {
 	kind := &g.state.w.Log.Kinds.Values[e.Kind]
-	concerned := kind.Permission != world.ForTarget || e.Caller == g.owner || e.User == g.owner
-	return e.Place == here && kind.Visibility != world.InternalOnly && concerned
+	concernsOwner := kind.Permission != world.ForTarget || e.Caller == g.owner || e.User == g.owner
+	return e.Place == g.place && kind.Visibility != world.InternalOnly && concernsOwner
 }
 
 // eventTimes yields the times of creation of the events, in Unix seconds and in order.
@@ -293,27 +304,33 @@ func (g *generator) eventTimes(h world.History) func(yield func(int64) bool) {
 }
 
 // addEvent adds an event of a random person who works at the time created, in Unix
-// seconds. Here is the number of the workspace in the log, and above that of its
-// organization, which is the place of sign-ins and of changes of the organization.
-func (g *generator) addEvent(created int64, here, above uint32) {
+// seconds. Sign-ins and changes of the organization have the organization as their place.
+func (g *generator) addEvent(created int64) {
 	l := &g.state.w.Log
 	p := g.randomPerson(created)
-	name := p.randomEvent(g.dice)
-	if g.readsOnly {
-		name = p.readEvent(g.dice)
-	}
-	if len(g.files) == 0 {
-		name = fileAdded // there is no file yet to work on
-	}
+	name := g.randomEventOf(p)
 	e := world.Entry{
 		Created: created,
 		Shown:   max(created*int64(time.Second), g.now), // from now on, or from its creation if that is later
-		Place:   here,
+		Place:   g.place,
 		Caller:  p.number,
 		Actor:   p.actor,
 		Kind:    l.KindNamed(name),
 	}
 	n := world.Number(len(l.Entries))
+	switch name {
+	case "comment_mentioned", "added_member_to_workspace", "membership_updated", "invitation_email_sent":
+		e.User = g.people[g.dice.IntN(len(g.people))].number
+	case "user_login":
+		e.Place = g.orgPlace
+		g.addLoginDetail(n, p)
+	case "org_updated":
+		e.Place = g.orgPlace
+		l.SetDetail(n, &world.Detail{Extra: map[string]any{"policy_changes": map[string]any{"link_sharing": "members"}}})
+	case "node_ai_summary_created", "node_ai_state_set":
+		e.Caller = 0 // the platform, and no person, does it
+		e.Actor = l.Actors.Intern(world.Actor{Kind: "system"})
+	}
 	switch name {
 	case fileAdded, "workspace_storage_folder_created", "ai_chat_created":
 		e.Object = world.Number(len(l.Things))
@@ -321,35 +338,43 @@ func (g *generator) addEvent(created int64, here, above uint32) {
 		if name == fileAdded {
 			g.files = append(g.files, e.Object)
 		}
-	case "comment_mentioned", "added_member_to_workspace", "membership_updated", "invitation_email_sent":
-		e.User = g.people[g.dice.IntN(len(g.people))].number
-	case "user_login":
-		e.Place = above
-		g.addLoginDetail(n, p)
-	case "org_updated":
-		e.Place = above
-		l.SetDetail(n, &world.Detail{Extra: map[string]any{"policy_changes": map[string]any{"link_sharing": "members"}}})
-	case "node_ai_summary_created", "node_ai_state_set":
-		e.Caller = 0 // the platform, and no person, does it
-		e.Actor = l.Actors.Intern(world.Actor{Kind: "system"})
-	}
-	isOfOrg := name == "user_login" || name == "org_updated"
-	if e.Object == 0 && !isOfOrg {
-		known := len(g.files)
-		if g.begins != nil { // only the files that existed at the time created
-			known, _ = slices.BinarySearch(g.begins, created+1)
-		}
-		age := int(g.dice.ExpFloat64() * 12) // in files: the newest ones are the most frequent
-		e.Object = g.files[max(0, known-1-age)]
+	case "user_login", "org_updated": // about no object
+	default:
+		e.Object = g.randomFile(created)
 	}
 	l.Entries = append(l.Entries, e)
 }
 
+// randomEventOf returns the name of a random event that a person causes. While the
+// workspace has no file to work on, the event adds one.
+func (g *generator) randomEventOf(p *person) string {
+	name := p.randomEvent(g.dice)
+	if g.readsOnly {
+		name = p.readEvent(g.dice)
+	}
+	if len(g.files) == 0 {
+		name = fileAdded
+	}
+	return name
+}
+
+// randomFile returns the number in the log of a random file that existed at a time, in
+// Unix seconds. The newest files are the most frequent.
+func (g *generator) randomFile(at int64) uint32 {
+	existing := len(g.files)
+	if g.begins != nil {
+		existing, _ = slices.BinarySearch(g.begins, at+1)
+	}
+	newer := int(g.dice.ExpFloat64() * 12) // how many files are newer
+	return g.files[max(0, existing-1-newer)]
+}
+
 // addLoginDetail adds the details of a sign-in to row n: a person has four addresses, of
-// the range for documentation, and always signs in from the same country.
+// the range for documentation, and always signs in from the same country. The flag
+// new_country is random, and does not follow from the country.
 func (g *generator) addLoginDetail(n uint32, p *person) {
 	random := world.Mix(uint64(n) + g.dice.Uint64())
-	address := uint64(p.number)<<3 | random&3 // one of the four
+	address := 8*uint64(p.number) + random%4 // people far apart share addresses: there are only 254
 	countries := [...]string{"DE", "US", "JP", "BR", "XX"}
 	g.state.w.Log.SetDetail(n, &world.Detail{
 		IP:      "198.51.100." + strconv.FormatUint(address%254+1, 10),

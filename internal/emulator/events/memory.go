@@ -11,9 +11,8 @@ import (
 
 // WritePast writes the past of workspaces from what is in them: when their nodes were
 // added, changed and deleted. Reads, such as downloads, fill the log up to a number of
-// events: a workspace gets a share of them by its number of nodes. A history that is
-// generated later for a workspace with such a share also has reads only, of its newest
-// files. The same seed and state give the same log.
+// events, and are divided among the workspaces by their numbers of nodes. The same seed
+// and state give the same log.
 func (h *Handlers) WritePast(events int, seed uint64, workspaces ...string) {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -39,9 +38,10 @@ func (h *Handlers) WritePast(events int, seed uint64, workspaces ...string) {
 		if nodes == 0 || left <= 0 {
 			break // no nodes are left, or the log has all events
 		}
-		share := left * len(p.nodes) / nodes
-		left, nodes = left-share, nodes-len(p.nodes)
-		p.addReads(share)
+		reads := left * len(p.nodes) / nodes
+		left, nodes = left-reads, nodes-len(p.nodes)
+		p.addReads(reads)
+		// A history that is generated later must not change the files either: it reads the newest.
 		h.recent[p.at.Workspace] = slices.Clone(p.files[max(0, len(p.files)-world.Remembered):])
 		h.readsOnly[p.at.Workspace] = true
 	}
@@ -57,12 +57,10 @@ type past struct {
 
 	nodes []*world.Node // by creation
 	from  time.Time
-	here  uint32
-	above uint32
 }
 
-// pastOf returns the generator of a workspace that has nodes, which writes their
-// events.
+// pastOf returns the generator for the past of a workspace that has nodes. It is ready for
+// writeEvents and addReads.
 func (h *Handlers) pastOf(workspaceID string, nodes []*world.Node, dice *rand.Rand) *past {
 	org, now := h.w.OrgOf(workspaceID), h.w.Now()
 	p := &past{generator: generator{
@@ -75,17 +73,16 @@ func (h *Handlers) pastOf(workspaceID string, nodes []*world.Node, dice *rand.Ra
 	if len(p.nodes) > 0 {
 		p.from = p.nodes[0].Created
 	}
-	l := &h.w.Log
-	p.here, p.above = l.Places.Intern(p.at), l.Places.Intern(world.Scope{Org: org})
-	p.recordNames(world.Number(len(l.Entries)))
+	p.numberPlaces()
+	p.recordNames()
 	p.fillHours()
 	return p
 }
 
 // writeEvents adds the events of each node: its creation, further versions, and its
-// deletion or, if it was not deleted, the summary that the platform wrote of it. Files
-// that still exist become those that people work on. The times of a deletion and of a
-// summary are invented: they are an hour and a minute after the last change of the node.
+// deletion or, if it was not deleted, the summary that the platform wrote of it. Two times
+// are invented: a deletion is an hour after the last change of the node, and a summary a
+// minute. Files that still exist are added to p.files, for addReads.
 func (p *past) writeEvents() {
 	for _, n := range p.nodes {
 		l := &p.state.w.Log
@@ -117,19 +114,19 @@ func (p *past) addEventAt(name, user string, at time.Time, object uint32) {
 	l := &p.state.w.Log
 	p.state.w.RecordNames(world.Number(len(l.Entries)), user)
 	l.Entries = append(l.Entries, world.Entry{
-		Created: at.Unix(), Shown: max(at.UnixNano(), p.now), Place: p.here, Object: object, Kind: l.KindNamed(name),
+		Created: at.Unix(), Shown: max(at.UnixNano(), p.now), Place: p.place, Object: object, Kind: l.KindNamed(name),
 		Caller: l.Names.Intern(user), Actor: l.Actors.Intern(*p.state.w.Actor(user)),
 	})
 }
 
-// addReads adds so many reads (see readEvent), such as downloads, from the first node
-// until now. Without files it adds none.
+// addReads adds a number of reads (see readEvent), such as downloads, from the creation of
+// the first node until now. Without files it adds none.
 func (p *past) addReads(events int) {
 	if len(p.files) == 0 || events == 0 {
 		return
 	}
 	to := time.Unix(0, p.now)
 	for created := range p.eventTimes(world.History{Events: events, From: p.from, To: to}) {
-		p.addEvent(created, p.here, p.above)
+		p.addEvent(created)
 	}
 }

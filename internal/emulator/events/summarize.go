@@ -27,7 +27,9 @@ const (
 // has the reason in place of the text.
 func (h *Handlers) summarize(c *wire.Call) (wire.Object, error) {
 	q := h.parseSearch(c)
-	c.Check.InvalidIf(q.cursor != "" && q.parent == "", "cursor", "Summaries take limit and offset.")
+	if q.parent == "" { // parseSearch has rejected a cursor beside a parent
+		c.Check.InvalidIf(q.cursor != "", "cursor", "Summaries take limit and offset.")
+	}
 	checkContext(c)
 	if err := c.Check.Err(); err != nil {
 		return nil, err
