@@ -65,6 +65,7 @@ func (h *Handlers) AddComment(it world.Comment) world.Comment {
 		it.Profile, it.Node = f.Workspace, cmp.Or(it.Node, f.Node)
 	}
 	it.ID, it.Parent, it.Node = wire.Plain(it.ID), wire.Plain(it.Parent), wire.Plain(it.Node)
+	// The caller keeps the maps and the list that it passed, so that they are copied.
 	it.Reference, it.Properties, it.Targets = maps.Clone(it.Reference), maps.Clone(it.Properties), slices.Clone(it.Targets)
 	for i, id := range it.Targets {
 		if !wire.IsProfile(id) {

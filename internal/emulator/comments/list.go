@@ -76,8 +76,10 @@ func (h *Handlers) listComments(c *wire.Call) (wire.Object, error) {
 	}
 	v := h.view(c)
 	v.withAttachmentCount = true // and without the attachments themselves
-	rows := wire.Rows(wire.PageOf(found, q.page),
-		func(cm *Comment) wire.Object { return v.comment(cm, cm.FileShare == at.FileShare) })
+	rows := wire.Rows(wire.PageOf(found, q.page), func(cm *Comment) wire.Object {
+		isInVenue := cm.FileShare == at.FileShare // the list of a node has those on its File Shares, too
+		return v.comment(cm, isInVenue)
+	})
 	payload := wire.Object{{"comments", rows}, {"count", len(rows)}}
 	left, limited := h.commentsLeft(at)
 	payload = append(payload, wire.Member{"allowed", !limited || left > 0})
@@ -104,8 +106,9 @@ func isListed(at world.Venue, cm *Comment) bool {
 	return cm.Node == at.Node
 }
 
-// commentsLeft returns how many more comments the plan (an option) allows on a profile or,
-// by itself, a File Share, and false if there is no limit. Deleted ones do not count.
+// commentsLeft returns how many more comments the plan (an option) allows in a venue, and
+// false if there is no limit. A profile with its nodes has one limit, and each File Share
+// its own. Deleted comments do not count.
 func (h *Handlers) commentsLeft(at world.Venue) (left int, limited bool) {
 	if h.w.Options.Comments.Limit <= 0 {
 		return 0, false
@@ -161,9 +164,9 @@ func onlyIf(condition bool, value any) any {
 const inVenue = true // in comment: it is shown in its own venue
 
 // comment renders a comment for the user of the view, with the members that the view
-// asks for. If inside is false, the user sees it in another place than its own, and can
+// asks for. If isInVenue is false, the user sees it in another place than its own, and can
 // change nothing. Recipients of a File Share do not see its workspace.
-func (v view) comment(cm *Comment, inside bool) wire.Object {
+func (v view) comment(cm *Comment, isInVenue bool) wire.Object {
 	var kind, profile any
 	if cm.FileShare == "" || v.h.w.AtLeast(cm.Profile, v.user, world.Member) {
 		kind, profile = wire.TextOrNull(v.h.w.KindOf(cm.Profile)), wire.ProfileOrNull(cm.Profile)
@@ -172,7 +175,7 @@ func (v view) comment(cm *Comment, inside bool) wire.Object {
 	for _, user := range cm.mentions {
 		mentions = append(mentions, wire.ProfileID(user))
 	}
-	changeable := inside && !cm.IsDeleted()
+	changeable := isInVenue && !cm.IsDeleted()
 	mayComment := v.h.mayComment(v.user, cm.venue())
 	return slices.DeleteFunc(wire.Object{
 		{"id", wire.Hyphenated(cm.ID)},
@@ -265,7 +268,8 @@ func (h *Handlers) target(id, userID string) target {
 	return t
 }
 
-// orNull returns a map, or nil for a nil map, so that JSON has null and not [].
+// orNull returns a map, or nil for a nil map: JSON then has null, while [wire.Encode]
+// writes a nil map as an empty one, [].
 func orNull(m map[string]any) any {
 	if m == nil {
 		return nil

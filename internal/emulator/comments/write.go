@@ -60,22 +60,23 @@ const (
 
 // parsePost reads the body of a call that creates a comment or, without create, changes
 // one. The two calls refuse a text that is too long with different codes. A call that
-// creates changes a comment instead if it has the ID of one: targets, the files to attach,
-// are read only if it has none.
+// creates may have the ID of a comment, which it then changes instead. Targets, the files
+// to attach, are read only for a new comment.
 func (h *Handlers) parsePost(c *wire.Call, create bool) (*post, error) {
 	f, tooLong := c.JSON, int64(codeBodyOnUpdate)
 	if create {
 		tooLong = codeBodyOnCreate
 	}
 	_, hasReference := f["reference"]
+	referenceIsNull := hasReference && !f.Has("reference")
 	p := &post{
 		id:         f.Opaque(c, "comment_id"),
 		parent:     f.Opaque(c, "parent_id"),
 		properties: f.Object(c, "properties"),
 		reference:  readReference(f, c),
-		unanchor:   hasReference && !f.Has("reference"), // it is null
+		unanchor:   referenceIsNull,
 	}
-	if create && p.id == "" {
+	if isNew := create && p.id == ""; isNew {
 		p.targets = readTargets(f, c, optional)
 	}
 	var err error
