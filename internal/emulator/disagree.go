@@ -161,9 +161,8 @@ func bindPath(r *http.Request, pattern string) bool {
 const unknownName = "-"
 
 // exchanges yields the pairs of names that a rule exchanges in requests: a name for
-// clients, and the name that handlers know. A name without another one in the rule is to
-// have no effect any more: it is exchanged with a name that neither clients nor handlers
-// use.
+// clients, and the name that handlers know. A name to which the rule gives no other one is
+// disabled: it is exchanged with a name that neither clients nor handlers use.
 func (d *disagreement) exchanges() iter.Seq2[string, string] {
 	return func(yield func(name, other string) bool) {
 		for name, other := range d.names {
@@ -177,9 +176,10 @@ func (d *disagreement) exchanges() iter.Seq2[string, string] {
 	}
 }
 
-// exchangeNames exchanges two names in the parameters and fields of a request: the one that a
-// client must send by a rule, and the one that handlers know. A client that sends the
-// second one is not understood, because the handler receives it under the first.
+// exchangeNames exchanges names in the parameters and fields of a request, as if the
+// platform had renamed them: a rule (see [seed.Disagreement]) has a name that clients must
+// send, and the one that handlers know. A client that still sends the second one is not
+// understood, because the handler receives it under the first.
 func exchangeNames(c *wire.Call, rules []*disagreement) {
 	for _, d := range rules {
 		for name, other := range d.exchanges() {

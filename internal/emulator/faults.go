@@ -191,8 +191,8 @@ func (f *fault) refusal() error {
 	return err
 }
 
-// contentType returns the media type of the body of a fault: JSON if it begins so, and
-// otherwise HTML.
+// contentType returns the media type of the body of a fault: by default JSON, if the body
+// begins so, and otherwise HTML.
 func (f *fault) contentType() string {
 	switch {
 	case f.ContentType != "":
@@ -258,14 +258,17 @@ func (f *fault) deliver(w http.ResponseWriter, r *http.Request, out wire.Reply) 
 	return out.Status
 }
 
-// write writes length bytes of a body. A fault with Stall stops before that, until the
-// client gives up.
+// write writes length bytes of a body. A fault with Stall writes only so many bytes, if
+// there are more, and waits until the client gives up; write then panics.
 func (f *fault) write(w http.ResponseWriter, r *http.Request, body io.Reader, length int64) {
-	if s := f.Stall; s > 0 && s < length {
-		f.send(w, r, body, s)
-		stallForever(w, r)
+	isStalled := f.Stall > 0 && f.Stall < length
+	if isStalled {
+		length = f.Stall
 	}
 	f.send(w, r, body, length)
+	if isStalled {
+		stallForever(w, r)
+	}
 }
 
 const sentAtOnce = 64 << 10 // bytes

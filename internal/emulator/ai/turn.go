@@ -487,7 +487,7 @@ func (h *Handlers) sendEvents(ctx context.Context, t *turn, from int, style *str
 		if !write(style.withLineEnds(": heartbeat\n\n")) {
 			return
 		}
-		h.w.RunDueTasks() // such as the next step of the turn, if its alarm has been stopped
+		h.w.RunDueTasks() // also the next step of the turn, which has no alarm after StopAlarms
 	}
 }
 

@@ -28,7 +28,8 @@ const (
 )
 
 // Routes returns the routes of assets, which are the pictures of organizations,
-// workspaces, shares and users. Reading one needs a credential for users only.
+// workspaces, shares and users. Everyone reads them without a credential, but for those of
+// users.
 func (h *Handlers) Routes() []*wire.Route {
 	var all []*wire.Route
 	for _, kind := range []string{wire.KindOrg, wire.KindWorkspace, wire.KindShare, wire.KindUser} {
