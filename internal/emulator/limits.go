@@ -63,8 +63,8 @@ type quota struct {
 	expires     time.Time
 }
 
-// setRules sets the limits of the options or, without any, the published ones. No call has
-// been counted yet.
+// setRules sets the kind of windows and the limits of the options or, without limits, the
+// published ones. No call has been counted yet.
 func (l *limits) setRules(o world.Options) {
 	l.kind, l.countRefused = o.Limits.Windows, o.Limits.CountRefused
 	l.rules, l.windows = o.Limits.Rules, map[windowKey]*window{}
@@ -114,11 +114,11 @@ func (l *limits) currentWindow(key windowKey, rule world.Limit, now time.Time) *
 	}
 	switch l.kind {
 	case seed.Sliding:
-		tooOld := slices.IndexFunc(w.calls, func(t time.Time) bool { return now.Sub(t) < rule.Size })
-		if tooOld < 0 { // all of them
-			tooOld = len(w.calls)
+		firstRecent := slices.IndexFunc(w.calls, func(t time.Time) bool { return now.Sub(t) < rule.Size })
+		if firstRecent < 0 { // all calls are too old
+			firstRecent = len(w.calls)
 		}
-		w.calls = slices.Delete(w.calls, 0, tooOld)
+		w.calls = slices.Delete(w.calls, 0, firstRecent)
 		w.used = len(w.calls)
 	case seed.FixedFromFirst, seed.FixedToClock:
 		if w.used > 0 && now.Sub(w.start) >= rule.Size {
@@ -142,16 +142,17 @@ func (l *limits) count(w *window, rule world.Limit, now time.Time) {
 	}
 }
 
-// quota returns what is left in a window, and when the window has room again. With the
+// quota returns what is left in a window, and when the window has more room. With the
 // option CountRefused, a sliding window may have more calls than rule.Max: there is room
 // when all calls but the latest rule.Max - 1 have left it.
 func (l *limits) quota(w *window, rule world.Limit, now time.Time) quota {
 	q := quota{avail: max(0, rule.Max-w.used), most: rule.Max, expires: w.start.Add(rule.Size)}
 	switch {
-	case l.kind == seed.Sliding && len(w.calls) > 0:
-		q.expires = w.calls[max(0, len(w.calls)-rule.Max)].Add(rule.Size)
-	case w.used == 0:
+	case w.used == 0: // the window begins with the next call
 		q.expires = now.Add(rule.Size)
+	case l.kind == seed.Sliding:
+		nextToLeave := max(0, len(w.calls)-rule.Max) // the first call, unless there are more than rule.Max
+		q.expires = w.calls[nextToLeave].Add(rule.Size)
 	}
 	return q
 }

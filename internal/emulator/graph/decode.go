@@ -20,10 +20,10 @@ const (
 
 // Decode reads what Encode has written for pointers to the same types, into new structs
 // (fresh). The structs of the arguments stay unchanged until commit is called, which
-// copies the encoded fields to them. The new structs are not used after commit: so a
-// decoded pointer to one of these structs leads to the argument in its place. Open returns
-// the content with a name. Decode reads no byte behind the end of the JSON. The methods of
-// decoder report an error by a panic, which ends the decoding.
+// copies the encoded fields to them. Where the data has a pointer to one of the encoded
+// structs, the decoded pointer leads to the argument, because the new struct is not used
+// after commit. Open returns the content with a name. Decode reads no byte behind the end
+// of the JSON. The methods of decoder report an error by a panic, which ends the decoding.
 func (c *Codec) Decode(
 	r *bufio.Reader, open func(name string) (*blob.Blob, error), of ...any,
 ) (fresh []any, commit func(), err error) {
@@ -39,7 +39,7 @@ func (c *Codec) Decode(
 	}()
 	values := roots(of)
 	for _, v := range values {
-		d.seen = append(d.seen, v.Addr()) // what its number stands for in pointers
+		d.seen = append(d.seen, v.Addr()) // the pointer for which its number stands in the data
 		fresh = append(fresh, reflect.New(v.Type()).Interface())
 	}
 	made := roots(fresh)
@@ -72,7 +72,7 @@ func (c *Codec) assign(to, from reflect.Value) {
 // same reports whether two values of a type are known to be the same: maps, slices and
 // pointers if they share their memory. Of structs, arrays and interfaces it returns false.
 func same(a, b reflect.Value) bool {
-	switch a.Kind() { //nolint:exhaustive // the others are written
+	switch a.Kind() { //nolint:exhaustive // the others, such as numbers and texts, are compared below
 	case reflect.Slice:
 		return a.Pointer() == b.Pointer() && a.Len() == b.Len()
 	case reflect.Map, reflect.Pointer:
@@ -196,7 +196,8 @@ func (d *decoder) readList(part func(i int)) {
 	d.depth--
 }
 
-// readExactly reads a list that must have so many elements, and calls part for each.
+// readExactly reads a list that must have count elements, and calls part for each. With
+// more or fewer, it ends the decoding with an error.
 func (d *decoder) readExactly(count int, part func(i int)) {
 	n := 0
 	d.readList(func(i int) {

@@ -256,8 +256,8 @@ func (e *encoder) writePointer(v reflect.Value) {
 	}
 }
 
-// writeMap writes a map: null, the number of one before, or a list in which keys, in their
-// order, and values take turns.
+// writeMap writes a map: what writeReference writes for nil and for one that occurred
+// before, and otherwise a list in which keys, in their order, and values take turns.
 func (e *encoder) writeMap(v reflect.Value) {
 	if e.writeReference(v) {
 		return
@@ -295,7 +295,8 @@ func (e *encoder) writeInterface(v reflect.Value) {
 	})
 }
 
-// addressable returns a copy of a value that has an address.
+// addressable returns a copy of v in a variable, because the fields of a struct can be
+// reached only by its address, and an element of a map has none.
 func addressable(v reflect.Value) reflect.Value {
 	p := reflect.New(v.Type()).Elem()
 	p.Set(v)

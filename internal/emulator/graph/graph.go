@@ -108,14 +108,14 @@ func basic() []any {
 	}
 }
 
-// Check returns what cannot be encoded, the pointers that may lead into another value,
-// and the exclusions that exclude nothing.
+// Check returns what cannot be encoded, the pointers that may lead to a part of another
+// value (such as a field), and the exclusions that exclude nothing.
 func (c *Codec) Check() (problems []string) {
-	seen := map[string]bool{}              // types and fields that occur, by name
+	occurs := map[string]bool{}            // types and all fields, by name
 	pointers := map[reflect.Type]string{}  // where a pointer to a value of the type is
-	contained := map[reflect.Type]string{} // where a list or struct has such a value in it
+	contained := map[reflect.Type]string{} // where a list or struct has such a value as a part
 	c.visitTypes(func(t reflect.Type, path string) {
-		seen[t.String()] = true
+		occurs[t.String()] = true
 		if problem := problemOf(t); problem != "" {
 			problems = append(problems, path+problem)
 		}
@@ -128,9 +128,9 @@ func (c *Codec) Check() (problems []string) {
 			contained[t.Elem()] = path
 		case reflect.Struct:
 			for f := range t.Fields() {
-				seen[t.String()+"."+f.Name], seen[f.Type.String()] = true, true
+				occurs[t.String()+"."+f.Name], occurs[f.Type.String()] = true, true
 			}
-			for _, f := range c.fields[t] {
+			for _, f := range c.fields[t] { // those that are encoded
 				contained[f.kind] = f.name
 			}
 		}
@@ -141,7 +141,7 @@ func (c *Codec) Check() (problems []string) {
 		}
 	}
 	for name := range c.excluded {
-		if !seen[name] {
+		if !occurs[name] {
 			problems = append(problems, name+" is excluded and does not occur")
 		}
 	}

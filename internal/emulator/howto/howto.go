@@ -48,7 +48,7 @@ func (h *Handlers) Routes() []*wire.Route {
 }
 
 // howTo answers a question about the API, or asks back. A user has one question at a
-// time. Without the catalog of tools, by an option, it answers for MCP as for HTTP.
+// time.
 func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 	question, _ := c.Field("question")
 	background, _ := c.Field("context")
@@ -77,7 +77,7 @@ func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusTooManyRequests, codeOneHowTo, "Another question of yours is being answered.")
 	}
 	if surface == surfaceMCP && h.w.Options.HowTo.NoToolCatalog {
-		surface = ""
+		surface = "" // a server that does not know the tools of MCP answers for HTTP
 	}
 	return h.explain(question, background, surface)
 }

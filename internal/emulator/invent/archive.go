@@ -134,8 +134,8 @@ func (d *document) ReadAt(p []byte, off int64) (int, error) {
 	return strings.NewReader(string(d.bytes())).ReadAt(p, off)
 }
 
-// addArchive adds an archive of so many nodes to the first workspace: documents about a
-// client in folders ("Box 001") of perFolder files, with comments and facts on them. The
+// addArchive adds an archive with a number of nodes to the first workspace: documents about
+// a client in folders ("Box 001") of perFolder files, with comments and facts on them. The
 // documents were created in this order, spread over the archiveDays before from.
 func (s *studio) addArchive(f *seed.File, client string, from time.Time, nodes int, dice *rand.Rand) {
 	if nodes <= 0 {
@@ -143,7 +143,7 @@ func (s *studio) addArchive(f *seed.File, client string, from time.Time, nodes i
 	}
 	workspace := f.Workspaces[0].ID
 	begin := from.AddDate(0, 0, -archiveDays)
-	numbers := uint64(1 + dice.IntN(1000)) //nolint:gosec // small; documents have the numbers behind it
+	lastUsed := uint64(1 + dice.IntN(1000)) //nolint:gosec // small; the numbers of the documents follow it
 	folder := func(name, parent string, at time.Time) string {
 		id := s.world.NewID("node")
 		f.Nodes = append(f.Nodes, seed.Node{
@@ -155,17 +155,18 @@ func (s *studio) addArchive(f *seed.File, client string, from time.Time, nodes i
 	f.Nodes = slices.Grow(f.Nodes, nodes)
 	f.Facts = slices.Grow(f.Facts, nodes/int(kindCount)) // one kind of document has a fact
 	box, boxes, room := root, 0, 0                       // room is how many files the box still takes
-	for added := 1; added < nodes; added++ {             // the root is the first one
+	for added := 1; added < nodes; added++ {             // one is added already: the root
 		day := workday(begin.AddDate(0, 0, (archiveDays-1)*added/nodes))
 		at := day.Add(9*time.Hour + time.Duration(dice.IntN(minutesOfDay))*time.Minute)
 		isLast := added == nodes-1
-		if room == 0 && !isLast { // the last node is a file, so that no box is empty
+		startsBox := room == 0 && !isLast // a last box would be empty: the last node is always a file
+		if startsBox {
 			boxes++
 			box, room = folder(fmt.Sprintf("Box %03d", boxes), root, day.Add(8*time.Hour)), perFolder
 			continue
 		}
 		room--
-		d := &document{kind(dice.IntN(int(kindCount))), numbers + uint64(added), client, day} //nolint:gosec // small
+		d := &document{kind(dice.IntN(int(kindCount))), lastUsed + uint64(added), client, day} //nolint:gosec // small
 		n := s.nodeOf(d, dice)
 		n.Profile, n.Parent, n.Created = workspace, box, at
 		f.Nodes = append(f.Nodes, n)
@@ -189,15 +190,17 @@ func workday(day time.Time) time.Time {
 // nodeOf returns the node of a document. Its content is generated when it is read,
 // except for photos, which share a few pictures.
 func (s *studio) nodeOf(d *document, dice *rand.Rand) seed.Node {
-	const humans = 6 // of the staff; the last one is an agent
-	n := seed.Node{ID: s.world.NewID("node"), Name: d.fileName(), Creator: s.values[staff()[dice.IntN(humans)]]}
+	humans := staff()[:6] // the last one of the staff is an agent, and creates no document
+	n := seed.Node{ID: s.world.NewID("node"), Name: d.fileName(), Creator: s.values[humans[dice.IntN(len(humans))]]}
 	if d.kind != photo {
 		n.Versions = []seed.Version{{Source: d, Size: int64(len(d.bytes()))}}
 		return n
 	}
-	scene := &s.scenes[d.number%pictures]
+	i := d.number % pictures
+	scene := &s.scenes[i]
 	if *scene == "" {
-		picture, err := draw("scene.png", "#5b6f6a", strconv.FormatUint(s.number*pictures+d.number%pictures, 10))
+		variant := s.number*pictures + i // studios of different numbers have different pictures
+		picture, err := draw("scene.png", "#5b6f6a", strconv.FormatUint(variant, 10))
 		if err != nil {
 			panic(err) // the color is right
 		}

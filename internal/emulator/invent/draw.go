@@ -110,7 +110,7 @@ func (c canvas) logo(name string) {
 func (c canvas) pack(name string) {
 	c.rect(0, 0, 480, 320, accent)
 	c.rect(140, 20, 200, 280, ink)
-	width := 90
+	width := 90 // of the bar for the name of the product
 	switch name {
 	case "back.png":
 		for i := range 6 {
@@ -118,7 +118,7 @@ func (c canvas) pack(name string) {
 		}
 		c.rect(260, 230, 60, 50, paper)
 		return
-	case "front-2.png": // the second draft has a name that is half as large again
+	case "front-2.png": // the second draft shows the name half as large again
 		width = 135
 	}
 	c.circle(240, 110, 50, paper)
