@@ -17,9 +17,10 @@ const (
 	mailPause                 = time.Minute // between two mails about one membership
 )
 
-// addMember adds a user who is named by an id, and invites one who is named by an
-// e-mail address by mail. An organization, and others by the option AddByEmail, add the
-// user of an address at once, too. A membership that exists is changed.
+// addMember adds a user who is named by an id, and sends an invitation to an e-mail
+// address. If a user has the address, an organization adds this user at once, and with the
+// option AddByEmail a workspace and a share do so, too. A membership that exists is
+// changed.
 func (h *Handlers) addMember(c *wire.Call, id string) (wire.Object, error) {
 	target := c.Segment("email_or_user")
 	user := h.w.UserNamed(target)
@@ -326,8 +327,9 @@ func (h *Handlers) updateInvitation(c *wire.Call) (wire.Object, error) {
 }
 
 // answeredInvitation returns the invitation to the caller that an update accepts or
-// declines. It returns nil if the update does neither or also changes terms, or the
-// invitation is to another user or to an organization, which is answered by its key.
+// declines. It returns nil if the update does neither, or also changes terms. It also
+// returns nil for an invitation to another user, and for one to an organization, because
+// that is answered by its key.
 func (h *Handlers) answeredInvitation(c *wire.Call) (inv *world.Invitation, accept bool) {
 	state, _ := c.Field("state")
 	answers := state == world.InviteAccepted || state == world.InviteDeclined
@@ -382,10 +384,12 @@ func (h *Handlers) changeInvitation(c *wire.Call, inv *world.Invitation) (wire.O
 		return nil, err
 	}
 	answers := state == world.InviteAccepted || state == world.InviteDeclined
+	isAccepted := inv.AcceptedBy != ""
+	staysDeclined := inv.State == world.InviteDeclined && state == "" // its terms have no use
 	switch {
 	case answers && !h.w.AtLeast(inv.Profile, c.Key.User, h.managingRole(inv.Profile)):
 		return nil, roleTooLow()
-	case inv.AcceptedBy != "", inv.State == world.InviteDeclined && state == "":
+	case isAccepted, staysDeclined:
 		return nil, world.AlreadyAnswered()
 	}
 	before := *inv
@@ -422,9 +426,9 @@ func (h *Handlers) setTerms(c *wire.Call, inv *world.Invitation, terms condition
 	return nil
 }
 
-// settleInvitation sets the state of an invitation in place of its guest; "" keeps the
-// state, and pending sends the invitation again (assumed). The caller has set the time of
-// the change, and marks it.
+// settleInvitation sets the state of an invitation, as if its guest did so; "" keeps the
+// state. The state pending sends the invitation again (assumed). The caller sets the time
+// of the change before, and calls MarkInvitationChanged after it.
 func (h *Handlers) settleInvitation(c *wire.Call, inv *world.Invitation, state string) error {
 	guest, by := h.w.UserNamed(inv.Email), h.w.Joiner(c.Key)
 	switch state {
@@ -485,7 +489,8 @@ func (h *Handlers) answerInvitation(c *wire.Call, id string) (wire.Object, error
 func (h *Handlers) invitationsOf(userID, key string) []*world.Invitation {
 	return wire.Filter(h.w.AllInvitations(), func(inv *world.Invitation) bool {
 		isMine := h.isFor(inv, userID) || key != "" && inv.Key == key
-		return isMine && inv.State == world.InvitePending && h.w.KindOf(inv.Profile) != ""
+		profileExists := h.w.KindOf(inv.Profile) != ""
+		return isMine && inv.State == world.InvitePending && profileExists
 	})
 }
 
@@ -520,9 +525,9 @@ func (h *Handlers) myInvitation(c *wire.Call) (wire.Object, error) {
 	return nil, noInvitation()
 }
 
-// acceptInvitations accepts all invitations of the caller, and that with the key in the
-// form. Those that the credential does not cover or that fail stay pending; the error of
-// the last one is returned if none is accepted (assumed).
+// acceptInvitations accepts all invitations of the caller, and the invitation with the key
+// in the form. It skips those that the credential may not change, without an error. If it
+// accepts none, it returns the error of the last one that failed (assumed).
 func (h *Handlers) acceptInvitations(c *wire.Call) (wire.Object, error) {
 	if err := c.CheckWrite(); err != nil {
 		return nil, err
@@ -531,7 +536,7 @@ func (h *Handlers) acceptInvitations(c *wire.Call) (wire.Object, error) {
 	accepted := 0
 	var err error
 	for _, inv := range h.invitationsOf(c.Key.User, key) {
-		if h.w.AccessMode(c.Key, inv.Profile) < wire.Write {
+		if mayWrite := h.w.AccessMode(c.Key, inv.Profile) >= wire.Write; !mayWrite {
 			continue
 		}
 		if refusal := h.w.Redeem(inv, c.Key.User, h.w.Joiner(c.Key)); refusal != nil {

@@ -55,12 +55,18 @@ type kind struct {
 	offer    string // the fields of an invitation, besides those of its member
 }
 
+// Paths of kinds.
+const (
+	sharePath = "/current/share/{share_id}/"
+	orgPath   = "/current/org/{org_id}/"
+)
+
 // kinds returns the kinds of profiles with members: the path, and the form fields that
 // memberships and invitations have there, besides the role.
 func kinds() []kind {
 	return []kind{
 		{
-			path:     "/current/share/{share_id}/",
+			path:     sharePath,
 			settings: "notify_options expires",
 			offer:    "notification message invitation_expires",
 		},
@@ -69,7 +75,7 @@ func kinds() []kind {
 			settings: "notifications expires",
 			offer:    "notification message invitation_expires",
 		},
-		{path: "/current/org/{org_id}/", offer: "message"},
+		{path: orgPath, offer: "message"},
 	}
 }
 
@@ -103,9 +109,9 @@ func (h *Handlers) routesOf(k kind) []*wire.Route {
 	joinForm, listParams := wire.BlankForm(wire.NoFields), ""
 	updatable := k.settings // fields of an invitation that an update may change
 	switch k.path {
-	case "/current/share/{share_id}/":
+	case sharePath:
 		joinForm = wire.OptionalForm("notify_options")
-	case "/current/org/{org_id}/":
+	case orgPath:
 		listParams, updatable = "limit offset", "expires"
 	}
 	return []*wire.Route{
@@ -359,8 +365,8 @@ func (h *Handlers) leave(c *wire.Call, id string) (wire.Object, error) {
 }
 
 // join makes the caller a member of a profile that is open to the caller. Members
-// keep their role. An invitation to an organization is accepted with its role; in a
-// workspace or share, which is not open by an invitation, an invited caller becomes a member.
+// keep their role. An invitation to an organization is accepted with its role. An
+// invitation to a workspace or share does not count: the caller gets the role Member.
 func (h *Handlers) join(c *wire.Call, id string) (wire.Object, error) {
 	notify := readNotification(c, "notify_options")
 	if err := cmp.Or(c.Check.Err(), h.refuseJoin(id, c.Key.User)); err != nil {
@@ -380,20 +386,20 @@ func (h *Handlers) join(c *wire.Call, id string) (wire.Object, error) {
 	return nil, nil
 }
 
-// refuseJoin returns a refusal if a user may not join a profile. An organization is open
-// by its domain or to an invitation, a workspace to a role in its organization, and both
-// to their members. A share is open by its access option only.
+// refuseJoin returns a refusal if a user may not join a profile. Members of an organization
+// or workspace may call join again.
 func (h *Handlers) refuseJoin(id, user string) error {
 	var open bool
 	isMember := h.w.Membership(id, user) != nil
 	switch h.w.KindOf(id) {
-	case wire.KindOrg:
+	case wire.KindOrg: // open to everyone, to a domain or, unless it is closed, to invited users
 		o := h.w.Org(id).Value
-		open = isMember || h.orgs.IsOpenTo(o, user) || !o.Closed && h.w.InvitationOfGuest(id, user) != nil
-	case wire.KindWorkspace:
+		isInvited := h.w.InvitationOfGuest(id, user) != nil
+		open = isMember || h.orgs.IsOpenTo(o, user) || isInvited && !o.Closed
+	case wire.KindWorkspace: // open to a role in its organization
 		w := h.w.Workspace(id).Value
 		open = isMember || h.w.AtLeast(w.Org, user, world.RoleToJoin(w.Join))
-	default:
+	default: // a share, open by its access option
 		share := &h.w.Share(id).Value
 		if access := share.AccessOption(); access != world.AccessMembers && access != world.AccessOrg {
 			return wire.Refuse(http.StatusNotAcceptable, codeNotJoinable,
@@ -435,7 +441,8 @@ func (h *Handlers) transfer(c *wire.Call, id string) (wire.Object, error) {
 	}
 	m := h.w.Membership(id, successor)
 	m.Role = world.Owner
-	h.w.EndMembershipAt(id, successor, time.Time{})
+	never := time.Time{} // an owner stays
+	h.w.EndMembershipAt(id, successor, never)
 	if h.transfers.halved < h.w.Options.Shares.HalfTransfers && h.transfers.halfway[id] == "" {
 		h.transfers.halved++
 		h.transfers.halfway[id] = successor

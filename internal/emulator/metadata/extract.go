@@ -132,8 +132,8 @@ func (h *extractor) extractAll(c *wire.Call, id string) (wire.Object, error) {
 	})
 }
 
-// queueExtraction adds a job, which ends after extractTime. How often it fails before, and
-// is repeated, is an option.
+// queueExtraction adds a job, which ends after extractTime. It first fails, and is repeated,
+// as often as the option ExtractRetries says.
 func (h *extractor) queueExtraction(c *wire.Call, n *world.Node, kind string, fields []string) *extraction {
 	j := &extraction{
 		id:        world.Opaque('9', h.w.Options.Seed, h.w.NextSerial()), // 9 begins the ids of AI jobs
@@ -275,7 +275,7 @@ func (h *extractor) jobs(c *wire.Call, id string) (wire.Object, error) {
 		{"intelligence", nil},
 		{"summarize", nil},
 		{"upsert_file", nil},
-	}}}, c.Check.Err()
+	}}}, c.Check.Err() // an error for a wrong level of detail
 }
 
 // Tasks returns a task of each kind.

@@ -356,8 +356,9 @@ func (h *Handlers) mergeOrPreview(c *wire.Call, workspaceID string, m merging) (
 	if source != nil && source == target {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeMergeItself, "A field cannot be merged into itself.")
 	}
-	alreadyMerged := source != nil && source.into != nil && v.liveField(source.name) == target
-	refused := h.refuseMerge(workspaceID, v, source, target)
+	wasMerged := source != nil && source.into != nil
+	alreadyMerged := wasMerged && v.liveField(source.name) == target // into this target
+	refused := h.refuseMerge(workspaceID, v, source, target)         // also if one of them does not exist
 	sourceFiles, targetFiles, snapshot := 0, 0, any(nil)
 	if source != nil {
 		m.source = source.name
@@ -422,7 +423,7 @@ func (h *Handlers) refuseMerge(workspaceID string, v *vocabulary, source, target
 		return nil
 	case target == nil:
 		return reason("merge_target_unknown", "There is no such target field.")
-	case source.allowed != nil || target.allowed != nil:
+	case source.allowed != nil || target.allowed != nil: // only fields of the platform have a list of values
 		return reason("merge_refused_reserved_name", "category and sub_category belong to the platform.")
 	case source.kind != target.kind:
 		return reason("merge_refused_type_mismatch", "The source is "+source.kind+", the target "+target.kind+".")

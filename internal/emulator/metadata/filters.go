@@ -299,16 +299,19 @@ func (h *Handlers) listFilters(c *wire.Call, id string) (wire.Object, error) {
 	return slices.DeleteFunc(shown, func(m wire.Member) bool { return m.Key == "page_size" }), c.Check.Err()
 }
 
-// createFilter saves a filter, unless the workspace has as many as its plan, by an option,
-// allows.
+// createFilter saves a filter, unless the workspace has as many as its plan allows (the
+// option FilterLimit).
 func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
 	f, err := h.readSavedFilter(c, id, nil)
 	if err != nil {
 		return nil, err
 	}
 	m := &h.metadata
-	here := wire.Filter(m.filters, func(f *savedFilter) bool { return f != nil && f.workspace == id })
-	if h.w.Options.Metadata.FilterLimit > 0 && len(here) >= h.w.Options.Metadata.FilterLimit {
+	here := wire.Filter(m.filters, func(f *savedFilter) bool {
+		isDeleted := f == nil
+		return !isDeleted && f.workspace == id
+	})
+	if most := h.w.Options.Metadata.FilterLimit; most > 0 && len(here) >= most {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeFilterLimit, "The plan allows no more saved filters.")
 	}
 	f.id = world.Opaque('c', h.w.Options.Seed, h.w.NextSerial()) // the letter is assumed

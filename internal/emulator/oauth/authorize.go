@@ -448,19 +448,17 @@ func (h *Handlers) grantedScopes(q *authorization, d world.Decision) ([]string, 
 	return scopes, nil
 }
 
-// requestedScopes returns the scopes for all that a request can be granted, as
-// kind:id:mode: one with the id * for all of a kind, or one for each profile that the
-// user may choose.
+// requestedScopes returns the scopes that a user can grant to a request, as kind:id:mode.
+// There is one with the id * for all profiles of a kind, or one for each organization or
+// workspace that the user may choose.
 func (h *Handlers) requestedScopes(q *authorization, userID string) []string {
-	ids := h.profileChoices(q.scope, userID)
-	kind := map[string]string{
+	kind, ids := q.scope, h.profileChoices(q.scope, userID)
+	kindOfAll := map[string]string{
 		scopeUser: wire.KindUser, scopeAllOrgs: wire.KindOrg, scopeAllWorkspaces: wire.KindWorkspace,
 		scopeAllShares: wire.KindShare, scopeAllEnvelopes: wire.KindEnvelope,
 	}[q.scope]
-	if kind != "" {
-		ids = []string{"*"}
-	} else {
-		kind = q.scope // org or workspace, of which the user chooses some: no other scope has ids here
+	if kindOfAll != "" {
+		kind, ids = kindOfAll, []string{"*"}
 	}
 	var scopes []string
 	for _, id := range ids {

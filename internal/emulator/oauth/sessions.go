@@ -310,9 +310,7 @@ func requireFields(form url.Values, names ...string) error {
 	return nil
 }
 
-// exchangeCode exchanges a code for tokens. A rejected attempt does not use up the code. A
-// second exchange with the right verifier ends the session of the first one, because
-// the code was stolen.
+// exchangeCode exchanges a code for tokens. A rejected attempt does not use up the code.
 func (h *Handlers) exchangeCode(c *wire.Call, form url.Values) (wire.Object, error) {
 	if err := requireFields(form, "code", "client_id", "redirect_uri", "code_verifier"); err != nil {
 		return nil, err
@@ -343,7 +341,8 @@ func (h *Handlers) openSession(form url.Values, k *code) *session {
 }
 
 // refuseExchange returns a refusal if a code cannot be exchanged. If the code was used
-// before, it ends the session of the code.
+// before, and the verifier is right, it ends the session of the code, because the code was
+// stolen.
 func (h *Handlers) refuseExchange(k *code, form url.Values) error {
 	verifier := form.Get("code_verifier")
 	switch {

@@ -257,25 +257,26 @@ func PlanNamed(name string) Plan {
 }
 
 // OrgForRole returns a function that finds the organization in the path of a call. The
-// user must have at least the role there, and the credential the needed mode. The roles
-// that endpoints require are assumed.
+// user must have at least the role there, and the credential the needed mode. Which roles
+// the platform requires is not documented: they are assumed.
 func (h *Handlers) OrgForRole(least world.Role, needed wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id, err := h.OrgOfMember(c)
-		switch reach := h.w.AccessMode(c.Key, id); {
-		case err != nil:
+		if err != nil {
 			return "", err
+		}
+		switch granted := h.w.AccessMode(c.Key, id); {
 		case !h.w.AtLeast(id, c.Key.User, least):
 			return "", wire.Refuse(http.StatusUnauthorized, wire.CodeEntity,
 				"Your role in this organization does not allow this.")
-		case needed >= wire.Write && reach == wire.Read:
+		case granted >= needed:
+			return id, nil
+		case granted == wire.Read:
 			return "", c.Key.ReadOnlyRefusal()
-		case needed == wire.Admin && reach == wire.Write:
+		case granted == wire.Write:
 			return "", c.Key.NoAdminRefusal("organization")
-		case reach < needed:
-			return "", h.w.OutOfScopeRefusal(id)
 		}
-		return id, nil
+		return "", h.w.OutOfScopeRefusal(id)
 	}
 }
 
