@@ -147,9 +147,9 @@ func Text(content string) string {
 		if strings.Contains(dictionary, "/FlateDecode") {
 			body = inflate(body)
 		}
-		// By its operators; other streams are fonts and pictures.
-		isPage := strings.Contains(body, "BT") && strings.Contains(body, "Tj") || strings.Contains(body, "TJ")
-		if isPage {
+		// A page begins text with BT, and shows it with Tj or TJ. Other streams are fonts and pictures.
+		showsText := strings.Contains(body, "Tj") || strings.Contains(body, "TJ")
+		if isPage := showsText && strings.Contains(body, "BT"); isPage {
 			pages = append(pages, shownText(body))
 		}
 	}

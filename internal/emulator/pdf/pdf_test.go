@@ -72,7 +72,8 @@ func TestTextOfOtherPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := pdf.Text("%PDF-1.7\n4 0 obj\n<< /Filter /FlateDecode >>\nstream\n" + packed.String() + "\nendstream\nendobj\n" +
-		"5 0 obj\n<< /Filter /FlateDecode >>\nstream\nnone\nendstream\nendobj\n")
+		"5 0 obj\n<< /Filter /FlateDecode >>\nstream\nnone\nendstream\nendobj\n" +
+		"6 0 obj\n<< >>\nstream\na font with the bytes TJ\nendstream\nendobj\n")
 	if got != "Two looms\n\nnext (line)" {
 		t.Errorf("%q", got)
 	}
