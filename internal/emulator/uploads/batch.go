@@ -126,8 +126,8 @@ func (h *Handlers) batchFile(
 		code, why = storage.CodeLocked, "The file is locked."
 	}
 	head := wire.Object{{"index", i}, {"filename", e.Filename}}
-	kept, err := h.keepFile(content)
-	if err != nil { // reported in place of any other reason
+	kept, err := h.keepFile(content) // also of a refused file: a full disk is reported in any case
+	if err != nil {
 		code, why = codeNoDisk, err.Error()
 	}
 	if why != "" {

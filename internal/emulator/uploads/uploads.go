@@ -299,7 +299,10 @@ func (u *upload) ended() bool {
 
 // addUpload gives an upload an ID and adds it to the uploads.
 func (h *Handlers) addUpload(u *upload) {
-	u.number = len(h.uploads) + 1
+	u.number = 1
+	for _, other := range h.uploads {
+		u.number = max(u.number, other.number+1)
+	}
 	u.id = world.Opaque('5', h.w.Options.Seed, h.w.NextSerial()) // 5 begins the ids of uploads
 	u.created = h.w.Now()
 	h.uploads[u.id] = u
@@ -523,8 +526,7 @@ func (h *Handlers) uploadsOf(user string) []*upload {
 			all = append(all, u)
 		}
 	}
-	// Two uploads can have one number if others were removed between them.
-	slices.SortFunc(all, func(a, b *upload) int { return cmp.Or(a.number-b.number, strings.Compare(a.id, b.id)) })
+	slices.SortFunc(all, func(a, b *upload) int { return cmp.Compare(a.number, b.number) })
 	return all
 }
 
