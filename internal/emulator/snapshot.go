@@ -150,18 +150,20 @@ func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, erro
 	s.limits.mu.Lock()
 	defer s.limits.mu.Unlock()
 	hadDeviceFlow := s.Options.OAuth.DeviceFlow
-	keepOptions(&freshWorld.Options, &s.Options)
-	s.ReplaceState(commit)
-	if s.Options.OAuth.DeviceFlow != hadDeviceFlow { // it has routes of its own
+	avoidWriteOfOptions(&freshWorld.Options, &s.Options)
+	s.ReplaceState(commit) // which copies the fresh state, with its options, to s
+	changesRoutes := s.Options.OAuth.DeviceFlow != hadDeviceFlow
+	if changesRoutes {
 		s.route()
 	}
 	return nil
 }
 
-// keepOptions replaces the options of a snapshot by those of the server, with the same
-// pointers, if they are equal but for Clock and OAuth.Fetch, which a snapshot does not have.
-// The restore then writes none of the options, which calls read without a lock.
-func keepOptions(fresh, own *seed.Options) {
+// avoidWriteOfOptions makes the options of a snapshot identical to those of the server, also
+// in their pointers, if the two are equal. The commit of Decode does not write what is
+// identical, and calls read the options without a lock. A snapshot has neither Clock nor
+// OAuth.Fetch, and its commit leaves both as they are.
+func avoidWriteOfOptions(fresh, own *seed.Options) {
 	asSaved := *own
 	asSaved.Clock, asSaved.OAuth.Fetch = nil, nil
 	if reflect.DeepEqual(*fresh, asSaved) {
@@ -178,15 +180,16 @@ func (s *Server) MarkStart() error {
 	return err
 }
 
-// MarkStartOf makes the state of the server that remake returns the one that
-// [Server.Reset] restores. Remake is called by the first Reset, and must return a server
-// with the present state. Until then the start takes no memory, however large it is.
+// MarkStartOf makes the present state the one that [Server.Reset] restores, like
+// [Server.MarkStart], but keeps no copy of it in memory until the first Reset. That calls
+// remake, which must return a server with the same state.
 func (s *Server) MarkStartOf(remake func() (*Server, error)) {
 	s.setStart(func() error {
 		start, err := stateOf(remake)
 		if err != nil {
 			return err
 		}
+		// Later resets have the copy, and do not call remake again.
 		s.setStart(func() error { return s.loadState(start) })
 		return s.loadState(start)
 	})
@@ -204,7 +207,7 @@ func stateOf(remake func() (*Server, error)) (saved, error) {
 
 // setStart sets what [Server.Reset] does.
 func (s *Server) setStart(restore func() error) {
-	s.RWMutex.Lock() // s.Lock would count a change
+	s.LockUncounted()
 	defer s.Unlock()
 	s.start = restore
 }
@@ -224,7 +227,7 @@ func (s *Server) Reset() error {
 // saveState returns the present state, for loadState. It takes the lock.
 func (s *Server) saveState() (saved, error) {
 	var text bytes.Buffer
-	s.RWMutex.Lock() // s.Lock would count a change
+	s.LockUncounted()
 	defer s.Unlock()
 	contents, err := s.writeState(&text)
 	if err != nil {
@@ -293,7 +296,7 @@ type delayed struct {
 	to   io.Writer // nil while it keeps
 }
 
-// Write implements [io.Writer].
+// Write keeps b until writeThrough, and then passes it on.
 func (d *delayed) Write(b []byte) (int, error) {
 	if d.to == nil {
 		return d.kept.Write(b)
@@ -311,7 +314,7 @@ func (d *delayed) writeThrough(to io.Writer) error {
 // writeFiles writes the JSON files of a snapshot under the lock, and returns the contents
 // by name.
 func (s *Server) writeFiles(z *zip.Writer) (map[string]graph.Content, error) {
-	s.RWMutex.Lock() // s.Lock would count a change
+	s.LockUncounted()
 	defer s.Unlock()
 	contents := map[string]graph.Content{}
 	f, err := s.export(contents)

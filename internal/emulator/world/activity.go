@@ -125,7 +125,8 @@ func fieldsOf(k *EventKind, objectID, subject string) []string {
 }
 
 // FieldsFor returns the activity fields that a change of an object concerns: field:id, for
-// this object, and field, for all objects of its kind. Without an id, it is only field.
+// this object, and field, for all objects of its kind. Without an id, it is only field. The
+// platform names a single member member:id, and all of them members.
 func FieldsFor(field, id string) []string {
 	switch {
 	case id == "":
@@ -142,9 +143,10 @@ func FieldOf(name, id string) string { return name + ":" + wire.Plain(id) }
 // Remembered is how many files the next history of a workspace continues with.
 const Remembered = 100 // files the next history of a workspace goes on with
 
-// MayPoll reports whether a credential may poll the activity of a profile: as a member or
-// guest, of a share with multiplayer only, and of a File Share as a member of its
-// workspace, but not as a recipient.
+// MayPoll reports whether a credential may poll the activity of a profile. Its user must
+// have a role there, such as member or guest. A share must have multiplayer, and not be
+// closed to the user. For a File Share, the user must be a member of its workspace: its
+// recipients may not poll.
 func (w *Directory) MayPoll(k *wire.Credential, profileID string) bool {
 	role := w.Role(profileID, k.User)
 	if w.AccessMode(k, profileID) < wire.Read {

@@ -150,7 +150,7 @@ func (w *Core) clockChanged() {
 // StopAlarms stops the timers of the scheduled tasks, which would keep a state that is no
 // longer used in memory until they are due. Calls still do what is due.
 func (w *Core) StopAlarms() {
-	w.RWMutex.Lock() // w.Lock would count a change
+	w.LockUncounted()
 	defer w.Unlock()
 	for i := range w.due {
 		w.due[i].stopAlarm()

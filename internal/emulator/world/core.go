@@ -132,6 +132,10 @@ func (w *Core) Lock() {
 	w.CountChange()
 }
 
+// LockUncounted locks the state as Lock does, for a caller that changes nothing of what a
+// snapshot has. Unlock ends it, too.
+func (w *Core) LockUncounted() { w.RWMutex.Lock() }
+
 // CountChange counts a change of the state.
 func (w *Core) CountChange() { w.changes.Add(1) }
 
@@ -150,7 +154,7 @@ func Mix(x uint64) uint64 {
 }
 
 // unmix is the inverse of [Mix]: its factors are the inverses of those of Mix, modulo
-// 2^64.
+// 2^64. The inverse of x ^ x>>n is the xor of x with its shifts by n, 2n and so on.
 func unmix(x uint64) uint64 {
 	x ^= x>>31 ^ x>>62
 	x *= 0x319642b2d24d8ec3

@@ -29,7 +29,8 @@ func (w *World) Export(f *SeedFile, content func(*Version)) {
 	}
 	for _, id := range w.nodeList {
 		n := SeedNode(*w.nodes[id])
-		n.Content, n.Size, n.Versions = "", 0, slices.Clone(n.Versions)
+		n.Content, n.Size = "", 0 // the versions have them
+		n.Versions = slices.Clone(n.Versions)
 		for i := range n.Versions {
 			content(&n.Versions[i])
 		}
@@ -56,33 +57,34 @@ func (w *World) Export(f *SeedFile, content func(*Version)) {
 			f.Keys = append(f.Keys, k.Key)
 		}
 	}
-	usual := map[string]EventKind{}
+	defaults := map[string]EventKind{} // of the events of a name, filled by exportEvent
 	for n := max(0, len(w.Log.Entries)-exportedEvents); n < len(w.Log.Entries); n++ {
-		f.Events = append(f.Events, w.exportEvent(Number(n), usual))
+		f.Events = append(f.Events, w.exportEvent(Number(n), defaults))
 	}
 }
 
-// exportEvent returns an event of the log, without the fields that have the usual values
-// of events of its name. Usual caches the usual values by name.
-func (w *World) exportEvent(n uint32, usual map[string]EventKind) Event {
+// exportEvent returns an event of the log, without the fields that have the default values
+// of events of its name. It keeps the defaults that it has computed in a map, by name.
+func (w *World) exportEvent(n uint32, defaults map[string]EventKind) Event {
 	l := &w.Log
 	entry := &l.Entries[n]
 	k, at, actor := l.Kinds.Values[entry.Kind], l.Places.Values[entry.Place], l.Actors.Values[entry.Actor]
-	if _, known := usual[k.Event]; !known {
-		usual[k.Event] = kindOf(k.Event)
+	byDefault, known := defaults[k.Event]
+	if !known {
+		byDefault = kindOf(k.Event)
+		defaults[k.Event] = byDefault
 	}
-	unlessUsual := func(value, usual string) string {
-		if value == usual {
+	unless := func(omitted, value string) string {
+		if value == omitted {
 			return ""
 		}
 		return value
 	}
-	u := usual[k.Event]
 	e := Event{
 		ID: l.ID(n), Name: k.Event,
-		Category: unlessUsual(k.Category, u.Category), SubCategory: unlessUsual(k.Sub, u.Sub),
-		Visibility: unlessUsual(k.Visibility, u.Visibility), Permission: unlessUsual(k.Permission, u.Permission),
-		Severity: unlessUsual(k.Severity, u.Severity), Notification: unlessUsual(k.Notification, u.Notification),
+		Category: unless(byDefault.Category, k.Category), SubCategory: unless(byDefault.Sub, k.Sub),
+		Visibility: unless(byDefault.Visibility, k.Visibility), Permission: unless(byDefault.Permission, k.Permission),
+		Severity: unless(byDefault.Severity, k.Severity), Notification: unless(byDefault.Notification, k.Notification),
 		Org: at.Org, Workspace: at.Workspace, Share: at.Share,
 		User: l.Names.Values[entry.User], CallingUser: l.Names.Values[entry.Caller],
 		Object: l.ObjectID(entry.Object), ObjectName: l.ObjectName(n, entry.Object),
@@ -92,7 +94,7 @@ func (w *World) exportEvent(n uint32, usual map[string]EventKind) Event {
 		e.Actor = &actor
 	}
 	if shown := time.Unix(0, entry.Shown).UTC(); shown.After(w.Now()) {
-		e.VisibleAt = shown
+		e.VisibleAt = shown // an event without it is visible at once
 	}
 	if d := l.details[n]; d != nil {
 		e.Parent, e.Description, e.AgentDelegation = d.parent, d.description, d.Delegation

@@ -296,8 +296,8 @@ func (w *World) OpenInvitations(profileID string) []*Invitation {
 	return wire.Filter(w.invitations, func(inv *Invitation) bool { return inv.Profile == profileID && inv.IsOpen() })
 }
 
-// InvitationOfGuest returns the open invitation of a user with the id of
-// [World.GuestID], nil if there is none.
+// InvitationOfGuest returns the open invitation to a profile whose [World.GuestID] is
+// guest, nil if there is none.
 func (w *World) InvitationOfGuest(profileID, guest string) *Invitation {
 	for _, inv := range w.OpenInvitations(profileID) {
 		if w.GuestID(inv) == guest {
@@ -385,12 +385,14 @@ func (w *World) WriteInvitation(event string, inv *Invitation, by Joiner) {
 const NoUser = ""
 
 // RefuseRedeem returns a refusal if an invitation was answered, has expired, or a policy
-// forbids it for the user.
+// forbids it for the user. An invitation that an admin has accepted for an address without
+// an account does not expire.
 func (w *World) RefuseRedeem(inv *Invitation, userID string) error {
+	mayExpire := inv.State == InvitePending && !inv.Expires.IsZero()
 	switch {
 	case !inv.IsOpen():
 		return AlreadyAnswered()
-	case inv.State == InvitePending && !inv.Expires.IsZero() && !w.Now().Before(inv.Expires):
+	case mayExpire && !w.Now().Before(inv.Expires):
 		return wire.Refuse(http.StatusNotAcceptable, codeInvitationPast,
 			"The invitation could be accepted until "+wire.Stamp(inv.Expires.Unix())+".")
 	}

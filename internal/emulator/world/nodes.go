@@ -93,18 +93,16 @@ func (w *Tree) keepVersions(n *Node) {
 	if !n.HasContent() {
 		return
 	}
-	n.Content = ""
+	n.Content = "" // AddVersion sets Versions, Content and Size to those of the version
 	for _, v := range given {
 		v.Created = cmp.Or(v.Created, n.Created)
 		v.Creator = cmp.Or(v.Creator, n.Creator)
 		w.AddVersion(n, v)
 	}
-	differsFromLast := text != "" && text != n.Content // AddVersion has set n.Content
+	differsFromLast := text != "" && text != n.Content
 	if len(given) == 0 || differsFromLast {
 		w.AddVersion(n, Version{Content: text, Size: size, Creator: n.Creator, Created: n.Updated})
 	}
-	current := n.Current()
-	n.Content, n.Size = current.Content, current.Size
 }
 
 // AddVersion adds a version to a node, which becomes the current one. Without an id, it

@@ -178,9 +178,10 @@ func (w *Directory) OrgOf(id string) string {
 // none.
 func Rank(r Role) int { return 1 + slices.Index([]Role{View, Guest, Member, Admin, Owner}, r) }
 
-// Role returns the role of a user on a profile. Owners and admins of an
-// organization are admins of its profiles; the roles of a workspace, from member
-// up, hold for its shares. What belongs to a closed organization has no members.
+// Role returns the role of a user on a profile: the higher one of the user's own role and
+// of an inherited one. Owners and admins of an organization are admins of its profiles; the
+// roles of a workspace, from member up, hold for its shares and File Shares. What belongs
+// to a closed organization has no members.
 func (w *Directory) Role(profileID, userID string) Role {
 	direct := w.DirectRole(profileID, userID)
 	kind := w.KindOf(profileID)
@@ -196,7 +197,7 @@ func (w *Directory) Role(profileID, userID string) Role {
 		if w.AtLeast(w.workspaces[profileID].Value.Org, userID, Admin) {
 			return higher(direct, Admin)
 		}
-	case wire.KindFileShare:
+	case wire.KindFileShare: // no user has a role of its own on it
 		if inherited := w.Role(w.fileShares[profileID].Workspace, userID); Rank(inherited) >= Rank(Member) {
 			return inherited
 		}
