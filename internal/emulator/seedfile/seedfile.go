@@ -267,22 +267,23 @@ func (c *checker) checkValue(s *schema, path string, v any) {
 		}
 		s = s.AnyOf[i]
 	}
+	acceptsAny := s.Type == ""
+	if acceptsAny {
+		return
+	}
+	if !s.isValidValue(v) {
+		c.reportMismatch(s, path, v)
+		return
+	}
 	switch v := v.(type) {
 	case map[string]any:
-		if s.Type == "object" && s.Properties != nil {
+		if s.Properties != nil {
 			c.checkObject(s, path, v)
-			return
 		}
 	case []any:
-		if s.Type == "array" {
-			for i, item := range v {
-				c.checkValue(s.Items, fmt.Sprintf("%s[%d]", path, i), item)
-			}
-			return
+		for i, item := range v {
+			c.checkValue(s.Items, fmt.Sprintf("%s[%d]", path, i), item)
 		}
-	}
-	if s.Type != "" && !s.isValidValue(v) {
-		c.reportMismatch(s, path, v)
 	}
 }
 
@@ -313,8 +314,8 @@ func (c *checker) checkObject(s *schema, path string, members map[string]any) {
 	}
 }
 
-// isValidValue reports whether a text, number or boolean meets the schema. The schema
-// of an integer always has a minimum.
+// isValidValue reports whether a value has the type of the schema and, for a text or
+// number, meets its other conditions. The schema of an integer always has a minimum.
 func (s *schema) isValidValue(v any) bool {
 	if typeOf(v) != s.Type {
 		return false
@@ -419,17 +420,21 @@ func (c *checker) declare(v reflect.Value, tag reflect.StructTag, path string) {
 }
 
 // checkReference checks that a reference, the text v, names an object of one of the
-// kinds in its tag: one that the file declares or that the world has. A label is
-// replaced by the id of its object. A reference to any kind of object may have an id that
-// neither has. A scope has the reference in its middle, between the kind and a mode.
+// kinds in its tag: one that the file declares or that the world has. A reference to any
+// kind of object may also be an id that neither the file nor the world has. A label is
+// replaced by the id of its object. In a scope, the reference is the part between the kind
+// and the mode.
 func (c *checker) checkReference(v reflect.Value, tag reflect.StructTag, path string) {
 	kinds, name := tag.Get("ref"), v.String()
-	before, after := "", ""
+	before, after := "", "" // the other parts of a scope
 	if kinds == "scope" {
-		parts := strings.Split(name, ":") // entity:id:mode
-		kinds, name, before, after = parts[0], parts[1], parts[0]+":", ":"+parts[2]
+		var mode string
+		kinds, name, mode = splitScope(name)
+		before, after = kinds+":", ":"+mode
 	}
-	if kinds == "" || name == "*" {
+	isReference := kinds != ""
+	isWholeKind := name == "*" // in a scope
+	if !isReference || isWholeKind {
 		return
 	}
 	key := name // as declare has recorded it
@@ -448,6 +453,12 @@ func (c *checker) checkReference(v reflect.Value, tag reflect.StructTag, path st
 	case c.ids[name] != "":
 		v.SetString(before + c.ids[name] + after)
 	}
+}
+
+// splitScope splits a scope, kind:id:mode, which has the form that the schema requires.
+func splitScope(scope string) (kind, id, mode string) {
+	parts := strings.Split(scope, ":")
+	return parts[0], parts[1], parts[2]
 }
 
 // checkContents checks the contents of all nodes and their versions, and reads those in

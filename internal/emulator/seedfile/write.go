@@ -1,6 +1,7 @@
 package seedfile
 
 import (
+	"bufio"
 	"encoding/json"
 	"io"
 	"reflect"
@@ -17,32 +18,33 @@ func Write(w io.Writer, f *seed.File) error {
 	all := *f
 	copyDeep(reflect.ValueOf(&all).Elem())
 	prune(reflect.ValueOf(&all).Elem())
-	out := json.NewEncoder(w)
-	out.SetEscapeHTML(false)
-	listStart := "{\n" // what stands before the name of the next list
+	out := bufio.NewWriter(w)
+	objects := json.NewEncoder(out)
+	objects.SetEscapeHTML(false)
+	lists := 0
+	_, _ = out.WriteString("{") // Flush returns the error of all writes
 	for field, list := range reflect.ValueOf(all).Fields() {
 		if list.Len() == 0 {
 			continue
 		}
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		separator := listStart + `"` + name + "\": [\n"
-		for i := range list.Len() {
-			if _, err := io.WriteString(w, separator); err != nil {
-				return err
-			}
-			if err := out.Encode(list.Index(i).Interface()); err != nil {
-				return err
-			}
-			separator = ","
+		if lists > 0 {
+			_, _ = out.WriteString(",")
 		}
-		listStart = "],\n"
+		lists++
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		_, _ = out.WriteString("\n\"" + name + "\": [\n")
+		for i := range list.Len() {
+			if i > 0 {
+				_, _ = out.WriteString(",")
+			}
+			if err := objects.Encode(list.Index(i).Interface()); err != nil {
+				return err
+			}
+		}
+		_, _ = out.WriteString("]")
 	}
-	end := "]}\n"
-	if listStart == "{\n" { // there was no list
-		end = "{}\n"
-	}
-	_, err := io.WriteString(w, end)
-	return err
+	_, _ = out.WriteString("}\n")
+	return out.Flush()
 }
 
 // copyDeep replaces the slices and pointers in a value by copies.
@@ -100,15 +102,15 @@ func prune(file reflect.Value) {
 
 // pruneObject removes the references of an object to ids that kinds does not have, and
 // returns false if the object requires one of them. A scope of a key is required. A
-// reference to any kind of object stays: Read accepts unknown ids there.
+// reference to any kind of object stays: Read accepts unknown ids there. Empty references
+// are not visited.
 func pruneObject(object reflect.Value, kinds map[string]string) (isComplete bool) {
 	isComplete = true
 	eachTaggedText(object, noTag, rootPath, func(v reflect.Value, tag reflect.StructTag, _ string) {
 		ref, name := tag.Get("ref"), v.String()
 		isScope := ref == "scope"
 		if isScope {
-			parts := strings.Split(name, ":") // entity:id:mode
-			ref, name = parts[0], parts[1]
+			ref, name, _ = splitScope(name)
 		}
 		known := name == "*" || slices.Contains(strings.Fields(ref), kinds[plain(name)])
 		if ref == "" || ref == "any" || known {
