@@ -208,7 +208,9 @@ func (h *Handlers) ShareObject(id, viewer string, lv wire.Level) wire.Object {
 func (h *Handlers) putRights(r *wire.Row, share *world.Share, viewer string) {
 	role := h.w.Role(share.ID, viewer)
 	isMember := world.Rank(role) >= world.Rank(world.Member)
-	hasComments, seesOwners := !share.NoComments, isMember || !share.HideTeamComments
+	hasComments := !share.NoComments
+	// The settings of comments also decide which events a guest sees.
+	seesOwners, seesGuests := isMember || !share.HideTeamComments, isMember || !share.HideGuestComments
 	r.Put(wire.Full, "activity_tracking", wire.Object{
 		{"enabled", !share.NoMultiplayer},
 		{"owner_activity", !share.NoMultiplayer},
@@ -219,7 +221,7 @@ func (h *Handlers) putRights(r *wire.Row, share *world.Share, viewer string) {
 	r.Put(wire.Full, "comments", wire.Object{
 		{"enabled", hasComments},
 		{"owner_comments_visible", seesOwners},
-		{"guest_comments_visible", isMember || !share.HideGuestComments},
+		{"guest_comments_visible", seesGuests},
 		{"personal_replies_visible", true},
 		{"owner_replies_visible", seesOwners},
 	})
@@ -237,7 +239,7 @@ func (h *Handlers) putRights(r *wire.Row, share *world.Share, viewer string) {
 		{"enabled", true},
 		{"can_see_own_events", true},
 		{"can_see_owner_events", seesOwners},
-		{"can_see_guest_events", isMember || !share.HideGuestComments},
+		{"can_see_guest_events", seesGuests},
 	})
 	r.Put(wire.Full, "multiplayer", wire.Object{
 		{"enabled_for_user", !share.NoMultiplayer && role != ""},

@@ -240,12 +240,13 @@ func (h *Handlers) refuseRead(c *wire.Call, id string, code int64) error {
 	isClosed := !isOpen || h.w.ClosedToGuests(id)
 	isPublicView := code == codeNoPublicView // a credential does not help there
 	switch {
-	case c.Key != nil && !isCovered && !isOpen:
+	case !isOpen && c.Key != nil && !isCovered: // only another credential could help
 		return h.w.OutOfScopeRefusal(id)
-	case isClosed && c.Key == nil && !isPublicView:
+	case isClosed && c.Key == nil && !isPublicView: // a credential could help
 		return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The share asks for a credential.")
 	case isClosed:
 		return world.NoShareAccess(code)
+	// The link is open to the caller, with any credential or none.
 	case share.Password != "" && !h.w.IsLinkToken(share, c.Request.Header.Get("X-Ve-Password")):
 		return world.WrongLinkPassword()
 	}
@@ -253,8 +254,9 @@ func (h *Handlers) refuseRead(c *wire.Call, id string, code int64) error {
 }
 
 // linkToken returns the response with a token for the link of a share. The token has a
-// mark of the password that the caller has sent, so that it ends with that password. What
-// the token is called, and whether the response says how long it is valid, are options.
+// mark of the password that the caller has sent: it is no longer valid when the share gets
+// another password. What the token is called, and whether the response says how long it is
+// valid, are options.
 func (h *Handlers) linkToken(share *world.Share, scope, passwordMark string) (wire.Object, error) {
 	now := h.w.Now()
 	token := h.w.JWT(wire.Object{
@@ -283,8 +285,8 @@ func (h *Handlers) authPassword(c *wire.Call, share *world.Share) (wire.Object, 
 	return h.linkToken(share, world.PasswordScope, h.w.PasswordMark(share))
 }
 
-// authGuest returns a token for a link that is open to anyone, without an account. What
-// the token opens is assumed: what is public.
+// authGuest returns a token for a link that is open to anyone, without an account. The
+// token opens what is public (assumed).
 func (h *Handlers) authGuest(c *wire.Call, share *world.Share) (wire.Object, error) {
 	if err := c.Check.Err(); err != nil {
 		return nil, err

@@ -89,8 +89,8 @@ func (h *Handlers) makeShare(c *wire.Call, d *draft, makesFolder bool) (wire.Obj
 const sharedFolder = "Shared Folder"
 
 // readStorage reads what a new share shows: files of its own, or a folder of its
-// workspace. It returns true if that folder must be created, which the id newFolder
-// stands for until then.
+// workspace. It returns true if the caller must create that folder; its id is newFolder
+// until then. If the form has both folder_node_id and create_folder, the former counts.
 func (d *draft) readStorage() (makesFolder bool) {
 	c := d.c
 	mode := world.ModeIndependent
@@ -98,7 +98,7 @@ func (d *draft) readStorage() (makesFolder bool) {
 	if mode != world.ModeFolder {
 		return false
 	}
-	d.Folder = newFolder
+	d.Folder = newFolder // also without any, so that the other fields are checked as those of a folder
 	makesFolder, _ = d.readFlag("create_folder")
 	folder, _ := c.Field("folder_node_id")
 	switch {
@@ -381,9 +381,9 @@ const featureAnonymousUploads = "anonymous_uploads"
 func (d *draft) applyConsequences() {
 	notify, notified := d.c.Field("notify")
 	receives := d.Kind() != world.ShareSend
-	anonymousUploads := d.AnonymousUploads && receives
-	hasNamedUploads := receives && !anonymousUploads
-	needsIdentity := d.turnsOnComments || notified && notify != notifyNever || hasNamedUploads
+	anonymousUploads := receives && d.AnonymousUploads
+	uploadsNeedAUser := receives && !d.AnonymousUploads
+	needsIdentity := d.turnsOnComments || notified && notify != notifyNever || uploadsNeedAUser
 	if d.Access == world.AccessAnyone && needsIdentity {
 		d.Access = world.AccessRegistered
 	}

@@ -290,5 +290,6 @@ func (h *Handlers) encloses(k *wire.Credential, outer, inner string) bool {
 	case innerID == "*": // all of a kind are only in all organizations
 		return outerKind == wire.KindOrg && outerID == "*" && innerKind != wire.KindUser
 	}
-	return h.w.KindOf(innerID) == innerKind && h.w.ScopeCovers(k, innerID, outerKind, outerID)
+	innerExists := h.w.KindOf(innerID) == innerKind
+	return innerExists && h.w.ScopeCovers(k, innerID, outerKind, outerID)
 }

@@ -267,7 +267,8 @@ func (h *Handlers) newFactor(channel string) *factor {
 	return &factor{channel: channel, secret: secret[:totpSecret]}
 }
 
-// SetFactor sets the second factor of a new user.
+// SetFactor sets the second factor of a user to a new one, or removes it if the user has
+// none.
 func (h *Handlers) SetFactor(u world.User) {
 	delete(h.Auth.Factors, u.ID)
 	if u.TwoFactor != "" {
@@ -284,7 +285,8 @@ func (h *Handlers) sendMessage(f *factor, now time.Time) {
 
 // accepts reports whether a code is valid now. The code of the latest message can be used
 // once. For an authenticator app, the codes of the current, the previous and the next
-// step are valid, and may be used again while the clock of a test stands still.
+// step are valid. They may be used again, so that a test whose clock stands still can sign
+// in several times.
 func (f *factor) accepts(code string, now time.Time) bool {
 	if code != "" && code == f.sent && now.Before(f.until) {
 		f.sent = ""

@@ -10,6 +10,7 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -132,15 +133,12 @@ func (h *Handlers) ReplacedBy(to Place, name string) *world.Node {
 	switch {
 	case to.File != "":
 		return h.w.AnyNode(to.File)
-	case to.In.Profile == "": // a later call names the place
+	case to.In.Profile == "": // the place is not known yet: a later call of the upload names it
 		return nil
 	}
 	folder := to.Folder
-	for below := range strings.SplitSeq(strings.TrimSuffix(to.Path, "/"), "/") {
-		if below == "" { // an empty path
-			break
-		}
-		n := h.childNamed(to.In.Owner, folder, below)
+	for name := range to.foldersOfPath() {
+		n := h.childNamed(to.In.Owner, folder, name)
 		if n == nil {
 			return nil
 		}
@@ -149,14 +147,16 @@ func (h *Handlers) ReplacedBy(to Place, name string) *world.Node {
 	return h.childNamed(to.In.Owner, folder, name)
 }
 
+// foldersOfPath returns the names of the folders in the path, none for an empty path.
+func (p Place) foldersOfPath() iter.Seq[string] {
+	return strings.FieldsFuncSeq(p.Path, func(r rune) bool { return r == '/' })
+}
+
 // folderAt returns the id of the folder to which an upload goes, and creates the folders
 // of its path that do not exist.
 func (h *Handlers) folderAt(to Place, user string) string {
 	parent := to.Folder
-	for name := range strings.SplitSeq(strings.TrimSuffix(to.Path, "/"), "/") {
-		if name == "" { // an empty path
-			break
-		}
+	for name := range to.foldersOfPath() {
 		n := h.childNamed(to.In.Owner, parent, name)
 		if n == nil || n.Kind != world.KindFolder {
 			n = h.w.KeepNode(world.Node{

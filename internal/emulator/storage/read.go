@@ -210,10 +210,11 @@ func (h *contents) serveArchive(c *wire.Call) (wire.Object, error) {
 }
 
 // addToArchive adds the files and notes in a folder, and in the folders in it, to an
-// archive, with paths below the path below. Files that may not be served are left out.
-func (h *contents) addToArchive(w *zip.Writer, store world.Store, folder, below string) error {
+// archive. In the archive, their paths begin with parent. Files that may not be served are
+// left out.
+func (h *contents) addToArchive(w *zip.Writer, store world.Store, folder, parent string) error {
 	for _, n := range h.tree.ChildrenOf(store.Owner, folder) {
-		name := path.Join(below, strings.ReplaceAll(n.Name, "/", "_"))
+		name := path.Join(parent, strings.ReplaceAll(n.Name, "/", "_"))
 		if n.Kind == world.KindFolder {
 			if err := h.addToArchive(w, store, n.ID, name); err != nil {
 				return err

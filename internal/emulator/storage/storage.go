@@ -306,15 +306,18 @@ func (h *Handlers) ScopeOfPath(c *wire.Call) (string, error) {
 	return id, h.w.RefuseUnreadable(c.Key, world.Venue{Profile: id})
 }
 
-// refuseVisit returns a refusal if the caller has no access to a share. A member needs no
-// password. Others need no role in a share that is open to them, but its password, for
-// which a header holds a token.
+// refuseVisit returns a refusal if the caller has no access to a share. Members have it
+// without a password. Others have it if the share admits them without a role; if it has a
+// password, a header must hold a token for that.
 func (h *Handlers) refuseVisit(c *wire.Call, id string) error {
 	share := &h.w.Share(id).Value
 	if c.Key != nil {
-		err := h.w.RefuseUnreadable(c.Key, world.Venue{Profile: id})
-		if err == nil || !h.AdmitsWithoutRole(share, c.Key.User) {
-			return err
+		refusal := h.w.RefuseUnreadable(c.Key, world.Venue{Profile: id})
+		if refusal == nil { // a member
+			return nil
+		}
+		if !h.AdmitsWithoutRole(share, c.Key.User) {
+			return refusal
 		}
 	} else if share.Access != world.AccessAnyone {
 		return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The share asks for a credential.")
@@ -395,8 +398,8 @@ func (h *Handlers) putDetails(r *wire.Row, store world.Store, n *world.Node) {
 	r.PutIf(linked, wire.Standard, "target_id", n.Content)
 }
 
-// SummaryObject renders the AI summary of a file, nil if it has none. Its title is
-// assumed.
+// SummaryObject renders the AI summary of a file, nil if it has none. The title of the
+// platform is not documented: here it is the name of the file without its extension.
 func (h *Handlers) SummaryObject(n *world.Node, lv wire.Level) any {
 	text := n.SummaryText()
 	if text == "" {

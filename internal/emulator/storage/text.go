@@ -123,19 +123,20 @@ func (h *contents) readText(c *wire.Call, _ world.Store, n *world.Node) (wire.Ob
 // selects none. It returns the index of the next chunk, 0 after the last.
 func textObject(n *world.Node, s *selection) (o wire.Object, next int) {
 	chunks, pages := ChunksOf(n)
-	rows, truncated, left := []wire.Object{}, false, s.bytes
+	rows, truncated, bytesLeft := []wire.Object{}, false, s.bytes
 	for _, k := range chunks {
 		if !s.matches(k) || s.limit == 0 {
 			continue
 		}
-		if len(rows) == s.limit || left == 0 {
+		isFull := len(rows) == s.limit || bytesLeft == 0
+		if isFull {
 			next = k.Index
 			break
 		}
-		if len(k.Text) > left {
-			k.Text, truncated = strings.ToValidUTF8(k.Text[:left], ""), true
+		if len(k.Text) > bytesLeft {
+			k.Text, truncated = strings.ToValidUTF8(k.Text[:bytesLeft], ""), true
 		}
-		left -= min(left, len(k.Text))
+		bytesLeft -= min(bytesLeft, len(k.Text))
 		row := wire.Object{
 			{"position", k.Index},
 			{"sequence", len(rows) + 1},

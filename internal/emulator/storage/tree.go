@@ -40,11 +40,11 @@ type details struct {
 func (h *Handlers) treeRoutes() []*wire.Route {
 	type handler = func(*wire.Call) (wire.Object, error)
 	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
-	// The handlers of changed get a node that the caller may change, those of written a store
-	// that the caller may write to.
+	// changed passes a node that the caller may change to the handler.
 	changed := func(handle func(*wire.Call, world.Store, *world.Node) (wire.Object, error)) handler {
 		return wire.WithTwo(h.nodeToChange, handle)
 	}
+	// written passes a store to which the caller may write to the handler.
 	written := func(handle func(*wire.Call, world.Store) (wire.Object, error)) handler {
 		return wire.With(h.storeToWrite, handle)
 	}
@@ -260,7 +260,7 @@ func (h *Handlers) moveToTrash(c *wire.Call, store world.Store, n *world.Node) {
 // detailsOf returns the details of a node, which it creates if necessary.
 func (h *Handlers) detailsOf(n *world.Node) *details {
 	if h.details[n.ID] == nil {
-		h.details[n.ID] = &details{deleted: n.Updated}
+		h.details[n.ID] = &details{deleted: n.Updated} // when a node that began in the trash was deleted
 	}
 	return h.details[n.ID]
 }
