@@ -32,9 +32,9 @@ type news struct {
 }
 
 // Inform sends a change of fields to the sockets of a profile, and with it the event that
-// has caused it, which is a row of the log, nil for none. Guests of a share receive only
-// what they may see. The caller holds the lock.
-func (h *Handlers) Inform(profileID string, fields []string, row *uint32) {
+// has caused the change: cause is its row in the log, nil without an event. Guests of a
+// share receive only what they may see. The caller holds the lock.
+func (h *Handlers) Inform(profileID string, fields []string, cause *uint32) {
 	if slices.Contains(fields, world.FieldMembers) || slices.Contains(fields, world.FieldSettings) {
 		h.closeWithoutAccess()
 	}
@@ -43,13 +43,13 @@ func (h *Handlers) Inform(profileID string, fields []string, row *uint32) {
 		return
 	}
 	whole := news{fields: fields, at: h.w.Activity.Last}
-	if row != nil {
-		whole.row, whole.hasEvent = *row, h.isBroadcast(*row)
+	if cause != nil {
+		whole.row, whole.hasEvent = *cause, h.isBroadcast(*cause)
 	}
 	for s := range listeners {
 		n := whole
 		if h.w.KindOf(profileID) == wire.KindShare && !h.w.AtLeast(profileID, s.ticket.User, world.Member) {
-			n = h.forGuest(whole, profileID, s.ticket.User, row)
+			n = h.forGuest(whole, profileID, s.ticket.User, cause)
 		}
 		if len(n.fields) == 0 {
 			continue
@@ -80,10 +80,10 @@ func (h *Handlers) isBroadcast(row uint32) bool {
 }
 
 // forGuest reduces a change to what a guest of a share may see: no hidden comment, and only
-// the fields of files and comments (guestSees). These fields are a name, or a name, a colon
-// and the ID of a file. For a file outside of the share, only the name is sent, so that the
-// guest learns that something has changed, but not in which file. Cause is the row of the
-// event in the log, nil without an event.
+// the fields of files and comments (guestSees). A field is a name, such as storage, or has
+// the ID of a file, such as storage:ID. For a file outside of the share, the guest learns
+// only that something has changed: the field loses the ID, and the event its object. Cause
+// is the row of the event in the log, nil without an event.
 func (h *Handlers) forGuest(whole news, shareID, guest string, cause *uint32) news {
 	if cause != nil && h.hidesComment(shareID, guest, *cause) {
 		return news{}
@@ -97,7 +97,8 @@ func (h *Handlers) forGuest(whole news, shareID, guest string, cause *uint32) ne
 		}
 		if node := h.w.AnyNode(id); node != nil && node.Profile != shareID {
 			n.withoutObject = true
-			if slices.Contains(whole.fields, name) { // most changes have both fields, name:id and name
+			isAlsoWithoutID := slices.Contains(whole.fields, name) // as in most changes
+			if isAlsoWithoutID {
 				continue
 			}
 			field = name

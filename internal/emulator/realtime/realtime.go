@@ -78,10 +78,11 @@ func (h *Handlers) socketToken(c *wire.Call) (wire.Object, error) {
 	if !h.w.MayPoll(c.Key, id) {
 		return nil, h.noRealtime(c.Key, id)
 	}
-	life := cmp.Or(h.w.Options.Realtime.TokenLife, socketTokenLife)
+	life := h.w.Options.Realtime.TokenLife
 	if h.w.KindOf(id) == wire.KindShare {
-		life = cmp.Or(h.w.Options.Realtime.ShareTokenLife, socketTokenLife)
+		life = h.w.Options.Realtime.ShareTokenLife
 	}
+	life = cmp.Or(life, socketTokenLife)
 	name := cmp.Or(h.w.Options.Realtime.TokenKey, "auth_token")
 	payload := h.tokenAnswer(name, life, world.Claims{Scope: socketScope, User: c.Key.User, Profile: id})
 	if h.w.Options.Realtime.NoExpiresIn {
@@ -137,8 +138,8 @@ func (h *Handlers) tokenAnswer(name string, life time.Duration, c world.Claims) 
 	return wire.Object{{"expires_in", int64(life / time.Second)}, {name, h.w.SignClaims(c, life)}}
 }
 
-// noRealtime returns why a caller may not listen. None of the errors has a code by which a
-// client would renew its token.
+// noRealtime returns why a caller whom MayPoll has refused may not listen. None of the
+// errors has a code by which a client would renew its token.
 func (h *Handlers) noRealtime(k *wire.Credential, profileID string) error {
 	switch kind := h.w.KindOf(profileID); {
 	case kind != "" && h.w.AccessMode(k, profileID) < wire.Read:
@@ -146,7 +147,7 @@ func (h *Handlers) noRealtime(k *wire.Credential, profileID string) error {
 	case kind == wire.KindFileShare:
 		return wire.Refuse(http.StatusUnauthorized, world.CodeNotGranted,
 			"Access Denied: only members of the workspace may listen to a File Share.")
-	case kind == wire.KindShare && h.w.Role(profileID, k.User) != "":
+	case kind == wire.KindShare && h.w.Role(profileID, k.User) != "": // refused despite a role
 		return wire.Refuse(http.StatusUnauthorized, wire.CodeEntity, "Access Denied: the share is not multiplayer.")
 	}
 	return wire.NotMember()

@@ -84,7 +84,7 @@ func (h *Handlers) BecomeSocket(w http.ResponseWriter, r *http.Request, t world.
 	}
 	s.ws, s.line = ws, up.line
 	if refused != nil {
-		s.closeWith(*refused)
+		s.closeWith(*refused) // serve then only sends the close frame
 	}
 	s.serve() //nolint:contextcheck // a context that ends closes the connection without a close frame
 }
@@ -149,7 +149,8 @@ func (s *socket) serve() {
 		t := time.AfterFunc(f.Age, func() { s.enqueue(frame{fault: f}) })
 		defer t.Stop()
 	}
-	defer context.AfterFunc(s.ctx, s.limitWaits)() // which stops it, if the socket has not ended
+	stopLimit := context.AfterFunc(s.ctx, s.limitWaits)
+	defer stopLimit()
 	var parts sync.WaitGroup
 	if !s.h.w.Options.Realtime.OutliveToken {
 		parts.Go(s.endWithToken)
@@ -286,17 +287,18 @@ func (h *Handlers) Close() error {
 	return nil
 }
 
-// Attach lets sockets end together with an HTTP server that is about to serve the
-// emulator, which net/http does not, as their connections are hijacked. Stop closes the
-// server and waits for its sockets. Sockets and requests also end with the context.
+// Attach lets sockets end together with an HTTP server that will serve the emulator:
+// net/http does not close the connections of sockets, because they are hijacked. Stop
+// closes the server and waits for its sockets. Sockets and requests also end with the
+// context.
 func (h *Handlers) Attach(ctx context.Context, server *http.Server) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
 	return func() {
 		_ = server.Close() // what it may complain about is a listener that was closed before
 		cancel()
-		h.endSockets(closing{code: closeGoingAway, reason: "the server is closing"},
-			func(s *socket) bool { return s.server.Err() != nil })
+		isOfServer := func(s *socket) bool { return s.server.Err() != nil } // its context is now cancelled
+		h.endSockets(closing{code: closeGoingAway, reason: "the server is closing"}, isOfServer)
 	}
 }
 
@@ -397,7 +399,8 @@ func (s *socket) deliver(f frame, fault *world.SocketFault) {
 	if fault.Overtake {
 		s.overtake()
 	}
-	if f.text != nil && !fault.Lose && !fault.Drop {
+	isSent := f.text != nil && !fault.Lose && !fault.Drop // Drop also ends the connection, see below
+	if isSent {
 		for range 1 + fault.Copies {
 			s.writeMessage(websocket.MessageText, s.h.messageFaults.Message(f.text(s.h.w.Now())))
 		}

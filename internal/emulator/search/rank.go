@@ -66,15 +66,15 @@ func (h *hit) scoreSource() (source string, score any) {
 
 // findFiles returns the nodes of a storage that match a search, the best first: by
 // words in names and summaries, and by meaning in indexed excerpts. Only the excerpts are
-// limited to a scope. The result says whether the storage is indexed (intelligence), whether
-// it may be searched by meaning (semantic), and whether it was (hybrid). If the caller may
-// not read the summaries, and excerpts could not be searched in their place, it says why.
+// limited to a scope. If the caller may not read the summaries, the excerpts are searched in
+// their place; if these cannot be searched either, the result says why.
 func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
+	searchesContent := q.in != inNames
+	seesSummaries := h.w.ShowsSummaries(store) // the store knows the caller
 	f := &found{intelligence: h.w.IsIndexed(store.Profile)}
 	f.semantic = f.intelligence && !h.w.Options.Search.NoSemantic &&
 		h.w.RefuseIntelligence(store.Profile) == nil
-	f.hybrid = f.semantic && q.in != inNames
-	summaries := h.w.ShowsSummaries(store)
+	f.hybrid = f.semantic && searchesContent
 	nodes := slices.DeleteFunc(h.w.NodesOf(store.Profile), func(n *world.Node) bool { return !q.filter.Passes(n) })
 	hits := make([]*hit, len(nodes))
 	for i, n := range nodes {
@@ -83,15 +83,12 @@ func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
 	if q.in != inContent {
 		rateNames(hits, q)
 	}
-	if q.in != inNames && summaries {
+	if searchesContent && seesSummaries {
 		rateSummaries(hits, q.text)
 	}
-	anyIndexed := false
-	if f.hybrid {
-		anyIndexed = h.rateExcerpts(hits, q)
-	}
-	if q.in != inNames && !summaries {
-		f.reason = f.reasonNotSearched(anyIndexed)
+	hasExcerpts := f.hybrid && h.rateExcerpts(hits, q)
+	if searchesContent && !seesSummaries {
+		f.reason = f.reasonNotSearched(hasExcerpts)
 	}
 	f.hits = slices.DeleteFunc(hits, func(match *hit) bool { return match.keyword() == 0 && match.byMeaning == 0 })
 	f.rank()
@@ -101,13 +98,13 @@ func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
 // reasonNotSearched returns why contents were not searched, "" if they were: the index is
 // off, or the caller may not read summaries and so does not search by meaning, or no
 // content is indexed.
-func (f *found) reasonNotSearched(anyIndexed bool) string {
+func (f *found) reasonNotSearched(hasExcerpts bool) string {
 	switch {
 	case !f.intelligence:
 		return "intelligence_disabled"
 	case !f.semantic:
 		return "summary_permission_denied"
-	case !anyIndexed:
+	case !hasExcerpts:
 		return "content_not_indexed"
 	}
 	return ""
@@ -136,7 +133,7 @@ func (f *found) rank() {
 }
 
 // rateNames sets the scores of names: by words or, if the query is a pattern, 1 for
-// each of the first nodes whose name matches.
+// each match among the first examinedMost nodes.
 func rateNames(hits []*hit, q *fileQuery) {
 	if q.match == matchAuto {
 		c := newCorpus(len(hits), func(i int) string { return hits[i].node.Name })

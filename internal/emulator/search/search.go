@@ -526,9 +526,9 @@ func (h *Handlers) folderOf(c *wire.Call, store world.Store, entry string) (stri
 }
 
 // addSubfolders adds the subfolders of the folders of a level to a scope, level by level.
-// Depths has the number of levels that belong to the scope for each of its folders, 1 for
-// the folder without its subfolders. A folder that is in the scope already is visited
-// again only if it now has more levels.
+// Depths has, for each folder in the scope, how many levels from it on are in the scope: 1
+// for the folder alone, 2 with its subfolders. A folder that is in the scope already is
+// visited again only if it now has more levels.
 func (h *Handlers) addSubfolders(store world.Store, sc *searchScope, level []string, depths map[string]int) {
 	for len(level) > 0 {
 		var next []string
@@ -538,7 +538,8 @@ func (h *Handlers) addSubfolders(store world.Store, sc *searchScope, level []str
 				continue
 			}
 			for _, n := range h.storage.ChildrenOf(store.Owner, id) {
-				if n.Kind != world.KindFolder || depths[n.ID] >= left {
+				isDeepEnough := depths[n.ID] >= left // by an earlier visit
+				if n.Kind != world.KindFolder || isDeepEnough {
 					continue
 				}
 				if sc.addUnlessFull(n.ID) {
