@@ -58,7 +58,7 @@ func (m *mux) register(table []*wire.Route) {
 type endpoint int
 
 // ServeHTTP stores the matched route in the call of w, with the request, which has the
-// path values. It writes no response.
+// path values. It writes no response: the mux only finds the route, see findRoute.
 func (e endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m, found := w.(*matched)
 	if !found {
@@ -112,7 +112,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out := s.respond(c, f, rules, err)
 	out.Header.Set("Date", s.Now().Add(s.Options.ClockSkew).UTC().Format(http.TimeFormat))
 	result.describe(c, f, out)
-	if out.Stream == nil { // a client can have all of a long body before deliver returns
+	if out.Stream == nil {
+		// Recorded before the delivery, because a client that has the body may look at the
+		// record before deliver returns. The status is corrected after it.
 		early := result
 		early.status, early.took = out.Status, time.Since(began)
 		s.record.setOutcome(entry, &early)
@@ -193,9 +195,9 @@ func (s *Server) readBody(c *wire.Call, r *http.Request) {
 	c.Body = b.Bytes()
 }
 
-// respond returns the response to a call: that of its handler or, if no route matches, the
-// error unknown, changed by a fault and by rules of [Server.Disagree]. A fault can also
-// replace the response, with or without calling the handler.
+// respond returns the response to a call: that of its handler or, if no route matches, that
+// of the error unknown. A fault can replace it, with or without calling the handler. Then
+// the rules of [Server.Disagree] change it.
 func (s *Server) respond(c *wire.Call, f *fault, rules []*disagreement, unknown error) wire.Reply {
 	header := http.Header{}
 	var payload wire.Object
@@ -209,7 +211,7 @@ func (s *Server) respond(c *wire.Call, f *fault, rules []*disagreement, unknown 
 	switch {
 	case f.Status != 0 && f.Body != "":
 		return *wire.NewReply(f.Status, f.contentType(), []byte(f.Body))
-	case f.Status != 0: // the fault replaces what the handler has returned
+	case f.Status != 0: // the fault replaces what the handler has returned, also the headers of its limits
 		c.Status, c.Reply = f.Status, nil
 		err, header = f.refusal(), nil
 	}
@@ -313,8 +315,9 @@ func (s *Server) findRoute(c *wire.Call, r *http.Request) error {
 		return nil
 	}
 	if s.routeOf(inner) != nil {
+		// This sets c.Route and c.Request, with the path values, and answers nothing.
 		s.mux.ServeHTTP(&matched{call: c, routes: s.routes}, muxed(inner))
-		c.Request.URL = inner.URL // in place of the one with the path for the mux
+		c.Request.URL = inner.URL // muxed has changed the path, handlers need the sent one
 		if !s.faults.isMoved(c.Route) {
 			return nil
 		}
@@ -416,7 +419,8 @@ func (s *Server) isAudience(k *wire.Credential, r *http.Request) bool {
 }
 
 // authenticate returns the credential in the header of a request, and refuses one that
-// is missing, malformed, unknown, revoked or expired, or whose user is disabled.
+// is missing, malformed, unknown, revoked, expired or for another resource, or whose user
+// is disabled.
 func (s *Server) authenticate(r *http.Request) (*wire.Credential, error) {
 	header := r.Header.Get("Authorization")
 	if header == "" {

@@ -224,7 +224,7 @@ func (s *Server) Listen() *Listener {
 // net.ErrClosed when the listener is closed.
 func (l *Listener) Accept() (net.Conn, error) {
 	select {
-	case <-l.done:
+	case <-l.done: // a closed listener accepts none of the connections that wait
 		return nil, net.ErrClosed
 	default:
 	}
