@@ -33,7 +33,8 @@ func newBoard(out io.Writer) *board {
 	return b
 }
 
-// say prints a line with the time.
+// say prints the time and a text as a line. It removes the table from the terminal: the next
+// draw prints it again, below the line.
 func (b *board) say(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -47,7 +48,7 @@ func (b *board) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// print prints a line with the time.
+// print prints the time and a text as a line.
 func (b *board) print(text string) {
 	fmt.Fprintf(b.out, "%s  %s\n", time.Now().Format(time.TimeOnly), text)
 }

@@ -39,7 +39,8 @@ type report struct {
 
 // untilInputEnds returns a context that ends with the input, and not with a signal: at
 // Ctrl-C the terminal sends one to all processes, but the replicas have to go on until
-// start has seen the last events. The input also ends when start is killed.
+// the process of the command "start" has seen the last events. The input also ends when
+// that process is killed.
 func untilInputEnds(ctx context.Context, in io.Reader) context.Context {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
@@ -144,8 +145,7 @@ func sendReports(ctx context.Context, f *relay.Follower, nc *nats.Conn, out io.W
 // demo does not have either: 5 searches in 3 seconds would make a slow table.
 type unlimited struct{ api.Client }
 
-// Call sends a request in another rate group than its own, which has no limits in the
-// demo.
+// Call sends a request in the rate group "demo", which has no limits.
 func (c unlimited) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
 	free := *r
 	free.Group = "demo"

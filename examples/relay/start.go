@@ -115,9 +115,8 @@ func (d *demo) startNATS() (stop func(), err error) {
 	return stop, err
 }
 
-// run starts the replicas and adds events until ctx is done. When the last events are stored, it
-// stops the replicas, by closing their inputs, and then the reading of the stream. The deferred
-// calls do that, the last one first.
+// run starts the replicas and adds events until ctx is done. When the last events are stored, the
+// deferred calls stop the replicas, and then the reading of the stream.
 func (d *demo) run(ctx context.Context) error {
 	if err := (relay.Stream{JetStream: d.js}).Create(ctx); err != nil {
 		return err
@@ -131,31 +130,32 @@ func (d *demo) run(ctx context.Context) error {
 	if err := d.state.save(d.dir); err != nil {
 		return err
 	}
-	var running sync.WaitGroup
-	reading, stopReading := context.WithCancel(context.WithoutCancel(ctx))
-	defer running.Wait()
-	defer stopReading()
+	lasting := context.WithoutCancel(ctx) // the last events are stored and read after ctx is done
+	reading, stopReading := context.WithCancel(lasting)
+	var reader sync.WaitGroup
+	defer reader.Wait()
+	defer stopReading() // when no replica stores events any more
 	failed := make(chan error, 1)
-	running.Go(func() {
+	reader.Go(func() {
 		err := d.ledger.read(reading, d.js)
 		if reading.Err() == nil {
 			failed <- err
 		}
 	})
-	var started sync.WaitGroup
-	defer started.Wait()
+	var processes sync.WaitGroup // of the replicas
+	defer processes.Wait()
 	for i := range replicas {
-		input, err := d.startReplica(reading, fmt.Sprintf("replica-%d", i+1), &started)
+		input, err := d.startReplica(lasting, fmt.Sprintf("replica-%d", i+1), &processes)
 		if err != nil {
 			return err
 		}
-		defer func() { _ = input.Close() }()
+		defer func() { _ = input.Close() }() // ends the replica
 	}
 	return d.watch(ctx, reports, failed)
 }
 
-// startReplica starts a process, which stops when its input is closed.
-func (d *demo) startReplica(ctx context.Context, name string, started *sync.WaitGroup) (input io.Closer, err error) {
+// startReplica starts a process, which ends when its input is closed. Processes waits for its end.
+func (d *demo) startReplica(ctx context.Context, name string, processes *sync.WaitGroup) (input io.Closer, err error) {
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (d *demo) startReplica(ctx context.Context, name string, started *sync.Wait
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	started.Go(func() { _ = cmd.Wait() }) // one that was killed is shown as lost
+	processes.Go(func() { _ = cmd.Wait() }) // one that was killed is shown as lost
 	return input, nil
 }
 

@@ -87,8 +87,8 @@ func index(ctx context.Context, js jetstream.JetStream) error {
 	return nil
 }
 
-// startNATS starts a server in this process. Replicas on several machines connect to one that
-// runs for itself.
+// startNATS starts a NATS server in this process. Replicas on several machines use a NATS server
+// that runs as its own process.
 func startNATS() (js jetstream.JetStream, stop func(), err error) {
 	dir, err := os.MkdirTemp("", "nats")
 	if err != nil {
@@ -104,10 +104,13 @@ func startNATS() (js jetstream.JetStream, stop func(), err error) {
 		return nil, nil, err
 	}
 	js, err = jetstream.New(nc)
+	if err != nil {
+		return nil, nil, err
+	}
 	return js, func() {
 		nc.Close()
 		ns.Shutdown()
 		ns.WaitForShutdown()
 		_ = os.RemoveAll(dir)
-	}, err
+	}, nil
 }
