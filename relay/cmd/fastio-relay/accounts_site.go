@@ -163,9 +163,9 @@ func (s *accountSite) background() []func(ctx context.Context) {
 	}}
 }
 
-// watch collects the status, looks times in the time of patience, until ctx is done.
+// watch collects the status again and again until ctx is done.
 func (s *accountSite) watch(ctx context.Context) {
-	tick := time.NewTicker(s.patience / looks)
+	tick := time.NewTicker(s.statusInterval())
 	defer tick.Stop()
 	for {
 		s.collect(ctx)
@@ -177,34 +177,37 @@ func (s *accountSite) watch(ctx context.Context) {
 	}
 }
 
-// collect replaces the latest status. A failure of the replica is part of it for the time of patience.
+// collect replaces the latest status. A failure of the replica that has passed can still be the
+// reason why it cannot write, for the time of patience. One that persists is a problem, too: the
+// reasons name it only if the replica cannot write.
 func (s *accountSite) collect(ctx context.Context) {
 	stats, now := s.follower.Stats(), time.Now().UTC()
 	s.probe.run(ctx, stats.Confirmed, now)
 	next := s.localStatus(stats, s.overview.Stats(), now)
-	s.mu.Lock()
-	next.stream = s.latest.stream // which stays if NATS does not respond
-	failure := s.failure
-	if now.Sub(s.failedAt) > s.patience {
-		failure = nil
-	}
-	s.mu.Unlock()
+	next.stream = s.status().stream // for the case that NATS does not respond
 	measuring, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 	if err := next.stream.read(measuring, s.stream); err != nil && ctx.Err() == nil {
 		s.logger.DebugContext(ctx, "the stream is not known", slog.Any("error", err))
 	}
-	lastWrite := confirmation{stats.Confirmed, cmp.Or(stats.Err, failure)}
+	lastWrite := confirmation{stats.Confirmed, cmp.Or(stats.Err, s.recentFailure(now))}
 	next.Reasons = append(next.Reasons, s.reasons(&s.probe, lastWrite, now)...)
 	unpublished := s.metrics.publishFailure(now.Add(-s.patience))
-	next.Problems = append(next.Problems, next.problems(s.nats.latestRefusal(), unpublished)...)
-	if stats.Err != nil {
-		next.Problems = append(next.Problems, stats.Err.Error())
-	}
+	next.Problems = append(next.Problems, next.problems(s.nats.latestRefusal(), unpublished, stats.Err)...)
 	next.Ready = len(next.Reasons) == 0
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.latest, s.numbers = next, stats
+}
+
+// recentFailure returns the latest failure of the replica, nil if it is older than the time of patience.
+func (s *accountSite) recentFailure(now time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Sub(s.failedAt) > s.patience {
+		return nil
+	}
+	return s.failure
 }
 
 // localStatus returns the status as far as this replica knows it without a request.
@@ -257,7 +260,7 @@ func (s *accountSite) figures() *figures {
 	return f
 }
 
-// routes adds the page and what it reads.
+// routes adds the page and the data that it fetches.
 func (s *accountSite) routes(mux *http.ServeMux) {
 	mux.Handle("GET /{$}", file("text/html", accountsHTML))
 	mux.Handle("GET /accounts.js", file("text/javascript", accountsJS))
@@ -293,7 +296,8 @@ func bounded[T any](free chan struct{}, answer func(ctx context.Context, query u
 
 const mostQuery = 128 // bytes of a value in a query, as of the name of an account
 
-// parseQuery returns the values of a query, or an [*api.InputError].
+// parseQuery returns the values of a query, or an [*api.InputError]. It checks the length of "account",
+// which findProfiles reads itself.
 func parseQuery(query url.Values) (q relay.AccountQuery, err error) {
 	refuse := func(field, rule string) error {
 		return &api.InputError{Op: "page", Field: field, Rule: rule, Got: query.Get(field)}
@@ -302,7 +306,7 @@ func parseQuery(query url.Values) (q relay.AccountQuery, err error) {
 		Text: query.Get("text"), State: relay.AccountState(query.Get("state")), After: query.Get("after"), Limit: 50,
 	}
 	for _, field := range []string{"text", "after", "account"} {
-		if len(query.Get(field)) > mostQuery {
+		if len(query.Get(field)) > mostQuery { // the error does not repeat the value, which refuse would do
 			return q, &api.InputError{Op: "page", Field: field, Rule: fmt.Sprintf("must have at most %d bytes", mostQuery)}
 		}
 	}

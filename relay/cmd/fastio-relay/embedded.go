@@ -192,7 +192,7 @@ func (e *embedded) saveURLs(dir string) error {
 		scheme = "tls"
 	}
 	ip := net.ParseIP(host)
-	listensOnAll := host == "" || ip != nil && ip.IsUnspecified() // addresses, of which the URL needs one
+	listensOnAll := host == "" || ip != nil && ip.IsUnspecified() // on all addresses of the machine: the URL has its name
 	if listensOnAll {
 		name, err := os.Hostname()
 		if err != nil {
@@ -248,7 +248,7 @@ func (e *embedded) start() error {
 		return fmt.Errorf("the NATS server in the process, with -data %s: %w", e.options.StoreDir, err)
 	}
 	if addr, ok := ns.Addr().(*net.TCPAddr); ok {
-		e.options.Port = addr.Port // also when it is started again
+		e.options.Port = addr.Port // a server that is started again listens on the same port
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -338,10 +338,10 @@ func (e *embedded) access() []nats.Option {
 	return opts
 }
 
-// deleteHeartbeats deletes the heartbeats of the process that has used the directory before.
-// It has ended, because this process has the lock; but what it has followed would not be
-// followed until they expire. The heartbeat of a replica on another machine that uses this
-// server is deleted too, and written again by the replica.
+// deleteHeartbeats deletes the heartbeats of the process that has used the directory before. That
+// process has ended, because this one has the lock. Without the deletion, nothing would follow its
+// profiles until its heartbeats expire. The heartbeat of a replica on another machine that uses
+// this server is deleted too, and written again by that replica.
 func deleteHeartbeats(ctx context.Context, s relay.Stream) error {
 	bucket, err := s.JetStream.Stream(ctx, "KV_"+s.Bucket)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {

@@ -16,12 +16,12 @@ import (
 type figures struct {
 	ready, connected, platform bool
 
-	offset, wait, interval time.Duration
-	stream                 streamFigures
-	counts                 relay.Counts
-	pending                int
-	searches               relay.SearchAges
-	view                   relay.ViewStats
+	offset, wait time.Duration
+	stream       streamFigures
+	counts       relay.Counts
+	pending      int
+	searches     relay.SearchAges
+	view         relay.ViewStats
 
 	followed, unfollowed int
 
@@ -31,9 +31,10 @@ type figures struct {
 
 // profileFigures are those of a replica that follows profiles.
 type profileFigures struct {
-	refused bool
-	hidden  int
-	lag     time.Duration
+	refused  bool
+	hidden   int
+	lag      time.Duration
+	interval time.Duration // of searches at rest
 }
 
 // accountFigures are those of a replica that follows accounts.
@@ -207,23 +208,21 @@ func viewAge(v relay.ViewStats) float64 {
 	return time.Since(v.Since).Seconds()
 }
 
+// figuresOfProfiles returns the metrics that only replicas with -profiles have.
 func figuresOfProfiles() []figure {
 	return []figure{
-		ofProfiles("credential_refused", "With -profiles: 1 if a request was refused with 401 or 403 since the latest search that was not.",
+		ofProfiles("credential_refused", "With -profiles: 1 from a response with 401 or 403 until a search succeeds.",
 			func(f *profileFigures) float64 { return bit(f.refused) }),
 		ofProfiles("profiles_hidden", "With -profiles: those that the platform does not show to the credential: searches find nothing.",
 			func(f *profileFigures) float64 { return float64(f.hidden) }),
 		ofProfiles("lag_seconds", "With -profiles: largest time since the stream had every visible event of a profile.",
 			func(f *profileFigures) float64 { return f.lag.Seconds() }),
-		newFigure("search_interval_seconds", "With -profiles: time between two searches of each profile of this replica at rest.", prometheus.GaugeValue,
-			func(f *figures, send sender) {
-				if f.ofProfiles != nil {
-					send(f.interval.Seconds())
-				}
-			}),
+		ofProfiles("search_interval_seconds", "With -profiles: time between two searches of each profile of this replica at rest.",
+			func(f *profileFigures) float64 { return f.interval.Seconds() }),
 	}
 }
 
+// figuresOfAccounts returns the metrics that only replicas without -profiles have.
 func figuresOfAccounts() []figure {
 	return []figure{
 		ofAccounts("accounts", "Without -profiles: accounts in the share of this replica, by state.", prometheus.GaugeValue,
@@ -249,10 +248,10 @@ type figuresCollector struct {
 	searchAge *prometheus.Desc
 }
 
-// newFiguresCollector describes all figures.
+// newFiguresCollector returns a collector that sends the figures that now returns.
 func newFiguresCollector(now func() *figures) *figuresCollector {
-	const help = "Times since the last successful search of the profiles that this replica follows, or should, at this moment: " +
-		"no rate is meaningful."
+	const help = "Time since the last successful search of each profile that this replica follows or should follow. " +
+		"The buckets count the profiles of this moment, not of a period: do not use rate()."
 	return &figuresCollector{now, allFigures(), prometheus.NewDesc(namespace+"_search_age_seconds", help, nil, nil)}
 }
 

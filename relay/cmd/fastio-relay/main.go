@@ -79,7 +79,8 @@ func build() string {
 
 const stopTimeout = 5 * time.Second // of the page, when the replica has stopped
 
-// runCommand runs a replica until ctx is done. Started is called with the address of the page.
+// runCommand runs the command in args (groups, delete-group or accounts) and returns or, if there is
+// none, runs a replica until ctx is done. The replica calls started with the address of its page.
 func runCommand(
 	ctx context.Context, args []string, getenv func(string) string, stderr io.Writer, started func(url string),
 ) error {

@@ -204,7 +204,8 @@ func (m *metrics) waitingUntil(p api.Profile) time.Time {
 	return m.waiting[p]
 }
 
-// latestWait returns until when the last of the searches waits for a rate limit.
+// latestWait returns when the last of the searches that wait for a rate limit may start. If none
+// waits, that is zero or in the past.
 func (m *metrics) latestWait() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -20,8 +20,8 @@ type confirmation struct {
 	err error
 }
 
-// reasons returns why the replica is not ready: it cannot publish. LastWrite is that of the
-// follower. An outage of the platform is no reason, because a rollout would then stop.
+// reasons returns why the replica is not ready, which means that it cannot publish. LastWrite is that
+// of the follower. An outage of the platform is no reason, because a rollout would then stop.
 func (p *program) reasons(probe *prober, lastWrite confirmation, now time.Time) (all []string) {
 	if err := p.nats.problem(); err != nil {
 		all = append(all, err.Error())
@@ -31,9 +31,9 @@ func (p *program) reasons(probe *prober, lastWrite confirmation, now time.Time) 
 	}
 	written, failed := probe.result()
 	switch latest := later(lastWrite.at, written); {
-	case lastWrite.at.IsZero(): // for example because another replica has its name
+	case lastWrite.at.IsZero(): // the error of the follower says most: for example, another replica has the name
 		all = append(all, because("the replica is not registered", lastWrite.err, failed))
-	case now.Sub(latest) > p.patience:
+	case now.Sub(latest) > p.patience: // the error of the probe says most: it writes when the follower does not
 		all = append(all, because("nothing was written to NATS since "+latest.Format(time.TimeOnly), failed, lastWrite.err))
 	}
 	return all

@@ -19,7 +19,7 @@ import (
 type board interface {
 	run(ctx context.Context) error           // follows until ctx is done
 	background() []func(ctx context.Context) // each returns when ctx is done
-	routes(mux *http.ServeMux)               // adds the page and what it reads
+	routes(mux *http.ServeMux)               // adds the page and the data that it fetches
 	notReady() []string                      // why the replica is not ready
 	figures() *figures                       // of the latest status
 }
@@ -98,8 +98,8 @@ func writeJSON(w http.ResponseWriter, value any) {
 	_, _ = w.Write(text) // the client may be gone
 }
 
-// handler returns the handler of the page, its files, what it reads, the metrics and the checks
-// /healthz and /readyz. All of them only read.
+// handler returns the handler of all paths: the page with its files and the data that it fetches, the
+// metrics, and the checks /healthz and /readyz. No request changes anything.
 func (p *program) handler(b board) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /page.css", file("text/css", pageCSS))
@@ -113,7 +113,7 @@ func (p *program) handler(b board) http.Handler {
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		reasons := b.notReady()
-		if err := p.nats.problem(); err != nil && len(reasons) == 0 {
+		if err := p.nats.problem(); err != nil && len(reasons) == 0 { // the reasons are of the latest status: it was ready
 			reasons = []string{err.Error()}
 		}
 		if len(reasons) > 0 {

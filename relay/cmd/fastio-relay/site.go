@@ -77,7 +77,8 @@ type profile struct {
 
 	hidden bool      // from the credential
 	began  time.Time // since when mayBeOurs has held
-	stored uint64    // by this replica since it holds the profile
+
+	storedHere uint64 // messages that this replica has stored since it holds the profile
 }
 
 // mayBeOurs reports whether this replica holds the profile, or no replica is known to hold it.
@@ -95,16 +96,19 @@ type count struct {
 }
 
 const (
-	looks         = 15 // number of samples in the time of patience
+	looks         = 15 // statuses that are collected in the time of patience
 	watchTimeout  = 2 * time.Second
 	ratePeriod    = time.Minute
 	mostConsumers = 900 // of the stream, of 1,000 that NATS allows
 	mostOffset    = 30 * time.Second
 )
 
-// watch collects the status, looks times in the time of patience, until ctx is done.
+// statusInterval is the time after which a replica collects its status again.
+func (p *program) statusInterval() time.Duration { return p.patience / looks }
+
+// watch collects the status again and again until ctx is done.
 func (s *site) watch(ctx context.Context) {
-	tick := time.NewTicker(s.patience / looks)
+	tick := time.NewTicker(s.statusInterval())
 	defer tick.Stop()
 	for {
 		if err := s.collect(ctx); err != nil && ctx.Err() == nil {
@@ -118,8 +122,8 @@ func (s *site) watch(ctx context.Context) {
 	}
 }
 
-// collect replaces the latest status, first by what this replica knows, and then by that
-// with the numbers from NATS. If NATS cannot be reached, the numbers of the status before
+// collect replaces the latest status twice: at once, by what this replica knows, and then by the
+// same with the new numbers from NATS. If NATS cannot be reached, the numbers of the status before
 // stay, and it returns an error.
 func (s *site) collect(ctx context.Context) error {
 	before := s.status()
@@ -127,8 +131,8 @@ func (s *site) collect(ctx context.Context) error {
 	s.mu.Lock()
 	s.latest = now
 	s.mu.Unlock()
-	s.probe.run(ctx, s.follower.Stats().Confirmed, now.Time)
-	now.Profiles = slices.Clone(now.Profiles) // those in latest, which is being served, must not change
+	s.probe.run(ctx, s.follower.Stats().Confirmed, now.Time) // for the reasons of the next status
+	now.Profiles = slices.Clone(now.Profiles)                // those in latest, which is being served, must not change
 	err := s.measure(ctx, &now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,8 +140,9 @@ func (s *site) collect(ctx context.Context) error {
 	return err
 }
 
-// localStatus returns the status as far as this replica knows it without a request. It
-// takes the figures of the stream, which need one, from the status before.
+// localStatus returns the status as far as this replica knows it without a request. The figures of
+// the stream stay those of the status before. With a reason, the replica is not ready; problems are
+// only shown.
 func (s *site) localStatus(before status) status {
 	stats, platform := s.follower.Stats(), s.metrics.platform.state(s.patience)
 	now := status{condition: condition{
@@ -147,9 +152,7 @@ func (s *site) localStatus(before status) status {
 	}, interval: s.logs.FollowInterval()}
 	states := s.follower.Status()
 	now.Profiles = s.localProfiles(stats, states, before.Profiles, now.Time)
-	for _, until := range s.waits() {
-		now.Wait = max(now.Wait, until.Sub(now.Time).Seconds())
-	}
+	now.Wait = max(0, s.latestWait().Sub(now.Time).Seconds())
 	lastWrite := confirmation{stats.Confirmed, stats.Err}
 	now.Reasons = append(now.Reasons, s.reasons(&s.probe, lastWrite, now.Time)...)
 	if err := unpublished(states, now.Time.Add(-s.patience)); err != nil {
@@ -164,9 +167,8 @@ func (s *site) localStatus(before status) status {
 	return now
 }
 
-// localProfiles returns the profiles for localStatus, in the order of states. That is the
-// order of the profiles before, too, which are empty in the first status: the profiles of
-// a Follower do not change.
+// localProfiles returns the profiles for localStatus, in the order of states. Before is empty in the
+// first status. Otherwise it has the same order, because the profiles of a Follower do not change.
 func (s *site) localProfiles(
 	stats relay.Stats, states []relay.ProfileStatus, before []profile, now time.Time,
 ) (all []profile) {
@@ -184,7 +186,7 @@ func (s *site) localProfiles(
 			Messages: was.Messages, Newest: was.Newest, Rate: was.Rate,
 		}
 		if h, here := held[state.Profile]; here {
-			p.Here, p.Epoch, p.Holder, p.stored = true, h.Epoch, s.name, h.Published
+			p.Here, p.Epoch, p.Holder, p.storedHere = true, h.Epoch, s.name, h.Published
 		}
 		if p.mayBeOurs() { // otherwise only its holder knows its progress
 			p.began = cmp.Or(was.began, now)
@@ -224,20 +226,21 @@ func (p *profile) setProgress(s relay.ProfileStatus, waitsUntil, now time.Time) 
 	}
 }
 
-// waits returns the times at which the searches that wait for rate limits may start.
-func (s *site) waits() (all []time.Time) {
+// latestWait returns when the last of the searches that wait for a rate limit may start. If none
+// waits, that is zero or in the past.
+func (s *site) latestWait() (latest time.Time) {
 	for _, p := range s.profiles {
-		all = append(all, s.metrics.waitingUntil(p))
+		latest = later(latest, s.metrics.waitingUntil(p))
 	}
 	if s.limits == nil {
-		return all
+		return latest
 	}
 	for _, w := range s.limits.Waits() {
 		if w.Group == searchGroup {
-			all = append(all, w.Until)
+			latest = later(latest, w.Until)
 		}
 	}
-	return all
+	return latest
 }
 
 // measure adds to a status what the stream holds: of each profile, the number of messages,
@@ -263,8 +266,9 @@ func (s *site) measure(ctx context.Context, now *status) error {
 		row.Messages = messages[row.Profile]
 		counts[i] = count{messages: row.Messages}
 		if row.Here {
-			counts[i] = count{here: true, messages: row.stored} // which does not fall when messages expire
+			counts[i] = count{here: true, messages: row.storedHere} // which does not fall when messages expire
 		}
+		// If one message has expired and another was stored, the next change shows the newest one.
 		isNewestKnown := row.Messages == was && !row.Newest.IsZero()
 		if row.Messages == 0 || isNewestKnown {
 			continue
@@ -311,22 +315,23 @@ func (s *site) readNewest(ctx context.Context, stream jetstream.Stream, row *pro
 	return err
 }
 
-// rates adds counts to the history, and computes the rate of each profile in the last
-// minute: from its oldest sample of the same kind (held or not) that is not larger.
-// The number of messages in the stream falls when messages expire.
+// rates adds counts to the history, and computes the rate of each profile in the last minute: its
+// growth since the oldest sample that can be compared. That is not one from before the profile came
+// here or went away, because a count then is another number. Nor is it a larger one: since then,
+// messages in the stream have expired.
 func (s *site) rates(now *status, counts []count) {
 	s.history = append(s.history, sample{now.Time, counts})
-	interval := s.patience / looks
-	for now.Time.Sub(s.history[0].time) > ratePeriod+interval {
+	for now.Time.Sub(s.history[0].time) > ratePeriod+s.statusInterval() { // so that a sample is as old as ratePeriod
 		s.history = s.history[1:]
 	}
 	for i := range now.Profiles {
 		row := &now.Profiles[i]
 		row.Rate = 0
 		for _, old := range s.history {
-			was := old.counts[i]
-			if was.here == counts[i].here && was.messages <= counts[i].messages && old.time.Before(now.Time) {
-				row.Rate = float64(counts[i].messages-was.messages) / now.Time.Sub(old.time).Seconds()
+			was, is := old.counts[i], counts[i]
+			isComparable := was.here == is.here && was.messages <= is.messages
+			if isComparable && old.time.Before(now.Time) {
+				row.Rate = float64(is.messages-was.messages) / now.Time.Sub(old.time).Seconds()
 				break
 			}
 		}
@@ -344,9 +349,9 @@ func (s *site) status() status {
 func (s *site) figures() *figures {
 	now := s.status()
 	f := &figures{
-		ready: now.Ready, connected: now.Connected, platform: now.Platform, offset: now.offset, interval: now.interval,
+		ready: now.Ready, connected: now.Connected, platform: now.Platform, offset: now.offset,
 		wait: seconds(now.Wait), stream: now.stream, view: now.view, counts: relay.Counts{Published: now.Published, Duplicates: now.Duplicates},
-		ofProfiles: &profileFigures{refused: now.refused != 0},
+		ofProfiles: &profileFigures{refused: now.refused != 0, interval: now.interval},
 	}
 	for _, p := range now.Profiles {
 		switch {

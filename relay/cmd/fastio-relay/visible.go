@@ -43,8 +43,9 @@ const (
 	checkAgain = 2 // times of patience until a profile is checked again
 )
 
-// run checks the profiles that this replica holds, in turn, until ctx is done: several in
-// the time of patience, and each again after twice that time.
+// run checks the profiles that this replica holds, one after the other, until ctx is done:
+// checkShare of them in the time of patience. No profile is checked again before checkAgain
+// times that time.
 func (v *visibility) run(ctx context.Context, patience time.Duration, held func() []api.Profile) {
 	if v.get == nil {
 		return
@@ -57,7 +58,8 @@ func (v *visibility) run(ctx context.Context, patience time.Duration, held func(
 			return
 		case <-tick.C:
 		}
-		if p := v.next(held(), time.Now().Add(-checkAgain*patience)); p != (api.Profile{}) {
+		longAgo := time.Now().Add(-checkAgain * patience)
+		if p := v.next(held(), longAgo); p != (api.Profile{}) {
 			v.record(p, v.get(ctx, p))
 		}
 	}
