@@ -139,7 +139,7 @@ type member struct {
 	viewed   time.Time       // when it arrived
 	missing  map[string]bool // keys that were found to have no entry, after the latest one that is known
 	token    string          // of the heartbeat; "" before the first, and after it was deleted or replaced
-	adopted  uint64          // number of the view that heartbeats name
+	adopted  uint64          // number of the view that the next heartbeat names
 	holding  *holding        // nil without a valid lease
 	began    time.Time       // of the latest confirmed write
 	expiry   *time.Timer
@@ -216,20 +216,22 @@ func (m *member) leave(ctx context.Context) {
 	}
 }
 
-// put writes a key, which no other replica may have written since the entry with a revision.
+// put writes a key, provided that no replica has written it after the revision after.
 func (m *member) put(ctx context.Context, key string, value []byte, after uint64, ttl time.Duration) (uint64, error) {
 	revision, err := m.ledger.put(ctx, key, value, m.condition(key, after), ttl)
-	m.refresh(ctx, key, err)
+	if conflicts(err) {
+		m.refresh(ctx, key)
+	}
 	return revision, err
 }
 
-// remove deletes the heartbeat of a replica, unless it was written since the entry with a revision.
+// remove deletes the heartbeat of a replica, unless it has a later revision than after.
 func (m *member) remove(ctx context.Context, name string, after uint64) error {
 	key := m.beatKey(name)
 	err := m.ledger.remove(ctx, key, m.condition(key, after))
-	m.refresh(ctx, key, err)
-	if conflicts(err) {
-		err = nil // the replica is not lost, or another one was faster
+	if conflicts(err) { // the replica is not lost, or another one was faster
+		m.refresh(ctx, key)
+		return nil
 	}
 	return err
 }
@@ -244,13 +246,11 @@ func (m *member) condition(key string, after uint64) uint64 {
 	return after
 }
 
-// refresh reads a key again if err is a conflict: the watch may never deliver the end of an
-// entry, if that was while there was no connection. It records a key without an entry as missing,
-// so that the next write requires that there is none: see condition.
-func (m *member) refresh(ctx context.Context, key string, err error) {
-	if !conflicts(err) {
-		return
-	}
+// refresh reads a key after a conflict, which shows that the latest entry that is known here is not
+// the latest. The watch may never correct that: it does not deliver the end of an entry during a
+// disconnection. A key without an entry is recorded as missing, so that the next write requires that
+// there is none: see condition.
+func (m *member) refresh(ctx context.Context, key string) {
 	e, err := m.ledger.get(ctx, key)
 	switch {
 	case err != nil:
@@ -263,12 +263,14 @@ func (m *member) refresh(ctx context.Context, key string, err error) {
 	}
 }
 
-// apply records an entry of the ledger; nil means that all are known.
+// apply records an entry of the ledger, the latest view or a heartbeat, unless it is known, or a later
+// one of its key. If the view or the members may change, adopt looks at them again. Nil means that the
+// watch has delivered all entries: only then does the replica write heartbeats and look at the members.
 func (m *member) apply(e *ledgerEntry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e != nil {
-		delete(m.missing, e.key)
+		delete(m.missing, e.key) // the key has an entry
 	}
 	switch {
 	case e == nil:
@@ -276,12 +278,14 @@ func (m *member) apply(e *ledgerEntry) {
 		m.onHealthy()
 		signal(m.due)
 	case e.key == m.viewKey():
-		if e.revision > m.viewAt {
+		isNew := e.revision > m.viewAt
+		if isNew {
 			m.setView(e)
 		}
 	default:
 		name, err := untoken(e.key[strings.LastIndexByte(e.key, '.')+1:])
-		if err != nil || e.revision <= m.beats[name].revision { // it is of another program, or known
+		isOfAnotherProgram, isNew := err != nil, e.revision > m.beats[name].revision
+		if isOfAnotherProgram || !isNew {
 			return
 		}
 		if isRenewal := m.setBeat(name, e); isRenewal { // which does not change the members
@@ -307,13 +311,12 @@ func (m *member) setView(e *ledgerEntry) {
 // The caller holds m.mu.
 func (m *member) setBeat(name string, e *ledgerEntry) (isRenewal bool) {
 	before := m.beats[name]
-	b := beat{heartbeat: before.heartbeat, value: e.value, revision: e.revision, heard: time.Now()}
+	b := beat{value: e.value, revision: e.revision, heard: time.Now()}
 	isRenewal = before.value != nil && bytes.Equal(before.value, e.value)
-	if !isRenewal { // else the value is decoded already
-		b.heartbeat = heartbeat{}
-		if b.value != nil && jsonv2.Unmarshal(b.value, &b.heartbeat) != nil {
-			b.value = nil
-		}
+	if isRenewal {
+		b.heartbeat = before.heartbeat // the same value need not be decoded again
+	} else if b.value != nil && jsonv2.Unmarshal(b.value, &b.heartbeat) != nil {
+		b.value = nil // without a known token it belongs to no member: it counts as deleted
 	}
 	m.beats[name] = b
 	isOurs := b.value != nil && b.Token == m.token
@@ -340,41 +343,55 @@ func (m *member) keepBeating(ctx context.Context) {
 	}
 }
 
-// renew writes a heartbeat, and returns when the next one is due. It is called by one
+// renew writes a heartbeat, and returns the time until the next one is due. It is called by one
 // goroutine at a time. When ctx is done, the write goes on: leave requires that it has ended.
-func (m *member) renew(ctx context.Context) (next time.Duration) {
-	m.mu.Lock()
-	own := m.beats[m.name]
-	isForeign := own.value != nil && own.Token != m.token
-	switch {
-	case !m.complete: // the heartbeats of the others are not known yet
-		m.mu.Unlock()
-		return m.ttl / renewals
-	case isForeign && !m.isSilent(own): // another replica that runs has the same name
-		m.mu.Unlock()
-		m.onError(fmt.Errorf("replica %s: %w", m.name, errName))
-		return m.ttl / renewals
-	case m.token == "": // there is no heartbeat, or none any more: the replica becomes another member
-		m.token, m.adopted = rand.Text()[:16], 0
+func (m *member) renew(ctx context.Context) (wait time.Duration) {
+	usual := m.ttl / renewals
+	soon := usual / 10
+	record, after, err := m.nextHeartbeat()
+	if err != nil {
+		m.onError(fmt.Errorf("replica %s: %w", m.name, err))
 	}
-	record := heartbeat{Version: 1, Token: m.token, View: m.adopted, List: m.list}
-	m.mu.Unlock()
+	if record == nil {
+		return usual
+	}
 	value, err := jsonv2.Marshal(record)
 	if err != nil {
 		panic("fastio: relay: " + err.Error()) // impossible
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(requestTimeout, m.ttl/renewals))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), min(requestTimeout, usual))
 	defer cancel()
 	began := time.Now()
-	revision, err := m.put(ctx, m.beatKey(m.name), value, own.revision, m.ttl)
-	if err != nil {
-		if !conflicts(err) { // else the watch delivers the entry, which is ours if a response was lost
-			m.onError(fmt.Errorf("replica %s: %w", m.name, err))
-		}
-		return m.ttl / renewals / 10 // soon
+	revision, err := m.put(ctx, m.beatKey(m.name), value, after, m.ttl)
+	switch {
+	case err == nil:
+		m.confirm(*record, value, revision, began)
+		return usual
+	case conflicts(err): // put has read the latest entry, which is ours if a response was lost
+	default:
+		m.onError(fmt.Errorf("replica %s: %w", m.name, err))
 	}
-	m.confirm(record, value, revision, began)
-	return m.ttl / renewals
+	return soon
+}
+
+// nextHeartbeat returns the heartbeat to write, and the revision of the latest one of this name, which
+// it replaces. It returns nil while the heartbeats of the others are not known yet, and errName if
+// another replica that runs has the same name.
+func (m *member) nextHeartbeat() (next *heartbeat, after uint64, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.complete {
+		return nil, 0, nil
+	}
+	latest := m.beats[m.name]
+	isForeign := latest.value != nil && latest.Token != m.token
+	if isForeign && !m.isSilent(latest) {
+		return nil, 0, errName
+	}
+	if m.token == "" { // it is the first, or the last one was deleted or replaced: the replica becomes another member
+		m.token, m.adopted = rand.Text()[:16], 0
+	}
+	return &heartbeat{Version: 1, Token: m.token, View: m.adopted, List: m.list}, latest.revision, nil
 }
 
 // confirm records a heartbeat that NATS has confirmed: the lease is valid from the time at which its
@@ -387,11 +404,11 @@ func (m *member) confirm(record heartbeat, value []byte, revision uint64, began 
 	if m.token != record.Token { // the heartbeat was deleted or replaced meanwhile
 		return
 	}
-	if revision > m.beats[m.name].revision {
+	if revision > m.beats[m.name].revision { // else the watch was faster, and may have delivered a later one
 		m.beats[m.name] = beat{heartbeat: record, value: value, revision: revision, heard: time.Now()}
 	}
 	m.began = began
-	close(m.renewed)
+	close(m.renewed) // check waits for it
 	m.renewed = make(chan struct{})
 	if m.holding == nil && m.valid() {
 		m.holding = &holding{member: m}
@@ -445,22 +462,23 @@ func (m *member) loseLocked() {
 // not say so.
 func (m *member) isSilent(b beat) bool { return time.Since(b.heard) > m.ttl+m.ttl/renewals }
 
-// check waits until a heartbeat is confirmed whose write began after check was called, and returns
-// nil: no other replica can have begun by then what this one holds. If the lease is lost before, it
-// returns errLost, and if ctx is done, its error.
+// check returns nil when a heartbeat is confirmed whose write began after check was called. Then no other
+// replica has begun what this one holds: before that, the heartbeat would have been deleted or expired,
+// and NATS would have refused to renew it. If the lease is lost first, check returns errLost, and if ctx
+// is done, its error.
 func (h *holding) check(ctx context.Context) error {
-	called := time.Now()
+	m, called := h.member, time.Now()
 	for {
-		h.mu.Lock()
-		renewed, isRenewed, isHeld := h.renewed, !h.began.Before(called), h.holding == h
-		h.mu.Unlock()
-		if !isHeld {
+		m.mu.Lock()
+		current, latestBegan, renewed := m.holding, m.began, m.renewed
+		m.mu.Unlock()
+		if current != h {
 			return errLost
 		}
-		if isRenewed {
+		if !latestBegan.Before(called) {
 			return nil
 		}
-		signal(h.due)
+		signal(m.due) // the next heartbeat is written now
 		select {
 		case <-renewed:
 		case <-h.alive.Done():
@@ -489,17 +507,17 @@ func (m *member) adopt(ctx context.Context) {
 	}
 }
 
-// adoption is what a member has adopted.
+// adoption is how far a member has adopted the latest view.
 type adoption struct {
-	holding  *holding  // in which that was; nil without a valid lease
-	released uint64    // number of the view outside of whose share nothing is held
-	held     uint64    // number of the view whose share is held
-	writeAt  time.Time // when the next view is written; zero if the members are those of the present one
+	holding   *holding  // in which that was; nil without a valid lease
+	stoppedIn uint64    // number of the view in which all is stopped that is not in the share
+	begunIn   uint64    // number of the view in which the share has begun
+	writeAt   time.Time // when the next view is written; zero if the members are those of the present one
 }
 
-// adoptLatest stops what this replica does not have in the latest view, begins its share when all
-// members have stopped what is not theirs, and writes the next view if that is due. Without a valid
-// lease it holds nothing. It returns when to look again.
+// adoptLatest adopts the latest view in two steps. First the replica stops what is not in its share.
+// When all members have done so, it begins its share. Without a valid lease it holds nothing. Then
+// adoptLatest writes the next view if that is due. It returns when to look again.
 func (m *member) adoptLatest(ctx context.Context, a *adoption) (wait time.Duration) {
 	wait = m.ttl / renewals
 	m.mu.Lock()
@@ -513,26 +531,36 @@ func (m *member) adoptLatest(ctx context.Context, a *adoption) (wait time.Durati
 	if !hasLease {
 		return wait
 	}
-	if v != nil && v.number != a.released {
-		if err := m.division.release(ctx, v); err != nil {
+	if v != nil && a.stoppedIn != v.number {
+		if err := m.stopOthers(ctx, v); err != nil {
 			m.onError(err)
 			return tickEvery
 		}
-		a.released, a.writeAt = v.number, time.Time{}
-		m.mu.Lock()
-		m.adopted = v.number
-		m.mu.Unlock()
-		signal(m.due) // the next heartbeat names the view
+		a.stoppedIn, a.writeAt = v.number, time.Time{}
 	}
-	if v != nil && a.held != v.number && m.agreed(v, current) {
-		a.held = v.number
+	if v != nil && a.begunIn != v.number && m.agreed(v, current) {
+		a.begunIn = v.number
 		m.division.hold(v, current)
 	}
 	return min(wait, m.propose(ctx, a))
 }
 
-// agreed reports whether all members of the view, which must be the latest, hold nothing
-// outside of their shares, and this replica still has the lease of h.
+// stopOthers stops what is not in the share of this replica in a view, and says so in the next
+// heartbeat, which is due then.
+func (m *member) stopOthers(ctx context.Context, v *view) error {
+	if err := m.division.release(ctx, v); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.adopted = v.number
+	m.mu.Unlock()
+	signal(m.due)
+	return nil
+}
+
+// agreed reports whether all members of the view, which must be the latest, hold nothing outside of
+// their shares, and this replica still has the lease of h. The heartbeat of a member names a view when
+// the member has stopped what is not in its share of it.
 func (m *member) agreed(v *view, h *holding) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -551,20 +579,19 @@ func (m *member) agreed(v *view, h *holding) bool {
 	return true
 }
 
-// propose writes the next view if the members have changed, when it is the turn of this
-// replica. Before that, it deletes the heartbeats of members that may be lost, which fails if they
-// are not. It returns when to look again.
+// propose writes the next view if the members have changed, when it is the turn of this replica. If
+// members may be lost, it deletes their heartbeats instead, which fails for those that were renewed. It
+// returns when to look again.
 func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) {
 	m.mu.Lock()
-	members, doubts, differs, rank := m.members()
-	viewAt := m.viewAt
+	next, viewAt := m.nextView(), m.viewAt
 	m.mu.Unlock()
-	if !differs && len(doubts) == 0 {
+	if !next.differs && len(next.doubts) == 0 {
 		a.writeAt = time.Time{}
 		return m.ttl
 	}
 	if a.writeAt.IsZero() {
-		a.writeAt = time.Now().Add(viewAfter + time.Duration(rank)*viewBehind)
+		a.writeAt = time.Now().Add(viewAfter + time.Duration(next.rank)*viewBehind)
 	}
 	if wait := time.Until(a.writeAt); wait > 0 {
 		return wait
@@ -572,15 +599,15 @@ func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) 
 	a.writeAt = time.Time{}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	for name, revision := range doubts {
+	for name, revision := range next.doubts {
 		if err := m.remove(ctx, name, revision); err != nil {
 			m.onError(err)
 		}
 	}
-	if len(doubts) > 0 { // the watch delivers which of them are gone, which calls propose again
+	if len(next.doubts) > 0 { // when the watch delivers the deletions, propose is called again
 		return m.ttl / renewals
 	}
-	value, err := jsonv2.Marshal(view{Version: 1, Members: members})
+	value, err := jsonv2.Marshal(view{Version: 1, Members: next.members})
 	if err == nil {
 		const noExpiry = 0
 		_, err = m.put(ctx, m.viewKey(), value, viewAt, noExpiry)
@@ -591,41 +618,49 @@ func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) 
 	return m.ttl / renewals
 }
 
-// members returns the members of the next view, whether they differ from those of the present one,
-// and the rank of this replica: how many of them may write the view before it. Doubts are members of
-// the present view that may be lost, with the revisions of their heartbeats; they stay members until
-// their heartbeats are gone. The caller holds m.mu.
-func (m *member) members() (next []peer, doubts map[string]uint64, differs bool, rank int) {
-	doubts = map[string]uint64{}
+// proposal is the next view, as far as this replica knows the heartbeats.
+type proposal struct {
+	members []peer            // by name
+	differs bool              // from the members of the present view
+	doubts  map[string]uint64 // members that may be lost, by name, with the revisions of their heartbeats
+	rank    int               // number of members that may write the view before this replica
+}
+
+// nextView returns the next view: the members of the present one whose heartbeats have not ended, and
+// the replicas with new heartbeats. A member that may be lost stays until its heartbeat is gone. The
+// caller holds m.mu.
+func (m *member) nextView() proposal {
+	next := proposal{doubts: map[string]uint64{}}
 	stays := map[string]bool{}
 	for _, p := range m.present() {
 		b := m.beats[p.Name]
 		if b.hasEnded(p) {
-			differs = true
+			next.differs = true
 			continue
 		}
-		isUnknown := b.revision < p.Seen && b.value == nil // the heartbeat that made it a member has not arrived
-		if isUnknown || m.isSilent(b) {
-			doubts[p.Name] = b.revision
+		hasNotArrived := b.value == nil && b.revision < p.Seen // the heartbeat that made it a member
+		if hasNotArrived || m.isSilent(b) {
+			next.doubts[p.Name] = b.revision
 		}
 		stays[p.Name] = true
-		next = append(next, p)
+		next.members = append(next.members, p)
 	}
 	for name, b := range m.beats {
 		isNew := b.value != nil && !stays[name] && !m.isSilent(b)
 		if isNew {
-			differs = true
-			next = append(next, peer{Name: name, Token: b.Token, Seen: b.revision, List: b.List})
+			next.differs = true
+			next.members = append(next.members, peer{Name: name, Token: b.Token, Seen: b.revision, List: b.List})
 		}
 	}
-	slices.SortFunc(next, func(a, b peer) int { return cmp.Compare(a.Name, b.Name) })
-	mine := m.turn(m.name)
-	for _, p := range next {
-		if _, doubt := doubts[p.Name]; !doubt && m.turn(p.Name) < mine {
-			rank++
+	slices.SortFunc(next.members, func(a, b peer) int { return cmp.Compare(a.Name, b.Name) })
+	for _, p := range next.members {
+		_, isInDoubt := next.doubts[p.Name]
+		isBeforeThis := m.turn(p.Name) < m.turn(m.name)
+		if isBeforeThis && !isInDoubt {
+			next.rank++
 		}
 	}
-	return next, doubts, differs, rank
+	return next
 }
 
 // present returns the members of the present view. The caller holds m.mu.
