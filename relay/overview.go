@@ -207,8 +207,8 @@ func (o *Overview) askHolders(ctx context.Context, page *AccountPage) {
 	wg.Wait()
 }
 
-// Profiles returns a page of at most limit profiles of an account, 1 to 200, those after the one
-// that Next of the page before names. An account that is not followed has none.
+// Profiles returns a page of the profiles of an account. After is Next of the page before, "" for the
+// first page; limit is the most profiles of a page, 1 to 200. An account that is not followed has none.
 //
 // Errors: [ErrNotRead]; [api.ErrNotFound] if there is no such account; [*api.InputError] for the
 // limit; those of NATS if the replica that follows it does not answer.

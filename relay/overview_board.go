@@ -8,7 +8,8 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// apply records an entry of the bucket. One that cannot be read counts as removed.
+// apply records an entry of the bucket. An account whose record cannot be read stays as it was, as it
+// does for the replicas. Any other entry that cannot be read counts as removed.
 func (b *board) apply(e *ledgerEntry) {
 	kind, rest, _ := strings.Cut(e.key, ".")
 	switch kind + "." {
@@ -32,7 +33,8 @@ func (b *board) apply(e *ledgerEntry) {
 	}
 }
 
-// setAccount records an account; a nil record means that it was removed.
+// setAccount records an account, and keeps its record without the API key. A nil record means that
+// the account was removed.
 func (b *board) setAccount(name string, record *accountRecord) {
 	before, known := b.accounts[name]
 	slot := slotOf(name)
@@ -52,7 +54,7 @@ func (b *board) setAccount(name string, record *accountRecord) {
 	if !record.isSignIn() {
 		record.Sealed = []byte{} // of the API key, only that there is one is kept, for isSignIn
 	}
-	b.setState(name, boardAccount{record: record, state: before.state})
+	b.setState(name, boardAccount{record: record, state: before.state}) // "" if the account was not known
 }
 
 // setStatus records what a replica has written for an account; nil means that it is deleted.
@@ -68,7 +70,7 @@ func (b *board) setStatus(name string, value []byte) {
 	}
 }
 
-// setState records an account with its new state.
+// setState records an account, and replaces its state, "" for a new account, by the present one.
 func (b *board) setState(name string, a boardAccount) {
 	state := a.record.status(b.written[name]).State
 	if a.state != state {
@@ -111,7 +113,8 @@ func (b *board) replicas() (all []ReplicaState) {
 	for i, p := range b.view.Members {
 		r := ReplicaState{Name: p.Name, Waiting: true}
 		if beat, ok := b.beats[p.Name]; ok {
-			r.Seen, r.Waiting = beat.heard, beat.Token != p.Token || beat.View != b.view.number
+			hasAdopted := beat.Token == p.Token && beat.View == b.view.number
+			r.Seen, r.Waiting = beat.heard, !hasAdopted
 		}
 		for slot, holder := range b.holders {
 			if holder == i {

@@ -30,9 +30,7 @@ func (s Stream) orderedPrefix() string { return s.Prefix + "-ordered" }
 
 // orderedConfig returns the configuration of the copy of a stream. The parts of a subject after the
 // prefix are the account, if there is one, the kind and the ID of the profile, and the category. The
-// copy has the partition before them, which NATS computes from all but the category. It has the bounds
-// of a stream that drops old messages when it is full. The copy of a stream that rejects new ones has
-// none: it would drop messages that the stream still has.
+// copy has the partition before them, which NATS computes from all but the category.
 func (s Stream) orderedConfig(of jetstream.StreamConfig) jetstream.StreamConfig {
 	const three = ".{{wildcard(1)}}.{{wildcard(2)}}.{{wildcard(3)}}" // the parts of the source with these numbers
 	partition := func(parts string) string {
@@ -46,6 +44,7 @@ func (s Stream) orderedConfig(of jetstream.StreamConfig) jetstream.StreamConfig 
 		}},
 		Replicas: of.Replicas, MaxAge: of.MaxAge, Storage: of.Storage, MaxBytes: -1, MaxMsgs: -1,
 	}
+	// A full copy always drops old messages. So it has no bounds if the stream rejects new ones instead.
 	if of.Discard == jetstream.DiscardOld {
 		c.MaxBytes, c.MaxMsgs = of.MaxBytes, of.MaxMsgs
 	}
@@ -68,7 +67,7 @@ func (s Stream) openOrdered(ctx context.Context, of jetstream.Stream) (jetstream
 	if err != nil {
 		return nil, fmt.Errorf("fastio: relay: stream %s: %w", s.Name, err)
 	}
-	if last := stream.CachedInfo().State.LastSeq; last > now.State.LastSeq {
+	if last := stream.CachedInfo().State.LastSeq; last > now.State.LastSeq { // the stream was created again without it
 		const rule = "must not be behind its copy for ordered groups: delete the copy, which is created again"
 		return nil, &api.InputError{
 			Op: opConsume, Field: "ConsumeOptions.Stream", Rule: rule, Got: fmt.Sprintf("sequences %d and %d", now.State.LastSeq, last),
@@ -105,8 +104,7 @@ func (c *consumer[T]) partitionSubjects(partition int) (all []string) {
 }
 
 // runOrdered handles the messages of each partition one after the other: the server delivers a
-// message when the one before is settled. Programs of an earlier version may have handled the
-// messages up to the sequence former: see handledBefore.
+// message when the one before is settled.
 func (c *consumer[T]) runOrdered(ctx context.Context) error {
 	workers := newGroup(ctx)
 	for i := range partitions {
@@ -119,7 +117,8 @@ func (c *consumer[T]) runOrdered(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			d.former, _ = strconv.ParseUint(d.CachedInfo().Config.Metadata[metadataFormer], 10, 64)
+			// Programs of an earlier version may have settled messages: handledBefore looks that up, by profile.
+			d.former, _ = strconv.ParseUint(d.CachedInfo().Config.Metadata[metadataFormer], 10, 64) // 0 without any
 			d.floors = map[string]uint64{}
 			return c.run(ctx, d)
 		})
@@ -135,21 +134,23 @@ func (c *consumer[T]) partitionName(partition int) string {
 // plainSubject returns the subject of an event in the stream, given that in the stream or its
 // copy.
 func (s Stream) plainSubject(subject string) string {
-	_, rest, found := strings.Cut(strings.TrimPrefix(subject, s.orderedPrefix()+"."), ".")
-	if !found || !strings.HasPrefix(subject, s.orderedPrefix()+".") {
+	inCopy, isOfCopy := strings.CutPrefix(subject, s.orderedPrefix()+".")
+	_, event, hasPartition := strings.Cut(inCopy, ".")
+	if !isOfCopy || !hasPartition {
 		return subject
 	}
-	return s.Prefix + "." + rest
+	return s.Prefix + "." + event
 }
 
 // accountOf returns the account of the subject of an event, "" if it has none.
 func (s Stream) accountOf(subject string) string {
 	parts := strings.Split(strings.TrimPrefix(subject, s.Prefix+"."), ".")
-	if len(parts) != 4 { // the kind and the ID of a profile, and a category, without an account
+	hasAccount := len(parts) == 4 // account, kind and ID of the profile, category; the account may be left out
+	if !hasAccount {
 		return ""
 	}
 	name, err := untoken(parts[0])
-	if err != nil {
+	if err != nil { // another program has written it
 		return parts[0]
 	}
 	return name
@@ -157,31 +158,33 @@ func (s Stream) accountOf(subject string) string {
 
 // handledBefore reports whether a group of an earlier version, which had a consumer for each
 // profile, has settled a message. A message after the sequence from.former was stored when the group
-// had a consumer for each partition already. While programs of the earlier version run, it waits.
+// had a consumer for each partition already. While programs of the earlier version run, formerFloor
+// fails, and handledBefore tries again.
 func (c *consumer[T]) handledBefore(ctx context.Context, from *durable, d delivery) (bool, error) {
 	if d.meta.Sequence.Stream > from.former {
 		return false, nil
 	}
 	profile := d.subject[:strings.LastIndexByte(d.subject, '.')]
-	for try := 1; ; try++ {
-		floor, known := from.floors[profile]
-		if known {
-			return d.meta.Sequence.Stream <= floor, nil
-		}
-		floor, err := c.formerFloor(ctx, strings.TrimPrefix(profile, c.Stream.Prefix+"."))
+	floor, known := from.floors[profile]
+	for try := 1; !known; try++ {
+		var err error
+		floor, err = c.formerFloor(ctx, strings.TrimPrefix(profile, c.Stream.Prefix+"."))
 		if err == nil {
 			from.floors[profile] = floor
-			continue
+			break
 		}
 		c.reportFailure(ctx, d.subject, err)
 		if err := sleep(ctx, backoff{c.Backoff, maxPause}.pause(try)); err != nil {
 			return false, err
 		}
 	}
+	return d.meta.Sequence.Stream <= floor, nil
 }
 
-// formerFloor returns the sequence of the last message that the consumer of a profile has settled,
-// 0 if there is none. It lets NATS delete the consumer when messages of today have expired.
+// formerFloor returns the sequence up to which programs of an earlier version have settled the
+// messages of a profile, 0 if there were none. They had a consumer for each profile. While one of
+// them uses it, the sequence may still grow: formerFloor returns errFormer. Otherwise it lets NATS
+// delete the consumer when the messages that it may have settled have expired.
 func (c *consumer[T]) formerFloor(ctx context.Context, profile string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -194,14 +197,16 @@ func (c *consumer[T]) formerFloor(ctx context.Context, profile string) (uint64, 
 		return 0, c.wrap(name, err)
 	}
 	info := found.CachedInfo()
-	if groupOf(info) != c.Name {
+	isOfGroup := groupOf(info) == c.Name // another group can have a name that makes the same
+	if !isOfGroup {
 		return 0, nil
 	}
-	if info.NumWaiting+info.NumAckPending > 0 {
+	isInUse := info.NumWaiting+info.NumAckPending > 0 // programs wait for messages, or handle some
+	if isInUse {
 		return 0, c.wrap(name, errFormer)
 	}
 	if age := c.events.CachedInfo().Config.MaxAge; age > 0 && info.Config.InactiveThreshold == 0 {
-		info.Config.InactiveThreshold = age
+		info.Config.InactiveThreshold = age // then the messages that are in the stream now have expired
 		if _, err := c.events.UpdateConsumer(ctx, info.Config); err != nil {
 			return 0, c.wrap(name, err)
 		}

@@ -101,7 +101,7 @@ func (s Stream) withDefaults() Stream {
 	s.Prefix = cmp.Or(s.Prefix, "fastio.events")
 	s.Bucket = cmp.Or(s.Bucket, "fastio-relay")
 	s.Replicas = cmp.Or(s.Replicas, 1)
-	s.MaxAge = max(0, cmp.Or(s.MaxAge, 7*24*time.Hour))
+	s.MaxAge = max(0, cmp.Or(s.MaxAge, 7*24*time.Hour)) // for NATS, 0 means never, and not a negative age
 	s.MaxBytes = cmp.Or(s.MaxBytes, -1)
 	s.MaxMsgs = cmp.Or(s.MaxMsgs, -1)
 	s.Duplicates = cmp.Or(s.Duplicates, 2*time.Minute)
@@ -138,7 +138,8 @@ func (s Stream) open(ctx context.Context) (jetstream.Stream, error) {
 	}
 	stream, err := s.JetStream.Stream(ctx, s.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		// The sequences of a new stream begin again, which a copy of the one before would skip.
+		// Delete the ordered copy of an earlier stream: it would skip the messages of the new one, whose
+		// sequences begin at 1 again.
 		err = s.JetStream.DeleteStream(ctx, s.orderedName())
 		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
 			return nil, fmt.Errorf("fastio: relay: stream %s: %w", s.orderedName(), err)

@@ -128,7 +128,8 @@ func (r *lockedRecord) Unlock() { r.release() }
 
 // open checks that the account and the keys are valid, and returns the bucket.
 func (s Tokens) open(ctx context.Context, account string) (jetstream.KeyValue, error) {
-	if _, err := oauth.Unseal(ctx, s.Keys, account, nil); err != nil {
+	var noData []byte // of which only the account and the keys are checked
+	if _, err := oauth.Unseal(ctx, s.Keys, account, noData); err != nil {
 		return nil, err
 	}
 	return s.Stream.withDefaults().bucket(ctx)
@@ -224,7 +225,9 @@ func (s Tokens) reseal(ctx context.Context, account string) (done bool, err erro
 // acquireWhenFree acquires the lease, and waits while others hold it.
 func (l *lease) acquireWhenFree(ctx context.Context) error {
 	for {
-		var late sync.WaitGroup // not waited for: it deletes within seconds a key that is created after ctx is done
+		// A goroutine of acquire may outlive ctx by seconds, to delete a key that is created late. Nothing
+		// here waits for it.
+		var late sync.WaitGroup
 		err := l.acquire(ctx, &late)
 		if !errors.Is(err, errHeld) {
 			return err
@@ -255,11 +258,12 @@ func (l *lease) waitUntilFree(ctx context.Context) error {
 		case <-expiry.C:
 			return nil
 		case entry, ok := <-watcher.Updates():
+			isMark := entry == nil // after the entry of the key, if there is one; changes follow
 			switch {
 			case !ok:
 				return errors.New("the watch has ended")
-			case entry == nil && isHeld: // the mark of the watch after the entry that exists
-			case entry == nil || entry.Operation() != jetstream.KeyValuePut: // there is no key, or it was deleted
+			case isMark && isHeld:
+			case isMark, entry.Operation() != jetstream.KeyValuePut: // there is no key, or it was deleted
 				return nil
 			default:
 				isHeld = true
