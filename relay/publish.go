@@ -80,9 +80,10 @@ func (f *fence) read(ctx context.Context) (r fenceRecord, sequence uint64, err e
 	return r, msg.Sequence, nil
 }
 
-// claim writes the next epoch. If the message with the epoch is of a view with a higher number,
-// either the replica does not hold the profile any more, and checkHeld returns an error, or the
-// numbers of views have begun again, because the bucket was deleted or restored.
+// claim writes the next epoch. If the Term of the message with the epoch, the number of a view, is
+// higher than that of this holder, there are two possible reasons. Either the replica does not hold the
+// profile any more, and checkHeld returns an error. Or the numbers of views have begun again, because
+// the bucket was deleted or restored.
 func (f *fence) claim(ctx context.Context, replica string, checkHeld func(ctx context.Context) error) error {
 	r, sequence, err := f.read(ctx)
 	if err != nil {
@@ -113,7 +114,7 @@ func (f *fence) recreate(ctx context.Context, err error) error {
 
 // write stores the message with the epoch, provided that the latest one has the sequence
 // after or, if that is 0, that there is none. From then on, the stream rejects the events
-// of lower epochs. The message does not expire.
+// of lower epochs. The message does not expire, and replaces the one before.
 func (f *fence) write(ctx context.Context, replica string, after uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -123,7 +124,7 @@ func (f *fence) write(ctx context.Context, replica string, after uint64) error {
 	}
 	msg := &nats.Msg{Subject: f.subject, Data: body, Header: nats.Header{
 		jetstream.MsgTTLHeader: {"never"},
-		jetstream.MsgRollup:    {jetstream.MsgRollupSubject},
+		jetstream.MsgRollup:    {jetstream.MsgRollupSubject}, // deletes the earlier messages of the subject
 	}}
 	ack, err := f.stream.JetStream.PublishMsg(ctx, msg, jetstream.WithExpectLastSequencePerSubject(after))
 	if err != nil {
@@ -365,7 +366,7 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 			attempt = 1
 		}
 		if conflicts(err) {
-			err = p.verify(ctx, err)
+			err = p.verify(ctx, err) // not nil: the batch is sent again after a pause, or the profile is lost
 		}
 		if err == nil {
 			continue
@@ -385,26 +386,27 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 	return nil
 }
 
-// verify is called when the stream has rejected a message, with cause, because of its
-// epoch. It returns errLost if the stream has a later one. If the message with the epoch was
-// deleted, or a replica that does not hold the profile has written it, the next message is
-// preceded by another claim. Otherwise it returns cause: the publisher tries again.
+// verify is called when the stream has rejected a message, with cause, because of its epoch. It
+// returns errLost if the stream has a later epoch, and otherwise cause or another error, after which
+// the publisher tries again. If the message with the epoch was deleted, or a replica that does not hold
+// the profile has written it, the publisher then begins with another claim.
 func (p *publisher) verify(ctx context.Context, cause error) error {
 	r, sequence, err := p.read(ctx)
+	if err != nil {
+		return err
+	}
 	isOfView := r.Term == p.term // the view in which this replica holds the profile
 	switch {
-	case err != nil:
-		return err
-	case isOfView && r.Epoch == p.epoch: // the stream still has our epoch
+	case isOfView && r.Epoch == p.epoch: // the message before the rejected one may still be under way in the cluster
 		p.sequence = sequence
-		return cause // the message before this one may still be under way in the cluster
 	case isOfView && r.Epoch > p.epoch:
 		return errLost
+	default: // the message with the epoch was deleted, or is not of a holder
+		if err := p.held.check(ctx); err != nil {
+			return err
+		}
+		p.sequence = 0 // makes claimOnce claim again
 	}
-	if err := p.held.check(ctx); err != nil {
-		return err
-	}
-	p.sequence = 0 // makes claimOnce claim again
 	return cause
 }
 
@@ -422,9 +424,9 @@ func (p *publisher) claimOnce(ctx context.Context) error {
 	return p.claim(ctx, p.replica, p.held.check)
 }
 
-// send stores messages from the beginning of a batch, and returns how many of them the
-// stream has now, those included that it had before. If a batch is rejected as a
-// whole, the next one is half as large.
+// send stores messages from the beginning of a batch. It returns how many messages, from the first, are
+// in the stream now, also if they were there before. If the stream refuses what is sent, the next call
+// sends half as much.
 func (p *publisher) send(ctx context.Context, batch []message) (done int, err error) {
 	if err := p.prepare(ctx); err != nil {
 		return 0, err
@@ -446,10 +448,10 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 		p.size = min(2*p.size, maxBatch)
 	case isRefused && size > 1: // a message is a duplicate, or does not fit: those before it may be stored
 		p.size, err = size/2, nil
-		if stored == 0 {
-			p.known = nil // prepare reads again what is stored
+		if stored == 0 { // without progress: prepare finds out whether a message is a duplicate
+			p.known = nil
 		}
-	case mayBeStored:
+	case mayBeStored: // prepare finds out what is
 		p.known = nil
 	}
 	return done + stored, err
@@ -467,8 +469,9 @@ func (p *publisher) prepare(ctx context.Context) error {
 // sendBatch sends messages that are not known to be in the stream, and returns how many
 // of them it has stored. An event that is too large for NATS is stored as a dead letter.
 func (p *publisher) sendBatch(ctx context.Context, batch []message) (stored int, err error) {
+	hasOneCopy := p.messages.CachedInfo().Config.Replicas == 1 // which sendFast requires
 	switch {
-	case len(batch) > 1 && p.messages.CachedInfo().Config.Replicas == 1:
+	case len(batch) > 1 && hasOneCopy:
 		return p.sendFast(ctx, batch)
 	case len(batch) > 1:
 		return p.sendAtomic(ctx, batch)
@@ -584,9 +587,9 @@ type replies struct {
 	messages chan *nats.Msg
 }
 
-// subscribe subscribes to an inbox for the replies to fast batches. The subscription
-// has room for the replies to every message of two batches; without its own channel it
-// would have room for 65,536.
+// subscribe subscribes to an inbox for the replies to fast batches. The subscription has room for the
+// replies to every message of two batches. Without its own channel it would have room for 65,536, which
+// takes 512 kB for each profile.
 func subscribe(conn *nats.Conn) (*replies, error) {
 	r := &replies{messages: make(chan *nats.Msg, 2*maxBatch+2)}
 	var err error
@@ -594,7 +597,7 @@ func subscribe(conn *nats.Conn) (*replies, error) {
 	return r, err
 }
 
-// sendFast stores messages as a fast batch, and returns how many are stored. Each
+// sendFast stores two or more messages as a fast batch, and returns how many are stored. Each
 // message requires the epoch, and none after a rejected one is stored. Only a stream
 // with one copy can do this: with several copies, the requirements of messages that
 // are under way conflict.
@@ -612,16 +615,17 @@ func (p *publisher) sendFast(ctx context.Context, batch []message) (done int, er
 	for i, m := range batch {
 		operation := fastAppend
 		switch i {
-		case len(batch) - 1:
-			operation = fastCommit
 		case 0:
 			operation = fastStart
+		case len(batch) - 1:
+			operation = fastCommit
 		}
 		msg := p.message(m)
 		p.requireEpoch(msg)
-		// The subject holds after how many messages the server confirms some, that it ends the batch if one
-		// is lost, the number of the message, and the operation.
-		msg.Reply = fmt.Sprintf("%s.%d.fail.%d.%d.$FI", prefix, maxBatch, i+1, operation)
+		const flow = maxBatch // number of messages after which the server confirms that they arrived
+		const gap = "fail"    // the server ends the batch if a message is lost
+		number := i + 1
+		msg.Reply = fmt.Sprintf("%s.%d.%s.%d.%d.$FI", prefix, flow, gap, number, operation)
 		if err := conn.PublishMsg(msg); err != nil {
 			return 0, err
 		}
@@ -657,10 +661,11 @@ func (p *publisher) waitForResult(ctx context.Context, prefix string) (done int,
 	}
 }
 
-// recordResult records the result of a fast batch, and returns how many of its messages are stored.
+// recordResult records the result of a fast batch, and returns how many of its messages are in the
+// stream.
 func (p *publisher) recordResult(ack batchAck) int {
-	stored := int(min(ack.Count, maxBatch))
-	if ack.Sequence == 0 { // all are duplicates
+	stored := int(min(ack.Count, maxBatch)) // no batch has more, whatever the server says
+	if ack.Sequence == 0 {                  // all are duplicates: they were in the stream before
 		p.addDuplicates(ack.Count)
 	} else {
 		p.recordStored(ack.Sequence, stored)

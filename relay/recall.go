@@ -28,9 +28,9 @@ func (p *publisher) readKnownIDs(ctx context.Context) error {
 		return nil
 	}
 	filter := p.stream.Prefix + "." + p.scope + profileKey(p.profile) + ".*"
-	known, next, last, err := p.readFew(ctx, filter)
-	if err == nil && next <= last {
-		known, err = p.readIDs(ctx, filter, next, last, known)
+	known, left, err := p.readFew(ctx, filter)
+	if err == nil && !left.isEmpty() {
+		known, err = p.readIDs(ctx, filter, left, known)
 	}
 	if err != nil {
 		return fmt.Errorf("reading the stream: %w", p.recreate(ctx, err))
@@ -39,51 +39,56 @@ func (p *publisher) readKnownIDs(ctx context.Context) error {
 	return nil
 }
 
-// readFew returns the IDs of some messages with the subjects of filter that may have been stored
-// since the sequence p.last: of the newest one, and of at most fewIDs, oldest first. The messages
-// from sequence next to last are left to read, none if next is greater. It reads one message at a
-// time, because all profiles read when a node of NATS is lost, and a server drops requests beyond
-// 10,000.
-func (p *publisher) readFew(ctx context.Context, filter string) (known map[string]bool, next, last uint64, err error) {
+// sequences are those of a part of the stream, from next to last.
+type sequences struct{ next, last uint64 }
+
+// isEmpty reports whether there is no sequence.
+func (s sequences) isEmpty() bool { return s.next > s.last }
+
+// readFew reads the IDs of messages with the subjects of filter that were stored after the sequence
+// p.last: that of the newest one, and those of at most fewIDs of the others, oldest first. Left are the
+// sequences that it has not read. It reads one message at a time: when a node of NATS is lost, all
+// profiles read, and a server drops requests beyond 10,000.
+func (p *publisher) readFew(ctx context.Context, filter string) (known map[string]bool, left sequences, err error) {
+	none := sequences{next: 1, last: 0}
 	if !p.startRead(ctx) {
-		return nil, 0, 0, context.Cause(ctx)
+		return nil, none, context.Cause(ctx)
 	}
-	defer func() { <-p.reads }()
+	defer p.endRead()
 	known = map[string]bool{}
 	newest, err := p.messages.GetLastMsgForSubject(ctx, filter)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return known, 1, 0, nil // nothing is left to read
+		return known, none, nil
 	}
 	if err != nil {
-		return nil, 0, 0, err
+		return nil, none, err
 	}
 	stored := p.last.Load()
-	next, last = stored+1, newest.Sequence-1    // the newest message is read already
-	isAnotherStream := stored > newest.Sequence // its sequences have begun again
-	switch {
-	case isAnotherStream:
-		next = 1
-	case next > newest.Sequence: // nothing was stored since then
-		return known, next, last, nil
+	if stored == newest.Sequence { // nothing was stored since then
+		return known, none, nil
+	}
+	left = sequences{stored + 1, newest.Sequence - 1} // the newest message is read already
+	if stored > newest.Sequence {                     // the stream was created again: its sequences have begun at 1
+		left.next = 1
 	}
 	known[newest.Header.Get(jetstream.MsgIDHeader)] = true
-	for n := 0; n < fewIDs && next <= last; n++ {
-		msg, err := p.readNext(ctx, filter, next)
+	for n := 0; n < fewIDs && !left.isEmpty(); n++ {
+		msg, err := p.readNext(ctx, filter, left.next)
 		if err != nil {
-			return nil, 0, 0, err
+			return nil, none, err
 		}
 		known[msg.Header.Get(jetstream.MsgIDHeader)] = true
-		next = msg.Sequence + 1
+		left.next = msg.Sequence + 1
 	}
-	return known, next, last, nil
+	return known, left, nil
 }
 
 // readIDs adds the IDs of the messages of a range of sequences to those that are known. If there are
 // more than maxKnown, it returns none: the stream itself then drops duplicates, as far as its window
-// for them reaches. Parts of the range are read at the same time. A part for which no response
-// arrives in time is reported to p.onRetry, and requested again.
+// for them reaches. Parts of the range are read at the same time. A part for which no response arrives
+// in time is requested again; the first time, that is reported to p.onRetry.
 func (p *publisher) readIDs(
-	ctx context.Context, filter string, first, last uint64, known map[string]bool,
+	ctx context.Context, filter string, all sequences, known map[string]bool,
 ) (map[string]bool, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -99,12 +104,12 @@ func (p *publisher) readIDs(
 	late := sync.OnceFunc(func() {
 		p.onRetry(ctx, api.RetryEvent{Op: OpPublish, Attempt: 1, Err: errLate})
 	})
-	size := max(leastRange, (last-first)/maxReads+1)
+	size := max(leastRange, (all.last-all.next)/maxReads+1)
 	var parts sync.WaitGroup
-	for from := first; from <= last && p.startRead(ctx); from += size {
+	for from := all.next; from <= all.last && p.startRead(ctx); from += size {
 		parts.Go(func() {
-			defer func() { <-p.reads }()
-			if err := p.readPart(ctx, filter, from, min(from+size-1, last), found, late); err != nil {
+			defer p.endRead()
+			if err := p.readPart(ctx, filter, sequences{from, min(from+size-1, all.last)}, found, late); err != nil {
 				stop(err) // the other parts are not needed any more
 			}
 		})
@@ -122,13 +127,13 @@ var (
 	errLate    = errors.New("reading the stream: no response in time")
 )
 
-// readPart calls found with the IDs of the messages from sequence next to last. It calls
+// readPart calls found with the IDs of the messages of a part of the stream. It calls
 // late when a response did not arrive in time, before it sends the request again.
 func (p *publisher) readPart(
-	ctx context.Context, filter string, next, last uint64, found func(id string), late func(),
+	ctx context.Context, filter string, part sequences, found func(id string), late func(),
 ) error {
-	for next <= last {
-		msg, err := p.readNext(ctx, filter, next)
+	for !part.isEmpty() {
+		msg, err := p.readNext(ctx, filter, part.next)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
 		}
@@ -139,10 +144,10 @@ func (p *publisher) readPart(
 		if err != nil {
 			return err
 		}
-		if msg.Sequence <= last {
+		if msg.Sequence <= part.last {
 			found(msg.Header.Get(jetstream.MsgIDHeader))
 		}
-		next = msg.Sequence + 1
+		part.next = msg.Sequence + 1
 	}
 	return nil
 }
@@ -154,7 +159,8 @@ func (p *publisher) readNext(ctx context.Context, filter string, sequence uint64
 	return p.messages.GetMsg(ctx, sequence, jetstream.WithGetMsgSubject(filter))
 }
 
-// startRead waits until another part may be read. It returns false if ctx is done first.
+// startRead waits until another part may be read; the caller calls endRead then. It returns false if
+// ctx is done first.
 func (p *publisher) startRead(ctx context.Context) bool {
 	select {
 	case p.reads <- struct{}{}:
@@ -163,3 +169,6 @@ func (p *publisher) startRead(ctx context.Context) bool {
 		return false
 	}
 }
+
+// endRead lets another part be read.
+func (p *publisher) endRead() { <-p.reads }
