@@ -30,8 +30,8 @@ func parkWaits() api.Hooks {
 	}}
 }
 
-// parkingClient returns an HTTP client whose requests wait for a place of their task, if it has
-// none.
+// parkingClient returns an HTTP client for the requests of tasks. A request whose task was parked is
+// sent when the task has a place in the schedule again.
 func parkingClient(c *http.Client) *http.Client {
 	parking := *c
 	if c.Transport == nil {
@@ -43,6 +43,8 @@ func parkingClient(c *http.Client) *http.Client {
 
 type parkingTransport struct{ http.RoundTripper }
 
+// RoundTrip sends a request. If its task was parked, because the request had to wait for a rate limit,
+// RoundTrip first waits until the task has a place in the schedule again.
 func (p parkingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if t, ok := r.Context().Value(taskKey{}).(*task); ok {
 		if err := t.resume(r.Context()); err != nil {
@@ -59,7 +61,7 @@ func (p parkingTransport) CloseIdleConnections() {
 	}
 }
 
-// park gives the place of a task that runs to others.
+// park gives the place of a task that runs to others, until resume.
 func (t *task) park() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -70,11 +72,10 @@ func (t *task) park() {
 	}
 }
 
-// parked is a task that waits for a place.
-type parked struct {
-	*task
-
-	resumed chan struct{} // closed when it has one
+// resumption is a parked task that waits for a place.
+type resumption struct {
+	task *task
+	done chan struct{} // closed when it has a place
 }
 
 // resume waits until a task that was parked has a place again. It returns the error of ctx if that
@@ -85,30 +86,34 @@ func (t *task) resume(ctx context.Context) error {
 		t.mu.Unlock()
 		return nil
 	}
-	p := parked{t, make(chan struct{})}
-	t.resuming = append(t.resuming, p)
+	r := resumption{t, make(chan struct{})}
+	t.resuming = append(t.resuming, r)
 	t.advance()
 	t.mu.Unlock()
 	select {
-	case <-p.resumed:
+	case <-r.done:
 		return nil
 	case <-ctx.Done():
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.resuming = slices.DeleteFunc(t.resuming, func(o parked) bool { return o == p })
+	// A task that got its place just now keeps it: runTask gives it back when the task has run.
+	t.resuming = slices.DeleteFunc(t.resuming, func(o resumption) bool { return o == r })
 	return ctx.Err()
 }
 
-// resumeParked gives the places that are free to tasks that have waited. The caller holds s.mu.
+// resumeParked gives the places that are free to parked tasks that wait for one. The caller holds s.mu.
 func (s *schedule) resumeParked() {
-	s.resuming = slices.DeleteFunc(s.resuming, func(p parked) bool {
-		if !s.width.admits(p.kind) {
-			return false
+	waiting := s.resuming[:0]
+	for _, r := range s.resuming {
+		if !s.width.admits(r.task.kind) {
+			waiting = append(waiting, r)
+			continue
 		}
-		p.parked = false
-		s.width.running[p.kind]++
-		close(p.resumed)
-		return true
-	})
+		r.task.parked = false
+		s.width.running[r.task.kind]++
+		close(r.done)
+	}
+	clear(s.resuming[len(waiting):]) // frees the tasks
+	s.resuming = waiting
 }

@@ -17,7 +17,7 @@ type schedule struct {
 	ready   [kinds][]*lane // with tasks that may run
 	timer   *time.Timer
 
-	resuming []parked // tasks that wait for a place
+	resuming []resumption // parked tasks that wait for a place, the first one first
 }
 
 // lane is a share of a schedule: the tasks of an account do not take more.
@@ -72,8 +72,8 @@ type task struct {
 	kind       int       // of a task that is ready or runs
 	state      taskState
 	again      bool          // it was woken while it ran
-	parked     bool          // it runs, and waits without a place
-	ended      chan struct{} // closed when a run that stop waits for has ended; nil before
+	parked     bool          // it runs, and waits without a place in the schedule; that in its lane stays taken
+	ended      chan struct{} // closed by runTask at the end of a run that stop waits for; nil before
 }
 
 type taskState uint8
@@ -142,13 +142,13 @@ func (t *task) stop() {
 	switch was {
 	case taskWaiting:
 		heap.Remove(&t.waiting, t.index)
+		t.advance() // sets the timer for the next task
 	case taskReady:
 		t.leaveLane()
 	case taskRuns:
-		t.ended = make(chan struct{})
+		t.ended = make(chan struct{}) // runTask closes it
 	case taskNew, taskStopped:
 	}
-	t.advance()
 	t.mu.Unlock()
 	if t.ended != nil {
 		<-t.ended
@@ -166,8 +166,8 @@ func (s *schedule) putWaiting(t *task, at time.Time) {
 	heap.Push(&s.waiting, t)
 }
 
-// advance starts the tasks that may run, and sets the timer for the next one. The caller
-// holds s.mu.
+// advance starts the tasks that are due, as many as the schedule and the lane of each admit, and sets
+// the timer for the next one. Tasks that are parked and may go on come first. The caller holds s.mu.
 func (s *schedule) advance() {
 	now := time.Now()
 	for len(s.waiting) > 0 && !s.waiting[0].at.After(now) {
@@ -183,7 +183,7 @@ func (s *schedule) advance() {
 		t.state, t.again = taskRuns, false
 		s.width.running[t.kind]++
 		t.lane.width.running[t.kind]++
-		s.queueLane(t.lane)
+		s.queueLane(t.lane) // for its next task
 		go s.runTask(t)
 	}
 	switch {
@@ -201,7 +201,8 @@ func (s *schedule) advance() {
 	}
 }
 
-// queueLane adds a lane to the ready ones, at their end, if one of its tasks may run.
+// queueLane adds a lane to the ready ones, at their end, if one of its tasks may run and the lane is not
+// there already. The caller holds s.mu.
 func (s *schedule) queueLane(l *lane) {
 	for kind := range kinds {
 		if len(l.ready[kind]) > 0 && !l.queued[kind] && l.width.admits(kind) {
@@ -212,14 +213,16 @@ func (s *schedule) queueLane(l *lane) {
 }
 
 // takeNext removes the next task that may run from its lane, and returns it, nil if there is
-// none. Lanes take turns.
+// none. Lanes take turns: one whose turn has come leaves the ready ones, also if none of its tasks
+// may run any more. QueueLane adds it again, at the end, when one may.
 func (s *schedule) takeNext() *task {
 	for kind := range kinds {
 		for s.width.admits(kind) && len(s.ready[kind]) > 0 {
 			l := s.ready[kind][0]
 			s.ready[kind] = s.ready[kind][1:]
-			l.queued[kind] = false // advance puts it at the end, by queueLane, if it has more
-			if len(l.ready[kind]) > 0 && l.width.admits(kind) {
+			l.queued[kind] = false
+			mayRunOne := len(l.ready[kind]) > 0 && l.width.admits(kind)
+			if mayRunOne {
 				t := l.ready[kind][0]
 				l.ready[kind] = l.ready[kind][1:]
 				return t
@@ -229,12 +232,13 @@ func (s *schedule) takeNext() *task {
 	return nil
 }
 
-// runTask runs a task, and puts it among those that wait.
+// runTask runs a task once, gives its places back, and puts it among those that wait.
 func (s *schedule) runTask(t *task) {
 	next := t.run()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !t.parked {
+	hasPlace := !t.parked // in the schedule; that in the lane is not given away while the task is parked
+	if hasPlace {
 		s.width.running[t.kind]--
 	}
 	t.parked = false
@@ -244,7 +248,7 @@ func (s *schedule) runTask(t *task) {
 		close(t.ended)
 	case next.IsZero(): // it has ended by itself
 		t.state = taskNew
-	case t.again:
+	case t.again: // it was woken while it ran
 		s.putWaiting(t, time.Now())
 	default:
 		s.putWaiting(t, next)

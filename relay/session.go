@@ -38,23 +38,25 @@ func (r *replica) newSession(key string, h *holding, term uint64) *session {
 	return s
 }
 
-// run publishes the events of the profile until ctx is done, then saves the checkpoint. It
+// run follows the profile and publishes its events until ctx is done, then saves the checkpoint. It
 // returns nil if ctx has ended it.
 func (s *session) run(ctx context.Context) error {
 	ctx = context.WithValue(ctx, profileContext{}, s.profile)
-	// The publisher outlives ctx until the checkpoint is saved.
-	alive, lost := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer context.AfterFunc(s.pub.held.alive, func() { lost(errLost) })() //nolint:contextcheck // of the lease
-	s.pub.alive, s.pub.onLost = alive, lost
-	follow, end := context.WithCancelCause(ctx)
-	defer context.AfterFunc(alive, func() { end(errLost) })() // a lost lease ends the steps
-	err := s.follow(follow, end, s.pub)
-	cause := context.Cause(alive) // why the profile was lost, nil if it is held
-	lost(nil)
+	// Publishing goes on after ctx until the checkpoint is saved. The end of the lease ends it, and the
+	// publisher itself if it finds that the profile was lost.
+	publishing, endPublishing := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer context.AfterFunc(s.pub.held.alive, func() { endPublishing(errLost) })() //nolint:contextcheck // of the lease
+	s.pub.alive, s.pub.onLost = publishing, endPublishing
+	// Following ends with ctx, with publishing, or when a step has failed.
+	following, endFollowing := context.WithCancelCause(ctx)
+	defer context.AfterFunc(publishing, func() { endFollowing(errLost) })()
+	err := s.follow(following, endFollowing, s.pub)
+	whyLost := context.Cause(publishing) // nil if the profile is still held
+	endPublishing(nil)
 	s.pub.running.Wait()
 	s.released.Store(true)
-	if cause != nil {
-		return fmt.Errorf("epoch %d: %w", s.term, cause)
+	if whyLost != nil {
+		return fmt.Errorf("epoch %d: %w", s.term, whyLost)
 	}
 	return unlessDone(ctx, err)
 }
@@ -97,9 +99,9 @@ func (s *session) follow(ctx context.Context, end context.CancelCauseFunc, pub *
 		}
 		return next
 	})
-	steps.Notify(t.wake)
-	t.wake()
-	steps.Watch(ctx)
+	steps.Notify(t.wake) // required before the first step
+	t.wake()             // the first step is due now
+	steps.Watch(ctx)     // returns early if nothing reports changes
 	<-ctx.Done()
 	t.stop()
 	return errors.Join(context.Cause(ctx), steps.Close(ctx))
@@ -134,7 +136,8 @@ func (s *session) state() Held {
 }
 
 // sessionStore saves a checkpoint when the events before it are stored. A line before the
-// data of the checkpoint holds the sequence of the last of these events in the stream.
+// data of the checkpoint holds the sequence of the last of these events in the stream. The next
+// session looks only after that sequence for events that are stored already.
 type sessionStore struct {
 	CheckpointStore
 	pub   *publisher
@@ -146,11 +149,13 @@ type sessionStore struct {
 func (s *sessionStore) Load(ctx context.Context, name string) (events.Checkpoint, error) {
 	ctx, stop := s.whileAlive(ctx)
 	defer stop()
-	if ctx.Err() != nil {
+	hasEnded := ctx.Err() != nil // the session, or its lease: another replica may have the checkpoint
+	if hasEnded {
 		return events.Checkpoint{}, events.ErrCheckpointTaken
 	}
 	var c events.Checkpoint
-	err := persist(ctx, func(error) {}, func() (err error) { c, err = s.CheckpointStore.Load(ctx, name); return err })
+	ignore := func(error) {} // of each try but the last, whose error persist returns
+	err := persist(ctx, ignore, func() (err error) { c, err = s.CheckpointStore.Load(ctx, name); return err })
 	if err != nil || c.Revision == 0 {
 		return c, err
 	}
@@ -172,7 +177,8 @@ func (s *sessionStore) whileAlive(ctx context.Context) (context.Context, func())
 	return ctx, func() { stop(); cancel() }
 }
 
-// Save waits until all events before the checkpoint are stored, and saves it.
+// Save waits until all events before the checkpoint are stored, and saves it, after a line with the
+// sequence of the last one.
 func (s *sessionStore) Save(ctx context.Context, name string, c events.Checkpoint) (uint64, error) {
 	ctx, stop := s.whileAlive(ctx)
 	defer stop()
@@ -183,7 +189,8 @@ func (s *sessionStore) Save(ctx context.Context, name string, c events.Checkpoin
 	if err != nil {
 		return 0, err
 	}
-	c.Data = append([]byte(strconv.FormatUint(s.pub.last.Load(), 10)+"\n"), c.Data...)
+	line := strconv.FormatUint(s.pub.last.Load(), 10) + "\n"
+	c.Data = append([]byte(line), c.Data...)
 	revision, err := s.CheckpointStore.Save(ctx, name, c)
 	if err == nil {
 		s.saved()

@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -44,53 +46,61 @@ type unit struct {
 	weight int
 }
 
-// divide returns the index of the replica of each unit, given the names of the replicas, and
-// -1 for a unit that none can follow. All replicas compute the same. A unit goes to the replica
-// with the highest hash of both (rendezvous hashing) of those that can follow it and have room
-// for it in their share, rounded up: so few units move when a replica starts or stops. If none
-// has room, it goes to the one with the least. Fits reports whether a replica can follow a
-// unit; nil means that all can.
+// divide returns the index of the replica of each unit, given the names of the replicas, and -1 for a
+// unit that none can follow. All replicas compute the same. Fits reports whether a replica can follow
+// a unit; nil means that all can.
 func divide(units []unit, replicas []string, fits func(unit, replica int) bool) []int {
-	hashes := make([]uint64, len(replicas))
+	d := distribution{hashes: make([]uint64, len(replicas)), loads: make([]int, len(replicas))}
 	for i, name := range replicas {
-		hashes[i] = hash64(name)
+		d.hashes[i] = hash64(name)
 	}
 	total := 0
 	for _, u := range units {
 		total += u.weight
 	}
-	share := (total + len(replicas) - 1) / max(1, len(replicas)) // of a replica, rounded up
-	load, result := make([]int, len(replicas)), make([]int, len(units))
+	d.share = (total + len(replicas) - 1) / max(1, len(replicas)) // rounded up: together they have room for all
+	result := make([]int, len(units))
 	for i, u := range units {
-		id := mix(uint64(u.slot) + 1) //nolint:gosec // not negative, and not 0, of which mix makes 0
-		if u.lists != "" {
-			id ^= hash64(u.lists)
-		}
-		highest, emptiest := -1, -1 // of the replicas with room, that with the highest hash; of all, that with the least load
-		highestHash := uint64(0)
-		for r := range replicas {
-			if fits != nil && !fits(i, r) {
-				continue
-			}
-			if emptiest < 0 || load[r] < load[emptiest] {
-				emptiest = r
-			}
-			hasRoom := load[r]+u.weight <= share
-			hash := mix(hashes[r] ^ id)
-			if hasRoom && (highest < 0 || hash > highestHash) {
-				highest, highestHash = r, hash
-			}
-		}
-		chosen := highest
-		if chosen < 0 {
-			chosen = emptiest
-		}
+		chosen := d.choose(u, func(replica int) bool { return fits == nil || fits(i, replica) })
 		result[i] = chosen
 		if chosen >= 0 {
-			load[chosen] += u.weight
+			d.loads[chosen] += u.weight
 		}
 	}
 	return result
+}
+
+// distribution is what divide knows of the replicas, by their indexes.
+type distribution struct {
+	hashes []uint64 // of their names
+	loads  []int    // weights of their units so far
+	share  int      // weight for which each has room
+}
+
+// choose returns the replica of a unit, one of those that fit; -1 if none does. Of those with room, it
+// is the one with the highest hash of replica and unit (rendezvous hashing): so few units move when
+// a replica starts or stops. If none has room, it is the one with the least load.
+func (d *distribution) choose(u unit, fits func(replica int) bool) int {
+	const none = -1
+	highest, leastLoaded := none, none
+	highestHash, unitHash := uint64(0), u.hash()
+	for r, load := range d.loads {
+		if !fits(r) {
+			continue
+		}
+		if leastLoaded == none || load < d.loads[leastLoaded] {
+			leastLoaded = r
+		}
+		hasRoom := load+u.weight <= d.share
+		hash := mix(d.hashes[r] ^ unitHash)
+		if hasRoom && (highest == none || hash > highestHash) {
+			highest, highestHash = r, hash
+		}
+	}
+	if highest == none {
+		return leastLoaded
+	}
+	return highest
 }
 
 // names returns the names of the replicas that are the members of a view.
@@ -107,22 +117,35 @@ func (v *view) names() []string {
 func (v *view) divideSlots() []int {
 	units := make([]unit, slots)
 	for i := range units {
-		units[i] = unit{place{slot: i}, 1}
+		units[i] = unit{place: place{slot: i}, weight: 1}
 	}
-	return divide(units, v.names(), nil)
+	var fits func(unit, member int) bool // nil: all can
+	return divide(units, v.names(), fits)
 }
 
 // shares is the division of profiles in a view.
 type shares struct {
 	members []peer
-	lists   map[string]string // IDs of the lists that have a profile, as ".1.2"; nil if all members have the same
+	lists   map[string]string // IDs of the lists that have a profile, as ".1.2"; nil if all members have the same list
 	holders map[place]int     // indexes of members
 }
 
 // place is where a profile belongs.
 type place struct {
 	slot  int
-	lists string // as in shares: which members can follow the profile
+	lists string // as in shares: which members can follow the profile; "" if all can
+}
+
+// place returns where a profile belongs.
+func (s *shares) place(profile string) place { return place{slotOf(profile), s.lists[profile]} }
+
+// hash returns a hash of the place.
+func (p place) hash() uint64 {
+	h := mix(uint64(p.slot) + 1) //nolint:gosec // not negative, and not 0, of which mix makes 0
+	if p.lists != "" {           // the places of one slot differ in their lists
+		h ^= hash64(p.lists)
+	}
+	return h
 }
 
 // slotsOf returns the slots of the member with a name. A nil view has none.
@@ -139,45 +162,27 @@ func (v *view) slotsOf(name string) map[int]bool {
 	return own
 }
 
-// divideProfiles divides profiles, by profileKey, among the members, given the lists of those
-// that members can follow. Profiles of one slot that the same members can follow go to one
-// member together; their number is the weight. If all members have the same list, the lists
-// play no part.
+// divideProfiles divides profiles, by profileKey, among the members, given the lists of profiles by
+// their IDs. A member can follow the profiles of its list. Profiles of one slot that the same members
+// can follow go to one member together.
 func (v *view) divideProfiles(lists map[string][]string) *shares {
 	s := &shares{members: v.Members, holders: map[place]int{}}
-	var ids []string // of the lists of the members, each once
-	for _, p := range v.Members {
-		if !slices.Contains(ids, p.List) {
-			ids = append(ids, p.List)
-		}
-	}
-	weights := map[place]int{} // numbers of profiles
+	ids := v.listIDs()
+	var units []unit
+	var fits func(unit, member int) bool // nil: all can
 	if len(ids) == 1 {
-		for _, profile := range lists[ids[0]] {
-			weights[place{slot: slotOf(profile)}]++
-		}
+		units = s.units(slices.Values(lists[ids[0]]))
 	} else {
-		slices.Sort(ids) // so that equal sets of lists are equal texts
 		s.lists = map[string]string{}
 		for _, id := range ids {
 			for _, profile := range lists[id] {
 				s.lists[profile] += "." + id
 			}
 		}
-		for profile, itsLists := range s.lists {
-			weights[place{slotOf(profile), itsLists}]++
+		units = s.units(maps.Keys(s.lists))
+		fits = func(unit, member int) bool { // no ID is a part of another one: they have the same length
+			return strings.Contains(units[unit].lists, "."+v.Members[member].List)
 		}
-	}
-	units := make([]unit, 0, len(weights))
-	for at, weight := range weights {
-		units = append(units, unit{at, weight})
-	}
-	slices.SortFunc(units, func(a, b unit) int { // what few can follow, and the heaviest, first
-		return cmp.Or(len(a.lists)-len(b.lists), b.weight-a.weight, a.slot-b.slot, strings.Compare(a.lists, b.lists))
-	})
-	fits := func(u, member int) bool { return strings.Contains(units[u].lists, "."+v.Members[member].List) }
-	if s.lists == nil { // all members can follow all profiles
-		fits = nil
 	}
 	for i, r := range divide(units, v.names(), fits) {
 		s.holders[units[i].place] = r
@@ -185,12 +190,41 @@ func (v *view) divideProfiles(lists map[string][]string) *shares {
 	return s
 }
 
+// listIDs returns the IDs of the lists of the members, each once. They are sorted, so that all replicas
+// name the same lists in the same order.
+func (v *view) listIDs() (ids []string) {
+	for _, p := range v.Members {
+		if !slices.Contains(ids, p.List) {
+			ids = append(ids, p.List)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// units returns the places of profiles; the weight of a place is its number of profiles. The places
+// that few members can follow, and the heaviest, are the first: divide then finds room for them.
+func (s *shares) units(profiles iter.Seq[string]) []unit {
+	weights := map[place]int{}
+	for profile := range profiles {
+		weights[s.place(profile)]++
+	}
+	units := make([]unit, 0, len(weights))
+	for at, weight := range weights {
+		units = append(units, unit{at, weight})
+	}
+	slices.SortFunc(units, func(a, b unit) int {
+		return cmp.Or(len(a.lists)-len(b.lists), b.weight-a.weight, a.slot-b.slot, strings.Compare(a.lists, b.lists))
+	})
+	return units
+}
+
 // holder returns the name of the replica that has a profile, "" if none can follow it.
 func (s *shares) holder(profile string) string {
 	if s == nil {
 		return ""
 	}
-	r, ok := s.holders[place{slotOf(profile), s.lists[profile]}]
+	r, ok := s.holders[s.place(profile)]
 	if !ok {
 		return ""
 	}
