@@ -44,7 +44,7 @@ func Response[T any](answer []byte) (*T, error) {
 	if _, err := e.Decode(answer); err != nil {
 		return nil, err
 	}
-	_ = Finish(nil, &e.Data, DropNulls) // never fails: only a request bounds the number of rows
+	_ = Finish(nil, &e.Data, DropNulls) // no error without a request, which bounds the number of rows
 	return &e.Data, nil
 }
 
@@ -106,13 +106,17 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 	if err := checkSize(b); err != nil {
 		return false, err
 	}
-	var out any = (*record[T])(e)
-	if e.Member == "" { // the payload is at the root or in the member "response": both are decoded into e.Data
+	var out any // what b is decoded into: e.Data, or a type that decodes the payload into it
+	isBareList := jsontext.Value(b).Kind() == '[' && onlyRecords(reflect.TypeFor[T]())
+	hasNoName := e.Member == ""
+	switch {
+	case isBareList:
+		out = recordsOf(reflect.ValueOf(&e.Data).Elem()).Addr().Interface()
+	case hasNoName: // the payload is at the root or in the member "response"
 		e.Payload, e.Response.payload = &e.Data, &e.Data
 		out = &e.root
-	}
-	if jsontext.Value(b).Kind() == '[' && onlyRecords(reflect.TypeFor[T]()) { // a bare list
-		out = recordsOf(reflect.ValueOf(&e.Data).Elem()).Addr().Interface()
+	default:
+		out = (*record[T])(e)
 	}
 	opts := options
 	if more != nil {
@@ -123,8 +127,8 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 		e.Data, e.Found, e.Result = *new(T), false, absent
 		err = lenient(b, out, opts)
 	}
-	namesEnvelope := bytes.Contains(b, []byte(versionMember)) || bytes.Contains(b, []byte(statusMember))
-	if e.Member == "" && namesEnvelope {
+	mayHaveEnvelopeMembers := bytes.Contains(b, []byte(versionMember)) || bytes.Contains(b, []byte(statusMember))
+	if hasNoName && mayHaveEnvelopeMembers { // the payload may have taken them; one with a name is an object of its own
 		dropEnvelopeMembers(extraOf(reflect.ValueOf(&e.Data)))
 	}
 	return e.Result == failed, err
@@ -169,7 +173,8 @@ const (
 // Plain decodes b, which has no envelope, into out, often of a type that the program has
 // defined. If a value does not match its field, it calls reset, which must empty out, and
 // decodes again with a conversion of scalars and empty lists. If that does not help, it
-// returns the error of the first decode.
+// returns the error of the first decode. After a success, [Finish] fills the fields that
+// have other names in some responses.
 func Plain(b []byte, out any, reset func(), more ...jsonv2.Options) error {
 	if err := checkSize(b); err != nil {
 		return err
@@ -183,7 +188,7 @@ func Plain(b []byte, out any, reset func(), more ...jsonv2.Options) error {
 		}
 	}
 	if err == nil {
-		_ = Finish(nil, out, KeepNulls) // never fails: only a request bounds the number of rows
+		_ = Finish(nil, out, KeepNulls) // no error without a request, which bounds the number of rows
 	}
 	return err
 }
@@ -203,18 +208,19 @@ const (
 )
 
 // checkSize returns an error for a response that would take far more memory than its
-// own size: one of very many objects, lists or values, or with a very long name.
-// Counting bytes gives an upper bound of containers and values quickly, because strings
-// may hold braces and commas too; only a response above it, or one of more than fewForNames
-// bytes, in which a name may be too long, is read token by token.
+// own size: one of very many objects, lists or values, or with a very long name. Most
+// responses need no more than a count of some bytes; the others are read token by token.
 func checkSize(b []byte) error {
 	if len(b) <= fewBytes {
 		return nil
 	}
-	containers := bytes.Count(b, []byte("{")) + bytes.Count(b, []byte("["))
-	if containers <= maxContainers && bytes.Count(b, []byte(",")) <= maxValues && len(b) <= fewForNames {
+	// Strings may have braces and commas too, so there are at most so many containers and values.
+	mostContainers := bytes.Count(b, []byte("{")) + bytes.Count(b, []byte("["))
+	isSmall := mostContainers <= maxContainers && bytes.Count(b, []byte(",")) <= maxValues && len(b) <= fewForNames
+	if isSmall {
 		return nil
 	}
+	const maxNamesAndValues = 2 * maxValues // of objects, in which each value has a name
 	var containersRead, namesAndValues int
 	dec := jsontext.NewDecoder(bytes.NewBuffer(b), options) // a decoder of a bytes.Buffer does not copy it
 	for {
@@ -224,7 +230,7 @@ func checkSize(b []byte) error {
 			return nil //nolint:nilerr // EOF, or an error that the decode returns as well
 		}
 		container, tokens := dec.StackIndex(dec.StackDepth())
-		isName := container == '{' && tokens%2 == 1 // an object has a name and a value by turns
+		isName := container == '{' && tokens%2 == 1 // the odd tokens of an object are names, the even ones values
 		if isName && len(bytes.TrimLeft(b[begin:dec.InputOffset()], ", \t\r\n")) > maxName+len(`""`) {
 			return fmt.Errorf("%w: it holds a name of more than %d bytes", api.ErrTooLarge, maxName)
 		}
@@ -236,7 +242,7 @@ func checkSize(b []byte) error {
 		default:
 		}
 		namesAndValues++
-		if containersRead > maxContainers || namesAndValues > 2*maxValues {
+		if containersRead > maxContainers || namesAndValues > maxNamesAndValues {
 			const text = "%w: it holds more than %d objects and lists, or %d values"
 			return fmt.Errorf(text, api.ErrTooLarge, maxContainers, maxValues)
 		}
@@ -253,7 +259,8 @@ func Value[T any](b []byte) (*T, error) {
 }
 
 // decodeInto decodes a part of a response into out, a pointer to an empty value:
-// strictly, or after a mismatch leniently.
+// strictly, or after a mismatch leniently. Then [Finish] removes null elements, and fills
+// the fields that have other names in some responses.
 func decodeInto(b []byte, out any) error {
 	if err := checkSize(b); err != nil {
 		return err
@@ -264,7 +271,7 @@ func decodeInto(b []byte, out any) error {
 		err = lenient(b, out, options)
 	}
 	if err == nil {
-		_ = Finish(nil, out, DropNulls) // never fails: only a request bounds the number of rows
+		_ = Finish(nil, out, DropNulls) // no error without a request, which bounds the number of rows
 	}
 	return err
 }

@@ -133,7 +133,9 @@ var shapes sync.Map //nolint:gochecknoglobals // a cache of *shape by reflect.Ty
 
 // newShape returns what [shape.finish] does to decoded values of type t, nil for
 // nothing. Seen has the shapes of the types that were met before, also of those that
-// contain t: a type that contains itself finds its own shape there.
+// contain t and are not complete yet: a type that contains itself finds its own shape
+// there. Such a shape does not become nil, because the field or element of that type has
+// a shape.
 func newShape(t reflect.Type, seen map[reflect.Type]*shape) *shape {
 	if s, ok := seen[t]; ok {
 		return s
@@ -185,9 +187,11 @@ func (s *shape) addField(f reflect.StructField, seen map[reflect.Type]*shape) {
 }
 
 // finish completes a decoded value: it fills fields from their aliases and
-// calls the functions registered by [Fix], inner values first. It returns the
-// length of the longest list that is not part of a record of another list.
-func (s *shape) finish(v reflect.Value, nulls Nulls) (longest int) {
+// calls the functions registered by [Fix], inner values first.
+//
+// It returns the number of rows if the value is a page, for the limit in [Finish]: the
+// length of its longest list. The lists in the elements of a list are no rows.
+func (s *shape) finish(v reflect.Value, nulls Nulls) (rows int) {
 	if s == nil {
 		return 0
 	}
@@ -214,7 +218,7 @@ func (s *shape) finish(v reflect.Value, nulls Nulls) (longest int) {
 		}
 	}
 	for i, f := range s.fields {
-		longest = max(longest, s.shapes[i].finish(v.Field(f), nulls))
+		rows = max(rows, s.shapes[i].finish(v.Field(f), nulls))
 	}
 	if s.fixFunc != nil {
 		s.fixFunc(v.Addr().Interface())
@@ -222,22 +226,22 @@ func (s *shape) finish(v reflect.Value, nulls Nulls) (longest int) {
 	if extra != nil && len(extra) == 0 { // all were taken
 		v.Field(s.extra).SetZero()
 	}
-	return longest
+	return rows
 }
 
-// finishElements completes the elements of a list or a map. It returns the
-// length of a list as it was decoded, 0 for a map. With DropNulls it removes
-// elements that were null.
-func (s *shape) finishElements(v reflect.Value, nulls Nulls) (longest int) {
+// finishElements completes the elements of a list or a map. With DropNulls it removes
+// elements that were null. It returns the length of a list, 0 for a map. The elements
+// that it removes count too, because the server has sent them as rows.
+func (s *shape) finishElements(v reflect.Value, nulls Nulls) (rows int) {
 	if s.kind == reflect.Slice {
-		longest = v.Len()
+		rows = v.Len()
 		if s.records && nulls == DropNulls {
 			dropZero(v)
 		}
 		for i := 0; s.elem != nil && i < v.Len(); i++ {
 			s.elem.finish(v.Index(i), nulls)
 		}
-		return longest
+		return rows
 	}
 	for name, elem := range v.Seq2() {
 		if nulls == DropNulls && elem.Kind() == reflect.Pointer && elem.IsNil() {

@@ -35,11 +35,16 @@ var errUnreadable = errors.New("a value does not have the documented type")
 
 // convertValue decodes a JSON value whose kind does not fit the type that v points to,
 // by conversion, such as "1" into a number. It returns errSkip to leave the value to
-// the default decoding, if that fits or the value is null.
+// the default decoding, if that fits or the value is null. A value that cannot be
+// converted is left to [converter.keepUnreadable].
+//
+// A type with a JSON method of its own (ownMethod) may fail, and so end the decoding of
+// the response. Where that is tolerated, convertValue calls the method itself.
 func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 	kind := dec.PeekKind()
 	to := reflect.ValueOf(v).Elem()
-	if c.tolerant && (kind == '{' || kind == '[') { // what cannot be converted in it is kept in its Extra
+	hasValuesInside := kind == '{' || kind == '['
+	if c.tolerant && hasValuesInside { // their Extra is that of to
 		c.setStruct(dec.StackDepth()+1, to)
 	}
 	t := traitsOf(pointee(to.Type()))
@@ -48,22 +53,20 @@ func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 	if hasNoValue || convertsItself || c.fitsDefault(to, t, kind) {
 		return errSkip
 	}
-	if t.kind == reflect.Map && t.ownMethod && kind == '{' { // its method would decode the elements without c
-		if to.Type().Elem().Kind() == reflect.Bool {
-			return c.decodeFlags(dec, to)
-		}
-		plain := reflect.PointerTo(reflect.MapOf(to.Type().Key(), to.Type().Elem()))
-		return jsonv2.UnmarshalDecode(dec, to.Addr().Convert(plain).Interface())
+	isMapWithMethod := t.kind == reflect.Map && t.ownMethod
+	if isMapWithMethod && kind == '{' {
+		return c.decodeMap(dec, to)
 	}
 	raw, err := dec.ReadValue()
 	if err != nil {
 		return err
 	}
-	value := to
-	if to.Kind() == reflect.Pointer && t.kind == reflect.Struct && isEmptyList(raw) { // no object
+	isPointerToStruct := to.Kind() == reflect.Pointer && t.kind == reflect.Struct
+	if isPointerToStruct && isEmptyList(raw) { // sent in place of no object
 		to.SetZero()
 		return nil
 	}
+	value := to
 	for value.Kind() == reflect.Pointer {
 		value.Set(reflect.New(value.Type().Elem()))
 		value = value.Elem()
@@ -78,6 +81,16 @@ func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 		return nil
 	}
 	return c.keepUnreadable(dec, to, raw)
+}
+
+// decodeMap decodes an object into a map without the JSON method of the map, which would
+// decode the elements without c.
+func (c *converter) decodeMap(dec *jsontext.Decoder, to reflect.Value) error {
+	if to.Type().Elem().Kind() == reflect.Bool {
+		return c.decodeFlags(dec, to)
+	}
+	withoutMethod := reflect.PointerTo(reflect.MapOf(to.Type().Key(), to.Type().Elem()))
+	return jsonv2.UnmarshalDecode(dec, to.Addr().Convert(withoutMethod).Interface())
 }
 
 // traits are what the decoder needs to know of a type.
@@ -105,25 +118,27 @@ func traitsOf(t reflect.Type) *traits {
 	return found
 }
 
-// fitsDefault reports whether a value of this JSON kind is left to the default decoding,
-// which accepts it or fails. A number never fits, because it may be too large or have a
-// fraction. A type with a JSON method of its own (ownMethod) is decoded here, except for
-// a type that wraps a payload (wraps), and for a list type whose method reads an object.
+// fitsDefault reports whether a value of this JSON kind is left to the default decoding.
+// That includes the JSON method of a type (ownMethod). If the default decoding fails, the
+// whole response does, so most values that it may refuse do not fit.
 func (c *converter) fitsDefault(to reflect.Value, t *traits, kind jsontext.Kind) bool {
 	switch t.kind {
-	case reflect.Struct: // an object, unless the struct is a text in JSON, such as a time
-		return t.wraps || kind == '{' && !t.text
-	case reflect.Map: // behind a pointer, convertValue is called again for the map itself
-		return kind == '{' && (!t.ownMethod || to.Kind() == reflect.Pointer)
-	case reflect.Slice: // if not tolerant, the default decoding refuses a value that is not a list
-		return !c.tolerant || kind == '[' || kind == '{' && t.ownMethod
+	case reflect.Struct:
+		isObject := kind == '{' && !t.text // a text in JSON is such as a time
+		return isObject || t.wraps         // a wrapper of the payload reads any kind
+	case reflect.Map:
+		calledAgain := to.Kind() == reflect.Pointer // convertValue, for the map itself
+		return kind == '{' && (!t.ownMethod || calledAgain)
+	case reflect.Slice: // if not tolerant, the default decoding must refuse a value that is not a list
+		methodReadsObject := kind == '{' && t.ownMethod
+		return !c.tolerant || kind == '[' || methodReadsObject
 	case reflect.String:
 		return kind == '"' && !t.ownMethod
 	case reflect.Bool:
 		return (kind == 't' || kind == 'f') && !t.ownMethod
 	case reflect.Interface:
 		return true
-	default:
+	default: // a number, which may be too large or have a fraction
 		return false
 	}
 }
@@ -173,8 +188,8 @@ func (c *converter) keepInExtra(dec *jsontext.Decoder, raw jsontext.Value) {
 	}
 }
 
-// decodeFlags decodes a map of booleans. A value of another kind is left out of the
-// map, where false would be a statement of the server, and kept in Extra, except null.
+// decodeFlags decodes a map of booleans. A value of another kind is not in the map, because
+// false would be a statement of the server. It is kept in Extra, unless it is null.
 func (c *converter) decodeFlags(dec *jsontext.Decoder, to reflect.Value) error {
 	raw, err := dec.ReadValue()
 	if err != nil {
@@ -215,21 +230,29 @@ func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 	if depth == 0 {
 		return true
 	}
-	switch kind, _ := dec.StackIndex(depth); {
-	case kind == '[': // an element is required if its list is
+	enclosing := c.structs[depth]
+	kind, _ := dec.StackIndex(depth)
+	isElement := kind == '['
+	switch {
+	case isElement: // an element that is an object or list is required if its list is, which is one level up
 		return isContainer(t) && c.isPayload(dec, depth-1, reflect.SliceOf(t))
 	case isContainer(t):
 		return c.isPayload(dec, depth, t)
-	case !c.structs[depth].IsValid(): // a member of a map
+	case !enclosing.IsValid(): // a member of a map
 		return false
 	}
-	field := fieldOf(c.structs[depth].Type(), dec.StackPointer().LastToken())
+	field := fieldOf(enclosing.Type(), dec.StackPointer().LastToken())
 	return slices.Contains([]string{"ID", "HasMore", "NextCursor", "Cursor", "NextOffset"}, field)
 }
 
 // isPayload reports whether an object or list of type t, a member of the object at a
-// depth of the response, is the payload or a list of records in it. What is in a row of
-// a list, or in a record (which has an Extra), is neither.
+// depth of the response, is the payload or a list of records in it. In
+//
+//	{"response": {"count": 1, "files": [{"id": "1", "parts": [{}]}]}}
+//
+// response (depth 1) is the payload, and files (depth 2) a list of records in it; parts is
+// neither, because it is in a row of a list. What is in a record, which has an Extra, is
+// neither as well.
 func (c *converter) isPayload(dec *jsontext.Decoder, depth int, t reflect.Type) bool {
 	for level := 1; level <= depth; level++ { // 1 is the response itself
 		if kind, _ := dec.StackIndex(level); kind == '[' {
@@ -239,8 +262,9 @@ func (c *converter) isPayload(dec *jsontext.Decoder, depth int, t reflect.Type) 
 	if enclosing := c.structs[depth]; enclosing.IsValid() && extraOf(enclosing).IsValid() {
 		return false // inside a record
 	}
-	atRoot := depth <= 1 || depth == 2 && strings.HasPrefix(string(dec.StackPointer()), "/response/") // of the envelope
-	return atRoot || isRecords(t)
+	inResponse := depth == 2 && strings.HasPrefix(string(dec.StackPointer()), "/response/")
+	isOutermost := depth <= 1 || inResponse // a member of the envelope, or of its member response
+	return isOutermost || isRecords(t)
 }
 
 // pointee returns the type that t points to, through any number of pointers, and t
@@ -327,15 +351,14 @@ func isEmptyList(raw jsontext.Value) bool {
 }
 
 // scalarField returns the field of a struct tagged scalar:"true", which takes the value
-// if the response has a string in place of the object. It reports false without one; the
-// Index is then empty, with which reflect selects the struct itself.
+// if the response has a string in place of the object. It returns false if there is none.
 func scalarField(t reflect.Type) (reflect.StructField, bool) {
 	for f := range t.Fields() {
 		if f.Tag.Get("scalar") != "" {
 			return f, true
 		}
 	}
-	return reflect.StructField{Index: []int{}}, false
+	return reflect.StructField{}, false
 }
 
 // convert stores a JSON value in a Go value of another type, such as a number in a
