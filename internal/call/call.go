@@ -19,11 +19,13 @@ import (
 	"github.com/fastio-go/fastio/internal/decode"
 )
 
-// One sends r with opts and returns the record in the member of the response, or, for
-// beside, the record that the response is. A response without that member is an error.
+// One sends r with opts and returns the record in the given member of the response. A
+// response without that member is an error. If the member is beside, the record is the
+// response itself.
 func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) (*T, error) {
-	// CheckRequest is only called for its error: the path of a valid Route is not empty.
-	if path, _ := r.Path.Split(); ctx == nil || c == nil || path == "" {
+	path, _ := r.Path.Split()
+	isValid := ctx != nil && c != nil && path != "" // as in CheckRequest: this saves the call
+	if !isValid {
 		return nil, CheckRequest(ctx, c, r)
 	}
 	e := &decode.Envelope[T]{Member: member}
@@ -108,7 +110,9 @@ func CheckRequest(ctx context.Context, c any, r *api.Request) error {
 	if ctx == nil || c == nil {
 		return Check(ctx, c, r.Op)
 	}
-	if path, _ := r.Path.Split(); path != "" { // the Route is valid
+	path, _ := r.Path.Split()
+	isValid := path != "" // an invalid Route has none
+	if isValid {
 		return nil
 	}
 	err := r.Path.Err()
@@ -276,8 +280,9 @@ func Gone(err error) bool {
 	return refused && e.Attempts > 1 && e.Is(api.ErrNotFound) && !e.Is(api.ErrUnsupported)
 }
 
-// RefusesName reports whether err may mean that the name in a field is taken, for which the
-// platform has neither a status nor a code of its own. A refusal of another field is none.
+// RefusesName reports whether err may mean that the name in a field is taken, for which
+// the platform has neither a status nor a code of its own. It does not if the parameters
+// of err name another field. Without parameters it may.
 func RefusesName(err error, field string) bool {
 	e, refused := errors.AsType[*api.Error](err)
 	if !refused || e.Status != http.StatusBadRequest && e.Status != http.StatusNotAcceptable {

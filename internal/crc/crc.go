@@ -8,10 +8,10 @@ func Sum(content []byte) uint32 {
 	return crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli)) // the table is made once
 }
 
-// Combine returns the CRC of two contents behind each other, the second of which has a
-// length in bytes. Each byte that follows the first one multiplies its CRC by x^8. The
-// power for all of them is the product of the squares x^8, x^16, x^32, ... for which
-// length has a bit.
+// Combine returns the CRC of two contents behind each other from their CRCs and the
+// length of the second in bytes. Each byte of the second multiplies the CRC of the first
+// by x^8. The power for all bytes is computed by squaring: for each bit of length that is
+// set, it has one of the factors x^8, x^16, x^32 and so on.
 func Combine(first, second uint32, length int64) uint32 {
 	power, square := uint32(1)<<31, uint32(1)<<23 // x^0 and x^8
 	for ; length > 0; length >>= 1 {

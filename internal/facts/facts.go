@@ -36,7 +36,9 @@ var table = sync.OnceValue(func() []Endpoint { //nolint:gochecknoglobals // pars
 	return all
 })
 
-// MethodName returns the operation as the name of a method: several rows may be one.
+// MethodName returns the name of the method that calls the endpoint. It is the operation,
+// unless the note has another one ("method = comments.List"), because one method may call
+// several endpoints.
 func (e Endpoint) MethodName() string {
 	if _, name, has := strings.Cut(e.Note, "method = "); has {
 		name, _, _ = strings.Cut(name, ";")

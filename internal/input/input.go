@@ -51,9 +51,10 @@ func (a Args) Refuse(wire, rule, got string) error {
 	return &api.InputError{Op: a.Op, Field: field, Wire: sent, Rule: rule, Got: got}
 }
 
-// goPath returns the Go path of an argument, such as Request.Items[2].Name, and its path on
-// the wire, without indexes. The latter has only the fields that have another name there
-// than in Go; it is "" if none has, and complete if the argument is not found.
+// goPath returns the Go path of an argument and the names on the wire that the path does
+// not show: for "items[2].user_name" Request.Items[2].User and "items.user_name". Names
+// that are the same in both are left out. If there is no such argument, it returns the
+// path up to the part that it has not found, and wire.
 func (a Args) goPath(wire string) (field, sent string) {
 	if a.of == nil {
 		return a.parameter(wire)
@@ -77,9 +78,9 @@ func (a Args) goPath(wire string) (field, sent string) {
 			field += "[" + index
 		}
 		tag, _, _ := strings.Cut(f.Tag.Get("wire"), ",")
-		isOnlySimilar := f.Name != name && !named(f, name) // fieldOf finds such fields, too
+		isOnlySimilar := f.Name != name && !named(f, name) // name is neither the Go name nor one of the tag
 		if isOnlySimilar && tag != "" {
-			name = tag // the first name of the tag is that on the wire
+			name = tag // of the names in the tag, the one that is sent is first
 		}
 		if f.Name != name {
 			sentNames = append(sentNames, name)

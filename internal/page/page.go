@@ -202,9 +202,10 @@ func (r *reader[P, T]) wait() {
 	}
 }
 
-// fetchNext fetches the next page. An error of the page itself is in the result. If its
-// cursor shows that the pages after it repeat, or too many pages had no new row, the page
-// is still valid: the error is that of the next call (nextErr).
+// fetchNext fetches the next page. An error of the page itself is in the result. A page
+// is valid although no further one can follow: because its cursor shows that the pages
+// repeat, or because too many pages had no new row. That error is the one of the next
+// call (nextErr).
 func (r *reader[P, T]) fetchNext() (got result[P]) {
 	if r.nextErr != nil {
 		return result[P]{err: r.nextErr}
@@ -223,16 +224,15 @@ func (r *reader[P, T]) fetchNext() (got result[P]) {
 		return got
 	}
 	got.last = next == ""
-	var meaning error // of a page with the rows of the one before
-	if isRepetition := r.noteRows(r.list.Rows(got.page)); isRepetition && r.list.Repeated != nil {
-		meaning = r.list.Repeated(got.page)
+	isRepetition := r.noteRows(r.list.Rows(got.page))
+	if isRepetition && r.list.Repeated != nil {
+		got.err = r.list.Repeated(got.page)
+		if got.err != nil && !errors.Is(got.err, ErrEnd) {
+			got.err = fmt.Errorf("fastio: %s: %w", r.list.Op, got.err)
+		}
 	}
 	switch {
-	case errors.Is(meaning, ErrEnd):
-		got.err = ErrEnd
-	case meaning != nil:
-		got.err = fmt.Errorf("fastio: %s: %w", r.list.Op, meaning)
-	case got.last:
+	case got.err != nil, got.last: // there is no next page
 	case r.withoutNew >= cmp.Or(r.list.Empty, fewEmpty):
 		r.nextErr = fmt.Errorf("fastio: %s: %w", r.list.Op, api.ErrNoProgress)
 	case r.cycles.isRepeated(r.cursor, next):
@@ -291,13 +291,13 @@ type cycleDetector struct {
 // end. It keeps only one earlier cursor, the anchor, and replaces it after ever longer
 // spans (the algorithm of Brent), so that any cycle is found.
 func (d *cycleDetector) isRepeated(cursor, next string) bool {
-	hasAnchor := d.span > 0
+	hasAnchor := d.span > 0 // from the second call on
 	if next == cursor || hasAnchor && next == d.anchor {
 		return true
 	}
 	d.steps++
 	if d.steps >= d.span {
-		d.anchor, d.steps, d.span = cursor, 0, 2*d.span+1
+		d.anchor, d.steps, d.span = cursor, 0, 2*d.span+1 // 1, 3, 7 and so on
 	}
 	return false
 }

@@ -14,10 +14,11 @@ import (
 // maxEscapes is the supported depth of escapes: JSON in an HTML page in JSON.
 const maxEscapes = 3
 
-// mask replaces the words in s, and the values of secret names, by the mask. They are
-// also found with any escapes of JSON, Go, HTML, PHP and URLs, also nested: each round
-// searches the text and then removes a level of escapes; source maps places to the
-// original text. If s is cut, it may end with the beginning of a word.
+// mask replaces the words in s, and the values of secret names, by the mask. They may be
+// escaped as in JSON, Go, HTML, PHP or URLs, and these escapes may be nested. So each
+// round searches a view of s, which knows where its bytes are in s, and then removes a
+// level of escapes from the view. With cut, s is the beginning of a longer text: it may
+// end with the beginning of a word, which is masked too.
 func mask(s string, words []string, cut bool) string {
 	var spans [][2]int
 	v := view{text: withPlainBlanks(s)}
@@ -50,8 +51,8 @@ func mask(s string, words []string, cut bool) string {
 	return out.String() + s[end:]
 }
 
-// spansOfWords returns the spans of the original text that are one of the words or, with
-// cut, the beginning of one at its end.
+// spansOfWords returns the spans of the original text that are one of the words. With
+// cut they include the end of the text if it is the beginning of a word.
 func (v view) spansOfWords(words []string, cut bool) (spans [][2]int) {
 	for _, w := range words {
 		w = withPlainBlanks(w)
@@ -70,10 +71,10 @@ func (v view) spansOfWords(words []string, cut bool) (spans [][2]int) {
 	return spans
 }
 
-// cutBeginning returns how many bytes of the start of w, but not all, are at the
-// end of s.
+// cutBeginning returns the length of the longest beginning of w, shorter than w, with
+// which s ends. It returns 0 if that is short, because other text may end so too.
 func cutBeginning(s, w string) int {
-	const least = 4 // fewer bytes are no match
+	const least = 4
 	for n := min(len(w)-1, len(s)); n >= least; n-- {
 		if s[len(s)-n:] == w[:n] {
 			return n
@@ -145,7 +146,8 @@ func (v view) unescape() view {
 		text = append(text, s...)
 		i += n
 	}
-	return view{withPlainBlanks(string(text)), append(at, v.source(len(v.text)))}
+	at = append(at, v.source(len(v.text)))         // the end of the text, for a span that ends there
+	return view{withPlainBlanks(string(text)), at} // escapes may have hidden a plus
 }
 
 // withPlainBlanks replaces plus by blank, as in a form.

@@ -61,14 +61,15 @@ func (c *Clock) Latest(slack time.Duration) time.Time {
 }
 
 // Until returns how long it is until at, a time that the response with the header h
-// announces: by its Date and by the latest two. Where these do not agree, it is the
-// shortest time that has not passed. Without a Date it is by the local clock.
+// announces. It is the time by the Date of the response, else by the latest Date before,
+// else by the local clock. If the time by one of the latest two Dates differs, it is the
+// shortest of them that has not passed.
 func (c *Clock) Until(at time.Time, h http.Header) time.Duration {
 	const slack = 10 * time.Second // of Dates that agree
 	left := time.Until(at)
 	server, err := http.ParseTime(h.Get("Date"))
-	byServer := err == nil // whether left is by a Date so far, and not by the local clock
-	if byServer {
+	hasDate := err == nil // left is by a Date so far, not by the local clock
+	if hasDate {
 		left = at.Sub(server)
 	}
 	c.mu.Lock()
@@ -80,20 +81,21 @@ func (c *Clock) Until(at time.Time, h http.Header) time.Duration {
 		other := at.Sub(d.server.Add(d.age()))
 		disagrees := (left - other).Abs() > slack
 		isShorter := other > 0 && (other < left || left <= 0)
-		if !byServer || disagrees && isShorter {
-			left, byServer = other, true
+		if !hasDate || disagrees && isShorter { // any Date is better than the local clock
+			left, hasDate = other, true
 		}
 	}
 	return left
 }
 
-// earliest returns the earliest present time that the dates of the responses
-// allow, or the local time if there are none, which known reports.
+// earliest returns the earliest present time by the latest Dates. Without a Date it
+// returns the local time, and false.
 func (c *Clock) earliest() (now time.Time, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, d := range c.dates {
-		if d.local.IsZero() {
+		isUnused := d.local.IsZero() // fewer than two responses had a Date
+		if isUnused {
 			continue
 		}
 		if at := d.server.Add(d.age()); !known || at.Before(now) {
