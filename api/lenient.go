@@ -42,8 +42,9 @@ func (m *Map[V]) UnmarshalJSON(b []byte) error {
 		return nil
 	default:
 		err := jsonv2.Unmarshal(b, (*map[string]V)(m), jsonopt.Lenient())
-		flags, ok := any(m).(*Map[bool]) // null is decoded as false, but means unknown
-		if ok && err == nil && bytes.Contains(b, []byte("null")) {
+		flags, hasFlags := any(m).(*Map[bool])
+		mayHaveNull := bytes.Contains(b, []byte("null")) // decoded as false, but it means unknown
+		if err == nil && hasFlags && mayHaveNull {
 			return dropNull(*flags, b)
 		}
 		return err

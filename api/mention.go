@@ -30,7 +30,8 @@ type Mention struct {
 func (m Mention) String() string {
 	name := strings.NewReplacer("]", ")", "\n", " ", "\r", " ").Replace(m.Name)
 	s := "@[" + string(m.Kind) + ":" + m.ID
-	if name != "" || m.Kind == MentionKindUser {
+	mustHaveName := m.Kind == MentionKindUser // only the form with a name notifies for sure; it may be empty
+	if name != "" || mustHaveName {
 		s += ":" + name
 	}
 	return s + "]"

@@ -128,9 +128,10 @@ func WithResponse(to *Response) CallOption {
 }
 
 // WithLinkPassword sends the password of a File Share. It is for calls on that File Share,
-// its file and its comments. It must not be empty or start or end with a blank. A share
-// requires [WithLinkToken] instead. A wrong one is [ErrForbidden] for a client with a
-// credential, although the status is 401, and [ErrUnauthenticated] for one without.
+// its file and its comments; those on a share require [WithLinkToken] instead. A password
+// that is empty, or starts or ends with a blank, is an [*InputError] of the call. A wrong
+// password is [ErrForbidden] for a client with a credential, although the status is 401,
+// and [ErrUnauthenticated] for one without.
 func WithLinkPassword(password Secret) CallOption {
 	return callOption(func(o *CallOptions) {
 		o.Password = password
@@ -170,9 +171,9 @@ func WithTimeout(d time.Duration) CallOption {
 // if the server requires a certain wait: [WithMaxWait] limits those.
 func WithAttempts(n int) CallOption { return callOption(func(o *CallOptions) { o.Attempts = n }) }
 
-// WithMaxWait limits the waits that the server requires of a call, in total. A longer one
-// ends the call at once with an [*Error] with that Rate.RetryAfter. [NoLimit] allows any,
-// up to an hour each.
+// WithMaxWait limits the waits that the server requires of a call, in total. A wait with
+// which the total would exceed d ends the call at once, with an [*Error] whose
+// Rate.RetryAfter is the length of that wait. [NoLimit] allows any, up to an hour each.
 func WithMaxWait(d time.Duration) CallOption {
 	return callOption(func(o *CallOptions) { o.MaxWait = d })
 }

@@ -99,11 +99,11 @@ func routeOf(template string, segments []any) Route {
 	}
 	r := Path(template, plain...)
 	if e, ok := r.err.(*InputError); ok && e.Wire != "" { //nolint:errorlint // it is not wrapped
-		// Path names the placeholder that was refused: the error of this function names the
-		// segment. The placeholders before that one have one segment each; it may have several.
+		// The error of Path names the placeholder, this one the segment. If "/{org_id}/{node_id...}"
+		// refuses node_id, the segment is one from index 1 on, because org_id has one segment.
 		before, _, _ := strings.Cut(template, "{"+e.Wire)
-		first := strings.Count(before, "{")
-		e.Field = element("segments", e.indexOfRefused(plain, first))
+		firstOfPlaceholder := strings.Count(before, "{")
+		e.Field = element("segments", e.indexOfRefused(plain, firstOfPlaceholder))
 	}
 	return r
 }
@@ -132,13 +132,15 @@ func refusal(placeholder, segment string) error {
 const list = "..."
 
 // pathOfList returns the route of a template whose last placeholder stands for a list of
-// values, separated by commas: the segments from index at on. Each of these gets a
-// placeholder of that name. The argument that has them is called by its plural.
+// values: the segments from index at on, separated by commas. For two such segments it
+// is the route of "/{node_id},{node_id}" in place of "/{node_id...}". The template of the
+// route has the placeholder once, as "/{node_id}". An error names an element of the
+// argument, such as nodes[1].
 func pathOfList(template string, segments []string, at int) Route {
 	before, after, _ := strings.Cut(template, list)
 	name := before[strings.LastIndexByte(before, '{')+1:]
-	others := strings.Repeat(",{"+name+"}", len(segments)-at-1)
-	r := Path(before+"}"+others+strings.TrimPrefix(after, "}"), segments...)
+	otherPlaceholders := strings.Repeat(",{"+name+"}", len(segments)-at-1)
+	r := Path(before+"}"+otherPlaceholders+strings.TrimPrefix(after, "}"), segments...)
 	r.template = before + after
 	if e, ok := r.err.(*InputError); ok && e.Wire == name { //nolint:errorlint // it is not wrapped
 		plural := strings.TrimSuffix(e.Field, "s") + "s"
@@ -147,8 +149,8 @@ func pathOfList(template string, segments []string, at int) Route {
 	return r
 }
 
-// indexOfRefused returns the index of the value that e refuses, the first one of list[from:]
-// that is equal to Got.
+// indexOfRefused returns the index of the value that e refuses: the first one of
+// list[from:] that is equal to Got, which must be there.
 func (e *InputError) indexOfRefused(list []string, from int) int {
 	for strconv.Quote(list[from]) != e.Got {
 		from++
