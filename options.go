@@ -151,15 +151,16 @@ func WithTokenSource(source api.TokenSource) Option {
 }
 
 // WithHTTPClient sends requests through a client of the caller's: its transport,
-// proxy, TLS settings and cookies hold, and its timeout limits each attempt. Its
-// redirect policy does not: credentials stay at the configured origin. The client
+// proxy, TLS settings and cookies are used, and its timeout limits each attempt. Its
+// redirect policy is not used: credentials stay at the configured origin. The client
 // itself is not changed.
 //
-// Only of an [http.Transport] is it known whether bytes of a request were sent. After
-// an error of any other [http.RoundTripper] a write that is not idempotent is not
-// retried, not even if no connection was made. If the idle connections that a read has
-// used were dead, its last attempt uses a new one; with any other RoundTripper the
-// read fails if all its attempts use dead connections.
+// Two things require that its transport is an [http.Transport]. With any other
+// [http.RoundTripper] it is not known whether bytes of a request were sent: after an
+// error, a write that is not idempotent is not retried, not even if no connection was
+// made. And the last attempt of a read always uses a new connection if those before have
+// used idle connections that were dead: with any other RoundTripper it may use another
+// dead one, and the read fails.
 //
 // Without this option a Client has connections of its own, kept for 90 seconds.
 func WithHTTPClient(client *http.Client) Option {
@@ -176,10 +177,11 @@ func WithHTTPClient(client *http.Client) Option {
 // first one given is outermost, and a further use of the option adds to it. Middleware
 // sees requests before they are signed; [CallFromContext] returns the call of a request.
 //
-// A write that is not idempotent is sent once, also by middleware that retries: a further
-// call of next returns an error, unless nothing of the request was sent or the response
-// was a 401 or 429. After an error that is not the one of next, such a write is not
-// retried. Middleware must not send requests other than by next.
+// A write that is not idempotent is sent once, also if middleware retries. A second call
+// of next sends it only if nothing of it was sent before, or if the response was a 401 or
+// 429; else it returns an error. If middleware returns another error than that of next,
+// the Client does not retry such a write, because it may have been sent. Middleware must
+// not send requests other than by next.
 func WithMiddleware(wrap ...func(next http.RoundTripper) http.RoundTripper) Option {
 	return func(c *config) error {
 		for _, w := range wrap {
@@ -251,11 +253,11 @@ func WithRetry(r RetryPolicy) Option {
 	}
 }
 
-// WithMaxWait limits the waits that the server requires during a call, in total. A
-// longer one ends the call at once with an [*api.Error] whose Rate.RetryAfter is its
-// length. [api.NoLimit] waits for all of them, up to an hour each. Default: 1 minute. It
-// also limits the wait for a rate window that was learned from responses; waits for the
-// published windows end only with the context.
+// WithMaxWait limits the waits that the server requires during a call, in total. A wait
+// with which the total would exceed d ends the call at once, with an [*api.Error] whose
+// Rate.RetryAfter is the length of that wait. [api.NoLimit] waits for all of them, up to
+// an hour each. Default: 1 minute. It also limits the wait for a rate window that was
+// learned from responses; waits for the published windows end only with the context.
 func WithMaxWait(d time.Duration) Option {
 	return func(c *config) error {
 		if d == 0 {
@@ -267,10 +269,10 @@ func WithMaxWait(d time.Duration) Option {
 }
 
 // WithTimeout limits each call, with its retries and waits; [api.WithTimeout] replaces
-// it for one call. Not limited are calls whose attempts have timeouts of their own,
-// which are polls of package activity, socket tokens and uploads of content, and
-// responses that are read as a stream, such as downloads. Default: no limit. See the
-// package comment for how timeouts combine.
+// it for one call. It does not limit calls whose attempts have timeouts of their own:
+// polls of package activity, requests for socket tokens, and uploads of content. Nor does
+// it limit responses that are read as a stream, such as downloads. Default: no limit. See
+// the package comment for how timeouts combine.
 func WithTimeout(d time.Duration) Option {
 	return func(c *config) error {
 		if d <= 0 {
