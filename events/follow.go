@@ -1,7 +1,6 @@
 package events
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -93,22 +92,20 @@ const (
 // until ctx ends, handle fails, or the platform rejects a request. It returns nil
 // only with [FollowOptions].Until.
 //
-// Delivery is at least once: after a crash, the events handled since the last
-// checkpoint are delivered again, at most 250 without a SaveInterval, or more of a
-// backlog if the server then refuses the cursor. After a clean end, an event is
-// delivered again only if more than 50,000 were created within the look-back before it:
-// ten overlaps, the Sweep and the Interval. An event is handled when handle has returned
-// nil. Events are delivered in no particular order, one at a time. Follow saves its
-// checkpoint before it returns.
+// Delivery is at least once. An event is handled when handle has returned nil. After a
+// crash, the events handled since the last checkpoint are delivered again: without a
+// SaveInterval at most 250, and more only if the server refuses the cursor in a backlog.
+// Follow saves its checkpoint before it returns. After that, events are delivered again
+// only if more than 50,000 were created in the last half hour, or, with other options, in
+// ten overlaps, the Sweep and the Interval together. Events are delivered in no particular
+// order, one at a time.
 //
 // Follow searches when a socket, or a long poll, reports a change of the profile, and at
 // intervals for events that neither reports. The searches at rest of all logs that are
-// followed through a client are spread over [Service.FollowInterval]. Of searches that
-// wait for the rate limit, those of the program start first, then those of changed
-// profiles, but every fourth start is for one that others have passed. Without sockets,
+// followed through a client are spread over [Service.FollowInterval]. Without sockets,
 // the profiles of the first 13 logs are polled; Follow with Until or PollOnly searches
-// at intervals only. What the rate limits mean for 1, 30 and 100 logs is in
-// docs/limits.md of the repository:
+// at intervals only. In which order searches wait for the rate limits, and what these mean
+// for 1, 30 and 100 logs, is in docs/limits.md of the repository:
 // https://github.com/fastio-go/fastio/blob/main/docs/limits.md
 //
 // Events become visible with some delay. Each poll goes back by the overlap and
@@ -259,8 +256,8 @@ func (e *handlerError) Unwrap() error { return e.err }
 // checkpoint holds a poll that was not finished, it finishes that first, up to its own
 // end, and then polls again.
 func (f *follower) poll(ctx context.Context) error {
-	for wasResumed := true; wasResumed && !f.reachedUntil; {
-		if err := f.saveDue(ctx); err != nil { // as it is if the last save has failed
+	for isResumed := true; isResumed && !f.reachedUntil; {
+		if err := f.saveDue(ctx); err != nil { // a save is due if the last one has failed
 			return err
 		}
 		if err := f.reportGaps(ctx); err != nil {
@@ -269,7 +266,7 @@ func (f *follower) poll(ctx context.Context) error {
 		if err := f.moveBackFromFuture(ctx); err != nil {
 			return err
 		}
-		wasResumed = f.walk != nil || f.Cursor != ""
+		isResumed = f.walk != nil || f.Cursor != "" // it ends at the time when it began, and another poll follows
 		if f.walk == nil {
 			f.startWalk()
 		}
@@ -309,14 +306,16 @@ func (f *follower) deliverPoll(ctx context.Context) error {
 	return err
 }
 
-// deliverAll delivers the remaining events of the current poll. A page that does not
-// lead on is an error: an [unreadableError] if the slice of time cannot be smaller, else
-// that of the page, after which the retry continues with a smaller slice, because the
-// current cursor may be unusable.
+// deliverAll delivers the remaining events of the current poll. A page without a cursor
+// that leads on is an error. The retry continues with a smaller slice of time, because the
+// current cursor may be unusable; an [unreadableError] says that the slice cannot be smaller.
 func (f *follower) deliverAll(ctx context.Context) error {
 	for e, err := range f.walk.Events(ctx) {
 		if errors.Is(err, page.ErrNoCursor) || errors.Is(err, page.ErrRepeated) {
-			return cmp.Or(f.walk.shrinkSlice(err), err)
+			if unreadable := f.walk.shrinkSlice(err); unreadable != nil {
+				return unreadable
+			}
+			return err
 		}
 		if err != nil {
 			return err
@@ -328,29 +327,33 @@ func (f *follower) deliverAll(ctx context.Context) error {
 	return nil
 }
 
-// startWalk starts a poll, or resumes the one in the checkpoint. A poll starts an
-// overlap before the end of the last one, and every Sweep much earlier (a rescan), for
-// events that became visible late. A cursor in the checkpoint of another version of the
-// package cannot be used: then the poll starts anew.
+// startWalk resumes the poll in the checkpoint, or starts one. A poll starts an overlap
+// before the end of the last one, and every Sweep much earlier (a rescan), for events that
+// became visible late.
 func (f *follower) startWalk() {
-	back := f.o.Overlap
+	if f.Cursor != "" {
+		f.walk = f.newWalk()
+		if e, ok := errors.AsType[*api.InputError](f.walk.err); ok && e.Field == "cursor" {
+			f.Cursor = "" // another version of the package has saved it: the poll starts anew
+		}
+	}
 	if f.Cursor == "" {
-		if time.Since(f.lastRescan) >= f.o.Sweep {
+		back := f.o.Overlap
+		if isRescan := time.Since(f.lastRescan) >= f.o.Sweep; isRescan {
 			back, f.lastRescan = f.lookback, time.Now()
 		}
-		f.From = f.pollStart(back, f.o.Overlap)
-	}
-	q := f.query
-	q.CreatedMin = f.From
-	f.walk = f.s.Walk(q, f.Cursor, f.opts...)
-	if e, ok := errors.AsType[*api.InputError](f.walk.err); ok && e.Field == "cursor" { // of another version
-		f.From = f.pollStart(back, f.o.Overlap)
-		q.CreatedMin = f.From
-		const noCursor = ""
-		f.walk = f.s.Walk(q, noCursor, f.opts...)
+		f.From = f.pollStart(back)
+		f.walk = f.newWalk()
 	}
 	f.walk.keepLast = false // the checkpoint remembers more events than a walk does
 	f.walk.onRefusal, f.walk.pauseAfter = f.onRefusal, f.pauseAfter
+}
+
+// newWalk returns a walk over the events since From, at the position of the Cursor.
+func (f *follower) newWalk() *Walk {
+	q := f.query
+	q.CreatedMin = f.From
+	return f.s.Walk(q, f.Cursor, f.opts...)
 }
 
 // deliver calls the handler with an event unless it is a duplicate, remembers it, and
@@ -379,8 +382,8 @@ func (f *follower) deliver(ctx context.Context, e *Event) error {
 }
 
 // saveDue saves the checkpoint if at least saveEvery events have come and
-// SaveInterval has passed since the last save. Duplicates count, so that a
-// program with short runs also reaches the end of a poll.
+// SaveInterval has passed since the last save. Duplicates count: without a save, each
+// short run of a program would read the same ones again, and never get beyond them.
 func (f *follower) saveDue(ctx context.Context) error {
 	if f.unsaved+f.duplicates < saveEvery || time.Since(f.lastSave) < f.o.SaveInterval {
 		return nil
@@ -389,10 +392,12 @@ func (f *follower) saveDue(ctx context.Context) error {
 }
 
 // endPoll records that the current poll has reached the end of the log, so that the
-// next one starts from there. A poll without events proves nothing, because an empty
-// response may be wrong: Searched then stays where it is, unless the poll was resumed.
+// next one starts from there (Searched). A poll without events proves nothing, because an
+// empty response may be wrong: then the next one starts where it has started. A poll with a
+// Cursor was saved on its way, after events.
 func (f *follower) endPoll() {
-	if f.deliveredInPoll || f.Cursor != "" {
+	hadEvents := f.deliveredInPoll || f.Cursor != ""
+	if hadEvents {
 		f.Searched = times.Later(f.Searched, f.walk.state.Max)
 		f.unsaved++
 	}

@@ -23,8 +23,8 @@ const (
 	frequentRounds = 30 * time.Second
 )
 
-// idleEvery returns the time between two searches of all followers at rest together,
-// with which these use no more than idleShare of any rate window of searches.
+// idleEvery returns the time between a search at rest and the next one, of any follower.
+// With it all followers together use no more than idleShare of any rate window.
 func idleEvery() (longest time.Duration) {
 	for _, w := range api.RateWindows(searchGroup) {
 		longest = max(longest, time.Duration(float64(w.Size)/(idleShare*float64(w.Max))))
@@ -57,9 +57,9 @@ func (r *idlePace) interval() time.Duration {
 	return time.Duration(max(1, r.followers.Load())) * r.every
 }
 
-// tryTurn takes the next turn for p if p is first in the queue, which it joins, and the
-// time of the turn has come: then it returns true, p leaves the queue, and its new
-// first is notified. Otherwise it returns when to ask again.
+// tryTurn lets p join the queue, unless it is in it. If p is the first and the time of the
+// next turn has come, p takes the turn and leaves the queue, and tryTurn returns true.
+// Otherwise it returns when to ask again.
 func (r *idlePace) tryTurn(p *pace, now time.Time) (at time.Time, ok bool) {
 	r.mu.Lock()
 	place := slices.Index(r.queue, p)
@@ -69,7 +69,7 @@ func (r *idlePace) tryTurn(p *pace, now time.Time) (at time.Time, ok bool) {
 	}
 	at = r.nextTurn.Add(time.Duration(place) * r.every)
 	isFirst := place == 0
-	if !isFirst { // it is notified when it is the first, and need not ask before that
+	if !isFirst { // leaveQueue notifies p when it is the first, so that it need not ask often
 		at = times.Later(at, now.Add(time.Second))
 	}
 	ok = isFirst && !at.After(now)
@@ -120,9 +120,9 @@ type pace struct {
 
 	mu              sync.Mutex
 	watched         bool      // by the Waker
-	uncoveredChange bool      // a change was reported after the last round began, or just before
+	uncoveredChange bool      // a change was reported that the searches of no round so far can have found
 	uncoveredReport bool      // the same, or the watch began
-	firstReport     time.Time // the first of these
+	firstReport     time.Time // the first one that the next round is for
 	lastReport      time.Time // the latest
 	due             time.Time // the next round
 	needsTurn       bool      // which requires a turn of idlePace
@@ -131,11 +131,11 @@ type pace struct {
 	lastBegan   time.Time // the last round
 	gapsUntil   time.Time // when the gaps of all rounds so far are over
 	ended       time.Time
-	foundEvents bool // events
-	wokenRound  bool // the round was woken, or is again
-	frequent    bool // the round followed another one soon, or covers several changes
+	foundEvents bool
+	wokenRound  bool // the round is for a reported change, or repeats such a one
+	frequent    bool // the round followed another one soon, or is for several changes
 	repeatNext  bool // the next round repeats a woken one, for events that become visible late
-	isRepeat    bool // the round is such a one
+	isRepeat    bool // the round is such a repeat, and is not for a change as well
 }
 
 // Call makes a call through the client. A search waits for the rate limit in the class
@@ -161,8 +161,9 @@ func (p *pace) onWake(watched bool) {
 }
 
 // report makes the next round due soon, because a change was reported or, with change
-// false, because the watch began. A follower that awaits its next round leaves the
-// queue of those at rest.
+// false, because the watch began. If the first and the last report before a round are
+// apart, it is for several changes. A follower that awaits its next round leaves the queue
+// of those at rest: it needs no turn any more.
 func (p *pace) report(change bool) {
 	p.mu.Lock()
 	p.uncoveredChange = p.uncoveredChange || change
@@ -176,7 +177,7 @@ func (p *pace) report(change bool) {
 		p.dueForReport()
 	}
 	p.mu.Unlock()
-	if isDueEarlier {
+	if isDueEarlier { // without the lock: both call back followers
 		p.idle.leaveQueue(p)
 		p.notify()
 	}
@@ -191,14 +192,15 @@ func (p *pace) dueForReport() {
 }
 
 // beginRound waits until the first search of a round may start, and records why and when
-// it begins. A change during the wait makes it a woken round, and not just a repeat. Each
-// round adds a gap to gapsUntil, by which dueForReport limits the rounds of a busy log.
+// it begins. A woken round is for a reported change, or repeats such a round (isRepeat): its
+// searches start before those at rest. A change during the wait counts, too. Each round
+// adds a gap to gapsUntil, by which dueForReport limits the rounds of a busy log.
 func (p *pace) beginRound(ctx context.Context) error {
 	p.mu.Lock()
-	woken := p.uncoveredChange || p.repeatNext
+	isWoken := p.uncoveredChange || p.repeatNext
 	p.mu.Unlock()
 	p.loop.SetClass(ratelimit.Rest)
-	if woken {
+	if isWoken {
 		p.loop.SetClass(ratelimit.Woken)
 	}
 	if err := p.loop.Reserve(ctx, p.group); err != nil {
@@ -211,22 +213,23 @@ func (p *pace) beginRound(ctx context.Context) error {
 	p.isRepeat = p.repeatNext && !p.uncoveredChange
 	p.repeatNext = false
 	now := time.Now()
-	soonAgain, severalChanges := now.Sub(p.lastBegan) < frequentRounds, p.lastReport.Sub(p.firstReport) > sameChange
-	p.frequent = soonAgain || severalChanges
+	isSoonAgain := now.Sub(p.lastBegan) < frequentRounds
+	hasSeveralChanges := p.lastReport.Sub(p.firstReport) > sameChange
+	p.frequent = isSoonAgain || hasSeveralChanges // then setNextRound repeats it even if it finds events
 	p.lastBegan = now
 	p.gapsUntil = times.Later(p.gapsUntil, now).Add(p.gap)
 	p.coverReports(now)
 	return nil
 }
 
-// coverReports records that the round that begins now covers the reports so far. If the
+// coverReports records that the round that begins now is for the reports so far. If the
 // last one came less than visibleAfter before, its change may not be visible to searches
-// yet: then they stay uncovered, and another round follows. p.mu is held.
+// yet: then it stays uncovered, and the next round is for it as well. p.mu is held.
 func (p *pace) coverReports(now time.Time) {
 	if now.Sub(p.lastReport) >= visibleAfter {
 		p.uncoveredChange, p.uncoveredReport = false, false
 	}
-	p.firstReport = p.lastReport // of those that the next round covers
+	p.firstReport = p.lastReport // the next round is not for the reports before the last one
 }
 
 // end records the end of a round.
@@ -235,40 +238,41 @@ func (p *pace) end(found bool) {
 	p.loop.Cancel(p.group) // if there was no search
 }
 
-// setNextRound sets when the next round is due after one that has succeeded: when a
-// change was reported, or when it is time to look for events that were not. Without a
-// known change it has a low priority, and needs a turn among all followers at rest.
-//
-// A woken round that has found nothing, or one of a log that changes often, is repeated
-// once, because an event may become visible after its report.
+// setNextRound sets when the next round is due after one that has succeeded, and whether
+// it needs a turn among all followers at rest (needsTurn). A change that is reported
+// meanwhile makes it due earlier (awaitsRound).
 func (p *pace) setNextRound() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.awaitsRound = true
+	mayMiss := !p.foundEvents || p.frequent // an event of a reported change, which becomes visible late
 	switch {
-	case p.uncoveredReport:
+	case p.uncoveredReport: // there was a report that the round may have come too early for
 		p.dueForReport()
 	case p.foundEvents && !p.watched: // there may be more, which nothing reports
 		p.due, p.needsTurn = p.ended.Add(p.interval), false
-	case p.wokenRound && (!p.foundEvents || p.frequent):
-		p.repeatNext = !p.isRepeat
-		p.due, p.needsTurn = p.ended.Add(p.gap), p.isRepeat // after the repeat the log is at rest
-	default:
+	case p.wokenRound && mayMiss && !p.isRepeat: // it is repeated once
+		p.repeatNext = true
+		p.due, p.needsTurn = p.ended.Add(p.gap), false
+	case p.wokenRound && mayMiss: // after the repeat the log is at rest, and waits for the next turn
+		p.due, p.needsTurn = p.ended.Add(p.gap), true
+	default: // the log is at rest
 		p.due, p.needsTurn = p.ended.Add(max(p.interval, p.idle.interval())), true
 	}
 }
 
-// delay sets when the next round is due after one that has failed. Changes do not make it
-// earlier.
+// delay sets when the next round is due after one that has failed.
 func (p *pace) delay(pause time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.due, p.needsTurn, p.awaitsRound = time.Now().Add(pause), false, false
+	p.due = time.Now().Add(pause)
+	p.needsTurn = false   // the round that failed has used its turn, if it needed one
+	p.awaitsRound = false // a reported change must not shorten the pause
 }
 
 // nextRound returns when the next round may begin, or when to ask again. A round
-// without a reported change needs a turn among all followers at rest; if it is returned
-// as due, it has taken that turn.
+// without a reported change needs a turn among all followers at rest. If a turn is free,
+// nextRound takes it, and the round begins now.
 func (p *pace) nextRound(now time.Time) time.Time {
 	p.mu.Lock()
 	at, idle := p.due, p.needsTurn
@@ -282,6 +286,6 @@ func (p *pace) nextRound(now time.Time) time.Time {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.due, p.needsTurn = times.Earlier(p.due, now), false // now, if a report has just set a later time: the turn is taken
+	p.due, p.needsTurn = times.Earlier(p.due, now), false // not a later time of a report: the turn is used up
 	return p.due
 }

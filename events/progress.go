@@ -78,15 +78,17 @@ func (f *follower) load(ctx context.Context) error {
 			}
 		}
 	}
-	f.Writer = rand.Text()                                          // by which saveAgain recognizes a checkpoint of this follower
-	f.lookback = rescanDepth*f.o.Overlap + f.o.Sweep + f.o.Interval // an event waits at most this long for a rescan
-	f.Recent = nil                                                  // decoded into deliveredAt
+	f.Recent = nil         // decoded into deliveredAt
+	f.Writer = rand.Text() // by which saveAgain recognizes a checkpoint of this follower
+	// A rescan finds events that are rescanDepth overlaps late, and comes a Sweep and an Interval after the last one.
+	f.lookback = rescanDepth*f.o.Overlap + f.o.Sweep + f.o.Interval
 	return nil
 }
 
-// restore decodes the data of a checkpoint. If it was saved by another query,
-// its list of delivered events is kept, but events of this query may have been
-// missed before: it adds a gap.
+// restore decodes the data of a checkpoint. If it was saved by another query, its list of
+// delivered events is kept, and this query goes on at the end of that search (Searched).
+// Its events before that were not searched: they are a gap, and later polls do not go back
+// to them (Complete).
 func (f *follower) restore(data []byte, query string) error {
 	var p progress
 	if err := jsonv2.Unmarshal(data, &p); err != nil {
@@ -96,8 +98,9 @@ func (f *follower) restore(data []byte, query string) error {
 		return fmt.Errorf("unknown version %d", p.Version)
 	}
 	if p.Query != query {
-		p.Query, p.Cursor, p.From = query, "", time.Time{}
-		p.Complete = times.Later(p.Complete, p.Searched) // older events of this query may be undelivered
+		p.Query = query
+		p.Cursor, p.From = "", time.Time{} // of a search of the other query
+		p.Complete = times.Later(p.Complete, p.Searched)
 		if !p.Searched.IsZero() {
 			p.addGap(GapReasonQuery, p.Start, p.Searched)
 		}
@@ -108,13 +111,14 @@ func (f *follower) restore(data []byte, query string) error {
 	return err
 }
 
-// save saves a checkpoint, if there is anything new since the last one. After a failed
-// save, saveAgain finds out whether it was stored nevertheless.
+// save saves a checkpoint, if there is anything new since the last one; duplicates have
+// moved the cursor. After a failed save, saveAgain finds out whether it was stored
+// nevertheless.
 func (f *follower) save(ctx context.Context) error {
 	if f.unsaved+f.duplicates == 0 {
 		return nil
 	}
-	f.evict()
+	f.evict() // also without a Store, because it limits the memory
 	if f.o.Store == nil {
 		f.unsaved, f.duplicates = 0, 0
 		return nil
@@ -143,12 +147,13 @@ func (f *follower) save(ctx context.Context) error {
 // or saves once more on top of it.
 func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (uint64, error) {
 	held, err := f.o.Store.Load(ctx, f.o.Name)
-	if err != nil { // not failure, which would end Follow: it may be a conflict with our own write
-		return 0, err
+	if err != nil {
+		return 0, err // not failure: a conflict would end Follow, but may be one with our own write
 	}
 	var p progress
 	isOurs := jsonv2.Unmarshal(held.Data, &p) == nil && p.Writer == f.Writer
-	if held.Revision == f.revision || !isOurs { // nothing was stored, or by another follower
+	nothingStored := held.Revision == f.revision
+	if nothingStored || !isOurs {
 		return 0, failure
 	}
 	if bytes.Equal(held.Data, data) {
@@ -157,16 +162,16 @@ func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (u
 	return f.o.Store.Save(ctx, f.o.Name, Checkpoint{held.Revision, data})
 }
 
-// pollStart returns where a poll begins that goes back from the end of the last one by
-// back, and by overlap at least. It does not go back further than Complete, where
-// duplicates could not be recognized.
-func (p *progress) pollStart(back, overlap time.Duration) time.Time {
-	if p.Searched.IsZero() {
-		return p.Start
+// pollStart returns where a poll begins that goes back by back from the end of the last one
+// (Searched). It does not go back beyond Complete, before which duplicates cannot be
+// recognized, except by the Overlap, so that no event is missed.
+func (f *follower) pollStart(back time.Duration) time.Time {
+	if f.Searched.IsZero() {
+		return f.Start
 	}
-	from := times.Later(p.Searched.Add(-back), p.Complete)
-	latest := p.Searched.Add(-overlap)
-	return times.Later(times.Earlier(from, latest), p.Start)
+	recognizable := times.Later(f.Searched.Add(-back), f.Complete)
+	byOverlap := f.Searched.Add(-f.o.Overlap)
+	return times.Later(times.Earlier(recognizable, byOverlap), f.Start)
 }
 
 // isDelivered reports whether the event is among the remembered delivered ones.
@@ -175,17 +180,20 @@ func (p *progress) isDelivered(id api.OpaqueID) bool {
 	return ok && id != ""
 }
 
-// remember remembers a delivered event, by which its duplicates are recognized. An
-// event that the last poll should have found, because it was created before the
-// overlap, adds a gap: others like it may be missing.
+// remember remembers a delivered event, by which its duplicates are recognized. It adds a
+// gap, because others like it may be missing, if the event was created outside of the
+// searched time (doubtful), or is late: polls before should have found it, because it was
+// created more than an Overlap before the end of the last one (Searched).
 func (f *follower) remember(e *Event) {
 	at, doubtful := f.creationWithinPoll(e)
-	if doubtful {
+	isLate := !f.Searched.IsZero() && at.Before(f.Searched.Add(-f.o.Overlap))
+	switch {
+	case doubtful:
 		f.addGap(GapReasonClock, e.Created.UTC(), e.Created.UTC())
-	} else {
-		if !f.Searched.IsZero() && at.Before(f.Searched.Add(-f.o.Overlap)) {
-			f.addGap(GapReasonLate, at, at)
-		}
+	case isLate:
+		f.addGap(GapReasonLate, at, at)
+	}
+	if !doubtful {
 		f.Newest = times.Later(f.Newest, at)
 	}
 	if e.ID != "" && f.mayRecur(at.Unix()) {
@@ -200,22 +208,21 @@ func (f *follower) rememberAgain(e *Event) {
 	f.deliveredAt[hash(e.ID)] = max(f.deliveredAt[hash(e.ID)], at.Unix())
 }
 
-// creationWithinPoll returns the time of creation of an event, but not later than the
-// end of the searched range, which also replaces a missing time. It reports a time as
-// doubtful that is outside of the range by more than clockSkew.
+// creationWithinPoll returns the time of creation of an event. A time that is missing,
+// later than the end of the searched range, or doubtful is replaced by this end, with which
+// the event is remembered longest. A time is doubtful if it is more than clockSkew before
+// the range, or after both its end and the present time.
 func (f *follower) creationWithinPoll(e *Event) (at time.Time, doubtful bool) {
 	created, end := e.Created.UTC(), f.walk.state.Max
-	earliest := f.From.Add(-clockSkew)
-	latest := times.Later(end, f.s.clock.Earliest()).Add(clockSkew)
-	switch {
-	case created.IsZero():
-		return end, false
-	case created.Before(earliest), created.After(latest):
-		return end, true
-	case created.After(end):
+	if created.IsZero() {
 		return end, false
 	}
-	return created, false
+	earliest := f.From.Add(-clockSkew)
+	latest := times.Later(end, f.s.clock.Earliest()).Add(clockSkew)
+	if created.Before(earliest) || created.After(latest) {
+		return end, true
+	}
+	return times.Earlier(created, end), false
 }
 
 // addGap adds a gap: events created from one time to another may have been missed. If a
@@ -249,23 +256,27 @@ func (f *follower) moveBackFromFuture(ctx context.Context) error {
 		}
 	}
 	if f.Searched.After(now) {
-		f.Searched, f.Complete = f.Newest, f.Newest
+		f.Searched, f.Complete = f.Newest, f.Newest     // zero means that the next poll begins at Start
 		f.walk, f.Cursor, f.From = nil, "", time.Time{} // the next poll starts anew
 	}
 	f.unsaved++
 	return nil
 }
 
-// mayRecur reports whether an event created at that Unix time may be found again, so
-// that its hash must be remembered. The current poll goes back by the look-back from the
-// end of the poll before (Searched), and the next poll from the end of the current one
-// (Max).
+// mayRecur reports whether a delivered event that was created at that Unix time may be found
+// again, so that its hash must be remembered. A poll goes back by the look-back from the end
+// of the poll before it.
+//
+// For example, the last poll has ended at 12:00 (Searched), the current one ends at 15:00
+// (Max), and the look-back is an hour. The current poll finds events from 11:00 on, of which
+// earlier polls have delivered those until 12:00. The next one finds those from 14:00 on.
+// One of 13:00 is found by the current poll alone, whose walk delivers it once.
 func (f *follower) mayRecur(created int64) bool {
-	polls := f.walk != nil
-	byNextPoll := polls && created >= f.walk.state.Max.Add(-f.lookback).Unix()
+	isPolling := f.walk != nil
+	byNextPoll := isPolling && created >= f.walk.state.Max.Add(-f.lookback).Unix()
 	byThisPoll := created >= f.Searched.Add(-f.lookback).Unix()
-	knownToWalk := polls && created > f.Searched.Unix() // the walk itself delivers such an event once
-	return byNextPoll || byThisPoll && !knownToWalk
+	isOfThisWalk := isPolling && created > f.Searched.Unix() // no earlier poll has delivered it
+	return byNextPoll || byThisPoll && !isOfThisWalk
 }
 
 // evict forgets the events that no poll can find again.

@@ -174,18 +174,19 @@ func (q Query) checkChildren(args input.Args) error {
 // offset, without pagination.
 var errIgnoredOffset = fmt.Errorf("%w: it ignores the offset and sends no pagination", api.ErrNoProgress)
 
-// onRepeatedPage is called for a page with the same events as the previous one. It
-// returns nil for a page with pagination, which counts as repeated. Without pagination the
-// server ignores the offset: it has sent all its events, and the error is [page.ErrEnd],
-// unless the page is full.
+// onRepeatedPage is called for a page with the same events as the previous one. With
+// pagination it returns nil: the iteration goes on. Without pagination the server ignores
+// the offset, and always sends its first page: that is all ([page.ErrEnd]), or, if the page
+// is full, there may be events that cannot be read (errIgnoredOffset).
 func (q Query) onRepeatedPage(p *Page) error {
+	isFull := len(p.Events) >= q.Limit
 	switch {
 	case p.Pagination != nil:
 		return nil
-	case len(p.Events) < q.Limit:
-		return page.ErrEnd
+	case isFull:
+		return errIgnoredOffset
 	}
-	return errIgnoredOffset
+	return page.ErrEnd
 }
 
 var errNoPage = errors.New("fastio: events.Search: the response has no events")
@@ -210,9 +211,10 @@ func (q Query) atPosition(position string) Query {
 //
 // A search pages by cursor if the server sends one. With a parent event, and on older
 // servers, it pages by offset, which includes the events that the caller may not see,
-// so that the step is the page size and not the number of events.
+// so that the step is the page size: the largest of the requested one, the one that the
+// server names, and the number of events.
 func (q Query) positionAfter(p *Page) (string, error) {
-	step := max(q.Limit, len(p.Events))
+	step := max(q.Limit, len(p.Events)) // a Limit of 0 leaves the size to the server
 	if p.Pagination == nil {
 		switch {
 		case p.Events == nil, q.Cursor != "": // with a cursor, a page always has pagination

@@ -22,11 +22,13 @@ type rest struct {
 	Fit   int   `json:"fit,omitzero"`   // events that a slice may have, as far as known
 }
 
+const wholeRest = 0 // the Width of a slice that is all of the rest
+
 // slice returns the first and the last second of the current slice of time. 0
 // stands for the start or the end of the whole pass.
 func (r *rest) slice() (low, high int64) {
 	switch {
-	case r.Width == 0:
+	case r.Width == wholeRest:
 		return r.Low, r.High
 	case r.Up:
 		return r.Low, r.Low + r.Width - 1
@@ -38,15 +40,11 @@ func (r *rest) slice() (low, high int64) {
 // shrink makes the current slice of time smaller, at most half as large, and reports
 // whether it could: a slice of one second cannot be smaller. The pass lasts from one
 // time, which may be zero, to another; s is what the refused pages have shown.
-//
-// The first slices are half as wide as the time that the refused pages have covered, and
-// begin on the side where these began: then most of the events that are found again are
-// still remembered as duplicates. That only saves deliveries; what is searched is the same.
 func (r *rest) shrink(s seen, from, to time.Time) bool {
 	if r.High == 0 {
 		r.Low, r.High = max(unix(from), 0), unix(to)
 	}
-	isFirst := r.Width == 0 // no slices so far
+	isFirst := r.Width == wholeRest // no slices so far
 	if isFirst {
 		r.chooseOrder(s)
 	}
@@ -55,28 +53,40 @@ func (r *rest) shrink(s seen, from, to time.Time) bool {
 	if half < 1 {
 		return false
 	}
-	halfOf := func(covered int64) int64 { return min(max(covered/2, 1), half) }
 	r.Fit = s.count // so many events were read before the refusal
-	switch {
-	case isFirst && r.Up: // the pages went from low up to the newest event
-		r.Width = halfOf(s.newest - low)
-	case isFirst && s.oldest > 0: // they went from high down to the oldest event
-		r.Width = halfOf(high - s.oldest)
-	default:
-		r.Width = half
+	r.Width = half
+	if isFirst {
+		r.Width = min(max(r.covered(s)/2, 1), half)
 	}
 	return true
 }
 
+// covered returns how many seconds the refused pages have covered, from the side of the
+// rest where they began: those from 14:00 down to 13:00 an hour. The first slice is half as
+// wide and on the same side: then most of the events that it finds again are still
+// remembered as duplicates. That only saves deliveries; what is searched is the same.
+func (r *rest) covered(s seen) int64 {
+	switch {
+	case r.Up: // they went up from Low to the newest event
+		return s.newest - r.Low
+	case s.oldest > 0: // they went down from High to the oldest event
+		return r.High - s.oldest
+	}
+	return r.High - r.Low + 1 // no event had a time
+}
+
 // chooseOrder makes the first slices follow each other in the order of the events of the
-// refused pages. From old to new, in a log that begins at an unknown time, they start at
-// the oldest event, and what is older is searched after them.
+// refused pages: upwards if the server listed them from old to new. If it did, and the time
+// at which the log begins is not known (a Low of 0), the slices start at the oldest event,
+// and what is older is searched after them.
 func (r *rest) chooseOrder(s seen) {
-	if s.oldest <= r.Low || s.oldest >= r.High { // no event, or none inside of the bounds
+	isWithin := s.oldest > r.Low && s.oldest < r.High // not without an event
+	if !isWithin {
 		return
 	}
 	r.Up = s.last > s.first
-	if r.Up && r.Low == 0 {
+	hasBegin := r.Low > 0
+	if r.Up && !hasBegin {
 		r.Older, r.Low = s.oldest-1, s.oldest
 	}
 }
@@ -85,7 +95,7 @@ func (r *rest) chooseOrder(s seen) {
 // reports whether there is another slice. If the slice had at most a quarter of the
 // events that fit, the following ones are twice as wide.
 func (r *rest) nextSlice(count int) bool {
-	if r.Width == 0 { // the slice was all that is left of this part
+	if r.Width == wholeRest {
 		*r = rest{High: r.Older, Fit: r.Fit} // the older part, which is searched last
 		return r.High > 0                    // whether there is one
 	}
@@ -99,16 +109,18 @@ func (r *rest) nextSlice(count int) bool {
 	}
 	r.Fit += r.Fit/8 + 1 // more may fit than were seen when a slice was refused
 	if r.Width > r.High-r.Low {
-		r.Width = 0
+		r.Width = wholeRest
 	}
 	return true
 }
 
 var errRest = errors.New("invalid rest of a pass")
 
-// checkDecoded returns an error for values that no pass can have saved: the checkpoint
-// was changed. Times must be in order and before the year 36000, so that no sum
-// overflows.
+// checkDecoded returns an error for a rest that no pass can have saved: the checkpoint was
+// changed. The current slice must lie within the rest (Low to High), and its Width, in
+// seconds, must not be larger; it and the end of the part that is searched later (Older)
+// must be in the years 1970 to 36000, so that no sum overflows; and the number of events
+// that a slice may have (Fit) must not be negative.
 func (r *rest) checkDecoded() error {
 	const latest = 1 << 40
 	low, high := r.slice()

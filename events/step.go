@@ -54,7 +54,7 @@ func (s *Service) Stepper(
 	step.pace = &pace{
 		Client: s.c, group: s.group, idle: s.idle, interval: o.Interval, gap: min(o.Interval/2, longGap), notify: func() {},
 	}
-	paced := &Service{c: step.pace, clock: s.clock} // its searches have the priority that the pace sets
+	paced := &Service{c: step.pace, clock: s.clock} // as s, but its searches have the priority that the pace sets
 	f := &follower{
 		s: paced, logger: cmp.Or(s.o.Logger, slog.New(slog.DiscardHandler)),
 		query: q, handle: handle, o: *o, opts: opts, pauseAfter: stepPages,
@@ -111,7 +111,7 @@ func (s *Stepper) Watch(ctx context.Context) {
 // profile returns the profile of the log, which all followers read.
 func (s *Stepper) profile() api.Profile { return s.followers[0].query.Profile }
 
-// Close saves the checkpoint, also if ctx is done, which takes 5 seconds at most. Step must
+// Close saves the checkpoint, also if ctx is done. It takes 5 seconds at most. Step must
 // not be called afterwards.
 func (s *Stepper) Close(ctx context.Context) error {
 	if !s.loaded {
@@ -149,7 +149,7 @@ func (s *Stepper) load(ctx context.Context) error {
 func (s *Stepper) run(ctx context.Context) error {
 	const never = 0
 	for _, f := range s.followers {
-		f.pauseAfter = never // a step need not leave this goroutine to the steps of other logs
+		f.pauseAfter = never // this goroutine has no steps of other logs to do
 	}
 	notified := make(chan struct{}, 1)
 	s.Notify(func() {
@@ -190,7 +190,7 @@ func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
 		}
 	}
 	done, err := s.doRound(ctx)
-	if s.inRound { // it has paused, so that others can take their turn, and is due again at once
+	if hasPaused := s.inRound; hasPaused { // so that others can take their turn: it is due again at once
 		return began, nil
 	}
 	if err == nil && s.o.OnCaughtUp != nil {
@@ -202,7 +202,8 @@ func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
 	case err != nil && final(err):
 		return time.Time{}, err
 	case ctx.Err() != nil:
-		s.pace.delay(0)
+		const atOnce = 0 // the next step does the round again
+		s.pace.delay(atOnce)
 		return time.Time{}, ctx.Err()
 	case err == nil:
 		s.failures = 0
@@ -213,8 +214,7 @@ func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
 		s.followers[0].callOnRetry(ctx, s.failures, pause, err)
 		s.pace.delay(pause)
 	}
-	// nextRound takes no turn for the next step here: a round that needs one is due after began.
-	return s.pace.nextRound(began), nil
+	return s.pace.nextRound(began), nil // without taking a turn: a round that needs one is due after began
 }
 
 // doRound begins a round, or continues the one that has paused, and reports whether all
@@ -241,14 +241,15 @@ func (s *Stepper) hasMore() bool {
 	return slices.ContainsFunc(s.followers, func(f *follower) bool { return f.walk != nil })
 }
 
-// pollAll polls the log for each follower, one after the other, or if resumed for those
-// whose poll has paused, until one fails for good. It reports whether all have reached
-// Until. A temporary failure of one does not keep the others from polling; the last one
-// is returned.
+// pollAll polls the log for each follower, one after the other. If the round is resumed,
+// only those poll whose poll has paused. It reports whether all have reached Until, and
+// notes whether the round has found events (found). A temporary failure of one does not
+// keep the others from polling, and the last one is returned; a permanent one does.
 func (s *Stepper) pollAll(ctx context.Context, resumed bool) (done bool, failure error) {
 	done = true
 	for _, one := range s.followers {
-		if resumed && one.walk == nil {
+		hasEnded := resumed && one.walk == nil // its poll of this round
+		if hasEnded {
 			done = done && one.reachedUntil
 			continue
 		}

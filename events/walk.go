@@ -84,21 +84,22 @@ const (
 // [Walk.Cursor] is given. Each event is delivered once, in whatever order the server
 // sends them.
 //
-// The cursor of a finished Walk starts a pass over the events created since: a
-// program that runs every night saves the cursor and gets each event once, if it
-// becomes visible within two minutes; of more than 20,000 in the last two minutes, some
-// are delivered again. [Service.Follow] finds later ones as well.
+// The cursor of a finished Walk starts a pass over the events created since. A program
+// that runs every night saves the cursor and gets each event once. An event must become
+// visible within two minutes; [Service.Follow] finds later ones as well. If more than
+// 20,000 were created in the last two minutes of a pass, some of them are delivered again.
 // With q.CreatedMax or q.ParentEventID a finished Walk has no more events.
 //
 // A pass covers events created before it began by the server's clock, which it
 // gets from a ping if no recent page had it. It waits for the rate limits, and for
-// a Retry-After of up to an hour. If the server refuses its own cursor, the rest of the
-// pass is searched in slices of time, so small that each ends before a cursor is
-// refused. No event is left out, in whatever order the server sends them. The events of
-// the search whose cursor was refused are skipped, except for those beyond the last
-// 20,000 and those of an earlier process, which are delivered again. Cursors that are
-// refused even for the events of one second end the loop with an error; a later one
-// continues there.
+// a Retry-After of up to an hour.
+//
+// If the server refuses its own cursor, the rest of the pass is searched in slices of time,
+// so small that each ends before a cursor is refused. No event is left out, in whatever
+// order the server sends them. These searches find delivered events again. The last 20,000
+// that the Walk has delivered in this process are not delivered twice; others may be.
+// Cursors that are refused even for the events of one second end the loop with an error; a
+// later one continues there.
 //
 // With a ParentEventID and on older servers, searches page by offset. Events that
 // start or stop matching during the pass then shift all others: do not acknowledge
@@ -109,17 +110,20 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 	}
 	w := &Walk{
 		s: s, query: q, opts: append(slices.Clip(opts), api.WithMaxWait(api.NoLimit)),
-		keepLast: true,
+		keepLast: true, // for a pass that continues this one
 	}
 	w.state, w.err = q.decodeCursor(cursor)
-	w.delivered = newIDs(slices.Concat(w.state.Tail, w.state.Passed))
+	deliveredBefore := slices.Concat(w.state.Tail, w.state.Passed) // by the pass that this one continues, and by this one
+	w.delivered = newIDs(deliveredBefore)
 	w.lastSet = newIDs(w.state.Last)
 	return w
 }
 
 // decodeCursor returns the state that the cursor of a walk holds, a fresh state for "".
-// If the walk of the cursor had ended, the state is that of a new walk, which starts
-// resumeOverlap before the end of the first, because events may have become visible late.
+// If that walk had ended, the state is that of a new walk, which starts resumeOverlap before
+// the end of that one, because events may have become visible late, and does not deliver
+// what that one has delivered of this time (Tail). An ended walk without an end of its own
+// (Max) has no later events, and its state is returned.
 func (q Query) decodeCursor(cursor string) (cursorState, error) {
 	refuse := func(rule string) error { return &api.InputError{Op: opWalk, Field: "cursor", Rule: rule} }
 	if q.Cursor != "" {
@@ -143,7 +147,8 @@ func (q Query) decodeCursor(cursor string) (cursorState, error) {
 	if saved.Query != fresh.Query {
 		return cursorState{}, refuse("must come from a walk of the same query")
 	}
-	if saved.Done && !saved.Max.IsZero() {
+	canContinue := saved.Done && !saved.Max.IsZero()
+	if canContinue {
 		fresh.From, fresh.Tail = saved.Max.Add(-resumeOverlap), saved.Last
 		return fresh, nil
 	}
@@ -201,7 +206,7 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 		return err
 	}
 	w.requested, w.seen = w.state.At, seen{}
-	w.notFoundAgain = slices.Clone(w.state.Passed) // events that were delivered before come again
+	w.notFoundAgain = slices.Clone(w.state.Passed) // the pages from here on have these delivered events again
 	delivered, next := false, ""
 	for pg, err := range w.pages().Read(ctx, w.opts) {
 		if err != nil {
@@ -231,7 +236,8 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 			return nil
 		}
 	}
-	if next != "" { // the last page repeated the one before: the end
+	endedByRepetition := next != "" // the page at next repeated the one before, and was left out
+	if endedByRepetition {
 		w.advance(noPage)
 	}
 	return nil
@@ -310,11 +316,11 @@ func (w *Walk) pages() page.List[fetched, *Event] {
 	}
 }
 
-// searchPatiently calls Search, again while it fails because a rate window is full and its
-// end (Reset) is known. The transport of the next call waits for that; it returns this
-// error only because the caller limits attempts.
+// searchPatiently calls Search, and again while it fails because a rate window is full and
+// its end (Reset) is known. The transport returns this error if the caller limits the
+// attempts of a call.
 func (s *Service) searchPatiently(ctx context.Context, q Query, opts []api.CallOption) (*Page, error) {
-	for {
+	for { // without a pause: the transport of the next call waits for the end of the window
 		p, err := s.Search(ctx, q, opts...)
 		e, refused := errors.AsType[*api.Error](err)
 		isFull := refused && wait.IsTimedRefusal(e) && !e.Rate.Reset.IsZero()
@@ -324,10 +330,11 @@ func (s *Service) searchPatiently(ctx context.Context, q Query, opts []api.CallO
 	}
 }
 
-// markDelivered adds an event to those that the cursor counts as delivered (Passed), and
-// reports whether it is new, so that it must be delivered. An event that was in Passed when
-// the slice began or was resumed (notFoundAgain) is not added again. An event without an
-// ID is never a duplicate.
+// markDelivered adds an event of the current page to those that the cursor counts as
+// delivered (Passed), and reports whether it is new, so that it must be delivered. A
+// duplicate is added as well: a process that resumes at this page knows only Passed. Those
+// of Passed that were delivered before the slice began or was resumed, and have not come
+// again, are in notFoundAgain. An event without an ID is never a duplicate.
 func (w *Walk) markDelivered(id api.OpaqueID) bool {
 	if id == "" {
 		return true
@@ -335,7 +342,7 @@ func (w *Walk) markDelivered(id api.OpaqueID) bool {
 	h := hash(id)
 	fresh := w.delivered.add(h)
 	if !fresh {
-		if i := slices.Index(w.notFoundAgain, h); i >= 0 {
+		if i := slices.Index(w.notFoundAgain, h); i >= 0 { // it is in Passed, and has come again now
 			w.notFoundAgain = slices.Delete(w.notFoundAgain, i, i+1)
 			return false
 		}
@@ -350,8 +357,12 @@ func (w *Walk) markDelivered(id api.OpaqueID) bool {
 // walk that continues from there starts earlier and finds it again.
 func (w *Walk) recordLast(e *Event) {
 	tooEarly := w.state.Max.IsZero() || e.Created.Before(w.state.Max.Add(-resumeOverlap))
-	isFull := len(w.state.Last) >= remembered
-	if !w.keepLast || e.ID == "" || tooEarly || isFull || !w.lastSet.add(hash(e.ID)) {
+	isFull := len(w.state.Last) >= remembered // the size of the cursor is limited
+	if !w.keepLast || e.ID == "" || tooEarly || isFull {
+		return
+	}
+	isNew := w.lastSet.add(hash(e.ID))
+	if !isNew {
 		return
 	}
 	w.mu.Lock()
@@ -370,15 +381,14 @@ func (w *Walk) nack(id api.OpaqueID) {
 const noPage = "" // in advance
 
 // advance moves the walk to the page at position next, or, if that is "", to the next
-// slice of time or to the end of the pass. Events that were delivered before, and have not
-// come again yet (notFoundAgain), may be on a later page and stay in the cursor.
+// slice of time or to the end of the pass.
 func (w *Walk) advance(next string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state.At, w.state.Passed = next, slices.Clone(w.notFoundAgain)
-	w.requested = next
-	if next == "" {
-		w.refusals, w.unshrinkable = 0, 0
+	w.state.At, w.requested = next, next
+	w.state.Passed = slices.Clone(w.notFoundAgain) // delivered events that may come again on a later page
+	if next == noPage {
+		w.refusals, w.unshrinkable = 0, 0 // they count until a slice has ended
 		w.state.Done = !w.state.Rest.nextSlice(w.seen.count)
 	}
 }
@@ -414,15 +424,14 @@ func (w *Walk) continueSmaller(ctx context.Context, err error) error {
 
 // shrinkSlice is called when the server refuses to read on. It makes the walk continue
 // with a smaller slice of time. A slice of one second is tried maxRefusals times before
-// it returns an [unreadableError]. A refusal at the first page of a resumed cursor says
-// nothing about the size of the slice, which is then repeated from its start.
+// it returns an [unreadableError].
 func (w *Walk) shrinkSlice(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refusals++
-	w.state.At = ""
+	w.state.At = "" // the walk continues at the start of the slice
 	if w.seen.pages == 0 {
-		return nil
+		return nil // the cursor was resumed, and old: its refusal says nothing about the size of the slice
 	}
 	q := w.sliceQuery()
 	if w.state.Rest.shrink(w.seen, q.CreatedMin, q.CreatedMax) {
