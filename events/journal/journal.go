@@ -159,16 +159,16 @@ func Open(path string, o *Options) (*Journal, error) {
 }
 
 // open opens the journal and its index, cut to the position of the last checkpoint, and
-// writes the header of a new journal. The index is created after the journal, so that a
-// file without an index was not written by this package.
+// writes the header of a new journal. checkFiles refuses a journal with content but without
+// an index, as of another program: this package creates the index before it writes content.
 func (j *Journal) open() error {
-	at, err := j.lastPosition()
+	at, found, err := j.lastPosition()
 	if err != nil {
 		return err
 	}
 	_, err = os.Stat(filepath.Join(j.dir, begunName))
 	j.hasCheckpoint = err == nil
-	if j.hasCheckpoint && at == (position{}) {
+	if j.hasCheckpoint && !found {
 		return fmt.Errorf("the checkpoints in %s are missing: restore them, or remove it and %s to begin again", j.dir, j.path)
 	}
 	index := filepath.Join(j.dir, indexName)
@@ -193,8 +193,8 @@ func (j *Journal) open() error {
 	return err
 }
 
-// checkFiles returns an error if the journal or its index cannot be the files of a
-// checkpoint at a position: one is shorter, or was written by another program.
+// checkFiles returns an error if the journal or its index cannot be the files whose lengths
+// a checkpoint has saved: one is shorter, or was written by another program.
 func (j *Journal) checkFiles(index string, at position) error {
 	info, err := statFile(j.path)
 	if err != nil {
@@ -278,11 +278,11 @@ func openCut(path string, size int64) (file, error) {
 }
 
 // lastPosition returns the position in the file of the latest checkpoint in the
-// directory, whichever log it is of.
-func (j *Journal) lastPosition() (last position, err error) {
+// directory, whichever log it is of, and whether there is a checkpoint.
+func (j *Journal) lastPosition() (last position, found bool, err error) {
 	entries, err := os.ReadDir(j.dir)
 	if err != nil {
-		return position{}, err
+		return position{}, false, err
 	}
 	for _, e := range entries {
 		escaped, ok := strings.CutSuffix(e.Name(), checkpoints)
@@ -292,17 +292,18 @@ func (j *Journal) lastPosition() (last position, err error) {
 		}
 		c, err := j.store.Load(context.Background(), name)
 		if err != nil {
-			return position{}, err
+			return position{}, false, err
 		}
 		at, _, err := cutPosition(c.Data)
 		if err != nil {
-			return position{}, fmt.Errorf("checkpoint %q in %s: %w", name, j.dir, err)
+			return position{}, false, fmt.Errorf("checkpoint %q in %s: %w", name, j.dir, err)
 		}
+		found = true
 		if at.Size > last.Size { // then it has at least as many rows
 			last = at
 		}
 	}
-	return last, nil
+	return last, found, nil
 }
 
 // Rows returns the number of events in the file.
@@ -331,13 +332,13 @@ func (j *Journal) Close() error {
 }
 
 // Follow appends each event that q finds to the file, past ones first, then new ones, as
-// [events.Service.Follow] delivers them: with o.Until, for example, it ends when it has
-// added those created before. o.Store must be nil: the Journal keeps the checkpoints.
+// [events.Service.Follow] delivers them. With o.Until it ends when the events created before
+// that time are in the file. o.Store must be nil: the Journal keeps the checkpoints.
 //
 // Each event is in the file once, also if Follow or the process was ended at any moment,
 // or if events are delivered again. Several logs can be followed into one file, side by
-// side or one after the other; an event of two of them is then in it once. The
-// exceptions are events without an ID, which may be in it twice.
+// side or one after the other: an event that two of them have is in the file once, too. Only
+// events without an ID may be in it twice.
 //
 // The hash of each event of the file is in memory, about 20 bytes, until the Journal is
 // closed.
@@ -494,8 +495,8 @@ func (s store) Load(ctx context.Context, name string) (events.Checkpoint, error)
 	return c, err
 }
 
-// Save makes the rows durable, and saves the position behind them in the file before
-// the data of the checkpoint: no checkpoint covers an event whose row could be lost.
+// Save makes the rows durable, and then saves the checkpoint, with the position behind the
+// rows in front of its data: no checkpoint covers an event whose row could be lost.
 func (s store) Save(ctx context.Context, name string, c events.Checkpoint) (uint64, error) {
 	s.j.saving.Lock()
 	defer s.j.saving.Unlock()

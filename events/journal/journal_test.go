@@ -605,6 +605,24 @@ func TestOpenKeepsContentThatItDoesNotKnow(t *testing.T) {
 	}
 }
 
+// A checkpoint of a journal without rows is not a missing one.
+func TestOpenAfterRunWithoutRows(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 3)
+		j, err := journal.Open(w.file, &journal.Options{Format: func(*events.Event) []byte { return nil }})
+		noError(t, err)
+		noError(t, j.Follow(t.Context(), w.log, query(w.room), until()))
+		noError(t, j.Close())
+		w.ids = nil
+		time.Sleep(time.Hour)
+		w.add(w.room, time.Now())
+		time.Sleep(time.Minute)
+		w.complete(t)
+		w.requireOnce(t)
+	})
+}
+
 // Responses with a Date that is an hour ahead make Follow deliver events again.
 func TestWrongClockAddsNoEventTwice(t *testing.T) {
 	t.Parallel()
