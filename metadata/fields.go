@@ -168,7 +168,7 @@ func (d *Declaration) String() string {
 // nothing and returns that field. It requires the admin role in the workspace.
 //
 // The type is one of the constants of [storage.FactType], which have the names of the
-// platform: [storage.FactTypeDatetime] for a date such as due_date, as for a time;
+// platform. It is [storage.FactTypeDatetime] for a time and for a date, such as due_date;
 // [storage.FactTypeInt] or [storage.FactTypeFloat] for a number.
 //
 // Errors: [api.ErrInvalid] if the server does not accept the name;

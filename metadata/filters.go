@@ -194,7 +194,7 @@ func (o *NodesOptions) query(op string) (url.Values, error) {
 	switch {
 	case o == nil || *o == NodesOptions{}:
 		return q, nil
-	case o.SortBy == "" && o.SortByFact == "":
+	case o.SortBy == "" && o.SortByFact == "": // only Descending is set
 		return nil, args.Refuse("sort_dir", "must be left out without SortBy and SortByFact", "")
 	case o.SortBy != "" && o.SortByFact != "":
 		return nil, args.Refuse("sort_field", "must not be combined with SortByFact", string(o.SortBy))

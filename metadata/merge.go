@@ -164,10 +164,12 @@ func (f *Fields) merge(ctx context.Context, r *api.Request, confirmed bool, opts
 	return m, nil
 }
 
-// outcome returns the outcome of a merge, and the refusal if it was refused, which has
-// the status of a success: its reason is in would_refuse, an object. A would_refuse of
-// another kind has no known meaning. Confirmed is false for a Preflight, which merges
-// nothing.
+// outcome returns the outcome of a merge, and the refusal if it was refused. A refused merge
+// has the status of a success, and its reason in would_refuse, an object. A would_refuse of
+// another kind has no known meaning.
+//
+// Confirmed is false for a Preflight, which merges nothing: if it is not refused, a merge is
+// possible. Why a confirmed merge that is not refused has not merged is not known.
 func (w *mergeWire) outcome(confirmed bool) (Outcome, *Refusal) {
 	switch w.WouldRefuse.Kind() {
 	case '{':

@@ -70,7 +70,7 @@ func (o *ListOptions) query(op string) (url.Values, error) {
 	if o.PageSize > 0 {
 		q.Set("page_size", strconv.Itoa(o.PageSize))
 	}
-	if o.Cursor != "" { // left out for the first page, which an empty one does not request
+	if o.Cursor != "" { // the first page has none
 		q.Set("cursor", o.Cursor)
 	}
 	return q, nil

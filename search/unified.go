@@ -195,12 +195,12 @@ func allOfBucket[T any](
 	window func(q *UnifiedQuery) *Window, bucket func(b *Buckets) *Bucket[T],
 ) iter.Seq2[*T, error] {
 	const op = "search.Unified"
-	own := *window(&q)
-	q.Files, q.Comments = Window{Limit: 1}, Window{Limit: 1}
+	own, least := *window(&q), Window{Limit: 1}
+	q.Files, q.Comments = least, least
 	if in.Kind == api.ProfileKindWorkspace {
-		q.Metadata = Window{Limit: 1}
+		q.Metadata = least
 	}
-	*window(&q) = own
+	*window(&q) = own // this bucket keeps the window of the caller
 	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Bucket[T], error) {
 		at := q
 		window(&at).Offset = offset

@@ -100,7 +100,8 @@ func (s *Service) AllValues(
 			}
 		}
 		v, err := s.Metadata(ctx, workspace, text, &at, opts...)
-		if err == nil && len(v.Hits) == 0 && v.Pagination != nil {
+		isEmpty := err == nil && len(v.Hits) == 0
+		if isEmpty && v.Pagination != nil { // the server may always say that more pages follow; none does behind the total
 			total := v.Pagination.Total // an upper bound, 0 if it is not in the response
 			isLast := total != 0 && at.Offset+at.Limit >= total
 			v.Pagination.HasMore = v.Pagination.HasMore && !isLast

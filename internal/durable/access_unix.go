@@ -44,14 +44,14 @@ func (a Access) checkLink(path string, info fs.FileInfo) error {
 	return belongsTo(path, subject, info, os.Geteuid(), root)
 }
 
-// belongsTo returns an error unless the file belongs to one of the users. The text of the
-// error begins with its subject, which stands for the file or the link.
-func belongsTo(path, subject string, info fs.FileInfo, users ...int) error {
+// belongsTo returns an error unless the file belongs to the user self, or to one of the
+// others. The text of the error begins with subject: "it", or what the file is.
+func belongsTo(path, subject string, info fs.FileInfo, self int, others ...int) error {
 	s, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || slices.Contains(users, int(s.Uid)) {
+	if !ok || int(s.Uid) == self || slices.Contains(others, int(s.Uid)) {
 		return nil
 	}
-	return &FileError{path, fmt.Sprintf("%s belongs to another user (uid %d, not %d)", subject, s.Uid, users[0])}
+	return &FileError{path, fmt.Sprintf("%s belongs to another user (uid %d, not %d)", subject, s.Uid, self)}
 }
 
 // removeOthersAccess removes the access of other users to a file.

@@ -8,24 +8,23 @@ import (
 	"syscall"
 )
 
-// lockOpen locks an open file until it is closed. File systems that do not support it
-// are ignored.
+// lockOpen locks an open file until it is closed. On a file system without locks it does
+// nothing.
 func lockOpen(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	switch {
-	case errors.Is(err, syscall.EWOULDBLOCK):
+	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return ErrInUse
-	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, syscall.ENOLCK), errors.Is(err, syscall.EINVAL):
-		return nil
 	}
-	return err
+	return ignoreNoLocks(err)
 }
 
-// unlockOpen unlocks a file that lockOpen has locked, and all copies of its descriptor.
-func unlockOpen(f *os.File) error {
-	err := syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
-	switch {
-	case errors.Is(err, errors.ErrUnsupported), errors.Is(err, syscall.ENOLCK), errors.Is(err, syscall.EINVAL):
+// unlockOpen unlocks a file that lockOpen has locked, and all copies of its descriptor. On
+// a file system without locks it does nothing.
+func unlockOpen(f *os.File) error { return ignoreNoLocks(syscall.Flock(int(f.Fd()), syscall.LOCK_UN)) }
+
+// ignoreNoLocks returns nil for the errors of a file system without locks, else err.
+func ignoreNoLocks(err error) error {
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.ENOLCK) || errors.Is(err, syscall.EINVAL) {
 		return nil
 	}
 	return err

@@ -95,8 +95,8 @@ func (p *Partial) create() (err error) {
 	return p.lock()
 }
 
-// reopen opens and locks a Partial that exists. It removes one that another user can
-// change, and returns errMoved, as if that file had never been there.
+// reopen opens and locks a Partial that exists, and returns errMoved if it does not. It
+// removes one that another user can change, and returns errMoved for it as well.
 func (p *Partial) reopen() error {
 	info, err := p.dir.Lstat(p.name)
 	if err == nil && !info.Mode().IsRegular() {
@@ -115,13 +115,17 @@ func (p *Partial) reopen() error {
 		return err
 	}
 	info, err = p.Stat()
-	if err == nil && onlyOurs(info) {
-		return nil
+	if err != nil {
+		return errors.Join(err, p.Close())
 	}
-	return cmp.Or(p.Remove(), err, errMoved)
+	if othersCanChange := !onlyOurs(info); othersCanChange {
+		return cmp.Or(p.Remove(), errMoved)
+	}
+	return nil
 }
 
-// lock locks the Partial, and closes it after an error.
+// lock locks the Partial, and closes it after an error. Before it was locked, another
+// process may have renamed or removed it: then the error is errMoved.
 func (p *Partial) lock() error {
 	err := lockOpen(p.File)
 	if err == nil {
@@ -212,8 +216,8 @@ func (p *Partial) Restart() error {
 }
 
 // Commit renames the Partial to the file that it replaces, atomically and durably. After a
-// failure the Partial is removed, except for a failure to flush the directory: then the new file is visible,
-// but a power failure may undo it.
+// failure the Partial is removed, except for a failure to flush the directory: then the new
+// file is visible, but a power failure may undo it.
 func (p *Partial) Commit() error {
 	err := p.Sync() // before the rename, or a power failure may leave an empty file
 	if err == nil {
@@ -223,7 +227,7 @@ func (p *Partial) Commit() error {
 		err = moveOpen(p.File, func() error { return p.dir.Rename(p.name, p.file) })
 	}
 	if err != nil {
-		_ = p.Remove() // the next call retries
+		_ = p.Remove() // if it stays, OpenPartial finds it again
 		return err
 	}
 	return syncDir(p.dir.Open, ".")
