@@ -90,7 +90,7 @@ func (t *Turns) List(
 	}
 	a, err := call.Payload[struct {
 		Messages rows `json:"messages"`
-		Turns    rows `json:"turns"` // (assumed name) as in the details of a thread
+		Turns    rows `json:"turns"` // the name in the details of a thread
 	}](ctx, t.c, r, opts)
 	if err != nil {
 		return nil, err
