@@ -216,7 +216,7 @@ func (m *member) leave(ctx context.Context) {
 	}
 }
 
-// put writes a key, provided that no replica has written it after the revision after.
+// put writes a key, unless it has a later revision than after.
 func (m *member) put(ctx context.Context, key string, value []byte, after uint64, ttl time.Duration) (uint64, error) {
 	revision, err := m.ledger.put(ctx, key, value, m.condition(key, after), ttl)
 	if conflicts(err) {
@@ -246,8 +246,8 @@ func (m *member) condition(key string, after uint64) uint64 {
 	return after
 }
 
-// refresh reads a key after a conflict, which shows that the latest entry that is known here is not
-// the latest. The watch may never correct that: it does not deliver the end of an entry during a
+// refresh reads a key after a conflict, which shows that the key has changed since the entry that is
+// known here. The watch may never say so: it does not deliver the end of an entry during a
 // disconnection. A key without an entry is recorded as missing, so that the next write requires that
 // there is none: see condition.
 func (m *member) refresh(ctx context.Context, key string) {
