@@ -136,7 +136,7 @@ func (i *Invitations) List(
 	}
 	if !list.Key.IsZero() {
 		query.Set("invitation_key", list.Key.Reveal())
-		r.Hop = true // so that Call follows no redirect: the query has a secret
+		r.Hop = true // Call follows no redirect of a Hop: that could send the secret in the query elsewhere
 	}
 	r.Query = query
 	return call.Payload[InvitationPage](ctx, i.c, r, opts)

@@ -19,8 +19,8 @@ type UpdateMeRequest struct {
 	LastName  string
 }
 
-// UpdateMe changes the names of the signed-in user. A token with scopes requires
-// that of the account settings. The call is retried only if it was not processed.
+// UpdateMe changes the names of the signed-in user. A token with scopes needs the scope
+// of the account settings. The call is retried only if it was not processed.
 //
 // Errors: [*api.InputError] for an empty request; [api.ErrForbidden] if the token may
 // not change the account.

@@ -109,7 +109,7 @@ type fields struct{ form.Fields }
 // refuseTwoExpiries records that the request is invalid if it has ExpiresIn and ExpiresAt.
 func (f *fields) refuseTwoExpiries() {
 	if f.Form[fieldExpires] != nil && f.Form[fieldExpiresAt] != nil {
-		f.Refuse(fieldExpires, "must be left out with ExpiresAt, even to clear that", "")
+		f.Refuse(fieldExpires, "must be left out if ExpiresAt is given, also as null", "")
 	}
 }
 

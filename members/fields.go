@@ -117,13 +117,12 @@ func (r UpdateRequest) form(op string, in api.Profile) (api.Form, error) {
 	return f.Form, f.UpdateErr()
 }
 
-// form returns the form that changes an invitation. The time until which it can be
-// accepted, invitation_expires where it is added, is called expires here.
+// form returns the form that changes an invitation.
 func (r UpdateInvitationRequest) form(op string, in api.Profile) (api.Form, error) {
 	f := newFields(input.Fields[UpdateInvitationRequest](op), in)
 	form.Word(&f.Fields, "state", r.State)
 	f.role(r.Role)
 	f.notify(r.Notify)
-	form.Given(fieldExpires, r.AcceptBy, f.Future)
+	form.Given(fieldExpires, r.AcceptBy, f.Future) // not fieldAcceptBy, as when an invitation is added
 	return f.Form, f.UpdateErr()
 }

@@ -177,11 +177,12 @@ type Added struct {
 	Invitation *Invitation // with AddStateInvited only
 }
 
-// Add adds a person to a profile. A user named by the ID is added at once. The owner
-// of an address is invited to a workspace or share, and to an organization if the
-// address has no account. A person who is already a member gets the role. The result
-// does not distinguish that from an addition: call [Service.Get] before, if it
-// matters. A member of a workspace or share does not become one of the organization.
+// Add adds a person to a profile. A user named by the ID is added at once. A person
+// named by an e-mail address is invited to a workspace or share. An organization invites
+// only an address without an account, and adds the user of any other address at once. A
+// person who is already a member gets the role. The result does not distinguish that from
+// an addition: call [Service.Get] before, if it matters. A member of a workspace or share
+// does not become one of the organization.
 // The call may send an e-mail, so it is retried only if it was not processed.
 //
 // Errors: [*api.InputError] for a field that members of this kind of profile do not have;
@@ -287,14 +288,15 @@ type Ownership struct {
 // response does not hold it.
 //
 // The call is idempotent for the same member: repeating it completes a transfer that
-// ended with [api.ErrServer].
+// ended with [api.ErrServer]. A repeat after a completed transfer changes nothing and is
+// refused with [api.ErrForbidden], because the caller is no longer the owner; that
+// includes the retry of an attempt whose response was lost.
 //
 // Errors: [*api.InputError] for anything but an ID of 19 digits; [api.ErrInvalid] with
 // [ReasonSuccessorIsSelf], [ReasonSuccessorNotMember] or [ReasonSuccessorUnavailable];
 // [api.ErrConflict] with [ReasonTransferInProgress] and [api.ErrUnavailable], after which
-// the call may be repeated; [api.ErrForbidden] if the caller is not the owner, also after
-// an earlier attempt whose response was lost, or with [api.ReasonScopeAdmin] if the token
-// lacks the scope.
+// the call may be repeated; [api.ErrForbidden] if the caller is not the owner, or with
+// [api.ReasonScopeAdmin] if the token lacks the scope.
 //
 // It calls POST /current/org/{org_id}/member/{user_id}/transfer_ownership/.
 // It calls POST /current/workspace/{workspace_id}/member/{user_id}/transfer_ownership/.
