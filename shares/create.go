@@ -115,6 +115,8 @@ func (r CreateRequest) check(f *fields) {
 // folder of a workspace.
 func (r CreateRequest) checkFolder(f *fields) {
 	const mode = " when StorageMode is workspace_folder"
+	isOpenWithPassword := r.Access == AccessAnyone && !r.Password.IsZero()
+	serverDropsPassword := isOpenWithPassword && r.Type != TypeSend && !r.AnonymousUploadsEnabled
 	switch {
 	case r.FolderNodeID == "" && !r.CreateFolder:
 		f.Refuse("folder_node_id", "must be set, or CreateFolder be true,"+mode, "")
@@ -126,7 +128,7 @@ func (r CreateRequest) checkFolder(f *fields) {
 		f.Refuse("expires", "must be left out"+mode, r.Expires.UTC().Format(form.Zone))
 	case r.Intelligence:
 		f.Refuse("intelligence", "must be false"+mode+": the workspace indexes the files", "true")
-	case r.Access == AccessAnyone && !r.Password.IsZero() && r.Type != TypeSend && !r.AnonymousUploadsEnabled:
+	case serverDropsPassword:
 		const rule = "must be left out unless Type is send or AnonymousUploadsEnabled is true" + mode
 		f.Refuse("password", rule+": the server would narrow Access and clear it", "")
 	}

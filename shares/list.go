@@ -95,10 +95,12 @@ type Page struct {
 	Pagination *api.Pagination `json:"pagination"` // nil if not in the response
 }
 
-// List returns one page of shares, of [ScopeAvailable] all of them: then Pagination is nil.
-// Of [ScopeMember] orphaned ones are left out, whose folder was deleted; of [ScopeOwned]
-// archived ones, unless list.Archived says otherwise. In the other scopes archived ones
-// are not left out (assumed).
+// List returns one page of the shares of a scope:
+//   - [ScopeMember] leaves out orphaned shares, whose folder was deleted;
+//   - [ScopeOwned] leaves out archived shares, unless list.Archived says otherwise;
+//   - [ScopeAvailable] has no pages: all its shares are returned, and Pagination is nil.
+//
+// ScopeMember and ScopeAvailable do not leave out archived shares (assumed).
 //
 // Errors: [*api.InputError] for another scope, or an option that it does not have.
 //
@@ -114,14 +116,14 @@ func (s *Service) List(ctx context.Context, list *ListOptions, opts ...api.CallO
 }
 
 // All returns the shares of all pages of [Service.List], from list.Offset on. Default:
-// pages of 500. With [ArchivedAlso] the archived ones follow the others, from lists of
-// their own: a share that is archived during the iteration may appear twice, and one that
-// is unarchived not at all.
+// pages of 500. With [ArchivedAlso], which requires [ScopeOwned] and an Offset of 0, the
+// archived ones follow the others, from lists of their own: a share that is archived during
+// the iteration may appear twice, and one that is unarchived not at all.
 func (s *Service) All(ctx context.Context, list *ListOptions, opts ...api.CallOption) iter.Seq2[*Share, error] {
 	o := *cmp.Or(list, &ListOptions{})
 	listOf := func(archived Archived) iter.Seq2[*Share, error] {
 		fetch := func(ctx context.Context, limit, offset int, opts []api.CallOption) (*Page, error) {
-			if o.Scope == ScopeAvailable { // has no pages: List accepts no limit and offset
+			if o.Scope == ScopeAvailable { // has no pages: without the limit of Rows; List refuses those of the caller
 				limit, offset = o.Limit, o.Offset
 			}
 			return s.List(ctx, &ListOptions{o.Scope, archived, limit, offset}, opts...)
@@ -132,10 +134,10 @@ func (s *Service) All(ctx context.Context, list *ListOptions, opts ...api.CallOp
 		}
 		return page.Rows(ctx, "shares.List", o.Limit, o.Offset, opts, fetch, rows)
 	}
-	if o.Archived == ArchivedAlso && o.Offset == 0 && o.Scope == ScopeOwned {
+	if o.Archived == ArchivedAlso && o.Scope == ScopeOwned && o.Offset == 0 {
 		return archivedLast(listOf)
 	}
-	return listOf(o.Archived) // List rejects ArchivedAlso
+	return listOf(o.Archived) // List refuses the other cases of ArchivedAlso
 }
 
 // ByWorkspaceOptions selects shares of a workspace, and a page of them. Nil means the
@@ -166,7 +168,8 @@ func (s *Service) ListByWorkspace(
 }
 
 // AllByWorkspace returns the shares of all pages of [Service.ListByWorkspace], from
-// list.Offset on. Default: pages of 500. [ArchivedAlso] is that of [Service.All].
+// list.Offset on. Default: pages of 500. With [ArchivedAlso], which requires an Offset of
+// 0, the archived ones follow the others, as in [Service.All].
 func (s *Service) AllByWorkspace(
 	ctx context.Context, workspace api.ID, list *ByWorkspaceOptions, opts ...api.CallOption,
 ) iter.Seq2[*Share, error] {
@@ -180,7 +183,7 @@ func (s *Service) AllByWorkspace(
 	if o.Archived == ArchivedAlso && o.Offset == 0 {
 		return archivedLast(listOf)
 	}
-	return listOf(o.Archived) // ListByWorkspace rejects ArchivedAlso
+	return listOf(o.Archived) // ListByWorkspace refuses ArchivedAlso with an Offset
 }
 
 func sharesOf(p *Page) ([]*Share, *api.Pagination) { return p.Shares, p.Pagination }

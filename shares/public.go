@@ -72,10 +72,10 @@ func (s *Service) GetPublic(ctx context.Context, share api.ID, opts ...api.CallO
 	return &Public{Share: found, Owner: a.Owner, Nodes: a.Nodes, Users: a.Users, Org: a.Org}, nil
 }
 
-// AuthPassword exchanges the password of a share for a token, which calls that read the
-// share, its files or its notes take by [api.WithLinkToken]. It requires no sign-in, and
-// sends the client's token if there is one. Each call creates a token, so it is retried
-// only if it was not processed.
+// AuthPassword exchanges the password of a share for a token. Pass the token with
+// [api.WithLinkToken] to the calls that read the share, its files or its notes. It requires
+// no sign-in, and sends the client's token if there is one. Each call creates a token, so it
+// is retried only if it was not processed.
 //
 // Errors: [api.ErrForbidden] if the password is wrong, or [api.ErrUnauthenticated] for
 // a client without a credential; the status of both is 401. Neither ends the caller's

@@ -146,7 +146,7 @@ func (q *QuickShares) Preview(
 	ctx context.Context, quickshare api.OpaqueID, kind storage.PreviewType, opts ...api.CallOption,
 ) (*api.Download, error) {
 	r := endpoint.SharesQuickSharesPreview(quickshare, string(kind))
-	r.Hop = true // follow a redirect to another host
+	r.Hop = true // Open follows one redirect of a Hop, also to another host
 	return download.Open(ctx, q.c, r, download.Options{}, opts)
 }
 

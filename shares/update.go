@@ -1,7 +1,6 @@
 package shares
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"time"
@@ -75,7 +74,7 @@ func (s *Service) Update(ctx context.Context, share api.ID, r UpdateRequest, opt
 func (r UpdateRequest) describe(f *fields) {
 	optional(f, "title", r.Title, f.text(minTitle, maxTitle))
 	optional(f, "description", r.Description, f.text(minDescription, maxDescription))
-	form.Given("custom_name", r.CustomName, f.name)
+	form.Given("custom_name", r.CustomName, f.name) // not optional, which could clear it
 	optional(f, "custom_url", r.CustomURL, f.text(minURL, maxURL))
 	f.Flag("intelligence", r.Intelligence)
 	f.Flag("comments_enabled", r.CommentsEnabled)
@@ -89,7 +88,10 @@ func (r UpdateRequest) describe(f *fields) {
 func (r UpdateRequest) open(f *fields) {
 	_, password := r.Password.Get()
 	anonymous := r.AnonymousUploadsEnabled != nil && *r.AnonymousUploadsEnabled
-	access := cmp.Or(r.Access, AccessAnyone) // without a new access the current one is kept, which may be AccessAnyone
+	access := r.Access
+	if access == "" {
+		access = AccessAnyone // the current access is kept, which may be this one
+	}
 	sendsOnly := r.Type == TypeSend
 	checkOpenAccess(f, access, password, anonymous, sendsOnly)
 	word(f, "share_type", r.Type)
