@@ -208,14 +208,14 @@ func (s *Service) ListByOrg(
 }
 
 // AllByOrg returns the workspaces of all pages of [Service.ListByOrg], from list.Offset
-// on. Default: pages of 500. With [ArchivedAlso] the archived ones follow the others, from
-// lists of their own: a workspace that is archived during the iteration may appear twice,
-// and one that is unarchived not at all.
+// on. Default: pages of 500. With [ArchivedAlso], which requires an Offset of 0, the
+// archived ones follow the others, from lists of their own: a workspace that is archived
+// during the iteration may appear twice, and one that is unarchived not at all.
 func (s *Service) AllByOrg(
 	ctx context.Context, org api.ID, list *ByOrgOptions, opts ...api.CallOption,
 ) iter.Seq2[*Workspace, error] {
 	o := *cmp.Or(list, &ByOrgOptions{})
-	if o.Archived == ArchivedAlso && o.Offset == 0 {
+	if o.Archived == ArchivedAlso && o.Offset == 0 { // with an Offset, ListByOrg refuses ArchivedAlso
 		return s.archivedLast(ctx, org, o, opts)
 	}
 	fetch := func(ctx context.Context, limit, offset int, opts []api.CallOption) (*Page, error) {

@@ -56,10 +56,11 @@ type CreateRequest struct {
 // is in use or reserved, or for Intelligence on a plan without content_ai and
 // ai_agent; [api.ErrLimit] if the plan allows no more workspaces;
 // [api.ErrPaymentRequired] if the organization has no plan; [api.ErrForbidden]
-// if the caller may not create one. If the folder name is not available, the error is
-// an [api.ErrNameTaken] as well. That is read with [Service.CheckName] after a
-// refusal, unless another field may be the reason: Intelligence is true, a color is
-// set, or a permission is unknown.
+// if the caller may not create one.
+//
+// If the folder name is not available, the error is an [api.ErrNameTaken] as well: after
+// a refusal, Create asks [Service.CheckName]. It does not ask if another field may be the
+// reason: if Intelligence is true, a color is set, or a permission is unknown.
 //
 // It calls POST /current/org/{org_id}/create/workspace/.
 func (s *Service) Create(
@@ -81,7 +82,8 @@ func (s *Service) Create(
 	}
 	request := endpoint.WorkspacesCreate(org, f.Form)
 	w, err := call.One[Workspace](ctx, s.c, request, "workspace", opts) // (assumed name)
-	if !r.onlyNameIsUnchecked() || !call.RefusesName(err, "folder_name") {
+	mayBeName := r.onlyNameIsUnchecked() && call.RefusesName(err, "folder_name")
+	if !mayBeName {
 		return w, err
 	}
 	name, failed := s.CheckName(ctx, r.FolderName, nil, opts...)
