@@ -60,23 +60,24 @@ var _ api.Refresher = (*Source)(nil)
 //
 // Errors: [ErrSignInAgain] if no user is signed in, if the server has ended the
 // session or deleted the registration of the program, or if the responses to two
-// refreshes with one refresh token were lost. A server that rotates refresh tokens ends
-// the session when one is used twice, so what follows a refresh without a token
-// depends on the response:
-//   - an OAuth error, a failing envelope or any other 4xx status leaves the refresh
-//     token unused: it is sent again after the backoff;
-//   - no response, a response of a gateway, a redirect, and a 2xx response that holds
-//     neither a token nor an error are lost responses: the refresh token is sent once
-//     more, by this process or, if it is killed, by the next one, and without limit if
-//     the server is known to return the same refresh token;
-//   - after a 2xx response with an access token that cannot be used, the refresh token of
-//     that response, or else the same one, is sent after the backoff.
+// refreshes with one refresh token were lost.
+//
+// A server that rotates refresh tokens ends the session when one is used twice. So the
+// response to a refresh decides what follows, if it brings no token:
+//   - An OAuth error, a failing envelope or any other 4xx status proves that the refresh
+//     token was not used. It is sent again after the backoff.
+//   - A lost response proves nothing: no response, a response of a gateway, a redirect, or
+//     a 2xx response that holds neither a token nor an error. The refresh token is sent
+//     once more. This is counted in the store, over all processes. There is no limit if the
+//     server is known to return the same refresh token.
+//   - A 2xx response with an access token that cannot be used may hold a new refresh token.
+//     That one, or else the same one, is sent after the backoff.
 //
 // The token is only sent to the platform at c.BaseURL, which fastio.New takes from the
 // source. A stored token of another platform is an error.
 func TokenSource(c Config) *Source {
 	s := &Source{config: c}
-	s.signIns = signIns.register(s)
+	s.signIns = signIns.register(s) // so that s detects the sign-ins and sign-outs of this process
 	return s
 }
 
@@ -128,9 +129,10 @@ const (
 )
 
 // Token returns a token that is valid for some minutes, or the current one if it
-// cannot be refreshed.
+// cannot be refreshed. The answer, also an error, is cached while s.holds it.
 func (s *Source) Token(ctx context.Context) (api.Token, error) {
-	if a := s.current.Load(); s.holds(a) {
+	a := s.current.Load() // nil before the first one, which s does not hold either
+	if s.holds(a) {
 		return a.token, a.err
 	}
 	return s.wait(ctx)
@@ -214,14 +216,15 @@ func (s *Source) leaveCall(c *refreshCall) {
 	}
 }
 
-// fetchForCall fetches the token for all callers that wait for c. When none is left,
-// ctx is canceled and the result is dropped.
+// fetchForCall fetches the token for all callers that wait for c. When none is left, ctx is
+// canceled. The error that follows is dropped; a token is kept for the next callers.
 func (s *Source) fetchForCall(ctx context.Context, c *refreshCall, refused api.Secret) {
 	defer c.cancelFetch()
 	a := s.fetch(ctx, refused)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.answer, c.abandoned = a, a.err != nil && ctx.Err() != nil
+	mayBeOfCancel := a.err != nil && ctx.Err() != nil
+	c.answer, c.abandoned = a, mayBeOfCancel
 	if !c.abandoned {
 		s.current.Store(a)
 	}
@@ -236,36 +239,44 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 	a := &answer{signIns: s.signIns.Load()}
 	r, err := s.load(ctx)
 	if err == nil {
-		if s.signIns.signedOutIsStored.Load() && s.signIns.isSignedOut(r) {
-			r = &record{} // as if the token, which was signed out, were removed from the store already
+		wasSignedOut := s.signIns.signedOutIsStored.Load() && s.signIns.isSignedOut(r)
+		if wasSignedOut { // by this process, which has not removed the token from the store yet, or could not
+			r = &record{}
 		}
 		r, err = s.refreshIfDue(ctx, r, refused)
 		s.last = r
 	}
-	_, isVersioned := s.config.Store.(versioned) // changes of its records are found without reading them
-	now := time.Now()
-	a.until = now.Add(recheck)
-	if err == nil {
-		a.token = r.Token.api()
-		if !isVersioned {
-			a.until = now.Add(recheckOther)
-		}
-		due := r.Token.refreshAt()
-		if due.After(now) { // else its expiry is unknown, or it was issued with hardly any time left
-			a.until = times.Earlier(a.until, due)
-		}
+	if err != nil {
+		s.answerFailure(a, err, refused)
 		return a
 	}
-	if s.backoff.lasts() {
-		a.until = times.Earlier(a.until, s.backoff.retry)
-	}
-	s.answerFailure(a, err, refused)
+	a.token, a.until = r.Token.api(), s.recheckAt(r.Token)
 	return a
 }
 
+// recheckAt returns until when a token of the store is used without another look at it:
+// until it is due for a refresh, but only for a short time, which is longer if the store
+// must be read to find out whether it has changed.
+func (s *Source) recheckAt(t *tokenRecord) time.Time {
+	now := time.Now()
+	at := now.Add(recheckOther)
+	if _, isVersioned := s.config.Store.(versioned); isVersioned {
+		at = now.Add(recheck)
+	}
+	due := t.refreshAt()
+	if due.After(now) { // else its expiry is unknown, or it was issued with hardly any time left
+		at = times.Earlier(at, due)
+	}
+	return at
+}
+
 // answerFailure completes an answer after a failure: with the last token until it expires,
-// else with the error.
+// else with the error. It holds until the next look at the store or attempt of a refresh.
 func (s *Source) answerFailure(a *answer, err error, refused api.Secret) {
+	a.until = time.Now().Add(recheck)
+	if s.backoff.lasts() {
+		a.until = times.Earlier(a.until, s.backoff.retry)
+	}
 	lastIsGood := s.last != nil && s.last.Token != nil && s.last.Token.good(refused) && !s.signIns.isSignedOut(s.last)
 	if lastIsGood {
 		a.token = s.last.Token.api()
@@ -277,7 +288,7 @@ func (s *Source) answerFailure(a *answer, err error, refused api.Secret) {
 	a.err = err
 	_, isVersioned := s.config.Store.(versioned)
 	if isVersioned && errors.Is(err, ErrSignInAgain) {
-		a.until = time.Now() // so that a sign-in of another process is found at once
+		a.until = time.Now() // each call looks, which is cheap: it finds a sign-in of another process at once
 	}
 }
 
@@ -311,12 +322,14 @@ func (s *Source) load(ctx context.Context) (*record, error) {
 // needed. If it fails it returns the current record and the error. Refused is a token
 // that the server has rejected, or zero.
 func (s *Source) refreshIfDue(ctx context.Context, r *record, refused api.Secret) (*record, error) {
+	impossible := r.cannotRefresh()
+	hasToSave := r.mustRecordEnd(refused) // which refresh does, although it cannot refresh
 	switch {
 	case r.Token != nil && !r.Token.due(refused):
 		s.backoff = backoff{}
 		return r, nil
-	case r.cannotRefresh() != nil && !r.mustRecordEnd(refused): // else refresh records the end of the session
-		return r, r.cannotRefresh()
+	case impossible != nil && !hasToSave:
+		return r, impossible
 	case s.backoff.lasts():
 		return r, s.backoff.err
 	}
@@ -328,14 +341,17 @@ func (s *Source) refreshIfDue(ctx context.Context, r *record, refused api.Secret
 	if err == nil && renewed.Token.isRefused(refused) {
 		err = errors.New("fastio: oauth: the server has issued the token that it refuses")
 	}
+	neverStarted := renewed == nil
+	allCallersLeft := ctx.Err() != nil
 	switch {
 	case err == nil:
 		s.backoff = backoff{}
-	case renewed != nil || ctx.Err() == nil: // else all callers have left while it waited for the lock
+	case neverStarted && allCallersLeft: // while it waited for the lock: that is no failure
+	default:
 		s.backoff.fail(err)
 	}
-	if renewed == nil { // the lock was not acquired
-		renewed = r
+	if neverStarted {
+		return r, err
 	}
 	return renewed, err
 }
@@ -416,10 +432,10 @@ func (r *record) mustRecordEnd(refused api.Secret) bool {
 // lost, by this process or by one that has ended.
 //
 // A lost response is harmless if the server is known to return the same refresh token
-// (KeepsToken). One that rotates them treats a second use as theft and ends the
-// session, which is lost as well if the token is not sent: so one more send is allowed.
-// It is delayed while the access token is valid: in an outage, that response may be
-// lost too.
+// (KeepsToken). A server that rotates refresh tokens treats a second use as theft, and ends
+// the session. But without a refresh the session is over too. So the token is sent once
+// more, but after lostPause while the access token is valid: in an outage, the response to
+// an immediate send would be lost as well.
 func (r *record) mustNotRefresh(refused api.Secret) error {
 	if err := r.cannotRefresh(); err != nil {
 		return err
@@ -455,9 +471,9 @@ type pendingWrite struct {
 }
 
 // refresh replaces the token with the lock held, unless another process has already
-// done so. It waits for the lock for the longest time given, and returns nil as the record
-// if it does not get it. A token that was renewed before, but could not be saved, is saved
-// first.
+// done so. It waits for the lock for the longest time given. It returns no record if it does
+// not get the lock, or if the token is of another platform by then. A token that was renewed
+// before, but could not be saved, is saved first.
 func (s *Source) refresh(ctx context.Context, refused api.Secret, longest time.Duration) (*record, error) {
 	locking, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
@@ -471,11 +487,11 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, longest time.D
 		return nil, err
 	}
 	if w := s.unsavedToken; w != nil {
-		stillPending := r.Token != nil && r.Token.RefreshToken == w.used && r.Refresh.Pending
-		if stillPending {
+		isAsLeft := r.Token != nil && r.Token.RefreshToken == w.used && r.Refresh.Pending
+		if isAsLeft {
 			return r.record, s.saveRenewed(ctx, r, w)
 		}
-		s.unsavedToken = nil // another token was stored since
+		s.unsavedToken = nil // the token was replaced or removed since
 	}
 	if r.Token != nil && !r.Token.due(refused) {
 		return r.record, nil
@@ -484,8 +500,8 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, longest time.D
 	switch {
 	case err == nil:
 		err = s.exchange(ctx, r)
-	case r.mustRecordEnd(refused):
-		r.Refresh.Dead = true // so that no other process tries
+	case r.mustRecordEnd(refused): // there is no refresh token, so that nothing can be sent
+		r.Refresh.Dead = true // a LoginIfNeeded, also of another process, then signs in again
 		err = errors.Join(err, r.save(ctx))
 	}
 	return r.record, err
@@ -516,11 +532,24 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 	if err == nil {
 		return s.saveRenewed(ctx, r, &pendingWrite{r.Token.RefreshToken, r.Token.refreshedBy(t)})
 	}
+	isKnown := r.noteFailure(previous, err, sending.notSent(err))
+	if !isKnown {
+		return err
+	}
+	if r.Refresh.Dead {
+		err = fmt.Errorf("%w: %w", signInAgain("the server has ended the session"), call.Shortened("oauth", err))
+	}
+	return errors.Join(err, r.save(ctx))
+}
+
+// noteFailure changes the record after a refresh that has failed with err. Previous is the
+// history before it. It returns false, and changes nothing, if the response was lost: then
+// it is not known whether the server has used the refresh token.
+func (r *record) noteFailure(previous refreshHistory, err error, notSent bool) (isKnown bool) {
 	refusal, refused := errors.AsType[*Error](err)
 	clientIsUnknown := refused && unknownClient(refusal)
 	sessionHasEnded := clientIsUnknown || refused && refusal.Code == CodeInvalidGrant
 	unusable, isUnusable := errors.AsType[*unusableError](err)
-	tokenIsUnused := sending.notSent(err) || refusesRefresh(err)
 	switch {
 	case sessionHasEnded:
 		r.Refresh = previous
@@ -528,21 +557,21 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 		if clientIsUnknown && r.Client.ID == r.Token.ClientID {
 			r.Client = clientRecord{} // the next Login registers the program again
 		}
-		err = fmt.Errorf("%w: %w", signInAgain("the server has ended the session"), call.Shortened("oauth", err))
-	case isUnusable: // a token was issued, but cannot be sent: only the refresh token is replaced
+	case isUnusable:
+		// The server has used the refresh token and may have returned another one, which the
+		// next refresh must send. The access token stays, because the new one cannot be sent.
 		next := *r.Token
 		if !unusable.refresh.IsZero() {
 			next.RefreshToken = stored{unusable.refresh}
 		}
 		sameRefreshToken := next.RefreshToken == r.Token.RefreshToken
-		r.Refresh = previous.succeeded(sameRefreshToken)
-		r.Token = &next
-	case tokenIsUnused:
+		r.Refresh, r.Token = previous.succeeded(sameRefreshToken), &next
+	case notSent || refusesRefresh(err): // the refresh token was not used
 		r.Refresh = previous
-	default: // the response was lost
-		return err
+	default:
+		return false
 	}
-	return errors.Join(err, r.save(ctx))
+	return true
 }
 
 // saveRenewed writes a renewed token to the store. If that fails, the record stays
@@ -581,19 +610,21 @@ func (t *requestTrace) notSent(err error) bool {
 const nameEdge = "errNoVeHeader"
 
 // refusesRefresh reports whether a response proves that the refresh token was not used:
-// an OAuth error or a failing envelope with any status, or any 4xx. An error that only
-// repeats the text of the status may be that of a gateway, or of a framework that failed.
+// an OAuth error or a failing envelope with any status, or any 4xx. Two errors may be those
+// of a gateway, after the server has used the token, and prove nothing: one that only
+// repeats the text of the status, unless that is 4xx, and [codes.EdgeRejected].
 func refusesRefresh(err error) bool {
-	refusal, refused := errors.AsType[*Error](err)
-	if refused && refusal.Code != http.StatusText(refusal.Status) {
+	refusal, isOAuthError := errors.AsType[*Error](err)
+	if isOAuthError && refusal.Code != http.StatusText(refusal.Status) {
 		return true
 	}
-	answer, answered := errors.AsType[*api.Error](err)
-	if !answered || answer.Code == codes.EdgeRejected || answer.Name == nameEdge {
+	response, hasResponse := errors.AsType[*api.Error](err) // an OAuth error of a status other than 2xx has it too
+	if !hasResponse {
 		return false
 	}
-	_, failing := decode.Unwrap(answer.Body)
-	return failing || answer.Code != 0 || answer.Status/100 == 4
+	isOfGateway := response.Code == codes.EdgeRejected || response.Name == nameEdge
+	_, isFailingEnvelope := decode.Unwrap(response.Body)
+	return !isOfGateway && (isFailingEnvelope || response.Code != 0 || response.Status/100 == 4)
 }
 
 // HTTPClient returns a client for requests to the platform of the Config, for example
