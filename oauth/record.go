@@ -255,7 +255,7 @@ func Save(ctx context.Context, c Config, t *Token) error {
 
 // replaceToken stores the token of a sign-in in place of the previous one.
 func (c *Config) replaceToken(ctx context.Context, address string, by server, token *tokenRecord) error {
-	defer signIns.countEdit(c.Store, c.account())
+	defer signIns.countEdit(c.Store, c.account()) // also after an error: the record may have been saved all the same
 	r, err := c.lock(ctx)
 	if err != nil {
 		return err

@@ -22,9 +22,12 @@ import (
 //
 // If another process is refreshing the token, SignOut waits for it, up to half a
 // minute. The end of ctx cancels the request, and SignOut returns; the token is still
-// removed, unless another process uses it. The session is ended even if the store
-// cannot be written; the sources of this process then return the token no more. The
-// error names the failed request, and why the token could not be removed. An account
+// removed, unless another process uses it.
+//
+// If the store cannot be written, the token is revoked all the same. It stays in the store,
+// but the sources of this process return it no more.
+//
+// The error names the failed request, and why the token could not be removed. An account
 // without a token is not an error. A token of another platform than c.BaseURL is revoked
 // there.
 func SignOut(ctx context.Context, c Config) error {
@@ -61,7 +64,7 @@ func (c *Config) endSession(ctx context.Context, op string, request ending) erro
 func (c *Config) endStored(ctx context.Context, op string, request ending) error {
 	locking, cancel := lockContext(ctx)
 	defer cancel()
-	defer signIns.countEdit(c.Store, c.account()) // the sources of this process read the record again
+	defer signIns.countEdit(c.Store, c.account()) // the sources of this process read the record again, also after an error
 	r, err := c.lock(locking)
 	if err != nil {
 		return c.endWithoutLock(ctx, op, request, err)
@@ -72,11 +75,11 @@ func (c *Config) endStored(ctx context.Context, op string, request ending) error
 	}
 	err = c.endAtPlatform(ctx, r.record, request)
 	r.Token = nil
-	r.Refresh = r.Refresh.ofServer() // what is known about its refreshes serves the next sign-in
+	r.Refresh = r.Refresh.ofServer() // kept for the next sign-in: whether the server rotates refresh tokens
 	saveErr := r.save(ctx)
 	if saveErr == nil {
 		noToken := api.Secret{}
-		signIns.noteReplaced(c.Store, c.account(), noToken)
+		signIns.noteReplaced(c.Store, c.account(), noToken) // the token that was signed out is stored no more
 	}
 	return errors.Join(err, saveErr)
 }

@@ -201,7 +201,7 @@ type counter struct {
 
 	sources           int                        // that use it
 	signedOut         atomic.Pointer[api.Secret] // the access token that was signed out last
-	signedOutIsStored atomic.Bool                // that token is still in the store
+	signedOutIsStored atomic.Bool                // that token is in the store, as far as this process knows
 }
 
 // isSignedOut reports whether the token of a record was signed out.
@@ -210,19 +210,18 @@ func (c *counter) isSignedOut(r *record) bool {
 	return token != nil && r.Token != nil && r.Token.AccessToken.Secret == *token
 }
 
-// key returns a hash of a store and an account, so that the registry refers to
-// no store, which may have secrets. Copies of a FileStore have the same key,
-// and so have all stores of a type whose values cannot be compared, or whose hashes are
-// equal: a sign-in that is counted for several stores costs them only a read.
+// key returns a hash of a store and an account, so that the registry refers to no store,
+// which may have secrets. Different stores may have the same key: then an edit of one is
+// counted for the others too, whose sources read their record once without need.
 func (r *registry) key(store Store, account string) uint64 {
 	id := struct {
 		store   any
 		account string
 	}{store, account}
 	if file, ok := store.(FileStore); ok {
-		id.store = file.Path
+		id.store = file.Path // the same for all copies of the store
 	} else if !reflect.ValueOf(store).Comparable() {
-		id.store = reflect.TypeOf(store)
+		id.store = reflect.TypeOf(store) // the same for all stores of the type, as this one cannot be hashed
 	}
 	return maphash.Comparable(r.seed, id)
 }
@@ -283,7 +282,7 @@ func (r *registry) noteSignedOut(store Store, account string, token api.Secret) 
 	defer r.mu.Unlock()
 	c := r.counter(r.key(store, account))
 	c.signedOut.Store(&token)
-	c.signedOutIsStored.Store(true)
+	c.signedOutIsStored.Store(true) // until noteReplaced
 }
 
 // noteReplaced records that the stored token of an account was replaced by the current
@@ -300,7 +299,7 @@ func (r *registry) noteReplaced(store Store, account string, current api.Secret)
 	if token := c.signedOut.Load(); token != nil && *token == current {
 		c.signedOut.Store(nil)
 	}
-	c.signedOutIsStored.Store(false)
+	c.signedOutIsStored.Store(false) // it now holds current or no token: neither is signed out
 	r.dropUnused(key)
 }
 
@@ -472,7 +471,7 @@ func (s FileStore) Lock(ctx context.Context, account string) (Record, error) {
 		unlock()
 		return nil, err
 	}
-	data := records[account] // for the caller, who may change it; last is compared by Save
+	data := records[account] // for the caller, who may change it; Save compares last
 	return &fileRecord{store: s, account: account, keys: keys, data: data, last: bytes.Clone(data), unlock: unlock}, nil
 }
 
@@ -536,23 +535,23 @@ func lockName(account string) string {
 	return hex.EncodeToString(digest[:8])
 }
 
-// save replaces the record of an account. It fails if the record is not last, as it was
-// read or saved last: after a Reset or the removal of the lock file it may have
-// changed, which must not be undone.
-func (s FileStore) save(ctx context.Context, keys fileKeys, account string, last, record []byte) error {
-	var failed error // of the content
+// save replaces the record of an account, which the caller knows as it read or saved it
+// before. If it has changed since, as after a Reset or the removal of the lock file, save
+// fails: the change must not be undone.
+func (s FileStore) save(ctx context.Context, keys fileKeys, account string, known, record []byte) error {
+	var contentErr error // not of the file itself, which storeError converts
 	err := s.file().Update(ctx, func(sealed []byte) (b []byte, _ error) {
 		var records map[string][]byte
-		records, failed = s.unseal(keys, sealed)
-		if failed == nil && !bytes.Equal(records[account], last) {
-			failed = &StoreError{s.Path, recordOf(account) + " was removed or replaced while it was locked"}
+		records, contentErr = s.unseal(keys, sealed)
+		if contentErr == nil && !bytes.Equal(records[account], known) {
+			contentErr = &StoreError{s.Path, recordOf(account) + " was removed or replaced while it was locked"}
 		}
-		if failed == nil {
-			b, failed = seal(keys.own, records, account, record)
+		if contentErr == nil {
+			b, contentErr = seal(keys.own, records, account, record)
 		}
-		return b, failed
+		return b, contentErr
 	})
-	return cmp.Or(failed, storeError(err))
+	return cmp.Or(contentErr, storeError(err))
 }
 
 // seal returns the encrypted content of the file, with the record of one
@@ -584,15 +583,16 @@ func (s FileStore) Reset(ctx context.Context) error {
 	if err := s.file().Remove(ctx); err != nil {
 		return storeError(err)
 	}
-	if k, ok := s.Keys.(keyFile); ok {
-		if _, err := k.LoadKey(ctx); err != nil {
-			if _, unusable := errors.AsType[*StoreError](err); !unusable {
-				return err
-			}
-			return storeError(durable.Open(string(k)).Remove(ctx))
-		}
+	k, isKeyFile := s.Keys.(keyFile)
+	if !isKeyFile {
+		return nil
 	}
-	return nil
+	_, err := k.LoadKey(ctx)
+	_, isUnusable := errors.AsType[*StoreError](err) // the key is invalid, or other users have access to it
+	if isUnusable {
+		return storeError(durable.Open(string(k)).Remove(ctx))
+	}
+	return err
 }
 
 // check returns an error for settings of the store, or an account, that cannot
@@ -628,17 +628,17 @@ func samePath(a, b string) bool {
 // one, nil if it is not needed.
 type fileKeys struct{ own, former []byte }
 
-// keys returns the keys that may decrypt the content of the file, sealed, which is nil for
-// a file that does not exist: its own, and the former one if its own does not decrypt it.
-// Only unseal, which the caller calls with them, finds out whether the former one does.
+// keys returns the keys with which unseal can try the content of the file. Sealed is the
+// content, nil if there is no file. The former key is loaded only if the own one does not
+// decrypt the content; whether the former one does is not known yet.
 func (s FileStore) keys(ctx context.Context, sealed []byte) (k fileKeys, err error) {
 	k.own, err = loadKey(ctx, s.Keys)
 	if err != nil || sealed == nil {
 		return k, err
 	}
 	_, ownErr := s.unseal(k, sealed)
-	isSealed := bytes.HasPrefix(sealed, []byte(header)) // else no key decrypts it
-	if ownErr != nil && s.Former != nil && isSealed {
+	hasHeader := bytes.HasPrefix(sealed, []byte(header)) // without it unseal fails with every key
+	if ownErr != nil && hasHeader && s.Former != nil {
 		k.former, err = loadKey(ctx, s.Former)
 		if err != nil {
 			return k, call.FailedWith("oauth", s.Path+" has another key, and FileStore.Former fails", err)

@@ -204,8 +204,8 @@ func testRecords(f *fixture) {
 		f.wants(account, data)
 		f.canLock(f.Other(), data)
 	}
-	f.save(f.Store, account, nil) // there is none
-	f.wants("a b", []byte("record of a b"))
+	f.save(f.Store, account, nil)           // also if there is no record
+	f.wants("a b", []byte("record of a b")) // not changed by the saves of another account
 }
 
 // testCopies tests that a store keeps and returns copies: changes of the
