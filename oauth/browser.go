@@ -137,8 +137,8 @@ func defaultBrowser(ctx context.Context) string {
 
 func (o *opener) inWSL() bool { return o.getenv("WSL_DISTRO_NAME") != "" }
 
-// commands returns the installed commands that can show url: those of BROWSER, then
-// those of the system.
+// commands returns the installed commands that can show url: those of the variable
+// BROWSER, which Windows does not have, and then those of the system.
 func (o *opener) commands(url string) [][]string {
 	var all [][]string
 	switch o.goos {
@@ -210,29 +210,33 @@ type startPage struct {
 	dir   string // of the file; "" without one
 }
 
+func (p *startPage) hasFile() bool { return p.dir != "" }
+
 // newStartPage returns a page that redirects the browser to the login URL, so that this
 // is not on the command line, where other users could see it. It returns nil if the
-// browser opens the login URL directly. In automatic mode, a file that cannot be
-// written is left out: then the browser opens the local address of the page.
+// browser opens the login URL directly. In automatic mode the page has no file if the
+// browser cannot read one or it cannot be written: then the browser opens the local address
+// of the page.
 func (s *signIn) newStartPage(ctx context.Context, r *receiver, b *opener, address string) (*startPage, error) {
 	if s.OpenMode == OpenModeDirect {
 		return nil, nil
 	}
 	e := r.newEntry(address)
 	p := &startPage{entry: e, local: r.address(e.path)}
-	auto := s.OpenMode == OpenModeAuto
-	if auto && !b.readsFiles() {
+	requiresFile := s.OpenMode == OpenModePage
+	if !requiresFile && !b.readsFiles() {
 		return p, nil
 	}
 	err := p.write(b.pageDir(ctx), printable(s.ClientName))
-	if err != nil {
-		p.remove()
-		p.dir = ""
+	if err == nil {
+		return p, nil
 	}
-	if auto {
-		err = nil
+	p.remove()
+	if requiresFile {
+		return nil, err
 	}
-	return p, err
+	p.dir = ""
+	return p, nil
 }
 
 // write creates the file of the page with mode 0600 in a new directory with
@@ -261,23 +265,27 @@ func (p *startPage) url() string {
 
 // remove deletes the file. It is idempotent.
 func (p *startPage) remove() {
-	if p != nil && p.dir != "" {
+	if p != nil && p.hasFile() {
 		_ = os.RemoveAll(p.dir) // a page that remains is harmless: it leads to a port that is closed
 	}
 }
 
-// show opens the browser at the login address, or at the start page if there is one: at
-// the file of the page, and if that is missing or the browser does not follow it within
-// followTime, at its local address. [OpenModePage] allows no address on the command line:
-// then only the file is opened, and show returns the error of that.
+// show opens the browser, which sees one of these:
+//   - without a start page, the login address;
+//   - for a page without a file, the local address of the page;
+//   - for a page with a file, the file. If it cannot be opened, or the browser does not follow
+//     it within followTime, the browser is opened again, at the local address.
+//
+// [OpenModePage] allows no address on the command line: the browser is not opened again, and
+// show returns the error of the file.
 func (s *signIn) show(ctx context.Context, b *opener, p *startPage, address string) error {
 	switch {
 	case p == nil:
 		return b.open(ctx, address)
-	case p.dir == "": // the page has no file
+	case !p.hasFile():
 		return b.open(ctx, p.local)
 	}
-	err := b.openAny(ctx, p.url())
+	err := b.openAny(ctx, p.url()) // open refuses the URL of a file
 	if err == nil {
 		select {
 		case <-p.entry.visited:

@@ -230,8 +230,8 @@ func (c *Config) serviceAt(endpoint string) (*Service, func(), error) {
 // which may be dead, and a function that closes those of the copy. Another transport
 // than that of net/http is asked to close each connection.
 func onFreshConnections(client *http.Client) (*http.Client, func()) {
-	if client == nil || client.Transport == nil { // it has no connections
-		return client, func() {}
+	if client == nil || client.Transport == nil {
+		return client, func() {} // transport.New gives it a new Transport, without connections
 	}
 	own := *client
 	shared, ok := client.Transport.(*http.Transport)

@@ -37,10 +37,10 @@ func (e *IssuerError) Error() string {
 	return s + " names itself " + strconv.Quote(cut(e.Named, shown))
 }
 
-// discover finds the authorization server of the platform and its endpoints, from its
-// metadata (RFC 8414), or those of OpenID Connect. Without metadata it uses the
-// documented paths, an empty server. It returns an [*IssuerError] if only metadata of
-// another issuer were found.
+// discover returns the authorization server of the platform and its endpoints, as its
+// metadata name them. If it publishes none, that is an empty server, which has the
+// documented paths. It returns an [*IssuerError] if only metadata of another issuer were
+// found.
 func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *transport.Client) (server, error) {
 	issuers, err := c.issuers(ctx, base, pipeline)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *tr
 		if err != nil {
 			return server{}, err
 		}
-		expected := cmp.Or(c.Issuer, issuer) // metadata of the platform may name c.Issuer
+		expected := cmp.Or(c.Issuer, issuer) // if it is set, the metadata of the platform must name c.Issuer too
 		switch {
 		case m == nil:
 		case sameIssuer(m.Issuer, expected):
@@ -66,10 +66,9 @@ func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *tr
 
 const resourceTime = 10 * time.Second // timeout of a document that is not required
 
-// issuers returns the issuers whose metadata are tried, in order. If Issuer is set, the
-// platform is tried before it, because its metadata may name that issuer. Otherwise it is
-// the platform alone, unless the metadata of the platform as a resource name other
-// authorization servers only: then it is the first of these.
+// issuers returns the issuers whose metadata are tried, in order. If Issuer is set, they
+// are the platform, because its metadata may name that issuer, and then Issuer. Otherwise
+// it is the platform alone, or the first authorization server that it names in its place.
 func (c *Config) issuers(ctx context.Context, base transport.Base, pipeline *transport.Client) ([]string, error) {
 	origin := base.Origin()
 	if c.Issuer != "" {
@@ -88,12 +87,12 @@ func (c *Config) issuers(ctx context.Context, base transport.Base, pipeline *tra
 		return []string{origin}, nil
 	}
 	isPlatform := func(issuer string) bool { return sameIssuer(issuer, origin) }
-	// RFC 9728, section 3.3: metadata of another resource must not be used.
 	servers := r.AuthorizationServers
-	if !sameIssuer(r.Resource, origin) || len(servers) == 0 || slices.ContainsFunc(servers, isPlatform) {
+	isOfOther := !isPlatform(r.Resource) // such a document must not be used (RFC 9728, section 3.3)
+	if isOfOther || len(servers) == 0 || slices.ContainsFunc(servers, isPlatform) {
 		return []string{origin}, nil
 	}
-	return servers[:1], nil
+	return servers[:1], nil // the platform names only others
 }
 
 // metadataOf returns the metadata of an issuer, nil if it publishes none. It tries the
@@ -197,29 +196,30 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 	return s, nil
 }
 
-// endpointURL returns the URL of an endpoint, "" if it is the documented path of base.
-// An endpoint that the server does not advertise is at that path below root, which is of
-// the authorization server itself.
-func endpointURL(base, root transport.Base, advertised, path string) (string, error) {
+// endpointURL returns the URL of an endpoint of an authorization server. An endpoint that
+// the server does not advertise has the documented path below the root of the server. For
+// the documented path of the platform itself the result is "", as in a [server].
+func endpointURL(platform, root transport.Base, advertised, path string) (string, error) {
 	address := cmp.Or(advertised, root.String()+path)
-	if _, err := parseAddress(base, address); err != nil {
+	if _, err := parseAddress(platform, address); err != nil {
 		return "", err
 	}
-	if strings.TrimSuffix(address, "/") == strings.TrimSuffix(base.String()+path, "/") {
+	documented := platform.String() + path
+	if strings.TrimSuffix(address, "/") == strings.TrimSuffix(documented, "/") {
 		return "", nil
 	}
 	return address, nil
 }
 
-// parseAddress parses a URL from a server. It must use TLS, unless it is on this
-// machine or the platform does not use TLS either.
-func parseAddress(base transport.Base, address string) (*url.URL, error) {
+// parseAddress parses a URL from a server. It must use TLS if the platform does, even if
+// it is on this machine.
+func parseAddress(platform transport.Base, address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Hostname() == "", u.User != nil, u.Fragment != "",
 		u.RawPath != "", strings.ContainsAny(u.Path, "{}"): // not representable as an [api.Route]
 		return nil, errors.New("fastio: oauth: the server advertises an address that is not a plain URL")
-	case u.Scheme == "http" && base.Scheme != "http":
+	case u.Scheme == "http" && platform.Scheme != "http":
 		return nil, errors.New("fastio: oauth: the server advertises an address without TLS")
 	}
 	u.Host = strings.ToLower(u.Host)

@@ -153,7 +153,7 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 		return nil, err
 	}
 	defer s.pipeline.CloseIdleConnections()
-	switch {
+	switch { // without a return, the user signs in with a code
 	case ln == nil: // no browser can be used
 	case c.OpenBrowser == nil && m.browser.isRemoteSession() && s.offersCode():
 		_ = ln.Close() // a browser would open on this machine, where the user does not see it
@@ -170,8 +170,8 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	return s.withCode(ctx)
 }
 
-// listen returns the listener for the redirect, nil if the browser cannot be opened on
-// this machine, or no port can be opened, and the user can sign in with a code instead.
+// listen returns the listener for the redirect. If no browser or no port can be opened on
+// this machine, it returns nil where the user can sign in with a code, else an error.
 func listen(ctx context.Context, c Config, op string, m machine) (net.Listener, error) {
 	headless := c.OpenMode == OpenModeNone || c.OpenBrowser == nil && !m.browser.possible()
 	offersCode := c.Prompt != nil || c.ShowDeviceCode != nil
@@ -182,10 +182,13 @@ func listen(ctx context.Context, c Config, op string, m machine) (net.Listener, 
 		return nil, fmt.Errorf("fastio: %s: %w: %w", op, errUnopened, ErrNoBrowser)
 	}
 	ln, err := m.listen(ctx, c.RedirectPort)
-	if err != nil && (!offersCode || ctx.Err() != nil) {
-		return nil, call.Failed(op, err)
+	switch {
+	case err == nil:
+		return ln, nil
+	case offersCode && ctx.Err() == nil:
+		return nil, nil
 	}
-	return ln, nil
+	return nil, call.Failed(op, err)
 }
 
 // offersCode reports whether the user can sign in without a browser here, by pasting
@@ -222,11 +225,11 @@ func newSignIn(ctx context.Context, c Config, op string, ln net.Listener) (_ *si
 			s.pipeline.CloseIdleConnections()
 		}
 	}()
-	if err := s.tryStore(ctx); err != nil {
+	if err := s.checkStoreIsWritable(ctx); err != nil { // before the first request
 		return nil, err
 	}
-	const what = "asking for the metadata of the authorization server"
-	if err := s.requestWithin(ctx, what, func(ctx context.Context) (err error) {
+	const purpose = "asking for the metadata of the authorization server"
+	if err := s.requestWithin(ctx, purpose, func(ctx context.Context) (err error) {
 		s.server, err = c.discover(ctx, base, s.pipeline)
 		return err
 	}); err != nil {
@@ -256,28 +259,28 @@ func (s *signIn) explainDiscovery(err error) error {
 	return err
 }
 
-// requestWithin makes a request with a timeout of its own. What describes the request
-// in the error of a timeout. If the endpoint does not exist, and no metadata were found
-// that could name another endpoint, the error says that the server publishes none.
-func (s *signIn) requestWithin(ctx context.Context, what string, request func(ctx context.Context) error) error {
+// requestWithin makes a request with a timeout of its own, whose error contains the
+// purpose. If the endpoint does not exist, and no metadata were found that could name
+// another endpoint, the error says that the server publishes none.
+func (s *signIn) requestWithin(ctx context.Context, purpose string, request func(ctx context.Context) error) error {
 	bounded, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	err := request(bounded)
 	switch {
 	case err != nil && bounded.Err() != nil && ctx.Err() == nil:
-		return call.FailedWith(s.op, fmt.Sprintf("%s took longer than %v", what, requestTime), err)
+		return call.FailedWith(s.op, fmt.Sprintf("%s took longer than %v", purpose, requestTime), err)
 	case errors.Is(err, api.ErrNotFound) && s.server.Issuer == "":
 		return call.FailedWith(s.op, s.base.Origin()+" publishes no metadata of an authorization server", err)
 	}
 	return err
 }
 
-// tryTime is how long tryStore waits for a store that another process uses.
+// tryTime is how long checkStoreIsWritable waits for a store that another process uses.
 const tryTime = 500 * time.Millisecond
 
-// tryStore saves the record once, so that a store that cannot be written fails before
-// the user is asked. A store that is locked by another process counts as writable.
-func (s *signIn) tryStore(ctx context.Context) error {
+// checkStoreIsWritable saves the record once, so that a store that cannot be written fails
+// before the user is asked. A store that is locked by another process counts as writable.
+func (s *signIn) checkStoreIsWritable(ctx context.Context) error {
 	if s.Store == nil {
 		return nil
 	}
@@ -456,7 +459,8 @@ func outcomeOf(err error) outcome {
 	return o
 }
 
-// showURL calls ShowURL, unless nil, and returns after it or when ctx is done.
+// showURL calls ShowURL, unless it is nil. It waits until that returns, but not after the
+// end of ctx, and not longer than consentTime.
 func (s *signIn) showURL(ctx context.Context, address string) {
 	if s.ShowURL == nil {
 		return
@@ -491,7 +495,7 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 		defer page.remove()
 		open = func() error {
 			if pageErr != nil {
-				return pageErr
+				return pageErr // awaitRedirect finds out whether the user has the URL all the same
 			}
 			return s.show(waiting, b, page, address)
 		}
@@ -502,7 +506,7 @@ func (s *signIn) receive(ctx context.Context, r *receiver, b *opener, pkce PKCE)
 	switch {
 	case err != nil:
 		if waiting.Err() != nil {
-			s.forgetUnanswered(ctx)
+			s.forgetClientIfSuspect(ctx)
 		}
 		return nil, err
 	case a.foreign != nil:
@@ -566,7 +570,7 @@ func (s *signIn) exchange(ctx context.Context, pkce PKCE, code api.Secret, redir
 		})
 		return err
 	})
-	return s.storeToken(ctx, t, err)
+	return s.storeToken(ctx, t, err) // after an error it stores nothing, and returns that error
 }
 
 // storeToken stores the token of a successful request and returns it. If the request
@@ -638,7 +642,8 @@ func (s *signIn) hasAdminAccess(ctx context.Context, t *Token) bool {
 // withCode shows the login URL, and asks the user to paste the code that the
 // browser displays after the consent.
 func (s *signIn) withCode(ctx context.Context) (*Grant, error) {
-	pkce, redirectURI := NewPKCE(), s.loopbackURI()
+	pkce := NewPKCE()
+	redirectURI := s.loopbackURI() // the server requires it, but nothing here receives a redirect
 	waiting, cancel := context.WithTimeout(ctx, consentTime)
 	defer cancel()
 	address, err := s.authorize(waiting, pkce, redirectURI, withDisplayCode)
@@ -647,12 +652,12 @@ func (s *signIn) withCode(ctx context.Context) (*Grant, error) {
 	}
 	pasted, err := askForCode(waiting, s.Prompt, address)
 	if err != nil {
-		s.forgetUnanswered(ctx)
+		s.forgetClientIfSuspect(ctx)
 		return nil, s.fail(err)
 	}
 	code, err := readPasted(s.op, pasted, expected{state: pkce.State, issuer: s.server.Issuer})
 	if err != nil {
-		s.forgetUnanswered(ctx)
+		s.forgetClientIfSuspect(ctx)
 		return nil, err
 	}
 	token, err := s.exchange(ctx, pkce, code, redirectURI)
@@ -683,14 +688,15 @@ func askForCode(ctx context.Context, prompt Prompt, address string) (string, err
 // a state is accepted, as the code alone is; one with another state is not.
 func readPasted(op, pasted string, want expected) (api.Secret, error) {
 	pasted = withoutDecoration(pasted)
-	if pasted == "" {
+	hasQuery := strings.Contains(pasted, "code=") || strings.Contains(pasted, "error=")
+	isAddress := strings.HasPrefix(pasted, "http://") || strings.HasPrefix(pasted, "https://")
+	switch {
+	case pasted == "":
 		return api.Secret{}, &api.InputError{Op: op, Field: "code", Rule: "must be given"}
-	}
-	if !strings.Contains(pasted, "code=") && !strings.Contains(pasted, "error=") {
-		if strings.HasPrefix(pasted, "http://") || strings.HasPrefix(pasted, "https://") {
-			const rule = "must be the code itself, or an address that contains it"
-			return api.Secret{}, &api.InputError{Op: op, Field: "code", Rule: rule}
-		}
+	case isAddress && !hasQuery:
+		const rule = "must be the code itself, or an address that contains it"
+		return api.Secret{}, &api.InputError{Op: op, Field: "code", Rule: rule}
+	case !hasQuery:
 		return api.NewSecret(pasted), nil
 	}
 	_, query, found := strings.Cut(pasted, "?")
@@ -699,11 +705,12 @@ func readPasted(op, pasted string, want expected) (api.Secret, error) {
 	}
 	query, _, _ = strings.Cut(query, "#")
 	a, genuine := want.read(query)
+	isAccepted := genuine || a.stateless
 	switch {
-	case a.foreign != nil && genuine:
-		return api.Secret{}, call.FailedWith(op, "the code is from another server", a.foreign)
-	case !genuine && !a.stateless:
+	case !isAccepted:
 		return api.Secret{}, &api.InputError{Op: op, Field: "code", Rule: "must be the code of this sign-in"}
+	case a.foreign != nil:
+		return api.Secret{}, call.FailedWith(op, "the code is from another server", a.foreign)
 	case a.refusal != nil:
 		a.refusal.Op = op
 		return api.Secret{}, a.refusal

@@ -34,6 +34,7 @@ const (
 	deliveryTime = 500 * time.Millisecond // to send the last page
 	afterContext = 15 * time.Millisecond  // instead, after the end of the context
 	lingerTime   = 900 * time.Millisecond // default of linger
+	closeTime    = time.Second            // to close all connections: net/http needs half of it for one that it rejects
 )
 
 // receiver receives the redirect of an authorization on the loopback interface (RFC
@@ -123,8 +124,9 @@ func (r *receiver) address(path string) string { return "http://" + r.host + pat
 // and after it (the result). It rejects all others, of another host, path or method,
 // and those of a prefetch.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	if req.ContentLength != 0 { // ends the read of the body, for which net/http would wait before it answers
-		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
+	if req.ContentLength != 0 { // net/http would read the body before it answers
+		past := time.Unix(1, 0) // as a deadline it ends that read
+		_ = http.NewResponseController(w).SetReadDeadline(past)
 	}
 	e := r.entry.Load()
 	forEntry := e != nil && same(req.URL.Path, e.path)
@@ -218,18 +220,19 @@ func (r *receiver) showOutcome(w http.ResponseWriter, req *http.Request, hold ti
 	}
 }
 
-// close sends the outcome to a waiting browser and ends the server. If a redirect was
-// received and linger is set, the server first answers reloads of the page for that
-// time, while close returns. Without one, or when ctx is done, the socket is closed and
-// no goroutine remains. A connection that was rejected for its size may take another
-// half second to end.
+// close sends the outcome to a waiting browser and ends the server. If the page may be
+// reloaded, close returns, and the server ends after linger or with ctx. Otherwise the
+// socket is closed and no goroutine remains when close returns, except that a connection
+// that was rejected for its size may take another half second to end.
 func (r *receiver) close(ctx context.Context, o outcome) {
 	r.outcome = o
 	close(r.decided)
-	if r.hasRedirect.Load() {
+	hasPage := r.hasRedirect.Load()
+	if hasPage {
 		waitAtMost(ctx, deliveryTime, r.delivered)
 	}
-	if !r.hasRedirect.Load() || r.linger == 0 || ctx.Err() != nil {
+	answersReloads := hasPage && r.linger > 0 && ctx.Err() == nil
+	if !answersReloads {
 		r.shut(ctx)
 		return
 	}
@@ -242,16 +245,15 @@ func (r *receiver) close(ctx context.Context, o outcome) {
 	}()
 }
 
-// shut closes the server and waits until its connections are closed: for a second at
-// most, as net/http takes half a second for one that it has rejected.
+// shut closes the server and waits until its connections are closed, at most closeTime.
 func (r *receiver) shut(ctx context.Context) {
 	_ = r.server.Close()
 	<-r.served
-	waitAtMost(ctx, 2*deliveryTime, r.ln.closeAll())
+	waitAtMost(ctx, closeTime, r.ln.closeAll())
 }
 
-// waitAtMost waits until done is closed: for d at most, and after that or the end of
-// ctx for afterContext more.
+// waitAtMost waits until done is closed, or d has passed, or ctx is done. What it waits
+// for may need a moment to react to the end of ctx: so it then waits for afterContext more.
 func waitAtMost(ctx context.Context, d time.Duration, done <-chan struct{}) {
 	select {
 	case <-done:
@@ -277,12 +279,13 @@ type expected struct {
 type callback struct {
 	code      api.Secret
 	refusal   *Error
-	foreign   *IssuerError
-	stateless bool // it has no state
+	foreign   *IssuerError // the rest is empty then
+	stateless bool         // it has no state
 }
 
 // read decodes a redirect from its query. It is genuine if it contains the state of
-// this sign-in, which no other program knows.
+// this sign-in, which no other program knows. The caller must check that: the redirect is
+// returned in any case.
 //
 // A genuine redirect of another issuer, or of none if the server announces the
 // parameter iss, ends the sign-in: RFC 9207 requires its rejection, and no other
@@ -298,13 +301,13 @@ func (x *expected) read(query string) (b callback, genuine bool) {
 			return callback{}, false
 		}
 	}
-	genuine = same(q.Get("state"), x.state.Reveal())
-	iss := q.Get("iss")
+	state, iss := q.Get("state"), q.Get("iss")
+	genuine = same(state, x.state.Reveal())
 	hasToMatch := x.issuer != "" && (iss != "" || x.requiresIssuer)
 	if hasToMatch && !same(iss, x.issuer) {
 		return callback{foreign: &IssuerError{Asked: x.issuer, Named: printable(iss)}}, genuine
 	}
-	b.code, b.stateless = api.NewSecret(q.Get("code")), q.Get("state") == ""
+	b.code, b.stateless = api.NewSecret(q.Get("code")), state == ""
 	if q.Has("error") {
 		b.refusal = &Error{
 			Op: "oauth.Login", Code: printable(q.Get("error")),
@@ -402,8 +405,9 @@ func (b *boundedListener) Close() error {
 	return b.Listener.Close()
 }
 
-// Accept returns the next connection, once fewer are open than allowed. It is called by
-// one goroutine, that of an [http.Server] whose ConnState is countClosed.
+// Accept returns the next connection. If too many are open, it first waits until the
+// oldest may be closed, and closes that. It is called by one goroutine, that of an
+// [http.Server] whose ConnState is countClosed.
 func (b *boundedListener) Accept() (net.Conn, error) {
 	conn, err := b.Listener.Accept()
 	if err != nil {
@@ -515,12 +519,13 @@ type outcome struct {
 	Code, Description string
 }
 
-// reason returns what the page says of the cause of a failure.
+// reason returns what the page says of the cause of a failure. The code of a denial is left
+// out: it says no more than the page does.
 func (o outcome) reason() string {
-	if o.State == stateFailed {
-		return cmp.Or(o.Description, o.Code)
+	if o.State == stateDenied {
+		return o.Description
 	}
-	return o.Description
+	return cmp.Or(o.Description, o.Code)
 }
 
 //go:embed page.html
@@ -591,10 +596,11 @@ func (c *Config) newPages() *pages {
 }
 
 // holdTimeOfPage returns how long the browser waits for the outcome before it gets the
-// page that says that it must wait. A program that has pages of its own, but not that
-// one, does not show the built-in one: then the browser waits until the outcome.
+// page that says that it must wait. The built-in page is not mixed with pages of the
+// program: if these lack a PendingPage, the browser waits until the outcome.
 func (p *pages) holdTimeOfPage() time.Duration {
-	if len(p.own) > 0 && p.own[statePending] == nil {
+	lacksPendingPage := len(p.own) > 0 && p.own[statePending] == nil
+	if lacksPendingPage {
 		return consentTime
 	}
 	return holdTime

@@ -116,7 +116,7 @@ type shared struct {
 
 	// Only the running call uses these.
 	src      oauth2.TokenSource
-	replaced api.Secret // the refused token that src was asked to replace last
+	replaced api.Secret // the refused token for which src has returned another, or the same again
 	backoff  backoff    // of failures to replace it
 }
 
@@ -144,8 +144,8 @@ func (s *shared) refresh(ctx context.Context, refused api.Token) (api.Token, err
 	}
 }
 
-// joinRequest joins the running request for a token, or starts one for another than the
-// refused token, and returns its result.
+// joinRequest joins the running request for a token, or starts one, and returns its
+// result. Only a request that it starts replaces the refused token.
 func (s *shared) joinRequest(ctx context.Context, refused api.Secret) (api.Token, error) {
 	if err := ctx.Err(); err != nil {
 		return api.Token{}, err
@@ -179,21 +179,30 @@ func (s *shared) requestToken(a *tokenRequest) {
 	close(a.done)
 }
 
-// replaceCached gets a new token in place of one that the server has refused and src
-// has cached. [oauth2.ReuseTokenSource] returns a source that shares the origin of src,
-// but not its cached token; a src of another type cannot be replaced. After a failure
-// it waits for a backoff.
+// isReuseSource reports whether src is of [oauth2.ReuseTokenSource], which caches a token.
+// That function returns its own sources unchanged.
+func isReuseSource(src oauth2.TokenSource) bool { return oauth2.ReuseTokenSource(nil, src) == src }
+
+// withoutCache returns a source with the origin of src, which isReuseSource, but without
+// its cached token.
+func withoutCache(src oauth2.TokenSource) oauth2.TokenSource {
+	noToken := new(oauth2.Token) // with nil the result would be src
+	return oauth2.ReuseTokenSource(noToken, src)
+}
+
+// replaceCached gets a new token in place of one that the server has refused and src has
+// cached. It does so once for a refused token: one that src returns again is final. After
+// a failure it waits for a backoff.
 func (s *shared) replaceCached(refused api.Secret) (api.Token, error) {
-	isReuseSource := oauth2.ReuseTokenSource(nil, s.src) == s.src // which returns its own sources unchanged
-	isBack := s.replaced == refused                               // src was asked to replace it, and returned it again
-	if !isReuseSource || isBack {
+	wasReplaced := s.replaced == refused
+	if wasReplaced || !isReuseSource(s.src) {
 		return api.Token{}, errSameToken
 	}
 	if s.backoff.lasts() {
 		return api.Token{}, s.backoff.err
 	}
-	src := oauth2.ReuseTokenSource(new(oauth2.Token), s.src) // nil would return s.src itself
-	token, err := fromOAuth2(src.Token())
+	fresh := withoutCache(s.src)
+	token, err := fromOAuth2(fresh.Token())
 	if err != nil {
 		s.backoff.fail(err)
 		return api.Token{}, err
@@ -202,7 +211,7 @@ func (s *shared) replaceCached(refused api.Secret) (api.Token, error) {
 	if token.AccessToken == refused {
 		return api.Token{}, errSameToken
 	}
-	s.src = src
+	s.src = fresh
 	return token, nil
 }
 

@@ -232,20 +232,19 @@ func (s *signIn) loopbackURI() string {
 	return "http://" + s.host + port + s.redirectPath()
 }
 
-// redirectHost returns the host of the redirect URI for a listener, which may be nil. A
-// server that announces no address for registrations is the platform or like it, which
-// does not register redirects to ::1. But it registers localhost, which resolves to ::1
-// on a machine without a 127.0.0.1.
+// redirectHost returns the host of the redirect URI: that of the listener, which is on
+// 127.0.0.1 or ::1, or 127.0.0.1 without one.
 func redirectHost(ln net.Listener, s server) string {
 	const v4, v6, name = "127.0.0.1", "[::1]", "localhost"
 	if ln == nil {
 		return v4
 	}
 	a, ok := ln.Addr().(*net.TCPAddr)
+	isPlatform := s.Register == "" // it registers at the documented path
 	switch {
 	case !ok || a.IP.To4() != nil:
 		return v4
-	case s.Register == "":
+	case isPlatform: // refuses ::1, but not localhost, which is ::1 on a machine without a 127.0.0.1
 		return name
 	}
 	return v6
@@ -336,11 +335,13 @@ func (s *signIn) forgetRefused(ctx context.Context, err error) {
 	}
 }
 
-// forgetUnanswered removes the registration from the store after a sign-in
-// without a redirect, if it may be invalid: a server with its own authorization
-// endpoint reports an unknown program only in the browser.
-func (s *signIn) forgetUnanswered(ctx context.Context) {
-	if s.clientFromStore && s.server.Authorize != "" {
+// forgetClientIfSuspect is called after a sign-in without a redirect. The reason may be that
+// the server does not know the program any more, which a server with an authorization
+// endpoint of its own reports only in the browser. Then it removes the registration from the
+// store.
+func (s *signIn) forgetClientIfSuspect(ctx context.Context) {
+	reportsInBrowser := s.server.Authorize != ""
+	if s.clientFromStore && reportsInBrowser {
 		s.forgetClient(ctx)
 	}
 }

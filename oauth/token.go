@@ -177,9 +177,8 @@ func (l *lifetime) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// JSONType implements decode.Variant, for the report of values of another kind: nil
-// for a number or a text, which UnmarshalJSONFrom reads; anything else should have been
-// a number.
+// JSONType implements decode.Variant. It returns nil for a number and a text, which
+// UnmarshalJSONFrom reads. Values of any other kind are reported: a number was expected.
 func (*lifetime) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '"' || kind == '0' {
 		return nil
@@ -368,9 +367,9 @@ func (g *grantedScopes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// JSONType implements decode.Variant, for the report of values of another kind: nil
-// for a text, which may hold a list, as UnmarshalJSONFrom knows; anything else should
-// have been a list of texts.
+// JSONType implements decode.Variant. It returns nil for a text, which UnmarshalJSONFrom
+// reads as a list. Values of any other kind are compared with a list of texts, and reported
+// if they are none.
 func (*grantedScopes) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '"' {
 		return nil
@@ -398,7 +397,8 @@ func readScopes(v jsontext.Value) []GrantedScope {
 		return scopes
 	case '"':
 		packed := strings.TrimSpace(text(v))
-		if inner := jsontext.Value(packed); packed == "" || inner.IsValid() {
+		inner := jsontext.Value(packed)
+		if packed == "" || inner.IsValid() { // nothing, or the JSON of a list
 			return readScopes(inner)
 		}
 		var scopes []GrantedScope
