@@ -57,16 +57,16 @@ func (p *program) start(ctx context.Context) error {
 	return p.run(ctx, config)
 }
 
-// tokenStore returns an encrypted file, with its key in the keyring of the system or,
-// if there is none, in a second file. Former is where the key was if that has changed
-// since the last run: it is moved.
+// tokenStore returns an encrypted file, with its key in the keyring of the system or, if
+// that is unavailable, in a second file. Former is the other place: an earlier run may have
+// put the key there, and then its tokens move to the key of this run.
 func tokenStore(ctx context.Context) oauth.FileStore {
 	store := oauth.UserStore("fastio-desktop-example")
 	ring := keyring.Open("fastio-desktop-example", "tokens")
 	_, err := ring.LoadKey(ctx)
 	if errors.Is(err, keyring.ErrUnavailable) {
 		store.Former = ring
-	} else {
+	} else { // another error of the ring is that of the sign-in
 		store.Keys, store.Former = ring, store.Keys
 	}
 	return store

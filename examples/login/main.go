@@ -58,9 +58,10 @@ func (p *program) run(ctx context.Context, logout bool) error {
 }
 
 // store returns an encrypted file. Its key is in the system's keyring or, if there is
-// none, in a second file. When that changes from one run to the next, the tokens move.
+// none, in a second file. Former is the other place: if an earlier run had the key there,
+// its tokens move to the key of this run.
 func (p *program) store(ctx context.Context) oauth.FileStore {
-	store := oauth.UserStore("fastio-login-example")
+	store := oauth.UserStore("fastio-login-example") // its key is in a file
 	ring := keyring.Open("fastio-login-example", "tokens")
 	_, err := ring.LoadKey(ctx)
 	if errors.Is(err, keyring.ErrUnavailable) {

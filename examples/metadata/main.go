@@ -138,7 +138,8 @@ func parseValue(text string) (any, storage.FactType) {
 	return text, storage.FactTypeString
 }
 
-// tidy previews the merge of duplicate fields, and merges them if requested.
+// tidy previews the merge of fields that may be duplicates. If requested, it merges those
+// whose names differ in spelling only.
 func (p *program) tidy(ctx context.Context) error {
 	fields := p.client.Metadata.Fields
 	for c, err := range fields.AllMergeCandidates(ctx, p.workspace, nil) {
@@ -150,7 +151,8 @@ func (p *program) tidy(ctx context.Context) error {
 			return err
 		}
 		p.show(c, m)
-		if !p.merge || m.Outcome != metadata.OutcomePossible || c.Reason != metadata.CandidateReasonSpelling {
+		isSpelling := c.Reason == metadata.CandidateReasonSpelling // any other reason is only a suggestion
+		if !p.merge || !isSpelling || m.Outcome != metadata.OutcomePossible {
 			continue
 		}
 		m, err = fields.Merge(ctx, p.workspace, c.Source, c.Target)

@@ -52,8 +52,8 @@ func runNightly(ctx context.Context, out io.Writer, workspace api.ID, dir string
 	return appendEvents(ctx, client, out, workspace, dir, nil)
 }
 
-// appendEvents appends the events since the last run. The logger reports those that may
-// be missing.
+// appendEvents appends the events since the last run. If some may be missing, the logger of
+// the client gets a warning.
 func appendEvents(
 	ctx context.Context, client *fastio.Client, out io.Writer, workspace api.ID, dir string, o *journal.Options,
 ) (err error) {

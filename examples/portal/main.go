@@ -44,8 +44,8 @@ type program struct {
 	days      int
 }
 
-// start creates the portal in the chosen workspace, or the first one, of the user or,
-// without a token, on the emulator.
+// start creates the portal in the chosen workspace of the user, or in the first one.
+// Without a token, it shows that on the emulator.
 func (p *program) start(ctx context.Context) error {
 	var err error
 	p.client, err = fastio.FromEnv(fastio.WithLogger(slog.Default()))

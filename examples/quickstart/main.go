@@ -132,7 +132,7 @@ func (p *program) walk(ctx context.Context, query events.Query, r *report) error
 }
 
 // walkSome resumes from the checkpoint, until the log ends or the report has limit
-// events. A limit of 0 is never reached: the report has an event when it is compared.
+// events; 0 means no limit.
 func (p *program) walkSome(ctx context.Context, query events.Query, checkpoint string, r *report, limit int) error {
 	saved, err := os.ReadFile(checkpoint)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -146,8 +146,9 @@ func (p *program) walkSome(ctx context.Context, query events.Query, checkpoint s
 			return err
 		}
 		r.add(event)
-		bar.Set(int64(r.total), -1) // the length of the log is not known
-		if r.total == limit {
+		bar.Set(int64(r.total), -1)      // the length of the log is not known
+		limitReached := r.total == limit // never if limit is 0, as r has an event here
+		if limitReached {
 			break
 		}
 	}

@@ -50,8 +50,9 @@ type page struct {
 
 // show writes the page of a browser, with a notice.
 func (p *product) show(w http.ResponseWriter, r *http.Request, code int, notice string) {
-	s, err := p.session(r), error(nil)
+	s := p.session(r)
 	data := page{Notice: notice, Name: s.name}
+	var err error
 	if s.customer != "" {
 		data.Status, err = p.accounts.Status(r.Context(), s.customer)
 		p.mu.Lock()
@@ -92,8 +93,8 @@ func (p *product) step(do func(w http.ResponseWriter, r *http.Request) (next str
 	}
 }
 
-// startSignIn sends the browser to the platform. Its session keeps the state and the verifier,
-// so that no other browser can complete the sign-in.
+// startSignIn sends the browser to the platform. Its session keeps the PKCE with the state and
+// the verifier, so that no other browser can complete the sign-in.
 func (p *product) startSignIn(w http.ResponseWriter, r *http.Request) (string, error) {
 	s := p.session(r)
 	s.pkce = oauth.NewPKCE()

@@ -43,7 +43,7 @@ type program struct {
 	node          api.OpaqueID
 	password      api.Secret // is given to the guest separately from the link
 
-	edit func(ctx context.Context, path string) error // changes the file that was downloaded
+	edit func(ctx context.Context, path string) error // changes the file that the guest has downloaded
 }
 
 // start shares the file of the user with the guest or, without a token, shows that on
@@ -67,7 +67,7 @@ func (p *program) start(ctx context.Context) error {
 		return err
 	}
 	defer p.guest.CloseIdleConnections()
-	p.edit = p.prompt
+	p.edit = p.prompt // the user edits the file in place of the guest
 	return p.run(ctx)
 }
 

@@ -111,7 +111,8 @@ func showChanges(ctx context.Context, client *fastio.Client, out io.Writer, room
 	return nil
 }
 
-// showComments prints each new comment once, also of a time without a connection.
+// showComments prints each new comment once, also those that were made while there was no
+// connection.
 func showComments(
 	ctx context.Context, client *fastio.Client, in io.Reader, out io.Writer, room api.Profile, names map[api.ID]string,
 ) error {

@@ -36,7 +36,8 @@ func main() {
 }
 
 // tokenStore returns an encrypted file, with its key in the keyring of the system or, on a
-// machine without one, in a second file.
+// machine without one, in a second file. Former is the other place, where an earlier run may
+// have put the key: its tokens can still be read.
 func tokenStore(ctx context.Context) oauth.FileStore {
 	store := oauth.UserStore("acme-sync")
 	ring := keyring.Open("acme-sync", "tokens")
