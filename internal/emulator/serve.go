@@ -196,8 +196,8 @@ func (s *Server) readBody(c *wire.Call, r *http.Request) {
 }
 
 // respond returns the response to a call: that of its handler or, if no route matches, that
-// of the error unknown. A fault can replace it, with or without calling the handler. Then
-// the rules of [Server.Disagree] change it.
+// of the error unknown. A fault can replace it, with or without calling the handler. The
+// rules of [Server.Disagree] then change it, unless the fault has a body of its own.
 func (s *Server) respond(c *wire.Call, f *fault, rules []*disagreement, unknown error) wire.Reply {
 	header := http.Header{}
 	var payload wire.Object

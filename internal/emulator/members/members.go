@@ -392,7 +392,7 @@ func (h *Handlers) refuseJoin(id, user string) error {
 	var open bool
 	isMember := h.w.Membership(id, user) != nil
 	switch h.w.KindOf(id) {
-	case wire.KindOrg: // open to everyone, to a domain or, unless it is closed, to invited users
+	case wire.KindOrg: // unless it is closed, open to everyone, to a domain or to invited users
 		o := h.w.Org(id).Value
 		isInvited := h.w.InvitationOfGuest(id, user) != nil
 		open = isMember || h.orgs.IsOpenTo(o, user) || isInvited && !o.Closed

@@ -66,8 +66,8 @@ func (h *hit) scoreSource() (source string, score any) {
 
 // findFiles returns the nodes of a storage that match a search, the best first: by
 // words in names and summaries, and by meaning in indexed excerpts. Only the excerpts are
-// limited to a scope. If the caller may not read the summaries, the excerpts are searched in
-// their place; if these cannot be searched either, the result says why.
+// limited to a scope. If the caller may not read the summaries, contents are found by
+// excerpts only; if these cannot be searched either, the result says why.
 func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
 	searchesContent := q.in != inNames
 	seesSummaries := h.w.ShowsSummaries(store) // the store knows the caller
