@@ -581,7 +581,7 @@ func fileShareReads() []callRow[fileShare] {
 			return closeDownload(c.FileShares.Download(c, f.ID, &fileshares.DownloadOptions{Range: oneByte}))
 		}},
 		{"fileshares.Preview", plainForm, func(c call, f fileShare) error {
-			if !f.Preview && !c.hasSeenPreview(f.Node) {
+			if !f.Preview && !c.previews[f.Node] {
 				return nil
 			}
 			return closeDownload(c.FileShares.Preview(c, f.ID, storage.PreviewTypeThumbnail))
@@ -619,7 +619,7 @@ func quickShareReads() []callRow[quickShare] {
 			return onlyError(c.Shares.QuickShares.ReadNote(c, q.ID))
 		}},
 		{"shares.QuickShares.Preview", plainForm, func(c call, q quickShare) error {
-			if !q.Preview && !c.hasSeenPreview(q.Node) {
+			if !q.Preview && !c.previews[q.Node] {
 				return nil
 			}
 			return closeDownload(c.Shares.QuickShares.Preview(c, q.ID, storage.PreviewTypeThumbnail))

@@ -8,10 +8,9 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// agentChanges returns the calls that cost credits, for the workspace and for the
-// share. A row is an operation, the forms of its calls (such as pages, or an unknown
-// ID), and the call: c.keep stores the ID of what it creates, c.id returns a stored
-// one.
+// agentChanges returns the calls that cost credits, for the workspace and for the share.
+// A row is an operation, the form of its call, and the call: c.keep stores the ID of an
+// object by its kind and a name, c.id returns the ID of a name.
 func agentChanges() []callRow[place] {
 	return []callRow[place]{
 		{"ai.Threads.Create", plainForm, func(c call, p place) error {
@@ -104,8 +103,8 @@ func (c call) uploadPicture(p place) error {
 }
 
 // costlyChanges returns the calls of a workspace that cost credits. A row is an
-// operation, the forms of its calls (such as pages, or an unknown ID), and the call:
-// c.keep stores the ID of what it creates, c.id returns a stored one.
+// operation, the form of its call, and the call: c.keep stores the ID of an object by its
+// kind and a name, c.id returns the ID of a name.
 func costlyChanges() []callRow[place] {
 	return []callRow[place]{
 		{"ai.AutoTitle", plainForm, func(c call, _ place) error {
@@ -126,9 +125,8 @@ func costlyChanges() []callRow[place] {
 	}
 }
 
-// lastOfAgent returns the calls that delete what calls that cost credits have created.
-// A row is an operation, the forms of its calls (such as pages, or an unknown ID), and
-// the call: c.keep stores the ID of what it creates, c.id returns a stored one.
+// lastOfAgent returns the calls that delete what calls that cost credits have created. A
+// row is an operation, the form of its call, and the call: c.id returns the ID of a name.
 func lastOfAgent() []callRow[place] {
 	return []callRow[place]{
 		{"ai.Threads.Delete", plainForm, func(c call, p place) error {

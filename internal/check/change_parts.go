@@ -17,9 +17,8 @@ import (
 )
 
 // noteChanges returns the calls for notes, comments, links and what belongs to a
-// workspace alone. A row is an operation, the forms of its calls (such as pages, or an
-// unknown ID), and the call: c.keep stores the ID of what it creates, c.id returns a
-// stored one.
+// workspace alone. A row is an operation, the form of its call, and the call: c.keep
+// stores the ID of an object by its kind and a name, c.id returns the ID of a name.
 func noteChanges() []callRow[place] {
 	return []callRow[place]{
 		{"storage.Notes.Create", plainForm, func(c call, w place) error {
@@ -76,9 +75,9 @@ func noteChanges() []callRow[place] {
 }
 
 // intentChanges returns the calls for intents, cards and events. Some need the note that
-// noteChanges has created. A row is an operation, the forms of its calls (such as pages,
-// or an unknown ID), and the call: c.keep stores the ID of what it creates, c.id
-// returns a stored one.
+// noteChanges has created. A row is an operation, the form of its call, and the call:
+// c.keep stores the ID of an object by its kind and a name, c.id returns the ID of a
+// name.
 func intentChanges() []callRow[place] {
 	return []callRow[place]{
 		{"activity.Intents.Allocate", plainForm, func(c call, w place) error {
@@ -116,10 +115,9 @@ func intentChanges() []callRow[place] {
 	}
 }
 
-// fieldChanges returns the calls for metadata. What is declared is permanent, but only
-// in the workspace. A row is an operation, the forms of its calls (such as pages, or an
-// unknown ID), and the call: c.keep stores the ID of what it creates, c.id returns a
-// stored one.
+// fieldChanges returns the calls for metadata. What is declared is permanent, but only in
+// the workspace. A row is an operation, the form of its call, and the call: c.keep stores
+// the ID of an object by its kind and a name, c.id returns the ID of a name.
 func fieldChanges() []callRow[place] {
 	return []callRow[place]{
 		{"metadata.Fields.Declare", plainForm, func(c call, w place) error {
@@ -156,8 +154,8 @@ func fieldChanges() []callRow[place] {
 }
 
 // uploadChanges returns the calls for uploads to the workspace. A row is an operation,
-// the forms of its calls (such as pages, or an unknown ID), and the call: c.keep stores
-// the ID of what it creates, c.id returns a stored one.
+// the form of its call, and the call: c.keep stores the ID of an object by its kind and a
+// name, c.id returns the ID of a name.
 func uploadChanges() []callRow[place] {
 	const content = "One part and another."
 	start := func(c call, name thing, to api.Profile, size int64) error {
@@ -220,15 +218,15 @@ func uploadChanges() []callRow[place] {
 }
 
 // inviteChanges returns the calls for an invitation to an address that does not exist,
-// for the workspace and for the share. A row is an operation, the forms of its calls
-// (such as pages, or an unknown ID), and the call: c.keep stores the ID of what it
-// creates, c.id returns a stored one.
+// for the workspace and for the share. A row is an operation, the form of its call, and
+// the call: c.keep stores the ID of an object by its kind and a name, c.id returns the ID
+// of a name.
 func inviteChanges() []callRow[place] {
 	return []callRow[place]{
 		{"members.Add", plainForm, func(c call, p place) error {
 			address := api.Person(c.changes.Journal.address())
 			got, err := c.Members.Add(c, p.Profile, address, members.AddRequest{Role: members.RoleGuest})
-			if err != nil || got.Invitation == nil {
+			if err != nil || got.Invitation == nil { // without an invitation, the calls below have no ID and are not sent
 				return err
 			}
 			return c.keep("invitation", thingOf(p, "invitation"), got.Invitation.ID)
@@ -252,10 +250,9 @@ func roleOf(p place) members.Role {
 	return members.RoleMember
 }
 
-// lastChanges returns the calls that delete what the others have created, except for
-// the places. A row is an operation, the forms of its calls (such as pages, or an
-// unknown ID), and the call: c.keep stores the ID of what it creates, c.id returns a
-// stored one.
+// lastChanges returns the calls that delete what the others have created, except for the
+// places. A row is an operation, the form of its call, and the call: c.id returns the ID
+// that was stored under a name.
 func lastChanges() []callRow[place] {
 	return []callRow[place]{
 		{"comments.DeleteMany", plainForm, func(c call, w place) error {
@@ -278,9 +275,8 @@ func lastChanges() []callRow[place] {
 	}
 }
 
-// lastOfPlace returns the calls that delete what both the workspace and the share have.
-// A row is an operation, the forms of its calls (such as pages, or an unknown ID), and
-// the call: c.keep stores the ID of what it creates, c.id returns a stored one.
+// lastOfPlace returns the calls that delete what both the workspace and the share have:
+// their picture. They are made at the end of a run, after the calls that read it.
 func lastOfPlace() []callRow[place] {
 	return []callRow[place]{
 		{"assets.Delete", plainForm, func(c call, p place) error { return c.Assets.Delete(c, p.Profile, pictureName(p)) }},

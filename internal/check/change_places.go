@@ -23,9 +23,9 @@ const (
 	lockTime     = time.Minute
 )
 
-// workspaceChanges returns the calls that create the workspace and its share. A row is
-// an operation, the forms of its calls (such as pages, or an unknown ID), and the call:
-// c.keep stores the ID of what it creates, c.id returns a stored one.
+// workspaceChanges returns the calls that create the workspace and its share. A row is an
+// operation, the form of its call, and the call: c.keep stores the ID of an object by its
+// kind and a name, c.id returns the ID of a name.
 func workspaceChanges() []callRow[struct{}] {
 	type none = struct{}
 	return []callRow[none]{
@@ -69,9 +69,8 @@ func workspaceChanges() []callRow[struct{}] {
 }
 
 // nodeChanges returns the calls that create and change nodes, for the workspace and for
-// the share. A row is an operation, the forms of its calls (such as pages, or an
-// unknown ID), and the call: c.keep stores the ID of what it creates, c.id returns a
-// stored one.
+// the share. A row is an operation, the form of its call, and the call: c.keep stores the
+// ID of an object by its kind and a name, c.id returns the ID of a name.
 func nodeChanges() []callRow[place] {
 	return []callRow[place]{
 		{"storage.CreateFolder", plainForm, func(c call, p place) error {
@@ -119,8 +118,8 @@ func nodeChanges() []callRow[place] {
 
 // trashChanges returns the calls that lock, delete and restore nodes, and those for
 // pictures and comments, with nodes that are stored before. A row is an operation, the
-// forms of its calls (such as pages, or an unknown ID), and the call: c.keep stores the
-// ID of what it creates, c.id returns a stored one.
+// form of its call, and the call: c.keep stores the ID of an object by its kind and a
+// name, c.id returns the ID of a name.
 func trashChanges() []callRow[place] {
 	return []callRow[place]{
 		{"storage.Locks.Acquire", plainForm, func(c call, p place) error {

@@ -9,9 +9,8 @@ import (
 
 // secondChanges returns the calls with a second person, for the workspace and for the
 // share: that person becomes a member and its owner, gives it back, leaves, and joins
-// again. A row is an operation, the forms of its calls (such as pages, or an unknown
-// ID), and the call: c.keep stores the ID of what it creates, c.id returns a stored
-// one.
+// again. A row is an operation, the form of its call, and the call: c.keep stores the ID
+// of an object by its kind and a name, c.id returns the ID of a name.
 func secondChanges() []callRow[place] {
 	second := func(c call) api.Person { return api.Person(c.things["second"]) }
 	return []callRow[place]{
@@ -57,9 +56,9 @@ func (c call) asSecond(do func() error) error {
 	return do()
 }
 
-// grantChanges returns the calls for the access of the second person to the File Share.
-// A row is an operation, the forms of its calls (such as pages, or an unknown ID), and
-// the call: c.keep stores the ID of what it creates, c.id returns a stored one.
+// grantChanges returns the calls for the access of the second person to the File Share. A
+// row is an operation, the form of its call, and the call: c.keep stores the ID of an
+// object by its kind and a name, c.id returns the ID of a name.
 func grantChanges() []callRow[place] {
 	return []callRow[place]{
 		{"fileshares.Grants.Set", plainForm, func(c call, _ place) error {

@@ -66,7 +66,7 @@ func (w *walk) makeChanges() {
 		if p.Kind == api.ProfileKindWorkspace {
 			list = &w.workspaces
 		}
-		isInSample := w.seen[string(p.Kind)+" "+string(p.ID)]
+		isInSample := w.inSample[string(p.Kind)+" "+string(p.ID)]
 		if !isInSample {
 			*list = append(*list, p)
 		}

@@ -356,7 +356,7 @@ func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, n
 		asExpected := isExpected(s)
 		hasOtherCode := s.fault != nil && want.codes != nil && !slices.Contains(want.codes, s.fault.code)
 		called := objects[s.Group]
-		plainCallRefusedToo := called.plainRefusal == s.Status // so that the form is not the reason
+		plainCallRefusedToo := called.plainRefusal == s.Status                        // so that the form is not the reason
 		objectMayBeHidden := want.success() && (form == FormPlain || !called.reached) // no simpler call shows a right to it
 		mayLackRights := denied(s.Status) && (formWorks || plainCallRefusedToo || objectMayBeHidden)
 		switch {

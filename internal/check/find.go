@@ -48,8 +48,8 @@ func (c call) addWorkspaces(list *workspaces.Page, err error) error {
 				sameOrg++
 			}
 		}
-		room := len(c.workspaces) < maxOrgs*maxWorkspaces && sameOrg < maxWorkspaces
-		if c.addToSample("workspace", string(w.ID), room) {
+		hasRoom := len(c.workspaces) < maxOrgs*maxWorkspaces && sameOrg < maxWorkspaces
+		if c.addToSample("workspace", string(w.ID), hasRoom) {
 			c.workspaces = append(c.workspaces, place{api.Workspace(w.ID), cmp.Or(w.FolderName, w.Name), w.OrgID})
 		}
 	}
@@ -105,27 +105,20 @@ func (c call) listNodes(in api.Profile, folder api.OpaqueID) error {
 	if err != nil {
 		return err
 	}
+	isFull := len(c.opts) == 0 // nodes at a lower level of output lack members that further calls need
 	for _, n := range list.Nodes {
-		kind := string(in.ID) + " " + string(n.Type) + " " + n.MIMECategory
-		room := len(c.nodes) < maxAllNodes && c.kept[string(in.ID)] < maxNodes && !c.seen["kind "+kind]
-		// Nodes at a lower level of output lack members that further calls need.
-		if len(c.opts) == 0 && c.addToSample("node", string(n.ID), room) {
-			c.seen["kind "+kind] = true
+		kind := "node " + string(in.ID) + " " + string(n.Type) + " " + n.MIMECategory
+		hasRoom := len(c.nodes) < maxAllNodes && c.kept[string(in.ID)] < maxNodes && !c.hasKind[kind]
+		if isFull && c.addToSample("node", string(n.ID), hasRoom) {
+			c.hasKind[kind] = true
 			c.kept[string(in.ID)]++
 			found := nodeOf(in, n)
 			c.nodes = append(c.nodes, found)
-			c.seen[previewKey(n.ID)] = found.Preview
+			c.previews[n.ID] = found.Preview
 		}
 	}
 	return nil
 }
-
-// previewKey returns the key of seen for the preview of a node.
-func previewKey(node api.OpaqueID) string { return "preview " + string(node) }
-
-// hasSeenPreview reports whether the listing of a folder has shown that a node has a preview. File
-// Shares and QuickShares may not show that of their nodes.
-func (w *walk) hasSeenPreview(node api.OpaqueID) bool { return w.seen[previewKey(node)] }
 
 // nodeOf returns what further calls need to know of a node.
 func nodeOf(in api.Profile, n *storage.Node) node {
@@ -171,9 +164,9 @@ func (c call) searchEvents(in api.Profile) error {
 	}
 	for _, e := range page.Events {
 		kind := "event " + string(e.Name)
-		room := len(c.events) < maxEvents
-		if !c.seen[kind] && c.addToSample("event", string(e.ID), room) {
-			c.seen[kind] = true
+		hasRoom := len(c.events) < maxEvents && !c.hasKind[kind]
+		if c.addToSample("event", string(e.ID), hasRoom) {
+			c.hasKind[kind] = true
 			c.events = append(c.events, e.ID)
 		}
 	}

@@ -55,7 +55,8 @@ func Walk(ctx context.Context, o Options) *Run {
 	w := &walk{
 		ctx: ctx, run: run, anonymous: o.Anonymous, changes: o.Changes,
 		things: map[thing]string{}, locks: map[api.Profile]api.Secret{}, names: map[api.ID]string{}, others: map[string][]string{},
-		parts: map[string][]part{}, limited: map[string]bool{}, seen: map[string]bool{}, kept: map[string]int{}, forms: map[string]int{},
+		parts: map[string][]part{}, limited: map[string]bool{}, inSample: map[string]bool{}, kept: map[string]int{},
+		hasKind: map[string]bool{}, previews: map[api.OpaqueID]bool{}, forms: map[string]int{},
 	}
 	w.rec = &recorder{next: plainClient{o.Client}, wait: o.Wait, record: func(e Exchange) {
 		run.Exchanges = append(run.Exchanges, e)
@@ -134,9 +135,11 @@ type walk struct {
 
 	limited map[string]bool // operations whose responses have the headers of a limit
 
-	seen  map[string]bool // objects of the sample
-	kept  map[string]int  // objects of the sample, by kind
-	forms map[string]int  // objects that were called in all forms, by kind
+	inSample map[string]bool       // objects, by kind and ID
+	kept     map[string]int        // objects of the sample, by kind
+	hasKind  map[string]bool       // kinds of nodes and events of which the sample has one
+	previews map[api.OpaqueID]bool // whether a node has one; its File Share or QuickShare may not show that
+	forms    map[string]int        // objects that were called in all forms, by kind
 }
 
 // A place is an organization, workspace or share.
@@ -183,7 +186,7 @@ type turn struct {
 	Ended bool // its stream ends at once
 }
 
-// A call is the input of the function of a row: the context, the areas, and the form of the call.
+// A call is what the function of a row gets: the context, the areas, and the form of the call.
 type call struct {
 	context.Context
 	*walk
@@ -257,7 +260,8 @@ func visit[S any](w *walk, kind string, rows []callRow[S], s S) {
 			}
 			w.rec.form = form
 			err := r.do(w.call(form, r.forms, &next), s)
-			for n := 0; n < moreTries && errors.Is(err, api.ErrBodyUsed); n++ { // another call has a new body
+			// A body that can be read only once was used by a try that failed. Another call makes a new one.
+			for n := 0; n < moreTries && errors.Is(err, api.ErrBodyUsed); n++ {
 				err = r.do(w.call(form, r.forms, &next), s)
 			}
 			w.noteFirstFailure(r.op, err)
@@ -266,9 +270,10 @@ func visit[S any](w *walk, kind string, rows []callRow[S], s S) {
 	w.rec.form = FormPlain
 }
 
-// call returns the input of the function of a row for a form. RowForms are all forms of the
-// row. Next is where the cursor of the next page is stored.
-func (w *walk) call(form Form, rowForms forms, next *string) call {
+// call returns what the function of a row gets for a call in one of the forms of the row. The
+// second page of a list begins at next, the cursor that the call for the first page has
+// stored, if the list has cursors, else at an offset.
+func (w *walk) call(form Form, ofRow forms, next *string) call {
 	c := call{Context: w.ctx, walk: w, next: next}
 	switch form {
 	case FormStandard:
@@ -279,7 +284,8 @@ func (w *walk) call(form Form, rowForms forms, next *string) call {
 		c.limit = pageSize
 	case FormNext:
 		c.limit = pageSize
-		if rowForms&cursors != 0 {
+		hasCursors := ofRow&cursors != 0
+		if hasCursors {
 			c.cursor = *next
 		} else {
 			c.offset = pageSize
@@ -318,13 +324,15 @@ func closeDownload(d *api.Download, err error) error {
 	return err
 }
 
-// addToSample reports whether an object is to be added to the sample: it is not in it
-// yet, and there is room.
-func (w *walk) addToSample(kind, id string, room bool) bool {
-	if id == "" || !room || w.seen[kind+" "+id] {
+// addToSample notes that an object is in the sample, and reports true, unless it is in it
+// already or there is no room. After true, the caller keeps what further calls need of the
+// object.
+func (w *walk) addToSample(kind, id string, hasRoom bool) bool {
+	key := kind + " " + id
+	if id == "" || !hasRoom || w.inSample[key] {
 		return false
 	}
-	w.seen[kind+" "+id] = true
+	w.inSample[key] = true
 	return true
 }
 
@@ -401,7 +409,8 @@ func (w *walk) openFolders() {
 
 // probe calls one operation of each area without a credential. It then makes the calls from
 // which countedBy finds whether a rate limit is counted by the credential or by the address:
-// one without the credential between two with it, limitTrials times.
+// one without the credential between two with it, limitTrials times. The recorder sends each
+// call with its client next, and notes its form and group.
 func (w *walk) probe() {
 	if w.anonymous == nil {
 		return
@@ -412,10 +421,10 @@ func (w *walk) probe() {
 		if w.isOver() {
 			break
 		}
-		w.rec.group++
+		w.rec.group++ // each is a call for another object
 		_ = w.rec.Call(w.ctx, r, nil)
 	}
-	for range limitTrials {
+	for range limitTrials { // no group: countedBy finds these calls by their form
 		for _, form := range []Form{FormLimit, FormLimitOther, FormLimit} {
 			w.rec.next, w.rec.form = signed, form
 			if form == FormLimitOther {

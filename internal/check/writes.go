@@ -99,10 +99,14 @@ func join(lists ...[]Write) []Write {
 	return all
 }
 
-// placeWrites returns the reviewed writes of workspaces and of what is beside their files: for
-// each the operation, method and path, the fields that it may have (see [Write.Fields]:
-// "parent=node|root!" must be given, and name a node of the run or the root), and the kinds of
-// objects that it makes.
+// placeWrites returns the reviewed writes of workspaces and of what is beside their files.
+// A row is the operation, method and path, the fields that a request may have, and the
+// kinds of objects that the response names. There are reads among them, because later
+// writes need the events and cards that only their responses name.
+//
+// In the list of fields, "confirm=workspace!" must be given and names the workspace of the
+// run, "{asset_name}=:banner|:logo" is one of two words, and "limit" may have any value
+// (see [Write.Fields]).
 func placeWrites() []Write {
 	return join(
 		[]Write{
@@ -133,9 +137,14 @@ func placeWrites() []Write {
 	)
 }
 
-// nodeWrites returns the reviewed writes of files and folders: for each the operation, method
-// and path, the fields that it may have (see [Write.Fields]: "parent=node|root!" must be
-// given, and name a node of the run or the root), and the kinds of objects that it makes.
+// nodeWrites returns the reviewed writes of files and folders. A row is the operation,
+// method and path, the fields that a request may have, and the kinds of objects that the
+// response names.
+//
+// In the list of fields, "parent=node|root!" must be given and names a node of the run or
+// the root, "from.upload.id=upload" is the ID of an upload of the run, nested in two
+// objects, "client_info.*" is that object with anything in it, and "name" may have any
+// value (see [Write.Fields]).
 func nodeWrites() []Write {
 	const node, folder = "{node_id}=node ", "{parent_id}=node|root "
 	return join(
@@ -163,7 +172,7 @@ func nodeWrites() []Write {
 		inBoth("storage.Locks.Acquire", post, "/storage/{node_id}/lock/", node+"duration client_info.*", ""),
 		inBoth("storage.Locks.Heartbeat", post, "/storage/{node_id}/lock/heartbeat/", node+"lock_token", ""),
 		inBoth("storage.Locks.Release", del, "/storage/{node_id}/lock/", node+"lock_token", ""),
-		with(WithAI, inBoth("storage.Downloads.Zip", get, "/storage/{node_id}/zip/", "{node_id}=node", "")...),
+		with(WithAI, inBoth("storage.Downloads.Zip", get, "/storage/{node_id}/zip/", node, "")...),
 		with(WithAI, inBoth(
 			"storage.Transforms.Read", get, "/storage/{node_id}/transform/image/read/",
 			node+"token output-format width height size", "",
@@ -171,9 +180,14 @@ func nodeWrites() []Write {
 	)
 }
 
-// uploadWrites returns the reviewed writes of uploads: for each the operation, method and
-// path, the fields that it may have (see [Write.Fields]: "parent=node|root!" must be given,
-// and name a node of the run or the root), and the kinds of objects that it makes.
+// uploadWrites returns the reviewed writes of uploads. A row is the operation, method and
+// path, the fields that a request may have, and the kinds of objects that the response
+// names.
+//
+// In the list of fields, "name=marker!" must be given and begins with the marker of the
+// run, "folder_id=node|root" names a node of the run or the root, "manifest..index" is a
+// member of each object in the list manifest, and "size" may have any value (see
+// [Write.Fields]).
 func uploadWrites() []Write {
 	const target = "instance_id=workspace|share folder_id=node|root profile_type "
 	upload := func(op, method, tail, fields, makes string) Write {
@@ -200,9 +214,13 @@ func uploadWrites() []Write {
 	}
 }
 
-// commentWrites returns the reviewed writes of comments: for each the operation, method and
-// path, the fields that it may have (see [Write.Fields]: "parent=node|root!" must be given,
-// and name a node of the run or the root), and the kinds of objects that it makes.
+// commentWrites returns the reviewed writes of comments. A row is the operation, method and
+// path, the fields that a request may have, and the kinds of objects that the response
+// names.
+//
+// In the list of fields, "comment_ids=comment!" must be given and names comments of the
+// run, "{entity_type}=:workspace|:share" is one of two words, and "body" may have any value
+// (see [Write.Fields]).
 func commentWrites() []Write {
 	const path, comment, text = "/current/comments/", "{comment_id}=comment ", "body target_id=node target_ids=node parent_id=comment"
 	const place = "{entity_type}=:workspace|:share {parent_id}=workspace|share "
@@ -224,9 +242,13 @@ func commentWrites() []Write {
 	}
 }
 
-// metadataWrites returns the reviewed writes of metadata: for each the operation, method and
-// path, the fields that it may have (see [Write.Fields]: "parent=node|root!" must be given,
-// and name a node of the run or the root), and the kinds of objects that it makes.
+// metadataWrites returns the reviewed writes of metadata. A row is the operation, method
+// and path, the fields that a request may have, and the kinds of objects that the response
+// names.
+//
+// In the list of fields, "{node_id}=node" names a node of the run, "facts.*" is that object
+// with anything in it, "keys." is an element of the list keys, and "name" may have any
+// value (see [Write.Fields]).
 func metadataWrites() []Write {
 	const predicate = "name description predicate.field predicate.operator predicate.value predicate"
 	return []Write{
@@ -240,9 +262,13 @@ func metadataWrites() []Write {
 	}
 }
 
-// linkWrites returns the reviewed writes of shares and File Shares: for each the operation,
-// method and path, the fields that it may have (see [Write.Fields]: "parent=node|root!" must
-// be given, and name a node of the run or the root), and the kinds of objects that it makes.
+// linkWrites returns the reviewed writes of shares and File Shares. A row is the operation,
+// method and path, the fields that a request may have, and, if it creates an object, the
+// kind of that.
+//
+// In the list of fields, "title=marker!" must be given and begins with the marker of the
+// run, "node=node!" names a node of the run, "user=person!" the second person, and
+// "expires" may have any value (see [Write.Fields]).
 func linkWrites() []Write {
 	share := func(op, method, tail, fields string) Write { return inShare(op, method, tail, fields, "") }
 	fileShare := func(op, method, tail, fields string) Write {
@@ -272,9 +298,13 @@ func linkWrites() []Write {
 	)
 }
 
-// memberWrites returns the reviewed writes of members and invitations: for each the operation,
-// method and path, the fields that it may have (see [Write.Fields]: "parent=node|root!" must
-// be given, and name a node of the run or the root), and the kinds of objects that it makes.
+// memberWrites returns the reviewed writes of members and invitations. A row is the
+// operation, method and path, the fields that a request may have, and the kinds of objects
+// that the response names. Some need the second person, who becomes a member.
+//
+// In the list of fields, "{email_or_user}=person|address" is the second person or the
+// address that the run invites, "{user_id}=person|me" may also be the caller, and
+// "permissions" may have any value (see [Write.Fields]).
 func memberWrites() []Write {
 	const role, person = "permissions notifications notify_options", "{user_id}=person "
 	return join(
@@ -293,10 +323,14 @@ func memberWrites() []Write {
 	)
 }
 
-// aiWrites returns the reviewed writes of the agent, all of which cost credits: for each the
-// operation, method and path, the fields that it may have (see [Write.Fields]:
-// "parent=node|root!" must be given, and name a node of the run or the root), and the kinds of
-// objects that it makes.
+// aiWrites returns the reviewed writes of the agent, all of which cost credits. A row is
+// the operation, method and path, the fields that a request may have, and the kinds of
+// objects that the response names.
+//
+// In the list of fields, "workspace_id=workspace!" must be given and names the workspace of
+// the run, "files.=node" is an element of the list files and names a node of the run,
+// "{token}=export" is a token that the run was given, and "question" may have any value
+// (see [Write.Fields]).
 func aiWrites() []Write {
 	const thread, question = "{chat_id}=thread ", "question idempotency_key"
 	return with(WithAI, join(
@@ -322,7 +356,8 @@ func aiWrites() []Write {
 }
 
 // RefusedWrites returns the writes that the program never sends, with the reason. A key is
-// an operation, an area, or an operation and the first word of its paths.
+// an operation, an area, or an area and the first word of paths: "members org" stands for
+// the writes of members below /current/org/.
 func RefusedWrites() map[string]string {
 	return map[string]string{
 		"account":                   "changes the account",
