@@ -84,9 +84,9 @@ var table = [...]entry{
 `)
 	for _, r := range rows {
 		r = r.named()[0] // if the endpoint has several operations, its entry is that of the first
-		replay, auth, link := replayOf(r.replay), authOf(r.auth), cmp.Or(linkOf(r.path, r.auth), "LinkNone")
+		constants := []string{replayOf(r.replay), authOf(r.auth), cmp.Or(linkOf(r.path, r.auth), "LinkNone")}
 		fmt.Fprintf(&b, "{%q, %q, %q, %q, ", r.method, r.path, r.op, r.group())
-		fmt.Fprintf(&b, "api.%s, api.%s, api.%s},\n", replay, auth, link)
+		fmt.Fprintf(&b, "api.%s},\n", strings.Join(constants, ", api."))
 	}
 	b.WriteString("}\n")
 	return b.Bytes()
