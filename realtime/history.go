@@ -89,6 +89,7 @@ func (s *Subscription) keepHistory(ctx context.Context) error {
 // readLog queues the events since appearsLate before a time. If the log cannot be read,
 // it requests a resync; it returns an error only if ctx is done.
 func (s *Subscription) readLog(ctx context.Context, from time.Time) error {
+	s.pending.expectEntries(from)
 	q := events.Query{Profile: s.profile, CreatedMin: from.Add(-appearsLate)}
 	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
 		const done, pause = true, 0 // only a failure is repeated

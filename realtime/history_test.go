@@ -161,3 +161,30 @@ func TestCatchUpWithSlowLoop(t *testing.T) {
 		}
 	})
 }
+
+// An event of the log that was read and not delivered is read again after a restart, also if
+// the log was read from a later time since.
+func TestPositionCoversUndeliveredEntries(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		sub := openSubscription(t, p, catchUp)
+		time.Sleep(time.Minute)
+		p.locked(func() { p.entries = []string{"e1"} })
+		missed := p.now()
+		p.each((*socket).drop)
+		time.Sleep(time.Hour)
+		p.each((*socket).drop)
+		time.Sleep(time.Minute)
+		position := sub.Position()
+		_ = sub.Close()
+		searches := len(p.searched())
+		c := begin(t, p, catchUp, func(o *realtime.SubscribeOptions) { o.Position = position })
+		time.Sleep(time.Minute)
+		_ = c.stop(t)
+		from, err := api.ParseTime(p.searched()[searches].Get("created-min"))
+		if err != nil || from.After(missed) {
+			t.Errorf("after the restart the log is read from %s, %v; the event was missed at %s", from, err, missed)
+		}
+	})
+}

@@ -26,6 +26,7 @@ type pending struct {
 	events      int                        // of the socket, in waiting
 	bytes       int                        // in waiting, about
 	entries     int                        // of the log, in waiting or in the current batch
+	entriesFrom time.Time                  // from which on the log was read for these
 	resync      bool                       // a Resync is waiting that replaces every field
 	due         time.Time                  // when the first of waiting is delivered
 	seen        recent[eventKey]           // events of the socket
@@ -364,12 +365,24 @@ func (p *pending) release(delivered []*Change) {
 	signal(p.space)
 }
 
-// position returns the cursor up to which all changes were delivered, and whether
-// entries of the log are pending.
-func (p *pending) position() (covered activity.Cursor, entries bool) {
+// expectEntries records that the log is read from a time on.
+func (p *pending) expectEntries(from time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.deliveredTo, p.entries > 0
+	if p.entries == 0 || from.Before(p.entriesFrom) {
+		p.entriesFrom = from
+	}
+}
+
+// position returns the cursor up to which all changes were delivered, and the time from
+// which on the log has entries that are pending, zero if none are.
+func (p *pending) position() (covered activity.Cursor, entriesFrom time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.entries > 0 {
+		entriesFrom = p.entriesFrom
+	}
+	return p.deliveredTo, entriesFrom
 }
 
 // closed reports whether a channel, on which no values are sent, is closed.

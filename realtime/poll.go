@@ -465,13 +465,18 @@ const positionVersion = 1
 // Position returns a value for [SubscribeOptions.Position]. With it, the current change
 // of the loop over Changes, and maybe a few before it, are delivered again.
 func (s *Subscription) Position() string {
-	covered, entriesPending := s.pending.position()
+	gapStart, unread := s.history.pendingGap() // first: what is read meanwhile is then among the pending entries
+	covered, entriesFrom := s.pending.position()
 	p := position{Version: positionVersion, Profile: s.profile.String(), Cursor: covered, Heard: s.clock.last()}
 	if covered == s.from.cursor { // nothing was delivered yet: the next subscription must confirm the start
 		p.Began = s.from.localTime
 	}
-	if from, missed := s.history.pendingGap(); missed || entriesPending {
-		p.Heard = from // the next subscription reads the log from then on
+	undelivered := !entriesFrom.IsZero()
+	switch { // the next subscription reads the log from Heard on: what was not read or not delivered
+	case undelivered && (!unread || entriesFrom.Before(gapStart)):
+		p.Heard = entriesFrom
+	case unread:
+		p.Heard = gapStart
 	}
 	b, err := jsonv2.Marshal(p)
 	if err != nil {
