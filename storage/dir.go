@@ -59,12 +59,14 @@ const (
 // downloads. Other local files are kept. No file is written outside the local folder,
 // whatever its names and links are.
 //
-// Names of partial files are not allowed. Two nodes whose paths are equal, because a name
-// contains a slash, are one file and a failed entry.
+// Names of partial files are not allowed. A name on the platform may contain a slash, so
+// that two nodes have the same path: one of them is downloaded, and the other one is a
+// failed entry.
 //
-// The filter leaves out folders without a file that it selects; with Include or Paths also
-// empty ones. A local file in the way of a folder fails the files of that folder with
-// [api.ErrNameTaken], as a local folder in the way of a file fails the file.
+// A folder of which the filter selects no file is not created. With Include or Paths, empty
+// folders are not created either. If a local file is in the way of a folder, the files of
+// that folder fail with [api.ErrNameTaken]; if a local folder is in the way of a file, the
+// file fails.
 //
 // The result has an entry for each file, also with an error. Errors: [*api.DirError] if
 // entries have failed. The status 401, 402 and 429, and [api.ErrUnauthenticated], end the
@@ -75,7 +77,10 @@ func (s *Service) DownloadDir(
 	if err := call.Check(ctx, s.c, opDownloadDir); err != nil {
 		return nil, err
 	}
-	d := &dir{s: s, in: in, opts: opts, seen: map[api.OpaqueID]bool{parent: true}, paths: map[string]bool{}, left: map[string][]string{}}
+	d := &dir{
+		s: s, in: in, opts: opts, seenFolders: map[api.OpaqueID]bool{parent: true},
+		usedPaths: map[string]bool{}, leftPartials: map[string][]string{},
+	}
 	if o != nil {
 		d.o = *o
 	}
@@ -125,11 +130,12 @@ type dir struct {
 	rules dirs.Rules
 	local *os.Root
 	files []*remoteFile
-	seen  map[api.OpaqueID]bool
-	paths map[string]bool // of entries
 
-	leftMu sync.Mutex
-	left   map[string][]string // the partial files that earlier downloads left, by local folder
+	seenFolders map[api.OpaqueID]bool
+	usedPaths   map[string]bool // of entries
+
+	leftMu       sync.Mutex
+	leftPartials map[string][]string // the partial files that earlier downloads left, by local folder
 }
 
 type remoteFolder struct {
@@ -154,19 +160,22 @@ func (d *dir) checkedName(name string) string {
 	return name
 }
 
-// clean returns a name that is safe on this system for the server's name of a
-// node. The name of a partial file of a download is changed as a whole.
+// clean returns a name that is safe on this system for the server's name of a node. A
+// hidden file keeps its dot if hidden files are downloaded. The name of a partial file of a
+// download is changed with its dot.
 func (d *dir) clean(name string) string {
 	if durable.IsPartial(name) {
 		return download.Name(name)
 	}
-	visible := d.checkedName(name)
-	return strings.TrimSuffix(name, visible) + download.Name(visible)
+	checked := d.checkedName(name)
+	allowedDot := strings.TrimSuffix(name, checked) // "" unless it is a hidden file
+	return allowedDot + download.Name(checked)
 }
 
 // listFolder adds the files of a folder and its subfolders to those to download, and
-// creates local folders for those without content, unless the filter names files. A
-// folder that cannot be listed is a failed entry; for the root it is an error.
+// creates local folders for those without content, unless the filter names files. Links
+// are no content, because they are not downloaded. A folder that cannot be listed is a
+// failed entry; for the root it is an error.
 func (d *dir) listFolder(ctx context.Context, f *remoteFolder) error {
 	var nodes []*Node
 	for n, err := range d.s.All(ctx, d.in, f.id, nil, d.opts...) {
@@ -176,7 +185,7 @@ func (d *dir) listFolder(ctx context.Context, f *remoteFolder) error {
 		case f.depth == 0 || ctx.Err() != nil:
 			return err
 		default:
-			d.addEnded(ctx, f, &Node{}, api.DirFailed, err)
+			d.addFailed(ctx, f, err)
 			return nil
 		}
 	}
@@ -184,10 +193,7 @@ func (d *dir) listFolder(ctx context.Context, f *remoteFolder) error {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 	used := dirs.Names{}
-	namesFiles := len(d.o.Filter.Include) > 0 || d.o.Filter.Paths != nil
-	createEmpty := f.depth > 0 && !namesFiles // for a folder without content
 	for _, n := range nodes {
-		createEmpty = createEmpty && n.Type == NodeTypeLink // links are not downloaded
 		if !d.o.Filter.Selects(below(f.path, n.Name), n.Type == NodeTypeFolder) {
 			continue
 		}
@@ -195,9 +201,12 @@ func (d *dir) listFolder(ctx context.Context, f *remoteFolder) error {
 			return err
 		}
 	}
-	if createEmpty {
+	isRoot := f.depth == 0
+	hasContent := slices.ContainsFunc(nodes, func(n *Node) bool { return n.Type != NodeTypeLink })
+	namesFiles := len(d.o.Filter.Include) > 0 || d.o.Filter.Paths != nil
+	if !isRoot && !hasContent && !namesFiles {
 		if err := d.makeFolder(f.local); err != nil {
-			d.addEnded(ctx, f, &Node{}, api.DirFailed, err)
+			d.addFailed(ctx, f, err)
 		}
 	}
 	return nil
@@ -223,14 +232,14 @@ func (d *dir) addNode(ctx context.Context, f *remoteFolder, n *Node, used dirs.N
 	}
 	name, err := used.Add(n.Name, d.rules)
 	at, local := below(f.path, n.Name), path.Join(f.local, name)
-	if err == nil && d.paths[at] { // a name contains a slash
+	if err == nil && d.usedPaths[at] { // by a node of another folder: one of the names contains a slash
 		err = api.ErrNameTaken
 	}
 	if err != nil {
 		d.addEnded(ctx, f, n, api.DirFailed, err)
 		return nil
 	}
-	d.paths[at] = true
+	d.usedPaths[at] = true
 	if n.Type != NodeTypeFolder {
 		file := &remoteFile{&api.DirEntry{Path: at, Target: local, Size: n.Size, Node: n.ID}, n}
 		d.Add(file.DirEntry)
@@ -238,7 +247,7 @@ func (d *dir) addNode(ctx context.Context, f *remoteFolder, n *Node, used dirs.N
 		return nil
 	}
 	switch {
-	case d.seen[n.ID]:
+	case d.seenFolders[n.ID]:
 		err = errors.New("the folder contains itself")
 	case f.depth == mostDepth:
 		err = errors.New("the folder is too deep")
@@ -247,8 +256,13 @@ func (d *dir) addNode(ctx context.Context, f *remoteFolder, n *Node, used dirs.N
 		d.addEnded(ctx, f, n, api.DirFailed, err)
 		return nil
 	}
-	d.seen[n.ID] = true
+	d.seenFolders[n.ID] = true
 	return d.listFolder(ctx, &remoteFolder{n.ID, at, local, f.depth + 1})
+}
+
+// addFailed adds a failed entry for the folder f itself.
+func (d *dir) addFailed(ctx context.Context, f *remoteFolder, err error) {
+	d.addEnded(ctx, f, &Node{}, api.DirFailed, err)
 }
 
 // addEnded adds an entry for a node of the folder f that is not downloaded, with its final
@@ -328,13 +342,13 @@ func (d *dir) removePartials(local string) error {
 func (d *dir) partials(folder *os.Root) ([]string, error) {
 	d.leftMu.Lock()
 	defer d.leftMu.Unlock()
-	names, ok := d.left[folder.Name()]
+	names, ok := d.leftPartials[folder.Name()]
 	if ok {
 		return names, nil
 	}
 	names, err := durable.Partials(folder)
 	if err == nil {
-		d.left[folder.Name()] = names
+		d.leftPartials[folder.Name()] = names
 	}
 	return names, err
 }

@@ -42,7 +42,7 @@ func requestToken(
 		return api.Secret{}, err
 	}
 	if t.IsZero() {
-		t = nil // not found either
+		t = nil // an empty token is as good as none
 	}
 	t, err = call.Found(r.Op, member, t)
 	if err != nil {
@@ -224,8 +224,8 @@ func (s *Service) DownloadFile(
 	return Received{Path: path, Name: n.Name, Version: options.version(n), Bytes: size}, nil
 }
 
-// node returns a node. Its ID is as given in the call, and the following requests
-// repeat it.
+// node returns a node. Its ID is spelled as the caller has done it, and not as in the
+// response, so that the following requests have that spelling too.
 func (s *Service) node(
 	ctx context.Context, in api.Profile, node api.OpaqueID, opts []api.CallOption,
 ) (*Node, error) {
@@ -240,17 +240,17 @@ func (s *Service) node(
 // version returns the version of a node to be downloaded, "" if it is unknown.
 func (o *DownloadOptions) version(n *Node) api.OpaqueID { return cmp.Or(o.Version, n.Version) }
 
-// source returns the source for a download of one version of a node. For the
-// whole current version it has the size and hash of the node, so that the
-// content can be checked. Only a partial file of a known version can be continued, so
-// only that has an ID.
+// source returns the source for a download of one version of a node. For the whole current
+// version it has the size and hash of the node, so that the content can be checked. Its ID
+// marks partial files. It has none if the version is not known: a partial file is not
+// continued then.
 func (s *Service) source(
 	op string, in api.Profile, n *Node, o DownloadOptions, opts []api.CallOption,
 ) *download.Source {
 	version := o.version(n)
 	src := &download.Source{Op: op, Name: n.Name, Open: func(ctx context.Context, offset int64) (*api.Download, error) {
 		part := o
-		part.Range.Offset += offset // only a whole version is continued, so one of the two is 0
+		part.Range.Offset += offset // the offset is 0 for a range, as only a whole version is continued
 		return s.open(ctx, in, n.ID, version, part, opts)
 	}}
 	if o.Range == (api.Range{}) && version.Equal(n.Version) {

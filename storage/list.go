@@ -128,9 +128,8 @@ func (n *nodes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return err
 }
 
-// JSONType returns the type that has the members of a list in JSON: of the object that
-// holds the list, or of the list itself. It is for the report of members that no type
-// has.
+// JSONType implements decode.Variant, for the report of unknown members: the list in a
+// response is an array, or a member of an object that has a type of its own.
 func (*nodes) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '{' {
 		return reflect.TypeFor[nodeItems]()

@@ -69,10 +69,10 @@ func (n *Notes) Create(
 // the content creates a version. It is retried only if it was not processed.
 //
 // Errors: [*api.VersionConflictError] if IfVersion is not the current version;
-// [api.ErrInvalid] if the node is a file, also one whose name ends in .md, and perhaps if
-// the name is in use, which [Service.Find] reports; [api.ErrLocked] if another user has
-// locked the note; [api.ErrNotFound] if it is not in that workspace; [api.ErrForbidden]
-// without the right to change nodes.
+// [api.ErrLocked] if another user has locked the note; [api.ErrNotFound] if it is not in
+// that workspace; [api.ErrForbidden] without the right to change nodes; [api.ErrInvalid] if
+// the node is a file, also one whose name ends in .md. The platform may also return
+// [api.ErrInvalid] if the name is in use: then [Service.Find] returns the node with the name.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/updatenote/.
 func (n *Notes) Update(
@@ -117,9 +117,8 @@ func checkMarkdown(args input.Args, content string) error {
 	return nil
 }
 
-// sendNote sends a request and returns the node in its response, which is called node or
-// note, or is the whole payload: then its members are in Extra, and are decoded again
-// as a node.
+// sendNote sends a request and returns the node in its response: the member node or note,
+// or the whole payload.
 func (n *Notes) sendNote(ctx context.Context, r *api.Request, opts []api.CallOption) (*Node, error) {
 	a, err := call.Payload[struct {
 		Node  *Node                      `json:"node"` // (assumed name)
@@ -131,7 +130,8 @@ func (n *Notes) sendNote(ctx context.Context, r *api.Request, opts []api.CallOpt
 		return nil, err
 	}
 	found := cmp.Or(a.Node, a.Note)
-	if found == nil && a.ID != "" {
+	wholePayload := found == nil && a.ID != ""
+	if wholePayload { // the other members of the node are in Extra: they are decoded again
 		bare, err := jsonv2.Marshal(map[string]any{"node": a.Extra})
 		if err != nil {
 			return nil, err

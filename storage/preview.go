@@ -42,10 +42,10 @@ func (p *Previews) Authorize(
 	return call.Payload[PreviewAccess](ctx, p.c, endpoint.StoragePreviewsAuthorize(in, node, string(kind)), opts)
 }
 
-// Read returns a file of a preview; "" means the first one. The others, of
-// [PreviewTypeHLS] and previews of several pages, are named in the first one. It
-// sends the token of the access and no credential, and follows at most one
-// redirect. The caller must close the result.
+// Read returns a file of a preview; "" means the first one. [PreviewTypeHLS] and previews of
+// several pages have further files, whose names are in the content of the first file. Read
+// sends the token of the access and no credential, and follows at most one redirect. The
+// caller must close the result.
 //
 // Errors: [api.ErrNotFound] if the preview is not ready or has no such file;
 // [api.ErrForbidden] if the token has expired; [api.ErrInvalid] if the source is

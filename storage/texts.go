@@ -70,7 +70,7 @@ func (o *TextOptions) check(args input.Args) error {
 	}
 	switch {
 	case selections > 1:
-		return args.Refuse("q", "must not be combined with Page or Chunks, nor these", "")
+		return args.Refuse("", "must have at most one of Query, Page and Chunks", "")
 	case o.Query != "" && o.Cursor != "":
 		return args.Refuse("cursor", "must not be combined with Query", "")
 	case o.Page < 0:

@@ -22,8 +22,10 @@ func TestInvalidTextOptionsAreRejected(t *testing.T) {
 	stub.Refused(t, map[string][]error{
 		"q": {
 			get(storage.TextOptions{Query: " "}), get(storage.TextOptions{Query: long}),
-			get(storage.TextOptions{Query: "x", Page: 1}), get(storage.TextOptions{Page: 1, Chunks: new(storage.ChunkRange)}),
 			search("", "2a"), search(long, "2a"),
+		},
+		"TextOptions": {
+			get(storage.TextOptions{Query: "x", Page: 1}), get(storage.TextOptions{Page: 1, Chunks: new(storage.ChunkRange)}),
 		},
 		"cursor": {get(storage.TextOptions{Query: "x", Cursor: "c"})},
 		"page":   {get(storage.TextOptions{Page: -1})},

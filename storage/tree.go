@@ -28,9 +28,9 @@ type CreateFolderOptions struct {
 // invisible ones, and does not end in a blank or a dot.
 //
 // Errors: [api.ErrNotFound] if the parent does not exist; [api.ErrForbidden] without
-// the right to create folders; [api.ErrNameTaken], with the error of the platform, if it
-// refuses the call and the name belongs to a file, note or link, which [Service.Find] reads
-// afterwards.
+// the right to create folders; [api.ErrNameTaken], with the error of the platform, if a
+// file, note or link has the name. The platform only refuses the call: CreateFolder then
+// looks for the name with [Service.Find].
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{parent_id}/createfolder/.
 // It calls POST /current/share/{share_id}/storage/{parent_id}/createfolder/.

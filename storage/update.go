@@ -179,8 +179,9 @@ func (s *Service) Update(
 // Rename changes the name of a node of a workspace or share, as [Service.Update] does.
 //
 // Errors: those of [Service.Update]; [api.ErrNameTaken], with the error of the platform, if
-// it refuses the call and another node of the folder has the name, which [Service.Get] and
-// [Service.Find] read afterwards. If that fails, the error of the platform is returned.
+// another node of the folder has the name. The platform only refuses the call: Rename then
+// looks for the name with [Service.Get] and [Service.Find]. If these fail, it returns the
+// error of the platform alone.
 //
 // It calls POST /current/workspace/{workspace_id}/storage/{node_id}/update/.
 // It calls POST /current/share/{share_id}/storage/{node_id}/update/.
@@ -195,12 +196,13 @@ func (s *Service) Rename(
 	if !call.RefusesName(err, "name") {
 		return n, err
 	}
-	was, failed := s.Get(ctx, in, node, opts...)
+	was, failed := s.Get(ctx, in, node, opts...) // to know its folder
 	if failed != nil {
 		return nil, err
 	}
-	other, failed := s.Find(ctx, in, was.ParentID, name, opts...)
-	if failed != nil || other.ID.Equal(node) {
+	named, failed := s.Find(ctx, in, was.ParentID, name, opts...)
+	takenByOther := failed == nil && !named.ID.Equal(node)
+	if !takenByOther {
 		return nil, err
 	}
 	return nil, call.NameTaken(err)

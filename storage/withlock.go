@@ -28,11 +28,12 @@ const releaseTime = 10 * time.Second
 
 // WithLock locks a file of a workspace or share, calls do, and releases the lock
 // when do has returned or panicked. It renews the lock after each half of its
-// duration, and retries failed renewals. The context of do ends with the cause
-// [ErrLockLost] if the lock is lost, or if no renewal has succeeded a tenth of the
-// duration, at most 10 seconds, before the lock ends: so a write that is under way
-// does not arrive after it. WithLock returns when do has returned: do must end with
-// its context. If ctx ends, the lock is not renewed any more.
+// duration, and retries failed renewals. WithLock returns when do has returned: do must
+// end with its context. If ctx ends, the lock is not renewed any more.
+//
+// The context of do ends with the cause [ErrLockLost] if the lock is lost. If no renewal
+// succeeds, it ends before the lock does, so that a write that is under way does not arrive
+// after the lock: by a tenth of the duration, at most 10 seconds.
 //
 // Errors: those of [Locks.Acquire]; the error of do, joined with [ErrLockLost] if
 // the lock was lost while do ran, and with that of [Locks.Release].
