@@ -68,8 +68,8 @@ func (u *BatchUpload) Err() error {
 // can have one name. A repeated call could store second versions, so it is retried only
 // if it was not processed.
 //
-// Of t, Profile and Folder are used: a workspace or share. Creator is that of a
-// [StartRequest].
+// T has a Profile, a workspace or share, and may have a Folder; its other fields must be
+// zero. Creator is that of a [StartRequest].
 //
 // Errors: [api.ErrNotFound] for a missing folder; [api.ErrForbidden] without the right
 // to add files; [api.ErrLimit] and [api.ErrPaymentRequired] for a limit of the plan. A
@@ -79,12 +79,8 @@ func (u *BatchUpload) Err() error {
 func (s *Service) Batch(
 	ctx context.Context, t Target, files []BatchFile, creator string, opts ...api.CallOption,
 ) (*BatchResult, error) {
-	const op = "uploads.Batch"
-	target := input.Fields[Target](op)
-	if t != (Target{Profile: t.Profile, Folder: t.Folder}) {
-		return nil, target.Refuse("folder_id", "must be the only field besides Profile", "")
-	}
-	if err := target.OneOf("instance_id", t.Profile, api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+	total, err := checkBatch(t, files)
+	if err != nil {
 		return nil, err
 	}
 	type entry struct {
@@ -96,28 +92,11 @@ func (s *Service) Batch(
 	}
 	var manifest []entry
 	var parts []*api.FilePart
-	total := 0
 	for i, f := range files {
-		r := StartRequest{Target: Target{Profile: t.Profile, Path: f.Path}, Name: f.Name}
-		element := input.Element[BatchFile](op, "files", i)
-		if err := r.check(element, element); err != nil { // a BatchFile has the name and the path of its target
-			return nil, err
-		}
-		if len(f.Content) > MaxSingle {
-			return nil, element.Refuse("Content", "must be at most 4194304 bytes", strconv.Itoa(len(f.Content)))
-		}
-		total += len(f.Content)
 		manifest = append(manifest, entry{i, f.Name, f.Path, "crc32c", hexadecimal(crc.Sum(f.Content))})
 		parts = append(parts, &api.FilePart{
 			Field: "file_" + strconv.Itoa(i), Name: f.Name, Content: api.Bytes("", f.Content),
 		})
-	}
-	args := input.Parameters(op)
-	switch {
-	case len(files) == 0 || len(files) > MaxBatch:
-		return nil, args.Refuse("files", "must be 1 to 200", strconv.Itoa(len(files)))
-	case total > MaxBatchBytes:
-		return nil, args.Refuse("files", "must have at most 90000000 bytes together", strconv.Itoa(total))
 	}
 	text, err := jsonv2.Marshal(manifest)
 	if err != nil {
@@ -133,4 +112,37 @@ func (s *Service) Batch(
 	r := endpoint.UploadsBatch(api.Multipart(form, parts...))
 	r.Attempt = attemptTimeout(total)
 	return call.Payload[BatchResult](ctx, s.c, r, opts)
+}
+
+// checkBatch returns the bytes of all files, or an error for arguments that Batch does not
+// accept.
+func checkBatch(t Target, files []BatchFile) (total int, err error) {
+	const op = "uploads.Batch"
+	target := input.Fields[Target](op)
+	if t != (Target{Profile: t.Profile, Folder: t.Folder}) {
+		return 0, target.Refuse("folder_id", "must be the only field besides Profile", "")
+	}
+	if err := target.OneOf("instance_id", t.Profile, api.ProfileKindWorkspace, api.ProfileKindShare); err != nil {
+		return 0, err
+	}
+	for i, f := range files {
+		r := StartRequest{Target: Target{Profile: t.Profile, Path: f.Path}, Name: f.Name}
+		element := input.Element[BatchFile](op, "files", i)
+		forName, forPath := element, element // errors of both name a field of the BatchFile
+		if err := r.check(forName, forPath); err != nil {
+			return 0, err
+		}
+		if len(f.Content) > MaxSingle {
+			return 0, element.Refuse("Content", "must be at most 4194304 bytes", strconv.Itoa(len(f.Content)))
+		}
+		total += len(f.Content)
+	}
+	args := input.Parameters(op)
+	switch {
+	case len(files) == 0 || len(files) > MaxBatch:
+		return 0, args.Refuse("files", "must be 1 to 200", strconv.Itoa(len(files)))
+	case total > MaxBatchBytes:
+		return 0, args.Refuse("files", "must have at most 90000000 bytes together", strconv.Itoa(total))
+	}
+	return total, nil
 }

@@ -66,7 +66,8 @@ func (k *Chunks) Send(ctx context.Context, upload api.OpaqueID, chunk Chunk, opt
 
 func hexadecimal(sum uint32) string { return fmt.Sprintf("%08x", sum) }
 
-// List returns the bytes of each chunk that has arrived, by its order, of all of them.
+// List returns the size in bytes of each chunk that has arrived, by its [Chunk].Order. It is
+// not paged.
 //
 // It calls GET /current/upload/{upload_id}/chunk/.
 func (k *Chunks) List(ctx context.Context, upload api.OpaqueID, opts ...api.CallOption) (api.Map[int64], error) {

@@ -57,17 +57,18 @@ const (
 // folder of a workspace or share. Links to files in the local folder are followed. Links
 // out of it, links to folders, special files and partial files of downloads are skipped.
 //
-// The filter leaves out folders without a file that it selects; with Include or Paths also
-// empty ones. A file of the target in the way of a folder fails the files of that folder with
-// [api.ErrNameTaken].
+// A folder of which the filter selects no file is not created. With Include or Paths, empty
+// folders are not created either. If a file of the target is in the way of a folder, the
+// files of that folder fail with [api.ErrNameTaken].
 //
 // Files that the target has with the same size and hash are not sent. Up to 200 files of
 // at most [MaxSingle] bytes are sent in one call; those that are refused are sent once
-// more. If the response to a call is lost, its files are looked for in the target after ten
-// seconds, and not sent again, which could store a second version: those that the target
-// does not have fail with an [*Error], and another Dir sends them if they were not stored.
-// A file is done when the platform has stored it. A file that is larger than the plan
+// more. A file is done when the platform has stored it. A file that is larger than the plan
 // allows fails before any is sent.
+//
+// If the response to a call is lost, its files are not sent again, which could store a
+// second version. After ten seconds Dir looks for them in the target. Those that it does not
+// find fail with an [*Error]; another Dir sends them if they were not stored.
 //
 // The result has an entry for each file, also with an error. Errors: [*api.DirError] if
 // entries have failed. The status 401 and 429, and [api.ErrUnauthenticated], end the call
@@ -111,16 +112,24 @@ func (s *Service) FS(
 	}
 	d.buffers = newBuffers(d.o.Parallel)
 	d.Transfer = dirs.Transfer{BytesPerSecond: d.o.BytesPerSecond, OnProgress: d.o.OnProgress, OnEntry: d.o.OnEntry}
-	d.root = &folder{id: d.base}
-	// Each name in the path of the target is a folder, which may not exist; the last one becomes the root.
-	for name := range strings.SplitSeq(strings.TrimSuffix(t.Path, "/"), "/") {
+	d.root = folderAt(t.Path, &folder{id: d.base})
+	return d.Run(
+		ctx,
+		d.scan, // without a call
+		d.skipRestIfExhausted(d.applyLimits), d.skipRestIfExhausted(d.compare), d.skipRestIfExhausted(d.send),
+	)
+}
+
+// folderAt returns the folder at a path of names below base, "" for base itself. It and
+// the folders on the path may not exist on the platform.
+func folderAt(names string, base *folder) *folder {
+	f := base
+	for name := range strings.SplitSeq(strings.TrimSuffix(names, "/"), "/") {
 		if name != "" {
-			d.root = &folder{target: path.Join(d.root.target, name), parent: d.root}
+			f = &folder{target: path.Join(f.target, name), parent: f}
 		}
 	}
-	return d.Run(
-		ctx, d.scan, d.skipRestIfExhausted(d.applyLimits), d.skipRestIfExhausted(d.compare), d.skipRestIfExhausted(d.send),
-	)
+	return f
 }
 
 // dir is an upload of a folder.
@@ -149,10 +158,10 @@ type folder struct {
 	parent *folder
 	id     api.OpaqueID // on the platform; "" if unknown
 
-	files     []*entry
-	folders   []*folder
-	hasUnsent bool // it is left out if it holds no file: the filter or an error may be the reason
-	nameTaken bool // the name is in use for a file
+	files       []*entry
+	folders     []*folder
+	skipIfEmpty bool // it is not created without a file: the filter, or an error, has left out what it holds
+	nameTaken   bool // the name is in use for a file
 }
 
 // entry is a local file.
@@ -202,17 +211,17 @@ func (d *dir) scan(ctx context.Context) error {
 
 // scanFolder adds all files and folders below f to the tree of what is to be sent. A
 // folder that cannot be read becomes a failed entry; for the root it is an error. A
-// folder with content that is not sent (hasUnsent) is not created as an empty one.
+// folder with content that is not sent is not created as an empty one.
 func (d *dir) scanFolder(ctx context.Context, f *folder) error {
 	entries, filtered, err := d.list(ctx, f.path)
-	f.hasUnsent = f.hasUnsent || filtered || err != nil
+	f.skipIfEmpty = f.skipIfEmpty || filtered || err != nil
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil && f == d.root:
 		return err
-	case err != nil:
-		d.addEnded(ctx, f, itself, api.DirFailed, err)
+	case err != nil: // what was listed before the error is sent
+		d.addEnded(ctx, f, folderItself, api.DirFailed, err)
 	}
 	used := dirs.Names{}
 	for _, e := range entries {
@@ -235,8 +244,8 @@ func (d *dir) scanEntry(ctx context.Context, f *folder, item found, used dirs.Na
 	case err != nil:
 		d.addEnded(ctx, f, item.name, api.DirFailed, err)
 	case item.folder:
-		namesFiles := len(d.o.Filter.Include) > 0 || d.o.Filter.Paths != nil // then empty folders are left out
-		sub := &folder{path: at, target: target, parent: f, hasUnsent: namesFiles}
+		namesFiles := len(d.o.Filter.Include) > 0 || d.o.Filter.Paths != nil
+		sub := &folder{path: at, target: target, parent: f, skipIfEmpty: namesFiles}
 		f.folders = append(f.folders, sub)
 		return d.scanFolder(ctx, sub)
 	default:
@@ -263,10 +272,10 @@ func (d *dir) targetName(f *folder, item found, used dirs.Names) (string, error)
 	return name, err
 }
 
-const itself = "" // for addEnded: the folder, and nothing in it
+const folderItself = ""
 
-// addEnded adds an entry for a name in a local folder that is not sent, with its
-// final state.
+// addEnded adds an entry for a name in a local folder that is not sent, or for the folder
+// itself, with its final state.
 func (d *dir) addEnded(ctx context.Context, f *folder, name string, state api.DirState, err error) {
 	e := &api.DirEntry{Path: path.Join(f.path, name), Target: path.Join(f.target, name)}
 	d.Add(e)

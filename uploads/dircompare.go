@@ -81,11 +81,11 @@ func (d *dir) removeSession(ctx context.Context, e *entry) {
 	}
 }
 
-// nameTaken marks the files of a folder as failed, because a file of the target has
-// its name: the platform would give the folder another one.
+// nameTaken marks the files of a folder, and the empty folders in it, as failed, because a
+// file of the target has its name: the platform would give the folder another one.
 func (d *dir) nameTaken(ctx context.Context, f *folder) {
 	f.eachPending(func(e *entry) { d.Fail(ctx, e.DirEntry, api.ErrNameTaken) })
-	f.eachEmpty(func(f *folder) { d.addEnded(ctx, f, itself, api.DirFailed, api.ErrNameTaken) })
+	f.eachEmpty(func(f *folder) { d.addEnded(ctx, f, folderItself, api.DirFailed, api.ErrNameTaken) })
 	f.nameTaken = true
 }
 

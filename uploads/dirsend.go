@@ -20,7 +20,7 @@ import (
 func (d *dir) send(ctx context.Context) error {
 	var calls []func()
 	for _, files := range d.batches() {
-		calls = append(calls, func() { d.sendSmall(ctx, files, resend) })
+		calls = append(calls, func() { d.sendSmall(ctx, files, resendFailed) })
 	}
 	d.root.eachEmpty(func(f *folder) { calls = append(calls, func() { d.createFolder(ctx, f) }) })
 	d.root.eachPending(func(e *entry) {
@@ -58,16 +58,17 @@ func (d *dir) batches() (all [][]*entry) {
 	return all
 }
 
-// eachEmpty calls visit for each folder that must be created by itself: it has no
-// content, also without the filter, and may not exist on the platform. A folder whose
-// name a file has there (nameTaken) is left out with all that is in it.
+// eachEmpty calls visit for each folder that must be created by itself: it is empty, not
+// only because something was left out, and is not known to exist on the platform. A folder
+// whose name a file has there (nameTaken) is left out with all that is in it.
 func (f *folder) eachEmpty(visit func(f *folder)) {
 	if f.nameTaken {
 		return
 	}
-	isEmpty := len(f.files) == 0 && len(f.folders) == 0 && !f.hasUnsent
+	isEmpty := len(f.files) == 0 && len(f.folders) == 0
 	isRoot := f.path == ""
-	if isEmpty && !isRoot && f.id == "" {
+	mayBeMissing := f.id == ""
+	if isEmpty && !f.skipIfEmpty && !isRoot && mayBeMissing {
 		visit(f)
 	}
 	for _, sub := range f.folders {
@@ -100,7 +101,7 @@ func (d *dir) endFailed(ctx context.Context, e *entry, err error) {
 		d.Fail(ctx, e.DirEntry, err)
 		return
 	}
-	d.End(ctx, e.DirEntry, api.DirFailed, err)
+	d.End(ctx, e.DirEntry, api.DirFailed, err) // Fail could stop the calls under way
 	d.quotaError.CompareAndSwap(nil, refusal)
 }
 
@@ -139,14 +140,16 @@ func (d *dir) sendFile(ctx context.Context, e *entry) (*storage.Node, error) {
 	defer func() { _ = local.Close() }()
 	content, readsAnywhere := local.(io.ReaderAt)
 	f := d.newFile(e, content)
-	if !readsAnywhere {
-		f.Size, f.content = SizeUnknown, nil
-		return f.run(ctx, func(ctx context.Context) error {
-			in := &source{Reader: &exact{local, e.Size}}
-			return f.sendStream(ctx, &counted{Closer: in, r: in, f: f, ctx: ctx}, nil) // without a hash
-		})
+	if readsAnywhere {
+		return f.run(ctx, f.upload)
 	}
-	return f.run(ctx, f.upload)
+	f.Size, f.content = SizeUnknown, nil // a stream has no size for the platform: exact compares that of e
+	var noHash *Hash
+	return f.run(ctx, func(ctx context.Context) error {
+		in := &source{Reader: &exact{local, e.Size}}
+		withProgress := &counted{Closer: in, r: in, f: f, ctx: ctx}
+		return f.sendStream(ctx, withProgress, noHash)
+	})
 }
 
 // newFile returns the upload of a file.
@@ -267,8 +270,8 @@ var errNoResult = errors.New("the response has no result of the file")
 
 // Whether sendSmall sends files that fail once more.
 const (
-	resend   = true
-	noResend = false
+	resendFailed = true
+	resendNone   = false
 )
 
 // sendSmall sends a batch of small files and ends their entries. With again, those that
@@ -287,7 +290,7 @@ func (d *dir) sendSmall(ctx context.Context, entries []*entry, again bool) {
 	unknown, failed := d.endResults(ctx, sent, result) // result is nil if the response was lost
 	d.endUnknown(ctx, unknown, cmp.Or(err, errNoResult))
 	if again && len(failed) > 0 && d.quotaError.Load() == nil {
-		d.sendSmall(ctx, failed, noResend)
+		d.sendSmall(ctx, failed, resendNone)
 		return
 	}
 	for _, e := range failed {
@@ -319,7 +322,7 @@ func (d *dir) splitRefused(ctx context.Context, entries []*entry, again bool, er
 // could read and has sent. There are none if the call was not made: ctx has ended, a
 // quota is exhausted, or no file could be read.
 func (d *dir) sendBatch(ctx context.Context, entries []*entry) (sent []*entry, _ *BatchResult, err error) {
-	room := int64(len(entries)) // read requires a byte more for each
+	room := int64(len(entries)) // a byte more for each, by which readFiles notices that a file has grown
 	for _, e := range entries {
 		room += e.Size
 	}
@@ -327,7 +330,7 @@ func (d *dir) sendBatch(ctx context.Context, entries []*entry) (sent []*entry, _
 	if err != nil {
 		return nil, nil, err
 	}
-	defer func() { d.buffers.give(buffer, err) }()
+	defer func() { d.buffers.give(buffer, err) }() // after an error, a read or request may still use it
 	if d.quotaError.Load() != nil {
 		return nil, nil, nil
 	}

@@ -159,9 +159,10 @@ func (d *dir) readContent(e *entry, p []byte) ([]byte, error) {
 	return p[:n], nil
 }
 
-// readFiles reads small files into a buffer, which must be longer than all of them
-// together by a byte for each. It returns the content and the entries of the files that
-// it could read; the entries of the others fail. The error is that of ctx.
+// readFiles reads small files into a buffer, and returns the content and the entries of
+// those that it could read; the entries of the others fail. The buffer must have room for
+// all files and for a byte more of each, by which a file that has grown is noticed. The
+// error is that of ctx.
 func (d *dir) readFiles(ctx context.Context, buffer []byte, entries []*entry) (files []BatchFile, read []*entry, err error) {
 	type content struct {
 		bytes []byte

@@ -142,11 +142,12 @@ func (s *Service) File(
 	defer func() { _ = local.Close() }()
 	f := s.newFile(op, local, o, opts)
 	f.Target, f.Name, f.Size = t, filepath.Base(path), size
+	const sizeFrom = "path"
 	nameFrom := "path"
 	if f.o.Name != "" {
 		f.Name, nameFrom = f.o.Name, "FileOptions.Name"
 	}
-	f.args = input.Parameters(op, "name", nameFrom, "size", "path") // the arguments that errors about both name
+	f.args = input.Parameters(op, "name", nameFrom, "size", sizeFrom) // what errors of the name and the size name
 	return f.run(ctx, f.upload)
 }
 
@@ -239,9 +240,7 @@ func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts [
 
 // run uploads the content with the given function, and returns the stored node. If the
 // version of the file must be compared (comparesVersion), the request of the upload has no
-// target: the content is assembled, and replaceContent makes it that of the file and
-// removes the session. Of any other upload that is stored, only the session in the store
-// of the caller is left to delete.
+// target: the content is assembled, and replaceContent makes it that of the file.
 func (f *file) run(ctx context.Context, upload func(context.Context) error) (*storage.Node, error) {
 	target := input.Fields[Target](f.op)
 	switch {
@@ -258,7 +257,7 @@ func (f *file) run(ctx context.Context, upload func(context.Context) error) (*st
 		return f.replaceContent(ctx)
 	}
 	n := f.storedNode(ctx)
-	f.forgetSession(ctx)
+	f.forgetSession(ctx) // on the platform, it has ended
 	return n, nil
 }
 
@@ -270,7 +269,8 @@ func (f *file) comparesVersion() bool {
 
 // replaceContent makes the assembled upload the content of the file, if that still has
 // the expected version. If the response is lost or reports a version conflict, which
-// may be due to an earlier attempt that was successful, it reads the file to find out.
+// may be due to an earlier attempt that was successful, it reads the file to find out. It
+// removes the session unless that can be continued after the error.
 func (f *file) replaceContent(ctx context.Context) (*storage.Node, error) {
 	r := storage.UpdateRequest{From: storage.FromUpload(f.ID), IfVersion: api.Set(f.Target.IfVersion)}
 	n, err := f.s.nodes.Update(ctx, f.Target.Profile, f.Target.File, r, f.opts...)
@@ -278,14 +278,16 @@ func (f *file) replaceContent(ctx context.Context) (*storage.Node, error) {
 	unknown := err != nil && ambiguous(err)
 	if conflict || unknown {
 		current, readErr := f.s.nodes.Get(ctx, f.Target.Profile, f.Target.File, f.opts...)
-		if readErr == nil && f.hasContent(ctx, current) {
+		switch {
+		case readErr == nil && f.hasContent(ctx, current):
 			n, err = current, nil
-		} else if unknown {
+		case unknown: // resumable would say that it was interrupted, but the content was complete
 			err = &Error{Op: f.op, Upload: f.state, Err: err}
 		}
 	}
-	inChunks := f.ChunkSize != 0 // else there is no session that Resume could continue
-	if err == nil || conflict || !inChunks {
+	sentInChunks := f.ChunkSize != 0 // Resume continues no other upload
+	canContinue := err != nil && !conflict && sentInChunks
+	if !canContinue {
 		f.discardSession(ctx)
 	}
 	return n, f.resumable(err)
@@ -385,7 +387,8 @@ func (f *file) transfer(ctx context.Context, upload func(context.Context) error)
 	}
 	err := upload(ctx)
 	lost, mustRestart := errors.AsType[*lostError](err)
-	if mustRestart && f.content != nil {
+	isStream := f.content == nil // which cannot be read again
+	if mustRestart && !isStream {
 		f.discardSession(ctx)
 		f.sentBytes, f.state = 0, Upload{}
 		err = f.begin(ctx)

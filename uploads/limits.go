@@ -159,9 +159,9 @@ func (l *Limits) parallel(most int, size int64) int {
 	return int(max(n, 1))
 }
 
-// chunkSize returns the size of the chunks for a file, a multiple of minChunk: the
-// wanted one, or the default if that is 0, adapted to the limits. It returns an error
-// for a file that is too large.
+// chunkSize returns the size of the chunks for a file: the wanted one, or the default if
+// that is 0, adapted to the limits. It is a multiple of minChunk, or the largest size that
+// the plan allows. It returns an error for a file that is too large.
 func (l *Limits) chunkSize(args input.Args, size, wanted int64) (int64, error) {
 	if wanted == 0 {
 		wanted = defaultChunk

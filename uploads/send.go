@@ -59,14 +59,14 @@ func (f *file) begin(ctx context.Context) error {
 	}
 	u, err := f.startSession(ctx, r)
 	if err != nil {
-		return f.fromRefusal(err)
+		return f.fromRefusal(err) // such as a conflict of versions
 	}
 	f.ID = u.ID
 	if f.ID == "" {
 		return errors.New("fastio: " + f.op + ": the response has no upload")
 	}
 	if err := f.saveSession(ctx); err != nil {
-		f.discardSession(ctx)
+		f.discardSession(ctx) // nothing was sent that could be continued
 		return call.FailedWith(f.op, "saving the session", err)
 	}
 	return f.sendRest(ctx, nil) // no chunk has arrived
@@ -107,31 +107,26 @@ func (u *Upload) mayBeFrom(r *StartRequest) bool {
 }
 
 // cancelLost cancels the session that a lost response to r has left behind. Begun is
-// the session that a later call began, and before is how much earlier the first call
+// the session that a later call began, and earlier is how long before that the first call
 // was made. It cancels only if exactly one other upload in the list fits r and was
 // created since the first call, by the server's clock; in doubt the session expires by
 // itself.
 func (s *Service) cancelLost(
-	ctx context.Context, r StartRequest, begun api.OpaqueID, before time.Duration, opts []api.CallOption,
+	ctx context.Context, r StartRequest, begun api.OpaqueID, earlier time.Duration, opts []api.CallOption,
 ) {
 	all, err := s.List(ctx, opts...)
 	if err != nil {
 		return
 	}
-	var candidates []*Upload
-	var first time.Time
-	for _, u := range all {
-		switch {
-		case u == nil || !u.mayBeFrom(&r):
-		case u.ID.Equal(begun):
-			first = u.Created.Add(-before - time.Second) // the time of the first call, less a second for rounding
-		default:
-			candidates = append(candidates, u)
-		}
+	fitting := slices.DeleteFunc(all, func(u *Upload) bool { return u == nil || !u.mayBeFrom(&r) })
+	i := slices.IndexFunc(fitting, func(u *Upload) bool { return u.ID.Equal(begun) })
+	if i < 0 || fitting[i].Created.IsZero() {
+		return
 	}
-	candidates = slices.DeleteFunc(candidates, func(u *Upload) bool { return u.Created.Before(first) })
-	if len(candidates) == 1 && !first.IsZero() && !candidates[0].Created.IsZero() {
-		_ = s.Cancel(ctx, candidates[0].ID, opts...)
+	firstCall := fitting[i].Created.Add(-earlier - time.Second) // a second for rounding
+	lost := slices.DeleteFunc(fitting, func(u *Upload) bool { return u.ID.Equal(begun) || u.Created.Before(firstCall) })
+	if len(lost) == 1 {
+		_ = s.Cancel(ctx, lost[0].ID, opts...)
 	}
 }
 
@@ -395,7 +390,8 @@ func (f *file) readAndSend(
 			return err
 		}
 		err := f.sendChunk(ctx, c)
-		if err != nil && c.FileCRC != nil {
+		isLast := c.FileCRC != nil
+		if err != nil && isLast { // the platform compares the whole file: other bytes make the upload start over
 			return f.fromRefusal(err)
 		}
 		if err != nil {
@@ -445,29 +441,31 @@ func (f *file) fromRefusal(err error) error {
 // mostCompletes is how often an upload is completed.
 const mostCompletes = 3
 
-// complete completes the upload. If the call fails, it reads the state of the upload,
-// and repeats the call if the upload still accepts content: then the failed call had no
-// effect. A refusal may only mean that an earlier call was successful, unless it is that
-// of the first call or says that the bytes differ.
+// complete completes the upload. If the call fails without a response, it reads the state
+// of the upload, and repeats the call if the upload still accepts content: then the failed
+// call had no effect. A repeated call is also refused if an earlier one was successful: so
+// the state decides then, too.
 func (f *file) complete(ctx context.Context) error {
 	for try := 1; ; try++ {
 		err := f.s.Complete(ctx, f.ID, f.opts...)
 		if err == nil {
 			return f.awaitEnd(ctx)
 		}
-		refused := !ambiguous(err)
-		if refused && (try == 1 || bytesDiffer(err)) {
+		refused, isFirst := !ambiguous(err), try == 1
+		if refused && (isFirst || bytesDiffer(err)) {
 			return f.fromRefusal(err)
 		}
 		completed, readErr := f.wasCompleted(ctx)
 		switch {
 		case completed:
 			return f.awaitEnd(ctx)
-		case refused && readErr == nil:
-			return f.fromRefusal(err)
-		case readErr != nil || try == mostCompletes:
+		case readErr != nil:
 			return f.unknownResult(err, readErr)
-		}
+		case refused:
+			return f.fromRefusal(err)
+		case try == mostCompletes:
+			return f.unknownResult(err)
+		} // else the call had no effect, and is repeated
 	}
 }
 

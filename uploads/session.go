@@ -117,8 +117,9 @@ func parseSessions(text []byte) (map[string]Session, error) {
 }
 
 // Resume continues an upload with the same content. Chunks that have arrived are not sent
-// again; the checksum of the whole file proves that they are the same. If the platform has
-// removed the session, and the target has the file, that is stored: its node is returned.
+// again; the checksum of the whole file proves that they are the same. If the platform does
+// not have the session any more, but the target has the file, the upload was successful, and
+// Resume returns the node.
 //
 // The upload starts over, with another session, if the platform has neither the session nor
 // the file, or if the content has changed: it has another checksum, or is an [io/fs.File] of
@@ -173,8 +174,8 @@ func (f *file) runFrom(ctx context.Context, from Session) (*storage.Node, error)
 // lostError, after which the upload starts over, if the content or the target is not
 // that of the session.
 func (f *file) resume(ctx context.Context, from Session) error {
-	f.claimSession(from.ID) // a caller of Resume continues a session that is taken, too
-	f.ID = from.ID          // also of a session that cannot be continued, which transfer removes
+	f.claimSession(from.ID) // a caller of Resume may continue one that another upload has claimed
+	f.ID = from.ID          // before the checks: if they fail, transfer removes the session with this ID
 	timesKnown := !from.Modified.IsZero() && !f.fileTime.IsZero()
 	wasModified := timesKnown && !from.Modified.Equal(f.fileTime)
 	sameTarget := from.storeName() == f.storeName() && from.Target.IfVersion.Equal(f.Target.IfVersion)
@@ -201,11 +202,11 @@ func (f *file) resume(ctx context.Context, from Session) error {
 // returns an error after which the upload starts over.
 func (f *file) sessionGone(ctx context.Context, cause error) error {
 	found, err := f.targetHasFile(ctx)
-	failedTemporarily := err != nil && !call.Final(err) && f.targetIsReadable()
+	mayBeKnownLater := err != nil && !call.Final(err) && f.targetIsReadable() // whether the target has the file
 	switch {
 	case found:
 		return nil
-	case failedTemporarily: // it is not known whether the target has the file
+	case mayBeKnownLater:
 		return err
 	}
 	f.ID = ""
@@ -259,10 +260,10 @@ func (f *file) claimSavedSession(ctx context.Context) (Session, error) {
 
 // saveSession records the session of an upload that has begun: in the store of the caller, if it
 // keeps sessions, and by OnSession. An upload without a target cannot be continued, so
-// OnSession does not get it. No other upload of this Service continues the session meanwhile.
+// OnSession does not get it.
 func (f *file) saveSession(ctx context.Context) error {
-	f.claimSession(f.ID)
-	f.Modified = f.fileTime
+	f.claimSession(f.ID)    // so that no other upload of this Service continues it meanwhile
+	f.Modified = f.fileTime // so that resume notices that the file was modified
 	if f.keepsSessions() {
 		if err := f.o.Sessions.Save(ctx, f.storeName(), f.Session); err != nil {
 			return err

@@ -17,11 +17,11 @@ import (
 type changeWatch struct {
 	polls *activity.Service
 
-	mu               sync.Mutex
-	waiting          map[api.OpaqueID]chan struct{} // signaled after a change
-	pollLoop         *ratelimit.Loop                // of the poll; nil without one
-	stop             context.CancelFunc             // the same
-	pollStateChanged chan struct{}                  // closed by the next response
+	mu        sync.Mutex
+	waiting   map[api.OpaqueID]chan struct{} // signaled after a change
+	pollLoop  *ratelimit.Loop                // of the poll; nil without one
+	stop      context.CancelFunc             // the same
+	recompute chan struct{}                  // closed by the next response: nextRead may return another time
 }
 
 const (
@@ -31,7 +31,7 @@ const (
 
 // newChangeWatch returns a changeWatch without waiting uploads.
 func newChangeWatch(polls *activity.Service) *changeWatch {
-	return &changeWatch{polls: polls, waiting: map[api.OpaqueID]chan struct{}{}, pollStateChanged: make(chan struct{})}
+	return &changeWatch{polls: polls, waiting: map[api.OpaqueID]chan struct{}{}, recompute: make(chan struct{})}
 }
 
 // subscribe returns a channel that receives a value when one of the uploads may have
@@ -71,13 +71,12 @@ func (e *changeWatch) pollActivity(ctx context.Context) {
 }
 
 // signalChanges signals the uploads that have changed according to the fields of
-// activity, or all of them. A field without an ID concerns every upload. It also makes
-// each awaitChange call nextRead again, which returns a later time while the poll runs.
+// activity, or all of them. A field without an ID concerns every upload.
 func (e *changeWatch) signalChanges(all bool, fields api.Map[api.Time]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	close(e.pollStateChanged)
-	e.pollStateChanged = make(chan struct{})
+	close(e.recompute) // the poll runs, so that the next reads of all uploads may be later
+	e.recompute = make(chan struct{})
 	for id, signal := range e.waiting {
 		changed := all
 		for name := range fields {
@@ -93,15 +92,16 @@ func (e *changeWatch) signalChanges(all bool, fields api.Map[api.Time]) {
 	}
 }
 
-// nextRead returns when to read an upload again that waits since a time and was read
-// last at another, and a channel that is closed when that time may change. An upload
-// that waits longer than quick starts a poll for activity, with the lowest priority.
-// While the poll runs, reads are rare (lookAgain), because it reports changes;
-// otherwise a pause is an eighth of the time waited, 0.5 to 10 s.
-func (e *changeWatch) nextRead(since, read time.Time) (at time.Time, mayChange <-chan struct{}) {
+// nextRead returns when to read an upload again, from the time at which the wait for it
+// has started and that of the last read. When recompute is closed, another time may apply.
+//
+// A wait that is longer than quick starts a poll for activity, with the lowest priority.
+// While the poll runs, reads are rare (lookAgain), because it reports changes; otherwise a
+// pause is an eighth of the time waited, 0.5 to 10 s.
+func (e *changeWatch) nextRead(waitStart, lastRead time.Time) (at time.Time, recompute <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.pollLoop == nil && time.Since(since) >= quick {
+	if e.pollLoop == nil && time.Since(waitStart) >= quick {
 		var ctx context.Context
 		ctx, e.stop = context.WithCancel(context.Background())
 		e.pollLoop = new(ratelimit.Loop)
@@ -109,22 +109,23 @@ func (e *changeWatch) nextRead(since, read time.Time) (at time.Time, mayChange <
 		go e.pollActivity(ratelimit.With(ctx, e.pollLoop))
 	}
 	pause := lookAgain
-	if !e.pollLoop.State().Running {
+	pollRuns := e.pollLoop.State().Running // false for a nil loop
+	if !pollRuns {
 		const least, most, part = 500 * time.Millisecond, 10 * time.Second, 8
-		pause = min(max(read.Sub(since)/part, least), most)
+		pause = min(max(lastRead.Sub(waitStart)/part, least), most)
 	}
-	return read.Add(pause), e.pollStateChanged
+	return lastRead.Add(pause), e.recompute
 }
 
-// awaitChange waits until an upload, which waits since a time, must be read again:
-// after a change, at the time of nextRead, or when ctx is done.
-func (e *changeWatch) awaitChange(ctx context.Context, since time.Time, changed <-chan struct{}) {
-	read := time.Now() // the caller has just read it
+// awaitChange waits until an upload must be read again: after a change, at the time that
+// nextRead returns, or when ctx is done.
+func (e *changeWatch) awaitChange(ctx context.Context, waitStart time.Time, changed <-chan struct{}) {
+	lastRead := time.Now() // by the caller
 	for {
-		at, timeChanged := e.nextRead(since, read) //nolint:contextcheck // all uploads share the poll
+		at, recompute := e.nextRead(waitStart, lastRead) //nolint:contextcheck // all uploads share the poll
 		select {
-		case <-timeChanged:
-			continue // with another time of the next read
+		case <-recompute:
+			continue
 		case <-changed:
 		case <-ctx.Done():
 		case <-time.After(time.Until(at)):
@@ -174,10 +175,8 @@ func (f *file) unknownResult(causes ...error) error {
 }
 
 // awaitEnd waits until the upload is stored, has failed or, without a target, is
-// assembled ([StatusComplete]). One that is stored or has failed is then removed from the
-// list of uploads; an assembled one is kept, because its content is to be used. A failure
-// is an error: a lostError, after which the upload starts over, if the server received
-// other bytes.
+// assembled ([StatusComplete]). It returns an error if the upload has failed. That is a
+// lostError, after which the upload starts over, if the server has received other bytes.
 func (f *file) awaitEnd(ctx context.Context) error {
 	if f.ID == "" {
 		return f.unknownResult(errors.New("the response has no upload"))
@@ -192,9 +191,11 @@ func (f *file) awaitEnd(ctx context.Context) error {
 			return f.unknownResult(err)
 		}
 	}
+	// An upload that is stored or has failed is only removed from the list of uploads, which another
+	// program may have done. The content of an assembled one is still to be used.
 	isAssembled := f.state.Status == StatusComplete
 	if !isAssembled {
-		_ = f.s.Cancel(ctx, f.ID, f.opts...) // only removes it from the list; another program may have done so
+		_ = f.s.Cancel(ctx, f.ID, f.opts...)
 	}
 	if !f.state.Status.Failed() {
 		return nil
@@ -219,17 +220,18 @@ func (f *file) await(ctx context.Context) error {
 }
 
 // await calls read until it returns true or a final error: at once, after a change of
-// one of the uploads, and at intervals.
+// one of the uploads, and after pauses that grow with the time since the start.
 func (s *Service) await(ctx context.Context, uploads []api.OpaqueID, read func() (bool, error)) error {
 	changed, remove := s.changes.subscribe(uploads)
 	defer remove()
-	since := time.Now()
+	start := time.Now()
+	const noPause = 0 // awaitChange waits instead
 	return wait.Poll{Final: call.Final}.Run(ctx, func() (bool, time.Duration, error) {
 		done, err := read()
 		if !done && err == nil {
-			s.changes.awaitChange(ctx, since, changed)
+			s.changes.awaitChange(ctx, start, changed)
 		}
-		return done, 0, err
+		return done, noPause, err
 	})
 }
 
