@@ -96,9 +96,9 @@ func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
 		}
 		read := time.Now()
 		changed, activityErr := w.awaitActivity(ctx)
-		if activityErr != nil {
+		if activityErr != nil { // it does not end the wait: the turn can still be read
 			stepErr = activityErr
-			return false, max(failurePause, wait.RetryAfterOf(activityErr)), nil //nolint:nilerr // the turn can still be read
+			return false, max(failurePause, wait.RetryAfterOf(activityErr)), nil
 		}
 		if changed {
 			interval = wait.Interval{} // the first one is the shortest
