@@ -87,7 +87,7 @@ func (f *follower) load(ctx context.Context) error {
 
 // restore decodes the data of a checkpoint. If it was saved by another query, its list of
 // delivered events is kept, and this query goes on at the end of that search (Searched).
-// Its events before that were not searched: they are a gap, and later polls do not go back
+// Its events before that were not searched: they are a gap, and rescans do not go back
 // to them (Complete).
 func (f *follower) restore(data []byte, query string) error {
 	var p progress
