@@ -221,9 +221,9 @@ func (r *receiver) showOutcome(w http.ResponseWriter, req *http.Request, hold ti
 }
 
 // close sends the outcome to a waiting browser and ends the server. If the page may be
-// reloaded, close returns, and the server ends after linger or with ctx. Otherwise the
-// socket is closed and no goroutine remains when close returns, except that a connection
-// that was rejected for its size may take another half second to end.
+// reloaded, close returns before that end, which then comes after linger or with ctx.
+// Otherwise the socket is closed and no goroutine remains when close returns, except that a
+// connection that was rejected for its size may take another half second to end.
 func (r *receiver) close(ctx context.Context, o outcome) {
 	r.outcome = o
 	close(r.decided)
@@ -284,8 +284,8 @@ type callback struct {
 }
 
 // read decodes a redirect from its query. It is genuine if it contains the state of
-// this sign-in, which no other program knows. The caller must check that: the redirect is
-// returned in any case.
+// this sign-in, which no other program knows. The caller must check that: one that is not
+// genuine is returned too, empty if it is malformed.
 //
 // A genuine redirect of another issuer, or of none if the server announces the
 // parameter iss, ends the sign-in: RFC 9207 requires its rejection, and no other

@@ -179,12 +179,12 @@ func (s *shared) requestToken(a *tokenRequest) {
 	close(a.done)
 }
 
-// isReuseSource reports whether src is of [oauth2.ReuseTokenSource], which caches a token.
-// That function returns its own sources unchanged.
+// isReuseSource reports whether src is a source of [oauth2.ReuseTokenSource], which caches a
+// token. That function returns its own sources unchanged.
 func isReuseSource(src oauth2.TokenSource) bool { return oauth2.ReuseTokenSource(nil, src) == src }
 
-// withoutCache returns a source with the origin of src, which isReuseSource, but without
-// its cached token.
+// withoutCache returns a source with the origin of src, but without its cached token. It
+// requires a src that is a reuse source.
 func withoutCache(src oauth2.TokenSource) oauth2.TokenSource {
 	noToken := new(oauth2.Token) // with nil the result would be src
 	return oauth2.ReuseTokenSource(noToken, src)
