@@ -66,7 +66,8 @@ func (c call) requireOwn(kind, id string) error {
 		return &RefusedError{"ID", "a " + kind + " had it before this run has created one"}
 	}
 	read := c.markedTexts()[kind]
-	if read == nil { // a version has no name, and a node is only used below the workspace or share of the run
+	// Other objects have no text of the run, such as a version, or are only used below its workspace or share.
+	if read == nil {
 		return nil
 	}
 	text, err := read(id)
