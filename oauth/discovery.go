@@ -212,14 +212,16 @@ func endpointURL(platform, root transport.Base, advertised, path string) (string
 }
 
 // parseAddress parses a URL from a server. It must use TLS if the platform does, even if
-// it is on this machine.
+// it is on this machine, and also on another machine if the platform is on this one.
 func parseAddress(platform transport.Base, address string) (*url.URL, error) {
 	u, err := url.Parse(address)
+	mayBeExposed := platform.Exposed() // the program has allowed that
 	switch {
 	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Hostname() == "", u.User != nil, u.Fragment != "",
 		u.RawPath != "", strings.ContainsAny(u.Path, "{}"): // not representable as an [api.Route]
 		return nil, errors.New("fastio: oauth: the server advertises an address that is not a plain URL")
-	case u.Scheme == "http" && platform.Scheme != "http":
+	case u.Scheme == "http" && platform.Scheme != "http",
+		transport.Base{Scheme: u.Scheme, Host: u.Host}.Exposed() && !mayBeExposed:
 		return nil, errors.New("fastio: oauth: the server advertises an address without TLS")
 	}
 	u.Host = strings.ToLower(u.Host)

@@ -227,6 +227,15 @@ func TestDiscoveryWithoutTLS(t *testing.T) {
 	if want := (oauth.Endpoints{Issuer: "http://h.test", Token: "http://i.test/t"}); err != nil || got != want {
 		t.Errorf("got %+v, %v", got, err)
 	}
+	const local = "http://127.0.0.1:8080"
+	for endpoint, wantsError := range map[string]bool{"http://localhost:9090/t": false, "https://i.test/t": false, "http://i.test/t": true} {
+		got, err := discover(t, web{
+			local + "/.well-known/oauth-authorization-server/": named(local, `token_endpoint":"`+endpoint+`"`),
+		}, local, "")
+		if (err != nil) != wantsError || err == nil && got.Token != endpoint {
+			t.Errorf("%s, advertised by a platform on this machine: got %+v, %v", endpoint, got, err)
+		}
+	}
 }
 
 // The well-known documents stand at the root of the host, whatever the prefix.
