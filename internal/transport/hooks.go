@@ -21,7 +21,7 @@ func (x *exchange) observeCall(ctx context.Context) (context.Context, func(error
 	end := func(error) {}
 	for _, h := range x.client.cfg.Hooks {
 		var hookEnd func(error)
-		ctx, hookEnd = runOnCall(ctx, h, e)
+		ctx, hookEnd = runOnCall(ctx, h, e) //nolint:fatcontext // each hook may add a value
 		if hookEnd != nil {
 			earlierHooks := end
 			end = func(err error) {
@@ -38,7 +38,9 @@ func (x *exchange) observeCall(ctx context.Context) (context.Context, func(error
 // that panics changes nothing.
 func runOnCall(ctx context.Context, h api.Hooks, e api.CallEvent) (next context.Context, end func(error)) {
 	if h.OnCall != nil {
-		runHook(ctx, func(ctx context.Context, e api.CallEvent) { next, end = h.OnCall(ctx, e) }, e)
+		runHook(ctx, func(ctx context.Context, e api.CallEvent) {
+			next, end = h.OnCall(ctx, e) //nolint:fatcontext // each hook may add a value
+		}, e)
 	}
 	return cmp.Or(next, ctx), end
 }
