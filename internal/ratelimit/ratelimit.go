@@ -35,6 +35,7 @@ type Group struct {
 	nextCall     uint64
 	underway     int
 	windows      []*window
+	longest      *window   // of several known windows; nil if there are fewer
 	refusedUntil time.Time // the end of the last Retry-After: no call starts before
 	opensAt      time.Time // refused with a random delay
 	usedUp       claim     // that others have used up a window
@@ -81,6 +82,9 @@ func New(windows ...api.RateWindow) *Group {
 		g.windows = append(g.windows, w)
 		if w.Size >= longWindow {
 			g.spreadOver = w
+		}
+		if len(windows) > 1 {
+			g.longest = w
 		}
 	}
 	return g

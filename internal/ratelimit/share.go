@@ -76,11 +76,10 @@ func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 		w.ownWhenFull = accepted
 	}
 	w.lastFull = now
-	isLongest := len(g.windows) > 1 && w == g.windows[len(g.windows)-1]
 	switch {
-	case isLongest && w.sliding: // as many calls as were accepted are never too many
+	case w == g.longest && w.sliding: // as many calls as were accepted are never too many
 		w.share = min(w.share, max(1, w.share*longestDecrease, accepted))
-	case isLongest: // the shares of the shorter windows limit its calls
+	case w == g.longest: // the shares of the shorter windows limit its calls
 	case c.number >= w.decidedBefore: // else the share has been reduced since c started
 		if accepted > 0 {
 			w.share = min(w.share, accepted)

@@ -108,18 +108,23 @@ func TestRefusedClientMakesFewerCalls(t *testing.T) {
 		end     time.Duration // of the window, after a refusal
 		calls   int           // that start at once after that
 		next    time.Duration // until one more starts
+		learned int           // limit of another window that was announced; 0 means none
 	}
 	one := []api.RateWindow{window}
 	table.Bubbles(t, map[string]row{
-		"without a call":         {one, 0, []int{1}, minute, 15, late},
-		"after half of them":     {one, 10, []int{1}, minute, 7, late * 70 / 75},
-		"after three at a time":  {one, 10, []int{3}, minute, 9, late},
-		"twice":                  {one, 10, []int{1, 1}, minute, 5, 53387 * time.Millisecond},
-		"again and again":        {one, 1, []int{1, 1, 1, 1}, minute, 1, late * 2},
-		"by the longest window":  {[]api.RateWindow{brief, window}, 19, []int{1}, 10 * time.Second, 20, late},
-		"by the shortest window": {[]api.RateWindow{window, long}, 10, []int{1}, minute, 7, late * 70 / 75},
+		"without a call":         {one, 0, []int{1}, minute, 15, late, 0},
+		"after half of them":     {one, 10, []int{1}, minute, 7, late * 70 / 75, 0},
+		"after three at a time":  {one, 10, []int{3}, minute, 9, late, 0},
+		"twice":                  {one, 10, []int{1, 1}, minute, 5, 53387 * time.Millisecond, 0},
+		"again and again":        {one, 1, []int{1, 1, 1, 1}, minute, 1, late * 2, 0},
+		"by the longest window":  {[]api.RateWindow{brief, window}, 19, []int{1}, 10 * time.Second, 20, late, 0},
+		"by the shortest window": {[]api.RateWindow{window, long}, 10, []int{1}, minute, 7, late * 70 / 75, 0},
+
+		"by the only known window":          {one, 10, []int{1}, minute, 7, late * 70 / 75, 500},
+		"by the longest one that was known": {[]api.RateWindow{brief, window}, 19, []int{1}, 10 * time.Second, 20, late, 500},
 	}, func(t *testing.T, test row) {
 		g := ratelimit.New(test.windows...)
+		g.Learn(test.learned, time.Now().Add(minute))
 		for range test.own {
 			g.Release(acquire(t, g))
 		}
