@@ -101,7 +101,7 @@ func (x *exchange) refusal() *api.Error {
 	delay := cmp.Or(e.Rate.RetryAfter, retryAfter(x.response, &x.client.clock)) // that of the body has precedence
 	e.Rate = x.rate
 	e.Rate.RetryAfter = delay
-	hasStatusOfSuccess := e.Status < http.StatusMultipleChoices
+	hasStatusOfSuccess := e.Status < http.StatusMultipleChoices // then the body reports a failure
 	if hasStatusOfSuccess && e.Text == "" && e.Name == "" {
 		e.Text = decode.FailedResult(body)
 	}
