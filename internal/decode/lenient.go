@@ -44,7 +44,7 @@ func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 	kind := dec.PeekKind()
 	to := reflect.ValueOf(v).Elem()
 	hasValuesInside := kind == '{' || kind == '['
-	if c.tolerant && hasValuesInside { // their Extra is that of to
+	if c.tolerant && hasValuesInside { // those that cannot be converted are kept in the Extra of to
 		c.setStruct(dec.StackDepth()+1, to)
 	}
 	t := traitsOf(pointee(to.Type()))

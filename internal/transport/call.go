@@ -498,9 +498,9 @@ type bearer struct {
 }
 
 // decide reads the response of an attempt, or records why there is none. It reports
-// whether to make another attempt. x.failure is why this attempt has failed, and nil
-// after a success. x.fatal, which decide also returns, is set if something else ends the
-// call, such as the end of its context; then it is the error of the call.
+// whether to make another attempt. x.failure is why the last attempt that was sent has
+// failed, and nil after a success. x.fatal, which decide also returns, is set if something
+// else ends the call, such as the end of its context; then it is the error of the call.
 func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	x, _ := ctx.Value(exchangeKey{}).(*exchange)
 	x.wait, x.lost = 0, nil
