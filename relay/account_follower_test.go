@@ -660,3 +660,20 @@ func TestRemovalIsNotReported(t *testing.T) {
 		}
 	}
 }
+
+func TestProfileThatCannotStartIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	c := p.customer("acme")
+	must(t, p.Add(t.Context(), c.account("acme")))
+	var failures atomic.Int32
+	p.start(t, func(f *relay.AccountFollower) {
+		f.Follow.Interval = -1
+		f.OnError = func(_ context.Context, _ string, profile api.Profile, err error) {
+			if _, ok := errors.AsType[*api.InputError](err); ok && profile == c.profile() {
+				failures.Add(1)
+			}
+		}
+	})
+	eventually(t, "another try", func() bool { return failures.Load() > 1 })
+}

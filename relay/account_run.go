@@ -49,7 +49,7 @@ type refusal struct {
 type liveAccount struct {
 	*accountRun
 	begun    *accountRecord // when it began: its ID and Credential stay the same
-	record   *accountRecord // now; of the task of the account
+	record   *accountRecord // the latest; set by step
 	shard    *shard
 	client   *fastio.Client
 	followed map[api.Profile]*followed
@@ -108,8 +108,8 @@ func (a *accountRun) stopLive() {
 	a.known.Store(nil) // the state is not known while it is not followed
 }
 
-// farFuture is when a task is due that waits for a change.
-func farFuture() time.Time { return time.Now().Add(1000 * time.Hour) }
+// onlyWhenWoken is the time at which a task is due that waits for a change, which wakes it.
+func onlyWhenWoken() time.Time { return time.Now().Add(1000 * time.Hour) }
 
 // step makes the account what the directory says: it starts and stops its profiles. It returns
 // when it is due again.
@@ -124,13 +124,13 @@ func (a *accountRun) step() (next time.Time) {
 		if a.forget() {
 			return time.Time{} // ends the task
 		}
-		return farFuture()
+		return onlyWhenWoken()
 	}
 	if refused := a.refused.Load(); refused != nil {
 		if refused.credential == record.Credential {
 			a.stopLive()
 			a.save(s, record, AccountNeedsSignIn, refused.err)
-			return farFuture()
+			return onlyWhenWoken()
 		}
 		a.refused.CompareAndSwap(refused, nil) // the account has a new credential
 	}
@@ -141,7 +141,7 @@ func (a *accountRun) step() (next time.Time) {
 		}
 		a.live, a.failures = live, 0
 	}
-	next = a.live.step()
+	next = a.live.step(record)
 	if a.refused.Load() != nil { // refuse has woken this task again, which then stops the account
 		return next
 	}
@@ -187,7 +187,7 @@ func (a *accountRun) begin(ctx context.Context, record *accountRecord, s *shard)
 		return nil, err
 	}
 	return &liveAccount{
-		accountRun: a, begun: record, record: record, shard: s, client: client,
+		accountRun: a, begun: record, shard: s, client: client,
 		followed: map[api.Profile]*followed{}, failures: map[api.Profile]failure{}, profiles: record.Profiles,
 	}, nil
 }
@@ -197,14 +197,14 @@ type reasonError string
 
 func (e reasonError) Error() string { return string(e) }
 
-// failedToBegin records why an account has no client, and returns when to try again. The state is
-// written only if the credential cannot be decrypted: other failures may be over soon.
+// failedToBegin reports why an account has no client, and returns when to try again.
 func (a *accountRun) failedToBegin(s *shard, record *accountRecord, err error) time.Time {
 	if errors.Is(err, errRefusedBefore) {
-		return farFuture() // refuse has woken the task
+		return onlyWhenWoken() // begin has called refuse, which has woken the task: step saves the state
 	}
 	a.report(s.ctx, a.name, api.Profile{}, err)
-	if _, sealed := errors.AsType[*oauth.StoreError](err); sealed {
+	_, isUndecryptable := errors.AsType[*oauth.StoreError](err)
+	if isUndecryptable { // other failures may be over soon, and do not change the state
 		a.save(s, record, AccountFailing, err)
 	}
 	a.failures++
@@ -248,14 +248,11 @@ func (l *liveAccount) isOf(record *accountRecord, s *shard) bool {
 	return record != nil && l.shard == s && l.begun.ID == record.ID && l.begun.Credential == record.Credential
 }
 
-// step stops the profiles that are not to be followed any more, and starts those that are not
-// followed yet, unless they have failed a short time ago. It returns when the first of these, or the
-// search for profiles, is due again.
-func (l *liveAccount) step() (next time.Time) {
-	record, _ := l.wanted()
-	if record != nil {
-		l.record = record
-	}
+// step finds the profiles that are to be followed, stops the others, and starts those that are not
+// followed yet. A profile that has failed pauses before it is started again. The next step is due when
+// such a pause ends, or when the profiles are to be found again.
+func (l *liveAccount) step(record *accountRecord) (next time.Time) {
+	l.record = record // its Profiles and Since may have changed
 	l.removeEnded()
 	next = l.findProfiles()
 	l.removeUnwanted()
@@ -263,17 +260,12 @@ func (l *liveAccount) step() (next time.Time) {
 		l.err = nil
 	}
 	for _, p := range l.profiles {
-		if l.followed[p] != nil {
-			continue
+		isPausing := l.failures[p].until.After(time.Now())
+		if l.followed[p] == nil && !isPausing {
+			l.follow(p)
 		}
-		if until := l.failures[p].until; until.After(time.Now()) {
-			if until.Before(next) {
-				next = until
-			}
-			continue
-		}
-		if f := l.follow(p); f != nil {
-			l.followed[p] = f
+		if l.followed[p] == nil { // it pauses, also if follow has failed
+			next = earliest(next, l.failures[p].until)
 		}
 	}
 	return next
@@ -315,8 +307,8 @@ func (l *liveAccount) removeEnded() {
 	}
 }
 
-// failed records and reports a failure of a profile. That the account was removed is none:
-// then the profile only pauses, until the directory says so to the account.
+// failed records and reports a failure of a profile, which then pauses. The removal of the account is
+// not a failure: the profile only pauses, and the account ends when the directory reports the removal.
 func (l *liveAccount) failed(p api.Profile, err error) {
 	failed := l.failures[p]
 	failed.count++
@@ -335,7 +327,7 @@ func (l *liveAccount) failed(p api.Profile, err error) {
 func (l *liveAccount) findProfiles() (next time.Time) {
 	if len(l.record.Profiles) > 0 {
 		l.profiles = l.record.Profiles
-		return farFuture()
+		return onlyWhenWoken()
 	}
 	if l.nextFind.After(time.Now()) {
 		return l.nextFind
@@ -413,8 +405,8 @@ type followed struct {
 	steps   *events.Stepper
 	task    *task
 
-	again     bool // after a failure
-	succeeded atomic.Bool
+	hasFailed bool                   // when it was followed before
+	succeeded atomic.Bool            // since it is followed
 	success   atomic.Int64           // the latest search or saved checkpoint, in Unix nanoseconds; 0 before the first
 	failure   atomic.Pointer[string] // text of the latest failure after that; nil if there is none
 
@@ -425,11 +417,12 @@ type followed struct {
 	closeWatch      context.CancelFunc
 }
 
-// follow starts to follow a profile. It returns nil after a failure, which it records.
-func (l *liveAccount) follow(p api.Profile) *followed {
-	f := &followed{liveAccount: l, profile: p, key: profileKey(p), again: l.failures[p].count > 0}
-	ctx := context.WithValue(l.shard.ctx, profileContext{}, p)
-	f.ctx, f.end = context.WithCancelCause(ctx)
+// follow starts to follow a profile, and records a failure to do so. The steps end when the replica
+// gives the slot of the account away. The publisher goes on until stop has saved the checkpoint, unless
+// the replica loses its lease.
+func (l *liveAccount) follow(p api.Profile) {
+	f := &followed{liveAccount: l, profile: p, key: profileKey(p), hasFailed: l.failures[p].count > 0}
+	f.ctx, f.end = context.WithCancelCause(context.WithValue(l.shard.ctx, profileContext{}, p))
 	f.pub = f.newPublisher()
 	f.pub.alive, f.endPub = context.WithCancelCause(l.shard.held.alive)
 	f.pub.onLost = func(err error) { f.endPub(err); f.end(err); l.task.wake() } // the task of the account removes it
@@ -437,9 +430,9 @@ func (l *liveAccount) follow(p api.Profile) *followed {
 	if err != nil {
 		f.end(err)
 		l.failed(p, err)
-		return nil
+		return
 	}
-	return f
+	l.followed[p] = f
 }
 
 // newPublisher returns the publisher of a profile. The name of the account is in the subjects of its
@@ -455,8 +448,7 @@ func (f *followed) newPublisher() *publisher {
 	return pub
 }
 
-// start makes the Stepper of a profile and the task that runs its steps, and makes that
-// due now.
+// start makes the Stepper of a profile, and a task that runs its steps. The first step is due now.
 func (f *followed) start() (err error) {
 	o := f.Follow
 	o.Store = &sessionStore{
@@ -471,8 +463,9 @@ func (f *followed) start() (err error) {
 	o.OnRetry = f.reportRetry
 	o.OnCaughtUp = func(context.Context) {
 		f.recordSuccess()
-		if !f.succeeded.Swap(true) && f.again {
-			f.liveAccount.task.wake() // it is failing no more
+		isFirst := !f.succeeded.Swap(true)
+		if isFirst && f.hasFailed {
+			f.liveAccount.task.wake() // it forgets the failures of the profile, and saves the state of the account
 		}
 	}
 	if f.OnGap != nil {
@@ -490,12 +483,10 @@ func (f *followed) start() (err error) {
 	return nil
 }
 
-// step searches the log if that is due, and returns when the next step is. After a failure
-// the following has ended: no step follows (the zero time), and the task of the account, which
-// is woken, stops it. If another profile of the account has found the credential refused,
-// the step only waits for that task.
+// step searches the log if that is due, and returns when the next step is. After a failure it ends the
+// following of the profile and wakes the task of the account, which removes the profile.
 func (f *followed) step() time.Time {
-	if f.refused.Load() != nil {
+	if f.refused.Load() != nil { // another profile has found that, and the task of the account stops this one
 		return time.Now().Add(worstPause)
 	}
 	ctx, ended := observeSearch(f.task.parkable(f.ctx), &f.Hooks, f.stream.Name)
@@ -507,7 +498,8 @@ func (f *followed) step() time.Time {
 	f.recordRefusal(err)
 	f.end(err)
 	f.liveAccount.task.wake()
-	return time.Time{}
+	noNextStep := time.Time{}
+	return noNextStep
 }
 
 // reportRetry reports a temporary failure. A sign-in that is over is not one.
