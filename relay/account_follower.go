@@ -104,34 +104,33 @@ type AccountFollower struct {
 // and gives the accounts back, and returns the error of ctx. It must not be called while it
 // runs.
 //
-// A replica whose Keys and OtherKeys do not decrypt what the other programs encrypt, for example
-// because a key was replaced without it, takes no slots: it reports that to OnError without an
-// account, and others take over its slots at once. It looks again within 30 seconds.
+// Run checks whether the Keys and OtherKeys decrypt what the other programs have encrypted. They do
+// not if, for example, a key was replaced in the other programs only. The replica then takes no
+// slots, and others take over those that it has at once. It reports that to OnError without an
+// account, and checks again within 30 seconds.
 //
 // Errors: those of [Follower.Run], and of the Keys of the Accounts.
 func (f *AccountFollower) Run(ctx context.Context) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	r := &accountReplica{
 		AccountFollower: f, steps: newSchedule(accountSteps), reads: make(chan struct{}, maxReads),
 		accounts: map[string]*accountRun{}, held: map[int]*shard{}, client: f.HTTPClient,
 		following: map[*followed]bool{}, ctx: ctx, name: cmp.Or(f.Name, rand.Text()),
 	}
-	f.running.Store(r)
-	defer f.running.Store(nil)
 	if r.client == nil {
 		transport := newTransport()
 		r.client = &http.Client{Transport: transport}
 		defer transport.CloseIdleConnections()
 	}
 	r.client = parkingClient(r.client)
-	defer r.checks.Wait()
-	life, cancel := context.WithCancel(ctx) // also ends when Run returns an error
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	defer cancel()
-	if err := persist(ctx, r.reportOwn, func() error { return r.openAll(life) }); err != nil {
+	f.running.Store(r) // for Stats
+	defer f.running.Store(nil)
+	defer r.goroutines.Wait()
+	defer cancel() // ends the goroutines, also when Run returns an error
+	if err := retryTemporary(ctx, r.reportOwn, func() error { return r.openAll(ctx) }); err != nil {
 		return err
 	}
 	answers, err := r.answerStates()
@@ -139,12 +138,11 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = answers.Unsubscribe() }() // it fails if the connection is closed
-	wg.Go(func() { r.watch(life) })
-	wg.Go(func() { r.watchTokens(life) })
-	wg.Go(func() { r.reseal(life) })
+	r.goroutines.Go(func() { r.watch(ctx) })
+	r.goroutines.Go(func() { r.watchTokens(ctx) })
+	r.goroutines.Go(func() { r.reseal(ctx) })
 	if f.Sockets+f.Polls > 0 {
-		wg.Go(func() { r.keepWatches(life, cmp.Or(f.Lease, defaultLease)) })
-		defer r.watches.Wait()
+		r.goroutines.Go(func() { r.keepWatches(ctx, cmp.Or(f.Lease, defaultLease)) })
 	}
 	return r.keepShare(ctx)
 }
@@ -161,19 +159,26 @@ func newTransport() *http.Transport {
 // keepShare keeps the replica in its group and follows its share of the accounts until ctx is
 // done. While it cannot decrypt the credentials, the replica is not in the group.
 func (r *accountReplica) keepShare(ctx context.Context) error {
+	return joinWhileAble(ctx, r.reportOwn, r.decrypts, r.joinGroup)
+}
+
+// joinGroup keeps the replica in its group until ctx is done. It keeps leave, which ends ctx, for
+// suspectKeys.
+func (r *accountReplica) joinGroup(ctx context.Context, leave context.CancelCauseFunc) error {
+	r.mu.Lock()
+	r.leave = leave
+	r.err, r.since = nil, time.Time{} // what kept the replica from joining is over
+	r.mu.Unlock()
 	openBucket := func() (kvLedger, error) { return r.stream.ledger(ctx) }
-	return joinWhile(ctx, r.reportOwn, r.decrypts, func(ctx context.Context, leave context.CancelCauseFunc) error {
-		r.mu.Lock()
-		r.leave = leave
-		r.err, r.since = nil, time.Time{} // what kept the replica from joining is over
-		r.mu.Unlock()
-		return join(ctx, r.reportOwn, openBucket, func(l ledger) *member {
-			m := newMember(l, accountsGroup, r.name, cmp.Or(r.Lease, defaultLease))
-			m.division, m.onError, m.onHealthy, m.onWrite = r, r.reportOwn, r.recovered, r.recordWrite
-			r.member.Store(m)
-			return m
-		})
-	})
+	return join(ctx, r.reportOwn, openBucket, r.newMember)
+}
+
+// newMember returns the replica as a member of its group, whose entries are in the bucket l.
+func (r *accountReplica) newMember(l ledger) *member {
+	m := newMember(l, accountsGroup, r.name, cmp.Or(r.Lease, defaultLease))
+	m.division, m.onError, m.onHealthy, m.onWrite = r, r.reportOwn, r.recovered, r.recordWrite
+	r.member.Store(m)
+	return m
 }
 
 // reportOwn reports an error of the replica itself.
@@ -190,7 +195,7 @@ func (f *AccountFollower) check() error {
 	case f.Lease != 0 && f.Lease < leastLease && !f.shortLease:
 		return refuse("Lease", "must be at least 10s", f.Lease.String())
 	case !followable(f.Follow):
-		return refuse("Follow", "must leave out Store, Name, Until, hooks and sets of values", "")
+		return refuse("Follow", "must leave out Store, Name, Until, hooks, Events, Categories and SubCategories", "")
 	}
 	return nil
 }
@@ -210,11 +215,12 @@ type accountReplica struct {
 	member   atomic.Pointer[member]
 	surveyed latestSurvey
 
+	goroutines sync.WaitGroup // Run waits for them; they end with ctx, or before
+
 	mu        sync.Mutex
 	accounts  map[string]*accountRun // by name
 	held      map[int]*shard         // by slot
 	following map[*followed]bool
-	watches   sync.WaitGroup
 	confirmed time.Time // the latest write
 	nextStart time.Time // of an account that begins
 	view      uint64    // number of the latest view in which the replica holds its share
@@ -223,7 +229,6 @@ type accountReplica struct {
 	checking  bool                    // the keys
 	err       error                   // of the replica
 	since     time.Time               // the first of its errors
-	checks    sync.WaitGroup
 }
 
 // shard is a slot of accounts that this replica holds.
@@ -234,8 +239,9 @@ type shard struct {
 	term uint64 // number of the view in which it began to be held
 }
 
-// newShard returns a slot of accounts that this replica begins to hold in a view, while its lease h
-// is valid, until ctx is done or stop is called.
+// newShard returns a slot that this replica begins to hold in a view. Its accounts are followed until
+// ctx is done or stop is called. Nothing is published for them after the end of h, the time for which
+// the lease of the replica is valid.
 func newShard(ctx context.Context, v *view, h *holding) *shard {
 	s := &shard{held: h, term: v.number}
 	s.ctx, s.stop = context.WithCancel(ctx)
@@ -276,14 +282,12 @@ func (r *accountReplica) recovered() {
 	r.err, r.since = nil, time.Time{}
 }
 
-// report reports an error of a profile of an account; of the account if p is zero; of the replica if
-// account is "". It does not report the end of an account that was removed. A credential that cannot
-// be decrypted makes the replica check its keys, unless err is errKeys, the result of that check.
+// report calls OnError with an error of a profile. If p is zero, it is an error of the account; if
+// account is "", one of the replica, which Stats returns too. The end of ctx and the removal of an
+// account are not reported. A credential that cannot be decrypted makes the replica check its keys.
 func (r *accountReplica) report(ctx context.Context, account string, p api.Profile, err error) {
-	if ctx.Err() != nil && errors.Is(err, ctx.Err()) { // it was stopped: this is not a failure
-		return
-	}
-	if account != "" && r.isRemoval(account, err) {
+	wasStopped := ctx.Err() != nil && errors.Is(err, ctx.Err())
+	if wasStopped || account != "" && r.isRemoval(account, err) {
 		return
 	}
 	if account == "" {
@@ -295,7 +299,8 @@ func (r *accountReplica) report(ctx context.Context, account string, p api.Profi
 		r.mu.Unlock()
 	}
 	_, isUndecryptable := errors.AsType[*oauth.StoreError](err)
-	if isUndecryptable && !errors.Is(err, errKeys) {
+	isOfCheck := errors.Is(err, errKeys) // the keys were just checked
+	if isUndecryptable && !isOfCheck {
 		r.suspectKeys()
 	}
 	if r.OnError != nil {
@@ -343,30 +348,31 @@ func (r *accountReplica) forgetOthers(existing map[string]bool) {
 	}
 }
 
-// apply records a change of the directory. An account that is known is changed at once, and a
-// new one begins when it is its turn.
+// apply records a change of the directory. The task of an account that is known then follows the
+// change, or ends the account if it was removed. A new account is started if the replica holds its
+// slot.
 func (r *accountReplica) apply(e *accountEntry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	a := r.accounts[e.name]
+	known, isRemoved := r.accounts[e.name], e.record == nil
 	switch {
-	case a == nil && e.record == nil: // it was removed before this replica knew it
-	case a == nil:
-		a = newAccountRun(r, e.name)
+	case known != nil:
+		known.record = e.record
+		known.task.wake()
+	case isRemoved: // before this replica knew it
+	default:
+		a := newAccountRun(r, e.name)
 		a.record = e.record
 		r.accounts[e.name] = a
 		if r.held[a.slot] != nil {
-			r.begin(a)
+			r.startInTurn(a)
 		}
-	default:
-		a.record = e.record
-		a.task.wake()
 	}
 }
 
-// begin makes the task of an account due at its turn: accounts that are added together begin one
-// after the other, startEvery apart. The caller holds r.mu.
-func (r *accountReplica) begin(a *accountRun) {
+// startInTurn makes the task of an account due: accounts that are added together begin one after the
+// other, startEvery apart. The caller holds r.mu.
+func (r *accountReplica) startInTurn(a *accountRun) {
 	now := time.Now()
 	if r.nextStart.Before(now) {
 		r.nextStart = now
@@ -427,9 +433,9 @@ func (r *accountReplica) reseal(ctx context.Context) {
 	}
 }
 
-// release stops the accounts in slots that the replica does not have in a view, all if v
-// is nil, and saves their checkpoints. No other replica takes the slots before it returns: the
-// heartbeat of this replica names the view afterwards, and the others wait for that.
+// release stops the accounts in the slots that the replica does not have in a view, in all slots if v
+// is nil, and saves their checkpoints. When it has returned, the next heartbeat of the replica names
+// the view. The other replicas wait for that heartbeat before they take the slots.
 func (r *accountReplica) release(_ context.Context, v *view) error {
 	kept, gone := v.slotsOf(r.name), map[int]bool{}
 	var stopping []*accountRun
@@ -475,7 +481,7 @@ func (r *accountReplica) hold(v *view, h *holding) {
 	r.moves.Taken += uint64(len(fresh))
 	for _, a := range r.accounts {
 		if fresh[a.slot] {
-			r.begin(a)
+			r.startInTurn(a)
 		}
 	}
 }

@@ -48,7 +48,7 @@ type profileRows struct {
 	byKey map[string]*profileRow
 }
 
-// row returns the row of a profile, which it adds if necessary. The caller holds r.mu.
+// row returns the row of a profile, which it adds if necessary. The caller holds a.mu, the mutex of the replica.
 func (a *accountRun) row(p api.Profile) *profileRow {
 	key := profileKey(p)
 	row := a.rows.byKey[key]

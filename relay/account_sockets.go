@@ -60,7 +60,7 @@ func (r *accountReplica) chooseWatches() {
 	}
 }
 
-// setWatch opens and closes what reports the changes of the profile. The caller holds r.mu.
+// setWatch opens and closes what reports the changes of the profile. The caller holds f.mu, the mutex of the replica.
 func (f *followed) setWatch(want watchKind) {
 	if f.watched == want || f.ctx.Err() != nil {
 		return
@@ -74,7 +74,7 @@ func (f *followed) setWatch(want watchKind) {
 	}
 	var ctx context.Context
 	ctx, f.closeWatch = context.WithCancel(f.ctx)
-	f.watches.Go(func() {
+	f.goroutines.Go(func() {
 		if want == watchSocket {
 			f.steps.Watch(ctx)
 		} else {
@@ -105,8 +105,7 @@ func (f *followed) poll(ctx context.Context) {
 	}
 }
 
-// countRecent adds the events since the last call to the recent ones of the profile, of which
-// those before count half as much at each call. The caller holds r.mu.
+// countRecent halves the number of recent events, and adds those since the last call. The caller holds f.mu, the mutex of the replica.
 func (f *followed) countRecent() {
 	published := f.pub.published.Load()
 	f.recent = f.recent/2 + float64(published-f.publishedBefore)
@@ -115,7 +114,7 @@ func (f *followed) countRecent() {
 
 // rank returns the number of recent events by which profiles are chosen. That of a profile that is
 // watched is doubled, so that it stays watched unless another one has more than twice its events.
-// The caller holds r.mu.
+// The caller holds f.mu, the mutex of the replica.
 func (f *followed) rank() float64 {
 	if f.watched != watchNone {
 		return 2*f.recent + 0.5 // without events, it stays before those that have none and are not watched

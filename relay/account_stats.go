@@ -111,44 +111,52 @@ type accountSummary struct {
 	Pending  int   `json:"pending"`
 }
 
-// survey looks at all accounts.
+// survey returns the state of the replica, with the accounts in the slots that it holds.
 func (r *accountReplica) survey() *survey {
 	r.mu.Lock()
-	held := r.view
+	heldIn := r.view
 	r.mu.Unlock()
-	view := r.member.Load().viewStats(held) // without r.mu: a member calls recovered, which locks r.mu, while it is locked
+	// viewStats locks the mutex of the member. The member holds that while it calls recovered, which locks
+	// r.mu: the order must be the same here.
+	view := r.member.Load().viewStats(heldIn)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := &survey{at: time.Now(), accounts: map[string]accountSummary{}, stats: AccountStats{
 		Counts: r.total.counts(), Slots: len(r.held), Moves: r.moves, Accounts: map[AccountState]int{},
 		Confirmed: r.confirmed, Err: r.err, Since: r.since, View: view,
 	}}
-	for name, a := range r.accounts {
-		if r.held[a.slot] == nil || a.record == nil {
-			continue
+	for _, a := range r.accounts {
+		isRemoved := a.record == nil
+		if r.held[a.slot] != nil && !isRemoved {
+			s.add(a)
 		}
-		state := AccountNew
-		if known := a.known.Load(); known != nil {
-			state = known.State
-			s.stats.Profiles += known.Profiles
-		}
-		if a.record.Paused {
-			state = AccountPaused
-		}
-		s.stats.Accounts[state]++
-		if len(a.rows.byKey) == 0 {
-			continue
-		}
-		sum := accountSummary{Profiles: len(a.rows.byKey)}
-		for _, row := range a.rows.byKey {
-			age := row.age(s.at)
-			s.stats.Searches.Add(age)
-			sum.Oldest, sum.Pending = max(sum.Oldest, age.Milliseconds()), sum.Pending+row.pending()
-		}
-		s.stats.Pending += sum.Pending
-		s.accounts[name] = sum
 	}
 	return s
+}
+
+// add adds an account and its profiles. The caller holds a.mu, the mutex of the replica.
+func (s *survey) add(a *accountRun) {
+	state := AccountNew
+	if known := a.known.Load(); known != nil {
+		state = known.State
+		s.stats.Profiles += known.Profiles
+	}
+	if a.record.Paused {
+		state = AccountPaused
+	}
+	s.stats.Accounts[state]++
+	if len(a.rows.byKey) == 0 {
+		return
+	}
+	sum := accountSummary{Profiles: len(a.rows.byKey)}
+	for _, row := range a.rows.byKey {
+		age := row.age(s.at)
+		s.stats.Searches.Add(age)
+		sum.Oldest = max(sum.Oldest, age.Milliseconds())
+		sum.Pending += row.pending()
+	}
+	s.stats.Pending += sum.Pending
+	s.accounts[a.name] = sum
 }
 
 // latestSurvey is a survey that answers share, so that their number costs nothing.

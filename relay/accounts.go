@@ -117,7 +117,7 @@ func (a Accounts) Add(ctx context.Context, account Account) error {
 		Version: accountVersion, Name: account.Name, ID: rand.Text(), Profiles: account.Profiles,
 		Since: account.Since.UTC(), Paused: account.Paused,
 	}
-	if err := a.seal(ctx, &r, account.APIKey); err != nil {
+	if err := a.setCredential(ctx, &r, account.APIKey); err != nil {
 		return err
 	}
 	value, err := jsonv2.Marshal(r)
@@ -169,11 +169,14 @@ func checkAccountName(op, name string) error {
 	return nil
 }
 
-// Update replaces the Profiles and Since of an account, and its credential if APIKey or SignIn
-// is set: APIKey is the new key, and SignIn alone selects the sign-in of [Tokens], which must be
-// stored before. With neither, the credential stays as it is. A new credential ends
-// [AccountNeedsSignIn], also when it is the same key again. A new sign-in of an account that has one
-// needs no Update. Since has no effect on profiles with a checkpoint.
+// Update replaces the Profiles and Since of an account. Since has no effect on profiles with a
+// checkpoint. The credential becomes
+//   - the APIKey, if that is given;
+//   - the sign-in of [Tokens], which must be stored before, if only SignIn is set;
+//   - and stays as it is otherwise.
+//
+// A new credential ends [AccountNeedsSignIn], also when it is the same key again. When the customer of
+// an account with a sign-in has signed in again, Update is not needed.
 //
 // Errors: [*api.InputError] for a field; [api.ErrNotFound] if there is no such account;
 // those of NATS and of the Keys.
@@ -186,7 +189,7 @@ func (a Accounts) Update(ctx context.Context, account Account) error {
 		if account.APIKey.IsZero() && !account.SignIn {
 			return nil
 		}
-		return a.seal(ctx, r, account.APIKey)
+		return a.setCredential(ctx, r, account.APIKey)
 	})
 }
 
@@ -239,8 +242,10 @@ type DeleteOptions struct {
 
 // Delete deletes an account with its credential, its sign-in and its checkpoints. Replicas
 // stop at once. It does not revoke the sign-in at the platform: call [oauth.SignOut] before, with
-// the Config of the sign-in. An account of the same name that is added later begins anew. After an error,
-// call it again: of an account that does not exist it deletes what is left.
+// the Config of the sign-in. An account of the same name that is added later begins anew.
+//
+// After an error, a part may be left: call Delete again. It is no error that the account does not
+// exist.
 //
 // Events that a replica sends at this moment may still be stored.
 //
@@ -318,16 +323,16 @@ type AccountChange struct {
 	Account *Account // without its credential; nil if it is removed
 }
 
-// Watch returns all accounts, and then each change, until ctx is done, whose error is the last
-// one. Changes that follow each other soon may be one. It yields an error for a record that
-// cannot be read, and goes on.
+// Watch yields all accounts, and then each change. Changes that follow each other soon may be one.
+// It yields an error for a record that cannot be read, and goes on. When ctx is done, it yields the
+// error of ctx and ends.
 func (a Accounts) Watch(ctx context.Context) iter.Seq2[AccountChange, error] {
 	return func(yield func(AccountChange, error) bool) {
 		for c, err := range a.changes(ctx) {
 			var change AccountChange
 			switch {
 			case err != nil:
-			case c == nil:
+			case c == nil: // the accounts that exist are yielded, and changes follow
 				continue
 			case c.record == nil:
 				change.Name = c.name
@@ -518,10 +523,11 @@ type accountSecret struct {
 	APIKey string `json:"api_key"`
 }
 
-// seal sets the credential of a record; a zero key means a sign-in.
-func (a Accounts) seal(ctx context.Context, r *accountRecord, key api.Secret) (err error) {
+// setCredential gives a record another credential: an API key, which it encrypts, or a sign-in if the
+// key is zero. The new Credential, a random text, makes replicas begin again with it.
+func (a Accounts) setCredential(ctx context.Context, r *accountRecord, key api.Secret) (err error) {
 	r.Credential, r.Sealed = rand.Text(), nil
-	if !key.IsZero() {
+	if isSignIn := key.IsZero(); !isSignIn {
 		r.Sealed, err = a.sealKey(ctx, r.Name, key)
 	}
 	return err
@@ -549,19 +555,20 @@ func (a Accounts) unseal(ctx context.Context, r *accountRecord) (key api.Secret,
 	return api.NewSecret(s.APIKey), stale, nil
 }
 
-// unsealAny decrypts a record with the key of keys or another one. It is stale in the second
-// case.
+// unsealAny decrypts a record with the key of keys, or else with one of the others: then the record is
+// stale, and to be encrypted again. If no key decrypts it, the error is that of keys.
 func unsealAny(
 	ctx context.Context, keys oauth.KeyStore, others []oauth.KeyStore, account string, sealed []byte,
 ) (plain []byte, stale bool, err error) {
 	plain, err = oauth.Unseal(ctx, keys, account, sealed)
+	if err == nil {
+		return plain, false, nil
+	}
 	for _, other := range others {
-		if err == nil {
-			break
-		}
-		if p, failed := oauth.Unseal(ctx, other, account, sealed); failed == nil {
-			return p, true, nil
+		plain, otherErr := oauth.Unseal(ctx, other, account, sealed)
+		if otherErr == nil {
+			return plain, true, nil
 		}
 	}
-	return plain, false, err
+	return nil, false, err
 }

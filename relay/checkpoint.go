@@ -49,13 +49,13 @@ func (s CheckpointStore) Load(ctx context.Context, name string) (events.Checkpoi
 		if s.claimOnSave {
 			return c, nil
 		}
-		revision, err = s.write(ctx, name, c.Data, revision) // the same data with the Epoch claims the checkpoint
+		claimed, err := s.write(ctx, name, c.Data, revision) // the same data with the Epoch claims the checkpoint
 		if conflicts(err) {                                  // an earlier holder has saved meanwhile: read again
 			continue
 		}
-		exists := c.Revision > 0
-		if err == nil && exists {
-			c.Revision = revision
+		isOnlyClaimed := c.Revision == 0 // there is no checkpoint, which callers recognize by Revision 0
+		if err == nil && !isOnlyClaimed {
+			c.Revision = claimed
 		}
 		return c, err
 	}
@@ -82,17 +82,17 @@ func (s CheckpointStore) Save(ctx context.Context, name string, c events.Checkpo
 		if !conflicts(err) {
 			return saved, err
 		}
-		held, epoch, latest, failed := s.read(ctx, name)
-		// With claimOnSave, Load has claimed nothing: an earlier holder may have saved since then.
-		wasSavedMeanwhile := held.Revision != 0 && latest > revision
-		byEarlierHolder := s.claimOnSave && epoch < s.Epoch && wasSavedMeanwhile
-		if failed == nil && !byEarlierHolder {
+		meanwhile, epoch, latest, failed := s.read(ctx, name)
+		wasSaved := meanwhile.Revision != 0 && latest > revision
+		// With claimOnSave, Load has claimed nothing: what an earlier holder has saved since then is replaced.
+		mayReplace := s.claimOnSave && wasSaved && epoch < s.Epoch
+		if failed == nil && !mayReplace {
 			failed = events.ErrCheckpointTaken
 		}
 		if failed != nil {
 			return 0, fmt.Errorf("%w: %w", failed, err)
 		}
-		revision = latest // what an earlier holder has saved meanwhile is replaced
+		revision = latest
 	}
 }
 

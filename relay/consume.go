@@ -152,12 +152,14 @@ func (o ConsumeOptions) check() error {
 //
 // Delivery is at least once: a message is acknowledged when handle has returned nil. It
 // is delivered again after an error, with a backoff, and after the loss of the program.
-// After the last try it is stored, with the error, in the stream of dead letters, which
-// has the name of the stream and "-DEAD"; the subject is the prefix of the stream and
-// "-dead", then the name of the consumer. So is a message that cannot be decoded, at once.
-// Dead letters do not expire. They have the headers [HeaderError] to [HeaderSize], and the
-// body of the message unless that is too large for both. Messages of a newer format than [Format] are delivered
-// again later: update the consumers before the followers.
+// After the last try it is stored as a dead letter, and one that cannot be decoded at once.
+// Messages of a newer format than [Format] are delivered again later: update the consumers
+// before the followers.
+//
+// The stream of dead letters has the name of the stream and "-DEAD". The subject is the
+// prefix of the stream and "-dead", then the name of the consumer. Dead letters do not
+// expire. They have the headers [HeaderError] to [HeaderSize]. They have the body of the
+// message, unless NATS refuses the body and the headers together as too large.
 //
 // Errors: [*api.InputError] for an option, also for one that the group cannot have; the error
 // of NATS if a consumer was deleted, if the connection was closed, or if stream and consumer
@@ -199,14 +201,14 @@ func consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.C
 	}
 	c := &consumer[T]{ConsumeOptions: o.withDefaults(), handle: handle}
 	c.places = make(chan struct{}, c.Concurrency)
-	if err := c.persist(ctx, func() error { return c.open(ctx) }); err != nil {
+	if err := c.retryTemporary(ctx, func() error { return c.open(ctx) }); err != nil {
 		return err
 	}
 	if c.Ordered {
 		return c.runOrdered(ctx)
 	}
 	var d *durable
-	err := c.persist(ctx, func() (err error) {
+	err := c.retryTemporary(ctx, func() (err error) {
 		d, err = c.durable(ctx, c.Name, c.subjects())
 		return err
 	})
@@ -220,10 +222,10 @@ func consume[T any](ctx context.Context, o ConsumeOptions, handle func(context.C
 	return workers.Wait()
 }
 
-// persist calls f until it succeeds or has failed for good, and reports failures to
+// retryTemporary calls f until it succeeds or has failed for good, and reports failures to
 // OnError.
-func (c *consumer[T]) persist(ctx context.Context, f func() error) error {
-	return persist(ctx, func(err error) { c.reportFailure(ctx, "", err) }, f)
+func (c *consumer[T]) retryTemporary(ctx context.Context, f func() error) error {
+	return retryTemporary(ctx, func(err error) { c.reportFailure(ctx, "", err) }, f)
 }
 
 // group runs functions until one has failed.
@@ -341,7 +343,12 @@ func (d delivery) confirm(ctx context.Context) error {
 
 // deliver calls the handler with the messages that can be decoded, and settles all
 // messages: each is acknowledged, or left for a later try, or becomes a dead letter.
-// In their last two tries, messages of a batch are handled one by one.
+//
+// Messages of a batch are handled together until their last two tries, in which they are
+// handled one by one: in their order, and in the last but one try in reverse. A message
+// whose handling ends the program also ends the tries of those after it. For example, if the
+// second of three ends it, the third is handled before that in the last but one try, and the
+// first in the last.
 func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstream.Msg) {
 	stop := from.keepInProgress(ctx, all)
 	defer stop()
@@ -352,25 +359,24 @@ func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstrea
 		case <-ctx.Done(): // the messages are given back below
 		}
 	}
-	var batch, last, lastButOne []handled[T]
+	var together, last, lastButOne []handled[T]
 	for _, msg := range all {
 		h, mustHandle := c.examine(ctx, from, msg)
 		if !mustHandle {
 			continue
 		}
+		isAlone := len(all) == 1                          // it is handled alone in any case
 		isEarlyTry := h.try() == 1 || h.try() < c.Tries-1 // the first one even if Tries is 1 or 2
 		switch {
-		case len(all) == 1 || isEarlyTry:
-			batch = append(batch, h)
+		case isAlone || isEarlyTry:
+			together = append(together, h)
 		case h.try() < c.Tries:
 			lastButOne = append(lastButOne, h)
 		default:
 			last = append(last, h)
 		}
 	}
-	c.call(ctx, from, batch)
-	// A message whose handling ends the program also ends the tries of the messages after it. The last
-	// two tries have opposite orders, so that each other message is handled before that one in one of them.
+	c.call(ctx, from, together)
 	for i := range last {
 		c.call(ctx, from, last[i:i+1])
 	}
@@ -400,11 +406,11 @@ func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.
 		return h, false
 	}
 	h.message, err = decode[T](h.delivery)
-	h.message.Account = c.Stream.accountOf(h.subject)
 	if err != nil {
 		c.refuseUndecodable(ctx, from, h.delivery, err)
 		return h, false
 	}
+	h.message.Account = c.Stream.accountOf(h.subject)
 	if h.try() > c.Tries {
 		c.bury(ctx, from, h.delivery, fmt.Errorf("no program has settled the message in %d deliveries", h.try()-1))
 		return h, false
@@ -417,7 +423,7 @@ func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.
 // it leaves the message to another program.
 func (c *consumer[T]) settleIfHandled(ctx context.Context, from *durable, d delivery) bool {
 	wasSettledHere := d.meta.Sequence.Stream <= from.settled // messages are settled in the order of their sequences
-	if wasSettledHere {
+	if wasSettledHere {                                      // NATS has lost that: it is reported, because another program would handle the message again
 		c.reportFailure(ctx, d.subject, errors.Join(errSettled, d.confirm(ctx)))
 		return true
 	}
@@ -526,7 +532,7 @@ func (c *consumer[T]) acknowledge(ctx context.Context, from *durable, d delivery
 	if !c.Ordered {
 		return d.Ack()
 	}
-	from.settled = d.meta.Sequence.Stream
+	from.settled = d.meta.Sequence.Stream // for settleIfHandled, also if the server does not get it
 	return d.confirm(ctx)
 }
 

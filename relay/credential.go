@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -29,10 +30,10 @@ func isRefusal(err error) bool {
 	return errors.Is(err, api.ErrUnauthenticated) || errors.Is(err, oauth.ErrSignInAgain)
 }
 
-// joinWhile keeps a replica in its group until ctx is done. It waits until able returns nil. Then
-// it calls join, which keeps the replica in the group until the context of join ends, or join
-// fails. A call of leave ends that context: joinWhile reports the reason and begins again.
-func joinWhile(
+// joinWhileAble keeps a replica in its group until ctx is done. It waits until able returns nil. Then
+// it calls join, which keeps the replica in the group until the context of join ends, or join fails.
+// A call of leave ends that context: joinWhileAble reports the reason and begins again.
+func joinWhileAble(
 	ctx context.Context, report func(error), able func(ctx context.Context) error,
 	join func(ctx context.Context, leave context.CancelCauseFunc) error,
 ) error {
@@ -68,8 +69,8 @@ func awaitAble(ctx context.Context, report func(error), able func(ctx context.Co
 }
 
 // checkCredential returns an error if the platform has refused the credential in a search, and
-// refuses it in a second search, too. That is of another profile if the replica has one, so that a
-// refusal of one profile alone is not an error.
+// refuses it in a second search, too. The second search is of another profile if the replica has one:
+// a refusal of one profile alone is not an error.
 func (r *replica) checkCredential(ctx context.Context) error {
 	r.mu.Lock()
 	refused := r.refusedFor
@@ -77,14 +78,11 @@ func (r *replica) checkCredential(ctx context.Context) error {
 	if refused == (api.Profile{}) {
 		return nil
 	}
-	second := refused
-	for _, p := range r.Profiles {
-		if p != refused {
-			second = p
-			break
-		}
+	profile := refused
+	if other := slices.IndexFunc(r.Profiles, func(p api.Profile) bool { return p != refused }); other >= 0 {
+		profile = r.Profiles[other]
 	}
-	_, err := r.Events.Search(ctx, events.Query{Profile: second, Limit: 1})
+	_, err := r.Events.Search(ctx, events.Query{Profile: profile, Limit: 1})
 	if isRefusal(err) {
 		return fmt.Errorf("%w: %w", errCredential, err)
 	}
@@ -95,7 +93,8 @@ func (r *replica) checkCredential(ctx context.Context) error {
 }
 
 // suspectCredential is called when the platform has refused the credential in a search. If
-// checkCredential confirms that, the replica leaves its group.
+// checkCredential confirms that, the replica leaves its group. Otherwise checkCredential ends the
+// suspicion: it sets refusedFor to zero.
 func (r *replica) suspectCredential(p api.Profile) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,9 +103,9 @@ func (r *replica) suspectCredential(p api.Profile) {
 		return
 	}
 	r.refusedFor = p
-	leave := r.leave
-	r.checks.Go(func() {
-		if err := r.checkCredential(r.life); err != nil {
+	leave := r.leave // of the group in which the replica is now: it may join again meanwhile
+	r.goroutines.Go(func() {
+		if err := r.checkCredential(r.ctx); err != nil {
 			leave(err)
 		}
 	})
@@ -148,11 +147,12 @@ func (a Accounts) checkKeys(ctx context.Context) error {
 	return err
 }
 
-// createKeysCheck writes the record that checkKeys decrypts, unless there are credentials and the
-// Keys decrypt none of them.
+// createKeysCheck writes the record that checkKeys decrypts. It returns an error if there are
+// credentials and the Keys decrypt none of them: the record would be of the wrong key.
 func (a Accounts) createKeysCheck(ctx context.Context, kv jetstream.KeyValue) error {
-	if err := a.decryptAny(ctx, kv); err != nil {
-		return fmt.Errorf("%w: %w", errKeys, err)
+	decryptErr := a.decryptAny(ctx, kv) // nil without credentials
+	if decryptErr != nil {
+		return fmt.Errorf("%w: %w", errKeys, decryptErr)
 	}
 	sealed, err := oauth.Seal(ctx, a.Keys, keysCheck, []byte("{}"))
 	if err == nil {
@@ -201,8 +201,8 @@ func (r *accountReplica) suspectKeys() {
 		return
 	}
 	r.checking = true
-	leave := r.leave
-	r.checks.Go(func() {
+	leave := r.leave // of the group in which the replica is now: it may join again meanwhile
+	r.goroutines.Go(func() {
 		err := r.Accounts.checkKeys(r.ctx)
 		r.mu.Lock()
 		r.checking = false
@@ -213,8 +213,8 @@ func (r *accountReplica) suspectKeys() {
 	})
 }
 
-// decrypts returns an error if the Keys do not decrypt the credentials. While the bucket cannot be
-// read, it is nil: the replica cannot join then.
+// decrypts returns an error if the Keys do not decrypt the credentials. It returns nil if that cannot
+// be checked because NATS fails: the replica then tries to join, which reports the failure of NATS.
 func (r *accountReplica) decrypts(ctx context.Context) error {
 	err := r.Accounts.checkKeys(ctx)
 	if errors.Is(err, errKeys) {

@@ -63,8 +63,9 @@ func accountHeader(account string) []string {
 	return []string{strings.ToValidUTF8(account, "?")}
 }
 
-// storeDead stores a dead letter. If it is too large for the stream, it is stored without
-// its body, with the size of the body in a header.
+// storeDead stores a dead letter. If it is too large for the stream, it is stored without its body,
+// with the size of the body in a header. After an error, its caller must try again: if the stream was
+// deleted, it is created again for the next try.
 func (s Stream) storeDead(ctx context.Context, d deadLetter, o jetstream.PublishOpt) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
@@ -77,7 +78,7 @@ func (s Stream) storeDead(ctx context.Context, d deadLetter, o jetstream.Publish
 		letter.Data = nil
 		_, err = s.JetStream.PublishMsg(ctx, letter, o)
 	}
-	if errors.Is(err, jetstream.ErrNoStreamResponse) { // it may have been deleted
+	if errors.Is(err, jetstream.ErrNoStreamResponse) { // the stream may have been deleted
 		err = errors.Join(err, s.openDead(ctx))
 	}
 	if err != nil {

@@ -73,8 +73,9 @@ func (c *consumer[T]) durable(ctx context.Context, name string, subjects []strin
 	return &durable{Consumer: found}, nil
 }
 
-// create creates a consumer. That of an ordered group records the sequence up to which programs of
-// an earlier version, which had a consumer for each profile, may have handled messages.
+// create creates a consumer. Programs of an earlier version had a consumer for each profile of an
+// ordered group, and may have handled messages already. The new consumer gets these again: it records
+// the sequence of the last one, up to which handledBefore looks for them.
 func (c *consumer[T]) create(ctx context.Context, want jetstream.ConsumerConfig) (jetstream.Consumer, error) {
 	if c.Ordered {
 		former, err := c.formerSequence(ctx)
@@ -134,11 +135,11 @@ func sameFilter(a, b jetstream.ConsumerConfig) bool {
 	return slices.Equal(subjects(a), subjects(b))
 }
 
-// checkOrder returns an [*api.InputError] if the group exists with another value of
-// Ordered. A group that is not ordered has one consumer with its name; an ordered group
-// has those of partitions, in the copy of the stream.
+// checkOrder returns an [*api.InputError] if the group exists with the other value of Ordered. A group
+// that is not ordered has one consumer, with its name. An ordered group has those of partitions, in
+// the copy of the stream.
 func (c *consumer[T]) checkOrder(ctx context.Context) error {
-	stream, name := c.Stream.Name, c.Name // where a group with the other value of Ordered has a consumer
+	stream, name := c.Stream.Name, c.Name // where a group that is not ordered has its consumer
 	if !c.Ordered {
 		stream, name = c.Stream.orderedName(), c.partitionName(0)
 	}
@@ -149,7 +150,7 @@ func (c *consumer[T]) checkOrder(ctx context.Context) error {
 	if err != nil {
 		return c.wrap(name, err)
 	}
-	isOfGroup := c.Ordered || groupOf(found.CachedInfo()) == c.Name // another group can have the name of a partition
+	isOfGroup := groupOf(found.CachedInfo()) == c.Name // another group can have a consumer of that name
 	if isOfGroup {
 		return c.refuseOrder()
 	}

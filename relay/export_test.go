@@ -43,6 +43,17 @@ func Acquire(
 	return (&lease{js: js, kv: kv, key: key, value: newRecord(), ttl: ttl}).acquire(ctx, late)
 }
 
+// HoldLease acquires a lease, and holds it until stop is called or it calls lost.
+func HoldLease(
+	ctx context.Context, js jetstream.JetStream, kv jetstream.KeyValue, key string, ttl time.Duration, lost func(cause error),
+) (stop func(), err error) {
+	l := &lease{js: js, kv: kv, key: key, value: newRecord(), ttl: ttl}
+	if err := l.create(ctx); err != nil {
+		return nil, err
+	}
+	return l.hold(ctx, lost), nil
+}
+
 // LimitsBucket is what Limits use of a bucket.
 type LimitsBucket = limitsBucket
 
@@ -100,7 +111,7 @@ func ImportAccounts(s *Schedule, accounts int, run func(task *Task, account int)
 	for i := range accounts {
 		a := newAccountRun(r, strconv.Itoa(i))
 		a.task.run = func() time.Time { return run(a.task, i) }
-		r.begin(a)
+		r.startInTurn(a)
 	}
 }
 

@@ -50,8 +50,8 @@ type Follower struct {
 	Since time.Time
 
 	// Follow holds further options of [events.Service.Follow]; a Follower has a default
-	// SaveInterval of 1 second. Store, Name, Until, the sets of values and the hooks must
-	// be zero.
+	// SaveInterval of 1 second. Store, Name, Until, Events, Categories, SubCategories and the
+	// hooks must be zero.
 	Follow events.FollowOptions
 
 	// OnError is called when a profile could not be followed, which is then tried again
@@ -139,7 +139,8 @@ func (f *Follower) stats() (s Stats, m *member, heldIn uint64) {
 	}
 	for _, session := range f.sessions {
 		held := session.state()
-		if !session.released.Load() {
+		isHeld := !session.released.Load() // else it has ended, and removeSession adds its counts to f.past next
+		if isHeld {
 			s.Held = append(s.Held, held)
 		}
 		s.Published += held.Published
@@ -168,13 +169,14 @@ func (f *Follower) stats() (s Stats, m *member, heldIn uint64) {
 // replica has expired, and come back later. A stream or bucket that is deleted is created again,
 // which is reported to OnRetry or OnError; the events that were in the stream are gone.
 //
-// Errors: [*api.InputError] for a field, also for a setting that the existing stream does not
-// have; the error of NATS if the connection was closed, or if stream and bucket cannot be
-// opened for 30 seconds: failures before are reported to OnError.
+// Errors: [*api.InputError] for a field that is not valid, or that differs from the setting of the
+// stream or bucket that exists; the error of NATS if the connection was closed, or if stream and
+// bucket cannot be opened for 30 seconds: failures before are reported to OnError.
 func (f *Follower) Run(ctx context.Context) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	r := &replica{
 		Follower: f, Stream: f.Stream.withDefaults(), ctx: ctx, name: cmp.Or(f.Name, rand.Text()),
 		profiles: map[string]api.Profile{}, mine: map[string]bool{}, failures: map[string]failure{},
@@ -192,8 +194,9 @@ func (f *Follower) Run(ctx context.Context) error {
 	keys := slices.Sorted(maps.Keys(r.profiles))
 	r.list = listID(keys) // the name under which other replicas find the profiles
 	r.lists[r.list] = keys
-	failed := func(err error) { r.report(ctx, api.Profile{}, err) }
-	if err := persist(ctx, failed, func() error { return r.openAll(ctx) }); err != nil {
+	defer r.goroutines.Wait()
+	defer cancel() // ends the goroutines, also when Run returns an error
+	if err := retryTemporary(ctx, r.reportOwn, func() error { return r.openAll(ctx) }); err != nil {
 		return err
 	}
 	return r.keepShare(ctx)
@@ -242,7 +245,7 @@ func (f *Follower) check() error {
 		return refuse("Lease", "must be at least 10s", f.Lease.String())
 	}
 	if !followable(f.Follow) {
-		return refuse("Follow", "must leave out Store, Name, Until, hooks and sets of values", "")
+		return refuse("Follow", "must leave out Store, Name, Until, hooks, Events, Categories and SubCategories", "")
 	}
 	return nil
 }
@@ -275,8 +278,8 @@ type replica struct {
 
 	refusedFor api.Profile             // for which the credential was refused; zero if it is not known to be
 	leave      context.CancelCauseFunc // makes the replica leave its group
-	life       context.Context         //nolint:containedctx // of the checks
-	checks     sync.WaitGroup
+
+	goroutines sync.WaitGroup // Run waits for them; they end with ctx, or before
 }
 
 // failure is why a profile is not followed for some time.
@@ -288,29 +291,29 @@ type failure struct {
 // keepShare keeps the replica in its group and follows its share of the profiles until ctx is
 // done. While the platform refuses the credential, the replica is not in the group.
 func (r *replica) keepShare(ctx context.Context) error {
-	defer r.checks.Wait()
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	life, cancel := context.WithCancel(ctx)
-	defer cancel()
-	r.life = life
-	wg.Go(func() { r.restart(life) })
-	failed := func(err error) { r.report(ctx, api.Profile{}, err) }
-	return joinWhile(ctx, failed, r.checkCredential, func(ctx context.Context, leave context.CancelCauseFunc) error {
-		r.mu.Lock()
-		r.leave = leave
-		r.mu.Unlock()
-		openBucket := func() (kvLedger, error) { return r.writeList(ctx) }
-		return join(ctx, failed, openBucket, func(l ledger) *member {
-			m := newMember(l, "profiles", r.name, cmp.Or(r.Lease, defaultLease))
-			m.list, m.division = r.list, r
-			m.onError, m.onHealthy, m.onWrite = failed, r.recovered, r.recordWrite
-			r.mu.Lock()
-			r.member = m
-			r.mu.Unlock()
-			return m
-		})
-	})
+	r.goroutines.Go(func() { r.restart(ctx) })
+	return joinWhileAble(ctx, r.reportOwn, r.checkCredential, r.joinGroup)
+}
+
+// joinGroup keeps the replica in its group until ctx is done. It keeps leave, which ends ctx, for
+// suspectCredential.
+func (r *replica) joinGroup(ctx context.Context, leave context.CancelCauseFunc) error {
+	r.mu.Lock()
+	r.leave = leave
+	r.mu.Unlock()
+	openBucket := func() (kvLedger, error) { return r.writeList(ctx) }
+	return join(ctx, r.reportOwn, openBucket, r.newMember)
+}
+
+// newMember returns the replica as a member of its group, whose entries are in the bucket l.
+func (r *replica) newMember(l ledger) *member {
+	m := newMember(l, "profiles", r.name, cmp.Or(r.Lease, defaultLease))
+	m.list, m.division = r.list, r
+	m.onError, m.onHealthy, m.onWrite = r.reportOwn, r.recovered, r.recordWrite
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.member = m
+	return m
 }
 
 // writeList writes the profiles of this replica, so that replicas with other profiles know which
@@ -342,7 +345,7 @@ func (r *replica) writeList(ctx context.Context) (kvLedger, error) {
 // before.
 const listTTL = 24 * time.Hour
 
-// readLists reads the lists of other members that are not known yet.
+// readLists reads the lists of members that are not known yet. That of this replica is.
 func (r *replica) readLists(ctx context.Context, v *view) error {
 	for _, p := range v.Members {
 		if _, known := r.lists[p.List]; known {
@@ -391,11 +394,13 @@ func (r *replica) release(ctx context.Context, v *view) error {
 	return nil
 }
 
-// hold starts sessions for the profiles that the replica has in a view.
+// hold starts sessions for the profiles that the replica has in a view, and forgets the progress of
+// the others.
 func (r *replica) hold(v *view, h *holding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.shares, r.held, r.term = r.next, h, v.number
+	r.shares = r.next // the division of v, which release has computed
+	r.held, r.term = h, v.number
 	for key := range r.profiles {
 		if r.shares.holder(key) == r.name {
 			r.mine[key] = true
@@ -448,7 +453,7 @@ func (r *replica) restart(ctx context.Context) {
 		if time.Since(written) > listTTL/4 {
 			written = time.Now()
 			if _, err := r.writeList(ctx); err != nil {
-				r.report(ctx, api.Profile{}, err)
+				r.reportOwn(err)
 			}
 		}
 	}
@@ -461,13 +466,16 @@ func (f *Follower) recordWrite() {
 	f.confirmed = time.Now()
 }
 
-// recovered clears the error of the replica: it is registered, or watches the bucket,
-// again. If the other one of the two still fails, that is reported again.
+// recovered clears the error of the replica, because a heartbeat was written, or the watch of the
+// bucket has begun. An error of the other one of the two is cleared too, until that fails again.
 func (f *Follower) recovered() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.err, f.since = nil, time.Time{}
 }
+
+// reportOwn reports an error of the replica itself.
+func (r *replica) reportOwn(err error) { r.report(r.ctx, api.Profile{}, err) }
 
 // report reports an error of a profile or, if that is zero, of the replica.
 func (r *replica) report(ctx context.Context, p api.Profile, err error) {

@@ -34,23 +34,23 @@ func (s Stream) ledger(ctx context.Context) (l kvLedger, err error) {
 	return l, err
 }
 
-// put writes a key, which expires after ttl unless that is 0, if the latest entry of the
-// key has the revision after, 0 for none. It returns the new revision.
+// put writes a key, which expires after ttl unless that is 0. It requires that the revision
+// of the latest entry of the key is latest, 0 for no entry. It returns the new revision.
 func (l kvLedger) put(
-	ctx context.Context, key string, value []byte, after uint64, ttl time.Duration,
+	ctx context.Context, key string, value []byte, latest uint64, ttl time.Duration,
 ) (revision uint64, err error) {
 	msg := &nats.Msg{Subject: l.subject(key), Header: nats.Header{}, Data: value}
-	return l.publish(ctx, msg, after, ttl)
+	return l.publish(ctx, msg, latest, ttl)
 }
 
-// remove deletes a key, as a purge of a bucket does, if its latest entry has the revision
-// after.
-func (l kvLedger) remove(ctx context.Context, key string, after uint64) error {
+// remove deletes a key, as a purge of a bucket does. It requires that the revision of the
+// latest entry of the key is latest.
+func (l kvLedger) remove(ctx context.Context, key string, latest uint64) error {
 	msg := &nats.Msg{Subject: l.subject(key), Header: nats.Header{
 		jetstream.MsgRollup: {jetstream.MsgRollupSubject},
 		operationHeader:     {"PURGE"},
 	}}
-	_, err := l.publish(ctx, msg, after, markerTTL)
+	_, err := l.publish(ctx, msg, latest, markerTTL)
 	return err
 }
 
@@ -76,7 +76,7 @@ func (l kvLedger) get(ctx context.Context, key string) (*ledgerEntry, error) {
 // change, until ctx is done, or the bucket or the connection is gone.
 func (l kvLedger) watch(ctx context.Context, keys []string, changed func(e *ledgerEntry)) error {
 	var watcher jetstream.KeyWatcher
-	err := persist(ctx, func(error) {}, func() (err error) { watcher, err = l.kv.WatchFiltered(ctx, keys); return err })
+	err := retryTemporary(ctx, func(error) {}, func() (err error) { watcher, err = l.kv.WatchFiltered(ctx, keys); return err })
 	if err != nil {
 		return fmt.Errorf("fastio: relay: bucket %s: %w", l.kv.Bucket(), err)
 	}
@@ -129,18 +129,20 @@ func newLedgerEntry(entry jetstream.KeyValueEntry) *ledgerEntry {
 // subject returns the subject of a key.
 func (l kvLedger) subject(key string) string { return "$KV." + l.kv.Bucket() + "." + key }
 
-// publish stores an entry, if the latest one has the revision after, with an expiry. The library
-// has no method that writes a key with both.
-func (l kvLedger) publish(ctx context.Context, msg *nats.Msg, after uint64, ttl time.Duration) (uint64, error) {
-	o := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(after)}
+// publish stores an entry of a key, which expires after ttl unless that is 0. It requires that the
+// revision of the latest entry of the key is latest, 0 for no entry. The library has no method that
+// writes a key with this condition and an expiry.
+func (l kvLedger) publish(ctx context.Context, msg *nats.Msg, latest uint64, ttl time.Duration) (uint64, error) {
+	o := []jetstream.PublishOpt{jetstream.WithExpectLastSequencePerSubject(latest)}
 	if ttl != 0 {
 		o = append(o, jetstream.WithMsgTTL(ttl))
 	}
 	ack, err := l.js.PublishMsg(ctx, msg, o...)
+	// A write conflicts, too, in a bucket that was deleted and created again: its revisions have begun anew.
+	if conflicts(err) || errors.Is(err, jetstream.ErrNoStreamResponse) {
+		l.mayBeGone.Store(true) // check finds out
+	}
 	if err != nil {
-		if conflicts(err) || errors.Is(err, jetstream.ErrNoStreamResponse) {
-			l.mayBeGone.Store(true) // check finds out
-		}
 		return 0, err
 	}
 	return ack.Sequence, nil

@@ -43,11 +43,11 @@ var (
 // ledger is what members use of a bucket. The revision of each write is higher than all
 // before it. The errors of writes whose condition is not met satisfy conflicts.
 type ledger interface {
-	// put writes a key, which expires after ttl unless that is 0, if the latest entry of the
-	// key has a revision, 0 for none. It returns the new revision.
-	put(ctx context.Context, key string, value []byte, after uint64, ttl time.Duration) (revision uint64, err error)
+	// put writes a key, which expires after ttl unless that is 0. It requires that the revision
+	// of the latest entry of the key is latest, 0 for no entry. It returns the new revision.
+	put(ctx context.Context, key string, value []byte, latest uint64, ttl time.Duration) (revision uint64, err error)
 	// remove deletes a key on the same condition.
-	remove(ctx context.Context, key string, after uint64) error
+	remove(ctx context.Context, key string, latest uint64) error
 	// get returns the latest entry of a key, with revision 0 if there is none. It may be behind.
 	get(ctx context.Context, key string) (*ledgerEntry, error)
 	// watch calls changed with the latest entries of keys, then with nil, and then with each
@@ -186,7 +186,7 @@ func (m *member) run(ctx context.Context) error {
 func join(ctx context.Context, report func(error), open func() (kvLedger, error), newMember func(l ledger) *member) error {
 	for {
 		var l kvLedger
-		err := persist(ctx, report, func() (err error) { l, err = open(); return err })
+		err := retryTemporary(ctx, report, func() (err error) { l, err = open(); return err })
 		if err != nil {
 			return err
 		}

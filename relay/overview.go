@@ -106,7 +106,7 @@ func (o *Overview) Run(ctx context.Context) error {
 	keys := []string{accountPrefix + "*", accountStatusPrefix + "*", "replica." + accountsGroup + ".*", "view." + accountsGroup}
 	for {
 		var l kvLedger
-		err := persist(ctx, func(error) {}, func() (err error) { l, err = s.ledger(ctx); return err })
+		err := retryTemporary(ctx, func(error) {}, func() (err error) { l, err = s.ledger(ctx); return err })
 		if err != nil {
 			return err
 		}

@@ -110,7 +110,7 @@ func (c *consumer[T]) runOrdered(ctx context.Context) error {
 	for i := range partitions {
 		workers.Go(func(ctx context.Context) error {
 			var d *durable
-			err := c.persist(ctx, func() (err error) {
+			err := c.retryTemporary(ctx, func() (err error) {
 				d, err = c.durable(ctx, c.partitionName(i), c.partitionSubjects(i))
 				return err
 			})

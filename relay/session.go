@@ -154,8 +154,8 @@ func (s *sessionStore) Load(ctx context.Context, name string) (events.Checkpoint
 		return events.Checkpoint{}, events.ErrCheckpointTaken
 	}
 	var c events.Checkpoint
-	ignore := func(error) {} // of each try but the last, whose error persist returns
-	err := persist(ctx, ignore, func() (err error) { c, err = s.CheckpointStore.Load(ctx, name); return err })
+	ignore := func(error) {} // of each try but the last, whose error retryTemporary returns
+	err := retryTemporary(ctx, ignore, func() (err error) { c, err = s.CheckpointStore.Load(ctx, name); return err })
 	if err != nil || c.Revision == 0 {
 		return c, err
 	}

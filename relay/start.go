@@ -16,10 +16,10 @@ import (
 // lost has another one within seconds.
 const startTimeout = 30 * time.Second
 
-// persist calls f until it succeeds, has failed for startTimeout, or its error is
+// retryTemporary calls f until it succeeds, has failed for startTimeout, or its error is
 // permanent, and returns the last error of f, or that of ctx when it is done. It calls
 // failed with each other error before it tries again.
-func persist(ctx context.Context, failed func(error), f func() error) error {
+func retryTemporary(ctx context.Context, failed func(error), f func() error) error {
 	began := time.Now()
 	for try := 1; ; try++ {
 		err := f()
