@@ -45,22 +45,22 @@ func newRecord() []byte {
 }
 
 // acquire creates the key. It returns errHeld if another process has the lease. A goroutine of late
-// sends the request, and goes on when ctx is done. If acquire returns another error, because ctx is
-// done or the response was lost, the key may be created all the same, and would be held for the time
-// of a lease: the goroutine deletes it.
+// sends the request, and goes on when ctx is done. It deletes the key if acquire does not return who
+// has the lease: the key may have been created all the same.
 func (l *lease) acquire(ctx context.Context, late *sync.WaitGroup) error {
 	created := make(chan error)
 	late.Go(func() {
 		err := l.create(context.WithoutCancel(ctx))
+		isAbandoned := false
 		select {
 		case created <- err:
-			isOwnerKnown := err == nil || errors.Is(err, errHeld)
-			if isOwnerKnown {
-				return
-			}
-		case <-ctx.Done(): // acquire has returned without the result
+		case <-ctx.Done(): // acquire has returned the error of ctx
+			isAbandoned = true
 		}
-		_ = l.release(context.WithoutCancel(ctx)) // after an error, the key expires
+		isUnknown := err != nil && !errors.Is(err, errHeld) // the response was lost
+		if isAbandoned || isUnknown {
+			_ = l.release(context.WithoutCancel(ctx)) // after an error, the key expires
+		}
 	})
 	select {
 	case err := <-created:
@@ -70,8 +70,8 @@ func (l *lease) acquire(ctx context.Context, late *sync.WaitGroup) error {
 	}
 }
 
-// create creates the key with one request that lasts until the response has arrived. It
-// returns errHeld if another process has the lease.
+// create creates the key, and waits requestTimeout for the response. It returns errHeld if
+// another process has the lease.
 func (l *lease) create(ctx context.Context) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -127,7 +127,8 @@ func (l *lease) extend(began time.Time) {
 // valid reports whether the lease has not expired by the local clock.
 func (l *lease) valid() bool { return time.Now().Before(*l.until.Load()) }
 
-// renew extends the lease. It returns errLost if it is not ours any more.
+// renew extends the lease. It returns errLost if it is not ours any more. If it finds only that the
+// key is ours, it returns nil without extending the lease.
 func (l *lease) renew(ctx context.Context) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, l.ttl/renewals)
@@ -141,10 +142,10 @@ func (l *lease) renew(ctx context.Context) error {
 	if !conflicts(err) {
 		return err
 	}
-	// A renewal whose response was lost has changed the revision.
+	// A renewal whose response was lost has changed the revision, which the next renewal needs.
 	revision, err = l.find(ctx)
 	if err == nil {
-		l.latest = revision // the next renewal extends it
+		l.latest = revision
 	}
 	return err
 }
@@ -161,9 +162,9 @@ type renewing struct {
 	running         sync.WaitGroup
 }
 
-// hold renews the lease until the returned function is called, which waits for the end of a
-// renewal; ctx must be done then. If the lease is lost before, or has expired by the local
-// clock, it calls lost with errLost. Between two renewals it has no goroutine.
+// hold renews the lease until stop is called. Stop waits for the end of a renewal: the caller must
+// cancel ctx before, which ends that. If the lease is lost, or has expired by the local clock, hold
+// calls lost with errLost. Between two renewals it has no goroutine.
 func (l *lease) hold(ctx context.Context, lost func(cause error)) (stop func()) {
 	h := &renewing{lease: l, ctx: ctx, lost: lost}
 	h.mu.Lock()
@@ -206,7 +207,8 @@ func (h *renewing) lose() {
 	}
 }
 
-// renewOnce renews the lease. A failed renewal is tried again soon.
+// renewOnce renews the lease, and sets the timer of the next renewal. If the lease was not extended,
+// that follows soon.
 func (h *renewing) renewOnce() {
 	h.mu.Lock()
 	if h.ended {
@@ -216,7 +218,7 @@ func (h *renewing) renewOnce() {
 	h.running.Add(1)
 	h.mu.Unlock()
 	defer h.running.Done()
-	before, pause := h.latest, h.ttl/renewals
+	before, pause := h.until.Load(), h.ttl/renewals
 	err := h.renew(h.ctx)
 	if h.ctx.Err() != nil {
 		return
@@ -225,8 +227,8 @@ func (h *renewing) renewOnce() {
 		h.lose()
 		return
 	}
-	isRenewed := err == nil && h.latest != before // NATS may refuse the write although the key is ours
-	if !isRenewed {
+	isExtended := h.until.Load() != before
+	if !isExtended {
 		pause /= 10
 	}
 	h.resetUnlessEnded(&h.renewal, pause)
@@ -242,14 +244,17 @@ func (h *renewing) expire() {
 	h.resetUnlessEnded(&h.expiry, time.Until(*h.until.Load()))
 }
 
-// release deletes the key if it is ours. It returns nil if the lease was lost before.
+// release deletes the key if it is ours. It returns nil if the lease was lost before. If the key does
+// not have the latest known revision, a write whose response was lost has changed it: release finds
+// the revision, and tries again.
 func (l *lease) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	purge := func() error {
 		return l.kv.Purge(ctx, l.key, jetstream.LastRevision(l.latest), jetstream.PurgeTTL(markerTTL))
 	}
-	if l.latest != 0 && purge() == nil { // without a revision it would have no condition
+	isKnown := l.latest != 0 // a purge with the revision 0 would delete the key of another process, too
+	if isKnown && purge() == nil {
 		return nil
 	}
 	var err error
