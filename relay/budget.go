@@ -66,9 +66,8 @@ func (b *budget) clone() budget {
 	return c
 }
 
-// expire counts the running calls of lost processes as ended, and drops ends that no
-// window counts any more.
-func (b *budget) expire(now time.Time) {
+// endLost counts the running calls of lost processes as ended.
+func (b *budget) endLost(now time.Time) {
 	b.running = slices.DeleteFunc(b.running, func(r runningCalls) bool {
 		lost := !r.since.Add(lostAfter).After(now)
 		if lost {
@@ -76,18 +75,25 @@ func (b *budget) expire(now time.Time) {
 		}
 		return lost
 	})
-	// A window needs as many of the latest ends as its maximum. Twice as many are kept, because the
-	// list is in the order of the numbers of the ends, and an end with a lower number can be later.
-	most, longest := 0, time.Duration(0)
+}
+
+// dropEnds drops the ends of calls that are not needed any more.
+//
+// A window needs as many of the latest ends as its maximum. Twice as many are kept, because the ends
+// are only about in the order of their times: a process records them some time later.
+//
+// A window counts an end until its expiry. It is kept for lostAfter longer: if the response to a call
+// that began 20 seconds ago arrives now, observe counts the ends that had not expired then.
+func (b *budget) dropEnds(now time.Time) {
+	most, longest := 0, api.RateWindow{}
 	for w := range b.windows {
-		most, longest = max(most, w.Max), max(longest, w.Size)
+		most = max(most, w.Max)
+		if w.Size > longest.Size {
+			longest = w
+		}
 	}
 	b.ends = b.ends[max(0, len(b.ends)-2*most):]
-	// An end is kept for longer than the longest window: by a thousandth of it, because the clock of
-	// the server may be slower, and by lostAfter, because observe counts what was used at the start
-	// of a call, which was lostAfter before its end at the earliest.
-	old := now.Add(-longest - longest/1000 - lostAfter)
-	for len(b.ends) > 0 && b.ends[0].Before(old) {
+	for len(b.ends) > 0 && expiry(longest, b.ends[0]).Before(now.Add(-lostAfter)) {
 		b.ends = b.ends[1:]
 	}
 }
@@ -145,7 +151,8 @@ func (b *budget) used(w api.RateWindow, at time.Time) int {
 	return n
 }
 
-// record writes into the budget which calls of a process run, and which have ended.
+// record writes into the budget which calls of a process run, and which have ended. All are counted
+// before observe compares their number with what the server has counted.
 func (b *budget) record(c processCalls, now time.Time) {
 	for _, e := range c.ended {
 		b.addEnds(e.at, 1)
@@ -179,12 +186,9 @@ func (b *budget) observe(e endedCall) {
 	if !announcesWindow {
 		return
 	}
-	counted := 0 // calls of the processes in the window; 0 if it is too large to count
-	if w, ok := b.announced(e); ok {
-		counted = b.used(w, e.started)
-	}
-	usedUpByOthers := l.Remaining == 0 && counted < l.Limit
-	if usedUpByOthers {
+	w, isCounted := b.windowOf(e)
+	usedUpByOurs := isCounted && b.used(w, e.started) >= l.Limit // then opening returns when a call may start
+	if l.Remaining == 0 && !usedUpByOurs {
 		b.pauseUntil(earliest(l.Reset, e.at.Add(longestPause)))
 	}
 }
@@ -196,10 +200,10 @@ func (b *budget) pauseUntil(t time.Time) {
 	}
 }
 
-// announced returns the window of the limit that a response announces: a published one
+// windowOf returns the window of the limit that a response announces: a published one
 // with the same maximum, or else the learned one, which it creates or corrects. It returns
 // false if the limit is too large to count.
-func (b *budget) announced(e endedCall) (api.RateWindow, bool) {
+func (b *budget) windowOf(e endedCall) (api.RateWindow, bool) {
 	for _, w := range b.published {
 		if w.Max == e.limit.Limit {
 			return w, true
@@ -214,30 +218,22 @@ func (b *budget) announced(e endedCall) (api.RateWindow, bool) {
 	}
 	w := api.RateWindow{Max: e.limit.Limit, Size: sizeOf(e.limit.Reset.Sub(e.at))}
 	b.learned = learnedWindow{RateWindow: w, until: e.limit.Reset}
-	usedByServer := e.limit.Limit - e.limit.Remaining
-	b.addEnds(e.at, usedByServer-b.used(w, e.at)) // calls before the window was known are taken as ended now
+	countedByServer := e.limit.Limit - e.limit.Remaining
+	uncounted := countedByServer - b.used(w, e.at) // of the time before the window was known
+	b.addEnds(e.at, uncounted)                     // at the latest possible time
 	return w, true
 }
 
 // opening returns the time from which a call may start and, if that is not after now, how
-// many calls have room. A learned window may be too long: it lets one call start, whose response
-// verifies it, at the latest learnedWait after since, when the wait of the process began.
+// many calls have room. Since is when the wait of the process began.
 func (b *budget) opening(now, since time.Time) (at time.Time, room int) {
 	at, room = b.pause, maxCounted
 	running := b.countRunning()
 	ends := slices.SortedFunc(slices.Values(b.ends), time.Time.Compare)
 	for w := range b.windows {
-		opens, free := opensAt(w, running, ends), w.Max-running
-		for _, end := range slices.Backward(ends) { // those that the window still counts
-			if !expiry(w, end).After(now) {
-				break
-			}
-			free--
-		}
-		if running >= w.Max {
-			opens = now.Add(lostAfter) // by then a call has ended, or its process is lost
-		}
-		if w == b.learned.RateWindow {
+		opens, free := opensAt(w, running, ends, now), w.Max-running-countUnexpired(w, ends, now)
+		isLearned := w == b.learned.RateWindow
+		if isLearned { // it may be too long: a process that has waited for learnedWait starts one call, which verifies it
 			opens = earliest(opens, since.Add(learnedWait))
 			free = max(1, free)
 		}
@@ -251,12 +247,26 @@ func (b *budget) opening(now, since time.Time) (at time.Time, room int) {
 
 // opensAt returns when a window has room for one more call, given the number of running
 // calls and the sorted ends of others. It returns the zero time if there is room already.
-func opensAt(w api.RateWindow, running int, ends []time.Time) time.Time {
-	places := w.Max - running // for calls that have ended and the new one
-	if last := len(ends) - places; 0 <= last && last < len(ends) {
-		return expiry(w, ends[last]) // then the later ends take all places but one
+func opensAt(w api.RateWindow, running int, ends []time.Time, now time.Time) time.Time {
+	places := w.Max - running // for the new call, and for the ends that the window still counts
+	switch {
+	case places <= 0:
+		return now.Add(lostAfter) // by then a call has ended, or its process is lost
+	case len(ends) < places:
+		return time.Time{}
+	default: // the latest ends take all places but one: the new call may start when the end before them expires
+		return expiry(w, ends[len(ends)-places])
 	}
-	return time.Time{}
+}
+
+// countUnexpired returns how many ends a window still counts.
+func countUnexpired(w api.RateWindow, ends []time.Time, now time.Time) (n int) {
+	for _, end := range ends {
+		if expiry(w, end).After(now) {
+			n++
+		}
+	}
+	return n
 }
 
 // expiry returns when a call that has ended does not count any more. A thousandth is
@@ -268,9 +278,9 @@ func expiry(w api.RateWindow, end time.Time) time.Time { return end.Add(w.Size +
 // when to try again; it is zero if no call waits. Without a known window all calls
 // start once a pause is over, and none is recorded.
 //
-// The processes of the queue start their calls in order. Each place in it adds the time
-// turn. A process that starts a call removes those before it, which have started
-// nothing; they enter the queue again when they ask.
+// The processes of the queue start their calls in order: each may start a call when the time
+// turn has passed since the one before it could. When a process starts a call, those before it
+// have not used their time. They lose their places, and enter the queue again when they ask.
 func (b *budget) admit(c processCalls, now time.Time) (n int, next time.Time) {
 	switch {
 	case c.waiting == 0:
@@ -281,22 +291,18 @@ func (b *budget) admit(c processCalls, now time.Time) (n int, next time.Time) {
 	case !b.hasWindows():
 		return c.waiting, time.Time{}
 	}
-	place := slices.Index(b.queue, c.process)
-	queued := place >= 0
-	if !queued {
-		place = len(b.queue)
+	if !slices.Contains(b.queue, c.process) {
+		b.queue = append(b.queue, c.process)
 	}
+	place := slices.Index(b.queue, c.process)
 	at, room := b.opening(now, c.since)
 	at = at.Add(time.Duration(place) * turn)
 	if at.After(now) {
-		if !queued {
-			b.queue = append(b.queue, c.process)
-		}
 		return 0, at
 	}
 	n = min(room, c.waiting)
-	b.queue = b.queue[min(place+1, len(b.queue)):]
-	if n < c.waiting {
+	b.queue = b.queue[place+1:]
+	if n < c.waiting { // its other calls wait behind those of the others
 		b.queue = append(b.queue, c.process)
 	}
 	b.setRunning(c, c.running+n, now)
@@ -323,29 +329,29 @@ type learnedWindow struct {
 // of the window if it has just begun.
 func sizeOf(left time.Duration) time.Duration { return (left + time.Second - 1).Truncate(time.Second) }
 
-// learn corrects the size of the window by an end that a response announces. An end that
-// was announced wrongly can have made the window too long; other responses then announce
-// an earlier end. As responses may arrive out of order, the earlier end counts only if no
-// response announces the later one again, or at once if the window is longer than
-// learnedWait.
+// learn corrects the size of the window by an end that a response announces. The size is the most
+// time that was left until an end: when a window is not new, less is left.
+//
+// If a response has announced a wrong end, the size is too long. For example, at 12:00:00 it has
+// announced 12:00:50, but the window ends at 12:00:10, as the next response announces. That one may
+// also be an old response, which has arrived late. So it only makes the size doubtful. If no response
+// announces 12:00:50 again, the first response after 12:00:10 replaces the size. If that becomes too
+// short, later responses make it longer again. A size of more than learnedWait is replaced at once, by
+// the first response with another end.
 func (w *learnedWindow) learn(reset, now time.Time) {
-	left, laterBy := sizeOf(reset.Sub(now)), reset.Sub(w.until) // laterBy is negative for an earlier end
-	replaces := false                                           // the known size and end
+	left, laterBy := sizeOf(reset.Sub(now)), reset.Sub(w.until)
+	isLonger, isSameEnd, isEarlierEnd := left > w.Size, laterBy.Abs() <= announceUnit, laterBy < 0
+	isVeryLong := w.Size > learnedWait
+	isDoubtful := isVeryLong || !w.earlierEnd.IsZero()
+	mayBeOld := isEarlierEnd && !isVeryLong && now.Before(w.earlierEnd.Add(announceUnit))
 	switch {
-	case left > w.Size: // the window is longer than was known
-		replaces = true
-	case laterBy.Abs() <= announceUnit: // the known end again, which refutes an earlier one
+	case isLonger:
+		w.Size, w.until, w.earlierEnd = left, reset, time.Time{}
+	case isSameEnd: // the size is right
 		w.earlierEnd = time.Time{}
-	case laterBy > 0: // the end of the next window, which corrects a size that may be too long
-		replaces = !w.earlierEnd.IsZero() || w.Size > learnedWait
-	case w.Size > learnedWait: // an earlier end, which counts at once
-		replaces = true
-	case w.earlierEnd.IsZero(): // the first response with an earlier end
+	case isEarlierEnd && !isDoubtful:
 		w.earlierEnd = reset
-	default: // another one: until then, a response with the later end may still come
-		replaces = !now.Before(w.earlierEnd.Add(announceUnit))
-	}
-	if replaces {
+	case isDoubtful && !mayBeOld:
 		w.Size, w.until, w.earlierEnd = left, reset, time.Time{}
 	}
 }
@@ -363,10 +369,11 @@ type budgetRecord struct {
 }
 
 type learnedRecord struct {
-	Max    int   `json:"max"`
-	Size   int64 `json:"size"`
-	Until  int64 `json:"until"`            // from the write on
-	Denied int64 `json:"denied,omitempty"` // from the write on
+	Max   int   `json:"max"`
+	Size  int64 `json:"size"`
+	Until int64 `json:"until"` // from the write on
+
+	EarlierEnd int64 `json:"denied,omitempty"` // from the write on; 0 means none
 }
 
 type runningRecord struct {
@@ -389,7 +396,7 @@ func (b *budget) encode(now time.Time) ([]byte, error) {
 	if w := b.learned; w.Max > 0 {
 		r.Learned = &learnedRecord{Max: w.Max, Size: w.Size.Milliseconds(), Until: w.until.Sub(now).Milliseconds()}
 		if !w.earlierEnd.IsZero() {
-			r.Learned.Denied = cmp.Or(w.earlierEnd.Sub(now).Milliseconds(), 1) // 0 means none
+			r.Learned.EarlierEnd = cmp.Or(w.earlierEnd.Sub(now).Milliseconds(), 1) // 0 would mean none
 		}
 	}
 	if b.pause.After(now) {
@@ -426,8 +433,8 @@ func decodeBudget(value []byte, published []api.RateWindow, written time.Time) (
 	if l := r.Learned; l != nil && l.Max > 0 {
 		b.learned = learnedWindow{until: at(l.Until)}
 		b.learned.RateWindow = api.RateWindow{Max: l.Max, Size: time.Duration(l.Size) * time.Millisecond}
-		if l.Denied != 0 {
-			b.learned.earlierEnd = at(l.Denied)
+		if l.EarlierEnd != 0 {
+			b.learned.earlierEnd = at(l.EarlierEnd)
 		}
 	}
 	if r.Pause > 0 {
@@ -437,14 +444,16 @@ func decodeBudget(value []byte, published []api.RateWindow, written time.Time) (
 }
 
 // refine replaces the ends of calls and the times of running calls by earlier ones that
-// another record has for the same calls. A value that arrived late has times that are too
-// late, and each process that writes them again would add to that.
+// another record has for the same calls.
+//
+// The values in the bucket have ages instead of times. If a value arrives 2 seconds after its write,
+// all its times are taken as 2 seconds too late. A process that writes them again would add its own
+// delay for the next one, unless it knows the times better.
 func (b *budget) refine(known *budget) {
-	// Ends are numbered, and next is the number after the last: offset is the index in
-	// known of the first end of b.
-	offset := b.next - int64(len(b.ends)) - (known.next - int64(len(known.ends)))
+	firstEnd, firstKnown := b.next-int64(len(b.ends)), known.next-int64(len(known.ends)) // their numbers
 	for i := range b.ends {
-		if k := int64(i) + offset; 0 <= k && k < int64(len(known.ends)) {
+		k := firstEnd + int64(i) - firstKnown // index in known.ends of the end with the same number
+		if 0 <= k && k < int64(len(known.ends)) {
 			b.ends[i] = earliest(b.ends[i], known.ends[k])
 		}
 	}

@@ -100,7 +100,8 @@ func NewLimits(ctx context.Context, o LimitsOptions) (*Limits, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fastio: relay: bucket %s: %w", kv.Bucket(), err)
 	}
-	return newLimits(ctx, kv, stream.CachedInfo().TimeStamp, api.RateWindows, o)
+	serverTime := stream.CachedInfo().TimeStamp
+	return newLimits(ctx, kv, serverTime, api.RateWindows, o)
 }
 
 // limitsBucket is what Limits use of a bucket: see [jetstream.KeyValue].
@@ -278,8 +279,8 @@ type limitGroup struct {
 }
 
 type waiter struct {
-	admitted chan struct{} // closed when the call may start
-	done     bool
+	admitted   chan struct{} // closed when the call may start
+	isAdmitted bool
 }
 
 // enqueue starts a call at once and returns nil, or returns a waiter whose admitted is
@@ -294,15 +295,16 @@ func (g *limitGroup) enqueue(name string, published []api.RateWindow) (*waiter, 
 	g.budget.published = published
 	now := time.Now()
 	isUnlimited := !g.budget.hasWindows() && !g.budget.pause.After(now)
-	if g.withoutNATS || isUnlimited {
-		g.started = append(g.started, now)
+	startsAtOnce := g.withoutNATS || isUnlimited // without NATS, the client of the call keeps its own limits
+	if startsAtOnce {
+		g.started = append(g.started, now) // observe removes it
 		return nil, nil
 	}
 	w := &waiter{admitted: make(chan struct{})}
-	g.waiters = append(g.waiters, w)
-	if len(g.waiters) == 1 {
-		g.since = now
+	if len(g.waiters) == 0 {
+		g.since = now // w is the first waiter
 	}
+	g.waiters = append(g.waiters, w)
 	g.notify()
 	return w, nil
 }
@@ -312,7 +314,9 @@ func (g *limitGroup) enqueue(name string, published []api.RateWindow) (*waiter, 
 func (g *limitGroup) abandon(w *waiter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if w.done {
+	if w.isAdmitted {
+		// It is not known which start is that of w. The latest one is removed: for observe, a start that is
+		// too early does no harm.
 		g.started = g.started[:len(g.started)-1]
 	}
 	g.waiters = slices.DeleteFunc(g.waiters, func(o *waiter) bool { return o == w })
@@ -381,9 +385,11 @@ func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	// one is taken as written now.
 	written := time.Now().Add(-max(0, g.began.Sub(entry.Created())))
 	b, err := decodeBudget(value, g.budget.published, written)
-	hasBegunAgain := b.next < g.budget.next // another record, whose ends have the numbers of other calls
-	if isNewer && !hasBegunAgain {
-		b.refine(&g.budget)
+	// In one record, the revision and next only grow. If one of them has not, the record may be a new one
+	// after the deletion of that before: its ends have the numbers of other calls.
+	isSameRecord := isNewer && b.next >= g.budget.next
+	if isSameRecord {
+		b.refine(&g.budget) // with the times that this process knows better
 	}
 	g.budget, g.revision, g.stale = b, entry.Revision(), time.Time{}
 	g.broken = err // nothing is written over a value that cannot be decoded: see put
@@ -426,9 +432,10 @@ func (g *limitGroup) step() time.Duration {
 	return g.write(c)
 }
 
-// refresh requests the latest value if a write has conflicted with one that the watcher
-// did not deliver within retryEvery. It returns 0 if the value is known, and otherwise how
-// long step must wait.
+// refresh makes sure that the latest value is known after a write has conflicted with it. The
+// watcher may still deliver it: after retryEvery, or at once if the group is closed and the few
+// last steps cannot wait, refresh requests it. It returns 0 if the value is known, and otherwise
+// how long step must wait.
 func (g *limitGroup) refresh() time.Duration {
 	g.mu.Lock()
 	staleSince := g.stale
@@ -481,12 +488,11 @@ func (g *limitGroup) plan(now time.Time) (*change, time.Duration) {
 		revision: g.revision,
 	}
 	b := g.budget.clone() // what is written; g.budget stays as the bucket has it
-	b.expire(now)
-	nextBefore := b.next
+	b.endLost(now)
+	b.dropEnds(now)
 	b.record(own, now)
-	ownHaveEnded := b.next > nextBefore
 	admitted, nextTry := b.admit(own, now)
-	if admitted > 0 && !b.hasWindows() { // nothing is recorded of these calls
+	if admitted > 0 && !b.hasWindows() { // they start without a write: no window counts them
 		g.start(admitted, now)
 		admitted = 0
 	}
@@ -494,53 +500,68 @@ func (g *limitGroup) plan(now time.Time) (*change, time.Duration) {
 	if nextTry.After(now) {
 		untilTry = nextTry.Sub(now)
 	}
-	untilWrite, changed := g.due(&b, ownHaveEnded, now)
-	if !changed { // the calls that have ended count in no window
-		g.ended, g.unsaved = nil, time.Time{}
-	}
-	if untilRetry := g.retry.Sub(now); untilRetry > 0 && !g.isClosed() { // a write has failed a short time ago
+	untilWrite, changed := g.untilWrite(&b, now)
+	mustWrite := admitted > 0 || untilWrite <= 0 || changed && g.isClosed() // closed: these are the last steps
+	untilRetry := g.retry.Sub(now) // positive after a write that has failed a short time ago
+	switch {
+	case untilRetry > 0 && !g.isClosed():
 		return nil, untilRetry
-	}
-	mustWrite := admitted > 0 || untilWrite <= 0 || changed && g.isClosed()
-	if mustWrite {
+	case mustWrite:
 		g.unsaved = time.Time{}
 		return &change{budget: b, now: now, revision: g.revision, ended: len(g.ended), admitted: admitted}, 0
+	default:
+		return nil, min(untilTry, untilWrite)
 	}
-	return nil, min(untilTry, untilWrite)
 }
 
-// due returns how long the write of b can wait, 0 or less for not at all, and whether b
-// has a change by this process; ended means that calls have ended. Other processes need to
-// know at once of a pause, a learned window and an entry in the queue; ended calls are
-// collected for a short time. Running calls are written again before they count as lost.
-func (g *limitGroup) due(b *budget, ended bool, now time.Time) (due time.Duration, changed bool) {
+// untilWrite returns how long the write of b can wait, 0 or less for not at all, and whether b
+// has a change by this process. Other processes need to know at once of a pause, a learned
+// window and an entry in the queue. Other changes are collected for a short time. The caller
+// holds g.mu.
+func (g *limitGroup) untilWrite(b *budget, now time.Time) (wait time.Duration, changed bool) {
 	before := &g.budget
-	if b.pause != before.pause || b.learned != before.learned || len(b.queue) > len(before.queue) {
+	isUrgent := b.pause != before.pause || b.learned != before.learned || len(b.queue) > len(before.queue)
+	if isUrgent {
 		return 0, true
 	}
-	due = idleWait
 	was, is := before.runningOf(g.process), b.runningOf(g.process)
-	if was.calls > 0 && is.calls > 0 {
-		due = was.since.Add(lostAfter / 3).Sub(now) // so that two writes may fail
-	}
-	if was.calls == is.calls && !ended && len(b.queue) == len(before.queue) {
-		return due, false
+	wait = untilRenewal(was, is, now)
+	ownHaveEnded := len(g.ended) > 0 && b.hasWindows() // without a window, nothing is recorded of them
+	changed = was.calls != is.calls || ownHaveEnded || len(b.queue) != len(before.queue)
+	if !changed {
+		g.ended, g.unsaved = nil, time.Time{}
+		return wait, false
 	}
 	if g.unsaved.IsZero() {
 		g.unsaved = now
 	}
+	return min(wait, g.unsaved.Add(b.flushTime()).Sub(now)), true
+}
+
+// untilRenewal returns after which time the running calls of a process are written again, so that they
+// do not count as lost, also if two writes fail. It is idleWait if none run, or the first.
+func untilRenewal(was, is runningCalls, now time.Time) time.Duration {
+	if was.calls == 0 || is.calls == 0 {
+		return idleWait
+	}
+	return was.since.Add(lostAfter / 3).Sub(now)
+}
+
+// flushTime returns how long changes are collected before they are written. With a short window that
+// is less, so that other processes know of an end long before it expires.
+func (b *budget) flushTime() time.Duration {
 	flush := longestFlush
 	for w := range b.windows {
-		flush = min(flush, w.Size/20) // so that few calls of a short window have ended and are not recorded
+		flush = min(flush, w.Size/20)
 	}
-	return min(due, g.unsaved.Add(flush).Sub(now)), true
+	return flush
 }
 
 // start admits the first n waiting calls, or all if fewer wait. The caller holds g.mu.
 func (g *limitGroup) start(n int, now time.Time) {
 	n = min(n, len(g.waiters)) // some were canceled
 	for _, w := range g.waiters[:n] {
-		w.done = true
+		w.isAdmitted = true
 		close(w.admitted)
 		g.started = append(g.started, now)
 	}
@@ -548,38 +569,50 @@ func (g *limitGroup) start(n int, now time.Time) {
 }
 
 // write writes a budget and starts the calls that it admits. It returns how long to wait
-// before the next step, 0 for not at all. If another process has written since the plan,
-// nothing is started: the next step plans again with the newer value. If the watcher has
-// not delivered that yet, stale makes the next step wait for it.
+// before the next step, 0 for not at all. If another process has written the budget since the
+// plan, nothing is started: the next step plans again with that value.
 func (g *limitGroup) write(c *change) time.Duration {
 	began := time.Now()
 	revision, err := g.put(c)
-	if err != nil && !conflicts(err) {
+	switch {
+	case err == nil:
+		g.recordWritten(c, revision)
+	case conflicts(err):
+		g.recordConflict(c)
+	default:
 		return g.fail(err, began)
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	now := time.Now()
-	if err != nil { // a conflict
-		isDelivered := g.revision != c.revision // the value of the other process
-		if !isDelivered {
-			g.stale = now
-		}
-		return 0
-	}
-	g.failed, g.retry, g.withoutNATS = time.Time{}, time.Time{}, false
-	g.ended = g.ended[min(c.ended, len(g.ended)):] // those of c are recorded now
-	g.start(c.admitted, now)
-	if revision < g.revision { // a later write of another process arrived before this response
-		g.budget.refine(&c.budget)
-	} else {
-		g.budget, g.revision = c.budget, revision
 	}
 	return 0
 }
 
-// put writes a budget and returns the new revision. It returns an error that conflicts
-// reports if another process has changed the budget since it was read.
+// recordWritten records that a budget is written, and starts the calls that it admits.
+func (g *limitGroup) recordWritten(c *change, revision uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.failed, g.retry, g.withoutNATS = time.Time{}, time.Time{}, false
+	g.ended = g.ended[min(c.ended, len(g.ended)):] // those of c are recorded now
+	g.start(c.admitted, time.Now())
+	isOutdated := revision < g.revision // another process has written after this write, and the watcher was faster
+	if isOutdated {
+		g.budget.refine(&c.budget)
+		return
+	}
+	g.budget, g.revision = c.budget, revision
+}
+
+// recordConflict makes the next step wait for the value of the other process, unless the watcher has
+// delivered it: see refresh.
+func (g *limitGroup) recordConflict(c *change) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	isDelivered := g.revision != c.revision
+	if !isDelivered {
+		g.stale = time.Now()
+	}
+}
+
+// put writes a budget and returns the new revision. If another process has written the budget
+// since it was read, conflicts returns true for the error.
 func (g *limitGroup) put(c *change) (uint64, error) {
 	g.mu.Lock()
 	broken := g.broken

@@ -855,3 +855,20 @@ func TestLimitsOfClients(t *testing.T) {
 		})
 	}
 }
+
+func TestCallsThatNoWindowCountsAreNotWritten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, replicas := simulate(t, 1)
+		for range 5 {
+			replicas[0].acquire(t, "test")
+			replicas[0].Observe("test", api.RateLimit{Limit: 5000, Remaining: 4000, Reset: time.Now().Add(time.Minute)})
+			time.Sleep(2 * time.Second)
+		}
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.writes != 0 {
+			t.Errorf("%d writes", b.writes)
+		}
+	})
+}
