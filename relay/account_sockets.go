@@ -105,7 +105,8 @@ func (f *followed) poll(ctx context.Context) {
 	}
 }
 
-// countRecent halves the number of recent events, and adds those since the last call. The caller holds f.mu, the mutex of the replica.
+// countRecent halves the number of recent events, and adds those since the last call. The caller
+// holds f.mu, the mutex of the replica.
 func (f *followed) countRecent() {
 	published := f.pub.published.Load()
 	f.recent = f.recent/2 + float64(published-f.publishedBefore)

@@ -423,7 +423,8 @@ func (c *consumer[T]) examine(ctx context.Context, from *durable, msg jetstream.
 // it leaves the message to another program.
 func (c *consumer[T]) settleIfHandled(ctx context.Context, from *durable, d delivery) bool {
 	wasSettledHere := d.meta.Sequence.Stream <= from.settled // messages are settled in the order of their sequences
-	if wasSettledHere {                                      // NATS has lost that: it is reported, because another program would handle the message again
+	if wasSettledHere {
+		// NATS has lost that. It is reported, because another program would have handled the message again.
 		c.reportFailure(ctx, d.subject, errors.Join(errSettled, d.confirm(ctx)))
 		return true
 	}

@@ -500,9 +500,10 @@ func (g *limitGroup) plan(now time.Time) (*change, time.Duration) {
 	if nextTry.After(now) {
 		untilTry = nextTry.Sub(now)
 	}
-	untilWrite, changed := g.untilWrite(&b, now)
-	mustWrite := admitted > 0 || untilWrite <= 0 || changed && g.isClosed() // closed: these are the last steps
 	untilRetry := g.retry.Sub(now) // positive after a write that has failed a short time ago
+	untilWrite, changed := g.untilWrite(&b, now)
+	isLastChange := changed && g.isClosed()
+	mustWrite := admitted > 0 || untilWrite <= 0 || isLastChange
 	switch {
 	case untilRetry > 0 && !g.isClosed():
 		return nil, untilRetry
