@@ -206,6 +206,46 @@ func TestLostSessionIsCancelled(t *testing.T) {
 	})
 }
 
+// The session of another program is not cancelled in place of a lost one if the list does
+// not say when the session that followed has begun.
+func TestSessionOfUnknownTimeCancelsNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		size := int64(uploads.MaxSingle + 1)
+		other, err := w.client.Uploads.Start(t.Context(), uploads.StartRequest{Target: w.to, Name: "a.bin", Size: size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		lost := false
+		w.through(t, func(r *http.Request) (*http.Response, error) {
+			if isStart := r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/upload/"); isStart && !lost {
+				lost = true
+				return nil, io.ErrUnexpectedEOF
+			}
+			resp, err := w.network.Transport.RoundTrip(r)
+			if err == nil && strings.HasSuffix(r.URL.Path, "/upload/details/") {
+				list, readErr := io.ReadAll(resp.Body)
+				latest := bytes.LastIndex(list, []byte(`"created"`))
+				if readErr != nil || latest < 0 {
+					return nil, fmt.Errorf("no sessions in %q, %w", list, readErr)
+				}
+				list = slices.Concat(list[:latest], []byte(`"other"`), list[latest+len(`"created"`):])
+				resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(list)), int64(len(list))
+			}
+			return resp, err
+		})
+		content := bytes.NewReader(random(int(size)))
+		if _, err := w.client.Uploads.ReaderAt(t.Context(), w.to, "a.bin", content, size, nil); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.client.Uploads.Get(t.Context(), other.ID); err != nil || !lost {
+			t.Errorf("the session of another program: %v; a response was lost: %v", err, lost)
+		}
+	})
+}
+
 // Content that has other bytes at the end than at the start is not stored.
 func TestContentThatChangesIsNotStored(t *testing.T) {
 	t.Parallel()
