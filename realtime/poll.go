@@ -73,7 +73,7 @@ func (s *Subscription) keepPolling(ctx context.Context) error {
 			s.awaitSweep(stateCtx)
 		case s.staysWithoutSocket(stateCtx):
 			err = s.pollUntilSocket(ctx, stateCtx)
-		} // else a socket has opened in the grace period: a sweep is all that is missing
+		} // else a socket has opened in the grace period: only the sweep below is due
 		if err != nil {
 			return err
 		}

@@ -45,8 +45,8 @@ const (
 )
 
 // keepWaking reports to the callback of Wake whether the profile is watched: by an open
-// socket, or by polls while none is open. It returns only with an error. stateCtx is
-// canceled when the socket opens or closes.
+// socket, or while none is open by polls, of which pollToWake reports that. It returns only
+// with an error. stateCtx is canceled when the socket opens or closes.
 func (s *Subscription) keepWaking(ctx context.Context) error {
 	socketOpen, stateCtx := false, s.polled.beforeFirstSocket
 	for {
