@@ -129,11 +129,11 @@ func (w *watch) listedFolder(id api.OpaqueID) (remote string, ok bool) {
 func (w *watch) reportNode(id api.OpaqueID, n *storage.Node) {
 	const wholeRemote = ""
 	former, listed := w.listedFolder(id)
-	if n == nil && !listed {
-		former = wholeRemote // the node may have been anywhere
-	}
-	if n == nil || listed {
+	switch {
+	case listed:
 		w.notify(former, fs.EntryDirectory)
+	case n == nil: // the node may have been anywhere
+		w.notify(wholeRemote, fs.EntryDirectory)
 	}
 	if n == nil {
 		return
