@@ -63,8 +63,8 @@ const (
 // that two nodes have the same path: one of them is downloaded, and the other one is a
 // failed entry.
 //
-// A folder of which the filter selects no file is not created. With Include or Paths, empty
-// folders are not created either. If a local file is in the way of a folder, the files of
+// A folder whose content is left out by the filter is not created. With Include or Paths,
+// empty folders are not created either. If a local file is in the way of a folder, the files of
 // that folder fail with [api.ErrNameTaken]; if a local folder is in the way of a file, the
 // file fails.
 //
