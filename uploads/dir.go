@@ -57,8 +57,8 @@ const (
 // folder of a workspace or share. Links to files in the local folder are followed. Links
 // out of it, links to folders, special files and partial files of downloads are skipped.
 //
-// A folder of which the filter selects no file is not created. With Include or Paths, empty
-// folders are not created either. If a file of the target is in the way of a folder, the
+// A folder whose content is left out by the filter is not created. With Include or Paths,
+// empty folders are not created either. If a file of the target is in the way of a folder, the
 // files of that folder fail with [api.ErrNameTaken].
 //
 // Files that the target has with the same size and hash are not sent. Up to 200 files of
@@ -115,7 +115,7 @@ func (s *Service) FS(
 	d.root = folderAt(t.Path, &folder{id: d.base})
 	return d.Run(
 		ctx,
-		d.scan, // without a call
+		d.scan, // makes no call that a quota could refuse
 		d.skipRestIfExhausted(d.applyLimits), d.skipRestIfExhausted(d.compare), d.skipRestIfExhausted(d.send),
 	)
 }

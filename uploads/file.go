@@ -147,7 +147,7 @@ func (s *Service) File(
 	if f.o.Name != "" {
 		f.Name, nameFrom = f.o.Name, "FileOptions.Name"
 	}
-	f.args = input.Parameters(op, "name", nameFrom, "size", sizeFrom) // what errors of the name and the size name
+	f.args = input.Parameters(op, "name", nameFrom, "size", sizeFrom) // where errors say the two are from
 	return f.run(ctx, f.upload)
 }
 
