@@ -179,7 +179,7 @@ func (p *pending) changeOf(f activity.Field, at api.Time) *Change {
 // false if a Resync replaces the change. The first change of an empty queue is due
 // after the window of Coalesce. p.mu is held.
 func (p *pending) add(c *Change) bool {
-	if c.Entry == nil { // tryEnqueue has checked and counts an Entry
+	if c.Entry == nil { // tryEnqueue limits and counts the others
 		if p.resync {
 			return false
 		}

@@ -281,8 +281,9 @@ func (s *Subscription) run(tasks ...func(context.Context) error) {
 	}
 }
 
-// end marks the subscription as ended, after the last of its goroutines. One of Wake is not
-// counted here: only Subscribe counts in s.s.open, and pollToWake counts its polls itself.
+// end marks the subscription as ended, after the last of its goroutines, and ends that it
+// counts as open and as polling. A subscription of Wake does not count as open, and
+// pollToWake has ended that it counts as polling.
 func (s *Subscription) end() {
 	isOfWake := s.wake != nil
 	if !isOfWake {
