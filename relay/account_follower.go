@@ -106,7 +106,7 @@ type AccountFollower struct {
 //
 // Run checks whether the Keys and OtherKeys decrypt what the other programs have encrypted. They do
 // not if, for example, a key was replaced in the other programs only. The replica then takes no
-// slots, and others take over those that it has at once. It reports that to OnError without an
+// slots, and others take over at once those that it has. It reports that to OnError without an
 // account, and checks again within 30 seconds.
 //
 // Errors: those of [Follower.Run], and of the Keys of the Accounts.
@@ -173,7 +173,8 @@ func (r *accountReplica) joinGroup(ctx context.Context, leave context.CancelCaus
 	return join(ctx, r.reportOwn, openBucket, r.newMember)
 }
 
-// newMember returns the replica as a member of its group, whose entries are in the bucket l.
+// newMember returns the replica as a member of its group, whose entries are in the bucket l. The join
+// function calls it again if the bucket was deleted, with another one.
 func (r *accountReplica) newMember(l ledger) *member {
 	m := newMember(l, accountsGroup, r.name, cmp.Or(r.Lease, defaultLease))
 	m.division, m.onError, m.onHealthy, m.onWrite = r, r.reportOwn, r.recovered, r.recordWrite
@@ -442,7 +443,7 @@ func (r *accountReplica) release(_ context.Context, v *view) error {
 	r.mu.Lock()
 	for slot, s := range r.held {
 		if !kept[slot] {
-			s.stop() // cancels the searches of its accounts, and what they publish
+			s.stop() // ends the searches of its accounts
 			delete(r.held, slot)
 			gone[slot] = true
 		}

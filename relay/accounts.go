@@ -169,14 +169,14 @@ func checkAccountName(op, name string) error {
 	return nil
 }
 
-// Update replaces the Profiles and Since of an account. Since has no effect on profiles with a
-// checkpoint. The credential becomes
-//   - the APIKey, if that is given;
-//   - the sign-in of [Tokens], which must be stored before, if only SignIn is set;
-//   - and stays as it is otherwise.
+// Update replaces the Profiles and Since of an account, and its credential:
+//   - An APIKey is the new credential.
+//   - SignIn without an APIKey selects the sign-in of [Tokens], which must be stored before.
+//   - With neither, the credential stays as it is.
 //
 // A new credential ends [AccountNeedsSignIn], also when it is the same key again. When the customer of
-// an account with a sign-in has signed in again, Update is not needed.
+// an account with a sign-in has signed in again, Update is not needed. Since has no effect on profiles
+// with a checkpoint.
 //
 // Errors: [*api.InputError] for a field; [api.ErrNotFound] if there is no such account;
 // those of NATS and of the Keys.

@@ -335,9 +335,9 @@ func sizeOf(left time.Duration) time.Duration { return (left + time.Second - 1).
 // If a response has announced a wrong end, the size is too long. For example, at 12:00:00 it has
 // announced 12:00:50, but the window ends at 12:00:10, as the next response announces. That one may
 // also be an old response, which has arrived late. So it only makes the size doubtful. If no response
-// announces 12:00:50 again, the first response after 12:00:10 replaces the size. If that becomes too
-// short, later responses make it longer again. A size of more than learnedWait is replaced at once, by
-// the first response with another end.
+// announces 12:00:50 again, the first response from 12:00:12 on, announceUnit later, replaces the size.
+// If that becomes too short, later responses make it longer again. A size of more than learnedWait is
+// replaced at once, by the first response with another end.
 func (w *learnedWindow) learn(reset, now time.Time) {
 	left, laterBy := sizeOf(reset.Sub(now)), reset.Sub(w.until)
 	isLonger, isSameEnd, isEarlierEnd := left > w.Size, laterBy.Abs() <= announceUnit, laterBy < 0

@@ -305,7 +305,8 @@ func (r *replica) joinGroup(ctx context.Context, leave context.CancelCauseFunc) 
 	return join(ctx, r.reportOwn, openBucket, r.newMember)
 }
 
-// newMember returns the replica as a member of its group, whose entries are in the bucket l.
+// newMember returns the replica as a member of its group, whose entries are in the bucket l. The join
+// function calls it again if the bucket was deleted, with another one.
 func (r *replica) newMember(l ledger) *member {
 	m := newMember(l, "profiles", r.name, cmp.Or(r.Lease, defaultLease))
 	m.list, m.division = r.list, r
@@ -345,7 +346,8 @@ func (r *replica) writeList(ctx context.Context) (kvLedger, error) {
 // before.
 const listTTL = 24 * time.Hour
 
-// readLists reads the lists of members that are not known yet. That of this replica is.
+// readLists reads the lists of the members of a view that are not known yet. The list of this replica
+// always is.
 func (r *replica) readLists(ctx context.Context, v *view) error {
 	for _, p := range v.Members {
 		if _, known := r.lists[p.List]; known {
@@ -501,12 +503,12 @@ func (r *replica) start(key string) {
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(r.ctx)
 	r.sessions[key] = s
-	go func() {
+	r.goroutines.Go(func() {
 		err := s.run(ctx)
 		s.stop()
 		r.removeSession(ctx, s, err)
 		close(s.ended)
-	}()
+	})
 }
 
 // removeSession removes a session that has ended. If it has failed, the profile is left

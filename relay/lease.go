@@ -45,8 +45,8 @@ func newRecord() []byte {
 }
 
 // acquire creates the key. It returns errHeld if another process has the lease. A goroutine of late
-// sends the request, and goes on when ctx is done. It deletes the key if acquire does not return who
-// has the lease: the key may have been created all the same.
+// sends the request, and goes on when ctx is done. The goroutine deletes the key if acquire does not
+// return who has the lease: the key may have been created all the same.
 func (l *lease) acquire(ctx context.Context, late *sync.WaitGroup) error {
 	created := make(chan error)
 	late.Go(func() {

@@ -594,7 +594,7 @@ func (g *limitGroup) recordWritten(c *change, revision uint64) {
 	g.ended = g.ended[min(c.ended, len(g.ended)):] // those of c are recorded now
 	g.start(c.admitted, time.Now())
 	isOutdated := revision < g.revision // another process has written after this write, and the watcher was faster
-	if isOutdated {
+	if isOutdated {                     // the budget stays that of the later write
 		g.budget.refine(&c.budget)
 		return
 	}
