@@ -38,24 +38,21 @@ func (p *program) setup(ctx context.Context) error {
 }
 
 // setupOrg returns the ID of the organization, which it creates and subscribes to a
-// plan if necessary. Without -apply, the ID of an organization that does not exist is "".
+// plan if necessary. Without -apply, p.change only prints what it would do: then the ID of
+// an organization that does not exist is "".
 func (p *program) setupOrg(ctx context.Context) (api.ID, error) {
 	org, err := p.client.Orgs.Get(ctx, p.org)
 	if errors.Is(err, api.ErrNotFound) {
-		err = p.change("create the organization "+string(p.org), func() error {
-			org, err = p.client.Orgs.Create(ctx, orgs.CreateRequest{
-				Domain: string(p.org), Name: cmp.Or(p.name, string(p.org)),
-			})
-			if err == nil {
-				org, err = p.client.Orgs.Get(ctx, org.ID) // with its plan
-			}
+		err = p.change("create the organization "+string(p.org), func() (err error) {
+			org, err = p.createOrg(ctx)
 			return err
 		})
 	}
 	if err != nil {
 		return "", err
 	}
-	hasPlan := org != nil && (org.Subscriber == nil || *org.Subscriber) // a Subscriber of nil is unknown
+	isMissing := org == nil                                             // it was not found, and without -apply not created
+	hasPlan := !isMissing && (org.Subscriber == nil || *org.Subscriber) // a Subscriber of nil is unknown
 	if hasPlan {
 		return org.ID, nil
 	}
@@ -69,10 +66,21 @@ func (p *program) setupOrg(ctx context.Context) (api.ID, error) {
 		}
 		return err
 	})
-	if err != nil || org == nil { // org is nil if it is missing: without -apply it was not created
+	if err != nil || isMissing {
 		return "", err
 	}
 	return org.ID, nil
+}
+
+// createOrg creates the organization and returns it with its plan, which the response to
+// the creation lacks.
+func (p *program) createOrg(ctx context.Context) (*orgs.Org, error) {
+	r := orgs.CreateRequest{Domain: string(p.org), Name: cmp.Or(p.name, string(p.org))}
+	created, err := p.client.Orgs.Create(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return p.client.Orgs.Get(ctx, created.ID)
 }
 
 // errorWithPlans returns an error that lists the plans to choose from.

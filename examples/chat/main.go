@@ -59,7 +59,7 @@ func converse(ctx context.Context, in io.Reader, out io.Writer, workspace api.ID
 	c := &chat{
 		client: client, scope: api.Workspace(workspace), thread: thread, in: in, out: out,
 		interruptible: func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return signal.NotifyContext(ctx, os.Interrupt) // at the prompt, Ctrl-C ends the program
+			return signal.NotifyContext(ctx, os.Interrupt) // only during an answer: at the prompt, Ctrl-C ends the program
 		},
 	}
 	return c.run(ctx)

@@ -66,7 +66,7 @@ func tokenStore(ctx context.Context) oauth.FileStore {
 	_, err := ring.LoadKey(ctx)
 	if errors.Is(err, keyring.ErrUnavailable) {
 		store.Former = ring
-	} else { // another error of the ring is that of the sign-in
+	} else { // the sign-in will return any other error of the ring
 		store.Keys, store.Former = ring, store.Keys
 	}
 	return store

@@ -155,8 +155,9 @@ func (p *program) walkSome(ctx context.Context, query events.Query, checkpoint s
 	return os.WriteFile(checkpoint, []byte(pass.Cursor()), 0o600)
 }
 
-// converse posts a comment, waits until the subscription reports it like any change of the
-// workspace, and deletes it, even if it is interrupted. A resync is a change of anything.
+// converse posts a comment, waits until it arrives, and deletes it, even if it is interrupted.
+// The subscription reports that comments have changed, but not which. So converse then lists
+// the newest ones and looks for its own.
 func (p *program) converse(ctx context.Context, workspace api.Profile) (err error) {
 	const limit = 30 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -182,7 +183,9 @@ func (p *program) converse(ctx context.Context, workspace api.Profile) (err erro
 		if err != nil {
 			return err
 		}
-		if change.Field.Name() != activity.NameComments && change.Resync == nil {
+		changed := change.Field.Name() == activity.NameComments
+		mayHaveChanged := change.Resync != nil // changes were missed
+		if !changed && !mayHaveChanged {
 			continue
 		}
 		newest := &comments.ListOptions{NewestFirst: true, Limit: 20}

@@ -41,7 +41,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := runDemo(ctx, (*demo).explain); !errors.Is(err, context.Canceled) {
+	err := runDemo(ctx, (*demo).explain)
+	wasInterrupted := errors.Is(err, context.Canceled)
+	if !wasInterrupted {
 		log.Fatal(err)
 	}
 }
@@ -54,8 +56,8 @@ type demo struct {
 	rooms    []seed.Workspace // of the owners, in their order
 }
 
-// runDemo runs the product until ctx is done, and calls started when it can be used. The NATS
-// server is only for this process.
+// runDemo runs the product until ctx is done or a part fails, and returns that error, never
+// nil. It calls started when the product can be used. The NATS server is only for this process.
 func runDemo(ctx context.Context, started func(d *demo)) error {
 	d := newDemo()
 	web := httptest.NewServer(d.platform)

@@ -41,7 +41,8 @@ func (k Keyboard) Read([]byte) (int, error) {
 
 // Studio starts an emulator with the organization that fastio-emulator invents, puts its
 // address and the key of its owner in the environment, and changes to an empty directory.
-// Stop undoes that. It is for an Example that calls the main function of a program.
+// Stop closes the emulator and changes back; the environment stays. Studio is for an Example
+// that calls the main function of a program.
 func Studio() (platform *fastiotest.Server, owner seed.User, stop func()) {
 	platform = fastiotest.New()
 	owner = platform.AddUser(seed.User{FirstName: "Olive", LastName: "Hartwell", Email: "owner@example.test"})

@@ -59,7 +59,7 @@ func Visit(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	resp, err := http.DefaultTransport.RoundTrip(r)
+	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return err
 	}
