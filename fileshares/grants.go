@@ -74,7 +74,7 @@ type Granted struct {
 // e-mail, and its grant is pending until a user signs up with the address; so the call is
 // retried only if it was not processed. A grant ends with the File Share.
 //
-// Errors: [*api.InputError] for any other text, such as [api.Me]; [api.ErrNotFound] if the
+// Errors: [*api.InputError] for a person who is named by neither, such as [api.Me]; [api.ErrNotFound] if the
 // user does not exist.
 //
 // It calls POST /current/fileshare/{fileshare_id}/grants/.
@@ -94,7 +94,7 @@ func (g *Grants) Set(
 	a, err := call.Payload[struct {
 		User  json.RawMessage            `json:"user"`
 		Grant *Grant                     `json:"grant"`
-		Extra map[string]json.RawMessage `json:",embed,unknown"` // the grant was made, whatever the response holds
+		Extra map[string]json.RawMessage `json:",embed,unknown"` // accepts a response of any members: the grant was made
 	}](ctx, g.c, endpoint.FileSharesGrantsSet(fileshare, api.Form(body)), opts)
 	switch {
 	case err != nil:

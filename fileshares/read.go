@@ -128,7 +128,7 @@ func (s *Service) source(
 	src := &download.Source{Op: op, Name: file.Name, Report: o.OnProgress}
 	src.Open = func(ctx context.Context, offset int64) (*api.Download, error) {
 		part := o
-		part.Range.Offset += offset
+		part.Range.Offset += offset // the offset is 0 for a range, as only a whole version is continued
 		if file.Version == "" {
 			return s.Download(ctx, fileshare, &part, opts...)
 		}

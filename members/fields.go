@@ -123,6 +123,6 @@ func (r UpdateInvitationRequest) form(op string, in api.Profile) (api.Form, erro
 	form.Word(&f.Fields, "state", r.State)
 	f.role(r.Role)
 	f.notify(r.Notify)
-	form.Given(fieldExpires, r.AcceptBy, f.Future) // not fieldAcceptBy, as when an invitation is added
+	form.Given(fieldExpires, r.AcceptBy, f.Future) // a new invitation has it in fieldAcceptBy
 	return f.Form, f.UpdateErr()
 }

@@ -251,10 +251,10 @@ func (s *Service) Update(
 	return call.Do(ctx, s.c, request, opts)
 }
 
-// Remove removes a member from a profile. The memberships of workspaces and shares of an
-// organization are not removed with that of the organization. For a pending member delete
-// the invitation. It is idempotent over retries: a member who is gone after a lost
-// response is a success. For the caller use [Service.Leave].
+// Remove removes a member from a profile. A user who is removed from an organization stays
+// a member of its workspaces and shares. For a pending member delete the
+// invitation. It is idempotent over retries: a member who is gone after a lost response is
+// a success. For the caller use [Service.Leave].
 //
 // Errors: [*api.InputError] for an empty person; [api.ErrInvalid] if the member is the
 // owner; [api.ErrForbidden] if the caller may not remove the member; [api.ErrNotFound] if

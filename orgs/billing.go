@@ -155,8 +155,8 @@ var _ = decode.Fix(func(d *BillingDetails) {
 
 var _ = decode.Fix(func(s *Subscription) { s.Extra = masked(s.Extra) })
 
-// masked returns the members without a field, with the secrets in them masked
-// at any depth.
+// masked returns the members that no field of their struct has, with the secrets in them
+// masked at any depth.
 func masked(extra map[string]json.RawMessage) map[string]json.RawMessage {
 	text, err := json.Marshal(extra)
 	var shown map[string]json.RawMessage

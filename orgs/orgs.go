@@ -129,9 +129,9 @@ type ListOptions struct {
 	Offset int // rows to skip
 }
 
-// List returns one page of organizations. Only [ScopeExternal] has those of which the
-// caller is not a member, but has access to a workspace. For [ScopeAvailable] the server
-// may return all organizations at once: then Pagination is nil.
+// List returns one page of organizations. A caller may have access to a workspace without
+// being a member of its organization: only [ScopeExternal] has such organizations. For
+// [ScopeAvailable] the server may return all organizations at once: then Pagination is nil.
 //
 // Errors: [*api.InputError] for another scope; [api.ErrInvalid] if a bound is out of
 // range.

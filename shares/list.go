@@ -123,8 +123,8 @@ func (s *Service) All(ctx context.Context, list *ListOptions, opts ...api.CallOp
 	o := *cmp.Or(list, &ListOptions{})
 	listOf := func(archived Archived) iter.Seq2[*Share, error] {
 		fetch := func(ctx context.Context, limit, offset int, opts []api.CallOption) (*Page, error) {
-			if o.Scope == ScopeAvailable { // has no pages: without the limit of Rows; List refuses those of the caller
-				limit, offset = o.Limit, o.Offset
+			if o.Scope == ScopeAvailable { // this list has no pages, so that Rows must not set a limit
+				limit, offset = o.Limit, o.Offset // List refuses any but 0
 			}
 			return s.List(ctx, &ListOptions{o.Scope, archived, limit, offset}, opts...)
 		}

@@ -48,9 +48,9 @@ type Org struct {
 // returns more to members. A share with a password requires [api.WithLinkToken].
 //
 // Errors: [api.ErrForbidden] with codes.ShareNotPublic if the share is not
-// public, and with another code if the password token is missing or not valid,
-// both [api.ErrUnauthenticated] for a caller without a token; [api.ErrServer]
-// with codes.ShareStorageFailure if its storage failed.
+// public; [api.ErrForbidden] with another code if the password token is missing or
+// not valid; [api.ErrUnauthenticated] instead of either for a caller without a
+// token; [api.ErrServer] with codes.ShareStorageFailure if its storage failed.
 //
 // It calls GET /current/share/{share_id}/public/details/.
 func (s *Service) GetPublic(ctx context.Context, share api.ID, opts ...api.CallOption) (*Public, error) {

@@ -86,14 +86,14 @@ func (r UpdateRequest) describe(f *fields) {
 // open sets the form fields for who may open the share. It refuses only
 // contradictions within the request, because the current values are unknown.
 func (r UpdateRequest) open(f *fields) {
-	_, password := r.Password.Get()
-	anonymous := r.AnonymousUploadsEnabled != nil && *r.AnonymousUploadsEnabled
+	_, hasPassword := r.Password.Get()
+	allowsAnonymous := r.AnonymousUploadsEnabled != nil && *r.AnonymousUploadsEnabled
 	access := r.Access
-	if access == "" {
-		access = AccessAnyone // the current access is kept, which may be this one
+	if access == "" { // the current one is kept, which is unknown: it may allow all that this one allows
+		access = AccessAnyone
 	}
 	sendsOnly := r.Type == TypeSend
-	checkOpenAccess(f, access, password, anonymous, sendsOnly)
+	checkOpenAccess(f, access, hasPassword, allowsAnonymous, sendsOnly)
 	word(f, "share_type", r.Type)
 	word(f, "access_options", r.Access)
 	optional(f, "password", r.Password, f.password)
