@@ -398,8 +398,9 @@ func (v Version) Open() *io.SectionReader {
 	case v.Source != nil:
 		return io.NewSectionReader(v.Source, 0, v.Size)
 	}
+	plainID := strings.ToLower(strings.ReplaceAll(v.ID, "-", "")) // equal for all forms of the ID
 	hash := fnv.New64a()
-	_, _ = io.WriteString(hash, strings.ToLower(strings.ReplaceAll(v.ID, "-", "")))
+	_, _ = io.WriteString(hash, plainID)
 	return io.NewSectionReader(generated(hash.Sum64()), 0, v.Size)
 }
 

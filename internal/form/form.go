@@ -38,7 +38,7 @@ func (f *Fields) UpdateErr() error {
 	return f.err
 }
 
-// Refuse records that a field is invalid.
+// Refuse records that a field is invalid. Only the first call counts, for Err.
 func (f *Fields) Refuse(field, rule, got string) {
 	if f.err == nil {
 		f.err = f.args.Refuse(field, rule, got)

@@ -31,7 +31,7 @@ func Bubbles[T any](t *testing.T, rows map[string]T, test func(t *testing.T, row
 // short, or a quarter of that under the race detector and with -short.
 func Rounds[N int | int64](short, long N) N {
 	switch {
-	case setting("-tags") == "soak":
+	case isSoak():
 		return long
 	case reduced():
 		return max(short/4, 1)
@@ -39,15 +39,17 @@ func Rounds[N int | int64](short, long N) N {
 	return short
 }
 
-// Large skips a test that takes long because of its size under the race detector and with
-// -short. Smaller tests must start the same goroutines, so that the race detector sees
-// them.
+// Large skips a test under the race detector and with -short, unless the build tag soak is
+// set. It is for a test that takes long because of its size. Smaller tests must start the
+// same goroutines, so that the race detector sees them.
 func Large(t *testing.T) {
 	t.Helper()
-	if reduced() && setting("-tags") != "soak" {
+	if reduced() && !isSoak() {
 		t.Skip("left out under the race detector and with -short because of its size")
 	}
 }
+
+func isSoak() bool { return setting("-tags") == "soak" }
 
 // reduced reports whether tests are to be short.
 func reduced() bool { return setting("-race") == "true" || testing.Short() }

@@ -63,8 +63,8 @@ func ofOtherModule(name string) bool {
 }
 
 // addConstants adds the constants of a file that have a named type, and whose
-// name begins with that of the type. Other constants, such as the aliases of
-// folders, are not all values of their type.
+// name begins with that of the type. A constant with another name, such as that of
+// the alias of a folder, is left out: its type has values without a constant too.
 func addConstants(values map[string][]string, f *ast.File) {
 	for _, decl := range f.Decls {
 		group, ok := decl.(*ast.GenDecl)
