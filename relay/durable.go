@@ -74,8 +74,8 @@ func (c *consumer[T]) durable(ctx context.Context, name string, subjects []strin
 }
 
 // create creates a consumer. Programs of an earlier version had a consumer for each profile of an
-// ordered group, and may have handled messages already. The new consumer gets these again: it records
-// the sequence of the last one, up to which handledBefore looks for them.
+// ordered group, and may have handled messages already. The new consumer gets these again: handledBefore
+// recognizes them up to the sequence that is recorded here, of the latest message in the stream.
 func (c *consumer[T]) create(ctx context.Context, want jetstream.ConsumerConfig) (jetstream.Consumer, error) {
 	if c.Ordered {
 		former, err := c.formerSequence(ctx)
