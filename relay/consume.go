@@ -345,10 +345,10 @@ func (d delivery) confirm(ctx context.Context) error {
 // messages: each is acknowledged, or left for a later try, or becomes a dead letter.
 //
 // Messages of a batch are handled together until their last two tries, in which they are
-// handled one by one: in their order, and in the last but one try in reverse. A message
-// whose handling ends the program also ends the tries of those after it. For example, if the
-// second of three ends it, the third is handled before that in the last but one try, and the
-// first in the last.
+// handled one by one. The last try has the order of the batch, and the one before it the
+// reverse order: a message whose handling ends the program also ends the tries of those after
+// it. For example, if the second of three messages ends the program, the third is handled
+// before it in the last but one try, and the first in the last try.
 func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstream.Msg) {
 	stop := from.keepInProgress(ctx, all)
 	defer stop()
