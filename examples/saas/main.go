@@ -41,9 +41,8 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := runDemo(ctx, (*demo).explain)
-	wasInterrupted := errors.Is(err, context.Canceled)
-	if !wasInterrupted {
+	// runDemo never returns nil: it ends when it is interrupted, or fails.
+	if err := runDemo(ctx, (*demo).explain); !errors.Is(err, context.Canceled) {
 		log.Fatal(err)
 	}
 }
