@@ -727,6 +727,7 @@ func partReads() map[string][]callRow[part] {
 			return onlyError(c.Activity.Intents.Get(c, p.workspace, []api.OpaqueID{api.OpaqueID(p.id)}))
 		}}},
 		"field": {
+			// The values of a field have the endpoint of Fields.List, with the name of the field.
 			{"metadata.Fields.List", byName, func(c call, p part) error {
 				return onlyError(c.Metadata.Fields.Values(c, p.workspace, p.id, nil))
 			}},
@@ -735,6 +736,7 @@ func partReads() map[string][]callRow[part] {
 					Filters: []metadata.Filter{metadata.Exists(p.id)}, Limit: pageSize,
 				}))
 			}},
+			// The candidates are pairs of the fields of a workspace: without fields there are none.
 			{"metadata.Fields.MergeCandidates", plainForm, func(c call, p part) error {
 				return onlyError(c.Metadata.Fields.MergeCandidates(c, p.workspace, nil))
 			}},

@@ -115,8 +115,8 @@ func intentChanges() []callRow[place] {
 	}
 }
 
-// fieldChanges returns the calls for metadata. What is declared is permanent, but only in
-// the workspace. A row is an operation, the form of its call, and the call: c.keep stores
+// fieldChanges returns the calls for metadata. A field that is declared cannot be deleted,
+// but it exists only in the workspace of the run, which is deleted at the end. A row is an operation, the form of its call, and the call: c.keep stores
 // the ID of an object by its kind and a name, c.id returns the ID of a name.
 func fieldChanges() []callRow[place] {
 	return []callRow[place]{
@@ -250,8 +250,9 @@ func roleOf(p place) members.Role {
 	return members.RoleMember
 }
 
-// lastChanges returns the calls that delete what the others have created, except for the
-// places. A row is an operation, the form of its call, and the call: c.id returns the ID
+// lastChanges returns the calls that delete what other calls have created in the workspace,
+// and those that archive the workspace and unarchive it. They are made after all others, which
+// need what is deleted, and a workspace that is not archived. A row is an operation, the form of its call, and the call: c.id returns the ID
 // that was stored under a name.
 func lastChanges() []callRow[place] {
 	return []callRow[place]{

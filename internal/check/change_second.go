@@ -8,8 +8,8 @@ import (
 )
 
 // secondChanges returns the calls with a second person, for the workspace and for the
-// share: that person becomes a member and its owner, gives it back, leaves, and joins
-// again. A row is an operation, the form of its call, and the call: c.keep stores the ID
+// share. That person becomes a guest, an admin and the owner, transfers the place back,
+// leaves, joins again, and is removed. A row is an operation, the form of its call, and the call: c.keep stores the ID
 // of an object by its kind and a name, c.id returns the ID of a name.
 func secondChanges() []callRow[place] {
 	second := func(c call) api.Person { return api.Person(c.things["second"]) }
@@ -40,6 +40,7 @@ func secondChanges() []callRow[place] {
 		{"members.Join", plainForm, func(c call, p place) error {
 			return c.asSecond(func() error { return c.Members.Join(c, p.Profile, nil) })
 		}},
+		// The join may have been refused: so there is a member to remove all the same.
 		{"members.Add", plainForm, func(c call, p place) error {
 			return onlyError(c.Members.Add(c, p.Profile, second(c), members.AddRequest{Role: members.RoleGuest}))
 		}},

@@ -26,14 +26,17 @@ var ErrNotWritable = errors.New("no workspace could be created in the organizati
 
 // makeChanges creates the workspace of the run and its share, which are its own places, and
 // makes the calls that create and change objects in them. Calls that cost credits or need a
-// second person are made only if the flags allow them. If the workspace was not created, no
-// other write is made. At last the own places are added to those that are read.
+// second person are made only if the flags allow them. Last, it adds the own places to those
+// that are read.
+//
+// A failure (w.failed) ends the whole walk. Without a workspace to write in (w.unwritable) no
+// other write is made, and the walk goes on with the reads.
 func (w *walk) makeChanges() {
 	if w.isOver() {
 		return
 	}
 	j := w.changes.Journal
-	w.failed = j.write(kindMe, string(w.me)) // the second person may transfer places to this one
+	w.failed = j.write(kindMe, string(w.me)) // the guard lets the second person transfer places only to IDs of the journal
 	if w.things["second"] == string(w.me) {
 		w.failed = errors.New("the second key is of the same person")
 	}
@@ -74,8 +77,8 @@ func (w *walk) makeChanges() {
 }
 
 // makeLastChanges makes the calls that delete what the run has created in its workspace and
-// share: of the AI, what both have, and what only the workspace has. The workspace and the
-// share themselves remain.
+// share. First are the objects of the AI, then those that both places have, and last those that
+// only the workspace has. The workspace and the share themselves remain.
 func (w *walk) makeLastChanges() {
 	if w.things[kindWorkspace] == "" {
 		return

@@ -28,7 +28,9 @@ type CleanOptions struct {
 	Say func(line string)
 }
 
-// Deletions returns the writes that [Clean] needs.
+// Deletions returns the writes that [Clean] needs. Two of them delete nothing: objects in an
+// archived workspace cannot be deleted, so it is unarchived, and only the owner can delete a
+// workspace or share, so the second person transfers it back.
 func Deletions() []Write {
 	needed := []string{
 		"workspaces.Unarchive", "workspaces.Delete", "shares.Delete", "fileshares.Delete", "uploads.Cancel",
@@ -67,9 +69,9 @@ func Clean(ctx context.Context, o CleanOptions) error {
 	return errors.Join(append(errs, o.cleanMarked(ctx))...)
 }
 
-// cleanRun deletes what is left of the run of a journal, and the journal with it. It says what
-// was deleted, also if there was a failure then. After a failure it closes the journal, which
-// remains for a later try.
+// cleanRun deletes what is left of the run of a journal, and the journal with it. It says whether
+// the workspace was deleted, also if something else could not be deleted. After a failure it
+// closes the journal, which remains for a later try.
 func (o *CleanOptions) cleanRun(ctx context.Context, j *Journal) error {
 	first, secondPerson, err := o.Connect(j)
 	if err == nil {
@@ -141,7 +143,8 @@ type cleaner struct {
 func (k *cleaner) allow(kind, id string) error { return k.journal.write(kind, id) }
 
 // deleteRunAndJournal deletes what is left of the run, and then its journal. After a failure
-// the journal remains, for a later try. A workspace that a person has renamed is kept.
+// the journal remains, for a later try. A workspace that a person has renamed is kept without
+// a journal: the error asks the user to delete it.
 func (k *cleaner) deleteRunAndJournal(ctx context.Context) error {
 	org := k.journal.all(kindOrg)
 	isBegun := len(org) > 0 && k.journal.owns(kindIntent, k.journal.Marker)
@@ -167,7 +170,7 @@ func (k *cleaner) deleteRunAndJournal(ctx context.Context) error {
 	if err == nil {
 		err = k.journal.remove()
 	}
-	if err == nil && k.renamed > 0 {
+	if err == nil && k.renamed > 0 { // workspacesOfRun has counted them
 		err = errRenamed
 	}
 	return err
@@ -176,17 +179,18 @@ func (k *cleaner) deleteRunAndJournal(ctx context.Context) error {
 // errRenamed lets the user know of a workspace that is kept.
 var errRenamed = errors.New("the workspace of the run has another name now and is kept: delete it by hand")
 
-// workspacesOfRun returns the workspaces of the run that must be deleted. Their name begins
-// with the marker, and their ID is in the journal. If the journal has no ID, because the run
-// was killed before it wrote one, their folder has the marker as its name. A person has
-// renamed a workspace if its ID is in the journal and its name is another: it is only counted.
+// workspacesOfRun returns the workspaces of the run, which must be deleted. A workspace is of
+// the run if its ID is in the journal. If the journal has no ID, because the run was killed
+// before it wrote one, it is of the run if its folder has the marker as its name. The name of
+// the workspace must begin with the marker too: one whose ID is in the journal, but whose name is
+// another, was renamed by a person, and is only counted.
 func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspaces.Workspace, error) {
 	var found []*workspaces.Workspace
 	isIDKnown := len(k.journal.all(kindWorkspace)) > 0
-	_, err := k.Orgs.Get(ctx, org)
-	isOrgHidden := errors.Is(err, api.ErrNotFound) || isDenied(err) // the list returns other errors too
+	_, err := k.Orgs.Get(ctx, org) // an error of AllByOrg may be about something else than the organization
+	isOrgHidden := errors.Is(err, api.ErrNotFound) || isDenied(err)
 	list := k.Workspaces.AllByOrg(ctx, org, &workspaces.ByOrgOptions{Archived: workspaces.ArchivedAlso})
-	if isOrgHidden {
+	if isOrgHidden { // the caller may still be a member of the workspace
 		list = k.Workspaces.All(ctx, nil)
 	}
 	for w, err := range list {
@@ -207,7 +211,8 @@ func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspace
 }
 
 // deleteWorkspace deletes a workspace after its File Shares and shares, all of which are
-// of the run because they are in its workspace.
+// of the run because they are in its workspace. A list that is denied counts
+// as empty, since the plan may have no such objects.
 func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) error {
 	var errs []error
 	for f, err := range k.FileShares.All(ctx, w.ID, nil) {
@@ -229,9 +234,7 @@ func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) 
 		return err
 	}
 	err := k.deleteAsOwner(ctx, api.Workspace(w.ID), func() error { return k.Workspaces.Delete(ctx, w.ID) })
-	if err == nil {
-		k.deleted = true
-	}
+	k.deleted = k.deleted || err == nil // cleanRun says so
 	return err
 }
 

@@ -76,8 +76,10 @@ type seen struct {
 }
 
 // add adds an exchange to those of its operation, with what its response shows: the
-// members of a success, or the error. Names and values that only the platform can have
-// chosen are noted in c.words. An endpoint of no reviewed list is left out.
+// members of a success, or the error. An endpoint of no reviewed list is left out.
+//
+// It notes in c.words what no user has chosen, so that the report may show it: the names of
+// the members that the SDK has, and the values of enumerations.
 func (c *comparison) add(e *Exchange) {
 	read, reviewed := findRead(c.reads, e.Method, e.Path)
 	if !reviewed {
@@ -130,7 +132,8 @@ func (c *comparison) operation(read Read) *Operation {
 	compareLevels(calls, note)
 	comparePages(calls, note)
 	if refusedAlways(calls) {
-		if other := c.otherOpAt(read); other != "" { // which may have taken and refused the requests
+		// If the platform does not have this endpoint, the other operation has refused the requests.
+		if other := c.otherOpAt(read); other != "" {
 			text := "moved or missing, or refused; the path is one of " + other + " too"
 			note(Difference{Kind: KindPath, Want: "an endpoint", Got: text})
 		}
@@ -342,8 +345,12 @@ func (o object) including(s *seen) object {
 }
 
 // noteStatuses calls note for each status and error code that calls of a form should not
-// have. A refusal that may be due to missing rights does not count. Objects are the objects of
-// the calls by their Group.
+// have. Objects are the objects of the calls by their Group.
+//
+// A refusal does not count if the caller may lack the right to the object. That may be if
+// another call of the form was answered as expected, if the plain call for the object was
+// refused with the same status, or if a success was expected and no simpler call for the object
+// has succeeded.
 func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
 	if slices.ContainsFunc(calls, (*seen).withoutEndpoint) {
 		note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})
@@ -351,13 +358,14 @@ func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, n
 	}
 	want := expectedAnswer(read, form)
 	isExpected := func(s *seen) bool { return slices.Contains(want.statuses, s.Status) }
-	formWorks := slices.ContainsFunc(calls, isExpected) // so that a refusal is about the one object
+	formWorks := slices.ContainsFunc(calls, isExpected)
 	for _, s := range calls {
 		asExpected := isExpected(s)
 		hasOtherCode := s.fault != nil && want.codes != nil && !slices.Contains(want.codes, s.fault.code)
 		called := objects[s.Group]
-		plainCallRefusedToo := called.plainRefusal == s.Status                        // so that the form is not the reason
-		objectMayBeHidden := want.success() && (form == FormPlain || !called.reached) // no simpler call shows a right to it
+		plainCallRefusedToo := called.plainRefusal == s.Status
+		isPlain := form == FormPlain // no simpler call could show a right to the object
+		objectMayBeHidden := want.success() && (isPlain || !called.reached)
 		mayLackRights := denied(s.Status) && (formWorks || plainCallRefusedToo || objectMayBeHidden)
 		switch {
 		case asExpected && hasOtherCode:

@@ -70,8 +70,9 @@ func assumedNames(row facts.Endpoint, calls []*seen) *Names {
 	return n
 }
 
-// refutedNames returns the names of members that no response of an operation held, while
-// an object of their type had an unknown member with a similar name.
+// refutedNames returns the names of members that are likely to be wrong: no response of an
+// operation held the member, but an object of its type had an unknown member with a similar
+// name. With a field for "size", a response with "size_bytes" refutes "size".
 func refutedNames(calls []*seen) map[string]bool {
 	isSeen := map[drift.Place]bool{}
 	unknown := map[string][]string{} // members without a field, by type

@@ -114,9 +114,9 @@ func isParamKind(kind string) bool {
 	}, api.ParamKind(kind))
 }
 
-// compareRefusedField calls note if a write in the plain form was refused for a field of its
-// reviewed list: the platform should accept that field if it is sent, and not require it if
-// it is left out.
+// compareRefusedField calls note if a write in the plain form was refused for a field that
+// [Write.Fields] lists. A run sends such fields with right values, and leaves out only those
+// that the platform should not require: so no refusal for one of them is expected.
 func (c *comparison) compareRefusedField(s *seen, p param, note func(d Difference)) {
 	name, kind := p.text("name"), p.text("kind")
 	if name == "" || kind == "" || s.Form != FormPlain {

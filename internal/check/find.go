@@ -80,10 +80,12 @@ func (c call) listSharesOf(workspace api.ID) error {
 	return err
 }
 
-// addShares keeps shares for further calls until there are most of them.
-func (c call) addShares(list []*shares.Share, most int) {
+// addShares keeps shares for further calls, until c.shares has limit of them, or maxAllShares
+// if that is less.
+func (c call) addShares(list []*shares.Share, limit int) {
 	for _, s := range list {
-		if c.addToSample("share", string(s.ID), len(c.shares) < min(most, maxAllShares)) {
+		hasRoom := len(c.shares) < min(limit, maxAllShares)
+		if c.addToSample("share", string(s.ID), hasRoom) {
 			c.shares = append(c.shares, place{Profile: api.Share(s.ID), Name: s.Title})
 		}
 	}
@@ -98,8 +100,9 @@ func (c call) getShare(id api.ID) error {
 	return err
 }
 
-// listNodes lists a folder and adds one node of each kind (a type, with the category of
-// its content) of a workspace or share to the sample, for further calls.
+// listNodes lists a folder and keeps some of its nodes for further calls: one of each kind, at
+// most maxNodes of a workspace or share, and maxAllNodes in all. The kind of a node is its type
+// together with the category of its content.
 func (c call) listNodes(in api.Profile, folder api.OpaqueID) error {
 	list, err := c.Storage.List(c, in, folder, nil, c.opts...)
 	if err != nil {
@@ -108,8 +111,9 @@ func (c call) listNodes(in api.Profile, folder api.OpaqueID) error {
 	isFull := len(c.opts) == 0 // nodes at a lower level of output lack members that further calls need
 	for _, n := range list.Nodes {
 		kind := "node " + string(in.ID) + " " + string(n.Type) + " " + n.MIMECategory
-		hasRoom := len(c.nodes) < maxAllNodes && c.kept[string(in.ID)] < maxNodes && !c.hasKind[kind]
-		if isFull && c.addToSample("node", string(n.ID), hasRoom) {
+		hasRoom := len(c.nodes) < maxAllNodes && c.kept[string(in.ID)] < maxNodes
+		isWanted := isFull && !c.hasKind[kind]
+		if isWanted && c.addToSample("node", string(n.ID), hasRoom) {
 			c.hasKind[kind] = true
 			c.kept[string(in.ID)]++
 			found := nodeOf(in, n)
@@ -164,8 +168,8 @@ func (c call) searchEvents(in api.Profile) error {
 	}
 	for _, e := range page.Events {
 		kind := "event " + string(e.Name)
-		hasRoom := len(c.events) < maxEvents && !c.hasKind[kind]
-		if c.addToSample("event", string(e.ID), hasRoom) {
+		hasRoom := len(c.events) < maxEvents
+		if !c.hasKind[kind] && c.addToSample("event", string(e.ID), hasRoom) {
 			c.hasKind[kind] = true
 			c.events = append(c.events, e.ID)
 		}

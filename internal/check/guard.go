@@ -80,7 +80,7 @@ func (g *guard) learn(resp *http.Response, makes string) {
 	fields, unreadable := jsonFields("", body)
 	if unreadable == nil {
 		for kind := range strings.FieldsSeq(makes) {
-			g.journal.show(kind, fields)
+			g.journal.addSeen(kind, fields)
 		}
 	}
 }
@@ -109,7 +109,8 @@ func (g *guard) check(r *http.Request) (_ *http.Request, makes, reason string) {
 	if info, known := fastio.CallFromContext(r.Context()); known && !g.lists(r.Method, info.Route) {
 		return nil, "", "its operation is not in the reviewed list"
 	}
-	// The writes go first: only as a write, an endpoint of both lists shows the journal new objects.
+	// An endpoint of both lists is examined as a write: only writes have kinds of objects that
+	// they make, by which the journal is shown the response.
 	checked, makes, refusal := g.examineWrite(r, path)
 	if refusal == "" {
 		return checked, makes, ""
@@ -124,12 +125,15 @@ func (g *guard) check(r *http.Request) (_ *http.Request, makes, reason string) {
 	return r, "", ""
 }
 
-// hasBody reports whether a request has a body, also if its length is not announced. Then it
-// reads a byte of the body: a request with a body must not be sent any more, since the byte is
-// missing. A body that cannot be read counts as one.
+// hasBody reports whether a request has a body. If no length is announced, it reads one byte of
+// the body. A request that has a body must then not be sent, since the byte is missing. A body
+// that cannot be read counts as one.
 func hasBody(r *http.Request) bool {
-	if r.ContentLength != 0 || r.Body == nil {
-		return r.ContentLength != 0
+	switch {
+	case r.ContentLength != 0: // -1 is a body of unknown length
+		return true
+	case r.Body == nil:
+		return false
 	}
 	n, err := io.ReadFull(r.Body, make([]byte, 1))
 	isEmpty := n == 0 && errors.Is(err, io.EOF)
@@ -158,9 +162,10 @@ func (g *guard) lists(method, template string) bool {
 	return false
 }
 
-// examineWrite returns the request to send, and the kinds of objects that it makes, if
-// one of the reviewed writes with the method and path of the request allows all its
-// fields; else the reason of a refusal. It reads the body only if there is such a write.
+// examineWrite looks for a reviewed write that has the method and path of the request and
+// allows all its fields. It returns the request to send and the kinds of objects that the write
+// makes. If there is none, it returns the reason of the refusal. It reads the body only if a write
+// has the method and path.
 func (g *guard) examineWrite(r *http.Request, path string) (_ *http.Request, makes, reason string) {
 	reason = notListed
 	var fields []field
@@ -224,7 +229,7 @@ func (w *Write) whyRefused(j *Journal, path string, fields []field) string {
 // mayName reports whether a value may stand where an object is named. Kind is one or
 // more of the kinds of [Write.Fields], separated by bars.
 func (j *Journal) mayName(kind, value string) bool {
-	mayCreate := j.owns(kindIntent, j.Marker) // else nothing has the marker yet
+	isMarkerWritten := j.owns(kindIntent, j.Marker) // before that, nothing with the marker must be created
 	for one := range strings.SplitSeq(kind, "|") {
 		switch {
 		case one == "root" && value == string(api.Root):
@@ -233,7 +238,7 @@ func (j *Journal) mayName(kind, value string) bool {
 			return true
 		case one == "address" && value == j.address(): // of the invitation
 			return true
-		case one == "marker" && strings.HasPrefix(value, j.Marker) && mayCreate:
+		case one == "marker" && strings.HasPrefix(value, j.Marker) && isMarkerWritten:
 			return true
 		case j.owns(one, value):
 			return true

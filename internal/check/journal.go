@@ -165,8 +165,9 @@ func (j *Journal) Own(kind, id string) error {
 	return j.write(kind, id)
 }
 
-// show adds the values of a response that may be IDs of a kind.
-func (j *Journal) show(kind string, fields []field) {
+// addSeen adds the values of a response that may be IDs of a kind. An export has a link, and
+// its ID is the token in that.
+func (j *Journal) addSeen(kind string, fields []field) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	for _, f := range fields {
@@ -182,8 +183,8 @@ func (j *Journal) show(kind string, fields []field) {
 func exportToken(text string) string {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_."
 	_, link, _ := strings.Cut(text, "/ai/share/")
-	rest := strings.TrimLeft(link, letters)
-	return strings.TrimSuffix(link, rest)
+	behindToken := strings.TrimLeft(link, letters)
+	return strings.TrimSuffix(link, behindToken)
 }
 
 // owns reports whether the run owns an object.

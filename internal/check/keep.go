@@ -29,17 +29,16 @@ func (c call) keep(kind string, name thing, id string) error {
 	if err == nil {
 		err = c.changes.Journal.Own(kind, id)
 	}
-	if err != nil {
-		switch _, notOfRun := errors.AsType[*RefusedError](err); {
-		case !notOfRun: // the journal cannot be written: the walk ends
-			c.failed = err
-		case kind == kindWorkspace: // all other objects would be in it: nothing more is written
-			c.unwritable = ErrForeignWorkspace
-		}
-		return err
+	_, isRefusal := errors.AsType[*RefusedError](err)
+	switch {
+	case err == nil:
+		c.things[name] = id
+	case !isRefusal: // the journal cannot be written: the walk ends
+		c.failed = err
+	case kind == kindWorkspace: // all other objects would be in it: nothing more is written
+		c.unwritable = ErrForeignWorkspace
 	}
-	c.things[name] = id
-	return nil
+	return err
 }
 
 // keepNode takes the results of a call, and makes the created node an object of the run.
@@ -66,7 +65,8 @@ func (c call) requireOwn(kind, id string) error {
 		return &RefusedError{"ID", "a " + kind + " had it before this run has created one"}
 	}
 	read := c.markedTexts()[kind]
-	// Other objects have no text of the run, such as a version, or are only used below its workspace or share.
+	// Objects of other kinds need no marker: they have no text of the run, as a version has none, or they are used
+	// only in paths that begin with the workspace or share of the run.
 	if read == nil {
 		return nil
 	}

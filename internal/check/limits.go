@@ -30,9 +30,9 @@ func isLimitHeader(name string) bool {
 }
 
 // countedBy returns what a rate limit is counted by: "credential" or "address" (of the
-// client), "unclear" or "not seen". It compares what was left of the limit before and
-// after a call without the credential, in several trials: the later call itself counts as
-// one, and the call between them as another if the limit is of the address.
+// client), "unclear" or "not seen". A trial is three calls: one with the credential, one without
+// it, and another one with it. What is left of the limit falls by 1 from the first to the last,
+// or by 2 if the limit counts the call without the credential too.
 func countedBy(exchanges []Exchange) string {
 	votes := map[string]int{}
 	for i := 2; i < len(exchanges); i++ {
@@ -45,9 +45,9 @@ func countedBy(exchanges []Exchange) string {
 			continue
 		}
 		switch before.Rate.Remaining - after.Rate.Remaining {
-		case 1:
+		case 1: // the last call
 			votes["credential"]++
-		case 2:
+		case 2: // the last call, and the one without the credential
 			votes["address"]++
 		default: // another program, or a new window
 		}

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Plan writes what a run calls, without calling anything. Writes are those that it is
-// allowed.
+// Plan writes what a run calls, without calling anything: each endpoint that it reads, with the
+// forms of its calls besides the plain one, and the given writes, which the run is allowed.
 func Plan(w io.Writer, writes ...Write) error {
-	forms := plannedForms()
+	otherForms := plannedForms()
 	area, text := "", &strings.Builder{}
 	for _, r := range Reads() {
 		if r.Area() != area {
@@ -18,8 +18,8 @@ func Plan(w io.Writer, writes ...Write) error {
 			fmt.Fprintf(text, "\n%s\n", area)
 		}
 		fmt.Fprintf(text, "  %-4s %s\n", r.Method, r.Path)
-		if also := forms[r.Op]; len(also) > 0 {
-			fmt.Fprintf(text, "       also %s\n", strings.Join(also, ", "))
+		if forms := otherForms[r.Op]; len(forms) > 0 {
+			fmt.Fprintf(text, "       also %s\n", strings.Join(forms, ", "))
 		}
 	}
 	fmt.Fprintf(text, "\n%d endpoints, for a sample of at most %d organizations, %d workspaces, %d shares and %d files,\n",
@@ -31,7 +31,7 @@ func Plan(w io.Writer, writes ...Write) error {
 		fmt.Fprintf(text, "\n\nIn a workspace of its own, and with nothing that the run has not created:\n")
 	}
 	allowed := map[string]bool{}
-	for _, w := range writes {
+	for _, w := range writes { // below the heading
 		allowed[w.Op] = true
 		fmt.Fprintf(text, "  %-6s %s\n", w.Method, w.Path)
 	}
@@ -47,7 +47,8 @@ func Plan(w io.Writer, writes ...Write) error {
 }
 
 // plannedForms returns, by operation, the forms in which it is called besides the plain one.
-// The tables that are not added here have only calls in the plain form.
+// The tables that are not added here have only calls in the plain form, as those of the other
+// kinds of partReads.
 func plannedForms() map[string][]string {
 	all := map[string][]string{}
 	add := func(op string, f forms) {

@@ -138,8 +138,8 @@ func (c *recorder) recordIfMade(x *Exchange, err error) {
 	_, refused := errors.AsType[*RefusedError](err)
 	_, input := errors.AsType[*api.InputError](err)
 	_, answered := errors.AsType[*api.Error](err)
-	hasNoResponse := err != nil && !answered && mayPass(err, x.Body) // or only a part of one
-	if hasNoResponse {
+	isIncomplete := err != nil && !answered && isTransient(err, x.Body) // no response arrived, or only a part
+	if isIncomplete {
 		x.Status, x.Body = 0, nil
 	}
 	notSent := refused || input || errors.Is(err, context.Canceled)
@@ -156,7 +156,7 @@ func (c *recorder) callWithRetries(ctx context.Context, x *Exchange, do func() e
 	pause := firstPause
 	for n := 0; ; n++ {
 		err := do()
-		if err == nil || n == moreTries || !mayPass(err, x.Body) || ctx.Err() != nil {
+		if err == nil || n == moreTries || !isTransient(err, x.Body) || ctx.Err() != nil {
 			return err
 		}
 		if x.Op == "workspaces.Create" && !errors.Is(err, api.ErrRateLimited) && !errors.Is(err, api.ErrUnavailable) {
@@ -169,10 +169,10 @@ func (c *recorder) callWithRetries(ctx context.Context, x *Exchange, do func() e
 	}
 }
 
-// mayPass reports whether the failure may pass, so that another try may succeed: a
-// reset, a timeout, a failed connection, a body that was cut off, a rate limit or a
-// server that is not available. A response that cannot be decoded does not pass.
-func mayPass(err error, body []byte) bool {
+// isTransient reports whether another try may succeed after a failure. That is so if no response
+// arrived or only a part of one, and for a rate limit or a server that is not available. A whole
+// response that cannot be decoded is the same at the next try.
+func isTransient(err error, body []byte) bool {
 	if _, refused := errors.AsType[*RefusedError](err); refused {
 		return false
 	}
@@ -180,10 +180,11 @@ func mayPass(err error, body []byte) bool {
 		return false
 	}
 	if _, answered := errors.AsType[*api.Error](err); answered {
-		isCutOff := len(body) == 0 || body[0] == '{' && !json.Valid(body)
+		isCutOff := len(body) == 0 || body[0] == '{' && !json.Valid(body) // before or in the object of the error
 		return isCutOff || errors.Is(err, api.ErrRateLimited) || errors.Is(err, api.ErrUnavailable)
 	}
-	return body == nil || isConnectionError(err)
+	hasNoResponse := body == nil
+	return hasNoResponse || isConnectionError(err)
 }
 
 // isConnectionError reports whether a call has failed because no response arrived, or only a

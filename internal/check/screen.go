@@ -164,7 +164,7 @@ func (d Difference) text() string {
 	switch {
 	case d.Want != "" && d.Got != "":
 		s += ": believed " + d.Want + ", got " + d.Got
-	case d.Got != "":
+	case d.Got != "": // an unknown value: any of the constants was believed
 		s += ": " + d.Got
 	}
 	return s

@@ -244,18 +244,19 @@ func (f forms) inOrder() []Form {
 }
 
 // visit makes the calls of a subject in their forms. Only the first maxFormsOf subjects
-// of a kind get all forms, the others the first one. The form of a next page is left
-// out if there is none.
+// of a kind get all forms, the others the first one. The form of a next page, which is the
+// last one, is left out if the page before has given no cursor. A list without cursors is always
+// asked for its next page, since an offset needs nothing of the page before.
 func visit[S any](w *walk, kind string, rows []callRow[S], s S) {
 	w.rec.group++ // the exchanges of one subject have one group
 	inAllForms := w.forms[kind] < maxFormsOf
 	w.forms[kind]++
 	for _, r := range rows {
-		next := ""
+		hasCursors, next := r.forms&cursors != 0, ""
 		for i, form := range r.forms.inOrder() {
 			isExtra := i > 0 && !inAllForms
-			hasNoNext := form == FormNext && r.forms&cursors != 0 && next == ""
-			if w.isOver() || isExtra || hasNoNext {
+			lacksCursor := form == FormNext && hasCursors && next == ""
+			if w.isOver() || isExtra || lacksCursor {
 				break
 			}
 			w.rec.form = form
@@ -270,10 +271,11 @@ func visit[S any](w *walk, kind string, rows []callRow[S], s S) {
 	w.rec.form = FormPlain
 }
 
-// call returns what the function of a row gets for a call in one of the forms of the row. The
-// second page of a list begins at next, the cursor that the call for the first page has
-// stored, if the list has cursors, else at an offset.
-func (w *walk) call(form Form, ofRow forms, next *string) call {
+// call returns the argument for the function of a row: the context, the areas, and the options
+// that make its call one in the given form, which is one of rowForms. A list with cursors has its
+// second page at next, the cursor that the call for the first page has stored. Another list has
+// it at an offset.
+func (w *walk) call(form Form, rowForms forms, next *string) call {
 	c := call{Context: w.ctx, walk: w, next: next}
 	switch form {
 	case FormStandard:
@@ -284,7 +286,7 @@ func (w *walk) call(form Form, ofRow forms, next *string) call {
 		c.limit = pageSize
 	case FormNext:
 		c.limit = pageSize
-		hasCursors := ofRow&cursors != 0
+		hasCursors := rowForms&cursors != 0
 		if hasCursors {
 			c.cursor = *next
 		} else {
@@ -409,31 +411,27 @@ func (w *walk) openFolders() {
 
 // probe calls one operation of each area without a credential. It then makes the calls from
 // which countedBy finds whether a rate limit is counted by the credential or by the address:
-// one without the credential between two with it, limitTrials times. The recorder sends each
-// call with its client next, and notes its form and group.
+// one without the credential between two with it, limitTrials times.
 func (w *walk) probe() {
 	if w.anonymous == nil {
 		return
 	}
 	signed := w.rec.next // the client with the credential
-	w.rec.next, w.rec.form = w.anonymous, FormNoToken
-	for _, r := range probes() {
+	send := func(client api.Client, form Form, makeCall func()) {
 		if w.isOver() {
-			break
+			return
 		}
+		w.rec.next, w.rec.form = client, form // the recorder sends the call with that client, and notes its form
+		makeCall()
+	}
+	for _, r := range probes() {
 		w.rec.group++ // each is a call for another object
-		_ = w.rec.Call(w.ctx, r, nil)
+		send(w.anonymous, FormNoToken, func() { _ = w.rec.Call(w.ctx, r, nil) })
 	}
 	for range limitTrials { // no group: countedBy finds these calls by their form
-		for _, form := range []Form{FormLimit, FormLimitOther, FormLimit} {
-			w.rec.next, w.rec.form = signed, form
-			if form == FormLimitOther {
-				w.rec.next = w.anonymous
-			}
-			if !w.isOver() {
-				w.callLimited()
-			}
-		}
+		send(signed, FormLimit, w.callLimited)
+		send(w.anonymous, FormLimitOther, w.callLimited)
+		send(signed, FormLimit, w.callLimited)
 	}
 	w.rec.next, w.rec.form = signed, FormPlain
 }

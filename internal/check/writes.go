@@ -184,10 +184,11 @@ func nodeWrites() []Write {
 // path, the fields that a request may have, and the kinds of objects that the response
 // names.
 //
-// In the list of fields, "name=marker!" must be given and begins with the marker of the
-// run, "folder_id=node|root" names a node of the run or the root, "manifest..index" is a
-// member of each object in the list manifest, and "size" may have any value (see
-// [Write.Fields]).
+// In the list of fields, "name=marker!" must be given (!) and begins with the marker of the
+// run, "folder_id=node|root" names a node of the run or the root, "id=import!" names an import
+// of the run, and "size" may have any value. "source_url=:https://example.com/!" must be exactly
+// that text. "manifest..index" is a member of each object in the list manifest. The placeholders
+// of the path are fields too: "{upload_id}=upload" (see [Write.Fields]).
 func uploadWrites() []Write {
 	const target = "instance_id=workspace|share folder_id=node|root profile_type "
 	upload := func(op, method, tail, fields, makes string) Write {
@@ -246,9 +247,10 @@ func commentWrites() []Write {
 // and path, the fields that a request may have, and the kinds of objects that the response
 // names.
 //
-// In the list of fields, "{node_id}=node" names a node of the run, "facts.*" is that object
-// with anything in it, "keys." is an element of the list keys, and "name" may have any
-// value (see [Write.Fields]).
+// In the list of fields, "{node_id}=node" is a placeholder of the path and names a node of the
+// run, "facts.*" is that object with anything in it, "keys." is an element of the list keys,
+// and "name" may have any value (see [Write.Fields]). If the last column is "", the response
+// names no object.
 func metadataWrites() []Write {
 	const predicate = "name description predicate.field predicate.operator predicate.value predicate"
 	return []Write{
@@ -306,7 +308,7 @@ func linkWrites() []Write {
 // address that the run invites, "{user_id}=person|me" may also be the caller, and
 // "permissions" may have any value (see [Write.Fields]).
 func memberWrites() []Write {
-	const role, person = "permissions notifications notify_options", "{user_id}=person "
+	const role, person = "permissions notifications notify_options", "{user_id}=person"
 	return join(
 		inBoth("members.Add", post, "/members/{email_or_user}/", "{email_or_user}=person|address "+role, "invitation"),
 		inBoth("members.Invitations.List", get, "/members/invitations/list/", "", "invitation"),
@@ -314,7 +316,7 @@ func memberWrites() []Write {
 			"members.Invitations.Update", post, "/members/invitation/{invitation_id}/", "{invitation_id}=invitation permissions", ""),
 		inBoth("members.Invitations.Delete", del, "/members/invitation/{invitation_id}/", "{invitation_id}=invitation", ""),
 		with(WithSecondKey, join(
-			inBoth("members.Update", post, "/member/{user_id}/update/", person+role, ""),
+			inBoth("members.Update", post, "/member/{user_id}/update/", person+" "+role, ""),
 			inBoth("members.Remove", del, "/members/{user_id}/", person, ""),
 			inBoth("members.TransferOwnership", post, "/member/{user_id}/transfer_ownership/", "{user_id}=person|me", ""),
 			inBoth("members.Leave", del, "/member/", "", ""),
@@ -327,10 +329,12 @@ func memberWrites() []Write {
 // the operation, method and path, the fields that a request may have, and the kinds of
 // objects that the response names.
 //
-// In the list of fields, "workspace_id=workspace!" must be given and names the workspace of
-// the run, "files.=node" is an element of the list files and names a node of the run,
-// "{token}=export" is a token that the run was given, and "question" may have any value
-// (see [Write.Fields]).
+// In the list of fields, which blanks separate, "question" may have any value, and
+// "{token}=export" is a placeholder of the path: here it must be the token of an export of the
+// run. "workspace_id=workspace!" must be given (!) and names the workspace of the run.
+// "files.=node" is an element of the list files, and names a node of the run (see
+// [Write.Fields]). The last column of "ai.Threads.Create" says that its response has the IDs of
+// a thread and of a turn; "" says that there are none.
 func aiWrites() []Write {
 	const thread, question = "{chat_id}=thread ", "question idempotency_key"
 	return with(WithAI, join(
@@ -342,6 +346,7 @@ func aiWrites() []Write {
 		inBoth("ai.Turns.Cancel", post, "/ai/agent/{chat_id}/cancel/", thread, ""),
 		inBoth("ai.ExportFiles", post, "/ai/share/", "files.=node", kindExport),
 		[]Write{
+			// It is a read, but as a write it is allowed only with the token of an export of the run.
 			anywhere("ai.ReadExport", get, "/current/ai/share/{token}", "{token}=export file part", ""),
 			{
 				Read:   Read{"ai.AutoTitle", post, ofShare + "/ai/autotitle/", "a share"},
