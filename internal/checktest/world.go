@@ -163,8 +163,8 @@ func addContent(tb testing.TB, s *fastiotest.Server) {
 		{Node: file, Field: "zqcanary_wheels", Value: 25000, Confidence: "high", Rationale: "Zqcanary says so."},
 		{Node: file, Field: "zqcanary_material", Value: "zqcanary", Source: "user", Confidence: "certain"},
 		{Node: file, Field: "category", Value: "Engineering"},
-		{Node: note, Field: "zqcanary_wheels", Value: "zqcanary many"},
-		{Node: note, Field: "zqcanary_ma-terial", Value: "zqcanary"},
+		{Node: note, Field: "zqcanary_wheels", Value: "zqcanary many"}, // a text in a field of numbers
+		{Node: note, Field: "zqcanary_ma-terial", Value: "zqcanary"},   // a candidate for a merge with zqcanary_material
 	} {
 		if err := s.AddFact(f); err != nil {
 			tb.Fatal(err)

@@ -41,15 +41,17 @@ type Difference struct {
 	Want, Got string
 }
 
-// Named returns d without what may be no name. The value of a [KindValue] is "" unless it
-// matches ^[a-z][a-z0-9_.:-]{1,31}$ and has no five digits in a row. An unknown member is "*",
-// since it may be the key of a map, unless it consists of at most 64 letters, digits and
-// "_.:-", without five digits in a row.
+// Named returns d without what may be data of a user, so that it can be reported. It keeps only
+// names: at most 64 letters, digits and "_.:-", without five digits in a row. The name of an
+// unknown member is "*" if it is none, since it may be the key of a map. The value of a
+// [KindValue] is "" if it is none, and also if it does not have the form of a constant: 2 to 32
+// bytes in lower case that begin with a letter.
 func (d Difference) Named() Difference {
 	switch d.Kind {
 	case KindValue:
-		lower := d.Got != "" && 'a' <= d.Got[0] && d.Got[0] <= 'z' && d.Got == strings.ToLower(d.Got)
-		if !lower || len(d.Got) < 2 || !isName(d.Got, 32) {
+		beginsWithLetter := d.Got != "" && 'a' <= d.Got[0] && d.Got[0] <= 'z'
+		isLower := d.Got == strings.ToLower(d.Got)
+		if !beginsWithLetter || !isLower || len(d.Got) < 2 || !isName(d.Got, 32) {
 			d.Got = ""
 		}
 	case KindUnknown:
@@ -115,7 +117,8 @@ func Look(out any, body []byte) Sight {
 	return l.result()
 }
 
-// Differences returns those of [Look].
+// Differences returns only the differences that [Look] finds between a response and the type of
+// out.
 func Differences(out any, body []byte) []Difference {
 	l := newLooker(body)
 	l.response(out)

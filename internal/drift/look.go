@@ -101,9 +101,12 @@ func inEnvelope(name string) bool {
 	return slices.Contains([]string{"result", "response", "status", "current_api_version"}, name)
 }
 
-// namedPayload reads an object that has the payload in the given member. Instead of that
-// member, the whole response may have "response": an object with the member, or the payload
-// itself if that is a list.
+// namedPayload reads an object that has the payload in the given member. The whole response has
+// one of three forms, where "nodes" is the member:
+//
+//	{"result": true, "nodes": ...}
+//	{"result": true, "response": {"nodes": ...}}
+//	{"result": true, "response": [...]} if the payload is a list
 func (l *looker) namedPayload(t reflect.Type, member string, in payloadIn) error {
 	return l.members(func(name string) error {
 		isOfEnvelope := in == wholeResponse && inEnvelope(name)
@@ -113,7 +116,7 @@ func (l *looker) namedPayload(t reflect.Type, member string, in payloadIn) error
 		switch {
 		case name == member:
 			return l.value(t, Place{"", name})
-		case !isOfEnvelope:
+		case !isOfEnvelope: // nor the payload
 			l.addDifference(Difference{Place: Place{"", name}, Kind: KindUnknown})
 		case name == "response" && l.dec.PeekKind() == '{':
 			return l.namedPayload(t, member, nestedObject)
@@ -124,16 +127,17 @@ func (l *looker) namedPayload(t reflect.Type, member string, in payloadIn) error
 	})
 }
 
-// payload reads an object whose members are those of the payload. The whole response has
-// the members of the envelope too. Its member "response" may be an object with the payload
-// in turn, or a list.
+// payload reads an object whose members are those of the payload, decoded as a t. In the whole
+// response they stand beside the members of the envelope, or the payload is the value of the
+// member "response", which may be an object or a list.
 func (l *looker) payload(t reflect.Type, in payloadIn) error {
 	if t.Kind() != reflect.Struct {
 		return l.value(t, Place{})
 	}
 	return l.object(objectOf(t, ""), func(name string, typed bool) (done bool, err error) {
-		isOfField := typed && l.belongsToField(name)
-		if in != wholeResponse || !inEnvelope(name) || isOfField {
+		isOfPayload := typed && l.belongsToField(name) // also if the envelope has a member of that name
+		isOfEnvelope := in == wholeResponse && inEnvelope(name) && !isOfPayload
+		if !isOfEnvelope {
 			return false, nil // the value is not read here, but as that of any member
 		}
 		l.envelope[name] = true
@@ -213,9 +217,12 @@ func (l *looker) members(f func(name string) error) error {
 // difference. Before each value it calls readValue, unless that is nil, with the name and
 // whether a field has it; readValue reports whether it has read the value itself.
 //
-// If the decoding of the type takes members without a field, only those are unknown that it
-// leaves in its Extra. An unknown member is reported as one of the type o. It is one of an
-// inlined type if that has the Extra, and if a field of that type was read.
+// A method of the type, or a function of [decode.Fix], may take members that have no field. Then
+// only those are unknown that the decoding leaves in the Extra.
+//
+// An unknown member is reported as one of the type of o, or of the type that is inlined in it. A
+// type with the field "upload" and an inlined Upload takes {"upload": {...}} and the upload
+// itself: the object is an upload if a field of Upload was read.
 func (l *looker) object(o *object, readValue func(name string, typed bool) (done bool, err error)) error {
 	begin, seen := l.dec.InputOffset(), l.seenOf(o)
 	typeOfUnknown := o.name
@@ -232,7 +239,7 @@ func (l *looker) object(o *object, readValue func(name string, typed bool) (done
 			return l.dec.SkipValue()
 		}
 		seen[i] = true
-		if o.places[i].Type == o.typeWithExtra {
+		if o.places[i].Type == o.typeWithExtra { // which may be an inlined one
 			typeOfUnknown = o.typeWithExtra
 		}
 		return l.value(o.typeOf(i, l.dec.PeekKind()), o.places[i])
@@ -250,10 +257,11 @@ func (l *looker) object(o *object, readValue func(name string, typed bool) (done
 	return nil
 }
 
-// notDecoded decodes an object as a t, and returns those of the names that are left in its
-// Extra. The others were taken by a method of t, or by a function of [decode.Fix], without a
-// field of that name. It returns all names if nothing is known of them, because the object
-// cannot be decoded as a t or t has no Extra.
+// notDecoded returns those of the names that no part of t decodes. The names are members of an
+// object that have no field in t. Some of them are decoded nevertheless, by a method of t or a
+// function of [decode.Fix], which takes them from the Extra: so notDecoded decodes the object as
+// a t, and returns the names that are left in the Extra. It returns all names if the object cannot
+// be decoded or t has no Extra, because then nothing is known of them.
 func notDecoded(t reflect.Type, object []byte, names []string) []string {
 	extra := map[string]bool{}
 	if known := decode.Leftover(t, object, func(name string) { extra[name] = true }); !known {
@@ -287,8 +295,8 @@ func (l *looker) value(t reflect.Type, at Place) error {
 	}
 }
 
-// asDecoded returns the type that a t decodes a JSON value of a kind as: another one if t
-// is a [decode.Variant] that has one for the kind, else t itself.
+// asDecoded returns the type as which t decodes a JSON value of a kind. That is t itself, unless t
+// is a [decode.Variant] with another type for the kind.
 func asDecoded(t reflect.Type, kind jsontext.Kind) reflect.Type {
 	nilPointer := reflect.Zero(reflect.PointerTo(t)) // enough for JSONType, which reads no value
 	if v, ok := reflect.TypeAssert[decode.Variant](nilPointer); ok {
@@ -299,8 +307,8 @@ func asDecoded(t reflect.Type, kind jsontext.Kind) reflect.Type {
 	return t
 }
 
-// methodValue reads a value that a method of t decodes. Objects and maps are compared member by
-// member all the same.
+// methodValue reads a value that a method of t decodes. Such a method accepts other forms in
+// addition: an object is decoded as usual, so its members are compared.
 func (l *looker) methodValue(t reflect.Type, at Place, kind jsontext.Kind) error {
 	switch {
 	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8: // raw JSON
@@ -308,7 +316,9 @@ func (l *looker) methodValue(t reflect.Type, at Place, kind jsontext.Kind) error
 	case t.Kind() == reflect.Map && kind == '{':
 		return l.mapping(t, at, kind)
 	case t.Kind() == reflect.Struct && kind == '{':
-		if o := objectOf(t, at.within()); len(o.places) > 0 {
+		o := objectOf(t, at.within())
+		hasMembers := len(o.places) > 0 // an [api.Time] has none: an object is no form of it
+		if hasMembers {
 			return l.object(o, nil)
 		}
 	}

@@ -48,8 +48,11 @@ func objectOf(t reflect.Type, name string) *object {
 }
 
 // addFields adds the fields of the struct type t to o, as members of an object called name.
-// Then it adds those of inlined structs: a member that o has already is not replaced. Last
-// are the members that the function registered for t by [decode.Fix] takes from Extra.
+// Then it adds those of inlined structs: a member that o has already is not replaced.
+//
+// A function that is registered for t by [decode.Fix] completes a decoded t: it sets fields, some
+// of which have no JSON name, and takes members from Extra. The members that it takes are added
+// last. A member that has a field gets a second type, the one that the function takes.
 func (o *object) addFields(t reflect.Type, name string) {
 	takenFromExtra, hasFix := decode.FixOf(t)
 	o.takesMore = o.takesMore || hasFix
@@ -62,7 +65,7 @@ func (o *object) addFields(t reflect.Type, name string) {
 		case f.IsExported() && tag != "-" && !decode.IsInlined(f):
 			at := Place{name, cmp.Or(tag, f.Name)}
 			o.addMember(at, f.Type, f.Tag.Get("also"))
-			isSetByFix := hasFix && tag == "" // no response has a member with the Go name of the field
+			isSetByFix := hasFix && tag == "" // the function sets it: no response has a member of this Go name
 			if isSetByFix {
 				o.optional[o.members[at.Member]] = true
 			}
@@ -74,7 +77,7 @@ func (o *object) addFields(t reflect.Type, name string) {
 		}
 	}
 	for _, m := range takenFromExtra {
-		if i, hasField := o.members[m.Name]; hasField { // the field takes one type, the function another
+		if i, hasField := o.members[m.Name]; hasField {
 			o.secondTypes[i] = m.Type
 			continue
 		}
@@ -107,9 +110,10 @@ func (o *object) isRaw() bool { return len(o.places) == 0 && !o.takesMore }
 // second type, whose values a function of [decode.Fix] converts: a summary, whose field is a
 // bool, may be a text. The second type is returned if only that fits the kind of the value.
 func (o *object) typeOf(member int, kind jsontext.Kind) reflect.Type {
-	first, got := o.types[member], kindName(kind)
+	fits := func(t reflect.Type) bool { return kindOf(t) == kindName(kind) }
+	first := o.types[member]
 	second, hasSecond := o.secondTypes[member]
-	if hasSecond && kindOf(second) == got && kindOf(first) != got {
+	if hasSecond && fits(second) && !fits(first) {
 		return second
 	}
 	return first
