@@ -34,7 +34,7 @@ type entry struct {
 func Named(r *api.Request) *api.Request {
 	n := *r
 	path := r.Path.String()
-	if path == "" { // it is invalid: the error names the operation that has the template
+	if path == "" { // it is invalid: the call fails later, with an error that has the Op of the template
 		path = r.Path.Template()
 	}
 	if e := find(r.Method, path); e != nil {
@@ -54,8 +54,8 @@ func Named(r *api.Request) *api.Request {
 }
 
 // find returns the entry that matches a path, the most literal one if several do; nil if
-// none does. Callers give the path and not the template of a request, which may have other
-// names of placeholders than the entry.
+// none does. A template matches as a path does: its placeholders are values then, and may have
+// other names than those of the entry.
 func find(method, path string) *entry {
 	var found *entry
 	most := -1
@@ -118,7 +118,9 @@ func pathByKind(in api.Profile, templates []string, segments ...string) api.Rout
 		}
 		kinds = append(kinds, kind)
 	}
-	err := in.OneOf("", "in", kinds...) // the kind is none of these, or the ID is empty; the call fills in its name
+	const opFromCall = "" // the call that fails with the error puts its own operation there
+	// The kind is none of these, or the ID is empty.
+	err := in.OneOf(opFromCall, "in", kinds...)
 	return refused(templates[0], err)
 }
 

@@ -130,7 +130,8 @@ type row struct {
 }
 
 // readRows returns the rows that get constructors. Rows of endpoints that the platform has
-// removed get none, nor does the one whose path stands for that of any other endpoint.
+// removed get none. The row with the placeholder {path} gets none either: it
+// stands for OPTIONS requests to the path of any endpoint.
 func readRows() ([]row, error) {
 	text, err := os.ReadFile(table)
 	if err != nil {
@@ -168,11 +169,11 @@ func (r row) note(word string) string {
 
 var alias = regexp.MustCompile(`^([a-z]+(?:\.[A-Z]\w*)+)(?: = (.*)| likewise$)`)
 
-// named returns r once for each operation of its endpoint. A note such as "two grants:
-// oauth.Exchange and oauth.Refresh, both sent once" names all of them. Otherwise they are
-// that of r and its aliases. The note "storage.GetMany = up to 25 ids joined by literal
-// commas" is one of an alias. It has the text after the sign as its note, and none of the
-// notes of r.
+// named returns r once for each operation of its endpoint: for those that a note such as "two
+// grants: oauth.Exchange and oauth.Refresh, both sent once" names, or else for that of r and
+// its aliases. An alias is named by a note such as "storage.GetMany = up to 25 ids joined by
+// literal commas". Its row has the operation storage.GetMany, and as its only note the text
+// behind the equals sign.
 func (r row) named() []row {
 	const begin = "two grants: "
 	if grants, several := strings.CutPrefix(r.note(begin), begin); several {
@@ -187,9 +188,9 @@ func (r row) named() []row {
 	all := []row{r}
 	for _, n := range r.notes {
 		if m := alias.FindStringSubmatch(n); m != nil {
-			op, difference := m[1], m[2]
+			op, note := m[1], m[2]
 			other := r
-			other.op, other.notes = op, []string{difference}
+			other.op, other.notes = op, []string{note}
 			all = append(all, other)
 		}
 	}
@@ -293,8 +294,9 @@ func goName(name string) string {
 // A parameter is a parameter of a constructor and the path segments it fills.
 type parameter struct{ name, kind, segment, placeholder string }
 
-// parameterOf returns the parameter of a constructor for a placeholder of a
-// path. It has the name that errors of [api.Path] use.
+// parameterOf returns the parameter of a constructor for a placeholder of a path. It has the
+// name that [api.Path] gives the argument for the placeholder in its errors. A Path with an
+// empty argument returns such an error.
 func parameterOf(name string) parameter {
 	e, _ := errors.AsType[*api.InputError](api.Path("{"+name+"}", "").Err())
 	p := parameter{name: e.Field, placeholder: name}
@@ -312,9 +314,8 @@ func parameterOf(name string) parameter {
 	return p
 }
 
-// write adds the source of a constructor to b. The kinds of profiles may require
-// different credentials: then the source has a branch for the first kind that differs
-// from those before it.
+// write adds the source of a constructor to b. At most one kind of profile
+// requires another credential than the first one: then the source has a branch for it.
 func (c *constructor) write(b *bytes.Buffer) error {
 	fields, params, err := c.requestFields()
 	if err != nil {
@@ -427,10 +428,12 @@ func (c *constructor) content() (field string, p parameter) {
 // writePath writes the field Path of an endpoint and returns the parameters of its
 // constructor: one for each placeholder. If the endpoint has a path for each kind of
 // profile, the first parameter is the profile, which chooses one of the paths and fills
-// its first placeholder. The source is one of
+// its first placeholder. If the last placeholder takes several IDs (c.list), it is written with
+// dots, and its parameter is a list. The source is one of
 //
 //	Path: api.Path("/current/orgs/list/"),
 //	Path: api.Path("/current/event/{event_id}/details/", event.Plain()),
+//	Path: api.Path("/current/comments/{entity_type}/{parent_id}/", string(in.Kind), string(in.ID)),
 //	Path: pathByKind(in, []string{"/current/org/{org_id}/assets/", "/current/share/{share_id}/assets/"}),
 func (c *constructor) writePath(b *strings.Builder) []parameter {
 	hasProfile, toFill := len(c.paths) > 1, c.path
@@ -439,8 +442,8 @@ func (c *constructor) writePath(b *strings.Builder) []parameter {
 	}
 	var params []parameter
 	for _, name := range placeholder.FindAllString(toFill, -1) {
-		isFilled := strings.Contains(toFill, "{entity_type}/"+name) // the parameter of entity_type, a profile, has the ID too
-		if !isFilled {
+		isIDOfProfile := strings.Contains(toFill, "{entity_type}/"+name)
+		if !isIDOfProfile { // which the parameter of {entity_type} fills too
 			params = append(params, parameterOf(strings.Trim(name, "{}")))
 		}
 	}
@@ -479,14 +482,18 @@ func asList(paths []string, last parameter) ([]string, parameter) {
 }
 
 // arguments returns the source of the arguments that fill the placeholders: the segments of
-// the parameters, appended to each other if the last one is a list.
+// the parameters. The segment of a list, which is the last one, is "nodes...": it can stand
+// alone, but behind others it must be appended to them, as in
+//
+//	append([]string{string(workspace)}, nodes...)...
 func (c *constructor) arguments(params []parameter) string {
 	var segments []string
 	for _, p := range params {
 		segments = append(segments, p.segment)
 	}
 	last := len(segments) - 1
-	if c.list && last > 0 {
+	listFollowsOthers := c.list && last > 0
+	if listFollowsOthers {
 		return "append([]string{" + strings.Join(segments[:last], ", ") + "}, " + segments[last] + ")..."
 	}
 	return strings.Join(segments, ", ")
