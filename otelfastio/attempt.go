@@ -111,7 +111,8 @@ func (a *attempt) start(ctx context.Context, req *http.Request) context.Context 
 
 // basePath returns the part of a path before that of a route, such as a prefix
 // of all paths. It returns "" if the path does not end with the route, as after
-// a redirect.
+// a redirect. A placeholder of the route, as in /nodes/{node_id}/, stands for
+// any one segment.
 func basePath(path, route string) string {
 	base := len(path)
 	for range strings.Count(route, "/") { // as many segments from the end as the route has
@@ -120,12 +121,10 @@ func basePath(path, route string) string {
 			return ""
 		}
 	}
-	rest := path[base:] // begins with a slash, as route does: the first segment of both is empty
-	for route != "" {   // each segment must be that of the route, or stand for a placeholder
-		var part, want string
-		part, rest, _ = strings.Cut(rest, "/")
-		want, route, _ = strings.Cut(route, "/")
-		if part != want && !strings.HasPrefix(want, "{") {
+	parts := strings.Split(path[base:], "/")
+	for i, want := range strings.Split(route, "/") {
+		isPlaceholder := strings.HasPrefix(want, "{")
+		if parts[i] != want && !isPlaceholder {
 			return ""
 		}
 	}
@@ -141,7 +140,7 @@ func (a *attempt) record(ctx context.Context, resp *http.Response, err error) {
 	info, ofClient := fastio.CallFromContext(ctx)
 	wasSent := !ofClient || !info.Sent.IsZero() // only the client says when it has sent a request
 	sent := a.begin
-	if info.Sent.After(sent) {
+	if info.Sent.After(sent) { // an earlier time is of the request that was redirected to this one
 		sent = info.Sent
 	}
 	if a.call != nil && wasSent {

@@ -85,8 +85,8 @@ func (t *Telemetry) onWait(ctx context.Context, e api.WaitEvent) {
 }
 
 // endWait reports the current wait, if there is any, which ends at the given time. The
-// client reports only the begin of a wait (onWait): what follows it ends it, which is the
-// next wait, the next attempt, the request of the current one, or the end of the call.
+// client does not report the end of a wait, only its begin (onWait). Whatever comes next is
+// its end: another wait, another attempt, the request of the attempt, or the end of the call.
 func (c *call) endWait(at time.Time) {
 	c.mu.Lock()
 	w := c.wait
