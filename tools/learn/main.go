@@ -121,8 +121,8 @@ func (r report) changes() []change {
 	})
 }
 
-// change returns what to change because of a difference in an operation, which the
-// table has under a key.
+// change returns what to change because of a difference in the responses of an operation.
+// Key is that of the operation in the table of endpoints.
 func (d difference) change(op, key string) change {
 	place := strings.Trim(d.Type+"."+d.Member, ".")
 	switch d.Kind {

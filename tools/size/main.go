@@ -68,8 +68,8 @@ type report struct {
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
 // add counts the lines of a file as those of one kind: the table of endpoints, test data,
-// generated code, tests or source. It also counts the files of each package and of the
-// root directory.
+// generated code, tests or source. Of tests and source it also counts the long lines, and
+// the lines of the engines. It counts the files of each package and of the root directory.
 func (r *report) add(name string) error {
 	content, err := os.ReadFile(name)
 	if os.IsNotExist(err) {

@@ -69,8 +69,8 @@ func checkStyle(f *ast.File, report func(at ast.Node, text string)) {
 	})
 }
 
-// checkHeader reports the first statement in the header of an if or switch. Two are allowed: one that defines a
-// variable, and one that assigns to err or ok and to nothing else, if the condition reads the variable.
+// checkHeader reports the first statement in the header of an if or switch, unless the condition reads the variable
+// that the statement sets. The statement must define the variable, or assign to err or ok and to nothing else.
 func checkHeader(first ast.Stmt, report func(at ast.Node, text string), condition ...ast.Node) {
 	if first == nil {
 		return
@@ -124,8 +124,9 @@ func namesIn(nodes []ast.Node) map[string]bool {
 }
 
 // checkLocks reports each call of a method Lock with arguments, such as that of oauth.Store, whose result no defer
-// unlocks. The defer must be one of the next two statements: the first may be the check of the error. No statement
-// follows a call in the header of an if or switch. Functions called Lock are skipped: they return the lock.
+// unlocks. The defer must be one of the next two statements: the first may be the check of the error. A call in the
+// header of an if or switch is always reported, because no defer can follow it there. Functions called Lock are
+// skipped: they return the lock.
 func checkLocks(f *ast.File, report func(at ast.Node, text string)) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		var list []ast.Stmt
