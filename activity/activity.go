@@ -229,8 +229,8 @@ func (c Cursor) Back(d time.Duration) Cursor {
 	return CursorAt(t.Add(-d))
 }
 
-// Until returns the earlier of c and the cursor of latest. A poll from a future
-// cursor reports nothing until then.
+// Until returns the earlier of c and the cursor of latest. It limits a cursor that may be in
+// the future: a poll from such a cursor reports no change before that time has come.
 func (c Cursor) Until(latest time.Time) Cursor {
 	if !c.Time().After(latest) {
 		return c

@@ -88,7 +88,8 @@ func (n *Intents) Allocate(
 	return it, err
 }
 
-// one returns the intent in a response, which may be at its root, or have no ID.
+// one returns the intent in a response: its member "intent" or, without one, its root. The
+// ID of the intent is "" if the response has none.
 func (n *Intents) one(ctx context.Context, r *api.Request, opts []api.CallOption) (*Intent, error) {
 	a, err := call.Payload[struct {
 		Intent *Intent `json:"intent"` // (assumed name)

@@ -47,15 +47,15 @@ const opWatch = "activity.Watch"
 // A report omits the changes of the previous one. A field may be reported more
 // than once, and a field that changed twice may be reported once.
 //
-// Polls are at least a second apart, and up to 3.6 seconds during frequent
-// changes, to keep the hourly rate limit. All watches and subscriptions of a client share
-// this limit, and none stops for long. If it does not suffice for all, those with frequent
-// changes get three quarters of the polls and the others a quarter; what one group does
-// not use goes to the other. If a proxy cuts long polls, they are
-// shortened to 55 or 25 seconds and later lengthened again. Other temporary
-// failures are retried with a backoff of at most half a minute: failed
-// connections, responses that cannot be decoded, errors of a proxy. A
-// Retry-After is followed, for an hour at most.
+// Polls are at least a second apart, during frequent changes up to 3.6 seconds. All
+// watches and subscriptions of a client share an hourly rate limit. If it does not suffice,
+// those with frequent changes get three quarters of the polls, and the others a quarter.
+// What one group does not use goes to the other.
+//
+// If a proxy cuts long polls, they are shortened to 55 or 25 seconds and later lengthened
+// again. Other temporary failures are retried with a backoff of at most half a minute:
+// failed connections, responses that cannot be decoded, errors of a proxy. A Retry-After is
+// followed, for an hour at most.
 func (s *Service) Watch(
 	ctx context.Context, profile api.Profile, o *WatchOptions, opts ...api.CallOption,
 ) iter.Seq2[*Report, error] {
@@ -91,7 +91,7 @@ type watch struct {
 	score       int             // of changes in the last responses
 	lastSweep   time.Time       // when the latest sweep, a poll that went back, was sent
 	cursorMoved time.Time       // when the cursor last changed
-	sweptCursor Cursor          // the cursor after whose sweep no change before it can be late
+	sweptCursor Cursor          // while it is the cursor, no sweep is needed: the last one has found all late changes
 	wentBack    bool            // the latest poll was a sweep
 	skipEqual   bool            // the next poll leaves out changes with the time of the cursor
 	cursor      Cursor
@@ -180,11 +180,10 @@ func (w *watch) poll(ctx context.Context) (*Report, error) {
 	return w.s.PollProfile(ctx, w.profile, o, w.opts...)
 }
 
-// startsSweep reports whether the next poll is a sweep, and notes that. A sweep starts
-// an Overlap before the cursor, for changes that became visible late. One is due at each
-// interval of Sweep, until all changes from before the cursor must be visible: an Overlap
-// after the cursor has moved. The first sweep after that is the last (sweptCursor), until
-// the cursor moves again.
+// startsSweep reports whether the next poll is a sweep, and notes that. A sweep starts an
+// Overlap before the cursor, for changes that became visible late. One is due every Sweep.
+// After the cursor has stayed the same for an Overlap, all changes from before it are
+// visible. So the next sweep is the last one (sweptCursor) until the cursor moves.
 func (w *watch) startsSweep() bool {
 	if w.o.Overlap == 0 || w.cursor == w.sweptCursor || time.Since(w.lastSweep) < w.o.Sweep {
 		return false
@@ -227,33 +226,43 @@ func (w *watch) setPriority(hasNew bool, held time.Duration) {
 	}
 }
 
-// accept moves the cursor to that of a response, sets the pause before the next poll,
+// accept processes a response: it moves the cursor, sets the pause before the next poll,
 // and removes from the response the changes that the previous one had as well. Held is
-// how long the server took to respond. If a poll that was no sweep brings only changes from
-// before the cursor, the next poll begins just after them (skipEqual).
+// how long the server took to respond.
 func (w *watch) accept(r *Report, held time.Duration) {
 	hasChanges, hasLater := len(r.Activity) > 0, w.hasLater(r)
 	w.removeReported(r)
 	hasUnreported := len(r.Activity) > 0 // that the previous response did not have
 	w.failures = 0
 	w.setPriority(hasLater, held)
+	if isFirstPoll := w.cursor == ""; !isFirstPoll { // the server does not hold the first one
+		w.hold.lengthenAfter(held)
+		w.pause = w.tempo.pauseAfter(held, hasUnreported)
+	}
+	moved := w.moveCursor(r)
+	hasOnlyEqual := hasChanges && !hasLater && !w.wentBack // only a sweep has changes from before the cursor
+	if hasOnlyEqual && !moved {
+		w.skipEqual = true // else the same changes would end each poll at once
+	}
+}
+
+// moveCursor moves the cursor to that of a response, if it is later, and sets it in the
+// response. It reports whether the cursor has changed.
+func (w *watch) moveCursor(r *Report) (moved bool) {
 	w.clock.Observe(w.answer.Header)
 	before := w.cursor
 	next := r.Cursor.Until(w.clock.Latest(cursorSlack)) // from a future cursor, polls would report nothing for a while
-	if w.cursor == "" {
+	if before == "" {
 		w.cursor = w.startCursor(next, Cursor(r.ServerDate))
 	} else {
-		w.hold.lengthenAfter(held)
-		w.pause = w.tempo.pauseAfter(held, hasUnreported)
-		w.cursor = w.cursor.Later(next)
-	}
-	switch {
-	case w.cursor != before:
-		w.cursorMoved, w.skipEqual = time.Now(), false
-	case hasChanges && !hasLater && !w.wentBack:
-		w.skipEqual = true
+		w.cursor = before.Later(next)
 	}
 	r.Cursor = w.cursor
+	moved = w.cursor != before
+	if moved {
+		w.cursorMoved, w.skipEqual = time.Now(), false
+	}
+	return moved
 }
 
 // removeReported removes from a response the changes that the previous one had as well.
@@ -276,16 +285,16 @@ func (w *watch) startCursor(cursor, serverDate Cursor) Cursor {
 	if !cursor.Time().IsZero() {
 		return cursor
 	}
-	// The format of server_date is not documented: it could be read as a future time.
-	byServerDate := serverDate.Until(w.clock.Latest(cursorSlack))
-	// The Date header has whole seconds, and may be rounded up.
-	byHeader := CursorAt(w.clock.Earliest().Add(-time.Second))
-	return cmp.Or(byServerDate, byHeader)
+	if serverDate != "" { // limited, because its format is not documented: it could be read as a future time
+		return serverDate.Until(w.clock.Latest(cursorSlack))
+	}
+	const mostRounded = time.Second // the Date header has whole seconds, and may be rounded up
+	return CursorAt(w.clock.Earliest().Add(-mostRounded))
 }
 
 // retryLater schedules the retry after a temporary failure. If a poll failed after it
-// was held for long, a proxy has probably cut it: a shorter one is sent at once. The
-// first poll, without a cursor, is not held.
+// was held for long, a proxy has probably cut it. That does not count as a failure, so that
+// a shorter poll is sent without a backoff. The first poll, without a cursor, is not held.
 func (w *watch) retryLater(ctx context.Context, err error, held time.Duration) {
 	_, answered := errors.AsType[*api.Error](err)
 	isCut := held >= longHold && (!answered || errors.Is(err, api.ErrUnavailable))
@@ -295,7 +304,7 @@ func (w *watch) retryLater(ctx context.Context, err error, held time.Duration) {
 	} else {
 		w.failures++
 	}
-	w.sweptCursor = "" // the failed poll may have been the last sweep, which must be repeated
+	w.sweptCursor = "" // the failed poll may have been the last sweep from this cursor: another one is needed
 	w.pause = wait.For(w.failures, wait.RetryAfterOf(err))
 	if w.o.OnRetry != nil {
 		w.o.OnRetry(ctx, api.RetryEvent{Op: opWatch, Attempt: w.failures, Wait: w.pause, Err: err})
