@@ -62,29 +62,44 @@ func (s *Service) Ask(
 		return nil, err
 	}
 	defer stop()
-	t, err := s.askFirst(ctx, in, q, o, opts)
-	for lost := 0; err == nil; lost++ {
+	turn, sendErr := s.askFirst(ctx, in, q, o, opts)
+	for lostTurns := 0; sendErr == nil; lostTurns++ {
 		if o.OnTurn != nil {
-			o.OnTurn(ctx, t)
+			o.OnTurn(ctx, turn)
 		}
-		ended, ending := s.Resume(ctx, in, t.ThreadID, t.ID, o, opts...)
-		failed, ok := errors.AsType[*TurnError](ending)
-		isLost := ok && failed.Err == nil && failed.Status() == TurnStatusLost // with an Err the wait failed, not the turn
-		if !isLost || lost == maxLost {
-			return ended, ending
+		ended, err := s.Resume(ctx, in, turn.ThreadID, turn.ID, o, opts...)
+		failed, isLost := lostTurn(err)
+		if !isLost || lostTurns == maxLost {
+			return ended, err
 		}
-		// The question is sent again, as another one.
-		q.IdempotencyKey = successor(t.IdempotencyKey)
-		t, err = s.Turns.Send(ctx, in, failed.ThreadID, q, opts...)
-		if err != nil { // the caller gets the lost turn, with the error that prevented another one
-			failed.Op, failed.Err = "ai.Ask", err
-			err = failed
-		}
+		q.IdempotencyKey = successor(turn.IdempotencyKey)
+		turn, sendErr = s.askAgain(ctx, in, q, failed, opts)
 	}
-	if o.CancelTurn && callerEnded(ctx, err) { // the question may have been sent before that
-		return s.cancelUnanswered(ctx, in, err)
+	// There is no turn to cancel, unless the question was sent and only its response is missing.
+	if o.CancelTurn && callerEnded(ctx, sendErr) {
+		return s.cancelUnanswered(ctx, in, sendErr)
 	}
-	return nil, err
+	return nil, sendErr
+}
+
+// lostTurn returns the error of a turn that the server has lost, and reports whether err is
+// one. With an Err the wait for the turn has failed, not the turn.
+func lostTurn(err error) (*TurnError, bool) {
+	failed, ok := errors.AsType[*TurnError](err)
+	return failed, ok && failed.Err == nil && failed.Status() == TurnStatusLost
+}
+
+// askAgain sends a question again, whose turn was lost, in the same thread. If that fails,
+// it returns the error of the lost turn, with this failure as its Err.
+func (s *Service) askAgain(
+	ctx context.Context, in api.Profile, q Question, lost *TurnError, opts []api.CallOption,
+) (*Turn, error) {
+	turn, err := s.Turns.Send(ctx, in, lost.ThreadID, q, opts...)
+	if err != nil {
+		lost.Op, lost.Err = "ai.Ask", err
+		return nil, lost
+	}
+	return turn, nil
 }
 
 // successor returns the key for a question whose turn was lost: the same key
@@ -224,7 +239,7 @@ func (s *Service) cancel(ctx context.Context, in api.Profile, thread, turn api.O
 	}
 	cause := why
 	if before, ok := errors.AsType[*TurnError](why); ok && before.Err != nil {
-		cause = before.Err // without the state of the turn before it was cancelled
+		cause = before.Err // before itself has the turn as it was before it was cancelled
 	}
 	return nil, &TurnError{Op: "ai.Ask", ThreadID: thread, TurnID: turn, Turn: after.Turn, Err: cause}
 }

@@ -192,8 +192,9 @@ func (q Question) checkText(args input.Args) error {
 }
 
 // checkReferences returns an error for an invalid reference, and for too many of them in
-// the three lists together: distinct files, distinct files and folders, or occurrences. A
-// content part that is not a reference, or has an unknown form, does not count.
+// the three lists together: more than maxFiles distinct files, maxReferences distinct files
+// and folders, or maxOccurrences references with the repeated ones. A content part that is
+// not a reference, or has an unknown form, does not count.
 func (q Question) checkReferences(args input.Args) error {
 	seen, files, occurrences := map[Reference]bool{}, 0, 0
 	add := func(kind ReferenceType, id api.OpaqueID) {

@@ -211,10 +211,10 @@ func (f *following) readConnection(ctx context.Context) (ending, error) {
 	return f.readEvents(sse.NewReader(body, f.maxEvent), time.AfterFunc(eventless, hangUp))
 }
 
-// readEvents yields the events of one connection and returns how it ended. It has
-// progressed if an event was new: if the event has another ID than the last one of the
-// connection before (lastID), or adds text beyond all that was shown. If the server sends
-// the answer from its start again, the IDs of old events come again, and only the text counts.
+// readEvents yields the events of one connection and returns how it ended. The connection
+// has progressed if an event had text beyond all that was shown, or an ID other than the
+// last one of the connection before (lastID). After a restart, where the server sends the
+// answer from its start, the IDs do not count: those of old events come again.
 //
 // If no event comes for long, the timer quiet closes the connection, which may be kept
 // alive although the turn was lost.
@@ -234,9 +234,9 @@ func (f *following) readEvents(events *sse.Reader, quiet *time.Timer) (ending, e
 		frame := Frame{Name: string(e.Type), ID: string(e.ID), Data: bytes.Clone(e.Data)}
 		if isFirst && f.isRestart(frame) {
 			restarted = true
-			f.display.sent = 0
+			f.display.sent = 0 // bytes since the restart
 		}
-		f.firstID = cmp.Or(f.firstID, frame.ID)
+		f.firstID = cmp.Or(f.firstID, frame.ID) // by which isRestart recognizes a restart
 		said := frame.read()
 		if !f.yieldFrame(frame, said) {
 			return cannotStream, nil
@@ -244,9 +244,9 @@ func (f *following) readEvents(events *sse.Reader, quiet *time.Timer) (ending, e
 		if said.last {
 			return reachedEnd, nil
 		}
-		hasNewID := !restarted && frame.ID != "" && frame.ID != f.lastID
 		hasNewText := len(f.display.shown) > f.mostShown
-		if hasNewID || hasNewText {
+		hasOtherID := frame.ID != "" && frame.ID != f.lastID
+		if hasNewText || hasOtherID && !restarted {
 			how = progressed
 		}
 		f.mostShown = max(f.mostShown, len(f.display.shown))
@@ -344,25 +344,24 @@ func hasNoAnswer(name string) bool {
 // display is the text of an answer as shown. Text that a restarted server
 // repeats is not shown again.
 type display struct {
-	most  int // bytes to keep
-	shown []byte
-	sent  int  // how many bytes of shown the server has sent since it last began the answer
-	full  bool // a piece was left out because it is beyond most
+	most  int    // bytes to keep
+	shown []byte // the answer as the caller has it
+	sent  int    // bytes at the start of shown that the server has sent since it last began the answer
+	full  bool   // a piece was left out because it is beyond most
 }
 
 // appendPiece adds a piece of text and returns the part of it that is new, and whether
 // that continues or replaces what was shown. Without delta, a piece may repeat all
 // text that was sent before it.
 //
-// The first d.sent bytes of d.shown were sent since the server last began the answer, and
-// those behind them before that, if it has begun again: they are sent once more, and skipped
-// as long as they are equal. Where the new text differs, it replaces all that was shown.
-// Text beyond the limit is left out, and sets d.full, which ends the stream.
+// When the server begins the answer again, d.sent is 0, and text that is shown already
+// comes once more. It is skipped as long as it is equal; text that differs replaces all
+// that was shown. Text beyond the limit is left out, and sets d.full, which ends the stream.
 func (d *display) appendPiece(piece string, delta bool) (string, StreamEventKind) {
 	if !delta {
 		piece = strings.TrimPrefix(piece, string(d.shown[:d.sent]))
 	}
-	for piece != "" && d.sent < len(d.shown) && piece[0] == d.shown[d.sent] { // sent once more
+	for piece != "" && d.sent < len(d.shown) && piece[0] == d.shown[d.sent] { // the byte is shown already
 		piece = piece[1:]
 		d.sent++
 	}

@@ -118,9 +118,9 @@ func (t *Turns) All(
 	return unique(ctx, from, opts, next, func(t *Turn) api.OpaqueID { return t.ID })
 }
 
-// unique returns the rows of all pages from an offset on, each once, and those
-// without an ID. It continues until a page has no new row: the server may not say
-// whether there are more, and may ignore the offset.
+// unique returns the rows of all pages from an offset on. It leaves out a row whose ID came
+// before; a row without an ID is always returned. It continues until a page has no new row:
+// the server may not say whether there are more, and may ignore the offset.
 func unique[T any](
 	ctx context.Context, from int, opts []api.CallOption,
 	list func(ctx context.Context, offset int, opts []api.CallOption) ([]*T, error), id func(*T) api.OpaqueID,
@@ -157,16 +157,18 @@ func (t *Turns) Get(
 	ctx context.Context, in api.Profile, thread, turn api.OpaqueID, opts ...api.CallOption,
 ) (*Turn, error) {
 	a, err := call.Payload[struct {
-		Message *Turn `json:"message"` // of a workspace
-		Turn    *Turn `json:"turn"`    // of a share
-		Flat    Turn  `json:",embed,inline"`
+		Message *Turn `json:"message"`       // of a workspace
+		Turn    *Turn `json:"turn"`          // of a share
+		Root    Turn  `json:",embed,inline"` // the response itself, if it is the turn
 	}](ctx, t.c, endpoint.AITurnsGet(in, thread, turn), opts)
 	if err != nil {
 		return nil, err
 	}
 	found := cmp.Or(a.Message, a.Turn)
-	if found == nil && (a.Flat.ID != "" || a.Flat.Status != "") {
-		found, a.Flat.Extra = &a.Flat, nil // Extra holds the members of the envelope
+	rootIsTurn := a.Root.ID != "" || a.Root.Status != ""
+	if found == nil && rootIsTurn {
+		a.Root.Extra = nil // it holds the members of the envelope
+		found = &a.Root
 	}
 	found, err = call.Found("ai.Turns.Get", "turn", found)
 	if err != nil {
