@@ -170,8 +170,9 @@ func (s *Service) accessOf(ctx context.Context, org api.ID, person api.Person, o
 }
 
 // idAndAddresses returns the user ID of a person, named by an ID or an address, and all
-// addresses that the rows of access show for that ID. The ID of an address is that of the
-// rows with this address, "" if none of them has an ID, and an error if their IDs differ.
+// addresses that the rows of access show for that ID. For an address it takes the ID from
+// the rows with this address: "" if none of them has one. If they have several IDs, it
+// returns errTwoUsers.
 func idAndAddresses(all []*Access, person api.Person) (user api.ID, addresses map[string]bool, err error) {
 	addresses = map[string]bool{}
 	address := strings.ToLower(string(person))
