@@ -268,16 +268,19 @@ func (w *walk) advance(p *Page, received int) (more bool, err error) {
 	}
 	deleted := w.total - *p.Total
 	w.total = *p.Total
-	isLastPage := end >= w.total
-	hasAll := w.start+w.found >= w.total                       // the total includes those before the start
-	ignoresOffset := fresh == 0 && w.options.Offset >= w.total // nothing is behind the total, so these are old ones
-	switch {
-	case deleted > 0:
+	if deleted > 0 {
 		w.options.Offset = max(w.start, w.options.Offset-deleted)
 		return true, nil
-	case received == 0, isLastPage && hasAll:
+	}
+	// At the end, pages may have had comments again: some have moved, or the server ignores
+	// the offset. The page behind the total shows which: it must be empty.
+	isAtEnd := end >= w.total
+	hasAll := w.start+w.found >= w.total // the total includes those before the start
+	if received == 0 || isAtEnd && hasAll {
 		return false, nil
-	case ignoresOffset:
+	}
+	ignoresOffset := fresh == 0 && w.options.Offset >= w.total
+	if ignoresOffset {
 		return false, fmt.Errorf("fastio: %s: %w", w.op, api.ErrNoProgress)
 	}
 	w.options.Offset = end

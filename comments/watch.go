@@ -48,7 +48,7 @@ const (
 	pauseUnwatched = 15 * time.Second // the same while they are not
 	pauseRepeat    = 5 * time.Second  // after the list for a change, if it had no new comment
 
-	remembered = time.Hour // after which a comment that is too old is not listed again, also after a wrong clock
+	keepListed = time.Hour // for which a listed comment is known as such, even if it is too old to be listed again
 	oldRows    = 10        // in a row, behind which a list has nothing new
 )
 
@@ -111,9 +111,7 @@ type watch struct {
 // seen is when a listed comment was created, and, by the local clock, listed.
 type seen struct{ created, listed time.Time }
 
-// run lists comments whenever something may have changed, and yields those that are
-// new. It counts the wakes without a new comment (emptyWakes), after which it waits
-// longer.
+// run lists comments whenever something may have changed, and yields those that are new.
 func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error {
 	if err := cmp.Or(call.Check(ctx, w.s.c, opWatch), w.on.check(opWatch)); err != nil {
 		return err
@@ -129,36 +127,44 @@ func (w *watch) run(ctx context.Context, yield func(*Comment, error) bool) error
 			w.o.OnRetry(ctx, api.RetryEvent{Op: opWatch, Attempt: n, Wait: pause, Err: err})
 		}
 	}
-	succeeded := false // the step before; the first step and one after a backoff list at once
-	return wait.Poll{Final: final, Failed: failed}.Run(ctx, func() (bool, time.Duration, error) {
-		if succeeded {
-			if err := w.await(ctx); err != nil {
-				return false, 0, err
-			}
+	hasSucceeded := false // the last list; the first one, and one after a backoff, are not awaited
+	return wait.Poll{Final: final, Failed: failed}.Run(ctx, func() (done bool, pause time.Duration, err error) {
+		if hasSucceeded {
+			err = w.await(ctx)
 		}
-		succeeded = false
-		isFirst := !w.hasListed
-		found, err := w.listNew(ctx)
-		if err != nil {
-			w.firstListFailed = w.firstListFailed || isFirst
-			return false, 0, err
+		if err == nil {
+			err = w.listOnce(ctx, yield)
 		}
-		if isFirst && w.o.OnBegin != nil {
-			w.o.OnBegin(ctx)
-		}
-		for _, c := range found {
-			if !yield(c, nil) {
-				return false, 0, errStopped
-			}
-		}
-		succeeded = true
-		if w.wasWoken && len(found) == 0 {
-			w.emptyWakes++
-		} else {
-			w.emptyWakes = 0
-		}
-		return false, 0, nil
+		hasSucceeded = err == nil
+		return false, 0, err
 	})
+}
+
+// listOnce lists the comments and yields the new ones. It counts the wakes without a new
+// comment (emptyWakes), after which await waits longer. It notes if it could not get the
+// first list (firstListFailed): then comments have perhaps come since the watch began, which
+// newOf recognizes by their time.
+func (w *watch) listOnce(ctx context.Context, yield func(*Comment, error) bool) error {
+	isFirst := !w.hasListed
+	found, err := w.listNew(ctx)
+	if err != nil {
+		w.firstListFailed = w.firstListFailed || isFirst
+		return err
+	}
+	if isFirst && w.o.OnBegin != nil {
+		w.o.OnBegin(ctx)
+	}
+	for _, c := range found {
+		if !yield(c, nil) {
+			return errStopped
+		}
+	}
+	if w.wasWoken && len(found) == 0 {
+		w.emptyWakes++
+	} else {
+		w.emptyWakes = 0
+	}
+	return nil
 }
 
 func final(err error) bool { return errors.Is(err, errStopped) || call.Final(err) }
@@ -246,9 +252,10 @@ func (w *watch) observeTime(header http.Header) {
 	}
 }
 
-// oldestToRecord returns how far back the first list of a watch without Since records
-// comments: to a lateness before its newest one. An older comment is visible already, so
-// no later list goes back to it. Zero means that the time of the newest one is not known.
+// oldestToRecord returns the time of creation from which on the first list of a watch
+// without Since records comments. It is two minutes (lateness) before the newest comment: a
+// comment from before that is visible by now, and so later lists do not look for such ones
+// (oldestNew). Zero means that the time of the newest comment is not known.
 func (w *watch) oldestToRecord(newest *Comment) time.Time {
 	at := w.plausibleTime(newest)
 	if at.IsZero() {
@@ -257,9 +264,9 @@ func (w *watch) oldestToRecord(newest *Comment) time.Time {
 	return at.Add(-lateness)
 }
 
-// oldestNew returns the time of creation from which on comments may be new and are
-// listed: a lateness before the newest comment that was listed, but not before Since. As
-// long as there is neither, it is zero, and the first list uses oldestToRecord.
+// oldestNew returns the time of creation from which on comments may be new and are listed:
+// two minutes (lateness) before the newest comment that was listed, but not before Since.
+// Before the first list it is Since. If that is zero, the first list uses oldestToRecord.
 func (w *watch) oldestNew() time.Time {
 	since := w.o.Since.Truncate(time.Second)
 	if w.newest.IsZero() {
@@ -269,12 +276,13 @@ func (w *watch) oldestNew() time.Time {
 	return times.Later(since, newest.Add(-lateness))
 }
 
-// plausibleTime returns when a comment was created, at most the present time of the
-// server, or zero if that is far in the future: one wrong time must not hide
+// plausibleTime returns when a comment was created. If that is in the future, it returns the
+// present time or, for more than the slack between clocks, zero: a wrong time must not hide
 // the comments that follow.
 func (w *watch) plausibleTime(c *Comment) time.Time {
-	now := w.clock.Earliest()
-	if c.Created.After(now.Add(slack)) {
+	now := w.clock.Earliest() // by the server's clock
+	isWrong := c.Created.After(now.Add(slack))
+	if isWrong {
 		return time.Time{}
 	}
 	return times.Earlier(c.Created.Time, now)
@@ -284,8 +292,9 @@ func (w *watch) plausibleTime(c *Comment) time.Time {
 // watch without Since only records what was there before; but if an earlier attempt to
 // get it has failed, comments that were created after the watch began are new.
 func (w *watch) newOf(listed []*Comment) []*Comment {
-	isFirst := !w.hasListed && w.o.Since.IsZero()
-	start := w.clock.Earliest().Add(-time.Since(w.start)) // of the watch, by the clock of the server
+	onlyRecords := !w.hasListed && w.o.Since.IsZero()
+	sinceStart := time.Since(w.start)
+	start := w.clock.Earliest().Add(-sinceStart) // of the watch by the server's clock, rather too early than too late
 	w.hasListed = true
 	var found []*Comment
 	for _, c := range listed {
@@ -293,7 +302,7 @@ func (w *watch) newOf(listed []*Comment) []*Comment {
 		id := c.ID.Plain()
 		_, known := w.seen[id]
 		w.seen[id] = seen{c.Created.Time, time.Now()}
-		wasThere := isFirst && (!w.firstListFailed || c.Created.Before(start)) // before the watch
+		wasThere := onlyRecords && (!w.firstListFailed || c.Created.Before(start)) // before the watch
 		if !known && !wasThere && (w.o.Replies || c.ParentID == "") {
 			found = append(found, c)
 		}
@@ -303,13 +312,13 @@ func (w *watch) newOf(listed []*Comment) []*Comment {
 }
 
 // forgetOld removes from seen the comments that are not listed again, because they are
-// older than any new one can be. They stay for the time remembered, in which a wrong clock
-// is corrected.
+// older than any new one can be (oldestNew). That time may be too late as long as the clock
+// of the server is wrong, and then goes back. So each comment stays for keepListed.
 func (w *watch) forgetOld() {
 	from := w.oldestNew()
 	for id, c := range w.seen {
 		isOld := !c.created.IsZero() && c.created.Before(from)
-		if isOld && time.Since(c.listed) > remembered {
+		if isOld && time.Since(c.listed) > keepListed {
 			delete(w.seen, id)
 		}
 	}
