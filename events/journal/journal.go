@@ -159,8 +159,9 @@ func Open(path string, o *Options) (*Journal, error) {
 }
 
 // open opens the journal and its index, cut to the position of the last checkpoint, and
-// writes the header of a new journal. checkFiles refuses a journal with content but without
-// an index, as of another program: this package creates the index before it writes content.
+// writes the header of a new journal. It creates the index before it writes to the journal,
+// because checkFiles takes a journal with content and without an index for a file of another
+// program.
 func (j *Journal) open() error {
 	at, found, err := j.lastPosition()
 	if err != nil {
@@ -169,7 +170,7 @@ func (j *Journal) open() error {
 	_, err = os.Stat(filepath.Join(j.dir, begunName))
 	j.hasCheckpoint = err == nil
 	if j.hasCheckpoint && !found {
-		return fmt.Errorf("the checkpoints in %s are missing: restore them, or remove it and %s to begin again", j.dir, j.path)
+		return fmt.Errorf("the checkpoints in %s are missing: restore them, or remove that directory and %s to begin again", j.dir, j.path)
 	}
 	index := filepath.Join(j.dir, indexName)
 	if err := j.checkFiles(index, at); err != nil {
