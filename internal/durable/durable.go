@@ -327,12 +327,13 @@ func (f *File) makeDir(dir string) error {
 	return f.disk.syncDir(parent)
 }
 
-// target returns the path that a symbolic link leads to, for its content to.
-func target(link, to string) string {
-	if filepath.IsAbs(to) {
-		return to
+// target returns the path that the symbolic link at path leads to. Its content may be
+// relative to the directory of the link.
+func target(path, content string) string {
+	if filepath.IsAbs(content) {
+		return content
 	}
-	return filepath.Join(filepath.Dir(link), to)
+	return filepath.Join(filepath.Dir(path), content)
 }
 
 // resolve resolves symbolic links, so that the links are kept and all names of a

@@ -80,7 +80,7 @@ func OpenPartial(dir *os.Root, file, key string) (*Partial, error) {
 		if errors.Is(err, fs.ErrExist) {
 			err = p.reopen()
 		}
-		if !errors.Is(err, errMoved) {
+		if !errors.Is(err, errMoved) { // else another process has renamed or removed the file before it was locked here
 			return p, err
 		}
 	}
