@@ -75,8 +75,8 @@ type Snapshot struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Preflight reports what [Fields.Merge] would do without writing. Its counts
-// may change before the merge.
+// Preflight reports, without writing, what [Fields.Merge] would do. Its counts may change
+// before the merge.
 //
 // It sends the request of Merge without the confirmation, and has its errors.
 func (f *Fields) Preflight(
