@@ -92,19 +92,15 @@ func (s *Service) AllValues(
 	}
 	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Values, error) {
 		at := o
-		at.Offset = offset
-		if isFirst := offset == o.Offset; !isFirst { // those of the first page are the caller's, and Metadata checks them
-			at.Limit = min(at.Limit, maxReached-at.Offset)
+		if isFirst := offset == o.Offset; !isFirst { // Metadata checks the options of the first page, which are the caller's
+			at.Offset, at.Limit = offset, min(o.Limit, maxReached-offset)
 			if at.Limit <= 0 {
 				return nil, errReached
 			}
 		}
 		v, err := s.Metadata(ctx, workspace, text, &at, opts...)
-		isEmpty := err == nil && len(v.Hits) == 0
-		if isEmpty && v.Pagination != nil { // the server may always say that more pages follow; none does behind the total
-			total := v.Pagination.Total // an upper bound, 0 if it is not in the response
-			isLast := total != 0 && at.Offset+at.Limit >= total
-			v.Pagination.HasMore = v.Pagination.HasMore && !isLast
+		if err == nil {
+			v.endAtTotal(at)
 		}
 		return v, err
 	}
@@ -112,6 +108,18 @@ func (s *Service) AllValues(
 	hits := page.Offsets("search.Metadata", o.Offset, next, of)
 	hits.Empty = page.ManyEmpty
 	return hits.All(ctx, opts)
+}
+
+// endAtTotal makes an empty page at the end of the list the last one: the server may say of
+// every page that more follow.
+func (v *Values) endAtTotal(at ValuesOptions) {
+	p := v.Pagination
+	if p == nil || p.Total == 0 || len(v.Hits) > 0 { // a total of 0 is not in the response
+		return
+	}
+	if at.Offset+at.Limit >= p.Total { // there are at most Total hits
+		p.HasMore = false
+	}
 }
 
 // CompoundQuery is the query of [Service.Compound].
