@@ -210,8 +210,8 @@ const maxUserContext = 64
 // About is the reader's interest, "" for none: at most 64 letters, digits, spaces and
 // . , ! ? ' -
 //
-// Each call costs AI credits of the organization that owns the profile, or the caller's
-// own for the profile of a user or a parent event. So it is not retried after a lost
+// Each call costs AI credits: of the organization that owns the profile or, if the profile
+// is a user or a parent event is given, of the caller. So it is not retried after a lost
 // response. It counts against the rate limits of a search.
 //
 // Errors: those of [Service.Search]; [api.ErrForbidden] if the caller is not a member
