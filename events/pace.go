@@ -42,16 +42,6 @@ type idlePace struct {
 	nextTurn time.Time // the next turn
 }
 
-// add counts the followers of p, one for each search of a round, among those that share the
-// searches at rest.
-func (r *idlePace) add(p *pace) { r.followers.Add(int64(p.searches)) }
-
-// remove undoes add, and takes p out of the queue, so that the others search more often.
-func (r *idlePace) remove(p *pace) {
-	r.leaveQueue(p)
-	r.followers.Add(-int64(p.searches))
-}
-
 // interval returns the time between two searches of each follower at rest.
 func (r *idlePace) interval() time.Duration {
 	return time.Duration(max(1, r.followers.Load())) * r.every
@@ -118,24 +108,40 @@ type pace struct {
 	loop     ratelimit.Loop
 	notify   func() // called when the next round may be due earlier than nextRound has returned
 
-	mu              sync.Mutex
-	watched         bool      // by the Waker
-	uncoveredChange bool      // a change was reported that the searches of no round so far can have found
-	uncoveredReport bool      // the same, or the watch began
-	firstReport     time.Time // the first one that the next round is for
-	lastReport      time.Time // the latest
-	due             time.Time // the next round
-	needsTurn       bool      // which requires a turn of idlePace
-	awaitsRound     bool      // for the next round: a change makes it due earlier
+	mu      sync.Mutex
+	watched bool // by the Waker
 
-	lastBegan   time.Time // the last round
+	// A report says that the log has changed, or that the watch began. A round that begins
+	// visibleAfter later covers it: its searches find the change.
+	uncoveredChange bool      // a change was reported that no round has covered
+	uncoveredReport bool      // the same, or the watch began
+	firstReport     time.Time // of the reports that the next round is for
+	lastReport      time.Time
+
+	last        round     // the current or last one
 	gapsUntil   time.Time // when the gaps of all rounds so far are over
-	ended       time.Time
-	foundEvents bool
-	wokenRound  bool // the round is for a reported change, or repeats such a one
-	frequent    bool // the round followed another one soon, or is for several changes
-	repeatNext  bool // the next round repeats a woken one, for events that become visible late
-	isRepeat    bool // the round is such a repeat, and is not for a change as well
+	due         time.Time // the next round
+	needsTurn   bool      // the next round requires a turn of idlePace
+	awaitsRound bool      // a report makes the next round due earlier
+	repeatNext  bool      // the next round repeats a woken one, for events that become visible late
+}
+
+// round is one search of a log by each of its followers.
+type round struct {
+	began, ended time.Time
+	foundEvents  bool
+	isWoken      bool // it is for a reported change, or repeats such a round
+	isRepeat     bool // it repeats a woken round, and is for no other change
+	isFrequent   bool // it followed another round soon, or is for several changes
+}
+
+// start counts the searches of each round among those that all followers at rest share.
+func (p *pace) start() { p.idle.followers.Add(int64(p.searches)) }
+
+// stop undoes start, so that the other followers search more often.
+func (p *pace) stop() {
+	p.idle.leaveQueue(p)
+	p.idle.followers.Add(-int64(p.searches))
 }
 
 // Call makes a call through the client. A search waits for the rate limit in the class
@@ -161,14 +167,14 @@ func (p *pace) onWake(watched bool) {
 }
 
 // report makes the next round due soon, because a change was reported or, with change
-// false, because the watch began. If the first and the last report before a round are
-// apart, it is for several changes. A follower that awaits its next round leaves the queue
-// of those at rest: it needs no turn any more.
+// false, because the watch began. A follower that awaits its next round leaves the queue of
+// those at rest: it needs no turn any more. During a round the report is recorded only, and
+// setNextRound takes it into account.
 func (p *pace) report(change bool) {
 	p.mu.Lock()
 	p.uncoveredChange = p.uncoveredChange || change
 	p.lastReport = time.Now()
-	if !p.uncoveredReport {
+	if isFirst := !p.uncoveredReport; isFirst {
 		p.firstReport = p.lastReport
 	}
 	p.uncoveredReport = true
@@ -191,13 +197,11 @@ func (p *pace) dueForReport() {
 	p.needsTurn, p.awaitsRound = false, false
 }
 
-// beginRound waits until the first search of a round may start, and records why and when
-// it begins. A woken round is for a reported change, or repeats such a round (isRepeat): its
-// searches start before those at rest. A change during the wait counts, too. Each round
-// adds a gap to gapsUntil, by which dueForReport limits the rounds of a busy log.
+// beginRound waits until the first search of a round may start, and records that it
+// begins. The searches of a woken round start before those at rest.
 func (p *pace) beginRound(ctx context.Context) error {
 	p.mu.Lock()
-	isWoken := p.uncoveredChange || p.repeatNext
+	isWoken := p.nextIsWoken()
 	p.mu.Unlock()
 	p.loop.SetClass(ratelimit.Rest)
 	if isWoken {
@@ -206,68 +210,85 @@ func (p *pace) beginRound(ctx context.Context) error {
 	if err := p.loop.Reserve(ctx, p.group); err != nil {
 		return err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.awaitsRound = false
-	p.wokenRound = p.uncoveredChange || p.repeatNext
-	p.isRepeat = p.repeatNext && !p.uncoveredChange
-	p.repeatNext = false
-	now := time.Now()
-	isSoonAgain := now.Sub(p.lastBegan) < frequentRounds
-	hasSeveralChanges := p.lastReport.Sub(p.firstReport) > sameChange
-	p.frequent = isSoonAgain || hasSeveralChanges // then setNextRound repeats it even if it finds events
-	p.lastBegan = now
-	p.gapsUntil = times.Later(p.gapsUntil, now).Add(p.gap)
-	p.coverReports(now)
+	p.recordBegin()
 	return nil
 }
 
+// nextIsWoken reports whether the next round is for a reported change, or repeats a round
+// that was. p.mu is held.
+func (p *pace) nextIsWoken() bool { return p.uncoveredChange || p.repeatNext }
+
+// recordBegin records when a round begins and what it is for: all reports so far, also
+// those during the wait for the rate limit.
+func (p *pace) recordBegin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	isSoonAgain := now.Sub(p.last.began) < frequentRounds
+	hasSeveralChanges := p.lastReport.Sub(p.firstReport) > sameChange
+	p.last = round{
+		began:      now,
+		isWoken:    p.nextIsWoken(),
+		isRepeat:   p.repeatNext && !p.uncoveredChange,
+		isFrequent: isSoonAgain || hasSeveralChanges,
+	}
+	p.repeatNext, p.awaitsRound = false, false
+	p.gapsUntil = times.Later(p.gapsUntil, now).Add(p.gap) // by it dueForReport limits the rounds of a busy log
+	p.coverReports(now)
+}
+
 // coverReports records that the round that begins now is for the reports so far. If the
-// last one came less than visibleAfter before, its change may not be visible to searches
-// yet: then it stays uncovered, and the next round is for it as well. p.mu is held.
+// last one came less than visibleAfter ago, the searches of this round may not find its
+// change yet: then it stays uncovered, and the next round is for it as well. p.mu is held.
 func (p *pace) coverReports(now time.Time) {
-	if now.Sub(p.lastReport) >= visibleAfter {
+	isVisible := now.Sub(p.lastReport) >= visibleAfter // the latest change
+	if isVisible {
 		p.uncoveredChange, p.uncoveredReport = false, false
 	}
-	p.firstReport = p.lastReport // the next round is not for the reports before the last one
+	p.firstReport = p.lastReport // the earlier reports are not counted again by the next round
 }
 
 // end records the end of a round.
 func (p *pace) end(found bool) {
-	p.ended, p.foundEvents = time.Now(), found
+	p.last.ended, p.last.foundEvents = time.Now(), found
 	p.loop.Cancel(p.group) // if there was no search
 }
 
-// setNextRound sets when the next round is due after one that has succeeded, and whether
-// it needs a turn among all followers at rest (needsTurn). A change that is reported
-// meanwhile makes it due earlier (awaitsRound).
-func (p *pace) setNextRound() {
+// setNextRound returns when the next round is due after one that has succeeded, and sets
+// whether it needs a turn among all followers at rest (needsTurn). A report before that
+// time makes it due earlier (awaitsRound).
+//
+// Events of a reported change may become visible after its round. If the round has found no
+// events, or only some of several changes, it is repeated once.
+func (p *pace) setNextRound() (due time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.awaitsRound = true
-	mayMiss := !p.foundEvents || p.frequent // an event of a reported change, which becomes visible late
+	mayMissEvents := p.last.isWoken && (!p.last.foundEvents || p.last.isFrequent)
 	switch {
-	case p.uncoveredReport: // there was a report that the round may have come too early for
+	case p.uncoveredReport: // the last round came too early for it
 		p.dueForReport()
-	case p.foundEvents && !p.watched: // there may be more, which nothing reports
-		p.due, p.needsTurn = p.ended.Add(p.interval), false
-	case p.wokenRound && mayMiss && !p.isRepeat: // it is repeated once
+	case p.last.foundEvents && !p.watched: // there may be more, which nothing reports
+		p.due, p.needsTurn = p.last.ended.Add(p.interval), false
+	case mayMissEvents && !p.last.isRepeat:
 		p.repeatNext = true
-		p.due, p.needsTurn = p.ended.Add(p.gap), false
-	case p.wokenRound && mayMiss: // after the repeat the log is at rest, and waits for the next turn
-		p.due, p.needsTurn = p.ended.Add(p.gap), true
+		p.due, p.needsTurn = p.last.ended.Add(p.gap), false
+	case mayMissEvents: // by the repeat, too: now the log is at rest, and waits for its turn only
+		p.due, p.needsTurn = p.last.ended.Add(p.gap), true
 	default: // the log is at rest
-		p.due, p.needsTurn = p.ended.Add(max(p.interval, p.idle.interval())), true
+		p.due, p.needsTurn = p.last.ended.Add(max(p.interval, p.idle.interval())), true
 	}
+	return p.due
 }
 
-// delay sets when the next round is due after one that has failed.
-func (p *pace) delay(pause time.Duration) {
+// delay returns when the next round is due, after a pause, because the last one has failed.
+func (p *pace) delay(pause time.Duration) (due time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.due = time.Now().Add(pause)
 	p.needsTurn = false   // the round that failed has used its turn, if it needed one
 	p.awaitsRound = false // a reported change must not shorten the pause
+	return p.due
 }
 
 // nextRound returns when the next round may begin, or when to ask again. A round
@@ -286,6 +307,7 @@ func (p *pace) nextRound(now time.Time) time.Time {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.due, p.needsTurn = times.Earlier(p.due, now), false // not a later time of a report: the turn is used up
+	// The turn is taken: the round begins now, even if a report between the two locks has set a later time.
+	p.due, p.needsTurn = times.Earlier(p.due, now), false
 	return p.due
 }

@@ -43,32 +43,41 @@ const stepPages = 2
 func (s *Service) Stepper(
 	q Query, handle func(context.Context, *Event) error, o *FollowOptions, opts ...api.CallOption,
 ) (*Stepper, error) {
-	step := &Stepper{opts: opts}
-	if o != nil {
-		step.o = *o
-	}
-	o = &step.o
-	o.Interval = cmp.Or(o.Interval, 10*time.Second)
-	o.Overlap = cmp.Or(o.Overlap, 2*time.Minute)
-	o.Sweep = cmp.Or(o.Sweep, 10*time.Minute)
-	step.pace = &pace{
-		Client: s.c, group: s.group, idle: s.idle, interval: o.Interval, gap: min(o.Interval/2, longGap), notify: func() {},
-	}
-	paced := &Service{c: step.pace, clock: s.clock} // as s, but its searches have the priority that the pace sets
+	options := withDefaults(o)
+	pace := s.newPace(options.Interval)
+	paced := &Service{c: pace, clock: s.clock} // as s, but its searches have the priority that the pace sets
 	f := &follower{
 		s: paced, logger: cmp.Or(s.o.Logger, slog.New(slog.DiscardHandler)),
-		query: q, handle: handle, o: *o, opts: opts, pauseAfter: stepPages,
+		query: q, handle: handle, o: options, opts: opts, pauseAfter: stepPages,
 	}
-	var err error
-	step.followers, err = f.perValue()
+	followers, err := f.perValue()
 	if err != nil {
 		return nil, err
 	}
-	step.pace.searches = len(step.followers) // one each in a round
-	if !o.PollOnly && o.Until.IsZero() {
+	pace.searches = len(followers) // one each in a round
+	step := &Stepper{o: options, opts: opts, followers: followers, pace: pace}
+	hasEnd := !options.Until.IsZero()
+	if !options.PollOnly && !hasEnd { // a Follow that ends need not learn of later changes
 		step.waker = s.o.Waker
 	}
 	return step, nil
+}
+
+// withDefaults returns the options, with the defaults in place of zero times.
+func withDefaults(o *FollowOptions) FollowOptions {
+	options := *cmp.Or(o, &FollowOptions{})
+	options.Interval = cmp.Or(options.Interval, 10*time.Second)
+	options.Overlap = cmp.Or(options.Overlap, 2*time.Minute)
+	options.Sweep = cmp.Or(options.Sweep, 10*time.Minute)
+	return options
+}
+
+// newPace returns the pace of a Stepper with an Interval. Rounds for reported changes may
+// follow each other after half of it, and after longGap at most.
+func (s *Service) newPace(interval time.Duration) *pace {
+	return &pace{
+		Client: s.c, group: s.group, idle: s.idle, interval: interval, gap: min(interval/2, longGap), notify: func() {},
+	}
 }
 
 // Step searches the log if a search is due, and delivers its events. It returns when to
@@ -111,13 +120,13 @@ func (s *Stepper) Watch(ctx context.Context) {
 // profile returns the profile of the log, which all followers read.
 func (s *Stepper) profile() api.Profile { return s.followers[0].query.Profile }
 
-// Close saves the checkpoint, also if ctx is done. It takes 5 seconds at most. Step must
-// not be called afterwards.
+// Close saves the checkpoint, with a set of values one for each, also if ctx is done. It
+// takes 5 seconds at most. Step must not be called afterwards.
 func (s *Stepper) Close(ctx context.Context) error {
 	if !s.loaded {
 		return nil
 	}
-	s.pace.idle.remove(s.pace)
+	s.pace.stop()
 	s.loaded = false
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTimeout)
 	defer cancel()
@@ -128,8 +137,7 @@ func (s *Stepper) Close(ctx context.Context) error {
 	return err
 }
 
-// load reads the checkpoints before the first step, and counts the followers among
-// those that share the searches at rest.
+// load reads the checkpoints before the first step, and starts the pace.
 func (s *Stepper) load(ctx context.Context) error {
 	if s.loaded {
 		return nil
@@ -140,7 +148,7 @@ func (s *Stepper) load(ctx context.Context) error {
 		}
 	}
 	s.loaded = true
-	s.pace.idle.add(s.pace)
+	s.pace.start()
 	return nil
 }
 
@@ -179,9 +187,8 @@ func (s *Stepper) run(ctx context.Context) error {
 	}
 }
 
-// step does a round if one is due. It returns when the next one is, or a zero time if
-// the events created before Until are delivered. After a temporary failure the next
-// round follows a pause.
+// step does a round if one is due, or continues the one that has paused. It returns when
+// the next step is due, or a zero time if the events created before Until are delivered.
 func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
 	began := time.Now()
 	if !s.inRound {
@@ -190,12 +197,18 @@ func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
 		}
 	}
 	done, err := s.doRound(ctx)
-	if hasPaused := s.inRound; hasPaused { // so that others can take their turn: it is due again at once
+	if hasPaused := s.inRound; hasPaused { // the next step is due at once; those of other logs may come before it
 		return began, nil
 	}
 	if err == nil && s.o.OnCaughtUp != nil {
 		s.o.OnCaughtUp(ctx)
 	}
+	return s.afterRound(ctx, done, err)
+}
+
+// afterRound returns when the next round is due after one that has ended with err. The time
+// is zero after the last round (done), after a permanent failure, and if ctx is done.
+func (s *Stepper) afterRound(ctx context.Context, done bool, err error) (next time.Time, failure error) {
 	switch {
 	case err == nil && done:
 		return time.Time{}, nil
@@ -207,14 +220,12 @@ func (s *Stepper) step(ctx context.Context) (next time.Time, err error) {
 		return time.Time{}, ctx.Err()
 	case err == nil:
 		s.failures = 0
-		s.pace.setNextRound()
-	default:
-		s.failures++
-		pause := wait.For(s.failures, wait.RetryAfterOf(err))
-		s.followers[0].callOnRetry(ctx, s.failures, pause, err)
-		s.pace.delay(pause)
+		return s.pace.setNextRound(), nil
 	}
-	return s.pace.nextRound(began), nil // without taking a turn: a round that needs one is due after began
+	s.failures++
+	pause := wait.For(s.failures, wait.RetryAfterOf(err))
+	s.followers[0].callOnRetry(ctx, s.failures, pause, err)
+	return s.pace.delay(pause), nil
 }
 
 // doRound begins a round, or continues the one that has paused, and reports whether all
@@ -243,8 +254,9 @@ func (s *Stepper) hasMore() bool {
 
 // pollAll polls the log for each follower, one after the other. If the round is resumed,
 // only those poll whose poll has paused. It reports whether all have reached Until, and
-// notes whether the round has found events (found). A temporary failure of one does not
-// keep the others from polling, and the last one is returned; a permanent one does.
+// notes whether the round has found events (found). After a temporary failure of one the
+// others poll nevertheless, and the last such failure is returned. A permanent failure ends
+// the loop.
 func (s *Stepper) pollAll(ctx context.Context, resumed bool) (done bool, failure error) {
 	done = true
 	for _, one := range s.followers {
