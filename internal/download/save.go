@@ -94,7 +94,7 @@ func (s *Source) Save(ctx context.Context, path string) (saved string, n int64, 
 	if err != nil {
 		return "", 0, call.Failed(s.Op, err)
 	}
-	defer func() { _ = dir.Close() }() // nothing was written through it
+	defer func() { _ = dir.Close() }() // the Close of a directory loses no data
 	n, err = s.SaveIn(ctx, dir, filepath.Base(path), durable.Partials)
 	if err != nil {
 		return "", 0, call.Failed(s.Op, err)

@@ -123,13 +123,13 @@ func (s *stream) Read(p []byte) (int, error) {
 func (s *stream) resume(cause error) error {
 	_ = s.body.Close()
 	for s.request.Replay == api.ReplaySafe && (s.options.Fixed || s.etag != "") && s.failed < maxTries {
-		s.failed++
+		s.failed++ // Read sets it to 0 when a byte arrives
 		if err := wait.Sleep(s.ctx, wait.Default().Pause(s.failed)); err != nil {
 			return s.named(err)
 		}
 		body, err := s.reopen()
 		if err == nil {
-			s.received = 0
+			s.received = 0 // bytes of the new connection
 			return s.replace(body)
 		}
 		tryAgain := s.ctx.Err() == nil && !errors.Is(err, api.ErrChanged)
@@ -174,10 +174,11 @@ func (s *stream) keep(p []byte) {
 // short connections make progress. It returns api.ErrChanged if the file is another one
 // now.
 func (s *stream) reopen() (io.ReadCloser, error) {
-	again := min(s.received/2, int64(len(s.tail)))
-	if !s.endKnown && len(s.tail) > 0 { // all may have been received, and a range that begins at the end is rejected
-		again = max(again, 1)
+	most := s.received / 2
+	if !s.endKnown { // all may have been received, and a range that begins at the end is rejected
+		most = max(most, 1)
 	}
+	again := min(most, int64(len(s.tail)))
 	from := s.at - again
 	resp, err := s.open(rangeOf(from, s.options.last()), s.etag) //nolint:bodyclose // the stream closes the body
 	if e, refused := errors.AsType[*api.Error](err); refused && e.Status == http.StatusRequestedRangeNotSatisfiable {
@@ -217,9 +218,8 @@ func (s *stream) compare(body io.Reader, n int64) error {
 }
 
 // changed reports whether the headers of a response are of another version of the file
-// than those of the first one. If the request has fixed the version, only two headers that
-// differ show another one, and not a header that is missing: partial responses may lack an
-// ETag.
+// than those of the first one. If the request has fixed the version, the first of ETag and
+// Last-Modified that both responses have decides: partial responses may lack an ETag.
 func (s *stream) changed(h http.Header) bool {
 	if !s.options.Fixed {
 		return strongTag(h) != s.etag

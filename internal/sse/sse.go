@@ -119,7 +119,7 @@ func (r *Reader) Next() (*Event, error) {
 // and with a blank before each value. It reports false, and reads nothing, for any
 // other event.
 func (r *Reader) readPlain() bool {
-	mayHaveCR := r.cr.at < r.end // at cr.at, or behind it where none was searched yet
+	mayHaveCR := r.cr.at < r.end // r.cr has searched only the bytes before cr.at
 	if r.skipLF || mayHaveCR {
 		return false
 	}
@@ -324,8 +324,8 @@ func (r *Reader) makeRoom() {
 	r.moveTo(to, data)
 }
 
-// shrink replaces a large buffer by a small one when the last event and what is
-// unread do not need it.
+// shrink replaces a large buffer by a small one when the data of the last event, from
+// r.from on, and the unread bytes behind them would fit into it.
 func (r *Reader) shrink() {
 	if len(r.buf) > keptSize && r.end-r.from < smallSize {
 		r.moveTo(make([]byte, smallSize), nil)
@@ -346,10 +346,10 @@ func (r *Reader) moveTo(buf, data []byte) {
 }
 
 // keepFields copies the type and the IDs, which may be in the buffer, before the buffer
-// changes.
+// changes. The order matters: a newID that became the lastID is still in kept.newID, which
+// the copy of the next newID overwrites.
 func (r *Reader) keepFields() {
 	r.kept.kind = append(r.kept.kind[:0], r.kind...)
-	// Before newID: lastID may be in kept.newID, where it was kept as the ID of an event.
 	r.kept.lastID = append(r.kept.lastID[:0], r.lastID...)
 	r.kept.newID = append(r.kept.newID[:0], r.newID...)
 	r.kind, r.lastID, r.newID = r.kept.kind, r.kept.lastID, r.kept.newID
