@@ -161,15 +161,17 @@ func (d *dir) checkedName(name string) string {
 }
 
 // clean returns a name that is safe on this system for the server's name of a node. A
-// hidden file keeps its dot if hidden files are downloaded. The name of a partial file of a
-// download is changed with its dot.
+// hidden file keeps its dot if hidden files are downloaded. The name of a partial file loses
+// it, so that no download takes the file for its own partial file.
 func (d *dir) clean(name string) string {
 	if durable.IsPartial(name) {
 		return download.Name(name)
 	}
-	checked := d.checkedName(name)
-	allowedDot := strings.TrimSuffix(name, checked) // "" unless it is a hidden file
-	return allowedDot + download.Name(checked)
+	withoutDot := d.checkedName(name) // the whole name, unless it has a dot that it may keep
+	if withoutDot != name {
+		return "." + download.Name(withoutDot)
+	}
+	return download.Name(name)
 }
 
 // listFolder adds the files of a folder and its subfolders to those to download, and
@@ -232,7 +234,7 @@ func (d *dir) addNode(ctx context.Context, f *remoteFolder, n *Node, used dirs.N
 	}
 	name, err := used.Add(n.Name, d.rules)
 	at, local := below(f.path, n.Name), path.Join(f.local, name)
-	if err == nil && d.usedPaths[at] { // by a node of another folder: one of the names contains a slash
+	if err == nil && d.usedPaths[at] { // the name "a/b" has the path of the file b in the folder a
 		err = api.ErrNameTaken
 	}
 	if err != nil {
@@ -303,7 +305,7 @@ func (d *dir) download(ctx context.Context, f *remoteFile, local string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = folder.Close() }() // nothing was written through it
+	defer func() { _ = folder.Close() }() // the Close of a directory loses no data
 	src := d.s.source(opDownloadDir, d.in, f.node, DownloadOptions{}, d.opts)
 	open := src.Open
 	src.Open = func(ctx context.Context, offset int64) (*api.Download, error) {
@@ -329,7 +331,7 @@ func (d *dir) removePartials(local string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = folder.Close() }() // nothing was written through it
+	defer func() { _ = folder.Close() }() // the Close of a directory loses no data
 	names, err := d.partials(folder)
 	if err != nil {
 		return err

@@ -123,15 +123,15 @@ func (t *Transforms) Read(
 func (t *Transforms) Get(
 	ctx context.Context, in api.Profile, node api.OpaqueID, change Transform, opts ...api.CallOption,
 ) (*api.Download, error) {
-	const unchecked = "unchecked" // the token is checked when there is one
-	if _, err := change.query("storage.Transforms.Get", api.NewSecret(unchecked)); err != nil {
+	anyToken := api.NewSecret("token") // to check the transform before a token is requested
+	if _, err := change.query("storage.Transforms.Get", anyToken); err != nil {
 		return nil, err
 	}
 	token, err := t.Token(ctx, in, node, opts...)
 	if err != nil {
 		return nil, err
 	}
-	return t.open(ctx, in, node, token, change, unlinked(opts))
+	return t.open(ctx, in, node, token, change, unlinked(opts)) // the token of a link was for the call of Token
 }
 
 // open starts the download of a transformed image.

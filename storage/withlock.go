@@ -32,8 +32,8 @@ const releaseTime = 10 * time.Second
 // end with its context. If ctx ends, the lock is not renewed any more.
 //
 // The context of do ends with the cause [ErrLockLost] if the lock is lost. If no renewal
-// succeeds, it ends before the lock does, so that a write that is under way does not arrive
-// after the lock: by a tenth of the duration, at most 10 seconds.
+// succeeds, it ends a tenth of the duration before the lock does, at most 10 seconds, so
+// that a write that is under way does not arrive after the lock.
 //
 // Errors: those of [Locks.Acquire]; the error of do, joined with [ErrLockLost] if
 // the lock was lost while do ran, and with that of [Locks.Release].
