@@ -244,7 +244,7 @@ func (d *dir) scanEntry(ctx context.Context, f *folder, item found, used dirs.Na
 	case err != nil:
 		d.addEnded(ctx, f, item.name, api.DirFailed, err)
 	case item.folder:
-		namesFiles := len(d.o.Filter.Include) > 0 || d.o.Filter.Paths != nil
+		namesFiles := len(d.o.Filter.Include) > 0 || d.o.Filter.Paths != nil // then an empty folder is not wanted
 		sub := &folder{path: at, target: target, parent: f, skipIfEmpty: namesFiles}
 		f.folders = append(f.folders, sub)
 		return d.scanFolder(ctx, sub)

@@ -73,7 +73,7 @@ func (d *dir) compareFolder(ctx context.Context, f *folder) error {
 // Without success, the session expires by itself.
 func (d *dir) removeSession(ctx context.Context, e *entry) {
 	f := d.newFile(e, nil)
-	defer f.releaseSessions()
+	defer f.releaseClaims()
 	from, err := f.claimSavedSession(ctx)
 	if err == nil && from.ID != "" {
 		f.Session = from
@@ -81,8 +81,8 @@ func (d *dir) removeSession(ctx context.Context, e *entry) {
 	}
 }
 
-// nameTaken marks the files of a folder, and the empty folders in it, as failed, because a
-// file of the target has its name: the platform would give the folder another one.
+// nameTaken marks the files of a folder, and the empty folders in it, as failed. A file of
+// the target has the name of the folder, which the platform would create with another name.
 func (d *dir) nameTaken(ctx context.Context, f *folder) {
 	f.eachPending(func(e *entry) { d.Fail(ctx, e.DirEntry, api.ErrNameTaken) })
 	f.eachEmpty(func(f *folder) { d.addEnded(ctx, f, folderItself, api.DirFailed, api.ErrNameTaken) })

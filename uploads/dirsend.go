@@ -143,7 +143,7 @@ func (d *dir) sendFile(ctx context.Context, e *entry) (*storage.Node, error) {
 	if readsAnywhere {
 		return f.run(ctx, f.upload)
 	}
-	f.Size, f.content = SizeUnknown, nil // a stream has no size for the platform: exact compares that of e
+	f.Size, f.content = SizeUnknown, nil // the request of a stream has no size: exact checks that it is e.Size
 	var noHash *Hash
 	return f.run(ctx, func(ctx context.Context) error {
 		in := &source{Reader: &exact{local, e.Size}}
@@ -259,7 +259,7 @@ func (d *dir) endIfDone(ctx context.Context, id api.OpaqueID, u *Upload, e *entr
 	case !u.hasEnded():
 		return false, nil
 	case u.Status.Failed():
-		d.Fail(ctx, e.DirEntry, &Error{Op: opDir, Upload: *u})
+		d.endFailed(ctx, e, &Error{Op: opDir, Upload: *u})
 	default:
 		d.endStored(ctx, e, u.FileID)
 	}
@@ -274,9 +274,10 @@ const (
 	resendNone   = false
 )
 
-// sendSmall sends a batch of small files and ends their entries. With again, those that
-// fail are sent once more. Files of which the outcome is unknown, because the response
-// was lost or has no result for them, may have been stored: endUnknown looks for them.
+// sendSmall sends a batch of small files and ends their entries. A batch that the platform
+// refuses is split, because one file may be the reason. With again, files that fail are sent
+// once more. Files of which the outcome is unknown, because the response was lost or has no
+// result for them, may have been stored: endUnknown looks for them.
 func (d *dir) sendSmall(ctx context.Context, entries []*entry, again bool) {
 	sent, result, err := d.sendBatch(ctx, entries)
 	if len(sent) == 0 {

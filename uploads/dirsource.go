@@ -73,9 +73,9 @@ func (d *dir) list(ctx context.Context, folder string) (selected []found, filter
 	return l.selected, l.filtered, err
 }
 
-// stat returns the information on a file or folder, of a link on the file that it leads
-// to. It returns [api.ErrNotFile] for anything else, such as a pipe, a broken link or
-// one to a folder.
+// stat returns the information on a file or folder. For a link it is that of the linked
+// file. It returns [api.ErrNotFile] for anything else, such as a pipe, a broken link or one
+// to a folder.
 func (d *dir) stat(e fs.DirEntry, at string) (fs.FileInfo, error) {
 	info, err := e.Info()
 	if err == nil && info.Mode()&fs.ModeSymlink != 0 {

@@ -96,9 +96,9 @@ func (e *Error) Unwrap() error { return e.Err }
 // the right to add files; [api.ErrInvalid] for a name that the platform refuses;
 // [api.ErrLimit] and [api.ErrPaymentRequired] for a limit of the plan;
 // [*api.VersionConflictError] if Target.IfVersion is not the current version, unless
-// that has the same content; [*Error] if the upload has failed, or with an Err if its
-// result is unknown, or if an upload in chunks was interrupted: [Service.Resume]
-// continues its Session; [api.ErrChanged] if content has fewer or more bytes than size,
+// that has the same content; [*Error] if the upload has failed, if its result is unknown
+// (Err is the reason), or if an upload in chunks was interrupted ([Service.Resume]
+// continues its Session); [api.ErrChanged] if content has fewer or more bytes than size,
 // or is a file that has changed: nothing was stored then. [*api.InputError] if the file
 // is larger than the plan allows.
 func (s *Service) ReaderAt(
@@ -249,7 +249,7 @@ func (f *file) run(ctx context.Context, upload func(context.Context) error) (*st
 	case f.comparesVersion() && f.Target.File.Plain() == "":
 		return nil, target.Refuse("file_id", "must be a file, to compare its version", "")
 	}
-	defer f.releaseSessions()
+	defer f.releaseClaims() // of sessions
 	if err := f.transfer(ctx, upload); err != nil {
 		return nil, err
 	}
@@ -257,7 +257,7 @@ func (f *file) run(ctx context.Context, upload func(context.Context) error) (*st
 		return f.replaceContent(ctx)
 	}
 	n := f.storedNode(ctx)
-	f.forgetSession(ctx) // on the platform, it has ended
+	f.deleteSavedSession(ctx) // on the platform, it has ended
 	return n, nil
 }
 
@@ -281,8 +281,8 @@ func (f *file) replaceContent(ctx context.Context) (*storage.Node, error) {
 		switch {
 		case readErr == nil && f.hasContent(ctx, current):
 			n, err = current, nil
-		case unknown: // resumable would say that it was interrupted, but the content was complete
-			err = &Error{Op: f.op, Upload: f.state, Err: err}
+		case unknown:
+			err = f.unknownResult(err) // all content was sent, so that resumable must not call it interrupted
 		}
 	}
 	sentInChunks := f.ChunkSize != 0 // Resume continues no other upload
@@ -421,7 +421,7 @@ func (f *file) discardSession(ctx context.Context) {
 	if !f.state.Status.Failed() {
 		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // without success, it expires by itself
 	}
-	f.forgetSession(ctx)
+	f.deleteSavedSession(ctx)
 	f.ID = ""
 }
 

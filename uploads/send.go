@@ -78,12 +78,12 @@ func (f *file) begin(ctx context.Context) error {
 // cancelLost cancels the one that a lost response has left behind. Any other error is
 // returned.
 func (f *file) startSession(ctx context.Context, r StartRequest) (*Upload, error) {
-	begun := time.Now()
+	firstCall := time.Now()
 	for try := 1; ; try++ {
 		u, err := f.s.Start(ctx, r, f.opts...)
 		if err == nil {
 			if try > 1 {
-				f.s.cancelLost(ctx, r, u.ID, time.Since(begun), f.opts)
+				f.s.cancelLost(ctx, r, u.ID, time.Since(firstCall), f.opts)
 			}
 			return u, nil
 		}
@@ -106,13 +106,12 @@ func (u *Upload) mayBeFrom(r *StartRequest) bool {
 		u.Path == t.Path && u.Replaces.Equal(t.File)
 }
 
-// cancelLost cancels the session that a lost response to r has left behind. Begun is
-// the session that a later call began, and earlier is how long before that the first call
-// was made. It cancels only if exactly one other upload in the list fits r and was
-// created since the first call, by the server's clock; in doubt the session expires by
-// itself.
+// cancelLost cancels the session that a lost response to r has left behind. Begun is the
+// session of the later call that succeeded, whose response came sinceFirstCall after the
+// first call. It cancels only if exactly one other upload in the list fits r and was created
+// since the first call, by the server's clock; in doubt the session expires by itself.
 func (s *Service) cancelLost(
-	ctx context.Context, r StartRequest, begun api.OpaqueID, earlier time.Duration, opts []api.CallOption,
+	ctx context.Context, r StartRequest, begun api.OpaqueID, sinceFirstCall time.Duration, opts []api.CallOption,
 ) {
 	all, err := s.List(ctx, opts...)
 	if err != nil {
@@ -123,7 +122,8 @@ func (s *Service) cancelLost(
 	if i < 0 || fitting[i].Created.IsZero() {
 		return
 	}
-	firstCall := fitting[i].Created.Add(-earlier - time.Second) // a second for rounding
+	const rounding = time.Second // of Created
+	firstCall := fitting[i].Created.Add(-sinceFirstCall - rounding)
 	lost := slices.DeleteFunc(fitting, func(u *Upload) bool { return u.ID.Equal(begun) || u.Created.Before(firstCall) })
 	if len(lost) == 1 {
 		_ = s.Cancel(ctx, lost[0].ID, opts...)
@@ -241,8 +241,8 @@ func (s *source) endRead() {
 	s.reading = false
 }
 
-// Close closes the content if a Read is waiting and the content can be closed.
-// Otherwise the caller closes it. No Read begins afterwards.
+// Close interrupts a waiting Read by closing the content, if that can be closed. Otherwise
+// the content stays open, for the caller to close. No Read begins afterwards.
 func (s *source) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -293,11 +293,11 @@ func (f *file) length(order int) int64 { return min(f.ChunkSize, f.Size-int64(or
 const parallelChunks = 3
 
 // sendRest sends the chunks that have not arrived, and completes the upload. If the
-// platform refuses that, and not because the bytes differ, another process that
-// continues the same session may have done so before: then the upload has ended, or the
+// platform refuses a chunk or the completion, and not because the bytes differ, another
+// process may have completed the same session before: then the upload has ended, or the
 // target has the file.
 func (f *file) sendRest(ctx context.Context, arrived api.Map[int64]) error {
-	err := f.sendChunks(ctx, arrived)
+	err := f.sendAndComplete(ctx, arrived)
 	// The session is removed (404), or has ended and takes no chunk (406, for a File Share 409).
 	ofEnded := []int{http.StatusNotFound, http.StatusNotAcceptable, http.StatusConflict}
 	refusal, refused := errors.AsType[*api.Error](err)
@@ -317,10 +317,10 @@ func (f *file) sendRest(ctx context.Context, arrived api.Map[int64]) error {
 	return err
 }
 
-// sendChunks sends all chunks except those that have arrived, parallelChunks at a time,
+// sendAndComplete sends all chunks except those that have arrived, parallelChunks at a time,
 // and the last one alone with the checksum of the file. Then it completes the upload.
 // Arrived has the sizes of chunks by their number.
-func (f *file) sendChunks(ctx context.Context, arrived api.Map[int64]) error {
+func (f *file) sendAndComplete(ctx context.Context, arrived api.Map[int64]) error {
 	last := f.chunks() // the number of the last chunk; the first is 1
 	sums := make([]uint32, last)
 	ctx, stop := context.WithCancelCause(ctx)
@@ -395,7 +395,7 @@ func (f *file) readAndSend(
 			return f.fromRefusal(err)
 		}
 		if err != nil {
-			return call.Conflict(f.op, err)
+			return call.Conflict(f.op, err) // err itself, unless it is a conflict of versions
 		}
 	}
 	f.addProgress(ctx, int64(len(c.Content)))
@@ -412,7 +412,8 @@ const maxTries = 5
 func (f *file) sendChunk(ctx context.Context, c Chunk) error {
 	for try := 1; ; try++ {
 		err := f.s.Chunks.Send(ctx, f.ID, c, f.opts...)
-		if err == nil || call.Final(err) || errors.Is(err, api.ErrConflict) || try == maxTries {
+		isConflict := errors.Is(err, api.ErrConflict) // the session has ended, or had another checksum before
+		if err == nil || call.Final(err) || isConflict || try == maxTries {
 			return err
 		}
 		if wait.Sleep(ctx, wait.For(try, wait.RetryAfterOf(err))) != nil {

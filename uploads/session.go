@@ -275,15 +275,15 @@ func (f *file) saveSession(ctx context.Context) error {
 	return nil
 }
 
-// forgetSession deletes the saved session. An error is ignored: the next upload finds that the
+// deleteSavedSession deletes the saved session. An error is ignored: the next upload finds that the
 // platform does not have it.
-func (f *file) forgetSession(ctx context.Context) {
+func (f *file) deleteSavedSession(ctx context.Context) {
 	if f.keepsSessions() {
 		_ = f.o.Sessions.Delete(ctx, f.storeName(), f.ID)
 	}
 }
 
-// claimSession reserves a session until releaseSessions, so that no two uploads of this Service continue
+// claimSession reserves a session until releaseClaims, so that no two uploads of this Service continue
 // it. It returns false if another one has it.
 func (f *file) claimSession(id api.OpaqueID) bool {
 	_, taken := f.s.sending.LoadOrStore(id.Plain(), nil)
@@ -293,8 +293,8 @@ func (f *file) claimSession(id api.OpaqueID) bool {
 	return !taken
 }
 
-// releaseSessions lets other uploads continue the sessions that this one has claimed.
-func (f *file) releaseSessions() {
+// releaseClaims lets other uploads continue the sessions that this one has claimed.
+func (f *file) releaseClaims() {
 	for _, id := range f.claimed {
 		f.s.sending.Delete(id)
 	}

@@ -75,7 +75,7 @@ func (e *changeWatch) pollActivity(ctx context.Context) {
 func (e *changeWatch) signalChanges(all bool, fields api.Map[api.Time]) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	close(e.recompute) // the poll runs, so that the next reads of all uploads may be later
+	close(e.recompute) // wakes awaitChange: the poll runs, so that nextRead returns a later time
 	e.recompute = make(chan struct{})
 	for id, signal := range e.waiting {
 		changed := all
@@ -137,8 +137,8 @@ func (e *changeWatch) awaitChange(ctx context.Context, waitStart time.Time, chan
 // mostLooks is how often an upload is read that may not have been completed.
 const mostLooks = 5
 
-// wasCompleted reads the upload up to mostLooks times, and reports whether it does not
-// accept content any more: the content was complete. The error is that of the last read.
+// wasCompleted reports whether the upload was completed, so that it accepts no more content.
+// It reads the upload up to mostLooks times. The error is that of the last read.
 func (f *file) wasCompleted(ctx context.Context) (bool, error) {
 	var interval wait.Interval
 	reads := 0
@@ -191,8 +191,8 @@ func (f *file) awaitEnd(ctx context.Context) error {
 			return f.unknownResult(err)
 		}
 	}
-	// An upload that is stored or has failed is only removed from the list of uploads, which another
-	// program may have done. The content of an assembled one is still to be used.
+	// After the end, Cancel only removes the upload from the list of uploads. An error is ignored:
+	// another program may have removed it. An assembled upload stays, because it is still to be used.
 	isAssembled := f.state.Status == StatusComplete
 	if !isAssembled {
 		_ = f.s.Cancel(ctx, f.ID, f.opts...)
@@ -201,7 +201,7 @@ func (f *file) awaitEnd(ctx context.Context) error {
 		return nil
 	}
 	failure := &Error{Op: f.op, Upload: f.state}
-	otherBytesArrived := f.state.Integrity.Computed != "" // the platform gives the checksum of what it has only then
+	otherBytesArrived := f.state.Integrity.Computed != "" // the checksum of what has arrived, only given if it differs
 	if otherBytesArrived {
 		return &lostError{err: failure}
 	}
