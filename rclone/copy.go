@@ -31,6 +31,8 @@ func (f *Fs) Copy(ctx context.Context, src fs.Object, remote string) (fs.Object,
 	switch {
 	case err != nil:
 		return nil, f.stale(err)
+	case n != nil && n.Type != storage.NodeTypeFile:
+		return nil, fs.ErrorCantCopy // Put reports that the name is taken
 	case n != nil:
 		return f.copyOver(ctx, from, f.object(at, remote, n))
 	}
@@ -44,7 +46,7 @@ func (f *Fs) Copy(ctx context.Context, src fs.Object, remote string) (fs.Object,
 // copyOver gives a file the content of another one, which the platform finds by its
 // SHA-256. If that is not possible, [fs.ErrorCantCopy] makes rclone upload the content.
 func (f *Fs) copyOver(ctx context.Context, from, to *Object) (fs.Object, error) {
-	if from.sha256 == "" || to.note || from.id.Equal(to.id) {
+	if from.sha256 == "" || from.id.Equal(to.id) {
 		return nil, fs.ErrorCantCopy
 	}
 	change := storage.UpdateRequest{From: storage.FromHash("sha256", from.sha256)}
@@ -119,8 +121,8 @@ func (f *Fs) stage(ctx context.Context, from *Object) (api.OpaqueID, error) {
 	return made.ID, nil
 }
 
-// openStaging makes sure that there is a staging folder of the profile. It replaces one
-// well before other processes remove it as abandoned, by its age. The caller holds the lock
+// openStaging makes sure that there is a staging folder of the profile. It replaces an old
+// one, well before other processes would remove that as abandoned. The caller holds the lock
 // of the staging folder.
 func (f *Fs) openStaging(ctx context.Context, in api.Profile) error {
 	s := f.staging

@@ -2,6 +2,7 @@ package rclone_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"strings"
 	"testing"
@@ -148,6 +149,23 @@ func TestCopyOverAFileMakesAVersion(t *testing.T) {
 		t.Errorf("the copy has %q and the ID %s, want that of %s", got, o.(fs.IDer).ID(), to.ID)
 	}
 	wantNames(t, f, "", "from", "to")
+}
+
+// A copy does not replace a folder: rclone then uploads the file, which is refused.
+func TestCopyRefusesTheNameOfAFolder(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	p.add("", "from", "content")
+	p.folder("to")
+	f := p.remote(t, "design")
+	from := get(t, f, "from")
+	if _, err := f.Copy(t.Context(), from, "to"); !errors.Is(err, fs.ErrorCantCopy) {
+		t.Errorf("Copy returned %v, want %v", err, fs.ErrorCantCopy)
+	}
+	if _, err := put(t.Context(), f, "to", "content"); !errors.Is(err, api.ErrNameTaken) {
+		t.Errorf("Put returned %v, want %v", err, api.ErrNameTaken)
+	}
+	wantNames(t, f, "", "from", "to/")
 }
 
 // A node that another process moves is not shown, and stays as it is.
