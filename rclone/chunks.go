@@ -237,7 +237,7 @@ func (c *content) next(ctx context.Context, buffer []byte) (chunk uploads.Chunk,
 		return chunk, ctx.Err()
 	}
 	all := buffer[:min(c.left, int64(len(buffer)))]
-	table, sum := crc32.MakeTable(crc32.Castagnoli), uint32(0) // the table is made once
+	table, sum := crc32.MakeTable(crc32.Castagnoli), uint32(0) // MakeTable makes this table only once
 	for part := range slices.Chunk(all, piece) {
 		if _, err = io.ReadFull(c.in, part); err != nil {
 			return chunk, fmt.Errorf("reading the content: %w", err)

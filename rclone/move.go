@@ -66,10 +66,10 @@ func (t *transit) name() string {
 // which [transit.name] writes, is KIND-TIME-RANDOM behind reserved, and of a move also
 // -FOLDER-LENGTH-NAMES: both names, of which the old one is the first LENGTH bytes.
 func parseTransit(name string) *transit {
-	const most, least = 6, 3 // parts: those of a move, and those that others have too
+	const partsOfMove, partsOfOthers = 6, 3
 	text, ok := strings.CutPrefix(name, reserved)
-	part := strings.SplitN(text, "-", most)
-	if !ok || len(part) < least {
+	part := strings.SplitN(text, "-", partsOfMove)
+	if !ok || len(part) < partsOfOthers {
 		return nil
 	}
 	seconds, err := strconv.ParseInt(part[1], 36, 64)
@@ -84,7 +84,7 @@ func parseTransit(name string) *transit {
 	default:
 		return nil
 	}
-	if len(part) < most {
+	if len(part) < partsOfMove {
 		return nil
 	}
 	from, oldLength, names := part[3], part[4], part[5]
@@ -169,7 +169,7 @@ func (f *Fs) move(ctx context.Context, m moving) error {
 		return err
 	}
 	t := newTransit(kindMove)
-	t.from, t.old, t.leaf = checksum(m.from), m.old, m.new
+	t.from, t.old, t.leaf = checksum(m.from), m.old, m.new // shorter than the ID, and enough to recognize the folder
 	if utf8.RuneCountInString(t.name()) > nameMost {
 		return errTooLong
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/fastio-go/fastio/storage"
 )
 
-// ChangeNotify reports changes of a workspace or share from now on, by long
-// polls: an interval turns that on and, as zero, off. It reports nothing above workspaces
-// and shares.
+// ChangeNotify reports changes of a workspace or share from now on, by long polls. An
+// interval above zero turns the polls on, zero turns them off. It reports nothing above
+// workspaces and shares.
 func (f *Fs) ChangeNotify(
 	ctx context.Context, notify func(remote string, kind fs.EntryType), intervals <-chan time.Duration,
 ) {
@@ -44,7 +44,8 @@ type watch struct {
 	notify func(remote string, kind fs.EntryType)
 }
 
-// watchWhile watches while the last interval is not zero.
+// watchWhile watches while the last interval is not zero. Its length does not matter, but a
+// new one starts a watch that has ended by an error again.
 func (f *Fs) watchWhile(ctx context.Context, w *watch, intervals <-chan time.Duration) {
 	stop := func() {}
 	for interval := range intervals {
@@ -123,9 +124,9 @@ func (w *watch) listedFolder(id api.OpaqueID) (remote string, ok bool) {
 }
 
 // reportNode reports which paths rclone must list again after a change of a node: the
-// former path of a folder, and the present path of the node if the folder around it was
-// listed. The whole remote is reported for a node that is not known (nil), unless it was a
-// listed folder, and once after the cache of folders was emptied.
+// former path of a listed folder, and the present path of the node if the folder around it
+// was listed. If neither path can be known, it reports the whole remote: when the node is
+// not known (nil), and once after the cache of folders was emptied.
 func (w *watch) reportNode(id api.OpaqueID, n *storage.Node) {
 	const wholeRemote = ""
 	former, listed := w.listedFolder(id)

@@ -186,7 +186,7 @@ func (f *Fs) memberNamed(ctx context.Context, at place, name string) (found plac
 		}
 	}
 	isTop := at == place{}
-	if isTop {
+	if isTop { // its elements are workspaces if there is one organization, which a path may name nevertheless
 		return f.orgNamed(ctx, name)
 	}
 	return place{}, false, nil

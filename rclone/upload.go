@@ -86,12 +86,10 @@ func (f *Fs) upload(
 ) (n *storage.Node, err error) {
 	size := src.Size()
 	switch {
-	case size < 0 && to.replaces == nil:
+	case size < 0:
 		// The SDK closes what it reads if the call ends early, which is for rclone to do.
 		content := struct{ io.Reader }{in}
 		n, err = f.session.client.Uploads.Reader(ctx, to.sdk(), to.name, content, nil, nil)
-	case size < 0:
-		n, err = f.stream(ctx, in, to)
 	case size <= int64(f.opt.Cutoff):
 		n, err = f.uploadSmall(ctx, in, size, to)
 	default:
@@ -135,21 +133,6 @@ func (f *Fs) removeIfRenamed(ctx context.Context, to target, n *storage.Node) (*
 	}
 	err := fmt.Errorf("%w: %q is no file, the upload became %q", api.ErrNameTaken, to.name, n.Name)
 	return nil, failure(errors.Join(err, f.remove(ctx, to.at.in, n.ID)))
-}
-
-// stream uploads a new version of a file, of unknown size: first as an upload without a
-// target, which then replaces the content of the file.
-func (f *Fs) stream(ctx context.Context, in io.Reader, to target) (*storage.Node, error) {
-	client := f.session.client.Uploads
-	started, err := client.Start(ctx, uploads.StartRequest{Name: to.name, Size: uploads.SizeUnknown})
-	if err != nil {
-		return nil, err
-	}
-	err = client.Stream(ctx, started.ID, struct{ io.Reader }{in}, nil)
-	if err != nil {
-		return nil, errors.Join(err, client.Cancel(context.WithoutCancel(ctx), started.ID))
-	}
-	return f.store(ctx, started.ID, to)
 }
 
 // store waits until a sent upload is stored, and returns its node. An upload for a new
@@ -206,7 +189,7 @@ const noteMost = 100_000 // bytes of a note
 func (f *Fs) updateNote(
 	ctx context.Context, in io.Reader, _ fs.ObjectInfo, to target, _ []fs.OpenOption,
 ) (*storage.Node, error) {
-	if to.at.in.Kind != api.ProfileKindWorkspace {
+	if to.at.in.Kind != api.ProfileKindWorkspace { // the platform updates no note of a share
 		return nil, errNote
 	}
 	text, err := io.ReadAll(io.LimitReader(in, noteMost+1))
