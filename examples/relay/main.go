@@ -44,9 +44,9 @@ const usage = `usage:
   start NAME   starts one more replica, or one that was killed
   kill NAME    kills a replica`
 
-// runCommand runs a command of the usage, with the directory of the demo in the cache
-// directory of the user. The internal command child runs a replica until its input ends: the
-// command start starts its replicas so.
+// runCommand runs a command of the usage, with the directory of the demo in the cache directory of the
+// user. The command start runs each of its three replicas as a process of this program, with the
+// internal command child. Such a replica runs until its input ends.
 func runCommand(ctx context.Context, args []string, out io.Writer) error {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -85,8 +85,9 @@ func (c *config) accountKeys() (oauth.KeyStore, error) {
 	return oauth.StaticKey(key), nil
 }
 
-// addAccount adds an account with the API key of the standard input; if that is empty, the
-// account has a sign-in. It follows the profiles of the lists, or all without any.
+// addAccount adds an account with the API key that it reads from standard input. If the input is
+// empty, the account is followed with the sign-in of its customer, which another program saves with
+// [relay.Tokens]. The account follows the profiles of the lists, or all if there is no list.
 func (c *config) addAccount(ctx context.Context, a relay.Accounts, name string, lists []string) error {
 	line, err := bufio.NewReader(c.stdin).ReadString('\n')
 	if err != nil && !errors.Is(err, io.EOF) {

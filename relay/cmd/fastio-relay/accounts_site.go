@@ -177,9 +177,9 @@ func (s *accountSite) watch(ctx context.Context) {
 	}
 }
 
-// collect replaces the latest status. A failure of the replica that has passed can still be the
-// reason why it cannot write, for the time of patience. One that persists is a problem, too: the
-// reasons name it only if the replica cannot write.
+// collect replaces the latest status. Its Reasons say why the replica cannot write to NATS; with one,
+// the replica is not ready. Its Problems are only shown. A present failure of the replica is always a
+// problem. If the replica cannot write, the reasons name that failure, too, or a recent one.
 func (s *accountSite) collect(ctx context.Context) {
 	stats, now := s.follower.Stats(), time.Now().UTC()
 	s.probe.run(ctx, stats.Confirmed, now)
@@ -190,10 +190,11 @@ func (s *accountSite) collect(ctx context.Context) {
 	if err := next.stream.read(measuring, s.stream); err != nil && ctx.Err() == nil {
 		s.logger.DebugContext(ctx, "the stream is not known", slog.Any("error", err))
 	}
-	lastWrite := confirmation{stats.Confirmed, cmp.Or(stats.Err, s.recentFailure(now))}
-	next.Reasons = append(next.Reasons, s.reasons(&s.probe, lastWrite, now)...)
+	presentFailure := stats.Err
+	follower := confirmation{stats.Confirmed, cmp.Or(presentFailure, s.recentFailure(now))}
+	next.Reasons = append(next.Reasons, s.reasons(&s.probe, follower, now)...)
 	unpublished := s.metrics.publishFailure(now.Add(-s.patience))
-	next.Problems = append(next.Problems, next.problems(s.nats.latestRefusal(), unpublished, stats.Err)...)
+	next.Problems = append(next.Problems, next.problems(s.nats.latestRefusal(), unpublished, presentFailure)...)
 	next.Ready = len(next.Reasons) == 0
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,7 +255,7 @@ func (s *accountSite) figures() *figures {
 		ofAccounts: &accountFigures{slots: n.Slots, moves: n.Moves, states: n.Accounts},
 	}
 	if counts := n.Searches.Counts; len(counts) > 0 {
-		wanted := counts[len(counts)-1] // all profiles that this replica should follow
+		wanted := counts[len(counts)-1] // the last count is without a bound: of all profiles in the share of this replica
 		f.unfollowed = max(0, wanted-n.Profiles)
 	}
 	return f

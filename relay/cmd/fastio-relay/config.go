@@ -248,16 +248,17 @@ func parseProfiles(list string) (profiles []api.Profile, err error) {
 	return profiles, nil
 }
 
-// stream returns the stream of the flags.
+// stream returns the stream of the flags. If one of -max-age, -replicas and -duplicates is not given,
+// its field stays zero. Then the relay accepts any value of a stream that exists, and gives a new stream
+// its default, which is that of the flag.
 func (c *config) stream(nc *nats.Conn) (relay.Stream, error) {
 	js, err := jetstream.New(nc)
 	s := relay.Stream{
 		JetStream: js, Name: c.streamName, Prefix: c.prefix, Bucket: c.bucket, MaxBytes: c.maxBytes,
 	}
-	// The defaults are those of the package. The settings of a stream that exists are not
-	// compared with them.
 	if c.given["max-age"] {
-		s.MaxAge = cmp.Or(c.maxAge, -1) // 0 is without limit; the field would take it as the default
+		const noLimit = -1
+		s.MaxAge = cmp.Or(c.maxAge, noLimit) // -max-age=0 means no limit, too; in the field, 0 is the default
 	}
 	if c.given["replicas"] {
 		s.Replicas = c.replicas

@@ -136,7 +136,8 @@ func (m *metrics) hooks() api.Hooks {
 	}}
 }
 
-// countRetry counts a temporary failure.
+// countRetry counts a temporary failure: of a search by its reason, or of publishing. It keeps the
+// latest failure to publish, and its time, for publishFailure.
 func (m *metrics) countRetry(e api.RetryEvent) {
 	if e.Op != relay.OpPublish {
 		m.searches.WithLabelValues(reasonOf(e.Err)).Inc()

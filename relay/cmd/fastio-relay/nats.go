@@ -200,10 +200,11 @@ type dialer struct {
 	net.Dialer
 
 	mu     sync.Mutex
-	failed map[string]error
+	failed map[string]error // latest error by address
 }
 
-// Dial connects to an address.
+// Dial connects to an address. It keeps the error of each address that cannot be reached, for reason:
+// the error of nats.Connect does not have them.
 func (d *dialer) Dial(network, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), nats.DefaultTimeout)
 	defer cancel()

@@ -20,21 +20,23 @@ type confirmation struct {
 	err error
 }
 
-// reasons returns why the replica is not ready, which means that it cannot publish. LastWrite is that
-// of the follower. An outage of the platform is no reason, because a rollout would then stop.
-func (p *program) reasons(probe *prober, lastWrite confirmation, now time.Time) (all []string) {
+// reasons returns why the replica is not ready, which means that it cannot publish. Both the follower
+// and the probe write to NATS. An outage of the platform is no reason, because a rollout would then
+// stop.
+func (p *program) reasons(probe *prober, follower confirmation, now time.Time) (all []string) {
 	if err := p.nats.problem(); err != nil {
 		all = append(all, err.Error())
 	}
 	if err := p.nats.health(); err != nil {
 		all = append(all, "the NATS server in the process cannot write: "+err.Error())
 	}
-	written, failed := probe.result()
-	switch latest := later(lastWrite.at, written); {
-	case lastWrite.at.IsZero(): // the error of the follower says most: for example, another replica has the name
-		all = append(all, because("the replica is not registered", lastWrite.err, failed))
-	case now.Sub(latest) > p.patience: // the error of the probe says most: it writes when the follower does not
-		all = append(all, because("nothing was written to NATS since "+latest.Format(time.TimeOnly), failed, lastWrite.err))
+	probedAt, probeErr := probe.result()
+	latest := later(follower.at, probedAt)
+	switch {
+	case follower.at.IsZero(): // follower.err first: for example, another replica has the name
+		all = append(all, because("the replica is not registered", follower.err, probeErr))
+	case now.Sub(latest) > p.patience: // probeErr first: it is newer, as the probe writes when the follower does not
+		all = append(all, because("nothing was written to NATS since "+latest.Format(time.TimeOnly), probeErr, follower.err))
 	}
 	return all
 }

@@ -144,31 +144,41 @@ func (s *site) collect(ctx context.Context) error {
 // the stream stay those of the status before. With a reason, the replica is not ready; problems are
 // only shown.
 func (s *site) localStatus(before status) status {
-	stats, platform := s.follower.Stats(), s.metrics.platform.state(s.patience)
-	now := status{condition: condition{
+	stats, states := s.follower.Stats(), s.follower.Status()
+	platform := s.metrics.platform.state(s.patience)
+	now := status{interval: s.logs.FollowInterval()}
+	now.condition = condition{
 		Replica: s.name, Time: time.Now().UTC(), Connected: s.nats.IsConnected(), Platform: platform.up,
 		Published: stats.Published, Duplicates: stats.Duplicates, refused: platform.refused, offset: platform.offset,
 		stream: before.stream, view: stats.View, Reasons: []string{}, Problems: []string{},
-	}, interval: s.logs.FollowInterval()}
-	states := s.follower.Status()
+	}
 	now.Profiles = s.localProfiles(stats, states, before.Profiles, now.Time)
 	now.Wait = max(0, s.latestWait().Sub(now.Time).Seconds())
-	lastWrite := confirmation{stats.Confirmed, stats.Err}
-	now.Reasons = append(now.Reasons, s.reasons(&s.probe, lastWrite, now.Time)...)
-	if err := unpublished(states, now.Time.Add(-s.patience)); err != nil {
-		now.Reasons = append(now.Reasons, err.Error())
-	}
-	if !platform.accepted && platform.refused != 0 {
-		const text = "the platform refuses the credential, or access to all profiles, with status %d"
-		now.Reasons = append(now.Reasons, fmt.Sprintf(text, platform.refused))
-	}
+	now.Reasons = append(now.Reasons, s.whyNotReady(stats, states, platform, now.Time)...)
 	now.Problems = append(now.Problems, now.problems(stats.Err, s.nats.latestRefusal())...)
 	now.Ready = len(now.Reasons) == 0
 	return now
 }
 
-// localProfiles returns the profiles for localStatus, in the order of states. Before is empty in the
-// first status. Otherwise it has the same order, because the profiles of a Follower do not change.
+// whyNotReady returns why the replica is not ready: it cannot write to NATS, stores no events, or its
+// credential is refused.
+func (s *site) whyNotReady(
+	stats relay.Stats, states []relay.ProfileStatus, platform platformState, now time.Time,
+) []string {
+	all := s.reasons(&s.probe, confirmation{stats.Confirmed, stats.Err}, now)
+	if err := unpublished(states, now.Add(-s.patience)); err != nil {
+		all = append(all, err.Error())
+	}
+	if !platform.accepted && platform.refused != 0 {
+		const text = "the platform refuses the credential, or access to all profiles, with status %d"
+		all = append(all, fmt.Sprintf(text, platform.refused))
+	}
+	return all
+}
+
+// localProfiles returns the profiles for localStatus, in the order of states. Before are the profiles of
+// the status before, none for the first one. They have the same order, because the profiles of a
+// Follower do not change.
 func (s *site) localProfiles(
 	stats relay.Stats, states []relay.ProfileStatus, before []profile, now time.Time,
 ) (all []profile) {
@@ -188,7 +198,7 @@ func (s *site) localProfiles(
 		if h, here := held[state.Profile]; here {
 			p.Here, p.Epoch, p.Holder, p.storedHere = true, h.Epoch, s.name, h.Published
 		}
-		if p.mayBeOurs() { // otherwise only its holder knows its progress
+		if p.mayBeOurs() { // it has no other holder, which alone would know its progress
 			p.began = cmp.Or(was.began, now)
 			p.setProgress(state, s.metrics.waitingUntil(state.Profile), now)
 		}
@@ -268,9 +278,10 @@ func (s *site) measure(ctx context.Context, now *status) error {
 		if row.Here {
 			counts[i] = count{here: true, messages: row.storedHere} // which does not fall when messages expire
 		}
-		// If one message has expired and another was stored, the next change shows the newest one.
-		isNewestKnown := row.Messages == was && !row.Newest.IsZero()
-		if row.Messages == 0 || isNewestKnown {
+		// An equal number is taken as no change. If one message has expired and another was stored, that is
+		// wrong until the number changes.
+		isUnchanged := row.Messages == was && !row.Newest.IsZero()
+		if row.Messages == 0 || isUnchanged {
 			continue
 		}
 		if err := s.readNewest(ctx, stream, row); err != nil {
@@ -316,12 +327,13 @@ func (s *site) readNewest(ctx context.Context, stream jetstream.Stream, row *pro
 }
 
 // rates adds counts to the history, and computes the rate of each profile in the last minute: its
-// growth since the oldest sample that can be compared. That is not one from before the profile came
-// here or went away, because a count then is another number. Nor is it a larger one: since then,
-// messages in the stream have expired.
+// growth since the oldest count that can be compared. That count was made here if the present one is:
+// other messages are counted elsewhere. And it is not larger than the present one: messages have expired
+// since a larger one.
 func (s *site) rates(now *status, counts []count) {
 	s.history = append(s.history, sample{now.Time, counts})
-	for now.Time.Sub(s.history[0].time) > ratePeriod+s.statusInterval() { // so that a sample is as old as ratePeriod
+	historyPeriod := ratePeriod + s.statusInterval() // one sample more than ratePeriod: it is at least as old as that
+	for now.Time.Sub(s.history[0].time) > historyPeriod {
 		s.history = s.history[1:]
 	}
 	for i := range now.Profiles {
@@ -330,7 +342,8 @@ func (s *site) rates(now *status, counts []count) {
 		for _, old := range s.history {
 			was, is := old.counts[i], counts[i]
 			isComparable := was.here == is.here && was.messages <= is.messages
-			if isComparable && old.time.Before(now.Time) {
+			isEarlier := old.time.Before(now.Time) // not the sample of now itself
+			if isComparable && isEarlier {
 				row.Rate = float64(is.messages-was.messages) / now.Time.Sub(old.time).Seconds()
 				break
 			}

@@ -39,18 +39,18 @@ func getProfile(c *fastio.Client) func(ctx context.Context, p api.Profile) error
 }
 
 const (
-	checkShare = 6 // checks in the time of patience, of all profiles
-	checkAgain = 2 // times of patience until a profile is checked again
+	checksPerPatience = 6 // each of one profile
+	patiencesToAgain  = 2 // until a profile is checked again
 )
 
-// run checks the profiles that this replica holds, one after the other, until ctx is done:
-// checkShare of them in the time of patience. No profile is checked again before checkAgain
-// times that time.
+// run checks the profiles that this replica holds, one after the other, until ctx is done. It makes
+// checksPerPatience checks in the time of patience. It does not check a profile again for
+// patiencesToAgain times that time.
 func (v *visibility) run(ctx context.Context, patience time.Duration, held func() []api.Profile) {
 	if v.get == nil {
 		return
 	}
-	tick := time.NewTicker(patience / checkShare)
+	tick := time.NewTicker(patience / checksPerPatience)
 	defer tick.Stop()
 	for {
 		select {
@@ -58,7 +58,7 @@ func (v *visibility) run(ctx context.Context, patience time.Duration, held func(
 			return
 		case <-tick.C:
 		}
-		longAgo := time.Now().Add(-checkAgain * patience)
+		longAgo := time.Now().Add(-patiencesToAgain * patience)
 		if p := v.next(held(), longAgo); p != (api.Profile{}) {
 			v.record(p, v.get(ctx, p))
 		}
