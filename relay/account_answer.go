@@ -68,9 +68,9 @@ func (r *accountReplica) answerStates() (*nats.Subscription, error) {
 	return answers, nil
 }
 
-// answer returns the answer to a request: profiles of one account, or summaries of accounts. These
-// are taken from a survey of all accounts of the replica, at most one in the time surveyAge, so
-// that the cost of a request does not depend on their number.
+// answer returns the answer to a request: profiles of one account, or summaries of accounts. The
+// summaries are taken from a survey of all accounts of the replica. A survey is expensive, so all
+// requests in the time surveyAge share one.
 func (r *accountReplica) answer(request stateRequest) stateAnswer {
 	if request.Account != "" {
 		return r.answerProfiles(request)

@@ -101,7 +101,7 @@ func readAccountStatus(ctx context.Context, kv jetstream.KeyValue, r *accountRec
 	if err != nil {
 		return s, fmt.Errorf("fastio: relay: the status of account %q: %w", r.Name, err)
 	}
-	if s.ID != r.ID { // of an account with the name that was removed
+	if s.ID != r.ID { // of a removed account that had the same name
 		s = accountStatusRecord{}
 	}
 	return s, nil

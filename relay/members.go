@@ -32,6 +32,9 @@ const (
 	stopShare  = 4                      // fifths of the lease, after which a replica that cannot renew it stops
 	viewAfter  = 100 * time.Millisecond // from a change of the members to the next view, which may have several
 	viewBehind = 500 * time.Millisecond // later for each member that is to write the view before
+
+	heartbeatPrefix = "replica." // of keys, before the group and the name of the replica
+	viewPrefix      = "view."    // of keys, before the group
 )
 
 var (
@@ -156,28 +159,29 @@ func newMember(l ledger, group, name string, ttl time.Duration) *member {
 }
 
 // beatKey returns the key of the heartbeat of a replica.
-func (m *member) beatKey(name string) string { return "replica." + m.group + "." + token(name) }
+func (m *member) beatKey(name string) string { return heartbeatPrefix + m.group + "." + token(name) }
 
 // viewKey returns the key of the views.
-func (m *member) viewKey() string { return "view." + m.group }
+func (m *member) viewKey() string { return viewPrefix + m.group }
 
 // run keeps the replica in its group until ctx is done or the watch has ended. Then it stops
 // what is held, deletes the heartbeat, and returns the error of ctx or that of the watch.
 func (m *member) run(ctx context.Context) error {
-	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx)) // goes on while adopt stops what is held
+	detached := context.WithoutCancel(ctx)
+	beating, stopBeating := context.WithCancel(detached) // heartbeats go on while adopt stops what is held
 	defer stopBeating()
 	watching, endWatching := context.WithCancelCause(ctx) // also done when the watch has ended
 	defer endWatching(nil)
-	var beats, watch sync.WaitGroup
-	watch.Go(func() {
-		endWatching(m.ledger.watch(watching, []string{"replica." + m.group + ".*", m.viewKey()}, m.apply))
+	var running sync.WaitGroup
+	running.Go(func() {
+		keys := []string{heartbeatPrefix + m.group + ".*", m.viewKey()}
+		endWatching(m.ledger.watch(watching, keys, m.apply))
 	})
-	beats.Go(func() { m.keepBeating(beating) })
+	running.Go(func() { m.keepBeating(beating) })
 	m.adopt(watching)
 	stopBeating()
-	beats.Wait()
-	m.leave(ctx)
-	watch.Wait()
+	running.Wait()
+	m.leave(detached) // when no heartbeat is being written any more
 	return context.Cause(watching)
 }
 
@@ -198,21 +202,22 @@ func join(ctx context.Context, report func(error), open func() (kvLedger, error)
 	}
 }
 
-// leave deletes the heartbeat. A deletion that fails is made up for by its expiry.
+// leave ends the holding and deletes the heartbeat. If that fails, the heartbeat expires.
 func (m *member) leave(ctx context.Context) {
 	m.lose()
 	m.mu.Lock()
-	own := m.beats[m.name]
+	latest, token := m.beats[m.name], m.token
 	m.mu.Unlock()
-	isForeign := own.value != nil && own.Token != m.token // another replica has the name
-	if m.token == "" || isForeign {
+	hasHeartbeat := token != "" // false before the first one, and after it was deleted or replaced
+	isForeign := latest.value != nil && latest.Token != token
+	if !hasHeartbeat || isForeign {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err := m.remove(ctx, m.name, own.revision)
+	err := m.remove(ctx, m.name, latest.revision)
 	if err != nil {
-		m.onError(fmt.Errorf("giving the lease back: %w", err))
+		m.onError(fmt.Errorf("deleting the heartbeat: %w", err))
 	}
 }
 
@@ -246,10 +251,10 @@ func (m *member) condition(key string, after uint64) uint64 {
 	return after
 }
 
-// refresh reads a key after a conflict, which shows that the key has changed since the entry that is
-// known here. The watch may never say so: it does not deliver the end of an entry during a
-// disconnection. A key without an entry is recorded as missing, so that the next write requires that
-// there is none: see condition.
+// refresh reads a key after a write has conflicted: the entry that is known here is not the latest one.
+// The watch may never deliver that the known entry has ended, if it did during a disconnection. A key
+// without an entry is recorded as missing, so that the next write requires that there is none: see
+// condition. If the key cannot be read, the next write conflicts, too, and refresh is called again.
 func (m *member) refresh(ctx context.Context, key string) {
 	e, err := m.ledger.get(ctx, key)
 	switch {
@@ -263,9 +268,10 @@ func (m *member) refresh(ctx context.Context, key string) {
 	}
 }
 
-// apply records an entry of the ledger, the latest view or a heartbeat, unless it is known, or a later
-// one of its key. If the view or the members may change, adopt looks at them again. Nil means that the
-// watch has delivered all entries: only then does the replica write heartbeats and look at the members.
+// apply records an entry of the ledger, a view or a heartbeat, if it is newer than the known one of its
+// key. Then it wakes adopt with m.changed, except after a renewal, which does not change the members.
+// Nil means that the watch has delivered all entries: only then does the replica write heartbeats and
+// look at the members.
 func (m *member) apply(e *ledgerEntry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -279,7 +285,7 @@ func (m *member) apply(e *ledgerEntry) {
 		signal(m.due)
 	case e.key == m.viewKey():
 		isNew := e.revision > m.viewAt
-		if isNew {
+		if isNew { // a known one, which refresh reads after a conflict, only wakes adopt
 			m.setView(e)
 		}
 	default:
@@ -288,7 +294,7 @@ func (m *member) apply(e *ledgerEntry) {
 		if isOfAnotherProgram || !isNew {
 			return
 		}
-		if isRenewal := m.setBeat(name, e); isRenewal { // which does not change the members
+		if isRenewal := m.setBeat(name, e); isRenewal {
 			return
 		}
 	}
@@ -307,16 +313,16 @@ func (m *member) setView(e *ledgerEntry) {
 }
 
 // setBeat records a heartbeat, and reports whether it is only a renewal: the same value again. If
-// another replica has deleted or replaced the heartbeat of this one, the lease of this one is lost.
-// The caller holds m.mu.
+// another replica has deleted or replaced the heartbeat of this one, the lease of this one is lost, and
+// a heartbeat is due, with which it becomes another member. The caller holds m.mu.
 func (m *member) setBeat(name string, e *ledgerEntry) (isRenewal bool) {
 	before := m.beats[name]
 	b := beat{value: e.value, revision: e.revision, heard: time.Now()}
 	isRenewal = before.value != nil && bytes.Equal(before.value, e.value)
 	if isRenewal {
-		b.heartbeat = before.heartbeat // the same value need not be decoded again
+		b.heartbeat = before.heartbeat // with its Token: the same value need not be decoded again
 	} else if b.value != nil && jsonv2.Unmarshal(b.value, &b.heartbeat) != nil {
-		b.value = nil // without a known token it belongs to no member: it counts as deleted
+		b.value = nil // without a known Token it belongs to no member: it counts as deleted
 	}
 	m.beats[name] = b
 	isOurs := b.value != nil && b.Token == m.token
@@ -351,8 +357,9 @@ func (m *member) renew(ctx context.Context) (wait time.Duration) {
 	record, after, err := m.nextHeartbeat()
 	if err != nil {
 		m.onError(fmt.Errorf("replica %s: %w", m.name, err))
+		return usual
 	}
-	if record == nil {
+	if record == nil { // the heartbeats of the others are not known yet
 		return usual
 	}
 	value, err := jsonv2.Marshal(record)
@@ -394,19 +401,30 @@ func (m *member) nextHeartbeat() (next *heartbeat, after uint64, err error) {
 	return &heartbeat{Version: 1, Token: m.token, View: m.adopted, List: m.list}, latest.revision, nil
 }
 
-// confirm records a heartbeat that NATS has confirmed: the lease is valid from the time at which its
-// write began. If there was no valid lease, a new holding begins.
+// confirm records a heartbeat that NATS has confirmed, and extends the lease, unless the heartbeat was
+// deleted or replaced meanwhile. Began is when its write began.
 func (m *member) confirm(record heartbeat, value []byte, revision uint64, began time.Time) {
 	m.onWrite()
 	m.onHealthy()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.token != record.Token { // the heartbeat was deleted or replaced meanwhile
+	wasDeleted := m.token != record.Token // or replaced: then setBeat has removed m.token
+	if wasDeleted {
 		return
 	}
 	if revision > m.beats[m.name].revision { // else the watch was faster, and may have delivered a later one
 		m.beats[m.name] = beat{heartbeat: record, value: value, revision: revision, heard: time.Now()}
 	}
+	m.extendLease(began)
+	if m.adopted != record.View { // a view was adopted meanwhile, which the next heartbeat must name
+		signal(m.due)
+	}
+	signal(m.changed)
+}
+
+// extendLease makes the lease valid from a time on. If there was no valid lease, a new holding begins.
+// The caller holds m.mu.
+func (m *member) extendLease(began time.Time) {
 	m.began = began
 	close(m.renewed) // check waits for it
 	m.renewed = make(chan struct{})
@@ -419,10 +437,6 @@ func (m *member) confirm(record heartbeat, value []byte, revision uint64, began 
 	} else {
 		m.expiry.Reset(m.remains())
 	}
-	if m.adopted != record.View { // a view was adopted meanwhile, which the next heartbeat must name
-		signal(m.due)
-	}
-	signal(m.changed)
 }
 
 // remains is the time for which the lease is valid. The caller holds m.mu.
@@ -462,10 +476,10 @@ func (m *member) loseLocked() {
 // not say so.
 func (m *member) isSilent(b beat) bool { return time.Since(b.heard) > m.ttl+m.ttl/renewals }
 
-// check returns nil when a heartbeat is confirmed whose write began after check was called. Then no other
-// replica has begun what this one holds: before that, the heartbeat would have been deleted or expired,
-// and NATS would have refused to renew it. If the lease is lost first, check returns errLost, and if ctx
-// is done, its error.
+// check returns nil when a heartbeat is confirmed whose write began after check was called. That proves
+// that no other replica has begun what this one holds: another one begins only when this heartbeat was
+// deleted or has expired, and then NATS refuses to renew it. If the lease is lost first, check returns
+// errLost, and if ctx is done, its error.
 func (h *holding) check(ctx context.Context) error {
 	m, called := h.member, time.Now()
 	for {
@@ -509,40 +523,52 @@ func (m *member) adopt(ctx context.Context) {
 
 // adoption is how far a member has adopted the latest view.
 type adoption struct {
-	holding   *holding  // in which that was; nil without a valid lease
+	holding   *holding  // to which the rest belongs; nil without a valid lease
 	stoppedIn uint64    // number of the view in which all is stopped that is not in the share
 	begunIn   uint64    // number of the view in which the share has begun
-	writeAt   time.Time // when the next view is written; zero if the members are those of the present one
+	proposeAt time.Time // when the next view is written; zero if the members are those of the present one
 }
 
-// adoptLatest adopts the latest view in two steps. First the replica stops what is not in its share.
-// When all members have done so, it begins its share. Without a valid lease it holds nothing. Then
-// adoptLatest writes the next view if that is due. It returns when to look again.
+// adoptLatest adopts the latest view, and writes the next one if that is due. Without a valid lease the
+// replica holds nothing and does neither. It returns when to look again.
 func (m *member) adoptLatest(ctx context.Context, a *adoption) (wait time.Duration) {
-	wait = m.ttl / renewals
+	usual := m.ttl / renewals
 	m.mu.Lock()
 	current, v := m.holding, m.view
 	m.mu.Unlock()
-	if current != a.holding { // the lease was lost, or is a new one
+	isOtherLease := current != a.holding // the lease was lost, or is a new one
+	if isOtherLease {
 		_ = m.division.release(ctx, nil) // which has no error without a view
 		*a = adoption{holding: current}
 	}
 	hasLease := current != nil
 	if !hasLease {
-		return wait
+		return usual
 	}
-	if v != nil && a.stoppedIn != v.number {
-		if err := m.stopOthers(ctx, v); err != nil {
+	if v != nil {
+		if err := m.adoptView(ctx, a, v); err != nil {
 			m.onError(err)
 			return tickEvery
 		}
-		a.stoppedIn, a.writeAt = v.number, time.Time{}
 	}
-	if v != nil && a.begunIn != v.number && m.agreed(v, current) {
+	return min(usual, m.propose(ctx, a))
+}
+
+// adoptView adopts a view in two steps. First the replica stops what is not in its share. When all
+// members have done so, it begins its share. It is called again until both are done.
+func (m *member) adoptView(ctx context.Context, a *adoption, v *view) error {
+	if a.stoppedIn != v.number {
+		if err := m.stopOthers(ctx, v); err != nil {
+			return err
+		}
+		a.stoppedIn = v.number
+		a.proposeAt = time.Time{} // it was by the rank in an earlier view
+	}
+	if a.begunIn != v.number && m.agreed(v, a.holding) {
 		a.begunIn = v.number
-		m.division.hold(v, current)
+		m.division.hold(v, a.holding)
 	}
-	return min(wait, m.propose(ctx, a))
+	return nil
 }
 
 // stopOthers stops what is not in the share of this replica in a view, and says so in the next
@@ -579,24 +605,25 @@ func (m *member) agreed(v *view, h *holding) bool {
 	return true
 }
 
-// propose writes the next view if the members have changed, when it is the turn of this replica. If
-// members may be lost, it deletes their heartbeats instead, which fails for those that were renewed. It
-// returns when to look again.
+// propose writes the next view if the members have changed. The replicas take turns: each waits longer
+// for every member before it, by its rank, so that usually one writes. If there are doubts about
+// members, propose first deletes their heartbeats, which NATS refuses for those that were renewed. It
+// writes the view when it is called again. It returns when to look again.
 func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) {
 	m.mu.Lock()
 	next, viewAt := m.nextView(), m.viewAt
 	m.mu.Unlock()
 	if !next.differs && len(next.doubts) == 0 {
-		a.writeAt = time.Time{}
+		a.proposeAt = time.Time{}
 		return m.ttl
 	}
-	if a.writeAt.IsZero() {
-		a.writeAt = time.Now().Add(viewAfter + time.Duration(next.rank)*viewBehind)
+	if a.proposeAt.IsZero() {
+		a.proposeAt = time.Now().Add(viewAfter + time.Duration(next.rank)*viewBehind)
 	}
-	if wait := time.Until(a.writeAt); wait > 0 {
+	if wait := time.Until(a.proposeAt); wait > 0 {
 		return wait
 	}
-	a.writeAt = time.Time{}
+	a.proposeAt = time.Time{}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	for name, revision := range next.doubts {
@@ -627,8 +654,8 @@ type proposal struct {
 }
 
 // nextView returns the next view: the members of the present one whose heartbeats have not ended, and
-// the replicas with new heartbeats. A member that may be lost stays until its heartbeat is gone. The
-// caller holds m.mu.
+// the replicas with new heartbeats. A member that may be lost is in doubt, and stays until its heartbeat
+// is gone. The caller holds m.mu.
 func (m *member) nextView() proposal {
 	next := proposal{doubts: map[string]uint64{}}
 	stays := map[string]bool{}
@@ -638,8 +665,8 @@ func (m *member) nextView() proposal {
 			next.differs = true
 			continue
 		}
-		hasNotArrived := b.value == nil && b.revision < p.Seen // the heartbeat that made it a member
-		if hasNotArrived || m.isSilent(b) {
+		isUnknown := b.value == nil && b.revision < p.Seen // not even the heartbeat that made it a member has arrived
+		if isUnknown || m.isSilent(b) {
 			next.doubts[p.Name] = b.revision
 		}
 		stays[p.Name] = true
@@ -653,14 +680,20 @@ func (m *member) nextView() proposal {
 		}
 	}
 	slices.SortFunc(next.members, func(a, b peer) int { return cmp.Compare(a.Name, b.Name) })
+	next.rank = m.rank(next)
+	return next
+}
+
+// rank returns how many members have their turn to write the next view before this replica. Those in
+// doubt do not count: they may not run. The caller holds m.mu.
+func (m *member) rank(next proposal) (before int) {
 	for _, p := range next.members {
 		_, isInDoubt := next.doubts[p.Name]
-		isBeforeThis := m.turn(p.Name) < m.turn(m.name)
-		if isBeforeThis && !isInDoubt {
-			next.rank++
+		if !isInDoubt && m.turn(p.Name) < m.turn(m.name) {
+			before++
 		}
 	}
-	return next
+	return before
 }
 
 // present returns the members of the present view. The caller holds m.mu.

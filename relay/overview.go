@@ -103,7 +103,9 @@ type ProfileRow struct {
 // closed.
 func (o *Overview) Run(ctx context.Context) error {
 	s := o.Stream.withDefaults()
-	keys := []string{accountPrefix + "*", accountStatusPrefix + "*", "replica." + accountsGroup + ".*", "view." + accountsGroup}
+	keys := []string{
+		accountPrefix + "*", accountStatusPrefix + "*", heartbeatPrefix + accountsGroup + ".*", viewPrefix + accountsGroup,
+	}
 	for {
 		var l kvLedger
 		err := retryTemporary(ctx, func(error) {}, func() (err error) { l, err = s.ledger(ctx); return err })
@@ -250,7 +252,7 @@ type board struct {
 	byState  map[AccountState]*index
 	accounts map[string]boardAccount
 	written  map[string]accountStatusRecord // by account, also of those that were removed
-	bySlot   [slots]int                     // numbers of accounts
+	inSlot   [slots]int                     // numbers of accounts
 	beats    map[string]boardBeat           // by replica
 	view     *view
 	holders  []int // indexes of members, by slot

@@ -8,29 +8,40 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// apply records an entry of the bucket. An account whose record cannot be read stays as it was, as it
-// does for the replicas. Any other entry that cannot be read counts as removed.
+// apply records an entry of the bucket. An entry without a value was deleted or has expired. A value
+// that cannot be read counts as none, except that an account stays as it was, as it does for the
+// replicas. A key whose name cannot be read is of another program, and is left out.
 func (b *board) apply(e *ledgerEntry) {
 	kind, rest, _ := strings.Cut(e.key, ".")
-	switch kind + "." {
+	switch prefix := kind + "."; prefix {
 	case accountPrefix:
-		name, record, err := decodeRecord(e.key, e.value)
+		name, record, err := decodeRecord(e.key, e.value) // no record if there is no value
 		if err == nil {
 			b.setAccount(name, record)
 		}
 	case accountStatusPrefix:
-		if name, err := untoken(rest); err == nil {
+		name, err := untoken(rest)
+		if err == nil {
 			b.setStatus(name, e.value)
 		}
-	case "replica.":
-		b.setBeat(strings.TrimPrefix(rest, accountsGroup+"."), e.value)
-	case "view.":
-		b.view = &view{number: e.revision}
-		if e.value == nil || jsonv2.Unmarshal(e.value, b.view) != nil {
-			b.view = &view{number: e.revision} // without members
+	case heartbeatPrefix:
+		name, err := untoken(strings.TrimPrefix(rest, accountsGroup+"."))
+		if err == nil {
+			b.setBeat(name, e.value)
 		}
-		b.holders = b.view.divideSlots()
+	case viewPrefix:
+		b.setView(e)
 	}
+}
+
+// setView records the view and who holds which slot in it. Without a value that can be read, it has no
+// members.
+func (b *board) setView(e *ledgerEntry) {
+	b.view = &view{number: e.revision}
+	if e.value == nil || jsonv2.Unmarshal(e.value, b.view) != nil {
+		b.view = &view{number: e.revision} // Unmarshal may have set a part
+	}
+	b.holders = b.view.divideSlots()
 }
 
 // setAccount records an account, and keeps its record without the API key. A nil record means that
@@ -42,19 +53,19 @@ func (b *board) setAccount(name string, record *accountRecord) {
 	case record == nil && known:
 		b.byState[before.state].remove(name)
 		b.names.remove(name)
-		b.bySlot[slot]--
+		b.inSlot[slot]--
 		delete(b.accounts, name)
 		return
 	case record == nil:
 		return
 	case !known:
 		b.names.add(name)
-		b.bySlot[slot]++
+		b.inSlot[slot]++
 	}
 	if !record.isSignIn() {
-		record.Sealed = []byte{} // of the API key, only that there is one is kept, for isSignIn
+		record.Sealed = []byte{} // the API key is not kept; with nil, isSignIn would become true
 	}
-	b.setState(name, boardAccount{record: record, state: before.state}) // "" if the account was not known
+	b.updateState(name, boardAccount{record: record, state: before.state}) // "" if the account was not known
 }
 
 // setStatus records what a replica has written for an account; nil means that it is deleted.
@@ -66,12 +77,13 @@ func (b *board) setStatus(name string, value []byte) {
 		b.written[name] = s
 	}
 	if a, known := b.accounts[name]; known {
-		b.setState(name, a)
+		b.updateState(name, a)
 	}
 }
 
-// setState records an account, and replaces its state, "" for a new account, by the present one.
-func (b *board) setState(name string, a boardAccount) {
+// updateState records an account with its present state, which follows from its record and from what a
+// replica has written. The state of a is the one before, "" for a new account.
+func (b *board) updateState(name string, a boardAccount) {
 	state := a.record.status(b.written[name]).State
 	if a.state != state {
 		if a.state != "" {
@@ -86,12 +98,8 @@ func (b *board) setState(name string, a boardAccount) {
 	b.accounts[name] = a
 }
 
-// setBeat records a heartbeat; nil means that it has ended.
-func (b *board) setBeat(part string, value []byte) {
-	name, err := untoken(part)
-	if err != nil {
-		return
-	}
+// setBeat records the heartbeat of a replica; nil means that it has ended.
+func (b *board) setBeat(name string, value []byte) {
 	beat := boardBeat{heard: time.Now()}
 	if value == nil || jsonv2.Unmarshal(value, &beat.heartbeat) != nil {
 		delete(b.beats, name)
@@ -119,7 +127,7 @@ func (b *board) replicas() (all []ReplicaState) {
 		for slot, holder := range b.holders {
 			if holder == i {
 				r.Slots++
-				r.Accounts += b.bySlot[slot]
+				r.Accounts += b.inSlot[slot]
 			}
 		}
 		all = append(all, r)

@@ -67,10 +67,12 @@ func (s Stream) openOrdered(ctx context.Context, of jetstream.Stream) (jetstream
 	if err != nil {
 		return nil, fmt.Errorf("fastio: relay: stream %s: %w", s.Name, err)
 	}
-	if last := stream.CachedInfo().State.LastSeq; last > now.State.LastSeq { // the stream was created again without it
+	last, lastOfCopy := now.State.LastSeq, stream.CachedInfo().State.LastSeq
+	isOfEarlierStream := lastOfCopy > last // the stream was deleted and created again, and the copy was not
+	if isOfEarlierStream {
 		const rule = "must not be behind its copy for ordered groups: delete the copy, which is created again"
 		return nil, &api.InputError{
-			Op: opConsume, Field: "ConsumeOptions.Stream", Rule: rule, Got: fmt.Sprintf("sequences %d and %d", now.State.LastSeq, last),
+			Op: opConsume, Field: "ConsumeOptions.Stream", Rule: rule, Got: fmt.Sprintf("sequences %d and %d", last, lastOfCopy),
 		}
 	}
 	return stream, nil
@@ -117,8 +119,9 @@ func (c *consumer[T]) runOrdered(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			// Programs of an earlier version may have settled messages: handledBefore looks that up, by profile.
-			d.former, _ = strconv.ParseUint(d.CachedInfo().Config.Metadata[metadataFormer], 10, 64) // 0 without any
+			// An earlier version had a consumer for each profile. These may have settled messages up to the sequence
+			// former, 0 if there were none. In floors, handledBefore records how far each has.
+			d.former, _ = strconv.ParseUint(d.CachedInfo().Config.Metadata[metadataFormer], 10, 64)
 			d.floors = map[string]uint64{}
 			return c.run(ctx, d)
 		})
@@ -156,12 +159,14 @@ func (s Stream) accountOf(subject string) string {
 	return name
 }
 
-// handledBefore reports whether a group of an earlier version, which had a consumer for each
-// profile, has settled a message. A message after the sequence from.former was stored when the group
-// had a consumer for each partition already. While programs of the earlier version run, formerFloor
-// fails, and handledBefore tries again.
+// handledBefore reports whether an earlier version, which had a consumer for each profile, has settled a
+// message. Its consumers have got no message after the sequence from.former. Up to there, the floor of
+// each consumer is the sequence up to which it has settled the messages of its profile. While programs
+// of the earlier version run, formerFloor fails, and handledBefore tries again.
 func (c *consumer[T]) handledBefore(ctx context.Context, from *durable, d delivery) (bool, error) {
-	if d.meta.Sequence.Stream > from.former {
+	sequence := d.meta.Sequence.Stream
+	wasInEarlierVersion := sequence <= from.former
+	if !wasInEarlierVersion {
 		return false, nil
 	}
 	profile := d.subject[:strings.LastIndexByte(d.subject, '.')]
@@ -178,13 +183,14 @@ func (c *consumer[T]) handledBefore(ctx context.Context, from *durable, d delive
 			return false, err
 		}
 	}
-	return d.meta.Sequence.Stream <= floor, nil
+	return sequence <= floor, nil
 }
 
-// formerFloor returns the sequence up to which programs of an earlier version have settled the
-// messages of a profile, 0 if there were none. They had a consumer for each profile. While one of
-// them uses it, the sequence may still grow: formerFloor returns errFormer. Otherwise it lets NATS
-// delete the consumer when the messages that it may have settled have expired.
+// formerFloor returns the sequence up to which an earlier version has settled the messages of a profile,
+// 0 if it has settled none. That version had a consumer for each profile, whose ack floor is the result.
+// While a program uses that consumer, the floor may still grow, and formerFloor returns errFormer. A
+// consumer that is not in use is needed until the messages before its floor have expired: formerFloor
+// lets NATS delete it then.
 func (c *consumer[T]) formerFloor(ctx context.Context, profile string) (uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

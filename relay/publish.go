@@ -72,7 +72,7 @@ func (f *fence) read(ctx context.Context) (r fenceRecord, sequence uint64, err e
 		return r, 0, nil
 	}
 	if err != nil {
-		return r, 0, f.recreate(ctx, err)
+		return r, 0, f.recreateIfMissing(ctx, err)
 	}
 	if err := jsonv2.Unmarshal(msg.Data, &r); err != nil {
 		return r, 0, fmt.Errorf("the epoch in subject %s: %w", f.subject, err)
@@ -80,10 +80,11 @@ func (f *fence) read(ctx context.Context) (r fenceRecord, sequence uint64, err e
 	return r, msg.Sequence, nil
 }
 
-// claim writes the next epoch. If the Term of the message with the epoch, the number of a view, is
-// higher than that of this holder, there are two possible reasons. Either the replica does not hold the
-// profile any more, and checkHeld returns an error. Or the numbers of views have begun again, because
-// the bucket was deleted or restored.
+// claim writes the next epoch. The Term of the message with the epoch is the number of a view. If it is
+// higher than the term of this holder, there are two possible reasons. Either the replica does not hold
+// the profile any more: checkHeld returns an error. Or the numbers of views have begun again, because the
+// bucket was deleted or restored: claim goes on with the higher term, so that terms in the stream never
+// fall.
 func (f *fence) claim(ctx context.Context, replica string, checkHeld func(ctx context.Context) error) error {
 	r, sequence, err := f.read(ctx)
 	if err != nil {
@@ -100,9 +101,9 @@ func (f *fence) claim(ctx context.Context, replica string, checkHeld func(ctx co
 	return f.write(ctx, replica, sequence)
 }
 
-// recreate creates the stream again if err says that it does not exist. It always
-// returns an error, after which the caller tries again.
-func (f *fence) recreate(ctx context.Context, err error) error {
+// recreateIfMissing creates the stream again if err says that it does not exist. It always returns
+// an error, after which the caller tries again.
+func (f *fence) recreateIfMissing(ctx context.Context, err error) error {
 	if !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
 	}
@@ -330,7 +331,7 @@ func (p *publisher) run() {
 			reportEnd(p.take(), context.Cause(p.alive))
 			return
 		case <-idle.C:
-			p.unsubscribe() // before another run may begin
+			p.unsubscribe() // here, because another run may begin after endIfEmpty; sendFast subscribes again
 			if p.endIfEmpty() {
 				return
 			}
@@ -386,22 +387,24 @@ func (p *publisher) store(ctx context.Context, batch []message) error {
 	return nil
 }
 
-// verify is called when the stream has rejected a message, with cause, because of its epoch. It
-// returns errLost if the stream has a later epoch, and otherwise cause or another error, after which
-// the publisher tries again. If the message with the epoch was deleted, or a replica that does not hold
-// the profile has written it, the publisher then begins with another claim.
+// verify is called when the stream has rejected a message, with cause, because of its epoch. It reads
+// the message with the epoch. It returns errLost if another replica holds the profile, and otherwise
+// cause or another error, after which the publisher tries again. Epochs are compared only if both are of
+// the view in which this replica holds the profile.
 func (p *publisher) verify(ctx context.Context, cause error) error {
 	r, sequence, err := p.read(ctx)
 	if err != nil {
 		return err
 	}
-	isOfView := r.Term == p.term // the view in which this replica holds the profile
+	isOfView := r.Term == p.term
 	switch {
-	case isOfView && r.Epoch == p.epoch: // the message before the rejected one may still be under way in the cluster
+	case isOfView && r.Epoch == p.epoch:
+		// It is the epoch of this publisher. The message before the rejected one may still be under way in the
+		// cluster, which then rejects.
 		p.sequence = sequence
 	case isOfView && r.Epoch > p.epoch:
 		return errLost
-	default: // the message with the epoch was deleted, or is not of a holder
+	default: // the message with the epoch was deleted, or is of another view, which may be a later one
 		if err := p.held.check(ctx); err != nil {
 			return err
 		}
@@ -440,21 +443,27 @@ func (p *publisher) send(ctx context.Context, batch []message) (done int, err er
 		return done, nil
 	}
 	stored, err := p.sendBatch(ctx, batch[:size])
+	return done + stored, p.adjust(size, stored, err)
+}
+
+// adjust prepares the next call of send by the result of a batch: its size, how many of its messages are
+// stored, and its error. If it sets p.known to nil, prepare reads again which messages are stored. It
+// returns the error, or nil if send is to be called again without a pause.
+func (p *publisher) adjust(size, stored int, err error) error {
 	isResponse := codeOf(err) != 0 // the stream has responded, with an error
 	isRefused := isResponse && !conflicts(err) || errors.Is(err, nats.ErrMaxPayload)
-	mayBeStored := !isResponse || conflicts(err) // now or later, although the batch has failed
 	switch {
 	case err == nil:
 		p.size = min(2*p.size, maxBatch)
-	case isRefused && size > 1: // a message is a duplicate, or does not fit: those before it may be stored
+	case isRefused && size > 1: // a message does not fit, or is a duplicate: the next batch is half of this one
 		p.size, err = size/2, nil
-		if stored == 0 { // without progress: prepare finds out whether a message is a duplicate
+		if stored == 0 { // it may be a duplicate
 			p.known = nil
 		}
-	case mayBeStored: // prepare finds out what is
+	case !isRefused: // without a response or after a conflict, messages may be stored, now or later
 		p.known = nil
 	}
-	return done + stored, err
+	return err
 }
 
 // prepare writes the epoch, and reads which messages are stored,
@@ -588,10 +597,11 @@ type replies struct {
 }
 
 // subscribe subscribes to an inbox for the replies to fast batches. The subscription has room for the
-// replies to every message of two batches. Without its own channel it would have room for 65,536, which
-// takes 512 kB for each profile.
+// replies to two batches: those to each message, and the result. Without its own channel it would have
+// room for 65,536, which takes 512 kB for each profile.
 func subscribe(conn *nats.Conn) (*replies, error) {
-	r := &replies{messages: make(chan *nats.Msg, 2*maxBatch+2)}
+	const perBatch = maxBatch + 1
+	r := &replies{messages: make(chan *nats.Msg, 2*perBatch)}
 	var err error
 	r.Subscription, err = conn.ChanSubscribe(conn.NewInbox()+".>", r.messages)
 	return r, err
@@ -627,7 +637,7 @@ func (p *publisher) sendFast(ctx context.Context, batch []message) (done int, er
 		number := i + 1
 		msg.Reply = fmt.Sprintf("%s.%d.%s.%d.%d.$FI", prefix, flow, gap, number, operation)
 		if err := conn.PublishMsg(msg); err != nil {
-			return 0, err
+			return 0, err // messages before this one may be stored: see adjust
 		}
 	}
 	done, err = p.waitForResult(ctx, prefix)
@@ -714,8 +724,8 @@ type batchAck struct {
 	Count    uint64              `json:"count"` // of the messages of the batch that are stored
 }
 
-// parseAck decodes a response to a batch. It returns the error in the response, if
-// there is one, with the rest of the response.
+// parseAck decodes a response to a batch. If the stream reports an error in it, parseAck returns both,
+// the response and that error.
 func parseAck(data []byte) (ack batchAck, err error) {
 	if err := jsonv2.Unmarshal(data, &ack); err != nil {
 		return ack, fmt.Errorf("response to a batch: %w", err)

@@ -18,22 +18,23 @@ const (
 	fewIDs     = 8       // that are read one after the other, before parts
 )
 
-// readKnownIDs reads, unless they are known, the IDs of the messages after the last one
-// that is known to be stored. An earlier holder of the profile may have published them
-// after its last checkpoint, or this one may have got no response. It uses no consumer, of
-// which a stream has a limited number, and asks the leader: other servers may not have the
-// latest messages yet.
+// readKnownIDs sets p.known, if it is nil, to the IDs of the messages that were stored after the sequence
+// p.last. An earlier holder of the profile may have published them after its last checkpoint, or this
+// one may have got no response. It reads a few messages one by one. If there are more, it reads parts of
+// the others at the same time. It uses no consumer, of which a stream has a limited number, and asks the
+// leader: other servers may not have the latest messages yet.
 func (p *publisher) readKnownIDs(ctx context.Context) error {
 	if p.known != nil {
 		return nil
 	}
 	filter := p.stream.Prefix + "." + p.scope + profileKey(p.profile) + ".*"
 	known, left, err := p.readFew(ctx, filter)
-	if err == nil && !left.isEmpty() {
+	hasMore := !left.isEmpty()
+	if err == nil && hasMore {
 		known, err = p.readIDs(ctx, filter, left, known)
 	}
 	if err != nil {
-		return fmt.Errorf("reading the stream: %w", p.recreate(ctx, err))
+		return fmt.Errorf("reading the stream: %w", p.recreateIfMissing(ctx, err))
 	}
 	p.known = known
 	return nil
@@ -47,8 +48,8 @@ func (s sequences) isEmpty() bool { return s.next > s.last }
 
 // readFew reads the IDs of messages with the subjects of filter that were stored after the sequence
 // p.last: that of the newest one, and those of at most fewIDs of the others, oldest first. Left are the
-// sequences that it has not read. It reads one message at a time: when a node of NATS is lost, all
-// profiles read, and a server drops requests beyond 10,000.
+// sequences that it has not read. It reads one message at a time, because all profiles read at once when
+// a node of NATS is lost, and a server drops requests beyond 10,000.
 func (p *publisher) readFew(ctx context.Context, filter string) (known map[string]bool, left sequences, err error) {
 	none := sequences{next: 1, last: 0}
 	if !p.startRead(ctx) {

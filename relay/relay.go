@@ -101,7 +101,7 @@ func (s Stream) withDefaults() Stream {
 	s.Prefix = cmp.Or(s.Prefix, "fastio.events")
 	s.Bucket = cmp.Or(s.Bucket, "fastio-relay")
 	s.Replicas = cmp.Or(s.Replicas, 1)
-	s.MaxAge = max(0, cmp.Or(s.MaxAge, 7*24*time.Hour)) // for NATS, 0 means never, and not a negative age
+	s.MaxAge = max(0, cmp.Or(s.MaxAge, 7*24*time.Hour)) // a negative age means no limit, which is 0 for NATS
 	s.MaxBytes = cmp.Or(s.MaxBytes, -1)
 	s.MaxMsgs = cmp.Or(s.MaxMsgs, -1)
 	s.Duplicates = cmp.Or(s.Duplicates, 2*time.Minute)

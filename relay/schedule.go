@@ -97,12 +97,13 @@ func (t *task) wake() { t.dueAt(time.Now(), woken) }
 // startAt makes a new task due at a time.
 func (t *task) startAt(at time.Time) { t.dueAt(at, quiet) }
 
-// dueAt makes a task due at a time. A task that runs is due again when it has ended,
-// one that is ready stays so, and a stopped one is left alone. With the kind woken, the task
-// is of that kind for wokenTime.
+// dueAt makes a task due at a time. A task that runs is due again when it has ended, and a stopped one
+// is left alone. One that is ready stays ready; if it is quiet and now woken, it moves to the woken ones
+// of its lane. A woken task counts as woken for wokenTime.
 func (t *task) dueAt(at time.Time, kind int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	s := t.schedule
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if kind == woken {
 		t.wokenUntil = at.Add(wokenTime)
 	}
@@ -110,13 +111,13 @@ func (t *task) dueAt(at time.Time, kind int) {
 	case taskRuns:
 		t.again = true
 	case taskNew, taskWaiting:
-		t.putWaiting(t, at)
-		t.advance()
+		s.putWaiting(t, at)
+		s.advance()
 	case taskReady:
 		if kind == woken && t.kind == quiet {
 			t.leaveLane()
-			t.enterLane(t, woken)
-			t.advance()
+			s.enterLane(t, woken)
+			s.advance()
 		}
 	case taskStopped:
 	}
@@ -166,8 +167,9 @@ func (s *schedule) putWaiting(t *task, at time.Time) {
 	heap.Push(&s.waiting, t)
 }
 
-// advance starts the tasks that are due, as many as the schedule and the lane of each admit, and sets
-// the timer for the next one. Tasks that are parked and may go on come first. The caller holds s.mu.
+// advance makes the tasks ready that are due, each of the kind woken or quiet. It starts as many as the
+// schedule and the lane of each admit of their kind, and sets the timer for the next one. Tasks that are
+// parked and may go on come first. The caller holds s.mu.
 func (s *schedule) advance() {
 	now := time.Now()
 	for len(s.waiting) > 0 && !s.waiting[0].at.After(now) {
@@ -186,19 +188,27 @@ func (s *schedule) advance() {
 		s.queueLane(t.lane) // for its next task
 		go s.runTask(t)
 	}
-	switch {
-	case len(s.waiting) == 0 && s.timer != nil:
-		s.timer.Stop()
-	case len(s.waiting) == 0:
-	case s.timer == nil:
-		s.timer = time.AfterFunc(time.Until(s.waiting[0].at), func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.advance()
-		})
-	default:
-		s.timer.Reset(time.Until(s.waiting[0].at))
+	s.setTimer()
+}
+
+// setTimer lets advance be called when the first of the tasks that wait is due. The caller holds s.mu.
+func (s *schedule) setTimer() {
+	if len(s.waiting) == 0 {
+		if s.timer != nil {
+			s.timer.Stop()
+		}
+		return
 	}
+	wait := time.Until(s.waiting[0].at)
+	if s.timer != nil {
+		s.timer.Reset(wait)
+		return
+	}
+	s.timer = time.AfterFunc(wait, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.advance()
+	})
 }
 
 // queueLane adds a lane to the ready ones, at their end, if one of its tasks may run and the lane is not
@@ -212,9 +222,10 @@ func (s *schedule) queueLane(l *lane) {
 	}
 }
 
-// takeNext removes the next task that may run from its lane, and returns it, nil if there is
-// none. Lanes take turns: one whose turn has come leaves the ready ones, also if none of its tasks
-// may run any more. QueueLane adds it again, at the end, when one may.
+// takeNext removes the next task that may run from its lane, and returns it, nil if there is none. Lanes
+// take turns: at its turn, a lane leaves the ready ones. If a task of it is taken, the caller calls
+// queueLane, which puts the lane at their end if another task may run. If none may run, the lane is
+// queued when that changes.
 func (s *schedule) takeNext() *task {
 	for kind := range kinds {
 		for s.width.admits(kind) && len(s.ready[kind]) > 0 {
@@ -232,21 +243,21 @@ func (s *schedule) takeNext() *task {
 	return nil
 }
 
-// runTask runs a task once, gives its places back, and puts it among those that wait.
+// runTask runs a task once, gives its places back, and puts it among those that wait. A task that runs
+// has two places, one in the schedule and one in its lane. A parked task has given the first one away.
 func (s *schedule) runTask(t *task) {
 	next := t.run()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	hasPlace := !t.parked // in the schedule; that in the lane is not given away while the task is parked
-	if hasPlace {
+	t.lane.width.running[t.kind]--
+	if !t.parked {
 		s.width.running[t.kind]--
 	}
 	t.parked = false
-	t.lane.width.running[t.kind]--
 	switch {
 	case t.state == taskStopped:
 		close(t.ended)
-	case next.IsZero(): // it has ended by itself
+	case next.IsZero(): // it has ended by itself, until it is woken
 		t.state = taskNew
 	case t.again: // it was woken while it ran
 		s.putWaiting(t, time.Now())

@@ -45,12 +45,14 @@ func (s *session) run(ctx context.Context) error {
 	// Publishing goes on after ctx until the checkpoint is saved. The end of the lease ends it, and the
 	// publisher itself if it finds that the profile was lost.
 	publishing, endPublishing := context.WithCancelCause(context.WithoutCancel(ctx))
-	defer context.AfterFunc(s.pub.held.alive, func() { endPublishing(errLost) })() //nolint:contextcheck // of the lease
+	ignoreLease := context.AfterFunc(s.pub.held.alive, func() { endPublishing(errLost) }) //nolint:contextcheck // of the lease
+	defer ignoreLease()
 	s.pub.alive, s.pub.onLost = publishing, endPublishing
 	// Following ends with ctx, with publishing, or when a step has failed.
 	following, endFollowing := context.WithCancelCause(ctx)
-	defer context.AfterFunc(publishing, func() { endFollowing(errLost) })()
-	err := s.follow(following, endFollowing, s.pub)
+	ignorePublishing := context.AfterFunc(publishing, func() { endFollowing(errLost) })
+	defer ignorePublishing()
+	err := s.follow(following, endFollowing)
 	whyLost := context.Cause(publishing) // nil if the profile is still held
 	endPublishing(nil)
 	s.pub.running.Wait()
@@ -71,12 +73,12 @@ func unlessDone(ctx context.Context, err error) error {
 
 // follow publishes events, with steps that the schedule of the replica runs, until ctx is
 // done. Then it saves the checkpoint. When a step has failed, it ends ctx by calling end.
-func (s *session) follow(ctx context.Context, end context.CancelCauseFunc, pub *publisher) error {
+func (s *session) follow(ctx context.Context, end context.CancelCauseFunc) error {
 	defer end(nil)
 	o := s.Follow
 	o.Store = &sessionStore{
 		CheckpointStore: CheckpointStore{Bucket: s.kv, Epoch: s.term, claimOnSave: true},
-		pub:             pub, saved: func() { s.recordSaved(s.key) },
+		pub:             s.pub, saved: func() { s.recordSaved(s.key) },
 	}
 	o.Name = s.key
 	o.SaveInterval = cmp.Or(o.SaveInterval, time.Second)
@@ -86,7 +88,7 @@ func (s *session) follow(ctx context.Context, end context.CancelCauseFunc, pub *
 		o.OnGap = func(ctx context.Context, g events.Gap) error { return s.OnGap(ctx, s.profile, g) }
 	}
 	query := events.Query{Profile: s.profile, CreatedMin: s.Since, Limit: maxBatch}
-	steps, err := s.Events.Stepper(query, pub.add, &o)
+	steps, err := s.Events.Stepper(query, s.pub.add, &o)
 	if err != nil {
 		return err
 	}

@@ -125,19 +125,19 @@ func (v *view) divideSlots() []int {
 
 // shares is the division of profiles in a view.
 type shares struct {
-	members []peer
-	lists   map[string]string // IDs of the lists that have a profile, as ".1.2"; nil if all members have the same list
-	holders map[place]int     // indexes of members
+	members   []peer
+	listsWith map[string]string // IDs of the lists that have a profile, as ".1.2"; nil if all members have the same list
+	holders   map[place]int     // indexes of members
 }
 
 // place is where a profile belongs.
 type place struct {
 	slot  int
-	lists string // as in shares: which members can follow the profile; "" if all can
+	lists string // as in shares.listsWith: which members can follow the profile; "" if all can
 }
 
 // place returns where a profile belongs.
-func (s *shares) place(profile string) place { return place{slotOf(profile), s.lists[profile]} }
+func (s *shares) place(profile string) place { return place{slotOf(profile), s.listsWith[profile]} }
 
 // hash returns a hash of the place.
 func (p place) hash() uint64 {
@@ -162,24 +162,24 @@ func (v *view) slotsOf(name string) map[int]bool {
 	return own
 }
 
-// divideProfiles divides profiles, by profileKey, among the members, given the lists of profiles by
-// their IDs. A member can follow the profiles of its list. Profiles of one slot that the same members
-// can follow go to one member together.
+// divideProfiles divides profiles among the members. Each member has a list of the profiles that it can
+// follow. Lists has the lists by their IDs; a profile is its profileKey. Profiles of one slot that the
+// same members can follow go to one member together.
 func (v *view) divideProfiles(lists map[string][]string) *shares {
 	s := &shares{members: v.Members, holders: map[place]int{}}
 	ids := v.listIDs()
 	var units []unit
 	var fits func(unit, member int) bool // nil: all can
-	if len(ids) == 1 {
+	if len(ids) == 1 {                   // as usual: every member can follow every profile, and listsWith stays nil
 		units = s.units(slices.Values(lists[ids[0]]))
 	} else {
-		s.lists = map[string]string{}
+		s.listsWith = map[string]string{}
 		for _, id := range ids {
 			for _, profile := range lists[id] {
-				s.lists[profile] += "." + id
+				s.listsWith[profile] += "." + id
 			}
 		}
-		units = s.units(maps.Keys(s.lists))
+		units = s.units(maps.Keys(s.listsWith))
 		fits = func(unit, member int) bool { // no ID is a part of another one: they have the same length
 			return strings.Contains(units[unit].lists, "."+v.Members[member].List)
 		}
@@ -203,7 +203,8 @@ func (v *view) listIDs() (ids []string) {
 }
 
 // units returns the places of profiles; the weight of a place is its number of profiles. The places
-// that few members can follow, and the heaviest, are the first: divide then finds room for them.
+// that few members can follow, and then the heaviest, are the first: divide still finds room for them.
+// The order is the same in all replicas.
 func (s *shares) units(profiles iter.Seq[string]) []unit {
 	weights := map[place]int{}
 	for profile := range profiles {
@@ -214,7 +215,9 @@ func (s *shares) units(profiles iter.Seq[string]) []unit {
 		units = append(units, unit{at, weight})
 	}
 	slices.SortFunc(units, func(a, b unit) int {
-		return cmp.Or(len(a.lists)-len(b.lists), b.weight-a.weight, a.slot-b.slot, strings.Compare(a.lists, b.lists))
+		byMembers := len(a.lists) - len(b.lists) // IDs have one length: a shorter text has fewer lists, of fewer members
+		byWeight := b.weight - a.weight
+		return cmp.Or(byMembers, byWeight, a.slot-b.slot, strings.Compare(a.lists, b.lists))
 	})
 	return units
 }

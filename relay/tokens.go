@@ -128,7 +128,7 @@ func (r *lockedRecord) Unlock() { r.release() }
 
 // open checks that the account and the keys are valid, and returns the bucket.
 func (s Tokens) open(ctx context.Context, account string) (jetstream.KeyValue, error) {
-	var noData []byte // of which only the account and the keys are checked
+	var noData []byte // for which Unseal checks the account and the keys, and decrypts nothing
 	if _, err := oauth.Unseal(ctx, s.Keys, account, noData); err != nil {
 		return nil, err
 	}

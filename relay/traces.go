@@ -23,8 +23,8 @@ func observeSearch(ctx context.Context, h *api.MessageHooks, stream string) (con
 	return ctx, orIgnore(end)
 }
 
-// observePublish calls OnPublish for a message, and sets what its headers get and what is called
-// when it has ended.
+// observePublish calls OnPublish for a message. The message keeps the headers that the hook may add to
+// it, and the function that the hook returns: reportEnd calls it when the message is stored or given up.
 func (m *message) observePublish(ctx context.Context, h *api.MessageHooks, stream string) {
 	if h.OnPublish == nil {
 		return
