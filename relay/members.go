@@ -208,8 +208,8 @@ func (m *member) leave(ctx context.Context) {
 	m.mu.Lock()
 	latest, token := m.beats[m.name], m.token
 	m.mu.Unlock()
-	hasHeartbeat := token != "" // false before the first one, and after it was deleted or replaced
-	isForeign := latest.value != nil && latest.Token != token
+	hasHeartbeat := token != ""                               // false before the first one, and after it was deleted or replaced
+	isForeign := latest.value != nil && latest.Token != token // another replica has the name
 	if !hasHeartbeat || isForeign {
 		return
 	}
