@@ -109,8 +109,8 @@ func (g *guard) check(r *http.Request) (_ *http.Request, makes, reason string) {
 	if info, known := fastio.CallFromContext(r.Context()); known && !g.lists(r.Method, info.Route) {
 		return nil, "", "its operation is not in the reviewed list"
 	}
-	// An endpoint of both lists is examined as a write: only writes have kinds of objects that
-	// they make, by which the journal is shown the response.
+	// An endpoint of both lists is examined as a write: only then makes is set, and the journal
+	// gets the new objects of the response.
 	checked, makes, refusal := g.examineWrite(r, path)
 	if refusal == "" {
 		return checked, makes, ""
@@ -229,7 +229,7 @@ func (w *Write) whyRefused(j *Journal, path string, fields []field) string {
 // mayName reports whether a value may stand where an object is named. Kind is one or
 // more of the kinds of [Write.Fields], separated by bars.
 func (j *Journal) mayName(kind, value string) bool {
-	isMarkerWritten := j.owns(kindIntent, j.Marker) // before that, nothing with the marker must be created
+	isMarkerWritten := j.owns(kindIntent, j.Marker) // only then may objects with the marker be created
 	for one := range strings.SplitSeq(kind, "|") {
 		switch {
 		case one == "root" && value == string(api.Root):

@@ -60,7 +60,7 @@ func (o *object) addFields(t reflect.Type, name string) {
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		isExtra := strings.HasSuffix(options, "unknown")
 		switch {
-		case isExtra:
+		case isExtra: // unknown members are reported as those of this type
 			o.typeWithExtra = cmp.Or(o.typeWithExtra, name)
 		case f.IsExported() && tag != "-" && !decode.IsInlined(f):
 			at := Place{name, cmp.Or(tag, f.Name)}
