@@ -121,10 +121,13 @@ func basePath(path, route string) string {
 			return ""
 		}
 	}
-	parts := strings.Split(path[base:], "/")
-	for i, want := range strings.Split(route, "/") {
+	rest := path[base:]
+	for route != "" { // segment by segment, in place of two slices for each request
+		var part, want string
+		part, rest, _ = strings.Cut(rest, "/")
+		want, route, _ = strings.Cut(route, "/")
 		isPlaceholder := strings.HasPrefix(want, "{")
-		if parts[i] != want && !isPlaceholder {
+		if part != want && !isPlaceholder {
 			return ""
 		}
 	}
