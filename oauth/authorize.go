@@ -159,9 +159,9 @@ type CompletedAuthorization struct {
 	Code        api.Secret `json:"code"`         // to display, if the program requested that (assumed name)
 }
 
-// CompleteAuthorization sends the answer of the user, whose token the client must
-// have: that of a sign-in with a password, not of OAuth and not an API key. It is
-// retried only if it was not processed.
+// CompleteAuthorization sends the answer of the user to the question for consent. The
+// client must have a token of that user from a sign-in with a password: neither one of
+// OAuth nor an API key. The call is retried only if it was not processed.
 //
 // It calls POST /current/oauth/authorize/.
 func (s *Service) CompleteAuthorization(

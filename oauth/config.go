@@ -197,18 +197,19 @@ func (c *Config) signedPipeline(base transport.Base, tokens api.TokenSource) *tr
 	return transport.New(cfg)
 }
 
-// serviceAt returns a Service that sends all requests to one endpoint of a [server],
-// whatever their own path is, and a function that closes its connections. "" means the
-// documented address, as [endpointURL] returns it. All connections are new: a code or token
-// that can be used once would be lost on an idle connection that is dead, as after the sleep
-// of a laptop.
+// serviceAt returns a Service that sends all requests to one endpoint of a [server], and a
+// function that closes its connections. An endpoint of "" is the documented one of the
+// platform, which requests have as their own path; for any other, their path is replaced.
+// All connections are new: a code or token that can be used once would be lost on an idle
+// connection that is dead, as after the sleep of a laptop.
 func (c *Config) serviceAt(endpoint string) (*Service, func(), error) {
 	base, err := c.base()
 	if err != nil {
 		return nil, nil, err
 	}
+	isDocumented := endpoint == ""
 	host, address := base, &url.URL{}
-	if endpoint != "" {
+	if !isDocumented {
 		address, err = parseAddress(base, endpoint)
 		if err != nil {
 			return nil, nil, err
@@ -220,7 +221,7 @@ func (c *Config) serviceAt(endpoint string) (*Service, func(), error) {
 	fresh.HTTPClient = client
 	pipeline := fresh.pipeline(host)
 	done := func() { pipeline.CloseIdleConnections(); closeIdle() }
-	if endpoint == "" {
+	if isDocumented {
 		return New(pipeline), done, nil
 	}
 	return New(otherAddress{pipeline, api.Path(cmp.Or(address.Path, "/")), address.Query()}), done, nil
@@ -241,8 +242,8 @@ func onFreshConnections(client *http.Client) (*http.Client, func()) {
 	}
 	t := shared.Clone()
 	if t.TLSNextProto["h2"] != nil {
-		// The function that was cloned uses the HTTP/2 connections of the original. Without it,
-		// and because it is forced, net/http gives the clone its own.
+		// The cloned function for HTTP/2 uses the connections of the original. If it is removed
+		// and HTTP/2 is forced, net/http gives the clone a new one, with connections of its own.
 		t.TLSNextProto, t.ForceAttemptHTTP2 = nil, true
 	}
 	own.Transport = t

@@ -189,7 +189,8 @@ func setExpires(args input.Args, form api.Form, expires api.Opt[time.Time]) erro
 }
 
 // keyAnswer is the wire format of a Key: at the root with its secret in api_key, or
-// as an object in api_key.
+// as an object in api_key. Scopes and APIKey are decoded in place of the fields of Key with
+// their names.
 type keyAnswer struct {
 	Key
 
@@ -198,17 +199,20 @@ type keyAnswer struct {
 }
 
 // key returns the key of a response: the record in api_key or, if that is only the
-// secret, the members at the root with it.
+// secret, the Key at the root. The Key then lacks its Scopes and its Secret, which were
+// decoded by the fields of a.
 func (a *keyAnswer) key() *Key {
 	if a.APIKey.record != nil {
 		return a.APIKey.record.key()
 	}
-	a.Key.Scopes, a.Secret = a.Scopes, a.APIKey.secret
-	return &a.Key
+	k := &a.Key
+	k.Scopes = a.Scopes
+	k.Secret = a.APIKey.secret
+	return k
 }
 
-// withoutSecret returns the key of a response other than that of the creation, without
-// its secret: such a response has a part of the secret at most.
+// withoutSecret returns the key of a response, without its secret. Only the response to
+// the creation of a key has the whole secret; others have a part of it at most.
 func (a *keyAnswer) withoutSecret() *Key {
 	k := a.key()
 	k.Secret = api.Secret{}

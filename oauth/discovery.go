@@ -52,7 +52,7 @@ func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *tr
 		if err != nil {
 			return server{}, err
 		}
-		expected := cmp.Or(c.Issuer, issuer) // if it is set, the metadata of the platform must name c.Issuer too
+		expected := cmp.Or(c.Issuer, issuer) // any metadata must name the issuer that the program has set
 		switch {
 		case m == nil:
 		case sameIssuer(m.Issuer, expected):
@@ -66,9 +66,10 @@ func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *tr
 
 const resourceTime = 10 * time.Second // timeout of a document that is not required
 
-// issuers returns the issuers whose metadata are tried, in order. If Issuer is set, they
-// are the platform, because its metadata may name that issuer, and then Issuer. Otherwise
-// it is the platform alone, or the first authorization server that it names in its place.
+// issuers returns the issuers whose metadata are tried, in order. If Issuer is set, the
+// platform is the first, because its metadata may name that issuer; the second is Issuer.
+// Otherwise there is one: the platform, or the first authorization server that the platform
+// names in its place.
 func (c *Config) issuers(ctx context.Context, base transport.Base, pipeline *transport.Client) ([]string, error) {
 	origin := base.Origin()
 	if c.Issuer != "" {
@@ -104,14 +105,16 @@ func (c *Config) metadataOf(
 	if err != nil {
 		return nil, err
 	}
-	if at := (transport.Base{Scheme: u.Scheme, Host: u.Host}); at.Origin() != base.Origin() {
-		pipeline = c.pipeline(at)
+	host := transport.Base{Scheme: u.Scheme, Host: u.Host}
+	isOther := host.Origin() != base.Origin()
+	if isOther { // the pipeline only sends requests to base
+		pipeline = c.pipeline(host)
 		defer pipeline.CloseIdleConnections()
 	}
-	const wellKnown, openID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
-	paths := []string{wellKnown + "/", wellKnown, openID} // the documented path, and those of others
+	const oauth, openID = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+	paths := []string{oauth + "/", oauth, openID} // the platform documents a slash at the end, other servers have none
 	if path := strings.TrimSuffix(u.Path, "/"); path != "" {
-		paths = []string{wellKnown + path, path + openID} // RFC 8414 puts the path last, OpenID Connect first
+		paths = []string{oauth + path, path + openID} // RFC 8414 puts the path last, OpenID Connect first
 	}
 	for _, path := range paths {
 		var raw api.Response
@@ -131,7 +134,9 @@ func hasNoMetadata(err error, raw *api.Response) bool {
 	if _, refused := errors.AsType[*api.Error](err); refused {
 		return !outage(err)
 	}
-	return raw.Status/100 == 2 && !bytes.HasPrefix(bytes.TrimSpace(raw.Body), []byte("{")) && !errors.Is(err, api.ErrTooLarge)
+	isRead := raw.Status/100 == 2 && !errors.Is(err, api.ErrTooLarge)
+	isObject := bytes.HasPrefix(bytes.TrimSpace(raw.Body), []byte("{"))
+	return isRead && !isObject // such as a page
 }
 
 // outage reports whether another try may help.
@@ -156,7 +161,7 @@ func withoutSlash(issuer string) string {
 // server returns the endpoints that the metadata name. Those left out have the documented
 // paths, except that of devices, which has none: a server without it has no sign-in by
 // device. It refuses a server whose list of code challenges has no S256.
-func (m *ServerMetadata) server(base transport.Base) (server, error) {
+func (m *ServerMetadata) server(platform transport.Base) (server, error) {
 	if len(m.CodeChallengeMethods) > 0 && !slices.Contains(m.CodeChallengeMethods, "S256") {
 		return server{}, errors.New("fastio: oauth: the authorization server does not offer the code challenge S256")
 	}
@@ -164,18 +169,18 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 	if err != nil {
 		return server{}, errors.New("fastio: oauth: the issuer of the authorization server is not a URL")
 	}
-	// The documented paths follow the base of the platform. If the issuer is on another
-	// host, they follow the root of that host, not the path of the issuer.
-	root := base
-	if issuer.Origin() != base.Origin() {
-		root, err = transport.ParseBase(issuer.Origin())
+	// An endpoint that is left out has its documented path below parent: the platform or, for
+	// an issuer on another host, the root of that host, whatever the path of the issuer is.
+	parent := platform
+	if issuer.Origin() != platform.Origin() {
+		parent, err = transport.ParseBase(issuer.Origin())
 		if err != nil {
 			return server{}, err
 		}
 	}
 	s := server{Issuer: m.Issuer, NamesIssuer: m.NamesIssuer, Device: m.DeviceAuthorizationEndpoint}
 	if s.Device != "" {
-		if _, err := parseAddress(base, s.Device); err != nil {
+		if _, err := parseAddress(platform, s.Device); err != nil {
 			return server{}, err
 		}
 	}
@@ -188,7 +193,7 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 		{&s.Revoke, m.RevocationEndpoint, "/current/oauth/revoke/"},
 		{&s.Register, m.RegistrationEndpoint, "/current/oauth/register/"},
 	} {
-		*e.to, err = endpointURL(base, root, e.advertised, e.path)
+		*e.to, err = endpointURL(platform, parent, e.advertised, e.path)
 		if err != nil {
 			return server{}, err
 		}
@@ -197,10 +202,10 @@ func (m *ServerMetadata) server(base transport.Base) (server, error) {
 }
 
 // endpointURL returns the URL of an endpoint of an authorization server. An endpoint that
-// the server does not advertise has the documented path below the root of the server. For
-// the documented path of the platform itself the result is "", as in a [server].
-func endpointURL(platform, root transport.Base, advertised, path string) (string, error) {
-	address := cmp.Or(advertised, root.String()+path)
+// the server does not advertise has the documented path below parent. For the documented
+// path of the platform itself the result is "", as in a [server].
+func endpointURL(platform, parent transport.Base, advertised, path string) (string, error) {
+	address := cmp.Or(advertised, parent.String()+path)
 	if _, err := parseAddress(platform, address); err != nil {
 		return "", err
 	}
@@ -211,21 +216,28 @@ func endpointURL(platform, root transport.Base, advertised, path string) (string
 	return address, nil
 }
 
-// parseAddress parses a URL from a server. It must use TLS if the platform does, even if
-// it is on this machine, and also on another machine if the platform is on this one.
+// parseAddress parses a URL from a server. One without TLS is refused if the platform has
+// TLS, and also if it leads from a platform on this machine to another machine.
 func parseAddress(platform transport.Base, address string) (*url.URL, error) {
 	u, err := url.Parse(address)
-	mayBeExposed := platform.Exposed() // the program has allowed that
-	switch {
-	case err != nil, u.Scheme != "https" && u.Scheme != "http", u.Hostname() == "", u.User != nil, u.Fragment != "",
-		u.RawPath != "", strings.ContainsAny(u.Path, "{}"): // not representable as an [api.Route]
+	if err != nil || !isPlainURL(u) {
 		return nil, errors.New("fastio: oauth: the server advertises an address that is not a plain URL")
-	case u.Scheme == "http" && platform.Scheme != "http",
-		transport.Base{Scheme: u.Scheme, Host: u.Host}.Exposed() && !mayBeExposed:
+	}
+	dropsTLS := u.Scheme == "http" && platform.Scheme == "https"
+	isExposed := transport.Base{Scheme: u.Scheme, Host: u.Host}.Exposed() // over http to another machine
+	if dropsTLS || isExposed && !platform.Exposed() {
 		return nil, errors.New("fastio: oauth: the server advertises an address without TLS")
 	}
 	u.Host = strings.ToLower(u.Host)
 	return u, nil
+}
+
+// isPlainURL reports whether u is an http or https URL of a host and a path, with or
+// without a query, whose path an [api.Route] can hold.
+func isPlainURL(u *url.URL) bool {
+	isWeb := u.Scheme == "https" || u.Scheme == "http"
+	isRoute := u.RawPath == "" && !strings.ContainsAny(u.Path, "{}")
+	return isWeb && u.Hostname() != "" && u.User == nil && isRoute && u.Fragment == ""
 }
 
 // otherAddress sends the requests of one endpoint to another than the documented

@@ -203,8 +203,8 @@ func setLabel(args input.Args, form api.Form, field string, label api.Opt[string
 	return checkName(args, field, setText(form, field, label))
 }
 
-// setText sets a form field unless text is not set; "" clears it. It returns
-// the text.
+// setText sets a form field if text is set; "" and null clear it. It returns the
+// text.
 func setText(form api.Form, field string, text api.Opt[string]) string {
 	s, _ := text.Get()
 	if !text.IsZero() {

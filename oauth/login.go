@@ -124,7 +124,7 @@ func loginIfNeeded(ctx context.Context, c Config, m machine) (*Source, *Grant, e
 	if err != nil {
 		return nil, g, err
 	}
-	return s, g, nil
+	return s, g, nil // s returns the new token: it reads the store again after a sign-in
 }
 
 // machine abstracts the operating system for Login.
@@ -170,15 +170,17 @@ func login(ctx context.Context, c Config, m machine) (*Grant, error) {
 	return s.withCode(ctx)
 }
 
-// listen returns the listener for the redirect. If no browser or no port can be opened on
-// this machine, it returns nil where the user can sign in with a code, else an error.
+// listen returns the listener for the redirect, or nil for a sign-in with a code: if that is
+// possible, and no browser or no port can be opened on this machine. Without a code it is an
+// error that no port can be opened, or no browser unless ShowURL shows the user the URL.
 func listen(ctx context.Context, c Config, op string, m machine) (net.Listener, error) {
 	headless := c.OpenMode == OpenModeNone || c.OpenBrowser == nil && !m.browser.possible()
 	offersCode := c.Prompt != nil || c.ShowDeviceCode != nil
+	cannotAsk := headless && !offersCode && c.ShowURL == nil
 	switch {
 	case headless && offersCode:
 		return nil, nil
-	case headless && c.ShowURL == nil: // an error now, before a client is registered
+	case cannotAsk: // an error now, before a client is registered
 		return nil, fmt.Errorf("fastio: %s: %w: %w", op, errUnopened, ErrNoBrowser)
 	}
 	ln, err := m.listen(ctx, c.RedirectPort)
@@ -470,7 +472,7 @@ func (s *signIn) showURL(ctx context.Context, address string) {
 		defer close(shown)
 		s.ShowURL(ctx, address)
 	}()
-	waitAtMost(ctx, consentTime, shown)
+	awaitDone(ctx, consentTime, shown)
 }
 
 // receive shows the login URL, opens the browser, waits for the redirect and exchanges
@@ -591,17 +593,18 @@ func (s *signIn) storeToken(ctx context.Context, t *Token, err error) (*Token, e
 	})
 }
 
-// grantOf returns the grant of a token, and err; without a token the grant is nil. If
-// err is nil, the token was stored: then it also stores whether the platform confirms
-// admin access. If that cannot be stored, the next [LoginIfNeeded] reports the access
-// as withheld.
-func (s *signIn) grantOf(ctx context.Context, t *Token, err error) (*Grant, error) {
+// grantOf returns the grant of the token of a sign-in, nil without a token, and the error
+// of the sign-in. A token with an error is one that could not be stored. To a token that was
+// stored, grantOf adds in the store whether the platform confirms admin access. If that
+// fails, the next [LoginIfNeeded] reports the access as withheld.
+func (s *signIn) grantOf(ctx context.Context, t *Token, signInErr error) (*Grant, error) {
 	if t == nil {
-		return nil, err
+		return nil, signInErr
 	}
 	r := newTokenRecord(t, s.clientID, s.Resource)
 	r.Admin = s.AccessMode == AccessModeAdmin && s.hasAdminAccess(ctx, t)
-	if r.Admin && s.Store != nil && err == nil {
+	wasStored := s.Store != nil && signInErr == nil
+	if r.Admin && wasStored {
 		s.changeRecord(ctx, func(stored *record) bool {
 			same := stored.Token != nil && stored.Token.AccessToken == r.AccessToken
 			if same {
@@ -610,7 +613,7 @@ func (s *signIn) grantOf(ctx context.Context, t *Token, err error) (*Grant, erro
 			return same
 		})
 	}
-	return s.grant(r), err
+	return s.grant(r), signInErr
 }
 
 // grant returns the Grant of a stored token, which says what of the access that

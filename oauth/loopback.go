@@ -94,26 +94,35 @@ func newReceiver(ln net.Listener, host, path string, want expected, p *pages) *r
 	r := &receiver{
 		expected: want, ln: newBoundedListener(ln), served: make(chan struct{}),
 		host: host + ":" + port, path: path, pages: p,
+
+		// The one genuine redirect is sent to answers. The page at result then shows the outcome.
 		answers: make(chan callback, 1), result: "/" + rand.Text(),
-		decided: make(chan struct{}), delivered: make(chan struct{}),
+		decided: make(chan struct{}), delivered: make(chan struct{}), // closed when the outcome is set, and shown
 	}
 	r.markDelivered = sync.OnceFunc(func() { close(r.delivered) })
-	const slack = 4 << 10 // added by net/http
-	r.server = &http.Server{
-		Handler: r, ConnState: r.ln.countClosed,
-		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			return context.WithValue(ctx, connKey{}, c)
-		},
-		ReadHeaderTimeout: readTime, ReadTimeout: readTime, WriteTimeout: answerTime, MaxHeaderBytes: headMax - slack,
-		DisableGeneralOptionsHandler: true,
-		ErrorLog:                     slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
-	}
-	r.server.SetKeepAlivesEnabled(false)
+	r.server = r.newServer()
 	go func() {
 		defer close(r.served)
 		_ = r.server.Serve(r.ln)
 	}()
 	return r
+}
+
+// newServer returns the HTTP server of r. Its limits are for programs on this machine that
+// send it what they like: they must not block the browser, nor write to the program's log.
+func (r *receiver) newServer() *http.Server {
+	const slack = 4 << 10 // added by net/http
+	s := &http.Server{
+		Handler: r, ConnState: r.ln.countClosed,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, c)
+		},
+		ReadHeaderTimeout: readTime, ReadTimeout: readTime, WriteTimeout: answerTime, MaxHeaderBytes: headMax - slack,
+		DisableGeneralOptionsHandler: true, // r answers OPTIONS as well
+		ErrorLog:                     slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
+	s.SetKeepAlivesEnabled(false) // an idle connection would be one of the limited number
+	return s
 }
 
 func (r *receiver) redirectURI() string { return r.address(r.path) }
@@ -221,15 +230,15 @@ func (r *receiver) showOutcome(w http.ResponseWriter, req *http.Request, hold ti
 }
 
 // close sends the outcome to a waiting browser and ends the server. If the page may be
-// reloaded, close returns before that end, which then comes after linger or with ctx.
-// Otherwise the socket is closed and no goroutine remains when close returns, except that a
+// reloaded, the server ends later, in the background: after linger or when ctx is done.
+// Otherwise close waits until the socket is closed and no goroutine remains; only a
 // connection that was rejected for its size may take another half second to end.
 func (r *receiver) close(ctx context.Context, o outcome) {
 	r.outcome = o
 	close(r.decided)
 	hasPage := r.hasRedirect.Load()
 	if hasPage {
-		waitAtMost(ctx, deliveryTime, r.delivered)
+		awaitDone(ctx, deliveryTime, r.delivered)
 	}
 	answersReloads := hasPage && r.linger > 0 && ctx.Err() == nil
 	if !answersReloads {
@@ -249,17 +258,17 @@ func (r *receiver) close(ctx context.Context, o outcome) {
 func (r *receiver) shut(ctx context.Context) {
 	_ = r.server.Close()
 	<-r.served
-	waitAtMost(ctx, closeTime, r.ln.closeAll())
+	awaitDone(ctx, closeTime, r.ln.closeAll())
 }
 
-// waitAtMost waits until done is closed, or d has passed, or ctx is done. What it waits
-// for may need a moment to react to the end of ctx: so it then waits for afterContext more.
-func waitAtMost(ctx context.Context, d time.Duration, done <-chan struct{}) {
+// awaitDone waits until done is closed. It gives up afterContext after patience has passed
+// or ctx is done: what it waits for may need that moment to react to the end of ctx.
+func awaitDone(ctx context.Context, patience time.Duration, done <-chan struct{}) {
 	select {
 	case <-done:
 		return
 	case <-ctx.Done():
-	case <-time.After(d):
+	case <-time.After(patience):
 	}
 	select {
 	case <-done:
@@ -283,43 +292,55 @@ type callback struct {
 	stateless bool         // it has no state
 }
 
-// read decodes a redirect from its query. It is genuine if it contains the state of
-// this sign-in, which no other program knows. The caller must check that: one that is not
-// genuine is returned too, empty if it is malformed.
-//
-// A genuine redirect of another issuer, or of none if the server announces the
-// parameter iss, ends the sign-in: RFC 9207 requires its rejection, and no other
-// redirect will follow. That gives no power to others: a program that knows the state
-// could also end the sign-in with a denial.
+// read decodes a redirect from its query. It is genuine if it contains the state of this
+// sign-in, which no other program knows. The caller must check genuine, because any other
+// redirect is decoded as well. A malformed one is empty, and not genuine.
 func (x *expected) read(query string) (b callback, genuine bool) {
 	q, err := url.ParseQuery(query)
-	if err != nil || q.Has("code") == q.Has("error") {
+	if err != nil || q.Has("code") == q.Has("error") || hasRepeated(q) {
 		return callback{}, false
 	}
-	for _, name := range []string{"code", "state", "iss", "error", "error_description", "error_uri"} {
-		if len(q[name]) > 1 { // RFC 6749, section 3.1
-			return callback{}, false
-		}
+	genuine = same(q.Get("state"), x.state.Reveal())
+	if foreign := x.checkIssuer(q.Get("iss")); foreign != nil {
+		return callback{foreign: foreign}, genuine
 	}
-	state, iss := q.Get("state"), q.Get("iss")
-	genuine = same(state, x.state.Reveal())
-	hasToMatch := x.issuer != "" && (iss != "" || x.requiresIssuer)
-	if hasToMatch && !same(iss, x.issuer) {
-		return callback{foreign: &IssuerError{Asked: x.issuer, Named: printable(iss)}}, genuine
+	b, ok := callbackOf(q)
+	return b, ok && genuine
+}
+
+// hasRepeated reports whether a redirect repeats a parameter (RFC 6749, section 3.1).
+func hasRepeated(q url.Values) bool {
+	names := []string{"code", "state", "iss", "error", "error_description", "error_uri"}
+	return slices.ContainsFunc(names, func(name string) bool { return len(q[name]) > 1 })
+}
+
+// checkIssuer returns an error for a redirect of another issuer, or of none ("") if the
+// server announces that it names itself. RFC 9207 requires the rejection of such a redirect.
+// If it is genuine, it ends the sign-in, because no other redirect will follow. A program
+// that knows the state gains nothing by that: it could end the sign-in with a denial too.
+func (x *expected) checkIssuer(named string) *IssuerError {
+	hasToMatch := x.issuer != "" && (named != "" || x.requiresIssuer)
+	if hasToMatch && !same(named, x.issuer) {
+		return &IssuerError{Asked: x.issuer, Named: printable(named)}
 	}
-	b.code, b.stateless = api.NewSecret(q.Get("code")), state == ""
+	return nil
+}
+
+// callbackOf returns the code or the error of a redirect. It reports false if that is blank.
+func callbackOf(q url.Values) (_ callback, ok bool) {
+	b := callback{code: api.NewSecret(q.Get("code")), stateless: q.Get("state") == ""}
+	isBlank := b.code.IsZero()
 	if q.Has("error") {
 		b.refusal = &Error{
 			Op: "oauth.Login", Code: printable(q.Get("error")),
 			Description: printable(q.Get("error_description")), URI: printable(q.Get("error_uri")),
 		}
-		if b.refusal.Code == "" {
-			return callback{}, false
-		}
-	} else if b.code.IsZero() {
+		isBlank = b.refusal.Code == ""
+	}
+	if isBlank {
 		return callback{}, false
 	}
-	return b, genuine
+	return b, true
 }
 
 // same reports whether two texts are equal, in a time that does not depend on
@@ -426,12 +447,12 @@ func (b *boundedListener) Accept() (net.Conn, error) {
 }
 
 // makeRoom waits until fewer connections than allowed are open; it closes the
-// oldest one that may be closed once it is shareTime old. It reports false if the listener
-// was closed.
+// oldest one that may be closed once it is shareTime old. If none may be closed, it does not
+// wait. It reports false if the listener was closed.
 func (b *boundedListener) makeRoom() bool {
 	for {
 		oldest := b.oldestToClose()
-		if oldest == nil {
+		if oldest == nil { // there is room, or none may be closed
 			return true
 		}
 		wait := shareTime - time.Since(oldest.since)

@@ -151,32 +151,33 @@ func (s *shared) joinRequest(ctx context.Context, refused api.Secret) (api.Token
 		return api.Token{}, err
 	}
 	s.mu.Lock()
-	a := s.running
-	if a == nil {
-		a = &tokenRequest{refused: refused, done: make(chan struct{})}
-		s.running = a
-		go s.requestToken(a)
+	request := s.running
+	if request == nil {
+		request = &tokenRequest{refused: refused, done: make(chan struct{})}
+		s.running = request
+		go s.requestToken(request)
 	}
 	s.mu.Unlock()
 	select {
-	case <-a.done:
-		return a.token, a.err
+	case <-request.done:
+		return request.token, request.err
 	case <-ctx.Done():
 		return api.Token{}, ctx.Err()
 	}
 }
 
-// requestToken requests a token from the source, for all callers that wait for a. If
-// the source returns the refused token again, which it has cached, it is replaced.
-func (s *shared) requestToken(a *tokenRequest) {
-	a.token, a.err = fromOAuth2(s.src.Token())
-	if a.err == nil && a.token.AccessToken == a.refused {
-		a.token, a.err = s.replaceCached(a.refused)
+// requestToken requests a token from the source, for all callers that wait for the
+// request. If the source returns the refused token again, which it has cached, it is
+// replaced.
+func (s *shared) requestToken(request *tokenRequest) {
+	request.token, request.err = fromOAuth2(s.src.Token())
+	if request.err == nil && request.token.AccessToken == request.refused {
+		request.token, request.err = s.replaceCached(request.refused)
 	}
 	s.mu.Lock()
 	s.running = nil
 	s.mu.Unlock()
-	close(a.done)
+	close(request.done)
 }
 
 // isReuseSource reports whether src is a source of [oauth2.ReuseTokenSource], which caches a

@@ -232,22 +232,24 @@ func (s *signIn) loopbackURI() string {
 	return "http://" + s.host + port + s.redirectPath()
 }
 
-// redirectHost returns the host of the redirect URI: that of the listener, which is on
-// 127.0.0.1 or ::1, or 127.0.0.1 without one.
+// redirectHost returns the host of the redirect URI. It is 127.0.0.1, also without a
+// listener, or ::1 if the listener is there, because the machine has no 127.0.0.1. The
+// platform refuses ::1 as a redirect URI, so for the platform localhost stands for it.
 func redirectHost(ln net.Listener, s server) string {
 	const v4, v6, name = "127.0.0.1", "[::1]", "localhost"
 	if ln == nil {
 		return v4
 	}
 	a, ok := ln.Addr().(*net.TCPAddr)
-	isPlatform := s.Register == "" // it registers at the documented path
+	isV6 := ok && a.IP.To4() == nil
+	isPlatform := s.Register == "" // another server has an endpoint of its own
 	switch {
-	case !ok || a.IP.To4() != nil:
-		return v4
-	case isPlatform: // refuses ::1, but not localhost, which is ::1 on a machine without a 127.0.0.1
+	case isV6 && isPlatform:
 		return name
+	case isV6:
+		return v6
 	}
-	return v6
+	return v4
 }
 
 // findClientID sets the client id: the stored one, unless that is the refused one (""
@@ -256,8 +258,11 @@ func redirectHost(ln net.Listener, s server) string {
 func (s *signIn) findClientID(ctx context.Context, refused string) error {
 	if s.Store == nil {
 		client, err := s.register(ctx)
+		if err != nil {
+			return err
+		}
 		s.clientID = client.ID
-		return err
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()

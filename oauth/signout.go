@@ -64,7 +64,8 @@ func (c *Config) endSession(ctx context.Context, op string, request ending) erro
 func (c *Config) endStored(ctx context.Context, op string, request ending) error {
 	locking, cancel := lockContext(ctx)
 	defer cancel()
-	defer signIns.countEdit(c.Store, c.account()) // the sources of this process read the record again, also after an error
+	// It runs last, also after an error: the sources of this process then read the record again.
+	defer signIns.countEdit(c.Store, c.account())
 	r, err := c.lock(locking)
 	if err != nil {
 		return c.endWithoutLock(ctx, op, request, err)
@@ -85,10 +86,12 @@ func (c *Config) endStored(ctx context.Context, op string, request ending) error
 }
 
 // endWithoutLock ends the session of the stored token when the record could not be
-// locked, because of lockErr. So the token stays in the store, which is an error, unless
-// the store holds no token.
+// locked, because of lockErr. The token then stays in the store, which is an error. If the
+// store holds no token, there is nothing to end and no error.
 func (c *Config) endWithoutLock(ctx context.Context, op string, request ending, lockErr error) error {
-	if ctxErr := ctx.Err(); ctxErr != nil && !errors.Is(lockErr, ctxErr) {
+	ctxErr := ctx.Err()
+	hidesCause := ctxErr != nil && !errors.Is(lockErr, ctxErr) // as the end of ctx cancels lockContext
+	if hidesCause {
 		lockErr = fmt.Errorf("%w (%w)", lockErr, ctxErr)
 	}
 	err := call.FailedWith(op, "the token was not removed from the store", lockErr)

@@ -102,9 +102,9 @@ type answer struct {
 	signIns uint64 // in this process, before the store was read
 }
 
-// holds reports whether an answer can still be returned: it has not expired,
+// isFresh reports whether an answer can still be returned: it has not expired,
 // and no sign-in or sign-out in this process was recorded since.
-func (s *Source) holds(a *answer) bool {
+func (s *Source) isFresh(a *answer) bool {
 	return a != nil && a.signIns == s.signIns.Load() && time.Now().Before(a.until)
 }
 
@@ -124,15 +124,15 @@ const (
 	lockTime     = 2 * time.Minute  // wait for the refresh of another process
 	lockTimeGood = 10 * time.Second // the same while the old token is valid
 
-	recheck      = time.Second      // cache time of an error, and of a token of a versioned store
-	recheckOther = 10 * time.Second // cache time of a token of any other store
+	recheck            = time.Second      // cache time of an error, and of a token of a versioned store
+	recheckUnversioned = 10 * time.Second // cache time of a token of any other store
 )
 
 // Token returns a token that is valid for some minutes, or the current one if it
-// cannot be refreshed. The answer, also an error, is cached while s.holds it.
+// cannot be refreshed. The answer, also an error, is cached while it is fresh.
 func (s *Source) Token(ctx context.Context) (api.Token, error) {
-	a := s.current.Load() // nil before the first one, which s does not hold either
-	if s.holds(a) {
+	a := s.current.Load() // nil before the first one, which is not fresh either
+	if s.isFresh(a) {
 		return a.token, a.err
 	}
 	return s.wait(ctx)
@@ -162,7 +162,7 @@ func (s *Source) noteRefused(token api.Secret) {
 		}
 		s.current.Store(nil)
 	}
-	s.refused = token
+	s.refused = token // the next refreshCall fetches another one
 }
 
 // wait returns the result of the running refreshCall, or of one that it starts. The
@@ -193,7 +193,7 @@ func (s *Source) wait(ctx context.Context) (api.Token, error) {
 func (s *Source) joinCall(ctx context.Context) (*refreshCall, *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if a := s.current.Load(); s.holds(a) { // a call has just completed
+	if a := s.current.Load(); s.isFresh(a) { // a call has just completed
 		return nil, a
 	}
 	if s.running == nil {
@@ -216,15 +216,17 @@ func (s *Source) leaveCall(c *refreshCall) {
 	}
 }
 
-// fetchForCall fetches the token for all callers that wait for c. When none is left, ctx is
-// canceled. The error that follows is dropped; a token is kept for the next callers.
+// fetchForCall fetches the token for all callers that wait for c. The last one that leaves
+// cancels ctx. An error after that is abandoned: those that have joined meanwhile start
+// another call. A token is kept for the next callers.
 func (s *Source) fetchForCall(ctx context.Context, c *refreshCall, refused api.Secret) {
 	defer c.cancelFetch()
 	a := s.fetch(ctx, refused)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	mayBeOfCancel := a.err != nil && ctx.Err() != nil
-	c.answer, c.abandoned = a, mayBeOfCancel
+	c.answer = a
+	c.abandoned = mayBeOfCancel
 	if !c.abandoned {
 		s.current.Store(a)
 	}
@@ -255,14 +257,15 @@ func (s *Source) fetch(ctx context.Context, refused api.Secret) *answer {
 }
 
 // recheckAt returns until when a token of the store is used without another look at it:
-// until it is due for a refresh, but only for a short time, which is longer if the store
-// must be read to find out whether it has changed.
+// until it is due for a refresh, but only for a short time. A store with a cheap check for
+// changes (versioned) is looked at sooner than one that must be read as a whole.
 func (s *Source) recheckAt(t *tokenRecord) time.Time {
-	now := time.Now()
-	at := now.Add(recheckOther)
+	cacheTime := recheckUnversioned
 	if _, isVersioned := s.config.Store.(versioned); isVersioned {
-		at = now.Add(recheck)
+		cacheTime = recheck
 	}
+	now := time.Now()
+	at := now.Add(cacheTime)
 	due := t.refreshAt()
 	if due.After(now) { // else its expiry is unknown, or it was issued with hardly any time left
 		at = times.Earlier(at, due)
@@ -320,15 +323,16 @@ func (s *Source) load(ctx context.Context) (*record, error) {
 
 // refreshIfDue returns a record whose token is not due for a refresh, refreshed if
 // needed. If it fails it returns the current record and the error. Refused is a token
-// that the server has rejected, or zero.
+// that the server has rejected, or zero. The refusal of a token without a refresh token is
+// the end of the session: then refresh is called once, to record that in the store.
 func (s *Source) refreshIfDue(ctx context.Context, r *record, refused api.Secret) (*record, error) {
 	impossible := r.cannotRefresh()
-	hasToSave := r.mustRecordEnd(refused) // which refresh does, although it cannot refresh
+	mustRecordEnd := r.hasUnrecordedEnd(refused)
 	switch {
 	case r.Token != nil && !r.Token.due(refused):
 		s.backoff = backoff{}
 		return r, nil
-	case impossible != nil && !hasToSave:
+	case impossible != nil && !mustRecordEnd:
 		return r, impossible
 	case s.backoff.lasts():
 		return r, s.backoff.err
@@ -396,7 +400,7 @@ func (c *Config) decodeRecord(b []byte) (*record, error) {
 }
 
 // checkPlatform returns an error if the token of a record is of another platform than
-// that of c, to which it must not be sent.
+// that of c. Then the token must not be sent to the platform of c.
 func (c *Config) checkPlatform(r *record) error {
 	base, err := c.base()
 	if err == nil && r.Token != nil && r.Address != base.String() {
@@ -421,9 +425,9 @@ func (r *record) cannotRefresh() error {
 	return nil
 }
 
-// mustRecordEnd reports whether the session has ended, which is not recorded yet: the
-// server has refused the access token, and there is no refresh token.
-func (r *record) mustRecordEnd(refused api.Secret) bool {
+// hasUnrecordedEnd reports whether the session has ended and the record does not say so
+// yet: the server has refused the access token, and there is no refresh token.
+func (r *record) hasUnrecordedEnd(refused api.Secret) bool {
 	return r.Token != nil && r.Token.RefreshToken.IsZero() && r.Token.isRefused(refused) && !r.Refresh.Dead
 }
 
@@ -434,8 +438,8 @@ func (r *record) mustRecordEnd(refused api.Secret) bool {
 // A lost response is harmless if the server is known to return the same refresh token
 // (KeepsToken). A server that rotates refresh tokens treats a second use as theft, and ends
 // the session. But without a refresh the session is over too. So the token is sent once
-// more, but after lostPause while the access token is valid: in an outage, the response to
-// an immediate send would be lost as well.
+// more. While the access token is still good, that is done after lostPause: in an outage,
+// the response to an immediate send would be lost as well.
 func (r *record) mustNotRefresh(refused api.Secret) error {
 	if err := r.cannotRefresh(); err != nil {
 		return err
@@ -470,10 +474,16 @@ type pendingWrite struct {
 	token *tokenRecord
 }
 
+// belongsTo reports whether the token of a record is still the one that w replaces. It
+// returns false for a w of nil.
+func (w *pendingWrite) belongsTo(r *record) bool {
+	return w != nil && r.Token != nil && r.Token.RefreshToken == w.used && r.Refresh.Pending
+}
+
 // refresh replaces the token with the lock held, unless another process has already
 // done so. It waits for the lock for the longest time given. It returns no record if it does
 // not get the lock, or if the token is of another platform by then. A token that was renewed
-// before, but could not be saved, is saved first.
+// before, but could not be saved, is saved instead.
 func (s *Source) refresh(ctx context.Context, refused api.Secret, longest time.Duration) (*record, error) {
 	locking, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
@@ -486,21 +496,18 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, longest time.D
 	if err != nil {
 		return nil, err
 	}
-	if w := s.unsavedToken; w != nil {
-		isAsLeft := r.Token != nil && r.Token.RefreshToken == w.used && r.Refresh.Pending
-		if isAsLeft {
-			return r.record, s.saveRenewed(ctx, r, w)
-		}
-		s.unsavedToken = nil // the token was replaced or removed since
+	if s.unsavedToken.belongsTo(r.record) {
+		return r.record, s.saveRenewed(ctx, r, s.unsavedToken)
 	}
+	s.unsavedToken = nil // there was none, or the stored token was replaced or removed since
 	if r.Token != nil && !r.Token.due(refused) {
 		return r.record, nil
 	}
 	err = r.mustNotRefresh(refused)
-	switch {
-	case err == nil:
-		err = s.exchange(ctx, r)
-	case r.mustRecordEnd(refused): // there is no refresh token, so that nothing can be sent
+	if err == nil {
+		return r.record, s.exchange(ctx, r)
+	}
+	if r.hasUnrecordedEnd(refused) {
 		r.Refresh.Dead = true // a LoginIfNeeded, also of another process, then signs in again
 		err = errors.Join(err, r.save(ctx))
 	}
@@ -517,8 +524,8 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 		return err
 	}
 	defer done()
-	previous := r.Refresh
-	r.Refresh = previous.sent()
+	historyBefore := r.Refresh
+	r.Refresh = historyBefore.sent()
 	if err := r.save(ctx); err != nil {
 		return err
 	}
@@ -532,8 +539,8 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 	if err == nil {
 		return s.saveRenewed(ctx, r, &pendingWrite{r.Token.RefreshToken, r.Token.refreshedBy(t)})
 	}
-	isKnown := r.noteFailure(previous, err, sending.notSent(err))
-	if !isKnown {
+	outcomeIsKnown := r.noteFailure(historyBefore, err, sending.notSent(err))
+	if !outcomeIsKnown {
 		return err
 	}
 	if r.Refresh.Dead {
@@ -542,17 +549,18 @@ func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 	return errors.Join(err, r.save(ctx))
 }
 
-// noteFailure changes the record after a refresh that has failed with err. Previous is the
-// history before it. It returns false, and changes nothing, if the response was lost: then
-// it is not known whether the server has used the refresh token.
-func (r *record) noteFailure(previous refreshHistory, err error, notSent bool) (isKnown bool) {
+// noteFailure changes the record after a refresh that has failed with err. R.Refresh still
+// says that the refresh is pending: if its outcome is known, the history goes on from the
+// one before. It returns false, and changes nothing, if the response was lost: then it is
+// not known whether the server has used the refresh token.
+func (r *record) noteFailure(before refreshHistory, err error, notSent bool) (outcomeIsKnown bool) {
 	refusal, refused := errors.AsType[*Error](err)
 	clientIsUnknown := refused && unknownClient(refusal)
 	sessionHasEnded := clientIsUnknown || refused && refusal.Code == CodeInvalidGrant
 	unusable, isUnusable := errors.AsType[*unusableError](err)
 	switch {
 	case sessionHasEnded:
-		r.Refresh = previous
+		r.Refresh = before
 		r.Refresh.Dead = true
 		if clientIsUnknown && r.Client.ID == r.Token.ClientID {
 			r.Client = clientRecord{} // the next Login registers the program again
@@ -565,9 +573,9 @@ func (r *record) noteFailure(previous refreshHistory, err error, notSent bool) (
 			next.RefreshToken = stored{unusable.refresh}
 		}
 		sameRefreshToken := next.RefreshToken == r.Token.RefreshToken
-		r.Refresh, r.Token = previous.succeeded(sameRefreshToken), &next
+		r.Refresh, r.Token = before.succeeded(sameRefreshToken), &next
 	case notSent || refusesRefresh(err): // the refresh token was not used
-		r.Refresh = previous
+		r.Refresh = before
 	default:
 		return false
 	}
@@ -610,15 +618,16 @@ func (t *requestTrace) notSent(err error) bool {
 const nameEdge = "errNoVeHeader"
 
 // refusesRefresh reports whether a response proves that the refresh token was not used:
-// an OAuth error or a failing envelope with any status, or any 4xx. Two errors may be those
-// of a gateway, after the server has used the token, and prove nothing: one that only
-// repeats the text of the status, unless that is 4xx, and [codes.EdgeRejected].
+// an OAuth error or a failing envelope with any status, or any 4xx. A gateway may answer
+// after the server has used the token. So [codes.EdgeRejected] proves nothing, and an OAuth
+// error that only repeats the text of the status proves no more than that status.
 func refusesRefresh(err error) bool {
 	refusal, isOAuthError := errors.AsType[*Error](err)
-	if isOAuthError && refusal.Code != http.StatusText(refusal.Status) {
+	repeatsStatus := isOAuthError && refusal.Code == http.StatusText(refusal.Status)
+	if isOAuthError && !repeatsStatus {
 		return true
 	}
-	response, hasResponse := errors.AsType[*api.Error](err) // an OAuth error of a status other than 2xx has it too
+	response, hasResponse := errors.AsType[*api.Error](err) // also in an OAuth error, unless its status is 2xx
 	if !hasResponse {
 		return false
 	}
@@ -631,8 +640,8 @@ func refusesRefresh(err error) bool {
 // for other libraries. It adds the token of s to requests to the origin of BaseURL,
 // and to no others, also after a redirect. After a response that proves the token
 // invalid, it sends the request once more with another token, unless the body of the
-// request has no GetBody. It is otherwise the HTTPClient of the Config: there are no
-// rate limits and no other retries, as of the Call method of a fastio.Client.
+// request has no GetBody. It is otherwise the HTTPClient of the Config. Unlike the Call
+// method of a fastio.Client, it has no rate limits and no other retries.
 func (s *Source) HTTPClient() *http.Client {
 	client := new(http.Client)
 	if s.config.HTTPClient != nil {

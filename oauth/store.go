@@ -175,7 +175,7 @@ func (p *memory) load() []byte {
 
 // save replaces the record with a copy of the given one; nil removes it.
 func (p *memory) save(record []byte) {
-	p.edits++
+	p.edits++ // so that a Source reads the record again
 	p.record = nil
 	if record != nil {
 		p.record = new(api.NewSecret(string(record)))
@@ -282,7 +282,7 @@ func (r *registry) noteSignedOut(store Store, account string, token api.Secret) 
 	defer r.mu.Unlock()
 	c := r.counter(r.key(store, account))
 	c.signedOut.Store(&token)
-	c.signedOutIsStored.Store(true) // until noteReplaced
+	c.signedOutIsStored.Store(true) // until noteReplaced, a Source that reads the token from the store refuses it too
 }
 
 // noteReplaced records that the stored token of an account was replaced by the current
@@ -316,13 +316,16 @@ type version struct {
 }
 
 // provesUnchanged reports whether two versions prove that the record has not changed
-// between them.
+// between them. A store in memory counts its edits. In a FileStore each edit replaces the
+// file by a new one; edits is always 0.
 func (v version) provesUnchanged(w version) bool {
 	switch {
 	case !v.known || !w.known:
 		return false
-	case v.file == nil || w.file == nil:
-		return v.file == nil && w.file == nil && v.edits == w.edits
+	case v.file == nil && w.file == nil:
+		return v.edits == w.edits
+	case v.file == nil || w.file == nil: // the file was created or removed
+		return false
 	}
 	return os.SameFile(v.file, w.file) && v.file.ModTime().Equal(w.file.ModTime()) && v.file.Size() == w.file.Size()
 }
@@ -370,7 +373,8 @@ type FileStore struct {
 
 // UserStore returns a store in the configuration directory of the user: the files
 // tokens and key ([KeyFile]) in a directory with the name of the program, which must
-// be a single element of a path. If there is no such directory, all calls fail.
+// be a single element of a path. If the user has no configuration directory, all calls of
+// the store fail.
 func UserStore(program string) FileStore {
 	const op = "oauth.UserStore"
 	if program != filepath.Base(program) || !filepath.IsLocal(program) || program == "." {
@@ -539,7 +543,7 @@ func lockName(account string) string {
 // before. If it has changed since, as after a Reset or the removal of the lock file, save
 // fails: the change must not be undone.
 func (s FileStore) save(ctx context.Context, keys fileKeys, account string, known, record []byte) error {
-	var contentErr error // not of the file itself, which storeError converts
+	var contentErr error // kept, because storeError is only for the errors of the file itself
 	err := s.file().Update(ctx, func(sealed []byte) (b []byte, _ error) {
 		var records map[string][]byte
 		records, contentErr = s.unseal(keys, sealed)
@@ -628,15 +632,15 @@ func samePath(a, b string) bool {
 // one, nil if it is not needed.
 type fileKeys struct{ own, former []byte }
 
-// keys returns the keys with which unseal can try the content of the file. Sealed is the
-// content, nil if there is no file. The former key is loaded only if the own one does not
-// decrypt the content; whether the former one does is not known yet.
+// keys returns the keys for unseal. Sealed is the content of the file, nil without a file.
+// The own key is nil if there is none. The former key is loaded only if the own one does not
+// decrypt the content. Whether the former one does, the caller finds out by unseal.
 func (s FileStore) keys(ctx context.Context, sealed []byte) (k fileKeys, err error) {
 	k.own, err = loadKey(ctx, s.Keys)
 	if err != nil || sealed == nil {
 		return k, err
 	}
-	_, ownErr := s.unseal(k, sealed)
+	_, ownErr := s.unseal(k, sealed)                     // with the own key alone
 	hasHeader := bytes.HasPrefix(sealed, []byte(header)) // without it unseal fails with every key
 	if ownErr != nil && hasHeader && s.Former != nil {
 		k.former, err = loadKey(ctx, s.Former)
@@ -650,8 +654,8 @@ func (s FileStore) keys(ctx context.Context, sealed []byte) (k fileKeys, err err
 	return k, nil
 }
 
-// loadKey returns the key of a KeyStore, nil if there is none. It fails for a
-// key of another length.
+// loadKey returns the key of a KeyStore, nil if there is none. It fails for a key that
+// does not have the length of one.
 func loadKey(ctx context.Context, keys KeyStore) ([]byte, error) {
 	key, err := keys.LoadKey(ctx)
 	if err != nil || key == nil {

@@ -212,11 +212,12 @@ func (s *Service) revoke(ctx context.Context, refreshToken api.Secret, clientID 
 		opts = append(slices.Clip(opts), api.WithResponse(answer))
 	}
 	a, err := call.Payload[rawError](ctx, s.c, endpoint.OAuthRevoke(form), opts)
-	_, refused := errors.AsType[*api.Error](err)
+	_, isRefusal := errors.AsType[*api.Error](err)
+	isSuccess := answer.Status/100 == 2 && !isRefusal // also if the body cannot be decoded
 	switch {
 	case err == nil && a.Name != "":
 		return a.failure(op, form)
-	case err != nil && (refused || answer.Status/100 != 2):
+	case err != nil && !isSuccess:
 		return asError(err)
 	}
 	return nil
@@ -327,13 +328,15 @@ type TokenScopes struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// TokenScopes returns the permissions of the client's token. Only its Admin reports
-// whether [AccessModeAdmin] was granted.
+// TokenScopes returns the permissions of the client's token. Its Admin reports whether
+// [AccessModeAdmin] was granted; its Scopes do not.
 //
 // It calls GET /current/auth/scopes/.
 func (s *Service) TokenScopes(ctx context.Context, opts ...api.CallOption) (*TokenScopes, error) {
 	a, err := call.Payload[struct {
 		TokenScopes
+
+		// These two are decoded in place of the fields of TokenScopes.
 		Scopes grantedScopes `json:"scopes"`
 		Admin  literalTrue   `json:"admin"`
 	}](ctx, s.c, endpoint.OAuthTokenScopes(), opts)
@@ -368,8 +371,7 @@ func (g *grantedScopes) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 // JSONType implements decode.Variant. It returns nil for a text, which UnmarshalJSONFrom
-// reads as a list. Values of any other kind are compared with a list of texts, and reported
-// if they are none.
+// reads as a list. A value of any other kind is reported unless it is a list of texts.
 func (*grantedScopes) JSONType(kind jsontext.Kind) reflect.Type {
 	if kind == '"' {
 		return nil

@@ -245,7 +245,7 @@ func testSaves(f *fixture) {
 			f.Errorf("after a save the data are %s, want those at the time of the lock", show(got))
 		}
 	}
-	r.Unlock()
+	r.Unlock() // before the deferred one, which is for a failed test: Unlock is idempotent
 	f.wants(account, []byte("three"))
 }
 
