@@ -119,7 +119,8 @@ func platformPath(path string) string {
 
 // contentOf returns a body in the form in which a fixture stores it, by its
 // content type and without secrets: as the values of a form, as JSON, or else as
-// text or base64. It adds the secrets of the body to s.
+// text or base64. A malformed form and truncated JSON are stored as text. It adds
+// the secrets of the body to s.
 func contentOf(contentType string, body []byte, s *redact.Words) content {
 	media, params, _ := mime.ParseMediaType(contentType)
 	if boundary := params["boundary"]; boundary != "" { // it differs in each request
@@ -137,7 +138,7 @@ func contentOf(contentType string, body []byte, s *redact.Words) content {
 		s.AddJSON(body)
 		return content{JSON: s.JSON(body)}
 	case jsonShaped(body) && strings.Contains(media, "json"): // truncated, perhaps inside a secret
-		body = bytes.TrimRight(redact.JSON(body), "]}") // without the ends that redact.JSON has added
+		body = bytes.TrimRight(redact.JSON(body), "]}") // masked, without the ends that redact.JSON has added
 	}
 	text := s.Text(string(body))
 	if !utf8.ValidString(text) {

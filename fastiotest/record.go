@@ -113,22 +113,7 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 func (r *recorder) writeFixture(req *http.Request, body []byte, resp *http.Response, answer []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.secrets.AddHeader(req.Header)
-	r.secrets.AddHeader(resp.Header)
-	if signed := resp.Request; signed != nil {
-		r.secrets.AddHeader(signed.Header) // if a transport below signs
-	}
-	info, _ := fastio.CallFromContext(req.Context())
-	f := &fixture{Op: info.Op}
-	_ = requestOf(req, body, &r.secrets)              // only to add its secrets before the response is masked
-	r.secrets.All = redact.Confidential(req.URL.Path) // then the whole response is secret
-	f.Response = answered{
-		Status:  resp.StatusCode,
-		Content: contentOf(resp.Header.Get("Content-Type"), answer, &r.secrets),
-	}
-	r.secrets.All = false
-	f.Response.Header = relevant(resp.Header, &r.secrets)
-	f.Request = requestOf(req, body, &r.secrets) // by now, the response may have added secrets
+	f := r.maskedFixture(req, body, resp, answer)
 	text, err := f.encode()
 	if err != nil {
 		return err
@@ -144,6 +129,33 @@ func (r *recorder) writeFixture(req *http.Request, body []byte, resp *http.Respo
 	}
 	r.names[name], r.last[key] = n, string(text)
 	return nil
+}
+
+// maskedFixture returns a fixture in which the secrets of the request and those of the
+// response are masked in both. Its steps depend on their order:
+//  1. The secrets of the headers and of the request are collected.
+//  2. The response is masked, which collects the secrets of its body, too.
+//  3. The request is masked, now that all secrets are known.
+func (r *recorder) maskedFixture(req *http.Request, body []byte, resp *http.Response, answer []byte) *fixture {
+	r.secrets.AddHeader(req.Header)
+	r.secrets.AddHeader(resp.Header)
+	if signed := resp.Request; signed != nil {
+		r.secrets.AddHeader(signed.Header) // if a transport below signs
+	}
+	_ = requestOf(req, body, &r.secrets) // only collects
+
+	info, _ := fastio.CallFromContext(req.Context())
+	f := &fixture{Op: info.Op}
+	r.secrets.All = redact.Confidential(req.URL.Path) // every value in the body of the response is a secret
+	f.Response = answered{
+		Status:  resp.StatusCode,
+		Content: contentOf(resp.Header.Get("Content-Type"), answer, &r.secrets),
+	}
+	r.secrets.All = false
+	f.Response.Header = relevant(resp.Header, &r.secrets)
+
+	f.Request = requestOf(req, body, &r.secrets)
+	return f
 }
 
 // writeFile writes a file in the directory of the recorder, which it creates if it

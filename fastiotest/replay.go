@@ -134,7 +134,7 @@ func replay(tb testing.TB, all []*fixture, ignored map[string]bool) *httpmock.Mo
 		}
 		a := &answers{fixtures: []*fixture{f}}
 		byRequest[key] = a
-		pattern := f.Request.pattern()
+		pattern := f.Request.pattern() // any value of a request equals a masked one of the fixture
 		same := httpmock.NewMatcher(f.name, func(r *http.Request) bool {
 			asked := incoming(r)
 			asked.ignoreQuery(ignored)

@@ -130,8 +130,7 @@ func (s *Server) StartInMemory(tb testing.TB) *http.Client {
 	listener := s.platform.Listen()
 	server := &http.Server{Handler: s}                             //nolint:gosec // a test wants no timeouts it did not ask for
 	closeServer := s.platform.Attach(context.Background(), server) //nolint:usetesting // cleanups may still use the server
-	// Serve and the connections: the handler of one can still run after closeServer.
-	var serving sync.WaitGroup
+	var serving sync.WaitGroup // Serve and the open connections, whose handlers can still run after closeServer
 	server.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:

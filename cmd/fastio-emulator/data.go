@@ -194,8 +194,8 @@ func replaceFile(name string, write func(w io.Writer) error) error {
 		return err
 	}
 	defer func() { _ = dir.Close() }()
-	const sameForAll = "" // the content key, without use: Restart removes what a killed process left
-	p, err := durable.OpenPartial(dir, filepath.Base(name), sameForAll)
+	const anyContent = "" // a content key is for continuing a Partial, and Restart begins it anew
+	p, err := durable.OpenPartial(dir, filepath.Base(name), anyContent)
 	if err != nil {
 		return err
 	}

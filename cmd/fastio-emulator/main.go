@@ -277,7 +277,7 @@ func prepare(c settings, kept *folder, stderr io.Writer) (s *emulator.Server, to
 	}
 	s, token, workspace, err = build(c)
 	if err == nil {
-		kept.add(mainWorld, s)
+		kept.add(mainWorld, s) // does nothing if kept is nil
 	}
 	return s, token, workspace, err
 }

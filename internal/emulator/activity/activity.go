@@ -206,14 +206,14 @@ func pollParams(path ...string) wire.RouteOption {
 		"fields:string:at most 30, name or name:id")...)
 }
 
-// Routes returns the routes of polls, the dashboard and intents. A parameter with a slash
-// is one of the path.
+// Routes returns the routes of polls, the dashboard and intents.
 func (h *Handlers) Routes() []*wire.Route {
+	const profileInPath = "/profile_id:profile_id:organization, workspace, share, own user" // "/" + name:kind:rule
 	const card = "/current/workspace/{workspace_id}/dashboard/cards/{card_key}/dismiss/"
 	return slices.Concat(h.intentRoutes(), []*wire.Route{
 		wire.Get(OpPoll, "/current/activity/poll/", h.pollSelf, wire.TakesLock, pollParams()),
 		wire.Get(OpPollProfile, "/current/activity/poll/{profile_id}/", h.pollProfile, wire.TakesLock,
-			pollParams("/profile_id:profile_id:organization, workspace, share, own user")),
+			pollParams(profileInPath)),
 		wire.Get("activity.Dashboard.List", "/current/workspace/{workspace_id}/dashboard/",
 			wire.With(h.w.WorkspaceOfPath, h.dashboard), wire.Query("limit offset")),
 		wire.Post("activity.Dashboard.Dismiss", card, wire.With(h.cardOfPath, h.dismissCard), wire.Fields("snooze_until"),

@@ -487,7 +487,7 @@ func (h *Handlers) sendEvents(ctx context.Context, t *turn, from int, style *str
 		if !write(style.withLineEnds(": heartbeat\n\n")) {
 			return
 		}
-		h.w.RunDueTasks() // also the next step of the turn, which has no alarm after StopAlarms
+		h.w.RunDueTasks() // among them the next step of the turn, which no timer starts after StopAlarms
 	}
 }
 

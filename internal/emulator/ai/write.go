@@ -373,19 +373,18 @@ func (h *Handlers) checkFiles(c *wire.Call, profileID string, q *question) error
 		if ref.folder {
 			isSaidKind = n.Kind == world.KindFolder
 		}
-		version, found := n.Version(ref.version)
+		version, hasVersion := n.Version(ref.version)
 		switch {
 		case !isSaidKind:
 			c.Check.Invalid("references", "Not the kind of node it is said to be.")
 		case ref.folder && h.guestShare(profileID, c.Key.User).RestrictGuests:
 			return wire.Denied("you may not attach folders.")
-		case ref.folder: // it has no versions
-		case !found:
+		case !ref.folder && !hasVersion:
 			return wire.NoSuch(codeNoReference, "version of the file")
-		case !n.ReadableByAgent():
+		case !ref.folder && !n.ReadableByAgent():
 			c.Check.Invalid("references", "The file is not ready for the agent.")
 		}
-		size += version.Size
+		size += version.Size // 0 for a folder
 	}
 	c.Check.InvalidIf(size > attachedBytes, "references", "At most 2 GB.")
 	return c.Check.Err()

@@ -65,9 +65,12 @@ func nameRows(names []string) wire.Object {
 	return wire.Object{{"assets", wire.Rows(names, func(name string) wire.Object { return wire.Object{{"name", name}} })}}
 }
 
-// profileOfPath returns a function that finds the profile in a path, and checks what the
-// caller needs there: NoAccess, to show a picture, admits everyone; Read, to list the
-// pictures, requires read access, but not to a user; for Write, see refuseChange.
+// profileOfPath returns a function that finds the profile in a path, and refuses a caller
+// without what is needed there:
+//   - NoAccess, to show a picture: admits everyone.
+//   - Read, to list the pictures: admits everyone if the profile is a user, and otherwise
+//     requires read access.
+//   - Write: see refuseChange.
 func (h *Handlers) profileOfPath(kind string, need wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id := h.w.ProfileNamed(c.Segment(kind+"_id"), c.UserID())

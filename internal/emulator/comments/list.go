@@ -152,8 +152,8 @@ func (h *Handlers) view(c *wire.Call) view {
 // omitted is the value of a member that is left out.
 type omitted struct{}
 
-// onlyIf returns a value or, if the condition is false, that of a member that is left
-// out of the response.
+// onlyIf returns a value if the condition is true, and otherwise the mark of a member that
+// is left out of the response.
 func onlyIf(condition bool, value any) any {
 	if condition {
 		return value

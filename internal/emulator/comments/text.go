@@ -80,7 +80,7 @@ func proseOf(body string) []string {
 	mark, length := byte(0), 0 // of the open fence
 	for line := range strings.FieldsFuncSeq(body, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		character, n, rest := fenceMarks(line)
-		isSpan := character == '`' && strings.Contains(rest, "`") // on a line of its own
+		isSpan := character == '`' && strings.Contains(rest, "`") // such as ```code```: it ends in its line
 		switch {
 		case length > 0: // in a fenced block
 			if character == mark && n >= length && strings.TrimSpace(rest) == "" {
@@ -181,13 +181,14 @@ func isTone(r rune) bool { return r >= 0x1f3fb && r <= 0x1f3ff }
 
 func isRegional(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
 
-// isPicture reports whether a rune is a picture by itself: a symbol, one of the arrows
-// and mathematical shapes that emoji have, or one of three punctuation marks. A half of
-// a flag and a tone of skin are not.
+// isPicture reports whether a rune is a picture by itself: a symbol, also a mathematical
+// one that is an arrow or a shape, or one of three punctuation marks. A half of a flag and
+// a tone of skin are not.
 func isPicture(r rune) bool {
 	if isRegional(r) || isTone(r) {
 		return false
 	}
-	isShape := r >= 0x2190 && r <= 0x25ff && unicode.Is(unicode.Sm, r) // the blocks of arrows to shapes
-	return unicode.Is(unicode.So, r) || isShape || r == '‼' || r == '⁉' || r == '〰'
+	const firstArrow, lastShape = 0x2190, 0x25ff // of the blocks from Arrows to Geometric Shapes
+	isMathPicture := unicode.Is(unicode.Sm, r) && r >= firstArrow && r <= lastShape
+	return unicode.Is(unicode.So, r) || isMathPicture || r == '‼' || r == '⁉' || r == '〰'
 }

@@ -207,10 +207,10 @@ func streamRequests(c *call, in streamInput) (none, error) {
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(c.w)
 	text := bytes.NewBufferString(": requests follow\n\n")
-	var wholePace <-chan struct{} // nil: nothing shortens the pause
+	var uninterrupted <-chan struct{} // nil, so that a pause with it always has its whole length
 	for {
 		_, failed := c.w.Write(text.Bytes())
-		if failed != nil || out.Flush() != nil || !pause(c.r.Context(), wholePace, pace) {
+		if failed != nil || out.Flush() != nil || !pause(c.r.Context(), uninterrupted, pace) {
 			return none{}, nil //nolint:nilerr // the reader is gone
 		}
 		text.Reset()
@@ -229,7 +229,8 @@ func streamRequests(c *call, in streamInput) (none, error) {
 		if !pause(c.r.Context(), next, heartbeat) {
 			return none{}, nil
 		}
-		if !isClosed(next) {
+		hasNewRequest := isClosed(next) // the next round of the loop sends it
+		if !hasNewRequest {
 			text.WriteString(":\n\n") // the heartbeat
 		}
 	}

@@ -230,28 +230,29 @@ func everywhere(all [][]string, change func(p place) bool) func(*Response) error
 // parseSet reads "POINTER ... JSON". The edit sets the members to the JSON value;
 // without a pointer, the whole body.
 func parseSet(rest string) (func(*Response) error, error) {
-	text, whole := strings.CutPrefix(rest, " ") // two blanks follow "set" if there is no pointer
+	text, isWholeBody := strings.CutPrefix(rest, " ") // two blanks follow "set" if there is no pointer
 	var at [][]string
-	var err error
-	if !whole {
+	if !isWholeBody {
+		var err error
 		at, text, err = readPointers(rest)
+		if err != nil {
+			return nil, err
+		}
 	}
-	value := func() *node { // a new one for each place, because later edits may change one of them
-		n, _ := parseNode([]byte(text))
+	if _, err := parseNode([]byte(text)); err != nil {
+		return nil, err
+	}
+	newValue := func() *node { // one for each place, because later edits may change one of them
+		n, _ := parseNode([]byte(text)) // it was parsed before without an error
 		return n
 	}
-	switch {
-	case err != nil:
-		return nil, err
-	case value() == nil:
-		return nil, errNotJSON
-	case whole:
+	if isWholeBody {
 		return changeJSON(func(root *node) error {
-			*root = *value()
+			*root = *newValue()
 			return nil
 		}), nil
 	}
-	return everywhere(at, func(p place) bool { return p.holder.setItem(p.name, value()) }), nil
+	return everywhere(at, func(p place) bool { return p.holder.setItem(p.name, newValue()) }), nil
 }
 
 // parseRemove reads "POINTER ...". The edit removes the members to which the pointers
@@ -276,7 +277,7 @@ func parseMove(rest string) (func(*Response) error, error) {
 	return changeJSON(func(root *node) error {
 		moved := false
 		for _, p := range root.find(from) {
-			moved = moveMember(root, from, p, fillStars(to, p.stars)) || moved
+			moved = moveMember(root, p, fillStars(from, p.stars), fillStars(to, p.stars)) || moved
 		}
 		if !moved {
 			return fmt.Errorf("no member %s", first)
@@ -285,10 +286,10 @@ func parseMove(rest string) (func(*Response) error, error) {
 	}), nil
 }
 
-// moveMember moves the member at p to the pointer to. If to is nil, it makes the member the
-// whole body. From is the pointer by which p was found, with stars. A member that stays in
-// its object keeps its position. It reports whether the member is at its new place.
-func moveMember(root *node, from []string, p place, to []string) bool {
+// moveMember moves the member at p, to which the pointer from leads, to the pointer to. If
+// to is nil, it makes the member the whole body. A member that stays in its object keeps its
+// position. It reports whether the member is at its new place.
+func moveMember(root *node, p place, from, to []string) bool {
 	value := p.holder.get(p.name)
 	switch {
 	case value == nil:
@@ -297,9 +298,9 @@ func moveMember(root *node, from []string, p place, to []string) bool {
 		*root = *value
 		return true
 	}
-	pointerToHolder, pointerToNewHolder := fillStars(from[:len(from)-1], p.stars), to[:len(to)-1]
-	if slices.Equal(pointerToHolder, pointerToNewHolder) {
-		return p.holder.rename(p.name, to[len(to)-1])
+	holder, newHolder, newName := from[:len(from)-1], to[:len(to)-1], to[len(to)-1]
+	if slices.Equal(holder, newHolder) {
+		return p.holder.rename(p.name, newName)
 	}
 	p.holder.removeItem(p.name)
 	return root.setAt(to, value)

@@ -130,16 +130,17 @@ func (n *node) get(name string) *node {
 // setItem sets a member, or an element, which may be the one after the last. It returns
 // false if there can be no such one.
 func (n *node) setItem(name string, value *node) bool {
+	isNextElement := n.kind == '[' && name == strconv.Itoa(len(n.items))
 	switch i := n.indexOf(name); {
 	case i >= 0:
 		n.items[i] = value
-		return true
 	case n.kind == '{':
-		n.names = append(n.names, name)
-	case n.kind != '[' || name != strconv.Itoa(len(n.items)):
+		n.names, n.items = append(n.names, name), append(n.items, value)
+	case isNextElement:
+		n.items = append(n.items, value)
+	default:
 		return false
 	}
-	n.items = append(n.items, value)
 	return true
 }
 
@@ -224,7 +225,7 @@ func (n *node) find(pointer []string) []place {
 		for _, name := range names {
 			within := stars
 			if pointer[0] == star {
-				within = append(slices.Clip(stars), name)
+				within = append(slices.Clip(stars), name) // a copy, so that the names of a place stay its own
 			}
 			if len(pointer) == 1 {
 				all = append(all, place{n, name, within})
