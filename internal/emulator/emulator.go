@@ -129,9 +129,9 @@ func New(o seed.Options) *Server {
 }
 
 // route makes the table of routes, and chooses the mux that matches them: all servers
-// share one, or another if they have the device flow of OAuth. The mux cannot match the
-// variants for File Shares (OnFileShare): they are listed behind the routes that lead to
-// them.
+// share one, or another if they have the device flow of OAuth. The mux does not know the
+// variants for File Shares (OnFileShare), to which other routes lead. They are added to the
+// table afterwards, because checks and lists of operations must have them.
 func (s *Server) route() {
 	s.mux = &muxWithoutDevices
 	if s.Options.OAuth.DeviceFlow {
@@ -311,9 +311,9 @@ func addAll[T any](list []T, add func(T) T) {
 type objects struct{ *Server }
 
 // NewID returns a new ID for an object of a seed file that has a label, of a kind such
-// as "node". Each kind has a first letter; others are profiles, with IDs of digits. The
-// serials of objects with a label begin at labelSpace, those of all others are below it,
-// so that no two objects share an ID.
+// as "node". A kind without a first character below is a profile, whose ID has digits.
+// The serials of objects with a label begin at labelSpace, those of all others are below
+// it, so that no two objects share an ID.
 func (o objects) NewID(kind string) string {
 	o.Lock()
 	defer o.Unlock()

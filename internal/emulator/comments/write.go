@@ -540,6 +540,6 @@ func (h *Handlers) unlinkComment(c *wire.Call, cm *Comment) (wire.Object, error)
 		h.announceChange(cm, "comment_updated", cm.User)
 	}
 	v := h.view(c)
-	v.withNulls = true
+	v.withNulls = true // the platform sends linked_entity_type and linked_entity_id as null
 	return wire.Object{{"comment", v.comment(cm, inVenue)}}, nil
 }

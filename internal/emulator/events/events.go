@@ -334,8 +334,9 @@ func (v *Viewer) accessMode(profileID string) wire.Mode {
 	return m
 }
 
-// refuseSearch returns a refusal of a search if the credential does not cover the
-// profile, or if the audit log is searched by a user who is neither admin nor auditor.
+// refuseSearch returns a refusal of a search if the credential does not cover the profile.
+// It also refuses a search of the audit log that has no organization, workspace or share,
+// by a user who is neither admin nor auditor, or with a credential below admin mode.
 func (v *Viewer) refuseSearch(q *Query) error {
 	if q.audit() && (q.kind == wire.KindUser || q.parent != "") {
 		return wire.Refuse(http.StatusUnauthorized, codeAuditAnchor,

@@ -267,33 +267,33 @@ func (g *generator) isFoundByOwner(e *world.Entry) bool {
 
 // eventTimes yields the times of creation of the events, in Unix seconds and in order.
 // The weight of an hour is its share of the events: it is greater the more people work in
-// the hour, and a tenth of that on weekends. Busy has the sum of the weights up to the end
-// of each hour. The events are spread evenly over the total of the weights.
+// the hour, and a tenth of that on weekends. The total of the weights is divided into
+// h.Events equal parts, and each part has one event, at a random point.
 func (g *generator) eventTimes(h world.History) func(yield func(int64) bool) {
 	const idle, perWorker, weekend = 1, 30, 0.1 // weights of an hour, and a factor of them
 	from, hours := h.From.Unix(), int(h.To.Sub(h.From)/time.Hour)+1
-	busy := make([]float64, hours)
+	sums := make([]float64, hours) // of the weights up to the end of each hour
 	total := 0.0
-	for i := range busy {
+	for i := range sums {
 		at := time.Unix(from+int64(i)*3600, 0).UTC()
 		weight := idle + perWorker*float64(len(g.hours[at.Hour()]))
 		if day := at.Weekday(); day == time.Saturday || day == time.Sunday {
 			weight *= weekend
 		}
 		total += weight
-		busy[i] = total
+		sums[i] = total
 	}
 	end := h.To.Unix()
 	return func(yield func(int64) bool) {
 		last := from
 		for i := range h.Events {
-			sum := (float64(i) + g.dice.Float64()) / float64(h.Events) * total
-			hour := sort.SearchFloat64s(busy, sum)
-			before := 0.0
+			point := (float64(i) + g.dice.Float64()) / float64(h.Events) * total
+			hour := sort.SearchFloat64s(sums, point)
+			beginOfHour := 0.0
 			if hour > 0 {
-				before = busy[hour-1]
+				beginOfHour = sums[hour-1]
 			}
-			partOfHour := (sum - before) / (busy[hour] - before)
+			partOfHour := (point - beginOfHour) / (sums[hour] - beginOfHour)
 			at := from + int64((float64(hour)+partOfHour)*3600)
 			last = max(last, min(end, at)) // never before the previous event
 			if !yield(last) {

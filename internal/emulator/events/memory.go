@@ -41,9 +41,10 @@ func (h *Handlers) WritePast(events int, seed uint64, workspaces ...string) {
 		reads := left * len(p.nodes) / nodes
 		left, nodes = left-reads, nodes-len(p.nodes)
 		p.addReads(reads)
-		// A history that is generated later must not change the files either: it reads the newest.
-		h.recent[p.at.Workspace] = slices.Clone(p.files[max(0, len(p.files)-world.Remembered):])
+		// A history that is generated later would invent changes that the files do not show, so
+		// it may only add reads of the newest files.
 		h.readsOnly[p.at.Workspace] = true
+		h.recent[p.at.Workspace] = slices.Clone(p.files[max(0, len(p.files)-world.Remembered):])
 	}
 	if len(h.w.Log.Entries) > first {
 		indexRows(&h.w.Log, world.Number(first))
@@ -59,13 +60,14 @@ type past struct {
 	from  time.Time
 }
 
-// pastOf returns the generator for the past of a workspace that has nodes. It is ready for
-// writeEvents and addReads.
+// pastOf returns the generator for the past of a workspace with these nodes, perhaps none.
+// It is ready for writeEvents, which records how the nodes were made and changed, and for
+// addReads. Besides, it invents only reads: invented changes would contradict the nodes.
 func (h *Handlers) pastOf(workspaceID string, nodes []*world.Node, dice *rand.Rand) *past {
 	org, now := h.w.OrgOf(workspaceID), h.w.Now()
 	p := &past{generator: generator{
 		state: h, dice: dice, at: world.Scope{Org: org, Workspace: workspaceID}, now: now.UnixNano(), readsOnly: true,
-	}, nodes: nodes, from: now}
+	}, nodes: nodes, from: now} // from stays now without nodes
 	p.people = h.peopleOf(workspaceID, dice)
 	slices.SortFunc(p.nodes, func(a, b *world.Node) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))

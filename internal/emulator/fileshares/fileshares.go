@@ -381,7 +381,7 @@ func (h *Handlers) previewFile(c *wire.Call) (wire.Object, error) {
 	if !f.IsUsable(h.w) {
 		return nil, tokenEnded()
 	}
-	return h.FirstFile(c, f.ID)
+	return h.FirstFile(c, f.ID) // it checks the token
 }
 
 // FirstFile returns the first file of a preview of the File Share or QuickShare with this

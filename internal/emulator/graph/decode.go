@@ -20,10 +20,10 @@ const (
 
 // Decode reads what Encode has written for pointers to the same types, into new structs
 // (fresh). The structs of the arguments stay unchanged until commit is called, which
-// copies the encoded fields to them. Where the data has a pointer to one of the encoded
-// structs, the decoded pointer leads to the argument, because the new struct is not used
-// after commit. Open returns the content with a name. Decode reads no byte behind the end
-// of the JSON. The methods of decoder report an error by a panic, which ends the decoding.
+// copies the encoded fields to them. Decoded pointers to one of the structs lead to that
+// of the argument, because the new one is not used after commit. Open returns the content
+// with a name. Decode reads no byte behind the end of the JSON. The methods of decoder
+// report an error by a panic, which ends the decoding.
 func (c *Codec) Decode(
 	r *bufio.Reader, open func(name string) (*blob.Blob, error), of ...any,
 ) (fresh []any, commit func(), err error) {
@@ -39,7 +39,8 @@ func (c *Codec) Decode(
 	}()
 	values := roots(of)
 	for _, v := range values {
-		d.seen = append(d.seen, v.Addr()) // the pointer for which its number stands in the data
+		// The data has numbers for known pointers: 0 for that to the first struct, and so on.
+		d.seen = append(d.seen, v.Addr())
 		fresh = append(fresh, reflect.New(v.Type()).Interface())
 	}
 	made := roots(fresh)
@@ -112,11 +113,10 @@ func (d *decoder) peek() byte {
 	return b[0]
 }
 
-// failRead ends the decoding with an error of the reader. The end of the input is one,
-// too, because the decoder only reads what must follow.
+// failRead ends the decoding with an error of the reader.
 func (d *decoder) failRead(err error) {
 	if errors.Is(err, io.EOF) {
-		err = io.ErrUnexpectedEOF
+		err = io.ErrUnexpectedEOF // because the decoder reads only where something must follow
 	}
 	d.fail("%w", err)
 }
@@ -156,8 +156,8 @@ func (d *decoder) readNull() bool {
 }
 
 // readLiteral reads a number, up to a comma or the end of a list. It reads at most 32
-// bytes, which is more than any number has; what follows is then an error of the
-// caller.
+// bytes, which is more than any number has. After a longer literal the caller fails,
+// because it expects a comma or the end of the list.
 func (d *decoder) readLiteral() string {
 	var b []byte
 	for {
@@ -292,7 +292,7 @@ func (d *decoder) readText() string {
 // readString reads a JSON string. Most have neither escapes nor characters beyond ASCII,
 // and are not decoded any further.
 func (d *decoder) readString() string {
-	const encodedMost = 8 * TextMost // a byte takes 6 in JSON at most, such as \u0001
+	const encodedMost = 8 * TextMost // enough: JSON takes at most 6 bytes for one, such as \u0001
 	raw := []byte{d.readByte()}
 	plain := true
 	for {
@@ -373,9 +373,11 @@ func (d *decoder) readReference(v reflect.Value) bool {
 
 // readPointer reads a pointer: null, the number of an earlier pointer, the name of a
 // content, or a list of the value that the pointer leads to. A new pointer gets its number
-// before its value is read, because the value may have the same pointer in it.
+// (the index in seen) before its value is read, because the value may have the same
+// pointer in it. A content has no pointers.
 func (d *decoder) readPointer(v reflect.Value) {
-	if d.readReference(v) {
+	isNullOrEarlier := d.readReference(v)
+	if isNullOrEarlier {
 		return
 	}
 	if v.Type() == blobType {

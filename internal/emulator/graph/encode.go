@@ -22,16 +22,17 @@ import (
 // TextMost is the most bytes of a text in the state; a longer one is a content, in a file.
 const TextMost = 1 << 10
 
-// Encode writes the structs behind pointers, and all that they lead to, as JSON. Long
-// texts and blobs are only named in it: Encode returns these contents by name, which is
-// their SHA-256.
+// Encode writes the structs behind pointers, and all that they lead to, as JSON. A pointer
+// that occurs again is written as its number, and so is the type of a value that an
+// interface holds. Long texts and blobs are only named: Encode returns these contents by
+// name, which is their SHA-256.
 func (c *Codec) Encode(w io.Writer, of ...any) (map[string]Content, error) {
 	e := &encoder{
 		Codec: c, w: bufio.NewWriterSize(w, 1<<16), contents: map[string]Content{}, texts: map[string]int{},
-		seen: map[identity]int{}, numbers: map[reflect.Type]int{},
+		seen: map[identity]int{}, typeNumbers: map[reflect.Type]int{},
 	}
 	for i, t := range c.held {
-		e.numbers[t] = i
+		e.typeNumbers[t] = i
 	}
 	values := roots(of)
 	for _, v := range values {
@@ -58,14 +59,14 @@ type identity struct {
 type encoder struct {
 	*Codec
 
-	w        *bufio.Writer
-	contents map[string]Content
-	texts    map[string]int
-	seen     map[identity]int
-	numbers  map[reflect.Type]int // of the types that interfaces hold
-	buffer   []byte
-	path     []string // for errors
-	err      error
+	w           *bufio.Writer
+	contents    map[string]Content
+	texts       map[string]int
+	seen        map[identity]int
+	typeNumbers map[reflect.Type]int // of the types that interfaces hold
+	buffer      []byte
+	path        []string // for errors
+	err         error
 }
 
 func (e *encoder) writeRaw(text string) { _, _ = e.w.WriteString(text) } // Flush returns the error
@@ -84,11 +85,12 @@ func (e *encoder) fail(format string, args ...any) {
 	e.writeRaw("null")
 }
 
-// writeList writes a list, whose elements parts writes. An error in it names the type t.
-func (e *encoder) writeList(t reflect.Type, parts func()) {
+// writeList writes a list, with what writeElements writes between its brackets. An error
+// in it names the type t.
+func (e *encoder) writeList(t reflect.Type, writeElements func()) {
 	e.path = append(e.path, t.String())
 	e.writeRaw("[")
-	parts()
+	writeElements()
 	e.writeRaw("]")
 	e.path = e.path[:len(e.path)-1]
 }
@@ -244,11 +246,12 @@ func (e *encoder) writeReference(v reflect.Value) bool {
 	return false
 }
 
-// writePointer writes a pointer: null, the number of one before, the name of a content,
-// or a list of the value that it leads to.
+// writePointer writes a pointer: null, the number of a pointer that occurred before, the
+// name of a content, or a list of the value that it leads to.
 func (e *encoder) writePointer(v reflect.Value) {
+	isNullOrEarlier := e.writeReference(v)
 	switch {
-	case e.writeReference(v):
+	case isNullOrEarlier: // it is written
 	case v.Type() == blobType:
 		e.writeRaw(`["` + e.addContent(v.Interface().(*blob.Blob)) + `"]`) //nolint:forcetypeassert // its type
 	default:
@@ -256,10 +259,12 @@ func (e *encoder) writePointer(v reflect.Value) {
 	}
 }
 
-// writeMap writes a map: what writeReference writes for nil and for one that occurred
-// before, and otherwise a list in which keys, in their order, and values take turns.
+// writeMap writes a map: null, the number of a map that occurred before, or a list in
+// which each key is followed by its value. The keys are sorted. Keys and values are copied
+// to variables, because writeValue may need their address.
 func (e *encoder) writeMap(v reflect.Value) {
-	if e.writeReference(v) {
+	isNullOrEarlier := e.writeReference(v)
+	if isNullOrEarlier {
 		return
 	}
 	keys := v.MapKeys()
@@ -283,7 +288,7 @@ func (e *encoder) writeInterface(v reflect.Value) {
 		e.writeRaw("null")
 		return
 	}
-	n, known := e.numbers[v.Elem().Type()]
+	n, known := e.typeNumbers[v.Elem().Type()]
 	if !known {
 		e.fail("the interface holds the type %s, which is not registered", v.Elem().Type())
 		return

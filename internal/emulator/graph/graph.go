@@ -99,7 +99,8 @@ var (
 	blobType = reflect.TypeFor[*blob.Blob]()
 )
 
-// basic are the types that every interface may hold.
+// basic returns a value of each type that the interfaces of every graph may hold: those of
+// JSON and of short lists, times, and contents.
 func basic() []any {
 	return []any{
 		false, 0, int64(0), uint64(0), 0.0, "", []any(nil), map[string]any(nil), []string(nil),
@@ -109,11 +110,12 @@ func basic() []any {
 }
 
 // Check returns what cannot be encoded, the pointers that may lead to a part of another
-// value (such as a field), and the exclusions that exclude nothing.
+// value (such as a field), and the exclusions that exclude nothing. A part to which a
+// pointer leads would be encoded twice, and decoded as two values.
 func (c *Codec) Check() (problems []string) {
 	occurs := map[string]bool{}            // types and all fields, by name
-	pointers := map[reflect.Type]string{}  // where a pointer to a value of the type is
-	contained := map[reflect.Type]string{} // where a list or struct has such a value as a part
+	pointerTo := map[reflect.Type]string{} // the path of a pointer to such a value
+	wholeOf := map[reflect.Type]string{}   // the list or struct that has such a value as a part
 	c.visitTypes(func(t reflect.Type, path string) {
 		occurs[t.String()] = true
 		if problem := problemOf(t); problem != "" {
@@ -122,22 +124,22 @@ func (c *Codec) Check() (problems []string) {
 		switch t.Kind() { //nolint:exhaustive // the others contain none
 		case reflect.Pointer:
 			if t != blobType {
-				pointers[t.Elem()] = path
+				pointerTo[t.Elem()] = path
 			}
 		case reflect.Slice, reflect.Array:
-			contained[t.Elem()] = path
+			wholeOf[t.Elem()] = path
 		case reflect.Struct:
 			for f := range t.Fields() {
 				occurs[t.String()+"."+f.Name], occurs[f.Type.String()] = true, true
 			}
 			for _, f := range c.fields[t] { // those that are encoded
-				contained[f.kind] = f.name
+				wholeOf[f.kind] = f.name
 			}
 		}
 	})
-	for t, path := range pointers {
-		if contained[t] != "" {
-			problems = append(problems, path+" leads to a "+t.String()+", which "+contained[t]+" contains")
+	for t, path := range pointerTo {
+		if wholeOf[t] != "" {
+			problems = append(problems, path+" leads to a "+t.String()+", which "+wholeOf[t]+" contains")
 		}
 	}
 	for name := range c.excluded {
@@ -151,7 +153,7 @@ func (c *Codec) Check() (problems []string) {
 
 // problemOf returns why values of a type cannot be encoded, "" if they can be. A struct
 // of another module could change its fields, so that a snapshot could not be read any
-// more.
+// more. The random sources of math/rand/v2 are specified algorithms, whose state is stable.
 func problemOf(t reflect.Type) string {
 	switch t.Kind() { //nolint:exhaustive // the others can be encoded
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.Uintptr, reflect.Complex64, reflect.Complex128:

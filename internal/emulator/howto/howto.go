@@ -48,7 +48,7 @@ func (h *Handlers) Routes() []*wire.Route {
 }
 
 // howTo answers a question about the API, or asks back. A user has one question at a
-// time.
+// time, which claimAnswer ensures.
 func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 	question, _ := c.Field("question")
 	background, _ := c.Field("context")
@@ -73,7 +73,7 @@ func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
-	if !h.waitForAnswer(c) {
+	if !h.claimAnswer(c) {
 		return nil, wire.Refuse(http.StatusTooManyRequests, codeOneHowTo, "Another question of yours is being answered.")
 	}
 	if surface == surfaceMCP && h.w.Options.HowTo.NoToolCatalog {
@@ -82,11 +82,11 @@ func (h *Handlers) howTo(c *wire.Call) (wire.Object, error) {
 	return h.explain(question, background, surface)
 }
 
-// waitForAnswer waits as long as an answer takes, which is an option. It returns false
-// at once if another question of the user is being answered. The user is busy for that
-// time even if the caller disconnects. It takes the lock, and does not hold it while it
-// waits.
-func (h *Handlers) waitForAnswer(c *wire.Call) bool {
+// claimAnswer makes the user busy for as long as an answer takes, which is an option, and
+// waits until that time has passed. It returns false at once if the user is busy with
+// another question. The user stays busy even if the caller disconnects. It takes the lock,
+// and does not hold it while it waits.
+func (h *Handlers) claimAnswer(c *wire.Call) bool {
 	h.w.Lock()
 	if h.asking[c.Key.User] {
 		h.w.Unlock()
