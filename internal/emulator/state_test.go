@@ -204,3 +204,14 @@ func TestFactsNeedAFile(t *testing.T) {
 		}
 	})
 }
+
+// A folder of worlds saves a world only if its number of changes is another one.
+func TestListingOfEligibleFilesChangesNothing(t *testing.T) {
+	t.Parallel()
+	p := newScript(t, "")
+	before := p.Changes()
+	p.must(t, "ada GET /workspace/{room}/metadata/eligible/ -> 200")
+	if got := p.Changes(); got != before {
+		t.Errorf("%d changes after the call, %d before", got, before)
+	}
+}

@@ -74,7 +74,8 @@ type metadataState struct {
 	busy         int // writes rejected so far because the vocabulary was in use
 }
 
-// Routes returns the routes of metadata.
+// Routes returns the routes of metadata. The GETs with ChangesState create the standard
+// fields of a workspace when the first call needs them.
 func (h *Handlers) Routes() []*wire.Route {
 	const workspace = "/current/workspace/{workspace_id}/"
 	const fields, filters, one = workspace +
@@ -96,7 +97,7 @@ func (h *Handlers) Routes() []*wire.Route {
 		wire.Post("metadata.Facts.Set", node+"facts/", wire.WithTwo(nodeToWrite, h.writeFacts),
 			wire.JSON("facts template_id")),
 		wire.Delete("metadata.Facts.Delete", node, wire.With(writer, h.deleteFacts), wire.Query("keys")),
-		wire.Get("metadata.Eligible", workspace+"metadata/eligible/", wire.With(guest, h.eligible), wire.ChangesState,
+		wire.Get("metadata.Eligible", workspace+"metadata/eligible/", wire.With(guest, h.eligible),
 			wire.Query("page_size cursor mimetype extension parent_id category")),
 		wire.Get("metadata.Details", node+"details/", wire.With(guest, h.metadataDetails)),
 		wire.Get("metadata.Versions", node+"versions/", wire.WithTwo(nodeToRead, h.metadataVersions)),
