@@ -266,8 +266,9 @@ func (h *Handlers) invitations(c *wire.Call, id string) (wire.Object, error) {
 		return nil, roleTooLow()
 	}
 	state := c.Segment("state")
-	hasState := c.Request.PathValue("state") != "" // also an empty one, for which Segment returns ""
-	c.Check.InvalidIf(hasState && !slices.Contains(world.InviteStates(), state),
+	// PathValue is "" only without a state in the route: it has a zero byte for an empty segment.
+	routeHasState := c.Request.PathValue("state") != ""
+	c.Check.InvalidIf(routeHasState && !slices.Contains(world.InviteStates(), state),
 		"state", strings.Join(world.InviteStates(), ", ")+".")
 	list := wire.Filter(h.w.AllInvitations(),
 		func(inv *world.Invitation) bool { return inv.Profile == id && (state == "" || inv.State == state) })
@@ -372,9 +373,9 @@ func (h *Handlers) decline(inv *world.Invitation, by world.Joiner) {
 	h.w.WriteInvitation("invitation_declined", inv, by)
 }
 
-// changeInvitation changes the terms of an invitation to another user, and its state:
-// pending sends it again; accepting or declining in place of the guest requires a role
-// that manages members. If the state cannot be set, the terms stay as they were.
+// changeInvitation changes the terms of an invitation and its state. The state pending
+// sends it again. To accept or decline it for the guest requires a role that manages
+// members. If the state cannot be set, the terms stay as they were.
 func (h *Handlers) changeInvitation(c *wire.Call, inv *world.Invitation) (wire.Object, error) {
 	terms := h.readTerms(c, inv.Profile, keepsExpiry)
 	state, _ := c.Field("state")
@@ -404,9 +405,9 @@ func (h *Handlers) changeInvitation(c *wire.Call, inv *world.Invitation) (wire.O
 	return wire.Object{{"invitation", h.w.InvitationObject(inv)}}, nil
 }
 
-// setTerms changes the given terms of an invitation. It refuses a role above that of the
-// caller or that of the owner, which the platform checks in this order here, and a wider
-// access that the policy on outsiders denies.
+// setTerms changes the given terms of an invitation. It refuses a role that is higher than
+// the caller's, then the role of the owner (the platform checks them in this order here),
+// and then a wider access that the policy on outsiders denies.
 func (h *Handlers) setTerms(c *wire.Call, inv *world.Invitation, terms conditions) error {
 	tooHigh := h.refuseHigherRole(inv.Profile, c.Key.User, terms.role, codeInviteRole)
 	if err := cmp.Or(tooHigh, refuseOwnerRole(terms.role)); err != nil {

@@ -392,10 +392,10 @@ func (h *Handlers) refuseJoin(id, user string) error {
 	var open bool
 	isMember := h.w.Membership(id, user) != nil
 	switch h.w.KindOf(id) {
-	case wire.KindOrg: // unless it is closed, open to everyone, to a domain or to invited users
+	case wire.KindOrg:
 		o := h.w.Org(id).Value
-		isInvited := h.w.InvitationOfGuest(id, user) != nil
-		open = isMember || h.orgs.IsOpenTo(o, user) || isInvited && !o.Closed
+		mayAccept := !o.Closed && h.w.InvitationOfGuest(id, user) != nil
+		open = isMember || h.orgs.IsOpenTo(o, user) || mayAccept
 	case wire.KindWorkspace: // open to a role in its organization
 		w := h.w.Workspace(id).Value
 		open = isMember || h.w.AtLeast(w.Org, user, world.RoleToJoin(w.Join))
@@ -475,13 +475,14 @@ func (h *Handlers) refuseTransfer(c *wire.Call, id, successor string) error {
 	unfit := func(reason, text string) error {
 		return wire.RefuseWithReason(http.StatusNotAcceptable, codeSuccessor, reason, text)
 	}
-	halfway := h.transfers.halfway[id]
+	promoted := h.transfers.halfway[id] // by a transfer that has stopped, and that only the same call completes
+	otherIsHalfway := promoted != "" && promoted != successor
 	switch {
 	case h.w.AccessMode(c.Key, id) < wire.Admin:
 		return c.Key.NoAdminRefusal(h.w.KindOf(id))
 	case h.w.DirectRole(id, c.Key.User) != world.Owner:
 		return wire.Refuse(http.StatusUnauthorized, codeNotOwner, "You are not the owner, or not any more.")
-	case h.transfersBusy(), halfway != "" && halfway != successor:
+	case h.simulatesConflict(), otherIsHalfway:
 		return wire.RefuseWithReason(http.StatusConflict, codeTransferBusy, "transfer_in_progress",
 			"Another transfer is under way.")
 	case successor == c.Key.User:
@@ -494,9 +495,9 @@ func (h *Handlers) refuseTransfer(c *wire.Call, id, successor string) error {
 	return nil
 }
 
-// transfersBusy reports whether a transfer is to fail as if another one were under way.
+// simulatesConflict reports whether a transfer is to fail as if another one were under way.
 // By an option, that happens to the first calls, which it counts.
-func (h *Handlers) transfersBusy() bool {
+func (h *Handlers) simulatesConflict() bool {
 	t := &h.transfers
 	if t.busy >= h.w.Options.Shares.TransferConflicts {
 		return false

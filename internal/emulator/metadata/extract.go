@@ -33,12 +33,13 @@ type extraction struct {
 	created, updated    time.Time
 }
 
-// object renders a job. Only a job that has ended has its id in the object. The id of the
-// node has no hyphens there.
+// object renders a job. The object of a queued job does not have its id, and the id of the
+// node has no hyphens, in contrast to other objects.
 func (j *extraction) object() wire.Object {
 	var id, failure any
 	percent := 0
-	if j.status != jobQueued {
+	hasRun := j.status != jobQueued
+	if hasRun {
 		id, percent = wire.Hyphenated(j.id), 100
 	}
 	if j.status == jobErrored {
@@ -183,9 +184,9 @@ func (h *extractor) finish(j *extraction, retries int) {
 }
 
 // storeFacts stores the facts that a text states as "label: value", and a category. It
-// returns the names of their fields. Facts that users have written stay, and a job for
-// some fields leaves the others. Fields with a list of allowed values are filled by the
-// category only.
+// returns the names of their fields. Facts that users have written stay. A job that names
+// fields changes no facts of others. Fields with a list of allowed values are filled by
+// the category only; every workspace has the two fields of it.
 func (h *extractor) storeFacts(j *extraction, text string) []string {
 	v := h.area.vocabularyOf(j.workspace)
 	var names []string

@@ -226,8 +226,8 @@ func readFact(c *wire.Call, v *vocabulary, name string, value any) (written, boo
 	return w, true
 }
 
-// deleteFacts deletes the facts of a node in the fields that the parameter keys, a JSON
-// list, names, or all facts without it.
+// deleteFacts deletes facts of a node: those of the fields in the parameter keys, a JSON
+// list of names, or all facts if keys is left out or empty.
 func (h *Handlers) deleteFacts(c *wire.Call, id string) (wire.Object, error) {
 	var keys []string
 	if _, sent := c.Query["keys"]; sent {

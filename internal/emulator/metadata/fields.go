@@ -356,12 +356,11 @@ func (h *Handlers) mergeOrPreview(c *wire.Call, workspaceID string, m merging) (
 	if source != nil && source == target {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeMergeItself, "A field cannot be merged into itself.")
 	}
-	wasMerged := source != nil && source.into != nil
-	alreadyMerged := wasMerged && v.liveField(source.name) == target // into this target
-	refused := h.refuseMerge(workspaceID, v, source, target)         // also if one of them does not exist
+	alreadyMerged := source != nil && source.into != nil && v.liveField(source.name) == target
+	refused := h.refuseMerge(workspaceID, v, source, target) // also if one of them does not exist
 	sourceFiles, targetFiles, snapshot := 0, 0, any(nil)
 	if source != nil {
-		m.source = source.name
+		m.source = source.name // in the response, with its upper and lower case
 		sourceFiles = len(h.nodesWithValue(workspaceID, v.withMerged(source)...))
 	}
 	if target != nil {
@@ -376,8 +375,8 @@ func (h *Handlers) mergeOrPreview(c *wire.Call, workspaceID string, m merging) (
 			{"group_size", len(v.withMerged(source)) + len(v.withMerged(target))},
 		}
 	}
-	merged := m.confirm && refused == nil && !alreadyMerged
-	if merged {
+	mergesNow := m.confirm && refused == nil && !alreadyMerged
+	if mergesNow {
 		source.into = target
 		source.revision++
 		target.revision++
@@ -390,7 +389,7 @@ func (h *Handlers) mergeOrPreview(c *wire.Call, workspaceID string, m merging) (
 		{"files_affected", sourceFiles},
 		{"target_files_before", targetFiles},
 		{"would_refuse", orNothing(refused)},
-		{"merged", merged},
+		{"merged", mergesNow},
 		{"already_merged", alreadyMerged},
 		{"snapshot", snapshot},
 	}, nil

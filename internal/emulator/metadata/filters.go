@@ -700,8 +700,9 @@ func (h *Handlers) compoundSearch(
 	return wire.Object{{"items", items}, {"scope", scope}}, nil
 }
 
-// compoundHit renders a node that a compound search has found. The members of an item are
-// assumed: those of the hits of other searches, and the facts.
+// compoundHit renders a node that a compound search has found. The platform does not
+// document the members of such a hit. They are assumed to be those of the hits of other
+// searches, and the facts.
 func (h *Handlers) compoundHit(n *world.Node, lv wire.Level) wire.Object {
 	r := wire.Row{Level: lv}
 	r.Put(wire.Terse, "node_id", wire.Hyphenated(n.ID))

@@ -73,9 +73,9 @@ func pageHeader() http.Header {
 
 const nowhere = "" // in show: the form leads to no other site
 
-// renderPage renders a page. Its content security policy allows only the style sheet,
-// and its form only to be sent to this server and redirected to the origin of the URL
-// leadsTo.
+// renderPage renders a page. Its content security policy allows only the style sheet. Its
+// form can be sent only to this server, which may redirect to the origin of leadsTo, a URL
+// or "".
 func (h *Handlers) renderPage(status int, p page, leadsTo string) *wire.Reply {
 	p.Style, p.Path = template.CSS(pagesCSS), ConnectPath //nolint:gosec // our own style sheet
 	var body bytes.Buffer

@@ -65,7 +65,8 @@ func (h *Handlers) register(c *wire.Call) (wire.Object, error) {
 	if method, given := fields["token_endpoint_auth_method"]; given && method != "none" {
 		return nil, badRequest(invalidMetadata, "token_endpoint_auth_method can only be none.")
 	}
-	name, err := clientName(fields["client_name"], func(name string) int { return len(name) })
+	bytesOf := func(name string) int { return len(name) } // the limit is in bytes here, elsewhere in characters
+	name, err := clientName(fields["client_name"], bytesOf)
 	if err != nil {
 		return nil, err
 	}

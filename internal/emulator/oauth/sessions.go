@@ -185,8 +185,8 @@ func (h *Handlers) sessionsRevoke(c *wire.Call) (wire.Object, error) {
 }
 
 // tokenScopes returns what the credential of the call grants: without scopes, it is the
-// whole account. The documents show access_mode in scopes_detail with its value for admin
-// only; the form of the other values is assumed.
+// whole account. Of the values of access_mode in scopes_detail, only rwa (admin) is
+// documented; r and rw are assumed.
 func (h *Handlers) tokenScopes(c *wire.Call) (wire.Object, error) {
 	scopes := c.Key.Scopes
 	if len(scopes) == 0 {

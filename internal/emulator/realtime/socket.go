@@ -143,7 +143,9 @@ func (s *socket) enqueue(f frame) {
 
 // serve writes to a socket until it ends, and closes its connection. Meanwhile goroutines
 // read, send pings, and end the socket with its server and, unless an option says
-// otherwise, with its token; timers queue the faults that the socket has at some age.
+// otherwise, with its token; timers queue the faults that the socket has at some age. When
+// its context is done, reads and writes still wait for the peer, but no longer than
+// limitWaits allows.
 func (s *socket) serve() {
 	for _, f := range s.h.messageFaults.Aged(s.ticket.Profile) {
 		t := time.AfterFunc(f.Age, func() { s.enqueue(frame{fault: f}) })
@@ -277,12 +279,13 @@ func (h *Handlers) DropSockets(profileID string) int {
 }
 
 // Close ends all sockets, waits for them and rejects new ones. It stops the timers of
-// scheduled tasks, and rejects no other calls.
+// scheduled tasks. Other calls are still answered: to end them is up to the HTTP server.
 func (h *Handlers) Close() error {
 	h.w.Lock()
-	h.closed = true
+	h.closed = true // rejects new sockets
 	h.w.Unlock()
-	h.endSockets(closing{code: closeGoingAway, reason: "the server is closing"}, func(*socket) bool { return true })
+	every := func(*socket) bool { return true }
+	h.endSockets(closing{code: closeGoingAway, reason: "the server is closing"}, every) // waits for them
 	h.w.StopAlarms()
 	return nil
 }

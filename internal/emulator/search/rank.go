@@ -71,9 +71,9 @@ func (h *hit) scoreSource() (source string, score any) {
 func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
 	searchesContent := q.in != inNames
 	seesSummaries := h.w.ShowsSummaries(store) // the store knows the caller
+	policyAllows := h.w.RefuseIntelligence(store.Profile) == nil
 	f := &found{intelligence: h.w.IsIndexed(store.Profile)}
-	f.semantic = f.intelligence && !h.w.Options.Search.NoSemantic &&
-		h.w.RefuseIntelligence(store.Profile) == nil
+	f.semantic = f.intelligence && policyAllows && !h.w.Options.Search.NoSemantic
 	f.hybrid = f.semantic && searchesContent
 	nodes := slices.DeleteFunc(h.w.NodesOf(store.Profile), func(n *world.Node) bool { return !q.filter.Passes(n) })
 	hits := make([]*hit, len(nodes))
@@ -87,7 +87,8 @@ func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
 		rateSummaries(hits, q.text)
 	}
 	hasExcerpts := f.hybrid && h.rateExcerpts(hits, q)
-	if searchesContent && !seesSummaries {
+	onlyExcerpts := searchesContent && !seesSummaries // otherwise contents were searched by summaries, at least
+	if onlyExcerpts {
 		f.reason = f.reasonNotSearched(hasExcerpts)
 	}
 	f.hits = slices.DeleteFunc(hits, func(match *hit) bool { return match.keyword() == 0 && match.byMeaning == 0 })

@@ -170,6 +170,7 @@ func (h *Handlers) searchStorage(c *wire.Call, store world.Store) (wire.Object, 
 		{"files", files},
 		{"pagination", page.Pagination(len(found.hits))},
 	}
+	// As on the platform, a caller who chooses what to search in is sent what was searched.
 	payload = payload.With(q.targetGiven, "search_metadata", found.metadata(&q))
 	return q.filter.Report(payload), nil
 }
@@ -207,9 +208,9 @@ func (f *found) renderHit(store world.Store, h *hit, lv wire.Level) wire.Object 
 	return append(o, h.whereabouts()...)
 }
 
-// bestChunk renders the part of the file that the snippet of a hit is cut from, so
-// same_as_snippet is true at every level, also if the snippet is shortened. The levels
-// below full leave out the text, of which the snippet has the beginning.
+// bestChunk renders the part of the file that the snippet of a hit is cut from. The member
+// same_as_snippet says that it is this part, even if the snippet is shortened. The levels
+// below full leave out the text, because the snippet has its beginning.
 func (h *hit) bestChunk(lv wire.Level) wire.Object {
 	if h.excerpt == nil {
 		return wire.Object{{"position", nil}, {"indexed_version_id", nil}, {"same_as_snippet", false}, {"text", nil}}
@@ -526,9 +527,9 @@ func (h *Handlers) folderOf(c *wire.Call, store world.Store, entry string) (stri
 }
 
 // addSubfolders adds the subfolders of the folders of a level to a scope, level by level.
-// Depths has, for each folder in the scope, how many levels from it on are in the scope: 1
-// for the folder alone, 2 with its subfolders. A folder that is in the scope already is
-// visited again only if it now has more levels.
+// Depths has, for each folder in the scope, how many levels are in the scope: 1 for the
+// folder alone, 2 with its subfolders. A caller can name a folder and one above it, so a
+// folder can be reached twice. It is visited again only if it has more levels then.
 func (h *Handlers) addSubfolders(store world.Store, sc *searchScope, level []string, depths map[string]int) {
 	for len(level) > 0 {
 		var next []string

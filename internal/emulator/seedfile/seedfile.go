@@ -132,7 +132,7 @@ const (
 )
 
 // textSchema returns the schema of a text: any, one of a list, or an id of the kind in the
-// tag.
+// tag. Ids of a kind without labels, such as tokens, may be any text.
 func textSchema(tag reflect.StructTag) *schema {
 	s := &schema{Type: "string", want: "a text"}
 	kind := tag.Get("id") + tag.Get("ref") // a field has one of them at most
@@ -444,14 +444,15 @@ func (c *checker) checkReference(v reflect.Value, tag reflect.StructTag, path st
 	kind, declared := c.kinds[key]
 	takesAny, wanted := kinds == "any", strings.Fields(kinds)
 	inWorld := func(kind string) bool { return c.world.Exists(kind, key) }
-	known := declared || isID(name) && (takesAny || slices.ContainsFunc(wanted, inWorld))
+	mayBeUndeclared := isID(name) && (takesAny || slices.ContainsFunc(wanted, inWorld))
+	idOfLabel := c.ids[name] // "" if name is no label
 	switch {
 	case declared && !takesAny && !slices.Contains(wanted, kind):
 		c.fail(path, "%q is a %s (%s), want a %s", name, kind, c.paths[key], described(kinds))
-	case !known:
+	case !declared && !mayBeUndeclared:
 		c.fail(path, "there is no %s %q", described(strings.Replace(kinds, "any", "object", 1)), name)
-	case c.ids[name] != "":
-		v.SetString(before + c.ids[name] + after)
+	case idOfLabel != "":
+		v.SetString(before + idOfLabel + after)
 	}
 }
 

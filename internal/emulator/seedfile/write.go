@@ -101,9 +101,9 @@ func prune(file reflect.Value) {
 }
 
 // pruneObject removes the references of an object to ids that kinds does not have, and
-// returns false if the object requires one of them. A scope of a key is required. A
-// reference to any kind of object stays: Read accepts unknown ids there. Empty references
-// are not visited.
+// returns false if the object requires one of them: a field that is tagged as required, or
+// a scope, without which a key would reach further. A reference to any kind of object
+// stays: Read accepts unknown ids there. Empty references are not visited.
 func pruneObject(object reflect.Value, kinds map[string]string) (isComplete bool) {
 	isComplete = true
 	eachTaggedText(object, noTag, rootPath, func(v reflect.Value, tag reflect.StructTag, _ string) {
@@ -112,7 +112,8 @@ func pruneObject(object reflect.Value, kinds map[string]string) (isComplete bool
 		if isScope {
 			ref, name, _ = splitScope(name)
 		}
-		known := name == "*" || slices.Contains(strings.Fields(ref), kinds[plain(name)])
+		isWholeKind := name == "*" // in a scope such as workspace:*:r
+		known := isWholeKind || slices.Contains(strings.Fields(ref), kinds[plain(name)])
 		if ref == "" || ref == "any" || known {
 			return
 		}

@@ -225,28 +225,35 @@ const linkTokenLife = time.Hour
 
 // refuseRead returns a refusal, with the code, if the caller may not see the details of a
 // share. A user with a role and a credential for the share may, unless the share is closed
-// to that role. For all others, the link of the share must be open to them, and a header
-// must have the token of its password if it has one.
+// to that role. All others need its link, see refuseByLink.
 func (h *Handlers) refuseRead(c *wire.Call, id string, code int64) error {
-	share := &h.w.Share(id).Value
 	isCovered := c.Key != nil && h.w.AccessMode(c.Key, id) >= wire.Read // by the credential
-	if isCovered && h.w.Role(id, c.Key.User) != "" {
-		if h.w.ClosedTo(id, c.Key.User) {
-			return world.NoShareAccess(code)
-		}
-		return nil
+	hasRole := isCovered && h.w.Role(id, c.Key.User) != ""
+	switch {
+	case !hasRole:
+		return h.refuseByLink(c, id, isCovered, code)
+	case h.w.ClosedTo(id, c.Key.User):
+		return world.NoShareAccess(code)
 	}
+	return nil
+}
+
+// refuseByLink returns a refusal, with the code, if the link of a share is not open to the
+// caller, or has a password whose token a header does not have. IsCovered says whether the
+// caller has a credential for the share. An open link requires none. The refusal of a
+// closed link says whether a credential could help; for the public view, none does.
+func (h *Handlers) refuseByLink(c *wire.Call, id string, isCovered bool, code int64) error {
+	share := &h.w.Share(id).Value
 	isOpen := h.storage.AdmitsWithoutRole(share, c.UserID())
 	isClosed := !isOpen || h.w.ClosedToGuests(id)
-	isPublicView := code == codeNoPublicView // a credential does not help there
+	isPublicView := code == codeNoPublicView
 	switch {
-	case !isOpen && c.Key != nil && !isCovered: // only another credential could help
+	case !isOpen && c.Key != nil && !isCovered: // another credential could help
 		return h.w.OutOfScopeRefusal(id)
 	case isClosed && c.Key == nil && !isPublicView: // a credential could help
 		return wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "The share asks for a credential.")
 	case isClosed:
 		return world.NoShareAccess(code)
-	// The link is open to the caller, with any credential or none.
 	case share.Password != "" && !h.w.IsLinkToken(share, c.Request.Header.Get("X-Ve-Password")):
 		return world.WrongLinkPassword()
 	}

@@ -81,7 +81,7 @@ func (h *Handlers) createKey(c *wire.Call) (wire.Object, error) {
 	made := world.Key{User: c.Key.User}
 	readKey(c, &made)
 	h.requireCode(c)
-	if err := h.refuseGrant(c, made.Scopes); err != nil { // or an error in c.Check
+	if err := h.refuseGrant(c, made.Scopes); err != nil { // also returns the errors that c.Check has so far
 		return nil, err
 	}
 	if !h.hasRightCode(c) {
@@ -274,22 +274,23 @@ func (h *Handlers) grants(k *wire.Credential, scope string) bool {
 }
 
 // encloses reports whether the scope inner is within the scope outer of a credential,
-// whatever their modes. Workspaces and shares are within organizations; a share may have
-// no workspace, so workspace:* does not enclose share:*. The scope of the account settings
-// encloses only itself.
+// whatever their modes. The scope of the user encloses all others but that of the account
+// settings, which encloses only itself. Workspaces and shares are within organizations; a
+// share may have no workspace, so workspace:* does not enclose share:*.
 func (h *Handlers) encloses(k *wire.Credential, outer, inner string) bool {
 	outerKind, outerID, _ := wire.SplitScope(outer)
 	innerKind, innerID, _ := wire.SplitScope(inner)
 	switch {
 	case outer == world.UserDetails || inner == world.UserDetails:
 		return outer == inner
-	case outerKind == wire.KindUser:
+	case outerKind == wire.KindUser: // the whole account
 		return outerID == "*" || outerID == k.User
-	case outerKind == innerKind && (outerID == "*" || outerID == innerID):
+	case outerKind == innerKind && (outerID == "*" || outerID == innerID): // the same objects
 		return true
-	case innerID == "*": // all of a kind are only in all organizations
+	case innerID == "*": // all of another kind: they are only in all organizations
 		return outerKind == wire.KindOrg && outerID == "*" && innerKind != wire.KindUser
 	}
+	// One object of another kind.
 	innerExists := h.w.KindOf(innerID) == innerKind
 	return innerExists && h.w.ScopeCovers(k, innerID, outerKind, outerID)
 }

@@ -299,19 +299,18 @@ func (f *factor) accepts(code string, now time.Time) bool {
 // codeAt returns the code of an authenticator app at a time.
 func (f *factor) codeAt(t time.Time) string { return TOTP(f.secret, t, totpDigits) }
 
-// TOTP returns the time-based one-time password of RFC 6238: the last digits of 31 bits
-// of the HMAC of the number of the time step, at an offset that its last four bits give
-// (dynamic truncation).
+// TOTP returns the time-based one-time password of RFC 6238: the last decimal digits of a
+// number of 31 bits from the HMAC of the time step.
 func TOTP(secret []byte, t time.Time, digits int) string {
-	var counter [8]byte
+	var counter [8]byte // the number of the time step
 	binary.BigEndian.PutUint64(counter[:],
 		uint64(t.Unix()/int64(totpStep/time.Second))) //nolint:gosec // a wrap is as good as any count
 	mac := hmac.New(sha1.New, secret)
 	mac.Write(counter[:])
 	sum := mac.Sum(nil)
-	offset := sum[len(sum)-1] & 0xf
+	offset := sum[len(sum)-1] & 0xf // the last four bits of the HMAC are the offset of the number
 	value := uint64(binary.BigEndian.Uint32(sum[offset:]) & 0x7fffffff)
-	modulus := uint64(1)
+	modulus := uint64(1) // 10 to the power of digits
 	for range digits {
 		modulus *= 10
 	}
