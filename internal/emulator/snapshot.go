@@ -15,6 +15,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/emulator/ai"
@@ -115,34 +116,12 @@ func (s *Server) writeState(w io.Writer) (map[string]graph.Content, error) {
 // Open returns a content by its name. If there is an error, the state is unchanged. It
 // takes the locks.
 func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, error)) error {
-	buffered := bufio.NewReaderSize(r, 1<<16)
-	head, err := buffered.ReadSlice('\n')
-	var theirs string
-	if _, scanned := fmt.Sscanf(string(head), `{"version":%q,"state":`, &theirs); cmp.Or(err, scanned) != nil {
-		return errors.New("this is not the state of an emulator")
-	}
-	if own := version(); theirs != own {
-		return fmt.Errorf("the snapshot has the state of version %s, this emulator reads version %s: "+
-			"unzip it and load its seed.json instead", theirs, own)
-	}
-	fresh, commit, err := codec().Decode(buffered, open, s.roots()...)
+	freshOptions, commit, err := s.decodeState(r, open)
 	if err != nil {
-		return fmt.Errorf("the state is damaged: %w", err)
-	}
-	tail, err := io.ReadAll(io.LimitReader(buffered, 3)) // more than the end has
-	if err != nil || string(tail) != "}\n" {
-		return errors.New("the state is damaged: its end is missing")
-	}
-	freshServer, freshWorld := fresh[0].(*Server), fresh[1].(*world.World) //nolint:forcetypeassert // as in roots
-	rules := freshServer.faults.disagreements
-	for i, d := range rules { // with the routes of this server
-		rules[i], err = newDisagreement(s.routes, d.given)
-		if err != nil {
-			return err
-		}
+		return err
 	}
 	const ofAnyProfile = ""
-	s.DropSockets(ofAnyProfile)
+	s.DropSockets(ofAnyProfile) // takes the lock by itself
 	s.Lock()
 	defer s.Unlock()
 	s.faults.mu.Lock()
@@ -150,8 +129,8 @@ func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, erro
 	s.limits.mu.Lock()
 	defer s.limits.mu.Unlock()
 	hadDeviceFlow := s.Options.OAuth.DeviceFlow
-	avoidWriteOfOptions(&freshWorld.Options, &s.Options)
-	s.ReplaceState(commit) // which copies the fresh state, with its options, to s
+	avoidWriteOfOptions(freshOptions, &s.Options)
+	s.ReplaceState(commit)
 	changesRoutes := s.Options.OAuth.DeviceFlow != hadDeviceFlow
 	if changesRoutes {
 		s.route()
@@ -159,13 +138,47 @@ func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, erro
 	return nil
 }
 
-// avoidWriteOfOptions makes the options of a snapshot identical to those of the server, also
-// in their pointers, if the two are equal. The commit of Decode does not write what is
-// identical, and calls read the options without a lock. A snapshot has neither Clock nor
-// OAuth.Fetch, and its commit leaves both as they are.
+// decodeState decodes a state that writeState has written, and changes nothing of s.
+// Commit copies the decoded state to s, with the options that options points to.
+func (s *Server) decodeState(
+	r io.Reader, open func(name string) (*blob.Blob, error),
+) (options *seed.Options, commit func(), err error) {
+	buffered := bufio.NewReaderSize(r, 1<<16)
+	head, err := buffered.ReadSlice('\n')
+	var theirs string
+	if _, scanned := fmt.Sscanf(string(head), `{"version":%q,"state":`, &theirs); cmp.Or(err, scanned) != nil {
+		return nil, nil, errors.New("this is not the state of an emulator")
+	}
+	if own := version(); theirs != own {
+		return nil, nil, fmt.Errorf("the snapshot has the state of version %s, this emulator reads version %s: "+
+			"unzip it and load its seed.json instead", theirs, own)
+	}
+	fresh, commit, err := codec().Decode(buffered, open, s.roots()...)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the state is damaged: %w", err)
+	}
+	tail, err := io.ReadAll(io.LimitReader(buffered, 3)) // more than the end has
+	if err != nil || string(tail) != "}\n" {
+		return nil, nil, errors.New("the state is damaged: its end is missing")
+	}
+	freshServer, freshWorld := fresh[0].(*Server), fresh[1].(*world.World) //nolint:forcetypeassert // as in roots
+	rules := freshServer.faults.disagreements
+	for i, d := range rules { // with the routes of this server
+		rules[i], err = newDisagreement(s.routes, d.given)
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return &freshWorld.Options, commit, nil
+}
+
+// avoidWriteOfOptions prevents a data race: calls read the options without a lock, so the
+// commit of a snapshot must not write options that stay the same. Commit writes what is not
+// identical. If the two options are equal, this function replaces fresh by a copy of own,
+// which has the same pointers and so is identical.
 func avoidWriteOfOptions(fresh, own *seed.Options) {
 	asSaved := *own
-	asSaved.Clock, asSaved.OAuth.Fetch = nil, nil
+	asSaved.Clock, asSaved.OAuth.Fetch = nil, nil // a snapshot has neither, and commit leaves both as they are
 	if reflect.DeepEqual(*fresh, asSaved) {
 		*fresh = asSaved
 	}
@@ -227,7 +240,7 @@ func (s *Server) Reset() error {
 // saveState returns the present state, for loadState. It takes the lock.
 func (s *Server) saveState() (saved, error) {
 	var text bytes.Buffer
-	s.LockUncounted()
+	s.LockUncounted() // writeState sets fields of s, but changes nothing that a snapshot has
 	defer s.Unlock()
 	contents, err := s.writeState(&text)
 	if err != nil {
@@ -358,11 +371,12 @@ func (s *Server) export(contents map[string]graph.Content) (*seed.File, error) {
 	return f, failed
 }
 
-// exportContent makes the content of a version a text if it is short, and otherwise a
-// file, whose name is the hash of the content. Content that the emulator generates from
-// the id of the version is left out.
+// exportContent makes the content of a version a text if it is short and UTF-8, and
+// otherwise a file, whose name is the hash of the content. Content that the emulator
+// generates from the id of the version is left out.
 func exportContent(v *seed.Version, contents map[string]graph.Content) error {
-	if v.Content == "" && v.Source == nil {
+	isGenerated := v.Content == "" && v.Source == nil
+	if isGenerated {
 		return nil
 	}
 	var c graph.Content = v.Open()
@@ -375,7 +389,7 @@ func exportContent(v *seed.Version, contents map[string]graph.Content) error {
 		if err != nil {
 			return err
 		}
-		if graph.IsShort(string(text)) {
+		if utf8.Valid(text) {
 			v.Content = string(text)
 			return nil
 		}
@@ -402,7 +416,7 @@ func (s *Server) Restore(r io.Reader) error {
 		err = s.restore(file)
 	}
 	if err == nil {
-		s.setStart(func() error { return s.restore(file) })
+		s.setStart(func() error { return s.restore(file) }) // Reset returns to this snapshot
 	}
 	return err
 }

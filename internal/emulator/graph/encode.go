@@ -167,7 +167,7 @@ func (e *encoder) writeText(s string) {
 		return
 	}
 	e.texts[s] = len(e.texts)
-	if !IsShort(s) {
+	if !isShort(s) {
 		e.writeRaw(`["` + e.addContent(strings.NewReader(s)) + `"]`)
 		return
 	}
@@ -204,8 +204,8 @@ func Name(c Content) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// IsShort reports whether a text is written into the state, and not as a content.
-func IsShort(text string) bool { return len(text) <= TextMost && utf8.ValidString(text) }
+// isShort reports whether a text is written into the state, and not as a content.
+func isShort(text string) bool { return len(text) <= TextMost && utf8.ValidString(text) }
 
 // writeItems writes a slice or an array.
 func (e *encoder) writeItems(v reflect.Value) {
