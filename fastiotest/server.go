@@ -130,7 +130,9 @@ func (s *Server) StartInMemory(tb testing.TB) *http.Client {
 	listener := s.platform.Listen()
 	server := &http.Server{Handler: s}                             //nolint:gosec // a test wants no timeouts it did not ask for
 	closeServer := s.platform.Attach(context.Background(), server) //nolint:usetesting // cleanups may still use the server
-	var serving sync.WaitGroup // Serve and the open connections, whose handlers can still run after closeServer
+
+	// Serve and the open connections are waited for: a handler can still run after closeServer.
+	var serving sync.WaitGroup
 	server.ConnState = func(_ net.Conn, state http.ConnState) {
 		switch state {
 		case http.StateNew:

@@ -142,17 +142,19 @@ func (l *limits) count(w *window, rule world.Limit, now time.Time) {
 	}
 }
 
-// quota returns what is left in a window, and when the window has more room. With the
-// option CountRefused, a sliding window may have more calls than rule.Max: there is room
-// when all calls but the latest rule.Max - 1 have left it.
+// quota returns what is left in a window, and when the window has more room. A call leaves
+// a sliding window after rule.Size, the oldest first, and makes room for another. With the
+// option CountRefused, the window may have more calls than rule.Max: the surplus makes no
+// room when it leaves.
 func (l *limits) quota(w *window, rule world.Limit, now time.Time) quota {
 	q := quota{avail: max(0, rule.Max-w.used), most: rule.Max, expires: w.start.Add(rule.Size)}
 	switch {
 	case w.used == 0: // the window begins with the next call
 		q.expires = now.Add(rule.Size)
 	case l.kind == seed.Sliding:
-		nextToLeave := max(0, len(w.calls)-rule.Max) // the first call, unless there are more than rule.Max
-		q.expires = w.calls[nextToLeave].Add(rule.Size)
+		surplus := max(0, len(w.calls)-rule.Max)
+		firstToMakeRoom := w.calls[surplus]
+		q.expires = firstToMakeRoom.Add(rule.Size)
 	}
 	return q
 }

@@ -170,8 +170,10 @@ const (
 	largeLimit = 128 << 20
 )
 
-// readBody reads the body of a request up to the limit of its route. If reading fails,
-// it keeps what has arrived, for the record of requests.
+// readBody reads the body of a request up to the limit of its route into c.Body. If reading
+// fails, c.Body has what has arrived, for the record of requests. A route with KeepBody gets
+// the body as c.Content, and c.Body has only its beginning, for the record; if reading
+// fails, both are empty.
 func (s *Server) readBody(c *wire.Call, r *http.Request) {
 	if r.Body == nil {
 		return
@@ -314,8 +316,8 @@ func (s *Server) findRoute(c *wire.Call, r *http.Request) error {
 	if c.Route != nil {
 		return nil
 	}
-	if s.routeOf(inner) != nil {
-		// This sets c.Route and c.Request, with the path values, and answers nothing.
+	if s.routeOf(inner) != nil { // without a route, the mux would answer the request
+		// The mux is only called for the path values: c receives the request with them and the route.
 		s.mux.ServeHTTP(&matched{call: c, routes: s.routes}, muxed(inner))
 		c.Request.URL = inner.URL // muxed has changed the path, handlers need the sent one
 		if !s.faults.isMoved(c.Route) {

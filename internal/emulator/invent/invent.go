@@ -233,8 +233,9 @@ func (s *studio) chooseDetails(v map[string]string, i int, dice *rand.Rand) {
 }
 
 // choosePrices sets the placeholders of the prices of a project in v, with commas and, as
-// NAME_raw, without. They add up to the budget; a part of each is spent already. Two
-// other printers (print2, print3) have made higher offers.
+// NAME_raw, without. The budget is the sum of design, copy, photo, print and web; parts of
+// design, copy and web are spent already. Two other printers (print2, print3) have made
+// higher offers. The placeholder units is no price, but how many pieces are printed.
 func choosePrices(v map[string]string, dice *rand.Rand) {
 	sums := map[string]int{
 		"design": 14_000 + 400*dice.IntN(20), "copy": 2400 + 100*dice.IntN(12), "photo": 1800,
@@ -246,9 +247,9 @@ func choosePrices(v map[string]string, dice *rand.Rand) {
 	for _, name := range slices.Sorted(maps.Keys(sums)) {
 		v[name], v[name+"_raw"] = thousands(sums[name]), strconv.Itoa(sums[name])
 	}
-	design, text, web := sums["design"]*3/4, sums["copy"]/2, sums["web"]/4
-	v["design_spent"], v["copy_spent"], v["web_spent"] = strconv.Itoa(design), strconv.Itoa(text), strconv.Itoa(web)
-	v["spent"] = strconv.Itoa(design + text + web)
+	designSpent, copySpent, webSpent := sums["design"]*3/4, sums["copy"]/2, sums["web"]/4
+	v["design_spent"], v["copy_spent"] = strconv.Itoa(designSpent), strconv.Itoa(copySpent)
+	v["web_spent"], v["spent"] = strconv.Itoa(webSpent), strconv.Itoa(designSpent+copySpent+webSpent)
 }
 
 // thousands returns a number with a comma before each three digits.

@@ -118,14 +118,9 @@ func (h *Handlers) batchFile(
 	c *wire.Call, to place, i int, e batchEntry, files map[string][]byte,
 ) (result wire.Object, ok bool) {
 	content, sent := files[fmt.Sprintf("file_%d", i)]
-	why := h.badEntry(e, i, content, sent)
 	to.Path = e.RelativePath
-	u := &upload{user: c.UserID(), to: to, name: e.Filename, origin: storage.OriginOther, size: int64(len(content))}
-	code := codeBadEntry
-	if why == "" && h.storage.RefuseLocked(c, h.storage.ReplacedBy(to.Place, e.Filename)) != nil {
-		code, why = storage.CodeLocked, "The file is locked."
-	}
 	head := wire.Object{{"index", i}, {"filename", e.Filename}}
+	code, why := h.entryRefusal(c, to, i, e, content, sent)
 	kept, err := h.keepFile(content) // also of a refused file: a full disk is reported in any case
 	if err != nil {
 		code, why = codeNoDisk, err.Error()
@@ -133,6 +128,7 @@ func (h *Handlers) batchFile(
 	if why != "" {
 		return append(head, wire.Object{{"status", "error"}, {"error_code", code}, {"error_message", why}}...), false
 	}
+	u := &upload{user: c.UserID(), to: to, name: e.Filename, origin: storage.OriginOther, size: int64(len(content))}
 	h.addUpload(u)
 	kept = u.withOrigin(kept)
 	var node any
@@ -146,6 +142,22 @@ func (h *Handlers) batchFile(
 	return append(head, wire.Object{
 		{"status", "ok"}, {"upload_id", wire.Hyphenated(u.id)}, {"node_id", node},
 	}...), true
+}
+
+// entryRefusal returns the error_code and the reason of the refusal of file number i of a
+// batch; the reason is "" if it is not refused.
+func (h *Handlers) entryRefusal(
+	c *wire.Call, to place, i int, e batchEntry, content []byte, sent bool,
+) (code int, why string) {
+	why = h.badEntry(e, i, content, sent)
+	if why != "" {
+		return codeBadEntry, why
+	}
+	isLocked := h.storage.RefuseLocked(c, h.storage.ReplacedBy(to.Place, e.Filename)) != nil
+	if isLocked {
+		return storage.CodeLocked, "The file is locked."
+	}
+	return 0, ""
 }
 
 // badEntry returns why file number i of a batch is refused, "" if it is not; sent says

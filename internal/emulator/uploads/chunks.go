@@ -127,9 +127,9 @@ func (u *upload) takesChunks() bool {
 	return !u.isStream() && (u.status == uploadReady || u.status == uploadOpen)
 }
 
-// statusRefusal returns the refusal of a call that the status of an upload, or its being a
-// stream, does not allow: 409 for a File Share, which takes no streams, and 406 otherwise,
-// as the platform does.
+// statusRefusal returns the refusal of a call that an upload does not allow because of its
+// status, or because it is a stream. As on the platform, it has the status 409 if the upload
+// is to a File Share, which takes no streams, and 406 otherwise.
 func (u *upload) statusRefusal() error {
 	if u.isStream() {
 		return wire.Refuse(http.StatusNotAcceptable, codeUploadState, "The upload is a stream.")

@@ -37,8 +37,8 @@ var ruleOfCode = map[int64]string{ //nolint:gochecknoglobals // a constant
 	CodePolicy: rulePolicy, CodeGeo: rulePolicy,
 }
 
-// RuleOfStatus returns the name of the rule, such as "permission", that has refused a
-// call of whose response only the status is known; "" if it did not fail.
+// RuleOfStatus returns the name of the rule, such as "permission", that has refused a call,
+// by the status of its response alone. It is "" for the status of a success.
 func RuleOfStatus(status int) string {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -67,19 +67,20 @@ func RuleOfStatus(status int) string {
 	return ""
 }
 
-// RuleName returns the name of the rule that has refused a call: that of the refusal, the
-// reason in the parameters, or else that of the code or of the status. Parameters of the
-// refusal that are a list (isCheck) are the invalid ones of the call.
+// RuleName returns the name of the rule that has refused a call. It is the first of these:
+// Rule, the reason in Params, the rule of invalid parameters if Params is a list of them,
+// the rule of the code, the rule of the status.
 func (r *Refusal) RuleName() string {
-	reasons, _ := r.Params.(Object)
-	reason, _ := reasons.Get("reason")
-	text, _ := reason.(string)
-	switch _, isCheck := r.Params.([]Object); {
+	object, _ := r.Params.(Object)
+	member, _ := object.Get("reason")
+	reason, _ := member.(string)
+	_, hasInvalidParameters := r.Params.([]Object)
+	switch {
 	case r.Rule != "":
 		return r.Rule
-	case text != "":
-		return text
-	case isCheck:
+	case reason != "":
+		return reason
+	case hasInvalidParameters:
 		return ruleParameter
 	case ruleOfCode[r.Code] != "":
 		return ruleOfCode[r.Code]

@@ -79,22 +79,23 @@ func (w *World) MarkEventFields(now time.Time, n uint32) {
 	at := l.Places.Values[e.Place]
 	object, caller, subject := l.ObjectID(e.Object), l.Names.Values[e.Caller], l.Names.Values[e.User]
 	fields := fieldsOf(k, object, subject)
+	stamp := func(profileID string) { w.stampFields(now, profileID, fields, &n) }
 	switch {
 	case k.Category == "upload":
-		w.stampFields(now, cmp.Or(caller, subject), fields, &n)
+		stamp(cmp.Or(caller, subject))
 		return
 	case at.Workspace == "" && at.Share == "":
-		w.stampFields(now, cmp.Or(at.Org, subject), fields, &n)
+		stamp(cmp.Or(at.Org, subject))
 		return
 	}
-	w.stampFields(now, at.Workspace, fields, &n)
-	w.stampFields(now, at.Share, fields, &n)
+	stamp(at.Workspace)
+	stamp(at.Share)
 	if k.Sub != FieldStorage {
 		return
 	}
 	for id, f := range w.fileShares {
 		if f.Node == object && object != "" {
-			w.stampFields(now, id, fields, &n)
+			stamp(id)
 		}
 	}
 }

@@ -147,8 +147,8 @@ func (w *Core) clockChanged() {
 	}
 }
 
-// StopAlarms stops the timers of the scheduled tasks, which would keep a state that is no
-// longer used in memory until they are due. Calls still do what is due.
+// StopAlarms stops the timers of the scheduled tasks. Until they are due, they would keep
+// the state in memory, even if it has no other use any more. Calls still do what is due.
 func (w *Core) StopAlarms() {
 	w.LockUncounted()
 	defer w.Unlock()

@@ -385,8 +385,9 @@ func (l *Log) ID(n uint32) string {
 	return Opaque('e', l.seed, uint64(n))
 }
 
-// FindEvent returns the row of the event with a plain id, and whether there is one. The
-// row is computed from an id that was not given (see [Log.ID]).
+// FindEvent returns the row of the event with a plain id, and whether there is one. An id
+// was given by the caller who added the event, or else is computed from the number of the
+// row, so that the number can be computed from it.
 func (l *Log) FindEvent(id string) (uint32, bool) {
 	if n, found := l.given[id]; found {
 		return n, true
@@ -395,8 +396,9 @@ func (l *Log) FindEvent(id string) (uint32, bool) {
 	if !found || n >= uint64(len(l.Entries)) {
 		return 0, false
 	}
-	row := uint32(n) //nolint:gosec // below the length of the log
-	return row, l.ID(row) == id
+	row := uint32(n)             //nolint:gosec // below the length of the log
+	isIDOfRow := l.ID(row) == id // not if the row was given another id
+	return row, isIDOfRow
 }
 
 // ObjectNumber returns the number of a node as the object of an event.

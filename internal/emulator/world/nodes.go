@@ -93,7 +93,7 @@ func (w *Tree) keepVersions(n *Node) {
 	if !n.HasContent() {
 		return
 	}
-	n.Content = "" // AddVersion sets Versions, Content and Size to those of the version
+	n.Content = "" // from here on, that of the last version: AddVersion sets Versions, Content and Size
 	for _, v := range given {
 		v.Created = cmp.Or(v.Created, n.Created)
 		v.Creator = cmp.Or(v.Creator, n.Creator)

@@ -331,12 +331,13 @@ func (w *Directory) refuseRecipient(c *wire.Call, f *FileShare) error {
 	}
 }
 
-// RefuseWrongPassword returns a refusal if a File Share has a password, and the header of
-// the call does not. It compares in constant time, so that the time says nothing about the
-// password.
+// RefuseWrongPassword returns a refusal if a File Share has a password that the header of
+// the call does not repeat. It compares in constant time, so that the time says nothing
+// about the password.
 func (f *FileShare) RefuseWrongPassword(c *wire.Call) error {
-	if f.Password == "" || subtle.ConstantTimeCompare([]byte(f.Password),
-		[]byte(c.Request.Header.Get("X-Ve-Password"))) == 1 {
+	sent := c.Request.Header.Get("X-Ve-Password")
+	isEqual := subtle.ConstantTimeCompare([]byte(f.Password), []byte(sent)) == 1
+	if f.Password == "" || isEqual {
 		return nil
 	}
 	return WrongLinkPassword()

@@ -145,8 +145,9 @@ func (w *Directory) KindOf(id string) string {
 	return ""
 }
 
-// ProfileNamed returns the ID of a profile by its ID, its custom name or me, which
-// stands for the user; "" if there is none. A File Share has no custom name.
+// ProfileNamed returns the ID of a profile by its ID, its custom name, the email address of
+// a user, or me, which stands for the user userID; "" if there is none. A File Share has no
+// custom name.
 func (w *Directory) ProfileNamed(name, userID string) string {
 	switch {
 	case name == "":
