@@ -100,8 +100,8 @@ func (s *Subscription) dialSettings() (*dial, error) {
 	return d, nil
 }
 
-// fillFrom completes settings with the origin and the HTTP client of a network. If that
-// cannot send the token, as a browser in a header, d.dialer stays nil.
+// fillFrom completes settings with the origin and the HTTP client of a network. A browser
+// cannot send the token in a header: then d.dialer stays nil.
 func (d *dial) fillFrom(n *Network, maxMessage int64) {
 	scheme := "wss"
 	if n.Origin.Scheme == "http" {

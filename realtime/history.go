@@ -86,8 +86,9 @@ func (s *Subscription) keepHistory(ctx context.Context) error {
 	}
 }
 
-// readLog queues the events since appearsLate before a time. If the log cannot be read,
-// it requests a resync; it returns an error only if ctx is done.
+// readLog queues the events from appearsLate before from on, because events appear late in
+// the log. If the log cannot be read, it requests a resync; it returns an error only if ctx
+// is done.
 func (s *Subscription) readLog(ctx context.Context, from time.Time) error {
 	s.pending.expectEntries(from)
 	q := events.Query{Profile: s.profile, CreatedMin: from.Add(-appearsLate)}

@@ -26,7 +26,7 @@ type pending struct {
 	events      int                        // of the socket, in waiting
 	bytes       int                        // in waiting, about
 	entries     int                        // of the log, in waiting or in the current batch
-	entriesFrom time.Time                  // from which on the log was read for these
+	entriesFrom time.Time                  // the earliest time from which on the log was read for these
 	resync      bool                       // a Resync is waiting that replaces every field
 	due         time.Time                  // when the first of waiting is delivered
 	seen        recent[eventKey]           // events of the socket
@@ -81,8 +81,8 @@ func (p *pending) enqueuePoll(fields map[activity.Field]api.Time, cursor activit
 }
 
 // enqueueFrame queues the changes of a frame of the socket, unless the session of that
-// socket was replaced by a Resync. An event is dropped if it is a duplicate or there is
-// no room for it; its field is reported nevertheless.
+// socket has ended (retire). An event is dropped if it is a duplicate or there is no room
+// for it; its field is reported nevertheless.
 func (p *pending) enqueueFrame(session uint64, f frame) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -154,8 +154,8 @@ func (p *pending) retire(session uint64) {
 	p.lastRetired = max(p.lastRetired, session)
 }
 
-// changeOf returns the queued change of a field, with the later one of its time and at.
-// It adds the change if there is none, and returns nil if a Resync replaces all
+// changeOf returns the queued change of a field. If at is later than its time, it becomes
+// its time. It adds the change if there is none, and returns nil if a Resync replaces all
 // changes. p.mu is held.
 func (p *pending) changeOf(f activity.Field, at api.Time) *Change {
 	key := f.Plain()
@@ -213,7 +213,7 @@ func (p *pending) collapse(reason ResyncReason, err error) {
 	clear(p.fields)
 	p.events, p.bytes = 0, 0 // neither counts log entries
 	p.add(&Change{Resync: &Resync{Reason: reason, Err: err}})
-	p.resync = true
+	p.resync = true // only now, because add then refuses all but log entries
 }
 
 // enqueueEntry queues an event of the log. It blocks while too many of them are
@@ -309,7 +309,8 @@ func (p *pending) markDelivered(b batch) {
 }
 
 // requeue queues the rest of a batch again, before later changes, if the loop of the
-// caller was left within the batch. The delivered changes no longer take up the queue.
+// caller was left within the batch. The delivered events of the log make room for others.
+// If a Resync is pending then, only it and events of the log stay in the queue.
 func (p *pending) requeue(delivered, rest []*Change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -320,12 +321,12 @@ func (p *pending) requeue(delivered, rest []*Change) {
 	for _, c := range rest {
 		p.requeueChange(c)
 	}
-	if p.resync { // it stands for all changes of fields, so that only it and entries of the log are kept
-		later = slices.DeleteFunc(later, func(c *Change) bool { return c.Entry == nil && c.Resync == nil })
-		clear(p.fields)
-		p.events, p.bytes = 0, 0 // of the changes that are not kept
-	}
 	p.waiting = append(p.waiting, later...)
+	if p.resync { // of the rest, of the later changes, or because the queue was full
+		p.waiting = slices.DeleteFunc(p.waiting, func(c *Change) bool { return c.Entry == nil && c.Resync == nil })
+		clear(p.fields)
+		p.events, p.bytes = 0, 0 // neither counts what stays
+	}
 }
 
 // requeueChange queues a change again. If its field has changed again, the one change has
@@ -365,11 +366,13 @@ func (p *pending) release(delivered []*Change) {
 	signal(p.space)
 }
 
-// expectEntries records that the log is read from a time on.
+// expectEntries records that the log is read from a time on. For a Position it keeps the
+// earliest such time of the undelivered entries.
 func (p *pending) expectEntries(from time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.entries == 0 || from.Before(p.entriesFrom) {
+	allDelivered := p.entries == 0 // so that the recorded time is not needed any more
+	if allDelivered || from.Before(p.entriesFrom) {
 		p.entriesFrom = from
 	}
 }

@@ -29,7 +29,8 @@ type polled struct {
 	seen              map[activity.Field]api.Time // the latest of each field, within the lookback of a sweep
 	lastSweep         time.Time
 	unconfirmed       start           // the start, if it is the Date of a response, until a sweep confirms it
-	phase             float64         // of the first sweep in its round, 0 to 1; 0 after the second sweep
+	phase             float64         // of the first sweep in its round, 0 to 1; 0 if the start is not the server's time
+	nextIsSecond      bool            // the next sweep is the second one, after a first one that has a phase
 	beforeFirstSocket context.Context // canceled when a socket opens for the first time, or ctx is done
 }
 
@@ -48,6 +49,8 @@ const (
 	longAbsent    = 24 * time.Hour  // the platform does not publish how long it keeps activity
 	longSilent    = 2 * time.Minute // longer than any long poll
 	maxSeenFields = 10_000
+
+	dateRounding = time.Second // a start is so much before the Date that it is from, which has whole seconds
 
 	leastSlack = 3 * time.Second // for a short poll; doubled by each failure
 	mostSlack  = 25 * time.Second
@@ -100,14 +103,15 @@ func (s *Subscription) staysWithoutSocket(stateCtx context.Context) bool {
 // opens meanwhile. It returns whether a socket is open, and a context that is canceled
 // when that changes.
 func (s *Subscription) findStart(ctx context.Context) (socketOpen bool, stateCtx context.Context, err error) {
-	beforeFirstSocket := s.polled.beforeFirstSocket
+	beforeFirstSocket := s.polled.beforeFirstSocket // canceled when the first socket opens
 	if s.dial != nil {
 		select {
 		case <-beforeFirstSocket.Done():
 		case <-s.waitedEnough:
 		}
 	}
-	if beforeFirstSocket.Err() == nil {
+	noSocketYet := beforeFirstSocket.Err() == nil
+	if noSocketYet {
 		err = s.pollForStart(beforeFirstSocket)
 	}
 	socketHasOpened := beforeFirstSocket.Err() != nil // which has canceled the polls: err is the result of that
@@ -117,7 +121,9 @@ func (s *Subscription) findStart(ctx context.Context) (socketOpen bool, stateCtx
 	case err != nil && !socketHasOpened:
 		return false, nil, err
 	}
-	if s.polled.cursor != "" { // of a poll or a Position: if a socket has opened since, keepPolling sweeps at once
+	if s.polled.cursor != "" { // of a poll or a Position
+		// This is the state before the first socket. If one has opened since, the context is canceled
+		// already, and keepPolling sweeps at once.
 		return false, beforeFirstSocket, nil
 	}
 	s.startAtServerTime()
@@ -144,7 +150,8 @@ func (s *Subscription) pollForStart(ctx context.Context) error {
 // begin together.
 func (s *Subscription) startAtServerTime() {
 	now := time.Now()
-	s.from = start{cursor: activity.CursorAt(s.clock.Earliest().Add(-time.Second)), localTime: now.Round(0).UTC()}
+	localTime := now.Round(0).UTC() // as a Position holds it
+	s.from = start{cursor: activity.CursorAt(s.clock.Earliest().Add(-dateRounding)), localTime: localTime}
 	s.polled.unconfirmed = s.from
 	s.polled.cursor = s.from.cursor
 	s.polled.lastSweep = now // the first sweep is due an interval later
@@ -171,7 +178,7 @@ func (s *Subscription) awaitSweep(stateCtx context.Context) {
 // or longer if many subscriptions share the rate limit of polls. A first sweep is up to
 // three polls, so that a round of first sweeps takes three times as long as a later one.
 // The phase, 0 to 1, places the first sweep of a subscription in that round. The second
-// one follows a whole round of that length later.
+// one follows a whole round of that length later, when all have had their first one.
 //
 // With 100 subscriptions and a Sweep of 300 seconds, a round takes 1,600 seconds: the first
 // sweep of each comes after 300 to 4,800 seconds, the second one 4,800 seconds after it,
@@ -180,21 +187,20 @@ func (s *Subscription) sweepInterval() time.Duration {
 	const firstPolls = 3
 	roundTime := s.s.sweepRound() // in which each subscription may sweep once
 	firstRound := max(s.o.Sweep, firstPolls*roundTime)
-	isFirst := s.polled.startIsUnconfirmed()
-	isSecond := !isFirst && s.polled.phase > 0 // which the second sweep sets to 0
+	nextIsFirst := s.polled.startIsUnconfirmed()
 	switch {
-	case isFirst:
+	case nextIsFirst:
 		return s.o.Sweep + time.Duration(s.polled.phase*float64(firstRound-s.o.Sweep))
-	case isSecond:
+	case s.polled.nextIsSecond:
 		return firstRound
 	}
 	return max(s.o.Sweep, roundTime)
 }
 
 // baseline finds the cursor to start from by two polls. The first one returns the cursor
-// of the present. The second one returns the changes from [SubscribeOptions.Overlap] before
-// it on: they are only remembered, so that no sweep reports them, because a program that
-// lists after Subscribe sees them there. If there is a cursor already, from a Position,
+// of the present. The second one goes back from it by [SubscribeOptions.Overlap], as each
+// pollOnce does. Its changes are only remembered, so that no sweep reports them: a program
+// that lists after Subscribe sees them. If there is a cursor already, from a Position,
 // baseline sweeps from that.
 func (s *Subscription) baseline(ctx context.Context) error {
 	if s.polled.cursor != "" {
@@ -211,7 +217,7 @@ func (s *Subscription) baseline(ctx context.Context) error {
 	}
 	r, err := s.pollOnce(ctx, s.polled.cursor)
 	if err != nil {
-		s.polled.cursor = "" // what was before it is not known: if a socket has opened, findStart takes another start
+		s.polled.cursor = "" // not a start, as the changes before it were not remembered
 		return err
 	}
 	s.newChanges(r) // remembers them
@@ -282,9 +288,9 @@ func (s *Subscription) sweep(ctx context.Context) error {
 	}
 	s.deliverReport(r)
 	s.polled.lastSweep, s.polled.unconfirmed = time.Now(), (start{})
-	if !confirmsStart { // not the first sweep: no further one is placed by the phase
-		s.polled.phase = 0
-	}
+	isFirst := confirmsStart
+	hasPhase := s.polled.phase > 0
+	s.polled.nextIsSecond = isFirst && hasPhase
 	s.reportStatus()
 	return nil
 }
@@ -294,11 +300,6 @@ func (s *Subscription) sweep(ctx context.Context) error {
 // ahead of the clock that dates activity, changes after the true start have earlier
 // times than the assumed one and would be missed: then correctStart moves the cursor back
 // and polls again.
-//
-// The true start is the present by the clock of activity, less the age of the subscription.
-// A subscription that was assumed to start at 12:00:30, and ten seconds later finds that
-// activity has 12:00:20, has started at 12:00:10. Where clocks differ, the earliest result
-// counts, because a start that is too early only repeats changes.
 func (s *Subscription) correctStart(ctx context.Context, r *activity.Report) (*activity.Report, error) {
 	s.loop.SetClass(ratelimit.Program) // a higher priority: the program waits for the change
 	defer s.loop.SetClass(ratelimit.Rest)
@@ -310,21 +311,30 @@ func (s *Subscription) correctStart(ctx context.Context, r *activity.Report) (*a
 		}
 		present = empty.Cursor
 	}
-	now := s.clock.Earliest() // by the Dates
-	assumedStart := s.polled.unconfirmed.cursor.Time()
-	ageByLocalClock, ageByDates := time.Since(s.polled.unconfirmed.localTime), now.Sub(assumedStart)
-	age := max(0, ageByLocalClock, ageByDates)
-	if nowOfActivity := present.Time(); !nowOfActivity.IsZero() {
-		now = times.Earlier(now, nowOfActivity)
-	}
-	const rounding = 2 * time.Second         // a Date and a cursor have whole seconds
-	trueStart := now.Add(-age - time.Second) // the assumed start is a second early, too
+	assumedStart, trueStart := s.polled.unconfirmed.cursor.Time(), s.trueStart(present.Time())
+	const rounding = 2 * time.Second // a Date and a cursor have whole seconds
 	earlyEnough := trueStart.After(assumedStart.Add(-rounding))
 	if earlyEnough {
 		return r, nil
 	}
 	s.polled.cursor = activity.CursorAt(trueStart)
 	return s.pollOnce(ctx, s.polled.cursor)
+}
+
+// trueStart returns the start of a subscription by the clock of activity: the present less
+// the age. One that was assumed to start at 12:00:30, and ten seconds later finds that
+// activity has 12:00:20, has started at 12:00:10. NowOfActivity is zero if it is not known.
+// Of two values for the present, and for the age, those with the earlier start count: a
+// start that is too early only repeats changes.
+func (s *Subscription) trueStart(nowOfActivity time.Time) time.Time {
+	now := s.clock.Earliest() // by the Dates
+	assumed := s.polled.unconfirmed
+	ageByLocalClock, ageByDates := time.Since(assumed.localTime), now.Sub(assumed.cursor.Time())
+	age := max(0, ageByLocalClock, ageByDates)
+	if !nowOfActivity.IsZero() {
+		now = times.Earlier(now, nowOfActivity)
+	}
+	return now.Add(-age - dateRounding) // early, like the assumed start
 }
 
 const noCursor = ""
@@ -465,18 +475,21 @@ const positionVersion = 1
 // Position returns a value for [SubscribeOptions.Position]. With it, the current change
 // of the loop over Changes, and maybe a few before it, are delivered again.
 func (s *Subscription) Position() string {
-	gapStart, unread := s.history.pendingGap() // first: what is read meanwhile is then among the pending entries
+	// The unread gap comes first: what is read of it meanwhile is then among the undelivered entries.
+	gapStart, unread := s.history.pendingGap()
 	covered, entriesFrom := s.pending.position()
 	p := position{Version: positionVersion, Profile: s.profile.String(), Cursor: covered, Heard: s.clock.last()}
 	if covered == s.from.cursor { // nothing was delivered yet: the next subscription must confirm the start
 		p.Began = s.from.localTime
 	}
 	undelivered := !entriesFrom.IsZero()
-	switch { // the next subscription reads the log from Heard on: what was not read or not delivered
-	case undelivered && (!unread || entriesFrom.Before(gapStart)):
-		p.Heard = entriesFrom
+	switch { // the next subscription reads the log from Heard on
+	case unread && undelivered:
+		p.Heard = times.Earlier(gapStart, entriesFrom)
 	case unread:
 		p.Heard = gapStart
+	case undelivered:
+		p.Heard = entriesFrom
 	}
 	b, err := jsonv2.Marshal(p)
 	if err != nil {

@@ -38,6 +38,7 @@ const (
 	longPoll    = 96 * time.Second // without a change, and to the next one
 	sweepEvery  = 16 * time.Second // 225
 	slowSweep   = 40 * time.Second // 90, besides 900
+	restEvery   = 4                // one in so many polls is for those at rest, at most
 	dialsSecond = 10
 )
 
@@ -95,9 +96,8 @@ func (s *shared) nextPhase() float64 {
 // share one rate: one poll in each `every`.
 //
 // Without woken subscriptions all have equal shares. Those that a change has woken poll
-// before those at rest, as [ratelimit.Class] says: those at rest share a quarter of the
-// polls, or fewer if each needs no more than one in longPoll, and the woken share the
-// others. The interval differs from that of equal shares by [ratelimit.Patience] at most.
+// before those at rest, as [ratelimit.Class] says, but the interval differs from that of
+// equal shares by [ratelimit.Patience] at most.
 //
 // Of 100 subscriptions, with one poll in 4 seconds, each has an interval of 400 seconds. If
 // 60 of them are woken, they share three quarters of the polls: 320 seconds. The 40 at rest
@@ -117,17 +117,28 @@ func (s *shared) interval(loop *ratelimit.Loop) time.Duration {
 		}
 	}
 	resting, equal := len(s.polling)-woken, time.Duration(len(s.polling))*every
-	shortest, longest := equal-ratelimit.Patience, equal+ratelimit.Patience
-	const restEvery = 4 // one in so many polls is for those at rest, at most
 	switch {
 	case woken == 0:
 		return equal
 	case own.Class == ratelimit.Woken:
-		restNeeds := float64(resting) * every.Seconds() / longPoll.Seconds() // a share of all polls
-		wokenShare := 1 - min(1./restEvery, restNeeds)
-		return max(time.Duration(float64(woken)*float64(every)/wokenShare), shortest)
+		return max(wokenInterval(woken, resting, every), equal-ratelimit.Patience)
 	}
-	return min(restEvery*time.Duration(resting)*every, longest)
+	return min(restInterval(resting, every), equal+ratelimit.Patience)
+}
+
+// wokenInterval returns the time between two polls of each of the woken subscriptions. They
+// share the polls that those at rest leave: each of these needs one in longPoll, but all of
+// them get one in restEvery polls at most.
+func wokenInterval(woken, resting int, every time.Duration) time.Duration {
+	restNeeds := float64(resting) * every.Seconds() / longPoll.Seconds() // a share of all polls
+	wokenShare := 1 - min(1./restEvery, restNeeds)
+	return time.Duration(float64(woken) * float64(every) / wokenShare)
+}
+
+// restInterval returns the time between two polls of each of the subscriptions at rest,
+// which share one in restEvery polls.
+func restInterval(resting int, every time.Duration) time.Duration {
+	return restEvery * time.Duration(resting) * every
 }
 
 // dial calls open when the rate limit of dials admits the caller, and began just before.
@@ -140,7 +151,7 @@ func (s *shared) dial(ctx context.Context, began func(), open func(context.Conte
 		}
 		began()
 		if s.retryAt().IsZero() {
-			return s.noteDial(open(ctx))
+			return s.noteAnswer(open(ctx))
 		}
 		if tried, err := s.probeAlone(ctx, open); tried || err != nil {
 			return err
@@ -165,7 +176,7 @@ func (s *shared) probeAlone(ctx context.Context, open func(context.Context) erro
 	if err := wait.Sleep(ctx, time.Until(retry)); err != nil {
 		return false, err
 	}
-	if err := s.dials.Wait(ctx); err != nil { // again: what dial was admitted to may be long past after both waits
+	if err := s.dials.Wait(ctx); err != nil { // again: the admission that dial got is from before both waits
 		return false, err
 	}
 	s.mu.Lock()
@@ -173,7 +184,7 @@ func (s *shared) probeAlone(ctx context.Context, open func(context.Context) erro
 	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, mintTimeout+dialTime) // other subscriptions wait for the probeLock
 	defer cancel()
-	return true, s.noteDial(open(ctx))
+	return true, s.noteAnswer(open(ctx))
 }
 
 // retryAt returns when to dial again while the network is broken, zero if it is
@@ -184,9 +195,9 @@ func (s *shared) retryAt() time.Time {
 	return s.retryTime
 }
 
-// noteDial records the result of a dial, and returns it. Success, and any response of
-// the server including a refusal, mean that the network is not broken.
-func (s *shared) noteDial(err error) error {
+// noteAnswer records that the network is not broken, if err, the result of a dial, shows
+// that: it is nil, or any response of the server including a refusal. It returns err.
+func (s *shared) noteAnswer(err error) error {
 	if err == nil || !brokenNetwork(err) {
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -58,8 +58,9 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 		}
 		k.failures++
 		pause := k.dialPause(err)
-		if n == nil { // dialing has failed; an open socket has ended the wait for the first one by itself
-			s.stopWaiting()
+		dialFailed := n == nil
+		if dialFailed {
+			s.stopWaiting() // for the first socket: polls begin
 			if brokenNetwork(err) {
 				pause = s.s.networkBroken(k.failures)
 			}
@@ -166,7 +167,7 @@ func (k *dialLoop) failToken() {
 func (k *dialLoop) holdOpen(ctx context.Context, n *session) error {
 	renew := time.NewTimer(time.Until(k.renew))
 	defer renew.Stop()
-	k.connected()
+	k.connected() // after a time without a socket, in which changes may have been missed
 	for failures := 0; ; {
 		select {
 		case <-ctx.Done():
@@ -382,7 +383,7 @@ func readFields(frame []byte, v jsontext.Value) (api.Map[api.Time], bool) {
 			return nil, false
 		}
 	case '{':
-		a, err := decode.Response[struct {
+		a, err := decode.Response[struct { // of v alone, a field could be taken for a member of an envelope
 			Activity api.Map[api.Time] `json:"activity"`
 		}](frame)
 		if err != nil {

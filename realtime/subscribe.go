@@ -52,8 +52,8 @@ const (
 
 // Subscribe reports the changes of a user, organization, workspace, share or File
 // Share from now on, or from [SubscribeOptions.Position] on, until ctx is done, Close is
-// called, or the platform refuses. List the current state after it has returned:
-// whatever happens in between is reported as a change, and maybe what has just happened.
+// called, or the platform refuses. List the current state after it has returned: all later
+// changes are reported, and maybe some that were just before.
 //
 // Changes are delivered at least once, in no order between fields. Changes of one
 // field in quick succession are reported as one. A [Resync] is reported if changes
@@ -67,10 +67,11 @@ const (
 // half-open socket is detected within 30 seconds; the idle connections of the client
 // are then closed, because they may be broken as well.
 //
-// The subscriptions of a client share the platform's limit of 1,000 polls an hour: with
-// sockets they poll 225 times an hour at most, without one they take turns if there are
-// many, or many changes. [Status] has the interval. They open ten sockets a second, so
-// that many are best started concurrently.
+// The subscriptions of a client share the platform's limit of 1,000 polls an hour. With
+// open sockets they poll 225 times an hour at most, all together. Without sockets they take
+// turns if many subscriptions, or many changes, would exceed the limit. [Status] has the
+// interval. A client opens ten sockets a second, so that many subscriptions are best
+// started concurrently.
 //
 // A refusal by the platform ends it with a [*RefusedError], also later, such as after
 // the permission was revoked. Other failures are retried with backoff and shown in
@@ -176,7 +177,7 @@ func refuse(field, rule string) error {
 }
 
 // check returns an error for options that a subscription cannot have. CatchUp requires
-// an ID, because searches of the log accept no custom name.
+// an ID or [api.Me], because searches of the log accept no custom name.
 func (s *Subscription) check(opts []api.CallOption) error {
 	o := &s.o
 	shortest := min(o.Sweep, o.Overlap, o.PingInterval) // Coalesce may be NoLimit, which is negative
@@ -238,14 +239,14 @@ func (s *Subscription) prepare(ctx context.Context) error {
 func (s *Subscription) resume(at position) {
 	s.from = start{cursor: at.Cursor, localTime: at.Began}
 	s.polled.cursor = at.Cursor
-	s.polled.unconfirmed = s.from // without Began the start counts as confirmed
+	s.polled.unconfirmed = s.from // if at.Began is zero, startIsUnconfirmed is false
 	s.pending.start(at.Cursor)
 	s.clock.lastHeard = at.Heard   // the silence since then may require a Resync
 	s.history.enqueueGap(at.Heard) // events since then are in the log only
 }
 
-// identify replaces the profile "me" by the ID of the caller, which the socket
-// requires.
+// identify replaces the profile "me" by the ID of the caller, which the socket requires.
+// If the response has no ID, the profile stays "me", which the polls accept.
 func (s *Subscription) identify(ctx context.Context) error {
 	if s.profile != api.User(api.Me) {
 		return nil
@@ -281,9 +282,9 @@ func (s *Subscription) run(tasks ...func(context.Context) error) {
 	}
 }
 
-// end marks the subscription as ended, after the last of its goroutines, and ends that it
-// counts as open and as polling. A subscription of Wake does not count as open, and
-// pollToWake has ended that it counts as polling.
+// end marks the subscription as ended, after the last of its goroutines. It no longer counts
+// as open or as polling. A subscription of Wake never counts as open, and pollToWake itself
+// counts it as polling.
 func (s *Subscription) end() {
 	isOfWake := s.wake != nil
 	if !isOfWake {

@@ -44,9 +44,9 @@ const (
 	unwatched = false
 )
 
-// keepWaking reports to the callback of Wake whether the profile is watched: by an open
-// socket, or while none is open by polls, of which pollToWake reports that. It returns only
-// with an error. stateCtx is canceled when the socket opens or closes.
+// keepWaking reports to the callback of Wake whether the profile is watched. A socket
+// watches it while it is open. Without one, polls do: pollToWake reports that. It returns
+// only with an error. stateCtx is canceled when the socket opens or closes.
 func (s *Subscription) keepWaking(ctx context.Context) error {
 	socketOpen, stateCtx := false, s.polled.beforeFirstSocket
 	for {
