@@ -134,9 +134,10 @@ func hasNoMetadata(err error, raw *api.Response) bool {
 	if _, refused := errors.AsType[*api.Error](err); refused {
 		return !outage(err)
 	}
-	isRead := raw.Status/100 == 2 && !errors.Is(err, api.ErrTooLarge)
+	isSuccess := raw.Status/100 == 2
 	isObject := bytes.HasPrefix(bytes.TrimSpace(raw.Body), []byte("{"))
-	return isRead && !isObject // such as a page
+	isPage := !isObject && !errors.Is(err, api.ErrTooLarge) // of a body that is too large, nothing is known
+	return isSuccess && isPage
 }
 
 // outage reports whether another try may help.

@@ -108,8 +108,8 @@ func newReceiver(ln net.Listener, host, path string, want expected, p *pages) *r
 	return r
 }
 
-// newServer returns the HTTP server of r. Its limits are for programs on this machine that
-// send it what they like: they must not block the browser, nor write to the program's log.
+// newServer returns the HTTP server of r. Its limits are against other programs on this machine,
+// which can send it anything: they must not block the browser, nor write to the log.
 func (r *receiver) newServer() *http.Server {
 	const slack = 4 << 10 // added by net/http
 	s := &http.Server{
