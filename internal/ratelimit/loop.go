@@ -61,8 +61,8 @@ func LoopOf(ctx context.Context) *Loop {
 	return l
 }
 
-// State returns the state of the loop. While a call waits, Waited includes the time
-// that it has waited so far.
+// State returns the state of the loop. While a call waits, Waited is the time that it
+// has waited so far, if that is longer than the wait of the call before it.
 func (l *Loop) State() (s State) {
 	l.locked(func(l *Loop) {
 		s = l.state

@@ -198,8 +198,9 @@ func (g *Group) classDue(c Class, now time.Time) time.Time {
 	switch running := len(g.loopCalls); {
 	case c == Program:
 		return now
-	case g.spreadOver != nil: // a start moves paidUntil by an interval, and may precede it by a burst
-		return g.paidUntil.Add(-(burst - 1) * g.spreadOver.leastInterval())
+	case g.spreadOver != nil: // paidUntil is an interval after the first start already, so burst-1 more make a burst
+		mayPrecede := (burst - 1) * g.spreadOver.leastInterval()
+		return g.paidUntil.Add(-mayPrecede)
 	case running >= mostRunning:
 		oldestThatCounts := g.loopCalls[running-mostRunning]
 		return oldestThatCounts.Started.Add(longestRun)

@@ -83,7 +83,7 @@ func New(windows ...api.RateWindow) *Group {
 		if w.Size >= longWindow {
 			g.spreadOver = w
 		}
-		if len(windows) > 1 {
+		if len(windows) > 1 { // one alone has the rules of a shorter window: see recordFull
 			g.longest = w
 		}
 	}
@@ -131,7 +131,8 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiti
 	g.mu.Lock()
 	now := time.Now()
 	if class == Program && g.waits == 0 { // it may start without the queue
-		c, o := g.tryStart(loop, class, now, now, maxWait)
+		firstSince := now
+		c, o := g.tryStart(loop, class, now, firstSince, maxWait)
 		started := !o.at.After(now)
 		if started {
 			g.mu.Unlock()
@@ -142,7 +143,7 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiti
 	w.deadline, _ = ctx.Deadline()
 	g.waiting[class] = append(g.waiting[class], w)
 	g.waits++
-	g.endLongWait(w, g.requiredWait(now), now) // at once: advance asks only for the next caller
+	g.endLongWait(w, g.requiredWait(now), now) // at once: advance checks only the caller that is next
 	g.advance()
 	g.mu.Unlock()
 	return g.wait(ctx, w, report)
@@ -188,8 +189,9 @@ type opening struct {
 
 // requiredWait returns until when the server allows no call of the group (closedUntil):
 // the end of a Retry-After or, if that is later, of a window that others have used up.
-// It also returns when the next call starts (at). That is a random delay later, or
-// earlier if the claim that the window is used up is not trusted for so long.
+// It also returns when calls start again (at), as recorded: opensAt contains a random
+// delay, and usedUp.opens also how long the claim is trusted. refused is false if at
+// comes from the claim.
 func (g *Group) requiredWait(now time.Time) opening {
 	o := opening{at: g.opensAt, closedUntil: g.refusedUntil, refused: true}
 	hasClaim := now.Before(g.usedUp.opens)
@@ -235,8 +237,11 @@ func (g *Group) tryStart(loop *Loop, class Class, now, firstSince time.Time, max
 func (w *window) slot(n uint64) *time.Time { return &w.slots[n%uint64(len(w.slots))] }
 
 // mayStart returns when this window has room for call n, or busy while the last call in
-// the slot of n still runs. The caller is the first in the queue since firstSince, from
-// when a learned window delays it by maxWait at most.
+// the slot of n still runs. The caller is the first in the queue since firstSince. From
+// then a learned window delays it by maxWait at most; a negative maxWait is no limit.
+//
+// A window that does not slide ends for all its calls together, at announcedEnd. In one
+// of at most two roundings observeEnd cannot notice that it slides.
 func (w *window) mayStart(n uint64, firstSince time.Time, maxWait time.Duration) time.Time {
 	lastEnd := *w.slot(n)
 	if lastEnd.Equal(busy) {
@@ -244,10 +249,11 @@ func (w *window) mayStart(n uint64, firstSince time.Time, maxWait time.Duration)
 	}
 	var at time.Time
 	if !lastEnd.IsZero() {
-		at = lastEnd.Add(w.Size + w.Size/1000)            // the server's clock may run slower
-		hasCommonEnd := !w.sliding && w.Size > 2*rounding // a shorter one may slide unnoticed
-		if hasCommonEnd && !lastEnd.After(w.announcedEnd) {
-			at = times.Earlier(at, w.announcedEnd) // after which the last call does not count
+		at = lastEnd.Add(w.Size + w.Size/1000) // the server's clock may run slower
+		hasCommonEnd := !w.sliding && w.Size > 2*rounding
+		lastEndsWithIt := hasCommonEnd && !lastEnd.After(w.announcedEnd)
+		if lastEndsWithIt {
+			at = times.Earlier(at, w.announcedEnd)
 		}
 	}
 	if w.share < float64(w.Max) { // other clients use the window
@@ -321,7 +327,7 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	g.growShares(now) // the server has accepted c
 	w := g.findOrLearn(limit, reset, now)
 	wasFull := w != nil && !w.announcedEnd.IsZero()
-	if wasFull { // an end that differs may prove that the window slides
+	if wasFull { // then recordFull has set announcedEnd: an end that differs may prove that the window slides
 		w.observeEnd(reset)
 	}
 	if remaining > g.underway { // there is room for all calls that run
@@ -340,7 +346,7 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 			g.recordFull(w, c, reset, now)
 			opens = reset.Add(w.randomDelay())
 		}
-		trustedUntil := now.Add(trustTime)
+		trustedUntil := now.Add(trustTime) // the claim may be wrong: then a call is sent to check
 		g.usedUp = claim{limit, reset, times.Earlier(opens, trustedUntil)}
 		g.endLongWaits()
 	}
@@ -393,22 +399,22 @@ func (w *window) learn(reset, now time.Time) bool {
 // The size is the longest time until a reset. A wrong Date or reset can make it too
 // long; other responses then announce an earlier reset. That may also be the reset of the
 // window before, because responses may arrive out of order. So the earlier reset is kept
-// in earlierEnd, and counts only if no response announces the later one again. If calls
-// would be delayed for longer than trustTime, it counts at once.
+// in earlierEnd, and counts only if no response announces the later one again. If the
+// size delays calls for longer than trustTime, any other reset counts at once.
 func (w *window) correctsSize(reset, now time.Time) bool {
 	const slack = 2 * time.Second // times are announced in whole seconds
 	left, later := reset.Sub(now), reset.Sub(w.learnedEnd)
+	delaysTooLong := w.Size > trustTime
 	switch {
 	case left > w.Size: // the size was too small
 		return true
-	case later.Abs() <= slack: // the same end as before
+	case later.Abs() <= slack: // the same end as before: an earlier one was wrong
 		w.earlierEnd = time.Time{}
 		return false
-	case later > 0: // the end of the next window: no response has announced learnedEnd again
-		learnedEndWasWrong := !w.earlierEnd.IsZero()
-		return learnedEndWasWrong || w.Size > trustTime
-	case w.Size > trustTime: // an earlier end
+	case delaysTooLong:
 		return true
+	case later > 0: // the end of the next window: only an earlierEnd that was not cleared shows a wrong learnedEnd
+		return !w.earlierEnd.IsZero()
 	case w.earlierEnd.IsZero(): // the first response with an earlier end
 		w.earlierEnd = reset
 		return false

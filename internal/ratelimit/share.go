@@ -1,7 +1,6 @@
 package ratelimit
 
 import (
-	"math"
 	"math/rand/v2"
 	"time"
 
@@ -48,7 +47,7 @@ func (g *Group) Refused(c Call, limit int, reset time.Time) {
 		return
 	}
 	now := time.Now()
-	for _, w := range g.windows {
+	for _, w := range g.windows { // before recordFull, which must not count c as accepted
 		slot := w.slot(c.number)
 		usedByLaterCall := slot.Equal(busy)
 		if !usedByLaterCall {
@@ -64,7 +63,10 @@ func (g *Group) Refused(c Call, limit int, reset time.Time) {
 }
 
 // recordFull records that w is full until reset, as the response to c reports, and
-// reduces the share of this client.
+// reduces the share of this client: to less than the calls that the server has accepted,
+// once for all calls that run at the same time. The longest of several windows is an
+// exception: if it slides, its share does not fall below the accepted calls, and else it
+// is not reduced.
 func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 	if w.learned { // its size is a guess
 		return
@@ -76,11 +78,12 @@ func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 		w.ownWhenFull = accepted
 	}
 	w.lastFull = now
+	alreadyReduced := c.number < w.decidedBefore // since c started
 	switch {
-	case w == g.longest && w.sliding: // as many calls as were accepted are never too many
+	case w == g.longest && w.sliding:
 		w.share = min(w.share, max(1, w.share*longestDecrease, accepted))
 	case w == g.longest: // the shares of the shorter windows limit its calls
-	case c.number >= w.decidedBefore: // else the share has been reduced since c started
+	case !alreadyReduced:
 		if accepted > 0 {
 			w.share = min(w.share, accepted)
 		}
@@ -89,10 +92,10 @@ func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 	}
 }
 
-// observeEnd records an announced end of the window. One that is less than a Size after
-// the previous one proves that the window slides: it has no common end. Others use it
-// too, so the share of this client is limited at once: to its calls when the window was
-// full, which the server has accepted, but to no less than a call and slidingShare.
+// observeEnd records an announced end of a window that others have filled. An end less
+// than a Size after the previous one proves that the window slides: its calls have no
+// common end. Then the share of this client falls at once to its calls when the window
+// was full, as the server has accepted so many, or to slidingShare or one if that is more.
 func (w *window) observeEnd(reset time.Time) {
 	sincePrevious := reset.Sub(w.announcedEnd)
 	if sincePrevious <= rounding { // the same end, or a response that arrived late
@@ -100,7 +103,8 @@ func (w *window) observeEnd(reset time.Time) {
 	}
 	if sincePrevious < w.Size-rounding && !w.sliding {
 		w.sliding = true
-		w.share = min(w.share, max(1, w.ownWhenFull, float64(w.Max)*slidingShare))
+		leftShare := max(1, w.ownWhenFull, float64(w.Max)*slidingShare)
+		w.share = min(w.share, leftShare)
 	}
 	w.announcedEnd = reset
 }
@@ -120,8 +124,8 @@ func (g *Group) growShares(now time.Time) {
 }
 
 // randomDelay returns a random delay after the end of a full window, so that the clients
-// that share it do not start at the same time. It is at most the time between two calls
-// if the share of this client, a number of calls, were spread over the window evenly. A
+// that share it do not start at the same time. It is at most the interval of this
+// client's calls if they are spread evenly over the window, and at most maxSpread. A
 // client whose share is all calls of the window has noticed no other: it has no delay.
 func (w *window) randomDelay() time.Duration {
 	isAlone := w.share >= float64(w.Max)
@@ -138,19 +142,19 @@ func (w *window) randomDelay() time.Duration {
 // after the end of the last call. It returns the zero time if fewer calls were made,
 // and busy if that call still runs.
 func (w *window) shareAllows(n uint64) time.Time {
-	k, counted := max(1, math.Floor(w.share)), 0.0 // k is the 2 of 2.5, and at least 1
+	callsBack, counted := max(1, int(w.share)), 0 // callsBack is 2 for a share of 2.5
 	for i := range min(n, uint64(len(w.slots))) {
 		ended := *w.slot(n - 1 - i)
 		if !ended.IsZero() {
 			counted++
 		}
 		switch {
-		case counted < k:
+		case counted < callsBack:
 		case ended.Equal(busy):
 			return busy
 		default:
 			size := w.Size + w.Size/1000 // the server's clock may run slower
-			return ended.Add(time.Duration(float64(size) * k / w.share))
+			return ended.Add(time.Duration(float64(size) * float64(callsBack) / w.share))
 		}
 	}
 	return time.Time{}

@@ -23,7 +23,7 @@ type spread struct {
 const (
 	longWindow  = 30 * time.Minute // and longer: calls are spread over it
 	burst       = 30               // calls of loops, about, that start at once after a quiet time
-	reserved    = 200              // 1/reserved of the window is left
+	reservePart = 200              // 1/reservePart of the window is left
 	mostStretch = 16               // times the shortest time between two calls
 	memory      = 20 * time.Minute // of the calls of Program
 	arrival     = 10 * time.Second // after its start a call has reached the server
@@ -34,18 +34,21 @@ const (
 
 // spreadStart records the start of a call of class c in the spread, and returns the
 // time between two calls of loops (Woken and Rest). A call of a loop moves paidUntil by
-// that time.
+// that time. But a call of Rest that starts while one of Woken waits must not delay that
+// one: its time becomes a debt, by which later calls of loops move paidUntil in parts.
 func (g *Group) spreadStart(c Class, now time.Time) (every time.Duration) {
 	every = g.loopInterval(now)
 	switch {
-	case c == Program: // raises the rate, by less than a call if it soon follows another: a burst counts as one
-		calls := min(1, float64(now.Sub(g.lastProgram))/float64(g.spreadOver.leastInterval()))
-		g.programRate = g.currentRate(now) + calls/float64(memory) // as an average over memory
+	case c == Program:
+		sinceLast := float64(now.Sub(g.lastProgram))
+		calls := min(1, sinceLast/float64(g.spreadOver.leastInterval())) // the calls of a burst count as one in all
+		g.programRate = g.currentRate(now) + calls/float64(memory)       // as an average over memory
 		g.lastProgram = now
-	case c == Rest && len(g.waiting[Woken]) > 0: // one of Woken follows, which paidUntil must not delay
+	case c == Rest && len(g.waiting[Woken]) > 0:
 		g.debt += every
-	default: // pays a part of the debt, so that no call is delayed by all of it; every/4 ends it at last
-		payment := min(g.debt, max(g.debt/8, every/4))
+	default:
+		leastPayment := every / 4 // an eighth of what is left would never end the debt
+		payment := min(g.debt, max(g.debt/8, leastPayment))
 		g.debt -= payment
 		g.paidUntil = times.Later(g.paidUntil, now).Add(every + payment)
 	}
@@ -63,7 +66,7 @@ func (s *spread) currentRate(now time.Time) float64 {
 // it: the time until the slot is free is divided by the calls of loops until then. If,
 // for instance, the 100th call from now needs a slot that is free in 30 minutes, a
 // reserve is 5 calls and the program makes 20 in that time, 75 remain for loops: one in
-// 24 seconds.
+// 24 seconds. It is at most mostStretch times the interval that uses all of the window.
 func (g *Group) loopInterval(now time.Time) time.Duration {
 	w, programRate, interval := g.spreadOver, g.currentRate(now), g.spreadOver.leastInterval()
 	for i := range w.slots {
@@ -73,10 +76,9 @@ func (g *Group) loopInterval(now time.Time) time.Duration {
 		}
 		ended = times.Earlier(ended, now) // a call that runs is taken as one that ends now
 		untilFree := float64(ended.Add(w.Size).Sub(now))
-		calls := i + 1                   // until one needs the slot, with that one
-		usable := calls - w.Max/reserved // without the reserve,
-		usable = max(usable, calls/2)    // which is half of them at most
-		ofLoops := float64(usable) - programRate*untilFree
+		calls := i + 1                                 // until one needs the slot, with that one
+		reserve := min(w.Max/reservePart, (calls+1)/2) // at most half of them
+		ofLoops := float64(calls-reserve) - programRate*untilFree
 		interval = max(interval, time.Duration(untilFree/max(1, ofLoops)))
 	}
 	return min(interval, mostStretch*w.leastInterval())
