@@ -55,7 +55,7 @@ func ParseBase(address string) (Base, error) {
 	switch {
 	case !isAPIHost:
 		b.Prefix = withoutAPI + prefix
-	case withoutAPI == "": // a prefix of /api alone, which such a host does not have
+	case withoutAPI == "": // the prefix was /api alone; a longer one, of a proxy, stays as it is
 		b.Prefix = ""
 	}
 	return b, nil

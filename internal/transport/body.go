@@ -105,9 +105,9 @@ type watchdog struct {
 	timer *time.Timer
 }
 
-// newWatchdog returns a watchdog whose timer closes the body that the watchdog has when
-// the timer fires. [exchange.read] sets the body and starts the timer again. The pool
-// requires the result any.
+// newWatchdog returns a watchdog for the pool, which requires the result any. Its body
+// is set by [exchange.read] right after it has got the watchdog, and the timer is started
+// again. When the timer fires, it closes that body.
 func newWatchdog() any {
 	w := new(watchdog)
 	w.timer = time.AfterFunc(bodyTimeout, func() { _ = w.body.Close() })
@@ -128,7 +128,7 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 		buf = buf[:len(buf)+n]
 		switch {
 		case int64(len(buf)) > limit:
-			c.keepBuffer(buf)
+			c.keepBuffer(buf) // kept only if it has the size for maxText; read uses no beginning of such a text
 			return buf[:limit], api.ErrTooLarge
 		case err != nil:
 			isLargest := int64(cap(buf)) > limit
@@ -163,14 +163,16 @@ func (c *Client) growBuffer(buf []byte, limit int64) []byte {
 // largerSize returns the size of the buffer that replaces a full one of the given size:
 // twice that, or four times if that is more than half a MiB. Large buffers grow faster
 // because each growth copies the text, and the part that is never written takes no
-// memory. Near the limit it is limit+1, with which a buffer need not grow again.
+// memory. If the growth after it could pass the limit, it is limit+1, with which a buffer
+// need not grow again.
 func largerSize(size, limit int64) int64 {
 	const large = 512 << 10
 	if size > large {
 		size *= 2
 	}
 	size *= 2
-	if size > limit/4 {
+	nextMayPassLimit := size > limit/4 // the next growth is by four at most
+	if nextMayPassLimit {
 		return limit + 1
 	}
 	return size

@@ -370,7 +370,8 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	req.Host = req.URL.Host // empty until now, because http.Client would copy the URL
 	began := time.Now()
-	lastRetryAfter := x.retryAfter // planWait has already added it to requiredWaits; the wait for it is this one
+	// planWait has already added the last Retry-After to requiredWaits. This wait includes it, so it must count once.
+	lastRetryAfter := x.retryAfter
 	x.retryAfter = 0
 	maxWait := x.maxWait // negative means without a limit
 	if maxWait >= 0 {
@@ -386,8 +387,8 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, refuse(req, err)
 	}
 	if slot.Ordered { // after a Retry-After of this call or of another one
-		waited := time.Since(began) - jitter // which a closed group may have added
-		x.requiredWaits += max(0, waited-lastRetryAfter)
+		ordered := time.Since(began) - jitter // without what a closed group may have added
+		x.requiredWaits += max(0, ordered-lastRetryAfter)
 	}
 	resp, err := s.sendInSlot(slot, x, req)
 	if err != nil {
@@ -649,9 +650,12 @@ func (x *exchange) mayRetry(ctx context.Context) bool {
 }
 
 // planWait sets x.wait, the delay of the next attempt: the longer one of the backoff
-// and a Retry-After. It returns false if there can be no next attempt: the waits that
-// the server has required exceed maxWait of the call, or the delay exceeds its
-// deadline.
+// and a Retry-After. After a 429 it is the time until the rate group opens, for which
+// RoundTrip waits in place of again.
+//
+// It returns false if there can be no next attempt: the waits that the server has
+// required exceed maxWait of the call, whose error is then e, or the delay exceeds its
+// deadline, which is then the error (x.fatal).
 func (x *exchange) planWait(ctx context.Context, e *api.Error) bool {
 	r := x.client.cfg.Retry
 	x.wait = wait.Backoff{Base: r.Base, Cap: r.Cap}.Pause(x.attempt)
@@ -666,8 +670,7 @@ func (x *exchange) planWait(ctx context.Context, e *api.Error) bool {
 			}
 		}
 		x.wait = max(x.wait, ordered)
-		if e.Status == http.StatusTooManyRequests {
-			// The rate group is closed until Reset: RoundTrip waits for that, and again does not wait.
+		if e.Status == http.StatusTooManyRequests { // the rate group is closed until Reset
 			x.wait, x.retryAfter = time.Until(e.Rate.Reset), ordered
 		}
 	}
@@ -837,7 +840,7 @@ func (x *exchange) followRedirect(ctx context.Context) error {
 		return x.refuseRedirect(resp.StatusCode, "the request after the redirect was refused")
 	}
 	resp.Request = unsigned(x.response.Request)
-	// internal/download tests for this response: the address of a redirect may be valid only once.
+	// By this response internal/download sees that there was a redirect, whose address may be valid only once.
 	resp.Request.Response = &http.Response{StatusCode: http.StatusTemporaryRedirect}
 	x.response = resp
 	return nil

@@ -133,7 +133,8 @@ func (x *exchange) recordRefusal(e *api.Error) {
 
 // withOp adds the operation to an error, and the failure of the last attempt if there
 // was one. If the call did not start because its rate group is closed, it returns the
-// refusal that closed the group.
+// refusal that closed the group. If the wait for that exceeds the deadline of the call,
+// it returns context.DeadlineExceeded with that refusal.
 func (x *exchange) withOp(err error) error {
 	err = redact.Cause(err)
 	if e, ok := errors.AsType[*api.InputError](err); ok && e.Op == "" {
@@ -148,7 +149,7 @@ func (x *exchange) withOp(err error) error {
 		if !waitExceedsDeadline {
 			return refusal
 		}
-		err, last = context.DeadlineExceeded, refusal // the error wraps both
+		err, last = context.DeadlineExceeded, refusal
 	}
 	if errors.Is(last, err) { // the attempt has failed with err itself, such as the end of the context
 		last = nil

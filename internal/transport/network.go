@@ -34,14 +34,15 @@ type sender struct {
 	h2c     bool            // network uses HTTP/2 without TLS
 	timeout time.Duration   // of an attempt, including its body; 0 means none
 
-	emptyBody io.ReadCloser
-	identity  []string
+	emptyBody io.ReadCloser // of requests without a body: see unrepeatable
+	identity  []string      // their TransferEncoding
 }
 
 // newSender returns the last step of the pipeline. Timeout is that of an attempt, 0
 // means none. Only a transport of net/http can be traced; h2c is its HTTP/2 without TLS.
 func newSender(network http.RoundTripper, timeout time.Duration) *sender {
-	s := &sender{network: network, timeout: timeout, emptyBody: io.NopCloser(http.NoBody), identity: []string{"identity"}}
+	s := &sender{network: network, timeout: timeout}
+	s.emptyBody, s.identity = io.NopCloser(http.NoBody), []string{"identity"} // made once for all requests
 	s.netHTTP, _ = network.(*http.Transport)
 	s.h2c = s.netHTTP != nil && s.netHTTP.Protocols != nil && s.netHTTP.Protocols.UnencryptedHTTP2()
 	return s
@@ -64,7 +65,7 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 		return nil, errSentBefore
 	}
 	req, w, cancel := s.unrepeatable(x, req) // cancel ends the attempt; it may be nil
-	if body := x.blockingBody; body != nil { // until sendOnce returns, it ends with the attempt too
+	if body := x.blockingBody; body != nil { // it ends with the call; while it is sent, also with the attempt
 		defer context.AfterFunc(req.Context(), func() { body.end(req.Context().Err()) })()
 	}
 	network := s.network
@@ -85,12 +86,12 @@ func (s *sender) sendOnce(x *exchange, req *http.Request) (*http.Response, error
 	if unprocessed {
 		x.unsettled.Add(-1)
 	}
-	if err == nil && resp.Body != nil { // the attempt ends with this body
+	if err == nil && resp.Body != nil { // the attempt ends when this body has been read or closed
 		if cancel != nil {
 			resp.Body = &stream{ReadCloser: resp.Body, end: func(error) { cancel() }}
 		}
 		x.received = resp.Body
-	} else if cancel != nil {
+	} else if cancel != nil { // the attempt has ended
 		cancel()
 	}
 	return resp, err
@@ -105,25 +106,25 @@ func withoutIdle(t *http.Transport) *http.Transport {
 
 // unrepeatable returns the request in a form that net/http cannot retry: with a body
 // that cannot be read again. A request without a body gets an empty one. In HTTP/2 that
-// costs a frame, so w stops a second connection instead, unless the request must be sent
-// once. In any case w records the connection; it is nil for another transport than that
-// of net/http.
+// costs a frame. So there a request that may be sent again has none, and w stops the
+// retry. In any case w records the connection; it is nil for another transport than
+// that of net/http.
 //
 // The context of the request has the timeout of an attempt. cancel ends it, and is nil if
 // there is nothing to end.
 func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, w *watcher, cancel context.CancelFunc) {
 	timeout := cmp.Or(x.request.Attempt, s.timeout)
-	empty := req.Body == nil || req.Body == http.NoBody
+	hasNoBody := req.Body == nil || req.Body == http.NoBody
 	mayBeHTTP2 := s.h2c || req.URL.Scheme == "https"
-	watcherStops := empty && x.request.Replay != api.ReplayOnce && s.netHTTP != nil && mayBeHTTP2
+	watcherStops := hasNoBody && mayBeHTTP2 && s.netHTTP != nil && x.request.Replay != api.ReplayOnce
 	ctx := req.Context()
 	if timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
-	} else if watcherStops || closeWaitsForRead { // w cancels the attempt, or the Close of the body must end a Read
+	} else if watcherStops || closeWaitsForRead { // w stops a retry by cancel, and Close of the body a Read
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	if s.netHTTP != nil {
-		w = &watcher{cancel: cancel, h2c: s.h2c, bodyCannotFail: empty || req.Body == x.memoryBody}
+		w = &watcher{cancel: cancel, h2c: s.h2c, bodyCannotFail: hasNoBody || req.Body == x.memoryBody}
 		w.trace.GetConn, w.trace.GotConn = w.getConn, w.gotConn
 		if watcherStops {
 			w.trace.WroteHeaders = w.wroteHeaders
@@ -132,11 +133,11 @@ func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, 
 	}
 	req = req.WithContext(ctx) // net/http uses the original to follow a redirect
 	req.GetBody = nil
-	if empty && !watcherStops { // the header that is sent must be the same as without a body
+	if hasNoBody && !watcherStops { // the header that is sent must be the same as without a body
 		req.Body, req.TransferEncoding = s.emptyBody, s.identity // else it would be sent in chunks
 		switch req.Method {
-		case http.MethodPost, http.MethodPut, http.MethodPatch:
-			// In this spelling HTTP/1 sends it; net/http drops Content-Length. HTTP/2 drops both.
+		case http.MethodPost, http.MethodPut, http.MethodPatch: // HTTP/1 requires a length of 0
+			// net/http drops the name Content-Length, but not this spelling. HTTP/2 drops both.
 			req.Header["content-length"] = []string{"0"}
 		}
 	}
@@ -204,19 +205,20 @@ func (w *watcher) classify(err error) *lostError {
 	reused := http1 && w.conn.Reused
 	op, isOp := errors.AsType[*net.OpError](err)
 	text := err.Error()
+	wasClosedIdle := text == "http: server closed idle connection" // net/http does not export this error
 	switch {
-	case w.conn.Conn == nil: // net/http asked for a connection in vain; a protocol of RegisterProtocol does not ask
+	case w.conn.Conn == nil: // none was found; a protocol of RegisterProtocol sends without asking for one
 		lost.unsent = w.askedForConn
-	case w.stoppedRetry && http1: // err is that of the stop: the cause is the end of the first connection
+	case w.stoppedRetry && http1: // the first connection was closed; err is only that of the stopped retry
 		lost.err, lost.reusedConn = errClosed, reused
 	case w.stoppedRetry: // the same over HTTP/2
 		lost.err = errEnded
-	case text == "http: server closed idle connection": // before anything was written; net/http does not export it
+	case wasClosedIdle: // before anything was written
 		lost.unsent, lost.reusedConn = w.bodyCannotFail, true
 	case isOp && op.Op == "write" && http1:
-		partly := strings.HasPrefix(text, "net/http: ") // what it says if bytes were written before
+		partly := strings.HasPrefix(text, "net/http: ") // which net/http adds if bytes were written before
 		lost.unsent, lost.reusedConn = w.bodyCannotFail && !partly, reused
-	case isOp && !op.Timeout(), err == io.EOF: //nolint:errorlint // net/http does not wrap it
+	case isOp && !op.Timeout(), err == io.EOF: //nolint:errorlint // the connection broke; net/http does not wrap EOF
 		lost.reusedConn = reused
 	}
 	return lost
@@ -282,9 +284,9 @@ func (x *exchange) fixLocation(resp *http.Response, base *url.URL) {
 }
 
 // checkRedirect follows up to 10 redirects within one origin, and only for requests
-// without a body and without a secret in the header or path. The redirect of a Hop has
-// an address that is a secret: followRedirect follows that. The response of any other
-// redirect is returned and becomes an error.
+// without a body and without a secret in the header or path. That of a request with Hop
+// has a secret address, to which followRedirect sends another request. The response of
+// any other redirect is returned and becomes an error.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	const most = 10
 	first := via[0]

@@ -16,8 +16,8 @@ import (
 )
 
 // observeRate records what a response announces of the rate limit: in x.rate, and in
-// the group or the shared Limiter. Of a 429 it only keeps the slot: what a 429 means
-// depends on its body, which is read later.
+// the group or the shared Limiter. These two learn nothing here from a 429: what it means
+// depends on its body, which is read later. Its slot is kept in x.slot until then.
 func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
 	h, clock, shared := resp.Header, &x.client.clock, x.client.cfg.Limiter
 	if cmp.Or(h.Get(headerExpires), h.Get(headerExpiresOld), h.Get("Retry-After")) != "" { // times of the server
@@ -27,7 +27,7 @@ func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
 	if limit := cmp.Or(h.Get(headerMax), h.Get(headerMaxOld)); limit != "" {
 		x.rate = rateOf(limit, h, clock)
 	}
-	if resp.StatusCode == http.StatusTooManyRequests { // refusal reads its Retry-After
+	if resp.StatusCode == http.StatusTooManyRequests { // recordRefusal needs the slot
 		x.slot = slot
 		return
 	}

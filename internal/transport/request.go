@@ -39,10 +39,10 @@ func applyOptions(r *api.Request, o *api.CallOptions) (url.Values, error) {
 	return withOutput(r, o.Output)
 }
 
-// completeRequest returns a copy of a request that was made without an operation, as the
+// completeRequest returns a copy of a request that was made without an operation, as
 // programs make them: with the operation of its endpoint, and with what the options
-// WithQuery and WithReplay add. A request with an operation is
-// an error, because accept passes it on only with one of these options.
+// WithQuery and WithReplay add. These options are only for such a request. For one with
+// an operation, which accept passes on only with such an option, it returns an error.
 func completeRequest(r *api.Request, o *api.CallOptions) (*api.Request, error) {
 	if r.Op != "" {
 		field := "WithQuery"
