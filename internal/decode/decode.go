@@ -112,7 +112,7 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 	switch {
 	case isBareList:
 		out = recordsOf(reflect.ValueOf(&e.Data).Elem()).Addr().Interface()
-	case hasNoName: // the payload is at the root or in the member "response"
+	case hasNoName: // root decodes into e.Data what is beside its own members, and the member "response"
 		e.Payload, e.Response.payload = &e.Data, &e.Data
 		out = &e.root
 	default:
@@ -128,7 +128,7 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 		err = lenient(b, out, opts)
 	}
 	mayHaveEnvelopeMembers := bytes.Contains(b, []byte(versionMember)) || bytes.Contains(b, []byte(statusMember))
-	if hasNoName && mayHaveEnvelopeMembers { // the payload may have taken them; one with a name is an object of its own
+	if hasNoName && mayHaveEnvelopeMembers { // the payload, which is decoded from the same object, has them in Extra
 		dropEnvelopeMembers(extraOf(reflect.ValueOf(&e.Data)))
 	}
 	return e.Result == failed, err
@@ -138,8 +138,8 @@ func (e *Envelope[T]) Decode(b []byte, more ...jsonv2.Options) (refused bool, er
 // the status if it is "ok", which the result says as well.
 const versionMember, statusMember, statusOK = "current_api_version", "status", "ok"
 
-// dropEnvelopeMembers removes members of the envelope from the Extra of a payload whose
-// members stand beside them: versionMember, and statusMember if it is statusOK.
+// dropEnvelopeMembers removes members of the envelope from the Extra of a payload that is
+// decoded from the same object: versionMember, and statusMember if it is statusOK.
 func dropEnvelopeMembers(extra reflect.Value) {
 	if !extra.IsValid() || extra.Len() == 0 {
 		return

@@ -132,10 +132,9 @@ type alias struct {
 var shapes sync.Map //nolint:gochecknoglobals // a cache of *shape by reflect.Type
 
 // newShape returns what [shape.finish] does to decoded values of type t, nil for
-// nothing. Seen has the shapes of the types that were met before, also of those that
-// contain t and are not complete yet: a type that contains itself finds its own shape
-// there. Such a shape does not become nil, because the field or element of that type has
-// a shape.
+// nothing. Seen has the shapes of the types that were met before, also of those that are
+// not complete yet: if a type T has a field []T, the call for that T finds the shape of
+// T there. This shape does not become nil afterwards, because it has the field.
 func newShape(t reflect.Type, seen map[reflect.Type]*shape) *shape {
 	if s, ok := seen[t]; ok {
 		return s
@@ -311,8 +310,8 @@ func Takes[V any](name string) Taken { return Taken{name, reflect.TypeFor[V]()} 
 
 // Fix registers a function that completes each decoded T from its Extra, for what no
 // tag can describe. It must be called in the declaration of a package variable, before
-// any response is decoded. Takes are the members that the function takes from Extra and
-// that are objects themselves, for the reports of differences.
+// any response is decoded. Takes are the members that the function takes from Extra, if
+// they are objects: the reports of differences compare them with their types.
 func Fix[T any](fix func(*T), takes ...Taken) struct{} {
 	fixes.Store(reflect.TypeFor[T](), fixed{func(pointer any) {
 		if v, ok := pointer.(*T); ok {

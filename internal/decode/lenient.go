@@ -36,21 +36,22 @@ var errUnreadable = errors.New("a value does not have the documented type")
 // convertValue decodes a JSON value whose kind does not fit the type that v points to,
 // by conversion, such as "1" into a number. It returns errSkip to leave the value to
 // the default decoding, if that fits or the value is null. A value that cannot be
-// converted is left to [converter.keepUnreadable].
+// converted is left to [converter.keepUnreadable], which keeps it if c is tolerant and
+// returns an error otherwise.
 //
-// A type with a JSON method of its own (ownMethod) may fail, and so end the decoding of
-// the response. Where that is tolerated, convertValue calls the method itself.
+// The JSON method of a type (ownMethod) may fail, which would end the decoding of the
+// response. So for a value that it may refuse, a tolerant c calls the method itself.
 func (c *converter) convertValue(dec *jsontext.Decoder, v any) error {
 	kind := dec.PeekKind()
 	to := reflect.ValueOf(v).Elem()
 	hasValuesInside := kind == '{' || kind == '['
-	if c.tolerant && hasValuesInside { // those that cannot be converted are kept in the Extra of to
+	if c.tolerant && hasValuesInside { // the Extra of to keeps those that do not fit, also if to itself does
 		c.setStruct(dec.StackDepth()+1, to)
 	}
 	t := traitsOf(pointee(to.Type()))
 	hasNoValue := kind == 'n' || kind == jsontext.KindInvalid // null, or invalid JSON
-	convertsItself := t.ownMethod && !c.tolerant
-	if hasNoValue || convertsItself || c.fitsDefault(to, t, kind) {
+	isLeftToMethod := t.ownMethod && !c.tolerant
+	if hasNoValue || isLeftToMethod || c.fitsDefault(to, t, kind) {
 		return errSkip
 	}
 	isMapWithMethod := t.kind == reflect.Map && t.ownMethod
@@ -118,18 +119,18 @@ func traitsOf(t reflect.Type) *traits {
 	return found
 }
 
-// fitsDefault reports whether a value of this JSON kind is left to the default decoding.
-// That includes the JSON method of a type (ownMethod). If the default decoding fails, the
-// whole response does, so most values that it may refuse do not fit.
+// fitsDefault reports whether a value of this JSON kind is left to the default decoding,
+// which also calls the JSON method of a type (ownMethod). If it fails, the decoding of the
+// whole response fails. So values of kinds that it may refuse do not fit.
 func (c *converter) fitsDefault(to reflect.Value, t *traits, kind jsontext.Kind) bool {
 	switch t.kind {
 	case reflect.Struct:
 		isObject := kind == '{' && !t.text // a text in JSON is such as a time
 		return isObject || t.wraps         // a wrapper of the payload reads any kind
-	case reflect.Map:
-		calledAgain := to.Kind() == reflect.Pointer // convertValue, for the map itself
-		return kind == '{' && (!t.ownMethod || calledAgain)
-	case reflect.Slice: // if not tolerant, the default decoding must refuse a value that is not a list
+	case reflect.Map: // for a pointer, the default decoding calls convertValue again with the map
+		isPointer := to.Kind() == reflect.Pointer
+		return kind == '{' && (!t.ownMethod || isPointer)
+	case reflect.Slice: // an exception: unless c is tolerant, a value that is not a list must be refused
 		methodReadsObject := kind == '{' && t.ownMethod
 		return !c.tolerant || kind == '[' || methodReadsObject
 	case reflect.String:
@@ -223,8 +224,8 @@ func (c *converter) decodeFlags(dec *jsontext.Decoder, to reflect.Value) error {
 }
 
 // required reports whether the value that was read last, of documented type t, is one
-// without which the response cannot be used: an ID or a member that controls paging, or
-// the list of records itself.
+// without which the response cannot be used: an ID, a member that controls paging, the
+// payload, a list of records in it, or an object or list in one of these lists.
 func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 	depth := dec.StackDepth()
 	if depth == 0 {
@@ -234,8 +235,9 @@ func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 	kind, _ := dec.StackIndex(depth)
 	isElement := kind == '['
 	switch {
-	case isElement: // an element that is an object or list is required if its list is, which is one level up
-		return isContainer(t) && c.isPayload(dec, depth-1, reflect.SliceOf(t))
+	case isElement: // required if its list is, whose type is a slice of t
+		depthOfList := depth - 1
+		return isContainer(t) && c.isPayload(dec, depthOfList, reflect.SliceOf(t))
 	case isContainer(t):
 		return c.isPayload(dec, depth, t)
 	case !enclosing.IsValid(): // a member of a map
@@ -245,26 +247,27 @@ func (c *converter) required(dec *jsontext.Decoder, t reflect.Type) bool {
 	return slices.Contains([]string{"ID", "HasMore", "NextCursor", "Cursor", "NextOffset"}, field)
 }
 
-// isPayload reports whether an object or list of type t, a member of the object at a
-// depth of the response, is the payload or a list of records in it. In
+// isPayload reports whether an object or list of type t is the payload or a list of
+// records in it. Depth is that of the object that has it as a member: 1 is the whole
+// response. In
 //
 //	{"response": {"count": 1, "files": [{"id": "1", "parts": [{}]}]}}
 //
-// response (depth 1) is the payload, and files (depth 2) a list of records in it; parts is
-// neither, because it is in a row of a list. What is in a record, which has an Extra, is
+// response (depth 1) is the payload, and files (depth 2) a list of records in it. parts is
+// neither, because it is inside a list. A member of a record, an object with an Extra, is
 // neither as well.
 func (c *converter) isPayload(dec *jsontext.Decoder, depth int, t reflect.Type) bool {
-	for level := 1; level <= depth; level++ { // 1 is the response itself
+	for level := 1; level <= depth; level++ {
 		if kind, _ := dec.StackIndex(level); kind == '[' {
-			return false // inside a row
+			return false // inside a list
 		}
 	}
 	if enclosing := c.structs[depth]; enclosing.IsValid() && extraOf(enclosing).IsValid() {
-		return false // inside a record
+		return false // a member of a record
 	}
-	inResponse := depth == 2 && strings.HasPrefix(string(dec.StackPointer()), "/response/")
-	isOutermost := depth <= 1 || inResponse // a member of the envelope, or of its member response
-	return isOutermost || isRecords(t)
+	isOfEnvelope := depth <= 1 // a member of it, or the response itself
+	isOfResponse := depth == 2 && strings.HasPrefix(string(dec.StackPointer()), "/response/")
+	return isOfEnvelope || isOfResponse || isRecords(t)
 }
 
 // pointee returns the type that t points to, through any number of pointers, and t
