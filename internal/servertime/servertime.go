@@ -62,31 +62,36 @@ func (c *Clock) Latest(slack time.Duration) time.Time {
 
 // Until returns how long it is until at, a time that the response with the header h
 // announces. It is the time by the Date of the response, else by the latest Date before,
-// else by the local clock. If the time by one of the latest two Dates differs, it is the
-// shortest of them that has not passed.
+// else by the local clock. A wrong Date must not cause a long wait: if the time by one of
+// the latest two Dates differs, the shortest time counts, except for times that are over.
 func (c *Clock) Until(at time.Time, h http.Header) time.Duration {
 	const slack = 10 * time.Second // of Dates that agree
-	left := time.Until(at)
-	server, err := http.ParseTime(h.Get("Date"))
-	hasDate := err == nil // left is by a Date so far, not by the local clock
-	if hasDate {
-		left = at.Sub(server)
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	left := time.Until(at)
+	if latest := c.dates[0]; !latest.local.IsZero() {
+		left = latest.until(at)
+	}
+	server, err := http.ParseTime(h.Get("Date"))
+	if err == nil {
+		left = at.Sub(server)
+	}
 	for _, d := range c.dates {
 		if d.local.IsZero() {
 			continue
 		}
-		other := at.Sub(d.server.Add(d.age()))
+		other := d.until(at)
 		disagrees := (left - other).Abs() > slack
 		isShorter := other > 0 && (other < left || left <= 0)
-		if !hasDate || disagrees && isShorter { // any Date is better than the local clock
-			left, hasDate = other, true
+		if disagrees && isShorter {
+			left = other
 		}
 	}
 	return left
 }
+
+// until returns how long it is until at by the Date.
+func (d date) until(at time.Time) time.Duration { return at.Sub(d.server.Add(d.age())) }
 
 // earliest returns the earliest present time by the latest Dates. Without a Date it
 // returns the local time, and false.
