@@ -296,9 +296,10 @@ func RefusesName(err error, field string) bool {
 func NameTaken(err error) error { return fmt.Errorf("%w: %w", err, api.ErrNameTaken) }
 
 // Conflict returns err, as an [*api.VersionConflictError] if it is a conflict of versions.
-// The parameters of the response say so, by a reason or by the current version or, for a
-// note, the current state. Some endpoints send them as an array of objects, others as one
-// object.
+// The parameters of the response prove that by the reason conflict_version_mismatch or,
+// for a note, by the member current. A current_version_id alone proves nothing: it is
+// only the version for the error. Some endpoints send an array of objects with parameters,
+// others one object.
 func Conflict(op string, err error) error {
 	e, ok := errors.AsType[*api.Error](err)
 	if !ok || !e.Is(api.ErrConflict) {

@@ -77,10 +77,10 @@ func (a Args) goPath(wire string) (field, sent string) {
 		if isElement {
 			field += "[" + index
 		}
-		tag, _, _ := strings.Cut(f.Tag.Get("wire"), ",")
-		isOnlySimilar := f.Name != name && !named(f, name) // name is neither the Go name nor one of the tag
-		if isOnlySimilar && tag != "" {
-			name = tag // of the names in the tag, the one that is sent is first
+		firstInTag, _, _ := strings.Cut(f.Tag.Get("wire"), ",")
+		isOtherSpelling := f.Name != name && !named(f, name) // of the Go name, such as user_id for UserID
+		if isOtherSpelling && firstInTag != "" {
+			name = firstInTag // which is the name that is sent
 		}
 		if f.Name != name {
 			sentNames = append(sentNames, name)

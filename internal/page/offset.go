@@ -33,21 +33,22 @@ func Offsets[P, T any](
 				return p, "", err
 			}
 			rows, pagination := of(p)
-			step, more := len(rows), len(rows) > 0
+			advance, hasMore := len(rows), len(rows) > 0
 			if pagination != nil {
-				// A wrong limit must neither skip rows of the next page nor repeat those of this one.
-				step, more = max(min(pagination.Limit, largestPage), len(rows)), pagination.HasMore
+				limit := min(pagination.Limit, largestPage) // a wrong limit must not skip rows of the next page,
+				advance = max(limit, len(rows))             // nor repeat those of this one
+				hasMore = pagination.HasMore
 			}
-			if !more {
+			if !hasMore {
 				return p, "", nil
 			}
-			return p, strconv.Itoa(offset + step), nil
+			return p, strconv.Itoa(offset + advance), nil
 		},
 		Rows: func(p P) []T {
 			rows, _ := of(p)
 			return rows
 		},
-		Repeated: func(p P) error {
+		Repeated: func(p P) error { // p has the rows of the page before
 			if _, pagination := of(p); pagination == nil {
 				return ErrEnd
 			}

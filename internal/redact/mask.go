@@ -155,7 +155,7 @@ func withPlainBlanks(s string) string { return strings.ReplaceAll(s, "+", " ") }
 
 // unescape reads the escape sequence of a URL, HTML, a JSON pointer or a
 // backslash at the start of s, which is not empty. It returns its length and
-// the text that it stands for; without one those of the first byte.
+// the text that it stands for. If there is none, it returns 1 and the first byte.
 func unescape(s string) (n int, meaning string) {
 	switch {
 	case len(s) < 2:
@@ -181,8 +181,8 @@ func unescape(s string) (n int, meaning string) {
 }
 
 // unescapeBackslash reads the escape sequence at the start of s. It returns its
-// length and the text that it stands for; for an unknown one that of the
-// backslash alone.
+// length and the text that it stands for. If it is unknown, it returns 1 and the
+// backslash.
 func unescapeBackslash(s string) (n int, meaning string) {
 	switch s[1] {
 	case 'x':

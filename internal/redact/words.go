@@ -97,25 +97,25 @@ func (w *Words) AddJSON(content []byte) {
 
 // addJSON adds the values of all members of a JSON text whose name is that of a
 // secret. Text that is not JSON adds nothing.
-func (w *Words) addJSON(content []byte, secret func(name string) bool) {
+func (w *Words) addJSON(content []byte, isSecretName func(name string) bool) {
 	var v any
 	if json.Unmarshal(content, &v) == nil {
-		const isSecret = false // only members are, by their names
-		w.addValue(v, isSecret, secret)
+		const allIsSecret = false // only members with a secret name are
+		w.addValue(v, allIsSecret, isSecretName)
 	}
 }
 
 // addValue adds the strings of a decoded JSON value: all of them if it is a secret, else
 // those of members whose name is secret.
-func (w *Words) addValue(v any, isSecret bool, secret func(name string) bool) {
+func (w *Words) addValue(v any, isSecret bool, isSecretName func(name string) bool) {
 	switch v := v.(type) {
 	case map[string]any:
 		for name, member := range v {
-			w.addValue(member, isSecret || secret(name), secret)
+			w.addValue(member, isSecret || isSecretName(name), isSecretName)
 		}
 	case []any:
 		for _, row := range v {
-			w.addValue(row, isSecret, secret)
+			w.addValue(row, isSecret, isSecretName)
 		}
 	case string:
 		if isSecret {

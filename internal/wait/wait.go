@@ -209,13 +209,12 @@ const wakerEnd = 40 * time.Millisecond
 // Watch lets w report changes of a profile until ctx is done, or w has failed for good.
 // Failures that are not final are retried. W calls changed as [api.Waker.Wake] says: with
 // true for the begin of the watch and for each change, with false when it does not watch
-// any more. Watch also calls it with false after each Wake, which may have failed without
-// that.
+// any more. A Wake that fails may omit the last call, so Watch makes it after each Wake.
 func Watch(
 	ctx context.Context, w api.Waker, profile api.Profile, changed func(watched bool),
 	final func(err error) bool, opts []api.CallOption,
 ) {
-	const done = true // without an error, Wake has returned because ctx is done
+	const done = true // of a Wake without an error: it returns when ctx is done
 	_ = Poll{Final: final}.Run(ctx, func() (bool, time.Duration, error) {
 		err := w.Wake(ctx, profile, changed, opts...)
 		changed(false)
