@@ -69,7 +69,7 @@ func (id OpaqueID) Plain() string {
 func (id OpaqueID) Hyphenated() string {
 	const group = 5
 	s := id.Plain()
-	if len(s) <= group {
+	if len(s) <= group { // as that of Root and Trash
 		return s
 	}
 	b := make([]byte, 0, len(s)+(len(s)-1)/group)

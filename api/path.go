@@ -20,10 +20,9 @@ type Route struct {
 //	api.Path("/current/event/{event_id}/details/", id)
 //
 // Every segment is escaped, so an argument cannot change the path. A segment that is
-// blank or consists of dots would mean another endpoint, and so would a reserved word in
-// the place of an organization: sending such a Route fails with an [*InputError] for the
-// placeholder. Its Field is the name of the argument in the methods of the areas: the
-// placeholder {node_id} is node.
+// blank or consists of dots would mean another endpoint, and so would a reserved word,
+// such as create, for {org_id}: sending such a Route fails with an [*InputError]. Its
+// Field is the name that methods give this argument, such as node for {node_id}.
 //
 // The last placeholder may be a list, such as {node_id...}, which takes all segments that
 // are left, at least one. They are escaped one by one and joined by commas.
@@ -132,17 +131,19 @@ func refusal(placeholder, segment string) error {
 const list = "..."
 
 // pathOfList returns the route of a template whose last placeholder stands for a list of
-// values: the segments from index at on, separated by commas. For two such segments it
-// is the route of "/{node_id},{node_id}" in place of "/{node_id...}". The template of the
-// route has the placeholder once, as "/{node_id}". An error names an element of the
-// argument, such as nodes[1].
+// values: the segments from index at on, separated by commas. It fills a template with a
+// placeholder for each value: of "/{node_id...}" and two values "/{node_id},{node_id}".
+// The template of the route has the placeholder once, as "/{node_id}". An error names an
+// element of the argument, such as nodes[1].
 func pathOfList(template string, segments []string, at int) Route {
 	before, after, _ := strings.Cut(template, list)
 	name := before[strings.LastIndexByte(before, '{')+1:]
 	otherPlaceholders := strings.Repeat(",{"+name+"}", len(segments)-at-1)
-	r := Path(before+"}"+otherPlaceholders+strings.TrimPrefix(after, "}"), segments...)
+	expanded := before + "}" + otherPlaceholders + strings.TrimPrefix(after, "}")
+	r := Path(expanded, segments...)
 	r.template = before + after
 	if e, ok := r.err.(*InputError); ok && e.Wire == name { //nolint:errorlint // it is not wrapped
+		// Field has no index yet: it is that of the value which Path refuses.
 		plural := strings.TrimSuffix(e.Field, "s") + "s"
 		e.Field = element(plural, e.indexOfRefused(segments[at:], 0))
 	}

@@ -41,7 +41,7 @@ func (s Secret) Reveal() string {
 	if s.IsZero() {
 		return ""
 	}
-	return (*handle)(unsafe.Pointer(&s.text)).Value() //nolint:gosec // as in NewSecret
+	return (*handle)(unsafe.Pointer(&s.text)).Value() //nolint:gosec // NewSecret has stored a handle as the pointer
 }
 
 // Equal reports whether two secrets have the same text.
