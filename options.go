@@ -155,12 +155,11 @@ func WithTokenSource(source api.TokenSource) Option {
 // redirect policy is not used: credentials stay at the configured origin. The client
 // itself is not changed.
 //
-// Two things require that its transport is an [http.Transport]. With any other
-// [http.RoundTripper] it is not known whether bytes of a request were sent: after an
-// error, a write that is not idempotent is not retried, not even if no connection was
-// made. And the last attempt of a read always uses a new connection if those before have
-// used idle connections that were dead: with any other RoundTripper it may use another
-// dead one, and the read fails.
+// Some retries require that its transport is an [http.Transport]. With any other
+// [http.RoundTripper], a Client does not know whether bytes of a request were sent. So
+// after an error it does not retry a write that is not idempotent, not even if no
+// connection was made. It also cannot require a new connection: a read fails if the idle
+// connections of all its attempts are dead.
 //
 // Without this option a Client has connections of its own, kept for 90 seconds.
 func WithHTTPClient(client *http.Client) Option {
@@ -200,17 +199,17 @@ func WithHooks(hooks api.Hooks) Option {
 	return func(c *config) error { c.Hooks = append(c.Hooks, hooks); return nil }
 }
 
-// WithDrift reports what responses have and this version of the SDK does not know: members
-// without a field, values of enumerations without a constant, and JSON values of another
-// kind than the documented ones. Calls succeed in spite of it; a new member is in Extra.
+// WithDrift reports what is new in responses to this version of the SDK: members without a
+// field, values of enumerations without a constant, and JSON values of another kind than
+// the documented ones. Calls succeed in spite of it; a new member is in Extra.
 //
 // Each kind of difference of a member is reported once, for at most 1,000 members of a client.
 // Report runs in the goroutine of the call, which blocks until it returns, and may run
 // concurrently. Its panics are recovered. A further use of the option adds to it.
 //
 // Successful responses in JSON that a method decodes are compared, which takes about as long
-// as the decoding; of a list with more than 100 elements the first 100, and then one of 100.
-// Not compared are errors, texts, streams, messages of sockets, the results of
+// as the decoding. Of a list the first 100 elements and every hundredth after them are
+// compared. Not compared are errors, texts, streams, messages of sockets, the results of
 // [Client.Call], and the members of types that have no field but Extra.
 func WithDrift(report func(e api.DriftEvent)) Option {
 	return func(c *config) error {
