@@ -95,10 +95,10 @@ const (
 // Delivery is at least once. An event is handled when handle has returned nil. After a
 // crash, the events handled since the last checkpoint are delivered again: without a
 // SaveInterval at most 250, and more only if the server refuses the cursor in a backlog.
-// Follow saves its checkpoint before it returns. After that, events are delivered again
-// only if more than 50,000 were created in the last half hour, or, with other options, in
-// ten overlaps, the Sweep and the Interval together. Events are delivered in no particular
-// order, one at a time.
+// Follow saves its checkpoint before it returns, with the 50,000 newest events that it has
+// delivered. If more were created in the last half hour, the next Follow delivers some of
+// them again. With other options this time is ten overlaps, the Sweep and the Interval
+// together. Events are delivered in no particular order, one at a time.
 //
 // Follow searches when a socket, or a long poll, reports a change of the profile, and at
 // intervals for events that neither reports. The searches at rest of all logs that are
@@ -256,7 +256,7 @@ func (e *handlerError) Unwrap() error { return e.err }
 // checkpoint holds a poll that was not finished, it finishes that first, up to its own
 // end, and then polls again.
 func (f *follower) poll(ctx context.Context) error {
-	for isResumed := true; isResumed && !f.reachedUntil; {
+	for !f.reachedUntil {
 		if err := f.saveDue(ctx); err != nil { // a save is due if the last one has failed
 			return err
 		}
@@ -266,14 +266,16 @@ func (f *follower) poll(ctx context.Context) error {
 		if err := f.moveBackFromFuture(ctx); err != nil {
 			return err
 		}
-		isResumed = f.walk != nil || f.Cursor != "" // it ends at the time when it began, and another poll follows
+		isResumed := f.walk != nil || f.Cursor != ""
 		if f.walk == nil {
 			f.startWalk()
 		}
 		err := f.deliverPoll(ctx)
-		if paused := f.walk != nil; err != nil || paused {
+		hasPaused := f.walk != nil
+		if err != nil || hasPaused || !isResumed {
 			return err
 		}
+		// The resumed poll has ended at the time when it first began: another one goes on from there.
 	}
 	return nil
 }
@@ -393,10 +395,10 @@ func (f *follower) saveDue(ctx context.Context) error {
 
 // endPoll records that the current poll has reached the end of the log, so that the
 // next one starts from there (Searched). A poll without events proves nothing, because an
-// empty response may be wrong: then the next one starts where it has started. A poll with a
-// Cursor was saved on its way, after events.
+// empty response may be wrong: then the next one starts where this one has started.
 func (f *follower) endPoll() {
-	hadEvents := f.deliveredInPoll || f.Cursor != ""
+	wasSaved := f.Cursor != "" // a poll is saved only after events
+	hadEvents := f.deliveredInPoll || wasSaved
 	if hadEvents {
 		f.Searched = times.Later(f.Searched, f.walk.state.Max)
 		f.unsaved++

@@ -80,15 +80,13 @@ func (f *follower) load(ctx context.Context) error {
 	}
 	f.Recent = nil         // decoded into deliveredAt
 	f.Writer = rand.Text() // by which saveAgain recognizes a checkpoint of this follower
-	// A rescan finds events that are rescanDepth overlaps late, and comes a Sweep and an Interval after the last one.
+	// An event may be rescanDepth overlaps late, and the rescan for it may begin a Sweep and an Interval after that.
 	f.lookback = rescanDepth*f.o.Overlap + f.o.Sweep + f.o.Interval
 	return nil
 }
 
-// restore decodes the data of a checkpoint. If it was saved by another query, its list of
-// delivered events is kept, and this query goes on at the end of that search (Searched).
-// Its events before that were not searched: they are a gap, and rescans do not go back
-// to them (Complete).
+// restore decodes the data of a checkpoint. If another query has saved it, this query goes on
+// where the search of that one has ended (Searched), with the same list of delivered events.
 func (f *follower) restore(data []byte, query string) error {
 	var p progress
 	if err := jsonv2.Unmarshal(data, &p); err != nil {
@@ -99,9 +97,9 @@ func (f *follower) restore(data []byte, query string) error {
 	}
 	if p.Query != query {
 		p.Query = query
-		p.Cursor, p.From = "", time.Time{} // of a search of the other query
-		p.Complete = times.Later(p.Complete, p.Searched)
-		if !p.Searched.IsZero() {
+		p.Cursor, p.From = "", time.Time{}               // of a poll of the other query
+		p.Complete = times.Later(p.Complete, p.Searched) // rescans do not go back beyond that
+		if !p.Searched.IsZero() {                        // this query has searched nothing before
 			p.addGap(GapReasonQuery, p.Start, p.Searched)
 		}
 	}
@@ -111,14 +109,14 @@ func (f *follower) restore(data []byte, query string) error {
 	return err
 }
 
-// save saves a checkpoint, if there is anything new since the last one; duplicates have
-// moved the cursor. After a failed save, saveAgain finds out whether it was stored
-// nevertheless.
+// save saves a checkpoint, if there is anything new since the last one. After a failed save,
+// saveAgain finds out whether it was stored nevertheless.
 func (f *follower) save(ctx context.Context) error {
-	if f.unsaved+f.duplicates == 0 {
+	isUnchanged := f.unsaved == 0 && f.duplicates == 0 // duplicates have moved the cursor
+	if isUnchanged {
 		return nil
 	}
-	f.evict() // also without a Store, because it limits the memory
+	f.evict() // before the snapshot; and also without a Store, because it limits the memory
 	if f.o.Store == nil {
 		f.unsaved, f.duplicates = 0, 0
 		return nil
@@ -148,7 +146,7 @@ func (f *follower) save(ctx context.Context) error {
 func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (uint64, error) {
 	held, err := f.o.Store.Load(ctx, f.o.Name)
 	if err != nil {
-		return 0, err // not failure: a conflict would end Follow, but may be one with our own write
+		return 0, err // not failure, which may be a conflict with our own write: a conflict ends Follow, err is retried
 	}
 	var p progress
 	isOurs := jsonv2.Unmarshal(held.Data, &p) == nil && p.Writer == f.Writer
@@ -163,15 +161,15 @@ func (f *follower) saveAgain(ctx context.Context, data []byte, failure error) (u
 }
 
 // pollStart returns where a poll begins that goes back by back from the end of the last one
-// (Searched). It does not go back beyond Complete, before which duplicates cannot be
-// recognized, except by the Overlap, so that no event is missed.
+// (Searched), but not before Complete, because earlier duplicates cannot be recognized. It
+// goes back at least by the Overlap, so that no event is missed, and never before Start.
 func (f *follower) pollStart(back time.Duration) time.Time {
 	if f.Searched.IsZero() {
 		return f.Start
 	}
-	recognizable := times.Later(f.Searched.Add(-back), f.Complete)
-	byOverlap := f.Searched.Add(-f.o.Overlap)
-	return times.Later(times.Earlier(recognizable, byOverlap), f.Start)
+	from := times.Later(f.Searched.Add(-back), f.Complete)
+	from = times.Earlier(from, f.Searched.Add(-f.o.Overlap))
+	return times.Later(from, f.Start)
 }
 
 // isDelivered reports whether the event is among the remembered delivered ones.
@@ -180,12 +178,12 @@ func (p *progress) isDelivered(id api.OpaqueID) bool {
 	return ok && id != ""
 }
 
-// remember remembers a delivered event, by which its duplicates are recognized. It adds a
-// gap, because others like it may be missing, if the event was created outside of the
-// searched time (doubtful), or is late: polls before should have found it, because it was
-// created more than an Overlap before the end of the last one (Searched).
+// remember remembers a delivered event, by which its duplicates are recognized. For an event
+// from outside the searched time (doubtful), or a late one, it adds a gap, because others
+// like it may be missing.
 func (f *follower) remember(e *Event) {
 	at, doubtful := f.creationWithinPoll(e)
+	// More than an Overlap before the end of the last poll: that should have found it.
 	isLate := !f.Searched.IsZero() && at.Before(f.Searched.Add(-f.o.Overlap))
 	switch {
 	case doubtful:
@@ -208,18 +206,19 @@ func (f *follower) rememberAgain(e *Event) {
 	f.deliveredAt[hash(e.ID)] = max(f.deliveredAt[hash(e.ID)], at.Unix())
 }
 
-// creationWithinPoll returns the time of creation of an event. A time that is missing,
-// later than the end of the searched range, or doubtful is replaced by this end, with which
-// the event is remembered longest. A time is doubtful if it is more than clockSkew before
-// the range, or after both its end and the present time.
+// creationWithinPoll returns the time of creation of an event. If it is missing, doubtful,
+// or later than the end of the searched time, it returns this end: with it the event is
+// remembered longest. A time is doubtful if, by more than clockSkew, it is before the
+// searched time, or after both its end and the present time.
 func (f *follower) creationWithinPoll(e *Event) (at time.Time, doubtful bool) {
 	created, end := e.Created.UTC(), f.walk.state.Max
 	if created.IsZero() {
 		return end, false
 	}
-	earliest := f.From.Add(-clockSkew)
-	latest := times.Later(end, f.s.clock.Earliest()).Add(clockSkew)
-	if created.Before(earliest) || created.After(latest) {
+	now := f.s.clock.Earliest()
+	isTooEarly := created.Before(f.From.Add(-clockSkew))
+	isTooLate := created.After(times.Later(end, now).Add(clockSkew))
+	if isTooEarly || isTooLate {
 		return end, true
 	}
 	return times.Earlier(created, end), false
@@ -237,9 +236,9 @@ func (p *progress) addGap(reason GapReason, from, to time.Time) {
 	g.From, g.To = times.Earlier(g.From, from), times.Later(g.To, to)
 }
 
-// moveBackFromFuture moves the end of the last poll back if it is in the future, as
-// after a wrong clock of the server: to the newest remembered event, or to the start.
-// It asks for the server's time only if the local clock says so.
+// moveBackFromFuture moves the end of the last poll back if it is in the future, as after a
+// wrong clock of the server: to the newest remembered event that is not, or to the start.
+// If it is in the future by the local clock, the server is asked for its time, which decides.
 func (f *follower) moveBackFromFuture(ctx context.Context) error {
 	isAheadOf := func(now time.Time) bool { return times.Later(f.Searched, f.Newest).After(now.Add(clockSkew)) }
 	if !isAheadOf(time.Now()) {
@@ -264,19 +263,19 @@ func (f *follower) moveBackFromFuture(ctx context.Context) error {
 }
 
 // mayRecur reports whether a delivered event that was created at that Unix time may be found
-// again, so that its hash must be remembered. A poll goes back by the look-back from the end
-// of the poll before it.
+// again, so that its hash must be remembered. A poll begins a look-back before the end of the
+// poll before it.
 //
-// For example, the last poll has ended at 12:00 (Searched), the current one ends at 15:00
-// (Max), and the look-back is an hour. The current poll finds events from 11:00 on, of which
-// earlier polls have delivered those until 12:00. The next one finds those from 14:00 on.
-// One of 13:00 is found by the current poll alone, whose walk delivers it once.
+// Its comments have an example: the last poll has ended at 12:00 (Searched), the current one
+// ends at 15:00 (Max), and the look-back is an hour.
 func (f *follower) mayRecur(created int64) bool {
 	isPolling := f.walk != nil
-	byNextPoll := isPolling && created >= f.walk.state.Max.Add(-f.lookback).Unix()
+	// The current poll finds it from 11:00 on; after 12:00 no other has, and its walk delivers it once.
 	byThisPoll := created >= f.Searched.Add(-f.lookback).Unix()
-	isOfThisWalk := isPolling && created > f.Searched.Unix() // no earlier poll has delivered it
-	return byNextPoll || byThisPoll && !isOfThisWalk
+	onlyByThisPoll := isPolling && created > f.Searched.Unix()
+	// The next poll finds it from 14:00 on.
+	byNextPoll := isPolling && created >= f.walk.state.Max.Add(-f.lookback).Unix()
+	return byThisPoll && !onlyByThisPoll || byNextPoll
 }
 
 // evict forgets the events that no poll can find again.

@@ -210,9 +210,9 @@ func (q Query) atPosition(position string) Query {
 // positionAfter returns the position of the page after p, "" if p is the last page.
 //
 // A search pages by cursor if the server sends one. With a parent event, and on older
-// servers, it pages by offset, which includes the events that the caller may not see,
-// so that the step is the page size: the largest of the requested one, the one that the
-// server names, and the number of events.
+// servers, it pages by offset. Offsets include events that the caller may not see, so the
+// step to the next page is the page size, and not the number of events. If the requested
+// size and the one that the server names differ, the larger one counts.
 func (q Query) positionAfter(p *Page) (string, error) {
 	step := max(q.Limit, len(p.Events)) // a Limit of 0 leaves the size to the server
 	if p.Pagination == nil {

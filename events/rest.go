@@ -9,10 +9,11 @@ import (
 	"github.com/fastio-go/fastio/api"
 )
 
-// rest is the part of a pass that is not yet searched, after a refused cursor: it is
-// searched in slices of creation time. A slice that has ended is complete, whatever the
-// order of its pages. The zero rest is all of the pass, in one slice. Times are Unix
-// seconds.
+// rest is the part of a pass that is not yet searched, after a refused cursor. It is
+// searched in slices of creation time, from Low up or from High down; the last slice is all
+// that is left. An older part may follow, as a rest of its own. A slice that has ended is
+// complete, whatever the order of its pages. The zero rest is all of the pass, in one slice.
+// Times are Unix seconds.
 type rest struct {
 	Low   int64 `json:"low,omitzero"`   // the first second; 0 for the start of the pass
 	High  int64 `json:"high,omitzero"`  // the last second; 0 for the end of the pass
@@ -24,8 +25,9 @@ type rest struct {
 
 const wholeRest = 0 // the Width of a slice that is all of the rest
 
-// slice returns the first and the last second of the current slice of time. 0
-// stands for the start or the end of the whole pass.
+// slice returns the first and the last second of the current slice of time. A low of 0
+// stands for the start of the pass. A high of 0 stands for its end, as long as no cursor was
+// refused.
 func (r *rest) slice() (low, high int64) {
 	switch {
 	case r.Width == wholeRest:
@@ -37,67 +39,71 @@ func (r *rest) slice() (low, high int64) {
 	}
 }
 
-// shrink makes the current slice of time smaller, at most half as large, and reports
-// whether it could: a slice of one second cannot be smaller. The pass lasts from one
-// time, which may be zero, to another; s is what the refused pages have shown.
+// shrink makes the current slice of time at most half as large, because the server has
+// refused to read it to the end; s is what its pages have shown before that. If the slice is
+// the whole rest, it becomes half of what these pages have covered. The pass lasts from one
+// time, which may be zero, to another. shrink reports whether the slice could be smaller:
+// not if it is one second.
 func (r *rest) shrink(s seen, from, to time.Time) bool {
-	if r.High == 0 {
+	isFirstRefusal := r.High == 0
+	if isFirstRefusal {
 		r.Low, r.High = max(unix(from), 0), unix(to)
 	}
-	isFirst := r.Width == wholeRest // no slices so far
-	if isFirst {
+	isWhole := r.Width == wholeRest
+	if isWhole {
 		r.chooseOrder(s)
 	}
 	low, high := r.slice()
-	half := (high - low + 1) / 2
-	if half < 1 {
+	width := (high - low + 1) / 2
+	if width < 1 {
 		return false
 	}
-	r.Fit = s.count // so many events were read before the refusal
-	r.Width = half
-	if isFirst {
-		r.Width = min(max(r.covered(s)/2, 1), half)
+	if isWhole {
+		width = min(width, max(r.covered(s)/2, 1))
 	}
+	r.Width = width
+	r.Fit = s.count // so many events were read before the refusal
 	return true
 }
 
-// covered returns how many seconds the refused pages have covered, from the side of the
-// rest where they began: those from 14:00 down to 13:00 an hour. The first slice is half as
-// wide and on the same side: then most of the events that it finds again are still
-// remembered as duplicates. That only saves deliveries; what is searched is the same.
+// covered returns how many seconds of the rest its refused pages have covered: up from Low
+// to the newest event, or down from High to the oldest one. The second of that event is not
+// counted, because others of it may be on the next page.
 func (r *rest) covered(s seen) int64 {
 	switch {
-	case r.Up: // they went up from Low to the newest event
+	case r.Up:
 		return s.newest - r.Low
-	case s.oldest > 0: // they went down from High to the oldest event
+	case s.oldest > 0:
 		return r.High - s.oldest
 	}
 	return r.High - r.Low + 1 // no event had a time
 }
 
-// chooseOrder makes the first slices follow each other in the order of the events of the
-// refused pages: upwards if the server listed them from old to new. If it did, and the time
-// at which the log begins is not known (a Low of 0), the slices start at the oldest event,
-// and what is older is searched after them.
+// chooseOrder chooses whether the slices go up from Low or down from High: as the server has
+// listed the events of the refused pages. So the first slices find those events again that
+// are still remembered as duplicates. That only saves deliveries; either order is complete.
+// Without an event inside the rest, the order stays as it is.
 func (r *rest) chooseOrder(s seen) {
-	isWithin := s.oldest > r.Low && s.oldest < r.High // not without an event
-	if !isWithin {
+	isInside := s.oldest > r.Low && s.oldest < r.High
+	if !isInside {
 		return
 	}
 	r.Up = s.last > s.first
 	hasBegin := r.Low > 0
-	if r.Up && !hasBegin {
+	if r.Up && !hasBegin { // else the slices would go up from 1970: what is older is searched after them
 		r.Older, r.Low = s.oldest-1, s.oldest
 	}
 }
 
-// nextSlice moves on from a slice of time that has ended after count events, and
-// reports whether there is another slice. If the slice had at most a quarter of the
-// events that fit, the following ones are twice as wide.
+// nextSlice moves on from a slice of time that has ended after count events, and reports
+// whether there is another slice. The last slice is all that is left of the rest; after it
+// comes the older part, if there is one, as one slice. If a slice had at most a quarter of
+// the events that fit, the following ones are twice as wide.
 func (r *rest) nextSlice(count int) bool {
 	if r.Width == wholeRest {
-		*r = rest{High: r.Older, Fit: r.Fit} // the older part, which is searched last
-		return r.High > 0                    // whether there is one
+		*r = rest{High: r.Older, Fit: r.Fit}
+		hasOlder := r.High > 0
+		return hasOlder
 	}
 	if r.Up {
 		r.Low += r.Width
@@ -107,8 +113,9 @@ func (r *rest) nextSlice(count int) bool {
 	if 4*count <= r.Fit {
 		r.Width *= 2
 	}
-	r.Fit += r.Fit/8 + 1 // more may fit than were seen when a slice was refused
-	if r.Width > r.High-r.Low {
+	r.Fit += r.Fit/8 + 1 // more may fit: shrink has set only what was read before a refusal
+	secondsLeft := r.High - r.Low + 1
+	if r.Width >= secondsLeft {
 		r.Width = wholeRest
 	}
 	return true
@@ -117,17 +124,15 @@ func (r *rest) nextSlice(count int) bool {
 var errRest = errors.New("invalid rest of a pass")
 
 // checkDecoded returns an error for a rest that no pass can have saved: the checkpoint was
-// changed. The current slice must lie within the rest (Low to High), and its Width, in
-// seconds, must not be larger; it and the end of the part that is searched later (Older)
-// must be in the years 1970 to 36000, so that no sum overflows; and the number of events
-// that a slice may have (Fit) must not be negative.
+// changed.
 func (r *rest) checkDecoded() error {
-	const latest = 1 << 40
+	const latest = 1 << 40 // about the year 36000, so that no sum overflows
 	low, high := r.slice()
 	badSlice := low < 0 || high < low || high > latest
 	badOlder := r.Older < 0 || r.Older > latest
-	badWidth := r.Width < 0 || r.Width > r.High-r.Low+1
-	if *r != (rest{}) && (badSlice || badOlder || badWidth || r.Fit < 0) {
+	badWidth := r.Width < 0 || r.Width > r.High-r.Low+1 // the slice is wider than the rest
+	badFit := r.Fit < 0
+	if badSlice || badOlder || badWidth || badFit {
 		return errRest
 	}
 	return nil

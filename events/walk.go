@@ -37,13 +37,13 @@ type Walk struct {
 	delivered     ids    // the last ones that this Walk delivered, to deduplicate after a refused cursor
 	lastSet       ids    // the last ones in state.Last
 	keepLast      bool   // whether state.Last is maintained
-	notFoundAgain hashes // delivered before the Walk resumed or restarted, not found again since
+	expectedAgain hashes // delivered before the slice began or was resumed, and still to come on one of its pages
 	requested     string // position of the last requested page
 	seen          seen   // what the pages of the current slice have shown
 	pauseAfter    int    // pages after which a loop pauses; 0 means that it does not
 	pagesLeft     int    // of the current loop until it pauses
 	paused        bool   // the last loop has paused
-	refusals      int    // refused cursors since a slice has ended
+	refusals      int    // refused cursors since a slice has ended, for the pause after one
 	unshrinkable  int    // those of the refusals that a smaller slice could not follow
 
 	onRefusal func(ctx context.Context, n int, pause time.Duration, err error) // may be nil
@@ -98,8 +98,8 @@ const (
 // so small that each ends before a cursor is refused. No event is left out, in whatever
 // order the server sends them. These searches find delivered events again. The last 20,000
 // that the Walk has delivered in this process are not delivered twice; others may be.
-// Cursors that are refused even for the events of one second end the loop with an error; a
-// later one continues there.
+// Cursors that are refused even for the events of one second end the loop with an error. The
+// next loop, or a Walk from the Cursor, tries that second again.
 //
 // With a ParentEventID and on older servers, searches page by offset. Events that
 // start or stop matching during the pass then shift all others: do not acknowledge
@@ -113,17 +113,14 @@ func (s *Service) Walk(q Query, cursor string, opts ...api.CallOption) *Walk {
 		keepLast: true, // for a pass that continues this one
 	}
 	w.state, w.err = q.decodeCursor(cursor)
-	deliveredBefore := slices.Concat(w.state.Tail, w.state.Passed) // by the pass that this one continues, and by this one
-	w.delivered = newIDs(deliveredBefore)
+	byFinishedPass, byThisPass := w.state.Tail, w.state.Passed // both delivered, and found again by this walk
+	w.delivered = newIDs(slices.Concat(byFinishedPass, byThisPass))
 	w.lastSet = newIDs(w.state.Last)
 	return w
 }
 
-// decodeCursor returns the state that the cursor of a walk holds, a fresh state for "".
-// If that walk had ended, the state is that of a new walk, which starts resumeOverlap before
-// the end of that one, because events may have become visible late, and does not deliver
-// what that one has delivered of this time (Tail). An ended walk without an end of its own
-// (Max) has no later events, and its state is returned.
+// decodeCursor returns the state that the cursor of a walk holds, a fresh state for "", and
+// for the cursor of a finished walk the state of one that continues it.
 func (q Query) decodeCursor(cursor string) (cursorState, error) {
 	refuse := func(rule string) error { return &api.InputError{Op: opWalk, Field: "cursor", Rule: rule} }
 	if q.Cursor != "" {
@@ -147,12 +144,14 @@ func (q Query) decodeCursor(cursor string) (cursorState, error) {
 	if saved.Query != fresh.Query {
 		return cursorState{}, refuse("must come from a walk of the same query")
 	}
-	canContinue := saved.Done && !saved.Max.IsZero()
-	if canContinue {
-		fresh.From, fresh.Tail = saved.Max.Add(-resumeOverlap), saved.Last
-		return fresh, nil
+	canContinue := saved.Done && !saved.Max.IsZero() // without a Max the query ends by itself, and has no later events
+	if !canContinue {
+		return saved, nil
 	}
-	return saved, nil
+	// The new walk starts before the end of the finished one, because events may have become visible late. It
+	// leaves out what the finished one has delivered from there on.
+	fresh.From, fresh.Tail = saved.Max.Add(-resumeOverlap), saved.Last
+	return fresh, nil
 }
 
 // Cursor returns the position of the Walk. Pass it to [Service.Walk] with the same
@@ -206,7 +205,7 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 		return err
 	}
 	w.requested, w.seen = w.state.At, seen{}
-	w.notFoundAgain = slices.Clone(w.state.Passed) // the pages from here on have these delivered events again
+	w.expectedAgain = slices.Clone(w.state.Passed) // they stay in the cursor until a page has them
 	delivered, next := false, ""
 	for pg, err := range w.pages().Read(ctx, w.opts) {
 		if err != nil {
@@ -214,8 +213,8 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 		}
 		for _, e := range pg.Page.Events {
 			w.seen.add(e)
-			fresh := w.markDelivered(e.ID)
-			w.recordLast(e)
+			fresh := w.markDelivered(e.ID) // in the cursor of this walk
+			w.recordForNextWalk(e)
 			if !fresh {
 				continue
 			}
@@ -263,15 +262,15 @@ func (w *Walk) setEnd(ctx context.Context) error {
 	return nil
 }
 
-// sliceQuery returns the query for the current slice of time; a bound of 0 is that of the
-// whole pass. Slices overlap by a second, because it is not published whether a search
-// includes its bounds.
+// sliceQuery returns the query for the current slice of time: that of the whole pass, within
+// the bounds of the slice that are not 0. Slices overlap by a second, because it is not
+// published whether a search includes its bounds.
 func (w *Walk) sliceQuery() Query {
 	q := w.query
-	if !w.state.Max.IsZero() {
+	if !w.state.Max.IsZero() { // the query has no end of its own: the pass ends at the time when it began
 		q.CreatedMax = w.state.Max
 	}
-	q.CreatedMin = times.Later(q.CreatedMin, w.state.From)
+	q.CreatedMin = times.Later(q.CreatedMin, w.state.From) // where a pass begins that continues a finished one
 	low, high := w.state.Rest.slice()
 	if low > 0 {
 		q.CreatedMin = times.Later(q.CreatedMin, time.Unix(low-1, 0).UTC())
@@ -331,10 +330,8 @@ func (s *Service) searchPatiently(ctx context.Context, q Query, opts []api.CallO
 }
 
 // markDelivered adds an event of the current page to those that the cursor counts as
-// delivered (Passed), and reports whether it is new, so that it must be delivered. A
-// duplicate is added as well: a process that resumes at this page knows only Passed. Those
-// of Passed that were delivered before the slice began or was resumed, and have not come
-// again, are in notFoundAgain. An event without an ID is never a duplicate.
+// delivered (Passed), and reports whether it is new, so that it must be delivered. An event
+// without an ID is never a duplicate.
 func (w *Walk) markDelivered(id api.OpaqueID) bool {
 	if id == "" {
 		return true
@@ -342,20 +339,21 @@ func (w *Walk) markDelivered(id api.OpaqueID) bool {
 	h := hash(id)
 	fresh := w.delivered.add(h)
 	if !fresh {
-		if i := slices.Index(w.notFoundAgain, h); i >= 0 { // it is in Passed, and has come again now
-			w.notFoundAgain = slices.Delete(w.notFoundAgain, i, i+1)
+		// An event from before the slice was resumed is in Passed already. It has come now.
+		if i := slices.Index(w.expectedAgain, h); i >= 0 {
+			w.expectedAgain = slices.Delete(w.expectedAgain, i, i+1)
 			return false
 		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.state.Passed = append(w.state.Passed, h)
+	w.state.Passed = append(w.state.Passed, h) // also a duplicate: a process that resumes at this page knows only Passed
 	return fresh
 }
 
-// recordLast remembers an event that was created shortly before the end of the walk: a
-// walk that continues from there starts earlier and finds it again.
-func (w *Walk) recordLast(e *Event) {
+// recordForNextWalk remembers an event that was created shortly before the end of the walk:
+// a walk that continues this one starts before its end and finds the event again.
+func (w *Walk) recordForNextWalk(e *Event) {
 	tooEarly := w.state.Max.IsZero() || e.Created.Before(w.state.Max.Add(-resumeOverlap))
 	isFull := len(w.state.Last) >= remembered // the size of the cursor is limited
 	if !w.keepLast || e.ID == "" || tooEarly || isFull {
@@ -386,7 +384,7 @@ func (w *Walk) advance(next string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state.At, w.requested = next, next
-	w.state.Passed = slices.Clone(w.notFoundAgain) // delivered events that may come again on a later page
+	w.state.Passed = slices.Clone(w.expectedAgain) // delivered events that come again on this or a later page
 	if next == noPage {
 		w.refusals, w.unshrinkable = 0, 0 // they count until a slice has ended
 		w.state.Done = !w.state.Rest.nextSlice(w.seen.count)
@@ -428,7 +426,7 @@ func (w *Walk) continueSmaller(ctx context.Context, err error) error {
 func (w *Walk) shrinkSlice(err error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.refusals++
+	w.refusals++    // for the pause of continueSmaller
 	w.state.At = "" // the walk continues at the start of the slice
 	if w.seen.pages == 0 {
 		return nil // the cursor was resumed, and old: its refusal says nothing about the size of the slice
