@@ -397,7 +397,7 @@ func (f *follower) saveDue(ctx context.Context) error {
 // next one starts from there (Searched). A poll without events proves nothing, because an
 // empty response may be wrong: then the next one starts where this one has started.
 func (f *follower) endPoll() {
-	wasSaved := f.Cursor != "" // a poll is saved only after events
+	wasSaved := f.Cursor != "" // save does that only after events
 	hadEvents := f.deliveredInPoll || wasSaved
 	if hadEvents {
 		f.Searched = times.Later(f.Searched, f.walk.state.Max)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -1094,6 +1095,57 @@ func TestFollowContinuesAfterAnEventInTheFuture(t *testing.T) {
 		if diff := cmp.Diff(reported, gaps); handler && diff != "" {
 			t.Errorf("gaps (-want +got):\n%s", diff)
 		}
+	})
+}
+
+// unreliableLog is a log whose searches fail first, and then once have no events.
+type unreliableLog struct {
+	*smallLog
+	isDown  bool
+	isEmpty bool
+}
+
+func (l *unreliableLog) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
+	isSearch := r.Op == search
+	switch {
+	case isSearch && l.isDown:
+		return io.ErrUnexpectedEOF
+	case isSearch && l.isEmpty:
+		l.isEmpty = false
+		return (&smallLog{}).Call(ctx, r, out, opts...)
+	}
+	return l.smallLog.Call(ctx, r, out, opts...)
+}
+
+// A poll is resumed after a restart only if it has found events: else an empty response,
+// which may be wrong, would end it, and no later poll would search its time.
+func TestFollowRepeatsAPollWithoutEvents(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &unreliableLog{smallLog: &smallLog{}}
+		var box inbox
+		var gaps []events.Gap
+		o := &events.FollowOptions{Store: new(events.MemoryStore), Name: "mine", OnGap: into(&gaps)}
+		follow := func(q events.Query) {
+			f := followAs(events.New(l, nil), q, box.handle, o)
+			time.Sleep(10 * time.Minute)
+			f.end(t)
+		}
+		q := events.Query{Profile: api.Workspace(roomID)}
+		first := l.add()
+		follow(events.Query{Profile: q.Profile, Event: fileAdded})
+
+		time.Sleep(2 * time.Hour)
+		second := l.add()
+		time.Sleep(2 * time.Hour)
+		l.isDown = true
+		follow(q) // it saves a checkpoint because it reports the gap before the checkpoint of another query
+		if len(gaps) != 1 {
+			t.Fatalf("gaps: %+v", gaps)
+		}
+		l.isDown, l.isEmpty = false, true
+		follow(q)
+		sameSet(t, []api.OpaqueID{first, second}, box.all())
 	})
 }
 

@@ -121,7 +121,8 @@ func (f *follower) save(ctx context.Context) error {
 		f.unsaved, f.duplicates = 0, 0
 		return nil
 	}
-	if f.walk != nil {
+	hadEvents := f.deliveredInPoll || f.duplicates > 0 || f.Cursor != ""
+	if f.walk != nil && hadEvents { // else the poll starts anew after a restart: endPoll needs events
 		f.Cursor = f.walk.Cursor()
 	}
 	data, err := jsonv2.Marshal(f.snapshot())
