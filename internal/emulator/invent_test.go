@@ -129,6 +129,25 @@ func TestWorldGoesOnWithItsFiles(t *testing.T) {
 	}
 }
 
+// A past without room for reads does not let a later history invent changes.
+func TestHistoryAfterAFullPastChangesNoFile(t *testing.T) {
+	t.Parallel()
+	s := emulator.New(seed.Options{})
+	org := s.AddOrg(seed.Org{})
+	room := s.AddWorkspace(seed.Workspace{Org: org.ID})
+	file := s.AddNode(seed.Node{Profile: room.ID, Kind: "file", Name: "a.txt", Content: "a"})
+	const full = 0
+	s.WritePast(full, 1, room.ID)
+	first := world.Number(len(s.Log.Entries))
+	s.Generate(seed.History{Workspace: room.ID, Events: 200})
+	for _, e := range s.Log.Entries[first:] {
+		name := s.Log.Kinds.Values[e.Kind].Event
+		if object := s.Log.ObjectID(e.Object); name == fileAdded || object != "" && object != file.ID {
+			t.Errorf("%s of %q", name, object)
+		}
+	}
+}
+
 func BenchmarkGenerateWorld(b *testing.B) {
 	for _, size := range []seed.Size{seed.Small, seed.Medium, seed.Large} {
 		b.Run(string(size), func(b *testing.B) {

@@ -32,11 +32,11 @@ func (h *Handlers) WritePast(events int, seed uint64, workspaces ...string) {
 		pasts = append(pasts, p)
 		nodes += len(p.nodes)
 	}
-	left := events - len(h.w.Log.Entries)
-	h.w.Log.Entries = slices.Grow(h.w.Log.Entries, max(0, left))
+	left := max(0, events-len(h.w.Log.Entries)) // reads that are not divided yet, among the nodes
+	h.w.Log.Entries = slices.Grow(h.w.Log.Entries, left)
 	for _, p := range pasts {
-		if nodes == 0 || left <= 0 {
-			break // no nodes are left, or the log has all events
+		if len(p.nodes) == 0 {
+			continue
 		}
 		reads := left * len(p.nodes) / nodes
 		left, nodes = left-reads, nodes-len(p.nodes)
