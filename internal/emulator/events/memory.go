@@ -24,22 +24,22 @@ func (h *Handlers) WritePast(events int, seed uint64, workspaces ...string) {
 		n := h.w.AnyNode(id)
 		byProfile[n.Profile] = append(byProfile[n.Profile], n)
 	}
-	nodes := 0
+	nodesLeft := 0 // those of the pasts that have no reads yet
 	for i, id := range workspaces {
 		source := rand.NewPCG(seed, world.Mix(h.w.Options.Seed)+uint64(i))
 		p := h.pastOf(id, byProfile[id], rand.New(source)) //nolint:gosec // repeatable on purpose
 		p.writeEvents()
 		pasts = append(pasts, p)
-		nodes += len(p.nodes)
+		nodesLeft += len(p.nodes)
 	}
-	left := max(0, events-len(h.w.Log.Entries)) // reads that are not divided yet, among the nodes
-	h.w.Log.Entries = slices.Grow(h.w.Log.Entries, left)
+	readsLeft := max(0, events-len(h.w.Log.Entries))
+	h.w.Log.Entries = slices.Grow(h.w.Log.Entries, readsLeft)
 	for _, p := range pasts {
 		if len(p.nodes) == 0 {
 			continue
 		}
-		reads := left * len(p.nodes) / nodes
-		left, nodes = left-reads, nodes-len(p.nodes)
+		reads := readsLeft * len(p.nodes) / nodesLeft
+		readsLeft, nodesLeft = readsLeft-reads, nodesLeft-len(p.nodes)
 		p.addReads(reads)
 		// A history that is generated later would invent changes that the files do not show, so
 		// it may only add reads of the newest files.

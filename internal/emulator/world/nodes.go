@@ -88,12 +88,13 @@ func (w *World) KeepNode(n Node) *Node {
 // keepVersions fills in the defaults of the versions of a node. A Content of the node that
 // differs from the content of the last version becomes another version.
 func (w *Tree) keepVersions(n *Node) {
+	// They are kept here because AddVersion sets Versions, Content and Size to those of a version.
 	given, text, size := n.Versions, cmp.Or(n.Content, string(n.Bytes)), n.Size
 	n.Versions, n.Bytes = nil, nil
 	if !n.HasContent() {
 		return
 	}
-	n.Content = "" // from here on, that of the last version: AddVersion sets Versions, Content and Size
+	n.Content = ""
 	for _, v := range given {
 		v.Created = cmp.Or(v.Created, n.Created)
 		v.Creator = cmp.Or(v.Creator, n.Creator)
