@@ -374,7 +374,7 @@ func (d *decoder) readReference(v reflect.Value) bool {
 // readPointer reads a pointer: null, the number of an earlier pointer, the name of a
 // content, or a list of the value that the pointer leads to. A new pointer gets its number
 // (the index in seen) before its value is read, because the value may have the same
-// pointer in it. A content has no pointers.
+// pointer in it. A content has none, and gets its number afterwards.
 func (d *decoder) readPointer(v reflect.Value) {
 	isNullOrEarlier := d.readReference(v)
 	if isNullOrEarlier {

@@ -22,10 +22,10 @@ import (
 // TextMost is the most bytes of a text in the state; a longer one is a content, in a file.
 const TextMost = 1 << 10
 
-// Encode writes the structs behind pointers, and all that they lead to, as JSON. A pointer
-// that occurs again is written as its number, and so is the type of a value that an
-// interface holds. Long texts and blobs are only named: Encode returns these contents by
-// name, which is their SHA-256.
+// Encode writes the structs behind pointers, and all that they lead to, as JSON. Numbers
+// stand for pointers and maps that occur again, and for the types of values in interfaces.
+// Long texts and blobs are only named: Encode returns these contents by name, which is
+// their SHA-256.
 func (c *Codec) Encode(w io.Writer, of ...any) (map[string]Content, error) {
 	e := &encoder{
 		Codec: c, w: bufio.NewWriterSize(w, 1<<16), contents: map[string]Content{}, texts: map[string]int{},
@@ -35,7 +35,7 @@ func (c *Codec) Encode(w io.Writer, of ...any) (map[string]Content, error) {
 		e.typeNumbers[t] = i
 	}
 	values := roots(of)
-	for _, v := range values {
+	for _, v := range values { // they have the first numbers of pointers
 		e.seen[identity{v.Addr().Pointer(), v.Addr().Type()}] = len(e.seen)
 	}
 	for i, v := range values {
