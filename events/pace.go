@@ -259,7 +259,7 @@ func (p *pace) end(found bool) {
 // time makes it due earlier (awaitsRound).
 //
 // Events of a reported change may become visible after its round. If the round has found no
-// events, or only some of several changes, it is repeated once.
+// events, or perhaps only those of another change (isFrequent), it is repeated once.
 func (p *pace) setNextRound() (due time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
