@@ -253,7 +253,7 @@ func TestIteratorsRequestNoPageForTheFirstItem(t *testing.T) {
 					var got []int
 					for range seq {
 						time.Sleep(time.Second) // more than the wait after two empty pages
-						got = append(got, len(s.asked))
+						got = append(got, s.requests())
 						if len(got) > last {
 							break
 						}
@@ -292,6 +292,13 @@ type threePages struct {
 	calls map[string]int
 	asked []string   // the requests
 	last  url.Values // of the previous request
+}
+
+// requests returns how many requests there were, also while a page is fetched ahead.
+func (s *threePages) requests() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.asked)
 }
 
 // run returns the requests of an iteration, the marks of its rows, and its error.
