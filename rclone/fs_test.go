@@ -129,19 +129,22 @@ func TestLevelsAboveWorkspacesAreReadOnly(t *testing.T) {
 // A change of another user between the listing and the update is not overwritten.
 func TestUpdateRefusesAChangedFile(t *testing.T) {
 	t.Parallel()
-	for name, size := range map[string]int{"in one call": 10, "in chunks": 5 << 20, "of unknown size": -1} {
+	const unknown, few, many = -1, 10, 5 << 20
+	for name, test := range map[string]struct{ announced, size int }{
+		"in one call": {few, few}, "in chunks": {many, many}, "of unknown size": {unknown, few}, "as a stream": {unknown, many},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newPlatform(t)
 			p.add("", "a.txt", "first")
 			f := p.remote(t, "design")
 			listed := get(t, f, "a.txt")
-			text := strings.Repeat("x", max(size, 10))
-			src := object.NewStaticObjectInfo("a.txt", time.Now(), int64(size), true, nil, nil)
+			text := strings.Repeat("x", test.size)
+			src := object.NewStaticObjectInfo("a.txt", time.Now(), int64(test.announced), true, nil, nil)
 			if err := get(t, f, "a.txt").Update(t.Context(), strings.NewReader(text), src); err != nil {
 				t.Fatal(err)
 			}
-			other := strings.NewReader(strings.Repeat("y", max(size, 10)))
+			other := strings.NewReader(strings.Repeat("y", test.size))
 			err := listed.Update(t.Context(), other, src)
 			if !fserrors.IsNoRetryError(err) {
 				t.Errorf("got %v, want an error that is not retried", err)
