@@ -239,11 +239,11 @@ func (s *signIn) newStartPage(ctx context.Context, r *receiver, b *opener, addre
 	return p, nil
 }
 
-// write creates the file of the page with mode 0600 in a new directory with
-// mode 0700. The page redirects to the local address of the entry, and not to the login
-// URL itself: so the entry notices whether the browser follows the page, and a file that
-// remains is harmless. Its only text is the name of the program, which a browser that
-// follows the redirect does not show.
+// write creates the file of the page with mode 0600 in a new directory with mode 0700. The
+// page redirects to an address of this process (local), which leads on to the login URL: so
+// the process notices whether the browser follows the page, and a file that remains is
+// harmless. Its only text is the name of the program, which a browser that follows the
+// redirect does not show.
 func (p *startPage) write(parent, program string) (err error) {
 	p.dir, err = os.MkdirTemp(parent, "fastio-sign-in-")
 	if err != nil {

@@ -51,9 +51,9 @@ type transit struct {
 	leaf    string // the name that it gets in the other one
 }
 
-// name returns the reserved name: the parts of the transit with "-" between them, the time
-// in base 36. The last part of a move is both names, and the one before it says how long
-// the first of them is.
+// name returns the reserved name, by which a later run can end an interrupted move: the
+// parts of the transit with "-" between them, the time in base 36. The last part of a move
+// is its old and its new name, and the one before it says how long the old one is.
 func (t *transit) name() string {
 	part := []string{string(t.kind), strconv.FormatInt(t.started.Unix(), 36), t.random}
 	if t.kind == kindMove {

@@ -325,7 +325,7 @@ func (p *pending) requeue(delivered, rest []*Change) {
 	if p.resync { // of the rest, of the later changes, or because the queue was full
 		p.waiting = slices.DeleteFunc(p.waiting, func(c *Change) bool { return c.Entry == nil && c.Resync == nil })
 		clear(p.fields)
-		p.events, p.bytes = 0, 0 // neither counts what stays
+		p.events, p.bytes = 0, 0 // they count changes of the socket, of which none is left
 	}
 }
 

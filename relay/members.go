@@ -408,8 +408,8 @@ func (m *member) confirm(record heartbeat, value []byte, revision uint64, began 
 	m.onHealthy()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	wasDeleted := m.token != record.Token // or replaced: then setBeat has removed m.token
-	if wasDeleted {
+	isLost := m.token != record.Token // setBeat has seen that another replica deleted or replaced it
+	if isLost {
 		return
 	}
 	if revision > m.beats[m.name].revision { // else the watch was faster, and may have delivered a later one
@@ -562,7 +562,7 @@ func (m *member) adoptView(ctx context.Context, a *adoption, v *view) error {
 			return err
 		}
 		a.stoppedIn = v.number
-		a.proposeAt = time.Time{} // it was by the rank in an earlier view
+		a.proposeAt = time.Time{} // a next view, if one is due, is proposed at a time that depends on the rank in this one
 	}
 	if a.begunIn != v.number && m.agreed(v, a.holding) {
 		a.begunIn = v.number

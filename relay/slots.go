@@ -163,8 +163,9 @@ func (v *view) slotsOf(name string) map[int]bool {
 }
 
 // divideProfiles divides profiles among the members. Each member has a list of the profiles that it can
-// follow. Lists has the lists by their IDs; a profile is its profileKey. Profiles of one slot that the
-// same members can follow go to one member together.
+// follow. Lists has the lists by their IDs; a profile is its profileKey. With several lists, the text
+// ".ID.ID" of a profile names those that have it. Profiles of one slot with the same text are a unit, and
+// go to one member together.
 func (v *view) divideProfiles(lists map[string][]string) *shares {
 	s := &shares{members: v.Members, holders: map[place]int{}}
 	ids := v.listIDs()
@@ -180,7 +181,7 @@ func (v *view) divideProfiles(lists map[string][]string) *shares {
 			}
 		}
 		units = s.units(maps.Keys(s.listsWith))
-		fits = func(unit, member int) bool { // no ID is a part of another one: they have the same length
+		fits = func(unit, member int) bool { // all IDs have the same length: none is part of another
 			return strings.Contains(units[unit].lists, "."+v.Members[member].List)
 		}
 	}

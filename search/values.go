@@ -92,7 +92,8 @@ func (s *Service) AllValues(
 	}
 	next := func(ctx context.Context, offset int, opts []api.CallOption) (*Values, error) {
 		at := o
-		if isFirst := offset == o.Offset; !isFirst { // Metadata checks the options of the first page, which are the caller's
+		isFirst := offset == o.Offset
+		if !isFirst { // the first page has the options of the caller, which Metadata checks and may refuse
 			at.Offset, at.Limit = offset, min(o.Limit, maxReached-offset)
 			if at.Limit <= 0 {
 				return nil, errReached
@@ -100,7 +101,7 @@ func (s *Service) AllValues(
 		}
 		v, err := s.Metadata(ctx, workspace, text, &at, opts...)
 		if err == nil {
-			v.endAtTotal(at)
+			v.endAtTotal(at) // the server may say of every page that more follow
 		}
 		return v, err
 	}
@@ -110,8 +111,7 @@ func (s *Service) AllValues(
 	return hits.All(ctx, opts)
 }
 
-// endAtTotal makes an empty page at the end of the list the last one: the server may say of
-// every page that more follow.
+// endAtTotal makes an empty page at the end of the list the last one.
 func (v *Values) endAtTotal(at ValuesOptions) {
 	p := v.Pagination
 	if p == nil || p.Total == 0 || len(v.Hits) > 0 { // a total of 0 is not in the response

@@ -152,9 +152,12 @@ type remoteFile struct {
 }
 
 // checkedName returns the part of a name to which the rules for names apply: without
-// the dot of a hidden file, if hidden files are downloaded.
+// the dot of a hidden file, if hidden files are downloaded. The dot of "." and those of
+// names such as ".." and "..." stay, and the rules refuse them.
 func (d *dir) checkedName(name string) string {
-	if rest, hidden := strings.CutPrefix(name, "."); hidden && d.o.Hidden && rest != "" && !strings.HasPrefix(rest, ".") {
+	rest, isHidden := strings.CutPrefix(name, ".")
+	hasOneDot := isHidden && rest != "" && rest[0] != '.'
+	if hasOneDot && d.o.Hidden {
 		return rest
 	}
 	return name

@@ -274,10 +274,11 @@ const (
 	resendNone   = false
 )
 
-// sendSmall sends a batch of small files and ends their entries. A batch that the platform
-// refuses is split, because one file may be the reason. With again, files that fail are sent
-// once more. Files of which the outcome is unknown, because the response was lost or has no
-// result for them, may have been stored: endUnknown looks for them.
+// sendSmall sends a batch of small files and ends their entries; sendBatch ends those of
+// files that it cannot read. A batch that the platform refuses is split, because one file
+// may be the reason. With again, files that fail are sent once more. Files of which the
+// outcome is unknown, because the response was lost or has no result for them, may have
+// been stored: endUnknown looks for them.
 func (d *dir) sendSmall(ctx context.Context, entries []*entry, again bool) {
 	sent, result, err := d.sendBatch(ctx, entries)
 	if len(sent) == 0 {

@@ -18,7 +18,8 @@ import (
 
 // Compare compares the exchanges of a run with what the SDK believes of the platform, and
 // returns the report. Writes are the endpoints of [Writes] that the run was allowed to call.
-// It is pure: equal exchanges give equal reports.
+// Words of the report are all texts in it that come from responses: the user sees them
+// before the report is written. It is pure: equal exchanges give equal reports.
 func Compare(exchanges []Exchange, writes ...Write) *Report {
 	c := &comparison{
 		reads: withWrites(Reads(), writes), writeRules: map[string]rules{}, rows: rowsByKey(), words: wordsOf(exchanges),
@@ -36,7 +37,7 @@ func Compare(exchanges []Exchange, writes ...Write) *Report {
 	}
 	r.Limits = limitsOf(exchanges)
 	for _, name := range r.Limits.Headers {
-		if !isLimitHeader(name) { // a proxy may have added it: the user is shown all Words before the report is written
+		if !isLimitHeader(name) { // not one of the platform: a proxy may have added it
 			c.words.said[name] = true
 		}
 	}

@@ -19,8 +19,10 @@ var ErrForeignWorkspace = errors.New(
 	"the platform has answered the create of the workspace with the ID of another one; nothing was changed in that")
 
 // keep makes the result of a create an object of the run, and stores its ID under a name for
-// later calls. If the object may belong to others, as requireOwn and the journal find, it
-// returns an error, and no later call uses the ID.
+// later calls; a response without an ID has created nothing. If the object may belong to
+// others, as requireOwn and the journal find, it returns an error, and no later call uses
+// the ID. What ends the walk (failed), or its writes (unwritable), is set in the walk, which
+// all calls share.
 func (c call) keep(kind string, name thing, id string) error {
 	if id == "" {
 		return nil

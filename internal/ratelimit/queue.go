@@ -209,17 +209,18 @@ func (g *Group) classDue(c Class, now time.Time) time.Time {
 	}
 }
 
-// recordStart records the start of a call: in the spread over a long window, if there
-// is one, else among the running calls of loops, and in the State of its loop.
+// recordStart records the start of a call. With a long window, calls of the classes Woken
+// and Rest are spread over it, and those of Program reduce their part. Else those of Woken
+// and Rest are counted while they run (loopCalls). A call of a loop is also in its State.
 func (g *Group) recordStart(c Call, class Class) {
-	var every time.Duration // between two calls of Woken and Rest, if they are spread
+	var every time.Duration // between two calls that are spread
 	switch {
 	case g.spreadOver != nil:
 		every = g.spreadStart(class, c.Started)
 	case class != Program:
 		g.loopCalls = append(g.loopCalls, c)
 	}
-	c.loop.locked(func(l *Loop) {
+	c.loop.locked(func(l *Loop) { // nothing without a loop
 		next := l.state.Class // SetClass may have changed it while the call waited
 		l.state = State{Class: next, Waited: c.Started.Sub(l.asked), Started: c.Started, Running: true, Every: every}
 		l.asked = time.Time{}

@@ -94,8 +94,8 @@ func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 
 // observeEnd records an announced end of a window that others have filled. An end less
 // than a Size after the previous one proves that the window slides: its calls have no
-// common end. Then the share of this client falls at once to its calls when the window
-// was full, as the server has accepted so many, or to slidingShare or one if that is more.
+// common end. Then the share of this client falls at once to the largest of these: the
+// own calls that the server had accepted when the window was full, slidingShare, and one.
 func (w *window) observeEnd(reset time.Time) {
 	sincePrevious := reset.Sub(w.announcedEnd)
 	if sincePrevious <= rounding { // the same end, or a response that arrived late
@@ -103,7 +103,7 @@ func (w *window) observeEnd(reset time.Time) {
 	}
 	if sincePrevious < w.Size-rounding && !w.sliding {
 		w.sliding = true
-		leftShare := max(1, w.ownWhenFull, float64(w.Max)*slidingShare)
+		leftShare := max(w.ownWhenFull, float64(w.Max)*slidingShare, 1)
 		w.share = min(w.share, leftShare)
 	}
 	w.announcedEnd = reset

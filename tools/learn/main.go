@@ -158,8 +158,8 @@ func printChanges(w io.Writer, all []change) error {
 
 // The columns of endpoints.tsv.
 const (
-	opColumn, methodColumn, pathColumn = 1, 2, 3
-	sourceColumn, noteColumn           = 8, 9
+	opColumn, verbColumn, pathColumn = 1, 2, 3
+	sourceColumn, noteColumn         = 8, 9
 )
 
 // learnPaths returns the table of endpoints, in which the assumed paths that the
@@ -171,7 +171,7 @@ func (r report) learnPaths(table string) string {
 		if len(f) <= sourceColumn || f[sourceColumn] != "A" { // not assumed
 			continue
 		}
-		if r.Operations[f[methodColumn]+" "+f[pathColumn]].Path == "confirmed" {
+		if r.Operations[f[verbColumn]+" "+f[pathColumn]].Path == "confirmed" {
 			f[sourceColumn] = "W" // seen on the wire
 			lines[i] = strings.Join(f, "\t")
 		}
@@ -181,8 +181,9 @@ func (r report) learnPaths(table string) string {
 
 // learnNames returns the list of assumed names without those that responses have
 // confirmed. A line of the list is "account.Invitations.Get response: entity_id org".
-// A method may have several rows in the table, each with results of its own in the
-// report: a name that is refuted for one of them stays.
+// The table has a row for each endpoint, with its verb (GET), its path and the Go method
+// that calls it; the report has results by verb and path. A Go method may have several
+// rows: a name that is refuted for one of them stays.
 func (r report) learnNames(list, table string) string {
 	confirmed, refuted := map[string]bool{}, map[string]bool{}
 	for line := range strings.Lines(table) {
@@ -190,12 +191,12 @@ func (r report) learnNames(list, table string) string {
 		if len(f) <= noteColumn {
 			continue
 		}
-		o := r.Operations[f[methodColumn]+" "+f[pathColumn]]
+		o := r.Operations[f[verbColumn]+" "+f[pathColumn]]
 		for _, name := range o.Names.Confirmed {
-			confirmed[methodOf(f)+" "+name] = true
+			confirmed[goMethodOf(f)+" "+name] = true
 		}
 		for _, name := range o.Names.Refuted {
-			refuted[methodOf(f)+" "+name] = true
+			refuted[goMethodOf(f)+" "+name] = true
 		}
 	}
 	var left strings.Builder
@@ -213,9 +214,9 @@ func (r report) learnNames(list, table string) string {
 	return left.String()
 }
 
-// methodOf returns the method of the SDK for a row of the table. Several rows may have
+// goMethodOf returns the method of the SDK for a row of the table. Several rows may have
 // the same one.
-func methodOf(row []string) string {
+func goMethodOf(row []string) string {
 	if _, name, has := strings.Cut(row[noteColumn], "method = "); has {
 		name, _, _ = strings.Cut(name, ";")
 		return strings.TrimSpace(name)

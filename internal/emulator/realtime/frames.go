@@ -97,8 +97,7 @@ func (h *Handlers) forGuest(whole news, shareID, guest string, cause *uint32) ne
 		}
 		if node := h.w.AnyNode(id); node != nil && node.Profile != shareID {
 			n.withoutObject = true
-			isAlsoWithoutID := slices.Contains(whole.fields, name) // as in most changes
-			if isAlsoWithoutID {
+			if slices.Contains(whole.fields, name) { // the field without the ID is in the change as well
 				continue
 			}
 			field = name

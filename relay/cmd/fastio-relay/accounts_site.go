@@ -254,9 +254,9 @@ func (s *accountSite) figures() *figures {
 		stream: now.stream, counts: n.Counts, pending: n.Pending, searches: n.Searches, view: n.View, followed: n.Profiles,
 		ofAccounts: &accountFigures{slots: n.Slots, moves: n.Moves, states: n.Accounts},
 	}
-	if counts := n.Searches.Counts; len(counts) > 0 {
-		wanted := counts[len(counts)-1] // the last count is without a bound: of all profiles in the share of this replica
-		f.unfollowed = max(0, wanted-n.Profiles)
+	if counts := n.Searches.Counts; len(counts) > 0 { // of the profiles in the share of this replica
+		all := counts[len(counts)-1] // the others are of those with at most an age
+		f.unfollowed = max(0, all-n.Profiles)
 	}
 	return f
 }
