@@ -96,8 +96,8 @@ const (
 // crash, the events handled since the last checkpoint are delivered again: without a
 // SaveInterval at most 250, and more only if the server refuses the cursor in a backlog.
 // Follow saves its checkpoint before it returns, with the 50,000 newest events that it has
-// delivered. If more were created in the last half hour, the next Follow delivers some of
-// them again. With other options this time is ten overlaps, the Sweep and the Interval
+// delivered. If more were created in the last half hour, the next Follow may deliver some
+// of them again. With other options this time is ten overlaps, the Sweep and the Interval
 // together. Events are delivered in no particular order, one at a time.
 //
 // Follow searches when a socket, or a long poll, reports a change of the profile, and at

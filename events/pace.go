@@ -24,7 +24,7 @@ const (
 )
 
 // idleEvery returns the time between a search at rest and the next one, of any follower.
-// With it all followers together use no more than idleShare of any rate window.
+// With it the searches at rest use no more than idleShare of any rate window.
 func idleEvery() (longest time.Duration) {
 	for _, w := range api.RateWindows(searchGroup) {
 		longest = max(longest, time.Duration(float64(w.Size)/(idleShare*float64(w.Max))))
