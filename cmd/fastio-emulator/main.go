@@ -176,8 +176,8 @@ func parseFault(rule string) (seed.Fault, error) {
 			f.Header.Add(header, value)
 			continue
 		}
-		if name == "type" {
-			pair = "ContentType=" + value
+		if rest, is := strings.CutPrefix(pair, "type="); is {
+			pair = "ContentType=" + rest
 		}
 		if err := setOption(&f, pair); err != nil {
 			return f, fmt.Errorf("%s: %w", name, err)

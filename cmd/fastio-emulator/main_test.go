@@ -370,6 +370,15 @@ func TestParseFault(t *testing.T) {
 	}
 }
 
+func TestFaultsTakeNamesWithValues(t *testing.T) {
+	t.Parallel()
+	for _, rule := range []string{"status", "type", "status=500,type"} {
+		if f, err := parseFault(rule); err == nil {
+			t.Errorf("%s: %v", rule, f)
+		}
+	}
+}
+
 func TestSchemaIsPrinted(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder

@@ -207,6 +207,17 @@ func TestSnapshotIsASeed(t *testing.T) {
 	}
 }
 
+// A test can add a key with any scopes. A seed file requires three parts in each.
+func TestSnapshotOfAKeyWithShortScopes(t *testing.T) {
+	t.Parallel()
+	s := emulator.New(seed.Options{})
+	org := s.AddOrg(seed.Org{})
+	s.AddKey(seed.Key{User: org.Owner, Scopes: []string{"org:" + org.ID, "org"}})
+	if err := s.Snapshot(io.Discard); err != nil {
+		t.Error(err)
+	}
+}
+
 func idsByName(p *scripted) map[string]string {
 	p.RLock()
 	defer p.RUnlock()
