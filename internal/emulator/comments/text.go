@@ -181,14 +181,14 @@ func isTone(r rune) bool { return r >= 0x1f3fb && r <= 0x1f3ff }
 
 func isRegional(r rune) bool { return r >= 0x1f1e6 && r <= 0x1f1ff }
 
-// isPicture reports whether a rune is a picture by itself: a symbol, also a mathematical
-// one that is an arrow or a shape, or one of three punctuation marks. A half of a flag and
-// a tone of skin are not.
+// isPicture reports whether a rune is a picture by itself: a symbol, a mathematical one in
+// the blocks from Arrows to Geometric Shapes, or one of three punctuation marks. A half of
+// a flag and a tone of skin are not.
 func isPicture(r rune) bool {
 	if isRegional(r) || isTone(r) {
 		return false
 	}
-	const firstArrow, lastShape = 0x2190, 0x25ff // of the blocks from Arrows to Geometric Shapes
+	const firstArrow, lastShape = 0x2190, 0x25ff // the bounds of these blocks
 	isMathPicture := unicode.Is(unicode.Sm, r) && r >= firstArrow && r <= lastShape
 	return unicode.Is(unicode.So, r) || isMathPicture || r == '‼' || r == '⁉' || r == '〰'
 }

@@ -23,9 +23,9 @@ import (
 const TextMost = 1 << 10
 
 // Encode writes the structs behind pointers, and all that they lead to, as JSON. Numbers
-// stand for pointers and maps that occur again, and for the types of values in interfaces.
-// Long texts and blobs are only named: Encode returns these contents by name, which is
-// their SHA-256.
+// stand for texts, pointers and maps that occur again, and for the types of values in
+// interfaces. Long texts and blobs are only named: Encode returns these contents by name,
+// which is their SHA-256.
 func (c *Codec) Encode(w io.Writer, of ...any) (map[string]Content, error) {
 	e := &encoder{
 		Codec: c, w: bufio.NewWriterSize(w, 1<<16), contents: map[string]Content{}, texts: map[string]int{},

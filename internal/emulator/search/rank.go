@@ -87,7 +87,7 @@ func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
 		rateSummaries(hits, q.text)
 	}
 	hasExcerpts := f.hybrid && h.rateExcerpts(hits, q)
-	onlyExcerpts := searchesContent && !seesSummaries // otherwise contents were searched by summaries, at least
+	onlyExcerpts := searchesContent && !seesSummaries // a search by summaries needs no reason
 	if onlyExcerpts {
 		f.reason = f.reasonNotSearched(hasExcerpts)
 	}

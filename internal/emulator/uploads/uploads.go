@@ -299,11 +299,9 @@ func (u *upload) ended() bool {
 
 // addUpload gives an upload an ID and adds it to the uploads.
 func (h *Handlers) addUpload(u *upload) {
-	u.number = 1
-	for _, other := range h.uploads {
-		u.number = max(u.number, other.number+1)
-	}
-	u.id = world.Opaque('5', h.w.Options.Seed, h.w.NextSerial()) // 5 begins the ids of uploads
+	serial := h.w.NextSerial()
+	u.number = int(serial)                             //nolint:gosec // serials stay far below the largest int
+	u.id = world.Opaque('5', h.w.Options.Seed, serial) // 5 begins the ids of uploads
 	u.created = h.w.Now()
 	h.uploads[u.id] = u
 	h.setStatus(u, uploadReady, noMessage)
