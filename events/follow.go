@@ -403,8 +403,13 @@ func (f *follower) endPoll() {
 		f.Searched = times.Later(f.Searched, f.walk.state.Max)
 		f.unsaved++
 	}
-	f.deliveredInPoll = false
-	f.walk, f.Cursor, f.From, f.duplicates = nil, "", time.Time{}, 0
+	f.forgetPoll()
+}
+
+// forgetPoll lets the next poll start anew.
+func (f *follower) forgetPoll() {
+	f.walk, f.Cursor, f.From = nil, "", time.Time{}
+	f.deliveredInPoll, f.duplicates = false, 0
 }
 
 // onRefusal reports the n-th refusal of the server to continue a search: to

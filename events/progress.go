@@ -256,8 +256,8 @@ func (f *follower) moveBackFromFuture(ctx context.Context) error {
 		}
 	}
 	if f.Searched.After(now) {
-		f.Searched, f.Complete = f.Newest, f.Newest     // zero means that the next poll begins at Start
-		f.walk, f.Cursor, f.From = nil, "", time.Time{} // the next poll starts anew
+		f.Searched, f.Complete = f.Newest, f.Newest // zero means that the next poll begins at Start
+		f.forgetPoll()
 	}
 	f.unsaved++
 	return nil
