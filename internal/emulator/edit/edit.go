@@ -288,7 +288,8 @@ func parseMove(rest string) (func(*Response) error, error) {
 
 // moveMember moves the member at p, to which the pointer from leads, to the pointer to. If
 // to is nil, it makes the member the whole body. A member that stays in its object keeps its
-// position. It reports whether the member is at its new place.
+// position, and one that cannot be at its new place stays. It reports whether the member is
+// at its new place.
 func moveMember(root *node, p place, from, to []string) bool {
 	value := p.holder.get(p.name)
 	switch {
@@ -302,8 +303,13 @@ func moveMember(root *node, p place, from, to []string) bool {
 	if slices.Equal(holder, newHolder) {
 		return p.holder.rename(p.name, newName)
 	}
+	i := p.holder.indexOf(p.name)
 	p.holder.removeItem(p.name)
-	return root.setAt(to, value)
+	isMoved := root.setAt(to, value)
+	if !isMoved {
+		p.holder.insertItem(i, p.name, value)
+	}
+	return isMoved
 }
 
 // fillStars returns a pointer with its first * replaced by the first of stars, and so on.

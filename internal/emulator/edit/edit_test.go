@@ -20,6 +20,10 @@ func TestEditsChangeOnlyTheirPlaces(t *testing.T) {
 		{"mv /a /in/b", `{"a":2}`, `{"in":{"b":2}}`},
 		{"mv /a /a/items", `{"a":[1],"b":2}`, `{"b":2,"a":{"items":[1]}}`},
 		{"mv /rows/*/by/x /rows/*/x", `{"rows":[{"by":{"x":1}},{"by":{"x":2}}]}`, `{"rows":[{"by":{},"x":1},{"by":{},"x":2}]}`},
+		{
+			"mv /rows/*/id /rows/*/by/id", `{"rows":[{"by":{},"id":1},{"id":2,"by":"b"}]}`,
+			`{"rows":[{"by":{"id":1}},{"id":2,"by":"b"}]}`,
+		},
 		{"mv /a", `{"a":[1]}`, `[1]`},
 		{"rm /map/*/n /end", rows, strings.NewReplacer(`"n":1`, "", `"n":2`, "", `,"end":1.50`, "").Replace(rows)},
 		{"rm /rows/*", rows, strings.Replace(rows, `[{"id":"a","by":{"x":1}},{"id":"b"}]`, "[]", 1)},

@@ -180,6 +180,14 @@ func (n *node) removeItem(name string) *node {
 	return value
 }
 
+// insertItem puts a member or element, which removeItem has removed, back at its index.
+func (n *node) insertItem(i int, name string, value *node) {
+	n.items = slices.Insert(n.items, i, value)
+	if n.kind == '{' {
+		n.names = slices.Insert(n.names, i, name)
+	}
+}
+
 // rename gives a member another name, in place of a member that has it already. It
 // reports whether n is an object with the member.
 func (n *node) rename(name, other string) bool {
@@ -241,7 +249,8 @@ func (n *node) find(pointer []string) []place {
 // converted returns a value of another kind that resembles n where that is possible. A list
 // or object has n as its one element. A bool is true unless n looks like one of "", 0,
 // false, null and no. A string has the text of n. A number has the digits of n, 0 for
-// false and null, and 1 for anything else. For any other kind it returns null.
+// false and null, and 1 for anything else. For any other kind it returns null. For bool,
+// string and number, a list or object is converted like the text "".
 func (n *node) converted(kind string) *node {
 	switch kind {
 	case "list":
