@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/uploads"
 )
@@ -118,6 +119,26 @@ func TestUploadsEndWhileTheirContentBlocks(t *testing.T) {
 		synctest.Wait()
 		if n := content.reads.Load(); n != test.reads {
 			t.Errorf("read %d times, want %d", n, test.reads)
+		}
+	})
+}
+
+// A stream that replaces a version has no target. If its call ends early, the content can
+// neither be continued nor used, and its session is removed.
+func TestInterruptedStreamOfAVersionIsRemoved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		file := w.AddNode(seed.Node{Profile: string(w.to.Profile.ID), Name: "a.bin", Content: "a"})
+		content := newBlocking(9<<20, 5<<20)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		_, err := w.client.Uploads.Reader(ctx, replacing(w.to.Profile, file), "a.bin", content, nil, nil)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+		if left, err := w.client.Uploads.List(t.Context()); err != nil || len(left) > 0 {
+			t.Errorf("%d uploads are left, %v", len(left), err)
 		}
 	})
 }

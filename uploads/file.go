@@ -373,8 +373,8 @@ func (s *Service) children(
 
 // transfer uploads the content with the given function. If that returns a lostError,
 // because the platform does not have the session or has other bytes, it starts over
-// once, provided that the content can be read again. A session that cannot be continued
-// is removed.
+// once, provided that the content can be read again. A session that cannot be continued,
+// and becomes no file, is removed.
 func (f *file) transfer(ctx context.Context, upload func(context.Context) error) error {
 	if err := call.Check(ctx, f.s.c, f.op); err != nil {
 		return err
@@ -399,7 +399,8 @@ func (f *file) transfer(ctx context.Context, upload func(context.Context) error)
 	}
 	_, conflict := errors.AsType[*api.VersionConflictError](err)
 	cannotContinue := mustRestart || conflict || errors.Is(err, api.ErrChanged) || f.state.Status.Failed()
-	if cannotContinue {
+	isUnused := err != nil && isStream && f.comparesVersion() // without a target it becomes no file by itself
+	if cannotContinue || isUnused {
 		f.discardSession(ctx)
 	}
 	return f.resumable(err)

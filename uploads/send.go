@@ -194,7 +194,7 @@ func (f *file) sendStream(ctx context.Context, content *counted, hash *Hash) err
 	f.mu.Unlock()
 	switch {
 	case contentErr != nil, err != nil && !ambiguous(err):
-		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // it cannot be continued
+		f.discardSession(ctx) // it cannot be continued
 		return errors.Join(contentErr, err)
 	case err != nil && ctx.Err() != nil:
 		return f.unknownResult(err)
