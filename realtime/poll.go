@@ -475,10 +475,12 @@ const positionVersion = 1
 // Position returns a value for [SubscribeOptions.Position]. With it, the current change
 // of the loop over Changes, and maybe a few before it, are delivered again.
 func (s *Subscription) Position() string {
-	// The unread gap comes first: what is read of it meanwhile is then among the undelivered entries.
+	// The order matters: a response after a long silence replaces the time of the latest one and begins a
+	// gap, and what is read of a gap meanwhile is among the undelivered entries.
+	heard := s.clock.last()
 	gapStart, unread := s.history.pendingGap()
 	covered, entriesFrom := s.pending.position()
-	p := position{Version: positionVersion, Profile: s.profile.String(), Cursor: covered, Heard: s.clock.last()}
+	p := position{Version: positionVersion, Profile: s.profile.String(), Cursor: covered, Heard: heard}
 	if covered == s.from.cursor { // nothing was delivered yet: the next subscription must confirm the start
 		p.Began = s.from.localTime
 	}
