@@ -89,7 +89,8 @@ func (f *Fs) startChunks(
 
 // chunkSize returns the size of the chunks of a file: the wanted one, or the largest that
 // the limits allow if that is smaller. A limit of the number of chunks may require larger
-// ones, of whole MiB. It is an error if no size of minChunk or more keeps the limits.
+// ones, of whole MiB. It is an error if the file, or a chunk of that size, is larger than
+// the plan allows.
 func chunkSize(wanted, size int64, limits *uploads.Limits) (int64, error) {
 	if limits.Size > 0 && size > limits.Size {
 		return 0, fmt.Errorf("%w: files of the plan have at most %d bytes, got %d", api.ErrLimit, limits.Size, size)
