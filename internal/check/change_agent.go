@@ -103,8 +103,7 @@ func (c call) uploadPicture(p place) error {
 }
 
 // costlyChanges returns the calls of a workspace that cost credits. A row is an
-// operation, the form of its call, and the call: c.keep stores the ID of an object by its
-// kind and a name, c.id returns the ID of a name.
+// operation, the form of its call, and the call: c.id returns the ID of a name.
 func costlyChanges() []callRow[place] {
 	return []callRow[place]{
 		{"ai.AutoTitle", plainForm, func(c call, _ place) error {

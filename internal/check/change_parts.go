@@ -116,8 +116,9 @@ func intentChanges() []callRow[place] {
 }
 
 // fieldChanges returns the calls for metadata. A field that is declared cannot be deleted,
-// but it exists only in the workspace of the run, which is deleted at the end. A row is an operation, the form of its call, and the call: c.keep stores
-// the ID of an object by its kind and a name, c.id returns the ID of a name.
+// but it exists only in the workspace of the run, which is deleted at the end. A row is an
+// operation, the form of its call, and the call: c.keep stores the ID of an object by its
+// kind and a name, c.id returns the ID of a name.
 func fieldChanges() []callRow[place] {
 	return []callRow[place]{
 		{"metadata.Fields.Declare", plainForm, func(c call, w place) error {
@@ -252,8 +253,8 @@ func roleOf(p place) members.Role {
 
 // lastChanges returns the calls that delete what other calls have created in the workspace,
 // and those that archive the workspace and unarchive it. They are made after all others, which
-// need what is deleted, and a workspace that is not archived. A row is an operation, the form of its call, and the call: c.id returns the ID
-// that was stored under a name.
+// need what is deleted, and a workspace that is not archived. A row is an operation, the form
+// of its call, and the call: c.id returns the ID that was stored under a name.
 func lastChanges() []callRow[place] {
 	return []callRow[place]{
 		{"comments.DeleteMany", plainForm, func(c call, w place) error {

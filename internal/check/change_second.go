@@ -9,8 +9,8 @@ import (
 
 // secondChanges returns the calls with a second person, for the workspace and for the
 // share. That person becomes a guest, an admin and the owner, transfers the place back,
-// leaves, joins again, and is removed. A row is an operation, the form of its call, and the call: c.keep stores the ID
-// of an object by its kind and a name, c.id returns the ID of a name.
+// leaves, joins again, and is removed. A row is an operation, the form of its call, and the
+// call.
 func secondChanges() []callRow[place] {
 	second := func(c call) api.Person { return api.Person(c.things["second"]) }
 	return []callRow[place]{
@@ -58,8 +58,7 @@ func (c call) asSecond(do func() error) error {
 }
 
 // grantChanges returns the calls for the access of the second person to the File Share. A
-// row is an operation, the form of its call, and the call: c.keep stores the ID of an
-// object by its kind and a name, c.id returns the ID of a name.
+// row is an operation, the form of its call, and the call: c.id returns the ID of a name.
 func grantChanges() []callRow[place] {
 	return []callRow[place]{
 		{"fileshares.Grants.Set", plainForm, func(c call, _ place) error {

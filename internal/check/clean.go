@@ -181,9 +181,9 @@ var errRenamed = errors.New("the workspace of the run has another name now and i
 
 // workspacesOfRun returns the workspaces of the run, which must be deleted. A workspace is of
 // the run if its ID is in the journal. If the journal has no ID, because the run was killed
-// before it wrote one, it is of the run if its folder has the marker as its name. The name of
-// the workspace must begin with the marker too: one whose ID is in the journal, but whose name is
-// another, was renamed by a person, and is only counted.
+// before it wrote one or no response to the create arrived, it is of the run if its folder has
+// the marker as its name. The name of the workspace must begin with the marker too: one whose ID
+// is in the journal, but whose name is another, was renamed by a person, and is only counted.
 func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspaces.Workspace, error) {
 	var found []*workspaces.Workspace
 	isIDKnown := len(k.journal.all(kindWorkspace)) > 0
@@ -211,8 +211,8 @@ func (k *cleaner) workspacesOfRun(ctx context.Context, org api.ID) ([]*workspace
 }
 
 // deleteWorkspace deletes a workspace after its File Shares and shares, all of which are
-// of the run because they are in its workspace. A list that is denied counts
-// as empty, since the plan may have no such objects.
+// of the run because they are in its workspace. A list that is denied counts as empty, since
+// the plan may have no such objects.
 func (k *cleaner) deleteWorkspace(ctx context.Context, w *workspaces.Workspace) error {
 	var errs []error
 	for f, err := range k.FileShares.All(ctx, w.ID, nil) {

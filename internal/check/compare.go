@@ -18,8 +18,9 @@ import (
 
 // Compare compares the exchanges of a run with what the SDK believes of the platform, and
 // returns the report. Writes are the endpoints of [Writes] that the run was allowed to call.
-// Words of the report are all texts in it that come from responses: the user sees them
-// before the report is written. It is pure: equal exchanges give equal reports.
+// Words of the report are all texts in it that come from responses, except for headers of the
+// platform: the user sees them before the report is written. It is pure: equal exchanges give
+// equal reports.
 func Compare(exchanges []Exchange, writes ...Write) *Report {
 	c := &comparison{
 		reads: withWrites(Reads(), writes), writeRules: map[string]rules{}, rows: rowsByKey(), words: wordsOf(exchanges),
@@ -349,9 +350,9 @@ func (o object) including(s *seen) object {
 // have. Objects are the objects of the calls by their Group.
 //
 // A refusal does not count if the caller may lack the right to the object. That may be if
-// another call of the form was answered as expected, if the plain call for the object was
-// refused with the same status, or if a success was expected and no simpler call for the object
-// has succeeded.
+// another call of the form was answered as expected, or if the plain call for the object was
+// refused with the same status. If a success was expected, it may also be for each plain call,
+// and for a call in another form if no call for the object has succeeded.
 func noteStatuses(read Read, form Form, calls []*seen, objects map[int]object, note func(d Difference)) {
 	if slices.ContainsFunc(calls, (*seen).withoutEndpoint) {
 		note(Difference{Kind: KindPath, Want: "an endpoint", Got: "none"})

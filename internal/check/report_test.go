@@ -39,6 +39,22 @@ func outputs(t *testing.T, r *check.Report) map[string]string {
 	return all
 }
 
+// Words are shown in lines of at most 90 columns, with two blanks before each word.
+func TestWordsAreWrapped(t *testing.T) {
+	t.Parallel()
+	r := &check.Report{Words: slices.Repeat([]string{"four", "six_45"}, 30)}
+	_, lines, _ := strings.Cut(outputs(t, r)["the words"], ":\n")
+	for line := range strings.Lines(lines) {
+		line = strings.TrimSuffix(line, "\n")
+		if len(line) > 90 || !strings.HasPrefix(line, "  ") || strings.HasSuffix(line, " ") {
+			t.Errorf("%d columns: %q", len(line), line)
+		}
+	}
+	if got := strings.Fields(lines); !slices.Equal(got, r.Words) {
+		t.Errorf("words %v", got)
+	}
+}
+
 // recorded returns the exchanges of a walk in a world with one of everything.
 func recorded(t *testing.T, change ...func(o *seed.Options)) []check.Exchange {
 	t.Helper()

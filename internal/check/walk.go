@@ -136,7 +136,7 @@ type walk struct {
 	limited map[string]bool // operations whose responses have the headers of a limit
 
 	inSample map[string]bool       // objects, by kind and ID
-	kept     map[string]int        // objects of the sample, by kind
+	kept     map[string]int        // how many nodes of a place, or threads of a kind of place, are in the sample
 	hasKind  map[string]bool       // kinds of nodes and events of which the sample has one
 	previews map[api.OpaqueID]bool // whether a node has one; its File Share or QuickShare may not show that
 	forms    map[string]int        // objects that were called in all forms, by kind

@@ -85,7 +85,7 @@ func New(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
 }
 
 // NewStill returns the platform of [New] without what only calls can create. It can be called
-// without testing/synctest, because nothing of it takes time. Each text has the [Canary].
+// without testing/synctest, because nothing of it takes time.
 func NewStill(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server {
 	tb.Helper()
 	s := fastiotest.New(append([]func(o *seed.Options){func(o *seed.Options) {

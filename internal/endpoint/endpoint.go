@@ -29,8 +29,9 @@ type entry struct {
 
 // Named returns a copy of a request that was made without an Op. The copy has the Op of
 // its endpoint, which the table has for the method and path. From there it also gets
-// Group, Replay, Auth and Link where they are zero. If the table has no such endpoint, Op
-// is the method and the template, and only a request that reads may be repeated.
+// Group, Auth and Link where they are zero, and Replay if it is zero and the endpoint is
+// safe to repeat. If the table has no such endpoint, Op is the method and the template, and
+// a request that reads is safe to repeat.
 func Named(r *api.Request) *api.Request {
 	n := *r
 	path := r.Path.String()
