@@ -84,7 +84,8 @@ type Config struct {
 	OpenBrowser func(ctx context.Context, url string) error
 
 	// AllowPlainHTTP allows a BaseURL of http on another machine, also for a client with the
-	// [Source]. Everything is then sent unencrypted, including tokens.
+	// [Source], and endpoints there that a platform on this machine names. Everything is then
+	// sent unencrypted, including tokens.
 	AllowPlainHTTP bool
 }
 
@@ -210,7 +211,7 @@ func (c *Config) serviceAt(endpoint string) (*Service, func(), error) {
 	isDocumented := endpoint == ""
 	host, address := base, &url.URL{}
 	if !isDocumented {
-		address, err = parseAddress(base, endpoint)
+		address, err = c.parseAddress(base, endpoint)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -56,7 +56,7 @@ func (c *Config) discover(ctx context.Context, base transport.Base, pipeline *tr
 		switch {
 		case m == nil:
 		case sameIssuer(m.Issuer, expected):
-			return m.server(base)
+			return c.serverOf(m, base)
 		default:
 			mismatch = &IssuerError{Asked: expected, Named: m.Issuer}
 		}
@@ -101,7 +101,7 @@ func (c *Config) issuers(ctx context.Context, base transport.Base, pipeline *tra
 func (c *Config) metadataOf(
 	ctx context.Context, base transport.Base, pipeline *transport.Client, issuer string,
 ) (*ServerMetadata, error) {
-	u, err := parseAddress(base, issuer)
+	u, err := c.parseAddress(base, issuer)
 	if err != nil {
 		return nil, err
 	}
@@ -159,10 +159,10 @@ func withoutSlash(issuer string) string {
 	return bare
 }
 
-// server returns the endpoints that the metadata name. Those left out have the documented
+// serverOf returns the endpoints that metadata name. Those left out have the documented
 // paths, except that of devices, which has none: a server without it has no sign-in by
 // device. It refuses a server whose list of code challenges has no S256.
-func (m *ServerMetadata) server(platform transport.Base) (server, error) {
+func (c *Config) serverOf(m *ServerMetadata, platform transport.Base) (server, error) {
 	if len(m.CodeChallengeMethods) > 0 && !slices.Contains(m.CodeChallengeMethods, "S256") {
 		return server{}, errors.New("fastio: oauth: the authorization server does not offer the code challenge S256")
 	}
@@ -181,7 +181,7 @@ func (m *ServerMetadata) server(platform transport.Base) (server, error) {
 	}
 	s := server{Issuer: m.Issuer, NamesIssuer: m.NamesIssuer, Device: m.DeviceAuthorizationEndpoint}
 	if s.Device != "" {
-		if _, err := parseAddress(platform, s.Device); err != nil {
+		if _, err := c.parseAddress(platform, s.Device); err != nil {
 			return server{}, err
 		}
 	}
@@ -194,7 +194,7 @@ func (m *ServerMetadata) server(platform transport.Base) (server, error) {
 		{&s.Revoke, m.RevocationEndpoint, "/current/oauth/revoke/"},
 		{&s.Register, m.RegistrationEndpoint, "/current/oauth/register/"},
 	} {
-		*e.to, err = endpointURL(platform, parent, e.advertised, e.path)
+		*e.to, err = c.endpointURL(platform, parent, e.advertised, e.path)
 		if err != nil {
 			return server{}, err
 		}
@@ -205,9 +205,9 @@ func (m *ServerMetadata) server(platform transport.Base) (server, error) {
 // endpointURL returns the URL of an endpoint of an authorization server. An endpoint that
 // the server does not advertise has the documented path below parent. For the documented
 // path of the platform itself the result is "", as in a [server].
-func endpointURL(platform, parent transport.Base, advertised, path string) (string, error) {
+func (c *Config) endpointURL(platform, parent transport.Base, advertised, path string) (string, error) {
 	address := cmp.Or(advertised, parent.String()+path)
-	if _, err := parseAddress(platform, address); err != nil {
+	if _, err := c.parseAddress(platform, address); err != nil {
 		return "", err
 	}
 	documented := platform.String() + path
@@ -218,15 +218,16 @@ func endpointURL(platform, parent transport.Base, advertised, path string) (stri
 }
 
 // parseAddress parses a URL from a server. One without TLS is refused if the platform has
-// TLS, and also if it leads from a platform on this machine to another machine.
-func parseAddress(platform transport.Base, address string) (*url.URL, error) {
+// TLS. It is also refused if it leads from a platform on this machine to another machine,
+// unless AllowPlainHTTP is set.
+func (c *Config) parseAddress(platform transport.Base, address string) (*url.URL, error) {
 	u, err := url.Parse(address)
 	if err != nil || !isPlainURL(u) {
 		return nil, errors.New("fastio: oauth: the server advertises an address that is not a plain URL")
 	}
 	dropsTLS := u.Scheme == "http" && platform.Scheme == "https"
 	isExposed := transport.Base{Scheme: u.Scheme, Host: u.Host}.Exposed() // over http to another machine
-	if dropsTLS || isExposed && !platform.Exposed() {
+	if dropsTLS || isExposed && !platform.Exposed() && !c.AllowPlainHTTP {
 		return nil, errors.New("fastio: oauth: the server advertises an address without TLS")
 	}
 	u.Host = strings.ToLower(u.Host)

@@ -238,6 +238,20 @@ func TestDiscoveryWithoutTLS(t *testing.T) {
 	}
 }
 
+// AllowPlainHTTP also allows the endpoints that a platform on this machine has on another.
+func TestDiscoveryAllowsPlainHTTP(t *testing.T) {
+	t.Parallel()
+	const local, endpoint = "http://127.0.0.1:8080", "http://i.test/t"
+	documents := web{
+		local + "/.well-known/oauth-authorization-server/": named(local, `token_endpoint":"`+endpoint+`"`),
+	}
+	c := oauth.Config{BaseURL: local, AllowPlainHTTP: true, HTTPClient: &http.Client{Transport: documents}}
+	got, err := oauth.Discover(t.Context(), c)
+	if want := (oauth.Endpoints{Issuer: local, Token: endpoint}); err != nil || got != want {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 // The well-known documents stand at the root of the host, whatever the prefix.
 func TestDiscoveryAndPrefix(t *testing.T) {
 	t.Parallel()

@@ -461,8 +461,8 @@ func outcomeOf(err error) outcome {
 	return o
 }
 
-// showURL calls ShowURL, unless it is nil. It waits until that returns, but not after the
-// end of ctx, and not longer than consentTime.
+// showURL calls ShowURL, unless it is nil. It waits until that returns, for at most
+// consentTime and hardly longer than ctx (awaitDone).
 func (s *signIn) showURL(ctx context.Context, address string) {
 	if s.ShowURL == nil {
 		return

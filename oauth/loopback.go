@@ -426,8 +426,8 @@ func (b *boundedListener) Close() error {
 	return b.Listener.Close()
 }
 
-// Accept returns the next connection. If too many are open, it first waits until the
-// oldest may be closed, and closes that. It is called by one goroutine, that of an
+// Accept returns the next connection. If too many are open, it first waits until one is
+// closed, or closes the oldest (makeRoom). It is called by one goroutine, that of an
 // [http.Server] whose ConnState is countClosed.
 func (b *boundedListener) Accept() (net.Conn, error) {
 	conn, err := b.Listener.Accept()

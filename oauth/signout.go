@@ -64,7 +64,7 @@ func (c *Config) endSession(ctx context.Context, op string, request ending) erro
 func (c *Config) endStored(ctx context.Context, op string, request ending) error {
 	locking, cancel := lockContext(ctx)
 	defer cancel()
-	// It runs last, also after an error: the sources of this process then read the record again.
+	// It runs after the unlock, also after an error: the sources of this process then read the record again.
 	defer signIns.countEdit(c.Store, c.account())
 	r, err := c.lock(locking)
 	if err != nil {
