@@ -43,8 +43,8 @@ func (m *Map[V]) UnmarshalJSON(b []byte) error {
 	default:
 		err := jsonv2.Unmarshal(b, (*map[string]V)(m), jsonopt.Lenient())
 		flags, hasFlags := any(m).(*Map[bool])
-		mayHaveNull := bytes.Contains(b, []byte("null")) // decoded as false, but it means unknown
-		if err == nil && hasFlags && mayHaveNull {
+		mayHaveNull := hasFlags && bytes.Contains(b, []byte("null")) // decoded as false, but it means unknown
+		if err == nil && mayHaveNull {
 			return dropNull(*flags, b)
 		}
 		return err

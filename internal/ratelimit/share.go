@@ -12,8 +12,8 @@ import (
 //
 // While no other client is noticed, share is Max and only the slots delay calls. A
 // refusal, or a claim that the window is full, multiplies share by decrease. Each
-// accepted call increases it again. In the longest of several windows share is not
-// decreased: the shorter windows divide the calls before it is full.
+// accepted call increases it again. In the longest of several windows share is only
+// decreased if that slides: the shorter windows divide the calls before it is full.
 type sharing struct {
 	share         float64   // own calls in a Size
 	decidedBefore uint64    // a response to an earlier call does not decrease share again

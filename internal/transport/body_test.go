@@ -656,3 +656,28 @@ func TestStalledAnswer(t *testing.T) {
 		}
 	})
 }
+
+// lateFlood is a body whose first Read ends after the watchdog has closed the body.
+type lateFlood struct{ flood }
+
+func (f *lateFlood) Read(p []byte) (int, error) {
+	if f.read == 0 {
+		time.Sleep(3 * time.Minute)
+	}
+	return f.flood.Read(p)
+}
+
+// Another attempt would not help, and the next call may reuse the buffer of the body.
+func TestAnswerThatIsLateAndTooLarge(t *testing.T) {
+	t.Parallel()
+	table.Large(t)
+	synctest.Test(t, func(t *testing.T) {
+		var body *lateFlood
+		c := newClient(t, flooding(200, -1, func() io.ReadCloser { body = new(lateFlood); return body }), attempts(3))
+		var raw api.Response
+		err := c.Call(t.Context(), get(), new([]byte), api.WithResponse(&raw))
+		if !errors.Is(err, api.ErrTooLarge) || raw.Attempts != 1 || raw.Body != nil || !body.closed {
+			t.Errorf("the call ends after %d attempts with %v and %d bytes", raw.Attempts, err, len(raw.Body))
+		}
+	})
+}

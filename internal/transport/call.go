@@ -560,17 +560,18 @@ func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 		_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)
 		err = x.refusal()
 	}
+	tooLarge := errors.Is(err, api.ErrTooLarge)
 	if w.timer.Stop() {
 		w.body = nil
 		x.client.watchdogs.Put(w)
-	} else if success && err != nil && ctx.Err() == nil {
+	} else if success && err != nil && !tooLarge && ctx.Err() == nil {
 		err = errStalled // the watchdog has closed the body
 	}
 	_ = resp.Body.Close()
 	if !success || err == nil {
 		return err
 	}
-	if errors.Is(err, api.ErrTooLarge) { // any other beginning of a body is kept, for WithResponse
+	if tooLarge { // any other beginning of a body is kept, for WithResponse
 		x.body = nil
 	}
 	return x.masked(err)
