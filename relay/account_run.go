@@ -429,6 +429,7 @@ func (l *liveAccount) follow(p api.Profile) {
 	err := f.start()
 	if err != nil {
 		f.end(err)
+		f.endPub(err)
 		l.failed(p, err)
 		return
 	}

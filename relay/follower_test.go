@@ -503,3 +503,28 @@ func TestProfileAtRestHasOneGoroutine(t *testing.T) { //nolint:paralleltest // i
 		t.Errorf("%d profiles are held", held)
 	}
 }
+
+func TestRunWaitsForReportsOfSessions(t *testing.T) {
+	t.Parallel()
+	p, ns := newPlatform(1), startServer(t)
+	began, stopping := make(chan struct{}), make(chan struct{})
+	var isReporting, hasReported atomic.Bool
+	f := p.start(t, ns, func(f *relay.Follower) {
+		f.Follow.Interval = -1 // each session ends by itself
+		f.OnError = func(_ context.Context, profile api.Profile, _ error) {
+			if profile == (api.Profile{}) || isReporting.Swap(true) {
+				return
+			}
+			close(began)
+			<-stopping
+			time.Sleep(100 * time.Millisecond) // Run would return meanwhile
+			hasReported.Store(true)
+		}
+	})
+	<-began
+	close(stopping)
+	f.stop()
+	if !hasReported.Load() {
+		t.Error("Run has returned before OnError")
+	}
+}

@@ -160,9 +160,10 @@ func (s Stream) accountOf(subject string) string {
 }
 
 // handledBefore reports whether an earlier version, which had a consumer for each profile, has settled a
-// message. Its consumers have got no message after the sequence from.former. Up to there, the floor of
-// each consumer is the sequence up to which it has settled the messages of its profile. While programs
-// of the earlier version run, formerFloor fails, and handledBefore tries again.
+// message. The stream had no message after the sequence from.former when this version began: these are
+// not looked up. Up to there, the floor of each consumer of the earlier version is the sequence up to which
+// it has settled the messages of its profile. While programs of the earlier version use that consumer,
+// formerFloor fails, and handledBefore tries again.
 func (c *consumer[T]) handledBefore(ctx context.Context, from *durable, d delivery) (bool, error) {
 	sequence := d.meta.Sequence.Stream
 	wasInEarlierVersion := sequence <= from.former

@@ -201,6 +201,19 @@ func TestOrderedConsumeGoesOnFromTheGroupOfAnEarlierVersion(t *testing.T) {
 	}
 }
 
+func TestOrderedGroupCanHaveTheNameOfAConsumerOfAnotherGroup(t *testing.T) {
+	t.Parallel()
+	s := newStream(t, 1)
+	formerGroup(t, s, "workspace.1", 0)
+	o := relay.ConsumeOptions{Stream: s, Name: "index-workspace-1", Ordered: true}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	err := relay.Consume(ctx, o, func(context.Context, relay.Message[events.Event]) error { cancel(); return nil })
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
 // The sequences of a new stream begin again.
 func TestOrderedConsumeReadsAStreamThatWasCreatedAgain(t *testing.T) {
 	t.Parallel()
