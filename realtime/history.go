@@ -94,10 +94,10 @@ func (s *Subscription) readLog(ctx context.Context, from time.Time) error {
 	q := events.Query{Profile: s.profile, CreatedMin: from.Add(-appearsLate)}
 	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
 		const done, pause = true, 0 // only a failure is repeated
-		return done, pause, s.walkLog(ctx, q)
+		return done, pause, s.walkLog(ctx, q, from)
 	})
 	if err != nil && ctx.Err() == nil {
-		s.pending.requestResync(ResyncReasonLog, err)
+		s.pending.requestResync(ResyncReasonLog, from, err)
 	}
 	return ctx.Err()
 }
@@ -108,8 +108,8 @@ func (s *Subscription) pollFailed(failures int, err error, pause time.Duration) 
 }
 
 // walkLog queues the events that a query finds and that were not queued before.
-// After maxBacklog events it requests a resync instead of the rest.
-func (s *Subscription) walkLog(ctx context.Context, q events.Query) error {
+// After maxBacklog events it requests a resync instead of the rest, for changes from a time on.
+func (s *Subscription) walkLog(ctx context.Context, q events.Query, from time.Time) error {
 	n := 0
 	for e, err := range s.s.log.Walk(q, noCursor, s.opts...).Events(ctx) {
 		if err != nil {
@@ -117,7 +117,7 @@ func (s *Subscription) walkLog(ctx context.Context, q events.Query) error {
 		}
 		n++
 		if n > maxBacklog {
-			s.pending.requestResync(ResyncReasonBacklog, nil)
+			s.pending.requestResync(ResyncReasonBacklog, from, nil)
 			return nil
 		}
 		if id := api.OpaqueID(e.ID.Plain()); id != "" && !s.history.seen.add(id, maxSeen) {

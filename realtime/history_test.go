@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/realtime"
 )
 
@@ -185,6 +186,37 @@ func TestPositionCoversUndeliveredEntries(t *testing.T) {
 		from, err := api.ParseTime(p.searched()[searches].Get("created-min"))
 		if err != nil || from.After(missed) {
 			t.Errorf("after the restart the log is read from %s, %v; the event was missed at %s", from, err, missed)
+		}
+	})
+}
+
+// A Resync that was not delivered is repeated after a restart: the silence is noticed again,
+// and the log is read again from the same time.
+func TestPositionCoversAnUndeliveredResync(t *testing.T) {
+	t.Parallel()
+	table.Bubbles(t, map[string]func(p *platform){
+		"log":     func(p *platform) { p.logErr = &api.Error{Status: 403, Code: 10545} },
+		"backlog": func(p *platform) { p.entries = numbered(6000) },
+		"absence": func(p *platform) { p.pollErr, p.dialErr = &api.Error{Status: 503}, &api.Error{Status: 503} },
+	}, func(t *testing.T, spoil func(p *platform)) {
+		p := newPlatform()
+		sub := openSubscription(t, p, catchUp)
+		time.Sleep(time.Minute)
+		p.locked(func() { spoil(p) })
+		missed := p.now()
+		p.each((*socket).drop)
+		time.Sleep(25 * time.Hour)
+		p.locked(func() { p.logErr, p.entries, p.pollErr, p.dialErr = nil, nil, nil, nil })
+		time.Sleep(time.Hour)
+		position := sub.Position()
+		_ = sub.Close()
+		searches := len(p.searched())
+		c := begin(t, p, catchUp, func(o *realtime.SubscribeOptions) { o.Position = position })
+		time.Sleep(time.Minute)
+		_ = c.stop(t)
+		from, err := api.ParseTime(p.searched()[searches].Get("created-min"))
+		if err != nil || from.After(missed) {
+			t.Errorf("after the restart the log is read from %s, %v; changes were missed at %s", from, err, missed)
 		}
 	})
 }

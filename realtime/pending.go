@@ -28,6 +28,7 @@ type pending struct {
 	entries     int                        // of the log, in waiting or in the current batch
 	entriesFrom time.Time                  // the earliest time from which on the log was read for these
 	resync      bool                       // a Resync is waiting that replaces every field
+	resyncFrom  time.Time                  // the earliest time from which on the undelivered Resync counts
 	due         time.Time                  // when the first of waiting is delivered
 	seen        recent[eventKey]           // events of the socket
 	lastRetired uint64                     // the latest session whose frames are ignored
@@ -198,10 +199,14 @@ func (p *pending) add(c *Change) bool {
 	return true
 }
 
-// requestResync adds a Resync, unless one is pending.
-func (p *pending) requestResync(reason ResyncReason, err error) {
+// requestResync adds a Resync, unless one is pending, for changes that may be missed from a
+// time on.
+func (p *pending) requestResync(reason ResyncReason, from time.Time, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.resyncFrom.IsZero() || from.Before(p.resyncFrom) {
+		p.resyncFrom = from
+	}
 	if !p.resync {
 		p.collapse(reason, err)
 	}
@@ -355,12 +360,15 @@ func (p *pending) requeueChange(c *Change) {
 	p.resync = p.resync || c.Resync != nil
 }
 
-// release makes room in the queue for as many events of the log as were delivered. p.mu
-// is held.
+// release makes room in the queue for as many events of the log as were delivered. The time
+// of a delivered Resync is not needed any more, unless another one is pending. p.mu is held.
 func (p *pending) release(delivered []*Change) {
 	for _, c := range delivered {
 		if c.Entry != nil {
 			p.entries--
+		}
+		if c.Resync != nil && !p.resync {
+			p.resyncFrom = time.Time{}
 		}
 	}
 	signal(p.space)
@@ -378,14 +386,16 @@ func (p *pending) expectEntries(from time.Time) {
 }
 
 // position returns the cursor up to which all changes were delivered, and the time from
-// which on the log has entries that are pending, zero if none are.
-func (p *pending) position() (covered activity.Cursor, entriesFrom time.Time) {
+// which on entries of the log, or the changes that a Resync replaces, are pending, zero if
+// none are.
+func (p *pending) position() (covered activity.Cursor, pendingFrom time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.entries > 0 {
-		entriesFrom = p.entriesFrom
+	pendingFrom = p.resyncFrom
+	if p.entries > 0 && (pendingFrom.IsZero() || p.entriesFrom.Before(pendingFrom)) {
+		pendingFrom = p.entriesFrom
 	}
-	return p.deliveredTo, entriesFrom
+	return p.deliveredTo, pendingFrom
 }
 
 // closed reports whether a channel, on which no values are sent, is closed.

@@ -454,7 +454,7 @@ func (s *Subscription) pollSucceeded(h http.Header) {
 func (s *Subscription) noticeSilence(h http.Header) {
 	before, silence := s.clock.observeResponse(h)
 	if silence > longAbsent {
-		s.pending.requestResync(ResyncReasonAbsence, nil)
+		s.pending.requestResync(ResyncReasonAbsence, before, nil)
 	}
 	if silence > max(longSilent, 2*s.Status().Interval) {
 		s.history.enqueueGap(before)
@@ -476,22 +476,22 @@ const positionVersion = 1
 // of the loop over Changes, and maybe a few before it, are delivered again.
 func (s *Subscription) Position() string {
 	// The order matters: a response after a long silence replaces the time of the latest one and begins a
-	// gap, and what is read of a gap meanwhile is among the undelivered entries.
+	// gap, and what is read of a gap meanwhile is among the pending entries.
 	heard := s.clock.last()
 	gapStart, unread := s.history.pendingGap()
-	covered, entriesFrom := s.pending.position()
+	covered, pendingFrom := s.pending.position()
 	p := position{Version: positionVersion, Profile: s.profile.String(), Cursor: covered, Heard: heard}
 	if covered == s.from.cursor { // nothing was delivered yet: the next subscription must confirm the start
 		p.Began = s.from.localTime
 	}
-	undelivered := !entriesFrom.IsZero()
-	switch { // the next subscription reads the log from Heard on
+	undelivered := !pendingFrom.IsZero()
+	switch { // the next subscription reads the log from Heard on, and notices a long absence since then
 	case unread && undelivered:
-		p.Heard = times.Earlier(gapStart, entriesFrom)
+		p.Heard = times.Earlier(gapStart, pendingFrom)
 	case unread:
 		p.Heard = gapStart
 	case undelivered:
-		p.Heard = entriesFrom
+		p.Heard = pendingFrom
 	}
 	b, err := jsonv2.Marshal(p)
 	if err != nil {
