@@ -172,16 +172,17 @@ func (m *member) run(ctx context.Context) error {
 	defer stopBeating()
 	watching, endWatching := context.WithCancelCause(ctx) // also done when the watch has ended
 	defer endWatching(nil)
-	var running sync.WaitGroup
-	running.Go(func() {
+	var watch, beats sync.WaitGroup
+	watch.Go(func() {
 		keys := []string{heartbeatPrefix + m.group + ".*", m.viewKey()}
 		endWatching(m.ledger.watch(watching, keys, m.apply))
 	})
-	running.Go(func() { m.keepBeating(beating) })
+	beats.Go(func() { m.keepBeating(beating) })
 	m.adopt(watching)
 	stopBeating()
-	running.Wait()
+	beats.Wait()
 	m.leave(detached) // when no heartbeat is being written any more
+	watch.Wait()      // not before leave: while NATS does not respond, a watch takes seconds to end
 	return context.Cause(watching)
 }
 

@@ -456,3 +456,43 @@ func TestWritesAtRestGrowWithReplicas(t *testing.T) {
 		})
 	}
 }
+
+// lateWatch is a ledger whose watches end a minute after their contexts.
+type lateWatch struct{ *connection }
+
+func (l lateWatch) Watch(ctx context.Context, keys []string, changed func(e *relay.LedgerEntry)) error {
+	err := l.connection.Watch(ctx, keys, changed)
+	time.Sleep(time.Minute)
+	return err
+}
+
+func TestHeartbeatIsDeletedBeforeTheWatchHasEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		gate := make(chan struct{})
+		close(gate)
+		c := &connection{newSimulatedLedger(), time.Millisecond, gate}
+		s := &share{holders: newHolders(), name: "a", mine: map[int]func() bool{}}
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { relay.RunMember(ctx, lateWatch{c}, "a", 15*time.Second, s) })
+		defer running.Wait()
+		beats := func() (n int) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			for key, e := range c.entries {
+				if strings.HasPrefix(key, "replica.") && relay.ValueOf(e) != nil {
+					n++
+				}
+			}
+			return n
+		}
+		time.Sleep(time.Second)
+		began := beats()
+		stop()
+		time.Sleep(time.Second)
+		if left := beats(); began != 1 || left != 0 {
+			t.Errorf("%d heartbeats, and %d after the stop", began, left)
+		}
+	})
+}
