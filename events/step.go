@@ -224,7 +224,7 @@ func (s *Stepper) afterRound(ctx context.Context, done bool, err error) (next ti
 	}
 	s.failures++
 	pause := wait.For(s.failures, wait.RetryAfterOf(err))
-	s.followers[0].callOnRetry(ctx, s.failures, pause, err)
+	s.followers[0].callOnRetry(ctx, s.failures, pause, err) // once: all followers have the OnRetry of the Stepper
 	return s.pace.delay(pause), nil
 }
 

@@ -429,7 +429,7 @@ func (w *Walk) shrinkSlice(err error) error {
 	w.refusals++    // for the pause of continueSmaller
 	w.state.At = "" // the walk continues at the start of the slice
 	if w.seen.pages == 0 {
-		return nil // the cursor was resumed, and old: its refusal says nothing about the size of the slice
+		return nil // the refused cursor is one of an earlier process, and old: it says nothing about the size of the slice
 	}
 	q := w.sliceQuery()
 	if w.state.Rest.shrink(w.seen, q.CreatedMin, q.CreatedMax) {

@@ -199,8 +199,9 @@ func (p *pending) add(c *Change) bool {
 	return true
 }
 
-// requestResync adds a Resync, unless one is pending, for changes that may be missed from a
-// time on.
+// requestResync queues a Resync, for changes that may be missed from a time on, in place of
+// all changes that wait except events of the log. If one is pending already, that gets the
+// earlier time of both.
 func (p *pending) requestResync(reason ResyncReason, from time.Time, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

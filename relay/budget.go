@@ -259,7 +259,8 @@ func opensAt(w api.RateWindow, running int, ends []time.Time, now time.Time) tim
 	}
 }
 
-// countUnexpired returns how many ends a window still counts.
+// countUnexpired returns how many of the calls that have ended at these times a window
+// still counts.
 func countUnexpired(w api.RateWindow, ends []time.Time, now time.Time) (n int) {
 	for _, end := range ends {
 		if expiry(w, end).After(now) {

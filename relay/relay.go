@@ -193,7 +193,8 @@ func (p FullPolicy) discard() jetstream.DiscardPolicy {
 
 // verify returns an [*api.InputError] if a field of s differs from the setting of the
 // stream that exists. Fields that are zero are not compared, except for Full: with another
-// policy, events would be lost without an error.
+// policy, events would be lost without an error. It also refuses a stream with AllowDirect
+// and several replicas: one that is behind could answer which events are stored.
 func (s Stream) verify(c jetstream.StreamConfig) error {
 	d := s.withDefaults()
 	if c.AllowDirect && c.Replicas > 1 {
@@ -205,11 +206,11 @@ func (s Stream) verify(c jetstream.StreamConfig) error {
 		differs  bool
 		has, got any
 	}{
-		{"Replicas", s.Replicas != 0 && d.Replicas != c.Replicas, c.Replicas, d.Replicas},
-		{"MaxAge", s.MaxAge != 0 && d.MaxAge != c.MaxAge, c.MaxAge, d.MaxAge},
-		{"MaxBytes", s.MaxBytes != 0 && d.MaxBytes != c.MaxBytes, c.MaxBytes, d.MaxBytes},
-		{"MaxMsgs", s.MaxMsgs != 0 && d.MaxMsgs != c.MaxMsgs, c.MaxMsgs, d.MaxMsgs},
-		{"Duplicates", s.Duplicates != 0 && d.Duplicates != c.Duplicates, c.Duplicates, d.Duplicates},
+		{"Replicas", s.Replicas != 0 && s.Replicas != c.Replicas, c.Replicas, s.Replicas},
+		{"MaxAge", s.MaxAge != 0 && d.MaxAge != c.MaxAge, c.MaxAge, d.MaxAge}, // a negative age is 0 in both
+		{"MaxBytes", s.MaxBytes != 0 && s.MaxBytes != c.MaxBytes, c.MaxBytes, s.MaxBytes},
+		{"MaxMsgs", s.MaxMsgs != 0 && s.MaxMsgs != c.MaxMsgs, c.MaxMsgs, s.MaxMsgs},
+		{"Duplicates", s.Duplicates != 0 && s.Duplicates != c.Duplicates, c.Duplicates, s.Duplicates},
 		{"Full", d.Full.discard() != c.Discard, "policy " + c.Discard.String(), "policy " + d.Full.discard().String()},
 	} {
 		if setting.differs {

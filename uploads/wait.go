@@ -137,8 +137,10 @@ func (e *changeWatch) awaitChange(ctx context.Context, waitStart time.Time, chan
 // mostLooks is how often an upload is read that may not have been completed.
 const mostLooks = 5
 
-// wasCompleted reports whether the upload was completed, so that it accepts no more content.
-// It reads the upload up to mostLooks times. The error is that of the last read.
+// wasCompleted reports whether the upload was completed, so that it accepts no more content,
+// by a call whose response was lost. It reads the upload until that is so, but no more than
+// mostLooks times: the server may still be at work on the call. The error is that of the
+// last read.
 func (f *file) wasCompleted(ctx context.Context) (bool, error) {
 	var interval wait.Interval
 	reads := 0
@@ -158,7 +160,7 @@ func (f *file) readState(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u.ID = f.ID
+	u.ID = f.ID // which each later call needs, also if the response has none
 	f.state = *u
 	return nil
 }

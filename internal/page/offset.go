@@ -35,8 +35,8 @@ func Offsets[P, T any](
 			rows, pagination := of(p)
 			advance, hasMore := len(rows), len(rows) > 0
 			if pagination != nil {
-				limit := min(pagination.Limit, largestPage) // a wrong limit must not skip rows of the next page,
-				advance = max(limit, len(rows))             // nor repeat those of this one
+				// Too large a limit would skip rows of the next page, too small a one would repeat rows of this one.
+				advance = max(min(pagination.Limit, largestPage), len(rows))
 				hasMore = pagination.HasMore
 			}
 			if !hasMore {
@@ -52,7 +52,7 @@ func Offsets[P, T any](
 			if _, pagination := of(p); pagination == nil {
 				return ErrEnd
 			}
-			return nil
+			return nil // the list goes on, until too many pages have no new row
 		},
 	}
 }

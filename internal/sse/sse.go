@@ -213,16 +213,17 @@ func fieldValue(line []byte, name string) (value []byte, ok bool) {
 	return value, true
 }
 
-// data adds the value of a line, the last that was read, to the data of the event, which
-// are buf[from:to]. The first value stays where it is. A further one is copied behind the
-// data, over bytes that were read.
+// data adds the value of a line to the data of the event, which are buf[from:to]. The line
+// is the last that was read, so a value ends before the byte at pos-1, an LF or a CR. The
+// first value stays where it is. A further one is copied behind the data, over bytes that
+// were read.
 func (r *Reader) data(line []byte) {
 	if !r.hasData {
-		end := r.pos - 1 // of the line: the LF or CR that was read is one byte; an LF after the CR is not read yet
+		end := r.pos - 1
 		r.hasData, r.from, r.to = true, end-len(line), end
 		return
 	}
-	r.keepFields() // they may be among the bytes that are overwritten
+	r.keepFields() // the id and the type of the event may be among the bytes that are overwritten
 	r.buf[r.to] = '\n'
 	r.to += 1 + copy(r.buf[r.to+1:], line)
 }
