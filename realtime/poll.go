@@ -452,6 +452,8 @@ func (s *Subscription) pollSucceeded(h http.Header) {
 // longAbsent, and a read of the event log after longSilent, or two intervals of polls if
 // these are longer.
 func (s *Subscription) noticeSilence(h http.Header) {
+	s.noticing.Lock()
+	defer s.noticing.Unlock()
 	before, silence := s.clock.observeResponse(h)
 	if silence > longAbsent {
 		s.pending.requestResync(ResyncReasonAbsence, before, nil)
@@ -475,11 +477,11 @@ const positionVersion = 1
 // Position returns a value for [SubscribeOptions.Position]. With it, the current change
 // of the loop over Changes, and maybe a few before it, are delivered again.
 func (s *Subscription) Position() string {
-	// The order matters: a response after a long silence replaces the time of the latest one and begins a
-	// gap, and what is read of a gap meanwhile is among the pending entries.
+	s.noticing.Lock() // a response after a long silence replaces the time of the latest one and begins a gap
 	heard := s.clock.last()
 	gapStart, unread := s.history.pendingGap()
-	covered, pendingFrom := s.pending.position()
+	s.noticing.Unlock()
+	covered, pendingFrom := s.pending.position() // after pendingGap: it has what is read of a gap meanwhile
 	p := position{Version: positionVersion, Profile: s.profile.String(), Cursor: covered, Heard: heard}
 	if covered == s.from.cursor { // nothing was delivered yet: the next subscription must confirm the start
 		p.Began = s.from.localTime

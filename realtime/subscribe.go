@@ -164,6 +164,7 @@ type Subscription struct {
 	loop         ratelimit.Loop // of its polls
 	from         start          // set before ready
 	history      history
+	noticing     sync.Mutex // held from a response until the silence before it is recorded: see Position
 
 	clock   clock
 	mu      sync.Mutex
