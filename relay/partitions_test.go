@@ -230,6 +230,38 @@ func TestOrderedConsumeReadsAStreamThatWasCreatedAgain(t *testing.T) {
 	eventually(t, "2 events", func() bool { return after.len() == 2 })
 }
 
+// slowToCreate is the JetStream of a program that learns that there is no stream, directly
+// before another program creates the stream and its ordered copy.
+type slowToCreate struct {
+	jetstream.JetStream
+	createMeanwhile func()
+}
+
+func (js *slowToCreate) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	s, err := js.JetStream.Stream(ctx, name)
+	if create := js.createMeanwhile; create != nil {
+		js.createMeanwhile = nil
+		create()
+	}
+	return s, err
+}
+
+func TestOrderedCopyOfAnotherProgramStays(t *testing.T) {
+	t.Parallel()
+	js, _ := connect(t, startServer(t))
+	var c consumed
+	slow := &slowToCreate{js, func() {
+		s := relay.Stream{JetStream: js}
+		must(t, s.Create(t.Context()))
+		publish(t, s, "workspace.1", 1)
+		c.consume(t, relay.ConsumeOptions{Stream: s, Name: "index", Ordered: true}, accept)
+		eventually(t, "an event", func() bool { return c.len() == 1 })
+	}}
+	must(t, relay.Stream{JetStream: slow}.Create(t.Context()))
+	publish(t, relay.Stream{JetStream: js}, "workspace.1", 1)
+	eventually(t, "2 events", func() bool { return c.len() == 2 })
+}
+
 func TestOrderedConsumeRefusesAStreamBehindItsCopy(t *testing.T) {
 	t.Parallel()
 	s := newStream(t, 5)

@@ -138,10 +138,8 @@ func (s Stream) open(ctx context.Context) (jetstream.Stream, error) {
 	}
 	stream, err := s.JetStream.Stream(ctx, s.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		// Delete the ordered copy of an earlier stream: it would skip the messages of the new one, whose
-		// sequences begin at 1 again.
-		err = s.JetStream.DeleteStream(ctx, s.orderedName())
-		if err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		err = s.deleteOldCopy(ctx)
+		if err != nil {
 			return nil, fmt.Errorf("fastio: relay: stream %s: %w", s.orderedName(), err)
 		}
 		stream, err = s.JetStream.CreateStream(ctx, s.config())
@@ -162,6 +160,23 @@ func (s Stream) open(ctx context.Context) (jetstream.Stream, error) {
 		return nil, &api.InputError{Op: "relay", Field: "Stream.Prefix", Rule: rule, Got: s.Prefix}
 	}
 	return stream, nil
+}
+
+// deleteOldCopy deletes the ordered copy of an earlier stream that does not exist any more.
+// It would skip the messages of the next one, whose sequences begin at 1 again. A copy
+// beside a stream stays: another program has created both meanwhile.
+func (s Stream) deleteOldCopy(ctx context.Context) error {
+	_, err := s.JetStream.Stream(ctx, s.orderedName())
+	if err == nil {
+		_, err = s.JetStream.Stream(ctx, s.Name)
+		if errors.Is(err, jetstream.ErrStreamNotFound) {
+			err = s.JetStream.DeleteStream(ctx, s.orderedName())
+		}
+	}
+	if errors.Is(err, jetstream.ErrStreamNotFound) { // there is no copy, or not any more
+		return nil
+	}
+	return err
 }
 
 // config returns the configuration of a new stream.
