@@ -49,6 +49,23 @@ func waitForRow[T any](t *testing.T, r *running, path string, is func(row T) boo
 	}
 }
 
+// waitForShare waits until a replica of two has a part of the slots, and not all.
+func waitForShare(t *testing.T, r *running) {
+	t.Helper()
+	const all = 4096
+	for end := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		_, body := get(t, r.url+"/status")
+		var now accountsStatus
+		err := json.Unmarshal([]byte(body), &now)
+		if err == nil && len(now.Replicas) == 2 && now.Slots > 0 && now.Slots < all {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%v: the status is %s\n%s", err, body, r.log)
+		}
+	}
+}
+
 // Each of two replicas shows the accounts that the other one follows, with their profiles, and
 // which replica has answered.
 func TestEachReplicaShowsAllAccounts(t *testing.T) {
@@ -61,6 +78,9 @@ func TestEachReplicaShowsAllAccounts(t *testing.T) {
 		return startRelay(t, s, "-nats", address, "-accounts-key", key, "-lease", "10s", "-name", name)
 	}
 	replicas := []*running{start("first"), start("second")}
+	for _, r := range replicas {
+		waitForShare(t, r)
+	}
 	accounts := relay.Accounts{Stream: relay.Stream{JetStream: connectTo(t, address)}, Keys: oauth.StaticKey(make([]byte, 32))}
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	for _, name := range names {
