@@ -75,7 +75,7 @@ func (s *Service) Ask(
 		q.IdempotencyKey = successor(turn.IdempotencyKey)
 		turn, sendErr = s.askAgain(ctx, in, q, failed, opts)
 	}
-	// There is no turn to cancel, unless the question was sent and only its response is missing.
+	// If only the response to the question is missing, there may be a turn.
 	if o.CancelTurn && callerEnded(ctx, sendErr) {
 		return s.cancelUnanswered(ctx, in, sendErr)
 	}

@@ -163,6 +163,22 @@ func TestCatchUpWithSlowLoop(t *testing.T) {
 	})
 }
 
+// requireReadSince ends a subscription, and requires that the next one, which starts from its
+// Position, reads the log from a time on or from an earlier one.
+func requireReadSince(t *testing.T, p *platform, sub *realtime.Subscription, missed time.Time) {
+	t.Helper()
+	position := sub.Position()
+	_ = sub.Close()
+	searches := len(p.searched())
+	c := begin(t, p, catchUp, func(o *realtime.SubscribeOptions) { o.Position = position })
+	time.Sleep(time.Minute)
+	_ = c.stop(t)
+	from, err := api.ParseTime(p.searched()[searches].Get("created-min"))
+	if err != nil || from.After(missed) {
+		t.Errorf("after the restart the log is read from %s, %v; changes were missed at %s", from, err, missed)
+	}
+}
+
 // An event of the log that was read and not delivered is read again after a restart, also if
 // the log was read from a later time since.
 func TestPositionCoversUndeliveredEntries(t *testing.T) {
@@ -177,16 +193,7 @@ func TestPositionCoversUndeliveredEntries(t *testing.T) {
 		time.Sleep(time.Hour)
 		p.each((*socket).drop)
 		time.Sleep(time.Minute)
-		position := sub.Position()
-		_ = sub.Close()
-		searches := len(p.searched())
-		c := begin(t, p, catchUp, func(o *realtime.SubscribeOptions) { o.Position = position })
-		time.Sleep(time.Minute)
-		_ = c.stop(t)
-		from, err := api.ParseTime(p.searched()[searches].Get("created-min"))
-		if err != nil || from.After(missed) {
-			t.Errorf("after the restart the log is read from %s, %v; the event was missed at %s", from, err, missed)
-		}
+		requireReadSince(t, p, sub, missed)
 	})
 }
 
@@ -208,15 +215,6 @@ func TestPositionCoversAnUndeliveredResync(t *testing.T) {
 		time.Sleep(25 * time.Hour)
 		p.locked(func() { p.logErr, p.entries, p.pollErr, p.dialErr = nil, nil, nil, nil })
 		time.Sleep(time.Hour)
-		position := sub.Position()
-		_ = sub.Close()
-		searches := len(p.searched())
-		c := begin(t, p, catchUp, func(o *realtime.SubscribeOptions) { o.Position = position })
-		time.Sleep(time.Minute)
-		_ = c.stop(t)
-		from, err := api.ParseTime(p.searched()[searches].Get("created-min"))
-		if err != nil || from.After(missed) {
-			t.Errorf("after the restart the log is read from %s, %v; changes were missed at %s", from, err, missed)
-		}
+		requireReadSince(t, p, sub, missed)
 	})
 }

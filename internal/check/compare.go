@@ -544,7 +544,7 @@ func rowsOf(body []byte) []string {
 	var most []string
 	for _, name := range sortedKeys(root) { // in order, so that equal pages give equal rows
 		var elements []json.RawMessage
-		_ = json.Unmarshal(root[name], &elements) // none if it is no list
+		_ = json.Unmarshal(root[name], &elements) // it stays empty unless the value is a list
 		var rows []string
 		for _, e := range elements {
 			if kindOf(e) == "object" {

@@ -103,7 +103,7 @@ const maxDifferences = 1000
 // The response is read once, whatever its size. Of a list the first 100 elements are
 // compared, and of the others one in 100.
 //
-// What the strict decoding accepts is no difference, since that is how types document
+// What the strict decoding accepts is not reported, since that is how types document
 // their other forms: an [api.Time] of any layout, an [api.Bool] that is "yes", an empty list
 // for an [api.Map]. What only the lenient decoding accepts is a difference, except for
 //

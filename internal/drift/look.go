@@ -317,7 +317,7 @@ func (l *looker) methodValue(t reflect.Type, at Place, kind jsontext.Kind) error
 		return l.mapping(t, at, kind)
 	case t.Kind() == reflect.Struct && kind == '{':
 		o := objectOf(t, at.within())
-		hasMembers := len(o.places) > 0 // an [api.Time] has none: an object is no form of it
+		hasMembers := len(o.places) > 0 // an [api.Time] has none, because it is a text or a number
 		if hasMembers {
 			return l.object(o, nil)
 		}

@@ -235,7 +235,7 @@ func (s *studio) chooseDetails(v map[string]string, i int, dice *rand.Rand) {
 // choosePrices sets the placeholders of the prices of a project in v, with commas and, as
 // NAME_raw, without. The budget is the sum of design, copy, photo, print and web; parts of
 // design, copy and web are spent already. Two other printers (print2, print3) have made
-// higher offers. The placeholder units is no price, but how many pieces are printed.
+// higher offers. The placeholder units is the number of pieces to print.
 func choosePrices(v map[string]string, dice *rand.Rand) {
 	sums := map[string]int{
 		"design": 14_000 + 400*dice.IntN(20), "copy": 2400 + 100*dice.IntN(12), "photo": 1800,

@@ -445,7 +445,7 @@ func (c *checker) checkReference(v reflect.Value, tag reflect.StructTag, path st
 	takesAny, wanted := kinds == "any", strings.Fields(kinds)
 	inWorld := func(kind string) bool { return c.world.Exists(kind, key) }
 	mayBeUndeclared := isID(name) && (takesAny || slices.ContainsFunc(wanted, inWorld))
-	idOfLabel := c.ids[name] // "" if name is no label
+	idOfLabel := c.ids[name] // "" unless name is a label
 	switch {
 	case declared && !takesAny && !slices.Contains(wanted, kind):
 		c.fail(path, "%q is a %s (%s), want a %s", name, kind, c.paths[key], described(kinds))
