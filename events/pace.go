@@ -287,7 +287,7 @@ func (p *pace) delay(pause time.Duration) (due time.Time) {
 	defer p.mu.Unlock()
 	p.due = time.Now().Add(pause)
 	p.needsTurn = false   // the round that failed has used its turn, if it needed one
-	p.awaitsRound = false // a reported change must not shorten the pause
+	p.awaitsRound = false // so a change that is reported during the pause does not shorten it
 	return p.due
 }
 

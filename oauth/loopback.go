@@ -448,7 +448,8 @@ func (b *boundedListener) Accept() (net.Conn, error) {
 
 // makeRoom waits until fewer connections than allowed are open; it closes the
 // oldest one that may be closed once it is shareTime old. If none may be closed, it does not
-// wait. It reports false if the listener was closed.
+// wait: another connection is opened beyond the limit. It reports false if the listener was
+// closed.
 func (b *boundedListener) makeRoom() bool {
 	for {
 		oldest := b.oldestToClose()

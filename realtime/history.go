@@ -61,8 +61,9 @@ func (h *history) ackGap(from time.Time) {
 	}
 }
 
-// keepHistory reads the event log for each time in which events may have been
-// missed. It reads it twice, because events appear late in the log.
+// keepHistory reads the event log for each gap, a time in which events may have been
+// missed. It reads it twice, because events appear late in the log. A gap that is noticed
+// meanwhile has its own signal, so that both reads follow for it as well.
 func (s *Subscription) keepHistory(ctx context.Context) error {
 	h := &s.history
 	for {
@@ -78,7 +79,7 @@ func (s *Subscription) keepHistory(ctx context.Context) error {
 		if err := wait.Sleep(ctx, secondRead); err != nil {
 			return err
 		}
-		from, _ = h.pendingGap() // another gap may have begun earlier
+		from, _ = h.pendingGap() // it is earlier if another gap was noticed that began before
 		if err := s.readLog(ctx, from); err != nil {
 			return err
 		}

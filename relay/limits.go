@@ -540,7 +540,8 @@ func (g *limitGroup) untilWrite(b *budget, now time.Time) (wait time.Duration, c
 }
 
 // untilRenewal returns after which time the running calls of a process are written again, so that they
-// do not count as lost, also if two writes fail. It is idleWait if none run, or the first.
+// do not count as lost, also if two writes fail. Was is what the budget has of them, is what runs now.
+// It returns idleWait if no calls run, or if the budget has none yet: they are written as a change.
 func untilRenewal(was, is runningCalls, now time.Time) time.Duration {
 	if was.calls == 0 || is.calls == 0 {
 		return idleWait

@@ -131,7 +131,8 @@ func (d *dir) sendOne(ctx context.Context, e *entry) {
 }
 
 // sendFile sends one file and returns its node: in chunks, or in one call if it is
-// small. A large file that cannot be read at any offset is sent as a stream.
+// small. A file that cannot be read at any offset is sent as a stream; a small one can,
+// because openContent reads it into memory.
 func (d *dir) sendFile(ctx context.Context, e *entry) (*storage.Node, error) {
 	local, err := d.openContent(ctx, e)
 	if err != nil {
@@ -143,7 +144,7 @@ func (d *dir) sendFile(ctx context.Context, e *entry) (*storage.Node, error) {
 	if readsAnywhere {
 		return f.run(ctx, f.upload)
 	}
-	f.Size, f.content = SizeUnknown, nil // the request of a stream has no size: exact checks that it is e.Size
+	f.Size = SizeUnknown // the request of a stream has no size: exact checks that it is e.Size
 	var noHash *Hash
 	return f.run(ctx, func(ctx context.Context) error {
 		in := &source{Reader: &exact{local, e.Size}}

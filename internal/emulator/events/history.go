@@ -210,8 +210,8 @@ type generator struct {
 	readsOnly bool      // only the events of readEvent
 }
 
-// addEvents adds events until the owner of the workspace finds as many by a search of it as
-// the history requires. Events that the owner does not find come besides.
+// addEvents adds events until a search of the workspace by its owner finds as many as the
+// history requires. Those that only other members find are not counted.
 func (g *generator) addEvents(h world.History) {
 	g.fillHours()
 	l := &g.state.w.Log

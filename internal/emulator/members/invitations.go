@@ -354,7 +354,7 @@ func (h *Handlers) isFor(inv *world.Invitation, userID string) bool {
 // acceptOrDecline accepts or declines an invitation for the caller. One that was
 // answered already is refused.
 func (h *Handlers) acceptOrDecline(c *wire.Call, inv *world.Invitation, accept bool) error {
-	by := h.w.Joiner(c.Key)
+	by := h.w.Joiner(c.Key) // the caller as the events name it
 	switch {
 	case accept:
 		return h.w.Redeem(inv, c.Key.User, by)
