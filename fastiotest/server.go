@@ -52,7 +52,7 @@ var _ interface {
 } = (*Server)(nil)
 
 // New returns a Server. It opens no socket, and panics if a limit has an unknown
-// operation. Change sets options:
+// operation, a Max below 1 or no Size. Change sets options:
 //
 //	fastiotest.New(func(o *seed.Options) { o.Events.Order = seed.NewestFirst })
 func New(change ...func(o *seed.Options)) *Server {

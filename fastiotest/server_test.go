@@ -431,27 +431,50 @@ func TestMembersAndInvitations(t *testing.T) {
 // Faults and limits are of operations that exist: those of the constants.
 func TestUnknownOperations(t *testing.T) {
 	t.Parallel()
-	panics := func(f func()) (with any) {
-		defer func() { with = recover() }()
-		f()
-		return nil
-	}
 	for _, name := range operations(t) {
-		if with := panics(func() { fastiotest.New().Fail(seed.Fault{Op: name}) }); with != nil {
+		if with := panicOf(func() { fastiotest.New().Fail(seed.Fault{Op: name}) }); with != nil {
 			t.Errorf("%s: %v", name, with)
 		}
 	}
 	const want = `emulator: %s must be an operation of the platform, got "workspaces.All"`
 	unknown := seed.Op("workspaces.All")
-	fault := panics(func() { fastiotest.New().Fail(seed.Fault{Op: unknown}) })
-	limit := panics(func() {
-		fastiotest.New(func(o *seed.Options) {
-			o.Limits.Rules = []seed.Limit{{Ops: []seed.Op{unknown}, Max: 1, Size: time.Second}}
-		})
-	})
+	fault := panicOf(func() { fastiotest.New().Fail(seed.Fault{Op: unknown}) })
+	limit := panicOf(func() { newWithLimits(seed.Limit{Ops: []seed.Op{unknown}, Max: 1, Size: time.Second}) })
 	if fmt.Sprint(fault) != fmt.Sprintf(want, "Fault.Op") || fmt.Sprint(limit) != fmt.Sprintf(want, "Limits.Rules") {
 		t.Errorf("a fault ends with %v, a limit with %v", fault, limit)
 	}
+}
+
+// A limit that allows no call or has no duration is an error that names the field.
+func TestLimitsWithoutCallOrDuration(t *testing.T) {
+	t.Parallel()
+	valid := seed.Limit{Ops: []seed.Op{op.AccountMe}, Max: 1, Size: time.Nanosecond}
+	if with := panicOf(func() { newWithLimits(valid) }); with != nil {
+		t.Errorf("the least limit: %v", with)
+	}
+	for want, second := range map[string]seed.Limit{
+		"Max must be 1 or more, got 0":        {Ops: valid.Ops, Max: 0, Size: time.Second},
+		"Max must be 1 or more, got -1":       {Ops: valid.Ops, Max: -1, Size: time.Second},
+		"Size must be more than 0s, got 0s":   {Ops: valid.Ops, Max: 1},
+		"Size must be more than 0s, got -1ns": {Ops: valid.Ops, Max: 1, Size: -1},
+	} {
+		with := panicOf(func() { newWithLimits(valid, second) })
+		if got := fmt.Sprint(with); got != "emulator: Limits.Rules[1]."+want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// panicOf returns the value with which f panics, nil if it returns.
+func panicOf(f func()) (with any) {
+	defer func() { with = recover() }()
+	f()
+	return nil
+}
+
+// newWithLimits returns a server with these limits only.
+func newWithLimits(rules ...seed.Limit) *fastiotest.Server {
+	return fastiotest.New(func(o *seed.Options) { o.Limits.Rules = rules })
 }
 
 // Every endpoint can have another path, with the parameters that the SDK knows.

@@ -120,10 +120,8 @@ func New(o seed.Options) *Server {
 	s.createAreas()
 	s.limits.setRules(o)
 	s.route()
-	for _, rule := range o.Limits.Rules {
-		if err := checkOps(s.routes, "Limits.Rules", rule.Ops...); err != nil {
-			panic(err)
-		}
+	if err := checkRules(s.routes, o.Limits.Rules); err != nil {
+		panic(err)
 	}
 	return s
 }

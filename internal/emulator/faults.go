@@ -124,13 +124,12 @@ func (s *Server) RemoveFault(id string) bool {
 	return slices.Contains(found, true)
 }
 
-// Check returns an error for limits and faults of unknown operations.
+// Check returns an error for limits and faults of unknown operations, and for a limit
+// without a call or a duration.
 func Check(o seed.Options, faults ...seed.Fault) error {
 	s := New(seed.Options{})
-	for _, rule := range o.Limits.Rules {
-		if err := checkOps(s.routes, "Limits.Rules", rule.Ops...); err != nil {
-			return err
-		}
+	if err := checkRules(s.routes, o.Limits.Rules); err != nil {
+		return err
 	}
 	for _, f := range faults {
 		if err := checkOps(s.routes, "Fault.Op", f.Op); err != nil {

@@ -36,6 +36,23 @@ func published() []world.Limit {
 	}
 }
 
+// checkRules returns an error for a limit with an unknown operation, one that allows no
+// call, and one whose window has no duration.
+func checkRules(routes []*wire.Route, rules []world.Limit) error {
+	for i, rule := range rules {
+		if err := checkOps(routes, "Limits.Rules", rule.Ops...); err != nil {
+			return err
+		}
+		if rule.Max < 1 {
+			return fmt.Errorf("emulator: Limits.Rules[%d].Max must be 1 or more, got %d", i, rule.Max)
+		}
+		if rule.Size <= 0 {
+			return fmt.Errorf("emulator: Limits.Rules[%d].Size must be more than 0s, got %v", i, rule.Size)
+		}
+	}
+	return nil
+}
+
 // limits counts calls against the rate limits of the options.
 type limits struct {
 	mu           sync.Mutex

@@ -162,6 +162,9 @@ func (s *Server) decodeState(
 		return nil, nil, errors.New("the state is damaged: its end is missing")
 	}
 	freshServer, freshWorld := fresh[0].(*Server), fresh[1].(*world.World) //nolint:forcetypeassert // as in roots
+	if err := checkRules(s.routes, freshServer.limits.rules); err != nil {
+		return nil, nil, fmt.Errorf("the state is damaged: %w", err)
+	}
 	rules := freshServer.faults.disagreements
 	for i, d := range rules { // with the routes of this server
 		rules[i], err = newDisagreement(s.routes, d.given)

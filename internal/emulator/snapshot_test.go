@@ -266,7 +266,9 @@ func TestResetReturnsToTheStart(t *testing.T) {
 // A snapshot that is damaged, or of another version, changes nothing.
 func TestRestoreRefusesDamagedSnapshots(t *testing.T) {
 	t.Parallel()
-	p := newScript(t, "")
+	p := newScript(t, "", func(o *seed.Options) {
+		o.Limits.Rules = []seed.Limit{{Ops: []seed.Op{"account.Me"}, Max: 700, Size: time.Hour}}
+	})
 	p.Freeze(noon)
 	p.AddNode(world.SeedNode{Profile: p.id("room"), Name: "a.bin", Content: strings.Repeat("a", 5000)})
 	good := snapshot(t, p.Server)
@@ -308,6 +310,10 @@ func TestRestoreRefusesDamagedSnapshots(t *testing.T) {
 		"other blob": {
 			zipped(t, files, "blobs/"+nameOf(other), "b"),
 			"the state is damaged: at byte N: blobs/" + nameOf(other) + " has another content",
+		},
+		"limit of no calls": {
+			zipped(t, files, "state.json", strings.Replace(state, `[["account.Me"],700,`, `[["account.Me"],0,`, 1)),
+			"the state is damaged: emulator: Limits.Rules[0].Max must be 1 or more, got 0",
 		},
 		"other version": {
 			zipped(t, files, "state.json", strings.Replace(state, own, "0.1", 1)),
