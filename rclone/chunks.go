@@ -89,8 +89,8 @@ func (f *Fs) startChunks(
 
 // chunkSize returns the size of the chunks of a file: the wanted one, or the largest that
 // the limits allow if that is smaller. A limit of the number of chunks may require larger
-// ones, of whole MiB. It is an error if the file, or a chunk of that size, is larger than
-// the plan allows.
+// ones, of whole MiB or of the largest size. It is an error if the file, or a chunk that it
+// requires, is larger than the plan allows.
 func chunkSize(wanted, size int64, limits *uploads.Limits) (int64, error) {
 	if limits.Size > 0 && size > limits.Size {
 		return 0, fmt.Errorf("%w: files of the plan have at most %d bytes, got %d", api.ErrLimit, limits.Size, size)
@@ -101,8 +101,12 @@ func chunkSize(wanted, size int64, limits *uploads.Limits) (int64, error) {
 	}
 	if limits.Chunks > 0 {
 		const unit = int64(minChunk)
-		least := (size + limits.Chunks - 1) / limits.Chunks
-		chunk = max(chunk, (least+unit-1)/unit*unit)
+		required := (size + limits.Chunks - 1) / limits.Chunks
+		whole := (required + unit - 1) / unit * unit
+		if required <= limits.ChunkSize {
+			whole = min(whole, limits.ChunkSize)
+		}
+		chunk = max(chunk, whole)
 	}
 	if limits.ChunkSize > 0 && chunk > limits.ChunkSize {
 		return 0, fmt.Errorf("%w: %d bytes need chunks of %d", api.ErrLimit, size, chunk)

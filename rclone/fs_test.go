@@ -222,6 +222,36 @@ func TestUncheckedChunksAreReadAgain(t *testing.T) {
 	}
 }
 
+// The largest chunk need not have whole MiB: a file that fits into such chunks is uploaded.
+func TestRequiredChunksFitTheLimit(t *testing.T) {
+	t.Parallel()
+	const mebi, largest = 1 << 20, 5 << 19 // bytes
+	f := newPlatform(t, func(o *seed.Options) {
+		o.Uploads.MaxChunk, o.Uploads.MaxChunks = largest, 4
+	}).remote(t, "design", "chunk_size=1M")
+	for size, want := range map[int64]int64{
+		4 * mebi:      mebi,
+		4*mebi + 1:    2 * mebi,
+		8 * mebi:      2 * mebi,
+		8*mebi + 1:    largest,
+		4 * largest:   largest,
+		4*largest + 1: 0, // refused
+	} {
+		src := object.NewStaticObjectInfo("a", time.Now(), size, true, nil, nil)
+		info, w, err := f.OpenChunkWriter(t.Context(), "a", src)
+		if want == 0 && errors.Is(err, api.ErrLimit) {
+			continue
+		}
+		if err != nil || info.ChunkSize != want {
+			t.Errorf("%d bytes: chunks of %d bytes, %v, want %d", size, info.ChunkSize, err, want)
+			continue
+		}
+		if err := w.Abort(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // A Read of an attempt that has ended takes nothing from the next one.
 func TestEndedAttemptsDoNotRead(t *testing.T) {
 	t.Parallel()
