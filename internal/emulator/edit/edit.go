@@ -276,8 +276,12 @@ func parseMove(rest string) (func(*Response) error, error) {
 	from, to := parsePointer(first), parsePointer(second) // to is nil without TO
 	return changeJSON(func(root *node) error {
 		moved := false
-		for _, p := range root.find(from) {
+		places := root.find(from)
+		for _, p := range places {
 			moved = moveMember(root, p, fillStars(from, p.stars), fillStars(to, p.stars)) || moved
+		}
+		for _, p := range places {
+			p.holder.removeGaps()
 		}
 		if !moved {
 			return fmt.Errorf("no member %s", first)
@@ -288,8 +292,9 @@ func parseMove(rest string) (func(*Response) error, error) {
 
 // moveMember moves the member at p, to which the pointer from leads, to the pointer to. If
 // to is nil, it makes the member the whole body. A member that stays in its object keeps its
-// position, and one that cannot be at its new place stays. It reports whether the member is
-// at its new place.
+// position, and one that cannot be at its new place stays. Any other leaves a gap, so that
+// the indexes of the next places stay valid. It reports whether the member is at its new
+// place.
 func moveMember(root *node, p place, from, to []string) bool {
 	value := p.holder.get(p.name)
 	switch {
@@ -303,11 +308,10 @@ func moveMember(root *node, p place, from, to []string) bool {
 	if slices.Equal(holder, newHolder) {
 		return p.holder.rename(p.name, newName)
 	}
-	i := p.holder.indexOf(p.name)
-	p.holder.removeItem(p.name)
+	p.holder.setItem(p.name, nil)
 	isMoved := root.setAt(to, value)
 	if !isMoved {
-		p.holder.insertItem(i, p.name, value)
+		p.holder.setItem(p.name, value)
 	}
 	return isMoved
 }

@@ -18,7 +18,15 @@ func TestEditsChangeOnlyTheirPlaces(t *testing.T) {
 		{"mv /rows/*/id /rows/*/key", `{"rows":[{"id":"a","n":1},{"id":"b"}]}`, `{"rows":[{"key":"a","n":1},{"key":"b"}]}`},
 		{"mv /a /b", `{"b":1,"a":2,"c":3}`, `{"b":2,"c":3}`},
 		{"mv /a /in/b", `{"a":2}`, `{"in":{"b":2}}`},
-		{"mv /a /a/items", `{"a":[1],"b":2}`, `{"b":2,"a":{"items":[1]}}`},
+		{"mv /a /a/items", `{"a":[1],"b":2}`, `{"a":{"items":[1]},"b":2}`},
+		{"mv /rows/* /map/*", `{"rows":["a","b","c"],"map":{}}`, `{"rows":[],"map":{"0":"a","1":"b","2":"c"}}`},
+		{"mv /rows/* /list/*", `{"rows":["a","b","c"],"list":[1]}`, `{"rows":[],"list":["a","b","c"]}`},
+		{"mv /rows/* /rows/*/in", `{"rows":["a","b"]}`, `{"rows":[{"in":"a"},{"in":"b"}]}`},
+		{"mv /*/0 /first/*", `{"a":[1,2],"b":[3]}`, `{"a":[2],"b":[],"first":{"a":1,"b":3}}`},
+		{
+			"mv /rows/* /map/*/in", `{"rows":["a","b","c"],"map":{"1":"text"}}`,
+			`{"rows":["b"],"map":{"1":"text","0":{"in":"a"},"2":{"in":"c"}}}`,
+		},
 		{"mv /rows/*/by/x /rows/*/x", `{"rows":[{"by":{"x":1}},{"by":{"x":2}}]}`, `{"rows":[{"by":{},"x":1},{"by":{},"x":2}]}`},
 		{
 			"mv /rows/*/id /rows/*/by/id", `{"rows":[{"by":{},"id":1},{"id":2,"by":"b"}]}`,

@@ -180,11 +180,18 @@ func (n *node) removeItem(name string) *node {
 	return value
 }
 
-// insertItem puts a member or element, which removeItem has removed, back at its index.
-func (n *node) insertItem(i int, name string, value *node) {
-	n.items = slices.Insert(n.items, i, value)
-	if n.kind == '{' {
-		n.names = slices.Insert(n.names, i, name)
+// removeGaps removes the members or elements that are nil.
+func (n *node) removeGaps() {
+	names, items := n.names, n.items
+	n.names, n.items = nil, nil
+	for i, item := range items {
+		if item == nil {
+			continue
+		}
+		n.items = append(n.items, item)
+		if n.kind == '{' {
+			n.names = append(n.names, names[i])
+		}
 	}
 }
 
