@@ -352,7 +352,7 @@ func parseLift(rest string) (func(*Response) error, error) {
 	}
 	return everywhere(at, func(p place) bool {
 		value := p.holder.get(p.name)
-		if value == nil || value.kind != '{' {
+		if value == nil || value.kind != '{' || p.holder.kind != '{' {
 			return false
 		}
 		p.holder.removeItem(p.name)

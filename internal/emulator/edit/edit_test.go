@@ -92,7 +92,8 @@ func TestEditsWithoutAPlaceChangeNothing(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"mv /none /other", "mv /rows/*/none /rows/*/other", "rm /none", "rm /rows/7", "rm /end /none", "set /none/a 1",
-		"mv /end /rows/7/a", "mv /end /rows/7/a/b", "set /end/a 1", "set /rows/7 1", "set /rows/x 1", "lift /end", "lift /none", "kind /none null",
+		"mv /end /rows/7/a", "mv /end /rows/7/a/b", "set /end/a 1", "set /rows/7 1", "set /rows/x 1", "lift /end", "lift /none", "lift /rows/*",
+		"kind /none null",
 		`replace "none" "some"`, "status 400 401",
 	} {
 		e, err := edit.Parse(text)
