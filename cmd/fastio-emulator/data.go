@@ -136,7 +136,8 @@ func (f *folder) others() map[string]*emulator.Server {
 	return others
 }
 
-// add keeps a new world. Without a folder it does nothing.
+// add keeps a new world, whose file replaces that of a deleted one with its name. Without
+// a folder it does nothing.
 func (f *folder) add(name string, s *emulator.Server) {
 	if f == nil {
 		return
@@ -144,10 +145,11 @@ func (f *folder) add(name string, s *emulator.Server) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.worlds[name] = &keptWorld{server: s, isNew: true}
+	delete(f.deleted, name)
 }
 
-// remove keeps a world no longer; its file is removed with the next save. Without a folder
-// it does nothing.
+// remove keeps a world no longer; its file is removed with the next save that can do so.
+// Without a folder it does nothing.
 func (f *folder) remove(name string) {
 	if f == nil {
 		return
@@ -160,17 +162,20 @@ func (f *folder) remove(name string) {
 
 // save removes the files of deleted worlds, and replaces those of worlds that have changed.
 // A new file is durable when save returns; until it is complete, the folder has the old one.
-// Only one goroutine may call save.
+// What fails is tried again with the next save. Only one goroutine may call save.
 func (f *folder) save() error {
 	f.mu.Lock()
-	worlds, deleted := maps.Clone(f.worlds), f.deleted
-	f.deleted = map[string]bool{}
+	worlds, deleted := maps.Clone(f.worlds), maps.Clone(f.deleted)
 	f.mu.Unlock()
 	var failed error
 	for name := range deleted {
 		if err := os.Remove(f.file(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			failed = errors.Join(failed, err)
+			continue
 		}
+		f.mu.Lock()
+		delete(f.deleted, name)
+		f.mu.Unlock()
 	}
 	for _, name := range slices.Sorted(maps.Keys(worlds)) {
 		w := worlds[name]

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"net/http"
 	"os"
@@ -221,6 +222,51 @@ func TestFailedSaveKeepsTheOldWorld(t *testing.T) {
 	}
 	if files, err := os.ReadDir(filepath.Dir(name)); len(files) != 1 || err != nil {
 		t.Errorf("%d files are left, want 1; %v", len(files), err)
+	}
+}
+
+// A file that cannot be removed is removed later, unless a new world has its name.
+func TestDeletedWorldIsRemovedLater(t *testing.T) {
+	t.Parallel()
+	f, err := openFolder(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.close() }()
+	var blocks []string // a folder that is not empty cannot be removed
+	for _, name := range []string{"gone", "again"} {
+		f.add(name, newServer())
+		f.remove(name)
+		blocks = append(blocks, filepath.Join(f.file(name), "file"))
+		if err := os.MkdirAll(blocks[len(blocks)-1], 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		if err := f.save(); err == nil || !strings.Contains(err.Error(), f.file("gone")) ||
+			!strings.Contains(err.Error(), f.file("again")) {
+			t.Errorf("got %v, want errors of both files", err)
+		}
+	}
+	for _, block := range blocks {
+		if err := os.Remove(block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Remove(f.file("again")); err != nil {
+		t.Fatal(err)
+	}
+	f.add("again", newServer())
+	for range 2 {
+		if err := f.save(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(f.file("gone")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file of the deleted world: %v", err)
+	}
+	if err := restore(newServer(), f.file("again")); err != nil {
+		t.Errorf("the file of the new world: %v", err)
 	}
 }
 
