@@ -517,12 +517,12 @@ func comparePages(calls []*seen, note func(d Difference)) {
 		if !s.succeeded() || s.Form != FormPage && s.Form != FormNext {
 			continue
 		}
-		rows := rowsOf(s.Body)
+		rows := rowsOf(s)
 		if len(rows) > pageSize {
 			note(Difference{Kind: KindPaging, Form: s.Form, Want: fmt.Sprintf("at most %d rows", pageSize), Got: "more"})
 		}
 		if s.Form == FormNext && before != nil && before.Group == s.Group && len(rows) > 0 {
-			rowsBefore := rowsOf(before.Body)
+			rowsBefore := rowsOf(before)
 			if slices.ContainsFunc(rows, func(row string) bool { return slices.Contains(rowsBefore, row) }) {
 				note(Difference{Kind: KindPaging, Form: s.Form, Want: "other rows", Got: "rows of the page before"})
 			}
@@ -531,29 +531,39 @@ func comparePages(calls []*seen, note func(d Difference)) {
 	}
 }
 
-// rowsOf returns the rows of a page as JSON: of the lists in the payload, the one with the
-// most objects.
-func rowsOf(body []byte) []string {
+// rowsOf returns the rows of a page as JSON: the list in the payload that the SDK takes for
+// them or, if there is none, the one with the most objects.
+func rowsOf(s *seen) []string {
 	var root map[string]json.RawMessage
-	if json.Unmarshal(body, &root) != nil {
+	if json.Unmarshal(s.Body, &root) != nil {
 		return nil
 	}
 	if nested := root["response"]; kindOf(nested) == "object" {
 		_ = json.Unmarshal(nested, &root) // which adds its members to those of the root
 	}
+	for _, name := range drift.NamesOfRows(s.Out) {
+		if kindOf(root[name]) == "list" {
+			return objectsIn(root[name])
+		}
+	}
 	var most []string
 	for _, name := range sortedKeys(root) { // in order, so that equal pages give equal rows
-		var elements []json.RawMessage
-		_ = json.Unmarshal(root[name], &elements) // it stays empty unless the value is a list
-		var rows []string
-		for _, e := range elements {
-			if kindOf(e) == "object" {
-				rows = append(rows, string(e))
-			}
-		}
-		if len(rows) > len(most) {
+		if rows := objectsIn(root[name]); len(rows) > len(most) {
 			most = rows
 		}
 	}
 	return most
+}
+
+// objectsIn returns the objects in a JSON list, none if the value is no list.
+func objectsIn(value json.RawMessage) []string {
+	var elements []json.RawMessage
+	_ = json.Unmarshal(value, &elements) // it stays empty unless the value is a list
+	var objects []string
+	for _, e := range elements {
+		if kindOf(e) == "object" {
+			objects = append(objects, string(e))
+		}
+	}
+	return objects
 }

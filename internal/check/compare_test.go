@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/fastio-go/fastio/account"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/check"
 	"github.com/fastio-go/fastio/internal/decode"
@@ -163,6 +165,49 @@ func TestLimitsAreCountedByCredentialOrAddress(t *testing.T) {
 	} {
 		if got := check.Compare(exchanges).Limits.CountedBy; got != want {
 			t.Errorf("counted by %q, want %q", got, want)
+		}
+	}
+}
+
+// The rows of a page are those of its documented list, and not of a longer one beside it.
+func TestPagesAreComparedByTheirRows(t *testing.T) {
+	t.Parallel()
+	const one, two = `{"id":"1"}`, `{"id":"2"}`
+	const users = `[{"id":"7"},{"id":"8"},{"id":"9"}]`
+	for name, c := range map[string]struct {
+		path, page, next string
+		out              any
+		want             []check.Difference
+	}{
+		"a named list": {
+			"/current/orgs/list/", `{"orgs":[` + one + `],"users":` + users + `}`, `{"orgs":[` + two + `],"users":` + users + `}`,
+			&decode.Envelope[[]*orgs.Org]{Member: "orgs"}, nil,
+		},
+		"a field": {
+			"/current/user/invitations/list/",
+			`{"response":{"a_users":` + users + `,"invitations":[]}}`, `{"invitations":[` + one + `],"users":` + users + `}`,
+			&decode.Envelope[account.InvitationPage]{}, nil,
+		},
+		"another name of a field": {
+			"/current/org/{org_id}/transfer/token/list/",
+			`{"tokens":[` + one + `],"users":` + users + `}`, `{"tokens":[` + one + `],"users":[]}`,
+			&decode.Envelope[orgs.TransferTokenPage]{},
+			[]check.Difference{{Kind: check.KindPaging, Form: check.FormNext, Want: "other rows", Got: "rows of the page before"}},
+		},
+		"an unknown name": {
+			"/current/orgs/list/", `{"organizations":` + users + `}`, `{"organizations":[` + one + `]}`,
+			&decode.Envelope[[]*orgs.Org]{Member: "orgs"},
+			[]check.Difference{{Kind: check.KindPaging, Form: check.FormPage, Want: "at most 2 rows", Got: "more"}},
+		},
+	} {
+		exchange := check.Exchange{Method: http.MethodGet, Path: c.path, Group: 1, Status: http.StatusOK, Out: c.out}
+		first, second := exchange, exchange
+		first.Form, first.Body = check.FormPage, []byte(c.page)
+		second.Form, second.Body = check.FormNext, []byte(c.next)
+		differences := check.Compare([]check.Exchange{first, second}).Operations["GET "+c.path].Differences
+		differences = slices.DeleteFunc(differences, func(d check.Difference) bool { return d.Kind != check.KindPaging })
+		if diff := cmp.Diff(c.want, differences, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -140,3 +140,23 @@ func element(t reflect.Type) reflect.Type {
 	}
 	return t
 }
+
+// NamesOfRows returns the names that the list of rows in a page may have: of the payload, or
+// of the first list of records in it. Out is the argument of a call, as for [Look]. It returns
+// nil if its type has no such list.
+func NamesOfRows(out any) []string {
+	page, member, found := decode.PayloadOf(out)
+	switch {
+	case member != "":
+		return []string{member}
+	case !found, page.Kind() != reflect.Struct:
+		return nil
+	}
+	for f := range page.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && decode.IsRecords(f.Type) {
+			return append([]string{name}, strings.Split(f.Tag.Get("also"), ",")...)
+		}
+	}
+	return nil
+}
