@@ -98,6 +98,68 @@ func TestStepEndsAfterTwoPages(t *testing.T) {
 	})
 }
 
+// stepUntil steps through the log, for a day at most, until all events are handled.
+func (l *longLog) stepUntil(t *testing.T, c tally, o events.FollowOptions) {
+	t.Helper()
+	q := l.query()
+	q.CreatedMax = time.Time{}
+	s, err := l.service().Stepper(q, c.handle, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(24 * time.Hour); time.Now().Before(end) && len(c) < len(l.events); {
+		const rateLimit = 5 * time.Second // a search, which this log does not require
+		time.Sleep(max(rateLimit, time.Until(step(t, s))))
+	}
+	if missing := c.missing(l.events); missing >= 0 {
+		t.Errorf("%d of %d events handled, %d is missing", len(c), len(l.events), missing)
+	}
+}
+
+// A step that ends between two pages does not hide from the next one what these have shown:
+// refused cursors and cursors that repeat are followed by smaller searches, as in Follow.
+func TestStepperMissesNothingAfterRefusedCursors(t *testing.T) {
+	t.Parallel()
+	logs := map[string]func(l *longLog){"a cycle of two cursors": func(l *longLog) { l.cycle = 2 }}
+	logs["a cycle of seven cursors"] = func(l *longLog) { l.cycle = 7 }
+	for most := range 5 {
+		logs[fmt.Sprintf("refused after page %d", most+1)] = func(l *longLog) {
+			l.refused = func(_, depth int) bool { return depth > most+1 }
+		}
+	}
+	for name, change := range logs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := newLongLog(4_000, 5, logOrders["newest first"])
+				change(l)
+				time.Sleep(time.Until(l.query().CreatedMax))
+				l.stepUntil(t, tally{}, events.FollowOptions{Store: new(events.MemoryStore)})
+			})
+		})
+	}
+}
+
+// A step requests no page that it does not deliver, however long the handler takes.
+func TestStepRequestsOnlyThePagesItDelivers(t *testing.T) {
+	t.Parallel()
+	alone(t, func(t *testing.T, w *world) {
+		w.fill(2000)
+		handled := 0
+		slow := func(context.Context, *events.Event) error {
+			time.Sleep(40 * time.Millisecond) // ten seconds a page
+			handled++
+			return nil
+		}
+		s, _ := w.stepper(t, slow, &events.FollowOptions{OnGap: noGap(t), Store: new(events.MemoryStore)})
+		for next := step(t, s); !next.After(time.Now()); next = step(t, s) {
+		}
+		if n := w.count("events.Search"); handled != 2000 || n > 9 { // eight pages, and the poll after the first one
+			t.Errorf("%d events handled in %d searches", handled, n)
+		}
+	})
+}
+
 // Between two steps, a Stepper costs no call, no goroutine and no timer.
 func TestStepBeforeItIsDueCallsNothing(t *testing.T) { //nolint:paralleltest // it counts goroutines
 	alone(t, func(t *testing.T, w *world) {

@@ -34,17 +34,18 @@ type Walk struct {
 	opts  []api.CallOption
 	err   error // invalid query or cursor; returned by Events
 
-	delivered     ids    // the last ones that this Walk delivered, to deduplicate after a refused cursor
-	lastSet       ids    // the last ones in state.Last
-	keepLast      bool   // whether state.Last is maintained
-	expectedAgain hashes // delivered before the slice began or was resumed, and still to come on one of its pages
-	requested     string // position of the last requested page
-	seen          seen   // what the pages of the current slice have shown
-	pauseAfter    int    // pages after which a loop pauses; 0 means that it does not
-	pagesLeft     int    // of the current loop until it pauses
-	paused        bool   // the last loop has paused
-	refusals      int    // refused cursors since a slice has ended, for the pause after one
-	unshrinkable  int    // those of the refusals that a smaller slice could not follow
+	delivered     ids            // the last ones that this Walk delivered, to deduplicate after a refused cursor
+	lastSet       ids            // the last ones in state.Last
+	keepLast      bool           // whether state.Last is maintained
+	expectedAgain hashes         // delivered before the slice began or was resumed, and still to come on one of its pages
+	requested     string         // position of the last requested page
+	seen          seen           // what the pages of the current slice have shown
+	progress      *page.Progress // the same, for loops that continue one that has paused
+	pauseAfter    int            // pages after which a loop pauses; 0 means that it does not
+	pagesLeft     int            // of the current loop until it pauses
+	paused        bool           // the last loop has paused
+	refusals      int            // refused cursors since a slice has ended, for the pause after one
+	unshrinkable  int            // those of the refusals that a smaller slice could not follow
 
 	onRefusal func(ctx context.Context, n int, pause time.Duration, err error) // may be nil
 
@@ -178,6 +179,9 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 			yield(nil, w.err)
 			return
 		}
+		if !w.paused {
+			w.progress = new(page.Progress)
+		}
 		w.pagesLeft, w.paused = w.pauseAfter, false
 		for !w.state.Done {
 			err := w.deliverSlice(ctx, yield)
@@ -191,6 +195,7 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 				yield(nil, call.Failed(opWalk, err))
 				return
 			}
+			w.progress = new(page.Progress) // of the next slice
 		}
 	}
 }
@@ -204,7 +209,10 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 	if err := w.setEnd(ctx); err != nil {
 		return err
 	}
-	w.requested, w.seen = w.state.At, seen{}
+	w.requested = w.state.At
+	if w.requested == "" { // else an earlier loop has read the first pages of the slice, perhaps in another process
+		w.seen = seen{}
+	}
 	w.expectedAgain = slices.Clone(w.state.Passed) // they stay in the cursor until a page has them
 	delivered, next := false, ""
 	for pg, err := range w.pages().Read(ctx, w.opts) {
@@ -218,7 +226,8 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 			if !fresh {
 				continue
 			}
-			if delivered { // the loop has come back for a second event: it reads on
+			pausesHere := w.pagesLeft == 1
+			if delivered && !pausesHere { // the loop has come back for a second event: it reads on
 				pg.Prefetch()
 			}
 			delivered = true
@@ -312,6 +321,7 @@ func (w *Walk) pages() page.List[fetched, *Event] {
 	repeated := func(p fetched) error { return q.onRepeatedPage(p.Page) }
 	return page.List[fetched, *Event]{
 		Op: opWalk, Start: w.state.At, Fetch: fetch, Rows: rows, Empty: page.ManyEmpty, Repeated: repeated,
+		Progress: w.progress,
 	}
 }
 

@@ -29,6 +29,7 @@ type longLog struct {
 	events    []logged
 	exclusive bool                         // the bounds of a search do not include themselves
 	refused   func(search, depth int) bool // depth is the page of its search, from 2 on
+	cycle     int                          // the page that is followed by the first one; 0 means none
 
 	searches int
 	sent     int // events of the current search, until its end or a refusal
@@ -112,6 +113,9 @@ func (l *longLog) page(r *api.Request, index, page int) string {
 		fmt.Fprintf(&b, `{"event_id":"e%d","created":%q}`, e.id, created)
 	}
 	l.sent += n
+	if page == l.cycle {
+		index, page = 0, 0
+	}
 	fmt.Fprintf(&b, `],"pagination":{"has_more":%t,"next_cursor":"%d.%d"}}`, more, index, page+1)
 	return b.String()
 }

@@ -53,6 +53,10 @@ type List[P, T any] struct {
 	Rows  func(P) []T
 	Empty int // pages in a row without a new row that end an iteration; default 3
 
+	// Progress is kept from one loop over Read to the next, which starts at the page
+	// where the one before was left. Nil means that no loop continues another.
+	Progress *Progress
+
 	// Repeated says what a page with the rows of the one before means: ErrEnd ends the
 	// list, any other error is that of the iteration, and nil counts the page as one
 	// without a new row. Default: nil.
@@ -124,7 +128,10 @@ func (l List[P, T]) Read(ctx context.Context, opts []api.CallOption) iter.Seq2[C
 		}
 		o := api.Resolve(opts)
 		inner, cancel := context.WithCancel(ctx)
-		r := &reader[P, T]{ctx: inner, list: l, opts: opts, wantsResponse: o.Response != nil, cursor: l.Start}
+		r := &reader[P, T]{
+			ctx: inner, list: l, opts: opts, wantsResponse: o.Response != nil, cursor: l.Start,
+			Progress: cmp.Or(l.Progress, new(Progress)),
+		}
 		defer r.wait() // after cancel, so that it does not take long
 		defer cancel()
 		prefetch := r.prefetch
@@ -159,9 +166,14 @@ type reader[P, T any] struct {
 
 	wantsResponse bool // for [api.WithResponse]
 
-	// Only read uses the following.
-	cursor     string // of the next page
-	nextErr    error  // returned in place of the next page; nil if that is fetched
+	// Only fetchNext uses the following.
+	cursor string // of the next page
+	*Progress
+}
+
+// Progress is what the pages of a list have shown so far.
+type Progress struct {
+	nextErr    error // returned in place of the next page; nil if that is fetched
 	cycles     cycleDetector
 	latest     string // fingerprint of the last page with rows
 	withoutNew int    // pages in a row without a new row
