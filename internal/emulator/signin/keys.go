@@ -161,6 +161,7 @@ func readKey(c *wire.Call, k *world.Key) {
 	}
 	if expires, given := c.Field("expires"); given {
 		k.Expires = c.ReadMoment("expires", expires)
+		c.Check.InvalidIf(!k.Expires.IsZero() && !k.Expires.After(c.Now), "expires", "It has passed.")
 	}
 }
 
