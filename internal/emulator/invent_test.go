@@ -3,6 +3,9 @@ package emulator_test
 import (
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +107,40 @@ func TestWorldKnowsTheSumsOfInvoices(t *testing.T) {
 	}
 	if checked < 100 {
 		t.Errorf("%d sums", checked)
+	}
+}
+
+// The platform accepts the industry and the roles of an invented organization, as a program
+// does that sends back what it has read.
+func TestWorldHasValuesThatThePlatformAccepts(t *testing.T) {
+	t.Parallel()
+	s := emulator.New(seed.Options{})
+	w := s.GenerateWorld(seed.World{})
+	org := w.Orgs[0]
+	key := s.AddKey(seed.Key{User: org.Owner}).Token
+	update := func(path string, form url.Values) {
+		r := httptest.NewRequest(http.MethodPost, "/api/current"+path+"/update/", strings.NewReader(form.Encode()))
+		r.Header.Set("Authorization", "Bearer "+key)
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		answer := httptest.NewRecorder()
+		s.ServeHTTP(answer, r)
+		if answer.Code != http.StatusOK {
+			t.Errorf("%s with %v: %s", path, form, answer.Body)
+		}
+	}
+	update("/org/"+org.ID, url.Values{"industry": {org.Industry}})
+	for _, m := range w.Members {
+		if m.Role == seed.Owner {
+			continue
+		}
+		kind := "workspace"
+		switch {
+		case m.Profile == org.ID:
+			kind = "org"
+		case m.Profile == w.Shares[0].ID:
+			kind = "share"
+		}
+		update("/"+kind+"/"+m.Profile+"/member/"+m.User, url.Values{"permissions": {string(m.Role)}})
 	}
 }
 
