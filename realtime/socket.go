@@ -128,6 +128,7 @@ func (k *dialLoop) newSession(ctx context.Context) (*session, error) {
 		}
 		return nil, err
 	}
+	k.noticeSilence(nil) // the server has responded, here without a Date; a frame would end the silence
 	k.sessions++
 	n := &session{s: k.Subscription, number: k.sessions, conn: conn, opened: time.Now(), failed: make(chan struct{})}
 	n.start(k.ctx) //nolint:contextcheck // ctx may be of the socket that this one replaces
@@ -202,7 +203,6 @@ func (k *dialLoop) holdOpen(ctx context.Context, n *session) error {
 
 // connected records that a socket is open after a time without one.
 func (k *dialLoop) connected() {
-	k.noticeSilence(nil)      // the server has responded, here without a Date
 	k.connState.setLive(true) // makes keepPolling sweep
 	k.opened()
 }

@@ -739,6 +739,32 @@ func TestLongAbsence(t *testing.T) {
 	})
 }
 
+// A socket that sends a frame at once does not hide the absence before it.
+func TestFirstFrameDoesNotHideAnAbsence(t *testing.T) {
+	t.Parallel()
+	streaming(t, func(t *testing.T, p *platform, c *consumer) {
+		_ = c.stop(t)
+		p.wrap = func(s *socket) realtime.Conn {
+			s.send(`{"response":"activity","activity":["members"]}`)
+			return s
+		}
+		time.Sleep(25 * time.Hour)
+		hidden := 0
+		const rounds = 3000 // because the order of two goroutines decides
+		for range rounds {
+			c := begin(t, p, func(o *realtime.SubscribeOptions) { o.Position = c.sub.Position() })
+			time.Sleep(time.Second)
+			if _, resyncs := c.entries(); len(resyncs) == 0 {
+				hidden++
+			}
+			_ = c.stop(t)
+		}
+		if hidden > 0 {
+			t.Errorf("%d of %d subscriptions report no Resync", hidden, rounds)
+		}
+	})
+}
+
 // In every state, Close and cancellation end the loop at once (P8).
 func TestSubscriptionEndsAtOnce(t *testing.T) {
 	t.Parallel()
