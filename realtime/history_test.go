@@ -218,3 +218,47 @@ func TestPositionCoversAnUndeliveredResync(t *testing.T) {
 		requireReadSince(t, p, sub, missed)
 	})
 }
+
+// The log is read from when a socket that has failed was last heard of, although polls have
+// succeeded since.
+func TestCatchUpAfterASilentSocket(t *testing.T) {
+	t.Parallel()
+	streaming(t, func(t *testing.T, p *platform, _ *consumer) {
+		time.Sleep(time.Second)
+		silent := p.now()
+		p.each((*socket).stall)
+		time.Sleep(20 * time.Minute)
+		requireRead(t, p, silent)
+	}, catchUp, func(o *realtime.SubscribeOptions) { o.PingInterval = 10 * time.Minute })
+}
+
+// A socket that was replaced before its token expired, and that had been silent, may have
+// missed changes: they are reported at once, and the log is read.
+func TestReplacedSocketHadFailed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		p.life = 10 * time.Minute // the second socket is opened after 8 to 9 of them
+		c := begin(t, p, catchUp, func(o *realtime.SubscribeOptions) { o.PingInterval, o.Sweep = 5*time.Minute, time.Hour })
+		time.Sleep(7 * time.Minute)
+		silent := p.now()
+		p.each((*socket).stall)
+		p.lose("members")
+		time.Sleep(5 * time.Minute)
+		if got := c.news(); !slices.Equal(got, []string{"members"}) {
+			t.Errorf("reported %v", got)
+		}
+		requireRead(t, p, silent)
+	})
+}
+
+// requireRead requires that the log was read from a time on.
+func requireRead(t *testing.T, p *platform, missed time.Time) {
+	t.Helper()
+	for _, q := range p.searched() {
+		if from, err := api.ParseTime(q.Get("created-min")); err == nil && !from.After(missed) {
+			return
+		}
+	}
+	t.Errorf("the log was not read from %s on, in %d searches", missed, len(p.searched()))
+}

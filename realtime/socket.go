@@ -194,10 +194,10 @@ func (k *dialLoop) holdOpen(ctx context.Context, n *session) error {
 			renew.Reset(pause)
 			continue
 		}
-		n.end()
+		k.replace(ctx, n)
 		n, failures = next, 0
 		renew.Reset(time.Until(k.renew))
-		k.opened() // both were open, so that no change was missed
+		k.opened()
 	}
 }
 
@@ -205,6 +205,17 @@ func (k *dialLoop) holdOpen(ctx context.Context, n *session) error {
 func (k *dialLoop) connected() {
 	k.connState.setLive(true) // makes keepPolling sweep
 	k.opened()
+}
+
+// replace ends the session of a socket after another one was opened. If it still answers,
+// both were open at a time and no change was missed. Otherwise it is as after a disconnect.
+func (k *dialLoop) replace(ctx context.Context, n *session) {
+	err := n.pingOnce(ctx)
+	n.end()
+	if err != nil {
+		k.history.enqueueGap(n.heard.last())
+		k.connState.setLive(true) // makes keepPolling sweep
+	}
 }
 
 // opened counts another open socket in the status, and sets its mode.
@@ -221,7 +232,7 @@ func (k *dialLoop) disconnect(n *session) error {
 	if errors.Is(n.failure, errSilent) {
 		k.s.closeIdle()
 	}
-	k.history.enqueueGap(k.clock.last())
+	k.history.enqueueGap(n.heard.last())
 	k.connState.setLive(false)
 	if time.Since(n.opened) >= stableAfter {
 		k.failures, k.tokenFailures = 0, 0
@@ -237,6 +248,7 @@ type session struct {
 	number uint64
 	conn   Conn
 	opened time.Time
+	heard  clock // the latest frame or pong
 
 	ctx     context.Context // ends when it failed
 	stop    context.CancelFunc
@@ -249,6 +261,8 @@ type session struct {
 // start starts the goroutines that read from the socket and send pings, until
 // ctx is done or one of them fails.
 func (n *session) start(ctx context.Context) {
+	n.heard.Clock = n.s.clock.Clock
+	n.heard.alive()
 	n.ctx, n.stop = context.WithCancel(ctx)
 	n.work.Go(func() { n.fail(n.read()) })
 	n.work.Go(func() { n.fail(n.ping(n.ctx)) })
@@ -279,7 +293,7 @@ func (n *session) read() error {
 		if err != nil {
 			return err
 		}
-		n.s.clock.alive()
+		n.alive()
 		f, ok := readFrame(b)
 		if !text || !ok {
 			n.s.changeStatus(func(st *Status) { st.Discarded++ })
@@ -298,24 +312,35 @@ func (n *session) read() error {
 
 var errSilent = errors.New("the server did not answer a ping in time")
 
-// ping sends a ping at each interval, and returns errSilent once one has no response
-// within half of the interval, or the error of the socket.
+// ping sends a ping at each interval until one fails, and returns the error of pingOnce.
 func (n *session) ping(ctx context.Context) error {
 	for {
 		if err := wait.Sleep(ctx, n.s.o.PingInterval); err != nil {
 			return err
 		}
-		pinged, cancel := context.WithTimeout(ctx, n.s.o.PingInterval/2)
-		err := n.conn.Ping(pinged)
-		if pinged.Err() != nil && ctx.Err() == nil {
-			err = errSilent
-		}
-		cancel()
-		if err != nil {
+		if err := n.pingOnce(ctx); err != nil {
 			return err
 		}
-		n.s.clock.alive()
+		n.alive()
 	}
+}
+
+// pingOnce sends a ping. It returns errSilent if it has no response within half of the
+// interval, or the error of the socket.
+func (n *session) pingOnce(ctx context.Context) error {
+	pinged, cancel := context.WithTimeout(ctx, n.s.o.PingInterval/2)
+	defer cancel()
+	err := n.conn.Ping(pinged)
+	if pinged.Err() != nil && ctx.Err() == nil {
+		return errSilent
+	}
+	return err
+}
+
+// alive records that a frame or a pong has come.
+func (n *session) alive() {
+	n.heard.alive()
+	n.s.clock.alive()
 }
 
 // Event holds the details of a change, if the socket sends them: for events that
