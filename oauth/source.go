@@ -59,8 +59,9 @@ var _ api.Refresher = (*Source)(nil)
 // another package.
 //
 // Errors: [ErrSignInAgain] if no user is signed in, if the server has ended the
-// session or deleted the registration of the program, or if the responses to two
-// refreshes with one refresh token were lost.
+// session or deleted the registration of the program, if the responses to two
+// refreshes with one refresh token were lost, or if the stored token endpoint has no
+// TLS and c does not allow that.
 //
 // A server that rotates refresh tokens ends the session when one is used twice. So the
 // response to a refresh decides what follows, if it brings no token:
@@ -520,8 +521,8 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, longest time.D
 // After a lost response, which proves nothing, the refresh stays pending.
 func (s *Source) exchange(ctx context.Context, r *lockedRecord) error {
 	service, done, err := s.config.serviceAt(r.Server.Token)
-	if err != nil {
-		return err
+	if err != nil { // the endpoint, which this Config or version does not allow
+		return fmt.Errorf("%w: %w", signInAgain("the stored token endpoint cannot be used"), call.Shortened("oauth", err))
 	}
 	defer done()
 	historyBefore := r.Refresh

@@ -237,6 +237,15 @@ func TestTokenSource(t *testing.T) {
 				t.Errorf("requests (-want +got):\n%s", diff)
 			}
 		},
+		"requires a sign-in if the server that issued them has no TLS": func(t *testing.T, s *session) {
+			expire(t, s.store)
+			poke(t, s.store, func(record members) { record["server"] = members{"token": "http://login.other.test/token"} })
+			want(t, s.source, "")
+			want(t, s.source, "")
+			s.wantPosts(t, 0)
+			s.signIn(t)
+			want(t, s.source, "at-2")
+		},
 	})
 }
 
