@@ -487,6 +487,29 @@ func TestFollowUntil(t *testing.T) {
 	})
 }
 
+// Until is a time of the server's clock: with a slow server, one of the local clock is reached
+// that much later.
+func TestFollowUntilIsOfTheServer(t *testing.T) {
+	t.Parallel()
+	const slow = 2 * time.Hour
+	for _, early := range []time.Duration{0, slow} { // how much earlier than the local time Until is
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(func(o *seed.Options) { o.Clock = func() time.Time { return time.Now().Add(-slow) } })
+			began := time.Now()
+			want := []api.OpaqueID{w.add(began.Add(-slow-time.Minute), 0)}
+			var box inbox
+			o := &events.FollowOptions{Until: began.Add(-early)}
+			if err := w.log.Follow(t.Context(), w.query(), box.handle, o); err != nil {
+				t.Fatal(err)
+			}
+			sameSet(t, want, box.all())
+			if took := time.Since(began) - slow + early; took < 0 || took > time.Minute {
+				t.Errorf("it ended %v after the server's clock has reached Until, want 0 to 1m", took)
+			}
+		})
+	}
+}
+
 // Events with one of several values are delivered once, also across a restart.
 func TestFollowSets(t *testing.T) {
 	t.Parallel()
