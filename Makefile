@@ -11,7 +11,7 @@
 #   make mutants      whether tests notice wrong names on the wire
 #   make bench        benchmarks; compare two outputs with .bin/benchstat
 
-# The modules of this repository whose code is ours. tools only pins tools.
+# The modules of this repository but for tools, which requires other versions than these.
 MODULES := . examples examples/relay examples/saas keyring otelfastio relay internal/conformance
 # Those whose tests need nothing but Go.
 PLAIN := $(filter-out internal/conformance,$(MODULES))
@@ -104,6 +104,7 @@ LINT := GOGC=400 GOMEMLIMIT=4GiB $(BIN)/golangci-lint run --allow-parallel-runne
 lint: $(BIN)/.built $(BIN)/go.work $(BIN)/actionlint # with all analyzers of go vet and go fix
 	$(BIN)/actionlint
 	GOWORK=$(BIN)/go.work $(LINT) $(patsubst %,./%/...,$(MODULES)) # at once
+	cd tools && $(LINT) ./...
 
 # It is in a module of its own, because golangci-lint requires a version of a library that it cannot use.
 $(BIN)/actionlint: tools/actionlint/go.mod tools/actionlint/go.sum

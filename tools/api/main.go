@@ -59,7 +59,7 @@ func main() {
 		return
 	}
 	for file, lines := range files {
-		if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -68,7 +68,7 @@ func main() {
 // compare prints how the declarations differ from those in a file, and returns those that
 // were removed.
 func compare(file string, now []string) (removed []string, err error) {
-	before, err := os.ReadFile(file) //nolint:gosec // a file of the repository
+	before, err := os.ReadFile(file)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

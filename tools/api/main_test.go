@@ -23,7 +23,7 @@ func TestCompareReturnsWhatWasRemovedOrChanged(t *testing.T) {
 	}
 }
 
-func TestReleasedDeclarationIsRemovedOnlyIfTheChangelogNamesIt(t *testing.T) { //nolint:paralleltest // it changes the directory
+func TestReleasedDeclarationIsRemovedOnlyIfTheChangelogNamesIt(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const unreleased, release = "# Changelog\n\n## [Unreleased]\n\n", "## [0.1.0] - 2026-12-01\n\n- `a.Service.Get`\n"
 	get := []string{"pkg a, method (*Service) Get(string) error"}

@@ -47,7 +47,8 @@ func printPath(profile string) error {
 	defer f.Close()            //nolint:errcheck // read only
 	ran := map[function]bool{} //nolint:prealloc // a set
 	files := map[string]*source{}
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
 		name, line, column, ok := covered(lines.Text())
 		isCaller := strings.HasPrefix(name, "internal/callpath/") // the program that makes the call
 		if !ok || isCaller {
@@ -60,6 +61,9 @@ func printPath(profile string) error {
 			}
 		}
 		ran[files[name].at(line, column)] = true
+	}
+	if err := lines.Err(); err != nil {
+		return err
 	}
 	all := slices.SortedFunc(maps.Keys(ran), func(a, b function) int {
 		return cmp.Or(strings.Compare(a.file, b.file), a.line-b.line)

@@ -39,8 +39,10 @@ const platform = "fast.io" // whose reports the lists may be rewritten from
 
 // A report is the part of a report of fastio-check that is learned from.
 type report struct {
-	Header     struct{ Platform string } `json:"header"`
-	Operations map[string]operation      `json:"operations"`
+	Header struct {
+		Platform string `json:"platform"`
+	} `json:"header"`
+	Operations map[string]operation `json:"operations"`
 }
 
 // operation is what the report says about an operation.
@@ -56,7 +58,12 @@ type operation struct {
 
 // difference is where a response differs from the types of the SDK.
 type difference struct {
-	Kind, Form, Type, Member, Want, Got string
+	Kind   string `json:"kind"`
+	Form   string `json:"form"`
+	Type   string `json:"type"`
+	Member string `json:"member"`
+	Want   string `json:"want"`
+	Got    string `json:"got"`
 }
 
 // A change is a row of the table: what to change, and where.
@@ -149,9 +156,11 @@ func printChanges(w io.Writer, all []change) error {
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "change\twhere\twhat")
+	all = slices.Insert(all, 0, change{"change", "where", "what"})
 	for _, c := range all {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", c.what, c.where, c.why)
+		if _, err := fmt.Fprintf(t, "%s\t%s\t%s\n", c.what, c.where, c.why); err != nil {
+			return err
+		}
 	}
 	return t.Flush()
 }

@@ -54,6 +54,7 @@ func readFact(t *testing.T, root, name string) string {
 }
 
 func TestLearnPrintsWhatToChange(t *testing.T) {
+	t.Parallel()
 	root, report := repository(t)
 	var out strings.Builder
 	if err := learn(&out, root, report, false); err != nil {
@@ -74,6 +75,7 @@ func TestLearnPrintsWhatToChange(t *testing.T) {
 }
 
 func TestLearnRewritesTheLists(t *testing.T) {
+	t.Parallel()
 	root, report := repository(t)
 	if err := learn(new(strings.Builder), root, report, true); err != nil {
 		t.Fatal(err)
@@ -89,6 +91,7 @@ func TestLearnRewritesTheLists(t *testing.T) {
 
 // An emulator confirms what the SDK assumes, and proves nothing.
 func TestLearnRewritesNothingForOtherPlatforms(t *testing.T) {
+	t.Parallel()
 	root, report := repository(t)
 	text := strings.Replace(found, "fast.io", "another address", 1)
 	if err := os.WriteFile(report, []byte(text), 0o600); err != nil {
@@ -103,6 +106,7 @@ func TestLearnRewritesNothingForOtherPlatforms(t *testing.T) {
 }
 
 func TestLearnRefusesOtherFiles(t *testing.T) {
+	t.Parallel()
 	root, _ := repository(t)
 	other := filepath.Join(root, "internal", "facts", "endpoints.tsv")
 	if err := learn(new(strings.Builder), root, other, true); err == nil {

@@ -128,7 +128,9 @@ func killer(ctx context.Context, overlay string, m mutant, tests []string) (stri
 	for _, pkg := range tests {
 		tested := strings.Replace(m.area(), "system", ".", 1) // the tests of system are in the root package
 		pkg = strings.ReplaceAll(pkg, "AREA", tested)
-		test := exec.CommandContext(ctx, "go", "test", "-failfast", "-timeout=3m", "-overlay", overlay, pkg)
+		test := exec.CommandContext( //nolint:gosec // the user names the package
+			ctx, "go", "test", "-failfast", "-timeout=3m", "-overlay", overlay, pkg,
+		)
 		out, err := test.CombinedOutput()
 		switch _, failed := errors.AsType[*exec.ExitError](err); {
 		case failed && failedTest(string(out)):

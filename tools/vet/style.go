@@ -57,7 +57,8 @@ func checkStyle(f *ast.File, report func(at ast.Node, text string)) {
 		case *ast.SwitchStmt:
 			read := []ast.Node{n.Tag}
 			for _, c := range n.Body.List {
-				for _, e := range c.(*ast.CaseClause).List {
+				clause, _ := c.(*ast.CaseClause) // a switch has no other statements
+				for _, e := range clause.List {
 					read = append(read, e)
 				}
 			}
