@@ -41,6 +41,9 @@ func (f *Fs) OpenChunkWriter(
 	if n != nil && n.Type == storage.NodeTypeFile {
 		to.replaces = f.object(at, remote, n)
 	}
+	if err := to.checkName(); err != nil {
+		return fs.ChunkWriterInfo{}, nil, err
+	}
 	wanted, unchecked := f.opt.ChunkSize, fs.GetConfig(ctx).IgnoreChecksum
 	if unchecked && wanted == defaultChunk { // the option has its default; this upload holds no chunk in memory
 		wanted = uncheckedChunk

@@ -316,6 +316,27 @@ func TestPutKeepsFoldersOfTheName(t *testing.T) {
 	wantNames(t, f, "", "a/")
 }
 
+// The platform would shorten the name, and make the file a version of the one that has it.
+func TestPutRefusesNamesThatWouldBeShortened(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	n100 := strings.Repeat("n", 100)
+	p.add("", n100, "theirs")
+	f := p.remote(t, "design")
+	_, inOneCall := put(t.Context(), f, n100+"2", "ours")
+	src := object.NewStaticObjectInfo(n100+"2", time.Now(), 5<<20, true, nil, nil)
+	_, _, inChunks := f.OpenChunkWriter(t.Context(), n100+"2", src)
+	for _, err := range []error{inOneCall, inChunks} {
+		if !fserrors.IsNoRetryError(err) || !errors.Is(err, api.ErrName) {
+			t.Errorf("got %v, want %v, not retried", err, api.ErrName)
+		}
+	}
+	p.wantTree(t, map[string]string{n100: "theirs"})
+	if _, err := put(t.Context(), f, n100, "ours"); err != nil {
+		t.Error(err)
+	}
+}
+
 // The platform gives a folder another name if a file has it.
 func TestMkdirKeepsFilesOfTheName(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rclone/rclone/fs"
 	"github.com/rclone/rclone/fs/fserrors"
@@ -79,11 +80,26 @@ func (t *target) sdk() uploads.Target {
 	return uploads.Target{Profile: t.at.in, Folder: t.at.node}
 }
 
+// checkName returns an error for the name of a new file that the platform would shorten:
+// the file would not have the name that rclone looks for, and could become a version of
+// another file.
+func (t *target) checkName() error {
+	const most = 100 // characters
+	if t.replaces != nil || utf8.RuneCountInString(t.name) <= most {
+		return nil
+	}
+	const text = "%w: the platform shortens the name of an uploaded file to %d characters"
+	return fserrors.NoRetryError(fmt.Errorf(text, api.ErrName, most))
+}
+
 // upload uploads a file, in the way that its size requires: as a stream if that is
 // unknown (negative), in one request, or in chunks.
 func (f *Fs) upload(
 	ctx context.Context, in io.Reader, src fs.ObjectInfo, to target, options []fs.OpenOption,
 ) (n *storage.Node, err error) {
+	if err := to.checkName(); err != nil {
+		return nil, err
+	}
 	size := src.Size()
 	switch {
 	case size < 0:

@@ -25,7 +25,8 @@ type DirOptions struct {
 	Filter api.DirFilter // default: all
 
 	// Rename gives another name to a file or folder whose name the platform does not allow,
-	// or differs from another one only by case or Unicode form. Default: it fails.
+	// or differs from another one only by case or Unicode form, and to a file whose name has
+	// more than 100 characters. Default: it fails.
 	Rename bool
 
 	// Overwrite sends all files, also those that the target has with the same content.
@@ -56,6 +57,10 @@ const (
 // Dir uploads the files of a local folder with its subfolders, also empty ones, to a
 // folder of a workspace or share. Links to files in the local folder are followed. Links
 // out of it, links to folders, special files and partial files of downloads are skipped.
+//
+// A file whose name has more than 100 characters fails with [api.ErrName]: the platform
+// would shorten the name, and the file could become a version of another one. See
+// [DirOptions].
 //
 // A folder whose content is left out by the filter is not created. With Include or Paths,
 // empty folders are not created either. If a file of the target is in the way of a folder, the
@@ -265,7 +270,11 @@ func (d *dir) targetName(f *folder, item found, used dirs.Names) (string, error)
 	if !item.folder && durable.IsPartial(item.name) {
 		return "", api.ErrPartial
 	}
-	name, err := used.Add(item.name, d.rules)
+	rules := d.rules
+	if !item.folder {
+		rules.Longest = longestName
+	}
+	name, err := used.Add(item.name, rules)
 	if err == nil && item.folder && utf8.RuneCountInString(path.Join(f.target, name)) >= longestPath {
 		err = api.ErrName // it has no room for the name of a file
 	}

@@ -154,6 +154,7 @@ func TestDirReportsEachEntry(t *testing.T) {
 	unknown := "failed: fastio: uploads.Dir: whether the file was stored is not known: " +
 		"uploads.Batch: Service Unavailable (status 503)"
 	forbidden := "failed: fastio: uploads.Batch: Forbidden (status 403)"
+	n100 := strings.Repeat("n", 100)
 	long := path.Join(slices.Repeat([]string{strings.Repeat("n", 249)}, 33)...)
 	refusal := "failed: fastio: uploads.Batch: extension not allowed (status 200, code 1605)"
 	table.Bubbles(t, map[string]row{
@@ -180,6 +181,20 @@ func TestDirReportsEachEntry(t *testing.T) {
 				"b/A":   "done",
 				"b/a":   "done to b/a (2)",
 				`c\d/e`: "done to c_d/e",
+			}, calls: 1,
+		},
+		"names that the platform would shorten": {
+			local: map[string]string{n100 + "1": "1", n100 + "2": "2", n100: "n"},
+			want: map[string]string{
+				n100 + "1": "failed: the name is not allowed", n100 + "2": "failed: the name is not allowed", n100: "done",
+			},
+			failed: []error{api.ErrName}, calls: 1,
+		},
+		"names that are shortened": {
+			local: map[string]string{n100 + "1.txt": "1", n100 + "2.txt": "2", "a": "a"},
+			o:     uploads.DirOptions{Rename: true},
+			want: map[string]string{
+				n100 + "1.txt": "done to " + n100[:96] + ".txt", n100 + "2.txt": "done to " + n100[:92] + " (2).txt", "a": "done",
 			}, calls: 1,
 		},
 		"a result without nodes": {

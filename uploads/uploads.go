@@ -168,7 +168,10 @@ type StartRequest struct {
 // SizeUnknown is the size of a stream.
 const SizeUnknown = -1
 
-const longestPath = 8192 // characters
+const (
+	longestPath = 8192 // characters
+	longestName = 100  // characters of the name of a file that the server does not shorten
+)
 
 // check returns an error for a field that no call accepts. Args and target name the
 // fields of the request and of its target in the error.

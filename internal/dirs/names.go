@@ -1,6 +1,7 @@
 package dirs
 
 import (
+	"cmp"
 	"path"
 	"strconv"
 	"strings"
@@ -55,15 +56,29 @@ func Clean(name string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(name, "_"))
-	if utf8.RuneCountInString(name) > longest {
-		extension := []rune(path.Ext(name))
-		if len(extension) > longest/2 {
-			extension = nil
-		}
-		name = string([]rune(name)[:longest-len(extension)]) + string(extension)
-	}
+	name = shorten(name, longest)
 	trimmed := strings.TrimRightFunc(name, trailing)
 	return trimmed + strings.Repeat("_", utf8.RuneCountInString(name[len(trimmed):])) // "..." becomes "___"
+}
+
+// shorten returns a name of so many characters at most, cut before its extension.
+func shorten(name string, most int) string {
+	if utf8.RuneCountInString(name) <= most {
+		return name
+	}
+	base, extension := split(name, most)
+	return string(base[:most-len(extension)]) + string(extension)
+}
+
+// split returns the parts of a name of so many characters at most. An extension of more than
+// half of them is part of the base.
+func split(name string, most int) (base, extension []rune) {
+	extension = []rune(path.Ext(name))
+	if len(extension) > most/2 {
+		extension = nil
+	}
+	all := []rune(name)
+	return all[:len(all)-len(extension)], extension
 }
 
 // fold returns the form of a name that is the same for all names that differ only by case
@@ -80,6 +95,7 @@ func fold(name string) string {
 
 // Rules are those of the names in a tree of folders.
 type Rules struct {
+	Longest int // characters of an allowed name; 0 means 255
 	Allowed func(name string) bool
 	Clean   func(name string) string // nil: other names are reported
 }
@@ -90,24 +106,23 @@ type Names map[string]bool
 // Add returns the name that an entry gets in the folder: its own, or with Clean another
 // one that is allowed and not taken. Errors: [api.ErrName], [api.ErrNameTaken].
 func (f Names) Add(name string, rules Rules) (string, error) {
-	if !rules.Allowed(name) {
+	most := cmp.Or(rules.Longest, longest)
+	isTooLong := rules.Longest > 0 && utf8.RuneCountInString(name) > most
+	if isTooLong || !rules.Allowed(name) {
 		if rules.Clean == nil {
 			return "", api.ErrName
 		}
-		name = rules.Clean(name)
+		name = rules.Clean(shorten(name, most))
 	}
-	extension := path.Ext(name)
-	base, unique := strings.TrimSuffix(name, extension), name
+	base, extension := split(name, most)
+	unique := name
 	for n := 2; f[fold(unique)]; n++ {
 		if rules.Clean == nil {
 			return "", api.ErrNameTaken
 		}
 		number := " (" + strconv.Itoa(n) + ")"
-		room := longest - len(number) - utf8.RuneCountInString(extension)
-		if r := []rune(base); len(r) > room {
-			base = string(r[:max(room, 0)])
-		}
-		unique = base + number + extension
+		base = base[:min(len(base), most-len(number)-len(extension))]
+		unique = string(base) + number + string(extension)
 	}
 	f[fold(unique)] = true
 	return unique, nil

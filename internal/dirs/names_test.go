@@ -1,11 +1,13 @@
 package dirs_test
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/fastio-go/fastio/api"
@@ -64,8 +66,22 @@ func TestAddFindsNamesThatCollide(t *testing.T) {
 		"S":          "S (2)",
 		"\u212a":     "\u212a (2)",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// A number does not make a name longer than allowed, also behind a long extension.
+func TestNumberedNamesKeepTheLimit(t *testing.T) {
+	t.Parallel()
+	for _, most := range []int{0, 100} {
+		folder, rules := dirs.Names{}, dirs.Rules{Longest: most, Allowed: dirs.Allowed, Clean: dirs.Clean}
+		for _, letter := range []string{"n", "N"} {
+			got, err := folder.Add("a."+strings.Repeat(letter, 253), rules)
+			if n := utf8.RuneCountInString(got); err != nil || n != cmp.Or(most, 255) {
+				t.Errorf("%q has %d characters, %v", got, n, err)
+			}
+		}
 	}
 }
 

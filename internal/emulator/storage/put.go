@@ -13,6 +13,7 @@ import (
 	"iter"
 	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -62,6 +63,20 @@ func NameProblem(name string) string {
 		return "A name without slashes."
 	}
 	return ""
+}
+
+// UploadName returns the name of the file that an upload becomes: the platform shortens one
+// of more than 100 characters, and keeps the extension.
+func UploadName(name string) string {
+	const most = 100 // characters, with the extension (assumed)
+	runes, extension := []rune(name), []rune(path.Ext(name))
+	if len(runes) <= most {
+		return name
+	}
+	if len(extension) >= most {
+		extension = nil
+	}
+	return string(runes[:most-len(extension)]) + string(extension)
 }
 
 // RefuseUnlessWritable returns a refusal if the caller may not add files to a storage. Insiders

@@ -128,7 +128,9 @@ func (h *Handlers) batchFile(
 	if why != "" {
 		return append(head, wire.Object{{"status", "error"}, {"error_code", code}, {"error_message", why}}...), false
 	}
-	u := &upload{user: c.UserID(), to: to, name: e.Filename, origin: storage.OriginOther, size: int64(len(content))}
+	u := &upload{
+		user: c.UserID(), to: to, name: storage.UploadName(e.Filename), origin: storage.OriginOther, size: int64(len(content)),
+	}
 	h.addUpload(u)
 	kept = u.withOrigin(kept)
 	var node any
@@ -153,7 +155,7 @@ func (h *Handlers) entryRefusal(
 	if why != "" {
 		return codeBadEntry, why
 	}
-	isLocked := h.storage.RefuseLocked(c, h.storage.ReplacedBy(to.Place, e.Filename)) != nil
+	isLocked := h.storage.RefuseLocked(c, h.storage.ReplacedBy(to.Place, storage.UploadName(e.Filename))) != nil
 	if isLocked {
 		return storage.CodeLocked, "The file is locked."
 	}

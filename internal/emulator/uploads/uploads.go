@@ -334,6 +334,7 @@ func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 		c.Check.Invalid("name", why)
 	}
 	h.checkExtension(c, "name", u.name)
+	u.name = storage.UploadName(u.name)
 	u.creator, _ = c.Field("creator")
 	c.Check.InvalidIf(!isCreator(u.creator), "creator", "1 to 150 letters, digits and hyphens.")
 	size, sized := c.Field("size")
