@@ -1047,41 +1047,47 @@ func TestExclusiveBounds(t *testing.T) {
 type smallLog struct {
 	stub.NotOpened
 
-	odd []api.OpaqueID
+	odd  []api.OpaqueID
+	skew time.Duration // of the clock that dates events
 
 	mu   sync.Mutex
+	date time.Duration // how far the Dates are ahead of that clock
 	rows map[api.OpaqueID]time.Time
 }
 
 const future = "2099-01-01 00:00:00"
 
 func (l *smallLog) Call(_ context.Context, r *api.Request, out any, opts ...api.CallOption) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if raw := api.Resolve(opts).Response; raw != nil {
-		raw.Header = http.Header{"Date": {time.Now().UTC().Format(http.TimeFormat)}}
+		raw.Header = http.Header{"Date": {l.now().Add(l.date).Format(http.TimeFormat)}}
 	}
 	var rows []string
 	for _, id := range l.odd {
 		rows = append(rows, fmt.Sprintf(`{"event_id":%q,"created":"%s UTC"}`, id, future))
 	}
-	l.mu.Lock()
 	for id, at := range l.rows {
 		created := at.Format(time.DateTime)
 		if created >= r.Query.Get("created-min") && created <= r.Query.Get("created-max") {
 			rows = append(rows, fmt.Sprintf(`{"event_id":%q,"created":"%s UTC"}`, id, created))
 		}
 	}
-	l.mu.Unlock()
 	return json.Unmarshal([]byte(`{"events":[`+strings.Join(rows, ",")+`],"pagination":{"has_more":false}}`), out)
 }
 
-func (l *smallLog) add() api.OpaqueID {
+func (l *smallLog) now() time.Time { return time.Now().Add(l.skew).UTC() }
+
+func (l *smallLog) add() api.OpaqueID { return l.addAt(l.now()) }
+
+func (l *smallLog) addAt(created time.Time) api.OpaqueID {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.rows == nil {
 		l.rows = map[api.OpaqueID]time.Time{}
 	}
 	id := api.OpaqueID(fmt.Sprint("e", len(l.rows)))
-	l.rows[id] = time.Now().UTC()
+	l.rows[id] = created
 	return id
 }
 
@@ -1226,6 +1232,50 @@ func TestFollowResetsAnEndInTheFuture(t *testing.T) {
 			want = append(want, before...)
 		}
 		sameSet(t, want, box.all())
+	})
+}
+
+// While the Dates of the server are an hour off, whatever the local clock, Follow misses no
+// event, and delivers no more than those of an overlap again.
+func TestFollowOutlivesWrongDates(t *testing.T) {
+	t.Parallel()
+	type row struct{ date, local time.Duration }
+	table.Bubbles(t, map[string]row{
+		"ahead":                         {date: time.Hour},
+		"ahead, and the local clock":    {time.Hour, 2 * time.Hour},
+		"ahead, the local clock behind": {time.Hour, -2 * time.Hour},
+		"behind":                        {date: -time.Hour},
+		"behind, the local clock ahead": {-time.Hour, 2 * time.Hour},
+	}, func(t *testing.T, tt row) {
+		l, box := &smallLog{skew: -tt.local}, new(inbox)
+		var all []api.OpaqueID
+		for i := range 300 {
+			all = append(all, l.addAt(l.now().Add(-time.Duration(i+1)*time.Hour)))
+		}
+		o := &events.FollowOptions{Store: new(events.MemoryStore), OnGap: noGap(t)}
+		f := followAs(events.New(l, nil), events.Query{Profile: api.Workspace(roomID)}, box.handle, o)
+		for minute := range 120 {
+			l.mu.Lock()
+			l.date = 0
+			if minute == 20 || minute == 21 {
+				l.date = tt.date
+			}
+			l.mu.Unlock()
+			for range 3 {
+				all = append(all, l.add())
+				time.Sleep(20 * time.Second)
+			}
+		}
+		time.Sleep(time.Minute)
+		f.end(t)
+		got := box.all()
+		again := len(got) - len(all)
+		slices.Sort(got)
+		sameSet(t, all, slices.Compact(got))
+		const overlap = 2 * 3 // events
+		if again < 0 || again > overlap+1 {
+			t.Errorf("%d events are delivered again", again)
+		}
 	})
 }
 

@@ -238,23 +238,31 @@ func (p *progress) addGap(reason GapReason, from, to time.Time) {
 }
 
 // moveBackFromFuture moves the end of the last poll back if it is in the future, as after a
-// wrong clock of the server: to the newest remembered event that is not, or to the start.
-// If it is in the future by the local clock, the server is asked for its time, which decides.
+// wrong clock of the server: to the newest delivered event. If that is in the future as
+// well, by the local clock too, it moves both to the newest remembered event that is not,
+// or to the start.
 func (f *follower) moveBackFromFuture(ctx context.Context) error {
-	isAheadOf := func(now time.Time) bool { return times.Later(f.Searched, f.Newest).After(now.Add(clockSkew)) }
-	if !isAheadOf(time.Now()) {
+	end := times.Later(f.Searched, f.Newest)
+	if f.walk != nil || end.IsZero() { // the poll has begun, or it is the first one
 		return nil
 	}
 	now, err := f.s.serverNow(ctx, api.Resolve(f.opts))
-	if err != nil || !isAheadOf(now) {
+	if err != nil || !end.After(now.Add(clockSkew)) {
 		return err
 	}
-	f.Newest = time.Time{}
-	for _, created := range f.deliveredAt {
-		if at := time.Unix(created, 0).UTC(); !at.After(now) {
-			f.Newest = times.Later(f.Newest, at)
+	if f.Newest.After(now.Add(clockSkew)) {
+		isBehind := !end.After(time.Now().Add(clockSkew)) // the server's clock, at present
+		if isBehind {
+			return nil
+		}
+		f.Newest = time.Time{}
+		for _, created := range f.deliveredAt {
+			if at := time.Unix(created, 0).UTC(); !at.After(now) {
+				f.Newest = times.Later(f.Newest, at)
+			}
 		}
 	}
+	f.Newest = times.Earlier(f.Newest, now)
 	if f.Searched.After(now) {
 		f.Searched, f.Complete = f.Newest, f.Newest // zero means that the next poll begins at Start
 		f.forgetPoll()
