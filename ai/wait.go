@@ -78,7 +78,8 @@ type waiting struct {
 
 const (
 	heldPoll     = 20 * time.Second
-	failurePause = 2 * time.Second // after a poll of the activity that failed
+	longestPoll  = 30 * time.Second // with the wait for the rate limit, which many others may use up
+	failurePause = 2 * time.Second  // after a poll of the activity that failed
 )
 
 // awaitEnd waits for the end of the turn. It reads the turn first, and again each time
@@ -98,7 +99,7 @@ func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
 		changed, activityErr := w.awaitActivity(ctx)
 		if activityErr != nil { // it does not end the wait: the turn can still be read
 			stepErr = activityErr
-			return false, max(failurePause, wait.RetryAfterOf(activityErr)), nil
+			return false, max(failurePause, interval.Next()), nil
 		}
 		if changed {
 			interval = wait.Interval{} // the first one is the shortest
@@ -128,7 +129,7 @@ func (w *waiting) awaitActivity(ctx context.Context) (changed bool, err error) {
 	if !first {
 		o.Wait, o.Updated = heldPoll, true
 	}
-	r, err := w.turns.changes.PollProfile(ctx, w.in, o)
+	r, err := w.turns.changes.PollProfile(ctx, w.in, o, api.WithTimeout(longestPoll))
 	if err != nil {
 		w.noActivity = call.Final(err) // such as in a share whose guests do not see each other
 		if w.noActivity {
