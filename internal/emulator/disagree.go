@@ -234,7 +234,8 @@ func swapParts(body []byte, boundary, name, other string) ([]byte, error) {
 	for {
 		part, err := parts.NextRawPart()
 		if err == io.EOF { //nolint:errorlint // as documented
-			return out.Bytes(), w.Close()
+			err := w.Close() // which writes the last boundary
+			return out.Bytes(), err
 		}
 		if err != nil {
 			return nil, err
