@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"net/http"
 	"path"
 	"strconv"
 	"strings"
@@ -166,6 +167,9 @@ func (f *Fs) move(ctx context.Context, m moving) error {
 	client := f.session.client.Storage
 	if m.from.Equal(m.to) {
 		_, err := client.Rename(ctx, m.in, m.id, m.new)
+		if mayHaveEffect(err) {
+			return f.undo(ctx, m, err)
+		}
 		return err
 	}
 	t := newTransit(kindMove)
@@ -173,35 +177,58 @@ func (f *Fs) move(ctx context.Context, m moving) error {
 	if utf8.RuneCountInString(t.name()) > nameMost {
 		return errTooLong
 	}
-	if _, err := client.Rename(ctx, m.in, m.id, t.name()); err != nil {
+	_, err := client.Rename(ctx, m.in, m.id, t.name())
+	if err != nil && !mayHaveEffect(err) {
 		return err
 	}
-	_, err := client.Move(ctx, m.in, m.id, m.to)
+	if err == nil {
+		_, err = client.Move(ctx, m.in, m.id, m.to)
+	}
 	if err == nil {
 		_, err = client.Rename(ctx, m.in, m.id, m.new)
 	}
 	if err == nil {
 		return nil
 	}
-	return errors.Join(err, f.undo(ctx, m))
+	return f.undo(ctx, m, err)
 }
 
-// undo moves a node under a reserved name back to its folder and name.
-func (f *Fs) undo(ctx context.Context, m moving) error {
+// mayHaveEffect reports whether the platform may have carried out a call that failed with
+// err, because its response was lost.
+func mayHaveEffect(err error) bool {
+	if _, refused := errors.AsType[*api.InputError](err); err == nil || refused {
+		return false
+	}
+	e, answered := errors.AsType[*api.Error](err)
+	return !answered || e.Status >= http.StatusInternalServerError || e.Is(api.ErrUnavailable)
+}
+
+// undo moves a node under a reserved name back to its folder and name, after cause. It
+// returns cause, or nil if the node has its new folder and name: then only the last
+// response was lost. A node under any other name is left where it is, because a move
+// could put a node of that name in the trash.
+func (f *Fs) undo(ctx context.Context, m moving, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
 	client := f.session.client.Storage
 	n, err := client.Get(ctx, m.in, m.id)
-	if err == nil && !n.ParentID.Equal(m.from) {
+	switch {
+	case err != nil:
+	case n.ParentID.Equal(m.to) && n.Name == m.new:
+		return nil
+	case !strings.HasPrefix(n.Name, reserved):
+		return cause
+	case !n.ParentID.Equal(m.from):
 		_, err = client.Move(ctx, m.in, m.id, m.from)
 	}
 	if err == nil {
 		_, err = client.Rename(ctx, m.in, m.id, m.old)
 	}
 	if err != nil {
-		return fmt.Errorf("the move could not be undone, and is finished by a listing after %v: %w", f.abandonedAfter, err)
+		const text = "the move could not be undone, and is finished by a listing after %v: %w"
+		err = fmt.Errorf(text, f.abandonedAfter, err)
 	}
-	return nil
+	return errors.Join(cause, err)
 }
 
 // Move moves a file of the same workspace or share.

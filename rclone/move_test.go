@@ -3,6 +3,7 @@ package rclone_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/rclone/rclone/fs"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	fastio "github.com/fastio-go/fastio/rclone"
 )
@@ -118,6 +120,47 @@ func (r *relocation) killed(t *testing.T, requests int64) (succeeded bool) {
 		t.Errorf("%s has done nothing: %v", r.name, tree)
 	}
 	return err == nil
+}
+
+// A response that is lost, whether the call had an effect or not, moves nothing of others,
+// and hides nothing. The result is that of the error, or of none.
+func TestLostResponsesOfMoves(t *testing.T) {
+	t.Parallel()
+	for _, r := range relocations {
+		for _, call := range []seed.Op{op.StorageUpdate, op.StorageMove, op.StorageCopy} {
+			for _, processed := range []bool{true, false} {
+				t.Run(fmt.Sprint(r.name, call, processed), func(t *testing.T) {
+					t.Parallel()
+					for skip := range 2 {
+						r.loses(t, seed.Fault{Op: call, Skip: skip, Count: 1, Status: 503, Processed: processed})
+					}
+				})
+			}
+		}
+	}
+}
+
+// loses runs the operation with a response that is lost.
+func (r *relocation) loses(t *testing.T, lost seed.Fault) {
+	t.Helper()
+	p := newPlatform(t)
+	want := r.others(p)
+	f := p.remote(t, "design")
+	p.Fail(lost)
+	err := r.do(t.Context(), t, f)
+	if shutdownErr := f.Shutdown(t.Context()); shutdownErr != nil {
+		t.Fatal(shutdownErr)
+	}
+	if err != nil || r.stays {
+		maps.Copy(want, r.before)
+	}
+	if err == nil {
+		maps.Copy(want, r.after)
+	}
+	tree := p.tree(t)
+	if !maps.Equal(tree, want) {
+		t.Errorf("call %d was lost, %s returned %v, and the workspace has\n%v, want\n%v", lost.Skip+1, r.name, err, tree, want)
+	}
 }
 
 // A taken name is refused, and the node stays where it was.
