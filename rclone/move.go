@@ -111,10 +111,11 @@ func checksum(folder api.OpaqueID) string {
 // copied at this moment. What an earlier process has left is finished.
 func (f *Fs) visibleNode(ctx context.Context, at place, n *storage.Node) *storage.Node {
 	t := parseTransit(n.Name)
-	switch {
-	case t == nil:
+	if t == nil {
 		return n
-	case time.Since(t.started) < f.abandonedAfter:
+	}
+	age := time.Since(t.started)
+	if age < f.abandonedAfter && age > -f.abandonedAfter { // a later start is of a clock that was wrong
 		fs.Debugf(f, "%s is moved or copied at this moment", n.Name)
 		return nil
 	}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rclone/rclone/fs"
 
@@ -232,6 +234,20 @@ func TestNodesUnderWayAreHidden(t *testing.T) {
 	}
 	if hidden != 2 {
 		t.Errorf("the file was hidden after %d requests, want 2: in each folder", hidden)
+	}
+}
+
+// A move of a process whose clock was years ahead is finished as well: its node would be
+// hidden until then.
+func TestMovesOfTheFutureAreFinished(t *testing.T) {
+	t.Parallel()
+	for hours, want := range map[int]string{-2: "new", 0: "", 2: "new", 50_000: "new"} {
+		p := newPlatform(t)
+		started := strconv.FormatInt(time.Now().Add(time.Duration(hours)*time.Hour).Unix(), 36)
+		p.add("", ".rclone-fastio-move-"+started+"-abcdefgh-12345678-3-oldnew", "ours")
+		if got := strings.Join(names(t, p.remote(t, "design"), ""), ","); got != want {
+			t.Errorf("started in %d hours: the listing has %q, want %q", hours, got, want)
+		}
 	}
 }
 
