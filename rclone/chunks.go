@@ -305,10 +305,11 @@ func (f *Fs) uploadChunks(
 	return w.node, nil
 }
 
-// Close completes the upload, and stores it as a file or as a version of one.
+// Close completes the upload, and stores it as a file or as a version of one. If the
+// response to the first call is lost, the state of the upload says what it has done.
 func (w *chunkWriter) Close(ctx context.Context) error {
 	err := w.f.session.client.Uploads.Complete(ctx, w.upload)
-	if err != nil {
+	if err != nil && !ambiguous(err) {
 		return w.f.uploadFailure(w.to, err)
 	}
 	w.node, err = w.f.store(ctx, w.upload, w.to)

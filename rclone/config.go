@@ -60,6 +60,8 @@ func (o *options) check() error {
 		return fmt.Errorf("upload_cutoff must be 0 to %v, got %v", single, o.Cutoff)
 	case o.ChunkSize < minChunk:
 		return fmt.Errorf("chunk_size must be at least %v, got %v", minChunk, o.ChunkSize)
+	case o.Concurrency < 1:
+		return fmt.Errorf("upload_concurrency must be at least 1, got %d", o.Concurrency)
 	}
 	return nil
 }

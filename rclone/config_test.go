@@ -101,6 +101,20 @@ func (c *configuration) open(t *testing.T, name string) *fastio.Fs {
 	return f.(*fastio.Fs)
 }
 
+func TestOptionsAreChecked(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	for option, rule := range map[string]string{
+		"upload_concurrency=0": "upload_concurrency must be at least 1, got 0",
+		"chunk_size=1023K":     "chunk_size must be at least 1Mi, got 1023Ki",
+		"upload_cutoff=5M":     "upload_cutoff must be 0 to 4Mi, got 5Mi",
+	} {
+		if _, err := p.newFs(t, "design", option); err == nil || err.Error() != rule {
+			t.Errorf("%s: got %v, want %s", option, err, rule)
+		}
+	}
+}
+
 func TestSignInWithAPastedCode(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -184,6 +185,16 @@ func failure(err error) error {
 		return fserrors.NoRetryError(err)
 	}
 	return err
+}
+
+// ambiguous reports whether the platform may have carried out a call that failed with
+// err, because its response was lost.
+func ambiguous(err error) bool {
+	if _, refused := errors.AsType[*api.InputError](err); err == nil || refused {
+		return false
+	}
+	e, answered := errors.AsType[*api.Error](err)
+	return !answered || e.Status >= http.StatusInternalServerError || e.Is(api.ErrUnavailable)
 }
 
 // plain returns an ID in the form in which IDs are compared.

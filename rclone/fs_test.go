@@ -154,6 +154,47 @@ func TestUpdateRefusesAChangedFile(t *testing.T) {
 	}
 }
 
+// An upload whose chunks have arrived is stored if responses are lost, and leaves no session.
+func TestUploadIsCompletedAfterLostResponses(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("x", 5<<20)
+	src := object.NewStaticObjectInfo("a.txt", time.Now(), int64(len(text)), true, nil, nil)
+	sends := map[string]func(t *testing.T, f fs.Fs) error{
+		"Put": func(t *testing.T, f fs.Fs) error {
+			t.Helper()
+			_, err := f.Put(t.Context(), strings.NewReader(text), src)
+			return err
+		},
+		"Update": func(t *testing.T, f fs.Fs) error {
+			t.Helper()
+			return get(t, f, "a.txt").Update(t.Context(), strings.NewReader(text), src)
+		},
+	}
+	for name, send := range sends {
+		for call, failures := range map[seed.Op]int{op.UploadsComplete: 1, op.UploadsGet: 4} { // more than the client retries
+			for _, processed := range []bool{true, false} {
+				t.Run(fmt.Sprint(name, call, processed), func(t *testing.T) {
+					t.Parallel()
+					p := newPlatform(t)
+					if name == "Update" {
+						p.add("", "a.txt", "first")
+					}
+					f := p.remote(t, "design")
+					p.Fail(seed.Fault{Op: call, Count: failures, Status: http.StatusServiceUnavailable, Processed: processed})
+					if err := send(t, f); err != nil {
+						t.Fatal(err)
+					}
+					p.wantTree(t, map[string]string{"a.txt": text})
+					left, err := p.Client(t).Uploads.List(t.Context())
+					if err != nil || len(left) > 0 {
+						t.Errorf("%d sessions are left, %v", len(left), err)
+					}
+				})
+			}
+		}
+	}
+}
+
 // Content of another length than was announced is not stored, in one call or in chunks.
 func TestPutRefusesOtherLengths(t *testing.T) {
 	t.Parallel()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"net/http"
 	"path"
 	"strconv"
 	"strings"
@@ -168,7 +167,7 @@ func (f *Fs) move(ctx context.Context, m moving) error {
 	client := f.session.client.Storage
 	if m.from.Equal(m.to) {
 		_, err := client.Rename(ctx, m.in, m.id, m.new)
-		if mayHaveEffect(err) {
+		if ambiguous(err) {
 			return f.undo(ctx, m, err)
 		}
 		return err
@@ -179,7 +178,7 @@ func (f *Fs) move(ctx context.Context, m moving) error {
 		return errTooLong
 	}
 	_, err := client.Rename(ctx, m.in, m.id, t.name())
-	if err != nil && !mayHaveEffect(err) {
+	if err != nil && !ambiguous(err) {
 		return err
 	}
 	if err == nil {
@@ -192,16 +191,6 @@ func (f *Fs) move(ctx context.Context, m moving) error {
 		return nil
 	}
 	return f.undo(ctx, m, err)
-}
-
-// mayHaveEffect reports whether the platform may have carried out a call that failed with
-// err, because its response was lost.
-func mayHaveEffect(err error) bool {
-	if _, refused := errors.AsType[*api.InputError](err); err == nil || refused {
-		return false
-	}
-	e, answered := errors.AsType[*api.Error](err)
-	return !answered || e.Status >= http.StatusInternalServerError || e.Is(api.ErrUnavailable)
 }
 
 // undo moves a node under a reserved name back to its folder and name, after cause. It

@@ -162,6 +162,9 @@ func (f *Fs) store(ctx context.Context, upload api.OpaqueID, to target) (*storag
 	}
 	client := f.session.client
 	if becomesFile {
+		if session.Status == uploads.StatusStored { // before that, the call would end the upload
+			f.forget(ctx, upload)
+		}
 		return client.Storage.Get(ctx, to.at.in, session.FileID)
 	}
 	change := storage.UpdateRequest{From: storage.FromUpload(upload)}
@@ -171,25 +174,45 @@ func (f *Fs) store(ctx context.Context, upload api.OpaqueID, to target) (*storag
 	if _, err = client.Storage.Update(ctx, to.at.in, to.replaces.id, change); err != nil {
 		return nil, err
 	}
-	if err = client.Uploads.Cancel(ctx, upload); err != nil && !errors.Is(err, api.ErrNotFound) {
-		fs.Debugf(to.replaces, "The session of the upload stays: %v", err)
-	}
+	f.forget(ctx, upload)
 	return client.Storage.Get(ctx, to.at.in, to.replaces.id)
 }
 
+// forget removes an upload that has ended from the list of uploads.
+func (f *Fs) forget(ctx context.Context, upload api.OpaqueID) {
+	err := f.session.client.Uploads.Cancel(ctx, upload)
+	if err != nil && !errors.Is(err, api.ErrNotFound) {
+		fs.Debugf(f, "The session of the upload stays: %v", err)
+	}
+}
+
 // await waits until an upload is stored or, if it does not become a file by itself, has
-// its content complete.
+// its content complete. If it still accepts content, the call that completes it had no
+// effect, and is repeated: its errors are ignored, as the state of the upload decides.
 func (f *Fs) await(ctx context.Context, upload api.OpaqueID, becomesFile bool) (*uploads.Upload, error) {
-	const longest = 5 * time.Second
+	const longest, most, part = 5 * time.Second, 15, 3 // 15 reads take about a minute
+	var lost, open int                                 // reads in a row without a response, or with an open upload
+	client := f.session.client.Uploads
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, longest) {
-		u, err := f.session.client.Uploads.Get(ctx, upload)
+		u, err := client.Get(ctx, upload)
 		switch {
+		case ambiguous(err) && lost < most:
+			lost++
 		case err != nil:
 			return nil, err
 		case u.Status.Failed():
 			return nil, fmt.Errorf("%w: upload %s: %s", api.ErrInvalid, u.Status, u.StatusMessage)
 		case u.FileID != "", u.Status == uploads.StatusStored, u.Status == uploads.StatusComplete && !becomesFile:
 			return u, nil
+		case u.Status != uploads.StatusReady && u.Status != uploads.StatusUploading:
+			lost, open = 0, 0
+		case open == most:
+			return nil, fmt.Errorf("%w: the upload is %s, and cannot be completed", api.ErrUnavailable, u.Status)
+		default:
+			lost, open = 0, open+1
+			if open%part == 0 {
+				_ = client.Complete(ctx, upload)
+			}
 		}
 		select {
 		case <-ctx.Done():
