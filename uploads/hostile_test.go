@@ -1,6 +1,7 @@
 package uploads_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,10 +19,12 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/crc"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
+	"github.com/fastio-go/fastio/storage"
 	"github.com/fastio-go/fastio/uploads"
 )
 
@@ -132,6 +135,69 @@ func TestOddResponses(t *testing.T) {
 			t.Errorf("deleted %d times after %v", sent["delete"], err)
 		} else if unended && (failed == nil || !errors.Is(err, context.DeadlineExceeded) || failed.Upload.ID != "5a") {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A response that says too early that an upload is complete does not make the call wait
+// for ever: the upload is completed again, or ends with an error and its session.
+func TestUploadThatStaysOpenIsCompletedAgain(t *testing.T) {
+	t.Parallel()
+	const success, noStatus = `{"result":true}`, `{"result":true,"session":{}}`
+	isWrong := func(op seed.Op, body string, count int) seed.Fault {
+		return seed.Fault{Op: op, Body: body, ContentType: "application/json", Count: count}
+	}
+	lost := seed.Fault{Op: op.UploadsComplete, Status: http.StatusServiceUnavailable, Count: 1}
+	type row struct {
+		faults []seed.Fault
+		resume bool
+		stays  bool
+	}
+	table.Bubbles(t, map[string]row{
+		"a completion without effect":   {faults: []seed.Fault{isWrong(op.UploadsComplete, success, 1)}},
+		"two completions":               {faults: []seed.Fault{isWrong(op.UploadsComplete, success, 2)}},
+		"no completion has an effect":   {faults: []seed.Fault{isWrong(op.UploadsComplete, success, 0)}, stays: true},
+		"a state without a status":      {faults: []seed.Fault{lost, isWrong(op.UploadsGet, noStatus, 1)}},
+		"the same of a resumed upload":  {faults: []seed.Fault{isWrong(op.UploadsGet, noStatus, 1)}, resume: true},
+		"the same with a lost response": {faults: []seed.Fault{lost, isWrong(op.UploadsGet, noStatus, 2)}, resume: true},
+	}, func(t *testing.T, test row) {
+		w := newWorld(t)
+		content := random(20 << 20)
+		var session uploads.Session
+		interrupted, stop := context.WithCancelCause(t.Context())
+		defer stop(nil)
+		o := &uploads.FileOptions{OnSession: func(_ context.Context, s uploads.Session) error {
+			session = s
+			if test.resume {
+				stop(io.ErrClosedPipe)
+			}
+			return nil
+		}}
+		send := func(ctx context.Context) (*storage.Node, error) {
+			return w.client.Uploads.ReaderAt(ctx, w.to, "plan.bin", bytes.NewReader(content), int64(len(content)), o)
+		}
+		if test.resume {
+			if _, err := send(interrupted); err == nil {
+				t.Fatal("the upload was not interrupted")
+			}
+			send = func(ctx context.Context) (*storage.Node, error) {
+				return w.client.Uploads.Resume(ctx, session, bytes.NewReader(content), nil)
+			}
+		}
+		for _, f := range test.faults {
+			w.Fail(f)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		defer cancel()
+		n, err := send(ctx)
+		failed, _ := errors.AsType[*uploads.Error](err)
+		switch {
+		case test.stays && (ctx.Err() != nil || failed == nil || failed.Session.ID != session.ID):
+			t.Errorf("got %v, want an error with the session, and no wait for the end of ctx", err)
+		case !test.stays && err != nil:
+			t.Error(err)
+		case !test.stays:
+			w.holds(t, n, content)
 		}
 	})
 }

@@ -442,32 +442,45 @@ func (f *file) fromRefusal(err error) error {
 // mostCompletes is how often an upload is completed.
 const mostCompletes = 3
 
-// complete completes the upload. If the call fails without a response, it reads the state
-// of the upload, and repeats the call if the upload still accepts content: then the failed
-// call had no effect. A repeated call is also refused if an earlier one was successful: so
-// the state decides then, too.
+// errOpen is returned for an upload that still accepts content, so that it was not
+// completed.
+var errOpen = errors.New("the upload was not completed")
+
+// complete completes the upload, and waits for its end. It repeats the call if the upload
+// still accepts content afterwards: then the call had no effect, even if its response said
+// otherwise.
 func (f *file) complete(ctx context.Context) error {
 	for try := 1; ; try++ {
-		err := f.s.Complete(ctx, f.ID, f.opts...)
-		if err == nil {
-			return f.awaitEnd(ctx)
+		isFirst := try == 1
+		err := f.completeOnce(ctx, isFirst)
+		if !errors.Is(err, errOpen) || try == mostCompletes {
+			return err
 		}
-		refused, isFirst := !ambiguous(err), try == 1
-		if refused && (isFirst || bytesDiffer(err)) {
-			return f.fromRefusal(err)
-		}
-		completed, readErr := f.wasCompleted(ctx)
-		switch {
-		case completed:
-			return f.awaitEnd(ctx)
-		case readErr != nil:
-			return f.unknownResult(err, readErr)
-		case refused:
-			return f.fromRefusal(err)
-		case try == mostCompletes:
-			return f.unknownResult(err)
-		} // else the call had no effect, and is repeated
 	}
+}
+
+// completeOnce completes the upload with one call. If that fails without a response, the
+// state of the upload says whether it had an effect. A repeated call is also refused if an
+// earlier one was successful: so the state decides then, too.
+func (f *file) completeOnce(ctx context.Context, isFirst bool) error {
+	err := f.s.Complete(ctx, f.ID, f.opts...)
+	if err == nil {
+		return f.awaitEnd(ctx)
+	}
+	refused := !ambiguous(err)
+	if refused && (isFirst || bytesDiffer(err)) {
+		return f.fromRefusal(err)
+	}
+	completed, readErr := f.wasCompleted(ctx)
+	switch {
+	case completed:
+		return f.awaitEnd(ctx)
+	case readErr != nil:
+		return f.unknownResult(err, readErr)
+	case refused:
+		return f.fromRefusal(err)
+	}
+	return f.unknownResult(err, errOpen)
 }
 
 // read fills p with the content at an offset. If ctx ends first, the content may still

@@ -192,9 +192,12 @@ func (f *file) resume(ctx context.Context, from Session) error {
 	}
 	f.state = *u
 	if !f.acceptsContent() {
-		return f.awaitEnd(ctx)
+		err := f.awaitEnd(ctx)
+		if !errors.Is(err, errOpen) { // else a later state says that it accepts content
+			return err
+		}
 	}
-	return f.sendRest(ctx, u.Chunks)
+	return f.sendRest(ctx, f.state.Chunks)
 }
 
 // sessionGone is called when the platform does not have the session any more, with its

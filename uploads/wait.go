@@ -213,12 +213,33 @@ func (f *file) awaitEnd(ctx context.Context) error {
 	return failure
 }
 
-// await reads the state of the upload until it has ended.
+// longestOpen is for how long an upload that was completed may accept content.
+const longestOpen = time.Minute
+
+// await reads the state of the upload until it has ended. It returns errOpen if an upload in
+// chunks still accepts content after longestOpen: it is not going to end.
 func (f *file) await(ctx context.Context) error {
-	return f.s.await(ctx, []api.OpaqueID{f.ID}, func() (bool, error) {
+	var openSince time.Time // zero unless the last read found that it accepts content
+	staysOpen := false
+	err := f.s.await(ctx, []api.OpaqueID{f.ID}, func() (bool, error) {
 		err := f.readState(ctx)
-		return err == nil && f.hasEnded(), err
+		inChunks := f.ChunkSize != 0
+		switch {
+		case err != nil:
+			return false, err
+		case !inChunks || !f.acceptsContent():
+			openSince = time.Time{}
+		case openSince.IsZero():
+			openSince = time.Now()
+		default:
+			staysOpen = time.Since(openSince) >= longestOpen
+		}
+		return staysOpen || f.hasEnded(), nil
 	})
+	if err == nil && staysOpen {
+		return errOpen
+	}
+	return err
 }
 
 // await calls read until it returns true or a final error: at once, after a change of
