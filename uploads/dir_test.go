@@ -512,6 +512,31 @@ func TestLostBatchIsSentOnce(t *testing.T) {
 	})
 }
 
+// A file whose result has an unknown status may be stored: it is looked for and not sent
+// again, which could store a second version.
+func TestUnknownResultOfABatchIsSentOnce(t *testing.T) {
+	t.Parallel()
+	for status, calls := range map[string]int{`"status":"accepted"`: 1, `"status":null`: 1, `"status":"error"`: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, func(o *seed.Options) { o.Uploads.IdenticalVersions = true })
+			w.through(t, func(r *http.Request) (*http.Response, error) {
+				resp, err := w.network.Transport.RoundTrip(r)
+				if err != nil || !strings.HasSuffix(r.URL.Path, "/upload/batch/") || w.count(op.UploadsBatch) > 1 {
+					return resp, err
+				}
+				text, err := io.ReadAll(resp.Body)
+				text = bytes.ReplaceAll(text, []byte(`"status":"ok"`), []byte(status))
+				resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+				return resp, err
+			})
+			result, err := w.client.Uploads.FS(t.Context(), w.to, tree(map[string]string{"a.txt": "a", "b.txt": "b"}), nil)
+			if err != nil || result.Done != 2 || w.count(op.UploadsBatch) != calls {
+				t.Errorf("%s: %d files are done after %d calls, want %d, %v", status, result.Done, w.count(op.UploadsBatch), calls, err)
+			}
+		})
+	}
+}
+
 // A file that makes the platform refuse a whole batch is found with few calls. The others
 // are sent together.
 func TestRefusedBatchIsSplit(t *testing.T) {

@@ -380,7 +380,8 @@ func (d *dir) endResults(ctx context.Context, entries []*entry, result *BatchRes
 
 // byIndex returns the results of a batch by their index in entries, without results
 // that contradict each other or the request: several with one index, upload or node,
-// one with the name of another file, or a success without an ID.
+// one with the name of another file, a success without an ID, or an unknown status without
+// the reason of a refusal.
 func (r *BatchResult) byIndex(entries []*entry) map[int]*BatchUpload {
 	valid := map[int]*BatchUpload{}
 	if r == nil {
@@ -402,11 +403,20 @@ func (r *BatchResult) byIndex(entries []*entry) map[int]*BatchUpload {
 		}
 		ofOtherFile := u.Name != entries[u.Index].name() && names[u.Name]
 		hasOwnID := u.id() != "" && ids[u.id()] == 1
-		if !ofOtherFile && (!u.OK() || hasOwnID) {
+		if !ofOtherFile && u.isClear(hasOwnID) {
 			valid[u.Index] = u
 		}
 	}
 	return valid
+}
+
+// isClear reports whether the result says that the file was accepted, which requires an
+// ID, or that it was refused.
+func (u *BatchUpload) isClear(hasOwnID bool) bool {
+	if u.OK() {
+		return hasOwnID
+	}
+	return u.Status == "error" || u.Code != 0 || u.Message != ""
 }
 
 // id returns the ID of the file that is stored, else of the upload.
