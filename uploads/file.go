@@ -216,6 +216,8 @@ type file struct {
 	o           FileOptions
 	opts        []api.CallOption
 
+	foundInTarget bool // the target has the file, by an upload whose end this call has not seen
+
 	mu        sync.Mutex
 	sentBytes int64 // bytes that have arrived
 	state     Upload
@@ -242,7 +244,8 @@ func (s *Service) newFile(op string, content io.ReaderAt, o *FileOptions, opts [
 
 // run uploads the content with the given function, and returns the stored node. If the
 // version of the file must be compared (comparesVersion), the request of the upload has no
-// target: the content is assembled, and replaceContent makes it that of the file.
+// target: the content is assembled, and replaceContent makes it that of the file, unless an
+// earlier call has done so.
 func (f *file) run(ctx context.Context, upload func(context.Context) error) (*storage.Node, error) {
 	target := input.Fields[Target](f.op)
 	switch {
@@ -255,7 +258,7 @@ func (f *file) run(ctx context.Context, upload func(context.Context) error) (*st
 	if err := f.transfer(ctx, upload); err != nil {
 		return nil, err
 	}
-	if f.comparesVersion() {
+	if f.comparesVersion() && !f.foundInTarget {
 		return f.replaceContent(ctx)
 	}
 	n := f.storedNode(ctx)

@@ -223,7 +223,7 @@ func (f *file) targetHasFile(ctx context.Context) (bool, error) {
 	if n == nil {
 		return false, err
 	}
-	f.state = Upload{Status: StatusStored, FileID: n.ID}
+	f.state, f.foundInTarget = Upload{Status: StatusStored, FileID: n.ID}, true
 	f.addProgress(ctx, f.Size-f.sentBytes)
 	return true, nil
 }

@@ -226,6 +226,41 @@ func TestStoredFileIsNotSentAgain(t *testing.T) {
 	})
 }
 
+// The same of a file that had a certain version: its new content is there, and the session
+// is not.
+func TestStoredVersionIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	path, content := localFile(t, 6)
+	store := uploads.FileStore(t.TempDir())
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		file := w.AddNode(seed.Node{Profile: string(w.to.Profile.ID), Name: "a.bin", Versions: []seed.Version{{Content: "a"}}})
+		w.to = replacing(w.to.Profile, file)
+		from := w.interrupt(t, path, store, 2)
+		o := &uploads.FileOptions{Sessions: store}
+		stored, err := w.client.Uploads.File(t.Context(), w.to, path, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := "workspace/" + string(w.to.Profile.ID) + "/file/" + w.to.File.Plain()
+		if err := store.Save(t.Context(), name, from); err != nil { // as it was before the kill
+			t.Fatal(err)
+		}
+		for _, send := range []func() (*storage.Node, error){
+			func() (*storage.Node, error) { return w.client.Uploads.ResumeFile(t.Context(), from, path, nil) },
+			func() (*storage.Node, error) { return w.client.Uploads.File(t.Context(), w.to, path, o) },
+		} {
+			if n, err := send(); err != nil || n.Version != stored.Version {
+				t.Errorf("got %+v, %v", n, err)
+			}
+		}
+		w.holds(t, stored, content)
+		if s, err := store.Load(t.Context(), name); err != nil || s.ID != "" {
+			t.Errorf("the store has %+v, %v", s, err)
+		}
+	})
+}
+
 // A folder whose upload was killed after a file was stored leaves no session of it.
 func TestUnchangedFileHasNoSession(t *testing.T) {
 	t.Parallel()
