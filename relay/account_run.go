@@ -157,8 +157,12 @@ func (a *accountRun) step() (next time.Time) {
 var errRefusedBefore = errors.New("the credential was refused")
 
 // begin makes the client of an account. If another replica has found that the credential is
-// refused, it records that with refuse, and returns errRefusedBefore.
+// refused, it records that with refuse, and returns errRefusedBefore. It returns a removedError if the
+// account was removed.
 func (a *accountRun) begin(ctx context.Context, record *accountRecord, s *shard) (*liveAccount, error) {
+	if err := a.checkRecord(ctx, record); err != nil { // the directory may have changed while this replica was cut off
+		return nil, err
+	}
 	status, err := readAccountStatus(ctx, a.kv, record)
 	if err != nil {
 		return nil, err
@@ -201,6 +205,10 @@ func (e reasonError) Error() string { return string(e) }
 func (a *accountRun) failedToBegin(s *shard, record *accountRecord, err error) time.Time {
 	if errors.Is(err, errRefusedBefore) {
 		return onlyWhenWoken() // begin has called refuse, which has woken the task: step saves the state
+	}
+	if _, isRemoved := errors.AsType[*removedError](err); isRemoved {
+		a.dropRecord(record)
+		return time.Now() // for forget
 	}
 	a.report(s.ctx, a.name, api.Profile{}, err)
 	_, isUndecryptable := errors.AsType[*oauth.StoreError](err)

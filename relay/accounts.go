@@ -259,7 +259,7 @@ func (a Accounts) Delete(ctx context.Context, name string, o *DeleteOptions) err
 		return err
 	}
 	for _, key := range []string{accountKey(name), tokensKey(name), accountStatusKey(name)} {
-		if err := kv.Purge(ctx, key, jetstream.PurgeTTL(markerTTL)); err != nil {
+		if err := kv.Purge(ctx, key, jetstream.PurgeTTL(removalTTL)); err != nil {
 			return a.wrap("deleting", name, err)
 		}
 	}
@@ -277,6 +277,10 @@ func (a Accounts) Delete(ctx context.Context, name string, o *DeleteOptions) err
 	}
 	return a.wrap("deleting", name, a.purge(ctx, name, o != nil && o.Purge))
 }
+
+// removalTTL is how long the bucket keeps the information that an account was removed: longer than the
+// lease of a replica, which may be cut off for that time and still follow the account.
+const removalTTL = time.Hour
 
 // accountEpochs returns the beginning of the subjects with the epochs of the profiles of an
 // account. They have two parts more than that of a profile without an account.
