@@ -129,8 +129,7 @@ func (a *accountRun) step() (next time.Time) {
 	if refused := a.refused.Load(); refused != nil {
 		if refused.credential == record.Credential {
 			a.stopLive()
-			a.save(s, record, AccountNeedsSignIn, refused.err)
-			return onlyWhenWoken()
+			return a.save(s, record, AccountNeedsSignIn, refused.err)
 		}
 		a.refused.CompareAndSwap(refused, nil) // the account has a new credential
 	}
@@ -149,8 +148,7 @@ func (a *accountRun) step() (next time.Time) {
 	if a.live.err != nil {
 		state = AccountFailing
 	}
-	a.save(s, record, state, a.live.err)
-	return next
+	return earliest(next, a.save(s, record, state, a.live.err))
 }
 
 // errRefusedBefore is why an account needs a new sign-in that another replica has tried.
@@ -213,14 +211,15 @@ func (a *accountRun) failedToBegin(s *shard, record *accountRecord, err error) t
 	a.report(s.ctx, a.name, api.Profile{}, err)
 	_, isUndecryptable := errors.AsType[*oauth.StoreError](err)
 	if isUndecryptable { // other failures may be over soon, and do not change the state
-		a.save(s, record, AccountFailing, err)
+		_ = a.save(s, record, AccountFailing, err) // the next try to begin saves it again
 	}
 	a.failures++
 	return time.Now().Add(backoff{time.Second, worstAccountPause}.pause(a.failures))
 }
 
-// save writes the state of the account, if it has changed, for [Accounts.Status].
-func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, err error) {
+// save writes the state of the account, if it has changed, for [Accounts.Status]. It returns when to call
+// it again: soon if the state could not be written.
+func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, err error) (next time.Time) {
 	status := accountStatusRecord{
 		Version: 1, ID: record.ID, Credential: record.Credential, State: state, Replica: a.accountReplica.name,
 		Since: a.written.Since,
@@ -236,7 +235,7 @@ func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, e
 	}
 	a.known.Store(&status)
 	if status == a.written {
-		return
+		return onlyWhenWoken()
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, requestTimeout)
 	defer cancel()
@@ -246,9 +245,10 @@ func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, e
 	}
 	if err != nil {
 		a.report(s.ctx, a.name, api.Profile{}, fmt.Errorf("writing the status: %w", err))
-		return
+		return time.Now().Add(backoff{worstPause, worstPause}.pause(1))
 	}
 	a.written = status
+	return onlyWhenWoken()
 }
 
 // isOf reports whether l is of this record and shard, so that it can go on.
