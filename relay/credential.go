@@ -115,7 +115,10 @@ func (r *replica) suspectCredential(p api.Profile) {
 // a replica knows whether its keys are those of the others.
 const keysCheck = "accounts-check"
 
-// checkKeys returns an error if the Keys do not decrypt what other programs have encrypted.
+// checkKeys returns errKeys if the Keys do not decrypt what other programs have encrypted: the record in the
+// bucket or, without one, the credentials. It replaces a record that they do not decrypt if they decrypt a
+// credential, or if there are none. That record is of a key that was lost, or of a replica that had a wrong
+// key before there were credentials.
 func (a Accounts) checkKeys(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -123,40 +126,37 @@ func (a Accounts) checkKeys(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	entry, err := kv.Get(ctx, keysCheck)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return a.createKeysCheck(ctx, kv)
-	}
-	if err != nil {
+	record, err := kv.Get(ctx, keysCheck)
+	isMissing := errors.Is(err, jetstream.ErrKeyNotFound)
+	if err != nil && !isMissing {
 		return fmt.Errorf("fastio: relay: bucket %s: %w", kv.Bucket(), err)
 	}
-	plain, stale, err := unsealAny(ctx, a.Keys, a.OtherKeys, keysCheck, entry.Value())
-	if err != nil {
-		return fmt.Errorf("%w: %w", errKeys, err)
+	isStale, revision := false, uint64(0)
+	if !isMissing {
+		revision = record.Revision()
+		_, isStale, err = unsealAny(ctx, a.Keys, a.OtherKeys, keysCheck, record.Value())
+		if err == nil && !isStale {
+			return nil
+		}
 	}
-	if !stale {
-		return nil
+	if !isStale {
+		if err := a.decryptAny(ctx, kv); err != nil {
+			return err
+		}
 	}
-	sealed, err := oauth.Seal(ctx, a.Keys, keysCheck, plain)
-	if err == nil {
-		_, err = kv.Update(ctx, keysCheck, sealed, entry.Revision())
-	}
-	if conflicts(err) { // another replica was faster
-		err = nil
-	}
-	return err
+	return a.writeKeysCheck(ctx, kv, revision)
 }
 
-// createKeysCheck writes the record that checkKeys decrypts. It returns an error if there are
-// credentials and the Keys decrypt none of them: the record would be of the wrong key.
-func (a Accounts) createKeysCheck(ctx context.Context, kv jetstream.KeyValue) error {
-	decryptErr := a.decryptAny(ctx, kv) // nil without credentials
-	if decryptErr != nil {
-		return fmt.Errorf("%w: %w", errKeys, decryptErr)
-	}
+// writeKeysCheck writes the record that checkKeys decrypts, if that has the revision.
+func (a Accounts) writeKeysCheck(ctx context.Context, kv jetstream.KeyValue, revision uint64) error {
 	sealed, err := oauth.Seal(ctx, a.Keys, keysCheck, []byte("{}"))
-	if err == nil {
+	if err != nil {
+		return err
+	}
+	if revision == 0 {
 		_, err = kv.Create(ctx, keysCheck, sealed)
+	} else {
+		_, err = kv.Update(ctx, keysCheck, sealed, revision)
 	}
 	if conflicts(err) { // another replica was faster; suspectKeys reads its record if need be
 		err = nil
@@ -164,10 +164,12 @@ func (a Accounts) createKeysCheck(ctx context.Context, kv jetstream.KeyValue) er
 	return err
 }
 
-// decryptAny decrypts credentials until it has succeeded with one. It returns an error if there are
-// credentials and it succeeds with none.
-func (a Accounts) decryptAny(ctx context.Context, kv jetstream.KeyValue) (failure error) {
+// decryptAny decrypts credentials until it has succeeded with one. It returns errKeys if there are
+// credentials and it succeeds with none, and the error of NATS if it is not known whether there are some.
+func (a Accounts) decryptAny(ctx context.Context, kv jetstream.KeyValue) error {
+	var failure, watchErr error
 	for e, err := range a.changes(ctx, jetstream.IgnoreDeletes()) {
+		watchErr = err              // or, unless it is the last one, that of a record that cannot be read
 		if e == nil && err == nil { // all accounts are known
 			break
 		}
@@ -189,7 +191,10 @@ func (a Accounts) decryptAny(ctx context.Context, kv jetstream.KeyValue) (failur
 			return nil
 		}
 	}
-	return failure
+	if failure != nil {
+		return fmt.Errorf("%w: %w", errKeys, failure)
+	}
+	return watchErr
 }
 
 // suspectKeys is called when a credential cannot be decrypted. If that is so because the Keys are

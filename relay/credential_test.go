@@ -196,3 +196,46 @@ func TestReplicaWithTheOldKeyLeavesItsSlots(t *testing.T) {
 		t.Errorf("the state is %+v", s)
 	}
 }
+
+// A key that was lost takes the credentials with it, and nothing else: an account with a new credential is
+// followed.
+func TestAccountsAreFollowedAfterTheLossOfTheKey(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	c, other := p.customer("c"), p.customer("other")
+	must(t, p.Add(t.Context(), c.account("c")))
+	must(t, p.Add(t.Context(), other.account("other")))
+	before := p.start(t, nil)
+	p.log(c, 5)
+	p.waitFor(t, "c", 5)
+	before.stop()
+	p.keys = randomKey()
+	p.Accounts.Keys = p.keys
+	after := p.start(t, nil)
+	eventually(t, "the reason", func() bool { return after.Stats().Err != nil })
+	must(t, p.Update(t.Context(), c.account("c")))
+	p.log(c, 5)
+	p.waitFor(t, "c", 10)
+	if s := p.waitForState(t, "other", relay.AccountFailing); !strings.Contains(s.Reason, "sealed with another key") {
+		t.Errorf("the status of the account without a new credential is %+v", s)
+	}
+}
+
+// A replica that had a wrong key when there were no accounts does not keep the others from following them.
+func TestWrongKeyBeforeTheFirstAccountHarmsNoOther(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	bad := p.start(t, func(f *relay.AccountFollower) { f.Accounts.Keys = randomKey() })
+	eventually(t, "slots of the replica with the wrong key", func() bool { return bad.Stats().Slots == relay.Slots })
+	good := p.start(t, nil)
+	for i := range 9 {
+		name := "c" + strconv.Itoa(i)
+		c := p.customer(name)
+		must(t, p.Add(t.Context(), c.account(name)))
+		p.log(c, 5)
+	}
+	for i := range 9 {
+		p.waitFor(t, "c"+strconv.Itoa(i), 5)
+	}
+	eventually(t, "all slots", func() bool { return good.Stats().Slots == relay.Slots && bad.Stats().Slots == 0 })
+}
