@@ -382,11 +382,12 @@ func (r *accountReplica) startInTurn(a *accountRun) {
 	r.nextStart = r.nextStart.Add(startEvery)
 }
 
-// watchTokens lets accounts whose sign-in was refused try again when there is a new one.
+// watchTokens lets accounts whose sign-in was refused try again when there is a new one. After a watch has
+// ended, there may have been new ones before the next watch, which delivers all: these accounts try again.
 func (r *accountReplica) watchTokens(ctx context.Context) {
 	failures := 0 // to open the watch, in a row
 	for ctx.Err() == nil {
-		watcher, err := r.kv.Watch(ctx, tokensPrefix+"*", jetstream.UpdatesOnly(), jetstream.MetaOnly())
+		watcher, err := r.kv.Watch(ctx, tokensPrefix+"*", jetstream.MetaOnly())
 		if err != nil {
 			failures++
 			_ = sleep(ctx, backoff{tickEvery, maxPause}.pause(failures)) // the loop ends with ctx

@@ -1,0 +1,65 @@
+package relay_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/oauth"
+	"github.com/fastio-go/fastio/relay"
+)
+
+// endWatches ends the watches of keys with a prefix in the bucket: NATS deletes their consumers, and
+// refuses to create any others until the returned function is called.
+func endWatches(t *testing.T, ns *server.Server, p *product, prefix string) (accept func()) {
+	t.Helper()
+	setLimit := func(consumers int) {
+		const unlimited = -1
+		limits := server.JetStreamAccountLimits{
+			MaxMemory: unlimited, MaxStore: unlimited, MaxStreams: unlimited, MaxConsumers: consumers, MaxAckPending: unlimited,
+		}
+		must(t, ns.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": limits}))
+	}
+	setLimit(1)
+	bucket, err := p.js.Stream(t.Context(), "KV_fastio-relay")
+	must(t, err)
+	ended := 0
+	for c := range bucket.ListConsumers(t.Context()).Info() {
+		if strings.HasPrefix(c.Config.FilterSubject, "$KV.fastio-relay."+prefix) {
+			must(t, bucket.DeleteConsumer(t.Context(), c.Name))
+			ended++
+		}
+	}
+	if ended == 0 {
+		t.Fatal("there is no watch")
+	}
+	time.Sleep(time.Minute) // the library notices it
+	return func() { setLimit(-1) }
+}
+
+// A customer who signs in while there is no watch of the sign-ins is followed when there is one again.
+func TestSignInWithoutAWatchIsFound(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T) { //nolint:thelper // it is the test
+		p := newProduct(t)
+		config, token, _ := signInAt(t, p.Server)
+		c := customer{p.User(), "", p.AddWorkspace(seed.Workspace{Org: p.Org().ID})}
+		p.log(c, 5)
+		config.Store, config.Account = relay.Tokens{Stream: p.Stream, Keys: p.keys}, "acme"
+		over := *token
+		over.AccessToken, over.RefreshToken = api.NewSecret("over"), api.NewSecret("over")
+		must(t, oauth.Save(t.Context(), config, &over))
+		p.start(t, func(f *relay.AccountFollower) { f.SignIn = config })
+		must(t, p.Add(t.Context(), relay.Account{Name: "acme", Profiles: []api.Profile{c.profile()}}))
+		p.waitForState(t, "acme", relay.AccountNeedsSignIn)
+		accept := endWatches(t, p.ns, p, "token.")
+		must(t, oauth.Save(t.Context(), config, token))
+		time.Sleep(10 * time.Second)
+		accept()
+		p.waitFor(t, "acme", 5)
+	})
+}
