@@ -36,7 +36,7 @@ type transport struct {
 }
 
 // RoundTrip sends a request in a span of its own, which ends when the body of
-// the response was read or closed.
+// the response was read or closed, or with a response that switches protocols.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	a := &attempt{transport: t, call: callOf(req.Context()), begin: time.Now()}
 	if a.call != nil { // nil for a request outside of a call of the client
@@ -57,7 +57,11 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		failure = err
 		a.record(ctx, resp, err)
 	}
-	if resp != nil && err == nil {
+	switch {
+	case resp == nil || err != nil:
+	case resp.StatusCode == http.StatusSwitchingProtocols: // the body is the connection, and is written too
+		a.end(nil)
+	default:
 		resp.Body = &body{ReadCloser: cmp.Or[io.ReadCloser](resp.Body, http.NoBody), attempt: a}
 	}
 	return resp, err

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
@@ -96,6 +98,37 @@ func TestSubscription(t *testing.T) {
 		if diff := cmp.Diff(want, r.subscriptions(t)); diff != "" {
 			t.Errorf("after its end (-want +got)\n%s", diff)
 		}
+	})
+}
+
+// A client whose requests all go through Transport still has sockets.
+func TestTransportCarriesSockets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r, server := newRecorder(), fastiotest.New()
+		workspace := server.AddWorkspace(seed.Workspace{Name: "Design"})
+		network := &http.Client{Transport: r.Transport(server.StartInMemory(t).Transport)}
+		c, err := fastio.New(append(server.ClientOptions(),
+			fastio.WithBaseURL("http://fastio.localhost"), fastio.WithHTTPClient(network))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sub, err := c.Realtime.Subscribe(t.Context(), api.Workspace(api.ID(workspace.ID)), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if s := sub.Status(); s.Mode != realtime.ModeSocket {
+			t.Errorf("the status is %+v", s)
+		}
+		switched := slices.IndexFunc(r.spans.Ended(), func(s trace.ReadOnlySpan) bool {
+			return slices.Contains(s.Attributes(), semconv.HTTPResponseStatusCode(http.StatusSwitchingProtocols))
+		})
+		if switched < 0 {
+			t.Error("the handshake has no span that has ended")
+		}
+		_ = sub.Close()
+		synctest.Wait()
 	})
 }
 
