@@ -131,10 +131,7 @@ func newLimits(
 		return nil, fmt.Errorf("fastio: relay: bucket %s: %w", kv.Bucket(), err)
 	}
 	known := make(chan struct{})
-	l.watch.Go(func() {
-		defer unwatch(watcher)
-		l.listen(watcher, known)
-	})
+	l.watch.Go(func() { l.keepListening(watcher, sync.OnceFunc(func() { close(known) })) })
 	select {
 	case <-known:
 		return l, nil
@@ -144,10 +141,32 @@ func newLimits(
 	}
 }
 
-// listen applies changes of the bucket until the context of l is done. It closes known
-// when the watcher has delivered the values that existed at the start: then it sends a
-// nil entry.
-func (l *Limits) listen(watcher jetstream.KeyWatcher, known chan struct{}) {
+// keepListening applies changes of the bucket until the context of l is done. When a watch has ended, it
+// opens another one.
+func (l *Limits) keepListening(watcher jetstream.KeyWatcher, known func()) {
+	for failures := 0; ; {
+		if watcher != nil {
+			l.listen(watcher, known)
+			unwatch(watcher)
+			failures = 0
+		}
+		failures++
+		if sleep(l.ctx, backoff{tickEvery, maxPause}.pause(failures)) != nil {
+			return
+		}
+		var err error
+		watcher, err = l.kv.Watch(l.ctx, l.prefix+">")
+		if err != nil {
+			watcher = nil
+		}
+	}
+}
+
+// listen applies changes of the bucket until the context of l is done or the watch has ended. It calls
+// known when the watcher has delivered the values that existed at its start: then it sends a nil entry.
+// These may be of a new bucket.
+func (l *Limits) listen(watcher jetstream.KeyWatcher, known func()) {
+	arrives, existing := requested, map[string]bool{} // keys
 	for {
 		select {
 		case <-l.ctx.Done():
@@ -157,10 +176,28 @@ func (l *Limits) listen(watcher jetstream.KeyWatcher, known chan struct{}) {
 			case !ok:
 				return
 			case entry == nil:
-				close(known)
+				l.forgetOthers(existing)
+				arrives, existing = watched, nil
+				known()
 			default:
-				l.group(entry.Key()).apply(entry, watched)
+				if existing != nil {
+					existing[entry.Key()] = true
+				}
+				l.group(entry.Key()).apply(entry, arrives)
 			}
+		}
+	}
+}
+
+// forgetOthers forgets the values of all groups whose keys do not exist: they were in a bucket that was
+// deleted.
+func (l *Limits) forgetOthers(existing map[string]bool) {
+	l.mu.Lock()
+	groups := maps.Clone(l.byKey)
+	l.mu.Unlock()
+	for key, g := range groups {
+		if !existing[key] {
+			g.forget()
 		}
 	}
 }
@@ -367,13 +404,14 @@ const (
 )
 
 // apply replaces the budget by a value of the bucket. A value that is not newer is ignored
-// unless this process has requested it: the bucket may then be a new one, whose revisions
-// begin again.
+// unless this process has requested it, also by a new watch: the bucket may then be a new one, whose
+// revisions begin again.
 func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	isNewer := entry.Revision() > g.revision
-	if !isNewer && !isRequested {
+	isLatest := entry.Revision() == g.revision && g.stale.IsZero() // it is known, and when it was written
+	if isLatest || !isNewer && !isRequested {
 		return
 	}
 	value := entry.Value()
@@ -396,6 +434,13 @@ func (g *limitGroup) apply(entry jetstream.KeyValueEntry, isRequested bool) {
 	if g.runs {
 		g.notify()
 	}
+}
+
+// forget forgets the value, because the key does not exist.
+func (g *limitGroup) forget() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.budget, g.revision, g.stale = budget{published: g.budget.published}, 0, time.Time{}
 }
 
 // run writes changes until the Limits are closed, and then the last ones. step returns
@@ -454,9 +499,7 @@ func (g *limitGroup) refresh() time.Duration {
 	case err == nil:
 		g.apply(entry, requested)
 	case errors.Is(err, jetstream.ErrKeyNotFound):
-		g.mu.Lock()
-		g.budget, g.revision, g.stale = budget{published: g.budget.published}, 0, time.Time{}
-		g.mu.Unlock()
+		g.forget()
 	default:
 		return g.fail(err, began)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest/seed"
@@ -15,18 +16,20 @@ import (
 
 // endWatches ends the watches of keys with a prefix in the bucket: NATS deletes their consumers, and
 // refuses to create any others until the returned function is called.
-func endWatches(t *testing.T, ns *server.Server, p *product, prefix string) (accept func()) {
+func (p *product) endWatches(t *testing.T, prefix string) (accept func()) {
 	t.Helper()
 	setLimit := func(consumers int) {
 		const unlimited = -1
 		limits := server.JetStreamAccountLimits{
 			MaxMemory: unlimited, MaxStore: unlimited, MaxStreams: unlimited, MaxConsumers: consumers, MaxAckPending: unlimited,
 		}
-		must(t, ns.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": limits}))
+		must(t, p.ns.GlobalAccount().UpdateJetStreamLimits(map[string]server.JetStreamAccountLimits{"": limits}))
 	}
-	setLimit(1)
 	bucket, err := p.js.Stream(t.Context(), "KV_fastio-relay")
 	must(t, err)
+	_, err = bucket.CreateConsumer(t.Context(), jetstream.ConsumerConfig{})
+	must(t, err)
+	setLimit(1) // which is reached
 	ended := 0
 	for c := range bucket.ListConsumers(t.Context()).Info() {
 		if strings.HasPrefix(c.Config.FilterSubject, "$KV.fastio-relay."+prefix) {
@@ -56,10 +59,48 @@ func TestSignInWithoutAWatchIsFound(t *testing.T) {
 		p.start(t, func(f *relay.AccountFollower) { f.SignIn = config })
 		must(t, p.Add(t.Context(), relay.Account{Name: "acme", Profiles: []api.Profile{c.profile()}}))
 		p.waitForState(t, "acme", relay.AccountNeedsSignIn)
-		accept := endWatches(t, p.ns, p, "token.")
+		accept := p.endWatches(t, "token.")
 		must(t, oauth.Save(t.Context(), config, token))
 		time.Sleep(10 * time.Second)
 		accept()
 		p.waitFor(t, "acme", 5)
+	})
+}
+
+// Processes hear of a pause that the platform orders also after the watch of the limits has ended, and in
+// a new bucket.
+func TestLimitsAreSharedAfterTheEndOfAWatch(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T) { //nolint:thelper // it is the test
+		p := newProduct(t)
+		var all [2]*relay.Limits
+		for i := range all {
+			js, _ := connect(t, p.ns)
+			l, err := relay.NewLimits(t.Context(), relay.LimitsOptions{Stream: relay.Stream{JetStream: js}, Name: "user"})
+			must(t, err)
+			t.Cleanup(l.Close)
+			all[i] = l
+		}
+		requirePause := func(when string) {
+			const group, pause = "a group without published limits", 5 * time.Minute
+			must(t, all[0].Acquire(t.Context(), group))
+			all[0].Observe(group, api.RateLimit{RetryAfter: pause})
+			ordered := time.Now()
+			time.Sleep(5 * time.Second)
+			must(t, all[1].Acquire(t.Context(), group))
+			if after := time.Since(ordered); after < pause {
+				t.Errorf("%s another process sends a request after %v", when, after)
+			}
+			all[1].Observe(group, api.RateLimit{})
+		}
+		requirePause("with the first watch")
+		p.endWatches(t, "limit.")()
+		time.Sleep(time.Minute)
+		requirePause("with the second watch")
+		must(t, p.js.DeleteKeyValue(t.Context(), "fastio-relay"))
+		time.Sleep(time.Minute)
+		must(t, p.Stream.Create(t.Context()))
+		time.Sleep(time.Minute)
+		requirePause("in a new bucket")
 	})
 }
