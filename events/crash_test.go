@@ -111,7 +111,7 @@ func (s *unreliable) Save(ctx context.Context, name string, c events.Checkpoint)
 func TestFollowSurvivesRandomCrashes(t *testing.T) {
 	t.Parallel()
 	const batch = 100 // schedules in one bubble
-	each := uint64(table.Rounds(200, 30_000) / len(orders))
+	each := uint64(table.Rounds(200, 10_000) / len(orders))
 	table.Each(t, orders, func(t *testing.T, order seed.Order) {
 		for first := uint64(0); first < each; first += batch {
 			synctest.Test(t, func(t *testing.T) {
