@@ -148,6 +148,7 @@ type follower struct {
 
 	progress
 	revision     uint64 // of the last saved checkpoint
+	unsettled    error  // of settle, before the current round
 	unsaved      int    // events handled since
 	lastSave     time.Time
 	duplicates   int  // duplicates found since
@@ -252,32 +253,37 @@ type handlerError struct{ err error }
 func (e *handlerError) Error() string { return e.err.Error() }
 func (e *handlerError) Unwrap() error { return e.err }
 
+// settle does what is due before a poll: it saves the checkpoint if the last save has failed,
+// reports gaps, and moves the end of the last poll back if that is in the future.
+func (f *follower) settle(ctx context.Context) error {
+	if err := f.saveDue(ctx); err != nil {
+		return err
+	}
+	if err := f.reportGaps(ctx); err != nil {
+		return err
+	}
+	return f.moveBackFromFuture(ctx)
+}
+
 // poll delivers new events up to the end of the log, or until its walk pauses. If the
 // checkpoint holds a poll that was not finished, it finishes that first, up to its own
 // end, and then polls again.
 func (f *follower) poll(ctx context.Context) error {
-	for !f.reachedUntil {
-		if err := f.saveDue(ctx); err != nil { // a save is due if the last one has failed
-			return err
-		}
-		if err := f.reportGaps(ctx); err != nil {
-			return err
-		}
-		if err := f.moveBackFromFuture(ctx); err != nil {
-			return err
-		}
+	err := f.unsettled
+	for err == nil && !f.reachedUntil {
 		isResumed := f.walk != nil || f.Cursor != ""
 		if f.walk == nil {
 			f.startWalk()
 		}
-		err := f.deliverPoll(ctx)
+		err = f.deliverPoll(ctx)
 		hasPaused := f.walk != nil
 		if err != nil || hasPaused || !isResumed {
 			return err
 		}
 		// The resumed poll has ended at the time when it first began: another one goes on from there.
+		err = f.settle(ctx)
 	}
-	return nil
+	return err
 }
 
 // deliverPoll delivers the events of the current poll and saves that it has ended. A

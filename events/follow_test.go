@@ -1293,3 +1293,32 @@ func TestChangePagesNeedACursor(t *testing.T) {
 		}
 	}
 }
+
+// OnGap may search the log, as often as it takes: no search of Follow is reserved
+// meanwhile, for which those of others would wait.
+func TestOnGapMaySearch(t *testing.T) {
+	t.Parallel()
+	alone(t, func(t *testing.T, w *world) {
+		w.fill(200)
+		store := new(events.MemoryStore)
+		w.followFor(t, time.Minute, w.query(), new(inbox).handle, &events.FollowOptions{Store: store, Name: "mine"})
+		walked := 0
+		o := &events.FollowOptions{Store: store, Name: "mine", OnGap: func(ctx context.Context, _ events.Gap) error {
+			for _, err := range w.log.Walk(w.paged(10), "").Events(ctx) {
+				if err != nil {
+					return err
+				}
+				walked++
+			}
+			return nil
+		}}
+		other := w.query() // for which older events are a gap
+		other.Event = fileAdded
+		f := followAs(w.log, other, new(inbox).handle, o)
+		time.Sleep(time.Hour)
+		f.end(t)
+		if walked != 200 {
+			t.Errorf("OnGap has walked over %d of 200 events", walked)
+		}
+	})
+}

@@ -233,6 +233,9 @@ func (s *Stepper) afterRound(ctx context.Context, done bool, err error) (next ti
 func (s *Stepper) doRound(ctx context.Context) (done bool, err error) {
 	resumed := s.inRound
 	if !resumed {
+		for _, one := range s.followers { // now, as a search that is reserved makes those of others wait: OnGap may search
+			one.unsettled = one.settle(ctx)
+		}
 		if err := s.pace.beginRound(ctx); err != nil {
 			return false, err
 		}
