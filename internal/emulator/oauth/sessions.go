@@ -342,11 +342,11 @@ func (h *Handlers) openSession(form url.Values, k *code) *session {
 
 // refuseExchange returns a refusal if a code cannot be exchanged. If the code was used
 // before, and the verifier is right, it ends the session of the code, because the code was
-// stolen.
+// stolen. A closed account has no codes.
 func (h *Handlers) refuseExchange(k *code, form url.Values) error {
 	verifier := form.Get("code_verifier")
 	switch {
-	case k == nil:
+	case k == nil, !h.w.Enabled(k.userID):
 		return badRequest(invalidGrant, "The code is unknown.")
 	case form.Get("client_id") != k.request.clientID:
 		return badRequest(invalidGrant, "The code is another client's.")
@@ -403,14 +403,14 @@ func (h *Handlers) newRefreshToken(sess *session) string {
 
 // refreshToken issues an access token for a refresh token, which stays valid. If
 // refresh tokens rotate, by an option, it issues a new one as well, and a second use of
-// the old one ends the session, because it was stolen.
+// the old one ends the session, because it was stolen. A closed account has no tokens.
 func (h *Handlers) refreshToken(c *wire.Call, form url.Values) (wire.Object, error) {
 	if err := requireFields(form, "refresh_token", "client_id"); err != nil {
 		return nil, err
 	}
 	token := form.Get("refresh_token")
 	old := h.oauth.refresh[token]
-	if old == nil {
+	if old == nil || !h.w.Enabled(h.oauth.sessions[old.session].userID) {
 		return nil, badRequest(invalidGrant, "The refresh token is unknown or has ended.")
 	}
 	session := h.oauth.sessions[old.session]
