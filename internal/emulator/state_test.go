@@ -130,6 +130,18 @@ func TestListenerAddressAndDial(t *testing.T) {
 	}
 }
 
+// A seed file may have the address of a user that the world has already.
+func TestAddressIsThatOfTheUserAddedLast(t *testing.T) {
+	t.Parallel()
+	s := emulator.New(seed.Options{})
+	for range 20 {
+		u := s.AddUser(world.User{Email: "ada@example.test"})
+		if got := s.UserWithEmail("ADA@example.test"); got != u.ID {
+			t.Errorf("the address is that of %s, want %s", got, u.ID)
+		}
+	}
+}
+
 // The sample of the format has every member.
 func TestLoadFullSample(t *testing.T) {
 	t.Parallel()

@@ -49,6 +49,7 @@ type Records struct {
 	workspaces    map[string]*Record[Workspace]
 	shares        map[string]*Record[Share]
 	fileShares    map[string]*FileShare
+	userList      []string
 	orgList       []string
 	workspaceList []string
 	shareList     []string

@@ -33,6 +33,9 @@ func (w *World) NewUser(u User) User {
 	u.Email = cmp.Or(u.Email, "user"+strconv.Itoa(len(w.users)+1)+"@example.test")
 	u.Password = cmp.Or(u.Password, seed.DefaultPassword)
 	u.Created = cmp.Or(u.Created, w.Now())
+	if w.users[u.ID] == nil {
+		w.userList = append(w.userList, u.ID)
+	}
 	w.users[u.ID] = &Record[User]{u, u.Created.Unix()}
 	w.MarkChanged(w.Now(), u.ID, FieldSettings)
 	w.activateGrants(u)
@@ -325,10 +328,11 @@ func (w *Directory) WorkspaceNamed(name, userID string) string {
 	return found
 }
 
-// UserWithEmail finds a user by e-mail address, "" if there is none.
+// UserWithEmail finds a user by e-mail address, "" if there is none. Of several users, which
+// only a test can give one address, it is the one that was added last.
 func (w *Directory) UserWithEmail(email string) string {
-	for id, u := range w.users {
-		if strings.EqualFold(u.Value.Email, email) {
+	for _, id := range slices.Backward(w.userList) {
+		if strings.EqualFold(w.users[id].Value.Email, email) {
 			return id
 		}
 	}
