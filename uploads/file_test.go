@@ -541,6 +541,9 @@ func TestReaderIsStored(t *testing.T) {
 		if n := w.count(op.UploadsStream); n > 1 {
 			t.Errorf("%d streams", n)
 		}
+		if left := w.sessions(t); left > 0 {
+			t.Errorf("%d sessions are left", left)
+		}
 	})
 }
 

@@ -201,7 +201,11 @@ func (f *file) sendStream(ctx context.Context, content *counted, hash *Hash) err
 	case err != nil:
 		completed, readErr := f.wasCompleted(ctx)
 		if !completed {
-			return f.unknownResult(err, readErr)
+			result := f.unknownResult(err, readErr)
+			if readErr == nil { // the upload accepts content, but a stream is sent once
+				f.discardSession(ctx)
+			}
+			return result
 		}
 	}
 	return f.awaitEnd(ctx)
