@@ -8,14 +8,17 @@ import (
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
 	"github.com/fastio-go/fastio/internal/call"
+	"github.com/fastio-go/fastio/internal/times"
 	"github.com/fastio-go/fastio/internal/wait"
 )
 
-// history is the unread range of the event log.
+// history is the unread range of the event log: the part that is being read, and the gap
+// that has begun since.
 type history struct {
 	mu        sync.Mutex
-	gapStart  time.Time     // start of the range, by the server's clock
-	gapOpen   bool          // the range is not empty
+	reading   time.Time     // where the part that is being read starts, by the server's clock; zero if none is
+	gapStart  time.Time     // start of the gap
+	gapOpen   bool          // there is a gap
 	gapSignal chan struct{} // signaled by enqueueGap; nil without CatchUp
 	seen      recent[api.OpaqueID]
 }
@@ -47,23 +50,37 @@ func (h *history) enqueueGap(from time.Time) {
 func (h *history) pendingGap() (from time.Time, pending bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	isRead := !h.reading.IsZero()
+	switch {
+	case isRead && h.gapOpen:
+		return times.Earlier(h.reading, h.gapStart), true
+	case isRead:
+		return h.reading, true
+	}
 	return h.gapStart, h.gapOpen
 }
 
-// ackGap records that the log was read from a time on, so that the gap is closed,
-// unless a read from an earlier time was requested meanwhile or another one is still
-// queued.
-func (h *history) ackGap(from time.Time) {
+// takeGap closes the gap, so that a later one is read separately, and returns where it
+// starts. It stays pending until ackGap. Found is false if there is no gap.
+func (h *history) takeGap() (from time.Time, found bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.gapStart.Equal(from) && len(h.gapSignal) == 0 {
-		h.gapOpen = false
+	if !h.gapOpen {
+		return time.Time{}, false
 	}
+	h.reading, h.gapOpen = h.gapStart, false
+	return h.reading, true
 }
 
-// keepHistory reads the event log for each gap, a time in which events may have been
-// missed. It reads it twice, because events appear late in the log. A gap that is noticed
-// meanwhile has its own signal, so that both reads follow for it as well.
+// ackGap records that the log was read from where the last gap that was taken starts.
+func (h *history) ackGap() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.reading = time.Time{}
+}
+
+// keepHistory reads the event log for each time in which events may have been
+// missed. It reads it twice, because events appear late in the log.
 func (s *Subscription) keepHistory(ctx context.Context) error {
 	h := &s.history
 	for {
@@ -72,18 +89,20 @@ func (s *Subscription) keepHistory(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		from, _ := h.pendingGap()
+		from, found := h.takeGap()
+		if !found {
+			continue
+		}
 		if err := s.readLog(ctx, from); err != nil {
 			return err
 		}
 		if err := wait.Sleep(ctx, secondRead); err != nil {
 			return err
 		}
-		from, _ = h.pendingGap() // it is earlier if another gap was noticed that began before
 		if err := s.readLog(ctx, from); err != nil {
 			return err
 		}
-		h.ackGap(from)
+		h.ackGap()
 	}
 }
 

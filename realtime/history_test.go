@@ -252,6 +252,26 @@ func TestReplacedSocketHadFailed(t *testing.T) {
 	})
 }
 
+// If sockets fail again before the log was read for the last failure, each read covers the
+// failures since the read before, and not all of them.
+func TestCatchUpKeepsUpWithFailingSockets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlatform()
+		p.slowLog = 20 * time.Second
+		begin(t, p, catchUp)
+		for range 120 {
+			time.Sleep(35 * time.Second)
+			p.each((*socket).drop)
+		}
+		all := p.searched()
+		from, err := api.ParseTime(all[len(all)-1].Get("created-min"))
+		if age := p.now().Sub(from.Time); err != nil || age > 5*time.Minute {
+			t.Errorf("the last of %d reads of the log begins %s before the present, %v", len(all), age, err)
+		}
+	})
+}
+
 // requireRead requires that the log was read from a time on.
 func requireRead(t *testing.T, p *platform, missed time.Time) {
 	t.Helper()

@@ -58,7 +58,8 @@ type platform struct {
 	entries  []string // IDs in the log
 	logErr   error
 	searches []url.Values
-	hang     bool // dials block
+	slowLog  time.Duration // delay of a search
+	hang     bool          // dials block
 	wrap     func(s *socket) realtime.Conn
 	slow     time.Duration // delay of tokens
 }
@@ -134,6 +135,9 @@ func (p *platform) Call(ctx context.Context, r *api.Request, out any, opts ...ap
 	case strings.Contains(path, "/websocket/auth/"):
 		answer, err = p.mint(ctx)
 	case strings.Contains(path, "/events/search/"):
+		if err := wait.Sleep(ctx, p.slowLog); err != nil {
+			return err
+		}
 		p.locked(func() {
 			p.searches = append(p.searches, r.Query)
 			answer, err = p.logPage(r.Query.Get("cursor")), p.logErr
