@@ -668,3 +668,30 @@ func TestWaitsOutliveTheRateLimitOfPolls(t *testing.T) {
 		}
 	})
 }
+
+// A response to a question without the IDs of its turn is a [ai.SendError], with the key
+// by which the question finds its turn.
+func TestAskWithoutTheIDsOfTheTurn(t *testing.T) {
+	t.Parallel()
+	const create, send = "ai.Threads.Create", "ai.Turns.Send"
+	type row struct {
+		op   seed.Op
+		body string
+	}
+	table.Bubbles(t, map[string]row{
+		"a turn of a new thread": {create, `{"result":true,"thread":{"thread_id":"t1"},"turn":{"status":"pending"}}`},
+		"a new thread":           {create, `{"result":true,"turn":{"turn_id":"t1","status":"pending"}}`},
+		"a turn":                 {send, `{"result":true,"turn":{"status":"pending"}}`},
+	}, func(t *testing.T, tt row) {
+		o, options := openOffice(t), new(ai.AskOptions)
+		if tt.op == send {
+			options.Thread = o.ask(t).ThreadID
+			time.Sleep(time.Hour)
+		}
+		o.Fail(seed.Fault{Op: tt.op, Status: 200, Count: 1, Body: tt.body})
+		_, err := o.client.AI.Ask(t.Context(), o.room, ai.Question{Text: question, IdempotencyKey: "k1"}, options)
+		if e, ok := errors.AsType[*ai.SendError](err); !ok || e.IdempotencyKey != "k1" {
+			t.Errorf("got error %v", err)
+		}
+	})
+}

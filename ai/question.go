@@ -305,14 +305,15 @@ type sent struct {
 }
 
 // turn returns the turn, with the key of its question. It is the member turn of the
-// response, or the response itself.
+// response, or the response itself. Without an ID it cannot be waited for: then the
+// question must be asked again with its key.
 func (s *sent) turn(op, key string) (*Turn, error) {
 	t := s.Turn
-	if t == nil && s.Flat.ID != "" {
+	if t == nil {
 		t, s.Flat.Extra = &s.Flat, nil // Extra holds the members of the envelope
 	}
-	t, err := call.Found(op, "turn", t)
-	if err != nil {
+	if t.ID == "" {
+		_, err := call.Found[Turn](op, "ID of a turn", nil)
 		return nil, &SendError{key, err}
 	}
 	t.IdempotencyKey = key

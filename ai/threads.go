@@ -139,6 +139,10 @@ func (t *Threads) Create(
 		thread = &Thread{ID: turn.ThreadID}
 	}
 	turn.ThreadID = cmp.Or(turn.ThreadID, thread.ID)
+	if turn.ThreadID == "" {
+		_, err := call.Found[Thread](op, "ID of a thread", nil)
+		return nil, &SendError{key, err}
+	}
 	return &ThreadTurns{Thread: thread, Turns: []*Turn{turn}, Count: 1}, nil
 }
 
