@@ -18,11 +18,16 @@ import (
 // FollowOptions are the options of [Service.Follow]. Nil, and zero fields, mean
 // the defaults.
 type FollowOptions struct {
-	Store    CheckpointStore // where progress is saved; nil starts from the beginning each time
-	Name     string          // of the checkpoint in Store; default: derived from the query
-	Interval time.Duration   // pause at the end of the log; default 10 s, at rest at least [Service.FollowInterval]
-	Overlap  time.Duration   // greatest delay with which events become visible; default 2 min
-	Sweep    time.Duration   // interval of rescans for events up to ten overlaps late; default 10 min
+	Store CheckpointStore // where progress is saved; nil starts from the beginning each time
+
+	// Name is that of the checkpoint in Store. Default: derived from the query, which is the
+	// same for every account: accounts with the same Store and query need a Name each, such as
+	// the ID of the user. With a Store and api.User(api.Me) it is required.
+	Name string
+
+	Interval time.Duration // pause at the end of the log; default 10 s, at rest at least [Service.FollowInterval]
+	Overlap  time.Duration // greatest delay with which events become visible; default 2 min
+	Sweep    time.Duration // interval of rescans for events up to ten overlaps late; default 10 min
 
 	// SaveInterval is the least time between two checkpoints, except for the last one of a
 	// search. After a crash, the events handled since the last checkpoint are delivered
@@ -131,10 +136,14 @@ func (s *Service) Follow(
 	if err := f.load(ctx); err != nil {
 		return call.Failed(opFollow, err)
 	}
-	if err = f.run(ctx); err != nil {
-		err = call.Failed(opFollow, err)
+	err, closeErr := f.run(ctx), f.Close(ctx)
+	if errors.Is(err, ErrCheckpointTaken) && errors.Is(closeErr, ErrCheckpointTaken) {
+		closeErr = nil // the last save failed for the same reason
 	}
-	return errors.Join(err, f.Close(ctx))
+	if err = errors.Join(err, closeErr); err != nil {
+		return call.Failed(opFollow, err)
+	}
+	return nil
 }
 
 type follower struct {
@@ -228,6 +237,9 @@ func (f *follower) check() error {
 		return args.Refuse("offset", "must be left out: the checkpoint says where to go on", "")
 	case f.query.ParentEventID != "":
 		return args.Refuse("parent_event_id", "must be left out: a batch is over; walk it", "")
+	case f.o.Store != nil && f.o.Name == "" && f.query.Profile == api.User(api.Me):
+		rule := "must be set with a Store and api.Me, such as to the ID of the user: the checkpoint is of one user"
+		return input.Fields[FollowOptions](opFollow).Refuse("Name", rule, "")
 	}
 	return f.query.check(opFollow)
 }

@@ -877,6 +877,9 @@ func TestFollowRejectsSharedName(t *testing.T) {
 			if !errors.Is(err, events.ErrCheckpointTaken) || !errors.Is(err, api.ErrConflict) {
 				t.Errorf("%T: the loser has %v", store, err)
 			}
+			if n := strings.Count(err.Error(), events.ErrCheckpointTaken.Error()); n != 1 {
+				t.Errorf("%T: the error says %d times why: %v", store, n, err)
+			}
 			time.Sleep(time.Minute)
 			winner.end(t)
 			checkAll(t, all, box.all())
@@ -896,6 +899,9 @@ func TestFollowRejectsInvalidOptions(t *testing.T) {
 		"FollowOptions": {
 			refused(room, &events.FollowOptions{Interval: -1}), refused(room, &events.FollowOptions{Overlap: -1}),
 			refused(room, &events.FollowOptions{Sweep: -1}),
+		},
+		"FollowOptions.Name": {
+			refused(events.Query{Profile: api.User(api.Me)}, &events.FollowOptions{Store: new(events.MemoryStore)}),
 		},
 		"created-max": {refused(with(room, func(q *query) { q.CreatedMax = noon }), nil)},
 		"cursor": {
