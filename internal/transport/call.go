@@ -774,7 +774,7 @@ func (x *exchange) decode(out any) error {
 	case refused:
 		return x.refusal()
 	case err != nil:
-		return x.masked(decode.Masked(err))
+		return x.undecodable(err)
 	}
 	return nil
 }
@@ -808,7 +808,7 @@ func (x *exchange) decodePlain(out any) error {
 	}
 	reset := func() { reflect.ValueOf(out).Elem().SetZero() }
 	if err := decode.Plain(payload, out, reset, jsonv2.MatchCaseInsensitiveNames(true)); err != nil {
-		return x.masked(decode.Masked(err))
+		return x.undecodable(err)
 	}
 	return nil
 }

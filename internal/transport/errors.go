@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 
@@ -188,4 +189,13 @@ func TokenInvalid(contentType string, body []byte) bool {
 // masked adds the operation to an error, whose text may contain secrets.
 func (x *exchange) masked(err error) error {
 	return &callError{op: x.request.Op, err: x.secretsInResponse().Error(err)}
+}
+
+// undecodable returns the error of a body that could not be decoded, without its content.
+func (x *exchange) undecodable(err error) error {
+	err = decode.Masked(err)
+	if isPage := bytes.HasPrefix(bytes.TrimSpace(x.body), []byte("<")); isPage {
+		err = fmt.Errorf("the response is a web page, as of a wrong address or a proxy: %w", err)
+	}
+	return x.masked(err)
 }
