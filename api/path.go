@@ -75,8 +75,14 @@ func badTemplate(template, rule string) Route {
 // routeOf returns what [Path] does, for segments that are strings, identifiers
 // or persons.
 func routeOf(template string, segments []any) Route {
-	if strings.ContainsAny(template, "?#") {
-		const rule = "must have no query: see WithQuery"
+	rule := ""
+	switch {
+	case !strings.HasPrefix(template, "/"):
+		rule = "must begin with a slash"
+	case strings.ContainsAny(template, "?#"):
+		rule = "must have no query: see WithQuery"
+	}
+	if rule != "" {
 		return Route{template: template, err: &InputError{Field: "template", Rule: rule, Got: strconv.Quote(template)}}
 	}
 	plain := make([]string, len(segments))

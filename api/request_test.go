@@ -250,6 +250,7 @@ func TestRequestsWithoutMethod(t *testing.T) {
 		"segments[0]" + rule + "<nil>":                                        api.Post(template, nil, nil, "2"),
 		"segments[0] (org_id) must not be blank or consist of dots, got \"\"": api.Delete(template, api.OpaqueID(""), "2"),
 		"template must have no query: see WithQuery, got \"/a/?b=c\"":         api.Get("/a/?b=c"),
+		"template must begin with a slash, got \"current/a/\"":                api.Get("current/a/"),
 	} {
 		if err := r.Path.Err(); err == nil || err.Error() != "fastio: "+want || !errors.Is(err, api.ErrInvalid) {
 			t.Errorf("got %v, want %s", err, want)
