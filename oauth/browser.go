@@ -19,7 +19,7 @@ import (
 )
 
 // ErrNoBrowser reports that [Login] could not start a browser, for example on a
-// machine without a screen.
+// machine without a screen, and that the Config has no Prompt.
 var ErrNoBrowser = errors.New("no browser could be started")
 
 // opener starts a browser of the system.

@@ -42,7 +42,7 @@ type Config struct {
 	DeviceType      string     // such as "cli"; at most 128 characters
 	Parameters      url.Values // as of [AuthorizationRequest]
 
-	Store Store // stores the tokens; nil stores nothing
+	Store Store // stores the tokens; nil stores nothing, and is for [Login] only
 
 	// Account is the name of the stored sign-in in Store, at most 128 characters: that of a
 	// relay.Account is the name of that account. Default: "default".

@@ -61,7 +61,7 @@ const consentTime = 10 * time.Minute
 //   - a [*PortError] if the RedirectPort cannot be opened;
 //   - [api.ErrUnavailable], [api.ErrServer] or [api.ErrRateLimited] if the server does not
 //     answer now, so that a later Login may succeed;
-//   - [ErrNoBrowser] if there is no way to ask the user;
+//   - [ErrNoBrowser] if there is no way to ask the user: set Prompt;
 //   - [ErrNoDeviceFlow] if ShowDeviceCode is the only way and the server does not
 //     support it.
 //
@@ -181,7 +181,7 @@ func listen(ctx context.Context, c Config, op string, m machine) (net.Listener, 
 	case headless && offersCode:
 		return nil, nil
 	case cannotAsk: // an error now, before a client is registered
-		return nil, fmt.Errorf("fastio: %s: %w: %w", op, errUnopened, ErrNoBrowser)
+		return nil, fmt.Errorf("fastio: %s: %w: set Config.Prompt, with which the user signs in on any machine", op, ErrNoBrowser)
 	}
 	ln, err := m.listen(ctx, c.RedirectPort)
 	switch {

@@ -166,7 +166,9 @@ func TestLoginFails(t *testing.T) {
 				"oauth.Register: Not Found (status 404)", "", "", api.ErrNotFound,
 		},
 		"no browser opens": {
-			opens(nil), "oauth.Login: the browser could not be opened: no browser could be started", "", "", oauth.ErrNoBrowser,
+			opens(nil),
+			"oauth.Login: no browser could be started: set Config.Prompt, with which the user signs in on any machine",
+			"", "", oauth.ErrNoBrowser,
 		},
 		"the caller's browser does not open": {
 			opens(func(context.Context, string) error { return io.ErrClosedPipe }),
