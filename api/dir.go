@@ -8,26 +8,28 @@ import (
 	"strings"
 )
 
-// Errors of names, and of entries of a folder that is uploaded or downloaded.
+// Errors of entries of a folder that is uploaded or downloaded, and of names.
 var (
-	// ErrName is returned for a name that the target does not allow.
+	// ErrName is returned for an entry of a folder that is uploaded or downloaded, if the
+	// target does not allow its name.
 	ErrName = errors.New("the name is not allowed")
 
 	// ErrNameTaken is returned for an entry whose name differs from another one in the
 	// folder only by case or Unicode form, or is the name of a folder where a file is to
-	// be stored.
+	// be stored. A method for a single file, such as that of package uploads, does not check
+	// that.
 	//
 	// Methods whose comment names it also return it if the name of a new or renamed object
 	// is in use. The platform has no code for that: after a refusal they read whether the
 	// name exists. All other methods return [ErrInvalid].
 	ErrNameTaken = errors.New("the name is taken")
 
-	// ErrNotFile is returned for what is neither a file nor a folder: a symbolic link out
-	// of the folder or to a folder, a device, or a link to a share.
+	// ErrNotFile is returned for an entry that is skipped because it is neither a file nor a
+	// folder: a symbolic link out of the folder or to a folder, a device, or a link to a share.
 	ErrNotFile = errors.New("neither a file nor a folder")
 
-	// ErrPartial is returned for the incomplete content of a download, a file called
-	// .NAME.KEY.fastio-partial with a KEY of 12 letters.
+	// ErrPartial is returned for an entry that is skipped because it is the incomplete content
+	// of a download, a file called .NAME.KEY.fastio-partial with a KEY of 12 letters.
 	ErrPartial = errors.New("the partial file of a download")
 )
 
@@ -43,7 +45,8 @@ const (
 	DirFailed    DirState = "failed"    // see Err
 )
 
-// DirEntry is a file, or an empty folder, of a folder that is uploaded or downloaded.
+// DirEntry is a file of a folder that is uploaded or downloaded, or an empty folder that an
+// upload has created.
 type DirEntry struct {
 	Path   string   // below the source folder, with slashes
 	Target string   // below the target folder; differs from Path if renamed

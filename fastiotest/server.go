@@ -36,6 +36,9 @@ import (
 
 // Server is the emulated platform. It starts with one user, the owner of one
 // organization, and an API key of that user. It is safe for concurrent use.
+//
+// The methods that add an object do not check it, unlike [Server.Load]: an object whose
+// profile or user does not exist is in no response.
 type Server struct {
 	platform *emulator.Server
 	user     seed.User
