@@ -42,6 +42,16 @@ func isLoopback(at net.Addr) bool {
 	return err == nil && address.Addr().Unmap().IsLoopback()
 }
 
+// originOf returns the origin at which this machine reaches a listener. One on all addresses
+// has localhost, because clients need not accept an address such as 0.0.0.0.
+func originOf(at net.Addr) string {
+	address, err := netip.ParseAddrPort(at.String())
+	if err == nil && address.Addr().IsUnspecified() {
+		return fmt.Sprintf("http://localhost:%d", address.Port())
+	}
+	return "http://" + at.String()
+}
+
 // servePort serves a world on a free port of the host of an address. It returns the base
 // URL of the API there, and a function that stops the server.
 func servePort(ctx context.Context, s *emulator.Server, h http.Handler, at net.Addr) (string, func(), error) {
@@ -60,7 +70,7 @@ func servePort(ctx context.Context, s *emulator.Server, h http.Handler, at net.A
 		defer close(done)
 		_ = server.Serve(l) // until it is stopped
 	}()
-	return fmt.Sprintf("http://%s%s", l.Addr(), s.BasePath()), func() {
+	return originOf(l.Addr()) + s.BasePath(), func() {
 		end()
 		<-done
 	}, nil
@@ -68,7 +78,7 @@ func servePort(ctx context.Context, s *emulator.Server, h http.Handler, at net.A
 
 // printHowToUse prints what a person needs to use the emulator.
 func printHowToUse(w io.Writer, c settings, at net.Addr) {
-	origin := "http://" + at.String()
+	origin := originOf(at)
 	if c.seed == "" {
 		_, _ = fmt.Fprintf(w, "Sign-in:   owner@example.test, password %q\n", seed.DefaultPassword)
 	}

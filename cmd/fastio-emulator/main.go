@@ -233,7 +233,7 @@ func serveWorld(ctx context.Context, c settings, kept *folder, stdout, stderr io
 	if err != nil {
 		return err
 	}
-	variables := fmt.Sprintf("FASTIO_BASE_URL=http://%s%s\nFASTIO_API_KEY=%s\n", l.Addr(), s.BasePath(), token)
+	variables := fmt.Sprintf("FASTIO_BASE_URL=%s%s\nFASTIO_API_KEY=%s\n", originOf(l.Addr()), s.BasePath(), token)
 	if err := announce(c, variables, stdout); err != nil {
 		return errors.Join(err, l.Close())
 	}

@@ -575,6 +575,19 @@ func TestPrintsWhatAPersonNeeds(t *testing.T) {
 	lines.eventually(t, ` refused by fault: "Down" (fault 1)`+"\n")
 }
 
+func TestVariablesOfAllAddressesAreForThisMachine(t *testing.T) {
+	t.Parallel()
+	base, token := startEmulator(t, "-addr", ":0")
+	client, err := fastio.New(fastio.WithBaseURL(base), fastio.WithToken(token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Workspaces.List(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+	client.CloseIdleConnections()
+}
+
 func TestControlNeedsATokenForOtherMachines(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -582,7 +595,7 @@ func TestControlNeedsATokenForOtherMachines(t *testing.T) {
 		plain, token int
 	}{{nil, 403, 403}, {[]string{"-control", "sesame"}, 401, 200}} {
 		base, _ := startEmulator(t, append([]string{"-addr", "0.0.0.0:0"}, c.flags...)...)
-		control := strings.Replace(strings.TrimSuffix(base, "/api/current"), "[::]", "127.0.0.1", 1) + "/_emulator"
+		control := strings.TrimSuffix(base, "/api/current") + "/_emulator"
 		plain, withToken := get(t, control, "", "/health", new(any)), get(t, control, "sesame", "/health", new(any))
 		if plain != c.plain || withToken != c.token {
 			t.Errorf("%v: %d, and %d with the token, want %d and %d", c.flags, plain, withToken, c.plain, c.token)
