@@ -12,7 +12,10 @@ type Options struct {
 	Clock     func() time.Time // nil means time.Now, which is virtual inside testing/synctest
 	ClockSkew time.Duration    // added to the Date header and to the expiry of rate limits
 	Prefix    string           // of every path, before /current; "" means /api, "/" means no prefix
-	Lacks     []string         // features that the plan does not include, such as content_ai: status 402
+
+	// Lacks takes features from the plan, which are then refused with status 402: content_ai,
+	// ai_agent, ai_autotitle, ai_autoog, metadata, anonymous_uploads.
+	Lacks []string
 
 	// DropUndeclared ignores body fields and query parameters that an endpoint
 	// does not have, as the platform does. By default they are rejected with
