@@ -144,7 +144,7 @@ func options(root string) (string, error) {
 	table("Of a client", "fastio", client, "Option")
 	table("Of one call", "api", call, "CallOption")
 	_, defaults, _ := strings.Cut(client.Doc, "# Defaults\n")
-	b.WriteString("\n## Defaults\n")
+	b.WriteString("\n## Defaults\n\n")
 	b.WriteString(paragraphs(defaults))
 	return b.String(), nil
 }
@@ -262,8 +262,8 @@ func paragraphs(text string) string {
 	return plain(string(p.Markdown(new(comment.Parser).Parse(text))))
 }
 
-// link is a link to a symbol in a comment.
-var link = regexp.MustCompile(`\\?\[([*\w./]+)\]`)
+// link is a link to a symbol in a comment, with the address that a Printer adds to some.
+var link = regexp.MustCompile(`\\?\[([*\w./]+)\](\(/[\w./#]+\))?`)
 
 // plain writes links to symbols as code, without the path of their package.
 func plain(text string) string {
