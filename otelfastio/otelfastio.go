@@ -29,7 +29,7 @@
 //	fastio.client.wait.duration               waits, by reason
 //	fastio.client.retries                     retries
 //	fastio.client.refreshes                   refreshes of tokens
-//	fastio.drift                              members of responses that are not known, by [Telemetry.OnDrift]
+//	fastio.drift                              members of responses that are not known, by Telemetry.OnDrift
 //	fastio.client.subscription.active         subscriptions, by mode
 //	fastio.client.subscription.sockets        sockets that were opened
 //	fastio.client.subscription.failures       failures of sockets and polls
