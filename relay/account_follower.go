@@ -520,15 +520,19 @@ func (r *accountReplica) isRemoval(name string, err error) bool {
 	return a == nil || a.record == nil
 }
 
-// dropRecord records that the account of a record was removed, unless the watch of the directory has
-// delivered a later record. The watch does not deliver a removal if NATS keeps the mark of it for a
-// shorter time than the replica is cut off.
-func (a *accountRun) dropRecord(record *accountRecord) {
+// dropIfRemoved reports whether err says that the account of a record was removed. It records that, unless
+// the watch of the directory has delivered a later record. The watch does not deliver a removal if NATS
+// keeps the mark of it for a shorter time than the replica is cut off.
+func (a *accountRun) dropIfRemoved(record *accountRecord, err error) bool {
+	if _, isRemoved := errors.AsType[*removedError](err); !isRemoved {
+		return false
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.record == record {
 		a.record = nil
 	}
+	return true
 }
 
 // forget removes the account from the replica if it was removed from the directory, and reports

@@ -1,9 +1,13 @@
 package relay_test
 
 import (
+	"net/http"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/relay"
 )
 
@@ -38,5 +42,37 @@ func TestAccountThatWasRemovedDuringACutIsFollowedNoMore(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A replica that finds the profiles of an account while that is removed leaves no state of it.
+func TestAccountThatWasRemovedWhileItBeginsLeavesNothing(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	c := p.customer("c")
+	asked, removed := make(chan struct{}), make(chan struct{})
+	first := sync.OnceFunc(func() { close(asked) })
+	p.block = func(r *http.Request, _ string) (error, bool) {
+		if strings.Contains(r.URL.Path, "/orgs/") {
+			first()
+			<-removed
+		}
+		return nil, false
+	}
+	f := p.start(t, nil)
+	must(t, p.Add(t.Context(), relay.Account{Name: "acme", APIKey: api.NewSecret(c.key)}))
+	<-asked
+	must(t, p.Delete(t.Context(), "acme", nil))
+	close(removed)
+	time.Sleep(time.Second)
+	f.stop()
+	kv, err := p.js.KeyValue(t.Context(), "fastio-relay")
+	must(t, err)
+	keys, err := kv.Keys(t.Context())
+	must(t, err)
+	for _, key := range keys {
+		if strings.Contains(key, "acme") {
+			t.Errorf("the key %s is left", key)
+		}
 	}
 }

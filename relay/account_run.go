@@ -10,6 +10,7 @@ import (
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
@@ -204,8 +205,7 @@ func (a *accountRun) failedToBegin(s *shard, record *accountRecord, err error) t
 	if errors.Is(err, errRefusedBefore) {
 		return onlyWhenWoken() // begin has called refuse, which has woken the task: step saves the state
 	}
-	if _, isRemoved := errors.AsType[*removedError](err); isRemoved {
-		a.dropRecord(record)
+	if a.dropIfRemoved(record, err) {
 		return time.Now() // for forget
 	}
 	a.report(s.ctx, a.name, api.Profile{}, err)
@@ -237,18 +237,38 @@ func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, e
 	if status == a.written {
 		return onlyWhenWoken()
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, requestTimeout)
-	defer cancel()
-	value, err := jsonv2.Marshal(status)
-	if err == nil {
-		_, err = a.kv.Put(ctx, accountStatusKey(a.name), value)
-	}
-	if err != nil {
+	err = a.writeStatus(s.ctx, record, status)
+	switch {
+	case err == nil:
+		a.written = status
+		return onlyWhenWoken()
+	case a.dropIfRemoved(record, err):
+		return time.Now() // for forget
+	default:
 		a.report(s.ctx, a.name, api.Profile{}, fmt.Errorf("writing the status: %w", err))
 		return time.Now().Add(backoff{worstPause, worstPause}.pause(1))
 	}
-	a.written = status
-	return onlyWhenWoken()
+}
+
+// writeStatus writes the state of the account. If the account was removed meanwhile, it deletes what it has
+// written, and returns a removedError.
+func (a *accountRun) writeStatus(ctx context.Context, record *accountRecord, status accountStatusRecord) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	value, err := jsonv2.Marshal(status)
+	if err != nil {
+		return err
+	}
+	key := accountStatusKey(a.name)
+	revision, err := a.kv.Put(ctx, key, value)
+	if err != nil {
+		return err
+	}
+	err = a.checkRecord(ctx, record)
+	if _, isRemoved := errors.AsType[*removedError](err); isRemoved {
+		err = errors.Join(err, a.kv.Purge(ctx, key, jetstream.LastRevision(revision), jetstream.PurgeTTL(removalTTL)))
+	}
+	return err
 }
 
 // isOf reports whether l is of this record and shard, so that it can go on.
