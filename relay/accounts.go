@@ -42,7 +42,7 @@ type Account struct {
 	// Name of the product's choice, at most 128 bytes. It is part of subjects: see
 	// [Accounts.Subject]. The name of an account is the Account of its sign-in in
 	// [oauth.Config], too. It must not be "epoch", "org", "workspace" or "share", which are
-	// parts of other subjects.
+	// parts of other subjects, or [AllAccounts].
 	Name string
 
 	// APIKey is the credential. Zero means a sign-in: [Tokens] with the same Stream and Keys
@@ -162,6 +162,8 @@ func checkAccountName(op, name string) error {
 	switch name {
 	case "epoch", string(api.ProfileKindOrg), string(api.ProfileKindWorkspace), string(api.ProfileKindShare):
 		return refuse("must not be part of other subjects")
+	case AllAccounts: // Consume would give it the events of all accounts
+		return refuse("must not be AllAccounts")
 	}
 	if strings.TrimSpace(name) == "" || len(name) > maxToken {
 		return refuse("must be 1 to " + strconv.Itoa(maxToken) + " bytes, and not blank")

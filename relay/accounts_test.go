@@ -127,6 +127,7 @@ func TestAccountsRefuseInvalidFields(t *testing.T) {
 		"blank":                {Name: " "},
 		"long":                 {Name: strings.Repeat("x", 129)},
 		"reserved":             {Name: "epoch"},
+		"all accounts":         {Name: relay.AllAccounts},
 		"Account.Profiles[0]":  {Name: "a", Profiles: []api.Profile{api.User("4012345678901234567")}},
 		"Account.Profiles[1]":  {Name: "a", Profiles: []api.Profile{room, room}},
 		"Account.Profiles[0] ": {Name: "a", Profiles: []api.Profile{api.Workspace("")}},
