@@ -109,14 +109,16 @@ type importedAccount struct {
 	APIKey   string    `json:"api_key"`
 	Profiles []string  `json:"profiles"`
 	Since    time.Time `json:"since"`
-	Paused   bool      `json:"paused"`
+	Paused   *bool     `json:"paused"` // nil leaves an account that exists as it is
 }
 
 // importAccounts adds accounts, one JSON object each. Those that exist are updated, so that
-// an import that has failed can be repeated.
+// an import that has failed can be repeated. A member with another name is an error: it may be a key.
 func importAccounts(ctx context.Context, a relay.Accounts, in io.Reader, stdout io.Writer) error {
 	added, updated := 0, 0
-	for d := json.NewDecoder(in); ; {
+	d := json.NewDecoder(in)
+	d.DisallowUnknownFields()
+	for {
 		isNew, err := importAccount(ctx, a, d)
 		switch {
 		case errors.Is(err, io.EOF):
@@ -138,7 +140,8 @@ func importAccount(ctx context.Context, a relay.Accounts, d *json.Decoder) (isNe
 	if err := d.Decode(&line); err != nil {
 		return false, err
 	}
-	account := relay.Account{Name: line.Name, APIKey: api.NewSecret(line.APIKey), Since: line.Since, Paused: line.Paused}
+	account := relay.Account{Name: line.Name, APIKey: api.NewSecret(line.APIKey), Since: line.Since}
+	account.Paused = line.Paused != nil && *line.Paused
 	if len(line.Profiles) > 0 {
 		account.Profiles, err = parseProfiles(strings.Join(line.Profiles, ","))
 		if err != nil {
@@ -146,19 +149,29 @@ func importAccount(ctx context.Context, a relay.Accounts, d *json.Decoder) (isNe
 		}
 	}
 	err = a.Add(ctx, account)
-	if errors.Is(err, api.ErrConflict) {
-		return false, a.Update(ctx, account)
+	if !errors.Is(err, api.ErrConflict) {
+		return true, err
 	}
-	return true, err
+	err = a.Update(ctx, account)
+	switch {
+	case err != nil || line.Paused == nil:
+	case *line.Paused:
+		err = a.Pause(ctx, account.Name)
+	default:
+		err = a.Resume(ctx, account.Name)
+	}
+	return false, err
 }
 
-// listAccounts writes a table of the accounts.
+// listAccounts writes a table of the accounts, also if the records of others cannot be read.
 func listAccounts(ctx context.Context, a relay.Accounts, stdout io.Writer) error {
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "ACCOUNT\tSTATE\tSINCE\tPROFILES\tREPLICA\tREASON") // Flush returns the error
+	var unreadable error
 	for account, err := range a.All(ctx) {
 		if err != nil {
-			return err
+			unreadable = errors.Join(unreadable, err)
+			continue
 		}
 		s, err := a.Status(ctx, account.Name)
 		if errors.Is(err, api.ErrNotFound) { // it was removed meanwhile
@@ -173,5 +186,5 @@ func listAccounts(ctx context.Context, a relay.Accounts, stdout io.Writer) error
 		}
 		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%d\t%s\t%s\n", account.Name, s.State, since, s.Profiles, s.Replica, s.Reason)
 	}
-	return table.Flush()
+	return errors.Join(unreadable, table.Flush())
 }

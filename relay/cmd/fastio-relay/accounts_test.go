@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 )
 
 // startNATS starts a NATS server with JetStream.
@@ -86,6 +87,25 @@ func TestAccountsCommand(t *testing.T) {
 		t.Errorf("the import has %q, %v", out, err)
 	}
 	want("acme +new ", "other +paused ")
+	do(`{"name": "acme", "paused": true} {"name": "other", "paused": false}`, "import")
+	want("acme +paused ", "other +new ")
+	do(`{"name": "acme"} {"name": "other", "paused": true}`, "import")
+	want("acme +paused ", "other +paused ")
+	if out, err := run(`{"name": "typo", "apikey": "x"}`, "import"); err == nil {
+		t.Errorf("a member with another name is accepted: %s", out)
+	}
+	nc, err := nats.Connect(ns.ClientURL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	if _, err := nc.Request("$KV.fastio-relay.account.torn", []byte("{"), natsStart); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := run("", "list"); err == nil || !strings.Contains(err.Error(), "torn") || !strings.Contains(out, "acme") {
+		t.Errorf("the accounts beside one that cannot be read are\n%s%v", out, err)
+	}
+	do("", "remove", "torn")
 	do("", "remove", "acme")
 	want("other +paused ")
 	for text, command := range map[string][]string{
