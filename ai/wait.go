@@ -97,9 +97,9 @@ func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
 		}
 		read := time.Now()
 		changed, activityErr := w.awaitActivity(ctx)
-		if activityErr != nil { // it does not end the wait: the turn can still be read
+		if activityErr != nil {
 			stepErr = activityErr
-			return false, max(failurePause, interval.Next()), nil
+			return false, max(failurePause, interval.Next()), nil //nolint:nilerr // the turn can still be read
 		}
 		if changed {
 			interval = wait.Interval{} // the first one is the shortest
