@@ -195,6 +195,28 @@ func TestUploadIsCompletedAfterLostResponses(t *testing.T) {
 	}
 }
 
+// One odd response shows no folder as empty, which a sync would then empty as well. A page
+// without nodes before another one does not make a folder empty either.
+func TestOddListsAreNotEmptyFolders(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	folder := p.folder("plans")
+	p.add(folder.ID, "a.txt", "kept")
+	f := p.remote(t, "design/plans")
+	list := seed.Fault{Op: op.StorageList, Count: 1, ContentType: "application/json", Body: `{"result":true}`}
+	p.Fail(list)
+	if entries, err := f.List(t.Context(), ""); err == nil {
+		t.Errorf("the folder has %v", entries)
+	}
+	list.Body = `{"result":true,"nodes":{"count":0,"items":[]},"pagination":{"has_more":true,"next_cursor":"n"}}`
+	p.Fail(list)
+	if err := f.Rmdir(t.Context(), ""); err == nil {
+		t.Error("a folder with a file was removed")
+	}
+	p.Heal()
+	p.wantTree(t, map[string]string{"plans/a.txt": "kept"})
+}
+
 // Content of another length than was announced is not stored, in one call or in chunks.
 func TestPutRefusesOtherLengths(t *testing.T) {
 	t.Parallel()

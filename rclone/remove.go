@@ -50,11 +50,10 @@ func (f *Fs) removeFolder(ctx context.Context, dir string, onlyIfEmpty bool) err
 		return fs.ErrorCantPurge // rclone then removes what is in it
 	}
 	if onlyIfEmpty {
-		page, err := f.session.client.Storage.List(ctx, at.in, at.node, nil)
-		if err != nil {
-			return f.inFolder(dir, err)
-		}
-		if len(page.Nodes) > 0 {
+		for _, err := range f.session.client.Storage.All(ctx, at.in, at.node, nil) { // a page may have no nodes
+			if err != nil {
+				return f.inFolder(dir, err)
+			}
 			return fserrors.NoRetryError(fs.ErrorDirectoryNotEmpty)
 		}
 	}

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"net/url"
 	"reflect"
@@ -95,9 +96,14 @@ type pageWire struct {
 	} `json:"pagination"`
 }
 
-// page returns the response as a Page. HasMore follows from the cursor if the
-// response does not have it.
-func (w *pageWire) page() *Page {
+// page returns the response to an operation as a Page. HasMore follows from the cursor if
+// the response does not have it. A response with neither nodes nor a pagination is an
+// error: it is none of a folder, which a caller would take for empty.
+func (w *pageWire) page(op string) (*Page, error) {
+	isPaged := w.Pagination.HasMore != nil || w.Pagination.NextCursor != "" || w.Pagination.PageSize != 0
+	if w.Nodes == nil && !isPaged {
+		return nil, errors.New("fastio: " + op + ": the response has no nodes")
+	}
 	p := &Page{Nodes: w.Nodes, PageSize: w.Pagination.PageSize, HasMore: w.Pagination.NextCursor != ""}
 	if more := w.Pagination.HasMore; more != nil {
 		p.HasMore = *more
@@ -105,7 +111,7 @@ func (w *pageWire) page() *Page {
 	if p.HasMore {
 		p.NextCursor = w.Pagination.NextCursor
 	}
-	return p
+	return p, nil
 }
 
 // nodes are an array, or an object with one.
@@ -152,7 +158,8 @@ func (s *Service) List(
 	if list == nil {
 		list = &ListOptions{}
 	}
-	q, err := list.query("storage.List")
+	const op = "storage.List"
+	q, err := list.query(op)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +167,7 @@ func (s *Service) List(
 	if err != nil {
 		return nil, err
 	}
-	return a.page(), nil
+	return a.page(op)
 }
 
 // Pages returns the pages of a folder from list.Cursor on. Default: pages of
@@ -215,7 +222,8 @@ func (s *Service) Recent(
 	if list == nil {
 		list = &RecentOptions{}
 	}
-	q, err := pageQuery(input.Fields[RecentOptions]("storage.Recent"), list.PageSize, list.Cursor)
+	const op = "storage.Recent"
+	q, err := pageQuery(input.Fields[RecentOptions](op), list.PageSize, list.Cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -226,7 +234,7 @@ func (s *Service) Recent(
 	if err != nil {
 		return nil, err
 	}
-	return a.page(), nil
+	return a.page(op)
 }
 
 // AllRecent returns the nodes of all pages of [Service.Recent]. Default page size: 100,

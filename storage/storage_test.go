@@ -114,3 +114,24 @@ func TestGetManyOfMissingNodes(t *testing.T) {
 		}
 	}
 }
+
+// A response without a list is none of an empty folder: a caller that compares folders
+// would delete or send all that the other side has.
+func TestListRequiresNodes(t *testing.T) {
+	t.Parallel()
+	for body, isList := range map[string]bool{
+		`{"result":true}`: false, `{"result":true,"response":{}}`: false, `{"result":true,"nodes":null}`: false, `{}`: false,
+		`{"result":true,"nodes":[]}`: true, `{"result":true,"nodes":{"count":0,"items":[]}}`: true, `{"response":[]}`: true,
+		`{"result":true,"nodes":{"count":0,"items":null},"pagination":{"has_more":false}}`: true,
+		`{"result":true,"pagination":{"has_more":null,"page_size":100}}`:                   true,
+	} {
+		s, in := storage.New(stub.Answer(body)), api.Workspace(roomID)
+		p, err := s.List(t.Context(), in, api.Root, nil)
+		if (err == nil) != isList || isList && (len(p.Nodes) > 0 || p.HasMore) {
+			t.Errorf("List of %s returned %+v, %v", body, p, err)
+		}
+		if p, err := s.Recent(t.Context(), in, nil); (err == nil) != isList {
+			t.Errorf("Recent of %s returned %+v, %v", body, p, err)
+		}
+	}
+}
