@@ -238,7 +238,7 @@ func (f *follower) check() error {
 	case f.query.ParentEventID != "":
 		return args.Refuse("parent_event_id", "must be left out: a batch is over; walk it", "")
 	case f.o.Store != nil && f.o.Name == "" && f.query.Profile == api.User(api.Me):
-		rule := "must be set with a Store and api.Me, such as to the ID of the user: the checkpoint is of one user"
+		const rule = "must be set for a checkpoint of api.Me, such as to the ID of the user: each user has one"
 		return input.Fields[FollowOptions](opFollow).Refuse("Name", rule, "")
 	}
 	return f.query.check(opFollow)

@@ -334,7 +334,8 @@ func (j *Journal) Close() error {
 
 // Follow appends each event that q finds to the file, past ones first, then new ones, as
 // [events.Service.Follow] delivers them. With o.Until it ends when the events created before
-// that time are in the file. o.Store must be nil: the Journal keeps the checkpoints.
+// that time are in the file. o.Store must be nil: the Journal keeps the checkpoints. For the
+// log of api.User(api.Me), o.Name is required.
 //
 // Each event is in the file once, also if Follow or the process was ended at any moment,
 // or if events are delivered again. Several logs can be followed into one file, side by

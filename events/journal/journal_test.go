@@ -382,6 +382,29 @@ func TestSeveralLogsInOneFile(t *testing.T) {
 	})
 }
 
+// The log of api.Me is another one for each user: it needs a name for its checkpoint.
+func TestLogsOfTwoUsersInOneFile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 0)
+		users := []string{w.User().ID, w.AddUser(seed.User{Email: "bo@example.test"}).ID}
+		for _, user := range users {
+			e := w.AddEvent(seed.Event{Name: "user_updated", User: user, CallingUser: user, Created: time.Now().Add(-time.Hour)})
+			w.ids = append(w.ids, api.OpaqueID(e.ID))
+		}
+		j := w.open(t, nil)
+		mine := events.Query{Profile: api.User(api.Me), Event: "user_updated"}
+		requireField(t, j.Follow(t.Context(), w.log, mine, until()), "FollowOptions.Name")
+		for _, user := range users {
+			client := w.Client(t, fastio.WithToken(w.AddKey(seed.Key{User: user}).Token))
+			o := until()
+			o.Name = user
+			noError(t, j.Follow(t.Context(), client.Events, mine, o))
+		}
+		w.requireOnce(t)
+	})
+}
+
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
