@@ -244,7 +244,7 @@ func TestReplacedSocketHadFailed(t *testing.T) {
 		silent := p.now()
 		p.each((*socket).stall)
 		p.lose("members")
-		time.Sleep(5 * time.Minute)
+		time.Sleep(2*time.Minute + 10*time.Second)
 		if got := c.news(); !slices.Equal(got, []string{"members"}) {
 			t.Errorf("reported %v", got)
 		}

@@ -209,8 +209,11 @@ func (k *dialLoop) connected() {
 
 // replace ends the session of a socket after another one was opened. If it still answers,
 // both were open at a time and no change was missed. Otherwise it is as after a disconnect.
+// The new socket is not watched meanwhile, so that the answer must come soon.
 func (k *dialLoop) replace(ctx context.Context, n *session) {
-	err := n.pingOnce(ctx)
+	soon, cancel := context.WithTimeout(ctx, grace)
+	defer cancel()
+	err := n.pingOnce(soon)
 	n.end()
 	if err != nil {
 		k.history.enqueueGap(n.heard.last())
