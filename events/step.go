@@ -109,8 +109,8 @@ func (s *Stepper) Notify(due func()) { s.pace.notify = due }
 func (s *Stepper) Wake() { s.pace.report(true) }
 
 // Watch wakes the Stepper when the Waker of the [Options] reports a change, until ctx is
-// done or the Waker has failed for good. Without a Waker, and with PollOnly or Until, it
-// returns at once.
+// done. A Waker that is refused is tried again after an hour. Without a Waker, and with
+// PollOnly or Until, Watch returns at once.
 func (s *Stepper) Watch(ctx context.Context) {
 	if s.waker != nil {
 		wait.Watch(ctx, s.waker, s.profile(), s.pace.onWake, call.Final, s.opts)

@@ -206,20 +206,27 @@ func seconds(n float64) time.Duration {
 // wakerEnd is the time in which a Waker should end.
 const wakerEnd = 40 * time.Millisecond
 
-// Watch lets w report changes of a profile until ctx is done, or w has failed for good.
-// Failures that are not final are retried. W calls changed as [api.Waker.Wake] says: with
-// true for the begin of the watch and for each change, with false when it does not watch
-// any more. A Wake that fails may omit the last call, so Watch makes it after each Wake.
+// refusedPause is the time until a Waker that has failed for good is tried again: a refusal
+// may have been wrong, or be over, and without it changes are found much later.
+const refusedPause = time.Hour
+
+// Watch lets w report changes of a profile until ctx is done. Failures are retried, final
+// ones after an hour. W calls changed as [api.Waker.Wake] says: with true for the begin of
+// the watch and for each change, with false when it does not watch any more. A Wake that
+// fails may omit the last call, so Watch makes it after each Wake.
 func Watch(
 	ctx context.Context, w api.Waker, profile api.Profile, changed func(watched bool),
 	final func(err error) bool, opts []api.CallOption,
 ) {
 	const done = true // of a Wake without an error: it returns when ctx is done
-	_ = Poll{Final: final}.Run(ctx, func() (bool, time.Duration, error) {
-		err := w.Wake(ctx, profile, changed, opts...)
-		changed(false)
-		return done, 0, err
-	})
+	for ctx.Err() == nil {
+		_ = Poll{Final: final}.Run(ctx, func() (bool, time.Duration, error) {
+			err := w.Wake(ctx, profile, changed, opts...)
+			changed(false)
+			return done, 0, err
+		})
+		_ = Sleep(ctx, refusedPause) // the loop ends with ctx
+	}
 }
 
 // Wake calls [Watch] in a goroutine, until stop is called. stop waits for its end, but not

@@ -203,3 +203,50 @@ func TestRetryAfter(t *testing.T) {
 		}
 	})
 }
+
+// wakerFunc is a Waker.
+type wakerFunc func(ctx context.Context, changed func(bool)) error
+
+func (f wakerFunc) Wake(ctx context.Context, _ api.Profile, changed func(bool), _ ...api.CallOption) error {
+	return f(ctx, changed)
+}
+
+// A Waker that was refused is tried again, so that one wrong refusal does not silence it for
+// as long as the program runs.
+func TestWatchTriesAgainAfterARefusal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		calls, reports := 0, 0
+		w := wakerFunc(func(ctx context.Context, changed func(bool)) error {
+			calls++
+			if calls == 1 {
+				return api.ErrForbidden
+			}
+			changed(true)
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		changed := func(watched bool) {
+			if watched {
+				reports++
+			}
+		}
+		isRefusal := func(err error) bool { return errors.Is(err, api.ErrForbidden) }
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			wait.Watch(ctx, w, api.Profile{}, changed, isRefusal, nil)
+		}()
+		time.Sleep(59 * time.Minute)
+		if calls != 1 {
+			t.Errorf("%d calls within an hour", calls)
+		}
+		time.Sleep(2 * time.Minute)
+		if calls != 2 || reports != 1 {
+			t.Errorf("%d calls and %d reports after an hour", calls, reports)
+		}
+		cancel()
+		<-ended
+	})
+}
