@@ -179,6 +179,10 @@ func (e *Error) Error() string {
 		}
 		b.WriteString(", " + field + cut(p.Message, shownParamRunes))
 	}
+	delay := e.Rate.RetryAfter.Round(time.Second)
+	if delay > 0 {
+		b.WriteString(", retry after " + delay.String())
+	}
 	b.WriteString(")")
 	return visible(b.String())
 }

@@ -34,6 +34,10 @@ func TestErrorText(t *testing.T) {
 		"events.Get: refused (status 450)":                    {Status: 450},
 		"events.Get: OK (status 200)":                         {Status: 200},
 		"events.Get: No. (status 403, reason geo_restricted)": {Status: 403, Text: "No.", Reason: "geo_restricted"},
+		"events.Get: No. (status 429, retry after 1h0m0s)": {
+			Status: 429, Text: "No.", Rate: api.RateLimit{RetryAfter: time.Hour},
+		},
+		"events.Get: No. (status 429)": {Status: 429, Text: "No.", Rate: api.RateLimit{RetryAfter: time.Millisecond}},
 		"events.Get: Bad. (status 406, limit invalid: Too many.)": {
 			Status: 406, Text: "Bad.", Params: []api.ParamError{{Name: "limit", Kind: "invalid", Message: "Too many."}},
 		},
