@@ -192,11 +192,18 @@ func (f *file) sendStream(ctx context.Context, content *counted, hash *Hash) err
 	contentErr := content.err
 	f.Size = f.sentBytes
 	f.mu.Unlock()
+	isComplete := errors.Is(contentErr, io.EOF)
+	if isComplete {
+		contentErr = nil
+	}
 	switch {
 	case contentErr != nil, err != nil && !ambiguous(err):
 		f.discardSession(ctx) // it cannot be continued
 		return errors.Join(contentErr, err)
 	case err != nil && ctx.Err() != nil:
+		if !isComplete { // else the platform may be storing it
+			f.discardSession(ctx)
+		}
 		return f.unknownResult(err)
 	case err != nil:
 		completed, readErr := f.wasCompleted(ctx)
@@ -266,17 +273,17 @@ type counted struct {
 	r   io.Reader
 	f   *file
 	ctx context.Context //nolint:containedctx // of OnProgress
-	err error           // of r
+	err error           // of r; io.EOF after all content
 }
 
-// Read reads at the allowed rate, adds to the progress, and keeps an error other than
-// io.EOF for the caller of the request, which does not get it from net/http unchanged.
+// Read reads at the allowed rate, adds to the progress, and keeps the error for the caller
+// of the request, which does not get it from net/http unchanged.
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	if err == nil {
 		err = c.f.waitForRate(c.ctx, n)
 	}
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil {
 		c.f.mu.Lock()
 		c.err = err
 		c.f.mu.Unlock()
