@@ -58,9 +58,9 @@ const (
 // folder of a workspace or share. Links to files in the local folder are followed. Links
 // out of it, links to folders, special files and partial files of downloads are skipped.
 //
-// A file whose name has more than 100 characters fails with [api.ErrName]: the platform
-// would shorten the name, and the file could become a version of another one. See
-// [DirOptions].
+// A file whose name has more than 100 characters fails with [api.ErrName], unless the target
+// has it: the platform would shorten the name, and the file could become a version of another
+// one. See [DirOptions].
 //
 // A folder whose content is left out by the filter is not created. With Include or Paths,
 // empty folders are not created either. If a file of the target is in the way of a folder, the
@@ -271,7 +271,7 @@ func (d *dir) targetName(f *folder, item found, used dirs.Names) (string, error)
 		return "", api.ErrPartial
 	}
 	rules := d.rules
-	if !item.folder {
+	if !item.folder && d.o.Rename { // else compare refuses a longer one, unless the target has the file
 		rules.Longest = longestName
 	}
 	name, err := used.Add(item.name, rules)

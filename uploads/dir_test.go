@@ -140,6 +140,7 @@ func TestDirReportsEachEntry(t *testing.T) {
 	t.Parallel()
 	type row struct {
 		local  map[string]string
+		nodes  map[string]string // in the target before
 		o      uploads.DirOptions
 		change func(o *seed.Options)
 		fault  seed.Fault
@@ -189,6 +190,11 @@ func TestDirReportsEachEntry(t *testing.T) {
 				n100 + "1": "failed: the name is not allowed", n100 + "2": "failed: the name is not allowed", n100: "done",
 			},
 			failed: []error{api.ErrName}, calls: 1,
+		},
+		"a name that was made longer on the platform": {
+			local: map[string]string{n100 + "1": "1", n100 + "2": "2"}, nodes: map[string]string{n100 + "1": "1", n100 + "2": "old"},
+			want:   map[string]string{n100 + "1": "unchanged", n100 + "2": "failed: the name is not allowed"},
+			failed: []error{api.ErrName},
 		},
 		"names that are shortened": {
 			local: map[string]string{n100 + "1.txt": "1", n100 + "2.txt": "2", "a": "a"},
@@ -264,6 +270,10 @@ func TestDirReportsEachEntry(t *testing.T) {
 			change = func(*seed.Options) {}
 		}
 		w := newWorld(t, change)
+		for name, content := range test.nodes {
+			versions := []seed.Version{{Content: content}}
+			w.AddNode(seed.Node{Profile: string(w.to.Profile.ID), Name: name, Versions: versions})
+		}
 		if test.fault.Op != "" {
 			w.Fail(test.fault)
 		}

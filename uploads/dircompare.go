@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"path"
+	"unicode/utf8"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/call"
@@ -14,7 +15,7 @@ import (
 
 // compare finds the files that need not be sent because the target has them. It reads
 // the folders of the target level by level, because those of a level know the IDs of
-// the next one.
+// the next one. Files that must be sent and whose names the platform would shorten fail.
 func (d *dir) compare(ctx context.Context) error {
 	if err := d.findTargetFolder(ctx, d.root); err != nil {
 		return call.Failed(opDir, err)
@@ -31,7 +32,15 @@ func (d *dir) compare(ctx context.Context) error {
 		}
 		level = next
 	}
-	return context.Cause(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	d.root.eachPending(func(e *entry) {
+		if utf8.RuneCountInString(e.name()) > longestName {
+			d.Fail(ctx, e.DirEntry, api.ErrName)
+		}
+	})
+	return nil
 }
 
 // compareFolder reads the folder of the target that corresponds to f, if it exists (has
