@@ -270,12 +270,12 @@ func (c *consumer[T]) run(ctx context.Context, d *durable) error {
 	if err != nil {
 		return c.wrap(c.Name, err)
 	}
-	defer giveBack(messages)
-	for {
+	defer c.giveBack(ctx, d, messages)
+	for ctx.Err() == nil {
 		msg, err := messages.Next(jetstream.NextContext(ctx))
 		if ctx.Err() != nil {
 			if err == nil {
-				_ = msg.Nak() // the server sends it again anyway, later
+				c.deliver(ctx, d, []jetstream.Msg{msg}) // which gives it back
 			}
 			return ctx.Err()
 		}
@@ -301,18 +301,21 @@ func (c *consumer[T]) run(ctx context.Context, d *durable) error {
 		}
 		c.deliver(ctx, d, batch)
 	}
+	return ctx.Err()
 }
 
 // giveBack ends a subscription, and returns the messages that have arrived meanwhile
 // to the server, which delivers them to another program.
-func giveBack(messages jetstream.MessagesContext) {
+func (c *consumer[T]) giveBack(ctx context.Context, d *durable, messages jetstream.MessagesContext) {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel() // so that deliver gives them back
 	messages.Drain()
 	for {
 		msg, err := messages.Next(jetstream.NextMaxWait(time.Second))
 		if err != nil {
 			break
 		}
-		_ = msg.Nak() // the server sends it again anyway, later
+		c.deliver(ctx, d, []jetstream.Msg{msg})
 	}
 	messages.Stop()
 }
@@ -342,7 +345,9 @@ func (d delivery) confirm(ctx context.Context) error {
 }
 
 // deliver calls the handler with the messages that can be decoded, and settles all
-// messages: each is acknowledged, or left for a later try, or becomes a dead letter.
+// messages: each is acknowledged, or left for a later try, or becomes a dead letter. When ctx is done, it
+// gives the messages back, except in their last try: with another delivery, a message would become a dead
+// letter that was not handled.
 //
 // Messages of a batch are handled together until their last two tries, in which they are
 // handled one by one. The last try has the order of the batch, and the one before it the
@@ -353,11 +358,7 @@ func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstrea
 	stop := from.keepInProgress(ctx, all)
 	defer stop()
 	if c.Ordered { // more goroutines than Concurrency call deliver: one for each partition
-		select {
-		case c.places <- struct{}{}:
-			defer func() { <-c.places }()
-		case <-ctx.Done(): // the messages are given back below
-		}
+		defer c.takePlace(ctx, all[0])()
 	}
 	var together, last, lastButOne []handled[T]
 	for _, msg := range all {
@@ -382,6 +383,20 @@ func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstrea
 	}
 	for i := range slices.Backward(lastButOne) {
 		c.call(ctx, from, lastButOne[i:i+1])
+	}
+}
+
+// takePlace waits for a place, and returns a function that gives it back. When ctx is done, it waits only
+// for a message in its last try, which is handled all the same.
+func (c *consumer[T]) takePlace(ctx context.Context, msg jetstream.Msg) (giveBack func()) {
+	if meta, err := msg.Metadata(); err == nil && meta.NumDelivered >= uint64(c.Tries) { //nolint:gosec // not negative
+		ctx = context.WithoutCancel(ctx)
+	}
+	select {
+	case c.places <- struct{}{}:
+		return func() { <-c.places }
+	case <-ctx.Done(): // the message is given back
+		return func() {}
 	}
 }
 
@@ -447,6 +462,9 @@ var errSettled = errors.New("the message was delivered again after a later one, 
 func (c *consumer[T]) call(ctx context.Context, from *durable, batch []handled[T]) {
 	if len(batch) == 0 {
 		return
+	}
+	if isLastTry := batch[0].try() >= c.Tries; isLastTry && ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx)
 	}
 	err := ctx.Err()
 	if err == nil {

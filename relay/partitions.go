@@ -193,7 +193,8 @@ func (c *consumer[T]) handledBefore(ctx context.Context, from *durable, d delive
 // consumer that is not in use is needed until the messages before its floor have expired: formerFloor
 // lets NATS delete it then.
 func (c *consumer[T]) formerFloor(ctx context.Context, profile string) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	// One request is sent also when ctx is done, for a message in its last try: see deliver.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer cancel()
 	name := c.Name + "-" + strings.ReplaceAll(profile, ".", "-")
 	found, err := c.events.Consumer(ctx, name)
