@@ -69,7 +69,8 @@ type ConsumeOptions struct {
 	Ordered bool
 
 	// Tries is the number of deliveries of a message until it is a dead letter, also to
-	// programs that ended while they handled it. Default: 5.
+	// programs that ended while they handled it. A message that has arrived when ctx is done is
+	// handled if this is its last try, and otherwise given back. Default: 5.
 	Tries int
 
 	// Backoff is the longest pause before the second delivery, and doubles with each
