@@ -390,7 +390,8 @@ func (c *consumer[T]) deliver(ctx context.Context, from *durable, all []jetstrea
 // takePlace waits for a place, and returns a function that gives it back. When ctx is done, it waits only
 // for a message in its last try, which is handled all the same.
 func (c *consumer[T]) takePlace(ctx context.Context, msg jetstream.Msg) (giveBack func()) {
-	if meta, err := msg.Metadata(); err == nil && meta.NumDelivered >= uint64(c.Tries) { //nolint:gosec // not negative
+	meta, err := msg.Metadata()
+	if isLastTry := err == nil && (delivery{msg, meta, ""}).try() >= c.Tries; isLastTry {
 		ctx = context.WithoutCancel(ctx)
 	}
 	select {
