@@ -203,6 +203,8 @@ func (f *Fs) undo(ctx context.Context, m moving, cause error) error {
 	client := f.session.client.Storage
 	n, err := client.Get(ctx, m.in, m.id)
 	switch {
+	case err != nil && m.from.Equal(m.to): // the node has one of its two names
+		return errors.Join(cause, err)
 	case err != nil:
 	case n.ParentID.Equal(m.to) && n.Name == m.new:
 		return nil

@@ -165,6 +165,22 @@ func (r *relocation) loses(t *testing.T, lost seed.Fault) {
 	}
 }
 
+// A file that gets another name in its folder never has a reserved one: no error says that a
+// listing will change it.
+func TestRenamesWithoutResponses(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	p.add("", "old", "ours")
+	f := p.remote(t, "design")
+	o := get(t, f, "old")
+	p.Fail(seed.Fault{Op: op.StorageUpdate, Count: 1, Status: 503, Processed: true})
+	p.Fail(seed.Fault{Op: op.StorageGet, Status: 503})
+	_, err := f.Move(t.Context(), o, "new")
+	if !errors.Is(err, api.ErrUnavailable) || strings.Contains(err.Error(), "listing") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A taken name is refused, and the node stays where it was.
 func TestMovesKeepTakenNames(t *testing.T) {
 	t.Parallel()
