@@ -339,7 +339,7 @@ func (f *file) findNode(ctx context.Context) (*storage.Node, error) {
 			return nil, err
 		}
 	} else {
-		for name := range strings.SplitSeq(f.Target.Path+f.Name, "/") {
+		for name := range strings.SplitSeq(f.Target.Path+dirs.Shorten(f.Name, longestName), "/") { // as the server does
 			children, err := f.s.children(ctx, f.Target.Profile, n.ID, f.opts)
 			if err != nil {
 				return nil, err

@@ -226,6 +226,38 @@ func TestStoredFileIsNotSentAgain(t *testing.T) {
 	})
 }
 
+// The same of a file whose name the platform has shortened, and after a lost response.
+func TestFileWithALongNameIsFound(t *testing.T) {
+	t.Parallel()
+	path, content := localFile(t, 6)
+	store := uploads.FileStore(t.TempDir())
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		o := &uploads.FileOptions{Sessions: store, Name: strings.Repeat("n", 150) + ".bin"}
+		var from uploads.Session
+		o.OnSession = func(_ context.Context, s uploads.Session) error {
+			from = s
+			return nil
+		}
+		stored, err := w.client.Uploads.File(t.Context(), w.to, path, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.holds(t, stored, content)
+		w.Forget()
+		n, err := w.client.Uploads.ResumeFile(t.Context(), from, path, nil)
+		if err != nil || n.Version != stored.Version || w.count(op.UploadsStart) > 0 {
+			t.Errorf("got %+v, %v, want the stored version", n, err)
+		}
+		w.Fail(seed.Fault{Op: op.UploadsStart, Reset: seed.AfterHeader, Count: 1})
+		n, err = w.client.Uploads.ReaderAt(t.Context(), w.to, o.Name, strings.NewReader("a"), 1, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.holds(t, n, []byte("a"))
+	})
+}
+
 // The same of a file that had a certain version: its new content is there, and the session
 // is not.
 func TestStoredVersionIsNotSentAgain(t *testing.T) {

@@ -56,13 +56,13 @@ func Clean(name string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(name, "_"))
-	name = shorten(name, longest)
+	name = Shorten(name, longest)
 	trimmed := strings.TrimRightFunc(name, trailing)
 	return trimmed + strings.Repeat("_", utf8.RuneCountInString(name[len(trimmed):])) // "..." becomes "___"
 }
 
-// shorten returns a name of so many characters at most, cut before its extension.
-func shorten(name string, most int) string {
+// Shorten returns a name of so many characters at most, cut before its extension.
+func Shorten(name string, most int) string {
 	if utf8.RuneCountInString(name) <= most {
 		return name
 	}
@@ -112,7 +112,7 @@ func (f Names) Add(name string, rules Rules) (string, error) {
 		if rules.Clean == nil {
 			return "", api.ErrName
 		}
-		name = rules.Clean(shorten(name, most))
+		name = rules.Clean(Shorten(name, most))
 	}
 	base, extension := split(name, most)
 	unique := name
