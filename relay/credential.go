@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ const worstRejoin = 30 * time.Second // between two looks whether a replica can 
 var (
 	errCredential = errors.New("the platform refuses the credential of the replica, which leaves its profiles to others")
 	errKeys       = errors.New("the Keys do not decrypt the credentials of the accounts: the replica leaves them to others")
+
+	errOldCredentials = errors.New("they decrypt only credentials from before the others had another key")
 )
 
 // isRefusal reports whether an error says that a credential is not valid.
@@ -117,8 +120,9 @@ const keysCheck = "accounts-check"
 
 // checkKeys returns errKeys if the Keys do not decrypt what other programs have encrypted: the record in the
 // bucket or, without one, the credentials. It replaces a record that they do not decrypt if they decrypt a
-// credential, or if there are none. That record is of a key that was lost, or of a replica that had a wrong
-// key before there were credentials.
+// credential that was written after it, or if there are none. That record is of a key that was lost, or of a
+// replica that had a wrong key before there were credentials. An older credential proves nothing: the others
+// may be encrypting it again with a new key.
 func (a Accounts) checkKeys(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -140,7 +144,7 @@ func (a Accounts) checkKeys(ctx context.Context) error {
 		}
 	}
 	if !isStale {
-		if err := a.decryptAny(ctx, kv); err != nil {
+		if err := a.decryptAny(ctx, kv, revision); err != nil {
 			return err
 		}
 	}
@@ -164,9 +168,10 @@ func (a Accounts) writeKeysCheck(ctx context.Context, kv jetstream.KeyValue, rev
 	return err
 }
 
-// decryptAny decrypts credentials until it has succeeded with one. It returns errKeys if there are
-// credentials and it succeeds with none, and the error of NATS if it is not known whether there are some.
-func (a Accounts) decryptAny(ctx context.Context, kv jetstream.KeyValue) error {
+// decryptAny decrypts credentials until it has succeeded with one that was written after a revision. It
+// returns errKeys if there are credentials and it succeeds with none, and the error of NATS if it is not known
+// whether there are some.
+func (a Accounts) decryptAny(ctx context.Context, kv jetstream.KeyValue, after uint64) error {
 	var failure, watchErr error
 	for e, err := range a.changes(ctx, jetstream.IgnoreDeletes()) {
 		watchErr = err              // or, unless it is the last one, that of a record that cannot be read
@@ -176,10 +181,10 @@ func (a Accounts) decryptAny(ctx context.Context, kv jetstream.KeyValue) error {
 		if err != nil || e.record == nil {
 			continue
 		}
-		hasCredential := true
+		hasCredential, revision := true, e.revision
 		if e.record.isSignIn() {
 			var tokens []byte
-			tokens, _, err = a.tokens().read(ctx, kv, e.name)
+			tokens, revision, err = a.tokens().read(ctx, kv, e.name)
 			hasCredential = tokens != nil // a sign-in may not be stored yet
 		} else {
 			_, _, err = a.unseal(ctx, e.record)
@@ -187,8 +192,10 @@ func (a Accounts) decryptAny(ctx context.Context, kv jetstream.KeyValue) error {
 		switch {
 		case err != nil:
 			failure = err
-		case hasCredential:
+		case hasCredential && revision > after:
 			return nil
+		case hasCredential:
+			failure = cmp.Or(failure, errOldCredentials)
 		}
 	}
 	if failure != nil {

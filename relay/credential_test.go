@@ -197,6 +197,50 @@ func TestReplicaWithTheOldKeyLeavesItsSlots(t *testing.T) {
 	}
 }
 
+// gatedKey is a key that can be loaded once before it is opened.
+type gatedKey struct {
+	oauth.KeyStore
+
+	loads atomic.Int64
+	open  chan struct{}
+}
+
+func (k *gatedKey) LoadKey(ctx context.Context) ([]byte, error) {
+	if k.loads.Add(1) > 1 {
+		select {
+		case <-k.open:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return k.KeyStore.LoadKey(ctx)
+}
+
+// A replica that was forgotten leaves its accounts to others also while these still encrypt credentials again:
+// that it decrypts one of the old ones does not make its key that of the others.
+func TestReplicaWithTheOldKeyLeavesItsSlotsDuringReseal(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	old := &gatedKey{KeyStore: p.keys, open: make(chan struct{})} // the first load is for the record of the keys
+	c := p.customer("c")
+	must(t, p.Add(t.Context(), c.account("c")))
+	forgotten := p.start(t, nil)
+	p.log(c, 5)
+	p.waitFor(t, "c", 5)
+	p.keys = randomKey()
+	p.Accounts.Keys = p.keys
+	next := p.start(t, func(f *relay.AccountFollower) { f.Accounts.OtherKeys = []oauth.KeyStore{old} })
+	eventually(t, "slots of the next replica", func() bool { return next.Stats().Slots > 0 })
+	for i := range 20 { // some of them belong to slots of either replica
+		must(t, p.Add(t.Context(), c.account("d"+strconv.Itoa(i))))
+	}
+	eventually(t, "all slots", func() bool { return next.Stats().Slots == relay.Slots && forgotten.Stats().Slots == 0 })
+	close(old.open)
+	for i := range 20 {
+		p.waitFor(t, "d"+strconv.Itoa(i), 5)
+	}
+}
+
 // A key that was lost takes the credentials with it, and nothing else: an account with a new credential is
 // followed.
 func TestAccountsAreFollowedAfterTheLossOfTheKey(t *testing.T) {
