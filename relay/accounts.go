@@ -140,6 +140,9 @@ func (a Account) check(method string) error {
 	if err := checkAccountName(op, a.Name); err != nil {
 		return err
 	}
+	if a.Name == AllAccounts { // Consume would give it the events of all accounts; Delete accepts an old one
+		return &api.InputError{Op: op, Field: "Account.Name", Rule: "must not be AllAccounts", Got: strconv.Quote(a.Name)}
+	}
 	for i, p := range a.Profiles {
 		field := fmt.Sprintf("Account.Profiles[%d]", i)
 		err := p.OneOf(op, field, api.ProfileKindOrg, api.ProfileKindWorkspace, api.ProfileKindShare)
@@ -162,8 +165,6 @@ func checkAccountName(op, name string) error {
 	switch name {
 	case "epoch", string(api.ProfileKindOrg), string(api.ProfileKindWorkspace), string(api.ProfileKindShare):
 		return refuse("must not be part of other subjects")
-	case AllAccounts: // Consume would give it the events of all accounts
-		return refuse("must not be AllAccounts")
 	}
 	if strings.TrimSpace(name) == "" || len(name) > maxToken {
 		return refuse("must be 1 to " + strconv.Itoa(maxToken) + " bytes, and not blank")

@@ -105,6 +105,12 @@ func TestAccountsKeepWhatWasAdded(t *testing.T) {
 			t.Errorf("the credential is in clear in %s", key)
 		}
 	}
+	_, err = kv.PutString(ctx, "account.=2A", "an account with a name that was allowed")
+	must(t, err)
+	must(t, a.Delete(ctx, relay.AllAccounts, nil))
+	if _, err := kv.Get(ctx, "account.=2A"); !errors.Is(err, jetstream.ErrKeyNotFound) {
+		t.Errorf("an account with the name of all is left: %v", err)
+	}
 	must(t, a.Delete(ctx, "other", nil))
 	must(t, a.Delete(ctx, "other", &relay.DeleteOptions{Purge: true})) // what is left
 	if _, err := a.Get(ctx, "other"); !errors.Is(err, api.ErrNotFound) {
