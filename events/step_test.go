@@ -140,6 +140,28 @@ func TestStepperMissesNothingAfterRefusedCursors(t *testing.T) {
 	}
 }
 
+// A step that ends with a slice of time does not take the cursors of the next slice for repeated ones.
+func TestStepperTakesNoCursorOfAnotherSliceForARepeatedOne(t *testing.T) {
+	t.Parallel()
+	for most := range 7 {
+		t.Run(fmt.Sprintf("refused after page %d", most+1), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := newLongLog(6_000, 5, logOrders["newest first"])
+				l.numbered = true
+				l.refused = func(_, depth int) bool { return depth > most+1 }
+				time.Sleep(time.Until(l.query().CreatedMax))
+				onRetry := func(_ context.Context, e api.RetryEvent) {
+					if errors.Is(e.Err, api.ErrNoProgress) {
+						t.Errorf("after %d searches: %v", l.searches, e.Err)
+					}
+				}
+				l.stepUntil(t, tally{}, events.FollowOptions{Store: new(events.MemoryStore), OnRetry: onRetry})
+			})
+		})
+	}
+}
+
 // A step requests no page that it does not deliver, however long the handler takes.
 func TestStepRequestsOnlyThePagesItDelivers(t *testing.T) {
 	t.Parallel()

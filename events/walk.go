@@ -179,7 +179,7 @@ func (w *Walk) Events(ctx context.Context) iter.Seq2[*Event, error] {
 			yield(nil, w.err)
 			return
 		}
-		if !w.paused {
+		if !w.paused || w.state.At == "" { // a loop that pauses may have ended its slice
 			w.progress = new(page.Progress)
 		}
 		w.pagesLeft, w.paused = w.pauseAfter, false

@@ -30,6 +30,7 @@ type longLog struct {
 	exclusive bool                         // the bounds of a search do not include themselves
 	refused   func(search, depth int) bool // depth is the page of its search, from 2 on
 	cycle     int                          // the page that is followed by the first one; 0 means none
+	numbered  bool                         // a cursor is the number of its page, so that all searches have the same ones
 
 	searches int
 	sent     int // events of the current search, until its end or a refusal
@@ -95,10 +96,17 @@ func (l *longLog) page(r *api.Request, index, page int) string {
 	}
 	var b strings.Builder
 	b.WriteString(`{"events":[`)
-	n, more := 0, false
+	n, more, skipped := 0, false, 0
+	if l.numbered {
+		index, skipped = 0, 250*(page-1)
+	}
 	for ; index < len(l.events); index++ {
 		e := l.events[index]
 		if e.second < from || e.second > to || e.seen > now {
+			continue
+		}
+		if skipped > 0 {
+			skipped--
 			continue
 		}
 		more = n == 250
@@ -115,6 +123,9 @@ func (l *longLog) page(r *api.Request, index, page int) string {
 	l.sent += n
 	if page == l.cycle {
 		index, page = 0, 0
+	}
+	if l.numbered {
+		index = 0
 	}
 	fmt.Fprintf(&b, `],"pagination":{"has_more":%t,"next_cursor":"%d.%d"}}`, more, index, page+1)
 	return b.String()
