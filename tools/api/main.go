@@ -131,7 +131,8 @@ func declarations(dir string) ([]string, error) {
 		Dir:        dir,
 		Env:        append(os.Environ(), "GOWORK=off"),
 		BuildFlags: flags,
-		Mode:       packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps | packages.NeedExportFile,
+		Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports | packages.NeedDeps |
+			packages.NeedExportFile,
 	}
 	all, err := packages.Load(cfg, "./...")
 	if err != nil {

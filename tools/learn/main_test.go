@@ -62,7 +62,8 @@ func TestLearnPrintsWhatToChange(t *testing.T) {
 	}
 	for _, want := range []string{
 		"the path is right", "the platform has no such path", "id is no longer assumed", "owner has another name",
-		"add a field for owner_id", "add the value new_kind", "has a member whose name is not shown", "has a value of 7 characters",
+		"add a field for owner_id", "add the value new_kind", "has a member whose name is not shown",
+		"has a value of 7 characters",
 		"is string, not number", "410, not 404",
 	} {
 		if !strings.Contains(out.String(), want) {

@@ -170,7 +170,8 @@ func load(root string) (*sources, error) {
 		operation, path := columns[operationColumn], columns[pathColumn]
 		s.rows[operation] = append(s.rows[operation], path)
 	}
-	skip := strings.Fields("testdata .git .bin examples tools emulator fastiotest cmd keyring otelfastio rclone conformance node_modules")
+	skip := strings.Fields("testdata .git .bin examples tools emulator fastiotest cmd keyring otelfastio rclone " +
+		"conformance node_modules")
 	err = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
