@@ -152,7 +152,9 @@ func listReads() []callRow[struct{}] {
 			return c.listOrgs(orgs.ScopeInvited)
 		}},
 		{"orgs.ListAvailable", levels, func(c call, _ none) error { return c.listOrgs(orgs.ScopeAvailable) }},
-		{"orgs.List", badParameter, func(c call, _ none) error { return c.raw(invalidValue("limit"), "/current/orgs/list/") }},
+		{"orgs.List", badParameter, func(c call, _ none) error {
+			return c.raw(invalidValue("limit"), "/current/orgs/list/")
+		}},
 		{"orgs.Get", unknownID, func(c call, _ none) error { return onlyError(c.Orgs.Get(c, noProfile)) }},
 		{"orgs.CheckDomain", plainForm, func(c call, _ none) error { return onlyError(c.Orgs.CheckDomain(c, noName)) }},
 		{"orgs.Industries", plainForm, func(c call, _ none) error { return onlyError(c.Orgs.Industries(c)) }},
@@ -161,7 +163,9 @@ func listReads() []callRow[struct{}] {
 		{"shares.List", pages | levels, func(c call, _ none) error { return c.listShares(shares.ScopeMember) }},
 		{"shares.ListAvailable", levels, func(c call, _ none) error { return c.listShares(shares.ScopeAvailable) }},
 		{"shares.ListOwned", pages | levels, func(c call, _ none) error { return c.listShares(shares.ScopeOwned) }},
-		{"shares.List", badParameter, func(c call, _ none) error { return c.raw(invalidValue("limit"), "/current/shares/all/") }},
+		{"shares.List", badParameter, func(c call, _ none) error {
+			return c.raw(invalidValue("limit"), "/current/shares/all/")
+		}},
 		{"shares.Get", unknownID, func(c call, _ none) error { return onlyError(c.Shares.Get(c, noShare)) }},
 		{"shares.CheckName", plainForm, func(c call, _ none) error { return onlyError(c.Shares.CheckName(c, freeName)) }},
 
@@ -190,7 +194,9 @@ func uploadReads() []callRow[struct{}] {
 		}},
 		{"uploads.Get", unknownID, func(c call, _ none) error { return onlyError(c.Uploads.Get(c, noObject)) }},
 		{"uploads.Limits", plainForm, func(c call, _ none) error { return onlyError(c.Uploads.Limits(c, uploads.Target{})) }},
-		{"uploads.Extensions", plainForm, func(c call, _ none) error { return onlyError(c.Uploads.Extensions(c, "starter")) }},
+		{"uploads.Extensions", plainForm, func(c call, _ none) error {
+			return onlyError(c.Uploads.Extensions(c, "starter"))
+		}},
 		{"uploads.Algorithms", plainForm, func(c call, _ none) error { return onlyError(c.Uploads.Algorithms(c)) }},
 		{"uploads.Web.List", pages, func(c call, _ none) error {
 			list, err := c.Uploads.Web.List(c, &uploads.WebListOptions{Limit: c.limit, Offset: c.offset})
@@ -202,7 +208,9 @@ func uploadReads() []callRow[struct{}] {
 			}
 			return nil
 		}},
-		{"uploads.Web.List", badParameter, func(c call, _ none) error { return c.raw(invalidValue("limit"), "/current/web_upload/") }},
+		{"uploads.Web.List", badParameter, func(c call, _ none) error {
+			return c.raw(invalidValue("limit"), "/current/web_upload/")
+		}},
 		{"uploads.Web.Get", unknownID, func(c call, _ none) error { return onlyError(c.Uploads.Web.Get(c, noObject)) }},
 
 		{"workspaces.List", pages | levels, func(c call, _ none) error {
@@ -216,11 +224,15 @@ func uploadReads() []callRow[struct{}] {
 			return c.raw(invalidValue("limit"), "/current/workspaces/all/")
 		}},
 		{"workspaces.Get", unknownID, func(c call, _ none) error { return onlyError(c.Workspaces.Get(c, noProfile)) }},
-		{"workspaces.CheckName", plainForm, func(c call, _ none) error { return onlyError(c.Workspaces.CheckName(c, noName, nil)) }},
+		{"workspaces.CheckName", plainForm, func(c call, _ none) error {
+			return onlyError(c.Workspaces.CheckName(c, noName, nil))
+		}},
 
 		{"comments.Get", unknownID, func(c call, _ none) error { return onlyError(c.Comments.Get(c, noObject)) }},
 		{"events.Get", unknownID, func(c call, _ none) error { return onlyError(c.Events.Get(c, noObject)) }},
-		{"events.Search", badParameter, func(c call, _ none) error { return c.raw(invalidValue("limit"), "/current/events/search/") }},
+		{"events.Search", badParameter, func(c call, _ none) error {
+			return c.raw(invalidValue("limit"), "/current/events/search/")
+		}},
 		{"fileshares.Get", unknownID, func(c call, _ none) error { return onlyError(c.FileShares.Get(c, noFileShare)) }},
 		{"shares.QuickShares.Get", unknownID, func(c call, _ none) error {
 			return onlyError(c.Shares.QuickShares.Get(c, noObject)) //nolint:staticcheck // deprecated endpoints are checked too
@@ -238,11 +250,15 @@ func orgReads() []callRow[place] {
 		{"orgs.Get", levels, func(c call, o place) error { return onlyError(c.Orgs.Get(c, o.ID, c.opts...)) }},
 		{"orgs.Get", byName, func(c call, o place) error { return onlyError(c.Orgs.Get(c, api.ID(o.Name))) }},
 		{"orgs.GetPublic", levels, func(c call, o place) error { return onlyError(c.Orgs.GetPublic(c, o.ID, c.opts...)) }},
-		{"orgs.Billing.Credits", plainForm, func(c call, o place) error { return onlyError(c.Orgs.Billing.Credits(c, o.ID)) }},
+		{"orgs.Billing.Credits", plainForm, func(c call, o place) error {
+			return onlyError(c.Orgs.Billing.Credits(c, o.ID))
+		}},
 		{"orgs.Billing.Meters", plainForm, func(c call, o place) error {
 			return onlyError(c.Orgs.Billing.Meters(c, o.ID, orgs.MeterQuery{Meter: orgs.MeterStorage}))
 		}},
-		{"orgs.Billing.Details", plainForm, func(c call, o place) error { return onlyError(c.Orgs.Billing.Details(c, o.ID)) }},
+		{"orgs.Billing.Details", plainForm, func(c call, o place) error {
+			return onlyError(c.Orgs.Billing.Details(c, o.ID))
+		}},
 		{"orgs.Billing.Invoices", plainForm, func(c call, o place) error {
 			return onlyError(c.Orgs.Billing.Invoices(c, o.ID, &orgs.InvoiceListOptions{Limit: c.limit}))
 		}},
@@ -329,8 +345,12 @@ func workspacePartReads() []callRow[place] {
 		{"activity.Intents.List", plainForm, func(c call, w place) error { return c.listIntents(w.ID) }},
 		{"ai.Threads.List", plainForm, func(c call, w place) error { return c.listThreads(w.Profile) }},
 		{"ai.Threads.ListDeleted", plainForm, func(c call, w place) error { return c.listDeletedThreads(w.Profile) }},
-		{"ai.Threads.Get", unknownID, func(c call, w place) error { return onlyError(c.AI.Threads.Get(c, w.Profile, noObject)) }},
-		{"ai.Transactions.List", plainForm, func(c call, w place) error { return onlyError(c.AI.Transactions.List(c, w.ID)) }},
+		{"ai.Threads.Get", unknownID, func(c call, w place) error {
+			return onlyError(c.AI.Threads.Get(c, w.Profile, noObject))
+		}},
+		{"ai.Transactions.List", plainForm, func(c call, w place) error {
+			return onlyError(c.AI.Transactions.List(c, w.ID))
+		}},
 		{"assets.List", plainForm, func(c call, w place) error { return c.pictures(w.Profile) }},
 		{"comments.List", pages, func(c call, w place) error { return c.listComments(comments.On(w.Profile)) }},
 		{"comments.List", badParameter, func(c call, w place) error {
@@ -412,7 +432,9 @@ func shareReads() []callRow[place] {
 	return []callRow[place]{
 		{"shares.Get", levels, func(c call, s place) error { return c.getShare(s.ID) }},
 		{"shares.Get", byName, func(c call, s place) error { return c.getShare(api.ID(c.names[s.ID])) }},
-		{"shares.GetPublic", levels, func(c call, s place) error { return onlyError(c.Shares.GetPublic(c, s.ID, c.opts...)) }},
+		{"shares.GetPublic", levels, func(c call, s place) error {
+			return onlyError(c.Shares.GetPublic(c, s.ID, c.opts...))
+		}},
 		{"ai.Threads.List", plainForm, func(c call, s place) error { return c.listThreads(s.Profile) }},
 		{"ai.Threads.ListDeleted", plainForm, func(c call, s place) error { return c.listDeletedThreads(s.Profile) }},
 		{"ai.OGImage", plainForm, func(c call, s place) error { return closeDownload(c.AI.OGImage(c, s.ID)) }},
@@ -560,7 +582,7 @@ func factReads() []callRow[node] {
 			return onlyError(c.Metadata.Versions(c, n.In.ID, n.ID))
 		}},
 		{"shares.QuickShares.GetByNode", plainForm, func(c call, n node) error {
-			return onlyError(c.Shares.QuickShares.GetByNode(c, n.In.ID, n.ID)) //nolint:staticcheck // deprecated endpoints are checked too
+			return onlyError(c.Shares.QuickShares.GetByNode(c, n.In.ID, n.ID)) //nolint:staticcheck // deprecated
 		}},
 		{"storage.Texts.Search", plainForm, func(c call, n node) error {
 			return onlyError(c.Storage.Texts.Search(c, n.In.ID, []api.OpaqueID{n.ID, noObject}, noText))
@@ -576,7 +598,9 @@ func fileShareReads() []callRow[fileShare] {
 		{"fileshares.Grants.List", plainForm, func(c call, f fileShare) error {
 			return onlyError(c.FileShares.Grants.List(c, f.ID))
 		}},
-		{"fileshares.Metadata", plainForm, func(c call, f fileShare) error { return onlyError(c.FileShares.Metadata(c, f.ID)) }},
+		{"fileshares.Metadata", plainForm, func(c call, f fileShare) error {
+			return onlyError(c.FileShares.Metadata(c, f.ID))
+		}},
 		{"fileshares.Download", plainForm, func(c call, f fileShare) error {
 			return closeDownload(c.FileShares.Download(c, f.ID, &fileshares.DownloadOptions{Range: oneByte}))
 		}},

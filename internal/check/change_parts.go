@@ -50,8 +50,8 @@ func noteChanges() []callRow[place] {
 		}},
 		{"fileshares.Create", plainForm, func(c call, w place) error {
 			got, err := c.FileShares.Create(c, w.ID, fileshares.CreateRequest{
-				NodeID: c.id(thingOf(w, "file")), Title: c.name("file"), Access: fileshares.AccessAnyRegistered, ExpiresIn: linkTime,
-				CommentsEnabled: new(true),
+				NodeID: c.id(thingOf(w, "file")), Title: c.name("file"), Access: fileshares.AccessAnyRegistered,
+				ExpiresIn: linkTime, CommentsEnabled: new(true),
 			})
 			if err != nil {
 				return err
@@ -213,7 +213,9 @@ func uploadChanges() []callRow[place] {
 			}
 			return c.keep("import", "import", string(got.ID))
 		}},
-		{"uploads.Web.Get", plainForm, func(c call, _ place) error { return onlyError(c.Uploads.Web.Get(c, c.id("import"))) }},
+		{"uploads.Web.Get", plainForm, func(c call, _ place) error {
+			return onlyError(c.Uploads.Web.Get(c, c.id("import")))
+		}},
 		{"uploads.Web.Cancel", plainForm, func(c call, _ place) error { return c.Uploads.Web.Cancel(c, c.id("import")) }},
 	}
 }

@@ -496,7 +496,9 @@ func compareLevels(calls []*seen, note func(d Difference)) {
 		}
 		for _, p := range s.sight.Seen {
 			if !full[s.Group][p] && !isOnlyAtLowerLevels(p) {
-				note(Difference{Kind: KindLevel, Form: s.Form, Type: typeName(p.Type), Member: p.Member, Want: "at full output", Got: "none"})
+				note(Difference{
+					Kind: KindLevel, Form: s.Form, Type: typeName(p.Type), Member: p.Member, Want: "at full output", Got: "none",
+				})
 			}
 		}
 	}

@@ -116,12 +116,18 @@ func TestValuesThatAreInOtherTextsAreNotShown(t *testing.T) {
 		"a header":               {"acme", file, false},
 		"the public documents": {
 			"acme",
-			check.Exchange{Op: "system.Docs", Method: http.MethodGet, Path: "/current/llms/", Status: http.StatusOK, Body: []byte("Of type acme.")},
+			check.Exchange{
+				Op: "system.Docs", Method: http.MethodGet, Path: "/current/llms/", Status: http.StatusOK,
+				Body: []byte("Of type acme."),
+			},
 			true,
 		},
 		"a text of others": {
 			"acme",
-			check.Exchange{Op: "ai.ReadExport", Method: http.MethodGet, Path: "/current/x/", Status: http.StatusOK, Body: []byte("Of type acme.")},
+			check.Exchange{
+				Op: "ai.ReadExport", Method: http.MethodGet, Path: "/current/x/", Status: http.StatusOK,
+				Body: []byte("Of type acme."),
+			},
 			false,
 		},
 	} {
@@ -192,7 +198,9 @@ func TestPagesAreComparedByTheirRows(t *testing.T) {
 			"/current/org/{org_id}/transfer/token/list/",
 			`{"tokens":[` + one + `],"users":` + users + `}`, `{"tokens":[` + one + `],"users":[]}`,
 			&decode.Envelope[orgs.TransferTokenPage]{},
-			[]check.Difference{{Kind: check.KindPaging, Form: check.FormNext, Want: "other rows", Got: "rows of the page before"}},
+			[]check.Difference{
+				{Kind: check.KindPaging, Form: check.FormNext, Want: "other rows", Got: "rows of the page before"},
+			},
 		},
 		"an unknown name": {
 			"/current/orgs/list/", `{"organizations":` + users + `}`, `{"organizations":[` + one + `]}`,
@@ -236,7 +244,9 @@ func TestPagesAndLevelsAreCompared(t *testing.T) {
 		},
 		"the same rows": {
 			[]check.Exchange{got(check.FormPage, one+","+two), got(check.FormNext, two)},
-			[]check.Difference{{Kind: check.KindPaging, Form: check.FormNext, Want: "other rows", Got: "rows of the page before"}},
+			[]check.Difference{
+				{Kind: check.KindPaging, Form: check.FormNext, Want: "other rows", Got: "rows of the page before"},
+			},
 		},
 		"more at a lower level": {
 			[]check.Exchange{got(check.FormPlain, `{"id":"1"}`), got(check.FormTerse, one)},

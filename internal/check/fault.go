@@ -58,12 +58,14 @@ func (c *comparison) lookAtFault(s *seen, note func(d Difference)) {
 		note(Difference{Kind: KindError, Form: s.Form, Want: "object", Got: kindOf(s.Body)})
 		return
 	}
-	if f.body == nil && kindOf(f.root["errors"]) == "list" { // the platform sends a list of errors if none of several objects exists
+	if f.body == nil && kindOf(f.root["errors"]) == "list" { // which it sends if none of several objects exists
 		return
 	}
 	c.compareKinds("error", f.root, rootKinds, note)
 	if f.body == nil {
-		note(Difference{Kind: KindError, Form: s.Form, Type: "error", Member: "error", Want: "object", Got: kindOf(f.root["error"])})
+		note(Difference{
+			Kind: KindError, Form: s.Form, Type: "error", Member: "error", Want: "object", Got: kindOf(f.root["error"]),
+		})
 		return
 	}
 	c.compareKinds("error", f.body, errorKinds, note)

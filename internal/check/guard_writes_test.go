@@ -177,14 +177,18 @@ func TestGuardSendsWritesOfTheRun(t *testing.T) {
 		method, path string
 		body         body
 	}{
-		"a move":               {"POST", ofNode + "/move/", form("parent", ownNode)},
-		"a move to the root":   {"POST", ofNode + "/move/", form("parent", "root")},
-		"an ID with hyphens":   {"POST", ofNode + "/move/", form("parent", ownNode[:5]+"-"+ownNode[5:])},
-		"a nested upload":      {"POST", ofNode + "/update/", form("from", `{"type":"upload","upload":{"id":"`+ownUpload+`"}}`)},
-		"a list in JSON":       {"POST", "/current/comments/bulk/delete/", jsonBody(`{"comment_ids":["` + ownComment + `"]}`)},
-		"a list in a form":     {"POST", ws + "/ai/share/", form("files", `["`+ownNode+`"]`)},
-		"an upload":            {"POST", "/current/upload/", parts("name", j.Marker+" a", "instance_id", ownWorkspace, "chunk@", "x")},
-		"a batch":              {"POST", "/current/upload/batch/", parts("instance_id", ownWorkspace, "manifest", manifest("a"), "file_0@", "x")},
+		"a move":             {"POST", ofNode + "/move/", form("parent", ownNode)},
+		"a move to the root": {"POST", ofNode + "/move/", form("parent", "root")},
+		"an ID with hyphens": {"POST", ofNode + "/move/", form("parent", ownNode[:5]+"-"+ownNode[5:])},
+		"a nested upload":    {"POST", ofNode + "/update/", form("from", `{"type":"upload","upload":{"id":"`+ownUpload+`"}}`)},
+		"a list in JSON":     {"POST", "/current/comments/bulk/delete/", jsonBody(`{"comment_ids":["` + ownComment + `"]}`)},
+		"a list in a form":   {"POST", ws + "/ai/share/", form("files", `["`+ownNode+`"]`)},
+		"an upload": {
+			"POST", "/current/upload/", parts("name", j.Marker+" a", "instance_id", ownWorkspace, "chunk@", "x"),
+		},
+		"a batch": {
+			"POST", "/current/upload/batch/", parts("instance_id", ownWorkspace, "manifest", manifest("a"), "file_0@", "x"),
+		},
 		"a deletion":           {"DELETE", ws + "/delete/?confirm=" + ownWorkspace, body{}},
 		"the trash of the run": {"DELETE", ws + "/storage/trash/delete/", body{}},
 		"the second person":    {"POST", ws + "/members/" + secondUser + "/", form("permissions", "guest")},
@@ -225,9 +229,11 @@ func TestGuardRefusesWrites(t *testing.T) {
 		"the trash in place of a node":   {"DELETE", theirs + "/storage/trash/delete/", body{}},
 		"the root in place of a node":    {"DELETE", ws + "/storage/root/delete/", body{}},
 		"me":                             {"POST", "/current/workspace/me/update/", form("name", j.Marker)},
-		"an encoded ID":                  {"POST", "/current/workspace/%39990000000000000009/update/", form("name", j.Marker)},
-		"an ID with a path":              {"POST", ws + "%2F..%2F" + foreign + "/update/", form("name", j.Marker)},
-		"an ID with an end":              {"POST", ws + "%00/update/", form("name", j.Marker)},
+		"an encoded ID": {
+			"POST", "/current/workspace/%39990000000000000009/update/", form("name", j.Marker),
+		},
+		"an ID with a path": {"POST", ws + "%2F..%2F" + foreign + "/update/", form("name", j.Marker)},
+		"an ID with an end": {"POST", ws + "%00/update/", form("name", j.Marker)},
 
 		"another parent":           {"POST", ofNode + "/move/", form("parent", foreign)},
 		"no parent":                {"POST", ofNode + "/move/", form()},
@@ -260,30 +266,40 @@ func TestGuardRefusesWrites(t *testing.T) {
 			"POST", "/current/comments/bulk/delete/",
 			jsonBody(`{"comment_ids":["` + ownComment + `"],"comment_ids":["` + foreign + `"]}`),
 		},
-		"escaped JSON":            {"POST", comment, answer(`"target\u005fid":"` + foreign + `"`)},
-		"a number":                {"POST", comment, answer(`"target_id":` + foreign)},
-		"null":                    {"POST", comment, answer(`"target_id":null`)},
-		"a comment to edit":       {"POST", comment, answer(`"comment_id":"` + foreign + `"`)},
-		"an unknown entity":       {"POST", "/current/comments/org/" + ownWorkspace + "/", jsonBody(`{"body":"x"}`)},
-		"files of others":         {"POST", ws + "/ai/share/", form("files", `["`+ownNode+`","`+foreign+`"]`)},
-		"files as a text":         {"POST", ws + "/ai/share/", form("files", foreign)},
-		"an upload elsewhere":     {"POST", "/current/upload/", parts("name", j.Marker, "instance_id", foreign)},
-		"an upload twice":         {"POST", "/current/upload/", parts("name", j.Marker, "instance_id", ownWorkspace, "instance_id", foreign)},
-		"an upload without mark":  {"POST", "/current/upload/", parts("name", "a", "instance_id", ownWorkspace)},
-		"an upload of a file":     {"POST", "/current/upload/", parts("name", j.Marker, "file_id", foreign)},
-		"a batch with a folder":   {"POST", "/current/upload/batch/", parts("instance_id", ownWorkspace, "manifest", `[{"folder_id":"x"}]`)},
-		"a file as a field":       {"POST", "/current/upload/", parts("name", j.Marker, "instance_id@", foreign)},
-		"all uploads":             {"DELETE", "/current/upload/", body{}},
-		"an import without ID":    {"DELETE", "/current/web_upload/", body{}},
-		"another confirmation":    {"DELETE", ws + "/delete/?confirm=" + foreign, body{}},
-		"a deletion of others":    {"DELETE", theirs + "/delete/?confirm=" + ownWorkspace, body{}},
-		"no confirmation":         {"DELETE", ws + "/delete/", body{}},
-		"a person":                {"POST", ws + "/members/" + foreign + "/", form("permissions", "guest")},
-		"an address":              {"POST", ws + "/members/ada%40example.test/", form("permissions", "guest")},
-		"a message":               {"POST", ws + "/members/" + secondUser + "/", form("permissions", "guest", "message", "x")},
-		"a grant by address":      {"POST", "/current/fileshare/" + ownFileShare + "/grants/", form("email", "ada@example.test", "user", secondUser)},
-		"a workspace elsewhere":   {"POST", "/current/org/" + foreign + "/create/workspace/", form("name", j.Marker, "folder_name", j.Marker)},
-		"a second workspace":      {"POST", "/current/org/" + ownOrg + "/create/workspace/", form("name", j.Marker, "folder_name", j.Marker)},
+		"escaped JSON":        {"POST", comment, answer(`"target\u005fid":"` + foreign + `"`)},
+		"a number":            {"POST", comment, answer(`"target_id":` + foreign)},
+		"null":                {"POST", comment, answer(`"target_id":null`)},
+		"a comment to edit":   {"POST", comment, answer(`"comment_id":"` + foreign + `"`)},
+		"an unknown entity":   {"POST", "/current/comments/org/" + ownWorkspace + "/", jsonBody(`{"body":"x"}`)},
+		"files of others":     {"POST", ws + "/ai/share/", form("files", `["`+ownNode+`","`+foreign+`"]`)},
+		"files as a text":     {"POST", ws + "/ai/share/", form("files", foreign)},
+		"an upload elsewhere": {"POST", "/current/upload/", parts("name", j.Marker, "instance_id", foreign)},
+		"an upload twice": {
+			"POST", "/current/upload/", parts("name", j.Marker, "instance_id", ownWorkspace, "instance_id", foreign),
+		},
+		"an upload without mark": {"POST", "/current/upload/", parts("name", "a", "instance_id", ownWorkspace)},
+		"an upload of a file":    {"POST", "/current/upload/", parts("name", j.Marker, "file_id", foreign)},
+		"a batch with a folder":  {"POST", "/current/upload/batch/", parts("instance_id", ownWorkspace, "manifest", `[{"folder_id":"x"}]`)},
+		"a file as a field":      {"POST", "/current/upload/", parts("name", j.Marker, "instance_id@", foreign)},
+		"all uploads":            {"DELETE", "/current/upload/", body{}},
+		"an import without ID":   {"DELETE", "/current/web_upload/", body{}},
+		"another confirmation":   {"DELETE", ws + "/delete/?confirm=" + foreign, body{}},
+		"a deletion of others":   {"DELETE", theirs + "/delete/?confirm=" + ownWorkspace, body{}},
+		"no confirmation":        {"DELETE", ws + "/delete/", body{}},
+		"a person":               {"POST", ws + "/members/" + foreign + "/", form("permissions", "guest")},
+		"an address":             {"POST", ws + "/members/ada%40example.test/", form("permissions", "guest")},
+		"a message": {
+			"POST", ws + "/members/" + secondUser + "/", form("permissions", "guest", "message", "x"),
+		},
+		"a grant by address": {
+			"POST", "/current/fileshare/" + ownFileShare + "/grants/", form("email", "ada@example.test", "user", secondUser),
+		},
+		"a workspace elsewhere": {
+			"POST", "/current/org/" + foreign + "/create/workspace/", form("name", j.Marker, "folder_name", j.Marker),
+		},
+		"a second workspace": {
+			"POST", "/current/org/" + ownOrg + "/create/workspace/", form("name", j.Marker, "folder_name", j.Marker),
+		},
 		"a name without the mark": {"POST", ws + "/update/", form("name", "Design")},
 		"an organization":         {"POST", "/current/org/" + ownOrg + "/update/", form("name", j.Marker)},
 		"a member of it":          {"DELETE", "/current/org/" + ownOrg + "/members/" + secondUser + "/", body{}},
@@ -496,7 +512,8 @@ func TestJournalGoesOn(t *testing.T) {
 	}
 	err = errors.Join(check.WriteJournal(j, "workspace", "4000000000000000001"), j.Close())
 	after, readErr := os.ReadFile(path)
-	if want := string(before) + "workspace 4000000000000000001\n"; errors.Join(err, readErr) != nil || string(after) != want {
+	if want := string(before) + "workspace 4000000000000000001\n"; errors.Join(err, readErr) != nil ||
+		string(after) != want {
 		t.Errorf("%v, the journal has\n%s, want\n%s", errors.Join(err, readErr), after, want)
 	}
 }

@@ -100,7 +100,10 @@ func eventsToOAuth() []Read {
 		{"fileshares.Download", get, "/current/fileshare/{fileshare_id}/storage/read/", "a File Share"},
 		{"fileshares.Preview", get, "/current/fileshare/{fileshare_id}/storage/preview/{type}/read/", "a File Share"},
 		{"fileshares.Versions.List", get, "/current/fileshare/{fileshare_id}/storage/versions/", "a File Share"},
-		{"fileshares.Versions.Read", get, "/current/fileshare/{fileshare_id}/storage/versions/{version_id}/read/", "a version"},
+		{
+			"fileshares.Versions.Read", get, "/current/fileshare/{fileshare_id}/storage/versions/{version_id}/read/",
+			"a version",
+		},
 		{"fileshares.Metadata", get, "/current/fileshare/{fileshare_id}/storage/metadata/details/", "a File Share"},
 
 		{"members.List", get, "/current/org/{org_id}/members/list/", "an organization"},
@@ -113,11 +116,17 @@ func eventsToOAuth() []Read {
 		{"members.Invitations.List", get, "/current/workspace/{workspace_id}/members/invitations/list/", "a workspace"},
 		{"members.Invitations.List", get, "/current/share/{share_id}/members/invitations/list/", "a share"},
 		{"members.Invitations.List", get, "/current/org/{org_id}/members/invitations/list/{state}/", "an organization"},
-		{"members.Invitations.List", get, "/current/workspace/{workspace_id}/members/invitations/list/{state}/", "a workspace"},
+		{
+			"members.Invitations.List", get, "/current/workspace/{workspace_id}/members/invitations/list/{state}/",
+			"a workspace",
+		},
 		{"members.Invitations.List", get, "/current/share/{share_id}/members/invitations/list/{state}/", "a share"},
 
 		{"metadata.Fields.List", get, "/current/workspace/{workspace_id}/metadata/fields/", "a workspace"},
-		{"metadata.Fields.MergeCandidates", get, "/current/workspace/{workspace_id}/metadata/fields/merge-candidates/", "a workspace"},
+		{
+			"metadata.Fields.MergeCandidates", get, "/current/workspace/{workspace_id}/metadata/fields/merge-candidates/",
+			"a workspace",
+		},
 		{"metadata.Facts.Get", get, "/current/workspace/{workspace_id}/storage/{node_id}/metadata/facts/", "a file"},
 		{"metadata.Eligible", get, "/current/workspace/{workspace_id}/metadata/eligible/", "a workspace"},
 		{"metadata.Details", get, "/current/workspace/{workspace_id}/storage/{node_id}/metadata/details/", "a file"},
@@ -125,7 +134,10 @@ func eventsToOAuth() []Read {
 		{"metadata.Jobs", get, "/current/workspace/{workspace_id}/jobs/status/", "a workspace"},
 		{"metadata.Filters.List", get, "/current/workspace/{workspace_id}/metadata/filters/", "a workspace"},
 		{"metadata.Filters.Get", get, "/current/workspace/{workspace_id}/metadata/filters/{filter_id}/", "a saved filter"},
-		{"metadata.Filters.Nodes", get, "/current/workspace/{workspace_id}/metadata/filters/{filter_id}/nodes/", "a saved filter"},
+		{
+			"metadata.Filters.Nodes", get, "/current/workspace/{workspace_id}/metadata/filters/{filter_id}/nodes/",
+			"a saved filter",
+		},
 
 		{"oauth.ServerMetadata", get, "/.well-known/oauth-authorization-server/", ""},
 		{"oauth.ProtectedResource", get, "/.well-known/oauth-protected-resource/", ""},
@@ -183,7 +195,10 @@ func orgsToShares() []Read {
 		{"shares.QuickShares.Get", get, "/current/quickshare/{quickshare_id}/details/", "a QuickShare"},
 		{"shares.QuickShares.Download", get, "/current/quickshare/{quickshare_id}/storage/read/", "a QuickShare"},
 		{"shares.QuickShares.ReadNote", get, "/current/quickshare/{quickshare_id}/storage/readnote/", "a QuickShare"},
-		{"shares.QuickShares.Preview", get, "/current/quickshare/{quickshare_id}/storage/preview/{type}/read/", "a QuickShare"},
+		{
+			"shares.QuickShares.Preview", get, "/current/quickshare/{quickshare_id}/storage/preview/{type}/read/",
+			"a QuickShare",
+		},
 		{"shares.QuickShares.GetByNode", get, "/current/workspace/{workspace_id}/storage/{node_id}/quickshare/", "a file"},
 		{"shares.QuickShares.List", get, "/current/workspace/{workspace_id}/quickshares/", "a workspace"},
 	}
@@ -213,12 +228,31 @@ func storageToWorkspaces() []Read {
 		{"storage.Texts.Get", get, "/current/workspace/{workspace_id}/storage/{node_id}/content/", "a file"},
 		{"storage.Texts.Get", get, "/current/share/{share_id}/storage/{node_id}/content/", "a file"},
 		{"storage.Texts.Search", get, "/current/workspace/{workspace_id}/storage/content/", "a workspace"},
-		{"storage.Previews.Authorize", get, "/current/workspace/{workspace_id}/storage/{node_id}/preview/{type}/preauthorize/", "a preview"},
-		{"storage.Previews.Authorize", get, "/current/share/{share_id}/storage/{node_id}/preview/{type}/preauthorize/", "a preview"},
-		{"storage.Previews.Read", get, "/current/workspace/{workspace_id}/storage/{node_id}/preview/{type}/read/{download_token}/file/{filename}", "a preview"},
-		{"storage.Previews.Read", get, "/current/share/{share_id}/storage/{node_id}/preview/{type}/read/{download_token}/file/{filename}", "a preview"},
-		{"storage.Transforms.Token", get, "/current/workspace/{workspace_id}/storage/{node_id}/transform/image/requestread/", "a picture"},
-		{"storage.Transforms.Token", get, "/current/share/{share_id}/storage/{node_id}/transform/image/requestread/", "a picture"},
+		{
+			"storage.Previews.Authorize", get,
+			"/current/workspace/{workspace_id}/storage/{node_id}/preview/{type}/preauthorize/", "a preview",
+		},
+		{
+			"storage.Previews.Authorize", get, "/current/share/{share_id}/storage/{node_id}/preview/{type}/preauthorize/",
+			"a preview",
+		},
+		{
+			"storage.Previews.Read", get,
+			"/current/workspace/{workspace_id}/storage/{node_id}/preview/{type}/read/{download_token}/file/{filename}",
+			"a preview",
+		},
+		{
+			"storage.Previews.Read", get,
+			"/current/share/{share_id}/storage/{node_id}/preview/{type}/read/{download_token}/file/{filename}", "a preview",
+		},
+		{
+			"storage.Transforms.Token", get, "/current/workspace/{workspace_id}/storage/{node_id}/transform/image/requestread/",
+			"a picture",
+		},
+		{
+			"storage.Transforms.Token", get, "/current/share/{share_id}/storage/{node_id}/transform/image/requestread/",
+			"a picture",
+		},
 
 		{"system.Ping", get, "/current/ping/", ""},
 		{"system.Status", get, "/current/system/status/", ""},

@@ -198,8 +198,12 @@ func (r *Report) showAssumed(w *strings.Builder) {
 			wrong = append(wrong, fmt.Sprintf("%s of %s", name, o.Op))
 		}
 	}
-	fmt.Fprintf(w, "\nAssumed names: %d confirmed, %d refuted, %d not seen.", count[confirmed], count[refuted], count[notSeen])
-	fmt.Fprintf(w, " Assumed paths: %d confirmed, %d refuted, %d not seen.\n", paths[confirmed], paths[refuted], paths[notSeen])
+	fmt.Fprintf(
+		w, "\nAssumed names: %d confirmed, %d refuted, %d not seen.", count[confirmed], count[refuted], count[notSeen],
+	)
+	fmt.Fprintf(
+		w, " Assumed paths: %d confirmed, %d refuted, %d not seen.\n", paths[confirmed], paths[refuted], paths[notSeen],
+	)
 	for _, name := range wrong {
 		fmt.Fprintf(w, "  refuted: %s\n", name)
 	}
@@ -235,7 +239,9 @@ func (r *Report) showNeverSeen(w *strings.Builder) {
 
 // showLimits writes what was seen of rate limits.
 func (r *Report) showLimits(w *strings.Builder) {
-	fmt.Fprintf(w, "Rate limits: headers of %d operations; counted by: %s.\n", len(r.Limits.Operations), r.Limits.CountedBy)
+	fmt.Fprintf(
+		w, "Rate limits: headers of %d operations; counted by: %s.\n", len(r.Limits.Operations), r.Limits.CountedBy,
+	)
 }
 
 // ShowWords writes the words of responses that a report holds, for a person to read before

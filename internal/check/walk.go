@@ -54,9 +54,10 @@ func Walk(ctx context.Context, o Options) *Run {
 	run := &Run{}
 	w := &walk{
 		ctx: ctx, run: run, anonymous: o.Anonymous, changes: o.Changes,
-		things: map[thing]string{}, locks: map[api.Profile]api.Secret{}, names: map[api.ID]string{}, others: map[string][]string{},
-		parts: map[string][]part{}, limited: map[string]bool{}, inSample: map[string]bool{}, kept: map[string]int{},
-		hasKind: map[string]bool{}, previews: map[api.OpaqueID]bool{}, forms: map[string]int{},
+		things: map[thing]string{}, locks: map[api.Profile]api.Secret{}, names: map[api.ID]string{},
+		others: map[string][]string{}, parts: map[string][]part{}, limited: map[string]bool{},
+		inSample: map[string]bool{}, kept: map[string]int{}, hasKind: map[string]bool{},
+		previews: map[api.OpaqueID]bool{}, forms: map[string]int{},
 	}
 	w.rec = &recorder{next: plainClient{o.Client}, wait: o.Wait, record: func(e Exchange) {
 		run.Exchanges = append(run.Exchanges, e)

@@ -38,7 +38,8 @@ func Writes(flags ...With) []Write {
 	}
 	var all []Write
 	for _, area := range [][]Write{
-		placeWrites(), nodeWrites(), uploadWrites(), commentWrites(), metadataWrites(), linkWrites(), memberWrites(), aiWrites(),
+		placeWrites(), nodeWrites(), uploadWrites(), commentWrites(), metadataWrites(), linkWrites(), memberWrites(),
+		aiWrites(),
 	} {
 		for _, w := range area {
 			if allowed[w.With] {
@@ -195,7 +196,9 @@ func uploadWrites() []Write {
 		return anywhere(op, method, "/current/upload/{upload_id}/"+tail, "{upload_id}=upload "+fields, makes)
 	}
 	return []Write{
-		anywhere("uploads.Start", post, "/current/upload/", target+"name=marker! action size stream max_size chunk", "upload"),
+		anywhere(
+			"uploads.Start", post, "/current/upload/", target+"name=marker! action size stream max_size chunk", "upload",
+		),
 		upload("uploads.Get", get, "details/", "", "node"),
 		upload("uploads.Chunks.Send", post, "chunk/", "order size hash hash_algo file_crc32c chunk", ""),
 		upload("uploads.Chunks.Delete", del, "chunk/", "order", ""),
@@ -223,11 +226,14 @@ func uploadWrites() []Write {
 // run, "{entity_type}=:workspace|:share" is one of two words, and "body" may have any value
 // (see [Write.Fields]).
 func commentWrites() []Write {
-	const path, comment, text = "/current/comments/", "{comment_id}=comment ", "body target_id=node target_ids=node parent_id=comment"
+	const path, comment, text = "/current/comments/", "{comment_id}=comment ",
+		"body target_id=node target_ids=node parent_id=comment"
 	const place = "{entity_type}=:workspace|:share {parent_id}=workspace|share "
 	return []Write{
 		anywhere("comments.Create", post, path+"{entity_type}/{parent_id}/", place+text, "comment"),
-		anywhere("comments.CreateOnNode", post, path+"{entity_type}/{parent_id}/{node_id}/", place+"{node_id}=node "+text, "comment"),
+		anywhere(
+			"comments.CreateOnNode", post, path+"{entity_type}/{parent_id}/{node_id}/", place+"{node_id}=node "+text, "comment",
+		),
 		anywhere(
 			"comments.CreateOnFileShare", post, path+"fileshare/{fileshare_id}/{node_id}/",
 			"{fileshare_id}=fileshare {node_id}=node "+text, "comment",
@@ -289,7 +295,8 @@ func linkWrites() []Write {
 			share("shares.Delete", del, "/delete/", "confirm=share!"),
 			inWorkspace("shares.QuickShares.Create", post, "/storage/{node_id}/quickshare/", "{node_id}=node", ""),
 			inWorkspace(
-				"fileshares.Create", post, "/create/fileshare/", "node=node! title=marker! access_option comments_enabled expires", "fileshare"),
+				"fileshares.Create", post, "/create/fileshare/",
+				"node=node! title=marker! access_option comments_enabled expires", "fileshare"),
 			fileShare("fileshares.Update", post, "/update/", "title=marker expires_at"),
 			fileShare("fileshares.Delete", del, "/delete/", ""),
 		},
@@ -313,7 +320,8 @@ func memberWrites() []Write {
 		inBoth("members.Add", post, "/members/{email_or_user}/", "{email_or_user}=person|address "+role, "invitation"),
 		inBoth("members.Invitations.List", get, "/members/invitations/list/", "", "invitation"),
 		inBoth(
-			"members.Invitations.Update", post, "/members/invitation/{invitation_id}/", "{invitation_id}=invitation permissions", ""),
+			"members.Invitations.Update", post, "/members/invitation/{invitation_id}/",
+			"{invitation_id}=invitation permissions", ""),
 		inBoth("members.Invitations.Delete", del, "/members/invitation/{invitation_id}/", "{invitation_id}=invitation", ""),
 		with(WithSecondKey, join(
 			inBoth("members.Update", post, "/member/{user_id}/update/", person+" "+role, ""),

@@ -105,7 +105,9 @@ func NewStill(tb testing.TB, change ...func(o *seed.Options)) *fastiotest.Server
 func addPlaces(s *fastiotest.Server) {
 	me := s.User()
 	s.AddUser(seed.User{ID: other, FirstName: "Zqcanary Charles", LastName: "Zqcanary", Email: "charles@zqcanary.test"})
-	s.AddOrg(seed.Org{ID: orgID, Domain: "zqcanary", Name: "Zqcanary Works", Description: "Zqcanary engines", Owner: me.ID})
+	s.AddOrg(seed.Org{
+		ID: orgID, Domain: "zqcanary", Name: "Zqcanary Works", Description: "Zqcanary engines", Owner: me.ID,
+	})
 	s.AddWorkspace(seed.Workspace{
 		ID: workspace, Org: orgID, Name: "Zqcanary Design", FolderName: "zqcanary-design", Description: "Zqcanary drawings",
 	})
@@ -158,7 +160,9 @@ func addContent(tb testing.TB, s *fastiotest.Server) {
 		add(seed.Node{ID: id(note), Kind: "note", Name: "Zqcanary mill.md", Content: "# The zqcanary\n\nIt needs oil."})
 		add(seed.Node{Name: "Zqcanary old.pdf", Trashed: true})
 	}
-	s.AddNode(seed.Node{Profile: workspace, Creator: me, Kind: "link", Name: "Zqcanary elsewhere", Created: at, Updated: at})
+	s.AddNode(seed.Node{
+		Profile: workspace, Creator: me, Kind: "link", Name: "Zqcanary elsewhere", Created: at, Updated: at,
+	})
 	for _, f := range []seed.Fact{
 		{Node: file, Field: "zqcanary_wheels", Value: 25000, Confidence: "high", Rationale: "Zqcanary says so."},
 		{Node: file, Field: "zqcanary_material", Value: "zqcanary", Source: "user", Confidence: "certain"},
