@@ -114,11 +114,16 @@ func TestEditedJournalsDeleteNothingOfOthers(t *testing.T) {
 		return "platform http://localhost\norg " + checktest.Org + "\nintent " + marker + "\n"
 	}
 	for name, c := range map[string]struct{ file, text, say string }{
-		"no marker":       {"fastio-check-", head("fastio-check-") + "workspace OTHER\n", "not the name"},
-		"a short marker":  {"fastio-check-a", head("fastio-check-a") + "workspace OTHER\n", "not the name"},
-		"another ID":      {marker, head(marker) + "workspace " + ownID + "\n", "nothing is left"},
-		"a known object":  {marker, head(marker) + "workspace " + checktest.WorkspaceID + "\nshare " + checktest.Share + "\n", "another name"},
-		"a File Share":    {marker, head(marker) + "fileshare " + checktest.FileShare + "\ncomment " + checktest.Comment + "\n", "nothing is left"},
+		"no marker":      {"fastio-check-", head("fastio-check-") + "workspace OTHER\n", "not the name"},
+		"a short marker": {"fastio-check-a", head("fastio-check-a") + "workspace OTHER\n", "not the name"},
+		"another ID":     {marker, head(marker) + "workspace " + ownID + "\n", "nothing is left"},
+		"a known object": {
+			marker, head(marker) + "workspace " + checktest.WorkspaceID + "\nshare " + checktest.Share + "\n", "another name",
+		},
+		"a File Share": {
+			marker, head(marker) + "fileshare " + checktest.FileShare + "\ncomment " + checktest.Comment + "\n",
+			"nothing is left",
+		},
 		"an upload":       {marker, head(marker) + "upload UPLOAD\n", "nothing is left"},
 		"no platform":     {marker, strings.Replace(head(marker), "platform http://localhost\n", "", 1), "another platform"},
 		"other platforms": {marker, strings.Replace(head(marker), "localhost", "fastio.test", 1), "another platform"},

@@ -177,7 +177,8 @@ func TestProgressIsOneLine(t *testing.T) {
 		}
 		text := progress.String()
 		first := strings.HasPrefix(text, "\r\x1b[K   1 calls  account.Me")
-		if !first || !strings.HasSuffix(text, "\r\x1b[K") || strings.Contains(text, "\n") || strings.Contains(text, checktest.Canary) {
+		if !first || !strings.HasSuffix(text, "\r\x1b[K") || strings.Contains(text, "\n") ||
+			strings.Contains(text, checktest.Canary) {
 			t.Errorf("the progress is %q ... %q", text[:min(len(text), 80)], text[max(0, len(text)-80):])
 		}
 	})

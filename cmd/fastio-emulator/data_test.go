@@ -125,7 +125,10 @@ func TestFilesOfWorlds(t *testing.T) {
 		}
 		seen[strings.ToLower(file)] = name
 	}
-	for _, file := range []string{"lock", "world.zip.part", "world-.zip", "world-a b.zip", "world-A.zip", "world-+a.zip", "world-...zip", "other.zip", "world-a"} {
+	for _, file := range []string{
+		"lock", "world.zip.part", "world-.zip", "world-a b.zip", "world-A.zip", "world-+a.zip", "world-...zip", "other.zip",
+		"world-a",
+	} {
 		if name, found := worldOf(file); found {
 			t.Errorf("%s is read as the world %q", file, name)
 		}
@@ -350,7 +353,9 @@ func TestDataKeepsTheWorld(t *testing.T) {
 	if got != want || string(text) != variables || err != nil {
 		t.Errorf("the second run has %s, want %s; -ready-file %q, %v", got, want, text, err)
 	}
-	if line := "World:     that of " + data + ", with its own objects, options and faults\n"; !strings.HasPrefix(log.String(), line) {
+	if line := "World:     that of " + data + ", with its own objects, options and faults\n"; !strings.HasPrefix(
+		log.String(), line,
+	) {
 		t.Errorf("logged %q", log)
 	}
 	variables, _, stop = start("-seed", filepath.Join(data, "world.zip"), "-addr", "127.0.0.1:0")

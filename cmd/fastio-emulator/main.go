@@ -125,7 +125,8 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		c.faults = append(c.faults, fault)
 		return err
 	})
-	f.Func("disagree", "`rule` by which the platform differs from its documents, as JSON; may be repeated", func(v string) error {
+	const disagree = "`rule` by which the platform differs from its documents, as JSON; may be repeated"
+	f.Func("disagree", disagree, func(v string) error {
 		var d seed.Disagreement
 		err := assignText(reflect.ValueOf(&d).Elem(), "", v)
 		c.rules = append(c.rules, d)
@@ -309,7 +310,9 @@ func build(c settings) (s *emulator.Server, token, workspace string, err error) 
 // buildAt does what build does, while the clock of the emulator stands at a time: what is
 // invented then does not depend on how long that takes. After it, the emulator has the
 // time of the given clock.
-func buildAt(c settings, at time.Time, clock func() time.Time) (s *emulator.Server, token, workspace string, err error) {
+func buildAt(
+	c settings, at time.Time, clock func() time.Time,
+) (s *emulator.Server, token, workspace string, err error) {
 	built := new(atomic.Bool)
 	c.options.Clock = func() time.Time {
 		if built.Load() {

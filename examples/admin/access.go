@@ -29,7 +29,9 @@ func (p *program) audit(ctx context.Context) error {
 	table := tabwriter.NewWriter(p.out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "WHO\tWHAT\tROLE\tVIA")
 	for _, a := range all {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", cmp.Or(a.EmailAddress, string(a.User), "anyone with the link"), placeOf(a), a.Role, a.Via)
+		fmt.Fprintf(
+			table, "%s\t%s\t%s\t%s\n", cmp.Or(a.EmailAddress, string(a.User), "anyone with the link"), placeOf(a), a.Role, a.Via,
+		)
 	}
 	return errors.Join(append(unread, table.Flush())...)
 }

@@ -24,7 +24,8 @@ func TestAdminRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // 
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	kit.Says(t, out.String(), "running against an emulator", "11 changes; -apply makes them.",
-		"pay for it at https://go.fast.io/onboarding", "There is nothing to change.", "cleo@example.com  workspace acme-plans",
+		"pay for it at https://go.fast.io/onboarding", "There is nothing to change.",
+		"cleo@example.com  workspace acme-plans",
 		"would remove ben@example.com (admin, membership) from org Acme Design",
 		"ben@example.com has no access any more", "removed_member_from_org: Ada removed Ben from Acme Design",
 		"removed_member_from_workspace: Ada removed Ben from acme-photos")

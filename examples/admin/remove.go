@@ -29,7 +29,9 @@ func (p *program) remove(ctx context.Context, email string) error {
 	began := time.Now().Add(-time.Minute) // the clocks may differ
 	var removed []*audit.Removal
 	var failed []error
-	for r, err := range p.client.Audit.RemovePerson(ctx, p.org, api.Person(email), &audit.RemoveOptions{DryRun: !p.apply}) {
+	for r, err := range p.client.Audit.RemovePerson(ctx, p.org, api.Person(email), &audit.RemoveOptions{
+		DryRun: !p.apply,
+	}) {
 		if err != nil {
 			failed = append(failed, err)
 			break

@@ -20,7 +20,9 @@ import (
 func TestChatRunsWithoutConfiguration(t *testing.T) { //nolint:paralleltest // it empties the environment
 	kit.Unconfigured(t)
 	var out bytes.Buffer
-	if err := converse(t.Context(), strings.NewReader("When does the lease of Dock 4 end?\n\n"), &out, "", ""); err != nil {
+	if err := converse(
+		t.Context(), strings.NewReader("When does the lease of Dock 4 end?\n\n"), &out, "", "",
+	); err != nil {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	kit.Says(t, out.String(), "running against an emulator", "The lease of Dock 4 ends on 31 May",

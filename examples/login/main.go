@@ -114,7 +114,10 @@ func (p *program) show(ctx context.Context) error {
 // showURL prints the address that the browser opens, and what the program waits for.
 func (p *program) showURL(_ context.Context, url string) {
 	fmt.Fprintf(p.out, "\nSign in at\n  %s\n", url)
-	fmt.Fprintln(p.out, "Waiting until you have answered in the browser, for ten minutes. Ctrl-C ends it; -headless needs no browser here.")
+	fmt.Fprintln(
+		p.out,
+		"Waiting until you have answered in the browser, for ten minutes. Ctrl-C ends it; -headless needs no browser here.",
+	)
 }
 
 // showCode is for a server with the device flow.

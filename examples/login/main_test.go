@@ -27,7 +27,10 @@ func TestLogin(t *testing.T) {
 	}{
 		"through the browser": {
 			answer: approve,
-			says:   []string{"Sign in at", "Waiting until you have answered in the browser", "Signed in as Ada Lovelace <ada@example.test>", "Signed out"},
+			says: []string{
+				"Sign in at", "Waiting until you have answered in the browser", "Signed in as Ada Lovelace <ada@example.test>",
+				"Signed out",
+			},
 		},
 		"with a code": {
 			headless: true,

@@ -49,7 +49,8 @@ func Example() {
 
 func TestWorkspaceRequired(t *testing.T) {
 	t.Setenv("FASTIO_API_KEY", "key")
-	if err := (&program{out: io.Discard}).start(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "-workspace") {
+	if err := (&program{out: io.Discard}).start(t.Context(), nil); err == nil ||
+		!strings.Contains(err.Error(), "-workspace") {
 		t.Errorf("got %v", err)
 	}
 }

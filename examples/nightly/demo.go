@@ -38,7 +38,9 @@ func demonstrate(ctx context.Context, out io.Writer) error {
 
 	fmt.Fprint(out, "\nA run that is interrupted: ")
 	interrupted, interrupt := context.WithCancel(ctx)
-	err = appendEvents(interrupted, client, out, api.ID(workspace), dir, &journal.Options{OnAdd: interruptAfter(100, interrupt)})
+	err = appendEvents(interrupted, client, out, api.ID(workspace), dir, &journal.Options{
+		OnAdd: interruptAfter(100, interrupt),
+	})
 	if !errors.Is(err, context.Canceled) {
 		return err
 	}

@@ -26,7 +26,9 @@ func (p *program) demonstrate(ctx context.Context) error {
 		Versions: []seed.Version{{Size: demoSize, Creator: platform.User().ID}},
 	}).ID)
 	bo := platform.AddUser(seed.User{Email: "bo@example.com"})
-	demo := show.Emulate(p.out, "FASTIO_API_KEY=... FASTIO_SECOND_KEY=... go run ./examples/send -workspace ID -node ID", platform)
+	demo := show.Emulate(
+		p.out, "FASTIO_API_KEY=... FASTIO_SECOND_KEY=... go run ./examples/send -workspace ID -node ID", platform,
+	)
 	defer demo.Stop()
 	fmt.Fprintln(p.out)
 	var err error

@@ -29,7 +29,8 @@ func demonstrate(ctx context.Context, out, screen io.Writer) (err error) {
 	platform := fastiotest.New(func(o *seed.Options) { o.Uploads.Pace = 300 * time.Millisecond })
 	platform.AddWorkspace(seed.Workspace{Name: "Design"})
 	platform.Fail(seed.Fault{Op: op.UploadsChunksSend, Delay: 200 * time.Millisecond}) // a slow network
-	const stalledAt = killedAt + 1<<20                                                 // bytes, after which the first download receives nothing until it is killed
+	// bytes, after which the first download receives nothing until it is killed
+	const stalledAt = killedAt + 1<<20
 	platform.Fail(seed.Fault{Op: op.StorageDownloadsRead, Stall: stalledAt, Count: 1})
 	demo := show.Emulate(out, "FASTIO_API_KEY=... go run ./examples/transfer -put FILE", platform)
 	defer demo.Stop()

@@ -38,7 +38,9 @@ import (
 func main() {
 	workspace := flag.String("workspace", "", "ID or folder name of the workspace; default: the first one")
 	flag.Parse()
-	show.Main(func(ctx context.Context) error { return watchWorkspace(ctx, os.Stdin, os.Stdout, *workspace) }, context.Canceled)
+	show.Main(
+		func(ctx context.Context) error { return watchWorkspace(ctx, os.Stdin, os.Stdout, *workspace) }, context.Canceled,
+	)
 }
 
 // watchWorkspace watches a workspace of the user or, without a token, one of the
