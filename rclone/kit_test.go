@@ -38,6 +38,10 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+	// Tests run in parallel, and rclone loads its configuration and copies the default
+	// transport without a lock: both are complete before.
+	_ = config.LoadedData()
+	http.DefaultClient.CloseIdleConnections() //nolint:forbidigo // it sends nothing
 	code := m.Run()
 	_ = os.RemoveAll(dir)
 	os.Exit(code)
