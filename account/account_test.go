@@ -131,7 +131,9 @@ func TestSignUpInput(t *testing.T) {
 		}
 	}
 	for _, address := range []string{"luigi", "luigi@example.test\r\n", "@example.test"} {
-		check("SignUpRequest.EmailAddress must be an e-mail address", func(r *account.SignUpRequest) { r.EmailAddress = address })
+		check("SignUpRequest.EmailAddress must be an e-mail address", func(r *account.SignUpRequest) {
+			r.EmailAddress = address
+		})
 	}
 	check("SignUpRequest.Password must be given", func(r *account.SignUpRequest) { r.Password = api.Secret{} })
 	check("SignUpRequest.AgreeToTerms (tos_agree) must be true", func(r *account.SignUpRequest) { r.AgreeToTerms = false })

@@ -137,7 +137,9 @@ func TestPersonsAreChecked(t *testing.T) {
 	for _, in := range []api.Profile{org, room, share} {
 		c := stub.Answer(`{"result":true,"member":{"id":"3012345678901234567"}}`)
 		s := members.New(c)
-		for _, who := range []api.Person{"", " ", ".", "..", "mary", "3", "@b.test", "a@", "a b@c.test", "a@b.test\r\n", "ME"} {
+		for _, who := range []api.Person{
+			"", " ", ".", "..", "mary", "3", "@b.test", "a@", "a b@c.test", "a@b.test\r\n", "ME",
+		} {
 			stub.Refused(t, map[string][]error{
 				"person": {
 					stub.Err(s.Add(ctx, in, who, members.AddRequest{})),
@@ -255,7 +257,8 @@ func TestInvitationsUpdateRequiresFutureExpiry(t *testing.T) {
 		update := func(by time.Time) error {
 			return members.New(c).Invitations.Update(t.Context(), share, "i1", members.UpdateInvitationRequest{AcceptBy: by})
 		}
-		const want = "fastio: members.Invitations.Update: UpdateInvitationRequest.AcceptBy (expires) must be in the future, got 2000-01-01 00:00:00 UTC"
+		const want = "fastio: members.Invitations.Update: UpdateInvitationRequest.AcceptBy (expires) must be in the " +
+			"future, got 2000-01-01 00:00:00 UTC"
 		if err := update(time.Now()); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}

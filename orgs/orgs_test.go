@@ -56,34 +56,56 @@ func TestInvalidOrgsAreNotSent(t *testing.T) {
 		address    = `must be an address that begins with http:// or https://, got `
 	)
 	for want, err := range map[string]error{
-		"Create: CreateRequest.Domain must be 2 to 63 characters, got 1":                             domain("a"),
-		"Create: CreateRequest.Domain must be 2 to 63 characters, got 64":                            domain(text("a", 64)),
-		"Create: CreateRequest.Domain must be 2 to 63 characters, got 0":                             stub.Err(s.Create(ctx, cr{Name: "Acme"})),
-		"Create: CreateRequest." + characters + `"Acme"`:                                             domain("Acme"),
-		"Create: CreateRequest." + characters + `"acmé"`:                                             domain("acmé"),
-		"Create: CreateRequest." + ends + `"-acme"`:                                                  domain("-acme"),
-		"Create: CreateRequest." + ends + `"acme-"`:                                                  domain("acme-"),
-		"Create: CreateRequest." + reserved + `"create"`:                                             domain("create"),
-		"Create: CreateRequest." + reserved + `"transfer"`:                                           domain("transfer"),
-		"Create: CreateRequest." + reserved + `"assets"`:                                             domain("assets"),
-		`Create: CreateRequest.Domain must not be the reserved word null, got "null"`:                domain("null"),
-		`Update: UpdateRequest.Name must not be the reserved word null, got "null"`:                  update(up{Name: api.Set("null")}),
-		"Create: CreateRequest.Name must be 3 to 100 characters, got 2":                              create(cr{Name: "ÄÖ"}),
-		"Create: CreateRequest.Name must be 3 to 100 characters, got 101":                            create(cr{Name: text("n", 101)}),
-		"Create: CreateRequest.Name must not hold control characters":                                create(cr{Name: "Ac\nme"}),
-		"Create: CreateRequest.Description must be 10 to 1000 characters, got 9":                     create(cr{Description: text("d", 9)}),
-		"Create: CreateRequest.BillingEmail must be an e-mail address":                               create(cr{BillingEmail: "bills"}),
-		`Create: CreateRequest.Industry must not be blank or null, got " "`:                          create(cr{Industry: " "}),
-		"Update: UpdateRequest must have a field":                                                    update(up{}),
-		"Update: UpdateRequest.Domain must not be cleared, got null":                                 update(up{Domain: null}),
-		"Update: UpdateRequest.Name must not be cleared, got null":                                   update(up{Name: null}),
-		"Update: UpdateRequest.BillingEmail must not be cleared, got null":                           update(up{BillingEmail: null}),
-		"Update: UpdateRequest.Industry must not be cleared, got null":                               update(up{Industry: api.Null[orgs.Industry]()}),
-		"Update: UpdateRequest.UseBackground must not be cleared, got null":                          update(up{UseBackground: api.Null[bool]()}),
-		"Update: UpdateRequest.Description must be 10 to 1000 characters, got 0":                     update(up{Description: api.Set("")}),
-		"Update: UpdateRequest.Homepage " + address + `"acme.test"`:                                  update(up{Homepage: api.Set("acme.test")}),
-		"Update: UpdateRequest.YouTube " + address + `"ftp://acme.test"`:                             update(up{YouTube: api.Set("ftp://acme.test")}),
-		"Update: UpdateRequest.OwnerDefined must be JSON, and not null":                              update(up{OwnerDefined: api.Set(json.RawMessage("x"))}),
+		"Create: CreateRequest.Domain must be 2 to 63 characters, got 1":  domain("a"),
+		"Create: CreateRequest.Domain must be 2 to 63 characters, got 64": domain(text("a", 64)),
+		"Create: CreateRequest.Domain must be 2 to 63 characters, got 0": stub.Err(s.Create(ctx, cr{
+			Name: "Acme",
+		})),
+		"Create: CreateRequest." + characters + `"Acme"`:                              domain("Acme"),
+		"Create: CreateRequest." + characters + `"acmé"`:                              domain("acmé"),
+		"Create: CreateRequest." + ends + `"-acme"`:                                   domain("-acme"),
+		"Create: CreateRequest." + ends + `"acme-"`:                                   domain("acme-"),
+		"Create: CreateRequest." + reserved + `"create"`:                              domain("create"),
+		"Create: CreateRequest." + reserved + `"transfer"`:                            domain("transfer"),
+		"Create: CreateRequest." + reserved + `"assets"`:                              domain("assets"),
+		`Create: CreateRequest.Domain must not be the reserved word null, got "null"`: domain("null"),
+		`Update: UpdateRequest.Name must not be the reserved word null, got "null"`:   update(up{Name: api.Set("null")}),
+		"Create: CreateRequest.Name must be 3 to 100 characters, got 2":               create(cr{Name: "ÄÖ"}),
+		"Create: CreateRequest.Name must be 3 to 100 characters, got 101": create(cr{
+			Name: text("n", 101),
+		}),
+		"Create: CreateRequest.Name must not hold control characters": create(cr{
+			Name: "Ac\nme",
+		}),
+		"Create: CreateRequest.Description must be 10 to 1000 characters, got 9": create(cr{
+			Description: text("d", 9),
+		}),
+		"Create: CreateRequest.BillingEmail must be an e-mail address": create(cr{
+			BillingEmail: "bills",
+		}),
+		`Create: CreateRequest.Industry must not be blank or null, got " "`: create(cr{Industry: " "}),
+		"Update: UpdateRequest must have a field":                           update(up{}),
+		"Update: UpdateRequest.Domain must not be cleared, got null": update(up{
+			Domain: null,
+		}),
+		"Update: UpdateRequest.Name must not be cleared, got null": update(up{Name: null}),
+		"Update: UpdateRequest.BillingEmail must not be cleared, got null": update(up{
+			BillingEmail: null,
+		}),
+		"Update: UpdateRequest.Industry must not be cleared, got null": update(up{
+			Industry: api.Null[orgs.Industry](),
+		}),
+		"Update: UpdateRequest.UseBackground must not be cleared, got null": update(up{
+			UseBackground: api.Null[bool](),
+		}),
+		"Update: UpdateRequest.Description must be 10 to 1000 characters, got 0": update(up{
+			Description: api.Set(""),
+		}),
+		"Update: UpdateRequest.Homepage " + address + `"acme.test"`:      update(up{Homepage: api.Set("acme.test")}),
+		"Update: UpdateRequest.YouTube " + address + `"ftp://acme.test"`: update(up{YouTube: api.Set("ftp://acme.test")}),
+		"Update: UpdateRequest.OwnerDefined must be JSON, and not null": update(up{
+			OwnerDefined: api.Set(json.RawMessage("x")),
+		}),
 		`Update: UpdateRequest.AuthDomain (perm_auth_domains) must not be blank, got ""`:             update(up{AuthDomain: api.Set("")}),
 		`Update: UpdateRequest.AuthDomain (perm_auth_domains) must not be blank or null, got "null"`: update(up{AuthDomain: api.Set("null")}),
 		`Update: UpdateRequest.BackgroundMode must not be blank, got ""`: update(up{
@@ -397,7 +419,8 @@ func TestAllFollowsThePagesOfEachScope(t *testing.T) {
 func TestPlanOfferString(t *testing.T) {
 	t.Parallel()
 	offer := &orgs.PlanOffer{
-		ID: "solo_monthly", Name: "starter", Amount: 2900, Extra: map[string]json.RawMessage{"features": json.RawMessage("{}")},
+		ID: "solo_monthly", Name: "starter", Amount: 2900,
+		Extra: map[string]json.RawMessage{"features": json.RawMessage("{}")},
 	}
 	if got, want := offer.String(), `plan solo_monthly "starter" 2900 cents`; got != want {
 		t.Errorf("got %s, want %s", got, want)

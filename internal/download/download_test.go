@@ -209,7 +209,9 @@ func TestResumeComparesTheLastBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, tag := range []string{`"1"`, ""} {
 			for _, whole := range []bool{false, true} {
-				s := &server{content: content, tag: tag, cut: []int{20}, whole: whole, changed: strings.ToUpper(content), same: true}
+				s := &server{
+					content: content, tag: tag, cut: []int{20}, whole: whole, changed: strings.ToUpper(content), same: true,
+				}
 				got, err := fetch(t.Context(), s, download.Options{Fixed: true})
 				if got != content[:20] || !errors.Is(err, api.ErrChanged) {
 					t.Errorf("with the ETag %q, whole %t: %q, %v", tag, whole, got, err)
@@ -468,7 +470,8 @@ func TestRangeIsSent(t *testing.T) {
 	t.Parallel()
 	for want, r := range map[string]api.Range{
 		"": {}, "bytes=4-": {Offset: 4}, "bytes=0-3": {Length: 4}, "bytes=4-7": {Offset: 4, Length: 4},
-		"bytes=1-9223372036854775806": {Offset: 1, Length: math.MaxInt64 - 1}, "bytes=2-": {Offset: 2, Length: math.MaxInt64 - 1},
+		"bytes=1-9223372036854775806": {Offset: 1, Length: math.MaxInt64 - 1},
+		"bytes=2-":                    {Offset: 2, Length: math.MaxInt64 - 1},
 	} {
 		s := &server{content: content, whole: true}
 		_ = openDownload(t, s, reading(), download.Options{Range: r}).Close()

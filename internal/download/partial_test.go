@@ -123,8 +123,9 @@ func TestSaveKeepsPartials(t *testing.T) {
 		err  error
 		kept bool
 	}{
-		"unavailable": {refused(http.StatusServiceUnavailable), true}, "rate limited": {refused(http.StatusTooManyRequests), true},
-		"signed out": {refused(http.StatusUnauthorized), true}, "not paid": {refused(http.StatusPaymentRequired), true},
+		"unavailable":  {refused(http.StatusServiceUnavailable), true},
+		"rate limited": {refused(http.StatusTooManyRequests), true},
+		"signed out":   {refused(http.StatusUnauthorized), true}, "not paid": {refused(http.StatusPaymentRequired), true},
 		"a proxy": {&api.Error{Status: http.StatusNotFound}, true}, "no network": {errors.New("no route to host"), true},
 		"gone": {refused(http.StatusNotFound), false}, "forbidden": {refused(http.StatusForbidden), false},
 	} {

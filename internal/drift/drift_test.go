@@ -330,7 +330,8 @@ func TestLookUsesTheOuterField(t *testing.T) {
 	out := &decode.Envelope[outer]{Member: "row"}
 	checkDifferences(t, out, `{"row":{"number":1}}`, "")
 	got := drift.Look(out, []byte(`{"row":{"number":1}}`))
-	if want := []drift.Place{{"", "row"}, {"drift_test.outer", "number"}}; !cmp.Equal(got.Seen, want) || got.Missing != nil {
+	if want := []drift.Place{{"", "row"}, {"drift_test.outer", "number"}}; !cmp.Equal(got.Seen, want) ||
+		got.Missing != nil {
 		t.Errorf("saw %v, missed %v", got.Seen, got.Missing)
 	}
 }

@@ -220,7 +220,8 @@ func TestPartialsOfLongNames(t *testing.T) {
 			t.Errorf("%d partials, %v", len(all), err)
 		}
 		all, _ = durable.Partials(dir)
-		if diff := cmp.Diff([]string{file}, slices.DeleteFunc(names(t, path), durable.IsPartial)); diff != "" || len(all) != 1 {
+		if diff := cmp.Diff([]string{file}, slices.DeleteFunc(names(t, path), durable.IsPartial)); diff != "" ||
+			len(all) != 1 {
 			t.Errorf("%d partials of the other file (-want +got)\n%s", len(all), diff)
 		}
 	}

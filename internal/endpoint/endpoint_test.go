@@ -42,7 +42,8 @@ func TestProfilesOfOtherKindsAreRefused(t *testing.T) {
 			t.Errorf("%v (-want +got)\n%s", in, diff)
 		}
 	}
-	if e, ok := errors.AsType[*api.InputError](endpoint.AssetsTypes(api.FileShare("1")).Path.Err()); !ok || e.Rule != kinds {
+	if e, ok := errors.AsType[*api.InputError](endpoint.AssetsTypes(api.FileShare("1")).Path.Err()); !ok ||
+		e.Rule != kinds {
 		t.Errorf("got %v", e)
 	}
 }

@@ -49,7 +49,10 @@ func TestErrorsHaveTheGoPathAndTheNameOnTheWire(t *testing.T) {
 		{fields, "perm_join", "request.Join", "perm_join", "request.Join (perm_join) must be given, got x"},
 		{fields, "perm_enter", "request.Join", "perm_enter", "request.Join (perm_enter) must be given, got x"},
 		{fields, "join", "request.Join", "perm_join", "request.Join (perm_join) must be given, got x"},
-		{fields, "links[2].expires", "request.Links[2].Expires", "links.expires", "request.Links[2].Expires must be given, got x"},
+		{
+			fields, "links[2].expires", "request.Links[2].Expires", "links.expires",
+			"request.Links[2].Expires must be given, got x",
+		},
 		{fields, "Links[0].where", "request.Links[0].Place", "where", "request.Links[0].Place (where) must be given, got x"},
 		{fields, "limit", "request.Limit", "limit", "request.Limit must be given, got x"},
 		{fields, "OnEvent", "request.OnEvent", "", "request.OnEvent must be given, got x"},
@@ -80,8 +83,10 @@ func TestChecksNameTheArgument(t *testing.T) {
 		`user (user_id) must be an ID of 19 digits, not a custom name, got "bo"`: args.NumericID("user_id", "bo"),
 		`person must be an ID of 19 digits, me or an e-mail address, got "bo"`:   args.Person("person", "bo"),
 		"key must not be blank or consist of dots":                               args.Key("key", api.NewSecret("..")),
-		"room (room_id) must be a workspace, got org":                            args.OneOf("room_id", api.Org("1"), api.ProfileKindWorkspace),
-		"room (room_id) must have an ID, got workspace without one":              args.OneOf("room_id", api.Workspace("")),
+		"room (room_id) must be a workspace, got org": args.OneOf(
+			"room_id", api.Org("1"), api.ProfileKindWorkspace,
+		),
+		"room (room_id) must have an ID, got workspace without one": args.OneOf("room_id", api.Workspace("")),
 	} {
 		if e := refused(t, err); e.Error() != "fastio: things.Make: "+want {
 			t.Errorf("got %v, want %s", e, want)
@@ -93,7 +98,8 @@ func TestChecksNameTheArgument(t *testing.T) {
 		t.Errorf("got %q, %v", plain, err)
 	}
 	for _, err := range []error{
-		args.NumericID("user_id", id), args.Person("person", id), args.Person("person", "me"), args.Person("person", "a@example.test"),
+		args.NumericID("user_id", id), args.Person("person", id), args.Person("person", "me"),
+		args.Person("person", "a@example.test"),
 		args.Key("key", api.NewSecret("k")), args.OneOf("room_id", api.Workspace(id)),
 	} {
 		if err != nil {

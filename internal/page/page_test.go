@@ -164,8 +164,10 @@ func TestRequestsByItem(t *testing.T) {
 	}
 	alone := []api.CallOption{api.WithoutPrefetch()}
 	table.Bubbles(t, map[string]row{
-		"pages of several rows":             {book{{1, 2, 3}, {4, 5}, {6}}, nil, []int64{1, 2, 2, 3, 3, 3}, []int64{1, 3, 3}},
-		"several rows without prefetch":     {book{{1, 2, 3}, {4, 5}, {6}}, alone, []int64{1, 1, 1, 2, 2, 3}, []int64{1, 2, 3}},
+		"pages of several rows": {book{{1, 2, 3}, {4, 5}, {6}}, nil, []int64{1, 2, 2, 3, 3, 3}, []int64{1, 3, 3}},
+		"several rows without prefetch": {
+			book{{1, 2, 3}, {4, 5}, {6}}, alone, []int64{1, 1, 1, 2, 2, 3}, []int64{1, 2, 3},
+		},
 		"pages of one row":                  {book{{1}, {2}, {3}, {4}}, nil, []int64{1, 3, 4, 4}, []int64{1, 3, 4, 4}},
 		"an empty page before a row":        {book{{}, {1, 2}, {3}, {4}}, nil, []int64{2, 3, 4, 4}, []int64{1, 3, 4, 4}},
 		"one between rows":                  {book{{1}, {}, {2}, {3}}, nil, []int64{1, 4, 4}, []int64{1, 3, 4, 4}},
@@ -585,7 +587,9 @@ func TestPagesWithoutANewRow(t *testing.T) {
 func TestWaitBetweenEmptyPages(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		bounds := []time.Duration{0, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second}
+		bounds := []time.Duration{
+			0, 500 * time.Millisecond, time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 8 * time.Second,
+		}
 		longest := make([]time.Duration, len(bounds))
 		for range 200 {
 			n, last := 0, time.Now()

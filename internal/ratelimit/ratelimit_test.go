@@ -465,7 +465,9 @@ func TestWaitLimits(t *testing.T) {
 // A callback that panics, before or after its call has started, keeps no slot.
 func TestPanicLeavesTheLine(t *testing.T) {
 	t.Parallel()
-	table.Bubbles(t, map[string]time.Duration{"at once": 0, "after the wait": 2 * late}, func(t *testing.T, slow time.Duration) {
+	table.Bubbles(t, map[string]time.Duration{
+		"at once": 0, "after the wait": 2 * late,
+	}, func(t *testing.T, slow time.Duration) {
 		g := ratelimit.New(api.RateWindow{Max: 1, Size: minute})
 		g.Release(acquire(t, g))
 		func() {
