@@ -90,7 +90,9 @@ func TestAllIntents(t *testing.T) {
 			for _, it := range found {
 				ids = append(ids, string(it.ID))
 			}
-			if diff := cmp.Diff([]string{tc.ids, tc.cursors}, []string{strings.Join(ids, " "), strings.Join(cursors, ",")}); diff != "" ||
+			if diff := cmp.Diff([]string{tc.ids, tc.cursors}, []string{
+				strings.Join(ids, " "), strings.Join(cursors, ","),
+			}); diff != "" ||
 				!errors.Is(err, tc.err) {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}

@@ -60,7 +60,9 @@ func newOffice(t *testing.T) *office {
 	}
 	o.AddInvitation(seed.Invitation{Profile: room, Email: invited})
 	node := o.AddNode(seed.Node{Profile: room, Name: "a.jpg", Content: "a"})
-	o.AddFileShare(seed.FileShare{Node: node.ID, Owner: o.User().ID, Title: "a.jpg", Grants: []seed.Grant{{User: o.ben}, {Email: invited}}})
+	o.AddFileShare(seed.FileShare{
+		Node: node.ID, Owner: o.User().ID, Title: "a.jpg", Grants: []seed.Grant{{User: o.ben}, {Email: invited}},
+	})
 	if err := o.client.Workspaces.Archive(t.Context(), api.ID(old)); err != nil {
 		t.Fatal(err)
 	}
@@ -121,10 +123,14 @@ func TestPlaceThatCannotBeReadIsARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t)
 		whole := len(o.access())
-		for _, operation := range []seed.Op{op.MembersList, op.SharesListByWorkspace, op.FileSharesList, op.FileSharesGrantsList} {
+		for _, operation := range []seed.Op{
+			op.MembersList, op.SharesListByWorkspace, op.FileSharesList, op.FileSharesGrantsList,
+		} {
 			o.Fail(seed.Fault{Op: operation, Count: 1, Status: http.StatusForbidden})
 			rows := o.access()
-			failed := slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return !strings.Contains(row, "status 403") })
+			failed := slices.DeleteFunc(slices.Clone(rows), func(row string) bool {
+				return !strings.Contains(row, "status 403")
+			})
 			if len(failed) != 1 || len(rows) < 4 || len(rows) > whole+1 {
 				t.Errorf("%s: %d rows of %d, of which failed: %q", operation, len(rows), whole, failed)
 			}

@@ -262,7 +262,9 @@ func TestVisitorWithPassword(t *testing.T) {
 	if err := owner.Shares.Update(ctx, made.ID, shares.UpdateRequest{Password: api.Set(secret("an0th3r"))}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := visitor.Shares.GetPublic(ctx, made.ID, api.WithLinkToken(token)); !errors.Is(err, api.ErrUnauthenticated) {
+	if _, err := visitor.Shares.GetPublic(ctx, made.ID, api.WithLinkToken(token)); !errors.Is(
+		err, api.ErrUnauthenticated,
+	) {
 		t.Errorf("with the token of the previous password: %v", err)
 	}
 	if err := owner.Shares.Update(ctx, made.ID, shares.UpdateRequest{Password: api.Null[api.Secret]()}); err != nil {

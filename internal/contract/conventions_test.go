@@ -267,7 +267,8 @@ func TestAreasOfTheGuide(t *testing.T) { //nolint:paralleltest // may write the 
 		return
 	}
 	if !*update {
-		t.Fatal("docs/guides/calls.md has an old table of areas: go test ./internal/contract -run TestAreasOfTheGuide -update")
+		t.Fatal("docs/guides/calls.md has an old table of areas: go test ./internal/contract -run TestAreasOfTheGuide " +
+			"-update")
 	}
 	if err := os.WriteFile(callsFile, []byte(want), 0o600); err != nil {
 		t.Fatal(err)

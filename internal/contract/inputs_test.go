@@ -219,7 +219,8 @@ func pick[T any](g generator, from ...T) T { return from[g.IntN(len(from))] }
 func texts() []string {
 	return []string{
 		someID, someID, someID, "", " ", "null", "-", "abcdef", "a name\x00", "\xff", "a@example.test", "root", "trash",
-		"note.md", "a text of some length", "https://example.test/a", "http://example.test/", "123456", strings.Repeat("x", 9000),
+		"note.md", "a text of some length", "https://example.test/a", "http://example.test/", "123456",
+		strings.Repeat("x", 9000),
 	}
 }
 
@@ -329,7 +330,8 @@ func (g generator) implement(v reflect.Value) bool {
 		return false
 	}
 	for _, value := range []any{
-		strings.NewReader("content"), new(bytes.Buffer), fs.FS(fstest.MapFS{"a": {Data: []byte("a")}}), strconv.Itoa(g.IntN(5)),
+		strings.NewReader("content"), new(bytes.Buffer), fs.FS(fstest.MapFS{"a": {Data: []byte("a")}}),
+		strconv.Itoa(g.IntN(5)),
 	} {
 		if g.IntN(4) > 0 && reflect.TypeOf(value).Implements(v.Type()) {
 			v.Set(reflect.ValueOf(value))

@@ -191,8 +191,10 @@ func openCalls() map[string]map[string]func(c call, o api.CallOption) (any, erro
 			"storage.GetMany": func(c call, o api.CallOption) (any, error) {
 				return c.Storage.GetMany(c, portal, []api.OpaqueID{"n"}, o)
 			},
-			"storage.Recent":    func(c call, o api.CallOption) (any, error) { return c.Storage.Recent(c, portal, nil, o) },
-			"storage.Notes.Get": func(c call, o api.CallOption) (any, error) { return c.Storage.Notes.Get(c, portal, "n", "", o) },
+			"storage.Recent": func(c call, o api.CallOption) (any, error) { return c.Storage.Recent(c, portal, nil, o) },
+			"storage.Notes.Get": func(c call, o api.CallOption) (any, error) {
+				return c.Storage.Notes.Get(c, portal, "n", "", o)
+			},
 
 			"storage.Downloads.Token": func(c call, o api.CallOption) (any, error) {
 				return c.Storage.Downloads.Token(c, portal, "n", "", o)

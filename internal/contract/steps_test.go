@@ -65,7 +65,9 @@ func accountSteps() []step {
 		{"Me", func(c call) (any, error) { return c.Account.Me(c) }},
 		{"Me", func(c call) (any, error) { return c.Account.Me(c, api.WithOutput(api.Terse)) }},
 		{"orgs.List", func(c call) (any, error) { return c.Orgs.List(c, nil) }},
-		{"orgs.ListExternal", func(c call) (any, error) { return c.Orgs.List(c, &orgs.ListOptions{Scope: orgs.ScopeExternal}) }},
+		{"orgs.ListExternal", func(c call) (any, error) {
+			return c.Orgs.List(c, &orgs.ListOptions{Scope: orgs.ScopeExternal})
+		}},
 		{"workspaces.List", func(c call) (any, error) {
 			return c.Workspaces.List(c, &workspaces.ListOptions{Limit: 1})
 		}},
@@ -82,7 +84,9 @@ func accountSteps() []step {
 		{"orgs.ListJoinedOrInvited", func(c call) (any, error) {
 			return c.Orgs.List(c, &orgs.ListOptions{Scope: orgs.ScopeInvited}, api.WithOutput(api.Standard))
 		}},
-		{"orgs.ListAvailable", func(c call) (any, error) { return c.Orgs.List(c, &orgs.ListOptions{Scope: orgs.ScopeAvailable}) }},
+		{"orgs.ListAvailable", func(c call) (any, error) {
+			return c.Orgs.List(c, &orgs.ListOptions{Scope: orgs.ScopeAvailable})
+		}},
 		{"orgs.Get", func(c call) (any, error) { return c.Orgs.Get(c, "difference") }},
 		{"orgs.Get", func(c call) (any, error) { return c.Orgs.Get(c, "royal") }},
 		{"orgs.GetPublic", func(c call) (any, error) { return c.Orgs.GetPublic(c, "royal") }},
@@ -280,7 +284,9 @@ func workspaceSteps() []step {
 			return nil, c.Workspaces.Update(c, "vault", workspaces.UpdateRequest{Name: api.Set("Attic")})
 		}},
 		{"workspaces.ListByOrg", func(c call) (any, error) {
-			return c.Workspaces.ListByOrg(c, orgID, &workspaces.ByOrgOptions{Archived: workspaces.ArchivedOnly}, api.WithOutput(api.Terse))
+			return c.Workspaces.ListByOrg(
+				c, orgID, &workspaces.ByOrgOptions{Archived: workspaces.ArchivedOnly}, api.WithOutput(api.Terse),
+			)
 		}},
 		{"workspaces.Unarchive", func(c call) (any, error) {
 			return nil, c.Workspaces.Unarchive(c, closedWorkspace)
@@ -400,13 +406,17 @@ func workspaceMemberSteps() []step {
 			return nil, c.Members.Remove(c, api.Workspace(workspaceID), maryID)
 		}},
 		{"members.Invitations.List", func(c call) (any, error) {
-			return c.Members.Invitations.List(c, api.Workspace(workspaceID), &members.InvitationListOptions{State: members.InvitationStatePending})
+			return c.Members.Invitations.List(c, api.Workspace(workspaceID), &members.InvitationListOptions{
+				State: members.InvitationStatePending,
+			})
 		}},
 		{"members.Invitations.List", func(c call) (any, error) {
 			return c.Members.Invitations.List(c, api.Workspace(workspaceID), nil)
 		}},
 		{"members.Invitations.Update", func(c call) (any, error) {
-			return nil, c.Members.Invitations.Update(c, api.Workspace(workspaceID), c.text("invitation"), members.UpdateInvitationRequest{
+			return nil, c.Members.Invitations.Update(c, api.Workspace(
+				workspaceID,
+			), c.text("invitation"), members.UpdateInvitationRequest{
 				Role: members.RoleGuest, Notify: members.NotifyApp, AcceptBy: keyEnd(),
 			})
 		}},
@@ -1361,10 +1371,14 @@ func shareSteps() []step {
 		{"AuthPassword", func(c call) (any, error) { return c.Shares.AuthPassword(c, portalID, secret("1nt3gr4l")) }},
 		{"AuthGuest", func(c call) (any, error) { return c.Shares.AuthGuest(c, portalID) }},
 		{"Get", func(c call) (any, error) {
-			return c.Shares.Get(c, portalID, api.WithLinkToken(&api.LinkToken{Secret: c.secret("link")}), api.WithOutput(api.Terse))
+			return c.Shares.Get(
+				c, portalID, api.WithLinkToken(&api.LinkToken{Secret: c.secret("link")}), api.WithOutput(api.Terse),
+			)
 		}},
 		{"GetPublic", func(c call) (any, error) {
-			return c.Shares.GetPublic(c, portalID, api.WithLinkToken(&api.LinkToken{Secret: c.secret("link")}), api.WithOutput(api.Terse))
+			return c.Shares.GetPublic(
+				c, portalID, api.WithLinkToken(&api.LinkToken{Secret: c.secret("link")}), api.WithOutput(api.Terse),
+			)
 		}},
 		fault("shares.GetPublic", seed.Fault{
 			Status: http.StatusInternalServerError, Code: codes.ShareStorageFailure, Text: "The storage failed.",
@@ -1440,9 +1454,13 @@ func shareSteps() []step {
 		}},
 		{"members.Remove", func(c call) (any, error) { return nil, c.Members.Remove(c, api.Share(portalID), luigiID) }},
 
-		{"members.Invitations.List", func(c call) (any, error) { return c.Members.Invitations.List(c, api.Share(portalID), nil) }},
 		{"members.Invitations.List", func(c call) (any, error) {
-			return c.Members.Invitations.List(c, api.Share(portalID), &members.InvitationListOptions{State: members.InvitationStateAccepted})
+			return c.Members.Invitations.List(c, api.Share(portalID), nil)
+		}},
+		{"members.Invitations.List", func(c call) (any, error) {
+			return c.Members.Invitations.List(c, api.Share(portalID), &members.InvitationListOptions{
+				State: members.InvitationStateAccepted,
+			})
 		}},
 		{"members.Invitations.Update", func(c call) (any, error) {
 			return nil, c.Members.Invitations.Update(c, api.Share(portalID), invitationID, members.UpdateInvitationRequest{
@@ -1471,7 +1489,9 @@ func shareSteps() []step {
 			return nil, c.Members.JoinWithKey(c, api.Share(theirShare), secret("0th3rk3y"), members.DecisionAccept)
 		}},
 
-		{"QuickShares.Get", func(c call) (any, error) { return c.Shares.QuickShares.Get(c, quickShare, api.WithOutput(api.Terse)) }},
+		{"QuickShares.Get", func(c call) (any, error) {
+			return c.Shares.QuickShares.Get(c, quickShare, api.WithOutput(api.Terse))
+		}},
 		{"QuickShares.GetByNode", func(c call) (any, error) {
 			return c.Shares.QuickShares.GetByNode(c, workspaceID, planFile, api.WithOutput(api.Terse))
 		}},

@@ -438,7 +438,9 @@ func TestEndlessAnswer(t *testing.T) { //nolint:paralleltest // it measures the 
 						t.Errorf("the call ends with %v and %d bytes", err, len(raw.Body))
 					}
 					if body.read > tc.most || !body.closed || body.peak > before+mostHeap {
-						t.Errorf("%d bytes were read, closed: %t; the heap grew by %d MiB", body.read, body.closed, (body.peak-before)>>20)
+						t.Errorf(
+							"%d bytes were read, closed: %t; the heap grew by %d MiB", body.read, body.closed, (body.peak-before)>>20,
+						)
 					}
 				}
 			})
@@ -447,7 +449,9 @@ func TestEndlessAnswer(t *testing.T) { //nolint:paralleltest // it measures the 
 }
 
 // What an answer holds does not take more memory than its size allows.
-func TestLargestAnswersAreDecodedWithin128MiB(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+//
+//nolint:paralleltest // it measures the memory of the process
+func TestLargestAnswersAreDecodedWithin128MiB(t *testing.T) {
 	table.Large(t)
 	const event = `{"result":true,"events":[{"event_id":"e1","created":"2026-01-01 00:00:00 UTC"`
 	fill := func(begin, part, end string) string {
@@ -649,7 +653,8 @@ func TestStalledAnswer(t *testing.T) {
 		if took := time.Since(start); took != tc.want {
 			t.Errorf("the call ends after %v, want %v", took, tc.want)
 		}
-		late := errors.Is(err, os.ErrDeadlineExceeded) && strings.Contains(err.Error(), "the response took too long to arrive")
+		late := errors.Is(err, os.ErrDeadlineExceeded) &&
+			strings.Contains(err.Error(), "the response took too long to arrive")
 		if e := refused(err); tc.status == 200 && (!late || e.Status != 0) || tc.status == 500 && e.Status != 500 ||
 			strings.HasPrefix(tc.begin, refusal) && e.Code != 1605 {
 			t.Errorf("the call ends with %v", err)

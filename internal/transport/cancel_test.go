@@ -101,7 +101,8 @@ func states() map[string]state {
 		"a wait for a call under way": {handler: stall, request: search, before: inBackground(5, search)},
 		"a group closed by itself":    {answer: limited("3600"), config: waiting, request: of("group"), last: 429},
 		"a group closed by another": {
-			answer: limited("3600"), request: of("group"), opts: with(api.WithMaxWait(forever)), before: inBackground(1, of("group")),
+			answer: limited("3600"), request: of("group"), opts: with(api.WithMaxWait(forever)),
+			before: inBackground(1, of("group")),
 		},
 		"the wait for a token": {answer: ok(), config: []func(*config){tokens(&source{token: until})}},
 		"the wait for a new token": {

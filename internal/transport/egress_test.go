@@ -39,7 +39,9 @@ func secretive() map[string]*optioned {
 			"a token":         func(*optioned) {},
 			"a link password": func(r *optioned) { r.withPassword("password-" + canary) },
 			"a link token": func(r *optioned) {
-				r.Link, r.opts = api.LinkTakesToken, with(api.WithLinkToken(&api.LinkToken{Secret: api.NewSecret("password-" + canary)}))
+				r.Link, r.opts = api.LinkTakesToken, with(api.WithLinkToken(&api.LinkToken{
+					Secret: api.NewSecret("password-" + canary),
+				}))
 			},
 			"a credential": func(r *optioned) { r.Credential = api.NewSecret("Basic " + canary) },
 			"a secret field": func(r *optioned) {
@@ -365,7 +367,9 @@ func TestLinkSecretsAreChecked(t *testing.T) {
 		inputError(t, name, r, want, opts...)
 	}
 	both := []api.CallOption{opening(api.LinkTakesPassword, canary), opening(api.LinkTakesToken, canary)}
-	for takes, field := range map[api.Link]string{api.LinkTakesPassword: "WithLinkPassword", api.LinkTakesToken: "WithLinkToken"} {
+	for takes, field := range map[api.Link]string{
+		api.LinkTakesPassword: "WithLinkPassword", api.LinkTakesToken: "WithLinkToken",
+	} {
 		for secret, want := range map[string]*api.InputError{
 			"\n" + canary:   {Rule: control, Got: "one at byte 0"},
 			"p\n" + canary:  {Rule: control, Got: "one at byte 1"},

@@ -333,7 +333,8 @@ func TestLoggerShowsLongWaitsForALimiter(t *testing.T) {
 		limiter.wait = 10 * time.Second
 		succeed(t, client, of("things"))
 		synctest.Wait()
-		const want = "time=2000-01-01T00:00:03.000Z level=INFO msg=\"fastio wait\" op=things.Get group=things reason=limiter wait=2s\n"
+		const want = "time=2000-01-01T00:00:03.000Z level=INFO msg=\"fastio wait\" op=things.Get group=things " +
+			"reason=limiter wait=2s\n"
 		if log.String() != want {
 			t.Errorf("got %q, want %q", log.String(), want)
 		}

@@ -99,7 +99,8 @@ func TestWithOutputTakesOneLevel(t *testing.T) {
 		return opts
 	}
 	for want, opts := range map[string][]api.CallOption{
-		"terse": output(api.Terse), "standard": output(api.Standard, api.Standard), "full,x,y": output(api.Full, "x", "y", "x"),
+		"terse": output(api.Terse), "standard": output(api.Standard, api.Standard),
+		"full,x,y": output(api.Full, "x", "y", "x"),
 	} {
 		network := answers(ok())
 		succeed(t, clientOf(t, network), get(), opts...)

@@ -420,7 +420,9 @@ func TestAttemptTimeout(t *testing.T) {
 // The timeout of the client is for a call with all its attempts, unless they have their own.
 func TestTimeoutOfTheClient(t *testing.T) {
 	t.Parallel()
-	table.Bubbles(t, map[string]time.Duration{"of the client": 0, "of the attempts": time.Minute}, func(t *testing.T, attempt time.Duration) {
+	table.Bubbles(t, map[string]time.Duration{
+		"of the client": 0, "of the attempts": time.Minute,
+	}, func(t *testing.T, attempt time.Duration) {
 		network := roundTrip(func(r *http.Request) (*http.Response, error) {
 			select {
 			case <-r.Context().Done():

@@ -33,7 +33,9 @@ type layer struct {
 
 func (l layer) client(t *testing.T, up *http.Transport, change ...func(*config)) *transport.Client {
 	t.Helper()
-	down := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, dialError() }}
+	down := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return nil, dialError()
+	}}
 	if l.middleware != nil {
 		change = append(change, l.middleware(up))
 	}
