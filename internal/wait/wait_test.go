@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -216,10 +217,9 @@ func (f wakerFunc) Wake(ctx context.Context, _ api.Profile, changed func(bool), 
 func TestWatchTriesAgainAfterARefusal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		calls, reports := 0, 0
+		var calls, reports atomic.Int64
 		w := wakerFunc(func(ctx context.Context, changed func(bool)) error {
-			calls++
-			if calls == 1 {
+			if calls.Add(1) == 1 {
 				return api.ErrForbidden
 			}
 			changed(true)
@@ -228,7 +228,7 @@ func TestWatchTriesAgainAfterARefusal(t *testing.T) {
 		})
 		changed := func(watched bool) {
 			if watched {
-				reports++
+				reports.Add(1)
 			}
 		}
 		isRefusal := func(err error) bool { return errors.Is(err, api.ErrForbidden) }
@@ -239,12 +239,12 @@ func TestWatchTriesAgainAfterARefusal(t *testing.T) {
 			wait.Watch(ctx, w, api.Profile{}, changed, isRefusal, nil)
 		}()
 		time.Sleep(59 * time.Minute)
-		if calls != 1 {
-			t.Errorf("%d calls within an hour", calls)
+		if n := calls.Load(); n != 1 {
+			t.Errorf("%d calls within an hour", n)
 		}
 		time.Sleep(2 * time.Minute)
-		if calls != 2 || reports != 1 {
-			t.Errorf("%d calls and %d reports after an hour", calls, reports)
+		if calls.Load() != 2 || reports.Load() != 1 {
+			t.Errorf("%d calls and %d reports after an hour", calls.Load(), reports.Load())
 		}
 		cancel()
 		<-ended
