@@ -134,10 +134,10 @@ func TestWorldHasValuesThatThePlatformAccepts(t *testing.T) {
 			continue
 		}
 		kind := "workspace"
-		switch {
-		case m.Profile == org.ID:
+		switch m.Profile {
+		case org.ID:
 			kind = "org"
-		case m.Profile == w.Shares[0].ID:
+		case w.Shares[0].ID:
 			kind = "share"
 		}
 		update("/"+kind+"/"+m.Profile+"/member/"+m.User, url.Values{"permissions": {string(m.Role)}})
