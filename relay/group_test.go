@@ -41,7 +41,7 @@ func publish(t *testing.T, s relay.Stream, profile string, messages int) {
 	}
 }
 
-// create creates the consumer of a group, and returns its name.
+// create creates the consumers of a group.
 func create(t *testing.T, o relay.ConsumeOptions) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -50,9 +50,14 @@ func create(t *testing.T, o relay.ConsumeOptions) {
 	go func() {
 		done <- relay.Consume(ctx, o, func(context.Context, relay.Message[events.Event]) error { return errors.New("not yet") })
 	}()
+	consumers := 1
+	if o.Ordered {
+		consumers = relay.Partitions
+	}
 	eventually(t, "the group", func() bool {
 		groups, err := o.Stream.Groups(t.Context())
-		return err == nil && slices.ContainsFunc(groups, func(g relay.Group) bool { return g.Name == o.Name && g.Requests > 0 })
+		isComplete := func(g relay.Group) bool { return g.Name == o.Name && g.Requests >= consumers }
+		return err == nil && slices.ContainsFunc(groups, isComplete)
 	})
 	cancel()
 	<-done
