@@ -140,7 +140,8 @@ func (s *Service) Follow(
 	if errors.Is(err, ErrCheckpointTaken) && errors.Is(closeErr, ErrCheckpointTaken) {
 		closeErr = nil // the last save failed for the same reason
 	}
-	if err = errors.Join(err, closeErr); err != nil {
+	err = errors.Join(err, closeErr)
+	if err != nil {
 		return call.Failed(opFollow, err)
 	}
 	return nil

@@ -12,12 +12,13 @@ import (
 	"github.com/fastio-go/fastio/internal/redact"
 )
 
-// ErrSignInAgain reports that a new [Login] is required: there is no token, or the
-// refresh token is no longer valid or must not be sent. All calls of a client that need
-// the token return it until then, without a request. Call [LoginIfNeeded] at a moment that
-// suits the user, because it opens the browser, and repeat the failed call. The client and
-// its [Source] stay in use, in every process that shares the Store: they get the new token
-// by themselves. Another user may sign in, whose data the client then shows.
+// ErrSignInAgain reports that a new [Login] is required: there is no token, or the refresh
+// token is not valid any more, or the Config does not allow to send it to its server. All
+// calls of a client that need the token return it until then, without a request. Call
+// [LoginIfNeeded] at a moment that suits the user, because it opens the browser, and repeat
+// the failed call. The client and its [Source] stay in use, in every process that shares
+// the Store: they get the new token by themselves. Another user may sign in, whose data the
+// client then shows.
 var ErrSignInAgain = errors.New("sign in again")
 
 // ErrDenied reports that the user denied access. It matches an [*Error] of

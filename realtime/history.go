@@ -60,8 +60,9 @@ func (h *history) pendingGap() (from time.Time, pending bool) {
 	return h.gapStart, h.gapOpen
 }
 
-// takeGap closes the gap, so that a later one is read separately, and returns where it
-// starts. It stays pending until ackGap. Found is false if there is no gap.
+// takeGap returns where the gap starts, for a read of the log. A gap that is noticed later
+// is read separately. pendingGap still has this one until ackGap. Found is false if there is
+// no gap.
 func (h *history) takeGap() (from time.Time, found bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

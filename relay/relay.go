@@ -173,7 +173,7 @@ func (s Stream) deleteOldCopy(ctx context.Context) error {
 			err = s.JetStream.DeleteStream(ctx, s.orderedName())
 		}
 	}
-	if errors.Is(err, jetstream.ErrStreamNotFound) { // there is no copy, or not any more
+	if errors.Is(err, jetstream.ErrStreamNotFound) { // another program may have deleted the copy
 		return nil
 	}
 	return err

@@ -44,7 +44,7 @@ func (p *product) endWatches(t *testing.T, prefix string) (accept func()) {
 	return func() { setLimit(-1) }
 }
 
-// A customer who signs in while there is no watch of the sign-ins is followed when there is one again.
+// A sign-in while the replica has no watch is found by its next watch.
 func TestSignInWithoutAWatchIsFound(t *testing.T) {
 	t.Parallel()
 	virtual(t, func(t *testing.T) { //nolint:thelper // it is the test

@@ -557,7 +557,7 @@ func rowsOf(s *seen) []string {
 	return most
 }
 
-// objectsIn returns the objects in a JSON list, none if the value is no list.
+// objectsIn returns the objects in a JSON list. It returns nil for any other value.
 func objectsIn(value json.RawMessage) []string {
 	var elements []json.RawMessage
 	_ = json.Unmarshal(value, &elements) // it stays empty unless the value is a list

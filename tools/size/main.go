@@ -19,7 +19,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
+
+const columns = 120 // the longest line allowed
 
 // engines are the files that interpret the notations of the tests.
 var engines = strings.Fields(`
@@ -33,9 +36,7 @@ var engines = strings.Fields(`
 // main counts the files that git has or would add, and prints the counts.
 func main() {
 	log.SetFlags(0)
-	out, err := exec.CommandContext(
-		context.Background(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard",
-	).Output()
+	out, err := exec.CommandContext(context.Background(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -58,6 +59,7 @@ type pkg struct{ lines, files int }
 type report struct {
 	fset                   *token.FileSet
 	lines                  map[string]int // by kind
+	long                   []string       // hand-written lines over columns
 	packages               map[string]*pkg
 	types                  map[string]int // methods, by package and receiver
 	rootSources, rootTests int
@@ -67,8 +69,8 @@ type report struct {
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
 // add counts the lines of a file as those of one kind: the table of endpoints, test data,
-// generated code, tests or source. Of tests and source it also counts the lines of the
-// engines. It counts the files of each package and of the root directory.
+// generated code, tests or source. Of tests and source it also counts the long lines, and
+// the lines of the engines. It counts the files of each package and of the root directory.
 func (r *report) add(name string) error {
 	content, err := os.ReadFile(name)
 	if os.IsNotExist(err) {
@@ -91,6 +93,7 @@ func (r *report) add(name string) error {
 		r.lines["generated"] += n
 		return nil
 	}
+	r.addLong(name, content)
 	if slices.Contains(engines, name) {
 		r.lines["engines"] += n
 	}
@@ -114,6 +117,15 @@ func (r *report) add(name string) error {
 	p.lines += n
 	p.files++
 	return r.methods(dir, name, content)
+}
+
+// addLong adds the lines of a file that are longer than the allowed number of columns.
+func (r *report) addLong(name string, content []byte) {
+	for i, line := range bytes.Split(content, []byte("\n")) {
+		if utf8.RuneCount(line) > columns {
+			r.long = append(r.long, fmt.Sprintf("%s:%d", name, i+1))
+		}
+	}
 }
 
 // methods counts the methods of a file by their receivers.
@@ -142,13 +154,14 @@ func (r *report) methods(dir, name string, content []byte) error {
 }
 
 // print prints the counts, the largest five packages and the three types with the most
-// methods.
+// methods. With LONG in the environment it also lists the lines that are too long.
 func (r *report) print() {
 	total := r.lines["source"] + r.lines["tests"] + r.lines["testdata"]
 	fmt.Printf("lines of source, tests, testdata     %d + %d + %d = %d\n", r.lines["source"], r.lines["tests"],
 		r.lines["testdata"], total)
 	fmt.Printf("lines of the test engines            %d\n", r.lines["engines"])
 	fmt.Printf("generated lines                      %d\n", r.lines["generated"])
+	fmt.Printf("lines over %d columns               %d\n", columns, len(r.long))
 	fmt.Printf("endpoints; lines for each            %d; %d\n", r.endpoints, total/max(r.endpoints, 1))
 	title := "largest packages" // only before the first
 	for _, dir := range largest(r.packages, func(p *pkg) int { return p.lines })[:5] {
@@ -162,6 +175,9 @@ func (r *report) print() {
 		title = ""
 	}
 	fmt.Printf("files in the root directory          %d source, %d test\n", r.rootSources, r.rootTests)
+	if os.Getenv("LONG") != "" {
+		fmt.Println(strings.Join(r.long, "\n"))
+	}
 }
 
 // largest returns the keys of m in descending order of size.
