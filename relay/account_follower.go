@@ -140,7 +140,6 @@ func (f *AccountFollower) Run(ctx context.Context) error {
 	defer func() { _ = answers.Unsubscribe() }() // it fails if the connection is closed
 	r.goroutines.Go(func() { r.watch(ctx) })
 	r.goroutines.Go(func() { r.watchTokens(ctx) })
-	r.goroutines.Go(func() { r.reseal(ctx) })
 	if f.Sockets+f.Polls > 0 {
 		r.goroutines.Go(func() { r.keepWatches(ctx, cmp.Or(f.Lease, defaultLease)) })
 	}
@@ -157,18 +156,19 @@ func newTransport() *http.Transport {
 }
 
 // keepShare keeps the replica in its group and follows its share of the accounts until ctx is
-// done. While it cannot decrypt the credentials, the replica is not in the group.
+// done. While it is not known to decrypt the credentials, the replica is not in the group.
 func (r *accountReplica) keepShare(ctx context.Context) error {
-	return joinWhileAble(ctx, r.reportOwn, r.decrypts, r.joinGroup)
+	return joinWhileAble(ctx, r.reportOwn, r.Accounts.checkKeys, r.joinGroup)
 }
 
-// joinGroup keeps the replica in its group until ctx is done. It keeps leave, which ends ctx, for
-// suspectKeys.
+// joinGroup keeps the replica in its group until ctx is done, and encrypts credentials again meanwhile. It
+// keeps leave, which ends ctx, for suspectKeys.
 func (r *accountReplica) joinGroup(ctx context.Context, leave context.CancelCauseFunc) error {
 	r.mu.Lock()
 	r.leave = leave
 	r.err, r.since = nil, time.Time{} // what kept the replica from joining is over
 	r.mu.Unlock()
+	r.goroutines.Go(func() { r.reseal(ctx) })
 	openBucket := func() (kvLedger, error) { return r.stream.ledger(ctx) }
 	return join(ctx, r.reportOwn, openBucket, r.newMember)
 }

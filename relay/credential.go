@@ -118,11 +118,11 @@ func (r *replica) suspectCredential(p api.Profile) {
 // a replica knows whether its keys are those of the others.
 const keysCheck = "accounts-check"
 
-// checkKeys returns errKeys if the Keys do not decrypt what other programs have encrypted: the record in the
-// bucket or, without one, the credentials. It replaces a record that they do not decrypt if they decrypt a
-// credential that was written after it, or if there are none. That record is of a key that was lost, or of a
-// replica that had a wrong key before there were credentials. An older credential proves nothing: the others
-// may be encrypting it again with a new key.
+// checkKeys returns nil if the Keys decrypt what other programs have encrypted: the record in the bucket or,
+// without one, the credentials. It returns errKeys if they do not, and the error of NATS if that is not known.
+// It replaces a record that they do not decrypt if they decrypt a credential that was written after it, or if
+// there are none. That record is of a key that was lost, or of a replica that had a wrong key before there were
+// credentials. An older credential proves nothing: the others may be encrypting it again with a new key.
 func (a Accounts) checkKeys(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -223,14 +223,4 @@ func (r *accountReplica) suspectKeys() {
 			leave(err)
 		}
 	})
-}
-
-// decrypts returns an error if the Keys do not decrypt the credentials. It returns nil if that cannot
-// be checked because NATS fails: the replica then tries to join, which reports the failure of NATS.
-func (r *accountReplica) decrypts(ctx context.Context) error {
-	err := r.Accounts.checkKeys(ctx)
-	if errors.Is(err, errKeys) {
-		return err
-	}
-	return nil
 }

@@ -197,18 +197,19 @@ func TestReplicaWithTheOldKeyLeavesItsSlots(t *testing.T) {
 	}
 }
 
-// gatedKey is a key that can be loaded once before it is opened.
-type gatedKey struct {
+// heldKey is a key of which some loads wait until it is released.
+type heldKey struct {
 	oauth.KeyStore
 
-	loads atomic.Int64
-	open  chan struct{}
+	holds    func(load int64) bool
+	loads    atomic.Int64
+	released chan struct{}
 }
 
-func (k *gatedKey) LoadKey(ctx context.Context) ([]byte, error) {
-	if k.loads.Add(1) > 1 {
+func (k *heldKey) LoadKey(ctx context.Context) ([]byte, error) {
+	if k.holds(k.loads.Add(1)) {
 		select {
-		case <-k.open:
+		case <-k.released:
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
@@ -221,7 +222,8 @@ func (k *gatedKey) LoadKey(ctx context.Context) ([]byte, error) {
 func TestReplicaWithTheOldKeyLeavesItsSlotsDuringReseal(t *testing.T) {
 	t.Parallel()
 	p := newProduct(t)
-	old := &gatedKey{KeyStore: p.keys, open: make(chan struct{})} // the first load is for the record of the keys
+	isOfAccount := func(load int64) bool { return load > 1 } // the first one is for the record of the keys
+	old := &heldKey{KeyStore: p.keys, holds: isOfAccount, released: make(chan struct{})}
 	c := p.customer("c")
 	must(t, p.Add(t.Context(), c.account("c")))
 	forgotten := p.start(t, nil)
@@ -235,10 +237,31 @@ func TestReplicaWithTheOldKeyLeavesItsSlotsDuringReseal(t *testing.T) {
 		must(t, p.Add(t.Context(), c.account("d"+strconv.Itoa(i))))
 	}
 	eventually(t, "all slots", func() bool { return next.Stats().Slots == relay.Slots && forgotten.Stats().Slots == 0 })
-	close(old.open)
+	close(old.released)
 	for i := range 20 {
 		p.waitFor(t, "d"+strconv.Itoa(i), 5)
 	}
+}
+
+// A replica whose first check of the keys ends without a result checks them again before it joins: until it
+// has written the record of the new key, a forgotten replica keeps accounts that it cannot follow.
+func TestReplicaChecksItsKeysUntilTheResultIsKnown(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	c := p.customer("c")
+	must(t, p.Add(t.Context(), c.account("c")))
+	forgotten := p.start(t, nil)
+	p.log(c, 5)
+	p.waitFor(t, "c", 5)
+	isFirst := func(load int64) bool { return load == 1 }
+	old := &heldKey{KeyStore: p.keys, holds: isFirst} // until the request for the check has timed out
+	p.keys = randomKey()
+	p.Accounts.Keys = p.keys
+	next := p.start(t, func(f *relay.AccountFollower) { f.Accounts.OtherKeys = []oauth.KeyStore{old} })
+	for i := range 20 { // some of them belong to slots of either replica
+		must(t, p.Add(t.Context(), c.account("d"+strconv.Itoa(i))))
+	}
+	eventually(t, "all slots", func() bool { return next.Stats().Slots == relay.Slots && forgotten.Stats().Slots == 0 })
 }
 
 // A key that was lost takes the credentials with it, and nothing else: an account with a new credential is
