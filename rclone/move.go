@@ -258,7 +258,9 @@ func (f *Fs) reread(ctx context.Context, at place, id api.OpaqueID, remote strin
 	return f.object(at, remote, n), nil
 }
 
-// DirMove moves a folder of the same workspace or share.
+// DirMove moves the folder srcRemote of src, with what is in it, to dstRemote of f. It returns
+// fs.ErrorCantDirMove, after which rclone moves file by file, if src is another remote or the
+// folder would come into another workspace or share.
 func (f *Fs) DirMove(ctx context.Context, src fs.Fs, srcRemote, dstRemote string) error {
 	from, ok := src.(*Fs)
 	if !ok || from.session != f.session {
@@ -267,19 +269,20 @@ func (f *Fs) DirMove(ctx context.Context, src fs.Fs, srcRemote, dstRemote string
 	if err := f.writable(); err != nil {
 		return err
 	}
+	// It finds the three folders, and moves nothing.
 	id, parent, oldLeaf, to, leaf, err := f.folders.DirMove(ctx, from.folders, from.root, srcRemote, f.root, dstRemote)
 	if err != nil {
 		return f.stale(err)
 	}
-	node, old, target := placeOf(id), placeOf(parent), placeOf(to)
-	if old.above() || target.above() {
+	folder, oldParent, newParent := placeOf(id), placeOf(parent), placeOf(to)
+	if oldParent.above() || newParent.above() { // the folder is, or would be, a workspace or share itself
 		return errAbove
 	}
-	if node.in != target.in {
+	if folder.in != newParent.in {
 		return fs.ErrorCantDirMove
 	}
 	err = f.move(ctx, moving{
-		in: node.in, id: node.node, from: old.node, to: target.node,
+		in: folder.in, id: folder.node, from: oldParent.node, to: newParent.node,
 		old: f.opt.Enc.FromStandardName(oldLeaf), new: f.opt.Enc.FromStandardName(leaf),
 	})
 	switch {

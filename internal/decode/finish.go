@@ -94,9 +94,9 @@ func recordsOf(v reflect.Value) reflect.Value {
 	return reflect.Value{}
 }
 
-// onlyRecords reports whether a type is a list of records, or a struct of
-// nothing but such lists. The response may then be the list itself: no other
-// member is missing.
+// onlyRecords reports whether a type is a list of records, or a struct whose fields are all
+// such lists. A response that is a bare list may be decoded into such a type. A struct with
+// another field, such as the cursor of the next page, would lack its value.
 func onlyRecords(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct {
 		return isRecords(t)

@@ -326,10 +326,11 @@ func (x *exchange) openBody() error {
 	return err
 }
 
-// fillAttempt sets the header and the body of an attempt. Each attempt gets a new
-// header, so that no value of an earlier one, such as a token, remains. Content that is
-// not in memory may block, so a reader that ends with the context reads it. GetBody
-// stays nil, so that net/http does not retry the request.
+// fillAttempt sets the header and the body of the request for its next attempt. The header
+// is a new one, so that no value of an earlier attempt, such as a token, remains. The body is
+// x.content, which the request now owns. If it is not in memory, a read of it may block, so
+// it is wrapped in a reader that ends with the context. GetBody stays nil, so that net/http
+// does not retry the request.
 func (x *exchange) fillAttempt(req *http.Request) {
 	h := make(http.Header, 4)
 	for key, values := range x.options.Header {
@@ -344,7 +345,7 @@ func (x *exchange) fillAttempt(req *http.Request) {
 			h["User-Agent"] = slices.Clone(x.client.agent)
 		}
 	}
-	req.Header, req.TransferEncoding = h, nil
+	req.Header, req.TransferEncoding = h, nil // middleware may have set the latter
 	req.Body, req.ContentLength = x.content, x.size
 	m, known := x.content.(interface{ InMemory() bool }) // content of package api
 	switch {
@@ -355,7 +356,7 @@ func (x *exchange) fillAttempt(req *http.Request) {
 		x.blockingBody = newReader(req.Context(), x.content, x.size)
 		req.Body = x.blockingBody
 	}
-	x.content = nil // closeAll must not close it: the request has it now
+	x.content = nil // so that closeAll does not close it
 }
 
 var errLostContext = errors.New("middleware sent a request without its context")

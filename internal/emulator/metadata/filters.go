@@ -322,9 +322,9 @@ func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
 	return h.getFilter(c, f)
 }
 
-// readSavedFilter reads a filter from the body of a call. It replaces another one, or
-// is new if replaced is nil. The conditions are checked, but not whether their fields
-// exist.
+// readSavedFilter reads a filter from the body of a call. Its name must be that of no other
+// filter of the workspace but replaced, the one that it replaces, nil for a new one. The
+// conditions are checked, but not whether their fields exist.
 func (h *Handlers) readSavedFilter(c *wire.Call, workspaceID string, replaced *savedFilter) (*savedFilter, error) {
 	body := c.JSON
 	f := &savedFilter{
@@ -375,7 +375,8 @@ func (h *Handlers) getFilter(c *wire.Call, f *savedFilter) (wire.Object, error) 
 	return wire.Object{{"filter", f.object(c.Out.Level)}}, nil
 }
 
-// updateFilter replaces a saved filter. Fields that are left out are cleared.
+// updateFilter replaces what a saved filter has by what the call sends, where a field that
+// is left out is empty. The filter keeps its ID and its template.
 func (h *Handlers) updateFilter(c *wire.Call, f *savedFilter) (wire.Object, error) {
 	sent, err := h.readSavedFilter(c, f.workspace, f)
 	if err != nil {

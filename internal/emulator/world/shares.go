@@ -89,9 +89,9 @@ func (w *Directory) ClosedTo(id, userID string) bool {
 	return w.ClosedToGuests(id) && !w.AtLeast(id, userID, Member)
 }
 
-// ScheduleExpiry schedules what happens when a share expires: a change of its settings,
-// for polls and sockets, which closes the sockets of guests. A share that has expired
-// or never expires has no such event.
+// ScheduleExpiry schedules that polls and sockets report a change of the settings of a share
+// when it expires, after which the sockets of guests are closed. It does nothing if the
+// share has expired, or never expires.
 func (w *World) ScheduleExpiry(share *Share) {
 	if expires := share.Expires; expires.After(w.Now()) {
 		w.Schedule(expires, lapse{w, share.ID, expires})
