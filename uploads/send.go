@@ -338,10 +338,11 @@ func (f *file) sendAndComplete(ctx context.Context, arrived api.Map[int64]) erro
 	defer stop(nil)
 	var sending sync.WaitGroup
 	orders := make(chan int)
+	parallel := min(parallelChunks, last-1) // without the last one, which is sent alone
 	if f.buffers == nil {
-		f.buffers = newBuffers(min(parallelChunks, last))
+		f.buffers = newBuffers(max(parallel, 1))
 	}
-	for range min(parallelChunks, last-1) {
+	for range parallel {
 		sending.Go(func() {
 			for order := range orders {
 				serverHas := arrived[strconv.Itoa(order)] == f.length(order)
