@@ -114,12 +114,14 @@ func (w *window) observeEnd(reset time.Time) {
 // for a while, since the other clients may be gone.
 func (g *Group) growShares(now time.Time) {
 	for _, w := range g.windows {
-		if now.Sub(w.lastFull) > time.Duration(recovery*float64(w.Size)) {
-			w.share++
-		} else {
-			w.share += increase / max(1, w.share)
+		most := float64(w.Max)
+		switch {
+		case w.share >= most:
+		case now.Sub(w.lastFull) > time.Duration(recovery*float64(w.Size)):
+			w.share = min(most, w.share+1)
+		default:
+			w.share = min(most, w.share+increase/max(1, w.share))
 		}
-		w.share = min(w.share, float64(w.Max))
 	}
 }
 
