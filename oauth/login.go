@@ -616,13 +616,14 @@ func (s *signIn) grantOf(ctx context.Context, t *Token, signInErr error) (*Grant
 	return s.grant(r), signInErr
 }
 
-// grant returns the Grant of a stored token, which says what of the access that
-// c requests was not granted.
+// grant returns the Grant of a stored token. Its Withheld fields report which of the access
+// that c requests the token does not have.
 func (c *Config) grant(r *tokenRecord) *Grant {
-	settings := func(g GrantedScope) bool { return g.EntityType == EntityTypeUserDetails }
+	hasFullAccess := r.Scopes == nil
+	isOfAccount := func(g GrantedScope) bool { return g.EntityType == EntityTypeUserDetails }
 	return &Grant{
 		Token: r.token(), ClientID: r.ClientID, AdminWithheld: c.AccessMode == AccessModeAdmin && !r.Admin,
-		AccountSettingsWithheld: c.AccountSettings && r.Scopes != nil && !slices.ContainsFunc(r.Scopes, settings),
+		AccountSettingsWithheld: c.AccountSettings && !hasFullAccess && !slices.ContainsFunc(r.Scopes, isOfAccount),
 	}
 }
 

@@ -651,7 +651,8 @@ func (p *pages) show(w http.ResponseWriter, status int, o outcome) {
 // redirect redirects the browser to an address, which does not learn the URL of
 // this page.
 func (p *pages) redirect(w http.ResponseWriter, address string) {
-	setHeaders(w.Header(), p.policy, 0)
+	const length = 0 // of the body
+	setHeaders(w.Header(), p.policy, length)
 	w.Header().Set("Location", address)
 	w.WriteHeader(http.StatusSeeOther)
 }

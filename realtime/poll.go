@@ -131,9 +131,10 @@ func (s *Subscription) findStart(ctx context.Context) (socketOpen bool, stateCtx
 	return socketOpen, stateCtx, nil
 }
 
-// pollForStart finds the start by polls, until ctx is done because a socket has opened.
-// Subscriptions beyond the first few send no poll for it if there is a cursor already,
-// or if the server's time is known and can be the start.
+// pollForStart finds by polls the cursor from which the subscription reports changes. Its
+// ctx ends when a socket opens, which makes that unnecessary. Subscriptions beyond the
+// first few send no poll for it if they have a cursor already, or if the server's time is
+// known, from which they can start.
 func (s *Subscription) pollForStart(ctx context.Context) error {
 	s.connState.setPolling(true)
 	_, serverTimeKnown := s.clock.Age()

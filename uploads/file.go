@@ -377,9 +377,10 @@ func (s *Service) children(
 }
 
 // transfer uploads the content with the given function. If that returns a lostError,
-// because the platform does not have the session or has other bytes, it starts over
-// once, provided that the content can be read again. A session that cannot be continued,
-// and becomes no file, is removed.
+// because the platform does not have the session or has other bytes, it begins another
+// session once, provided that the content can be read again. It removes a session that
+// cannot be continued. Of the sessions of streams, which never can be, it leaves those that
+// the platform turns into a file by itself.
 func (f *file) transfer(ctx context.Context, upload func(context.Context) error) error {
 	if err := call.Check(ctx, f.s.c, f.op); err != nil {
 		return err
@@ -404,7 +405,8 @@ func (f *file) transfer(ctx context.Context, upload func(context.Context) error)
 	}
 	_, conflict := errors.AsType[*api.VersionConflictError](err)
 	cannotContinue := mustRestart || conflict || errors.Is(err, api.ErrChanged) || f.state.Status.Failed()
-	isUnused := err != nil && isStream && f.comparesVersion() // without a target it becomes no file by itself
+	becomesFile := !f.comparesVersion() // else the session has no target
+	isUnused := err != nil && isStream && !becomesFile
 	if cannotContinue || isUnused {
 		f.discardSession(ctx)
 	}

@@ -545,8 +545,8 @@ func (p position) before(data []byte) []byte {
 	return append(fmt.Appendf(nil, positionFormat, p.Size, p.Rows), data...)
 }
 
-// cutPosition returns the position at the start of the data of a checkpoint, as
-// [position.before] puts it there, and the data of Follow behind it.
+// cutPosition divides the data of a checkpoint into its first line, the position that
+// [position.before] puts there, and the data of Follow behind it.
 func cutPosition(b []byte) (p position, data []byte, err error) {
 	head, data, _ := bytes.Cut(b, []byte("\n"))
 	if n, _ := fmt.Sscanf(string(head)+"\n", positionFormat, &p.Size, &p.Rows); n < 2 || p.Size < 0 || p.Rows < 0 {

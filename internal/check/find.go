@@ -297,9 +297,10 @@ func (c call) listIntents(workspace api.ID) error {
 	return nil
 }
 
-// addPart keeps an object of a workspace for further calls.
+// addPart keeps an object of a workspace for further calls, at most maxOthers of a kind.
 func (c call) addPart(kind string, workspace api.ID, id string) {
-	if c.addToSample(kind, string(workspace)+" "+id, id != "" && len(c.parts[kind]) < maxOthers) {
+	hasRoom := id != "" && len(c.parts[kind]) < maxOthers
+	if c.addToSample(kind, string(workspace)+" "+id, hasRoom) {
 		c.parts[kind] = append(c.parts[kind], part{workspace, id})
 	}
 }

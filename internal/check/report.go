@@ -154,9 +154,9 @@ func (r *Report) count(area string, of Outcome) int {
 	return n
 }
 
-// never returns the typed members that no response of an operation held, and these
+// membersNeverSeen returns the typed members that no response of an operation held, and these
 // operations.
-func (r *Report) never() []Finding {
+func (r *Report) membersNeverSeen() []Finding {
 	ops := map[string][]string{}
 	for _, key := range r.Keys() {
 		o := r.Operations[key]

@@ -234,7 +234,7 @@ func (r *Report) showNotReached(w *strings.Builder) {
 // showNeverSeen writes the number of members that no response held.
 func (r *Report) showNeverSeen(w *strings.Builder) {
 	const never = "\nMembers that no response of an operation held: %d; the report lists them. They are no differences.\n"
-	fmt.Fprintf(w, never, len(r.never()))
+	fmt.Fprintf(w, never, len(r.membersNeverSeen()))
 }
 
 // showLimits writes what was seen of rate limits.

@@ -31,10 +31,10 @@ func WriteHTML(w io.Writer, r *Report) error {
 type pageData struct {
 	*Report
 
-	Rows   []areaRow
-	Kinds  []kindRow
-	Sorted []*operationRow
-	Never  []Finding // members that no response held
+	Rows      []areaRow
+	Kinds     []kindRow
+	Sorted    []*operationRow
+	NeverSeen []Finding // members that no response held
 }
 
 type areaRow struct {
@@ -54,7 +54,7 @@ type operationRow struct {
 }
 
 // pageOf returns the data of the HTML report: rows of the table, differences by
-// kind, and the operations in order.
+// kind, members that no response held, and the operations in order.
 func pageOf(r *Report) pageData {
 	p := pageData{Report: r}
 	row := func(name, area string) areaRow { // the area "" stands for all
@@ -71,7 +71,7 @@ func pageOf(r *Report) pageData {
 			p.Kinds = append(p.Kinds, kindRow{k.title(), found[k]})
 		}
 	}
-	p.Never = r.never()
+	p.NeverSeen = r.membersNeverSeen()
 	for _, key := range r.Keys() {
 		p.Sorted = append(p.Sorted, &operationRow{r.Operations[key], key})
 	}
