@@ -5,12 +5,15 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/fastio-go/fastio/internal/times"
 )
 
 // queue is the callers of a Group that wait.
 type queue struct {
 	waiting   [classes][]*caller
 	waits     int          // callers in waiting
+	unknown   int          // of these, callers whose expected start was not sent
 	passed    [classes]int // starts of the classes before it while a caller of the class waits
 	loopCalls []Call       // of Woken and Rest, unless they are spread
 	alarm     *time.Timer  // for the next start
@@ -48,6 +51,9 @@ func (g *Group) endWait(w *caller, c Call, err error) {
 	i := slices.Index(g.waiting[w.class], w)
 	g.waiting[w.class] = slices.Delete(g.waiting[w.class], i, i+1)
 	g.waits--
+	if !w.reported {
+		g.unknown--
+	}
 	c.Ordered = w.ordered
 	w.call, w.err = c, err
 	if err != nil { // else recordStart has recorded the end of the wait
@@ -93,8 +99,8 @@ func (g *Group) endLongWaits() {
 }
 
 // advance starts the callers that may start now, one after the other, and ends waits
-// that are too long. The first caller that must wait is informed of its expected start,
-// at which an alarm calls advance again. g.mu is held.
+// that are too long. The callers that must wait are informed of their expected starts; at
+// that of the first one an alarm calls advance again. g.mu is held.
 func (g *Group) advance() {
 	for g.waits > 0 {
 		now := time.Now()
@@ -112,7 +118,8 @@ func (g *Group) advance() {
 			if g.endLongWait(w, o, now) {
 				continue
 			}
-			w.expect(o)
+			g.expect(w, o)
+			g.expectBehind(w, o, now)
 			start = o.at
 		}
 		startIsKnown := start.Before(busy) // else a running call holds the slot: its Release calls advance
@@ -123,15 +130,64 @@ func (g *Group) advance() {
 	}
 }
 
-// expect sends a caller the expected start of its call, once. While a running call
+// expect sends the first caller the expected start of its call, once. While a running call
 // holds the slot, the start is not known and nothing is sent. In any case expect records
 // that the server has ordered the wait, for [Call].
-func (w *caller) expect(o opening) {
+func (g *Group) expect(w *caller, o opening) {
 	w.ordered = w.ordered || o.refused
+	g.send(w, o)
+}
+
+// send sends a caller the expected start of its call, if that is known and was not sent before.
+func (g *Group) send(w *caller, o opening) {
 	if !w.reported && o.at.Before(busy) {
 		w.reported = true
+		g.unknown--
 		w.openings <- o
 	}
+}
+
+// expectBehind sends the callers behind the first one the expected starts of their calls,
+// each once: they may never be the first, because several can start at the same moment. O is
+// the opening of the first one. Callers whose starts are spread do not wait for a window.
+func (g *Group) expectBehind(first *caller, o opening, now time.Time) {
+	if g.unknown == 0 || !o.at.Before(busy) {
+		return
+	}
+	starts := []time.Time{o.at} // of the first one and those behind it
+	for class, callers := range g.waiting {
+		if Class(class) != Program && g.spreadOver != nil {
+			return
+		}
+		for _, w := range callers {
+			if w == first {
+				continue
+			}
+			at := starts[len(starts)-1]
+			for _, limit := range g.windows {
+				at = times.Later(at, limit.expectedStart(g.nextCall, starts, now))
+			}
+			starts = append(starts, at)
+			g.send(w, opening{at: at, refused: o.refused && at.Equal(o.at)})
+		}
+	}
+}
+
+// expectedStart returns when this window is expected to have room for the call behind those
+// of starts, of which the first one is call n. A call that runs, and each of starts, counts as one
+// that ends at once.
+func (w *window) expectedStart(n uint64, starts []time.Time, now time.Time) time.Time {
+	size := w.Size + w.Size/1000
+	at := now.Add(size) // while a call runs in the slot
+	if before := len(starts) - w.Max; before >= 0 {
+		at = starts[before].Add(size) // that one has the slot before
+	} else if room := w.mayStart(n+uint64(len(starts)), now, -1); room.Before(busy) {
+		at = room
+	}
+	if w.share < float64(w.Max) { // other clients use the window
+		at = times.Later(at, starts[len(starts)-1].Add(time.Duration(float64(size)/w.share)))
+	}
+	return at
 }
 
 // overdue reports whether the first caller of a class must start before those of the

@@ -110,9 +110,10 @@ type Waiting func(wait time.Duration, ordered bool)
 
 // Acquire waits until a call may start. Its class is that of the [Loop] of ctx.
 //
-// It calls report, unless nil, once the length of the wait is known. It fails at once if
-// the wait exceeds the deadline of ctx, or if the server requires a longer wait than
-// maxWait; a negative maxWait allows any. If both hold, the error wraps both.
+// It calls report, unless nil, once the length of the wait is known, which for a caller
+// behind others is an estimate. It fails at once if the wait exceeds the deadline of ctx, or
+// if the server requires a longer wait than maxWait; a negative maxWait allows any. If both
+// hold, the error wraps both.
 //
 // A window that was learned from announcements may be wrong. It delays a call by maxWait
 // at most; the response to that call shows whether the window is right.
@@ -143,6 +144,7 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiti
 	w.deadline, _ = ctx.Deadline()
 	g.waiting[class] = append(g.waiting[class], w)
 	g.waits++
+	g.unknown++
 	g.endLongWait(w, g.requiredWait(now), now) // at once: advance checks only the caller that is next
 	g.advance()
 	g.mu.Unlock()

@@ -462,6 +462,62 @@ func TestWaitLimits(t *testing.T) {
 	})
 }
 
+// Each of several callers that wait is reported once, at once if the start of the first one is known,
+// with the length of its wait: also those that never are the first in the queue.
+func TestEveryWaitIsReported(t *testing.T) {
+	t.Parallel()
+	known := []api.RateWindow{{Max: 5, Size: 3 * time.Second}, {Max: 15, Size: 30 * time.Second}}
+	type row struct {
+		takes time.Duration // a call
+		close time.Duration // by a Retry-After; 0 means none
+	}
+	table.Bubbles(t, map[string]row{
+		"calls without latency":  {},
+		"calls with latency":     {takes: 10 * time.Millisecond},
+		"after a Retry-After":    {close: 20 * time.Second},
+		"with both of the above": {takes: 10 * time.Millisecond, close: 20 * time.Second},
+	}, func(t *testing.T, test row) {
+		const calls = 40
+		g := ratelimit.New(known...)
+		if test.close > 0 {
+			g.Close(time.Now().Add(test.close), 0)
+		}
+		var waited, reported atomic.Int64
+		var wg sync.WaitGroup
+		for range calls {
+			wg.Go(func() {
+				start, reports, expected := time.Now(), 0, time.Time{}
+				c, err := g.Acquire(t.Context(), forever, func(wait time.Duration, _ bool) {
+					reports, expected = reports+1, time.Now().Add(wait)
+				})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				now := time.Now()
+				if now.After(start) {
+					waited.Add(1)
+				}
+				reported.Add(int64(reports))
+				differs := now.Sub(expected).Abs() > time.Duration(calls)*test.takes
+				if reports > 1 || reports == 1 && differs {
+					t.Errorf("reported %d times, started %s after the expected time", reports, now.Sub(expected))
+				}
+				time.Sleep(test.takes)
+				g.Release(c)
+			})
+		}
+		wg.Wait()
+		want := int64(calls - known[0].Max)
+		if test.close > 0 {
+			want = calls
+		}
+		if waited.Load() != want || reported.Load() != want {
+			t.Errorf("%d calls waited and %d were reported, want %d", waited.Load(), reported.Load(), want)
+		}
+	})
+}
+
 // A callback that panics, before or after its call has started, keeps no slot.
 func TestPanicLeavesTheLine(t *testing.T) {
 	t.Parallel()
