@@ -160,10 +160,15 @@ func WithLinkToken(token *LinkToken) CallOption {
 	})
 }
 
-// WithTimeout limits the call, including retries and waits, to d. Default: that of
-// fastio.WithTimeout.
+// WithTimeout limits the call, including retries and waits, to d. Default, and 0: that of
+// fastio.WithTimeout. A negative d, as of a deadline that has passed, is an [*InputError].
 func WithTimeout(d time.Duration) CallOption {
-	return callOption(func(o *CallOptions) { o.Timeout = d })
+	return callOption(func(o *CallOptions) {
+		o.Timeout = d
+		if d < 0 {
+			o.Err = &InputError{Field: "WithTimeout", Rule: "must not be negative", Got: d.String()}
+		}
+	})
 }
 
 // WithAttempts limits how often the request is sent; 1 means no retries. Default: that
@@ -174,6 +179,7 @@ func WithAttempts(n int) CallOption { return callOption(func(o *CallOptions) { o
 // WithMaxWait limits the waits that the server requires of a call, in total. A wait with
 // which the total would exceed d ends the call at once, with an [*Error] whose
 // Rate.RetryAfter is the length of that wait. [NoLimit] allows any, up to an hour each.
+// Default, and 0: that of fastio.WithMaxWait.
 func WithMaxWait(d time.Duration) CallOption {
 	return callOption(func(o *CallOptions) { o.MaxWait = d })
 }

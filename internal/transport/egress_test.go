@@ -352,14 +352,18 @@ func opening(takes api.Link, secret string) api.CallOption {
 }
 
 // What no header carries as it is, what is empty, and what no link of the request takes
-// is rejected.
+// is rejected, with the option that it takes.
 func TestLinkSecretsAreChecked(t *testing.T) {
 	t.Parallel()
 	const (
 		control = "must not hold control characters"
 		blanks  = "must not begin or end with a blank, which HTTP removes from a header"
-		out     = "must be left out: the request goes through no link that takes one"
 	)
+	out := map[api.Link]string{
+		api.LinkNone:          "must be left out: the request goes through no link that takes one",
+		api.LinkTakesPassword: "must be left out: a File Share takes WithLinkPassword",
+		api.LinkTakesToken:    "must be left out: a share takes WithLinkToken, with the token of shares.AuthPassword",
+	}
 	check := func(name string, link api.Link, want *api.InputError, opts ...api.CallOption) {
 		t.Helper()
 		r := get()
@@ -382,14 +386,14 @@ func TestLinkSecretsAreChecked(t *testing.T) {
 		for _, link := range []api.Link{api.LinkNone, api.LinkTakesPassword, api.LinkTakesToken} {
 			if link != takes {
 				name := fmt.Sprintf("%s through %d", field, link)
-				check(name, link, &api.InputError{Field: field, Rule: out}, opening(takes, canary))
+				check(name, link, &api.InputError{Field: field, Rule: out[link]}, opening(takes, canary))
 			}
 		}
 	}
 	for link, field := range map[api.Link]string{
 		api.LinkTakesPassword: "WithLinkToken", api.LinkTakesToken: "WithLinkPassword", api.LinkNone: "WithLinkPassword",
 	} {
-		check("both", link, &api.InputError{Field: field, Rule: out}, both...)
+		check("both", link, &api.InputError{Field: field, Rule: out[link]}, both...)
 	}
 	empty := &api.InputError{Field: "WithLinkPassword", Rule: "must not be empty"}
 	check("an empty password", api.LinkTakesPassword, empty, api.WithLinkPassword(api.Secret{}))

@@ -76,13 +76,25 @@ func checkLink(r *api.Request, option string, secret api.Secret, takes api.Link)
 	case text == "":
 		return nil
 	case r.Link != takes:
-		return &api.InputError{Field: option, Rule: "must be left out: the request goes through no link that takes one"}
+		return &api.InputError{Field: option, Rule: "must be left out: " + linkRule(r.Link)}
 	case controlAt(text) != "":
 		return &api.InputError{Field: option, Rule: "must not hold control characters", Got: controlAt(text)}
 	case strings.Trim(text, " ") != text:
 		return &api.InputError{Field: option, Rule: "must not begin or end with a blank, which HTTP removes from a header"}
 	}
 	return nil
+}
+
+// linkRule says which option a request takes for the secret of its link.
+func linkRule(takes api.Link) string {
+	switch takes {
+	case api.LinkTakesToken:
+		return "a share takes WithLinkToken, with the token of shares.AuthPassword"
+	case api.LinkTakesPassword:
+		return "a File Share takes WithLinkPassword"
+	default:
+		return "the request goes through no link that takes one"
+	}
 }
 
 const fieldHeader = "WithHeader"

@@ -500,6 +500,14 @@ func TestBudgetDoesNotGrow(t *testing.T) {
 	})
 }
 
+// A negative timeout, as of a deadline that has passed, is refused, and not taken for none.
+func TestNegativeTimeoutIsRefused(t *testing.T) {
+	t.Parallel()
+	want := &api.InputError{Field: "WithTimeout", Rule: "must not be negative", Got: "-1s"}
+	inputError(t, "a deadline that has passed", get(), want, api.WithTimeout(-time.Second))
+	succeed(t, newClient(t, answers(ok())), get(), api.WithTimeout(0))
+}
+
 // A wait that cannot fit is not begun, and the answer is not lost. So it is for a
 // call that finds its group closed.
 func TestDeadlines(t *testing.T) {
