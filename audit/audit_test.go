@@ -14,6 +14,7 @@ import (
 
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/api/codes"
 	"github.com/fastio-go/fastio/audit"
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fastiotest/op"
@@ -249,6 +250,32 @@ func TestFailedRemovalKeepsNoOther(t *testing.T) {
 			t.Errorf("with places that cannot be read: %v", err)
 		}
 	})
+}
+
+// Only the platform itself can say that a membership is gone.
+func TestOddNotFoundRemovesNoMember(t *testing.T) {
+	t.Parallel()
+	for name, odd := range map[string]seed.Fault{
+		"of a proxy":             {Status: http.StatusNotFound, Body: "<html>not here</html>"},
+		"of an unknown endpoint": {Status: http.StatusNotFound, Code: codes.NoEndpoint},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := newOffice(t)
+				odd.Op = op.MembersRemove
+				o.Fail(odd)
+				rows, err := o.remove(address, nil)
+				left, ok := errors.AsType[*audit.LeftError](err)
+				isMember := func(row string) bool {
+					return strings.HasPrefix(row, "removed") && strings.Contains(row, ": membership")
+				}
+				if !ok || len(left.Left) != 5 || slices.ContainsFunc(rows, isMember) {
+					t.Errorf("%q, %v", rows, err)
+				}
+			})
+		})
+	}
 }
 
 func TestInvalidPersonIsRejected(t *testing.T) {

@@ -199,7 +199,7 @@ func idAndAddresses(all []*Access, person api.Person) (user api.ID, addresses ma
 }
 
 // remove removes one access: an invitation, a grant or a membership. It is no
-// error if that is gone already.
+// error if that is gone already, as the platform itself says.
 func (s *Service) remove(ctx context.Context, a *Access, opts []api.CallOption) error {
 	who := api.Person(a.User)
 	if a.User == "" {
@@ -218,7 +218,8 @@ func (s *Service) remove(ctx context.Context, a *Access, opts []api.CallOption) 
 	default:
 		err = s.members.Remove(ctx, a.Place, who, opts...)
 	}
-	if errors.Is(err, api.ErrNotFound) {
+	isGone := errors.Is(err, api.ErrNotFound) && !errors.Is(err, api.ErrUnsupported) && call.Final(err)
+	if isGone {
 		return nil
 	}
 	return err
