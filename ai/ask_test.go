@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"net/url"
@@ -665,6 +667,33 @@ func TestWaitsOutliveTheRateLimitOfPolls(t *testing.T) {
 		}
 		if took := time.Since(start); took > 20*time.Minute {
 			t.Errorf("the last turn was returned after %s", took)
+		}
+	})
+}
+
+// A thread that changes all the time leaves polls of the hour to others, and the end of its
+// turn is known within seconds.
+func TestWaitForABusyThreadLeavesPolls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const took = 30 * time.Minute
+		polls, begun := 0, time.Now()
+		s := ai.New(stub.Caller(func(_ context.Context, r *api.Request, out any) error {
+			answer := `{"message":{"status":"running"}}`
+			switch {
+			case strings.Contains(r.Path.Template(), "/activity/poll/"):
+				polls++
+				const changed = `{"results":1,"activity":{"ai_chat:t":%q},"lastactivity":%[1]q}`
+				answer = fmt.Sprintf(changed, time.Now().UTC().Format("2006-01-02 15:04:05.000000 UTC"))
+			case time.Since(begun) >= took:
+				answer = so
+			}
+			return json.Unmarshal([]byte(answer), out)
+		}))
+		turn, err := s.Turns.Wait(t.Context(), api.Workspace("4012345678901234567"), "t", "u")
+		late := time.Since(begun) - took
+		if err != nil || turn.Answer != "So." || late > 4*time.Second || polls > 600 {
+			t.Errorf("%v, %v late, after %d polls in %s", err, late, polls, took)
 		}
 	})
 }

@@ -80,12 +80,15 @@ const (
 	heldPoll     = 20 * time.Second
 	longestPoll  = 30 * time.Second // with the wait for the rate limit, which many others may use up
 	failurePause = 2 * time.Second  // after a poll of the activity that failed
+
+	busyInterval = 3600 * time.Millisecond // of the polls for a thread that always changes: the hourly rate limit
 )
 
 // awaitEnd waits for the end of the turn. It reads the turn first, and again each time
 // the activity of the workspace or share reports a change of the thread. Without activity
-// reports the reads become rarer. An error that ends the wait, such as that of ctx, includes
-// the error of the last step.
+// reports the reads become rarer, and also while changes follow each other at once, up to
+// busyInterval. An error that ends the wait, such as that of ctx, includes the error of the
+// last step.
 func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
 	var interval wait.Interval // between two reads
 	var stepErr error          // of the last step
@@ -101,10 +104,15 @@ func (w *waiting) awaitEnd(ctx context.Context) (*Turn, error) {
 			stepErr = activityErr
 			return false, max(failurePause, interval.Next()), nil //nolint:nilerr // the turn can still be read
 		}
-		if changed {
+		took := time.Since(read)
+		if changed && took >= busyInterval {
 			interval = wait.Interval{} // the first one is the shortest
 		}
-		return false, interval.Next() - time.Since(read), nil // less the time of awaitActivity
+		pause = interval.Next()
+		if changed {
+			pause = min(pause, busyInterval)
+		}
+		return false, pause - took, nil
 	})
 	if err != nil {
 		return nil, w.fail(withLast(w.op, err, stepErr))
