@@ -416,13 +416,18 @@ func (f *follower) saveDue(ctx context.Context) error {
 // next one starts from there (Searched). A poll without events proves nothing, because an
 // empty response may be wrong: then the next one starts where this one has started.
 func (f *follower) endPoll() {
-	wasSaved := f.Cursor != "" // save does that only after events
-	hadEvents := f.deliveredInPoll || wasSaved
-	if hadEvents {
+	if f.hasFoundEvents() {
 		f.Searched = times.Later(f.Searched, f.walk.state.Max)
 		f.unsaved++
 	}
 	f.forgetPoll()
+}
+
+// hasFoundEvents reports whether the current poll has found events: new ones, or so many that
+// there were several pages, also if the caller may see none of them.
+func (f *follower) hasFoundEvents() bool {
+	wasSaved := f.Cursor != "" // save does that only after events
+	return f.deliveredInPoll || wasSaved || f.walk.foundMore
 }
 
 // forgetPoll lets the next poll start anew.

@@ -461,6 +461,51 @@ func TestManyPagesOfHiddenEvents(t *testing.T) {
 	})
 }
 
+// A poll that has read many pages of hidden events has searched their time: neither later
+// polls nor those of the next Follow read them again. If it is ended between them, the next
+// Follow goes on there.
+func TestFollowReadsHiddenEventsOnce(t *testing.T) {
+	t.Parallel()
+	const hidden = 250 // pages
+	fromStart, isVisible := 0, false
+	s := events.New(callerFunc(func(r *api.Request) string {
+		if r.Op != search {
+			return `{}`
+		}
+		n, _ := strconv.Atoi(r.Query.Get("cursor"))
+		hasHidden := r.Query.Get("created-min") == "" // later searches begin behind them
+		if hasHidden {
+			fromStart++
+		}
+		if hasHidden && n < hidden {
+			return fmt.Sprintf(`{"events":[],"pagination":{"has_more":true,"next_cursor":"%d"}}`, n+1)
+		}
+		if isVisible {
+			return `{"events":[{"event_id":"a"}],"pagination":{"has_more":false}}`
+		}
+		return `{"events":[],"pagination":{"has_more":false}}`
+	}), nil)
+	synctest.Test(t, func(t *testing.T) {
+		var box inbox
+		o := &events.FollowOptions{Store: new(events.MemoryStore)}
+		followFor := func(d time.Duration) {
+			f := followAs(s, events.Query{Profile: api.Workspace(roomID)}, box.handle, o)
+			time.Sleep(d)
+			f.end(t)
+		}
+		followFor(time.Minute)
+		if fromStart >= hidden {
+			t.Fatalf("the first Follow has ended after %d searches", fromStart)
+		}
+		followFor(3 * time.Hour)
+		isVisible = true
+		followFor(3 * time.Hour)
+		if got := box.all(); len(got) != 1 || fromStart > hidden+3 {
+			t.Errorf("%d events, %d searches from the beginning of the log", len(got), fromStart)
+		}
+	})
+}
+
 // A job that runs every night gets each event once.
 func TestFollowUntil(t *testing.T) {
 	t.Parallel()

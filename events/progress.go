@@ -112,8 +112,8 @@ func (f *follower) restore(data []byte, query string) error {
 // save saves a checkpoint, if there is anything new since the last one. After a failed save,
 // saveAgain finds out whether it was stored nevertheless.
 func (f *follower) save(ctx context.Context) error {
-	isUnchanged := f.unsaved == 0 && f.duplicates == 0 // duplicates have moved the cursor
-	if isUnchanged {
+	hasMoved := f.walk != nil && (f.duplicates > 0 || f.walk.foundMore) // the cursor, without new events
+	if f.unsaved == 0 && !hasMoved {
 		return nil
 	}
 	f.evict() // before the snapshot; and also without a Store, because it limits the memory
@@ -121,8 +121,8 @@ func (f *follower) save(ctx context.Context) error {
 		f.unsaved, f.duplicates = 0, 0
 		return nil
 	}
-	hadEvents := f.deliveredInPoll || f.duplicates > 0 || f.Cursor != ""
-	if f.walk != nil && hadEvents { // else the poll starts anew after a restart: endPoll needs events
+	hasFound := f.walk != nil && (hasMoved || f.hasFoundEvents())
+	if hasFound { // else the poll starts anew after a restart: endPoll needs events
 		f.Cursor = f.walk.Cursor()
 	}
 	data, err := jsonv2.Marshal(f.snapshot())

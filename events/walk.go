@@ -44,6 +44,7 @@ type Walk struct {
 	pauseAfter    int            // pages after which a loop pauses; 0 means that it does not
 	pagesLeft     int            // of the current loop until it pauses
 	paused        bool           // the last loop has paused
+	foundMore     bool           // a page had the cursor of another one: events were found, also if they are hidden
 	refusals      int            // refused cursors since a slice has ended, for the pause after one
 	unshrinkable  int            // those of the refusals that a smaller slice could not follow
 
@@ -237,6 +238,7 @@ func (w *Walk) deliverSlice(ctx context.Context, yield func(*Event, error) bool)
 		}
 		w.seen.pages++
 		next = pg.Page.next
+		w.foundMore = w.foundMore || next != "" && !strings.HasPrefix(next, offsetPrefix)
 		w.advance(next)
 		w.pagesLeft-- // below 0 without a limit (pauseAfter)
 		w.paused = w.pagesLeft == 0 && !w.state.Done
