@@ -136,6 +136,12 @@ func (s *Service) Follow(
 	if err := f.load(ctx); err != nil {
 		return call.Failed(opFollow, err)
 	}
+	defer func() {
+		hasPanicked := f.loaded // else Close was called
+		if hasPanicked {
+			f.pace.stop()
+		}
+	}()
 	err, closeErr := f.run(ctx), f.Close(ctx)
 	if errors.Is(err, ErrCheckpointTaken) && errors.Is(closeErr, ErrCheckpointTaken) {
 		closeErr = nil // the last save failed for the same reason

@@ -506,6 +506,28 @@ func TestFollowReadsHiddenEventsOnce(t *testing.T) {
 	})
 }
 
+// A handler that panics ends its Follow: the others do not search more rarely for it.
+func TestFollowThatPanicsLeavesItsTurns(t *testing.T) {
+	t.Parallel()
+	s := events.New(callerFunc(func(r *api.Request) string {
+		return `{"events":[{"event_id":"a"}],"pagination":{"has_more":false}}`
+	}), nil)
+	synctest.Test(t, func(t *testing.T) {
+		want := s.FollowInterval()
+		for range 3 {
+			func() {
+				defer func() { _ = recover() }()
+				_ = s.Follow(t.Context(), events.Query{Profile: api.Workspace(roomID)}, func(context.Context, *events.Event) error {
+					panic("of the handler")
+				}, nil)
+			}()
+		}
+		if got := s.FollowInterval(); got != want {
+			t.Errorf("the interval is %s, want %s", got, want)
+		}
+	})
+}
+
 // A job that runs every night gets each event once.
 func TestFollowUntil(t *testing.T) {
 	t.Parallel()
