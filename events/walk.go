@@ -67,10 +67,12 @@ type cursorState struct {
 	Done    bool      `json:"done,omitzero"`
 
 	// A pass that continues a finished one begins at From, before the end of the
-	// finished one, and skips Tail. Last becomes the Tail of the next pass.
-	From time.Time `json:"from,omitzero"`
-	Tail hashes    `json:"tail,omitempty"`
-	Last hashes    `json:"last,omitempty"`
+	// finished one, and skips Tail. Last becomes the Tail of the next pass. If the finished
+	// one has ended in the future, by a wrong clock, it begins before Newest.
+	From   time.Time `json:"from,omitzero"`
+	Tail   hashes    `json:"tail,omitempty"`
+	Last   hashes    `json:"last,omitempty"`
+	Newest time.Time `json:"newest,omitzero"` // creation of the newest event, also of the passes before
 }
 
 // resumeOverlap is the greatest delay with which an event may become visible and still be
@@ -152,7 +154,7 @@ func (q Query) decodeCursor(cursor string) (cursorState, error) {
 	}
 	// The new walk starts before the end of the finished one, because events may have become visible late. It
 	// leaves out what the finished one has delivered from there on.
-	fresh.From, fresh.Tail = saved.Max.Add(-resumeOverlap), saved.Last
+	fresh.From, fresh.Tail, fresh.Newest = saved.Max.Add(-resumeOverlap), saved.Last, saved.Newest
 	return fresh, nil
 }
 
@@ -267,10 +269,25 @@ func (w *Walk) setEnd(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state.Max = times.Later(now.Truncate(time.Second), w.query.CreatedMin)
+	w.correctFrom(now)
 	if from := w.state.From; !from.IsZero() { // this clock may be behind the one that ended the pass before
 		w.state.Max = times.Later(w.state.Max, from.Add(resumeOverlap))
 	}
 	return nil
+}
+
+// correctFrom moves the start of a pass back if the one before has ended in the future, by a
+// wrong clock of the server: to the newest event, or to the start of the query if there was
+// none. w.mu is held.
+func (w *Walk) correctFrom(now time.Time) {
+	endedAt := w.state.From.Add(resumeOverlap)
+	if w.state.From.IsZero() || !endedAt.After(now.Add(clockSkew)) {
+		return
+	}
+	w.state.From = time.Time{}
+	if !w.state.Newest.IsZero() {
+		w.state.From = times.Earlier(w.state.Newest, now).Truncate(time.Second).Add(-resumeOverlap)
+	}
 }
 
 // sliceQuery returns the query for the current slice of time: that of the whole pass, within
@@ -366,6 +383,7 @@ func (w *Walk) markDelivered(id api.OpaqueID) bool {
 // recordForNextWalk remembers an event that was created shortly before the end of the walk:
 // a walk that continues this one starts before its end and finds the event again.
 func (w *Walk) recordForNextWalk(e *Event) {
+	w.recordNewest(e)
 	tooEarly := w.state.Max.IsZero() || e.Created.Before(w.state.Max.Add(-resumeOverlap))
 	isFull := len(w.state.Last) >= remembered // the size of the cursor is limited
 	if !w.keepLast || e.ID == "" || tooEarly || isFull {
@@ -378,6 +396,17 @@ func (w *Walk) recordForNextWalk(e *Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state.Last = append(w.state.Last, hash(e.ID))
+}
+
+// recordNewest remembers the creation of an event if it is the newest one so far. A time after
+// the end of the walk is wrong.
+func (w *Walk) recordNewest(e *Event) {
+	if !w.keepLast || !e.Created.After(w.state.Newest) || e.Created.After(w.state.Max) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state.Newest = e.Created.UTC()
 }
 
 // nack makes the cursor count the event that is being delivered as not
