@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -108,12 +109,15 @@ func (s *Subscription) keepHistory(ctx context.Context) error {
 }
 
 // readLog queues the events from appearsLate before from on, because events appear late in
-// the log. If the log cannot be read, it requests a resync; it returns an error only if ctx
-// is done.
+// the log. If the log cannot be read to the end, it requests a resync; it returns an error
+// only if ctx is done.
 func (s *Subscription) readLog(ctx context.Context, from time.Time) error {
 	s.pending.expectEntries(from)
 	q := events.Query{Profile: s.profile, CreatedMin: from.Add(-appearsLate)}
-	err := wait.Poll{Final: call.Final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
+	final := func(err error) bool { // another walk would end at the same page
+		return call.Final(err) || errors.Is(err, api.ErrNoProgress)
+	}
+	err := wait.Poll{Final: final, Failed: s.pollFailed}.Run(ctx, func() (bool, time.Duration, error) {
 		const done, pause = true, 0 // only a failure is repeated
 		return done, pause, s.walkLog(ctx, q, from)
 	})

@@ -138,6 +138,22 @@ func TestFailedCatchUpReportsResync(t *testing.T) {
 	}
 }
 
+// A log in which the caller may see none of very many events is not read again and again: a
+// Resync says that it was not read to the end.
+func TestCatchUpWithManyHiddenEvents(t *testing.T) {
+	t.Parallel()
+	streaming(t, func(t *testing.T, p *platform, c *consumer) {
+		time.Sleep(time.Minute)
+		p.locked(func() { p.hidden = 150 })
+		p.each((*socket).drop)
+		time.Sleep(6 * time.Hour)
+		searches := len(p.searched())
+		if _, resyncs := c.entries(); !slices.Contains(resyncs, realtime.ResyncReasonLog) || searches > 2*150 {
+			t.Errorf("reported %v after %d searches", resyncs, searches)
+		}
+	}, catchUp)
+}
+
 // A slow loop delays only the reading of the log.
 func TestCatchUpWithSlowLoop(t *testing.T) {
 	t.Parallel()

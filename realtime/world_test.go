@@ -56,6 +56,7 @@ type platform struct {
 	mintErr  error
 	dialErr  error
 	entries  []string // IDs in the log
+	hidden   int      // pages before them without an event that the caller may see
 	logErr   error
 	searches []url.Values
 	slowLog  time.Duration // delay of a search
@@ -160,15 +161,19 @@ func (p *platform) Call(ctx context.Context, r *api.Request, out any, opts ...ap
 
 // logPage returns a page of 250 entries. The cursor is the index of the first.
 func (p *platform) logPage(cursor string) string {
-	from, _ := strconv.Atoi(cursor)
+	const page = `{"events":[%s],"pagination":{"has_more":%t,"next_cursor":"%d"}}`
+	n, _ := strconv.Atoi(cursor)
+	if n < p.hidden {
+		return fmt.Sprintf(page, "", true, n+1)
+	}
+	from := n - p.hidden
 	to := min(from+250, len(p.entries))
 	var rows []string
 	for _, id := range p.entries[from:to] {
 		const row = `{"event_id":%q,"event":"comment_created","created":"2026-03-02 09:30:00 UTC"}`
 		rows = append(rows, fmt.Sprintf(row, id))
 	}
-	const page = `{"events":[%s],"pagination":{"has_more":%t,"next_cursor":"%d"}}`
-	return fmt.Sprintf(page, strings.Join(rows, ","), to < len(p.entries), to)
+	return fmt.Sprintf(page, strings.Join(rows, ","), to < len(p.entries), to+p.hidden)
 }
 
 func (p *platform) poll(ctx context.Context, q url.Values) (string, error) {
