@@ -1,6 +1,7 @@
 package realtime_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -152,6 +153,47 @@ func TestCatchUpWithManyHiddenEvents(t *testing.T) {
 			t.Errorf("reported %v after %d searches", resyncs, searches)
 		}
 	}, catchUp)
+}
+
+// stopped is a socket of a computer that sleeps for a time: what has arrived before is read
+// when it wakes up.
+type stopped struct {
+	*socket
+	awake chan struct{} // closed when it wakes up
+}
+
+func (s *stopped) ReadMessage() ([]byte, bool, error) {
+	b, text, err := s.socket.ReadMessage()
+	<-s.awake
+	return b, text, err
+}
+
+func (s *stopped) Ping(context.Context) error {
+	<-s.awake
+	time.Sleep(time.Second) // the frames are read first
+	return errReset
+}
+
+// A frame that is read after a long silence does not hide it: the log is read from its begin
+// on.
+func TestFrameAfterASilenceDoesNotHideIt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, awake := newPlatform(), make(chan struct{})
+		p.wrap = func(s *socket) realtime.Conn {
+			if len(p.dials) > 1 {
+				return s
+			}
+			return &stopped{s, awake}
+		}
+		begin(t, p, catchUp)
+		silent := p.now()
+		p.frame(`{"response":"activity","activity":["members"]}`)
+		time.Sleep(10 * time.Minute)
+		close(awake)
+		time.Sleep(time.Minute)
+		requireRead(t, p, silent)
+	})
 }
 
 // A slow loop delays only the reading of the log.

@@ -340,10 +340,17 @@ func (n *session) pingOnce(ctx context.Context) error {
 	return err
 }
 
-// alive records that a frame or a pong has come.
+// alive records that a frame or a pong has come. After a silence in which a ping has had no
+// response, as if the computer has slept, it may be one from before: other frames since then
+// may be lost.
 func (n *session) alive() {
-	n.heard.alive()
-	n.s.clock.alive()
+	before, silence := n.heard.observeResponse(nil)
+	if silence <= max(longSilent, 2*n.s.o.PingInterval) {
+		n.s.clock.alive()
+		return
+	}
+	n.s.history.enqueueGap(before)
+	n.s.noticeSilence(nil)
 }
 
 // Event holds the details of a change, if the socket sends them: for events that
