@@ -233,3 +233,11 @@ func (s *ids) add(id uint64) bool {
 	s.next = (s.next + 1) % remembered
 	return true
 }
+
+// removeLast removes the ID that was added last.
+func (s *ids) removeLast(id uint64) {
+	delete(s.set, id)
+	if last := len(s.ring) - 1; s.next == 0 && last >= 0 { // else the place stays in use until it is overwritten
+		s.ring = s.ring[:last]
+	}
+}

@@ -270,6 +270,40 @@ func TestStepSurvivesFailures(t *testing.T) {
 	})
 }
 
+// The event that comes when the context of a step is done, or whose handler fails, is
+// delivered by the next step, also if it is too old for another poll.
+func TestStepGoesOnAtTheEventThatItHasNotDelivered(t *testing.T) {
+	t.Parallel()
+	for name, fails := range map[string]bool{"context": false, "handler": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			alone(t, func(t *testing.T, w *world) {
+				want := w.fill(300)
+				time.Sleep(24 * time.Hour)
+				var got inbox
+				hasFailed := false
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				s, _ := w.stepper(t, func(ctx context.Context, e *events.Event) error {
+					switch n := len(got.all()); {
+					case n == 20 && fails && !hasFailed:
+						hasFailed = true
+						return context.Canceled
+					case n == 19 && !fails:
+						cancel()
+					}
+					return got.handle(ctx, e)
+				}, &events.FollowOptions{PollOnly: true, OnGap: noGap(t)})
+				if _, err := s.Step(ctx); !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				stepUntil(t, s, time.Now().Add(time.Hour))
+				sameSet(t, want, got.all())
+			})
+		})
+	}
+}
+
 // Logs at rest take turns in the order in which they are due. One that is closed, or woken,
 // gives its turn to the next.
 func TestSteppersTakeTurnsAtRest(t *testing.T) {

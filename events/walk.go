@@ -409,9 +409,13 @@ func (w *Walk) recordNewest(e *Event) {
 	w.state.Newest = e.Created.UTC()
 }
 
-// nack makes the cursor count the event that is being delivered as not
-// delivered. The Walk must not be used afterwards.
+// nack makes the cursor and the next loop count the event that is being delivered as not
+// delivered.
 func (w *Walk) nack(id api.OpaqueID) {
+	if id == "" { // it counts as new anyway
+		return
+	}
+	w.delivered.removeLast(hash(id))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state.Passed = slices.DeleteFunc(w.state.Passed, func(passed uint64) bool { return passed == hash(id) })
