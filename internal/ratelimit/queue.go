@@ -13,7 +13,6 @@ import (
 type queue struct {
 	waiting   [classes][]*caller
 	waits     int          // callers in waiting
-	unknown   int          // of these, callers whose expected start was not sent
 	passed    [classes]int // starts of the classes before it while a caller of the class waits
 	loopCalls []Call       // of Woken and Rest, unless they are spread
 	alarm     *time.Timer  // for the next start
@@ -27,7 +26,7 @@ type caller struct {
 	deadline   time.Time // zero means none
 	asked      time.Time
 	firstSince time.Time    // since then it is the next one that starts; zero before
-	reported   bool         // the opening that is expected
+	expected   time.Time    // start, as sent in openings; zero before
 	ordered    bool         // one of its openings was the end of a Retry-After
 	openings   chan opening // closed when the wait has ended: call or err is set
 	call       Call
@@ -51,9 +50,6 @@ func (g *Group) endWait(w *caller, c Call, err error) {
 	i := slices.Index(g.waiting[w.class], w)
 	g.waiting[w.class] = slices.Delete(g.waiting[w.class], i, i+1)
 	g.waits--
-	if !w.reported {
-		g.unknown--
-	}
 	c.Ordered = w.ordered
 	w.call, w.err = c, err
 	if err != nil { // else recordStart has recorded the end of the wait
@@ -118,8 +114,8 @@ func (g *Group) advance() {
 			if g.endLongWait(w, o, now) {
 				continue
 			}
-			g.expect(w, o)
-			g.expectBehind(w, o, now)
+			w.expect(o)
+			g.expectBehind(o, now)
 			start = o.at
 		}
 		startIsKnown := start.Before(busy) // else a running call holds the slot: its Release calls advance
@@ -133,16 +129,15 @@ func (g *Group) advance() {
 // expect sends the first caller the expected start of its call, once. While a running call
 // holds the slot, the start is not known and nothing is sent. In any case expect records
 // that the server has ordered the wait, for [Call].
-func (g *Group) expect(w *caller, o opening) {
+func (w *caller) expect(o opening) {
 	w.ordered = w.ordered || o.refused
-	g.send(w, o)
+	w.send(o)
 }
 
 // send sends a caller the expected start of its call, if that is known and was not sent before.
-func (g *Group) send(w *caller, o opening) {
-	if !w.reported && o.at.Before(busy) {
-		w.reported = true
-		g.unknown--
+func (w *caller) send(o opening) {
+	if w.expected.IsZero() && o.at.Before(busy) {
+		w.expected = o.at
 		w.openings <- o
 	}
 }
@@ -150,42 +145,57 @@ func (g *Group) send(w *caller, o opening) {
 // expectBehind sends the callers behind the first one the expected starts of their calls,
 // each once: they may never be the first, because several can start at the same moment. O is
 // the opening of the first one. Callers whose starts are spread do not wait for a window.
-func (g *Group) expectBehind(first *caller, o opening, now time.Time) {
-	if g.unknown == 0 || !o.at.Before(busy) {
+func (g *Group) expectBehind(o opening, now time.Time) {
+	if !o.at.Before(busy) {
 		return
 	}
-	starts := []time.Time{o.at} // of the first one and those behind it
+	before := 0 // callers of the classes before
 	for class, callers := range g.waiting {
 		if Class(class) != Program && g.spreadOver != nil {
 			return
 		}
-		for _, w := range callers {
-			if w == first {
-				continue
-			}
-			at := starts[len(starts)-1]
-			for _, limit := range g.windows {
-				at = times.Later(at, limit.expectedStart(g.nextCall, starts, now))
-			}
-			starts = append(starts, at)
-			g.send(w, opening{at: at, refused: o.refused && at.Equal(o.at)})
+		known := len(callers) // the callers behind these have asked since the last time
+		for known > 0 && callers[known-1].expected.IsZero() {
+			known--
 		}
+		for i, w := range callers[known:] {
+			at := g.expectedStart(before+known+i, o.at, now)
+			w.send(opening{at: at, refused: o.refused && at.Equal(o.at)})
+		}
+		before += len(callers)
 	}
 }
 
-// expectedStart returns when this window is expected to have room for the call behind those
-// of starts, of which the first one is call n. A call that runs, and each of starts, counts as one
-// that ends at once.
-func (w *window) expectedStart(n uint64, starts []time.Time, now time.Time) time.Time {
-	size := w.Size + w.Size/1000
-	at := now.Add(size) // while a call runs in the slot
-	if before := len(starts) - w.Max; before >= 0 {
-		at = starts[before].Add(size) // that one has the slot before
-	} else if room := w.mayStart(n+uint64(len(starts)), now, -1); room.Before(busy) {
-		at = room
+// expectedStart returns when the windows are expected to have room for the caller with so many
+// others before it, the first of which starts at first. Each of these calls, and each that
+// runs, counts as one that ends at once.
+func (g *Group) expectedStart(before int, first, now time.Time) time.Time {
+	startOf := func(place int) time.Time {
+		for _, callers := range g.waiting {
+			if place < len(callers) {
+				return times.Later(first, callers[place].expected)
+			}
+			place -= len(callers)
+		}
+		return first
 	}
-	if w.share < float64(w.Max) { // other clients use the window
-		at = times.Later(at, starts[len(starts)-1].Add(time.Duration(float64(size)/w.share)))
+	at := first
+	if before > 0 {
+		at = startOf(before - 1)
+	}
+	previous := at
+	for _, w := range g.windows {
+		size := w.Size + w.Size/1000
+		if before >= w.Max { // the caller Max places before has the slot
+			at = times.Later(at, startOf(before-w.Max).Add(size))
+		} else if room := w.mayStart(g.nextCall+uint64(before), now, -1); room.Before(busy) {
+			at = times.Later(at, room)
+		} else {
+			at = times.Later(at, now.Add(size))
+		}
+		if w.share < float64(w.Max) { // other clients use the window
+			at = times.Later(at, previous.Add(time.Duration(float64(size)/w.share)))
+		}
 	}
 	return at
 }

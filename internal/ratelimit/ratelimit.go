@@ -144,7 +144,6 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiti
 	w.deadline, _ = ctx.Deadline()
 	g.waiting[class] = append(g.waiting[class], w)
 	g.waits++
-	g.unknown++
 	g.endLongWait(w, g.requiredWait(now), now) // at once: advance checks only the caller that is next
 	g.advance()
 	g.mu.Unlock()

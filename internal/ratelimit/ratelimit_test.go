@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -837,6 +838,34 @@ func roomy(tb testing.TB) func() {
 func TestCallWithoutWaitDoesNotAllocate(t *testing.T) {
 	if allocs := testing.AllocsPerRun(1000, roomy(t)); allocs > 0 {
 		t.Errorf("%v allocations a call", allocs)
+	}
+}
+
+// BenchmarkQueue reports the time of a caller that begins to wait and is canceled. It must not be dozens of
+// times longer with a hundred times as many callers, all of which hold the lock of the group.
+func BenchmarkQueue(b *testing.B) {
+	for _, callers := range []int{100, 10_000} {
+		b.Run(strconv.Itoa(callers), func(b *testing.B) {
+			for b.Loop() {
+				g := ratelimit.New(api.RateWindow{Max: 5, Size: minute}, api.RateWindow{Max: 50, Size: 2 * minute})
+				ctx, cancel := context.WithCancel(b.Context())
+				var begun, ended sync.WaitGroup
+				begun.Add(callers)
+				for range callers {
+					ended.Go(func() {
+						c, err := g.Acquire(ctx, forever, func(time.Duration, bool) { begun.Done() })
+						if err == nil { // one of the first five, which do not wait
+							begun.Done()
+							g.Release(c)
+						}
+					})
+				}
+				begun.Wait()
+				cancel()
+				ended.Wait()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*callers), "ns/caller")
+		})
 	}
 }
 
