@@ -188,7 +188,7 @@ func (g *Group) expectedStart(before int, first, now time.Time) time.Time {
 		size := w.Size + w.Size/1000
 		if before >= w.Max { // the caller Max places before has the slot
 			at = times.Later(at, startOf(before-w.Max).Add(size))
-		} else if room := w.mayStart(g.nextCall+uint64(before), now, -1); room.Before(busy) {
+		} else if room := w.mayStart(g.nextCall+uint64(before), now, -1); room.Before(busy) { //nolint:gosec // not negative
 			at = times.Later(at, room)
 		} else {
 			at = times.Later(at, now.Add(size))
