@@ -133,8 +133,8 @@ func unlinked(opts []api.CallOption) []api.CallOption {
 // result.
 //
 // Errors: [api.ErrNotFound] if the folder is not in that workspace or share;
-// [api.ErrForbidden] without access to it; [io.ErrUnexpectedEOF] from Read if
-// the archive is not complete.
+// [api.ErrForbidden] without access to it, or if the share does not allow downloads;
+// [io.ErrUnexpectedEOF] from Read if the archive is not complete.
 //
 // It calls GET /current/workspace/{workspace_id}/storage/{node_id}/zip/.
 // It calls GET /current/share/{share_id}/storage/{node_id}/zip/.

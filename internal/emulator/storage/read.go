@@ -3,6 +3,7 @@ package storage
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -94,13 +95,20 @@ func (h *contents) fileToRead(c *wire.Call) (world.Store, *world.Node, error) {
 // checkReadable returns why the caller, who has opened the storage, may not have the content
 // of a node or previews of it, nil if it may.
 func (h *contents) checkReadable(store world.Store, n *world.Node) error {
-	switch share := h.w.Share(store.Profile); {
-	case !n.HasContent():
+	if !n.HasContent() {
 		return wire.Refuse(http.StatusNotAcceptable, CodeNoContent, "A "+n.Kind+" has no content.")
-	case share != nil && share.Value.Security() == world.SecurityHigh && !store.Insider(h.w):
+	}
+	return cmp.Or(h.refuseGuest(store), n.RefuseServe())
+}
+
+// refuseGuest returns a refusal if the storage is that of a share that no guest may download
+// from, and the caller is one.
+func (h *contents) refuseGuest(store world.Store) error {
+	share := h.w.Share(store.Profile)
+	if share != nil && share.Value.Security() == world.SecurityHigh && !store.Insider(h.w) {
 		return wire.Refuse(http.StatusForbidden, codeNoDownloads, "The share does not allow downloads.")
 	}
-	return n.RefuseServe()
+	return nil
 }
 
 // readToken returns a token that reads one node.
@@ -177,6 +185,9 @@ func (h *contents) serveArchive(c *wire.Call) (wire.Object, error) {
 		return nil, wire.Refuse(http.StatusUnauthorized, wire.CodeCredential, "An archive asks for a credential.")
 	}
 	store, err := h.tree.StorageOfPath(c)
+	if err == nil {
+		err = h.refuseGuest(store)
+	}
 	if err != nil {
 		return nil, err
 	}
