@@ -425,7 +425,7 @@ func (h *Handlers) refuseWithoutSeat(id, user string) error {
 		return err
 	}
 	taken := len(h.w.MembersOf(id)) + len(h.w.OpenInvitations(id))
-	if taken < orgs.PlanNamed(h.w.Org(id).Value.Plan).Seats {
+	if most := orgs.PlanNamed(h.w.Org(id).Value.Plan).Seats; most == 0 || taken < most {
 		return nil
 	}
 	return wire.Refuse(http.StatusPaymentRequired, codeHigherPlan, "Upgrade Required: the plan has no seat left.")

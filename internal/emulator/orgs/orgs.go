@@ -215,8 +215,8 @@ func (h *Handlers) OrgOfMember(c *wire.Call) (string, error) {
 type Plan struct {
 	name       string
 	credits    int // a month
-	Seats      int
-	Workspaces int // 0 means no limit
+	Seats      int // 0 means no limit
+	Workspaces int // likewise
 	Shares     int
 	metered    bool // beyond its credits; else it stops
 }
@@ -228,7 +228,7 @@ func plans() []Plan {
 	return []Plan{
 		{name: "starter", credits: 300_000, Seats: 1, Workspaces: 10, Shares: 100},
 		{name: "business", credits: 1_200_000, Seats: 20, Workspaces: 100, Shares: 1000, metered: true},
-		{name: "growth", credits: 4_500_000, Seats: 50, Shares: 1000, metered: true},
+		{name: "growth", credits: 4_500_000, Shares: 1000, metered: true},
 	}
 }
 
