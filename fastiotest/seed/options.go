@@ -164,7 +164,7 @@ type UploadOptions struct {
 	FailStoring    string        // storing fails for uploads whose name contains it; "" means none
 
 	MaxSize           int64  // bytes of an upload; 0 means 50 GB
-	MinChunk          int64  // bytes of all chunks but one; 0 means 1 MiB
+	MinChunk          int64  // bytes of each chunk but the last; 0 means 1 MiB
 	MaxChunk          int64  // bytes of a chunk; 0 means 100 MB
 	MaxChunks         int    // of an upload; 0 means 550
 	MaxSessions       int    // uploads of a user at a time; 0 means 7,500

@@ -164,14 +164,13 @@ func (h *Handlers) deleteChunk(c *wire.Call, u *upload) (wire.Object, error) {
 }
 
 // completeUpload starts to assemble the file, if all its bytes have arrived. Otherwise
-// the upload fails, except for one to a File Share, which can go on. Only one chunk may be
-// smaller than the limit.
+// the upload fails, except for one to a File Share, which can go on. Only the last chunk may
+// be smaller than the limit.
 func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) {
-	hasAllBytes, smallChunks := u.received() == u.size, 0
-	for _, chunk := range u.chunks {
-		if chunk.Size() < h.Limits().MinChunk {
-			smallChunks++
-		}
+	hasAllBytes, hasSmallChunk := u.received() == u.size, false
+	for order, chunk := range u.chunks {
+		isLast := order == len(u.chunks)
+		hasSmallChunk = hasSmallChunk || !isLast && chunk.Size() < h.Limits().MinChunk
 	}
 	switch {
 	case !u.takesChunks():
@@ -181,8 +180,8 @@ func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) 
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeSizeDiffers, "The chunks have another size than the file.")
 	case !hasAllBytes || u.hasGaps():
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeChunksMissing, "Some of the bytes have not arrived.")
-	case smallChunks > 1:
-		return nil, wire.Refuse(http.StatusNotAcceptable, codeChunksMissing, "Only one chunk may be smaller than 1 MiB.")
+	case hasSmallChunk:
+		return nil, wire.Refuse(http.StatusNotAcceptable, codeChunksMissing, "Only the last chunk may be smaller than 1 MiB.")
 	}
 	if err := h.storage.RefuseLocked(c, h.storage.ReplacedBy(u.to.Place, u.name)); err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ const (
 // Published limits; the options change those that plans have.
 const (
 	atOnceMost       = 4 << 20 // bytes of an upload in one call
-	leastChunk       = 1 << 20 // bytes of all chunks but one
+	leastChunk       = 1 << 20 // bytes of each chunk but the last
 	mostChunk        = 100_000_000
 	mostChunks       = 550
 	mostUpload       = 50_000_000_000
