@@ -100,8 +100,10 @@ func (h *Handlers) workspaceObject(id, viewer string, lv wire.Level) wire.Object
 	r.Put(wire.Full, "owner_defined", wire.Parsed(w.Value.OwnerDefined))
 	r.Put(wire.Full, "perm_join", cmp.Or(w.Value.Join, world.MemberOrAbove))
 	r.Put(wire.Full, "perm_member_manage", cmp.Or(w.Value.ManageMembers, world.MemberOrAbove))
-	r.Put(wire.Full, "capabilities",
-		wire.Object{{"can_create_share", world.Rank(role) >= world.Rank(world.Member) && h.w.AllowsSharing(id)}})
+	r.Put(wire.Full, "capabilities", wire.Object{
+		{"can_create_share", world.Rank(role) >= world.Rank(world.Member) && h.w.AllowsSharing(id)},
+		{"can_publish_agent_chat", false}, // the platform lets no one publish
+	})
 	return r.Fields
 }
 
