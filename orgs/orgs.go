@@ -130,7 +130,8 @@ type ListOptions struct {
 }
 
 // List returns one page of organizations. A caller may have access to a workspace without
-// being a member of its organization: only [ScopeExternal] has such organizations. For
+// being a member of its organization: only [ScopeExternal] has such organizations.
+// [ScopeMember] has one without a plan only if the caller administers it. For
 // [ScopeAvailable] the server may return all organizations at once: then Pagination is nil.
 //
 // Errors: [*api.InputError] for another scope; [api.ErrInvalid] if a bound is out of

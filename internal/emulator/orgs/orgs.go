@@ -37,7 +37,7 @@ func (h *Handlers) Routes() []*wire.Route {
 func (h *Handlers) readRoutes() []*wire.Route {
 	const org = "/current/org/{org_id}/"
 	return []*wire.Route{
-		wire.Get("orgs.List", "/current/orgs/list/", h.orgs(h.isMember), wire.ListParams()),
+		wire.Get("orgs.List", "/current/orgs/list/", h.orgs(h.isListed), wire.ListParams()),
 		wire.Get("orgs.ListExternal", "/current/orgs/list/external/", h.orgs(h.isGuest), wire.ListParams()),
 		wire.Get("orgs.ListJoinedOrInvited", "/current/orgs/all/", h.orgs(h.isMemberOrInvited), wire.ListParams()),
 		wire.Get("orgs.ListAvailable", "/current/orgs/available/", h.orgs(h.mayJoin), wire.ListParams()),
@@ -64,6 +64,12 @@ func (h *Handlers) orgs(fits func(o world.Org, userID string) bool) func(*wire.C
 }
 
 func (h *Handlers) isMember(o world.Org, userID string) bool { return h.w.Role(o.ID, userID) != "" }
+
+// isListed selects organizations of which the user is a member. One without a plan is hidden
+// from members who do not administer it.
+func (h *Handlers) isListed(o world.Org, userID string) bool {
+	return h.isMember(o, userID) && (!o.Unsubscribed || h.w.AtLeast(o.ID, userID, world.Admin))
+}
 
 // isGuest selects organizations of which only a workspace or share is accessible.
 func (h *Handlers) isGuest(o world.Org, userID string) bool {
