@@ -51,7 +51,7 @@ func (s *Server) Fail(f world.Fault) {
 // AddFault adds a rule that lets calls fail, or replaces the one with the same ID, and
 // returns its ID. It returns an error for an unknown operation.
 func (s *Server) AddFault(f world.Fault) (id string, err error) {
-	if err := checkOps(s.routes, "Fault.Op", f.Op); err != nil {
+	if err := checkOp(s.routes, "Fault.Op", f.Op); err != nil {
 		return "", err
 	}
 	f.Header, f.Params = f.Header.Clone(), maps.Clone(f.Params)
@@ -132,11 +132,24 @@ func Check(o seed.Options, faults ...seed.Fault) error {
 		return err
 	}
 	for _, f := range faults {
-		if err := checkOps(s.routes, "Fault.Op", f.Op); err != nil {
+		if err := checkOp(s.routes, "Fault.Op", f.Op); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// CheckOp returns an error that names the field if no request has such an operation; "" is
+// any.
+func (s *Server) CheckOp(field string, op seed.Op) error { return checkOp(s.routes, field, op) }
+
+// checkOp does what checkOps does, for operations of requests: beside those of routes, there
+// is that of all OPTIONS requests.
+func checkOp(routes []*wire.Route, field string, op seed.Op) error {
+	if op == opIntrospect {
+		return nil
+	}
+	return checkOps(routes, field, op)
 }
 
 // checkOps returns an error for the name of an operation without a route. The field is

@@ -122,8 +122,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	result.status = f.deliver(w, r, out)
 }
 
-// opSocket is the operation of handshakes in records and faults.
-const opSocket = "realtime.Socket"
+// Operations in records and faults that no route has: of handshakes and of OPTIONS requests.
+const (
+	opSocket     = "realtime.Socket"
+	opIntrospect = "system.Introspect"
+)
 
 // serveSocket serves a socket until it ends, or rejects the request, as a fault that a
 // test has set may demand.
@@ -158,7 +161,7 @@ func (s *Server) Refusals() int { return int(s.refusals.Load()) }
 func operation(c *wire.Call) string {
 	switch {
 	case c.Request.Method == http.MethodOptions:
-		return "system.Introspect"
+		return opIntrospect
 	case c.Route != nil:
 		return c.Route.Op
 	}

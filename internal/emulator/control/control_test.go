@@ -134,6 +134,29 @@ func TestRequestsNameTheRuleThatRefused(t *testing.T) {
 	}
 }
 
+// A misspelled filter selects nothing, and not everything.
+func TestUnknownParametersAreRefused(t *testing.T) {
+	t.Parallel()
+	c := newScene(control.Options{})
+	c.get(t, "/api/current/ping/")
+	for path, want := range map[string]string{
+		"requests?wiat=5s":           "wiat: the parameters are op, method, path, status, rule, after, limit, wait",
+		"requests?op=comment.Create": `emulator: op must be an operation of the platform, got "comment.Create"`,
+		"items?id=1":                 "id: the parameters are in, offset",
+		"worlds?name=a":              "name: there are no parameters",
+	} {
+		var got control.Problem
+		c.call(t, "GET", "/_emulator/"+path, "", 400, &got)
+		if got.Message != want {
+			t.Errorf("%s: %q, want %q", path, got.Message, want)
+		}
+	}
+	for _, op := range []string{"realtime.Socket", "system.Introspect"} { // no route has them
+		c.call(t, "GET", "/_emulator/requests?op="+op, "", 200, nil)
+		c.call(t, "POST", "/_emulator/faults", `{"op":"`+op+`"}`, 201, nil)
+	}
+}
+
 func TestRequestNamesTheLimit(t *testing.T) {
 	t.Parallel()
 	c := newScene(control.Options{})

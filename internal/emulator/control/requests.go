@@ -142,6 +142,9 @@ func listRequests(c *call, f filter) (Requests, error) {
 	if f.Limit < 0 || wait < 0 || wait > waitLimit {
 		return Requests{}, problemf(http.StatusBadRequest, "limit must be 0 or more, wait from 0s to %v", waitLimit)
 	}
+	if err := c.server.CheckOp("op", seed.Op(f.Op)); err != nil {
+		return Requests{}, problemf(http.StatusBadRequest, "%v", err)
+	}
 	ctx, cancel := context.WithTimeout(c.r.Context(), wait)
 	defer cancel()
 	out := Requests{Requests: []Request{}, Last: f.After}

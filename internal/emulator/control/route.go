@@ -4,9 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/fastio-go/fastio/internal/emulator"
@@ -105,8 +108,8 @@ const (
 )
 
 // readInput sets the fields of *in to the parameters of the path and the query, and to
-// the members of the JSON body, if any field is of the body. It also limits how many
-// bytes of the body can be read.
+// the members of the JSON body, if any field is of the body. It refuses parameters that the
+// route does not have. It also limits how many bytes of the body can be read.
 func (c *call) readInput(in any) error {
 	limit := int64(bodyLimit)
 	switch c.route.takes {
@@ -117,6 +120,9 @@ func (c *call) readInput(in any) error {
 	}
 	c.r.Body = http.MaxBytesReader(c.w, c.r.Body, limit)
 	v := reflect.ValueOf(in).Elem()
+	if err := c.refuseUnknown(v.Type()); err != nil {
+		return err
+	}
 	hasBody := false
 	for field := range v.Type().Fields() {
 		source, name := sourceOf(field)
@@ -150,6 +156,27 @@ func (c *call) readInput(in any) error {
 	}
 	if err != nil {
 		return problemf(http.StatusBadRequest, "the body: %v", err)
+	}
+	return nil
+}
+
+// refuseUnknown returns an error for a parameter of the query that an input does not have: a
+// filter with a misspelled name would otherwise select everything.
+func (c *call) refuseUnknown(in reflect.Type) error {
+	var names []string
+	for field := range in.Fields() {
+		if source, name := sourceOf(field); source == inQuery {
+			names = append(names, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.r.URL.Query())) {
+		switch {
+		case slices.Contains(names, name):
+		case len(names) == 0:
+			return problemf(http.StatusBadRequest, "%s: there are no parameters", name)
+		default:
+			return problemf(http.StatusBadRequest, "%s: the parameters are %s", name, strings.Join(names, ", "))
+		}
 	}
 	return nil
 }
