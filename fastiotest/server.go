@@ -285,7 +285,7 @@ func (s *Server) AddFact(f seed.Fact) error { return s.platform.AddFact(f) }
 func (s *Server) Script(script seed.Script) { s.platform.Script(script) }
 
 // Fail adds a rule that makes calls fail. The first rule that matches a call applies.
-// It panics for an unknown operation.
+// It panics for an unknown operation, and for a status other than 200 to 599.
 func (s *Server) Fail(f seed.Fault) { s.platform.Fail(f) }
 
 // Disagree adds a rule by which s differs from what the SDK believes, for tests of what a

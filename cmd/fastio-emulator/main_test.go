@@ -315,6 +315,7 @@ func TestRejectsBadFlags(t *testing.T) {
 		"fault without a value":  {"-fault", "status"},
 		"unknown name in fault":  {"-fault", "shape=round"},
 		"number of a fault":      {"-fault", "status=many"},
+		"status of a fault":      {"-fault", "status=42"},
 		"reset of a fault":       {"-fault", "reset=never"},
 		"disagreement in words":  {"-disagree", "op=account.Me"},
 		"unknown edit":           {"-disagree", `{"Edits": ["turn /user"]}`},

@@ -49,9 +49,10 @@ func (s *Server) Fail(f world.Fault) {
 }
 
 // AddFault adds a rule that lets calls fail, or replaces the one with the same ID, and
-// returns its ID. It returns an error for an unknown operation.
+// returns its ID. It returns an error for an unknown operation, and for a status that no
+// response has.
 func (s *Server) AddFault(f world.Fault) (id string, err error) {
-	if err := checkOp(s.routes, "Fault.Op", f.Op); err != nil {
+	if err := checkFault(s.routes, f); err != nil {
 		return "", err
 	}
 	f.Header, f.Params = f.Header.Clone(), maps.Clone(f.Params)
@@ -124,19 +125,29 @@ func (s *Server) RemoveFault(id string) bool {
 	return slices.Contains(found, true)
 }
 
-// Check returns an error for limits and faults of unknown operations, and for a limit
-// without a call or a duration.
+// Check returns an error for limits and faults of unknown operations, for a limit without a
+// call or a duration, and for a fault with a status that no response has.
 func Check(o seed.Options, faults ...seed.Fault) error {
 	s := New(seed.Options{})
 	if err := checkRules(s.routes, o.Limits.Rules); err != nil {
 		return err
 	}
 	for _, f := range faults {
-		if err := checkOp(s.routes, "Fault.Op", f.Op); err != nil {
+		if err := checkFault(s.routes, f); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkFault returns an error for a fault of an unknown operation, or with a status that the
+// server cannot send.
+func checkFault(routes []*wire.Route, f seed.Fault) error {
+	const least, most = 200, 599
+	if f.Status != 0 && (f.Status < least || f.Status > most) {
+		return fmt.Errorf("emulator: Fault.Status must be %d to %d, got %d", least, most, f.Status)
+	}
+	return checkOp(routes, "Fault.Op", f.Op)
 }
 
 // CheckOp returns an error that names the field if no request has such an operation; "" is

@@ -78,9 +78,6 @@ func addFault(c *call, in Fault) (ActiveFault, error) {
 	if in.Reset != seed.NoReset && in.Reset != seed.BeforeHeader && in.Reset != seed.AfterHeader {
 		return ActiveFault{}, problemf(http.StatusBadRequest, `reset: must be "before" or "after", got %q`, in.Reset)
 	}
-	if in.Status != 0 && (in.Status < 200 || in.Status > 599) {
-		return ActiveFault{}, problemf(http.StatusBadRequest, "status: must be 200 to 599, got %d", in.Status)
-	}
 	if err := checkNumbers(in); err != nil {
 		return ActiveFault{}, err
 	}
