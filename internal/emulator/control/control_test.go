@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -344,6 +345,35 @@ func TestFaults(t *testing.T) {
 	}
 	for _, wrong := range []string{`{"copies":1001}`, `{"copies":-1}`, `{"close":999}`, `{"close":5000}`, `{"age":"-1s"}`} {
 		c.call(t, "POST", "/_emulator/socket-faults", wrong, 400, nil)
+	}
+}
+
+// A fault of the control API has all that one of package seed has.
+func TestFaultsHaveAllFields(t *testing.T) {
+	t.Parallel()
+	for _, pair := range [][2]reflect.Type{
+		{reflect.TypeFor[seed.Fault](), reflect.TypeFor[control.Fault]()},
+		{reflect.TypeFor[seed.StreamStyle](), reflect.TypeFor[control.StreamStyle]()},
+		{reflect.TypeFor[seed.SocketFault](), reflect.TypeFor[control.SocketFault]()},
+		{reflect.TypeFor[seed.Disagreement](), reflect.TypeFor[control.Disagreement]()},
+	} {
+		for field := range pair[0].Fields() {
+			if _, found := pair[1].FieldByName(field.Name); !found {
+				t.Errorf("%v has no %s", pair[1], field.Name)
+			}
+		}
+	}
+	c := newScene(control.Options{})
+	const fault = `{"op":"ai.Turns.Stream","stream":{"newline":"\r\n","no_end":true,"retry":"1m0s"}}`
+	var added, listed any
+	c.call(t, "POST", "/_emulator/faults", fault, 201, &added)
+	c.call(t, "GET", "/_emulator/faults", "", 200, &listed)
+	if diff := cmp.Diff(map[string]any{"faults": []any{added}}, listed); diff != "" {
+		t.Errorf("(-added +listed):\n%s", diff)
+	}
+	want := seed.StreamStyle{Newline: "\r\n", NoEnd: true, Retry: time.Minute}
+	if got := c.server.Faults(); len(got) != 1 || got[0].Stream == nil || *got[0].Stream != want {
+		t.Errorf("the server has %+v", got)
 	}
 }
 

@@ -34,6 +34,25 @@ type Fault struct {
 	Drip     Duration   `json:"drip,omitzero" doc:"pause before every byte of the body"`
 	Stall    int64      `json:"stall,omitempty" doc:"send nothing more after that many bytes of the body"`
 	Reset    seed.Reset `json:"reset,omitempty" enum:"before|after" doc:"the connection, before or after the header"`
+
+	Stream *StreamStyle `json:"stream,omitempty" doc:"of the stream of a turn, in place of that of the options"`
+}
+
+// StreamStyle is the form of the stream of a turn: the fields of seed.StreamStyle, which
+// documents them.
+type StreamStyle struct {
+	Newline    string   `json:"newline,omitempty" doc:"line feed if empty"`
+	BOM        bool     `json:"bom,omitempty" doc:"before the first event, a byte order mark"`
+	Comments   bool     `json:"comments,omitempty" doc:"before every event"`
+	SplitData  bool     `json:"split_data,omitempty" doc:"the data of an event in several lines"`
+	Cumulative bool     `json:"cumulative,omitempty" doc:"events have the whole answer so far, in text"`
+	Unnamed    bool     `json:"unnamed,omitempty" doc:"events have a type in their data in place of a name"`
+	NoIDs      bool     `json:"no_ids,omitempty" doc:"events have no ids, and a resumed stream starts over"`
+	Restart    bool     `json:"restart,omitempty" doc:"a resumed stream starts over although its events have ids"`
+	Retry      Duration `json:"retry,omitzero" doc:"reconnection delay sent to the client; 0s means none"`
+	JSON       bool     `json:"json,omitempty" doc:"the response is the turn as JSON in place of a stream"`
+	LateDone   bool     `json:"late_done,omitempty" doc:"the stream of a turn that has ended has the last event only"`
+	NoEnd      bool     `json:"no_end,omitempty" doc:"streams end without the last event"`
 }
 
 // ActiveFault is a fault and what it has done.
@@ -54,8 +73,14 @@ type Faults struct {
 func copyFields(to, from any) {
 	source, target := reflect.ValueOf(from), reflect.ValueOf(to).Elem()
 	for field := range target.Type().Fields() {
-		if value := source.FieldByName(field.Name); value.IsValid() {
+		switch value := source.FieldByName(field.Name); {
+		case !value.IsValid():
+		case value.Kind() != reflect.Pointer:
 			target.FieldByIndex(field.Index).Set(value.Convert(field.Type))
+		case !value.IsNil():
+			inner := reflect.New(field.Type.Elem())
+			copyFields(inner.Interface(), value.Elem().Interface())
+			target.FieldByIndex(field.Index).Set(inner)
 		}
 	}
 }
