@@ -65,10 +65,7 @@ func (h *Handlers) addThread(th *thread, q *question) {
 	th.created = h.w.Now()
 	th.updated = th.created
 	if th.name == "" {
-		th.name = strings.Join(strings.Fields(q.text), " ")
-		if runes := []rune(th.name); len(runes) > generatedName {
-			th.name = string(runes[:generatedName-1]) + "…"
-		}
+		th.name = beginning(strings.Join(strings.Fields(q.text), " "), generatedName)
 	}
 	chats := &h.chats
 	chats.threads[th.id] = th
@@ -559,14 +556,20 @@ func (h *Handlers) autoTitle(c *wire.Call, id string) (wire.Object, error) {
 	if len(names) > 0 {
 		fallback = names[0]
 	}
-	share.Title = cmp.Or(strings.TrimSpace(about), fallback)
-	if runes := []rune(share.Title); len(runes) > world.TitleMost {
-		share.Title = string(runes[:world.TitleMost])
-	}
-	share.Description = "A share with " + strconv.Itoa(len(names)) + " items: " + strings.Join(names, ", ") + "."
+	share.Title = beginning(cmp.Or(strings.TrimSpace(about), fallback), world.TitleMost)
+	description := "A share with " + strconv.Itoa(len(names)) + " items: " + strings.Join(names, ", ") + "."
+	share.Description = beginning(description, world.DescriptionMost)
 	h.w.Charge(h.w.PayerOf(id, c.Key.User), 1)
 	h.w.WriteEvent(world.Event{Name: "share_updated", Share: id, CallingUser: c.Key.User})
 	return wire.Object{{"title", share.Title}, {"description", share.Description}}, nil
+}
+
+// beginning returns a text of at most so many characters: one that is longer ends with "…".
+func beginning(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return text
 }
 
 // shareImage draws the preview picture of a link to a share. It has the title if the

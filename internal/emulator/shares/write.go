@@ -170,13 +170,13 @@ const (
 
 // Limits of share fields, in characters.
 const (
-	descriptionLeast, descriptionMost = 10, 500
-	customURLLeast, customURLMost     = 10, 100
-	customNameLeast, customNameMost   = 4, 80
-	linkPasswordLeast                 = 4
-	linkPasswordMost                  = 128
-	folderNameMost                    = 255
-	pictureMost                       = 128 // pictures there are
+	descriptionLeast                = 10
+	customURLLeast, customURLMost   = 10, 100
+	customNameLeast, customNameMost = 4, 80
+	linkPasswordLeast               = 4
+	linkPasswordMost                = 128
+	folderNameMost                  = 255
+	pictureMost                     = 128 // pictures there are
 )
 
 // draft is a share with the changes of a form, applied after all checks.
@@ -200,7 +200,7 @@ func (d *draft) readShare() {
 	c := d.c
 	mayClear := !d.creating && !d.h.w.Options.Shares.TitleRequired // null and "" clear the title
 	d.readText("title", &d.Title, titleLeast, world.TitleMost, mayClear)
-	d.readText("description", &d.Description, descriptionLeast, descriptionMost, clearable)
+	d.readText("description", &d.Description, descriptionLeast, world.DescriptionMost, clearable)
 	d.readText("custom_url", &d.CustomURL, customURLLeast, customURLMost, clearable)
 	d.readText("password", &d.Password, linkPasswordLeast, linkPasswordMost, clearable)
 	d.readCustomName()

@@ -529,8 +529,9 @@ func (w *World) EventIn(profileID string, e Event) {
 	w.WriteEvent(e)
 }
 
-// TitleMost is the greatest length of a title, in characters.
-const TitleMost = 80 // characters
+// TitleMost and DescriptionMost are the greatest lengths of the title and the description of a
+// share, in characters.
+const TitleMost, DescriptionMost = 80, 500
 
 // Picture returns an image of 1200 by 630 pixels in a color that depends on a title, or
 // in gray without one.
