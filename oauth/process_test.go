@@ -65,12 +65,14 @@ func child(arguments []string) int {
 	case roleHolder:
 		return holder(store, arguments[3])
 	case roleOpener:
+		interrupted := make(chan os.Signal, 1)
+		signal.Notify(interrupted, os.Interrupt) // also if the tests run in the background, where it is ignored
 		o := oauth.NewOpener("linux", map[string]string{"BROWSER": "stays"}, dir)
 		if err := o.Open(context.Background(), "https://login.test/"); err != nil {
 			return 1
 		}
 		fmt.Fprintln(os.Stdout, "opened")
-		select {}
+		<-interrupted
 	}
 	return 1
 }
