@@ -2,8 +2,11 @@ package relay_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +64,43 @@ func TestAccountsBeginAfterAnOutage(t *testing.T) {
 			t.Errorf("they have begun after %v", took)
 		}
 	})
+}
+
+// An account whose Profiles were given for some time follows again all that it can see at once.
+func TestAccountFollowsAllProfilesAgain(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	c := p.customer("acme")
+	p.start(t, nil)
+	waitForProfiles := func(n int) {
+		t.Helper()
+		eventually(t, fmt.Sprint(n, " profiles"), func() bool {
+			s, err := p.Status(t.Context(), "acme")
+			must(t, err)
+			return s.Profiles == n
+		})
+	}
+	must(t, p.Add(t.Context(), relay.Account{Name: "acme", APIKey: api.NewSecret(c.key)}))
+	waitForProfiles(2) // its organization and its workspace
+	must(t, p.Update(t.Context(), relay.Account{Name: "acme", Profiles: []api.Profile{c.profile()}}))
+	waitForProfiles(1)
+	must(t, p.Update(t.Context(), relay.Account{Name: "acme"}))
+	waitForProfiles(2)
+}
+
+// An account whose profiles cannot be found fails no more when they are given.
+func TestAccountWithGivenProfilesNeedsNoList(t *testing.T) {
+	t.Parallel()
+	p := newProduct(t)
+	p.block = func(r *http.Request, _ string) (error, bool) {
+		return errors.New("no list"), strings.Contains(r.URL.Path, "/orgs/")
+	}
+	c := p.customer("acme")
+	p.start(t, nil)
+	must(t, p.Add(t.Context(), relay.Account{Name: "acme", APIKey: api.NewSecret(c.key)}))
+	p.waitForState(t, "acme", relay.AccountFailing)
+	must(t, p.Update(t.Context(), relay.Account{Name: "acme", Profiles: []api.Profile{c.profile()}}))
+	p.waitForState(t, "acme", relay.AccountFollowing)
 }
 
 // Sockets that busy profiles do not need are open for others.

@@ -354,7 +354,7 @@ func (l *liveAccount) failed(p api.Profile, err error) {
 // profiles are given, and returns when to do that again.
 func (l *liveAccount) findProfiles() (next time.Time) {
 	if len(l.record.Profiles) > 0 {
-		l.profiles = l.record.Profiles
+		l.profiles, l.findFailure, l.nextFind = l.record.Profiles, failure{}, time.Time{}
 		return onlyWhenWoken()
 	}
 	if l.nextFind.After(time.Now()) {
