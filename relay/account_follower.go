@@ -158,7 +158,7 @@ func newTransport() *http.Transport {
 // keepShare keeps the replica in its group and follows its share of the accounts until ctx is
 // done. While it is not known to decrypt the credentials, the replica is not in the group.
 func (r *accountReplica) keepShare(ctx context.Context) error {
-	return joinWhileAble(ctx, r.reportOwn, r.Accounts.checkKeys, r.joinGroup)
+	return joinWhileAble(ctx, r.stream.JetStream.Conn(), r.reportOwn, r.Accounts.checkKeys, r.joinGroup)
 }
 
 // joinGroup keeps the replica in its group until ctx is done, and encrypts credentials again meanwhile. It
@@ -299,9 +299,8 @@ func (r *accountReplica) report(ctx context.Context, account string, p api.Profi
 		r.err = err
 		r.mu.Unlock()
 	}
-	_, isUndecryptable := errors.AsType[*oauth.StoreError](err)
 	isOfCheck := errors.Is(err, errKeys) // the keys were just checked
-	if isUndecryptable && !isOfCheck {
+	if isUndecryptable(err) && !isOfCheck {
 		r.suspectKeys()
 	}
 	if r.OnError != nil {

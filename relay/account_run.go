@@ -209,8 +209,7 @@ func (a *accountRun) failedToBegin(s *shard, record *accountRecord, err error) t
 		return time.Now() // for forget
 	}
 	a.report(s.ctx, a.name, api.Profile{}, err)
-	_, isUndecryptable := errors.AsType[*oauth.StoreError](err)
-	if isUndecryptable { // other failures may be over soon, and do not change the state
+	if isUndecryptable(err) { // other failures may be over soon, and do not change the state
 		_ = a.save(s, record, AccountFailing, err) // the next try to begin saves it again
 	}
 	a.failures++

@@ -546,7 +546,7 @@ func (a Accounts) sealKey(ctx context.Context, name string, key api.Secret) ([]b
 	if err != nil {
 		return nil, err
 	}
-	return oauth.Seal(ctx, a.Keys, name, plain)
+	return seal(ctx, a.Keys, name, plain)
 }
 
 // unseal returns the API key of a record. It is stale if it is encrypted with one of OtherKeys.
@@ -563,19 +563,47 @@ func (a Accounts) unseal(ctx context.Context, r *accountRecord) (key api.Secret,
 }
 
 // unsealAny decrypts a record with the key of keys, or else with one of the others: then the record is
-// stale, and to be encrypted again. If no key decrypts it, the error is that of keys.
+// stale, and to be encrypted again. If no key decrypts it, the error is that of keys, or of another one that
+// could not be loaded.
 func unsealAny(
 	ctx context.Context, keys oauth.KeyStore, others []oauth.KeyStore, account string, sealed []byte,
 ) (plain []byte, stale bool, err error) {
-	plain, err = oauth.Unseal(ctx, keys, account, sealed)
+	plain, err = unseal(ctx, keys, account, sealed)
 	if err == nil {
 		return plain, false, nil
 	}
 	for _, other := range others {
-		plain, otherErr := oauth.Unseal(ctx, other, account, sealed)
+		plain, otherErr := unseal(ctx, other, account, sealed)
 		if otherErr == nil {
 			return plain, true, nil
 		}
+		if !isUndecryptable(otherErr) {
+			err = otherErr
+		}
 	}
 	return nil, false, err
+}
+
+// unseal is [oauth.Unseal] for a key that may hang: it waits requestTimeout for the key.
+func unseal(ctx context.Context, keys oauth.KeyStore, account string, sealed []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	plain, err := oauth.Unseal(ctx, keys, account, sealed)
+	return plain, explainKey(ctx, err)
+}
+
+// seal is [oauth.Seal] for a key that may hang.
+func seal(ctx context.Context, keys oauth.KeyStore, account string, plain []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	sealed, err := oauth.Seal(ctx, keys, account, plain)
+	return sealed, explainKey(ctx, err)
+}
+
+// explainKey adds to an error of a key that hangs that it is one.
+func explainKey(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("fastio: relay: the key that encrypts credentials cannot be loaded: %w", err)
+	}
+	return err
 }

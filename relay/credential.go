@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/fastio-go/fastio/api"
@@ -33,15 +34,15 @@ func isRefusal(err error) bool {
 	return errors.Is(err, api.ErrUnauthenticated) || errors.Is(err, oauth.ErrSignInAgain)
 }
 
-// joinWhileAble keeps a replica in its group until ctx is done. It waits until able returns nil. Then
-// it calls join, which keeps the replica in the group until the context of join ends, or join fails.
-// A call of leave ends that context: joinWhileAble reports the reason and begins again.
+// joinWhileAble keeps a replica in its group until ctx is done, or the connection is closed. It waits until
+// able returns nil. Then it calls join, which keeps the replica in the group until the context of join ends, or
+// join fails. A call of leave ends that context: joinWhileAble reports the reason and begins again.
 func joinWhileAble(
-	ctx context.Context, report func(error), able func(ctx context.Context) error,
+	ctx context.Context, conn *nats.Conn, report func(error), able func(ctx context.Context) error,
 	join func(ctx context.Context, leave context.CancelCauseFunc) error,
 ) error {
 	for {
-		if err := awaitAble(ctx, report, able); err != nil {
+		if err := awaitAble(ctx, conn, report, able); err != nil {
 			return err
 		}
 		share, leave := context.WithCancelCause(ctx)
@@ -56,15 +57,19 @@ func joinWhileAble(
 }
 
 // awaitAble calls able until it returns nil, with pauses, and reports its errors. It
-// returns the error of ctx when that is done.
-func awaitAble(ctx context.Context, report func(error), able func(ctx context.Context) error) error {
+// returns the error of ctx when that is done, and errClosed if the connection is closed.
+func awaitAble(
+	ctx context.Context, conn *nats.Conn, report func(error), able func(ctx context.Context) error,
+) error {
 	for try := 1; ; try++ {
 		err := able(ctx)
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return ctx.Err()
-		}
-		if err == nil {
+		case err == nil:
 			return nil
+		case conn.IsClosed():
+			return errClosed
 		}
 		report(err)
 		_ = sleep(ctx, backoff{time.Second, worstRejoin}.pause(try)) // the loop ends with ctx
@@ -119,28 +124,25 @@ func (r *replica) suspectCredential(p api.Profile) {
 const keysCheck = "accounts-check"
 
 // checkKeys returns nil if the Keys decrypt what other programs have encrypted: the record in the bucket or,
-// without one, the credentials. It returns errKeys if they do not, and the error of NATS if that is not known.
-// It replaces a record that they do not decrypt if they decrypt a credential that was written after it, or if
-// there are none. That record is of a key that was lost, or of a replica that had a wrong key before there were
-// credentials. An older credential proves nothing: the others may be encrypting it again with a new key.
+// without one, the credentials. It returns errKeys if they do not, and the error of NATS or of a key if that is
+// not known. It replaces a record that they do not decrypt if they decrypt a credential that was written after
+// it, or if there are none. That record is of a key that was lost, or of a replica that had a wrong key before
+// there were credentials. An older credential proves nothing: the others may be encrypting it again with a new
+// key.
 func (a Accounts) checkKeys(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	kv, err := a.open(ctx)
+	kv, record, err := a.readKeysCheck(ctx)
 	if err != nil {
 		return err
 	}
-	record, err := kv.Get(ctx, keysCheck)
-	isMissing := errors.Is(err, jetstream.ErrKeyNotFound)
-	if err != nil && !isMissing {
-		return fmt.Errorf("fastio: relay: bucket %s: %w", kv.Bucket(), err)
-	}
 	isStale, revision := false, uint64(0)
-	if !isMissing {
+	if record != nil {
 		revision = record.Revision()
 		_, isStale, err = unsealAny(ctx, a.Keys, a.OtherKeys, keysCheck, record.Value())
-		if err == nil && !isStale {
+		switch {
+		case err == nil && !isStale:
 			return nil
+		case err != nil && !isUndecryptable(err):
+			return err
 		}
 	}
 	if !isStale {
@@ -151,12 +153,39 @@ func (a Accounts) checkKeys(ctx context.Context) error {
 	return a.writeKeysCheck(ctx, kv, revision)
 }
 
+// readKeysCheck returns the bucket and the record of the keys, nil if there is none.
+func (a Accounts) readKeysCheck(ctx context.Context) (jetstream.KeyValue, jetstream.KeyValueEntry, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	kv, err := a.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	record, err := kv.Get(ctx, keysCheck)
+	if errors.Is(err, jetstream.ErrKeyNotFound) {
+		return kv, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("fastio: relay: bucket %s: %w", kv.Bucket(), err)
+	}
+	return kv, record, nil
+}
+
+// isUndecryptable reports whether an error says that a key does not decrypt what is encrypted. Other errors
+// say nothing about that: the key could not be loaded, or NATS has failed.
+func isUndecryptable(err error) bool {
+	_, is := errors.AsType[*oauth.StoreError](err)
+	return is
+}
+
 // writeKeysCheck writes the record that checkKeys decrypts, if that has the revision.
 func (a Accounts) writeKeysCheck(ctx context.Context, kv jetstream.KeyValue, revision uint64) error {
-	sealed, err := oauth.Seal(ctx, a.Keys, keysCheck, []byte("{}"))
+	sealed, err := seal(ctx, a.Keys, keysCheck, []byte("{}"))
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
 	if revision == 0 {
 		_, err = kv.Create(ctx, keysCheck, sealed)
 	} else {
@@ -169,39 +198,60 @@ func (a Accounts) writeKeysCheck(ctx context.Context, kv jetstream.KeyValue, rev
 }
 
 // decryptAny decrypts credentials until it has succeeded with one that was written after a revision. It
-// returns errKeys if there are credentials and it succeeds with none, and the error of NATS if it is not known
-// whether there are some.
+// returns errKeys if there are credentials and it succeeds with none, and the error of NATS or of a key if it is
+// not known whether there are some. There may be many: only the time without an answer is limited.
 func (a Accounts) decryptAny(ctx context.Context, kv jetstream.KeyValue, after uint64) error {
+	watching, end := context.WithCancel(ctx)
+	defer end()
+	silent := time.AfterFunc(requestTimeout, end)
+	defer silent.Stop()
 	var failure, watchErr error
-	for e, err := range a.changes(ctx, jetstream.IgnoreDeletes()) {
+	for e, err := range a.changes(watching, jetstream.IgnoreDeletes()) {
+		silent.Stop()
 		watchErr = err              // or, unless it is the last one, that of a record that cannot be read
 		if e == nil && err == nil { // all accounts are known
 			break
 		}
-		if err != nil || e.record == nil {
-			continue
+		if err == nil && e.record != nil {
+			revision, err := a.decrypt(ctx, kv, e)
+			switch {
+			case isUndecryptable(err):
+				failure = err
+			case err != nil:
+				return err
+			case revision > after:
+				return nil
+			case revision > 0:
+				failure = cmp.Or(failure, errOldCredentials)
+			}
 		}
-		hasCredential, revision := true, e.revision
-		if e.record.isSignIn() {
-			var tokens []byte
-			tokens, revision, err = a.tokens().read(ctx, kv, e.name)
-			hasCredential = tokens != nil // a sign-in may not be stored yet
-		} else {
-			_, _, err = a.unseal(ctx, e.record)
-		}
-		switch {
-		case err != nil:
-			failure = err
-		case hasCredential && revision > after:
-			return nil
-		case hasCredential:
-			failure = cmp.Or(failure, errOldCredentials)
-		}
+		silent.Reset(requestTimeout)
 	}
-	if failure != nil {
+	switch {
+	case watchErr != nil && ctx.Err() == nil && watching.Err() != nil:
+		return fmt.Errorf("fastio: relay: the accounts: %w", context.DeadlineExceeded)
+	case watchErr != nil:
+		return watchErr
+	case failure != nil:
 		return fmt.Errorf("%w: %w", errKeys, failure)
 	}
-	return watchErr
+	return nil
+}
+
+// decrypt decrypts the credential of an account. It returns the revision of what it has decrypted, 0 if there is
+// no credential: a sign-in may not be stored yet.
+func (a Accounts) decrypt(ctx context.Context, kv jetstream.KeyValue, e *accountEntry) (revision uint64, err error) {
+	if !e.record.isSignIn() {
+		_, _, err = a.unseal(ctx, e.record)
+		return e.revision, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout) // of NATS and of a key
+	defer cancel()
+	tokens, revision, err := a.tokens().read(ctx, kv, e.name)
+	if tokens == nil {
+		revision = 0
+	}
+	return revision, err
 }
 
 // suspectKeys is called when a credential cannot be decrypted. If that is so because the Keys are

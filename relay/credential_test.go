@@ -12,9 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/oauth"
 	"github.com/fastio-go/fastio/relay"
 )
@@ -305,4 +308,100 @@ func TestWrongKeyBeforeTheFirstAccountHarmsNoOther(t *testing.T) {
 		p.waitFor(t, "c"+strconv.Itoa(i), 5)
 	}
 	eventually(t, "all slots", func() bool { return good.Stats().Slots == relay.Slots && bad.Stats().Slots == 0 })
+}
+
+// A replica that has left its group ends when the connection is closed, as one in the group does.
+func TestReplicaOutsideItsGroupEndsWithTheConnection(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T) { //nolint:thelper // it is the test
+		p := newProduct(t)
+		must(t, p.Add(t.Context(), p.customer("c").account("c")))
+		js, _ := connect(t, p.ns)
+		s := relay.Stream{JetStream: js}
+		accounts := &relay.AccountFollower{Accounts: relay.Accounts{Stream: s, Keys: randomKey()}}
+		platform := newPlatform(2)
+		key := &badKey{platform: platform}
+		key.Store(true)
+		profiles := &relay.Follower{Stream: s, Profiles: platform.profiles}
+		key.use(t, profiles)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		defer cancel()
+		ended := make(chan error)
+		go func() { ended <- accounts.Run(ctx) }()
+		go func() { ended <- profiles.Run(ctx) }()
+		time.Sleep(time.Minute)
+		if accounts.Stats().Err == nil || profiles.Stats().Err == nil {
+			t.Error("a replica is in its group")
+		}
+		js.Conn().Close()
+		for range 2 {
+			if err := <-ended; !errors.Is(err, nats.ErrConnectionClosed) {
+				t.Errorf("Run returned %v", err)
+			}
+		}
+	})
+}
+
+// While a key hangs, accounts that are followed do not wait for those that begin, and the reason is reported.
+func TestKeyThatHangsDelaysNoOtherAccount(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T) { //nolint:thelper // it is the test
+		p := newProduct(t)
+		c := p.customer("c")
+		must(t, p.Add(t.Context(), c.account("c")))
+		var hangs atomic.Bool
+		keys := &heldKey{KeyStore: p.keys, holds: func(int64) bool { return hangs.Load() }}
+		var log errorLog
+		p.start(t, func(f *relay.AccountFollower) {
+			f.Accounts.Keys = keys
+			f.OnError = func(_ context.Context, _ string, _ api.Profile, err error) { log.add(err) }
+		})
+		p.log(c, 5)
+		p.waitFor(t, "c", 5)
+		hangs.Store(true)
+		for i := range relay.AccountSteps {
+			must(t, p.Add(t.Context(), c.account("d"+strconv.Itoa(i))))
+		}
+		time.Sleep(time.Minute)
+		p.log(c, 5)
+		p.waitFor(t, "c", 10)
+		if !log.has("the key that encrypts credentials cannot be loaded") {
+			t.Error("the reason is not reported")
+		}
+	})
+}
+
+// A replica with another key than the one that was lost finds the only new sign-in of many, also if NATS is far
+// away.
+func TestNewSignInIsFoundAmongMany(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T) { //nolint:thelper // it is the test
+		p := newProduct(t)
+		config, token, _ := signInAt(t, p.Server)
+		c := customer{p.User(), "", p.AddWorkspace(seed.Workspace{Org: p.Org().ID})}
+		p.log(c, 5)
+		const last = "a99"
+		save := func(name string) {
+			config.Store, config.Account = relay.Tokens{Stream: p.Stream, Keys: p.keys}, name
+			must(t, oauth.Save(t.Context(), config, token))
+		}
+		for i := range 100 {
+			name := "a" + strconv.Itoa(i)
+			save(name)
+			must(t, p.Add(t.Context(), relay.Account{Name: name, Profiles: []api.Profile{c.profile()}, Paused: name != last}))
+		}
+		before := p.start(t, func(f *relay.AccountFollower) { f.SignIn = config })
+		p.waitFor(t, last, 5)
+		before.stop()
+		kv, err := p.js.KeyValue(t.Context(), "fastio-relay")
+		must(t, err)
+		must(t, kv.Purge(t.Context(), "token."+last))
+		p.keys = randomKey()
+		p.Accounts.Keys = p.keys
+		save(last)
+		after := p.start(t, func(f *relay.AccountFollower) { f.SignIn = config })
+		after.link.delay.Store(int64(100 * time.Millisecond))
+		p.log(c, 5)
+		p.waitFor(t, last, 10)
+	})
 }

@@ -292,7 +292,7 @@ type failure struct {
 // done. While the platform refuses the credential, the replica is not in the group.
 func (r *replica) keepShare(ctx context.Context) error {
 	r.goroutines.Go(func() { r.restart(ctx) })
-	return joinWhileAble(ctx, r.reportOwn, r.checkCredential, r.joinGroup)
+	return joinWhileAble(ctx, r.JetStream.Conn(), r.reportOwn, r.checkCredential, r.joinGroup)
 }
 
 // joinGroup keeps the replica in its group until ctx is done. It keeps leave, which ends ctx, for

@@ -148,12 +148,15 @@ func (l kvLedger) publish(ctx context.Context, msg *nats.Msg, latest uint64, ttl
 	return ack.Sequence, nil
 }
 
+// errClosed ends a replica whose connection was closed.
+var errClosed = fmt.Errorf("fastio: relay: %w", nats.ErrConnectionClosed)
+
 // check returns an error if the connection is closed, or the bucket was deleted, also if it
 // was created again: the revisions of the new one have begun anew. It looks at the bucket
 // only if a write has failed in a way that this could explain.
 func (l kvLedger) check(ctx context.Context) error {
 	if l.js.Conn().IsClosed() {
-		return errors.New("fastio: relay: the connection to NATS is closed")
+		return errClosed
 	}
 	if !l.mayBeGone.Swap(false) {
 		return nil

@@ -129,7 +129,7 @@ func (r *lockedRecord) Unlock() { r.release() }
 // open checks that the account and the keys are valid, and returns the bucket.
 func (s Tokens) open(ctx context.Context, account string) (jetstream.KeyValue, error) {
 	var noData []byte // for which Unseal checks the account and the keys, and decrypts nothing
-	if _, err := oauth.Unseal(ctx, s.Keys, account, noData); err != nil {
+	if _, err := unseal(ctx, s.Keys, account, noData); err != nil {
 		return nil, err
 	}
 	return s.Stream.withDefaults().bucket(ctx)
@@ -177,7 +177,7 @@ func (s Tokens) write(
 		}
 		return revision, err
 	}
-	sealed, err := oauth.Seal(ctx, s.Keys, account, record)
+	sealed, err := seal(ctx, s.Keys, account, record)
 	if err != nil {
 		return revision, err
 	}
