@@ -315,7 +315,7 @@ func TestRejectsBadFlags(t *testing.T) {
 		"fault without a value":  {"-fault", "status"},
 		"unknown name in fault":  {"-fault", "shape=round"},
 		"number of a fault":      {"-fault", "status=many"},
-		"status of a fault":      {"-fault", "status=42"},
+		"status of a fault":      {"-addr", "127.0.0.1:0", "-fault", "status=42"},
 		"reset of a fault":       {"-fault", "reset=never"},
 		"disagreement in words":  {"-disagree", "op=account.Me"},
 		"unknown edit":           {"-disagree", `{"Edits": ["turn /user"]}`},
@@ -328,7 +328,9 @@ func TestRejectsBadFlags(t *testing.T) {
 		"unknown size":           {"-size", "huge"},
 		"negative number":        {"-number", "-1"},
 	}, func(t *testing.T, args []string) {
-		if err := emulate(t.Context(), args, io.Discard, io.Discard); err == nil || errors.Is(err, flag.ErrHelp) {
+		ended, end := context.WithCancel(t.Context())
+		end() // so that an emulator that starts ends at once
+		if err := emulate(ended, args, io.Discard, io.Discard); err == nil || errors.Is(err, flag.ErrHelp) {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -529,9 +529,11 @@ func (w *World) EventIn(profileID string, e Event) {
 	w.WriteEvent(e)
 }
 
-// TitleMost and DescriptionMost are the greatest lengths of the title and the description of a
-// share, in characters.
-const TitleMost, DescriptionMost = 80, 500
+// The greatest lengths of the title and the description of a share.
+const (
+	TitleMost       = 80  // characters
+	DescriptionMost = 500 // characters
+)
 
 // Picture returns an image of 1200 by 630 pixels in a color that depends on a title, or
 // in gray without one.
