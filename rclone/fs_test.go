@@ -217,6 +217,33 @@ func TestOddListsAreNotEmptyFolders(t *testing.T) {
 	p.wantTree(t, map[string]string{"plans/a.txt": "kept"})
 }
 
+// A web page with the status 404, such as one of a proxy, shows no folder as empty either, nor
+// as one that does not exist.
+func TestWebPagesAreNotEmptyFolders(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	p.add(p.folder("plans").ID, "a.txt", "kept")
+	f := p.remote(t, "design")
+	fail := func(skip int) {
+		p.Fail(seed.Fault{
+			Op: op.StorageList, Skip: skip, Count: 1, Status: http.StatusNotFound, ContentType: "text/html", Body: "<html></html>",
+		})
+	}
+	fail(1) // the list of the folder plans
+	err := f.ListR(t.Context(), "", func(fs.DirEntries) error { return nil })
+	if err == nil || errors.Is(err, fs.ErrorDirNotFound) {
+		t.Errorf("ListR: %v", err)
+	}
+	fail(0)
+	if _, err = f.List(t.Context(), "plans"); errors.Is(err, fs.ErrorDirNotFound) {
+		t.Errorf("List: %v", err)
+	}
+	fail(0)
+	if _, err = f.NewObject(t.Context(), "plans/a.txt"); err == nil || errors.Is(err, fs.ErrorObjectNotFound) {
+		t.Errorf("NewObject: %v", err)
+	}
+}
+
 // Content of another length than was announced is not stored, in one call or in chunks.
 func TestPutRefusesOtherLengths(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package rclone
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -334,11 +335,20 @@ func (f *Fs) folder(ctx context.Context, dir string) (place, error) {
 	return placeOf(id), nil
 }
 
+// isGone reports whether the platform says that something does not exist. A page with the
+// same status, which a proxy may send, is no JSON: it must not make a folder empty.
+func isGone(err error) bool {
+	if e, answered := errors.AsType[*api.Error](err); answered && !json.Valid(e.Body) {
+		return false
+	}
+	return errors.Is(err, api.ErrNotFound)
+}
+
 // retryWithoutCache calls a function of the cache of folders. If a folder of the cache is
 // gone, it forgets all of them and calls the function again.
 func (f *Fs) retryWithoutCache(look func() error) error {
 	err := look()
-	if errors.Is(err, api.ErrNotFound) {
+	if isGone(err) {
 		f.DirCacheFlush()
 		err = look()
 	}
@@ -349,7 +359,7 @@ func (f *Fs) retryWithoutCache(look func() error) error {
 // may have been replaced by another one of the name: the cache is emptied, and the change
 // may be tried again.
 func (f *Fs) stale(err error) error {
-	if errors.Is(err, api.ErrNotFound) {
+	if isGone(err) {
 		f.DirCacheFlush()
 		return fserrors.RetryError(err)
 	}
@@ -358,7 +368,7 @@ func (f *Fs) stale(err error) error {
 
 // inFolder returns the error of a call for a folder, which is forgotten if it is gone.
 func (f *Fs) inFolder(dir string, err error) error {
-	if errors.Is(err, api.ErrNotFound) {
+	if isGone(err) {
 		f.folders.FlushDir(dir)
 		return fs.ErrorDirNotFound
 	}
