@@ -122,6 +122,21 @@ func TestEnsurePathThroughFile(t *testing.T) {
 }
 
 // Only a folder that can be created twice without harm is created by a retry.
+// A web page with the status 404, such as one of a proxy, does not say that an earlier attempt
+// has deleted a node.
+func TestDeletionIsNotDoneByAWebPage(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t, seed.Node{Content: content})
+	page := seed.Fault{
+		Op: op.StorageDelete, Skip: 1, Status: http.StatusNotFound, ContentType: "text/html", Body: "<html>Not Found</html>",
+	}
+	s.Fail(page)
+	s.Fail(seed.Fault{Op: op.StorageDelete, Status: http.StatusServiceUnavailable, Count: 1})
+	if err := s.Client(t).Storage.Delete(t.Context(), s.room, s.id); err == nil {
+		t.Error("a page of a proxy counts as a deletion")
+	}
+}
+
 func TestForcedFolderIsNotCreatedTwice(t *testing.T) {
 	t.Parallel()
 	for force, want := range map[bool]api.Replay{true: api.ReplayOnce, false: api.ReplaySafe} {

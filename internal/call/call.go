@@ -277,7 +277,11 @@ func EndsAll(err error) bool {
 // succeeded, but its response was lost.
 func Gone(err error) bool {
 	e, refused := errors.AsType[*api.Error](err)
-	return refused && e.Attempts > 1 && e.Is(api.ErrNotFound) && !e.Is(api.ErrUnsupported)
+	if !refused || e.Attempts < 2 {
+		return false
+	}
+	isPage := len(e.Body) > 0 && !fromPlatform(e) // of a proxy
+	return !isPage && e.Is(api.ErrNotFound) && !e.Is(api.ErrUnsupported)
 }
 
 // RefusesName reports whether err may mean that the name in a field is taken, for which
