@@ -339,6 +339,30 @@ func TestResumeKeepsTheSessionWhileTheTargetCannotBeRead(t *testing.T) {
 	})
 }
 
+// A web page with the status 404, such as one of a proxy, does not say that there is no session.
+func TestResumeKeepsTheSessionAfterAWebPage(t *testing.T) {
+	t.Parallel()
+	path, _ := localFile(t, 6)
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		from := w.interrupt(t, path, nil, 2)
+		w.Forget()
+		w.Fail(seed.Fault{
+			Op: op.UploadsGet, Count: 1, Status: http.StatusNotFound, ContentType: "text/html", Body: "<html>Not Found</html>",
+		})
+		_, err := w.client.Uploads.ResumeFile(t.Context(), from, path, nil)
+		if failed, ok := errors.AsType[*uploads.Error](err); !ok || failed.Session != from {
+			t.Errorf("got %v", err)
+		}
+		if _, err := w.client.Uploads.ResumeFile(t.Context(), from, path, nil); err != nil {
+			t.Error(err)
+		}
+		if n := w.count(op.UploadsStart); n > 0 {
+			t.Errorf("%d uploads were started", n)
+		}
+	})
+}
+
 // Uploads of one name at the same time do not continue the sessions of each other.
 func TestParallelUploadsHaveTheirOwnSessions(t *testing.T) {
 	t.Parallel()
