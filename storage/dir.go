@@ -265,13 +265,16 @@ func (d *dir) addNode(ctx context.Context, f *remoteFolder, n *Node, used dirs.N
 	return d.listFolder(ctx, &remoteFolder{n.ID, at, local, f.depth + 1})
 }
 
-// addFailed adds a failed entry for the folder f itself.
+// addFailed adds a failed entry for the folder f itself. An error that other folders would
+// get as well ends the download.
 func (d *dir) addFailed(ctx context.Context, f *remoteFolder, err error) {
-	d.addEnded(ctx, f, &Node{}, api.DirFailed, err)
+	e := &api.DirEntry{Path: f.path, Target: f.local}
+	d.Add(e)
+	d.Fail(ctx, e, err)
 }
 
 // addEnded adds an entry for a node of the folder f that is not downloaded, with its final
-// state. The zero Node stands for f itself.
+// state.
 func (d *dir) addEnded(ctx context.Context, f *remoteFolder, n *Node, state api.DirState, err error) {
 	e := &api.DirEntry{Path: below(f.path, n.Name), Target: path.Join(f.local, n.Name), Node: n.ID}
 	d.Add(e)

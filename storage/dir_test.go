@@ -243,6 +243,31 @@ func TestDownloadDirReportsFailures(t *testing.T) {
 	})
 }
 
+// A refusal that all folders would get ends the listing of a folder, too.
+func TestDownloadDirEndsEarly(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusTooManyRequests} {
+		s := newShelf(t, seed.Node{Content: content})
+		s.fill(map[string]string{"a/1": "1", "b/2": "2", "c/3": "3"})
+		s.Fail(seed.Fault{Op: op.StorageList, Skip: 1, Status: status})
+		result, err := s.client.Storage.DownloadDir(
+			t.Context(), s.room, api.Root, t.TempDir(), nil, api.WithAttempts(1))
+		e, ok := errors.AsType[*api.Error](err)
+		if !ok || e.Status != status {
+			t.Errorf("%d: %v, %v", status, stub.States(result), err)
+		}
+		lists := 0
+		for _, r := range s.Requests() {
+			if r.Op == string(op.StorageList) {
+				lists++
+			}
+		}
+		if lists != 2 {
+			t.Errorf("%d: %d folders were listed, want 2", status, lists)
+		}
+	}
+}
+
 // A server whose folders have no end, or contain themselves, does not keep the call busy.
 func TestDownloadDirEndsInEndlessFolders(t *testing.T) {
 	t.Parallel()
