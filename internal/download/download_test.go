@@ -603,6 +603,26 @@ func TestSave(t *testing.T) {
 	}
 }
 
+// A file that appears during a download under the name of the server's choice is kept.
+func TestSaveKeepsFilesThatAppear(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	src := source(&server{content: content}, "theirs.txt")
+	open := src.Open
+	src.Open = func(ctx context.Context, offset int64) (*api.Download, error) {
+		if err := os.WriteFile(filepath.Join(dir, "theirs.txt"), []byte("own"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return open(ctx, offset)
+	}
+	if _, _, err := src.Save(t.Context(), dir); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff(map[string]string{"theirs.txt": "own"}, left(t, dir)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 func TestSaveOpensNothingForABadPath(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -79,6 +79,8 @@ type Source struct {
 	Hash     string // in hexadecimal; not checked if it is "", or if HashAlgo is unknown
 
 	Report func(context.Context, api.Progress) // as in [Copy]; with the bytes of earlier calls
+
+	keepsFile bool // SaveIn replaces no file that exists
 }
 
 // Save writes s to a file. If path is a directory or ends in a separator, the file is
@@ -126,7 +128,10 @@ func (s *Source) SaveIn(
 	if err == nil {
 		n, err = s.receive(ctx, p)
 	}
-	switch { // each error of the three steps ends the partial, which exists since it was opened
+	if err == nil && s.keepsFile { // one may have appeared meanwhile
+		err = checkFree(name, dir.Lstat)
+	}
+	switch { // each error of the steps above ends the partial, which exists since it was opened
 	case err == nil:
 		return n, p.Commit()
 	case s.resumable() && (ctx.Err() != nil || temporary(err)):
@@ -160,7 +165,7 @@ func (s *Source) resumable() bool {
 // temporary reports whether a download that failed with err can be continued later.
 func temporary(err error) bool {
 	_, local := errors.AsType[*fs.PathError](err)
-	return !local && !mayMixContents(err) && (call.EndsAll(err) || !call.Final(err))
+	return !local && !errors.Is(err, fs.ErrExist) && !mayMixContents(err) && (call.EndsAll(err) || !call.Final(err))
 }
 
 // mayMixContents reports whether err may mean that the bytes received before are those
@@ -261,11 +266,16 @@ func (s *Source) target(ctx context.Context, path string) (string, error) {
 		_ = d.Close() // it is opened again
 		s.Name = d.Name
 	}
-	path = filepath.Join(path, Name(s.Name))
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("%s is not replaced, for the server chose the name: %w", path, fs.ErrExist)
+	path, s.keepsFile = filepath.Join(path, Name(s.Name)), true
+	return path, checkFree(path, os.Lstat)
+}
+
+// checkFree returns [fs.ErrExist] if a file has the path.
+func checkFree(path string, lstat func(string) (fs.FileInfo, error)) error {
+	if _, err := lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is not replaced, for the server chose the name: %w", path, fs.ErrExist)
 	}
-	return path, nil
+	return nil
 }
 
 const (
