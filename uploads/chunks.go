@@ -96,6 +96,22 @@ type Hash struct {
 	Value     string
 }
 
+// check returns an error for a hash without an algorithm or value. Nil is none.
+func (h *Hash) check(op string) error {
+	if h != nil && (h.Algorithm == "" || h.Value == "") {
+		return input.Parameters(op).Refuse("hash", "must have an algorithm and a value", "")
+	}
+	return nil
+}
+
+// set sets the parameters of the hash; nil has none.
+func (h *Hash) set(q url.Values) {
+	if h != nil {
+		q.Set("hash_algo", h.Algorithm)
+		q.Set("hash", h.Value)
+	}
+}
+
 // Stream sends the whole content of an upload of [SizeUnknown], which needs no call of
 // [Service.Complete]. It can be sent once. After a failure the upload may be complete all
 // the same: [Service.Get] reports that. Content is closed if it is an [io.Closer], and must
@@ -112,11 +128,12 @@ func (s *Service) Stream(
 		return &api.InputError{Op: "uploads.Stream", Field: "content", Rule: "must not be nil"}
 	}
 	r := endpoint.UploadsStream(upload, api.Stream("application/octet-stream", content, SizeUnknown))
+	if err := hash.check(r.Op); err != nil {
+		return err
+	}
 	if hash != nil {
-		if hash.Algorithm == "" || hash.Value == "" {
-			return input.Parameters(r.Op).Refuse("hash", "must have an algorithm and a value", "")
-		}
-		r.Query = url.Values{"hash_algo": {hash.Algorithm}, "hash": {hash.Value}}
+		r.Query = url.Values{}
+		hash.set(r.Query)
 	}
 	return call.Do(ctx, s.c, r, opts)
 }

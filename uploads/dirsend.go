@@ -145,11 +145,10 @@ func (d *dir) sendFile(ctx context.Context, e *entry) (*storage.Node, error) {
 		return f.run(ctx, f.upload)
 	}
 	f.Size = SizeUnknown // the request of a stream has no size: exact checks that it is e.Size
-	var noHash *Hash
 	return f.run(ctx, func(ctx context.Context) error {
 		in := &source{Reader: &exact{local, e.Size}}
 		withProgress := &counted{Closer: in, r: in, f: f, ctx: ctx}
-		return f.sendStream(ctx, withProgress, noHash)
+		return f.sendStream(ctx, withProgress)
 	})
 }
 

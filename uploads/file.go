@@ -182,6 +182,9 @@ func (s *Service) Reader(
 	if err := call.Check(ctx, s.c, op); err != nil {
 		return nil, err
 	}
+	if err := hash.check(op); err != nil {
+		return nil, err
+	}
 	in := &source{Reader: content}
 	head, err := wait.Call(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(in, MaxSingle+1)) })
 	if err != nil {
@@ -189,7 +192,7 @@ func (s *Service) Reader(
 		return nil, call.FailedWith(op, "reading the content", err)
 	}
 	f := s.newFile(op, bytes.NewReader(head), o, opts)
-	f.Target, f.Name, f.Size = t, name, int64(len(head))
+	f.Target, f.Name, f.Size, f.givenHash = t, name, int64(len(head)), hash
 	if f.Size <= MaxSingle {
 		return f.run(ctx, f.upload)
 	}
@@ -208,6 +211,7 @@ type file struct {
 	op          string
 	args        input.Args  // what the name and the size come from
 	content     io.ReaderAt // nil for a stream
+	givenHash   *Hash       // by the caller, compared by the server; nil means none
 	fileTime    time.Time   // of a local file
 	claimed     []string    // IDs of sessions
 	unchanged   func() bool

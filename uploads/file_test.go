@@ -547,6 +547,34 @@ func TestReaderIsStored(t *testing.T) {
 	})
 }
 
+// Content with another hash than the caller has given is not stored, however it is sent. A
+// hash without a value is refused.
+func TestReaderHasTheGivenHash(t *testing.T) {
+	t.Parallel()
+	table.Bubbles(t, map[string]int{
+		"nothing": 0, "one call": 1000, "a stream": uploads.MaxSingle + 1,
+	}, func(t *testing.T, size int) {
+		w := newWorld(t)
+		send := func(hash uploads.Hash) error {
+			_, err := w.client.Uploads.Reader(t.Context(), w.to, "a.bin", bytes.NewReader(random(size)), &hash, nil)
+			return err
+		}
+		err := send(uploads.Hash{Algorithm: "sha256"})
+		if _, ok := errors.AsType[*api.InputError](err); !ok || len(w.Requests()) > 0 {
+			t.Errorf("without a value: %v", err)
+		}
+		if err := send(uploads.Hash{Algorithm: "sha256", Value: strings.Repeat("0", 64)}); err == nil {
+			t.Error("content with another hash is stored")
+		}
+		if got := w.holding(t); len(got) > 0 {
+			t.Errorf("the target has %d files", len(got))
+		}
+		if left := w.sessions(t); left > 0 {
+			t.Errorf("%d sessions are left", left)
+		}
+	})
+}
+
 // The content of a stream cannot be read again: the integrity failure is the error.
 func TestStreamDoesNotStartOver(t *testing.T) {
 	t.Parallel()

@@ -143,7 +143,7 @@ func (f *file) sendSingle(ctx context.Context, r StartRequest) error {
 	if err := f.waitForRate(ctx, len(content)); err != nil {
 		return err
 	}
-	u, err := f.s.Put(ctx, r, content, f.opts...)
+	u, err := f.s.put(ctx, r, content, f.givenHash, f.opts)
 	if err != nil {
 		if ambiguous(err) {
 			return f.lookAfterLostResponse(ctx, err)
@@ -174,7 +174,7 @@ func (f *file) lookAfterLostResponse(ctx context.Context, cause error) error {
 
 // sendStream sends content of unknown size, which cannot be repeated. If the response
 // is lost, it reads the state of the upload.
-func (f *file) sendStream(ctx context.Context, content *counted, hash *Hash) error {
+func (f *file) sendStream(ctx context.Context, content *counted) error {
 	r := f.request()
 	if err := r.check(f.args, input.Fields[Target](f.op)); err != nil {
 		return err
@@ -187,7 +187,7 @@ func (f *file) sendStream(ctx context.Context, content *counted, hash *Hash) err
 	if f.ID == "" {
 		return errors.New("fastio: " + f.op + ": the response has no upload")
 	}
-	err = f.s.Stream(ctx, f.ID, content, hash, f.opts...)
+	err = f.s.Stream(ctx, f.ID, content, f.givenHash, f.opts...)
 	f.mu.Lock() // the connection may still read
 	contentErr := content.err
 	f.Size = f.sentBytes

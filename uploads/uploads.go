@@ -301,8 +301,18 @@ func (s *Service) Put(ctx context.Context, r StartRequest, content []byte, opts 
 	if err := r.check(input.Fields[StartRequest](op), input.Fields[Target](op)); err != nil {
 		return nil, err
 	}
+	return s.put(ctx, r, content, nil, opts)
+}
+
+// put uploads a small file in one request. The server compares the content with hash,
+// unless that is nil.
+func (s *Service) put(
+	ctx context.Context, r StartRequest, content []byte, hash *Hash, opts []api.CallOption,
+) (*Upload, error) {
+	form := r.form()
+	hash.set(form)
 	file := &api.FilePart{Field: "chunk", Name: r.Name, Content: api.Bytes("", content)}
-	q := endpoint.UploadsPut(api.Multipart(r.form(), file))
+	q := endpoint.UploadsPut(api.Multipart(form, file))
 	q.Attempt = attemptTimeout(len(content))
 	return s.start(ctx, q, opts)
 }
