@@ -64,7 +64,8 @@ const (
 //
 // A folder whose content is left out by the filter is not created. With Include or Paths,
 // empty folders are not created either. If a file of the target is in the way of a folder, the
-// files of that folder fail with [api.ErrNameTaken].
+// files of that folder fail with [api.ErrNameTaken]. So does a file that has the name of a
+// folder or link of the target, or of a note with other content.
 //
 // Files that the target has with the same size and hash are not sent. Up to 200 files of
 // at most [MaxSingle] bytes are sent in one call; those that are refused are sent once

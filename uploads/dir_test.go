@@ -665,3 +665,33 @@ func TestDirReportsFilesInTheWay(t *testing.T) {
 		})
 	}
 }
+
+// A file is not stored under another name beside a note or link of its name, at each call
+// again. A note with the content of the file is as good as the file.
+func TestDirReportsNotesInTheWay(t *testing.T) {
+	t.Parallel()
+	for _, overwrite := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			in := string(w.to.Profile.ID)
+			w.AddNode(seed.Node{Profile: in, Kind: "note", Name: "same.md", Content: "# Mills"})
+			w.AddNode(seed.Node{Profile: in, Kind: "note", Name: "other.md", Content: "# Wheels"})
+			w.AddNode(seed.Node{Profile: in, Kind: "link", Name: "link"})
+			local := tree(map[string]string{"same.md": "# Mills", "other.md": "# Brass wheels", "link": "x"})
+			result, err := w.client.Uploads.FS(t.Context(), w.to, local, &uploads.DirOptions{Overwrite: overwrite})
+			want := map[string]string{
+				"same.md": "unchanged", "other.md": "failed: the name is taken", "link": "failed: the name is taken",
+			}
+			if overwrite {
+				want["same.md"] = "failed: the name is taken"
+			}
+			if diff := cmp.Diff(want, stub.States(result)); diff != "" || !errors.Is(err, api.ErrNameTaken) {
+				t.Errorf("%v (-want +got)\n%s", err, diff)
+			}
+			page, err := w.client.Storage.List(t.Context(), w.to.Profile, api.Root, nil)
+			if err != nil || len(page.Nodes) != 3 {
+				t.Errorf("the folder has %v, %v", page, err)
+			}
+		})
+	}
+}

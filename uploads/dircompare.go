@@ -45,7 +45,7 @@ func (d *dir) compare(ctx context.Context) error {
 
 // compareFolder reads the folder of the target that corresponds to f, if it exists (has
 // an ID). It sets the IDs of the subfolders that exist, and ends the entries of files
-// that are the same there or whose name is taken by a folder.
+// that are the same there or whose name is taken by a folder, note or link.
 func (d *dir) compareFolder(ctx context.Context, f *folder) error {
 	if f.id == "" {
 		return nil
@@ -66,12 +66,12 @@ func (d *dir) compareFolder(ctx context.Context, f *folder) error {
 	for _, e := range f.files {
 		switch n := nodes[e.name()]; {
 		case n == nil || e.State != api.DirPending:
-		case n.Type == storage.NodeTypeFolder:
-			d.Fail(ctx, e.DirEntry, api.ErrNameTaken)
 		case !d.o.Overwrite && d.sameContent(ctx, e, n):
 			e.Node = n.ID
 			d.removeSession(ctx, e)
 			d.End(ctx, e.DirEntry, api.DirUnchanged, nil)
+		case n.Type != storage.NodeTypeFile: // the platform would give the file another name
+			d.Fail(ctx, e.DirEntry, api.ErrNameTaken)
 		}
 	}
 	return nil
@@ -98,10 +98,11 @@ func (d *dir) nameTaken(ctx context.Context, f *folder) {
 	f.nameTaken = true
 }
 
-// sameContent reports whether a local file has the content of a node, by its size and,
-// if the algorithm is known, its hash.
+// sameContent reports whether a local file has the content of a node, a file or note, by its
+// size and, if the algorithm is known, its hash.
 func (d *dir) sameContent(ctx context.Context, e *entry, n *storage.Node) bool {
-	if n.Type != storage.NodeTypeFile || n.Size != e.Size {
+	hasContent := n.Type == storage.NodeTypeFile || n.Type == storage.NodeTypeNote
+	if !hasContent || n.Size != e.Size {
 		return false
 	}
 	same, err := wait.Call(ctx, func() (bool, error) {

@@ -80,8 +80,8 @@ func (e *Error) Error() string {
 func (e *Error) Unwrap() error { return e.Err }
 
 // ReaderAt uploads content of a size in bytes, waits until it is stored, and returns its
-// node. A file of that name in the folder gets a new version; beside a folder of that
-// name the new file is renamed. The server shortens a name of more than 100 characters
+// node. A file of that name in the folder gets a new version; beside a folder, note or link
+// of that name the new file is renamed. The server shortens a name of more than 100 characters
 // first, so that the file can be a version of another one: see the Name of the node. If
 // another upload has replaced the content since, the node has the ID, name, size and hash
 // of this one and no version.
