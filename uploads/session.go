@@ -53,10 +53,10 @@ type SessionStore interface {
 // files that are never uploaded again remain: the file may be deleted at any time.
 type FileStore string
 
-// file returns the file in the directory of the store that holds all sessions.
-func (s FileStore) file() *durable.File {
-	return durable.Open(filepath.Join(string(s), "uploads.sessions"))
-}
+// path returns that of the file in the directory of the store that holds all sessions.
+func (s FileStore) path() string { return filepath.Join(string(s), "uploads.sessions") }
+
+func (s FileStore) file() *durable.File { return durable.Open(s.path()) }
 
 // Load returns the session of that name, a zero Session if there is none.
 func (s FileStore) Load(ctx context.Context, name string) (Session, error) {
@@ -67,7 +67,7 @@ func (s FileStore) Load(ctx context.Context, name string) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
-	all, err := parseSessions(text)
+	all, err := s.parse(text)
 	return all[name], err
 }
 
@@ -96,7 +96,7 @@ func (s FileStore) Delete(ctx context.Context, name string, upload api.OpaqueID)
 // that share the file take turns.
 func (s FileStore) update(ctx context.Context, change func(all map[string]Session) bool) error {
 	return s.file().Update(ctx, func(old []byte) ([]byte, error) {
-		all, err := parseSessions(old)
+		all, err := s.parse(old)
 		if err != nil || !change(all) {
 			return nil, err // nil leaves the file as it is
 		}
@@ -104,14 +104,14 @@ func (s FileStore) update(ctx context.Context, change func(all map[string]Sessio
 	})
 }
 
-// parseSessions decodes the stored sessions; nil has none.
-func parseSessions(text []byte) (map[string]Session, error) {
+// parse decodes the stored sessions; nil has none.
+func (s FileStore) parse(text []byte) (map[string]Session, error) {
 	all := map[string]Session{}
 	if text == nil { // never written
 		return all, nil
 	}
 	if err := json.Unmarshal(text, &all); err != nil {
-		return nil, fmt.Errorf("the sessions are damaged: %w", err)
+		return nil, fmt.Errorf("%s is damaged, and may be deleted: %w", s.path(), err)
 	}
 	return all, nil
 }

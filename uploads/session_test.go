@@ -571,7 +571,7 @@ func TestFileStore(t *testing.T) {
 	}
 	_, loadErr := store.Load(ctx, "a")
 	for _, err := range []error{loadErr, store.Save(ctx, "a", want), store.Delete(ctx, "a", want.ID)} {
-		if err == nil || !strings.Contains(err.Error(), "damaged") {
+		if err == nil || !strings.Contains(err.Error(), "damaged") || !strings.Contains(err.Error(), path) {
 			t.Errorf("a damaged file: %v", err)
 		}
 	}
