@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/uploads"
@@ -143,6 +144,23 @@ func TestInterruptedStreamIsRemoved(t *testing.T) {
 		if left := w.sessions(t); left > 0 {
 			t.Errorf("%d sessions are left", left)
 		}
+	})
+}
+
+// A session that cannot be removed keeps no call whose context has ended.
+func TestUploadsEndBeforeTheirSessionIsRemoved(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Fail(seed.Fault{Op: op.UploadsCancel, Delay: time.Hour})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		_, err := w.client.Uploads.Reader(ctx, w.to, "a.bin", newBlocking(9<<20, 5<<20), nil, nil)
+		if took := time.Since(start); took > time.Minute+50*time.Millisecond {
+			t.Errorf("returned after %s: %v", took, err)
+		}
+		time.Sleep(time.Minute) // the removal gives up
 	})
 }
 

@@ -695,3 +695,29 @@ func TestDirReportsNotesInTheWay(t *testing.T) {
 		})
 	}
 }
+
+// A large file of a folder that is interrupted has no session to continue, unless the caller
+// keeps sessions: else it is removed.
+func TestInterruptedDirLeavesNoSession(t *testing.T) {
+	t.Parallel()
+	for _, keep := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.Fail(seed.Fault{Op: op.UploadsChunksSend, Skip: 1, Delay: time.Hour})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			o, want := &uploads.DirOptions{}, 0
+			if keep {
+				o.Sessions, want = uploads.FileStore(t.TempDir()), 1
+			}
+			local := tree(map[string]string{"a.bin": string(random(20 << 20))})
+			result, err := w.client.Uploads.FS(ctx, w.to, local, o)
+			if !errors.Is(err, context.DeadlineExceeded) || result.Pending != 1 {
+				t.Errorf("%+v, %v", result, err)
+			}
+			if left := w.sessions(t); left != want {
+				t.Errorf("%d sessions are left, want %d", left, want)
+			}
+		})
+	}
+}

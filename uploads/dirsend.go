@@ -142,7 +142,13 @@ func (d *dir) sendFile(ctx context.Context, e *entry) (*storage.Node, error) {
 	content, readsAnywhere := local.(io.ReaderAt)
 	f := d.newFile(e, content)
 	if readsAnywhere {
-		return f.run(ctx, f.upload)
+		n, err := f.run(ctx, f.upload)
+		interrupted, ok := errors.AsType[*Error](err)
+		isKept := d.o.Sessions != nil || ctx.Err() == nil // else the entry stays pending, without the session
+		if ok && interrupted.interrupted && !isKept {
+			f.discardSession(ctx)
+		}
+		return n, err
 	}
 	f.Size = SizeUnknown // the request of a stream has no size: exact checks that it is e.Size
 	return f.run(ctx, func(ctx context.Context) error {

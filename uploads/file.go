@@ -199,7 +199,7 @@ func (s *Service) Reader(
 	f.content, f.Size = nil, SizeUnknown
 	return f.run(ctx, func(ctx context.Context) error {
 		all := io.MultiReader(bytes.NewReader(head), in)
-		return f.sendStream(ctx, &counted{Closer: in, r: all, f: f, ctx: ctx}, hash)
+		return f.sendStream(ctx, &counted{Closer: in, r: all, f: f, ctx: ctx})
 	})
 }
 
@@ -407,14 +407,20 @@ func (f *file) transfer(ctx context.Context, upload func(context.Context) error)
 	if mustRestart {
 		err = lost.err
 	}
-	_, conflict := errors.AsType[*api.VersionConflictError](err)
-	cannotContinue := mustRestart || conflict || errors.Is(err, api.ErrChanged) || f.state.Status.Failed()
-	becomesFile := !f.comparesVersion() // else the session has no target
-	isUnused := err != nil && isStream && !becomesFile
-	if cannotContinue || isUnused {
+	if mustRestart || f.isUseless(err) {
 		f.discardSession(ctx)
 	}
 	return f.resumable(err)
+}
+
+// isUseless reports whether the session of an upload that has ended with err can neither be
+// continued nor becomes a file by itself.
+func (f *file) isUseless(err error) bool {
+	_, conflict := errors.AsType[*api.VersionConflictError](err)
+	becomesFile := f.request().Target != Target{} // the session has a target
+	isStream, isAssembly := f.content == nil, f.Target == Target{}
+	isForgotten := err != nil && !becomesFile && (isStream || isAssembly)
+	return conflict || errors.Is(err, api.ErrChanged) || f.state.Status.Failed() || isForgotten
 }
 
 // lostError says that a session cannot be continued, because the server received other
@@ -431,10 +437,33 @@ func (f *file) discardSession(ctx context.Context) {
 		return
 	}
 	if !f.state.Status.Failed() {
-		_ = f.s.Cancel(context.WithoutCancel(ctx), f.ID, f.opts...) // without success, it expires by itself
+		f.cancelSession(ctx)
 	}
 	f.deleteSavedSession(ctx)
 	f.ID = ""
+}
+
+// cancelSession removes the session on the platform; without success, it expires by itself.
+// A call whose context has ended does not wait long for that: the removal goes on without it.
+func (f *file) cancelSession(ctx context.Context) {
+	const most, longestWait = 10 * time.Second, 40 * time.Millisecond
+	if ctx.Err() == nil {
+		_ = f.s.Cancel(ctx, f.ID, f.opts...)
+	}
+	if ctx.Err() == nil {
+		return
+	}
+	id, removed := f.ID, make(chan struct{})
+	go func() {
+		defer close(removed)
+		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), most)
+		defer stop()
+		_ = f.s.Cancel(ctx, id, f.opts...)
+	}()
+	select {
+	case <-removed:
+	case <-time.After(longestWait):
+	}
 }
 
 // resumable returns err as an [*Error] with the session, if there is a session that can

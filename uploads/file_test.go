@@ -739,6 +739,28 @@ func TestAssemble(t *testing.T) {
 	})
 }
 
+// An upload without a target that is interrupted cannot be continued: its session is removed.
+func TestInterruptedAssemblyIsRemoved(t *testing.T) {
+	t.Parallel()
+	table.Bubbles(t, map[string]seed.Fault{
+		"by its context": {Op: op.UploadsChunksSend, Skip: 1, Delay: time.Hour},
+		"by a refusal":   {Op: op.UploadsChunksSend, Skip: 1, Status: http.StatusForbidden},
+		"at its end":     {Op: op.UploadsComplete, Status: http.StatusForbidden},
+	}, func(t *testing.T, fault seed.Fault) {
+		w := newWorld(t)
+		w.Fail(fault)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		u, err := w.client.Uploads.Assemble(ctx, "a", bytes.NewReader(random(20<<20)), 20<<20, nil)
+		if err == nil {
+			t.Fatalf("got %+v", u)
+		}
+		if left := w.sessions(t); left > 0 {
+			t.Errorf("%d sessions are left after %v", left, err)
+		}
+	})
+}
+
 func TestConflicts(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]api.OpaqueID{
