@@ -39,7 +39,7 @@ func (f *Fs) OpenChunkWriter(
 		return fs.ChunkWriterInfo{}, nil, f.stale(err)
 	}
 	if n != nil && n.Type == storage.NodeTypeFile {
-		to.replaces = f.object(at, remote, n)
+		to.replaces, to.src = f.object(at, remote, n), src
 	}
 	if err := to.checkName(); err != nil {
 		return fs.ChunkWriterInfo{}, nil, err

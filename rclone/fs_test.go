@@ -195,6 +195,32 @@ func TestUploadIsCompletedAfterLostResponses(t *testing.T) {
 	}
 }
 
+// A new version whose response is lost is stored: neither that call fails, nor a later one
+// that finds the file changed by it.
+func TestUpdateIsStoredAfterLostResponses(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("x", 5<<20)
+	src := object.NewMemoryObject("a.txt", time.Now(), []byte(text))
+	for call, unreadable := range map[seed.Op]bool{op.StorageUpdate: false, op.StorageGet: true} {
+		t.Run(string(call), func(t *testing.T) {
+			t.Parallel()
+			p := newPlatform(t)
+			p.add("", "a.txt", "first")
+			listed := get(t, p.remote(t, "design"), "a.txt")
+			p.Fail(seed.Fault{Op: call, Count: 4, Status: http.StatusServiceUnavailable, Processed: true})
+			if err := listed.Update(t.Context(), strings.NewReader(text), src); (err != nil) != unreadable {
+				t.Errorf("the response of %s is lost: %v", call, err)
+			}
+			if unreadable {
+				if err := listed.Update(t.Context(), strings.NewReader(text), src); err != nil {
+					t.Errorf("the update again: %v", err)
+				}
+			}
+			p.wantTree(t, map[string]string{"a.txt": text})
+		})
+	}
+}
+
 // One odd response shows no folder as empty, which a sync would then empty as well. A page
 // without nodes before another one does not make a folder empty either.
 func TestOddListsAreNotEmptyFolders(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rclone/rclone/fs"
 	"github.com/rclone/rclone/fs/fserrors"
+	"github.com/rclone/rclone/fs/hash"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/storage"
@@ -49,7 +50,7 @@ func (o *Object) Update(ctx context.Context, in io.Reader, src fs.ObjectInfo, op
 	if o.old {
 		return errOldVersion
 	}
-	to := target{at: place{in: o.in, node: o.parent}, remote: o.remote, replaces: o}
+	to := target{at: place{in: o.in, node: o.parent}, remote: o.remote, replaces: o, src: src}
 	to.name = f.opt.Enc.FromStandardName(path.Base(o.remote))
 	upload := f.upload
 	if o.note {
@@ -67,8 +68,9 @@ func (o *Object) Update(ctx context.Context, in io.Reader, src fs.ObjectInfo, op
 type target struct {
 	at       place
 	remote   string
-	name     string  // on the platform
-	replaces *Object // that gets a version; nil means a new file, or any of the name
+	name     string        // on the platform
+	replaces *Object       // that gets a version; nil means a new file, or any of the name
+	src      fs.ObjectInfo // of the version
 }
 
 // sdk returns the target for package uploads: the file that gets a version, if it still
@@ -171,11 +173,27 @@ func (f *Fs) store(ctx context.Context, upload api.OpaqueID, to target) (*storag
 	if v := to.replaces.version; v != "" {
 		change.IfVersion = api.Set(v)
 	}
-	if _, err = client.Storage.Update(ctx, to.at.in, to.replaces.id, change); err != nil {
+	_, err = client.Storage.Update(ctx, to.at.in, to.replaces.id, change)
+	mayBeStored := ambiguous(err) || errors.Is(err, api.ErrConflict) // by this call, or by an earlier one
+	if mayBeStored && f.hasContent(ctx, to) {
+		err = nil
+	}
+	if err != nil {
 		return nil, err
 	}
 	f.forget(ctx, upload)
 	return client.Storage.Get(ctx, to.at.in, to.replaces.id)
+}
+
+// hasContent reports whether the file that gets a version has the content of the source, by
+// its size and SHA-256. A local source is read for that.
+func (f *Fs) hasContent(ctx context.Context, to target) bool {
+	n, err := f.session.client.Storage.Get(ctx, to.at.in, to.replaces.id)
+	if err != nil || n.Size != to.src.Size() {
+		return false
+	}
+	want, err := to.src.Hash(ctx, hash.SHA256)
+	return err == nil && want != "" && want == sha256Of(n.Hash, n.HashAlgo)
 }
 
 // forget removes an upload that has ended from the list of uploads.
