@@ -5,9 +5,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rclone/rclone/fs"
 
+	"github.com/fastio-go/fastio/api"
 	fastio "github.com/fastio-go/fastio/rclone"
 )
 
@@ -124,6 +126,21 @@ func TestPublicLinkIsReadWithoutAnAccount(t *testing.T) {
 	}
 	if got := status(t, link); got != http.StatusNotFound {
 		t.Errorf("the removed link has status %d", got)
+	}
+}
+
+// A time to live of less than a second is no link without an end.
+func TestShortLinkExpires(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	p.add("", "a.txt", "content")
+	if _, err := p.remote(t, "design").PublicLink(t.Context(), "a.txt", fs.Duration(time.Millisecond), false); err != nil {
+		t.Fatal(err)
+	}
+	for link, err := range p.Client(t).FileShares.All(t.Context(), api.ID(p.room.ID), nil) {
+		if err != nil || link.Expires.IsZero() {
+			t.Errorf("got %+v, %v", link, err)
+		}
 	}
 }
 

@@ -31,8 +31,8 @@ func (f *Fs) PublicLink(ctx context.Context, remote string, expire fs.Duration, 
 		return "", f.unlink(ctx, o)
 	}
 	request := fileshares.CreateRequest{NodeID: o.id, Access: fileshares.AccessAnyoneWithLink}
-	if expire.IsSet() {
-		request.ExpiresIn = time.Duration(expire).Truncate(time.Second)
+	if expire.IsSet() { // 0 would mean that it never expires
+		request.ExpiresIn = max(time.Duration(expire).Truncate(time.Second), time.Second)
 	}
 	link, err := f.session.client.FileShares.Create(ctx, o.in.ID, request)
 	if err != nil {
