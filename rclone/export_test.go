@@ -48,5 +48,14 @@ func (f *Fs) Report(ctx context.Context, id api.OpaqueID, notify func(remote str
 	return nil
 }
 
+// Watch reports changes as ChangeNotify does until stop is called. A watch that is refused is
+// tried again after a pause.
+func (f *Fs) Watch(
+	ctx context.Context, pause time.Duration, notify func(remote string, kind fs.EntryType),
+) (stop func()) {
+	w := &watch{f: f, notify: notify, refusedPause: pause}
+	return w.start(ctx)
+}
+
 // NewRereadBody returns the body of a chunk that is sent while it is read.
 func NewRereadBody(in io.ReadSeeker, size int64) api.Body { return &rereadBody{in: in, size: size} }

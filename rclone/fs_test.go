@@ -716,6 +716,32 @@ func TestChangesAreReportedWithoutCache(t *testing.T) {
 	}
 }
 
+// Changes are reported again after one odd response, also if that is the first one.
+func TestChangesAreReportedAfterRefusals(t *testing.T) {
+	t.Parallel()
+	for name, skip := range map[string]int{"the first poll": 0, "a later poll": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlatform(t)
+			f := p.remote(t, "design")
+			wantNames(t, f, "")
+			p.Fail(seed.Fault{Op: op.ActivityPollProfile, Skip: skip, Count: 1, Status: http.StatusForbidden})
+			changed := make(chan string, 100)
+			defer f.Watch(t.Context(), time.Millisecond, func(remote string, _ fs.EntryType) { changed <- remote })()
+			if got := <-changed; got != "" {
+				t.Errorf("the watch begins with %q", got)
+			}
+			in := api.Workspace(api.ID(p.room.ID))
+			if _, err := p.Client(t).Storage.CreateFolder(t.Context(), in, api.Root, "dir", nil); err != nil {
+				t.Fatal(err)
+			}
+			if got := <-changed; got != "dir" {
+				t.Errorf("the change is one of %q", got)
+			}
+		})
+	}
+}
+
 // A credential that is revoked ends all that rclone does.
 func TestRevokedCredentialIsFatal(t *testing.T) {
 	t.Parallel()

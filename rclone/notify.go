@@ -2,6 +2,7 @@ package rclone
 
 import (
 	"context"
+	"errors"
 	"path"
 	"time"
 
@@ -18,34 +19,53 @@ import (
 func (f *Fs) ChangeNotify(
 	ctx context.Context, notify func(remote string, kind fs.EntryType), intervals <-chan time.Duration,
 ) {
-	root, err := f.folder(ctx, "")
-	if err == nil && !root.above() {
-		var now *activity.Report
-		now, err = f.session.client.Activity.PollProfile(ctx, root.in, nil)
-		if err == nil {
-			go f.watchWhile(ctx, &watch{f: f, root: root, cursor: now.Cursor, notify: notify}, intervals)
-			return
-		}
+	w := &watch{f: f, notify: notify, refusedPause: refusedPause}
+	err := w.begin(ctx)
+	if errors.Is(err, errNoProfile) {
+		go func() {
+			for range intervals {
+			} // so that the sender does not block
+		}()
+		return
 	}
 	if err != nil {
-		fs.Errorf(f, "Changes are not reported: %v", err)
+		fs.Errorf(f, "Changes are not reported yet: %v", err)
 	}
-	go func() {
-		for range intervals {
-		} // so that the sender does not block
-	}()
+	go f.watchWhile(ctx, w, intervals)
 }
+
+// refusedPause is the time until a watch that was refused is tried again: the refusal may have
+// been wrong, or be over.
+const refusedPause = 5 * time.Minute
 
 // watch reports the changes of a workspace or share.
 type watch struct {
-	f      *Fs
-	root   place
-	cursor activity.Cursor // of the last report
-	notify func(remote string, kind fs.EntryType)
+	f            *Fs
+	root         place
+	cursor       activity.Cursor // of the last report; "" before it has begun
+	notify       func(remote string, kind fs.EntryType)
+	refusedPause time.Duration
+}
+
+// begin finds the workspace or share and the cursor from which on its changes are reported.
+// Errors: errNoProfile above workspaces and shares.
+func (w *watch) begin(ctx context.Context) error {
+	root, err := w.f.folder(ctx, "")
+	if err == nil && root.above() {
+		err = errNoProfile
+	}
+	if err != nil {
+		return err
+	}
+	now, err := w.f.session.client.Activity.PollProfile(ctx, root.in, nil)
+	if err == nil {
+		w.root, w.cursor = root, now.Cursor
+	}
+	return err
 }
 
 // watchWhile watches while the last interval is not zero. Its length does not matter, but a
-// new one starts a watch that has ended by an error again.
+// new one tries a watch that was refused again.
 func (f *Fs) watchWhile(ctx context.Context, w *watch, intervals <-chan time.Duration) {
 	stop := func() {}
 	for interval := range intervals {
@@ -58,14 +78,23 @@ func (f *Fs) watchWhile(ctx context.Context, w *watch, intervals <-chan time.Dur
 	stop()
 }
 
-// start watches in a goroutine until stop is called, which waits for its end.
+// start watches in a goroutine until stop is called, which waits for its end. A watch that is
+// refused is tried again later, from the last report on.
 func (w *watch) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		if err := w.run(ctx); err != nil && ctx.Err() == nil {
-			fs.Errorf(w.f, "Changes are not reported any more: %v", err)
+		for {
+			err := w.run(ctx)
+			if ctx.Err() != nil || errors.Is(err, errNoProfile) {
+				return
+			}
+			fs.Errorf(w.f, "Changes are not reported for %v: %v", w.refusedPause, err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(w.refusedPause):
+			}
 		}
 	}()
 	return func() {
@@ -74,8 +103,14 @@ func (w *watch) start(ctx context.Context) (stop func()) {
 	}
 }
 
-// run reports changes until ctx ends.
+// run reports changes until ctx ends or the watch is refused.
 func (w *watch) run(ctx context.Context) error {
+	if w.cursor == "" {
+		if err := w.begin(ctx); err != nil {
+			return err
+		}
+		w.notify("", fs.EntryDirectory) // what has changed before is not known
+	}
 	options := &activity.WatchOptions{
 		Cursor: w.cursor, Fields: []activity.Field{activity.FieldOf(activity.NameStorage, "")},
 	}
