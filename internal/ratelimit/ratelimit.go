@@ -6,9 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -29,6 +29,8 @@ var errLate = fmt.Errorf("%w: %w", ErrClosed, context.DeadlineExceeded)
 // Max+1 calls reach the server within one Size. Callers of a [Class] are served in order,
 // except for those that return an error. A Group is safe for concurrent use.
 type Group struct {
+	HasLearned atomic.Bool // a window from announcements, which Unannounced may forget
+
 	mu sync.Mutex
 	queue
 	spread
@@ -47,6 +49,7 @@ type window struct {
 
 	sharing
 	learned    bool
+	announced  time.Time // when a response has announced it last, if it is learned
 	learnedEnd time.Time // the announced end from which Size was computed
 	earlierEnd time.Time // an end before it that was announced since; zero means none
 }
@@ -303,10 +306,15 @@ func (g *Group) Close(until time.Time, limit int) {
 }
 
 // Full returns the limit of a window announced as used up, and the start of the
-// next one.
+// next one; zero values if that is not trusted any more and a Retry-After closes the group.
 func (g *Group) Full() (limit int, until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	now := time.Now()
+	isTrusted := now.Before(g.usedUp.opens)
+	if !isTrusted && now.Before(g.refusedUntil) {
+		return 0, time.Time{}
+	}
 	return g.usedUp.limit, g.usedUp.until
 }
 
@@ -325,12 +333,7 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
-	g.growShares(now) // the server has accepted c
-	w := g.findOrLearn(limit, reset, now)
-	wasFull := w != nil && !w.announcedEnd.IsZero()
-	if wasFull { // then recordFull has set announcedEnd: an end that differs may prove that the window slides
-		w.observeEnd(reset)
-	}
+	w := g.learn(limit, remaining, reset, now)
 	if remaining > g.underway { // there is room for all calls that run
 		return
 	}
@@ -355,13 +358,33 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 
 // Learn is Observe for a client whose windows are shared by a Limiter, which knows the
 // calls of others: it only learns the window.
-func (g *Group) Learn(limit int, reset time.Time) { g.Observe(Call{}, limit, math.MaxInt, reset) }
+func (g *Group) Learn(limit, remaining int, reset time.Time) {
+	if limit <= 0 {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.learn(limit, remaining, reset, time.Now())
+}
+
+// learn records that the server has accepted a call, and the window that its response
+// announces. It returns the window, nil if it cannot be tracked. The caller holds g.mu.
+func (g *Group) learn(limit, remaining int, reset, now time.Time) *window {
+	g.growShares(now)
+	w := g.findOrLearn(limit, remaining, reset, now)
+	wasFull := w != nil && !w.announcedEnd.IsZero()
+	if wasFull { // then recordFull has set announcedEnd: an end that differs may prove that the window slides
+		w.observeEnd(reset)
+	}
+	return w
+}
 
 // findOrLearn returns the window of the given limit. If there is none, it adds a window
 // that ends at the announced reset, in place of other learned windows. It returns nil if
 // the limit is too large to track. The caller holds g.mu.
-func (g *Group) findOrLearn(limit int, reset, now time.Time) *window {
+func (g *Group) findOrLearn(limit, remaining int, reset, now time.Time) *window {
 	if w := g.window(limit); w != nil {
+		w.announced = now
 		sizeHasChanged := w.learned && w.learn(reset, now)
 		if sizeHasChanged {
 			g.advance() // the calls that wait may start at another time
@@ -373,15 +396,38 @@ func (g *Group) findOrLearn(limit int, reset, now time.Time) *window {
 		return nil
 	}
 	w := newWindow(api.RateWindow{Max: limit, Size: left})
-	w.learned, w.learnedEnd = true, reset
-	// Earlier calls may count against the window. Of these, as many as it has slots are recorded as ended now.
-	for i := range min(g.nextCall, uint64(len(w.slots))) {
+	w.learned, w.announced, w.learnedEnd = true, now, reset
+	g.HasLearned.Store(true)
+	// Of the earlier calls, as many as the server counts in the window, with those that run, are recorded as ended
+	// now. The call that was answered counts in any case.
+	used := limit
+	if remaining <= limit { // else it is not known
+		used = max(1, limit-remaining) + g.underway
+	}
+	for i := range min(g.nextCall, uint64(len(w.slots)), uint64(used)) { //nolint:gosec // used is positive
 		earlierCall := g.nextCall - 1 - i
 		*w.slot(earlierCall) = now
 	}
 	g.windows = slices.DeleteFunc(g.windows, func(w *window) bool { return w.learned }) // the limit has changed
 	g.windows = append(g.windows, w)
 	return w
+}
+
+// Unannounced records that the response to an accepted call announces no window. One that
+// was learned and that no response has announced for trustTime is forgotten: the
+// announcement may have been wrong, and nothing would correct it.
+func (g *Group) Unannounced() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	g.windows = slices.DeleteFunc(g.windows, func(w *window) bool {
+		isForgotten := w.learned && now.Sub(w.announced) >= trustTime
+		if isForgotten {
+			g.HasLearned.Store(false) // at most one is learned
+		}
+		return isForgotten
+	})
+	g.advance() // the calls that wait for it may start
 }
 
 // learn corrects the size of a learned window by the announced reset, the start of the

@@ -648,8 +648,8 @@ func TestLearnedWindowsAreCorrected(t *testing.T) {
 	})
 }
 
-// Calls before an announcement count in its window. Calls that maxWait releases
-// verify it. Invalid announcements are ignored.
+// Calls before an announcement count in its window, as many as it says. Calls that maxWait
+// releases verify it. Invalid announcements are ignored.
 func TestLearnedWindows(t *testing.T) {
 	t.Parallel()
 	type announced struct {
@@ -666,9 +666,11 @@ func TestLearnedWindows(t *testing.T) {
 	one := announced{1, 1, minute}
 	table.Bubbles(t, map[string]row{
 		"no call before":             {0, []announced{{5, 5, minute}}, 5, forever, late},
-		"fewer calls before":         {2, []announced{{5, 5, minute}}, 3, forever, late},
-		"more calls before":          {7, []announced{{5, 5, minute}}, 0, forever, late},
-		"the largest window":         {4096, []announced{{4096, 4096, minute}}, 0, forever, late},
+		"fewer calls before":         {2, []announced{{5, 3, minute}}, 3, forever, late},
+		"more calls before":          {7, []announced{{5, 0, minute}}, 0, forever, late},
+		"calls that do not count":    {7, []announced{{5, 3, minute}}, 3, forever, late},
+		"one that counts at least":   {7, []announced{{5, 5, minute}}, 4, forever, late},
+		"the largest window":         {4096, []announced{{4096, 0, minute}}, 0, forever, late},
 		"a larger one":               {4097, []announced{{4097, 4097, minute}}, 0, forever, 0},
 		"another limit":              {1, []announced{one, {2, 2, minute}}, 1, forever, late},
 		"another that has ended":     {1, []announced{one, {2, 2, 0}}, 0, forever, late},
@@ -697,13 +699,102 @@ func TestLearnedWindows(t *testing.T) {
 	})
 }
 
+// A program that has made many calls is not stopped by the announcement of a window with
+// room, as of an hour next to a minute: the server counts few of these calls in it.
+func TestOldCallsDoNotFillALearnedWindow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := ratelimit.New()
+		for range 1000 { // a call every minute, for most of a day
+			g.Release(acquire(t, g))
+			time.Sleep(minute)
+		}
+		for _, w := range []api.RateWindow{{Max: 60, Size: minute}, {Max: 600, Size: time.Hour}, {Max: 60, Size: minute}} {
+			c := acquire(t, g)
+			g.Release(c)
+			g.Observe(c, w.Max, w.Max-10, time.Now().Add(w.Size))
+			for range w.Max - 10 {
+				leaves(t, g, 0)
+			}
+		}
+	})
+}
+
+// A single odd announcement delays calls for a minute or so, also if no other response ever
+// announces a window.
+func TestUnannouncedWindowsAreForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := ratelimit.New(api.RateWindow{Max: 30, Size: time.Second})
+		g.Observe(acquired(t, g), 5, 4, time.Now().Add(2*time.Hour))
+		start := time.Now()
+		const calls = 60
+		for range calls {
+			c, err := g.Acquire(t.Context(), minute, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g.Release(c)
+			g.Unannounced()
+			time.Sleep(time.Second)
+		}
+		if took := time.Since(start); took > 2*minute+calls*time.Second || g.HasLearned.Load() {
+			t.Errorf("%d calls took %s", calls, took)
+		}
+	})
+}
+
+// A window that responses announce again and again stays, also while others do not.
+func TestAnnouncedWindowsAreKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := ratelimit.New()
+		end := time.Now().Add(time.Hour)
+		for i := range 10 {
+			g.Observe(acquired(t, g), 10, 9-i, end)
+			time.Sleep(minute - 1)
+			g.Unannounced()
+		}
+		start := time.Now()
+		g.Release(acquire(t, g))
+		if took := time.Since(start); took < time.Hour/2 {
+			t.Errorf("the call after the last of the window started after %s", took)
+		}
+	})
+}
+
+// acquired makes a call that ends at once.
+func acquired(t *testing.T, g *ratelimit.Group) ratelimit.Call {
+	t.Helper()
+	c := acquire(t, g)
+	g.Release(c)
+	return c
+}
+
+// Calls that run while a window is learned count in it, too.
+func TestRunningCallsCountInALearnedWindow(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := ratelimit.New()
+		g.Release(acquire(t, g)) // long ago
+		c, first, second := acquire(t, g), acquire(t, g), acquire(t, g)
+		g.Release(c)
+		g.Observe(c, 5, 4, time.Now().Add(minute))
+		g.Release(first)
+		g.Release(second)
+		leaves(t, g, 0)
+		leaves(t, g, 0)
+		leaves(t, g, late)
+	})
+}
+
 // A client that learns of the calls of others in another way learns the window only.
 func TestLearnedWithoutTheCallsOfOthers(t *testing.T) {
 	t.Parallel()
 	for limit, want := range map[int]time.Duration{1: late, 0: 0, -1: 0} {
 		synctest.Test(t, func(t *testing.T) {
 			g := ratelimit.New()
-			g.Learn(limit, time.Now().Add(minute))
+			g.Learn(limit, limit, time.Now().Add(minute))
 			leaves(t, g, 0)
 			leaves(t, g, want)
 		})

@@ -124,7 +124,7 @@ func TestRefusedClientMakesFewerCalls(t *testing.T) {
 		"by the longest one that was known": {[]api.RateWindow{brief, window}, 19, []int{1}, 10 * time.Second, 20, late, 500},
 	}, func(t *testing.T, test row) {
 		g := ratelimit.New(test.windows...)
-		g.Learn(test.learned, time.Now().Add(minute))
+		g.Learn(test.learned, test.learned, time.Now().Add(minute))
 		for range test.own {
 			g.Release(acquire(t, g))
 		}

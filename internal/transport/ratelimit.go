@@ -34,10 +34,14 @@ func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
 	if shared != nil {
 		shared.Observe(x.group.name, x.rate)
 	}
+	isAccepted := resp.StatusCode < http.StatusMultipleChoices // and not a failure of a proxy
 	switch r := x.rate; {
 	case r.Reset.IsZero():
+		if isAccepted && x.group.HasLearned.Load() {
+			x.group.Unannounced()
+		}
 	case shared != nil: // the Limiter counts the calls of all programs: the group only learns the window
-		x.group.Learn(r.Limit, r.Reset)
+		x.group.Learn(r.Limit, r.Remaining, r.Reset)
 	default:
 		x.group.Observe(slot, r.Limit, r.Remaining, r.Reset)
 	}

@@ -501,6 +501,50 @@ type unlimited struct{}
 func (unlimited) Acquire(context.Context, string) error { return nil }
 func (unlimited) Observe(string, api.RateLimit)         {}
 
+// A window that one response has announced delays calls for a minute or so if no other one
+// announces a window; responses of a proxy prove nothing.
+func TestOddWindowIsForgotten(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{200, 404, 503} {
+		synctest.Test(t, func(t *testing.T) {
+			odd := reply(200, `{"result":true}`, "X-Ve-Limit-Max", "2", "X-Ve-Limit-Avail", "1",
+				"X-Ve-Limit-Expires", epoch(time.Now().Add(time.Hour)))
+			network := answers(odd, reply(status, `{"result":true}`))
+			client := clientOf(t, network, maxWait(time.Minute))
+			for start := time.Now(); time.Since(start) < 10*time.Minute; {
+				_ = client.Call(t.Context(), get(), nil)
+				time.Sleep(time.Second)
+			}
+			isForgotten := network.sent() > 500
+			if isForgotten != (status == 200) {
+				t.Errorf("%d requests with status %d", network.sent(), status)
+			}
+		})
+	}
+}
+
+// An announced end that is not trusted any more does not hide a Retry-After: what follows
+// would wait for it.
+func TestRefusalOutlivesAnUntrustedEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		full := reply(200, `{"result":true}`, "X-Ve-Limit-Max", "60", "X-Ve-Limit-Avail", "0",
+			"X-Ve-Limit-Expires", epoch(time.Now().Add(time.Hour)))
+		client := newClient(t, answers(full, limited("90")))
+		succeed(t, client, get())
+		if e := refused(client.Call(t.Context(), get(), nil)); e.Rate.RetryAfter < 59*time.Minute {
+			t.Errorf("a full window: the wait is %s", e.Rate.RetryAfter)
+		}
+		time.Sleep(time.Minute)
+		for range 2 { // of the refusal, and of the group that it has closed
+			e := refused(client.Call(t.Context(), get(), nil))
+			if wait := e.Rate.RetryAfter.Round(time.Second); wait != 90*time.Second || e.Code != 1671 {
+				t.Errorf("the wait is %s: %v", wait, e)
+			}
+		}
+	})
+}
+
 // With a limiter, which knows the calls of other clients, a client does not leave them a
 // share of the windows. It counts its own calls, also in a window that it learns.
 func TestClientsWithALimiterLeaveTheSharesToIt(t *testing.T) {
