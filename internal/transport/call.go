@@ -78,6 +78,7 @@ type exchange struct {
 	redirectTo    *url.URL       // where a hop goes
 	rate          api.RateLimit
 	slot          ratelimit.Call // of the attempt
+	admitted      bool           // the Limiter of the program has admitted a request, and not learned of its end
 	requiredWaits time.Duration  // the waits that the server required, in total
 	retryAfter    time.Duration  // Retry-After of the last attempt, which the rate limit waits for
 
@@ -274,6 +275,7 @@ func (x *exchange) closeAll() {
 	if x.received != nil {
 		_ = x.received.Close()
 	}
+	x.tellLimiter(api.RateLimit{})
 }
 
 // prepare creates the request of the first attempt, with x in its context, and sets the
@@ -406,12 +408,14 @@ func (s *sender) sendInSlot(slot ratelimit.Call, x *exchange, req *http.Request)
 	defer x.group.Release(slot)
 	shared := x.client.cfg.Limiter
 	if shared != nil {
+		x.tellLimiter(x.rate) // of a 429 that middleware repeats
 		timer := x.logLimiter(req.Context())
 		err = shared.Acquire(req.Context(), x.group.name)
 		timer.Stop()
 		if err != nil {
 			return nil, refuse(req, err)
 		}
+		x.admitted = true
 	}
 	x.started = time.Now()
 	signed, err := x.sign(req)
@@ -421,9 +425,7 @@ func (s *sender) sendInSlot(slot ratelimit.Call, x *exchange, req *http.Request)
 		err = refuse(req, err)
 	}
 	if err != nil {
-		if shared != nil { // it must learn of the end of each request it has admitted
-			shared.Observe(x.group.name, api.RateLimit{})
-		}
+		x.tellLimiter(api.RateLimit{})
 		return nil, err
 	}
 	resp.Request = req // without the credential
@@ -520,6 +522,9 @@ func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 		x.failure = x.masked(redact.Cause(err))
 	default:
 		x.failure = x.read(ctx, resp)
+	}
+	if x.admitted { // middleware has returned something else than the 429
+		x.tellLimiter(x.rate)
 	}
 	if x.client.cfg.Logger != nil {
 		x.logAttempt(ctx)

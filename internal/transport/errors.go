@@ -127,9 +127,7 @@ func (x *exchange) recordRefusal(e *api.Error) {
 		}
 		x.group.closeFor(e) // with a Limiter too: the Retry-After holds for this client in any case
 	}
-	if shared != nil { // it must learn of the end of each request it has admitted
-		shared.Observe(x.group.name, limit)
-	}
+	x.tellLimiter(limit)
 }
 
 // withOp adds the operation to an error, and the failure of the last attempt if there

@@ -31,8 +31,8 @@ func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
 		x.slot = slot
 		return
 	}
-	if shared != nil {
-		shared.Observe(x.group.name, x.rate)
+	if x.admitted {
+		x.tellLimiter(x.rate)
 	}
 	isAccepted := resp.StatusCode < http.StatusMultipleChoices // and not a failure of a proxy
 	switch r := x.rate; {
@@ -44,6 +44,15 @@ func (x *exchange) observeRate(resp *http.Response, slot ratelimit.Call) {
 		x.group.Learn(r.Limit, r.Remaining, r.Reset)
 	default:
 		x.group.Observe(slot, r.Limit, r.Remaining, r.Reset)
+	}
+}
+
+// tellLimiter reports the end of a request to the Limiter of the program that has admitted
+// it, if that has not learned of it yet: it must do so once for each request.
+func (x *exchange) tellLimiter(limit api.RateLimit) {
+	if x.admitted {
+		x.admitted = false
+		x.client.cfg.Limiter.Observe(x.group.name, limit)
 	}
 }
 

@@ -501,6 +501,74 @@ type unlimited struct{}
 func (unlimited) Acquire(context.Context, string) error { return nil }
 func (unlimited) Observe(string, api.RateLimit)         {}
 
+// admissions is a limiter that counts its requests.
+type admissions struct {
+	admitted int
+	ended    []time.Duration // their Retry-After
+}
+
+func (a *admissions) Acquire(context.Context, string) error { a.admitted++; return nil }
+
+func (a *admissions) Observe(_ string, limit api.RateLimit) {
+	a.ended = append(a.ended, limit.RetryAfter)
+}
+
+// A limiter learns of the end of each request that it has admitted, whatever middleware does
+// with a 429: else the request would hold its place for all clients.
+func TestLimiterLearnsOfEachRequest(t *testing.T) {
+	t.Parallel()
+	type way = func(r *http.Request, next http.RoundTripper) (*http.Response, error)
+	afterRefusal := func(then way) way {
+		return func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+			resp, err := next.RoundTrip(r)
+			if err != nil || resp.StatusCode != http.StatusTooManyRequests {
+				return resp, err
+			}
+			resp.Body.Close()
+			return then(r, next)
+		}
+	}
+	type row struct {
+		then  way
+		ended []time.Duration
+	}
+	table.Bubbles(t, map[string]row{
+		"that the call sends again": {
+			func(r *http.Request, next http.RoundTripper) (*http.Response, error) { return next.RoundTrip(r) },
+			[]time.Duration{7 * time.Second, 0},
+		},
+		"that is sent again": {
+			afterRefusal(func(r *http.Request, next http.RoundTripper) (*http.Response, error) { return next.RoundTrip(r) }),
+			[]time.Duration{0, 0},
+		},
+		"that becomes an error": {
+			afterRefusal(func(*http.Request, http.RoundTripper) (*http.Response, error) { return nil, errors.New("too busy") }),
+			[]time.Duration{0, 0},
+		},
+		"that becomes a success": {
+			afterRefusal(func(r *http.Request, _ http.RoundTripper) (*http.Response, error) { return ok().response(r) }),
+			[]time.Duration{0},
+		},
+		"at which it panics": {
+			afterRefusal(func(*http.Request, http.RoundTripper) (*http.Response, error) { panic("middleware") }),
+			[]time.Duration{0},
+		},
+		"of its own": {
+			func(r *http.Request, _ http.RoundTripper) (*http.Response, error) { return limited("7").response(r) }, nil,
+		},
+	}, func(t *testing.T, test row) {
+		limiter := new(admissions)
+		client := newClient(t, answers(limited("7"), ok()), wrap(test.then), func(c *config) { c.Limiter = limiter })
+		func() {
+			defer func() { _ = recover() }()
+			_ = client.Call(t.Context(), get(), nil)
+		}()
+		if diff := cmp.Diff(test.ended, limiter.ended); diff != "" || limiter.admitted != len(test.ended) {
+			t.Errorf("of %d requests (-want +got):\n%s", limiter.admitted, diff)
+		}
+	})
+}
+
 // A window that one response has announced delays calls for a minute or so if no other one
 // announces a window; responses of a proxy prove nothing.
 func TestOddWindowIsForgotten(t *testing.T) {
