@@ -822,9 +822,10 @@ func (x *exchange) decodePlain(out any) error {
 // followRedirect requests the address of a redirect, x.redirectTo, without credentials,
 // and replaces x.response by its response. The address is a secret, and the response
 // may contain secrets: an error has only the status. https is required, unless the
-// platform itself uses http.
+// platform itself uses http. The timeout of an attempt applies to it as well.
 func (x *exchange) followRedirect(ctx context.Context) error {
 	origin, client := x.client.Network()
+	client.Timeout = x.client.timeout
 	to := x.redirectTo
 	schemeAllowed := to.Scheme == "https" || to.Scheme == "http" && origin.Scheme == "http"
 	if to.Host == "" || to.User != nil || !schemeAllowed {

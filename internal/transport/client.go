@@ -65,6 +65,7 @@ type Client struct {
 	network      http.RoundTripper     // last step
 	closeIdle    func()                // nil for a client of the caller
 	agent        []string
+	timeout      time.Duration    // of an attempt, including its body; 0 means none
 	retriesSpent atomic.Int64     // by retries: see retryCost
 	clock        servertime.Clock // from the Date of responses
 	drifts       drifts
@@ -99,7 +100,8 @@ func New(cfg Config) *Client {
 	client.CheckRedirect = checkRedirect
 	// An attempt passes the middleware, which sees every attempt and no credential, and
 	// then the sender. call.go shows the order of all steps.
-	client.Transport = newSender(c.network, client.Timeout)
+	c.timeout = client.Timeout
+	client.Transport = newSender(c.network, c.timeout)
 	client.Timeout = 0 // it would include the wait for the rate limit
 	for _, step := range slices.Backward(cfg.Middleware) {
 		client.Transport = step(client.Transport)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -248,6 +249,32 @@ func TestHopsWithoutAResponse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The timeout of an attempt also limits the request after the redirect, with its body.
+func TestHopsHaveTheTimeoutOfAnAttempt(t *testing.T) {
+	t.Parallel()
+	table.Bubbles(t, map[string]http.HandlerFunc{"without a header": stall, "with a slow body": drip},
+		func(t *testing.T, handler http.HandlerFunc) {
+			files := serve(t, handler)
+			network := roundTrip(func(r *http.Request) (*http.Response, error) {
+				if r.URL.Host == "files.test" {
+					return files.RoundTrip(r)
+				}
+				return status(307, "Location", "http://files.test/").response(r)
+			})
+			r := get()
+			r.Hop = true
+			start := time.Now()
+			resp, err := newClient(t, network, timeout(time.Minute)).Open(t.Context(), r)
+			if err == nil {
+				_, err = io.Copy(io.Discard, resp.Body)
+				resp.Body.Close()
+			}
+			if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took != time.Minute {
+				t.Errorf("got %v after %s", err, took)
+			}
+		})
 }
 
 func TestRedirectsEndAfterTen(t *testing.T) {
