@@ -119,13 +119,17 @@ func New(cfg Config) *Client {
 
 // onlyRoundTrip hides all methods of middleware except RoundTrip, because retryablehttp
 // would call CloseIdleConnections after each failure. It sets the Host that http.Client
-// leaves empty, and refuses a result of neither a response nor an error.
+// leaves empty, and the Request of a response that middleware has made itself, and refuses
+// a result of neither a response nor an error.
 func onlyRoundTrip(next http.RoundTripper) roundTripper {
 	return func(req *http.Request) (*http.Response, error) {
 		req.Host = req.URL.Host
 		resp, err := next.RoundTrip(req)
-		if err == nil && resp == nil {
+		switch {
+		case err == nil && resp == nil:
 			err = errNoResponse
+		case err == nil && resp.Request == nil: // a response of middleware's own
+			resp.Request = req
 		}
 		return resp, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/fastio-go/fastio"
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/events"
+	"github.com/fastio-go/fastio/internal/download"
 	"github.com/fastio-go/fastio/internal/stub"
 	"github.com/fastio-go/fastio/internal/table"
 	"github.com/fastio-go/fastio/internal/transport"
@@ -144,6 +145,24 @@ func TestMiddlewareThatAnswers(t *testing.T) {
 	var got thing
 	if err := client.Call(t.Context(), get(), &got); err != nil || got.Name != "cached" || network.sent() > 0 {
 		t.Errorf("the call ends with %v: %+v after %d requests", err, got, network.sent())
+	}
+}
+
+// A response of middleware's own has the request that a download looks at.
+func TestResponseOfMiddlewareHasARequest(t *testing.T) {
+	t.Parallel()
+	client := clientOf(t, answers(ok()), wrap(func(*http.Request, http.RoundTripper) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("cached")), ContentLength: -1}, nil
+	}))
+	r := get()
+	r.Hop = true
+	d, err := download.Open(t.Context(), client, r, download.Options{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if got, err := io.ReadAll(d); string(got) != "cached" || err != nil {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 
