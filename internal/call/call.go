@@ -354,8 +354,8 @@ func currentVersion(raw json.RawMessage) (version api.OpaqueID, found bool) {
 // Encode returns the content type and the content of a body.
 func Encode(b api.Body) (contentType string, content []byte, err error) {
 	r, _, err := b.Open()
-	if err != nil {
-		return "", nil, err
+	if err != nil || r == nil {
+		return b.ContentType(), nil, err
 	}
 	content, err = io.ReadAll(r)
 	return b.ContentType(), content, errors.Join(err, r.Close())

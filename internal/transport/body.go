@@ -114,6 +114,20 @@ func newWatchdog() any {
 	return w
 }
 
+// forDrain starts the timer again, for the rest of a body that is not needed. If it has fired,
+// forDrain returns another watchdog of the body: the first one may close it later, and so
+// must not get another body.
+func (w *watchdog) forDrain() *watchdog {
+	if w.timer.Reset(drainTimeout) {
+		return w
+	}
+	w.timer.Stop()
+	next, _ := newWatchdog().(*watchdog)
+	next.body = w.body
+	next.timer.Reset(drainTimeout)
+	return next
+}
+
 // readAll reads a body into one buffer of the right size. For a body over the limit it
 // returns the beginning and api.ErrTooLarge. A text that fills at most half of a largest
 // buffer is copied, so that the caller does not hold the rest of the buffer.

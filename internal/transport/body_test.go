@@ -686,3 +686,72 @@ func TestAnswerThatIsLateAndTooLarge(t *testing.T) {
 		}
 	})
 }
+
+// nothing is a body that opens no content.
+type nothing struct{ size int64 }
+
+func (nothing) ContentType() string { return "application/json" }
+
+func (b nothing) Open() (io.ReadCloser, int64, error) { return nil, b.size, nil }
+
+// A body of the program without content is an empty one, or an error.
+func TestBodyWithoutContent(t *testing.T) {
+	t.Parallel()
+	r := post()
+	r.Body = nothing{0}
+	network := answers(ok(), failed(400, 1605))
+	client := clientOf(t, network)
+	succeed(t, client, r)
+	if err := client.Call(t.Context(), r, nil); refused(err).Status != 400 { // whose secrets are masked
+		t.Error(err)
+	}
+	r.Body = nothing{3}
+	const want = "fastio: things.Create: Request.Body must open content that is not nil"
+	if err := client.Call(t.Context(), r, nil); err == nil || err.Error() != want || network.sent() != 2 {
+		t.Errorf("got %v after %d requests", err, network.sent())
+	}
+}
+
+// late is a body that ends at a time.
+type late struct {
+	end    chan struct{}
+	closed atomic.Int32
+}
+
+func (b *late) Read([]byte) (int, error) {
+	<-b.end
+	return 0, io.EOF
+}
+
+func (b *late) Close() error {
+	b.closed.Add(1)
+	return nil
+}
+
+// A watchdog that closes the body of one response closes that of no other, also if the body
+// of a refusal ends at the same time.
+func TestWatchdogsCloseNoOtherBody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var bodies []*late
+		client := clientOf(t, roundTrip(func(r *http.Request) (*http.Response, error) {
+			resp, err := status(404).response(r)
+			b := &late{end: make(chan struct{})}
+			time.AfterFunc(2*time.Minute, func() { close(b.end) })
+			bodies = append(bodies, b)
+			resp.Body, resp.ContentLength = b, -1
+			return resp, err
+		}))
+		for range 200 {
+			if err := client.Call(t.Context(), get(), nil); refused(err).Status != 404 {
+				t.Fatal(err)
+			}
+		}
+		synctest.Wait()
+		for i, b := range bodies {
+			if n := b.closed.Load(); n > 3 {
+				t.Errorf("body %d was closed %d times", i, n)
+			}
+		}
+	})
+}

@@ -321,7 +321,11 @@ func (x *exchange) prepare(ctx context.Context) error {
 // bytes. An empty body is closed and becomes nil.
 func (x *exchange) openBody() error {
 	content, size, err := x.request.Body.Open()
-	if err == nil && size == 0 {
+	switch {
+	case err != nil:
+	case content == nil && size != 0:
+		err = &api.InputError{Field: "Request.Body", Rule: "must open content that is not nil"}
+	case content != nil && size == 0:
 		content, err = nil, content.Close()
 	}
 	x.content, x.size = content, size
@@ -562,7 +566,7 @@ func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 	default:
 		body, _ := x.client.readAll(resp, maxError) // a partial body is kept
 		x.body = bytes.TrimPrefix(body, []byte(byteOrderMark))
-		w.timer.Reset(drainTimeout)
+		w = w.forDrain()
 		_, _ = io.CopyN(io.Discard, resp.Body, maxDrained)
 		err = x.refusal()
 	}
