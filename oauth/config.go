@@ -150,6 +150,11 @@ func (c *Config) validate(op string) (transport.Base, error) {
 	); err != nil {
 		return transport.Base{}, err
 	}
+	return c.baseOfTokens(op)
+}
+
+// baseOfTokens returns the base, and an error if tokens must not be sent there.
+func (c *Config) baseOfTokens(op string) (transport.Base, error) {
 	base, err := c.base()
 	if err != nil {
 		return base, err
@@ -210,11 +215,15 @@ func (c *Config) serviceAt(endpoint string) (*Service, func(), error) {
 	}
 	isDocumented := endpoint == ""
 	host, address := base, &url.URL{}
-	if !isDocumented {
+	if isDocumented {
+		err = c.checkEncryption("oauth", base)
+	} else {
 		address, err = c.parseAddress(base, endpoint)
-		if err != nil {
-			return nil, nil, err
-		}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if !isDocumented {
 		host = transport.Base{Scheme: address.Scheme, Host: address.Host}
 	}
 	fresh := *c

@@ -244,7 +244,7 @@ func Save(ctx context.Context, c Config, t *Token) error {
 	if err := checkResource(args, c.Resource); err != nil {
 		return err
 	}
-	base, err := c.base()
+	base, err := c.baseOfTokens(op)
 	if err != nil {
 		return err
 	}

@@ -154,7 +154,7 @@ func (c *Config) revoke(ctx context.Context, r *record) error {
 // signOutDevices ends the sign-ins of the user at the server. A token that is invalid,
 // or that may not end them, is ignored: there is nothing that it could end.
 func (c *Config) signOutDevices(ctx context.Context, r *record) error {
-	base, err := c.base()
+	base, err := c.baseOfTokens("oauth.SignOutEverywhere")
 	if err != nil {
 		return err
 	}

@@ -85,10 +85,7 @@ func TokenSource(c Config) *Source {
 // Platform returns the origin of the platform of the tokens, such as https://api.fast.io,
 // and the prefix of its paths before /current, for fastio.New.
 func (s *Source) Platform() (origin, prefix string, err error) {
-	base, err := s.config.base()
-	if err == nil {
-		err = s.config.checkEncryption("oauth.TokenSource", base)
-	}
+	base, err := s.config.baseOfTokens("oauth.TokenSource")
 	if err != nil {
 		return "", "", err
 	}
@@ -665,8 +662,8 @@ type signer struct {
 // proves the token invalid, the request is sent once more with a new one, unless its
 // body can be read only once.
 func (t *signer) RoundTrip(req *http.Request) (*http.Response, error) {
-	base, err := t.source.config.base()
-	if err == nil && (req.URL.Scheme != base.Scheme || req.URL.Host != base.Host) {
+	base, err := t.source.config.baseOfTokens("oauth.Source.HTTPClient")
+	if base.Host != "" && (req.URL.Scheme != base.Scheme || req.URL.Host != base.Host) {
 		return t.next.RoundTrip(req)
 	}
 	var token api.Token

@@ -249,6 +249,51 @@ func TestTokenSource(t *testing.T) {
 	})
 }
 
+// A token of a platform without TLS is neither stored nor sent, unless the program says so.
+func TestStoredTokenRequiresTLS(t *testing.T) {
+	t.Parallel()
+	for _, allowed := range []bool{false, true} {
+		inBubble(t, strconv.FormatBool(allowed), func(t *testing.T) {
+			var sent []string
+			c := oauth.Config{
+				BaseURL: "http://platform.test", AllowPlainHTTP: true, Store: new(oauth.MemoryStore), ClientID: "client",
+				HTTPClient: &http.Client{Transport: stub.Network(func(r *http.Request) (*http.Response, error) {
+					sent = append(sent, r.URL.Path)
+					return response(r, http.StatusOK, `{"access_token":"at-2","expires_in":3600}`), nil
+				})},
+			}
+			token := &oauth.Token{AccessToken: api.NewSecret("at-1"), RefreshToken: api.NewSecret("rt-1")}
+			if err := oauth.Save(t.Context(), c, token); err != nil {
+				t.Fatal(err)
+			}
+			c.AllowPlainHTTP = allowed // as in the next version of the program
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://platform.test/x", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source := oauth.TokenSource(c)
+			get := func() error {
+				resp, err := source.HTTPClient().Do(request)
+				if err == nil {
+					err = resp.Body.Close()
+				}
+				return err
+			}
+			for what, err := range map[string]error{
+				"the client": get(), "a refresh": stub.Err(source.Refresh(t.Context(), apiToken("at-1"))),
+				"a save": oauth.Save(t.Context(), c, token), "the end": oauth.SignOutEverywhere(t.Context(), c),
+			} {
+				if e, refused := errors.AsType[*api.InputError](err); refused == allowed || refused && e.Field != "Config.BaseURL" {
+					t.Errorf("%s: got %v", what, err)
+				}
+			}
+			if allowed == (sent == nil) {
+				t.Errorf("sent to %q", sent)
+			}
+		})
+	}
+}
+
 func TestTokenSourceAllocatesNothing(t *testing.T) { //nolint:paralleltest // it counts allocations of the whole process
 	var s authServer
 	store := new(oauth.MemoryStore)
