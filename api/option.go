@@ -173,7 +173,8 @@ func WithTimeout(d time.Duration) CallOption {
 
 // WithAttempts limits how often the request is sent; 1 means no retries. Default: that
 // of fastio.WithRetry. Attempts that were refused because of a rate limit do not count
-// if the server requires a certain wait: [WithMaxWait] limits those.
+// if the server requires a certain wait: [WithMaxWait] limits those. Nor does one whose
+// token was refused and then replaced, even with 1.
 func WithAttempts(n int) CallOption { return callOption(func(o *CallOptions) { o.Attempts = n }) }
 
 // WithMaxWait limits the waits that the server requires of a call, in total. A wait with
