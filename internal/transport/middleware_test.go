@@ -152,7 +152,8 @@ func TestMiddlewareThatAnswers(t *testing.T) {
 func TestResponseOfMiddlewareHasARequest(t *testing.T) {
 	t.Parallel()
 	client := clientOf(t, answers(ok()), wrap(func(*http.Request, http.RoundTripper) (*http.Response, error) {
-		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("cached")), ContentLength: -1}, nil
+		body := io.NopCloser(strings.NewReader("cached"))
+		return &http.Response{StatusCode: http.StatusOK, Body: body, ContentLength: -1}, nil
 	}))
 	r := get()
 	r.Hop = true
