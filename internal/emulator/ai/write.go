@@ -19,6 +19,12 @@ import (
 // refused for a short time in which the platform still stores it. The length of a
 // conversation, at first that of the question, is limited by the option ThreadLimit.
 func (h *Handlers) createThread(c *wire.Call, profileID string) (wire.Object, error) {
+	if t := h.askedBefore(c, profileID); t != nil {
+		if err := h.refuseUntilStored(t.thread); err != nil {
+			return nil, err
+		}
+		return h.createdThread(t)
+	}
 	if err := h.refuseQuestion(profileID); err != nil {
 		return nil, err
 	}
@@ -34,18 +40,11 @@ func (h *Handlers) createThread(c *wire.Call, profileID string) (wire.Object, er
 	if err := h.checkFiles(c, profileID, &q); err != nil {
 		return nil, err
 	}
-	key := askKey{c.Key.User, profileID, q.key}
-	if t := h.chats.keys[key]; q.keyed && t != nil {
-		if err := h.refuseUntilStored(t.thread); err != nil {
-			return nil, err
-		}
-		return h.createdThread(t)
-	}
 	if h.w.Options.AI.ThreadLimit > 0 && len(q.text) > h.w.Options.AI.ThreadLimit {
 		return nil, h.tooLargeRefusal(profileID, codeTooLargeCreate, codeTooLargeShareCreate)
 	}
 	h.addThread(th, &q)
-	t := h.addTurn(th, &q, key)
+	t := h.addTurn(th, &q, askKey{c.Key.User, profileID, q.key})
 	h.logThread(th, "ai_chat_created")
 	h.planAnswer(t)
 	return h.createdThread(t)
@@ -95,11 +94,13 @@ func (h *Handlers) addTurn(th *thread, q *question, key askKey) *turn {
 // being answered, or if the conversation would be longer than the option ThreadLimit. A
 // repeated call with the same idempotency key returns the same turn.
 func (h *Handlers) sendTurn(c *wire.Call, profileID string) (wire.Object, error) {
-	if err := h.refuseQuestion(profileID); err != nil {
-		return nil, err
-	}
 	th, err := h.threadIn(c, profileID, noThreadToRead)
-	if err != nil {
+	if err == nil {
+		if t := h.askedBefore(c, th.id); t != nil {
+			return t.object(), nil
+		}
+	}
+	if err := cmp.Or(h.refuseQuestion(profileID), err); err != nil {
 		return nil, err
 	}
 	q := readQuestion(c)
@@ -108,10 +109,6 @@ func (h *Handlers) sendTurn(c *wire.Call, profileID string) (wire.Object, error)
 	}
 	if err := h.checkFiles(c, th.profile, &q); err != nil {
 		return nil, err
-	}
-	key := askKey{c.Key.User, th.id, q.key}
-	if t := h.chats.keys[key]; q.keyed && t != nil {
-		return t.object(), nil
 	}
 	if err := h.refuseUntilStored(th); err != nil {
 		return nil, err
@@ -122,10 +119,21 @@ func (h *Handlers) sendTurn(c *wire.Call, profileID string) (wire.Object, error)
 	case h.w.Options.AI.ThreadLimit > 0 && th.size()+len(q.text) > h.w.Options.AI.ThreadLimit:
 		return nil, h.tooLargeRefusal(th.profile, codeTooLargeMessage, codeTooLargeShareMessage)
 	}
-	t := h.addTurn(th, &q, key)
+	t := h.addTurn(th, &q, askKey{c.Key.User, th.id, q.key})
 	h.logThread(th, "ai_chat_new_message")
 	h.planAnswer(t)
 	return t.object(), nil
+}
+
+// askedBefore returns the turn that an earlier call of the user with the same idempotency key
+// has added to a profile, as a new conversation, or to a conversation; nil if there is none.
+// What would refuse the question by now, such as a lack of credits, does not matter.
+func (h *Handlers) askedBefore(c *wire.Call, in string) *turn {
+	key, keyed := c.Field("idempotency_key")
+	if !keyed {
+		return nil
+	}
+	return h.chats.keys[askKey{c.Key.User, in, key}]
 }
 
 // refuseUntilStored returns a refusal while the first turn of a conversation is not
