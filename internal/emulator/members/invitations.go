@@ -477,12 +477,25 @@ func (h *Handlers) answerInvitation(c *wire.Call, id string) (wire.Object, error
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
+	return nil, h.answerByKey(c, id, reply == "accept")
+}
+
+// acceptInvitation accepts the invitation of a key, as answerInvitation does: it is for a path
+// without the answer.
+func (h *Handlers) acceptInvitation(c *wire.Call, id string) (wire.Object, error) {
+	const accept = true
+	return nil, h.answerByKey(c, id, accept)
+}
+
+// answerByKey accepts or declines the invitation of the key in the path, if it is one to the
+// profile.
+func (h *Handlers) answerByKey(c *wire.Call, id string, accept bool) error {
 	key := c.Segment("invitation_key")
 	i := slices.IndexFunc(h.w.AllInvitations(), func(inv *world.Invitation) bool { return inv.Key == key })
 	if i < 0 || h.w.AllInvitations()[i].Profile != id {
-		return nil, noInvitation()
+		return noInvitation()
 	}
-	return nil, h.acceptOrDecline(c, h.w.AllInvitations()[i], reply == "accept")
+	return h.acceptOrDecline(c, h.w.AllInvitations()[i], accept)
 }
 
 // invitationsOf returns the pending invitations of a user, and the one with the key, if

@@ -127,6 +127,7 @@ func (h *Handlers) routesOf(k kind) []*wire.Route {
 		wire.Post("members.Join", members+"join/", wire.With(asUser, h.join), joinForm),
 		wire.Post("members.JoinWithKey", members+"join/{invitation_key}/{answer}/",
 			wire.With(asUser, h.answerInvitation)),
+		wire.Post("members.JoinWithKey", members+"join/{invitation_key}/", wire.With(asUser, h.acceptInvitation)),
 		wire.Get("members.Invitations.List", list, wire.With(h.profileOfMember, h.invitations), wire.Query(listParams)),
 		wire.Get("members.Invitations.List", list+"{state}/", wire.With(h.profileOfMember, h.invitations),
 			wire.Query(listParams)),
