@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -418,6 +419,43 @@ func TestOddSubscriptionDoesNotHoldTheQueue(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		if n := w.in(realtime.ModeSocket); n != 5 {
 			t.Errorf("%d of 5 subscriptions have a socket", n)
+		}
+	})
+}
+
+// oddToken is a platform that sends no token for one of the profiles.
+type oddToken struct {
+	*platform
+	profile api.ID
+}
+
+func (o oddToken) Call(ctx context.Context, r *api.Request, out any, opts ...api.CallOption) error {
+	if r.Op == string(op.RealtimeSocketToken) && strings.Contains(r.Path.String(), string(o.profile)) {
+		if raw := api.Resolve(opts).Response; raw != nil {
+			raw.Header = http.Header{}
+		}
+		return json.Unmarshal([]byte(`{"result":true}`), out)
+	}
+	return o.platform.Call(ctx, r, out, opts...)
+}
+
+// A subscription that never gets a token does not make the others wait, as if the network was
+// broken.
+func TestSubscriptionWithoutATokenDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const odd = api.ID("4012345678901234999")
+		p := newPlatform()
+		s, o := realtime.New(oddToken{p, odd}, network("https", new(http.Client))), &realtime.SubscribeOptions{Dialer: p}
+		c := subscribed(t, s, api.Workspace(room), o)
+		subscribed(t, s, api.Workspace(odd), o)
+		for i := range 60 {
+			time.Sleep(2*time.Minute + time.Duration(i)*time.Second)
+			p.each((*socket).drop)
+			time.Sleep(2 * time.Second)
+			if status := c.sub.Status(); status.Mode != realtime.ModeSocket {
+				t.Fatalf("after the %d. drop: %+v", i+1, status)
+			}
 		}
 	})
 }

@@ -77,8 +77,14 @@ func (s *Subscription) keepSocket(ctx context.Context) error {
 func brokenNetwork(err error) bool {
 	_, refused := errors.AsType[*HandshakeError](err)
 	_, answered := errors.AsType[*api.Error](err)
-	return !refused && !answered && !errors.Is(err, errBadToken)
+	_, odd := errors.AsType[oddAnswerError](err)
+	return !refused && !answered && !odd && !errors.Is(err, errBadToken)
 }
+
+// oddAnswerError is the error of a call whose response could not be read.
+type oddAnswerError struct{ error }
+
+func (e oddAnswerError) Unwrap() error { return e.error }
 
 // dialPause returns the delay before the next dial after one that failed with err: the
 // backoff, and 48 to 72 seconds at least if the status says that the server does not
@@ -143,6 +149,9 @@ func (k *dialLoop) mint(ctx context.Context) error {
 	token, err := k.s.SocketToken(ctx, k.profile, k.optionsWith(&answer)...)
 	if call.Final(err) && (errors.Is(err, api.ErrForbidden) || errors.Is(err, api.ErrUnauthenticated)) {
 		return &RefusedError{Profile: k.profile, Err: err}
+	}
+	if err != nil && answer.Header != nil {
+		return oddAnswerError{err}
 	}
 	if err != nil {
 		return err
