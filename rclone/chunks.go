@@ -269,6 +269,10 @@ func (c *content) ended() error {
 func (f *Fs) uploadChunks(
 	ctx context.Context, in io.Reader, src fs.ObjectInfo, to target, options []fs.OpenOption,
 ) (n *storage.Node, err error) {
+	n, err = f.storedSince(ctx, to)
+	if n != nil || err != nil {
+		return n, err
+	}
 	info, w, err := f.startChunks(ctx, src.Size(), f.opt.ChunkSize, to, options)
 	if err != nil {
 		return nil, err

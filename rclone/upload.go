@@ -175,8 +175,11 @@ func (f *Fs) store(ctx context.Context, upload api.OpaqueID, to target) (*storag
 	}
 	_, err = client.Storage.Update(ctx, to.at.in, to.replaces.id, change)
 	mayBeStored := ambiguous(err) || errors.Is(err, api.ErrConflict) // by this call, or by an earlier one
-	if mayBeStored && f.hasContent(ctx, to) {
-		err = nil
+	if mayBeStored {
+		now, failed := client.Storage.Get(ctx, to.at.in, to.replaces.id)
+		if failed == nil && to.isContentOf(ctx, now) {
+			err = nil
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -185,14 +188,33 @@ func (f *Fs) store(ctx context.Context, upload api.OpaqueID, to target) (*storag
 	return client.Storage.Get(ctx, to.at.in, to.replaces.id)
 }
 
-// hasContent reports whether the file that gets a version has the content of the source, by
-// its size and SHA-256. A local source is read for that.
-func (f *Fs) hasContent(ctx context.Context, to target) bool {
+// storedSince returns the file that is to get a version, if it has got the content since it was
+// listed: then the response to an earlier update was lost. It is an error if the file has got
+// another version. A mount repeats a refused update without end, so that is found before all
+// content is sent.
+func (f *Fs) storedSince(ctx context.Context, to target) (*storage.Node, error) {
+	if to.replaces == nil || to.replaces.version == "" {
+		return nil, nil //nolint:nilnil // nothing is known
+	}
 	n, err := f.session.client.Storage.Get(ctx, to.at.in, to.replaces.id)
-	if err != nil || n.Size != to.src.Size() {
+	switch {
+	case err != nil:
+		return nil, failure(err)
+	case n.Version == "", n.Version.Equal(to.replaces.version):
+		return nil, nil //nolint:nilnil // it is as it was listed
+	case to.isContentOf(ctx, n):
+		return n, nil
+	}
+	return nil, failure(&api.VersionConflictError{Op: "storage.Update", Current: n.Version})
+}
+
+// isContentOf reports whether a node has the content of the source, by its size and SHA-256. A
+// local source is read for that.
+func (t *target) isContentOf(ctx context.Context, n *storage.Node) bool {
+	if n.Size != t.src.Size() {
 		return false
 	}
-	want, err := to.src.Hash(ctx, hash.SHA256)
+	want, err := t.src.Hash(ctx, hash.SHA256)
 	return err == nil && want != "" && want == sha256Of(n.Hash, n.HashAlgo)
 }
 
