@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -48,10 +49,11 @@ func (r *idlePace) interval() time.Duration {
 }
 
 // tryTurn lets p join the queue, unless it is in it. If p is the first and the time of the
-// next turn has come, p takes the turn and leaves the queue, and tryTurn returns true.
+// next turn has come, p takes the turn, tryTurn returns true, and p must leave the queue.
 // Otherwise it returns when to ask again.
 func (r *idlePace) tryTurn(p *pace, now time.Time) (at time.Time, ok bool) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	place := slices.Index(r.queue, p)
 	if place < 0 {
 		place = len(r.queue)
@@ -60,34 +62,27 @@ func (r *idlePace) tryTurn(p *pace, now time.Time) (at time.Time, ok bool) {
 	at = r.nextTurn.Add(time.Duration(place) * r.every)
 	isFirst := place == 0
 	if !isFirst { // leaveQueue notifies p when it is the first, so that it need not ask often
-		at = times.Later(at, now.Add(time.Second))
+		return times.Later(at, now.Add(time.Second)), false
 	}
-	ok = isFirst && !at.After(now)
-	if ok {
-		r.nextTurn = now.Add(time.Duration(p.searches) * r.every)
+	if at.After(now) {
+		return at, false
 	}
-	r.mu.Unlock()
-	if ok {
-		r.leaveQueue(p)
-	}
-	return at, ok
+	r.nextTurn = now.Add(time.Duration(p.searches) * r.every)
+	return now, true
 }
 
 // leaveQueue removes p from the queue, and notifies the follower that is first then,
 // whose turn may have come nearer.
 func (r *idlePace) leaveQueue(p *pace) {
 	r.mu.Lock()
-	var first *pace
+	defer r.mu.Unlock()
 	place := slices.Index(r.queue, p)
-	if place >= 0 {
-		r.queue = slices.Delete(r.queue, place, place+1)
-		if place == 0 && len(r.queue) > 0 {
-			first = r.queue[0]
-		}
+	if place < 0 {
+		return
 	}
-	r.mu.Unlock()
-	if first != nil {
-		first.notify()
+	r.queue = slices.Delete(r.queue, place, place+1)
+	if place == 0 && len(r.queue) > 0 {
+		r.queue[0].notify() // which must not call a follower: see Stepper.Notify
 	}
 }
 
@@ -114,8 +109,7 @@ type pace struct {
 	// A report says that the log has changed, or that the watch began. A round that begins
 	// visibleAfter later covers it: its searches find the change.
 	uncoveredChange bool      // a change was reported that no round has covered
-	uncoveredReport bool      // the same, or the watch began
-	firstReport     time.Time // of the reports that the next round is for
+	firstReport     time.Time // that no round has covered; zero without one
 	lastReport      time.Time
 
 	last        round     // the current or last one
@@ -174,10 +168,7 @@ func (p *pace) report(change bool) {
 	p.mu.Lock()
 	p.uncoveredChange = p.uncoveredChange || change
 	p.lastReport = time.Now()
-	if isFirst := !p.uncoveredReport; isFirst {
-		p.firstReport = p.lastReport
-	}
-	p.uncoveredReport = true
+	p.firstReport = cmp.Or(p.firstReport, p.lastReport)
 	isDueEarlier := p.awaitsRound
 	if isDueEarlier {
 		p.dueForReport()
@@ -225,7 +216,7 @@ func (p *pace) recordBegin() {
 	defer p.mu.Unlock()
 	now := time.Now()
 	isSoonAgain := now.Sub(p.last.began) < frequentRounds
-	hasSeveralChanges := p.lastReport.Sub(p.firstReport) > sameChange
+	hasSeveralChanges := !p.firstReport.IsZero() && p.lastReport.Sub(p.firstReport) > sameChange
 	p.last = round{
 		began:      now,
 		isWoken:    p.nextIsWoken(),
@@ -243,9 +234,10 @@ func (p *pace) recordBegin() {
 func (p *pace) coverReports(now time.Time) {
 	isVisible := now.Sub(p.lastReport) >= visibleAfter // the latest change
 	if isVisible {
-		p.uncoveredChange, p.uncoveredReport = false, false
+		p.uncoveredChange, p.firstReport = false, time.Time{}
+	} else {
+		p.firstReport = p.lastReport // the next round does not count the earlier reports again
 	}
-	p.firstReport = p.lastReport // the earlier reports are not counted again by the next round
 }
 
 // end records the end of a round.
@@ -266,15 +258,13 @@ func (p *pace) setNextRound() (due time.Time) {
 	p.awaitsRound = true
 	mayMissEvents := p.last.isWoken && (!p.last.foundEvents || p.last.isFrequent)
 	switch {
-	case p.uncoveredReport: // the last round came too early for it
+	case !p.firstReport.IsZero(): // the last round came too early for the report
 		p.dueForReport()
 	case p.last.foundEvents && !p.watched: // there may be more, which nothing reports
 		p.due, p.needsTurn = p.last.ended.Add(p.interval), false
-	case mayMissEvents && !p.last.isRepeat:
-		p.repeatNext = true
-		p.due, p.needsTurn = p.last.ended.Add(p.gap), false
-	case mayMissEvents: // by the repeat, too: now the log is at rest, and waits for its turn only
-		p.due, p.needsTurn = p.last.ended.Add(p.gap), true
+	case mayMissEvents: // also by a repeat: then the log is at rest, and waits for its turn only
+		p.due, p.needsTurn = p.last.ended.Add(p.gap), p.last.isRepeat
+		p.repeatNext = !p.last.isRepeat
 	default: // the log is at rest
 		p.due, p.needsTurn = p.last.ended.Add(max(p.interval, p.idle.interval())), true
 	}
@@ -305,6 +295,7 @@ func (p *pace) nextRound(now time.Time) time.Time {
 	if !ok {
 		return at
 	}
+	p.idle.leaveQueue(p)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	// The turn is taken: the round begins now, even if a report between the two locks has set a later time.
