@@ -114,7 +114,8 @@ func (g *Group) advance() {
 			if g.endLongWait(w, o, now) {
 				continue
 			}
-			w.expect(o)
+			w.ordered = w.ordered || o.refused
+			w.send(o)
 			g.expectBehind(o, now)
 			start = o.at
 		}
@@ -126,15 +127,8 @@ func (g *Group) advance() {
 	}
 }
 
-// expect sends the first caller the expected start of its call, once. While a running call
-// holds the slot, the start is not known and nothing is sent. In any case expect records
-// that the server has ordered the wait, for [Call].
-func (w *caller) expect(o opening) {
-	w.ordered = w.ordered || o.refused
-	w.send(o)
-}
-
-// send sends a caller the expected start of its call, if that is known and was not sent before.
+// send sends a caller the expected start of its call, once. While a running call holds the
+// slot, the start is not known and nothing is sent.
 func (w *caller) send(o opening) {
 	if w.expected.IsZero() && o.at.Before(busy) {
 		w.expected = o.at
@@ -238,7 +232,7 @@ func (g *Group) wakeAfter(d time.Duration) {
 
 // nextCaller returns the caller that starts next, and when its class may start a call.
 // It is the first caller of the first class that has one. A later class goes before if it
-// is overdue, or if it may start earlier while the classes before it must wait.
+// is overdue, and may start a call now.
 func (g *Group) nextCaller(now time.Time) (next *caller, at time.Time) {
 	for c := range Class(classes) {
 		if len(g.waiting[c]) == 0 {
@@ -247,8 +241,7 @@ func (g *Group) nextCaller(now time.Time) (next *caller, at time.Time) {
 		due := g.classDue(c, now)
 		first := next == nil
 		mustGoBefore := g.overdue(c) && !due.After(now)
-		isEarlier := at.After(now) && due.Before(at) // than those of the classes before it
-		if first || mustGoBefore || isEarlier {
+		if first || mustGoBefore {
 			next, at = g.waiting[c][0], due
 		}
 	}

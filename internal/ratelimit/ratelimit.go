@@ -100,12 +100,11 @@ func newWindow(w api.RateWindow) *window {
 
 // window returns the window with a limit of so many calls, nil if there is none.
 func (g *Group) window(limit int) *window {
-	for _, w := range g.windows {
-		if w.Max == limit {
-			return w
-		}
+	i := slices.IndexFunc(g.windows, func(w *window) bool { return w.Max == limit })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return g.windows[i]
 }
 
 // Waiting is called with the length of a wait and whether it is a Retry-After.
@@ -156,6 +155,7 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiti
 // wait returns the call of w once it has started, or why it cannot start. When the
 // expected start becomes known, it calls report, unless nil.
 func (g *Group) wait(ctx context.Context, w *caller, report Waiting) (Call, error) {
+	defer context.AfterFunc(ctx, func() { g.abandon(w, ctx.Err()) })()
 	returned := false
 	defer func() {
 		if !returned { // report has panicked
@@ -166,22 +166,14 @@ func (g *Group) wait(ctx context.Context, w *caller, report Waiting) (Call, erro
 			}
 		}
 	}()
-	for done := ctx.Done(); ; {
-		select {
-		case o, waits := <-w.openings:
-			if !waits { // closed by endWait
-				returned = true
-				w.call.Started = time.Now() // report may have taken long
-				return w.call, w.err
-			}
-			if report != nil {
-				report(time.Until(o.at), o.refused)
-			}
-		case <-done:
-			done = nil              // it stays ready, and is not needed any longer
-			g.abandon(w, ctx.Err()) // closes openings, which ends the loop
+	for o := range w.openings { // until endWait closes it
+		if report != nil {
+			report(time.Until(o.at), o.refused)
 		}
 	}
+	returned = true
+	w.call.Started = time.Now() // report may have taken long
+	return w.call, w.err
 }
 
 // opening describes when the next call may start.
@@ -385,8 +377,9 @@ func (g *Group) learn(limit, remaining int, reset, now time.Time) *window {
 func (g *Group) findOrLearn(limit, remaining int, reset, now time.Time) *window {
 	if w := g.window(limit); w != nil {
 		w.announced = now
-		sizeHasChanged := w.learned && w.learn(reset, now)
-		if sizeHasChanged {
+		if w.learned && w.correctsSize(reset, now) {
+			w.Size = max(reset.Sub(now), 0) // the window is at least as long as what is left of it
+			w.learnedEnd, w.earlierEnd = reset, time.Time{}
 			g.advance() // the calls that wait may start at another time
 		}
 		return w
@@ -430,18 +423,8 @@ func (g *Group) Unannounced() {
 	g.advance() // the calls that wait for it may start
 }
 
-// learn corrects the size of a learned window by the announced reset, the start of the
-// next window. It reports whether the size has changed.
-func (w *window) learn(reset, now time.Time) bool {
-	if !w.correctsSize(reset, now) {
-		return false
-	}
-	w.Size = max(reset.Sub(now), 0) // the window is at least as long as what is left of it
-	w.learnedEnd, w.earlierEnd = reset, time.Time{}
-	return true
-}
-
-// correctsSize reports whether the time until an announced reset must become the size.
+// correctsSize reports whether the time until an announced reset, the start of the next
+// window, must become the size of a learned one.
 //
 // The size is the longest time until a reset. A wrong Date or reset can make it too
 // long; other responses then announce an earlier reset. That may also be the reset of the

@@ -141,8 +141,8 @@ func (w *window) randomDelay() time.Duration {
 // shareAllows returns when call n may start so that no more than share own calls are in
 // a window. Share may have a fraction: with a share of 2.5, a call starts 2/2.5 of a
 // window after the end of the second call before it, and with one of 0.5 two windows
-// after the end of the last call. It returns the zero time if fewer calls were made,
-// and busy if that call still runs.
+// after the end of the last call. It returns the zero time if fewer calls were made, and
+// a time later than busy if that call still runs.
 func (w *window) shareAllows(n uint64) time.Time {
 	callsBack, counted := max(1, int(w.share)), 0 // callsBack is 2 for a share of 2.5
 	for i := range min(n, uint64(len(w.slots))) {
@@ -150,11 +150,7 @@ func (w *window) shareAllows(n uint64) time.Time {
 		if !ended.IsZero() {
 			counted++
 		}
-		switch {
-		case counted < callsBack:
-		case ended.Equal(busy):
-			return busy
-		default:
+		if counted >= callsBack {
 			size := w.Size + w.Size/1000 // the server's clock may run slower
 			return ended.Add(time.Duration(float64(size) * float64(callsBack) / w.share))
 		}
