@@ -9,7 +9,6 @@ import (
 	"os"
 	"sync"
 	"time"
-	"weak"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/wait"
@@ -146,7 +145,7 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 func (c *Client) growBuffer(buf []byte, limit int64) []byte {
 	size := largerSize(int64(cap(buf)), limit)
 	if size > maxText {
-		if kept := c.takeBuffer(); kept != nil {
+		if kept, ok := c.textBuffers.Get().(*textBuffer); ok {
 			return append(kept[:0], buf...)
 		}
 	}
@@ -174,22 +173,11 @@ func largerSize(size, limit int64) int64 {
 // textBuffer is a buffer for the longest text.
 type textBuffer [maxText + 1]byte
 
-// takeBuffer returns the buffer that keepBuffer has kept, for this call alone. It
-// returns nil if there is none, or if garbage collection has freed it.
-func (c *Client) takeBuffer() *textBuffer {
-	kept := c.keptBuffer.Load()
-	if kept == nil || !c.keptBuffer.CompareAndSwap(kept, nil) { // another call has taken it
-		return nil
-	}
-	return kept.Value()
-}
-
-// keepBuffer lets growBuffer reuse a buffer that can hold the longest text, until the
-// next garbage collection.
+// keepBuffer lets growBuffer reuse a buffer that can hold the longest text, until garbage
+// collection frees it.
 func (c *Client) keepBuffer(buf []byte) {
 	if cap(buf) > maxText {
-		reusable := weak.Make((*textBuffer)(buf[:maxText+1]))
-		c.keptBuffer.Store(&reusable)
+		c.textBuffers.Put((*textBuffer)(buf[:maxText+1]))
 	}
 }
 
@@ -205,11 +193,9 @@ type stream struct {
 // Read reads the body. After its last byte, and after an error, it calls end, once.
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
-	switch err {
-	case nil:
-	case io.EOF:
+	if err == io.EOF {
 		s.once.Do(func() { s.end(nil) })
-	default:
+	} else if err != nil {
 		s.once.Do(func() { s.end(err) })
 	}
 	return n, err

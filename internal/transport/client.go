@@ -12,11 +12,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-	"weak"
 
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/fastio-go/fastio/api"
+	"github.com/fastio-go/fastio/internal/drift"
 	"github.com/fastio-go/fastio/internal/servertime"
 )
 
@@ -68,15 +68,14 @@ type Client struct {
 	timeout      time.Duration    // of an attempt, including its body; 0 means none
 	retriesSpent atomic.Int64     // by retries: see retryCost
 	clock        servertime.Clock // from the Date of responses
-	drifts       drifts
 	bearer       atomic.Pointer[bearer]
 	watchdogs    sync.Pool
+	textBuffers  sync.Pool // for the longest texts
+	invalid      error     // invalid configuration
 
-	mu     sync.Mutex
+	mu     sync.Mutex // guards the rest
 	groups map[string]*group
-
-	keptBuffer atomic.Pointer[weak.Pointer[textBuffer]] // for the next text that is as long
-	invalid    error                                    // invalid configuration
+	drifts map[drift.Place][]drift.Kind // that were reported
 }
 
 var (
@@ -86,7 +85,9 @@ var (
 
 // New returns a Client. An invalid configuration is an error of each call.
 func New(cfg Config) *Client {
-	c := &Client{cfg: cfg, agent: []string{cfg.UserAgent}, groups: map[string]*group{}}
+	c := &Client{
+		cfg: cfg, agent: []string{cfg.UserAgent}, groups: map[string]*group{}, drifts: map[drift.Place][]drift.Kind{},
+	}
 	c.watchdogs.New = newWatchdog
 	client := new(http.Client)
 	if cfg.HTTPClient != nil {

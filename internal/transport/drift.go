@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/drift"
@@ -12,26 +11,17 @@ import (
 // maxPlaces is the most members that a client reports.
 const maxPlaces = 1000
 
-// drifts are the differences of a client that are known.
-type drifts struct {
-	mu    sync.Mutex
-	known map[drift.Place][]drift.Kind
-}
-
-// isNew reports whether a difference of that kind has not been reported yet, and
+// isNewDrift reports whether a difference of that kind has not been reported yet, and
 // remembers it. Each is reported once; after maxPlaces places no other place is
 // reported.
-func (s *drifts) isNew(at drift.Place, kind drift.Kind) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	kinds, isKnown := s.known[at]
-	if slices.Contains(kinds, kind) || !isKnown && len(s.known) >= maxPlaces {
+func (c *Client) isNewDrift(at drift.Place, kind drift.Kind) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kinds, isKnown := c.drifts[at]
+	if slices.Contains(kinds, kind) || !isKnown && len(c.drifts) >= maxPlaces {
 		return false
 	}
-	if s.known == nil {
-		s.known = map[drift.Place][]drift.Kind{}
-	}
-	s.known[at] = append(kinds, kind)
+	c.drifts[at] = append(kinds, kind)
 	return true
 }
 
@@ -40,7 +30,7 @@ func (s *drifts) isNew(at drift.Place, kind drift.Kind) bool {
 func (x *exchange) observeDrift(ctx context.Context, out any) {
 	for _, d := range drift.Differences(out, x.body) {
 		d = d.Named() // without content of the response
-		if !x.client.drifts.isNew(d.Place, d.Kind) {
+		if !x.client.isNewDrift(d.Place, d.Kind) {
 			continue
 		}
 		e := api.DriftEvent{
