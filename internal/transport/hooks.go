@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -14,35 +15,28 @@ import (
 
 // observeCall calls the OnCall of each hook, in their order. It returns the context of
 // the call, with the values that hooks have added, and the function that reports the
-// result to them in reverse order.
+// result to them in reverse order. A hook that panics changes nothing.
 func (x *exchange) observeCall(ctx context.Context) (context.Context, func(error)) {
 	r := x.request
 	e := api.CallEvent{Op: r.Op, Method: r.Method, Route: r.Path.Template(), Stream: x.stream}
-	end := func(error) {}
+	var ends []func(error)
 	for _, h := range x.client.cfg.Hooks {
-		var hookEnd func(error)
-		ctx, hookEnd = runOnCall(ctx, h, e) //nolint:fatcontext // each hook may add a value
-		if hookEnd != nil {
-			earlierHooks := end
-			end = func(err error) {
-				runHook(ctx, func(_ context.Context, err error) { hookEnd(err) }, err)
-				earlierHooks(err)
-			}
+		if h.OnCall == nil {
+			continue
 		}
-	}
-	return ctx, end
-}
-
-// runOnCall calls the OnCall of a hook. It returns the context of the call from then on,
-// and the function of the hook for the end of the call, nil if there is none. A hook
-// that panics changes nothing.
-func runOnCall(ctx context.Context, h api.Hooks, e api.CallEvent) (next context.Context, end func(error)) {
-	if h.OnCall != nil {
-		runHook(ctx, func(ctx context.Context, e api.CallEvent) {
-			next, end = h.OnCall(ctx, e) //nolint:fatcontext // each hook may add a value
+		runHook(ctx, func(before context.Context, e api.CallEvent) {
+			next, end := h.OnCall(before, e)
+			ctx = cmp.Or(next, before) //nolint:fatcontext // each hook may add a value
+			if end != nil {
+				ends = append(ends, end)
+			}
 		}, e)
 	}
-	return cmp.Or(next, ctx), end
+	return ctx, func(err error) {
+		for _, end := range slices.Backward(ends) {
+			runHook(ctx, func(_ context.Context, err error) { end(err) }, err)
+		}
+	}
 }
 
 // errPanicked is the result of a call that middleware or a transport ends by a panic.
