@@ -123,7 +123,8 @@ func (s *shared) interval(loop *ratelimit.Loop) time.Duration {
 	case own.Class == ratelimit.Woken:
 		return max(wokenInterval(woken, resting, every), equal-ratelimit.Patience)
 	}
-	return min(restInterval(resting, every), equal+ratelimit.Patience)
+	ofResting := restEvery * time.Duration(resting) * every // those at rest share one in restEvery polls
+	return min(ofResting, equal+ratelimit.Patience)
 }
 
 // wokenInterval returns the time between two polls of each of the woken subscriptions. They
@@ -133,12 +134,6 @@ func wokenInterval(woken, resting int, every time.Duration) time.Duration {
 	restNeeds := float64(resting) * every.Seconds() / longPoll.Seconds() // a share of all polls
 	wokenShare := 1 - min(1./restEvery, restNeeds)
 	return time.Duration(float64(woken) * float64(every) / wokenShare)
-}
-
-// restInterval returns the time between two polls of each of the subscriptions at rest,
-// which share one in restEvery polls.
-func restInterval(resting int, every time.Duration) time.Duration {
-	return restEvery * time.Duration(resting) * every
 }
 
 // dial calls open when the rate limit of dials admits the caller, and began just before.
