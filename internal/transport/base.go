@@ -116,8 +116,7 @@ func loopback(host string) bool {
 
 // Exposed reports whether others can read what is sent: over http to another machine.
 func (b Base) Exposed() bool {
-	u := url.URL{Host: b.Host}
-	return b.Scheme == "http" && !loopback(u.Hostname())
+	return b.Scheme == "http" && !loopback((&url.URL{Host: b.Host}).Hostname())
 }
 
 // Origin returns the scheme and the host.
@@ -125,6 +124,5 @@ func (b Base) Origin() string { return b.Scheme + "://" + b.Host }
 
 // String returns the address without /current.
 func (b Base) String() string {
-	u := url.URL{Scheme: b.Scheme, Host: b.Host, Path: b.Prefix}
-	return u.String()
+	return (&url.URL{Scheme: b.Scheme, Host: b.Host, Path: b.Prefix}).String()
 }

@@ -127,12 +127,8 @@ func checkHeader(r *api.Request, key string, values []string) error {
 // isToken reports whether s is a token of RFC 9110, the syntax of methods and header
 // names.
 func isToken(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
-			return false
-		}
-	}
-	return s != ""
+	isOther := func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r) }
+	return s != "" && !strings.ContainsFunc(s, isOther)
 }
 
 // controlAt returns the place of the first control character in s, which is invalid in
@@ -179,9 +175,8 @@ func unsigned(req *http.Request) *http.Request {
 	if req == nil {
 		return nil
 	}
-	plain := *req
-	plain.Header = req.Header.Clone()
+	plain := req.Clone(req.Context())
 	plain.Header.Del(headerAuthorization)
 	plain.Header.Del(headerPassword)
-	return &plain
+	return plain
 }
