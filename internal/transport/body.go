@@ -24,6 +24,12 @@ const (
 	drainTimeout = time.Second // longer than a new connection takes
 )
 
+// inMemory reports whether content is that of package api whose Read neither blocks nor fails.
+func inMemory(content io.ReadCloser) bool {
+	m, ok := content.(interface{ InMemory() bool })
+	return ok && m.InMemory()
+}
+
 // A reader is a body whose Read returns when its context ends or it is closed, also while
 // that of its content blocks, for which net/http would wait. The goroutine of such a Read
 // remains until it returns.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -46,15 +45,13 @@ import (
 // through retryablehttp, http.Client and middleware, which pass on only a context: it is
 // the value of [exchangeKey], unless middleware has replaced the context.
 type exchange struct {
-	client      *Client
-	request     *api.Request
-	options     api.CallOptions
-	hasOptions  bool
-	group       *group
-	stream      bool          // the body of a success is not read
-	bodyLimit   int64         // of the body of a success
-	maxAttempts int           // attempts that count
-	maxWait     time.Duration // of the Retry-Afters in total; negative means no limit
+	client     *Client
+	request    *api.Request
+	options    api.CallOptions // with the Attempts and MaxWait of the client, if the call has none
+	hasOptions bool
+	group      *group
+	stream     bool  // the body of a success is not read
+	bodyLimit  int64 // of the body of a success
 
 	wire retryablehttp.Request
 	url  url.URL
@@ -66,8 +63,7 @@ type exchange struct {
 	unsettled       atomic.Int32  // sends that the server may have processed
 	content         io.ReadCloser // the body of the next attempt
 	size            int64         // of content; -1 if it is unknown
-	memoryBody      io.ReadCloser // the body of the current attempt, if it is in memory,
-	blockingBody    *reader       // or is read from elsewhere
+	blockingBody    *reader       // the body of the current attempt, unless it is in memory
 	token           api.Token     // of the last attempt
 	refreshed       bool
 	avoidsIdle      bool // the next attempt does not use an idle connection
@@ -252,8 +248,6 @@ func (x *exchange) do(ctx context.Context) error {
 		return x.withOp(err)
 	case x.failure != nil:
 		return x.failure // which names the operation already
-	case err != nil:
-		return x.withOp(err)
 	}
 	if spent := &x.client.retriesSpent; spent.Load() > 0 {
 		spent.Add(-1) // a success returns one of retryTokens
@@ -300,8 +294,8 @@ func (x *exchange) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	x.attempt, x.maxAttempts = 1, cmp.Or(max(o.Attempts, 0), c.cfg.Retry.Attempts)
-	x.maxWait = cmp.Or(o.MaxWait, c.cfg.MaxWait)
+	x.attempt, o.Attempts = 1, cmp.Or(max(o.Attempts, 0), c.cfg.Retry.Attempts)
+	o.MaxWait = cmp.Or(o.MaxWait, c.cfg.MaxWait)
 	x.group = c.rateGroup(cmp.Or(r.Group, r.Op))
 	x.url = url.URL{Scheme: c.cfg.Base.Scheme, Host: c.cfg.Base.Host, Path: path, RawPath: rawPath, RawQuery: query.Encode()}
 	isOfAPI := strings.HasPrefix(path, root+"/")
@@ -353,12 +347,7 @@ func (x *exchange) fillAttempt(req *http.Request) {
 	}
 	req.Header, req.TransferEncoding = h, nil // middleware may have set the latter
 	req.Body, req.ContentLength = x.content, x.size
-	m, known := x.content.(interface{ InMemory() bool }) // content of package api
-	switch {
-	case x.content == nil:
-	case known && m.InMemory():
-		x.memoryBody = x.content
-	default:
+	if x.content != nil && !inMemory(x.content) {
 		x.blockingBody = newReader(req.Context(), x.content, x.size)
 		req.Body = x.blockingBody
 	}
@@ -380,7 +369,7 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	// planWait has already added the last Retry-After to requiredWaits. This wait includes it, so it must count once.
 	lastRetryAfter := x.retryAfter
 	x.retryAfter = 0
-	maxWait := x.maxWait // negative means without a limit
+	maxWait := x.options.MaxWait // negative means without a limit
 	if maxWait >= 0 {
 		earlierWaits := x.requiredWaits - lastRetryAfter
 		maxWait = max(0, maxWait-earlierWaits) + jitter // which a closed group may add
@@ -425,8 +414,6 @@ func (s *sender) sendInSlot(slot ratelimit.Call, x *exchange, req *http.Request)
 	signed, err := x.sign(req)
 	if err == nil {
 		resp, err = s.sendOnce(x, signed)
-	} else {
-		err = refuse(req, err)
 	}
 	if err != nil {
 		x.tellLimiter(api.RateLimit{})
@@ -434,19 +421,18 @@ func (s *sender) sendInSlot(slot ratelimit.Call, x *exchange, req *http.Request)
 	}
 	resp.Request = req // without the credential
 	if resp.StatusCode/100 == 3 {
-		x.fixLocation(resp, req.URL)
+		x.fixLocation(resp)
 	}
 	return resp, nil
 }
 
 // sign returns the request with the credential: that of the request itself, or a token
-// of the configuration, and the password or token of a link. It returns an error if
-// middleware has changed the origin of the request, which would reveal the credential
-// to another server.
+// of the configuration, and the password or token of a link. It refuses the request if
+// middleware has changed its origin, which would reveal the credential to another server.
 func (x *exchange) sign(req *http.Request) (*http.Request, error) {
 	c, r, none := x.client, x.request, api.Secret{}
 	if req.URL.Scheme != c.cfg.Base.Scheme || req.URL.Host != c.cfg.Base.Host {
-		return nil, errors.New("the request was sent to another origin")
+		return nil, refuse(req, errors.New("the request was sent to another origin"))
 	}
 	var credential []string
 	x.token = api.Token{}
@@ -456,14 +442,14 @@ func (x *exchange) sign(req *http.Request) (*http.Request, error) {
 	case c.cfg.Tokens != nil && r.Auth != api.AuthNone:
 		token, err := c.cfg.Tokens.Token(req.Context())
 		if err != nil {
-			return nil, err
+			return nil, refuse(req, err)
 		}
 		x.token = token
 		cached := c.bearer.Load()
 		if cached == nil || cached.token != token.AccessToken {
 			cached, err = c.keepBearer(token.AccessToken)
 			if err != nil {
-				return nil, err
+				return nil, refuse(req, err)
 			}
 		}
 		credential = cached.header
@@ -522,7 +508,8 @@ func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	case err != nil && ctx.Err() != nil:
 		x.fatal = ctx.Err()
 	case err != nil:
-		x.lost = lostErrorOf(err)
+		// The sender returns it and http.Client wraps it. What middleware wraps proves nothing.
+		x.lost, _ = errors.Unwrap(err).(*lostError) //nolint:errorlint // see above
 		x.failure = x.masked(redact.Cause(err))
 	default:
 		x.failure = x.read(ctx, resp)
@@ -587,20 +574,6 @@ func (x *exchange) read(ctx context.Context, resp *http.Response) error {
 	return x.masked(err)
 }
 
-// newRetry returns the loop over the attempts of a call, which calls [decide] after each
-// attempt and [again] before the next one. The backoff is in again because only that has
-// the context of the call, unlike the Backoff of retryablehttp.
-func newRetry(client *http.Client) *retryablehttp.Client {
-	return &retryablehttp.Client{
-		HTTPClient:   client,
-		RetryMax:     math.MaxInt, // attempts are counted per call
-		CheckRetry:   decide,
-		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 },
-		PrepareRetry: again,
-		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-	}
-}
-
 // mayRepeat reports whether the request may be sent again after an attempt that the
 // platform has refused with e or, if e is nil, that had no response. A request that may
 // have been processed is sent again only if that changes nothing (ReplaySafe), or if
@@ -640,11 +613,11 @@ func (x *exchange) mayRetry(ctx context.Context) bool {
 		return x.refresh(ctx)
 	}
 	byPlatform := answered && !e.Is(api.ErrUnavailable) // and not by a proxy
-	if x.maxAttempts > 1 && byPlatform && wait.IsTimedRefusal(e) {
+	if x.options.Attempts > 1 && byPlatform && wait.IsTimedRefusal(e) {
 		return x.planWait(ctx, e) && x.reopen()
 	}
 	x.countedFailures++
-	if x.countedFailures >= x.maxAttempts || !x.mayRepeat(e) { // e is nil without a response
+	if x.countedFailures >= x.options.Attempts || !x.mayRepeat(e) { // e is nil without a response
 		return false
 	}
 	if x.lost != nil && x.lost.reusedConn {
@@ -672,11 +645,11 @@ func (x *exchange) planWait(ctx context.Context, e *api.Error) bool {
 	x.wait = wait.Backoff{Base: r.Base, Cap: r.Cap}.Pause(x.attempt)
 	if e != nil && e.Rate.RetryAfter > 0 {
 		ordered := e.Rate.RetryAfter
-		if x.maxWait < 0 {
+		if x.options.MaxWait < 0 {
 			ordered = min(ordered, wait.MaxRetryAfter)
 		} else {
 			x.requiredWaits += ordered
-			if x.requiredWaits > x.maxWait {
+			if x.requiredWaits > x.options.MaxWait {
 				return false
 			}
 		}
@@ -698,7 +671,7 @@ func (x *exchange) planWait(ctx context.Context, e *api.Error) bool {
 // idle connection, which may be closed as well. It returns false if the body cannot be
 // opened again.
 func (x *exchange) retryStaleConn() bool {
-	if x.countedFailures == x.maxAttempts-1 {
+	if x.countedFailures == x.options.Attempts-1 {
 		x.client.CloseIdleConnections()
 		x.avoidsIdle = true
 	}

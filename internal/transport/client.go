@@ -3,8 +3,10 @@
 package transport
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/url"
 	"runtime"
@@ -89,10 +91,7 @@ func New(cfg Config) *Client {
 		cfg: cfg, agent: []string{cfg.UserAgent}, groups: map[string]*group{}, drifts: map[drift.Place][]drift.Kind{},
 	}
 	c.watchdogs.New = newWatchdog
-	client := new(http.Client)
-	if cfg.HTTPClient != nil {
-		*client = *cfg.HTTPClient
-	}
+	client := *cmp.Or(cfg.HTTPClient, new(http.Client)) // a copy
 	c.network = client.Transport
 	if c.network == nil {
 		own := newNetwork()
@@ -114,7 +113,14 @@ func New(cfg Config) *Client {
 	if len(cfg.Middleware) != 0 {
 		client.Transport = onlyRoundTrip(client.Transport) // middleware may have a CloseIdleConnections
 	}
-	c.retry = newRetry(client) // client follows redirects within an attempt
+	c.retry = &retryablehttp.Client{ // the loop over the attempts of a call
+		HTTPClient:   &client,     // follows redirects within an attempt
+		RetryMax:     math.MaxInt, // attempts are counted per call
+		CheckRetry:   decide,      // after each attempt
+		PrepareRetry: again,       // before the next one; waits, because only it has the context of the call
+		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 },
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
 	return c
 }
 

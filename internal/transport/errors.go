@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/api/codes"
@@ -78,16 +77,6 @@ var (
 	errClosed = errors.New("the connection was closed before a response arrived")
 	errEnded  = errors.New("the server ended the stream without a response")
 )
-
-// lostErrorOf returns the error of the sender that http.Client returns as err, nil if
-// middleware has returned another one.
-func lostErrorOf(err error) *lostError {
-	if wrapped, ok := err.(*url.Error); ok { //nolint:errorlint // http.Client does not wrap it
-		err = wrapped.Err
-	}
-	lost, _ := err.(*lostError) //nolint:errorlint // the sender does not wrap it
-	return lost
-}
 
 // refusal returns the response as an error, with the secrets of the call masked. It
 // also records a 429 in the rate group.

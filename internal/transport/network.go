@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -124,7 +123,7 @@ func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, 
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	if s.netHTTP != nil {
-		w = &watcher{cancel: cancel, h2c: s.h2c, bodyCannotFail: hasNoBody || req.Body == x.memoryBody}
+		w = &watcher{cancel: cancel, h2c: s.h2c, bodyCannotFail: hasNoBody || inMemory(req.Body)}
 		w.trace.GetConn, w.trace.GotConn = w.getConn, w.gotConn
 		if watcherStops {
 			w.trace.WroteHeaders = w.wroteHeaders
@@ -270,12 +269,11 @@ func newNetwork() *http.Transport {
 // fixLocation keeps the address of a redirect that may be followed to another origin in
 // x.redirectTo. It deletes the Location of such a call, because it is a secret, and one
 // that is invalid, because the error of net/http would contain it.
-func (x *exchange) fixLocation(resp *http.Response, base *url.URL) {
-	location := resp.Header.Get("Location")
-	to, err := base.Parse(location)
+func (x *exchange) fixLocation(resp *http.Response) {
+	to, err := resp.Location()
 	x.redirectTo = nil
 	mayFollow := x.request.Hop && x.request.Method == http.MethodGet && resp.StatusCode == http.StatusTemporaryRedirect
-	if err == nil && location != "" && mayFollow {
+	if err == nil && mayFollow {
 		x.redirectTo = to
 	}
 	if err != nil || x.request.Hop {
