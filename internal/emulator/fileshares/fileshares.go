@@ -88,17 +88,10 @@ func (t expiry) Do() {
 	switch {
 	case t.h.w.FileShare(t.f.ID) != t.f || !t.f.Expires.Equal(t.ends): // it was changed
 	case t.cleanup:
-		t.h.dropFileShare(t.f, world.Platform)
+		t.h.w.EndFileShare(t.f, world.Platform)
 	default:
 		t.f.Lapsed = true
 	}
-}
-
-// dropFileShare deletes a File Share and its grants, but not the file.
-func (h *Handlers) dropFileShare(f *world.FileShare, caller string) {
-	h.w.FileShareEvent(f, world.Event{Name: "file_share_deleted", CallingUser: caller})
-	h.w.MarkChanged(h.w.Now(), f.ID, world.FieldSettings)
-	h.w.DropFileShare(f.ID)
 }
 
 // addGrant adds a grant, or replaces that of the same person, whose time of creation

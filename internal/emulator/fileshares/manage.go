@@ -173,7 +173,7 @@ func (h *Handlers) updateFileShare(c *wire.Call, f *world.FileShare) (wire.Objec
 
 // deleteFileShare deletes a File Share; its file stays.
 func (h *Handlers) deleteFileShare(c *wire.Call, f *world.FileShare) (wire.Object, error) {
-	h.dropFileShare(f, c.Key.User)
+	h.w.EndFileShare(f, c.Key.User)
 	return nil, nil
 }
 

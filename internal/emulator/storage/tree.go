@@ -344,22 +344,29 @@ func (h *Handlers) restoreNode(c *wire.Call, store world.Store, n *world.Node) (
 }
 
 // purgeNode deletes a node of the trash for good.
-func (h *Handlers) purgeNode(_ *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
-	h.deleteForGood(store, n)
+func (h *Handlers) purgeNode(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
+	h.deleteForGood(c, store, n)
 	return nil, nil
 }
 
 // emptyTrash deletes all nodes of the trash for good.
-func (h *Handlers) emptyTrash(_ *wire.Call, store world.Store) (wire.Object, error) {
+func (h *Handlers) emptyTrash(c *wire.Call, store world.Store) (wire.Object, error) {
 	for _, n := range h.trashOf(store) {
-		h.deleteForGood(store, n)
+		h.deleteForGood(c, store, n)
 	}
 	return nil, nil
 }
 
 // deleteForGood deletes a node for good, and a folder with all that is in it. The platform
-// writes no event for that.
-func (h *Handlers) deleteForGood(store world.Store, n *world.Node) {
+// writes no event for that, but one for each File Share of a file that is gone.
+func (h *Handlers) deleteForGood(c *wire.Call, store world.Store, n *world.Node) {
+	for _, id := range slices.Clone(h.w.FileShareIDs()) {
+		f := h.w.FileShare(id)
+		shared := h.w.NodeOrTrash(f.Workspace, f.Node)
+		if shared == n || shared != nil && h.w.InFolder(shared, n.ID) {
+			h.w.EndFileShare(f, c.UserID())
+		}
+	}
 	for _, id := range h.w.RemoveNode(n) {
 		delete(h.details, id)
 	}

@@ -208,6 +208,13 @@ func (w *World) FileShareEvent(f *FileShare, e Event) {
 	w.WriteEvent(e)
 }
 
+// EndFileShare deletes a File Share and its grants, but not the file.
+func (w *World) EndFileShare(f *FileShare, caller string) {
+	w.FileShareEvent(f, Event{Name: "file_share_deleted", CallingUser: caller})
+	w.MarkChanged(w.Now(), f.ID, FieldSettings)
+	w.DropFileShare(f.ID)
+}
+
 // GrantIsFor reports whether a grant belongs to a user or, if neither has an account, to an
 // e-mail address.
 func GrantIsFor(g *Grant, userID, email string) bool {
