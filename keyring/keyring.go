@@ -124,6 +124,15 @@ func unavailable(err error) error {
 	return fmt.Errorf("fastio: keyring: %w: %w", ErrUnavailable, err)
 }
 
+// unanswered returns the error for a call whose context has ended. After a timeout, such as
+// that of a token source, it is an ErrUnavailable: the system may be asking for a password.
+func unanswered(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	return unavailable(fmt.Errorf("it has not answered, and may wait for the user to unlock it: %w", err))
+}
+
 // aside runs a call of the keyring in a goroutine and returns its error, or
 // that of ctx if ctx is done first: then the call is abandoned, and the next
 // one waits for its end.
@@ -134,7 +143,7 @@ func (e *entry) aside(ctx context.Context, call func() error) error {
 	select {
 	case e.lock <- struct{}{}: // held until call has returned
 	case <-ctx.Done():
-		return ctx.Err()
+		return unanswered(ctx.Err())
 	}
 	done := make(chan error, 1)
 	go func() {
@@ -145,6 +154,6 @@ func (e *entry) aside(ctx context.Context, call func() error) error {
 	case err := <-done:
 		return err
 	case <-ctx.Done():
-		return ctx.Err()
+		return unanswered(ctx.Err())
 	}
 }

@@ -245,6 +245,11 @@ func TestCallsEndWithTheContext(t *testing.T) {
 			if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took != time.Second {
 				t.Errorf("loading: %v after %v", err, took)
 			}
+			const text = "fastio: keyring: the system keyring is unavailable: it has not answered, and may wait for the user " +
+				"to unlock it: context deadline exceeded"
+			if !errors.Is(err, keyring.ErrUnavailable) || err.Error() != text {
+				t.Errorf("got %v, want %s", err, text)
+			}
 			cancel()
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
