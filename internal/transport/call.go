@@ -354,15 +354,13 @@ func (x *exchange) fillAttempt(req *http.Request) {
 	x.content = nil // so that closeAll does not close it
 }
 
-var errLostContext = errors.New("middleware sent a request without its context")
-
 // RoundTrip makes an attempt that has passed the middleware: it waits for the rate
 // limit, adds the credential, sends the request, and records what the response
 // announces about the limit.
 func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	x, ok := req.Context().Value(exchangeKey{}).(*exchange)
 	if !ok {
-		return nil, refuse(req, errLostContext)
+		return nil, refuse(req, errors.New("middleware sent a request without its context"))
 	}
 	req.Host = req.URL.Host // empty until now, because http.Client would copy the URL
 	began := time.Now()
@@ -745,7 +743,9 @@ func (x *exchange) decode(out any) error {
 	if out == nil {
 		out = decode.Nothing()
 	}
-	envelope, ok := out.(answer)
+	envelope, ok := out.(interface { // of package decode, with its payload
+		Decode(b []byte, more ...jsonv2.Options) (refused bool, err error)
+	})
 	if !ok {
 		return x.decodePlain(out)
 	}
@@ -760,11 +760,6 @@ func (x *exchange) decode(out any) error {
 		return x.undecodable(err)
 	}
 	return nil
-}
-
-// answer is an envelope with its payload.
-type answer interface {
-	Decode(b []byte, more ...jsonv2.Options) (refused bool, err error)
 }
 
 // decodeText sets out to the unchanged body. Of a response in Markdown, as WithOutput

@@ -60,7 +60,7 @@ type Retry struct {
 	Cap      time.Duration // limit of a delay
 }
 
-// Client is an [api.Caller] and an [api.Opener] over HTTP.
+// Client is an [api.Client] over HTTP.
 type Client struct {
 	cfg          Config
 	retry        *retryablehttp.Client // first step of the pipeline
@@ -80,10 +80,7 @@ type Client struct {
 	drifts map[drift.Place][]drift.Kind // that were reported
 }
 
-var (
-	_ api.Caller = (*Client)(nil)
-	_ api.Opener = (*Client)(nil)
-)
+var _ api.Client = (*Client)(nil)
 
 // New returns a Client. An invalid configuration is an error of each call.
 func New(cfg Config) *Client {

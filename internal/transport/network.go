@@ -238,10 +238,7 @@ func causeOf(err error) error {
 	return errors.New(cause)
 }
 
-const (
-	idleConns     = 512 // 100 are too few for 256 goroutines
-	headerTimeout = 125 * time.Second
-)
+const idleConns = 512 // 100 are too few for 256 goroutines
 
 // newNetwork returns the default transport of a client. [http.DefaultTransport] keeps
 // two idle connections per host and is shared with the program. A broken connection
@@ -262,7 +259,7 @@ func newNetwork() *http.Transport {
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
 		ExpectContinueTimeout: time.Second,
-		ResponseHeaderTimeout: headerTimeout, // the longest poll takes 95 s
+		ResponseHeaderTimeout: 125 * time.Second, // the longest poll takes 95 s
 	}
 }
 
