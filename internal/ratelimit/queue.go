@@ -9,15 +9,6 @@ import (
 	"github.com/fastio-go/fastio/internal/times"
 )
 
-// queue is the callers of a Group that wait.
-type queue struct {
-	waiting   [classes][]*caller
-	waits     int          // callers in waiting
-	passed    [classes]int // starts of the classes before it while a caller of the class waits
-	loopCalls []Call       // of Woken and Rest, unless they are spread
-	alarm     *time.Timer  // for the next start
-}
-
 // caller is a call that waits for its start.
 type caller struct {
 	loop       *Loop

@@ -31,9 +31,7 @@ var errLate = fmt.Errorf("%w: %w", ErrClosed, context.DeadlineExceeded)
 type Group struct {
 	HasLearned atomic.Bool // a window from announcements, which Unannounced may forget
 
-	mu sync.Mutex
-	queue
-	spread
+	mu           sync.Mutex
 	nextCall     uint64
 	underway     int
 	windows      []*window
@@ -41,17 +39,37 @@ type Group struct {
 	refusedUntil time.Time // the end of the last Retry-After: no call starts before
 	opensAt      time.Time // refused with a random delay
 	usedUp       claim     // that others have used up a window
+
+	// The queue: see advance.
+	waiting   [classes][]*caller
+	waits     int          // callers in waiting
+	passed    [classes]int // starts of the classes before it while a caller of the class waits
+	loopCalls []Call       // of Woken and Rest, unless they are spread
+	alarm     *time.Timer  // for the next start
+
+	// The division of a long window: see spreadStart.
+	spreadOver  *window       // over which calls are spread; nil means none
+	paidUntil   time.Time     // until then the starts of Woken and Rest have used up their part
+	debt        time.Duration // for starts of Rest before one of Woken, which later ones pay
+	lastProgram time.Time     // start of Program
+	programRate float64       // calls of Program in a nanosecond; those of a burst count as one
 }
 
 type window struct {
 	api.RateWindow
-	slots []time.Time // when the last call in a slot ended; busy while it runs; zero if free
-
-	sharing
+	slots      []time.Time // when the last call in a slot ended; busy while it runs; zero if free
 	learned    bool
 	announced  time.Time // when a response has announced it last, if it is learned
 	learnedEnd time.Time // the announced end from which Size was computed
 	earlierEnd time.Time // an end before it that was announced since; zero means none
+
+	// What responses tell about other clients: see recordFull.
+	share         float64   // own calls in a Size
+	decidedBefore uint64    // a response to an earlier call does not decrease share again
+	lastFull      time.Time // when the window was last reported full
+	ownWhenFull   float64   // own calls in the window when it became full
+	announcedEnd  time.Time // an announced end; calls before it do not count after it
+	sliding       bool      // calls count for a Size each, and announcedEnd is not used
 }
 
 // Call is a call that may start. Release must be called when it has ended.
@@ -95,7 +113,7 @@ func New(windows ...api.RateWindow) *Group {
 
 // newWindow returns a window with a free slot for each of its calls.
 func newWindow(w api.RateWindow) *window {
-	return &window{RateWindow: w, slots: make([]time.Time, w.Max), sharing: sharing{share: float64(w.Max)}}
+	return &window{RateWindow: w, slots: make([]time.Time, w.Max), share: float64(w.Max)}
 }
 
 // window returns the window with a limit of so many calls, nil if there is none.
@@ -329,19 +347,12 @@ func (g *Group) Observe(c Call, limit, remaining int, reset time.Time) {
 	if remaining > g.underway { // there is room for all calls that run
 		return
 	}
-	own := 0 // calls of this client in the window
-	if w != nil {
-		own = w.ownCalls(c.Started)
-	}
-	usedByOthers := limit-remaining > own // else the slots delay the next call enough
+	usedByOthers := limit-remaining > w.ownCalls(c.Started) // else the slots delay the next call enough
 	// A claim replaces an older one of the same window. Of those of several windows the one that ends last is kept.
 	replacesClaim := limit == g.usedUp.limit || reset.After(g.usedUp.until)
 	if usedByOthers && replacesClaim {
-		opens := reset
-		if w != nil {
-			g.recordFull(w, c, reset, now)
-			opens = reset.Add(w.randomDelay())
-		}
+		g.recordFull(w, c, reset, now)
+		opens := reset.Add(w.randomDelay())
 		trustedUntil := now.Add(trustTime) // the claim may be wrong: then a call is sent to check
 		g.usedUp = claim{limit, reset, times.Earlier(opens, trustedUntil)}
 		g.endLongWaits()
@@ -360,11 +371,11 @@ func (g *Group) Learn(limit, remaining int, reset time.Time) {
 }
 
 // learn records that the server has accepted a call, and the window that its response
-// announces. It returns the window, nil if it cannot be tracked. The caller holds g.mu.
+// announces. It returns the window: see findOrLearn. The caller holds g.mu.
 func (g *Group) learn(limit, remaining int, reset, now time.Time) *window {
 	g.growShares(now)
 	w := g.findOrLearn(limit, remaining, reset, now)
-	wasFull := w != nil && !w.announcedEnd.IsZero()
+	wasFull := !w.announcedEnd.IsZero()
 	if wasFull { // then recordFull has set announcedEnd: an end that differs may prove that the window slides
 		w.observeEnd(reset)
 	}
@@ -372,8 +383,9 @@ func (g *Group) learn(limit, remaining int, reset, now time.Time) *window {
 }
 
 // findOrLearn returns the window of the given limit. If there is none, it adds a window
-// that ends at the announced reset, in place of other learned windows. It returns nil if
-// the limit is too large to track. The caller holds g.mu.
+// that ends at the announced reset, in place of other learned windows. If the limit is too
+// large to track, or the window is over, it returns an empty window, which does not become
+// one of the group. The caller holds g.mu.
 func (g *Group) findOrLearn(limit, remaining int, reset, now time.Time) *window {
 	if w := g.window(limit); w != nil {
 		w.announced = now
@@ -386,7 +398,7 @@ func (g *Group) findOrLearn(limit, remaining int, reset, now time.Time) *window 
 	}
 	left := reset.Sub(now)
 	if limit > maxLearned || left <= 0 {
-		return nil
+		return &window{learned: true}
 	}
 	w := newWindow(api.RateWindow{Max: limit, Size: left})
 	w.learned, w.announced, w.learnedEnd = true, now, reset

@@ -7,22 +7,13 @@ import (
 	"github.com/fastio-go/fastio/internal/times"
 )
 
-// sharing is what responses tell about other clients that use a window with the
-// same credential. Nothing else connects these clients.
+// Responses tell about other clients that use a window with the same credential. Nothing
+// else connects these clients.
 //
 // While no other client is noticed, share is Max and only the slots delay calls. A
 // refusal, or a claim that the window is full, multiplies share by decrease. Each
 // accepted call increases it again. In the longest of several windows share is only
 // decreased if that slides: the shorter windows divide the calls before it is full.
-type sharing struct {
-	share         float64   // own calls in a Size
-	decidedBefore uint64    // a response to an earlier call does not decrease share again
-	lastFull      time.Time // when the window was last reported full
-	ownWhenFull   float64   // own calls in the window when it became full
-	announcedEnd  time.Time // an announced end; calls before it do not count after it
-	sliding       bool      // calls count for a Size each, and announcedEnd is not used
-}
-
 const (
 	decrease = 0.75
 	increase = 0.1 // for as many calls as share

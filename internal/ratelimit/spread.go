@@ -7,19 +7,11 @@ import (
 	"github.com/fastio-go/fastio/internal/times"
 )
 
-// spread is the division of a long window, that of an hour.
+// A long window, that of an hour, is divided.
 //
 // Calls of the class Program start at once. Those of Woken and Rest are spread over what
 // these leave, so that no loop uses up the window, after which all would stop until the hour
 // is over. Loops of a class that always wait get equal parts.
-type spread struct {
-	spreadOver  *window       // over which calls are spread; nil means none
-	paidUntil   time.Time     // until then the starts of Woken and Rest have used up their part
-	debt        time.Duration // for starts of Rest before one of Woken, which later ones pay
-	lastProgram time.Time     // start of Program
-	programRate float64       // calls of Program in a nanosecond; those of a burst count as one
-}
-
 const (
 	longWindow  = 30 * time.Minute // and longer: calls are spread over it
 	burst       = 30               // calls of loops, about, that start at once after a quiet time
@@ -57,8 +49,8 @@ func (g *Group) spreadStart(c Class, now time.Time) (every time.Duration) {
 
 // currentRate returns the calls of Program in a nanosecond: an average in which a call
 // counts less the longer ago it was, by a factor of e after memory.
-func (s *spread) currentRate(now time.Time) float64 {
-	return s.programRate * math.Exp(-float64(now.Sub(s.lastProgram))/float64(memory))
+func (g *Group) currentRate(now time.Time) float64 {
+	return g.programRate * math.Exp(-float64(now.Sub(g.lastProgram))/float64(memory))
 }
 
 // loopInterval returns the time between two calls of loops (Woken and Rest) with which
