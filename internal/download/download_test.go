@@ -668,6 +668,9 @@ func TestNameIsSafe(t *testing.T) {
 		"fdp.\u202eexe": "fdp.exe", "a\xffb": "ab", "a:b|c?d*e<f>\"g": "a_b_c_d_e_f__g", "CON": "_CON",
 		"nul.txt": "_nul.txt", "com1": "_com1", "COM¹.log": "_COM¹.log", "LPT9 .x": "_LPT9 .x", "console": "console",
 		"com10": "com10", strings.Repeat("ü", 150): strings.Repeat("ü", 100),
+		strings.Repeat("書", 80) + ".docx":       strings.Repeat("書", 65) + ".docx",
+		strings.Repeat("a", 194) + " bc.tar.gz": strings.Repeat("a", 194) + " bc.gz",
+		"a." + strings.Repeat("x", 300):         "a." + strings.Repeat("x", 198),
 	} {
 		if got := download.Name(name); got != want {
 			t.Errorf("%q becomes %q, want %q", name, got, want)

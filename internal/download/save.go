@@ -297,9 +297,7 @@ func Name(name string) string {
 		}
 		return r
 	}, name)
-	name = strings.TrimLeft(name, ". ")
-	name = strings.ToValidUTF8(name[:min(len(name), maxName)], "") // drop a truncated character
-	name = strings.TrimRight(name, ". ")
+	name = strings.TrimRight(cut(strings.Trim(name, ". ")), ". ")
 	if name == "" {
 		return nameless
 	}
@@ -307,6 +305,20 @@ func Name(name string) string {
 		return "_" + name
 	}
 	return name
+}
+
+// cut returns a name of at most maxName bytes, cut before its extension. An extension of more
+// than half of them is none.
+func cut(name string) string {
+	if len(name) <= maxName {
+		return name
+	}
+	extension := filepath.Ext(name)
+	if len(extension) > maxName/2 {
+		extension = ""
+	}
+	base := name[:maxName-len(extension)]
+	return strings.ToValidUTF8(base, "") + extension // without a truncated character
 }
 
 // device matches the names that Windows reserves for devices, with any extension.
