@@ -51,7 +51,7 @@ type Service struct {
 // Options are the options of [New]. Nil, and zero fields, mean the defaults.
 type Options struct {
 	Waker  api.Waker    // reports changes to [Service.Follow]; default: Follow searches at intervals only
-	Logger *slog.Logger // of Follow, for a [Gap] without OnGap; default: none
+	Logger *slog.Logger // of Follow, for a [Gap] without OnGap and for a profile that it may not see; default: none
 }
 
 // New returns a Service that sends its requests through c.
@@ -84,6 +84,9 @@ type Pagination struct {
 // Events the caller may not see are removed after the page is cut, so a short or
 // empty page is not the end unless Pagination.HasMore is false. Events become
 // visible with some delay, and their order is not published.
+//
+// A search in a profile that does not exist, or that the caller is not a member of, finds
+// nothing and is no error. Get of packages orgs, workspaces and shares returns one.
 //
 // The audit log ([VisibilityAudit]) of an organization, workspace or share requires
 // an admin; that of an organization admits its compliance auditors as well. Events

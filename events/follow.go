@@ -118,11 +118,16 @@ const (
 // found only by a rescan is delivered, and a [Gap] is reported, because others may
 // have become visible even later.
 //
-// Permanent errors end Follow: an invalid query, a profile without access, an
-// invalid credential. Rate limits, failed connections, responses that cannot be
-// decoded and refusals of a proxy are retried with a backoff. After a refused cursor,
+// Permanent errors end Follow: an invalid query, a profile outside the scope of the
+// credential, an invalid credential. Rate limits, failed connections, responses that cannot
+// be decoded and refusals of a proxy are retried with a backoff. After a refused cursor,
 // Follow goes on as [Service.Walk] does; events of a second that cannot be read to the
 // end are a [Gap].
+//
+// A profile that the caller cannot see, or that does not exist, is no error: see
+// [Service.Search]. Follow then finds nothing. It logs a warning, to the Logger of
+// [Options], if the platform refuses to report changes of the profile, for which Follow with
+// Until or PollOnly does not ask.
 //
 // Without a checkpoint, Follow starts at q.CreatedMin; zero is the beginning of the
 // log. CreatedMax, Cursor, Offset and ParentEventID must be zero.

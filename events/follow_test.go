@@ -418,6 +418,50 @@ func TestFollowLogsAGapWithoutAHook(t *testing.T) {
 	})
 }
 
+// A search in a log that the caller cannot see finds nothing, without an error. The refusal of its
+// changes is logged, at the beginning and after the end of a membership.
+func TestFollowLogsThatItMaySeeNothing(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		member  bool   // at first
+		profile api.ID // "" means that of the workspace
+	}
+	table.Bubbles(t, map[string]row{
+		"not a member":       {},
+		"a member no longer": {member: true},
+		"no such workspace":  {profile: "4012345678901234567"},
+	}, func(t *testing.T, test row) {
+		w := newWorld()
+		bo := w.AddUser(seed.User{FirstName: "Bo"})
+		if test.member {
+			w.SetMember(w.room.ID, bo.ID, seed.Member)
+		}
+		q := w.query()
+		if test.profile != "" {
+			q.Profile.ID = test.profile
+		}
+		var box inbox
+		var log bytes.Buffer
+		logger := slog.New(slog.NewTextHandler(&log, nil))
+		key := w.AddKey(seed.Key{User: bo.ID}).Token
+		f := followAs(logOf(w.Server, fastio.WithToken(key), fastio.WithLogger(logger)), q, box.handle, nil)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		const line = `level=WARN msg="the platform refuses to report changes of the log" op=events.Follow workspace=`
+		if strings.Contains(log.String(), line) == test.member {
+			t.Errorf("at first the log is %q", &log)
+		}
+		w.SetMember(w.room.ID, bo.ID, "")
+		w.DropSockets("")
+		time.Sleep(10 * time.Minute)
+		f.end(t)
+		synctest.Wait()
+		if n := strings.Count(log.String(), line+string(q.Profile.ID)); n != 1 {
+			t.Errorf("%d warnings: %q", n, &log)
+		}
+	})
+}
+
 // The events of 150 pages in a row are hidden from the caller. An iteration ends after
 // 100 of them; a Walk can be resumed behind them, and Follow goes on.
 func TestManyPagesOfHiddenEvents(t *testing.T) {

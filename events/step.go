@@ -167,7 +167,13 @@ func (s *Stepper) run(ctx context.Context) error {
 		}
 	})
 	if s.waker != nil {
-		stopWaker := wait.Wake(ctx, s.waker, s.profile(), s.pace.onWake, call.Final, s.opts)
+		isFinal := func(err error) bool {
+			if call.Final(err) {
+				s.logRefusal(ctx, err)
+			}
+			return call.Final(err)
+		}
+		stopWaker := wait.Wake(ctx, s.waker, s.profile(), s.pace.onWake, isFinal, s.opts)
 		defer stopWaker()
 	}
 	timer := time.NewTimer(0)
@@ -185,6 +191,15 @@ func (s *Stepper) run(ctx context.Context) error {
 		}
 		timer.Reset(time.Until(next))
 	}
+}
+
+// logRefusal logs that the platform refuses to report changes of the log, for which it is asked again
+// after an hour. Nothing else shows that the caller cannot see the log.
+func (s *Stepper) logRefusal(ctx context.Context, err error) {
+	p := s.profile()
+	s.followers[0].logger.LogAttrs(ctx, slog.LevelWarn, "the platform refuses to report changes of the log",
+		slog.String("op", opFollow), slog.String(string(p.Kind), string(p.ID)), slog.Any("error", err), slog.String("advice",
+			"check that the caller has access: a search in a log that it cannot see finds nothing, without an error"))
 }
 
 // step does a round if one is due, or continues the one that has paused. It returns when
