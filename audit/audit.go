@@ -65,7 +65,7 @@ const (
 // Access is that of a person to a place, or the error of a place that could not be read.
 type Access struct {
 	Place    api.Profile
-	Title    string // the name of the place
+	Title    string // the name of the place; of a File Share without a title that of its file
 	Archived bool   // reports whether the workspace or share is archived
 
 	User         api.ID // "" without an account, and for ViaLink
@@ -243,6 +243,9 @@ func (w *walk) share(share *shares.Share, archived bool) error {
 // may be incomplete: a row with an error says so.
 func (w *walk) fileShare(link *fileshares.FileShare) error {
 	place := Access{Place: api.FileShare(link.ID), Title: link.Title}
+	if place.Title == "" && link.File != nil {
+		place.Title = link.File.Name
+	}
 	if link.Access != fileshares.AccessNamedPeople {
 		if err := w.link(place, string(link.Access)); err != nil {
 			return err

@@ -19,6 +19,7 @@ import (
 	"github.com/fastio-go/fastio/fastiotest"
 	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
+	"github.com/fastio-go/fastio/fileshares"
 	"github.com/fastio-go/fastio/shares"
 )
 
@@ -339,6 +340,23 @@ func TestManyGrantsAreNotTakenForAll(t *testing.T) {
 		_, err := o.remove("user1000@example.com", nil)
 		if left, ok := errors.AsType[*audit.LeftError](err); !ok || left.Left[0].Title != "b.jpg" {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A link that anyone may open is named in the report, also one without a title.
+func TestFileShareWithoutTitleHasTheNameOfItsFile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t)
+		room := o.AddWorkspace(seed.Workspace{Org: string(o.org), Name: "Links"}).ID
+		node := o.AddNode(seed.Node{Profile: room, Name: "c.jpg", Content: "c"})
+		link := fileshares.CreateRequest{NodeID: api.OpaqueID(node.ID), Access: fileshares.AccessAnyoneWithLink}
+		if _, err := o.client.FileShares.Create(t.Context(), api.ID(room), link); err != nil {
+			t.Fatal(err)
+		}
+		if got := o.access(); !slices.Contains(got, "fileshare c.jpg: link anyone_with_link") {
+			t.Errorf("got %q", got)
 		}
 	})
 }
