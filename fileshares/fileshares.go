@@ -16,6 +16,11 @@
 // header that is never forwarded by a redirect. Comments on the file are in package
 // comments, and its changes in package realtime: both take the numeric ID of a File
 // Share, not the public one.
+//
+// The platform does not document the address of the web page of a File Share, so that a
+// [FileShare] has no URL method. A program passes on the PublicID. If anyone with the link may
+// open the file, without a password, its content is at
+// https://api.fast.io/current/fileshare/PUBLICID/storage/read/ for browsers, too.
 package fileshares
 
 import (
