@@ -172,7 +172,7 @@ func (s *Service) Ask(ctx context.Context, q Question, opts ...api.CallOption) (
 	case s.lock <- struct{}{}: // one question at a time: the platform refuses a second one
 		defer func() { <-s.lock }()
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, call.FailedWith(op, "waiting for an earlier question", ctx.Err())
 	}
 	r := endpoint.HowToAsk(q.form())
 	a, err := call.Payload[replyWire](ctx, s.c, r, opts)

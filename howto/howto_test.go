@@ -138,7 +138,9 @@ func TestWaitEndsWithTheContext(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := s.Ask(ctx, howto.Question{Text: "Why?"}); !errors.Is(err, context.DeadlineExceeded) {
+		_, err := s.Ask(ctx, howto.Question{Text: "Why?"})
+		const text = "fastio: howto.Ask: waiting for an earlier question: context deadline exceeded"
+		if !errors.Is(err, context.DeadlineExceeded) || err.Error() != text {
 			t.Errorf("got %v", err)
 		}
 		if _, err := s.Ask(
