@@ -11,6 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/fastiotest/op"
 	"github.com/fastio-go/fastio/fastiotest/seed"
 	"github.com/fastio-go/fastio/internal/table"
@@ -161,6 +164,27 @@ func TestUploadsEndBeforeTheirSessionIsRemoved(t *testing.T) {
 			t.Errorf("returned after %s: %v", took, err)
 		}
 		time.Sleep(time.Minute) // the removal gives up
+	})
+}
+
+// What removes a session after the end of its call does not write the response of that call.
+func TestRemovalAfterTheCallStoresNoResponse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Fail(seed.Fault{Op: op.UploadsCancel, Delay: time.Second})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var last api.Response
+		_, err := w.client.Uploads.Reader(ctx, w.to, "a.bin", newBlocking(9<<20, 5<<20), nil, nil, api.WithResponse(&last))
+		if err == nil {
+			t.Fatal("the upload is stored")
+		}
+		before := last
+		time.Sleep(time.Minute) // the session is removed
+		if diff := cmp.Diff(before, last); diff != "" || w.sessions(t) > 0 {
+			t.Errorf("the response has changed after the call (-before +after):\n%s", diff)
+		}
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -454,11 +455,12 @@ func (f *file) cancelSession(ctx context.Context) {
 		return
 	}
 	id, removed := f.ID, make(chan struct{})
+	opts := append(slices.Clip(f.opts), api.WithResponse(nil)) // the caller may read its Response by then
 	go func() {
 		defer close(removed)
 		ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), most)
 		defer stop()
-		_ = f.s.Cancel(ctx, id, f.opts...)
+		_ = f.s.Cancel(ctx, id, opts...)
 	}()
 	select {
 	case <-removed:
