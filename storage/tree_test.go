@@ -121,7 +121,6 @@ func TestEnsurePathThroughFile(t *testing.T) {
 	}
 }
 
-// Only a folder that can be created twice without harm is created by a retry.
 // A web page with the status 404, such as one of a proxy, does not say that an earlier attempt
 // has deleted a node.
 func TestDeletionIsNotDoneByAWebPage(t *testing.T) {
@@ -137,6 +136,7 @@ func TestDeletionIsNotDoneByAWebPage(t *testing.T) {
 	}
 }
 
+// Only a folder that can be created twice without harm is created by a retry.
 func TestForcedFolderIsNotCreatedTwice(t *testing.T) {
 	t.Parallel()
 	for force, want := range map[bool]api.Replay{true: api.ReplayOnce, false: api.ReplaySafe} {
