@@ -550,6 +550,39 @@ func TestFollowReadsHiddenEventsOnce(t *testing.T) {
 	})
 }
 
+// An empty page that ends a search may be wrong, also behind pages of hidden events: it is
+// requested once more.
+func TestFollowVerifiesAnEmptyEnd(t *testing.T) {
+	t.Parallel()
+	ends := 0
+	s := events.New(callerFunc(func(r *api.Request) string {
+		const empty = `{"events":[],"pagination":{"has_more":false}}`
+		isFromStart := r.Query.Get("created-min") == ""
+		switch cursor := r.Query.Get("cursor"); {
+		case r.Op != search:
+			return `{}`
+		case !isFromStart:
+			return empty
+		case cursor == "":
+			return `{"events":[],"pagination":{"has_more":true,"next_cursor":"1"}}`
+		}
+		ends++
+		if ends == 1 {
+			return empty
+		}
+		return `{"events":[{"event_id":"a","created":"1999-12-31 12:00:00 UTC"}],"pagination":{"has_more":false}}`
+	}), nil)
+	synctest.Test(t, func(t *testing.T) {
+		var box inbox
+		f := followAs(s, events.Query{Profile: api.Workspace(roomID)}, box.handle, nil)
+		time.Sleep(time.Hour)
+		f.end(t)
+		if got := box.all(); len(got) != 1 {
+			t.Errorf("%d events", len(got))
+		}
+	})
+}
+
 // A handler that panics ends its Follow: the others do not search more rarely for it.
 func TestFollowThatPanicsLeavesItsTurns(t *testing.T) {
 	t.Parallel()

@@ -207,6 +207,11 @@ func (q Query) atPosition(position string) Query {
 	return q
 }
 
+// endsEmpty reports whether p, the page behind another one, is the last one and has no events.
+func (q Query) endsEmpty(p *Page) bool {
+	return q.Cursor != "" && len(p.Events) == 0 && p.Pagination != nil && !p.Pagination.HasMore
+}
+
 // positionAfter returns the position of the page after p, "" if p is the last page.
 //
 // A search pages by cursor if the server sends one. With a parent event, and on older

@@ -314,8 +314,9 @@ type fetched struct {
 	next string
 }
 
-// pages returns the pages of the walk from its saved position. A page without a list of
-// events is requested once more: also an empty page has one.
+// pages returns the pages of the walk from its saved position. Two kinds of pages are
+// requested once more, because they may be wrong: one without a list of events, as an empty
+// page has one too, and an empty one at the end behind other pages.
 func (w *Walk) pages() page.List[fetched, *Event] {
 	q := w.sliceQuery()
 	fetch := func(ctx context.Context, position string, opts []api.CallOption) (fetched, string, error) {
@@ -326,7 +327,7 @@ func (w *Walk) pages() page.List[fetched, *Event] {
 			opts = append(slices.Clip(opts), api.WithResponse(answer))
 		}
 		p, err := w.s.searchPatiently(ctx, pageQuery, opts)
-		if err == nil && p.Events == nil {
+		if err == nil && (p.Events == nil || pageQuery.endsEmpty(p)) {
 			p, err = w.s.searchPatiently(ctx, pageQuery, opts)
 		}
 		w.s.clock.Observe(answer.Header)
