@@ -180,7 +180,8 @@ func WithHTTPClient(client *http.Client) Option {
 // of next sends it only if nothing of it was sent before, or if the response was a 401 or
 // 429; else it returns an error. If middleware returns another error than that of next,
 // the Client does not retry such a write, because it may have been sent. Middleware must
-// not send requests other than by next.
+// not send requests other than by next, nor call next concurrently for one request, as to
+// send it twice and take the faster response.
 func WithMiddleware(wrap ...func(next http.RoundTripper) http.RoundTripper) Option {
 	return func(c *config) error {
 		for _, w := range wrap {
