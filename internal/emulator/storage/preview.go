@@ -237,10 +237,10 @@ func (h *contents) readTransform(c *wire.Call) (wire.Object, error) {
 		return nil, err
 	}
 	const widest = 10_000
-	number := func(name string) int {
+	for name := range strings.FieldsSeq("width height rotate cropx cropy cropwidth cropheight") {
 		c.Check.InvalidIf(c.Query.Has(name) && c.Value(name) == "", name, "Not empty.")
-		return c.Integer(name, 0, 1, widest)
 	}
+	number := func(name string) int { return c.Integer(name, 0, 1, widest) }
 	width, height := number("width"), number("height")
 	x, y, cropWidth, cropHeight := number("cropx"), number("cropy"), number("cropwidth"), number("cropheight")
 	isPartial := max(x, y, cropWidth, cropHeight) > 0 && min(x, y, cropWidth, cropHeight) == 0

@@ -64,8 +64,7 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 		c.Check.Invalid("instance_id", "A workspace or share.")
 	}
 	entries := readManifest(c)
-	creator, _ := c.Field("creator")
-	c.Check.InvalidIf(!isCreator(creator), "creator", "1 to 150 letters, digits and hyphens.")
+	creator := creatorOf(c)
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}

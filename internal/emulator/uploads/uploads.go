@@ -335,8 +335,7 @@ func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 	}
 	h.checkExtension(c, "name", u.name)
 	u.name = storage.UploadName(u.name)
-	u.creator, _ = c.Field("creator")
-	c.Check.InvalidIf(!isCreator(u.creator), "creator", "1 to 150 letters, digits and hyphens.")
+	u.creator = creatorOf(c)
 	size, sized := c.Field("size")
 	if stream, given := c.Field("stream"); given {
 		c.Check.InvalidIf(stream != "true", "stream", "true.")
@@ -353,12 +352,16 @@ func (h *Handlers) newUpload(c *wire.Call, to place) *upload {
 	return u
 }
 
-// isCreator reports whether a text can name the program that uploads: up to 150 letters,
-// digits and hyphens of ASCII, or none.
-func isCreator(tag string) bool {
-	return len(tag) <= creatorMost && !strings.ContainsFunc(tag, func(r rune) bool {
+// creatorOf returns the field that names the program that uploads, "" if it is not given: up
+// to 150 letters, digits and hyphens of ASCII.
+func creatorOf(c *wire.Call) string {
+	tag, given := c.Field("creator")
+	hasOther := strings.ContainsFunc(tag, func(r rune) bool {
 		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
 	})
+	isInvalid := tag == "" || len(tag) > creatorMost || hasOther
+	c.Check.InvalidIf(given && isInvalid, "creator", "1 to 150 letters, digits and hyphens.")
+	return tag
 }
 
 const noMessage = ""
