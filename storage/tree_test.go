@@ -403,6 +403,20 @@ func TestFSErrors(t *testing.T) {
 	}
 }
 
+// A web page with the status 404, such as one of a proxy, does not say that a file does not
+// exist.
+func TestFSErrorOfAWebPage(t *testing.T) {
+	t.Parallel()
+	s := newShelf(t, seed.Node{Content: content})
+	s.Fail(seed.Fault{
+		Op: op.StorageList, Status: http.StatusNotFound, ContentType: "text/html", Body: "<html>Not Found</html>",
+	})
+	_, err := fs.Stat(s.client.Storage.FS(t.Context(), s.room, api.Root), "sketch.txt")
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A file is replaced only if it has the expected version. The error has the current one.
 func TestUpdateOfAnotherVersion(t *testing.T) {
 	t.Parallel()
