@@ -721,3 +721,19 @@ func TestInterruptedDirLeavesNoSession(t *testing.T) {
 		})
 	}
 }
+
+// Files that the target is found to have after a lost response count in the progress.
+func TestProgressOfALostBatch(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.Fail(seed.Fault{Op: op.UploadsBatch, Status: http.StatusBadGateway, Processed: true, Count: 1})
+		var all api.Progress
+		result, err := w.client.Uploads.FS(t.Context(), w.to, tree(map[string]string{"a": "aa", "b": "b"}), &uploads.DirOptions{
+			OnProgress: func(_ context.Context, p api.DirProgress) { all = p.All },
+		})
+		if err != nil || result.Done != 2 || all != (api.Progress{Done: 3, Total: 3}) {
+			t.Errorf("%v, %v, the progress is %+v", stub.States(result), err, all)
+		}
+	})
+}

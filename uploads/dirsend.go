@@ -198,6 +198,7 @@ func (d *dir) endUnknown(ctx context.Context, entries []*entry, cause error) {
 		case err != nil:
 			d.endFailed(ctx, e, &Error{Op: opDir, Err: errors.Join(cause, err)})
 		case n != nil && d.sameContent(ctx, e, n):
+			d.Progress(ctx, e.DirEntry, e.Size, api.Progress{Done: e.Size, Total: e.Size})
 			d.endStored(ctx, e, n.ID)
 		default:
 			d.endFailed(ctx, e, &Error{Op: opDir, Err: cause})
