@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fastio-go/fastio/api"
@@ -32,7 +33,8 @@ func inMemory(content io.ReadCloser) bool {
 
 // A reader is a body whose Read returns when its context ends or it is closed, also while
 // that of its content blocks, for which net/http would wait. The goroutine of such a Read
-// remains until it returns.
+// remains until it returns. Close closes content also during a Read, as net/http requires
+// of a body.
 type reader struct {
 	content io.ReadCloser
 	ctx     context.Context         //nolint:containedctx // of the call
@@ -40,6 +42,8 @@ type reader struct {
 	buf     []byte                  // of a Read of content, which may end after that of the body
 	unread  []byte                  // the part of buf that Read has not returned yet,
 	err     error                   // and the error to return after it
+	reading atomic.Bool             // content
+	closed  atomic.Bool
 }
 
 // newReader returns a body of so many bytes (-1 means unknown) that ends with ctx. Each
@@ -51,15 +55,20 @@ func newReader(ctx context.Context, content io.ReadCloser, size int64) *reader {
 		size = most
 	}
 	ctx, end := context.WithCancelCause(ctx)
-	context.AfterFunc(ctx, func() { _ = content.Close() })
-	return &reader{content: content, ctx: ctx, end: end, buf: make([]byte, max(size, bytes.MinRead))}
+	r := &reader{content: content, ctx: ctx, end: end, buf: make([]byte, max(size, bytes.MinRead))}
+	context.AfterFunc(ctx, r.closeContent)
+	return r
 }
 
 // Read reads content in a goroutine, and returns when ctx ends although that Read may
 // still be blocked. So content is read into a buffer of its own, which is copied to p.
 func (r *reader) Read(p []byte) (n int, err error) {
 	if r.ctx.Err() == nil && len(r.unread) == 0 && r.err == nil {
-		n, r.err = wait.Call(r.ctx, func() (int, error) { return r.content.Read(r.buf) })
+		r.reading.Store(true) // closeContent must not wait for this Read
+		n, r.err = wait.Call(r.ctx, func() (int, error) {
+			defer r.reading.Store(false)
+			return r.content.Read(r.buf)
+		})
 		r.unread = r.buf[:n]
 	}
 	if r.ctx.Err() != nil {
@@ -73,11 +82,23 @@ func (r *reader) Read(p []byte) (n int, err error) {
 	return n, r.err
 }
 
-// Close ends a Read that is under way, as net/http requires of a body, and closes content:
-// in a goroutine, because that may block until a Read of content returns.
+// Close closes the content and ends a Read that is under way.
 func (r *reader) Close() error {
+	r.closeContent()
 	r.end(io.ErrClosedPipe)
 	return nil
+}
+
+// closeContent closes the content once. During a Read it closes it in a goroutine,
+// because Close may block until that Read returns.
+func (r *reader) closeContent() {
+	switch {
+	case r.closed.Swap(true):
+	case r.reading.Load():
+		go func() { _ = r.content.Close() }()
+	default:
+		_ = r.content.Close()
+	}
 }
 
 var errStalled = fmt.Errorf("the response took too long to arrive: %w", os.ErrDeadlineExceeded)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -49,6 +50,32 @@ type opens struct{ content io.ReadCloser }
 func (opens) ContentType() string { return "text/plain" }
 
 func (o opens) Open() (io.ReadCloser, int64, error) { return o.content, -1, nil }
+
+// slowToClose is content whose Close takes a while.
+type slowToClose struct {
+	io.Reader
+
+	closed atomic.Bool
+}
+
+func (c *slowToClose) Close() error {
+	time.Sleep(time.Second)
+	c.closed.Store(true)
+	return nil
+}
+
+// When a call returns, its content is closed, so that the program can remove a file that it has sent.
+func TestContentIsClosedWhenTheCallReturns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := newClient(t, roundTrip(func(r *http.Request) (*http.Response, error) { return ok().response(r) }))
+		content := &slowToClose{Reader: strings.NewReader("content")}
+		succeed(t, client, sending(opens{content}, api.ReplayOnce))
+		if !content.closed.Load() {
+			t.Error("the content is open")
+		}
+	})
+}
 
 // A call whose body blocks ends with its context, over any protocol. The body is closed
 // if it can be, and is not read again.
