@@ -169,8 +169,45 @@ func (r *accountReplica) joinGroup(ctx context.Context, leave context.CancelCaus
 	r.err, r.since = nil, time.Time{} // what kept the replica from joining is over
 	r.mu.Unlock()
 	r.goroutines.Go(func() { r.reseal(ctx) })
-	openBucket := func() (kvLedger, error) { return r.stream.ledger(ctx) }
+	openBucket := func() (kvLedger, error) {
+		l, err := r.stream.ledger(ctx)
+		if err == nil {
+			r.noteBucket(l)
+		}
+		return l, err
+	}
 	return join(ctx, r.reportOwn, openBucket, r.newMember)
+}
+
+// noteBucket is called with the bucket that the replica uses. If it is another one than before, the watches
+// begin again. The library would resume them after the last revision of the old bucket, but the revisions of
+// the new one are lower for a long time.
+func (r *accountReplica) noteBucket(l kvLedger) {
+	created := l.stream.CachedInfo().Created
+	if !created.Equal(r.created) {
+		r.created = created
+		r.watchAgain()
+	}
+}
+
+// watchAgain ends the watches of the directory and of the sign-ins, which then begin again.
+func (r *accountReplica) watchAgain() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.endWatches != nil {
+		r.endWatches()
+	}
+	r.watches, r.endWatches = context.WithCancel(r.ctx)
+	r.isDoubtful = false
+}
+
+// newWatch returns the context of a watch that begins. It ends with ctx, and when watchAgain is called.
+func (r *accountReplica) newWatch(ctx context.Context) (watching context.Context, end context.CancelFunc) {
+	watching, end = context.WithCancel(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	context.AfterFunc(r.watches, end)
+	return watching, end
 }
 
 // newMember returns the replica as a member of its group, whose entries are in the bucket l. The join
@@ -207,6 +244,7 @@ type accountReplica struct {
 	stream   Stream
 	messages jetstream.Stream
 	kv       jetstream.KeyValue
+	created  time.Time // the bucket, when it was opened last
 	client   *http.Client
 	steps    *schedule
 	reads    chan struct{}
@@ -228,8 +266,13 @@ type accountReplica struct {
 	moves     SlotMoves
 	leave     context.CancelCauseFunc // makes the replica leave its group
 	checking  bool                    // the keys
-	err       error                   // of the replica
-	since     time.Time               // the first of its errors
+
+	watches    context.Context //nolint:containedctx // of the watches of the directory and of the sign-ins
+	endWatches context.CancelFunc
+	isDoubtful bool // whether the directory is as the replica knows it: watchAgain is called soon
+
+	err   error     // of the replica
+	since time.Time // the first of its errors
 }
 
 // shard is a slot of accounts that this replica holds.
@@ -267,13 +310,19 @@ func (r *accountReplica) openAll(ctx context.Context) (err error) {
 	if err == nil {
 		err = r.stream.openDead(ctx)
 	}
+	var l kvLedger
 	if err == nil {
-		r.kv, err = r.Accounts.open(ctx)
+		l, err = r.stream.ledger(ctx)
 	}
 	if err == nil {
-		err = r.Accounts.Stream.verifyBucket(ctx, r.kv)
+		err = r.Accounts.Stream.verifyBucket(ctx, l.kv)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	r.kv = l.kv
+	r.noteBucket(l)
+	return nil
 }
 
 // recovered clears the error of the replica: it is registered.
@@ -315,10 +364,10 @@ func (r *accountReplica) watch(ctx context.Context) {
 	for ctx.Err() == nil {
 		failures++
 		existing, complete := map[string]bool{}, false // names of accounts
-		for e, err := range r.Accounts.changes(ctx) {
+		watching, end := r.newWatch(ctx)
+		for e, err := range r.Accounts.changes(watching) {
 			switch {
-			case ctx.Err() != nil:
-				return
+			case watching.Err() != nil: // the loop ends: see changes
 			case err != nil:
 				r.report(ctx, "", api.Profile{}, err)
 			case e == nil:
@@ -331,6 +380,7 @@ func (r *accountReplica) watch(ctx context.Context) {
 				r.apply(e)
 			}
 		}
+		end()
 		_ = sleep(ctx, backoff{tickEvery, maxPause}.pause(failures)) // the loop ends with ctx
 	}
 }
@@ -386,16 +436,19 @@ func (r *accountReplica) startInTurn(a *accountRun) {
 func (r *accountReplica) watchTokens(ctx context.Context) {
 	failures := 0 // to open the watch, in a row
 	for ctx.Err() == nil {
-		watcher, err := r.kv.Watch(ctx, tokensPrefix+"*", jetstream.MetaOnly())
+		watching, end := r.newWatch(ctx)
+		watcher, err := r.kv.Watch(watching, tokensPrefix+"*", jetstream.MetaOnly())
 		if err != nil {
+			end()
 			failures++
 			_ = sleep(ctx, backoff{tickEvery, maxPause}.pause(failures)) // the loop ends with ctx
 			continue
 		}
 		failures = 0
-		for r.nextSignIn(ctx, watcher.Updates()) {
+		for r.nextSignIn(watching, watcher.Updates()) {
 		}
 		unwatch(watcher)
+		end()
 	}
 }
 
@@ -521,7 +574,8 @@ func (r *accountReplica) isRemoval(name string, err error) bool {
 
 // dropIfRemoved reports whether err says that the account of a record was removed. It records that, unless
 // the watch of the directory has delivered a later record. The watch does not deliver a removal if NATS
-// keeps the mark of it for a shorter time than the replica is cut off.
+// keeps the mark of it for a shorter time than the replica is cut off. The error may be wrong: a server of NATS
+// that is behind does not know the account yet. So the directory is read again soon, which brings it back.
 func (a *accountRun) dropIfRemoved(record *accountRecord, err error) bool {
 	if _, isRemoved := errors.AsType[*removedError](err); !isRemoved {
 		return false
@@ -530,6 +584,10 @@ func (a *accountRun) dropIfRemoved(record *accountRecord, err error) bool {
 	defer a.mu.Unlock()
 	if a.record == record {
 		a.record = nil
+		if !a.isDoubtful {
+			a.isDoubtful = true
+			time.AfterFunc(worstPause, a.watchAgain)
+		}
 	}
 	return true
 }

@@ -1,11 +1,15 @@
 package relay_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/relay"
@@ -75,4 +79,49 @@ func TestAccountThatWasRemovedWhileItBeginsLeavesNothing(t *testing.T) {
 			t.Errorf("the key %s is left", key)
 		}
 	}
+}
+
+// behind is a connection to servers of NATS one of which does not know a new key yet.
+type behind struct {
+	jetstream.JetStream
+
+	key   string
+	reads *atomic.Int64
+}
+
+func (b behind) KeyValue(ctx context.Context, bucket string) (jetstream.KeyValue, error) {
+	kv, err := b.JetStream.KeyValue(ctx, bucket)
+	return behindBucket{kv, b}, err
+}
+
+type behindBucket struct {
+	jetstream.KeyValue
+	behind
+}
+
+func (b behindBucket) Get(ctx context.Context, key string) (jetstream.KeyValueEntry, error) {
+	if isFirst := key == b.key && b.reads.Add(1) == 1; isFirst {
+		return nil, jetstream.ErrKeyNotFound
+	}
+	return b.KeyValue.Get(ctx, key)
+}
+
+// An account that a server of NATS does not know yet, when the replica reads it, is not lost.
+func TestAccountThatAServerDoesNotKnowYetIsFollowed(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T) { //nolint:thelper // it is the test
+		p := newProduct(t)
+		c := p.customer("c")
+		var reads atomic.Int64
+		p.start(t, func(f *relay.AccountFollower) {
+			f.Accounts.Stream.JetStream = behind{f.Accounts.Stream.JetStream, "account.c", &reads}
+		})
+		p.log(c, 5)
+		must(t, p.Add(t.Context(), c.account("c")))
+		time.Sleep(5 * time.Minute)
+		p.waitFor(t, "c", 5)
+		if reads.Load() < 2 {
+			t.Error("the account was not read again")
+		}
+	})
 }

@@ -104,3 +104,33 @@ func TestLimitsAreSharedAfterTheEndOfAWatch(t *testing.T) {
 		requirePause("in a new bucket")
 	})
 }
+
+// Accounts that are added to a new bucket, after the one before was deleted, are followed.
+func TestAccountsOfANewBucketAreFollowed(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T) { //nolint:thelper // it is the test
+		p := newProduct(t)
+		config, token, _ := signInAt(t, p.Server)
+		config.Store, config.Account = relay.Tokens{Stream: p.Stream, Keys: p.keys}, "signed-in"
+		signedIn := customer{p.User(), "", p.AddWorkspace(seed.Workspace{Org: p.Org().ID})}
+		p.log(signedIn, 5)
+		c := p.customer("c")
+		p.log(c, 5)
+		p.start(t, func(f *relay.AccountFollower) { f.SignIn, f.Lease = config, 15*time.Second })
+		must(t, p.Add(t.Context(), c.account("c")))
+		p.waitFor(t, "c", 5)
+		for range 100 { // so that the new bucket has lower revisions
+			must(t, p.Update(t.Context(), c.account("c")))
+			must(t, oauth.Save(t.Context(), config, token))
+		}
+		time.Sleep(time.Minute)
+		must(t, p.js.DeleteKeyValue(t.Context(), "fastio-relay"))
+		time.Sleep(time.Minute) // a replica has created it again
+		must(t, p.Add(t.Context(), c.account("new")))
+		must(t, p.Add(t.Context(), relay.Account{Name: "signed-in", Profiles: []api.Profile{signedIn.profile()}}))
+		p.waitFor(t, "new", 5)
+		p.waitForState(t, "signed-in", relay.AccountNeedsSignIn)
+		must(t, oauth.Save(t.Context(), config, token))
+		p.waitFor(t, "signed-in", 5)
+	})
+}
