@@ -33,9 +33,10 @@ type accountRun struct {
 
 	rows profileRows // guarded by the mutex of the replica
 
-	turn    chan struct{}       // holds a value while a goroutine changes what follows, which waits for requests meanwhile
-	live    *liveAccount        // nil while it is not followed
-	written accountStatusRecord // the latest state in the bucket
+	turn     chan struct{}       // holds a value while a goroutine changes what follows, which waits for requests meanwhile
+	live     *liveAccount        // nil while it is not followed
+	written  accountStatusRecord // the latest state in the bucket
+	revision uint64              // of written; 0 for none
 
 	failures int // to begin, since it was followed
 }
@@ -159,14 +160,10 @@ var errRefusedBefore = errors.New("the credential was refused")
 // refused, it records that with refuse, and returns errRefusedBefore. It returns a removedError if the
 // account was removed.
 func (a *accountRun) begin(ctx context.Context, record *accountRecord, s *shard) (*liveAccount, error) {
-	if err := a.checkRecord(ctx, record); err != nil { // the directory may have changed while this replica was cut off
+	if err := a.readStatus(ctx, record); err != nil {
 		return nil, err
 	}
-	status, err := readAccountStatus(ctx, a.kv, record)
-	if err != nil {
-		return nil, err
-	}
-	a.written = status
+	status := a.written
 	wasRefused := status.State == AccountNeedsSignIn && status.Credential == record.Credential
 	if wasRefused && !record.isSignIn() { // a sign-in may be a new one since then
 		a.refuse(record.Credential, reasonError(status.Reason))
@@ -243,14 +240,18 @@ func (a *accountRun) save(s *shard, record *accountRecord, state AccountState, e
 		return onlyWhenWoken()
 	case a.dropIfRemoved(record, err):
 		return time.Now() // for forget
+	case conflicts(err): // the other replica, or this one, has lost the account: this one knows that soon
+		return time.Now().Add(requestTimeout)
 	default:
 		a.report(s.ctx, a.name, api.Profile{}, fmt.Errorf("writing the status: %w", err))
 		return time.Now().Add(backoff{worstPause, worstPause}.pause(1))
 	}
 }
 
-// writeStatus writes the state of the account. If the account was removed meanwhile, it deletes what it has
-// written, and returns a removedError.
+// writeStatus writes the state of the account, unless another replica has written one since this replica has
+// read it: what a replica sends that has lost the account arrives late. Then it reads that state, and returns
+// the conflict. If the account was removed meanwhile, it deletes what it has written, and returns a
+// removedError.
 func (a *accountRun) writeStatus(ctx context.Context, record *accountRecord, status accountStatusRecord) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -258,14 +259,36 @@ func (a *accountRun) writeStatus(ctx context.Context, record *accountRecord, sta
 	if err != nil {
 		return err
 	}
+	var revision uint64
 	key := accountStatusKey(a.name)
-	revision, err := a.kv.Put(ctx, key, value)
-	if err != nil {
+	if a.revision == 0 {
+		revision, err = a.kv.Create(ctx, key, value)
+	} else {
+		revision, err = a.kv.Update(ctx, key, value, a.revision)
+	}
+	switch {
+	case conflicts(err):
+		return errors.Join(err, a.readStatus(ctx, record))
+	case err != nil:
 		return err
 	}
+	a.revision = revision
 	err = a.checkRecord(ctx, record)
 	if _, isRemoved := errors.AsType[*removedError](err); isRemoved {
 		err = errors.Join(err, a.kv.Purge(ctx, key, jetstream.LastRevision(revision), jetstream.PurgeTTL(removalTTL)))
+	}
+	return err
+}
+
+// readStatus reads the latest state of the account in the bucket. It returns a removedError if the account was
+// removed.
+func (a *accountRun) readStatus(ctx context.Context, record *accountRecord) error {
+	if err := a.checkRecord(ctx, record); err != nil { // the directory may have changed while this replica was cut off
+		return err
+	}
+	status, revision, err := readAccountStatus(ctx, a.kv, record)
+	if err == nil {
+		a.written, a.revision = status, revision
 	}
 	return err
 }

@@ -63,7 +63,7 @@ func (a Accounts) Status(ctx context.Context, name string) (*AccountStatus, erro
 	if err != nil {
 		return nil, err
 	}
-	found, err := readAccountStatus(ctx, kv, r)
+	found, _, err := readAccountStatus(ctx, kv, r)
 	if err != nil {
 		return nil, err
 	}
@@ -89,20 +89,22 @@ func (r *accountRecord) status(found accountStatusRecord) AccountStatus {
 }
 
 // readAccountStatus returns the status that a replica has written for an account, a zero one
-// if there is none.
-func readAccountStatus(ctx context.Context, kv jetstream.KeyValue, r *accountRecord) (s accountStatusRecord, err error) {
+// if there is none, and the revision of its key, 0 if there is no key.
+func readAccountStatus(
+	ctx context.Context, kv jetstream.KeyValue, r *accountRecord,
+) (s accountStatusRecord, revision uint64, err error) {
 	entry, err := kv.Get(ctx, accountStatusKey(r.Name))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return s, nil
+		return s, 0, nil
 	}
 	if err == nil {
 		err = jsonv2.Unmarshal(entry.Value(), &s)
 	}
 	if err != nil {
-		return s, fmt.Errorf("fastio: relay: the status of account %q: %w", r.Name, err)
+		return s, 0, fmt.Errorf("fastio: relay: the status of account %q: %w", r.Name, err)
 	}
 	if s.ID != r.ID { // of a removed account that had the same name
 		s = accountStatusRecord{}
 	}
-	return s, nil
+	return s, entry.Revision(), nil
 }
