@@ -625,10 +625,10 @@ func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) 
 		return wait
 	}
 	a.proposeAt = time.Time{}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	requests, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	for name, revision := range next.doubts {
-		if err := m.remove(ctx, name, revision); err != nil {
+		if err := m.remove(requests, name, revision); unlessDone(ctx, err) != nil {
 			m.onError(err)
 		}
 	}
@@ -638,9 +638,9 @@ func (m *member) propose(ctx context.Context, a *adoption) (wait time.Duration) 
 	value, err := jsonv2.Marshal(view{Version: 1, Members: next.members})
 	if err == nil {
 		const noExpiry = 0
-		_, err = m.put(ctx, m.viewKey(), value, viewAt, noExpiry)
+		_, err = m.put(requests, m.viewKey(), value, viewAt, noExpiry)
 	}
-	if err != nil && !conflicts(err) {
+	if unlessDone(ctx, err) != nil && !conflicts(err) { // a replica that leaves has not failed
 		m.onError(fmt.Errorf("the list of the replicas: %w", err))
 	}
 	return m.ttl / renewals
