@@ -103,6 +103,34 @@ func TestAccountWithGivenProfilesNeedsNoList(t *testing.T) {
 	p.waitForState(t, "acme", relay.AccountFollowing)
 }
 
+// Accounts begin as soon after several lost leases in a row as after one.
+func TestAccountsBeginSoonAfterSeveralLostLeases(t *testing.T) {
+	t.Parallel()
+	virtual(t, func(t *testing.T) { //nolint:thelper // it is the test
+		p := newProduct(t)
+		const n = 1000 // which begin in 5 seconds
+		c := p.customer("c")
+		for i := range n {
+			must(t, p.Add(t.Context(), c.account(fmt.Sprint("c", i))))
+		}
+		r := p.start(t, func(f *relay.AccountFollower) {
+			f.Lease, f.Follow.Interval = 2*time.Second, time.Hour
+			f.OnError = func(context.Context, string, api.Profile, error) {}
+		})
+		for range 10 {
+			eventually(t, "slots", func() bool { return r.Stats().Slots == relay.Slots })
+			r.link.Cut()
+			eventually(t, "no slots", func() bool { return r.Stats().Slots == 0 })
+			r.link.Restore()
+		}
+		eventually(t, "slots", func() bool { return r.Stats().Slots == relay.Slots })
+		time.Sleep(10 * time.Second)
+		if got := r.Stats().Profiles; got != n {
+			t.Errorf("%d of %d accounts have begun", got, n)
+		}
+	})
+}
+
 // Sockets that busy profiles do not need are open for others.
 func TestQuietProfilesHaveTheOtherSockets(t *testing.T) {
 	t.Parallel()

@@ -501,6 +501,9 @@ func (r *accountReplica) release(_ context.Context, v *view) error {
 			gone[slot] = true
 		}
 	}
+	if len(r.held) == 0 { // those that have not begun do not delay the next ones
+		r.nextStart = time.Time{}
+	}
 	r.moves.Given += uint64(len(gone))
 	for _, a := range r.accounts {
 		if gone[a.slot] {
