@@ -98,7 +98,7 @@ func New(cfg Config) *Client {
 	// An attempt passes the middleware, which sees every attempt and no credential, and
 	// then the sender. call.go shows the order of all steps.
 	c.timeout = client.Timeout
-	client.Transport = newSender(c.network, c.timeout)
+	client.Transport = newSender(c.network)
 	client.Timeout = 0 // it would include the wait for the rate limit
 	for _, step := range slices.Backward(cfg.Middleware) {
 		client.Transport = step(client.Transport)

@@ -31,16 +31,15 @@ type sender struct {
 	network http.RoundTripper
 	netHTTP *http.Transport // network, if it is that of net/http, which supports httptrace; else nil
 	h2c     bool            // network uses HTTP/2 without TLS
-	timeout time.Duration   // of an attempt, including its body; 0 means none
 
 	emptyBody io.ReadCloser // of requests without a body: see unrepeatable
 	identity  []string      // their TransferEncoding
 }
 
-// newSender returns the last step of the pipeline. Timeout is that of an attempt, 0
-// means none. Only a transport of net/http can be traced; h2c is its HTTP/2 without TLS.
-func newSender(network http.RoundTripper, timeout time.Duration) *sender {
-	s := &sender{network: network, timeout: timeout}
+// newSender returns the last step of the pipeline. Only a transport of net/http can be
+// traced; h2c is its HTTP/2 without TLS.
+func newSender(network http.RoundTripper) *sender {
+	s := &sender{network: network}
 	s.emptyBody, s.identity = io.NopCloser(http.NoBody), []string{"identity"} // made once for all requests
 	s.netHTTP, _ = network.(*http.Transport)
 	s.h2c = s.netHTTP != nil && s.netHTTP.Protocols != nil && s.netHTTP.Protocols.UnencryptedHTTP2()
@@ -112,7 +111,7 @@ func withoutIdle(t *http.Transport) *http.Transport {
 // The context of the request has the timeout of an attempt. cancel ends it, and is nil if
 // there is nothing to end.
 func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, w *watcher, cancel context.CancelFunc) {
-	timeout := cmp.Or(x.request.Attempt, s.timeout)
+	timeout := cmp.Or(x.request.Attempt, x.client.timeout)
 	hasNoBody := req.Body == nil || req.Body == http.NoBody
 	mayBeHTTP2 := s.h2c || req.URL.Scheme == "https"
 	watcherStops := hasNoBody && mayBeHTTP2 && s.netHTTP != nil && x.request.Replay != api.ReplayOnce

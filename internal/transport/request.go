@@ -172,9 +172,6 @@ func withOutput(r *api.Request, output []api.Output) (url.Values, error) {
 
 // unsigned returns a request without its credentials.
 func unsigned(req *http.Request) *http.Request {
-	if req == nil {
-		return nil
-	}
 	plain := req.Clone(req.Context())
 	plain.Header.Del(headerAuthorization)
 	plain.Header.Del(headerPassword)
