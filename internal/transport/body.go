@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/fastio-go/fastio/api"
 	"github.com/fastio-go/fastio/internal/wait"
@@ -172,7 +173,7 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 func (c *Client) growBuffer(buf []byte, limit int64) []byte {
 	size := largerSize(int64(cap(buf)), limit)
 	if size > maxText {
-		if kept, ok := c.textBuffers.Get().(*textBuffer); ok {
+		if kept := c.takeBuffer(); kept != nil {
 			return append(kept[:0], buf...)
 		}
 	}
@@ -200,11 +201,22 @@ func largerSize(size, limit int64) int64 {
 // textBuffer is a buffer for the longest text.
 type textBuffer [maxText + 1]byte
 
-// keepBuffer lets growBuffer reuse a buffer that can hold the longest text, until garbage
-// collection frees it.
+// takeBuffer returns the buffer that keepBuffer has kept, for this call alone. It
+// returns nil if there is none, or if garbage collection has freed it.
+func (c *Client) takeBuffer() *textBuffer {
+	kept := c.keptBuffer.Load()
+	if kept == nil || !c.keptBuffer.CompareAndSwap(kept, nil) { // another call has taken it
+		return nil
+	}
+	return kept.Value()
+}
+
+// keepBuffer lets growBuffer reuse a buffer that can hold the longest text, until the
+// next garbage collection.
 func (c *Client) keepBuffer(buf []byte) {
 	if cap(buf) > maxText {
-		c.textBuffers.Put((*textBuffer)(buf[:maxText+1]))
+		reusable := weak.Make((*textBuffer)(buf[:maxText+1]))
+		c.keptBuffer.Store(&reusable)
 	}
 }
 
@@ -220,9 +232,11 @@ type stream struct {
 // Read reads the body. After its last byte, and after an error, it calls end, once.
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.ReadCloser.Read(p)
-	if err == io.EOF {
+	switch err {
+	case nil:
+	case io.EOF:
 		s.once.Do(func() { s.end(nil) })
-	} else if err != nil {
+	default:
 		s.once.Do(func() { s.end(err) })
 	}
 	return n, err

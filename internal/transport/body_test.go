@@ -448,6 +448,29 @@ func TestEndlessAnswer(t *testing.T) { //nolint:paralleltest // it measures the 
 	}
 }
 
+// After answers without end at the same time, one garbage collection frees all their memory.
+func TestEndlessAnswersLeaveNoMemory(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+	table.Large(t)
+	c := clientOf(t, flooding(200, -1, func() io.ReadCloser { return new(flood) }), attempts(1))
+	before := heap()
+	var calls sync.WaitGroup
+	for range 4 {
+		calls.Go(func() {
+			err := c.Call(t.Context(), request(http.MethodGet, api.ReplayOnce), new([]byte))
+			if !errors.Is(err, api.ErrTooLarge) {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if grown := int64(m.HeapAlloc) - int64(before); grown > mostText/2 {
+		t.Errorf("the heap has grown by %d MiB", grown>>20)
+	}
+}
+
 // What an answer holds does not take more memory than its size allows.
 //
 //nolint:paralleltest // it measures the memory of the process

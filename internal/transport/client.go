@@ -14,6 +14,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"weak"
 
 	"github.com/hashicorp/go-retryablehttp"
 
@@ -72,8 +73,8 @@ type Client struct {
 	clock        servertime.Clock // from the Date of responses
 	bearer       atomic.Pointer[bearer]
 	watchdogs    sync.Pool
-	textBuffers  sync.Pool // for the longest texts
-	invalid      error     // invalid configuration
+	keptBuffer   atomic.Pointer[weak.Pointer[textBuffer]] // for the next text that is as long
+	invalid      error                                    // invalid configuration
 
 	mu     sync.Mutex // guards the rest
 	groups map[string]*group
