@@ -94,7 +94,7 @@ type Error struct {
 
 	Code             int64  // of the platform; 0 if none. Package codes has those that can be relied on
 	Name             string // such as "invalid_grant"; usually ""
-	Text             string // text of the server; for a 2xx without one, what is wrong with the result
+	Text             string // text of the server; for a 2xx or 3xx without one, what is wrong
 	DocumentationURL string
 	Resource         string // the endpoint, named by the server
 

@@ -367,12 +367,14 @@ func TestDeviceRefusals(t *testing.T) {
 	table.Bubbles(t, map[string]row{
 		"of the flow":    {answer(400, `{"error":"invalid_scope"}`), "oauth.Login: invalid_scope (status 400)", 0},
 		"in its own way": {answer(403, `{"result":false,"error":{"text":"No."}}`), "oauth.Login: No. (status 403)", 0},
-		"by a redirect":  {answer(307, ""), "oauth.Login: Temporary Redirect (status 307)", 0},
-		"by a page":      {answer(200, "<!doctype html>"), "oauth.Login: ", 0},
-		"by a list":      {answer(200, `["a"]`), "oauth.Login: ", 0},
-		"by null":        {answer(200, `null`), "oauth.Login: ", 0},
-		"in an outage":   {answer(503, ""), "oauth.Login: Service Unavailable (status 503)", 0},
-		"of a poll":      {deviceAnswer(`,"device_code":"` + canary + `"`), "oauth.Exchange: invalid_grant: ", 1},
+		"by a redirect": {
+			answer(307, ""), "oauth.Login: a redirect that is not followed, as of a wrong address or a proxy (status 307)", 0,
+		},
+		"by a page":    {answer(200, "<!doctype html>"), "oauth.Login: ", 0},
+		"by a list":    {answer(200, `["a"]`), "oauth.Login: ", 0},
+		"by null":      {answer(200, `null`), "oauth.Login: ", 0},
+		"in an outage": {answer(503, ""), "oauth.Login: Service Unavailable (status 503)", 0},
+		"of a poll":    {deviceAnswer(`,"device_code":"` + canary + `"`), "oauth.Exchange: invalid_grant: ", 1},
 	}, func(t *testing.T, tc row) {
 		s := newDevice()
 		var out output

@@ -138,7 +138,8 @@ func TestLoginFails(t *testing.T) {
 			"oauth.Exchange: invalid_grant: It is not so. (status 400)", failed, oauth.CodeInvalidGrant, nil,
 		},
 		"the exchange is redirected": {
-			meets(redirects), "oauth.Exchange: Temporary Redirect (status 307)", failed, "", nil,
+			meets(redirects),
+			"oauth.Exchange: a redirect that is not followed, as of a wrong address or a proxy (status 307)", failed, "", nil,
 		},
 		"the exchange fails": {
 			meets(seed.Fault{Op: "oauth.Token", Status: 503, Body: "{}"}),

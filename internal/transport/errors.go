@@ -95,6 +95,10 @@ func (x *exchange) refusal() *api.Error {
 	if hasStatusOfSuccess && e.Text == "" && e.Name == "" {
 		e.Text = decode.FailedResult(body)
 	}
+	isRedirect := e.Status >= http.StatusMultipleChoices && e.Status < http.StatusBadRequest
+	if isRedirect && e.Text == "" {
+		e.Text = "a redirect that is not followed, as of a wrong address or a proxy"
+	}
 	if e.Status == http.StatusUnauthorized && !e.Is(api.ErrUnavailable) {
 		noCredential := x.token.AccessToken.IsZero() && x.request.Credential.IsZero()
 		e.Unauthenticated = noCredential || provesInvalidToken(e) || x.token.Expired() // else it lacks the right
