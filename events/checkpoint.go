@@ -31,7 +31,7 @@ var ErrCheckpointTaken error = takenError{}
 type takenError struct{}
 
 func (takenError) Error() string {
-	return "another program saves the same checkpoint: each needs a FollowOptions.Name of its own"
+	return "another program saves the same checkpoint: stop one of them, or give each a FollowOptions.Name of its own"
 }
 func (takenError) Is(target error) bool { return target == api.ErrConflict }
 
