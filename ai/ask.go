@@ -21,7 +21,8 @@ type AskOptions struct {
 	Kind   ThreadKind   // of a new thread; default: [ThreadKindUser]
 
 	// Text receives the answer while it is generated. If the server restarts it,
-	// which is rare, an empty line and the answer from its start follow.
+	// which is rare, an empty line and the answer from its start follow. A failed write
+	// ends the call with a [*TurnError], and the turn continues.
 	Text io.Writer
 	// OnEvent is called with the events of [Turns.Stream], except the last.
 	OnEvent func(ctx context.Context, e *StreamEvent)

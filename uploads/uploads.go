@@ -139,9 +139,9 @@ func (a *answer) upload() *Upload {
 //
 // A visitor without a credential can add files of at most [MaxSingle] bytes to a share
 // that accepts anonymous uploads, by Put. Chunks and the state of an upload require a
-// credential.
+// credential. The Profile is named by its ID, not by a custom name.
 type Target struct {
-	Profile api.Profile  `json:"profile" wire:"instance_id"`         // a workspace, share or File Share
+	Profile api.Profile  `json:"profile" wire:"instance_id"`         // a workspace, share or File Share, by its ID
 	Folder  api.OpaqueID `json:"folder,omitzero" wire:"folder_id"`   // default: the root
 	Path    string       `json:"path,omitzero" wire:"relative_path"` // of folders below it, "2026/plans/"; missing ones are created
 
