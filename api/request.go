@@ -274,6 +274,13 @@ func (m *multipartBody) Open() (_ io.ReadCloser, size int64, err error) {
 			"Content-Type":        {cmp.Or(f.Content.ContentType(), "application/octet-stream")},
 		})
 		content, n, err := f.Content.Open()
+		switch {
+		case err != nil:
+		case content == nil && n != 0:
+			err = &InputError{Field: "files", Rule: "must open content that is not nil"}
+		case content == nil:
+			content = new(memory)
+		}
 		if err != nil {
 			return nil, 0, errors.Join(err, all.Close())
 		}

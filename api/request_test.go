@@ -180,11 +180,28 @@ func marked(t *testing.T, b api.Body) bool {
 	return ok && m.InMemory()
 }
 
+// nothing is a body that opens no content.
+type nothing struct{ size int64 }
+
+func (nothing) ContentType() string { return "" }
+
+func (b nothing) Open() (io.ReadCloser, int64, error) { return nil, b.size, nil }
+
+// A part without content is an empty one.
+func TestPartWithoutContent(t *testing.T) {
+	t.Parallel()
+	m := api.Multipart(nil, &api.FilePart{Field: "chunk", Name: "x", Content: nothing{}})
+	if diff := cmp.Diff([]string{"chunk[x]="}, parts(t, m)); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
 // Content that is nil is an error of the body.
 func TestNilContentIsRejected(t *testing.T) {
 	t.Parallel()
 	for name, b := range map[string]api.Body{
 		"a stream": api.Stream("", nil, -1), "a part": api.Multipart(nil, nil), "of a part": api.Multipart(nil, &api.FilePart{}),
+		"that a part opens": api.Multipart(nil, &api.FilePart{Content: nothing{3}}),
 	} {
 		if _, _, err := b.Open(); !errors.Is(err, api.ErrInvalid) {
 			t.Errorf("%s opens with %v", name, err)
