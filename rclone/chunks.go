@@ -324,7 +324,10 @@ func (w *chunkWriter) Close(ctx context.Context) error {
 	return err
 }
 
-// Abort removes what has arrived.
+// Abort removes what has arrived, also if ctx is done. It does not wait for a rate limit of
+// an hour, as other calls do: rclone may be about to end.
 func (w *chunkWriter) Abort(ctx context.Context) error {
-	return w.f.session.client.Uploads.Cancel(context.WithoutCancel(ctx), w.upload)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	return w.f.session.client.Uploads.Cancel(ctx, w.upload)
 }

@@ -280,6 +280,25 @@ func TestWebPagesAreNotEmptyFolders(t *testing.T) {
 	}
 }
 
+// The end of an interrupted upload does not wait for a rate limit.
+func TestAbortEndsAtARateLimit(t *testing.T) {
+	t.Parallel()
+	p := newPlatform(t)
+	src := object.NewStaticObjectInfo("a", time.Now(), 5<<20, true, nil, nil)
+	_, w, err := p.remote(t, "design").OpenChunkWriter(t.Context(), "a", src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Fail(seed.Fault{
+		Op: op.UploadsCancel, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"3600"}},
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.Abort(ctx); !errors.Is(err, api.ErrRateLimited) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Content of another length than was announced is not stored, in one call or in chunks.
 func TestPutRefusesOtherLengths(t *testing.T) {
 	t.Parallel()
