@@ -444,20 +444,22 @@ func (a Accounts) Reseal(ctx context.Context) (changed int, err error) {
 	if len(a.OtherKeys) == 0 {
 		return 0, nil
 	}
-	for account, failure := range a.All(ctx) {
-		done := false
-		switch {
-		case failure != nil:
-		case account.SignIn:
-			done, failure = a.tokens().reseal(ctx, account.Name)
-		default:
-			done, failure = a.resealKey(ctx, account.Name)
-		}
+	note := func(done bool, failure error) {
 		if done {
 			changed++
 		}
 		if !errors.Is(failure, api.ErrNotFound) { // else the account was removed meanwhile
 			err = errors.Join(err, failure)
+		}
+	}
+	for account, failure := range a.All(ctx) {
+		if failure != nil {
+			note(false, failure)
+			continue
+		}
+		note(a.tokens().reseal(ctx, account.Name)) // also beside an API key: Update can select it
+		if !account.SignIn {
+			note(a.resealKey(ctx, account.Name))
 		}
 	}
 	return changed, err
