@@ -278,6 +278,16 @@ func TestHopsHaveTheTimeoutOfAnAttempt(t *testing.T) {
 		})
 }
 
+// The response to a conditional request is not taken for a redirect.
+func TestNotModifiedIsNoRedirect(t *testing.T) {
+	t.Parallel()
+	client := newClient(t, answers(status(304)))
+	e := refused(client.Call(t.Context(), get(), nil, api.WithHeader("If-None-Match", "x")))
+	if e.Status != http.StatusNotModified || e.Text != "" {
+		t.Errorf("got %v", e)
+	}
+}
+
 func TestRedirectsEndAfterTen(t *testing.T) {
 	t.Parallel()
 	network := answers(status(302, "Location", "/current/a/"))
