@@ -203,11 +203,14 @@ func (r *accountReplica) watchAgain() {
 
 // newWatch returns the context of a watch that begins. It ends with ctx, and when watchAgain is called.
 func (r *accountReplica) newWatch(ctx context.Context) (watching context.Context, end context.CancelFunc) {
-	watching, end = context.WithCancel(ctx)
+	watching, cancel := context.WithCancel(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	context.AfterFunc(r.watches, end)
-	return watching, end
+	forget := context.AfterFunc(r.watches, cancel)
+	return watching, func() {
+		forget() // or r.watches would keep it
+		cancel()
+	}
 }
 
 // newMember returns the replica as a member of its group, whose entries are in the bucket l. The join

@@ -336,3 +336,12 @@ var ErrLost = errLost
 
 // RemovedError returns the error of an account that was removed.
 func RemovedError(account string) error { return &removedError{account, ""} }
+
+// EndWatches begins and ends n watches of a replica one after the other, each of which also ends with watches.
+func EndWatches(ctx, watches context.Context, n int) {
+	r := &accountReplica{watches: watches}
+	for range n {
+		_, end := r.newWatch(ctx)
+		end()
+	}
+}

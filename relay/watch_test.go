@@ -1,6 +1,7 @@
 package relay_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -133,4 +134,31 @@ func TestAccountsOfANewBucketAreFollowed(t *testing.T) {
 		must(t, oauth.Save(t.Context(), config, token))
 		p.waitFor(t, "signed-in", 5)
 	})
+}
+
+// countingContext is a context that counts those that wait for its end.
+type countingContext struct {
+	context.Context
+
+	waiting int
+}
+
+func (c *countingContext) Done() <-chan struct{} { return make(chan struct{}) }
+
+func (c *countingContext) AfterFunc(func()) (stop func() bool) {
+	c.waiting++
+	return func() bool {
+		c.waiting--
+		return true
+	}
+}
+
+// Watches that have ended, one after the other while NATS is away, are not kept in memory.
+func TestEndedWatchesAreNotKept(t *testing.T) {
+	t.Parallel()
+	c := &countingContext{Context: t.Context()}
+	relay.EndWatches(t.Context(), c, 10)
+	if c.waiting != 0 {
+		t.Errorf("%d watches are kept", c.waiting)
+	}
 }
