@@ -516,7 +516,7 @@ func decide(ctx context.Context, resp *http.Response, err error) (bool, error) {
 		x.tellLimiter(x.rate)
 	}
 	if x.client.cfg.Logger != nil {
-		x.logAttempt(ctx)
+		x.logAttempt(ctx, resp)
 	}
 	if x.fatal != nil || x.failure == nil {
 		return false, x.fatal

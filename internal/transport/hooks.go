@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"slices"
 	"time"
 
@@ -113,14 +114,14 @@ func runHook[T any](ctx context.Context, hook func(context.Context, T), v T) {
 // logAttempt logs the result of an attempt at debug level: operation, method, route,
 // attempt and status (0 without a response), but no query, header, body or ID of the
 // path.
-func (x *exchange) logAttempt(ctx context.Context) {
+func (x *exchange) logAttempt(ctx context.Context, resp *http.Response) {
 	log := x.client.cfg.Logger
 	if !log.Enabled(ctx, slog.LevelDebug) {
 		return
 	}
 	status := 0
-	if x.response != nil {
-		status = x.response.StatusCode
+	if resp != nil {
+		status = resp.StatusCode
 	}
 	attrs := []slog.Attr{
 		slog.String("op", x.request.Op), slog.String("method", x.request.Method),

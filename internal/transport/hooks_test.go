@@ -286,6 +286,22 @@ func TestLoggerReportsWaitsAndFailuresWithoutHooks(t *testing.T) {
 	})
 }
 
+// An attempt without a response is logged with the status 0, also after one with a response.
+func TestLoggerShowsTheStatusOfEachAttempt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var log strings.Builder
+		logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		network := answers(status(503), broken(dialError()), ok())
+		succeed(t, newClient(t, network, attempts(3), func(c *config) { c.Logger = logger }), get())
+		for _, want := range []string{"attempt=1 status=503", "attempt=2 status=0", "attempt=3 status=200"} {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("%s is not logged:\n%s", want, log.String())
+			}
+		}
+	})
+}
+
 // A wait of 2 seconds is logged at info level, a shorter one at debug level. The time in
 // the queue behind other calls counts.
 func TestLoggerShowsLongWaits(t *testing.T) {
