@@ -183,7 +183,8 @@ type IndustryList struct {
 	Extra map[string]json.RawMessage `json:",embed,unknown"` // members this version has no field for
 }
 
-// Industries returns the industries of organizations.
+// Industries returns the industries of organizations. The form of the response is not
+// documented: it may be a list, or a map with the industries as its keys.
 //
 // It calls GET /current/orgs/industries/.
 func (s *Service) Industries(ctx context.Context, opts ...api.CallOption) (*IndustryList, error) {
@@ -194,15 +195,17 @@ func (s *Service) Industries(ctx context.Context, opts ...api.CallOption) (*Indu
 	if err != nil {
 		return nil, err
 	}
-	var keys []Industry
+	var list []Industry
 	var byKey map[Industry]json.RawMessage
-	if json.Unmarshal(a.Industries, &byKey) == nil {
-		keys = slices.Collect(maps.Keys(byKey))
-	} else if json.Unmarshal(a.Industries, &keys) != nil { // a list, or another form, which only Raw has
-		keys = nil
+	isMap, isList := json.Unmarshal(a.Industries, &byKey) == nil, json.Unmarshal(a.Industries, &list) == nil
+	switch {
+	case isMap:
+		list = slices.Collect(maps.Keys(byKey))
+	case !isList: // another form, which only Raw has
+		list = nil
 	}
-	slices.Sort(keys)
-	return &IndustryList{keys, a.Industries, a.Beside}, nil
+	slices.Sort(list)
+	return &IndustryList{list, a.Industries, a.Beside}, nil
 }
 
 // The limits of an organization, in characters.

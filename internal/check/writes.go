@@ -78,7 +78,7 @@ func inBoth(op, method, tail, fields, makes string) []Write {
 	return []Write{inWorkspace(op, method, tail, fields, makes), inShare(op, method, tail, fields, makes)}
 }
 
-// anywhere returns the write of a whole path.
+// anywhere returns the write of a whole path, which need not be below a workspace or share.
 func anywhere(op, method, path, fields, makes string) Write {
 	return Write{Read: Read{Op: op, Method: method, Path: path}, Fields: fields, Makes: makes}
 }
@@ -218,13 +218,13 @@ func uploadWrites() []Write {
 	}
 }
 
-// commentWrites returns the reviewed writes of comments. A row is the operation, method and
-// path, the fields that a request may have, and the kinds of objects that the response
-// names.
+// commentWrites returns the writes of comments that fastio-check may send. A row is the
+// operation, method and path, the fields that a request may have, and the kinds of objects
+// that the response names.
 //
-// In the list of fields, "comment_ids=comment!" must be given and names comments of the
-// run, "{entity_type}=:workspace|:share" is one of two words, and "body" may have any value
-// (see [Write.Fields]).
+// In the list of fields, after "=" stand the kinds of objects of which a value must be one
+// that this run has made, or words behind colons. Fields with "!" must be given. A field
+// without "=" may have any value. See [Write.Fields].
 func commentWrites() []Write {
 	const path, comment, text = "/current/comments/", "{comment_id}=comment ",
 		"body target_id=node target_ids=node parent_id=comment"

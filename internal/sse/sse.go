@@ -119,7 +119,7 @@ func (r *Reader) Next() (*Event, error) {
 // and with a blank before each value. It reports false, and reads nothing, for any
 // other event.
 func (r *Reader) readPlain() bool {
-	mayHaveCR := r.cr.at < r.end // r.cr has searched only the bytes before cr.at
+	mayHaveCR := r.cr.at < r.end // else the search for one (r.cr) has reached the end of the buffer
 	if r.skipLF || mayHaveCR {
 		return false
 	}

@@ -364,13 +364,14 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	req.Host = req.URL.Host // empty until now, because http.Client would copy the URL
 	began := time.Now()
-	// planWait has already added the last Retry-After to requiredWaits. This wait includes it, so it must count once.
+	// RequiredWaits is the sum of the waits that servers have required, at most MaxWait. It has the last
+	// Retry-After already (planWait). The wait for the group includes it, too, and it must count once.
 	lastRetryAfter := x.retryAfter
 	x.retryAfter = 0
 	maxWait := x.options.MaxWait // negative means without a limit
 	if maxWait >= 0 {
 		earlierWaits := x.requiredWaits - lastRetryAfter
-		maxWait = max(0, maxWait-earlierWaits) + jitter // which a closed group may add
+		maxWait = max(0, maxWait-earlierWaits) + jitter // the delay that Acquire may add after a Retry-After
 	}
 	var report ratelimit.Waiting
 	if len(x.client.cfg.Hooks) != 0 || x.client.cfg.Logger != nil {
@@ -381,7 +382,7 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, refuse(req, err)
 	}
 	if slot.Ordered { // after a Retry-After of this call or of another one
-		ordered := time.Since(began) - jitter // without what a closed group may have added
+		ordered := time.Since(began) - jitter // without that delay
 		x.requiredWaits += max(0, ordered-lastRetryAfter)
 	}
 	resp, err := s.sendInSlot(slot, x, req)

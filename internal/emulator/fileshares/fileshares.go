@@ -154,13 +154,13 @@ func (h *Handlers) fileShareToManage(need wire.Mode) func(*wire.Call) (*world.Fi
 		if f == nil {
 			return nil, wire.NoSuch(wire.CodeNotFound, "File Share")
 		}
-		return f, h.refuseManager(c, f.Workspace, need)
+		return f, h.checkManager(c, f.Workspace, need)
 	}
 }
 
-// refuseManager returns a refusal if a caller may not manage the File Shares of a
+// checkManager returns a refusal if the caller may not manage the File Shares of a
 // workspace, or the credential does not have the needed mode there.
-func (h *Handlers) refuseManager(c *wire.Call, workspaceID string, need wire.Mode) error {
+func (h *Handlers) checkManager(c *wire.Call, workspaceID string, need wire.Mode) error {
 	switch covered := h.w.AccessMode(c.Key, workspaceID); {
 	case covered < wire.Read:
 		return h.w.OutOfScopeRefusal(workspaceID)
@@ -173,14 +173,15 @@ func (h *Handlers) refuseManager(c *wire.Call, workspaceID string, need wire.Mod
 }
 
 // workspaceToManage returns a function that finds the id of the workspace in the path of
-// a call, for a member whose credential has at least the mode.
+// a call. It refuses the call unless the caller may manage the File Shares of the workspace,
+// with a credential that has at least the needed mode.
 func (h *Handlers) workspaceToManage(need wire.Mode) func(*wire.Call) (string, error) {
 	return func(c *wire.Call) (string, error) {
 		id := h.w.WorkspaceNamed(c.Segment("workspace_id"), c.UserID())
 		if id == "" {
 			return "", wire.NoSuch(wire.CodeNotFound, wire.KindWorkspace)
 		}
-		return id, h.refuseManager(c, id, need)
+		return id, h.checkManager(c, id, need)
 	}
 }
 

@@ -390,16 +390,17 @@ func (d *decoder) readPointer(v reflect.Value) {
 	d.readExactly(1, func(int) { d.readValue(v.Elem()) })
 }
 
-// readMap reads a map: null, the number of one before, or a list in which keys and values
-// take turns.
+// readMap reads a map: null, the number of an earlier map (its index in seen), or a list in
+// which keys and values take turns.
 func (d *decoder) readMap(v reflect.Value) {
-	if d.readReference(v) {
+	isNullOrEarlier := d.readReference(v)
+	if isNullOrEarlier {
 		return
 	}
 	t := v.Type()
 	v.Set(reflect.MakeMap(t))
-	d.seen = append(d.seen, addressable(v))
-	key := reflect.New(t.Key()).Elem()
+	d.seen = append(d.seen, addressable(v)) // a copy, because the variable of v may get another value
+	var key reflect.Value
 	complete := true // each key has its value
 	d.readList(func(i int) {
 		isKey := i%2 == 0
