@@ -29,7 +29,7 @@ import (
 // Credentials are encrypted with the name of the account as associated data: see
 // [oauth.Seal]. To replace the key, give all programs the new one in OtherKeys first, then
 // exchange the two. A running AccountFollower, or Reseal, encrypts everything again, after
-// which the old key can go.
+// which the old key can go. A key that is not loaded within 5 seconds is an error.
 type Accounts struct {
 	Stream Stream
 	Keys   oauth.KeyStore // required; the same key in all processes, for example oauth.StaticKey
@@ -436,7 +436,7 @@ func decodeRecord(key string, value []byte) (name string, r *accountRecord, err 
 
 // Reseal encrypts again, with the key of Keys, what is encrypted with one of the OtherKeys:
 // the credentials and the sign-ins of all accounts. It returns how many it has encrypted. An
-// [AccountFollower] calls it at its start and every hour.
+// [AccountFollower] calls it when it begins to take accounts, and every hour.
 //
 // Errors: those of NATS and of the Keys. What cannot be decrypted with any key is left, and
 // is an [*oauth.StoreError].
