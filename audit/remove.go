@@ -218,8 +218,7 @@ func (s *Service) remove(ctx context.Context, a *Access, opts []api.CallOption) 
 	default:
 		err = s.members.Remove(ctx, a.Place, who, opts...)
 	}
-	isGone := errors.Is(err, api.ErrNotFound) && !errors.Is(err, api.ErrUnsupported) && call.Final(err)
-	if isGone {
+	if call.NotFound(err) {
 		return nil
 	}
 	return err

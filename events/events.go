@@ -86,7 +86,7 @@ type Pagination struct {
 // visible with some delay, and their order is not published.
 //
 // A search in a profile that does not exist, or that the caller is not a member of, finds
-// nothing and is no error. Get of packages orgs, workspaces and shares returns one.
+// nothing, without an error. Get of packages orgs, workspaces and shares returns one.
 //
 // The audit log ([VisibilityAudit]) of an organization, workspace or share requires
 // an admin; that of an organization admits its compliance auditors as well. Events

@@ -124,7 +124,7 @@ const (
 // Follow goes on as [Service.Walk] does; events of a second that cannot be read to the
 // end are a [Gap].
 //
-// A profile that the caller cannot see, or that does not exist, is no error: see
+// A profile that the caller cannot see, or that does not exist, is not an error: see
 // [Service.Search]. Follow then finds nothing. It logs a warning, to the Logger of
 // [Options], if the platform refuses to report changes of the profile, for which Follow with
 // Until or PollOnly does not ask.

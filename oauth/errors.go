@@ -12,8 +12,8 @@ import (
 	"github.com/fastio-go/fastio/internal/redact"
 )
 
-// ErrSignInAgain reports that a new [Login] is required: there is no token, or the refresh
-// token is not valid any more, or the Config does not allow to send it to its server. All
+// ErrSignInAgain reports that a new [Login] is required: there is no token, the refresh
+// token is not valid any more, or the Config forbids sending it without TLS. All
 // calls of a client that need the token return it until then, without a request. Call
 // [LoginIfNeeded] at a moment that suits the user, because it opens the browser, and repeat
 // the failed call. The client and its [Source] stay in use, in every process that shares

@@ -129,7 +129,7 @@ func TestPublicLinkIsReadWithoutAnAccount(t *testing.T) {
 	}
 }
 
-// A time to live of less than a second is no link without an end.
+// A link whose time to live is less than a second ends.
 func TestShortLinkExpires(t *testing.T) {
 	t.Parallel()
 	p := newPlatform(t)

@@ -335,8 +335,8 @@ func (f *Fs) folder(ctx context.Context, dir string) (place, error) {
 	return placeOf(id), nil
 }
 
-// isGone reports whether the platform says that something does not exist. A page with the
-// same status, which a proxy may send, is no JSON: it must not make a folder empty.
+// isGone reports whether the platform itself says that something does not exist, in JSON. A
+// page of a proxy with the same status must not make a folder empty.
 func isGone(err error) bool {
 	if e, answered := errors.AsType[*api.Error](err); answered && !json.Valid(e.Body) {
 		return false

@@ -89,7 +89,7 @@ func (r *accountRecord) status(found accountStatusRecord) AccountStatus {
 }
 
 // readAccountStatus returns the status that a replica has written for an account, a zero one
-// if there is none, and the revision of its key, 0 if there is no key.
+// if there is none, and the revision of its key, 0 without one.
 func readAccountStatus(
 	ctx context.Context, kv jetstream.KeyValue, r *accountRecord,
 ) (s accountStatusRecord, revision uint64, err error) {

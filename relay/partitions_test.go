@@ -230,8 +230,8 @@ func TestOrderedConsumeReadsAStreamThatWasCreatedAgain(t *testing.T) {
 	eventually(t, "2 events", func() bool { return after.len() == 2 })
 }
 
-// slowToCreate is a JetStream that says that there is no stream. Directly after that,
-// createMeanwhile creates the stream and its ordered copy, as another program would.
+// slowToCreate is a JetStream that finds no stream. Directly after that, createMeanwhile
+// creates the stream and its ordered copy, as another program would.
 type slowToCreate struct {
 	jetstream.JetStream
 	createMeanwhile func()

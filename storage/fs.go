@@ -122,7 +122,7 @@ func (t *tree) list(op, name string, folder api.OpaqueID) ([]fs.DirEntry, error)
 // package fs.
 func pathError(op, name string, err error) error {
 	switch {
-	case errors.Is(err, api.ErrNotFound) && call.Final(err): // else it is the page of a proxy
+	case call.NotFound(err):
 		err = fmt.Errorf("%w: %w", fs.ErrNotExist, err)
 	case errors.Is(err, api.ErrForbidden), errors.Is(err, api.ErrUnauthenticated):
 		err = fmt.Errorf("%w: %w", fs.ErrPermission, err)

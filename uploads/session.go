@@ -184,7 +184,7 @@ func (f *file) resume(ctx context.Context, from Session) error {
 	}
 	f.Session = from
 	u, err := f.s.Get(ctx, f.ID, f.opts...)
-	if errors.Is(err, api.ErrNotFound) && call.Final(err) { // else it is the page of a proxy
+	if call.NotFound(err) {
 		return f.sessionGone(ctx, err)
 	}
 	if err != nil {

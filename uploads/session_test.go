@@ -339,7 +339,7 @@ func TestResumeKeepsTheSessionWhileTheTargetCannotBeRead(t *testing.T) {
 	})
 }
 
-// A web page with the status 404, such as one of a proxy, does not say that there is no session.
+// A session is continued after a web page with the status 404, such as one of a proxy.
 func TestResumeKeepsTheSessionAfterAWebPage(t *testing.T) {
 	t.Parallel()
 	path, _ := localFile(t, 6)

@@ -266,6 +266,12 @@ func fromPlatform(e *api.Error) bool {
 	return e.Code != 0 && e.Code != int64(e.Status) || e.Name != "" && strings.HasPrefix(e.Op, "oauth.")
 }
 
+// NotFound reports whether the platform itself says that something does not exist, and not a
+// proxy, by a page with the same status, or a server without the endpoint.
+func NotFound(err error) bool {
+	return errors.Is(err, api.ErrNotFound) && !errors.Is(err, api.ErrUnsupported) && Final(err)
+}
+
 // EndsAll reports whether calls for other objects would fail with err as well.
 func EndsAll(err error) bool {
 	e, ok := errors.AsType[*api.Error](err)
