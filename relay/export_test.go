@@ -345,3 +345,34 @@ func EndWatches(ctx, watches context.Context, n int) {
 		end()
 	}
 }
+
+// ReadListsWhileWriting lets a replica read the lists of so many new members, as it does for a view, while
+// it writes its own list, as it does from time to time.
+func ReadListsWhileWriting(ctx context.Context, js jetstream.JetStream, members int) error {
+	s := Stream{JetStream: js}.withDefaults()
+	kv, err := s.bucket(ctx)
+	if err != nil {
+		return err
+	}
+	r := &replica{Follower: &Follower{}, Stream: s, kv: kv, list: "own", lists: map[string][]string{"own": nil}}
+	v := &view{}
+	for i := range members {
+		v.Members = append(v.Members, peer{List: strconv.Itoa(i)})
+		if _, err := kv.Put(ctx, listKey(strconv.Itoa(i)), packList(nil)); err != nil {
+			return err
+		}
+	}
+	read := make(chan error)
+	go func() { read <- r.readLists(ctx, v) }()
+	for {
+		_, err := r.writeList(ctx)
+		if err != nil {
+			return err
+		}
+		select {
+		case err := <-read:
+			return err
+		default:
+		}
+	}
+}

@@ -324,8 +324,8 @@ func (r *replica) writeList(ctx context.Context) (kvLedger, error) {
 	if err != nil {
 		return l, err
 	}
-	value := packList(r.lists[r.list])
-	most := r.JetStream.Conn().MaxPayload() - 1024 // the headers take less
+	value := packList(slices.Sorted(maps.Keys(r.profiles))) // release may add to r.lists meanwhile
+	most := r.JetStream.Conn().MaxPayload() - 1024          // the headers take less
 	if most > 0 && int64(len(value)) > most {
 		const rule = "must fit into a message of the NATS server: raise its max_payload, or divide them"
 		return l, &api.InputError{Op: opRun, Field: "Follower.Profiles", Rule: rule, Got: strconv.Itoa(len(r.profiles))}

@@ -91,6 +91,16 @@ func TestListOfProfilesIsStored(t *testing.T) {
 	}
 }
 
+// A replica reads the lists of others for a view, in one goroutine, and writes its own from time to time, in
+// another one. It fails with the race detector if both use the same map.
+func TestListsAreReadAndWrittenAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	js, _ := connect(t, startServer(t))
+	if err := relay.ReadListsWhileWriting(t.Context(), js, 100); err != nil {
+		t.Error(err)
+	}
+}
+
 // The division of 100,000 profiles between 200 replicas, which each does when a replica
 // starts or stops.
 func BenchmarkDivision(b *testing.B) {
