@@ -270,9 +270,9 @@ const (
 	noThreadToChange = http.StatusNotAcceptable // of calls that rename or publish it, or cancel its turn
 )
 
-// threadOfPath returns a function that finds the conversation in the path. It refuses
-// one that the caller did not create with the status: the platform responds with 404 to
-// reads and deletes, and with 406 to other changes.
+// threadOfPath returns a function that finds the conversation in the path. For one that
+// the caller did not create, it returns a refusal with this status: the platform responds
+// with 404 to reads and deletes, and with 406 to other changes.
 func (h *Handlers) threadOfPath(find finder, status int) func(*wire.Call) (*thread, error) {
 	return func(c *wire.Call) (*thread, error) {
 		profileID, err := find(c)

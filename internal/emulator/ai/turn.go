@@ -411,7 +411,7 @@ type streamEvent struct {
 const heartbeat = 15 * time.Second
 
 // streamTurn sends the events of a turn as server-sent events, while they happen. The
-// stream has the style of a fault for this call, if there is one, or else of the options.
+// stream has the style that a test has set for this call (c.Stream) or else for all calls.
 // With the style JSON, it returns the turn as it is instead.
 func (h *Handlers) streamTurn(c *wire.Call, t *turn) (wire.Object, error) {
 	if accept := c.Request.Header.Get("Accept"); !strings.Contains(accept, "text/event-stream") {
@@ -487,7 +487,7 @@ func (h *Handlers) sendEvents(ctx context.Context, t *turn, from int, style *str
 		if !write(style.withLineEnds(": heartbeat\n\n")) {
 			return
 		}
-		h.w.RunDueTasks() // among them the next step of the turn, which no timer starts after StopAlarms
+		h.w.RunDueTasks() // such as the next step of the turn: after Close, no timer starts it
 	}
 }
 

@@ -81,7 +81,7 @@ func (h *Handlers) addTurn(th *thread, q *question, key askKey) *turn {
 		key: q.key, query: q.text, refs: q.refs, created: now, updated: now,
 	}
 	if !q.keyed {
-		t.key = h.w.Secret()[:22] // its length is assumed
+		t.key = h.w.Secret()[:22] // how long those of the platform are is not documented
 		key.key = t.key
 	}
 	h.chats.keys[key] = t
@@ -94,13 +94,14 @@ func (h *Handlers) addTurn(th *thread, q *question, key askKey) *turn {
 // being answered, or if the conversation would be longer than the option ThreadLimit. A
 // repeated call with the same idempotency key returns the same turn.
 func (h *Handlers) sendTurn(c *wire.Call, profileID string) (wire.Object, error) {
-	th, err := h.threadIn(c, profileID, noThreadToRead)
-	if err == nil {
+	th, noThread := h.threadIn(c, profileID, noThreadToRead)
+	if noThread == nil {
 		if t := h.askedBefore(c, th.id); t != nil {
 			return t.object(), nil
 		}
 	}
-	if err := cmp.Or(h.refuseQuestion(profileID), err); err != nil {
+	// A profile without an agent is refused as such, even if the conversation does not exist.
+	if err := cmp.Or(h.refuseQuestion(profileID), noThread); err != nil {
 		return nil, err
 	}
 	q := readQuestion(c)
@@ -126,14 +127,15 @@ func (h *Handlers) sendTurn(c *wire.Call, profileID string) (wire.Object, error)
 }
 
 // askedBefore returns the turn that an earlier call of the user with the same idempotency key
-// has added to a profile, as a new conversation, or to a conversation; nil if there is none.
-// What would refuse the question by now, such as a lack of credits, does not matter.
-func (h *Handlers) askedBefore(c *wire.Call, in string) *turn {
+// has added, nil if there is none. The key is valid in one place, named by its ID: the profile
+// in which the call began a conversation, or the conversation in which it asked. What would
+// refuse the question by now, such as a lack of credits, does not matter.
+func (h *Handlers) askedBefore(c *wire.Call, place string) *turn {
 	key, keyed := c.Field("idempotency_key")
 	if !keyed {
 		return nil
 	}
-	return h.chats.keys[askKey{c.Key.User, in, key}]
+	return h.chats.keys[askKey{c.Key.User, place, key}]
 }
 
 // refuseUntilStored returns a refusal while the first turn of a conversation is not
@@ -458,7 +460,7 @@ func (h *Handlers) exportFiles(c *wire.Call, profileID string) (wire.Object, err
 	if len(files) > exportedLinks {
 		return wire.Object{{"markdown", exportText(title, files, withoutLinks)}}, nil
 	}
-	token := h.w.Secret()[:40] // its length is assumed
+	token := h.w.Secret()[:40] // how long those of the platform are is not documented
 	e := &export{profile: profileID, reads: make([]int, len(files)), expires: h.w.Now().Add(exportedFor)}
 	for _, n := range files {
 		e.files = append(e.files, n.ID)

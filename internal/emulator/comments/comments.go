@@ -88,8 +88,8 @@ func (h *Handlers) AddComment(it world.Comment) world.Comment {
 	return it
 }
 
-// keepComment adds a comment to the list, which is sorted by time of creation and then
-// of arrival, without an event. An edited one has version 2.
+// keepComment adds a comment, without an event, to the list, which is sorted by time of
+// creation and then of arrival. An edited one has version 2.
 func (h *Handlers) keepComment(it world.Comment) *Comment {
 	list := &h.Comments
 	// The IDs of comments begin with two letters, ca.

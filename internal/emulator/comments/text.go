@@ -23,7 +23,7 @@ func mentionsIn(body string) []mention {
 	var found []mention
 	for _, text := range proseOf(body) {
 		for _, m := range markup.FindAllStringSubmatch(text, -1) {
-			found = append(found, mention{m[0], m[1], m[2]})
+			found = append(found, mention{markup: m[0], kind: m[1], id: m[2]})
 		}
 	}
 	return found
@@ -54,7 +54,7 @@ func (h *Handlers) usersMentioned(cm *Comment) []string {
 // a grant or as a manager, elsewhere by a role in the profile.
 func (h *Handlers) hasAccess(userID string, at world.Venue) bool {
 	if f := h.w.FileShare(at.FileShare); f != nil {
-		// That it is open to all users makes none of them a recipient.
+		// AdmitsTo would admit all users to an open File Share: only a grant or a role counts.
 		named := *f
 		named.Access = world.NamedPeople
 		return h.w.User(userID) != nil && h.w.AdmitsTo(&named, userID)

@@ -118,11 +118,12 @@ func (h *Handlers) threadOf(at world.Venue, id string) (string, error) {
 	if id == "" {
 		return "", nil
 	}
+	isHere := func(cm *Comment) bool { return cm != nil && cm.venue() == at && !cm.IsDeleted() }
 	parent := h.Comments.byID[id]
-	if parent != nil && parent.Parent != "" && parent.venue() == at && !parent.IsDeleted() {
+	if isHere(parent) && parent.Parent != "" {
 		parent = h.Comments.byID[parent.Parent]
 	}
-	if parent == nil || parent.venue() != at || parent.IsDeleted() {
+	if !isHere(parent) {
 		return "", wire.NoSuch(codeNoComment, "parent comment here")
 	}
 	return parent.ID, nil
@@ -276,19 +277,19 @@ func encodedLength(v any) int {
 	return n
 }
 
-// bodyOf returns the text of a comment without control characters. It refuses one that
-// is empty, has the spam word of the options or is too long: in all, with the code
-// tooLong, or with more than 500 characters that are no mentions.
+// bodyOf returns the text of a comment without control characters. It refuses one that is
+// empty, has the spam word of the options or more than 500 characters beside its mentions.
+// One with more than 8192 characters, control characters included, has the code tooLong.
 func (h *Handlers) bodyOf(c *wire.Call, f wire.Members, tooLong int64) (string, error) {
 	body := f.Text(c, "body")
 	c.Check.MissingIf(!f.Has("body"), "body", "1 to 8192 characters.")
 	if err := c.Check.Err(); err != nil {
 		return "", err
 	}
-	n := utf8.RuneCountInString(body)
+	sent := utf8.RuneCountInString(body)
 	body = withoutControls(body)
 	switch shown := visibleLength(body); {
-	case n > bodyMost:
+	case sent > bodyMost:
 		return "", wire.Refuse(http.StatusNotAcceptable, tooLong, "The comment has more than 8192 characters.")
 	case strings.TrimSpace(body) == "":
 		c.Check.Invalid("body", "1 to 8192 characters, not all of them blank.")
@@ -439,9 +440,9 @@ const (
 	optional = false
 )
 
-// readTargets returns the IDs of the objects to attach, in their plain form. With must
-// (required), a call that names no object is refused.
-func readTargets(f wire.Members, c *wire.Call, must bool) []string {
+// readTargets returns the IDs of the objects to attach, in their plain form. If they are
+// required, a call that names no object is refused.
+func readTargets(f wire.Members, c *wire.Call, areRequired bool) []string {
 	var ids []string
 	one, many := f.Has("target_id"), f.Has("target_ids")
 	switch {
@@ -451,7 +452,7 @@ func readTargets(f wire.Members, c *wire.Call, must bool) []string {
 		ids = []string{f.Text(c, "target_id")}
 	case many:
 		ids = f.Texts(c, "target_ids", attachmentsMost)
-	case must:
+	case areRequired:
 		c.Check.Missing("target_id", "Name what to attach.")
 	}
 	name := "target_ids"

@@ -30,8 +30,8 @@ func (h *Handlers) changes(c *wire.Call) (wire.Object, error) {
 	}
 	limit := c.Integer("limit", feedDefault, 1, feedLimit)
 	if err := c.Check.Err(); err != nil {
-		firstFailed, _ := c.Check.Failed[0].Get("name") // the response has the code of this one
-		if firstFailed == "limit" {
+		firstFailed, _ := c.Check.Failed[0].Get("name")
+		if firstFailed == "limit" { // the only parameter with a code of its own
 			wire.RefusalOf(err).Code = codeFeedLimit
 		}
 		return nil, err
@@ -115,8 +115,9 @@ func feedAnswer(
 	}, nil
 }
 
-// feedPage returns the rows of the log with the readable changes behind a position that
-// are visible by now, a time in Unix nanoseconds: at most limit, and whether there are more.
+// feedPage returns the rows of the log with the readable changes behind a position, at most
+// limit, and whether there are more. A change that becomes visible after now, a time in Unix
+// nanoseconds, is left out.
 func feedPage(
 	l *world.Log, orgID string, start world.Position, limit int, now int64, readable []string,
 ) (page []uint32, more bool) {

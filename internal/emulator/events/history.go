@@ -334,7 +334,7 @@ func (g *generator) addEvent(created int64) {
 	switch name {
 	case fileAdded, "workspace_storage_folder_created", "ai_chat_created":
 		e.Object = world.Number(len(l.Things))
-		l.Things = append(l.Things, world.LogObject{})
+		l.Things = append(l.Things, world.LogObject{}) // its ID and name are invented when they are read
 		if name == fileAdded {
 			g.files = append(g.files, e.Object)
 		}
@@ -362,7 +362,7 @@ func (g *generator) randomEventOf(p *person) string {
 // Unix seconds. The newest files are the most frequent.
 func (g *generator) randomFile(at int64) uint32 {
 	existing := len(g.files)
-	if g.begins != nil {
+	if g.begins != nil { // the times of creation of g.files; without them, all existed before
 		existing, _ = slices.BinarySearch(g.begins, at+1)
 	}
 	newer := int(g.dice.ExpFloat64() * 12) // how many files are newer
@@ -374,10 +374,11 @@ func (g *generator) randomFile(at int64) uint32 {
 // new_country is random, and does not follow from the country.
 func (g *generator) addLoginDetail(n uint32, p *person) {
 	random := world.Mix(uint64(n) + g.dice.Uint64())
-	address := 8*uint64(p.number) + random%4 // people far apart share addresses: there are only 254
+	const perPerson, spacing = 4, 8 // addresses of a person, and from one person to the next
+	address := spacing*uint64(p.number) + random%perPerson
 	countries := [...]string{"DE", "US", "JP", "BR", "XX"}
 	g.state.w.Log.SetDetail(n, &world.Detail{
-		IP:      "198.51.100." + strconv.FormatUint(address%254+1, 10),
+		IP:      "198.51.100." + strconv.FormatUint(address%254+1, 10), // people far apart share some of the 254
 		Country: countries[p.number%5],
 		Telemetry: map[string]any{
 			"method":      "password",
@@ -424,9 +425,11 @@ func indexRows(l *world.Log, first uint32) {
 	}
 }
 
-// rowLists are lists of rows, by ID.
+// rowLists are lists of rows, by ID. They are pointers, so that a row is added to one
+// without another write to the map.
 type rowLists map[string]*[]uint32
 
+// add appends a row to the list of an ID.
 func (r rowLists) add(id string, row uint32) {
 	rows := r[id]
 	if rows == nil {
@@ -437,10 +440,11 @@ func (r rowLists) add(id string, row uint32) {
 }
 
 // markLatestEvents reports changes to those who poll, only for the latest of the events
-// from row first on.
+// from row first on: a history can have a million, and a few are enough to wake all polls.
 func (h *Handlers) markLatestEvents(now time.Time, first int) {
+	const most = 100
 	entries := h.w.Log.Entries
-	for n := max(first, len(entries)-world.Remembered); n < len(entries); n++ {
+	for n := max(first, len(entries)-most); n < len(entries); n++ {
 		if entries[n].Shown <= now.UnixNano() {
 			h.w.MarkEventFields(now, world.Number(n))
 		}

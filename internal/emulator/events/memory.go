@@ -61,13 +61,13 @@ type past struct {
 }
 
 // pastOf returns the generator for the past of a workspace with these nodes, perhaps none.
-// It is ready for writeEvents, which records how the nodes were made and changed, and for
-// addReads. Besides, it invents only reads: invented changes would contradict the nodes.
+// Its writeEvents records how the nodes were made and changed, and its addReads invents only
+// reads (readsOnly): invented changes would contradict the nodes.
 func (h *Handlers) pastOf(workspaceID string, nodes []*world.Node, dice *rand.Rand) *past {
 	org, now := h.w.OrgOf(workspaceID), h.w.Now()
 	p := &past{generator: generator{
 		state: h, dice: dice, at: world.Scope{Org: org, Workspace: workspaceID}, now: now.UnixNano(), readsOnly: true,
-	}, nodes: nodes, from: now} // from stays now without nodes
+	}, nodes: nodes, from: now} // without nodes, nothing has happened before now
 	p.people = h.peopleOf(workspaceID, dice)
 	slices.SortFunc(p.nodes, func(a, b *world.Node) int {
 		return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))

@@ -179,8 +179,8 @@ func (h *Handlers) metrics(rows []uint32) wire.Object {
 	}
 }
 
-// chargeSummary charges the payer for a summary: a credit for a hundred tokens, and a
-// token for four characters. An event counts as 80 characters.
+// chargeSummary charges the payer for a summary: a credit for each hundred tokens that are
+// begun, and a token for four characters. An event counts as 80 characters.
 func (h *Handlers) chargeSummary(c *wire.Call, q *Query, text string, rows int) {
 	const perEvent, perToken, perCredit = 80, 4, 100
 	tokens := (len(text) + rows*perEvent) / perToken
