@@ -290,11 +290,10 @@ func parseMove(rest string) (func(*Response) error, error) {
 	}), nil
 }
 
-// moveMember moves the member at p, to which the pointer from leads, to the pointer to. If
-// to is nil, it makes the member the whole body. A member that stays in its object keeps its
-// position, and one that cannot be at its new place stays. Any other leaves a gap, so that
-// the indexes of the next places stay valid. It reports whether the member is at its new
-// place.
+// moveMember moves the member at p, to which the pointer from leads, to the pointer to, and
+// reports whether it could. If to is nil, it makes the member the whole body. A member that
+// gets another name in the same object keeps its position there. A member that moves to
+// another object leaves a gap (nil), so that the indexes of the next places stay valid.
 func moveMember(root *node, p place, from, to []string) bool {
 	value := p.holder.get(p.name)
 	switch {
@@ -311,7 +310,7 @@ func moveMember(root *node, p place, from, to []string) bool {
 	p.holder.setItem(p.name, nil)
 	isMoved := root.setAt(to, value)
 	if !isMoved {
-		p.holder.setItem(p.name, value)
+		p.holder.setItem(p.name, value) // back
 	}
 	return isMoved
 }
@@ -387,9 +386,9 @@ func parseNest(name string) (func(*Response) error, error) {
 	}), nil
 }
 
-// Swap exchanges two names of members in a JSON body: the last name of path, which has
-// slashes and may have *, and other, in the same object. It returns a body that is not
-// JSON as it is.
+// Swap exchanges the names of two members of an object in a JSON body, so that each has the
+// value of the other. The path, with slashes and perhaps *, leads to one of them, and other
+// is the name of the other one. Swap returns a body that is not JSON as it is.
 func Swap(body []byte, path, other string) []byte {
 	root, err := parseNode(body)
 	if err != nil {

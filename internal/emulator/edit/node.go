@@ -35,7 +35,8 @@ func parseNode(text []byte) (*node, error) {
 	return parseValid(text)
 }
 
-// parseValid parses a text that is valid JSON.
+// parseValid parses a text that is valid JSON. The nodes keep what a map would lose: the
+// order of members, and the spelling of numbers.
 func parseValid(text []byte) (*node, error) {
 	text = bytes.TrimSpace(text)
 	if text[0] != '{' && text[0] != '[' {
@@ -253,11 +254,14 @@ func (n *node) find(pointer []string) []place {
 	return all
 }
 
-// converted returns a value of another kind that resembles n where that is possible. A list
-// or object has n as its one element. A bool is true unless n looks like one of "", 0,
-// false, null and no. A string has the text of n. A number has the digits of n, 0 for
-// false and null, and 1 for anything else. For any other kind it returns null. For bool,
-// string and number, a list or object is converted like the text "".
+// converted returns a value of another kind that resembles n where that is possible:
+//   - list, object: n is its one element
+//   - bool: false if n or the text in it is "", 0, false, null or no, and otherwise true
+//   - string: the text of n
+//   - number: n or the number in its text, 0 for false and null, 1 for anything else
+//   - any other kind: null
+//
+// To a bool, string or number, a list or object is converted as "" is.
 func (n *node) converted(kind string) *node {
 	switch kind {
 	case "list":

@@ -205,8 +205,8 @@ func (h *extractor) storeFacts(j *extraction, text string) []string {
 	}
 	mayAddFields := len(j.fields) == 0 // the job is for all fields
 	for line := range strings.Lines(text) {
-		label, value, said := parseStatement(line)
-		if !said {
+		label, value, isStatement := parseStatement(line)
+		if !isStatement {
 			continue
 		}
 		if f := h.area.fieldFor(v, label, value, mayAddFields); f != nil && f.allowed == nil {
@@ -235,13 +235,13 @@ func (h *Handlers) fieldFor(v *vocabulary, label string, value any, mayAdd bool)
 
 // parseStatement parses a line "label: value", without the marks of Markdown. It
 // returns false for any other line; a label has at most four words.
-func parseStatement(line string) (label string, value any, said bool) {
-	label, text, said := strings.Cut(strings.TrimLeft(strings.TrimSpace(line), "-*# "), ": ")
+func parseStatement(line string) (label string, value any, isStatement bool) {
+	label, text, hasColon := strings.Cut(strings.TrimLeft(strings.TrimSpace(line), "-*# "), ": ")
 	label, text = strings.Trim(label, "* "), strings.Trim(text, "* ")
 	const wordsMost = 4
-	said = said && label != "" && text != "" && len(strings.Fields(label)) <= wordsMost && isFieldName(label) &&
+	isLabel := label != "" && len(strings.Fields(label)) <= wordsMost && isFieldName(label) &&
 		utf8.RuneCountInString(label) <= fieldNameMost
-	return label, readText(text), said
+	return label, typedValue(text), hasColon && isLabel && text != ""
 }
 
 // categoryOf returns the category and subcategory of a file: those of the first word of a

@@ -269,7 +269,7 @@ func (h *Handlers) AddFact(it world.Fact) error {
 	if err != nil {
 		return fmt.Errorf("emulator: the value of %q: %w", it.Field, err)
 	}
-	var value any
+	var value any // of the types that a value in a request has, such as json.Number
 	if err := wire.Decode(text, &value); err != nil {
 		return fmt.Errorf("emulator: the value of %q: %w", it.Field, err)
 	}
@@ -405,8 +405,8 @@ func typeOf(value any) string {
 	}
 }
 
-// readText returns the bool or number that a text stands for, and otherwise the text.
-func readText(text string) any {
+// typedValue returns the bool or number that a text stands for, and otherwise the text.
+func typedValue(text string) any {
 	switch {
 	case text == "true", text == "false":
 		return text == "true"

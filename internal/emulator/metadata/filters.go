@@ -302,7 +302,8 @@ func (h *Handlers) listFilters(c *wire.Call, id string) (wire.Object, error) {
 // createFilter saves a filter, unless the workspace has as many as its plan allows (the
 // option FilterLimit).
 func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
-	f, err := h.readSavedFilter(c, id, nil)
+	var replaced *savedFilter // none
+	f, err := h.readSavedFilter(c, id, replaced)
 	if err != nil {
 		return nil, err
 	}
@@ -322,9 +323,9 @@ func (h *Handlers) createFilter(c *wire.Call, id string) (wire.Object, error) {
 	return h.getFilter(c, f)
 }
 
-// readSavedFilter reads a filter from the body of a call. Its name must be that of no other
-// filter of the workspace but replaced, the one that it replaces, nil for a new one. The
-// conditions are checked, but not whether their fields exist.
+// readSavedFilter reads a filter from the body of a call. It refuses a name that another
+// filter of the workspace has, except for replaced, the filter that it replaces (nil if it
+// is new). The conditions are checked, but not whether their fields exist.
 func (h *Handlers) readSavedFilter(c *wire.Call, workspaceID string, replaced *savedFilter) (*savedFilter, error) {
 	body := c.JSON
 	f := &savedFilter{

@@ -309,7 +309,8 @@ func (h *Handlers) eligible(c *wire.Call, id string) (wire.Object, error) {
 	c.Check.MistypedIf(parent != "" && parent != world.RootFolder && parent != world.TrashFolder &&
 		!wire.IsOpaque(parent),
 		"parent_id", "opaque_id")
-	filter := h.ReadFilter(c, id, "")
+	const noConditions = "" // only the parameter category filters
+	filter := h.ReadFilter(c, id, noConditions)
 	p := h.readPage(c, pageSize(c), "mimetype", "extension", "parent_id", "category")
 	mimeType, extension := c.Value("mimetype"), c.Value("extension")
 	fits := func(n *world.Node) bool {

@@ -96,9 +96,9 @@ func (h *Handlers) findFiles(store world.Store, q *fileQuery) *found {
 	return f
 }
 
-// reasonNotSearched returns why contents were not searched, "" if they were: the index is
-// off, or the caller may not read summaries and so does not search by meaning, or no
-// content is indexed.
+// reasonNotSearched returns why no contents were searched for a caller who may not read the
+// summaries, "" if excerpts were: the index is off, or there is no search by meaning and so
+// only the summaries are left, or no content is indexed.
 func (f *found) reasonNotSearched(hasExcerpts bool) string {
 	switch {
 	case !f.intelligence:
