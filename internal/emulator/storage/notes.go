@@ -86,12 +86,12 @@ func eventName(store world.Store, h *Handlers, what string) string {
 	return h.w.KindOf(store.Owner) + "_storage_" + what
 }
 
-// noteName returns the field with the name of a note, which must end in .md. If must
-// is true, it is required.
-func noteName(c *wire.Call, must bool) string {
+// noteName returns the field with the name of a note, which must end in .md; "" if it is
+// missing and not required.
+func noteName(c *wire.Call, isRequired bool) string {
 	name, given := c.Field("name")
 	switch {
-	case !given && !must: // it stays ""
+	case !given && !isRequired: // it stays ""
 	case strings.TrimSpace(name) == "":
 		c.Check.Missing("name", "A name that ends in .md.")
 	case !strings.HasSuffix(name, ".md") || name == ".md" || strings.Contains(name, "/") || !utf8.ValidString(name):
@@ -102,12 +102,12 @@ func noteName(c *wire.Call, must bool) string {
 	return name
 }
 
-// noteContent returns the field with the text of a note, without invalid characters.
-// If must is true, it is required.
-func noteContent(c *wire.Call, must bool) string {
+// noteContent returns the field with the text of a note, without invalid characters; "" if
+// it is missing and not required.
+func noteContent(c *wire.Call, isRequired bool) string {
 	content, given := c.Field("content")
 	switch {
-	case !given && !must: // it stays ""
+	case !given && !isRequired: // it stays ""
 	case !given:
 		c.Check.Missing("content", "Markdown.")
 	case strings.TrimSpace(content) == "":

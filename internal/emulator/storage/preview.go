@@ -71,8 +71,8 @@ func previewState(n *world.Node) string {
 	return previewReady
 }
 
-// previewsObject lists the previews of a file by type; none if the caller, who has opened
-// the storage, may not read the file.
+// previewsObject lists the previews of a file by type. It lists none if the user of the
+// storage may not read the file.
 func (h *Handlers) previewsObject(store world.Store, n *world.Node, lv wire.Level) wire.Object {
 	var all wire.Object
 	if h.contents.checkReadable(store, n) != nil {
@@ -258,12 +258,14 @@ func (h *contents) readTransform(c *wire.Call) (wire.Object, error) {
 	}
 	picture := pictureOf(n)
 	if cropWidth > 0 {
-		part := image.Rect(x, y, x+cropWidth, y+cropHeight).Add(picture.Bounds().Min).Intersect(picture.Bounds())
+		origin := picture.Bounds().Min // not always 0, 0
+		part := image.Rect(x, y, x+cropWidth, y+cropHeight).Add(origin).Intersect(picture.Bounds())
 		if part.Empty() {
 			c.Check.Invalid("cropx", "Within the picture.")
 			return nil, c.Check.Err()
 		}
-		picture = &mapped{picture, part, func(x, y int) (int, int) { return x, y }}
+		samePlace := func(x, y int) (int, int) { return x, y }
+		picture = &mapped{picture, part, samePlace}
 	}
 	for range rotate / 90 {
 		picture = turnClockwise(picture)

@@ -137,8 +137,8 @@ func (h *contents) nodeOfToken(c *wire.Call, token, scope string) (*world.Node, 
 	return n, n.RefuseServe()
 }
 
-// newReadToken returns a token for the download of a node, also of an older version,
-// and writes its event.
+// newReadToken returns a token for the download of a node, also of an older version, and
+// writes its event. It only checks the version: the call with the token names it again.
 func (h *contents) newReadToken(c *wire.Call, store world.Store, n *world.Node) (wire.Object, error) {
 	if _, err := versionOfQuery(c, n); err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (h *contents) serveArchive(c *wire.Call) (wire.Object, error) {
 	if err := h.addToArchive(w, store, folder, archiveRoot); err != nil {
 		return nil, err
 	}
-	_ = w.Close() // of a buffer
+	_ = w.Close() // it cannot fail to write to a buffer
 	h.w.EventIn(store.Owner, world.Event{
 		Name: eventName(store, h.tree,
 			"zip_downloaded"), CallingUser: c.Key.User, Actor: h.w.ActorOf(c.Key), ObjectName: name,

@@ -40,33 +40,33 @@ type details struct {
 func (h *Handlers) treeRoutes() []*wire.Route {
 	type handler = func(*wire.Call) (wire.Object, error)
 	const workspace, share = "/current/workspace/{workspace_id}/storage/", "/current/share/{share_id}/storage/"
-	// changed passes a node that the caller may change to the handler.
-	changed := func(handle func(*wire.Call, world.Store, *world.Node) (wire.Object, error)) handler {
+	// onNode passes the node in the path to the handler, if the caller may change it.
+	onNode := func(handle func(*wire.Call, world.Store, *world.Node) (wire.Object, error)) handler {
 		return wire.WithTwo(h.nodeToChange, handle)
 	}
-	// written passes a store to which the caller may write to the handler.
-	written := func(handle func(*wire.Call, world.Store) (wire.Object, error)) handler {
+	// inStore passes the storage in the path to the handler, if the caller may write there.
+	inStore := func(handle func(*wire.Call, world.Store) (wire.Object, error)) handler {
 		return wire.With(h.storeToWrite, handle)
 	}
 	var all []*wire.Route
 	for _, base := range []string{workspace, share} {
 		const one, parent = "{node_id}/", "{parent_id}/"
 		all = append(all,
-			wire.Post("storage.CreateFolder", base+parent+"createfolder/", written(h.createFolder), wire.Form("name force")),
-			wire.Post("storage.AddFile", base+parent+"addfile/", written(h.addFile), wire.Form("name from")),
-			wire.Post("storage.Move", base+one+"move/", changed(h.moveNode), wire.Form("parent")),
+			wire.Post("storage.CreateFolder", base+parent+"createfolder/", inStore(h.createFolder), wire.Form("name force")),
+			wire.Post("storage.AddFile", base+parent+"addfile/", inStore(h.addFile), wire.Form("name from")),
+			wire.Post("storage.Move", base+one+"move/", onNode(h.moveNode), wire.Form("parent")),
 			wire.Post("storage.Copy", base+one+"copy/", wire.WithTwo(h.nodeToWrite, h.copyNode), wire.Form("parent")),
-			wire.Post("storage.Update", base+one+"update/", changed(h.updateNode),
+			wire.Post("storage.Update", base+one+"update/", onNode(h.updateNode),
 				wire.Form("name from metadata_title metadata_short if_version_id")),
-			wire.Delete("storage.Delete", base+one+"delete/", changed(h.deleteNode)),
-			wire.Delete("storage.EmptyTrash", base+"trash/delete/", written(h.emptyTrash)),
+			wire.Delete("storage.Delete", base+one+"delete/", onNode(h.deleteNode)),
+			wire.Delete("storage.EmptyTrash", base+"trash/delete/", inStore(h.emptyTrash)),
 			wire.Post("storage.Restore", base+one+"restore/", wire.WithTwo(h.trashedNode, h.restoreNode),
 				wire.Form(wire.NoFields)),
 			wire.Delete("storage.Purge", base+one+"purge/", wire.WithTwo(h.trashedNode, h.purgeNode)),
 		)
 	}
 	return append(all,
-		wire.Post("storage.AddLink", workspace+"{parent_id}/addlink/", wire.With(h.storeToWrite, h.addLink),
+		wire.Post("storage.AddLink", workspace+"{parent_id}/addlink/", inStore(h.addLink),
 			wire.Form("type share")),
 	)
 }
@@ -151,10 +151,10 @@ const (
 	optional = false
 )
 
-// treeName returns the field with the name of a node. If must is true, it is required.
-func treeName(c *wire.Call, must bool) string {
+// treeName returns the field with the name of a node, "" if it is missing and not required.
+func treeName(c *wire.Call, isRequired bool) string {
 	name, given := c.Field("name")
-	if !given && !must {
+	if !given && !isRequired {
 		return ""
 	}
 	last, _ := utf8.DecodeLastRuneInString(name)
@@ -260,7 +260,7 @@ func (h *Handlers) moveToTrash(c *wire.Call, store world.Store, n *world.Node) {
 // detailsOf returns the details of a node, which it creates if necessary.
 func (h *Handlers) detailsOf(n *world.Node) *details {
 	if h.details[n.ID] == nil {
-		h.details[n.ID] = &details{deleted: n.Updated} // when a node that began in the trash was deleted
+		h.details[n.ID] = &details{deleted: n.Updated} // for a node that a seed has put into the trash
 	}
 	return h.details[n.ID]
 }
@@ -421,7 +421,7 @@ func (h *Handlers) sourceContent(c *wire.Call, allowHash bool) (world.Version, e
 // addFile adds a file with uploaded content to a folder. In a share, the content may
 // also be named by its hash.
 func (h *Handlers) addFile(c *wire.Call, store world.Store) (wire.Object, error) {
-	name := treeName(c, required)
+	name := treeName(c, required) // sourceContent returns the error of a bad name
 	content, err := h.sourceContent(c, h.w.KindOf(store.Profile) == wire.KindShare)
 	if err != nil {
 		return nil, err

@@ -82,9 +82,9 @@ func (h *Handlers) uploadBatch(c *wire.Call) (wire.Object, error) {
 	}
 	results, failed := []wire.Object{}, 0
 	for i, e := range entries {
-		r, ok := h.batchFile(c, to, i, e, files)
-		results = append(results, r)
-		if !ok {
+		result, isAccepted := h.batchFile(c, to, i, e, files)
+		results = append(results, result)
+		if !isAccepted {
 			failed++
 		}
 	}
@@ -115,7 +115,7 @@ func readManifest(c *wire.Call) (entries []batchEntry) {
 // file is refused. By the option LateBatches, it appears in its folder after a delay.
 func (h *Handlers) batchFile(
 	c *wire.Call, to place, i int, e batchEntry, files map[string][]byte,
-) (result wire.Object, ok bool) {
+) (result wire.Object, isAccepted bool) {
 	content, sent := files[fmt.Sprintf("file_%d", i)]
 	to.Path = e.RelativePath
 	head := wire.Object{{"index", i}, {"filename", e.Filename}}

@@ -52,7 +52,7 @@ func (h *Handlers) uploadChunk(c *wire.Call, u *upload) (wire.Object, error) {
 
 // checkChunk checks the parameters of a chunk and returns its number.
 func (h *Handlers) checkChunk(c *wire.Call, u *upload, chunk []byte) (order int) {
-	order, size := chunkNumber(c, "order"), chunkNumber(c, "size")
+	order, size := positiveNumber(c, "order"), positiveNumber(c, "size")
 	others := u.received() - u.chunks[order].Size() // without the one that this may replace
 	switch {
 	case chunk == nil:
@@ -99,9 +99,9 @@ func checkHash(c *wire.Call, code int64, content io.Reader) error {
 	return c.Check.Err()
 }
 
-// chunkNumber returns a required parameter that is a positive whole number, 0 if it is
+// positiveNumber returns a required parameter that is a positive whole number, 0 if it is
 // not valid.
-func chunkNumber(c *wire.Call, name string) int {
+func positiveNumber(c *wire.Call, name string) int {
 	text := c.Value(name)
 	if text == "" {
 		c.Check.Missing(name, "A whole number.")
@@ -152,7 +152,7 @@ func (h *Handlers) uploadChunks(_ *wire.Call, u *upload) (wire.Object, error) {
 
 // deleteChunk removes a chunk.
 func (h *Handlers) deleteChunk(c *wire.Call, u *upload) (wire.Object, error) {
-	order := chunkNumber(c, "order")
+	order := positiveNumber(c, "order")
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}

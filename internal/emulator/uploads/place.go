@@ -24,9 +24,9 @@ type place struct {
 // does not say that: a later call names it.
 func (h *Handlers) uploadPlace(c *wire.Call) (place, error) {
 	id, given := c.Field("instance_id")
-	kind := h.w.KindOf(id) // "" without an id, or for one that nothing has
-	isNoFileShare := kind != "" && kind != wire.KindFileShare
-	if _, compares := c.Field("if_version_id"); compares && isNoFileShare {
+	kind := h.w.KindOf(id) // "" without an id, or for an unknown one
+	isOther := kind != "" && kind != wire.KindFileShare
+	if _, compares := c.Field("if_version_id"); compares && isOther {
 		return place{}, wire.Refuse(http.StatusBadRequest, codeNoComparison, "if_version_id is for File Shares.")
 	}
 	if !given {
@@ -48,7 +48,7 @@ func (h *Handlers) uploadPlace(c *wire.Call) (place, error) {
 		return place{}, err
 	}
 	if kind != wire.KindWorkspace && kind != wire.KindShare {
-		return h.fileSharePlace(c, id) // which refuses an id that nothing has
+		return h.fileSharePlace(c, id) // which refuses an unknown id
 	}
 	return h.treePlace(c, id, kind)
 }

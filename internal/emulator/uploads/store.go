@@ -65,7 +65,7 @@ func (h *Handlers) assemble(u *upload) {
 		status, message := h.replaceShared(u, whole)
 		h.setStatus(u, status, message)
 		if status == uploadComplete {
-			h.scheduleNext(u, world.Version{}) // its content is stored already
+			h.scheduleNext(u, world.Version{}) // after a delay, its status says that the content is stored
 		}
 	case u.to.In.Profile == "":
 		h.setStatus(u, uploadComplete, noMessage)

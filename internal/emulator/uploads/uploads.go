@@ -257,13 +257,17 @@ func checkSingle(c *wire.Call, chunk []byte, size int64) {
 // bytes: it is out of credits, or has more than the option MaxStored, 0 for no limit.
 // An upload that goes nowhere yet is not refused.
 func (h *Handlers) refuseFull(to place, more int64) error {
-	total, most := more, h.w.Options.Uploads.MaxStored
 	if to.In.Owner == "" {
 		return nil
 	}
-	if err := h.w.RefuseWithoutCredits(to.In.Owner); err != nil || most == 0 {
+	if err := h.w.RefuseWithoutCredits(to.In.Owner); err != nil {
 		return err
 	}
+	most := h.w.Options.Uploads.MaxStored
+	if most == 0 {
+		return nil
+	}
+	total := more
 	for _, n := range h.w.NodesOf(to.In.Owner) {
 		for _, v := range n.Versions {
 			total += v.Size
@@ -369,10 +373,11 @@ const noMessage = ""
 // setStatus changes the status of an upload and wakes the calls that wait for it. The
 // message says why an upload has failed.
 func (h *Handlers) setStatus(u *upload, status, message string) {
-	if status != u.status {
+	isNew := status != u.status
+	u.status, u.message = status, message
+	if isNew {
 		u.changed.Fire()
 	}
-	u.status, u.message = status, message
 	if u.user != "" {
 		h.w.MarkChanged(h.w.Now(), u.user, world.FieldsFor("upload", u.id)...)
 	}
