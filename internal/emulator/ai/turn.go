@@ -307,10 +307,10 @@ func (h *Handlers) readableFiles(t *turn) []passage {
 		return list
 	}
 	for _, n := range h.w.NodesOf(profileID) {
-		named := len(t.refs) == 0 || slices.ContainsFunc(t.refs,
+		isNamed := len(t.refs) == 0 || slices.ContainsFunc(t.refs,
 			func(r reference) bool { return r.folder && h.w.InFolder(n, r.id) })
-		known := slices.ContainsFunc(list, func(src passage) bool { return src.node == n })
-		if named && !known && n.AIState == world.AIIndexed {
+		isListed := slices.ContainsFunc(list, func(src passage) bool { return src.node == n })
+		if isNamed && !isListed && n.AIState == world.AIIndexed {
 			list = append(list, passage{node: n})
 		}
 	}

@@ -126,7 +126,8 @@ func (cm *Comment) hash() string {
 // of a reply, for the author of the comment that it answers.
 func (h *Handlers) announceNew(cm *Comment) {
 	h.announce(cm, world.Event{Name: "comment_created", CallingUser: cm.User, Created: cm.Created, Actor: cm.Actor})
-	h.announceMentions(cm, nil, cm.Created)
+	var before []string // nil: a new comment mentioned no user until now
+	h.announceMentions(cm, before, cm.Created)
 	if parent := h.Comments.byID[cm.Parent]; parent != nil {
 		h.announce(cm, world.Event{Name: "comment_replied", CallingUser: cm.User, User: parent.User, Created: cm.Created})
 	}

@@ -94,7 +94,8 @@ func (h *Handlers) createComment(c *wire.Call, at world.Venue, p *post) (wire.Ob
 	if left, limited := h.commentsLeft(at); limited && left == 0 {
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeCommentLimit, "The plan allows no more comments here.")
 	}
-	targets, err := h.mergeAttachments(c.Key.User, nil, p.targets)
+	var has []string // nil: a new comment has no attachments yet
+	targets, err := h.mergeAttachments(c.Key.User, has, p.targets)
 	if err != nil {
 		return nil, err
 	}

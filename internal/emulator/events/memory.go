@@ -104,14 +104,17 @@ func (p *past) writeEvents() {
 			p.addEventAt("workspace_storage_file_deleted", n.Creator, n.Updated.Add(time.Hour), object)
 			continue
 		}
-		p.addEventAt("node_ai_summary_created", "", n.Updated.Add(time.Minute), object)
+		p.addEventAt("node_ai_summary_created", platform, n.Updated.Add(time.Minute), object)
 		p.files = append(p.files, object)
 		p.begins = append(p.begins, n.Created.Unix())
 	}
 }
 
-// addEventAt adds an event of a user, or of the platform for "", about the object with
-// this number in the log. It becomes visible at once, even if it was created long ago.
+// platform stands for the user of an event that no user causes.
+const platform = ""
+
+// addEventAt adds an event of a user or of the platform about the object with this number
+// in the log. It becomes visible at once, even if it was created long ago.
 func (p *past) addEventAt(name, user string, at time.Time, object uint32) {
 	l := &p.state.w.Log
 	p.state.w.RecordNames(world.Number(len(l.Entries)), user)

@@ -84,7 +84,8 @@ func (h *Handlers) summaryWindow(v *Viewer, q *Query) []uint32 {
 	m := v.matcher(q)
 	var rows []uint32
 	matched := 0
-	for n := range candidates(&h.w.Log, q, nil) {
+	var start *world.Position // nil for the beginning of the log
+	for n := range candidates(&h.w.Log, q, start) {
 		if !m.matches(n) {
 			continue
 		}

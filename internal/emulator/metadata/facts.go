@@ -184,10 +184,10 @@ func readFactEntries(c *wire.Call, v *vocabulary) ([]written, error) {
 	var entries []written
 	taken := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(facts)) {
-		w, use := readFact(c, v, name, facts[name])
+		w, isToWrite := readFact(c, v, name, facts[name])
 		key := fieldKey(w.name)
 		c.Check.InvalidIf(taken[key], name, "Two names of one field.")
-		if use {
+		if isToWrite {
 			taken[key] = true
 			entries = append(entries, w)
 		}
@@ -244,8 +244,8 @@ func (h *Handlers) deleteFacts(c *wire.Call, id string) (wire.Object, error) {
 	}
 	var deleted []string
 	for _, f := range h.metadata.factsOf(n) {
-		named := slices.ContainsFunc(keys, func(key string) bool { return fieldKey(key) == fieldKey(f.field.name) })
-		if named || len(keys) == 0 {
+		isNamed := slices.ContainsFunc(keys, func(key string) bool { return fieldKey(key) == fieldKey(f.field.name) })
+		if isNamed || len(keys) == 0 {
 			delete(h.metadata.facts[n.ID], fieldKey(f.field.name))
 			deleted = append(deleted, f.field.name)
 		}
@@ -329,8 +329,8 @@ func fitValue(kind string, value any) (any, bool) {
 	case typeInt, typeFloat:
 		return fitNumber(kind, value)
 	case typeDatetime:
-		t, read := readISO(text)
-		return t.UTC().Format(time.RFC3339), read
+		t, isTime := readISO(text)
+		return t.UTC().Format(time.RFC3339), isTime
 	case typeURL:
 		return text, isWebAddress(text)
 	default:
@@ -393,7 +393,7 @@ func typeOf(value any) string {
 		}
 		return typeInt
 	case string:
-		if _, read := readISO(v); read {
+		if _, isTime := readISO(v); isTime {
 			return typeDatetime
 		}
 		if isWebAddress(v) {

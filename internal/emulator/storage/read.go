@@ -124,13 +124,13 @@ func (h *contents) nodeOfToken(c *wire.Call, token, scope string) (*world.Node, 
 		return nil, wire.Refuse(http.StatusBadRequest, codeTwoTokens, "No credential but the token belongs here.")
 	}
 	t := h.w.OpenToken(token)
-	named := h.w.ShareNamed(c.Segment("share_id"))
+	profileID := h.w.ShareNamed(c.Segment("share_id"))
 	if id := c.Segment("workspace_id"); id != "" {
-		named = h.w.WorkspaceNamed(id, t.User)
+		profileID = h.w.WorkspaceNamed(id, t.User)
 	}
 	n := h.w.Node(t.Profile, t.Node)
 	// A token for a preview has the kind of the preview as its permission; other tokens have none.
-	isForPath := t.Profile == named && t.Node == wire.Plain(c.Segment("node_id")) && t.Perm == c.Segment("type")
+	isForPath := t.Profile == profileID && t.Node == wire.Plain(c.Segment("node_id")) && t.Perm == c.Segment("type")
 	if !t.Genuine || t.Scope != scope || !isForPath || n == nil {
 		return nil, wire.Refuse(http.StatusUnauthorized, codeReadToken, "The token is forged, of another file, or has ended.")
 	}
