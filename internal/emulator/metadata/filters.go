@@ -171,18 +171,19 @@ func (cl clause) matches(f *fact) bool {
 // compareValues compares two numbers or two texts; dates are texts whose order is that
 // of time. It returns false for values that have no order.
 func compareValues(a, b any) (order int, ordered bool) {
-	if x, isNumber := a.(json.Number); isNumber {
-		y, _ := b.(json.Number)
-		left, _ := new(big.Rat).SetString(x.String())
-		right, isNumber := new(big.Rat).SetString(y.String())
-		if !isNumber {
-			return 0, false
+	switch x := a.(type) {
+	case json.Number:
+		y, _ := b.(json.Number)                            // "" if b is anything else, which fails below
+		left, isLeft := new(big.Rat).SetString(x.String()) // fails for exponents above a million
+		right, isRight := new(big.Rat).SetString(y.String())
+		if isLeft && isRight {
+			return left.Cmp(right), true
 		}
-		return left.Cmp(right), true
+	case string:
+		y, isText := b.(string)
+		return strings.Compare(x, y), isText
 	}
-	x, isText := a.(string)
-	y, isToo := b.(string)
-	return strings.Compare(x, y), isText && isToo
+	return 0, false
 }
 
 // allHold reports whether a node meets all conditions.
