@@ -135,8 +135,9 @@ func textObject(n *world.Node, s *selection) (o wire.Object, next int) {
 		}
 		if len(k.Text) > bytesLeft {
 			k.Text, truncated = strings.ToValidUTF8(k.Text[:bytesLeft], ""), true
+			bytesLeft = len(k.Text) // without those of a character that was cut
 		}
-		bytesLeft -= min(bytesLeft, len(k.Text))
+		bytesLeft -= len(k.Text)
 		row := wire.Object{
 			{"position", k.Index},
 			{"sequence", len(rows) + 1},
