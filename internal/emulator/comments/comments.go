@@ -319,7 +319,7 @@ func (h *Handlers) Sees(userID string, cm *Comment) bool {
 
 // commentOfPath returns the comment in the path, if the caller may see it.
 func (h *Handlers) commentOfPath(c *wire.Call) (*Comment, error) {
-	id := c.NamedSegment("comment_id", "Name a comment.")
+	id := c.RequiredSegment("comment_id", "Name a comment.")
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}

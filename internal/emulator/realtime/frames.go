@@ -33,7 +33,8 @@ type news struct {
 
 // Inform sends a change of fields to the sockets of a profile, and with it the event that
 // has caused the change: cause is its row in the log, nil without an event. Guests of a
-// share receive only what they may see. The caller holds the lock.
+// share receive only what they may see. A change of members or settings also closes the
+// sockets of users who lost access by it. The caller holds the lock.
 func (h *Handlers) Inform(profileID string, fields []string, cause *uint32) {
 	if slices.Contains(fields, world.FieldMembers) || slices.Contains(fields, world.FieldSettings) {
 		h.closeWithoutAccess()

@@ -108,7 +108,7 @@ func (h *Handlers) roomToken(c *wire.Call) (wire.Object, error) {
 
 // noteToken issues a token for a note. Its permissions do not change until it expires.
 func (h *Handlers) noteToken(c *wire.Call) (wire.Object, error) {
-	id, note := h.w.ProfileOfPath(c), c.NamedSegment("note_id", "Name a note.")
+	id, note := h.w.ProfileOfPath(c), c.RequiredSegment("note_id", "Name a note.")
 	if err := c.Check.Err(); err != nil {
 		return nil, err
 	}
@@ -247,11 +247,11 @@ func (h *Handlers) checkHandshake(r *http.Request) (status int, why string) {
 // headerSize returns the length of a request without its body, as HTTP/1.1 sends it, in
 // bytes.
 func headerSize(r *http.Request) int {
-	const line = len(": \r\n")
-	n := len(r.Method) + len(r.URL.RequestURI()) + len("  HTTP/1.1\r\n\r\n") + len("Host") + len(r.Host) + line
+	const separators = len(": \r\n") // of the line of a header
+	n := len(r.Method) + len(r.URL.RequestURI()) + len("  HTTP/1.1\r\n\r\n") + len("Host") + len(r.Host) + separators
 	for name, values := range r.Header {
 		for _, v := range values {
-			n += len(name) + len(v) + line
+			n += len(name) + len(v) + separators
 		}
 	}
 	return n

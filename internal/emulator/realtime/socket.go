@@ -378,7 +378,8 @@ type upgrade struct {
 	line *line
 }
 
-// Hijack takes over the connection, and keeps it as u.line, on which faults act.
+// Hijack takes over the connection, and keeps it as u.line, on which faults act. The
+// WebSocket library reads from this connection, too, after what the reader has buffered.
 func (u *upgrade) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, both, err := http.NewResponseController(u.ResponseWriter).Hijack()
 	if err != nil {
@@ -431,7 +432,8 @@ func (s *socket) pause(d time.Duration) {
 	}
 }
 
-// overtake sends the next message first, if there is one within a second.
+// overtake sends the next message first, if there is one within a second. That one gets no
+// fault by the rules for messages.
 func (s *socket) overtake() {
 	t := time.NewTimer(overtaking)
 	defer t.Stop()

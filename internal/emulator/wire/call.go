@@ -52,9 +52,9 @@ func (c *Call) Value(name string) string {
 	return values[len(values)-1]
 }
 
-// Segment returns the value of a path parameter, "" if the path omits it.
+// Segment returns the value of a path parameter, "" if its segment of the path is empty.
 func (c *Call) Segment(name string) string {
-	if v := c.Request.PathValue(name); v != leftOut {
+	if v := c.Request.PathValue(name); v != emptySegment {
 		return v
 	}
 	return ""
@@ -67,7 +67,7 @@ func (c *Call) Segments(name string) []string {
 	list := strings.Split(strings.Split(c.Request.URL.EscapedPath(), "/")[at], ",")
 	for i, escaped := range list {
 		value, err := url.PathUnescape(escaped)
-		if err != nil || value == leftOut {
+		if err != nil || value == emptySegment {
 			value = ""
 		}
 		list[i] = value
@@ -76,8 +76,8 @@ func (c *Call) Segments(name string) []string {
 }
 
 // Resource returns the name of the endpoint in errors, such as "GET Org [param] Events
-// Changes". How words other than these are written is assumed. So is the name for an
-// unknown path, which is made of its segments.
+// Changes". The documents show few such names: that all segments are written like these,
+// and that the name for an unknown path is made of its segments, is assumed.
 func (c *Call) Resource() string {
 	path := c.Request.URL.Path
 	if c.Route != nil {
@@ -95,10 +95,10 @@ func (c *Call) Resource() string {
 }
 
 // isSlash reports whether a rune ends a segment of a path.
-func isSlash(r rune) bool { return r == '/' || string(r) == leftOut }
+func isSlash(r rune) bool { return r == '/' || string(r) == emptySegment }
 
-// leftOut replaces an empty path segment, which the mux would remove.
-const leftOut = "\x00"
+// emptySegment stands for an empty segment of a path, which the mux would remove.
+const emptySegment = "\x00"
 
 // UserID returns the caller, "" without a credential.
 func (c *Call) UserID() string {
@@ -127,9 +127,9 @@ func (c *Call) OpaqueSegment(name string) string {
 	return id
 }
 
-// NamedSegment returns the id of an object in the path, in its plain form. The parameter
-// missing is the text of the error for an empty one.
-func (c *Call) NamedSegment(name, missing string) string {
+// RequiredSegment reads the id of an object from the path, as OpaqueSegment does. An empty
+// one is an error of its own, with the text missing.
+func (c *Call) RequiredSegment(name, missing string) string {
 	if Plain(c.Segment(name)) == "" {
 		c.Check.Missing(name, missing)
 		return ""

@@ -176,7 +176,8 @@ func (w *markdown) row(columns []string, text func(column string) string) {
 	w.WriteString("|\n")
 }
 
-// fencedJSON writes a value as JSON. Its indent is assumed.
+// fencedJSON writes a value as a code block of JSON. No document shows its indent: two
+// spaces are assumed.
 func (w *markdown) fencedJSON(v any) {
 	var text bytes.Buffer
 	_ = json.Indent(&text, Encode(v), "", "  ")

@@ -162,14 +162,16 @@ func (k *Check) MistypedIf(condition bool, name, expected string) {
 }
 
 // Err returns the error of the failed parameters, nil if there are none. Its status is
-// Status, by default 406. If LevelsStatus is set, it is that one for a call of which only
-// the level of detail (output) is wrong.
+// Status, by default 406. LevelsStatus, if set, replaces it when the level of detail (the
+// parameter output) is the only one that failed.
 func (k *Check) Err() error {
 	if len(k.Failed) == 0 {
 		return nil
 	}
 	status := cmp.Or(k.Status, http.StatusNotAcceptable)
-	if name, _ := k.Failed[0].Get("name"); len(k.Failed) == 1 && name == "output" {
+	first, _ := k.Failed[0].Get("name")
+	isOnlyLevel := len(k.Failed) == 1 && first == "output"
+	if isOnlyLevel {
 		status = cmp.Or(k.LevelsStatus, status)
 	}
 	refusal := Refuse(status, k.code, "One or more parameters are not acceptable.")

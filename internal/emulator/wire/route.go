@@ -224,9 +224,10 @@ func OnFileShare(other *Route) RouteOption { return func(r *Route) { r.OnFileSha
 // option SlashOptional, it handles its path with and without the slash.
 func (r *Route) Patterns() []string {
 	path, hasSlash := strings.CutSuffix(Muxed(r.Pattern), "/")
+	withoutLast := path[:strings.LastIndexByte(path, '/')+1]
 	switch {
 	case !hasSlash:
-		return []string{path, path[:strings.LastIndexByte(path, '/')+1] + "{$}"}
+		return []string{path, withoutLast + "{$}"}
 	case r.slashOptional:
 		return []string{path + "/{$}", path}
 	}
