@@ -74,17 +74,17 @@ func (w *World) exportEvent(n uint32, defaults map[string]EventKind) Event {
 		byDefault = kindOf(k.Event)
 		defaults[k.Event] = byDefault
 	}
-	unless := func(omitted, value string) string {
-		if value == omitted {
+	ifOther := func(value, byDefault string) string {
+		if value == byDefault {
 			return ""
 		}
 		return value
 	}
 	e := Event{
 		ID: l.ID(n), Name: k.Event,
-		Category: unless(byDefault.Category, k.Category), SubCategory: unless(byDefault.Sub, k.Sub),
-		Visibility: unless(byDefault.Visibility, k.Visibility), Permission: unless(byDefault.Permission, k.Permission),
-		Severity: unless(byDefault.Severity, k.Severity), Notification: unless(byDefault.Notification, k.Notification),
+		Category: ifOther(k.Category, byDefault.Category), SubCategory: ifOther(k.Sub, byDefault.Sub),
+		Visibility: ifOther(k.Visibility, byDefault.Visibility), Permission: ifOther(k.Permission, byDefault.Permission),
+		Severity: ifOther(k.Severity, byDefault.Severity), Notification: ifOther(k.Notification, byDefault.Notification),
 		Org: at.Org, Workspace: at.Workspace, Share: at.Share,
 		User: l.Names.Values[entry.User], CallingUser: l.Names.Values[entry.Caller],
 		Object: l.ObjectID(entry.Object), ObjectName: l.ObjectName(n, entry.Object),

@@ -96,7 +96,7 @@ func (w *World) EndMembershipAt(profileID, userID string, at time.Time) {
 	if at.IsZero() {
 		return
 	}
-	w.Schedule(at, endMembership{w, profileID, userID, m, at})
+	w.Schedule(at, endMembership{w: w, profile: profileID, user: userID, m: m, at: at})
 }
 
 // endMembership ends a membership, unless its end was changed.
@@ -252,7 +252,7 @@ func (w *World) Mails(to string) []Mail {
 func (w *World) KeepInvitation(it SeedInvitation, actor *Actor) *Invitation {
 	it.ID = wire.Plain(it.ID)
 	if it.ID == "" {
-		it.ID = Opaque('i', w.Options.Seed, w.NextSerial()) // the letters of ids and keys are assumed
+		it.ID = Opaque('i', w.Options.Seed, w.NextSerial()) // the documents show no id: i and j are assumed
 	}
 	it.Key = cmp.Or(it.Key, Opaque('j', w.Options.Seed, w.NextSerial()))
 	it.Role = cmp.Or(it.Role, Member)

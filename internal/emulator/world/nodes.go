@@ -46,7 +46,7 @@ const nodeSpace = 1 << 62
 
 // AddNode adds a node, or replaces the one with the same id, and sets the state of its
 // indexing: the given one, or else the final one at once. The ids of the result are
-// plain.
+// plain: without hyphens.
 func (w *World) AddNode(n SeedNode) SeedNode {
 	w.Lock()
 	defer w.Unlock()
@@ -55,7 +55,7 @@ func (w *World) AddNode(n SeedNode) SeedNode {
 	w.MarkChanged(w.Now(), kept.Profile, FieldOf(FieldStorage, kept.ID), FieldStorage)
 	w.Index(kept, cmp.Or(given, w.finalState(kept)))
 	n = SeedNode(*kept)
-	n.Versions = slices.Clone(n.Versions)
+	n.Versions = slices.Clone(n.Versions) // the world goes on to change its own
 	return n
 }
 
@@ -402,8 +402,8 @@ func (w *Directory) IsIndexed(profileID string) bool {
 }
 
 // finalState returns the last state that the indexing of a node reaches: failed if its
-// name has the text of an option, otherwise indexed or, in a profile without an index,
-// ready. It is "" for a node without content.
+// name contains the text of the option FailIndexing, otherwise indexed or, in a profile
+// without an index, ready. It is "" for a node without content.
 func (w *World) finalState(n *Node) string {
 	switch {
 	case !n.HasContent():
@@ -428,7 +428,8 @@ func (w *World) Index(n *Node, from string) {
 func (w *World) scheduleIndexing(n *Node) {
 	if next := w.nextState(n); next != "" {
 		pace := max(0, cmp.Or(w.Options.Storage.IndexPace, indexPace))
-		w.Schedule(w.Now().Add(pace), indexing{w, n, n.AIState, next, n.Current().ID})
+		current := n.Current()
+		w.Schedule(w.Now().Add(pace), indexing{w: w, n: n, before: n.AIState, next: next, version: current.ID})
 	}
 }
 
@@ -468,12 +469,12 @@ func (w *World) nextState(n *Node) string {
 	return ""
 }
 
-// ingestion is the price of indexing a page, file or note, in credits.
-const ingestion = 10
+// indexingPrice is the price of indexing a page, file or note, in credits.
+const indexingPrice = 10
 
 // SetIntelligence turns the index of a workspace or share on or off. Turning it off
-// deletes the index of the contents. Turning it on makes it again, which costs the payer
-// of the user credits.
+// deletes the index of the contents. Turning it on makes it again, and bills the price of
+// each file or note in credits to the profile that pays for the user (PayerOf).
 func (w *World) SetIntelligence(profileID, userID string, on bool) {
 	if w.IsIndexed(profileID) == on {
 		return
@@ -487,7 +488,7 @@ func (w *World) SetIntelligence(profileID, userID string, on bool) {
 		switch n := w.nodes[id]; {
 		case n.Profile != profileID:
 		case on && n.AIState == aiReady && w.finalState(n) == AIIndexed:
-			w.credits[w.PayerOf(profileID, userID)] += ingestion
+			w.credits[w.PayerOf(profileID, userID)] += indexingPrice
 			w.scheduleIndexing(n) // from ready on: its text is known
 		case !on && n.AIState == AIIndexed:
 			n.AIState = aiReady
@@ -612,8 +613,9 @@ type kept struct{ content *blob.Blob }
 // ReadAt implements [io.ReaderAt].
 func (k kept) ReadAt(p []byte, off int64) (int, error) { return k.content.ReadAt(p, off) }
 
-// KeepSources stores the contents of versions that programs provide (other types of
-// Source), so that a snapshot can hold them. The caller holds the lock.
+// KeepSources stores the contents of versions whose Source a program has provided: a
+// snapshot can only hold the types of sources that the emulator has itself. The caller
+// holds the lock.
 func (w *Tree) KeepSources() error {
 	for _, n := range w.nodes {
 		for i := range n.Versions {

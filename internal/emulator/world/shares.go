@@ -293,7 +293,9 @@ func (w *Directory) AdmitsTo(f *FileShare, userID string) bool {
 // or grant can allow more.
 func (w *Directory) Capability(f *FileShare, userID string) Capability {
 	most := w.personalCapability(f, userID)
-	if f.Access == AnyoneWithLink || f.Access == AnyRegistered && userID != "" {
+	hasAccount := userID != ""
+	isAdmitted := f.Access == AnyoneWithLink || (f.Access == AnyRegistered && hasAccount)
+	if isAdmitted {
 		most = max(most, ParseCapability(cmp.Or(w.Options.FileShares.TierCapability, CanDownload.String())))
 	}
 	return most
@@ -306,7 +308,7 @@ func (f *FileShare) TakesComments() bool { return f.CommentsEnabled && f.Access 
 // capability is need or more. One that is unknown, has expired or whose file is deleted is
 // refused with the same error, so as to reveal nothing.
 func (w *World) OpenForRecipient(c *wire.Call, name string, need Capability) (*FileShare, *Node, error) {
-	f := w.FileShareNamed(name)
+	f := w.FileShareNamed(name) // nil if it is unknown: then it is not usable
 	if !f.IsUsable(w) {
 		return nil, nil, wire.NoSuch(wire.CodeNotFound, "File Share")
 	}

@@ -101,7 +101,7 @@ func (w *World) AddShare(share SeedShare) SeedShare {
 	defer w.Unlock()
 	share.ID = w.NewProfileID(share.ID)
 	share.Folder, share.Link = wire.Plain(share.Folder), wire.Plain(share.Link)
-	share.NoGuestDownloads = share.NoGuestDownloads || share.DownloadSecurity == SecurityHigh // high means none
+	share.NoGuestDownloads = share.NoGuestDownloads || share.DownloadSecurity == SecurityHigh // which forbids them
 	if workspace := w.workspaces[share.Workspace]; workspace != nil && share.Org == "" {
 		share.Org = workspace.Value.Org
 	}
@@ -349,7 +349,9 @@ func (w *Directory) WorkspaceOfPath(c *wire.Call) (string, error) {
 	return id, w.RefuseUnreadable(c.Key, Venue{Profile: id})
 }
 
-// ProfileOfPath reads a profile from the path: its id, its custom name or me.
+// ProfileOfPath returns the id of a profile in the path: given as an id, a custom name or
+// me. Any other text is returned as it is, and is an error of the call unless it has the
+// form of an id.
 func (w *Directory) ProfileOfPath(c *wire.Call) string {
 	if id := w.ProfileNamed(c.Segment("profile_id"), c.Key.User); id != "" {
 		return id
@@ -584,7 +586,7 @@ func (w *World) Orphaned(store Store) bool {
 	return store.Folder != "" && w.Node(store.Owner, store.Folder) == nil
 }
 
-// ShareNamed finds a share by id or custom name.
+// ShareNamed returns the id of the share with an id or custom name, "" if there is none.
 func (w *Directory) ShareNamed(name string) string {
 	for _, id := range w.shareList {
 		if id == name || strings.EqualFold(w.shares[id].Value.CustomName, name) {
