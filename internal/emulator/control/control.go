@@ -85,7 +85,9 @@ func (h *Handler) answerUnmatched(w http.ResponseWriter, r *http.Request) {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
 		probe := *r
 		probe.Method = method
-		if _, pattern := h.mux.Handler(&probe); pattern != "/" {
+		_, pattern := h.mux.Handler(&probe)
+		isUnmatched := pattern == "/" // that of this function
+		if !isUnmatched {
 			allowed = append(allowed, method)
 		}
 	}
@@ -120,11 +122,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.ServeHTTP(w, r)
 }
 
-// platformOf returns the world of a request of the platform. Only one that may use the
-// control API creates a world.
+// platformOf returns the world of a request of the platform. A name that no world has yet
+// creates it, but only for a request that may also use the control API.
 func (h *Handler) platformOf(r *http.Request) (*emulator.Server, error) {
 	name := r.Header.Get(WorldHeader)
-	if name != "" && h.refuseRequest(r) != nil && !h.hasWorld(name) {
+	isNew := name != "" && !h.hasWorld(name)
+	if isNew && h.refuseRequest(r) != nil {
 		return nil, problemf(http.StatusForbidden, "there is no world %q: POST %sworlds adds it, for who may use the control API", name, Root)
 	}
 	return h.World(name)

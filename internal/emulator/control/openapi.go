@@ -134,7 +134,7 @@ func (d *document) schemaOf(t reflect.Type, tag reflect.StructTag) object {
 	case reflect.Bool:
 		return object{"type": "boolean"}
 	case reflect.String:
-		return texts(tag)
+		return textSchema(tag)
 	case reflect.Float64:
 		return object{"type": "number"}
 	case reflect.Uint64:
@@ -143,9 +143,9 @@ func (d *document) schemaOf(t reflect.Type, tag reflect.StructTag) object {
 	return object{"type": "integer"}
 }
 
-// texts returns the schema of a text: any, or one of those in the tag enum. An enum
+// textSchema returns the schema of a text: any, or one of those in the tag enum. An enum
 // without | is the name of a list that is not known here.
-func texts(tag reflect.StructTag) object {
+func textSchema(tag reflect.StructTag) object {
 	schema := object{"type": "string"}
 	enum := tag.Get("enum")
 	if hasValues := strings.Contains(enum, "|"); hasValues {

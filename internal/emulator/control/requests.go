@@ -77,7 +77,7 @@ func requestOf(s *emulator.Server, q *seed.Request) Request {
 // bodyOf returns the beginning of a body: as text without credentials, which ends with a
 // whole character, or as bytes if it is not text.
 func bodyOf(contentType string, b []byte) Body {
-	// The record keeps so much of a response: one of that length may have been longer.
+	// The record keeps no more of a response, so that one of this length may have been cut.
 	isTruncated := len(b) >= bodyShown
 	b = b[:min(len(b), bodyShown)]
 	text := b
@@ -104,9 +104,10 @@ type filter struct {
 
 // matches reports whether the filter selects a request.
 func (f *filter) matches(q *seed.Request) bool {
+	isAnyRule := f.Rule == "any" && q.Rule != ""
 	return (f.Op == "" || f.Op == q.Op) && (f.Method == "" || strings.EqualFold(f.Method, q.Method)) &&
 		(f.Path == "" || strings.Contains(q.Path, f.Path)) && (f.Status == 0 || f.Status == q.Status) &&
-		(f.Rule == "" || f.Rule == q.Rule || f.Rule == "any" && q.Rule != "")
+		(f.Rule == "" || f.Rule == q.Rule || isAnyRule)
 }
 
 // selectFrom returns the requests that the filter selects: with a limit, only the latest
@@ -171,7 +172,7 @@ type numberInput struct {
 	Number uint64 `path:"number"`
 }
 
-// getRequest returns a request.
+// getRequest returns the request with a number, unless its response is not kept any more.
 func getRequest(c *call, in numberInput) (Request, error) {
 	if in.Number > 0 {
 		list, _, _ := c.server.Answered(in.Number - 1)
@@ -187,6 +188,22 @@ type streamInput struct {
 	After uint64 `query:"after" doc:"begin with those of a greater number that are kept; new ones only without it"`
 }
 
+// streamStart returns the number of the request after which a stream begins: the one that
+// Last-Event-ID or else the query names. It is the latest request if none is named, or if
+// the numbers have not come so far, as after a restart.
+func (c *call) streamStart(in streamInput) uint64 {
+	after, isNamed := in.After, c.r.URL.Query().Has("after")
+	last, err := strconv.ParseUint(c.r.Header.Get("Last-Event-ID"), 10, 64)
+	if err == nil {
+		after, isNamed = last, true
+	}
+	latest := c.server.LastAnswered()
+	if !isNamed || after > latest {
+		return latest
+	}
+	return after
+}
+
 // pace is the time between two writes of a stream, so that a reader costs little.
 const pace = 50 * time.Millisecond
 
@@ -200,21 +217,18 @@ const heartbeat = 15 * time.Second
 // dropped with their number; no request waits for it. It writes at most once per pace,
 // and a comment as a heartbeat when there are no requests.
 func streamRequests(c *call, in streamInput) (none, error) {
-	after, resumes := in.After, c.r.URL.Query().Has("after")
-	if last, err := strconv.ParseUint(c.r.Header.Get("Last-Event-ID"), 10, 64); err == nil {
-		after, resumes = last, true
-	}
-	if newest := c.server.LastAnswered(); !resumes || after > newest {
-		after = newest
-	}
+	after := c.streamStart(in)
 	c.w.Header().Set("Content-Type", "text/event-stream")
 	out := http.NewResponseController(c.w)
 	text := bytes.NewBufferString(": requests follow\n\n")
 	var uninterrupted <-chan struct{} // nil, so that a pause with it always has its whole length
 	for {
 		_, failed := c.w.Write(text.Bytes())
-		if failed != nil || out.Flush() != nil || !pause(c.r.Context(), uninterrupted, pace) {
+		if failed != nil || out.Flush() != nil {
 			return none{}, nil //nolint:nilerr // the reader is gone
+		}
+		if !pause(c.r.Context(), uninterrupted, pace) {
+			return none{}, nil
 		}
 		text.Reset()
 		list, lost, next := c.server.Answered(after)

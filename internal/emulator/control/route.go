@@ -142,14 +142,21 @@ func (c *call) readInput(in any) error {
 			return problemf(http.StatusBadRequest, "%s: %v", name, err)
 		}
 	}
-	if !hasBody || c.route.takes != "" { // such a body is read by the handler
+	isReadByHandler := c.route.takes != ""
+	if !hasBody || isReadByHandler {
 		return nil
 	}
+	return c.readBody(in)
+}
+
+// readBody sets the fields of *in to the members of the JSON body; an empty body has none.
+func (c *call) readBody(in any) error {
 	d := json.NewDecoder(c.r.Body)
 	d.DisallowUnknownFields()
 	err := d.Decode(in)
-	if errors.Is(err, io.EOF) {
-		err = nil // no body is an empty one
+	isEmpty := errors.Is(err, io.EOF)
+	if isEmpty {
+		return nil
 	}
 	if _, isLarge := errors.AsType[*http.MaxBytesError](err); isLarge {
 		return problemf(http.StatusRequestEntityTooLarge, "the body: must be at most %d bytes long", bodyLimit)

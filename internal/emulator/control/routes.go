@@ -311,7 +311,7 @@ func decide(c *call, in Decision) (Outcome, error) {
 	if in.UserCode != "" {
 		loginURL = "?user_code=" + in.UserCode // Decide reads nothing but the query
 	}
-	user := in.User
+	user := in.User // an ID stays as it is
 	for _, u := range c.server.Users() {
 		if in.User == "" || in.User == u.Email {
 			user = u.ID
@@ -426,7 +426,8 @@ func listItems(c *call, in itemFilter) (Items, error) {
 }
 
 // addObjects adds the objects of a seed file, which is the body, and returns them with
-// their IDs.
+// their IDs. The server reads the body itself: the second parameter only describes it in
+// the OpenAPI document.
 func addObjects(c *call, _ seed.File) (*seed.File, error) {
 	f, err := c.server.AddObjects(c.r.Body)
 	if err != nil {
