@@ -19,13 +19,13 @@ const (
 )
 
 // Decode reads what Encode has written for pointers to the same types, into new structs
-// (fresh). The structs of the arguments stay unchanged until commit is called, which
-// copies the encoded fields to them. Decoded pointers to one of the structs lead to that
-// of the argument, because the new one is not used after commit. Open returns the content
-// with a name. Decode reads no byte behind the end of the JSON. The methods of decoder
-// report an error by a panic, which ends the decoding.
+// (fresh). The structs behind targets stay unchanged until commit is called, which copies
+// the encoded fields to them. A decoded pointer to one of these structs is a pointer to the
+// target and not to the new struct, which is only a copy after commit. Open returns the
+// content with a name. Decode reads no byte behind the end of the JSON. The methods of
+// decoder report an error by a panic, which ends the decoding.
 func (c *Codec) Decode(
-	r *bufio.Reader, open func(name string) (*blob.Blob, error), of ...any,
+	r *bufio.Reader, open func(name string) (*blob.Blob, error), targets ...any,
 ) (fresh []any, commit func(), err error) {
 	d := &decoder{Codec: c, r: r, open: open, blobs: map[string]*blob.Blob{}}
 	defer func() {
@@ -37,20 +37,20 @@ func (c *Codec) Decode(
 			panic(failure)
 		}
 	}()
-	values := roots(of)
-	for _, v := range values {
+	structs := roots(targets)
+	for _, v := range structs {
 		// The data has numbers for known pointers: 0 for that to the first struct, and so on.
 		d.seen = append(d.seen, v.Addr())
 		fresh = append(fresh, reflect.New(v.Type()).Interface())
 	}
-	made := roots(fresh)
-	d.readExactly(len(made), func(i int) {
+	freshStructs := roots(fresh)
+	d.readExactly(len(freshStructs), func(i int) {
 		d.expect('\n') // each struct begins a line
-		d.readValue(made[i])
+		d.readValue(freshStructs[i])
 	})
 	return fresh, func() {
-		for i, v := range values {
-			c.assign(v, made[i])
+		for i, v := range structs {
+			c.assign(v, freshStructs[i])
 		}
 	}, nil
 }

@@ -26,7 +26,7 @@ const TextMost = 1 << 10
 // stand for texts, pointers and maps that occur again, and for the types of values in
 // interfaces. Long texts and blobs are only named: Encode returns these contents by name,
 // which is their SHA-256.
-func (c *Codec) Encode(w io.Writer, of ...any) (map[string]Content, error) {
+func (c *Codec) Encode(w io.Writer, pointers ...any) (map[string]Content, error) {
 	e := &encoder{
 		Codec: c, w: bufio.NewWriterSize(w, 1<<16), contents: map[string]Content{}, texts: map[string]int{},
 		seen: map[identity]int{}, typeNumbers: map[reflect.Type]int{},
@@ -34,7 +34,7 @@ func (c *Codec) Encode(w io.Writer, of ...any) (map[string]Content, error) {
 	for i, t := range c.held {
 		e.typeNumbers[t] = i
 	}
-	values := roots(of)
+	values := roots(pointers)
 	for _, v := range values { // they have the first numbers of pointers
 		e.seen[identity{v.Addr().Pointer(), v.Addr().Type()}] = len(e.seen)
 	}
@@ -196,7 +196,7 @@ func (e *encoder) addContent(c Content) string {
 
 // Name returns the name of a content: its SHA-256 in hexadecimal.
 func Name(c Content) (string, error) {
-	if b, is := c.(*blob.Blob); is {
+	if b, isBlob := c.(*blob.Blob); isBlob {
 		return b.Sum(), nil
 	}
 	h := sha256.New()

@@ -50,7 +50,7 @@ func New(held []any, excluded map[string]string, roots ...any) *Codec {
 	for _, v := range slices.Concat(basic(), held) {
 		c.held = append(c.held, reflect.TypeOf(v))
 	}
-	hash := sha256.New() // of all types and of the names and types of their fields
+	hash := sha256.New() // of all types and fields: codecs with other ones have another version
 	c.visitTypes(func(t reflect.Type, _ string) {
 		_, _ = fmt.Fprintln(hash, t, t.Kind())
 		if t.Kind() != reflect.Struct || t == timeType {
@@ -58,7 +58,7 @@ func New(held []any, excluded map[string]string, roots ...any) *Codec {
 		}
 		for f := range t.Fields() {
 			if f.Name != "_" && excluded[t.String()+"."+f.Name] == "" && excluded[f.Type.String()] == "" {
-				c.fields[t] = append(c.fields[t], field{f.Offset, f.Type, t.String() + "." + f.Name})
+				c.fields[t] = append(c.fields[t], field{offset: f.Offset, kind: f.Type, name: t.String() + "." + f.Name})
 				_, _ = fmt.Fprintln(hash, f.Name, f.Type)
 			}
 		}

@@ -154,9 +154,10 @@ func (s *studio) addArchive(f *seed.File, client string, from time.Time, nodes i
 	root := folder("Archive", "", begin.AddDate(0, 0, -4)) // some days before its first box
 	f.Nodes = slices.Grow(f.Nodes, nodes)
 	f.Facts = slices.Grow(f.Facts, nodes/int(kindCount)) // one kind of document has a fact
-	box, boxes, room := root, 0, 0                       // room is how many files the box still takes
+	box, boxes, room := root, 0, 0                       // the last box, their number, and how many files it still takes
 	for added := 1; added < nodes; added++ {             // one is added already: the root
-		day := workday(begin.AddDate(0, 0, (archiveDays-1)*added/nodes))
+		daysIn := (archiveDays - 1) * added / nodes // so that the documents are spread evenly
+		day := workday(begin.AddDate(0, 0, daysIn))
 		at := day.Add(9*time.Hour + time.Duration(dice.IntN(minutesOfDay))*time.Minute)
 		isLast := added == nodes-1
 		startsBox := room == 0 && !isLast // a last box would be empty: the last node is always a file
@@ -166,7 +167,8 @@ func (s *studio) addArchive(f *seed.File, client string, from time.Time, nodes i
 			continue
 		}
 		room--
-		d := &document{kind(dice.IntN(int(kindCount))), lastUsed + uint64(added), client, day} //nolint:gosec // small
+		which := kind(dice.IntN(int(kindCount))) //nolint:gosec // small
+		d := &document{kind: which, number: lastUsed + uint64(added), client: client, day: day}
 		n := s.nodeOf(d, dice)
 		n.Profile, n.Parent, n.Created = workspace, box, at
 		f.Nodes = append(f.Nodes, n)
@@ -190,8 +192,9 @@ func workday(day time.Time) time.Time {
 // nodeOf returns the node of a document. Its content is generated when it is read,
 // except for photos, which share a few pictures.
 func (s *studio) nodeOf(d *document, dice *rand.Rand) seed.Node {
-	humans := staff()[:6] // the last one of the staff is an agent, and creates no document
-	n := seed.Node{ID: s.world.NewID("node"), Name: d.fileName(), Creator: s.values[humans[dice.IntN(len(humans))]]}
+	humans := staff()[:6]                               // the last one of the staff is an agent, and creates no document
+	creator := s.values[humans[dice.IntN(len(humans))]] // values has the id of each name
+	n := seed.Node{ID: s.world.NewID("node"), Name: d.fileName(), Creator: creator}
 	if d.kind != photo {
 		n.Versions = []seed.Version{{Source: d, Size: int64(len(d.bytes()))}}
 		return n

@@ -43,7 +43,8 @@ func (c canvas) circle(x, y, radius int, shade uint8) {
 }
 
 // draw returns a PNG picture in a color, such as "#22456b". The file name decides what
-// is on it, and the customer its details.
+// is on it; chance, which only depends on the customer and the length of the name, its
+// details.
 func draw(name, hex, customer string) ([]byte, error) {
 	var r, g, b uint8
 	if _, err := fmt.Sscanf(hex, "#%02x%02x%02x", &r, &g, &b); err != nil {

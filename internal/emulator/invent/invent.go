@@ -40,11 +40,11 @@ type Extent struct {
 func ExtentOf(size seed.Size) (Extent, error) {
 	switch size {
 	case "", seed.Small:
-		return Extent{1, 50, 500}, nil
+		return Extent{projects: 1, Nodes: 50, Events: 500}, nil
 	case seed.Medium:
-		return Extent{8, 2000, 50_000}, nil
+		return Extent{projects: 8, Nodes: 2000, Events: 50_000}, nil
 	case seed.Large:
-		return Extent{24, 100_000, 1_000_000}, nil
+		return Extent{projects: 24, Nodes: 100_000, Events: 1_000_000}, nil
 	}
 	return Extent{}, fmt.Errorf("size: got %q, want one of %s, %s, %s", size, seed.Small, seed.Medium, seed.Large)
 }

@@ -443,11 +443,12 @@ func (c *checker) checkReference(v reflect.Value, tag reflect.StructTag, path st
 	}
 	kind, declared := c.kinds[key]
 	takesAny, wanted := kinds == "any", strings.Fields(kinds)
+	hasWantedKind := takesAny || slices.Contains(wanted, kind)
 	inWorld := func(kind string) bool { return c.world.Exists(kind, key) }
 	mayBeUndeclared := isID(name) && (takesAny || slices.ContainsFunc(wanted, inWorld))
 	idOfLabel := c.ids[name] // "" unless name is a label
 	switch {
-	case declared && !takesAny && !slices.Contains(wanted, kind):
+	case declared && !hasWantedKind:
 		c.fail(path, "%q is a %s (%s), want a %s", name, kind, c.paths[key], described(kinds))
 	case !declared && !mayBeUndeclared:
 		c.fail(path, "there is no %s %q", described(strings.Replace(kinds, "any", "object", 1)), name)

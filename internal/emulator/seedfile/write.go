@@ -51,11 +51,12 @@ func Write(w io.Writer, f *seed.File) error {
 func copyDeep(v reflect.Value) {
 	switch v.Kind() { //nolint:exhaustive // the others are not changed
 	case reflect.Slice:
+		if v.IsNil() {
+			return
+		}
 		list := reflect.MakeSlice(v.Type(), v.Len(), v.Len())
 		reflect.Copy(list, v)
-		if !v.IsNil() {
-			v.Set(list)
-		}
+		v.Set(list)
 		for i := range v.Len() {
 			copyDeep(v.Index(i))
 		}
@@ -102,8 +103,8 @@ func prune(file reflect.Value) {
 
 // pruneObject removes the references of an object to ids that kinds does not have, and
 // returns false if the object requires one of them: a field that is tagged as required, or
-// a scope, without which a key would reach further. A reference to any kind of object
-// stays: Read accepts unknown ids there. Empty references are not visited.
+// a scope. A reference to any kind of object stays: Read accepts unknown ids there. Empty
+// references are not visited.
 func pruneObject(object reflect.Value, kinds map[string]string) (isComplete bool) {
 	isComplete = true
 	eachTaggedText(object, noTag, rootPath, func(v reflect.Value, tag reflect.StructTag, _ string) {
@@ -113,11 +114,13 @@ func pruneObject(object reflect.Value, kinds map[string]string) (isComplete bool
 			ref, name, _ = splitScope(name)
 		}
 		isWholeKind := name == "*" // in a scope such as workspace:*:r
-		known := isWholeKind || slices.Contains(strings.Fields(ref), kinds[plain(name)])
-		if ref == "" || ref == "any" || known {
+		leadsToObject := slices.Contains(strings.Fields(ref), kinds[plain(name)])
+		stays := ref == "" || ref == "any" || isWholeKind || leadsToObject
+		if stays {
 			return
 		}
-		isComplete = isComplete && !isScope && tag.Get("required") == ""
+		isRequired := isScope || tag.Get("required") != "" // without scopes, a key has access to everything
+		isComplete = isComplete && !isRequired
 		v.SetString("")
 	})
 	removeEmpty(object)
