@@ -275,8 +275,8 @@ func withRequestNames(err error, rules []*disagreement) error {
 		return err
 	}
 	refusal := wire.RefusalOf(err)
-	rows, named := refusal.Params.([]wire.Object)
-	if !named {
+	rows, isList := refusal.Params.([]wire.Object)
+	if !isList {
 		return err
 	}
 	changed := *refusal // a copy, because other calls may use it
@@ -345,7 +345,7 @@ const (
 func editJSON(text []byte, edits []edit.Edit) []byte {
 	r := edit.Response{Header: http.Header{}, Body: text}
 	for _, e := range edits {
-		_ = e.Apply(&r)
+		_ = e.Apply(&r) // it fails if the text does not have what the edit changes
 	}
 	return r.Body
 }

@@ -119,18 +119,18 @@ func New(o seed.Options) *Server {
 	s := &Server{World: world.New(o)}
 	s.createAreas()
 	s.limits.setRules(o)
-	s.route()
+	s.setRoutes()
 	if err := checkRules(s.routes, o.Limits.Rules); err != nil {
 		panic(err)
 	}
 	return s
 }
 
-// route makes the table of routes, and chooses the mux that matches them: all servers
+// setRoutes makes the table of routes, and chooses the mux that matches them: all servers
 // share one, or another if they have the device flow of OAuth. The mux does not know the
 // variants for File Shares (OnFileShare), to which other routes lead. They are added to the
 // table afterwards, because checks and lists of operations must have them.
-func (s *Server) route() {
+func (s *Server) setRoutes() {
 	s.mux = &muxWithoutDevices
 	if s.Options.OAuth.DeviceFlow {
 		s.mux = &muxWithDevices
@@ -283,8 +283,8 @@ func (s *Server) GenerateWorld(w seed.World) seed.File {
 	for _, workspace := range all.Workspaces {
 		ids = append(ids, workspace.ID)
 	}
-	eventsInLog := before + extent.Events
-	s.WritePast(eventsInLog, w.Number, ids...)
+	wanted := before + extent.Events // WritePast fills the log up to this number of events
+	s.WritePast(wanted, w.Number, ids...)
 	return all
 }
 
@@ -309,9 +309,9 @@ func addAll[T any](list []T, add func(T) T) {
 type objects struct{ *Server }
 
 // NewID returns a new ID for an object of a seed file that has a label, of a kind such
-// as "node". A kind without a first character below is a profile, whose ID has digits.
-// The serials of objects with a label begin at labelSpace, those of all others are below
-// it, so that no two objects share an ID.
+// as "node". IDs of most kinds begin with a character of their own; the other kinds are
+// profiles, whose IDs have only digits. The serials of objects with a label begin at
+// labelSpace, those of all others are below it, so that no two objects share an ID.
 func (o objects) NewID(kind string) string {
 	o.Lock()
 	defer o.Unlock()

@@ -41,7 +41,7 @@ type rule struct {
 func (r *rule) id() string { return r.ID }
 
 // Fail adds a rule that lets calls fail. The first rule that matches a call and has uses
-// left applies. It panics if [Check] rejects the rule.
+// left applies. It panics for a rule for which [Server.AddFault] returns an error.
 func (s *Server) Fail(f world.Fault) {
 	if _, err := s.AddFault(f); err != nil {
 		panic(err)
@@ -147,24 +147,24 @@ func checkFault(routes []*wire.Route, f seed.Fault) error {
 	if f.Status != 0 && (f.Status < least || f.Status > most) {
 		return fmt.Errorf("emulator: Fault.Status must be %d to %d, got %d", least, most, f.Status)
 	}
-	return checkOp(routes, "Fault.Op", f.Op)
+	return checkRequestOp(routes, "Fault.Op", f.Op)
 }
 
 // CheckOp returns an error that names the field if no request has such an operation; "" is
 // any.
-func (s *Server) CheckOp(field string, op seed.Op) error { return checkOp(s.routes, field, op) }
+func (s *Server) CheckOp(field string, op seed.Op) error { return checkRequestOp(s.routes, field, op) }
 
-// checkOp does what checkOps does, for operations of requests: beside those of routes, there
-// is that of all OPTIONS requests.
-func checkOp(routes []*wire.Route, field string, op seed.Op) error {
+// checkRequestOp returns an error, which names the field, for an operation that no request
+// has. Beside those of checkOps, it accepts that of all OPTIONS requests.
+func checkRequestOp(routes []*wire.Route, field string, op seed.Op) error {
 	if op == opIntrospect {
 		return nil
 	}
 	return checkOps(routes, field, op)
 }
 
-// checkOps returns an error for the name of an operation without a route. The field is
-// named in the error.
+// checkOps returns an error, which names the field, for an operation that has no route. It
+// accepts that of handshakes (opSocket), and "", which means all operations.
 func checkOps(routes []*wire.Route, field string, ops ...seed.Op) error {
 	for _, op := range ops {
 		named := func(r *wire.Route) bool { return r.Op == string(op) }
@@ -189,7 +189,8 @@ func (f *faults) faultFor(op string) *fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, r := range f.rules {
-		if (r.Op == "" || string(r.Op) == op) && r.countMatch() {
+		matches := r.Op == "" || string(r.Op) == op
+		if matches && r.countMatch() { // it counts the call, and decides
 			return &r.fault
 		}
 	}
@@ -389,7 +390,7 @@ func (r *socketRule) id() string { return r.ID }
 type aim struct {
 	skip, count  int
 	probability  float64
-	seen, struck int
+	seen, struck int // the matches so far, and those to which the rule has applied
 	dice         rand.PCG
 }
 
@@ -407,8 +408,12 @@ func (a *aim) countMatch() bool {
 		return false
 	}
 	a.seen++
+	if a.seen <= a.skip {
+		return false
+	}
 	dice := rand.New(&a.dice) //nolint:gosec // repeatable on purpose
-	if a.seen <= a.skip || a.probability > 0 && dice.Float64() >= a.probability {
+	isSpared := a.probability > 0 && dice.Float64() >= a.probability
+	if isSpared {
 		return false
 	}
 	a.struck++

@@ -207,9 +207,14 @@ func (s *Server) MaskedPath(q *world.Request, mask string) string {
 		}
 	})
 	below, found := strings.CutPrefix(q.Path, s.Prefix())
+	if !found {
+		return q.Path
+	}
 	for _, pattern := range s.record.secretPatterns[q.Op] {
-		if path := maskSegments(below, pattern, mask); found && path != below {
-			return s.Prefix() + path
+		masked := maskSegments(below, pattern, mask)
+		hasSecrets := masked != below
+		if hasSecrets {
+			return s.Prefix() + masked
 		}
 	}
 	return q.Path

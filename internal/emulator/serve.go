@@ -88,7 +88,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c := &wire.Call{Query: r.URL.Query(), Now: s.Now()}
-	err := s.findRoute(c, r)
+	unknownRoute := s.findRoute(c, r)
 	op := operation(c)
 
 	s.readBody(c, r)
@@ -106,10 +106,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		result.took = time.Since(began)
 		s.record.setOutcome(entry, &result)
 	}()
-	c.Stream = f.Stream
+	c.Stream = f.Stream // how a handler streams its response, by default as the options say
 	f.wait(r.Context(), f.Delay)
 	c.Now = s.Now() // later than before, by the delay
-	out := s.respond(c, f, rules, err)
+	out := s.respond(c, f, rules, unknownRoute)
 	out.Header.Set("Date", s.Now().Add(s.Options.ClockSkew).UTC().Format(http.TimeFormat))
 	result.describe(c, f, out)
 	if out.Stream == nil {
@@ -155,7 +155,7 @@ func (s *Server) serveSocket(w http.ResponseWriter, r *http.Request) {
 // Refusals returns how many calls were answered with 429 so far.
 func (s *Server) Refusals() int { return int(s.refusals.Load()) }
 
-// operation returns the name of the endpoint of a call, as in endpoints.tsv, and ""
+// operation returns the name of the endpoint of a call, such as events.Search, and ""
 // for an unknown path. The route of an OPTIONS request is the endpoint that it asks
 // about, which is not called.
 func operation(c *wire.Call) string {
@@ -201,14 +201,14 @@ func (s *Server) readBody(c *wire.Call, r *http.Request) {
 }
 
 // respond returns the response to a call: that of its handler or, if no route matches, that
-// of the error unknown. A fault can replace it, with or without calling the handler. The
-// rules of [Server.Disagree] then change it, unless the fault has a body of its own.
-func (s *Server) respond(c *wire.Call, f *fault, rules []*disagreement, unknown error) wire.Reply {
+// of the error unknownRoute. A fault can replace it, with or without calling the handler.
+// The rules of [Server.Disagree] then change it, unless the fault has a body of its own.
+func (s *Server) respond(c *wire.Call, f *fault, rules []*disagreement, unknownRoute error) wire.Reply {
 	header := http.Header{}
 	var payload wire.Object
 	var err error
 	if f.callsHandler() {
-		payload, err = s.dispatch(c, unknown, header)
+		payload, err = s.dispatch(c, unknownRoute, header)
 	}
 	if f.Reset == seed.BeforeHeader {
 		panic(http.ErrAbortHandler)
@@ -235,13 +235,13 @@ func inMarkdown(out wire.Reply) wire.Reply {
 }
 
 // dispatch authenticates a call, counts it in its rate limits, and calls its handler.
-// It adds the headers of the rate limits to header. Unknown is nil, or the refusal that
-// it returns because no route matches. An OPTIONS request gets the description of its
-// endpoint, without a credential.
-func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire.Object, error) {
+// It adds the headers of the rate limits to header. If no route matches, it only does the
+// tasks that are due, and returns the error unknownRoute, which is otherwise nil. An OPTIONS
+// request gets the description of its endpoint, without a credential.
+func (s *Server) dispatch(c *wire.Call, unknownRoute error, header http.Header) (wire.Object, error) {
 	s.RunDueTasks()
-	if unknown != nil {
-		return nil, unknown
+	if unknownRoute != nil {
+		return nil, unknownRoute
 	}
 	if c.Request.Method == http.MethodOptions {
 		return introspect(c)
@@ -266,7 +266,7 @@ func (s *Server) dispatch(c *wire.Call, unknown error, header http.Header) (wire
 		}
 	}
 	if c.Out.Twice {
-		c.Check.LevelsStatus = s.Options.LevelsStatus // of this refusal
+		c.Check.LevelsStatus = s.Options.LevelsStatus // if it is the only invalid parameter
 		c.Check.Invalid("output", "At most one detail level may be named.")
 	}
 	return s.handle(c)
@@ -319,15 +319,11 @@ func (s *Server) findRoute(c *wire.Call, r *http.Request) error {
 	if c.Route != nil {
 		return nil
 	}
-	if s.routeOf(inner) != nil { // without a route, the mux would answer the request
-		// The mux is only called for the path values: c receives the request with them and the route.
-		s.mux.ServeHTTP(&matched{call: c, routes: s.routes}, muxed(inner))
-		c.Request.URL = inner.URL // muxed has changed the path, handlers need the sent one
-		if !s.faults.isMoved(c.Route) {
-			return nil
-		}
-		c.Route = nil // it is at another path only
+	s.matchRoute(c, inner)
+	if c.Route != nil && !s.faults.isMoved(c.Route) {
+		return nil
 	}
+	c.Route = nil // one that a test has moved is at another path only
 	allowed := s.methodsOf(inner)
 	switch {
 	case len(allowed) == 0:
@@ -374,6 +370,16 @@ func (s *Server) BasePath() string { return s.Prefix() + "/current" }
 func atRoot(path string) bool {
 	return strings.HasPrefix(path, "/.well-known/") || path == oauth.ConnectPath ||
 		strings.HasPrefix(path, oauth.ConnectPath+"/")
+}
+
+// matchRoute gives a call the route that matches a request, and the request with the values
+// of the path. The handlers of the mux (endpoint) do so and write no response.
+func (s *Server) matchRoute(c *wire.Call, inner *http.Request) {
+	if s.routeOf(inner) == nil { // the mux would write a response of its own
+		return
+	}
+	s.mux.ServeHTTP(&matched{call: c, routes: s.routes}, muxed(inner))
+	c.Request.URL = inner.URL // muxed has changed the path, handlers need the sent one
 }
 
 // routeOf returns the route of a request, nil if none matches its path and method. The

@@ -4,7 +4,6 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
-	"cmp"
 	"compress/flate"
 	"crypto/sha256"
 	"encoding/hex"
@@ -133,7 +132,7 @@ func (s *Server) readState(r io.Reader, open func(name string) (*blob.Blob, erro
 	s.ReplaceState(commit)
 	changesRoutes := s.Options.OAuth.DeviceFlow != hadDeviceFlow
 	if changesRoutes {
-		s.route()
+		s.setRoutes()
 	}
 	return nil
 }
@@ -145,8 +144,11 @@ func (s *Server) decodeState(
 ) (options *seed.Options, commit func(), err error) {
 	buffered := bufio.NewReaderSize(r, 1<<16)
 	head, err := buffered.ReadSlice('\n')
+	if err != nil {
+		return nil, nil, errors.New("this is not the state of an emulator")
+	}
 	var theirs string
-	if _, scanned := fmt.Sscanf(string(head), `{"version":%q,"state":`, &theirs); cmp.Or(err, scanned) != nil {
+	if _, err := fmt.Sscanf(string(head), `{"version":%q,"state":`, &theirs); err != nil {
 		return nil, nil, errors.New("this is not the state of an emulator")
 	}
 	if own := version(); theirs != own {
@@ -166,7 +168,7 @@ func (s *Server) decodeState(
 		return nil, nil, fmt.Errorf("the state is damaged: %w", err)
 	}
 	rules := freshServer.faults.disagreements
-	for i, d := range rules { // with the routes of this server
+	for i, d := range rules { // a rule refers to routes, which must be those of this server
 		rules[i], err = newDisagreement(s.routes, d.given)
 		if err != nil {
 			return nil, nil, err
@@ -211,7 +213,8 @@ func (s *Server) MarkStartOf(remake func() (*Server, error)) {
 	})
 }
 
-// stateOf returns the state of the server that remake returns, and closes the server.
+// stateOf makes a server and returns its state, which is all that is needed of it: the
+// server is closed.
 func stateOf(remake func() (*Server, error)) (saved, error) {
 	fresh, err := remake()
 	if err != nil {
@@ -260,7 +263,7 @@ func (s *Server) loadState(from saved) error {
 		if b, isBlob := c.(*blob.Blob); isBlob {
 			return b, nil
 		}
-		return s.Blobs.Read(io.NewSectionReader(c, 0, c.Size()))
+		return s.Blobs.Read(io.NewSectionReader(c, 0, c.Size())) // a long text
 	})
 }
 
@@ -367,7 +370,7 @@ func (s *Server) export(contents map[string]graph.Content) (*seed.File, error) {
 	s.commentsArea.Export(f)
 	s.metadataArea.Export(f)
 	s.aiArea.Export(f)
-	writtenByLoad := []string{
+	writtenByLoad := []string{ // again, when the comments and chats in the file are added
 		"comment_created", "comment_mentioned", "comment_replied", "ai_chat_created", "ai_chat_new_message",
 	}
 	f.Events = slices.DeleteFunc(f.Events, func(e seed.Event) bool { return slices.Contains(writtenByLoad, e.Name) })
@@ -424,7 +427,8 @@ func (s *Server) Restore(r io.Reader) error {
 	return err
 }
 
-// restore replaces the state by that of a snapshot.
+// restore replaces the state by that of a snapshot. It refuses one whose state is so much
+// larger than its file that it was made to exhaust the memory.
 func (s *Server) restore(file *blob.Blob) error {
 	z, err := zip.NewReader(file, file.Size())
 	if err != nil {

@@ -442,13 +442,13 @@ const (
 	lost     = true  // nothing
 )
 
-// closeWriting makes further writes fail. The reader can still read what is buffered
-// or, if isLost is true, gets ECONNRESET.
-func (s *stream) closeWriting(isLost bool) {
+// closeWriting makes further writes fail, and stops the timer of their deadline. The reader
+// can still read what is buffered or, if the buffer is to be lost, gets ECONNRESET.
+func (s *stream) closeWriting(losesBuffer bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writerClosed = true
-	if isLost {
+	if losesBuffer {
 		s.bufferLost, s.buffer, s.taken = true, nil, 0
 	}
 	s.writes.stop()
