@@ -335,8 +335,8 @@ func (v *Viewer) accessMode(profileID string) wire.Mode {
 }
 
 // refuseSearch returns a refusal of a search if the credential does not cover the profile.
-// It also refuses a search of the audit log that has no organization, workspace or share,
-// by a user who is neither admin nor auditor, or with a credential below admin mode.
+// A search of the audit log is also refused if it has no organization, workspace or share,
+// if the user is neither admin nor auditor, or if the credential is below admin mode.
 func (v *Viewer) refuseSearch(q *Query) error {
 	if q.audit() && (q.kind == wire.KindUser || q.parent != "") {
 		return wire.Refuse(http.StatusUnauthorized, codeAuditAnchor,

@@ -82,10 +82,10 @@ func habits() [4][]weight {
 	}
 }
 
-// readEvent returns the name of a random event that changes no content of a file, for
+// randomRead returns the name of a random event that changes no content of a file, for
 // histories that must not change any. The weights are percent; agents extract more than
 // they download.
-func (p *person) readEvent(dice *rand.Rand) string {
+func (p *person) randomRead(dice *rand.Rand) string {
 	downloads, extractions := 78, 10
 	if p.agent {
 		downloads, extractions = 18, 70
@@ -207,7 +207,7 @@ type generator struct {
 	files     []uint32
 	hours     [24][]int // who works at an hour, as often as their weight
 	begins    []int64   // when the files were added; nil means before everything else
-	readsOnly bool      // only the events of readEvent
+	readsOnly bool      // only the events of randomRead
 }
 
 // addEvents adds events until a search of the workspace by its owner finds as many as the
@@ -270,7 +270,8 @@ func (g *generator) isFoundByOwner(e *world.Entry) bool {
 // the hour, and a tenth of that on weekends. The total of the weights is divided into
 // h.Events equal parts, and each part has one event, at a random point.
 func (g *generator) eventTimes(h world.History) func(yield func(int64) bool) {
-	const idle, perWorker, weekend = 1, 30, 0.1 // weights of an hour, and a factor of them
+	// The weight of an hour without workers, what each worker adds, and the factor of a weekend.
+	const idle, perWorker, weekend = 1, 30, 0.1
 	from, hours := h.From.Unix(), int(h.To.Sub(h.From)/time.Hour)+1
 	sums := make([]float64, hours) // of the weights up to the end of each hour
 	total := 0.0
@@ -350,7 +351,7 @@ func (g *generator) addEvent(created int64) {
 func (g *generator) randomEventOf(p *person) string {
 	name := p.randomEvent(g.dice)
 	if g.readsOnly {
-		name = p.readEvent(g.dice)
+		name = p.randomRead(g.dice)
 	}
 	if len(g.files) == 0 {
 		name = fileAdded

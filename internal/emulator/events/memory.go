@@ -124,7 +124,7 @@ func (p *past) addEventAt(name, user string, at time.Time, object uint32) {
 	})
 }
 
-// addReads adds a number of reads (see readEvent), such as downloads, from the creation of
+// addReads adds a number of reads (see randomRead), such as downloads, from the creation of
 // the first node until now. Without files it adds none.
 func (p *past) addReads(events int) {
 	if len(p.files) == 0 || events == 0 {

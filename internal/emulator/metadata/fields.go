@@ -265,8 +265,8 @@ func isFieldName(name string) bool {
 }
 
 // AddField adds a field to its workspace, unless that has a field of the name already. If
-// MergedInto names another field, the field of the name is marked as merged into that. It
-// returns the field with defaults.
+// MergedInto names another field, the new or existing field is marked as merged into that.
+// It returns the given field with defaults.
 func (h *Handlers) AddField(it world.Field) world.Field {
 	h.w.Lock()
 	defer h.w.Unlock()
@@ -457,8 +457,8 @@ type proposal struct {
 }
 
 // mergeCandidates returns a page of the pairs of similar fields that can be merged. The
-// offset counts all similar pairs, so that a page can have less than its size. By an
-// option, no pairs have been looked for yet.
+// offset counts all similar pairs, so that a page can have less than its size. With the
+// option VocabularyUnscanned there are none, as before the platform has looked for them.
 func (h *Handlers) mergeCandidates(c *wire.Call, id string) (wire.Object, error) {
 	offset := c.Integer("offset", 0, 0, math.MaxInt32)
 	v := h.vocabularyOf(id)

@@ -259,14 +259,14 @@ func clamped(c *wire.Call, name string, fallback, most int) int {
 	return max(1, min(c.Integer(name, fallback, -unbounded, unbounded), most))
 }
 
-// checkFieldName adds an error for the parameter param to k if the name of a field is
-// blank or too long.
-func checkFieldName(k *wire.Check, param, name string) {
+// checkFieldName adds an error of a parameter to the check if the name of a field that it
+// has is blank or too long.
+func checkFieldName(check *wire.Check, param, name string) {
 	switch {
 	case strings.TrimSpace(name) == "":
-		k.Missing(param, "1 to 64 characters.")
+		check.Missing(param, "1 to 64 characters.")
 	case utf8.RuneCountInString(name) > fieldNameMost:
-		k.Invalid(param, "At most 64 characters.")
+		check.Invalid(param, "At most 64 characters.")
 	}
 }
 

@@ -254,7 +254,7 @@ func shorten(text string, lv wire.Level) string {
 		most = 200
 	case wire.Standard:
 		most = 600
-	case wire.Full:
+	case wire.Full: // all of it
 	}
 	if len(text) <= most {
 		return text

@@ -36,25 +36,25 @@ const (
 // of shares admit callers without a credential.
 func (h *contents) readRoutes() []*wire.Route {
 	type handler = func(*wire.Call) (wire.Object, error)
-	// For nodes of workspaces and of shares.
+	// both returns the routes for nodes of workspaces, and of shares also without a credential.
 	both := func(op, rest string, handle handler, options ...wire.RouteOption) []*wire.Route {
 		return withVisitors(onNodes(wire.Get, op, rest, handle, options...))
 	}
-	// For a file that the caller may read.
-	file := func(handle func(*wire.Call, world.Store, *world.Node) (wire.Object, error)) handler {
+	// onFile passes the file in the path to the handler, if the caller may read it.
+	onFile := func(handle func(*wire.Call, world.Store, *world.Node) (wire.Object, error)) handler {
 		return wire.WithTwo(h.fileToRead, handle)
 	}
 	const picture = "token output-format width height size rotate cropwidth cropheight cropx cropy"
 	all := both("storage.Downloads.Read", "read/", h.serveVersion, wire.OptionalCredential, wire.Query("version_id token"))
 	for _, more := range [][]*wire.Route{
-		both("storage.Downloads.Token", "requestread/", file(h.newReadToken), wire.ChangesState, wire.Query("version_id")),
+		both("storage.Downloads.Token", "requestread/", onFile(h.newReadToken), wire.ChangesState, wire.Query("version_id")),
 		both("storage.Downloads.Zip", "zip/", h.serveArchive, wire.ChangesState),
-		both("storage.Texts.Get", "content/", file(h.readText),
+		both("storage.Texts.Get", "content/", onFile(h.readText),
 			wire.Query("q page chunk_from chunk_to cursor limit max_bytes")),
-		both("storage.Previews.Authorize", "preview/{type}/preauthorize/", file(h.newPreviewToken), wire.ChangesState),
+		both("storage.Previews.Authorize", "preview/{type}/preauthorize/", onFile(h.newPreviewToken), wire.ChangesState),
 		both("storage.Previews.Read", "preview/{type}/read/{download_token}/file/{filename}", h.readPreview,
 			wire.NoCredential),
-		both("storage.Transforms.Token", "transform/image/requestread/", file(h.newTransformToken), wire.ChangesState),
+		both("storage.Transforms.Token", "transform/image/requestread/", onFile(h.newTransformToken), wire.ChangesState),
 		both("storage.Transforms.Read", "transform/image/read/", h.readTransform, wire.NoCredential, wire.Query(picture)),
 	} {
 		all = append(all, more...)

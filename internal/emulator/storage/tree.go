@@ -389,10 +389,11 @@ func (h *Handlers) sourceContent(c *wire.Call, allowHash bool) (world.Version, e
 			Type string `json:"hash_type"`
 		} `json:"hash"`
 	}
-	invalid := wire.Decode([]byte(text), &from)
+	notJSON := wire.Decode([]byte(text), &from)
 	isUpload, isHash := from.Type == "upload" && from.Upload != nil, from.Type == "hash" && from.Hash != nil
 	c.Check.MissingIf(!given, "from", "The source of the content.")
-	c.Check.InvalidIf(given && (invalid != nil || !isUpload && !isHash), "from", "JSON with an upload or a hash.")
+	isSource := notJSON == nil && (isUpload || isHash)
+	c.Check.InvalidIf(given && !isSource, "from", "JSON with an upload or a hash.")
 	if err := c.Check.Err(); err != nil {
 		return world.Version{}, err
 	}
@@ -422,7 +423,8 @@ func (h *Handlers) sourceContent(c *wire.Call, allowHash bool) (world.Version, e
 // also be named by its hash.
 func (h *Handlers) addFile(c *wire.Call, store world.Store) (wire.Object, error) {
 	name := treeName(c, required) // sourceContent returns the error of a bad name
-	content, err := h.sourceContent(c, h.w.KindOf(store.Profile) == wire.KindShare)
+	allowsHash := h.w.KindOf(store.Profile) == wire.KindShare
+	content, err := h.sourceContent(c, allowsHash)
 	if err != nil {
 		return nil, err
 	}

@@ -183,8 +183,7 @@ func (h *Handlers) badEntry(e batchEntry, i int, content []byte, sent bool) stri
 	return storage.NameProblem(e.Filename)
 }
 
-// keepFile stores content and returns a version of a file with it, which is not yet one of
-// a node.
+// keepFile stores content, and returns it as a version that no node has yet.
 func (h *Handlers) keepFile(content []byte) (world.Version, error) {
 	kept, err := h.w.Blobs.Keep(content)
 	if err != nil {

@@ -190,7 +190,7 @@ func (h *Handlers) completeUpload(c *wire.Call, u *upload) (wire.Object, error) 
 	return h.uploadDetails(u), nil
 }
 
-// hasGaps reports whether the numbers of the n chunks are others than 1 to n.
+// hasGaps reports whether the numbers of the n chunks are not 1 to n.
 func (u *upload) hasGaps() bool {
 	for order := range len(u.chunks) {
 		if _, found := u.chunks[order+1]; !found {

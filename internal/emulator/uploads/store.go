@@ -131,7 +131,7 @@ func (h *Handlers) replaceShared(u *upload, content world.Version) (status, mess
 	if h.failsToStore(u) {
 		return uploadNotStored, "The file could not be stored."
 	}
-	u.chunks = nil
+	u.chunks = nil // the file gets the content
 	h.storage.NewVersion(n, content, u.user, wire.KindWorkspace+"_storage_file_updated")
 	h.w.FileShareEvent(f, world.Event{Name: "file_share_content_updated", CallingUser: u.user})
 	return uploadComplete, noMessage
@@ -143,7 +143,7 @@ func (h *Handlers) storeFile(u *upload, content world.Version) {
 		h.setStatus(u, uploadNotStored, "The file could not be stored.")
 		return
 	}
-	u.chunks = nil
+	u.chunks = nil // the file gets the content
 	u.node = h.storage.PutFile(u.to.Place, u.name, content, u.user).ID
 	h.setStatus(u, uploadStored, noMessage)
 }

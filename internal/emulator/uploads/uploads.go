@@ -282,7 +282,7 @@ func (h *Handlers) refuseFull(to place, more int64) error {
 // refuseBusy returns a refusal if the user of a new upload would have too many running
 // uploads, or too many bytes in them.
 func (h *Handlers) refuseBusy(u *upload) error {
-	running, size := 1, max(u.size, 0)
+	running, size := 1, max(u.size, 0) // with the new one; the size of a stream is -1
 	for _, other := range h.uploads {
 		if other.user == u.user && !other.ended() {
 			running++
