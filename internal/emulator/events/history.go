@@ -403,19 +403,30 @@ func (g *generator) randomPerson(created int64) *person {
 func (p *person) randomEvent(dice *rand.Rand) string { return drawEvent(dice, p.total, p.habits) }
 
 // indexRows adds the rows from first on to the indexes of the log, all at once, which
-// is faster than one by one.
+// is faster than one by one. It finds the lists of a place only once.
 func indexRows(l *world.Log, first uint32) {
 	added, feeds := rowLists{}, rowLists{}
+	ofPlace := make([][]*[]uint32, len(l.Places.Values))
 	for n := first; n < world.Number(len(l.Entries)); n++ {
 		e := &l.Entries[n]
-		at := l.Places.Values[e.Place]
-		for _, id := range [...]string{at.Org, at.Workspace, at.Share, l.Names.Values[e.User]} {
-			if id != "" {
-				added.add(id, n)
+		at := &l.Places.Values[e.Place]
+		if ofPlace[e.Place] == nil {
+			for _, id := range [...]string{at.Org, at.Workspace, at.Share} {
+				if id != "" {
+					ofPlace[e.Place] = append(ofPlace[e.Place], added.of(id))
+				}
 			}
 		}
+		for _, rows := range ofPlace[e.Place] {
+			*rows = append(*rows, n)
+		}
+		if user := l.Names.Values[e.User]; user != "" {
+			rows := added.of(user)
+			*rows = append(*rows, n)
+		}
 		if at.Org != "" && l.Kinds.Values[e.Kind].IsChange {
-			feeds.add(at.Org, n)
+			rows := feeds.of(at.Org)
+			*rows = append(*rows, n)
 		}
 	}
 	for id, rows := range added {
@@ -430,14 +441,12 @@ func indexRows(l *world.Log, first uint32) {
 // without another write to the map.
 type rowLists map[string]*[]uint32
 
-// add appends a row to the list of an ID.
-func (r rowLists) add(id string, row uint32) {
-	rows := r[id]
-	if rows == nil {
-		rows = new([]uint32)
-		r[id] = rows
+// of returns the list of an ID, a new one if there is none.
+func (r rowLists) of(id string) *[]uint32 {
+	if r[id] == nil {
+		r[id] = new([]uint32)
 	}
-	*rows = append(*rows, row)
+	return r[id]
 }
 
 // markLatestEvents reports changes to those who poll, only for the latest of the events
