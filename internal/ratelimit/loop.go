@@ -129,7 +129,6 @@ func (g *Group) Wait(ctx context.Context) error {
 // await waits until a call may start, however long that takes. It fails only when ctx
 // is done, as [wait.Sleep] does.
 func (g *Group) await(ctx context.Context) (Call, error) {
-	const anyWait = -1
 	c, err := g.Acquire(ctx, anyWait, nil) // without a report
 	if err != nil {                        // ctx is done, or its deadline is before the start of the call
 		<-ctx.Done()

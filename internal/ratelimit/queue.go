@@ -129,7 +129,9 @@ func (w *caller) send(o opening) {
 
 // expectBehind sends the callers behind the first one the expected starts of their calls,
 // each once: they may never be the first, because several can start at the same moment. O is
-// the opening of the first one. Callers whose starts are spread do not wait for a window.
+// the opening of the first one. If a Retry-After is its reason (refused), it is also that of
+// the callers that start at the same time; those after them wait for a window. Callers whose
+// starts are spread do not.
 func (g *Group) expectBehind(o opening, now time.Time) {
 	if !o.at.Before(busy) {
 		return
@@ -152,10 +154,10 @@ func (g *Group) expectBehind(o opening, now time.Time) {
 }
 
 // expectedStart returns when the windows are expected to have room for the caller with so many
-// others before it, the first of which starts at first. Each of these calls, and each that
-// runs, counts as one that ends at once.
+// others before it, the first of which starts at first. As it is not known how long calls take,
+// each of these, and each that runs, counts as one that ends as soon as it has started.
 func (g *Group) expectedStart(before int, first, now time.Time) time.Time {
-	startOf := func(place int) time.Time {
+	startOf := func(place int) time.Time { // of the caller at that place in the queue
 		for _, callers := range g.waiting {
 			if place < len(callers) {
 				return times.Later(first, callers[place].expected)
@@ -173,7 +175,7 @@ func (g *Group) expectedStart(before int, first, now time.Time) time.Time {
 		size := w.Size + w.Size/1000
 		if before >= w.Max { // the caller Max places before has the slot
 			at = times.Later(at, startOf(before-w.Max).Add(size))
-		} else if room := w.mayStart(g.nextCall+uint64(before), now, -1); room.Before(busy) { //nolint:gosec // not negative
+		} else if room := w.mayStart(g.nextCall+uint64(before), now, anyWait); room.Before(busy) { //nolint:gosec // >= 0
 			at = times.Later(at, room)
 		} else {
 			at = times.Later(at, now.Add(size))
@@ -185,21 +187,21 @@ func (g *Group) expectedStart(before int, first, now time.Time) time.Time {
 	return at
 }
 
-// overdue reports whether the first caller of a class must start before those of the
-// classes before it: they have passed it mostPassed times, or it is of Rest and asked
-// more than Patience before the first one of Woken.
+// overdue reports whether the first caller of a class must start before those of more urgent
+// classes, so that they do not keep it waiting forever: mostPassed calls of these have started
+// while it waited, or it is of Rest and asked more than Patience before the first one of Woken.
 func (g *Group) overdue(c Class) bool {
 	woken := g.waiting[Woken]
 	outOfPatience := c == Rest && len(woken) > 0 && g.waiting[c][0].asked.Add(Patience).Before(woken[0].asked)
 	return outOfPatience || g.passed[c] >= mostPassed
 }
 
-// countPassed records that a call of class c has started. For each later class with a
-// waiting caller it counts one that has passed it.
+// countPassed records that a call of class c has started. For each less urgent class with a
+// waiting caller it counts one that has passed it: see overdue.
 func (g *Group) countPassed(c Class) {
 	g.passed[c] = 0 // starts since the last one of c
 	if c == Program && g.spreadOver != nil {
-		return // loops that are spread wait for the time of their start, not for the program
+		return // loops whose starts are spread (classDue) do not wait for calls of the program
 	}
 	for other := c + 1; other < classes; other++ {
 		if len(g.waiting[other]) > 0 {
@@ -240,15 +242,16 @@ func (g *Group) nextCaller(now time.Time) (next *caller, at time.Time) {
 }
 
 // classDue returns when a call of a class may start, apart from the windows. The
-// program may start calls at once. The starts of loops are spread over a long window;
-// after a quiet time about burst of them start at once. Without a long window at most
-// mostRunning calls of loops run at a time; one that runs for longer than longestRun no
+// program may start calls at once. The starts of loops are spread over a long window: each
+// moves paidUntil by the time between two, and the next may precede paidUntil by the time of
+// burst-1, so after a quiet time about burst of them start at once. Without a long window at
+// most mostRunning calls of loops run at a time; one that runs for longer than longestRun no
 // longer counts.
 func (g *Group) classDue(c Class, now time.Time) time.Time {
 	switch running := len(g.loopCalls); {
 	case c == Program:
 		return now
-	case g.spreadOver != nil: // paidUntil is an interval after the first start already, so burst-1 more make a burst
+	case g.spreadOver != nil:
 		mayPrecede := (burst - 1) * g.spreadOver.leastInterval()
 		return g.paidUntil.Add(-mayPrecede)
 	case running >= mostRunning:
@@ -259,9 +262,10 @@ func (g *Group) classDue(c Class, now time.Time) time.Time {
 	}
 }
 
-// recordStart records the start of a call. With a long window, calls of the classes Woken
-// and Rest are spread over it, and those of Program reduce their part. Else those of Woken
-// and Rest are counted while they run (loopCalls). A call of a loop is also in its State.
+// recordStart records the start of a call. With a long window, calls of loops (of the classes
+// Woken and Rest) are spread over what the calls of Program leave of it: spreadStart records
+// both. Else those of loops are counted while they run (loopCalls). A call of a loop is also
+// in its State.
 func (g *Group) recordStart(c Call, class Class) {
 	var every time.Duration // between two calls that are spread
 	switch {

@@ -91,6 +91,9 @@ type claim struct {
 // trustTime is how long a claim is trusted.
 const trustTime = time.Minute
 
+// anyWait is a maxWait that allows any wait.
+const anyWait = -1
+
 // busy marks a slot in use: it is later than any time.
 var busy = time.Unix(1<<40, 0) //nolint:gochecknoglobals // a constant
 
@@ -135,8 +138,8 @@ type Waiting func(wait time.Duration, ordered bool)
 // if the server requires a longer wait than maxWait; a negative maxWait allows any. If both
 // hold, the error wraps both.
 //
-// A window that was learned from announcements may be wrong. It delays a call by maxWait
-// at most; the response to that call shows whether the window is right.
+// A window that is known only from the headers of responses (learned) may be wrong. It
+// delays a call by maxWait at most; the response to that call shows whether it is right.
 func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiting) (Call, error) {
 	if err := ctx.Err(); err != nil {
 		return Call{}, err
@@ -151,7 +154,7 @@ func (g *Group) Acquire(ctx context.Context, maxWait time.Duration, report Waiti
 	}
 	g.mu.Lock()
 	now := time.Now()
-	if class == Program && g.waits == 0 { // it may start without the queue
+	if class == Program && g.waits == 0 { // it may start without the queue: classDue delays only loops
 		firstSince := now
 		c, o := g.tryStart(loop, class, now, firstSince, maxWait)
 		started := !o.at.After(now)
@@ -202,10 +205,10 @@ type opening struct {
 }
 
 // requiredWait returns until when the server allows no call of the group (closedUntil):
-// the end of a Retry-After or, if that is later, of a window that others have used up.
-// It also returns when calls start again (at), as recorded: opensAt contains a random
-// delay, and usedUp.opens also how long the claim is trusted. refused is false if at
-// comes from the claim.
+// the end of a Retry-After or, if that is later, of a window of which a response claims
+// that others have used it up (usedUp). It also returns when calls start again (at), which
+// is later by a random delay. A claim may be wrong: so usedUp.opens is the end of the time
+// for which it is trusted, if that is earlier. refused is false if at comes from the claim.
 func (g *Group) requiredWait(now time.Time) opening {
 	o := opening{at: g.opensAt, closedUntil: g.refusedUntil, refused: true}
 	hasClaim := now.Before(g.usedUp.opens)
@@ -254,8 +257,9 @@ func (w *window) slot(n uint64) *time.Time { return &w.slots[n%uint64(len(w.slot
 // the slot of n still runs. The caller is the first in the queue since firstSince. From
 // then a learned window delays it by maxWait at most; a negative maxWait is no limit.
 //
-// A window that does not slide ends for all its calls together, at announcedEnd. In one
-// of at most two roundings observeEnd cannot notice that it slides.
+// A window that does not slide ends for all its calls together, at announcedEnd. That is
+// used only of a window of more than two roundings: the ends of a shorter one are announced
+// too roughly for observeEnd to notice that it slides.
 func (w *window) mayStart(n uint64, firstSince time.Time, maxWait time.Duration) time.Time {
 	lastEnd := *w.slot(n)
 	if lastEnd.Equal(busy) {
@@ -315,8 +319,9 @@ func (g *Group) Close(until time.Time, limit int) {
 	g.endLongWaits()
 }
 
-// Full returns the limit of a window announced as used up, and the start of the
-// next one; zero values if that is not trusted any more and a Retry-After closes the group.
+// Full returns the limit of a window announced as used up, and the start of the next one,
+// for the error of a call that a closed group does not start. It returns zero values if the
+// announcement is too old to be trusted and a Retry-After is what closes the group.
 func (g *Group) Full() (limit int, until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

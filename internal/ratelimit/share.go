@@ -28,8 +28,8 @@ const (
 )
 
 // Refused records that the server rejected c because the window of the given limit is
-// full until reset. c has been released. Its slots become free, as servers do not count
-// rejected calls.
+// full until reset. c has been released: the slot that it has in each window holds the time
+// of its end. The slots become free, as servers do not count rejected calls.
 func (g *Group) Refused(c Call, limit int, reset time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -56,16 +56,16 @@ func (g *Group) Refused(c Call, limit int, reset time.Time) {
 // recordFull records that w is full until reset, as the response to c reports, and
 // reduces the share of this client: to less than the calls that the server has accepted,
 // once for all calls that run at the same time. The longest of several windows is an
-// exception: if it slides, its share does not fall below the accepted calls, and else it
-// is not reduced.
+// exception, because the shares of the shorter ones divide its calls as well: if it slides,
+// its share does not fall below the accepted calls, and else it is not reduced.
 func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 	if w.learned { // its size is a guess
 		return
 	}
 	accepted := float64(w.ownCalls(c.Started)) // own calls that the server has accepted in the window
 	w.observeEnd(reset)
-	isNewWindow := now.Sub(w.lastFull) > w.Size/2
-	if isNewWindow || accepted > w.ownWhenFull { // of several reports in a window the highest number counts
+	isNewWindow := now.Sub(w.lastFull) > w.Size/2 // else it is another report of the same window
+	if isNewWindow || accepted > w.ownWhenFull {  // of several reports in a window the highest number counts
 		w.ownWhenFull = accepted
 	}
 	w.lastFull = now
@@ -73,7 +73,7 @@ func (g *Group) recordFull(w *window, c Call, reset, now time.Time) {
 	switch {
 	case w == g.longest && w.sliding:
 		w.share = min(w.share, max(1, w.share*longestDecrease, accepted))
-	case w == g.longest: // the shares of the shorter windows limit its calls
+	case w == g.longest:
 	case !alreadyReduced:
 		if accepted > 0 {
 			w.share = min(w.share, accepted)

@@ -27,19 +27,21 @@ const (
 // spreadStart records the start of a call of class c in the spread, and returns the
 // time between two calls of loops (Woken and Rest). A call of a loop moves paidUntil by
 // that time. But a call of Rest that starts while one of Woken waits must not delay that
-// one: its time becomes a debt, by which later calls of loops move paidUntil in parts.
+// one: its time becomes a debt, by which later calls of loops move paidUntil in parts. A
+// call of Program is added to programRate, the average over the last time (memory), from
+// which loopInterval computes what the program leaves.
 func (g *Group) spreadStart(c Class, now time.Time) (every time.Duration) {
 	every = g.loopInterval(now)
 	switch {
 	case c == Program:
 		sinceLast := float64(now.Sub(g.lastProgram))
-		calls := min(1, sinceLast/float64(g.spreadOver.leastInterval())) // the calls of a burst count as one in all
-		g.programRate = g.currentRate(now) + calls/float64(memory)       // as an average over memory
+		calls := min(1, sinceLast/float64(g.spreadOver.leastInterval())) // so a burst counts as one in all
+		g.programRate = g.currentRate(now) + calls/float64(memory)
 		g.lastProgram = now
 	case c == Rest && len(g.waiting[Woken]) > 0:
 		g.debt += every
 	default:
-		leastPayment := every / 4 // an eighth of what is left would never end the debt
+		leastPayment := every / 4 // so that the debt ends: an eighth of what is left never pays it all
 		payment := min(g.debt, max(g.debt/8, leastPayment))
 		g.debt -= payment
 		g.paidUntil = times.Later(g.paidUntil, now).Add(every + payment)
