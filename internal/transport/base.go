@@ -98,8 +98,8 @@ func trimSuffixFold(s, suffix string) string {
 	return s
 }
 
-// ParsePrefix parses the prefix before /current of any host; "" means
-// none.
+// ParsePrefix parses the prefix that paths have before /current, whatever the host is; ""
+// means none.
 func ParsePrefix(prefix string) (string, error) {
 	if strings.ContainsAny(prefix, "?#%") {
 		return "", errors.New("the prefix must be a plain path")

@@ -49,7 +49,7 @@ type reader struct {
 
 // newReader returns a body of so many bytes (-1 means unknown) that ends with ctx. Each
 // Read of content needs a goroutine. So the buffer has room for what four Reads of
-// net/http ask for, if the body is as long: one goroutine fills it for all four.
+// net/http ask for (32 KiB each), if the body is as long: one goroutine fills it for all four.
 func newReader(ctx context.Context, content io.ReadCloser, size int64) *reader {
 	const most = 128 << 10
 	if size < 0 || size > most {
@@ -136,7 +136,8 @@ func (w *watchdog) forDrain() *watchdog {
 
 // readAll reads a body into one buffer of the right size. For a body over the limit it
 // returns the beginning and api.ErrTooLarge. A text that fills at most half of a largest
-// buffer is copied, so that the caller does not hold the rest of the buffer.
+// buffer is copied, so that the caller does not hold the rest of the buffer. Such a buffer,
+// and one of a text over the limit, is kept for a later call (keepBuffer).
 func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 	size := int64(4 << 10)
 	if resp.ContentLength >= 0 {
@@ -148,7 +149,7 @@ func (c *Client) readAll(resp *http.Response, limit int64) ([]byte, error) {
 		buf = buf[:len(buf)+n]
 		switch {
 		case int64(len(buf)) > limit:
-			c.keepBuffer(buf) // kept only if it has the size for maxText; read uses no beginning of such a text
+			c.keepBuffer(buf) // only a largest one is kept: of a text in it, read does not use the beginning
 			return buf[:limit], api.ErrTooLarge
 		case err != nil:
 			isLargest := int64(cap(buf)) > limit

@@ -364,8 +364,8 @@ func (s *sender) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	req.Host = req.URL.Host // empty until now, because http.Client would copy the URL
 	began := time.Now()
-	// RequiredWaits is the sum of the waits that servers have required, at most MaxWait. It has the last
-	// Retry-After already (planWait). The wait for the group includes it, too, and it must count once.
+	// The sum of the waits that servers have required, requiredWaits, must not exceed MaxWait. planWait has
+	// added the last Retry-After to it, but the wait itself is that of Acquire, of which only the rest is added.
 	lastRetryAfter := x.retryAfter
 	x.retryAfter = 0
 	maxWait := x.options.MaxWait // negative means without a limit
@@ -633,8 +633,8 @@ func (x *exchange) mayRetry(ctx context.Context) bool {
 }
 
 // planWait sets x.wait, the delay of the next attempt: the longer one of the backoff
-// and a Retry-After. After a 429 it is the time until the rate group opens, for which
-// RoundTrip waits in place of again.
+// and a Retry-After. After a 429 it is the time until the rate group opens. Then again does
+// not wait before the next attempt, because RoundTrip waits for the group.
 //
 // It returns false if there can be no next attempt: the waits that the server has
 // required exceed maxWait of the call, whose error is then e, or the delay exceeds its
@@ -644,7 +644,7 @@ func (x *exchange) planWait(ctx context.Context, e *api.Error) bool {
 	x.wait = wait.Backoff{Base: r.Base, Cap: r.Cap}.Pause(x.attempt)
 	if e != nil && e.Rate.RetryAfter > 0 {
 		ordered := e.Rate.RetryAfter
-		if x.options.MaxWait < 0 {
+		if x.options.MaxWait < 0 { // no limit
 			ordered = min(ordered, wait.MaxRetryAfter)
 		} else {
 			x.requiredWaits += ordered
@@ -785,7 +785,7 @@ func (x *exchange) decodePlain(out any) error {
 	if refused {
 		return x.refusal()
 	}
-	reset := func() { reflect.ValueOf(out).Elem().SetZero() }
+	reset := func() { reflect.ValueOf(out).Elem().SetZero() } // before a second decode, which converts values
 	if err := decode.Plain(payload, out, reset, jsonv2.MatchCaseInsensitiveNames(true)); err != nil {
 		return x.undecodable(err)
 	}

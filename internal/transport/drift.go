@@ -11,10 +11,9 @@ import (
 // maxPlaces is the most members that a client reports.
 const maxPlaces = 1000
 
-// isNewDrift reports whether a difference of that kind has not been reported yet, and
-// remembers it. Each is reported once; after maxPlaces places no other place is
-// reported.
-func (c *Client) isNewDrift(at drift.Place, kind drift.Kind) bool {
+// noteDrift remembers a difference of that kind, and reports whether it is new. Each is
+// reported once; after maxPlaces places no other place is reported.
+func (c *Client) noteDrift(at drift.Place, kind drift.Kind) (isNew bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	kinds, isKnown := c.drifts[at]
@@ -30,7 +29,7 @@ func (c *Client) isNewDrift(at drift.Place, kind drift.Kind) bool {
 func (x *exchange) observeDrift(ctx context.Context, out any) {
 	for _, d := range drift.Differences(out, x.body) {
 		d = d.Named() // without content of the response
-		if !x.client.isNewDrift(d.Place, d.Kind) {
+		if !x.client.noteDrift(d.Place, d.Kind) {
 			continue
 		}
 		e := api.DriftEvent{

@@ -95,7 +95,7 @@ func (x *exchange) refusal() *api.Error {
 	if hasStatusOfSuccess && e.Text == "" && e.Name == "" {
 		e.Text = decode.FailedResult(body)
 	}
-	isRedirect := e.Status/100 == 3 && e.Status != http.StatusNotModified // which follows a condition of the program
+	isRedirect := e.Status/100 == 3 && e.Status != http.StatusNotModified // which answers an If-None-Match
 	if isRedirect && e.Text == "" {
 		e.Text = "a redirect that is not followed, as of a wrong address or a proxy"
 	}

@@ -118,7 +118,7 @@ func (s *sender) unrepeatable(x *exchange, req *http.Request) (_ *http.Request, 
 	ctx := req.Context()
 	if timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
-	} else if watcherStops || closeWaitsForRead { // w stops a retry by cancel, and Close of the body a Read
+	} else if watcherStops || closeWaitsForRead { // cancel ends a retry (by w), or a Read for which Close would wait
 		ctx, cancel = context.WithCancel(ctx)
 	}
 	if s.netHTTP != nil {
