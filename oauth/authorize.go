@@ -136,6 +136,7 @@ func (s *Service) AuthorizationInfo(
 	ctx context.Context, id string, opts ...api.CallOption,
 ) (*AuthorizationInfo, error) {
 	query, args := url.Values{}, input.Parameters("oauth.AuthorizationInfo", "auth_request_id", "id")
+	// No document of the platform shows the name of the parameter.
 	if err := setRequired(args, query, param{"auth_request_id", id}); err != nil { // (assumed name)
 		return nil, err
 	}

@@ -206,35 +206,35 @@ func (c *Config) signedPipeline(base transport.Base, tokens api.TokenSource) *tr
 // serviceAt returns a Service that sends all requests to one endpoint of a [server], and a
 // function that closes its connections. An endpoint of "" is the documented one of the
 // platform, which requests have as their own path; for any other, their path is replaced.
-// All connections are new: a code or token that can be used once would be lost on an idle
-// connection that is dead, as after the sleep of a laptop.
 func (c *Config) serviceAt(endpoint string) (*Service, func(), error) {
 	base, err := c.base()
 	if err != nil {
 		return nil, nil, err
 	}
-	isDocumented := endpoint == ""
-	host, address := base, &url.URL{}
-	if isDocumented {
-		err = c.checkEncryption("oauth", base)
-	} else {
-		address, err = c.parseAddress(base, endpoint)
+	if endpoint == "" {
+		if err := c.checkEncryption("oauth", base); err != nil {
+			return nil, nil, err
+		}
+		pipeline, done := c.freshPipeline(base)
+		return New(pipeline), done, nil
 	}
+	address, err := c.parseAddress(base, endpoint)
 	if err != nil {
 		return nil, nil, err
 	}
-	if !isDocumented {
-		host = transport.Base{Scheme: address.Scheme, Host: address.Host}
-	}
+	pipeline, done := c.freshPipeline(transport.Base{Scheme: address.Scheme, Host: address.Host})
+	return New(otherAddress{pipeline, api.Path(cmp.Or(address.Path, "/")), address.Query()}), done, nil
+}
+
+// freshPipeline returns a pipeline for base whose connections are all new, and a function
+// that closes them. A code or token that can be used once would be lost on an idle connection
+// that is dead, as after the sleep of a laptop.
+func (c *Config) freshPipeline(base transport.Base) (*transport.Client, func()) {
 	fresh := *c
 	client, closeIdle := onFreshConnections(c.HTTPClient)
 	fresh.HTTPClient = client
-	pipeline := fresh.pipeline(host)
-	done := func() { pipeline.CloseIdleConnections(); closeIdle() }
-	if isDocumented {
-		return New(pipeline), done, nil
-	}
-	return New(otherAddress{pipeline, api.Path(cmp.Or(address.Path, "/")), address.Query()}), done, nil
+	pipeline := fresh.pipeline(base)
+	return pipeline, func() { pipeline.CloseIdleConnections(); closeIdle() }
 }
 
 // onFreshConnections returns a copy of a client that uses none of its idle connections,

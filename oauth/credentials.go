@@ -164,7 +164,8 @@ func (k *Keys) Delete(ctx context.Context, id string, o *DeleteKeyOptions, opts 
 		if err != nil {
 			return err
 		}
-		r.Query = url.Values{"token": {code}} // no DELETE body is read (assumed name)
+		// It is in the query, because the platform does not read the body of a DELETE. No document shows its name.
+		r.Query = url.Values{"token": {code}} // (assumed name)
 	}
 	return call.Do(ctx, k.c, r, opts)
 }
@@ -267,7 +268,7 @@ func (s *Sessions) List(ctx context.Context, opts ...api.CallOption) ([]*Session
 		return nil, err
 	}
 	rows := a.Sessions
-	if rows == nil {
+	if rows == nil { // no document of the platform shows the name: the list may be in either member
 		rows = a.Results
 	}
 	if rows == nil {

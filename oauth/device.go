@@ -91,7 +91,7 @@ type deviceAnswer struct {
 	Interval                lifetime   `json:"interval"`
 }
 
-// startDevice requests a device code.
+// startDevice requests a device code, at the address that the server has for that.
 func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) {
 	form := url.Values{"client_id": {s.clientID}}
 	if err := s.authorization().addAccess(input.Fields[Config](s.op), form); err != nil {
@@ -106,8 +106,8 @@ func (s *signIn) startDevice(ctx context.Context) (*deviceAuthorization, error) 
 	var a *deviceAnswer
 	err = s.requestWithin(ctx, "asking for a device code", func(ctx context.Context) (err error) {
 		a, err = call.Payload[deviceAnswer](ctx, service.c, &api.Request{
-			Op: s.op, Method: http.MethodPost, Path: api.Path("/"), Body: api.Form(form),
-			Auth: api.AuthNone, Replay: api.ReplayOnce,
+			Op: s.op, Method: http.MethodPost, Path: api.Path("/"), // which serviceAt replaces
+			Body: api.Form(form), Auth: api.AuthNone, Replay: api.ReplayOnce,
 		}, nil)
 		return asError(err)
 	})

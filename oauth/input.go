@@ -238,7 +238,7 @@ func setCode(args input.Args, form api.Form, code api.Secret) error {
 		return nil
 	}
 	plain, err := plainCode(args, code)
-	form["token"] = []string{plain} // (assumed name)
+	form["token"] = []string{plain} // no document of the platform shows this name (assumed name)
 	return err
 }
 

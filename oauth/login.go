@@ -427,8 +427,8 @@ func (r AuthorizationRequest) address(op, endpoint string) (string, error) {
 // this machine.
 func (s *signIn) withBrowser(ctx context.Context, ln net.Listener, b *opener) (*Grant, error) {
 	pkce := NewPKCE()
-	x := expected{pkce.State, s.server.Issuer, s.server.NamesIssuer}
-	r := newReceiver(ln, s.host, s.redirectPath(), x, s.newPages())
+	want := expected{state: pkce.State, issuer: s.server.Issuer, requiresIssuer: s.server.NamesIssuer}
+	r := newReceiver(ln, s.host, s.redirectPath(), want, s.newPages())
 	if s.RedirectPort == 0 { // else the port must be free for the next Login
 		r.linger = lingerTime
 	}

@@ -528,7 +528,7 @@ const (
 	stateSuccess = "success" // the tokens were received
 	stateDenied  = "denied"  // the user denied access
 	stateFailed  = "failed"  // any other error
-	statePending = "pending" // the exchange takes longer than [pages.longestHold]
+	statePending = "pending" // the exchange takes longer than [pages.holdTimeOfPage]
 	stateOver    = "over"    // the sign-in was already answered
 	stateOpened  = "opened"  // the entry was already used
 	stateStray   = "stray"   // the request is of no sign-in

@@ -98,11 +98,11 @@ func (h refreshHistory) succeeded(sameRefreshToken bool) refreshHistory {
 // replaceToken sets a new token, and the platform and the server that have issued it.
 // What is known of how the same server refreshes tokens is kept.
 func (r *record) replaceToken(address string, by server, token *tokenRecord) {
-	r.Refresh = r.Refresh.ofServer()
-	if r.Address != address || r.Server.Issuer != by.Issuer {
-		r.Refresh = refreshHistory{}
+	history := refreshHistory{}
+	if r.Address == address && r.Server.Issuer == by.Issuer {
+		history = r.Refresh.ofServer()
 	}
-	r.Address, r.Server, r.Token = address, by, token
+	r.Address, r.Server, r.Token, r.Refresh = address, by, token, history
 }
 
 // newTokenRecord returns the stored form of a token that was issued now.

@@ -47,12 +47,14 @@ func SignOutEverywhere(ctx context.Context, c Config) error {
 	})
 }
 
-// ending ends the session of a record, with the Config of its platform.
-type ending func(ctx context.Context, own *Config, r *record) error
+// endRequest sends the request that ends the session of a record, with the Config of its
+// platform.
+type endRequest func(ctx context.Context, own *Config, r *record) error
 
-// endSession ends the session of the account by request, and removes its token from
-// the store.
-func (c *Config) endSession(ctx context.Context, op string, request ending) error {
+// endSession ends the session of the account at the platform, by the given request, and
+// removes its token from the store. It returns soon after the end of ctx, even if the store
+// still blocks.
+func (c *Config) endSession(ctx context.Context, op string, request endRequest) error {
 	if c.Store == nil {
 		return input.Fields[Config](op).Refuse("Store", "must not be nil", "")
 	}
@@ -61,7 +63,7 @@ func (c *Config) endSession(ctx context.Context, op string, request ending) erro
 
 // endStored ends the session of the stored token at the platform, and removes
 // the token from the store even if that fails.
-func (c *Config) endStored(ctx context.Context, op string, request ending) error {
+func (c *Config) endStored(ctx context.Context, op string, request endRequest) error {
 	locking, cancel := lockContext(ctx)
 	defer cancel()
 	// It runs after the unlock, also after an error: the sources of this process then read the record again.
@@ -88,7 +90,7 @@ func (c *Config) endStored(ctx context.Context, op string, request ending) error
 // endWithoutLock ends the session of the stored token when the record could not be
 // locked, because of lockErr. The token then stays in the store, which is an error. If the
 // store holds no token, there is nothing to end and no error.
-func (c *Config) endWithoutLock(ctx context.Context, op string, request ending, lockErr error) error {
+func (c *Config) endWithoutLock(ctx context.Context, op string, request endRequest, lockErr error) error {
 	ctxErr := ctx.Err()
 	hidesCause := ctxErr != nil && !errors.Is(lockErr, ctxErr) // as the end of ctx cancels lockContext
 	if hidesCause {
@@ -111,7 +113,7 @@ func (c *Config) endWithoutLock(ctx context.Context, op string, request ending, 
 
 // endAtPlatform calls request, which ends the session, for the platform that has issued
 // the token of r, with a timeout. Sources in this process stop using the token at once.
-func (c *Config) endAtPlatform(ctx context.Context, r *record, request ending) error {
+func (c *Config) endAtPlatform(ctx context.Context, r *record, request endRequest) error {
 	signIns.noteSignedOut(c.Store, c.account(), r.Token.AccessToken.Secret)
 	u, err := url.Parse(r.Address)
 	if err != nil {

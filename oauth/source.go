@@ -271,8 +271,9 @@ func (s *Source) recheckAt(t *tokenRecord) time.Time {
 	return at
 }
 
-// answerFailure completes an answer after a failure: with the last token until it expires,
-// else with the error. It holds until the next look at the store or attempt of a refresh.
+// answerFailure completes the answer of fetch after a failure: with the last token until it
+// expires, unless that is the refused one, else with the error. The answer is used until the
+// next look at the store or attempt of a refresh.
 func (s *Source) answerFailure(a *answer, err error, refused api.Secret) {
 	a.until = time.Now().Add(recheck)
 	if s.backoff.lasts() {
@@ -505,7 +506,7 @@ func (s *Source) refresh(ctx context.Context, refused api.Secret, longest time.D
 	if err == nil {
 		return r.record, s.exchange(ctx, r)
 	}
-	if r.hasUnrecordedEnd(refused) {
+	if r.hasUnrecordedEnd(refused) { // there is no refresh token
 		r.Refresh.Dead = true // a LoginIfNeeded, also of another process, then signs in again
 		err = errors.Join(err, r.save(ctx))
 	}
@@ -663,7 +664,9 @@ type signer struct {
 // body can be read only once.
 func (t *signer) RoundTrip(req *http.Request) (*http.Response, error) {
 	base, err := t.source.config.baseOfTokens("oauth.Source.HTTPClient")
-	if base.Host != "" && (req.URL.Scheme != base.Scheme || req.URL.Host != base.Host) {
+	isForPlatform := req.URL.Scheme == base.Scheme && req.URL.Host == base.Host
+	platformIsKnown := base.Host != "" // also if err is that no token must be sent there
+	if platformIsKnown && !isForPlatform {
 		return t.next.RoundTrip(req)
 	}
 	var token api.Token

@@ -270,7 +270,7 @@ func testContention(f *fixture) {
 	}
 }
 
-// increment counts in a record.
+// increment adds one to the number in the record of an account.
 func (f *fixture) increment(ctx context.Context, store oauth.Store, account string) error {
 	ctx, cancel := context.WithTimeout(ctx, f.longest)
 	defer cancel()
