@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"net/url"
 	"slices"
@@ -20,7 +21,7 @@ import (
 )
 
 // One sends r with opts and returns the record in the given member of the response. A
-// response without that member is an error. If the member is beside, the record is the
+// response without that member is an error. If the member is [beside], the record is the
 // response itself.
 func One[T any](ctx context.Context, c api.Caller, r *api.Request, member string, opts []api.CallOption) (*T, error) {
 	path, _ := r.Path.Split()
@@ -167,7 +168,7 @@ func Failed(op string, err error) error {
 	if strings.HasPrefix(err.Error(), prefix) {
 		return err
 	}
-	return &failedError{op, "", err}
+	return &failedError{op: op, err: err}
 }
 
 // FailedWith returns err with the name of the operation and a text that says what failed.
@@ -232,7 +233,7 @@ func Partial[T any](err error) *T {
 // Expiry returns start plus a lifetime in seconds. It is zero, for unknown, if
 // seconds is 0 or the sum is out of range.
 func Expiry(start time.Time, seconds int64) time.Time {
-	const most = int64(1<<63-1) / int64(time.Second)
+	const most = math.MaxInt64 / int64(time.Second) // that a Duration can hold
 	if seconds <= 0 || seconds > most {
 		return time.Time{}
 	}

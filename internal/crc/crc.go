@@ -13,7 +13,7 @@ func Sum(content []byte) uint32 {
 // by x^8. The power for all bytes is computed by squaring: for each bit of length that is
 // set, it has one of the factors x^8, x^16, x^32 and so on.
 func Combine(first, second uint32, length int64) uint32 {
-	power, square := uint32(1)<<31, uint32(1)<<23 // x^0 and x^8
+	power, square := uint32(1)<<31, uint32(1)<<23 // x^0 and x^8: the highest bit is that of x^0
 	for ; length > 0; length >>= 1 {
 		if length&1 > 0 {
 			power = multiply(square, power)

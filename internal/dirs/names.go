@@ -70,8 +70,8 @@ func Shorten(name string, most int) string {
 	return string(base[:most-len(extension)]) + string(extension)
 }
 
-// split returns the parts of a name of so many characters at most. An extension of more than
-// half of them is part of the base.
+// split returns the base and the extension of a name, which is to be shortened to so many
+// characters at most. An extension of more than half of them counts as part of the base.
 func split(name string, most int) (base, extension []rune) {
 	extension = []rune(path.Ext(name))
 	if len(extension) > most/2 {

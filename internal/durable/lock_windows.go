@@ -8,11 +8,12 @@ import (
 )
 
 // lockOpen locks an open file until it is closed. Only the byte at the largest offset is
-// locked, because nobody can read or write a locked one.
+// locked, because a locked byte can be neither read nor written.
 func lockOpen(f *os.File) error {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	last := &windows.Overlapped{Offset: 0xfffffffe, OffsetHigh: 0x7fffffff}
-	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, last)
+	const reserved, bytesLow, bytesHigh = 0, 1, 0
+	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, reserved, bytesLow, bytesHigh, last)
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return ErrInUse
 	}

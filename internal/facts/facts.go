@@ -47,7 +47,8 @@ func (e Endpoint) MethodName() string {
 	return e.Op
 }
 
-// Assumed returns the assumed names that an operation sends and decodes.
+// Assumed returns the assumed names that an operation sends and decodes: those of parameters
+// and members that no document of the platform shows.
 func Assumed(method string) (request, response []string) {
 	for line := range strings.Lines(assumed) {
 		of, names, _ := strings.Cut(line, ":")

@@ -77,13 +77,8 @@ func (a Args) goPath(wire string) (field, sent string) {
 		if isElement {
 			field += "[" + index
 		}
-		firstInTag, _, _ := strings.Cut(f.Tag.Get("wire"), ",")
-		isOtherSpelling := f.Name != name && !named(f, name) // of the Go name, such as user_id for UserID
-		if isOtherSpelling && firstInTag != "" {
-			name = firstInTag // which is the name that is sent
-		}
-		if f.Name != name {
-			sentNames = append(sentNames, name)
+		if sentName := wireName(f, name); sentName != f.Name {
+			sentNames = append(sentNames, sentName)
 		}
 		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
 			of = of.Elem()
@@ -123,6 +118,17 @@ func fieldOf(t reflect.Type, name string) (reflect.StructField, bool) {
 		}
 	}
 	return similar, similar.Name != ""
+}
+
+// wireName returns the name that is sent of a field that was found by name. That may be only
+// another spelling of its Go name, such as user_id for UserID: then the tag has the name.
+func wireName(f reflect.StructField, name string) string {
+	firstInTag, _, _ := strings.Cut(f.Tag.Get("wire"), ",")
+	isOtherSpelling := f.Name != name && !named(f, name)
+	if isOtherSpelling && firstInTag != "" {
+		return firstInTag
+	}
+	return name
 }
 
 // named reports whether a field has a tag with a name on the wire.
@@ -201,7 +207,8 @@ func (a Args) Key(wire string, key api.Secret) error {
 // OneOf requires that an argument of a call is a profile of one of the kinds. wire is
 // the name of the argument in the API, from which that of the Go field is derived.
 func (a Args) OneOf(wire string, p api.Profile, kinds ...api.ProfileKind) error {
-	err := p.OneOf(a.Op, "", kinds...)
+	const field = "" // set below
+	err := p.OneOf(a.Op, field, kinds...)
 	if e, ok := err.(*api.InputError); ok { //nolint:errorlint // OneOf does not wrap it
 		e.Field, e.Wire = a.goPath(wire)
 	}

@@ -71,8 +71,9 @@ func (v view) spansOfWords(words []string, cut bool) (spans [][2]int) {
 	return spans
 }
 
-// cutBeginning returns the length of the longest beginning of w, shorter than w, with
-// which s ends. It returns 0 if that is short, because other text may end so too.
+// cutBeginning returns how much of the word w is left at the end of a text s that was cut
+// within it: the length of the longest beginning of w, shorter than w, with which s ends. It
+// returns 0 if that is short, because other text may end so too.
 func cutBeginning(s, w string) int {
 	const least = 4
 	for n := min(len(w)-1, len(s)); n >= least; n-- {
@@ -128,7 +129,7 @@ type view struct {
 
 // source returns the index in the original text of byte i of the view.
 func (v view) source(i int) int {
-	if v.at == nil {
+	if v.at == nil { // the text is the original one, but for its plus signs
 		return i
 	}
 	return v.at[i]
@@ -147,10 +148,10 @@ func (v view) unescape() view {
 		i += n
 	}
 	at = append(at, v.source(len(v.text)))         // the end of the text, for a span that ends there
-	return view{withPlainBlanks(string(text)), at} // escapes may have hidden a plus
+	return view{withPlainBlanks(string(text)), at} // an escape may have stood for a plus
 }
 
-// withPlainBlanks replaces plus by blank, as in a form.
+// withPlainBlanks replaces plus by blank: a form sends a blank as a plus.
 func withPlainBlanks(s string) string { return strings.ReplaceAll(s, "+", " ") }
 
 // unescape reads the escape sequence of a URL, HTML, a JSON pointer or a
@@ -159,7 +160,7 @@ func withPlainBlanks(s string) string { return strings.ReplaceAll(s, "+", " ") }
 func unescape(s string) (n int, meaning string) {
 	switch {
 	case len(s) < 2:
-	case s[0] == '%':
+	case s[0] == '%': // %41
 		if c, ok := hex(s, 1, 2); ok {
 			return 3, oneByte(c)
 		}
@@ -185,11 +186,11 @@ func unescape(s string) (n int, meaning string) {
 // backslash.
 func unescapeBackslash(s string) (n int, meaning string) {
 	switch s[1] {
-	case 'x':
+	case 'x': // \x41
 		if c, ok := hex(s, 2, 2); ok {
 			return 4, oneByte(c)
 		}
-	case 'u':
+	case 'u': // \u0041, or two of these for a character beyond 16 bits
 		c, ok := hex(s, 2, 4)
 		if !ok {
 			break

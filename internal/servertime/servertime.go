@@ -93,13 +93,14 @@ func (c *Clock) Until(at time.Time, h http.Header) time.Duration {
 // until returns how long it is until at by the Date.
 func (d date) until(at time.Time) time.Duration { return at.Sub(d.server.Add(d.age())) }
 
-// earliest returns the earliest present time by the latest Dates. Without a Date it
+// earliest returns the server's present time by its latest two Dates, the earlier one where
+// they differ: a single wrong Date must not move it beyond the truth. Without a Date it
 // returns the local time, and false.
 func (c *Clock) earliest() (now time.Time, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, d := range c.dates {
-		isUnused := d.local.IsZero() // fewer than two responses had a Date
+		isUnused := d.local.IsZero() // as long as fewer than two responses had a Date
 		if isUnused {
 			continue
 		}

@@ -62,7 +62,7 @@ type Reader struct {
 }
 
 // NewReader returns a Reader of events that have at most limit bytes, 0 for
-// [MaxEvent]. It counts the data, the type, the ID and the line under way.
+// [MaxEvent]: in the data, the type, the ID and the line that is being read.
 func NewReader(r io.Reader, limit int) *Reader {
 	if limit <= 0 {
 		limit = MaxEvent
@@ -83,7 +83,7 @@ func (r *Reader) Retry() time.Duration { return r.retry }
 func (r *Reader) Next() (*Event, error) {
 	r.kind, r.hasData = nil, false
 	r.shrink()
-	if r.readPlain() {
+	if r.readPlain() { // as nearly every event can be read, in less time
 		return &r.event, nil
 	}
 	for {
@@ -325,11 +325,13 @@ func (r *Reader) makeRoom() {
 	r.moveTo(to, data)
 }
 
-// shrink replaces a large buffer by a small one when the data of the last event, from
-// r.from on, and the unread bytes behind them would fit into it.
+// shrink replaces a large buffer by a small one when events are small again: when the data of
+// the last event, from r.from on, and the unread bytes behind them would fit into it. The data
+// themselves are no longer needed.
 func (r *Reader) shrink() {
 	if len(r.buf) > keptSize && r.end-r.from < smallSize {
-		r.moveTo(make([]byte, smallSize), nil)
+		var noData []byte
+		r.moveTo(make([]byte, smallSize), noData)
 	}
 }
 

@@ -56,8 +56,8 @@ func Answer(text string) *Client { return &Client{Answer: text} }
 // Fail returns a Client whose calls return an error.
 func Fail(err error) *Client { return &Client{Err: err} }
 
-// take records a call, and returns the error that the test has set.
-func (c *Client) take(r *api.Request, opts []api.CallOption) error {
+// record records a call, and returns the error that the test has set.
+func (c *Client) record(r *api.Request, opts []api.CallOption) error {
 	if err := r.Path.Err(); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (c *Client) take(r *api.Request, opts []api.CallOption) error {
 
 // Call decodes the response.
 func (c *Client) Call(_ context.Context, r *api.Request, out any, opts ...api.CallOption) error {
-	if err := c.take(r, opts); err != nil || c.Answer == "" {
+	if err := c.record(r, opts); err != nil || c.Answer == "" {
 		return err
 	}
 	return json.Unmarshal([]byte(c.Answer), out)
@@ -75,7 +75,7 @@ func (c *Client) Call(_ context.Context, r *api.Request, out any, opts ...api.Ca
 
 // Open returns the response as a body.
 func (c *Client) Open(_ context.Context, r *api.Request, opts ...api.CallOption) (*http.Response, error) {
-	if err := c.take(r, opts); err != nil {
+	if err := c.record(r, opts); err != nil {
 		return nil, err
 	}
 	return &http.Response{
