@@ -22,22 +22,22 @@ const (
 
 // authorization is a pending authorization request of a client.
 type authorization struct {
-	id            string
-	clientID      string
-	clientName    string
-	redirect      string
-	state         string
-	challenge     string
-	reportedScope string    // of responses
-	scope         string    // the one word of it that is in effect
-	mode          wire.Mode // ceiling; noAccess when none was named
-	account       bool      // account settings may be granted
-	resource      string
-	agent         string
-	display       bool // shows the code instead of redirecting
-	issuer        string
-	expires       time.Time
-	device        *device // that waits for the answer, nil without one
+	id              string
+	clientID        string
+	clientName      string
+	redirect        string
+	state           string
+	challenge       string
+	reportedScope   string    // of responses
+	scope           string    // the one word of it that is in effect
+	mode            wire.Mode // ceiling; noAccess when none was named
+	accountSettings bool      // account settings may be granted
+	resource        string
+	agent           string
+	display         bool // shows the code instead of redirecting
+	issuer          string
+	expires         time.Time
+	device          *device // that waits for the answer, nil without one
 }
 
 // maxMode returns the greatest access mode that the user may grant: the one that the
@@ -135,7 +135,7 @@ func (q *authorization) readAccess(c *wire.Call, value func(name string) string)
 	switch value("account_settings") {
 	case "", "0":
 	case "1":
-		q.account = true
+		q.accountSettings = true
 	default:
 		c.Check.Add("account_settings", "invalid", "0 or 1.", codeAccountSettings)
 	}
@@ -242,7 +242,7 @@ func (h *Handlers) authorizationInfo(c *wire.Call) (wire.Object, error) {
 		{"client_name", q.clientName},
 		{"scope", q.reportedScope},
 		{"access_mode", wire.TextOrNull(q.mode.String())},
-		{"account_settings", q.account},
+		{"account_settings", q.accountSettings},
 		{"agent_name", wire.TextOrNull(q.agent)},
 		{"resource", wire.TextOrNull(q.resource)},
 		{"expires_in", wire.Seconds(q.expires, h.w.Now())},
@@ -375,7 +375,7 @@ func (h *Handlers) decide(q *authorization, d world.Decision) (world.Outcome, er
 	delete(h.oauth.requests, q.id)
 	k := &code{request: q, userID: d.User, scopes: scopes, expires: h.w.Now().Add(exchangeLife)}
 	if q.device != nil {
-		q.device.code = k
+		q.device.approval = k
 		return world.Outcome{}, nil
 	}
 	text := h.w.Secret()
@@ -414,15 +414,17 @@ func (h *Handlers) grantedScopes(q *authorization, d world.Decision) ([]string, 
 	if d.Mode != "" {
 		mode = wire.ParseMode(d.Mode)
 	}
+	tooMuch := func(reason string) error {
+		return wire.RefuseWithReason(http.StatusForbidden, signin.CodeExceeds, reason,
+			"The client did not ask for as much.", wire.Member{"credential_type", "session"})
+	}
 	asked := h.requestedScopes(q, d.User)
 	var scopes []string
 	switch {
 	case mode == wire.NoAccess:
 		return nil, wire.Refuse(http.StatusNotAcceptable, codeAccessMode, "The mode is one of r, rw and rwa.")
-	case mode > q.maxMode(), d.AccountSettings && !q.account:
-		return nil, wire.RefuseWithReason(http.StatusForbidden, signin.CodeExceeds, "access_mode_exceeds_initiate",
-			"The client did not ask for as much.",
-			wire.Member{"credential_type", "session"})
+	case mode > q.maxMode(), d.AccountSettings && !q.accountSettings:
+		return nil, tooMuch("access_mode_exceeds_initiate")
 	case d.Scopes != nil:
 		scopes = slices.Clone(d.Scopes)
 	default: // all that the client has requested
@@ -441,9 +443,7 @@ func (h *Handlers) grantedScopes(q *authorization, d world.Decision) ([]string, 
 			"There is nothing to grant. Choose at least one.")
 	}
 	if h.signin.Exceeds(&wire.Credential{Key: world.Key{User: d.User, Scopes: asked}}, scopes) {
-		return nil, wire.RefuseWithReason(http.StatusForbidden, signin.CodeExceeds, "scope_exceeds_issuer",
-			"The client did not ask for as much.",
-			wire.Member{"credential_type", "session"})
+		return nil, tooMuch("scope_exceeds_issuer")
 	}
 	return scopes, nil
 }
@@ -464,7 +464,7 @@ func (h *Handlers) requestedScopes(q *authorization, userID string) []string {
 	for _, id := range ids {
 		scopes = append(scopes, kind+":"+id+":"+q.maxMode().String())
 	}
-	if q.account && len(scopes) > 0 {
+	if q.accountSettings && len(scopes) > 0 {
 		scopes = append(scopes, world.UserDetails)
 	}
 	return scopes

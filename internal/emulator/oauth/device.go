@@ -21,7 +21,7 @@ type device struct {
 	interval time.Duration
 	polled   time.Time
 	denied   bool
-	code     *code // nil until the user has approved
+	approval *code // nil until the user has approved
 }
 
 const (
@@ -79,7 +79,8 @@ func (h *Handlers) startDevice(c *wire.Call) (wire.Object, error) {
 	})
 }
 
-// userCode returns a code of eight letters that is easy to type, from a random secret.
+// userCode returns a code of eight letters that is easy to type, from a secret, which is
+// random and hexadecimal.
 func userCode(secret string) string {
 	const letters = "BCDFGHJKLMNPQRSTVWXZ"
 	random, _ := hex.DecodeString(secret[:16])
@@ -130,19 +131,19 @@ func (h *Handlers) pollDevice(c *wire.Call, form url.Values) (wire.Object, error
 	switch {
 	case d.denied:
 		return nil, badRequest("access_denied", "The user denied access.")
-	case d.code != nil && d.code.used:
+	case d.approval != nil && d.approval.used:
 		return nil, badRequest(invalidGrant, "The device code was used before.")
-	case d.code == nil && wire.Past(d.request.expires, now):
+	case d.approval == nil && wire.Past(d.request.expires, now):
 		return nil, badRequest("expired_token", "The device code has expired.")
 	case early:
 		d.interval += deviceInterval
 		return nil, badRequest("slow_down", "Wait longer between requests.")
-	case d.code == nil:
+	case d.approval == nil:
 		return nil, badRequest("authorization_pending", "The user has not answered.")
 	}
 	if err := checkResource(form, d.request.resource); err != nil {
 		return nil, err
 	}
-	sess := h.openSession(form, d.code)
+	sess := h.openSession(form, d.approval)
 	return h.issueTokens(c, sess, h.newRefreshToken(sess)), nil
 }

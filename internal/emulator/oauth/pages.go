@@ -180,7 +180,7 @@ func (h *Handlers) renderStep(status int, q *authorization, cookie string, b *br
 	}
 	u := h.w.User(b.userID).Value
 	p.Body, p.Title, p.User = "consent", "Allow access?", h.w.ProfileName(u.ID)+" ("+u.Email+")"
-	p.Scope, p.Account = scopeText(q.scope), q.account
+	p.Scope, p.Account = scopeText(q.scope), q.accountSettings
 	for _, m := range [...]wire.Mode{wire.Admin, wire.Write, wire.Read} {
 		if m <= q.maxMode() {
 			p.Modes = append(p.Modes, option{m.String(), modeText(m)})

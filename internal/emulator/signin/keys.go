@@ -288,7 +288,7 @@ func (h *Handlers) encloses(k *wire.Credential, outer, inner string) bool {
 		return outerID == "*" || outerID == k.User
 	case outerKind == innerKind && (outerID == "*" || outerID == innerID): // the same objects
 		return true
-	case innerID == "*": // all of another kind: they are only in all organizations
+	case innerID == "*": // all objects of another kind, which only org:* encloses
 		return outerKind == wire.KindOrg && outerID == "*" && innerKind != wire.KindUser
 	}
 	// One object of another kind.

@@ -202,7 +202,7 @@ func (h *Handlers) CheckPassword(email, password string) (userID string, err err
 // limiter, which does not know of the lock.
 func refuseLocked(wait time.Duration) error {
 	refusal := wire.Refuse(http.StatusTooManyRequests, codeLocked, "The account is locked after too many failed sign-ins.")
-	refusal.Params = wire.Object{{"retry_after_seconds", int64((wait + time.Second - 1) / time.Second)}}
+	refusal.Params = wire.Object{{"retry_after_seconds", int64((wait + time.Second - 1) / time.Second)}} // rounded up
 	return refusal
 }
 
@@ -317,9 +317,9 @@ func TOTP(secret []byte, t time.Time, digits int) string {
 	return fmt.Sprintf("%0*d", digits, value%modulus)
 }
 
-// OneTimeCode returns the current code of a user: of the latest valid message, or
-// else of the authenticator app, preferring a factor being set up. It is "" if
-// there is none.
+// OneTimeCode returns the current code of the second factor that a user is setting up, or
+// else of the active one: that of the latest message while it is valid, or that of the
+// authenticator app. It is "" if there is none.
 func (h *Handlers) OneTimeCode(userID string) string {
 	h.w.RLock()
 	defer h.w.RUnlock()
